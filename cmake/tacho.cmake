@@ -1,0 +1,42 @@
+# How every target of tacho is compiled, and the two ways to declare one.
+
+add_library(tacho_flags INTERFACE)
+target_include_directories(tacho_flags INTERFACE ${PROJECT_SOURCE_DIR}/src)
+target_compile_options(tacho_flags INTERFACE -Wall -Wextra -Wconversion -Werror
+  -fno-omit-frame-pointer -fstack-protector-strong)
+target_compile_definitions(tacho_flags INTERFACE
+  TACHO_VERSION="${PROJECT_VERSION}" $<$<BOOL:${TACHO_STATIC}>:TACHO_STATIC=1>
+  $<$<CONFIG:Release>:_FORTIFY_SOURCE=2>)
+target_link_options(tacho_flags INTERFACE -Wl,-z,relro,-z,now)
+if(TACHO_SANITIZE)
+  target_compile_options(tacho_flags INTERFACE -fsanitize=${TACHO_SANITIZE} -fno-sanitize-recover=all)
+  target_link_options(tacho_flags INTERFACE -fsanitize=${TACHO_SANITIZE})
+  target_compile_definitions(tacho_flags INTERFACE TACHO_SANITIZED=1)
+else()
+  # The agent starts in a millisecond: only libc is left to be loaded.
+  target_link_options(tacho_flags INTERFACE -static-libstdc++ -static-libgcc)
+endif()
+
+# tacho_library(NAME [FOLDERS IT MAY SEE]): all of src/NAME/*.cc but its tests and main programs.
+function(tacho_library name)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cc)
+  list(FILTER sources EXCLUDE REGEX "(_test|main)\\.cc$")
+  list(TRANSFORM ARGN PREPEND tacho_)
+  if(sources)
+    add_library(tacho_${name} STATIC ${sources})
+    target_link_libraries(tacho_${name} PUBLIC tacho_flags ${ARGN})
+  else()
+    add_library(tacho_${name} INTERFACE)
+    target_link_libraries(tacho_${name} INTERFACE tacho_flags ${ARGN})
+  endif()
+endfunction()
+
+# tacho_program(TARGET MAIN [FOLDERS]): one main file, linked with those folders.
+function(tacho_program target main)
+  list(TRANSFORM ARGN PREPEND tacho_)
+  add_executable(${target} ${main})
+  target_link_libraries(${target} PRIVATE ${ARGN} z Threads::Threads ${CMAKE_DL_LIBS})
+  if(TACHO_STATIC)
+    target_link_options(${target} PRIVATE -static)
+  endif()
+endfunction()

@@ -1,0 +1,20 @@
+// Messages to the person on stderr, each finished with what to do next. The same warning is printed once and counted
+// after that. Thread-safe.
+#pragma once
+#include <cstdint>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace tacho::log {
+
+enum class Level { quiet, normal, verbose };
+void set_level(Level level);
+
+void error(std::string_view text);    // "tacho: …", always
+void warn(std::string_view text);     // once a text; silent when quiet
+void warn(const Error& error);        // not_available and gone are shown by -v only
+void debug(std::string_view text);    // -v only, once a text
+uint64_t warnings();                  // how many were raised, printed or not
+
+}  // namespace tacho::log

@@ -1,0 +1,36 @@
+// Small string helpers without locale and without allocation where a tick needs them.
+#pragma once
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tacho {
+
+std::string_view trim(std::string_view text);
+std::vector<std::string_view> split(std::string_view text, char separator);
+std::string lower(std::string_view text);
+
+// The whole of text as a decimal number; nothing else is accepted.
+template <class Int>
+std::optional<Int> parse_int(std::string_view text) {
+  Int value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || text.empty()) return std::nullopt;
+  return value;
+}
+std::optional<double> parse_double(std::string_view text);
+// 1/0, true/false, yes/no, on/off in any case; empty is false.
+std::optional<bool> parse_bool(std::string_view text);
+
+// Edit distance, and the candidate a person probably meant; empty when none is near.
+size_t edit_distance(std::string_view a, std::string_view b);
+std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates);
+
+// Replaces bytes that are not valid UTF-8 by U+FFFD.
+std::string valid_utf8(std::string_view text);
+
+}  // namespace tacho

@@ -1,0 +1,121 @@
+#include "base/writer.h"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+
+namespace tacho {
+
+void Writer::put_int(int64_t value) {
+  std::array<char, 24> digits;
+  const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error == std::errc{}) text_.append(digits.data(), end);
+}
+
+void Writer::put_fixed(double value, int decimals) {
+  if (!std::isfinite(value)) return;
+  // Whole numbers are the common case and the cheap one.
+  if (decimals == 0 && std::fabs(value) < 9e15) return put_int(std::llround(value));
+  std::array<char, 400> digits;
+  const auto [end, error] =
+      std::to_chars(digits.data(), digits.data() + digits.size(), value, std::chars_format::fixed, decimals);
+  if (error != std::errc{}) return;
+  std::string_view text(digits.data(), static_cast<size_t>(end - digits.data()));
+  // "-0.000" is a measured zero.
+  if (text.starts_with('-') && text.find_first_not_of("-0.") == std::string_view::npos) text.remove_prefix(1);
+  text_ += text;
+}
+
+void JsonWriter::indent() {
+  if (!pretty_) return;
+  out_.put('\n');
+  for (int i = 0; i < depth_; ++i) out_.put("  ");
+}
+
+void JsonWriter::separate() {
+  if (after_key_) {
+    after_key_ = false;
+    return;
+  }
+  if (!first_) out_.put(',');
+  if (depth_ > 0) indent();
+  first_ = false;
+}
+
+void JsonWriter::open(char bracket) {
+  separate();
+  out_.put(bracket);
+  ++depth_;
+  first_ = true;
+}
+
+void JsonWriter::close(char bracket) {
+  --depth_;
+  if (!first_) indent();
+  out_.put(bracket);
+  first_ = false;
+}
+
+JsonWriter& JsonWriter::object() { return open('{'), *this; }
+JsonWriter& JsonWriter::end_object() { return close('}'), *this; }
+JsonWriter& JsonWriter::array() { return open('['), *this; }
+JsonWriter& JsonWriter::end_array() { return close(']'), *this; }
+
+JsonWriter& JsonWriter::key(std::string_view name) {
+  value(name);
+  out_.put(pretty_ ? ": " : ":");
+  after_key_ = true;
+  return *this;
+}
+
+JsonWriter& JsonWriter::value(std::string_view text) {
+  separate();
+  out_.put('"');
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out_.put('\\');
+      out_.put(c);
+    } else if (c == '\n') {
+      out_.put("\\n");
+    } else if (c == '\t') {
+      out_.put("\\t");
+    } else if (byte < 0x20 || byte == 0x7F) {
+      constexpr std::string_view kHex = "0123456789abcdef";
+      out_.put("\\u00");
+      out_.put(kHex[byte >> 4]);
+      out_.put(kHex[byte & 15]);
+    } else {
+      out_.put(c);
+    }
+  }
+  out_.put('"');
+  return *this;
+}
+
+JsonWriter& JsonWriter::value(bool flag) {
+  separate();
+  out_.put(flag ? "true" : "false");
+  return *this;
+}
+
+JsonWriter& JsonWriter::integer(int64_t number) {
+  separate();
+  out_.put_int(number);
+  return *this;
+}
+
+JsonWriter& JsonWriter::number(double number, int decimals) {
+  if (!std::isfinite(number)) return null();
+  separate();
+  out_.put_fixed(number, decimals);
+  return *this;
+}
+
+JsonWriter& JsonWriter::null() {
+  separate();
+  out_.put("null");
+  return *this;
+}
+
+}  // namespace tacho

@@ -1,0 +1,55 @@
+// Writer appends text and numbers to a buffer that is kept, so that a steady tick formats its rows without
+// allocating. JsonWriter puts commas, quotes and escapes on top. Not thread-safe.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace tacho {
+
+class Writer {
+ public:
+  explicit Writer(size_t capacity = 4096) { text_.reserve(capacity); }
+  void clear() { text_.clear(); }  // keeps the memory
+  std::string_view view() const { return text_; }
+  void put(char c) { text_ += c; }
+  void put(std::string_view text) { text_ += text; }
+  void put_int(int64_t value);
+  // Fixed notation with exactly `decimals` digits; NaN and infinities write nothing.
+  void put_fixed(double value, int decimals);
+
+ private:
+  std::string text_;
+};
+
+// Nested objects and arrays; the caller closes what it opens.
+class JsonWriter {
+ public:
+  explicit JsonWriter(Writer& out, bool pretty = false) : out_(out), pretty_(pretty) {}
+
+  JsonWriter& object();               // {
+  JsonWriter& end_object();           // }
+  JsonWriter& array();                // [
+  JsonWriter& end_array();            // ]
+  JsonWriter& key(std::string_view name);
+  JsonWriter& value(std::string_view text);
+  JsonWriter& value(const char* text) { return value(std::string_view(text)); }
+  JsonWriter& value(bool flag);
+  JsonWriter& integer(int64_t number);
+  JsonWriter& number(double number, int decimals);  // null when NaN or infinite
+  JsonWriter& null();
+
+ private:
+  void separate();
+  void open(char bracket);
+  void close(char bracket);
+  void indent();
+
+  Writer& out_;
+  bool pretty_;
+  bool first_ = true;      // nothing written yet at this depth
+  bool after_key_ = false;
+  int depth_ = 0;
+};
+
+}  // namespace tacho

@@ -1,0 +1,48 @@
+// Everything a session is told, after command line, environment and configuration were merged (cli/). Plain data.
+#pragma once
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/run.h"
+#include "probe/probe.h"
+
+namespace tacho {
+
+enum class Mode { run, attach, watch };
+enum class SummaryStyle { none, line, full, json };
+enum class ColorMode { automatic, always, never };
+// How the job's CPU time is summed: the kernel's own sum of a cgroup where allowed, or the tree of processes.
+enum class TreeMethod { automatic, cgroup, tree };
+
+struct Settings {
+  Mode mode = Mode::run;
+  std::vector<std::string> command;
+  pid_t attach_pid = 0;
+  std::string attach_cgroup;
+
+  int64_t interval_ns = 1'000'000'000;
+  std::vector<std::string> outputs;
+  std::string format;                      // "", "csv", "json"
+  std::string store_dir;                   // resolved; empty with --no-store
+  bool quiet = false;
+  SummaryStyle summary = SummaryStyle::line;
+  std::vector<std::string> probes_on, probes_off;
+  PssMode pss = PssMode::automatic;
+  TreeMethod method = TreeMethod::automatic;
+  std::vector<std::string> hide;           // single field names; group words already expanded
+  bool no_cloud = false;
+  std::optional<int64_t> timeout_ns;
+  int64_t kill_after_ns = 10'000'000'000;
+  bool strict = false;
+  Metadata metadata;
+  bool verbose = false;
+  ColorMode color = ColorMode::automatic;
+  std::optional<int64_t> progress_ns;      // a progress line every so often; empty: none
+  bool compatible = false;                 // called as resource-tracker
+};
+
+}  // namespace tacho

@@ -1,0 +1,23 @@
+// A row: the derived cells of one tick in the order of the run's columns. The column set is decided at start and never
+// changes within a run.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "model/column.h"
+
+namespace tacho {
+
+// timestamp (column 1) is part of the schema, as cell 0.
+using Schema = std::vector<Column>;
+
+struct Row {
+  int64_t index = 0;         // 0 for the first row
+  int64_t realtime_ns = 0;   // end of the interval, strictly increasing
+  int64_t interval_ns = 0;   // monotonic time that the row covers
+  bool closing = false;      // the last one: written when the job ended
+  std::vector<double> cells; // as many as the schema has columns; kAbsent where unknown
+};
+
+}  // namespace tacho

@@ -1,0 +1,87 @@
+// A Run: who, what, where, how it ended and by which methods it was measured. run.json is written from it.
+#pragma once
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tacho {
+
+// The metadata fields a user may give, in the order of cli.md.
+struct Metadata {
+  std::string job_name, project_name, stage_name, task_name, team, env, language, orchestrator, executor,
+      external_run_id, container_image;
+  std::vector<std::string> tags;  // "key=value", order kept
+};
+
+// Static facts of the machine (host_*), in the wire names of cloud-metadata.md. Unknown is absent.
+struct Host {
+  std::optional<std::string> host_id, host_hostname, host_ip, host_server_allocation, host_cpu_model, host_gpu_model;
+  std::optional<int64_t> host_vcpus, host_memory_mib, host_gpu_count, host_gpu_memory_mib;
+  std::optional<double> host_storage_gb;
+};
+
+// The slice of the machine that the job may use (cgroup limits, affinity).
+struct Limits {
+  std::optional<double> cpu_quota_cores;
+  std::optional<int64_t> cpuset_cpus;
+  std::optional<int64_t> memory_limit_bytes;
+};
+
+enum class RunState { running, finished, failed, interrupted };
+
+struct Outcome {
+  RunState state = RunState::running;
+  std::optional<int> exit_code;      // as a shell would see it: 128+n for a signal, 124 after --timeout
+  std::optional<int> signal;         // the signal that ended the job
+  std::optional<bool> oom_killed;    // empty: cannot be known
+  bool timed_out = false;
+  int64_t started_realtime_ns = 0;
+  int64_t finished_realtime_ns = 0;  // 0 while running
+  int64_t duration_ns = 0;           // monotonic
+};
+
+// How the job's numbers were obtained; each a word that docs/metrics.md explains.
+struct Method {
+  std::string cpu;       // "cgroup", "subreaper", "attach"
+  std::string memory;    // "pss", "pss_scaled", "rss"
+  std::string io;        // "proc_io", "proc_io+rusage"
+  std::string gpu;       // "nvml", "amdgpu", "none"
+};
+
+// Exact totals and high-water marks that samples alone would miss.
+struct Totals {
+  std::optional<double> cpu_user_s, cpu_system_s;
+  std::optional<int64_t> memory_peak_bytes;         // highest of samples, VmHWM and ru_maxrss
+  std::optional<int64_t> largest_process_bytes;     // highest VmHWM / ru_maxrss of a single process
+  std::optional<int64_t> cgroup_memory_peak_bytes;  // memory.peak, page cache included
+  std::optional<int64_t> io_read_bytes, io_write_bytes;
+  std::optional<int64_t> oom_kills, processes_seen;
+};
+
+struct Run {
+  std::string id;
+  std::string mode;                    // "run", "attach", "watch"
+  std::string version = TACHO_VERSION;
+  pid_t tracker_pid = 0;
+  pid_t pid = 0;                       // root of the tree; 0: none
+  std::vector<std::string> command;
+  std::string working_directory;
+  int64_t interval_ns = 0;
+  Metadata metadata;
+  Host host;
+  Limits limits;
+  Outcome outcome;
+  Method method;
+  Totals totals;
+  std::vector<std::string> notes;
+  std::vector<std::string> hidden;     // fields that are written nowhere
+};
+
+bool is_hidden(const Run& run, std::string_view field);
+
+}  // namespace tacho

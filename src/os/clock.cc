@@ -1,0 +1,38 @@
+#include "os/clock.h"
+
+#include <ctime>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/units.h"
+
+namespace tacho {
+namespace {
+
+int64_t read_clock(clockid_t id) {
+  timespec now{};
+  ::clock_gettime(id, &now);
+  return now.tv_sec * kNsPerSec + now.tv_nsec;
+}
+
+class SystemClock final : public Clock {
+ public:
+  int64_t monotonic_ns() override { return read_clock(CLOCK_MONOTONIC); }
+  int64_t realtime_ns() override { return read_clock(CLOCK_REALTIME); }
+  int wait(std::span<pollfd> fds, int64_t deadline_ns) override {
+    const int64_t left = std::max<int64_t>(0, deadline_ns - monotonic_ns());
+    const timespec timeout{static_cast<time_t>(left / kNsPerSec), static_cast<long>(left % kNsPerSec)};
+    const int ready = ::ppoll(fds.data(), fds.size(), &timeout, nullptr);
+    return ready < 0 ? 0 : ready;
+  }
+};
+
+}  // namespace
+
+Clock& system_clock() {
+  static SystemClock clock;
+  return clock;
+}
+
+}  // namespace tacho

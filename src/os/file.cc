@@ -1,0 +1,168 @@
+#include "os/file.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/text.h"
+
+namespace tacho {
+namespace {
+
+std::string environment_or(const char* name, const char* other) {
+  const char* value = std::getenv(name);
+  return value != nullptr && *value != '\0' ? value : other;
+}
+
+}  // namespace
+
+Roots Roots::from_environment() {
+  Roots roots;
+  roots.proc = environment_or("TACHO_PROCFS_ROOT", "/proc");
+  roots.sys = environment_or("TACHO_SYSFS_ROOT", "/sys");
+  roots.etc = environment_or("TACHO_ETC_ROOT", "/etc");
+  return roots;
+}
+
+Error system_error(std::string_view what, std::string_view path, int error_number) {
+  Code code = Code::io;
+  if (error_number == ENOENT || error_number == ENODEV || error_number == ENOTDIR || error_number == ENOSYS ||
+      error_number == EOPNOTSUPP)
+    code = Code::not_available;
+  else if (error_number == ESRCH)
+    code = Code::gone;
+  else if (error_number == EACCES || error_number == EPERM)
+    code = Code::denied;
+  return {code, std::string(what), std::string(path), std::strerror(error_number)};
+}
+
+bool ReadBuffer::read(int fd, std::string_view& text) {
+  size_t filled = 0;
+  for (;;) {
+    const ssize_t got = ::pread(fd, data_.data() + filled, data_.size() - filled, static_cast<off_t>(filled));
+    if (got < 0) {
+      if (errno == EINTR) continue;
+      return false;
+    }
+    filled += static_cast<size_t>(got);
+    // A short read of a kernel file is its end: no second call is needed to learn that.
+    if (filled < data_.size()) break;
+    data_.resize(data_.size() * 2);
+  }
+  text = {data_.data(), filled};
+  return true;
+}
+
+Result<std::string_view> ReadBuffer::read(int fd) {
+  std::string_view text;
+  if (!read(fd, text)) return system_error("cannot read", "", errno);
+  return text;
+}
+
+bool ReadBuffer::read_at(int dir_fd, const char* path, std::string_view& text) {
+  const Fd fd(::openat(dir_fd, path, O_RDONLY | O_CLOEXEC));
+  return fd && read(fd.get(), text);
+}
+
+bool KeptFile::read(ReadBuffer& buffer, std::string_view& text) {
+  if (!fd_) fd_ = Fd(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd_) return false;
+  if (buffer.read(fd_.get(), text)) return true;
+  const int saved = errno;
+  fd_.reset();
+  errno = saved;
+  return false;
+}
+
+Result<std::string> read_whole_file(const std::string& path, size_t limit) {
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) return system_error("cannot open", path, errno);
+  std::string text;
+  for (;;) {
+    const size_t old = text.size();
+    if (old >= limit) return Error{Code::invalid, "file is too large", path, ""};
+    text.resize(old + 64 * 1024);
+    const ssize_t got = ::read(fd.get(), text.data() + old, text.size() - old);
+    if (got < 0 && errno != EINTR) return system_error("cannot read", path, errno);
+    text.resize(old + (got > 0 ? static_cast<size_t>(got) : 0));
+    if (got == 0) return text;
+  }
+}
+
+std::string read_first_line(const std::string& path) {
+  const auto text = read_whole_file(path, 1 << 20);
+  if (!text) return {};
+  return std::string(trim(std::string_view(*text).substr(0, text->find('\n'))));
+}
+
+Status write_all(int fd, std::string_view text, size_t* written) {
+  size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t put = ::write(fd, text.data() + done, text.size() - done);
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) {
+      if (written != nullptr) *written = done;
+      return system_error("cannot write", "", errno);
+    }
+    done += static_cast<size_t>(put);
+  }
+  if (written != nullptr) *written = done;
+  return ok();
+}
+
+Status write_file_atomically(const std::string& path, std::string_view text, bool sync, mode_t mode) {
+  const std::string temporary = path + ".tmp" + std::to_string(::getpid());
+  Fd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode));
+  if (!fd) return system_error("cannot write", path, errno);
+  Status status = write_all(fd.get(), text);
+  if (status && sync && ::fsync(fd.get()) != 0) status = system_error("cannot write", path, errno);
+  fd.reset();
+  if (status && ::rename(temporary.c_str(), path.c_str()) != 0) status = system_error("cannot write", path, errno);
+  if (!status) {
+    ::unlink(temporary.c_str());
+    Error error = status.error();
+    error.path = path;
+    return error;
+  }
+  return ok();
+}
+
+Status make_directories(const std::string& path, mode_t mode) {
+  for (size_t at = 1; at != std::string::npos;) {
+    at = path.find('/', at + 1);
+    const std::string part = path.substr(0, at);
+    if (::mkdir(part.c_str(), mode) != 0 && errno != EEXIST) {
+      const int saved = errno;
+      struct stat info{};
+      if (::stat(part.c_str(), &info) != 0 || !S_ISDIR(info.st_mode))
+        return system_error("cannot make the folder", part, saved);
+    }
+  }
+  return ok();
+}
+
+bool file_exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
+
+std::string read_link(const std::string& path) {
+  std::string target(4096, '\0');
+  const ssize_t length = ::readlink(path.c_str(), target.data(), target.size());
+  target.resize(length > 0 ? static_cast<size_t>(length) : 0);
+  return target;
+}
+
+bool list_directory(const std::string& path, const std::function<void(std::string_view name)>& visit) {
+  DIR* dir = ::opendir(path.c_str());
+  if (dir == nullptr) return false;
+  while (const dirent* entry = ::readdir(dir)) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") visit(name);
+  }
+  ::closedir(dir);
+  return true;
+}
+
+}  // namespace tacho

@@ -1,0 +1,74 @@
+// A probe reads raw counters and levels of one source. It never computes a rate, never throws, and in a steady tick
+// never allocates. A failing probe leaves its fields absent and never stops the others.
+//
+// To add one: a file probe/NAME.cc with its columns and its reader, and one line in probe/table.cc.
+#pragma once
+#include <sys/types.h>
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "model/column.h"
+#include "model/detail.h"
+#include "os/file.h"
+
+namespace tacho {
+
+class ProcessTree;
+
+// Facts that one probe read in this tick and that save another one work.
+struct TickFacts {
+  int64_t forks = -1;    // "processes" of /proc/stat: processes and threads ever started; −1: not read
+  int64_t threads = -1;  // threads alive on the machine (/proc/loadavg); −1: not read
+};
+
+enum class PssMode { automatic, always, never };
+
+// What probes are made with and share. Lives as long as the session.
+struct ProbeContext {
+  Roots roots;
+  int64_t interval_ns = 1'000'000'000;
+  PssMode pss = PssMode::automatic;
+  ReadBuffer buffer;             // of the sampling thread
+  TickFacts facts;
+  ProcessTree* tree = nullptr;   // the job's processes; null when the whole machine is watched
+  pid_t net_pid = 0;             // whose network namespace counts; 0: tacho's own
+  std::string cgroup_path;       // an explicit cgroup (attach --cgroup); empty: the job's own
+  std::vector<std::string> notes;  // quality notes for run.json: what was doubtful, and why
+  void note(std::string text);     // each text once
+};
+
+class Probe {
+ public:
+  virtual ~Probe() = default;
+  // Reads now. `out` comes in cleared, with stamp_ns set by the caller.
+  virtual void read(Reading& out) = 0;
+  // Adds device lists; called after read() of the same tick, only when an output wants them. May allocate.
+  virtual void describe(Detail&) {}
+  // A slow source starts to work here, before the other probes are read (GPU threads).
+  virtual void prepare() {}
+};
+
+enum class ProbeDefault { on, off, automatic /* on where the hardware is */ };
+
+// One line of `tacho list probes`.
+struct ProbeInfo {
+  std::string_view name;
+  ProbeDefault by_default;
+  std::string_view help;
+  std::span<const Column> columns;
+  // Makes the probe, or says why it cannot work here (its columns then stay empty).
+  Result<std::unique_ptr<Probe>> (*make)(ProbeContext&);
+  // Cheap test whether the source exists here, for `automatic` and the doctor; ok or the reason with a hint.
+  Status (*check)(const Roots&);
+};
+
+// The one table: probe/table.cc.
+std::span<const ProbeInfo> all_probes();
+const ProbeInfo* find_probe(std::string_view name);
+
+}  // namespace tacho

@@ -1,0 +1,45 @@
+// A sink moves rows to a place: a file, a pipe, later the spool. It is opened before the job starts, so that a bad
+// destination refuses the start; afterwards a failure is reported once and never touches the job. Not thread-safe.
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "model/detail.h"
+#include "model/row.h"
+#include "model/run.h"
+
+namespace tacho {
+
+class Sink {
+ public:
+  virtual ~Sink() = default;
+  // Once, before the first row.
+  virtual Status begin(const Run& run, const Schema& schema) = 0;
+  // One row; detail is null unless wants_detail(). Never allocates in a steady tick.
+  virtual Status write(const Row& row, const Detail* detail) = 0;
+  // Once, after the closing row, with the outcome filled in.
+  virtual Status end(const Run& run) = 0;
+  virtual bool wants_detail() const { return false; }
+  virtual std::string_view name() const = 0;  // as the user wrote it
+};
+
+struct SinkOptions {
+  std::string format;          // "", "csv", "json": for a destination without a known extension
+  bool compatible = false;     // called as resource-tracker: whole seconds, whole MiB
+};
+
+// One line of `tacho list sinks`: matched by URI scheme or file extension.
+struct SinkInfo {
+  std::string_view name;      // "csv", "csv.gz", "jsonl", "html", "s3" …
+  std::string_view pattern;   // ".csv", "s3://"
+  std::string_view help;
+  Result<std::unique_ptr<Sink>> (*open)(const std::string& destination, const SinkOptions& options);
+};
+
+std::span<const SinkInfo> all_sinks();
+// Finds the sink for what -o was given: URI scheme, then extension, then --format, else an error that lists what is known.
+Result<std::unique_ptr<Sink>> open_sink(const std::string& destination, const SinkOptions& options);
+
+}  // namespace tacho
