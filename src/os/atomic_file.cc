@@ -50,7 +50,12 @@ Status AtomicFile::replace(std::string_view text) {
 }
 
 Status AtomicFile::exchange(std::string_view text) {
-  if (!overwrite(spare_.get(), text)) return system_error("cannot write", path_, errno);
+  if (!overwrite(spare_.get(), text)) {
+    const int saved = errno;
+    // Half a text is of no use to anybody, the room may be.
+    if (::ftruncate(spare_.get(), 0) != 0) finish();
+    return system_error("cannot write", path_, saved);
+  }
   if (exchange_names(spare_path_.c_str(), path_.c_str()) == 0) {
     std::swap(current_, spare_);
     return ok();
