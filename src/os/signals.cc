@@ -40,6 +40,14 @@ const char* signal_name(int number) {
   return "SIG?";
 }
 
-void stop_self() { ::raise(SIGSTOP); }
+void stop_self() {
+  // SIGTSTP itself rather than SIGSTOP: the kernel does not let it stop a group that nobody could continue.
+  sigset_t set;
+  ::sigemptyset(&set);
+  ::sigaddset(&set, SIGTSTP);
+  ::raise(SIGTSTP);
+  ::sigprocmask(SIG_UNBLOCK, &set, nullptr);
+  ::sigprocmask(SIG_BLOCK, &set, nullptr);
+}
 
 }  // namespace tacho
