@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/cgroup.h"
 #include "model/column.h"
 #include "model/detail.h"
 #include "os/file.h"
@@ -37,7 +38,7 @@ struct ProbeContext {
   TickFacts facts;
   ProcessTree* tree = nullptr;   // the job's processes; null when the whole machine is watched
   pid_t net_pid = 0;             // whose network namespace counts; 0: tacho's own
-  std::string cgroup_path;       // an explicit cgroup (attach --cgroup); empty: the job's own
+  CgroupPaths cgroup;            // of the job
   std::vector<std::string> notes;  // quality notes for run.json: what was doubtful, and why
   void note(std::string text);     // each text once
 };
