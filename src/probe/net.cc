@@ -56,8 +56,8 @@ void NetProbe::choose_namespace() {
   pid_ = context_.net_pid;
   const Roots& roots = context_.roots;
   std::string process = roots.proc + "/" + std::to_string(pid_);
-  const std::string theirs = pid_ > 0 ? read_link(process + "/ns/net") : std::string();
-  const bool own = pid_ == 0 || (!theirs.empty() && theirs == read_link(roots.proc + "/self/ns/net"));
+  // Every network namespace has net/dev as an inode of its own; ns/net would say the same, but not of every process.
+  const bool own = pid_ == 0 || same_file(process + "/net/dev", roots.proc + "/net/dev");
   if (own) process = roots.proc;
   file_ = KeptFile(process + "/net/dev");
   // /sys shows the namespace it was mounted in, so another one's interfaces are only in that process's own /sys.
