@@ -51,6 +51,7 @@ class ProcessTree {
   bool empty() const { return members_.empty(); }
   bool lost_some() const { return auto_reaped_; }     // R holds estimates for children the kernel reaped by itself
   bool fell_back_to_rss() const { return pss_.fell_back(); }
+  bool contains(pid_t pid) const { return index_of(pid) < members_.size(); }
   void copy_pids(std::vector<pid_t>& sorted) const;
   void signal_all(int number) const;                  // every member, root first
 
