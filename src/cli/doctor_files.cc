@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cli/concat.h"
 #include "cli/doctor.h"
 #include "cli/sibling.h"
 #include "os/process.h"
@@ -29,12 +30,16 @@ Finding check_nvml(const Roots& roots) {
 #endif
 }
 
+std::string existing_part(const std::string& folder) {
+  for (size_t end = folder.size(); end != std::string::npos && end > 0; end = folder.rfind('/', end - 1))
+    if (file_exists(folder.substr(0, end))) return folder.substr(0, end);
+  return std::string(1, folder.starts_with('/') ? '/' : '.');
+}
+
 // The folder is not made here: whoever may write to what exists of it may make the rest.
 Finding check_store(const Settings& settings) {
   const std::string folder = settings.store_dir.empty() ? default_store_dir() : settings.store_dir;
-  std::string existing = folder;
-  while (!existing.empty() && !file_exists(existing)) existing.resize(existing.rfind('/') == std::string::npos ? 0 : existing.rfind('/'));
-  if (existing.empty()) existing = folder.starts_with('/') ? "/" : ".";
+  const std::string existing = existing_part(folder);
   if (::access(existing.c_str(), W_OK | X_OK) == 0)
     return {"run store", Health::ok, folder + (existing == folder ? "" : " (made at the first run)"), "", ""};
   return {"run store", Health::missing, existing + " cannot be written", "runs leave no record there",
@@ -83,9 +88,8 @@ void examine_probes(const Roots& roots, std::vector<Finding>& findings) {
       findings.push_back({name, Health::ok, std::string(probe.help) + std::string(off), "", ""});
     } else {
       const Error& error = status.error();
-      const std::string where = error.path.empty() ? "" : ": " + error.path;
       findings.push_back({name, error.code == Code::not_available ? Health::missing : Health::limited,
-                          error.what + where, "its columns stay empty", error.hint});
+                          concat({error.what, error.path.empty() ? "" : ": ", error.path}), "its columns stay empty", error.hint});
     }
   }
 }
