@@ -4,6 +4,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/text.h"
+
 namespace tacho {
 
 void Writer::put_int(int64_t value) {
@@ -71,7 +73,8 @@ JsonWriter& JsonWriter::key(std::string_view name) {
 JsonWriter& JsonWriter::value(std::string_view text) {
   separate();
   out_.put('"');
-  for (const char c : text) {
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
     const auto byte = static_cast<unsigned char>(c);
     if (c == '"' || c == '\\') {
       out_.put('\\');
@@ -85,8 +88,13 @@ JsonWriter& JsonWriter::value(std::string_view text) {
       out_.put("\\u00");
       out_.put(kHex[byte >> 4]);
       out_.put(kHex[byte & 15]);
-    } else {
+    } else if (byte < 0x80) {
       out_.put(c);
+    } else if (const size_t length = utf8_length(text.substr(i)); length > 0) {
+      out_.put(text.substr(i, length));
+      i += length - 1;
+    } else {
+      out_.put("\xEF\xBF\xBD");
     }
   }
   out_.put('"');
