@@ -84,6 +84,7 @@ TEST(MemInfo, DamagedInputIsAbsentNotZero) {
   }
   EXPECT_EQ(parse_meminfo("MemTotal: 9223372036854775807 kB\n").total, INT64_MAX);
   EXPECT_EQ(parse_meminfo("MemTotal: 1 kB\nMemAvailable: 2 kB\n").used(), 0);
+  EXPECT_EQ(parse_meminfo("MemTotal: 1 kB\nMemFree: 9999999999999999999 kB\nBuffers: 9999999999999999999 kB\n").used(), 0);
 }
 
 TEST(LoadAverage, ReadsAllThree) {
