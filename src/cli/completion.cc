@@ -27,7 +27,7 @@ std::vector<std::string_view> visible_names(std::span<const Command> commands) {
 std::vector<std::string_view> value_words(const Option& option) {
   if (option.name == "probe" || option.name == "no-probe") {
     std::vector<std::string_view> names;
-    for (const ProbeInfo& probe : all_probes()) names.push_back(probe.name);
+    for (const ProbeInfo* probe : all_probes()) names.push_back(probe->name);
     return names;
   }
   if (option.name == "hide") return {hide_words().begin(), hide_words().end()};

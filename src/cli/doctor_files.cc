@@ -81,11 +81,11 @@ void examine_files(const Roots& roots, const Settings& settings, std::vector<Fin
 }
 
 void examine_probes(const Roots& roots, std::vector<Finding>& findings) {
-  for (const ProbeInfo& probe : all_probes()) {
-    const std::string name = "probe " + std::string(probe.name);
-    const std::string_view off = probe.by_default == ProbeDefault::off ? " (off unless --probe asks for it)" : "";
-    if (const Status status = probe.check(roots); status) {
-      findings.push_back({name, Health::ok, std::string(probe.help) + std::string(off), "", ""});
+  for (const ProbeInfo* probe : all_probes()) {
+    const std::string name = concat({"probe ", probe->name});
+    const std::string_view off = probe->by_default == ProbeDefault::off ? " (off unless --probe asks for it)" : "";
+    if (const Status status = probe->check(roots); status) {
+      findings.push_back({name, Health::ok, concat({probe->help, off}), "", ""});
     } else {
       const Error& error = status.error();
       findings.push_back({name, error.code == Code::not_available ? Health::missing : Health::limited,

@@ -139,7 +139,7 @@ Status switch_probe(std::vector<std::string>& here, std::vector<std::string>& th
     if (name.empty()) continue;
     if (find_probe(name) == nullptr) {
       std::vector<std::string_view> names;
-      for (const ProbeInfo& probe : all_probes()) names.push_back(probe.name);
+      for (const ProbeInfo* probe : all_probes()) names.push_back(probe->name);
       return unknown_word("probe", name, names, "tacho list probes lists all");
     }
     std::erase(there, name);
