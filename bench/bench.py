@@ -15,16 +15,13 @@ import sys
 import tempfile
 import time
 
+from peer import cpu_s
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def note(text):
     print(f"# {text}", file=sys.stderr, flush=True)
-
-
-def cpu_s(pid):
-    """CPU clock of any process: the clock id that clock_getcpuclockid(3) would give."""
-    return time.clock_gettime(((~pid) << 3) | 2)
 
 
 class Bench:

@@ -130,8 +130,9 @@ void JsonlEncoder::Line::cores() {
   for (size_t i = 0; i < now_.cores.size(); ++i) {
     const int64_t total_ns = comparable ? now_.cores[i].total_ns - before[i].total_ns : 0;
     const int64_t busy_ns = comparable ? now_.cores[i].busy_ns - before[i].busy_ns : 0;
-    const double share = total_ns > 0 ? static_cast<double>(busy_ns) / static_cast<double>(total_ns) : kAbsent;
-    json_.number(is_absent(share) ? kAbsent : 100 * std::clamp(share, 0.0, 1.0), 2);
+    // An interval shorter than a clock tick: no time was accounted, so none was busy.
+    const double share = total_ns > 0 ? static_cast<double>(busy_ns) / static_cast<double>(total_ns) : 0;
+    json_.number(comparable ? 100 * std::clamp(share, 0.0, 1.0) : kAbsent, 2);
   }
   json_.end_array();
 }

@@ -19,6 +19,8 @@
 namespace tacho {
 namespace {
 
+constexpr const char* kAllocationVariable = "TACHO_HOST_ALLOCATION";
+
 template <class T>
 std::optional<std::string> known(const T& text) {
   if (text.empty()) return std::nullopt;
@@ -79,11 +81,13 @@ bool from_environment(const char* variable, std::optional<std::string>& field) {
 }  // namespace
 
 bool is_dmi_placeholder(std::string_view text) {
-  constexpr std::array<std::string_view, 14> kPlaceholders = {
-      "not specified", "not available",  "not applicable",         "none",
-      "n/a",           "unknown",        "default string",         "to be filled by o.e.m.",
-      "0123456789",    "system serial number", "chassis serial number",  "03000200-0400-0500-0006-000700080009",
-      "to be filled by o.e.m", "system product name"};
+  constexpr std::array<std::string_view, 12> kPlaceholders = {
+      "not specified",        "not available",
+      "not applicable",       "none",
+      "n/a",                  "unknown",
+      "default string",       "to be filled by o.e.m.",
+      "system serial number", "chassis serial number",
+      "0123456789",           "03000200-0400-0500-0006-000700080009"};
   const std::string word = lower(trim(text));
   if (std::find(kPlaceholders.begin(), kPlaceholders.end(), word) != kPlaceholders.end()) return true;
   // Empty, all zeros or all F, with or without the dashes of a UUID.
@@ -112,6 +116,10 @@ std::optional<std::string> allocation_under(const Limits& limits, const Host& ho
   return std::nullopt;
 }
 
+void set_allocation(Host& host, const Limits& limits) {
+  if (std::getenv(kAllocationVariable) == nullptr) host.host_server_allocation = allocation_under(limits, host);
+}
+
 Host discover_host(const Roots& roots) {
   Host host;
   const std::string cpuinfo = read_whole_file(roots.proc + "/cpuinfo").value_or("");
@@ -124,7 +132,7 @@ Host discover_host(const Roots& roots) {
   if (memory.total >= 0) host.host_memory_mib = memory.total >> 20;
   if (const auto bytes = total_storage_bytes(roots))
     host.host_storage_gb = std::round(static_cast<double>(*bytes) / 1e6) / 1e3;
-  from_environment("TACHO_HOST_ALLOCATION", host.host_server_allocation);
+  from_environment(kAllocationVariable, host.host_server_allocation);
   const auto& allocation = host.host_server_allocation;
   if (allocation && *allocation != "dedicated" && *allocation != "shared") {
     log::warn("TACHO_HOST_ALLOCATION is neither dedicated nor shared: set it to one of them; it is left out");

@@ -15,6 +15,8 @@ Host discover_host(const Roots& roots);
 
 // "shared" when the job may use only a part of the machine; nothing otherwise. "dedicated" is never guessed.
 std::optional<std::string> allocation_under(const Limits& limits, const Host& host);
+// The same into host, unless TACHO_HOST_ALLOCATION already said what it is, or that it is to be hidden.
+void set_allocation(Host& host, const Limits& limits);
 
 // A name for the processor out of /proc/cpuinfo; empty when it has none.
 std::string cpu_model(std::string_view cpuinfo);

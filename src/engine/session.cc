@@ -108,6 +108,7 @@ Status Session::prepare() {
   if (settings_.mode != Mode::watch) {
     tree_ = std::make_unique<ProcessTree>(context_);
     context_.tree = tree_.get();
+    if (settings_.mode == Mode::run) tree_->expect_own_child();
     context_.net_pid = settings_.attach_pid;
   }
   auto sampler = Sampler::create(context_, {settings_.probes_on, settings_.probes_off, settings_.compatible}, clock_);

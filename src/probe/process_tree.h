@@ -26,6 +26,8 @@ class ProcessTree {
  public:
   explicit ProcessTree(ProbeContext& context);
 
+  // tacho will start the job itself: everything counts from zero, which is known now.
+  void expect_own_child();
   // The job's first process. With own_child its orphans come to tacho (child subreaper) and everything counts from zero;
   // otherwise what the tree used before now is the baseline. False when there is no such process.
   bool follow(pid_t root, bool own_child);
