@@ -52,11 +52,11 @@ Listing list_metrics() {
 Listing list_probes() {
   Listing listing{{{"PROBE", "DEFAULT", "HERE", "MEANING"}, {}}, {"name", "default", "available", "help"}};
   const Roots roots = Roots::from_environment();
-  for (const ProbeInfo* probe : all_probes()) {
-    const Status status = probe->check(roots);
-    listing.table.rows.push_back({std::string(probe->name), std::string(default_word(probe->by_default)),
+  for (const ProbeInfo& probe : all_probes()) {
+    const Status status = probe.check(roots);
+    listing.table.rows.push_back({std::string(probe.name), std::string(default_word(probe.by_default)),
                                   status ? "yes" : "no",
-                                  std::string(probe->help) + (status ? "" : " Not here: " + status.error().message() + ".")});
+                                  std::string(probe.help) + (status ? "" : " Not here: " + status.error().message() + ".")});
   }
   return listing;
 }

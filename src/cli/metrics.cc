@@ -32,8 +32,8 @@ void add_table(std::string& out, std::string_view title, std::string_view intro,
 std::vector<Metric> all_metrics() {
   std::vector<Metric> metrics;
   metrics.push_back({&kTimestampColumn, nullptr});
-  for (const ProbeInfo* probe : all_probes())
-    for (const Column& column : probe->columns) metrics.push_back({&column, probe});
+  for (const ProbeInfo& probe : all_probes())
+    for (const Column& column : probe.columns) metrics.push_back({&column, &probe});
   std::stable_sort(metrics.begin(), metrics.end(),
                    [](const Metric& a, const Metric& b) { return a.column->position < b.column->position; });
   return metrics;
@@ -54,8 +54,8 @@ std::string metrics_document() {
   add_table(out, "tacho's own columns", "Last, when their probe is on.", metrics, 200, 1 << 30);
   out += "\n## Probes\n`--probe NAME` turns one on, `--no-probe NAME` off; auto is on where the hardware is.\n\n"
          "| probe | default | meaning |\n|---|---|---|\n";
-  for (const ProbeInfo* probe : all_probes())
-    out += concat({"| `", probe->name, "` | ", default_word(probe->by_default), " | ", cell(probe->help), " |\n"});
+  for (const ProbeInfo& probe : all_probes())
+    out += concat({"| `", probe.name, "` | ", default_word(probe.by_default), " | ", cell(probe.help), " |\n"});
   out += R"(
 ## Methods
 `run.json` says how the job's numbers were obtained.

@@ -198,7 +198,7 @@ TEST_F(Resolve, BadValuesNameTheirSource) {
 
 TEST_F(Resolve, ProbesAreSwitchedOneByOne) {
   ASSERT_GE(all_probes().size(), 2u);
-  const std::string one(all_probes()[0]->name), two(all_probes()[1]->name);
+  const std::string one(all_probes()[0].name), two(all_probes()[1].name);
   write("tacho.toml", "no_probe = [\"" + one + "\", \"" + two + "\"]");
   const auto s = resolve_line({"--probe", one, "x"});
   EXPECT_EQ(s->probes_on, Arguments{one});
