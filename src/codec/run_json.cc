@@ -77,7 +77,7 @@ void write_outcome(JsonWriter& json, const Outcome& outcome, const Summary& summ
   optional("exit_code", outcome.exit_code);
   optional("signal", outcome.signal);
   json.key("signal_name");
-  if (const std::string_view name = outcome.signal ? signal_name(*outcome.signal) : std::string_view{}; !name.empty())
+  if (const std::string_view name = outcome.signal ? signal_word(*outcome.signal) : std::string_view{}; !name.empty())
     json.value(name);
   else
     json.null();

@@ -44,7 +44,7 @@ std::optional<RunState> parse_state(std::string_view word) {
   return std::nullopt;
 }
 
-std::string_view signal_name(int signal) {
+std::string_view signal_word(int signal) {
   for (const SignalName& entry : kSignals)
     if (entry.signal == signal) return entry.name;
   return {};

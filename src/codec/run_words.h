@@ -11,7 +11,7 @@ namespace tacho {
 
 std::string_view state_word(RunState state);
 std::optional<RunState> parse_state(std::string_view word);
-std::string_view signal_name(int signal);  // "SIGKILL"; empty for real-time signals and what is none
+std::string_view signal_word(int signal);  // "SIGKILL"; empty for real-time signals and what is none
 
 struct MetadataField {
   std::string_view name;
