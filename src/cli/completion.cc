@@ -103,31 +103,35 @@ std::string zsh_action(const Option& option) {
 }  // namespace
 
 std::string bash_completion(std::span<const Command> commands) {
-  std::string out = "# bash completion for tacho; printed by tacho docs completion-bash\n"
-                    "_tacho() {\n"
-                    "  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} sub=${COMP_WORDS[1]} i word\n"
-                    "  COMPREPLY=()\n"
-                    "  if ((COMP_CWORD == 1)); then\n"
-                    "    COMPREPLY=($(compgen -W \"" + join(visible_names(commands)) + " --help --version\" -- \"$cur\")); return\n"
-                    "  fi\n"
-                    "  if [[ $sub == run || $sub == -- ]]; then\n"
-                    "    # The job's command has begun: complete it as if it stood alone.\n"
-                    "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
-                    "      word=${COMP_WORDS[i]}\n"
-                    "      if [[ $word == -- ]]; then ((i++)); break; fi\n"
-                    "      case $word in\n        ";
-  for (const Option* option : valued_options()) (out += option == valued_options().front() ? "" : "|") += pattern(*option);
-  out += ") ((i++));;\n"
-         "        -*) ;;\n"
-         "        *) ((i > 1)) && break;;\n"
-         "      esac\n"
-         "    done\n"
-         "    if ((i <= COMP_CWORD)) && [[ ${COMP_WORDS[i-1]} == -- || $cur != -* && $i -lt $COMP_CWORD ]]; then\n"
-         "      if declare -F _command_offset > /dev/null; then _command_offset \"$i\"; else COMPREPLY=($(compgen -c -f -- \"$cur\")); fi\n"
-         "      return\n"
-         "    fi\n"
-         "  fi\n"
-         "  case $prev in\n";
+  std::string valued;
+  for (const Option* option : valued_options()) valued += concat({valued.empty() ? "" : "|", pattern(*option)});
+  std::string out = concat({R"(# bash completion for tacho; printed by tacho docs completion-bash
+_tacho() {
+  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} sub=${COMP_WORDS[1]} i begun=
+  COMPREPLY=()
+  if ((COMP_CWORD == 1)); then
+    COMPREPLY=($(compgen -W ")", join(visible_names(commands)), R"( --help --version" -- "$cur")); return
+  fi
+  if [[ $sub == run || $sub == -* ]]; then
+    # Once the job's command has begun, it is completed as if it stood alone.
+    for ((i = 1; i < COMP_CWORD; i++)); do
+      case ${COMP_WORDS[i]} in
+        --) ((i++)); begun=1; break;;
+        )", valued, R"()
+          [[ ${COMP_WORDS[i+1]} == = ]] && ((i++)); ((i++));;
+        -*) ;;
+        *) if ((i > 1)); then begun=1; break; fi;;
+      esac
+    done
+    if [[ $begun ]]; then
+      if declare -F _command_offset > /dev/null; then _command_offset "$i"; else COMPREPLY=($(compgen -c -f -- "$cur")); fi
+      return
+    fi
+  fi
+  [[ $cur == = ]] && cur=
+  [[ $prev == = ]] && prev=${COMP_WORDS[COMP_CWORD-2]}
+  case $prev in
+)"});
   for (const Option* option : valued_options()) {
     const auto words = value_words(*option);
     const std::string reply = !words.empty() ? "-W \"" + join(words) + "\"" : is_folder(*option) ? "-d" : is_file(*option) ? "-f" : "";
@@ -193,7 +197,7 @@ std::string fish_completion(std::span<const Command> commands) {
     const auto words = argument_words(commands, command);
     if (!words.empty()) out += when + " -a " + quoted(join(words)) + "\n";
     if (command.name == "report") out += when + " -F\n";
-    if (command.name == "run") out += when + " -a '(__fish_complete_subcommand)'\n";
+    if (command.name == "run") out += when + " -a '(__fish_complete_subcommand --fcs-skip=2)'\n";
   }
   return out;
 }

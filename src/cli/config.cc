@@ -48,7 +48,7 @@ const Option* option_of(std::string_view path, ConfigRules rules) {
 }
 
 std::vector<std::string> known_paths() {
-  std::vector<std::string> paths;
+  std::vector<std::string> paths(kSections.begin(), kSections.end());
   for (const Option& option : all_options()) {
     if (option.key.empty()) continue;
     paths.emplace_back(option.key);

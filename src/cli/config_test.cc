@@ -54,7 +54,7 @@ TEST(Config, UnknownKeysNameFileLineAndNearest) {
   EXPECT_EQ(read("[metadata]\njobname = \"x\""), "t.toml:2: unknown key metadata.jobname; did you mean metadata.job_name?");
   EXPECT_EQ(read("[metadata]\ninterval = 1").substr(0, 38), "t.toml:2: unknown key metadata.interva");
   EXPECT_EQ(read("[job]\npit = 1"), "t.toml:2: unknown key job.pit; did you mean job.pid?");
-  EXPECT_EQ(read("[metadate]\nx = 1"), "t.toml:1: unknown key metadate (keys are the long option names; see tacho run --help)");
+  EXPECT_EQ(read("[metadate]\nx = 1"), "t.toml:1: unknown key metadate; did you mean metadata?");
   EXPECT_EQ(read("config = \"x\"").substr(0, 28), "t.toml:1: unknown key config");
 }
 

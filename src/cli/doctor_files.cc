@@ -36,13 +36,18 @@ std::string existing_part(const std::string& folder) {
   return std::string(1, folder.starts_with('/') ? '/' : '.');
 }
 
-// The folder is not made here: whoever may write to what exists of it may make the rest.
+// Tried, not asked: root may "write" where nothing can be made. What was made for the trial is taken away again.
 Finding check_store(const Settings& settings) {
   const std::string folder = settings.store_dir.empty() ? default_store_dir() : settings.store_dir;
   const std::string existing = existing_part(folder);
-  if (::access(existing.c_str(), W_OK | X_OK) == 0)
-    return {"run store", Health::ok, folder + (existing == folder ? "" : " (made at the first run)"), "", ""};
-  return {"run store", Health::missing, existing + " cannot be written", "runs leave no record there",
+  const std::string trial = folder + "/.doctor-" + std::to_string(::getpid());
+  Status status = make_directories(folder);
+  if (status) status = write_file_atomically(trial, "");
+  ::unlink(trial.c_str());
+  for (size_t end = folder.size(); end != std::string::npos && end > existing.size(); end = folder.rfind('/', end - 1))
+    ::rmdir(folder.substr(0, end).c_str());
+  if (status) return {"run store", Health::ok, folder + (existing == folder ? "" : " (made at the first run)"), "", ""};
+  return {"run store", Health::missing, status.error().message(), "runs leave no record there",
           "--store DIR or TACHO_STORE with a folder that you may write, or --no-store"};
 }
 
@@ -82,10 +87,10 @@ void examine_files(const Roots& roots, const Settings& settings, std::vector<Fin
 
 void examine_probes(const Roots& roots, std::vector<Finding>& findings) {
   for (const ProbeInfo& probe : all_probes()) {
-    const std::string name = "probe " + std::string(probe.name);
+    const std::string name = concat({"probe ", probe.name});
     const std::string_view off = probe.by_default == ProbeDefault::off ? " (off unless --probe asks for it)" : "";
     if (const Status status = probe.check(roots); status) {
-      findings.push_back({name, Health::ok, std::string(probe.help) + std::string(off), "", ""});
+      findings.push_back({name, Health::ok, concat({probe.help, off}), "", ""});
     } else {
       const Error& error = status.error();
       findings.push_back({name, error.code == Code::not_available ? Health::missing : Health::limited,

@@ -3,6 +3,8 @@
 
 #include "base/text.h"
 #include "cli/doctor.h"
+#include "discover/cgroups.h"
+#include "job/job_cgroup.h"
 #include "os/process.h"
 
 namespace tacho {
@@ -48,61 +50,27 @@ Finding check_pid_namespace(const Roots& roots) {
   return {"PID namespace", Health::ok, "a container's (" + link + "); processes outside are not seen", "", ""};
 }
 
-struct OwnCgroups {
-  std::string v2_path;           // this process's path in the v2 hierarchy
-  bool v2 = false;
-  std::string v1_controllers;
-};
-
-// /proc/self/cgroup: `4:memory:/a/b` (v1), `0::/a/b` (v2).
-OwnCgroups own_cgroups(const Roots& roots) {
-  OwnCgroups own;
-  const std::string text = read_whole_file(roots.proc + "/self/cgroup").value_or("");
-  for (const std::string_view line : split(text, '\n')) {
-    const size_t first = line.find(':'), second = first == std::string_view::npos ? first : line.find(':', first + 1);
-    if (second == std::string_view::npos) continue;
-    const std::string_view controllers = line.substr(first + 1, second - first - 1);
-    if (controllers.empty()) own.v2 = true, own.v2_path = line.substr(second + 1);
-    else (own.v1_controllers += own.v1_controllers.empty() ? "" : ",") += controllers;
-  }
-  return own;
-}
-
 Finding check_cgroups(const Roots& roots) {
-  const OwnCgroups own = own_cgroups(roots);
-  if (own.v2 && own.v1_controllers.empty()) return {"cgroups", Health::ok, "v2", "", ""};
-  if (own.v2) return {"cgroups", Health::ok, "hybrid: v2, and v1 with " + own.v1_controllers, "", ""};
-  if (!own.v1_controllers.empty()) return {"cgroups", Health::ok, "v1 with " + own.v1_controllers, "", ""};
-  return {"cgroups", Health::missing, "none", "container limits, throttling and OOM kills are not seen",
-          "mount -t cgroup2 none /sys/fs/cgroup"};
+  const CgroupPaths paths = find_cgroups(roots, 0);
+  std::string v1;
+  for (const auto& [name, folder] : {std::pair("cpu", paths.cpu), std::pair("cpuacct", paths.cpuacct), std::pair("memory", paths.memory),
+                                     std::pair("blkio", paths.blkio), std::pair("cpuset", paths.cpuset)})
+    if (!folder.empty()) (v1 += v1.empty() ? "" : ",") += name;
+  if (paths.unified.empty() && v1.empty())
+    return {"cgroups", Health::missing, "none", "container limits, throttling and OOM kills are not seen",
+            "mount -t cgroup2 none /sys/fs/cgroup"};
+  if (v1.empty()) return {"cgroups", Health::ok, "v2 at " + paths.unified, "", ""};
+  return {"cgroups", Health::ok, (paths.unified.empty() ? "v1 with " : "hybrid: v2 at " + paths.unified + ", v1 with ") + v1, "", ""};
 }
 
-// The folder of this process in the v2 hierarchy: mountinfo `30 23 0:26 /root /mount/point rw - cgroup2 cgroup2 rw`.
-std::string v2_folder(const Roots& roots, const std::string& path) {
-  const std::string mounts = read_whole_file(roots.proc + "/self/mountinfo").value_or("");
-  for (const std::string_view line : split(mounts, '\n')) {
-    if (line.find(" - cgroup2 ") == std::string_view::npos) continue;
-    const auto words = split(line, ' ');
-    if (words.size() < 5) continue;
-    const std::string_view root = words[3];
-    std::string_view below = path;
-    if (root != "/" && below.starts_with(root)) below.remove_prefix(root.size());
-    return std::string(words[4]) + (below == "/" ? "" : std::string(below));
-  }
-  return {};
-}
-
+// Made as a session makes it, and removed again.
 Finding check_job_cgroup(const Roots& roots) {
-  constexpr std::string_view kWhy = "the job's CPU time is summed over its process tree instead of by the kernel";
-  const OwnCgroups own = own_cgroups(roots);
-  const std::string folder = own.v2 ? v2_folder(roots, own.v2_path) : "";
-  if (folder.empty()) return {"job cgroup", Health::limited, "no cgroup v2 mount found", std::string(kWhy), ""};
-  const std::string trial = folder + "/tacho-doctor-" + std::to_string(::getpid());
-  if (const Status made = make_directories(trial, 0755); !made)
-    return {"job cgroup", Health::limited, "cannot be made in " + folder + ": " + made.error().hint, std::string(kWhy),
-            "run as root, or inside a delegated scope: systemd-run --user --scope -p Delegate=yes tacho run -- CMD"};
-  ::rmdir(trial.c_str());
-  return {"job cgroup", Health::ok, "can be made in " + folder, "", ""};
+  const CgroupPaths paths = find_cgroups(roots, 0);
+  const auto group = JobCgroup::create(paths.unified);
+  if (group) return {"job cgroup", Health::ok, "can be made in " + paths.unified, "", ""};
+  return {"job cgroup", Health::limited, group.error().message(),
+          "the job's CPU time is summed over its process tree instead of by the kernel",
+          "run as root, or in a delegated scope: systemd-run --user --scope -p Delegate=yes tacho run -- CMD"};
 }
 
 Finding check_pidfd(const Roots&) {

@@ -1,4 +1,5 @@
 // tacho.1 in roff, man(7).
+#include "cli/concat.h"
 #include "cli/docs.h"
 #include "cli/help.h"
 
@@ -51,13 +52,14 @@ std::string man_page(std::span<const Command> commands) {
   out += ".SH NAME\ntacho \\- record what a job uses: CPU, memory, disk, network and GPU\n.SH SYNOPSIS\n.nf\n";
   for (const Command& command : commands)
     if (!command.hidden && command.options != kNoSubcommand)
-      out += ".B tacho " + std::string(command.name) + "\n" + (command.arguments.empty() ? "" : roff(command.arguments) + "\n");
+      out += concat({"\\fBtacho ", command.name, "\\fP ", roff(command.arguments), "\n"});
   out += ".fi\n.SH DESCRIPTION\n"
          "tacho starts a command, or follows one that already runs, and records what the machine and the job's whole process\n"
          "tree use. The job behaves as without it: exit status, signals, terminal and timing are its own. Every run leaves\n"
          "run.json and metrics.csv in a local run store.\n.SH EXAMPLES\n";
   for (const Example& example : examples("")) out += entry(example.command, example.text);
-  for (const Example& example : examples("run")) out += entry(example.command, example.text);
+  for (const Example& example : examples("run"))
+    if (example.command != examples("").front().command) out += entry(example.command, example.text);
   out += ".SH COMMANDS\n";
   for (const Command& command : commands)
     if (!command.hidden) out += entry(command.name, command.help);
@@ -71,7 +73,9 @@ std::string man_page(std::span<const Command> commands) {
   out += entry("$XDG_STATE_HOME/tacho/runs", "The run store: one folder a run.");
   out += ".SH EXIT STATUS\n" + roff(kExitStatus) +
          "\nTrouble with delivery changes it only with \\-\\-strict. attach and watch end with 0 on SIGINT or SIGTERM after a last "
-         "sample.\n.SH SEE ALSO\ntime(1), timeout(1), cgroups(7), proc(5)\n";
+         "sample.\n.SH OTHER NAMES\nCalled as\n.BR resource\\-tracker ,\ntacho takes that tool's place: JSON lines on stderr unless "
+         "\\-\\-output or \\-\\-format says otherwise, no run store and no summary, settings from resource\\-tracker.toml, and "
+         "without a command or \\-\\-pid the whole machine until a signal.\n.SH SEE ALSO\ntime(1), timeout(1), cgroups(7), proc(5)\n";
   return out;
 }
 

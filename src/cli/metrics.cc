@@ -2,11 +2,10 @@
 
 #include <algorithm>
 
+#include "cli/concat.h"
+
 namespace tacho {
 namespace {
-
-constexpr Column kTimestamp{1, "timestamp", "s", 3, Rule::level, 0, 1,
-                            "UNIX time at the end of the interval that the row covers; strictly increasing."};
 
 std::string cell(std::string_view text) {
   std::string out;
@@ -23,8 +22,8 @@ void add_table(std::string& out, std::string_view title, std::string_view intro,
   for (const Metric& metric : metrics) {
     const Column& column = *metric.column;
     if (column.position < first || column.position > last) continue;
-    out += "| " + std::to_string(column.position) + " | `" + std::string(column.name) + "` | " + cell(column.unit) + " | " +
-           std::string(metric.probe == nullptr ? "" : metric.probe->name) + " | " + cell(column.help) + " |\n";
+    out += concat({"| ", std::to_string(column.position), " | `", column.name, "` | ", cell(column.unit), " | ",
+                   metric.probe == nullptr ? "" : metric.probe->name, " | ", cell(column.help), " |\n"});
   }
 }
 
@@ -32,10 +31,9 @@ void add_table(std::string& out, std::string_view title, std::string_view intro,
 
 std::vector<Metric> all_metrics() {
   std::vector<Metric> metrics;
+  metrics.push_back({&kTimestampColumn, nullptr});
   for (const ProbeInfo& probe : all_probes())
     for (const Column& column : probe.columns) metrics.push_back({&column, &probe});
-  if (std::none_of(metrics.begin(), metrics.end(), [](const Metric& m) { return m.column->position == 1; }))
-    metrics.push_back({&kTimestamp, nullptr});
   std::stable_sort(metrics.begin(), metrics.end(),
                    [](const Metric& a, const Metric& b) { return a.column->position < b.column->position; });
   return metrics;
@@ -57,7 +55,7 @@ std::string metrics_document() {
   out += "\n## Probes\n`--probe NAME` turns one on, `--no-probe NAME` off; auto is on where the hardware is.\n\n"
          "| probe | default | meaning |\n|---|---|---|\n";
   for (const ProbeInfo& probe : all_probes())
-    out += "| `" + std::string(probe.name) + "` | " + std::string(default_word(probe.by_default)) + " | " + cell(probe.help) + " |\n";
+    out += concat({"| `", probe.name, "` | ", default_word(probe.by_default), " | ", cell(probe.help), " |\n"});
   out += R"(
 ## Methods
 `run.json` says how the job's numbers were obtained.

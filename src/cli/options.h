@@ -1,7 +1,7 @@
 // The option table: everything tacho knows about its options, as data. The parser, --help, the man page, the shell
 // completions, the configuration keys and the environment variables are all made from it. Immutable, thread-safe.
 //
-// To add an option: one line in kOptions (options.cc) and one line in kSetters (resolve.cc) that stores it.
+// To add an option: one line in kOptions (options.cc) and one line in kSetters (setters.cc) that stores it.
 #pragma once
 #include <cstdint>
 #include <span>

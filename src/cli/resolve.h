@@ -23,17 +23,4 @@ Surroundings real_surroundings();
 // one that reads the store.
 Result<Settings> resolve(const ParsedLine& line, Subcommand subcommand, const Surroundings& surroundings);
 
-// The same from values already gathered, weakest layer first (for tests and for resolve()).
-using Layer = std::vector<Given>;
-struct Draft {
-  Settings settings;
-  bool no_store = false;
-  std::string progress = "auto";
-};
-Status apply_layer(Draft& draft, const Layer& layer);
-// The two environment layers: TRACKER_* and TACHO_*.
-Layer environment_layer(const Environment& environment, std::string_view Option::*variable, unsigned subcommand);
-
-bool has_setter(std::string_view option);
-
 }  // namespace tacho

@@ -9,7 +9,6 @@
 namespace tacho {
 namespace {
 
-constexpr Column kTimestamp{1, "timestamp", "s", 3, Rule::level, 0, 1, "End of the interval, UNIX time."};
 constexpr int kCompatibleColumns = 32;
 
 bool names(const std::vector<std::string>& list, std::string_view name) {
@@ -63,7 +62,7 @@ void Sampler::build_schema(bool compatible, const ProbeChoice& choice) {
     }
   std::stable_sort(cells_.begin(), cells_.end(),
                    [](const Cell& a, const Cell& b) { return a.column->position < b.column->position; });
-  schema_.push_back(kTimestamp);
+  schema_.push_back(kTimestampColumn);
   for (const Cell& cell : cells_) schema_.push_back(*cell.column);
 }
 
