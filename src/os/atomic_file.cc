@@ -31,22 +31,33 @@ int exchange_names(const char* a, const char* b) {
 }  // namespace
 
 AtomicFile::AtomicFile(std::string folder, std::string name, std::string spare_name, mode_t mode)
-    : path_(folder + "/" + name), spare_path_(folder + "/" + spare_name), mode_(mode) {}
+    : folder_(std::move(folder)), path_(folder_ + "/" + name), spare_path_(folder_ + "/" + spare_name), mode_(mode) {}
 
 AtomicFile::~AtomicFile() { finish(); }
 
 Status AtomicFile::replace(std::string_view text) {
-  if (!can_exchange_ || !current_) {
-    // The first text, and every text where names cannot be exchanged.
+  if (can_exchange_ && current_) return exchange(text);
+  // The first text, and every text where names cannot be exchanged.
+  if (!can_exchange_ || !make_first(text)) {
     const Status status = write_file_atomically(path_, text, false, mode_);
-    if (status && can_exchange_) {
-      current_ = Fd(::open(path_.c_str(), O_WRONLY | O_CLOEXEC));
-      spare_ = Fd(::open(spare_path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode_));
-      can_exchange_ = current_ && spare_;
-    }
-    return status;
+    if (!status) return status;
   }
-  return exchange(text);
+  if (can_exchange_) {
+    if (!current_) current_ = Fd(::open(path_.c_str(), O_WRONLY | O_CLOEXEC));
+    spare_ = Fd(::open(spare_path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode_));
+    can_exchange_ = current_ && spare_;
+  }
+  return ok();
+}
+
+// A file without a name that gets one when it is whole. False where the file system or a masked /proc does not allow it.
+bool AtomicFile::make_first(std::string_view text) {
+  Fd file(::open(folder_.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, mode_));
+  if (!file || !overwrite(file.get(), text)) return false;
+  const std::string nameless = "/proc/self/fd/" + std::to_string(file.get());
+  if (::linkat(AT_FDCWD, nameless.c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) != 0) return false;
+  current_ = std::move(file);
+  return true;
 }
 
 Status AtomicFile::exchange(std::string_view text) {

@@ -75,10 +75,14 @@ bool ProcessTree::add(pid_t pid) {
   return true;
 }
 
+void ProcessTree::expect_own_child() {
+  own_child_ = readable_ = true;
+  spawn_floor_bytes_ = own_anonymous_bytes();
+}
+
 bool ProcessTree::follow(pid_t root, bool own_child) {
   root_ = root;
   own_child_ = own_child;
-  if (own_child) spawn_floor_bytes_ = own_anonymous_bytes();
   if (!add(root)) return own_child;  // a child may have ended already; its rusage comes by reaped()
   if (own_child) return true;
   root_session_ = find(root)->session() == root ? root : 0;

@@ -26,6 +26,8 @@ class ProcessTree {
  public:
   explicit ProcessTree(ProbeContext& context);
 
+  // tacho will start the job itself: everything counts from zero, which is known now.
+  void expect_own_child();
   // The job's first process. With own_child its orphans come to tacho (child subreaper) and everything counts from zero;
   // otherwise what the tree used before now is the baseline. False when there is no such process.
   bool follow(pid_t root, bool own_child);
@@ -51,6 +53,7 @@ class ProcessTree {
   bool empty() const { return members_.empty(); }
   bool lost_some() const { return auto_reaped_; }     // R holds estimates for children the kernel reaped by itself
   bool fell_back_to_rss() const { return pss_.fell_back(); }
+  bool contains(pid_t pid) const { return index_of(pid) < members_.size(); }
   void copy_pids(std::vector<pid_t>& sorted) const;
   void signal_all(int number) const;                  // every member, root first
 

@@ -43,6 +43,36 @@ TEST(Sinks, WithoutAKnownExtensionTheFormatDecides) {
   EXPECT_FALSE(std::filesystem::exists(dir / "metrics.xlsx"));
 }
 
+TEST(Sinks, GzAndJsonAreFoundByExtension) {
+  const TempDir dir;
+  EXPECT_TRUE(recorded(dir / "a.csv.gz", 1).starts_with("\x1f\x8b"));
+  EXPECT_TRUE(recorded(dir / "a.jsonl", 2).starts_with("{\"timestamp_secs\":1794735001,"));
+  EXPECT_TRUE(recorded(dir / "a.json", 1, {"csv", false}).starts_with("{"));
+  EXPECT_TRUE(recorded(dir / "plain", 1, {"json", false}).starts_with("{"));
+  // resource-tracker does not look at the name.
+  EXPECT_TRUE(recorded(dir / "b.csv", 1, {"", true}).starts_with("{"));
+}
+
+TEST(Sinks, AnUnfinishedGzHoldsAllButTheLastTenSeconds) {
+  const TempDir dir;
+  auto sink = open_sink(dir / "a.csv.gz", {});
+  ASSERT_TRUE(sink);
+  ASSERT_TRUE((*sink)->begin(sample_run(), sample_schema()));
+  for (int64_t i = 0; i < 95; ++i) ASSERT_TRUE((*sink)->write(sample_row(i), nullptr));
+  const std::string copy = dir / "copy.csv.gz";
+  std::filesystem::copy_file(dir / "a.csv.gz", copy);
+  const auto lines = [](const std::string& path, const char* to) {
+    // zcat complains about the missing end and still writes what is there.
+    EXPECT_GE(std::system(("zcat " + path + " > " + to + " 2>/dev/null").c_str()), 0);
+    const std::string text = slurp(to);
+    return std::count(text.begin(), text.end(), '\n');
+  };
+  EXPECT_GE(lines(copy, (dir / "text").c_str()), 1 + 85);
+  ASSERT_TRUE((*sink)->end(sample_run()));
+  EXPECT_EQ(lines(dir / "a.csv.gz", (dir / "text").c_str()), 1 + 95);
+  EXPECT_EQ(std::system(("gzip -t " + (dir / "a.csv.gz")).c_str()), 0);
+}
+
 TEST(Sinks, CompatibleCsvHasWholeSeconds) {
   const TempDir dir;
   const std::string text = recorded(dir / "out", 1, {"csv", true});

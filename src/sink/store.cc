@@ -17,30 +17,46 @@ constexpr mode_t kFolderMode = 0700, kFileMode = 0600;
 // run.json costs more than a row. A little below a second, so that a tick that came early does not wait for the next.
 constexpr int64_t kRunJsonEveryNs = 950 * kNsPerMs;
 
+// One text whatever file it was, so that a full disk is told once.
+Status store_status(const Status& status, const std::string& folder) {
+  if (status) return ok();
+  return Error{status.error().code, "cannot write to the run store", folder, status.error().hint};
+}
+
 class StoreSink final : public Sink {
  public:
-  StoreSink(const std::string& folder, LineFile rows, const Run& run, const Summary& summary)
-      : rows_(std::move(rows), false), run_json_(folder, "run.json", ".run.json.next", kFileMode),
-        run_(run), summary_(summary) {}
+  StoreSink(std::string folder, const Run& run, const Summary& summary)
+      : folder_(std::move(folder)), run_json_(folder_, "run.json", ".run.json.next", kFileMode), run_(run), summary_(summary) {}
+
+  // run.json first: a folder that has anything has that, whenever tacho is killed.
+  Status open() {
+    if (const Status status = write_run(run_); !status) return status;
+    auto file = LineFile::open(folder_ + "/metrics.csv", kFileMode);
+    if (!file) return file.error();
+    // Tells `tacho runs` that this run is alive, whatever happens to process ids.
+    file->lock();
+    rows_.emplace(std::move(*file), false);
+    return ok();
+  }
 
   Status begin(const Run&, const Schema& schema) override {
-    const Status rows = rows_.begin(schema);
+    const Status rows = rows_->begin(schema);
     const Status json = write_run(run_);
-    return rows ? json : rows;
+    return store_status(rows ? json : rows, folder_);
   }
 
   Status write(const Row& row, const Detail*) override {
-    const Status written = rows_.write(row);
+    const Status written = rows_->write(row);
     since_json_ns_ += row.interval_ns;
-    if (row.index > 0 && since_json_ns_ < kRunJsonEveryNs) return written;
+    if (row.index > 0 && since_json_ns_ < kRunJsonEveryNs) return store_status(written, folder_);
     const Status json = write_run(run_);
-    return written ? json : written;
+    return store_status(written ? json : written, folder_);
   }
 
   Status end(const Run& run) override {
     const Status status = write_run(run);
     run_json_.finish();
-    return status;
+    return store_status(status, folder_);
   }
 
   std::string_view name() const override { return "store"; }
@@ -54,7 +70,8 @@ class StoreSink final : public Sink {
     return status;
   }
 
-  CsvFile rows_;
+  std::string folder_;
+  std::optional<CsvFile> rows_;
   AtomicFile run_json_;
   const Run& run_;
   const Summary& summary_;
@@ -92,12 +109,10 @@ Result<std::unique_ptr<Sink>> open_store(const std::string& store_dir, Run& run,
     const Result<bool> made = make_new_directory(folder, kFolderMode);
     if (!made) return with_hint(made.error());
     if (!*made) continue;
-    auto rows = LineFile::open(folder + "/metrics.csv", kFileMode);
-    if (!rows) return with_hint(rows.error());
-    // Tells `tacho runs` that this run is alive, whatever happens to process ids.
-    rows->lock();
     run.id = id;
-    return std::unique_ptr<Sink>(std::make_unique<StoreSink>(folder, std::move(*rows), run, summary));
+    auto sink = std::make_unique<StoreSink>(folder, run, summary);
+    if (const Status opened = sink->open(); !opened) return with_hint(opened.error());
+    return std::unique_ptr<Sink>(std::move(sink));
   }
   return with_hint(Error{Code::io, "", store_dir, "every tried run id is taken"});
 }

@@ -10,11 +10,12 @@ inline std::atomic<int64_t> allocations{0};
 }
 
 #ifndef TACHO_SANITIZED
-void* operator new(size_t size) {
+// Not inlined: the compiler would see free() meet new.
+[[gnu::noinline]] void* operator new(size_t size) {
   ++tacho::allocations;
   if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
   throw std::bad_alloc();
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 #endif
