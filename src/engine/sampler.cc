@@ -18,7 +18,7 @@ bool names(const std::vector<std::string>& list, std::string_view name) {
 
 Status check_names(const std::vector<std::string>& list) {
   std::vector<std::string_view> known;
-  for (const ProbeInfo* probe : all_probes()) known.push_back(probe->name);
+  for (const ProbeInfo& probe : all_probes()) known.push_back(probe.name);
   for (const std::string& name : list) {
     if (find_probe(name) != nullptr) continue;
     const std::string_view near = nearest(name, known);
@@ -34,17 +34,17 @@ Result<std::unique_ptr<Sampler>> Sampler::create(ProbeContext& context, const Pr
   for (const auto* list : {&choice.on, &choice.off})
     if (Status status = check_names(*list); !status) return status.error();
   std::unique_ptr<Sampler> sampler(new Sampler(context, clock));
-  for (const ProbeInfo* info : all_probes()) {
-    const bool asked = names(choice.on, info->name);
-    if (names(choice.off, info->name) || (info->by_default == ProbeDefault::off && !asked)) continue;
-    auto probe = info->make(context);
+  for (const ProbeInfo& info : all_probes()) {
+    const bool asked = names(choice.on, info.name);
+    if (names(choice.off, info.name) || (info.by_default == ProbeDefault::off && !asked)) continue;
+    auto probe = info.make(context);
     if (!probe) {
-      log::debug(std::string(info->name) + ": " + probe.error().message());
+      log::debug(std::string(info.name) + ": " + probe.error().message());
       if (asked && probe.error().code != Code::not_available) log::warn(probe.error());
       // Where the source is absent, an automatic probe has no columns; one that is on or was asked for has empty ones.
-      if (info->by_default == ProbeDefault::automatic && !asked) continue;
+      if (info.by_default == ProbeDefault::automatic && !asked) continue;
     }
-    sampler->sources_.push_back({info, probe ? std::move(*probe) : nullptr, {}, {}});
+    sampler->sources_.push_back({&info, probe ? std::move(*probe) : nullptr, {}, {}});
   }
   sampler->build_schema(choice.compatible, choice);
   return sampler;
@@ -56,8 +56,8 @@ void Sampler::build_schema(bool compatible, const ProbeChoice& choice) {
       if (column.position <= kCompatibleColumns || !compatible || names(choice.on, sources_[i].info->name))
         cells_.push_back({i, &column});
   // The 32 compatible columns are always there, empty where their probe is off.
-  for (const ProbeInfo* info : all_probes())
-    for (const Column& column : info->columns) {
+  for (const ProbeInfo& info : all_probes())
+    for (const Column& column : info.columns) {
       const bool there = std::any_of(cells_.begin(), cells_.end(), [&](const Cell& cell) { return cell.column == &column; });
       if (column.position <= kCompatibleColumns && !there) cells_.push_back({SIZE_MAX, &column});
     }

@@ -9,8 +9,8 @@ void ProbeContext::note(std::string text) {
 }
 
 const ProbeInfo* find_probe(std::string_view name) {
-  for (const ProbeInfo* probe : all_probes())
-    if (probe->name == name) return probe;
+  for (const ProbeInfo& probe : all_probes())
+    if (probe.name == name) return &probe;
   return nullptr;
 }
 

@@ -74,7 +74,7 @@ struct ProbeInfo {
 };
 
 // The one table: probe/table.cc.
-std::span<const ProbeInfo* const> all_probes();
+std::span<const ProbeInfo> all_probes();
 const ProbeInfo* find_probe(std::string_view name);
 
 }  // namespace tacho

@@ -4,15 +4,13 @@
 #include "probe/system.h"
 
 namespace tacho {
-namespace {
 
-const ProbeInfo* const kProbes[] = {
-    &kLoadProbe, &kCpuProbe, &kProcessProbe, &kCgroupProbe, &kMemoryProbe, &kVmstatProbe, &kDiskProbe, &kNetProbe,
-    &kPressureProbe,
-};
-
-}  // namespace
-
-std::span<const ProbeInfo* const> all_probes() { return kProbes; }
+std::span<const ProbeInfo> all_probes() {
+  static const ProbeInfo probes[] = {
+      kLoadProbe, kCpuProbe, kProcessProbe, kCgroupProbe, kMemoryProbe, kVmstatProbe, kDiskProbe, kNetProbe,
+      kPressureProbe,
+  };
+  return probes;
+}
 
 }  // namespace tacho
