@@ -1,5 +1,6 @@
 // The probes, in the order in which a tick reads them. A new probe is a new file and a new line here.
 #include "probe/cgroup.h"
+#include "probe/gpu.h"
 #include "probe/process.h"
 #include "probe/system.h"
 
@@ -8,7 +9,7 @@ namespace tacho {
 std::span<const ProbeInfo> all_probes() {
   static const ProbeInfo probes[] = {
       kLoadProbe, kCpuProbe, kProcessProbe, kCgroupProbe, kMemoryProbe, kVmstatProbe, kDiskProbe, kNetProbe,
-      kPressureProbe,
+      kPressureProbe, kGpuProbe, kGpuExtraProbe,
   };
   return probes;
 }
