@@ -216,6 +216,7 @@ void ProcessTree::reaped(pid_t pid, const rusage& usage) {
   }
   outside_ += exact;
   reaped_.push_back(pid);
+  reaped_switches_ += usage.ru_nvcsw + usage.ru_nivcsw;
   readable_ = true;
   // A forked child starts with what it copied of tacho; only more than that is its own.
   const int64_t peak = usage.ru_maxrss * 1024;
