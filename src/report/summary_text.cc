@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <csignal>
 
 #include "base/text.h"
 #include "base/units.h"
 #include "codec/iso_time.h"
 #include "codec/run_words.h"
 #include "report/facts.h"
+#include "report/human.h"
 
 namespace tacho {
 namespace {
@@ -28,26 +28,6 @@ bool failed(const Run& run) {
 
 const char* state_color(const Run& run) {
   return failed(run) ? "1;31" : run.outcome.state == RunState::running ? "1;33" : "1;32";
-}
-
-std::string duration_text(double seconds) {
-  std::string text = human_duration(static_cast<int64_t>(seconds * 1e9));
-  // "5m", not "5m00s".
-  for (const std::string_view zero : {"00s", "00m", "00h"})
-    if (text.size() > zero.size() + 1 && text.ends_with(zero)) return text.substr(0, text.size() - zero.size());
-  return text;
-}
-
-std::string number_text(double value) {
-  std::string text = human_number(value);
-  if (text.ends_with(".0")) text.resize(text.size() - 2);
-  return text;
-}
-
-std::string bytes_text(double bytes) {
-  const std::string text = human_bytes(bytes);
-  const size_t zero = text.find(".0 ");
-  return zero == std::string::npos ? text : text.substr(0, zero) + text.substr(zero + 2);
 }
 
 // "9.8 of 32 GiB", "512 MiB of 32 GiB", "9.8 GiB" when the whole is unknown.

@@ -15,6 +15,7 @@ constexpr std::array kSinks{
     SinkInfo{"csv.gz", ".csv.gz", "the same, compressed; a kill loses at most 10 seconds", open_csv_gz_sink},
     SinkInfo{"jsonl", ".jsonl", "one JSON object a sample, with every core, disk, interface and GPU", open_jsonl_sink},
     SinkInfo{"json", ".json", "the same as .jsonl", open_jsonl_sink},
+    SinkInfo{"html", ".html", "one self-contained page with charts, written at the end", open_html_sink},
 };
 
 bool is_standard_stream(const std::string& destination) { return destination == "-" || destination == "stderr:"; }
