@@ -23,7 +23,8 @@ uint64_t start_time_of(pid_t pid) {
 
 }  // namespace
 
-Job::Job(Reaped reaped) : inherited_(Inherited::save()), signals_(kSignals), reaped_(std::move(reaped)) {}
+Job::Job(Reaped reaped, Belongs belongs)
+    : inherited_(Inherited::save()), signals_(kSignals), reaped_(std::move(reaped)), belongs_(std::move(belongs)) {}
 
 Status Job::launch(const Launch& launch) {
   become_subreaper();
@@ -102,9 +103,11 @@ void Job::handle_signal(const SignalEvent& event) {
   if (event.number == SIGTSTP) stop_self();
 }
 
-// What the terminal sends goes to the whole foreground group: the job has it already unless it left our group.
+// What the terminal sends goes to the whole foreground group, and so does a job's own `kill 0`: the job has it already
+// unless it left our group.
 void Job::forward(const SignalEvent& event) {
-  if (event.from_terminal && ::getpgid(child_.pid) == ::getpgrp()) return;
+  const bool to_the_group = event.from_terminal || event.sender == child_.pid || (belongs_ && belongs_(event.sender));
+  if (to_the_group && ::getpgid(child_.pid) == ::getpgrp()) return;
   ::kill(child_.pid, event.number);
 }
 

@@ -22,8 +22,10 @@ class Job {
  public:
   // Told of every process that tacho reaps, before anything else happens.
   using Reaped = std::function<void(pid_t, const rusage&)>;
+  // Whether a process is part of the job.
+  using Belongs = std::function<bool(pid_t)>;
 
-  explicit Job(Reaped reaped);  // blocks the signals that it handles from now on
+  Job(Reaped reaped, Belongs belongs);  // blocks the signals that it handles from now on
 
   struct Launch {
     std::vector<std::string> command;
@@ -58,6 +60,7 @@ class Job {
   Inherited inherited_;
   SignalQueue signals_;
   Reaped reaped_;
+  Belongs belongs_;
   Child child_;
   bool own_child_ = false, ended_ = false, told_to_end_ = false;
   int interrupts_ = 0;

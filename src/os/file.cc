@@ -151,6 +151,13 @@ Status make_directories(const std::string& path, mode_t mode) {
 
 bool file_exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
 
+bool same_file(const std::string& a, const std::string& b) {
+  struct stat first{};
+  struct stat second{};
+  return ::stat(a.c_str(), &first) == 0 && ::stat(b.c_str(), &second) == 0 && first.st_dev == second.st_dev &&
+         first.st_ino == second.st_ino;
+}
+
 std::string read_link(const std::string& path) {
   std::string target(4096, '\0');
   const ssize_t length = ::readlink(path.c_str(), target.data(), target.size());

@@ -19,12 +19,6 @@ bool MountWatch::changed() {
   return ::poll(&entry, 1, 0) > 0 && (entry.revents & POLLPRI) != 0;
 }
 
-std::optional<DeviceNumber> device_of(const std::string& path) {
-  struct stat info{};
-  if (::stat(path.c_str(), &info) != 0) return std::nullopt;
-  return DeviceNumber{static_cast<int64_t>(major(info.st_dev)), static_cast<int64_t>(minor(info.st_dev))};
-}
-
 std::optional<DeviceNumber> block_device_at(const std::string& path) {
   struct stat info{};
   if (::stat(path.c_str(), &info) != 0 || !S_ISBLK(info.st_mode)) return std::nullopt;

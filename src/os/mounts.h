@@ -25,8 +25,6 @@ struct DeviceNumber {
   bool operator==(const DeviceNumber&) const = default;
 };
 
-// The device that holds `path`; nothing when it cannot be looked at.
-std::optional<DeviceNumber> device_of(const std::string& path);
 // The device that the special file `path` stands for; nothing when it is none.
 std::optional<DeviceNumber> block_device_at(const std::string& path);
 

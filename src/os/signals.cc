@@ -2,9 +2,6 @@
 
 #include <sys/signalfd.h>
 
-#include <array>
-#include <cstring>
-
 namespace tacho {
 
 SignalQueue::SignalQueue(std::span<const int> numbers) {
@@ -21,23 +18,6 @@ std::optional<SignalEvent> SignalQueue::next() {
   signalfd_siginfo info{};
   if (::read(fd_.get(), &info, sizeof info) != static_cast<ssize_t>(sizeof info)) return std::nullopt;
   return SignalEvent{static_cast<int>(info.ssi_signo), static_cast<pid_t>(info.ssi_pid), info.ssi_code == SI_KERNEL};
-}
-
-const char* signal_name(int number) {
-  struct Name {
-    int number;
-    const char* name;
-  };
-  static constexpr std::array kNames{
-      Name{SIGHUP, "SIGHUP"},   Name{SIGINT, "SIGINT"},   Name{SIGQUIT, "SIGQUIT"}, Name{SIGILL, "SIGILL"},
-      Name{SIGTRAP, "SIGTRAP"}, Name{SIGABRT, "SIGABRT"}, Name{SIGBUS, "SIGBUS"},   Name{SIGFPE, "SIGFPE"},
-      Name{SIGKILL, "SIGKILL"}, Name{SIGUSR1, "SIGUSR1"}, Name{SIGSEGV, "SIGSEGV"}, Name{SIGUSR2, "SIGUSR2"},
-      Name{SIGPIPE, "SIGPIPE"}, Name{SIGALRM, "SIGALRM"}, Name{SIGTERM, "SIGTERM"}, Name{SIGSYS, "SIGSYS"},
-      Name{SIGXCPU, "SIGXCPU"}, Name{SIGXFSZ, "SIGXFSZ"}, Name{SIGSTOP, "SIGSTOP"}, Name{SIGTSTP, "SIGTSTP"},
-      Name{SIGCONT, "SIGCONT"}, Name{SIGWINCH, "SIGWINCH"}};
-  for (const Name& entry : kNames)
-    if (entry.number == number) return entry.name;
-  return "SIG?";
 }
 
 void stop_self() {

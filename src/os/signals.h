@@ -26,7 +26,6 @@ class SignalQueue {
   Fd fd_;
 };
 
-const char* signal_name(int number);  // "SIGTERM"; unknown numbers give "SIG?"
-void stop_self();                     // as Ctrl-Z would; returns after SIGCONT
+void stop_self();  // as Ctrl-Z would; returns after SIGCONT
 
 }  // namespace tacho

@@ -78,6 +78,7 @@ class ProcessProbe final : public Probe {
 
  private:
   bool read_cgroup_cpu(int64_t& user_ns, int64_t& system_ns) {
+    if (!context_.cgroup.job_only) return false;  // the job could not be started in its cgroup
     std::string_view text;
     if (!cpu_stat_.path().empty()) {
       if (!cpu_stat_.read(context_.buffer, text)) return false;

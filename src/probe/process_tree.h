@@ -26,6 +26,8 @@ class ProcessTree {
  public:
   explicit ProcessTree(ProbeContext& context);
 
+  // tacho will start the job itself: everything counts from zero, which is known now.
+  void expect_own_child();
   // The job's first process. With own_child its orphans come to tacho (child subreaper) and everything counts from zero;
   // otherwise what the tree used before now is the baseline. False when there is no such process.
   bool follow(pid_t root, bool own_child);
@@ -51,6 +53,7 @@ class ProcessTree {
   bool empty() const { return members_.empty(); }
   bool lost_some() const { return auto_reaped_; }     // R holds estimates for children the kernel reaped by itself
   bool fell_back_to_rss() const { return pss_.fell_back(); }
+  bool contains(pid_t pid) const { return index_of(pid) < members_.size(); }
   void copy_pids(std::vector<pid_t>& sorted) const;
   void signal_all(int number) const;                  // every member, root first
 
@@ -69,7 +72,7 @@ class ProcessTree {
   void adopt(std::string_view children_text);
   void discover_by_search();
   void discover_in_cgroup();
-  void read_peak();
+  void read_peak(int64_t now_ns);
   void sum_up(int64_t now_ns);
   void vanish(size_t index);
 
@@ -85,7 +88,7 @@ class ProcessTree {
   TreeMemory memory_;
   pid_t root_ = 0, own_pid_ = 0, root_session_ = 0;
   bool own_child_ = false, has_children_files_ = true, readable_ = false, io_available_ = false, auto_reaped_ = false;
-  int64_t children_ = 0, processes_seen_ = 0, largest_bytes_ = 0, last_forks_ = -2, spawn_floor_bytes_ = 0;
+  int64_t children_ = 0, processes_seen_ = 0, largest_bytes_ = 0, last_forks_ = -2, spawn_floor_bytes_ = 0, peak_stamp_ns_ = 0;
   uint64_t descriptor_limit_ = 0;
   uint32_t tick_ = 0, walk_ = 0, peak_next_ = 0;
 };

@@ -46,17 +46,17 @@ void keep_first(std::string_view& field, std::string_view value) {
 std::string_view s390_machine(std::string_view value) {
   constexpr std::string_view kKey = "machine = ";
   const size_t at = value.find(kKey);
-  return at == std::string_view::npos ? std::string_view{} : Scan(value.substr(at + kKey.size())).word();
+  return at == std::string_view::npos ? std::string_view{} : Scanner(value.substr(at + kKey.size())).word();
 }
 
 }  // namespace
 
 CpuInfo parse_cpuinfo(std::string_view text) {
   CpuInfo info;
-  Scan scan(text);
+  Scanner scan(text);
   uint32_t implementer = 0;
   bool has_implementer = false;
-  while (!scan.at_end()) {
+  while (!scan.done()) {
     const std::string_view line = scan.line();
     const size_t colon = line.find(':');
     if (colon == std::string_view::npos) continue;

@@ -3,7 +3,7 @@
 namespace tacho {
 
 bool DiskStatsLines::next(DiskLine& line) {
-  while (!scan_.at_end()) {
+  while (!scan_.done()) {
     const bool numbers = scan_.number(line.major) && scan_.number(line.minor);
     line.name = numbers ? scan_.word() : std::string_view{};
     line.counters = scan_.line();
@@ -13,7 +13,7 @@ bool DiskStatsLines::next(DiskLine& line) {
 }
 
 bool parse_disk_counters(std::string_view text, DiskCounters& out) {
-  Scan scan(text);
+  Scanner scan(text);
   int64_t merged = 0;
   return scan.number(out.reads) && scan.number(merged) && scan.number(out.sectors_read) && scan.number(out.read_ms) &&
          scan.number(out.writes) && scan.number(merged) && scan.number(out.sectors_written) &&

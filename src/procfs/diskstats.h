@@ -30,7 +30,7 @@ class DiskStatsLines {
   bool next(DiskLine& line);
 
  private:
-  Scan scan_;
+  Scanner scan_;
 };
 
 // False when fewer than the eleven numbers of every kernel since 2.6 are there.

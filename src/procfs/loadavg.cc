@@ -7,10 +7,10 @@ namespace tacho {
 
 LoadAverage parse_loadavg(std::string_view text) {
   LoadAverage out;
-  Scan scan(text);
+  Scanner scan(text);
   int64_t whole = 0;
   int64_t hundredths = 0;
-  if (!scan.number(whole) || !scan.take('.')) return out;
+  if (!scan.number(whole) || !scan.literal(".")) return out;
   const size_t before = scan.rest().size();
   // The kernel writes exactly two digits.
   if (!scan.number(hundredths) || before - scan.rest().size() != 2) return out;
@@ -18,7 +18,7 @@ LoadAverage parse_loadavg(std::string_view text) {
   scan.skip_words(2);
   int64_t running = 0;
   int64_t threads = 0;
-  if (!scan.number(running) || !scan.take('/') || !scan.number(threads)) return out;
+  if (!scan.number(running) || !scan.literal("/") || !scan.number(threads)) return out;
   out.running = running;
   out.threads = threads;
   return out;

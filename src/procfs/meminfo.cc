@@ -37,7 +37,7 @@ int64_t MemInfo::used() const {
   if (total < 0) return -1;
   if (available >= 0) return or_zero(total - available);
   if (free < 0) return -1;
-  int64_t used = total - free;
+  int64_t used = or_zero(total - free);
   for (const int64_t part : {buffers, cached, reclaimable}) used = or_zero(used - or_zero(part));
   return used;
 }
@@ -48,15 +48,15 @@ int64_t MemInfo::cached_and_reclaimable() const {
 
 MemInfo parse_meminfo(std::string_view text) {
   MemInfo info;
-  Scan scan(text);
-  while (!scan.at_end()) {
+  Scanner scan(text);
+  while (!scan.done()) {
     const std::string_view line = scan.line();
     const size_t colon = line.find(':');
     if (colon == std::string_view::npos) continue;
     int64_t* const field = find_field(info, line.substr(0, colon));
     if (field == nullptr) continue;
     int64_t kib = 0;
-    if (Scan(line.substr(colon + 1)).number(kib)) *field = saturating_multiply(kib, 1024);
+    if (Scanner(line.substr(colon + 1)).number(kib)) *field = saturating_multiply(kib, 1024);
     if (field == &info.reclaimable) break;  // the last one wanted; the kernel's order is fixed
   }
   return info;

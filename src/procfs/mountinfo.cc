@@ -4,9 +4,9 @@ namespace tacho {
 namespace {
 
 bool parse_line(std::string_view text, MountLine& line) {
-  Scan scan(text);
+  Scanner scan(text);
   if (!scan.number(line.id) || !scan.number(line.parent)) return false;
-  if (!scan.number(line.major) || !scan.take(':') || !scan.number(line.minor)) return false;
+  if (!scan.number(line.major) || !scan.literal(":") || !scan.number(line.minor)) return false;
   line.root = scan.word();
   line.mount_point = scan.word();
   line.options = scan.word();
@@ -27,7 +27,7 @@ bool is_octal(char c) { return c >= '0' && c <= '7'; }
 }  // namespace
 
 bool MountInfoLines::next(MountLine& line) {
-  while (!scan_.at_end())
+  while (!scan_.done())
     if (parse_line(scan_.line(), line)) return true;
   return false;
 }

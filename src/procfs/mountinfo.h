@@ -24,7 +24,7 @@ class MountInfoLines {
   bool next(MountLine& line);
 
  private:
-  Scan scan_;
+  Scanner scan_;
 };
 
 // Replaces every backslash with three octal digits by its character; anything else stays. Allocates: mounts are

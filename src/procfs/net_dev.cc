@@ -3,7 +3,7 @@
 namespace tacho {
 
 bool NetDevLines::next(NetLine& line) {
-  while (!scan_.at_end()) {
+  while (!scan_.done()) {
     scan_.skip_blanks();
     const std::string_view text = scan_.line();
     // No interface name holds a colon; the title lines have none either.
@@ -17,7 +17,7 @@ bool NetDevLines::next(NetLine& line) {
 }
 
 bool parse_net_counters(std::string_view text, NetCounters& out) {
-  Scan scan(text);
+  Scanner scan(text);
   int64_t other = 0;
   if (!scan.number(out.rx_bytes)) return false;
   for (int i = 0; i < 7; ++i)

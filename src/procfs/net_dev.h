@@ -26,7 +26,7 @@ class NetDevLines {
   bool next(NetLine& line);
 
  private:
-  Scan scan_;
+  Scanner scan_;
 };
 
 // False when the ninth number (bytes sent) is not there.

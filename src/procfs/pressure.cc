@@ -6,14 +6,14 @@ namespace tacho {
 
 Pressure parse_pressure(std::string_view text) {
   Pressure out;
-  Scan scan(text);
-  while (!scan.at_end()) {
-    int64_t* const field = scan.take("some ") ? &out.some_us : scan.take("full ") ? &out.full_us : nullptr;
+  Scanner scan(text);
+  while (!scan.done()) {
+    int64_t* const field = scan.literal("some ") ? &out.some_us : scan.literal("full ") ? &out.full_us : nullptr;
     const std::string_view line = scan.line();
     constexpr std::string_view kKey = " total=";
     const size_t at = line.find(kKey);
     if (field == nullptr || at == std::string_view::npos) continue;
-    Scan(line.substr(at + kKey.size())).number(*field);
+    Scanner(line.substr(at + kKey.size())).number(*field);
   }
   return out;
 }

@@ -1,6 +1,7 @@
 // Scanner walks over the bytes of a kernel file: numbers, words, lines. No allocation; never reads past its end.
 #pragma once
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 
 namespace tacho {
@@ -10,6 +11,7 @@ class Scanner {
   explicit Scanner(std::string_view text) : at_(text.data()), end_(text.data() + text.size()) {}
 
   bool done() const { return at_ == end_; }
+  char peek() const { return at_ == end_ ? '\0' : *at_; }
   void skip_blanks() {
     while (at_ != end_ && (*at_ == ' ' || *at_ == '\t')) ++at_;
   }
@@ -17,12 +19,13 @@ class Scanner {
   // A number beyond 64 bits is cut at its largest value, as a counter that makes no sense must not wrap.
   bool number(uint64_t& value) {
     skip_blanks();
-    if (at_ == end_ || *at_ < '0' || *at_ > '9') return false;
+    const char* const start = at_;
     uint64_t result = 0;
-    for (; at_ != end_ && *at_ >= '0' && *at_ <= '9'; ++at_) {
-      const auto digit = static_cast<uint64_t>(*at_ - '0');
-      result = result > (UINT64_MAX - digit) / 10 ? UINT64_MAX : result * 10 + digit;
-    }
+    // Nineteen digits always fit: only the ones behind them need the check.
+    for (; at_ != end_ && is_digit(*at_) && at_ - start < 19; ++at_) result = result * 10 + digit_of(*at_);
+    if (at_ == start) return false;
+    for (; at_ != end_ && is_digit(*at_); ++at_)
+      result = result > (UINT64_MAX - digit_of(*at_)) / 10 ? UINT64_MAX : result * 10 + digit_of(*at_);
     value = result;
     return true;
   }
@@ -63,15 +66,19 @@ class Scanner {
   }
   // The rest of this line without its end; the scanner stands on the next line.
   std::string_view line() {
-    const char* start = at_;
-    while (at_ != end_ && *at_ != '\n') ++at_;
-    const std::string_view result(start, static_cast<size_t>(at_ - start));
-    if (at_ != end_) ++at_;
-    return result;
+    const char* const start = at_;
+    const size_t left = static_cast<size_t>(end_ - at_);
+    const auto* found = left > 0 ? static_cast<const char*>(std::memchr(at_, '\n', left)) : nullptr;
+    const char* const stop = found != nullptr ? found : end_;
+    at_ = found != nullptr ? found + 1 : end_;
+    return {start, static_cast<size_t>(stop - start)};
   }
   std::string_view rest() const { return {at_, static_cast<size_t>(end_ - at_)}; }
 
  private:
+  static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+  static uint64_t digit_of(char c) { return static_cast<uint64_t>(c - '0'); }
+
   const char* at_;
   const char* end_;
 };

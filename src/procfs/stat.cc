@@ -7,7 +7,7 @@ namespace tacho {
 namespace {
 
 // The four numbers that every kernel has must be there; later ones are 0 where an old kernel leaves them out.
-bool parse_ticks(Scan& scan, CpuTicks& ticks) {
+bool parse_ticks(Scanner& scan, CpuTicks& ticks) {
   if (!(scan.number(ticks.user) && scan.number(ticks.nice) && scan.number(ticks.system) && scan.number(ticks.idle)))
     return false;
   if (scan.number(ticks.iowait) && scan.number(ticks.irq) && scan.number(ticks.softirq)) scan.number(ticks.steal);
@@ -24,11 +24,11 @@ int64_t CpuTicks::total() const { return saturating_add(saturating_add(busy(), i
 
 ProcStat parse_proc_stat(std::string_view text, std::span<CpuTicks> cores) {
   ProcStat out;
-  Scan scan(text);
-  while (!scan.at_end()) {
+  Scanner scan(text);
+  while (!scan.done()) {
     switch (scan.peek()) {
       case 'c':
-        if (scan.take("cpu")) {
+        if (scan.literal("cpu")) {
           const bool all = scan.peek() == ' ';
           if (all) {
             out.has_all = parse_ticks(scan, out.all);
@@ -41,15 +41,15 @@ ProcStat parse_proc_stat(std::string_view text, std::span<CpuTicks> cores) {
               parse_ticks(scan, cores[index]);
             }
           }
-        } else if (scan.take("ctxt ")) {
+        } else if (scan.literal("ctxt ")) {
           scan.number(out.ctxt);
         }
         break;
       case 'b':
-        if (scan.take("btime ")) scan.number(out.btime_s);
+        if (scan.literal("btime ")) scan.number(out.btime_s);
         break;
       case 'p':
-        if (scan.take("processes ")) {
+        if (scan.literal("processes ")) {
           scan.number(out.forks);
           return out;  // softirq and procs_* follow; nothing of them is wanted
         }

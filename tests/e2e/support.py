@@ -81,6 +81,17 @@ def children_of(pid):
     return found
 
 
+def remove_cgroup(folder):
+    """True when it is gone; a cgroup whose last process is just ending refuses for a moment."""
+    try:
+        os.rmdir(folder)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return True
+
+
 def until(what, seconds=30):
     """Waits for what() to become true and returns its value; a false value when it never did."""
     end = time.monotonic() + seconds

@@ -4,7 +4,7 @@ import signal
 import subprocess
 import time
 
-from support import IS_ROOT, Case, burner, until
+from support import IS_ROOT, Case, burner, remove_cgroup, until
 
 
 class Attach(Case):
@@ -111,7 +111,7 @@ class Attach(Case):
             os.mkdir(folder)
         except OSError as error:
             self.skipTest(f"no cgroup that may be made: {error}")
-        self.addCleanup(lambda: until(lambda: not os.path.exists(folder) or self.remove(folder), 5))
+        self.addCleanup(lambda: until(lambda: remove_cgroup(folder), 5))
         target = self.target("sh", "-c", f"echo $$ > {folder}/cgroup.procs; echo in; read line; {burner('cpu')} 1 300; sleep 0.3")
         self.assertEqual(target.stdout.readline(), "in\n")
         process = self.spawn("attach", "-q", "-i", "50ms", "--cgroup", folder)
@@ -125,13 +125,6 @@ class Attach(Case):
         _, table = self.the_run()
         self.assertAlmostEqual(table.sum("process_utime") + table.sum("process_stime"),
                                truth["user_s"] + truth["system_s"], delta=0.05)
-
-    def remove(self, folder):
-        try:
-            os.rmdir(folder)
-        except OSError:
-            return False
-        return True
 
 
 class Watch(Case):

@@ -1,0 +1,16 @@
+// The probes, in the order in which a tick reads them. A new probe is a new file and a new line here.
+#include "probe/cgroup.h"
+#include "probe/process.h"
+#include "probe/system.h"
+
+namespace tacho {
+
+std::span<const ProbeInfo> all_probes() {
+  static const ProbeInfo probes[] = {
+      kLoadProbe, kCpuProbe, kProcessProbe, kCgroupProbe, kMemoryProbe, kVmstatProbe, kDiskProbe, kNetProbe,
+      kPressureProbe,
+  };
+  return probes;
+}
+
+}  // namespace tacho
