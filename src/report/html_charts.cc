@@ -31,8 +31,10 @@ constexpr std::array kCharts{
           {{{"system_memory_used_mib", "machine", "machine", kMib}, {"cgroup_memory_mib", "container", "third", kMib},
             {"process_memory_mib", "job", "job", kMib}}}},
     Chart{"Disk", "bytes/s", 0, nullptr, "", false,
-          {{{"system_disk_read_bytes", "machine read", "machine"}, {"system_disk_write_bytes", "machine written", "machine2"},
-            {"process_disk_read_bytes", "job read", "job"}, {"process_disk_write_bytes", "job written", "job2"}}}},
+          {{{"system_disk_read_bytes", "machine read", "machine"},
+            {"system_disk_write_bytes", "machine written", "machine2"},
+            {"process_disk_read_bytes", "job read", "job"},
+            {"process_disk_write_bytes", "job written", "job2"}}}},
     Chart{"Network", "bytes/s", 0, nullptr, "", false,
           {{{"system_net_recv_bytes", "machine received", "job"}, {"system_net_sent_bytes", "machine sent", "job2"}}}},
     Chart{"GPU", "GPUs", 3, &RunFacts::gpus, "installed", true,
@@ -67,8 +69,10 @@ void write_line(JsonWriter& json, const SeriesFold& series, const Line& line, in
 }
 
 bool is_shown(const Chart& chart, const SeriesFold& series) {
-  for (const Line& line : chart.lines)
-    if (!line.column.empty() && series.has_value(line.column) && (!chart.hide_zero || series.highest(line.column) > 0)) return true;
+  for (const Line& line : chart.lines) {
+    const double highest = line.column.empty() ? kAbsent : series.highest(line.column);
+    if (!is_absent(highest) && (highest > 0 || !chart.hide_zero)) return true;
+  }
   return false;
 }
 

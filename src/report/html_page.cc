@@ -36,7 +36,8 @@ std::string shown(const Run& run, std::string_view field, const std::string& val
 }
 
 // One figure, what it means in small, and how much of what there is it takes (no bar when that is unknown).
-void put_tile(Writer& out, std::string_view name, const std::string& figure, const std::string& rest, double share = kAbsent) {
+void put_tile(Writer& out, std::string_view name, const std::string& figure, const std::string& rest,
+              double share = kAbsent) {
   out.put("<div class=tile><b>");
   out.put(name);
   out.put("</b><strong>");
@@ -57,7 +58,8 @@ void put_tiles(Writer& out, const Run& run, const RunFacts& facts) {
   out.put("<div class=tiles>\n");
   if (!is_absent(facts.duration_s)) put_tile(out, "Time", duration_text(facts.duration_s), "");
   if (!is_absent(facts.cpu_mean))
-    put_tile(out, "CPU", number_text(facts.cpu_mean), is_absent(facts.cores) ? "cores on average" : of(facts.cores, number_text(facts.cores) + " cores on average"),
+    put_tile(out, "CPU", number_text(facts.cpu_mean),
+             (is_absent(facts.cores) ? "" : "of " + number_text(facts.cores) + " ") + "cores on average",
              facts.cpu_mean / facts.cores);
   if (!is_absent(facts.memory_peak_bytes))
     put_tile(out, "Memory peak", bytes_text(facts.memory_peak_bytes), of(facts.memory_bytes, bytes_text(facts.memory_bytes)),
@@ -65,20 +67,21 @@ void put_tiles(Writer& out, const Run& run, const RunFacts& facts) {
   if (!is_absent(facts.gpu_mean)) {
     const bool several = facts.gpus > 1;
     put_tile(out, "GPU", several ? number_text(facts.gpu_mean) : std::to_string(std::lround(100 * facts.gpu_mean)) + "%",
-             several ? "of " + number_text(facts.gpus) + " on average" : "on average", facts.gpu_mean / (several ? facts.gpus : 1));
+             several ? "of " + number_text(facts.gpus) + " on average" : "on average",
+             facts.gpu_mean / (several ? facts.gpus : 1));
   }
   if (!is_absent(facts.vram_peak_bytes))
     put_tile(out, "GPU memory peak", bytes_text(facts.vram_peak_bytes), of(facts.vram_bytes, bytes_text(facts.vram_bytes)),
              facts.vram_peak_bytes / facts.vram_bytes);
-  const auto pair = [&](std::string_view name, double in, std::string_view in_word, double out_bytes, std::string_view out_word) {
-    if (is_absent(in) && is_absent(out_bytes)) return;
-    const bool both = !is_absent(in) && !is_absent(out_bytes);
-    const double figure = is_absent(in) ? out_bytes : in;
-    put_tile(out, name, bytes_text(figure),
-             std::string(is_absent(in) ? out_word : in_word) + (both ? ", " + bytes_text(out_bytes) + " " + std::string(out_word) : ""));
+  // Both directions in one tile; the second in small.
+  const auto pair = [&](std::string_view name, double in, const std::string& in_word, double back, const std::string& back_word) {
+    if (is_absent(in) && is_absent(back)) return;
+    if (is_absent(in)) return put_tile(out, name, bytes_text(back), back_word);
+    put_tile(out, name, bytes_text(in), is_absent(back) ? in_word : in_word + ", " + bytes_text(back) + " " + back_word);
   };
   pair("Disk", facts.disk_read_bytes, "read", facts.disk_write_bytes, "written");
-  pair(run.mode == "run" || run.mode == "attach" ? "Network, machine" : "Network", facts.net_recv_bytes, "received", facts.net_sent_bytes, "sent");
+  const bool job = run.mode == "run" || run.mode == "attach";
+  pair(job ? "Network, machine" : "Network", facts.net_recv_bytes, "received", facts.net_sent_bytes, "sent");
   out.put("</div>\n");
 }
 
@@ -157,7 +160,8 @@ void put_statistics(Writer& out, const ReportRun& report) {
 void put_notes(Writer& out, const Run& run) {
   std::vector<std::string> lines = run.notes;
   const auto method = [&](std::string_view what, const std::string& word) {
-    if (!word.empty() && word != "none") lines.push_back("The job's " + std::string(what) + " was measured by " + word + ".");
+    if (word.empty() || word == "none") return;
+    lines.push_back("The job's " + std::string(what) + " was measured by " + word + ".");
   };
   method("CPU time", run.method.cpu);
   method("memory", run.method.memory);
@@ -179,7 +183,8 @@ void put_run(Writer& out, const ReportRun& report) {
   out.put("<section class=run>\n");
   put_head(out, report);
   put_tiles(out, report.run, facts);
-  out.put("<div class=charts></div>\n<noscript><p class=where>The charts need JavaScript; the figures do not.</p></noscript>\n");
+  out.put("<div class=charts></div>\n"
+          "<noscript><p class=where>The charts need JavaScript; the figures do not.</p></noscript>\n");
   out.put("<script type=\"application/json\">");
   write_chart_data(out, report.series, facts);
   out.put("</script>\n");
@@ -209,7 +214,8 @@ std::string html_page(std::span<const ReportRun> runs) {
   }
   put_start(out, title);
   for (const ReportRun& report : runs) put_run(out, report);
-  out.put("<footer>Recorded by tacho " TACHO_VERSION ". This page holds all of its data and loads nothing.</footer>\n</main>\n<script>");
+  out.put("<footer>Recorded by tacho " TACHO_VERSION ". This page holds all of its data and loads nothing.</footer>\n"
+          "</main>\n<script>");
   out.put(kReportScript);
   out.put("</script></body></html>\n");
   return std::string(out.view());
@@ -230,7 +236,8 @@ std::string html_placeholder(const Run& run) {
   Writer out;
   put_start(out, "still recording · tacho");
   out.put("<h1>Still recording</h1><p>This page is written when the run ends.");
-  if (!run.id.empty()) out.put(" If tacho was killed, make it from the run store: <code>tacho report " + escaped(run.id) + "</code>");
+  if (!run.id.empty())
+    out.put(" If tacho was killed, make it from the run store: <code>tacho report " + escaped(run.id) + "</code>");
   out.put("</p></main></body></html>\n");
   return std::string(out.view());
 }

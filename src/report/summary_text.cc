@@ -80,7 +80,7 @@ class Table {
     if (value.empty()) return;
     std::string label(name);
     label.resize(std::max<size_t>(label.size(), 10), ' ');
-    text_ += "  " + paint_("2", label) + " " + value + "\n";
+    text_ += "\n  " + paint_("2", label) + " " + value;
   }
   const std::string& text() const { return text_; }
 
@@ -113,13 +113,15 @@ std::string container_text(const Run& run) {
 
 std::string full(const Run& run, const RunFacts& facts, int64_t rows, const std::string& folder, bool color) {
   const Paint paint{color};
-  const auto bytes = [](std::string_view what) { return [what](double v) { return bytes_text(v) + " " + std::string(what); }; };
-  const auto seconds = [](std::string_view what) { return [what](double v) { return duration_text(v) + " " + std::string(what); }; };
+  const auto bytes = [](const char* what) { return [what](double v) { return bytes_text(v) + " " + what; }; };
+  const auto seconds = [](const char* what) { return [what](double v) { return duration_text(v) + " " + what; }; };
   Table table(color);
   table.add("command", command_text(run, 200));
   table.add("job", is_hidden(run, "job_name") ? "" : run.metadata.job_name);
-  if (run.outcome.started_realtime_ns > 0) table.add("started", std::string(IsoTime(run.outcome.started_realtime_ns).view()));
-  table.add("samples", std::to_string(rows) + (run.interval_ns > 0 ? ", one every " + duration_text(static_cast<double>(run.interval_ns) / 1e9) : ""));
+  if (run.outcome.started_realtime_ns > 0)
+    table.add("started", std::string(IsoTime(run.outcome.started_realtime_ns).view()));
+  const std::string interval = duration_text(static_cast<double>(run.interval_ns) / 1e9);
+  table.add("samples", std::to_string(rows) + (run.interval_ns > 0 ? ", one every " + interval : ""));
   table.add("cpu", joined({when(facts.cpu_mean, [&](double v) { return cores_of(v, facts.cores) + " on average"; }),
                            when(facts.cpu_max, [](double v) { return "at most " + number_text(v); }),
                            when(facts.cpu_user_s, seconds("user")), when(facts.cpu_system_s, seconds("system"))}));
@@ -138,7 +140,7 @@ std::string full(const Run& run, const RunFacts& facts, int64_t rows, const std:
   for (const std::string& note : run.notes) table.add("note", note);
   table.add("files", folder);
   table.add("run", run.id);
-  return "tacho: " + paint(state_color(run), head(run, facts)) + "\n" + table.text();
+  return "tacho: " + paint(state_color(run), head(run, facts)) + table.text();
 }
 
 RunFacts facts_of(const StoredRun& stored) {

@@ -149,7 +149,7 @@ TEST(SummaryFull, HasALineForEverythingThatIsKnown) {
             "  container  2.5 cores of CPU time\n"
             "  measured   cpu by cgroup, memory by pss, disk by proc_io\n"
             "  note       memory of 1 process was not readable\n"
-            "  run        20261115-a1b2\n");
+            "  run        20261115-a1b2");
 }
 
 TEST(CommandText, IsQuotedCutAndHarmless) {

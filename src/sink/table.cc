@@ -69,7 +69,8 @@ Error unknown_scheme(const std::string& destination, std::string_view scheme) {
   std::vector<std::string_view> words;
   for (const SinkInfo& sink : kSinks) words.push_back(sink.name);
   Error error{Code::invalid, "this tacho cannot write to \"" + std::string(scheme) + "://\"", destination, ""};
-  if (const std::string_view near = nearest(scheme, words); !near.empty()) error.hint = "did you mean " + std::string(near) + "? ";
+  if (const std::string_view near = nearest(scheme, words); !near.empty())
+    error.hint = "did you mean " + std::string(near) + "? ";
   error.hint += "known: a file that ends in " + known_patterns() + ", or - for stdout";
   return error;
 }
