@@ -37,6 +37,7 @@ constexpr Column kColumns[] = {
 };
 
 constexpr int kRefreshTicks = 10;
+constexpr int64_t kSlowNs = kNsPerSec - 50 * kNsPerMs;  // a tick of one second may come early
 
 // The nearest folder from the cgroup upwards, below the top of the hierarchy, that has the file.
 std::string nearest_with(std::string folder, const std::string& mount, std::string_view file) {
@@ -87,6 +88,12 @@ class CgroupProbe final : public Probe {
     if (idle && ++repeats_ < kRefreshTicks) return repeat(out);
     repeats_ = 0;
     set_single(out, kMemory, memory_);
+    // Marks and counters lose nothing when they are read once a second at short intervals.
+    if (out.stamp_ns - slow_stamp_ns_ < kSlowNs) {
+      if (out.has(kMemory)) last_.set(kMemory, out.get(kMemory));
+      return repeat(out);
+    }
+    slow_stamp_ns_ = out.stamp_ns;
     set_single(out, kMemoryPeak, peak_);
     if (get(events_, text))
       if (const auto kills = parse_keyed(text, oom_key_)) out.set(kOomKills, *kills);
@@ -155,7 +162,7 @@ class CgroupProbe final : public Probe {
   std::string_view oom_key_;
   Reading last_;
   int repeats_ = kRefreshTicks;  // the first reading is a full one
-  int64_t last_cpu_ns_ = -1;
+  int64_t last_cpu_ns_ = -1, slow_stamp_ns_ = 0;
 };
 
 Result<std::unique_ptr<Probe>> make(ProbeContext& context) {

@@ -48,16 +48,20 @@ constexpr Column kColumns[] = {
 // Counting the names in /proc costs as much as all other machine-wide readings together. It is left out while it
 // provably gives the same: nothing was started (forks) and nothing ended (threads). The two numbers are read one after
 // the other, so that a process may come between them and be gone at the next tick; only numbers that were the same at
-// two counts in a row are trusted.
+// two counts in a row are trusted. A machine that starts processes all the time is counted once a second at the most.
 class ProcessCount {
+  static constexpr int64_t kCountAgainNs = kNsPerSec - 50 * kNsPerMs;  // a tick of one second may come early
+
  public:
   explicit ProcessCount(const std::string& proc) : proc_(::open(proc.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {}
 
-  std::optional<int64_t> get(int64_t forks, int64_t threads) {
+  std::optional<int64_t> get(int64_t forks, int64_t threads, int64_t now_ns) {
     // Sandboxes that do not keep these numbers write 0.
     const bool known = forks > 0 && threads > 0;
     const bool same = known && forks == forks_ && threads == threads_;
     if (same && confirmed_ && count_) return count_;
+    if (count_ && now_ns - counted_ns_ < kCountAgainNs) return count_;
+    counted_ns_ = now_ns;
     confirmed_ = same;
     forks_ = forks;
     threads_ = threads;
@@ -78,6 +82,7 @@ class ProcessCount {
   std::optional<int64_t> count_;
   int64_t forks_ = -1;
   int64_t threads_ = -1;
+  int64_t counted_ns_ = 0;
   bool confirmed_ = false;
 };
 
@@ -97,7 +102,7 @@ class CpuProbe final : public Probe {
     ProcStat stat;
     if (!read_stat(stat)) return;
     context_.facts.forks = stat.forks;
-    if (const auto count = processes_.get(stat.forks, threads())) out.set(processes, *count);
+    if (const auto count = processes_.get(stat.forks, threads(), out.stamp_ns)) out.set(processes, *count);
     set_known(out, ctxt_switches, stat.ctxt);
     if (!stat.has_all) return;
     hold(stat.all.idle, idle_);

@@ -30,6 +30,13 @@ struct TickFacts {
 
 enum class PssMode { automatic, always, never };
 
+// The pids of the job's processes now, for sources that know processes by their number only (GPU drivers).
+struct JobPids {
+  virtual ~JobPids() = default;
+  // Replaces what is in `sorted`, ascending; keeps its memory. Called on the sampling thread.
+  virtual void copy(std::vector<pid_t>& sorted) const = 0;
+};
+
 // What probes are made with and share. Lives as long as the session.
 struct ProbeContext {
   Roots roots;
@@ -38,6 +45,7 @@ struct ProbeContext {
   ReadBuffer buffer;             // of the sampling thread
   TickFacts facts;
   ProcessTree* tree = nullptr;   // the job's processes; null when the whole machine is watched
+  const JobPids* job_pids = nullptr;  // of the same processes; null when no job is tracked
   pid_t net_pid = 0;             // whose network namespace counts; 0: tacho's own
   CgroupPaths cgroup;            // of the job
   Limits limits;                 // what the job may use of the machine

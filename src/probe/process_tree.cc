@@ -16,6 +16,7 @@ namespace {
 
 // Every so many ticks each member is read even if it did not run: reclaim shrinks memory, and a reused pid has a clock too.
 constexpr uint32_t kRefreshTicks = 10;
+constexpr int64_t kPeakEveryNs = kNsPerSec - 50 * kNsPerMs;
 // A tick of 10 ms may be lost to rounding for each process that ended.
 constexpr int64_t kRoundingNs = 10 * kNsPerMs;
 
@@ -110,7 +111,7 @@ void ProcessTree::update(int64_t now_ns) {
   // No process or thread was started on the whole machine since: there is nothing to find.
   if (forked || refresh_all) discover(refresh_all);
   last_forks_ = context_.facts.forks;
-  if (!own_child_) read_peak();
+  if (!own_child_) read_peak(now_ns);
   sum_up(now_ns);
 }
 
@@ -226,9 +227,10 @@ void ProcessTree::root_ended() {
   if (root != nullptr) root->refresh(proc_fd_.get(), context_.buffer);
 }
 
-// High-water marks of processes that nobody will tell us the rusage of: one process a tick, those that ran first.
-void ProcessTree::read_peak() {
-  if (members_.empty()) return;
+// High-water marks of processes whose rusage nobody will tell us: one process a second is enough, since the mark stays.
+void ProcessTree::read_peak(int64_t now_ns) {
+  if (members_.empty() || now_ns - peak_stamp_ns_ < kPeakEveryNs) return;
+  peak_stamp_ns_ = now_ns;
   const Member& member = members_[peak_next_++ % members_.size()];
   std::array<char, 48> path{};
   std::snprintf(path.data(), path.size(), "%d/status", static_cast<int>(member.pid()));

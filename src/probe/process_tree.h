@@ -72,7 +72,7 @@ class ProcessTree {
   void adopt(std::string_view children_text);
   void discover_by_search();
   void discover_in_cgroup();
-  void read_peak();
+  void read_peak(int64_t now_ns);
   void sum_up(int64_t now_ns);
   void vanish(size_t index);
 
@@ -88,7 +88,7 @@ class ProcessTree {
   TreeMemory memory_;
   pid_t root_ = 0, own_pid_ = 0, root_session_ = 0;
   bool own_child_ = false, has_children_files_ = true, readable_ = false, io_available_ = false, auto_reaped_ = false;
-  int64_t children_ = 0, processes_seen_ = 0, largest_bytes_ = 0, last_forks_ = -2, spawn_floor_bytes_ = 0;
+  int64_t children_ = 0, processes_seen_ = 0, largest_bytes_ = 0, last_forks_ = -2, spawn_floor_bytes_ = 0, peak_stamp_ns_ = 0;
   uint64_t descriptor_limit_ = 0;
   uint32_t tick_ = 0, walk_ = 0, peak_next_ = 0;
 };

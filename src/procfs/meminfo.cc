@@ -37,7 +37,7 @@ int64_t MemInfo::used() const {
   if (total < 0) return -1;
   if (available >= 0) return or_zero(total - available);
   if (free < 0) return -1;
-  int64_t used = total - free;
+  int64_t used = or_zero(total - free);
   for (const int64_t part : {buffers, cached, reclaimable}) used = or_zero(used - or_zero(part));
   return used;
 }

@@ -128,7 +128,7 @@ class Options(Case):
 
     def test_probes(self):
         listed = json.loads(self.tacho("list", "probes", "--json").out)
-        names = [probe["name"] for probe in (listed if isinstance(listed, list) else listed["probes"])]
+        names = [probe["name"] for probe in listed]
         for name in names:
             with self.subTest(probe=name):
                 self.quick("--no-probe", name)
@@ -138,7 +138,7 @@ class Options(Case):
 
     def test_every_probe_at_once(self):
         listed = json.loads(self.tacho("list", "probes", "--json").out)
-        names = [probe["name"] for probe in (listed if isinstance(listed, list) else listed["probes"])]
+        names = [probe["name"] for probe in listed]
         words = [word for name in names for word in ("--probe", name)]
         store = self.path("all")
         self.assertEqual(self.tacho("run", "--store", store, *words, "-i", "50ms", "--", "sleep", "0.3").rc, 0)

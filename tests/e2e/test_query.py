@@ -10,8 +10,7 @@ class Query(Case):
             self.assertEqual(self.tacho("run", "-q", "-n", f"job{i}", "--", "sh", "-c", f"exit {i}").rc, i)
 
     def ids(self):
-        listed = json.loads(self.tacho("runs", "--json").out)
-        return listed if isinstance(listed, list) else listed["runs"]
+        return json.loads(self.tacho("runs", "--json").out)
 
     def test_runs(self):
         self.three_runs()
@@ -69,7 +68,6 @@ class Query(Case):
         done = self.tacho("list", "metrics", "--json")
         self.assertEqual(done.rc, 0, done)
         metrics = json.loads(done.out)
-        metrics = metrics if isinstance(metrics, list) else metrics["metrics"]
         self.assertEqual([metric["name"] for metric in metrics][:32], COLUMNS)
         for metric in metrics:
             self.assertTrue(metric["help"])

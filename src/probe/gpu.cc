@@ -1,0 +1,203 @@
+#include "probe/gpu.h"
+
+#include <algorithm>
+
+#include "base/units.h"
+#include "os/clock.h"
+#include "probe/gpu_amd.h"
+#include "probe/gpu_nvidia.h"
+
+namespace tacho {
+namespace {
+
+enum Field : size_t { kUsagePpm, kVramBytes, kUtilized, kJobUsagePpm, kJobVramBytes, kJobUtilized };
+
+constexpr double kPerMillion = 1e-6;
+constexpr double kPerMiB = 1.0 / static_cast<double>(kMiB);
+
+constexpr Column kColumns[] = {
+    {19, "system_gpu_usage", "GPUs", 4, Rule::level, kUsagePpm, kPerMillion,
+     "Utilisation of all GPUs, in GPUs: 1.5 is one and a half GPU busy."},
+    {20, "system_gpu_vram_mib", "MiB", 4, Rule::level, kVramBytes, kPerMiB,
+     "Memory in use on all GPUs, without what the driver reserves for itself."},
+    {21, "system_gpu_utilized", "count", 0, Rule::level, kUtilized, 1, "GPUs with a utilisation above zero."},
+    {30, "process_gpu_usage", "GPUs", 4, Rule::level, kJobUsagePpm, kPerMillion,
+     "Utilisation of all GPUs by the job's processes, in GPUs."},
+    {31, "process_gpu_vram_mib", "MiB", 4, Rule::level, kJobVramBytes, kPerMiB,
+     "GPU memory held by the job's processes."},
+    {32, "process_gpu_utilized", "count", 0, Rule::level, kJobUtilized, 1,
+     "GPUs on which a process of the job holds a context."},
+};
+
+constexpr int64_t kLongestWaitNs = 20 * kNsPerMs;
+constexpr int64_t kShortestPaceNs = 45 * kNsPerMs;  // drivers renew their own values every 100 ms or so
+constexpr int64_t kFreshNs = 250 * kNsPerMs;        // so long a level still stands for now
+
+class GpuProbe final : public Probe {
+ public:
+  // Without a sampler there is nothing to read: `none` says whether that is a measured zero or not known.
+  GpuProbe(ProbeContext& context, std::shared_ptr<GpuSampler> sampler, bool none)
+      : context_(context), sampler_(std::move(sampler)), none_(none) {}
+  ~GpuProbe() override {
+    if (sampler_ != nullptr) sampler_->stop();
+  }
+
+  void prepare() override {
+    if (sampler_ == nullptr) return;
+    const int64_t now_ns = system_clock().monotonic_ns();
+    prepared_ = true;
+    deadline_ns_ = now_ns + std::min(kLongestWaitNs, context_.interval_ns / 5);
+    if (now_ns - asked_ns_ < kShortestPaceNs) return;
+    asked_ns_ = now_ns;
+    pids_.clear();
+    if (context_.job_pids != nullptr) context_.job_pids->copy(pids_);
+    sampler_->request(pids_, context_.job_pids != nullptr, want_detail_);
+  }
+
+  void read(Reading& out) override {
+    if (sampler_ == nullptr) {
+      if (none_) fill_gpu_reading(no_gpu(), out);
+      return;
+    }
+    if (!prepared_) prepare();
+    prepared_ = false;
+    fresh_ = sampler_->take(deadline_ns_, current_) ||
+             system_clock().monotonic_ns() - current_.stamp_ns < kFreshNs || current_.state == GpuState::none;
+    if (!fresh_) return;
+    fill_gpu_reading(current_, out);
+    if (current_.job && current_.pids == PidMapping::unknown)
+      context_.note("process_gpu_* is empty: tacho runs in a pid namespace of its own and nothing shows how the GPU "
+                    "driver numbers the job's processes there; share the host's pid namespace to have it");
+  }
+
+  void describe(Detail& detail) override {
+    want_detail_ = true;
+    if (!fresh_ || current_.identities == nullptr) return;
+    if (host_name_.empty()) host_name_ = read_first_line(context_.roots.proc + "/sys/kernel/hostname");
+    const size_t count = std::min(current_.identities->size(), current_.devices.size());
+    for (size_t i = 0; i < count; ++i)
+      detail.gpus.push_back(to_detail((*current_.identities)[i], current_.devices[i], host_name_));
+  }
+
+  const GpuSnapshot& current() const { return current_; }
+
+ private:
+  static GpuSnapshot no_gpu() {
+    GpuSnapshot snapshot;
+    snapshot.state = GpuState::none;
+    return snapshot;
+  }
+
+  static std::optional<double> scaled(const std::optional<int64_t>& value, double scale) {
+    if (!value) return std::nullopt;
+    return static_cast<double>(*value) * scale;
+  }
+
+  static GpuDetail to_detail(const GpuIdentity& identity, const GpuSample& sample, const std::string& host_name) {
+    GpuDetail out;
+    out.uuid = identity.uuid;
+    out.name = identity.name;
+    out.device_type = "GPU";
+    out.host_id = host_name;
+    if (!identity.driver_version.empty()) out.detail.emplace_back("driver_version", identity.driver_version);
+    if (!identity.pci_bus_id.empty())
+      out.detail.emplace_back(identity.amd ? "pci_bus" : "pci_bus_id", identity.pci_bus_id);
+    if (!identity.rocm_version.empty()) out.detail.emplace_back("rocm_version", identity.rocm_version);
+    out.utilization_pct = scaled(sample.usage_ppm, 1e-4);
+    out.temperature_celsius = scaled(sample.temperature_mc, 1e-3);
+    out.power_watts = scaled(sample.power_mw, 1e-3);
+    out.frequency_mhz = scaled(sample.frequency_mhz, 1);
+    out.vram_total_bytes = sample.vram_total_bytes ? sample.vram_total_bytes : identity.vram_total_bytes;
+    out.vram_used_bytes = sample.vram_used_bytes;
+    out.core_count = identity.core_count;
+    return out;
+  }
+
+  ProbeContext& context_;
+  std::shared_ptr<GpuSampler> sampler_;
+  bool none_;
+  bool prepared_ = false, fresh_ = false, want_detail_ = false;
+  int64_t deadline_ns_ = 0;
+  int64_t asked_ns_ = INT64_MIN / 2;
+  std::vector<pid_t> pids_;
+  GpuSnapshot current_;
+  std::string host_name_;
+};
+
+Result<std::unique_ptr<Probe>> make_gpu(ProbeContext& context) {
+  NvidiaOptions options;
+  options.roots = context.roots;
+  options.interval_ns = context.interval_ns;
+  std::vector<std::unique_ptr<GpuBackend>> backends;
+  auto library = load_nvml();
+  if (library) backends.push_back(std::make_unique<NvidiaBackend>(*library, options));
+  if (amdgpu_present(context.roots)) backends.push_back(std::make_unique<AmdBackend>(context.roots));
+  const bool unreadable = !library && nvidia_nodes_present(options);
+  if (unreadable) context.note("GPU columns are empty: " + library.error().message());
+  std::shared_ptr<GpuSampler> sampler;
+  if (!backends.empty()) {
+    sampler = std::make_shared<GpuSampler>(std::move(backends));
+    if (!sampler->start()) {
+      context.note("GPU columns are empty: no thread could be started for the driver; raise the limit of processes");
+      return std::unique_ptr<Probe>(std::make_unique<GpuProbe>(context, nullptr, false));
+    }
+  }
+  return std::unique_ptr<Probe>(std::make_unique<GpuProbe>(context, std::move(sampler), !unreadable));
+}
+
+}  // namespace
+
+const ProbeInfo kGpuProbe = {
+    "gpu", ProbeDefault::on, "NVIDIA and AMD GPUs: utilisation, memory and the job's share", kColumns, make_gpu, check_gpu,
+};
+
+void fill_gpu_reading(const GpuSnapshot& snapshot, Reading& out) {
+  if (snapshot.state == GpuState::none) {
+    for (const Field field : {kUsagePpm, kVramBytes, kUtilized}) out.set(field, 0);
+    return;
+  }
+  // A device without an answer adds nothing; a column is empty when no device answered.
+  std::optional<int64_t> usage, vram, utilized, job_usage, job_vram, job_utilized;
+  const auto add = [](std::optional<int64_t>& sum, int64_t part) { sum = sum.value_or(0) + part; };
+  bool usage_hidden = false, vram_hidden = false;
+  for (const GpuSample& device : snapshot.devices) {
+    if (device.usage_ppm) add(usage, *device.usage_ppm);
+    if (device.usage_ppm) add(utilized, *device.usage_ppm > 0 ? 1 : 0);
+    if (device.vram_used_bytes) add(vram, *device.vram_used_bytes);
+    if (device.job_usage_ppm) add(job_usage, *device.job_usage_ppm);
+    if (device.job_vram_bytes) add(job_vram, *device.job_vram_bytes);
+    if (device.job_context) add(job_utilized, *device.job_context ? 1 : 0);
+    // The job is on this device and the driver does not tell how much it uses.
+    const bool here = device.job_context.value_or(false);
+    usage_hidden = usage_hidden || (here && !device.job_usage_ppm);
+    vram_hidden = vram_hidden || (here && !device.job_vram_bytes);
+  }
+  // Zeros of the other devices would then pass for the whole.
+  if (usage_hidden && job_usage == 0) job_usage.reset();
+  if (vram_hidden && job_vram == 0) job_vram.reset();
+  if (usage) out.set(kUsagePpm, *usage);
+  if (vram) out.set(kVramBytes, *vram);
+  if (utilized) out.set(kUtilized, *utilized);
+  if (!snapshot.job || snapshot.pids == PidMapping::unknown) return;
+  if (job_usage) out.set(kJobUsagePpm, *job_usage);
+  if (job_vram) out.set(kJobVramBytes, *job_vram);
+  if (job_utilized) out.set(kJobUtilized, *job_utilized);
+}
+
+void fill_host_gpu(const Probe& probe, Host& host) {
+  const auto* gpu = dynamic_cast<const GpuProbe*>(&probe);
+  if (gpu == nullptr || gpu->current().identities == nullptr || gpu->current().identities->empty()) return;
+  const auto& identities = *gpu->current().identities;
+  int64_t bytes = 0;
+  for (const GpuIdentity& identity : identities) bytes += identity.vram_total_bytes.value_or(0);
+  if (!identities.front().name.empty()) host.host_gpu_model = identities.front().name;
+  host.host_gpu_count = static_cast<int64_t>(identities.size());
+  if (bytes > 0) host.host_gpu_memory_mib = bytes / kMiB;
+}
+
+std::string_view gpu_method(const Probe& probe) {
+  const auto* gpu = dynamic_cast<const GpuProbe*>(&probe);
+  return gpu == nullptr ? "none" : gpu->current().method;
+}
+
+}  // namespace tacho

@@ -1,0 +1,79 @@
+// What the doctor says about GPUs; see gpu.h.
+#include <mutex>
+
+#include "base/units.h"
+#include "os/clock.h"
+#include "probe/gpu.h"
+#include "probe/gpu_amd.h"
+#include "probe/gpu_nvidia.h"
+
+namespace tacho {
+namespace {
+
+constexpr int64_t kPatienceNs = 2 * kNsPerSec;
+
+struct Answer {
+  Monitor monitor;
+  bool done = false;
+  nvml::Return code = nvml::kUnknown;
+  unsigned int devices = 0;
+};
+
+// Asks on a thread of its own: a driver in trouble may never answer.
+Status ask_driver(const std::shared_ptr<const NvmlLibrary>& library) {
+  auto answer = std::make_shared<Answer>();
+  const bool started = start_detached_thread("tacho-gpu-check", [answer, library] {
+    const nvml::Api& api = library->api;
+    unsigned int count = 0;
+    nvml::Return code = api.init();
+    if (code == nvml::kSuccess) {
+      code = api.device_count(&count);
+      if (api.shutdown != nullptr) api.shutdown();
+    }
+    const std::lock_guard lock(answer->monitor);
+    answer->code = code;
+    answer->devices = count;
+    answer->done = true;
+    answer->monitor.notify_all();
+  });
+  if (!started) return Error{Code::io, "no thread could be started to ask the GPU driver", "", "raise ulimit -u"};
+  const std::lock_guard lock(answer->monitor);
+  const int64_t deadline_ns = system_clock().monotonic_ns() + kPatienceNs;
+  while (!answer->done)
+    if (!answer->monitor.wait_until(deadline_ns))
+      return Error{Code::io, "the NVIDIA driver does not answer", library->path, "see dmesg; a reset or reboot may help"};
+  if (answer->code != nvml::kSuccess)
+    return Error{answer->code == nvml::kNoPermission ? Code::denied : Code::not_available,
+                 "the NVIDIA driver refuses: " + nvml_message(library->api, answer->code), library->path,
+                 "check that nvidia-smi works for this user"};
+  if (answer->devices == 0)
+    return Error{Code::not_available, "the NVIDIA driver has no device", library->path,
+                 "in a container, pass the GPUs through (--gpus all)"};
+  return ok();
+}
+
+}  // namespace
+
+Status check_gpu(const Roots& roots) {
+  NvidiaOptions options;
+  options.roots = roots;
+  const bool amd = amdgpu_present(roots);
+  const auto library = load_nvml();
+  if (library) {
+    auto status = ask_driver(*library);
+    return amd ? ok() : status;
+  }
+  if (amd) return ok();
+  if (library.error().code != Code::not_available) return library.error();
+  if (!nvidia_nodes_present(options))
+    return Error{Code::not_available, "no GPU driver is loaded here", "", "nothing to do on a machine without a GPU"};
+  Error error = library.error();
+  error.what = "the NVIDIA driver is loaded, but " + error.what;
+#ifndef TACHO_STATIC
+  error.hint = "install libnvidia-ml.so.1 (in a container: NVIDIA_DRIVER_CAPABILITIES=utility), or name it in "
+               "TACHO_NVML_LIBRARY";
+#endif
+  return error;
+}
+
+}  // namespace tacho

@@ -1,0 +1,33 @@
+// Power, temperature, PCIe and NVLink traffic of all GPUs, summed: what takes milliseconds to read and therefore has a
+// thread and a pace of its own. A source lives on that thread; counters are plain values.
+#pragma once
+#include <cstdint>
+#include <optional>
+
+namespace tacho {
+
+// Totals grow from 0 at the first reading, a device at a time, so that one that fails or comes back makes no jump.
+// Every group carries the moment (CLOCK_MONOTONIC) it was read at; 0: not yet.
+struct GpuCounters {
+  std::optional<int64_t> energy_uj;
+  std::optional<int64_t> pcie_rx_bytes, pcie_tx_bytes;
+  std::optional<int64_t> nvlink_rx_bytes, nvlink_tx_bytes;
+  int64_t energy_stamp_ns = 0, pcie_stamp_ns = 0, nvlink_stamp_ns = 0;
+  std::optional<int64_t> temperature_mc;  // the highest
+  std::optional<int64_t> pcie_max_bytes_per_s, nvlink_max_bytes_per_s;
+};
+
+inline void add_to(std::optional<int64_t>& sum, const std::optional<int64_t>& part) {
+  if (part) sum = sum.value_or(0) + *part;
+}
+
+class GpuCounterSource {
+ public:
+  virtual ~GpuCounterSource() = default;
+  // Reads what is due and adds this source's part to `out`. `tick`: a row is about to be written.
+  virtual void read(bool tick, GpuCounters& out) = 0;
+  // When it has to be called again even without a tick; 0: never.
+  virtual int64_t next_ns() const { return 0; }
+};
+
+}  // namespace tacho

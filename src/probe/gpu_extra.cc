@@ -1,0 +1,192 @@
+// The probe "gpu_extra": what is slow to read of GPUs, on a thread of its own. Values carry the moment they were read at,
+// so a row that finds nothing newer is empty, and sums and averages stay right at any pace.
+#include <algorithm>
+#include <mutex>
+
+#include "base/units.h"
+#include "os/clock.h"
+#include "probe/gpu.h"
+#include "probe/gpu_amd.h"
+#include "probe/gpu_nvidia_slow.h"
+
+namespace tacho {
+namespace {
+
+enum Field : size_t {
+  kEnergyUj, kEnergyStamp, kTemperatureMc, kPcieRx, kPcieTx, kPcieStamp, kPcieMax, kNvlinkRx, kNvlinkTx, kNvlinkStamp,
+  kNvlinkMax,
+};
+
+bool newer(const Reading& before, const Reading& now, size_t value, size_t stamp) {
+  return before.has(value) && now.has(value) && before.has(stamp) && now.has(stamp) &&
+         now.get(stamp) > before.get(stamp);
+}
+
+double watts(const Reading& before, const Reading& now, double) {
+  if (!newer(before, now, kEnergyUj, kEnergyStamp)) return kAbsent;
+  const auto microjoules = static_cast<double>(now.get(kEnergyUj) - before.get(kEnergyUj));
+  return microjoules * 1e3 / static_cast<double>(now.get(kEnergyStamp) - before.get(kEnergyStamp));
+}
+
+template <size_t kValue, size_t kStamp>
+double added(const Reading& before, const Reading& now, double) {
+  if (!newer(before, now, kValue, kStamp)) return kAbsent;
+  return static_cast<double>(now.get(kValue) - before.get(kValue));
+}
+
+constexpr Column kColumns[] = {
+    {108, "system_gpu_power_w", "W", 3, Rule::custom, kEnergyUj, 1,
+     "Average power of all GPUs, from their energy counters where they have one.", watts},
+    {109, "system_gpu_temperature_c", "°C", 1, Rule::level, kTemperatureMc, 1e-3, "Temperature of the hottest GPU."},
+    {110, "system_gpu_pcie_rx_bytes", "bytes", 0, Rule::custom, kPcieRx, 1, "Bytes that GPUs received over PCIe.",
+     added<kPcieRx, kPcieStamp>},
+    {111, "system_gpu_pcie_tx_bytes", "bytes", 0, Rule::custom, kPcieTx, 1, "Bytes that GPUs sent over PCIe.",
+     added<kPcieTx, kPcieStamp>},
+    {112, "system_gpu_pcie_max_bytes_per_s", "bytes/s", 0, Rule::level, kPcieMax, 1,
+     "What the PCIe links of all GPUs can carry in one direction."},
+    {113, "system_gpu_nvlink_rx_bytes", "bytes", 0, Rule::custom, kNvlinkRx, 1, "Bytes that GPUs received over NVLink.",
+     added<kNvlinkRx, kNvlinkStamp>},
+    {114, "system_gpu_nvlink_tx_bytes", "bytes", 0, Rule::custom, kNvlinkTx, 1, "Bytes that GPUs sent over NVLink.",
+     added<kNvlinkTx, kNvlinkStamp>},
+    {115, "system_gpu_nvlink_max_bytes_per_s", "bytes/s", 0, Rule::level, kNvlinkMax, 1,
+     "Speed of all active NVLink links."},
+};
+
+// AMD has levels of power only: multiplied by time.
+class AmdCounters final : public GpuCounterSource {
+ public:
+  explicit AmdCounters(const Roots& roots) : backend_(roots) { request_.detail = true; }
+  void read(bool tick, GpuCounters& out) override {
+    const int64_t now_ns = system_clock().monotonic_ns();
+    if (tick && now_ns >= next_ns_) {
+      next_ns_ = now_ns + 450 * kNsPerMs;
+      samples_.clear();
+      backend_.sample(request_, samples_);
+      for (const GpuSample& sample : samples_)
+        if (sample.power_mw) {
+          const int64_t span_ns = stamp_ns_ == 0 ? 0 : now_ns - stamp_ns_;
+          add_to(energy_uj_, *sample.power_mw * (span_ns / kNsPerUs) / 1000);
+        }
+      if (energy_uj_) stamp_ns_ = now_ns;
+    }
+    add_to(out.energy_uj, energy_uj_);
+    out.energy_stamp_ns = std::max(out.energy_stamp_ns, stamp_ns_);
+    for (const GpuSample& sample : samples_)
+      if (sample.temperature_mc)
+        out.temperature_mc = std::max(out.temperature_mc.value_or(INT64_MIN), *sample.temperature_mc);
+  }
+
+ private:
+  AmdBackend backend_;
+  GpuRequest request_;
+  std::vector<GpuSample> samples_;
+  std::optional<int64_t> energy_uj_;
+  int64_t stamp_ns_ = 0, next_ns_ = 0;
+};
+
+class CounterThread : public std::enable_shared_from_this<CounterThread> {
+ public:
+  explicit CounterThread(std::vector<std::unique_ptr<GpuCounterSource>> sources) : sources_(std::move(sources)) {}
+  bool start() {
+    return start_detached_thread("tacho-gpu-slow", [self = shared_from_this()] { self->run(); });
+  }
+  void stop() {
+    const std::lock_guard lock(monitor_);
+    stopping_ = true;
+    monitor_.notify_all();
+  }
+  void tick() {
+    const std::lock_guard lock(monitor_);
+    asked_ = true;
+    monitor_.notify_all();
+  }
+  GpuCounters newest() {
+    const std::lock_guard lock(monitor_);
+    return published_;
+  }
+
+ private:
+  void run() {
+    for (bool tick = true;;) {
+      GpuCounters counters;
+      int64_t next_ns = 0;
+      for (const auto& source : sources_) {
+        source->read(tick, counters);
+        const int64_t wanted_ns = source->next_ns();
+        if (wanted_ns != 0) next_ns = next_ns == 0 ? wanted_ns : std::min(next_ns, wanted_ns);
+      }
+      const std::lock_guard lock(monitor_);
+      published_ = counters;
+      while (!stopping_ && !asked_) {
+        if (next_ns == 0)
+          monitor_.wait();
+        else if (!monitor_.wait_until(next_ns))
+          break;
+      }
+      if (stopping_) return;
+      tick = std::exchange(asked_, false);
+    }
+  }
+
+  Monitor monitor_;
+  bool asked_ = false, stopping_ = false;
+  GpuCounters published_;
+  std::vector<std::unique_ptr<GpuCounterSource>> sources_;  // of the thread
+};
+
+class GpuExtraProbe final : public Probe {
+ public:
+  explicit GpuExtraProbe(std::shared_ptr<CounterThread> thread) : thread_(std::move(thread)) {}
+  ~GpuExtraProbe() override {
+    if (thread_ != nullptr) thread_->stop();
+  }
+  void prepare() override {
+    if (thread_ != nullptr) thread_->tick();
+  }
+  // Takes what is there: the answer to this tick is found at the next one.
+  void read(Reading& out) override {
+    if (thread_ == nullptr) return;
+    const GpuCounters now = thread_->newest();
+    const auto set = [&](Field field, const std::optional<int64_t>& value) {
+      if (value) out.set(field, *value);
+    };
+    set(kEnergyUj, now.energy_uj);
+    set(kTemperatureMc, now.temperature_mc);
+    set(kPcieRx, now.pcie_rx_bytes);
+    set(kPcieTx, now.pcie_tx_bytes);
+    set(kPcieMax, now.pcie_max_bytes_per_s);
+    set(kNvlinkRx, now.nvlink_rx_bytes);
+    set(kNvlinkTx, now.nvlink_tx_bytes);
+    set(kNvlinkMax, now.nvlink_max_bytes_per_s);
+    out.set(kEnergyStamp, now.energy_stamp_ns);
+    out.set(kPcieStamp, now.pcie_stamp_ns);
+    out.set(kNvlinkStamp, now.nvlink_stamp_ns);
+  }
+
+ private:
+  std::shared_ptr<CounterThread> thread_;
+};
+
+Result<std::unique_ptr<Probe>> make_gpu_extra(ProbeContext& context) {
+  NvidiaOptions options;
+  options.roots = context.roots;
+  options.interval_ns = context.interval_ns;
+  std::vector<std::unique_ptr<GpuCounterSource>> sources;
+  const auto library = load_nvml();
+  if (library) sources.push_back(std::make_unique<NvidiaCounters>(*library, options));
+  if (amdgpu_present(context.roots)) sources.push_back(std::make_unique<AmdCounters>(context.roots));
+  if (sources.empty()) return library.error();
+  auto thread = std::make_shared<CounterThread>(std::move(sources));
+  if (!thread->start())
+    return Error{Code::io, "no thread could be started for the GPU driver", "", "raise the limit of processes"};
+  return std::unique_ptr<Probe>(std::make_unique<GpuExtraProbe>(std::move(thread)));
+}
+
+}  // namespace
+
+const ProbeInfo kGpuExtraProbe = {
+    "gpu_extra", ProbeDefault::off, "GPU power, temperature, PCIe and NVLink traffic (slow calls, own thread)", kColumns,
+    make_gpu_extra, check_gpu,
+};
+
+}  // namespace tacho
