@@ -56,7 +56,7 @@ Listing list_probes() {
     const Status status = probe.check(roots);
     listing.table.rows.push_back({std::string(probe.name), std::string(default_word(probe.by_default)),
                                   status ? "yes" : "no",
-                                  std::string(probe.help) + (status ? "" : " Not here: " + status.error().message() + ".")});
+                                  std::string(probe.help) + (status ? "" : "; not here: " + status.error().message())});
   }
   return listing;
 }

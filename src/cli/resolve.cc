@@ -104,7 +104,7 @@ Status apply_config(Draft& draft, const ParsedLine& line, Subcommand subcommand,
 void finish(Draft& draft, const ParsedLine& line, Subcommand subcommand, const Surroundings& surroundings) {
   Settings& settings = draft.settings;
   settings.compatible = subcommand == kTracker;
-  if (draft.no_store) settings.store_dir.clear();
+  if (draft.no_store) settings.store_dir.clear(), settings.store_named = false;
   else if (settings.store_dir.empty() && !settings.compatible) settings.store_dir = default_store_dir();
   if (settings.compatible) {
     if (settings.format.empty()) settings.format = "json";

@@ -136,6 +136,8 @@ TEST_F(Resolve, Precedence) {
 
 TEST_F(Resolve, StoreAndNoStoreShareOnePrecedence) {
   EXPECT_EQ(resolve_line({"x"}, {{"TACHO_STORE", "/e"}})->store_dir, "/e");
+  EXPECT_TRUE(resolve_line({"x"}, {{"TACHO_STORE", "/e"}})->store_named);
+  EXPECT_FALSE(resolve_line({"x"})->store_named);
   EXPECT_EQ(resolve_line({"--no-store", "x"}, {{"TACHO_STORE", "/e"}})->store_dir, "");
   write("tacho.toml", "no_store = true");
   EXPECT_EQ(resolve_line({"x"})->store_dir, "");

@@ -1,6 +1,7 @@
 // tacho runs: the local run store as a table or as JSON.
 #include <unistd.h>
 
+#include <array>
 #include <ctime>
 
 #include "base/text.h"
@@ -8,8 +9,10 @@
 #include "base/writer.h"
 #include "cli/commands.h"
 #include "cli/resolve.h"
-#include "cli/stored.h"
 #include "cli/terminal.h"
+#include "report/facts.h"
+#include "report/store.h"
+#include "report/summary_text.h"
 
 namespace tacho {
 namespace {
@@ -22,16 +25,27 @@ std::string when(int64_t realtime_ns) {
   return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M", &local)};
 }
 
+// The command, or what else was recorded.
+std::string what_ran(const Run& run) {
+  if (std::string text = command_text(run, 1000); !text.empty()) return text;
+  if (!run.metadata.job_name.empty()) return valid_utf8(run.metadata.job_name);
+  return run.mode == "attach" && run.pid != 0 ? "pid " + std::to_string(run.pid) : run.mode == "watch" ? "machine" : "";
+}
+
 std::vector<std::string> table_row(const StoredRun& stored) {
-  const double cores = mean_cores(stored);
-  const double peak_bytes = memory_peak_bytes(stored);
-  return {stored.run.id,
-          state_word(stored.run.outcome),
-          when(stored.run.outcome.started_realtime_ns),
-          human_duration(stored.run.outcome.duration_ns),
-          is_absent(cores) ? "" : human_number(cores),
-          is_absent(peak_bytes) ? "" : human_bytes(peak_bytes),
-          what_ran(stored.run)};
+  const Run& run = stored.run;
+  const RunFacts facts = facts_of(run, static_cast<double>(run.outcome.duration_ns) / 1e9, [&](std::string_view column) {
+    for (const auto& [name, statistics] : stored.statistics)
+      if (name == column) return statistics;
+    return Statistics{};
+  });
+  return {run.id,
+          outcome_words(run),
+          when(run.outcome.started_realtime_ns),
+          human_duration(run.outcome.duration_ns),
+          is_absent(facts.cpu_mean) ? "" : human_number(facts.cpu_mean),
+          is_absent(facts.memory_peak_bytes) ? "" : human_bytes(facts.memory_peak_bytes),
+          what_ran(run)};
 }
 
 // One object a run, the run.json of each as it is.

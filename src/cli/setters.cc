@@ -149,7 +149,7 @@ constexpr auto kSetters = std::to_array<Setter>({
     {"method", [](Draft& d, const Value& v) { return set_choice(d.settings.method, v); }},
     {"output", add_output},
     {"format", set_format},
-    {"store", [](Draft& d, const Value& v) { return d.no_store = false, set_path(d.settings.store_dir, v); }},
+    {"store", [](Draft& d, const Value& v) { return d.no_store = false, d.settings.store_named = true, set_path(d.settings.store_dir, v); }},
     {"no-store", [](Draft& d, const Value& v) { return set_flag(d.no_store, v); }},
     {"summary", [](Draft& d, const Value& v) { return set_choice(d.settings.summary, v); }},
     {"quiet", [](Draft& d, const Value& v) { return set_flag(d.settings.quiet, v); }},

@@ -253,7 +253,7 @@ void ProcessTree::sum_up(int64_t now_ns) {
   if (!members_.empty()) memory_ = pss_.measure(members_, proc_fd_.get(), context_.buffer, now_ns);
 }
 
-void ProcessTree::copy_pids(std::vector<pid_t>& sorted) const {
+void ProcessTree::copy(std::vector<pid_t>& sorted) const {
   sorted.clear();
   for (const Member& member : members_) sorted.push_back(member.pid());
 }

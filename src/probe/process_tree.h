@@ -22,7 +22,7 @@
 
 namespace tacho {
 
-class ProcessTree {
+class ProcessTree final : public JobPids {
  public:
   explicit ProcessTree(ProbeContext& context);
 
@@ -55,7 +55,7 @@ class ProcessTree {
   bool lost_some() const { return auto_reaped_; }     // R holds estimates for children the kernel reaped by itself
   bool fell_back_to_rss() const { return pss_.fell_back(); }
   bool contains(pid_t pid) const { return index_of(pid) < members_.size(); }
-  void copy_pids(std::vector<pid_t>& sorted) const;
+  void copy(std::vector<pid_t>& sorted) const override;
   void signal_all(int number) const;                  // every member, root first
 
  private:

@@ -26,7 +26,7 @@ class SwitchesProbe final : public Probe {
 
   void read(Reading& out) override {
     if (!context_.tree->readable()) return;
-    context_.tree->copy_pids(pids_);
+    context_.tree->copy(pids_);
     int64_t sum = context_.tree->reaped_switches();
     for (const pid_t pid : pids_) sum += of_process(pid);
     highest_ = std::max(highest_, sum);
