@@ -93,8 +93,8 @@ class Signals(Case):
         self.assertGreaterEqual(run["outcome"]["duration_s"], 0.4)
 
     def test_stopped_tacho_leaves_the_job_alone(self):
-        process = self.spawn("run", "-q", "-i", "50ms", "--", "sh", "-c", f"sleep 0.5; touch {self.path('done')}")
-        self.assertTrue(until(self.run_folders))
+        process = self.spawn("run", "-q", "-i", "50ms", "--", "sh", "-c", f"echo up; sleep 0.5; touch {self.path('done')}")
+        self.assertEqual(process.stdout.readline(), "up\n")
         os.kill(process.pid, signal.SIGSTOP)
         self.assertTrue(until(lambda: os.path.exists(self.path("done")), 20))
         os.kill(process.pid, signal.SIGCONT)

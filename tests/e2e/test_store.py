@@ -109,7 +109,10 @@ class Store(Case):
     def test_full_output(self):
         if not os.path.exists("/dev/full"):
             self.skipTest("no /dev/full")
-        self.refused(self.tacho("run", "-o", "/dev/full", "-f", "csv", "--", "true"), "/dev/full")
+        done = self.tacho("run", "-i", "10ms", "-o", "/dev/full", "-f", "csv", "--", "sh", "-c", "sleep 0.3; exit 4")
+        self.assertEqual(done.rc, 4, done)
+        self.assertEqual(done.err.lower().count("no space left"), 1, done)
+        self.assertGreater(len(self.the_run()[1].rows), 3)
 
     def test_read_only_default_store(self):
         """The store that nobody asked for cannot be made: one warning, and the job runs."""
