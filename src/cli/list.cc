@@ -85,9 +85,8 @@ int list_command(const Call& call) {
   for (const Subject& subject : kSubjects) {
     if (words.size() != 1 || words[0] != subject.name) continue;
     const Listing listing = subject.list();
-    print(is_set(started.line, "json") ? listing.json()
-                                       : listing.table.text(use_color(settings->color, STDOUT_FILENO), terminal_width(STDOUT_FILENO)));
-    return 0;
+    const bool color = use_color(settings->color, STDOUT_FILENO);
+    return print(is_set(started.line, "json") ? listing.json() : listing.table.text(color, terminal_width(STDOUT_FILENO)));
   }
   std::vector<std::string_view> names;
   for (const Subject& subject : kSubjects) names.push_back(subject.name);
