@@ -38,7 +38,7 @@ struct Listing {
 };
 
 Listing list_metrics() {
-  Listing listing{{{"METRIC", "UNIT", "PROBE", "HERE", "MEANING"}, {}}, {"name", "unit", "probe", "available", "help"}};
+  Listing listing{{{"METRIC", "UNIT", "PROBE", "HERE", "MEANING"}, {}, Overlong::wrap}, {"name", "unit", "probe", "available", "help"}};
   const Roots roots = Roots::from_environment();
   for (const Metric& metric : all_metrics()) {
     const bool here = metric.probe == nullptr || static_cast<bool>(metric.probe->check(roots));
@@ -50,7 +50,7 @@ Listing list_metrics() {
 }
 
 Listing list_probes() {
-  Listing listing{{{"PROBE", "DEFAULT", "HERE", "MEANING"}, {}}, {"name", "default", "available", "help"}};
+  Listing listing{{{"PROBE", "DEFAULT", "HERE", "MEANING"}, {}, Overlong::wrap}, {"name", "default", "available", "help"}};
   const Roots roots = Roots::from_environment();
   for (const ProbeInfo& probe : all_probes()) {
     const Status status = probe.check(roots);
@@ -62,7 +62,7 @@ Listing list_probes() {
 }
 
 Listing list_sinks() {
-  Listing listing{{{"SINK", "MATCHES", "MEANING"}, {}}, {"name", "pattern", "help"}};
+  Listing listing{{{"SINK", "MATCHES", "MEANING"}, {}, Overlong::wrap}, {"name", "pattern", "help"}};
   for (const SinkInfo& sink : all_sinks())
     listing.table.rows.push_back({std::string(sink.name), std::string(sink.pattern), std::string(sink.help)});
   return listing;

@@ -71,7 +71,7 @@ int runs_command(const Call& call) {
   if (!runs) return refuse(runs.error());
   if (is_set(started.line, "json")) return print(runs_json(*runs));
   if (runs->empty()) return print("No runs in " + settings->store_dir + " yet; tacho run -- CMD records one.\n");
-  Table table{{"RUN", "STATE", "WHEN", "TIME", "CORES", "MEMORY", "COMMAND"}, {}};
+  Table table{{"RUN", "STATE", "WHEN", "TIME", "CORES", "MEMORY", "COMMAND"}, {}, Overlong::cut};
   for (const StoredRun& stored : *runs) table.rows.push_back(table_row(stored));
   return print(table.text(use_color(settings->color, STDOUT_FILENO), terminal_width(STDOUT_FILENO)));
 }
