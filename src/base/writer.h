@@ -19,6 +19,8 @@ class Writer {
   void put_fixed(double value, int decimals);
 
  private:
+  void put_scaled(int64_t value, int decimals);
+
   std::string text_;
 };
 

@@ -28,7 +28,8 @@ GzipEncoder::~GzipEncoder() {
 Status GzipEncoder::open() {
   stream_ = std::make_unique<z_stream>();
   std::memset(stream_.get(), 0, sizeof(z_stream));
-  if (::deflateInit2(stream_.get(), kLevel, Z_DEFLATED, kWindowBits + kGzipFormat, kMemoryLevel, Z_DEFAULT_STRATEGY) != Z_OK) {
+  if (::deflateInit2(stream_.get(), kLevel, Z_DEFLATED, kWindowBits + kGzipFormat, kMemoryLevel, Z_DEFAULT_STRATEGY) !=
+      Z_OK) {
     stream_.reset();
     return Error{Code::io, "cannot start gzip", "", "memory is short"};
   }

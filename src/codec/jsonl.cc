@@ -63,8 +63,9 @@ class JsonlEncoder::Line {
   template <class Device>
   const Device* earlier(const std::vector<Device>& devices, std::string Device::*key, const Device& device) const {
     if (!encoder_.has_before_) return nullptr;
-    const auto found = std::find_if(devices.begin(), devices.end(), [&](const Device& other) { return other.*key == device.*key; });
-    return found == devices.end() ? nullptr : &*found;
+    for (const Device& other : devices)
+      if (other.*key == device.*key) return &other;
+    return nullptr;
   }
 
   JsonWriter json_;
@@ -140,7 +141,8 @@ void JsonlEncoder::Line::cores() {
 void JsonlEncoder::Line::memory() {
   const MemoryDetail& memory = now_.memory;
   std::optional<int64_t> swap_used_bytes;
-  if (memory.swap_total_bytes && memory.swap_free_bytes) swap_used_bytes = *memory.swap_total_bytes - *memory.swap_free_bytes;
+  if (memory.swap_total_bytes && memory.swap_free_bytes)
+    swap_used_bytes = *memory.swap_total_bytes - *memory.swap_free_bytes;
   json_.key("memory").object();
   mib_of("total_mib", memory.total_bytes);
   mib_of("free_mib", memory.free_bytes);
@@ -265,8 +267,9 @@ void JsonlEncoder::begin(const Run& run, const Schema& schema, bool compatible) 
   version_ = run.version;
   has_before_ = false;
   const auto at = [&](std::string_view name) {
-    const auto found = std::find_if(schema_.begin(), schema_.end(), [&](const Column& column) { return column.name == name; });
-    return found == schema_.end() ? -1 : static_cast<int>(found - schema_.begin());
+    for (size_t i = 0; i < schema_.size(); ++i)
+      if (schema_[i].name == name) return static_cast<int>(i);
+    return -1;
   };
   cells_ = {at("system_cpu_usage"),  at("system_utime"),      at("system_stime"),  at("system_processes"),
             at("process_cpu_usage"), at("process_children"),  at("process_utime"), at("process_stime"),

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "probe/gpu.h"
 
 namespace tacho {
 namespace {
@@ -106,6 +107,14 @@ void Sampler::describe(Detail& detail) {
   detail.stamp_ns = last_ns_;
   for (Source& source : sources_)
     if (source.probe) source.probe->describe(detail);
+}
+
+void Sampler::fill_host(Run& run) const {
+  for (const Source& source : sources_) {
+    if (!source.probe) continue;
+    fill_host_gpu(*source.probe, run.host);
+    if (source.info->name == kGpuProbe.name) run.method.gpu = gpu_method(*source.probe);
+  }
 }
 
 bool Sampler::wants_new_job() const {

@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "model/detail.h"
 #include "model/row.h"
+#include "model/run.h"
 #include "os/clock.h"
 #include "probe/probe.h"
 
@@ -32,6 +33,9 @@ class Sampler {
   void sample(Row& row);
   // Device lists of the last reading.
   void describe(Detail& detail);
+
+  // What only a probe knows of the host, as far as it is known yet: GPUs, and how they are read.
+  void fill_host(Run& run) const;
 
   bool wants_new_job() const;
   void new_job(pid_t pid);

@@ -108,6 +108,7 @@ Status Session::prepare() {
   if (settings_.mode != Mode::watch) {
     tree_ = std::make_unique<ProcessTree>(context_);
     context_.tree = tree_.get();
+    context_.job_pids = tree_.get();
     if (settings_.mode == Mode::run) tree_->expect_own_child();
     context_.net_pid = settings_.attach_pid;
   }
@@ -206,6 +207,8 @@ void Session::write_row(bool closing) {
   }
   summary_.add(row_);
   totals_.update(run_, summary_, tree_.get(), context_);
+  // The GPU driver may take a while to answer.
+  if (closing || (!run_.host.host_gpu_count && row_.index % 8 == 1)) sampler_->fill_host(run_);
   run_.outcome.duration_ns = clock_.monotonic_ns() - start_ns_;
   outputs_.write(row_, wants_detail_ ? &detail_ : nullptr);
 }

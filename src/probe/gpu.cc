@@ -65,6 +65,8 @@ class GpuProbe final : public Probe {
              system_clock().monotonic_ns() - current_.stamp_ns < kFreshNs || current_.state == GpuState::none;
     if (!fresh_) return;
     fill_gpu_reading(current_, out);
+    if (current_.state == GpuState::failed)
+      context_.note("GPU columns were empty at times: the GPU driver did not answer; tacho doctor says why");
     if (current_.job && current_.pids == PidMapping::unknown)
       context_.note("process_gpu_* is empty: tacho runs in a pid namespace of its own and nothing shows how the GPU "
                     "driver numbers the job's processes there; share the host's pid namespace to have it");

@@ -15,8 +15,14 @@ bool nvidia_nodes_present(const NvidiaOptions& options) { return file_exists(opt
 bool NvmlSession::ensure(bool& fresh) {
   fresh = false;
   if (up_) return true;
-  const int64_t now_ns = system_clock().monotonic_ns();
-  if (!back_off_.due(now_ns)) return false;
+  const bool nodes = nvidia_nodes_present(options_);
+  // Without device nodes NVML would start nvidia-modprobe to make them: a child of ours, in the middle of the job's. A
+  // job that uses a GPU makes them itself, and then they are seen.
+  if (!nodes && !was_up_ && file_exists(options_.modprobe) && !file_exists(options_.dev + "/dxg")) {
+    state_ = GpuState::none;
+    return false;
+  }
+  if (!back_off_.due(system_clock().monotonic_ns())) return false;
   nvml::Return code = api().init();
   unsigned int count = 0;
   if (code == nvml::kSuccess) {
@@ -33,7 +39,7 @@ bool NvmlSession::ensure(bool& fresh) {
   // The library without a driver (a CUDA image on any machine) or a driver without a device is a machine without a GPU.
   const bool nothing = code == nvml::kSuccess || code == nvml::kDriverNotLoaded || code == nvml::kLibraryNotFound ||
                        code == nvml::kNotFound || code == nvml::kGpuNotFound;
-  const bool none = !was_up_ && nothing && (code == nvml::kSuccess || !nodes_present_);
+  const bool none = !was_up_ && nothing && (code == nvml::kSuccess || !nodes);
   state_ = none ? GpuState::none : GpuState::failed;
   back_off_.failed(system_clock().monotonic_ns());
   return false;
@@ -47,7 +53,7 @@ void NvmlSession::lost() {
 }
 
 NvidiaBackend::NvidiaBackend(std::shared_ptr<const NvmlLibrary> library, const NvidiaOptions& options)
-    : session_(std::move(library), nvidia_nodes_present(options)), pids_(options.roots), job_(pids_) {
+    : session_(std::move(library), options), pids_(options.roots), job_(pids_) {
   job_.interval_ns = options.interval_ns;
 }
 

@@ -15,6 +15,7 @@ namespace tacho {
 struct NvidiaOptions {
   Roots roots;
   std::string dev = "/dev";
+  std::string modprobe = "/usr/bin/nvidia-modprobe";
   int64_t interval_ns = 1'000'000'000;
 };
 
@@ -24,8 +25,8 @@ bool nvidia_nodes_present(const NvidiaOptions& options);
 // Initialisation of NVML with its retries; also used by the slow counters.
 class NvmlSession {
  public:
-  NvmlSession(std::shared_ptr<const NvmlLibrary> library, bool nodes_present)
-      : library_(std::move(library)), nodes_present_(nodes_present) {}
+  NvmlSession(std::shared_ptr<const NvmlLibrary> library, NvidiaOptions options)
+      : library_(std::move(library)), options_(std::move(options)) {}
   // True when the driver is up; `fresh` is set when it came up just now and the devices are to be made anew.
   bool ensure(bool& fresh);
   void lost();      // every call fails: try anew, after a pause that grows
@@ -36,7 +37,7 @@ class NvmlSession {
 
  private:
   std::shared_ptr<const NvmlLibrary> library_;
-  bool nodes_present_;
+  NvidiaOptions options_;
   bool up_ = false, was_up_ = false;
   unsigned int devices_ = 0;
   GpuState state_ = GpuState::starting;

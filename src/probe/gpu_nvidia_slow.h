@@ -15,7 +15,7 @@ std::optional<int64_t> pcie_bytes_per_s(unsigned int generation, unsigned int wi
 class NvidiaCounters final : public GpuCounterSource {
  public:
   NvidiaCounters(std::shared_ptr<const NvmlLibrary> library, const NvidiaOptions& options)
-      : session_(std::move(library), nvidia_nodes_present(options)) {}
+      : session_(std::move(library), options) {}
   void read(bool tick, GpuCounters& out) override;
   int64_t next_ns() const override { return next_pcie_ns_; }
 

@@ -10,6 +10,7 @@ namespace tacho {
 namespace {
 
 constexpr int64_t kInstancesPaceNs = 5 * kNsPerSec;   // MIG is set up by hand, rarely
+constexpr int64_t kMostInstances = 8;                 // a device can be cut into seven
 constexpr int64_t kDetailPaceNs = 950 * kNsPerMs;     // about 1 ms for the three on an H200
 constexpr int64_t kTooSlowNs = kNsPerSec;             // a device that blocks this long must not hold up the others
 
@@ -106,7 +107,7 @@ void NvmlDevice::find_instances(const nvml::Api& api, int64_t now_ns) {
   mig_ = api.mig_mode != nullptr && api.mig_mode(handle_, &current, &pending) == nvml::kSuccess &&
          current == nvml::kMigEnabled;
   if (!mig_ || api.mig_device == nullptr) return;
-  const int64_t most = number(api.mig_device_count, handle_).value_or(0);
+  const int64_t most = number(api.mig_device_count, handle_).value_or(kMostInstances);
   for (unsigned int i = 0; i < static_cast<unsigned int>(most); ++i) {
     nvml::Device instance = nullptr;
     // The places of instances that were not made answer "not found".

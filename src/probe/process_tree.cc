@@ -216,6 +216,7 @@ void ProcessTree::reaped(pid_t pid, const rusage& usage) {
   }
   outside_ += exact;
   reaped_.push_back(pid);
+  reaped_switches_ += usage.ru_nvcsw + usage.ru_nivcsw;
   readable_ = true;
   // A forked child starts with what it copied of tacho; only more than that is its own.
   const int64_t peak = usage.ru_maxrss * 1024;
@@ -252,7 +253,7 @@ void ProcessTree::sum_up(int64_t now_ns) {
   if (!members_.empty()) memory_ = pss_.measure(members_, proc_fd_.get(), context_.buffer, now_ns);
 }
 
-void ProcessTree::copy_pids(std::vector<pid_t>& sorted) const {
+void ProcessTree::copy(std::vector<pid_t>& sorted) const {
   sorted.clear();
   for (const Member& member : members_) sorted.push_back(member.pid());
 }

@@ -22,7 +22,7 @@
 
 namespace tacho {
 
-class ProcessTree {
+class ProcessTree final : public JobPids {
  public:
   explicit ProcessTree(ProbeContext& context);
 
@@ -46,6 +46,7 @@ class ProcessTree {
   const TreeMemory& memory() const { return memory_; }
   int64_t largest_process_bytes() const { return largest_bytes_; }  // highest resident size of one process (VmHWM, ru_maxrss)
   int64_t children() const { return children_; }
+  int64_t reaped_switches() const { return reaped_switches_; }  // context switches of what tacho reaped
   int64_t processes_seen() const { return processes_seen_; }
   pid_t root() const { return root_; }
   bool has_io() const { return io_available_; }
@@ -54,7 +55,7 @@ class ProcessTree {
   bool lost_some() const { return auto_reaped_; }     // R holds estimates for children the kernel reaped by itself
   bool fell_back_to_rss() const { return pss_.fell_back(); }
   bool contains(pid_t pid) const { return index_of(pid) < members_.size(); }
-  void copy_pids(std::vector<pid_t>& sorted) const;
+  void copy(std::vector<pid_t>& sorted) const override;
   void signal_all(int number) const;                  // every member, root first
 
  private:
@@ -88,7 +89,7 @@ class ProcessTree {
   TreeMemory memory_;
   pid_t root_ = 0, own_pid_ = 0, root_session_ = 0;
   bool own_child_ = false, has_children_files_ = true, readable_ = false, io_available_ = false, auto_reaped_ = false;
-  int64_t children_ = 0, processes_seen_ = 0, largest_bytes_ = 0, last_forks_ = -2, spawn_floor_bytes_ = 0, peak_stamp_ns_ = 0;
+  int64_t children_ = 0, processes_seen_ = 0, largest_bytes_ = 0, last_forks_ = -2, spawn_floor_bytes_ = 0, peak_stamp_ns_ = 0, reaped_switches_ = 0;
   uint64_t descriptor_limit_ = 0;
   uint32_t tick_ = 0, walk_ = 0, peak_next_ = 0;
 };

@@ -26,7 +26,8 @@ bool lower_to(double& value, double limit) {
 }  // namespace
 
 RunFacts facts_of(const Run& run, double duration_s, const StatisticsOf& statistics) {
-  const bool machine = run.mode == "watch";
+  // A metrics file has no mode: without a job's columns it is about the machine.
+  const bool machine = run.mode == "watch" || (run.mode.empty() && is_absent(statistics("process_cpu_usage").mean));
   const std::string side = machine ? "system_" : "process_";
   RunFacts facts;
   facts.duration_s = run.outcome.duration_ns > 0 ? static_cast<double>(run.outcome.duration_ns) / 1e9 : duration_s;

@@ -1,4 +1,5 @@
-// One self-contained HTML page about runs or files of samples. Thread-safe (no state).
+// One self-contained HTML file: header with the outcome, tiles, charts, statistics and notes of each run below each
+// other. Nothing is loaded from anywhere. Thread-safe (no state).
 #pragma once
 #include <span>
 #include <string>
@@ -7,7 +8,7 @@
 
 namespace tacho {
 
-// inputs: run ids (as find_run takes them) or paths of run folders, .csv and .jsonl files; output: a file, "-" is stdout.
+// An input is a run id (or prefix, or "last"), a run folder, or a metrics CSV or CSV.gz file. `output` may be "-".
 Status write_html_report(std::span<const std::string> inputs, const std::string& store_dir, const std::string& output);
 
 }  // namespace tacho

@@ -75,7 +75,8 @@ const SeriesFold::Cell* SeriesFold::find(std::string_view column, size_t point) 
 
 double SeriesFold::mean(std::string_view column, size_t point) const {
   const Cell* cell = find(column, point);
-  return cell != nullptr && cell->seconds > 0 ? static_cast<double>(cell->weighted) / static_cast<double>(cell->seconds) : kAbsent;
+  if (cell == nullptr || !(cell->seconds > 0)) return kAbsent;
+  return static_cast<double>(cell->weighted) / static_cast<double>(cell->seconds);
 }
 
 double SeriesFold::max(std::string_view column, size_t point) const {

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <csignal>
 
 #include "base/text.h"
 #include "base/units.h"
 #include "codec/iso_time.h"
 #include "codec/run_words.h"
 #include "report/facts.h"
+#include "report/human.h"
 
 namespace tacho {
 namespace {
@@ -28,26 +28,6 @@ bool failed(const Run& run) {
 
 const char* state_color(const Run& run) {
   return failed(run) ? "1;31" : run.outcome.state == RunState::running ? "1;33" : "1;32";
-}
-
-std::string duration_text(double seconds) {
-  std::string text = human_duration(static_cast<int64_t>(seconds * 1e9));
-  // "5m", not "5m00s".
-  for (const std::string_view zero : {"00s", "00m", "00h"})
-    if (text.size() > zero.size() + 1 && text.ends_with(zero)) return text.substr(0, text.size() - zero.size());
-  return text;
-}
-
-std::string number_text(double value) {
-  std::string text = human_number(value);
-  if (text.ends_with(".0")) text.resize(text.size() - 2);
-  return text;
-}
-
-std::string bytes_text(double bytes) {
-  const std::string text = human_bytes(bytes);
-  const size_t zero = text.find(".0 ");
-  return zero == std::string::npos ? text : text.substr(0, zero) + text.substr(zero + 2);
 }
 
 // "9.8 of 32 GiB", "512 MiB of 32 GiB", "9.8 GiB" when the whole is unknown.
@@ -100,7 +80,7 @@ class Table {
     if (value.empty()) return;
     std::string label(name);
     label.resize(std::max<size_t>(label.size(), 10), ' ');
-    text_ += "  " + paint_("2", label) + " " + value + "\n";
+    text_ += "\n  " + paint_("2", label) + " " + value;
   }
   const std::string& text() const { return text_; }
 
@@ -133,13 +113,15 @@ std::string container_text(const Run& run) {
 
 std::string full(const Run& run, const RunFacts& facts, int64_t rows, const std::string& folder, bool color) {
   const Paint paint{color};
-  const auto bytes = [](std::string_view what) { return [what](double v) { return bytes_text(v) + " " + std::string(what); }; };
-  const auto seconds = [](std::string_view what) { return [what](double v) { return duration_text(v) + " " + std::string(what); }; };
+  const auto bytes = [](const char* what) { return [what](double v) { return bytes_text(v) + " " + what; }; };
+  const auto seconds = [](const char* what) { return [what](double v) { return duration_text(v) + " " + what; }; };
   Table table(color);
   table.add("command", command_text(run, 200));
   table.add("job", is_hidden(run, "job_name") ? "" : run.metadata.job_name);
-  if (run.outcome.started_realtime_ns > 0) table.add("started", std::string(IsoTime(run.outcome.started_realtime_ns).view()));
-  table.add("samples", std::to_string(rows) + (run.interval_ns > 0 ? ", one every " + duration_text(static_cast<double>(run.interval_ns) / 1e9) : ""));
+  if (run.outcome.started_realtime_ns > 0)
+    table.add("started", std::string(IsoTime(run.outcome.started_realtime_ns).view()));
+  const std::string interval = duration_text(static_cast<double>(run.interval_ns) / 1e9);
+  table.add("samples", std::to_string(rows) + (run.interval_ns > 0 ? ", one every " + interval : ""));
   table.add("cpu", joined({when(facts.cpu_mean, [&](double v) { return cores_of(v, facts.cores) + " on average"; }),
                            when(facts.cpu_max, [](double v) { return "at most " + number_text(v); }),
                            when(facts.cpu_user_s, seconds("user")), when(facts.cpu_system_s, seconds("system"))}));
@@ -158,7 +140,7 @@ std::string full(const Run& run, const RunFacts& facts, int64_t rows, const std:
   for (const std::string& note : run.notes) table.add("note", note);
   table.add("files", folder);
   table.add("run", run.id);
-  return "tacho: " + paint(state_color(run), head(run, facts)) + "\n" + table.text();
+  return "tacho: " + paint(state_color(run), head(run, facts)) + table.text();
 }
 
 RunFacts facts_of(const StoredRun& stored) {

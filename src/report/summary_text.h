@@ -12,7 +12,8 @@ namespace tacho {
 // Without a newline. What is unknown is left out; the container's limit is shown where it is lower than the machine.
 std::string summary_line(const Run& run, const Summary& summary, bool color);
 std::string summary_line(const StoredRun& stored, bool color);
-// Several lines: outcome, time, cpu, memory, disk, network, gpu, container, methods, notes, where the files are.
+// Several lines, the last without a newline: outcome, time, cpu, memory, disk, network, gpu, container, methods, notes,
+// where the files are.
 std::string summary_full(const Run& run, const Summary& summary, bool color);
 std::string summary_full(const StoredRun& stored, bool color);
 

@@ -142,14 +142,14 @@ TEST(SummaryFull, HasALineForEverythingThatIsKnown) {
             "  command    python3 train.py --epochs 3\n"
             "  job        train\n"
             "  started    2026-11-15T09:30:00.250Z\n"
-            "  samples    1, one every 1.0s\n"
+            "  samples    1, one every 1s\n"
             "  cpu        0.04 of 2.5 cores on average, at most 0.04, 3.2s user, 0.8s system\n"
             "  memory     peak 200 MiB of 32 GiB, 100 MiB on average\n"
             "  disk       1.5 KiB read\n"
             "  container  2.5 cores of CPU time\n"
             "  measured   cpu by cgroup, memory by pss, disk by proc_io\n"
             "  note       memory of 1 process was not readable\n"
-            "  run        20261115-a1b2\n");
+            "  run        20261115-a1b2");
 }
 
 TEST(CommandText, IsQuotedCutAndHarmless) {

@@ -9,7 +9,7 @@ namespace {
 class CsvSink final : public Sink {
  public:
   explicit CsvSink(CsvFile file) : file_(std::move(file)) {}
-  Status begin(const Run&, const Schema& schema) override { return file_.begin(schema); }
+  Status begin(const Run&, const Schema& schema) override { return file_.begin(schema), ok(); }
   Status write(const Row& row, const Detail*) override { return file_.write(row); }
   Status end(const Run&) override { return ok(); }
   std::string_view name() const override { return file_.path(); }

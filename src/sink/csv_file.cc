@@ -4,9 +4,10 @@
 
 namespace tacho {
 
-Status CsvFile::begin(const Schema& schema) {
+void CsvFile::begin(const Schema& schema) {
   schema_ = schema;
-  return write_header();
+  // A disk that is full now may have room later: the first row tells.
+  static_cast<void>(write_header());
 }
 
 // Tried again at every row until the place takes it: rows without a header are of no use.

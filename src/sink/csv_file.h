@@ -11,7 +11,7 @@ class CsvFile {
  public:
   CsvFile(LineFile file, bool whole_seconds) : file_(std::move(file)), whole_seconds_(whole_seconds) {}
 
-  Status begin(const Schema& schema);
+  void begin(const Schema& schema);
   Status write(const Row& row);
   const std::string& path() const { return file_.path(); }
 

@@ -15,7 +15,7 @@ namespace tacho {
 class Sink {
  public:
   virtual ~Sink() = default;
-  // Once, before the first row.
+  // Once, before the first row. A place that cannot take anything right now is no error yet: the rows tell.
   virtual Status begin(const Run& run, const Schema& schema) = 0;
   // Where wants_detail(): the device lists at the baseline, before the first row, so that its rates are known too.
   virtual void baseline(const Detail&) {}

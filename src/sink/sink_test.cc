@@ -53,6 +53,20 @@ TEST(Sinks, GzAndJsonAreFoundByExtension) {
   EXPECT_TRUE(recorded(dir / "b.csv", 1, {"", true}).starts_with("{"));
 }
 
+TEST(Sinks, HtmlIsAPageAtOnceAndAReportAtTheEnd) {
+  const TempDir dir;
+  auto sink = open_sink(dir / "a.html", {});
+  ASSERT_TRUE(sink);
+  ASSERT_TRUE((*sink)->begin(sample_run(), sample_schema()));
+  EXPECT_NE(slurp(dir / "a.html").find("tacho report 20261115-a1b2"), std::string::npos);
+  for (int64_t i = 0; i < 5; ++i) ASSERT_TRUE((*sink)->write(sample_row(i), nullptr));
+  ASSERT_TRUE((*sink)->end(sample_run()));
+  const std::string page = slurp(dir / "a.html");
+  EXPECT_NE(page.find("\"title\":\"CPU\""), std::string::npos);
+  EXPECT_NE(page.find("5 samples"), std::string::npos);
+  EXPECT_NE(opened("/no/such/folder/a.html").find("mkdir -p"), std::string::npos);
+}
+
 TEST(Sinks, AnUnfinishedGzHoldsAllButTheLastTenSeconds) {
   const TempDir dir;
   auto sink = open_sink(dir / "a.csv.gz", {});
@@ -99,7 +113,7 @@ TEST(Sinks, BadPathsAreRefusedAtOpen) {
 TEST(Sinks, AFullDeviceFailsEveryRowAndTheHeaderIsTriedAgain) {
   auto sink = open_sink("/dev/full", {"csv", false});
   ASSERT_TRUE(sink);
-  EXPECT_FALSE((*sink)->begin(sample_run(), sample_schema()));
+  EXPECT_TRUE((*sink)->begin(sample_run(), sample_schema()));
   for (int64_t i = 0; i < 3; ++i) EXPECT_FALSE((*sink)->write(sample_row(i), nullptr));
   EXPECT_TRUE((*sink)->end(sample_run()));
   EXPECT_EQ((*sink)->name(), "/dev/full");

@@ -49,7 +49,7 @@ TEST_P(Steady, ARowAllocatesNothing) {
   EXPECT_TRUE((*sink)->end(run));
 }
 
-INSTANTIATE_TEST_SUITE_P(Sinks, Steady, testing::Values("store", "a.csv", "a.csv.gz", "a.jsonl"));
+INSTANTIATE_TEST_SUITE_P(Sinks, Steady, testing::Values("store", "a.csv", "a.csv.gz", "a.jsonl", "a.html"));
 
 }  // namespace
 }  // namespace tacho

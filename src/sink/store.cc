@@ -26,7 +26,8 @@ Status store_status(const Status& status, const std::string& folder) {
 class StoreSink final : public Sink {
  public:
   StoreSink(std::string folder, const Run& run, const Summary& summary)
-      : folder_(std::move(folder)), run_json_(folder_, "run.json", ".run.json.next", kFileMode), run_(run), summary_(summary) {}
+      : folder_(std::move(folder)), run_json_(folder_, "run.json", ".run.json.next", kFileMode), run_(run),
+        summary_(summary) {}
 
   // run.json first: a folder that has anything has that, whenever tacho is killed.
   Status open() {
@@ -40,9 +41,8 @@ class StoreSink final : public Sink {
   }
 
   Status begin(const Run&, const Schema& schema) override {
-    const Status rows = rows_->begin(schema);
-    const Status json = write_run(run_);
-    return store_status(rows ? json : rows, folder_);
+    rows_->begin(schema);
+    return store_status(write_run(run_), folder_);
   }
 
   Status write(const Row& row, const Detail*) override {
@@ -101,7 +101,8 @@ std::string make_run_id(int64_t realtime_ns) { return id_of(realtime_ns, 4); }
 
 Result<std::unique_ptr<Sink>> open_store(const std::string& store_dir, Run& run, const Summary& summary) {
   if (const Status made = make_directories(store_dir, kFolderMode); !made) return with_hint(made.error());
-  const int64_t now_ns = run.outcome.started_realtime_ns > 0 ? run.outcome.started_realtime_ns : system_clock().realtime_ns();
+  const int64_t started_ns = run.outcome.started_realtime_ns;
+  const int64_t now_ns = started_ns > 0 ? started_ns : system_clock().realtime_ns();
   // Four digits are easy to type and enough for a laptop; a busy day on a cluster gets longer ones.
   for (size_t attempt = 0; attempt < 24; ++attempt) {
     const std::string id = id_of(now_ns, attempt < 3 ? 4 : attempt < 6 ? 6 : 12);

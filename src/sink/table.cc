@@ -15,6 +15,7 @@ constexpr std::array kSinks{
     SinkInfo{"csv.gz", ".csv.gz", "the same, compressed; a kill loses at most 10 seconds", open_csv_gz_sink},
     SinkInfo{"jsonl", ".jsonl", "one JSON object a sample, with every core, disk, interface and GPU", open_jsonl_sink},
     SinkInfo{"json", ".json", "the same as .jsonl", open_jsonl_sink},
+    SinkInfo{"html", ".html", "one self-contained page with charts, written at the end", open_html_sink},
 };
 
 bool is_standard_stream(const std::string& destination) { return destination == "-" || destination == "stderr:"; }
@@ -68,7 +69,8 @@ Error unknown_scheme(const std::string& destination, std::string_view scheme) {
   std::vector<std::string_view> words;
   for (const SinkInfo& sink : kSinks) words.push_back(sink.name);
   Error error{Code::invalid, "this tacho cannot write to \"" + std::string(scheme) + "://\"", destination, ""};
-  if (const std::string_view near = nearest(scheme, words); !near.empty()) error.hint = "did you mean " + std::string(near) + "? ";
+  if (const std::string_view near = nearest(scheme, words); !near.empty())
+    error.hint = "did you mean " + std::string(near) + "? ";
   error.hint += "known: a file that ends in " + known_patterns() + ", or - for stdout";
   return error;
 }

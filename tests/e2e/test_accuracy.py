@@ -111,7 +111,7 @@ class Bytes(Case):
     def test_children(self):
         """Several processes in a row: each byte once, although a parent absorbs its children's."""
         script = " && ".join(f"{burner('io')} {self.path('data%d' % i)} 1024 512 >> {self.path('truth')}" for i in range(4))
-        job = ["sh", "-c", f"({script}) && sleep 0.2"]
+        job = ["sh", "-c", f"{script} && sleep 0.2; exit 0"]  # the last word: sh itself stays to the end
         done, run, read, written = self.io(*job, options=["-i", "50ms"], prepare=[job])
         lines = [self.truth(line) for line in self.read("truth").splitlines()][-4:]
         if lines[0]["write_bytes"] < lines[0]["asked_write_bytes"]:

@@ -71,7 +71,7 @@ class Attach(Case):
 
     def test_member_that_is_reparented_stays(self):
         """The middle process ends; its child keeps counting."""
-        script = f"(sh -c '{burner('cpu')} 1 900 >&2 & exec sleep 0.3' &) ; sleep 1.6"
+        script = f"sh -c '{burner('cpu')} 1 900 >&2 & sleep 0.4; exit 0' & sleep 2; exit 0"
         target = self.target("sh", "-c", "read line; " + script, stderr=subprocess.DEVNULL)
         process = self.spawn("attach", "-q", "-i", "50ms", "--pid", target.pid)
         self.assertTrue(until(self.run_folders))

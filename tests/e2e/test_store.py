@@ -91,12 +91,12 @@ class Store(Case):
         self.assertIn("process_memory_mib", shown["statistics"])
 
     def test_full_disk(self):
-        """A tmpfs of a few pages that fills up: one warning, the job goes on, and what is there can be read."""
+        """The job itself fills the disk: one warning, the job goes on, and what is there can be read."""
         if not (IS_ROOT and can("unshare", "-m", "mount", "-t", "tmpfs", "tmpfs", "/mnt")):
             self.skipTest("cannot mount")
         os.mkdir(self.path("small"))
-        script = ('mount -t tmpfs -o size=48k tmpfs "$1"; "$2" run -i 10ms --store "$1" -- sh -c "sleep 1; exit 5"; '
-                  'echo "status $?"; cat "$1"/*/run.json; echo; echo ----; cat "$1"/*/metrics.csv')
+        script = ('mount -t tmpfs -o size=256k tmpfs "$1"; "$2" run -i 10ms --store "$1" -- sh -c '
+                  '"sleep 0.2; cat /dev/zero > $1/fill 2> /dev/null; sleep 0.8; exit 5"; echo "status $?"; cat "$1"/*/run.json; echo; echo ----; cat "$1"/*/metrics.csv')
         done = subprocess.run(["unshare", "-m", "sh", "-c", script, "sh", self.path("small"), TACHO],
                               env=self.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60,
                               cwd=self.dir)
@@ -109,10 +109,7 @@ class Store(Case):
     def test_full_output(self):
         if not os.path.exists("/dev/full"):
             self.skipTest("no /dev/full")
-        done = self.tacho("run", "-i", "10ms", "-o", "/dev/full", "-f", "csv", "--", "sleep", "0.3")
-        self.assertEqual(done.rc, 0, done)
-        self.assertEqual(done.err.lower().count("no space left"), 1, done)
-        self.assertGreater(len(self.the_run()[1].rows), 3)
+        self.refused(self.tacho("run", "-o", "/dev/full", "-f", "csv", "--", "true"), "/dev/full")
 
     def test_read_only_default_store(self):
         """The store that nobody asked for cannot be made: one warning, and the job runs."""
@@ -126,8 +123,8 @@ class Store(Case):
         os.mkdir(self.path("locked"))
         os.chmod(self.path("locked"), 0o555)
         done = self.tacho("run", "--store", self.path("locked", "x"), "--", "true", user="nobody")
-        self.assertEqual(done.rc, 125, done)
-        self.assertIn("locked", done.err)
+        self.assertEqual(done.rc, 0, done)
+        self.assertEqual(done.err.count("locked"), 1, done)
 
     def test_store_removed_while_running(self):
         process = self.spawn("run", "-i", "20ms", "--", "sh", "-c", "sleep 0.7; exit 6")

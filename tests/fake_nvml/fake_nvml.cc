@@ -200,7 +200,7 @@ struct Call {
   }
 };
 
-double seconds() {
+[[maybe_unused]] double seconds() {
   static const auto start = std::chrono::steady_clock::now();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }

@@ -1,0 +1,89 @@
+#include "probe/gpu_nvidia_slow.h"
+#include "probe/gpu_test_support.h"
+
+namespace tacho {
+namespace {
+
+using GpuExtraTest = GpuMachine;
+
+TEST(PcieBytesPerSecond, FollowsGenerationAndWidth) {
+  EXPECT_EQ(pcie_bytes_per_s(1, 1), 250'000'000);
+  EXPECT_EQ(pcie_bytes_per_s(3, 16), 15'753'846'144);
+  EXPECT_EQ(pcie_bytes_per_s(5, 16), 63'015'384'608);
+  EXPECT_FALSE(pcie_bytes_per_s(0, 16));
+  EXPECT_FALSE(pcie_bytes_per_s(7, 16));
+  EXPECT_FALSE(pcie_bytes_per_s(4, 0));
+}
+
+TEST_F(GpuExtraTest, HasNothingWithoutADriver) {
+  use_library("no-such-library.so");
+  EXPECT_FALSE(kGpuExtraProbe.make(context));
+}
+
+TEST_F(GpuExtraTest, PowerFromEnergyAndTheHottestDevice) {
+  machine("device temp=40 energy=100000\ndevice temp=55 energy=50000\ndevice\n");
+  make(kGpuExtraProbe);
+  ASSERT_TRUE(tick_until([&] { return has("system_gpu_power_w"); }));
+  EXPECT_NEAR(cell("system_gpu_power_w"), 150, 15);
+  EXPECT_TRUE(is("system_gpu_temperature_c", 55));
+  EXPECT_FALSE(has("system_gpu_pcie_max_bytes_per_s"));
+  EXPECT_FALSE(has("system_gpu_nvlink_rx_bytes"));
+}
+
+TEST_F(GpuExtraTest, PowerOfTheMomentWhereNoEnergyIsCounted) {
+  machine("device power=75000\n");
+  make(kGpuExtraProbe);
+  ASSERT_TRUE(tick_until([&] { return has("system_gpu_power_w"); }));
+  EXPECT_NEAR(cell("system_gpu_power_w"), 75, 1);
+}
+
+TEST_F(GpuExtraTest, PcieCountersThatRunOver) {
+  machine("device gen=5 width=16 rx=1000000 tx=3000000\n");
+  make(kGpuExtraProbe);
+  double rx = 0, tx = 0;
+  int rows = 0;
+  // The counter of 32 bits runs over within the first tenth of a second.
+  ASSERT_TRUE(tick_until([&] {
+    if (!has("system_gpu_pcie_rx_bytes")) return false;
+    rx += cell("system_gpu_pcie_rx_bytes");
+    tx += cell("system_gpu_pcie_tx_bytes");
+    return ++rows == 10;
+  }));
+  EXPECT_GT(rx, 0);
+  EXPECT_LT(rx, 60'000'000);
+  EXPECT_NEAR(tx / rx, 3, 0.2);
+  EXPECT_TRUE(is("system_gpu_pcie_max_bytes_per_s", 63'015'384'608));
+}
+
+TEST_F(GpuExtraTest, PcieThroughputWhereNoCounterIs) {
+  machine("device counters=0 rx=4000000 tx=2000000\n");
+  make(kGpuExtraProbe);
+  ASSERT_TRUE(tick_until([&] { return has("system_gpu_pcie_rx_bytes"); }));
+  EXPECT_NEAR(cell("system_gpu_pcie_rx_bytes") / cell("system_gpu_pcie_tx_bytes"), 2, 0.01);
+}
+
+TEST_F(GpuExtraTest, NvlinkOfAllLinks) {
+  machine("device links=4 link_kib=1000\n");
+  make(kGpuExtraProbe);
+  ASSERT_TRUE(tick_until([&] { return has("system_gpu_nvlink_rx_bytes"); }));
+  EXPECT_GT(cell("system_gpu_nvlink_tx_bytes"), 0);
+  EXPECT_NEAR(cell("system_gpu_nvlink_rx_bytes") / cell("system_gpu_nvlink_tx_bytes"), 2, 0.1);
+  EXPECT_TRUE(is("system_gpu_nvlink_max_bytes_per_s", 4 * 26'562e6));
+}
+
+TEST_F(GpuExtraTest, ALostDriverLeavesNothing) {
+  machine("device temp=40 energy=100000\n");
+  make(kGpuExtraProbe);
+  ASSERT_TRUE(tick_until([&] { return has("system_gpu_power_w"); }));
+  machine("device temp=40 energy=100000\nerror all 1\n");
+  ASSERT_TRUE(tick_until([&] { return !has("system_gpu_temperature_c"); }));
+  for (int i = 0; i < 3; ++i) {
+    tick();
+    EXPECT_FALSE(has("system_gpu_power_w"));
+  }
+  machine("device temp=41 energy=100000\n");
+  EXPECT_TRUE(tick_until([&] { return is("system_gpu_temperature_c", 41); }));
+}
+
+}  // namespace
+}  // namespace tacho
