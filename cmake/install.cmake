@@ -1,0 +1,29 @@
+# What `cmake --install` puts in place. The man page and the shell completions are printed by the program that was just
+# built, so they cannot disagree with it; docs/metrics.md is checked the same way (tests/check_docs.sh).
+set(TACHO_DOCS ${CMAKE_BINARY_DIR}/share)
+file(MAKE_DIRECTORY ${TACHO_DOCS})
+
+# tacho_document(NAME FILE): FILE is what `tacho docs NAME` prints.
+function(tacho_document name file)
+  add_custom_command(OUTPUT ${TACHO_DOCS}/${file}
+    COMMAND tacho docs ${name} > ${TACHO_DOCS}/${file}
+    DEPENDS tacho VERBATIM)
+  set_property(GLOBAL APPEND PROPERTY TACHO_DOCUMENTS ${TACHO_DOCS}/${file})
+endfunction()
+tacho_document(man tacho.1)
+tacho_document(completion-bash tacho.bash)
+tacho_document(completion-zsh _tacho)
+tacho_document(completion-fish tacho.fish)
+get_property(documents GLOBAL PROPERTY TACHO_DOCUMENTS)
+add_custom_target(documents ALL DEPENDS ${documents})
+
+# The older tool's name, for its users' scripts; also in the build folder, where the tests call it.
+file(CREATE_LINK tacho ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/resource-tracker SYMBOLIC)
+
+install(TARGETS tacho RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(FILES ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/resource-tracker DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(FILES ${TACHO_DOCS}/tacho.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES ${TACHO_DOCS}/tacho.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME tacho)
+install(FILES ${TACHO_DOCS}/_tacho DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+install(FILES ${TACHO_DOCS}/tacho.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+install(FILES LICENSE README.md packaging/tacho.toml DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/tacho OPTIONAL)

@@ -19,6 +19,8 @@ class Writer {
   void put_fixed(double value, int decimals);
 
  private:
+  void put_scaled(int64_t value, int decimals);
+
   std::string text_;
 };
 
@@ -32,7 +34,7 @@ class JsonWriter {
   JsonWriter& array();                // [
   JsonWriter& end_array();            // ]
   JsonWriter& key(std::string_view name);
-  JsonWriter& value(std::string_view text);
+  JsonWriter& value(std::string_view text);  // bytes that are not UTF-8 become U+FFFD
   JsonWriter& value(const char* text) { return value(std::string_view(text)); }
   JsonWriter& value(bool flag);
   JsonWriter& integer(int64_t number);

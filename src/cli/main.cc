@@ -1,1 +1,39 @@
-int main() { return 0; }
+// tacho's table of contents.
+#include <array>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+
+namespace {
+
+using namespace tacho;
+
+constexpr auto kCommands = std::to_array<Command>({
+    {"run", kRun, "[OPTIONS] [--] CMD [ARGS...]", "Start CMD, record it, end with its status.", run_command},
+    {"attach", kAttach, "[OPTIONS] --pid PID | --cgroup PATH", "Record something that already runs, until it ends.",
+     attach_command},
+    {"watch", kWatch, "[OPTIONS]", "Record the whole machine until a signal.", watch_command},
+    {"runs", kRuns, "[--json]", "List the runs recorded here, newest first.", runs_command},
+    {"show", kShow, "RUN [--json]", "Print one run's summary; RUN is an id, its beginning, or last.", show_command},
+    {"report", kReport, "RUN|FILE... [-o report.html]", "Write one self-contained HTML page.", report_command},
+    {"list", kList, "metrics|probes|sinks [--json]", "What can be measured and where it can go.", list_command},
+    {"doctor", kDoctor, "[--json]", "What works on this machine, what does not, why, and the fix.", doctor_command},
+    {"discover", kNoSubcommand, "[--json]", "Print what is known of the host and its cloud.", sibling_command},
+    {"deliver", kNoSubcommand, "[RUN|DIR|--all]", "Send what a killed run or a dead network left behind.", sibling_command},
+    {"monitor", kNoSubcommand, "", "The Cromwell task monitor, configured by its environment.", sibling_command},
+    {"cromwell", kNoSubcommand, "upload|serve|import ...", "Workflow metadata into BigQuery.", sibling_command},
+    {"bq", kNoSubcommand, "init", "Make dataset and tables ahead of time.", sibling_command},
+    {"help", kOther, "[COMMAND]", "Print help.", help_command},
+    {"version", kOther, "", "Print the version.", version_command},
+    {"docs", kOther, "metrics|man|completion-bash|completion-zsh|completion-fish", "Print generated documents.",
+     docs_command, true},
+});
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> words(argv, argv + argc);
+  const std::span<const std::string> arguments(words);
+  return dispatch(kCommands, words.empty() ? "tacho" : words[0], arguments.subspan(words.empty() ? 0 : 1));
+}

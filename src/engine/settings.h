@@ -28,6 +28,7 @@ struct Settings {
   std::vector<std::string> outputs;
   std::string format;                      // "", "csv", "json"
   std::string store_dir;                   // resolved; empty with --no-store
+  bool store_named = false;                // somebody chose it: a store that cannot be made then refuses the start
   bool quiet = false;
   SummaryStyle summary = SummaryStyle::line;
   std::vector<std::string> probes_on, probes_off;

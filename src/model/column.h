@@ -59,6 +59,10 @@ struct Column {
   Derive derive = nullptr;
 };
 
+// Cell 0 of every row; written by the session itself, not read by a probe.
+inline constexpr Column kTimestampColumn{1, "timestamp", "s", 3, Rule::level, 0, 1,
+                                         "UNIX time at the end of the interval; strictly increasing."};
+
 // One cell. Pure: same readings, same value.
 double derive(const Column& column, const Reading& before, const Reading& now);
 

@@ -22,6 +22,7 @@ class Summary {
   void raise_max(std::string_view column, double value);
 
   const Schema& schema() const { return schema_; }
+  // Of the timestamp (cell 0) only sum, which is the duration in seconds, and rows are filled.
   Statistics column(size_t index) const;
   Statistics column(std::string_view name) const;  // all absent when there is no such column
   int64_t rows() const { return rows_; }

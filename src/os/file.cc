@@ -13,6 +13,9 @@
 namespace tacho {
 namespace {
 
+// Half the smallest page: no record but one of mountinfo is longer, and mounts are read by read_whole_file.
+constexpr size_t kSurelyTheEnd = 2048;
+
 std::string environment_or(const char* name, const char* other) {
   const char* value = std::getenv(name);
   return value != nullptr && *value != '\0' ? value : other;
@@ -49,9 +52,10 @@ bool ReadBuffer::read(int fd, std::string_view& text) {
       return false;
     }
     filled += static_cast<size_t>(got);
-    // A short read of a kernel file is its end: no second call is needed to learn that.
-    if (filled < data_.size()) break;
-    data_.resize(data_.size() * 2);
+    // A file of many records (diskstats, net/dev, mountinfo …) is handed out a page at a time, ended where the next
+    // record no longer fits: only a read that ends well before that is the end of the file, and saves asking again.
+    if (got == 0 || (static_cast<size_t>(got) < kSurelyTheEnd && filled < data_.size())) break;
+    if (filled == data_.size()) data_.resize(data_.size() * 2);
   }
   text = {data_.data(), filled};
   return true;
@@ -146,6 +150,13 @@ Status make_directories(const std::string& path, mode_t mode) {
 }
 
 bool file_exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
+
+bool same_file(const std::string& a, const std::string& b) {
+  struct stat first{};
+  struct stat second{};
+  return ::stat(a.c_str(), &first) == 0 && ::stat(b.c_str(), &second) == 0 && first.st_dev == second.st_dev &&
+         first.st_ino == second.st_ino;
+}
 
 std::string read_link(const std::string& path) {
   std::string target(4096, '\0');

@@ -12,8 +12,10 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/cgroup.h"
 #include "model/column.h"
 #include "model/detail.h"
+#include "model/run.h"
 #include "os/file.h"
 
 namespace tacho {
@@ -45,7 +47,8 @@ struct ProbeContext {
   ProcessTree* tree = nullptr;   // the job's processes; null when the whole machine is watched
   const JobPids* job_pids = nullptr;  // of the same processes; null when no job is tracked
   pid_t net_pid = 0;             // whose network namespace counts; 0: tacho's own
-  std::string cgroup_path;       // an explicit cgroup (attach --cgroup); empty: the job's own
+  CgroupPaths cgroup;            // of the job
+  Limits limits;                 // what the job may use of the machine
   std::vector<std::string> notes;  // quality notes for run.json: what was doubtful, and why
   void note(std::string text);     // each text once
 };
@@ -59,6 +62,9 @@ class Probe {
   virtual void describe(Detail&) {}
   // A slow source starts to work here, before the other probes are read (GPU threads).
   virtual void prepare() {}
+  // A probe that must be set up on the job's first process before it runs the command (performance counters).
+  virtual bool wants_new_job() const { return false; }
+  virtual void new_job(pid_t) {}
 };
 
 enum class ProbeDefault { on, off, automatic /* on where the hardware is */ };

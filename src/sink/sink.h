@@ -15,8 +15,10 @@ namespace tacho {
 class Sink {
  public:
   virtual ~Sink() = default;
-  // Once, before the first row.
+  // Once, before the first row. A place that cannot take anything right now is no error yet: the rows tell.
   virtual Status begin(const Run& run, const Schema& schema) = 0;
+  // Where wants_detail(): the device lists at the baseline, before the first row, so that its rates are known too.
+  virtual void baseline(const Detail&) {}
   // One row; detail is null unless wants_detail(). Never allocates in a steady tick.
   virtual Status write(const Row& row, const Detail* detail) = 0;
   // Once, after the closing row, with the outcome filled in.

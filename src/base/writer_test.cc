@@ -1,0 +1,67 @@
+#include "base/writer.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <random>
+
+namespace tacho {
+namespace {
+
+std::string fixed(double value, int decimals) {
+  Writer out;
+  out.put_fixed(value, decimals);
+  return std::string(out.view());
+}
+
+TEST(Writer, PutsNumbersWithExactlyTheDecimals) {
+  EXPECT_EQ(fixed(0, 0), "0");
+  EXPECT_EQ(fixed(0, 3), "0.000");
+  EXPECT_EQ(fixed(12.3456, 3), "12.346");
+  EXPECT_EQ(fixed(-12.5, 1), "-12.5");
+  EXPECT_EQ(fixed(0.0004, 3), "0.000");
+  EXPECT_EQ(fixed(-0.0004, 3), "0.000") << "a measured zero has no sign";
+  EXPECT_EQ(fixed(999999999.999, 3), "999999999.999");
+  EXPECT_EQ(fixed(1794748317.701, 3), "1794748317.701");
+  EXPECT_EQ(fixed(9007199254740992.0, 0), "9007199254740992");
+  EXPECT_EQ(fixed(1e300, 0).size(), 301u);
+}
+
+TEST(Writer, PutsNothingForWhatIsNoNumber) {
+  EXPECT_EQ(fixed(std::nan(""), 2), "");
+  EXPECT_EQ(fixed(std::numeric_limits<double>::infinity(), 2), "");
+}
+
+TEST(Writer, AgreesWithPrintf) {
+  std::mt19937_64 random(7);
+  std::uniform_real_distribution<double> value(-1e6, 1e6);
+  for (int i = 0; i < 20000; ++i) {
+    const int decimals = i % 7;
+    const double v = value(random);
+    char expected[64];
+    std::snprintf(expected, sizeof expected, "%.*f", decimals, v);
+    // A half may be rounded either way; anything else must be the same digits.
+    EXPECT_NEAR(std::stod(fixed(v, decimals)), std::stod(expected), 1.01 * std::pow(10, -decimals)) << v;
+    EXPECT_EQ(fixed(v, decimals).size(), std::string(expected).size()) << v;
+  }
+}
+
+TEST(JsonWriter, NestsAndEscapes) {
+  Writer out;
+  JsonWriter json(out);
+  json.object().key("a").array().integer(1).null().value(true).end_array();
+  json.key("b\n").value("q\"\\\x01\t").key("c").number(std::nan(""), 2).key("d").number(1.5, 1).end_object();
+  EXPECT_EQ(out.view(), "{\"a\":[1,null,true],\"b\\n\":\"q\\\"\\\\\\u0001\\t\",\"c\":null,\"d\":1.5}");
+}
+
+TEST(JsonWriter, PrettyIsIndented) {
+  Writer out;
+  JsonWriter json(out, true);
+  json.object().key("a").array().end_array().key("b").object().key("c").integer(2).end_object().end_object();
+  EXPECT_EQ(out.view(), "{\n  \"a\": [],\n  \"b\": {\n    \"c\": 2\n  }\n}");
+}
+
+}  // namespace
+}  // namespace tacho

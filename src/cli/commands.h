@@ -1,0 +1,65 @@
+// Subcommands: what main.cc's table of contents consists of, and what a subcommand is called with.
+#pragma once
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/options.h"
+#include "cli/parse.h"
+
+namespace tacho {
+
+// tacho itself could not start: bad option, bad output, unknown subcommand.
+inline constexpr int kRefused = 125;
+
+struct Call;
+
+struct Command {
+  std::string_view name;
+  Subcommand options;          // which options of the table it takes
+  std::string_view arguments;  // "[OPTIONS] -- CMD [ARGS...]"
+  std::string_view help;       // one line
+  int (*run)(const Call& call);
+  bool hidden = false;         // not in --help
+};
+
+struct Call {
+  const Command& command;
+  std::span<const Command> commands;
+  std::span<const std::string> arguments;  // after the subcommand's name
+};
+
+// One function a subcommand, each in a file of its own unless it is a line or two.
+int run_command(const Call& call);      // record.cc
+int attach_command(const Call& call);
+int watch_command(const Call& call);
+int tracker_program(const Call& call);  // called as resource-tracker
+int runs_command(const Call& call);     // runs.cc
+int show_command(const Call& call);     // show.cc
+int report_command(const Call& call);   // report.cc
+int list_command(const Call& call);     // list.cc
+int doctor_command(const Call& call);   // doctor.cc
+int docs_command(const Call& call);     // docs.cc
+int sibling_command(const Call& call);  // sibling.cc: handed to tacho-deliver
+int help_command(const Call& call);     // dispatch.cc
+int version_command(const Call& call);
+
+// The whole program: finds the subcommand (or the name it was called by) and runs it; returns the exit status.
+int dispatch(std::span<const Command> commands, std::string_view program, std::span<const std::string> arguments);
+
+// What every subcommand does first. `done` is set when there is nothing left to do (help, version, an error): then
+// return *done.
+struct Started {
+  ParsedLine line;
+  std::optional<int> done;
+};
+Started start(const Call& call, Words words);
+
+// Prints an Error for a person and returns kRefused.
+int refuse(const Error& error);
+bool is_set(const ParsedLine& line, std::string_view flag);
+void print(std::string_view text);  // to stdout
+
+}  // namespace tacho

@@ -1,0 +1,212 @@
+// The only file that includes toml++ (header-only, compiled slowly, MIT): a TOML reader of our own would be larger than
+// all the rest of this folder.
+#include "cli/config.h"
+
+#define TOML_EXCEPTIONS 0
+#define TOML_HEADER_ONLY 1
+#define TOML_ENABLE_FORMATTERS 0
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wconversion"
+#include <toml++/toml.h>
+#pragma GCC diagnostic pop
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/text.h"
+#include "cli/parse.h"
+#include "os/file.h"
+
+namespace tacho {
+namespace {
+
+// Keys of the older tool, by their path.
+struct KeyAlias {
+  std::string_view path, option;
+};
+constexpr std::array<KeyAlias, 3> kTrackerKeys{
+    {{"job.name", "job-name"}, {"job.pid", "pid"}, {"tracker.interval_secs", "interval"}}};
+constexpr std::array<std::string_view, 3> kSections{"metadata", "job", "tracker"};
+
+std::string normal(std::string_view key) {
+  std::string name(key);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+const Option* option_of(std::string_view path, ConfigRules rules) {
+  for (const KeyAlias& alias : kTrackerKeys)
+    if (alias.path == path) return find_option(alias.option);
+  if (rules == ConfigRules::tracker) return nullptr;
+  const bool metadata = path.starts_with("metadata.");
+  if (metadata) path.remove_prefix(std::string_view("metadata.").size());
+  for (const Option& option : all_options())
+    if (!option.key.empty() && (option.key == path || normal(option.name) == path))
+      return !metadata || option.group == Group::metadata ? &option : nullptr;
+  return nullptr;
+}
+
+std::vector<std::string> known_paths() {
+  std::vector<std::string> paths(kSections.begin(), kSections.end());
+  for (const Option& option : all_options()) {
+    if (option.key.empty()) continue;
+    paths.emplace_back(option.key);
+    if (option.group == Group::metadata) paths.push_back("metadata." + std::string(option.key));
+  }
+  for (const KeyAlias& alias : kTrackerKeys) paths.emplace_back(alias.path);
+  return paths;
+}
+
+std::string number_text(double value) {
+  std::array<char, 400> digits{};
+  const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), value, std::chars_format::fixed);
+  return error == std::errc{} && std::isfinite(value) ? std::string(digits.data(), end) : "nan";
+}
+
+std::string_view type_name(const toml::node& node) {
+  if (node.is_string()) return "a string";
+  if (node.is_boolean()) return "a boolean";
+  if (node.is_integer()) return "an integer";
+  if (node.is_floating_point()) return "a number";
+  if (node.is_array()) return "an array";
+  return node.is_table() ? "a table" : "a date or time";
+}
+
+std::string_view expected(const Option& option) {
+  if (option.name == "tag") return "an array of \"key=value\" strings or a table";
+  switch (option.kind) {
+    case Kind::flag: return "true or false";
+    case Kind::duration: return "a number of seconds or a string such as \"250ms\"";
+    case Kind::integer: return "an integer";
+    case Kind::list:
+    case Kind::comma_list: return "a string or an array of strings";
+    case Kind::text:
+    case Kind::word: break;
+  }
+  return "a string";
+}
+
+class Reader {
+ public:
+  Reader(std::string path, ConfigRules rules) : path_(std::move(path)), rules_(rules) {}
+
+  Status read(const toml::table& table, const std::string& section) {
+    for (const auto& [key, node] : table) {
+      const std::string name = section + normal(key.str());
+      const Option* option = option_of(name, rules_);
+      Status status = ok();
+      if (option != nullptr) {
+        status = take(*option, name, node);
+      } else if (section.empty() && node.is_table() && std::count(kSections.begin(), kSections.end(), name) > 0) {
+        status = read(*node.as_table(), name + ".");
+      } else if (rules_ == ConfigRules::strict) {
+        status = unknown_key(name, key.source().begin.line);
+      }
+      if (!status) return status;
+    }
+    return ok();
+  }
+
+  std::vector<Given> given;
+
+ private:
+  Status unknown_key(const std::string& name, uint32_t line) const {
+    const std::vector<std::string> paths = known_paths();
+    const std::vector<std::string_view> candidates(paths.begin(), paths.end());
+    Error error = unknown_word("key", name, candidates, "keys are the long option names; see tacho run --help");
+    error.what = path_ + ":" + std::to_string(line) + ": " + error.what;
+    return error;
+  }
+
+  Status take(const Option& option, const std::string& name, const toml::node& node) {
+    const std::string origin = path_ + ":" + std::to_string(node.source().begin.line) + ": " + name;
+    for (const Given& other : given)
+      if (other.option == &option)
+        return Error{Code::invalid, origin + ": given twice", "", "it is also at " + other.origin};
+    const size_t before = given.size();
+    const bool fits = option.kind == Kind::list || option.kind == Kind::comma_list ? take_list(option, origin, node)
+                                                                                    : take_one(option, origin, node);
+    if (fits) return ok();
+    given.resize(before);
+    return Error{Code::invalid, origin + ": expected " + std::string(expected(option)) + ", not " + std::string(type_name(node)), "", ""};
+  }
+
+  bool take_one(const Option& option, const std::string& origin, const toml::node& node) {
+    const Kind kind = option.kind;
+    if (const auto* text = node.as_string(); text != nullptr && kind != Kind::flag && kind != Kind::integer)
+      return add(option, text->get(), origin);
+    if (const auto* flag = node.as_boolean(); flag != nullptr && kind == Kind::flag)
+      return add(option, flag->get() ? "true" : "false", origin);
+    // --progress takes a word or a duration.
+    const bool number = kind == Kind::duration || option.name == "progress";
+    if (const auto* whole = node.as_integer(); whole != nullptr && (number || kind == Kind::integer))
+      return add(option, std::to_string(whole->get()), origin);
+    if (const auto* real = node.as_floating_point(); real != nullptr && number)
+      return add(option, number_text(real->get()), origin);
+    return false;
+  }
+
+  bool take_list(const Option& option, const std::string& origin, const toml::node& node) {
+    if (const auto* text = node.as_string()) {
+      if (option.kind == Kind::list) return add(option, text->get(), origin);
+      for (const std::string_view item : split(text->get(), ',')) add(option, std::string(trim(item)), origin);
+      return true;
+    }
+    if (const auto* array = node.as_array()) {
+      for (const toml::node& item : *array) {
+        const auto* text = item.as_string();
+        if (text == nullptr) return false;
+        add(option, text->get(), origin);
+      }
+      return true;
+    }
+    return option.name == "tag" && node.is_table() && take_tags(option, origin, *node.as_table());
+  }
+
+  bool take_tags(const Option& option, const std::string& origin, const toml::table& table) {
+    for (const auto& [key, node] : table) {
+      const std::string name = std::string(key.str()) + "=";
+      if (const auto* text = node.as_string()) add(option, name + text->get(), origin);
+      else if (const auto* whole = node.as_integer()) add(option, name + std::to_string(whole->get()), origin);
+      else if (const auto* real = node.as_floating_point()) add(option, name + number_text(real->get()), origin);
+      else if (const auto* flag = node.as_boolean()) add(option, name + (flag->get() ? "true" : "false"), origin);
+      else return false;
+    }
+    return true;
+  }
+
+  bool add(const Option& option, std::string value, const std::string& origin) {
+    given.push_back({&option, std::move(value), origin});
+    return true;
+  }
+
+  std::string path_;
+  ConfigRules rules_;
+};
+
+}  // namespace
+
+Result<std::vector<Given>> parse_config(std::string_view text, const std::string& path, ConfigRules rules) {
+  const toml::parse_result result = toml::parse(text, path);
+  if (!result)
+    return Error{Code::invalid,
+                 path + ":" + std::to_string(result.error().source().begin.line) + ": not valid TOML: " +
+                     std::string(result.error().description()), "", ""};
+  Reader reader(path, rules);
+  if (const Status status = reader.read(result.table(), ""); !status) return status.error();
+  return std::move(reader.given);
+}
+
+std::string find_config(const Environment& environment) {
+  std::string user = environment("XDG_CONFIG_HOME");
+  if (user.empty() && !environment("HOME").empty()) user = environment("HOME") + "/.config";
+  std::vector<std::string> places{"tacho.toml"};
+  if (!user.empty()) places.push_back(user + "/tacho/tacho.toml");
+  places.push_back(Roots::from_environment().etc + "/tacho/tacho.toml");
+  for (const std::string& place : places)
+    if (file_exists(place)) return place;
+  return {};
+}
+
+}  // namespace tacho

@@ -1,0 +1,28 @@
+// The configuration file (TOML): keys are the long option names with _ or -; metadata also in [metadata]; tags as an
+// array or a table; [job] name, pid and [tracker] interval_secs as the older tool has them. Thread-safe (no state).
+#pragma once
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/options.h"
+
+namespace tacho {
+
+// A variable's value; empty when it is not set. A function, so that tests have an environment of their own.
+using Environment = std::function<std::string(std::string_view name)>;
+
+enum class ConfigRules {
+  strict,   // tacho.toml: an unknown key is an error
+  tracker,  // resource-tracker.toml: the three keys of that tool, everything else is ignored
+};
+
+// The values of a file's text; path is for messages only.
+Result<std::vector<Given>> parse_config(std::string_view text, const std::string& path, ConfigRules rules);
+
+// ./tacho.toml, $XDG_CONFIG_HOME/tacho/tacho.toml (~/.config), /etc/tacho/tacho.toml: the first that exists, or "".
+std::string find_config(const Environment& environment);
+
+}  // namespace tacho

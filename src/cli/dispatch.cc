@@ -1,0 +1,90 @@
+#include <cstdio>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/help.h"
+
+namespace tacho {
+namespace {
+
+const Command* find_command(std::span<const Command> commands, std::string_view name) {
+  for (const Command& command : commands)
+    if (command.name == name) return &command;
+  return nullptr;
+}
+
+int unknown_command(std::span<const Command> commands, const std::string& name) {
+  std::vector<std::string_view> names;
+  for (const Command& command : commands)
+    if (!command.hidden) names.push_back(command.name);
+  Error error = unknown_word("subcommand", name, names, "");
+  error.hint = "to record a command: tacho run -- " + name;
+  return refuse(error);
+}
+
+}  // namespace
+
+int refuse(const Error& error) {
+  log::error(error.message());
+  return kRefused;
+}
+
+void print(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
+bool is_set(const ParsedLine& line, std::string_view flag) {
+  bool set = false;
+  for (const Given& given : line.given)
+    if (given.option->name == flag) set = parse_bool(given.value).value_or(true);
+  return set;
+}
+
+Started start(const Call& call, Words words) {
+  auto line = parse_arguments(call.arguments, call.command.options, words);
+  if (!line) return {{}, refuse(line.error())};
+  if (line->help) return print(command_help(call.command)), Started{{}, 0};
+  if (line->version) return {{}, version_command(call)};
+  return {std::move(*line), std::nullopt};
+}
+
+int version_command(const Call&) {
+  print("tacho " TACHO_VERSION "\n");
+  return 0;
+}
+
+int help_command(const Call& call) {
+  if (call.arguments.empty() || call.arguments[0].starts_with('-')) return print(program_help(call.commands)), 0;
+  const Command* command = find_command(call.commands, call.arguments[0]);
+  if (command == nullptr) return unknown_command(call.commands, call.arguments[0]);
+  return print(command_help(*command)), 0;
+}
+
+int dispatch(std::span<const Command> commands, std::string_view program, std::span<const std::string> arguments) {
+  program.remove_prefix(program.rfind('/') + 1);
+  if (program == "resource-tracker") {
+    const Command tracker{program, kTracker, "[OPTIONS] [--] [CMD [ARGS...]]", "Record a command, a process or the machine.",
+                          tracker_program};
+    return tracker.run({tracker, commands, arguments});
+  }
+  if (arguments.empty()) return print(program_help(commands)), 0;
+
+  const std::string& first = arguments[0];
+  if (first == "-h" || first == "--help") return print(program_help(commands)), 0;
+  if (first == "-V" || first == "--version") return print("tacho " TACHO_VERSION "\n"), 0;
+  if (first.size() > 1 && first[0] == '-') {
+    // tacho [OPTIONS] -- CMD is short for tacho run; without the dashes a word would be a mistyped subcommand.
+    const Command* run = find_command(commands, "run");
+    const auto line = parse_arguments(arguments, run->options, Words::command);
+    if (line && !line->dashes && !line->words.empty())
+      return refuse({Code::invalid, "options follow the subcommand", "",
+                     find_command(commands, line->words[0]) != nullptr
+                         ? "write tacho " + line->words[0] + " " + first + " ..."
+                         : "write tacho run [OPTIONS] -- " + line->words[0]});
+    return run->run({*run, commands, arguments});
+  }
+  const Command* command = find_command(commands, first);
+  if (command == nullptr) return unknown_command(commands, first);
+  return command->run({*command, commands, arguments.subspan(1)});
+}
+
+}  // namespace tacho

@@ -1,0 +1,75 @@
+// tacho doctor.
+#include "cli/doctor.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/writer.h"
+#include "cli/commands.h"
+#include "cli/concat.h"
+#include "cli/help.h"
+#include "cli/resolve.h"
+#include "cli/terminal.h"
+
+namespace tacho {
+
+std::string_view health_word(Health health) {
+  return health == Health::ok ? "ok" : health == Health::limited ? "limited" : "missing";
+}
+
+std::vector<Finding> examine(const Roots& roots, const Settings& settings) {
+  std::vector<Finding> findings;
+  examine_kernel(roots, findings);
+  examine_files(roots, settings, findings);
+  examine_probes(roots, findings);
+  return findings;
+}
+
+std::string findings_text(const std::vector<Finding>& findings, bool color) {
+  size_t width = 0;
+  for (const Finding& finding : findings) width = std::max(width, text_width(finding.name));
+  std::string out;
+  for (const Finding& finding : findings) {
+    const bool ok = finding.health == Health::ok, limited = finding.health == Health::limited;
+    out += styled(ok ? "✓" : limited ? "!" : "✗", ok ? Style::green : limited ? Style::yellow : Style::red, color);
+    out += " " + finding.name + std::string(width - text_width(finding.name) + 2, ' ') + finding.seen + "\n";
+    const std::string indent(width + 4, ' ');
+    if (!finding.why.empty()) out += indent + "why: " + finding.why + "\n";
+    if (!finding.fix.empty()) out += indent + "fix: " + finding.fix + "\n";
+  }
+  const auto count = [&](Health health) {
+    return std::to_string(std::count_if(findings.begin(), findings.end(), [&](const Finding& f) { return f.health == health; }));
+  };
+  out += concat({"\n", count(Health::ok), " ok, ", count(Health::limited), " limited, ", count(Health::missing), " missing. "});
+  const bool prevented = std::any_of(findings.begin(), findings.end(), [](const Finding& f) { return f.prevents_run; });
+  return out + (prevented ? "tacho run cannot work here.\n" : "tacho run works here.\n");
+}
+
+std::string findings_json(const std::vector<Finding>& findings) {
+  Writer out;
+  JsonWriter json(out, true);
+  json.array();
+  for (const Finding& finding : findings) {
+    json.object().key("name").value(finding.name).key("state").value(health_word(finding.health));
+    json.key("seen").value(finding.seen).key("why").value(finding.why).key("fix").value(finding.fix);
+    json.key("prevents_run").value(finding.prevents_run).end_object();
+  }
+  json.end_array();
+  return std::string(out.view()) + "\n";
+}
+
+int doctor_command(const Call& call) {
+  const Started started = start(call, Words::anywhere);
+  if (started.done) return *started.done;
+  if (!started.line.words.empty())
+    return refuse({Code::invalid, "doctor takes no argument", started.line.words[0], "write tacho doctor"});
+  const auto settings = resolve(started.line, kDoctor, real_surroundings());
+  if (!settings) return refuse(settings.error());
+  const std::vector<Finding> findings = examine(Roots::from_environment(), *settings);
+  print(is_set(started.line, "json") ? findings_json(findings)
+                                     : findings_text(findings, use_color(settings->color, STDOUT_FILENO)));
+  return std::any_of(findings.begin(), findings.end(), [](const Finding& f) { return f.prevents_run; }) ? 1 : 0;
+}
+
+}  // namespace tacho

@@ -1,0 +1,154 @@
+#include "cli/help.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+
+namespace tacho {
+namespace {
+
+constexpr size_t kWidth = 80;
+constexpr size_t kOptionColumn = 28;
+
+struct CommandExample {
+  std::string_view of;
+  Example example;
+};
+constexpr auto kExamples = std::to_array<CommandExample>({
+    {"", {"tacho run -- make -j8", "record a command; its exit status stays"}},
+    {"", {"tacho attach --pid 4242", "record something that already runs"}},
+    {"", {"tacho watch -o machine.csv", "record the machine until Ctrl-C"}},
+    {"", {"tacho runs", "what was recorded here"}},
+    {"", {"tacho show last", "the newest run in full"}},
+    {"", {"tacho report last -o report.html", "a page to look at and to send"}},
+    {"", {"tacho doctor", "what works on this machine, and fixes"}},
+    {"run", {"tacho run -- make -j8", "record a command"}},
+    {"run", {"tacho run -i 250ms -o a.csv -- ./train", "4 samples a second, to a file too"}},
+    {"run", {"tacho run --timeout 1h -- ./solve", "end it after an hour"}},
+    {"run", {"tacho run --hide private -- ./solve", "without host, address and command"}},
+    {"attach", {"tacho attach --pid 4242", "a process and its descendants"}},
+    {"attach", {"tacho attach --cgroup /system.slice/db.service", "a service"}},
+    {"watch", {"tacho watch", "the whole machine, until Ctrl-C"}},
+    {"watch", {"tacho watch -i 10s -o machine.csv.gz", "compressed, every ten seconds"}},
+    {"runs", {"tacho runs", "newest first"}},
+    {"runs", {"tacho runs --json", "for a program"}},
+    {"show", {"tacho show last", "the newest run"}},
+    {"show", {"tacho show 20261115-a1b2 --json", "run.json as it was written"}},
+    {"report", {"tacho report last", "writes report.html"}},
+    {"report", {"tacho report a.csv b.csv -o ab.html", "two files side by side"}},
+    {"list", {"tacho list metrics", "every column, its unit and meaning"}},
+    {"list", {"tacho list probes", "what is measured here, and what is not"}},
+    {"list", {"tacho list sinks --json", "where samples can go, for a program"}},
+    {"doctor", {"tacho doctor", "every check, with the fix"}},
+    {"resource-tracker", {"resource-tracker ./train.py --epochs 3", "JSON lines on stderr"}},
+    {"resource-tracker", {"resource-tracker -f csv -o run.csv -- make", "CSV to a file"}},
+    {"resource-tracker", {"resource-tracker --pid 4242", "a process that already runs"}},
+});
+
+// Words of text from `column` on, broken before the 80th column, continued at `indent`.
+std::string wrap(std::string_view text, size_t column, size_t indent) {
+  std::string out;
+  for (const std::string_view word : split(text, ' ')) {
+    const size_t width = text_width(word);
+    if (column + width > kWidth) {
+      while (out.ends_with(' ')) out.pop_back();
+      (out += '\n').append(indent, ' ');
+      column = indent;
+    }
+    (out += word) += ' ';
+    column += width + 1;
+  }
+  while (out.ends_with(' ')) out.pop_back();
+  return out += '\n';
+}
+
+// "  LABEL   text", the text in a column of its own; a long label gets a line of its own.
+std::string entry(std::string_view label, std::string_view text, size_t column) {
+  std::string out = "  " + std::string(label);
+  const size_t width = 2 + text_width(label);
+  if (width + 2 > column) (out += '\n').append(column, ' ');
+  else out.append(column - width, ' ');
+  return out + wrap(text, column, column);
+}
+
+std::string example_block(std::string_view command) {
+  size_t column = 0;
+  for (const Example& example : examples(command)) column = std::max(column, text_width(example.command) + 4);
+  std::string out = "Examples:\n";
+  for (const Example& example : examples(command)) out += entry(example.command, example.text, column);
+  return out;
+}
+
+constexpr std::string_view kTrackerNote =
+    "This is tacho under another name: JSON lines on stderr unless --output or --format says otherwise, no run store "
+    "and no summary, settings from resource-tracker.toml. Without a command or --pid it records the machine until a "
+    "signal.";
+
+std::string option_blocks(unsigned subcommand) {
+  std::string out;
+  for (const Group group : {Group::recording, Group::output, Group::privacy, Group::metadata, Group::job_control, Group::general}) {
+    std::string block;
+    for (const Option& option : all_options()) {
+      if (option.group != group || (option.subcommands & subcommand) == 0) continue;
+      std::string text(option.help);
+      const std::string sources = group == Group::metadata ? "" : option_sources(option);
+      if (!sources.empty()) (text += ' ') += sources;
+      block += entry(option_label(option), text, kOptionColumn);
+    }
+    if (block.empty()) continue;
+    (out += '\n') += group_title(group);
+    if (group == Group::metadata) out += " (each also as $TACHO_... or $TRACKER_..., e.g. $TACHO_JOB_NAME)";
+    out += ":\n" + block;
+  }
+  return out;
+}
+
+}  // namespace
+
+size_t text_width(std::string_view text) {
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+std::vector<Example> examples(std::string_view command) {
+  std::vector<Example> found;
+  for (const CommandExample& row : kExamples)
+    if (row.of == command) found.push_back(row.example);
+  return found;
+}
+
+std::string option_sources(const Option& option) {
+  std::string text;
+  if (!option.default_text.empty()) text = "Default " + std::string(option.default_text) + ".";
+  std::string variables;
+  for (const std::string_view name : {option.tacho_env, option.tracker_env})
+    if (!name.empty()) ((variables += variables.empty() ? "" : ", ") += '$') += name;
+  if (!variables.empty()) text += (text.empty() ? "" : " ") + variables + ".";
+  return text;
+}
+
+std::string program_help(std::span<const Command> commands) {
+  std::string out = example_block("");
+  out += "\nCommands:\n";
+  for (const Command& command : commands)
+    if (!command.hidden) out += entry(command.name, command.help, 13);
+  out += "\ntacho -- CMD is short for tacho run -- CMD.\n";
+  out += "tacho help COMMAND tells more; the manual is tacho(1).\n";
+  return out;
+}
+
+std::string command_help(const Command& command) {
+  const bool tracker = command.options == kTracker;
+  std::string out = examples(command.name).empty() ? "" : example_block(command.name) + "\n";
+  out += "Usage: " + std::string(tracker ? "" : "tacho ") + std::string(command.name) + " " + std::string(command.arguments) + "\n";
+  out += wrap(command.help, 0, 0);
+  if (tracker) out += wrap(kTrackerNote, 0, 0);
+  out += option_blocks(command.options);
+  if ((command.options & kRecord) != 0) {
+    out += "\nThe strongest source wins: option, TACHO_*, TRACKER_*, configuration, default.\n";
+    out += "\nExit status:\n  " + wrap(kExitStatus, 2, 2);
+  }
+  return out;
+}
+
+}  // namespace tacho

@@ -1,0 +1,130 @@
+#include "cli/options.h"
+
+#include <array>
+
+#include "base/text.h"
+
+namespace tacho {
+namespace {
+
+using enum Kind;
+using enum Group;
+
+constexpr bool kOnce = false, kRepeated = true;
+
+// Name, short, value, kind, repeated, TACHO_ and TRACKER_ variable, key, default, who takes it, group, help.
+constexpr auto kOptions = std::to_array<Option>({
+    {"interval", 'i', "D", duration, kOnce, "TACHO_INTERVAL", "TRACKER_INTERVAL", "interval", "1s", kRecord, recording,
+     "Take a sample every D, from 10ms to 1h: 0.25 (seconds), 250ms, 5m."},
+    {"probe", 0, "NAME", comma_list, kRepeated, "", "", "probe", "", kRecord, recording,
+     "Turn a probe on; see tacho list probes."},
+    {"no-probe", 0, "NAME", comma_list, kRepeated, "", "", "no_probe", "", kRecord, recording, "Turn a probe off."},
+    {"pss", 0, "auto|always|never", word, kOnce, "", "", "pss", "auto", kRecord, recording,
+     "Read proportional memory: auto keeps it inside a time budget and says when it fell back to RSS."},
+    {"method", 0, "auto|cgroup|tree", word, kOnce, "TACHO_METHOD", "", "method", "auto", kRecord, recording,
+     "Sum the job's CPU time by a cgroup of its own or over its process tree."},
+
+    {"output", 'o', "DEST", list, kRepeated, "TACHO_OUTPUT", "TRACKER_OUTPUT", "output", "", kRecord, output,
+     "Also write the samples to DEST (repeatable): .csv, .csv.gz, .jsonl, .html or a URI; - is stdout."},
+    {"output", 'o', "FILE", text, kOnce, "", "", "", "report.html", kReport, output, "Write the report to FILE."},
+    {"format", 'f', "csv|json", word, kOnce, "", "", "format", "by extension", kRecord, output,
+     "Format of an output without a known extension."},
+    {"store", 0, "DIR", text, kOnce, "TACHO_STORE", "", "store", "$XDG_STATE_HOME/tacho/runs", kRecord | kStored,
+     output, "Folder of the run store; every run leaves run.json and metrics.csv there."},
+    {"no-store", 0, "", flag, kOnce, "", "", "no_store", "", kRecord, output, "Leave nothing in the run store."},
+    {"summary", 0, "none|line|full|json", word, kOnce, "", "", "summary", "line", kRecord, output,
+     "What is printed on stderr at the end."},
+    {"quiet", 'q', "", flag, kOnce, "TACHO_QUIET", "TRACKER_QUIET", "quiet", "", kRecord, output,
+     "No summary and no progress."},
+    {"progress", 0, "auto|never|D", word, kOnce, "", "", "progress", "auto", kRecord, output,
+     "A progress line every D; auto: every 10s for attach and watch on a terminal."},
+    {"strict", 0, "", flag, kOnce, "", "", "strict", "", kRecord, output,
+     "A delivery failure also fails the run: exit 125 when the job itself succeeded."},
+    {"json", 0, "", flag, kOnce, "", "", "", "", kRuns | kShow | kList | kDoctor, output, "Print JSON."},
+
+    {"hide", 0, "FIELD,...", comma_list, kRepeated, "TACHO_HIDE", "", "hide", "", kRecord, privacy,
+     "Fields that are neither written nor sent: host_ip, host_name, command; or a group: host, cloud, private. "
+     "Names from all sources add up."},
+    {"no-cloud", 0, "", flag, kOnce, "TACHO_NO_CLOUD", "", "no_cloud", "", kRecord, privacy,
+     "Never ask a cloud metadata server."},
+
+    {"job-name", 'n', "TEXT", text, kOnce, "TACHO_JOB_NAME", "TRACKER_JOB_NAME", "job_name", "", kRecord, metadata,
+     "Name of the job."},
+    {"project-name", 0, "TEXT", text, kOnce, "TACHO_PROJECT_NAME", "TRACKER_PROJECT_NAME", "project_name", "", kRecord,
+     metadata, "Project it belongs to."},
+    {"stage-name", 0, "TEXT", text, kOnce, "TACHO_STAGE_NAME", "TRACKER_STAGE_NAME", "stage_name", "", kRecord,
+     metadata, "Stage of a pipeline."},
+    {"task-name", 0, "TEXT", text, kOnce, "TACHO_TASK_NAME", "TRACKER_TASK_NAME", "task_name", "", kRecord, metadata,
+     "Task within the stage."},
+    {"team", 0, "TEXT", text, kOnce, "TACHO_TEAM", "TRACKER_TEAM", "team", "", kRecord, metadata, "Team that owns it."},
+    {"env", 0, "TEXT", text, kOnce, "TACHO_ENV", "TRACKER_ENV", "env", "", kRecord, metadata,
+     "Environment, such as dev or prod."},
+    {"language", 0, "TEXT", text, kOnce, "TACHO_LANGUAGE", "TRACKER_LANGUAGE", "language", "", kRecord, metadata,
+     "Programming language."},
+    {"orchestrator", 0, "TEXT", text, kOnce, "TACHO_ORCHESTRATOR", "TRACKER_ORCHESTRATOR", "orchestrator", "", kRecord,
+     metadata, "What scheduled it, such as airflow."},
+    {"executor", 0, "TEXT", text, kOnce, "TACHO_EXECUTOR", "TRACKER_EXECUTOR", "executor", "", kRecord, metadata,
+     "What ran it, such as slurm or kubernetes."},
+    {"external-run-id", 0, "TEXT", text, kOnce, "TACHO_EXTERNAL_RUN_ID", "TRACKER_EXTERNAL_RUN_ID", "external_run_id",
+     "", kRecord, metadata, "Id of this run elsewhere."},
+    {"container-image", 0, "TEXT", text, kOnce, "TACHO_CONTAINER_IMAGE", "TRACKER_CONTAINER_IMAGE", "container_image",
+     "", kRecord, metadata, "Image it runs in."},
+    {"tag", 0, "KEY=VALUE", comma_list, kRepeated, "TACHO_TAGS", "", "tags", "", kRecord, metadata,
+     "Any other label (repeatable); TACHO_TAGS takes several, separated by commas."},
+
+    {"pid", 'p', "PID", integer, kOnce, "", "", "pid", "", kRun | kAttach | kTracker, job_control,
+     "Record the process PID and its descendants, until it ends."},
+    {"cgroup", 0, "PATH", text, kOnce, "", "", "", "", kAttach, job_control,
+     "Record the processes of a cgroup, until it is empty."},
+    {"timeout", 0, "D", duration, kOnce, "", "", "timeout", "", kRecord, job_control,
+     "End the job after D: TERM, then KILL after --kill-after; exit 124."},
+    {"kill-after", 0, "D", duration, kOnce, "", "", "kill_after", "10s", kRecord, job_control,
+     "How long a job that was told to end may take."},
+
+    {"config", 'c', "FILE", text, kOnce, "TACHO_CONFIG", "", "", "./tacho.toml, then XDG, then /etc",
+     kRecord | kStored, general, "Read settings from FILE; keys are the long option names."},
+    {"color", 0, "auto|always|never", word, kOnce, "NO_COLOR", "CLICOLOR_FORCE", "color", "auto", kRecord | kStored | kList,
+     general, "Colour in what tacho prints."},
+    {"verbose", 'v', "", flag, kOnce, "", "", "verbose", "", kRecord | kStored, general,
+     "Say more: what is not available, and why."},
+    {"help", 'h', "", flag, kOnce, "", "", "", "", kEvery, general, "Print this help."},
+    {"version", 'V', "", flag, kOnce, "", "", "", "", kEvery, general, "Print the version."},
+});
+
+}  // namespace
+
+std::string_view group_title(Group group) {
+  constexpr std::array<std::string_view, 6> kTitles{"Recording", "Output", "Privacy", "Metadata", "Job control", "General"};
+  return kTitles[static_cast<size_t>(group)];
+}
+
+std::span<const Option> all_options() { return kOptions; }
+
+const Option* find_option(std::string_view name, unsigned subcommands) {
+  for (const Option& option : kOptions)
+    if (option.name == name && (option.subcommands & subcommands) != 0) return &option;
+  return nullptr;
+}
+
+const Option* find_short_option(char name, unsigned subcommands) {
+  for (const Option& option : kOptions)
+    if (option.short_name == name && name != 0 && (option.subcommands & subcommands) != 0) return &option;
+  return nullptr;
+}
+
+std::vector<std::string_view> choices(const Option& option) {
+  if (option.metavar.find('|') == std::string_view::npos) return {};
+  std::vector<std::string_view> words = split(option.metavar, '|');
+  std::erase(words, "D");  // "auto|never|D": a duration is no word
+  return words;
+}
+
+std::string option_label(const Option& option) {
+  std::string label = option.short_name != 0 ? std::string{'-', option.short_name, ',', ' '} : "    ";
+  label += "--";
+  label += option.name;
+  if (!option.metavar.empty()) (label += ' ') += option.metavar;
+  return label;
+}
+
+}  // namespace tacho

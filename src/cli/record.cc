@@ -1,0 +1,48 @@
+// run, attach, watch, and the whole program called as resource-tracker: all end in one session.
+#include "base/log.h"
+#include "cli/commands.h"
+#include "cli/resolve.h"
+#include "engine/session.h"
+
+namespace tacho {
+namespace {
+
+Error no_command(const Call& call) {
+  return {Code::invalid, "no command to run", "", "write tacho " + std::string(call.command.name) + " -- CMD ARGS..."};
+}
+
+// What the settings lack or have too much of for this subcommand.
+Status check(const Call& call, const Settings& settings, const ParsedLine& line) {
+  const Subcommand subcommand = call.command.options;
+  if (subcommand == kRun && settings.mode == Mode::watch) return no_command(call);
+  if (subcommand == kRun && line.dashes && line.words.empty()) return no_command(call);
+  if ((subcommand == kAttach || subcommand == kWatch) && !line.words.empty())
+    return Error{Code::invalid, std::string(call.command.name) + " takes no command", line.words[0],
+                 "to record a command: tacho run -- " + line.words[0]};
+  if (subcommand == kAttach && settings.mode != Mode::attach)
+    return Error{Code::invalid, "nothing to attach to", "", "give --pid PID or --cgroup PATH"};
+  return ok();
+}
+
+int record(const Call& call) {
+  const Started started = start(call, Words::command);
+  if (started.done) return *started.done;
+  // Before the values are looked at, so that a warning about them obeys.
+  if (is_set(started.line, "verbose")) log::set_level(log::Level::verbose);
+  const auto settings = resolve(started.line, call.command.options, real_surroundings());
+  if (!settings) return refuse(settings.error());
+  if (const Status status = check(call, *settings, started.line); !status) return refuse(status.error());
+  if (settings->verbose) log::set_level(log::Level::verbose);
+  else if (settings->quiet) log::set_level(log::Level::quiet);
+  const auto exit_status = run_session(*settings);
+  return exit_status ? *exit_status : refuse(exit_status.error());
+}
+
+}  // namespace
+
+int run_command(const Call& call) { return record(call); }
+int attach_command(const Call& call) { return record(call); }
+int watch_command(const Call& call) { return record(call); }
+int tracker_program(const Call& call) { return record(call); }
+
+}  // namespace tacho

@@ -1,0 +1,156 @@
+#include "cli/resolve.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/setters.h"
+#include "os/file.h"
+#include "report/store.h"
+
+namespace tacho {
+namespace {
+
+using Layer = std::vector<Given>;
+
+constexpr int64_t kAutomaticProgress_ns = 10 * kNsPerSec;
+
+// NO_COLOR and CLICOLOR_FORCE say yes by being there; tacho's own variables hold the value itself.
+std::string variable_value(const Option& option, std::string_view variable, std::string value) {
+  if (option.name != "color" || value.empty()) return value;
+  if (variable == "NO_COLOR") return "never";
+  return value == "0" ? "" : "always";
+}
+
+Layer environment_layer(const Environment& environment, std::string_view Option::*variable, unsigned subcommand) {
+  Layer layer;
+  for (const Option& option : all_options()) {
+    const std::string_view name = option.*variable;
+    if (name.empty() || (option.subcommands & subcommand) == 0 || find_setter(option.name) == nullptr) continue;
+    const std::string value = variable_value(option, name, environment(name));
+    if (value.empty()) continue;
+    if (option.kind != Kind::comma_list) {
+      layer.push_back({&option, value, std::string(name)});
+      continue;
+    }
+    for (const std::string_view item : split(value, ','))
+      if (!trim(item).empty()) layer.push_back({&option, std::string(trim(item)), std::string(name)});
+  }
+  return layer;
+}
+
+Status apply_layer(Draft& draft, const Layer& layer) {
+  std::vector<const Option*> seen;
+  for (const Given& given : layer) {
+    const Setter* setter = find_setter(given.option->name);
+    if (setter == nullptr) continue;
+    const bool first = std::find(seen.begin(), seen.end(), given.option) == seen.end();
+    if (first) seen.push_back(given.option);
+    const Status status = setter->store(draft, {*given.option, given.value, first});
+    if (status) continue;
+    Error error = status.error();
+    error.what = given.origin + ": " + error.what;
+    return error;
+  }
+  return ok();
+}
+
+struct ConfigChoice {
+  std::string path;
+  std::string origin;  // "-c" or "TACHO_CONFIG"; empty: nobody named it
+};
+
+// The file that -c or TACHO_CONFIG names, else the first of the usual places.
+ConfigChoice choose_config(const ParsedLine& line, bool tracker, const Environment& environment) {
+  ConfigChoice config{environment("TACHO_CONFIG"), "TACHO_CONFIG"};
+  for (const Given& given : line.given)
+    if (given.option->name == "config") config = {given.value, given.origin};
+  if (!config.path.empty() || config.origin != "TACHO_CONFIG") return config;
+  if (!tracker) return {find_config(environment), ""};
+  return {file_exists("resource-tracker.toml") ? "resource-tracker.toml" : "", ""};
+}
+
+Result<Layer> config_layer(const ConfigChoice& config, Subcommand subcommand) {
+  if (config.path.empty() && config.origin.empty()) return Layer{};
+  const auto text = read_whole_file(config.path, 1 << 20);
+  if (!text) {
+    const std::string place = config.origin.empty() ? "" : config.origin + ": ";
+    return Error{Code::invalid, place + "cannot read the configuration", config.path, text.error().hint};
+  }
+  auto layer = parse_config(*text, config.path, subcommand == kTracker ? ConfigRules::tracker : ConfigRules::strict);
+  // The file is shared by all subcommands: what this one does not take is none of its business.
+  if (layer) std::erase_if(*layer, [&](const Given& given) { return (given.option->subcommands & subcommand) == 0; });
+  return layer;
+}
+
+// The weakest layer. The older tool never stops because of its file, and speaks of it only when it was named.
+Status apply_config(Draft& draft, const ParsedLine& line, Subcommand subcommand, const Environment& environment) {
+  const ConfigChoice config = choose_config(line, subcommand == kTracker, environment);
+  const auto layer = config_layer(config, subcommand);
+  Draft trial = draft;
+  const Status status = layer ? apply_layer(trial, *layer) : Status(layer.error());
+  if (status) draft = std::move(trial);
+  if (status || subcommand != kTracker) return status;
+  const std::string message = "the configuration is not used: " + status.error().message();
+  if (config.origin.empty()) log::debug(message);
+  else log::warn(message);
+  return ok();
+}
+
+void finish(Draft& draft, const ParsedLine& line, Subcommand subcommand, const Surroundings& surroundings) {
+  Settings& settings = draft.settings;
+  settings.compatible = subcommand == kTracker;
+  if (draft.no_store) settings.store_dir.clear(), settings.store_named = false;
+  else if (settings.store_dir.empty() && !settings.compatible) settings.store_dir = default_store_dir();
+  if (settings.compatible) {
+    if (settings.format.empty()) settings.format = "json";
+    if (settings.outputs.empty()) settings.outputs = {"stderr:"};
+    if (settings.quiet) settings.outputs.clear();
+    settings.summary = SummaryStyle::none;
+  }
+  if (settings.quiet) settings.summary = SummaryStyle::none;
+  settings.command = line.words;
+  settings.mode = !line.words.empty() ? Mode::run
+                  : settings.attach_pid != 0 || !settings.attach_cgroup.empty() ? Mode::attach
+                                                                                : Mode::watch;
+  if (subcommand == kWatch) settings.mode = Mode::watch;
+  if (settings.mode != Mode::attach) settings.attach_pid = 0;
+  const bool automatic = settings.mode != Mode::run && surroundings.stderr_is_terminal && !settings.compatible;
+  if (settings.quiet || draft.progress == "never") settings.progress_ns.reset();
+  else if (draft.progress != "auto") settings.progress_ns = parse_duration_ns(draft.progress).value_or(kAutomaticProgress_ns);
+  else if (automatic) settings.progress_ns = kAutomaticProgress_ns;
+}
+
+}  // namespace
+
+Surroundings real_surroundings() {
+  return {[](std::string_view name) {
+            const char* value = std::getenv(std::string(name).c_str());
+            return std::string(value != nullptr ? value : "");
+          },
+          ::isatty(STDERR_FILENO) == 1};
+}
+
+Result<Settings> resolve(const ParsedLine& line, Subcommand subcommand, const Surroundings& surroundings) {
+  const Environment& environment = surroundings.environment;
+  Draft draft;
+  Status status = apply_config(draft, line, subcommand, environment);
+  if (status) status = apply_layer(draft, environment_layer(environment, &Option::tracker_env, subcommand));
+  if (status) status = apply_layer(draft, environment_layer(environment, &Option::tacho_env, subcommand));
+  if (status) status = apply_layer(draft, line.given);
+  if (!status) return status.error();
+
+  if (!draft.settings.attach_cgroup.empty() && draft.settings.attach_pid != 0) {
+    const bool both = std::any_of(line.given.begin(), line.given.end(), [](const Given& given) { return given.option->name == "pid"; });
+    if (both) return Error{Code::invalid, "--pid and --cgroup exclude each other", "", "give one of them"};
+    draft.settings.attach_pid = 0;  // of the file
+  }
+  finish(draft, line, subcommand, surroundings);
+  return std::move(draft.settings);
+}
+
+}  // namespace tacho

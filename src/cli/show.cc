@@ -1,0 +1,26 @@
+// tacho show RUN: one run's summary from the store.
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/resolve.h"
+#include "cli/terminal.h"
+#include "report/store.h"
+#include "report/summary_text.h"
+
+namespace tacho {
+
+int show_command(const Call& call) {
+  const Started started = start(call, Words::anywhere);
+  if (started.done) return *started.done;
+  if (started.line.words.size() != 1)
+    return refuse({Code::invalid, "show takes one run", "", "write tacho show last; tacho runs lists all"});
+  const auto settings = resolve(started.line, kShow, real_surroundings());
+  if (!settings) return refuse(settings.error());
+  const auto stored = find_run(settings->store_dir, started.line.words[0]);
+  if (!stored) return refuse(stored.error());
+  if (is_set(started.line, "json")) return print(stored->json + (stored->json.ends_with('\n') ? "" : "\n")), 0;
+  print(summary_full(*stored, use_color(settings->color, STDOUT_FILENO)));
+  return 0;
+}
+
+}  // namespace tacho

@@ -1,0 +1,182 @@
+#include "codec/run_json.h"
+
+#include <algorithm>
+
+#include "codec/iso_time.h"
+#include "codec/run_words.h"
+
+namespace tacho {
+namespace {
+
+// Writes the fields of one object and leaves out what is hidden or unknown.
+class Fields {
+ public:
+  Fields(JsonWriter& json, const Run& run) : json_(json), run_(run) {}
+
+  // `other` is the seed's name of the same field: either hides it.
+  bool shows(std::string_view name, std::string_view other = {}) const {
+    return !is_hidden(run_, name) && (other.empty() || !is_hidden(run_, other));
+  }
+  void text(std::string_view name, std::string_view value, std::string_view other = {}) {
+    if (!value.empty() && shows(name, other)) json_.key(name).value(value);
+  }
+  void text(std::string_view name, const std::optional<std::string>& value, std::string_view other = {}) {
+    if (value) text(name, std::string_view(*value), other);
+  }
+  void integer(std::string_view name, const std::optional<int64_t>& value, std::string_view other = {}) {
+    if (value && shows(name, other)) json_.key(name).integer(*value);
+  }
+  void number(std::string_view name, const std::optional<double>& value, int decimals) {
+    if (value && shows(name)) json_.key(name).number(*value, decimals);
+  }
+
+ private:
+  JsonWriter& json_;
+  const Run& run_;
+};
+
+void write_strings(JsonWriter& json, const std::vector<std::string>& values) {
+  json.array();
+  for (const std::string& value : values) json.value(value);
+  json.end_array();
+}
+
+void write_metadata(JsonWriter& json, Fields& fields, const Metadata& metadata) {
+  json.key("metadata").object();
+  for (const MetadataField& field : kMetadataFields) fields.text(field.name, std::string_view(metadata.*field.member));
+  if (fields.shows("tags")) {
+    json.key("tags");
+    write_strings(json, metadata.tags);
+  }
+  json.end_object();
+}
+
+void write_host(JsonWriter& json, Fields& fields, const Host& host) {
+  json.key("host").object();
+  fields.text("host_id", host.host_id);
+  fields.text("host_hostname", host.host_hostname, "host_name");
+  fields.text("host_ip", host.host_ip);
+  fields.text("host_server_allocation", host.host_server_allocation, "host_allocation");
+  fields.integer("host_vcpus", host.host_vcpus);
+  fields.text("host_cpu_model", host.host_cpu_model);
+  fields.integer("host_memory_mib", host.host_memory_mib);
+  fields.text("host_gpu_model", host.host_gpu_model);
+  fields.integer("host_gpu_count", host.host_gpu_count);
+  fields.integer("host_gpu_memory_mib", host.host_gpu_memory_mib, "host_gpu_vram_mib");
+  fields.number("host_storage_gb", host.host_storage_gb, 3);
+  json.end_object();
+}
+
+void write_outcome(JsonWriter& json, const Outcome& outcome, const Summary& summary) {
+  const auto optional = [&](const char* name, const std::optional<int>& value) {
+    json.key(name);
+    value ? json.integer(*value) : json.null();
+  };
+  json.key("outcome").object();
+  json.key("state").value(state_word(outcome.state));
+  optional("exit_code", outcome.exit_code);
+  optional("signal", outcome.signal);
+  json.key("signal_name");
+  if (const std::string_view name = outcome.signal ? signal_word(*outcome.signal) : std::string_view{}; !name.empty())
+    json.value(name);
+  else
+    json.null();
+  json.key("oom_killed");
+  outcome.oom_killed ? json.value(*outcome.oom_killed) : json.null();
+  json.key("timed_out").value(outcome.timed_out);
+  const auto time = [&](const char* name, int64_t realtime_ns) {
+    json.key(name);
+    realtime_ns > 0 ? json.value(IsoTime(realtime_ns).view()) : json.null();
+  };
+  time("started_at", outcome.started_realtime_ns);
+  time("finished_at", outcome.finished_realtime_ns);
+  // Until the end is known, the rows tell how long the run is: a killed tacho leaves that behind.
+  const double measured_s = static_cast<double>(outcome.duration_ns) / 1e9;
+  json.key("duration_s").number(outcome.duration_ns > 0 ? measured_s : summary.duration_s(), 3);
+  json.end_object();
+}
+
+void write_totals(JsonWriter& json, Fields& fields, const Totals& totals) {
+  json.key("totals").object();
+  fields.number("cpu_user_s", totals.cpu_user_s, 4);
+  fields.number("cpu_system_s", totals.cpu_system_s, 4);
+  fields.integer("memory_peak_bytes", totals.memory_peak_bytes);
+  fields.integer("largest_process_bytes", totals.largest_process_bytes);
+  fields.integer("cgroup_memory_peak_bytes", totals.cgroup_memory_peak_bytes);
+  fields.integer("io_read_bytes", totals.io_read_bytes);
+  fields.integer("io_write_bytes", totals.io_write_bytes);
+  fields.integer("oom_kills", totals.oom_kills);
+  fields.integer("processes_seen", totals.processes_seen);
+  json.end_object();
+}
+
+void write_statistics(JsonWriter& json, const Run& run, const Summary& summary) {
+  const Schema& schema = summary.schema();
+  json.key("statistics").object();
+  for (size_t i = 0; i < schema.size(); ++i) {
+    const Column& column = schema[i];
+    const Statistics statistics = summary.column(i);
+    if (is_hidden(run, column.name)) continue;
+    if (column.position == 1) {
+      json.key("timestamp").object().key("duration").number(summary.duration_s(), 3).end_object();
+      continue;
+    }
+    if (statistics.rows == 0 && is_absent(statistics.max)) continue;
+    const auto put = [&](const char* name, double value, int decimals) {
+      if (!is_absent(value)) json.key(name).number(value, decimals);
+    };
+    json.key(column.name).object();
+    put("mean", statistics.mean, std::max(2, column.decimals));
+    put("max", statistics.max, column.decimals);
+    put("min", statistics.min, column.decimals);
+    if (column.rule == Rule::delta) put("sum", statistics.sum, column.decimals);
+    json.end_object();
+  }
+  json.end_object();
+}
+
+}  // namespace
+
+void write_run_json(Writer& out, const Run& run, const Summary& summary) {
+  JsonWriter json(out, true);
+  Fields fields(json, run);
+  json.object();
+  json.key("id").value(run.id);
+  json.key("tacho_version").value(run.version);
+  json.key("mode").value(run.mode);
+  json.key("state").value(state_word(run.outcome.state));
+  if (!run.command.empty() && fields.shows("command")) {
+    json.key("command");
+    write_strings(json, run.command);
+  }
+  fields.text("working_directory", std::string_view(run.working_directory));
+  if (run.pid > 0 && fields.shows("pid")) json.key("pid").integer(run.pid);
+  if (run.tracker_pid > 0) json.key("tracker_pid").integer(run.tracker_pid);
+  write_metadata(json, fields, run.metadata);
+  write_host(json, fields, run.host);
+  json.key("limits").object();
+  fields.number("cpu_quota_cores", run.limits.cpu_quota_cores, 4);
+  fields.integer("cpuset_cpus", run.limits.cpuset_cpus);
+  fields.integer("memory_limit_bytes", run.limits.memory_limit_bytes);
+  json.end_object();
+  write_outcome(json, run.outcome, summary);
+  json.key("interval_s").number(static_cast<double>(run.interval_ns) / 1e9, 3);
+  json.key("samples").integer(summary.rows());
+  json.key("method").object();
+  fields.text("cpu", std::string_view(run.method.cpu));
+  fields.text("memory", std::string_view(run.method.memory));
+  fields.text("io", std::string_view(run.method.io));
+  fields.text("gpu", std::string_view(run.method.gpu));
+  json.end_object();
+  write_totals(json, fields, run.totals);
+  json.key("notes");
+  write_strings(json, run.notes);
+  write_statistics(json, run, summary);
+  json.key("columns").array();
+  for (const Column& column : summary.schema()) json.value(column.name);
+  json.end_array();
+  json.end_object();
+  out.put('\n');
+}
+
+}  // namespace tacho

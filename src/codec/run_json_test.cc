@@ -1,0 +1,114 @@
+#include "codec/run_json.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "support/sample_run.h"
+
+namespace tacho {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Summary two_rows() {
+  Summary summary;
+  summary.begin(sample_schema());
+  summary.add(sample_row(0, 1.0, kAbsent));
+  summary.add(sample_row(1, 3.0, kAbsent));
+  return summary;
+}
+
+std::string text_of(const Run& run, const Summary& summary) {
+  Writer out;
+  write_run_json(out, run, summary);
+  return std::string(out.view());
+}
+
+TEST(RunJson, KeysComeInAFixedOrder) {
+  const Json json = Json::parse(text_of(sample_run(), two_rows()));
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : json.items()) keys.push_back(key);
+  EXPECT_EQ(keys, (std::vector<std::string>{"id", "tacho_version", "mode", "state", "command", "working_directory", "pid",
+                                            "tracker_pid", "metadata", "host", "limits", "outcome", "interval_s", "samples",
+                                            "method", "totals", "notes", "statistics", "columns"}));
+  EXPECT_EQ(json["command"], (Json{"python3", "train.py", "--epochs", "3"}));
+  EXPECT_EQ(json["metadata"].dump(), R"({"job_name":"train","team":"vision","tags":["b=2","a=1"]})");
+  EXPECT_EQ(json["host"].dump(), R"({"host_hostname":"node7","host_ip":"10.0.0.7","host_vcpus":8,"host_memory_mib":32768})");
+  EXPECT_EQ(json["samples"], 2);
+  EXPECT_EQ(json["interval_s"], 1.0);
+  EXPECT_EQ(json["columns"].size(), sample_schema().size());
+}
+
+TEST(RunJson, WhileRunningTheOutcomeIsOpen) {
+  const Json outcome = Json::parse(text_of(sample_run(), two_rows()))["outcome"];
+  EXPECT_EQ(outcome.dump(),
+            R"({"state":"running","exit_code":null,"signal":null,"signal_name":null,"oom_killed":null,"timed_out":false,)"
+            R"("started_at":"2026-11-15T09:30:00.250Z","finished_at":null,"duration_s":2.0})");
+}
+
+TEST(RunJson, OutcomeOfAKilledJob) {
+  auto run = sample_run();
+  run.outcome.state = RunState::failed;
+  run.outcome.exit_code = 137;
+  run.outcome.signal = 9;
+  run.outcome.oom_killed = true;
+  run.outcome.finished_realtime_ns = kSampleStartNs + 12'500'000'000;
+  run.outcome.duration_ns = 12'500'000'000;
+  const Json json = Json::parse(text_of(run, two_rows()));
+  EXPECT_EQ(json["state"], "failed");
+  EXPECT_EQ(json["outcome"].dump(),
+            R"({"state":"failed","exit_code":137,"signal":9,"signal_name":"SIGKILL","oom_killed":true,"timed_out":false,)"
+            R"("started_at":"2026-11-15T09:30:00.250Z","finished_at":"2026-11-15T09:30:12.750Z","duration_s":12.5})");
+}
+
+TEST(RunJson, StatisticsOfColumnsThatHadAValue) {
+  const Json statistics = Json::parse(text_of(sample_run(), two_rows()))["statistics"];
+  EXPECT_EQ(statistics["timestamp"].dump(), R"({"duration":2.0})");
+  EXPECT_EQ(statistics["process_cpu_usage"].dump(), R"({"mean":2.0,"max":3.0,"min":1.0})");
+  EXPECT_EQ(statistics["system_net_recv_bytes"].dump(), R"({"mean":1000.0,"max":1000,"min":1000,"sum":2000})");
+  EXPECT_FALSE(statistics.contains("process_memory_mib"));
+}
+
+TEST(RunJson, AHighWaterMarkAloneIsAMaximumAlone) {
+  Summary summary = two_rows();
+  summary.raise_max("process_memory_mib", 77.5);
+  const Json statistics = Json::parse(text_of(sample_run(), summary))["statistics"];
+  EXPECT_EQ(statistics["process_memory_mib"].dump(), R"({"max":77.5})");
+}
+
+TEST(RunJson, HiddenFieldsAreNowhere) {
+  auto run = sample_run();
+  run.hidden = {"command", "pid", "host_name", "host_ip", "job_name", "tags"};
+  const std::string text = text_of(run, two_rows());
+  for (const char* secret : {"train", "4001", "node7", "10.0.0.7", "b=2"}) EXPECT_EQ(text.find(secret), std::string::npos) << secret;
+  EXPECT_EQ(Json::parse(text)["metadata"].dump(), R"({"team":"vision"})");
+}
+
+TEST(RunJson, AnyBytesInAnyTextAreValidJson) {
+  auto run = sample_run();
+  run.command = {"a\"b\\c\nd\x01\x7f", "\xff\xfe", "caf\xc3\xa9", "\xed\xa0\x80", "cut\xe2\x82", "\xf0\x9f\x98\x80"};
+  run.metadata.job_name = std::string("nul\0here", 8);
+  run.notes = {"\xc0\xaf"};
+  const Json json = Json::parse(text_of(run, two_rows()));
+  EXPECT_EQ(json["command"][0], "a\"b\\c\nd\x01\x7f");
+  EXPECT_EQ(json["command"][1], "\xef\xbf\xbd\xef\xbf\xbd");
+  EXPECT_EQ(json["command"][2], "caf\xc3\xa9");
+  EXPECT_EQ(json["command"][4], "cut\xef\xbf\xbd\xef\xbf\xbd");
+  EXPECT_EQ(json["command"][5], "\xf0\x9f\x98\x80");
+  EXPECT_EQ(json["metadata"]["job_name"], std::string("nul\0here", 8));
+}
+
+TEST(RunJson, NothingKnownIsStillAWholeDocument) {
+  tacho::Run run;
+  run.tracker_pid = 1;
+  const Json json = Json::parse(text_of(run, Summary{}));
+  EXPECT_EQ(json["samples"], 0);
+  EXPECT_TRUE(json["statistics"].empty());
+  EXPECT_TRUE(json["outcome"]["started_at"].is_null());
+  EXPECT_FALSE(json.contains("command"));
+  EXPECT_FALSE(json.contains("pid"));
+}
+
+}  // namespace
+}  // namespace tacho

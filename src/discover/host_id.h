@@ -1,0 +1,15 @@
+// An id of this machine that is no other's, from DMI or machine-id; better none than a shared one.
+#pragma once
+#include <optional>
+#include <string>
+
+#include "os/file.h"
+
+namespace tacho {
+
+std::optional<std::string> local_host_id(const Roots& roots);
+
+// Does tacho run inside a container, as far as the files tell?
+bool in_container(const Roots& roots);
+
+}  // namespace tacho

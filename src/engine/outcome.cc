@@ -1,0 +1,117 @@
+#include "engine/outcome.h"
+
+#include <sys/wait.h>
+
+#include <algorithm>
+
+#include "base/units.h"
+#include "probe/process_tree.h"
+#include "procfs/cgroup_files.h"
+
+namespace tacho {
+namespace {
+
+// The machine's count of OOM kills (Linux 4.13); −1 when unknown.
+int64_t oom_kills(const Roots& roots) {
+  const auto text = read_whole_file(roots.proc + "/vmstat", 1 << 20);
+  return text ? parse_keyed(*text, "oom_kill").value_or(-1) : -1;
+}
+
+std::optional<double> sum_of(const Summary& summary, size_t column) {
+  const Statistics statistics = summary.column(column);
+  if (column == 0 || statistics.rows == 0) return std::nullopt;
+  return statistics.sum;
+}
+
+std::optional<int64_t> whole(std::optional<double> value) {
+  if (!value) return std::nullopt;
+  return static_cast<int64_t>(*value);
+}
+
+}  // namespace
+
+void OomWatch::begin(const Roots& roots) { kills_before_ = oom_kills(roots); }
+
+void OomWatch::end(const Roots& roots, Run& run, const Summary& summary) const {
+  const int64_t kills_after = oom_kills(roots);
+  const Statistics in_cgroup = summary.column("cgroup_oom_kills");
+  if (kills_before_ < 0 && in_cgroup.rows == 0) return;
+  // The cgroup's own count when there is one: another container's kill is not ours.
+  const int64_t kills = in_cgroup.rows > 0 ? static_cast<int64_t>(in_cgroup.sum) : kills_after - kills_before_;
+  run.totals.oom_kills = kills;
+  const bool killed = run.outcome.exit_code == 128 + SIGKILL;  // also a shell that tells so of its child
+  run.outcome.oom_killed = killed && !run.outcome.timed_out && kills > 0;
+}
+
+void fill_outcome(Run& run, const Job& job, int exit_status) {
+  Outcome& outcome = run.outcome;
+  outcome.state = RunState::finished;
+  if (!job.exit()) return;  // attached or watched: not our child, so no exit status
+  const int status = job.exit()->status;
+  if (WIFSIGNALED(status)) outcome.signal = WTERMSIG(status);
+  outcome.exit_code = outcome.timed_out ? exit_status : shell_status(status);
+  if (*outcome.exit_code != 0) outcome.state = RunState::failed;
+}
+
+void TotalsKeeper::begin(const Schema& schema) {
+  const auto index = [&](std::string_view name) {
+    const auto at = std::find_if(schema.begin(), schema.end(), [&](const Column& column) { return column.name == name; });
+    return at == schema.end() ? 0 : static_cast<size_t>(at - schema.begin());
+  };
+  user_ = index("process_utime");
+  system_ = index("process_stime");
+  memory_ = index("process_memory_mib");
+  read_ = index("process_disk_read_bytes");
+  write_ = index("process_disk_write_bytes");
+  cgroup_peak_ = index("cgroup_memory_peak_mib");
+}
+
+void TotalsKeeper::update(Run& run, const Summary& summary, const ProcessTree* tree, const ProbeContext& context) const {
+  if (tree == nullptr) return;
+  Totals& totals = run.totals;
+  totals.cpu_user_s = sum_of(summary, user_);
+  totals.cpu_system_s = sum_of(summary, system_);
+  totals.io_read_bytes = whole(sum_of(summary, read_));
+  totals.io_write_bytes = whole(sum_of(summary, write_));
+  totals.processes_seen = tree->processes_seen();
+  const int64_t largest = tree->largest_process_bytes();
+  if (largest > 0) totals.largest_process_bytes = largest;
+  const Statistics memory = summary.column(memory_);
+  const int64_t sampled = memory_ != 0 && memory.rows > 0 ? static_cast<int64_t>(memory.max * kMiB) : 0;
+  if (std::max(sampled, largest) > 0) totals.memory_peak_bytes = std::max(sampled, largest);
+  const Statistics cgroup_peak = summary.column(cgroup_peak_);
+  if (cgroup_peak_ != 0 && cgroup_peak.rows > 0)
+    totals.cgroup_memory_peak_bytes = static_cast<int64_t>(cgroup_peak.max * kMiB);
+  const bool own_child = run.mode == "run";
+  run.method.cpu = context.cgroup.job_only ? "cgroup" : own_child ? "subreaper" : "attach";
+  run.method.memory = tree->memory().source;
+  run.method.io = own_child ? "proc_io+rusage" : "proc_io";
+}
+
+void TotalsKeeper::close(Run& run, Summary& summary, const ProcessTree* tree, ProbeContext& context) const {
+  update(run, summary, tree, context);
+  if (tree == nullptr) return;
+  if (tree->largest_process_bytes() > 0)
+    summary.raise_max("process_memory_mib", static_cast<double>(tree->largest_process_bytes()) / kMiB);
+  if (tree->lost_some())
+    context.note("some children were reaped by the kernel itself (their parent ignores SIGCHLD): their usage is as last seen" +
+                 std::string(context.cgroup.job_only ? "; CPU time is exact by the cgroup" : ""));
+  if (tree->fell_back_to_rss())
+    context.note("the memory of some processes is their resident size (PSS was not readable or over its time budget)");
+  if (!tree->has_io()) context.note("the kernel keeps no I/O accounting of processes: process_disk_* are empty");
+}
+
+int64_t machine_memory_bytes(const Roots& roots) {
+  const auto text = read_whole_file(roots.proc + "/meminfo", 1 << 20);
+  if (!text) return 0;
+  const auto kib = parse_keyed(*text, "MemTotal:");
+  return kib ? *kib * 1024 : 0;
+}
+
+std::string cgroup_procs_path(const CgroupPaths& paths) {
+  for (const std::string* folder : {&paths.unified, &paths.cpuacct, &paths.memory, &paths.cpu, &paths.blkio, &paths.cpuset})
+    if (!folder->empty()) return *folder + "/cgroup.procs";
+  return {};
+}
+
+}  // namespace tacho

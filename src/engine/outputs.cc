@@ -1,0 +1,81 @@
+#include "engine/outputs.h"
+
+#include <unistd.h>
+
+#include "base/log.h"
+#include "sink/store.h"
+
+namespace tacho {
+
+Status Outputs::open(const Settings& settings) {
+  SinkOptions options;
+  options.format = settings.format;
+  options.compatible = settings.compatible;
+  for (const std::string& destination : settings.outputs) {
+    auto sink = open_sink(destination, options);
+    if (!sink) return sink.error();
+    outputs_.push_back({std::move(*sink)});
+  }
+  return ok();
+}
+
+void Outputs::open_run_store(const std::string& dir, Run& run, const Summary& summary) {
+  auto sink = open_store(dir, run, summary);
+  if (!sink) {
+    Error error = sink.error();
+    error.what = "this run is not kept in the run store: " + error.what;
+    log::warn(error.message());
+    failed_ = true;
+    return;
+  }
+  store_folder_ = dir + "/" + run.id;
+  outputs_.push_back({std::move(*sink)});
+}
+
+Status Outputs::begin(const Run& run, const Schema& schema) {
+  for (Output& output : outputs_) {
+    const Status status = output.sink->begin(run, schema);
+    if (status) continue;
+    if (!store_folder_.empty() && &output == &outputs_.back()) report(output, status);
+    else return status.error();
+  }
+  return ok();
+}
+
+void Outputs::report(Output& output, const Status& status) {
+  if (status) {
+    output.failing = false;
+    return;
+  }
+  failed_ = true;
+  if (output.failing) return;
+  output.failing = true;
+  Error error = status.error();
+  if (error.path.empty()) error.path = output.sink->name();
+  if (!error.hint.empty()) error.hint += "; ";
+  error.hint += "the job goes on, rows are tried again";
+  log::warn(error.message());
+}
+
+void Outputs::write(const Row& row, const Detail* detail) {
+  for (Output& output : outputs_) report(output, output.sink->write(row, output.sink->wants_detail() ? detail : nullptr));
+}
+
+void Outputs::end(const Run& run) {
+  for (Output& output : outputs_) report(output, output.sink->end(run));
+}
+
+void Outputs::discard() {
+  outputs_.clear();
+  if (store_folder_.empty()) return;
+  for (const char* name : {"/metrics.csv", "/run.json", "/.run.json.next"}) ::unlink((store_folder_ + name).c_str());
+  ::rmdir(store_folder_.c_str());
+}
+
+bool Outputs::wants_detail() const {
+  for (const Output& output : outputs_)
+    if (output.sink->wants_detail()) return true;
+  return false;
+}
+
+}  // namespace tacho

@@ -1,0 +1,40 @@
+// Outputs: where rows go. Every sink gets every row; one that fails is reported once and never stops the others or the
+// job. Not thread-safe.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "engine/settings.h"
+#include "model/summary.h"
+#include "sink/sink.h"
+
+namespace tacho {
+
+class Outputs {
+ public:
+  // Opens all of them; a bad destination refuses the start.
+  Status open(const Settings& settings);
+  // The run store, which gives the run its id. A store that cannot be written is reported and left out.
+  void open_run_store(const std::string& dir, Run& run, const Summary& summary);
+
+  Status begin(const Run& run, const Schema& schema);
+  void write(const Row& row, const Detail* detail);
+  void end(const Run& run);
+  void discard();  // the job never started: leaves no trace of the run in the store
+
+  bool wants_detail() const;
+  bool failed() const { return failed_; }  // some row did not reach its place
+
+ private:
+  struct Output {
+    std::unique_ptr<Sink> sink;
+    bool failing = false;
+  };
+  void report(Output& output, const Status& status);
+
+  std::vector<Output> outputs_;
+  bool failed_ = false;
+  std::string store_folder_;
+};
+
+}  // namespace tacho

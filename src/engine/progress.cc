@@ -1,0 +1,61 @@
+#include "engine/progress.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/log.h"
+#include "base/units.h"
+#include "codec/run_json.h"
+#include "report/summary_text.h"
+
+namespace tacho {
+namespace {
+
+bool use_color(ColorMode mode) {
+  if (mode != ColorMode::automatic) return mode == ColorMode::always;
+  const char* force = std::getenv("CLICOLOR_FORCE");
+  const char* none = std::getenv("NO_COLOR");
+  if (none != nullptr && *none != '\0') return false;
+  if (force != nullptr && *force != '\0' && *force != '0') return true;
+  return ::isatty(STDERR_FILENO) == 1;
+}
+
+}  // namespace
+
+void Progress::begin(std::optional<int64_t> every_ns, int64_t now_ns) {
+  every_ns_ = every_ns;
+  start_ns_ = now_ns;
+  next_ns_ = every_ns ? now_ns + *every_ns : 0;
+}
+
+void Progress::show(const Run& run, const Summary& summary, int64_t now_ns) {
+  if (!every_ns_ || now_ns < next_ns_) return;
+  next_ns_ = now_ns + *every_ns_;
+  std::string line = human_duration(now_ns - start_ns_);
+  const bool machine = run.mode == "watch";
+  const Statistics cpu = summary.column(machine ? "system_cpu_usage" : "process_cpu_usage");
+  const Statistics memory = summary.column(machine ? "system_memory_used_mib" : "process_memory_mib");
+  if (!is_absent(cpu.last)) line += " · cpu " + human_number(cpu.last) + " cores";
+  if (!is_absent(memory.last)) line += " · memory " + human_bytes(memory.last * kMiB);
+  const Statistics gpu = summary.column("process_gpu_usage");
+  if (!is_absent(gpu.last)) line += " · gpu " + human_number(gpu.last * 100) + "%";
+  line += " · " + std::to_string(summary.rows()) + " samples";
+  log::error(line);
+}
+
+void print_summary(const Settings& settings, const Run& run, const Summary& summary) {
+  const bool color = use_color(settings.color);
+  std::string text;
+  if (settings.summary == SummaryStyle::line) text = summary_line(run, summary, color) + "\n";
+  if (settings.summary == SummaryStyle::full) text = summary_full(run, summary, color) + "\n";
+  if (settings.summary == SummaryStyle::json) {
+    Writer out(16 * 1024);
+    write_run_json(out, run, summary);
+    text = std::string(out.view()) + "\n";
+  }
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+}  // namespace tacho

@@ -1,0 +1,130 @@
+#include "engine/sampler.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "probe/gpu.h"
+
+namespace tacho {
+namespace {
+
+constexpr int kCompatibleColumns = 32;
+
+bool names(const std::vector<std::string>& list, std::string_view name) {
+  return std::find(list.begin(), list.end(), name) != list.end();
+}
+
+Status check_names(const std::vector<std::string>& list) {
+  std::vector<std::string_view> known;
+  for (const ProbeInfo& probe : all_probes()) known.push_back(probe.name);
+  for (const std::string& name : list) {
+    if (find_probe(name) != nullptr) continue;
+    const std::string_view near = nearest(name, known);
+    return Error{Code::invalid, "unknown probe", name,
+                 near.empty() ? "see tacho list probes" : "did you mean " + std::string(near) + "?"};
+  }
+  return ok();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Sampler>> Sampler::create(ProbeContext& context, const ProbeChoice& choice, Clock& clock) {
+  for (const auto* list : {&choice.on, &choice.off})
+    if (Status status = check_names(*list); !status) return status.error();
+  std::unique_ptr<Sampler> sampler(new Sampler(context, clock));
+  for (const ProbeInfo& info : all_probes()) {
+    const bool asked = names(choice.on, info.name);
+    if (names(choice.off, info.name) || (info.by_default == ProbeDefault::off && !asked)) continue;
+    auto probe = info.make(context);
+    if (!probe) {
+      log::debug(std::string(info.name) + ": " + probe.error().message());
+      if (asked && probe.error().code != Code::not_available) log::warn(probe.error());
+      // Where the source is absent, an automatic probe has no columns; one that is on or was asked for has empty ones.
+      if (info.by_default == ProbeDefault::automatic && !asked) continue;
+    }
+    sampler->sources_.push_back({&info, probe ? std::move(*probe) : nullptr, {}, {}});
+  }
+  sampler->build_schema(choice.compatible, choice);
+  return sampler;
+}
+
+void Sampler::build_schema(bool compatible, const ProbeChoice& choice) {
+  for (size_t i = 0; i < sources_.size(); ++i)
+    for (const Column& column : sources_[i].info->columns)
+      if (column.position <= kCompatibleColumns || !compatible || names(choice.on, sources_[i].info->name))
+        cells_.push_back({i, &column});
+  // The 32 compatible columns are always there, empty where their probe is off.
+  for (const ProbeInfo& info : all_probes())
+    for (const Column& column : info.columns) {
+      const bool there = std::any_of(cells_.begin(), cells_.end(), [&](const Cell& cell) { return cell.column == &column; });
+      if (column.position <= kCompatibleColumns && !there) cells_.push_back({SIZE_MAX, &column});
+    }
+  std::stable_sort(cells_.begin(), cells_.end(),
+                   [](const Cell& a, const Cell& b) { return a.column->position < b.column->position; });
+  schema_.push_back(kTimestampColumn);
+  for (const Cell& cell : cells_) schema_.push_back(*cell.column);
+}
+
+void Sampler::read() {
+  for (Source& source : sources_)
+    if (source.probe) source.probe->prepare();
+  for (Source& source : sources_) {
+    if (!source.probe) continue;
+    std::swap(source.before, source.now);
+    source.now.clear();
+    source.now.stamp_ns = clock_.monotonic_ns();
+    source.probe->read(source.now);
+  }
+}
+
+void Sampler::baseline() {
+  last_ns_ = clock_.monotonic_ns();
+  read();
+}
+
+void Sampler::sample(Row& row) {
+  context_.facts = {};
+  read();
+  const int64_t now_ns = clock_.monotonic_ns();
+  row.index = rows_++;
+  row.interval_ns = now_ns - last_ns_;
+  last_ns_ = now_ns;
+  // Strictly increasing in the printed digits, whatever the clock does.
+  row.realtime_ns = std::max(clock_.realtime_ns(), last_realtime_ns_ + kNsPerMs);
+  last_realtime_ns_ = row.realtime_ns;
+  row.cells.resize(schema_.size());
+  row.cells[0] = static_cast<double>(row.realtime_ns / kNsPerMs) / 1e3;
+  for (size_t i = 0; i < cells_.size(); ++i) {
+    const Cell& cell = cells_[i];
+    const bool read_now = cell.source != SIZE_MAX && sources_[cell.source].probe;
+    row.cells[i + 1] = read_now ? derive(*cell.column, sources_[cell.source].before, sources_[cell.source].now) : kAbsent;
+  }
+}
+
+void Sampler::describe(Detail& detail) {
+  detail.stamp_ns = last_ns_;
+  for (Source& source : sources_)
+    if (source.probe) source.probe->describe(detail);
+}
+
+void Sampler::fill_host(Run& run) const {
+  for (const Source& source : sources_) {
+    if (!source.probe) continue;
+    fill_host_gpu(*source.probe, run.host);
+    if (source.info->name == kGpuProbe.name) run.method.gpu = gpu_method(*source.probe);
+  }
+}
+
+bool Sampler::wants_new_job() const {
+  return std::any_of(sources_.begin(), sources_.end(),
+                     [](const Source& source) { return source.probe && source.probe->wants_new_job(); });
+}
+
+void Sampler::new_job(pid_t pid) {
+  for (Source& source : sources_)
+    if (source.probe) source.probe->new_job(pid);
+}
+
+}  // namespace tacho

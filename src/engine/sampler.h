@@ -1,0 +1,65 @@
+// Sampler: the probes of a session, their last two readings, and rows derived from them. Columns are decided when it is
+// made and never change. Not thread-safe; no allocation in a steady tick.
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "model/detail.h"
+#include "model/row.h"
+#include "model/run.h"
+#include "os/clock.h"
+#include "probe/probe.h"
+
+namespace tacho {
+
+// Which probes run: their defaults, changed by --probe and --no-probe. Unknown names are errors with the nearest name.
+// compatible: only the 32 columns unless asked for more.
+struct ProbeChoice {
+  std::vector<std::string> on, off;
+  bool compatible = false;
+};
+
+class Sampler {
+ public:
+  static Result<std::unique_ptr<Sampler>> create(ProbeContext& context, const ProbeChoice& choice, Clock& clock);
+
+  const Schema& schema() const { return schema_; }
+  // The reading before the job starts: the first row counts from here.
+  void baseline();
+  // One row, from the last reading to now.
+  void sample(Row& row);
+  // Device lists of the last reading.
+  void describe(Detail& detail);
+
+  // What only a probe knows of the host, as far as it is known yet: GPUs, and how they are read.
+  void fill_host(Run& run) const;
+
+  bool wants_new_job() const;
+  void new_job(pid_t pid);
+
+ private:
+  struct Source {
+    const ProbeInfo* info;
+    std::unique_ptr<Probe> probe;  // null: its columns stay empty
+    Reading before, now;
+  };
+  struct Cell {
+    size_t source;
+    const Column* column;
+  };
+  Sampler(ProbeContext& context, Clock& clock) : context_(context), clock_(clock) {}
+  void build_schema(bool compatible, const ProbeChoice& choice);
+  void read();
+
+  ProbeContext& context_;
+  Clock& clock_;
+  std::vector<Source> sources_;
+  std::vector<Cell> cells_;  // one a column of the schema but the first
+  Schema schema_;
+  int64_t last_ns_ = 0, last_realtime_ns_ = 0, rows_ = 0;
+};
+
+}  // namespace tacho

@@ -1,0 +1,263 @@
+#include "engine/session.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "discover/cgroups.h"
+#include "discover/host.h"
+#include "engine/outcome.h"
+#include "engine/outputs.h"
+#include "engine/progress.h"
+#include "engine/sampler.h"
+#include "job/job.h"
+#include "job/job_cgroup.h"
+#include "probe/process_tree.h"
+#include "report/summary_text.h"
+#include "sink/store.h"
+
+namespace tacho {
+namespace {
+
+class Session {
+ public:
+  explicit Session(const Settings& settings)
+      : settings_(settings),
+        clock_(system_clock()),
+        job_([this](pid_t pid, const rusage& usage) { if (tree_) tree_->reaped(pid, usage); },
+             [this](pid_t pid) { return tree_ && tree_->contains(pid); }) {}
+
+  Result<int> run();
+
+ private:
+  Status prepare();
+  Status start();
+  void make_job_cgroup();
+  void fill_run();
+  void loop();
+  void tick();
+  void write_row(bool closing);
+  void enforce_timeout(int64_t now_ns);
+  void finish();
+  int exit_status() const;
+
+  const Settings& settings_;
+  Clock& clock_;
+  Run run_;
+  Summary summary_;
+  ProbeContext context_;
+  std::unique_ptr<ProcessTree> tree_;
+  Job job_;
+  JobCgroup job_cgroup_;
+  Outputs outputs_;
+  std::unique_ptr<Sampler> sampler_;
+  OomWatch oom_;
+  TotalsKeeper totals_;
+  Progress progress_;
+  Row row_;
+  Detail detail_;
+  int64_t start_ns_ = 0, next_tick_ns_ = 0, kill_at_ns_ = 0;
+  bool timed_out_ = false, wants_detail_ = false;
+};
+
+Result<int> Session::run() {
+  if (Status status = prepare(); !status) return status.error();
+  if (Status status = start(); !status) {
+    outputs_.discard();
+    const Error& error = status.error();
+    // Found but not executable, and not found, have exit statuses of their own.
+    if (settings_.mode == Mode::run && (error.code == Code::not_available || error.code == Code::denied)) {
+      log::error(error.message());
+      return error.code == Code::denied ? 126 : 127;
+    }
+    return error;
+  }
+  loop();
+  finish();
+  return exit_status();
+}
+
+Status Session::prepare() {
+  run_.mode = settings_.mode == Mode::run ? "run" : settings_.mode == Mode::attach ? "attach" : "watch";
+  fill_run();
+  context_.roots = Roots::from_environment();
+  context_.interval_ns = settings_.interval_ns;
+  context_.pss = settings_.pss;
+  if (Status status = outputs_.open(settings_); !status) return status;
+  if (settings_.mode == Mode::attach) {
+    Status status = settings_.attach_pid > 0 ? job_.attach(settings_.attach_pid) : ok();
+    if (!status) return status;
+  }
+  // The place in the cgroups is known before the job starts; it inherits tacho's but for the one made for it.
+  context_.cgroup = settings_.attach_cgroup.empty() ? find_cgroups(context_.roots, settings_.attach_pid)
+                                                    : named_cgroup(context_.roots, settings_.attach_cgroup);
+  context_.limits = find_limits(context_.cgroup, machine_memory_bytes(context_.roots));
+  run_.limits = context_.limits;
+  if (settings_.mode == Mode::run) make_job_cgroup();
+  if (!settings_.attach_cgroup.empty()) {
+    const std::string& folder = !context_.cgroup.unified.empty()   ? context_.cgroup.unified
+                                : !context_.cgroup.cpuacct.empty() ? context_.cgroup.cpuacct
+                                                                   : settings_.attach_cgroup;
+    if (Status status = job_.attach_cgroup(folder); !status) return status;
+    context_.cgroup.job_only = true;
+  }
+  if (settings_.mode != Mode::watch) {
+    tree_ = std::make_unique<ProcessTree>(context_);
+    context_.tree = tree_.get();
+    context_.job_pids = tree_.get();
+    if (settings_.mode == Mode::run) tree_->expect_own_child();
+    context_.net_pid = settings_.attach_pid;
+  }
+  auto sampler = Sampler::create(context_, {settings_.probes_on, settings_.probes_off, settings_.compatible}, clock_);
+  if (!sampler) return sampler.error();
+  sampler_ = std::move(*sampler);
+  summary_.begin(sampler_->schema());
+  totals_.begin(sampler_->schema());
+  if (!settings_.store_dir.empty()) outputs_.open_run_store(settings_.store_dir, run_, summary_);
+  if (run_.id.empty()) run_.id = make_run_id(clock_.realtime_ns());
+  wants_detail_ = outputs_.wants_detail();
+  return ok();
+}
+
+void Session::fill_run() {
+  run_.tracker_pid = ::getpid();
+  run_.interval_ns = settings_.interval_ns;
+  run_.metadata = settings_.metadata;
+  run_.hidden = settings_.hide;
+  for (const std::string& word : settings_.command) run_.command.push_back(valid_utf8(word));
+  std::string folder(4096, '\0');
+  if (::getcwd(folder.data(), folder.size()) != nullptr) run_.working_directory = valid_utf8(folder.c_str());
+}
+
+void Session::make_job_cgroup() {
+  if (settings_.method == TreeMethod::tree) return;
+  auto group = JobCgroup::create(context_.cgroup.unified);
+  if (!group) {
+    if (settings_.method == TreeMethod::cgroup) log::warn(group.error().message() + "; summing the process tree instead");
+    else log::debug(group.error().message());
+    return;
+  }
+  job_cgroup_ = std::move(*group);
+  context_.cgroup.unified = job_cgroup_.path();
+  context_.cgroup.job_only = true;
+}
+
+Status Session::start() {
+  if (tree_ && settings_.attach_pid > 0 && !tree_->follow(settings_.attach_pid, false))
+    return Error{Code::gone, "there is no process", std::to_string(settings_.attach_pid), "it has just ended"};
+  if (tree_ && !settings_.attach_cgroup.empty()) tree_->follow_cgroup(cgroup_procs_path(context_.cgroup));
+  oom_.begin(context_.roots);
+  start_ns_ = clock_.monotonic_ns();
+  run_.outcome.started_realtime_ns = clock_.realtime_ns();
+  run_.pid = job_.pid();
+  if (Status status = outputs_.begin(run_, sampler_->schema()); !status) return status;
+  sampler_->baseline();
+  if (settings_.mode == Mode::run) {
+    Job::Launch launch{settings_.command, job_cgroup_.fd(), {}};
+    if (sampler_->wants_new_job()) launch.before_exec = [this](pid_t pid) { sampler_->new_job(pid); };
+    if (Status status = job_.launch(launch); !status) return status;
+    if (!job_.in_cgroup() && !job_cgroup_.path().empty()) {
+      // The kernel would not start it there: the tree is summed instead.
+      context_.cgroup.job_only = false;
+      context_.note("the job could not be started in a cgroup of its own");
+    }
+    run_.pid = job_.pid();
+    tree_->follow(run_.pid, true);
+  }
+  run_.host = discover_host(context_.roots);
+  progress_.begin(settings_.progress_ns, start_ns_);
+  return ok();
+}
+
+void Session::loop() {
+  next_tick_ns_ = start_ns_ + settings_.interval_ns;
+  for (;;) {
+    int64_t deadline_ns = next_tick_ns_;
+    if (settings_.timeout_ns && !timed_out_) deadline_ns = std::min(deadline_ns, start_ns_ + *settings_.timeout_ns);
+    if (kill_at_ns_ > 0) deadline_ns = std::min(deadline_ns, kill_at_ns_);
+    clock_.wait(job_.poll_set(), deadline_ns);
+    if (job_.handle_events()) return;
+    const int64_t now_ns = clock_.monotonic_ns();
+    enforce_timeout(now_ns);
+    if (now_ns < next_tick_ns_) continue;
+    tick();
+    if (job_.ended()) return;
+    // Absolute deadlines: no drift; after a stop or an overload missed ticks are skipped, not made up for.
+    const int64_t behind = (clock_.monotonic_ns() - next_tick_ns_) / settings_.interval_ns;
+    next_tick_ns_ += (behind + 1) * settings_.interval_ns;
+  }
+}
+
+void Session::tick() {
+  write_row(false);
+  job_.check_alive();
+  progress_.show(run_, summary_, clock_.monotonic_ns());
+}
+
+void Session::write_row(bool closing) {
+  sampler_->sample(row_);
+  row_.closing = closing;
+  if (wants_detail_) {
+    detail_ = {};
+    sampler_->describe(detail_);
+  }
+  summary_.add(row_);
+  totals_.update(run_, summary_, tree_.get(), context_);
+  // The GPU driver may take a while to answer.
+  if (closing || (!run_.host.host_gpu_count && row_.index % 8 == 1)) sampler_->fill_host(run_);
+  run_.outcome.duration_ns = clock_.monotonic_ns() - start_ns_;
+  outputs_.write(row_, wants_detail_ ? &detail_ : nullptr);
+}
+
+void Session::enforce_timeout(int64_t now_ns) {
+  if (settings_.timeout_ns && !timed_out_ && now_ns >= start_ns_ + *settings_.timeout_ns) {
+    timed_out_ = true;
+    kill_at_ns_ = now_ns + settings_.kill_after_ns;
+    tree_->update(now_ns);
+    tree_->signal_all(SIGTERM);
+    tree_->signal_all(SIGCONT);  // a stopped job could not end
+  } else if (kill_at_ns_ > 0 && now_ns >= kill_at_ns_) {
+    kill_at_ns_ = now_ns + kNsPerSec;  // again, should new processes appear
+    tree_->update(now_ns);
+    job_cgroup_.kill_all();
+    tree_->signal_all(SIGKILL);
+  }
+}
+
+void Session::finish() {
+  const int64_t end_ns = clock_.monotonic_ns();
+  run_.outcome.finished_realtime_ns = clock_.realtime_ns();
+  if (tree_ && settings_.mode == Mode::attach) tree_->root_ended();
+  write_row(true);
+  run_.outcome.duration_ns = end_ns - start_ns_;
+  run_.outcome.timed_out = timed_out_;
+  fill_outcome(run_, job_, exit_status());
+  oom_.end(context_.roots, run_, summary_);
+  if (timed_out_) tree_->signal_all(SIGKILL);  // what the root left behind
+  if (!job_cgroup_.path().empty() && !job_cgroup_.remove())
+    context_.note("processes of the job still run in its cgroup");
+  totals_.close(run_, summary_, tree_.get(), context_);
+  run_.notes = context_.notes;
+  outputs_.end(run_);
+  if (job_.in_a_hurry() || settings_.quiet) return;
+  print_summary(settings_, run_, summary_);
+}
+
+int Session::exit_status() const {
+  if (settings_.mode != Mode::run) return settings_.strict && outputs_.failed() ? 125 : 0;
+  if (timed_out_) return 124;
+  const int status = job_.exit() ? shell_status(job_.exit()->status) : 125;
+  return status == 0 && settings_.strict && outputs_.failed() ? 125 : status;
+}
+
+}  // namespace
+
+Result<int> run_session(const Settings& settings) {
+  return Session(settings).run();
+}
+
+}  // namespace tacho

@@ -1,0 +1,78 @@
+#include "job/job_cgroup.h"
+
+#include <fcntl.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <utility>
+
+#include "base/text.h"
+#include "os/file.h"
+
+namespace tacho {
+namespace {
+
+constexpr std::string_view kPrefix = "tacho-";
+
+// Empty cgroups "tacho-PID-xxxx" of runs whose tacho was killed. A populated one refuses to go.
+void remove_stale(const std::string& parent) {
+  list_directory(parent, [&](std::string_view name) {
+    if (!name.starts_with(kPrefix)) return;
+    const std::string_view rest = name.substr(kPrefix.size());
+    const auto pid = parse_int<pid_t>(rest.substr(0, rest.find('-')));
+    if (pid && ::kill(*pid, 0) != 0 && errno == ESRCH) ::rmdir((parent + "/" + std::string(name)).c_str());
+  });
+}
+
+}  // namespace
+
+Result<JobCgroup> JobCgroup::create(const std::string& parent) {
+  if (parent.empty()) return Error{Code::not_available, "there is no cgroup v2 hierarchy", "", ""};
+  unsigned random = 0;
+  if (::getrandom(&random, sizeof random, 0) < 0) random = static_cast<unsigned>(::getppid());
+  std::array<char, 48> name{};
+  std::snprintf(name.data(), name.size(), "/tacho-%d-%04x", static_cast<int>(::getpid()), random & 0xffff);
+  JobCgroup group;
+  const std::string path = parent + name.data();
+  if (::mkdir(path.c_str(), 0755) != 0)
+    return system_error("cannot make a cgroup for the job", parent, errno);
+  group.path_ = path;
+  group.fd_ = Fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!group.fd_ || !file_exists(path + "/cpu.stat"))
+    return Error{Code::not_available, "the cgroup has no cpu.stat", path, "Linux 4.15 or newer has it"};
+  remove_stale(parent);
+  return group;
+}
+
+JobCgroup::JobCgroup(JobCgroup&& other) noexcept
+    : path_(std::exchange(other.path_, {})), fd_(std::move(other.fd_)) {}
+
+JobCgroup& JobCgroup::operator=(JobCgroup&& other) noexcept {
+  if (this != &other) {
+    remove();
+    path_ = std::exchange(other.path_, {});
+    fd_ = std::move(other.fd_);
+  }
+  return *this;
+}
+
+void JobCgroup::kill_all() {
+  if (path_.empty()) return;
+  const Fd fd(::open((path_ + "/cgroup.kill").c_str(), O_WRONLY | O_CLOEXEC));
+  if (fd) [[maybe_unused]] const auto status = write_all(fd.get(), "1");
+}
+
+bool JobCgroup::remove() {
+  if (path_.empty()) return true;
+  const bool gone = ::rmdir(path_.c_str()) == 0 || errno == ENOENT;
+  path_.clear();
+  fd_.reset();
+  return gone;
+}
+
+}  // namespace tacho

@@ -1,0 +1,44 @@
+// Usage: what processes consumed, as cumulative sums that can be added. A value type.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+
+namespace tacho {
+
+struct Usage {
+  int64_t user_ns = 0, system_ns = 0;
+  int64_t major_faults = 0;
+  int64_t read_bytes = 0, write_bytes = 0;
+  int64_t iowait_ns = 0;
+
+  int64_t cpu_ns() const { return user_ns + system_ns; }
+  Usage& operator+=(const Usage& other) {
+    user_ns += other.user_ns;
+    system_ns += other.system_ns;
+    major_faults += other.major_faults;
+    read_bytes += other.read_bytes;
+    write_bytes += other.write_bytes;
+    iowait_ns += other.iowait_ns;
+    return *this;
+  }
+  Usage& operator-=(const Usage& other) {
+    user_ns -= other.user_ns;
+    system_ns -= other.system_ns;
+    major_faults -= other.major_faults;
+    read_bytes -= other.read_bytes;
+    write_bytes -= other.write_bytes;
+    iowait_ns -= other.iowait_ns;
+    return *this;
+  }
+  // Raised to other wherever that is higher: a cumulative sum never falls.
+  void raise_to(const Usage& other) {
+    user_ns = std::max(user_ns, other.user_ns);
+    system_ns = std::max(system_ns, other.system_ns);
+    major_faults = std::max(major_faults, other.major_faults);
+    read_bytes = std::max(read_bytes, other.read_bytes);
+    write_bytes = std::max(write_bytes, other.write_bytes);
+    iowait_ns = std::max(iowait_ns, other.iowait_ns);
+  }
+};
+
+}  // namespace tacho

@@ -1,0 +1,227 @@
+#include "os/process.h"
+
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "os/file.h"
+
+namespace tacho {
+namespace {
+
+// clone3's arguments with the cgroup member (Linux 5.7), whatever the headers know.
+struct CloneArguments {
+  uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls, set_tid, set_tid_size, cgroup;
+};
+constexpr uint64_t kClonePidfd = 0x00001000;
+constexpr uint64_t kCloneIntoCgroup = 0x200000000ULL;
+
+struct Forked {
+  pid_t pid;
+  int pidfd;
+  bool in_cgroup;
+};
+
+// fork() with a pidfd and, if asked, straight into a cgroup. The child may only make system calls until exec. A plain copy
+// of the address space is wanted rather than vfork: file pages are not copied, so the job's ru_maxrss starts near zero.
+Forked fork_child(int cgroup_fd) {
+  int pidfd = -1;
+  CloneArguments arguments{};
+  arguments.flags = kClonePidfd;
+  arguments.pidfd = reinterpret_cast<uint64_t>(&pidfd);
+  arguments.exit_signal = SIGCHLD;
+  if (cgroup_fd >= 0) {
+    arguments.flags |= kCloneIntoCgroup;
+    arguments.cgroup = static_cast<uint64_t>(cgroup_fd);
+    const long pid = ::syscall(SYS_clone3, &arguments, sizeof arguments);
+    if (pid >= 0) return {static_cast<pid_t>(pid), pidfd, true};
+    arguments.flags = kClonePidfd;
+    arguments.cgroup = 0;
+  }
+  const long pid = ::syscall(SYS_clone3, &arguments, offsetof(CloneArguments, set_tid));
+  if (pid >= 0) return {static_cast<pid_t>(pid), pidfd, false};
+  if (errno != ENOSYS && errno != EPERM) return {-1, -1, false};
+  const pid_t forked = ::fork();  // a kernel before 5.3, or a sandbox that hides clone3
+  return {forked, forked > 0 ? open_pidfd(forked).release() : -1, false};
+}
+
+// The environment without the removed variables, as pointers into environ.
+std::vector<char*> filtered_environment(const std::vector<std::string>& removed) {
+  std::vector<char*> kept;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const std::string_view name = text.substr(0, text.find('='));
+    bool drop = false;
+    for (const std::string& candidate : removed) drop = drop || candidate == name;
+    if (!drop) kept.push_back(*entry);
+  }
+  kept.push_back(nullptr);
+  return kept;
+}
+
+// Where execvp would find the program; looked up before the fork so that the child makes system calls only.
+std::vector<std::string> program_candidates(const std::string& program) {
+  if (program.find('/') != std::string::npos) return {program};
+  const char* path = std::getenv("PATH");
+  std::vector<std::string> candidates;
+  for (const std::string_view folder : split(path != nullptr ? path : "/bin:/usr/bin", ':'))
+    candidates.push_back(folder.empty() ? "./" + program : std::string(folder) + "/" + program);
+  return candidates;
+}
+
+struct ExecPlan {
+  std::vector<const char*> candidates;
+  std::vector<char*> arguments, environment;
+  std::vector<char*> shell_arguments;  // for a script without #!, as execvp does: sh FILE ARGS
+  Inherited inherited;
+  int go_fd;     // readable end: wait here before exec, or −1
+  int error_fd;  // exec's errno goes here
+};
+
+[[noreturn]] void run_child(ExecPlan& plan) {
+  ::setrlimit(RLIMIT_NOFILE, &plan.inherited.open_files);
+  if (plan.inherited.ignores_child_signal) ::signal(SIGCHLD, SIG_IGN);
+  ::sigprocmask(SIG_SETMASK, &plan.inherited.signal_mask, nullptr);
+  char go = 0;
+  if (plan.go_fd >= 0)
+    while (::read(plan.go_fd, &go, 1) < 0 && errno == EINTR) {
+    }
+  int error = ENOENT;
+  for (const char* file : plan.candidates) {
+    ::execve(file, plan.arguments.data(), plan.environment.data());
+    if (errno == ENOEXEC) {
+      plan.shell_arguments[1] = const_cast<char*>(file);
+      ::execve("/bin/sh", plan.shell_arguments.data(), plan.environment.data());
+      error = ENOEXEC;
+      break;
+    }
+    if (errno == EACCES) error = EACCES;  // go on looking, but remember, as execvp does
+    if (errno != EACCES && errno != ENOENT && errno != ENOTDIR && errno != ESTALE && errno != ENODEV && errno != ETIMEDOUT) {
+      error = errno;
+      break;
+    }
+  }
+  [[maybe_unused]] const ssize_t told = ::write(plan.error_fd, &error, sizeof error);
+  ::_exit(error == ENOENT ? 127 : 126);
+}
+
+Error exec_error(const std::string& program, int number) {
+  Error error = system_error("cannot run", program, number);
+  if (number == ENOENT || number == ENOTDIR) {
+    error.code = Code::not_available;
+    error.what = "command not found";
+    error.hint = "is it installed and on PATH?";
+  } else {
+    error.code = Code::denied;
+    error.what = "command is not executable";
+    if (number == EACCES) error.hint = "permission denied; try chmod +x, or name a program";
+  }
+  return error;
+}
+
+}  // namespace
+
+Inherited Inherited::save() {
+  Inherited inherited;
+  ::sigprocmask(SIG_SETMASK, nullptr, &inherited.signal_mask);
+  ::getrlimit(RLIMIT_NOFILE, &inherited.open_files);
+  inherited.ignores_child_signal = ::signal(SIGCHLD, SIG_DFL) == SIG_IGN;
+  return inherited;
+}
+
+Result<Child> spawn(const SpawnOptions& options) {
+  int error_pipe[2] = {-1, -1}, go_pipe[2] = {-1, -1};
+  if (::pipe2(error_pipe, O_CLOEXEC) != 0) return system_error("cannot make a pipe", "", errno);
+  const Fd error_read(error_pipe[0]);
+  Fd error_write(error_pipe[1]);
+  if (options.before_exec && ::pipe2(go_pipe, O_CLOEXEC) != 0) return system_error("cannot make a pipe", "", errno);
+  const Fd go_read(go_pipe[0]);
+  Fd go_write(go_pipe[1]);
+
+  ExecPlan plan;
+  const std::vector<std::string> candidates = program_candidates(options.command.at(0));
+  for (const std::string& candidate : candidates) plan.candidates.push_back(candidate.c_str());
+  plan.shell_arguments = {const_cast<char*>("sh"), nullptr};
+  for (const std::string& argument : options.command) {
+    plan.arguments.push_back(const_cast<char*>(argument.c_str()));
+    if (plan.arguments.size() > 1) plan.shell_arguments.push_back(plan.arguments.back());
+  }
+  plan.arguments.push_back(nullptr);
+  plan.shell_arguments.push_back(nullptr);
+  plan.environment = filtered_environment(options.remove_environment);
+  plan.inherited = options.inherited;
+  plan.go_fd = go_read.get();
+  plan.error_fd = error_write.get();
+
+  const Forked forked = fork_child(options.cgroup_fd);
+  if (forked.pid == 0) run_child(plan);
+  if (forked.pid < 0) return system_error("cannot start a process", options.command[0], errno);
+  Child child{forked.pid, Fd(forked.pidfd), forked.in_cgroup};
+  if (options.before_exec) {
+    options.before_exec(child.pid);
+    go_write.reset();  // end of file is the sign to go
+  }
+  error_write.reset();
+  int number = 0;
+  ssize_t got = 0;
+  while ((got = ::read(error_read.get(), &number, sizeof number)) < 0 && errno == EINTR) {
+  }
+  if (got == static_cast<ssize_t>(sizeof number)) {
+    int status = 0;
+    while (::waitpid(child.pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    return exec_error(options.command[0], number);
+  }
+  return child;
+}
+
+Fd open_pidfd(pid_t pid) { return Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))); }
+
+std::optional<Exit> reap_one() {
+  Exit exit;
+  do {
+    exit.pid = ::wait4(-1, &exit.status, WNOHANG | __WALL, &exit.usage);
+  } while (exit.pid < 0 && errno == EINTR);
+  if (exit.pid <= 0) return std::nullopt;
+  return exit;
+}
+
+int shell_status(int wait_status) {
+  return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}
+
+bool become_subreaper() { return ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0; }
+
+uint64_t raise_open_files() {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  const rlimit raised{limit.rlim_max, limit.rlim_max};
+  return ::setrlimit(RLIMIT_NOFILE, &raised) == 0 ? raised.rlim_cur : limit.rlim_cur;
+}
+
+int64_t process_cpu_ns(pid_t pid) {
+  // The kernel's encoding of "scheduler clock of process pid" (clock_getcpuclockid without its extra system call).
+  const auto id = static_cast<clockid_t>((~static_cast<unsigned>(pid) << 3) | 2u);
+  timespec time{};
+  if (::clock_gettime(id, &time) != 0) return -1;
+  return time.tv_sec * kNsPerSec + time.tv_nsec;
+}
+
+int64_t own_anonymous_bytes() {
+  const auto text = read_whole_file("/proc/self/status", 1 << 16);
+  if (!text) return 0;
+  const size_t at = text->find("RssAnon:");
+  if (at == std::string::npos) return 0;
+  return std::strtoll(text->c_str() + at + 8, nullptr, 10) * 1024;
+}
+
+}  // namespace tacho

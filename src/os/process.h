@@ -1,0 +1,67 @@
+// Processes: starting one exactly as we were started, watching and reaping it. Linux 5.3 (pidfd_open), 5.4 (waitid on a
+// pidfd), 5.7 (CLONE_INTO_CGROUP); older kernels fall back where a function says so. Not thread-safe.
+#pragma once
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include <csignal>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "os/fd.h"
+
+namespace tacho {
+
+// What the job inherits, saved before tacho changes its own.
+struct Inherited {
+  sigset_t signal_mask{};
+  rlimit open_files{};
+  bool ignores_child_signal = false;  // SIGCHLD was ignored: tacho must not be, or it could not reap
+  static Inherited save();            // also sets SIGCHLD to its default
+};
+
+struct Child {
+  pid_t pid = -1;
+  Fd pidfd;               // empty on kernels without pidfds
+  bool in_cgroup = false; // started inside the given cgroup
+};
+
+struct SpawnOptions {
+  std::vector<std::string> command;
+  std::vector<std::string> remove_environment;  // variables the job must not see
+  Inherited inherited;
+  int cgroup_fd = -1;                           // start inside this cgroup v2 folder where the kernel allows it
+  std::function<void(pid_t)> before_exec;       // runs in tacho while the child waits; may be empty
+};
+
+// Starts the command with our stdin, stdout, stderr, folder, umask, process group, limits and signal set-up. Error codes:
+// not_available (127: not found) and denied (126: not executable) come with the exec error; io when no process could be made.
+Result<Child> spawn(const SpawnOptions& options);
+
+// A pidfd of a process that is not our child; empty where the kernel has none.
+Fd open_pidfd(pid_t pid);
+
+struct Exit {
+  pid_t pid = 0;
+  int status = 0;  // as from wait4
+  rusage usage{};
+};
+// Reaps one ended child, whichever; nothing when none has ended.
+std::optional<Exit> reap_one();
+// The exit status a shell would give: code, or 128+signal.
+int shell_status(int wait_status);
+
+// Orphans of the job come to us instead of to init.
+bool become_subreaper();
+// As many open files as the hard limit allows; returns the limit in force.
+uint64_t raise_open_files();
+// CPU time of a process by its clock, in ns: any pid may be asked, nothing is opened. −1 when it is gone.
+int64_t process_cpu_ns(pid_t pid);
+// This process's anonymous resident memory, which a forked child inherits as its first high-water mark.
+int64_t own_anonymous_bytes();
+
+}  // namespace tacho

@@ -1,0 +1,31 @@
+// Signals as readable events: blocked for the whole process, read from a descriptor in the poll set. Not thread-safe.
+#pragma once
+#include <csignal>
+#include <optional>
+#include <span>
+
+#include "os/fd.h"
+
+namespace tacho {
+
+struct SignalEvent {
+  int number = 0;
+  pid_t sender = 0;
+  bool from_terminal = false;  // made by the kernel (Ctrl-C …): the whole foreground group has it already
+};
+
+class SignalQueue {
+ public:
+  // Blocks the signals; the job's start must restore the mask saved before. SIGPIPE and SIGTTOU are blocked with them, so
+  // that a broken pipe or a write from the background is an error code and the dispositions stay as inherited.
+  explicit SignalQueue(std::span<const int> numbers);
+  int fd() const { return fd_.get(); }
+  std::optional<SignalEvent> next();
+
+ private:
+  Fd fd_;
+};
+
+void stop_self();  // as Ctrl-Z would; returns after SIGCONT
+
+}  // namespace tacho

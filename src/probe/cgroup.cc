@@ -1,0 +1,184 @@
+// Container truth: CPU, throttling, memory, I/O and OOM kills of the job's own cgroup (v1, v2 and hybrid). Files that the
+// cgroup itself does not have (a controller that is not switched on there) are taken from its nearest ancestor that has
+// them; the machine's top cgroup is left out, since its figures are the machine's.
+#include "probe/cgroup.h"
+
+#include "base/units.h"
+#include "procfs/cgroup_files.h"
+
+namespace tacho {
+namespace {
+
+enum Field : size_t {
+  kUser, kSystem, kCpu, kThrottledTime, kThrottledPeriods, kMemory, kMemoryPeak, kMemoryLimit, kRead, kWritten, kOomKills
+};
+
+constexpr double kSeconds = 1e-9;
+constexpr double kMebibytes = 1.0 / (1 << 20);
+
+constexpr Column kColumns[] = {
+    {201, "cgroup_cpu_usage", "cores", 4, Rule::rate, kCpu, kSeconds, "CPU cores that the job's cgroup kept busy."},
+    {202, "cgroup_utime", "s", 4, Rule::delta, kUser, kSeconds, "User CPU time of the cgroup in this interval."},
+    {203, "cgroup_stime", "s", 4, Rule::delta, kSystem, kSeconds, "System CPU time of the cgroup in this interval."},
+    {204, "cgroup_throttled_time", "s", 4, Rule::delta, kThrottledTime, kSeconds,
+     "Time that the CPU quota kept the cgroup from running."},
+    {205, "cgroup_throttled_periods", "count", 0, Rule::delta, kThrottledPeriods, 1,
+     "Quota periods in which the cgroup was throttled."},
+    {206, "cgroup_memory_mib", "MiB", 3, Rule::level, kMemory, kMebibytes,
+     "Memory charged to the cgroup, page cache included."},
+    {207, "cgroup_memory_peak_mib", "MiB", 3, Rule::level, kMemoryPeak, kMebibytes,
+     "Highest memory ever charged to the cgroup, page cache included."},
+    {208, "cgroup_memory_limit_mib", "MiB", 3, Rule::level, kMemoryLimit, kMebibytes,
+     "Lowest memory limit on the way to the top; empty without one."},
+    {209, "cgroup_disk_read_bytes", "bytes", 0, Rule::delta, kRead, 1, "Bytes the cgroup read from block devices."},
+    {210, "cgroup_disk_write_bytes", "bytes", 0, Rule::delta, kWritten, 1, "Bytes the cgroup wrote to block devices."},
+    {211, "cgroup_oom_kills", "count", 0, Rule::delta, kOomKills, 1,
+     "Processes of the cgroup that the kernel killed for memory."},
+};
+
+constexpr int kRefreshTicks = 10;
+constexpr int64_t kSlowNs = kNsPerSec - 50 * kNsPerMs;  // a tick of one second may come early
+
+// The nearest folder from the cgroup upwards, below the top of the hierarchy, that has the file.
+std::string nearest_with(std::string folder, const std::string& mount, std::string_view file) {
+  while (!folder.empty() && folder.size() >= mount.size() && !mount.empty()) {
+    const bool top_v1 = file_exists(folder + "/release_agent");
+    const bool top_v2 = file_exists(folder + "/cgroup.controllers") && !file_exists(folder + "/cgroup.type");
+    if (top_v1 || top_v2) return {};
+    const std::string path = folder + "/" + std::string(file);
+    if (file_exists(path)) return path;
+    folder.resize(folder.rfind('/'));
+  }
+  return {};
+}
+
+class CgroupProbe final : public Probe {
+ public:
+  explicit CgroupProbe(ProbeContext& context) : context_(context) {
+    const CgroupPaths& paths = context.cgroup;
+    const auto v2 = [&](std::string_view file) { return nearest_with(paths.unified, paths.mount_unified, file); };
+    cpu_stat_ = KeptFile(v2("cpu.stat"));
+    io_ = KeptFile(v2("io.stat"));
+    memory_ = KeptFile(v2("memory.current"));
+    peak_ = KeptFile(v2("memory.peak"));
+    events_ = KeptFile(v2("memory.events"));
+    oom_key_ = "oom_kill";
+    if (cpu_stat_.path().empty()) {
+      user_v1_ = KeptFile(nearest_with(paths.cpuacct, paths.mount_cpuacct, "cpuacct.usage_user"));
+      system_v1_ = KeptFile(nearest_with(paths.cpuacct, paths.mount_cpuacct, "cpuacct.usage_sys"));
+    }
+    throttle_v1_ = KeptFile(nearest_with(paths.cpu, paths.mount_cpu, "cpu.stat"));
+    if (memory_.path().empty()) {
+      memory_ = KeptFile(nearest_with(paths.memory, paths.mount_memory, "memory.usage_in_bytes"));
+      peak_ = KeptFile(nearest_with(paths.memory, paths.mount_memory, "memory.max_usage_in_bytes"));
+      events_ = KeptFile(nearest_with(paths.memory, paths.mount_memory, "memory.oom_control"));
+    }
+    if (io_.path().empty()) blkio_ = KeptFile(nearest_with(paths.blkio, paths.mount_blkio, "blkio.throttle.io_service_bytes"));
+  }
+
+  bool empty() const {
+    return cpu_stat_.path().empty() && user_v1_.path().empty() && memory_.path().empty() && blkio_.path().empty();
+  }
+
+  void read(Reading& out) override {
+    const bool idle = read_cpu(out);
+    std::string_view text;
+    if (context_.limits.memory_limit_bytes) out.set(kMemoryLimit, *context_.limits.memory_limit_bytes);
+    // Where nobody ran, nothing was charged, read, written or killed: the last figures stand, for a while.
+    if (idle && ++repeats_ < kRefreshTicks) return repeat(out);
+    repeats_ = 0;
+    set_single(out, kMemory, memory_);
+    // Marks and counters lose nothing when they are read once a second at short intervals.
+    if (out.stamp_ns - slow_stamp_ns_ < kSlowNs) {
+      if (out.has(kMemory)) last_.set(kMemory, out.get(kMemory));
+      return repeat(out);
+    }
+    slow_stamp_ns_ = out.stamp_ns;
+    set_single(out, kMemoryPeak, peak_);
+    if (get(events_, text))
+      if (const auto kills = parse_keyed(text, oom_key_)) out.set(kOomKills, *kills);
+    if (get(io_, text)) set_io(out, parse_io_stat(text));
+    else if (get(blkio_, text)) set_io(out, parse_blkio_bytes(text));
+    last_ = out;
+  }
+
+  void describe(Detail& detail) override {
+    if (last_cpu_ns_ >= 0) detail.cgroup_usage_s = static_cast<double>(last_cpu_ns_) * kSeconds;
+    detail.limits.cpu_quota_cores = context_.limits.cpu_quota_cores;
+    if (context_.limits.cpuset_cpus) detail.limits.cpuset_cpus = static_cast<double>(*context_.limits.cpuset_cpus);
+    detail.limits.memory_limit_bytes = context_.limits.memory_limit_bytes;
+  }
+
+ private:
+  bool get(KeptFile& file, std::string_view& text) { return !file.path().empty() && file.read(context_.buffer, text); }
+
+  void set_single(Reading& out, Field field, KeptFile& file) {
+    std::string_view text;
+    if (!get(file, text)) return;
+    if (const auto value = parse_single(text)) out.set(field, *value);
+  }
+
+  void set_io(Reading& out, const CgroupIo& io) {
+    out.set(kRead, io.read_bytes);
+    out.set(kWritten, io.write_bytes);
+  }
+
+  void set_cpu(Reading& out, int64_t user_ns, int64_t system_ns) {
+    out.set(kUser, user_ns);
+    out.set(kSystem, system_ns);
+    out.set(kCpu, user_ns + system_ns);
+  }
+
+  // True when the cgroup used no CPU since the last reading.
+  bool read_cpu(Reading& out) {
+    std::string_view text;
+    if (get(cpu_stat_, text)) {
+      const auto user = parse_keyed(text, "user_usec"), system = parse_keyed(text, "system_usec");
+      if (user && system) set_cpu(out, *user * kNsPerUs, *system * kNsPerUs);
+      if (const auto time = parse_keyed(text, "throttled_usec")) out.set(kThrottledTime, *time * kNsPerUs);
+      if (const auto periods = parse_keyed(text, "nr_throttled")) out.set(kThrottledPeriods, *periods);
+    } else if (get(user_v1_, text)) {
+      const auto user = parse_single(text);
+      if (user && get(system_v1_, text))
+        if (const auto system = parse_single(text)) set_cpu(out, *user, *system);
+    }
+    if (get(throttle_v1_, text)) {
+      if (const auto time = parse_keyed(text, "throttled_time")) out.set(kThrottledTime, *time);
+      if (const auto periods = parse_keyed(text, "nr_throttled")) out.set(kThrottledPeriods, *periods);
+    }
+    if (!out.has(kCpu)) return false;
+    const bool idle = out.get(kCpu) == last_cpu_ns_;
+    last_cpu_ns_ = out.get(kCpu);
+    return idle;
+  }
+
+  void repeat(Reading& out) {
+    for (const Field field : {kMemory, kMemoryPeak, kRead, kWritten, kOomKills})
+      if (last_.has(field)) out.set(field, last_.get(field));
+  }
+
+  ProbeContext& context_;
+  KeptFile cpu_stat_, io_, memory_, peak_, events_, user_v1_, system_v1_, throttle_v1_, blkio_;
+  std::string_view oom_key_;
+  Reading last_;
+  int repeats_ = kRefreshTicks;  // the first reading is a full one
+  int64_t last_cpu_ns_ = -1, slow_stamp_ns_ = 0;
+};
+
+Result<std::unique_ptr<Probe>> make(ProbeContext& context) {
+  auto probe = std::make_unique<CgroupProbe>(context);
+  if (probe->empty()) return Error{Code::not_available, "the job is in no cgroup of its own", "", "its figures are the machine's"};
+  return std::unique_ptr<Probe>(std::move(probe));
+}
+
+Status check(const Roots& roots) {
+  if (file_exists(roots.proc + "/self/cgroup")) return ok();
+  return Error{Code::not_available, "the kernel has no cgroups", roots.proc + "/self/cgroup", "container limits cannot be read"};
+}
+
+}  // namespace
+
+constinit const ProbeInfo kCgroupProbe{"cgroup", ProbeDefault::automatic,
+                                       "the job's cgroup: CPU, throttling, memory, I/O, OOM kills", kColumns, make, check};
+
+}  // namespace tacho

@@ -1,0 +1,9 @@
+// The job's cgroup as a probe: what the container sees and is limited to, since host figures mislead inside one.
+#pragma once
+#include "probe/probe.h"
+
+namespace tacho {
+
+extern const ProbeInfo kCgroupProbe;
+
+}  // namespace tacho

@@ -1,0 +1,177 @@
+// Disk traffic and space of the machine, from /proc/diskstats and statvfs of the local file systems.
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "base/saturate.h"
+#include "os/mounts.h"
+#include "probe/disk_table.h"
+#include "probe/make.h"
+#include "probe/space_table.h"
+#include "probe/system.h"
+
+namespace tacho {
+namespace {
+
+enum Field : size_t { read_bytes, write_bytes, busy_ms, completed, weighted_ms, total_bytes, free_bytes };
+
+// Printed with six decimals of a GB: whole kilobytes. All three columns are made of the same two whole numbers, so that
+// total = used + free holds in what is printed.
+double kilobytes(const Reading& now, Field field) { return std::round(static_cast<double>(now.get(field)) / 1e3); }
+
+double total_gb(const Reading&, const Reading& now, double) {
+  return now.has(total_bytes) ? kilobytes(now, total_bytes) / 1e6 : kAbsent;
+}
+double free_gb(const Reading&, const Reading& now, double) {
+  return now.has(free_bytes) ? kilobytes(now, free_bytes) / 1e6 : kAbsent;
+}
+double used_gb(const Reading&, const Reading& now, double) {
+  if (!now.has(total_bytes) || !now.has(free_bytes)) return kAbsent;
+  return (kilobytes(now, total_bytes) - kilobytes(now, free_bytes)) / 1e6;
+}
+
+double latency_ms(const Reading& before, const Reading& now, double) {
+  if (!before.has(completed) || !now.has(completed)) return kAbsent;
+  const int64_t requests = now.get(completed) - before.get(completed);
+  if (requests <= 0) return kAbsent;
+  return static_cast<double>(now.get(busy_ms) - before.get(busy_ms)) / static_cast<double>(requests);
+}
+
+constexpr Column kColumns[] = {
+    {12, "system_disk_read_bytes", "bytes", 0, Rule::delta, read_bytes, 1,
+     "Bytes read from all disks of the machine in this interval.", nullptr},
+    {13, "system_disk_write_bytes", "bytes", 0, Rule::delta, write_bytes, 1,
+     "Bytes written to all disks of the machine in this interval.", nullptr},
+    {14, "system_disk_space_total_gb", "GB", 6, Rule::custom, total_bytes, 1e-9, "Size of all local file systems.",
+     total_gb},
+    {15, "system_disk_space_used_gb", "GB", 6, Rule::custom, total_bytes, 1e-9,
+     "Space in use on all local file systems, with what is kept for root.", used_gb},
+    {16, "system_disk_space_free_gb", "GB", 6, Rule::custom, free_bytes, 1e-9,
+     "Space free to users on all local file systems.", free_gb},
+    {106, "system_disk_latency_ms", "ms", 3, Rule::custom, busy_ms, 1,
+     "Average time of a disk request that completed in this interval.", latency_ms},
+    {107, "system_disk_queue_length", "requests", 3, Rule::rate, weighted_ms, 1e-3,
+     "Disk requests in flight, averaged over the interval, all disks together.", nullptr},
+};
+
+class DiskProbe final : public Probe {
+ public:
+  explicit DiskProbe(ProbeContext& context)
+      : context_(context), file_(context.roots.proc + "/diskstats"), table_(context.roots), space_(context.roots) {}
+
+  void read(Reading& out) override {
+    if (update_table()) {
+      const DiskTotals& totals = table_.totals();
+      out.set(read_bytes, totals.read_bytes);
+      out.set(write_bytes, totals.write_bytes);
+      out.set(busy_ms, totals.busy_ms);
+      out.set(completed, totals.completed);
+      out.set(weighted_ms, totals.weighted_ms);
+    }
+    Space sum;
+    if (!space_.read(out.stamp_ns, sum)) return;
+    out.set(total_bytes, sum.total_bytes);
+    out.set(free_bytes, sum.free_bytes);
+  }
+
+  void describe(Detail& detail) override;
+
+ private:
+  bool update_table() {
+    std::string_view text;
+    if (!file_.read(context_.buffer, text) || !table_.update(text)) return false;
+    if (table_.guessed() && !noted_) {
+      noted_ = true;
+      context_.note("disks were told apart from partitions by their names: there is no /sys/block here");
+    }
+    return true;
+  }
+  std::string disk_of(const FileSystem& file_system) const;
+  void refresh_static();
+
+  ProbeContext& context_;
+  KeptFile file_;
+  DiskTable table_;
+  SpaceTable space_;
+  bool noted_ = false;
+  bool described_ = false;
+  // What does not change while devices and mounts stay the same.
+  uint64_t static_of_devices_ = 0, static_of_mounts_ = 0;
+  std::map<std::string, BlockFacts> facts_;  // of every whole device
+  std::vector<std::string> disk_names_;      // that hold the file systems of space_, in their order
+};
+
+void DiskProbe::refresh_static() {
+  if (static_of_devices_ == table_.changes() && static_of_mounts_ == space_.changes()) return;
+  static_of_devices_ = table_.changes();
+  static_of_mounts_ = space_.changes();
+  facts_.clear();
+  for (const DiskEntry& entry : table_.entries())
+    if (entry.role != BlockRole::partition) facts_.emplace(entry.name, block_facts(context_.roots, entry.name));
+  disk_names_.clear();
+  for (const SpaceTable::Entry& entry : space_.entries()) disk_names_.push_back(disk_of(entry.file_system));
+}
+
+// The whole device that holds a file system, by device number; empty when it is not in /proc/diskstats.
+std::string DiskProbe::disk_of(const FileSystem& file_system) const {
+  if (!file_system.pool.empty()) return "zfs:" + file_system.pool;
+  DeviceNumber device = file_system.device;
+  if (device.major == 0) {
+    const auto source = block_device_at(file_system.source);
+    if (!source) return {};
+    device = *source;
+  }
+  const auto entries = table_.entries();
+  for (const DiskEntry& entry : entries) {
+    if (DeviceNumber{entry.major, entry.minor} != device) continue;
+    if (entry.role != BlockRole::partition) return entry.name;
+    for (const DiskEntry& disk : entries)
+      if (disk.role != BlockRole::partition && is_partition_of(context_.roots, disk.name, entry.name))
+        return disk.name;
+  }
+  return {};
+}
+
+MountDetail mount_detail(const SpaceTable::Entry& entry) {
+  return {entry.file_system.mount_point, entry.file_system.type, entry.space.total_bytes,
+          entry.space.total_bytes - entry.space.free_bytes, entry.space.free_bytes};
+}
+
+void DiskProbe::describe(Detail& detail) {
+  if (!described_) {
+    described_ = true;
+    table_.keep_all();
+    update_table();
+  }
+  refresh_static();
+  std::map<std::string, DiskDetail> disks;  // sorted by name
+  for (const DiskEntry& entry : table_.entries()) {
+    if (entry.role == BlockRole::partition) continue;
+    const BlockFacts& known = facts_[entry.name];
+    const bool used = entry.last.reads > 0 || entry.last.writes > 0;
+    if (!known.capacity_bytes && !used) continue;  // a loop or ram device that nothing is attached to
+    disks[entry.name] = {entry.name, known.model, known.vendor, known.serial, known.type, known.capacity_bytes, {},
+                         saturating_multiply(entry.last.sectors_read, kSectorBytes),
+                         saturating_multiply(entry.last.sectors_written, kSectorBytes), entry.counted()};
+  }
+  for (size_t i = 0; i < disk_names_.size(); ++i) {
+    const SpaceTable::Entry& entry = space_.entries()[i];
+    if (!entry.known || disk_names_[i].empty()) continue;
+    DiskDetail& disk = disks[disk_names_[i]];
+    if (disk.device.empty()) {  // a ZFS pool: no device of its own, its disks are listed and counted themselves
+      disk.device = disk_names_[i];
+      disk.capacity_bytes = entry.space.total_bytes;
+    }
+    disk.mounts.push_back(mount_detail(entry));
+  }
+  for (auto& [name, disk] : disks) detail.disks.push_back(std::move(disk));
+}
+
+Status check(const Roots& roots) { return need_file(roots.proc + "/diskstats", kMountProcHint); }
+
+}  // namespace
+
+const ProbeInfo kDiskProbe = {"disk", ProbeDefault::on, "disk traffic, latency and space of the machine", kColumns,
+                              make_probe<DiskProbe>, check};
+
+}  // namespace tacho

@@ -1,0 +1,102 @@
+#include "probe/member.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+
+#include "base/units.h"
+#include "os/process.h"
+
+namespace tacho {
+namespace {
+
+int64_t ns_per_clock_tick() {
+  static const int64_t value = kNsPerSec / ::sysconf(_SC_CLK_TCK);
+  return value;
+}
+
+int64_t page_bytes() {
+  static const int64_t value = ::sysconf(_SC_PAGESIZE);
+  return value;
+}
+
+// "PID/name" below /proc.
+Fd open_of(int proc_fd, pid_t pid, const char* name) {
+  std::array<char, 64> path{};
+  std::snprintf(path.data(), path.size(), name, static_cast<int>(pid), static_cast<int>(pid));
+  return Fd(::openat(proc_fd, path.data(), O_RDONLY | O_CLOEXEC));
+}
+
+}  // namespace
+
+bool Member::open(int proc_fd, ReadBuffer& buffer, bool keep_descriptors) {
+  keep_ = keep_descriptors;
+  check_clock();
+  return refresh(proc_fd, buffer);
+}
+
+bool Member::check_clock() {
+  clock_ns_ = process_cpu_ns(pid_);
+  return clock_ns_ >= 0;
+}
+
+bool Member::refresh(int proc_fd, ReadBuffer& buffer) {
+  if (!stat_fd_) stat_fd_ = open_of(proc_fd, pid_, "%d/stat");
+  if (!stat_fd_) return false;
+  // The clock is read first: what runs in between shows at the next tick as "ran".
+  const int64_t before = reaped_cpu_ns();
+  const bool first = read_clock_ns_ == -2;
+  std::string_view text;
+  PidStat fresh;
+  // A descriptor belongs to the process it was opened for; a reused pid gives ESRCH here.
+  if (!buffer.read(stat_fd_.get(), text) || !parse_pid_stat(text, fresh)) return false;
+  fresh.comm = {};
+  stat_ = fresh;
+  reaped_growth_ns_ = first ? 0 : reaped_cpu_ns() - before;
+  read_clock_ns_ = clock_ns_;
+  ran_since_pss = true;
+
+  if (!io_fd_ && !io_denied_) {
+    io_fd_ = open_of(proc_fd, pid_, "%d/io");
+    io_denied_ = !io_fd_;
+  }
+  // A zombie's io is refused to an ordinary user who opens it now, but not through a descriptor from before.
+  if (io_fd_ && buffer.read(io_fd_.get(), text)) has_io_ = parse_pid_io(text, io_) || has_io_;
+  if (!keep_) {
+    stat_fd_.reset();
+    io_fd_.reset();
+    children_fd_.reset();
+  }
+  return true;
+}
+
+int64_t Member::rss_bytes() const { return stat_.rss_pages > 0 ? stat_.rss_pages * page_bytes() : 0; }
+
+int64_t Member::reaped_cpu_ns() const { return (stat_.cutime + stat_.cstime) * ns_per_clock_tick(); }
+
+Usage Member::usage() const {
+  const int64_t tick_ns = ns_per_clock_tick();
+  Usage usage;
+  // stat counts in ticks of 10 ms, the clock in nanoseconds: take the clock's sum, divided as stat divides it.
+  const int64_t ticks = stat_.utime + stat_.stime;
+  const int64_t own_ns = read_clock_ns_ >= 0 ? read_clock_ns_ : ticks * tick_ns;
+  const double user_share = ticks > 0 ? static_cast<double>(stat_.utime) / static_cast<double>(ticks) : 1;
+  const auto own_user_ns = static_cast<int64_t>(static_cast<double>(own_ns) * user_share);
+  usage.user_ns = own_user_ns + stat_.cutime * tick_ns;
+  usage.system_ns = own_ns - own_user_ns + stat_.cstime * tick_ns;
+  usage.major_faults = stat_.major_faults + stat_.child_major_faults;
+  usage.iowait_ns = stat_.blkio_ticks * tick_ns;
+  usage.read_bytes = io_.read_bytes;
+  usage.write_bytes = io_.write_bytes;
+  return usage;
+}
+
+int Member::children_fd(int proc_fd) {
+  if (!children_fd_) children_fd_ = open_of(proc_fd, pid_, "%d/task/%d/children");
+  return children_fd_.get();
+}
+
+}  // namespace tacho

@@ -1,0 +1,64 @@
+// One process of the job's tree: its descriptors, kept open, and what was last read through them. Not thread-safe.
+#pragma once
+#include <sys/types.h>
+
+#include <cstdint>
+
+#include "model/usage.h"
+#include "os/fd.h"
+#include "os/file.h"
+#include "procfs/pid_files.h"
+
+namespace tacho {
+
+class Member {
+ public:
+  explicit Member(pid_t pid) : pid_(pid) {}
+
+  // First reading: opens and reads everything. False when it is gone already.
+  bool open(int proc_fd, ReadBuffer& buffer, bool keep_descriptors);
+
+  // Asks the process's CPU clock, without opening anything: false when the process is gone. ran() then tells whether it
+  // ran since its last reading; one that did not run did no I/O, forked nothing and did not grow.
+  bool check_clock();
+  // stat and io. False when it is gone.
+  bool refresh(int proc_fd, ReadBuffer& buffer);
+
+  pid_t pid() const { return pid_; }
+  pid_t parent() const { return stat_.ppid; }
+  uint64_t start_time() const { return stat_.start_time; }
+  pid_t session() const { return stat_.session; }
+  bool zombie() const { return stat_.state == 'Z' || stat_.state == 'X'; }
+  int64_t threads() const { return stat_.threads; }
+  bool ran() const { return clock_ns_ != read_clock_ns_; }
+  bool has_io() const { return has_io_; }
+  int64_t rss_bytes() const;
+  // Time of children it has waited for, in ns; what this grew by at the last refresh.
+  int64_t reaped_cpu_ns() const;
+  int64_t reaped_growth_ns() const { return reaped_growth_ns_; }
+  // Own and reaped children's, as far as the kernel has added them up.
+  Usage usage() const;
+  int children_fd(int proc_fd);  // task/PID/children, kept open; −1 without it
+
+  // Proportional memory, kept by PssReader.
+  int64_t pss_bytes = -1;      // −1: never read
+  int64_t pss_rss_bytes = 0;   // rss at that reading
+  int64_t pss_stamp_ns = 0;
+  bool pss_denied = false;
+  bool ran_since_pss = false;
+  bool forked_since_pss = false;  // pages became shared: the ratio has changed
+  // Kept by ProcessTree.
+  uint32_t marker = 0;     // the walk that visited it
+  uint32_t ran_tick = 0;   // the tick in which it last ran
+  pid_t settle_to = 0;     // gone: the nearest surviving ancestor
+
+ private:
+  pid_t pid_;
+  Fd stat_fd_, io_fd_, children_fd_;
+  bool keep_ = true, io_denied_ = false, has_io_ = false;
+  int64_t clock_ns_ = -1, read_clock_ns_ = -2, reaped_growth_ns_ = 0;
+  PidStat stat_{};
+  PidIo io_{};
+};
+
+}  // namespace tacho

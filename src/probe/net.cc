@@ -1,0 +1,129 @@
+// Network traffic of the machine or of the job's network namespace, from /proc/net/dev.
+#include <algorithm>
+#include <optional>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "probe/make.h"
+#include "probe/net_table.h"
+#include "probe/system.h"
+
+namespace tacho {
+namespace {
+
+enum Field : size_t { rx_bytes, tx_bytes };
+
+constexpr Column kColumns[] = {
+    {17, "system_net_recv_bytes", "bytes", 0, Rule::delta, rx_bytes, 1,
+     "Bytes received by the network interfaces in this interval, each byte once.", nullptr},
+    {18, "system_net_sent_bytes", "bytes", 0, Rule::delta, tx_bytes, 1,
+     "Bytes sent by the network interfaces in this interval, each byte once.", nullptr},
+};
+
+class NetProbe final : public Probe {
+ public:
+  explicit NetProbe(ProbeContext& context) : context_(context) { choose_namespace(); }
+
+  void read(Reading& out) override {
+    stamp_ns_ = out.stamp_ns;
+    if (context_.net_pid != pid_) choose_namespace();
+    if (!update_table()) return;
+    out.set(rx_bytes, table_.totals().rx_bytes);
+    out.set(tx_bytes, table_.totals().tx_bytes);
+  }
+
+  void describe(Detail& detail) override;
+
+ private:
+  void choose_namespace();
+  bool update_table();
+  NetDetail look_up(const std::string& name) const;
+  void refresh_static();
+
+  ProbeContext& context_;
+  pid_t pid_ = 0;  // whose namespace is read; 0: tacho's own
+  KeptFile file_;
+  NetTable table_;
+  int64_t stamp_ns_ = 0;
+  bool described_ = false;
+  bool noted_ = false;
+  uint64_t static_of_changes_ = 0;
+  int64_t static_stamp_ns_ = 0;
+  std::vector<NetDetail> static_;  // names, addresses, state; in the order of the table
+};
+
+void NetProbe::choose_namespace() {
+  pid_ = context_.net_pid;
+  const Roots& roots = context_.roots;
+  std::string process = roots.proc + "/" + std::to_string(pid_);
+  // Every network namespace has net/dev as an inode of its own; ns/net would say the same, but not of every process.
+  const bool own = pid_ == 0 || same_file(process + "/net/dev", roots.proc + "/net/dev");
+  if (own) process = roots.proc;
+  file_ = KeptFile(process + "/net/dev");
+  // /sys shows the namespace it was mounted in, so another one's interfaces are only in that process's own /sys.
+  table_.reset(own ? roots.sys : process + "/root/sys", process + "/net");
+}
+
+bool NetProbe::update_table() {
+  std::string_view text;
+  if (!file_.read(context_.buffer, text) || !table_.update(text)) return false;
+  if (table_.guessed() && !noted_) {
+    noted_ = true;
+    context_.note("network interfaces were told apart by their names: there is no /sys/class/net for them here");
+  }
+  return true;
+}
+
+NetDetail NetProbe::look_up(const std::string& name) const {
+  const std::string path = table_.sysfs_path(name);
+  NetDetail detail;
+  detail.interface = valid_utf8(name);
+  detail.mac_address = read_first_line(path + "/address");
+  const std::string driver = read_link(path + "/device/driver");
+  detail.driver = driver.substr(driver.rfind('/') + 1);
+  detail.operstate = read_first_line(path + "/operstate");
+  // Refused (EINVAL) or −1 while the link is down or has no speed.
+  const int64_t speed_mbps = parse_int<int64_t>(read_first_line(path + "/speed")).value_or(-1);
+  detail.speed_mbps = speed_mbps > 0 ? speed_mbps : -1;
+  detail.mtu = parse_int<int64_t>(read_first_line(path + "/mtu")).value_or(0);
+  return detail;
+}
+
+// Link state and speed change now and then, so they are looked up again twice a minute, not at every tick.
+void NetProbe::refresh_static() {
+  constexpr int64_t kKeepNs = 30 * kNsPerSec;
+  if (static_of_changes_ == table_.changes() && stamp_ns_ - static_stamp_ns_ < kKeepNs) return;
+  static_of_changes_ = table_.changes();
+  static_stamp_ns_ = stamp_ns_;
+  static_.clear();
+  for (const NetEntry& entry : table_.entries()) static_.push_back(look_up(entry.name));
+}
+
+void NetProbe::describe(Detail& detail) {
+  if (!described_) {
+    described_ = true;
+    table_.keep_all();
+    update_table();
+  }
+  refresh_static();
+  for (size_t i = 0; i < static_.size(); ++i) {
+    const NetEntry& entry = table_.entries()[i];
+    if (entry.name == "lo") continue;
+    NetDetail item = static_[i];
+    item.rx_bytes = entry.last.rx_bytes;
+    item.tx_bytes = entry.last.tx_bytes;
+    item.counted = entry.counted;
+    detail.network.push_back(std::move(item));
+  }
+  std::sort(detail.network.begin(), detail.network.end(),
+            [](const NetDetail& a, const NetDetail& b) { return a.interface < b.interface; });
+}
+
+Status check(const Roots& roots) { return need_file(roots.proc + "/net/dev", kMountProcHint); }
+
+}  // namespace
+
+const ProbeInfo kNetProbe = {"net", ProbeDefault::on, "network traffic of the machine", kColumns,
+                             make_probe<NetProbe>, check};
+
+}  // namespace tacho

@@ -1,0 +1,9 @@
+// Hardware performance counters as a probe.
+#pragma once
+#include "probe/probe.h"
+
+namespace tacho {
+
+extern const ProbeInfo kPerfProbe;
+
+}  // namespace tacho

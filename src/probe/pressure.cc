@@ -1,0 +1,71 @@
+// How much of the time work stood still for want of CPU, memory or I/O (PSI, Linux 4.20), from /proc/pressure.
+#include <algorithm>
+
+#include "probe/make.h"
+#include "probe/system.h"
+#include "procfs/pressure.h"
+
+namespace tacho {
+namespace {
+
+enum Field : size_t { cpu_some_us, memory_some_us, memory_full_us, io_some_us, io_full_us };
+
+// Share of the interval. The kernel's sum and our clock are not read at the same instant: never above 1.
+template <Field field>
+double stalled_share(const Reading& before, const Reading& now, double seconds) {
+  if (!before.has(field) || !now.has(field) || seconds <= 0) return kAbsent;
+  const double stalled_s = static_cast<double>(now.get(field) - before.get(field)) * 1e-6;
+  return std::clamp(stalled_s / seconds, 0.0, 1.0);
+}
+
+constexpr Column kColumns[] = {
+    {240, "system_pressure_cpu_some", "share", 4, Rule::custom, cpu_some_us, 1,
+     "Share of the interval in which some thread waited for a CPU.", stalled_share<cpu_some_us>},
+    {241, "system_pressure_memory_some", "share", 4, Rule::custom, memory_some_us, 1,
+     "Share of the interval in which some thread waited for memory.", stalled_share<memory_some_us>},
+    {242, "system_pressure_memory_full", "share", 4, Rule::custom, memory_full_us, 1,
+     "Share of the interval in which all busy threads waited for memory at once.", stalled_share<memory_full_us>},
+    {243, "system_pressure_io_some", "share", 4, Rule::custom, io_some_us, 1,
+     "Share of the interval in which some thread waited for I/O.", stalled_share<io_some_us>},
+    {244, "system_pressure_io_full", "share", 4, Rule::custom, io_full_us, 1,
+     "Share of the interval in which all busy threads waited for I/O at once.", stalled_share<io_full_us>},
+};
+
+class PressureProbe final : public Probe {
+ public:
+  explicit PressureProbe(ProbeContext& context)
+      : context_(context),
+        cpu_(context.roots.proc + "/pressure/cpu"),
+        memory_(context.roots.proc + "/pressure/memory"),
+        io_(context.roots.proc + "/pressure/io") {}
+
+  void read(Reading& out) override {
+    set_known(out, cpu_some_us, read_file(cpu_).some_us);
+    const Pressure memory = read_file(memory_);
+    set_known(out, memory_some_us, memory.some_us);
+    set_known(out, memory_full_us, memory.full_us);
+    const Pressure io = read_file(io_);
+    set_known(out, io_some_us, io.some_us);
+    set_known(out, io_full_us, io.full_us);
+  }
+
+ private:
+  Pressure read_file(KeptFile& file) {
+    std::string_view text;
+    return file.read(context_.buffer, text) ? parse_pressure(text) : Pressure{};
+  }
+
+  ProbeContext& context_;
+  KeptFile cpu_, memory_, io_;
+};
+
+Status check(const Roots& roots) {
+  return need_file(roots.proc + "/pressure/cpu", "needs Linux 4.20 with CONFIG_PSI; boot with psi=1");
+}
+
+}  // namespace
+
+const ProbeInfo kPressureProbe = {"pressure", ProbeDefault::off, "time lost waiting for CPU, memory and I/O",
+                                  kColumns,   make_probe<PressureProbe>, check};
+
+}  // namespace tacho

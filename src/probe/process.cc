@@ -1,0 +1,121 @@
+// The job's processes as columns 22–29 and their extended ones. CPU time comes from the job's own cgroup when it has one,
+// else from the tree (process_tree.h); both are cumulative, and never added.
+#include "probe/process.h"
+
+#include "base/units.h"
+#include "os/clock.h"
+#include "probe/process_tree.h"
+#include "procfs/cgroup_files.h"
+
+namespace tacho {
+namespace {
+
+enum Field : size_t { kPid, kChildren, kUser, kSystem, kCpu, kMemory, kRead, kWritten, kMajorFaults, kIowait };
+
+constexpr double kSeconds = 1e-9;
+constexpr double kMebibytes = 1.0 / (1 << 20);
+
+constexpr Column kColumns[] = {
+    {22, "process_pid", "pid", 0, Rule::level, kPid, 1, "Root of the tracked process tree."},
+    {23, "process_children", "count", 0, Rule::level, kChildren, 1, "Live descendants of the root, zombies left out."},
+    {24, "process_utime", "s", 4, Rule::delta, kUser, kSeconds, "User CPU time of the job in this interval."},
+    {25, "process_stime", "s", 4, Rule::delta, kSystem, kSeconds, "System CPU time of the job in this interval."},
+    {26, "process_cpu_usage", "cores", 4, Rule::rate, kCpu, kSeconds, "CPU cores that the job kept busy."},
+    {27, "process_memory_mib", "MiB", 3, Rule::level, kMemory, kMebibytes,
+     "Memory of the job: proportional (PSS) within a time budget, else resident (RSS)."},
+    {28, "process_disk_read_bytes", "bytes", 0, Rule::delta, kRead, 1, "Bytes that the job read from storage in this interval."},
+    {29, "process_disk_write_bytes", "bytes", 0, Rule::delta, kWritten, 1,
+     "Bytes that the job wrote to storage in this interval."},
+    {122, "process_major_page_faults", "count", 0, Rule::delta, kMajorFaults, 1,
+     "Page faults of the job that had to read from storage."},
+    {124, "process_iowait", "s", 4, Rule::delta, kIowait, kSeconds,
+     "Time the job waited for block I/O; needs kernel.task_delayacct=1."},
+};
+
+class ProcessProbe final : public Probe {
+ public:
+  explicit ProcessProbe(ProbeContext& context) : context_(context), tree_(*context.tree) {
+    const CgroupPaths& cgroup = context.cgroup;
+    if (cgroup.job_only && !cgroup.unified.empty()) {
+      cpu_stat_ = KeptFile(cgroup.unified + "/cpu.stat");
+    } else if (cgroup.job_only && !cgroup.cpuacct.empty()) {
+      user_v1_ = KeptFile(cgroup.cpuacct + "/cpuacct.usage_user");
+      system_v1_ = KeptFile(cgroup.cpuacct + "/cpuacct.usage_sys");
+    }
+    delay_accounting_ = read_first_line(context.roots.proc + "/sys/kernel/task_delayacct") == "1";
+  }
+
+  void read(Reading& out) override {
+    tree_.update(out.stamp_ns);
+    if (tree_.root() > 0) out.set(kPid, tree_.root());
+    out.set(kChildren, tree_.children());
+    const Usage& total = tree_.total();
+    int64_t user_ns = total.user_ns, system_ns = total.system_ns;
+    const bool exact = read_cgroup_cpu(user_ns, system_ns);
+    if (exact || tree_.readable()) {
+      out.set(kUser, user_ns);
+      out.set(kSystem, system_ns);
+      out.set(kCpu, user_ns + system_ns);
+      out.set(kMajorFaults, total.major_faults);
+      if (delay_accounting_) out.set(kIowait, total.iowait_ns);
+      if (tree_.has_io()) {
+        out.set(kRead, total.read_bytes);
+        out.set(kWritten, total.write_bytes);
+      }
+    }
+    // A job too short to be seen has only the high-water mark that it left.
+    const int64_t memory = tree_.memory().bytes > 0 ? tree_.memory().bytes : tree_.largest_process_bytes();
+    if (memory > 0) out.set(kMemory, memory);
+  }
+
+  void describe(Detail& detail) override {
+    const TreeMemory& memory = tree_.memory();
+    if (memory.rss_bytes <= 0) return;
+    detail.process_rss_bytes = static_cast<double>(memory.rss_bytes);
+    if (std::string_view(memory.source) != "rss") detail.process_pss_bytes = static_cast<double>(memory.pss_bytes);
+    detail.process_memory_source = memory.source;
+  }
+
+ private:
+  bool read_cgroup_cpu(int64_t& user_ns, int64_t& system_ns) {
+    if (!context_.cgroup.job_only) return false;  // the job could not be started in its cgroup
+    std::string_view text;
+    if (!cpu_stat_.path().empty()) {
+      if (!cpu_stat_.read(context_.buffer, text)) return false;
+      const auto user = parse_keyed(text, "user_usec"), system = parse_keyed(text, "system_usec");
+      if (!user || !system) return false;
+      user_ns = *user * kNsPerUs;
+      system_ns = *system * kNsPerUs;
+      return true;
+    }
+    if (user_v1_.path().empty() || !user_v1_.read(context_.buffer, text)) return false;
+    const auto user = parse_single(text);
+    if (!system_v1_.read(context_.buffer, text)) return false;
+    const auto system = parse_single(text);
+    if (!user || !system) return false;
+    user_ns = *user;
+    system_ns = *system;
+    return true;
+  }
+
+  ProbeContext& context_;
+  ProcessTree& tree_;
+  KeptFile cpu_stat_, user_v1_, system_v1_;
+  bool delay_accounting_ = false;
+};
+
+Result<std::unique_ptr<Probe>> make(ProbeContext& context) {
+  if (context.tree == nullptr) return Error{Code::not_available, "no process is tracked", "", ""};
+  return std::unique_ptr<Probe>(std::make_unique<ProcessProbe>(context));
+}
+
+Status check(const Roots& roots) {
+  if (file_exists(roots.proc + "/self/stat")) return ok();
+  return Error{Code::not_available, "no process files", roots.proc + "/self/stat", "mount /proc"};
+}
+
+}  // namespace
+
+constinit const ProbeInfo kProcessProbe{"process", ProbeDefault::on, "the job's process tree: CPU, memory, disk", kColumns, make, check};
+
+}  // namespace tacho

@@ -1,0 +1,267 @@
+#include "probe/process_tree.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <cstdio>
+
+#include "base/units.h"
+#include "os/process.h"
+
+namespace tacho {
+namespace {
+
+// Every so many ticks each member is read even if it did not run: reclaim shrinks memory, and a reused pid has a clock too.
+constexpr uint32_t kRefreshTicks = 10;
+constexpr int64_t kPeakEveryNs = kNsPerSec - 50 * kNsPerMs;
+// A tick of 10 ms may be lost to rounding for each process that ended.
+constexpr int64_t kRoundingNs = 10 * kNsPerMs;
+
+// A cumulative sum never falls, neither user nor system time nor both together; how a young process divides its time is
+// only known after a tick, so the sum leads and the division follows.
+void raise_total(Usage& total, const Usage& sum) {
+  const int64_t cpu_ns = std::max(total.cpu_ns(), sum.cpu_ns());
+  const int64_t user_ns = std::clamp(sum.user_ns, total.user_ns, cpu_ns - total.system_ns);
+  total.raise_to(sum);
+  total.user_ns = user_ns;
+  total.system_ns = cpu_ns - user_ns;
+}
+
+int64_t timeval_ns(const timeval& time) { return time.tv_sec * kNsPerSec + time.tv_usec * kNsPerUs; }
+
+}  // namespace
+
+ProcessTree::ProcessTree(ProbeContext& context)
+    : context_(context), pss_(context.pss, context.interval_ns), own_pid_(::getpid()) {
+  proc_fd_ = Fd(::open(context.roots.proc.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  descriptor_limit_ = raise_open_files();
+  io_available_ = file_exists(context.roots.proc + "/self/io");
+  members_.reserve(64);
+  vanished_.reserve(64);
+  found_.reserve(256);
+  std::array<char, 48> path{};
+  std::snprintf(path.data(), path.size(), "self/task/%d/children", static_cast<int>(own_pid_));
+  own_children_fd_ = Fd(::openat(proc_fd_.get(), path.data(), O_RDONLY | O_CLOEXEC));
+  has_children_files_ = static_cast<bool>(own_children_fd_);
+}
+
+size_t ProcessTree::index_of(pid_t pid) const {
+  const auto at = std::lower_bound(members_.begin(), members_.end(), pid,
+                                   [](const Member& member, pid_t value) { return member.pid() < value; });
+  if (at == members_.end() || at->pid() != pid) return members_.size();
+  return static_cast<size_t>(at - members_.begin());
+}
+
+Member* ProcessTree::find(pid_t pid) {
+  const size_t index = index_of(pid);
+  return index < members_.size() ? &members_[index] : nullptr;
+}
+
+bool ProcessTree::add(pid_t pid) {
+  if (pid == own_pid_ || std::find(excluded_.begin(), excluded_.end(), pid) != excluded_.end()) return false;
+  Member member(pid);
+  // Three descriptors a process, as far as the limit goes; beyond it files are opened for each reading.
+  const bool keep = (members_.size() + 1) * 3 + 128 < descriptor_limit_;
+  if (!member.open(proc_fd_.get(), context_.buffer, keep)) return false;
+  member.ran_tick = tick_;
+  ++processes_seen_;
+  readable_ = true;
+  if (Member* parent = find(member.parent())) parent->forked_since_pss = true;
+  const auto at = std::lower_bound(members_.begin(), members_.end(), pid,
+                                   [](const Member& other, pid_t value) { return other.pid() < value; });
+  members_.insert(at, std::move(member));
+  return true;
+}
+
+void ProcessTree::expect_own_child() {
+  own_child_ = readable_ = true;
+  spawn_floor_bytes_ = own_anonymous_bytes();
+}
+
+bool ProcessTree::follow(pid_t root, bool own_child) {
+  root_ = root;
+  own_child_ = own_child;
+  if (!add(root)) return own_child;  // a child may have ended already; its rusage comes by reaped()
+  if (own_child) return true;
+  root_session_ = find(root)->session() == root ? root : 0;
+  discover(true);
+  for (const Member& member : members_) outside_ -= member.usage();
+  return true;
+}
+
+void ProcessTree::follow_cgroup(std::string procs_path) {
+  cgroup_procs_path_ = std::move(procs_path);
+  readable_ = true;
+  discover(true);
+  for (const Member& member : members_) outside_ -= member.usage();
+}
+
+void ProcessTree::update(int64_t now_ns) {
+  ++tick_;
+  const bool refresh_all = tick_ % kRefreshTicks == 0;
+  const bool forked = context_.facts.forks < 0 || context_.facts.forks != last_forks_;
+  check_clocks();
+  refresh_members(refresh_all);
+  recheck_children_of_reapers();
+  settle_vanished();
+  reaped_.clear();
+  // No process or thread was started on the whole machine since: there is nothing to find.
+  if (forked || refresh_all) discover(refresh_all);
+  last_forks_ = context_.facts.forks;
+  if (!own_child_) read_peak(now_ns);
+  sum_up(now_ns);
+}
+
+void ProcessTree::vanish(size_t index) {
+  vanished_.push_back(std::move(members_[index]));
+  members_.erase(members_.begin() + static_cast<std::ptrdiff_t>(index));
+}
+
+void ProcessTree::check_clocks() {
+  for (size_t i = members_.size(); i-- > 0;)
+    if (!members_[i].check_clock()) vanish(i);
+}
+
+// Ended ones were found first, so a parent that is read now has their time in it already.
+void ProcessTree::refresh_members(bool refresh_all) {
+  for (size_t i = members_.size(); i-- > 0;) {
+    Member& member = members_[i];
+    if (member.ran()) member.ran_tick = tick_;
+    if ((refresh_all || member.ran()) && !member.refresh(proc_fd_.get(), context_.buffer)) vanish(i);
+  }
+}
+
+// A child may have been reaped between its clock and its parent's reading; then it would count twice. Whoever reaped in
+// this tick has its children looked at again.
+void ProcessTree::recheck_children_of_reapers() {
+  for (size_t i = members_.size(); i-- > 0;) {
+    const Member* parent = find(members_[i].parent());
+    const bool parent_reaped = parent != nullptr ? parent->reaped_growth_ns() > 0 : !vanished_.empty();
+    if (parent_reaped && process_cpu_ns(members_[i].pid()) < 0) vanish(i);
+  }
+}
+
+// Each vanished process was waited for by its nearest surviving ancestor, directly or through others that vanished too,
+// or by nobody.
+void ProcessTree::settle_vanished() {
+  for (Member& gone : vanished_) gone.settle_to = surviving_ancestor(gone);
+  while (!vanished_.empty()) {
+    const pid_t ancestor = vanished_.back().settle_to;
+    Usage expected;
+    int count = 0;
+    for (size_t i = vanished_.size(); i-- > 0;) {
+      if (vanished_[i].settle_to != ancestor) continue;
+      expected += vanished_[i].usage();
+      ++count;
+      vanished_.erase(vanished_.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+    settle(ancestor, expected, count);
+  }
+}
+
+pid_t ProcessTree::surviving_ancestor(const Member& gone) const {
+  pid_t ancestor = gone.parent();
+  for (size_t hops = 0; hops <= vanished_.size() && index_of(ancestor) == members_.size(); ++hops) {
+    const auto dead = std::find_if(vanished_.begin(), vanished_.end(),
+                                   [&](const Member& member) { return member.pid() == ancestor; });
+    if (dead == vanished_.end()) break;
+    ancestor = dead->parent();
+  }
+  return ancestor;
+}
+
+void ProcessTree::settle(pid_t ancestor, const Usage& expected, int count) {
+  // Whom tacho reaped meanwhile brought the time of its own children along in its rusage.
+  if (std::find(reaped_.begin(), reaped_.end(), ancestor) != reaped_.end()) return;
+  Member* reaper = find(ancestor);
+  if (reaper == nullptr) {
+    // Its parent is no member (the root of an attached tree, a process adopted by init): nobody here has its time.
+    outside_ += expected;
+    return;
+  }
+  // Read again if it was read before the last one vanished; growth counts from the tick's start.
+  int64_t growth_ns = reaper->reaped_growth_ns();
+  if (growth_ns + kRoundingNs * count < expected.cpu_ns() && reaper->refresh(proc_fd_.get(), context_.buffer))
+    growth_ns += reaper->reaped_growth_ns();
+  const int64_t missing_ns = expected.cpu_ns() - growth_ns;
+  if (missing_ns <= kRoundingNs * count) return;
+  // Reaped by the kernel itself (SIGCHLD ignored): what was last seen of it is kept.
+  auto_reaped_ = true;
+  Usage lost = expected;
+  if (growth_ns > 0) {
+    const double share = static_cast<double>(missing_ns) / static_cast<double>(expected.cpu_ns());
+    lost = {};
+    lost.user_ns = static_cast<int64_t>(static_cast<double>(expected.user_ns) * share);
+    lost.system_ns = missing_ns - lost.user_ns;
+  }
+  outside_ += lost;
+}
+
+void ProcessTree::reaped(pid_t pid, const rusage& usage) {
+  Usage exact;
+  exact.user_ns = timeval_ns(usage.ru_utime);
+  exact.system_ns = timeval_ns(usage.ru_stime);
+  exact.major_faults = usage.ru_majflt;
+  exact.read_bytes = usage.ru_inblock * 512;
+  exact.write_bytes = usage.ru_oublock * 512;
+  const size_t index = index_of(pid);
+  if (index < members_.size()) {
+    exact.iowait_ns = members_[index].usage().iowait_ns;  // not in rusage
+    members_.erase(members_.begin() + static_cast<std::ptrdiff_t>(index));
+  } else {
+    ++processes_seen_;
+  }
+  outside_ += exact;
+  reaped_.push_back(pid);
+  reaped_switches_ += usage.ru_nvcsw + usage.ru_nivcsw;
+  readable_ = true;
+  // A forked child starts with what it copied of tacho; only more than that is its own.
+  const int64_t peak = usage.ru_maxrss * 1024;
+  if (peak > spawn_floor_bytes_) largest_bytes_ = std::max(largest_bytes_, peak);
+}
+
+void ProcessTree::root_ended() {
+  Member* root = find(root_);
+  if (root != nullptr) root->refresh(proc_fd_.get(), context_.buffer);
+}
+
+// High-water marks of processes whose rusage nobody will tell us: one process a second is enough, since the mark stays.
+void ProcessTree::read_peak(int64_t now_ns) {
+  if (members_.empty() || now_ns - peak_stamp_ns_ < kPeakEveryNs) return;
+  peak_stamp_ns_ = now_ns;
+  const Member& member = members_[peak_next_++ % members_.size()];
+  std::array<char, 48> path{};
+  std::snprintf(path.data(), path.size(), "%d/status", static_cast<int>(member.pid()));
+  std::string_view text;
+  PidStatus status;
+  if (context_.buffer.read_at(proc_fd_.get(), path.data(), text) && parse_pid_status(text, status))
+    largest_bytes_ = std::max(largest_bytes_, status.peak_rss_bytes.value_or(0));
+}
+
+void ProcessTree::sum_up(int64_t now_ns) {
+  Usage sum = outside_;
+  children_ = 0;
+  for (const Member& member : members_) {
+    sum += member.usage();
+    if (!member.zombie() && member.pid() != root_) ++children_;
+    largest_bytes_ = std::max(largest_bytes_, member.rss_bytes());
+  }
+  raise_total(total_, sum);
+  if (!members_.empty()) memory_ = pss_.measure(members_, proc_fd_.get(), context_.buffer, now_ns);
+}
+
+void ProcessTree::copy(std::vector<pid_t>& sorted) const {
+  sorted.clear();
+  for (const Member& member : members_) sorted.push_back(member.pid());
+}
+
+void ProcessTree::signal_all(int number) const {
+  if (root_ > 0) ::kill(root_, number);
+  for (const Member& member : members_)
+    if (member.pid() != root_ && !member.zombie()) ::kill(member.pid(), number);
+}
+
+}  // namespace tacho

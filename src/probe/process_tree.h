@@ -1,0 +1,97 @@
+// The job's processes and what they used, exactly as far as the kernel lets it be known.
+//
+// T = Σ over members of (own + reaped children) + R. Reaping moves a child's time into its parent, so the sum does not
+// change when a process ends; R holds what left the tree without reaching a surviving member: orphans that tacho reaped
+// itself (by wait4's rusage) and children that the kernel reaped by itself because their parent ignores SIGCHLD.
+// The sum is differenced, never a single process. Relies on /proc/PID/{stat,io} and task/TID/children
+// (CONFIG_PROC_CHILDREN; without it /proc is searched by parent pid). Not thread-safe.
+#pragma once
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "model/usage.h"
+#include "os/fd.h"
+#include "os/file.h"
+#include "probe/member.h"
+#include "probe/probe.h"
+#include "probe/pss_reader.h"
+
+namespace tacho {
+
+class ProcessTree final : public JobPids {
+ public:
+  explicit ProcessTree(ProbeContext& context);
+
+  // tacho will start the job itself: everything counts from zero, which is known now.
+  void expect_own_child();
+  // The job's first process. With own_child its orphans come to tacho (child subreaper) and everything counts from zero;
+  // otherwise what the tree used before now is the baseline. False when there is no such process.
+  bool follow(pid_t root, bool own_child);
+  // Members are listed in this cgroup.procs file instead (attach --cgroup).
+  void follow_cgroup(std::string procs_path);
+  void exclude(pid_t pid) { excluded_.push_back(pid); }  // tacho's own helpers
+
+  // One tick: finds new members, drops ended ones, adds up.
+  void update(int64_t now_ns);
+  // tacho reaped this process; its rusage replaces what was read of it.
+  void reaped(pid_t pid, const rusage& usage);
+  // The root is not our child and ended: what can still be read of it counts.
+  void root_ended();
+
+  const Usage& total() const { return total_; }      // cumulative, never falls
+  const TreeMemory& memory() const { return memory_; }
+  int64_t largest_process_bytes() const { return largest_bytes_; }  // highest resident size of one process (VmHWM, ru_maxrss)
+  int64_t children() const { return children_; }
+  int64_t reaped_switches() const { return reaped_switches_; }  // context switches of what tacho reaped
+  int64_t processes_seen() const { return processes_seen_; }
+  pid_t root() const { return root_; }
+  bool has_io() const { return io_available_; }
+  bool readable() const { return readable_; }
+  bool empty() const { return members_.empty(); }
+  bool lost_some() const { return auto_reaped_; }     // R holds estimates for children the kernel reaped by itself
+  bool fell_back_to_rss() const { return pss_.fell_back(); }
+  bool contains(pid_t pid) const { return index_of(pid) < members_.size(); }
+  void copy(std::vector<pid_t>& sorted) const override;
+  void signal_all(int number) const;                  // every member, root first
+
+ private:
+  size_t index_of(pid_t pid) const;                   // members_.size() when unknown
+  Member* find(pid_t pid);
+  bool add(pid_t pid);
+  void check_clocks();
+  void refresh_members(bool refresh_all);
+  void settle_vanished();
+  pid_t surviving_ancestor(const Member& gone) const;
+  void settle(pid_t ancestor, const Usage& expected, int count);
+  void recheck_children_of_reapers();
+  void discover(bool everyone);
+  void visit_children_of(Member& member);
+  void adopt(std::string_view children_text);
+  void discover_by_search();
+  void discover_in_cgroup();
+  void read_peak(int64_t now_ns);
+  void sum_up(int64_t now_ns);
+  void vanish(size_t index);
+
+  ProbeContext& context_;
+  Fd proc_fd_, own_children_fd_;
+  std::vector<Member> members_;     // sorted by pid
+  std::vector<Member> vanished_;    // gone in this tick, not settled yet
+  std::vector<pid_t> found_, excluded_, strangers_, listed_, reaped_;
+  std::string cgroup_procs_path_;
+  PssReader pss_;
+  Usage outside_;                   // R, minus the baseline
+  Usage total_;
+  TreeMemory memory_;
+  pid_t root_ = 0, own_pid_ = 0, root_session_ = 0;
+  bool own_child_ = false, has_children_files_ = true, readable_ = false, io_available_ = false, auto_reaped_ = false;
+  int64_t children_ = 0, processes_seen_ = 0, largest_bytes_ = 0, last_forks_ = -2, spawn_floor_bytes_ = 0, peak_stamp_ns_ = 0, reaped_switches_ = 0;
+  uint64_t descriptor_limit_ = 0;
+  uint32_t tick_ = 0, walk_ = 0, peak_next_ = 0;
+};
+
+}  // namespace tacho

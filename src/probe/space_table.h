@@ -1,0 +1,38 @@
+// SpaceTable: how full the local file systems are. The mounts are parsed again only after the kernel said that they
+// changed, which is asked at most once a second. Not thread-safe; no allocation while the mounts stay the same.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "os/file.h"
+#include "os/mounts.h"
+#include "probe/file_systems.h"
+
+namespace tacho {
+
+class SpaceTable {
+ public:
+  struct Entry {
+    FileSystem file_system;
+    Space space;         // of the last reading
+    bool known = false;  // the last reading worked
+  };
+
+  explicit SpaceTable(const Roots& roots);
+  // One statvfs a file system. False when none could be read.
+  bool read(int64_t stamp_ns, Space& sum);
+  std::span<const Entry> entries() const { return entries_; }
+  uint64_t changes() const { return changes_; }  // how often the mounts were parsed
+
+ private:
+  void parse_mounts();
+
+  std::string path_;
+  MountWatch watch_;
+  int64_t next_look_ns_ = 0;
+  uint64_t changes_ = 0;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace tacho

@@ -1,0 +1,9 @@
+// Context switches of the job as a probe.
+#pragma once
+#include "probe/probe.h"
+
+namespace tacho {
+
+extern const ProbeInfo kSwitchesProbe;
+
+}  // namespace tacho

@@ -1,0 +1,16 @@
+// The machine-wide probes: one file each, listed in probe/table.cc in the order load, cpu, memory, vmstat, disk, net,
+// pressure. load comes first: cpu uses its number of threads to know that no process came or went.
+#pragma once
+#include "probe/probe.h"
+
+namespace tacho {
+
+extern const ProbeInfo kLoadProbe;
+extern const ProbeInfo kCpuProbe;
+extern const ProbeInfo kMemoryProbe;
+extern const ProbeInfo kVmstatProbe;
+extern const ProbeInfo kDiskProbe;
+extern const ProbeInfo kNetProbe;
+extern const ProbeInfo kPressureProbe;
+
+}  // namespace tacho

@@ -1,0 +1,194 @@
+// load, cpu, memory, vmstat and pressure over captured kernel trees.
+#include "probe/system.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "support/probe_bench.h"
+
+namespace tacho {
+namespace {
+
+double ticks_s(int64_t ticks) { return static_cast<double>(ticks) / static_cast<double>(::sysconf(_SC_CLK_TCK)); }
+
+TEST(CpuProbe, DerivesTimesAndCores) {
+  KernelTree tree("x86_vm");
+  ProbeBench bench(kCpuProbe, tree.roots());
+  bench.tick();
+  EXPECT_TRUE(is_absent(bench.cell("system_utime")));  // one reading has no interval
+  EXPECT_TRUE(is_absent(bench.cell("system_cpu_usage")));
+  tree.replace("proc/stat", "cpu  3160 40 1986 212383 341 7 35 17", "cpu  3260 50 2006 212443 344 7 38 21");
+  tree.replace("proc/stat", "ctxt 335970", "ctxt 336000");
+  bench.tick();
+  EXPECT_DOUBLE_EQ(bench.cell("system_utime"), ticks_s(110));
+  EXPECT_DOUBLE_EQ(bench.cell("system_stime"), ticks_s(20));
+  EXPECT_DOUBLE_EQ(bench.cell("system_iowait"), ticks_s(3));
+  EXPECT_DOUBLE_EQ(bench.cell("system_steal"), ticks_s(4));
+  EXPECT_DOUBLE_EQ(bench.cell("system_ctxt_switches"), 30);
+  // busy 110+20+3 of 200 ticks in all (60 idle, 3 iowait, 4 steal), on two cores.
+  EXPECT_DOUBLE_EQ(bench.cell("system_cpu_usage"), 2 * 133.0 / 200.0);
+  EXPECT_EQ(bench.context.facts.forks, 5465);
+}
+
+TEST(CpuProbe, IowaitThatStepsBackAddsNothing) {
+  KernelTree tree("x86_vm");
+  ProbeBench bench(kCpuProbe, tree.roots());
+  bench.tick();
+  tree.replace("proc/stat", "212383 341 ", "212383 331 ");
+  bench.tick();
+  EXPECT_DOUBLE_EQ(bench.cell("system_iowait"), 0);
+  EXPECT_DOUBLE_EQ(bench.cell("system_cpu_usage"), 0);
+  tree.replace("proc/stat", "212383 331 ", "212383 342 ");
+  bench.tick();
+  EXPECT_DOUBLE_EQ(bench.cell("system_iowait"), ticks_s(1));  // not 11: ten of them were counted before
+}
+
+TEST(CpuProbe, CountersThatBeginAnewAreFollowed) {
+  KernelTree tree("x86_vm");
+  ProbeBench bench(kCpuProbe, tree.roots());
+  bench.tick();
+  tree.write("proc/stat", "cpu  10 0 10 100 0 0 0 0\ncpu0 10 0 10 100 0 0 0 0\n");
+  bench.tick();
+  tree.write("proc/stat", "cpu  20 0 10 110 0 0 0 0\ncpu0 10 0 10 100 0 0 0 0\n");
+  bench.tick();
+  EXPECT_DOUBLE_EQ(bench.cell("system_cpu_usage"), 0.5);
+}
+
+TEST(CpuProbe, CountsProcessesAgainWhenSomethingCameOrWent) {
+  KernelTree tree("x86_vm");
+  ProbeBench bench(kCpuProbe, tree.roots());
+  bench.tick();
+  EXPECT_DOUBLE_EQ(bench.cell("system_processes"), 4);
+  bench.tick();
+  // Same forks and threads at two counts: the third is left out.
+  tree.write("proc/99/comm", "x\n");
+  bench.tick();
+  EXPECT_DOUBLE_EQ(bench.cell("system_processes"), 4);
+  tree.replace("proc/stat", "processes 5465", "processes 5466");
+  bench.tick();
+  EXPECT_DOUBLE_EQ(bench.cell("system_processes"), 5);
+  tree.remove("proc/99");
+  tree.replace("proc/loadavg", "4/90", "4/89");
+  bench.tick();
+  EXPECT_DOUBLE_EQ(bench.cell("system_processes"), 4);
+}
+
+TEST(CpuProbe, ProcessBetweenTheTwoNumbersDoesNotStay) {
+  KernelTree tree("x86_vm");
+  ProbeBench bench(kCpuProbe, tree.roots());
+  bench.context.facts.threads = 90;
+  // Started after loadavg was read and gone at the next tick: forks has it, threads never did.
+  tree.replace("proc/stat", "processes 5465", "processes 5466");
+  tree.write("proc/99/comm", "x\n");
+  bench.tick();
+  EXPECT_DOUBLE_EQ(bench.cell("system_processes"), 5);
+  tree.remove("proc/99");
+  bench.tick();
+  EXPECT_DOUBLE_EQ(bench.cell("system_processes"), 4);
+}
+
+TEST(CpuProbe, NumbersThatAreNotKeptAreNotTrusted) {
+  KernelTree tree("x86_vm");
+  tree.replace("proc/stat", "processes 5465", "processes 0");
+  ProbeBench bench(kCpuProbe, tree.roots());
+  for (int i = 0; i < 3; ++i) bench.tick();
+  tree.write("proc/99/comm", "x\n");
+  bench.tick();
+  EXPECT_DOUBLE_EQ(bench.cell("system_processes"), 5);
+}
+
+TEST(CpuProbe, ListsCoresWhenAsked) {
+  KernelTree tree("x86_vm");
+  ProbeBench bench(kCpuProbe, tree.roots());
+  bench.tick();
+  for (int i = 0; i < 2; ++i) {
+    const Detail detail = bench.detail();
+    ASSERT_EQ(detail.cores.size(), 2u);
+    EXPECT_EQ(detail.cores[0].busy_ns, (743 + 10 + 664 + 3 + 5) * (1'000'000'000 / ::sysconf(_SC_CLK_TCK)));
+    bench.tick();
+  }
+}
+
+TEST(CpuProbe, NoFileIsEmptyNotZero) {
+  ProbeBench bench(kCpuProbe, {"/nonexistent", "/nonexistent", "/nonexistent"});
+  bench.tick();
+  bench.tick();
+  for (const Column& column : kCpuProbe.columns) EXPECT_TRUE(is_absent(bench.cell(column.name))) << column.name;
+  EXPECT_FALSE(kCpuProbe.check(bench.context.roots));
+  EXPECT_EQ(bench.detail().cores.size(), 0u);
+}
+
+TEST(LoadProbe, PublishesThreads) {
+  KernelTree tree("x86_vm");
+  tree.write("proc/loadavg", "3.25 0.04 0.02 4/90 5476\n");
+  ProbeBench bench(kLoadProbe, tree.roots());
+  bench.tick();
+  EXPECT_DOUBLE_EQ(bench.cell("system_load1"), 3.25);
+  EXPECT_EQ(bench.context.facts.threads, 90);
+}
+
+TEST(MemoryProbe, PrintsMiB) {
+  KernelTree tree("x86_vm");
+  ProbeBench bench(kMemoryProbe, tree.roots());
+  bench.tick();
+  EXPECT_DOUBLE_EQ(bench.cell("system_memory_free_mib"), 24429908 / 1024.0);
+  EXPECT_DOUBLE_EQ(bench.cell("system_memory_used_mib"), (24684100 - 24368224) / 1024.0);
+  EXPECT_DOUBLE_EQ(bench.cell("system_memory_buffers_mib"), 1740 / 1024.0);
+  EXPECT_DOUBLE_EQ(bench.cell("system_memory_cached_mib"), (72756 + 56892) / 1024.0);
+  EXPECT_DOUBLE_EQ(bench.cell("system_memory_active_mib"), 42476 / 1024.0);
+  EXPECT_DOUBLE_EQ(bench.cell("system_memory_inactive_mib"), 28008 / 1024.0);
+  const Detail detail = bench.detail();
+  EXPECT_EQ(detail.memory.total_bytes, int64_t{24684100} * 1024);
+  EXPECT_EQ(detail.memory.available_bytes, int64_t{24368224} * 1024);
+  EXPECT_EQ(detail.memory.swap_free_bytes, int64_t{2097140} * 1024);
+}
+
+TEST(MemoryProbe, MissingLinesAreEmpty) {
+  KernelTree tree("x86_vm");
+  tree.write("proc/meminfo", "MemTotal: 1024 kB\nMemFree: 512 kB\n");
+  ProbeBench bench(kMemoryProbe, tree.roots());
+  bench.tick();
+  EXPECT_DOUBLE_EQ(bench.cell("system_memory_used_mib"), 0.5);
+  EXPECT_TRUE(is_absent(bench.cell("system_memory_active_mib")));
+  EXPECT_FALSE(bench.detail().memory.available_bytes.has_value());
+}
+
+TEST(VmstatProbe, CountsMajorFaults) {
+  KernelTree tree("x86_vm");
+  ProbeBench bench(kVmstatProbe, tree.roots());
+  bench.tick();
+  tree.replace("proc/vmstat", "pgmajfault 1181", "pgmajfault 1200");
+  bench.tick();
+  EXPECT_DOUBLE_EQ(bench.cell("system_major_page_faults"), 19);
+}
+
+TEST(PressureProbe, IsAShareOfTheInterval) {
+  KernelTree tree("x86_vm");
+  ProbeBench bench(kPressureProbe, tree.roots());
+  bench.tick();
+  tree.replace("proc/pressure/cpu", "total=5762077", "total=6012077");
+  tree.replace("proc/pressure/io", "total=3259585", "total=9259585");
+  bench.tick();
+  EXPECT_DOUBLE_EQ(bench.cell("system_pressure_cpu_some"), 0.25);
+  EXPECT_DOUBLE_EQ(bench.cell("system_pressure_io_some"), 1);  // never more than the whole
+  EXPECT_DOUBLE_EQ(bench.cell("system_pressure_memory_full"), 0);
+  EXPECT_FALSE(kPressureProbe.check({"/nonexistent", "/nonexistent", "/nonexistent"}));
+}
+
+TEST(SystemProbes, ColumnsAreWellFormed) {
+  std::vector<int> positions;
+  for (const ProbeInfo* info :
+       {&kLoadProbe, &kCpuProbe, &kMemoryProbe, &kVmstatProbe, &kDiskProbe, &kNetProbe, &kPressureProbe})
+    for (const Column& column : info->columns) {
+      positions.push_back(column.position);
+      EXPECT_LT(column.field, kMaxFields);
+      EXPECT_EQ(column.derive != nullptr, column.rule == Rule::custom) << column.name;
+      EXPECT_TRUE(column.name.starts_with("system_")) << column.name;
+      EXPECT_TRUE(column.help.ends_with(".")) << column.name;
+    }
+  std::sort(positions.begin(), positions.end());
+  EXPECT_EQ(std::adjacent_find(positions.begin(), positions.end()), positions.end());
+}
+
+}  // namespace
+}  // namespace tacho

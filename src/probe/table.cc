@@ -1,0 +1,19 @@
+// The probes, in the order in which a tick reads them. A new probe is a new file and a new line here.
+#include "probe/cgroup.h"
+#include "probe/gpu.h"
+#include "probe/perf.h"
+#include "probe/process.h"
+#include "probe/switches.h"
+#include "probe/system.h"
+
+namespace tacho {
+
+std::span<const ProbeInfo> all_probes() {
+  static const ProbeInfo probes[] = {
+      kLoadProbe, kCpuProbe, kProcessProbe, kCgroupProbe, kMemoryProbe, kVmstatProbe, kDiskProbe, kNetProbe,
+      kPressureProbe, kGpuProbe, kGpuExtraProbe, kPerfProbe, kSwitchesProbe,
+  };
+  return probes;
+}
+
+}  // namespace tacho

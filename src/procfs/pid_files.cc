@@ -1,0 +1,82 @@
+#include "procfs/pid_files.h"
+
+namespace tacho {
+
+bool parse_pid_stat(std::string_view text, PidStat& out) {
+  const size_t open = text.find('(');
+  const size_t close = text.rfind(')');
+  if (open == std::string_view::npos || close == std::string_view::npos || close < open) return false;
+  int64_t value = 0;
+  Scanner head(text.substr(0, open));
+  if (!head.number(value)) return false;
+  out.pid = static_cast<pid_t>(value);
+  out.comm = text.substr(open + 1, close - open - 1);
+
+  Scanner scan(text.substr(close + 1));
+  const std::string_view state = scan.word();
+  if (state.size() != 1) return false;
+  out.state = state[0];
+  int64_t ppid = 0, session = 0, start = 0;
+  const bool good = scan.signed_number(ppid) && scan.skip_word() && scan.signed_number(session) &&  // 4, 5, 6
+                    scan.skip_words(5) &&                                                          // 7–11
+                    scan.number(out.major_faults) && scan.number(out.child_major_faults) &&        // 12, 13
+                    scan.number(out.utime) && scan.number(out.stime) && scan.signed_number(out.cutime) &&
+                    scan.signed_number(out.cstime) && scan.skip_words(2) &&                        // 14–19
+                    scan.signed_number(out.threads) && scan.skip_word() && scan.number(start) &&   // 20–22
+                    scan.skip_word() && scan.signed_number(out.rss_pages);                         // 23, 24
+  if (!good) return false;
+  out.ppid = static_cast<pid_t>(ppid);
+  out.session = static_cast<pid_t>(session);
+  out.start_time = static_cast<uint64_t>(start);
+  out.blkio_ticks = 0;
+  if (scan.skip_words(17)) scan.number(out.blkio_ticks);  // 25–41, 42
+  return true;
+}
+
+bool parse_pid_io(std::string_view text, PidIo& out) {
+  bool read = false, written = false;
+  for (Scanner scan(text); !scan.done(); scan.line()) {
+    if (scan.literal("read_bytes:")) read = scan.number(out.read_bytes);
+    else if (scan.literal("write_bytes:")) written = scan.number(out.write_bytes);
+  }
+  return read && written;
+}
+
+bool parse_pid_status(std::string_view text, PidStatus& out) {
+  out = {};
+  bool any = false;
+  for (Scanner scan(text); !scan.done(); scan.line()) {
+    int64_t value = 0;
+    if (scan.literal("VmHWM:")) {
+      if (scan.number(value) && value < INT64_MAX / 1024) out.peak_rss_bytes = value * 1024, any = true;
+    } else if (scan.literal("NSpid:")) {
+      while (scan.number(value)) {
+        if (out.outermost_pid == 0) out.outermost_pid = static_cast<pid_t>(value);
+        out.innermost_pid = static_cast<pid_t>(value);
+        any = true;
+      }
+    } else if (scan.literal("voluntary_ctxt_switches:") || scan.literal("nonvoluntary_ctxt_switches:")) {
+      if (scan.number(value) && value < INT64_MAX / 4) out.context_switches = out.context_switches.value_or(0) + value, any = true;
+    } else if (scan.literal("Pid:")) {
+      any = true;
+    }
+  }
+  return any;
+}
+
+std::optional<int64_t> parse_pss_bytes(std::string_view text) {
+  std::optional<int64_t> pss_kib;
+  int64_t huge_kib = 0;
+  for (Scanner scan(text); !scan.done(); scan.line()) {
+    int64_t value = 0;
+    if (scan.literal("Pss:")) {
+      if (scan.number(value)) pss_kib = value;
+    } else if (scan.literal("Private_Hugetlb:")) {
+      if (scan.number(value)) huge_kib = value;
+    }
+  }
+  if (!pss_kib || *pss_kib > INT64_MAX / 4096 || huge_kib > INT64_MAX / 4096) return std::nullopt;
+  return (*pss_kib + huge_kib) * 1024;
+}
+
+}  // namespace tacho

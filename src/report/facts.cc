@@ -1,0 +1,75 @@
+#include "report/facts.h"
+
+#include <string>
+
+#include "base/units.h"
+
+namespace tacho {
+namespace {
+
+constexpr double kBytesPerMib = static_cast<double>(kMiB);
+
+template <class Number>
+double known(const std::optional<Number>& value, double scale = 1) {
+  return value ? static_cast<double>(*value) * scale : kAbsent;
+}
+
+double first(double a, double b) { return is_absent(a) ? b : a; }
+
+// Lowers `value` to `limit`; true when the limit is the lower one.
+bool lower_to(double& value, double limit) {
+  if (is_absent(limit) || value <= limit) return false;
+  value = limit;
+  return true;
+}
+
+}  // namespace
+
+RunFacts facts_of(const Run& run, double duration_s, const StatisticsOf& statistics) {
+  // A metrics file has no mode: without a job's columns it is about the machine.
+  const bool machine = run.mode == "watch" || (run.mode.empty() && is_absent(statistics("process_cpu_usage").mean));
+  const std::string side = machine ? "system_" : "process_";
+  RunFacts facts;
+  facts.duration_s = run.outcome.duration_ns > 0 ? static_cast<double>(run.outcome.duration_ns) / 1e9 : duration_s;
+
+  const Statistics cpu = statistics(side + "cpu_usage");
+  facts.cpu_mean = cpu.mean;
+  facts.cpu_max = cpu.max;
+  facts.cpu_user_s = first(known(run.totals.cpu_user_s), statistics(side + "utime").sum);
+  facts.cpu_system_s = first(known(run.totals.cpu_system_s), statistics(side + "stime").sum);
+  if (!machine && run.totals.cpu_user_s && run.totals.cpu_system_s && facts.duration_s > 0)
+    facts.cpu_mean = (facts.cpu_user_s + facts.cpu_system_s) / facts.duration_s;
+  facts.cores = known(run.host.host_vcpus);
+  facts.cores_limited = lower_to(facts.cores, known(run.limits.cpuset_cpus));
+  facts.cores_limited |= lower_to(facts.cores, known(run.limits.cpu_quota_cores));
+
+  const Statistics memory = statistics(machine ? "system_memory_used_mib" : "process_memory_mib");
+  facts.memory_mean_bytes = memory.mean * kBytesPerMib;
+  facts.memory_peak_bytes = memory.max * kBytesPerMib;
+  // Totals hold the highest of samples and high-water marks.
+  if (!machine) facts.memory_peak_bytes = first(known(run.totals.memory_peak_bytes), facts.memory_peak_bytes);
+  facts.memory_bytes = known(run.host.host_memory_mib, kBytesPerMib);
+  facts.memory_limited = lower_to(facts.memory_bytes, known(run.limits.memory_limit_bytes));
+
+  facts.disk_read_bytes = statistics(side + "disk_read_bytes").sum;
+  facts.disk_write_bytes = statistics(side + "disk_write_bytes").sum;
+  if (!machine) {
+    facts.disk_read_bytes = first(known(run.totals.io_read_bytes), facts.disk_read_bytes);
+    facts.disk_write_bytes = first(known(run.totals.io_write_bytes), facts.disk_write_bytes);
+  }
+  facts.net_recv_bytes = statistics("system_net_recv_bytes").sum;
+  facts.net_sent_bytes = statistics("system_net_sent_bytes").sum;
+
+  // A machine without a GPU has a measured 0 in its columns; there is nothing to tell about it.
+  facts.gpus = known(run.host.host_gpu_count);
+  if (facts.gpus == 0) return facts;
+  const Statistics gpu = statistics(side + "gpu_usage");
+  if (machine && is_absent(facts.gpus) && gpu.max == 0) return facts;
+  facts.gpu_mean = gpu.mean;
+  facts.gpu_max = gpu.max;
+  facts.vram_peak_bytes = statistics(side + "gpu_vram_mib").max * kBytesPerMib;
+  facts.vram_bytes = known(run.host.host_gpu_memory_mib, kBytesPerMib);
+  return facts;
+}
+
+}  // namespace tacho

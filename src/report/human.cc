@@ -1,0 +1,27 @@
+#include "report/human.h"
+
+#include "base/units.h"
+
+namespace tacho {
+
+std::string duration_text(double seconds) {
+  const std::string text = human_duration(static_cast<int64_t>(seconds * 1e9));
+  if (text.ends_with(".0s")) return text.substr(0, text.size() - 3) + "s";
+  for (const std::string_view zero : {"00s", "00m", "00h"})
+    if (text.size() > zero.size() + 1 && text.ends_with(zero)) return text.substr(0, text.size() - zero.size());
+  return text;
+}
+
+std::string number_text(double value) {
+  std::string text = human_number(value);
+  if (text.ends_with(".0")) text.resize(text.size() - 2);
+  return text;
+}
+
+std::string bytes_text(double bytes) {
+  const std::string text = human_bytes(bytes);
+  const size_t zero = text.find(".0 ");
+  return zero == std::string::npos ? text : text.substr(0, zero) + text.substr(zero + 2);
+}
+
+}  // namespace tacho

@@ -1,0 +1,11 @@
+// Figures as short as a person says them: "5m", not "5m00s"; "32 GiB", not "32.0 GiB". Pure.
+#pragma once
+#include <string>
+
+namespace tacho {
+
+std::string duration_text(double seconds);
+std::string number_text(double value);
+std::string bytes_text(double bytes);
+
+}  // namespace tacho

@@ -1,0 +1,214 @@
+#include "report/run_reader.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/units.h"
+#include "codec/iso_time.h"
+#include "codec/run_words.h"
+#include "report/csv_reader.h"
+
+namespace tacho {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const Json& member(const Json& json, const char* key) {
+  static const Json kNothing;
+  if (!json.is_object()) return kNothing;
+  const auto found = json.find(key);
+  return found == json.end() ? kNothing : *found;
+}
+
+// Each sets the value and says so only when the type is right.
+bool read(const Json& json, std::string& value) {
+  if (json.is_string()) value = json.get<std::string>();
+  return json.is_string();
+}
+bool read(const Json& json, bool& value) {
+  if (json.is_boolean()) value = json.get<bool>();
+  return json.is_boolean();
+}
+bool read(const Json& json, double& value) {
+  if (json.is_number()) value = json.get<double>();
+  return json.is_number();
+}
+template <class Int>
+  requires std::integral<Int>
+bool read(const Json& json, Int& value) {
+  // A number beyond the type is as wrong as a text.
+  if (!json.is_number() || std::fabs(json.get<double>()) > 9e18) return false;
+  const auto wide = json.is_number_integer() ? json.get<int64_t>() : static_cast<int64_t>(json.get<double>());
+  if (!std::in_range<Int>(wide)) return false;
+  value = static_cast<Int>(wide);
+  return true;
+}
+template <class T>
+void read(const Json& json, std::optional<T>& value) {
+  if (T known{}; read(json, known)) value = std::move(known);
+}
+void read(const Json& json, std::vector<std::string>& values) {
+  if (!json.is_array()) return;
+  for (const Json& entry : json)
+    if (entry.is_string()) values.push_back(entry.get<std::string>());
+}
+
+void read_host(const Json& json, Host& host) {
+  read(member(json, "host_id"), host.host_id);
+  read(member(json, "host_hostname"), host.host_hostname);
+  read(member(json, "host_ip"), host.host_ip);
+  read(member(json, "host_server_allocation"), host.host_server_allocation);
+  read(member(json, "host_vcpus"), host.host_vcpus);
+  read(member(json, "host_cpu_model"), host.host_cpu_model);
+  read(member(json, "host_memory_mib"), host.host_memory_mib);
+  read(member(json, "host_gpu_model"), host.host_gpu_model);
+  read(member(json, "host_gpu_count"), host.host_gpu_count);
+  read(member(json, "host_gpu_memory_mib"), host.host_gpu_memory_mib);
+  read(member(json, "host_storage_gb"), host.host_storage_gb);
+}
+
+int64_t read_time(const Json& json) {
+  return json.is_string() ? parse_iso_time(json.get<std::string>()).value_or(0) : 0;
+}
+
+int64_t read_seconds(const Json& json) {
+  double seconds = 0;
+  read(json, seconds);
+  return seconds > 0 && seconds < 9e9 ? std::llround(seconds * 1e9) : 0;
+}
+
+void read_outcome(const Json& json, Outcome& outcome) {
+  std::string state;
+  read(member(json, "state"), state);
+  outcome.state = parse_state(state).value_or(RunState::interrupted);
+  read(member(json, "exit_code"), outcome.exit_code);
+  read(member(json, "signal"), outcome.signal);
+  read(member(json, "oom_killed"), outcome.oom_killed);
+  read(member(json, "timed_out"), outcome.timed_out);
+  outcome.started_realtime_ns = read_time(member(json, "started_at"));
+  outcome.finished_realtime_ns = read_time(member(json, "finished_at"));
+  outcome.duration_ns = read_seconds(member(json, "duration_s"));
+}
+
+void read_totals(const Json& json, Totals& totals) {
+  read(member(json, "cpu_user_s"), totals.cpu_user_s);
+  read(member(json, "cpu_system_s"), totals.cpu_system_s);
+  read(member(json, "memory_peak_bytes"), totals.memory_peak_bytes);
+  read(member(json, "largest_process_bytes"), totals.largest_process_bytes);
+  read(member(json, "cgroup_memory_peak_bytes"), totals.cgroup_memory_peak_bytes);
+  read(member(json, "io_read_bytes"), totals.io_read_bytes);
+  read(member(json, "io_write_bytes"), totals.io_write_bytes);
+  read(member(json, "oom_kills"), totals.oom_kills);
+  read(member(json, "processes_seen"), totals.processes_seen);
+}
+
+void read_statistics(const Json& json, int64_t rows, StoredRun& stored) {
+  stored.statistics.clear();
+  if (!json.is_object()) return;
+  for (const auto& [name, values] : json.items()) {
+    Statistics statistics;
+    read(member(values, "mean"), statistics.mean);
+    read(member(values, "max"), statistics.max);
+    read(member(values, "min"), statistics.min);
+    read(member(values, "sum"), statistics.sum);
+    read(member(values, "duration"), statistics.sum);
+    statistics.rows = rows;
+    stored.statistics.emplace_back(name, statistics);
+  }
+}
+
+StoredRun from_json(const Json& json) {
+  StoredRun stored;
+  Run& run = stored.run;
+  read(member(json, "id"), run.id);
+  run.version.clear();
+  read(member(json, "tacho_version"), run.version);
+  read(member(json, "mode"), run.mode);
+  read(member(json, "command"), run.command);
+  read(member(json, "working_directory"), run.working_directory);
+  read(member(json, "pid"), run.pid);
+  read(member(json, "tracker_pid"), run.tracker_pid);
+  const Json& metadata = member(json, "metadata");
+  for (const MetadataField& field : kMetadataFields)
+    read(member(metadata, std::string(field.name).c_str()), run.metadata.*field.member);
+  read(member(metadata, "tags"), run.metadata.tags);
+  read_host(member(json, "host"), run.host);
+  const Json& limits = member(json, "limits");
+  read(member(limits, "cpu_quota_cores"), run.limits.cpu_quota_cores);
+  read(member(limits, "cpuset_cpus"), run.limits.cpuset_cpus);
+  read(member(limits, "memory_limit_bytes"), run.limits.memory_limit_bytes);
+  read_outcome(member(json, "outcome"), run.outcome);
+  run.interval_ns = read_seconds(member(json, "interval_s"));
+  const Json& method = member(json, "method");
+  read(member(method, "cpu"), run.method.cpu);
+  read(member(method, "memory"), run.method.memory);
+  read(member(method, "io"), run.method.io);
+  read(member(method, "gpu"), run.method.gpu);
+  read_totals(member(json, "totals"), run.totals);
+  read(member(json, "notes"), run.notes);
+  read(member(json, "samples"), stored.rows);
+  read_statistics(member(json, "statistics"), stored.rows, stored);
+  return stored;
+}
+
+// Statistics of all rows that reached the disk, which may be a second's worth more than run.json knows of.
+void fold_again(Json& json, const StoredRun& stored) {
+  CsvReader reader;
+  if (!reader.open(stored.folder + "/metrics.csv")) return;
+  if (stored.run.outcome.started_realtime_ns > 0)
+    reader.set_start(static_cast<double>(stored.run.outcome.started_realtime_ns / kNsPerMs) / 1e3);
+  Summary summary;
+  summary.begin(reader.schema());
+  Row row;
+  while (reader.next(row)) {
+    if (row.index == 0 && row.interval_ns == 0) row.interval_ns = stored.run.interval_ns;
+    summary.add(row);
+  }
+  if (summary.rows() == 0) return;
+  Json statistics = Json::object();
+  statistics["timestamp"] = {{"duration", summary.duration_s()}};
+  for (size_t i = 1; i < reader.columns().size(); ++i) {
+    const std::string& name = reader.columns()[i];
+    Statistics values = summary.column(i);
+    // High-water marks raise a maximum above every row.
+    double old_max = kAbsent;
+    read(member(member(member(json, "statistics"), name.c_str()), "max"), old_max);
+    if (!is_absent(old_max) && !(values.max >= old_max)) values.max = old_max;
+    Json entry = Json::object();
+    if (values.rows > 0) entry["mean"] = values.mean;
+    if (!is_absent(values.max)) entry["max"] = values.max;
+    if (values.rows > 0) entry["min"] = values.min;
+    if (values.rows > 0 && is_per_interval(name)) entry["sum"] = values.sum;
+    if (!entry.empty()) statistics[name] = std::move(entry);
+  }
+  json["statistics"] = std::move(statistics);
+  json["samples"] = summary.rows();
+  if (json["outcome"].is_object()) json["outcome"]["duration_s"] = summary.duration_s();
+}
+
+}  // namespace
+
+Result<StoredRun> parse_run_json(std::string_view text) {
+  const Json json = Json::parse(text, nullptr, false);
+  if (json.is_discarded() || !json.is_object() || !member(json, "id").is_string())
+    return Error{Code::invalid, "run.json is damaged", "", ""};
+  StoredRun stored = from_json(json);
+  stored.json = text;
+  return stored;
+}
+
+void mark_interrupted(StoredRun& stored, bool refold) {
+  Json json = Json::parse(stored.json, nullptr, false);
+  if (json.is_discarded() || !json.is_object()) return;
+  if (refold) fold_again(json, stored);
+  const std::string word(state_word(RunState::interrupted));
+  json["state"] = word;
+  if (json["outcome"].is_object()) json["outcome"]["state"] = word;
+  const std::string folder = stored.folder;
+  stored = from_json(json);
+  stored.run.outcome.state = RunState::interrupted;
+  stored.folder = folder;
+  stored.json = json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace tacho

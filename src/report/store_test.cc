@@ -1,0 +1,211 @@
+#include "report/store.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "codec/csv.h"
+#include "codec/run_json.h"
+#include "os/line_file.h"
+#include "support/sample_run.h"
+#include "support/temp_dir.h"
+
+namespace tacho {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string rows_text(int64_t rows) {
+  Writer out;
+  write_csv_header(out, sample_schema());
+  for (int64_t i = 0; i < rows; ++i) write_csv_row(out, sample_schema(), sample_row(i, static_cast<double>(i)));
+  return std::string(out.view());
+}
+
+// A stored run as a tacho leaves it that saw `rows` rows, `counted` of them in run.json.
+std::string put_run(const TempDir& dir, tacho::Run run, int64_t rows, int64_t counted) {
+  const std::string folder = dir / run.id;
+  std::filesystem::create_directory(folder);
+  Summary summary;
+  summary.begin(sample_schema());
+  for (int64_t i = 0; i < counted; ++i) summary.add(sample_row(i, static_cast<double>(i)));
+  summary.raise_max("process_memory_mib", 999);
+  Writer out;
+  write_run_json(out, run, summary);
+  spill(folder + "/run.json", out.view());
+  spill(folder + "/metrics.csv", rows_text(rows));
+  return folder;
+}
+
+tacho::Run finished(const std::string& id, int64_t after_s = 0) {
+  auto run = sample_run();
+  run.id = id;
+  run.outcome.state = RunState::finished;
+  run.outcome.exit_code = 0;
+  run.outcome.started_realtime_ns += after_s * 1'000'000'000;
+  run.outcome.finished_realtime_ns = run.outcome.started_realtime_ns + 3'000'000'000;
+  run.outcome.duration_ns = 3'000'000'000;
+  return run;
+}
+
+TEST(StoredRuns, EverythingWrittenIsReadBack) {
+  const TempDir dir;
+  auto run = finished("20261115-a1b2");
+  run.outcome.state = RunState::failed;
+  run.outcome.exit_code = 137;
+  run.outcome.signal = 9;
+  run.outcome.oom_killed = true;
+  run.totals.io_write_bytes = 77;
+  put_run(dir, run, 3, 3);
+  const auto stored = find_run(dir.path(), "20261115-a1b2");
+  ASSERT_TRUE(stored) << stored.error().message();
+  const tacho::Run& read = stored->run;
+  EXPECT_EQ(read.id, run.id);
+  EXPECT_EQ(read.mode, "run");
+  EXPECT_EQ(read.command, run.command);
+  EXPECT_EQ(read.working_directory, run.working_directory);
+  EXPECT_EQ(read.pid, run.pid);
+  EXPECT_EQ(read.metadata.job_name, "train");
+  EXPECT_EQ(read.metadata.tags, run.metadata.tags);
+  EXPECT_EQ(read.host.host_hostname, "node7");
+  EXPECT_EQ(read.host.host_vcpus, 8);
+  EXPECT_FALSE(read.host.host_id);
+  EXPECT_EQ(read.limits.cpu_quota_cores, 2.5);
+  EXPECT_FALSE(read.limits.memory_limit_bytes);
+  EXPECT_EQ(read.outcome.state, RunState::failed);
+  EXPECT_EQ(read.outcome.exit_code, 137);
+  EXPECT_EQ(read.outcome.signal, 9);
+  EXPECT_EQ(read.outcome.oom_killed, true);
+  EXPECT_EQ(read.outcome.started_realtime_ns, run.outcome.started_realtime_ns);
+  EXPECT_EQ(read.outcome.finished_realtime_ns, run.outcome.finished_realtime_ns);
+  EXPECT_EQ(read.outcome.duration_ns, run.outcome.duration_ns);
+  EXPECT_EQ(read.interval_ns, run.interval_ns);
+  EXPECT_EQ(read.method.cpu, "cgroup");
+  EXPECT_EQ(read.totals.cpu_user_s, 3.25);
+  EXPECT_EQ(read.totals.io_write_bytes, 77);
+  EXPECT_EQ(read.notes, run.notes);
+  EXPECT_EQ(stored->rows, 3);
+  ASSERT_GE(stored->statistics.size(), 2u);
+  EXPECT_EQ(stored->statistics[0].first, "timestamp");
+  EXPECT_EQ(stored->statistics[0].second.sum, 3);
+  EXPECT_EQ(stored->statistics[1].first, "system_processes");
+}
+
+TEST(StoredRuns, AnAbandonedRunIsInterruptedAndFoldedAgain) {
+  const TempDir dir;
+  const std::string folder = put_run(dir, sample_run(), 5, 2);
+  std::ofstream(folder + "/metrics.csv", std::ios::app) << "1794735006.250,32";  // torn by the kill
+  const auto stored = find_run(dir.path(), "last");
+  ASSERT_TRUE(stored) << stored.error().message();
+  EXPECT_EQ(stored->run.outcome.state, RunState::interrupted);
+  EXPECT_EQ(stored->rows, 5);
+  const Json json = Json::parse(stored->json);
+  EXPECT_EQ(json["state"], "interrupted");
+  EXPECT_EQ(json["outcome"]["state"], "interrupted");
+  EXPECT_EQ(json["samples"], 5);
+  EXPECT_DOUBLE_EQ(json["outcome"]["duration_s"].get<double>(), 5.0);
+  EXPECT_DOUBLE_EQ(json["statistics"]["process_cpu_usage"]["mean"].get<double>(), 2.0);
+  EXPECT_DOUBLE_EQ(json["statistics"]["process_cpu_usage"]["max"].get<double>(), 4.0);
+  EXPECT_DOUBLE_EQ(json["statistics"]["system_net_recv_bytes"]["sum"].get<double>(), 5000.0);
+  EXPECT_DOUBLE_EQ(json["statistics"]["process_memory_mib"]["max"].get<double>(), 999.0);  // the high-water mark stays
+  EXPECT_DOUBLE_EQ(json["statistics"]["process_memory_mib"]["min"].get<double>(), 128.0);
+}
+
+TEST(StoredRuns, ALockedRunIsAlive) {
+  const TempDir dir;
+  const std::string folder = put_run(dir, sample_run(), 0, 0);
+  auto writer = LineFile::open(folder + "/metrics.csv");
+  ASSERT_TRUE(writer);
+  ASSERT_TRUE(writer->lock());
+  EXPECT_EQ(find_run(dir.path(), "last")->run.outcome.state, RunState::running);
+  *writer = LineFile();
+  EXPECT_EQ(find_run(dir.path(), "last")->run.outcome.state, RunState::interrupted);
+}
+
+TEST(StoredRuns, NewestFirstAndRubbishSkipped) {
+  const TempDir dir;
+  put_run(dir, finished("20261115-ffff", 1), 1, 1);
+  put_run(dir, finished("20261115-0000", 2), 1, 1);
+  put_run(dir, finished("20261114-9999", -86400), 1, 1);
+  std::filesystem::create_directory(dir / "empty");
+  std::filesystem::create_directory(dir / "torn");
+  spill(dir / "torn/run.json", R"({"id": "tor)");
+  std::filesystem::create_directory(dir / "other");
+  spill(dir / "other/run.json", R"([1, 2])");
+  spill(dir / "file", "x");
+  const auto runs = list_runs(dir.path());
+  ASSERT_TRUE(runs);
+  std::vector<std::string> ids;
+  for (const StoredRun& stored : *runs) ids.push_back(stored.run.id);
+  EXPECT_EQ(ids, (std::vector<std::string>{"20261115-0000", "20261115-ffff", "20261114-9999"}));
+}
+
+TEST(StoredRuns, NamesOfARun) {
+  const TempDir dir;
+  const std::string folder = put_run(dir, finished("20261115-a1b2"), 1, 1);
+  put_run(dir, finished("20261115-a1ff", 5), 1, 1);
+  for (const std::string& name : {std::string("20261115-a1b2"), std::string("20261115-a1b"), std::string("a1b2"), folder,
+                                  folder + "/", folder + "/run.json"})
+    EXPECT_EQ(find_run(dir.path(), name)->run.id, "20261115-a1b2") << name;
+  EXPECT_EQ(find_run(dir.path(), "last")->run.id, "20261115-a1ff");
+}
+
+TEST(StoredRuns, WrongNamesAreHelpedWith) {
+  const TempDir dir;
+  EXPECT_NE(find_run(dir.path(), "last").error().message().find("tacho run --"), std::string::npos);
+  put_run(dir, finished("20261115-a1b2"), 1, 1);
+  put_run(dir, finished("20261115-a1ff", 5), 1, 1);
+  EXPECT_NE(find_run(dir.path(), "20261115-a1b3").error().message().find("20261115-a1b2"), std::string::npos);
+  EXPECT_NE(find_run(dir.path(), "xyz").error().message().find("20261115-a1ff"), std::string::npos);
+  const auto several = find_run(dir.path(), "2026");
+  ASSERT_FALSE(several);
+  EXPECT_NE(several.error().message().find("20261115-a1b2"), std::string::npos);
+  EXPECT_FALSE(find_run(dir.path(), ""));
+  EXPECT_FALSE(find_run(dir.path(), "/no/such/folder"));
+  spill(dir / "20261115-a1b2/run.json", "{");
+  EXPECT_NE(find_run(dir.path(), "20261115-a1b2").error().message().find("metrics.csv"), std::string::npos);
+}
+
+TEST(StoredRuns, WrongTypesAndNumbersAreLeftOut) {
+  const TempDir dir;
+  std::filesystem::create_directory(dir / "x");
+  spill(dir / "x/run.json",
+        R"({"id": "x", "command": "text", "pid": "7", "tracker_pid": 1e300, "samples": -3.7, "interval_s": 1e99,
+            "outcome": {"state": 3, "exit_code": 4294967296, "signal": "nine", "oom_killed": 1, "started_at": "yesterday", "duration_s": -5},
+            "host": [], "metadata": {"job_name": 5, "tags": {"a": 1}}, "statistics": {"a": 1, "b": {"mean": "x", "max": 2}},
+            "limits": null, "notes": [1, "two"]})");
+  const auto stored = find_run(dir.path(), "x");
+  ASSERT_TRUE(stored);
+  EXPECT_TRUE(stored->run.command.empty());
+  EXPECT_EQ(stored->run.pid, 0);
+  EXPECT_EQ(stored->run.tracker_pid, 0);
+  EXPECT_EQ(stored->run.interval_ns, 0);
+  EXPECT_EQ(stored->run.outcome.state, RunState::interrupted);
+  EXPECT_FALSE(stored->run.outcome.exit_code);
+  EXPECT_FALSE(stored->run.outcome.signal);
+  EXPECT_FALSE(stored->run.outcome.oom_killed);
+  EXPECT_EQ(stored->run.outcome.duration_ns, 0);
+  EXPECT_EQ(stored->run.notes, std::vector<std::string>{"two"});
+  ASSERT_EQ(stored->statistics.size(), 2u);
+  EXPECT_EQ(stored->statistics[1].second.max, 2);
+  EXPECT_TRUE(is_absent(stored->statistics[1].second.mean));
+}
+
+TEST(DefaultStore, FollowsTheEnvironment) {
+  ::unsetenv("TACHO_STORE");
+  ::setenv("XDG_STATE_HOME", "/x/state", 1);
+  EXPECT_EQ(default_store_dir(), "/x/state/tacho/runs");
+  ::setenv("XDG_STATE_HOME", "relative", 1);
+  ::setenv("HOME", "/home/me", 1);
+  EXPECT_EQ(default_store_dir(), "/home/me/.local/state/tacho/runs");
+  ::setenv("TACHO_STORE", "/s", 1);
+  EXPECT_EQ(default_store_dir(), "/s");
+  ::unsetenv("TACHO_STORE");
+  ::unsetenv("XDG_STATE_HOME");
+  ::unsetenv("HOME");
+  EXPECT_TRUE(default_store_dir().starts_with("/var/tmp/tacho-"));
+  ::setenv("HOME", "/root", 1);
+}
+
+}  // namespace
+}  // namespace tacho

@@ -1,0 +1,213 @@
+#include "report/summary_text.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "codec/iso_time.h"
+#include "codec/run_words.h"
+#include "report/facts.h"
+#include "report/human.h"
+
+namespace tacho {
+namespace {
+
+constexpr std::string_view kDot = " · ";
+
+struct Paint {
+  bool on;
+  std::string operator()(const char* code, std::string_view text) const {
+    return on ? "\x1b[" + std::string(code) + "m" + std::string(text) + "\x1b[0m" : std::string(text);
+  }
+};
+
+bool failed(const Run& run) {
+  return run.outcome.state == RunState::failed || run.outcome.state == RunState::interrupted;
+}
+
+const char* state_color(const Run& run) {
+  return failed(run) ? "1;31" : run.outcome.state == RunState::running ? "1;33" : "1;32";
+}
+
+// "9.8 of 32 GiB", "512 MiB of 32 GiB", "9.8 GiB" when the whole is unknown.
+std::string bytes_of(double part, double whole) {
+  std::string text = bytes_text(part);
+  if (is_absent(whole)) return text;
+  const std::string limit = bytes_text(whole);
+  if (text.substr(text.find(' ')) == limit.substr(limit.find(' '))) text.resize(text.find(' '));
+  return text + " of " + limit;
+}
+
+std::string cores_of(double used, double cores) {
+  if (is_absent(cores)) return number_text(used) + " cores";
+  return number_text(used) + " of " + number_text(cores) + (cores == 1 ? " core" : " cores");
+}
+
+std::string gpus_of(double used, double gpus) {
+  // Two GPUs or more: how many of them were kept busy tells more than a percentage above 100.
+  if (!is_absent(gpus) && gpus > 1) return number_text(used) + " of " + number_text(gpus) + " GPUs";
+  return std::to_string(std::lround(used * 100)) + "%";
+}
+
+// "ok 12m04s", "exit 3 after 12m04s".
+std::string head(const Run& run, const RunFacts& facts) {
+  const std::string words = outcome_words(run);
+  if (is_absent(facts.duration_s)) return words;
+  const bool plain = words == "ok" || words == "attached" || words == "watched";
+  return words + (plain ? " " : " after ") + duration_text(facts.duration_s);
+}
+
+std::string line(const Run& run, const RunFacts& facts, bool color) {
+  const Paint paint{color};
+  std::string text = "tacho: " + paint(state_color(run), head(run, facts));
+  const auto part = [&](std::string_view name, const std::string& value) {
+    text += paint("2", kDot);
+    text += std::string(name) + " " + value;
+  };
+  if (!is_absent(facts.cpu_mean)) part("cpu", cores_of(facts.cpu_mean, facts.cores));
+  if (!is_absent(facts.memory_peak_bytes)) part("memory peak", bytes_of(facts.memory_peak_bytes, facts.memory_bytes));
+  if (!is_absent(facts.gpu_mean)) part("gpu", gpus_of(facts.gpu_mean, facts.gpus));
+  if (!run.id.empty()) part("run", run.id);
+  return text;
+}
+
+// "name      value" lines.
+class Table {
+ public:
+  explicit Table(bool color) : paint_{color} {}
+  void add(std::string_view name, const std::string& value) {
+    if (value.empty()) return;
+    std::string label(name);
+    label.resize(std::max<size_t>(label.size(), 10), ' ');
+    text_ += "\n  " + paint_("2", label) + " " + value;
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  Paint paint_;
+  std::string text_;
+};
+
+std::string joined(std::initializer_list<std::string> parts) {
+  std::string text;
+  for (const std::string& part : parts)
+    if (!part.empty()) text += (text.empty() ? "" : ", ") + part;
+  return text;
+}
+
+template <class Text>
+std::string when(double value, Text text) {
+  return is_absent(value) ? std::string() : text(value);
+}
+
+std::string container_text(const Run& run) {
+  std::string quota, cpuset, memory;
+  if (run.limits.cpu_quota_cores) quota = number_text(*run.limits.cpu_quota_cores) + " cores of CPU time";
+  if (run.limits.cpuset_cpus && run.limits.cpuset_cpus != run.host.host_vcpus)
+    cpuset = std::to_string(*run.limits.cpuset_cpus) + " CPUs to run on";
+  if (run.limits.memory_limit_bytes)
+    memory = bytes_text(static_cast<double>(*run.limits.memory_limit_bytes)) + " of memory";
+  return joined({quota, cpuset, memory});
+}
+
+std::string full(const Run& run, const RunFacts& facts, int64_t rows, const std::string& folder, bool color) {
+  const Paint paint{color};
+  const auto bytes = [](const char* what) { return [what](double v) { return bytes_text(v) + " " + what; }; };
+  const auto seconds = [](const char* what) { return [what](double v) { return duration_text(v) + " " + what; }; };
+  Table table(color);
+  table.add("command", command_text(run, 200));
+  table.add("job", is_hidden(run, "job_name") ? "" : run.metadata.job_name);
+  if (run.outcome.started_realtime_ns > 0)
+    table.add("started", std::string(IsoTime(run.outcome.started_realtime_ns).view()));
+  const std::string interval = duration_text(static_cast<double>(run.interval_ns) / 1e9);
+  table.add("samples", std::to_string(rows) + (run.interval_ns > 0 ? ", one every " + interval : ""));
+  table.add("cpu", joined({when(facts.cpu_mean, [&](double v) { return cores_of(v, facts.cores) + " on average"; }),
+                           when(facts.cpu_max, [](double v) { return "at most " + number_text(v); }),
+                           when(facts.cpu_user_s, seconds("user")), when(facts.cpu_system_s, seconds("system"))}));
+  table.add("memory", joined({when(facts.memory_peak_bytes, [&](double v) { return "peak " + bytes_of(v, facts.memory_bytes); }),
+                              when(facts.memory_mean_bytes, bytes("on average"))}));
+  table.add("disk", joined({when(facts.disk_read_bytes, bytes("read")), when(facts.disk_write_bytes, bytes("written"))}));
+  table.add("network", joined({when(facts.net_recv_bytes, bytes("received")), when(facts.net_sent_bytes, bytes("sent")),
+                               is_absent(facts.net_recv_bytes) || run.mode == "watch" ? "" : "by the whole machine"}));
+  table.add("gpu", joined({when(facts.gpu_mean, [&](double v) { return gpus_of(v, facts.gpus) + " on average"; }),
+                           when(facts.vram_peak_bytes, [&](double v) { return "memory peak " + bytes_of(v, facts.vram_bytes); })}));
+  table.add("container", container_text(run));
+  table.add("measured", joined({run.method.cpu.empty() ? "" : "cpu by " + run.method.cpu,
+                                run.method.memory.empty() ? "" : "memory by " + run.method.memory,
+                                run.method.io.empty() ? "" : "disk by " + run.method.io,
+                                run.method.gpu.empty() || run.method.gpu == "none" ? "" : "gpu by " + run.method.gpu}));
+  for (const std::string& note : run.notes) table.add("note", note);
+  table.add("files", folder);
+  table.add("run", run.id);
+  return "tacho: " + paint(state_color(run), head(run, facts)) + table.text();
+}
+
+RunFacts facts_of(const StoredRun& stored) {
+  double duration_s = kAbsent;
+  const StatisticsOf lookup = [&](std::string_view name) {
+    for (const auto& [column, statistics] : stored.statistics)
+      if (column == name) return statistics;
+    return Statistics{};
+  };
+  duration_s = lookup("timestamp").sum;
+  return tacho::facts_of(stored.run, duration_s, lookup);
+}
+
+RunFacts facts_of(const Run& run, const Summary& summary) {
+  return tacho::facts_of(run, summary.duration_s(), [&](std::string_view name) { return summary.column(name); });
+}
+
+}  // namespace
+
+std::string outcome_words(const Run& run) {
+  const Outcome& outcome = run.outcome;
+  const std::string memory = outcome.oom_killed.value_or(false) ? " (out of memory)" : "";
+  if (outcome.state == RunState::running) return "running";
+  if (outcome.state == RunState::interrupted) return "interrupted";
+  if (outcome.timed_out) return "timed out";
+  if (outcome.signal) {
+    const std::string_view name = signal_word(*outcome.signal);
+    return "killed by " + (name.empty() ? "signal " + std::to_string(*outcome.signal) : std::string(name)) + memory;
+  }
+  if (outcome.exit_code.value_or(0) != 0) return "exit " + std::to_string(*outcome.exit_code) + memory;
+  if (outcome.state == RunState::failed) return "failed" + memory;
+  if (run.mode == "attach") return "attached";
+  if (run.mode == "watch") return "watched";
+  return "ok";
+}
+
+std::string command_text(const Run& run, size_t limit) {
+  if (is_hidden(run, "command")) return {};
+  std::string text;
+  for (const std::string& word : run.command) {
+    if (text.size() > limit) break;
+    const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c < 0 ||
+             std::string_view("_-+=./:,@%^").find(c) != std::string_view::npos;
+    });
+    if (!text.empty()) text += ' ';
+    text += plain ? word : "'" + word + "'";
+  }
+  // A command may hold anything; a terminal must not act on it.
+  text = valid_utf8(text);
+  std::replace_if(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }, ' ');
+  if (text.size() <= limit) return text;
+  size_t cut = limit;
+  while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xC0) == 0x80) --cut;  // not inside a character
+  return text.substr(0, cut) + "…";
+}
+
+std::string summary_line(const Run& run, const Summary& summary, bool color) {
+  return line(run, facts_of(run, summary), color);
+}
+std::string summary_line(const StoredRun& stored, bool color) { return line(stored.run, facts_of(stored), color); }
+
+std::string summary_full(const Run& run, const Summary& summary, bool color) {
+  return full(run, facts_of(run, summary), summary.rows(), "", color);
+}
+std::string summary_full(const StoredRun& stored, bool color) {
+  return full(stored.run, facts_of(stored), stored.rows, stored.folder, color);
+}
+
+}  // namespace tacho

@@ -1,0 +1,12 @@
+// The sinks that write a file (or stdout, stderr): one open function each, named in sink/table.cc.
+#pragma once
+#include "sink/sink.h"
+
+namespace tacho {
+
+Result<std::unique_ptr<Sink>> open_csv_sink(const std::string& destination, const SinkOptions& options);
+Result<std::unique_ptr<Sink>> open_csv_gz_sink(const std::string& destination, const SinkOptions& options);
+Result<std::unique_ptr<Sink>> open_jsonl_sink(const std::string& destination, const SinkOptions& options);
+Result<std::unique_ptr<Sink>> open_html_sink(const std::string& destination, const SinkOptions& options);
+
+}  // namespace tacho

@@ -1,0 +1,121 @@
+#include "sink/store.h"
+
+#include "base/units.h"
+#include "codec/iso_time.h"
+#include "codec/run_json.h"
+#include "os/atomic_file.h"
+#include "os/clock.h"
+#include "os/file.h"
+#include "os/line_file.h"
+#include "os/unique.h"
+#include "sink/csv_file.h"
+
+namespace tacho {
+namespace {
+
+constexpr mode_t kFolderMode = 0700, kFileMode = 0600;
+// run.json costs more than a row. A little below a second, so that a tick that came early does not wait for the next.
+constexpr int64_t kRunJsonEveryNs = 950 * kNsPerMs;
+
+// One text whatever file it was, so that a full disk is told once.
+Status store_status(const Status& status, const std::string& folder) {
+  if (status) return ok();
+  return Error{status.error().code, "cannot write to the run store", folder, status.error().hint};
+}
+
+class StoreSink final : public Sink {
+ public:
+  StoreSink(std::string folder, const Run& run, const Summary& summary)
+      : folder_(std::move(folder)), run_json_(folder_, "run.json", ".run.json.next", kFileMode), run_(run),
+        summary_(summary) {}
+
+  // run.json first: a folder that has anything has that, whenever tacho is killed.
+  Status open() {
+    if (const Status status = write_run(run_); !status) return status;
+    auto file = LineFile::open(folder_ + "/metrics.csv", kFileMode);
+    if (!file) return file.error();
+    // Tells `tacho runs` that this run is alive, whatever happens to process ids.
+    file->lock();
+    rows_.emplace(std::move(*file), false);
+    return ok();
+  }
+
+  Status begin(const Run&, const Schema& schema) override {
+    rows_->begin(schema);
+    return store_status(write_run(run_), folder_);
+  }
+
+  Status write(const Row& row, const Detail*) override {
+    const Status written = rows_->write(row);
+    since_json_ns_ += row.interval_ns;
+    if (row.index > 0 && since_json_ns_ < kRunJsonEveryNs) return store_status(written, folder_);
+    const Status json = write_run(run_);
+    return store_status(written ? json : written, folder_);
+  }
+
+  Status end(const Run& run) override {
+    const Status status = write_run(run);
+    run_json_.finish();
+    return store_status(status, folder_);
+  }
+
+  std::string_view name() const override { return "store"; }
+
+ private:
+  Status write_run(const Run& run) {
+    text_.clear();
+    write_run_json(text_, run, summary_);
+    const Status status = run_json_.replace(text_.view());
+    if (status) since_json_ns_ = 0;
+    return status;
+  }
+
+  std::string folder_;
+  std::optional<CsvFile> rows_;
+  AtomicFile run_json_;
+  const Run& run_;
+  const Summary& summary_;
+  Writer text_{16 * 1024};
+  int64_t since_json_ns_ = 0;
+};
+
+std::string id_of(int64_t realtime_ns, size_t digits) {
+  const IsoTime time(realtime_ns);
+  const std::string_view date = time.date();
+  std::string id;
+  for (const char c : date)
+    if (c != '-') id += c;
+  return id + "-" + random_hex(digits);
+}
+
+Error with_hint(Error error) {
+  error.what = "cannot make a run in the store";
+  error.hint += error.hint.empty() ? "" : "; ";
+  error.hint += "choose another place with --store DIR, or --no-store";
+  return error;
+}
+
+}  // namespace
+
+std::string make_run_id(int64_t realtime_ns) { return id_of(realtime_ns, 4); }
+
+Result<std::unique_ptr<Sink>> open_store(const std::string& store_dir, Run& run, const Summary& summary) {
+  if (const Status made = make_directories(store_dir, kFolderMode); !made) return with_hint(made.error());
+  const int64_t started_ns = run.outcome.started_realtime_ns;
+  const int64_t now_ns = started_ns > 0 ? started_ns : system_clock().realtime_ns();
+  // Four digits are easy to type and enough for a laptop; a busy day on a cluster gets longer ones.
+  for (size_t attempt = 0; attempt < 24; ++attempt) {
+    const std::string id = id_of(now_ns, attempt < 3 ? 4 : attempt < 6 ? 6 : 12);
+    const std::string folder = store_dir + "/" + id;
+    const Result<bool> made = make_new_directory(folder, kFolderMode);
+    if (!made) return with_hint(made.error());
+    if (!*made) continue;
+    run.id = id;
+    auto sink = std::make_unique<StoreSink>(folder, run, summary);
+    if (const Status opened = sink->open(); !opened) return with_hint(opened.error());
+    return std::unique_ptr<Sink>(std::move(sink));
+  }
+  return with_hint(Error{Code::io, "", store_dir, "every tried run id is taken"});
+}
+
+}  // namespace tacho

@@ -1,0 +1,111 @@
+// The one table of sinks, and the choice for what -o was given.
+#include <algorithm>
+#include <array>
+#include <span>
+#include <vector>
+
+#include "base/text.h"
+#include "sink/files.h"
+
+namespace tacho {
+namespace {
+
+constexpr std::array kSinks{
+    SinkInfo{"csv", ".csv", "one line a sample; the 32 compatible columns first", open_csv_sink},
+    SinkInfo{"csv.gz", ".csv.gz", "the same, compressed; a kill loses at most 10 seconds", open_csv_gz_sink},
+    SinkInfo{"jsonl", ".jsonl", "one JSON object a sample, with every core, disk, interface and GPU", open_jsonl_sink},
+    SinkInfo{"json", ".json", "the same as .jsonl", open_jsonl_sink},
+    SinkInfo{"html", ".html", "one self-contained page with charts, written at the end", open_html_sink},
+};
+
+bool is_standard_stream(const std::string& destination) { return destination == "-" || destination == "stderr:"; }
+
+// "s3" of "s3://bucket/key"; empty when the destination is a path.
+std::string_view scheme_of(std::string_view destination) {
+  const size_t colon = destination.find("://");
+  if (colon == std::string_view::npos || colon == 0) return {};
+  const std::string_view scheme = destination.substr(0, colon);
+  const bool word = std::all_of(scheme.begin(), scheme.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.';
+  });
+  return word ? scheme : std::string_view{};
+}
+
+bool is_scheme(const SinkInfo& sink) { return sink.pattern.ends_with("://"); }
+
+std::string known_patterns() {
+  std::string text;
+  for (const SinkInfo& sink : kSinks) {
+    if (!text.empty()) text += " ";
+    text += sink.pattern;
+  }
+  return text;
+}
+
+const SinkInfo* find_by_scheme(const std::string& destination) {
+  const std::string low = lower(destination);
+  for (const SinkInfo& sink : kSinks)
+    if (is_scheme(sink) && low.starts_with(sink.pattern)) return &sink;
+  return nullptr;
+}
+
+// The longest ending wins: .csv.gz before .gz.
+const SinkInfo* find_by_extension(const std::string& destination) {
+  const std::string low = lower(destination);
+  const SinkInfo* best = nullptr;
+  for (const SinkInfo& sink : kSinks)
+    if (!is_scheme(sink) && low.ends_with(sink.pattern) && (best == nullptr || sink.pattern.size() > best->pattern.size()))
+      best = &sink;
+  return best;
+}
+
+const SinkInfo* find_by_format(std::string_view format) {
+  const std::string_view name = format == "json" ? "jsonl" : format;
+  const auto found = std::find_if(kSinks.begin(), kSinks.end(), [&](const SinkInfo& sink) { return sink.name == name; });
+  return found == kSinks.end() ? nullptr : &*found;
+}
+
+Error unknown_scheme(const std::string& destination, std::string_view scheme) {
+  std::vector<std::string_view> words;
+  for (const SinkInfo& sink : kSinks) words.push_back(sink.name);
+  Error error{Code::invalid, "this tacho cannot write to \"" + std::string(scheme) + "://\"", destination, ""};
+  if (const std::string_view near = nearest(scheme, words); !near.empty())
+    error.hint = "did you mean " + std::string(near) + "? ";
+  error.hint += "known: a file that ends in " + known_patterns() + ", or - for stdout";
+  return error;
+}
+
+Error unknown_extension(const std::string& destination) {
+  return {Code::invalid, "cannot tell the format of the output", destination,
+          "end its name in one of " + known_patterns() + ", or add --format csv or --format json"};
+}
+
+}  // namespace
+
+std::span<const SinkInfo> all_sinks() { return kSinks; }
+
+Result<std::unique_ptr<Sink>> open_sink(const std::string& destination, const SinkOptions& options) {
+  if (destination.empty())
+    return Error{Code::invalid, "an output needs a name", "--output", "for instance -o metrics.csv, or -o - for stdout"};
+  std::string_view format = options.format;
+  const SinkInfo* sink = nullptr;
+  if (const std::string_view scheme = scheme_of(destination); !scheme.empty()) {
+    sink = find_by_scheme(destination);
+    if (sink == nullptr) return unknown_scheme(destination, scheme);
+  } else if (options.compatible) {
+    // resource-tracker does not look at the name: --format decides, and is json unless given.
+    if (format.empty()) format = "json";
+  } else if (is_standard_stream(destination)) {
+    if (format.empty()) format = "csv";
+  } else {
+    sink = find_by_extension(destination);
+  }
+  if (sink == nullptr && !format.empty()) {
+    sink = find_by_format(format);
+    if (sink == nullptr) return Error{Code::invalid, "unknown format", std::string(format), "use csv or json"};
+  }
+  if (sink == nullptr) return unknown_extension(destination);
+  return sink->open(destination, options);
+}
+
+}  // namespace tacho

@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""Runs the end-to-end tests over a build: run.py BUILD_DIR [-k WORD] [-j N].
+
+One line a test as it ends; a test that this machine cannot do is skipped with its reason and counted apart. The last line
+is `N passed, N failed`; the exit status is 0 when nothing failed. Needs Python 3.9 and its standard library.
+"""
+import argparse
+import concurrent.futures
+import os
+import sys
+import threading
+import time
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class Outcome(unittest.TestResult):
+    """Of one test: ok, skipped with a reason, or failed with a text."""
+
+    def __init__(self):
+        super().__init__()
+        self.reason = None
+        self.text = None
+
+    def addSkip(self, test, reason):
+        self.reason = reason
+
+    def addFailure(self, test, err):
+        self.text = (self.text or "") + self._exc_info_to_string(err, test)
+
+    addError = addFailure
+
+    def addSubTest(self, test, subtest, err):
+        if err is not None:
+            self.text = (self.text or "") + f"{subtest}\n" + self._exc_info_to_string(err, test)
+
+
+def flatten(suite):
+    for test in suite:
+        if isinstance(test, unittest.TestSuite):
+            yield from flatten(test)
+        else:
+            yield test
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("build_dir")
+    parser.add_argument("-k", metavar="WORD", action="append", help="only tests whose name contains WORD")
+    parser.add_argument("-j", metavar="N", type=int, default=3, help="tests at a time (3)")
+    options = parser.parse_args()
+    os.environ["TACHO_BUILD_DIR"] = os.path.abspath(options.build_dir)
+    sys.path.insert(0, HERE)
+
+    loader = unittest.TestLoader()
+    tests = list(flatten(loader.discover(HERE, pattern="test_*.py")))
+    if options.k:
+        tests = [test for test in tests if any(word in test.id() for word in options.k)]
+    tests.sort(key=lambda test: -getattr(test, "weight", 1))  # the long ones first
+
+    lock = threading.Lock()
+    done, failed, skipped = [], [], []
+    started = time.monotonic()
+
+    def one(test):
+        outcome = Outcome()
+        begun = time.monotonic()
+        test.run(outcome)
+        took = time.monotonic() - begun
+        with lock:
+            done.append(test)
+            word = "ok  "
+            if outcome.text:
+                word = "FAIL"
+                failed.append(test.id())
+            elif outcome.reason:
+                word = "skip"
+                skipped.append(test.id())
+            tail = f": {outcome.reason}" if word == "skip" else ""
+            print(f"[{len(done):3}/{len(tests)}] {word} {test.id()} {took:.1f}s{tail}", flush=True)
+            if outcome.text:
+                print(outcome.text, flush=True)
+
+    with concurrent.futures.ThreadPoolExecutor(options.j) as pool:
+        for future in [pool.submit(one, test) for test in tests]:
+            future.result()
+    for name in sorted(failed):
+        print(f"failed: {name}")
+    print(f"{len(skipped)} skipped, {time.monotonic() - started:.0f}s")
+    print(f"{len(done) - len(failed) - len(skipped)} passed, {len(failed)} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

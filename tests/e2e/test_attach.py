@@ -1,0 +1,149 @@
+"""attach and watch: what already runs, until it ends or a signal comes."""
+import os
+import signal
+import subprocess
+import time
+
+from support import IS_ROOT, Case, burner, remove_cgroup, until
+
+
+class Attach(Case):
+    def target(self, *words, **keywords):
+        process = subprocess.Popen([str(word) for word in words], env=self.environment(), stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, text=True, **keywords)
+        self.addCleanup(lambda: (process.kill(), process.wait(), process.stdin.close(), process.stdout.close()))
+        return process
+
+    def test_ends_with_its_target(self):
+        target = self.target("sleep", "0.5")
+        process = self.spawn("attach", "-q", "-i", "50ms", "--pid", target.pid)
+        target.wait()
+        self.assertEqual(process.wait(30), 0)
+        run, table = self.the_run()
+        self.assertEqual(run["mode"], "attach")
+        self.assertEqual(run["pid"], target.pid)
+        self.assertIsNone(run["outcome"]["exit_code"])
+        self.assertEqual(run["state"], "finished")
+        self.assertGreater(len(table.rows), 2)
+
+    def test_interrupt(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            store = self.path(f"store{int(number)}")
+            target = self.target("sleep", "60")
+            process = self.spawn("attach", "-q", "-i", "1h", "--store", store, "-p", target.pid)
+            self.assertTrue(until(lambda: self.run_folders(store)))
+            time.sleep(0.3)
+            process.send_signal(number)
+            self.assertEqual(process.wait(30), 0)
+            self.assertIsNone(target.poll(), "the target was harmed")
+            self.assertEqual(len(self.the_run(store)[1].rows), 1)
+
+    def test_counts_from_now_on(self):
+        """CPU time from before is the baseline; children that come later count in full."""
+        target = self.target("sh", "-c", f"{burner('cpu')} 1 600; echo burnt; read line; {burner('cpu')} 1 300; read line; sleep 0.1")
+        target.stdout.readline()
+        self.assertEqual(target.stdout.readline(), "burnt\n")
+        process = self.spawn("attach", "-q", "-i", "50ms", "--pid", target.pid)
+        self.assertTrue(until(self.run_folders))
+        time.sleep(0.3)
+        target.stdin.write("go\n")
+        target.stdin.flush()
+        truth = self.truth(target.stdout.readline())
+        target.stdin.write("end\n")
+        target.stdin.flush()
+        self.assertEqual(process.wait(30), 0)
+        run, table = self.the_run()
+        expected = truth["user_s"] + truth["system_s"]
+        self.assertAlmostEqual(table.sum("process_utime") + table.sum("process_stime"), expected, delta=0.05)
+
+    def test_tree(self):
+        target = self.target(burner("tree"), 20, 50, 20, 500)
+        self.assertTrue(target.stdout.readline().startswith("ready"))
+        process = self.spawn("attach", "-q", "-i", "50ms", "--pid", target.pid)
+        self.assertTrue(until(self.run_folders))
+        time.sleep(0.8)
+        target.stdin.close()
+        target.wait()
+        self.assertEqual(process.wait(30), 0)
+        _, table = self.the_run()
+        self.assertEqual(max(int(value) for value in table.column("process_children") if value), 19)
+        self.assertGreater(table.sum("process_utime"), 0.02)
+
+    def test_member_that_is_reparented_stays(self):
+        """The middle process ends; its child keeps counting."""
+        script = f"sh -c '{burner('cpu')} 1 900 >&2 & sleep 0.4; exit 0' & sleep 2; exit 0"
+        target = self.target("sh", "-c", "read line; " + script, stderr=subprocess.DEVNULL)
+        process = self.spawn("attach", "-q", "-i", "50ms", "--pid", target.pid)
+        self.assertTrue(until(self.run_folders))
+        time.sleep(0.2)
+        target.stdin.write("go\n")
+        target.stdin.flush()
+        self.assertEqual(process.wait(60), 0)
+        _, table = self.the_run()
+        self.assertGreater(table.sum("process_utime") + table.sum("process_stime"), 0.6)
+
+    def test_unknown_pid(self):
+        self.refused(self.tacho("attach", "--pid", "4194303"), "4194303")
+        self.refused(self.tacho("attach", "--pid", "0"))
+        self.refused(self.tacho("attach", "--pid", "-5"))
+        self.refused(self.tacho("attach", "--cgroup", "/no/such/cgroup"), "/no/such/cgroup")
+
+    def test_somebody_elses(self):
+        """nobody may watch root's process: CPU yes, bytes and PSS are empty, never 0."""
+        if not IS_ROOT:
+            self.skipTest("needs root")
+        target = self.target(burner("cpu"), 1, 800)
+        process = self.spawn("attach", "-q", "-i", "100ms", "--pid", target.pid, user="nobody")
+        self.assertEqual(process.wait(30), 0)
+        run, table = self.the_run()
+        self.assertGreater(table.sum("process_utime"), 0.3)
+        self.assertEqual(set(table.column("process_disk_read_bytes")), {""})
+        self.assertEqual(run["method"]["memory"], "rss")
+        self.assertTrue(run["notes"])
+
+    def test_cgroup(self):
+        root = next((path for path in ("/sys/fs/cgroup/unified", "/sys/fs/cgroup/cpuacct", "/sys/fs/cgroup")
+                     if IS_ROOT and os.path.exists(path + "/cgroup.procs")), None)
+        if root is None:
+            self.skipTest("no cgroup that may be made")
+        folder = f"{root}/tacho-e2e-{os.getpid()}-{self.mark[-6:]}"
+        try:
+            os.mkdir(folder)
+        except OSError as error:
+            self.skipTest(f"no cgroup that may be made: {error}")
+        self.addCleanup(lambda: until(lambda: remove_cgroup(folder), 5))
+        target = self.target("sh", "-c", f"echo $$ > {folder}/cgroup.procs; echo in; read line; {burner('cpu')} 1 300; sleep 0.3")
+        self.assertEqual(target.stdout.readline(), "in\n")
+        process = self.spawn("attach", "-q", "-i", "50ms", "--cgroup", folder)
+        self.assertTrue(until(self.run_folders))
+        time.sleep(0.3)
+        target.stdin.write("go\n")
+        target.stdin.flush()
+        truth = self.truth(target.stdout.readline())
+        target.wait()
+        self.assertEqual(process.wait(30), 0)
+        _, table = self.the_run()
+        self.assertAlmostEqual(table.sum("process_utime") + table.sum("process_stime"),
+                               truth["user_s"] + truth["system_s"], delta=0.05)
+
+
+class Watch(Case):
+    def test_interrupt(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            store = self.path(f"store{int(number)}")
+            process = self.spawn("watch", "-q", "-i", "1h", "--store", store)
+            self.assertTrue(until(lambda: self.run_folders(store)))
+            time.sleep(0.2)
+            process.send_signal(number)
+            self.assertEqual(process.wait(30), 0)
+            run, table = self.the_run(store)
+            self.assertEqual(run["mode"], "watch")
+            self.assertEqual(len(table.rows), 1)
+            self.assertNotIn("pid", run)
+
+    def test_second_interrupt(self):
+        process = self.spawn("watch", "-q", "-i", "10ms")
+        self.assertTrue(until(self.run_folders))
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGINT)
+        self.assertIn(process.wait(30), (0, 130, -2))

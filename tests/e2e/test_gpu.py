@@ -1,0 +1,102 @@
+"""NVIDIA GPUs through the fake driver library: devices, the job's share, errors, a driver that goes away."""
+import os
+import time
+
+from support import BUILD, COLUMNS, Case, until
+
+LIBRARY = os.path.join(BUILD, "lib", "libfake_nvml.so")
+MIB = 1 << 20
+
+
+class Gpu(Case):
+    def setUp(self):
+        super().setUp()
+        if not os.path.exists(LIBRARY):
+            self.skipTest("the fake driver library is not built")
+
+    def machine(self, *lines):
+        """Describes the machine; may be called again while tacho runs."""
+        self.write("machine.new", "\n".join(lines) + "\n")
+        os.rename(self.path("machine.new"), self.path("machine"))
+        return {"TACHO_NVML_LIBRARY": LIBRARY, "FAKE_NVML": self.path("machine")}
+
+    def rows(self, env, *job, options=("-i", "100ms")):
+        done, run, table = self.tracked(*(job or ("sleep", "0.8")), options=options, env=env)
+        self.assertEqual(table.header[:32], COLUMNS)
+        return run, table
+
+    def test_two_devices(self):
+        env = self.machine(f"device name=H200 util=50 total={1000 * MIB} used={100 * MIB}",
+                           f"device name=H200 util=25 total={1000 * MIB} used={60 * MIB}",
+                           f"device name=H200 util=0 total={1000 * MIB} used=0")
+        run, table = self.rows(env)
+        last = table.rows[-1]
+        self.assertAlmostEqual(float(last["system_gpu_usage"]), 0.75, delta=0.001)
+        self.assertAlmostEqual(float(last["system_gpu_vram_mib"]), 160, delta=0.1)
+        self.assertEqual(last["system_gpu_utilized"], "2")
+        # Present and unused by the job: measured zeros, not empty.
+        self.assertEqual(float(last["process_gpu_usage"]), 0)
+        self.assertEqual(float(last["process_gpu_vram_mib"]), 0)
+        self.assertEqual(last["process_gpu_utilized"], "0")
+        self.assertEqual(run["method"]["gpu"], "nvml")
+        self.assertEqual(run["host"]["host_gpu_count"], 3)
+
+    def test_the_jobs_share(self):
+        """A pid in several lists counts once a device; a stranger's memory never counts."""
+        pid = "@" + self.path("pid")
+        env = self.machine(f"device util=80 total={1000 * MIB} used={300 * MIB}", f"device util=10 total={1000 * MIB} used={50 * MIB}",
+                           f"process 0 compute {pid} {100 * MIB}", f"process 0 graphics {pid} {100 * MIB}",
+                           f"process 0 compute 1 {200 * MIB}", f"process 1 compute {pid} na",
+                           f"sample 0 {pid} 40 20", f"sample 0 1 40 20")
+        _, table = self.rows(env, "sh", "-c", f"echo $$ > {self.path('pid')}; exec sleep 1.2")
+        seen = table.rows[len(table.rows) // 2:-1]
+        self.assertTrue(seen)
+        self.assertAlmostEqual(float(seen[-1]["process_gpu_vram_mib"]), 100, delta=0.1)
+        self.assertEqual(seen[-1]["process_gpu_utilized"], "2")
+        usage = [float(row["process_gpu_usage"]) for row in seen if row["process_gpu_usage"]]
+        self.assertAlmostEqual(max(usage), 0.4, delta=0.05)
+
+    def test_watch_has_no_process_share(self):
+        env = self.machine(f"device util=80 total={1000 * MIB} used={300 * MIB}", f"process 0 compute self {100 * MIB}")
+        process = self.spawn("watch", "-q", "-i", "50ms", env=env)
+        time.sleep(0.6)
+        process.terminate()
+        self.assertEqual(process.wait(30), 0)
+        _, table = self.the_run()
+        for name in COLUMNS[29:32]:
+            self.assertEqual(set(table.column(name)), {""})
+
+    def test_one_call_fails(self):
+        """Utilisation of one device is unsupported: its memory and the other device stay."""
+        env = self.machine(f"device util=50 total={1000 * MIB} used={100 * MIB}", f"device util=30 total={1000 * MIB} used={60 * MIB}",
+                           "error nvmlDeviceGetUtilizationRates 3 0")
+        _, table = self.rows(env)
+        self.assertAlmostEqual(float(table.rows[-1]["system_gpu_vram_mib"]), 160, delta=0.1)
+
+    def test_driver_that_cannot_start(self):
+        env = self.machine("device util=50 total=1000 used=100", "error nvmlInit_v2 9", "error nvmlInit 9")
+        done, run, table = self.tracked("sh", "-c", "exit 3", env=env, rc=3)
+        self.assertEqual(table.header[:32], COLUMNS)
+
+    def test_driver_disappears(self):
+        env = self.machine(f"device util=50 total={1000 * MIB} used={100 * MIB}")
+        process = self.spawn("run", "-i", "50ms", "--", "sh", "-c", "sleep 1.5; exit 6", env=env)
+        self.assertTrue(until(lambda: self.run_folders() and any(
+            row["system_gpu_vram_mib"] not in ("", "0.0000") for row in self.the_run()[1].rows)))
+        self.machine(f"device util=50 total={1000 * MIB} used={100 * MIB}", "error all 999")
+        self.assertEqual(process.wait(30), 6)
+        _, table = self.the_run()
+        self.assertNotEqual(table.rows[0]["system_processes"], "")
+        self.assertEqual(table.rows[-2]["system_gpu_vram_mib"], "", "a lost driver is unknown, not the last value or 0")
+
+    def test_slow_driver_delays_no_row(self):
+        """Calls that block for two seconds: rows keep coming, and the end of the job is noticed at once."""
+        env = self.machine(f"device util=50 total={1000 * MIB} used={100 * MIB}", "delay nvmlDeviceGetUtilizationRates 2000")
+        run, table = self.rows(env, "sleep", "1", options=["-i", "50ms"])
+        self.assertGreater(len(table.rows), 5)
+        self.assertLess(run["outcome"]["duration_s"], 10)
+
+    def test_no_library(self):
+        _, table = self.rows({"TACHO_NVML_LIBRARY": "/nonexistent.so"}, "true")
+        self.assertEqual([table.rows[0][name] for name in COLUMNS[18:21]], ["0.0000", "0.0000", "0"])
+        self.assertEqual([table.rows[0][name] for name in COLUMNS[29:32]], ["", "", ""])

@@ -1,0 +1,166 @@
+"""The run store: never torn, never lost, and never a reason to fail the job."""
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+
+from support import IS_ROOT, TACHO, Case, Table, burner, can, until
+
+
+class Store(Case):
+    def test_run_json(self):
+        done, run, table = self.tracked("sh", "-c", "exit 3", rc=3)
+        for key in ("id", "mode", "state", "command", "pid", "metadata", "host", "outcome", "method", "notes", "totals",
+                    "statistics", "interval_s", "tacho_version", "working_directory"):
+            self.assertIn(key, run)
+        self.assertEqual(run["mode"], "run")
+        self.assertEqual(run["state"], "failed")
+        self.assertEqual(run["working_directory"], os.path.realpath(self.dir))
+        self.assertEqual(run["outcome"]["exit_code"], 3)
+        self.assertEqual(run["host"]["host_vcpus"], os.cpu_count())
+        self.assertIn(run["method"]["cpu"], ("cgroup", "subreaper"))
+
+    def test_while_running(self):
+        process = self.spawn("run", "-q", "-i", "50ms", "--", "sleep", "30")
+        self.assertTrue(until(self.run_folders))
+        folder = self.run_folders()[0]
+        self.assertTrue(until(lambda: os.path.exists(os.path.join(folder, "run.json"))))
+        with open(os.path.join(folder, "run.json"), encoding="utf-8") as file:
+            run = json.load(file)
+        self.assertEqual(run["state"], "running")
+        self.assertIsNone(run["outcome"]["exit_code"])
+        process.terminate()
+        process.wait(30)
+        self.assertEqual(self.the_run()[0]["state"], "failed")
+
+    def check_after_kill(self, folder, killed_at, interval_s):
+        """run.json parses, every row but a torn last one is whole, and at most about one tick is missing."""
+        with open(os.path.join(folder, "run.json"), encoding="utf-8") as file:
+            run = json.load(file)
+        self.assertIn(run["state"], ("running", "finished", "failed"))
+        with open(os.path.join(folder, "metrics.csv"), encoding="utf-8") as file:
+            text = file.read()
+        whole = text[:text.rfind("\n") + 1]
+        table = Table(whole)
+        if not table.rows:
+            return run, 0
+        self.assertEqual(table.widths, {len(table.header)})
+        # An order of magnitude: a loaded machine delays a tick, but ten intervals and a second are never lost.
+        self.assertLess(killed_at - float(table.rows[-1]["timestamp"]), 1 + 10 * interval_s)
+        self.assertLessEqual(run["samples"], len(table.rows))
+        return run, len(table.rows)
+
+    def kill_at_random(self, times, longest_s):
+        chance = random.Random(20)
+        rows = 0
+        for _ in range(times):
+            store = self.path(f"store-{_}")
+            process = self.spawn("run", "-q", "-i", "10ms", "--store", store, "--", "sleep", "30", stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.DEVNULL)
+            time.sleep(chance.random() * longest_s)
+            killed_at = time.time()
+            process.kill()
+            process.wait()
+            self.end_marked()
+            for folder in self.run_folders(store):
+                if os.listdir(folder):
+                    self.assertTrue(os.path.exists(os.path.join(folder, "run.json")), os.listdir(folder))
+                    rows += self.check_after_kill(folder, killed_at, 0.01)[1]
+        return rows
+
+    def test_killed_soon(self):
+        self.kill_at_random(25, 0.03)
+
+    def test_killed_later(self):
+        self.assertGreater(self.kill_at_random(12, 0.6), 10)
+
+    def test_interrupted_is_shown(self):
+        process = self.spawn("run", "-q", "-i", "20ms", "--", "sleep", "30")
+        self.assertTrue(until(self.run_folders))
+        time.sleep(0.5)
+        process.kill()
+        process.wait()
+        self.end_marked()
+        listed = self.tacho("runs", "--json")
+        self.assertIn("interrupted", listed.out, listed)
+        shown = json.loads(self.tacho("show", "last", "--json").out)
+        self.assertEqual(shown["state"], "interrupted")
+        self.assertGreater(shown["samples"], 2)
+        self.assertIn("process_memory_mib", shown["statistics"])
+
+    def test_full_disk(self):
+        """The job itself fills the disk: one warning, the job goes on, and what is there can be read."""
+        if not (IS_ROOT and can("unshare", "-m", "mount", "-t", "tmpfs", "tmpfs", "/mnt")):
+            self.skipTest("cannot mount")
+        os.mkdir(self.path("small"))
+        script = ('mount -t tmpfs -o size=256k tmpfs "$1"; "$2" run -i 10ms --store "$1" -- sh -c '
+                  '"sleep 0.2; cat /dev/zero > $1/fill 2> /dev/null; sleep 0.8; exit 5"; echo "status $?"; cat "$1"/*/run.json; echo; echo ----; cat "$1"/*/metrics.csv')
+        done = subprocess.run(["unshare", "-m", "sh", "-c", script, "sh", self.path("small"), TACHO],
+                              env=self.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60,
+                              cwd=self.dir)
+        self.assertTrue(done.stdout.startswith("status 5\n"), done)
+        self.assertEqual(done.stderr.lower().count("no space left"), 1, done.stderr)
+        text, csv = done.stdout.split("\n", 1)[1].split("----\n")
+        self.assertIn("state", json.loads(text))
+        self.assertEqual(len(Table(csv[:csv.rfind("\n") + 1]).widths), 1)
+
+    def test_full_output(self):
+        if not os.path.exists("/dev/full"):
+            self.skipTest("no /dev/full")
+        self.refused(self.tacho("run", "-o", "/dev/full", "-f", "csv", "--", "true"), "/dev/full")
+
+    def test_read_only_default_store(self):
+        """The store that nobody asked for cannot be made: one warning, and the job runs."""
+        os.mkdir(self.path("locked"))
+        os.chmod(self.path("locked"), 0o555)
+        done = self.tacho("run", "--", "sh", "-c", "exit 4", user="nobody", env={"XDG_STATE_HOME": self.path("locked")})
+        self.assertEqual(done.rc, 4, done)
+        self.assertIn("store", done.err)
+
+    def test_read_only_named_store(self):
+        os.mkdir(self.path("locked"))
+        os.chmod(self.path("locked"), 0o555)
+        done = self.tacho("run", "--store", self.path("locked", "x"), "--", "true", user="nobody")
+        self.assertEqual(done.rc, 0, done)
+        self.assertEqual(done.err.count("locked"), 1, done)
+
+    def test_store_removed_while_running(self):
+        process = self.spawn("run", "-i", "20ms", "--", "sh", "-c", "sleep 0.7; exit 6")
+        self.assertTrue(until(self.run_folders))
+        time.sleep(0.2)
+        subprocess.run(["rm", "-rf", self.store], check=True)
+        self.assertEqual(process.wait(30), 6)
+
+    def test_many_at_once(self):
+        """Runs that start in the same second get folders of their own."""
+        processes = [self.spawn("run", "-q", "--", "true") for _ in range(12)]
+        self.assertEqual([process.wait(60) for process in processes], [0] * 12)
+        self.assertEqual(len(self.run_folders()), 12)
+
+    def test_signal_during_the_end(self):
+        """TERM in the moment the job ends: the status is the job's or the signal's, and the run is closed."""
+        for _ in range(8):
+            store = self.path(f"end-{_}")
+            process = self.spawn("run", "-q", "--store", store, "--", "sleep", "0.05")
+            time.sleep(0.045 + _ * 0.002)
+            try:
+                process.send_signal(signal.SIGTERM)
+            except ProcessLookupError:
+                pass
+            self.assertIn(process.wait(30), (0, 143, -15))
+            for folder in self.run_folders(store):
+                with open(os.path.join(folder, "run.json"), encoding="utf-8") as file:
+                    json.load(file)
+
+    def test_private(self):
+        """What a job was called with may be nobody else's business."""
+        self.tracked("true")
+        folder = self.run_folders()[0]
+        self.assertEqual(os.stat(folder).st_mode & 0o022, 0)
+
+    def test_burner_totals(self):
+        _, run, _ = self.tracked(burner("cpu"), "1", "200")
+        self.assertGreaterEqual(run["totals"]["processes_seen"], 1)
+        self.assertGreater(run["totals"]["memory_peak_bytes"], 1 << 18)

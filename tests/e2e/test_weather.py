@@ -1,0 +1,205 @@
+"""Bad weather: strange jobs, missing file systems, limits, memory that runs out."""
+import os
+import subprocess
+
+from support import IS_ROOT, TACHO, Case, burner, can, children_of, marked_pids, remove_cgroup, until
+
+
+class Weather(Case):
+    def in_namespace(self, setup, *words, flags="-m"):
+        """tacho WORDS in a mount namespace that SETUP changed first."""
+        if not (IS_ROOT and can("unshare", *flags.split(), "mount", "-t", "tmpfs", "tmpfs", "/mnt")):
+            self.skipTest("cannot make a mount namespace")
+        return self.tacho(*words, wrap=["unshare", *flags.split(), "sh", "-c", setup + '; exec "$@"', "sh"])
+
+    def check_cpu(self, done, allowed=0.02):
+        run, table = self.the_run()
+        truth = self.truth(done.out)
+        self.assertAlmostEqual(table.sum("process_utime") + table.sum("process_stime"), truth["user_s"] + truth["system_s"],
+                               delta=max(allowed, 0.01 * truth["user_s"]), msg=f"{run['method']} {run['notes']}")
+        return run, table
+
+    def test_closes_its_descriptors(self):
+        done = self.tacho("run", "-i", "50ms", "--", burner("close_fds"), "300", self.path("truth"))
+        self.assertEqual(done.rc, 0, done)
+        done.out = self.read("truth")
+        self.check_cpu(done)
+
+    def test_new_session(self):
+        done = self.tacho("run", "-i", "50ms", "--", burner("new_session"), "100")
+        self.assertEqual(done.rc, 0, done)
+        self.check_cpu(done)
+
+    def test_strange_names(self):
+        done = self.tacho("run", "-i", "20ms", "--", burner("names"), self.dir, "200")
+        self.assertEqual(done.rc, 0, done)
+        _, table = self.check_cpu(done)
+        self.assertEqual(max(int(value) for value in table.column("process_children")), 2)
+
+    def test_ten_thousand_files(self):
+        done = self.tacho("run", "-i", "50ms", "--", burner("fds"), "10000", "300")
+        self.assertEqual(done.rc, 0, done)
+        self.check_cpu(done)
+
+    def test_few_descriptors(self):
+        """A low limit on descriptors: tacho falls back to opening files as it needs them."""
+        done = self.tacho("run", "-i", "50ms", "--", "sh", "-c",
+                          f"for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do sleep 0.6 & done; {burner('cpu')} 1 400; wait",
+                          wrap=["sh", "-c", 'ulimit -n 24; exec "$@"', "sh"])
+        self.assertEqual(done.rc, 0, done)
+        run, table = self.check_cpu(done, 0.06)
+        self.assertEqual(max(int(value) for value in table.column("process_children")), 21)
+
+    def test_fork_storm(self):
+        for method in ("auto", "tree"):
+            with self.subTest(method=method):
+                store = self.path(method)
+                done = self.tacho("run", "-i", "10ms", "--method", method, "--store", store, "--", burner("fork_storm"), "3000")
+                self.assertEqual(done.rc, 0, done)
+                run, table = self.the_run(store)
+                truth = self.truth(done.out)
+                expected = truth["user_s"] + truth["system_s"]
+                total = table.sum("process_utime") + table.sum("process_stime")
+                # The ledger lacks what each orphan's exit costs, so more than it is right.
+                self.assertGreater(total, expected * 0.95 - 0.02, run["notes"])
+                self.assertLess(total, expected * 2 + 0.5, run["notes"])
+
+    def test_thousand_processes(self):
+        process = self.spawn("run", "-q", "-i", "50ms", "--", burner("tree"), "400", "10", "50", "200", stdin=subprocess.PIPE)
+        self.assertTrue(process.stdout.readline().startswith("ready"))
+        self.assertTrue(until(lambda: self.run_folders() and self.the_run()[1].rows
+                              and any(value == "399" for value in self.the_run()[1].column("process_children"))))
+        process.stdin.close()
+        out = process.stdout.read()
+        self.assertEqual(process.wait(30), 0)
+        run, table = self.the_run()
+        truth = self.truth(out)
+        self.assertAlmostEqual(table.sum("process_utime") + table.sum("process_stime"), truth["user_s"] + truth["system_s"],
+                               delta=max(0.05, 0.03 * truth["user_s"]))
+
+    def test_out_of_memory(self):
+        parent = "/sys/fs/cgroup/memory" if os.path.exists("/sys/fs/cgroup/memory/cgroup.procs") else None
+        if not (IS_ROOT and parent):
+            self.skipTest("needs root and a v1 memory cgroup")
+        folder = f"{parent}/tacho-e2e-{os.getpid()}-{self.mark[-6:]}"
+        os.mkdir(folder)
+        self.addCleanup(lambda: until(lambda: remove_cgroup(folder), 5))
+        with open(folder + "/memory.limit_in_bytes", "w", encoding="ascii") as file:
+            file.write(str(96 << 20))
+        for job, rc in (([burner("oom"), "400"], 137), (["sh", "-c", f"{burner('oom')} 400; exit 9"], 9)):
+            store = self.path(f"store{rc}")
+            done = self.tacho("run", "-i", "50ms", "--store", store, "--", *job,
+                              wrap=["sh", "-c", f'echo $$ > {folder}/cgroup.procs; exec "$@"', "sh"])
+            self.assertEqual(done.rc, rc, done)
+            run, _ = self.the_run(store)
+            self.assertGreaterEqual(run["totals"].get("oom_kills") or 0, 1, run["totals"])
+            self.assertTrue(run["outcome"]["oom_killed"], run["outcome"])
+            self.assertEqual(run["limits"]["memory_limit_bytes"], 96 << 20)
+
+    def test_killed_by_hand_is_not_oom(self):
+        _, run, _ = self.tracked("sh", "-c", "kill -9 $$", rc=137)
+        self.assertIsNot(run["outcome"]["oom_killed"], True)
+
+    def test_no_sys(self):
+        done = self.in_namespace("mount -t tmpfs tmpfs /sys", "run", "-i", "50ms", "--", burner("cpu"), "1", "300")
+        self.assertEqual(done.rc, 0, done)
+        self.check_cpu(done)
+
+    def test_no_cgroup(self):
+        done = self.in_namespace("mount -t tmpfs tmpfs /sys/fs/cgroup", "run", "-i", "50ms", "--", burner("pipeline"), "4", "2", "50")
+        self.assertEqual(done.rc, 0, done)
+        run, _ = self.check_cpu(done)
+        self.assertNotEqual(run["method"]["cpu"], "cgroup")
+
+    def test_no_proc(self):
+        """Without /proc nothing can be measured, but the job runs and keeps its status."""
+        done = self.in_namespace("mount -t tmpfs tmpfs /proc", "run", "-i", "50ms", "--", "sh", "-c", "sleep 0.2; exit 7")
+        self.assertIn(done.rc, (7, 125), done)
+        if done.rc == 125:
+            self.assertIn("/proc", done.err)
+
+    def test_hidepid(self):
+        setup = "mount -t proc -o hidepid=2 proc /proc"
+        done = self.in_namespace(setup + '; set -- setpriv --reuid=65534 --regid=65534 --clear-groups -- "$@"',
+                                 "run", "-i", "50ms", "--", burner("pipeline"), "4", "2", "50", flags="-m -p -f --kill-child")
+        self.assertEqual(done.rc, 0, done)
+        self.check_cpu(done)
+
+    def test_hidepid_attach_to_a_stranger(self):
+        setup = ("mount -t proc -o hidepid=2 proc /proc; sleep 5 & "
+                 'set -- setpriv --reuid=65534 --regid=65534 --clear-groups -- "$@"')
+        done = self.in_namespace(setup, "attach", "--pid", "2", flags="-m -p -f --kill-child")
+        self.assertEqual(done.rc, 125, done)
+
+    def test_pid_1(self):
+        """As the first process of a container: orphans are reaped, the status is the job's."""
+        script = ("for i in 1 2 3 4 5; do (sh -c 'sleep 0.1' &) ; done; sleep 0.5; "
+                  "grep -h '^State:.*Z' /proc/[0-9]*/status; exit 5")
+        done = self.in_namespace("true", "run", "-i", "100ms", "--", "sh", "-c", script, flags="-m -p -f --mount-proc --kill-child")
+        self.assertEqual(done.rc, 5, done)
+        self.assertNotIn("State", done.out)
+        self.assertEqual(self.the_run()[0]["tracker_pid"], 1)
+
+    def test_pid_1_accuracy(self):
+        done = self.in_namespace("true", "run", "-i", "100ms", "--", burner("daemon"), "300", flags="-m -p -f --mount-proc --kill-child")
+        self.assertEqual(done.rc, 0, done)
+        self.check_cpu(done)
+
+    def test_read_only_everything(self):
+        done = self.in_namespace("mount -o remount,ro,bind /sys 2>/dev/null; mount --bind / /mnt; mount -t tmpfs -o ro tmpfs /var",
+                                 "run", "-i", "50ms", "--", "sh", "-c", "exit 3")
+        self.assertEqual(done.rc, 3, done)
+
+    def test_process_limit(self):
+        """No thread or process may be started but the job itself: the data is the same."""
+        if not IS_ROOT:
+            self.skipTest("needs root")
+        done = self.tacho("run", "-i", "50ms", "--", burner("cpu"), "1", "300", user="nobody",
+                          wrap=["sh", "-c", 'ulimit -u 2000; exec "$@"', "sh"])
+        self.assertEqual(done.rc, 0, done)
+        self.check_cpu(done)
+
+    def test_no_cgroup_is_left(self):
+        """A cgroup that tacho made for the job goes with the run, or with the next one when a daemon lived on in it."""
+        with open("/proc/self/cgroup", encoding="ascii") as file:
+            own = set(file.read().splitlines())
+        for words in (["sh", "-c", "cat /proc/self/cgroup; sleep 0.1"],
+                      ["sh", "-c", f"cat /proc/self/cgroup; {burner('daemon')} 10 400 > /dev/null"]):
+            done = self.tacho("run", "-q", "--no-store", "--", *words)
+            self.assertEqual(done.rc, 0, done)
+            if "daemon" in words[-1]:
+                until(lambda: not marked_pids(self.mark), 5)
+                self.assertEqual(self.tacho("run", "-q", "--no-store", "--", "true").rc, 0)
+            for line in set(done.out.splitlines()) - own:
+                _, controllers, path = line.split(":", 2)
+                for mount in [f"/sys/fs/cgroup/{name}" for name in ("unified", *controllers.split(","))] + ["/sys/fs/cgroup"]:
+                    self.assertFalse(path.strip("/") and os.path.exists(mount + path), mount + path)
+
+    def test_nothing_runs_on(self):
+        """tacho leaves no helper of its own behind."""
+        self.assertEqual(self.tacho("run", "-q", "--", "true").rc, 0)
+        self.assertEqual(marked_pids(self.mark), [])
+
+    def test_exec_of_a_deleted_file(self):
+        copy = self.path("copy")
+        subprocess.run(["cp", "/bin/sleep", copy], check=True)
+        process = self.spawn("run", "-q", "-i", "20ms", "--", copy, "0.5")
+        self.assertTrue(until(lambda: children_of(process.pid)))
+        os.unlink(copy)
+        self.assertEqual(process.wait(30), 0)
+
+    def test_deleted_working_directory(self):
+        os.mkdir(self.path("gone"))
+        done = subprocess.run(["sh", "-c", f'cd "{self.path("gone")}" && rmdir "{self.path("gone")}" && exec "{TACHO}" run -- sh -c "exit 3"'],
+                              env=self.environment(), stderr=subprocess.DEVNULL, timeout=60)
+        self.assertEqual(done.returncode, 3)
+
+    def test_no_environment(self):
+        done = subprocess.run([TACHO, "run", "-q", "--no-store", "--", "/bin/sh", "-c", "exit 3"], env={}, timeout=60, cwd=self.dir)
+        self.assertEqual(done.returncode, 3)
+
+    def test_a_large_command_line(self):
+        """A hundred thousand characters of arguments and names beyond ASCII survive into run.json."""
+        words = ["sh", "-c", "exit 0", "é\n\t\"\\", "x" * 100_000]
+        _, run, _ = self.tracked(*words)
+        self.assertEqual(run["command"][:4], words[:4])
