@@ -107,9 +107,14 @@ class Store(Case):
         self.assertEqual(len(Table(csv[:csv.rfind("\n") + 1]).widths), 1)
 
     def test_full_output(self):
+        """A full disk is bad weather, not a bad destination: one warning, and the job runs."""
         if not os.path.exists("/dev/full"):
             self.skipTest("no /dev/full")
-        self.refused(self.tacho("run", "-o", "/dev/full", "-f", "csv", "--", "true"), "/dev/full")
+        done = self.tacho("run", "-i", "20ms", "-o", "/dev/full", "-f", "csv", "--", "sleep", "0.3")
+        self.assertEqual(done.rc, 0, done)
+        self.assertEqual(done.err.count("/dev/full"), 1, done)
+        strict = self.tacho("run", "--strict", "-o", "/dev/full", "-f", "csv", "--", "true")
+        self.assertEqual(strict.rc, 125, strict)
 
     def test_read_only_default_store(self):
         """The store that nobody asked for cannot be made: one warning, and the job runs."""
