@@ -18,6 +18,7 @@ get_property(documents GLOBAL PROPERTY TACHO_DOCUMENTS)
 add_custom_target(documents ALL DEPENDS ${documents})
 
 # The older tool's name, for its users' scripts; also in the build folder, where the tests call it.
+file(MAKE_DIRECTORY ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
 file(CREATE_LINK tacho ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/resource-tracker SYMBOLIC)
 
 install(TARGETS tacho RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

@@ -60,6 +60,7 @@ Started start(const Call& call, Words words);
 // Prints an Error for a person and returns kRefused.
 int refuse(const Error& error);
 bool is_set(const ParsedLine& line, std::string_view flag);
-void print(std::string_view text);  // to stdout
+// To stdout; the exit status: 0, or 1 with a message when it cannot be written.
+int print(std::string_view text);
 
 }  // namespace tacho

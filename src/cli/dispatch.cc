@@ -1,9 +1,11 @@
+#include <cerrno>
 #include <cstdio>
 
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/help.h"
+#include "os/file.h"
 
 namespace tacho {
 namespace {
@@ -30,7 +32,11 @@ int refuse(const Error& error) {
   return kRefused;
 }
 
-void print(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+int print(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return 0;
+  log::error(system_error("cannot write", "stdout", errno).message());
+  return 1;
+}
 
 bool is_set(const ParsedLine& line, std::string_view flag) {
   bool set = false;
@@ -42,21 +48,22 @@ bool is_set(const ParsedLine& line, std::string_view flag) {
 Started start(const Call& call, Words words) {
   auto line = parse_arguments(call.arguments, call.command.options, words);
   if (!line) return {{}, refuse(line.error())};
-  if (line->help) return print(command_help(call.command)), Started{{}, 0};
+  if (line->help) return {{}, print(command_help(call.command))};
   if (line->version) return {{}, version_command(call)};
+  // Now, so that a warning about a value obeys it already.
+  if (is_set(*line, "verbose")) log::set_level(log::Level::verbose);
   return {std::move(*line), std::nullopt};
 }
 
 int version_command(const Call&) {
-  print("tacho " TACHO_VERSION "\n");
-  return 0;
+  return print("tacho " TACHO_VERSION "\n");
 }
 
 int help_command(const Call& call) {
-  if (call.arguments.empty() || call.arguments[0].starts_with('-')) return print(program_help(call.commands)), 0;
+  if (call.arguments.empty() || call.arguments[0].starts_with('-')) return print(program_help(call.commands));
   const Command* command = find_command(call.commands, call.arguments[0]);
   if (command == nullptr) return unknown_command(call.commands, call.arguments[0]);
-  return print(command_help(*command)), 0;
+  return print(command_help(*command));
 }
 
 int dispatch(std::span<const Command> commands, std::string_view program, std::span<const std::string> arguments) {
@@ -66,11 +73,11 @@ int dispatch(std::span<const Command> commands, std::string_view program, std::s
                           tracker_program};
     return tracker.run({tracker, commands, arguments});
   }
-  if (arguments.empty()) return print(program_help(commands)), 0;
+  if (arguments.empty()) return print(program_help(commands));
 
   const std::string& first = arguments[0];
-  if (first == "-h" || first == "--help") return print(program_help(commands)), 0;
-  if (first == "-V" || first == "--version") return print("tacho " TACHO_VERSION "\n"), 0;
+  if (first == "-h" || first == "--help") return print(program_help(commands));
+  if (first == "-V" || first == "--version") return print("tacho " TACHO_VERSION "\n");
   if (first.size() > 1 && first[0] == '-') {
     // tacho [OPTIONS] -- CMD is short for tacho run; without the dashes a word would be a mistyped subcommand.
     const Command* run = find_command(commands, "run");

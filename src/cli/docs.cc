@@ -29,7 +29,7 @@ int docs_command(const Call& call) {
   for (const Document& document : kDocuments) {
     names.push_back(document.name);
     if (started.line.words.size() == 1 && started.line.words[0] == document.name)
-      return print(document.make(call.commands)), 0;
+      return print(document.make(call.commands));
   }
   const std::string word = started.line.words.empty() ? "" : started.line.words[0];
   return refuse(unknown_word("document", word, names, "metrics, man, completion-bash, completion-zsh or completion-fish"));

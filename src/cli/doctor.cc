@@ -67,9 +67,9 @@ int doctor_command(const Call& call) {
   const auto settings = resolve(started.line, kDoctor, real_surroundings());
   if (!settings) return refuse(settings.error());
   const std::vector<Finding> findings = examine(Roots::from_environment(), *settings);
-  print(is_set(started.line, "json") ? findings_json(findings)
-                                     : findings_text(findings, use_color(settings->color, STDOUT_FILENO)));
-  return std::any_of(findings.begin(), findings.end(), [](const Finding& f) { return f.prevents_run; }) ? 1 : 0;
+  const bool color = use_color(settings->color, STDOUT_FILENO);
+  const int printed = print(is_set(started.line, "json") ? findings_json(findings) : findings_text(findings, color));
+  return printed != 0 || std::any_of(findings.begin(), findings.end(), [](const Finding& f) { return f.prevents_run; }) ? 1 : 0;
 }
 
 }  // namespace tacho

@@ -46,30 +46,13 @@ constexpr auto kExamples = std::to_array<CommandExample>({
     {"resource-tracker", {"resource-tracker --pid 4242", "a process that already runs"}},
 });
 
-// Words of text from `column` on, broken before the 80th column, continued at `indent`.
-std::string wrap(std::string_view text, size_t column, size_t indent) {
-  std::string out;
-  for (const std::string_view word : split(text, ' ')) {
-    const size_t width = text_width(word);
-    if (column + width > kWidth) {
-      while (out.ends_with(' ')) out.pop_back();
-      (out += '\n').append(indent, ' ');
-      column = indent;
-    }
-    (out += word) += ' ';
-    column += width + 1;
-  }
-  while (out.ends_with(' ')) out.pop_back();
-  return out += '\n';
-}
-
 // "  LABEL   text", the text in a column of its own; a long label gets a line of its own.
 std::string entry(std::string_view label, std::string_view text, size_t column) {
   std::string out = "  " + std::string(label);
   const size_t width = 2 + text_width(label);
   if (width + 2 > column) (out += '\n').append(column, ' ');
   else out.append(column - width, ' ');
-  return out + wrap(text, column, column);
+  return out + wrap_text(text, column, column, kWidth);
 }
 
 std::string example_block(std::string_view command) {
@@ -106,6 +89,22 @@ std::string option_blocks(unsigned subcommand) {
 
 }  // namespace
 
+std::string wrap_text(std::string_view text, size_t column, size_t indent, size_t width) {
+  std::string out;
+  for (const std::string_view word : split(text, ' ')) {
+    const size_t length = text_width(word);
+    if (column + length > width) {
+      while (out.ends_with(' ')) out.pop_back();
+      (out += '\n').append(indent, ' ');
+      column = indent;
+    }
+    (out += word) += ' ';
+    column += length + 1;
+  }
+  while (out.ends_with(' ')) out.pop_back();
+  return out += '\n';
+}
+
 size_t text_width(std::string_view text) {
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
@@ -141,12 +140,12 @@ std::string command_help(const Command& command) {
   const bool tracker = command.options == kTracker;
   std::string out = examples(command.name).empty() ? "" : example_block(command.name) + "\n";
   out += "Usage: " + std::string(tracker ? "" : "tacho ") + std::string(command.name) + " " + std::string(command.arguments) + "\n";
-  out += wrap(command.help, 0, 0);
-  if (tracker) out += wrap(kTrackerNote, 0, 0);
+  out += wrap_text(command.help, 0, 0, kWidth);
+  if (tracker) out += wrap_text(kTrackerNote, 0, 0, kWidth);
   out += option_blocks(command.options);
   if ((command.options & kRecord) != 0) {
     out += "\nThe strongest source wins: option, TACHO_*, TRACKER_*, configuration, default.\n";
-    out += "\nExit status:\n  " + wrap(kExitStatus, 2, 2);
+    out += "\nExit status:\n  " + wrap_text(kExitStatus, 2, 2, kWidth);
   }
   return out;
 }

@@ -24,6 +24,8 @@ inline constexpr std::string_view kExitStatus =
     "The job's own; 128+N when signal N ended it; 124 after --timeout; 125 when tacho itself could not start; 126 found "
     "but not executable; 127 not found.";
 
+// The words of text, which starts at `column`, broken before `width` and continued at `indent`; ends with a newline.
+std::string wrap_text(std::string_view text, size_t column, size_t indent, size_t width);
 // Columns a UTF-8 text takes (one a code point).
 size_t text_width(std::string_view text);
 

@@ -38,7 +38,7 @@ struct Listing {
 };
 
 Listing list_metrics() {
-  Listing listing{{{"METRIC", "UNIT", "PROBE", "HERE", "MEANING"}, {}}, {"name", "unit", "probe", "available", "help"}};
+  Listing listing{{{"METRIC", "UNIT", "PROBE", "HERE", "MEANING"}, {}, Overlong::wrap}, {"name", "unit", "probe", "available", "help"}};
   const Roots roots = Roots::from_environment();
   for (const Metric& metric : all_metrics()) {
     const bool here = metric.probe == nullptr || static_cast<bool>(metric.probe->check(roots));
@@ -50,7 +50,7 @@ Listing list_metrics() {
 }
 
 Listing list_probes() {
-  Listing listing{{{"PROBE", "DEFAULT", "HERE", "MEANING"}, {}}, {"name", "default", "available", "help"}};
+  Listing listing{{{"PROBE", "DEFAULT", "HERE", "MEANING"}, {}, Overlong::wrap}, {"name", "default", "available", "help"}};
   const Roots roots = Roots::from_environment();
   for (const ProbeInfo& probe : all_probes()) {
     const Status status = probe.check(roots);
@@ -62,7 +62,7 @@ Listing list_probes() {
 }
 
 Listing list_sinks() {
-  Listing listing{{{"SINK", "MATCHES", "MEANING"}, {}}, {"name", "pattern", "help"}};
+  Listing listing{{{"SINK", "MATCHES", "MEANING"}, {}, Overlong::wrap}, {"name", "pattern", "help"}};
   for (const SinkInfo& sink : all_sinks())
     listing.table.rows.push_back({std::string(sink.name), std::string(sink.pattern), std::string(sink.help)});
   return listing;
@@ -85,9 +85,8 @@ int list_command(const Call& call) {
   for (const Subject& subject : kSubjects) {
     if (words.size() != 1 || words[0] != subject.name) continue;
     const Listing listing = subject.list();
-    print(is_set(started.line, "json") ? listing.json()
-                                       : listing.table.text(use_color(settings->color, STDOUT_FILENO), terminal_width(STDOUT_FILENO)));
-    return 0;
+    const bool color = use_color(settings->color, STDOUT_FILENO);
+    return print(is_set(started.line, "json") ? listing.json() : listing.table.text(color, terminal_width(STDOUT_FILENO)));
   }
   std::vector<std::string_view> names;
   for (const Subject& subject : kSubjects) names.push_back(subject.name);

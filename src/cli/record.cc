@@ -27,8 +27,6 @@ Status check(const Call& call, const Settings& settings, const ParsedLine& line)
 int record(const Call& call) {
   const Started started = start(call, Words::command);
   if (started.done) return *started.done;
-  // Before the values are looked at, so that a warning about them obeys.
-  if (is_set(started.line, "verbose")) log::set_level(log::Level::verbose);
   const auto settings = resolve(started.line, call.command.options, real_surroundings());
   if (!settings) return refuse(settings.error());
   if (const Status status = check(call, *settings, started.line); !status) return refuse(status.error());

@@ -15,8 +15,7 @@ int report_command(const Call& call) {
   const std::string output = settings->outputs.empty() ? "report.html" : settings->outputs.back();
   const Status status = write_html_report(started.line.words, settings->store_dir, output);
   if (!status) return refuse(status.error());
-  if (output != "-") print("wrote " + output + "\n");
-  return 0;
+  return output == "-" ? 0 : print("wrote " + output + "\n");
 }
 
 }  // namespace tacho

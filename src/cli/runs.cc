@@ -69,15 +69,11 @@ int runs_command(const Call& call) {
   if (!settings) return refuse(settings.error());
   const auto runs = list_runs(settings->store_dir);
   if (!runs) return refuse(runs.error());
-  if (is_set(started.line, "json")) return print(runs_json(*runs)), 0;
-  if (runs->empty()) {
-    print("No runs in " + settings->store_dir + " yet; tacho run -- CMD records one.\n");
-    return 0;
-  }
-  Table table{{"RUN", "STATE", "WHEN", "TIME", "CORES", "MEMORY", "COMMAND"}, {}};
+  if (is_set(started.line, "json")) return print(runs_json(*runs));
+  if (runs->empty()) return print("No runs in " + settings->store_dir + " yet; tacho run -- CMD records one.\n");
+  Table table{{"RUN", "STATE", "WHEN", "TIME", "CORES", "MEMORY", "COMMAND"}, {}, Overlong::cut};
   for (const StoredRun& stored : *runs) table.rows.push_back(table_row(stored));
-  print(table.text(use_color(settings->color, STDOUT_FILENO), terminal_width(STDOUT_FILENO)));
-  return 0;
+  return print(table.text(use_color(settings->color, STDOUT_FILENO), terminal_width(STDOUT_FILENO)));
 }
 
 }  // namespace tacho

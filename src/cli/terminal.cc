@@ -58,9 +58,11 @@ std::string Table::text(bool color, size_t width) const {
     std::string line;
     for (size_t i = 0; i < row.size(); ++i) {
       const bool last = i + 1 == row.size();
-      line += last ? cut(row[i], room) : row[i] + std::string(widths[i] + 2 - text_width(row[i]), ' ');
+      if (!last) line += row[i] + std::string(widths[i] + 2 - text_width(row[i]), ' ');
+      else if (overlong == Overlong::cut || room == 0) line += cut(row[i], room);
+      else line += wrap_text(row[i], before_last, before_last, width);
     }
-    while (line.ends_with(' ')) line.pop_back();
+    while (line.ends_with(' ') || line.ends_with('\n')) line.pop_back();
     out += styled(line, style, color) + "\n";
   };
   add(header, Style::bold);

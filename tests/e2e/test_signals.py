@@ -51,7 +51,8 @@ class Signals(Case):
         process, _ = self.listener(start_new_session=True)
         for name in ("USR1", "USR2"):
             os.killpg(process.pid, getattr(signal, "SIG" + name))
-            self.assertTrue(process.stdout.readline().startswith(name))
+            while not process.stdout.readline().startswith(name):
+                pass
         time.sleep(0.3)
         process.terminate()
         rest = process.stdout.read().splitlines()

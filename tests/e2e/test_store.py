@@ -107,12 +107,15 @@ class Store(Case):
         self.assertEqual(len(Table(csv[:csv.rfind("\n") + 1]).widths), 1)
 
     def test_full_output(self):
+        """A full disk is bad weather, not a bad destination: one warning, and the job runs."""
         if not os.path.exists("/dev/full"):
             self.skipTest("no /dev/full")
         done = self.tacho("run", "-i", "10ms", "-o", "/dev/full", "-f", "csv", "--", "sh", "-c", "sleep 0.3; exit 4")
         self.assertEqual(done.rc, 4, done)
         self.assertEqual(done.err.lower().count("no space left"), 1, done)
         self.assertGreater(len(self.the_run()[1].rows), 3)
+        strict = self.tacho("run", "--strict", "-o", "/dev/full", "-f", "csv", "--", "true")
+        self.assertEqual(strict.rc, 125, strict)
 
     def test_read_only_default_store(self):
         """The store that nobody asked for cannot be made: one warning, and the job runs."""

@@ -1,0 +1,76 @@
+"""The program itself: its sibling, its documents, its other name, and a standard output that cannot be written."""
+import json
+import os
+import shutil
+import subprocess
+
+from support import TACHO, Case
+
+
+class Program(Case):
+    def test_sibling_is_missing(self):
+        alone = self.path("tacho")
+        shutil.copy(TACHO, alone)
+        for words in (["discover"], ["deliver", "--all"], ["monitor"], ["cromwell", "upload"], ["bq", "init"]):
+            with self.subTest(words=words):
+                done = self.tacho(*words, program=alone)
+                self.refused(done, "tacho-deliver")
+                self.assertIn(words[0], done.err)
+
+    def test_sibling_takes_over(self):
+        alone = self.path("tacho")
+        shutil.copy(TACHO, alone)
+        self.write("tacho-deliver", "#!/bin/sh\necho \"$# $1 $2\"; exit 9\n", 0o755)
+        done = self.tacho("deliver", "a b", program=alone)
+        self.assertEqual((done.rc, done.out), (9, "2 deliver a b\n"))
+
+    def test_documents(self):
+        for name in ("metrics", "man", "completion-bash", "completion-zsh", "completion-fish"):
+            with self.subTest(name=name):
+                done = self.tacho("docs", name)
+                self.assertEqual(done.rc, 0, done)
+                self.assertGreater(len(done.out), 500)
+        self.refused(self.tacho("docs", "mann"), "man")
+        self.assertNotIn("docs", self.tacho("--help").out)
+
+    def test_completion_by_bash(self):
+        self.write("tacho.bash", self.tacho("docs", "completion-bash").out)
+
+        def complete(*words):
+            script = ('source ./tacho.bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _tacho; printf "%s\\n" "${COMPREPLY[@]}"')
+            done = subprocess.run(["bash", "--norc", "-c", script, "bash", *words], cwd=self.dir, capture_output=True,
+                                  text=True, check=True)
+            return done.stdout.split()
+        self.assertEqual(complete("tacho", "atta"), ["attach"])
+        self.assertEqual(complete("tacho", "run", "--interv"), ["--interval"])
+        self.assertEqual(complete("tacho", "run", "--pss", "a"), ["auto", "always"])
+        self.assertEqual(complete("tacho", "list", "pro"), ["probes"])
+        self.assertIn("tacho.bash", complete("tacho", "run", "-i", "1", "--", "cat", "tacho.b"))
+        self.assertNotIn("--interval", complete("tacho", "run", "ls", "--interv"))
+
+    def test_standard_output_is_full(self):
+        for words in (["--version"], ["--help"], ["list", "metrics"], ["runs"], ["doctor", "--json"]):
+            with self.subTest(words=words), open("/dev/full", "w", encoding="utf-8") as full:
+                done = self.spawn(*words, stdout=full)
+                _, err = done.communicate(timeout=30)
+                self.assertEqual(done.returncode, 1)
+                self.assertIn("stdout", err)
+
+    def test_bad_words(self):
+        self.refused(self.tacho("list"), "metrics")
+        self.refused(self.tacho("runs", "x"), "show")
+        self.refused(self.tacho("show", "a", "b"), "show")
+        self.refused(self.tacho("doctor", "x"), "doctor")
+        self.refused(self.tacho("report"), "report")
+        self.refused(self.tacho("runs", "--jsn"), "--json")
+        self.refused(self.tacho("-q", "watch"), "tacho watch")
+
+    def test_bare(self):
+        done = self.tacho()
+        self.assertEqual(done.rc, 0, done)
+        self.assertTrue(done.out.startswith("Examples:\n"))
+
+    def test_doctor_leaves_nothing(self):
+        before = sorted(os.listdir(self.dir))
+        self.assertTrue(json.loads(self.tacho("doctor", "--json").out))
+        self.assertEqual(sorted(os.listdir(self.dir)), before)
