@@ -50,6 +50,7 @@ class Member {
   // Kept by ProcessTree.
   uint32_t marker = 0;     // the walk that visited it
   uint32_t ran_tick = 0;   // the tick in which it last ran
+  uint32_t peak_tick = UINT32_MAX;  // ran_tick when its high-water mark was read
   pid_t settle_to = 0;     // gone: the nearest surviving ancestor
 
  private:

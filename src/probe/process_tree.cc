@@ -232,7 +232,9 @@ void ProcessTree::root_ended() {
 void ProcessTree::read_peak(int64_t now_ns) {
   if (members_.empty() || now_ns - peak_stamp_ns_ < kPeakEveryNs) return;
   peak_stamp_ns_ = now_ns;
-  const Member& member = members_[peak_next_++ % members_.size()];
+  Member& member = members_[peak_next_++ % members_.size()];
+  if (member.peak_tick == member.ran_tick) return;  // it did not run since
+  member.peak_tick = member.ran_tick;
   std::array<char, 48> path{};
   std::snprintf(path.data(), path.size(), "%d/status", static_cast<int>(member.pid()));
   std::string_view text;
