@@ -36,11 +36,13 @@ void OomWatch::end(const Roots& roots, Run& run, const Summary& summary) const {
   const int64_t kills_after = oom_kills(roots);
   const Statistics in_cgroup = summary.column("cgroup_oom_kills");
   if (kills_before_ < 0 && in_cgroup.rows == 0) return;
-  // The cgroup's own count when there is one: another container's kill is not ours.
-  const int64_t kills = in_cgroup.rows > 0 ? static_cast<int64_t>(in_cgroup.sum) : kills_after - kills_before_;
+  const bool killed = run.outcome.exit_code == 128 + SIGKILL && !run.outcome.timed_out;  // also a shell that tells so of its child
+  // The cgroup's own count comes first. The machine's may be of another container, so it counts only for a job that was
+  // killed; the job may have moved into a cgroup that tacho does not watch.
+  int64_t kills = in_cgroup.rows > 0 ? static_cast<int64_t>(in_cgroup.sum) : 0;
+  if (kills == 0 && killed && kills_before_ >= 0) kills = kills_after - kills_before_;
   run.totals.oom_kills = kills;
-  const bool killed = run.outcome.exit_code == 128 + SIGKILL;  // also a shell that tells so of its child
-  run.outcome.oom_killed = killed && !run.outcome.timed_out && kills > 0;
+  run.outcome.oom_killed = kills > 0;
 }
 
 void fill_outcome(Run& run, const Job& job, int exit_status) {
@@ -98,7 +100,7 @@ void TotalsKeeper::close(Run& run, Summary& summary, const ProcessTree* tree, Pr
                  std::string(context.cgroup.job_only ? "; CPU time is exact by the cgroup" : ""));
   if (tree->fell_back_to_rss())
     context.note("the memory of some processes is their resident size (PSS was not readable or over its time budget)");
-  if (!tree->has_io()) context.note("the kernel keeps no I/O accounting of processes: process_disk_* are empty");
+  if (!tree->has_io()) context.note("the job's I/O counters could not be read: process_disk_* are empty");
 }
 
 int64_t machine_memory_bytes(const Roots& roots) {

@@ -19,17 +19,20 @@ Status Outputs::open(const Settings& settings) {
   return ok();
 }
 
-void Outputs::open_run_store(const std::string& dir, Run& run, const Summary& summary) {
-  auto sink = open_store(dir, run, summary);
+Status Outputs::open_run_store(const Settings& settings, Run& run, const Summary& summary) {
+  if (settings.store_dir.empty()) return ok();
+  auto sink = open_store(settings.store_dir, run, summary);
   if (!sink) {
     Error error = sink.error();
+    if (settings.store_named) return error;
     error.what = "this run is not kept in the run store: " + error.what;
     log::warn(error.message());
     failed_ = true;
-    return;
+    return ok();
   }
-  store_folder_ = dir + "/" + run.id;
+  store_folder_ = settings.store_dir + "/" + run.id;
   outputs_.push_back({std::move(*sink)});
+  return ok();
 }
 
 Status Outputs::begin(const Run& run, const Schema& schema) {
@@ -40,6 +43,11 @@ Status Outputs::begin(const Run& run, const Schema& schema) {
     else return status.error();
   }
   return ok();
+}
+
+void Outputs::baseline(const Detail& detail) {
+  for (Output& output : outputs_)
+    if (output.sink->wants_detail()) output.sink->baseline(detail);
 }
 
 void Outputs::report(Output& output, const Status& status) {

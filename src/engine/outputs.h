@@ -14,10 +14,12 @@ class Outputs {
  public:
   // Opens all of them; a bad destination refuses the start.
   Status open(const Settings& settings);
-  // The run store, which gives the run its id. A store that cannot be written is reported and left out.
-  void open_run_store(const std::string& dir, Run& run, const Summary& summary);
+  // The run store, which gives the run its id. One that cannot be made refuses the start if the user named it, and is
+  // reported and left out otherwise.
+  Status open_run_store(const Settings& settings, Run& run, const Summary& summary);
 
   Status begin(const Run& run, const Schema& schema);
+  void baseline(const Detail& detail);
   void write(const Row& row, const Detail* detail);
   void end(const Run& run);
   void discard();  // the job never started: leaves no trace of the run in the store

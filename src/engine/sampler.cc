@@ -84,11 +84,13 @@ void Sampler::baseline() {
   read();
 }
 
-void Sampler::sample(Row& row) {
+void Sampler::sample(Row& row, bool closing) {
   context_.facts = {};
+  context_.facts.closing = closing;
   read();
   const int64_t now_ns = clock_.monotonic_ns();
   row.index = rows_++;
+  row.closing = closing;
   row.interval_ns = now_ns - last_ns_;
   last_ns_ = now_ns;
   // Strictly increasing in the printed digits, whatever the clock does.

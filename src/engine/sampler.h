@@ -29,8 +29,8 @@ class Sampler {
   const Schema& schema() const { return schema_; }
   // The reading before the job starts: the first row counts from here.
   void baseline();
-  // One row, from the last reading to now.
-  void sample(Row& row);
+  // One row, from the last reading to now. closing: the last one.
+  void sample(Row& row, bool closing);
   // Device lists of the last reading.
   void describe(Detail& detail);
 

@@ -117,7 +117,7 @@ Status Session::prepare() {
   sampler_ = std::move(*sampler);
   summary_.begin(sampler_->schema());
   totals_.begin(sampler_->schema());
-  if (!settings_.store_dir.empty()) outputs_.open_run_store(settings_.store_dir, run_, summary_);
+  if (Status status = outputs_.open_run_store(settings_, run_, summary_); !status) return status;
   if (run_.id.empty()) run_.id = make_run_id(clock_.realtime_ns());
   wants_detail_ = outputs_.wants_detail();
   return ok();
@@ -156,6 +156,10 @@ Status Session::start() {
   run_.pid = job_.pid();
   if (Status status = outputs_.begin(run_, sampler_->schema()); !status) return status;
   sampler_->baseline();
+  if (wants_detail_) {
+    sampler_->describe(detail_);
+    outputs_.baseline(detail_);
+  }
   if (settings_.mode == Mode::run) {
     Job::Launch launch{settings_.command, job_cgroup_.fd(), {}};
     if (sampler_->wants_new_job()) launch.before_exec = [this](pid_t pid) { sampler_->new_job(pid); };
@@ -169,6 +173,7 @@ Status Session::start() {
     tree_->follow(run_.pid, true);
   }
   run_.host = discover_host(context_.roots);
+  set_allocation(run_.host, run_.limits);
   progress_.begin(settings_.progress_ns, start_ns_);
   return ok();
 }
@@ -199,8 +204,7 @@ void Session::tick() {
 }
 
 void Session::write_row(bool closing) {
-  sampler_->sample(row_);
-  row_.closing = closing;
+  sampler_->sample(row_, closing);
   if (wants_detail_) {
     detail_ = {};
     sampler_->describe(detail_);

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -72,10 +73,22 @@ bool ReadBuffer::read_at(int dir_fd, const char* path, std::string_view& text) {
   return fd && read(fd.get(), text);
 }
 
+// With very few descriptors the job's start and the outputs come first: files are then opened for each reading.
+static bool few_descriptors() {
+  static const bool few = [] {
+    rlimit limit{};
+    return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_max < 64;
+  }();
+  return few;
+}
+
 bool KeptFile::read(ReadBuffer& buffer, std::string_view& text) {
   if (!fd_) fd_ = Fd(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd_) return false;
-  if (buffer.read(fd_.get(), text)) return true;
+  if (buffer.read(fd_.get(), text)) {
+    if (few_descriptors()) fd_.reset();
+    return true;
+  }
   const int saved = errno;
   fd_.reset();
   errno = saved;

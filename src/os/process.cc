@@ -83,7 +83,8 @@ struct ExecPlan {
   std::vector<char*> arguments, environment;
   std::vector<char*> shell_arguments;  // for a script without #!, as execvp does: sh FILE ARGS
   Inherited inherited;
-  int go_fd;     // readable end: wait here before exec, or −1
+  int go_fd;        // readable end: wait here before exec, or −1
+  int go_write_fd;  // its other end, which the child must not hold open
   int error_fd;  // exec's errno goes here
 };
 
@@ -92,6 +93,7 @@ struct ExecPlan {
   if (plan.inherited.ignores_child_signal) ::signal(SIGCHLD, SIG_IGN);
   ::sigprocmask(SIG_SETMASK, &plan.inherited.signal_mask, nullptr);
   char go = 0;
+  if (plan.go_write_fd >= 0) ::close(plan.go_write_fd);
   if (plan.go_fd >= 0)
     while (::read(plan.go_fd, &go, 1) < 0 && errno == EINTR) {
     }
@@ -160,6 +162,7 @@ Result<Child> spawn(const SpawnOptions& options) {
   plan.environment = filtered_environment(options.remove_environment);
   plan.inherited = options.inherited;
   plan.go_fd = go_read.get();
+  plan.go_write_fd = go_write.get();
   plan.error_fd = error_write.get();
 
   const Forked forked = fork_child(options.cgroup_fd);

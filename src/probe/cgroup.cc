@@ -85,11 +85,12 @@ class CgroupProbe final : public Probe {
     std::string_view text;
     if (context_.limits.memory_limit_bytes) out.set(kMemoryLimit, *context_.limits.memory_limit_bytes);
     // Where nobody ran, nothing was charged, read, written or killed: the last figures stand, for a while.
-    if (idle && ++repeats_ < kRefreshTicks) return repeat(out);
+    const bool closing = context_.facts.closing;
+    if (idle && !closing && ++repeats_ < kRefreshTicks) return repeat(out);
     repeats_ = 0;
     set_single(out, kMemory, memory_);
     // Marks and counters lose nothing when they are read once a second at short intervals.
-    if (out.stamp_ns - slow_stamp_ns_ < kSlowNs) {
+    if (!closing && out.stamp_ns - slow_stamp_ns_ < kSlowNs) {
       if (out.has(kMemory)) last_.set(kMemory, out.get(kMemory));
       return repeat(out);
     }

@@ -33,6 +33,20 @@ constexpr int64_t kLongestWaitNs = 20 * kNsPerMs;
 constexpr int64_t kShortestPaceNs = 45 * kNsPerMs;  // drivers renew their own values every 100 ms or so
 constexpr int64_t kFreshNs = 250 * kNsPerMs;        // so long a level still stands for now
 
+// A sum that is unknown until something was added.
+struct Sum {
+  int64_t value = 0;
+  bool known = false;
+  void add(const std::optional<int64_t>& part) {
+    if (!part) return;
+    value += *part;
+    known = true;
+  }
+  void put(Field field, Reading& out) const {
+    if (known) out.set(field, value);
+  }
+};
+
 class GpuProbe final : public Probe {
  public:
   // Without a sampler there is nothing to read: `none` says whether that is a measured zero or not known.
@@ -68,8 +82,9 @@ class GpuProbe final : public Probe {
     if (current_.state == GpuState::failed)
       context_.note("GPU columns were empty at times: the GPU driver did not answer; tacho doctor says why");
     if (current_.job && current_.pids == PidMapping::unknown)
-      context_.note("process_gpu_* is empty: tacho runs in a pid namespace of its own and nothing shows how the GPU "
-                    "driver numbers the job's processes there; share the host's pid namespace to have it");
+      context_.note("process_gpu_* is empty until the GPU driver lists a process of the job that holds a GPU: tacho runs "
+                    "in a pid namespace and must prove that the driver's numbers are those of this namespace; share the "
+                    "host's pid namespace to have it always");
   }
 
   void describe(Detail& detail) override {
@@ -159,31 +174,28 @@ void fill_gpu_reading(const GpuSnapshot& snapshot, Reading& out) {
     return;
   }
   // A device without an answer adds nothing; a column is empty when no device answered.
-  std::optional<int64_t> usage, vram, utilized, job_usage, job_vram, job_utilized;
-  const auto add = [](std::optional<int64_t>& sum, int64_t part) { sum = sum.value_or(0) + part; };
+  Sum usage, vram, utilized, job_usage, job_vram, job_utilized;
   bool usage_hidden = false, vram_hidden = false;
   for (const GpuSample& device : snapshot.devices) {
-    if (device.usage_ppm) add(usage, *device.usage_ppm);
-    if (device.usage_ppm) add(utilized, *device.usage_ppm > 0 ? 1 : 0);
-    if (device.vram_used_bytes) add(vram, *device.vram_used_bytes);
-    if (device.job_usage_ppm) add(job_usage, *device.job_usage_ppm);
-    if (device.job_vram_bytes) add(job_vram, *device.job_vram_bytes);
-    if (device.job_context) add(job_utilized, *device.job_context ? 1 : 0);
+    usage.add(device.usage_ppm);
+    if (device.usage_ppm) utilized.add(*device.usage_ppm > 0 ? 1 : 0);
+    vram.add(device.vram_used_bytes);
+    job_usage.add(device.job_usage_ppm);
+    job_vram.add(device.job_vram_bytes);
+    if (device.job_context) job_utilized.add(*device.job_context ? 1 : 0);
     // The job is on this device and the driver does not tell how much it uses.
     const bool here = device.job_context.value_or(false);
     usage_hidden = usage_hidden || (here && !device.job_usage_ppm);
     vram_hidden = vram_hidden || (here && !device.job_vram_bytes);
   }
-  // Zeros of the other devices would then pass for the whole.
-  if (usage_hidden && job_usage == 0) job_usage.reset();
-  if (vram_hidden && job_vram == 0) job_vram.reset();
-  if (usage) out.set(kUsagePpm, *usage);
-  if (vram) out.set(kVramBytes, *vram);
-  if (utilized) out.set(kUtilized, *utilized);
+  usage.put(kUsagePpm, out);
+  vram.put(kVramBytes, out);
+  utilized.put(kUtilized, out);
   if (!snapshot.job || snapshot.pids == PidMapping::unknown) return;
-  if (job_usage) out.set(kJobUsagePpm, *job_usage);
-  if (job_vram) out.set(kJobVramBytes, *job_vram);
-  if (job_utilized) out.set(kJobUtilized, *job_utilized);
+  // Zeros of the other devices must not pass for the whole.
+  if (!usage_hidden || job_usage.value > 0) job_usage.put(kJobUsagePpm, out);
+  if (!vram_hidden || job_vram.value > 0) job_vram.put(kJobVramBytes, out);
+  job_utilized.put(kJobUtilized, out);
 }
 
 void fill_host_gpu(const Probe& probe, Host& host) {

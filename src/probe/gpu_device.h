@@ -23,7 +23,7 @@ struct GpuIdentity {
 struct GpuSample {
   std::optional<int64_t> usage_ppm;         // millionths of this GPU
   std::optional<int64_t> vram_used_bytes, vram_total_bytes;
-  std::optional<int64_t> temperature_mc, power_mw, frequency_mhz;  // only when the request wants detail
+  std::optional<int64_t> temperature_mc, power_mw, frequency_mhz;  // kept up to date when the request wants detail
   // The share of the job's processes; empty when none is tracked.
   std::optional<int64_t> job_usage_ppm, job_vram_bytes;
   std::optional<bool> job_context;          // a process of the job holds a context here
@@ -54,6 +54,8 @@ class GpuBackend {
   virtual GpuState sample(const GpuRequest& request, std::vector<GpuSample>& out) = 0;
   // As many as sample() appends. A new object whenever something in it changed.
   virtual std::shared_ptr<const std::vector<GpuIdentity>> identities() const = 0;
+  // After an answer was given: renews what takes longer and may be a row late (temperature, power, clock).
+  virtual void refresh_detail() {}
   virtual PidMapping pid_mapping() const { return PidMapping::same; }
   virtual std::string_view method() const = 0;  // as in run.json: "nvml", "amdgpu"
 };

@@ -59,6 +59,11 @@ NvidiaBackend::NvidiaBackend(std::shared_ptr<const NvmlLibrary> library, const N
 
 PidMapping NvidiaBackend::pid_mapping() const { return pids_.trusted() ? PidMapping::same : PidMapping::unknown; }
 
+void NvidiaBackend::refresh_detail() {
+  if (session_.state() != GpuState::ready) return;
+  for (NvmlDevice& device : devices_) device.refresh_detail(session_.api());
+}
+
 void NvidiaBackend::publish_identities() {
   auto list = std::make_shared<std::vector<GpuIdentity>>();
   for (const NvmlDevice& device : devices_) list->push_back(device.identity());
@@ -84,7 +89,7 @@ GpuState NvidiaBackend::sample(const GpuRequest& request, std::vector<GpuSample>
   for (NvmlDevice& device : devices_) {
     GpuSample& sample = out.emplace_back();
     if (gone) continue;
-    const nvml::Return code = device.sample(session_.api(), request.job ? &job_ : nullptr, request.detail, sample);
+    const nvml::Return code = device.sample(session_.api(), request.job ? &job_ : nullptr, sample);
     gone = nvml_driver_gone(code);
     answered = answered || code == nvml::kSuccess;
     changed = device.take_changed() || changed;

@@ -49,6 +49,7 @@ class NvidiaBackend final : public GpuBackend {
   NvidiaBackend(std::shared_ptr<const NvmlLibrary> library, const NvidiaOptions& options);
   GpuState sample(const GpuRequest& request, std::vector<GpuSample>& out) override;
   std::shared_ptr<const std::vector<GpuIdentity>> identities() const override { return identities_; }
+  void refresh_detail() override;
   PidMapping pid_mapping() const override;
   std::string_view method() const override { return "nvml"; }
 

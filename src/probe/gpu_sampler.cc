@@ -44,12 +44,15 @@ void GpuSampler::run() {
   // The first round comes unasked: it starts the driver while the job is being started.
   for (uint64_t number = 0;;) {
     round(request, snapshot);
-    const std::lock_guard lock(monitor_);
     if (number != 0) {
+      const std::lock_guard lock(monitor_);
       std::swap(published_, snapshot);
       answered_ = number;
       monitor_.notify_all();
     }
+    if (request.detail)
+      for (const auto& backend : backends_) backend->refresh_detail();
+    const std::lock_guard lock(monitor_);
     idle_ = true;
     while (!stopping_ && asked_ == number) monitor_.wait();
     idle_ = false;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kInstancesPaceNs = 5 * kNsPerSec;   // MIG is set up by hand, rarely
 constexpr int64_t kMostInstances = 8;                 // a device can be cut into seven
-constexpr int64_t kDetailPaceNs = 950 * kNsPerMs;     // about 1 ms for the three on an H200
+constexpr int64_t kDetailPaceNs = 950 * kNsPerMs;     // 1 to 10 ms for the three on an H200
 constexpr int64_t kTooSlowNs = kNsPerSec;             // a device that blocks this long must not hold up the others
 
 // The driver does not offer this here; says nothing about the device's health.
@@ -95,6 +95,7 @@ nvml::Return NvmlDevice::open(const nvml::Api& api) {
   char version[nvml::kTextSize] = {};
   if (api.driver_version != nullptr && api.driver_version(version, sizeof version - 1) == nvml::kSuccess)
     identity_.driver_version = version;
+  refresh_detail(api);  // unasked this once: the first row that wants detail then has it
   changed_ = true;
   return code;
 }
@@ -147,21 +148,17 @@ nvml::Return NvmlDevice::read_memory(const nvml::Api& api, GpuSample& out) {
   return code;
 }
 
-void NvmlDevice::read_detail(const nvml::Api& api, int64_t now_ns, bool wanted, GpuSample& out) {
-  // Once without being asked: the first row that wants detail then has it.
-  if (now_ns >= next_detail_ns_ && (wanted || next_detail_ns_ == 0)) {
-    next_detail_ns_ = now_ns + kDetailPaceNs;
-    detail_.temperature_mc = number(api.temperature, handle_, nvml::kTemperatureGpu);
-    if (detail_.temperature_mc) *detail_.temperature_mc *= 1000;
-    detail_.power_mw = number(api.power, handle_);
-    detail_.frequency_mhz = number(api.clock, handle_, nvml::kClockGraphics);
-  }
-  out.temperature_mc = detail_.temperature_mc;
-  out.power_mw = detail_.power_mw;
-  out.frequency_mhz = detail_.frequency_mhz;
+void NvmlDevice::refresh_detail(const nvml::Api& api) {
+  const int64_t now_ns = system_clock().monotonic_ns();
+  if (handle_ == nullptr || now_ns < next_detail_ns_ || !back_off_.due(now_ns)) return;
+  next_detail_ns_ = now_ns + kDetailPaceNs;
+  temperature_mc_ = number(api.temperature, handle_, nvml::kTemperatureGpu);
+  if (temperature_mc_) *temperature_mc_ *= 1000;
+  power_mw_ = number(api.power, handle_);
+  frequency_mhz_ = number(api.clock, handle_, nvml::kClockGraphics);
 }
 
-nvml::Return NvmlDevice::read(const nvml::Api& api, NvmlJob* job, bool detail, GpuSample& out) {
+nvml::Return NvmlDevice::read(const nvml::Api& api, NvmlJob* job, GpuSample& out) {
   if (handle_ == nullptr) {
     const nvml::Return code = open(api);
     if (code != nvml::kSuccess) return code;
@@ -179,14 +176,16 @@ nvml::Return NvmlDevice::read(const nvml::Api& api, NvmlJob* job, bool detail, G
     const nvml::Return code = processes_.read(api, handle_, instances_, *job, out);
     if (code != nvml::kSuccess) return code;
   }
-  read_detail(api, now_ns, detail, out);
+  out.temperature_mc = temperature_mc_;
+  out.power_mw = power_mw_;
+  out.frequency_mhz = frequency_mhz_;
   return nvml::kSuccess;
 }
 
-nvml::Return NvmlDevice::sample(const nvml::Api& api, NvmlJob* job, bool detail, GpuSample& out) {
+nvml::Return NvmlDevice::sample(const nvml::Api& api, NvmlJob* job, GpuSample& out) {
   const int64_t start_ns = system_clock().monotonic_ns();
   if (!back_off_.due(start_ns)) return failure_;
-  const nvml::Return code = read(api, job, detail, out);
+  const nvml::Return code = read(api, job, out);
   const int64_t end_ns = system_clock().monotonic_ns();
   if (code != nvml::kSuccess) {
     out = {};

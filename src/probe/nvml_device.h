@@ -17,7 +17,9 @@ class NvmlDevice {
   explicit NvmlDevice(unsigned int index) : index_(index) {}
 
   // One round. `job` is null when none is tracked. Returns success, or why the sample is empty.
-  nvml::Return sample(const nvml::Api& api, NvmlJob* job, bool detail, GpuSample& out);
+  nvml::Return sample(const nvml::Api& api, NvmlJob* job, GpuSample& out);
+  // Temperature, power and clock, for the samples that follow; once a second at the most.
+  void refresh_detail(const nvml::Api& api);
 
   const GpuIdentity& identity() const { return identity_; }
   // True once after the identity was read anew.
@@ -25,11 +27,10 @@ class NvmlDevice {
 
  private:
   nvml::Return open(const nvml::Api& api);
-  nvml::Return read(const nvml::Api& api, NvmlJob* job, bool detail, GpuSample& out);
+  nvml::Return read(const nvml::Api& api, NvmlJob* job, GpuSample& out);
   void find_instances(const nvml::Api& api, int64_t now_ns);
   nvml::Return read_usage(const nvml::Api& api, GpuSample& out);
   nvml::Return read_memory(const nvml::Api& api, GpuSample& out);
-  void read_detail(const nvml::Api& api, int64_t now_ns, bool wanted, GpuSample& out);
 
   unsigned int index_;
   nvml::Device handle_ = nullptr;
@@ -44,7 +45,7 @@ class NvmlDevice {
 
   NvmlProcesses processes_;
   int64_t next_detail_ns_ = 0;
-  GpuSample detail_;  // the last temperature, power and clock
+  std::optional<int64_t> temperature_mc_, power_mw_, frequency_mhz_;
 };
 
 }  // namespace tacho

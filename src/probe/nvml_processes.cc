@@ -9,8 +9,8 @@
 namespace tacho {
 namespace {
 
-// The driver makes a sample of a busy process once a second and a call costs about 2 ms: asking sooner gains nothing.
-constexpr int64_t kUsagePaceNs = 950 * kNsPerMs;
+// The driver makes a sample every 200 ms and a call costs about 2 ms: asking much sooner gains nothing.
+constexpr int64_t kUsagePaceNs = 450 * kNsPerMs;
 constexpr int64_t kNoUsagePaceNs = 240 * kNsPerMs;
 constexpr long long kHourUs = 3'600'000'000;
 

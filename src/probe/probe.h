@@ -26,6 +26,7 @@ class ProcessTree;
 struct TickFacts {
   int64_t forks = -1;    // "processes" of /proc/stat: processes and threads ever started; −1: not read
   int64_t threads = -1;  // threads alive on the machine (/proc/loadavg); −1: not read
+  bool closing = false;  // the last reading: nothing may be put off any more
 };
 
 enum class PssMode { automatic, always, never };

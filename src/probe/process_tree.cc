@@ -101,7 +101,7 @@ void ProcessTree::follow_cgroup(std::string procs_path) {
 
 void ProcessTree::update(int64_t now_ns) {
   ++tick_;
-  const bool refresh_all = tick_ % kRefreshTicks == 0;
+  const bool refresh_all = tick_ % kRefreshTicks == 0 || context_.facts.closing;
   const bool forked = context_.facts.forks < 0 || context_.facts.forks != last_forks_;
   check_clocks();
   refresh_members(refresh_all);
@@ -246,6 +246,7 @@ void ProcessTree::sum_up(int64_t now_ns) {
   children_ = 0;
   for (const Member& member : members_) {
     sum += member.usage();
+    io_seen_ = io_seen_ || member.has_io();
     if (!member.zombie() && member.pid() != root_) ++children_;
     largest_bytes_ = std::max(largest_bytes_, member.rss_bytes());
   }

@@ -129,7 +129,7 @@ void put_head(Writer& out, const ReportRun& report) {
     add("started " + std::string(time.date()) + " " + std::string(time.view().substr(11, 8)) + " UTC");
   }
   add(std::to_string(report.rows) + (report.rows == 1 ? " sample" : " samples"));
-  if (run.interval_ns > 0) add("every " + duration_text(static_cast<double>(run.interval_ns) / 1e9));
+  if (run.interval_ns > 0) add("every " + interval_text(run.interval_ns));
   paragraph("where", where);
   paragraph("where", host_text(run));
   for (const std::string& tag : run.metadata.tags)

@@ -12,6 +12,11 @@ std::string duration_text(double seconds) {
   return text;
 }
 
+std::string interval_text(int64_t ns) {
+  if (ns % kNsPerSec != 0 && ns < 10 * kNsPerSec) return std::to_string(ns / kNsPerMs) + "ms";
+  return duration_text(static_cast<double>(ns) / 1e9);
+}
+
 std::string number_text(double value) {
   std::string text = human_number(value);
   if (text.ends_with(".0")) text.resize(text.size() - 2);

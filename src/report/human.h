@@ -1,10 +1,12 @@
 // Figures as short as a person says them: "5m", not "5m00s"; "32 GiB", not "32.0 GiB". Pure.
 #pragma once
+#include <cstdint>
 #include <string>
 
 namespace tacho {
 
 std::string duration_text(double seconds);
+std::string interval_text(int64_t ns);  // 50ms, 1s, 5m
 std::string number_text(double value);
 std::string bytes_text(double bytes);
 

@@ -120,8 +120,7 @@ std::string full(const Run& run, const RunFacts& facts, int64_t rows, const std:
   table.add("job", is_hidden(run, "job_name") ? "" : run.metadata.job_name);
   if (run.outcome.started_realtime_ns > 0)
     table.add("started", std::string(IsoTime(run.outcome.started_realtime_ns).view()));
-  const std::string interval = duration_text(static_cast<double>(run.interval_ns) / 1e9);
-  table.add("samples", std::to_string(rows) + (run.interval_ns > 0 ? ", one every " + interval : ""));
+  table.add("samples", std::to_string(rows) + (run.interval_ns > 0 ? ", one every " + interval_text(run.interval_ns) : ""));
   table.add("cpu", joined({when(facts.cpu_mean, [&](double v) { return cores_of(v, facts.cores) + " on average"; }),
                            when(facts.cpu_max, [](double v) { return "at most " + number_text(v); }),
                            when(facts.cpu_user_s, seconds("user")), when(facts.cpu_system_s, seconds("system"))}));

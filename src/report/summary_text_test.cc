@@ -152,6 +152,12 @@ TEST(SummaryFull, HasALineForEverythingThatIsKnown) {
             "  run        20261115-a1b2");
 }
 
+TEST(SummaryFull, ShortIntervalsAreMilliseconds) {
+  auto run = ended();
+  run.interval_ns = 50'000'000;
+  EXPECT_NE(summary_full(run, Summary{}, false).find("one every 50ms"), std::string::npos);
+}
+
 TEST(CommandText, IsQuotedCutAndHarmless) {
   tacho::Run run;
   run.command = {"sh", "-c", "echo hi; exit 3"};

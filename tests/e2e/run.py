@@ -7,6 +7,7 @@ is `N passed, N failed`; the exit status is 0 when nothing failed. Needs Python 
 import argparse
 import concurrent.futures
 import os
+import signal
 import sys
 import threading
 import time
@@ -52,6 +53,9 @@ def main():
     options = parser.parse_args()
     os.environ["TACHO_BUILD_DIR"] = os.path.abspath(options.build_dir)
     sys.path.insert(0, HERE)
+    # Started in the background, a shell leaves these ignored; jobs would inherit that and not hear a Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
     loader = unittest.TestLoader()
     tests = list(flatten(loader.discover(HERE, pattern="test_*.py")))

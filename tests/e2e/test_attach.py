@@ -71,7 +71,9 @@ class Attach(Case):
 
     def test_member_that_is_reparented_stays(self):
         """The middle process ends; its child keeps counting."""
-        script = f"sh -c '{burner('cpu')} 1 900 >&2 & sleep 0.4; exit 0' & sleep 2; exit 0"
+        truth = self.path("truth")
+        script = (f"sh -c '{burner('cpu')} 1 800 > {truth} & sleep 0.3; exit 0' & "
+                  f"while [ ! -s {truth} ]; do sleep 0.05; done; sleep 0.1")
         target = self.target("sh", "-c", "read line; " + script, stderr=subprocess.DEVNULL)
         process = self.spawn("attach", "-q", "-i", "50ms", "--pid", target.pid)
         self.assertTrue(until(self.run_folders))
@@ -80,7 +82,8 @@ class Attach(Case):
         target.stdin.flush()
         self.assertEqual(process.wait(60), 0)
         _, table = self.the_run()
-        self.assertGreater(table.sum("process_utime") + table.sum("process_stime"), 0.6)
+        # Nobody in the tree waits for it in the end: what was last seen of it counts, a tick may be missing.
+        self.assertGreater(table.sum("process_utime") + table.sum("process_stime"), self.truth(self.read("truth"))["user_s"] - 0.2)
 
     def test_unknown_pid(self):
         self.refused(self.tacho("attach", "--pid", "4194303"), "4194303")

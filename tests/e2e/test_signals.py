@@ -51,7 +51,8 @@ class Signals(Case):
         process, _ = self.listener(start_new_session=True)
         for name in ("USR1", "USR2"):
             os.killpg(process.pid, getattr(signal, "SIG" + name))
-            self.assertTrue(process.stdout.readline().startswith(name))
+            while not process.stdout.readline().startswith(name):
+                pass
         time.sleep(0.3)
         process.terminate()
         rest = process.stdout.read().splitlines()
@@ -93,8 +94,8 @@ class Signals(Case):
         self.assertGreaterEqual(run["outcome"]["duration_s"], 0.4)
 
     def test_stopped_tacho_leaves_the_job_alone(self):
-        process = self.spawn("run", "-q", "-i", "50ms", "--", "sh", "-c", f"sleep 0.5; touch {self.path('done')}")
-        self.assertTrue(until(self.run_folders))
+        process = self.spawn("run", "-q", "-i", "50ms", "--", "sh", "-c", f"echo up; sleep 0.5; touch {self.path('done')}")
+        self.assertEqual(process.stdout.readline(), "up\n")
         os.kill(process.pid, signal.SIGSTOP)
         self.assertTrue(until(lambda: os.path.exists(self.path("done")), 20))
         os.kill(process.pid, signal.SIGCONT)

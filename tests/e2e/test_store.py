@@ -107,9 +107,15 @@ class Store(Case):
         self.assertEqual(len(Table(csv[:csv.rfind("\n") + 1]).widths), 1)
 
     def test_full_output(self):
+        """A full disk is bad weather, not a bad destination: one warning, and the job runs."""
         if not os.path.exists("/dev/full"):
             self.skipTest("no /dev/full")
-        self.refused(self.tacho("run", "-o", "/dev/full", "-f", "csv", "--", "true"), "/dev/full")
+        done = self.tacho("run", "-i", "10ms", "-o", "/dev/full", "-f", "csv", "--", "sh", "-c", "sleep 0.3; exit 4")
+        self.assertEqual(done.rc, 4, done)
+        self.assertEqual(done.err.lower().count("no space left"), 1, done)
+        self.assertGreater(len(self.the_run()[1].rows), 3)
+        strict = self.tacho("run", "--strict", "-o", "/dev/full", "-f", "csv", "--", "true")
+        self.assertEqual(strict.rc, 125, strict)
 
     def test_read_only_default_store(self):
         """The store that nobody asked for cannot be made: one warning, and the job runs."""
@@ -122,9 +128,8 @@ class Store(Case):
     def test_read_only_named_store(self):
         os.mkdir(self.path("locked"))
         os.chmod(self.path("locked"), 0o555)
-        done = self.tacho("run", "--store", self.path("locked", "x"), "--", "true", user="nobody")
-        self.assertEqual(done.rc, 0, done)
-        self.assertEqual(done.err.count("locked"), 1, done)
+        """A store that somebody named is an output: a bad one refuses the start."""
+        self.refused(self.tacho("run", "--store", self.path("locked", "x"), "--", "true", user="nobody"), "locked")
 
     def test_store_removed_while_running(self):
         process = self.spawn("run", "-i", "20ms", "--", "sh", "-c", "sleep 0.7; exit 6")

@@ -45,9 +45,9 @@ class Weather(Case):
         """A low limit on descriptors: tacho falls back to opening files as it needs them."""
         done = self.tacho("run", "-i", "50ms", "--", "sh", "-c",
                           f"for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do sleep 0.6 & done; {burner('cpu')} 1 400; wait",
-                          wrap=["sh", "-c", 'ulimit -n 24; exec "$@"', "sh"])
+                          wrap=["sh", "-c", 'ulimit -n 40; exec "$@"', "sh"])
         self.assertEqual(done.rc, 0, done)
-        run, table = self.check_cpu(done, 0.06)
+        run, table = self.check_cpu(done, 0.15)  # the shell and its sleeps come on top
         self.assertEqual(max(int(value) for value in table.column("process_children")), 21)
 
     def test_fork_storm(self):
