@@ -17,9 +17,11 @@ else()
   target_link_options(tacho_flags INTERFACE -static-libstdc++ -static-libgcc)
 endif()
 
-# tacho_library(NAME [FOLDERS IT MAY SEE]): all of src/NAME/*.cc but its tests and main programs.
-function(tacho_library name)
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cc)
+# tacho_library(FOLDER [FOLDERS IT MAY SEE]): all of src/FOLDER/*.cc but its tests and main programs. The target of
+# discover/cloud is tacho_discover_cloud.
+function(tacho_library folder)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${folder}/*.cc)
+  string(REPLACE "/" "_" name ${folder})
   list(FILTER sources EXCLUDE REGEX "(_test|main)\\.cc$")
   list(TRANSFORM ARGN PREPEND tacho_)
   if(sources)
