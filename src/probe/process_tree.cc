@@ -81,6 +81,10 @@ bool ProcessTree::add(pid_t pid) {
 void ProcessTree::expect_own_child() {
   own_child_ = readable_ = true;
   spawn_floor_bytes_ = own_anonymous_bytes();
+  // Children from before tacho's own exec (`job & exec tacho …`) are not the job's.
+  std::string_view text;
+  if (own_children_fd_ && context_.buffer.read(own_children_fd_.get(), text))
+    parse_children(text, [&](pid_t pid) { excluded_.push_back(pid); });
 }
 
 bool ProcessTree::follow(pid_t root, bool own_child) {
@@ -210,6 +214,7 @@ void ProcessTree::settle(pid_t ancestor, const Usage& expected) {
 }
 
 void ProcessTree::reaped(pid_t pid, const rusage& usage) {
+  if (std::find(excluded_.begin(), excluded_.end(), pid) != excluded_.end()) return;
   Usage exact;
   exact.user_ns = timeval_ns(usage.ru_utime);
   exact.system_ns = timeval_ns(usage.ru_stime);

@@ -78,6 +78,7 @@ struct Following {
 };
 
 TEST(ProcessTree, CountsAChildFromZero) {
+  const Worker stranger([] {});  // a child from before
   Following following;
   following.tree.expect_own_child();
   EXPECT_TRUE(following.tree.readable());
@@ -88,6 +89,12 @@ TEST(ProcessTree, CountsAChildFromZero) {
   EXPECT_GE(following.tree.total().cpu_ns(), 60'000'000);
   EXPECT_EQ(following.tree.root(), worker.pid);
   EXPECT_TRUE(following.tree.contains(worker.pid));
+  EXPECT_FALSE(following.tree.contains(stranger.pid));
+  ::kill(stranger.pid, SIGKILL);
+  rusage of_stranger{};
+  ::wait4(stranger.pid, nullptr, 0, &of_stranger);
+  following.tree.reaped(stranger.pid, of_stranger);
+  EXPECT_EQ(following.tree.processes_seen(), 1);
   const rusage usage = worker.end();
   following.tree.reaped(worker.pid, usage);
   following.tick();
