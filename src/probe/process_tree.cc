@@ -201,6 +201,7 @@ void ProcessTree::settle(pid_t ancestor, const Usage& expected, int count) {
 }
 
 void ProcessTree::reaped(pid_t pid, const rusage& usage) {
+  if (std::find(excluded_.begin(), excluded_.end(), pid) != excluded_.end()) return;
   Usage exact;
   exact.user_ns = timeval_ns(usage.ru_utime);
   exact.system_ns = timeval_ns(usage.ru_stime);
