@@ -7,7 +7,6 @@
 #include "base/units.h"
 #include "deliver/finish_body.h"
 #include "deliver/statistics.h"
-#include "net/aws_credentials.h"
 
 namespace tacho {
 namespace {
@@ -222,7 +221,7 @@ Step RunDelivery::upload_to_bucket() {
   state_.prefix = meta_.bucket_uri;
   state_.run_id = meta_.run;
   if (!uploader_.credentials || must_refresh_ || uploader_.wants_refresh(api_->server_now_ns())) {
-    auto found = find_aws_credentials(shared_.http);
+    auto found = shared_.bucket_credentials();
     if (!found) {
       reason_ = found.error().message();
       shared_.reporter.warn("credentials", "no credentials for " + meta_.bucket_uri + ": " + reason_ + "; the rows are kept");

@@ -39,6 +39,7 @@ struct Delivering {
   Reporter& reporter;
   std::string token;
   std::function<void(Json& start, const SpoolMeta& meta)> add_cloud;  // completes a start body; may be empty
+  std::function<Result<AwsCredentials>()> bucket_credentials;         // for a run that goes straight to a bucket
 };
 
 class RunDelivery {

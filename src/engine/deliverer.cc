@@ -170,7 +170,7 @@ bool Deliverer::finish(Clock& clock, Job& job, const std::string& run_id) {
   const auto hurry = [&] { deadline_ns = std::min(deadline_ns, clock.monotonic_ns() + kHurriedBudget_ns); };
   const int requests_before = job.end_requests();
   if (requests_before > 0) hurry();
-  poke("E" + std::to_string((deadline_ns - start_ns) / kNsPerMs) + "\n");
+  poke(std::string("E").append(std::to_string((deadline_ns - start_ns) / kNsPerMs)).append("\n"));
   while (helper_.messages && !job.in_a_hurry() && clock.monotonic_ns() < deadline_ns) {
     std::array<pollfd, 2> fds{pollfd{helper_.messages.get(), POLLIN, 0}, pollfd{job.poll_set()[0].fd, POLLIN, 0}};
     clock.wait(fds, deadline_ns);

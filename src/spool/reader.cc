@@ -119,11 +119,12 @@ Status SpoolRun::write_state(std::string_view json) const {
 
 std::vector<std::string> SpoolRun::folders() const {
   std::vector<std::string> all{folder_};
+  const std::string ours = std::string("/").append(name()).append(".overflow");
   for (int i = 0; i < kMaxOverflows; ++i) {
     const std::string link = folder_ + "/" + overflow_name(i);
     const std::string target = read_link(link);
     // Only a folder of the same run is followed.
-    if (target.ends_with("/" + name() + ".overflow") && file_exists(target)) all.push_back(target);
+    if (target.ends_with(ours) && file_exists(target)) all.push_back(target);
   }
   return all;
 }
