@@ -165,7 +165,9 @@ TEST_F(S3, UsesTheServersTime) {
 
   S3Client told(http_, settings_, clock_);
   clock_.off_ns = kHourNs;
-  told.note_server_date(http_.send({.url = server_->url("/__ping")})->header("date"));
+  HttpRequest ping;
+  ping.url = server_->url("/__ping");
+  told.note_server_date(http_.send(ping)->header("date"));
   server_->post("/__log");
   EXPECT_EQ(told.put({"data", "early"}, body_, "", credentials_).verdict, Verdict::done);
   EXPECT_EQ(log().size(), 1u);

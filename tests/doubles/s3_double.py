@@ -67,7 +67,9 @@ def error_xml(code, message="", extra=None):
 
 class Handler(faults.Handler):
     def error_body(self, action):
-        return error_xml(action.get("code", "InternalError"), action.get("message", ""), action.get("extra")), "application/xml"
+        if "code" not in action:
+            return "", "application/xml"
+        return error_xml(action["code"], action.get("message", ""), action.get("extra")), "application/xml"
 
     def control(self, body):
         double, route = self.double, self.route()
@@ -93,11 +95,11 @@ class Handler(faults.Handler):
 
     def _place(self, config):
         """Bucket and key of the request; the key is decoded once."""
-        path = check_path(self.route())
+        path = urllib.parse.unquote(check_path(self.route()))
         base = config.get("base_path", "")
         if not path.startswith(base + "/"):
             raise Refused(404, "NoSuchEndpoint", f"the endpoint's path is {base}")
-        path = urllib.parse.unquote(path[len(base):])
+        path = path[len(base):]
         suffix = config.get("virtual_host")
         host = self.headers.get("Host", "")
         amazon = AMAZON.fullmatch(host)
