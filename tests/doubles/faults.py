@@ -127,6 +127,8 @@ class Reset(Exception):
 
 class Handler(http.server.BaseHTTPRequestHandler):
     double = None                  # set by serve()
+    connect_tls = None             # TLS context: CONNECT as a proxy does, and be the server behind it as well
+    via_proxy = False              # the client takes us for a proxy
     protocol_version = "HTTP/1.1"  # connections are kept
     timeout = 60
 
@@ -150,13 +152,25 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def route(self):
         return self.path.partition("?")[0]
 
+    def do_CONNECT(self):
+        """A tunnel to ourselves: so a test can use the address of a real service without a change in the client."""
+        if self.connect_tls is None:
+            return self.send_error(405)
+        self.double.note({"time": time.time(), "method": "CONNECT", "path": self.path, "headers": {k.lower(): v for k, v in self.headers.items()}})
+        self.wfile.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        self.connection = self.request = self.connect_tls.wrap_socket(self.connection, server_side=True)
+        self.rfile, self.wfile = self.connection.makefile("rb"), http.server.socketserver._SocketWriter(self.connection)
+        self.via_proxy, self.close_connection = True, False
+
     def handle_request(self):
         self.action = {}
+        if self.path.startswith("http://"):
+            self.via_proxy, self.path = True, "/" + self.path[7:].partition("/")[2]
         if self.path.startswith("/__"):
             return self._send(self._control(self._read(1.0)))
         self.action = action = self.double.rules.pick(self.command, self.route())
         entry = {"time": time.time(), "method": self.command, "path": self.path, "headers": {k.lower(): v for k, v in self.headers.items()},
-                 "fault": action, "client_port": self.client_address[1]}
+                 "fault": action, "client_port": self.client_address[1], "via_proxy": self.via_proxy}
         try:
             if action.get("reset") == "start":
                 raise Reset
@@ -274,6 +288,7 @@ def arguments(description):
     parser.add_argument("--faults", help="file with the rules (JSON)")
     parser.add_argument("--log", help="file to write a JSON line a request to")
     parser.add_argument("--tls", nargs=2, metavar=("CERT", "KEY"), help="speak TLS")
+    parser.add_argument("--connect-tls", nargs=2, metavar=("CERT", "KEY"), help="be a proxy too, and any https server behind it")
     parser.add_argument("--until-eof", action="store_true", help="end when stdin does, so that nobody is left behind")
     return parser
 
@@ -285,14 +300,20 @@ def rules_of(options):
         return json.load(file)
 
 
+def tls_context(certificate, key):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    return context
+
+
 def serve(handler, double, options):
     """Prints the port and serves for ever."""
     handler.double = double
     server = Server(("127.0.0.1", options.port), handler)
+    if options.connect_tls:
+        handler.connect_tls = tls_context(*options.connect_tls)
     if options.tls:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(*options.tls)
-        server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+        server.socket = tls_context(*options.tls).wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     print(server.server_address[1], flush=True)
     if options.until_eof:
         threading.Thread(target=lambda: (sys.stdin.buffer.read(), os._exit(0)), daemon=True).start()

@@ -12,6 +12,9 @@ prints its port. config.json, all optional but the credentials:
      "base_path": "/s3",                       the endpoint has a path
      "virtual_host": "s3.localhost"}           Host bucket.s3.localhost[:port] names the bucket; otherwise the path does
 
+Amazon's own host names work as well, with --connect-tls: bucket.s3.region.amazonaws.com, s3.region.amazonaws.com; a host of
+another region than the bucket's answers 301.
+
 For the tests, beside what faults.py has:
 
     GET  /__objects              {"bucket/key": {"size", "sha256", "md5", "content_type", "puts", "bodies"}}; bodies is the
@@ -21,6 +24,7 @@ For the tests, beside what faults.py has:
 """
 import hashlib
 import json
+import re
 import threading
 import urllib.parse
 import xml.sax.saxutils
@@ -28,6 +32,9 @@ import xml.sax.saxutils
 import faults
 from faults import Answer, json_answer
 from sigv4_check import Refused, check_body, check_path, check_signature
+
+
+AMAZON = re.compile(r"(?:(?P<bucket>[a-z0-9-]+)\.)?s3(?:\.(?P<region>[a-z0-9-]+))?\.amazonaws\.com(?P<china>\.cn)?")
 
 
 class S3(faults.Double):
@@ -60,7 +67,9 @@ def error_xml(code, message="", extra=None):
 
 class Handler(faults.Handler):
     def error_body(self, action):
-        return error_xml(action.get("code", "InternalError"), action.get("message", ""), action.get("extra")), "application/xml"
+        if "code" not in action:
+            return "", "application/xml"
+        return error_xml(action["code"], action.get("message", ""), action.get("extra")), "application/xml"
 
     def control(self, body):
         double, route = self.double, self.route()
@@ -86,13 +95,17 @@ class Handler(faults.Handler):
 
     def _place(self, config):
         """Bucket and key of the request; the key is decoded once."""
-        path = check_path(self.route())
+        path = urllib.parse.unquote(check_path(self.route()))
         base = config.get("base_path", "")
         if not path.startswith(base + "/"):
             raise Refused(404, "NoSuchEndpoint", f"the endpoint's path is {base}")
-        path = urllib.parse.unquote(path[len(base):])
+        path = path[len(base):]
         suffix = config.get("virtual_host")
-        host = self.headers.get("Host", "").rpartition(":")[0]
+        host = self.headers.get("Host", "")
+        amazon = AMAZON.fullmatch(host)
+        if amazon and amazon["bucket"]:
+            return amazon["bucket"], path[1:]
+        host = host.rpartition(":")[0]
         if suffix and host.endswith("." + suffix):
             return host[:-len(suffix) - 1], path[1:]
         bucket, _, key = path[1:].partition("/")
@@ -105,6 +118,7 @@ class Handler(faults.Handler):
             raise Refused(404, "NoSuchBucket", "The specified bucket does not exist", {"BucketName": bucket})
         if self.command == "HEAD" and not key and "Authorization" not in self.headers:
             return Answer(403, headers={"x-amz-bucket-region": region})  # what Amazon says to anyone about a bucket
+        self._check_host(bucket, region)
         check_signature(self.command, self.path, self.headers.items(), config["credentials"], region, self.now())
         if self.command == "PUT":
             return self._put(bucket, key, body, config)
@@ -114,6 +128,16 @@ class Handler(faults.Handler):
                 raise Refused(404, "NoSuchKey", "The specified key does not exist.")
             return Answer(200, entry["body"], {"ETag": '"' + hashlib.md5(entry["body"]).hexdigest() + '"'}, entry["content_type"])
         raise Refused(405, "MethodNotAllowed")
+
+    def _check_host(self, bucket, region):
+        amazon = AMAZON.fullmatch(self.headers.get("Host", ""))
+        if not amazon:
+            return
+        if bool(amazon["china"]) != region.startswith("cn-"):
+            raise Refused(404, "NoSuchBucket", "another partition")
+        if amazon["region"] not in (None, region):
+            raise Refused(301, "PermanentRedirect", "The bucket must be addressed using the specified endpoint.",
+                          {"Endpoint": f"{bucket}.s3.{region}.amazonaws.com", "Region": region})
 
     def _put(self, bucket, key, body, config):
         headers = {name.lower(): value for name, value in self.headers.items()}
