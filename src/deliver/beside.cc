@@ -11,6 +11,7 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <utility>
 
 #include "base/text.h"
 #include "base/units.h"
@@ -75,7 +76,7 @@ class Beside {
   Beside(const std::vector<std::string>& folders, int control) : control_(control), reporter_(true), shared_{http_, reporter_, "", {}, {}} {
     wait_for_token();
     shared_.token = control_.take_token();
-    complete(shared_);
+    complete(shared_, cloud_, [this] { return look(), control_.ended(); });
     http_.on_cancel([this] { return cancelled(); });
     for (const std::string& folder : folders) runs_.push_back(std::make_unique<RunDelivery>(SpoolRun(folder), Role::beside, shared_));
     next_ns_.assign(runs_.size(), 0);
@@ -83,9 +84,11 @@ class Beside {
 
   int run() {
     while (!runs_.empty() && !control_.quit()) {
+      if (std::exchange(poked_, false)) std::fill(next_ns_.begin(), next_ns_.end(), 0);
       const int64_t wake_ns = step_all();
       if (runs_.empty()) break;
-      wait(wake_ns);
+      // What came in the middle of a request is not waited for once more.
+      if (!poked_) wait(wake_ns);
     }
     return runs_.empty() && !left_ ? 0 : 1;
   }
@@ -107,10 +110,11 @@ class Beside {
   void notice() {
     const bool ended_before = control_.ended();
     control_.read();
-    std::fill(next_ns_.begin(), next_ns_.end(), 0);
+    poked_ = true;
     if (!control_.ended() || ended_before) return;
     const int64_t budget_ns = control_.killed() ? orphan_budget_ns() : control_.budget_ms() * kNsPerMs;
     deadline_ns_ = system_clock().monotonic_ns() + budget_ns;
+    half_ns_ = deadline_ns_ - budget_ns / 2;
   }
 
   static int64_t orphan_budget_ns() {
@@ -152,17 +156,18 @@ class Beside {
     return leftovers_.step(shared_, runs_[0]->meta().api_url);
   }
 
+  // Takes what the agent said meanwhile, without waiting.
+  void look() {
+    pollfd fd{control_.fd(), POLLIN, 0};
+    if (!control_.killed() && ::poll(&fd, 1, 0) > 0) notice();
+  }
+
   // Asked while a request is under way.
   bool cancelled() {
-    if (pollfd fd{control_.fd(), POLLIN, 0}; !control_.killed() && ::poll(&fd, 1, 0) > 0) {
-      const bool ended_before = control_.ended();
-      notice();
-      // A request for somebody else's run, or an upload that hangs, must not eat the time of the end.
-      if (control_.ended() && !ended_before && active_ == nullptr) return true;
-      if (active_ != nullptr && control_.ended() && !active_->is_ended()) half_ns_ = system_clock().monotonic_ns() + (deadline_ns_ - system_clock().monotonic_ns()) / 2;
-    }
+    look();
     if (control_.quit()) return true;
     if (!control_.ended()) return false;
+    // A request for somebody else's run, or one that hangs since before the end, must not eat the time of the end.
     if (active_ == nullptr) return true;
     const int64_t limit_ns = active_->is_ended() ? active_->cancel_at_ns() : half_ns_;
     return limit_ns > 0 && system_clock().monotonic_ns() >= limit_ns;
@@ -171,13 +176,14 @@ class Beside {
   Control control_;
   Reporter reporter_;
   HttpClient http_;
+  CloudFields cloud_;
   Delivering shared_;
   std::vector<std::unique_ptr<RunDelivery>> runs_;
   std::vector<int64_t> next_ns_;
   Leftovers leftovers_;
   RunDelivery* active_ = nullptr;
   int64_t deadline_ns_ = 0, half_ns_ = 0;
-  bool left_ = false;
+  bool left_ = false, poked_ = false;
 };
 
 }  // namespace

@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 #include "deliver/beside.h"
-#include "deliver/discover.h"
+#include "deliver/discover_command.h"
 #include "deliver/recovery.h"
 
 namespace {
