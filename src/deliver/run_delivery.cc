@@ -11,7 +11,7 @@
 namespace tacho {
 namespace {
 
-constexpr int64_t kWaitForHost_ns = 2 * kNsPerSec;
+constexpr int64_t kWaitForHost_ns = 3 * kNsPerSec;  // a GPU driver may need a moment
 constexpr int64_t kTokenPause_ns = 300 * kNsPerSec;      // also where S3 refuses fresh credentials
 constexpr int64_t kOtherPause_ms = 60'000;
 constexpr int kMaxOthers = 5;
@@ -50,8 +50,17 @@ void RunDelivery::owner_ended(int64_t deadline_ns) {
   upload_deadline_ns_ = deadline_ns > 0 ? now + (deadline_ns - now) / 2 : 0;
   api_next_ns_ = std::min(api_next_ns_, now);
   s3_next_ns_ = std::min(s3_next_ns_, now);
-  for (const Torn& torn : run_.recover())
+}
+
+// What is open is sealed when nobody writes any more. Without that the run must not be closed: rows would be missing.
+Status RunDelivery::recover() {
+  if (recovered_) return ok();
+  std::vector<Torn> cut;
+  const Status status = run_.recover(cut);
+  for (const Torn& torn : cut)
     shared_.reporter.must("cut off " + std::to_string(torn.bytes) + " bytes of a row that was not written completely: " + torn.path);
+  recovered_ = static_cast<bool>(status);
+  return status;
 }
 
 Step RunDelivery::wait_until(int64_t wake_ns) const {
@@ -85,6 +94,8 @@ bool RunDelivery::prefers_inline(const std::vector<Segment>& all) const {
 }
 
 Step RunDelivery::step() {
+  if (ended_)
+    if (const Status status = recover(); !status) return left(status.error().message());
   if (const Status status = load(); !status) {
     // Killed before the description was written: there can be no row either.
     if (ended_ && status.error().code == Code::not_available && run_.sealed().empty()) return run_.remove(), Step{Step::Kind::done, 0};
@@ -105,8 +116,8 @@ Step RunDelivery::step() {
   const auto next = std::find_if(all.begin(), all.end(), [&](const Segment& segment) { return !state_.uploaded.contains(segment.seal.number); });
   const bool wants_objects = closing ? !prefers_inline(all) : s3_is_possible();
   if (next != all.end() && wants_objects) {
-    const bool stale = !uploader_.credentials || must_refresh_ || uploader_.wants_refresh(api_->server_now_ns());
-    const bool usable = uploader_.credentials && !must_refresh_ && !uploader_.expired(api_->server_now_ns());
+    const bool stale = !uploader_.has_credentials() || must_refresh_ || now >= uploader_.refresh_at_ns();
+    const bool usable = uploader_.has_credentials() && !must_refresh_ && now < uploader_.expire_at_ns();
     if (stale && now >= api_next_ns_) return refresh();
     if (usable && now >= s3_next_ns_) return upload(*next);
     return wait_until(usable ? s3_next_ns_ : api_next_ns_);
@@ -138,7 +149,7 @@ Step RunDelivery::register_run() {
 }
 
 void RunDelivery::take_prefix(const Registration& registration) {
-  uploader_.credentials = registration.credentials;
+  uploader_.take(registration.credentials, api_->server_now_ns(), now_ns());
   must_refresh_ = false;
   if (registration.prefix.empty() || !registration.credentials) return;
   const auto location = parse_s3_uri(registration.prefix);
@@ -151,8 +162,10 @@ void RunDelivery::take_prefix(const Registration& registration) {
 }
 
 Step RunDelivery::refresh() {
-  const CallResult result = api_->refresh(state_.run_id, uploader_.credentials);
+  std::optional<AwsCredentials> fresh;
+  const CallResult result = api_->refresh(state_.run_id, fresh);
   if (result.what == ErrorClass::none) {
+    uploader_.take(std::move(fresh), api_->server_now_ns(), now_ns());
     must_refresh_ = false;
     api_backoff_.reset();
     others_ = 0;
@@ -220,7 +233,7 @@ Step RunDelivery::upload_to_bucket() {
   if (now_ns() < s3_next_ns_) return wait_until(s3_next_ns_);
   state_.prefix = meta_.bucket_uri;
   state_.run_id = meta_.run;
-  if (!uploader_.credentials || must_refresh_ || uploader_.wants_refresh(api_->server_now_ns())) {
+  if (!uploader_.has_credentials() || must_refresh_ || now_ns() >= uploader_.refresh_at_ns()) {
     auto found = shared_.bucket_credentials();
     if (!found) {
       reason_ = found.error().message();
@@ -228,7 +241,7 @@ Step RunDelivery::upload_to_bucket() {
       s3_next_ns_ = now_ns() + s3_backoff_.next_ms(chance()) * kNsPerMs;
       return wait_until(s3_next_ns_);
     }
-    uploader_.credentials = std::move(*found);
+    uploader_.take(std::move(*found), system_clock().realtime_ns(), now_ns());
     must_refresh_ = false;
   }
   const Step step = upload(*next);
@@ -296,9 +309,9 @@ Step RunDelivery::idle() {
   const int64_t now = now_ns();
   int64_t wake_ns = std::numeric_limits<int64_t>::max();
   if (s3_blocked_until_ns_ > now) wake_ns = s3_blocked_until_ns_;
-  if (!state_.prefix.empty() && uploader_.credentials) {
+  if (!state_.prefix.empty() && uploader_.has_credentials()) {
     // Also without a batch that is due: it is the run's sign of life.
-    const int64_t at_ns = std::max(uploader_.refresh_at_ns(api_->server_now_ns(), now), api_next_ns_);
+    const int64_t at_ns = std::max(uploader_.refresh_at_ns(), api_next_ns_);
     if (at_ns <= now) return refresh();
     wake_ns = std::min(wake_ns, at_ns);
   }
@@ -346,7 +359,7 @@ Step RunDelivery::gone() {
   if (registrations_ >= kMaxRegistrations) return left("the service forgets the run again and again");
   shared_.reporter.warn("gone", "the service does not know the run any more; it is sent again as a new one");
   state_ = SpoolState{};
-  uploader_.credentials.reset();
+  uploader_.take(std::nullopt, 0, 0);
   return wait_until(now_ns());
 }
 

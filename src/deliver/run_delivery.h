@@ -59,6 +59,7 @@ class RunDelivery {
 
  private:
   Status load();
+  Status recover();
   Step register_run();
   Step refresh();
   Step upload(const Segment& segment);
@@ -93,7 +94,7 @@ class RunDelivery {
   int64_t born_ns_, api_next_ns_ = 0, s3_next_ns_ = 0, s3_blocked_until_ns_ = 0, heartbeat_next_ns_ = 0;
   int64_t deadline_ns_ = 0, upload_deadline_ns_ = 0;
   int others_ = 0, refusals_ = 0, failures_after_end_ = 0, registrations_ = 0;
-  bool loaded_ = false, ended_ = false, must_refresh_ = false, inline_refused_ = false, uploading_ = false, told_outage_ = false;
+  bool loaded_ = false, ended_ = false, recovered_ = false, must_refresh_ = false, inline_refused_ = false, uploading_ = false, told_outage_ = false;
 };
 
 }  // namespace tacho

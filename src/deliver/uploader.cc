@@ -11,7 +11,7 @@
 namespace tacho {
 namespace {
 
-constexpr int64_t kRefreshBefore_ns = 300 * kNsPerSec;
+constexpr int64_t kRefreshBefore_ns = 300 * kNsPerSec, kAssumedLife_ns = 900 * kNsPerSec;
 
 }  // namespace
 
@@ -25,17 +25,14 @@ std::string object_uri(std::string_view prefix_uri, std::string_view run_id, uin
   return uri + "/" + segment_name(number, ".csv.gz");
 }
 
-bool Uploader::wants_refresh(int64_t server_now_ns) const {
-  return credentials && credentials->expires_realtime_ns > 0 && credentials->expires_realtime_ns - server_now_ns < kRefreshBefore_ns;
-}
-
-bool Uploader::expired(int64_t server_now_ns) const {
-  return credentials && credentials->expires_realtime_ns > 0 && credentials->expires_realtime_ns <= server_now_ns;
-}
-
-int64_t Uploader::refresh_at_ns(int64_t server_now_ns, int64_t monotonic_ns) const {
-  if (!credentials || credentials->expires_realtime_ns == 0) return std::numeric_limits<int64_t>::max();
-  return monotonic_ns + credentials->expires_realtime_ns - kRefreshBefore_ns - server_now_ns + kNsPerSec;
+void Uploader::take(std::optional<AwsCredentials> credentials, int64_t server_now_ns, int64_t monotonic_ns) {
+  credentials_ = std::move(credentials);
+  refresh_at_ns_ = expire_at_ns_ = std::numeric_limits<int64_t>::max();
+  if (!credentials_ || credentials_->expires_realtime_ns == 0) return;
+  int64_t life_ns = credentials_->expires_realtime_ns - server_now_ns;
+  if (life_ns <= 0) life_ns = kAssumedLife_ns;  // dead on arrival makes no sense; S3 will tell
+  expire_at_ns_ = monotonic_ns + life_ns;
+  refresh_at_ns_ = monotonic_ns + std::max(life_ns - kRefreshBefore_ns, life_ns / 2);
 }
 
 S3Result Uploader::put(const std::string& uri, std::string_view csv) {
@@ -47,7 +44,7 @@ S3Result Uploader::put(const std::string& uri, std::string_view csv) {
     result.message = location.error().message();
     return result;
   }
-  return s3_.put(*location, gzip(csv), "application/gzip", *credentials);
+  return s3_.put(*location, gzip(csv), "application/gzip", *credentials_);
 }
 
 }  // namespace tacho

@@ -18,16 +18,19 @@ class Uploader {
  public:
   explicit Uploader(HttpClient& http) : s3_(http, S3Settings::from_environment()) {}
 
-  std::optional<AwsCredentials> credentials;
-  // Less than five minutes are left, by the server's clock.
-  bool wants_refresh(int64_t server_now_ns) const;
-  bool expired(int64_t server_now_ns) const;
-  int64_t refresh_at_ns(int64_t server_now_ns, int64_t monotonic_ns) const;  // on CLOCK_MONOTONIC
+  // Their life is counted from now on, by the server's clock.
+  void take(std::optional<AwsCredentials> credentials, int64_t server_now_ns, int64_t monotonic_ns);
+  bool has_credentials() const { return credentials_.has_value(); }
+  // When less than five minutes are left, or half of a shorter life; never, when they do not expire.
+  int64_t refresh_at_ns() const { return refresh_at_ns_; }
+  int64_t expire_at_ns() const { return expire_at_ns_; }
 
   S3Result put(const std::string& uri, std::string_view csv);
 
  private:
   S3Client s3_;
+  std::optional<AwsCredentials> credentials_;
+  int64_t refresh_at_ns_ = 0, expire_at_ns_ = 0;  // on CLOCK_MONOTONIC
 };
 
 }  // namespace tacho

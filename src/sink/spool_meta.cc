@@ -70,7 +70,7 @@ void write_outcome(JsonWriter& json, const Outcome& outcome) {
 
 }  // namespace
 
-void write_spool_meta(Writer& out, const Run& run, const SpoolTarget& target, std::string_view header) {
+void write_spool_meta(Writer& out, const Run& run, const SpoolTarget& target, std::string_view header, bool host_known) {
   JsonWriter json(out, true);
   json.object();
   json.key("version").integer(1);
@@ -84,8 +84,7 @@ void write_spool_meta(Writer& out, const Run& run, const SpoolTarget& target, st
   json.key("hidden").array();
   for (const std::string& field : run.hidden) json.value(field);
   json.end_array();
-  // Registration may wait a moment for what is found late.
-  json.key("host_known").value(run.host.host_gpu_count.has_value());
+  json.key("host_known").value(host_known);
   json.key("header").value(header);
   json.key("start");
   write_start(json, run);

@@ -18,6 +18,7 @@ struct SpoolTarget {
   bool no_cloud = false;
 };
 
-void write_spool_meta(Writer& out, const Run& run, const SpoolTarget& target, std::string_view header);
+// host_known: no field of the host will come later; registration may wait a moment for that.
+void write_spool_meta(Writer& out, const Run& run, const SpoolTarget& target, std::string_view header, bool host_known);
 
 }  // namespace tacho

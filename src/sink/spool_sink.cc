@@ -4,6 +4,7 @@
 #include "codec/csv.h"
 #include "codec/iso_time.h"
 #include "os/clock.h"
+#include "os/file.h"
 
 namespace tacho {
 namespace {
@@ -16,6 +17,9 @@ std::string compact_utc(int64_t realtime_ns) {
     if (c != '-' && c != ':') text += c;
   return text + "Z";
 }
+
+// Whether a driver is there that may still tell of its GPUs.
+bool may_have_gpu() { return file_exists("/dev/nvidiactl") || file_exists("/proc/driver/nvidia") || file_exists("/dev/kfd"); }
 
 }  // namespace
 
@@ -36,7 +40,7 @@ Status SpoolSink::describe(bool sync) {
   if (run_ == nullptr) return ok();
   gpu_known_ = run_->host.host_gpu_count.has_value();
   Writer text;
-  write_spool_meta(text, *run_, target_, std::string_view(header_).substr(0, header_.find('\n')));
+  write_spool_meta(text, *run_, target_, std::string_view(header_).substr(0, header_.find('\n')), gpu_known_ || !may_have_gpu());
   const Status status = spool_.write_meta(text.view(), sync);
   if (on_change) on_change();
   return status;

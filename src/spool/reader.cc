@@ -108,24 +108,45 @@ pid_t SpoolRun::owner_pid() const {
   return parse_int<pid_t>(read_first_line(folder_ + "/" + std::string(kLockName))).value_or(0);
 }
 
-Result<std::string> SpoolRun::meta() const { return read_whole_file(folder_ + "/" + std::string(kMetaName)); }
-Result<std::string> SpoolRun::state() const { return read_whole_file(folder_ + "/" + std::string(kStateName)); }
+Result<std::string> SpoolRun::meta() const { return newest(kMetaName); }
+Result<std::string> SpoolRun::state() const { return newest(kStateName); }
+
+// The copy furthest out was written when the places before it took no more, and is removed when they do again.
+Result<std::string> SpoolRun::newest(std::string_view name) const {
+  const std::vector<std::string> all = folders();
+  for (size_t i = all.size(); i-- > 1;)
+    if (auto text = read_whole_file(all[i] + "/" + std::string(name))) return text;
+  return read_whole_file(all[0] + "/" + std::string(name));
+}
 
 Status SpoolRun::write_state(std::string_view json) const {
-  const Status status = write_file_atomically(folder_ + "/" + std::string(kStateName), json, true, kSpoolFileMode);
-  sync_folder(folder_);
+  std::vector<std::string> places = overflow_targets();
+  places.insert(places.begin(), folder_);
+  Status status = ok();
+  for (size_t i = 0; i < places.size(); ++i) {
+    if (i > 0 && !make_directories(places[i], kSpoolFolderMode)) continue;
+    status = write_file_atomically(places[i] + "/" + std::string(kStateName), json, true, kSpoolFileMode);
+    if (!status) continue;
+    sync_folder(places[i]);
+    for (size_t k = i + 1; k < places.size(); ++k) ::unlink((places[k] + "/" + std::string(kStateName)).c_str());
+    return ok();
+  }
   return status;
+}
+
+// Only a folder of the same run is followed.
+std::vector<std::string> SpoolRun::overflow_targets() const {
+  std::vector<std::string> targets;
+  const std::string ours = std::string("/").append(name()).append(".overflow");
+  for (int i = 0; i < kMaxOverflows; ++i)
+    if (std::string target = read_link(folder_ + "/" + overflow_name(i)); target.ends_with(ours)) targets.push_back(std::move(target));
+  return targets;
 }
 
 std::vector<std::string> SpoolRun::folders() const {
   std::vector<std::string> all{folder_};
-  const std::string ours = std::string("/").append(name()).append(".overflow");
-  for (int i = 0; i < kMaxOverflows; ++i) {
-    const std::string link = folder_ + "/" + overflow_name(i);
-    const std::string target = read_link(link);
-    // Only a folder of the same run is followed.
-    if (target.ends_with(ours) && file_exists(target)) all.push_back(target);
-  }
+  for (std::string& target : overflow_targets())
+    if (file_exists(target)) all.push_back(std::move(target));
   return all;
 }
 
@@ -142,32 +163,49 @@ std::vector<Segment> SpoolRun::sealed() const {
   return segments;
 }
 
-std::vector<Torn> SpoolRun::recover() const {
-  std::vector<Torn> torn;
-  for (const std::string& folder : folders()) {
-    std::vector<uint32_t> open;
-    list_directory(folder, [&](std::string_view name) {
-      if (const auto number = segment_number(name, kOpenEnding)) open.push_back(*number);
-    });
-    const auto seals = read_seals(folder);
-    for (const uint32_t number : open) {
-      const std::string path = folder + "/" + segment_name(number, kOpenEnding);
-      const auto text = read_whole_file(path, kSegmentLimit);
-      if (!text) continue;
-      int64_t rows = 0;
-      const size_t whole = whole_csv(*text, &rows);
-      if (whole < text->size()) torn.push_back({path, static_cast<int64_t>(text->size() - whole)});
-      const auto known = seals.find(number);
-      const bool is_sealed = known != seals.end() && matches(known->second, *text);
-      if (is_sealed) {
-        ::rename(path.c_str(), (folder + "/" + segment_name(number, kSealedEnding)).c_str());
-        sync_folder(folder);
-      } else if (rows == 0 || seal_as(folder, number, std::string_view(*text).substr(0, whole), rows)) {
-        ::unlink(path.c_str());
-      }
+Status SpoolRun::recover(std::vector<Torn>& torn) const {
+  Status status = ok();
+  for (const std::string& folder : folders())
+    if (const Status one = recover_in(folder, torn); !one) status = one;
+  return status;
+}
+
+Status SpoolRun::recover_in(const std::string& folder, std::vector<Torn>& torn) const {
+  std::vector<uint32_t> open;
+  list_directory(folder, [&](std::string_view name) {
+    if (const auto number = segment_number(name, kOpenEnding)) open.push_back(*number);
+  });
+  const auto seals = read_seals(folder);
+  Status status = ok();
+  for (const uint32_t number : open) {
+    const std::string path = folder + "/" + segment_name(number, kOpenEnding);
+    const auto text = read_whole_file(path, kSegmentLimit);
+    if (!text) {
+      status = text.error();
+      continue;
     }
+    int64_t rows = 0;
+    const size_t whole = whole_csv(*text, &rows);
+    const auto known = seals.find(number);
+    if (known != seals.end() && matches(known->second, *text)) {
+      if (::rename(path.c_str(), (folder + "/" + segment_name(number, kSealedEnding)).c_str()) != 0)
+        status = system_error("cannot seal a spool segment", path, errno);
+      sync_folder(folder);
+      continue;
+    }
+    Status sealed = rows == 0 ? ok() : seal_as(folder, number, std::string_view(*text).substr(0, whole), rows);
+    // A full disk has no room for the copy: another one may.
+    for (const std::string& other : overflow_targets())
+      if (!sealed && other != folder && make_directories(other, kSpoolFolderMode))
+        sealed = seal_as(other, number, std::string_view(*text).substr(0, whole), rows);
+    if (!sealed) {
+      status = sealed;
+      continue;
+    }
+    if (whole < text->size()) torn.push_back({path, static_cast<int64_t>(text->size() - whole)});
+    ::unlink(path.c_str());
   }
-  return torn;
+  return status;
 }
 
 Result<std::string> SpoolRun::read(const Segment& segment) const {

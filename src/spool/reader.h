@@ -36,12 +36,14 @@ class SpoolRun {
 
   Result<std::string> meta() const;
   Result<std::string> state() const;
-  Status write_state(std::string_view json) const;  // with fsync
+  // With fsync; into an overflow where this disk takes no more.
+  Status write_state(std::string_view json) const;
 
   // Sealed segments in order, from all folders of the run.
   std::vector<Segment> sealed() const;
-  // Only when the owner is dead: cuts off what is torn and seals what is open. Returns what was cut.
-  std::vector<Torn> recover() const;
+  // Only when the owner is dead: cuts off what is torn and seals what is open. Tells what was cut; an Error when something
+  // could not be sealed, which is then not in sealed().
+  Status recover(std::vector<Torn>& torn) const;
   // The whole CSV of a segment. invalid: the checksum is wrong.
   Result<std::string> read(const Segment& segment) const;
   // A damaged segment is cut down to the lines that are whole, and sealed anew.
@@ -52,6 +54,9 @@ class SpoolRun {
 
  private:
   std::vector<std::string> folders() const;
+  std::vector<std::string> overflow_targets() const;  // also those that are not made yet
+  Result<std::string> newest(std::string_view name) const;
+  Status recover_in(const std::string& folder, std::vector<Torn>& torn) const;
 
   std::string folder_;
   Fd lock_;

@@ -65,10 +65,17 @@ Result<SpoolWriter> SpoolWriter::create(const std::vector<std::string>& roots, s
     SpoolWriter writer;
     writer.folders_.push_back(folder);
     writer.lock_ = std::move(*lock);
+    writer.reserve_seals();
     writer.link_overflows({roots.begin() + static_cast<std::ptrdiff_t>(i) + 1, roots.end()}, name);
     return writer;
   }
   return last;
+}
+
+// Room for some hundred seals, so that what is written can still be sealed when the disk is full.
+void SpoolWriter::reserve_seals() const {
+  const Fd seals(::open(path(kSealsName).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, kSpoolFileMode));
+  if (seals) ::fallocate(seals.get(), FALLOC_FL_KEEP_SIZE, 0, 4096);
 }
 
 // The links are made while the disk still takes them; what they name is made when it is needed.
@@ -82,9 +89,24 @@ void SpoolWriter::link_overflows(const std::vector<std::string>& roots, const st
 }
 
 Status SpoolWriter::write_meta(std::string_view json, bool sync) {
-  const Status status = write_file_atomically(folders_[0] + "/" + std::string(kMetaName), json, sync, kSpoolFileMode);
-  if (status && sync) sync_folder(folders_[0]);
+  Status status = ok();
+  for (size_t i = 0; i < folders_.size(); ++i) {
+    if (i > 0 && !make_overflow(i)) continue;
+    status = write_file_atomically(folders_[i] + "/" + std::string(kMetaName), json, sync, kSpoolFileMode);
+    if (!status) continue;
+    if (sync) sync_folder(folders_[i]);
+    // The one furthest out is the newest: what is behind this one is old now.
+    for (size_t k = i + 1; k < folders_.size(); ++k) ::unlink((folders_[k] + "/" + std::string(kMetaName)).c_str());
+    return ok();
+  }
   return status;
+}
+
+bool SpoolWriter::make_overflow(size_t index) {
+  if (file_exists(folders_[index])) return true;
+  if (!make_root(folders_[index].substr(0, folders_[index].rfind('/')))) return false;
+  const Result<bool> made = make_new_directory(folders_[index], kSpoolFolderMode);
+  return made && *made;
 }
 
 Status SpoolWriter::append(std::string_view line) {
@@ -122,12 +144,8 @@ bool SpoolWriter::move_on() {
   if (seal_.rows == 0 && segment_) ::unlink(path(segment_name(seal_.number, kOpenEnding)).c_str());
   segment_.reset();
   seal_ = Seal{};
-  while (++at_ < folders_.size()) {
-    const std::string root = folders_[at_].substr(0, folders_[at_].rfind('/'));
-    if (!make_root(root)) continue;
-    const Result<bool> made = make_new_directory(folders_[at_], kSpoolFolderMode);
-    if (made && *made) return true;
-  }
+  while (++at_ < folders_.size())
+    if (make_overflow(at_)) return true;
   at_ = folders_.size() - 1;
   return false;
 }

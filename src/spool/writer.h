@@ -38,6 +38,8 @@ class SpoolWriter {
  private:
   Status append_here(std::string_view line);
   bool move_on();
+  bool make_overflow(size_t index);
+  void reserve_seals() const;
   void link_overflows(const std::vector<std::string>& roots, const std::string& name);
   std::string path(std::string_view name) const { return folders_[at_] + "/" + std::string(name); }
 
