@@ -98,7 +98,8 @@ constexpr auto kOptions = std::to_array<Option>({
 }  // namespace
 
 std::string_view group_title(Group group) {
-  constexpr std::array<std::string_view, 6> kTitles{"Recording", "Output", "Privacy", "Metadata", "Job control", "General"};
+  constexpr std::array<std::string_view, 6> kTitles{"Recording", "Output",      "Privacy",
+                                                    "Metadata",  "Job control", "General"};
   return kTitles[static_cast<size_t>(group)];
 }
 

@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "discover/cloud/host_identity.h"
 #include "discover/describe.h"
+#include "net/aws_credentials.h"
 #include "os/clock.h"
 
 namespace tacho {
@@ -51,15 +52,7 @@ void CloudFields::add(Json& start, const SpoolMeta& meta, const std::function<bo
 
 void complete(Delivering& shared, CloudFields& cloud, std::function<bool()> in_a_hurry) {
   shared.add_cloud = [&cloud, in_a_hurry = std::move(in_a_hurry)](Json& start, const SpoolMeta& meta) { cloud.add(start, meta, in_a_hurry); };
-  shared.bucket_credentials = []() -> Result<AwsCredentials> {
-    AwsCredentials credentials;
-    credentials.access_key = variable("AWS_ACCESS_KEY_ID");
-    credentials.secret_key = variable("AWS_SECRET_ACCESS_KEY");
-    credentials.session_token = variable("AWS_SESSION_TOKEN");
-    if (credentials.access_key.empty() || credentials.secret_key.empty())
-      return Error{Code::not_available, "there are no AWS credentials", "", "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"};
-    return credentials;
-  };
+  shared.bucket_credentials = [&http = shared.http] { return find_aws_credentials(http); };
 }
 
 }  // namespace tacho

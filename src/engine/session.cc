@@ -177,11 +177,15 @@ Status Session::start() {
   }
   run_.host = discover_host(context_.roots);
   set_allocation(run_.host, run_.limits);
+<<<<<<< HEAD
   if (const auto spools = outputs_.spools(); !spools.empty()) {
     sampler_->fill_host(run_);
     const pid_t helper = deliverer_.start(spools, outputs_.store_folder());
     if (tree_ && helper > 0) tree_->exclude(helper);
   }
+=======
+  ++run_.revision;
+>>>>>>> net
   progress_.begin(settings_.progress_ns, start_ns_);
   return ok();
 }
@@ -221,7 +225,10 @@ void Session::write_row(bool closing) {
   summary_.add(row_);
   totals_.update(run_, summary_, tree_.get(), context_);
   // The GPU driver may take a while to answer.
-  if (closing || (!run_.host.host_gpu_count && row_.index % 8 == 1)) sampler_->fill_host(run_);
+  if (closing || (!run_.host.host_gpu_count && row_.index % 8 == 1)) {
+    sampler_->fill_host(run_);
+    if (run_.host.host_gpu_count) ++run_.revision;
+  }
   run_.outcome.duration_ns = clock_.monotonic_ns() - start_ns_;
   outputs_.write(row_, wants_detail_ ? &detail_ : nullptr);
 }

@@ -3,9 +3,9 @@
 #include <unistd.h>
 
 #include <array>
-#include <cstdlib>
 
 #include "base/text.h"
+#include "net/environment.h"
 #include "os/file.h"
 
 namespace tacho {
@@ -25,10 +25,7 @@ std::string without_query(std::string_view text) {
 }  // namespace
 
 bool debug_http() {
-  static const bool on = [] {
-    const char* text = std::getenv("TACHO_DEBUG_HTTP");
-    return text != nullptr && parse_bool(text).value_or(false);
-  }();
+  static const bool on = environment_on("TACHO_DEBUG_HTTP");
   return on;
 }
 

@@ -4,9 +4,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
-#include <cstdlib>
 
+#include "net/environment.h"
 #include "os/file.h"
 
 namespace tacho {
@@ -15,11 +16,6 @@ namespace {
 // Debian and Alpine, Fedora, openSUSE, and the rest.
 constexpr std::array<const char*, 4> kBundles = {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
                                                  "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"};
-
-std::string variable(const char* name) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? "" : text;
-}
 
 bool is_directory(const std::string& path) {
   struct stat status {};
@@ -45,7 +41,7 @@ Error missing(const char* variable_name, const std::string& path, const char* wh
 }  // namespace
 
 Result<TrustStore> find_trust_store() {
-  TrustStore store{variable("SSL_CERT_FILE"), variable("SSL_CERT_DIR")};
+  TrustStore store{environment("SSL_CERT_FILE"), environment("SSL_CERT_DIR")};
   if (!store.file.empty() && !readable_file(store.file)) return missing("SSL_CERT_FILE", store.file, "a readable PEM file");
   // Several folders are allowed, as OpenSSL allows them; one that can be used is enough.
   if (!store.directory.empty()) {

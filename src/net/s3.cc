@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "base/text.h"
+#include "net/environment.h"
 #include "net/iso_date.h"
 #include "net/s3_address.h"
 #include "net/sigv4.h"
@@ -17,11 +18,6 @@ constexpr int64_t kFreshCredentialsNs = 60 * kNsPerS;
 constexpr int64_t kProbeMs = 5'000;
 constexpr int kCorrections = 4;                       // region and clock, each perhaps twice
 constexpr const char* kGuessedRegion = "eu-central-1";
-
-std::string variable(const char* name) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? "" : std::string(trim(text));
-}
 
 S3Result no_answer(const Error& error) {
   S3Result result;
@@ -45,10 +41,10 @@ Verdict verdict_of(ErrorClass error_class) {
 
 S3Settings S3Settings::from_environment() {
   S3Settings settings;
-  settings.endpoint = variable("TACHO_S3_ENDPOINT");
-  if (settings.endpoint.empty()) settings.endpoint = variable("AWS_ENDPOINT_URL_S3");
-  if (const std::string style = variable("TACHO_S3_PATH_STYLE"); !style.empty()) settings.path_style = parse_bool(style);
-  settings.region = variable("TACHO_S3_REGION");
+  settings.endpoint = environment("TACHO_S3_ENDPOINT");
+  if (settings.endpoint.empty()) settings.endpoint = environment("AWS_ENDPOINT_URL_S3");
+  if (const std::string style = environment("TACHO_S3_PATH_STYLE"); !style.empty()) settings.path_style = parse_bool(style);
+  settings.region = environment("TACHO_S3_REGION");
   return settings;
 }
 

@@ -3,10 +3,10 @@
 #include <arpa/inet.h>
 #include <curl/curl.h>
 
-#include <cstdlib>
 #include <memory>
 
 #include "base/text.h"
+#include "net/environment.h"
 
 namespace tacho {
 namespace {
@@ -73,8 +73,7 @@ Status check_url(const std::string& url) {
   if (!parts) return parts.error();
   if (parts->has_user) return Error{Code::invalid, "a URL with a user name or password in it is refused", parts->place(), "leave it out"};
   if (parts->scheme == "https" || is_loopback(*parts)) return ok();
-  const char* allow = std::getenv("TACHO_ALLOW_HTTP");
-  if (allow != nullptr && parse_bool(allow).value_or(false)) return ok();
+  if (environment_on("TACHO_ALLOW_HTTP")) return ok();
   return Error{Code::invalid, "plain http is refused, because the secret would travel in the clear", parts->place(),
                "use https, or set TACHO_ALLOW_HTTP=1 if that is really meant"};
 }

@@ -171,27 +171,37 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.action = action = self.double.rules.pick(self.command, self.route())
         entry = {"time": time.time(), "method": self.command, "path": self.path, "headers": {k.lower(): v for k, v in self.headers.items()},
                  "fault": action, "client_port": self.client_address[1], "via_proxy": self.via_proxy}
+        # Noted before the answer leaves, so that a test which has the answer finds it in the log.
         try:
-            if action.get("reset") == "start":
-                raise Reset
-            body = self._read(0.5 if action.get("reset") == "body" else 1.0)
-            entry["body_bytes"] = len(body)
-            if action.get("reset") == "body":
-                raise Reset
-            time.sleep(action.get("delay_s", 0))
-            answer = self._fault_answer() if "status" in action else self.answer(body)
-            entry.update(status=answer.status, note=answer.note)
-            if action.get("reset") == "answer":
-                raise Reset
-            self._send(answer)
+            answer = self._work(action, entry)
         except Reset:
             entry["reset"] = True
-            self._reset()
+            self.double.note(entry)
+            return self._reset()
         except (BrokenPipeError, ConnectionResetError):
             entry["client_left"] = True
-            self.close_connection = True
-        finally:
             self.double.note(entry)
+            self.close_connection = True
+            return None
+        self.double.note(entry)
+        try:
+            self._send(answer)
+        except (BrokenPipeError, ConnectionResetError):
+            self.close_connection = True
+
+    def _work(self, action, entry):
+        if action.get("reset") == "start":
+            raise Reset
+        body = self._read(0.5 if action.get("reset") == "body" else 1.0)
+        entry["body_bytes"] = len(body)
+        if action.get("reset") == "body":
+            raise Reset
+        time.sleep(action.get("delay_s", 0))
+        answer = self._fault_answer() if "status" in action else self.answer(body)
+        entry.update(status=answer.status, note=answer.note)
+        if action.get("reset") == "answer":
+            raise Reset
+        return answer
 
     def _fault_answer(self):
         action = self.action
