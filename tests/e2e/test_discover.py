@@ -218,6 +218,19 @@ class Privacy(DiscoverCase):
             self.assertNotIn(key, fields)
         self.assertIn("host_memory_mib", fields)
 
+    def test_configuration_file_hides_too(self):
+        self.write("tacho.toml", 'hide = ["cloud_account_id", "host_name"]\n')
+        with Service("aws") as service:
+            env = {"TACHO_NO_CLOUD": None, "TACHO_IMDS_URL": service.url, "TACHO_HIDE": "host_ip"}
+            fields = json.loads(self.tacho("discover", "--json", "--hide", "host_vcpus", env=env).out)
+            self.assertEqual(fields["cloud_region_id"], "eu-west-1")
+            for key in ("cloud_account_id", "host_hostname", "host_ip", "host_vcpus"):
+                self.assertNotIn(key, fields)
+            service.asked.clear()
+            self.write("tacho.toml", "no_cloud = true\n")
+            self.assertIsNone(self.found(json.loads(self.tacho("discover", "--json", env=env).out)))
+            self.assertEqual(service.requests(), [])
+
     def test_hashed_host_id(self):
         with Service("aws") as service:
             fields = self.discover(service.url, TACHO_HOST_ID="hash")
@@ -277,6 +290,14 @@ class RealAddresses(DiscoverCase):
         self.assertIsNone(self.inside("azure", "169.254.169.254", {"sys_vendor": "Dell Inc."}))
         self.assertIsNone(self.inside("azure", "169.254.169.254", {"sys_vendor": "Hetzner"}))
         self.assertEqual(self.inside("azure", "169.254.169.254", {"sys_vendor": "Microsoft Corporation"}), ("azure", *EXPECTED["azure"]))
+
+    def test_nobody_there(self):
+        # Packets to those addresses get lost: silence is no error and no cloud.
+        done = self.tacho("-n", "sh", "-c", f"ip link set lo up && ip route add 169.254.0.0/16 dev lo && "
+                          f"ip route add 100.100.100.200 dev lo && {DELIVER} discover --json", program="unshare",
+                          env={"TACHO_NO_CLOUD": None, "TACHO_SYSFS_ROOT": self.path("sys")})
+        self.assertEqual((done.rc, done.err), (0, ""), done)
+        self.assertIsNone(self.found(json.loads(done.out)))
 
     def test_found_once_a_boot(self):
         runtime = self.path("runtime")
