@@ -76,8 +76,10 @@ JsonWriter& JsonWriter::array() { return open('['), *this; }
 JsonWriter& JsonWriter::end_array() { return close(']'), *this; }
 
 JsonWriter& JsonWriter::key(std::string_view name) {
-  value(name);
-  out_.put(pretty_ ? ": " : ":");
+  separate();
+  out_.put('"');
+  out_.put(name);
+  out_.put(pretty_ ? "\": " : "\":");
   after_key_ = true;
   return *this;
 }

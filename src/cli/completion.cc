@@ -35,7 +35,9 @@ std::vector<std::string_view> value_words(const Option& option) {
 }
 
 bool is_folder(const Option& option) { return option.metavar == "DIR"; }
-bool is_file(const Option& option) { return option.metavar == "FILE" || option.metavar == "DEST" || option.metavar == "PATH"; }
+bool is_file(const Option& option) {
+  return option.metavar == "FILE" || option.metavar == "DEST" || option.metavar == "PATH";
+}
 
 // What a subcommand works on, besides options.
 std::vector<std::string_view> argument_words(std::span<const Command> commands, const Command& command) {
@@ -134,8 +136,10 @@ _tacho() {
 )"});
   for (const Option* option : valued_options()) {
     const auto words = value_words(*option);
-    const std::string reply = !words.empty() ? "-W \"" + join(words) + "\"" : is_folder(*option) ? "-d" : is_file(*option) ? "-f" : "";
-    out += "    " + pattern(*option) + ") " + (reply.empty() ? "" : "COMPREPLY=($(compgen " + reply + " -- \"$cur\")); ") + "return;;\n";
+    std::string reply = is_folder(*option) ? "-d" : is_file(*option) ? "-f" : "";
+    if (!words.empty()) reply = concat({"-W \"", join(words), "\""});
+    if (!reply.empty()) reply = concat({"COMPREPLY=($(compgen ", reply, " -- \"$cur\")); "});
+    out += concat({"    ", pattern(*option), ") ", reply, "return;;\n"});
   }
   out += "  esac\n  case $sub in\n";
   for (const Command& command : commands) {
@@ -143,7 +147,7 @@ _tacho() {
     std::string words = flags_of(command.options);
     for (const std::string_view word : argument_words(commands, command)) (words += ' ') += word;
     const std::string_view more = command.name == "report" ? " -f" : command.name == "run" ? " -c" : "";
-    out += "    " + std::string(command.name) + ") COMPREPLY=($(compgen -W \"" + words + "\"" + std::string(more) + " -- \"$cur\"));;\n";
+    out += concat({"    ", command.name, ") COMPREPLY=($(compgen -W \"", words, "\"", more, " -- \"$cur\"));;\n"});
   }
   return out + "  esac\n}\ncomplete -F _tacho tacho\n";
 }
@@ -181,7 +185,7 @@ std::string fish_completion(std::span<const Command> commands) {
   std::string out = "# fish completion for tacho; printed by tacho docs completion-fish\ncomplete -c tacho -f\n";
   for (const Command& command : commands) {
     if (command.hidden) continue;
-    out += "complete -c tacho -n __fish_use_subcommand -a " + std::string(command.name) + " -d " + quoted(command.help) + "\n";
+    out += concat({"complete -c tacho -n __fish_use_subcommand -a ", command.name, " -d ", quoted(command.help), "\n"});
     const std::string when = "complete -c tacho -n '__fish_seen_subcommand_from " + std::string(command.name) + "'";
     for (const Option& option : all_options()) {
       if ((option.subcommands & command.options) == 0) continue;

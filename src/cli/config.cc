@@ -15,6 +15,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "cli/concat.h"
 #include "cli/parse.h"
 #include "os/file.h"
 
@@ -129,7 +130,7 @@ class Reader {
                                                                                     : take_one(option, origin, node);
     if (fits) return ok();
     given.resize(before);
-    return Error{Code::invalid, origin + ": expected " + std::string(expected(option)) + ", not " + std::string(type_name(node)), "", ""};
+    return Error{Code::invalid, concat({origin, ": expected ", expected(option), ", not ", type_name(node)}), "", ""};
   }
 
   bool take_one(const Option& option, const std::string& origin, const toml::node& node) {

@@ -13,6 +13,13 @@
 #include "cli/terminal.h"
 
 namespace tacho {
+namespace {
+
+bool run_is_prevented(const std::vector<Finding>& findings) {
+  return std::any_of(findings.begin(), findings.end(), [](const Finding& finding) { return finding.prevents_run; });
+}
+
+}  // namespace
 
 std::string_view health_word(Health health) {
   return health == Health::ok ? "ok" : health == Health::limited ? "limited" : "missing";
@@ -39,11 +46,12 @@ std::string findings_text(const std::vector<Finding>& findings, bool color) {
     if (!finding.fix.empty()) out += indent + "fix: " + finding.fix + "\n";
   }
   const auto count = [&](Health health) {
-    return std::to_string(std::count_if(findings.begin(), findings.end(), [&](const Finding& f) { return f.health == health; }));
+    const auto alike = [&](const Finding& finding) { return finding.health == health; };
+    return std::to_string(std::count_if(findings.begin(), findings.end(), alike));
   };
-  out += concat({"\n", count(Health::ok), " ok, ", count(Health::limited), " limited, ", count(Health::missing), " missing. "});
-  const bool prevented = std::any_of(findings.begin(), findings.end(), [](const Finding& f) { return f.prevents_run; });
-  return out + (prevented ? "tacho run cannot work here.\n" : "tacho run works here.\n");
+  out += concat({"\n", count(Health::ok), " ok, ", count(Health::limited), " limited, "});
+  out += concat({count(Health::missing), " missing. "});
+  return out + (run_is_prevented(findings) ? "tacho run cannot work here.\n" : "tacho run works here.\n");
 }
 
 std::string findings_json(const std::vector<Finding>& findings) {
@@ -69,7 +77,7 @@ int doctor_command(const Call& call) {
   const std::vector<Finding> findings = examine(Roots::from_environment(), *settings);
   const bool color = use_color(settings->color, STDOUT_FILENO);
   const int printed = print(is_set(started.line, "json") ? findings_json(findings) : findings_text(findings, color));
-  return printed != 0 || std::any_of(findings.begin(), findings.end(), [](const Finding& f) { return f.prevents_run; }) ? 1 : 0;
+  return printed != 0 || run_is_prevented(findings) ? 1 : 0;
 }
 
 }  // namespace tacho

@@ -94,7 +94,8 @@ void examine_probes(const Roots& roots, std::vector<Finding>& findings) {
     } else {
       const Error& error = status.error();
       findings.push_back({name, error.code == Code::not_available ? Health::missing : Health::limited,
-                          concat({error.what, error.path.empty() ? "" : ": ", error.path}), "its columns stay empty", error.hint});
+                          concat({error.what, error.path.empty() ? "" : ": ", error.path}), "its columns stay empty",
+                          error.hint});
     }
   }
 }

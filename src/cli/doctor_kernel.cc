@@ -53,14 +53,16 @@ Finding check_pid_namespace(const Roots& roots) {
 Finding check_cgroups(const Roots& roots) {
   const CgroupPaths paths = find_cgroups(roots, 0);
   std::string v1;
-  for (const auto& [name, folder] : {std::pair("cpu", paths.cpu), std::pair("cpuacct", paths.cpuacct), std::pair("memory", paths.memory),
-                                     std::pair("blkio", paths.blkio), std::pair("cpuset", paths.cpuset)})
+  for (const auto& [name, folder] :
+       {std::pair("cpu", paths.cpu), std::pair("cpuacct", paths.cpuacct), std::pair("memory", paths.memory),
+        std::pair("blkio", paths.blkio), std::pair("cpuset", paths.cpuset)})
     if (!folder.empty()) (v1 += v1.empty() ? "" : ",") += name;
   if (paths.unified.empty() && v1.empty())
     return {"cgroups", Health::missing, "none", "container limits, throttling and OOM kills are not seen",
             "mount -t cgroup2 none /sys/fs/cgroup"};
   if (v1.empty()) return {"cgroups", Health::ok, "v2 at " + paths.unified, "", ""};
-  return {"cgroups", Health::ok, (paths.unified.empty() ? "v1 with " : "hybrid: v2 at " + paths.unified + ", v1 with ") + v1, "", ""};
+  if (paths.unified.empty()) return {"cgroups", Health::ok, "v1 with " + v1, "", ""};
+  return {"cgroups", Health::ok, "hybrid: v2 at " + paths.unified + ", v1 with " + v1, "", ""};
 }
 
 // Made as a session makes it, and removed again.
@@ -97,14 +99,15 @@ Finding check_perf(const Roots& roots) {
 Finding check_pss(const Roots& roots) {
   const auto text = read_whole_file(roots.proc + "/self/smaps_rollup");
   if (text && text->find("\nPss:") != std::string::npos) return {"PSS", Health::ok, "readable", "", ""};
-  return {"PSS", Health::limited, "smaps_rollup cannot be read", "the job's memory is RSS, which counts shared pages several times",
+  return {"PSS", Health::limited, "smaps_rollup cannot be read",
+          "the job's memory is RSS, which counts shared pages several times",
           "Linux 4.14 or newer with CONFIG_PROC_PAGE_MONITOR"};
 }
 
 Finding check_delay_accounting(const Roots& roots) {
   const std::string value = read_first_line(roots.proc + "/sys/kernel/task_delayacct");
   if (value == "1") return {"I/O wait of the job", Health::ok, "kernel.task_delayacct is 1", "", ""};
-  return {"I/O wait of the job", Health::limited, value.empty() ? "kernel.task_delayacct is not there" : "kernel.task_delayacct is " + value,
+  return {"I/O wait of the job", Health::limited, "kernel.task_delayacct is " + (value.empty() ? "not there" : value),
           "process_iowait stays empty", "sysctl kernel.task_delayacct=1"};
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "cli/concat.h"
 
 namespace tacho {
 namespace {
@@ -70,7 +71,7 @@ constexpr std::string_view kTrackerNote =
 
 std::string option_blocks(unsigned subcommand) {
   std::string out;
-  for (const Group group : {Group::recording, Group::output, Group::privacy, Group::metadata, Group::job_control, Group::general}) {
+  for (const Group group : kGroups) {
     std::string block;
     for (const Option& option : all_options()) {
       if (option.group != group || (option.subcommands & subcommand) == 0) continue;
@@ -139,7 +140,7 @@ std::string program_help(std::span<const Command> commands) {
 std::string command_help(const Command& command) {
   const bool tracker = command.options == kTracker;
   std::string out = examples(command.name).empty() ? "" : example_block(command.name) + "\n";
-  out += "Usage: " + std::string(tracker ? "" : "tacho ") + std::string(command.name) + " " + std::string(command.arguments) + "\n";
+  out += concat({"Usage: ", tracker ? "" : "tacho ", command.name, " ", command.arguments, "\n"});
   out += wrap_text(command.help, 0, 0, kWidth);
   if (tracker) out += wrap_text(kTrackerNote, 0, 0, kWidth);
   out += option_blocks(command.options);

@@ -38,7 +38,8 @@ struct Listing {
 };
 
 Listing list_metrics() {
-  Listing listing{{{"METRIC", "UNIT", "PROBE", "HERE", "MEANING"}, {}, Overlong::wrap}, {"name", "unit", "probe", "available", "help"}};
+  Listing listing{{{"METRIC", "UNIT", "PROBE", "HERE", "MEANING"}, {}, Overlong::wrap},
+                  {"name", "unit", "probe", "available", "help"}};
   const Roots roots = Roots::from_environment();
   for (const Metric& metric : all_metrics()) {
     const bool here = metric.probe == nullptr || static_cast<bool>(metric.probe->check(roots));

@@ -6,6 +6,17 @@
 namespace tacho {
 namespace {
 
+constexpr std::string_view kDescription =
+    "tacho starts a command, or follows one that already runs, and records what the machine and the job's whole process "
+    "tree use. The job behaves as without it: exit status, signals, terminal and timing are its own. Every run leaves "
+    "run.json and metrics.csv in a local run store.";
+constexpr std::string_view kExitMore =
+    "Trouble with delivery changes it only with --strict. attach and watch end with 0 on SIGINT or SIGTERM after a last "
+    "sample.";
+constexpr std::string_view kOtherName =
+    "tacho takes that tool's place: JSON lines on stderr unless --output or --format says otherwise, no run store and no "
+    "summary, settings from resource-tracker.toml, and without a command or --pid the whole machine until a signal.";
+
 // Escapes what roff would take for a command: backslashes, dashes, and a dot or quote at a line's start.
 std::string roff(std::string_view text) {
   std::string out;
@@ -23,7 +34,7 @@ std::string entry(std::string_view label, std::string_view text) {
 }
 
 void add_options(std::string& out) {
-  for (const Group group : {Group::recording, Group::output, Group::privacy, Group::metadata, Group::job_control, Group::general}) {
+  for (const Group group : kGroups) {
     out += ".SS " + std::string(group_title(group)) + "\n";
     for (const Option& option : all_options()) {
       if (option.group != group) continue;
@@ -53,10 +64,7 @@ std::string man_page(std::span<const Command> commands) {
   for (const Command& command : commands)
     if (!command.hidden && command.options != kNoSubcommand)
       out += concat({"\\fBtacho ", command.name, "\\fP ", roff(command.arguments), "\n"});
-  out += ".fi\n.SH DESCRIPTION\n"
-         "tacho starts a command, or follows one that already runs, and records what the machine and the job's whole process\n"
-         "tree use. The job behaves as without it: exit status, signals, terminal and timing are its own. Every run leaves\n"
-         "run.json and metrics.csv in a local run store.\n.SH EXAMPLES\n";
+  out += concat({".fi\n.SH DESCRIPTION\n", roff(kDescription), "\n.SH EXAMPLES\n"});
   for (const Example& example : examples("")) out += entry(example.command, example.text);
   for (const Example& example : examples("run"))
     if (example.command != examples("").front().command) out += entry(example.command, example.text);
@@ -71,11 +79,9 @@ std::string man_page(std::span<const Command> commands) {
                "Configuration; the first that exists is read. Keys are the long option names with _ or -. Metadata may stand "
                "in a table [metadata], tags in a table [tags].");
   out += entry("$XDG_STATE_HOME/tacho/runs", "The run store: one folder a run.");
-  out += ".SH EXIT STATUS\n" + roff(kExitStatus) +
-         "\nTrouble with delivery changes it only with \\-\\-strict. attach and watch end with 0 on SIGINT or SIGTERM after a last "
-         "sample.\n.SH OTHER NAMES\nCalled as\n.BR resource\\-tracker ,\ntacho takes that tool's place: JSON lines on stderr unless "
-         "\\-\\-output or \\-\\-format says otherwise, no run store and no summary, settings from resource\\-tracker.toml, and "
-         "without a command or \\-\\-pid the whole machine until a signal.\n.SH SEE ALSO\ntime(1), timeout(1), cgroups(7), proc(5)\n";
+  out += concat({".SH EXIT STATUS\n", roff(kExitStatus), "\n", roff(kExitMore), "\n"});
+  out += concat({".SH OTHER NAMES\nCalled as\n.BR resource\\-tracker ,\n", roff(kOtherName), "\n"});
+  out += ".SH SEE ALSO\ntime(1), timeout(1), cgroups(7), proc(5)\n";
   return out;
 }
 

@@ -18,7 +18,7 @@ std::string cell(std::string_view text) {
 
 void add_table(std::string& out, std::string_view title, std::string_view intro, const std::vector<Metric>& metrics,
                int first, int last) {
-  out += "\n## " + std::string(title) + "\n" + std::string(intro) + "\n\n| # | column | unit | probe | meaning |\n|---|---|---|---|---|\n";
+  out += concat({"\n## ", title, "\n", intro, "\n\n| # | column | unit | probe | meaning |\n|---|---|---|---|---|\n"});
   for (const Metric& metric : metrics) {
     const Column& column = *metric.column;
     if (column.position < first || column.position > last) continue;

@@ -30,6 +30,8 @@ enum Subcommand : unsigned {
 };
 
 enum class Group : uint8_t { recording, output, privacy, metadata, job_control, general };
+inline constexpr Group kGroups[] = {Group::recording, Group::output, Group::privacy, Group::metadata, Group::job_control,
+                                    Group::general};
 std::string_view group_title(Group group);
 
 // What a value is; decides the type that the configuration file expects.

@@ -49,7 +49,7 @@ class Parser {
 
   Status long_option(const std::string& token) {
     const size_t equals = token.find('=');
-    const Option* option = find_option(std::string_view(token).substr(2, equals == std::string::npos ? equals : equals - 2), subcommand_);
+    const Option* option = find_option(std::string_view(token).substr(0, equals).substr(2), subcommand_);
     if (option == nullptr) return unknown_option(token, subcommand_);
     ++at_;
     const std::string origin = "--" + std::string(option->name);
@@ -79,9 +79,8 @@ class Parser {
 
   Status add_next(const Option& option, const std::string& origin) {
     // "--output --quiet" is a forgotten value, not a file named --quiet.
-    const bool missing = at_ == arguments_.size() || arguments_[at_] == "--" ||
-                         (arguments_[at_].starts_with("--") && find_option(arguments_[at_].substr(2), subcommand_) != nullptr);
-    if (missing)
+    const std::string_view next = at_ < arguments_.size() ? std::string_view(arguments_[at_]) : "--";
+    if (next == "--" || (next.starts_with("--") && find_option(next.substr(2), subcommand_) != nullptr))
       return Error{Code::invalid, "option " + origin + " needs a value", "",
                    "write --" + std::string(option.name) + "=" + std::string(option.metavar)};
     return add(option, arguments_[at_++], origin);

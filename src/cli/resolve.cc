@@ -121,7 +121,8 @@ void finish(Draft& draft, const ParsedLine& line, Subcommand subcommand, const S
   if (settings.mode != Mode::attach) settings.attach_pid = 0;
   const bool automatic = settings.mode != Mode::run && surroundings.stderr_is_terminal && !settings.compatible;
   if (settings.quiet || draft.progress == "never") settings.progress_ns.reset();
-  else if (draft.progress != "auto") settings.progress_ns = parse_duration_ns(draft.progress).value_or(kAutomaticProgress_ns);
+  else if (draft.progress != "auto")
+    settings.progress_ns = parse_duration_ns(draft.progress).value_or(kAutomaticProgress_ns);
   else if (automatic) settings.progress_ns = kAutomaticProgress_ns;
 }
 
@@ -145,8 +146,9 @@ Result<Settings> resolve(const ParsedLine& line, Subcommand subcommand, const Su
   if (!status) return status.error();
 
   if (!draft.settings.attach_cgroup.empty() && draft.settings.attach_pid != 0) {
-    const bool both = std::any_of(line.given.begin(), line.given.end(), [](const Given& given) { return given.option->name == "pid"; });
-    if (both) return Error{Code::invalid, "--pid and --cgroup exclude each other", "", "give one of them"};
+    const auto is_pid = [](const Given& given) { return given.option->name == "pid"; };
+    if (std::any_of(line.given.begin(), line.given.end(), is_pid))
+      return Error{Code::invalid, "--pid and --cgroup exclude each other", "", "give one of them"};
     draft.settings.attach_pid = 0;  // of the file
   }
   finish(draft, line, subcommand, surroundings);

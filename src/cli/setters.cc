@@ -44,6 +44,12 @@ Status set_path(std::string& target, const Value& value) {
   return set_text(target, value);
 }
 
+Status set_store(Draft& draft, const Value& value) {
+  draft.no_store = false;
+  draft.settings.store_named = true;
+  return set_path(draft.settings.store_dir, value);
+}
+
 // The position of the value among the option's words; enums of Settings are in the order of the table.
 Result<size_t> choice(const Value& value) {
   const auto words = choices(value.option);
@@ -149,7 +155,7 @@ constexpr auto kSetters = std::to_array<Setter>({
     {"method", [](Draft& d, const Value& v) { return set_choice(d.settings.method, v); }},
     {"output", add_output},
     {"format", set_format},
-    {"store", [](Draft& d, const Value& v) { return d.no_store = false, d.settings.store_named = true, set_path(d.settings.store_dir, v); }},
+    {"store", set_store},
     {"no-store", [](Draft& d, const Value& v) { return set_flag(d.no_store, v); }},
     {"summary", [](Draft& d, const Value& v) { return set_choice(d.settings.summary, v); }},
     {"quiet", [](Draft& d, const Value& v) { return set_flag(d.settings.quiet, v); }},

@@ -41,8 +41,10 @@ int sibling_command(const Call& call) {
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   ::execv(path.c_str(), argv.data());
-  Error error = system_error("tacho " + std::string(call.command.name) + " needs tacho-deliver, which cannot be started", path, errno);
-  if (errno == ENOENT) error.hint = "it is not there; install it in the same folder as tacho";
+  const int reason = errno;
+  const std::string what = "tacho " + std::string(call.command.name) + " needs tacho-deliver, which cannot be started";
+  Error error = system_error(what, path, reason);
+  if (reason == ENOENT) error.hint = "it is not there; install it in the same folder as tacho";
   return refuse(error);
 }
 

@@ -110,7 +110,8 @@ void write_totals(JsonWriter& json, Fields& fields, const Totals& totals) {
   json.end_object();
 }
 
-void write_statistics(JsonWriter& json, const Run& run, const Summary& summary) {
+// brief: for the live page, which has to stay small: no minima, and no more than two decimals.
+void write_statistics(JsonWriter& json, const Run& run, const Summary& summary, bool brief) {
   const Schema& schema = summary.schema();
   json.key("statistics").object();
   for (size_t i = 0; i < schema.size(); ++i) {
@@ -123,24 +124,20 @@ void write_statistics(JsonWriter& json, const Run& run, const Summary& summary) 
     }
     if (statistics.rows == 0 && is_absent(statistics.max)) continue;
     const auto put = [&](const char* name, double value, int decimals) {
-      if (!is_absent(value)) json.key(name).number(value, decimals);
+      if (!is_absent(value)) json.key(name).number(value, brief ? std::min(decimals, 2) : decimals);
     };
     json.key(column.name).object();
     put("mean", statistics.mean, std::max(2, column.decimals));
     put("max", statistics.max, column.decimals);
-    put("min", statistics.min, column.decimals);
+    if (!brief) put("min", statistics.min, column.decimals);
     if (column.rule == Rule::delta) put("sum", statistics.sum, column.decimals);
     json.end_object();
   }
   json.end_object();
 }
 
-}  // namespace
-
-void write_run_json(Writer& out, const Run& run, const Summary& summary) {
-  JsonWriter json(out, true);
-  Fields fields(json, run);
-  json.object();
+// What is known at the start and hardly ever changes.
+void write_identity(JsonWriter& json, Fields& fields, const Run& run, const Summary& summary) {
   json.key("id").value(run.id);
   json.key("tacho_version").value(run.version);
   json.key("mode").value(run.mode);
@@ -159,8 +156,15 @@ void write_run_json(Writer& out, const Run& run, const Summary& summary) {
   fields.integer("cpuset_cpus", run.limits.cpuset_cpus);
   fields.integer("memory_limit_bytes", run.limits.memory_limit_bytes);
   json.end_object();
-  write_outcome(json, run.outcome, summary);
   json.key("interval_s").number(static_cast<double>(run.interval_ns) / 1e9, 3);
+  json.key("columns").array();
+  for (const Column& column : summary.schema()) json.value(column.name);
+  json.end_array();
+}
+
+// What every row changes.
+void write_measured(JsonWriter& json, Fields& fields, const Run& run, const Summary& summary, bool brief) {
+  write_outcome(json, run.outcome, summary);
   json.key("samples").integer(summary.rows());
   json.key("method").object();
   fields.text("cpu", std::string_view(run.method.cpu));
@@ -171,12 +175,43 @@ void write_run_json(Writer& out, const Run& run, const Summary& summary) {
   write_totals(json, fields, run.totals);
   json.key("notes");
   write_strings(json, run.notes);
-  write_statistics(json, run, summary);
-  json.key("columns").array();
-  for (const Column& column : summary.schema()) json.value(column.name);
-  json.end_array();
+  write_statistics(json, run, summary, brief);
+}
+
+}  // namespace
+
+void write_run_json(Writer& out, const Run& run, const Summary& summary) {
+  JsonWriter json(out, true);
+  Fields fields(json, run);
+  json.object();
+  write_identity(json, fields, run, summary);
+  write_measured(json, fields, run, summary, false);
   json.end_object();
   out.put('\n');
+}
+
+void write_live_page(Writer& out, const Run& run, const Summary& summary) {
+  const size_t start = out.view().size();
+  JsonWriter json(out);
+  Fields fields(json, run);
+  out.put(' ');  // in place of the bracket that the head has opened
+  json.inside_object();
+  write_measured(json, fields, run, summary, true);
+  out.put('}');
+  while (out.view().size() - start < kLivePageBytes - 1) out.put(' ');
+  out.put('\n');
+}
+
+size_t write_live_run_json(Writer& out, const Run& run, const Summary& summary) {
+  JsonWriter json(out);
+  Fields fields(json, run);
+  json.object();
+  write_identity(json, fields, run, summary);
+  out.put(',');
+  while (out.view().size() % kLivePageBytes != 0) out.put(' ');
+  const size_t offset = out.view().size();
+  write_live_page(out, run, summary);
+  return offset;
 }
 
 }  // namespace tacho

@@ -25,13 +25,31 @@ std::string text_of(const Run& run, const Summary& summary) {
   return std::string(out.view());
 }
 
+TEST(RunJson, TheLivePageIsOnePageAndCanBeOverwritten) {
+  const auto run = sample_run();
+  Summary summary = two_rows();
+  Writer out;
+  const size_t offset = write_live_run_json(out, run, summary);
+  std::string text(out.view());
+  EXPECT_EQ(offset % kLivePageBytes, 0u);
+  ASSERT_EQ(text.size(), offset + kLivePageBytes);
+  EXPECT_EQ(Json::parse(text)["samples"], 2);
+  EXPECT_EQ(Json::parse(text)["id"], run.id);
+  summary.add(sample_row(2, 5.0, kAbsent));
+  Writer page;
+  write_live_page(page, run, summary);
+  ASSERT_EQ(page.view().size(), kLivePageBytes);
+  text.replace(offset, kLivePageBytes, page.view());
+  EXPECT_EQ(Json::parse(text)["samples"], 3);
+}
+
 TEST(RunJson, KeysComeInAFixedOrder) {
   const Json json = Json::parse(text_of(sample_run(), two_rows()));
   std::vector<std::string> keys;
   for (const auto& [key, value] : json.items()) keys.push_back(key);
   EXPECT_EQ(keys, (std::vector<std::string>{"id", "tacho_version", "mode", "state", "command", "working_directory", "pid",
-                                            "tracker_pid", "metadata", "host", "limits", "outcome", "interval_s", "samples",
-                                            "method", "totals", "notes", "statistics", "columns"}));
+                                            "tracker_pid", "metadata", "host", "limits", "interval_s", "columns", "outcome",
+                                            "samples", "method", "totals", "notes", "statistics"}));
   EXPECT_EQ(json["command"], (Json{"python3", "train.py", "--epochs", "3"}));
   EXPECT_EQ(json["metadata"].dump(), R"({"job_name":"train","team":"vision","tags":["b=2","a=1"]})");
   EXPECT_EQ(json["host"].dump(), R"({"host_hostname":"node7","host_ip":"10.0.0.7","host_vcpus":8,"host_memory_mib":32768})");

@@ -1,5 +1,6 @@
-// The machine's static facts (host_*), from /proc, /sys and /etc. Start-up only: allocates, takes a millisecond or so; nothing
-// is sent over the network. Thread-safe. GPU fields are filled by the GPU probe, the instance id of a cloud by its provider.
+// The machine's static facts (host_*), from /proc, /sys and /etc. Start-up only: allocates, takes a millisecond or so;
+// nothing is sent over the network. Thread-safe. GPU fields are filled by the GPU probe, the instance id of a cloud by
+// its provider.
 #pragma once
 #include <optional>
 #include <string>

@@ -1,17 +1,16 @@
 #include "job/job_cgroup.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <utility>
 
-#include "base/text.h"
 #include "os/file.h"
 
 namespace tacho {
@@ -19,13 +18,13 @@ namespace {
 
 constexpr std::string_view kPrefix = "tacho-";
 
-// Empty cgroups "tacho-PID-xxxx" of runs whose tacho was killed. A populated one refuses to go.
+// Empty cgroups "tacho-…" of runs whose tacho is gone: nobody holds the lock on them. A populated one refuses to go.
 void remove_stale(const std::string& parent) {
   list_directory(parent, [&](std::string_view name) {
     if (!name.starts_with(kPrefix)) return;
-    const std::string_view rest = name.substr(kPrefix.size());
-    const auto pid = parse_int<pid_t>(rest.substr(0, rest.find('-')));
-    if (pid && ::kill(*pid, 0) != 0 && errno == ESRCH) ::rmdir((parent + "/" + std::string(name)).c_str());
+    const std::string path = parent + "/" + std::string(name);
+    const Fd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (fd && ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) ::rmdir(path.c_str());
   });
 }
 
@@ -43,6 +42,7 @@ Result<JobCgroup> JobCgroup::create(const std::string& parent) {
     return system_error("cannot make a cgroup for the job", parent, errno);
   group.path_ = path;
   group.fd_ = Fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (group.fd_) ::flock(group.fd_.get(), LOCK_EX | LOCK_NB);  // says that this run is alive
   if (!group.fd_ || !file_exists(path + "/cpu.stat"))
     return Error{Code::not_available, "the cgroup has no cpu.stat", path, "Linux 4.15 or newer has it"};
   remove_stale(parent);

@@ -64,6 +64,7 @@ struct Totals {
 };
 
 struct Run {
+  int revision = 0;                    // counts changes of what is not measured: host, pid …
   std::string id;
   std::string mode;                    // "run", "attach", "watch"
   std::string version = TACHO_VERSION;

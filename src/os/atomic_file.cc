@@ -13,7 +13,7 @@ namespace tacho {
 namespace {
 
 // All of text from offset 0, and nothing after it.
-bool overwrite(int fd, std::string_view text) {
+bool write_from_start(int fd, std::string_view text) {
   for (size_t done = 0; done < text.size();) {
     const ssize_t put = ::pwrite(fd, text.data() + done, text.size() - done, static_cast<off_t>(done));
     if (put < 0 && errno == EINTR) continue;
@@ -50,10 +50,16 @@ Status AtomicFile::replace(std::string_view text) {
   return ok();
 }
 
+bool AtomicFile::overwrite(size_t offset, std::string_view part) {
+  if (!current_) return false;
+  const ssize_t put = ::pwrite(current_.get(), part.data(), part.size(), static_cast<off_t>(offset));
+  return put == static_cast<ssize_t>(part.size());
+}
+
 // A file without a name that gets one when it is whole. False where the file system or a masked /proc does not allow it.
 bool AtomicFile::make_first(std::string_view text) {
   Fd file(::open(folder_.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, mode_));
-  if (!file || !overwrite(file.get(), text)) return false;
+  if (!file || !write_from_start(file.get(), text)) return false;
   const std::string nameless = "/proc/self/fd/" + std::to_string(file.get());
   if (::linkat(AT_FDCWD, nameless.c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) != 0) return false;
   current_ = std::move(file);
@@ -61,7 +67,7 @@ bool AtomicFile::make_first(std::string_view text) {
 }
 
 Status AtomicFile::exchange(std::string_view text) {
-  if (!overwrite(spare_.get(), text)) {
+  if (!write_from_start(spare_.get(), text)) {
     const int saved = errno;
     // Half a text is of no use to anybody, the room may be.
     if (::ftruncate(spare_.get(), 0) != 0) finish();

@@ -23,6 +23,8 @@ class AtomicFile {
   AtomicFile& operator=(AtomicFile&&) = delete;
 
   Status replace(std::string_view text);
+  // Overwrites a part of the present text in place. False where that cannot be done; replace() then does it.
+  bool overwrite(size_t offset, std::string_view part);
   // Removes the spare. replace() still works afterwards, by a new file each time.
   void finish();
 

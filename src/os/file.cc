@@ -162,6 +162,11 @@ Status make_directories(const std::string& path, mode_t mode) {
   return ok();
 }
 
+int64_t link_count(int fd) {
+  struct stat info{};
+  return ::fstat(fd, &info) == 0 ? static_cast<int64_t>(info.st_nlink) : -1;
+}
+
 bool file_exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
 
 bool same_file(const std::string& a, const std::string& b) {

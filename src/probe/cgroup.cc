@@ -89,17 +89,18 @@ class CgroupProbe final : public Probe {
     if (idle && !closing && ++repeats_ < kRefreshTicks) return repeat(out);
     repeats_ = 0;
     set_single(out, kMemory, memory_);
-    // Marks and counters lose nothing when they are read once a second at short intervals.
-    if (!closing && out.stamp_ns - slow_stamp_ns_ < kSlowNs) {
-      if (out.has(kMemory)) last_.set(kMemory, out.get(kMemory));
-      return repeat(out);
-    }
-    slow_stamp_ns_ = out.stamp_ns;
-    set_single(out, kMemoryPeak, peak_);
-    if (get(events_, text))
-      if (const auto kills = parse_keyed(text, oom_key_)) out.set(kOomKills, *kills);
     if (get(io_, text)) set_io(out, parse_io_stat(text));
     else if (get(blkio_, text)) set_io(out, parse_blkio_bytes(text));
+    // The mark and the rare event lose nothing when they are read once a second at short intervals.
+    if (closing || out.stamp_ns - slow_stamp_ns_ >= kSlowNs) {
+      slow_stamp_ns_ = out.stamp_ns;
+      set_single(out, kMemoryPeak, peak_);
+      if (get(events_, text))
+        if (const auto kills = parse_keyed(text, oom_key_)) out.set(kOomKills, *kills);
+    } else {
+      for (const Field field : {kMemoryPeak, kOomKills})
+        if (last_.has(field)) out.set(field, last_.get(field));
+    }
     last_ = out;
   }
 

@@ -10,7 +10,6 @@
 #include "os/directory.h"
 #include "probe/make.h"
 #include "probe/system.h"
-#include "procfs/loadavg.h"
 #include "procfs/stat.h"
 
 namespace tacho {
@@ -45,31 +44,33 @@ constexpr Column kColumns[] = {
      "Context switches of the machine in this interval.", nullptr},
 };
 
-// Counting the names in /proc costs as much as all other machine-wide readings together. It is left out while it
-// provably gives the same: nothing was started (forks) and nothing ended (threads). The two numbers are read one after
-// the other, so that a process may come between them and be gone at the next tick; only numbers that were the same at
-// two counts in a row are trusted. A machine that starts processes all the time is counted once a second at the most.
+// Counting the names in /proc costs as much as all other machine-wide readings together. In the initial PID namespace
+// the kernel adds the number of processes to the link count of /proc (fs/proc/root.c), so that one fstat tells it once the
+// rest of the link count is known. Elsewhere the names are counted, once a second at the most.
 class ProcessCount {
-  static constexpr int64_t kCountAgainNs = kNsPerSec - 50 * kNsPerMs;  // a tick of one second may come early
-
  public:
-  explicit ProcessCount(const std::string& proc) : proc_(::open(proc.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {}
+  explicit ProcessCount(const std::string& proc)
+      : proc_(::open(proc.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)),
+        has_links_(read_link(proc + "/self/ns/pid") == "pid:[4026531836]") {}
 
-  std::optional<int64_t> get(int64_t forks, int64_t threads, int64_t now_ns) {
-    // Sandboxes that do not keep these numbers write 0.
-    const bool known = forks > 0 && threads > 0;
-    const bool same = known && forks == forks_ && threads == threads_;
-    if (same && confirmed_ && count_) return count_;
-    if (count_ && now_ns - counted_ns_ < kCountAgainNs) return count_;
-    counted_ns_ = now_ns;
-    confirmed_ = same;
-    forks_ = forks;
-    threads_ = threads;
+  std::optional<int64_t> get(int64_t now_ns) {
+    if (count_ && now_ns < next_count_ns_) {
+      const int64_t links = other_links_ >= 0 ? link_count(proc_.get()) : -1;
+      return links >= 0 ? links - other_links_ : *count_;
+    }
+    // Counted between two equal link counts: no process came or went meanwhile.
+    const int64_t before = has_links_ ? link_count(proc_.get()) : -1;
     count_ = count();
+    const bool steady = count_ && before >= 0 && before == link_count(proc_.get());
+    other_links_ = steady ? before - *count_ : -1;
+    next_count_ns_ = now_ns + (steady ? kCheckLinksNs : kCountAgainNs);
     return count_;
   }
 
  private:
+  static constexpr int64_t kCountAgainNs = kNsPerSec - 50 * kNsPerMs;  // a tick of one second may come early
+  static constexpr int64_t kCheckLinksNs = 60 * kNsPerSec;             // a module may add a folder to /proc
+
   std::optional<int64_t> count() {
     int64_t count = 0;
     NumericEntries entries(proc_.get());
@@ -79,11 +80,10 @@ class ProcessCount {
   }
 
   Fd proc_;
+  bool has_links_;
   std::optional<int64_t> count_;
-  int64_t forks_ = -1;
-  int64_t threads_ = -1;
-  int64_t counted_ns_ = 0;
-  bool confirmed_ = false;
+  int64_t other_links_ = -1;  // −1: unknown
+  int64_t next_count_ns_ = 0;
 };
 
 class CpuProbe final : public Probe {
@@ -91,7 +91,6 @@ class CpuProbe final : public Probe {
   explicit CpuProbe(ProbeContext& context)
       : context_(context),
         stat_(context.roots.proc + "/stat"),
-        loadavg_(context.roots.proc + "/loadavg"),
         processes_(context.roots.proc) {
     const long hz = ::sysconf(_SC_CLK_TCK);
     ns_per_tick_ = kNsPerSec / (hz > 0 ? hz : 100);
@@ -102,7 +101,7 @@ class CpuProbe final : public Probe {
     ProcStat stat;
     if (!read_stat(stat)) return;
     context_.facts.forks = stat.forks;
-    if (const auto count = processes_.get(stat.forks, threads(), out.stamp_ns)) out.set(processes, *count);
+    if (const auto count = processes_.get(out.stamp_ns)) out.set(processes, *count);
     set_known(out, ctxt_switches, stat.ctxt);
     if (!stat.has_all) return;
     hold(stat.all.idle, idle_);
@@ -138,12 +137,6 @@ class CpuProbe final : public Probe {
     return true;
   }
 
-  int64_t threads() {
-    if (context_.facts.threads >= 0) return context_.facts.threads;
-    std::string_view text;
-    return loadavg_.read(context_.buffer, text) ? parse_loadavg(text).threads : -1;
-  }
-
   int64_t ns(int64_t ticks) const { return saturating_multiply(ticks, ns_per_tick_); }
 
   // idle and iowait of /proc/stat may step back a little (Documentation/filesystems/proc.rst): the higher value
@@ -155,7 +148,7 @@ class CpuProbe final : public Probe {
   }
 
   ProbeContext& context_;
-  KeptFile stat_, loadavg_;
+  KeptFile stat_;
   ProcessCount processes_;
   int64_t ns_per_tick_ = 0;
   int64_t idle_ = 0;

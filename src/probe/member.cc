@@ -55,7 +55,7 @@ bool Member::refresh(int proc_fd, ReadBuffer& buffer) {
   if (!buffer.read(stat_fd_.get(), text) || !parse_pid_stat(text, fresh)) return false;
   fresh.comm = {};
   stat_ = fresh;
-  reaped_growth_ns_ = first ? 0 : reaped_cpu_ns() - before;
+  if (!first) reaped_growth_ns_ += reaped_cpu_ns() - before;
   read_clock_ns_ = clock_ns_;
   ran_since_pss = true;
 

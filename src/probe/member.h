@@ -33,9 +33,10 @@ class Member {
   bool ran() const { return clock_ns_ != read_clock_ns_; }
   bool has_io() const { return has_io_; }
   int64_t rss_bytes() const;
-  // Time of children it has waited for, in ns; what this grew by at the last refresh.
+  // Time of children it has waited for, in ns, and what this grew by since begin_tick().
   int64_t reaped_cpu_ns() const;
   int64_t reaped_growth_ns() const { return reaped_growth_ns_; }
+  void begin_tick() { reaped_growth_ns_ = 0; }
   // Own and reaped children's, as far as the kernel has added them up.
   Usage usage() const;
   int children_fd(int proc_fd);  // task/PID/children, kept open; −1 without it
@@ -50,6 +51,7 @@ class Member {
   // Kept by ProcessTree.
   uint32_t marker = 0;     // the walk that visited it
   uint32_t ran_tick = 0;   // the tick in which it last ran
+  uint32_t peak_tick = UINT32_MAX;  // ran_tick when its high-water mark was read
   pid_t settle_to = 0;     // gone: the nearest surviving ancestor
 
  private:

@@ -1,6 +1,6 @@
 // NetTable keeps what each line of /proc/net/dev was at the last reading, and sums what the counted interfaces added.
-// sysfs is asked only when the set of lines changes. An interface that comes mid-run or begins anew starts at its own first
-// reading. Not thread-safe; no allocation while the lines stay the same.
+// sysfs is asked only when the set of lines changes. An interface that comes mid-run or begins anew starts at its own
+// first reading. Not thread-safe; no allocation while the lines stay the same.
 #pragma once
 #include <cstdint>
 #include <span>

@@ -25,7 +25,6 @@ class ProcessTree;
 // Facts that one probe read in this tick and that save another one work.
 struct TickFacts {
   int64_t forks = -1;    // "processes" of /proc/stat: processes and threads ever started; −1: not read
-  int64_t threads = -1;  // threads alive on the machine (/proc/loadavg); −1: not read
   bool closing = false;  // the last reading: nothing may be put off any more
 };
 

@@ -15,10 +15,12 @@ namespace tacho {
 namespace {
 
 // Every so many ticks each member is read even if it did not run: reclaim shrinks memory, and a reused pid has a clock too.
-constexpr uint32_t kRefreshTicks = 10;
+constexpr uint32_t kRefreshTicks = 20;
 constexpr int64_t kPeakEveryNs = kNsPerSec - 50 * kNsPerMs;
-// A tick of 10 ms may be lost to rounding for each process that ended.
-constexpr int64_t kRoundingNs = 10 * kNsPerMs;
+// User and system time of reaped children are each cut to ticks of 10 ms, so that their growth may read that much low.
+constexpr int64_t kRoundingNs = 20 * kNsPerMs;
+// Rounds to find processes that were reaped while the others were read.
+constexpr int kSettleRounds = 4;
 
 // A cumulative sum never falls, neither user nor system time nor both together; how a young process divides its time is
 // only known after a tick, so the sum leads and the division follows.
@@ -103,9 +105,19 @@ void ProcessTree::update(int64_t now_ns) {
   ++tick_;
   const bool refresh_all = tick_ % kRefreshTicks == 0 || context_.facts.closing;
   const bool forked = context_.facts.forks < 0 || context_.facts.forks != last_forks_;
+  for (Member& member : members_) member.begin_tick();
   check_clocks();
+  // A parent that is read after a child was found gone has the child's time in it. A child may be reaped after its clock was
+  // asked and before its parent is read; then it would count twice, so the children of whoever reaped are asked again
+  // until nobody is missing any more.
+  size_t settled = vanished_.size();
   refresh_members(refresh_all);
-  recheck_children_of_reapers();
+  for (int round = 0; round < kSettleRounds; ++round) {
+    read_reapers_again(settled);
+    settled = vanished_.size();
+    recheck_children_of_reapers();
+    if (vanished_.size() == settled) break;
+  }
   settle_vanished();
   reaped_.clear();
   // No process or thread was started on the whole machine since: there is nothing to find.
@@ -125,7 +137,6 @@ void ProcessTree::check_clocks() {
     if (!members_[i].check_clock()) vanish(i);
 }
 
-// Ended ones were found first, so a parent that is read now has their time in it already.
 void ProcessTree::refresh_members(bool refresh_all) {
   for (size_t i = members_.size(); i-- > 0;) {
     Member& member = members_[i];
@@ -134,8 +145,11 @@ void ProcessTree::refresh_members(bool refresh_all) {
   }
 }
 
-// A child may have been reaped between its clock and its parent's reading; then it would count twice. Whoever reaped in
-// this tick has its children looked at again.
+void ProcessTree::read_reapers_again(size_t first_vanished) {
+  for (size_t i = first_vanished; i < vanished_.size(); ++i)
+    if (Member* reaper = find(surviving_ancestor(vanished_[i]))) reaper->refresh(proc_fd_.get(), context_.buffer);
+}
+
 void ProcessTree::recheck_children_of_reapers() {
   for (size_t i = members_.size(); i-- > 0;) {
     const Member* parent = find(members_[i].parent());
@@ -151,14 +165,12 @@ void ProcessTree::settle_vanished() {
   while (!vanished_.empty()) {
     const pid_t ancestor = vanished_.back().settle_to;
     Usage expected;
-    int count = 0;
     for (size_t i = vanished_.size(); i-- > 0;) {
       if (vanished_[i].settle_to != ancestor) continue;
       expected += vanished_[i].usage();
-      ++count;
       vanished_.erase(vanished_.begin() + static_cast<std::ptrdiff_t>(i));
     }
-    settle(ancestor, expected, count);
+    settle(ancestor, expected);
   }
 }
 
@@ -173,7 +185,7 @@ pid_t ProcessTree::surviving_ancestor(const Member& gone) const {
   return ancestor;
 }
 
-void ProcessTree::settle(pid_t ancestor, const Usage& expected, int count) {
+void ProcessTree::settle(pid_t ancestor, const Usage& expected) {
   // Whom tacho reaped meanwhile brought the time of its own children along in its rusage.
   if (std::find(reaped_.begin(), reaped_.end(), ancestor) != reaped_.end()) return;
   Member* reaper = find(ancestor);
@@ -182,12 +194,9 @@ void ProcessTree::settle(pid_t ancestor, const Usage& expected, int count) {
     outside_ += expected;
     return;
   }
-  // Read again if it was read before the last one vanished; growth counts from the tick's start.
-  int64_t growth_ns = reaper->reaped_growth_ns();
-  if (growth_ns + kRoundingNs * count < expected.cpu_ns() && reaper->refresh(proc_fd_.get(), context_.buffer))
-    growth_ns += reaper->reaped_growth_ns();
+  const int64_t growth_ns = reaper->reaped_growth_ns();
   const int64_t missing_ns = expected.cpu_ns() - growth_ns;
-  if (missing_ns <= kRoundingNs * count) return;
+  if (missing_ns <= kRoundingNs) return;
   // Reaped by the kernel itself (SIGCHLD ignored): what was last seen of it is kept.
   auto_reaped_ = true;
   Usage lost = expected;
@@ -232,7 +241,9 @@ void ProcessTree::root_ended() {
 void ProcessTree::read_peak(int64_t now_ns) {
   if (members_.empty() || now_ns - peak_stamp_ns_ < kPeakEveryNs) return;
   peak_stamp_ns_ = now_ns;
-  const Member& member = members_[peak_next_++ % members_.size()];
+  Member& member = members_[peak_next_++ % members_.size()];
+  if (member.peak_tick == member.ran_tick) return;  // it did not run since
+  member.peak_tick = member.ran_tick;
   std::array<char, 48> path{};
   std::snprintf(path.data(), path.size(), "%d/status", static_cast<int>(member.pid()));
   std::string_view text;

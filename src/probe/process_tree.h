@@ -66,7 +66,8 @@ class ProcessTree final : public JobPids {
   void refresh_members(bool refresh_all);
   void settle_vanished();
   pid_t surviving_ancestor(const Member& gone) const;
-  void settle(pid_t ancestor, const Usage& expected, int count);
+  void settle(pid_t ancestor, const Usage& expected);
+  void read_reapers_again(size_t first_vanished);
   void recheck_children_of_reapers();
   void discover(bool everyone);
   void visit_children_of(Member& member);

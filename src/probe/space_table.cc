@@ -19,8 +19,13 @@ bool SpaceTable::read(int64_t stamp_ns, Space& sum) {
   if (stamp_ns >= next_look_ns_) {
     // A little less than a second, so that ticks of one second never miss their turn by jitter.
     next_look_ns_ = stamp_ns + kNsPerSec / 10 * 9;
-    if (watch_.changed()) parse_mounts();
+    if (watch_.changed()) parse_mounts(), next_read_ns_ = 0;
   }
+  if (stamp_ns < next_read_ns_) {
+    sum = sum_;
+    return known_;
+  }
+  next_read_ns_ = stamp_ns + kNsPerSec / 100 * 45;
   sum = {};
   bool any = false;
   for (Entry& entry : entries_) {
@@ -30,6 +35,8 @@ bool SpaceTable::read(int64_t stamp_ns, Space& sum) {
     sum.total_bytes = saturating_add(sum.total_bytes, entry.space.total_bytes);
     sum.free_bytes = saturating_add(sum.free_bytes, entry.space.free_bytes);
   }
+  sum_ = sum;
+  known_ = any;
   return any;
 }
 

@@ -20,7 +20,7 @@ class SpaceTable {
   };
 
   explicit SpaceTable(const Roots& roots);
-  // One statvfs a file system. False when none could be read.
+  // One statvfs a file system, twice a second at the most. False when none could be read.
   bool read(int64_t stamp_ns, Space& sum);
   std::span<const Entry> entries() const { return entries_; }
   uint64_t changes() const { return changes_; }  // how often the mounts were parsed
@@ -30,7 +30,9 @@ class SpaceTable {
 
   std::string path_;
   MountWatch watch_;
-  int64_t next_look_ns_ = 0;
+  int64_t next_look_ns_ = 0, next_read_ns_ = 0;
+  Space sum_;
+  bool known_ = false;
   uint64_t changes_ = 0;
   std::vector<Entry> entries_;
 };

@@ -1,5 +1,5 @@
 // The machine-wide probes: one file each, listed in probe/table.cc in the order load, cpu, memory, vmstat, disk, net,
-// pressure. load comes first: cpu uses its number of threads to know that no process came or went.
+// pressure.
 #pragma once
 #include "probe/probe.h"
 

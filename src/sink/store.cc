@@ -14,8 +14,11 @@ namespace tacho {
 namespace {
 
 constexpr mode_t kFolderMode = 0700, kFileMode = 0600;
-// run.json costs more than a row. A little below a second, so that a tick that came early does not wait for the next.
-constexpr int64_t kRunJsonEveryNs = 950 * kNsPerMs;
+// A run.json that is replaced as a whole costs ten times a row, so where it cannot be updated in place it is replaced only
+// so often. A little below a second, so that a tick that came early does not wait for the next.
+constexpr int64_t kReplaceEveryNs = 950 * kNsPerMs;
+// The page that changes costs about as much as the row itself: with many rows a second, two a second are enough.
+constexpr int64_t kPageEveryNs = 450 * kNsPerMs;
 
 // One text whatever file it was, so that a full disk is told once.
 Status store_status(const Status& status, const std::string& folder) {
@@ -42,14 +45,16 @@ class StoreSink final : public Sink {
 
   Status begin(const Run&, const Schema& schema) override {
     rows_->begin(schema);
-    return store_status(write_run(run_), folder_);
+    return store_status(replace_live(), folder_);
   }
 
   Status write(const Row& row, const Detail*) override {
     const Status written = rows_->write(row);
-    since_json_ns_ += row.interval_ns;
-    if (row.index > 0 && since_json_ns_ < kRunJsonEveryNs) return store_status(written, folder_);
-    const Status json = write_run(run_);
+    since_replaced_ns_ += row.interval_ns;
+    since_page_ns_ += row.interval_ns;
+    if (row.index > 0 && since_page_ns_ < kPageEveryNs) return store_status(written, folder_);
+    since_page_ns_ = 0;
+    const Status json = update_live(row.index == 0);
     return store_status(written ? json : written, folder_);
   }
 
@@ -65,9 +70,26 @@ class StoreSink final : public Sink {
   Status write_run(const Run& run) {
     text_.clear();
     write_run_json(text_, run, summary_);
+    return run_json_.replace(text_.view());
+  }
+
+  Status replace_live() {
+    text_.clear();
+    live_offset_ = write_live_run_json(text_, run_, summary_);
+    live_revision_ = run_.revision;
     const Status status = run_json_.replace(text_.view());
-    if (status) since_json_ns_ = 0;
+    if (status) since_replaced_ns_ = 0;
     return status;
+  }
+
+  Status update_live(bool first_row) {
+    if (run_.revision == live_revision_) {
+      text_.clear();
+      write_live_page(text_, run_, summary_);
+      if (text_.view().size() == kLivePageBytes && run_json_.overwrite(live_offset_, text_.view())) return ok();
+      if (!first_row && since_replaced_ns_ < kReplaceEveryNs) return ok();
+    }
+    return replace_live();
   }
 
   std::string folder_;
@@ -76,7 +98,9 @@ class StoreSink final : public Sink {
   const Run& run_;
   const Summary& summary_;
   Writer text_{16 * 1024};
-  int64_t since_json_ns_ = 0;
+  int64_t since_replaced_ns_ = 0, since_page_ns_ = 0;
+  size_t live_offset_ = 0;
+  int live_revision_ = 0;
 };
 
 std::string id_of(int64_t realtime_ns, size_t digits) {

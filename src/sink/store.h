@@ -1,6 +1,6 @@
-// The run store as a sink: <dir>/<id>/metrics.csv, appended row by row so that a kill loses at most one tick, and run.json,
-// replaced atomically (RENAME_EXCHANGE of two kept files where the kernel has it) at most once a second while rows come
-// in, and at begin and end. A full disk is reported once and tried again at the next row; a torn line is cut off.
+// The run store as a sink: <dir>/<id>/metrics.csv, appended row by row so that a kill loses at most one tick, and run.json.
+// That is replaced atomically at begin and end; in between, all that changes lies in one page which is overwritten in
+// place with the rows, twice a second at the most. A full disk is reported once and tried again at the next row; a torn line is cut off.
 #pragma once
 #include <memory>
 #include <string>

@@ -83,7 +83,7 @@ TEST(Store, IdsAreADateAndHexDigitsAndDoNotCollide) {
   EXPECT_EQ(ids.size(), 300u);
 }
 
-TEST(Store, RunJsonIsWrittenAtTheFirstRowAndThenOnceASecond) {
+TEST(Store, RunJsonIsUpToDateWithinHalfASecond) {
   const TempDir dir;
   Recording recording;
   ASSERT_TRUE(recording.open(dir.path()));
@@ -92,12 +92,8 @@ TEST(Store, RunJsonIsWrittenAtTheFirstRowAndThenOnceASecond) {
     Row row = sample_row(i);
     row.interval_ns = 100'000'000;
     ASSERT_TRUE(recording.add(row));
-    if (i == 0) {
-      EXPECT_EQ(run_json(folder)["samples"], 1);
-    }
-    EXPECT_GE(run_json(folder)["samples"].get<int64_t>(), i + 1 - 9);
+    EXPECT_GE(run_json(folder)["samples"].get<int64_t>(), i + 1 - 4);
   }
-  EXPECT_EQ(run_json(folder)["samples"], 21);
 }
 
 TEST(Store, AKilledTachoLeavesEveryRowAndAValidRunJson) {

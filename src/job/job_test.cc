@@ -1,0 +1,120 @@
+#include "job/job.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "discover/cgroups.h"
+#include "job/job_cgroup.h"
+#include "os/clock.h"
+#include "support/temp_dir.h"
+
+namespace tacho {
+namespace {
+
+// Runs to the end as the engine does.
+int run(Job& job, const std::vector<std::string>& command) {
+  if (const Status status = job.launch({command, -1, {}}); !status) return status.error().code == Code::denied ? 126 : 127;
+  while (!job.handle_events()) system_clock().wait(job.poll_set(), system_clock().monotonic_ns() + 10'000'000'000);
+  return job.exit() ? shell_status(job.exit()->status) : -1;
+}
+
+int run(const std::vector<std::string>& command) {
+  Job job({}, {});
+  return run(job, command);
+}
+
+TEST(Job, EndsWithTheCommandsStatus) {
+  EXPECT_EQ(run({"true"}), 0);
+  EXPECT_EQ(run({"sh", "-c", "exit 42"}), 42);
+  EXPECT_EQ(run({"sh", "-c", "kill -9 $$"}), 137);
+}
+
+TEST(Job, TellsNotFoundFromNotExecutable) {
+  const TempDir dir;
+  spill(dir / "plain", "#!/bin/sh\n");
+  EXPECT_EQ(run({"no-such-command-anywhere"}), 127);
+  EXPECT_EQ(run({dir / "missing"}), 127);
+  EXPECT_EQ(run({dir / "plain"}), 126);
+  EXPECT_EQ(run({dir.path()}), 126);
+}
+
+TEST(Job, RunsAScriptWithoutAFirstLine) {
+  const TempDir dir;
+  spill(dir / "script", "exit 7\n");
+  std::filesystem::permissions(dir / "script", std::filesystem::perms::owner_all);
+  EXPECT_EQ(run({dir / "script"}), 7);
+}
+
+TEST(Job, HidesSecretsFromTheJob) {
+  ::setenv("SENTINEL_API_TOKEN", "secret", 1);
+  ::setenv("SENTINEL_API_KEY", "secret", 1);
+  ::setenv("TACHO_TEST_KEPT", "yes", 1);
+  EXPECT_EQ(run({"sh", "-c", "test -z \"$SENTINEL_API_TOKEN$SENTINEL_API_KEY\" && test \"$TACHO_TEST_KEPT\" = yes"}), 0);
+  ::unsetenv("SENTINEL_API_TOKEN");
+  ::unsetenv("SENTINEL_API_KEY");
+}
+
+TEST(Job, TheHookRunsBeforeTheCommand) {
+  const TempDir dir;
+  Job job({}, {});
+  pid_t seen = 0;
+  const std::string file = dir / "hook";
+  ASSERT_TRUE(job.launch({{"sh", "-c", "test -e " + file}, -1, [&](pid_t pid) {
+                            seen = pid;
+                            spill(file, "x");
+                          }}));
+  while (!job.handle_events()) system_clock().wait(job.poll_set(), system_clock().monotonic_ns() + 10'000'000'000);
+  EXPECT_EQ(seen, job.pid());
+  EXPECT_EQ(shell_status(job.exit()->status), 0);
+}
+
+TEST(Job, ReapsOrphansAndTellsTheirUsage) {
+  std::vector<pid_t> reaped;
+  Job job([&](pid_t pid, const rusage&) { reaped.push_back(pid); }, {});
+  // The inner shell ends at once, so its child comes to us and ends before the job does.
+  EXPECT_EQ(run(job, {"sh", "-c", "sh -c 'sleep 0.05 &'; sleep 0.4"}), 0);
+  EXPECT_EQ(reaped.size(), 2u);
+  EXPECT_EQ(reaped.back(), job.pid());
+}
+
+TEST(Job, AttachesOnlyToWhatIsThere) {
+  Job job({}, {});
+  EXPECT_FALSE(job.attach(4'000'000));
+  const pid_t child = ::fork();
+  if (child == 0) ::pause();
+  EXPECT_TRUE(job.attach(child));
+  ::kill(child, SIGKILL);
+  bool ended = false;
+  for (int i = 0; i < 100 && !ended; ++i) {
+    system_clock().wait(job.poll_set(), system_clock().monotonic_ns() + 100'000'000);
+    ended = job.handle_events();
+  }
+  EXPECT_TRUE(ended);
+  EXPECT_FALSE(job.exit());
+  ::waitpid(child, nullptr, 0);
+}
+
+TEST(JobCgroup, HoldsTheJobAndGoesAway) {
+  const CgroupPaths own = find_cgroups(Roots{}, 0);
+  auto group = JobCgroup::create(own.unified);
+  if (!group) {
+    // Without the right to make one, the reason is told.
+    EXPECT_FALSE(group.error().what.empty());
+    return;
+  }
+  const std::string path = group->path();
+  Job job({}, {});
+  ASSERT_TRUE(job.launch({{"sh", "-c", "cat /proc/self/cgroup > /dev/null; exit 3"}, group->fd(), {}}));
+  while (!job.handle_events()) system_clock().wait(job.poll_set(), system_clock().monotonic_ns() + 10'000'000'000);
+  EXPECT_TRUE(job.in_cgroup());
+  EXPECT_EQ(shell_status(job.exit()->status), 3);
+  EXPECT_TRUE(group->remove());
+  EXPECT_FALSE(file_exists(path));
+}
+
+}  // namespace
+}  // namespace tacho

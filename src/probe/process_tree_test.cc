@@ -1,0 +1,214 @@
+// The tree over real processes of the test's own.
+#include "probe/process_tree.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <ctime>
+#include <functional>
+
+#include "os/process.h"
+
+namespace tacho {
+namespace {
+
+// Burns CPU time on the calling thread's own clock.
+void burn_ms(int64_t ms) {
+  timespec now{};
+  do {
+    for (int i = 0; i < 20000; ++i) asm volatile("");
+    ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  } while (now.tv_sec * 1000 + now.tv_nsec / 1'000'000 < ms);
+}
+
+// A child that does its work, then waits until it is told to end.
+struct Worker {
+  pid_t pid = 0;
+  int say[2] = {-1, -1}, hear[2] = {-1, -1};
+  explicit Worker(const std::function<void()>& work) {
+    EXPECT_EQ(::pipe(say), 0);
+    EXPECT_EQ(::pipe(hear), 0);
+    pid = ::fork();
+    if (pid == 0) {
+      ::close(say[1]);
+      work();
+      char done = 1;
+      if (::write(hear[1], &done, 1) != 1) ::_exit(1);
+      while (::read(say[0], &done, 1) > 0) {
+      }
+      ::_exit(0);
+    }
+    ::close(say[0]);
+    ::close(hear[1]);
+  }
+  void wait_until_done() const {
+    char done = 0;
+    EXPECT_EQ(::read(hear[0], &done, 1), 1);
+  }
+  rusage end() const {
+    ::close(say[1]);
+    rusage usage{};
+    ::wait4(pid, nullptr, 0, &usage);
+    return usage;
+  }
+};
+
+struct Following {
+  ProbeContext context;
+  ProcessTree tree{context};
+  int64_t now_ns = 1'000'000'000;
+  void tick() { tree.update(now_ns += 1'000'000'000); }
+};
+
+TEST(ProcessTree, CountsAChildFromZero) {
+  Following following;
+  following.tree.expect_own_child();
+  EXPECT_TRUE(following.tree.readable());
+  const Worker worker([] { burn_ms(60); });
+  worker.wait_until_done();
+  ASSERT_TRUE(following.tree.follow(worker.pid, true));
+  following.tick();
+  EXPECT_GE(following.tree.total().cpu_ns(), 60'000'000);
+  EXPECT_EQ(following.tree.root(), worker.pid);
+  EXPECT_TRUE(following.tree.contains(worker.pid));
+  const rusage usage = worker.end();
+  following.tree.reaped(worker.pid, usage);
+  following.tick();
+  const int64_t exact = (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1'000'000'000 +
+                        (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1'000;
+  EXPECT_GE(following.tree.total().cpu_ns(), exact);
+  EXPECT_LE(following.tree.total().cpu_ns(), exact + 10'000'000);
+  EXPECT_TRUE(following.tree.empty());
+}
+
+TEST(ProcessTree, AttachingCountsFromNow) {
+  const Worker worker([] { burn_ms(100); });
+  worker.wait_until_done();
+  Following following;
+  ASSERT_TRUE(following.tree.follow(worker.pid, false));
+  following.tick();
+  EXPECT_LT(following.tree.total().cpu_ns(), 50'000'000);
+  worker.end();
+}
+
+TEST(ProcessTree, FindsGrandchildrenAndChildrenOfThreads) {
+  const Worker worker([] {
+    for (int i = 0; i < 3; ++i)
+      if (::fork() == 0) {
+        if (::fork() == 0) ::pause();
+        ::pause();
+      }
+    ::usleep(100'000);
+  });
+  worker.wait_until_done();
+  Following following;
+  ASSERT_TRUE(following.tree.follow(worker.pid, false));
+  following.tick();
+  EXPECT_EQ(following.tree.children(), 6);
+  std::vector<pid_t> pids;
+  following.tree.copy(pids);
+  EXPECT_EQ(pids.size(), 7u);
+  EXPECT_TRUE(std::is_sorted(pids.begin(), pids.end()));
+  for (const pid_t pid : pids)
+    if (pid != worker.pid) ::kill(pid, SIGKILL);
+  worker.end();
+}
+
+TEST(ProcessTree, AChildThatWasWaitedForIsNotCountedTwice) {
+  const Worker worker([] {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      burn_ms(120);
+      ::pause();
+    }
+    ::usleep(400'000);
+  });
+  ProbeContext context;
+  Following following;
+  following.tree.expect_own_child();
+  ASSERT_TRUE(following.tree.follow(worker.pid, true));
+  worker.wait_until_done();
+  following.tick();
+  const int64_t before = following.tree.total().cpu_ns();
+  EXPECT_GE(before, 110'000'000);
+  std::vector<pid_t> pids;
+  following.tree.copy(pids);
+  ASSERT_EQ(pids.size(), 2u);
+  ::kill(pids[0] == worker.pid ? pids[1] : pids[0], SIGKILL);
+  // Nobody waits for it here: it is a zombie, which keeps its counters and is no live child.
+  ::usleep(50'000);
+  following.tick();
+  EXPECT_EQ(following.tree.children(), 0);
+  EXPECT_LT(following.tree.total().cpu_ns(), before + 30'000'000);
+  const rusage usage = worker.end();
+  following.tree.reaped(worker.pid, usage);
+  following.tick();
+  EXPECT_LT(following.tree.total().cpu_ns(), before + 60'000'000);
+}
+
+TEST(ProcessTree, WhatTheKernelReapedIsKept) {
+  int gone[2];
+  ASSERT_EQ(::pipe(gone), 0);
+  const Worker worker([&] {
+    ::signal(SIGCHLD, SIG_IGN);
+    if (::fork() == 0) {
+      burn_ms(150);
+      char byte = 0;
+      ::close(gone[1]);
+      while (::read(gone[0], &byte, 1) > 0) {
+      }
+      ::_exit(0);
+    }
+    ::close(gone[1]);
+    ::usleep(500'000);
+  });
+  Following following;
+  following.tree.expect_own_child();
+  ASSERT_TRUE(following.tree.follow(worker.pid, true));
+  worker.wait_until_done();
+  following.tick();
+  EXPECT_GE(following.tree.total().cpu_ns(), 140'000'000);
+  ::close(gone[1]);
+  ::usleep(100'000);
+  following.tick();
+  EXPECT_EQ(following.tree.children(), 0);
+  EXPECT_TRUE(following.tree.lost_some());
+  EXPECT_GE(following.tree.total().cpu_ns(), 140'000'000);
+  worker.end();
+}
+
+TEST(ProcessTree, NeverFalls) {
+  Following following;
+  following.tree.expect_own_child();
+  int64_t last = 0;
+  const Worker worker([] {
+    for (int i = 0; i < 40; ++i) {
+      const pid_t child = ::fork();
+      if (child == 0) {
+        burn_ms(3);
+        ::_exit(0);
+      }
+      ::waitpid(child, nullptr, 0);
+    }
+  });
+  ASSERT_TRUE(following.tree.follow(worker.pid, true));
+  for (int i = 0; i < 60; ++i) {
+    following.tick();
+    EXPECT_GE(following.tree.total().user_ns + following.tree.total().system_ns, last);
+    last = following.tree.total().cpu_ns();
+    ::usleep(2'000);
+  }
+  worker.wait_until_done();
+  worker.end();
+}
+
+TEST(ProcessTree, AStrangerIsNoMember) {
+  Following following;
+  EXPECT_FALSE(following.tree.follow(4'000'000, false));
+  EXPECT_FALSE(following.tree.contains(::getpid()));
+}
+
+}  // namespace
+}  // namespace tacho
