@@ -6,7 +6,7 @@
 namespace tacho {
 namespace {
 
-constexpr std::array<std::string_view, 3> kGroups{"host", "cloud", "private"};
+constexpr std::array<std::string_view, 3> kGroupWords{"host", "cloud", "private"};
 constexpr std::array<std::string_view, 5> kPrivate{"host_id", "host_hostname", "host_ip", "cloud_account_id", "command"};
 
 struct Alias {
@@ -28,7 +28,7 @@ constexpr auto kFields = std::to_array<std::string_view>({
 
 std::span<const std::string_view> field_words() {
   static const std::vector<std::string_view> words = [] {
-    std::vector<std::string_view> all(kGroups.begin(), kGroups.end());
+    std::vector<std::string_view> all(kGroupWords.begin(), kGroups.end());
     all.insert(all.end(), kFields.begin(), kFields.end());
     for (const Alias& alias : kAliases) all.push_back(alias.seed);
     return all;

@@ -24,8 +24,9 @@ std::string as_base(std::string url) {
   return url;
 }
 
-// The address that replaces the vendor's own; tacho's variables are stronger than those of other programs.
-std::string override_of(const Vendor& vendor) {
+// The address that replaces the vendor's own; tacho's variables are stronger than those of other programs. Empty: one was set
+// that cannot be used. Whoever set it does not want the vendor's own either.
+std::optional<std::string> override_of(const Vendor& vendor) {
   std::vector<const char*> names{vendor.url_variable, "TACHO_IMDS_URL"};
   if (vendor.id == "aws") names.push_back("AWS_EC2_METADATA_SERVICE_ENDPOINT");
   if (vendor.id == "gcp") names.push_back("GCE_METADATA_HOST");
@@ -33,9 +34,10 @@ std::string override_of(const Vendor& vendor) {
     std::string url = as_base(variable(name));
     if (url.empty()) continue;
     if (lower(url).starts_with("http://")) return url;
-    log::warn(std::string(name) + " is not used: metadata services speak plain http; write http://HOST[:PORT]");
+    log::warn(std::string(name) + " cannot be used: metadata services speak plain http; write http://HOST[:PORT]");
+    return "";
   }
-  return {};
+  return std::nullopt;
 }
 
 std::vector<Base> own_bases(const Vendor& vendor) {
@@ -97,11 +99,12 @@ Plan plan_probes(const Dmi& dmi) {
     if (!vendor.sent && !extra) continue;
     Candidate candidate{&vendor, own_bases(vendor), {}};
     candidate.context.dmi_match = std::find(matches.begin(), matches.end(), vendor.id) != matches.end();
-    const std::string other = override_of(vendor);
-    if (!other.empty()) candidate.bases = {{other, ""}};
+    const auto other = override_of(vendor);
+    if (other == "") continue;
+    if (other) candidate.bases = {{*other, ""}};
     bool wanted = choice.is_all() || choice.names(vendor.id);
     if (choice.is_auto())
-      wanted = !other.empty() || (matches.empty() ? !is_own_machine(dmi) : candidate.context.dmi_match);
+      wanted = other || (matches.empty() ? !is_own_machine(dmi) : candidate.context.dmi_match);
     if (vendor.id == "aws") {
       // A task's own service is no instance's: firmware and AWS_EC2_METADATA_DISABLED say nothing about it.
       if (choice.is_auto() || wanted) candidate.context.ecs_task_url = ecs_task_url();
@@ -109,7 +112,7 @@ Plan plan_probes(const Dmi& dmi) {
       wanted = candidate.context.ask_imds || !candidate.context.ecs_task_url.empty();
     }
     if (!wanted) continue;
-    if (!other.empty() || !candidate.context.ecs_task_url.empty()) plan.cacheable = false;
+    if (other || !candidate.context.ecs_task_url.empty()) plan.cacheable = false;
     plan.candidates.push_back(std::move(candidate));
   }
   return plan;
