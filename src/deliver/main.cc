@@ -1,4 +1,6 @@
 // tacho-deliver: all that speaks HTTP, as a program of its own beside tacho.
+#include <sys/resource.h>
+
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -30,6 +32,9 @@ int run_beside(std::span<const std::string> words) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // A token and keys are in memory: no dump of it.
+  const rlimit none{0, 0};
+  ::setrlimit(RLIMIT_CORE, &none);
   const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
   const std::span<const std::string> rest = std::span(words).subspan(words.empty() ? 0 : 1);
   const std::string command = words.empty() ? "--help" : words[0];

@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "deliver/finish_body.h"
 #include "deliver/statistics.h"
+#include "deliver/thin_out.h"
 
 namespace tacho {
 namespace {
@@ -111,6 +112,8 @@ Step RunDelivery::step() {
     if (!ended_ && !meta_.host_known && now < born_ns_ + kWaitForHost_ns) return wait_until(born_ns_ + kWaitForHost_ns);
     return now < api_next_ns_ ? wait_until(api_next_ns_) : register_run();
   }
+  if (const int64_t gone = thin_out(run_, [&](uint32_t number) { return state_.uploaded.contains(number); }); gone > 0)
+    shared_.reporter.must("the spool in memory is full: " + std::to_string(gone) + " of the oldest rows were merged into their neighbours; totals and peaks stay true");
   const std::vector<Segment> all = segments();
   const bool closing = ended_ || meta_.outcome;
   const auto next = std::find_if(all.begin(), all.end(), [&](const Segment& segment) { return !state_.uploaded.contains(segment.seal.number); });

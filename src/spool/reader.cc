@@ -225,6 +225,10 @@ Result<Torn> SpoolRun::repair(const Segment& segment) const {
   return Torn{segment.path, segment.seal.bytes - static_cast<int64_t>(whole)};
 }
 
+Status SpoolRun::replace(const Segment& segment, std::string_view csv, int64_t rows) const {
+  return seal_as(segment.path.substr(0, segment.path.rfind('/')), segment.seal.number, csv, rows);
+}
+
 int64_t SpoolRun::bytes() const {
   int64_t sum = 0;
   for (const std::string& folder : folders())

@@ -48,6 +48,8 @@ class SpoolRun {
   Result<std::string> read(const Segment& segment) const;
   // A damaged segment is cut down to the lines that are whole, and sealed anew.
   Result<Torn> repair(const Segment& segment) const;
+  // Puts other rows in a segment's place, sealed.
+  Status replace(const Segment& segment, std::string_view csv, int64_t rows) const;
 
   int64_t bytes() const;  // on disk
   void remove();
