@@ -10,6 +10,7 @@
 #include "net/http_debug.h"
 #include "net/http_tls.h"
 #include "os/clock.h"
+#include "os/signals.h"
 
 namespace tacho {
 namespace {
@@ -17,9 +18,13 @@ namespace {
 constexpr int64_t kNsPerMs = 1'000'000;
 constexpr int64_t kCancelPollMs = 100;
 
-// libcurl's global state; its other half, curl_global_cleanup, is left out: a process that ends needs it not.
+// libcurl's global state; its other half, curl_global_cleanup, is left out: a process that ends needs it not. With
+// CURLOPT_NOSIGNAL nobody but us keeps SIGPIPE away when OpenSSL writes to a connection that the server has reset.
 void init_curl_once() {
-  static const CURLcode done = curl_global_init(CURL_GLOBAL_DEFAULT);
+  static const bool done = [] {
+    ignore_broken_pipes();
+    return curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
+  }();
   (void)done;
 }
 

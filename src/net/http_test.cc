@@ -300,6 +300,24 @@ TEST(HttpTls, VerifiesAlways) {
   EXPECT_FALSE(find_trust_store());
 }
 
+TEST(HttpTls, SurvivesAServerThatCutsTheConnection) {
+  const TempDir folder;
+  const TlsFiles files(folder.path(), "DNS:localhost");
+  const WithVariable trust("SSL_CERT_FILE", files.certificate);
+  spill(folder / "rules", R"([{"action":{"reset":"body"}}])");
+  DoubleServer server("echo_double.py", {"--tls", files.certificate, files.key, "--faults", folder / "rules"});
+  HttpRequest put;
+  put.method = "PUT";
+  put.url = "https://localhost:" + std::to_string(server.port()) + "/";
+  put.body.assign(8u << 20, 'x');
+  HttpClient client;
+  for (int i = 0; i < 3; ++i) {
+    const Result<HttpResponse> answer = client.send(put);
+    ASSERT_FALSE(answer);
+    EXPECT_EQ(answer.error().code, Code::io);
+  }
+}
+
 TEST(HttpDebug, MasksWhatIsSecret) {
   EXPECT_EQ(masked_header("Authorization: Bearer abc"), "Authorization: Bearer ***");
   EXPECT_EQ(masked_header("authorization: abc"), "authorization: ***");
