@@ -18,13 +18,9 @@ namespace {
 constexpr int64_t kNsPerMs = 1'000'000;
 constexpr int64_t kCancelPollMs = 100;
 
-// libcurl's global state; its other half, curl_global_cleanup, is left out: a process that ends needs it not. With
-// CURLOPT_NOSIGNAL nobody but us keeps SIGPIPE away when OpenSSL writes to a connection that the server has reset.
+// libcurl's global state; its other half, curl_global_cleanup, is left out: a process that ends needs it not.
 void init_curl_once() {
-  static const bool done = [] {
-    ignore_broken_pipes();
-    return curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
-  }();
+  static const CURLcode done = curl_global_init(CURL_GLOBAL_DEFAULT);
   (void)done;
 }
 
@@ -124,6 +120,9 @@ struct HttpClient::State {
 
   State() {
     init_curl_once();
+    // libcurl's manual leaves SIGPIPE to the program where CURLOPT_NOSIGNAL is set: some TLS libraries write() to a connection
+    // that was reset.
+    ignore_broken_pipes();
     multi = curl_multi_init();
     easy = curl_easy_init();
     if (multi != nullptr) curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, 4L);

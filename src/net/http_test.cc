@@ -5,6 +5,7 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
+#include <csignal>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
@@ -310,6 +311,7 @@ TEST(HttpTls, SurvivesAServerThatCutsTheConnection) {
   put.method = "PUT";
   put.url = "https://localhost:" + std::to_string(server.port()) + "/";
   put.body.assign(8u << 20, 'x');
+  std::signal(SIGPIPE, SIG_DFL);
   HttpClient client;
   for (int i = 0; i < 3; ++i) {
     const Result<HttpResponse> answer = client.send(put);
