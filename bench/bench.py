@@ -227,12 +227,21 @@ class Bench:
         print(f"| resident memory at its highest, MiB | {peak / 1024:.2f} | ≤ 6 |")
         print(f"| resident memory, end − start, KiB | {rss_end - rss:+d} | 0 |\n", flush=True)
 
+    def replay(self):
+        """A million samples on a replayed clock: memory must stay flat."""
+        samples = 50_000 if self.quick else 1_000_000
+        note(f"{samples} samples on a replayed clock")
+        done = json.loads(subprocess.run([self.program("bench_replay"), str(samples)], stdout=subprocess.PIPE, env=self.env, check=True).stdout)
+        print(f"## {samples} samples, replayed clock\n\n| | measured | goal |\n|---|---|---|")
+        print(f"| resident memory at the end, MiB | {done['end_kib'] / 1024:.2f} | ≤ 6 |")
+        print(f"| growth since a tenth of them, KiB | {done['end_kib'] - done['early_kib']:+d} | 0 |\n", flush=True)
+
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("build_dir")
     parser.add_argument("--quick", action="store_true", help="fewer samples: about a minute and a half")
-    parser.add_argument("--only", choices=("samples", "wrapper", "ticks"))
+    parser.add_argument("--only", choices=("samples", "wrapper", "ticks", "replay"))
     options = parser.parse_args()
     bench = Bench(os.path.abspath(options.build_dir), options.quick)
     try:
@@ -243,6 +252,8 @@ def main():
             bench.wrapper_cost()
         if options.only in (None, "ticks"):
             bench.fast_ticks()
+        if options.only in (None, "replay"):
+            bench.replay()
     finally:
         shutil.rmtree(bench.folder, ignore_errors=True)
     return 0

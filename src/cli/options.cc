@@ -77,7 +77,7 @@ constexpr auto kOptions = std::to_array<Option>({
     {"cgroup", 0, "PATH", text, kOnce, "", "", "", "", kAttach, job_control,
      "Record the processes of a cgroup, until it is empty."},
     {"timeout", 0, "D", duration, kOnce, "", "", "timeout", "", kRecord, job_control,
-     "End the job after D: TERM, then KILL after --kill-after; exit 124."},
+     "End the job after D: TERM, then KILL after --kill-after; exit 124. attach and watch end the recording only."},
     {"kill-after", 0, "D", duration, kOnce, "", "", "kill_after", "10s", kRecord, job_control,
      "How long a job that was told to end may take."},
 

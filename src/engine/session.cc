@@ -25,9 +25,9 @@ namespace {
 
 class Session {
  public:
-  explicit Session(const Settings& settings)
+  Session(const Settings& settings, Clock& clock)
       : settings_(settings),
-        clock_(system_clock()),
+        clock_(clock),
         job_([this](pid_t pid, const rusage& usage) { if (tree_) tree_->reaped(pid, usage); },
              [this](pid_t pid) { return tree_ && tree_->contains(pid); }) {}
 
@@ -189,6 +189,7 @@ void Session::loop() {
     if (job_.handle_events()) return;
     const int64_t now_ns = clock_.monotonic_ns();
     enforce_timeout(now_ns);
+    if (timed_out_ && settings_.mode != Mode::run) return;
     if (now_ns < next_tick_ns_) continue;
     tick();
     if (job_.ended()) return;
@@ -224,6 +225,7 @@ void Session::write_row(bool closing) {
 void Session::enforce_timeout(int64_t now_ns) {
   if (settings_.timeout_ns && !timed_out_ && now_ns >= start_ns_ + *settings_.timeout_ns) {
     timed_out_ = true;
+    if (settings_.mode != Mode::run) return;  // what tacho did not start it does not end: the recording ends
     kill_at_ns_ = now_ns + settings_.kill_after_ns;
     tree_->update(now_ns);
     tree_->signal_all(SIGTERM);
@@ -245,7 +247,7 @@ void Session::finish() {
   run_.outcome.timed_out = timed_out_;
   fill_outcome(run_, job_, exit_status());
   oom_.end(context_.roots, run_, summary_);
-  if (timed_out_) tree_->signal_all(SIGKILL);  // what the root left behind
+  if (timed_out_ && settings_.mode == Mode::run) tree_->signal_all(SIGKILL);  // what the root left behind
   if (!job_cgroup_.path().empty() && !job_cgroup_.remove())
     context_.note("processes of the job still run in its cgroup");
   totals_.close(run_, summary_, tree_.get(), context_);
@@ -256,16 +258,14 @@ void Session::finish() {
 }
 
 int Session::exit_status() const {
-  if (settings_.mode != Mode::run) return settings_.strict && outputs_.failed() ? 125 : 0;
   if (timed_out_) return 124;
+  if (settings_.mode != Mode::run) return settings_.strict && outputs_.failed() ? 125 : 0;
   const int status = job_.exit() ? shell_status(job_.exit()->status) : 125;
   return status == 0 && settings_.strict && outputs_.failed() ? 125 : status;
 }
 
 }  // namespace
 
-Result<int> run_session(const Settings& settings) {
-  return Session(settings).run();
-}
+Result<int> run_session(const Settings& settings, Clock& clock) { return Session(settings, clock).run(); }
 
 }  // namespace tacho

@@ -2,10 +2,12 @@
 #pragma once
 #include "base/result.h"
 #include "engine/settings.h"
+#include "os/clock.h"
 
 namespace tacho {
 
 // Runs to the end and returns the exit status of cli.md. An Error means that nothing was started (exit 125).
-Result<int> run_session(const Settings& settings);
+// Another clock replays time for tests and benchmarks.
+Result<int> run_session(const Settings& settings, Clock& clock = system_clock());
 
 }  // namespace tacho
