@@ -10,6 +10,7 @@
 #include "net/http_debug.h"
 #include "net/http_tls.h"
 #include "os/clock.h"
+#include "os/signals.h"
 
 namespace tacho {
 namespace {
@@ -119,6 +120,9 @@ struct HttpClient::State {
 
   State() {
     init_curl_once();
+    // libcurl's manual leaves SIGPIPE to the program where CURLOPT_NOSIGNAL is set: some TLS libraries write() to a connection
+    // that was reset.
+    ignore_broken_pipes();
     multi = curl_multi_init();
     easy = curl_easy_init();
     if (multi != nullptr) curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, 4L);

@@ -5,6 +5,7 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
+#include <csignal>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
@@ -298,6 +299,25 @@ TEST(HttpTls, VerifiesAlways) {
   }
   const WithVariable trust("SSL_CERT_DIR", folder.path() + "/absent");
   EXPECT_FALSE(find_trust_store());
+}
+
+TEST(HttpTls, SurvivesAServerThatCutsTheConnection) {
+  const TempDir folder;
+  const TlsFiles files(folder.path(), "DNS:localhost");
+  const WithVariable trust("SSL_CERT_FILE", files.certificate);
+  spill(folder / "rules", R"([{"action":{"reset":"body"}}])");
+  DoubleServer server("echo_double.py", {"--tls", files.certificate, files.key, "--faults", folder / "rules"});
+  HttpRequest put;
+  put.method = "PUT";
+  put.url = "https://localhost:" + std::to_string(server.port()) + "/";
+  put.body.assign(8u << 20, 'x');
+  std::signal(SIGPIPE, SIG_DFL);
+  HttpClient client;
+  for (int i = 0; i < 3; ++i) {
+    const Result<HttpResponse> answer = client.send(put);
+    ASSERT_FALSE(answer);
+    EXPECT_EQ(answer.error().code, Code::io);
+  }
 }
 
 TEST(HttpDebug, MasksWhatIsSecret) {
