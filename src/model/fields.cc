@@ -28,7 +28,7 @@ constexpr auto kFields = std::to_array<std::string_view>({
 
 std::span<const std::string_view> field_words() {
   static const std::vector<std::string_view> words = [] {
-    std::vector<std::string_view> all(kGroupWords.begin(), kGroups.end());
+    std::vector<std::string_view> all(kGroupWords.begin(), kGroupWords.end());
     all.insert(all.end(), kFields.begin(), kFields.end());
     for (const Alias& alias : kAliases) all.push_back(alias.seed);
     return all;
