@@ -13,6 +13,11 @@ constexpr int64_t kProviderNs = 2 * kNsPerSec;  // all start at once, so that no
 constexpr size_t kBodyLimit = 64 * 1024;
 constexpr uint64_t kQuestionsPerProvider = 1'000;
 
+// Another time it may answer more.
+bool is_passing(const HttpReply& reply) {
+  return reply.failure != HttpFailure::none || reply.response.status == 429 || reply.response.status >= 500;
+}
+
 uint64_t id_of(size_t index, size_t question) { return index * kQuestionsPerProvider + question; }
 
 }  // namespace
@@ -81,8 +86,7 @@ void Prober::advance(size_t index) {
     return;
   }
   probe.first_round = false;
-  for (const HttpReply& reply : probe.replies)
-    if (reply.failure != HttpFailure::none) probe.complete = false;
+  if (std::any_of(probe.replies.begin(), probe.replies.end(), is_passing)) probe.complete = false;
   // The step stays alive while it runs: it is replaced by what it returns.
   const Step step = std::move(probe.step);
   probe.step = step.then(probe.replies);
