@@ -40,6 +40,7 @@ struct Delivering {
   std::string token;
   std::function<void(Json& start, const SpoolMeta& meta)> add_cloud;  // completes a start body; may be empty
   std::function<Result<AwsCredentials>()> bucket_credentials;         // for a run that goes straight to a bucket
+  Clock& clock = system_clock();
 };
 
 class RunDelivery {
@@ -79,7 +80,7 @@ class RunDelivery {
   void take_prefix(const Registration& registration);
   Status save() { return run_.write_state(state_json(state_)); }
   double chance() { return std::uniform_real_distribution<double>(0, 1)(random_); }
-  int64_t now_ns() const { return system_clock().monotonic_ns(); }
+  int64_t now_ns() const { return shared_.clock.monotonic_ns(); }
 
   SpoolRun run_;
   Role role_;

@@ -29,7 +29,7 @@ class SpoolSinkTest : public testing::Test {
 };
 
 TEST_F(SpoolSinkTest, SealsByTheTimeThatRowsCover) {
-  Run run = sample_run();
+  auto run = sample_run();
   auto sink = open(10 * kNsPerSec);
   ASSERT_TRUE(sink->begin(run, sample_schema()));
   Row row = sample_row(0);
@@ -48,7 +48,7 @@ TEST_F(SpoolSinkTest, SealsByTheTimeThatRowsCover) {
 }
 
 TEST_F(SpoolSinkTest, DescribesTheRunWithoutWhatIsHidden) {
-  Run run = sample_run();
+  auto run = sample_run();
   run.command = {"train", "--password", "hunter2"};
   run.metadata.job_name = "shown";
   run.host.host_ip = "192.0.2.7";

@@ -7,7 +7,7 @@ import subprocess
 import time
 
 from service import Service
-from support import Case, marked_pids, until
+from support import SANITIZED, Case, marked_pids, until
 
 
 class Delivery(Case):
@@ -629,7 +629,7 @@ class Manners(Delivery):
         pid = self.deliverer()
         with open(f"/proc/{pid}/status", encoding="utf-8") as file:
             status = dict(line.split(":", 1) for line in file.read().splitlines())
-        if "TACHO_SANITIZED" not in os.environ:
+        if not SANITIZED:
             self.assertLess(int(status["VmHWM"].split()[0]), 16 * 1024, status["VmHWM"])
         self.assertEqual(os.getpriority(os.PRIO_PROCESS, pid), 10)
         self.assertEqual(os.getsid(pid), pid)
