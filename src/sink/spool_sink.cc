@@ -71,8 +71,10 @@ Status SpoolSink::seal() {
 }
 
 Status SpoolSink::end(const Run&) {
-  const Status sealed = spool_.seal();
+  // The outcome first: who sees the last segment knows that it is the last, and that a short run needs no objects.
   const Status described = describe(true);
+  const Status sealed = spool_.seal();
+  if (on_change) on_change();
   return sealed ? described : sealed;
 }
 

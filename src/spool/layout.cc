@@ -44,8 +44,6 @@ std::optional<uint32_t> segment_number(std::string_view name, std::string_view e
   return parse_int<uint32_t>(name.substr(0, name.size() - ending.size()));
 }
 
-std::string overflow_name(int index) { return "overflow." + std::to_string(index); }
-
 std::string seal_line(const Seal& seal) {
   char text[96];
   std::snprintf(text, sizeof text, "%06u %lld %lld %08x\n", seal.number, static_cast<long long>(seal.bytes),

@@ -5,7 +5,7 @@
 //   state.json    written by the deliverer: run id, prefix, uploaded objects, phase
 //   seals         one line a sealed segment: number, bytes, rows, CRC-32C
 //   000000.csv …  sealed segments, each a complete CSV; 000003.open is the one being written
-//   overflow.0 …  links to the folders where segments go when this disk takes no more
+//   overflow      the folders where segments go when this disk takes no more, one a line
 //
 // No secret is in any of them. Thread-safe (no state).
 #pragma once
@@ -17,11 +17,11 @@
 
 namespace tacho {
 
-inline constexpr std::string_view kLockName = "lock", kMetaName = "meta.json", kStateName = "state.json", kSealsName = "seals";
+inline constexpr std::string_view kLockName = "lock", kMetaName = "meta.json", kStateName = "state.json", kSealsName = "seals",
+                                  kOverflowName = "overflow";
 inline constexpr std::string_view kSealedEnding = ".csv", kOpenEnding = ".open";
 inline constexpr int kSpoolFolderMode = 0700, kSpoolFileMode = 0600;
 inline constexpr int64_t kSegmentBytes = int64_t{4} << 20;
-inline constexpr int kMaxOverflows = 3;
 
 // Places to try, in order: TACHO_SPOOL_DIR, $XDG_STATE_HOME/tacho/spool, ~/.local/state/tacho/spool, /var/tmp/tacho-<uid>,
 // and memory (/dev/shm/tacho-<uid>).
@@ -31,7 +31,6 @@ std::vector<std::string> spool_roots();
 std::string segment_name(uint32_t number, std::string_view ending);
 // 3 of "000003.csv"; nothing when the name is no segment with that ending.
 std::optional<uint32_t> segment_number(std::string_view name, std::string_view ending);
-std::string overflow_name(int index);
 
 struct Seal {
   uint32_t number = 0;

@@ -138,8 +138,10 @@ Status SpoolRun::write_state(std::string_view json) const {
 std::vector<std::string> SpoolRun::overflow_targets() const {
   std::vector<std::string> targets;
   const std::string ours = std::string("/").append(name()).append(".overflow");
-  for (int i = 0; i < kMaxOverflows; ++i)
-    if (std::string target = read_link(folder_ + "/" + overflow_name(i)); target.ends_with(ours)) targets.push_back(std::move(target));
+  const auto list = read_whole_file(folder_ + "/" + std::string(kOverflowName), 1 << 16);
+  if (!list) return targets;
+  for (const std::string_view line : split(*list, '\n'))
+    if (line.starts_with('/') && line.ends_with(ours)) targets.emplace_back(line);
   return targets;
 }
 

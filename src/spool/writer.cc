@@ -66,7 +66,7 @@ Result<SpoolWriter> SpoolWriter::create(const std::vector<std::string>& roots, s
     writer.folders_.push_back(folder);
     writer.lock_ = std::move(*lock);
     writer.reserve_seals();
-    writer.link_overflows({roots.begin() + static_cast<std::ptrdiff_t>(i) + 1, roots.end()}, name);
+    writer.name_overflows({roots.begin() + static_cast<std::ptrdiff_t>(i) + 1, roots.end()}, name);
     return writer;
   }
   return last;
@@ -78,14 +78,12 @@ void SpoolWriter::reserve_seals() const {
   if (seals) ::fallocate(seals.get(), FALLOC_FL_KEEP_SIZE, 0, 4096);
 }
 
-// The links are made while the disk still takes them; what they name is made when it is needed.
-void SpoolWriter::link_overflows(const std::vector<std::string>& roots, const std::string& name) {
-  for (const std::string& root : roots) {
-    if (folders_.size() > kMaxOverflows) return;
-    const std::string link = folders_[0] + "/" + overflow_name(static_cast<int>(folders_.size()) - 1);
-    const std::string target = root + "/" + name + ".overflow";
-    if (::symlink(target.c_str(), link.c_str()) == 0) folders_.push_back(target);
-  }
+// Written down while the disk still takes it; the folders themselves are made when they are needed.
+void SpoolWriter::name_overflows(const std::vector<std::string>& roots, const std::string& name) {
+  std::string list;
+  for (const std::string& root : roots) list.append(root).append("/").append(name).append(".overflow\n");
+  if (!write_file_atomically(path(kOverflowName), list, false, kSpoolFileMode)) return;
+  for (const std::string& root : roots) folders_.push_back(root + "/" + name + ".overflow");
 }
 
 Status SpoolWriter::write_meta(std::string_view json, bool sync) {

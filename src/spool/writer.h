@@ -40,7 +40,7 @@ class SpoolWriter {
   bool move_on();
   bool make_overflow(size_t index);
   void reserve_seals() const;
-  void link_overflows(const std::vector<std::string>& roots, const std::string& name);
+  void name_overflows(const std::vector<std::string>& roots, const std::string& name);
   std::string path(std::string_view name) const { return folders_[at_] + "/" + std::string(name); }
 
   std::vector<std::string> folders_;  // where the run lives, then its overflows
