@@ -258,10 +258,13 @@ class Privacy(DiscoverCase):
 
 
 class RealAddresses(DiscoverCase):
-    """The default addresses and the firmware's word, in a network of its own where those addresses are the double's."""
+    """The default addresses and the firmware's word, in a network of its own where those addresses are the double's. No
+    override is set here, the namespace alone keeps the questions on the machine: only when asked for."""
 
     def setUp(self):
         super().setUp()
+        if os.environ.get("TACHO_E2E_NETNS") != "1":
+            self.skipTest("set TACHO_E2E_NETNS=1 to use default addresses in a network namespace")
         if not IS_ROOT or not shutil.which("ip") or not can("unshare", "-n", "ip", "link", "set", "lo", "up"):
             self.skipTest("needs root, unshare and ip")
         os.makedirs(self.path("sys/class/dmi/id"))

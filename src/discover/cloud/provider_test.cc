@@ -193,7 +193,8 @@ TEST(Ovh, AnyOfTheNameServers) {
   const auto play = [](const std::string& zone) {
     Fake fake{{{"GET /openstack/latest/network_data.json",
                 answer(R"({"services": [3, {"type": "dns", "address": "1.1.1.1"}, {"type": "dns", "address": "213.186.33.99"}]})")},
-               {"GET /openstack/latest/meta_data.json", answer(R"({"availability_zone": ")" + zone + R"(", "project_id": "p", "uuid": "u"})")},
+               {"GET /openstack/latest/meta_data.json",
+                answer(R"({"availability_zone": ")" + zone + R"(", "project_id": "p", "uuid": "u"})")},
                {"GET /latest/meta-data/instance-type", answer("b3-8")}},
               {}, {}};
     return fake.play("ovh").values;
@@ -202,13 +203,15 @@ TEST(Ovh, AnyOfTheNameServers) {
   EXPECT_EQ(play("GRA11"), (Cloud{{}, "p", "GRA11", "GRA11", "b3-8", "u"}));
   EXPECT_EQ(play("nova"), (Cloud{{}, "p", {}, {}, "b3-8", "u"}));
   EXPECT_EQ(play("eu-west-par-12").region_id, "eu-west-par-12");
-  Fake other{{{"GET /openstack/latest/network_data.json", answer(R"({"services": [{"type": "ntp", "address": "213.186.33.99"}]})")}}, {}, {}};
+  const char* const clock = R"({"services": [{"type": "ntp", "address": "213.186.33.99"}]})";
+  Fake other{{{"GET /openstack/latest/network_data.json", answer(clock)}}, {}, {}};
   EXPECT_FALSE(other.play("ovh").identified);
   EXPECT_EQ(other.asked.size(), 1u);
 }
 
 TEST(OnePath, UpCloudAndDigitalOceanAreToldApart) {
-  Fake up{{{"GET /metadata/v1.json", answer(R"({"cloud_name": "upcloud", "droplet_id": 1, "region": "fi-hel1", "instance_id": "u"})")}}, {}, {}};
+  const char* const document = R"({"cloud_name": "upcloud", "droplet_id": 1, "region": "fi-hel1", "instance_id": "u"})";
+  Fake up{{{"GET /metadata/v1.json", answer(document)}}, {}, {}};
   Fake ocean{{{"GET /metadata/v1.json", answer(R"({"droplet_id": 12, "region": "nyc3"})")}}, {}, {}};
   EXPECT_EQ(up.play("upcloud").values, (Cloud{{}, {}, "fi-hel1", "fi-hel1", {}, "u"}));
   EXPECT_FALSE(up.play("digitalocean").identified);
