@@ -134,11 +134,16 @@ class CgroupProbe final : public Probe {
   // True when the cgroup used no CPU since the last reading.
   bool read_cpu(Reading& out) {
     std::string_view text;
-    if (get(cpu_stat_, text)) {
-      const auto user = parse_keyed(text, "user_usec"), system = parse_keyed(text, "system_usec");
-      if (user && system) set_cpu(out, *user * kNsPerUs, *system * kNsPerUs);
-      if (const auto time = parse_keyed(text, "throttled_usec")) out.set(kThrottledTime, *time * kNsPerUs);
-      if (const auto periods = parse_keyed(text, "nr_throttled")) out.set(kThrottledPeriods, *periods);
+    TickFacts& facts = context_.facts;
+    // The process probe has read the same file in this tick when the job has a cgroup of its own.
+    const bool known = context_.cgroup.job_only && facts.cgroup_user_us >= 0;
+    if (known || get(cpu_stat_, text)) {
+      if (!known)
+        parse_cpu_stat(text, facts.cgroup_user_us, facts.cgroup_system_us, facts.cgroup_throttled_us, facts.cgroup_throttled_periods);
+      if (facts.cgroup_user_us >= 0 && facts.cgroup_system_us >= 0)
+        set_cpu(out, facts.cgroup_user_us * kNsPerUs, facts.cgroup_system_us * kNsPerUs);
+      if (facts.cgroup_throttled_us >= 0) out.set(kThrottledTime, facts.cgroup_throttled_us * kNsPerUs);
+      if (facts.cgroup_throttled_periods >= 0) out.set(kThrottledPeriods, facts.cgroup_throttled_periods);
     } else if (get(user_v1_, text)) {
       const auto user = parse_single(text);
       if (user && get(system_v1_, text))

@@ -82,10 +82,11 @@ class ProcessProbe final : public Probe {
     std::string_view text;
     if (!cpu_stat_.path().empty()) {
       if (!cpu_stat_.read(context_.buffer, text)) return false;
-      const auto user = parse_keyed(text, "user_usec"), system = parse_keyed(text, "system_usec");
-      if (!user || !system) return false;
-      user_ns = *user * kNsPerUs;
-      system_ns = *system * kNsPerUs;
+      TickFacts& facts = context_.facts;
+      parse_cpu_stat(text, facts.cgroup_user_us, facts.cgroup_system_us, facts.cgroup_throttled_us, facts.cgroup_throttled_periods);
+      if (facts.cgroup_user_us < 0 || facts.cgroup_system_us < 0) return false;
+      user_ns = facts.cgroup_user_us * kNsPerUs;
+      system_ns = facts.cgroup_system_us * kNsPerUs;
       return true;
     }
     if (user_v1_.path().empty() || !user_v1_.read(context_.buffer, text)) return false;

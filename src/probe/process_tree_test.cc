@@ -23,6 +23,21 @@ void burn_ms(int64_t ms) {
   } while (now.tv_sec * 1000 + now.tv_nsec / 1'000'000 < ms);
 }
 
+// Says that something happened in another process, however loaded the machine is.
+struct Flag {
+  int ends[2] = {-1, -1};
+  Flag() { EXPECT_EQ(::pipe(ends), 0); }
+  void raise() const {
+    const char byte = 1;
+    if (::write(ends[1], &byte, 1) != 1) ::_exit(1);
+  }
+  void wait() const {
+    char byte = 0;
+    while (::read(ends[0], &byte, 1) < 0) {
+    }
+  }
+};
+
 // A child that does its work, then waits until it is told to end.
 struct Worker {
   pid_t pid = 0;
@@ -94,13 +109,15 @@ TEST(ProcessTree, AttachingCountsFromNow) {
 }
 
 TEST(ProcessTree, FindsGrandchildrenAndChildrenOfThreads) {
-  const Worker worker([] {
+  const Flag forked;
+  const Worker worker([&] {
     for (int i = 0; i < 3; ++i)
       if (::fork() == 0) {
         if (::fork() == 0) ::pause();
+        forked.raise();
         ::pause();
       }
-    ::usleep(100'000);
+    for (int i = 0; i < 3; ++i) forked.wait();
   });
   worker.wait_until_done();
   Following following;
@@ -117,15 +134,15 @@ TEST(ProcessTree, FindsGrandchildrenAndChildrenOfThreads) {
 }
 
 TEST(ProcessTree, AChildThatWasWaitedForIsNotCountedTwice) {
-  const Worker worker([] {
-    const pid_t child = ::fork();
-    if (child == 0) {
+  const Flag burnt;
+  const Worker worker([&] {
+    if (::fork() == 0) {
       burn_ms(120);
+      burnt.raise();
       ::pause();
     }
-    ::usleep(400'000);
+    burnt.wait();
   });
-  ProbeContext context;
   Following following;
   following.tree.expect_own_child();
   ASSERT_TRUE(following.tree.follow(worker.pid, true));
@@ -138,8 +155,10 @@ TEST(ProcessTree, AChildThatWasWaitedForIsNotCountedTwice) {
   ASSERT_EQ(pids.size(), 2u);
   ::kill(pids[0] == worker.pid ? pids[1] : pids[0], SIGKILL);
   // Nobody waits for it here: it is a zombie, which keeps its counters and is no live child.
-  ::usleep(50'000);
-  following.tick();
+  for (int i = 0; i < 200 && following.tree.children() > 0; ++i) {
+    ::usleep(10'000);
+    following.tick();
+  }
   EXPECT_EQ(following.tree.children(), 0);
   EXPECT_LT(following.tree.total().cpu_ns(), before + 30'000'000);
   const rusage usage = worker.end();
@@ -149,20 +168,16 @@ TEST(ProcessTree, AChildThatWasWaitedForIsNotCountedTwice) {
 }
 
 TEST(ProcessTree, WhatTheKernelReapedIsKept) {
-  int gone[2];
-  ASSERT_EQ(::pipe(gone), 0);
+  const Flag burnt, end;
   const Worker worker([&] {
     ::signal(SIGCHLD, SIG_IGN);
     if (::fork() == 0) {
       burn_ms(150);
-      char byte = 0;
-      ::close(gone[1]);
-      while (::read(gone[0], &byte, 1) > 0) {
-      }
+      burnt.raise();
+      end.wait();
       ::_exit(0);
     }
-    ::close(gone[1]);
-    ::usleep(500'000);
+    burnt.wait();
   });
   Following following;
   following.tree.expect_own_child();
@@ -170,9 +185,11 @@ TEST(ProcessTree, WhatTheKernelReapedIsKept) {
   worker.wait_until_done();
   following.tick();
   EXPECT_GE(following.tree.total().cpu_ns(), 140'000'000);
-  ::close(gone[1]);
-  ::usleep(100'000);
-  following.tick();
+  end.raise();
+  for (int i = 0; i < 200 && following.tree.children() > 0; ++i) {
+    ::usleep(10'000);
+    following.tick();
+  }
   EXPECT_EQ(following.tree.children(), 0);
   EXPECT_TRUE(following.tree.lost_some());
   EXPECT_GE(following.tree.total().cpu_ns(), 140'000'000);

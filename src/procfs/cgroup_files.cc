@@ -23,6 +23,18 @@ std::optional<int64_t> parse_keyed(std::string_view text, std::string_view key) 
   return std::nullopt;
 }
 
+void parse_cpu_stat(std::string_view text, int64_t& user_us, int64_t& system_us, int64_t& throttled_us, int64_t& throttled_periods) {
+  for (Scanner scan(text); !scan.done(); scan.line()) {
+    const std::string_view key = scan.word();
+    int64_t* value = key == "user_usec"        ? &user_us
+                     : key == "system_usec"    ? &system_us
+                     : key == "throttled_usec" ? &throttled_us
+                     : key == "nr_throttled"   ? &throttled_periods
+                                               : nullptr;
+    if (value != nullptr) scan.number(*value);
+  }
+}
+
 std::optional<double> parse_cpu_max(std::string_view text) {
   Scanner scan(text);
   int64_t quota = 0, period = 0;

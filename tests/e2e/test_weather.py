@@ -186,7 +186,8 @@ class Weather(Case):
         copy = self.path("copy")
         subprocess.run(["cp", "/bin/sleep", copy], check=True)
         process = self.spawn("run", "-q", "-i", "20ms", "--", copy, "0.5")
-        self.assertTrue(until(lambda: children_of(process.pid)))
+        runs_it = lambda pid: os.path.realpath(f"/proc/{pid}/exe") == os.path.realpath(copy)
+        self.assertTrue(until(lambda: any(runs_it(pid) for pid, _ in children_of(process.pid))))
         os.unlink(copy)
         self.assertEqual(process.wait(30), 0)
 
