@@ -40,6 +40,10 @@ constexpr auto kOptions = std::to_array<Option>({
      "A progress line every D; auto: every 10s for attach and watch on a terminal."},
     {"strict", 0, "", flag, kOnce, "", "", "strict", "", kRecord, output,
      "A delivery failure also fails the run: exit 125 when the job itself succeeded."},
+    {"upload-interval", 0, "D", duration, kOnce, "TACHO_UPLOAD_INTERVAL", "TRACKER_UPLOAD_INTERVAL", "upload_interval", "60s",
+     kRecord, output, "Send a batch to a remote output every D, at least 1s."},
+    {"data-source-local-name", 0, "inline|local", word, kOnce, "TACHO_DATA_SOURCE_LOCAL_NAME", "", "data_source_local_name",
+     "inline", kRecord, output, "What the service calls the rows of a short run, which come with its finish call."},
     {"json", 0, "", flag, kOnce, "", "", "", "", kRuns | kShow | kList | kDoctor, output, "Print JSON."},
 
     {"hide", 0, "FIELD,...", comma_list, kRepeated, "TACHO_HIDE", "", "hide", "", kRecord, privacy,

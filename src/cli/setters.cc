@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/log.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/fields.h"
@@ -86,6 +87,17 @@ Status set_duration(int64_t& target, const Value& value) {
   return ok();
 }
 
+// A batch more or less is no reason to refuse a start: what makes no sense is the default, with a warning.
+Status set_upload_interval(Draft& draft, const Value& value) {
+  const auto seconds = parse_double(value.text);
+  const auto ns = parse_duration_ns(value.text);
+  int64_t& target = draft.settings.upload_interval_ns;
+  if (ns) target = std::max(*ns, kNsPerSec);
+  else if (seconds && *seconds < 1) target = kNsPerSec;
+  else log::warn("the upload interval \"" + value.text + "\" is not a number of seconds; using 60"), target = 60 * kNsPerSec;
+  return ok();
+}
+
 Status set_timeout(Draft& draft, const Value& value) {
   return set_duration(draft.settings.timeout_ns.emplace(), value);
 }
@@ -161,6 +173,11 @@ constexpr auto kSetters = std::to_array<Setter>({
     {"quiet", [](Draft& d, const Value& v) { return set_flag(d.settings.quiet, v); }},
     {"progress", set_progress},
     {"strict", [](Draft& d, const Value& v) { return set_flag(d.settings.strict, v); }},
+    {"upload-interval", set_upload_interval},
+    {"data-source-local-name", [](Draft& d, const Value& v) {
+       const auto index = choice(v);
+       return index ? set_text(d.settings.data_source, v) : Status(index.error());
+     }},
     {"hide", add_hidden},
     {"no-cloud", [](Draft& d, const Value& v) { return set_flag(d.settings.no_cloud, v); }},
     {"job-name", set_metadata<&Metadata::job_name>},

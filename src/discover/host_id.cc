@@ -45,6 +45,8 @@ Layers look_at_layers(const Roots& roots) {
   return layers;
 }
 
+}  // namespace
+
 std::optional<std::string> machine_id(const Roots& roots) {
   // In a container the file came with the image, the same for all who use it, unless it was mounted from outside.
   if (in_container(roots) && !look_at_layers(roots).machine_id_mounted) return std::nullopt;
@@ -54,8 +56,6 @@ std::optional<std::string> machine_id(const Roots& roots) {
   }
   return std::nullopt;
 }
-
-}  // namespace
 
 bool in_container(const Roots& roots) {
   for (const char* path : {"/../.dockerenv", "/../run/.containerenv", "/../run/systemd/container"})

@@ -9,6 +9,9 @@ namespace tacho {
 
 std::optional<std::string> local_host_id(const Roots& roots);
 
+// machine-id(5), unless it may be that of a container's image.
+std::optional<std::string> machine_id(const Roots& roots);
+
 // Does tacho run inside a container, as far as the files tell?
 bool in_container(const Roots& roots);
 

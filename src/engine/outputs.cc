@@ -7,13 +7,21 @@
 
 namespace tacho {
 
-Status Outputs::open(const Settings& settings) {
+Status Outputs::open(const Settings& settings, Deliverer& deliverer) {
   SinkOptions options;
   options.format = settings.format;
   options.compatible = settings.compatible;
+  options.upload_interval_ns = settings.upload_interval_ns;
+  options.no_cloud = settings.no_cloud;
+  std::unique_ptr<Sink> service = deliverer.open_service(settings, options);
+  // The spool comes first: a row is there before it is anywhere else.
+  if (service) outputs_.push_back({std::move(service)});
   for (const std::string& destination : settings.outputs) {
     auto sink = open_sink(destination, options);
-    if (!sink) return sink.error();
+    if (!sink) {
+      discard();
+      return sink.error();
+    }
     outputs_.push_back({std::move(*sink)});
   }
   return ok();
@@ -74,10 +82,18 @@ void Outputs::end(const Run& run) {
 }
 
 void Outputs::discard() {
+  for (Output& output : outputs_) output.sink->discard();
   outputs_.clear();
   if (store_folder_.empty()) return;
   for (const char* name : {"/metrics.csv", "/run.json", "/.run.json.next"}) ::unlink((store_folder_ + name).c_str());
   ::rmdir(store_folder_.c_str());
+}
+
+std::vector<SpoolSink*> Outputs::spools() const {
+  std::vector<SpoolSink*> spools;
+  for (const Output& output : outputs_)
+    if (SpoolSink* spool = output.sink->spool()) spools.push_back(spool);
+  return spools;
 }
 
 bool Outputs::wants_detail() const {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "engine/deliverer.h"
 #include "engine/settings.h"
 #include "model/summary.h"
 #include "sink/sink.h"
@@ -13,7 +14,7 @@ namespace tacho {
 class Outputs {
  public:
   // Opens all of them; a bad destination refuses the start.
-  Status open(const Settings& settings);
+  Status open(const Settings& settings, Deliverer& deliverer);
   // The run store, which gives the run its id. One that cannot be made refuses the start if the user named it, and is
   // reported and left out otherwise.
   Status open_run_store(const Settings& settings, Run& run, const Summary& summary);
@@ -24,6 +25,8 @@ class Outputs {
   void end(const Run& run);
   void discard();  // the job never started: leaves no trace of the run in the store
 
+  std::vector<SpoolSink*> spools() const;  // those that a deliverer must send
+  const std::string& store_folder() const { return store_folder_; }
   bool wants_detail() const;
   bool failed() const { return failed_; }  // some row did not reach its place
 

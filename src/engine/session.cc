@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "discover/cgroups.h"
 #include "discover/host.h"
+#include "engine/deliverer.h"
 #include "engine/outcome.h"
 #include "engine/outputs.h"
 #include "engine/progress.h"
@@ -44,6 +45,7 @@ class Session {
   void enforce_timeout(int64_t now_ns);
   void finish();
   int exit_status() const;
+  bool undelivered() const { return outputs_.failed() || !delivered_; }
 
   const Settings& settings_;
   Clock& clock_;
@@ -53,6 +55,7 @@ class Session {
   std::unique_ptr<ProcessTree> tree_;
   Job job_;
   JobCgroup job_cgroup_;
+  Deliverer deliverer_;  // before the outputs, whose sinks wake it up
   Outputs outputs_;
   std::unique_ptr<Sampler> sampler_;
   OomWatch oom_;
@@ -61,7 +64,7 @@ class Session {
   Row row_;
   Detail detail_;
   int64_t start_ns_ = 0, next_tick_ns_ = 0, kill_at_ns_ = 0;
-  bool timed_out_ = false, wants_detail_ = false;
+  bool timed_out_ = false, wants_detail_ = false, delivered_ = true;
 };
 
 Result<int> Session::run() {
@@ -87,7 +90,7 @@ Status Session::prepare() {
   context_.roots = Roots::from_environment();
   context_.interval_ns = settings_.interval_ns;
   context_.pss = settings_.pss;
-  if (Status status = outputs_.open(settings_); !status) return status;
+  if (Status status = outputs_.open(settings_, deliverer_); !status) return status;
   if (settings_.mode == Mode::attach) {
     Status status = settings_.attach_pid > 0 ? job_.attach(settings_.attach_pid) : ok();
     if (!status) return status;
@@ -175,6 +178,11 @@ Status Session::start() {
   run_.host = discover_host(context_.roots);
   set_allocation(run_.host, run_.limits);
   ++run_.revision;
+  if (const auto spools = outputs_.spools(); !spools.empty()) {
+    sampler_->fill_host(run_);
+    const pid_t helper = deliverer_.start(spools, outputs_.store_folder());
+    if (tree_ && helper > 0) tree_->exclude(helper);
+  }
   progress_.begin(settings_.progress_ns, start_ns_);
   return ok();
 }
@@ -202,6 +210,7 @@ void Session::loop() {
 void Session::tick() {
   write_row(false);
   job_.check_alive();
+  deliverer_.relay();
   progress_.show(run_, summary_, clock_.monotonic_ns());
 }
 
@@ -253,15 +262,15 @@ void Session::finish() {
   totals_.close(run_, summary_, tree_.get(), context_);
   run_.notes = context_.notes;
   outputs_.end(run_);
-  if (job_.in_a_hurry() || settings_.quiet) return;
-  print_summary(settings_, run_, summary_);
+  if (!job_.in_a_hurry() && !settings_.quiet) print_summary(settings_, run_, summary_);
+  delivered_ = deliverer_.finish(clock_, job_, run_.id);
 }
 
 int Session::exit_status() const {
   if (timed_out_) return 124;
-  if (settings_.mode != Mode::run) return settings_.strict && outputs_.failed() ? 125 : 0;
+  if (settings_.mode != Mode::run) return settings_.strict && undelivered() ? 125 : 0;
   const int status = job_.exit() ? shell_status(job_.exit()->status) : 125;
-  return status == 0 && settings_.strict && outputs_.failed() ? 125 : status;
+  return status == 0 && settings_.strict && undelivered() ? 125 : status;
 }
 
 }  // namespace

@@ -39,6 +39,8 @@ struct Settings {
   std::optional<int64_t> timeout_ns;
   int64_t kill_after_ns = 10'000'000'000;
   bool strict = false;
+  int64_t upload_interval_ns = 60'000'000'000;  // between the batches of a remote output
+  std::string data_source = "inline";      // or "local": what the service calls rows that come with the finish call
   Metadata metadata;
   bool verbose = false;
   ColorMode color = ColorMode::automatic;

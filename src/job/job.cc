@@ -95,9 +95,11 @@ void Job::check_alive() {
 void Job::handle_signal(const SignalEvent& event) {
   if (event.number == SIGCHLD) return reap();
   if (event.number == SIGINT) ++interrupts_;
+  const bool end = event.number == SIGINT || event.number == SIGTERM || event.number == SIGHUP || event.number == SIGQUIT;
+  if (end) ++end_requests_;
   if (own_child_) {
     if (!ended_) forward(event);
-  } else if (event.number == SIGINT || event.number == SIGTERM || event.number == SIGHUP || event.number == SIGQUIT) {
+  } else if (end) {
     told_to_end_ = true;
   }
   if (event.number == SIGTSTP) stop_self();

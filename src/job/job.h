@@ -50,6 +50,7 @@ class Job {
   bool ended() const { return ended_; }
   bool told_to_end() const { return told_to_end_; }        // INT or TERM without a command of our own
   bool in_a_hurry() const { return interrupts_ >= 2; }     // a second Ctrl-C: skip the clean-up
+  int end_requests() const { return end_requests_; }       // INT, TERM, HUP and QUIT so far
   std::optional<Exit> exit() const { return exit_; }       // of our own child
 
  private:
@@ -63,7 +64,7 @@ class Job {
   Belongs belongs_;
   Child child_;
   bool own_child_ = false, ended_ = false, told_to_end_ = false;
-  int interrupts_ = 0;
+  int interrupts_ = 0, end_requests_ = 0;
   std::optional<Exit> exit_;
   uint64_t start_time_ = 0;
   std::string cgroup_folder_;

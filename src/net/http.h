@@ -1,7 +1,12 @@
-// HTTP client on libcurl: one request at a time with deadlines by phase, TLS always verified, and no redirect followed
-// unless it stays on the same host. Bodies are bounded. One client a thread.
+// HTTP client on libcurl (7.85 or newer): one request at a time with deadlines by phase, TLS always verified, and no
+// redirect followed unless it stays on the same host. Bodies are bounded, connections are kept for the next request.
+// One client a thread.
+//
+// Environment: HTTPS_PROXY, HTTP_PROXY, NO_PROXY (never for a loopback address); SSL_CERT_FILE, SSL_CERT_DIR;
+// TACHO_DEBUG_HTTP=1 prints headers to stderr with every secret masked.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -22,8 +27,8 @@ struct HttpRequest {
   bool has_body = false;             // a POST without body sends Content-Length: 0
   int64_t connect_ms = 10'000;       // DNS, connect and TLS
   int64_t stalled_ms = 15'000;       // no progress while sending
-  int64_t response_ms = 30'000;      // from the end of sending to the answer
-  int64_t total_ms = 60'000;
+  int64_t response_ms = 30'000;      // from the end of sending to the end of the answer
+  int64_t total_ms = 60'000;         // redirects included
   size_t body_limit = 16u << 20;
   bool use_proxy = true;             // never for metadata servers
   int redirects = 0;                 // followed at most so often, to the same host only, never from https to http
@@ -42,18 +47,22 @@ class HttpClient {
   ~HttpClient();
   HttpClient(HttpClient&&) noexcept;
   HttpClient& operator=(HttpClient&&) noexcept;
-  // An Error means that there was no answer: Code::io (temporary: connect, TLS, reset, time-out) or Code::invalid (bad URL,
-  // refused redirect, certificate store missing). A status of 4xx or 5xx is an answer. `sent` tells whether the request
-  // left completely before the failure.
+  // An Error means that there was no answer: Code::io (temporary: connect, TLS, reset, time-out), Code::invalid (bad URL,
+  // refused redirect, certificate store missing, answer too large) or Code::gone (cancelled). A status of 4xx or 5xx is
+  // an answer.
   Result<HttpResponse> send(const HttpRequest& request);
+  // Whether the last request left completely, so that a failed one may have had its effect.
+  bool sent() const;
+  // Cuts a request short. `cancelled` is asked every 100 ms and at every event; a readable stop_fd (−1: none) is noticed
+  // at once and is not read. They hold for all requests from now on.
+  void on_cancel(std::function<bool()> cancelled);
+  void set_stop_fd(int stop_fd);
 
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
 
-// http:// is for loopback only; elsewhere it is an error unless TACHO_ALLOW_HTTP=1.
-Status check_url(const std::string& url);
-std::string percent_encode(std::string_view text, bool keep_slash);  // RFC 3986, upper-case hex
-
 }  // namespace tacho
+
+#include "net/url.h"  // check_url and percent_encode, which everyone who sends needs

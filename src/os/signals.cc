@@ -20,6 +20,11 @@ std::optional<SignalEvent> SignalQueue::next() {
   return SignalEvent{static_cast<int>(info.ssi_signo), static_cast<pid_t>(info.ssi_pid), info.ssi_code == SI_KERNEL};
 }
 
+void ignore_broken_pipes() {
+  struct sigaction now {};
+  if (::sigaction(SIGPIPE, nullptr, &now) == 0 && now.sa_handler == SIG_DFL) std::signal(SIGPIPE, SIG_IGN);
+}
+
 void stop_self() {
   // SIGTSTP itself rather than SIGSTOP: the kernel does not let it stop a group that nobody could continue.
   sigset_t set;

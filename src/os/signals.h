@@ -26,6 +26,9 @@ class SignalQueue {
   Fd fd_;
 };
 
+// For a program that speaks to sockets: a peer that has left is an error code. A handler that somebody set stays.
+void ignore_broken_pipes();
+
 void stop_self();  // as Ctrl-Z would; returns after SIGCONT
 
 }  // namespace tacho

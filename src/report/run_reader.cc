@@ -53,6 +53,25 @@ void read(const Json& json, std::vector<std::string>& values) {
     if (entry.is_string()) values.push_back(entry.get<std::string>());
 }
 
+// What tacho-deliver added: where the run was sent to, and what the service made of it.
+void read_deliveries(const Json& json, std::vector<std::string>& notes) {
+  if (!json.is_array()) return;
+  for (const Json& entry : json) {
+    std::string to, run_id, status, error;
+    int64_t rows = 0;
+    read(member(entry, "to"), to);
+    read(member(entry, "run_id"), run_id);
+    const Json& processing = member(entry, "processing");
+    read(member(processing, "status"), status);
+    read(member(processing, "error"), error);
+    std::string note = "delivered to " + to + " as " + run_id;
+    if (read(member(entry, "rows"), rows)) note += ", " + std::to_string(rows) + " rows";
+    if (!status.empty()) note += ", processing " + status;
+    if (!error.empty()) note += ": " + error;
+    notes.push_back(std::move(note));
+  }
+}
+
 void read_host(const Json& json, Host& host) {
   read(member(json, "host_id"), host.host_id);
   read(member(json, "host_hostname"), host.host_hostname);
@@ -146,6 +165,7 @@ StoredRun from_json(const Json& json) {
   read(member(method, "gpu"), run.method.gpu);
   read_totals(member(json, "totals"), run.totals);
   read(member(json, "notes"), run.notes);
+  read_deliveries(member(json, "delivery"), run.notes);
   read(member(json, "samples"), stored.rows);
   read_statistics(member(json, "statistics"), stored.rows, stored);
   return stored;

@@ -12,6 +12,8 @@
 
 namespace tacho {
 
+class SpoolSink;
+
 class Sink {
  public:
   virtual ~Sink() = default;
@@ -24,12 +26,16 @@ class Sink {
   // Once, after the closing row, with the outcome filled in.
   virtual Status end(const Run& run) = 0;
   virtual bool wants_detail() const { return false; }
+  virtual void discard() {}                    // the job never started: leave no trace
+  virtual SpoolSink* spool() { return nullptr; }  // this one, where rows go through the spool
   virtual std::string_view name() const = 0;  // as the user wrote it
 };
 
 struct SinkOptions {
   std::string format;          // "", "csv", "json": for a destination without a known extension
   bool compatible = false;     // called as resource-tracker: whole seconds, whole MiB
+  int64_t upload_interval_ns = 60'000'000'000;  // between the batches of a remote output
+  bool no_cloud = false;       // the deliverer asks no metadata server
 };
 
 // One line of `tacho list sinks`: matched by URI scheme or file extension.

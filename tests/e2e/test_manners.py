@@ -46,7 +46,8 @@ class Manners(Case):
                     self.assertEqual(self.inherited(TACHO, *words, "--", unusual=unusual), plain)
 
     def test_secrets_are_removed(self):
-        secrets = {"SENTINEL_API_TOKEN": "s3cret", "SENTINEL_API_KEY": "s3cret-too", "SENTINEL_API_URL": "http://127.0.0.1:1"}
+        secrets = {"SENTINEL_API_TOKEN": "s3cret", "SENTINEL_API_KEY": "s3cret-too", "SENTINEL_API_URL": "http://127.0.0.1:1",
+                   "TACHO_FINISH_TIMEOUT": "1"}
         plain = self.inherited(env=secrets)
         tracked = self.inherited(TACHO, "run", "-q", "--", env=secrets)
         self.assertIn("SENTINEL_API_TOKEN=s3cret", plain["env"])

@@ -1,0 +1,196 @@
+#include "deliver/beside.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <utility>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "deliver/environment.h"
+#include "deliver/leftovers.h"
+#include "deliver/run_delivery.h"
+#include "os/clock.h"
+
+namespace tacho {
+namespace {
+
+constexpr int64_t kOrphanBudget_ns = 60 * kNsPerSec;  // nobody waits: a little longer than the agent would
+constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+
+// What the agent says through the pipe.
+class Control {
+ public:
+  explicit Control(int fd) : fd_(fd) { ::fcntl(fd, F_SETFL, O_NONBLOCK); }
+  ~Control() { ::explicit_bzero(pending_.data(), pending_.size()); }
+
+  int fd() const { return fd_; }
+  bool ended() const { return ended_; }          // the run is over, or the agent is dead
+  bool killed() const { return closed_ && !told_end_; }
+  bool quit() const { return told_end_ && (closed_ || told_quit_); }
+  int64_t budget_ms() const { return budget_ms_; }
+  std::string take_token() { return std::exchange(token_, {}); }
+  bool has_token() const { return has_token_; }
+
+  void read() {
+    char buffer[8192];
+    while (!closed_) {
+      const ssize_t got = ::read(fd_, buffer, sizeof buffer);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) break;
+      if (got == 0) closed_ = true;
+      pending_.append(buffer, static_cast<size_t>(got));
+      ::explicit_bzero(buffer, static_cast<size_t>(got));
+    }
+    for (size_t end = pending_.find('\n'); end != std::string::npos; end = pending_.find('\n')) {
+      take(std::string_view(pending_).substr(0, end));
+      ::explicit_bzero(pending_.data(), end);
+      pending_.erase(0, end + 1);
+    }
+    ended_ = ended_ || closed_;
+  }
+
+ private:
+  void take(std::string_view line) {
+    if (line.starts_with('T')) token_ = line.substr(1), has_token_ = true;
+    if (line.starts_with('E')) ended_ = told_end_ = true, budget_ms_ = parse_int<int64_t>(line.substr(1)).value_or(0);
+    if (line.starts_with('Q')) told_quit_ = true;
+  }
+
+  int fd_;
+  std::string pending_, token_;
+  bool has_token_ = false, ended_ = false, told_end_ = false, told_quit_ = false, closed_ = false;
+  int64_t budget_ms_ = 0;
+};
+
+class Beside {
+ public:
+  Beside(const std::vector<std::string>& folders, int control) : control_(control), reporter_(true), shared_{http_, reporter_, "", {}, {}} {
+    wait_for_token();
+    shared_.token = control_.take_token();
+    complete(shared_, cloud_, [this] { return look(), control_.ended(); });
+    http_.on_cancel([this] { return cancelled(); });
+    for (const std::string& folder : folders) runs_.push_back(std::make_unique<RunDelivery>(SpoolRun(folder), Role::beside, shared_));
+    next_ns_.assign(runs_.size(), 0);
+  }
+
+  int run() {
+    while (!runs_.empty() && !control_.quit()) {
+      if (std::exchange(poked_, false)) std::fill(next_ns_.begin(), next_ns_.end(), 0);
+      const int64_t wake_ns = step_all();
+      if (runs_.empty()) break;
+      // What came in the middle of a request is not waited for once more.
+      if (!poked_) wait(wake_ns);
+    }
+    return runs_.empty() && !left_ ? 0 : 1;
+  }
+
+ private:
+  void wait_for_token() {
+    control_.read();
+    while (!control_.has_token() && !control_.ended()) wait(kNever);
+  }
+
+  void wait(int64_t wake_ns) {
+    pollfd fd{control_.fd(), POLLIN, 0};
+    // A pipe that is closed is always ready.
+    const bool listen = !control_.killed();
+    const int ready = system_clock().wait(std::span(&fd, listen ? 1 : 0), wake_ns);
+    if (ready > 0) notice();
+  }
+
+  void notice() {
+    const bool ended_before = control_.ended();
+    control_.read();
+    poked_ = true;
+    if (!control_.ended() || ended_before) return;
+    const int64_t budget_ns = control_.killed() ? orphan_budget_ns() : control_.budget_ms() * kNsPerMs;
+    deadline_ns_ = system_clock().monotonic_ns() + budget_ns;
+    half_ns_ = deadline_ns_ - budget_ns / 2;
+  }
+
+  static int64_t orphan_budget_ns() {
+    const char* text = std::getenv("TACHO_FINISH_TIMEOUT");
+    const auto seconds = parse_double(trim(text != nullptr ? text : ""));
+    return seconds && *seconds >= 0 ? static_cast<int64_t>(std::min(*seconds, 86400.0) * 1e9) : kOrphanBudget_ns;
+  }
+
+  int64_t step_all() {
+    int64_t wake_ns = kNever;
+    for (size_t i = 0; i < runs_.size();) {
+      RunDelivery& run = *runs_[i];
+      if (control_.ended() && !run.is_ended()) run.owner_ended(deadline_ns_), next_ns_[i] = 0;
+      if (system_clock().monotonic_ns() >= next_ns_[i]) {
+        active_ = &run;
+        const Step step = run.step();
+        active_ = nullptr;
+        const bool over = step.kind == Step::Kind::done || (step.kind == Step::Kind::left && run.is_ended());
+        if (over) {
+          left_ = left_ || step.kind == Step::Kind::left;
+          runs_.erase(runs_.begin() + static_cast<std::ptrdiff_t>(i));
+          next_ns_.erase(next_ns_.begin() + static_cast<std::ptrdiff_t>(i));
+          continue;
+        }
+        // What was given up while the run goes on is tried once more at its end.
+        next_ns_[i] = step.kind == Step::Kind::left ? kNever : step.wake_ns;
+      }
+      wake_ns = std::min(wake_ns, next_ns_[i]);
+      ++i;
+    }
+    if (!control_.ended() && wake_ns > system_clock().monotonic_ns()) wake_ns = std::min(wake_ns, step_leftovers());
+    return wake_ns;
+  }
+
+  // What dead runs left, one at a time, only while this run needs nothing.
+  int64_t step_leftovers() {
+    const bool registered = std::all_of(runs_.begin(), runs_.end(), [](const auto& run) { return run->is_registered(); });
+    if (!registered) return kNever;
+    return leftovers_.step(shared_, runs_[0]->meta().api_url);
+  }
+
+  // Takes what the agent said meanwhile, without waiting.
+  void look() {
+    pollfd fd{control_.fd(), POLLIN, 0};
+    if (!control_.killed() && ::poll(&fd, 1, 0) > 0) notice();
+  }
+
+  // Asked while a request is under way.
+  bool cancelled() {
+    look();
+    if (control_.quit()) return true;
+    if (!control_.ended()) return false;
+    // A request for somebody else's run, or one that hangs since before the end, must not eat the time of the end.
+    if (active_ == nullptr) return true;
+    const int64_t limit_ns = active_->is_ended() ? active_->cancel_at_ns() : half_ns_;
+    return limit_ns > 0 && system_clock().monotonic_ns() >= limit_ns;
+  }
+
+  Control control_;
+  Reporter reporter_;
+  HttpClient http_;
+  CloudFields cloud_;
+  Delivering shared_;
+  std::vector<std::unique_ptr<RunDelivery>> runs_;
+  std::vector<int64_t> next_ns_;
+  Leftovers leftovers_;
+  RunDelivery* active_ = nullptr;
+  int64_t deadline_ns_ = 0, half_ns_ = 0;
+  bool left_ = false, poked_ = false;
+};
+
+}  // namespace
+
+int deliver_beside(const std::vector<std::string>& folders, int control) {
+  ::signal(SIGPIPE, SIG_IGN);
+  return Beside(folders, control).run();
+}
+
+}  // namespace tacho

@@ -1,0 +1,30 @@
+// What deliveries take from their surroundings: the cloud for the start body, credentials for a bucket, the service's
+// address. Not thread-safe.
+#pragma once
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "deliver/run_delivery.h"
+#include "discover/cloud/cloud.h"
+
+namespace tacho {
+
+// SENTINEL_API_URL without its trailing slash, or the default.
+std::string service_url();
+
+// The cloud_* fields and the host's id in it, for a start body. Asked once, off the job's path; the registration waits two
+// seconds at most, and not at all once the run is over.
+class CloudFields {
+ public:
+  // in_a_hurry is asked now and then while waiting.
+  void add(Json& start, const SpoolMeta& meta, const std::function<bool()>& in_a_hurry);
+
+ private:
+  std::optional<CloudDiscovery> discovery_;
+};
+
+// Fills in the functions of `shared`; `cloud` must live as long as they are used.
+void complete(Delivering& shared, CloudFields& cloud, std::function<bool()> in_a_hurry);
+
+}  // namespace tacho

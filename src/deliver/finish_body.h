@@ -1,0 +1,23 @@
+// The body of the finish call (sentinel.md §2.3) from what is in the spool. Thread-safe (no state).
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "deliver/records.h"
+#include "spool/reader.h"
+
+namespace tacho {
+
+// Run status, exit code and end as recorded; for a tacho that was killed: failed, no exit code, the time of the last row.
+Json finish_body(const SpoolMeta& meta, std::string_view last_row);
+void add_uris(Json& body, const SpoolState& state);
+
+// All rows of the run as one CSV with one header, and how many there are.
+Result<std::string> whole_run_csv(const SpoolRun& run, const SpoolMeta& meta, const std::vector<Segment>& segments);
+int64_t count_rows(const std::vector<Segment>& segments);
+int64_t count_bytes(const std::vector<Segment>& segments);
+// The last line of a CSV, without its end; empty when there is none but the header.
+std::string last_row_of(const SpoolRun& run, const std::vector<Segment>& segments);
+
+}  // namespace tacho

@@ -1,0 +1,96 @@
+#include "deliver/leftovers.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+
+#include "base/text.h"
+#include "base/units.h"
+
+namespace tacho {
+namespace {
+
+constexpr int64_t kDefaultMaxBytes = int64_t{1} << 30;
+constexpr int64_t kMaxAge_s = int64_t{90} * 24 * 3600;
+constexpr int64_t kPatience_ns = 60 * kNsPerSec;  // for one leftover; the next tacho tries again
+constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+
+int64_t max_bytes() {
+  const char* text = std::getenv("TACHO_SPOOL_MAX");
+  const auto bytes = parse_int<int64_t>(trim(text != nullptr ? text : ""));
+  return bytes && *bytes > 0 ? *bytes : kDefaultMaxBytes;
+}
+
+std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+// UNIX seconds of "20261115T140000Z-…".
+int64_t start_of(const std::string& name) {
+  std::tm time{};
+  if (::strptime(name.c_str(), "%Y%m%dT%H%M%SZ", &time) == nullptr) return 0;
+  return static_cast<int64_t>(::timegm(&time));
+}
+
+}  // namespace
+
+std::vector<std::string> all_spooled() {
+  std::vector<std::string> all;
+  for (const std::string& root : spool_roots())
+    for (std::string& folder : spool_folders(root)) all.push_back(std::move(folder));
+  std::sort(all.begin(), all.end(), [](const std::string& a, const std::string& b) { return base_name(a) < base_name(b); });
+  return all;
+}
+
+void bound_spool(Reporter& reporter) {
+  struct Entry {
+    std::string folder;
+    int64_t bytes;
+  };
+  std::vector<Entry> entries;
+  int64_t sum = 0;
+  for (const std::string& folder : all_spooled()) {
+    entries.push_back({folder, SpoolRun(folder).bytes()});
+    sum += entries.back().bytes;
+  }
+  const int64_t now_s = system_clock().realtime_ns() / kNsPerSec, limit = max_bytes();
+  for (const Entry& entry : entries) {
+    const int64_t start_s = start_of(base_name(entry.folder));
+    const bool old = start_s > 0 && now_s - start_s > kMaxAge_s;
+    if (!old && sum <= limit) continue;
+    SpoolRun run(entry.folder);
+    if (!run.lock()) continue;  // alive, or being sent
+    reporter.must(std::string("the spool is ") + (old ? "kept for 90 days" : "full (TACHO_SPOOL_MAX)") +
+                  ": removed a run that was never delivered: " + entry.folder);
+    run.remove();
+    sum -= entry.bytes;
+  }
+}
+
+int64_t Leftovers::step(Delivering& shared, const std::string& api_url) {
+  const int64_t now = system_clock().monotonic_ns();
+  if (!looked_) {
+    looked_ = true;
+    bound_spool(shared.reporter);
+    for (std::string& folder : all_spooled()) folders_.push_back(std::move(folder));
+  }
+  if (current_ && now < next_ns_) return next_ns_;
+  while (!current_) {
+    if (folders_.empty()) return kNever;
+    SpoolRun run(folders_.front());
+    folders_.pop_front();
+    const auto text = run.meta();
+    const auto meta = text ? parse_meta(*text) : Result<SpoolMeta>(text.error());
+    // Runs of another service, and those for a bucket, are not ours to send.
+    if (!meta || meta->api_url != api_url || api_url.empty() || !run.lock()) continue;
+    current_ = std::make_unique<RunDelivery>(std::move(run), Role::background, shared);
+    current_->owner_ended(now + kPatience_ns);
+  }
+  const Step step = current_->step();
+  next_ns_ = step.wake_ns;
+  if (step.kind != Step::Kind::wait) {
+    current_.reset();
+    next_ns_ = now;
+  }
+  return next_ns_;
+}
+
+}  // namespace tacho

@@ -1,0 +1,32 @@
+// Runs in the spool whose owner is dead: finding them, sending them by the way, and keeping the spool within its bounds
+// (sentinel.md §6.1, L11). Not thread-safe.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "deliver/run_delivery.h"
+
+namespace tacho {
+
+// All runs of all spool folders, oldest first.
+std::vector<std::string> all_spooled();
+
+// Removes finished-undelivered runs that are older than 90 days, and the oldest ones beyond TACHO_SPOOL_MAX bytes in all.
+void bound_spool(Reporter& reporter);
+
+class Leftovers {
+ public:
+  // Does a little; returns when it wants to be called again.
+  int64_t step(Delivering& shared, const std::string& api_url);
+
+ private:
+  std::deque<std::string> folders_;
+  std::unique_ptr<RunDelivery> current_;
+  int64_t next_ns_ = 0;
+  bool looked_ = false;
+};
+
+}  // namespace tacho

@@ -1,0 +1,49 @@
+// tacho-deliver: all that speaks HTTP, as a program of its own beside tacho.
+#include <sys/resource.h>
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "deliver/beside.h"
+#include "deliver/discover_command.h"
+#include "deliver/recovery.h"
+
+namespace {
+
+using namespace tacho;
+
+constexpr int kRefused = 125;
+constexpr int kControl = 3;  // the first descriptor that tacho hands over
+
+const char kHelp[] =
+    "tacho-deliver is run by tacho; these are its commands:\n"
+    "  tacho deliver [RUN|DIR...|--all]   send what a killed run or a dead network left behind\n"
+    "  tacho discover [--json]            print what is known of the host and its cloud\n";
+
+int run_beside(std::span<const std::string> words) {
+  std::vector<std::string> folders;
+  for (size_t i = 0; i + 1 < words.size() && words[i] == "--spool-run"; i += 2) folders.push_back(words[i + 1]);
+  if (folders.size() * 2 != words.size()) return log::error("--spool-run is for tacho itself; see tacho deliver --help"), kRefused;
+  return deliver_beside(folders, kControl);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  // A token and keys are in memory: no dump of it.
+  const rlimit none{0, 0};
+  ::setrlimit(RLIMIT_CORE, &none);
+  const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
+  const std::span<const std::string> rest = std::span(words).subspan(words.empty() ? 0 : 1);
+  const std::string command = words.empty() ? "--help" : words[0];
+  if (command == "--spool-run") return run_beside(words);
+  if (command == "deliver") return deliver_command(rest);
+  if (command == "discover") return discover_command(rest);
+  if (command == "--version" || command == "-V") return std::puts("tacho-deliver " TACHO_VERSION) < 0 ? 1 : 0;
+  if (command == "--help" || command == "-h") return std::fputs(kHelp, stdout) < 0 ? 1 : 0;
+  if (command == "bq" || command == "cromwell" || command == "monitor")
+    return log::error("tacho " + command + " is not in this version yet"), kRefused;
+  return log::error("unknown command " + command + "; see tacho --help"), kRefused;
+}

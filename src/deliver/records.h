@@ -1,0 +1,48 @@
+// meta.json (written by the agent) and state.json (written here) of a spooled run as plain data. Thread-safe (no state).
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "base/result.h"
+
+namespace tacho {
+
+using Json = nlohmann::ordered_json;
+
+struct SpoolOutcome {
+  std::string run_status;          // "finished" or "failed"
+  std::optional<int> exit_code;
+  std::string finished_at;         // 2026-11-15T14:00:00Z
+};
+
+struct SpoolMeta {
+  std::string run;                 // the local id
+  std::string api_url, bucket_uri, data_source, store_folder, header;
+  std::vector<std::string> hidden;
+  bool no_cloud = false, host_known = false;
+  Json start;                      // body of the start call
+  std::optional<SpoolOutcome> outcome;
+};
+Result<SpoolMeta> parse_meta(std::string_view text);
+
+struct SpoolState {
+  std::string run_id;              // the service's; empty: not registered
+  std::string prefix;              // s3://bucket/prefix; empty: rows go with the finish call
+  std::map<uint32_t, std::string> uploaded;  // object URI by segment
+  bool finished = false;           // acknowledged: only the folder is left to be removed
+};
+SpoolState parse_state(std::string_view text);  // an unreadable one is empty: everything is then done again
+std::string state_json(const SpoolState& state);
+
+// A member that is a string or a number, as text; empty when absent.
+std::string text_of(const Json& object, std::string_view key);
+// Json of text; discarded (is_discarded()) when it is none.
+Json parse_json(std::string_view text);
+
+}  // namespace tacho

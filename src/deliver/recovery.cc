@@ -1,0 +1,138 @@
+#include "deliver/recovery.h"
+
+#include <signal.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <limits>
+#include <vector>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "deliver/environment.h"
+#include "deliver/leftovers.h"
+#include "deliver/run_delivery.h"
+#include "os/file.h"
+#include "os/helper.h"
+
+namespace tacho {
+namespace {
+
+constexpr int kRefused = 125;
+constexpr int64_t kPatience_ns = 120 * kNsPerSec;
+constexpr int64_t kWaitForSender_ns = 90 * kNsPerSec;
+
+const char kHelp[] =
+    "tacho deliver [RUN|DIR...|--all]\n\n"
+    "Sends what a killed run or a dead network left in the spool. RUN is the id that tacho printed, or the service's;\n"
+    "DIR is the folder in the spool. Without a name everything is sent, as with --all.\n";
+
+std::string token_from_environment() {
+  std::string token;
+  for (const char* name : {"SENTINEL_API_TOKEN", "SENTINEL_API_KEY"}) {
+    const char* value = std::getenv(name);
+    if (token.empty() && value != nullptr) token = trim(value);
+    wipe_environment(name);
+  }
+  return token;
+}
+
+// The deliverer of a killed tacho may still be at it: it is given time to end.
+Status take(SpoolRun& run) {
+  const int64_t until_ns = system_clock().monotonic_ns() + kWaitForSender_ns;
+  for (;;) {
+    const Status status = run.lock();
+    if (status || status.error().code != Code::not_available) return status;
+    const pid_t owner = run.owner_pid();
+    const bool owner_lives = owner > 0 && (::kill(owner, 0) == 0 || errno == EPERM);
+    const int64_t now_ns = system_clock().monotonic_ns();
+    if (owner_lives || now_ns >= until_ns) return status;
+    system_clock().wait({}, now_ns + 200 * kNsPerMs);
+  }
+}
+
+// Folders of the runs that are meant; an Error names one that is not there.
+Result<std::vector<std::string>> resolve(std::span<const std::string> names) {
+  std::vector<std::string> chosen;
+  for (const std::string& name : names) {
+    struct stat info{};
+    if (name.find('/') != std::string::npos && ::stat(name.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) {
+      chosen.push_back(name.ends_with('/') ? name.substr(0, name.size() - 1) : name);
+      continue;
+    }
+    const size_t before = chosen.size();
+    for (const std::string& folder : all_spooled()) {
+      const SpoolRun run(folder);
+      const auto text = run.meta(), state = run.state();
+      const auto meta = text ? parse_meta(*text) : Result<SpoolMeta>(text.error());
+      const bool is_meant = run.name() == name || (meta && meta->run == name) || (state && parse_state(*state).run_id == name);
+      if (is_meant) chosen.push_back(folder);
+    }
+    if (chosen.size() == before) return Error{Code::invalid, "there is no such run in the spool", name, "it may be delivered already; tacho deliver --all sends all that is left"};
+  }
+  return chosen;
+}
+
+enum class Fate { delivered, left, skipped };
+
+Fate deliver_one(const std::string& folder, Role role, Delivering& shared) {
+  SpoolRun run(folder);
+  const auto text = run.meta();
+  const auto meta = text ? parse_meta(*text) : Result<SpoolMeta>(text.error());
+  if (meta && meta->bucket_uri.empty() && meta->api_url != service_url()) {
+    log::warn(folder + " belongs to " + meta->api_url + " and is left alone (set SENTINEL_API_URL to send it)");
+    return role == Role::named ? Fate::left : Fate::skipped;
+  }
+  if (const Status status = take(run); !status) {
+    if (status.error().code == Code::gone) return Fate::delivered;
+    log::warn(status.error().message());
+    return role == Role::named ? Fate::left : Fate::skipped;
+  }
+  RunDelivery delivery(std::move(run), role, shared);
+  delivery.owner_ended(system_clock().monotonic_ns() + kPatience_ns);
+  for (;;) {
+    const Step step = delivery.step();
+    if (step.kind == Step::Kind::done) return Fate::delivered;
+    if (step.kind == Step::Kind::left) {
+      log::error("not delivered, kept in " + folder + ": " + delivery.reason());
+      return Fate::left;
+    }
+    system_clock().wait({}, step.wake_ns);
+  }
+}
+
+}  // namespace
+
+int deliver_command(std::span<const std::string> arguments) {
+  bool all = arguments.empty();
+  std::vector<std::string> names;
+  for (const std::string& word : arguments) {
+    if (word == "-h" || word == "--help") return std::fputs(kHelp, stdout) < 0 ? 1 : 0;
+    if (word == "--all") all = true;
+    else if (word.starts_with("-")) return log::error("unknown option " + word + "; see tacho deliver --help"), kRefused;
+    else names.push_back(word);
+  }
+  if (all && !names.empty()) return log::error("--all and a name exclude each other; give one of them"), kRefused;
+  const auto folders = all ? Result<std::vector<std::string>>(all_spooled()) : resolve(names);
+  if (!folders) return log::error(folders.error().message()), kRefused;
+
+  ::signal(SIGPIPE, SIG_IGN);
+  HttpClient http;
+  Reporter reporter(false);
+  Delivering shared{http, reporter, token_from_environment(), {}, {}};
+  CloudFields cloud;
+  complete(shared, cloud, [] { return false; });
+  int delivered = 0, left = 0;
+  for (const std::string& folder : *folders) {
+    const Fate fate = deliver_one(folder, all ? Role::command : Role::named, shared);
+    delivered += fate == Fate::delivered;
+    left += fate == Fate::left;
+  }
+  std::printf("%d delivered, %d left\n", delivered, left);
+  return left > 0 ? 1 : 0;
+}
+
+}  // namespace tacho

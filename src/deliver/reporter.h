@@ -1,0 +1,27 @@
+// What the deliverer has to tell a person: one line each, one a class and minute. Beside a run the lines go to tacho through
+// stderr, which prints them ("! " marks what must be said even when quiet); as a command they go to the terminal. Not
+// thread-safe.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace tacho {
+
+class Reporter {
+ public:
+  explicit Reporter(bool beside) : beside_(beside) {}
+  // `kind` names the class, such as "token"; a line of the same class within a minute is left out.
+  void warn(std::string_view kind, std::string_view text);
+  // Said always: data is in danger or left behind.
+  void must(std::string_view text);
+
+ private:
+  void line(std::string_view mark, std::string_view text) const;
+
+  bool beside_;
+  std::map<std::string, int64_t, std::less<>> last_ns_;
+};
+
+}  // namespace tacho

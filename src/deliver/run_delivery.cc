@@ -1,0 +1,369 @@
+#include "deliver/run_delivery.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+
+#include "base/units.h"
+#include "deliver/finish_body.h"
+#include "deliver/statistics.h"
+#include "deliver/thin_out.h"
+
+namespace tacho {
+namespace {
+
+constexpr int64_t kWaitForHost_ns = 3 * kNsPerSec;  // a GPU driver may need a moment
+constexpr int64_t kTokenPause_ns = 300 * kNsPerSec;      // also where S3 refuses fresh credentials
+constexpr int64_t kOtherPause_ms = 60'000;
+constexpr int kMaxOthers = 5;
+constexpr int kMaxRegistrations = 3;
+constexpr int kMaxFailuresAfterEnd = 3;
+constexpr int64_t kInlineBytes = 4 * kMiB;
+constexpr int64_t kLongestPauseAtEnd_ns = 5 * kNsPerSec;
+constexpr int64_t kHeartbeat_ns = 60 * kNsPerSec;
+
+}  // namespace
+
+RunDelivery::RunDelivery(SpoolRun run, Role role, Delivering& shared)
+    : run_(std::move(run)), role_(role), shared_(shared), uploader_(shared.http), random_(std::random_device{}()), born_ns_(now_ns()) {
+  const char* path = std::getenv("TACHO_SENTINEL_HEARTBEAT_PATH");
+  heartbeat_path_ = path != nullptr ? path : "";
+}
+
+Status RunDelivery::load() {
+  const auto text = run_.meta();
+  if (!text) return text.error();
+  auto meta = parse_meta(*text);
+  if (!meta) return meta.error();
+  meta_ = std::move(*meta);
+  if (loaded_) return ok();
+  loaded_ = true;
+  if (const auto state = run_.state()) state_ = parse_state(*state);
+  api_.emplace(shared_.http, meta_.api_url, shared_.token);
+  return ok();
+}
+
+void RunDelivery::owner_ended(int64_t deadline_ns) {
+  ended_ = true;
+  deadline_ns_ = deadline_ns;
+  const int64_t now = now_ns();
+  // Half of the time is for S3; the rest must be enough to send everything inline.
+  upload_deadline_ns_ = deadline_ns > 0 ? now + (deadline_ns - now) / 2 : 0;
+  api_next_ns_ = std::min(api_next_ns_, now);
+  s3_next_ns_ = std::min(s3_next_ns_, now);
+}
+
+// What is open is sealed when nobody writes any more. Without that the run must not be closed: rows would be missing.
+Status RunDelivery::recover() {
+  if (recovered_) return ok();
+  std::vector<Torn> cut;
+  const Status status = run_.recover(cut);
+  for (const Torn& torn : cut)
+    shared_.reporter.must("cut off " + std::to_string(torn.bytes) + " bytes of a row that was not written completely: " + torn.path);
+  recovered_ = static_cast<bool>(status);
+  return status;
+}
+
+Step RunDelivery::wait_until(int64_t wake_ns) const {
+  if (ended_) wake_ns = std::min(wake_ns, now_ns() + kLongestPauseAtEnd_ns);
+  if (deadline_ns_ > 0) wake_ns = std::min(wake_ns, deadline_ns_);
+  return {Step::Kind::wait, wake_ns};
+}
+
+Step RunDelivery::left(std::string reason) {
+  reason_ = std::move(reason);
+  return {Step::Kind::left, 0};
+}
+
+std::vector<Segment> RunDelivery::segments() {
+  std::vector<Segment> all = run_.sealed();
+  std::erase_if(all, [](const Segment& segment) { return segment.seal.rows == 0; });
+  return all;
+}
+
+bool RunDelivery::s3_is_possible() const {
+  return !state_.prefix.empty() && now_ns() >= s3_blocked_until_ns_;
+}
+
+// A short run needs no objects; nor does one whose rows cannot all become objects.
+bool RunDelivery::prefers_inline(const std::vector<Segment>& all) const {
+  if (inline_refused_) return false;
+  if (!s3_is_possible()) return true;
+  if (state_.uploaded.empty() && count_bytes(all) <= kInlineBytes) return true;
+  if (failures_after_end_ >= kMaxFailuresAfterEnd) return true;
+  return upload_deadline_ns_ > 0 && now_ns() >= upload_deadline_ns_;
+}
+
+Step RunDelivery::step() {
+  if (ended_)
+    if (const Status status = recover(); !status) return left(status.error().message());
+  if (const Status status = load(); !status) {
+    // Killed before the description was written: there can be no row either.
+    if (ended_ && status.error().code == Code::not_available && run_.sealed().empty()) return run_.remove(), Step{Step::Kind::done, 0};
+    if (ended_) return left(status.error().message());
+    return wait_until(now_ns() + kNsPerSec);
+  }
+  if (state_.finished) return run_.remove(), Step{Step::Kind::done, 0};
+  if (deadline_ns_ > 0 && now_ns() >= deadline_ns_) return left(reason_.empty() ? "the time for it is over" : reason_);
+  if (!meta_.bucket_uri.empty()) return upload_to_bucket();
+  if (shared_.token.empty()) return left("there is no token; set SENTINEL_API_TOKEN");
+  const int64_t now = now_ns();
+  if (state_.run_id.empty()) {
+    if (!ended_ && !meta_.host_known && now < born_ns_ + kWaitForHost_ns) return wait_until(born_ns_ + kWaitForHost_ns);
+    return now < api_next_ns_ ? wait_until(api_next_ns_) : register_run();
+  }
+  if (const int64_t gone = thin_out(run_, [&](uint32_t number) { return state_.uploaded.contains(number); }); gone > 0)
+    shared_.reporter.must("the spool in memory is full: " + std::to_string(gone) + " of the oldest rows were merged into their neighbours; totals and peaks stay true");
+  const std::vector<Segment> all = segments();
+  const bool closing = ended_ || meta_.outcome;
+  const auto next = std::find_if(all.begin(), all.end(), [&](const Segment& segment) { return !state_.uploaded.contains(segment.seal.number); });
+  const bool wants_objects = closing ? !prefers_inline(all) : s3_is_possible();
+  if (next != all.end() && wants_objects) {
+    const bool stale = !uploader_.has_credentials() || must_refresh_ || now >= uploader_.refresh_at_ns();
+    const bool usable = uploader_.has_credentials() && !must_refresh_ && now < uploader_.expire_at_ns();
+    if (stale && now >= api_next_ns_) return refresh();
+    if (usable && now >= s3_next_ns_) return upload(*next);
+    return wait_until(usable ? s3_next_ns_ : api_next_ns_);
+  }
+  if (ended_) return now < api_next_ns_ ? wait_until(api_next_ns_) : close();
+  return idle();
+}
+
+Step RunDelivery::register_run() {
+  Json body = meta_.start;
+  if (shared_.add_cloud) shared_.add_cloud(body, meta_);
+  if (deadline_ns_ > 0) api_->set_limit_ms(std::max<int64_t>(1, (deadline_ns_ - now_ns()) / kNsPerMs));
+  Registration registration;
+  CallResult result = api_->start(body, registration);
+  // There is no run yet that could be unknown or finished.
+  if (result.what == ErrorClass::gone || result.what == ErrorClass::conflict || result.what == ErrorClass::oversize) result.what = ErrorClass::other;
+  if (result.what != ErrorClass::none) return failed(result, "the run cannot be registered yet");
+  for (const std::string& field : result.dropped)
+    shared_.reporter.warn("field " + field, "the service does not take the field " + field + "; it is left out");
+  api_backoff_.reset();
+  others_ = 0;
+  told_outage_ = false;
+  ++registrations_;
+  state_ = SpoolState{};
+  state_.run_id = registration.run_id;
+  take_prefix(registration);
+  if (const Status status = save(); !status) shared_.reporter.must("cannot write the state of the delivery: " + status.error().message());
+  return wait_until(now_ns());
+}
+
+void RunDelivery::take_prefix(const Registration& registration) {
+  uploader_.take(registration.credentials, api_->server_now_ns(), now_ns());
+  must_refresh_ = false;
+  if (registration.prefix.empty() || !registration.credentials) return;
+  const auto location = parse_s3_uri(registration.prefix);
+  if (location && !location->key.empty()) {
+    state_.prefix = registration.prefix;
+    return;
+  }
+  shared_.reporter.warn("prefix", "the service named no usable place for objects (a bucket and a prefix are needed); "
+                                  "all rows are sent at the end instead");
+}
+
+Step RunDelivery::refresh() {
+  std::optional<AwsCredentials> fresh;
+  const CallResult result = api_->refresh(state_.run_id, fresh);
+  if (result.what == ErrorClass::none) {
+    uploader_.take(std::move(fresh), api_->server_now_ns(), now_ns());
+    must_refresh_ = false;
+    api_backoff_.reset();
+    others_ = 0;
+    return wait_until(now_ns());
+  }
+  if (result.what == ErrorClass::conflict) return must_refresh_ = false, s3_blocked_until_ns_ = now_ns() + kTokenPause_ns, wait_until(now_ns());
+  return failed(result, "the credentials for uploads cannot be renewed yet");
+}
+
+Step RunDelivery::upload(const Segment& segment) {
+  const auto text = run_.read(segment);
+  if (!text) {
+    shared_.reporter.must(text.error().message());
+    if (const auto torn = run_.repair(segment); !torn) return left(torn.error().message());
+    return wait_until(now_ns());
+  }
+  const std::string uri = object_uri(state_.prefix, state_.run_id, segment.seal.number);
+  uploading_ = true;
+  const S3Result result = uploader_.put(uri, *text);
+  uploading_ = false;
+  if (result.verdict != Verdict::done) return refused_by_s3(result);
+  s3_backoff_.reset();
+  refusals_ = 0;
+  told_outage_ = false;
+  state_.uploaded[segment.seal.number] = uri;
+  if (const Status status = save(); !status) {
+    // Not recorded is not done: it will be put again, the same bytes under the same key.
+    state_.uploaded.erase(segment.seal.number);
+    shared_.reporter.must("cannot write the state of the delivery: " + status.error().message());
+    s3_next_ns_ = now_ns() + kNsPerSec;
+  }
+  return wait_until(now_ns());
+}
+
+Step RunDelivery::refused_by_s3(const S3Result& result) {
+  reason_ = result.message;
+  const int64_t now = now_ns();
+  if (ended_) ++failures_after_end_;
+  if (result.verdict == Verdict::retry) {
+    if (!told_outage_) shared_.reporter.warn("upload", "a batch cannot be uploaded right now; it is kept and tried again: " + result.message);
+    told_outage_ = true;
+    s3_next_ns_ = now + s3_backoff_.next_ms(chance(), result.retry_after_ms) * kNsPerMs;
+    return wait_until(s3_next_ns_);
+  }
+  must_refresh_ = result.status != 0;
+  s3_next_ns_ = now;
+  if (++refusals_ < 2 && must_refresh_) return wait_until(now);
+  // Fresh credentials were refused too, or the settings are wrong: nothing that a quick repeat would change.
+  refusals_ = 0;
+  s3_blocked_until_ns_ = now + kTokenPause_ns;
+  shared_.reporter.warn("refused", "uploads are refused: " + result.message + "; the rows are kept and sent with the end of the run");
+  return wait_until(now);
+}
+
+Step RunDelivery::upload_to_bucket() {
+  const std::vector<Segment> all = segments();
+  const auto next = std::find_if(all.begin(), all.end(), [&](const Segment& segment) { return !state_.uploaded.contains(segment.seal.number); });
+  if (next == all.end()) {
+    if (!ended_) return wait_until(std::numeric_limits<int64_t>::max());
+    state_.finished = true;
+    if (const Status status = save(); !status) return left(status.error().message());
+    record_delivery(meta_, state_, Processing{}, count_rows(all));
+    return run_.remove(), Step{Step::Kind::done, 0};
+  }
+  if (now_ns() < s3_next_ns_) return wait_until(s3_next_ns_);
+  state_.prefix = meta_.bucket_uri;
+  state_.run_id = meta_.run;
+  if (!uploader_.has_credentials() || must_refresh_ || now_ns() >= uploader_.refresh_at_ns()) {
+    auto found = shared_.bucket_credentials();
+    if (!found) {
+      reason_ = found.error().message();
+      shared_.reporter.warn("credentials", "no credentials for " + meta_.bucket_uri + ": " + reason_ + "; the rows are kept");
+      s3_next_ns_ = now_ns() + s3_backoff_.next_ms(chance()) * kNsPerMs;
+      return wait_until(s3_next_ns_);
+    }
+    uploader_.take(std::move(*found), system_clock().realtime_ns(), now_ns());
+    must_refresh_ = false;
+  }
+  const Step step = upload(*next);
+  // There is no other way than the bucket: what is refused is asked again, more and more rarely.
+  if (s3_blocked_until_ns_ > 0) {
+    s3_blocked_until_ns_ = 0;
+    s3_next_ns_ = now_ns() + s3_backoff_.next_ms_at_least(ended_ ? 1'000 : kOtherPause_ms, chance()) * kNsPerMs;
+    return ++others_ > kMaxOthers && ended_ ? left(reason_) : wait_until(s3_next_ns_);
+  }
+  return step;
+}
+
+Step RunDelivery::close() {
+  if (deadline_ns_ > 0) api_->set_limit_ms(std::max<int64_t>(1, (deadline_ns_ - now_ns()) / kNsPerMs));
+  const std::vector<Segment> all = segments();
+  Json body = finish_body(meta_, last_row_of(run_, all));
+  const bool all_uploaded = !all.empty() && std::all_of(all.begin(), all.end(), [&](const Segment& segment) {
+    return state_.uploaded.contains(segment.seal.number);
+  });
+  if (all_uploaded) {
+    add_uris(body, state_);
+  } else if (inline_refused_) {
+    return left("the service takes no run of this size in one piece, and uploads do not work: " + reason_);
+  } else {
+    auto csv = whole_run_csv(run_, meta_, all);
+    if (!csv) {
+      shared_.reporter.must(csv.error().message());
+      for (const Segment& segment : all)
+        if (!run_.read(segment) && !run_.repair(segment)) return left(csv.error().message());
+      return wait_until(now_ns());
+    }
+    body["data_csv"] = std::move(*csv);
+  }
+  return finish_with(std::move(body), count_rows(all));
+}
+
+Step RunDelivery::finish_with(Json body, int64_t rows) {
+  Processing processing;
+  const CallResult result = api_->finish(state_.run_id, std::move(body), processing);
+  for (const std::string& field : result.dropped)
+    shared_.reporter.warn("field " + field, "the service does not take the field " + field + "; it is left out");
+  if (result.what == ErrorClass::none || result.what == ErrorClass::conflict) return finished(processing, rows);
+  if (result.what == ErrorClass::oversize && !inline_refused_) {
+    inline_refused_ = true;
+    failures_after_end_ = 0;
+    upload_deadline_ns_ = deadline_ns_;
+    if (state_.prefix.empty()) return left("the service takes no run of this size in one piece");
+    return wait_until(now_ns());
+  }
+  return failed(result, "the run cannot be closed yet");
+}
+
+Step RunDelivery::finished(const Processing& processing, int64_t rows) {
+  if (processing.rows && *processing.rows < rows)
+    shared_.reporter.warn("rows", "the service counted " + std::to_string(*processing.rows) + " rows of the " + std::to_string(rows) + " that were sent");
+  if (!processing.error.empty()) shared_.reporter.warn("processing", "the service could not evaluate the run: " + processing.error);
+  state_.finished = true;
+  if (const Status status = save(); !status) shared_.reporter.must("cannot write the state of the delivery: " + status.error().message());
+  record_delivery(meta_, state_, processing, rows);
+  run_.remove();
+  return {Step::Kind::done, 0};
+}
+
+Step RunDelivery::idle() {
+  const int64_t now = now_ns();
+  int64_t wake_ns = std::numeric_limits<int64_t>::max();
+  if (s3_blocked_until_ns_ > now) wake_ns = s3_blocked_until_ns_;
+  if (!state_.prefix.empty() && uploader_.has_credentials()) {
+    // Also without a batch that is due: it is the run's sign of life.
+    const int64_t at_ns = std::max(uploader_.refresh_at_ns(), api_next_ns_);
+    if (at_ns <= now) return refresh();
+    wake_ns = std::min(wake_ns, at_ns);
+  }
+  if (heartbeat_path_.empty()) return wait_until(wake_ns);
+  if (heartbeat_next_ns_ == 0) heartbeat_next_ns_ = now + kHeartbeat_ns;
+  if (now >= heartbeat_next_ns_) {
+    if (!api_->heartbeat(heartbeat_path_, state_.run_id)) heartbeat_path_.clear();
+    heartbeat_next_ns_ = now_ns() + static_cast<int64_t>(static_cast<double>(kHeartbeat_ns) * (0.9 + 0.2 * chance()));
+  }
+  return wait_until(std::min(wake_ns, heartbeat_next_ns_));
+}
+
+Step RunDelivery::failed(const CallResult& result, const char* what) {
+  reason_ = result.text;
+  const int64_t now = now_ns();
+  const std::string text = std::string(what) + ": " + result.text;
+  if (result.refused) {
+    shared_.reporter.warn("refused call", text + "; the rows are kept");
+    api_next_ns_ = now + kTokenPause_ns;
+    return ended_ ? left(reason_) : wait_until(api_next_ns_);
+  }
+  switch (result.what) {
+    case ErrorClass::temporary:
+      if (!told_outage_) shared_.reporter.warn("outage", text + "; the rows are kept and it is tried again");
+      told_outage_ = true;
+      api_next_ns_ = now + api_backoff_.next_ms(chance(), result.retry_after_ms) * kNsPerMs;
+      break;
+    case ErrorClass::token:
+      shared_.reporter.warn("token", "the service does not accept the token (" + result.text + "); the rows are kept. Check SENTINEL_API_TOKEN");
+      api_next_ns_ = now + kTokenPause_ns;
+      if (ended_) return left(reason_);
+      break;
+    case ErrorClass::gone: return gone();
+    default:
+      shared_.reporter.warn("other", text + "; the rows are kept");
+      if (++others_ > kMaxOthers || ended_) return left(reason_);
+      api_next_ns_ = now + api_backoff_.next_ms_at_least(kOtherPause_ms, chance(), result.retry_after_ms) * kNsPerMs;
+  }
+  return wait_until(api_next_ns_);
+}
+
+// The service does not know the run: a new one gets everything. A run that somebody else left may belong to another account.
+Step RunDelivery::gone() {
+  if (role_ != Role::beside && role_ != Role::named) return left("the service does not know this run; name it to send it as a new one");
+  if (registrations_ >= kMaxRegistrations) return left("the service forgets the run again and again");
+  shared_.reporter.warn("gone", "the service does not know the run any more; it is sent again as a new one");
+  state_ = SpoolState{};
+  uploader_.take(std::nullopt, 0, 0);
+  return wait_until(now_ns());
+}
+
+}  // namespace tacho

@@ -1,0 +1,101 @@
+// The delivery of one spooled run as a state machine: register, upload what is sealed, refresh credentials, close. step()
+// does what is due, at most one call over the network, and says when it wants to be called again; what failed is repeated
+// by its class (sentinel.md §5, §6). Everything is idempotent: same keys, same bytes, same URIs. Not thread-safe.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "deliver/records.h"
+#include "deliver/reporter.h"
+#include "deliver/sentinel.h"
+#include "deliver/uploader.h"
+#include "net/http.h"
+#include "net/retry.h"
+#include "os/clock.h"
+#include "spool/reader.h"
+
+namespace tacho {
+
+// Who asked for the delivery; decides what may be done with a run that the service does not know.
+enum class Role {
+  beside,      // started by the agent of this very run
+  background,  // somebody else's leftover, found by the way
+  command,     // tacho deliver --all
+  named,       // tacho deliver RUN
+};
+
+struct Step {
+  enum class Kind { wait, done, left } kind = Kind::wait;
+  int64_t wake_ns = 0;  // on CLOCK_MONOTONIC
+};
+
+// What all deliveries of a process share.
+struct Delivering {
+  HttpClient& http;
+  Reporter& reporter;
+  std::string token;
+  std::function<void(Json& start, const SpoolMeta& meta)> add_cloud;  // completes a start body; may be empty
+  std::function<Result<AwsCredentials>()> bucket_credentials;         // for a run that goes straight to a bucket
+  Clock& clock = system_clock();
+};
+
+class RunDelivery {
+ public:
+  RunDelivery(SpoolRun run, Role role, Delivering& shared);
+
+  Step step();
+  // The owner has ended or died: nothing more will be written. What is torn is cut off; the rest must be done by then.
+  void owner_ended(int64_t deadline_ns);
+  bool is_registered() const { return !state_.run_id.empty() || !meta_.bucket_uri.empty(); }
+  bool is_ended() const { return ended_; }
+  const SpoolRun& run() const { return run_; }
+  const SpoolMeta& meta() const { return meta_; }
+  const std::string& reason() const { return reason_; }  // why it was left
+  // When a request in flight is no longer worth waiting for; 0: no limit.
+  int64_t cancel_at_ns() const { return uploading_ ? upload_deadline_ns_ : deadline_ns_; }
+
+ private:
+  Status load();
+  Status recover();
+  Step register_run();
+  Step refresh();
+  Step upload(const Segment& segment);
+  Step upload_to_bucket();
+  Step refused_by_s3(const S3Result& result);
+  Step close();
+  Step finish_with(Json body, int64_t rows);
+  Step finished(const Processing& processing, int64_t rows);
+  Step idle();
+  Step failed(const CallResult& result, const char* what);
+  Step gone();
+  Step left(std::string reason);
+  Step wait_until(int64_t wake_ns) const;
+  std::vector<Segment> segments();
+  bool s3_is_possible() const;
+  bool prefers_inline(const std::vector<Segment>& all) const;
+  void take_prefix(const Registration& registration);
+  Status save() { return run_.write_state(state_json(state_)); }
+  double chance() { return std::uniform_real_distribution<double>(0, 1)(random_); }
+  int64_t now_ns() const { return shared_.clock.monotonic_ns(); }
+
+  SpoolRun run_;
+  Role role_;
+  Delivering& shared_;
+  SpoolMeta meta_;
+  SpoolState state_;
+  std::optional<Sentinel> api_;
+  Uploader uploader_;
+  std::minstd_rand random_;
+  Backoff api_backoff_, s3_backoff_;
+  std::string reason_, heartbeat_path_;
+  int64_t born_ns_, api_next_ns_ = 0, s3_next_ns_ = 0, s3_blocked_until_ns_ = 0, heartbeat_next_ns_ = 0;
+  int64_t deadline_ns_ = 0, upload_deadline_ns_ = 0;
+  int others_ = 0, refusals_ = 0, failures_after_end_ = 0, registrations_ = 0;
+  bool loaded_ = false, ended_ = false, recovered_ = false, must_refresh_ = false, inline_refused_ = false, uploading_ = false, told_outage_ = false;
+};
+
+}  // namespace tacho

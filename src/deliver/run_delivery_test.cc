@@ -1,0 +1,104 @@
+#include "deliver/run_delivery.h"
+
+#include <gtest/gtest.h>
+
+#include "base/log.h"
+#include "base/units.h"
+#include "spool/writer.h"
+#include "support/temp_dir.h"
+
+namespace tacho {
+namespace {
+
+class ReplayedClock final : public Clock {
+ public:
+  int64_t monotonic_ns() override { return now_ns; }
+  int64_t realtime_ns() override { return 1'794'751'200 * kNsPerSec + now_ns; }
+  int wait(std::span<pollfd>, int64_t deadline_ns) override { return now_ns = deadline_ns, 0; }
+  int64_t now_ns = kNsPerSec;
+};
+
+constexpr const char* kMeta =
+    R"({"run":"r","api_url":"http://127.0.0.1:1","bucket_uri":"","data_source":"inline","host_known":true,)"
+    R"("header":"timestamp,a","start":{"job_name":"j"},"outcome":null})";
+
+class Delivered : public testing::Test {
+ protected:
+  Delivered() : reporter_(false), shared_{http_, reporter_, "token", {}, {}, clock_} {
+    auto writer = SpoolWriter::create({dir_.path() + "/spool"}, "20261115T140000Z");
+    writer_.emplace(std::move(*writer));
+    writer_->set_header("timestamp,a\n");
+    EXPECT_TRUE(writer_->write_meta(kMeta, false));
+  }
+
+  TempDir dir_;
+  ReplayedClock clock_;
+  HttpClient http_;
+  Reporter reporter_;
+  Delivering shared_;
+  std::optional<SpoolWriter> writer_;
+};
+
+// Nothing listens on port 1 of the loopback address: every call is refused at once.
+TEST_F(Delivered, AnHourWithoutNetwork) {
+  RunDelivery delivery(SpoolRun(writer_->folder()), Role::beside, shared_);
+  const uint64_t warnings_before = log::warnings();
+  const int64_t end_ns = clock_.now_ns + 3600 * kNsPerSec;
+  int64_t next_seal_ns = clock_.now_ns, rows = 0, calls = 0;
+  while (clock_.now_ns < end_ns) {
+    if (clock_.now_ns >= next_seal_ns) {
+      for (int i = 0; i < 60; ++i) ASSERT_TRUE(writer_->append(std::to_string(rows++) + ",1\n"));
+      ASSERT_TRUE(writer_->seal());
+      next_seal_ns += 60 * kNsPerSec;
+    }
+    const Step step = delivery.step();
+    ++calls;
+    ASSERT_EQ(step.kind, Step::Kind::wait);
+    clock_.now_ns = std::max(clock_.now_ns, std::min(step.wake_ns, next_seal_ns));
+  }
+  EXPECT_LE(log::warnings() - warnings_before, 1u);
+  EXPECT_LT(calls, 1000);  // back-off, not a busy loop
+  int64_t kept = 0;
+  for (const Segment& segment : SpoolRun(writer_->folder()).sealed()) kept += segment.seal.rows;
+  EXPECT_EQ(kept, rows);
+  EXPECT_FALSE(delivery.is_registered());
+}
+
+TEST_F(Delivered, LeftWhenTheTimeIsOver) {
+  ASSERT_TRUE(writer_->append("1,2\n"));
+  const std::string folder = writer_->folder();
+  RunDelivery delivery(SpoolRun(folder), Role::beside, shared_);
+  const int64_t deadline_ns = clock_.now_ns + 8 * kNsPerSec;
+  delivery.owner_ended(deadline_ns);
+  for (;;) {
+    const Step step = delivery.step();
+    if (step.kind == Step::Kind::left) break;
+    ASSERT_EQ(step.kind, Step::Kind::wait);
+    ASSERT_LE(step.wake_ns, deadline_ns);
+    clock_.now_ns = std::max(clock_.now_ns, step.wake_ns);
+  }
+  EXPECT_EQ(clock_.now_ns, deadline_ns);
+  ASSERT_EQ(SpoolRun(folder).sealed().size(), 1u);  // what was open is sealed and kept
+}
+
+TEST_F(Delivered, PlainHttpElsewhereIsRefused) {
+  std::string meta = kMeta;
+  meta.replace(meta.find("http://127.0.0.1:1"), 18, "http://192.0.2.1:80");
+  ASSERT_TRUE(writer_->write_meta(meta, false));
+  RunDelivery delivery(SpoolRun(writer_->folder()), Role::beside, shared_);
+  delivery.owner_ended(0);
+  EXPECT_EQ(delivery.step().kind, Step::Kind::left);
+  EXPECT_NE(delivery.reason().find("http"), std::string::npos) << delivery.reason();
+}
+
+TEST_F(Delivered, FolderOfATachoThatNeverBeganIsRemoved) {
+  const std::string folder = writer_->folder();
+  ASSERT_EQ(::unlink((folder + "/meta.json").c_str()), 0);
+  RunDelivery delivery(SpoolRun(folder), Role::command, shared_);
+  delivery.owner_ended(0);
+  EXPECT_EQ(delivery.step().kind, Step::Kind::done);
+  EXPECT_TRUE(spool_folders(dir_.path() + "/spool").empty());
+}
+
+}  // namespace
+}  // namespace tacho

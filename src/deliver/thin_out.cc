@@ -1,0 +1,87 @@
+#include "deliver/thin_out.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/text.h"
+#include "base/writer.h"
+#include "probe/probe.h"
+
+namespace tacho {
+namespace {
+
+bool is_added_up(std::string_view column) {
+  for (const ProbeInfo& probe : all_probes())
+    for (const Column& known : probe.columns)
+      if (known.name == column) return known.rule == Rule::delta;
+  return false;
+}
+
+int decimals_of(std::string_view number) {
+  const size_t point = number.find('.');
+  return point == std::string_view::npos ? 0 : static_cast<int>(number.size() - point - 1);
+}
+
+// An unknown value leaves the other one.
+void put_merged(Writer& out, std::string_view a, std::string_view b, bool add) {
+  const auto first = parse_double(a), second = parse_double(b);
+  if (!first || !second) return out.put(second ? b : a);
+  if (add) out.put_fixed(*first + *second, std::max(decimals_of(a), decimals_of(b)));
+  else out.put(*second >= *first ? b : a);
+}
+
+}  // namespace
+
+std::string merge_pairwise(std::string_view csv) {
+  const size_t header_end = csv.find('\n');
+  if (header_end == std::string_view::npos) return std::string(csv);
+  std::vector<bool> adds;
+  for (const std::string_view name : split(csv.substr(0, header_end), ',')) adds.push_back(is_added_up(name));
+  Writer out(csv.size());
+  out.put(csv.substr(0, header_end + 1));
+  std::string_view rest = csv.substr(header_end + 1), waiting;
+  for (size_t end = rest.find('\n'); end != std::string_view::npos; end = rest.find('\n')) {
+    const std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(end + 1);
+    if (waiting.empty()) {
+      waiting = line;
+      continue;
+    }
+    const auto a = split(waiting, ','), b = split(line, ',');
+    for (size_t i = 0; i < a.size() && i < b.size(); ++i) {
+      if (i > 0) out.put(',');
+      put_merged(out, a[i], b[i], i < adds.size() && adds[i]);
+    }
+    out.put('\n');
+    waiting = {};
+  }
+  if (!waiting.empty()) {
+    out.put(waiting);
+    out.put('\n');
+  }
+  return std::string(out.view());
+}
+
+int64_t thin_out(const SpoolRun& run, const std::function<bool(uint32_t number)>& uploaded, int64_t limit_bytes, std::string_view memory_root) {
+  std::vector<Segment> in_memory;
+  int64_t sum = 0, gone = 0;
+  for (Segment& segment : run.sealed()) {
+    if (!segment.path.starts_with(memory_root)) continue;
+    sum += segment.seal.bytes;
+    in_memory.push_back(std::move(segment));
+  }
+  for (const Segment& segment : in_memory) {
+    if (sum <= limit_bytes) break;
+    if (segment.seal.rows < 2 || uploaded(segment.seal.number)) continue;
+    const auto text = run.read(segment);
+    if (!text) continue;
+    const std::string merged = merge_pairwise(*text);
+    const auto rows = static_cast<int64_t>(std::count(merged.begin(), merged.end(), '\n')) - 1;
+    if (!run.replace(segment, merged, rows)) continue;
+    sum -= segment.seal.bytes - static_cast<int64_t>(merged.size());
+    gone += segment.seal.rows - rows;
+  }
+  return gone;
+}
+
+}  // namespace tacho

@@ -1,0 +1,47 @@
+#include "deliver/thin_out.h"
+
+#include <gtest/gtest.h>
+
+#include "spool/writer.h"
+#include "support/temp_dir.h"
+
+namespace tacho {
+namespace {
+
+TEST(MergePairwise, SumsIntervalsAndKeepsPeaks) {
+  EXPECT_EQ(merge_pairwise("timestamp,system_utime,system_memory_used_mib,system_disk_read_bytes,process_pid\n"
+                           "1.500,0.250,100.125,10,7\n"
+                           "2.500,0.500,90.000,,7\n"
+                           "3.500,,,5,7\n"),
+            "timestamp,system_utime,system_memory_used_mib,system_disk_read_bytes,process_pid\n"
+            "2.500,0.750,100.125,10,7\n"
+            "3.500,,,5,7\n");
+  EXPECT_EQ(merge_pairwise("timestamp\n"), "timestamp\n");
+  EXPECT_EQ(merge_pairwise(""), "");
+}
+
+TEST(ThinOut, OldestFirstAndNothingUploaded) {
+  const TempDir dir;
+  auto writer = SpoolWriter::create({dir.path() + "/spool"}, "20261115T140000Z");
+  ASSERT_TRUE(writer);
+  writer->set_header("timestamp,system_utime\n");
+  for (int segment = 0; segment < 3; ++segment) {
+    for (int row = 0; row < 10; ++row) ASSERT_TRUE(writer->append(std::to_string(segment * 10 + row) + ".000,1.000\n"));
+    ASSERT_TRUE(writer->seal());
+  }
+  const SpoolRun run(writer->folder());
+  EXPECT_EQ(thin_out(run, [](uint32_t) { return false; }, 1 << 20, dir.path()), 0);
+  EXPECT_EQ(thin_out(run, [](uint32_t) { return false; }, 0, "/elsewhere/"), 0);
+  // All must shrink, but the first is in the bucket already.
+  EXPECT_EQ(thin_out(run, [](uint32_t number) { return number == 0; }, 100, dir.path()), 10);
+  const auto sealed = run.sealed();
+  ASSERT_EQ(sealed.size(), 3u);
+  EXPECT_EQ(sealed[0].seal.rows, 10);
+  EXPECT_EQ(sealed[1].seal.rows, 5);
+  const auto text = run.read(sealed[1]);
+  ASSERT_TRUE(text);
+  EXPECT_TRUE(text->starts_with("timestamp,system_utime\n11.000,2.000\n")) << *text;
+}
+
+}  // namespace
+}  // namespace tacho

@@ -1,0 +1,50 @@
+#include "deliver/uploader.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "deliver/compress.h"
+#include "spool/layout.h"
+
+namespace tacho {
+namespace {
+
+constexpr int64_t kRefreshBefore_ns = 300 * kNsPerSec, kAssumedLife_ns = 900 * kNsPerSec;
+
+}  // namespace
+
+std::string object_uri(std::string_view prefix_uri, std::string_view run_id, uint32_t number) {
+  while (prefix_uri.ends_with('/')) prefix_uri.remove_suffix(1);
+  std::string uri(prefix_uri);
+  const size_t bucket_end = prefix_uri.find('/', 5);
+  const std::string_view path = bucket_end == std::string_view::npos ? std::string_view{} : prefix_uri.substr(bucket_end + 1);
+  const auto parts = split(path, '/');
+  if (!run_id.empty() && std::find(parts.begin(), parts.end(), run_id) == parts.end()) uri.append("/").append(run_id);
+  return uri + "/" + segment_name(number, ".csv.gz");
+}
+
+void Uploader::take(std::optional<AwsCredentials> credentials, int64_t server_now_ns, int64_t monotonic_ns) {
+  credentials_ = std::move(credentials);
+  refresh_at_ns_ = expire_at_ns_ = std::numeric_limits<int64_t>::max();
+  if (!credentials_ || credentials_->expires_realtime_ns == 0) return;
+  int64_t life_ns = credentials_->expires_realtime_ns - server_now_ns;
+  if (life_ns <= 0) life_ns = kAssumedLife_ns;  // dead on arrival makes no sense; S3 will tell
+  expire_at_ns_ = monotonic_ns + life_ns;
+  refresh_at_ns_ = monotonic_ns + std::max(life_ns - kRefreshBefore_ns, life_ns / 2);
+}
+
+S3Result Uploader::put(const std::string& uri, std::string_view csv) {
+  const auto location = parse_s3_uri(uri);
+  if (!location) {
+    S3Result result;
+    result.verdict = Verdict::give_up;
+    result.error_class = ErrorClass::other;
+    result.message = location.error().message();
+    return result;
+  }
+  return s3_.put(*location, gzip(csv), "application/gzip", *credentials_);
+}
+
+}  // namespace tacho

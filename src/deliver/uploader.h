@@ -1,0 +1,36 @@
+// Batches as objects: the key of a segment, its gzip bytes, and one attempt to put it (sentinel.md §4). A repeated attempt,
+// also by another process, writes the same bytes under the same key. Not thread-safe.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "net/http.h"
+#include "net/s3.h"
+
+namespace tacho {
+
+// s3://bucket/{prefix}/[{run_id}/]000003.csv.gz; run_id only where the prefix does not have it as a component already.
+std::string object_uri(std::string_view prefix_uri, std::string_view run_id, uint32_t number);
+
+class Uploader {
+ public:
+  explicit Uploader(HttpClient& http) : s3_(http, S3Settings::from_environment()) {}
+
+  // Their life is counted from now on, by the server's clock.
+  void take(std::optional<AwsCredentials> credentials, int64_t server_now_ns, int64_t monotonic_ns);
+  bool has_credentials() const { return credentials_.has_value(); }
+  // When less than five minutes are left, or half of a shorter life; never, when they do not expire.
+  int64_t refresh_at_ns() const { return refresh_at_ns_; }
+  int64_t expire_at_ns() const { return expire_at_ns_; }
+
+  S3Result put(const std::string& uri, std::string_view csv);
+
+ private:
+  S3Client s3_;
+  std::optional<AwsCredentials> credentials_;
+  int64_t refresh_at_ns_ = 0, expire_at_ns_ = 0;  // on CLOCK_MONOTONIC
+};
+
+}  // namespace tacho

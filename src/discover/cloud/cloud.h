@@ -1,0 +1,49 @@
+// In which cloud this machine is: cloud_* and the instance id, asked from metadata services (cloud-metadata.md §3 and §4), from
+// the environment, or from the cache of this boot. All services are asked at once in one poll loop, each with a short
+// deadline; 3 seconds at the most for everything. Not thread-safe.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "os/file.h"
+
+namespace tacho {
+
+// Unknown is absent. The values are the providers' own names, which Spare Cores Navigator calls api_reference.
+struct Cloud {
+  std::optional<std::string> vendor_id, account_id, region_id, zone_id, instance_type;
+  std::optional<std::string> instance_id;  // not sent by itself: the best host_id
+  friend bool operator==(const Cloud&, const Cloud&) = default;
+};
+
+struct CloudOptions {
+  bool no_cloud = false;            // --no-cloud; TACHO_NO_CLOUD and TACHO_CLOUD_PROBE=off are looked at here
+  std::vector<std::string> hidden;  // wire names; what is hidden is neither cached nor, when all is, asked for
+};
+
+// Discovery beside other work: work() now and then until done().
+class CloudDiscovery {
+ public:
+  CloudDiscovery(const Roots& roots, const CloudOptions& options);
+  ~CloudDiscovery();
+  CloudDiscovery(CloudDiscovery&&) noexcept;
+  CloudDiscovery& operator=(CloudDiscovery&&) = delete;
+
+  // Sends, receives and waits until it is done or until_ns of CLOCK_MONOTONIC has come. Returns done().
+  bool work(int64_t until_ns);
+  bool done() const;
+  // Explicit values before done(), all that was found afterwards. Hidden fields are still in it: describe_machine() drops them.
+  Cloud result() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// The same in one call.
+Cloud discover_cloud(const Roots& roots, const CloudOptions& options);
+
+}  // namespace tacho

@@ -1,0 +1,20 @@
+// Scaleway: http://169.254.42.42, one JSON document. Not in Navigator's table: sent with TACHO_CLOUD_EXTRA=1 only.
+#include "discover/cloud/provider.h"
+#include "discover/cloud/values.h"
+
+namespace tacho {
+
+Step ask_scaleway(const ProviderContext&, Found& found) {
+  return {{get("/conf?format=json")}, [&found](const Replies& replies) {
+            const Json document = object_of(replies[0]);
+            const Text type = text_at(document, "commercial_type"), zone = text_at(document, "zone"),
+                       organization = text_at(document, "organization");
+            // Two of its words, of which no other service has one.
+            if ((type ? 1 : 0) + (zone ? 1 : 0) + (organization ? 1 : 0) < 2) return end();
+            found.identified = true;
+            found.values = {{}, organization, without_last(zone, '-'), zone, type, text_at(document, "id")};
+            return end();
+          }};
+}
+
+}  // namespace tacho

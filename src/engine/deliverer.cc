@@ -1,0 +1,200 @@
+#include "engine/deliverer.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "os/file.h"
+#include "sink/spool_sink.h"
+
+namespace tacho {
+namespace {
+
+constexpr std::array kTokenVariables{"SENTINEL_API_TOKEN", "SENTINEL_API_KEY"};
+constexpr std::string_view kDefaultApi = "https://api.sentinel.sparecores.net";
+constexpr int64_t kFinishBudget_ns = 30 * kNsPerSec, kHurriedBudget_ns = 8 * kNsPerSec;
+constexpr size_t kTokenLimit = 4096;
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? std::string(trim(value)) : "";
+}
+
+std::string api_url() {
+  std::string url = variable("SENTINEL_API_URL");
+  if (url.empty()) url = kDefaultApi;
+  if (url.back() == '/') url.pop_back();
+  return url;
+}
+
+int64_t finish_budget_ns() {
+  const auto seconds = parse_double(variable("TACHO_FINISH_TIMEOUT"));
+  if (!seconds || *seconds < 0) return kFinishBudget_ns;
+  return static_cast<int64_t>(std::min(*seconds, 86400.0) * 1e9);
+}
+
+std::string program_path() {
+  const std::string self = read_link("/proc/self/exe");
+  return self.substr(0, self.rfind('/') + 1) + "tacho-deliver";
+}
+
+}  // namespace
+
+Token::Token() {
+  for (const char* name : kTokenVariables) {
+    const char* value = std::getenv(name);
+    const std::string_view text = trim(value != nullptr ? value : "");
+    if (size_ > 0 || text.empty() || text.size() > kTokenLimit) continue;
+    void* page = ::mmap(nullptr, kTokenLimit, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED) continue;
+    ::madvise(page, kTokenLimit, MADV_DONTDUMP);
+    data_ = static_cast<char*>(page);
+    size_ = text.size();
+    std::memcpy(data_, text.data(), size_);
+  }
+  for (const char* name : kTokenVariables) wipe_environment(name);
+}
+
+Token::~Token() {
+  if (data_ == nullptr) return;
+  ::explicit_bzero(data_, kTokenLimit);
+  ::munmap(data_, kTokenLimit);
+}
+
+bool Token::is_valid() const {
+  return std::all_of(data_, data_ + size_, [](char c) { return c > ' ' && c < 0x7f; });
+}
+
+std::unique_ptr<Sink> Deliverer::open_service(const Settings& settings, const SinkOptions& options) {
+  if (token_.empty()) return nullptr;
+  SpoolTarget target;
+  target.api_url = api_url();
+  target.data_source = settings.data_source;
+  auto sink = open_spool_sink(std::move(target), options, "the service");
+  if (sink) return std::move(*sink);
+  log::error("nothing of this run will be sent: " + sink.error().message());
+  return nullptr;
+}
+
+pid_t Deliverer::start(std::vector<SpoolSink*> sinks, const std::string& store_folder) {
+  sinks_ = std::move(sinks);
+  if (sinks_.empty()) return 0;
+  for (SpoolSink* sink : sinks_) {
+    sink->set_store_folder(store_folder);
+    if (const Status status = sink->describe(); !status) log::warn(status.error());
+    folders_.push_back(sink->folder());
+  }
+  if (!token_.is_valid()) {
+    log::error("the token in SENTINEL_API_TOKEN holds a blank or a line break, so nothing is sent; the rows stay in " + folders_[0] +
+               " (set it right and run tacho deliver)");
+    reported_ = true;
+    return 0;
+  }
+  if (!launch()) return 0;
+  for (SpoolSink* sink : sinks_) sink->on_change = [this] { poke("S\n"); };
+  return helper_.pid;
+}
+
+bool Deliverer::launch() {
+  auto pipe = make_control_pipe();
+  HelperOptions options;
+  options.program = program_path();
+  options.remove_environment = {kTokenVariables.begin(), kTokenVariables.end()};
+  for (const std::string& folder : folders_) {
+    options.arguments.push_back("--spool-run");
+    options.arguments.push_back(folder);
+  }
+  if (pipe) options.descriptors.push_back(pipe->first.get());
+  // The lock is shared with the deliverer: it is free when both are gone.
+  for (const SpoolSink* sink : sinks_) options.descriptors.push_back(sink->lock_fd());
+  auto helper = pipe ? start_helper(options) : Result<Helper>(pipe.error());
+  if (!helper) {
+    Error error = helper.error();
+    error.what = "nothing is sent for now: " + error.what;
+    error.hint += "; the rows stay in " + folders_[0] + ", send them with tacho deliver";
+    log::error(error.message());
+    reported_ = true;
+    return false;
+  }
+  helper_ = std::move(*helper);
+  control_ = std::move(pipe->second);
+  std::string greeting = "T";
+  greeting.reserve(token_.view().size() + 2);
+  greeting.append(token_.view()).append("\n");
+  poke(greeting);
+  ::explicit_bzero(greeting.data(), greeting.size());
+  return true;
+}
+
+// A full pipe means that there is enough to wake up for.
+void Deliverer::poke(std::string_view message) {
+  if (control_) [[maybe_unused]] const ssize_t written = ::write(control_.get(), message.data(), message.size());
+}
+
+void Deliverer::relay() {
+  if (!helper_.messages) return;
+  char buffer[4096];
+  for (;;) {
+    const ssize_t got = ::read(helper_.messages.get(), buffer, sizeof buffer);
+    if (got == 0) helper_.messages.reset();
+    if (got <= 0) return;
+    pending_.append(buffer, static_cast<size_t>(got));
+    for (size_t end = pending_.find('\n'); end != std::string::npos; end = pending_.find('\n')) {
+      const std::string line = pending_.substr(0, end);
+      pending_.erase(0, end + 1);
+      // "! text" must be said even when quiet.
+      if (line.starts_with("! ")) log::error(line.substr(2));
+      else if (!line.empty()) log::warn(line);
+    }
+  }
+}
+
+bool Deliverer::delivered() const {
+  return std::none_of(folders_.begin(), folders_.end(), [](const std::string& folder) { return file_exists(folder); });
+}
+
+bool Deliverer::finish(Clock& clock, Job& job, const std::string& run_id) {
+  if (sinks_.empty()) return true;
+  relay();
+  // One that died beside the run gets a second chance now.
+  if (!helper_.messages && helper_.pid > 0 && !delivered()) launch();
+  const int64_t start_ns = clock.monotonic_ns();
+  int64_t deadline_ns = start_ns + finish_budget_ns();
+  const auto hurry = [&] { deadline_ns = std::min(deadline_ns, clock.monotonic_ns() + kHurriedBudget_ns); };
+  const int requests_before = job.end_requests();
+  if (requests_before > 0) hurry();
+  poke(std::string("E").append(std::to_string((deadline_ns - start_ns) / kNsPerMs)).append("\n"));
+  while (helper_.messages && !job.in_a_hurry() && clock.monotonic_ns() < deadline_ns) {
+    std::array<pollfd, 2> fds{pollfd{helper_.messages.get(), POLLIN, 0}, pollfd{job.poll_set()[0].fd, POLLIN, 0}};
+    clock.wait(fds, deadline_ns);
+    if (fds[1].revents != 0) {
+      const int requests = job.end_requests();
+      job.poll_set()[0].revents = fds[1].revents;
+      job.handle_events();
+      if (job.end_requests() > requests) hurry();
+      if (job.end_requests() > requests_before + 1) break;
+    }
+    relay();
+  }
+  poke("Q\n");
+  control_.reset();
+  if (delivered()) return true;
+  tell_what_is_left(run_id);
+  return false;
+}
+
+void Deliverer::tell_what_is_left(const std::string& run_id) const {
+  if (reported_) return;
+  for (const std::string& folder : folders_)
+    if (file_exists(folder))
+      log::error("run " + run_id + " is not delivered yet; it is kept in " + folder + " (send it with: tacho deliver " + folder + ")");
+}
+
+}  // namespace tacho

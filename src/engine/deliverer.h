@@ -1,0 +1,68 @@
+// The deliverer beside the run: tacho-deliver is started with the spool folders of this run, gets the token through a
+// pipe, sends what is sealed and closes the run. The spool is all that lies between the two; the pipe only wakes it up
+// and, by closing, tells of tacho's end. No token and no bucket: no spool, no process, no connection. Not thread-safe.
+#pragma once
+#include <poll.h>
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/settings.h"
+#include "job/job.h"
+#include "os/clock.h"
+#include "os/fd.h"
+#include "os/helper.h"
+#include "sink/sink.h"
+
+namespace tacho {
+
+// The token of the service, read once and wiped from the environment. Kept out of core dumps.
+class Token {
+ public:
+  Token();  // SENTINEL_API_TOKEN, else SENTINEL_API_KEY
+  ~Token();
+  Token(const Token&) = delete;
+  Token& operator=(const Token&) = delete;
+
+  std::string_view view() const { return {data_, size_}; }
+  bool empty() const { return size_ == 0; }
+  bool is_valid() const;  // fits into a header line
+
+ private:
+  char* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+class Deliverer {
+ public:
+  // The sink of the service when a token is set, else null. Never an error: a spool that cannot be made is reported.
+  std::unique_ptr<Sink> open_service(const Settings& settings, const SinkOptions& options);
+
+  // Starts the program for these sinks, whose runs are described now. Returns its pid, 0 when there is none.
+  pid_t start(std::vector<SpoolSink*> sinks, const std::string& store_folder);
+  // Passes on what the deliverer had to say. Called at every tick.
+  void relay();
+
+  // After the sinks' end: waits until everything is delivered, at most for the finish budget, which a signal to tacho
+  // shortens; the second one during the wait ends it. True when nothing is left in the spool.
+  bool finish(Clock& clock, Job& job, const std::string& run_id);
+
+ private:
+  bool launch();
+  void poke(std::string_view message);
+  bool delivered() const;
+  void tell_what_is_left(const std::string& run_id) const;
+
+  Token token_;
+  std::vector<SpoolSink*> sinks_;
+  std::vector<std::string> folders_;
+  Helper helper_;
+  Fd control_;
+  std::string pending_;  // of a message line that came in part
+  bool reported_ = false;
+};
+
+}  // namespace tacho

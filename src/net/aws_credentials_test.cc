@@ -1,0 +1,175 @@
+#include "net/aws_credentials.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+
+#include "net/aws_metadata.h"
+#include "net/aws_profile.h"
+#include "support/double.h"
+#include "support/temp_dir.h"
+
+namespace tacho {
+namespace {
+
+// An environment in which nothing is configured and nothing but loopback is asked.
+class Aws : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { server_ = new DoubleServer("aws_double.py"); }
+  static void TearDownTestSuite() {
+    delete server_;
+    server_ = nullptr;
+  }
+  Aws() {
+    for (const char* name : {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_CONFIG_FILE",
+                             "AWS_SHARED_CREDENTIALS_FILE", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN", "AWS_ROLE_SESSION_NAME",
+                             "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_AUTHORIZATION_TOKEN",
+                             "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", "AWS_EC2_METADATA_DISABLED", "TACHO_NO_CLOUD", "TACHO_CLOUD_PROBE", "TACHO_IMDS_URL"}) {
+      set(name, nullptr);
+    }
+    set("HOME", folder_.path().c_str());
+    set("TACHO_IMDS_AWS_URL", server_->url().c_str());
+    set("AWS_ENDPOINT_URL_STS", server_->url("/sts/").c_str());
+    server_->faults("[]");
+    server_->post("/__config", "{}");
+    server_->post("/__log");
+  }
+  void set(const char* name, const char* value) { variables_.emplace_front(name, value); }
+
+  void make_file(const std::string& name, const std::string& text) {
+    std::filesystem::create_directories(std::filesystem::path(folder_ / name).parent_path());
+    spill(folder_ / name, text);
+  }
+
+  std::string found() {
+    const Result<AwsCredentials> credentials = find_aws_credentials(http_);
+    return credentials ? credentials->access_key + "/" + credentials->secret_key + "/" + credentials->session_token : "";
+  }
+  Error failure() {
+    const Result<AwsCredentials> credentials = find_aws_credentials(http_);
+    return credentials ? Error{Code::gone, "found some", "", ""} : credentials.error();
+  }
+
+  static DoubleServer* server_;
+  TempDir folder_;
+  std::deque<WithVariable> variables_;  // the newest in front, so that the oldest goes last and restores what was
+  HttpClient http_;
+};
+DoubleServer* Aws::server_ = nullptr;
+
+TEST_F(Aws, SaysWhatToDoWhenThereAreNone) {
+  const Error error = failure();
+  EXPECT_EQ(error.code, Code::invalid);
+  EXPECT_NE(error.hint.find("AWS_ACCESS_KEY_ID"), std::string::npos);
+}
+
+TEST_F(Aws, TakesTheVariablesFirst) {
+  set("AWS_ACCESS_KEY_ID", " AK ");
+  EXPECT_EQ(failure().path, "AWS_SECRET_ACCESS_KEY");
+  set("AWS_SECRET_ACCESS_KEY", "SK");
+  EXPECT_EQ(found(), "AK/SK/");
+  set("AWS_SESSION_TOKEN", "T");
+  EXPECT_EQ(found(), "AK/SK/T");
+  EXPECT_GT(find_aws_credentials(http_)->received_monotonic_ns, 0);
+  EXPECT_EQ(server_->log(), "[]");
+}
+
+TEST_F(Aws, ReadsTheSharedFilesAndProfiles) {
+  make_file(".aws/credentials", "[default]\naws_access_key_id = AK1\naws_secret_access_key=SK1\n\n[build]\r\naws_access_key_id = AK2\r\naws_secret_access_key = a=b # mine\r\n");
+  EXPECT_EQ(found(), "AK1/SK1/");
+  set("AWS_PROFILE", "build");
+  EXPECT_EQ(found(), "AK2/a=b/");
+  set("AWS_PROFILE", "absent");
+  EXPECT_EQ(failure().path, "absent");
+  make_file("config", "[profile  work]\naws_access_key_id = AK3\ns3 =\n  aws_access_key_id = no\naws_secret_access_key = SK3\naws_session_token = T3\n[profile sso]\nsso_region = x\n");
+  set("AWS_CONFIG_FILE", (folder_ / "config").c_str());
+  set("AWS_PROFILE", "work");
+  EXPECT_EQ(found(), "AK3/SK3/T3");
+  set("AWS_PROFILE", "sso");
+  EXPECT_EQ(failure().code, Code::invalid);  // and not the instance's role instead
+}
+
+TEST_F(Aws, ExchangesAWebIdentity) {
+  spill(folder_ / "token", "eyJ.a+b/c=\n");
+  server_->post("/__config", R"({"web_token":"eyJ.a+b/c=","role_arn":"arn:aws:iam::1:role/r","expiration":"2026-11-15T09:30:00Z"})");
+  set("AWS_WEB_IDENTITY_TOKEN_FILE", (folder_ / "token").c_str());
+  set("AWS_ROLE_ARN", "arn:aws:iam::1:role/r");
+  EXPECT_EQ(found(), "AK-sts/SK-sts/T-sts");
+  EXPECT_EQ(find_aws_credentials(http_)->expires_realtime_ns, 1'794'735'000'000'000'000);
+  EXPECT_EQ(server_->log().find("eyJ"), std::string::npos);  // neither in a path nor in a header
+  set("AWS_ROLE_ARN", "arn:aws:iam::1:role/other");
+  EXPECT_EQ(failure().code, Code::invalid);
+  server_->fault("{}", R"({"status":503,"body":""})");
+  EXPECT_EQ(failure().code, Code::io);
+  set("AWS_WEB_IDENTITY_TOKEN_FILE", (folder_ / "absent").c_str());
+  EXPECT_EQ(failure().code, Code::io);
+  set("AWS_WEB_IDENTITY_TOKEN_FILE", (folder_ / "token").c_str());
+  set("AWS_ENDPOINT_URL_STS", "http://sts.example.com/");
+  EXPECT_EQ(failure().code, Code::invalid);
+}
+
+TEST_F(Aws, AsksTheContainersEndpoint) {
+  server_->post("/__config", R"({"container_token":"Basic abc"})");
+  set("AWS_CONTAINER_CREDENTIALS_FULL_URI", server_->url("/container").c_str());
+  EXPECT_EQ(failure().code, Code::io);
+  set("AWS_CONTAINER_AUTHORIZATION_TOKEN", "Basic abc");
+  EXPECT_EQ(found(), "AK-container/SK-container/T-container");
+  spill(folder_ / "t", "Basic new\n");
+  server_->post("/__config", R"({"container_token":"Basic new"})");
+  set("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", (folder_ / "t").c_str());
+  EXPECT_EQ(found(), "AK-container/SK-container/T-container");
+  server_->fault("{}", R"({"status":200,"body":"<html>"})");
+  EXPECT_EQ(failure().code, Code::io);
+}
+
+TEST_F(Aws, AllowsOnlyTheAddressesThatAreMeant) {
+  set("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "/v2/credentials/x");
+  EXPECT_EQ(container_credentials_url().value_or(""), "http://169.254.170.2/v2/credentials/x");
+  set("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "@evil.com/");
+  EXPECT_FALSE(container_credentials_url());
+  set("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", nullptr);
+  for (const char* good : {"https://agent.example.com/x", "http://127.0.0.1:9/x", "http://169.254.170.23/v1/credentials", "http://[fd00:ec2::23]/v1"}) {
+    set("AWS_CONTAINER_CREDENTIALS_FULL_URI", good);
+    EXPECT_EQ(container_credentials_url().value_or(""), good);
+  }
+  for (const char* bad : {"http://agent.example.com/x", "http://169.254.169.254/", "ftp://127.0.0.1/"}) {
+    set("AWS_CONTAINER_CREDENTIALS_FULL_URI", bad);
+    EXPECT_FALSE(container_credentials_url()) << bad;
+  }
+}
+
+TEST_F(Aws, TakesTheRoleOfTheInstance) {
+  server_->post("/__config", R"({"imds_v2":true,"role":"my+role@x"})");
+  EXPECT_EQ(found(), "AK-instance/SK-instance/T-instance");
+  server_->post("/__config", R"({"imds_v1":true,"role":"r"})");
+  EXPECT_EQ(found(), "AK-instance/SK-instance/T-instance");
+  server_->post("/__config", R"({"imds_v2":true})");  // no role
+  EXPECT_EQ(failure().code, Code::invalid);
+  server_->fault("{}", R"({"status":200,"body":"<html>other cloud</html>"})");
+  EXPECT_EQ(failure().code, Code::invalid);
+  server_->post("/__log");
+  for (const auto& [name, value] : {std::pair{"AWS_EC2_METADATA_DISABLED", "true"}, {"TACHO_NO_CLOUD", "1"}, {"TACHO_CLOUD_PROBE", "off"}}) {
+    const WithVariable off(name, value);
+    EXPECT_EQ(failure().code, Code::invalid);
+  }
+  EXPECT_EQ(server_->log(), "[]");
+}
+
+TEST(AwsJson, IsReadWithCare) {
+  EXPECT_TRUE(parse_aws_credentials_json(R"({"AccessKeyId":"a","SecretAccessKey":"b"})"));
+  EXPECT_EQ(parse_aws_credentials_json(R"({"AccessKeyId":"a","SecretAccessKey":"b","Expiration":"soon"})")->expires_realtime_ns, 0);
+  for (const char* bad : {"", "[]", "null", "{", R"({"AccessKeyId":1,"SecretAccessKey":"b"})", R"({"Code":"Failed","AccessKeyId":"a","SecretAccessKey":"b"})"}) {
+    EXPECT_FALSE(parse_aws_credentials_json(bad)) << bad;
+  }
+}
+
+TEST(AwsSection, SurvivesOddFiles) {
+  EXPECT_TRUE(parse_aws_section("", "default").empty());
+  EXPECT_TRUE(parse_aws_section("a = b\n[default\nx\n=\n", "other").empty());
+  EXPECT_EQ(parse_aws_section("[default\nA = b", "default").at("a"), "b");
+  EXPECT_EQ(parse_aws_section("[x]\na=1\n[y]\na=2\n[x]\nb=3", "x").size(), 2u);
+  EXPECT_EQ(parse_aws_section("; c\n# c\n[x] # c\na=1", "x").at("a"), "1");
+}
+
+}  // namespace
+}  // namespace tacho

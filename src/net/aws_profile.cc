@@ -1,0 +1,69 @@
+#include "net/aws_profile.h"
+
+#include "base/text.h"
+#include "net/environment.h"
+#include "os/file.h"
+
+namespace tacho {
+namespace {
+
+constexpr size_t kFileLimit = 1u << 20;
+
+std::string variable_or(const char* name, const std::string& otherwise) {
+  std::string text = environment(name);
+  return text.empty() ? otherwise : text;
+}
+
+std::string file_text(const char* variable, const char* name) {
+  const std::string home = variable_or("HOME", "");
+  const std::string path = variable_or(variable, home.empty() ? "" : home + "/.aws/" + name);
+  return path.empty() ? "" : read_whole_file(path, kFileLimit).value_or("");
+}
+
+// "[ profile  build ]" and "[profile build]" are the same section.
+std::string section_name(std::string_view line) {
+  const size_t end = line.find(']');
+  std::string name;
+  for (const std::string_view word : split(trim(line.substr(1, end == std::string_view::npos ? end : end - 1)), ' ')) {
+    if (word.empty()) continue;
+    if (!name.empty()) name += ' ';
+    name += trim(word);
+  }
+  return name;
+}
+
+}  // namespace
+
+AwsProfile parse_aws_section(std::string_view text, std::string_view section) {
+  AwsProfile profile;
+  bool inside = false;
+  for (const std::string_view raw : split(text, '\n')) {
+    const std::string_view line = trim(raw);
+    if (line.empty() || line.front() == '#' || line.front() == ';') continue;
+    if (line.front() == '[') {
+      inside = section_name(line) == section;
+      continue;
+    }
+    const size_t equals = line.find('=');
+    if (!inside || equals == std::string_view::npos || raw.front() == ' ' || raw.front() == '\t') continue;
+    std::string_view value = trim(line.substr(equals + 1));
+    if (const size_t comment = value.find(" #"); comment != std::string_view::npos) value = trim(value.substr(0, comment));
+    profile.insert_or_assign(lower(trim(line.substr(0, equals))), std::string(value));
+  }
+  return profile;
+}
+
+Result<AwsProfile> read_aws_profile() {
+  const std::string asked = variable_or("AWS_PROFILE", variable_or("AWS_DEFAULT_PROFILE", ""));
+  const std::string name = asked.empty() ? "default" : asked;
+  const std::string config = file_text("AWS_CONFIG_FILE", "config");
+  AwsProfile profile = parse_aws_section(file_text("AWS_SHARED_CREDENTIALS_FILE", "credentials"), name);
+  profile.merge(parse_aws_section(config, "profile " + name));
+  if (name == "default") profile.merge(parse_aws_section(config, name));
+  if (profile.empty() && !asked.empty()) {
+    return Error{Code::invalid, "there is no such AWS profile", asked, "correct AWS_PROFILE, or add it to ~/.aws/credentials"};
+  }
+  return profile;
+}
+
+}  // namespace tacho

@@ -1,0 +1,24 @@
+// The files that the AWS tools share: ~/.aws/credentials and ~/.aws/config, or where AWS_SHARED_CREDENTIALS_FILE and
+// AWS_CONFIG_FILE say, with the profile of AWS_PROFILE. Thread-safe.
+//   [default]
+//   aws_access_key_id = AKIA…
+//   [profile build]            (in config; only [build] in credentials)
+#pragma once
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace tacho {
+
+using AwsProfile = std::map<std::string, std::string, std::less<>>;  // keys in lower case
+
+// The settings of one section. Indented lines belong to a setting with parts (s3 = …), which nobody here needs.
+AwsProfile parse_aws_section(std::string_view text, std::string_view section);
+
+// Both files together, credentials first. Empty when there is none of that name; an Error when AWS_PROFILE names one that
+// is not there, because another identity than the one asked for must not be used.
+Result<AwsProfile> read_aws_profile();
+
+}  // namespace tacho

@@ -1,0 +1,16 @@
+// An environment variable as a value: trimmed, and empty when unset. Thread-safe as long as nobody sets one meanwhile.
+#pragma once
+#include <cstdlib>
+#include <string>
+
+#include "base/text.h"
+
+namespace tacho {
+
+inline std::string environment(const char* name) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? "" : std::string(trim(text));
+}
+inline bool environment_on(const char* name) { return parse_bool(environment(name)).value_or(false); }
+
+}  // namespace tacho

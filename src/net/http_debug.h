@@ -1,0 +1,15 @@
+// TACHO_DEBUG_HTTP=1: headers on stderr, each with its secret masked. Pure but for the printing; thread-safe.
+#pragma once
+#include <string>
+#include <string_view>
+
+namespace tacho {
+
+bool debug_http();  // the variable, read once
+// One header line or request line without line end, as it may be shown: "Authorization: Bearer ***". What follows a ? in
+// a request line or a Location is masked as well.
+std::string masked_header(std::string_view line);
+// direction is '>' or '<'; lines may hold several.
+void print_headers(char direction, std::string_view lines);
+
+}  // namespace tacho

@@ -1,0 +1,97 @@
+#include "sink/spool_meta.h"
+
+#include "codec/iso_time.h"
+#include "codec/run_words.h"
+
+namespace tacho {
+namespace {
+
+void write_host(JsonWriter& json, const Run& run) {
+  const Host& host = run.host;
+  // `other` is the seed's name of the same field: either hides it.
+  const auto shows = [&](std::string_view name, std::string_view other) {
+    return !is_hidden(run, name) && (other.empty() || !is_hidden(run, other));
+  };
+  const auto text = [&](std::string_view name, const std::optional<std::string>& value, std::string_view other = {}) {
+    if (value && !value->empty() && shows(name, other)) json.key(name).value(*value);
+  };
+  const auto integer = [&](std::string_view name, const std::optional<int64_t>& value, std::string_view other = {}) {
+    if (value && shows(name, other)) json.key(name).integer(*value);
+  };
+  text("host_id", host.host_id);
+  text("host_hostname", host.host_hostname, "host_name");
+  text("host_ip", host.host_ip);
+  text("host_server_allocation", host.host_server_allocation, "host_allocation");
+  integer("host_vcpus", host.host_vcpus);
+  text("host_cpu_model", host.host_cpu_model);
+  integer("host_memory_mib", host.host_memory_mib);
+  text("host_gpu_model", host.host_gpu_model);
+  integer("host_gpu_count", host.host_gpu_count);
+  integer("host_gpu_memory_mib", host.host_gpu_memory_mib, "host_gpu_vram_mib");
+  if (host.host_storage_gb && shows("host_storage_gb", "")) json.key("host_storage_gb").number(*host.host_storage_gb, 3);
+}
+
+// The body of the start call (sentinel.md §2.1), but for the cloud, which the deliverer asks.
+void write_start(JsonWriter& json, const Run& run) {
+  json.object();
+  for (const MetadataField& field : kMetadataFields)
+    if (const std::string& value = run.metadata.*field.member; !value.empty() && !is_hidden(run, field.name))
+      json.key(field.name).value(value);
+  if (!run.command.empty() && !is_hidden(run, "command")) {
+    Writer words;
+    JsonWriter list(words);
+    list.array();
+    for (const std::string& word : run.command) list.value(word);
+    list.end_array();
+    json.key("command").value(words.view());
+  }
+  if (!run.metadata.tags.empty() && !is_hidden(run, "tags")) {
+    json.key("tags").array();
+    for (const std::string& tag : run.metadata.tags) json.value(tag);
+    json.end_array();
+  }
+  write_host(json, run);
+  json.end_object();
+}
+
+void write_outcome(JsonWriter& json, const Outcome& outcome) {
+  if (outcome.state == RunState::running) {
+    json.null();
+    return;
+  }
+  const bool failed = outcome.state == RunState::failed || (outcome.exit_code && *outcome.exit_code != 0);
+  json.object();
+  json.key("run_status").value(failed ? "failed" : "finished");
+  if (outcome.exit_code) json.key("exit_code").integer(*outcome.exit_code);
+  const IsoTime time(outcome.finished_realtime_ns);
+  json.key("finished_at").value(std::string(time.view().substr(0, 19)) + "Z");
+  json.end_object();
+}
+
+}  // namespace
+
+void write_spool_meta(Writer& out, const Run& run, const SpoolTarget& target, std::string_view header, bool host_known) {
+  JsonWriter json(out, true);
+  json.object();
+  json.key("version").integer(1);
+  json.key("tacho_version").value(run.version);
+  json.key("run").value(run.id);
+  json.key("api_url").value(target.api_url);
+  json.key("bucket_uri").value(target.bucket_uri);
+  json.key("data_source").value(target.data_source);
+  json.key("store_folder").value(target.store_folder);
+  json.key("no_cloud").value(target.no_cloud);
+  json.key("hidden").array();
+  for (const std::string& field : run.hidden) json.value(field);
+  json.end_array();
+  json.key("host_known").value(host_known);
+  json.key("header").value(header);
+  json.key("start");
+  write_start(json, run);
+  json.key("outcome");
+  write_outcome(json, run.outcome);
+  json.end_object();
+  out.put('\n');
+}
+
+}  // namespace tacho

@@ -1,0 +1,98 @@
+#include "sink/spool_sink.h"
+
+#include "base/log.h"
+#include "codec/csv.h"
+#include "codec/iso_time.h"
+#include "os/clock.h"
+#include "os/file.h"
+
+namespace tacho {
+namespace {
+
+// "20261115T140000Z"
+std::string compact_utc(int64_t realtime_ns) {
+  const IsoTime time(realtime_ns);
+  std::string text;
+  for (const char c : time.view().substr(0, 19))
+    if (c != '-' && c != ':') text += c;
+  return text + "Z";
+}
+
+// Whether a driver is there that may still tell of its GPUs.
+bool may_have_gpu() { return file_exists("/dev/nvidiactl") || file_exists("/proc/driver/nvidia") || file_exists("/dev/kfd"); }
+
+}  // namespace
+
+SpoolSink::SpoolSink(SpoolWriter writer, SpoolTarget target, int64_t upload_interval_ns, std::string name)
+    : spool_(std::move(writer)), target_(std::move(target)), upload_interval_ns_(upload_interval_ns), name_(std::move(name)) {}
+
+Status SpoolSink::begin(const Run& run, const Schema& schema) {
+  run_ = &run;
+  schema_ = schema;
+  text_.clear();
+  write_csv_header(text_, schema_);
+  header_ = text_.view();
+  spool_.set_header(header_);
+  return describe();
+}
+
+Status SpoolSink::describe(bool sync) {
+  if (run_ == nullptr) return ok();
+  gpu_known_ = run_->host.host_gpu_count.has_value();
+  Writer text;
+  write_spool_meta(text, *run_, target_, std::string_view(header_).substr(0, header_.find('\n')), gpu_known_ || !may_have_gpu());
+  const Status status = spool_.write_meta(text.view(), sync);
+  if (on_change) on_change();
+  return status;
+}
+
+Status SpoolSink::write(const Row& row, const Detail*) {
+  text_.clear();
+  write_csv_row(text_, schema_, row);
+  const bool moved = spool_.moved();
+  const Status written = spool_.append(text_.view());
+  if (spool_.moved() != moved)
+    log::error("the spool " + spool_.folder() + " takes no more rows; the next ones go to " +
+               (spool_.in_memory() ? "memory" : "another folder") + "; make room on its disk");
+  if (!gpu_known_ && run_->host.host_gpu_count) static_cast<void>(describe());
+  since_seal_ns_ += row.interval_ns;
+  if (!written) return written;
+  if (since_seal_ns_ >= upload_interval_ns_ || spool_.open_bytes() >= kSegmentBytes) return seal();
+  return ok();
+}
+
+Status SpoolSink::seal() {
+  since_seal_ns_ = 0;
+  const Status status = spool_.seal();
+  // With the first segment the description must survive a power cut too.
+  if (!meta_synced_) meta_synced_ = static_cast<bool>(describe(true));
+  else if (on_change) on_change();
+  return status;
+}
+
+Status SpoolSink::end(const Run&) {
+  // The outcome first: who sees the last segment knows that it is the last, and that a short run needs no objects.
+  const Status described = describe(true);
+  const Status sealed = spool_.seal();
+  if (on_change) on_change();
+  return sealed ? described : sealed;
+}
+
+Result<std::unique_ptr<Sink>> open_spool_sink(SpoolTarget target, const SinkOptions& options, std::string name) {
+  auto writer = SpoolWriter::create(spool_roots(), compact_utc(system_clock().realtime_ns()));
+  if (!writer) return writer.error();
+  target.no_cloud = options.no_cloud;
+  return std::unique_ptr<Sink>(
+      std::make_unique<SpoolSink>(std::move(*writer), std::move(target), options.upload_interval_ns, std::move(name)));
+}
+
+Result<std::unique_ptr<Sink>> open_s3_sink(const std::string& destination, const SinkOptions& options) {
+  const std::string rest = destination.substr(5);
+  if (rest.empty() || rest[0] == '/')
+    return Error{Code::invalid, "this names no bucket", destination, "write s3://BUCKET/PREFIX"};
+  SpoolTarget target;
+  target.bucket_uri = "s3://" + rest;
+  return open_spool_sink(std::move(target), options, destination);
+}
+
+}  // namespace tacho

@@ -1,0 +1,282 @@
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+
+#include "os/file.h"
+#include "spool/crc32c.h"
+#include "spool/reader.h"
+#include "spool/writer.h"
+#include "support/temp_dir.h"
+
+namespace tacho {
+namespace {
+
+constexpr std::string_view kHeader = "timestamp,a,b\n";
+constexpr const char* kUtc = "20261115T140000Z";
+
+class Spool : public testing::Test {
+ protected:
+  SpoolWriter create(std::vector<std::string> roots) {
+    auto writer = SpoolWriter::create(roots, kUtc);
+    EXPECT_TRUE(writer) << (writer ? "" : writer.error().message());
+    writer->set_header(kHeader);
+    return std::move(*writer);
+  }
+  SpoolWriter create() { return create({dir_.path() + "/spool"}); }
+  static std::string text_of(const SpoolRun& run, const Segment& segment) { return run.read(segment).value_or("damaged"); }
+  static void append_to(const std::string& path, std::string_view text) {
+    std::ofstream(path, std::ios::app | std::ios::binary) << text;
+  }
+
+  TempDir dir_;
+};
+
+TEST(Crc32c, KnownValues) {
+  EXPECT_EQ(crc32c(""), 0u);
+  EXPECT_EQ(crc32c("123456789"), 0xe3069283u);  // the check value of the algorithm
+  EXPECT_EQ(crc32c("6789", crc32c("12345")), 0xe3069283u);
+}
+
+TEST(Layout, SegmentNames) {
+  EXPECT_EQ(segment_name(3, kSealedEnding), "000003.csv");
+  EXPECT_EQ(segment_name(1234567, kOpenEnding), "1234567.open");
+  EXPECT_EQ(segment_number("000003.csv", kSealedEnding), 3u);
+  EXPECT_EQ(segment_number("000003.open", kSealedEnding), std::nullopt);
+  EXPECT_EQ(segment_number("meta.csv", kSealedEnding), std::nullopt);
+  EXPECT_EQ(segment_number("00003.csv", kSealedEnding), std::nullopt);
+}
+
+TEST(Layout, SealLines) {
+  const Seal seal{12, 3456, 60, 0x0a1b2c3d};
+  EXPECT_EQ(seal_line(seal), "000012 3456 60 0a1b2c3d\n");
+  const auto parsed = parse_seal("000012 3456 60 0a1b2c3d");
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(parsed->number, 12u);
+  EXPECT_EQ(parsed->bytes, 3456);
+  EXPECT_EQ(parsed->rows, 60);
+  EXPECT_EQ(parsed->crc, 0x0a1b2c3du);
+  for (const char* torn : {"", "000012", "000012 3456 60", "000012 3456 60 0a1b", "x 1 1 00000000", "1 1 1 zzzzzzzz"})
+    EXPECT_FALSE(parse_seal(torn)) << torn;
+}
+
+TEST(WholeCsv, CutsAtTheFirstLineThatIsNotWhole) {
+  int64_t rows = -1;
+  EXPECT_EQ(whole_csv("a,b\n1,2\n3,4\n", &rows), 12u);
+  EXPECT_EQ(rows, 2);
+  EXPECT_EQ(whole_csv("a,b\n1,2\n3,", &rows), 8u);
+  EXPECT_EQ(rows, 1);
+  EXPECT_EQ(whole_csv("a,b\n1,2\n3\n5,6\n", &rows), 8u);
+  EXPECT_EQ(whole_csv(std::string_view("a,b\n1,2\n\0,\0\n", 12), &rows), 8u);
+  EXPECT_EQ(whole_csv("a,b", &rows), 0u);
+  EXPECT_EQ(rows, 0);
+  EXPECT_EQ(whole_csv("", nullptr), 0u);
+}
+
+TEST_F(Spool, SealedSegmentsAreCompleteCsv) {
+  SpoolWriter writer = create();
+  ASSERT_TRUE(writer.append("1,2,3\n"));
+  ASSERT_TRUE(writer.append("2,3,4\n"));
+  ASSERT_TRUE(writer.seal());
+  ASSERT_TRUE(writer.seal());  // nothing new: no second segment
+  ASSERT_TRUE(writer.append("3,4,5\n"));
+  const SpoolRun run(writer.folder());
+  auto sealed = run.sealed();
+  ASSERT_EQ(sealed.size(), 1u);
+  EXPECT_EQ(text_of(run, sealed[0]), "timestamp,a,b\n1,2,3\n2,3,4\n");
+  EXPECT_EQ(sealed[0].seal.rows, 2);
+  ASSERT_TRUE(writer.seal());
+  sealed = run.sealed();
+  ASSERT_EQ(sealed.size(), 2u);
+  EXPECT_EQ(text_of(run, sealed[1]), "timestamp,a,b\n3,4,5\n");
+}
+
+TEST_F(Spool, NobodyElseMayLook) {
+  SpoolWriter writer = create();
+  ASSERT_TRUE(writer.append("1,2,3\n"));
+  ASSERT_TRUE(writer.write_meta("{}", false));
+  ASSERT_TRUE(writer.seal());
+  struct stat info{};
+  ASSERT_EQ(::stat(writer.folder().c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777u, 0700u);
+  for (const char* name : {"lock", "meta.json", "seals", "000000.csv"}) {
+    ASSERT_EQ(::stat((writer.folder() + "/" + name).c_str(), &info), 0) << name;
+    EXPECT_EQ(info.st_mode & 0777u, 0600u) << name;
+  }
+}
+
+TEST_F(Spool, LockTellsOfALivingOwner) {
+  std::string folder;
+  {
+    SpoolWriter writer = create();
+    folder = writer.folder();
+    SpoolRun run(folder);
+    const Status status = run.lock();
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().code, Code::not_available);
+    EXPECT_EQ(run.owner_pid(), ::getpid());
+  }
+  SpoolRun first(folder), second(folder);
+  EXPECT_TRUE(first.lock());
+  EXPECT_FALSE(second.lock());
+  first.remove();
+  const Status status = SpoolRun(folder).lock();
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, Code::gone);
+}
+
+TEST_F(Spool, TornTailIsCutOffAndReported) {
+  std::string folder;
+  {
+    SpoolWriter writer = create();
+    folder = writer.folder();
+    ASSERT_TRUE(writer.append("1,2,3\n"));
+    ASSERT_TRUE(writer.append("2,3,4\n"));
+  }
+  append_to(folder + "/000000.open", "3,4");
+  const SpoolRun run(folder);
+  EXPECT_TRUE(run.sealed().empty());
+  std::vector<Torn> torn;
+  ASSERT_TRUE(run.recover(torn));
+  ASSERT_EQ(torn.size(), 1u);
+  EXPECT_EQ(torn[0].bytes, 3);
+  const auto sealed = run.sealed();
+  ASSERT_EQ(sealed.size(), 1u);
+  EXPECT_EQ(text_of(run, sealed[0]), "timestamp,a,b\n1,2,3\n2,3,4\n");
+  EXPECT_FALSE(file_exists(folder + "/000000.open"));
+  torn.clear();
+  ASSERT_TRUE(run.recover(torn));  // a second time there is nothing to do
+  EXPECT_TRUE(torn.empty());
+}
+
+TEST_F(Spool, KilledBetweenSealAndRename) {
+  std::string folder;
+  {
+    SpoolWriter writer = create();
+    folder = writer.folder();
+    ASSERT_TRUE(writer.append("1,2,3\n"));
+    ASSERT_TRUE(writer.seal());
+  }
+  ASSERT_EQ(::rename((folder + "/000000.csv").c_str(), (folder + "/000000.open").c_str()), 0);
+  const SpoolRun run(folder);
+  EXPECT_TRUE(run.sealed().empty());
+  std::vector<Torn> torn;
+  ASSERT_TRUE(run.recover(torn));
+  ASSERT_EQ(run.sealed().size(), 1u);
+  EXPECT_TRUE(torn.empty());
+}
+
+TEST_F(Spool, TornLineOfSealsIsIgnoredAndDoesNotSwallowTheNext) {
+  std::string folder;
+  {
+    SpoolWriter writer = create();
+    folder = writer.folder();
+    ASSERT_TRUE(writer.append("1,2,3\n"));
+  }
+  append_to(folder + "/seals", "000000 20");
+  const SpoolRun run(folder);
+  std::vector<Torn> torn;
+  ASSERT_TRUE(run.recover(torn));
+  ASSERT_EQ(run.sealed().size(), 1u);
+  EXPECT_EQ(run.sealed()[0].seal.rows, 1);
+}
+
+TEST_F(Spool, DamageIsNoticedAndRepairedToWholeRows) {
+  SpoolWriter writer = create();
+  ASSERT_TRUE(writer.append("1,2,3\n"));
+  ASSERT_TRUE(writer.append("2,3,4\n"));
+  ASSERT_TRUE(writer.seal());
+  const SpoolRun run(writer.folder());
+  ASSERT_EQ(::truncate(run.sealed()[0].path.c_str(), 22), 0);
+  const auto text = run.read(run.sealed()[0]);
+  ASSERT_FALSE(text);
+  EXPECT_EQ(text.error().code, Code::invalid);
+  ASSERT_TRUE(run.repair(run.sealed()[0]));
+  EXPECT_EQ(text_of(run, run.sealed()[0]), "timestamp,a,b\n1,2,3\n");
+}
+
+TEST_F(Spool, NextFolderWhenTheFirstCannotBeUsed) {
+  const SpoolWriter writer = create({"/proc/nothing/here", dir_.path() + "/second"});
+  EXPECT_TRUE(writer.folder().starts_with(dir_.path() + "/second/"));
+  EXPECT_FALSE(SpoolWriter::create({"/proc/nothing/here"}, kUtc));
+}
+
+// A limit of the file size refuses writes as a full disk does.
+TEST_F(Spool, FullDiskMovesOn) {
+  const std::string roots[] = {dir_.path() + "/first", dir_.path() + "/second"};
+  const pid_t child = ::fork();
+  if (child == 0) {
+    SpoolWriter writer = create({roots[0], roots[1]});
+    bool good = true;
+    for (int i = 0; i < 50; ++i) good = good && writer.append("1,2,3\n");
+    ::signal(SIGXFSZ, SIG_IGN);
+    const rlimit small{400, 400};
+    ::setrlimit(RLIMIT_FSIZE, &small);
+    for (int i = 0; i < 50; ++i) good = good && writer.append("4,5,6\n");
+    good = good && writer.moved() && writer.seal();
+    ::_exit(good ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_EQ(status, 0);
+  const auto folders = spool_folders(roots[0]);
+  ASSERT_EQ(folders.size(), 1u);
+  EXPECT_TRUE(spool_folders(roots[1]).empty());  // an overflow is no run
+  SpoolRun run(folders[0]);
+  std::vector<Torn> torn;
+  ASSERT_TRUE(run.recover(torn));
+  EXPECT_TRUE(torn.empty());
+  int64_t rows = 0;
+  uint32_t next = 0;
+  for (const Segment& segment : run.sealed()) {
+    EXPECT_EQ(segment.seal.number, next++);
+    EXPECT_TRUE(run.read(segment));
+    rows += segment.seal.rows;
+  }
+  EXPECT_EQ(rows, 100);
+  run.remove();
+  EXPECT_FALSE(file_exists(folders[0]));
+  int left = 0;
+  list_directory(roots[1], [&](std::string_view) { ++left; });
+  EXPECT_EQ(left, 0);
+}
+
+TEST_F(Spool, StateIsReplacedAsAWhole) {
+  SpoolWriter writer = create();
+  const SpoolRun run(writer.folder());
+  EXPECT_FALSE(run.state());
+  ASSERT_TRUE(run.write_state("{\"a\":1}"));
+  ASSERT_TRUE(run.write_state("{\"a\":2}"));
+  EXPECT_EQ(*run.state(), "{\"a\":2}");
+}
+
+TEST_F(Spool, DiscardLeavesNothing) {
+  SpoolWriter writer = create();
+  ASSERT_TRUE(writer.append("1,2,3\n"));
+  ASSERT_TRUE(writer.write_meta("{}", false));
+  writer.discard();
+  EXPECT_TRUE(spool_folders(dir_.path() + "/spool").empty());
+}
+
+TEST_F(Spool, RootsInOrder) {
+  ::setenv("TACHO_SPOOL_DIR", "/a/", 1);
+  ::setenv("XDG_STATE_HOME", "/b", 1);
+  ::setenv("HOME", "/c", 1);
+  const auto roots = spool_roots();
+  ASSERT_EQ(roots.size(), 5u);
+  EXPECT_EQ(roots[0], "/a");
+  EXPECT_EQ(roots[1], "/b/tacho/spool");
+  EXPECT_EQ(roots[2], "/c/.local/state/tacho/spool");
+  EXPECT_TRUE(roots[3].starts_with("/var/tmp/tacho-"));
+  EXPECT_TRUE(roots[4].starts_with("/dev/shm/tacho-"));
+  ::unsetenv("TACHO_SPOOL_DIR");
+}
+
+}  // namespace
+}  // namespace tacho

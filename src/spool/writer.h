@@ -1,0 +1,57 @@
+// The agent's side of the spool: rows appended one write each to the open segment, sealed from time to time. A row that
+// does not fit is cut off again and goes, with all that follow, to the next folder (another disk, then memory). Rows
+// survive the death of tacho at any moment; sealed segments survive a power cut. Not thread-safe; a row allocates
+// nothing, a seal does.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "os/fd.h"
+#include "spool/layout.h"
+
+namespace tacho {
+
+class SpoolWriter {
+ public:
+  // Makes the run's folder in the first of `roots` that works and locks it. `utc` is "20261115T140000Z".
+  static Result<SpoolWriter> create(const std::vector<std::string>& roots, std::string_view utc);
+
+  const std::string& folder() const { return folders_[0]; }
+  int lock_fd() const { return lock_.get(); }
+  bool in_memory() const { return folders_[at_].starts_with("/dev/shm/"); }
+  bool moved() const { return at_ > 0; }  // the first folder takes no more
+
+  Status write_meta(std::string_view json, bool sync);
+  void set_header(std::string_view line) { header_ = line; }
+  // One line with its end.
+  Status append(std::string_view line);
+  int64_t open_bytes() const { return seal_.bytes; }
+  int64_t open_rows() const { return seal_.rows; }
+  // Ends the open segment; nothing happens when it has no row. After a failure the segment stays open.
+  Status seal();
+  // The job never started: no trace is left.
+  void discard();
+
+ private:
+  Status append_here(std::string_view line);
+  bool move_on();
+  bool make_overflow(size_t index);
+  void reserve_seals() const;
+  void name_overflows(const std::vector<std::string>& roots, const std::string& name);
+  std::string path(std::string_view name) const { return folders_[at_] + "/" + std::string(name); }
+
+  std::vector<std::string> folders_;  // where the run lives, then its overflows
+  size_t at_ = 0;                     // the folder of the open segment
+  Fd lock_, segment_;
+  std::string header_, first_;
+  Seal seal_;                         // of the open segment, so far
+  uint32_t next_ = 0;
+};
+
+// Makes sure that what is in the folder (new names) survives a power cut.
+void sync_folder(const std::string& folder);
+
+}  // namespace tacho

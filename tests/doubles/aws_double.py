@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""The services that hand out AWS credentials, all at one address: the EC2 instance metadata service (v2, and v1 when it is
+allowed), the container endpoint, and STS AssumeRoleWithWebIdentity. Tokens are to be echoed exactly.
+
+    POST /__config  {"imds_v1": true, "imds_v2": true, "role": "my-role", "container_token": "…", "web_token": "…",
+                     "role_arn": "…", "expiration": "2026-…Z"}
+"""
+import json
+import urllib.parse
+
+import faults
+from faults import Answer, json_answer
+
+IMDS_TOKEN = "imds+token=="
+
+
+class Handler(faults.Handler):
+    def control(self, body):
+        if self.route() == "/__config" and self.command == "POST":
+            self.double.config = json.loads(body)
+            return Answer(204)
+        return None
+
+    def credentials(self, source):
+        return {"Code": "Success", "AccessKeyId": f"AK-{source}", "SecretAccessKey": f"SK-{source}", "Token": f"T-{source}",
+                "Expiration": self.double.config.get("expiration", "2099-01-01T00:00:00Z")}
+
+    def answer(self, body):
+        config, route = self.double.config, self.route()
+        if route.startswith("/latest/"):
+            return self.imds(config, route)
+        if route == "/container":
+            if self.headers.get("Authorization", "") != config.get("container_token", ""):
+                return Answer(401)
+            return json_answer(200, self.credentials("container"))
+        if route == "/sts/" and self.command == "POST":
+            return self.sts(config, dict(urllib.parse.parse_qsl(body.decode(), strict_parsing=True)))
+        return Answer(404)
+
+    def imds(self, config, route):
+        if route == "/latest/api/token":
+            if not config.get("imds_v2") or self.command != "PUT" or not self.headers.get("X-aws-ec2-metadata-token-ttl-seconds", "").isdigit():
+                return Answer(403)
+            return Answer(200, IMDS_TOKEN, content_type="text/plain")
+        token = self.headers.get("X-aws-ec2-metadata-token")
+        if token != (IMDS_TOKEN if config.get("imds_v2") else None) and not (token is None and config.get("imds_v1")):
+            return Answer(401)
+        base, role = "/latest/meta-data/iam/security-credentials/", config.get("role")
+        if role and route == base:
+            return Answer(200, role + "\n", content_type="text/plain")
+        if role and route == base + urllib.parse.quote(role, safe=""):
+            return json_answer(200, self.credentials("instance"))
+        return Answer(404, "<html>404</html>")
+
+    def sts(self, config, form):
+        good = {"Action": "AssumeRoleWithWebIdentity", "Version": "2011-06-15", "RoleArn": config.get("role_arn"), "WebIdentityToken": config.get("web_token")}
+        if any(form.get(name) != value for name, value in good.items()) or not form.get("RoleSessionName"):
+            return Answer(403, "<ErrorResponse><Error><Type>Sender</Type><Code>AccessDenied</Code></Error></ErrorResponse>", content_type="text/xml")
+        given = self.credentials("sts")
+        inside = "".join(f"<{name}>{given[key]}</{name}>" for name, key in
+                         (("AccessKeyId", "AccessKeyId"), ("SecretAccessKey", "SecretAccessKey"), ("SessionToken", "Token"), ("Expiration", "Expiration")))
+        return Answer(200, f"<AssumeRoleWithWebIdentityResponse><AssumeRoleWithWebIdentityResult><Credentials>{inside}</Credentials>"
+                           "</AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>", content_type="text/xml")
+
+
+def main():
+    options = faults.arguments("Hands out AWS credentials.").parse_args()
+    double = faults.Double(faults.rules_of(options), options.log)
+    double.config = {}
+    faults.serve(Handler, double, options)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,707 @@
+"""Delivery to the service and to S3 (sentinel.md §9): every case ends with the check that what arrived is what was recorded."""
+import glob
+import json
+import os
+import signal
+import subprocess
+import time
+
+from service import Service
+from support import SANITIZED, Case, marked_pids, until
+
+
+class Delivery(Case):
+    weight = 3
+
+    def setUp(self):
+        super().setUp()
+        self.service = Service()
+        self.addCleanup(self.service.close)
+
+    def use(self, config=None, s3_config=None):
+        self.service.close()
+        self.service = Service(config, s3_config)
+        self.addCleanup(self.service.close)
+
+    def env(self, **more):
+        return self.service.environment(**more)
+
+    def spools(self):
+        return sorted(glob.glob(self.path("state", "tacho", "spool", "2*")))
+
+    def local_rows(self, folder=None):
+        folders = [folder] if folder else self.run_folders()
+        self.assertEqual(len(folders), 1, folders)
+        with open(os.path.join(folders[0], "metrics.csv"), encoding="utf-8") as file:
+            return file.read().splitlines()[1:]
+
+    def the_finished(self):
+        done = self.service.finished()
+        self.assertEqual(len(done), 1, self.service.runs())
+        return done[0]
+
+    def check(self, source=None):
+        """One run is finished and holds exactly the rows of the local CSV; nothing is left in the spool."""
+        run = self.the_finished()
+        if source:
+            self.assertEqual(run["finish"]["data_source"], source)
+        self.assertEqual(self.service.rows(run), self.local_rows())
+        self.assertEqual(self.spools(), [])
+        for name, entry in self.service.s3.listing().items():
+            self.assertEqual(entry["bodies"], 1, f"{name} was put with different contents")
+            self.assertEqual(entry["content_type"], "application/gzip")
+        return run
+
+    def go(self, *job, rc=0, options=(), source=None, **more):
+        """A run to its end, delivered, its rows compared."""
+        done = self.tacho("run", "-i", "0.1", *options, "--", *(job or ("true",)), env=self.env(**more))
+        self.assertEqual(done.rc, rc, done)
+        return done, self.check(source)
+
+    def batches(self, seconds=2.5, **keywords):
+        """A run of several batches."""
+        keywords.setdefault("source", "s3")
+        return self.go("sleep", str(seconds), options=("--upload-interval", "1"), **keywords)
+
+    def deliver(self, *args, rc=0, **more):
+        done = self.tacho("deliver", *args, env=self.env(**more))
+        self.assertEqual(done.rc, rc, done)
+        return done
+
+
+class Start(Delivery):
+    def test_fields(self):
+        _, run = self.go("true", options=("--job-name", "j", "--team", "t", "--tag", "a=b", "--tag", "c=d", "--hide", "host_ip"))
+        start = run["start"]
+        self.assertEqual((start["job_name"], start["team"], start["tags"]), ("j", "t", ["a=b", "c=d"]))
+        self.assertEqual(json.loads(start["command"]), ["true"])
+        self.assertNotIn("host_ip", start)
+        self.assertNotIn("pid", start)
+        self.assertIn("host_vcpus", start)
+        self.assertNotIn("project_name", start)
+
+    def test_hidden_command(self):
+        _, run = self.go("true", options=("--hide", "command"))
+        self.assertNotIn("command", run["start"])
+
+    def test_500_three_times(self):
+        self.service.api_faults({"match": {"path": "/runs", "to": 3}, "action": {"status": 500}})
+        self.go("sleep", "0.3")
+        self.assertEqual(len(self.service.calls("/runs")), 4)
+
+    def test_delayed(self):
+        self.service.api_faults({"match": {"path": "/runs"}, "action": {"delay_s": 4}})
+        self.batches(source=None)
+
+    def test_never_reachable(self):
+        self.service.api_faults({"action": {"reset": "start"}})
+        begun = time.monotonic()
+        done = self.tacho("run", "-i", "0.1", "--", "sh", "-c", "exit 7", env=self.env(TACHO_FINISH_TIMEOUT="2"))
+        self.assertEqual(done.rc, 7, done)
+        self.assertLess(time.monotonic() - begun, 15)
+        self.assertEqual(len(self.spools()), 1)
+        self.assertIn(self.spools()[0], done.err)
+        self.service.api_faults()
+        self.deliver("--all")
+        self.assertEqual(self.check("inline")["finish"]["exit_code"], 7)
+
+    def test_optional_fields_refused(self):
+        options = ["--tag", "a=b"]
+        for name in ("job-name", "project-name", "stage-name", "task-name", "team", "env", "language", "orchestrator", "executor",
+                     "external-run-id", "container-image"):
+            options += ["--" + name, "x"]
+        names = [name.replace("-", "_") for name in options[2::2] if name.startswith("--")]
+        for name in [name.strip("_") for name in names] + ["command", "host_vcpus", "host_cpu_model", "host_memory_mib", "host_storage_gb"]:
+            with self.subTest(name):
+                self.use({"reject": [name]})
+                done = self.tacho("run", "--no-store", *options, "--", "true", env=self.env())
+                self.assertEqual(done.rc, 0, done)
+                run = self.the_finished()
+                self.assertNotIn(name, run["start"])
+                self.assertIn("tags", run["start"])
+                self.assertIn(name, done.err)
+
+    def test_several_fields_refused_at_once(self):
+        self.use({"reject": ["team", "host_vcpus", "command"]})
+        _, run = self.go("true", options=("--team", "t", "--env", "e"))
+        self.assertEqual(run["start"]["env"], "e")
+
+    def test_seed_names(self):
+        self.use({"reject": ["host_hostname"], "seed_names": True})
+        _, run = self.go()
+        self.assertIn("host_name", run["start"])
+
+    def test_tags_as_object_and_not_at_all(self):
+        self.use({"tags": "object"})
+        _, run = self.go("true", options=("--tag", "a=b"))
+        self.assertEqual(run["start"]["tags"], {"a": "b"})
+        self.use({"tags": "none"})
+        done = self.tacho("run", "--no-store", "--tag", "a=b", "--", "true", env=self.env())
+        self.assertNotIn("tags", self.the_finished()["start"])
+        self.assertIn("tags", done.err)
+
+    def test_expiry_forms(self):
+        for form in ("expires_at", "expiration", "offset", "unix", "missing", "aws"):
+            with self.subTest(form):
+                self.use({"expiry": form})
+                done = self.tacho("run", "--no-store", "-i", "0.2", "--upload-interval", "1", "--", "sleep", "1.5", env=self.env())
+                self.assertEqual(done.rc, 0, done)
+                self.assertEqual(self.the_finished()["finish"]["data_source"], "s3")
+                self.assertEqual(self.the_finished()["refreshes"], 0)
+
+    def test_without_prefix(self):
+        self.use({"prefix": None})
+        self.batches(source="inline")
+        self.assertEqual(self.service.s3.log, [])
+
+    def test_prefix_without_key(self):
+        self.use({"prefix": "s3://data"})
+        done, _ = self.batches(source="inline")
+        self.assertIn("prefix", done.err)
+
+    def test_base_url_with_path(self):
+        self.use({"base_path": "/some/base"})
+        self.batches()
+        self.use({"base_path": "/some/base"})
+        done = self.tacho("run", "--no-store", "--", "true", env={**self.env(), "SENTINEL_API_URL": self.service.api_server.url + "/some/base/"})
+        self.assertEqual((done.rc, len(self.service.finished())), (0, 1), done)
+
+    def test_alias_of_the_token(self):
+        env = self.env()
+        env["SENTINEL_API_KEY"] = " " + env["SENTINEL_API_TOKEN"] + "\n"
+        env["SENTINEL_API_TOKEN"] = ""
+        done = self.tacho("run", "--", "true", env=env)
+        self.assertEqual(done.rc, 0, done)
+        self.check()
+
+    def test_html_answer(self):
+        self.service.api_faults({"match": {"path": "/runs"}, "action": {"status": 200, "body": "<html>hello</html>"}})
+        done = self.tacho("run", "--", "true", env=self.env(TACHO_FINISH_TIMEOUT="3"))
+        self.assertEqual(done.rc, 0, done)
+        self.assertIn("JSON", done.err)
+        self.service.api_faults()
+        self.deliver("--all")
+        self.check()
+
+    def test_redirect_to_another_host(self):
+        other = Service()
+        self.addCleanup(other.close)
+        self.service.api_faults({"match": {"path": "/runs"}, "action": {"status": 307, "headers": {"Location": other.api_server.url + "/runs"}}})
+        done = self.tacho("run", "--", "true", env=self.env(TACHO_FINISH_TIMEOUT="3"))
+        self.assertEqual(done.rc, 0, done)
+        self.assertEqual(other.api.log, [])
+        self.assertEqual(len(self.spools()), 1)
+
+    def test_plain_http_elsewhere(self):
+        done = self.tacho("run", "--", "true", env={**self.env(TACHO_FINISH_TIMEOUT="3"), "SENTINEL_API_URL": "http://192.0.2.1:1"})
+        self.assertEqual(done.rc, 0, done)
+        self.assertIn("http", done.err)
+        self.assertEqual(len(self.spools()), 1)
+
+
+class Upload(Delivery):
+    def test_batches(self):
+        _, run = self.batches(4.3)
+        uris = run["finish"]["data_uris"]
+        self.assertGreaterEqual(len(uris), 4)
+        self.assertEqual(uris, sorted(uris))
+        for number, uri in enumerate(uris):
+            self.assertTrue(uri.endswith(f"/{number:06}.csv.gz"), uri)
+        headers = {self.service.object(uri).splitlines()[0] for uri in uris}
+        self.assertEqual(len(headers), 1)
+
+    def test_503_then_200(self):
+        self.service.s3_faults({"match": {"method": "PUT", "nth": [1, 3]}, "action": {"status": 503, "code": "SlowDown"}})
+        self.batches(source=None)
+
+    def test_reset_in_the_body(self):
+        self.service.s3_faults({"match": {"method": "PUT", "nth": 1}, "action": {"reset": "body"}})
+        self.batches(3.5)
+
+    def test_lost_answer(self):
+        self.service.s3_faults({"match": {"method": "PUT", "nth": 1}, "action": {"reset": "answer"}})
+        self.batches(3.5)
+        self.assertTrue(any(entry["puts"] > 1 for entry in self.service.s3.listing().values()))
+
+    def test_expired_token(self):
+        self.service.s3_faults({"match": {"method": "PUT", "nth": 1}, "action": {"status": 403, "code": "ExpiredToken"}})
+        _, run = self.batches(3.5)
+        self.assertEqual(run["refreshes"], 1)
+
+    def test_short_lived_credentials(self):
+        self.use({"life_s": 4})
+        _, run = self.batches(6.5)
+        self.assertGreaterEqual(run["refreshes"], 2)
+        self.assertLessEqual(run["refreshes"], 8)
+        self.assertTrue(all(entry["status"] == 200 for entry in self.service.s3.log))
+
+    def test_permanent_403(self):
+        self.service.s3_faults({"match": {"method": "PUT"}, "action": {"status": 403, "code": "AccessDenied"}})
+        done, _ = self.batches(source="inline")
+        self.assertIn("refused", done.err)
+
+    def test_mixed_failure_sends_all_inline(self):
+        self.service.s3_faults({"match": {"method": "PUT", "from": 2}, "action": {"status": 403, "code": "AccessDenied"}})
+        self.batches(3.5, source="inline")
+        self.assertEqual(len(self.service.s3.objects), 1)
+
+    def test_wrong_region(self):
+        self.use(s3_config={"buckets": {"data": "eu-west-3"}})
+        self.batches()
+
+    def test_region_of_the_credentials(self):
+        self.use({"region": "ap-south-1"}, {"buckets": {"data": "ap-south-1"}})
+        self.batches()
+        self.assertTrue(all(entry["status"] == 200 for entry in self.service.s3.log if entry["method"] == "PUT"))
+
+    def test_slow_loris(self):
+        self.service.s3_faults({"match": {"method": "PUT", "nth": 1}, "action": {"slow_s": 0.01}})
+        self.batches(3.5)
+
+    def test_endpoint_with_a_path(self):
+        self.use(s3_config={"base_path": "/s3/here"})
+        self.batches()
+
+    def test_prefixes(self):
+        for prefix in ("s3://my.bucket.eu/runs", "s3://data/runs/", "s3://data/runs//", "s3://data/a b+c/\u00fc%20'()&=/x", "s3://data/{run_id}/x"):
+            with self.subTest(prefix):
+                self.use({"prefix": prefix})
+                done = self.tacho("run", "--no-store", "-i", "0.2", "--upload-interval", "1", "--", "sleep", "1.5", env=self.env())
+                self.assertEqual(done.rc, 0, done)
+                run = self.the_finished()
+                run_id = next(iter(self.service.runs()))
+                clean = prefix.replace("{run_id}", run_id).rstrip("/")
+                tail = "" if "{run_id}" in prefix else f"/{run_id}"
+                self.assertEqual(run["finish"]["data_uris"][0], f"{clean}{tail}/000000.csv.gz", done)
+                self.assertGreaterEqual(len(self.service.rows(run)), 6)
+
+    def test_clock_of_the_server(self):
+        skew = {"action": {"skew_s": 3600}}
+        self.service.api_faults(skew)
+        self.service.s3_faults(skew)
+        self.use({"life_s": 7200})
+        self.service.api_faults(skew)
+        self.service.s3_faults(skew)
+        self.batches()
+
+    def test_straight_to_a_bucket(self):
+        self.service.s3.config["credentials"] = {"AKIAME": {"secret_key": "secret"}}
+        env = {"AWS_ACCESS_KEY_ID": "AKIAME", "AWS_SECRET_ACCESS_KEY": "secret", "TACHO_S3_ENDPOINT": self.service.s3_server.url}
+        done = self.tacho("run", "-i", "0.2", "--upload-interval", "1", "-o", "s3://data/my/runs", "--", "sleep", "2.5", env=env)
+        self.assertEqual(done.rc, 0, done)
+        self.assertEqual(self.service.api.log, [])
+        run_id = os.path.basename(self.run_folders()[0])
+        names = sorted(self.service.s3.objects)
+        self.assertEqual(names[0], f"data/my/runs/{run_id}/000000.csv.gz")
+        rows = []
+        for name in names:
+            rows += self.service.object("s3://" + name).splitlines()[1:]
+        self.assertEqual(rows, self.local_rows())
+        self.assertEqual(self.spools(), [])
+
+
+class Finish(Delivery):
+    def test_short_run(self):
+        _, run = self.go("true", source="inline")
+        finish = run["finish"]
+        self.assertEqual((finish["run_status"], finish["exit_code"]), ("finished", 0))
+        self.assertRegex(finish["finished_at"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
+        self.assertEqual(self.service.s3.log, [])
+
+    def test_exit_codes(self):
+        for script, code in (("exit 3", 3), ("kill -9 $$", 137)):
+            with self.subTest(script):
+                self.use()
+                done = self.tacho("run", "--no-store", "--", "sh", "-c", script, env=self.env())
+                self.assertEqual(done.rc, code, done)
+                finish = self.the_finished()["finish"]
+                self.assertEqual((finish["run_status"], finish["exit_code"]), ("failed", code))
+
+    def test_slow(self):
+        self.service.api_faults({"match": {"path": ".*/finish"}, "action": {"delay_s": 3}})
+        self.go()
+
+    def test_500_then_200(self):
+        self.service.api_faults({"match": {"path": ".*/finish", "to": 2}, "action": {"status": 500}})
+        self.go()
+
+    def test_lost_answer_then_409(self):
+        self.service.api_faults({"match": {"path": ".*/finish", "nth": 1}, "action": {"reset": "answer"}})
+        _, run = self.go()
+        self.assertEqual(run["finishes"], 1)
+        self.assertEqual([call.get("status") for call in self.service.calls("/finish")], [200, 409])
+
+    def test_retry_after(self):
+        self.service.api_faults({"match": {"path": ".*/finish", "nth": 1}, "action": {"status": 429, "headers": {"Retry-After": "2"}}})
+        self.go()
+        first, second = self.service.calls("/finish")
+        self.assertGreaterEqual(second["time"] - first["time"], 1.9)
+
+    def test_413(self):
+        self.use({"inline_limit": 1000})
+        self.go("true", source="s3")
+
+    def test_413_without_a_bucket(self):
+        self.use({"inline_limit": 1000, "prefix": None})
+        done = self.tacho("run", "--", "true", env=self.env(TACHO_FINISH_TIMEOUT="3"))
+        self.assertEqual((done.rc, len(self.spools())), (0, 1), done)
+
+    def test_other_name_of_inline(self):
+        self.use({"data_sources": ["local", "s3"]})
+        self.go("true", source="local")
+
+    def test_named_local(self):
+        self.use({"data_sources": ["local", "s3"]})
+        self.go("true", source="local", TACHO_DATA_SOURCE_LOCAL_NAME="local")
+        self.assertEqual(len(self.service.calls("/finish")), 1)
+
+    def test_finished_at_refused(self):
+        self.use({"reject_finish": ["finished_at"]})
+        _, run = self.go()
+        self.assertNotIn("finished_at", run["finish"])
+
+    def test_compressed_bodies(self):
+        self.use({"gzip": True})
+        self.go(TACHO_SENTINEL_GZIP="1")
+        self.assertTrue(all("gzip" in call["headers"].get("content-encoding", "") for call in self.service.calls("/finish")))
+
+    def test_compressed_bodies_refused(self):
+        self.go(TACHO_SENTINEL_GZIP="1")
+
+    def test_forgotten_run(self):
+        process = self.spawn("run", "-i", "0.1", "--upload-interval", "1", "--", "sleep", "3", env=self.env())
+        self.assertTrue(until(lambda: len(self.service.s3.objects) >= 1))
+        for run in self.service.runs().values():
+            run["forgotten"] = True
+        self.assertEqual(process.wait(30), 0)
+        self.check()
+        self.assertEqual(len(self.service.runs()), 2)
+
+    def test_statistics_in_the_store(self):
+        self.go()
+        with open(os.path.join(self.run_folders()[0], "run.json"), encoding="utf-8") as file:
+            delivery = json.load(file)["delivery"][0]
+        self.assertEqual(delivery["processing"]["rows"], len(self.local_rows()))
+        shown = self.tacho("show", "last")
+        self.assertIn("delivered to " + self.service.api_server.url, shown.out)
+
+    def test_heartbeat_is_off_without_a_path(self):
+        self.batches()
+        self.assertEqual(self.service.calls("/heartbeat"), [])
+
+
+class Process(Delivery):
+    def test_no_token_no_connection(self):
+        env = self.env()
+        env["SENTINEL_API_TOKEN"] = "  "
+        done = self.tacho("run", "--", "sh", "-c", "ps --ppid $PPID -o comm=", env=env)
+        self.assertEqual((done.rc, done.out.split()), (0, ["sh"]), done)
+        self.assertEqual(self.service.api.log + self.service.s3.log, [])
+        self.assertFalse(os.path.exists(self.path("state", "tacho", "spool")))
+
+    def test_job_sees_neither_token_nor_deliverer(self):
+        script = "env; cat /proc/$PPID/environ /proc/$PPID/cmdline; ls -l /proc/self/fd; sleep 0.5; " \
+                 "cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep -c sentinel-secret"
+        self.use({"tokens": ["sentinel-secret"]})
+        done = self.tacho("run", "-i", "0.1", "--", "bash", "-c", script, env={**self.env(), "SENTINEL_API_TOKEN": "sentinel-secret"})
+        self.assertNotIn("sentinel-secret", done.out.replace("grep -c sentinel-secret", ""), done)
+        self.check()
+        self.assertEqual(max(int(row.split(",")[22] or 0) for row in self.local_rows()), 1)
+
+    def test_no_secret_in_the_spool(self):
+        self.use({"tokens": ["sentinel-secret"]})
+        env = {**self.env(TACHO_FINISH_TIMEOUT="1"), "SENTINEL_API_TOKEN": "sentinel-secret"}
+        self.service.api_faults({"match": {"path": ".*/finish"}, "action": {"status": 500}})
+        done = self.tacho("run", "-i", "0.1", "--upload-interval", "1", "--", "sleep", "1.5", env=env)
+        self.assertEqual(done.rc, 0, done)
+        folder = self.spools()[0]
+        self.assertEqual(os.stat(folder).st_mode & 0o777, 0o700)
+        keys = [secret for key, value in self.service.api.credentials.items() for secret in (key, value["secret_key"], value["session_token"])]
+        for name in os.listdir(folder):
+            path = os.path.join(folder, name)
+            self.assertEqual(os.stat(path).st_mode & 0o777, 0o600, name)
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+            for secret in ["sentinel-secret", *keys]:
+                self.assertNotIn(secret, text, name)
+        self.service.api_faults()
+        self.deliver(folder, SENTINEL_API_TOKEN="sentinel-secret")
+        self.check("s3")
+
+    def test_killed_tacho_is_closed(self):
+        process = self.spawn("run", "-i", "0.1", "--upload-interval", "1", "--", "sleep", "30", env=self.env())
+        self.assertTrue(until(lambda: len(self.service.s3.objects) >= 2))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        self.assertTrue(until(lambda: self.service.finished() and not self.spools()))
+        run = self.the_finished()
+        self.assertEqual(run["finish"]["run_status"], "failed")
+        self.assertNotIn("exit_code", run["finish"])
+        rows, local = self.service.rows(run), self.local_rows()
+        self.assertEqual(rows[:len(local)], local)
+        self.assertLessEqual(len(rows), len(local) + 1)
+        self.end_marked()
+
+    def killed_with_its_deliverer(self, torn=b""):
+        process = self.spawn("run", "-i", "0.1", "--upload-interval", "1", "--", "sleep", "30", env=self.env())
+        self.assertTrue(until(lambda: len(self.service.s3.objects) >= 2))
+        time.sleep(0.5)
+        self.end_marked()
+        process.wait()
+        self.assertTrue(until(lambda: not marked_pids(self.mark)))
+        if torn:
+            path = glob.glob(os.path.join(self.spools()[0], "*.open"))[0]
+            with open(path, "ab") as file:
+                file.write(torn)
+
+    def test_recovery(self):
+        self.killed_with_its_deliverer()
+        self.deliver("--all")
+        run = self.the_finished()
+        rows, local = self.service.rows(run), self.local_rows()
+        self.assertEqual(rows[:len(local)], local)
+        self.assertLessEqual(len(rows), len(local) + 1)
+        self.assertEqual(run["finish"]["run_status"], "failed")
+        self.assertEqual(self.spools(), [])
+
+    def test_torn_tail(self):
+        self.killed_with_its_deliverer(torn=b"1794752420.471,10")
+        done = self.deliver("--all")
+        self.assertIn("17 bytes", done.err)
+        rows = self.service.rows(self.the_finished())
+        self.assertFalse(any(row.startswith("1794752420.471,10") for row in rows))
+        self.assertEqual(rows[:len(self.local_rows())], self.local_rows())
+
+    def test_damaged_segment(self):
+        self.service.api_faults({"match": {"path": ".*/finish"}, "action": {"status": 500}})
+        self.service.s3_faults({"action": {"status": 500}})
+        done = self.tacho("run", "-i", "0.1", "--", "sleep", "0.5", env=self.env(TACHO_FINISH_TIMEOUT="1"))
+        self.assertEqual(done.rc, 0, done)
+        path = glob.glob(os.path.join(self.spools()[0], "*.csv"))[0]
+        size = os.path.getsize(path)
+        with open(path, "r+b") as file:
+            file.truncate(size - 20)
+        self.service.api_faults()
+        done = self.deliver("--all")
+        self.assertIn("checksum", done.err)
+        self.assertEqual(self.service.rows(self.the_finished()), self.local_rows()[:-1])
+
+    def test_next_tacho_sends_what_is_left(self):
+        self.killed_with_its_deliverer()
+        done = self.tacho("run", "-i", "0.1", "--", "sleep", "2", env=self.env())
+        self.assertEqual(done.rc, 0, done)
+        self.assertEqual(len(self.service.finished()), 2)
+        self.assertEqual(self.spools(), [])
+
+    def test_other_service_is_left_alone(self):
+        self.killed_with_its_deliverer()
+        other = Service()
+        self.addCleanup(other.close)
+        done = self.tacho("deliver", "--all", env={**self.env(), "SENTINEL_API_URL": other.api_server.url})
+        self.assertIn("SENTINEL_API_URL", done.err)
+        self.assertEqual((other.api.log, len(self.spools())), ([], 1))
+
+    def test_unknown_run_is_new_only_when_named(self):
+        self.killed_with_its_deliverer()
+        for run in self.service.runs().values():
+            run["forgotten"] = True
+        self.deliver("--all", rc=1)
+        self.assertEqual(len(self.spools()), 1)
+        self.deliver(self.spools()[0])
+        self.assertEqual((len(self.service.finished()), self.spools()), (1, []))
+
+    def test_two_recoverers(self):
+        self.killed_with_its_deliverer()
+        both = [self.spawn("deliver", "--all", env=self.env()) for _ in range(2)]
+        for process in both:
+            self.assertEqual(process.wait(60), 0, process.stderr.read())
+        run = self.the_finished()
+        self.assertEqual((run["finishes"], self.spools()), (1, []))
+
+    def test_sigterm_with_the_server_down(self):
+        self.service.api_faults({"action": {"delay_s": 20}})
+        process = self.spawn("run", "-i", "0.1", "--", "sleep", "30", env=self.env())
+        self.assertTrue(until(self.spools))
+        time.sleep(0.5)
+        begun = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 143)
+        self.assertLess(time.monotonic() - begun, 12)
+        self.assertEqual(len(self.spools()), 1)
+        self.assertIn(self.spools()[0], err)
+
+    def test_strict(self):
+        self.service.api_faults({"action": {"status": 500}})
+        done = self.tacho("run", "--strict", "--", "true", env=self.env(TACHO_FINISH_TIMEOUT="1"))
+        self.assertEqual(done.rc, 125, done)
+        done = self.tacho("run", "--strict", "--", "sh", "-c", "exit 4", env=self.env(TACHO_FINISH_TIMEOUT="1"))
+        self.assertEqual(done.rc, 4, done)
+
+    def test_two_runs_at_once(self):
+        both = [self.spawn("run", "-i", "0.1", "--upload-interval", "1", "--", "sleep", "2.5", env=self.env()) for _ in range(2)]
+        for process in both:
+            self.assertEqual(process.wait(60), 0, process.stderr.read())
+        remote = sorted(self.service.rows(run) for run in self.service.finished())
+        self.assertEqual(remote, sorted(self.local_rows(folder) for folder in self.run_folders()))
+
+    def test_wrong_token(self):
+        env = {**self.env(), "SENTINEL_API_TOKEN": "wrong"}
+        done = self.tacho("run", "--", "sleep", "0.3", env=env)
+        self.assertEqual(done.rc, 0, done)
+        self.assertIn("SENTINEL_API_TOKEN", done.err)
+        self.assertEqual(len(self.spools()), 1)
+        self.deliver("--all")
+        self.check()
+
+    def test_token_with_a_line_break(self):
+        done = self.tacho("run", "--", "true", env={**self.env(), "SENTINEL_API_TOKEN": "a\nb"})
+        self.assertEqual(done.rc, 0, done)
+        self.assertIn("line break", done.err)
+        self.assertEqual((self.service.api.log, len(self.spools())), ([], 1))
+
+    def test_missing_program(self):
+        tacho = self.path("tacho")
+        subprocess.run(["cp", self.command([])[0], tacho], check=True)
+        done = self.tacho("run", "--", "true", env=self.env(), program=tacho)
+        self.assertEqual((done.rc, len(self.spools())), (0, 1), done)
+        self.assertIn("tacho-deliver", done.err)
+        self.assertEqual(done.err.count("tacho: "), 2, done)  # the warning and the summary
+
+    def test_command_not_found_leaves_nothing(self):
+        done = self.tacho("run", "--", "/no/such/program", env=self.env())
+        self.assertEqual((done.rc, self.spools(), self.service.api.log), (127, [], []), done)
+
+    def test_full_disk(self):
+        self.need_root()
+        small = self.path("small")
+        os.mkdir(small)
+        self.need("cannot mount", "mount", "-t", "tmpfs", "-o", "size=64k", "none", small)
+        self.addCleanup(subprocess.run, ["umount", "-l", small], check=False)
+        done = self.tacho("run", "-i", "0.01", "--", "sleep", "3", env=self.env(TACHO_SPOOL_DIR=small))
+        self.assertEqual(done.rc, 0, done)
+        self.assertIn("takes no more", done.err)
+        self.check()
+
+    def test_read_only_spool_folder(self):
+        done = self.tacho("run", "--", "true", env=self.env(TACHO_SPOOL_DIR="/proc/no"))
+        self.assertEqual(done.rc, 0, done)
+        self.check()
+
+    def test_deliverer_is_killed(self):
+        process = self.spawn("run", "-i", "0.1", "--upload-interval", "1", "--", "sleep", "4", env=self.env())
+        self.assertTrue(until(lambda: len(self.service.s3.objects) >= 2))  # the first one is in the state by now
+        for pid in marked_pids(self.mark):
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                if b"--spool-run" in file.read():
+                    os.kill(pid, signal.SIGKILL)
+        self.assertEqual(process.wait(30), 0)
+        self.check("s3")
+
+    def test_watch(self):
+        process = self.spawn("watch", "-i", "0.1", env=self.env())
+        self.assertTrue(until(self.service.runs))
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(30), 0)
+        finish = self.check()["finish"]
+        self.assertEqual(finish["run_status"], "finished")
+        self.assertNotIn("exit_code", finish)
+
+
+class Manners(Delivery):
+    def deliverer(self):
+        for pid in marked_pids(self.mark):
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                if b"--spool-run" in file.read():
+                    return pid
+        return None
+
+    def cpu_ticks(self, pid):
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            fields = file.read().rsplit(b")", 1)[1].split()
+        return int(fields[11]) + int(fields[12])
+
+    def test_small_asleep_and_apart(self):
+        process = self.spawn("run", "-i", "0.1", "--upload-interval", "1", "--", "sleep", "30", env=self.env())
+        self.assertTrue(until(lambda: len(self.service.s3.objects) >= 2))
+        pid = self.deliverer()
+        with open(f"/proc/{pid}/status", encoding="utf-8") as file:
+            status = dict(line.split(":", 1) for line in file.read().splitlines())
+        if not SANITIZED:
+            self.assertLess(int(status["VmHWM"].split()[0]), 16 * 1024, status["VmHWM"])
+        self.assertEqual(os.getpriority(os.PRIO_PROCESS, pid), 10)
+        self.assertEqual(os.getsid(pid), pid)
+        self.assertNotEqual(os.getpgid(pid), os.getpgid(process.pid))
+        with open(f"/proc/{process.pid}/maps", encoding="utf-8") as file:
+            maps = file.read()
+        self.assertNotIn("libcurl", maps)
+        self.assertNotIn("libssl", maps)
+        for name in os.listdir(f"/proc/{pid}/fd"):  # nothing of the job's is held open
+            target = os.readlink(f"/proc/{pid}/fd/{name}")
+            self.assertFalse(target.startswith("/dev/pts"), target)
+        process.send_signal(signal.SIGTERM)
+        process.wait(30)
+
+    def test_idle_costs_nothing(self):
+        process = self.spawn("run", "-i", "0.1", "--", "sleep", "30", env=self.env())
+        self.assertTrue(until(self.service.runs))
+        time.sleep(0.5)
+        pid = self.deliverer()
+        before = self.cpu_ticks(pid)
+        time.sleep(2)
+        self.assertLessEqual(self.cpu_ticks(pid) - before, 1)
+        process.send_signal(signal.SIGTERM)
+        process.wait(30)
+
+    def test_outage_is_told_once(self):
+        self.service.api_faults({"action": {"status": 503}})
+        process = self.spawn("run", "-i", "0.1", "--upload-interval", "1", "--", "sleep", "6", env=self.env())
+        time.sleep(5)
+        self.service.api_faults()
+        _, err = process.communicate(timeout=60)
+        self.assertEqual(err.count("tried again"), 1, err)
+        self.check()
+
+    def test_stderr_is_not_held_open(self):
+        """A caller that reads the job's output to its end is not kept waiting by the deliverer of a killed tacho."""
+        self.service.api_faults({"action": {"delay_s": 5}})
+        process = self.spawn("run", "-i", "0.1", "--", "sleep", "0.5", env=self.env(TACHO_FINISH_TIMEOUT="20"))
+        self.assertTrue(until(self.deliverer))
+        time.sleep(1)
+        begun = time.monotonic()
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=20)
+        self.assertLess(time.monotonic() - begun, 3)
+        self.end_marked()
+
+    def test_missing_certificates(self):
+        env = {**self.env(TACHO_FINISH_TIMEOUT="3"), "SENTINEL_API_URL": "https://127.0.0.1:1", "SSL_CERT_FILE": self.path("no.pem")}
+        done = self.tacho("run", "--", "true", env=env)
+        self.assertEqual((done.rc, len(self.spools())), (0, 1), done)
+        self.assertIn("no.pem", done.err)
+
+    def test_hidden_fields_are_not_in_the_spool(self):
+        self.service.api_faults({"action": {"status": 500}})
+        done = self.tacho("run", "--hide", "private", "--job-name", "shown", "--", "true", "hidden-argument", env=self.env(TACHO_FINISH_TIMEOUT="1"))
+        self.assertEqual(done.rc, 0, done)
+        with open(os.path.join(self.spools()[0], "meta.json"), encoding="utf-8") as file:
+            text = file.read()
+        self.assertIn("shown", text)
+        self.assertNotIn("hidden-argument", text)
+        start = json.loads(text)["start"]
+        self.assertEqual([key for key in start if key in ("host_id", "host_hostname", "host_ip", "command")], [])
+
+    def test_bounded_spool(self):
+        self.service.api_faults({"action": {"status": 500}})
+        for _ in range(3):
+            self.tacho("run", "--", "true", env=self.env(TACHO_FINISH_TIMEOUT="0.5"))
+        kept = self.spools()
+        self.assertEqual(len(kept), 3)
+        old = os.path.join(os.path.dirname(kept[0]), "20200101T000000Z-1-00000000")
+        os.rename(kept[1], old)
+        self.service.api_faults({"match": {"path": ".*/finish"}, "action": {"status": 500}})
+        done = self.tacho("run", "--", "sleep", "1", env=self.env(TACHO_FINISH_TIMEOUT="0.5", TACHO_SPOOL_MAX="1"))
+        self.assertEqual(done.rc, 0, done)
+        self.assertIn(old, done.err)
+        self.assertIn(kept[0], done.err)
+        self.assertEqual(len(self.spools()), 1)
