@@ -141,6 +141,8 @@ TEST(ProcessTree, FindsGrandchildrenAndChildrenOfThreads) {
 }
 
 TEST(ProcessTree, AChildThatWasWaitedForIsNotCountedTwice) {
+  Following following;
+  following.tree.expect_own_child();
   const Flag burnt;
   const Worker worker([&] {
     if (::fork() == 0) {
@@ -150,8 +152,6 @@ TEST(ProcessTree, AChildThatWasWaitedForIsNotCountedTwice) {
     }
     burnt.wait();
   });
-  Following following;
-  following.tree.expect_own_child();
   ASSERT_TRUE(following.tree.follow(worker.pid, true));
   worker.wait_until_done();
   following.tick();
@@ -175,6 +175,8 @@ TEST(ProcessTree, AChildThatWasWaitedForIsNotCountedTwice) {
 }
 
 TEST(ProcessTree, WhatTheKernelReapedIsKept) {
+  Following following;
+  following.tree.expect_own_child();
   const Flag burnt, end;
   const Worker worker([&] {
     ::signal(SIGCHLD, SIG_IGN);
@@ -186,8 +188,6 @@ TEST(ProcessTree, WhatTheKernelReapedIsKept) {
     }
     burnt.wait();
   });
-  Following following;
-  following.tree.expect_own_child();
   ASSERT_TRUE(following.tree.follow(worker.pid, true));
   worker.wait_until_done();
   following.tick();

@@ -49,6 +49,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("build_dir")
     parser.add_argument("-k", metavar="WORD", action="append", help="only tests whose name contains WORD")
+    parser.add_argument("--without", metavar="WORD", action="append", default=[], help="no tests whose name contains WORD")
     parser.add_argument("-j", metavar="N", type=int, default=3, help="tests at a time (3)")
     options = parser.parse_args()
     os.environ["TACHO_BUILD_DIR"] = os.path.abspath(options.build_dir)
@@ -61,6 +62,7 @@ def main():
     tests = list(flatten(loader.discover(HERE, pattern="test_*.py")))
     if options.k:
         tests = [test for test in tests if any(word in test.id() for word in options.k)]
+    tests = [test for test in tests if not any(word in test.id() for word in options.without)]
     tests.sort(key=lambda test: -getattr(test, "weight", 1))  # the long ones first
 
     lock = threading.Lock()
