@@ -102,7 +102,10 @@ def until(what, seconds=30):
     """Waits for what() to become true and returns its value; a false value when it never did."""
     end = time.monotonic() + seconds
     while True:
-        value = what()
+        try:
+            value = what()
+        except (OSError, ValueError, LookupError):  # a file that is not there yet, or not whole
+            value = None
         if value or time.monotonic() > end:
             return value
         time.sleep(0.01)
