@@ -1,0 +1,63 @@
+// An HTTP server for services of tacho: HTTP/1.1, and HTTP/2 where TLS agrees on it, a fixed number of threads, each with
+// a loop of its own over its connections. The handler is called on any of them and may block for a moment; it never
+// throws. Slow clients, large bodies and long heads are cut off. stop() is thread-safe.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+
+namespace tacho {
+
+struct ServedRequest {
+  std::string method, path, query;   // the path as sent, without query
+  std::vector<std::pair<std::string, std::string>> headers;  // names in lower case
+  std::string body;
+  bool has_client_certificate = false;  // a verified one
+  std::string_view header(std::string_view lower_name) const;  // empty when absent
+};
+
+struct ServedResponse {
+  int status = 200;
+  std::string content_type = "text/plain; charset=utf-8";
+  std::string body;
+  std::vector<std::pair<std::string, std::string>> headers;
+};
+
+// Files in PEM; reloaded when they change, without dropping a connection.
+struct ServerTls {
+  std::string cert_file, key_file;
+  std::string client_ca_file;        // not empty: a client without a certificate of this CA is refused
+};
+
+struct ServerOptions {
+  std::string address = "0.0.0.0";   // a literal address; "[::]" for both families
+  uint16_t port = 0;                 // 0: any, see port()
+  int threads = 1;
+  size_t body_limit = 1u << 20;      // more: 413
+  int64_t head_ms = 10'000, body_ms = 30'000, idle_ms = 120'000;
+  int connections = 1'000;           // more wait in the kernel's queue
+  bool tls = false;
+  ServerTls files;
+};
+
+using Handler = std::function<ServedResponse(const ServedRequest&)>;
+
+class HttpServer {
+ public:
+  // Listens at once; an Error names the address and what to do.
+  static Result<std::unique_ptr<HttpServer>> open(ServerOptions options, Handler handler);
+  virtual ~HttpServer() = default;
+  virtual uint16_t port() const = 0;
+  // No new connections; running requests are finished within `drain_ms`, then the threads end.
+  virtual void stop(int64_t drain_ms) = 0;
+  // Looks at the certificate files again, now. An Error keeps the old ones.
+  virtual Status reload() = 0;
+};
+
+}  // namespace tacho

@@ -1,0 +1,32 @@
+// A source of metric rows that grows while it is read: a log, or a folder of event files. The file itself is the buffer;
+// a reader remembers only where it is. Not thread-safe.
+#pragma once
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "katib/rpc/row.h"
+
+namespace tacho {
+
+class Reader {
+ public:
+  using Take = std::function<void(MetricRow&&)>;
+  virtual ~Reader() = default;
+
+  // Passes on rows that are there now, in order, about `limit` of them at the most. True: more can be read at once. With
+  // `at_end` training is over, so a last line without its end counts too. A source that is not there yet has no rows.
+  virtual Result<bool> read(bool at_end, size_t limit, const Take& take) = 0;
+  // Where the rows passed on so far end, as JSON text for the state file; `seek("")` is the beginning.
+  virtual std::string position() const = 0;
+  virtual Status seek(std::string_view position) = 0;
+  // The source began anew (truncated by a second attempt) since the last call.
+  virtual bool restarted() { return false; }
+  // Folders to watch for changes; may grow as folders appear.
+  virtual std::vector<std::string> folders() const = 0;
+};
+
+}  // namespace tacho

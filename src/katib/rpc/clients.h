@@ -1,0 +1,57 @@
+// Clients of the DB manager and of the early-stopping service over gRPC. A call never throws and ends within its time
+// limit; proxies of the environment are not used, since both peers are in the cluster. Thread-safe.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "katib/rpc/row.h"
+
+namespace tacho {
+
+struct RpcOptions {
+  std::string address;            // host:port
+  int64_t timeout_ms = 60'000;    // of one call
+  bool tls = false;
+  std::string ca_file, cert_file, key_file, server_name;
+  std::string token_file;         // read again when it changes; sent as "authorization: Bearer …"
+};
+
+struct RpcStatus {
+  int code = 0;                   // as gRPC numbers them: 0 ok, 2 unknown, 3 invalid argument, 14 unavailable …
+  std::string message;
+  bool ok() const { return code == 0; }
+};
+// "UNAVAILABLE"
+const char* rpc_code_name(int code);
+
+class DbClient {
+ public:
+  explicit DbClient(const RpcOptions& options);
+  ~DbClient();
+  RpcStatus report(const std::string& trial, std::span<const MetricRow> rows);
+  // Rows in the order of the answer; an empty metric, start or end is no filter.
+  RpcStatus get(const std::string& trial, const std::string& metric, const std::string& start, const std::string& end,
+                std::vector<MetricRow>& rows);
+  RpcStatus remove(const std::string& trial);
+  RpcStatus healthy();  // ok: the service said SERVING
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+class EarlyStoppingClient {
+ public:
+  explicit EarlyStoppingClient(const RpcOptions& options);
+  ~EarlyStoppingClient();
+  RpcStatus set_trial_status(const std::string& trial);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tacho
