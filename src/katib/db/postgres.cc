@@ -1,5 +1,6 @@
 #include "katib/db/postgres.h"
 
+#include "base/log.h"
 #include "base/text.h"
 #include "os/library.h"
 
@@ -24,6 +25,7 @@ Result<PostgresApi> load_api() {
   find(api.finish, "PQfinish");
   find(api.status, "PQstatus");
   find(api.error_message, "PQerrorMessage");
+  find(api.set_notice_processor, "PQsetNoticeProcessor");
   find(api.exec, "PQexec");
   find(api.send_query, "PQsendQueryParams");
   find(api.single_row_mode, "PQsetSingleRowMode");
@@ -68,6 +70,8 @@ Result<std::unique_ptr<PostgresConnection>> PostgresConnection::open(const Postg
   values.push_back(nullptr);
   PGconn* handle = (*api)->connect(keywords.data(), values.data(), 1);
   std::unique_ptr<PostgresConnection> connection(new PostgresConnection(*api, handle, place.name));
+  // Notices ("relation already exists") would go to stderr.
+  (*api)->set_notice_processor(handle, [](void*, const char* text) { log::debug(one_line(text)); }, nullptr);
   if (connection->broken()) {
     return Error{Code::io, "cannot connect to PostgreSQL", place.name, one_line((*api)->error_message(handle))};
   }
@@ -76,8 +80,9 @@ Result<std::unique_ptr<PostgresConnection>> PostgresConnection::open(const Postg
 
 PostgresConnection::~PostgresConnection() { api_->finish(handle_); }
 
-Error PostgresConnection::error(const char* what, const PGresult* result) const {
+Error PostgresConnection::error(const char* what, const PGresult* result) {
   const char* state = result != nullptr ? api_->error_field(result, PG_DIAG_SQLSTATE) : nullptr;
+  if (state == nullptr) lost_ = true;
   const char* primary = result != nullptr ? api_->error_field(result, PG_DIAG_MESSAGE_PRIMARY) : nullptr;
   const std::string_view kind = state != nullptr ? std::string_view(state).substr(0, 2) : std::string_view();
   // Classes 22 and 23: the data does not fit. Everything else may pass.

@@ -30,6 +30,7 @@ struct PostgresApi {
   decltype(&PQfinish) finish;
   decltype(&PQstatus) status;
   decltype(&PQerrorMessage) error_message;
+  decltype(&PQsetNoticeProcessor) set_notice_processor;
   decltype(&PQexec) exec;
   decltype(&PQsendQueryParams) send_query;
   decltype(&PQsetSingleRowMode) single_row_mode;
@@ -59,16 +60,17 @@ class PostgresConnection {
   Status send_copy(std::string_view bytes);
   Status end_copy();                         // ok: all rows are stored
   void abandon_copy(const char* reason);     // none is
-  bool broken() const { return api_->status(handle_) != CONNECTION_OK; }
+  bool broken() const { return lost_ || api_->status(handle_) != CONNECTION_OK; }
 
  private:
   PostgresConnection(const PostgresApi* api, PGconn* handle, std::string name) : api_(api), handle_(handle), name_(std::move(name)) {}
-  Error error(const char* what, const PGresult* result) const;
+  Error error(const char* what, const PGresult* result);
   Status drain(const char* what, const Row& row);
 
   const PostgresApi* api_;
   PGconn* handle_;
   std::string name_;
+  bool lost_ = false;  // the server did not answer: libpq 15 may still call such a connection good
 };
 
 }  // namespace tacho

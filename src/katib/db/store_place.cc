@@ -66,8 +66,8 @@ Result<std::string> own_file() {
 std::string name_of_url(std::string_view url) {
   url = url.substr(0, url.find('?'));
   const size_t start = url.find("://") + 3;
-  const size_t at = url.substr(0, url.find('/', start)).rfind('@');
-  if (at == url.npos) return std::string(url);
+  const size_t at = url.rfind('@');  // the last one: a password may hold any character
+  if (at == url.npos || at < start) return std::string(url);
   const std::string_view user = url.substr(start, at - start);
   std::string name(url.substr(0, start));
   name += user.substr(0, user.find(':'));
