@@ -92,6 +92,34 @@ TEST_F(Delivered, PlainHttpElsewhereIsRefused) {
   EXPECT_NE(delivery.reason().find("http"), std::string::npos) << delivery.reason();
 }
 
+// sentinel.md L7: nothing was uploaded before the end, and the whole is too large for one call.
+TEST_F(Delivered, LargeRunGoesToS3First) {
+  spill(dir_ / "s3.json", R"({"credentials":{}})");
+  DoubleServer s3("s3_double.py", {"--config", dir_ / "s3.json"});
+  spill(dir_ / "config.json", R"({"prefix":"s3://data/runs/{run_id}"})");
+  DoubleServer service("sentinel_double.py", {"--config", dir_ / "config.json", "--s3", s3.url()});
+  const WithVariable endpoint("TACHO_S3_ENDPOINT", s3.url());
+  const std::string filler(1000, '7');
+  const auto finish = [&](int rows) {
+    auto writer = SpoolWriter::create({dir_ / "spool"}, "20261115T150000Z");
+    writer->set_header("timestamp,a\n");
+    std::string meta = kMeta;
+    meta.replace(meta.find("http://127.0.0.1:1"), 18, service.url());
+    EXPECT_TRUE(writer->write_meta(meta, false));
+    for (int i = 0; i < rows; ++i) EXPECT_TRUE(writer->append(std::to_string(i) + "," + filler + "\n"));
+    EXPECT_TRUE(writer->seal());
+    RunDelivery delivery(SpoolRun(writer->folder()), Role::beside, shared_);
+    delivery.owner_ended(clock_.now_ns + 60 * kNsPerSec);
+    Step step = delivery.step();
+    for (; step.kind == Step::Kind::wait; step = delivery.step()) clock_.now_ns = std::max(clock_.now_ns, step.wake_ns);
+    EXPECT_EQ(step.kind, Step::Kind::done) << delivery.reason();
+    const std::string runs = service.get("/__runs");
+    return std::pair(runs.find(R"("data_source": "inline")") != std::string::npos, runs.find(R"("data_source": "s3")") != std::string::npos);
+  };
+  EXPECT_EQ(finish(4000), std::pair(true, false));  // just below 4 MiB: inline
+  EXPECT_EQ(finish(4400), std::pair(true, true));   // above
+}
+
 // How often the service was told within an hour of the replayed clock that the run lives.
 class Heartbeats : public Delivered {
  protected:
