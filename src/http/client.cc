@@ -16,7 +16,7 @@ constexpr int kRedirects = 5;
 bool is_redirect(int status) { return status == 301 || status == 302 || status == 303 || status == 307 || status == 308; }
 
 // "[::1]" where an address has colons.
-std::string bracketed(const std::string& host) { return host.find(':') == std::string::npos ? host : "[" + host + "]"; }
+std::string bracketed(const std::string& host) { return host.find(':') == std::string::npos ? host : std::string("[") + host + "]"; }
 
 }  // namespace
 

@@ -185,7 +185,7 @@ std::optional<std::string> redirect_path(std::string_view location, std::string_
   if (tls != address.tls || lower(part(UF_HOST)) != lower(address.host) || port != address.port) return std::nullopt;
   std::string path(part(UF_PATH));
   if (path.empty()) path = "/";
-  if (const std::string_view query = part(UF_QUERY); !query.empty()) path += "?" + std::string(query);
+  if (const std::string_view query = part(UF_QUERY); !query.empty()) path.append("?").append(query);
   return path;
 }
 

@@ -53,7 +53,7 @@ Result<std::vector<GivenFlag>> read_collect_config(std::string_view text, const 
       for (const CollectFlag& flag : collect_flags()) names.push_back(flag.name);
       const std::string_view near = nearest(key.str(), names);
       return Error{Code::invalid, where + ": unknown key", "",
-                   near.empty() ? "keys are the flags' names; see tacho-katib collect -help" : "did you mean " + std::string(near) + "?"};
+                   near.empty() ? "keys are the flags' names; see tacho-katib collect -help" : std::string("did you mean ") + std::string(near) + "?"};
     }
     const auto add = [&](const toml::node& value) {
       const auto spelled = scalar(value);

@@ -119,7 +119,7 @@ class Taker {
     if (!has(name)) return;
     const auto ns = parse_go_duration_ns(all(name).back());
     if (!ns || *ns < 0 || (*ns == 0 && !zero_allowed))
-      return fail(name, "is no duration" + std::string(zero_allowed ? "" : " above 0"),
+      return fail(name, std::string("is no duration") + std::string(zero_allowed ? "" : " above 0"),
                   "write 300ms, 1.5h or 2m30s" + std::string(also));
     out = *ns;
   }
@@ -139,7 +139,7 @@ class Taker {
   }
   void fail(std::string_view name, const std::string& what, const std::string& hint) {
     if (fault.code == Code::invalid) return;
-    fault = Error{Code::invalid, "-" + std::string(name) + ": \"" + (has(name) ? all(name).back() : "") + "\" " + what, "", hint};
+    fault = Error{Code::invalid, std::string("-") + std::string(name) + ": \"" + (has(name) ? all(name).back() : "") + "\" " + what, "", hint};
   }
 
   Error fault;  // code invalid: something was wrong

@@ -12,12 +12,13 @@
 #include "base/result.h"
 #include "katib/go_flags.h"
 #include "katib/reader_options.h"
+#include "katib/stop_rules.h"
 
 namespace tacho {
 
 enum class CollectorKind { std_out, file, tf_event, prometheus, custom, push };
 enum class LogFormat { text, json };
-enum class ObjectiveType { none, minimize, maximize };
+
 
 struct CollectOptions {
   // Flags of the older collectors.

@@ -7,6 +7,12 @@
 #include "os/process.h"
 
 namespace tacho {
+namespace {
+
+// So many looks in vain before traces of a trainer are taken for its end.
+constexpr int kTraceLooks = 5;
+
+}  // namespace
 
 Trainer::Waited Trainer::hold(const ProcessId& id) {
   Waited out{id, open_pidfd(id.pid), false};
@@ -57,26 +63,38 @@ bool Trainer::already_ended(const std::vector<ProcessId>& containers) {
   return false;
 }
 
+// The launcher left its record: that process is meant, and no other.
+bool Trainer::look_at_record(const std::vector<ProcessId>& containers) {
+  const auto record = read_launcher_record(options_.folder);
+  if (!record) return false;
+  if (is_alive(options_.roots, *record)) return choose(*record, true, containers), true;
+  if (found()) return false;
+  // It is gone. Either training is over, or the container is just being started again and a new record will come.
+  const bool over = read_marker(options_.folder, record->pid) != Marker::missing || ++empty_looks_ >= kTraceLooks;
+  if (over) choose(*record, true, containers);
+  return true;
+}
+
 bool Trainer::look() {
   if (!search_again()) return false;
+  const uint64_t before = generation_;
   const std::vector<ProcessId> containers = container_roots(options_.roots, options_.ignored);
   const std::string& folder = options_.folder;
   if (!folder.empty()) {
-    // A record of a process that is gone tells of this attempt only when nothing newer runs.
-    const auto record = read_launcher_record(folder);
-    if (record && is_alive(options_.roots, *record)) return choose(*record, true, containers), true;
+    if (look_at_record(containers)) return generation_ != before;
     for (const ProcessId& id : containers)
       if (is_wrapper_command(command_line(options_.roots, id.pid), folder)) return choose(id, true, containers), true;
-    if (record && !found() && (containers.empty() || read_marker(folder, record->pid) == Marker::completed))
-      return choose(*record, true, containers), true;
     if (!found() && already_ended(containers)) return true;
   }
   if (found()) {
     --looks_left_;
     return false;
   }
-  if (containers.empty()) return false;
-  return choose(containers.front(), false, containers), true;
+  if (!containers.empty()) return choose(containers.front(), false, containers), true;
+  // Nobody there, but somebody has written: it ended before the first look, and without a marker.
+  if (options_.evidence.empty() || !file_exists(options_.evidence) || ++empty_looks_ < kTraceLooks) return false;
+  ++generation_;
+  return vanished_ = true;
 }
 
 bool Trainer::main_gone() { return found() && has_ended(waited_main_); }
@@ -89,6 +107,7 @@ bool Trainer::others_gone() {
 
 TrainingEnd Trainer::end() const {
   if (!found()) return TrainingEnd::none;
+  if (vanished_) return options_.marker_expected ? TrainingEnd::failed : TrainingEnd::success;
   if (options_.folder.empty()) return TrainingEnd::success;
   switch (read_marker(options_.folder, main_.pid)) {
     case Marker::completed: return TrainingEnd::success;

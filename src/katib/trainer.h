@@ -17,6 +17,7 @@ struct TrainerOptions {
   Roots roots;
   std::string folder;                   // of markers; "": none
   std::vector<std::string> ignored;     // programs
+  std::string evidence;                 // what only a trainer makes (its log); "": nothing
   bool wait_all = true;
   bool marker_expected = true;          // a missing marker is a failure, unless the trainer is not wrapped
   bool marker_if_wrapped = false;       // a missing marker is a failure only where the wrapper was seen
@@ -37,7 +38,7 @@ class Trainer {
   // Looks for the main process while there is none, or while only the oldest container stood for it. True when something
   // changed. Cheap enough for each poll interval; search_again() tells whether it can still change.
   bool look();
-  bool found() const { return main_.pid != 0; }
+  bool found() const { return main_.pid != 0 || vanished_; }
   bool wrapped() const { return wrapped_; }
   bool search_again() const { return !found() || (!wrapped_ && looks_left_ > 0); }
   const ProcessId& main() const { return main_; }
@@ -62,13 +63,16 @@ class Trainer {
   bool has_ended(Waited& process);
   void choose(const ProcessId& id, bool wrapped, const std::vector<ProcessId>& containers);
   bool already_ended(const std::vector<ProcessId>& containers);
+  bool look_at_record(const std::vector<ProcessId>& containers);
 
   TrainerOptions options_;
   ProcessId main_;
   Waited waited_main_;
   std::vector<Waited> others_;
   bool wrapped_ = false, pidfds_ = true;
-  int looks_left_ = 10;   // for a better answer than the oldest container
+  bool vanished_ = false;  // it ran and left nothing but its log
+  int looks_left_ = 10;    // for a better answer than the oldest container
+  int empty_looks_ = 0;    // in which only traces of a trainer were seen
   uint64_t generation_ = 0;
 };
 
