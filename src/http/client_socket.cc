@@ -184,7 +184,7 @@ std::optional<std::string> redirect_path(std::string_view location, std::string_
   const uint16_t port = url.port != 0 ? url.port : static_cast<uint16_t>(tls ? 443 : 80);
   if (tls != address.tls || lower(part(UF_HOST)) != lower(address.host) || port != address.port) return std::nullopt;
   std::string path(part(UF_PATH));
-  if (path.empty()) path = "/";
+  if (path.empty()) path.push_back('/');
   if (const std::string_view query = part(UF_QUERY); !query.empty()) path.append("?").append(query);
   return path;
 }

@@ -57,12 +57,13 @@ std::string collect_help() {
                                         "Scraping (PrometheusMetric)", "Security"}) {
     for (const CollectFlag& flag : collect_flags()) {
       if (flag.group != wanted) continue;
-      if (group != wanted) out += std::string("\n") + std::string(group = wanted) + ":\n";
-      std::string left = std::string("  -") + std::string(flag.name) + " " + std::string(flag.value);
-      if (!flag.alias.empty() && flag.alias != flag.name) left += std::string(", --") + std::string(flag.alias);
+      if (group != wanted) out.append("\n").append(group = wanted).append(":\n");
+      std::string left("  -");
+      left.append(flag.name).append(" ").append(flag.value);
+      if (!flag.alias.empty() && flag.alias != flag.name) left.append(", --").append(flag.alias);
       if (left.size() < 38) left.resize(38, ' ');
-      else left += std::string("\n") + std::string(38, ' ');
-      out += left + std::string(flag.help) + "\n";
+      else left.append("\n").append(38, ' ');
+      out.append(left).append(flag.help).append("\n");
     }
   }
   return out;
@@ -73,7 +74,8 @@ void tell_cause(std::string_view cause, const std::string& termination_log) {
   // Kubernetes makes the file; elsewhere there is none.
   const Fd file(::open(termination_log.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC));
   if (!file) return;
-  if (const Status status = write_all(file.get(), std::string("tacho: ") + std::string(cause) + "\n"); !status) log::debug(status.error().message());
+  if (const Status status = write_all(file.get(), std::string("tacho: ").append(cause).append("\n")); !status)
+    log::debug(status.error().message());
 }
 
 Status install_launcher(const std::string& program, const std::string& folder) {

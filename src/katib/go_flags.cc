@@ -33,8 +33,8 @@ Error unknown(std::string_view name, std::span<const GoFlag> known) {
   std::vector<std::string_view> names;
   for (const GoFlag& flag : known) names.push_back(flag.name);
   const std::string_view near = nearest(name, names);
-  return Error{Code::invalid, "unknown flag", std::string("-") + std::string(name),
-               near.empty() ? "see tacho-katib collect -help" : std::string("did you mean -") + std::string(near) + "?"};
+  return Error{Code::invalid, "unknown flag", std::string("-") += name,
+               near.empty() ? "see tacho-katib collect -help" : std::string("did you mean -").append(near) + "?"};
 }
 
 // "1.5", ".5", "2.": digits with at most one point, as Go has them; −1 when there is none at `at`.
@@ -45,8 +45,8 @@ double leading_number(std::string_view text, size_t& at) {
   for (; at < text.size() && (text[at] == '.' ? !point : text[at] >= '0' && text[at] <= '9'); ++at)
     text[at] == '.' ? static_cast<void>(point = true) : static_cast<void>(++digits);
   if (digits == 0) return -1;
-  std::string number(text.substr(start, at - start));
-  if (number.front() == '.') number.insert(0, "0");
+  std::string number("0");
+  number += text.substr(start, at - start);
   if (number.back() == '.') number += '0';
   return parse_double(number).value_or(-1);
 }
@@ -78,7 +78,7 @@ Result<GivenFlags> parse_go_flags(std::span<const std::string> arguments, std::s
     } else if (i + 1 < arguments.size()) {
       value = arguments[++i];
     } else {
-      return Error{Code::invalid, "flag needs a value", std::string("-") + std::string(name), ""};
+      return Error{Code::invalid, "flag needs a value", std::string("-") += name, ""};
     }
     out.flags.push_back({std::string(name), std::move(value)});
   }

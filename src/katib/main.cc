@@ -2,7 +2,6 @@
 // launcher are programs beside it.
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -12,10 +11,7 @@
 #include <vector>
 
 #include "katib/collect_command.h"
-#if __has_include("katib/db/commands.h")
 #include "katib/db/commands.h"
-#define TACHO_HAS_DB 1
-#endif
 #include "os/file.h"
 
 namespace {
@@ -66,10 +62,8 @@ int main(int argc, char** argv) {
   const std::string command = argc > 1 ? words[1] : "--help";
   const Arguments rest = argc > 2 ? all.subspan(2) : Arguments();
   if (command == "collect") return tacho::collect_command(rest, tacho::CalledAs::collect);
-#ifdef TACHO_HAS_DB
   if (command == "db") return tacho::db_command(rest);
   if (command == "log") return tacho::log_command(rest);
-#endif
   if (command == "inject" || command == "trials") return become("tacho-kube", &command, rest);
   if (command == "exec") return become("tacho-katib-exec", nullptr, rest);
   if (command == "--version" || command == "-V" || command == "version") return std::puts("tacho-katib " TACHO_VERSION) < 0 ? 1 : 0;
