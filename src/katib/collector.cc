@@ -47,9 +47,14 @@ CollectEnd Collector::run() {
   started_ns_ = system_clock().monotonic_ns();
   report_ns_ = started_ns_ + options_.report_ns;
   for (;;) {
+    const Phase phase = phase_;
+    const StopStep step = stop_;
+    const bool resting = !reporter_ || reporter_->resting();
     turn(system_clock().monotonic_ns());
     if (phase_ == Phase::done) return end_;
-    wait(next_deadline_ns());
+    // What changed in this turn may be what an earlier part of it waits for.
+    const bool again = phase_ != phase || stop_ != step || (reporter_ && reporter_->resting() != resting);
+    wait(again ? 0 : next_deadline_ns());
   }
 }
 
