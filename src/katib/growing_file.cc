@@ -169,6 +169,19 @@ ssize_t GrowingFile::read_on() {
   return got;
 }
 
+uint64_t GrowingFile::size() const {
+  struct stat status {};
+  return fd_ && ::fstat(fd_.get(), &status) == 0 ? static_cast<uint64_t>(status.st_size) : 0;
+}
+
+bool GrowingFile::skip(uint64_t bytes) {
+  const uint64_t to = offset() + bytes;
+  if (to > size()) return false;
+  forget_buffer();
+  end_offset_ = to;
+  return true;
+}
+
 bool GrowingFile::next() {
   bool absent = false;
   struct stat status {};

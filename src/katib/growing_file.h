@@ -45,6 +45,9 @@ class GrowingFile {
 
   std::string_view unread() const { return {buffer_.data() + begin_, end_ - begin_}; }
   void consume(size_t bytes) { begin_ += bytes; }
+  // Passes over bytes that were not read yet; false when the file is not that long.
+  bool skip(uint64_t bytes);
+  uint64_t size() const;  // of the open file; 0 when there is none
   uint64_t offset() const { return end_offset_ - (end_ - begin_); }  // of the first unread byte
   Identity identity() const { return identity_; }
   const std::string& path() const { return path_; }

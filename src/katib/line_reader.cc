@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "base/log.h"
+#include "katib/place_json.h"
 
 namespace tacho {
 namespace {
@@ -112,8 +112,7 @@ void LineReader::pass(size_t bytes) {
 std::string LineReader::position() const {
   const auto place = file_.place();
   if (!place) return {};
-  nlohmann::json json{{"device", place->file.device}, {"inode", place->file.inode}, {"offset", place->offset},
-                      {"before", {place->before_size, place->before_crc}}};
+  auto json = place_to_json(*place);
   if (skipping_) json["skipping"] = true;
   return json.dump();
 }
@@ -127,12 +126,7 @@ Status LineReader::seek(std::string_view position) {
   }
   try {
     const auto json = nlohmann::json::parse(position);
-    GrowingFile::Place place;
-    place.file = {json.at("device").get<uint64_t>(), json.at("inode").get<uint64_t>()};
-    place.offset = json.at("offset").get<uint64_t>();
-    place.before_size = json.at("before").at(0).get<uint64_t>();
-    place.before_crc = json.at("before").at(1).get<uint32_t>();
-    file_.seek(place);
+    file_.seek(place_from_json(json));
     skipping_ = json.value("skipping", false);
   } catch (const nlohmann::json::exception&) {
     return Error{Code::invalid, "the place in the log cannot be understood", std::string(position), "remove the state file to begin anew"};
