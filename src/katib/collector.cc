@@ -115,25 +115,13 @@ void Collector::read_source(int64_t now_ns, bool at_end) {
   source_changed_ = false;
   read_ns_ = now_ns + kSettleNs;
   if (!watch_) return;
+  std::vector<MetricRow> rows;
   for (bool more = true; more;) {
-    const int64_t before = watched_rows_;
-    const auto read = watch_->read(at_end, kRowsAtOnce, [&](MetricRow&& row) {
-      ++watched_rows_;
-      observe(row);
-    });
-    if (watch_->restarted()) {
-      log::error("the source began anew: a new attempt");
-      watched_rows_ -= before;
-      marks_.clear();
-      rules_.reset();
-      if (reporter_) {
-        reporter_->begin_anew("source");
-        if (options_.replace_attempts) {
-          state_.objective_seen = false;
-          reporter_->delete_first();
-        }
-      }
-    }
+    rows.clear();
+    const auto read = watch_->read(at_end, kRowsAtOnce, [&](MetricRow&& row) { rows.push_back(std::move(row)); });
+    if (watch_->restarted()) begin_attempt();
+    for (const MetricRow& row : rows) observe(row);
+    watched_rows_ += static_cast<int64_t>(rows.size());
     if (!read) {
       if (read.error().code == Code::invalid) fatal_ = read.error().message();
       log::warn(read.error());
@@ -142,6 +130,19 @@ void Collector::read_source(int64_t now_ns, bool at_end) {
   }
   marks_.add(watched_rows_, now_us());
   folders_.follow(watch_->folders());
+}
+
+// The source began anew: what was counted of the attempt before does not count any more.
+void Collector::begin_attempt() {
+  log::error("the source began anew: a new attempt");
+  watched_rows_ = 0;
+  marks_.clear();
+  rules_.reset();
+  if (!reporter_) return;
+  reporter_->begin_anew("source");
+  if (!options_.replace_attempts) return;
+  state_.objective_seen = false;
+  reporter_->delete_first();
 }
 
 void Collector::observe(const MetricRow& row) {

@@ -55,6 +55,7 @@ class Collector {
   void handle_signals();
   void look_for_trainer(int64_t now_ns);
   void read_source(int64_t now_ns, bool at_end);
+  void begin_attempt();
   void scrape(int64_t now_ns);
   void sample_resources(int64_t now_ns, bool last);
   void report(int64_t now_ns);

@@ -9,28 +9,40 @@
 namespace tacho {
 namespace {
 
+constexpr int kUnavailableCode = 14;
+
+// Pauses are the caller's: a channel whose connection failed is thrown away, since it would keep pauses of its own, and nobody
+// polls it while no call is made.
 class GrpcCalls final : public DbCalls {
  public:
   GrpcCalls(RpcOptions db, RpcOptions early_stopping) : db_options_(std::move(db)), early_options_(std::move(early_stopping)) {}
-  RpcStatus report(const std::string& trial, std::span<const MetricRow> rows) override { return db().report(trial, rows); }
-  RpcStatus get(const std::string& trial, const std::string& metric, std::vector<MetricRow>& rows) override {
-    return db().get(trial, metric, "", "", rows);
+  RpcStatus report(const std::string& trial, std::span<const MetricRow> rows) override {
+    return with_db([&](DbClient& db) { return db.report(trial, rows); });
   }
-  RpcStatus remove(const std::string& trial) override { return db().remove(trial); }
-  RpcStatus healthy() override { return db().healthy(); }
+  RpcStatus get(const std::string& trial, const std::string& metric, std::vector<MetricRow>& rows) override {
+    return with_db([&](DbClient& db) { return db.get(trial, metric, "", "", rows); });
+  }
+  RpcStatus remove(const std::string& trial) override {
+    return with_db([&](DbClient& db) { return db.remove(trial); });
+  }
+  RpcStatus healthy() override {
+    return with_db([](DbClient& db) { return db.healthy(); });
+  }
   RpcStatus set_trial_status(const std::string& trial) override {
-    if (!early_) early_.emplace(early_options_);
-    return early_->set_trial_status(trial);
+    EarlyStoppingClient client(early_options_);
+    return client.set_trial_status(trial);
   }
 
  private:
-  DbClient& db() {
+  template <class Call>
+  RpcStatus with_db(const Call& call) {
     if (!db_) db_.emplace(db_options_);
-    return *db_;
+    RpcStatus status = call(*db_);
+    if (status.code == kUnavailableCode) db_.reset();
+    return status;
   }
   RpcOptions db_options_, early_options_;
   std::optional<DbClient> db_;
-  std::optional<EarlyStoppingClient> early_;
 };
 
 // The metric of the rows that has the fewest rows in the database: the smallest answer.
