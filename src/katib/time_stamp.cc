@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text.h"
 #include "base/units.h"
 #include "os/clock.h"
 
@@ -137,6 +138,40 @@ std::optional<std::string> utc_shortest(int64_t seconds, int64_t nanoseconds) {
   }
   text[size] = 'Z';
   return std::string(text, size + 1);
+}
+
+std::optional<std::pair<int64_t, int64_t>> decimal_seconds(std::string_view number) {
+  const bool negative = number.starts_with('-');
+  if (negative) number.remove_prefix(1);
+  int64_t exponent = 0;
+  if (const size_t e = number.find_first_of("eE"); e != std::string_view::npos) {
+    std::string_view text = number.substr(e + 1);
+    if (text.starts_with('+')) text.remove_prefix(1);
+    const auto parsed = parse_int<int32_t>(text);
+    if (!parsed) return std::nullopt;
+    exponent = *parsed;
+    number = number.substr(0, e);
+  }
+  std::string digits;
+  const size_t point = number.find('.');
+  if (number.empty() || number.find_first_not_of("0123456789.") != std::string_view::npos || number.rfind('.') != point || number == ".")
+    return std::nullopt;
+  digits += number.substr(0, point);
+  int64_t whole = static_cast<int64_t>(digits.size()) + exponent;  // digits before the point
+  if (point != std::string_view::npos) digits += number.substr(point + 1);
+  int64_t seconds = 0, nanoseconds = 0;
+  constexpr int64_t kMostSeconds = 1'000'000'000'000;  // beyond the year 9999
+  for (int64_t i = 0; i < static_cast<int64_t>(digits.size()) || i < whole; ++i) {
+    const int64_t digit = i < static_cast<int64_t>(digits.size()) ? digits[static_cast<size_t>(i)] - '0' : 0;
+    if (i < whole) seconds = seconds * 10 + digit;
+    else if (i < whole + 9) nanoseconds = nanoseconds * 10 + digit;
+    if (seconds > kMostSeconds) return std::nullopt;
+    if (i >= whole + 8 || (seconds == 0 && i > 4096)) break;
+  }
+  // Places that were not written.
+  const int64_t written = static_cast<int64_t>(digits.size()) - whole;
+  for (int64_t place = std::max<int64_t>(written, 0); place < 9 && nanoseconds != 0; ++place) nanoseconds *= 10;
+  return negative ? std::pair(-seconds, -nanoseconds) : std::pair(seconds, nanoseconds);
 }
 
 std::string ArrivalTimes::next() {

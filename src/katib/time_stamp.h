@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace tacho {
 
@@ -21,6 +22,10 @@ bool is_rfc3339(std::string_view text);
 std::optional<std::string> utc_microseconds(int64_t seconds, int64_t nanoseconds);
 // The same with as many digits as it takes, none to nine.
 std::optional<std::string> utc_shortest(int64_t seconds, int64_t nanoseconds);
+
+// "1638422847.5", "1.6e9": seconds and nanoseconds of a decimal number, cut to nanoseconds; both negative before 1970.
+// Nothing when it is no such number or far beyond the year 9999.
+std::optional<std::pair<int64_t, int64_t>> decimal_seconds(std::string_view number);
 
 // The time of reading in microseconds, each later than the one before.
 class ArrivalTimes {
