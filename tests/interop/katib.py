@@ -30,7 +30,7 @@ def same(ours, theirs):
 
 
 def finite(rows):
-    """Without the rows that tacho leaves out in either profile: those with an empty value, which would stall the Experiment."""
+    """Without the rows that tacho leaves out in either profile: an empty value, and the sign before an infinity."""
     return [row for row in rows if row[2] not in ("", "+", "-")]
 
 

@@ -28,8 +28,8 @@ def text_line(rng):
     for _ in range(rng.randint(0, 4)):
         name = rng.choice(NAMES + ["lossy", "xloss", "step", "Loss", "train/loss", "val.loss"])
         equals = rng.choice(["=", "=", "=", " = ", "= ", ":", "=="])
-        value = number(rng) if rng.random() < 0.93 else rng.choice(["nan", "NaN", "inf", "-inf", "n/a", "", "€ 3"])
-        pairs.append(name + equals + value + rng.choice(["", "", "%", "s", ","]))
+        value = number(rng) + rng.choice(["", "", "%", "s", ","]) if rng.random() < 0.93 else rng.choice(["nan", "NaN", "inf", "-inf", "n/a", "", "€ 3"])
+        pairs.append(name + equals + value)
     return front + rng.choice([" ", " ", "  ", "\t"]) + rng.choice([" ", ", ", "; "]).join(pairs) + rng.choice(["", "", "\r", " ✓"])
 
 
