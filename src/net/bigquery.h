@@ -25,6 +25,7 @@ struct BqSettings {
   bool create = true;              // --bq-create=never clears it
   bool add_columns = false;        // --bq-add-columns
   size_t rows_per_request = kBqRows;
+  int64_t column_wait_ms = 120'000;  // after columns were added, before they are used
   std::function<std::string(std::string_view)> compress;  // gzip for request bodies; empty: plain
 };
 

@@ -53,7 +53,7 @@ class BqStream {
   void hurry();
 
   bool is_ready() const { return phase_ == Phase::ready; }
-  bool made_table() const { return made_ns_ != 0; }  // by this stream
+  bool made_table() const { return made_ns_ != 0; }      // by this stream
   const std::string& reason() const { return reason_; }  // the last thing that went wrong, for a person
   int64_t accepted() const { return accepted_; }
   int64_t dropped() const { return dropped_; }
@@ -61,21 +61,37 @@ class BqStream {
  private:
   enum class Phase { look, look_for_dataset, make_dataset, make_table, patch, confirm, ready };
 
+  // Making sure of the table.
   BqStep ensure();
+  BqStep look();
+  BqStep look_for_dataset();
+  BqStep make_dataset();
+  BqStep make_table();
+  BqStep patch();
+  BqStep took_table();
+
+  // Sending.
   BqStep send();
-  void took_table(const BqTableInfo& info);
-  BqStep failed(const BqVerdict& verdict, const char* what);
-  BqStep wait_ms(int64_t ms);
-  BqStep blocked(const std::string& why);
-  BqStep refused_token(const BqVerdict& verdict);
-  BqStep table_is_gone(const BqVerdict& verdict);
-  BqStep settle(const BqVerdict& verdict, size_t count);
-  BqStep halve(size_t count, const BqVerdict& verdict);
-  void accept(size_t count);
-  void drop(size_t index, const BqRowError& error);
-  std::optional<std::string> wire_form(BqRow& row);
   size_t take_batch(std::string& body);
-  bool with_added() const;
+  std::optional<std::string> wire_form(size_t index);
+  BqStep settle_rows(const BqVerdict& verdict, size_t count);
+  BqStep all_stopped(size_t count, const BqVerdict& verdict);
+  BqStep no_such_field(const BqVerdict& verdict, size_t count);
+  BqStep too_large(size_t count, const BqVerdict& verdict);
+  BqStep halve(size_t count, const BqVerdict& verdict);
+  void accept(size_t index);
+  void drop(size_t index, const BqRowError& error, bool out_of_bounds = false);
+  void erase(size_t index);
+
+  // What an answer asks for.
+  BqStep failed(const BqVerdict& verdict, const char* what);
+  BqStep refused_token(const BqVerdict& verdict);
+  BqStep blocked(const std::string& why, int64_t recheck_ms);
+  BqStep wait_ms(int64_t ms);
+  BqStep at_once() { return wait_ms(0); }
+  void warn(const std::string& kind, const std::string& text);
+  std::string name() const;
+  bool with_added() const { return now_ns() >= without_added_until_ns_; }
   double chance() { return std::uniform_real_distribution<double>(0, 1)(random_); }
   int64_t now_ns() const { return clock_.monotonic_ns(); }
 
@@ -88,11 +104,11 @@ class BqStream {
   BqAdapter adapter_;
   BqTableInfo info_;
   std::deque<BqRow> rows_;
-  size_t bytes_ = 0, cap_rows_, cap_bytes_ = kBqRequestBytes, batch_limit_;
+  size_t bytes_ = 0, cap_rows_, cap_bytes_ = kBqRequestBytes, batch_rows_;
   Backoff backoff_{1'000, 32'000}, quota_{10'000, 300'000};
-  int64_t next_ns_ = 0, made_ns_ = 0, patched_ns_ = 0, without_added_until_ns_ = 0, accepted_ = 0, dropped_ = 0;
-  int confirmed_ = 0, patches_ = 0, refusals_ = 0, all_stopped_ = 0;
-  bool gave_up_adding_ = false, looked_again_ = false, reread_ = false, blocked_ = false;
+  int64_t next_ns_ = 0, made_ns_ = 0, reread_at_ns_ = 0, without_added_until_ns_ = 0, accepted_ = 0, dropped_ = 0;
+  int confirmed_ = 0, patches_ = 0, refusals_ = 0, stops_ = 0;
+  bool gave_up_adding_ = false, reread_ = false, blocked_ = false, hurried_ = false;
   std::string reason_;
 };
 

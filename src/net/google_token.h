@@ -3,13 +3,14 @@
 // it ends; while that fails the old one serves as long as it is valid. Nothing secret is in an Error or a log. Not thread-safe.
 #pragma once
 #include <cstdint>
-#include <memory>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "net/gce_metadata.h"
+#include "net/google_credentials.h"
 #include "net/http.h"
 #include "os/clock.h"
 
@@ -25,30 +26,8 @@ struct GoogleAuthSettings {
   std::string token_uri;                            // --token-uri: instead of the file's
   std::string metadata_host;                        // --metadata-host
   std::vector<std::string> scopes{std::string(kScopeBigQuery)};
+  std::function<void(const std::string& text)> warn;  // a source that was passed over, for a person; may be empty
 };
-
-// What a credentials file holds. Secrets are wiped when it goes.
-struct GoogleCredentials {
-  enum class Type { service_account, authorized_user } type = Type::service_account;
-  std::string client_email, private_key, private_key_id, token_uri;  // service_account
-  std::string client_id, client_secret, refresh_token;               // authorized_user
-  std::string project;                                               // project_id or quota_project_id
-  ~GoogleCredentials();
-};
-// {"type":"service_account","client_email":…}. not_available: a type that is not supported (external_account …), with a message;
-// invalid: no such file's content, or members are missing.
-Result<GoogleCredentials> parse_google_credentials(std::string_view text, const std::string& path);
-
-// The signed JWT of a service account (RS256): iat = now − 10 s, exp an hour later. `audience` empty: a self-signed bearer with
-// iss = sub and scope.
-Result<std::string> service_account_jwt(const GoogleCredentials& credentials, std::string_view scope, std::string_view audience, int64_t now_s);
-
-// {"access_token":"…","expires_in":3599,"token_type":"Bearer"}
-struct GoogleTokenAnswer {
-  std::string token;
-  int64_t expires_in_s = 0;
-};
-std::optional<GoogleTokenAnswer> parse_token_answer(std::string_view text);
 
 class GoogleToken {
  public:
@@ -75,11 +54,13 @@ class GoogleToken {
     int64_t expires_ns = 0;  // on CLOCK_MONOTONIC
   };
   Status detect();
-  Status use_file(const std::string& path, bool named);
+  Status use_file(const std::string& path);
+  bool passed_over(const Error& error) const;
   Result<GoogleTokenAnswer> fetch();
   Result<GoogleTokenAnswer> exchange(const std::string& url, const std::string& form);
   Result<GoogleTokenAnswer> from_metadata();
   std::string scope_text(char separator) const;
+  void wipe();
 
   HttpClient& http_;
   GoogleAuthSettings settings_;
