@@ -124,7 +124,7 @@ class Answers(BigQuery):
         self.cloud.fault({"do": {"stopped": True}}, ".*/metrics/insertAll", nth=[1, 2])
         self.deliver(self.spool())
         self.check()
-        self.assertEqual(len(self.cloud.calls("metrics/insertAll")), 5)  # 5 5 2 | 2 1 or the like
+        self.assertEqual(len(self.cloud.calls("metrics/insertAll")), 4)  # 5 5 2 3
 
     def test_too_large(self):
         for action in ({"status": 400, "code": "invalid", "message": "Request payload size exceeds the limit: 10485760 bytes."}, {"status": 413, "body": ""}):
@@ -364,9 +364,9 @@ class Tables(BigQuery):
         self.assertLess(max(sizes), 9 << 20)
 
     def test_a_row_that_is_too_large_is_trimmed(self):
-        self.deliver(self.spool([[metrics_record(self.now_us, 0, top_process="é" * 3_000_000)]]))
+        self.deliver(self.spool([[metrics_record(self.now_us, 0, top_process="é" * 2_600_000)]]))
         row, = self.cloud.rows("metrics")
-        self.assertLess(len(json.dumps(row)), 5_242_880)
+        self.assertLess(len(row["top_process"].encode()), 5_000_000)
         self.assertEqual((row["seq"], set(row["top_process"])), (0, {"é"}))
 
     def test_compressed_both_ways(self):
@@ -394,6 +394,13 @@ class Spooled(BigQuery):
         self.assertIn("damaged", self.deliver(spool).err)
         self.assertEqual([row["seq"] for row in self.cloud.rows("metrics")], [0, 1, 2, 4])
 
+    def acknowledged(self, spool):
+        try:
+            with open(os.path.join(spool.folder, "state.json"), encoding="utf-8") as file:
+                return json.load(file)["rows_sent"]
+        except FileNotFoundError:
+            return 0
+
     def test_killed_while_sending(self):
         """The ids stay the same, also when the machine's answers change in between."""
         self.use(metadata={"instance/id": "77", "instance/hostname": "vm-77.c.project.internal", "instance/zone": "projects/1/zones/europe-west4-a"})
@@ -401,7 +408,7 @@ class Spooled(BigQuery):
         spool = self.spool(given={}, destination={"batch_rows": 2})
         self.cloud.fault({"delay_s": 20}, ".*/metrics/insertAll", nth=2)
         process = self.spawn("deliver", spool.folder, env=self.cloud.environment(**env))
-        self.assertTrue(until(lambda: len(self.cloud.rows("metrics")) == 2, 20))
+        self.assertTrue(until(lambda: self.acknowledged(spool) == 3, 20))
         process.kill()
         process.wait()
         self.cloud.faults()
@@ -411,7 +418,7 @@ class Spooled(BigQuery):
         self.assertEqual({row["instance_id"] for row in self.cloud.rows("metrics")}, {77})
         self.assertEqual(self.cloud.rows("runtime")[0]["instance_name"], "vm-77")
         sent = [entry["body_bytes"] for entry in self.cloud.calls("metrics/insertAll")]
-        self.assertEqual(len(sent), 4)  # 2 | killed | 2 1: what was acknowledged is not sent again
+        self.assertEqual(len(sent), 3)  # 2, one that was killed and is not in the log, 2, 1: what was acknowledged is not sent again
 
     def test_an_answer_that_got_lost_in_a_kill(self):
         spool = self.spool()
@@ -484,8 +491,8 @@ class Credentials(BigQuery):
         self.use(auth=True)
         self.key = self.path("key.json")
 
-    def account(self, **more):
-        self.cloud.double.config["accounts"] = service_account(self.key, self.cloud.server.url + "/token", **more)
+    def account(self, token_uri=None, **more):
+        self.cloud.double.config["accounts"] = service_account(self.key, token_uri or self.cloud.server.url + "/token", **more)
 
     def check_secrets(self, done, *secrets):
         for secret in secrets + tuple(self.cloud.double.google.tokens):
