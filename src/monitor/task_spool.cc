@@ -34,8 +34,10 @@ std::vector<std::string> task_spool_roots(const std::string& named, const std::s
   if (!named.empty()) add(named.starts_with('/') ? named : read_link("/proc/self/cwd") + "/" + named);
   // Hidden: nothing that Cromwell or a glob of the task takes for an output.
   if (!working_mount.empty()) add(working_mount + "/." + own);
-  const char* temporary = std::getenv("TMPDIR");
-  add(std::string(temporary != nullptr && *temporary != '\0' ? temporary : "/tmp") + "/" + own);
+  const char* variable = std::getenv("TMPDIR");
+  std::string temporary = variable != nullptr && *variable != '\0' ? variable : "/tmp";
+  while (temporary.ends_with('/')) temporary.pop_back();
+  add(temporary + "/" + own);
   add("/dev/shm/" + own);
   return roots;
 }

@@ -38,7 +38,6 @@ ProcStat parse_proc_stat(std::string_view text, std::span<CpuTicks> cores) {
             if (index < cores.size()) {
               cores[index] = {};
               scan.number(cores[index].number);
-              scan.word();
               parse_ticks(scan, cores[index]);
             }
           }
