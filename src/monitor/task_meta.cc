@@ -101,6 +101,8 @@ std::string task_meta(const MonitorSettings& settings, const MachineIdentity& fa
   put_task(json, settings.task);
   json.key("run_id").value(run_id);
   json.end_object();
+  // The metadata server of another machine, or after a reboot, would speak of somebody else.
+  put_set(json, "boot_id", read_first_line(Roots::from_environment().proc + "/sys/kernel/random/boot_id"));
   json.key("ended").value(ended);
   json.end_object();
   return std::string(out.view()) + "\n";

@@ -21,7 +21,7 @@
 //    "fallback":{the same names: for what the metadata server does not tell},
 //    "task":{"workflow_id":"…","task_call_name":"…","shard":-1,"attempt":1},
 //    "metrics":{columns that are the same in every M and E row: task key and run_id},
-//    "ended":false}
+//    "boot_id":"…","ended":false}
 // H(task) is over workflow_id, task_call_name, shard, attempt in this order, an absent one as the empty text. identity =
 // given, else metadata server, else fallback, else the placeholder; the deliverer keeps it in state.json before the first
 // send. A row is identity + "metrics" (M, E) or identity + "task" (R) + the record's own members; the later one wins.
