@@ -97,6 +97,7 @@ class TaskMonitor {
   std::optional<LineFile> output_;
   DelivererProcess deliverer_;
   Fd parent_;
+  pid_t parent_pid_ = 0;
   std::array<pollfd, 5> fds_{};
   MetricsSample sample_;
   MachineIdentity fallback_;
@@ -146,7 +147,9 @@ void TaskMonitor::watch() {
   std::vector<std::string> folders{working_mount_};
   if (const std::string here = read_link("/proc/self/cwd"); here != working_mount_) folders.push_back(here);
   command_ = std::make_unique<CommandWatch>(std::move(folders));
-  if (settings_.form == MonitorForm::script && ::getppid() > 0) parent_ = open_pidfd(::getppid());
+  if (settings_.form != MonitorForm::script) return;
+  parent_pid_ = ::getppid();
+  if (parent_pid_ > 0) parent_ = open_pidfd(parent_pid_);
 }
 
 void TaskMonitor::start_deliverer() {
@@ -253,7 +256,11 @@ void TaskMonitor::handle_events() {
       preempted_now_ = preempted_now_ || preempted;
       return preempted;
     });
-  if (fds_[4].revents != 0) ++end_requests_;
+  // Where the kernel has no pidfds, its parent's end is seen with the next sample.
+  if (fds_[4].revents != 0 || (parent_pid_ > 0 && ::getppid() != parent_pid_)) {
+    ++end_requests_;
+    parent_pid_ = 0;
+  }
   if (end_requests_ > 0) return;
   if (preempted_now_ && !std::exchange(preempted_, true)) hurry("preempted");
   if (fds_[2].revents == 0 && fds_[3].revents == 0) return;
@@ -267,6 +274,7 @@ void TaskMonitor::finish() {
   write_runtime();
   if (!spool_) return;
   spool_->set_meta(task_meta(settings_, fallback_, run_id_, true));
+  if (!deliverer_.running()) next_start_ns_ = 0;  // one that died gets a last chance
   report();
   deliverer_.poke(std::string("E").append(std::to_string((deadline_ns - clock_.monotonic_ns()) / kNsPerMs)).append("\n"));
   while (deliverer_.running() && end_requests_ < 2 && clock_.monotonic_ns() < deadline_ns) {

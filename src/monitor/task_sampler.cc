@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text.h"
 #include "base/units.h"
 #include "discover/cgroups.h"
 #include "discover/host.h"
@@ -146,6 +147,8 @@ void TaskSampler::sample(MetricsSample& out, pid_t helper) {
     out.proc_count = tree_->children() + (tree_->empty() ? 0 : 1);
     out.proc_cpu_cores = cell(process_cpu_);
     out.proc_rss_gb = static_cast<double>(tree_->memory().rss_bytes) * kBytesToGb;
+    name_top_process();
+    out.top_process = top_name_;
   }
   const auto in_cgroup = cell(cgroup_oom_);
   cgroup_oom_sum_ += static_cast<int64_t>(in_cgroup.value_or(0));
@@ -153,6 +156,14 @@ void TaskSampler::sample(MetricsSample& out, pid_t helper) {
   if (detail_.oom_kills && oom_before_) out.oom_kills = std::max<int64_t>(0, *detail_.oom_kills - *oom_before_);
   else if (in_cgroup) out.oom_kills = cgroup_oom_sum_;
   fill_self(out, helper);
+}
+
+// The one that holds most memory. A program keeps its name nearly always, so it is read when another one is on top.
+void TaskSampler::name_top_process() {
+  const pid_t top = tree_->largest_member();
+  if (top == top_pid_) return;
+  top_pid_ = top;
+  top_name_ = top > 0 ? valid_utf8(read_first_line(context_.roots.proc + "/" + std::to_string(top) + "/comm")) : "";
 }
 
 void TaskSampler::fill_self(MetricsSample& out, pid_t helper) {

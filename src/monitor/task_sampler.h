@@ -39,6 +39,7 @@ class TaskSampler {
   void describe();
   void find_columns();
   void follow_task();
+  void name_top_process();
   std::optional<double> cell(size_t column, double scale = 1) const;
   void fill_self(MetricsSample& out, pid_t helper);
 
@@ -57,7 +58,8 @@ class TaskSampler {
   int64_t cgroup_oom_sum_ = 0;
   bool may_have_gpu_ = false;
   KeptFile own_statm_, helper_statm_;
-  pid_t helper_ = 0;
+  pid_t helper_ = 0, top_pid_ = 0;
+  std::string top_name_;
   int64_t self_cpu_ns_ = 0, helper_cpu_ns_ = 0;
 };
 
