@@ -134,6 +134,12 @@ JsonWriter& JsonWriter::number(double number, int decimals) {
   return *this;
 }
 
+JsonWriter& JsonWriter::raw(std::string_view text) {
+  separate();
+  out_.put(text);
+  return *this;
+}
+
 JsonWriter& JsonWriter::null() {
   separate();
   out_.put("null");

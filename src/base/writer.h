@@ -41,6 +41,7 @@ class JsonWriter {
   JsonWriter& integer(int64_t number);
   JsonWriter& number(double number, int decimals);  // null when NaN or infinite
   JsonWriter& null();
+  JsonWriter& raw(std::string_view text);  // a value that is JSON already
 
  private:
   void separate();

@@ -42,6 +42,7 @@ int report_command(const Call& call);   // report.cc
 int list_command(const Call& call);     // list.cc
 int doctor_command(const Call& call);   // doctor.cc
 int docs_command(const Call& call);     // docs.cc
+int monitor_command(const Call& call);  // monitor.cc
 int sibling_command(const Call& call);  // sibling.cc: handed to tacho-deliver
 int help_command(const Call& call);     // dispatch.cc
 int version_command(const Call& call);

@@ -21,7 +21,7 @@ constexpr auto kCommands = std::to_array<Command>({
     {"doctor", kDoctor, "[--json]", "What works on this machine, what does not, why, and the fix.", doctor_command},
     {"discover", kNoSubcommand, "[--json]", "Print what is known of the host and its cloud.", sibling_command},
     {"deliver", kNoSubcommand, "[RUN|DIR|--all]", "Send what a killed run or a dead network left behind.", sibling_command},
-    {"monitor", kNoSubcommand, "", "The Cromwell task monitor, configured by its environment.", sibling_command},
+    {"monitor", kMonitor, "[OPTIONS]", "The Cromwell task monitor, configured by its environment.", monitor_command},
     {"cromwell", kNoSubcommand, "upload|serve|import ...", "Workflow metadata into BigQuery.", sibling_command},
     {"bq", kNoSubcommand, "init", "Make dataset and tables ahead of time.", sibling_command},
     {"help", kOther, "[COMMAND]", "Print help.", help_command},

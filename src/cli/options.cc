@@ -34,11 +34,11 @@ constexpr auto kOptions = std::to_array<Option>({
     {"no-store", 0, "", flag, kOnce, "", "", "no_store", "", kRecord, output, "Leave nothing in the run store."},
     {"summary", 0, "none|line|full|json", word, kOnce, "", "", "summary", "line", kRecord, output,
      "What is printed on stderr at the end."},
-    {"quiet", 'q', "", flag, kOnce, "TACHO_QUIET", "TRACKER_QUIET", "quiet", "", kRecord, output,
+    {"quiet", 'q', "", flag, kOnce, "TACHO_QUIET", "TRACKER_QUIET", "quiet", "", kRecord | kMonitor, output,
      "No summary and no progress."},
     {"progress", 0, "auto|never|D", word, kOnce, "", "", "progress", "auto", kRecord, output,
      "A progress line every D; auto: every 10s for attach and watch on a terminal."},
-    {"strict", 0, "", flag, kOnce, "", "", "strict", "", kRecord, output,
+    {"strict", 0, "", flag, kOnce, "", "", "strict", "", kRecord | kMonitor, output,
      "A delivery failure also fails the run: exit 125 when the job itself succeeded."},
     {"upload-interval", 0, "D", duration, kOnce, "TACHO_UPLOAD_INTERVAL", "TRACKER_UPLOAD_INTERVAL", "upload_interval", "60s",
      kRecord, output, "Send a batch to a remote output every D, at least 1s."},
@@ -49,7 +49,7 @@ constexpr auto kOptions = std::to_array<Option>({
     {"hide", 0, "FIELD,...", comma_list, kRepeated, "TACHO_HIDE", "", "hide", "", kRecord, privacy,
      "Fields that are neither written nor sent: host_ip, host_name, command; or a group: host, cloud, private. "
      "Names from all sources add up."},
-    {"no-cloud", 0, "", flag, kOnce, "TACHO_NO_CLOUD", "", "no_cloud", "", kRecord, privacy,
+    {"no-cloud", 0, "", flag, kOnce, "TACHO_NO_CLOUD", "", "no_cloud", "", kRecord | kMonitor, privacy,
      "Never ask a cloud metadata server."},
 
     {"job-name", 'n', "TEXT", text, kOnce, "TACHO_JOB_NAME", "TRACKER_JOB_NAME", "job_name", "", kRecord, metadata,
@@ -85,11 +85,58 @@ constexpr auto kOptions = std::to_array<Option>({
     {"kill-after", 0, "D", duration, kOnce, "", "", "kill_after", "10s", kRecord, job_control,
      "How long a job that was told to end may take."},
 
+    {"measure-interval-ms", 0, "N", integer, kOnce, "MEASURE_INTERVAL_MS", "", "", "1000", kMonitor, recording,
+     "Take a sample every N milliseconds."},
+    {"report-interval-ms", 0, "N", integer, kOnce, "REPORT_INTERVAL_MS", "", "", "2s, then 10s or 60s", kMonitor, recording,
+     "Send rows every N milliseconds."},
+    {"disk-mounts", 0, "LIST", text, kOnce, "DISK_MOUNTS", "", "", "/cromwell_root", kMonitor, recording,
+     "Mount points of the task's disks, separated by blanks."},
+    {"remote-mounts", 0, "", flag, kOnce, "", "", "", "", kMonitor, recording, "Also take in FUSE and network file systems."},
+    {"form", 0, "image|script|local", word, kOnce, "TACHO_MONITOR_FORM", "", "", "as found", kMonitor, recording,
+     "How tacho is started: beside the task, by its script, or by a person."},
+    {"output", 'o', "FILE", text, kOnce, "", "", "", "", kMonitor, output,
+     "Also write the rows to FILE as JSON lines; - is stdout."},
+    {"spool-dir", 0, "DIR", text, kOnce, "TACHO_SPOOL_DIR", "", "", "the working mount, then $TMPDIR", kMonitor, output,
+     "Folder where rows wait until they are delivered."},
+
+    {"workflow-id", 0, "TEXT", text, kOnce, "WORKFLOW_ID", "", "", "", kMonitor, task, "Id of the workflow."},
+    {"task-call-name", 0, "TEXT", text, kOnce, "TASK_CALL_NAME", "", "", "", kMonitor, task, "Name of the call."},
+    {"task-call-index", 0, "N", word, kOnce, "TASK_CALL_INDEX", "", "", "", kMonitor, task, "Shard of the call; NA: none."},
+    {"task-call-attempt", 0, "N", integer, kOnce, "TASK_CALL_ATTEMPT", "", "", "", kMonitor, task, "Attempt of the call."},
+    {"instance-id", 0, "N", integer, kOnce, "INSTANCE_ID", "", "", "by the metadata server", kMonitor, task,
+     "Number of the machine."},
+    {"instance-name", 0, "TEXT", text, kOnce, "INSTANCE_NAME", "", "", "by the metadata server", kMonitor, task,
+     "Name of the machine."},
+    {"zone", 0, "TEXT", text, kOnce, "ZONE", "", "", "by the metadata server", kMonitor, task, "Zone of the machine."},
+    {"preemptible", 0, "true|false", word, kOnce, "PREEMPTIBLE", "", "", "by the metadata server", kMonitor, task,
+     "Whether the machine may be taken away."},
+    {"cpu-platform", 0, "TEXT", text, kOnce, "CPU_PLATFORM", "", "", "by the metadata server", kMonitor, task,
+     "Processor family of the machine."},
+
+    {"project", 0, "ID", text, kOnce, "PROJECT_ID", "", "", "by the metadata server", kMonitor, bigquery,
+     "Project that owns the dataset."},
+    {"dataset", 0, "NAME", text, kOnce, "DATASET_ID", "", "", "", kMonitor, bigquery, "Dataset; without one nothing is sent."},
+    {"metrics-table", 0, "NAME", text, kOnce, "METRICS_TABLE_ID", "", "", "metrics", kMonitor, bigquery, "Table of the samples."},
+    {"runtime-table", 0, "NAME", text, kOnce, "RUNTIME_TABLE_ID", "", "", "runtime", kMonitor, bigquery, "Table of the starts."},
+    {"bq-endpoint", 0, "URL", text, kOnce, "BIGQUERY_EMULATOR_HOST", "", "", "", kMonitor, bigquery,
+     "Another place than Google's, such as an emulator."},
+    {"bq-location", 0, "NAME", text, kOnce, "", "", "", "", kMonitor, bigquery, "Where a dataset that is missing is made."},
+    {"bq-create", 0, "auto|never", word, kOnce, "", "", "", "auto", kMonitor, bigquery,
+     "Whether a dataset or table that is missing is made."},
+    {"bq-add-columns", 0, "", flag, kOnce, "", "", "", "", kMonitor, bigquery,
+     "Add tacho's own columns to a table that is there already."},
+    {"access-token-file", 0, "FILE", text, kOnce, "", "", "", "", kMonitor, bigquery, "File that holds an access token."},
+    {"credentials", 0, "FILE", text, kOnce, "", "", "", "", kMonitor, bigquery,
+     "Key of a service account, or of a user, as Google writes it."},
+    {"token-uri", 0, "URL", text, kOnce, "", "", "", "", kMonitor, bigquery, "Where a token is asked for, instead of the key's own."},
+    {"metadata-host", 0, "HOST", text, kOnce, "GCE_METADATA_HOST", "", "", "169.254.169.254", kMonitor, bigquery,
+     "Metadata server, as host or host:port."},
+
     {"config", 'c', "FILE", text, kOnce, "TACHO_CONFIG", "", "", "./tacho.toml, then XDG, then /etc",
      kRecord | kStored, general, "Read settings from FILE; keys are the long option names."},
     {"color", 0, "auto|always|never", word, kOnce, "NO_COLOR", "CLICOLOR_FORCE", "color", "auto", kRecord | kStored | kList,
      general, "Colour in what tacho prints."},
-    {"verbose", 'v', "", flag, kOnce, "", "", "verbose", "", kRecord | kStored, general,
+    {"verbose", 'v', "", flag, kOnce, "", "", "verbose", "", kRecord | kStored | kMonitor, general,
      "Say more: what is not available, and why."},
     {"help", 'h', "", flag, kOnce, "", "", "", "", kEvery, general, "Print this help."},
     {"version", 'V', "", flag, kOnce, "", "", "", "", kEvery, general, "Print the version."},
@@ -98,8 +145,8 @@ constexpr auto kOptions = std::to_array<Option>({
 }  // namespace
 
 std::string_view group_title(Group group) {
-  constexpr std::array<std::string_view, 6> kTitles{"Recording", "Output",      "Privacy",
-                                                    "Metadata",  "Job control", "General"};
+  constexpr std::array<std::string_view, 8> kTitles{"Recording",   "Output",           "Privacy",  "Metadata",
+                                                    "Job control", "Task and machine", "BigQuery", "General"};
   return kTitles[static_cast<size_t>(group)];
 }
 

@@ -24,14 +24,15 @@ enum Subcommand : unsigned {
   kDoctor = 1 << 7,
   kTracker = 1 << 8,  // called as resource-tracker
   kOther = 1 << 9,    // help, version, docs
+  kMonitor = 1 << 10,
   kRecord = kRun | kAttach | kWatch | kTracker,
   kStored = kRuns | kShow | kReport | kDoctor,
-  kEvery = (1 << 10) - 1,
+  kEvery = (1 << 11) - 1,
 };
 
-enum class Group : uint8_t { recording, output, privacy, metadata, job_control, general };
-inline constexpr Group kGroups[] = {Group::recording, Group::output, Group::privacy, Group::metadata, Group::job_control,
-                                    Group::general};
+enum class Group : uint8_t { recording, output, privacy, metadata, job_control, task, bigquery, general };
+inline constexpr Group kGroups[] = {Group::recording,   Group::output, Group::privacy,  Group::metadata,
+                                    Group::job_control, Group::task,   Group::bigquery, Group::general};
 std::string_view group_title(Group group);
 
 // What a value is; decides the type that the configuration file expects.

@@ -33,6 +33,14 @@ IsoTime::IsoTime(int64_t realtime_ns) {
   put_digits(text_ + 20, clock.subseconds().count(), 3);
 }
 
+std::string compact_utc(int64_t realtime_ns) {
+  const IsoTime time(realtime_ns);
+  std::string text;
+  for (const char c : time.view().substr(0, 19))
+    if (c != '-' && c != ':') text += c;
+  return text + "Z";
+}
+
 std::optional<int64_t> parse_iso_time(std::string_view text) {
   using namespace std::chrono;
   if (text.size() != kShape.size()) return std::nullopt;

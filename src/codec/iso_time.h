@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "base/writer.h"
@@ -18,6 +19,9 @@ class IsoTime {
  private:
   char text_[24];
 };
+
+// "20261115T093000Z", as a part of names.
+std::string compact_utc(int64_t realtime_ns);
 
 // Nothing else than the form above is accepted.
 std::optional<int64_t> parse_iso_time(std::string_view text);

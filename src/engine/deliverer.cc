@@ -40,11 +40,6 @@ int64_t finish_budget_ns() {
   return static_cast<int64_t>(std::min(*seconds, 86400.0) * 1e9);
 }
 
-std::string program_path() {
-  const std::string self = read_link("/proc/self/exe");
-  return self.substr(0, self.rfind('/') + 1) + "tacho-deliver";
-}
-
 }  // namespace
 
 Token::Token() {
@@ -98,62 +93,24 @@ pid_t Deliverer::start(std::vector<SpoolSink*> sinks, const std::string& store_f
     return 0;
   }
   if (!launch()) return 0;
-  for (SpoolSink* sink : sinks_) sink->on_change = [this] { poke("S\n"); };
-  return helper_.pid;
+  for (SpoolSink* sink : sinks_) sink->on_change = [this] { process_.poke("S\n"); };
+  return process_.pid();
 }
 
 bool Deliverer::launch() {
-  auto pipe = make_control_pipe();
-  HelperOptions options;
-  options.program = program_path();
-  options.remove_environment = {kTokenVariables.begin(), kTokenVariables.end()};
-  for (const std::string& folder : folders_) {
-    options.arguments.push_back("--spool-run");
-    options.arguments.push_back(folder);
-  }
-  if (pipe) options.descriptors.push_back(pipe->first.get());
-  // The lock is shared with the deliverer: it is free when both are gone.
-  for (const SpoolSink* sink : sinks_) options.descriptors.push_back(sink->lock_fd());
-  auto helper = pipe ? start_helper(options) : Result<Helper>(pipe.error());
-  if (!helper) {
-    Error error = helper.error();
-    error.what = "nothing is sent for now: " + error.what;
-    error.hint += "; the rows stay in " + folders_[0] + ", send them with tacho deliver";
-    log::error(error.message());
-    reported_ = true;
-    return false;
-  }
-  helper_ = std::move(*helper);
-  control_ = std::move(pipe->second);
-  std::string greeting = "T";
-  greeting.reserve(token_.view().size() + 2);
-  greeting.append(token_.view()).append("\n");
-  poke(greeting);
-  ::explicit_bzero(greeting.data(), greeting.size());
-  return true;
-}
-
-// A full pipe means that there is enough to wake up for.
-void Deliverer::poke(std::string_view message) {
-  if (control_) [[maybe_unused]] const ssize_t written = ::write(control_.get(), message.data(), message.size());
-}
-
-void Deliverer::relay() {
-  if (!helper_.messages) return;
-  char buffer[4096];
-  for (;;) {
-    const ssize_t got = ::read(helper_.messages.get(), buffer, sizeof buffer);
-    if (got == 0) helper_.messages.reset();
-    if (got <= 0) return;
-    pending_.append(buffer, static_cast<size_t>(got));
-    for (size_t end = pending_.find('\n'); end != std::string::npos; end = pending_.find('\n')) {
-      const std::string line = pending_.substr(0, end);
-      pending_.erase(0, end + 1);
-      // "! text" must be said even when quiet.
-      if (line.starts_with("! ")) log::error(line.substr(2));
-      else if (!line.empty()) log::warn(line);
-    }
-  }
+  DelivererProcess::Start start;
+  start.folders = folders_;
+  for (const SpoolSink* sink : sinks_) start.locks.push_back(sink->lock_fd());
+  start.remove_environment = {kTokenVariables.begin(), kTokenVariables.end()};
+  start.token = token_.view();
+  const Status status = process_.start(start);
+  if (status) return true;
+  Error error = status.error();
+  error.what = "nothing is sent for now: " + error.what;
+  error.hint += "; the rows stay in " + folders_[0] + ", send them with tacho deliver";
+  log::error(error.message());
+  reported_ = true;
+  return false;
 }
 
 bool Deliverer::delivered() const {
@@ -164,15 +121,15 @@ bool Deliverer::finish(Clock& clock, Job& job, const std::string& run_id) {
   if (sinks_.empty()) return true;
   relay();
   // One that died beside the run gets a second chance now.
-  if (!helper_.messages && helper_.pid > 0 && !delivered()) launch();
+  if (!process_.running() && process_.pid() > 0 && !delivered()) launch();
   const int64_t start_ns = clock.monotonic_ns();
   int64_t deadline_ns = start_ns + finish_budget_ns();
   const auto hurry = [&] { deadline_ns = std::min(deadline_ns, clock.monotonic_ns() + kHurriedBudget_ns); };
   const int requests_before = job.end_requests();
   if (requests_before > 0) hurry();
-  poke(std::string("E").append(std::to_string((deadline_ns - start_ns) / kNsPerMs)).append("\n"));
-  while (helper_.messages && !job.in_a_hurry() && clock.monotonic_ns() < deadline_ns) {
-    std::array<pollfd, 2> fds{pollfd{helper_.messages.get(), POLLIN, 0}, pollfd{job.poll_set()[0].fd, POLLIN, 0}};
+  process_.poke(std::string("E").append(std::to_string((deadline_ns - start_ns) / kNsPerMs)).append("\n"));
+  while (process_.running() && !job.in_a_hurry() && clock.monotonic_ns() < deadline_ns) {
+    std::array<pollfd, 2> fds{pollfd{process_.messages_fd(), POLLIN, 0}, pollfd{job.poll_set()[0].fd, POLLIN, 0}};
     clock.wait(fds, deadline_ns);
     if (fds[1].revents != 0) {
       const int requests = job.end_requests();
@@ -183,8 +140,7 @@ bool Deliverer::finish(Clock& clock, Job& job, const std::string& run_id) {
     }
     relay();
   }
-  poke("Q\n");
-  control_.reset();
+  process_.farewell();
   if (delivered()) return true;
   tell_what_is_left(run_id);
   return false;

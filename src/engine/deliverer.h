@@ -10,11 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "engine/deliverer_process.h"
 #include "engine/settings.h"
 #include "job/job.h"
 #include "os/clock.h"
-#include "os/fd.h"
-#include "os/helper.h"
 #include "sink/sink.h"
 
 namespace tacho {
@@ -44,7 +43,7 @@ class Deliverer {
   // Starts the program for these sinks, whose runs are described now. Returns its pid, 0 when there is none.
   pid_t start(std::vector<SpoolSink*> sinks, const std::string& store_folder);
   // Passes on what the deliverer had to say. Called at every tick.
-  void relay();
+  void relay() { process_.relay(); }
 
   // After the sinks' end: waits until everything is delivered, at most for the finish budget, which a signal to tacho
   // shortens; the second one during the wait ends it. True when nothing is left in the spool.
@@ -52,16 +51,13 @@ class Deliverer {
 
  private:
   bool launch();
-  void poke(std::string_view message);
   bool delivered() const;
   void tell_what_is_left(const std::string& run_id) const;
 
   Token token_;
   std::vector<SpoolSink*> sinks_;
   std::vector<std::string> folders_;
-  Helper helper_;
-  Fd control_;
-  std::string pending_;  // of a message line that came in part
+  DelivererProcess process_;
   bool reported_ = false;
 };
 

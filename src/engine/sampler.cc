@@ -111,6 +111,12 @@ void Sampler::describe(Detail& detail) {
     if (source.probe) source.probe->describe(detail);
 }
 
+void Sampler::describe(Detail& detail, std::span<const std::string_view> probes) {
+  detail.stamp_ns = last_ns_;
+  for (Source& source : sources_)
+    if (source.probe && std::find(probes.begin(), probes.end(), source.info->name) != probes.end()) source.probe->describe(detail);
+}
+
 void Sampler::fill_host(Run& run) const {
   for (const Source& source : sources_) {
     if (!source.probe) continue;

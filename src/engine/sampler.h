@@ -2,6 +2,7 @@
 // made and never change. Not thread-safe; no allocation in a steady tick.
 #pragma once
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +34,8 @@ class Sampler {
   void sample(Row& row, bool closing);
   // Device lists of the last reading.
   void describe(Detail& detail);
+  // The same of these probes only: a device list costs, so nobody pays for one that is not looked at.
+  void describe(Detail& detail, std::span<const std::string_view> probes);
 
   // What only a probe knows of the host, as far as it is known yet: GPUs, and how they are read.
   void fill_host(Run& run) const;

@@ -11,6 +11,8 @@ namespace tacho {
 struct CoreDetail {
   int64_t busy_ns = 0;   // user+nice+system+irq+softirq
   int64_t total_ns = 0;  // all eight fields up to steal
+  int64_t idle_ns = 0, iowait_ns = 0, steal_ns = 0;
+  int64_t number = 0;    // N of cpuN
 };
 
 struct MemoryDetail {
@@ -51,6 +53,11 @@ struct LimitsDetail {
   std::optional<int64_t> memory_limit_bytes;
 };
 
+// Share of the last ten seconds in which work stood still, in percent (PSI avg10).
+struct PressureDetail {
+  std::optional<double> cpu_some, memory_some, memory_full, io_some, io_full;
+};
+
 struct Detail {
   int64_t stamp_ns = 0;
   std::vector<CoreDetail> cores;
@@ -59,6 +66,8 @@ struct Detail {
   std::vector<DiskDetail> disks;    // sorted by device
   std::vector<GpuDetail> gpus;
   LimitsDetail limits;
+  PressureDetail pressure;
+  std::optional<int64_t> oom_kills;            // of the machine since boot
   std::optional<double> cgroup_usage_s;        // cumulative CPU time of the job's cgroup
   std::optional<double> process_pss_bytes, process_rss_bytes;
   const char* process_memory_source = nullptr; // "pss", "pss_scaled", "rss"

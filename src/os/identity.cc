@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -84,6 +85,20 @@ std::string first_interface_address(const std::function<bool(std::string_view in
 int online_cpus() {
   const long count = ::sysconf(_SC_NPROCESSORS_ONLN);
   return count > 0 ? static_cast<int>(count) : 0;
+}
+
+int usable_cpus() {
+  // The kernel refuses a mask that is too short for the CPUs it could have.
+  for (int cpus = CPU_SETSIZE; cpus <= (1 << 16); cpus *= 2) {
+    cpu_set_t* const mask = CPU_ALLOC(cpus);
+    if (mask == nullptr) break;
+    const size_t bytes = CPU_ALLOC_SIZE(cpus);
+    const bool known = ::sched_getaffinity(0, bytes, mask) == 0;
+    const int count = known ? CPU_COUNT_S(bytes, mask) : 0;
+    CPU_FREE(mask);
+    if (count > 0) return count;
+  }
+  return online_cpus();
 }
 
 }  // namespace tacho

@@ -18,4 +18,7 @@ std::string first_interface_address(const std::function<bool(std::string_view in
 // CPUs online as the C library counts them; 0 when unknown.
 int online_cpus();
 
+// CPUs that this process may run on (its affinity mask); those online when that cannot be read.
+int usable_cpus();
+
 }  // namespace tacho

@@ -31,6 +31,8 @@ bool read_space(const char* path, Space& out) {
   const auto block_bytes = static_cast<int64_t>(info.f_frsize != 0 ? info.f_frsize : info.f_bsize);
   out.total_bytes = saturating_multiply(static_cast<int64_t>(info.f_blocks), block_bytes);
   out.free_bytes = saturating_multiply(static_cast<int64_t>(info.f_bavail), block_bytes);
+  const uint64_t used_blocks = info.f_blocks > info.f_bfree ? info.f_blocks - info.f_bfree : 0;
+  out.used_bytes = saturating_multiply(static_cast<int64_t>(used_blocks), block_bytes);
   return out.total_bytes > 0;
 }
 

@@ -31,6 +31,7 @@ std::optional<DeviceNumber> block_device_at(const std::string& path);
 struct Space {
   int64_t total_bytes = 0;
   int64_t free_bytes = 0;  // to users; blocks kept for root are not free
+  int64_t used_bytes = 0;  // without what is kept for root
 };
 
 // statvfs, without allocating; false when it fails.

@@ -124,7 +124,8 @@ class CpuProbe final : public Probe {
       if (!read_stat(stat)) return;
     }
     for (size_t i = 0; i < core_count_; ++i)
-      detail.cores.push_back({ns(cores_[i].busy()), ns(cores_[i].total())});
+      detail.cores.push_back({ns(cores_[i].busy()), ns(cores_[i].total()), ns(cores_[i].idle), ns(cores_[i].iowait),
+                              ns(cores_[i].steal), cores_[i].number});
   }
 
  private:

@@ -40,16 +40,26 @@ class PressureProbe final : public Probe {
         io_(context.roots.proc + "/pressure/io") {}
 
   void read(Reading& out) override {
-    set_known(out, cpu_some_us, read_file(cpu_).some_us);
-    const Pressure memory = read_file(memory_);
-    set_known(out, memory_some_us, memory.some_us);
-    set_known(out, memory_full_us, memory.full_us);
-    const Pressure io = read_file(io_);
-    set_known(out, io_some_us, io.some_us);
-    set_known(out, io_full_us, io.full_us);
+    last_cpu_ = read_file(cpu_);
+    last_memory_ = read_file(memory_);
+    last_io_ = read_file(io_);
+    set_known(out, cpu_some_us, last_cpu_.some_us);
+    set_known(out, memory_some_us, last_memory_.some_us);
+    set_known(out, memory_full_us, last_memory_.full_us);
+    set_known(out, io_some_us, last_io_.some_us);
+    set_known(out, io_full_us, last_io_.full_us);
+  }
+
+  void describe(Detail& detail) override {
+    detail.pressure = {percent(last_cpu_.some_avg10), percent(last_memory_.some_avg10), percent(last_memory_.full_avg10),
+                       percent(last_io_.some_avg10), percent(last_io_.full_avg10)};
   }
 
  private:
+  static std::optional<double> percent(int64_t hundredths) {
+    if (hundredths < 0) return std::nullopt;
+    return static_cast<double>(hundredths) / 100;
+  }
   Pressure read_file(KeptFile& file) {
     std::string_view text;
     return file.read(context_.buffer, text) ? parse_pressure(text) : Pressure{};
@@ -57,6 +67,7 @@ class PressureProbe final : public Probe {
 
   ProbeContext& context_;
   KeptFile cpu_, memory_, io_;
+  Pressure last_cpu_, last_memory_, last_io_;
 };
 
 Status check(const Roots& roots) {

@@ -213,6 +213,12 @@ void ProcessTree::settle(pid_t ancestor, const Usage& expected) {
   outside_ += lost;
 }
 
+pid_t ProcessTree::largest_member() const {
+  const auto smaller = [](const Member& a, const Member& b) { return a.rss_bytes() < b.rss_bytes(); };
+  const auto largest = std::max_element(members_.begin(), members_.end(), smaller);
+  return largest == members_.end() ? 0 : largest->pid();
+}
+
 void ProcessTree::reaped(pid_t pid, const rusage& usage) {
   if (std::find(excluded_.begin(), excluded_.end(), pid) != excluded_.end()) return;
   Usage exact;

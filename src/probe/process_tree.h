@@ -54,6 +54,7 @@ class ProcessTree final : public JobPids {
   bool empty() const { return members_.empty(); }
   bool lost_some() const { return auto_reaped_; }     // R holds estimates for children the kernel reaped by itself
   bool fell_back_to_rss() const { return pss_.fell_back(); }
+  pid_t largest_member() const;                       // by resident size now; 0 when there is none
   bool contains(pid_t pid) const { return index_of(pid) < members_.size(); }
   void copy(std::vector<pid_t>& sorted) const override;
   void signal_all(int number) const;                  // every member, root first

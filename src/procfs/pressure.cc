@@ -1,15 +1,32 @@
 #include "procfs/pressure.h"
 
+#include <algorithm>
+
 #include "procfs/scan.h"
 
 namespace tacho {
+namespace {
+
+// "avg10=1.08 …" is 108; the kernel always prints two decimals.
+void parse_average(std::string_view line, int64_t& hundredths) {
+  Scanner scan(line);
+  int64_t whole = 0, part = 0;
+  if (!scan.literal("avg10=") || !scan.number(whole) || !scan.literal(".")) return;
+  const std::string_view digits = scan.rest().substr(0, 2);
+  if (digits.size() == 2 && digits[0] >= '0' && digits[1] >= '0' && digits[0] <= '9' && digits[1] <= '9' && scan.number(part))
+    hundredths = std::min<int64_t>(whole, 1000) * 100 + (digits[0] - '0') * 10 + (digits[1] - '0');
+}
+
+}  // namespace
 
 Pressure parse_pressure(std::string_view text) {
   Pressure out;
   Scanner scan(text);
   while (!scan.done()) {
-    int64_t* const field = scan.literal("some ") ? &out.some_us : scan.literal("full ") ? &out.full_us : nullptr;
+    const bool some = scan.literal("some "), full = !some && scan.literal("full ");
+    int64_t* const field = some ? &out.some_us : full ? &out.full_us : nullptr;
     const std::string_view line = scan.line();
+    if (field != nullptr) parse_average(line, some ? out.some_avg10 : out.full_avg10);
     constexpr std::string_view kKey = " total=";
     const size_t at = line.find(kKey);
     if (field == nullptr || at == std::string_view::npos) continue;

@@ -11,6 +11,7 @@ namespace tacho {
 struct Pressure {
   int64_t some_us = -1;  // −1: not in the file
   int64_t full_us = -1;
+  int64_t some_avg10 = -1, full_avg10 = -1;  // hundredths of a percent
 };
 
 Pressure parse_pressure(std::string_view text);

@@ -37,7 +37,7 @@ ProcStat parse_proc_stat(std::string_view text, std::span<CpuTicks> cores) {
             const size_t index = static_cast<size_t>(out.cores++);
             if (index < cores.size()) {
               cores[index] = {};
-              scan.word();
+              scan.number(cores[index].number);
               parse_ticks(scan, cores[index]);
             }
           }

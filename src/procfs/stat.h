@@ -15,6 +15,7 @@ namespace tacho {
 // In USER_HZ ticks. guest is inside user and guest_nice inside nice, so neither is kept.
 struct CpuTicks {
   int64_t user = 0, nice = 0, system = 0, idle = 0, iowait = 0, irq = 0, softirq = 0, steal = 0;
+  int64_t number = 0;     // of a cpuN line: N; a CPU that is offline has no line
   int64_t busy() const;   // user+nice+system+irq+softirq
   int64_t total() const;  // all eight
 };

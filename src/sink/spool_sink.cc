@@ -9,15 +9,6 @@
 namespace tacho {
 namespace {
 
-// "20261115T140000Z"
-std::string compact_utc(int64_t realtime_ns) {
-  const IsoTime time(realtime_ns);
-  std::string text;
-  for (const char c : time.view().substr(0, 19))
-    if (c != '-' && c != ':') text += c;
-  return text + "Z";
-}
-
 // Whether a driver is there that may still tell of its GPUs.
 bool may_have_gpu() { return file_exists("/dev/nvidiactl") || file_exists("/proc/driver/nvidia") || file_exists("/dev/kfd"); }
 

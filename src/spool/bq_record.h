@@ -13,15 +13,15 @@
 // a record is sent.
 //
 // meta.json of such a run, written by the agent (absent members are unknown):
-//   {"kind":"bigquery","form":"monitor","run":"20261115-a1b2","strict":false,
+//   {"kind":"bigquery","form":"monitor","run":"97203645992cd0be","strict":false,
 //    "destination":{"project":"…","dataset":"…","tables":{"R":"runtime","M":"metrics"},"endpoint":"…","location":"…",
 //                   "create":"auto|never","add_columns":false,"batch_rows":500},
-//    "google":{"metadata_host":"host[:port]","access_token_file":"/…","credentials":"/…","token_uri":"…"},
+//    "google":{"metadata_host":"host[:port]","access_token_file":"/…","credentials":"/…","token_uri":"…","no_cloud":false},
 //    "given":{"project_id":"…","zone":"…","instance_id":1,"instance_name":"…","preemptible":true,"cpu_platform":"…"},
 //    "fallback":{the same names: for what the metadata server does not tell},
 //    "task":{"workflow_id":"…","task_call_name":"…","shard":-1,"attempt":1},
 //    "metrics":{columns that are the same in every M and E row: task key and run_id},
-//    "ended":false}
+//    "boot_id":"…","ended":false}
 // H(task) is over workflow_id, task_call_name, shard, attempt in this order, an absent one as the empty text. identity =
 // given, else metadata server, else fallback, else the placeholder; the deliverer keeps it in state.json before the first
 // send. A row is identity + "metrics" (M, E) or identity + "task" (R) + the record's own members; the later one wins.

@@ -20,7 +20,7 @@ Status make_root(const std::string& root) {
   if (const Status made = make_directories(root, kSpoolFolderMode); !made) return made;
   struct stat info{};
   if (::lstat(root.c_str(), &info) != 0) return system_error("cannot use the spool folder", root, errno);
-  const bool shared = root.starts_with("/var/tmp/") || root.starts_with("/dev/shm/");
+  const bool shared = root.starts_with("/var/tmp/") || root.starts_with("/dev/shm/") || root.ends_with("tacho-" + std::to_string(::getuid()));
   if (shared && (!S_ISDIR(info.st_mode) || info.st_uid != ::getuid() || (info.st_mode & 077) != 0))
     return Error{Code::denied, "cannot use the spool folder", root, "it is not a private folder of this user"};
   return ok();
@@ -148,16 +148,16 @@ bool SpoolWriter::move_on() {
   return false;
 }
 
-Status SpoolWriter::seal() {
+Status SpoolWriter::seal(bool sync) {
   if (!segment_ || seal_.rows == 0) return ok();
   const auto failed = [&](const char* what) { return system_error(what, folders_[at_], errno); };
-  if (::fdatasync(segment_.get()) != 0) return failed("cannot seal a spool segment");
+  if (sync && ::fdatasync(segment_.get()) != 0) return failed("cannot seal a spool segment");
   const Fd seals(::open(path(kSealsName).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, kSpoolFileMode));
   if (!seals) return failed("cannot seal a spool segment");
-  if (!write_all(seals.get(), seal_line(seal_)) || ::fdatasync(seals.get()) != 0) return failed("cannot seal a spool segment");
+  if (!write_all(seals.get(), seal_line(seal_)) || (sync && ::fdatasync(seals.get()) != 0)) return failed("cannot seal a spool segment");
   const std::string open = path(segment_name(seal_.number, kOpenEnding));
   if (::rename(open.c_str(), path(segment_name(seal_.number, ending_)).c_str()) != 0) return failed("cannot seal a spool segment");
-  sync_folder(folders_[at_]);
+  if (sync) sync_folder(folders_[at_]);
   segment_.reset();
   next_ = seal_.number + 1;
   seal_ = Seal{};

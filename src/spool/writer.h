@@ -20,6 +20,8 @@ class SpoolWriter {
   static Result<SpoolWriter> create(const std::vector<std::string>& roots, std::string_view utc);
 
   const std::string& folder() const { return folders_[0]; }
+  const std::vector<std::string>& folders() const { return folders_; }  // with the overflows, made or not
+  const std::string& current_folder() const { return folders_[at_]; }
   int lock_fd() const { return lock_.get(); }
   bool in_memory() const { return folders_[at_].starts_with("/dev/shm/"); }
   bool moved() const { return at_ > 0; }  // the first folder takes no more
@@ -31,8 +33,10 @@ class SpoolWriter {
   Status append(std::string_view line);
   int64_t open_bytes() const { return seal_.bytes; }
   int64_t open_rows() const { return seal_.rows; }
-  // Ends the open segment; nothing happens when it has no row. After a failure the segment stays open.
-  Status seal();
+  uint32_t open_number() const { return segment_ ? seal_.number : next_; }
+  // Ends the open segment; nothing happens when it has no row. After a failure the segment stays open. Without `sync` the
+  // caller must see to it that the segment survives a power cut: a busy disk may take seconds for that.
+  Status seal(bool sync = true);
   // The job never started: no trace is left.
   void discard();
 

@@ -1,0 +1,73 @@
+#include "engine/deliverer_process.h"
+
+#include <unistd.h>
+
+#include <cstring>
+
+#include "base/log.h"
+#include "os/file.h"
+
+namespace tacho {
+namespace {
+
+std::string program_path() {
+  const std::string self = read_link("/proc/self/exe");
+  return self.substr(0, self.rfind('/') + 1) + "tacho-deliver";
+}
+
+}  // namespace
+
+Status DelivererProcess::start(const Start& start) {
+  auto pipe = make_control_pipe();
+  if (!pipe) return pipe.error();
+  HelperOptions options;
+  options.program = program_path();
+  options.remove_environment = start.remove_environment;
+  for (const std::string& folder : start.folders) {
+    options.arguments.push_back("--spool-run");
+    options.arguments.push_back(folder);
+  }
+  options.descriptors.push_back(pipe->first.get());
+  options.descriptors.insert(options.descriptors.end(), start.locks.begin(), start.locks.end());
+  auto helper = start_helper(options);
+  if (!helper) return helper.error();
+  helper_ = std::move(*helper);
+  control_ = std::move(pipe->second);
+  pending_.clear();
+  std::string greeting = "T";
+  greeting.reserve(start.token.size() + 2);
+  greeting.append(start.token).append("\n");
+  poke(greeting);
+  ::explicit_bzero(greeting.data(), greeting.size());
+  return ok();
+}
+
+void DelivererProcess::poke(std::string_view message) {
+  if (control_) [[maybe_unused]] const ssize_t written = ::write(control_.get(), message.data(), message.size());
+}
+
+void DelivererProcess::relay(const std::function<bool(std::string_view line)>& take) {
+  if (!helper_.messages) return;
+  char buffer[4096];
+  for (;;) {
+    const ssize_t got = ::read(helper_.messages.get(), buffer, sizeof buffer);
+    if (got == 0) helper_.messages.reset();
+    if (got <= 0) return;
+    pending_.append(buffer, static_cast<size_t>(got));
+    for (size_t end = pending_.find('\n'); end != std::string::npos; end = pending_.find('\n')) {
+      const std::string line = pending_.substr(0, end);
+      pending_.erase(0, end + 1);
+      if (line.empty() || (take && take(line))) continue;
+      // "! text" must be said even when quiet.
+      if (line.starts_with("! ")) log::error(line.substr(2));
+      else log::warn(line);
+    }
+  }
+}
+
+void DelivererProcess::farewell() {
+  poke("Q\n");
+  control_.reset();
+}
+
+}  // namespace tacho

@@ -1,0 +1,82 @@
+#include "monitor/disk_sync.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <deque>
+#include <mutex>
+
+#include "os/clock.h"
+#include "os/fd.h"
+#include "os/thread.h"
+#include "spool/layout.h"
+#include "spool/writer.h"
+
+namespace tacho {
+
+struct DiskSync::Shared {
+  struct Request {
+    std::string folder, file;
+  };
+  Monitor monitor;
+  // Guarded by it.
+  std::deque<Request> waiting;
+  bool busy = false, started = false, stopping = false;
+};
+
+namespace {
+
+void sync_file(const std::string& path) {
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (fd) ::fdatasync(fd.get());
+}
+
+}  // namespace
+
+DiskSync::DiskSync() : shared_(std::make_shared<Shared>()) {}
+
+DiskSync::~DiskSync() {
+  const std::lock_guard lock(shared_->monitor);
+  shared_->stopping = true;
+  shared_->monitor.notify_all();
+}
+
+void DiskSync::work(const std::shared_ptr<Shared>& shared) {
+  std::unique_lock lock(shared->monitor);
+  while (!shared->stopping) {
+    if (shared->waiting.empty()) {
+      shared->monitor.wait();
+      continue;
+    }
+    const Shared::Request request = std::move(shared->waiting.front());
+    shared->waiting.pop_front();
+    shared->busy = true;
+    lock.unlock();
+    sync_file(request.folder + "/" + request.file);
+    sync_file(request.folder + "/" + std::string(kSealsName));
+    sync_folder(request.folder);
+    lock.lock();
+    shared->busy = false;
+    shared->monitor.notify_all();
+  }
+}
+
+void DiskSync::request(const std::string& folder, const std::string& file) {
+  const std::lock_guard lock(shared_->monitor);
+  if (!shared_->started) shared_->started = start_detached_thread("tacho-sync", [shared = shared_] { work(shared); });
+  // A disk that hangs must not fill the memory: it is asked for again with the next report.
+  if (!shared_->started || shared_->waiting.size() >= 64) return;
+  shared_->waiting.push_back({folder, file});
+  shared_->monitor.notify_all();
+}
+
+bool DiskSync::wait(int64_t patience_ns) {
+  const int64_t deadline_ns = system_clock().monotonic_ns() + patience_ns;
+  std::unique_lock lock(shared_->monitor);
+  const auto done = [&] { return shared_->waiting.empty() && !shared_->busy; };
+  while (!done() && shared_->monitor.wait_until(deadline_ns)) {
+  }
+  return done();
+}
+
+}  // namespace tacho

@@ -1,0 +1,29 @@
+// Makes files of the spool survive a power cut, on a thread of its own: fdatasync on a disk that the task keeps busy may take
+// seconds, and no sample waits for it. The thread is started with the first request and never joined. For one thread.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace tacho {
+
+class DiskSync {
+ public:
+  DiskSync();
+  ~DiskSync();
+  DiskSync(const DiskSync&) = delete;
+  DiskSync& operator=(const DiskSync&) = delete;
+
+  // The file, the folder's list of seals and the folder itself; what is gone meanwhile was sent.
+  void request(const std::string& folder, const std::string& file);
+  // Until everything that was asked for is done; false when that took longer.
+  bool wait(int64_t patience_ns);
+
+ private:
+  struct Shared;
+  static void work(const std::shared_ptr<Shared>& shared);
+
+  std::shared_ptr<Shared> shared_;
+};
+
+}  // namespace tacho

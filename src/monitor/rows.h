@@ -1,0 +1,57 @@
+// The two rows of a task monitor as JSON objects (cromwell-bigquery.md 1.5, 1.6, 1.9): what the agent itself knows, by the
+// columns' names. What is unknown is left out, never 0; the columns that are the same in every row, and those that only the
+// metadata server knows, are added by tacho-deliver (spool/bq_record.h). Pure; thread-safe; a metrics row allocates nothing.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/writer.h"
+#include "model/detail.h"
+#include "monitor/mount_disks.h"
+#include "monitor/settings.h"
+
+namespace tacho {
+
+inline constexpr double kBytesToGb = 1e-9;
+
+struct MetricsSample {
+  int64_t realtime_ns = 0, seq = 0, rows_dropped = 0;
+  std::string_view event;  // empty: none
+  std::span<const double> cpu_used_percent;
+  std::optional<double> cpu_iowait_percent, cpu_steal_percent, load1;
+  MemoryDetail memory;
+  std::optional<double> cgroup_cpu_cores, cgroup_cpu_throttled_percent, cgroup_mem_used_gb, cgroup_mem_peak_gb, cgroup_mem_limit_gb;
+  std::span<const DiskValues> disks;
+  std::optional<double> net_rx_mb_per_s, net_tx_mb_per_s;
+  std::span<const GpuDetail> gpus;
+  std::optional<int64_t> proc_count;
+  std::optional<double> proc_cpu_cores, proc_rss_gb;
+  std::string_view top_process;
+  std::optional<int64_t> oom_kills;
+  PressureDetail pressure;
+  std::optional<double> self_cpu_percent, self_rss_gb;
+};
+void write_metrics_row(Writer& out, const MetricsSample& sample);
+
+struct RuntimeFacts {
+  std::string run_id, cpu_model, kernel;
+  MonitorForm form = MonitorForm::local;
+  int64_t cpu_count = 0, start_realtime_ns = 0, measure_interval_ms = 0, report_interval_ms = 0;
+  std::optional<int64_t> mem_total_bytes, swap_total_bytes, mem_limit_bytes, boot_time_s;
+  std::optional<double> cpu_limit;
+  std::span<const DiskValues> disks;
+  std::span<const GpuDetail> gpus;
+};
+void write_runtime_row(Writer& out, const RuntimeFacts& facts);
+
+// MemTotal − MemFree − Buffers − Cached − SReclaimable, at least 0; nothing when one of the first two is unknown.
+std::optional<double> used_memory_gb(const MemoryDetail& memory);
+
+// RFC 3339 in UTC with six digits: 2026-11-15T09:30:00.250000Z.
+void put_timestamp(Writer& out, int64_t realtime_ns);
+
+}  // namespace tacho

@@ -1,0 +1,111 @@
+#include "monitor/task_meta.h"
+
+#include "base/text.h"
+#include "base/writer.h"
+#include "discover/host_id.h"
+#include "os/identity.h"
+
+namespace tacho {
+namespace {
+
+// FNV-1a, with its last bits spread over all: near ids must not give near numbers.
+int64_t positive_hash(std::string_view text) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  hash = (hash ^ (hash >> 33)) * 0xff51afd7ed558ccd;
+  hash = (hash ^ (hash >> 33)) * 0xc4ceb9fe1a85ec53;
+  const auto positive = static_cast<int64_t>((hash ^ (hash >> 33)) & 0x7fffffffffffffff);
+  return positive > 0 ? positive : 1;
+}
+
+void put(JsonWriter& json, std::string_view name, const std::optional<std::string>& text) {
+  if (text) json.key(name).value(std::string_view(*text));
+}
+void put(JsonWriter& json, std::string_view name, const std::optional<int64_t>& number) {
+  if (number) json.key(name).integer(*number);
+}
+void put_set(JsonWriter& json, std::string_view name, const std::string& text) {
+  if (!text.empty()) json.key(name).value(std::string_view(text));
+}
+
+void put_identity(JsonWriter& json, std::string_view name, const MachineIdentity& identity) {
+  json.key(name).object();
+  put(json, "project_id", identity.project_id);
+  put(json, "zone", identity.zone);
+  put(json, "instance_id", identity.instance_id);
+  put(json, "instance_name", identity.instance_name);
+  if (identity.preemptible) json.key("preemptible").value(*identity.preemptible);
+  put(json, "cpu_platform", identity.cpu_platform);
+  json.end_object();
+}
+
+void put_task(JsonWriter& json, const TaskKey& task) {
+  put(json, "workflow_id", task.workflow_id);
+  put(json, "task_call_name", task.task_call_name);
+  put(json, "shard", task.shard);
+  put(json, "attempt", task.attempt);
+}
+
+void put_destination(JsonWriter& json, const MonitorSettings& settings) {
+  const BigQueryTarget& target = settings.bigquery;
+  json.key("destination").object();
+  put_set(json, "project", settings.given.project_id.value_or(""));
+  json.key("dataset").value(std::string_view(target.dataset));
+  json.key("tables").object();
+  json.key("R").value(std::string_view(target.runtime_table));
+  json.key("M").value(std::string_view(target.metrics_table));
+  json.end_object();
+  put_set(json, "endpoint", target.endpoint);
+  put_set(json, "location", target.location);
+  json.key("create").value(target.create ? "auto" : "never");
+  json.key("add_columns").value(target.add_columns);
+  json.end_object();
+}
+
+void put_google(JsonWriter& json, const GoogleAccess& google) {
+  json.key("google").object();
+  put_set(json, "metadata_host", google.metadata_host);
+  put_set(json, "access_token_file", google.access_token_file);
+  put_set(json, "credentials", google.credentials);
+  put_set(json, "token_uri", google.token_uri);
+  json.key("no_cloud").value(google.no_cloud);
+  json.end_object();
+}
+
+}  // namespace
+
+MachineIdentity local_identity(const Roots& roots, std::string_view cpu_model) {
+  MachineIdentity identity;
+  const std::string ids = machine_id(roots).value_or("") + "\n" + read_first_line(roots.proc + "/sys/kernel/random/boot_id");
+  const std::string name = host_name();
+  identity.instance_id = positive_hash(ids == "\n" ? name : ids);
+  if (!name.empty()) identity.instance_name = valid_utf8(name.substr(0, name.find('.')));
+  if (!cpu_model.empty()) identity.cpu_platform = valid_utf8(cpu_model);
+  return identity;
+}
+
+std::string task_meta(const MonitorSettings& settings, const MachineIdentity& fallback, std::string_view run_id, bool ended) {
+  Writer out;
+  JsonWriter json(out, true);
+  json.object();
+  json.key("kind").value("bigquery").key("form").value("monitor").key("run").value(run_id);
+  json.key("strict").value(settings.strict);
+  put_destination(json, settings);
+  put_google(json, settings.google);
+  put_identity(json, "given", settings.given);
+  put_identity(json, "fallback", fallback);
+  json.key("task").object();
+  put_task(json, settings.task);
+  json.end_object();
+  json.key("metrics").object();
+  put_task(json, settings.task);
+  json.key("run_id").value(run_id);
+  json.end_object();
+  // The metadata server of another machine, or after a reboot, would speak of somebody else.
+  put_set(json, "boot_id", read_first_line(Roots::from_environment().proc + "/sys/kernel/random/boot_id"));
+  json.key("ended").value(ended);
+  json.end_object();
+  return std::string(out.view()) + "\n";
+}
+
+}  // namespace tacho

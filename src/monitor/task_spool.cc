@@ -1,0 +1,211 @@
+#include "monitor/task_spool.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "os/file.h"
+#include "os/mounts.h"
+#include "spool/bq_record.h"
+#include "spool/reader.h"
+
+namespace tacho {
+namespace {
+
+constexpr int64_t kDiskCap = 256 * kMiB;
+constexpr int64_t kTaskSegmentBytes = kMiB / 2;  // one is held in memory while it is thinned out
+constexpr char kMetrics = 'M';
+
+}  // namespace
+
+std::vector<std::string> task_spool_roots(const std::string& named, const std::string& working_mount) {
+  std::vector<std::string> roots;
+  const auto add = [&](std::string root) {
+    while (root.size() > 1 && root.back() == '/') root.pop_back();
+    if (root.starts_with('/') && std::find(roots.begin(), roots.end(), root) == roots.end()) roots.push_back(std::move(root));
+  };
+  const std::string own = "tacho-" + std::to_string(::getuid());
+  if (!named.empty()) add(named.starts_with('/') ? named : read_link("/proc/self/cwd") + "/" + named);
+  // Hidden: nothing that Cromwell or a glob of the task takes for an output.
+  if (!working_mount.empty()) add(working_mount + "/." + own);
+  const char* variable = std::getenv("TMPDIR");
+  std::string temporary = variable != nullptr && *variable != '\0' ? variable : "/tmp";
+  while (temporary.ends_with('/')) temporary.pop_back();
+  add(temporary + "/" + own);
+  add("/dev/shm/" + own);
+  return roots;
+}
+
+TaskSpool::TaskSpool(TaskSpoolOptions options, std::string utc) : options_(std::move(options)), utc_(std::move(utc)) {}
+
+bool TaskSpool::open() {
+  if (writer_) return true;
+  auto writer = SpoolWriter::create(options_.roots, utc_);
+  if (!writer) {
+    if (!std::exchange(told_no_place_, true))
+      log::error("rows are kept in memory only: " + writer.error().message() + "; name a folder with --spool-dir");
+    return false;
+  }
+  writer_ = std::move(*writer);
+  writer_->set_ending(kRecordsEnding);
+  return true;
+}
+
+Status TaskSpool::write_meta() {
+  if (!open()) return Error{Code::io, "there is no place for the spool", "", ""};
+  if (meta_written_) return ok();
+  const Status status = writer_->write_meta(meta_, false);
+  if (status) disk_.request(writer_->folder(), std::string(kMetaName));
+  meta_written_ = static_cast<bool>(status);
+  return status;
+}
+
+void TaskSpool::append(char table, int64_t time_us, std::string_view row) {
+  line_.clear();
+  write_bq_record(line_, table, time_us, row);
+  // Rows keep their order: while older ones wait in memory, newer ones wait behind them.
+  if (!ring_.empty() || !writer_ || !writer_->append(line_.view())) keep(table, line_.view());
+  else if (writer_->open_bytes() >= kTaskSegmentBytes) seal();
+}
+
+void TaskSpool::keep(char table, std::string_view line) {
+  if (writer_ && !std::exchange(told_full_, true))
+    log::error("the spool takes no more rows; the next ones are kept in memory (make room on the disk of " + writer_->folder() + ")");
+  ring_.push_back({table, std::string(line)});
+  ring_bytes_ += static_cast<int64_t>(line.size() + sizeof(Line));
+  if (ring_bytes_ > options_.memory_bytes) thin_ring();
+}
+
+void TaskSpool::thin_ring() {
+  bool leave_out = true;
+  std::deque<Line> rest;
+  ring_bytes_ = 0;
+  for (Line& line : ring_) {
+    if (line.table == kMetrics) {
+      leave_out = !leave_out;
+      if (leave_out) {
+        ++dropped_;
+        continue;
+      }
+    }
+    ring_bytes_ += static_cast<int64_t>(line.text.size() + sizeof(Line));
+    rest.push_back(std::move(line));
+  }
+  ring_ = std::move(rest);
+}
+
+// What waits in memory goes to disk as soon as it can.
+bool TaskSpool::drain() {
+  if (!open()) return false;
+  while (!ring_.empty()) {
+    if (!writer_->append(ring_.front().text)) return false;
+    ring_bytes_ -= static_cast<int64_t>(ring_.front().text.size() + sizeof(Line));
+    ring_.pop_front();
+    if (writer_->open_bytes() >= kTaskSegmentBytes && !seal()) return false;
+  }
+  told_full_ = false;
+  return true;
+}
+
+bool TaskSpool::seal() {
+  if (writer_ == std::nullopt || writer_->open_rows() == 0) {
+    if (ring_.empty() || !drain()) return false;
+  }
+  const int64_t bytes = writer_->open_bytes();
+  const uint32_t number = writer_->open_number();
+  if (writer_->open_rows() == 0) return true;  // drained and sealed on the way
+  const Status status = writer_->seal(false);
+  if (!status) {
+    log::warn(status.error());
+    return false;
+  }
+  disk_.request(writer_->current_folder(), segment_name(number, kRecordsEnding));
+  sealed_.push_back({number, bytes});
+  sealed_bytes_ += bytes;
+  bound();
+  if (!ring_.empty()) drain();
+  return true;
+}
+
+int64_t TaskSpool::cap() const {
+  if (writer_->in_memory()) return options_.memory_bytes;
+  if (options_.cap_bytes > 0) return options_.cap_bytes;
+  if (cap_bytes_ == 0) {
+    Space space;
+    cap_bytes_ = read_space(writer_->folder().c_str(), space) ? std::min(kDiskCap, space.total_bytes / 100) : kDiskCap;
+  }
+  return cap_bytes_;
+}
+
+// An acknowledged segment is removed by tacho-deliver.
+void TaskSpool::forget_sent() {
+  const auto sent = [&](const Sealed& segment) {
+    const std::string name = segment_name(segment.number, kRecordsEnding);
+    const std::vector<std::string>& folders = writer_->folders();
+    return std::none_of(folders.begin(), folders.end(), [&](const std::string& folder) { return file_exists(folder + "/" + name); });
+  };
+  std::erase_if(sealed_, sent);
+  sealed_bytes_ = 0;
+  for (const Sealed& segment : sealed_) sealed_bytes_ += segment.bytes;
+}
+
+void TaskSpool::bound() {
+  if (sealed_bytes_ <= cap()) return;
+  forget_sent();
+  // The oldest are thinned out first; when all of them are, a second time.
+  for (int round = 0; round < 32 && sealed_bytes_ > cap(); ++round) {
+    const int64_t before = sealed_bytes_;
+    for (Sealed& segment : sealed_) {
+      thin(segment);
+      if (sealed_bytes_ <= cap()) break;
+    }
+    if (sealed_bytes_ == before) break;  // events only, or all of it is being sent
+  }
+}
+
+bool TaskSpool::thin(Sealed& segment) {
+  for (const std::string& folder : writer_->folders()) {
+    const std::string path = folder + "/" + segment_name(segment.number, kRecordsEnding);
+    const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    // The deliverer holds it while it sends.
+    if (!file || ::flock(file.get(), LOCK_EX | LOCK_NB) != 0) continue;
+    const auto text = read_whole_file(path);
+    if (!text) continue;
+    int64_t rows = 0, dropped = 0;
+    const std::string rest = thinned(*text, rows, dropped);
+    if (dropped == 0) return false;
+    Segment sealed{{segment.number, segment.bytes, 0, 0}, path};
+    if (!SpoolRun(folder).replace(sealed, rest, rows)) return false;
+    dropped_ += dropped;
+    sealed_bytes_ -= segment.bytes - static_cast<int64_t>(rest.size());
+    segment.bytes = static_cast<int64_t>(rest.size());
+    return true;
+  }
+  return false;
+}
+
+std::string thinned(std::string_view records, int64_t& rows, int64_t& dropped) {
+  std::string rest;
+  bool leave_out = true;
+  BqRecords lines(records);
+  for (BqRecord record; lines.next(record);) {
+    if (record.table == kMetrics) {
+      leave_out = !leave_out;
+      if (leave_out) {
+        ++dropped;
+        continue;
+      }
+    }
+    rest += record.line;
+    ++rows;
+  }
+  return rest;
+}
+
+}  // namespace tacho

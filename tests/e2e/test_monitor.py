@@ -1,0 +1,473 @@
+"""The task monitor of Cromwell (cromwell-bigquery.md §1, §2.6) against the double of BigQuery and of the metadata server: which rows arrive,
+whatever the environment, the disks, the network and signals do."""
+import glob
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+from bigquery import Cloud
+from support import BUILD, IS_ROOT, SANITIZED, Case, marked_pids, until
+
+METADATA = {"project/project-id": "project", "instance/id": "1234567890123456789", "instance/hostname": "vm-7.c.project.internal",
+            "instance/zone": "projects/99/zones/europe-west4-a", "instance/scheduling/preemptible": "TRUE", "instance/cpu-platform": "AMD Rome",
+            "instance/machine-type": "projects/99/machineTypes/n2d-custom-2-4096", "instance/preempted": "FALSE", "token": True}
+TASK = {"WORKFLOW_ID": "11111111-2222-3333-4444-555555555555", "TASK_CALL_NAME": "align-reads.v2", "TASK_CALL_INDEX": "NA", "TASK_CALL_ATTEMPT": "1"}
+DELIVER = os.path.join(BUILD, "bin", "tacho-deliver")
+BUDGET_S = 8
+
+
+class Monitored(Case):
+    weight = 3
+
+    def setUp(self):
+        super().setUp()
+        if not os.path.exists(DELIVER):
+            self.fail(f"{DELIVER} is missing: build it first")
+        self.use(auth=True, metadata=dict(METADATA))
+        self.spool = self.path("spool")
+
+    def use(self, **config):
+        self.cloud = Cloud(config)
+        self.addCleanup(self.cloud.close)
+
+    def variables(self, **more):
+        env = {"DATASET_ID": Cloud.dataset, "BIGQUERY_EMULATOR_HOST": self.cloud.host, "GCE_METADATA_HOST": self.cloud.host, "TACHO_NO_CLOUD": None,
+               "TACHO_SPOOL_DIR": self.spool, "DISK_MOUNTS": "/", **TASK}
+        return {**env, **more}
+
+    def start(self, *args, env=None, **keywords):
+        keywords.setdefault("stderr", open(self.path("stderr"), "w", encoding="utf-8"))
+        self.addCleanup(keywords["stderr"].close)
+        keywords.setdefault("stdout", subprocess.DEVNULL)
+        return self.spawn("monitor", *args, env=self.variables(**(env or {})), **keywords)
+
+    def end(self, process, number=signal.SIGTERM, rc=0):
+        begun = time.monotonic()
+        process.send_signal(number)
+        process.wait(30)
+        self.assertEqual(process.returncode, rc, self.read("stderr"))
+        self.assertLess(time.monotonic() - begun, BUDGET_S)
+
+    def metrics(self):
+        return self.cloud.rows("metrics")
+
+    def events(self):
+        return [row["event"] for row in self.metrics() if "event" in row]
+
+    def left(self):
+        return glob.glob(self.path("spool", "2*"))
+
+    def check(self, runtime=1):
+        """Both tables have their rows, once and in order; nothing wrong was sent, nothing is left behind."""
+        self.assertEqual(len(self.cloud.rows("runtime")), runtime)
+        metrics = self.metrics()
+        self.assertEqual(sorted(row["seq"] for row in metrics), list(range(len(metrics))))
+        self.assertEqual(self.cloud.double.complaints, [])
+        for table in self.cloud.double.tables.values():
+            self.assertEqual(table.conflicts, [])
+        self.assertEqual(self.left(), [])
+        return metrics
+
+
+class Rows(Monitored):
+    def test_a_task_leaves_a_runtime_row_and_samples_every_second(self):
+        process = self.start()
+        self.assertTrue(until(lambda: len(self.metrics()) >= 3))
+        self.end(process)
+        metrics = self.check()
+        runtime = self.cloud.rows("runtime")[0]
+        want = {"project_id": "project", "zone": "europe-west4-a", "instance_id": "1234567890123456789", "instance_name": "vm-7", "preemptible": True,
+                "workflow_id": TASK["WORKFLOW_ID"], "task_call_name": "align-reads.v2", "shard": -1, "attempt": 1, "cpu_count": len(os.sched_getaffinity(0)),
+                "cpu_platform": "AMD Rome", "machine_type": "n2d-custom-2-4096", "disk_mounts": ["/"], "monitor_form": "image"}
+        for name, value in want.items():
+            self.assertEqual(str(runtime[name]), str(value), name)
+        with open("/proc/meminfo", encoding="ascii") as file:
+            total_kb = int(re.search(r"MemTotal:\s+(\d+)", file.read())[1])
+        self.assertAlmostEqual(runtime["mem_total_gb"], total_kb * 1024e-9, places=5)
+        space = os.statvfs("/")
+        self.assertAlmostEqual(runtime["disk_total_gb"][0], space.f_blocks * space.f_frsize * 1e-9, delta=0.01)
+        last = metrics[-1]
+        self.assertEqual(last["event"], "final")
+        self.assertEqual([row.get("event") for row in metrics[:-1]], [None] * (len(metrics) - 1))
+        for row in metrics:
+            self.assertEqual(str(row["instance_id"]), METADATA["instance/id"])
+            self.assertEqual((row["workflow_id"], row["shard"], row["attempt"], row["run_id"]), (TASK["WORKFLOW_ID"], -1, 1, runtime["run_id"]))
+            self.assertEqual(len(row["cpu_used_percent"]), len(metrics[0]["cpu_used_percent"]))
+            self.assertTrue(all(0 <= value <= 100 for value in row["cpu_used_percent"]))
+            self.assertTrue(0 < row["mem_used_gb"] < runtime["mem_total_gb"])
+            for name in ("disk_used_gb", "disk_read_iops", "disk_write_iops", "disk_ok"):
+                self.assertEqual(len(row[name]), 1, name)
+        self.assertIn("rows_dropped", last)
+        sizes = [len(json.dumps(row, separators=(",", ":"))) for row in metrics]
+        self.assertLess(sum(sizes) / len(sizes), 1024 + 8 * max(0, runtime["cpu_count"] - 8), "what is billed for a row anyway")
+        ids = [insert_id for insert_id, _ in self.cloud.table("metrics").rows]
+        self.assertTrue(all(re.fullmatch(r"m-1234567890123456789-[0-9a-f]{32}-\d{16}", insert_id) for insert_id in ids), ids[0])
+
+    def test_samples_sit_on_a_grid_and_the_first_one_has_true_rates(self):
+        process = self.start(env={"MEASURE_INTERVAL_MS": "200", "REPORT_INTERVAL_MS": "400"})
+        self.assertTrue(until(lambda: len(self.metrics()) >= 12))
+        self.end(process)
+        metrics = self.check()
+        start = self.moment(self.cloud.rows("runtime")[0]["start_time"])
+        self.assertTrue(metrics[0]["cpu_used_percent"])
+        late = [(self.moment(row["timestamp"]) - start + 0.001) % 0.2 for row in metrics[1:-1]]
+        self.assertLess(sorted(late)[len(late) // 2], 0.1, "most of them are near their point")
+
+    @staticmethod
+    def moment(text):
+        return time.mktime(time.strptime(text[:19], "%Y-%m-%dT%H:%M:%S")) - time.timezone + float(text[19:-1])
+
+    def test_cpu_percent_is_what_the_kernel_counted(self):
+        burner = self.spawn(program=os.path.join(BUILD, "bin", "burn_cpu")) if os.path.exists(os.path.join(BUILD, "bin", "burn_cpu")) else None
+        process = self.start(env={"REPORT_INTERVAL_MS": "500"})
+        self.assertTrue(until(lambda: len(self.metrics()) >= 1))
+        def ticks():
+            with open("/proc/stat", encoding="ascii") as file:
+                return [list(map(int, line.split()[1:9])) for line in file if re.match(r"cpu\d", line)]
+        seen = len(self.metrics())
+        before = ticks()
+        self.assertTrue(until(lambda: len(self.metrics()) >= seen + 4))
+        after = ticks()
+        self.end(process)
+        if burner:
+            burner.kill()
+        for core, (old, new) in enumerate(zip(before, after)):
+            all_ticks = sum(new) - sum(old)
+            busy = 100 * (all_ticks - (new[3] - old[3])) / all_ticks
+            told = [row["cpu_used_percent"][core] for row in self.metrics()[seen:seen + 4]]
+            self.assertAlmostEqual(sum(told) / 4, busy, delta=35)
+
+    def test_a_table_of_the_original_tool_is_written_as_it_is(self):
+        def column(name, kind, mode="REQUIRED"):
+            return {"name": name, "type": kind, "mode": mode}
+        self.cloud.make_tables({
+            "metrics": [column("timestamp", "TIMESTAMP"), column("instance_id", "INTEGER"), column("cpu_used_percent", "FLOAT", "REPEATED"),
+                        column("mem_used_gb", "FLOAT"), column("disk_used_gb", "FLOAT", "REPEATED"), column("disk_read_iops", "FLOAT", "REPEATED"),
+                        column("disk_write_iops", "FLOAT", "REPEATED")],
+            "runtime": [column("project_id", "STRING"), column("zone", "STRING"), column("instance_id", "INTEGER"), column("instance_name", "STRING"),
+                        column("preemptible", "BOOLEAN"), column("workflow_id", "STRING", "NULLABLE"), column("task_call_name", "STRING", "NULLABLE"),
+                        column("shard", "INTEGER", "NULLABLE"), column("attempt", "INTEGER", "NULLABLE"), column("cpu_count", "INTEGER"),
+                        column("cpu_platform", "STRING"), column("mem_total_gb", "FLOAT"), column("disk_mounts", "STRING", "REPEATED"),
+                        column("disk_total_gb", "FLOAT", "REPEATED"), column("start_time", "TIMESTAMP")]})
+        process = self.start()
+        self.assertTrue(until(lambda: len(self.metrics()) >= 2))
+        self.end(process)
+        self.assertEqual(set(self.metrics()[0]), {"timestamp", "instance_id", "cpu_used_percent", "mem_used_gb", "disk_used_gb", "disk_read_iops", "disk_write_iops"})
+        self.assertEqual(len(self.cloud.rows("runtime")), 1)
+        self.assertEqual(self.cloud.double.complaints, [])
+
+
+class Environment(Monitored):
+    def once(self, env, **keywords):
+        process = self.start(env=env, **keywords)
+        self.assertTrue(until(lambda: self.metrics()), self.read("stderr"))
+        self.end(process)
+        self.check()
+        return self.cloud.rows("runtime")[0], self.metrics()
+
+    def test_bad_values_cost_a_warning_each_and_no_row(self):
+        runtime, metrics = self.once({"TASK_CALL_INDEX": "x1", "TASK_CALL_ATTEMPT": "", "PREEMPTIBLE": "perhaps", "INSTANCE_ID": "12 monkeys",
+                                      "MEASURE_INTERVAL_MS": "0", "REPORT_INTERVAL_MS": "-1"})
+        self.assertTrue("shard" not in runtime and "attempt" not in runtime)
+        self.assertEqual(runtime["preemptible"], True, "the metadata server's")
+        self.assertEqual(str(metrics[0]["instance_id"]), METADATA["instance/id"])
+        self.assertEqual(runtime["measure_interval_ms"], 1000)
+        for name in ("TASK_CALL_INDEX", "TASK_CALL_ATTEMPT", "PREEMPTIBLE", "INSTANCE_ID", "MEASURE_INTERVAL_MS", "REPORT_INTERVAL_MS"):
+            self.assertEqual(self.read("stderr").count(f"{name}="), 1, self.read("stderr"))
+
+    def test_what_is_given_is_not_asked_for(self):
+        runtime, metrics = self.once({"INSTANCE_ID": "-5", "INSTANCE_NAME": "given", "ZONE": "", "PREEMPTIBLE": "f", "CPU_PLATFORM": "mine", "PROJECT_ID": "project"})
+        self.assertEqual((runtime["instance_id"], runtime["instance_name"], runtime["zone"], runtime["preemptible"], runtime["cpu_platform"]),
+                         (-5, "given", "", False, "mine"))
+        self.assertEqual(metrics[0]["instance_id"], -5)
+        asked = [entry["path"] for entry in self.cloud.calls("") if "computeMetadata" in entry["path"]]
+        self.assertFalse([path for path in asked if "zone" in path or "hostname" in path or "preempt" in path], asked)
+
+    def test_table_names_and_flags(self):
+        process = self.start("--metrics-table", "m2", "--runtime-table=r2", env={"METRICS_TABLE_ID": "ignored"})
+        self.assertTrue(until(lambda: self.cloud.rows("m2")))
+        self.end(process)
+        self.assertEqual(len(self.cloud.rows("r2")), 1)
+
+    def test_disk_mounts_with_blanks_quotes_and_one_that_is_missing(self):
+        os.mkdir(self.path("my disk"))
+        missing = self.path("nothing")
+        runtime, metrics = self.once({"DISK_MOUNTS": f"  /   '{self.path('my disk')}'\t{missing}  "})
+        self.assertEqual(runtime["disk_mounts"], ["/", self.path("my disk"), missing])
+        self.assertEqual(runtime["disk_total_gb"][2], 0)
+        for row in metrics:
+            self.assertEqual([len(row[name]) for name in ("disk_used_gb", "disk_read_iops", "disk_write_iops", "disk_ok")], [3] * 4)
+            self.assertEqual(row["disk_ok"][2], False)
+
+    def test_without_disk_mounts_there_is_one(self):
+        runtime, _ = self.once({"DISK_MOUNTS": None})
+        self.assertEqual(len(runtime["disk_mounts"]), 1)
+
+    def test_an_absent_metadata_server_delays_nothing(self):
+        self.use()
+        runtime, metrics = self.once({"GCE_METADATA_HOST": "127.0.0.1:1", "PROJECT_ID": "project"})
+        self.assertGreater(int(runtime["instance_id"]), 0)
+        self.assertEqual(runtime["instance_name"], os.uname().nodename.split(".")[0])
+        self.assertTrue(runtime["cpu_platform"])
+        self.assertEqual((runtime["zone"], runtime["preemptible"]), ("", False))
+        self.assertEqual(metrics[0]["seq"], 0)
+
+    def test_a_slow_metadata_server_delays_no_sample(self):
+        self.cloud.fault({"delay_s": 1.0}, path="/computeMetadata/.*")
+        process = self.start()
+        self.assertTrue(until(lambda: len(self.metrics()) >= 5, 60))
+        self.end(process)
+        metrics = self.check()
+        moments = [Rows.moment(row["timestamp"]) for row in metrics]
+        self.assertLess(moments[0] - Rows.moment(self.cloud.rows("runtime")[0]["start_time"]), 0.5)
+        self.assertLess(max(b - a for a, b in zip(moments, moments[1:])), 3)
+
+    def test_no_project_is_said_once_and_measuring_goes_on(self):
+        process = self.start("-o", self.path("rows.jsonl"), env={"GCE_METADATA_HOST": "127.0.0.1:1"})
+        self.assertTrue(until(lambda: self.read("rows.jsonl").count("\n") >= 4))
+        self.end(process)
+        self.assertEqual(self.read("stderr").count("PROJECT_ID"), 1, self.read("stderr"))
+        self.assertEqual(len(self.left()), 1)
+
+    def test_usage_errors_end_with_two(self):
+        for args, env, word in ((["--bq-add-columns"], {"DATASET_ID": None}, "DATASET_ID"), (["--nonsense"], {}, "--nonsense"), (["what"], {}, "what"),
+                                (["--measure-interval-ms", "0"], {}, "measure-interval-ms"), (["--dataset", "a-b"], {}, "a-b"),
+                                (["-o", self.path("no", "folder.jsonl")], {}, "folder.jsonl")):
+            done = self.tacho("monitor", *args, env=self.variables(**env))
+            self.assertEqual(done.rc, 2, done)
+            self.assertIn(word, done.err)
+
+    def test_a_bad_dataset_in_the_environment_is_no_reason_to_stop(self):
+        process = self.start("-o", self.path("rows.jsonl"), env={"DATASET_ID": "no:such-name"})
+        self.assertTrue(until(lambda: self.read("rows.jsonl").count("\n") >= 2))
+        self.end(process)
+        self.assertIn("DATASET_ID", self.read("stderr"))
+        self.assertEqual(self.cloud.calls("/insertAll"), [])
+
+
+class Events(Monitored):
+    def test_each_of_the_three_signals_ends_it_with_a_last_sample(self):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            with self.subTest(number):
+                self.use(auth=True, metadata=dict(METADATA))
+                process = self.start()
+                self.assertTrue(until(lambda: self.metrics()))
+                self.end(process, number)
+                self.assertEqual(self.events(), ["final"])
+                self.check()
+
+    def test_a_task_of_no_time_leaves_both_rows(self):
+        process = self.start()
+        time.sleep(0.3)
+        self.end(process)
+        metrics = self.check()
+        self.assertEqual(metrics[-1]["event"], "final")
+
+    def test_the_end_of_the_command_is_sent_at_once(self):
+        work = self.path("cromwell_root")
+        os.mkdir(work)
+        process = self.start(cwd=work, env={"DISK_MOUNTS": work, "REPORT_INTERVAL_MS": "3600000"})
+        self.assertTrue(until(lambda: self.metrics()))
+        time.sleep(1.2)
+        with open(os.path.join(work, "rc.tmp"), "w", encoding="ascii") as file:
+            file.write("0\n")
+        os.rename(os.path.join(work, "rc.tmp"), os.path.join(work, "rc"))
+        self.assertTrue(until(lambda: "command_end" in self.events(), 10))
+        seen = len(self.metrics())
+        self.assertTrue(until(lambda: len(self.metrics()) >= seen + 2, 10), "from then on every second")
+        self.assertIsNone(process.poll(), "delocalisation follows")
+        self.end(process)
+        self.assertEqual(self.events(), ["command_end", "final"])
+        self.check()
+
+    def test_a_preemption_is_sent_at_once(self):
+        process = self.start(env={"REPORT_INTERVAL_MS": "3600000"})
+        self.assertTrue(until(lambda: self.metrics()))
+        time.sleep(1)
+        self.cloud.double.google.change({"instance/preempted": "TRUE"})
+        self.assertTrue(until(lambda: "preempted" in self.events(), 10), self.read("stderr"))
+        self.end(process)
+        self.assertEqual(self.events(), ["preempted", "final"])
+        self.check()
+
+    def test_the_script_form_ends_with_its_parent(self):
+        script = self.write("task.sh", f"#!/bin/sh\n{os.path.join(BUILD, 'bin', 'tacho')} monitor > monitoring.log 2> stderr &\necho $! > pid\nsleep 2\n", 0o755)
+        self.tacho(program=script, env=self.variables())
+        pid = int(self.read("pid"))
+        self.assertTrue(until(lambda: not os.path.exists(f"/proc/{pid}"), 10))
+        metrics = self.check()
+        self.assertEqual(metrics[-1]["event"], "final")
+        self.assertEqual(self.cloud.rows("runtime")[0]["monitor_form"], "script")
+        self.assertGreaterEqual(metrics[1]["proc_count"], 1)
+        self.assertTrue(metrics[1]["top_process"])
+        log = self.read("monitoring.log")
+        self.assertRegex(log, r"#CPU: \d+\nTotal Memory: [\d.]+G\nTotal Disk space: [\d.]+G\n\n--- Runtime Information ---\n\[")
+        self.assertRegex(log, r"\* CPU usage: [\d.]+%\n\* Memory usage: [\d.]+%\n\* Disk usage: [\d.]+%\n")
+
+
+class Trouble(Monitored):
+    weight = 4
+
+    def test_a_network_that_swallows_everything_delays_neither_samples_nor_the_end(self):
+        self.cloud.fault({"delay_s": 60}, path="/bigquery/.*")
+        process = self.start("-o", self.path("rows.jsonl"))
+        self.assertTrue(until(lambda: self.read("rows.jsonl").count("\n") >= 4))
+        self.end(process)
+        self.assertEqual(len(self.left()), 1)
+        self.assertIn("tacho deliver", self.read("stderr"))
+        self.cloud.faults()
+        done = self.tacho("deliver", self.left()[0], env=self.variables())
+        self.assertEqual(done.rc, 0, done)
+        metrics = self.check()
+        self.assertEqual(metrics[-1]["event"], "final")
+
+    def test_strict_tells_that_rows_are_left(self):
+        self.cloud.fault({"status": 503})
+        process = self.start("--strict")
+        time.sleep(0.5)
+        self.end(process, rc=125)
+
+    def test_a_second_signal_stops_the_waiting(self):
+        self.cloud.fault({"delay_s": 60}, path="/bigquery/.*")
+        process = self.start("-o", self.path("rows.jsonl"))
+        self.assertTrue(until(lambda: self.read("rows.jsonl").count("\n") >= 2))
+        process.send_signal(signal.SIGTERM)
+        self.assertTrue(until(lambda: '"final"' in self.read("rows.jsonl")))
+        self.assertIsNone(process.poll())
+        begun = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(30), 0)
+        self.assertLess(time.monotonic() - begun, 4)
+        self.end_marked()
+
+    def test_killed_with_its_deliverer_the_next_start_sends_the_rest_first(self):
+        self.cloud.fault({"status": 503})
+        process = self.start(env={"MEASURE_INTERVAL_MS": "100", "REPORT_INTERVAL_MS": "300"})
+        self.assertTrue(until(lambda: len(glob.glob(self.path("spool", "*", "*.rec"))) >= 3))
+        self.end_marked()
+        process.wait(10)
+        self.assertEqual(len(self.left()), 1)
+        self.cloud.faults()
+        again = self.start(env={"REPORT_INTERVAL_MS": "300"})
+        self.assertTrue(until(lambda: len(self.left()) == 1 and len(self.cloud.rows("runtime")) == 2, 30), self.left())
+        self.end(again)
+        self.assertEqual(self.left(), [])
+        runs = {row["run_id"] for row in self.cloud.rows("runtime")}
+        self.assertEqual(len(runs), 2)
+        for run in runs:
+            numbers = [row["seq"] for row in self.metrics() if row["run_id"] == run]
+            self.assertEqual(sorted(numbers), list(range(len(numbers))))
+        self.assertEqual(self.cloud.double.complaints, [])
+
+    def test_killed_alone_its_deliverer_sends_the_rest(self):
+        process = self.start(env={"MEASURE_INTERVAL_MS": "100", "REPORT_INTERVAL_MS": "3600000"})
+        self.assertTrue(until(lambda: self.metrics()))
+        time.sleep(0.5)
+        process.kill()
+        process.wait()
+        self.assertTrue(until(lambda: not self.left(), 20))
+        self.assertGreater(len(self.check()), 3)
+
+    def test_errors_at_random_lose_and_double_nothing(self):
+        self.cloud.faults({"match": {"path": ".*/insertAll", "nth": [1, 3, 6]}, "action": {"status": 500}},
+                          {"match": {"path": ".*/insertAll", "nth": [2]}, "action": {"reset": "answer"}},
+                          {"match": {"path": ".*/insertAll", "nth": [4]}, "action": {"status": 403, "code": "rateLimitExceeded"}})
+        process = self.start(env={"MEASURE_INTERVAL_MS": "100", "REPORT_INTERVAL_MS": "500"})
+        self.assertTrue(until(lambda: len(self.metrics()) >= 20, 60))
+        self.end(process)
+        self.check()
+
+    def test_a_mount_that_vanishes_costs_only_its_own_values(self):
+        if not IS_ROOT:
+            self.skipTest("needs root to mount")
+        mount = self.path("disk")
+        os.mkdir(mount)
+        script = self.write("in_namespace.sh", "#!/bin/sh\nmount -t tmpfs -o size=8m none disk || exit 77\n\"$@\" & child=$!\n"
+                            "trap 'kill -TERM $child' TERM\nsleep 1.5\numount disk\ntouch gone\nwait $child; wait $child\n", 0o755)
+        self.need("cannot make a mount namespace", "unshare", "-m", "true")
+        process = self.start("-o", self.path("rows.jsonl"), wrap=["unshare", "-m", script], env={"DISK_MOUNTS": f"{mount} /", "MEASURE_INTERVAL_MS": "200"})
+        self.assertTrue(until(lambda: os.path.exists(self.path("gone")) or process.poll() is not None))
+        if process.poll() == 77:
+            self.skipTest("cannot mount here")
+        time.sleep(1.5)
+        process.terminate()
+        process.wait(30)
+        rows = [json.loads(line)["row"] for line in self.read("rows.jsonl").splitlines()][1:]
+        first, last = rows[2], rows[-1]
+        self.assertAlmostEqual(first["disk_used_gb"][0], last["disk_used_gb"][0], places=3)
+        self.assertLess(last["disk_used_gb"][0], 0.01, "not those of the disk below it")
+        self.assertEqual(last["disk_ok"][0], False)
+        self.assertEqual(last["disk_ok"][1], first["disk_ok"][1])
+        self.assertEqual(last["event"], "final")
+
+    def test_a_spool_that_cannot_be_written_to_is_replaced(self):
+        blocked = self.write("blocked", "a file")
+        process = self.start(env={"TACHO_SPOOL_DIR": blocked, "TMPDIR": self.path()})
+        self.assertTrue(until(lambda: self.metrics()), self.read("stderr"))
+        self.end(process)
+        self.check()
+
+    def test_a_full_spool_thins_out_and_counts(self):
+        self.cloud.fault({"status": 503})
+        process = self.start(env={"MEASURE_INTERVAL_MS": "10", "REPORT_INTERVAL_MS": "100", "TACHO_SPOOL_MAX": "60000"})
+        self.assertTrue(until(lambda: sum(os.path.getsize(path) for path in glob.glob(self.path("spool", "*", "*.rec"))) > 40000))
+        time.sleep(3)
+        self.cloud.faults()
+        self.end(process)
+        for folder in self.left():
+            self.tacho("deliver", folder, env=self.variables())
+        metrics = self.metrics()
+        self.assertEqual(metrics[-1]["event"], "final")
+        dropped = metrics[-1]["rows_dropped"]
+        self.assertGreater(dropped, 0)
+        self.assertGreaterEqual(len(metrics) + dropped, (metrics[-1]["seq"] + 1) * 0.9, "the last ones may go while the last row is being sealed")
+        self.assertEqual(len(self.cloud.rows("runtime")), 1)
+
+
+class Anywhere(Monitored):
+    def test_without_bigquery_the_text_log_is_there(self):
+        process = self.start(env={name: None for name in self.variables()} | {"PATH": ""}, stdout=subprocess.PIPE)
+        time.sleep(1)
+        process.terminate()
+        out, _ = process.communicate(timeout=20)
+        self.assertEqual(process.returncode, 0, self.read("stderr"))
+        self.assertEqual(out.count("* CPU usage: "), 2, out)
+        self.assertEqual(self.read("stderr"), "")
+        self.assertEqual(marked_pids(self.mark), [], "no deliverer")
+
+    def test_as_nobody(self):
+        process = self.start(user="nobody", env={"TACHO_SPOOL_DIR": None, "TMPDIR": self.dir, "HOME": "/nonexistent"})
+        self.assertTrue(until(lambda: self.metrics()), self.read("stderr"))
+        self.end(process)
+        self.check()
+
+    def test_secrets_stay_where_they_are(self):
+        token = self.write("token", "ya29.very-secret-token", 0o600)
+        self.cloud.fault({"status": 503})
+        process = self.start("-v", "--access-token-file", token)
+        time.sleep(1)
+        pids = marked_pids(self.mark)
+        for pid in pids:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                self.assertNotIn(b"very-secret", file.read())
+        self.end(process)
+        for folder, _, names in os.walk(self.spool):
+            for name in names:
+                with open(os.path.join(folder, name), "rb") as file:
+                    self.assertNotIn(b"very-secret", file.read(), name)
+        self.assertNotIn("very-secret", self.read("stderr"))
+        self.assertTrue(any("Bearer ya29.very-secret-token" == entry.get("headers", {}).get("Authorization", "Bearer ya29.very-secret-token") for entry in self.cloud.calls("")))
+
+    def test_memory_and_cpu_are_small(self):
+        if SANITIZED:
+            self.skipTest("a sanitizer has its own memory")
+        process = self.start()
+        self.assertTrue(until(lambda: len(self.metrics()) >= 3))
+        with open(f"/proc/{process.pid}/status", encoding="ascii") as file:
+            peak_kb = int(re.search(r"VmHWM:\s+(\d+)", file.read())[1])
+        self.end(process)
+        print(f"# agent VmHWM {peak_kb} KiB, self_rss_gb {self.metrics()[-1]['self_rss_gb']}, self_cpu_percent {self.metrics()[-2]['self_cpu_percent']}")
+        self.assertLess(peak_kb, 6 * 1024)
