@@ -86,7 +86,7 @@ Error curl_error(CURLcode code, const char* detail, const Url& url) {
   const std::string text = detail[0] != '\0' ? detail : curl_easy_strerror(code);
   switch (code) {
     case CURLE_PEER_FAILED_VERIFICATION:
-      return {Code::io, "the server's certificate was refused: " + text, url.place(),
+      return {Code::denied, "the server's certificate was refused: " + text, url.place(),
               "check the clock, and SSL_CERT_FILE when the server has a CA of its own"};
     case CURLE_SSL_CACERT_BADFILE:
       return {Code::invalid, "the CA certificates cannot be used: " + text, url.place(), "name a PEM file in SSL_CERT_FILE"};
@@ -195,6 +195,7 @@ Status HttpClient::State::prepare(const HttpRequest& request, const Url& url, Ex
       curl_easy_setopt(easy, CURLOPT_CAPATH, store->directory.empty() ? nullptr : store->directory.c_str());
     }
   }
+  if (request.accept_gzip) curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "gzip");
   set_body(request);
   for (const auto& [name, value] : request.headers) {
     // "Name;" is libcurl's way to write a header without a value.

@@ -31,6 +31,7 @@ struct HttpRequest {
   int64_t total_ms = 60'000;         // redirects included
   size_t body_limit = 16u << 20;
   bool use_proxy = true;             // never for metadata servers
+  bool accept_gzip = false;          // the answer may come compressed; body is plain and body_limit counts plain bytes
   int redirects = 0;                 // followed at most so often, to the same host only, never from https to http
 };
 
@@ -47,8 +48,8 @@ class HttpClient {
   ~HttpClient();
   HttpClient(HttpClient&&) noexcept;
   HttpClient& operator=(HttpClient&&) noexcept;
-  // An Error means that there was no answer: Code::io (temporary: connect, TLS, reset, time-out), Code::invalid (bad URL,
-  // refused redirect, certificate store missing, answer too large) or Code::gone (cancelled). A status of 4xx or 5xx is
+  // An Error means that there was no answer: Code::io (temporary: connect, TLS, reset, time-out), Code::denied (the
+  // server's certificate is not trusted), Code::invalid (bad URL, refused redirect, certificate store missing, answer too large) or Code::gone (cancelled). A status of 4xx or 5xx is
   // an answer.
   Result<HttpResponse> send(const HttpRequest& request);
   // Whether the last request left completely, so that a failed one may have had its effect.

@@ -282,7 +282,7 @@ TEST(HttpTls, VerifiesAlways) {
     const WithVariable trust("SSL_CERT_FILE", stranger.certificate);
     const Result<HttpResponse> answer = fresh.send(request);
     ASSERT_FALSE(answer);
-    EXPECT_EQ(answer.error().code, Code::io);
+    EXPECT_EQ(answer.error().code, Code::denied);
     EXPECT_NE(answer.error().hint.find("SSL_CERT_FILE"), std::string::npos);
   }
   {  // the right CA, the wrong name

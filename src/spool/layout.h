@@ -5,6 +5,7 @@
 //   state.json    written by the deliverer: run id, prefix, uploaded objects, phase
 //   seals         one line a sealed segment: number, bytes, rows, CRC-32C
 //   000000.csv …  sealed segments, each a complete CSV; 000003.open is the one being written
+//   000000.rec …  the same with records for BigQuery (spool/bq_record.h)
 //   overflow      the folders where segments go when this disk takes no more, one a line
 //
 // No secret is in any of them. Thread-safe (no state).
@@ -19,7 +20,7 @@ namespace tacho {
 
 inline constexpr std::string_view kLockName = "lock", kMetaName = "meta.json", kStateName = "state.json", kSealsName = "seals",
                                   kOverflowName = "overflow";
-inline constexpr std::string_view kSealedEnding = ".csv", kOpenEnding = ".open";
+inline constexpr std::string_view kSealedEnding = ".csv", kRecordsEnding = ".rec", kOpenEnding = ".open";
 inline constexpr int kSpoolFolderMode = 0700, kSpoolFileMode = 0600;
 inline constexpr int64_t kSegmentBytes = int64_t{4} << 20;
 

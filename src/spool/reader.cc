@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "os/file.h"
+#include "spool/bq_record.h"
 #include "spool/crc32c.h"
 #include "spool/writer.h"
 
@@ -51,9 +52,15 @@ bool matches(const Seal& seal, std::string_view text) {
   return seal.bytes == static_cast<int64_t>(text.size()) && seal.crc == crc32c(text);
 }
 
+// What a segment holds is seen by its first letters: CSV begins with a header.
+std::string_view ending_of(std::string_view text) { return is_bq_segment(text) ? kRecordsEnding : kSealedEnding; }
+size_t whole_part(std::string_view text, int64_t* rows) {
+  return is_bq_segment(text) ? whole_bq_records(text, rows) : whole_csv(text, rows);
+}
+
 // Seals `text` (all of it whole) as the segment's new content.
 Status seal_as(const std::string& folder, uint32_t number, std::string_view text, int64_t rows) {
-  const std::string path = folder + "/" + segment_name(number, kSealedEnding);
+  const std::string path = folder + "/" + segment_name(number, ending_of(text));
   if (const Status status = write_seal(folder, {number, static_cast<int64_t>(text.size()), rows, crc32c(text)}); !status)
     return status;
   const Status status = write_file_atomically(path, text, true, kSpoolFileMode);
@@ -156,8 +163,10 @@ std::vector<Segment> SpoolRun::sealed() const {
   std::map<uint32_t, Segment> found;
   for (const std::string& folder : folders()) {
     for (const auto& [number, seal] : read_seals(folder)) {
-      std::string path = folder + "/" + segment_name(number, kSealedEnding);
-      if (file_exists(path)) found[number] = {seal, std::move(path)};
+      for (const std::string_view ending : {kSealedEnding, kRecordsEnding}) {
+        std::string path = folder + "/" + segment_name(number, ending);
+        if (file_exists(path)) found[number] = {seal, std::move(path)};
+      }
     }
   }
   std::vector<Segment> segments;
@@ -187,10 +196,10 @@ Status SpoolRun::recover_in(const std::string& folder, std::vector<Torn>& torn) 
       continue;
     }
     int64_t rows = 0;
-    const size_t whole = whole_csv(*text, &rows);
+    const size_t whole = whole_part(*text, &rows);
     const auto known = seals.find(number);
     if (known != seals.end() && matches(known->second, *text)) {
-      if (::rename(path.c_str(), (folder + "/" + segment_name(number, kSealedEnding)).c_str()) != 0)
+      if (::rename(path.c_str(), (folder + "/" + segment_name(number, ending_of(*text))).c_str()) != 0)
         status = system_error("cannot seal a spool segment", path, errno);
       sync_folder(folder);
       continue;
@@ -220,7 +229,7 @@ Result<Torn> SpoolRun::repair(const Segment& segment) const {
   const auto text = read_whole_file(segment.path, kSegmentLimit);
   if (!text) return text.error();
   int64_t rows = 0;
-  const size_t whole = whole_csv(*text, &rows);
+  const size_t whole = whole_part(*text, &rows);
   const std::string folder = segment.path.substr(0, segment.path.rfind('/'));
   const Status status = seal_as(folder, segment.seal.number, std::string_view(*text).substr(0, whole), rows);
   if (!status) return status.error();

@@ -156,7 +156,7 @@ Status SpoolWriter::seal() {
   if (!seals) return failed("cannot seal a spool segment");
   if (!write_all(seals.get(), seal_line(seal_)) || ::fdatasync(seals.get()) != 0) return failed("cannot seal a spool segment");
   const std::string open = path(segment_name(seal_.number, kOpenEnding));
-  if (::rename(open.c_str(), path(segment_name(seal_.number, kSealedEnding)).c_str()) != 0) return failed("cannot seal a spool segment");
+  if (::rename(open.c_str(), path(segment_name(seal_.number, ending_)).c_str()) != 0) return failed("cannot seal a spool segment");
   sync_folder(folders_[at_]);
   segment_.reset();
   next_ = seal_.number + 1;

@@ -26,6 +26,7 @@ class SpoolWriter {
 
   Status write_meta(std::string_view json, bool sync);
   void set_header(std::string_view line) { header_ = line; }
+  void set_ending(std::string_view ending) { ending_ = ending; }  // of sealed segments: .csv unless said otherwise
   // One line with its end.
   Status append(std::string_view line);
   int64_t open_bytes() const { return seal_.bytes; }
@@ -47,6 +48,7 @@ class SpoolWriter {
   size_t at_ = 0;                     // the folder of the open segment
   Fd lock_, segment_;
   std::string header_, first_;
+  std::string_view ending_ = kSealedEnding;
   Seal seal_;                         // of the open segment, so far
   uint32_t next_ = 0;
 };

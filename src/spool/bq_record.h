@@ -1,0 +1,73 @@
+// Rows for BigQuery in the spool: what the agent writes and tacho-deliver sends. Segments (spool/layout.h) end in .rec and
+// hold one record a line,
+//
+//   312 9f3c0a12 M 1794735000250000 {"timestamp":"2026-11-15T09:30:00.250000Z","seq":0,…}
+//   length CRC-32C table time_us row
+//
+// where length and CRC-32C (eight hexadecimal digits) are those of the text from the table letter to the closing brace. A
+// record that is torn or damaged is passed over; the next one begins behind the next line end. The row holds what the agent
+// knows; the deliverer adds what is the same in every row and what only it can know, then drops what the table has not.
+//
+// Letters: R runtime row, M metrics row, E metrics row that carries an event (never thinned out), T row of another table
+// (-o bq://…). insertId = "r-" or "m-" + instance_id + "-" + H(task) + "-" + time_us (contract 2.2): the same however often
+// a record is sent.
+//
+// meta.json of such a run, written by the agent (absent members are unknown):
+//   {"kind":"bigquery","form":"monitor","run":"20261115-a1b2","strict":false,
+//    "destination":{"project":"…","dataset":"…","tables":{"R":"runtime","M":"metrics"},"endpoint":"…","location":"…",
+//                   "create":"auto|never","add_columns":false,"batch_rows":500},
+//    "google":{"metadata_host":"host[:port]","access_token_file":"/…","credentials":"/…","token_uri":"…"},
+//    "given":{"project_id":"…","zone":"…","instance_id":1,"instance_name":"…","preemptible":true,"cpu_platform":"…"},
+//    "fallback":{the same names: for what the metadata server does not tell},
+//    "task":{"workflow_id":"…","task_call_name":"…","shard":-1,"attempt":1},
+//    "metrics":{columns that are the same in every M and E row: task key and run_id},
+//    "ended":false}
+// H(task) is over workflow_id, task_call_name, shard, attempt in this order, an absent one as the empty text. identity =
+// given, else metadata server, else fallback, else the placeholder; the deliverer keeps it in state.json before the first
+// send. A row is identity + "metrics" (M, E) or identity + "task" (R) + the record's own members; the later one wins.
+//
+// Between the two processes: the agent writes "S\n" to the control pipe when a segment was sealed or meta.json changed. The
+// deliverer writes lines to its stderr; "@preempted" tells that the machine is being taken away, other lines are messages.
+// An acknowledged segment is unlinked. While it sends one, the deliverer holds flock(LOCK_SH) on it: the agent thins out only
+// segments on which it gets LOCK_EX at once, by renaming a shorter one over it and appending a new seal line (the last one
+// counts). Runs in the folder beside this run's whose lock is free are leftovers: they are sent first.
+//
+// Pure, thread-safe; reading allocates nothing.
+#pragma once
+#include <cstdint>
+#include <string_view>
+
+#include "base/writer.h"
+
+namespace tacho {
+
+inline constexpr std::string_view kPreemptedMessage = "@preempted";
+
+struct BqRecord {
+  char table = 0;
+  int64_t time_us = 0;
+  std::string_view row;   // a JSON object
+  std::string_view line;  // all of it, with the line's end
+};
+
+// Appends one record. `row` has no line break (JSON escapes it).
+void write_bq_record(Writer& out, char table, int64_t time_us, std::string_view row);
+
+// for (BqRecord record; records.next(record);) …
+class BqRecords {
+ public:
+  explicit BqRecords(std::string_view text) : rest_(text) {}
+  bool next(BqRecord& record);
+  int64_t damaged() const { return damaged_; }  // lines passed over so far, a torn last one included
+
+ private:
+  std::string_view rest_;
+  int64_t damaged_ = 0;
+};
+
+// Whether the text of a segment is made of records: CSV begins with a header.
+bool is_bq_segment(std::string_view text);
+// Length of the part that ends with the last whole record, as whole_csv() for CSV.
+size_t whole_bq_records(std::string_view text, int64_t* rows);
+
+}  // namespace tacho
