@@ -13,7 +13,7 @@ constexpr uint64_t kMostPrinted = 100;  // bad calls; the rest is counted
 
 class RowsVisitor : public WalkVisitor {
  public:
-  RowsVisitor(Survey& survey, const RowsPass& pass) : survey_(survey), pass_(pass) {}
+  RowsVisitor(Survey& survey, const RowsPass& pass, Tally& tally) : survey_(survey), pass_(pass), tally_(tally) {}
 
   bool wants_calls() const override { return !failure_; }
   bool wants_inputs() const override { return pass_.with_inputs; }
@@ -27,7 +27,7 @@ class RowsVisitor : public WalkVisitor {
     auto head = survey_.heads.get(number_++);
     if (!head && !failure_) failure_ = head.error();
     open_.push_back(head ? std::move(*head) : WorkflowHead());
-    if (open_.size() == 1 && open_[0].id.empty()) open_[0].id = pass_.root_id;
+    if (open_.size() == 1 && open_[0].id.empty()) open_[0].id = pass_.own_id;
   }
   void workflow_ends(const WorkflowHead&) override { open_.pop_back(); }
 
@@ -60,7 +60,6 @@ class RowsVisitor : public WalkVisitor {
   }
 
   const std::optional<Error>& failure() const { return failure_; }
-  const Tally& tally() const { return tally_; }
 
  private:
   static std::string place(const Call& call) {
@@ -72,23 +71,12 @@ class RowsVisitor : public WalkVisitor {
   const RowsPass& pass_;
   uint64_t number_ = 0;
   std::vector<WorkflowHead> open_;
+  Tally& tally_;
   MetadataRow row_;
-  Tally tally_;
   std::optional<Error> failure_;
 };
 
 }  // namespace
-
-void Tally::add(const Tally& other) {
-  rows += other.rows;
-  cached += other.cached;
-  not_started += other.not_started;
-  running += other.running;
-  other_backend += other.other_backend;
-  no_time += other.no_time;
-  bad += other.bad;
-  sub_workflows += other.sub_workflows;
-}
 
 std::string Tally::skipped_text() const {
   std::string text;
@@ -105,12 +93,12 @@ std::string Tally::skipped_text() const {
   return text;
 }
 
-Result<Tally> run_rows_pass(const MetadataFile& file, Survey& survey, const RowsPass& pass) {
-  RowsVisitor visitor(survey, pass);
+Status run_rows_pass(const MetadataFile& file, Survey& survey, const RowsPass& pass, Tally& tally) {
+  RowsVisitor visitor(survey, pass, tally);
   JsonReader reader(file.reader());
-  if (const Status status = MetadataWalk(reader, visitor).run(); !status) return status.error();
+  if (const Status status = MetadataWalk(reader, visitor).run(); !status) return status;
   if (visitor.failure()) return *visitor.failure();
-  return visitor.tally();
+  return ok();
 }
 
 }  // namespace tacho

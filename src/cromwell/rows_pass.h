@@ -15,7 +15,6 @@ namespace tacho {
 struct Tally {
   uint64_t rows = 0, cached = 0, not_started = 0, running = 0, other_backend = 0, no_time = 0, bad = 0, sub_workflows = 0;
   uint64_t skipped() const { return cached + not_started + running + other_backend + no_time; }
-  void add(const Tally& other);
   // "3 cached or bypassed, 1 never started"; empty when all calls have rows.
   std::string skipped_text() const;
 };
@@ -23,6 +22,7 @@ struct Tally {
 struct RowsPass {
   RowOptions options;
   std::string root_id;                 // for root_workflow_id
+  std::string own_id;                  // of the document's workflow, where it does not say
   bool with_inputs = true;
   bool quiet = false;                  // bad calls are counted, not printed
   // May move out of the row; false ends the pass.
@@ -30,7 +30,7 @@ struct RowsPass {
   // A call that only names its sub-workflow.
   std::function<void(const std::string& id)> sub_workflow_id;
 };
-// An Error when the document cannot be read; a bad call is logged and counted.
-Result<Tally> run_rows_pass(const MetadataFile& file, Survey& survey, const RowsPass& pass);
+// Adds to `tally`. An Error when the document cannot be read; a bad call is logged and counted.
+Status run_rows_pass(const MetadataFile& file, Survey& survey, const RowsPass& pass, Tally& tally);
 
 }  // namespace tacho

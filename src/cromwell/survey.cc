@@ -26,6 +26,7 @@ class SurveyVisitor : public WalkVisitor {
     if (number == 0) result_.root = head;
     if (const Status status = result_.heads.put(number, head); !status && !failure_) failure_ = status.error();
   }
+  void workflow_broke(const WorkflowHead& head) override { workflow_ends(head); }
   void superseded(uint64_t offset, uint64_t workflows) override {
     if (result_.superseded.size() < kMostSuperseded) result_.superseded[offset] = workflows;
     else if (!failure_) failure_ = Error{Code::invalid, "the document repeats its members again and again", "", "fetch the metadata again"};
@@ -89,10 +90,10 @@ Result<WorkflowHead> HeadFile::get(uint64_t number) {
 Result<Survey> survey(const MetadataFile& file) {
   auto heads = HeadFile::make();
   if (!heads) return heads.error();
-  Survey result{std::move(*heads), {}, 0, {}};
+  Survey result{std::move(*heads), {}, 0, {}, {}};
   SurveyVisitor visitor(result);
   JsonReader reader(file.reader());
-  if (const Status status = MetadataWalk(reader, visitor).run(); !status) return status.error();
+  if (const Status status = MetadataWalk(reader, visitor).run(); !status) result.broken = status.error();
   if (visitor.failure()) return *visitor.failure();
   return result;
 }

@@ -3,6 +3,7 @@
 // million of them), and which members are replaced by later ones of the same name. Not thread-safe.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <unordered_map>
 
 #include "base/result.h"
@@ -31,8 +32,10 @@ struct Survey {
   HeadFile heads;
   WorkflowHead root;
   uint64_t workflows = 0;
+  std::optional<Error> broken;                        // the document is not whole; heads are known as far as it goes
   std::unordered_map<uint64_t, uint64_t> superseded;  // offset of a value: workflow objects in it
 };
+// An Error only when a temporary file cannot be made.
 Result<Survey> survey(const MetadataFile& file);
 
 }  // namespace tacho

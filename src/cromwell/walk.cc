@@ -38,10 +38,17 @@ bool MetadataWalk::workflow() {
   ++workflows_;
   visitor_.workflow_begins();
   WorkflowHead head;
+  const bool good = members(head);
+  if (good) visitor_.workflow_ends(head);
+  else visitor_.workflow_broke(head);
+  return good;
+}
+
+bool MetadataWalk::members(WorkflowHead& head) {
   Span calls_span;
   for (;;) {
     const Token token = reader_.next();
-    if (token == Token::end_object) break;
+    if (token == Token::end_object) return true;
     if (token != Token::key) return false;
     const bool is_calls = reader_.text() == "calls";
     std::string WorkflowHead::*const member = head_member(reader_.text());
@@ -56,8 +63,6 @@ bool MetadataWalk::workflow() {
       return false;
     }
   }
-  visitor_.workflow_ends(head);
-  return true;
 }
 
 // {"main.task": [call, …], …}

@@ -18,6 +18,8 @@ class WalkVisitor {
   // Workflow objects in the order of their begin; an inner one ends before the outer one.
   virtual void workflow_begins() {}
   virtual void workflow_ends(const WorkflowHead&) {}
+  // The document broke inside; what is known of the workflow until there.
+  virtual void workflow_broke(const WorkflowHead&) {}
   // Whether calls are to be read, and their inputs; otherwise only their sub-workflows are entered.
   virtual bool wants_calls() const { return false; }
   virtual bool wants_inputs() const { return false; }
@@ -44,6 +46,7 @@ class MetadataWalk {
     uint64_t offset = 0, workflows = 0;
   };
 
+  bool members(WorkflowHead& head);
   bool workflow();                        // all of these: behind the first token; false when the document is broken
   bool calls(Token first);
   bool attempts(Token first, const std::string& fqn);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 #include <optional>
 
 #include "base/text.h"
@@ -47,6 +48,9 @@ struct Exchange {
   size_t body_limit = 0;
   bool too_large = false;
   bool headers_complete = false;
+  int status_line = 0;
+  const std::function<bool(std::string_view)>* take_body = nullptr;
+  bool not_taken = false;
 };
 
 size_t on_header(char* data, size_t size, size_t count, void* user) {
@@ -56,6 +60,8 @@ size_t on_header(char* data, size_t size, size_t count, void* user) {
     // A new answer begins: what came before was an interim one (1xx) or the proxy's.
     exchange.response.headers.clear();
     exchange.headers_complete = false;
+    const size_t blank = line.find(' ');
+    exchange.status_line = blank == std::string_view::npos ? 0 : parse_int<int>(line.substr(blank + 1, 3)).value_or(0);
   } else if (line.empty()) {
     exchange.headers_complete = true;
   } else if (const size_t colon = line.find(':'); colon != std::string_view::npos) {
@@ -66,6 +72,10 @@ size_t on_header(char* data, size_t size, size_t count, void* user) {
 
 size_t on_body(char* data, size_t size, size_t count, void* user) {
   auto& exchange = *static_cast<Exchange*>(user);
+  if (exchange.take_body != nullptr && exchange.status_line / 100 == 2) {
+    exchange.not_taken = !(*exchange.take_body)({data, size * count});
+    return exchange.not_taken ? 0 : size * count;
+  }
   if (exchange.response.body.size() + size * count > exchange.body_limit) {
     exchange.too_large = true;
     return 0;
@@ -215,6 +225,7 @@ Status HttpClient::State::wait(const HttpRequest& request, const Url& url, int64
   Clock& clock = system_clock();
   const auto body_bytes = static_cast<curl_off_t>(request.body.size());
   curl_off_t uploaded = 0;
+  curl_off_t downloaded = 0;
   bool connected = false;
   int64_t progress_ns = 0, sent_ns = 0;
   for (;;) {
@@ -233,6 +244,12 @@ Status HttpClient::State::wait(const HttpRequest& request, const Url& url, int64
     if (connected && !sent && uploaded >= body_bytes) {
       sent = true;
       sent_ns = now;
+    }
+    if (request.take_body) {
+      curl_off_t download = 0;
+      curl_easy_getinfo(easy, CURLINFO_SIZE_DOWNLOAD_T, &download);
+      if (download != downloaded) sent_ns = now;  // every piece begins the wait anew
+      downloaded = download;
     }
     if (running == 0) return ok();
     if (now >= deadline_ns) return timed_out("the request took too long", url);
@@ -269,7 +286,9 @@ Status HttpClient::State::exchange_once(const HttpRequest& request, const Url& u
       long answer = 0;
       curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &answer);
       exchange.response.status = static_cast<int>(answer);
-      if (exchange.too_large) {
+      if (exchange.not_taken) {
+        status = Error{Code::io, "the answer could not be kept", url.place(), "check the room in TMPDIR"};
+      } else if (exchange.too_large) {
         status = Error{Code::invalid, "the answer is larger than " + std::to_string(exchange.body_limit) + " bytes", url.place(), "check the address"};
       } else if (code != CURLE_OK) {
         status = curl_error(code, detail, url);
@@ -295,7 +314,8 @@ void HttpClient::set_stop_fd(int stop_fd) { state_->stop_fd = stop_fd; }
 Result<HttpResponse> HttpClient::send(const HttpRequest& request) {
   if (state_->multi == nullptr || state_->easy == nullptr) return Error{Code::io, "the HTTP library cannot be started", "", "check the memory"};
   if (const Status good = check_headers(request.headers); !good) return good.error();
-  const int64_t deadline_ns = system_clock().monotonic_ns() + request.total_ms * kNsPerMs;
+  constexpr int64_t kForEver = std::numeric_limits<int64_t>::max();
+  const int64_t deadline_ns = request.take_body ? kForEver : system_clock().monotonic_ns() + request.total_ms * kNsPerMs;
   std::optional<HttpRequest> redirected;  // a body is copied only when it goes elsewhere
   for (int followed = 0;; ++followed) {
     const HttpRequest& now = redirected ? *redirected : request;
@@ -303,6 +323,7 @@ Result<HttpResponse> HttpClient::send(const HttpRequest& request) {
     if (!url) return url.error();
     Exchange exchange;
     exchange.body_limit = request.body_limit;
+    if (request.take_body) exchange.take_body = &request.take_body;
     if (const Status status = state_->exchange_once(now, *url, deadline_ns, exchange); !status) return status.error();
     HttpResponse& response = exchange.response;
     const int status = response.status;

@@ -32,6 +32,9 @@ struct HttpRequest {
   size_t body_limit = 16u << 20;
   bool use_proxy = true;             // never for metadata servers
   bool accept_gzip = false;          // the answer may come compressed; body is plain and body_limit counts plain bytes
+  // Not empty: a body with a status of 2xx goes there piece by piece as it comes (still compressed unless accept_gzip) and counts
+  // against no limit; false ends the exchange. response_ms then is the longest silence, and total_ms does not count.
+  std::function<bool(std::string_view piece)> take_body;
   int redirects = 0;                 // followed at most so often, to the same host only, never from https to http
 };
 
