@@ -104,6 +104,7 @@ Result<CromwellOptions> parse_options(CromwellCommand command, std::span<const s
       log::set_level(log::Level::verbose);
     } else if (word == "-q" || word == "--quiet") {
       log::set_level(log::Level::quiet);
+      options.quiet = true;
     } else {
       const size_t equals = std::min(word.find('='), word.size());
       const Option* const option = find_option(command, std::string_view(word).substr(0, equals));

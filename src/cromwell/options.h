@@ -16,7 +16,7 @@ inline constexpr int kBadUsage = 2;
 enum CromwellCommand : unsigned { kUpload = 1, kServe = 2, kImport = 4 };
 
 struct CromwellOptions {
-  bool help = false;
+  bool help = false, quiet = false;
   std::vector<std::string> words;      // what is no option
   // where
   std::string project, dataset, table, location, bq_endpoint, gcs_endpoint, metadata_host, token_uri, cromwell, cromwell_auth;

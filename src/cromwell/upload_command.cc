@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
 
@@ -41,6 +42,12 @@ UploadResult upload_when_over(Uploader& uploader, const std::string& id, bool wa
   }
 }
 
+// Cromwell's ids are UUIDs; what else it may know is for it to say. Only what cannot be one is refused here.
+bool may_be_id(std::string_view id) {
+  const auto plain = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_'; };
+  return id.size() <= 100 && std::all_of(id.begin(), id.end(), plain);
+}
+
 int finish(std::span<const std::string> failed) {
   if (failed.empty()) return 0;
   std::string text = std::to_string(failed.size()) + " failed:";
@@ -57,8 +64,6 @@ int upload_command(std::span<const std::string> arguments) {
   if (options->help) return std::fputs((kHelp + options_help(kUpload)).c_str(), stdout) < 0 ? 1 : 0;
   const bool from_file = !options->metadata.empty();
   if (from_file && !options->words.empty()) return log::error("name ids or --metadata, not both"), kBadUsage;
-  for (const std::string& word : options->words)
-    if (!is_workflow_id(trim(word)) && !trim(word).empty() && word[0] != '#') return log::error("this is no workflow id: " + word + " (it has 36 characters, such as 5d96fd3c-1a89-40ae-8095-c364181cda46)"), kBadUsage;
   auto settings = upload_settings(*options, !from_file);
   if (!settings) return log::error(settings.error().message()), kBadUsage;
   const auto size_options = size_settings(*options);
@@ -69,7 +74,7 @@ int upload_command(std::span<const std::string> arguments) {
   std::vector<std::string> failed;
   const auto tell = [&](const std::string& name, const UploadResult& result) {
     if (!result.good()) failed.push_back(name + ": " + result.text());
-    else if (!options->dry_run) log::info(name + ": " + result.text());
+    else if (!options->dry_run && !options->quiet) std::fprintf(stderr, "tacho: %s: %s\n", name.c_str(), result.text().c_str());
   };
   if (from_file) {
     tell(options->metadata, uploader.upload_file(options->metadata));
@@ -78,7 +83,7 @@ int upload_command(std::span<const std::string> arguments) {
   for (const std::string& word : options->words.empty() ? ids_of_stdin() : options->words) {
     const std::string id(trim(word));
     if (id.empty() || id[0] == '#') continue;
-    if (is_workflow_id(id)) tell(id, upload_when_over(uploader, id, options->wait));
+    if (may_be_id(id)) tell(id, upload_when_over(uploader, id, options->wait));
     else failed.push_back(id + ": this is no workflow id");
   }
   return finish(failed);

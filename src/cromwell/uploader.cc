@@ -51,8 +51,10 @@ void Upload::document(const MetadataFile& file, const std::string& id, std::stri
   const std::string& own_id = known->root.id.empty() ? id : known->root.id;
   if (own_id.empty()) return fail("this is no workflow metadata: it has no id (save GET /api/workflows/v1/ID/metadata)", false);
   if (root_id.empty()) root_id = own_id;
-  if (!known->root.status.empty() && !is_terminal_workflow(known->root.status) && !settings_.rows.allow_running)
+  if (!known->root.status.empty() && !is_terminal_workflow(known->root.status) && !settings_.rows.allow_running) {
+    result_.not_over = true;
     return fail("workflow " + own_id + " is not over yet: " + known->root.status + " (--wait waits for it, --allow-running takes it as it is)", true);
+  }
   if (settings_.skip_existing && !known->broken && is_there_already(file, *known, root_id)) return;
   RowsPass pass;
   pass.options = settings_.rows;

@@ -29,6 +29,7 @@ struct UploadResult {
   SenderResult sent;
   bool already_there = false;
   bool later = false;                  // try again later
+  bool not_over = false;               // … because the workflow still runs
   std::string why;                     // not empty: not everything was uploaded
   bool good() const { return why.empty() && tally.bad == 0 && sizes.failed == 0 && sent.dropped == 0; }
   std::string text() const;            // one line for a person

@@ -137,7 +137,7 @@ bool trim_bq_row(std::string& row_json, size_t limit) {
 
 bool in_partition_bounds(std::string_view row_json, std::string_view partition, int64_t now_s) {
   if (partition.empty()) return true;
-  const std::string key = "\"" + std::string(partition) + "\":\"";
+  const std::string key = std::string("\"").append(partition).append("\":\"");
   const size_t at = row_json.find(key);
   if (at == std::string_view::npos) return true;
   const std::string_view rest = row_json.substr(at + key.size());
