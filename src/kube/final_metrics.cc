@@ -3,14 +3,15 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "katib/rpc/time_stamp.h"
 #include "kube/go_number.h"
 
 namespace tacho {
 
 Status MetricFold::add(const MetricRow& row) {
   if (row.name != metric_.name) return ok();
-  const std::optional<Moment> time = parse_moment(row.time_stamp);
-  if (!time) {
+  const std::optional<int64_t> time_us = parse_time_stamp_us(row.time_stamp);
+  if (!time_us) {
     return Error{Code::invalid, "the observation log has a row whose time is no RFC 3339", row.name + " at \"" + row.time_stamp + "\"",
                  "delete the Trial's rows and report them again"};
   }
@@ -26,9 +27,9 @@ Status MetricFold::add(const MetricRow& row) {
     }
     has_number_ = true;
   }
-  if (latest_time_ && *time < *latest_time_) return ok();
-  ties_ = latest_time_ && *time == *latest_time_ ? ties_ + 1 : 1;
-  latest_time_ = time;
+  if (latest_time_us_ && *time_us < *latest_time_us_) return ok();
+  ties_ = latest_time_us_ && *time_us == *latest_time_us_ ? ties_ + 1 : 1;
+  latest_time_us_ = time_us;
   latest_time_text_ = row.time_stamp;
   metric_.latest = row.value;
   return ok();

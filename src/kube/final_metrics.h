@@ -8,7 +8,6 @@
 
 #include "base/result.h"
 #include "katib/rpc/row.h"
-#include "kube/moment.h"
 
 namespace tacho {
 
@@ -38,7 +37,7 @@ class MetricFold {
   FinalMetric metric_;
   double min_ = 0, max_ = 0;
   bool has_number_ = false;
-  std::optional<Moment> latest_time_;
+  std::optional<int64_t> latest_time_us_;
   std::string latest_time_text_;
   uint64_t rows_ = 0, ties_ = 0;
 };
