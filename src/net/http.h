@@ -19,6 +19,12 @@ namespace tacho {
 
 using Headers = std::vector<std::pair<std::string, std::string>>;
 
+// A server with a CA of its own, and a client certificate: PEM texts, so that nobody writes a key to a file. An empty CA
+// means the machine's trust store. The server is verified in every case.
+struct HttpTls {
+  std::string ca_pem, cert_pem, key_pem;
+};
+
 struct HttpRequest {
   std::string method = "GET";
   std::string url;
@@ -32,6 +38,9 @@ struct HttpRequest {
   size_t body_limit = 16u << 20;
   bool use_proxy = true;             // never for metadata servers
   int redirects = 0;                 // followed at most so often, to the same host only, never from https to http
+  HttpTls tls;
+  // A stream: the body of a 2xx answer comes here piece by piece and is not kept. False ends the request with Code::gone.
+  std::function<bool(std::string_view piece)> on_chunk;
 };
 
 struct HttpResponse {
