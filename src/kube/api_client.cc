@@ -37,8 +37,9 @@ int64_t ApiServer::turn_ns() {
 }
 
 std::string ApiAnswer::text() const {
-  std::string all = status == 0 ? std::string() : std::to_string(status) + (reason.empty() ? "" : " " + reason);
-  if (!message.empty()) all += (all.empty() ? "" : ": ") + message;
+  std::string all;
+  if (status != 0) all.append(std::to_string(status)).append(reason.empty() ? "" : " ").append(reason);
+  if (!message.empty()) all.append(all.empty() ? "" : ": ").append(message);
   return all;
 }
 
@@ -125,10 +126,10 @@ ApiAnswer ApiClient::remove(const std::string& path, std::string body) { return 
 std::string api_path(std::string_view api_version, std::string_view resource, std::string_view ns, std::string_view name, std::string_view subresource) {
   std::string path = api_version.find('/') == std::string_view::npos ? "/api/" : "/apis/";
   path += api_version;
-  if (!ns.empty()) path += "/namespaces/" + percent_encode(ns, false);
-  path += "/" + std::string(resource);
-  if (!name.empty()) path += "/" + percent_encode(name, false);
-  if (!subresource.empty()) path += "/" + std::string(subresource);
+  if (!ns.empty()) path.append("/namespaces/").append(percent_encode(ns, false));
+  path.append("/").append(resource);
+  if (!name.empty()) path.append("/").append(percent_encode(name, false));
+  if (!subresource.empty()) path.append("/").append(subresource);
   return path;
 }
 

@@ -32,7 +32,7 @@ Error unknown(const std::string& api_version, const std::string& kind) {
 
 }  // namespace
 
-Result<ApiResource> Discovery::find(ApiClient& client, const std::string& api_version, const std::string& kind) {
+Result<ApiResource> Discovery::find(ApiClient& client, const std::string& api_version, const std::string& kind, int64_t total_ms) {
   const int64_t now_ns = system_clock().monotonic_ns();
   {
     const std::lock_guard lock(mutex_);
@@ -43,7 +43,10 @@ Result<ApiResource> Discovery::find(ApiClient& client, const std::string& api_ve
       if (found == group->second.kinds.end() && age_ns < kAskAgainNs) return unknown(api_version, kind);
     }
   }
-  const ApiAnswer answer = client.get((api_version.find('/') == std::string::npos ? "/api/" : "/apis/") + api_version);
+  ApiRequest request;
+  request.path = (api_version.find('/') == std::string::npos ? "/api/" : "/apis/") + api_version;
+  request.total_ms = request.wait_ms = total_ms;
+  const ApiAnswer answer = client.send(request);
   if (!answer.ok() && !answer.not_found()) return Error{Code::io, "the kinds of an API group cannot be read: " + answer.text(), api_version, "it is tried again"};
   const std::lock_guard lock(mutex_);
   Group& group = groups_[api_version];

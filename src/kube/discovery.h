@@ -19,7 +19,7 @@ struct ApiResource {
 class Discovery {
  public:
   // Code::not_available when the server knows no such kind; Code::io when it could not be asked.
-  Result<ApiResource> find(ApiClient& client, const std::string& api_version, const std::string& kind);
+  Result<ApiResource> find(ApiClient& client, const std::string& api_version, const std::string& kind, int64_t total_ms = 30'000);
 
  private:
   struct Group {

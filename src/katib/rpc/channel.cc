@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "katib/rpc/grpc_log.h"
 #include "os/file.h"
 
 namespace tacho {
@@ -22,6 +23,7 @@ constexpr int kLastReconnectMs = 5'000;
 void use_system_resolver() {
   static std::once_flag once;
   std::call_once(once, [] { ::setenv("GRPC_DNS_RESOLVER", "native", 0); });
+  quiet_grpc();
 }
 
 std::string target(const std::string& address) {
