@@ -5,6 +5,16 @@
 namespace tacho {
 namespace {
 
+// The reverse of pointer_part.
+std::string plain_key(const std::string& part) {
+  std::string out;
+  for (size_t i = 0; i < part.size(); i++) {
+    if (part[i] != '~' || i + 1 >= part.size()) out += part[i];
+    else out += part[++i] == '1' ? '/' : '~';
+  }
+  return out;
+}
+
 Json::json_pointer pointer_of(const std::string& pointer) { return Json::json_pointer(pointer); }
 
 }  // namespace
@@ -35,8 +45,7 @@ const Json* JsonPatch::at(const std::string& pointer) const {
       continue;
     }
     if (!here->is_object()) return nullptr;
-    for (size_t mark = part.find('~'); mark != std::string::npos; mark = part.find('~', mark + 1))
-      part.replace(mark, 2, part.compare(mark, 2, "~1") == 0 ? "/" : "~");
+    if (part.find('~') != std::string::npos) part = plain_key(part);
     const auto found = here->find(part);
     if (found == here->end()) return nullptr;
     here = &*found;

@@ -156,7 +156,7 @@ ReviewAnswer Mutation::pod(const Review& review, int64_t deadline_ns) {
 
   Choice choice;
   const OwnerFacts& job = *work.owner.job;
-  const std::optional<int64_t> pods = primary_pods(job.kind.empty() ? OwnerFacts{.kind = "Pod"} : job, trial.primary_labels);
+  const std::optional<int64_t> pods = primary_pods(job, trial.primary_labels);
   choice.single = pods == 1;
   if (pods && *pods > 1) {
     if (work.settings->tacho.multiple_first && (job.indexed || !job.replicas.empty())) {

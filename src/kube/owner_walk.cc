@@ -109,7 +109,7 @@ TrialOwner OwnerWalk::find(const Json& object, const std::string& ns, const std:
 std::optional<int64_t> primary_pods(const OwnerFacts& job, const Pairs& labels) {
   if (has_label(labels, "training.kubeflow.org/job-role", "master")) return 1;
   const bool one_index = has_label(labels, "batch.kubernetes.io/job-completion-index", "0");
-  if (job.kind == "Pod") return 1;
+  if (job.kind == "Pod" || job.kind.empty()) return 1;  // the Trial's job is the pod itself
   if (job.kind == "Job") {
     if (job.indexed && one_index) return 1;
     return std::max(job.parallelism, job.completions);

@@ -55,7 +55,7 @@ std::string wrap_group(const std::string& group, const WrapOptions& options) {
   // $$ is the shell's own pid, also within the group; Kubernetes makes it of four.
   const std::string marker = path_word(without_slash(options.folder)) + "/$$$$.pid";
   std::string out = group;
-  if (!options.log.empty()) out += " 1>" + path_word(options.log) + " 2>&1";
+  if (!options.log.empty()) out += std::string(" 1>") + path_word(options.log) + " 2>&1";
   out += "\ntacho_status=$?\n";
   if (options.stop_rules) {
     out += "if [ \"$tacho_status\" -ne 0 ]; then\ntacho_mark=\nif [ -r " + marker + " ]; then read -r tacho_mark < " + marker +
@@ -139,14 +139,17 @@ Wrapped wrap_with_shell(const std::vector<std::string>& words, const WrapOptions
   if (const std::optional<size_t> script = script_position(words)) {
     const auto at = words.begin() + static_cast<std::ptrdiff_t>(*script);
     out.command.assign(words.begin(), at);
-    out.args.push_back(wrap_group(kScriptBegin + *at + kScriptEnd, options));
+    out.args.push_back(wrap_group(std::string(kScriptBegin) + *at + kScriptEnd, options));
     out.args.insert(out.args.end(), at + 1, words.end());
     return out;
   }
   std::string line;
-  for (const std::string& word : words) line += (line.empty() ? "" : " ") + shell_word(word);
+  for (const std::string& word : words) {
+    if (!line.empty()) line += ' ';
+    line += shell_word(word);
+  }
   out.command = {"sh", "-c"};
-  out.args = {wrap_group("{\n" + line + "\n}", options)};
+  out.args = {wrap_group(std::string("{\n") + line + "\n}", options)};
   return out;
 }
 
