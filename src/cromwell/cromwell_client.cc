@@ -90,7 +90,7 @@ CromwellClient::Attempt CromwellClient::attempt(const std::string& url, int fd) 
   HttpRequest request;
   request.url = url;
   request.connect_ms = kConnectMs;
-  request.response_ms = kIdleMs;
+  request.idle_ms = kIdleMs;
   request.headers = {{"Accept", "application/json"}, {"Accept-Encoding", "gzip"}};
   const auto token = bearer();
   if (!token) {
@@ -106,7 +106,7 @@ CromwellClient::Attempt CromwellClient::attempt(const std::string& url, int fd) 
     }
     request.headers.emplace_back("Authorization", "Bearer " + *token);
   }
-  request.take_body = [&](std::string_view piece) {
+  request.on_chunk = [&](std::string_view piece) {
     const Status status = write_all(fd, piece);
     if (!status) log::warn(status.error());
     return static_cast<bool>(status);
@@ -115,6 +115,7 @@ CromwellClient::Attempt CromwellClient::attempt(const std::string& url, int fd) 
   if (!answer) {
     result.why = answer.error().message();
     result.fatal = answer.error().code != Code::io;
+    if (answer.error().code == Code::gone) result.why = "the metadata could not be kept (check the room in TMPDIR)";
     return result;
   }
   result.status = answer->status;

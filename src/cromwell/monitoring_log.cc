@@ -15,9 +15,9 @@ namespace {
 std::vector<std::string_view> words_of(std::string_view text) {
   std::vector<std::string_view> words;
   for (size_t at = 0; at < text.size();) {
-    const size_t from = text.find_first_not_of(" \t\r", at);
+    const size_t from = text.find_first_not_of(" \t\r,", at);
     if (from == std::string_view::npos) break;
-    at = std::min(text.find_first_of(" \t\r", from), text.size());
+    at = std::min(text.find_first_of(" \t\r,", from), text.size());
     words.push_back(text.substr(from, at - from));
   }
   return words;

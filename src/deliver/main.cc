@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "cromwell/commands.h"
 #include "deliver/beside.h"
 #include "deliver/discover_command.h"
 #include "deliver/recovery.h"
@@ -20,7 +21,8 @@ constexpr int kControl = 3;  // the first descriptor that tacho hands over
 const char kHelp[] =
     "tacho-deliver is run by tacho; these are its commands:\n"
     "  tacho deliver [RUN|DIR...|--all]   send what a killed run or a dead network left behind\n"
-    "  tacho discover [--json]            print what is known of the host and its cloud\n";
+    "  tacho discover [--json]            print what is known of the host and its cloud\n"
+    "  tacho cromwell upload|serve|import Cromwell's metadata and logs into BigQuery\n";
 
 int run_beside(std::span<const std::string> words) {
   std::vector<std::string> folders;
@@ -43,7 +45,8 @@ int main(int argc, char** argv) {
   if (command == "discover") return discover_command(rest);
   if (command == "--version" || command == "-V") return std::puts("tacho-deliver " TACHO_VERSION) < 0 ? 1 : 0;
   if (command == "--help" || command == "-h") return std::fputs(kHelp, stdout) < 0 ? 1 : 0;
-  if (command == "bq" || command == "cromwell" || command == "monitor")
+  if (command == "cromwell") return cromwell_command(rest);
+  if (command == "bq" || command == "monitor")
     return log::error("tacho " + command + " is not in this version yet"), kRefused;
   return log::error("unknown command " + command + "; see tacho --help"), kRefused;
 }

@@ -48,9 +48,8 @@ struct Exchange {
   size_t body_limit = 0;
   bool too_large = false;
   bool headers_complete = false;
-  int status_line = 0;
-  const std::function<bool(std::string_view)>* take_body = nullptr;
-  bool not_taken = false;
+  const HttpRequest* request = nullptr;
+  bool refused = false;  // by on_chunk
 };
 
 size_t on_header(char* data, size_t size, size_t count, void* user) {
@@ -60,8 +59,8 @@ size_t on_header(char* data, size_t size, size_t count, void* user) {
     // A new answer begins: what came before was an interim one (1xx) or the proxy's.
     exchange.response.headers.clear();
     exchange.headers_complete = false;
-    const size_t blank = line.find(' ');
-    exchange.status_line = blank == std::string_view::npos ? 0 : parse_int<int>(line.substr(blank + 1, 3)).value_or(0);
+    const size_t code = line.find(' ');
+    exchange.response.status = code == std::string_view::npos ? 0 : parse_int<int>(line.substr(code + 1, 3)).value_or(0);
   } else if (line.empty()) {
     exchange.headers_complete = true;
   } else if (const size_t colon = line.find(':'); colon != std::string_view::npos) {
@@ -72,9 +71,11 @@ size_t on_header(char* data, size_t size, size_t count, void* user) {
 
 size_t on_body(char* data, size_t size, size_t count, void* user) {
   auto& exchange = *static_cast<Exchange*>(user);
-  if (exchange.take_body != nullptr && exchange.status_line / 100 == 2) {
-    exchange.not_taken = !(*exchange.take_body)({data, size * count});
-    return exchange.not_taken ? 0 : size * count;
+  const int status = exchange.response.status;
+  if (exchange.request->on_chunk && status >= 200 && status < 300) {
+    if (exchange.request->on_chunk({data, size * count})) return size * count;
+    exchange.refused = true;
+    return 0;
   }
   if (exchange.response.body.size() + size * count > exchange.body_limit) {
     exchange.too_large = true;
@@ -146,6 +147,7 @@ struct HttpClient::State {
 
   Status prepare(const HttpRequest& request, const Url& url, Exchange& exchange, curl_slist*& list);
   void set_body(const HttpRequest& request);
+  void set_pem(CURLoption option, const std::string& text);
   Status exchange_once(const HttpRequest& request, const Url& url, int64_t deadline_ns, Exchange& exchange);
   Status wait(const HttpRequest& request, const Url& url, int64_t deadline_ns);
   bool is_cancelled() const { return cancelled && cancelled(); }
@@ -165,6 +167,11 @@ void HttpClient::State::set_body(const HttpRequest& request) {
     curl_easy_setopt(easy, CURLOPT_HTTPGET, 1L);
     curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, method.c_str());
   }
+}
+
+void HttpClient::State::set_pem(CURLoption option, const std::string& text) {
+  curl_blob blob{const_cast<char*>(text.data()), text.size(), CURL_BLOB_COPY};
+  curl_easy_setopt(easy, option, &blob);
 }
 
 Status HttpClient::State::prepare(const HttpRequest& request, const Url& url, Exchange& exchange, curl_slist*& list) {
@@ -195,7 +202,8 @@ Status HttpClient::State::prepare(const HttpRequest& request, const Url& url, Ex
     curl_easy_setopt(easy, CURLOPT_PROXY, proxy);
   }
   if (url.scheme == "https" || request.use_proxy) {
-    const Result<TrustStore> store = find_trust_store();
+    const bool own_ca = !request.tls.ca_pem.empty() && url.scheme == "https";
+    const Result<TrustStore> store = own_ca ? Result<TrustStore>(TrustStore{}) : find_trust_store();
     if (!store && url.scheme == "https") return store.error();
     curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
     curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
@@ -204,6 +212,17 @@ Status HttpClient::State::prepare(const HttpRequest& request, const Url& url, Ex
       curl_easy_setopt(easy, CURLOPT_CAINFO, store->file.empty() ? nullptr : store->file.c_str());
       curl_easy_setopt(easy, CURLOPT_CAPATH, store->directory.empty() ? nullptr : store->directory.c_str());
     }
+    if (own_ca) set_pem(CURLOPT_CAINFO_BLOB, request.tls.ca_pem);
+    if (!request.tls.cert_pem.empty() && url.scheme == "https") {
+      set_pem(CURLOPT_SSLCERT_BLOB, request.tls.cert_pem);
+      set_pem(CURLOPT_SSLKEY_BLOB, request.tls.key_pem);
+    }
+  }
+  if (request.on_chunk) {
+    // A stream is silent for minutes: only the kernel notices that the other machine is gone.
+    curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+    curl_easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, 15L);
+    curl_easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, 5L);
   }
   if (request.accept_gzip) curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "gzip");
   set_body(request);
@@ -245,7 +264,7 @@ Status HttpClient::State::wait(const HttpRequest& request, const Url& url, int64
       sent = true;
       sent_ns = now;
     }
-    if (request.take_body) {
+    if (request.idle_ms > 0) {
       curl_off_t download = 0;
       curl_easy_getinfo(easy, CURLINFO_SIZE_DOWNLOAD_T, &download);
       if (download != downloaded) sent_ns = now;  // every piece begins the wait anew
@@ -255,7 +274,7 @@ Status HttpClient::State::wait(const HttpRequest& request, const Url& url, int64
     if (now >= deadline_ns) return timed_out("the request took too long", url);
     int64_t next_ns = deadline_ns;
     if (sent) {
-      next_ns = std::min(next_ns, sent_ns + request.response_ms * kNsPerMs);
+      next_ns = std::min(next_ns, sent_ns + (request.idle_ms > 0 ? request.idle_ms : request.response_ms) * kNsPerMs);
       if (now >= next_ns) return timed_out("the server does not answer", url);
     } else if (connected) {
       next_ns = std::min(next_ns, progress_ns + request.stalled_ms * kNsPerMs);
@@ -286,8 +305,8 @@ Status HttpClient::State::exchange_once(const HttpRequest& request, const Url& u
       long answer = 0;
       curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &answer);
       exchange.response.status = static_cast<int>(answer);
-      if (exchange.not_taken) {
-        status = Error{Code::io, "the answer could not be kept", url.place(), "check the room in TMPDIR"};
+      if (exchange.refused) {
+        status = Error{Code::gone, "the stream was left", url.place(), ""};
       } else if (exchange.too_large) {
         status = Error{Code::invalid, "the answer is larger than " + std::to_string(exchange.body_limit) + " bytes", url.place(), "check the address"};
       } else if (code != CURLE_OK) {
@@ -315,7 +334,7 @@ Result<HttpResponse> HttpClient::send(const HttpRequest& request) {
   if (state_->multi == nullptr || state_->easy == nullptr) return Error{Code::io, "the HTTP library cannot be started", "", "check the memory"};
   if (const Status good = check_headers(request.headers); !good) return good.error();
   constexpr int64_t kForEver = std::numeric_limits<int64_t>::max();
-  const int64_t deadline_ns = request.take_body ? kForEver : system_clock().monotonic_ns() + request.total_ms * kNsPerMs;
+  const int64_t deadline_ns = request.idle_ms > 0 ? kForEver : system_clock().monotonic_ns() + request.total_ms * kNsPerMs;
   std::optional<HttpRequest> redirected;  // a body is copied only when it goes elsewhere
   for (int followed = 0;; ++followed) {
     const HttpRequest& now = redirected ? *redirected : request;
@@ -323,7 +342,7 @@ Result<HttpResponse> HttpClient::send(const HttpRequest& request) {
     if (!url) return url.error();
     Exchange exchange;
     exchange.body_limit = request.body_limit;
-    if (request.take_body) exchange.take_body = &request.take_body;
+    exchange.request = &now;
     if (const Status status = state_->exchange_once(now, *url, deadline_ns, exchange); !status) return status.error();
     HttpResponse& response = exchange.response;
     const int status = response.status;
