@@ -15,14 +15,16 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "deliver/bq_meta.h"
+#include "deliver/delivery.h"
 #include "deliver/environment.h"
 #include "deliver/leftovers.h"
-#include "deliver/run_delivery.h"
 #include "os/clock.h"
 
 namespace tacho {
 namespace {
 
+constexpr int64_t kLeftoverPatience_ns = 3600 * kNsPerSec;
 constexpr int64_t kOrphanBudget_ns = 60 * kNsPerSec;  // nobody waits: a little longer than the agent would
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
@@ -78,22 +80,33 @@ class Beside {
     shared_.token = control_.take_token();
     complete(shared_, cloud_, [this] { return look(), control_.ended(); });
     http_.on_cancel([this] { return cancelled(); });
-    for (const std::string& folder : folders) runs_.push_back(std::make_unique<RunDelivery>(SpoolRun(folder), Role::beside, shared_));
-    next_ns_.assign(runs_.size(), 0);
+    for (const std::string& folder : folders) add(SpoolRun(folder), Role::beside);
+    own_ = runs_.size();
+    for (const std::string& folder : folders) {
+      const auto meta = SpoolRun(folder).meta();
+      if (!meta || !is_bq_meta(*meta)) continue;
+      for (SpoolRun& run : take_bq_leftovers(folder)) add(std::move(run), Role::background);
+    }
   }
 
   int run() {
-    while (!runs_.empty() && !control_.quit()) {
+    while (own_ > 0 && !control_.quit()) {
       if (std::exchange(poked_, false)) std::fill(next_ns_.begin(), next_ns_.end(), 0);
       const int64_t wake_ns = step_all();
-      if (runs_.empty()) break;
+      if (own_ == 0) break;
       // What came in the middle of a request is not waited for once more.
       if (!poked_) wait(wake_ns);
     }
-    return runs_.empty() && !left_ ? 0 : 1;
+    return own_ == 0 && !left_ ? 0 : 1;
   }
 
  private:
+  void add(SpoolRun run, Role role) {
+    runs_.push_back(make_delivery(std::move(run), role, shared_));
+    next_ns_.push_back(0);
+    if (role == Role::background) runs_.back()->owner_ended(system_clock().monotonic_ns() + kLeftoverPatience_ns);
+  }
+
   void wait_for_token() {
     control_.read();
     while (!control_.has_token() && !control_.ended()) wait(kNever);
@@ -125,35 +138,43 @@ class Beside {
 
   int64_t step_all() {
     int64_t wake_ns = kNever;
-    for (size_t i = 0; i < runs_.size();) {
-      RunDelivery& run = *runs_[i];
-      if (control_.ended() && !run.is_ended()) run.owner_ended(deadline_ns_), next_ns_[i] = 0;
+    // At the end the time is for this run; what others left stays where it is.
+    while (control_.ended() && runs_.size() > own_) remove(runs_.size() - 1);
+    // Leftovers first: they are older.
+    for (size_t i = runs_.size(); i-- > 0;) {
+      Delivery& run = *runs_[i];
+      const bool own = i < own_;
+      if (own && control_.ended() && !run.is_ended()) run.owner_ended(deadline_ns_), next_ns_[i] = 0;
       if (system_clock().monotonic_ns() >= next_ns_[i]) {
-        active_ = &run;
+        active_ = own ? &run : nullptr;
         const Step step = run.step();
         active_ = nullptr;
         const bool over = step.kind == Step::Kind::done || (step.kind == Step::Kind::left && run.is_ended());
         if (over) {
-          left_ = left_ || step.kind == Step::Kind::left;
-          runs_.erase(runs_.begin() + static_cast<std::ptrdiff_t>(i));
-          next_ns_.erase(next_ns_.begin() + static_cast<std::ptrdiff_t>(i));
+          left_ = left_ || (own && step.kind == Step::Kind::left);
+          remove(i);
           continue;
         }
         // What was given up while the run goes on is tried once more at its end.
         next_ns_[i] = step.kind == Step::Kind::left ? kNever : step.wake_ns;
       }
       wake_ns = std::min(wake_ns, next_ns_[i]);
-      ++i;
     }
-    if (!control_.ended() && wake_ns > system_clock().monotonic_ns()) wake_ns = std::min(wake_ns, step_leftovers());
+    if (own_ > 0 && !control_.ended() && wake_ns > system_clock().monotonic_ns()) wake_ns = std::min(wake_ns, step_leftovers());
     return wake_ns;
+  }
+
+  void remove(size_t index) {
+    runs_.erase(runs_.begin() + static_cast<std::ptrdiff_t>(index));
+    next_ns_.erase(next_ns_.begin() + static_cast<std::ptrdiff_t>(index));
+    if (index < own_) --own_;
   }
 
   // What dead runs left, one at a time, only while this run needs nothing.
   int64_t step_leftovers() {
     const bool registered = std::all_of(runs_.begin(), runs_.end(), [](const auto& run) { return run->is_registered(); });
     if (!registered) return kNever;
-    return leftovers_.step(shared_, runs_[0]->meta().api_url);
+    return leftovers_.step(shared_, runs_[0]->api_url());
   }
 
   // Takes what the agent said meanwhile, without waiting.
@@ -178,10 +199,11 @@ class Beside {
   HttpClient http_;
   CloudFields cloud_;
   Delivering shared_;
-  std::vector<std::unique_ptr<RunDelivery>> runs_;
+  std::vector<std::unique_ptr<Delivery>> runs_;  // our own, then leftovers for BigQuery
   std::vector<int64_t> next_ns_;
+  size_t own_ = 0;
   Leftovers leftovers_;
-  RunDelivery* active_ = nullptr;
+  Delivery* active_ = nullptr;
   int64_t deadline_ns_ = 0, half_ns_ = 0;
   bool left_ = false, poked_ = false;
 };

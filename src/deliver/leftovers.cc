@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "deliver/bq_meta.h"
 
 namespace tacho {
 namespace {
@@ -65,6 +66,18 @@ void bound_spool(Reporter& reporter) {
   }
 }
 
+std::vector<SpoolRun> take_bq_leftovers(const std::string& folder) {
+  std::vector<SpoolRun> runs;
+  const size_t slash = folder.rfind('/');
+  if (slash == std::string::npos) return runs;
+  for (std::string& other : spool_folders(folder.substr(0, slash))) {
+    SpoolRun run(std::move(other));
+    const auto meta = run.folder() == folder ? Result<std::string>(std::string()) : run.meta();
+    if (meta && is_bq_meta(*meta) && run.lock()) runs.push_back(std::move(run));
+  }
+  return runs;
+}
+
 int64_t Leftovers::step(Delivering& shared, const std::string& api_url) {
   const int64_t now = system_clock().monotonic_ns();
   if (!looked_) {
@@ -80,8 +93,8 @@ int64_t Leftovers::step(Delivering& shared, const std::string& api_url) {
     const auto text = run.meta();
     const auto meta = text ? parse_meta(*text) : Result<SpoolMeta>(text.error());
     // Runs of another service, and those for a bucket, are not ours to send.
-    if (!meta || meta->api_url != api_url || api_url.empty() || !run.lock()) continue;
-    current_ = std::make_unique<RunDelivery>(std::move(run), Role::background, shared);
+    if (!meta || meta->api_url != api_url || api_url.empty() || meta->bigquery || !run.lock()) continue;
+    current_ = make_delivery(std::move(run), Role::background, shared);
     current_->owner_ended(now + kPatience_ns);
   }
   const Step step = current_->step();

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "deliver/run_delivery.h"
+#include "deliver/delivery.h"
 
 namespace tacho {
 
@@ -17,6 +17,9 @@ std::vector<std::string> all_spooled();
 // Removes finished-undelivered runs that are older than 90 days, and the oldest ones beyond TACHO_SPOOL_MAX bytes in all.
 void bound_spool(Reporter& reporter);
 
+// Runs for BigQuery whose owner is dead and which lie beside this one, locked by now: the next start on the same disk sends them.
+std::vector<SpoolRun> take_bq_leftovers(const std::string& folder);
+
 class Leftovers {
  public:
   // Does a little; returns when it wants to be called again.
@@ -24,7 +27,7 @@ class Leftovers {
 
  private:
   std::deque<std::string> folders_;
-  std::unique_ptr<RunDelivery> current_;
+  std::unique_ptr<Delivery> current_;
   int64_t next_ns_ = 0;
   bool looked_ = false;
 };

@@ -36,6 +36,7 @@ Result<SpoolMeta> parse_meta(std::string_view text) {
   if (!json.is_object()) return Error{Code::invalid, "the description of a spooled run cannot be read", "", ""};
   SpoolMeta meta;
   meta.run = text_of(json, "run");
+  meta.bigquery = text_of(json, "kind") == "bigquery";
   meta.api_url = text_of(json, "api_url");
   meta.bucket_uri = text_of(json, "bucket_uri");
   meta.data_source = text_of(json, "data_source");

@@ -25,6 +25,7 @@ struct SpoolMeta {
   std::string run;                 // the local id
   std::string api_url, bucket_uri, data_source, store_folder, header;
   std::vector<std::string> hidden;
+  bool bigquery = false;           // goes to BigQuery: deliver/bq_meta.h reads the rest
   bool no_cloud = false, host_known = false;
   Json start;                      // body of the start call
   std::optional<SpoolOutcome> outcome;

@@ -12,9 +12,9 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "deliver/delivery.h"
 #include "deliver/environment.h"
 #include "deliver/leftovers.h"
-#include "deliver/run_delivery.h"
 #include "os/file.h"
 #include "os/helper.h"
 
@@ -82,7 +82,7 @@ Fate deliver_one(const std::string& folder, Role role, Delivering& shared) {
   SpoolRun run(folder);
   const auto text = run.meta();
   const auto meta = text ? parse_meta(*text) : Result<SpoolMeta>(text.error());
-  if (meta && meta->bucket_uri.empty() && meta->api_url != service_url()) {
+  if (meta && !meta->bigquery && meta->bucket_uri.empty() && meta->api_url != service_url()) {
     log::warn(folder + " belongs to " + meta->api_url + " and is left alone (set SENTINEL_API_URL to send it)");
     return role == Role::named ? Fate::left : Fate::skipped;
   }
@@ -91,13 +91,13 @@ Fate deliver_one(const std::string& folder, Role role, Delivering& shared) {
     log::warn(status.error().message());
     return role == Role::named ? Fate::left : Fate::skipped;
   }
-  RunDelivery delivery(std::move(run), role, shared);
-  delivery.owner_ended(system_clock().monotonic_ns() + kPatience_ns);
+  const std::unique_ptr<Delivery> delivery = make_delivery(std::move(run), role, shared);
+  delivery->owner_ended(system_clock().monotonic_ns() + kPatience_ns);
   for (;;) {
-    const Step step = delivery.step();
+    const Step step = delivery->step();
     if (step.kind == Step::Kind::done) return Fate::delivered;
     if (step.kind == Step::Kind::left) {
-      log::error("not delivered, kept in " + folder + ": " + delivery.reason());
+      log::error("not delivered, kept in " + folder + ": " + delivery->reason());
       return Fate::left;
     }
     system_clock().wait({}, step.wake_ns);

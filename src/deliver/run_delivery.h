@@ -3,60 +3,29 @@
 // by its class (sentinel.md §5, §6). Everything is idempotent: same keys, same bytes, same URIs. Not thread-safe.
 #pragma once
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <random>
 #include <string>
 #include <vector>
 
-#include "deliver/records.h"
-#include "deliver/reporter.h"
+#include "deliver/delivery.h"
 #include "deliver/sentinel.h"
 #include "deliver/uploader.h"
-#include "net/http.h"
 #include "net/retry.h"
-#include "os/clock.h"
-#include "spool/reader.h"
 
 namespace tacho {
 
-// Who asked for the delivery; decides what may be done with a run that the service does not know.
-enum class Role {
-  beside,      // started by the agent of this very run
-  background,  // somebody else's leftover, found by the way
-  command,     // tacho deliver --all
-  named,       // tacho deliver RUN
-};
-
-struct Step {
-  enum class Kind { wait, done, left } kind = Kind::wait;
-  int64_t wake_ns = 0;  // on CLOCK_MONOTONIC
-};
-
-// What all deliveries of a process share.
-struct Delivering {
-  HttpClient& http;
-  Reporter& reporter;
-  std::string token;
-  std::function<void(Json& start, const SpoolMeta& meta)> add_cloud;  // completes a start body; may be empty
-  std::function<Result<AwsCredentials>()> bucket_credentials;         // for a run that goes straight to a bucket
-  Clock& clock = system_clock();
-};
-
-class RunDelivery {
+class RunDelivery final : public Delivery {
  public:
   RunDelivery(SpoolRun run, Role role, Delivering& shared);
 
-  Step step();
-  // The owner has ended or died: nothing more will be written. What is torn is cut off; the rest must be done by then.
-  void owner_ended(int64_t deadline_ns);
-  bool is_registered() const { return !state_.run_id.empty() || !meta_.bucket_uri.empty(); }
-  bool is_ended() const { return ended_; }
-  const SpoolRun& run() const { return run_; }
-  const SpoolMeta& meta() const { return meta_; }
-  const std::string& reason() const { return reason_; }  // why it was left
-  // When a request in flight is no longer worth waiting for; 0: no limit.
-  int64_t cancel_at_ns() const { return uploading_ ? upload_deadline_ns_ : deadline_ns_; }
+  Step step() override;
+  void owner_ended(int64_t deadline_ns) override;
+  bool is_registered() const override { return !state_.run_id.empty() || !meta_.bucket_uri.empty(); }
+  bool is_ended() const override { return ended_; }
+  std::string api_url() const override { return meta_.api_url; }
+  const std::string& reason() const override { return reason_; }
+  int64_t cancel_at_ns() const override { return uploading_ ? upload_deadline_ns_ : deadline_ns_; }
 
  private:
   Status load();

@@ -30,17 +30,25 @@ Status SpoolSink::begin(const Run& run, const Schema& schema) {
   run_ = &run;
   schema_ = schema;
   text_.clear();
-  write_csv_header(text_, schema_);
+  encode_header(text_);
   header_ = text_.view();
   spool_.set_header(header_);
   return describe();
+}
+
+void SpoolSink::encode_header(Writer& out) const { write_csv_header(out, schema_); }
+
+void SpoolSink::encode(Writer& out, const Row& row) { write_csv_row(out, schema_, row); }
+
+void SpoolSink::encode_meta(Writer& out, bool host_known) const {
+  write_spool_meta(out, *run_, target_, std::string_view(header_).substr(0, header_.find('\n')), host_known);
 }
 
 Status SpoolSink::describe(bool sync) {
   if (run_ == nullptr) return ok();
   gpu_known_ = run_->host.host_gpu_count.has_value();
   Writer text;
-  write_spool_meta(text, *run_, target_, std::string_view(header_).substr(0, header_.find('\n')), gpu_known_ || !may_have_gpu());
+  encode_meta(text, gpu_known_ || !may_have_gpu());
   const Status status = spool_.write_meta(text.view(), sync);
   if (on_change) on_change();
   return status;
@@ -48,7 +56,7 @@ Status SpoolSink::describe(bool sync) {
 
 Status SpoolSink::write(const Row& row, const Detail*) {
   text_.clear();
-  write_csv_row(text_, schema_, row);
+  encode(text_, row);
   const bool moved = spool_.moved();
   const Status written = spool_.append(text_.view());
   if (spool_.moved() != moved)
@@ -78,8 +86,10 @@ Status SpoolSink::end(const Run&) {
   return sealed ? described : sealed;
 }
 
+Result<SpoolWriter> make_spool() { return SpoolWriter::create(spool_roots(), compact_utc(system_clock().realtime_ns())); }
+
 Result<std::unique_ptr<Sink>> open_spool_sink(SpoolTarget target, const SinkOptions& options, std::string name) {
-  auto writer = SpoolWriter::create(spool_roots(), compact_utc(system_clock().realtime_ns()));
+  auto writer = make_spool();
   if (!writer) return writer.error();
   target.no_cloud = options.no_cloud;
   return std::unique_ptr<Sink>(

@@ -13,7 +13,7 @@
 
 namespace tacho {
 
-class SpoolSink final : public Sink {
+class SpoolSink : public Sink {
  public:
   SpoolSink(SpoolWriter writer, SpoolTarget target, int64_t upload_interval_ns, std::string name);
 
@@ -33,6 +33,15 @@ class SpoolSink final : public Sink {
   // Called when there is something new to send.
   std::function<void()> on_change;
 
+ protected:
+  // What goes into the spool; CSV unless a destination wants something else.
+  virtual void encode_header(Writer& out) const;
+  virtual void encode(Writer& out, const Row& row);
+  virtual void encode_meta(Writer& out, bool host_known) const;
+  const Run* run() const { return run_; }
+  const Schema& schema() const { return schema_; }
+  SpoolWriter& spool_writer() { return spool_; }
+
  private:
   Status seal();
 
@@ -49,6 +58,8 @@ class SpoolSink final : public Sink {
 
 // Makes the run's folder in the spool. upload_interval_ns of at least a second.
 Result<std::unique_ptr<Sink>> open_spool_sink(SpoolTarget target, const SinkOptions& options, std::string name);
+// A folder in the spool for a run that begins now.
+Result<SpoolWriter> make_spool();
 // -o s3://bucket/prefix
 Result<std::unique_ptr<Sink>> open_s3_sink(const std::string& destination, const SinkOptions& options);
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "sink/bq_sink.h"
 #include "sink/files.h"
 #include "sink/spool_sink.h"
 
@@ -17,6 +18,7 @@ constexpr std::array kSinks{
     SinkInfo{"jsonl", ".jsonl", "one JSON object a sample, with every core, disk, interface and GPU", open_jsonl_sink},
     SinkInfo{"json", ".json", "the same as .jsonl", open_jsonl_sink},
     SinkInfo{"html", ".html", "one self-contained page with charts, written at the end", open_html_sink},
+    SinkInfo{"bq", "bq://", "rows of a BigQuery table, bq://PROJECT.DATASET[.TABLE], sent by tacho-deliver", open_bq_sink},
     SinkInfo{"s3", "s3://", "gzipped CSV batches as objects below s3://BUCKET/PREFIX, sent by tacho-deliver", open_s3_sink},
 };
 

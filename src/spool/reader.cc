@@ -240,6 +240,8 @@ Status SpoolRun::replace(const Segment& segment, std::string_view csv, int64_t r
   return seal_as(segment.path.substr(0, segment.path.rfind('/')), segment.seal.number, csv, rows);
 }
 
+void SpoolRun::remove(const Segment& segment) { ::unlink(segment.path.c_str()); }
+
 int64_t SpoolRun::bytes() const {
   int64_t sum = 0;
   for (const std::string& folder : folders())

@@ -50,6 +50,8 @@ class SpoolRun {
   Result<Torn> repair(const Segment& segment) const;
   // Puts other rows in a segment's place, sealed.
   Status replace(const Segment& segment, std::string_view csv, int64_t rows) const;
+  // One segment that is not needed any more.
+  static void remove(const Segment& segment);
 
   int64_t bytes() const;  // on disk
   void remove();

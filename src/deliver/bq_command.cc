@@ -1,0 +1,146 @@
+#include "deliver/bq_command.h"
+
+#include <array>
+#include <cstdio>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "deliver/records.h"
+#include "net/bigquery_stream.h"
+#include "net/environment.h"
+
+namespace tacho {
+namespace {
+
+constexpr int kFailed = 1, kWrongUse = 2;
+constexpr int64_t kPatience_ns = 120 * kNsPerSec;
+
+const char kHelp[] =
+    "Examples:\n"
+    "  tacho bq init --project my-project --dataset cromwell_monitoring --location EU\n"
+    "  tacho bq init --dry-run            print the tables as JSON; nothing is sent\n\n"
+    "Usage: tacho bq init [OPTIONS]\n"
+    "Makes the dataset and the tables runtime, metrics and metadata, where they are missing. What is there is never changed, but for\n"
+    "columns that --bq-add-columns appends.\n\n"
+    "  --project ID              owner of the dataset; $GCP_PROJECT, $PROJECT_ID, else the project of the credentials\n"
+    "  --dataset ID              $DATASET_ID\n"
+    "  --location PLACE          of a dataset that is made, such as EU or us-central1\n"
+    "  --runtime-table NAME      $RUNTIME_TABLE_ID, else runtime\n"
+    "  --metrics-table NAME      $METRICS_TABLE_ID, else metrics\n"
+    "  --metadata-table NAME     $TABLE_ID, else metadata\n"
+    "  --bq-add-columns          append tacho's columns to tables that lack them\n"
+    "  --bq-endpoint URL         another BigQuery, such as an emulator; $BIGQUERY_EMULATOR_HOST\n"
+    "  --access-token-file FILE  a file with a token\n"
+    "  --credentials FILE        key of a service account, or a user's login; $GOOGLE_APPLICATION_CREDENTIALS, else gcloud's\n"
+    "  --token-uri URL           instead of the credentials' own token server\n"
+    "  --metadata-host HOST      of the metadata server; $GCE_METADATA_HOST\n"
+    "  --dry-run                 print what would be made, as JSON\n";
+
+struct Options {
+  BqSettings bigquery;
+  GoogleAuthSettings google;
+  std::string runtime, metrics, metadata;
+  bool dry_run = false, help = false;
+};
+
+std::string first_of(std::initializer_list<const char*> variables, std::string fallback = {}) {
+  for (const char* name : variables)
+    if (std::string value = environment(name); !value.empty()) return value;
+  return fallback;
+}
+
+Result<Options> parse(std::span<const std::string> words) {
+  Options options;
+  const std::array<std::pair<std::string_view, std::string*>, 11> values{{
+      {"--project", &options.bigquery.project}, {"--dataset", &options.bigquery.dataset}, {"--location", &options.bigquery.location},
+      {"--runtime-table", &options.runtime}, {"--metrics-table", &options.metrics}, {"--metadata-table", &options.metadata},
+      {"--bq-endpoint", &options.bigquery.endpoint}, {"--access-token-file", &options.google.access_token_file},
+      {"--credentials", &options.google.credentials_file}, {"--token-uri", &options.google.token_uri},
+      {"--metadata-host", &options.google.metadata_host},
+  }};
+  for (size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    const std::string_view name = std::string_view(word).substr(0, word.find('='));
+    if (word == "-h" || word == "--help") options.help = true;
+    else if (word == "--dry-run") options.dry_run = true;
+    else if (word == "--bq-add-columns") options.bigquery.add_columns = true;
+    else {
+      std::string* value = nullptr;
+      for (const auto& [known, place] : values)
+        if (known == name) value = place;
+      if (value == nullptr) return Error{Code::invalid, "unknown option " + word, "", "see tacho bq init --help"};
+      if (name.size() < word.size()) *value = word.substr(name.size() + 1);
+      else if (i + 1 < words.size()) *value = words[++i];
+      else return Error{Code::invalid, word + " needs a value", "", "see tacho bq init --help"};
+    }
+  }
+  if (options.bigquery.project.empty()) options.bigquery.project = first_of({"GCP_PROJECT", "PROJECT_ID"});
+  if (options.bigquery.dataset.empty()) options.bigquery.dataset = first_of({"DATASET_ID"});
+  if (options.runtime.empty()) options.runtime = first_of({"RUNTIME_TABLE_ID"}, "runtime");
+  if (options.metrics.empty()) options.metrics = first_of({"METRICS_TABLE_ID"}, "metrics");
+  if (options.metadata.empty()) options.metadata = first_of({"TABLE_ID"}, "metadata");
+  return options;
+}
+
+std::vector<BqTableSpec> tables_of(const Options& options) {
+  return {bq_table_spec(kBqRuntime, options.runtime), bq_table_spec(kBqMetrics, options.metrics), bq_table_spec(kBqMetadata, options.metadata)};
+}
+
+// The bodies of tables.insert, by table.
+int print_tables(const Options& options) {
+  Json all = Json::object();
+  for (const BqTableSpec& spec : tables_of(options))
+    all[spec.table] = {{"schema", {{"fields", parse_json(bq_fields_json(spec.fields))}}},
+                       {"timePartitioning", {{"type", "DAY"}, {"field", spec.partition}}},
+                       {"requirePartitionFilter", true}};
+  return std::fputs((all.dump(2) + "\n").c_str(), stdout) < 0 ? kFailed : 0;
+}
+
+bool make(BigQuery& client, const BqTableSpec& spec) {
+  BqEvents events;
+  events.warn = [](const std::string&, const std::string& text) { log::warn(text); };
+  BqStream stream(client, spec, std::move(events));
+  const BqStep step = stream.flush(system_clock().monotonic_ns() + kPatience_ns);
+  const std::string name = client.settings().project + "." + client.settings().dataset + "." + spec.table;
+  if (step.kind != BqStep::Kind::idle) {
+    log::error("cannot make sure of the table " + name + ": " + stream.reason());
+    return false;
+  }
+  std::printf("%s %s\n", name.c_str(), stream.made_table() ? "made" : "is there");
+  return true;
+}
+
+int init(Options options) {
+  options.google.warn = [](const std::string& text) { log::warn(text); };
+  HttpClient http;
+  GoogleToken token(http, options.google);
+  if (options.bigquery.project.empty()) options.bigquery.project = token.project();
+  const auto tables = tables_of(options);
+  for (const auto& [flag, kind, name] : {std::tuple{"--project", "project", options.bigquery.project}, {"--dataset", "dataset", options.bigquery.dataset},
+                                         {"--runtime-table", "table", options.runtime}, {"--metrics-table", "table", options.metrics},
+                                         {"--metadata-table", "table", options.metadata}})
+    if (const Status good = check_bq_name(kind, name); !good) return log::error(std::string(flag) + ": " + good.error().message()), kWrongUse;
+  auto client = BigQuery::open(http, options.bigquery, &token);
+  if (!client) return log::error(client.error().message()), kWrongUse;
+  bool all = true;
+  for (const BqTableSpec& spec : tables) all = make(*client, spec) && all;
+  return all ? 0 : kFailed;
+}
+
+}  // namespace
+
+int bq_command(std::span<const std::string> arguments) {
+  const std::string command = arguments.empty() ? "" : arguments[0];
+  if (command == "-h" || command == "--help") return std::fputs(kHelp, stdout) < 0 ? kFailed : 0;
+  if (command != "init") return log::error("tacho bq takes the word init; see tacho bq --help"), kWrongUse;
+  const auto options = parse(arguments.subspan(1));
+  if (!options) return log::error(options.error().message()), kWrongUse;
+  if (options->help) return std::fputs(kHelp, stdout) < 0 ? kFailed : 0;
+  return options->dry_run ? print_tables(*options) : init(*options);
+}
+
+}  // namespace tacho

@@ -1,0 +1,216 @@
+#include "deliver/bq_delivery.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "deliver/bq_identity.h"
+#include "deliver/compress.h"
+#include "net/environment.h"
+
+namespace tacho {
+namespace {
+
+constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+constexpr int64_t kOpenAgain_ns = 300 * kNsPerSec, kLongestPauseAtEnd_ns = 2 * kNsPerSec;
+constexpr int64_t kNextBatch_ns = 10 * kNsPerMs;
+constexpr size_t kFeedBytes = size_t{1} << 20;  // in memory at a time, beside one segment
+constexpr uint64_t kRepeated = ~uint64_t{0};    // tag of a runtime row that goes a second time
+constexpr int64_t kReportOfRepeat = 2;
+
+// "{"a":1,"b":2}" → "\"a\":1,\"b\":2,"
+std::string members_of(const Json& object) {
+  if (!object.is_object() || object.empty()) return {};
+  const std::string text = object.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return text.substr(1, text.size() - 2) + ",";
+}
+
+Json merged(Json first, const Json& second) {
+  for (const auto& [name, value] : second.items())
+    if (!value.is_null()) first[name] = value;
+  return first;
+}
+
+}  // namespace
+
+BqDelivery::BqDelivery(SpoolRun run, Role role, Delivering& shared)
+    : run_(std::move(run)), role_(role), shared_(shared), dead_letters_(run_.folder()) {}
+BqDelivery::~BqDelivery() = default;
+
+void BqDelivery::owner_ended(int64_t deadline_ns) {
+  ended_ = true;
+  deadline_ns_ = deadline_ns;
+  for (auto& [group, table] : tables_) table.stream->hurry();
+}
+
+Status BqDelivery::recover() {
+  if (recovered_) return ok();
+  std::vector<Torn> cut;
+  const Status status = run_.recover(cut);
+  for (const Torn& torn : cut)
+    shared_.reporter.must("cut off " + std::to_string(torn.bytes) + " bytes of a row that was not written completely: " + torn.path);
+  recovered_ = static_cast<bool>(status);
+  return status;
+}
+
+Step BqDelivery::left(std::string reason) {
+  reason_ = std::move(reason);
+  return {Step::Kind::left, 0};
+}
+
+Step BqDelivery::wait_until(int64_t wake_ns) const {
+  if (ended_) wake_ns = std::min(wake_ns, now_ns() + kLongestPauseAtEnd_ns);
+  if (deadline_ns_ > 0) wake_ns = std::min(wake_ns, deadline_ns_);
+  return {Step::Kind::wait, wake_ns};
+}
+
+Status BqDelivery::open() {
+  const auto text = run_.meta();
+  if (!text) return text.error();
+  auto meta = parse_bq_meta(*text);
+  if (!meta) return meta.error();
+  meta_ = std::move(*meta);
+  if (const auto state = run_.state()) state_ = parse_bq_state(*state);
+  if (environment_on("TACHO_BQ_GZIP")) meta_.settings.compress = gzip;
+  meta_.google.warn = [this](const std::string& warning) { shared_.reporter.warn("google", warning); };
+  token_.emplace(shared_.http, meta_.google, shared_.clock);
+  bool watch = false;
+  if (state_.identity.is_null()) {
+    const bool monitor = meta_.form != "run";
+    const BqIdentity found = find_bq_identity(meta_, token_->metadata(), monitor && !meta_.no_cloud && is_same_machine(meta_));
+    state_.identity = found.values;
+    watch = !found.preemptible_known;
+  }
+  watch = watch || (state_.identity.contains("preemptible") && state_.identity["preemptible"] == true);
+  if (const Status found = open_project(); !found) return found;
+  // Before the first row: ids must be the same after any restart.
+  if (const Status written = run_.write_state(bq_state_json(state_)); !written) shared_.reporter.warn("state", written.error().message());
+  hash_ = bq_hash(meta_.scope);
+  if (!meta_.runtime_table.empty()) add_table('R', meta_.runtime_table, bq_table_spec(kBqRuntime, meta_.runtime_table), merged(state_.identity, meta_.task));
+  if (!meta_.metrics_table.empty()) {
+    Json members{{"instance_id", parse_int<int64_t>(instance_id_of(state_.identity)).value_or(0)}};
+    add_table('M', meta_.metrics_table, bq_table_spec(kBqMetrics, meta_.metrics_table), merged(std::move(members), meta_.metrics));
+  }
+  if (!meta_.samples_table.empty()) add_table('T', meta_.samples_table, {meta_.samples_table, "timestamp", meta_.samples}, meta_.constant);
+  std::string groups;
+  for (const auto& [group, table] : tables_) groups += group;
+  segments_.emplace(run_, state_, shared_.reporter, std::move(groups));
+  opened_ = true;
+  const bool here = role_ == Role::beside && !ended_ && meta_.form == "monitor" && !meta_.no_cloud;
+  if (here && watch && !token_->metadata().is_dead()) preemption_ = std::make_unique<PreemptionWatch>(meta_.google.metadata_host);
+  return ok();
+}
+
+// Flag or variable, else the machine's own, else that of the credentials.
+Status BqDelivery::open_project() {
+  if (state_.project.empty()) state_.project = meta_.settings.project;
+  if (state_.project.empty()) state_.project = text_of(state_.identity, "project_id");
+  if (state_.project.empty()) state_.project = token_->project();
+  if (state_.project.empty())
+    return Error{Code::invalid, "it is not known to which project the rows go", "", "set PROJECT_ID, or use credentials that name a project"};
+  if (meta_.form != "run" && text_of(state_.identity, "project_id").empty()) state_.identity["project_id"] = state_.project;
+  meta_.settings.project = state_.project;
+  auto client = BigQuery::open(shared_.http, meta_.settings, &*token_);
+  if (!client) return client.error();
+  client_.emplace(std::move(*client));
+  return ok();
+}
+
+void BqDelivery::add_table(char group, const std::string& table, BqTableSpec spec, const Json& members) {
+  Table entry{members_of(members), std::make_unique<BqStream>(*client_, std::move(spec), events_for(group, table), shared_.clock)};
+  if (ended_) entry.stream->hurry();
+  tables_[group] = std::move(entry);
+}
+
+BqEvents BqDelivery::events_for(char group, const std::string& table) {
+  BqEvents events;
+  events.accepted = [this, group](const BqRow& row) {
+    if (row.tag == kRepeated) return;
+    segments_->settle(row.tag);
+    ++state_.sent;
+    // What a new table took in its first minutes may be gone: the one row that cannot be missed goes twice.
+    if (group == 'R' && tables_['R'].stream->made_table()) state_.repeat.push_back(row);
+  };
+  events.dropped = [this, table](const BqDropped& dropped) {
+    if (dropped.row.tag == kRepeated) return;
+    if (const Status kept = dead_letters_.keep(table, dropped); !kept) shared_.reporter.must(kept.error().message());
+    segments_->settle(dropped.row.tag);
+    ++state_.dropped;
+    if (!told_refused_)
+      shared_.reporter.must("BigQuery does not take a row of " + table + ": " + dropped.message + "; such rows are kept in " + dead_letters_.last_path());
+    told_refused_ = true;
+  };
+  events.warn = [this](const std::string& kind, const std::string& text) { shared_.reporter.warn(kind, text); };
+  return events;
+}
+
+// ID-INSTANCE-H-US; samples of a run of our own have no instance.
+std::string BqDelivery::insert_id(char group, int64_t time_us) const {
+  std::string id = group == 'R' ? "r-" : group == 'M' ? "m-" : "s-";
+  if (group != 'T') id += instance_id_of(state_.identity) + "-";
+  return id + hash_ + "-" + std::to_string(time_us);
+}
+
+void BqDelivery::fill(char group, Table& table) {
+  if (table.stream->pending() > 0) return;
+  segments_->feed(group, [&](uint64_t tag, const BqRecord& record) {
+    BqRow row{tag, insert_id(group, record.time_us), "{"};
+    row.json += table.prefix;
+    row.json += record.row.substr(1);
+    // An empty row behind a prefix: "{…,}".
+    if (trim(record.row.substr(1)) == "}" && !table.prefix.empty()) row.json.erase(row.json.rfind(','), 1);
+    table.stream->add(std::move(row));
+    return table.stream->pending() < client_->settings().rows_per_request && table.stream->pending_bytes() < kFeedBytes;
+  });
+}
+
+void BqDelivery::repeat_runtime() {
+  if (state_.repeat.empty() || state_.reports < kReportOfRepeat) return;
+  for (BqRow& row : state_.repeat) tables_['R'].stream->add({kRepeated, std::move(row.insert_id), std::move(row.json)});
+  state_.repeat.clear();
+}
+
+Step BqDelivery::step() {
+  if (ended_)
+    if (const Status status = recover(); !status) return left(status.error().message());
+  if (deadline_ns_ > 0 && now_ns() >= deadline_ns_) return left(reason_.empty() ? "the time for it is over" : reason_);
+  if (!opened_) {
+    if (const Status status = open(); !status) {
+      reason_ = status.error().message();
+      if (ended_) return left(reason_);
+      shared_.reporter.warn("open", reason_);
+      return wait_until(now_ns() + kOpenAgain_ns);
+    }
+  }
+  return work();
+}
+
+Step BqDelivery::work() {
+  // Half a minute is left of the machine: no time for a back-off.
+  if (preemption_ && preemption_->told() && !std::exchange(hurried_, true))
+    for (auto& [group, table] : tables_) table.stream->hurry();
+  repeat_runtime();
+  int64_t wake_ns = kNever;
+  bool blocked = false, busy = false;
+  for (auto& [group, table] : tables_) {
+    fill(group, table);
+    const BqStep step = table.stream->step();
+    if (!table.stream->reason().empty()) reason_ = table.stream->reason();
+    blocked = blocked || step.kind == BqStep::Kind::blocked;
+    busy = busy || step.kind == BqStep::Kind::wait;
+    if (step.kind != BqStep::Kind::idle) wake_ns = std::min(wake_ns, step.wake_ns);
+  }
+  if (const Status saved = segments_->save(); !saved) shared_.reporter.warn("state", saved.error().message());
+  repeat_runtime();
+  const bool pending = std::any_of(tables_.begin(), tables_.end(), [](const auto& entry) { return entry.second.stream->pending() > 0; });
+  const bool empty = !pending && segments_->is_empty();
+  if (ended_ && empty) return run_.remove(), Step{Step::Kind::done, 0};
+  // At the end there is no time to wait for rights.
+  if (ended_ && blocked && !busy) return left(reason_);
+  if (!blocked && !busy && !empty) return wait_until(now_ns() + kNextBatch_ns);
+  return wait_until(wake_ns);
+}
+
+}  // namespace tacho

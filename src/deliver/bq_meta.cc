@@ -1,0 +1,151 @@
+#include "deliver/bq_meta.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "net/environment.h"
+
+namespace tacho {
+namespace {
+
+const Json& member(const Json& object, const char* key) {
+  static const Json none;
+  const auto found = object.is_object() ? object.find(key) : object.end();
+  return object.is_object() && found != object.end() ? *found : none;
+}
+
+Json object_of(const Json& object, const char* key) {
+  const Json& found = member(object, key);
+  return found.is_object() ? found : Json::object();
+}
+
+bool flag_of(const Json& object, const char* key) {
+  const Json& found = member(object, key);
+  return found.is_boolean() && found.get<bool>();
+}
+
+int64_t number_of(const Json& object, const char* key) { return parse_int<int64_t>(text_of(object, key)).value_or(0); }
+
+// How long added columns are not used yet; for a table whose streaming side is known to be quick, or slow.
+int64_t column_wait_ms(int64_t usual_ms) {
+  const auto wait_ns = parse_duration_ns(environment("TACHO_BQ_COLUMN_WAIT"));
+  return wait_ns ? *wait_ns / kNsPerMs : usual_ms;
+}
+
+void read_destination(const Json& place, BqMeta& meta) {
+  BqSettings& settings = meta.settings;
+  settings.project = text_of(place, "project");
+  settings.dataset = text_of(place, "dataset");
+  settings.endpoint = text_of(place, "endpoint");
+  settings.location = text_of(place, "location");
+  settings.create = text_of(place, "create") != "never";
+  settings.add_columns = flag_of(place, "add_columns");
+  const int64_t rows = number_of(place, "batch_rows");
+  settings.rows_per_request = rows > 0 ? static_cast<size_t>(rows) : kBqRows;
+  settings.column_wait_ms = column_wait_ms(settings.column_wait_ms);
+  const Json tables = object_of(place, "tables");
+  meta.runtime_table = text_of(tables, "R");
+  meta.metrics_table = text_of(tables, "M");
+  meta.samples_table = text_of(tables, "T");
+}
+
+std::vector<std::string> scope_of(const Json& json, const Json& task) {
+  std::vector<std::string> scope;
+  if (const Json& parts = member(json, "scope"); parts.is_array()) {
+    for (const Json& part : parts) scope.push_back(part.is_string() ? part.get<std::string>() : part.dump());
+    return scope;
+  }
+  for (const char* name : {"workflow_id", "task_call_name", "shard", "attempt"}) scope.push_back(text_of(task, name));
+  return scope;
+}
+
+}  // namespace
+
+bool is_bq_meta(std::string_view text) { return text_of(parse_json(text), "kind") == "bigquery"; }
+
+Result<BqMeta> parse_bq_meta(std::string_view text) {
+  const Json json = parse_json(text);
+  if (!json.is_object()) return Error{Code::invalid, "the description of a spooled run cannot be read", "", ""};
+  BqMeta meta;
+  meta.run = text_of(json, "run");
+  meta.form = text_of(json, "form");
+  read_destination(object_of(json, "destination"), meta);
+  const Json google = object_of(json, "google");
+  meta.google.metadata_host = text_of(google, "metadata_host");
+  meta.google.access_token_file = text_of(google, "access_token_file");
+  meta.google.credentials_file = text_of(google, "credentials");
+  meta.google.token_uri = text_of(google, "token_uri");
+  meta.given = object_of(json, "given");
+  meta.fallback = object_of(json, "fallback");
+  meta.task = object_of(json, "task");
+  meta.metrics = object_of(json, "metrics");
+  meta.constant = object_of(json, "constant");
+  meta.scope = scope_of(json, meta.task);
+  meta.boot_id = text_of(json, "boot_id");
+  meta.no_cloud = flag_of(google, "no_cloud");
+  if (!meta.samples_table.empty()) {
+    auto fields = parse_bq_fields(member(json, "columns").dump());
+    if (!fields) return fields.error();
+    meta.samples = std::move(*fields);
+  }
+  return meta;
+}
+
+BqState parse_bq_state(std::string_view text) {
+  BqState state;
+  const Json json = parse_json(text);
+  if (!json.is_object()) return state;
+  state.identity = member(json, "identity");
+  state.project = text_of(json, "project");
+  state.reports = number_of(json, "reports");
+  state.sent = number_of(json, "rows_sent");
+  state.dropped = number_of(json, "rows_dropped");
+  if (const Json& done = member(json, "done"); done.is_array())
+    for (const Json& number : done)
+      if (number.is_number_unsigned()) state.done.insert(number.get<uint32_t>());
+  if (const Json& partial = member(json, "partial"); partial.is_object())
+    for (const auto& [number, entry] : partial.items()) {
+      const auto key = parse_int<uint32_t>(number);
+      const auto crc = parse_int<uint32_t>(text_of(entry, "crc"));
+      if (key && crc) state.partial[*key] = {*crc, text_of(entry, "rows")};
+    }
+  if (const Json& repeat = member(json, "repeat"); repeat.is_array())
+    for (const Json& row : repeat) state.repeat.push_back({0, text_of(row, "insertId"), text_of(row, "json")});
+  return state;
+}
+
+std::string bq_state_json(const BqState& state) {
+  Json partial = Json::object(), repeat = Json::array();
+  for (const auto& [number, entry] : state.partial) partial[std::to_string(number)] = {{"crc", entry.crc}, {"rows", entry.rows}};
+  for (const BqRow& row : state.repeat) repeat.push_back({{"insertId", row.insert_id}, {"json", row.json}});
+  return Json{{"version", 1}, {"identity", state.identity}, {"project", state.project}, {"done", state.done}, {"partial", partial},
+              {"repeat", repeat}, {"reports", state.reports}, {"rows_sent", state.sent}, {"rows_dropped", state.dropped}}
+             .dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string row_ranges(const std::vector<bool>& rows) {
+  std::string text;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (!rows[i]) continue;
+    size_t last = i;
+    while (last + 1 < rows.size() && rows[last + 1]) ++last;
+    if (!text.empty()) text += ',';
+    text += std::to_string(i);
+    if (last > i) text.append("-").append(std::to_string(last));
+    i = last;
+  }
+  return text;
+}
+
+void mark_rows(std::string_view ranges, std::vector<bool>& rows) {
+  for (const std::string_view range : split(ranges, ',')) {
+    const size_t dash = range.find('-');
+    const auto first = parse_int<size_t>(range.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : parse_int<size_t>(range.substr(dash + 1));
+    if (!first || !last) continue;
+    for (size_t i = *first; i <= *last && i < rows.size(); ++i) rows[i] = true;
+  }
+}
+
+}  // namespace tacho

@@ -1,0 +1,32 @@
+// Rows that BigQuery refused, and rows that are too old for streaming: kept beside the spool, so that nothing is lost without a trace.
+//
+//   <root>/dead-letter/<run>.jsonl       {"time":…,"table":…,"insertId":…,"reason":…,"location":…,"message":…,"row":{…}}
+//   <root>/load/<run>.<table>.ndjson     plain rows, for bq load --source_format=NEWLINE_DELIMITED_JSON
+//
+// A row is written once, also when it is refused again after a restart. Files are private. Not thread-safe.
+#pragma once
+#include <map>
+#include <set>
+#include <string>
+
+#include "net/bigquery_stream.h"
+
+namespace tacho {
+
+class DeadLetters {
+ public:
+  // `folder` is the run's own in the spool.
+  explicit DeadLetters(const std::string& folder);
+
+  // Appends the row, on disk when it returns.
+  Status keep(const std::string& table, const BqDropped& dropped);
+  const std::string& last_path() const { return last_path_; }
+
+ private:
+  Status append(const std::string& path, const std::string& insert_id, const std::string& line);
+
+  std::string root_, run_, last_path_;
+  std::map<std::string, std::set<std::string>> known_;  // insertIds by file
+};
+
+}  // namespace tacho

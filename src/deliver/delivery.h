@@ -1,0 +1,60 @@
+// A delivery: one spooled run on its way to its destination, whatever that is. step() does what is due, at most one call over the
+// network, and says when it wants to be called again. Not thread-safe.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "deliver/records.h"
+#include "deliver/reporter.h"
+#include "net/http.h"
+#include "net/s3.h"
+#include "os/clock.h"
+#include "spool/reader.h"
+
+namespace tacho {
+
+// Who asked for the delivery; decides what may be done with a run that the service does not know.
+enum class Role {
+  beside,      // started by the agent of this very run
+  background,  // somebody else's leftover, found by the way
+  command,     // tacho deliver --all
+  named,       // tacho deliver RUN
+};
+
+struct Step {
+  enum class Kind { wait, done, left } kind = Kind::wait;
+  int64_t wake_ns = 0;  // on CLOCK_MONOTONIC
+};
+
+// What all deliveries of a process share.
+struct Delivering {
+  HttpClient& http;
+  Reporter& reporter;
+  std::string token;
+  std::function<void(Json& start, const SpoolMeta& meta)> add_cloud;  // completes a start body; may be empty
+  std::function<Result<AwsCredentials>()> bucket_credentials;         // for a run that goes straight to a bucket
+  Clock& clock = system_clock();
+};
+
+class Delivery {
+ public:
+  virtual ~Delivery() = default;
+  virtual Step step() = 0;
+  // The owner has ended or died: nothing more will be written. What is torn is cut off; the rest must be done by then.
+  virtual void owner_ended(int64_t deadline_ns) = 0;
+  virtual bool is_ended() const = 0;
+  // Nothing of this run is urgent: somebody else's leftovers may have their turn.
+  virtual bool is_registered() const = 0;
+  // The service that it belongs to; empty for other destinations.
+  virtual std::string api_url() const = 0;
+  virtual const std::string& reason() const = 0;  // why it was left
+  // When a request in flight is no longer worth waiting for; 0: no limit.
+  virtual int64_t cancel_at_ns() const = 0;
+};
+
+// By what meta.json says.
+std::unique_ptr<Delivery> make_delivery(SpoolRun run, Role role, Delivering& shared);
+
+}  // namespace tacho

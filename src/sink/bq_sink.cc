@@ -1,0 +1,162 @@
+#include "sink/bq_sink.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "codec/iso_time.h"
+#include "model/bigquery_tables.h"
+#include "spool/bq_record.h"
+
+namespace tacho {
+namespace {
+
+constexpr std::string_view kScheme = "bq://";
+constexpr const char* kForm = "write bq://PROJECT.DATASET or bq://PROJECT.DATASET.TABLE";
+
+struct Leading {
+  std::string_view name;
+  BqType type;
+  BqMode mode;
+};
+// In front of the columns that are measured.
+constexpr auto kLeading = std::to_array<Leading>({
+    {"timestamp", BqType::timestamp, BqMode::required},
+    {"run_id", BqType::string, BqMode::required},
+    {"seq", BqType::integer, BqMode::required},
+    {"job_name", BqType::string, BqMode::nullable},
+    {"host_name", BqType::string, BqMode::nullable},
+});
+
+// "2026-11-15T09:30:00.250123Z": BigQuery keeps µs.
+void put_time(Writer& out, int64_t realtime_ns) {
+  const IsoTime time(realtime_ns);
+  out.put(time.view().substr(0, 23));
+  const auto us = static_cast<int>(realtime_ns / kNsPerUs % 1'000);
+  for (const int power : {100, 10, 1}) out.put(static_cast<char>('0' + us / power % 10));
+  out.put('Z');
+}
+
+// Whole numbers are INTEGER, the others FLOAT.
+BqType type_of(const Column& column) { return column.decimals == 0 ? BqType::integer : BqType::floating; }
+
+bool is_name(std::string_view text, std::string_view more) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || more.find(c) != std::string_view::npos;
+  });
+}
+
+Status read_options(std::string_view query, BqTarget& target) {
+  for (const std::string_view pair : split(query, '&')) {
+    const std::string_view name = pair.substr(0, pair.find('='));
+    const std::string_view value = name.size() < pair.size() ? pair.substr(name.size() + 1) : std::string_view{};
+    const auto flag = parse_bool(value);
+    if (name == "add_columns" && flag) target.add_columns = *flag;
+    else if (name == "create" && (value == "never" || value == "auto")) target.create = value == "auto";
+    else if (name == "location" && is_name(value, "-")) target.location = value;
+    else return Error{Code::invalid, "this option of a bq:// output is not known", std::string(pair), "add_columns=1, create=never, location=EU"};
+  }
+  return ok();
+}
+
+class BqSink final : public SpoolSink {
+ public:
+  BqSink(SpoolWriter writer, BqTarget target, const SinkOptions& options, std::string name)
+      : SpoolSink(std::move(writer), {}, options.upload_interval_ns, std::move(name)), bq_(std::move(target)), no_cloud_(options.no_cloud) {
+    spool_writer().set_ending(kRecordsEnding);
+  }
+
+ protected:
+  void encode_header(Writer&) const override {}
+
+  void encode(Writer& out, const Row& row) override {
+    row_.clear();
+    row_.put("{\"timestamp\":\"");
+    put_time(row_, row.realtime_ns);
+    row_.put("\",\"seq\":");
+    row_.put_int(row.index);
+    for (size_t i = 0; i < schema().size() && i < row.cells.size(); ++i) {
+      const Column& column = schema()[i];
+      if (column.position == 1 || is_absent(row.cells[i]) || !std::isfinite(row.cells[i])) continue;
+      row_.put(",\"");
+      row_.put(column.name);
+      row_.put("\":");
+      row_.put_fixed(row.cells[i], column.decimals);
+    }
+    row_.put('}');
+    write_bq_record(out, 'T', row.realtime_ns / kNsPerUs, row_.view());
+  }
+
+  void encode_meta(Writer& out, bool) const override {
+    const Run& run = *this->run();
+    JsonWriter json(out, true);
+    json.object();
+    json.key("version").integer(1).key("tacho_version").value(run.version);
+    json.key("kind").value("bigquery").key("form").value("run").key("run").value(run.id);
+    json.key("destination").object();
+    json.key("project").value(bq_.project).key("dataset").value(bq_.dataset).key("location").value(bq_.location);
+    json.key("tables").object().key("T").value(bq_.table).end_object();
+    json.key("create").value(bq_.create ? "auto" : "never").key("add_columns").value(bq_.add_columns);
+    json.end_object();
+    json.key("google").object().key("no_cloud").value(no_cloud_).end_object();
+    // The folder's name is new for every run on every machine; a run's id is not.
+    json.key("scope").array().value(folder().substr(folder().rfind('/') + 1)).value(run.id).end_array();
+    json.key("constant").object();
+    json.key("run_id").value(run.id);
+    if (!run.metadata.job_name.empty() && !is_hidden(run, "job_name")) json.key("job_name").value(run.metadata.job_name);
+    if (run.host.host_hostname && !is_hidden(run, "host_name") && !is_hidden(run, "host_hostname")) json.key("host_name").value(*run.host.host_hostname);
+    json.end_object();
+    json.key("columns").array();
+    for (const Leading& column : kLeading) put_column(json, column.name, column.type, column.mode);
+    for (const Column& column : schema())
+      if (column.position != 1) put_column(json, column.name, type_of(column), BqMode::nullable);
+    json.end_array();
+    json.end_object();
+    out.put('\n');
+  }
+
+ private:
+  static void put_column(JsonWriter& json, std::string_view name, BqType type, BqMode mode) {
+    json.object().key("name").value(name).key("type").value(bq_type_name(type)).key("mode").value(bq_mode_name(mode)).end_object();
+  }
+
+  BqTarget bq_;
+  bool no_cloud_;
+  Writer row_;
+};
+
+}  // namespace
+
+Result<BqTarget> parse_bq_uri(const std::string& uri) {
+  std::string_view rest = std::string_view(uri).substr(std::min(uri.size(), kScheme.size()));
+  BqTarget target;
+  if (const size_t question = rest.find('?'); question != std::string_view::npos) {
+    if (const Status read = read_options(rest.substr(question + 1), target); !read) return read.error();
+    rest = rest.substr(0, question);
+  }
+  while (rest.ends_with('/')) rest.remove_suffix(1);
+  // "example.com:project" has dots of its own in front of the colon.
+  const size_t colon = rest.find(':');
+  const size_t dot = rest.find('.', colon == std::string_view::npos ? 0 : colon);
+  if (dot == std::string_view::npos) return Error{Code::invalid, "this names no dataset", uri, kForm};
+  target.project = rest.substr(0, dot);
+  rest.remove_prefix(dot + 1);
+  const size_t next = rest.find('.');
+  target.dataset = rest.substr(0, next);
+  if (next != std::string_view::npos) target.table = rest.substr(next + 1);
+  if (!is_name(target.project, "-:.")) return Error{Code::invalid, "this is no project of Google Cloud", uri, kForm};
+  if (!is_name(target.dataset, "")) return Error{Code::invalid, "this is no name of a BigQuery dataset", uri, "letters, digits and _"};
+  if (!is_name(target.table, "-")) return Error{Code::invalid, "this is no name of a BigQuery table", uri, "letters, digits, _ and -"};
+  return target;
+}
+
+Result<std::unique_ptr<Sink>> open_bq_sink(const std::string& destination, const SinkOptions& options) {
+  auto target = parse_bq_uri(destination);
+  if (!target) return target.error();
+  auto writer = make_spool();
+  if (!writer) return writer.error();
+  return std::unique_ptr<Sink>(std::make_unique<BqSink>(std::move(*writer), std::move(*target), options, destination));
+}
+
+}  // namespace tacho

@@ -1,0 +1,386 @@
+#!/usr/bin/env python3
+"""A BigQuery that forgives nothing: schema, types, REQUIRED, NULL in REPEATED, unknown fields, limits, partition bounds, tokens and etags are
+checked, insertIds are remembered for a minute, and faults.py injects the weather. Metadata server and token endpoint are in the same
+program (google_double.py). Tables are kept in memory.
+
+    bigquery_double.py [--config config.json] [--faults rules.json] [--log seen.jsonl] [--until-eof]
+
+prints its port. Paths: /bigquery/v2/… BigQuery, /token the token endpoint, /computeMetadata/v1/… the metadata server. config.json, all
+optional, beside what google_double.py has:
+
+    auth          true: a good token is needed (otherwise none may be sent)
+    may           list of what is allowed: "get" "create" "insert" "patch" "dataset"; all when absent
+    max_rows, max_bytes   limits of a request
+    column_lag_s  the streaming side learns of new columns so much later than tables.get
+    table_lag_s   insertAll answers 404 for so long after a table was made
+    gzip_answers  answers are compressed
+
+For the tests, beside what faults.py has: GET /__tables, POST /__tables {"p.d.t": {"fields": […], "partition": "…"}}, POST /__config,
+POST /__metadata. A fault's "do" may say {"rows": [{"index": 0, "reason": "timeout"}]} (insertErrors for those; the others are taken) or
+{"stopped": true} (all rows stopped).
+"""
+import gzip
+import json
+import math
+import re
+import time
+
+import faults
+from faults import Answer, json_answer
+from google_double import Google
+
+TYPES = {"STRING", "INTEGER", "INT64", "FLOAT", "FLOAT64", "BOOLEAN", "BOOL", "TIMESTAMP", "RECORD", "STRUCT", "NUMERIC", "DATE", "JSON", "BYTES"}
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z")
+PATH = re.compile(r"/bigquery/v2/projects/(?P<project>[^/]+)(?:/datasets(?:/(?P<dataset>[^/]+)(?:/tables(?:/(?P<table>[^/]+)(?P<insert>/insertAll)?)?)?)?)?"
+                  r"(?P<queries>/queries)?")
+KEEP_S = 60  # how long insertIds are remembered
+
+
+class Bad(Exception):
+    """Why a row is refused: message and location."""
+
+    def __init__(self, message, location=""):
+        super().__init__(message)
+        self.location = location
+
+
+def check_scalar(field, value):
+    kind, name = field["type"], field["name"]
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    good = {
+        "STRING": isinstance(value, str),
+        "INTEGER": isinstance(value, int) and not isinstance(value, bool) and abs(value) <= 2 ** 53 or
+        isinstance(value, str) and re.fullmatch(r"-?\d{1,19}", value) and -2 ** 63 <= int(value) < 2 ** 63,
+        "FLOAT": number and math.isfinite(value),
+        "BOOLEAN": isinstance(value, bool),
+        "TIMESTAMP": isinstance(value, str) and TIME.fullmatch(value),
+    }
+    kind = {"INT64": "INTEGER", "FLOAT64": "FLOAT", "BOOL": "BOOLEAN", "NUMERIC": "FLOAT"}.get(kind, kind)
+    if not good.get(kind, False):
+        raise Bad(f"Cannot convert value to {kind.lower()}: {json.dumps(value)[:60]}", name)
+
+
+def check_field(field, value):
+    name, mode = field["name"], field.get("mode", "NULLABLE")
+    if mode == "REPEATED":
+        if not isinstance(value, list):
+            raise Bad(f"Repeated field must be imported as a JSON array. Field: {name}.", name)
+        for entry in value:
+            if entry is None:
+                raise Bad(f"Only optional fields can be set to NULL. Field: {name}; Value: NULL", name)
+            check_one(field, entry)
+    elif value is None:
+        if mode == "REQUIRED":
+            raise Bad(f"Missing required field: {name}.", name)
+    else:
+        check_one(field, value)
+
+
+def check_one(field, value):
+    if field["type"] in ("RECORD", "STRUCT"):
+        check_row(field["fields"], value)
+    else:
+        check_scalar(field, value)
+
+
+def check_row(fields, row):
+    if not isinstance(row, dict):
+        raise Bad("This field: is not a record.")
+    known = {field["name"].lower(): field for field in fields}
+    for name, value in row.items():
+        if name.lower() not in known:
+            raise Bad(f"no such field: {name}.", name)
+        check_field(known[name.lower()], value)
+    for field in fields:
+        if field.get("mode") == "REQUIRED" and field["name"] not in row:
+            raise Bad(f"Missing required field: {field['name']}.", field["name"])
+
+
+def check_fields(fields, old=()):
+    """A schema that is sent: names, types, modes; and that a patch takes nothing away."""
+    for field in fields:
+        if not re.fullmatch(r"[A-Za-z_]\w*", field.get("name", "")) or field.get("type") not in TYPES:
+            raise Bad(f"Invalid field {field}")
+    for before, after in zip(old, fields):
+        if before.get("fields"):
+            check_fields(after.get("fields", []), before["fields"])
+        plain = {key: value for key, value in after.items() if key != "fields"}
+        if plain != {key: value for key, value in before.items() if key != "fields"}:
+            raise Bad(f"Provided Schema does not match: {before['name']} has changed")
+    if len(fields) < len(old):
+        raise Bad("Provided Schema does not match: fields are missing")
+    for field in fields[len(old):]:
+        if old and field.get("mode") == "REQUIRED":
+            raise Bad(f"Cannot add required fields to an existing schema. (field: {field['name']})")
+
+
+class Table:
+    def __init__(self, fields, partition=None, filtered=False):
+        self.fields, self.partition, self.filtered = fields, partition, filtered
+        self.etag = 1
+        self.made = time.time()
+        self.streaming = (self.made, fields)  # what the streaming side knows: (since, fields before)
+        self.rows, self.ids = [], {}          # rows in order; insertId: (time, text)
+        self.repeated, self.conflicts = 0, []
+
+    def describe(self):
+        found = {"kind": "bigquery#table", "etag": f'"{self.etag}"', "schema": {"fields": self.fields}}
+        if self.partition:
+            found["timePartitioning"] = {"type": "DAY", "field": self.partition}
+            found["requirePartitionFilter"] = self.filtered
+        return found
+
+    def fields_for_streaming(self, lag_s):
+        since, before = self.streaming
+        return before if time.time() - since < lag_s else self.fields
+
+
+def error(status, reason, message, headers=None):
+    return json_answer(status, {"error": {"code": status, "message": message, "errors": [{"reason": reason, "message": message, "domain": "global"}]}}, headers)
+
+
+class BigQuery(faults.Double):
+    def __init__(self, config=None, rules=(), log_path=None):
+        super().__init__(rules, log_path)
+        self.config = config or {}
+        self.google = Google(self.config)
+        self.datasets, self.tables = {}, {}
+        self.complaints = []  # what a good client does not do
+
+    def add_table(self, name, fields, partition=None, filtered=True):
+        project, dataset, _ = name.rsplit(".", 2)
+        self.datasets.setdefault((project, dataset), {})
+        self.tables[name] = Table(fields, partition, filtered)
+
+    def rows(self, name):
+        with self.lock:
+            return [row for _, row in self.tables[name].rows] if name in self.tables else []
+
+    def is_allowed(self, what):
+        return what in self.config.get("may", ("get", "create", "insert", "patch", "dataset"))
+
+    def listing(self):
+        with self.lock:
+            return {name: {"fields": table.fields, "partition": table.partition, "filtered": table.filtered, "rows": [row for _, row in table.rows],
+                           "ids": [insert_id for insert_id, _ in table.rows], "repeated": table.repeated, "conflicts": table.conflicts}
+                    for name, table in self.tables.items()}
+
+    # --- calls ---
+    def dataset_call(self, handler, project, dataset, body):
+        if handler.command == "GET":
+            return json_answer(200, {"kind": "bigquery#dataset", "id": f"{project}:{dataset}"}) if (project, dataset) in self.datasets else \
+                error(404, "notFound", f"Not found: Dataset {project}:{dataset}")
+        reference = body["datasetReference"]
+        if not self.is_allowed("dataset"):
+            return error(403, "accessDenied", "Access Denied: bigquery.datasets.create")
+        if (project, reference["datasetId"]) in self.datasets:
+            return error(409, "duplicate", f"Already Exists: Dataset {project}:{reference['datasetId']}")
+        if reference["projectId"] != project or set(body) - {"datasetReference", "location"}:
+            return error(400, "invalid", "datasetReference")
+        self.datasets[project, reference["datasetId"]] = body
+        return json_answer(200, {"kind": "bigquery#dataset"})
+
+    def create_table(self, project, dataset, body):
+        name = f"{project}.{dataset}.{body['tableReference']['tableId']}"
+        if (project, dataset) not in self.datasets:
+            return error(404, "notFound", f"Not found: Dataset {project}:{dataset}")
+        if not self.is_allowed("create"):
+            return error(403, "accessDenied", "Access Denied: bigquery.tables.create")
+        if name in self.tables:
+            return error(409, "duplicate", f"Already Exists: Table {name}")
+        fields, partition = body["schema"]["fields"], body.get("timePartitioning", {})
+        check_fields(fields)
+        column = partition.get("field")
+        if column and (partition.get("type") != "DAY" or not any(field["name"] == column and field["type"] == "TIMESTAMP" for field in fields)):
+            raise Bad("The field specified for partitioning cannot be found in the schema")
+        self.tables[name] = Table(fields, column, body.get("requirePartitionFilter", False))
+        return json_answer(200, self.tables[name].describe())
+
+    def table_call(self, handler, name, body):
+        table = self.tables.get(name)
+        if not self.is_allowed("get" if handler.command == "GET" else "patch"):
+            return error(403, "accessDenied", f"Access Denied: Table {name}")
+        if table is None:
+            return error(404, "notFound", f"Not found: Table {name}")
+        if handler.command == "GET":
+            return json_answer(200, table.describe())
+        if handler.headers.get("If-Match") != f'"{table.etag}"':
+            return error(412, "conditionNotMet", "Precondition Failed")
+        if set(body) != {"schema"}:
+            raise Bad("a patch changes the schema only")
+        check_fields(body["schema"]["fields"], table.fields)
+        table.streaming = (time.time(), table.fields)
+        table.fields = body["schema"]["fields"]
+        table.etag += 1
+        return json_answer(200, table.describe())
+
+    def insert(self, handler, name, body, size):
+        table, config = self.tables.get(name), self.config
+        if not self.is_allowed("insert"):
+            return error(403, "accessDenied", f"Access Denied: Table {name}: Permission bigquery.tables.updateData denied")
+        if table is None or time.time() - table.made < config.get("table_lag_s", 0):
+            return error(404, "notFound", f"Not found: Table {name}")
+        rows = body.get("rows", [])
+        if size > config.get("max_bytes", 10_485_760):
+            return error(400, "invalid", "Request payload size exceeds the limit: 10485760 bytes.")
+        if len(rows) > config.get("max_rows", 10_000):
+            return error(400, "invalid", f"too many rows present in the request, limit: {config.get('max_rows', 10_000)} row count: {len(rows)}.")
+        if not rows or body.get("skipInvalidRows") is not False or body.get("ignoreUnknownValues") is not False:
+            return error(400, "invalid", "No rows present in the request, or wrong options.")
+        do = handler.action.get("do", {})
+        if do.get("stopped"):
+            return self.row_errors({index: ("stopped", "", "") for index in range(len(rows))})
+        wrong = self.wrong_rows(table, rows)
+        if wrong:
+            return self.row_errors({index: wrong.get(index, ("stopped", "", "")) for index in range(len(rows))})
+        faulty = {entry["index"]: (entry["reason"], entry.get("location", ""), entry.get("message", "")) for entry in do.get("rows", ())}
+        if any(reason == "invalid" for reason, _, _ in faulty.values()):
+            return self.row_errors({index: faulty.get(index, ("stopped", "", "")) for index in range(len(rows))})
+        for index, row in enumerate(rows):
+            if index not in faulty:
+                self.keep(table, row)
+        return self.row_errors(faulty) if faulty else json_answer(200, {"kind": "bigquery#tableDataInsertAllResponse"})
+
+    def wrong_rows(self, table, rows):
+        wrong, today = {}, time.time()
+        fields = table.fields_for_streaming(self.config.get("column_lag_s", 0))
+        for index, row in enumerate(rows):
+            try:
+                if set(row) != {"insertId", "json"} or not re.fullmatch(r"[\w.:-]{1,128}", row["insertId"]):
+                    raise Bad("insertId")
+                if len(json.dumps(row["json"])) > 5_242_880:
+                    raise Bad("Row size is larger than 5242880")
+                check_row(fields, row["json"])
+                if table.partition and table.partition in row["json"]:
+                    moment = time.mktime(time.strptime(row["json"][table.partition][:19], "%Y-%m-%dT%H:%M:%S")) - time.timezone
+                    if not today - 1826 * 86400 < moment < today + 367 * 86400:
+                        raise Bad("Value out of the allowed bounds: the partition is too old or too far ahead", table.partition)
+            except Bad as bad:
+                wrong[index] = ("invalid", bad.location, str(bad))
+        return wrong
+
+    @staticmethod
+    def row_errors(errors):
+        entries = [{"index": index, "errors": [{"reason": reason, "location": location, "debugInfo": "", "message": message}]}
+                   for index, (reason, location, message) in sorted(errors.items())]
+        return json_answer(200, {"kind": "bigquery#tableDataInsertAllResponse", "insertErrors": entries})
+
+    @staticmethod
+    def keep(table, row):
+        now, text = time.time(), json.dumps(row["json"], sort_keys=True)
+        before = table.ids.get(row["insertId"])
+        table.ids[row["insertId"]] = (now, text)
+        if before and before[1] != text:
+            table.conflicts.append(row["insertId"])
+        if before and now - before[0] < KEEP_S:
+            table.repeated += 1
+            return
+        table.rows.append((row["insertId"], row["json"]))
+
+    def query(self, project, body):
+        """SELECT COUNT(*) FROM `p.d.t` WHERE column = 'value' …: counts; needs a filter on the partition column."""
+        found = re.fullmatch(r"SELECT COUNT\(\*\) FROM `([^`]+)` WHERE (.*)", body["query"].strip(), re.S)
+        name = found[1] if found else ""
+        if not found or body.get("useLegacySql") is not False or name not in self.tables:
+            return error(400, "invalidQuery", "Syntax error or unknown table")
+        table = self.tables[name]
+        if table.filtered and table.partition not in found[2]:
+            return error(400, "invalidQuery", f"Cannot query over table '{name}' without a filter over column(s) '{table.partition}'")
+        wanted = dict(re.findall(r"(\w+) = '([^']*)'", found[2]))
+        count = sum(all(str(row.get(column)) == value for column, value in wanted.items()) for _, row in table.rows)
+        return json_answer(200, {"jobComplete": True, "rows": [{"f": [{"v": str(count)}]}], "jobReference": {"projectId": project, "jobId": "job1"}})
+
+
+class Handler(faults.Handler):
+    def error_body(self, action):
+        code, message = action.get("code"), action.get("message", "")
+        if code is None:
+            return "", "text/html"
+        body = {"error": {"code": action["status"], "message": message, "errors": [{"reason": code, "message": message}], **action.get("extra", {})}}
+        return json.dumps(body), "application/json"
+
+    def control(self, body):
+        double, route = self.double, self.route()
+        if route == "/__tables" and self.command == "GET":
+            return json_answer(200, {"tables": double.listing(), "complaints": double.complaints, "google": double.google.complaints})
+        if route == "/__tables":
+            for name, table in json.loads(body).items():
+                double.add_table(name, table["fields"], table.get("partition"))
+        elif route == "/__config":
+            double.config.update(json.loads(body))
+        elif route == "/__metadata":
+            double.google.change(json.loads(body))
+        else:
+            return None
+        return Answer(204)
+
+    def answer(self, body):
+        double = self.double
+        if self.route() == "/token":
+            return double.google.token(self, body)
+        if self.route().startswith("/computeMetadata/v1/"):
+            return double.google.metadata(self)
+        with double.lock:
+            answer = self.bigquery(body)
+        if double.config.get("gzip_answers") and "gzip" in self.headers.get("Accept-Encoding", ""):
+            answer.body = gzip.compress(answer.body)
+            answer.headers["Content-Encoding"] = "gzip"
+        return answer
+
+    def bigquery(self, body):
+        double, found = self.double, PATH.fullmatch(self.route())
+        if found is None:
+            return error(404, "notFound", "Not Found")
+        self.look_at_headers()
+        sent = self.headers.get("Authorization")
+        if double.config.get("auth") and not double.google.is_good(sent):
+            return error(401, "authError", "Request had invalid authentication credentials.")
+        if sent and not double.config.get("auth"):
+            double.complaints.append("a token was sent to an emulator")
+        if self.headers.get("Content-Encoding") == "gzip":
+            body = gzip.decompress(body)
+        try:
+            return self.call(found, json.loads(body) if body else None, len(body))
+        except Bad as bad:
+            return error(400, "invalid", str(bad))
+        except (ValueError, KeyError, TypeError) as bad:
+            double.complaints.append(f"{self.path}: {bad!r}")
+            return error(400, "badRequest", f"Invalid JSON payload received. {bad!r}")
+
+    def call(self, found, body, size):
+        double = self.double
+        project, dataset, table = found["project"], found["dataset"], found["table"]
+        if found["queries"]:
+            return double.query(project, body)
+        if found["insert"]:
+            return double.insert(self, f"{project}.{dataset}.{table}", body, size)
+        if table:
+            return double.table_call(self, f"{project}.{dataset}.{table}", body)
+        if self.route().endswith("/tables"):
+            return double.create_table(project, dataset, body)
+        return double.dataset_call(self, project, dataset, body)
+
+    def look_at_headers(self):
+        wanted = {"User-Agent": r"tacho/.+", "Accept-Encoding": r"gzip"}
+        if self.command in ("POST", "PATCH"):
+            wanted["Content-Type"] = r"application/json"
+        for name, pattern in wanted.items():
+            if not re.fullmatch(pattern, self.headers.get(name, "")):
+                self.double.complaints.append(f"{self.command} {self.path}: {name}: {self.headers.get(name)}")
+        if "alt=json&prettyPrint=false" not in self.path:
+            self.double.complaints.append(f"{self.path}: alt, prettyPrint")
+
+
+def main():
+    parser = faults.arguments(__doc__.splitlines()[0])
+    parser.add_argument("--config", help="file with the settings (JSON)")
+    options = parser.parse_args()
+    config = {}
+    if options.config:
+        with open(options.config, encoding="utf-8") as file:
+            config = json.load(file)
+    faults.serve(Handler, BigQuery(config, faults.rules_of(options), options.log), options)
+
+
+if __name__ == "__main__":
+    main()
