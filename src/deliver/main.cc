@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "cromwell/commands.h"
 #include "deliver/beside.h"
 #include "deliver/bq_command.h"
 #include "deliver/discover_command.h"
@@ -22,7 +23,8 @@ const char kHelp[] =
     "tacho-deliver is run by tacho; these are its commands:\n"
     "  tacho deliver [RUN|DIR...|--all]   send what a killed run or a dead network left behind\n"
     "  tacho discover [--json]            print what is known of the host and its cloud\n"
-    "  tacho bq init                      make the BigQuery dataset and tables\n";
+    "  tacho bq init                      make the BigQuery dataset and tables\n"
+    "  tacho cromwell upload|serve|import Cromwell's metadata and logs into BigQuery\n";
 
 int run_beside(std::span<const std::string> words) {
   std::vector<std::string> folders;
@@ -46,7 +48,8 @@ int main(int argc, char** argv) {
   if (command == "bq") return bq_command(rest);
   if (command == "--version" || command == "-V") return std::puts("tacho-deliver " TACHO_VERSION) < 0 ? 1 : 0;
   if (command == "--help" || command == "-h") return std::fputs(kHelp, stdout) < 0 ? 1 : 0;
-  if (command == "cromwell" || command == "monitor")
+  if (command == "cromwell") return cromwell_command(rest);
+  if (command == "monitor")
     return log::error("tacho " + command + " is not in this version yet"), kRefused;
   return log::error("unknown command " + command + "; see tacho --help"), kRefused;
 }

@@ -39,6 +39,7 @@ struct ServerOptions {
   std::string address = "0.0.0.0";   // a literal address; "[::]" for both families
   uint16_t port = 0;                 // 0: any, see port()
   int threads = 1;
+  int workers = 0;                   // more than 0: the handler runs on so many threads of its own and may wait there
   size_t body_limit = 1u << 20;      // more: 413
   int64_t head_ms = 10'000, body_ms = 30'000, idle_ms = 120'000;
   int connections = 1'000;           // more wait in the kernel's queue

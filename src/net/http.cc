@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 #include <optional>
 
 #include "base/text.h"
@@ -47,6 +48,8 @@ struct Exchange {
   size_t body_limit = 0;
   bool too_large = false;
   bool headers_complete = false;
+  const HttpRequest* request = nullptr;
+  bool refused = false;  // by on_chunk
 };
 
 size_t on_header(char* data, size_t size, size_t count, void* user) {
@@ -56,6 +59,8 @@ size_t on_header(char* data, size_t size, size_t count, void* user) {
     // A new answer begins: what came before was an interim one (1xx) or the proxy's.
     exchange.response.headers.clear();
     exchange.headers_complete = false;
+    const size_t code = line.find(' ');
+    exchange.response.status = code == std::string_view::npos ? 0 : parse_int<int>(line.substr(code + 1, 3)).value_or(0);
   } else if (line.empty()) {
     exchange.headers_complete = true;
   } else if (const size_t colon = line.find(':'); colon != std::string_view::npos) {
@@ -66,6 +71,12 @@ size_t on_header(char* data, size_t size, size_t count, void* user) {
 
 size_t on_body(char* data, size_t size, size_t count, void* user) {
   auto& exchange = *static_cast<Exchange*>(user);
+  const int status = exchange.response.status;
+  if (exchange.request->on_chunk && status >= 200 && status < 300) {
+    if (exchange.request->on_chunk({data, size * count})) return size * count;
+    exchange.refused = true;
+    return 0;
+  }
   if (exchange.response.body.size() + size * count > exchange.body_limit) {
     exchange.too_large = true;
     return 0;
@@ -136,6 +147,7 @@ struct HttpClient::State {
 
   Status prepare(const HttpRequest& request, const Url& url, Exchange& exchange, curl_slist*& list);
   void set_body(const HttpRequest& request);
+  void set_pem(CURLoption option, const std::string& text);
   Status exchange_once(const HttpRequest& request, const Url& url, int64_t deadline_ns, Exchange& exchange);
   Status wait(const HttpRequest& request, const Url& url, int64_t deadline_ns);
   bool is_cancelled() const { return cancelled && cancelled(); }
@@ -155,6 +167,11 @@ void HttpClient::State::set_body(const HttpRequest& request) {
     curl_easy_setopt(easy, CURLOPT_HTTPGET, 1L);
     curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, method.c_str());
   }
+}
+
+void HttpClient::State::set_pem(CURLoption option, const std::string& text) {
+  curl_blob blob{const_cast<char*>(text.data()), text.size(), CURL_BLOB_COPY};
+  curl_easy_setopt(easy, option, &blob);
 }
 
 Status HttpClient::State::prepare(const HttpRequest& request, const Url& url, Exchange& exchange, curl_slist*& list) {
@@ -185,7 +202,8 @@ Status HttpClient::State::prepare(const HttpRequest& request, const Url& url, Ex
     curl_easy_setopt(easy, CURLOPT_PROXY, proxy);
   }
   if (url.scheme == "https" || request.use_proxy) {
-    const Result<TrustStore> store = find_trust_store();
+    const bool own_ca = !request.tls.ca_pem.empty() && url.scheme == "https";
+    const Result<TrustStore> store = own_ca ? Result<TrustStore>(TrustStore{}) : find_trust_store();
     if (!store && url.scheme == "https") return store.error();
     curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
     curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
@@ -194,6 +212,17 @@ Status HttpClient::State::prepare(const HttpRequest& request, const Url& url, Ex
       curl_easy_setopt(easy, CURLOPT_CAINFO, store->file.empty() ? nullptr : store->file.c_str());
       curl_easy_setopt(easy, CURLOPT_CAPATH, store->directory.empty() ? nullptr : store->directory.c_str());
     }
+    if (own_ca) set_pem(CURLOPT_CAINFO_BLOB, request.tls.ca_pem);
+    if (!request.tls.cert_pem.empty() && url.scheme == "https") {
+      set_pem(CURLOPT_SSLCERT_BLOB, request.tls.cert_pem);
+      set_pem(CURLOPT_SSLKEY_BLOB, request.tls.key_pem);
+    }
+  }
+  if (request.on_chunk) {
+    // A stream is silent for minutes: only the kernel notices that the other machine is gone.
+    curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+    curl_easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, 15L);
+    curl_easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, 5L);
   }
   if (request.accept_gzip) curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "gzip");
   set_body(request);
@@ -215,6 +244,7 @@ Status HttpClient::State::wait(const HttpRequest& request, const Url& url, int64
   Clock& clock = system_clock();
   const auto body_bytes = static_cast<curl_off_t>(request.body.size());
   curl_off_t uploaded = 0;
+  curl_off_t downloaded = 0;
   bool connected = false;
   int64_t progress_ns = 0, sent_ns = 0;
   for (;;) {
@@ -234,11 +264,17 @@ Status HttpClient::State::wait(const HttpRequest& request, const Url& url, int64
       sent = true;
       sent_ns = now;
     }
+    if (request.idle_ms > 0) {
+      curl_off_t download = 0;
+      curl_easy_getinfo(easy, CURLINFO_SIZE_DOWNLOAD_T, &download);
+      if (download != downloaded) sent_ns = now;  // every piece begins the wait anew
+      downloaded = download;
+    }
     if (running == 0) return ok();
     if (now >= deadline_ns) return timed_out("the request took too long", url);
     int64_t next_ns = deadline_ns;
     if (sent) {
-      next_ns = std::min(next_ns, sent_ns + request.response_ms * kNsPerMs);
+      next_ns = std::min(next_ns, sent_ns + (request.idle_ms > 0 ? request.idle_ms : request.response_ms) * kNsPerMs);
       if (now >= next_ns) return timed_out("the server does not answer", url);
     } else if (connected) {
       next_ns = std::min(next_ns, progress_ns + request.stalled_ms * kNsPerMs);
@@ -269,7 +305,9 @@ Status HttpClient::State::exchange_once(const HttpRequest& request, const Url& u
       long answer = 0;
       curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &answer);
       exchange.response.status = static_cast<int>(answer);
-      if (exchange.too_large) {
+      if (exchange.refused) {
+        status = Error{Code::gone, "the stream was left", url.place(), ""};
+      } else if (exchange.too_large) {
         status = Error{Code::invalid, "the answer is larger than " + std::to_string(exchange.body_limit) + " bytes", url.place(), "check the address"};
       } else if (code != CURLE_OK) {
         status = curl_error(code, detail, url);
@@ -295,7 +333,8 @@ void HttpClient::set_stop_fd(int stop_fd) { state_->stop_fd = stop_fd; }
 Result<HttpResponse> HttpClient::send(const HttpRequest& request) {
   if (state_->multi == nullptr || state_->easy == nullptr) return Error{Code::io, "the HTTP library cannot be started", "", "check the memory"};
   if (const Status good = check_headers(request.headers); !good) return good.error();
-  const int64_t deadline_ns = system_clock().monotonic_ns() + request.total_ms * kNsPerMs;
+  constexpr int64_t kForEver = std::numeric_limits<int64_t>::max();
+  const int64_t deadline_ns = request.idle_ms > 0 ? kForEver : system_clock().monotonic_ns() + request.total_ms * kNsPerMs;
   std::optional<HttpRequest> redirected;  // a body is copied only when it goes elsewhere
   for (int followed = 0;; ++followed) {
     const HttpRequest& now = redirected ? *redirected : request;
@@ -303,6 +342,7 @@ Result<HttpResponse> HttpClient::send(const HttpRequest& request) {
     if (!url) return url.error();
     Exchange exchange;
     exchange.body_limit = request.body_limit;
+    exchange.request = &now;
     if (const Status status = state_->exchange_once(now, *url, deadline_ns, exchange); !status) return status.error();
     HttpResponse& response = exchange.response;
     const int status = response.status;

@@ -19,6 +19,12 @@ namespace tacho {
 
 using Headers = std::vector<std::pair<std::string, std::string>>;
 
+// A server with a CA of its own, and a client certificate: PEM texts, so that nobody writes a key to a file. An empty CA
+// means the machine's trust store. The server is verified in every case.
+struct HttpTls {
+  std::string ca_pem, cert_pem, key_pem;
+};
+
 struct HttpRequest {
   std::string method = "GET";
   std::string url;
@@ -33,6 +39,10 @@ struct HttpRequest {
   bool use_proxy = true;             // never for metadata servers
   bool accept_gzip = false;          // the answer may come compressed; body is plain and body_limit counts plain bytes
   int redirects = 0;                 // followed at most so often, to the same host only, never from https to http
+  HttpTls tls;
+  // A stream: the body of a 2xx answer comes here piece by piece and is not kept. False ends the request with Code::gone.
+  std::function<bool(std::string_view piece)> on_chunk;
+  int64_t idle_ms = 0;               // more than 0: the longest silence in an answer of any length; response_ms and total_ms do not count
 };
 
 struct HttpResponse {

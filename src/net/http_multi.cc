@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "net/http_tls.h"
 #include "os/clock.h"
 
 namespace tacho {
@@ -55,8 +56,12 @@ size_t on_header(char* data, size_t, size_t size, void* user) {
   return size;
 }
 
-HttpFailure failure_of(CURLcode code, const Transfer& transfer) {
+HttpFailure failure_of(CURLcode code, const Transfer& transfer, bool remote) {
   switch (code) {
+    case CURLE_PARTIAL_FILE:
+    case CURLE_HTTP2:
+    case CURLE_HTTP2_STREAM:
+    case CURLE_SSL_CONNECT_ERROR: return remote ? HttpFailure::reset : HttpFailure::refused;
     case CURLE_OK: return HttpFailure::none;
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_CONNECT:
@@ -78,23 +83,47 @@ HttpFailure failure_of(CURLcode code, const Transfer& transfer) {
   }
 }
 
+// A connection of its own, plain and direct.
+void set_up_metadata(CURL* easy) {
+  ::curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http");
+  ::curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
+  ::curl_easy_setopt(easy, CURLOPT_PROXY, "");  // also against http_proxy of the environment
+  ::curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
+  // A connection that is used twice would be repeated by libcurl itself when it breaks.
+  ::curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
+  ::curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
+}
+
+// False without certificates to trust: nothing is sent then.
+bool set_up_remote(CURL* easy, const HttpRequest& request) {
+  const Result<Url> url = parse_url(request.url);
+  if (!url) return false;
+  ::curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+  ::curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
+  ::curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_2TLS));
+  ::curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);  // rather another stream than another connection
+  if (is_loopback(*url)) ::curl_easy_setopt(easy, CURLOPT_PROXY, "");
+  if (url->scheme != "https") return true;
+  const Result<TrustStore> store = find_trust_store();
+  if (!store) return false;
+  ::curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
+  ::curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
+  ::curl_easy_setopt(easy, CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
+  ::curl_easy_setopt(easy, CURLOPT_CAINFO, store->file.empty() ? nullptr : store->file.c_str());
+  ::curl_easy_setopt(easy, CURLOPT_CAPATH, store->directory.empty() ? nullptr : store->directory.c_str());
+  return true;
+}
+
 void set_up(Transfer& transfer, const HttpRequest& request) {
   CURL* const easy = transfer.easy;
   for (const auto& [name, value] : request.headers)
     transfer.headers = ::curl_slist_append(transfer.headers, (name + ": " + value).c_str());
   ::curl_easy_setopt(easy, CURLOPT_PRIVATE, &transfer);
   ::curl_easy_setopt(easy, CURLOPT_URL, request.url.c_str());
-  ::curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http");
-  ::curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
-  ::curl_easy_setopt(easy, CURLOPT_PROXY, "");  // also against http_proxy of the environment
-  ::curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
   ::curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
   ::curl_easy_setopt(easy, CURLOPT_NETRC, static_cast<long>(CURL_NETRC_IGNORED));
   ::curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
   ::curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
-  // A connection that is used twice would be repeated by libcurl itself when it breaks.
-  ::curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
-  ::curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
   ::curl_easy_setopt(easy, CURLOPT_USERAGENT, "tacho/" TACHO_VERSION);
   ::curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(request.connect_ms));
   ::curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, static_cast<long>(request.total_ms));
@@ -116,6 +145,7 @@ void set_up(Transfer& transfer, const HttpRequest& request) {
 
 struct HttpMulti::State {
   CURLM* multi = nullptr;
+  bool remote = false;
   std::map<uint64_t, std::unique_ptr<Transfer>> transfers;
   std::deque<std::pair<uint64_t, HttpReply>> finished;
 
@@ -145,7 +175,7 @@ struct HttpMulti::State {
       void* user = nullptr;
       ::curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &user);
       const auto& transfer = *static_cast<Transfer*>(user);
-      finish(transfer.id, failure_of(message->data.result, transfer));
+      finish(transfer.id, failure_of(message->data.result, transfer, remote));
     }
   }
 
@@ -165,7 +195,8 @@ struct HttpMulti::State {
   }
 };
 
-HttpMulti::HttpMulti() : state_(std::make_unique<State>()) {
+HttpMulti::HttpMulti(Kind kind) : state_(std::make_unique<State>()) {
+  state_->remote = kind == Kind::remote;
   static const CURLcode global = ::curl_global_init(CURL_GLOBAL_DEFAULT);
   if (global == CURLE_OK) state_->multi = ::curl_multi_init();
 }
@@ -185,6 +216,8 @@ void HttpMulti::add(uint64_t id, const HttpRequest& request) {
     state_->finished.emplace_back(id, HttpReply{HttpFailure::unreachable, {}});
     return;
   }
+  if (!state_->remote) set_up_metadata(transfer->easy);
+  else if (!set_up_remote(transfer->easy, request)) return state_->finished.push_back({id, HttpReply{HttpFailure::refused, {}}});
   set_up(*transfer, request);
   ::curl_multi_add_handle(state_->multi, transfer->easy);
   state_->transfers[id] = std::move(transfer);

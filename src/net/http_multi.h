@@ -1,5 +1,6 @@
-// Many small requests at once in one poll loop, for metadata services: plain http, never a proxy, never a redirect, every
-// connection its own, bodies bounded. Nothing is repeated. On libcurl's multi interface (7.87 for CURLOPT_QUICK_EXIT: a
+// Many small requests at once in one poll loop, bodies bounded, no redirect followed. For metadata services: plain http, never
+// a proxy, every connection its own, nothing repeated. For remote services: TLS verified, HTTP/2 where it is agreed on, the
+// environment's proxy, connections kept. On libcurl's multi interface (7.87 for CURLOPT_QUICK_EXIT: a
 // name that hangs in the resolver holds nobody up at the end). Not thread-safe.
 #pragma once
 #include <cstdint>
@@ -26,7 +27,8 @@ struct HttpReply {
 
 class HttpMulti {
  public:
-  HttpMulti();
+  enum class Kind { metadata, remote };
+  explicit HttpMulti(Kind kind = Kind::metadata);
   ~HttpMulti();
   HttpMulti(const HttpMulti&) = delete;
   HttpMulti& operator=(const HttpMulti&) = delete;

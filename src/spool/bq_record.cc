@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include "base/text.h"
-#include "spool/crc32c.h"
+#include "base/crc32c.h"
 
 namespace tacho {
 namespace {

@@ -1,0 +1,29 @@
+#include <cstdio>
+
+#include "base/log.h"
+#include "cromwell/commands.h"
+#include "cromwell/options.h"
+
+namespace tacho {
+namespace {
+
+constexpr const char kHelp[] =
+    "tacho cromwell upload [ID...]       a workflow's metadata into BigQuery, one row a call attempt\n"
+    "tacho cromwell serve                the same as a service that takes storage events and Cromwell's callbacks\n"
+    "tacho cromwell import LOG...        old monitoring.log files into BigQuery\n\n"
+    "Each of them has --help.\n";
+
+}  // namespace
+
+int cromwell_command(std::span<const std::string> arguments) {
+  const std::string word = arguments.empty() ? "" : arguments[0];
+  const auto rest = arguments.subspan(arguments.empty() ? 0 : 1);
+  if (word == "upload") return upload_command(rest);
+  if (word == "serve") return serve_command(rest);
+  if (word == "import") return import_command(rest);
+  if (word == "--help" || word == "-h" || word == "help") return std::fputs(kHelp, stdout) < 0 ? 1 : 0;
+  log::error((word.empty() ? "say what to do" : "unknown command cromwell " + word) + ": upload, serve or import (see tacho cromwell --help)");
+  return kBadUsage;
+}
+
+}  // namespace tacho

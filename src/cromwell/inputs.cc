@@ -1,0 +1,129 @@
+#include "cromwell/inputs.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include "base/text.h"
+#include "base/writer.h"
+
+namespace tacho {
+namespace {
+
+using Token = JsonReader::Token;
+
+// The walk through one call's inputs.
+class Flattener {
+ public:
+  Flattener(JsonReader& reader, Call& call) : reader_(reader), call_(call), begin_(reader.offset()) {}
+
+  bool members(const std::string& path) {
+    for (;;) {
+      const Token token = reader_.next();
+      if (token == Token::end_object) return true;
+      if (token != Token::key) return false;
+      if (reader_.cut()) call_.inputs_cut = true;
+      // An input's own name stands as it is, a map's key in brackets; nothing is escaped, as in existing rows.
+      std::string key = path;
+      if (path.empty()) key = reader_.text();
+      else key.append("[\"").append(reader_.text()).append("\"]");
+      if (!value(reader_.next(), key)) return false;
+    }
+  }
+
+ private:
+  bool elements(const std::string& path) {
+    for (size_t index = 0;; ++index) {
+      const Token token = reader_.next();
+      if (token == Token::end_array) return true;
+      if (!value(token, path + "[" + std::to_string(index) + "]")) return false;
+    }
+  }
+
+  bool value(Token token, const std::string& key) {
+    if (is_full(key)) {
+      call_.inputs_cut = true;
+      return reader_.skip(token);
+    }
+    switch (token) {
+      case Token::object: return members(key);
+      case Token::array: return elements(key);
+      case Token::null: return add(key, InputType::null, "");
+      case Token::yes: return add(key, InputType::boolean, "true");
+      case Token::no: return add(key, InputType::boolean, "false");
+      case Token::number: return add(key, InputType::number, input_number(reader_.text()));
+      case Token::string: break;
+      default: return false;
+    }
+    const std::string_view text = reader_.text();
+    if (is_gs_path(text) && !reader_.cut()) return add(key, InputType::file, std::string(text));
+    const std::string_view kept = first_characters(text, kMostCharacters);
+    if (kept.size() < text.size()) call_.inputs_cut = true;
+    return add(key, InputType::string, std::string(kept));
+  }
+
+  bool is_full(const std::string& key) const {
+    return call_.inputs.size() >= kMostInputs || held_bytes_ + key.size() > kMostInputBytes || reader_.offset() - begin_ > kMostInputBytes;
+  }
+
+  bool add(const std::string& key, InputType type, std::string text) {
+    held_bytes_ += key.size() + text.size() + sizeof(Input);
+    call_.inputs.push_back({key, type, std::move(text), std::nullopt});
+    return true;
+  }
+
+  JsonReader& reader_;
+  Call& call_;
+  uint64_t begin_;
+  size_t held_bytes_ = 0;
+};
+
+bool is_integer(std::string_view text) { return text.find_first_of(".eE") == std::string_view::npos; }
+
+}  // namespace
+
+bool read_inputs(JsonReader& reader, Call& call) {
+  call.inputs.clear();  // of two members of that name the last one counts
+  call.inputs_cut = false;
+  return Flattener(reader, call).members("");
+}
+
+std::string input_number(std::string_view json) {
+  constexpr double kExact = 9007199254740992.0;  // 2^53
+  const auto number = parse_double(json);
+  if (!number || (is_integer(json) && std::fabs(*number) > kExact)) return std::string(json);
+  if (is_integer(json) && std::fabs(*number) == kExact && !json.ends_with("9007199254740992")) return std::string(json);
+  std::array<char, 512> text;  // the largest double has 309 digits
+  const auto fixed = std::to_chars(text.data(), text.data() + text.size(), *number, std::chars_format::fixed, 6);
+  if (fixed.ec == std::errc{} && parse_double({text.data(), fixed.ptr}) == *number) return {text.data(), fixed.ptr};
+  const auto shortest = std::to_chars(text.data(), text.data() + text.size(), *number);
+  return {text.data(), shortest.ptr};
+}
+
+std::string input_gigabytes(int64_t bytes) {
+  const std::string digits = std::to_string(bytes % 1'000'000'000);
+  std::string decimals = std::string(9 - digits.size(), '0') + digits;
+  if (decimals.ends_with("000")) decimals.resize(6);
+  return std::to_string(bytes / 1'000'000'000) + "." + decimals;
+}
+
+bool is_gs_path(std::string_view text) {
+  constexpr std::string_view kScheme = "gs://";
+  if (!text.starts_with(kScheme)) return false;
+  const size_t slash = text.find('/', kScheme.size());
+  return slash != std::string_view::npos && slash > kScheme.size() && slash + 1 < text.size();
+}
+
+std::string_view first_characters(std::string_view text, size_t count) {
+  size_t at = 0;
+  for (; count > 0 && at < text.size(); --count) at += std::max<size_t>(1, utf8_length(text.substr(at, 4)));
+  return text.substr(0, at);
+}
+
+std::string_view input_type_name(InputType type) {
+  constexpr std::array<std::string_view, 5> kNames = {"null", "boolean", "number", "string", "file"};
+  return kNames[static_cast<size_t>(type)];
+}
+
+}  // namespace tacho

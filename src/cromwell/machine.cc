@@ -1,0 +1,146 @@
+#include "cromwell/machine.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/text.h"
+#include "base/units.h"
+
+namespace tacho {
+namespace {
+
+constexpr int64_t kGiB = int64_t{1} << 30;
+
+// Families whose memory grows with the CPUs, in MiB for each.
+struct Family {
+  std::string_view prefix;
+  double mib_per_cpu;
+};
+constexpr std::array kFamilies = {
+    Family{"n1-standard-", 3840},  Family{"n1-highmem-", 6656},   Family{"n1-highcpu-", 921.6},
+    Family{"n2-standard-", 4096},  Family{"n2-highmem-", 8192},   Family{"n2-highcpu-", 1024},
+    Family{"n2d-standard-", 4096}, Family{"n2d-highmem-", 8192},  Family{"n2d-highcpu-", 1024},
+    Family{"n4-standard-", 4096},  Family{"n4-highmem-", 8192},   Family{"n4-highcpu-", 2048},
+    Family{"e2-standard-", 4096},  Family{"e2-highmem-", 8192},   Family{"e2-highcpu-", 1024},
+    Family{"c2-standard-", 4096},  Family{"c2d-standard-", 4096}, Family{"c2d-highmem-", 8192},
+    Family{"c2d-highcpu-", 2048},  Family{"c3-standard-", 4096},  Family{"c3-highmem-", 8192},
+    Family{"c3-highcpu-", 2048},   Family{"c3d-standard-", 4096}, Family{"c3d-highmem-", 8192},
+    Family{"c3d-highcpu-", 2048},  Family{"t2d-standard-", 4096}, Family{"t2a-standard-", 4096},
+    Family{"g2-standard-", 4096},
+};
+
+// Those that follow no such rule.
+struct Single {
+  std::string_view name;
+  int64_t cpus;
+  double gib;
+};
+constexpr std::array kSingles = {
+    Single{"f1-micro", 1, 0.6},           Single{"g1-small", 1, 1.7},           Single{"e2-micro", 2, 1},
+    Single{"e2-small", 2, 2},             Single{"e2-medium", 2, 4},            Single{"m1-ultramem-40", 40, 961},
+    Single{"m1-ultramem-80", 80, 1922},   Single{"m1-ultramem-160", 160, 3844}, Single{"m1-megamem-96", 96, 1433.6},
+    Single{"n1-ultramem-40", 40, 961},    Single{"n1-ultramem-80", 80, 1922},   Single{"n1-ultramem-160", 160, 3844},
+    Single{"n1-megamem-96", 96, 1433.6},  Single{"m2-ultramem-208", 208, 5888}, Single{"m2-ultramem-416", 416, 11776},
+    Single{"m2-megamem-416", 416, 5888},  Single{"a2-highgpu-1g", 12, 85},      Single{"a2-highgpu-2g", 24, 170},
+    Single{"a2-highgpu-4g", 48, 340},     Single{"a2-highgpu-8g", 96, 680},     Single{"a2-megagpu-16g", 96, 1360},
+    Single{"a2-ultragpu-1g", 12, 170},    Single{"a2-ultragpu-2g", 24, 340},    Single{"a2-ultragpu-4g", 48, 680},
+    Single{"a2-ultragpu-8g", 96, 1360},   Single{"a3-highgpu-8g", 208, 1872},
+};
+
+constexpr int64_t kMostCpus = 1'000'000, kMostMib = int64_t{1} << 32;
+
+// [FAMILY-]custom-CPUS-MIB[-ext]
+std::optional<Machine> custom(std::string_view type) {
+  constexpr std::string_view kWord = "custom-";
+  const size_t at = type.find(kWord);
+  if (at == std::string_view::npos || (at != 0 && type[at - 1] != '-')) return std::nullopt;
+  if (at != 0 && type.substr(0, at - 1).find('-') != std::string_view::npos) return std::nullopt;  // one word is a family
+  const auto parts = split(type.substr(at + kWord.size()), '-');
+  if (parts.size() < 2 || parts.size() > 3 || (parts.size() == 3 && parts[2] != "ext")) return std::nullopt;
+  const auto cpus = parse_int<int64_t>(parts[0]), mib = parse_int<int64_t>(parts[1]);
+  if (!cpus || !mib || *cpus <= 0 || *mib <= 0 || *cpus > kMostCpus || *mib > kMostMib) return std::nullopt;
+  return Machine{*cpus, *mib * kMiB};
+}
+
+int64_t round_up(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
+
+struct Limits {
+  double least_gib_per_cpu, most_gib_per_cpu;
+  int64_t most_cpus;
+  int64_t (*cpus)(int64_t wanted);
+};
+
+int64_t n1_cpus(int64_t wanted) { return wanted <= 1 ? 1 : round_up(wanted, 2); }
+int64_t n2_cpus(int64_t wanted) { return wanted <= 32 ? round_up(std::max<int64_t>(wanted, 2), 2) : round_up(wanted, 4); }
+int64_t n2d_cpus(int64_t wanted) {
+  if (wanted > 16) return std::min<int64_t>(round_up(wanted, 16), 96);
+  int64_t cpus = 2;
+  while (cpus < wanted) cpus *= 2;
+  return cpus;
+}
+
+Limits limits_of(std::string_view platform) {
+  if (platform == "Intel Cascade Lake" || platform == "Intel Ice Lake") return {1, 8, kMostCpus, n2_cpus};
+  if (platform == "AMD Rome") return {0.5, 8, 96, n2d_cpus};
+  return {0.9, 6.5, kMostCpus, n1_cpus};
+}
+
+}  // namespace
+
+std::optional<Machine> machine_of_type(std::string_view type) {
+  type = trim(type);
+  type.remove_prefix(type.rfind('/') + 1);  // npos + 1 is 0
+  if (const auto machine = custom(type)) return machine;
+  for (const Single& single : kSingles)
+    if (type == single.name) return Machine{single.cpus, std::llround(single.gib * static_cast<double>(kGiB))};
+  for (const Family& family : kFamilies) {
+    if (!type.starts_with(family.prefix)) continue;
+    std::string_view number = type.substr(family.prefix.size());
+    if (number.ends_with("-lssd")) number.remove_suffix(5);  // the same with local disks
+    const auto cpus = parse_int<int64_t>(number);
+    if (!cpus || *cpus <= 0 || *cpus > kMostCpus) return std::nullopt;
+    return Machine{*cpus, std::llround(family.mib_per_cpu * static_cast<double>(*cpus) * static_cast<double>(kMiB))};
+  }
+  return std::nullopt;
+}
+
+std::optional<int64_t> parse_memory_bytes(std::string_view text) {
+  text = trim(text);
+  const size_t digits = std::min(text.find_first_not_of("0123456789.eE+-"), text.size());
+  // "1e3 MB" is a number; the E of "5 EB" stands behind the blank and is no unit of Cromwell's.
+  const auto number = parse_double(text.substr(0, digits));
+  const std::string unit = lower(trim(text.substr(digits)));
+  if (!number || !std::isfinite(*number) || *number < 0) return std::nullopt;
+  constexpr std::string_view kLetters = "kmgt";
+  double factor = 1;
+  if (!unit.empty() && unit != "b" && unit != "bytes") {
+    const size_t power = kLetters.find(unit[0]);
+    const std::string_view rest = std::string_view(unit).substr(1);
+    if (power == std::string_view::npos || (!rest.empty() && rest != "b" && rest != "ib" && rest != "i")) return std::nullopt;
+    factor = std::ldexp(1.0, 10 * static_cast<int>(power + 1));
+  }
+  const double bytes = *number * factor;
+  if (bytes >= 9.0e18) return std::nullopt;
+  return std::llround(bytes);
+}
+
+std::optional<int64_t> parse_cpus(std::string_view text) {
+  const auto number = parse_double(trim(text));
+  if (!number || !std::isfinite(*number) || *number <= 0 || *number > static_cast<double>(kMostCpus)) return std::nullopt;
+  return static_cast<int64_t>(std::ceil(*number));
+}
+
+Machine batch_shape(int64_t cpus, int64_t memory_bytes, std::string_view cpu_platform) {
+  constexpr int64_t kStep = 256 * kMiB;
+  const Limits limits = limits_of(trim(cpu_platform));
+  const auto bytes_of = [](double gib) { return gib * static_cast<double>(kGiB); };
+  Machine machine{limits.cpus(cpus), round_up(std::clamp<int64_t>(memory_bytes, 0, kMostMib * kMiB), kStep)};
+  const double needed = std::ceil(static_cast<double>(machine.memory_bytes) / bytes_of(limits.most_gib_per_cpu));
+  if (needed > static_cast<double>(machine.cpus)) machine.cpus = std::min(limits.most_cpus, limits.cpus(static_cast<int64_t>(needed)));
+  const auto least = static_cast<int64_t>(std::ceil(bytes_of(limits.least_gib_per_cpu) * static_cast<double>(machine.cpus)));
+  if (machine.memory_bytes < least) machine.memory_bytes = round_up(least, kStep);
+  return machine;
+}
+
+}  // namespace tacho

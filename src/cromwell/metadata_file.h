@@ -1,0 +1,25 @@
+// A metadata document on disk, plain or gzip, that can be read from its start as often as needed. Thread-safe for readers of
+// their own.
+#pragma once
+#include <string>
+
+#include "base/result.h"
+#include "cromwell/json_reader.h"
+#include "os/fd.h"
+
+namespace tacho {
+
+class MetadataFile {
+ public:
+  // A path, or "-" for stdin. What cannot be read twice (a pipe) is copied to a temporary file first.
+  static Result<MetadataFile> open(const std::string& path);
+  explicit MetadataFile(Fd fd) : fd_(std::move(fd)) {}
+
+  // From the start; the file must outlive it. Errors and broken gzip come out of the function.
+  JsonReader::Fill reader() const;
+
+ private:
+  Fd fd_;
+};
+
+}  // namespace tacho

@@ -1,0 +1,107 @@
+#include "cromwell/sender.h"
+
+#include <fcntl.h>
+
+#include <cerrno>
+#include <mutex>
+
+#include "base/log.h"
+#include "base/units.h"
+#include "os/clock.h"
+#include "os/file.h"
+
+namespace tacho {
+
+Status append_ndjson(const std::string& path, std::string_view lines) {
+  if (path == "-") return write_all(1, lines);
+  const Fd fd{::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)};
+  if (!fd) {
+    Error error = system_error("cannot write the rows for a load job", path, errno);
+    error.hint = "name another file with --ndjson";
+    return error;
+  }
+  return write_all(fd.get(), lines);
+}
+
+Sender::Sender(SenderSettings settings) : settings_(std::move(settings)), thread_([this] { run(); }) {}
+
+Sender::~Sender() { finish(); }
+
+bool Sender::push(std::vector<BqRow> batch) {
+  std::unique_lock lock(monitor_);
+  while (waiting_ && result_.why.empty()) monitor_.wait();
+  if (!result_.why.empty()) return false;
+  waiting_ = std::move(batch);
+  monitor_.notify_all();
+  return true;
+}
+
+SenderResult Sender::finish() {
+  {
+    const std::lock_guard lock(monitor_);
+    over_ = true;
+    monitor_.notify_all();
+  }
+  if (thread_.joinable()) thread_.join();
+  return result_;
+}
+
+void Sender::fail(std::string why, bool later) {
+  const std::lock_guard lock(monitor_);
+  if (!result_.why.empty()) return;
+  result_.why = std::move(why);
+  result_.later = later;
+  monitor_.notify_all();
+}
+
+void Sender::run() {
+  HttpClient http;
+  GoogleToken token(http, settings_.auth);
+  auto client = BigQuery::open(http, settings_.bq, &token);
+  if (!client) return fail(client.error().message(), false);
+  std::string old_rows;
+  BqEvents events;
+  events.dropped = [&](const BqDropped& dropped) {
+    if (dropped.out_of_bounds) {
+      old_rows.append(dropped.row.json).append("\n");
+      const std::lock_guard lock(monitor_);
+      ++result_.too_old;
+      return;
+    }
+    log::error("BigQuery refuses a row of " + settings_.spec.table + ": " + dropped.message +
+               (dropped.location.empty() ? "" : " at " + dropped.location) + " (insertId " + dropped.row.insert_id + ")");
+    const std::lock_guard lock(monitor_);
+    ++result_.dropped;
+  };
+  events.warn = [](const std::string&, const std::string& text) { log::warn(text); };
+  BqStream stream(*client, settings_.spec, events);
+  for (;;) {
+    std::vector<BqRow> batch;
+    {
+      std::unique_lock lock(monitor_);
+      while (!waiting_ && !over_) monitor_.wait();
+      if (!waiting_) break;
+      batch = std::move(*waiting_);
+      waiting_.reset();
+      monitor_.notify_all();
+      if (!result_.why.empty()) continue;  // taken so that nobody waits, and not sent
+    }
+    send(std::move(batch), stream);
+    if (old_rows.empty()) continue;
+    if (const Status status = append_ndjson(settings_.ndjson_path, old_rows); !status) fail(status.error().message(), false);
+    old_rows.clear();
+  }
+}
+
+void Sender::send(std::vector<BqRow> batch, BqStream& stream) {
+  const int64_t before = stream.accepted();
+  for (BqRow& row : batch) stream.add(std::move(row));
+  const BqStep step = stream.flush(system_clock().monotonic_ns() + settings_.patience_ms * kNsPerMs);
+  {
+    const std::lock_guard lock(monitor_);
+    result_.accepted += stream.accepted() - before;
+  }
+  if (step.kind != BqStep::Kind::idle) fail("the rows could not be sent to BigQuery: " + stream.reason(), true);
+}
+
+}  // namespace tacho

@@ -1,0 +1,60 @@
+// Sends batches of rows into one table on a thread of its own, while the next batch is made: at most one is on its way and one
+// waits. Rows that are older than streaming takes go to an NDJSON file for a load job; rows that BigQuery refuses are named and
+// counted. One owner.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/result.h"
+#include "net/bigquery_stream.h"
+#include "net/google_token.h"
+#include "os/thread.h"
+
+namespace tacho {
+
+struct SenderSettings {
+  BqSettings bq;
+  BqTableSpec spec;
+  GoogleAuthSettings auth;
+  std::string ndjson_path;             // "-": stdout
+  int64_t patience_ms = 600'000;       // for one batch
+};
+
+struct SenderResult {
+  int64_t accepted = 0, dropped = 0, too_old = 0;
+  bool later = false;                  // what is missing may work another time
+  std::string why;                     // empty: every row has arrived, or is in the NDJSON file
+};
+
+class Sender {
+ public:
+  explicit Sender(SenderSettings settings);
+  ~Sender();
+  Sender(const Sender&) = delete;
+  Sender& operator=(const Sender&) = delete;
+
+  // Waits while another batch is waiting; false when sending has failed for good.
+  bool push(std::vector<BqRow> batch);
+  // Waits for all of it.
+  SenderResult finish();
+
+ private:
+  void run();
+  void send(std::vector<BqRow> batch, BqStream& stream);
+  void fail(std::string why, bool later);
+
+  SenderSettings settings_;
+  Monitor monitor_;
+  std::optional<std::vector<BqRow>> waiting_;
+  bool busy_ = false, over_ = false;
+  SenderResult result_;
+  std::thread thread_;
+};
+
+// Appends lines to a file, "-" is stdout; whole batches at a time.
+Status append_ndjson(const std::string& path, std::string_view lines);
+
+}  // namespace tacho

@@ -1,0 +1,119 @@
+#include "cromwell/service.h"
+
+#include <mutex>
+
+#include "base/log.h"
+#include "base/writer.h"
+
+namespace tacho {
+namespace {
+
+constexpr size_t kRecent = 10'000;
+
+ServedResponse answer(int status, std::string_view what, const std::string& text) {
+  Writer out(256);
+  JsonWriter json(out);
+  json.object().key(what).value(text).end_object();
+  ServedResponse response{status, "application/json", std::string(out.view()) + "\n", {}};
+  if (status == 503) response.headers.emplace_back("Retry-After", "30");
+  if (status == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer");
+  return response;
+}
+
+// What a person finds in the log: one line an event.
+void note(const Event& event, const std::string& text) {
+  std::string line = event.id.empty() ? "event" : "workflow " + event.id;
+  if (!event.message_id.empty()) line += " (message " + event.message_id.substr(0, 100) + ")";
+  log::error(line + ": " + text);
+}
+
+std::string key_of(const Event& event) {
+  // Without a generation a new object of the same name cannot be told from the old one.
+  return event.object.empty() || event.generation.empty() ? "" : event.bucket + "\n" + event.object + "\n" + event.generation;
+}
+
+}  // namespace
+
+ServedResponse Service::handle(const ServedRequest& request) {
+  if (request.path == "/healthz" && (request.method == "GET" || request.method == "HEAD")) return {200, "text/plain; charset=utf-8", "ok\n", {}};
+  if (request.method != "POST") {
+    ServedResponse response = answer(405, "error", "send events with POST");
+    response.headers.emplace_back("Allow", "POST");
+    return response;
+  }
+  std::string why;
+  if (const int refused = callers_.check(request.header("authorization"), why); refused != 0) {
+    log::warn("a caller is refused: " + why);
+    return answer(refused, "error", why);
+  }
+  const Event found = read_event(request.headers, request.body);
+  switch (found.kind) {
+    case Event::Kind::malformed:
+      note(found, "a malformed event: " + found.why);
+      return answer(400, "error", found.why);
+    case Event::Kind::ignored:
+      log::debug("ignored: " + found.why);
+      return {204, "", "", {}};
+    case Event::Kind::workflow: break;
+  }
+  return event(found);
+}
+
+ServedResponse Service::event(const Event& event) {
+  const std::string key = key_of(event);
+  if (!key.empty() && was_done(key)) {
+    log::debug("workflow " + event.id + " was uploaded for this object already");
+    return answer(200, "skipped", "this object was done already");
+  }
+  const Result_ result = upload(event.id);
+  if (!result) return answer(503, "error", "too many uploads wait; send it again later");
+  note(event, result->text());
+  // Whatever makes no sense in a workflow will not get better by sending it again; it is in the log.
+  if (result->why.empty() && result->sizes.failed == 0) {
+    if (!key.empty()) remember(key);
+    return answer(200, result->already_there ? "skipped" : "done", result->text());
+  }
+  return answer(result->later || result->sizes.failed > 0 ? 503 : 500, "error", result->text());
+}
+
+Service::Result_ Service::upload(const std::string& id) {
+  std::unique_lock lock(monitor_);
+  if (const auto found = jobs_.find(id); found != jobs_.end()) {
+    const std::shared_ptr<Job> job = found->second;
+    if (waiting_ >= limits_.waiting) return nullptr;
+    ++waiting_;
+    while (!job->result) monitor_.wait();
+    --waiting_;
+    return job->result;
+  }
+  if (running_ >= limits_.jobs && waiting_ >= limits_.waiting) return nullptr;
+  const auto job = jobs_[id] = std::make_shared<Job>();
+  ++waiting_;
+  while (running_ >= limits_.jobs) monitor_.wait();
+  --waiting_;
+  ++running_;
+  lock.unlock();
+  auto result = std::make_shared<const UploadResult>(uploader_.upload_id(id));
+  lock.lock();
+  --running_;
+  job->result = result;
+  jobs_.erase(id);
+  monitor_.notify_all();
+  return result;
+}
+
+bool Service::was_done(const std::string& key) {
+  const std::lock_guard lock(monitor_);
+  return recent_keys_.contains(key);
+}
+
+void Service::remember(const std::string& key) {
+  const std::lock_guard lock(monitor_);
+  if (!recent_keys_.insert(key).second) return;
+  recent_.push_back(key);
+  if (recent_.size() <= kRecent) return;
+  recent_keys_.erase(recent_.front());
+  recent_.pop_front();
+}
+
+}  // namespace tacho

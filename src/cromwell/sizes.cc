@@ -1,0 +1,214 @@
+#include "cromwell/sizes.h"
+
+#include <algorithm>
+#include <random>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "cromwell/small_json.h"
+#include "net/environment.h"
+#include "net/retry.h"
+#include "os/clock.h"
+
+namespace tacho {
+namespace {
+
+constexpr int kTries = 6;
+constexpr int64_t kForgetUnknownNs = 60 * kNsPerSec;
+constexpr const char* kGoogle = "https://storage.googleapis.com";
+constexpr const char* kRoot = "/storage/v1";
+
+double chance() {
+  static thread_local std::minstd_rand random{std::random_device{}()};
+  return std::uniform_real_distribution<double>(0, 1)(random);
+}
+
+}  // namespace
+
+// One path that is being asked for.
+struct SizeLookup::Pending {
+  std::string_view path;
+  std::optional<int64_t> bytes;
+  bool done = false, failed = false, in_flight = false, as_user = false, new_token = false;
+  int tries = 0;
+  int64_t not_before_ns = 0;
+  Backoff backoff;
+};
+
+Result<std::string> gcs_base_url(std::string_view endpoint) {
+  std::string text(trim(endpoint));
+  if (text.empty()) text = environment("STORAGE_EMULATOR_HOST");
+  if (text.empty()) text = kGoogle;
+  if (text.find("://") == std::string::npos) text.insert(0, "http://");
+  const auto url = parse_url(text);
+  if (!url || url->has_user || !url->query.empty())
+    return Error{Code::invalid, "this is no address of Cloud Storage", text, "write host:port or http(s)://host[:port]"};
+  while (text.ends_with('/')) text.pop_back();
+  return text.ends_with(kRoot) ? text : text + kRoot;
+}
+
+std::string gcs_object_url(const std::string& base, std::string_view gs_path) {
+  constexpr std::string_view kScheme = "gs://";
+  gs_path.remove_prefix(std::min(kScheme.size(), gs_path.size()));
+  const size_t slash = std::min(gs_path.find('/'), gs_path.size());
+  const std::string_view name = slash < gs_path.size() ? gs_path.substr(slash + 1) : std::string_view();
+  return base + "/b/" + percent_encode(gs_path.substr(0, slash), false) + "/o/" + percent_encode(name, false);
+}
+
+SizeAnswer classify_size(int status, std::string_view body, int64_t& bytes) {
+  if (status == 200) {
+    // {"size":"1234","generation":"1700000000000000"}
+    const auto size = parse_int<int64_t>(small_json_text(body, {"size"}));
+    if (!size || *size < 0) return SizeAnswer::again;  // cut off on its way
+    bytes = *size;
+    return SizeAnswer::known;
+  }
+  if (status == 401) return SizeAnswer::new_token;
+  if (status == 400) {
+    const std::string text = lower(body.substr(0, 4096));
+    const bool pays = text.find("requester pays") != std::string::npos || text.find("userproject") != std::string::npos ||
+                      text.find("user project") != std::string::npos;
+    return pays ? SizeAnswer::ask_as_user : SizeAnswer::unknown;
+  }
+  if (status == 408 || status == 429 || status >= 500 || status == 0) return SizeAnswer::again;
+  return SizeAnswer::unknown;
+}
+
+SizeLookup::SizeLookup(SizeSettings settings) : settings_(std::move(settings)), token_(http_, settings_.auth) {
+  settings_.parallel = std::clamp<size_t>(settings_.parallel, 1, 1'000);
+  // The token goes over TLS or stays in the machine.
+  use_token_ = static_cast<bool>(check_url(settings_.base_url));
+}
+SizeLookup::~SizeLookup() = default;
+
+std::string SizeLookup::bearer() {
+  if (!use_token_) return {};
+  auto token = token_.get();
+  if (token) return *token;
+  if (token.error().code != Code::not_available) log::warn(token.error());
+  return {};
+}
+
+const SizeLookup::Entry* SizeLookup::cached(std::string_view path) {
+  const auto found = by_path_.find(path);
+  if (found == by_path_.end()) return nullptr;
+  if (found->second->until_ns != 0 && system_clock().monotonic_ns() > found->second->until_ns) {
+    const auto entry = found->second;
+    by_path_.erase(found);
+    entries_.erase(entry);
+    return nullptr;
+  }
+  entries_.splice(entries_.begin(), entries_, found->second);
+  return &*found->second;
+}
+
+void SizeLookup::remember(std::string_view path, std::optional<int64_t> bytes) {
+  entries_.push_front({std::string(path), bytes, bytes ? 0 : system_clock().monotonic_ns() + kForgetUnknownNs});
+  by_path_[entries_.front().path] = entries_.begin();
+  if (entries_.size() <= settings_.cache_entries) return;
+  by_path_.erase(entries_.back().path);
+  entries_.pop_back();
+}
+
+void SizeLookup::start(std::vector<Pending>& pending, size_t which) {
+  Pending& one = pending[which];
+  HttpRequest request;
+  request.url = gcs_object_url(settings_.base_url, one.path) + "?fields=size,generation";
+  if (one.as_user) request.url += "&userProject=" + percent_encode(settings_.user_project, false);
+  if (const std::string token = bearer(); !token.empty()) request.headers.emplace_back("Authorization", "Bearer " + token);
+  request.body_limit = 64 * 1024;
+  one.in_flight = true;
+  ++one.tries;
+  ++requests_;
+  multi_.add(which, request);
+}
+
+void SizeLookup::settle(Pending& one, const HttpReply& reply) {
+  one.in_flight = false;
+  int64_t bytes = 0;
+  const int status = reply.failure == HttpFailure::none ? reply.response.status : 0;
+  SizeAnswer answer = classify_size(status, reply.response.body, bytes);
+  if (answer == SizeAnswer::ask_as_user && (one.as_user || settings_.user_project.empty())) answer = SizeAnswer::unknown;
+  if (answer == SizeAnswer::new_token && one.new_token) answer = SizeAnswer::unknown;
+  switch (answer) {
+    case SizeAnswer::known: one.bytes = bytes; one.done = true; break;
+    case SizeAnswer::unknown: one.done = true; break;
+    case SizeAnswer::ask_as_user: one.as_user = true; --one.tries; break;
+    case SizeAnswer::new_token:
+      one.new_token = true;
+      --one.tries;
+      token_.refuse();
+      break;
+    case SizeAnswer::again: {
+      one.done = one.failed = one.tries >= kTries;
+      const int64_t asked_ms = parse_retry_after_ms(reply.response.header("retry-after"), system_clock().realtime_ns());
+      one.not_before_ns = system_clock().monotonic_ns() + one.backoff.next_ms(chance(), asked_ms) * kNsPerMs;
+      break;
+    }
+  }
+}
+
+// All of them, at most settings_.parallel at once; those that must wait leave their place to others.
+void SizeLookup::ask(std::vector<Pending>& pending) {
+  std::vector<size_t> open(pending.size());
+  for (size_t i = 0; i < open.size(); ++i) open[i] = i;
+  size_t in_flight = 0;
+  while (!open.empty()) {
+    const int64_t now_ns = system_clock().monotonic_ns();
+    int64_t wake_ns = now_ns + 60 * kNsPerSec;
+    for (const size_t which : open) {
+      if (pending[which].in_flight) continue;
+      if (in_flight >= settings_.parallel) break;
+      if (pending[which].not_before_ns > now_ns) {
+        wake_ns = std::min(wake_ns, pending[which].not_before_ns);
+        continue;
+      }
+      start(pending, which);
+      ++in_flight;
+    }
+    uint64_t id = 0;
+    HttpReply reply;
+    if (in_flight == 0) {
+      system_clock().wait({}, wake_ns);
+    } else if (multi_.next(wake_ns, id, reply)) {
+      --in_flight;
+      settle(pending[id], reply);
+      if (pending[id].done) std::erase(open, id);
+    }
+  }
+}
+
+std::vector<std::optional<int64_t>> SizeLookup::sizes(const std::vector<std::string_view>& paths, SizeCounts& counts) {
+  const std::lock_guard lock(mutex_);
+  std::vector<Pending> pending;
+  std::unordered_map<std::string_view, size_t> asked;  // the same path twice is asked once
+  std::vector<std::optional<int64_t>> result(paths.size());
+  std::vector<size_t> waiting(paths.size(), SIZE_MAX);
+  for (size_t i = 0; i < paths.size(); ++i) {
+    if (const Entry* entry = cached(paths[i])) {
+      result[i] = entry->bytes;
+      if (!entry->bytes) ++counts.unknown;
+      continue;
+    }
+    const auto [place, is_new] = asked.emplace(paths[i], pending.size());
+    if (is_new) {
+      pending.emplace_back().path = paths[i];
+      pending.back().backoff = Backoff(settings_.first_wait_ms, settings_.last_wait_ms);
+    }
+    waiting[i] = place->second;
+  }
+  ask(pending);
+  for (const Pending& one : pending)
+    if (!one.failed) remember(one.path, one.bytes);
+  for (size_t i = 0; i < paths.size(); ++i) {
+    if (waiting[i] == SIZE_MAX) continue;
+    const Pending& one = pending[waiting[i]];
+    result[i] = one.bytes;
+    if (one.failed) ++counts.failed;
+    else if (!one.bytes) ++counts.unknown;
+  }
+  return result;
+}
+
+}  // namespace tacho

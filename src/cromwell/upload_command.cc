@@ -1,0 +1,92 @@
+#include <algorithm>
+#include <cstdio>
+#include <iostream>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "cromwell/commands.h"
+#include "cromwell/options.h"
+#include "os/clock.h"
+
+namespace tacho {
+namespace {
+
+constexpr const char kHelp[] =
+    "tacho cromwell upload [OPTIONS] [ID...]\n\n"
+    "  tacho cromwell upload 5d96fd3c-1a89-40ae-8095-c364181cda46\n"
+    "  cat ids.txt | tacho cromwell upload\n"
+    "  tacho cromwell upload --metadata metadata.json.gz\n\n"
+    "One row a call attempt into the metadata table. Ids are read from stdin, one a line, when none is named. Exit status: 0 all\n"
+    "uploaded, 1 some failed, 2 wrong usage.\n\n";
+
+constexpr int64_t kMostWaitMs = 60'000;
+
+// One a line; blank lines and those that begin with # are passed over.
+std::vector<std::string> ids_of_stdin() {
+  std::vector<std::string> ids;
+  for (std::string line; std::getline(std::cin, line);) {
+    const std::string_view id = trim(line);
+    if (!id.empty() && id[0] != '#') ids.emplace_back(id);
+  }
+  return ids;
+}
+
+// With --wait as often as it takes until the workflow is over.
+UploadResult upload_when_over(Uploader& uploader, const std::string& id, bool wait) {
+  for (int64_t wait_ms = 1'000;; wait_ms = std::min(wait_ms * 2, kMostWaitMs)) {
+    UploadResult result = uploader.upload_id(id);
+    if (!wait || !result.not_over) return result;
+    log::debug("waiting for workflow " + id);
+    system_clock().wait({}, system_clock().monotonic_ns() + wait_ms * kNsPerMs);
+  }
+}
+
+// Cromwell's ids are UUIDs; what else it may know is for it to say. Only what cannot be one is refused here.
+bool may_be_id(std::string_view id) {
+  const auto plain = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_'; };
+  return id.size() <= 100 && std::all_of(id.begin(), id.end(), plain);
+}
+
+int finish(std::span<const std::string> failed) {
+  if (failed.empty()) return 0;
+  std::string text = std::to_string(failed.size()) + " failed:";
+  for (const std::string& name : failed) text += "\n  " + name;
+  log::error(text);
+  return 1;
+}
+
+}  // namespace
+
+int upload_command(std::span<const std::string> arguments) {
+  const auto options = parse_options(kUpload, arguments);
+  if (!options) return log::error(options.error().message()), kBadUsage;
+  if (options->help) return std::fputs((kHelp + options_help(kUpload)).c_str(), stdout) < 0 ? 1 : 0;
+  const bool from_file = !options->metadata.empty();
+  if (from_file && !options->words.empty()) return log::error("name ids or --metadata, not both"), kBadUsage;
+  auto settings = upload_settings(*options, !from_file);
+  if (!settings) return log::error(settings.error().message()), kBadUsage;
+  const auto size_options = size_settings(*options);
+  if (!size_options) return log::error(size_options.error().message()), kBadUsage;
+  SizeLookup sizes(*size_options);
+  Uploader uploader(std::move(*settings), sizes);
+
+  std::vector<std::string> failed;
+  const auto tell = [&](const std::string& name, const UploadResult& result) {
+    if (!result.good()) failed.push_back(name + ": " + result.text());
+    else if (!options->dry_run && !options->quiet) std::fprintf(stderr, "tacho: %s: %s\n", name.c_str(), result.text().c_str());
+  };
+  if (from_file) {
+    tell(options->metadata, uploader.upload_file(options->metadata));
+    return finish(failed);
+  }
+  for (const std::string& word : options->words.empty() ? ids_of_stdin() : options->words) {
+    const std::string id(trim(word));
+    if (id.empty() || id[0] == '#') continue;
+    if (may_be_id(id)) tell(id, upload_when_over(uploader, id, options->wait));
+    else failed.push_back(id + ": this is no workflow id");
+  }
+  return finish(failed);
+}
+
+}  // namespace tacho

@@ -1,0 +1,211 @@
+#include "cromwell/uploader.h"
+
+#include <deque>
+#include <unordered_set>
+
+#include "base/log.h"
+#include "cromwell/existing.h"
+#include "cromwell/row_json.h"
+
+namespace tacho {
+namespace {
+
+constexpr size_t kMostSubWorkflows = 200'000;
+constexpr size_t kBatchRows = 500, kBatchBytes = size_t{9} << 20;
+
+// One upload: batches, sizes, the sender that is made for the first of them.
+class Upload {
+ public:
+  Upload(const UploadSettings& settings, SizeLookup& sizes, UploadResult& result) : settings_(settings), sizes_(sizes), result_(result) {}
+
+  // The sub-workflows that it only names are appended to sub_ids.
+  void document(const MetadataFile& file, const std::string& id, std::string& root_id, std::deque<std::string>& sub_ids);
+  void finish();
+
+ private:
+  bool is_there_already(const MetadataFile& file, Survey& known, const std::string& root_id);
+  bool add(MetadataRow& row);
+  bool send();
+  void find_sizes();
+  void fail(std::string why, bool later) {
+    if (result_.why.empty()) result_.why = std::move(why);
+    result_.later |= later;
+  }
+
+  const UploadSettings& settings_;
+  SizeLookup& sizes_;
+  UploadResult& result_;
+  std::vector<MetadataRow> batch_;
+  size_t batch_bytes_ = 0;
+  bool held_ = false;                  // this batch is not to be sent
+  std::unique_ptr<Sender> sender_;
+};
+
+void Upload::document(const MetadataFile& file, const std::string& id, std::string& root_id, std::deque<std::string>& sub_ids) {
+  auto known = survey(file);
+  if (!known) return fail(known.error().message(), true);
+  if (known->broken) {
+    fail(known->broken->message(), true);
+    if (!settings_.stream) return;
+  }
+  const std::string& own_id = known->root.id.empty() ? id : known->root.id;
+  if (own_id.empty()) return fail("this is no workflow metadata: it has no id (save GET /api/workflows/v1/ID/metadata)", false);
+  if (root_id.empty()) root_id = own_id;
+  if (!known->root.status.empty() && !is_terminal_workflow(known->root.status) && !settings_.rows.allow_running) {
+    result_.not_over = true;
+    return fail("workflow " + own_id + " is not over yet: " + known->root.status + " (--wait waits for it, --allow-running takes it as it is)", true);
+  }
+  if (settings_.skip_existing && !known->broken && is_there_already(file, *known, root_id)) return;
+  RowsPass pass;
+  pass.options = settings_.rows;
+  pass.root_id = root_id;
+  if (known->root.id.empty()) pass.own_id = own_id;
+  pass.row = [this](MetadataRow& row) { return add(row); };
+  pass.sub_workflow_id = [&](const std::string& sub_id) {
+    if (sub_ids.size() < kMostSubWorkflows) sub_ids.push_back(sub_id);
+    else fail("more than " + std::to_string(kMostSubWorkflows) + " sub-workflows are only named (save the metadata with expandSubWorkflows=true)", false);
+  };
+  const Status status = run_rows_pass(file, *known, pass, result_.tally);
+  if (!status && !known->broken) fail(status.error().message(), true);
+}
+
+bool Upload::is_there_already(const MetadataFile& file, Survey& known, const std::string& root_id) {
+  Expected expected;
+  Tally tally;
+  RowsPass pass;
+  pass.options = settings_.rows;
+  pass.root_id = root_id;
+  pass.with_inputs = false;
+  pass.quiet = true;
+  bool unexpanded = false;
+  const int64_t now_ns = system_clock().realtime_ns();
+  pass.row = [&](MetadataRow& row) { return expected.add(row, now_ns), true; };
+  pass.sub_workflow_id = [&](const std::string&) { unexpanded = true; };
+  if (!run_rows_pass(file, known, pass, tally) || expected.rows() == 0 || unexpanded) return false;
+  switch (count_existing(expected, settings_.sender)) {
+    case Existing::some: return false;
+    case Existing::unknown_now: fail("BigQuery does not say what is there already", true); return true;
+    case Existing::all: break;
+  }
+  result_.tally = tally;
+  return result_.already_there = true;
+}
+
+bool Upload::add(MetadataRow& row) {
+  const size_t bytes = row_bytes(row);
+  if (!batch_.empty() && (batch_.size() >= kBatchRows || batch_bytes_ + bytes > kBatchBytes) && !send()) return false;
+  batch_bytes_ += bytes;
+  batch_.push_back(std::move(row));
+  return true;
+}
+
+void Upload::find_sizes() {
+  std::vector<std::string_view> paths;
+  std::vector<Input*> files;
+  for (MetadataRow& row : batch_) {
+    for (Input& input : row.inputs) {
+      if (input.type != InputType::file) continue;
+      paths.push_back(input.value);
+      files.push_back(&input);
+    }
+  }
+  if (files.empty()) return;
+  const auto sizes = sizes_.sizes(paths, result_.sizes);
+  for (size_t i = 0; i < files.size(); ++i) files[i]->size_bytes = sizes[i];
+}
+
+bool Upload::send() {
+  if (batch_.empty()) return true;
+  const uint64_t failed_before = result_.sizes.failed;
+  if (settings_.with_sizes) find_sizes();
+  if (settings_.hold_without_sizes && result_.sizes.failed > failed_before) {
+    held_ = true;
+    fail("Cloud Storage does not tell the sizes of " + std::to_string(result_.sizes.failed - failed_before) + " files", true);
+    return false;
+  }
+  std::vector<BqRow> rows;
+  std::string lines;
+  for (MetadataRow& row : batch_) {
+    if (settings_.print_only) lines.append(row_json(row)).append("\n");
+    else rows.push_back({rows.size(), row_insert_id(row), row_json(row)});
+    row = MetadataRow();  // both forms of a large batch need not be held
+  }
+  batch_.clear();
+  batch_bytes_ = 0;
+  if (settings_.print_only) {
+    const Status status = append_ndjson("-", lines);
+    if (!status) fail(status.error().message(), false);
+    return static_cast<bool>(status);
+  }
+  if (!sender_) sender_ = std::make_unique<Sender>(settings_.sender);
+  return sender_->push(std::move(rows));
+}
+
+void Upload::finish() {
+  if (!held_) (void)send();
+  if (!sender_) return;
+  result_.sent = sender_->finish();
+  if (!result_.sent.why.empty()) {
+    result_.why = result_.sent.why;
+    result_.later = result_.sent.later;
+  }
+}
+
+}  // namespace
+
+UploadResult Uploader::upload_id(const std::string& id) {
+  UploadResult result;
+  CromwellClient client(settings_.cromwell);
+  Upload upload(settings_, sizes_, result);
+  std::deque<std::string> ids{id};
+  std::unordered_set<std::string> seen;  // a workflow that names itself is not followed for ever
+  std::string root_id = id;
+  while (!ids.empty()) {
+    const std::string next = std::move(ids.front());
+    ids.pop_front();
+    if (!seen.insert(next).second) continue;
+    Fetched fetched = client.fetch(next);
+    if (!fetched.file) {
+      if (result.why.empty()) result.why = (next == id ? "" : "sub-workflow " + next + ": ") + fetched.why;
+      result.later |= fetched.later;
+      continue;
+    }
+    upload.document(*fetched.file, next, root_id, ids);
+  }
+  upload.finish();
+  return result;
+}
+
+UploadResult Uploader::upload_file(const std::string& path) {
+  UploadResult result;
+  auto file = MetadataFile::open(path);
+  if (!file) {
+    result.why = file.error().message();
+    return result;
+  }
+  Upload upload(settings_, sizes_, result);
+  std::deque<std::string> ids;
+  std::string root_id;
+  upload.document(*file, "", root_id, ids);
+  if (!ids.empty() && result.why.empty())
+    result.why = std::to_string(ids.size()) + " sub-workflows are only named, the first is " + ids.front() +
+                 " (save the metadata with expandSubWorkflows=true, or upload by id)";
+  upload.finish();
+  return result;
+}
+
+std::string UploadResult::text() const {
+  std::string line;
+  if (already_there) line = std::to_string(tally.rows) + " rows are there already";
+  else line = std::to_string(sent.accepted) + " of " + std::to_string(tally.rows) + " rows uploaded";
+  if (sent.too_old > 0) line += ", " + std::to_string(sent.too_old) + " too old for streaming";
+  if (sent.dropped > 0) line += ", " + std::to_string(sent.dropped) + " refused";
+  if (tally.skipped() > 0) line += "; calls without a row: " + tally.skipped_text();
+  if (tally.bad > 0) line += "; " + std::to_string(tally.bad) + " calls make no sense";
+  if (sizes.unknown > 0) line += "; " + std::to_string(sizes.unknown) + " files without a size";
+  if (sizes.failed > 0) line += "; " + std::to_string(sizes.failed) + " sizes not to be had now";
+  if (!why.empty()) line += "; " + why;
+  return line;
+}
+
+}  // namespace tacho

@@ -1,0 +1,56 @@
+// One client: moves bytes between its transport and its protocol and knows when it has taken too long. Owned by one loop.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "http/protocol.h"
+#include "http/transport.h"
+
+namespace tacho {
+
+class Connection {
+ public:
+  struct Rules {
+    int64_t head_ms = 0, body_ms = 0, idle_ms = 0;
+    size_t body_limit = 0;
+    BodyBudget* budget = nullptr;
+  };
+  // What the loop has to do after a step.
+  struct Wish {
+    bool close = false;
+    bool again = false;      // more can be done at once, but others have a turn first
+    uint32_t events = 0;     // for epoll
+    int64_t deadline_ns = 0;
+  };
+
+  Connection(Fd fd, SSL_CTX* context, const Rules& rules, Protocol::Dispatch dispatch, int64_t now_ns);
+
+  int fd() const { return transport_.fd(); }
+  Wish step(int64_t now_ns);     // the socket is ready, an answer has come, or the time is up
+  void respond(uint64_t stream, ServedResponse&& response);
+  void drain();
+  uint32_t events_set = 0;       // the loop's own note of what epoll knows
+
+ private:
+  enum class Stage { handshake, open, lingering };
+  bool shake_hands();            // false: nothing more to do now
+  bool reads() const;
+  bool take_input();             // true: stopped for fairness
+  void send_output(int64_t now_ns);
+  void set_deadline(int64_t now_ns);
+
+  Transport transport_;
+  const Rules rules_;
+  Protocol::Dispatch dispatch_;
+  std::unique_ptr<Protocol> protocol_;
+  Stage stage_ = Stage::handshake;
+  std::string output_;
+  size_t sent_ = 0;
+  bool wants_write_ = false, closed_ = false, failed_ = false, draining_ = false, input_ended_ = false;
+  Protocol::Progress progress_;
+  int64_t progress_since_ns_ = 0, write_since_ns_ = 0, linger_since_ns_ = 0;
+  int64_t deadline_ns_ = 0;
+};
+
+}  // namespace tacho

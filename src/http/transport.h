@@ -1,0 +1,36 @@
+// A connected, non-blocking socket, plain or under TLS. Owned by one thread.
+#pragma once
+#include <openssl/ssl.h>
+
+#include <memory>
+#include <string_view>
+
+#include "os/fd.h"
+
+namespace tacho {
+
+class Transport {
+ public:
+  enum class State { done, wants_read, wants_write, closed };
+
+  Transport(Fd fd, SSL_CTX* context);  // nullptr: plain
+  int fd() const { return fd_.get(); }
+  State handshake();
+  State read(char* to, size_t room, size_t& got);
+  State write(std::string_view bytes, size_t& sent);
+  void end_sending();  // our last word: close_notify and FIN
+  bool speaks_h2() const;
+  bool has_client_certificate() const;
+
+ private:
+  struct Free {
+    void operator()(SSL* ssl) const { SSL_free(ssl); }
+  };
+  State state_of(int result);
+
+  Fd fd_;
+  std::unique_ptr<SSL, Free> ssl_;
+  bool broken_ = false;
+};
+
+}  // namespace tacho

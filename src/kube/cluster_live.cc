@@ -1,0 +1,238 @@
+#include "kube/cluster_live.h"
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <unordered_map>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "kube/object.h"
+#include "kube/resource_watch.h"
+#include "os/clock.h"
+
+namespace tacho {
+namespace {
+
+constexpr int64_t kGetMs = 500;
+constexpr int64_t kFoundNs = 5 * kNsPerSec, kAbsentNs = kNsPerSec;  // how long the answer of a live Get holds
+constexpr size_t kAnswers = 4096;
+
+// Of an owner only the way up and its shape count; of one that no controller owns, that it is there.
+void trim_owner(Json& object) {
+  object.erase("status");
+  if (!owners_of(object).empty()) return;
+  object.erase("spec");
+  Json metadata = Json::object();
+  for (const char* key : {"name", "namespace", "uid", "resourceVersion"}) {
+    if (const Json* value = find(object, {"metadata", key})) metadata[key] = *value;
+  }
+  object["metadata"] = std::move(metadata);
+}
+
+class Live : public LiveCluster {
+ public:
+  Live(ClusterOptions options, std::shared_ptr<ApiServer> server) : options_(std::move(options)), server_(std::move(server)) {
+    WatchOptions trials;
+    trials.on_put = [this](const std::string&, const CachedObject& now) {
+      if (seen_) seen_(now.json);
+    };
+    trials.trim = [](Json& object) { object.erase("status"); };
+    add({"kubeflow.org/v1beta1", "Trial"}, "", std::move(trials));
+    add({"kubeflow.org/v1beta1", "Suggestion"}, "", {});
+    add({"kubeflow.org/v1beta1", "Experiment"}, "", {});
+    WatchOptions namespaces;
+    namespaces.trim = [](Json& object) { object.erase("spec"), object.erase("status"); };
+    add({"v1", "Namespace"}, "", std::move(namespaces));
+    WatchOptions configs;
+    configs.wanted = [](const Json& object) {
+      const std::string name = text_at(object, {"metadata", "name"});
+      return name == "katib-config" || name == "tacho-config";
+    };
+    add({"v1", "ConfigMap"}, options_.core_namespace, std::move(configs));
+    std::vector<KindName> kinds = usual_job_kinds();
+    kinds.push_back({"jobset.x-k8s.io/v1alpha2", "JobSet"});
+    for (const std::string& text : options_.trial_resources) {
+      const std::optional<KindName> kind = parse_kind(text);
+      if (!kind) log::warn("a trial resource is not of the form Kind.version.group and is left out: " + text);
+      else if (std::find(kinds.begin(), kinds.end(), *kind) == kinds.end()) kinds.push_back(*kind);
+    }
+    for (KindName& kind : kinds) {
+      WatchOptions owners;
+      owners.trim = trim_owner;
+      add(std::move(kind), "", std::move(owners));
+    }
+  }
+  ~Live() override {
+    stop_.raise();
+    if (version_thread_.joinable()) version_thread_.join();
+  }
+
+  void start() override {
+    for (const auto& watch : watches_) watch->start();
+    version_thread_ = std::thread([this] { read_version(); });
+  }
+  void on_trial(std::function<void(std::shared_ptr<const std::string>)> seen) override { seen_ = std::move(seen); }
+  bool synced() const override {
+    for (const auto& watch : watches_) {
+      if (!watch->settled()) return false;
+    }
+    return true;
+  }
+  int server_minor() const override { return minor_; }
+  std::vector<WatchCount> watch_counts() const override {
+    std::vector<WatchCount> counts;
+    for (const auto& entry : watches_) {
+      if (const Watch* watch = entry->watch()) counts.push_back({watch->resource(), watch->restarts(), watch->relists(), watch->cache().size()});
+    }
+    return counts;
+  }
+  uint64_t cache_misses() const override { return misses_; }
+
+  Lookup get(const ObjectKey& key, int64_t deadline_ns) override;
+  Lookup read(const ObjectKey& key) override { return live_get(key, system_clock().monotonic_ns() + 10 * kNsPerSec, 5'000); }
+  Written create(const ObjectKey& key, std::string_view json) override { return write("POST", key, json, "application/json"); }
+  Written replace(const ObjectKey& key, std::string_view json) override { return write("PUT", key, json, "application/json"); }
+  Written patch(const ObjectKey& key, std::string_view patch) override { return write("PATCH", key, patch, "application/json-patch+json"); }
+
+ private:
+  struct Answer {
+    Lookup lookup;
+    int64_t until_ns = 0;
+  };
+
+  void add(KindName kind, const std::string& ns, WatchOptions options) {
+    options.timeout_s = options_.watch_timeout_s;
+    watches_.push_back(std::make_unique<ResourceWatch>(server_, discovery_, stop_.fd(), std::move(kind), ns, std::move(options)));
+  }
+  // A client of a caller's own for the time of a request; connections are kept for the next one.
+  template <class Work>
+  auto with_client(Work work) {
+    std::unique_ptr<ApiClient> client;
+    {
+      const std::lock_guard lock(mutex_);
+      if (!clients_.empty()) {
+        client = std::move(clients_.back());
+        clients_.pop_back();
+      }
+    }
+    if (!client) client = std::make_unique<ApiClient>(server_, stop_.fd());
+    auto result = work(*client);
+    const std::lock_guard lock(mutex_);
+    clients_.push_back(std::move(client));
+    return result;
+  }
+  Lookup live_get(const ObjectKey& key, int64_t deadline_ns, int64_t attempt_ms);
+  Written write(const char* method, const ObjectKey& key, std::string_view body, const char* content_type);
+  void read_version();
+
+  const ClusterOptions options_;
+  std::shared_ptr<ApiServer> server_;
+  std::shared_ptr<Discovery> discovery_ = std::make_shared<Discovery>();
+  std::function<void(std::shared_ptr<const std::string>)> seen_;
+  std::atomic<int> minor_{0};
+  std::atomic<uint64_t> misses_{0};
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<ApiClient>> clients_;
+  std::unordered_map<std::string, Answer> answers_;
+  std::deque<std::string> answer_order_;
+  StopSignal stop_;
+  std::vector<std::unique_ptr<ResourceWatch>> watches_;  // their threads use what is above
+  std::thread version_thread_;
+};
+
+Lookup Live::get(const ObjectKey& key, int64_t deadline_ns) {
+  const std::string name = object_key(key.ns, key.name);
+  for (const auto& watch : watches_) {
+    if (watch->kind().kind != key.kind || watch->kind().api_version != key.api_version) continue;
+    if (CachedObject object = watch->get(name); object.json) return {Lookup::State::found, std::move(object.json), ""};
+  }
+  const std::string id = key.api_version + " " + key.kind + " " + name;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto known = answers_.find(id);
+    if (known != answers_.end() && known->second.until_ns > system_clock().monotonic_ns()) return known->second.lookup;
+  }
+  ++misses_;
+  Lookup lookup = live_get(key, deadline_ns, kGetMs);
+  if (lookup.state == Lookup::State::failed) return lookup;
+  const std::lock_guard lock(mutex_);
+  if (answers_.size() >= kAnswers) {
+    answers_.erase(answer_order_.front());
+    answer_order_.pop_front();
+  }
+  const int64_t holds_ns = lookup.state == Lookup::State::found ? kFoundNs : kAbsentNs;
+  if (answers_.insert_or_assign(id, Answer{lookup, system_clock().monotonic_ns() + holds_ns}).second) answer_order_.push_back(id);
+  return lookup;
+}
+
+Lookup Live::live_get(const ObjectKey& key, int64_t deadline_ns, int64_t attempt_ms) {
+  return with_client([&](ApiClient& client) -> Lookup {
+    const int64_t now_ns = system_clock().monotonic_ns();
+    const Result<ApiResource> resource = discovery_->find(client, key.api_version, key.kind, std::max<int64_t>((deadline_ns - now_ns) / kNsPerMs, 1));
+    if (!resource) {
+      const bool unknown = resource.error().code == Code::not_available;
+      return {unknown ? Lookup::State::absent : Lookup::State::failed, nullptr, resource.error().message()};
+    }
+    std::string why = "there was no time left to ask the API server";
+    for (int64_t pause_ms = 50;; pause_ms *= 2) {
+      const int64_t left_ms = (deadline_ns - system_clock().monotonic_ns()) / kNsPerMs;
+      if (left_ms <= 0) return {Lookup::State::failed, nullptr, why};
+      ApiRequest request;
+      request.path = api_path(key.api_version, resource->name, resource->namespaced ? key.ns : "", key.name);
+      request.total_ms = std::min(left_ms, attempt_ms);
+      request.wait_ms = 0;
+      request.urgent = true;  // a pod waits for it
+      ApiAnswer answer = client.send(request);
+      if (answer.ok()) return {Lookup::State::found, std::make_shared<const std::string>(std::move(answer.body)), ""};
+      if (answer.not_found()) return {Lookup::State::absent, nullptr, answer.text()};
+      why = answer.text();
+      if (!answer.may_pass() || answer.stopped) return {Lookup::State::failed, nullptr, why};
+      if (!client.sleep_ms(std::min(left_ms, std::max(pause_ms, answer.retry_after_ms)))) return {Lookup::State::failed, nullptr, "the program ends"};
+    }
+  });
+}
+
+Written Live::write(const char* method, const ObjectKey& key, std::string_view body, const char* content_type) {
+  return with_client([&](ApiClient& client) -> Written {
+    const Result<ApiResource> resource = discovery_->find(client, key.api_version, key.kind);
+    if (!resource) return {Written::State::failed, "", resource.error().message()};
+    ApiRequest request;
+    request.method = method;
+    request.path = api_path(key.api_version, resource->name, resource->namespaced ? key.ns : "", request.method == "POST" ? "" : key.name);
+    request.body = std::string(body);
+    request.content_type = content_type;
+    ApiAnswer answer = client.send(request);
+    if (answer.ok()) return {Written::State::done, std::move(answer.body), ""};
+    const auto state = answer.conflict() ? Written::State::conflict : answer.not_found() ? Written::State::absent : Written::State::failed;
+    return {state, "", answer.text()};
+  });
+}
+
+// {"major":"1","minor":"34+"}
+void Live::read_version() {
+  ApiClient client(server_, stop_.fd());
+  while (!client.stopped()) {
+    const ApiAnswer answer = client.get("/version");
+    const std::optional<Json> version = answer.ok() ? parse_json(answer.body) : std::nullopt;
+    if (version) {
+      const std::string minor = text_at(*version, {"minor"});
+      minor_ = parse_int<int>(std::string_view(minor).substr(0, minor.find_first_not_of("0123456789"))).value_or(0);
+      return;
+    }
+    if (!client.sleep_ms(2'000)) return;
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<LiveCluster>> LiveCluster::open(ClusterOptions options) {
+  Result<std::shared_ptr<ApiServer>> server = ApiServer::open(options.kubeconfig);
+  if (!server) return server.error();
+  return std::unique_ptr<LiveCluster>(std::make_unique<Live>(std::move(options), std::move(*server)));
+}
+
+}  // namespace tacho

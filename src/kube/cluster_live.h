@@ -1,0 +1,35 @@
+// The cluster behind the webhook: watch caches over the API server, and a live Get on a miss. Thread-safe.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kube/cluster.h"
+
+namespace tacho {
+
+struct ClusterOptions {
+  std::string kubeconfig;                     // empty: in the cluster
+  std::string core_namespace = "kubeflow";    // where katib-config and tacho-config are
+  std::vector<std::string> trial_resources;   // "Workflow.v1alpha1.argoproj.io", beside the usual kinds of jobs
+  int64_t watch_timeout_s = 300;
+};
+
+// Restarts and relists of a watch, for /metrics.
+struct WatchCount {
+  std::string resource;
+  uint64_t restarts = 0, relists = 0, objects = 0;
+};
+
+class LiveCluster : public Cluster, public ClusterWriter {
+ public:
+  // An Error when there is no way to the API server at all; one that does not answer yet is waited for in the background.
+  static Result<std::unique_ptr<LiveCluster>> open(ClusterOptions options);
+  virtual void start() = 0;  // after on_trial
+  virtual std::vector<WatchCount> watch_counts() const = 0;
+  virtual uint64_t cache_misses() const = 0;
+};
+
+}  // namespace tacho

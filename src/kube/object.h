@@ -1,0 +1,50 @@
+// Kubernetes objects as JSON trees: what tacho does not know is kept as it came. Pure functions, thread-safe. The order of
+// keys is kept, since a wildcard takes the first that fits.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tacho {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kJsonDepth = 128;
+// Nothing when it is no JSON, or when brackets are nested deeper than kJsonDepth.
+std::optional<Json> parse_json(std::string_view text);
+// JSON text; bytes that are not UTF-8 become U+FFFD.
+std::string dump_json(const Json& value);
+
+// {"a": {"b": 1}} with {"a", "b"}; nullptr when a step is missing or is no object.
+const Json* find(const Json& from, std::initializer_list<std::string_view> steps);
+// The same for a text; empty when it is missing or no string.
+std::string text_at(const Json& from, std::initializer_list<std::string_view> steps);
+
+// "namespace/name"; the name alone for what has no namespace.
+std::string object_key(std::string_view ns, std::string_view name);
+std::string object_key(const Json& object);
+
+struct OwnerReference {
+  std::string api_version, kind, name, uid;
+  bool controller = false;
+};
+std::vector<OwnerReference> owners_of(const Json& object);
+// The Trial (kubeflow.org) among the owners.
+std::optional<OwnerReference> trial_owner(const Json& object);
+
+// A list as the API server sends it: {"kind":"TrialList","metadata":{"resourceVersion":"7","continue":"…"},"items":[{…},{…}]}.
+// The items are handed out as text, one by one, so that 500 objects need no tree of them all.
+struct ListHead {
+  std::string resource_version, continue_token;
+};
+std::optional<ListHead> split_list(std::string_view text, const std::function<void(std::string_view item)>& take);
+
+// Where the value at the beginning of text ends; 0 when there is none. Text in strings is skipped, nothing else is checked.
+size_t json_value_length(std::string_view text);
+
+}  // namespace tacho

@@ -1,0 +1,151 @@
+#include "kube/trials_command.h"
+
+#include <poll.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/log.h"
+#include "http/server.h"
+#include "kube/leader.h"
+#include "kube/trials_controller.h"
+#include "kube/trials_flags.h"
+#include "os/clock.h"
+#include "os/identity.h"
+#include "os/signals.h"
+#include "os/unique.h"
+
+namespace tacho {
+namespace {
+
+constexpr int64_t kDrainMs = 1'000;
+
+std::string own_identity() {
+  const char* pod = std::getenv("POD_NAME");
+  const std::string name = pod != nullptr && *pod != '\0' ? pod : host_name();
+  return (name.empty() ? "tacho-katib" : name) + "_" + random_hex(8);
+}
+
+class Service {
+ public:
+  explicit Service(TrialsFlags flags) : flags_(std::move(flags)), db_(flags_.db) {}
+  int run();
+
+ private:
+  Status open();
+  Status listen(const std::string& address, Handler handler);
+  ServedResponse health(const ServedRequest& request) const;
+
+  TrialsFlags flags_;
+  DbClient db_;
+  TrialsMetrics metrics_;
+  StopSignal lease_stop_, lost_;
+  std::unique_ptr<TrialsController> controller_;
+  std::unique_ptr<Leader> leader_;
+  std::vector<std::unique_ptr<HttpServer>> servers_;
+};
+
+ServedResponse Service::health(const ServedRequest& request) const {
+  ServedResponse response;
+  if (request.path == "/healthz") {
+    response.body = "ok\n";
+  } else if (request.path == "/readyz") {
+    const bool ready = controller_->synced();
+    response.status = ready ? 200 : 503;
+    response.body = ready ? "ok\n" : "the caches are not filled yet\n";
+  } else {
+    response.status = 404;
+    response.body = "there is /healthz and /readyz\n";
+  }
+  return response;
+}
+
+Status Service::listen(const std::string& address, Handler handler) {
+  const Result<ListenAddress> where = parse_listen(address);
+  if (!where) return where.error();
+  if (!where->on) return ok();
+  ServerOptions options;
+  options.address = where->address;
+  options.port = where->port;
+  options.body_limit = 64 * 1024;
+  Result<std::unique_ptr<HttpServer>> server = HttpServer::open(std::move(options), std::move(handler));
+  if (!server) return server.error();
+  servers_.push_back(std::move(*server));
+  return ok();
+}
+
+Status Service::open() {
+  Result<std::shared_ptr<ApiServer>> server = ApiServer::open(flags_.kubeconfig);
+  if (!server) return server.error();
+  ControllerOptions options;
+  options.settings = {flags_.mode == "own", flags_.metrics_wait_ms, flags_.page_after_s};
+  options.ns = flags_.watch_namespace;
+  options.kinds = flags_.kinds;
+  options.workers = flags_.workers;
+  options.resync_s = flags_.resync_s;
+  options.watch_timeout_s = flags_.watch_timeout_s;
+  const auto may_write = [this] { return leader_ == nullptr || leader_->leads(); };
+  controller_ = std::make_unique<TrialsController>(*server, std::move(options), db_, metrics_, may_write);
+  if (flags_.leader_elect) {
+    LeaderOptions lease;
+    lease.ns = flags_.core_namespace;
+    lease.name = flags_.lease;
+    lease.identity = flags_.identity.empty() ? own_identity() : flags_.identity;
+    const auto lead = [this, identity = lease.identity] {
+      std::fprintf(stderr, "tacho-katib trials: %s leads\n", identity.c_str());
+      controller_->start_workers();
+    };
+    leader_ = std::make_unique<Leader>(*server, lease_stop_.fd(), std::move(lease), lead, [this] { lost_.raise(); });
+  }
+  if (const Status good = listen(flags_.health_address, [this](const ServedRequest& request) { return health(request); }); !good) return good;
+  return listen(flags_.metrics_address, [this](const ServedRequest& request) {
+    ServedResponse response;
+    if (request.path != "/metrics") {
+      response.status = 404;
+      return response;
+    }
+    response.content_type = "text/plain; version=0.0.4; charset=utf-8";
+    response.body = metrics_.text(flags_.mode == "own", leader_ == nullptr || leader_->leads(), controller_->watch_counts());
+    return response;
+  });
+}
+
+int Service::run() {
+  const int ending[] = {SIGINT, SIGTERM};
+  SignalQueue signals(ending);
+  ignore_broken_pipes();
+  if (const Status opened = open(); !opened) {
+    log::error(opened.error().message());
+    return 1;
+  }
+  controller_->start_watches();
+  if (leader_) leader_->start();
+  else controller_->start_workers();
+
+  pollfd fds[] = {{signals.fd(), POLLIN, 0}, {lost_.fd(), POLLIN, 0}};
+  while (system_clock().wait(fds, INT64_MAX) == 0) {
+  }
+  const bool lost = lost_.raised();
+  // First the workers, then the lease: whoever takes it finds nobody writing any more.
+  controller_->stop();
+  lease_stop_.raise();
+  for (const auto& server : servers_) server->stop(kDrainMs);
+  leader_.reset();
+  return lost ? 1 : 0;
+}
+
+}  // namespace
+
+int trials_command(std::span<const std::string> words) {
+  Result<TrialsFlags> flags = parse_trials_flags(words);
+  if (!flags) {
+    std::fprintf(stderr, "tacho-katib trials: %s\n", flags.error().message().c_str());
+    return 2;
+  }
+  if (flags->help) return std::fputs(trials_help().c_str(), stdout) < 0 ? 1 : 0;
+  if (flags->verbose) log::set_level(log::Level::verbose);
+  return Service(std::move(*flags)).run();
+}
+
+}  // namespace tacho

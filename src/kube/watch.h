@@ -1,0 +1,70 @@
+// One collection of the API server, mirrored into a cache: listed once in pages, then watched for ever. A stream that ends is
+// resumed at the last version; only "410 Gone" (as a status or as an event) makes a new list, which is compared with the cache
+// so that deletions during the gap are told too. Nothing is polled. run() belongs to one thread; the rest is thread-safe.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+
+#include "kube/api_client.h"
+#include "kube/object.h"
+#include "kube/object_cache.h"
+#include "net/retry.h"
+
+namespace tacho {
+
+struct WatchOptions {
+  std::string path;         // of the collection: /apis/kubeflow.org/v1beta1/trials
+  std::string resource;     // for metrics and messages: "trials"
+  std::string selector;     // fieldSelector and labelSelector, percent-encoded: "&fieldSelector=…"; may be empty
+  int64_t timeout_s = 300;  // asked of the server, ±20 %
+  int64_t stall_s = 60;     // how much longer a stream may take before it is given up
+  int page = 500;
+  // Whether an object is kept and told of; every one when empty.
+  std::function<bool(const Json& object)> wanted;
+  // Removes what nobody needs; metadata.managedFields goes in any case.
+  std::function<void(Json& object)> trim;
+  // Told on the watch's thread, after the cache has changed. `gone` is the last known text of a deleted object.
+  std::function<void(const std::string& key, const CachedObject& now)> on_put;
+  std::function<void(const std::string& key, const CachedObject& gone)> on_delete;
+};
+
+class Watch {
+ public:
+  Watch(std::shared_ptr<ApiServer> server, int stop_fd, WatchOptions options);
+  void run();  // until stop_fd is readable
+  const ObjectCache& cache() const { return cache_; }
+  // The reply to a write of our own is newer than what the watch has told.
+  void put_reply(const std::string& key, std::string_view json);
+  bool synced() const { return synced_; }
+  uint64_t restarts() const { return restarts_; }
+  uint64_t relists() const { return relists_; }
+  const std::string& resource() const { return options_.resource; }
+
+ private:
+  enum class End { normal, gone, failed, stopped };
+  End list();
+  End stream();
+  bool take_line(std::string_view line, End& end);
+  void put(const Json& object, std::unordered_set<std::string>* seen);
+  void remove(const std::string& key);
+  bool back_off(int64_t at_least_ms);
+  void complain(const char* what, const ApiAnswer& answer);
+
+  WatchOptions options_;
+  ApiClient client_;
+  ObjectCache cache_;
+  std::string version_;
+  std::string line_;           // the beginning of an event whose end has not come yet
+  Backoff backoff_{100, 30'000};
+  int64_t retry_after_ms_ = 0;
+  std::string last_complaint_;
+  std::atomic<bool> synced_{false};
+  std::atomic<uint64_t> restarts_{0}, relists_{0};
+};
+
+}  // namespace tacho
