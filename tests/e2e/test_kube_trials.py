@@ -117,7 +117,7 @@ class TestKubeTrialLife(ClusterCase):
         self.assertNotIn("Failed", [entry[0] for entry in conditions(trial)])
         # The observation came first, then the clean-up.
         order = [entry[1] for entry in self.kube.writes if entry[1] in ("PUT", "DELETE") and "lease" not in entry[2]]
-        self.assertEqual(order[-2:], ["PUT", "DELETE"])
+        self.assertEqual(order[-2:], ["PUT", "DELETE"], [entry[1:] for entry in self.kube.writes if "event" not in entry[2]])
 
     def test_finalizer_deletes_the_rows(self):
         self.start_trials()
