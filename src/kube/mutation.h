@@ -1,0 +1,48 @@
+// The two hooks: what is to be done with a pod (namespaces with Katib's label) or with a job's pod templates (all others), so that
+// exactly one collector reports for a Trial. Every doubt is answered by "allowed" with a warning. Thread-safe.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "kube/cluster.h"
+#include "kube/image_commands.h"
+#include "kube/owner_walk.h"
+#include "kube/pod_edit.h"
+#include "kube/review.h"
+#include "kube/settings.h"
+#include "kube/text_cache.h"
+#include "kube/trial_facts.h"
+
+namespace tacho {
+
+inline constexpr const char* kNamespaceLabel = "katib.kubeflow.org/metrics-collector-injection";
+
+class Mutation {
+ public:
+  Mutation(Cluster& cluster, SettingsSource& settings, ImageCommands& images, std::string db_manager);
+
+  ReviewAnswer pod(const Review& review, int64_t deadline_ns);
+  ReviewAnswer job(const Review& review, int64_t deadline_ns);
+
+ private:
+  struct Work;
+  struct Choice;
+  bool find_trial(Work& work);                       // false: the answer is complete
+  enum class Labelled { yes, no, unknown };
+  Labelled is_labelled(const Work& work);
+  bool make_plan(Work& work, const Choice& choice, PodPlan& plan);
+  void read_suggestion_of(Work& work, PodPlan& plan);
+  void doubt(Work& work, const std::string& what, bool may_pass = false);
+  void finish(Work& work, JsonPatch& patch);
+
+  Cluster& cluster_;
+  SettingsSource& settings_;
+  ImageCommands& images_;
+  const std::string db_manager_;
+  OwnerWalk walk_;
+  TextCache<TrialFacts> trials_;
+  TextCache<SuggestionFacts> suggestions_;
+};
+
+}  // namespace tacho

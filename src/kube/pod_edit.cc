@@ -1,0 +1,302 @@
+#include "kube/pod_edit.h"
+
+#include <nlohmann/json.hpp>
+
+#include "kube/wrap.h"
+
+namespace tacho {
+namespace {
+
+constexpr const char* kMetricsVolume = "metrics-volume";
+constexpr const char* kSuggestionVolume = "suggestion-volume";
+constexpr const char* kLauncherVolume = "tacho-bin";
+constexpr const char* kLauncherFolder = "/tacho";
+constexpr int64_t kNativeGraceSeconds = 120;  // the last flush has to fit in
+constexpr int kNativeSince = 29;
+
+std::string without_slash(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
+Json mount_json(const std::string& volume, const std::string& path, const std::string& sub_path = "") {
+  Json out = Json::object();
+  out["name"] = volume;
+  out["mountPath"] = path;
+  if (!sub_path.empty()) out["subPath"] = sub_path;
+  return out;
+}
+
+Json field_env(const std::string& name, const std::string& field) {
+  Json out = Json::object();
+  out["name"] = name;
+  out["valueFrom"]["fieldRef"]["fieldPath"] = field;
+  return out;
+}
+
+const Json* mount_at(const Json& container, const std::string& path) {
+  const Json* mounts = find(container, {"volumeMounts"});
+  if (mounts == nullptr || !mounts->is_array()) return nullptr;
+  for (const Json& mount : *mounts) {
+    if (without_slash(text_at(mount, {"mountPath"})) == path) return &mount;
+  }
+  return nullptr;
+}
+
+bool has_named(const Json* list, const std::string& name) {
+  if (list == nullptr || !list->is_array()) return false;
+  for (const Json& one : *list) {
+    if (text_at(one, {"name"}) == name) return true;
+  }
+  return false;
+}
+
+std::vector<std::string> words_at(const Json& container, const char* key) {
+  std::vector<std::string> out;
+  const Json* list = find(container, {key});
+  if (list == nullptr || !list->is_array()) return out;
+  for (const Json& word : *list) {
+    if (word.is_string()) out.push_back(word.get<std::string>());
+  }
+  return out;
+}
+
+}  // namespace
+
+int64_t PodEdit::container_index(const std::string& name) const {
+  const Json* containers = patch_.at(root_ + "/spec/containers");
+  if (containers == nullptr || !containers->is_array() || name.empty()) return -1;
+  for (size_t i = 0; i < containers->size(); i++) {
+    if (text_at((*containers)[i], {"name"}) == name) return static_cast<int64_t>(i);
+  }
+  return -1;
+}
+
+std::string PodEdit::primary(const TrialFacts& trial) const {
+  return root_ + "/spec/containers/" + std::to_string(container_index(trial.primary_container));
+}
+
+bool PodEdit::is_injected(const std::string& sidecar_name) const {
+  if (patch_.at(root_ + "/metadata/annotations/" + pointer_part(kMark)) != nullptr) return true;
+  return has_container(sidecar_name) || has_named(patch_.at(root_ + "/spec/initContainers"), sidecar_name);
+}
+
+bool PodEdit::has_labels(const Pairs& labels) const {
+  for (const auto& [key, value] : labels) {
+    const Json* found = patch_.at(root_ + "/metadata/labels/" + pointer_part(key));
+    if (found == nullptr || !found->is_string() || found->get_ref<const std::string&>() != value) return false;
+  }
+  return true;
+}
+
+void PodEdit::add_identity(const TrialFacts& trial) {
+  const std::string labels = root_ + "/metadata/labels";
+  patch_.ensure_object(labels);
+  for (const auto& [key, value] : trial.labels) {
+    if (key != kTrialLabel) patch_.set(labels + "/" + pointer_part(key), value);
+  }
+  patch_.set(labels + "/" + pointer_part(kTrialLabel), trial.name);
+  const std::string env = primary(trial) + "/env";
+  if (!has_named(patch_.at(env), "KATIB_TRIAL_NAME"))
+    patch_.append(env, field_env("KATIB_TRIAL_NAME", std::string("metadata.labels['") + kTrialLabel + "']"));
+}
+
+PodEdit::Mount PodEdit::metrics_mount(const TrialFacts& trial, const std::string& folder) const {
+  if (folder.empty()) return {};
+  // The API server refuses two mounts on one path: a volume that is there already is shared.
+  if (const Json* there = mount_at(*patch_.at(primary(trial)), folder)) return {text_at(*there, {"name"}), text_at(*there, {"subPath"}), false};
+  return {kMetricsVolume, "", true};
+}
+
+void PodEdit::add_volume(const std::string& name, Json volume) {
+  if (!has_named(patch_.at(root_ + "/spec/volumes"), name)) patch_.append(root_ + "/spec/volumes", std::move(volume));
+}
+
+void PodEdit::add_mount(const std::string& container, Json mount) {
+  if (mount_at(*patch_.at(container), without_slash(text_at(mount, {"mountPath"}))) == nullptr)
+    patch_.append(container + "/volumeMounts", std::move(mount));
+}
+
+// A pod without a command runs what the image says; without arguments too only if it has no command of its own.
+std::optional<std::vector<std::string>> PodEdit::words_of(const PodPlan& plan, ImageCommands& images) const {
+  const Json& container = *patch_.at(primary(*plan.trial));
+  std::vector<std::string> words = words_at(container, "command"), args = words_at(container, "args");
+  if (words.empty()) {
+    const auto image = images.find(text_at(container, {"image"}), text_at(container, {"imagePullPolicy"}), plan.deadline_ns);
+    if (!image) return std::nullopt;
+    // The image's words are not Kubernetes' to expand.
+    for (const std::string& word : image->entry_point) words.push_back(for_kubernetes(word));
+    if (args.empty()) {
+      for (const std::string& word : image->arguments) args.push_back(for_kubernetes(word));
+    }
+  }
+  words.insert(words.end(), args.begin(), args.end());
+  if (words.empty()) return std::nullopt;
+  return words;
+}
+
+int PodEdit::resolve_port(const TrialFacts& trial, std::vector<std::string>& warnings) const {
+  if (trial.http_port_name.empty()) return trial.http_port;
+  const Json& containers = *patch_.at(root_ + "/spec/containers");
+  for (const bool primary_only : {true, false}) {
+    for (const Json& container : containers) {
+      if (primary_only && text_at(container, {"name"}) != trial.primary_container) continue;
+      const Json* ports = find(container, {"ports"});
+      if (ports == nullptr || !ports->is_array()) continue;
+      for (const Json& port : *ports) {
+        const Json* number = find(port, {"containerPort"});
+        if (text_at(port, {"name"}) == trial.http_port_name && number != nullptr && number->is_number_integer()) return number->get<int>();
+      }
+    }
+  }
+  warnings.push_back("tacho: no container port is named " + trial.http_port_name + "; metrics are read from port 8080");
+  return 8080;
+}
+
+// So that collector and trainer may both write the marker, the user is the trainer's.
+Json PodEdit::security_context(const PodPlan& plan) const {
+  if (!plan.inject_security_context) return Json();
+  const Json* first = patch_.at(root_ + "/spec/containers/0/securityContext");
+  Json out = first == nullptr ? Json::object() : *first;
+  if (const Json* own = patch_.at(primary(*plan.trial) + "/securityContext")) {
+    for (const char* key : {"runAsUser", "runAsGroup"}) {
+      if (const Json* value = find(*own, {key})) out[key] = *value;
+    }
+  }
+  return out.empty() ? Json() : out;
+}
+
+Json PodEdit::make_sidecar(const PodPlan& plan, const std::string& folder, const Mount& mount, bool native) const {
+  const TrialFacts& trial = *plan.trial;
+  Json out = Json::object();
+  if (trial.kind == CollectorKind::custom) {
+    out = *trial.custom;
+    if (!folder.empty() && mount_at(out, folder) == nullptr) {
+      Json& mounts = out["volumeMounts"];
+      if (!mounts.is_array()) mounts = Json::array();
+      mounts.push_back(mount_json(mount.volume, folder, mount.sub_path));
+    }
+    return out;
+  }
+  out["name"] = sidecar_name(trial);
+  out["image"] = plan.collector->image;
+  out["args"] = sidecar_arguments(trial, plan.sidecar);
+  if (!plan.index_variable.empty()) out["env"].push_back(field_env(plan.index_variable, plan.index_field));
+  if (native) {
+    Json word = Json::object();
+    word["name"] = "TACHO_SIDECAR";
+    word["value"] = "native";
+    out["env"].push_back(std::move(word));
+  }
+  out["resources"] = resources_json(*plan.collector);
+  if (!folder.empty()) out["volumeMounts"].push_back(mount_json(mount.volume, folder, mount.sub_path));
+  if (native) {
+    if (plan.config->wrap == WrapForm::launcher) out["volumeMounts"].push_back(mount_json(kLauncherVolume, kLauncherFolder));
+    out["restartPolicy"] = "Always";
+    Json& probe = out["startupProbe"];
+    probe["exec"]["command"] = {"tacho-katib", "collect", "--ready"};
+    probe["periodSeconds"] = 1;
+    probe["failureThreshold"] = 60;
+  }
+  out["imagePullPolicy"] = plan.collector->pull_policy;
+  if (Json context = security_context(plan); !context.is_null()) out["securityContext"] = std::move(context);
+  return out;
+}
+
+Json PodEdit::make_installer(const PodPlan& plan) const {
+  Json out = Json::object();
+  out["name"] = "tacho-launcher";
+  out["image"] = plan.config->launcher_image.empty() ? plan.collector->image : plan.config->launcher_image;
+  out["command"] = {"tacho-katib", "exec", "--install", kLauncherFolder};
+  out["resources"] = resources_json(*plan.collector);
+  out["volumeMounts"].push_back(mount_json(kLauncherVolume, kLauncherFolder));
+  out["imagePullPolicy"] = plan.collector->pull_policy;
+  if (Json context = security_context(plan); !context.is_null()) out["securityContext"] = std::move(context);
+  return out;
+}
+
+void PodEdit::add_suggestion_volume(const PodPlan& plan) {
+  if (!plan.suggestion || plan.suggestion->trial_dir.empty()) return;
+  const TrialFacts& trial = *plan.trial;
+  Json volume = Json::object();
+  volume["name"] = kSuggestionVolume;
+  volume["persistentVolumeClaim"]["claimName"] = trial.experiment + "-" + plan.suggestion->algorithm;
+  add_volume(kSuggestionVolume, std::move(volume));
+  add_mount(primary(trial), mount_json(kSuggestionVolume, plan.suggestion->trial_dir, trial.experiment + "/" + trial.name));
+}
+
+void PodEdit::wrap(const PodPlan& plan, const std::vector<std::string>& words, const std::string& folder) {
+  const TrialFacts& trial = *plan.trial;
+  const WrapOptions options{folder, trial.kind == CollectorKind::std_out ? trial.path : "", !plan.sidecar.early_stopping.empty()};
+  const std::string container = primary(trial);
+  const bool launcher = plan.config->wrap == WrapForm::launcher;
+  const Wrapped wrapped = launcher ? wrap_with_launcher(words, options) : wrap_with_shell(words, options);
+  patch_.set(container + "/command", wrapped.command);
+  if (!wrapped.args.empty() || patch_.at(container + "/args") != nullptr) patch_.set(container + "/args", wrapped.args);
+  if (!launcher) return;
+  Json volume = Json::object();
+  volume["name"] = kLauncherVolume;
+  volume["emptyDir"] = Json::object();
+  add_volume(kLauncherVolume, std::move(volume));
+  Json mount = mount_json(kLauncherVolume, kLauncherFolder);
+  mount["readOnly"] = true;
+  add_mount(container, std::move(mount));
+}
+
+void PodEdit::annotate(const std::string& key, const std::string& value) {
+  patch_.ensure_object(root_ + "/metadata/annotations");
+  patch_.set(root_ + "/metadata/annotations/" + pointer_part(key), value);
+}
+
+Status PodEdit::inject(PodPlan plan, ImageCommands& images, std::vector<std::string>& warnings) {
+  const TrialFacts& trial = *plan.trial;
+  const bool custom = trial.kind == CollectorKind::custom;
+  const auto refuse = [](const std::string& what) { return Error{Code::invalid, what, "", ""}; };
+  if (custom && !trial.custom) return refuse("the Trial's Custom collector has no container");
+  if (const Json* host = patch_.at(root_ + "/spec/hostPID"); host != nullptr && host->is_boolean() && host->get<bool>())
+    return refuse("the pod uses hostPID, which excludes a shared process namespace");
+  const std::string folder = shared_folder(trial);
+  if (!folder.empty() && folder[0] != '/') return refuse("the collector's path is not absolute");
+  if (folder == "/") return refuse("the collector's path lies in the root folder, where no volume can be mounted");
+
+  std::optional<std::vector<std::string>> words;
+  if (!custom) {
+    words = words_of(plan, images);
+    plan.sidecar.wrapped = words.has_value();
+    if (!words && trial.kind == CollectorKind::std_out) return refuse("the command of the image is not known; set command in the trial template");
+    if (!words) warnings.push_back("tacho: the image's command is not known, so success and failure look alike; set command in the template");
+    if (trial.kind == CollectorKind::prometheus_metric) plan.sidecar.http_port = resolve_port(trial, warnings);
+  }
+  bool native = !custom && plan.config->sidecar_mode == SidecarMode::native;
+  if (native && plan.server_minor != 0 && plan.server_minor < kNativeSince) {
+    native = false;
+    warnings.push_back("tacho: this Kubernetes has no native sidecars; the collector is an ordinary container");
+  }
+  if (!custom && plan.config->sidecar_mode == SidecarMode::automatic) native = plan.server_minor >= kNativeSince;
+
+  const bool launcher = words && plan.config->wrap == WrapForm::launcher;
+  const Mount mount = metrics_mount(trial, folder);
+  Json sidecar = make_sidecar(plan, folder, mount, native);
+  if (launcher) patch_.append(root_ + "/spec/initContainers", make_installer(plan));
+  patch_.append(root_ + (native ? "/spec/initContainers" : "/spec/containers"), std::move(sidecar));
+  add_suggestion_volume(plan);
+  patch_.set(root_ + "/spec/shareProcessNamespace", true);
+  if (mount.is_new) {
+    Json volume = Json::object();
+    volume["name"] = kMetricsVolume;
+    volume["emptyDir"] = Json::object();
+    add_volume(kMetricsVolume, std::move(volume));
+    add_mount(primary(trial), mount_json(kMetricsVolume, folder));
+  }
+  if (words) wrap(plan, *words, folder);
+  if (native) {
+    const Json* grace = patch_.at(root_ + "/spec/terminationGracePeriodSeconds");
+    if (grace == nullptr || !grace->is_number_integer() || grace->get<int64_t>() < kNativeGraceSeconds)
+      patch_.set(root_ + "/spec/terminationGracePeriodSeconds", kNativeGraceSeconds);
+  }
+  annotate(kMark, plan.mode);
+  if (plan.config->no_istio) annotate("sidecar.istio.io/inject", "false");
+  return ok();
+}
+
+}  // namespace tacho

@@ -1,0 +1,40 @@
+// AdmissionReview v1 as the API server sends it and as it is answered. Pure functions; thread-safe.
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "kube/object.h"
+
+namespace tacho {
+
+inline constexpr size_t kReviewLimit = 3u << 20;  // bytes of a body; more is answered by 413
+inline constexpr size_t kWarningLimit = 119;      // characters; the API server wants less than 120
+
+struct Review {
+  std::string uid, ns, operation;
+  std::string group, version, kind;      // of the object
+  std::string resource, sub_resource;
+  bool dry_run = false;
+  std::shared_ptr<Json> object;          // never empty; null when the request has none
+};
+// {"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"…","object":{…},…}}. An Error says in one line
+// why it is none (for the 400).
+Result<Review> parse_review(std::string_view body);
+
+struct ReviewAnswer {
+  bool allowed = true;
+  std::string patch;                     // an array of RFC 6902; empty: no change
+  std::vector<std::string> warnings;     // for the person at kubectl
+  std::string message;                   // why it is not allowed
+  // For the metrics: injected, unchanged, warned, refused, error.
+  const char* result = "unchanged";
+};
+std::string write_answer(const std::string& uid, const ReviewAnswer& answer);
+
+// Cut to kWarningLimit characters, on one line.
+std::string short_warning(std::string_view text);
+
+}  // namespace tacho

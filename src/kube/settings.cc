@@ -1,0 +1,74 @@
+#include "kube/settings.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/log.h"
+#include "kube/object.h"
+
+namespace tacho {
+namespace {
+
+std::map<std::string, std::string> data_of(const std::string& text) {
+  std::map<std::string, std::string> out;
+  const std::optional<Json> parsed = parse_json(text);
+  const Json* data = parsed ? find(*parsed, {"data"}) : nullptr;
+  if (data == nullptr || !data->is_object()) return out;
+  for (const auto& [key, value] : data->items()) {
+    if (value.is_string()) out[key] = value.get<std::string>();
+  }
+  return out;
+}
+
+Result<KatibConfig> read_katib(const std::string& text) {
+  const auto data = data_of(text);
+  const auto found = data.find("katib-config.yaml");
+  if (found == data.end()) return Error{Code::invalid, "the ConfigMap has no key katib-config.yaml", "katib-config", "add it"};
+  return parse_katib_config(found->second);
+}
+
+}  // namespace
+
+const CollectorConfig* WebhookSettings::collector(CollectorKind kind) const {
+  const auto found = katib.collectors.find(kind);
+  if (found != katib.collectors.end()) return &found->second;
+  return other ? &*other : nullptr;
+}
+
+SettingsSource::SettingsSource(Cluster& cluster, std::string core_namespace, std::string image)
+    : cluster_(cluster), namespace_(std::move(core_namespace)) {
+  auto made = std::make_shared<WebhookSettings>();
+  if (!image.empty()) {
+    made->other.emplace();
+    made->other->image = std::move(image);
+    made->other->requests = {{"cpu", "50m"}, {"memory", "10Mi"}, {"ephemeral-storage", "500Mi"}};
+    made->other->limits = {{"cpu", "500m"}, {"memory", "100Mi"}, {"ephemeral-storage", "5Gi"}};
+  }
+  settings_ = made;
+}
+
+std::shared_ptr<const std::string> SettingsSource::look(const char* name, int64_t deadline_ns) {
+  const Lookup found = cluster_.get({"v1", "ConfigMap", namespace_, name}, deadline_ns);
+  return found.state == Lookup::State::found ? found.json : nullptr;
+}
+
+std::shared_ptr<const WebhookSettings> SettingsSource::current(int64_t deadline_ns) {
+  const auto katib = look("katib-config", deadline_ns), own = look("tacho-config", deadline_ns);
+  const std::lock_guard lock(mutex_);
+  const bool katib_new = katib && katib != katib_text_, own_new = own && own != tacho_text_;
+  if (!katib_new && !own_new) return settings_;
+  auto made = std::make_shared<WebhookSettings>(*settings_);
+  if (katib_new) {
+    katib_text_ = katib;
+    if (Result<KatibConfig> read = read_katib(*katib)) made->katib = std::move(*read);
+    else log::warn("katib-config is not usable, the last good version stays in force: " + read.error().message());
+  }
+  if (own_new) {
+    tacho_text_ = own;
+    if (Result<TachoConfig> read = parse_tacho_config(data_of(*own))) made->tacho = std::move(*read);
+    else log::warn("tacho-config is not usable, the last good version stays in force: " + read.error().message());
+  }
+  settings_ = made;
+  return settings_;
+}
+
+}  // namespace tacho

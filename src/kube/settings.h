@@ -1,0 +1,37 @@
+// The settings in force: katib-config and tacho-config as the cluster has them now, or the last good version of each. Thread-safe.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "kube/cluster.h"
+#include "kube/katib_config.h"
+
+namespace tacho {
+
+struct WebhookSettings {
+  KatibConfig katib;
+  TachoConfig tacho;
+  // The collector for a kind; the image given on the command line where katib-config has none.
+  const CollectorConfig* collector(CollectorKind kind) const;
+  std::optional<CollectorConfig> other;
+};
+
+class SettingsSource {
+ public:
+  // `image` serves kinds that katib-config does not name; may be empty.
+  SettingsSource(Cluster& cluster, std::string core_namespace, std::string image);
+  std::shared_ptr<const WebhookSettings> current(int64_t deadline_ns);
+
+ private:
+  std::shared_ptr<const std::string> look(const char* name, int64_t deadline_ns);
+
+  Cluster& cluster_;
+  const std::string namespace_;
+  std::mutex mutex_;
+  std::shared_ptr<const std::string> katib_text_, tacho_text_;  // what was read last, good or not
+  std::shared_ptr<const WebhookSettings> settings_;
+};
+
+}  // namespace tacho
