@@ -1,5 +1,6 @@
 #include "kube/image_store.h"
 
+#include <mutex>
 #include <nlohmann/json.hpp>
 
 #include "base/log.h"
