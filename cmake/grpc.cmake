@@ -29,4 +29,4 @@ target_link_libraries(tacho_grpc_static INTERFACE tacho_proto
   -Wl,-Bstatic -Wl,--whole-archive -lgrpc++_reflection -Wl,--no-whole-archive -Wl,--start-group ${grpc_static} -lprotobuf -Wl,--end-group
   -Wl,-Bdynamic dl m rt pthread)
 add_library(tacho_grpc_shared INTERFACE)
-target_link_libraries(tacho_grpc_shared INTERFACE tacho_proto grpc++ grpc gpr protobuf::libprotobuf)
+target_link_libraries(tacho_grpc_shared INTERFACE tacho_proto grpc++ grpc gpr protobuf::libprotobuf absl_synchronization)
