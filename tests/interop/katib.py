@@ -131,12 +131,12 @@ def differential(programs, managers, name, log, form, more=()):
 
 
 def feeder(pod, rows, seconds):
-    """Shell of a trainer that prints rows over some time."""
+    """Shell of a trainer that prints rows over some time, and its last ones when the file `go` is there."""
     (pod.folder / "given").write_text("".join(f"2026-11-15T09:{i // 60 % 60:02}:{i % 60:02}Z step={i} loss={i}.5\n" for i in range(rows)))
     pod.log.write_bytes(b"")
-    parts = 40
-    return (f"for i in $(seq {parts}); do n=$(( (i - 1) * {rows // parts} + 1 )); sed -n \"$n,$(( i * {rows // parts} ))p\" {pod.folder}/given >> {pod.log}; "
-            f"sleep {seconds / parts}; done")
+    step = rows // 40
+    return (f"for i in $(seq 40); do [ $i -lt 40 ] || while [ ! -e {pod.folder}/go ]; do sleep 0.1; done; "
+            f"sed -n \"$(( (i - 1) * {step} + 1 )),$(( i * {step} ))p\" {pod.folder}/given >> {pod.log}; sleep {seconds / 40}; done")
 
 
 def each_once(rows, expected):
@@ -152,6 +152,7 @@ def killed_collector(manager):
     kills = 0
     with Pod(trial) as pod:
         trainer = pod.train(feeder(pod, 2000, 8))
+        (pod.folder / "go").touch()
         collector = collect(pod, manager, trial, TACHO, "TEXT", ["--report", "100ms"])
         while trainer.poll() is None:
             time.sleep(rng.uniform(0.05, 0.9))
@@ -187,6 +188,7 @@ def killed_manager(manager):
             time.sleep(0.3)
             manager.up()
         manager.down()
+        (pod.folder / "go").touch()
         trainer.wait(60)
         time.sleep(1)
         alive = collector.poll() is None
