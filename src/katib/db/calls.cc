@@ -140,7 +140,10 @@ grpc::Status get_call(ObservationStore& store, const grpc::ByteBuffer& request, 
     return {grpc::StatusCode::RESOURCE_EXHAUSTED, "the answer is larger than 2 GiB; ask with metric_name, start_time or end_time"};
   }
   std::vector<grpc::Slice> slices = {grpc::Slice(head)};
-  for (const std::string& part : answer.parts()) slices.emplace_back(part);
+  for (std::string& part : answer.parts()) {
+    slices.emplace_back(part);
+    std::string().swap(part);  // copied: a large answer is not kept twice
+  }
   reply = grpc::ByteBuffer(slices.data(), slices.size());
   return grpc::Status::OK;
 }

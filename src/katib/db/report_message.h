@@ -31,7 +31,7 @@ class ReplyBytes {
   // What must stand before the parts, and the parts.
   std::string head() const;
   uint64_t total_bytes() const { return total_; }
-  const std::vector<std::string>& parts() const { return parts_; }
+  std::vector<std::string>& parts() { return parts_; }
 
  private:
   std::vector<std::string> parts_;
