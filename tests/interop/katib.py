@@ -80,6 +80,16 @@ def foreign_client(manager):
     call.close()
 
 
+def sdk(manager):
+    """Kind Push: a trainer reports by itself, with Katib's own SDK."""
+    python = venv("katib-sdk", "kubeflow-katib==0.19.0")
+    code = "import sys, kubeflow.katib as katib; katib.report_metrics({'loss': 0.5, 'accuracy': '0.25'}, sys.argv[1])"
+    trial = f"sdk-{manager.name}"
+    run(python, "-c", code, manager.address, env={**os.environ, "KATIB_TRIAL_NAME": trial})
+    rows = manager.rows(trial)
+    check(f"{manager.name}: report_metrics() of the SDK", [row[1:] for row in rows] == [("loss", "0.5"), ("accuracy", "0.25")], rows)
+
+
 def same_database(postgres, real, ours):
     """Both managers on one PostgreSQL database: each sees the other's rows, and they answer alike."""
     theirs, mine = Client(real.address), Client(ours.address)
@@ -119,6 +129,7 @@ def main():
 
     case(foreign_client, ours)
     case(foreign_client, ours_pg)
+    case(sdk, ours)
     case(same_database, postgres, real_pg, beside)
     everywhere = [real_my, real_pg, ours]
     case(differential, programs, everywhere, "text", katib_logs.text_log(1, 800), "TEXT")

@@ -159,9 +159,14 @@ TEST_F(Service, HealthNamesTheServiceOrNone) {
 }
 
 TEST_F(Service, AReportOfAMillionRows) {
+#ifdef TACHO_SANITIZED
+  constexpr size_t kRows = 100'000;
+#else
+  constexpr size_t kRows = 1'000'000;
+#endif
   ReportObservationLogRequest request;
   request.set_trial_name("trial");
-  for (int i = 0; i < 1'000'000; ++i) {
+  for (int i = 0; i < static_cast<int>(kRows); ++i) {
     auto& log = *request.mutable_observation_log()->add_metric_logs();
     log.set_time_stamp(std::string(TimeStampText(1'700'000'000'000'000 + i).wire()));
     log.mutable_metric()->set_name(i % 2 == 0 ? "loss" : "accuracy");
@@ -170,9 +175,9 @@ TEST_F(Service, AReportOfAMillionRows) {
   ASSERT_TRUE(report(request).ok());
   request.Clear();
   const auto stored = rows("trial");
-  ASSERT_EQ(stored.size(), 1'000'000u);
+  ASSERT_EQ(stored.size(), kRows);
   EXPECT_EQ(stored.front().value, "0");
-  EXPECT_EQ(stored.back().value, "999999");
+  EXPECT_EQ(stored.back().value, std::to_string(kRows - 1));
 }
 
 TEST_F(Service, ManyAtOnceAndAStopInTheMiddle) {
