@@ -1,0 +1,140 @@
+#include "katib/db/service.h"
+
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+#include <climits>
+
+#include "health.grpc.pb.h"
+#include "katib.grpc.pb.h"
+#include "katib/db/calls.h"
+#include "katib/db/workers.h"
+#include "os/file.h"
+
+namespace tacho {
+namespace {
+
+using grpc::ByteBuffer;
+using grpc::CallbackServerContext;
+using grpc::ServerUnaryReactor;
+using namespace api::v1::beta1;
+
+constexpr int kWorkers = 4;
+
+// Runs `call` on a worker and ends the reactor with its status. The request and the reply live until then.
+template <class Call>
+ServerUnaryReactor* hand_over(CallbackServerContext* context, Workers& workers, Call call) {
+  ServerUnaryReactor* reactor = context->DefaultReactor();
+  workers.add([context, reactor, call] {
+    // Nobody waits for the answer any more: a row stored now would be sent again by the next call.
+    reactor->Finish(context->IsCancelled() ? grpc::Status::CANCELLED : call());
+  });
+  return reactor;
+}
+
+using RawReport = DBManager::WithRawCallbackMethod_ReportObservationLog<DBManager::Service>;
+using RawGet = DBManager::WithRawCallbackMethod_GetObservationLog<RawReport>;
+using ManagerBase = DBManager::WithCallbackMethod_DeleteObservationLog<RawGet>;
+
+class ManagerService final : public ManagerBase {
+ public:
+  ManagerService(ObservationStore& store, Workers& workers) : store_(store), workers_(workers) {}
+
+  ServerUnaryReactor* ReportObservationLog(CallbackServerContext* context, const ByteBuffer* request, ByteBuffer* reply) override {
+    return hand_over(context, workers_, [=, this] {
+      const grpc::Status status = report_call(store_, *request);
+      if (status.ok()) *reply = ByteBuffer(nullptr, 0);
+      return status;
+    });
+  }
+  ServerUnaryReactor* GetObservationLog(CallbackServerContext* context, const ByteBuffer* request, ByteBuffer* reply) override {
+    return hand_over(context, workers_, [=, this] { return get_call(store_, *request, *reply); });
+  }
+  ServerUnaryReactor* DeleteObservationLog(CallbackServerContext* context, const DeleteObservationLogRequest* request,
+                                           DeleteObservationLogReply*) override {
+    return hand_over(context, workers_, [=, this] { return delete_call(store_, request->trial_name()); });
+  }
+
+ private:
+  ObservationStore& store_;
+  Workers& workers_;
+};
+
+class HealthService final : public grpc::health::v1::Health::WithCallbackMethod_Check<grpc::health::v1::Health::Service> {
+ public:
+  HealthService(ObservationStore& store, Workers& workers) : store_(store), workers_(workers) {}
+  ServerUnaryReactor* Check(CallbackServerContext* context, const grpc::health::v1::HealthCheckRequest* request,
+                            grpc::health::v1::HealthCheckResponse* reply) override {
+    return hand_over(context, workers_, [=, this] {
+      reply->set_status(grpc::health::v1::HealthCheckResponse::SERVING);
+      return health_call(store_, request->service());
+    });
+  }
+
+ private:
+  ObservationStore& store_;
+  Workers& workers_;
+};
+
+Result<std::shared_ptr<grpc::ServerCredentials>> credentials(const DbServerOptions& options) {
+  if (options.tls_cert_file.empty()) return grpc::InsecureServerCredentials();
+  const Result<std::string> cert = read_whole_file(options.tls_cert_file);
+  if (!cert) return cert.error();
+  const Result<std::string> key = read_whole_file(options.tls_key_file);
+  if (!key) return key.error();
+  grpc::SslServerCredentialsOptions ssl;
+  ssl.pem_key_cert_pairs.push_back({*key, *cert});
+  if (!options.tls_ca_file.empty()) {
+    const Result<std::string> ca = read_whole_file(options.tls_ca_file);
+    if (!ca) return ca.error();
+    ssl.pem_root_certs = *ca;
+    ssl.client_certificate_request = GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY;
+  }
+  return grpc::SslServerCredentials(ssl);
+}
+
+}  // namespace
+
+// Health has a thread of its own: a store that is busy for a minute is not one that is dead.
+struct DbServer::State {
+  explicit State(std::shared_ptr<ObservationStore> kept) : store(std::move(kept)) {}
+  std::shared_ptr<ObservationStore> store;
+  Workers workers{kWorkers}, health_worker{1};
+  ManagerService manager{*store, workers};
+  HealthService health{*store, health_worker};
+  std::unique_ptr<grpc::Server> server;
+  int port = 0;
+};
+
+Result<std::unique_ptr<DbServer>> DbServer::start(const DbServerOptions& options, std::shared_ptr<ObservationStore> store) {
+  const auto secure = credentials(options);
+  if (!secure) return secure.error();
+  auto state = std::make_unique<State>(std::move(store));
+  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  grpc::ServerBuilder builder;
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // a second server on the port is a mistake
+  builder.SetMaxReceiveMessageSize(INT_MAX);
+  builder.SetMaxSendMessageSize(INT_MAX);
+  builder.AddListeningPort(options.listen, *secure, &state->port);
+  builder.RegisterService(&state->manager);
+  builder.RegisterService(&state->health);
+  state->server = builder.BuildAndStart();
+  if (!state->server || state->port == 0) {
+    return Error{Code::io, "cannot listen", options.listen,
+                 options.tls_cert_file.empty() ? "is the port taken? choose another with --listen HOST:PORT"
+                                               : "is the port taken, or the certificate not for its key?"};
+  }
+  return std::unique_ptr<DbServer>(new DbServer(std::move(state)));
+}
+
+DbServer::DbServer(std::unique_ptr<State> state) : state_(std::move(state)) {}
+DbServer::~DbServer() { stop(0); }
+
+int DbServer::port() const { return state_->port; }
+
+void DbServer::stop(int64_t grace_ms) {
+  state_->server->Shutdown(std::chrono::system_clock::now() + std::chrono::milliseconds(grace_ms));
+}
+
+}  // namespace tacho

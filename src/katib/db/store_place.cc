@@ -1,0 +1,118 @@
+#include "katib/db/store_place.h"
+
+#include <cstdlib>
+
+#include "base/text.h"
+#include "katib/go_flags.h"
+#include "os/file.h"
+
+namespace tacho {
+namespace {
+
+std::string variable(const char* name, std::string_view otherwise = "") {
+  const char* value = std::getenv(name);
+  return std::string(value != nullptr && *value != '\0' ? std::string_view(value) : otherwise);
+}
+
+bool is_postgres(std::string_view text) { return text.starts_with("postgres://") || text.starts_with("postgresql://"); }
+
+// What a URL may overrule stands before it, what the service needs stands behind.
+PostgresPlace with_settings(std::vector<std::pair<std::string, std::string>> server, std::string name) {
+  PostgresPlace place;
+  place.name = std::move(name);
+  place.parameters = {{"connect_timeout", "10"}, {"fallback_application_name", "tacho-katib"}};
+  place.parameters.insert(place.parameters.end(), server.begin(), server.end());
+  place.parameters.emplace_back("client_encoding", "UTF8");
+  return place;
+}
+
+Result<StorePlace> place_of_text(const std::string& text) {
+  StorePlace place;
+  place.check_only = parse_go_bool(variable("SKIP_DB_INITIALIZATION"));
+  if (is_postgres(text)) {
+    place.postgres = with_settings({{"dbname", text}}, name_of_url(text));
+  } else if (text.find("://") != text.npos) {
+    return Error{Code::invalid, "no such kind of store", text.substr(0, text.find("://") + 3), "a file for SQLite, or postgres://USER@HOST/DATABASE"};
+  } else {
+    place.file = text;
+  }
+  return place;
+}
+
+// As the DB manager of Katib is told: DB_USER, DB_PASSWORD, KATIB_POSTGRESQL_DB_HOST, _PORT, _DATABASE, _SSL_MODE.
+PostgresPlace postgres_of_environment() {
+  const std::string host = variable("KATIB_POSTGRESQL_DB_HOST", "katib-postgres");
+  const std::string port = variable("KATIB_POSTGRESQL_DB_PORT", "5432");
+  const std::string database = variable("KATIB_POSTGRESQL_DB_DATABASE", "katib");
+  const std::string user = variable("DB_USER", "katib");
+  std::vector<std::pair<std::string, std::string>> server = {
+      {"host", host}, {"port", port}, {"user", user}, {"dbname", database},
+      {"sslmode", variable("KATIB_POSTGRESQL_SSL_MODE", "disable")}};
+  // Without it libpq looks at PGPASSWORD and ~/.pgpass.
+  if (const std::string password = variable("DB_PASSWORD"); !password.empty()) server.emplace_back("password", password);
+  return with_settings(std::move(server), "postgres://" + user + "@" + host + ":" + port + "/" + database);
+}
+
+Result<std::string> own_file() {
+  std::string folder;
+  if (const std::string state = variable("XDG_STATE_HOME"); state.starts_with('/')) folder = state + "/tacho";
+  else if (const std::string home = variable("HOME"); home.starts_with('/')) folder = home + "/.local/state/tacho";
+  else return Error{Code::invalid, "no folder for the database", "HOME is not set", "say --store FILE"};
+  return folder + "/katib.db";
+}
+
+}  // namespace
+
+std::string name_of_url(std::string_view url) {
+  url = url.substr(0, url.find('?'));
+  const size_t start = url.find("://") + 3;
+  const size_t at = url.rfind('@');  // the last one: a password may hold any character
+  if (at == url.npos || at < start) return std::string(url);
+  const std::string_view user = url.substr(start, at - start);
+  std::string name(url.substr(0, start));
+  name += user.substr(0, user.find(':'));
+  return name += url.substr(at);
+}
+
+bool has_password(std::string_view url) {
+  return is_postgres(url) && (name_of_url(url) != url.substr(0, url.find('?')) || url.find("password=") != url.npos);
+}
+
+Result<StorePlace> find_store(const std::string& text) {
+  if (!text.empty()) return place_of_text(text);
+  if (const std::string named = variable("TACHO_KATIB_STORE"); !named.empty()) return place_of_text(named);
+  const std::string kind = variable("DB_NAME", "sqlite");
+  if (kind == "postgres") {
+    StorePlace place;
+    place.postgres = postgres_of_environment();
+    place.check_only = parse_go_bool(variable("SKIP_DB_INITIALIZATION"));
+    return place;
+  }
+  if (kind != "sqlite") {
+    return Error{Code::invalid, "this service has no such kind of store", "DB_NAME=" + kind,
+                 "it has sqlite and postgres; for MySQL run katib-db-manager itself"};
+  }
+  const Result<std::string> file = own_file();
+  if (!file) return file.error();
+  return place_of_text(*file);
+}
+
+Result<StorePlace> find_store_in_file(const std::string& path) {
+  const Result<std::string> text = read_whole_file(path, 64 * 1024);
+  if (!text) return text.error();
+  const std::string place(trim(*text));
+  if (place.empty()) return Error{Code::invalid, "the file names no store", path, "one line: postgres://USER:PASSWORD@HOST/DATABASE"};
+  return place_of_text(place);
+}
+
+Result<std::unique_ptr<ObservationStore>> open_store(const StorePlace& place, bool read_only) {
+  const TableInit init = read_only ? TableInit::read_only : place.check_only ? TableInit::check : TableInit::create;
+  if (place.file.empty()) return open_postgres_store(place.postgres, init);
+  if (const Result<std::string> own = own_file(); !read_only && own && *own == place.file) {
+    const Status made = make_directories(place.file.substr(0, place.file.rfind('/')));
+    if (!made) return made.error();
+  }
+  return open_sqlite_store(place.file, init);
+}
+
+}  // namespace tacho

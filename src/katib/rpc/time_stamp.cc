@@ -1,0 +1,157 @@
+#include "katib/rpc/time_stamp.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace tacho {
+namespace {
+
+constexpr int64_t kUsPerSec = 1'000'000;
+constexpr int64_t kFirstUs = -62'167'219'200 * kUsPerSec;                 // 0000-01-01T00:00:00Z
+constexpr int64_t kLastUs = 253'402'300'800 * kUsPerSec - 1;              // 9999-12-31T23:59:59.999999Z
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// Reads a text from left to right; after the first thing that is not there, nothing is.
+class Scanner {
+ public:
+  explicit Scanner(std::string_view text) : text_(text) {}
+
+  int number(size_t digits, int low, int high) {
+    int value = 0;
+    if (text_.size() < digits) return fail();
+    for (size_t at = 0; at < digits; ++at) {
+      if (!is_digit(text_[at])) return fail();
+      value = value * 10 + (text_[at] - '0');
+    }
+    text_.remove_prefix(digits);
+    return value < low || value > high ? fail() : value;
+  }
+  void literal(char c) {
+    if (!next_is(c)) fail();
+    else text_.remove_prefix(1);
+  }
+  // Any number of digits, six of which count.
+  int64_t fraction_us() {
+    int64_t us = 0;
+    int64_t unit = 100'000;
+    if (text_.empty() || !is_digit(text_.front())) fail();
+    for (; !text_.empty() && is_digit(text_.front()); text_.remove_prefix(1), unit /= 10) us += unit * (text_.front() - '0');
+    return us;
+  }
+  bool next_is(char c) const { return !text_.empty() && text_.front() == c; }
+  bool digit_at(size_t at) const { return text_.size() > at && is_digit(text_[at]); }
+  bool finished() const { return good_ && text_.empty(); }
+
+ private:
+  int fail() {
+    good_ = false;
+    text_ = {};
+    return 1;
+  }
+  std::string_view text_;
+  bool good_ = true;
+};
+
+struct Date {
+  int year, month, day;
+};
+
+Date take_date(Scanner& in) {
+  Date date{};
+  date.year = in.number(4, 0, 9999);
+  in.literal('-');
+  date.month = in.number(2, 1, 12);
+  in.literal('-');
+  date.day = in.number(2, 1, 31);
+  return date;
+}
+
+// Hours, minutes and seconds in µs.
+int64_t take_clock(Scanner& in, size_t hour_digits) {
+  int64_t seconds = in.number(hour_digits, 0, 23) * 3600;
+  in.literal(':');
+  seconds += in.number(2, 0, 59) * 60;
+  in.literal(':');
+  seconds += in.number(2, 0, 59);
+  return seconds * kUsPerSec;
+}
+
+std::optional<int64_t> midnight_us(const Date& date) {
+  const std::chrono::year_month_day day{std::chrono::year(date.year), std::chrono::month(static_cast<unsigned>(date.month)),
+                                        std::chrono::day(static_cast<unsigned>(date.day))};
+  if (!day.ok()) return std::nullopt;  // 30 February
+  return int64_t{std::chrono::sys_days(day).time_since_epoch().count()} * 86400 * kUsPerSec;
+}
+
+void put_digits(char* at, int64_t value, int digits) {
+  for (int i = digits - 1; i >= 0; --i, value /= 10) at[i] = static_cast<char>('0' + value % 10);
+}
+
+}  // namespace
+
+std::optional<int64_t> parse_time_stamp_us(std::string_view text) {
+  Scanner in(text);
+  const Date date = take_date(in);
+  in.literal('T');
+  int64_t us = take_clock(in, in.digit_at(1) ? 2 : 1);
+  if (in.next_is('.') || in.next_is(',')) {
+    in.literal(in.next_is('.') ? '.' : ',');
+    us += in.fraction_us();
+  }
+  if (in.next_is('Z')) {
+    in.literal('Z');
+  } else {
+    const int sign = in.next_is('-') ? -1 : 1;
+    in.literal(sign < 0 ? '-' : '+');
+    const int hours = in.number(2, 0, 24);  // Go's bounds, one beyond what a clock shows
+    in.literal(':');
+    us -= sign * (hours * 60 + in.number(2, 0, 60)) * 60 * kUsPerSec;
+  }
+  if (!in.finished()) return std::nullopt;
+  const std::optional<int64_t> midnight = midnight_us(date);
+  if (!midnight || *midnight + us < kFirstUs || *midnight + us > kLastUs) return std::nullopt;
+  return *midnight + us;
+}
+
+std::optional<int64_t> parse_sortable_us(std::string_view text) {
+  if (text.size() != 26) return std::nullopt;
+  Scanner first(text.substr(0, 10));
+  const Date date = take_date(first);
+  Scanner second(text.substr(11));
+  int64_t us = take_clock(second, 2);
+  second.literal('.');
+  us += second.fraction_us();
+  if (!first.finished() || !second.finished()) return std::nullopt;
+  const std::optional<int64_t> midnight = midnight_us(date);
+  if (!midnight) return std::nullopt;
+  return *midnight + us;
+}
+
+TimeStampText::TimeStampText(int64_t time_us) {
+  using namespace std::chrono;
+  const sys_time<microseconds> time{microseconds{std::clamp(time_us, kFirstUs, kLastUs)}};
+  const auto day = floor<days>(time);
+  const year_month_day date{day};
+  const hh_mm_ss clock{time - day};
+  static constexpr std::string_view kShape = "0000-00-00 00:00:00.000000";
+  std::copy(kShape.begin(), kShape.end(), text_);
+  put_digits(text_, int{date.year()}, 4);
+  put_digits(text_ + 5, unsigned{date.month()}, 2);
+  put_digits(text_ + 8, unsigned{date.day()}, 2);
+  put_digits(text_ + 11, clock.hours().count(), 2);
+  put_digits(text_ + 14, clock.minutes().count(), 2);
+  put_digits(text_ + 17, clock.seconds().count(), 2);
+  put_digits(text_ + 20, clock.subseconds().count(), 6);
+}
+
+std::string_view TimeStampText::wire() {
+  text_[10] = 'T';
+  size_t size = 26;
+  while (text_[size - 1] == '0' && size > 20) --size;
+  if (size == 20) size = 19;  // the point goes with the last digit
+  text_[size] = 'Z';
+  return {text_, size + 1};
+}
+
+}  // namespace tacho

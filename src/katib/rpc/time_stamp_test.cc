@@ -1,0 +1,61 @@
+#include "katib/rpc/time_stamp.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace tacho {
+namespace {
+
+std::string round(std::string_view text) {
+  const auto us = parse_time_stamp_us(text);
+  if (!us) return "refused";
+  return std::string(TimeStampText(*us).wire());
+}
+
+TEST(TimeStamp, TurnsAnyZoneIntoUtc) {
+  EXPECT_EQ(round("2016-12-31T20:01:05.123456Z"), "2016-12-31T20:01:05.123456Z");
+  EXPECT_EQ(round("2016-12-31T20:01:05+01:30"), "2016-12-31T18:31:05Z");
+  EXPECT_EQ(round("2016-12-31T20:01:05-05:00"), "2017-01-01T01:01:05Z");
+  EXPECT_EQ(round("0001-01-01T00:00:00Z"), "0001-01-01T00:00:00Z");
+  EXPECT_EQ(round("9999-12-31T23:59:59.9999999Z"), "9999-12-31T23:59:59.999999Z");
+  EXPECT_EQ(round("2024-02-29T00:00:00Z"), "2024-02-29T00:00:00Z");
+}
+
+TEST(TimeStamp, CutsBehindTheMicrosecondAlsoBefore1970) {
+  EXPECT_EQ(round("2016-12-31T20:01:05.1234569Z"), "2016-12-31T20:01:05.123456Z");
+  EXPECT_EQ(round("1960-01-01T00:00:00.0000019Z"), "1960-01-01T00:00:00.000001Z");
+  EXPECT_EQ(round("2016-12-31T20:01:05.100000000000000000000Z"), "2016-12-31T20:01:05.1Z");
+}
+
+TEST(TimeStamp, TakesWhatGoTakes) {
+  EXPECT_EQ(round("2016-12-31T5:01:05Z"), "2016-12-31T05:01:05Z");
+  EXPECT_EQ(round("2016-12-31T20:01:05,5Z"), "2016-12-31T20:01:05.5Z");
+  EXPECT_EQ(round("2016-12-31T20:01:05+24:00"), "2016-12-30T20:01:05Z");
+}
+
+TEST(TimeStamp, RefusesWhatIsNone) {
+  for (const char* text : {"", "Z", "2016-12-31", "2016-12-31T20:01:05", "2016-12-31 20:01:05Z", "2016-12-31t20:01:05Z",
+                           "2016-12-31T20:01:05z", "2016-13-01T00:00:00Z", "2016-02-30T00:00:00Z", "2023-02-29T00:00:00Z",
+                           "2016-12-31T24:00:00Z", "2016-12-31T20:60:05Z", "2016-12-31T20:01:60Z", "2016-12-31T20:01:05.Z",
+                           "2016-12-31T20:01:05+0100", "2016-12-31T20:01:05+01:00x", "2016-12-31T20:01:05Z ", " 2016-12-31T20:01:05Z",
+                           "12016-12-31T20:01:05Z", "-016-12-31T20:01:05Z", "0000-01-01T00:00:00+01:00",
+                           "9999-12-31T23:59:59-01:00", "1479200000"}) {
+    EXPECT_EQ(parse_time_stamp_us(text), std::nullopt) << text;
+  }
+}
+
+TEST(TimeStamp, SortableTextSortsAndComesBack) {
+  const int64_t early = *parse_time_stamp_us("0001-01-01T00:00:00Z");
+  const int64_t late = *parse_time_stamp_us("2026-11-15T09:30:00.25Z");
+  TimeStampText a(early), b(late);
+  EXPECT_EQ(b.sortable(), "2026-11-15 09:30:00.250000");
+  EXPECT_LT(a.sortable(), b.sortable());
+  EXPECT_EQ(parse_sortable_us(a.sortable()), early);
+  EXPECT_EQ(parse_sortable_us(b.sortable()), late);
+  EXPECT_EQ(parse_sortable_us("2026-11-15 09:30:00.25"), std::nullopt);
+  EXPECT_EQ(parse_sortable_us("2026-11-15 09:30:00.25000Z"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace tacho
