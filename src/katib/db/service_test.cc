@@ -9,7 +9,7 @@
 
 #include "health.grpc.pb.h"
 #include "katib.grpc.pb.h"
-#include "katib/db/db_test_support.h"
+#include "support/katib_store.h"
 
 namespace tacho {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <csignal>
 
-#include "katib/db/db_test_support.h"
+#include "support/katib_store.h"
 #include "katib/db/postgres.h"
 #include "katib/db/sqlite.h"
 #include "katib/db/store_place.h"
