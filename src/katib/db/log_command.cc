@@ -89,7 +89,7 @@ Status from_server(const LogOptions& options, std::vector<MetricRow>& rows) {
   const LogQuery& query = options.query;
   const RpcStatus status = client.get(query.trial, query.metric, text(query.from_us), text(query.to_us), rows);
   if (status.ok()) return ok();
-  return Error{Code::io, std::string("the DB manager answers ") + rpc_code_name(status.code), status.message, "check --server"};
+  return Error{Code::io, std::string("the call to the DB manager ended with ") + rpc_code_name(status.code), status.message, "check --server"};
 }
 
 Status from_store(const LogOptions& options, std::vector<MetricRow>& rows) {

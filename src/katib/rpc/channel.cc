@@ -23,7 +23,7 @@ constexpr int kLastReconnectMs = 5'000;
 // that were renewed.
 constexpr int64_t kStaleNs = 15 * kNsPerSec;
 
-// gRPC reads the variable once, when its first channel is made. "native" is getaddrinfo, which knows the pod's search
+// gRPC reads the variable once, when it is first used. "native" is getaddrinfo, which knows the pod's search
 // list, /etc/hosts and nsswitch.conf: "katib-db-manager.kubeflow" is found by these alone.
 void use_system_resolver() {
   static std::once_flag once;
@@ -71,6 +71,7 @@ Result<std::string> TokenFile::token() {
 }
 
 RpcChannel::RpcChannel(const RpcOptions& options) : options_(options), token_(options.token_file) {
+  use_system_resolver();
   if (!options.token_file.empty() && !options.tls) {
     log::warn("the token of --auth-token-file travels in clear text; add --tls unless the network encrypts");
   }
@@ -102,7 +103,6 @@ Result<std::shared_ptr<grpc::Channel>> RpcChannel::prepare(grpc::ClientContext& 
 
   const std::lock_guard lock(mutex_);
   if (channel_) return channel_;
-  use_system_resolver();
   const auto credentials = this->credentials();
   if (!credentials) return credentials.error();
   grpc::ChannelArguments arguments;
