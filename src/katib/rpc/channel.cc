@@ -19,8 +19,8 @@ constexpr int kKeepAliveAnswerMs = 10'000;
 // Our callers retry from 0.5 s on: the channel must not sit out two minutes of its own when the peer is back.
 constexpr int kFirstReconnectMs = 500;
 constexpr int kLastReconnectMs = 5'000;
-// A channel asks for a name that was not found again after up to two minutes; a new one asks at once, and reads certificates
-// that were renewed.
+// A channel asks for a name that was not found again after up to two minutes; a new one asks at once, and reads
+// certificates that were renewed.
 constexpr int64_t kStaleNs = 15 * kNsPerSec;
 
 // gRPC reads the variable once, when it is first used. "native" is getaddrinfo, which knows the pod's search
@@ -37,8 +37,8 @@ std::string target(const std::string& address) {
 }
 
 bool same_version(const struct stat& a, const struct stat& b) {
-  return a.st_dev == b.st_dev && a.st_ino == b.st_ino && a.st_size == b.st_size && a.st_mtim.tv_sec == b.st_mtim.tv_sec &&
-         a.st_mtim.tv_nsec == b.st_mtim.tv_nsec;
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino && a.st_size == b.st_size &&
+         a.st_mtim.tv_sec == b.st_mtim.tv_sec && a.st_mtim.tv_nsec == b.st_mtim.tv_nsec;
 }
 
 Result<std::string> read_pem(const std::string& path, const char* option) {
@@ -63,7 +63,8 @@ Result<std::string> TokenFile::token() {
   }
   // Anything else would be refused by gRPC with an abort of the process.
   for (const char c : token) {
-    if (c < 0x21 || c > 0x7e) return Error{Code::invalid, "the token file holds more than a token", path_, "one line of ASCII"};
+    if (c < 0x21 || c > 0x7e)
+      return Error{Code::invalid, "the token file holds more than a token", path_, "one line of ASCII"};
   }
   token_ = token;
   seen_ = now;
@@ -87,7 +88,8 @@ Result<std::shared_ptr<grpc::ChannelCredentials>> RpcChannel::credentials() cons
   const Result<std::string> key = read_pem(options_.key_file, "--tls-key");
   if (!key) return key.error();
   if (cert->empty() != key->empty()) {
-    return Error{Code::invalid, "a client certificate needs its key", options_.address, "give both --tls-cert and --tls-key"};
+    return Error{Code::invalid, "a client certificate needs its key", options_.address,
+                 "give both --tls-cert and --tls-key"};
   }
   ssl.pem_root_certs = *ca;  // empty: the system's
   ssl.pem_cert_chain = *cert;
