@@ -160,6 +160,7 @@ void take_kind(Taker& taker, CalledAs called_as, CollectOptions& out) {
   if (called_as == CalledAs::file_collector || taker.has("format")) inferred = int(file);
   else if (called_as == CalledAs::tf_event_collector || taker.has("path")) inferred = int(tf_event);
   out.kind = static_cast<CollectorKind>(taker.word("kind", kKinds, inferred));
+  if (out.kind == custom) out.kind = static_cast<CollectorKind>(inferred);  // tacho's image as the user's container
   if (!taker.has("kind") && out.kind == file) out.kind = std_out;  // one reader serves both
 }
 

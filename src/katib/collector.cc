@@ -127,6 +127,11 @@ void Collector::read_source(int64_t now_ns, bool at_end) {
       log::warn(read.error());
     }
     more = read && *read;
+    // A trainer that writes all the time must not keep us from the rest.
+    if (more && !at_end && system_clock().monotonic_ns() - now_ns > kSettleNs) {
+      source_changed_ = true;
+      break;
+    }
   }
   marks_.add(watched_rows_, now_us());
   folders_.follow(watch_->folders());

@@ -1,6 +1,7 @@
 #include "katib/event.h"
 
 #include <cstring>
+#include <utility>
 
 #include "base/crc32c.h"
 #include "base/text.h"
@@ -73,8 +74,8 @@ TfRecord first_record(std::string_view bytes) {
 }
 
 // Event: 1 wall_time double · 2 step int64 · 3 file_version · 5 summary · 7 session_log
-std::optional<Event> parse_event(std::string_view payload) {
-  Event event;
+bool parse_event(std::string_view payload, Event& event) {
+  event = {};
   WireReader fields(payload);
   for (WireField field; fields.next(field);) {
     if (field.number == 1 && field.type == Type::fixed64) {
@@ -84,14 +85,15 @@ std::optional<Event> parse_event(std::string_view payload) {
     } else if (field.number == 3 && field.type == Type::bytes) {
       event.file_version = field.bytes;
     } else if (field.number == 5 && field.type == Type::bytes) {
-      if (event.summary_count == Event::kMostSummaries) return std::nullopt;
-      event.summaries[event.summary_count++] = field.bytes;
+      if (!std::exchange(event.has_summary, true)) {
+        event.summary = field.bytes;
+        event.after_summary = fields.rest();
+      }
     } else if (field.number == 7 && field.type == Type::bytes) {
       event.session_start = is_session_start(field.bytes);
     }
   }
-  if (fields.broken()) return std::nullopt;
-  return event;
+  return !fields.broken();
 }
 
 double file_version_number(std::string_view text) {
@@ -101,16 +103,15 @@ double file_version_number(std::string_view text) {
 }
 
 bool SummaryValues::next(SummaryValue& value) {
-  while (summary_ < event_.summary_count) {
-    for (WireField field; fields_.next(field);) {
-      if (field.number != 1 || field.type != Type::bytes) continue;
-      if (parse_value(field.bytes, value)) return true;
-      broken_ = true;
-    }
-    broken_ = broken_ || fields_.broken();
-    if (++summary_ < event_.summary_count) fields_ = WireReader(event_.summaries[summary_]);
+  WireField field;
+  for (;;) {
+    while (values_.next(field))
+      if (field.number == 1 && field.type == Type::bytes && parse_value(field.bytes, value)) return true;
+    do
+      if (!summaries_.next(field)) return false;
+    while (field.number != 5 || field.type != Type::bytes);
+    values_ = WireReader(field.bytes);
   }
-  return false;
 }
 
 }  // namespace tacho

@@ -1,9 +1,7 @@
 // TensorBoard's event files as bytes: the TFRecord framing, and what an Event and its Summary hold. Pure; views into the
 // input; no allocation.
 #pragma once
-#include <array>
 #include <cstdint>
-#include <optional>
 #include <string_view>
 
 #include "katib/wire.h"
@@ -23,18 +21,16 @@ TfRecord first_record(std::string_view bytes);
 uint32_t masked_crc(std::string_view bytes);
 
 struct Event {
-  static constexpr size_t kMostSummaries = 4;
   double wall_time = 0;
   int64_t step = 0;
   std::string_view file_version;  // "brain.Event:2", in the first record
   bool session_start = false;
-  std::array<std::string_view, kMostSummaries> summaries;  // a writer makes one at the most
-  size_t summary_count = 0;
-
-  bool has_summary() const { return summary_count > 0; }
+  bool has_summary = false;
+  std::string_view summary;         // the first one; a writer makes no second
+  std::string_view after_summary;   // the fields behind it
 };
-// Nothing when the bytes are no Event.
-std::optional<Event> parse_event(std::string_view payload);
+// False when the bytes are no Event.
+bool parse_event(std::string_view payload, Event& event);
 // "brain.Event:2" → 2; −1 when there is no number.
 double file_version_number(std::string_view text);
 
@@ -49,15 +45,13 @@ struct SummaryValue {
 // The values of an event, one after the other.
 class SummaryValues {
  public:
-  explicit SummaryValues(const Event& event) : event_(event), fields_(event.summary_count > 0 ? event.summaries[0] : std::string_view()) {}
+  explicit SummaryValues(const Event& event) : values_(event.summary), summaries_(event.after_summary) {}
+  // Passes over values that cannot be decoded.
   bool next(SummaryValue& value);
-  bool broken() const { return broken_; }
 
  private:
-  const Event& event_;
-  size_t summary_ = 0;
-  WireReader fields_;
-  bool broken_ = false;
+  WireReader values_;
+  WireReader summaries_;  // further ones
 };
 
 }  // namespace tacho

@@ -29,10 +29,7 @@ EventFile::Next EventFile::next(Event& event, bool at_end) {
       case TfRecord::State::complete: {
         event_offset_ = file_.offset();
         file_.consume(record.size);
-        if (const auto parsed = parse_event(record.payload)) {
-          event = *parsed;
-          return Next::event;
-        }
+        if (parse_event(record.payload, event)) return Next::event;
         ++bad_records_;
         log::warn("an event of " + file_.path() + " cannot be decoded; it is passed over");
         continue;

@@ -52,16 +52,16 @@ void FolderWatch::follow(const std::vector<std::string>& folders) {
 }
 
 bool FolderWatch::changed() {
-  alignas(inotify_event) std::array<char, 16384> buffer;
+  alignas(inotify_event) std::array<char, 65536> buffer;
   bool any = false;
-  for (ssize_t size; (size = ::read(fd_.get(), buffer.data(), buffer.size())) > 0;) {
-    for (ssize_t at = 0; at < size;) {
-      const auto* event = reinterpret_cast<const inotify_event*>(buffer.data() + at);
-      const std::string_view name = event->len > 0 ? event->name : "";
-      any = any || !name.starts_with(".tacho-");
-      if ((event->mask & IN_IGNORED) != 0) std::erase_if(watches_, [&](const auto& entry) { return entry.second == event->wd; });
-      at += static_cast<ssize_t>(sizeof(inotify_event) + event->len);
-    }
+  // Once: whoever writes faster than this reads would keep us here for ever. What is left is told at the next call.
+  const ssize_t size = ::read(fd_.get(), buffer.data(), buffer.size());
+  for (ssize_t at = 0; at < size;) {
+    const auto* event = reinterpret_cast<const inotify_event*>(buffer.data() + at);
+    const std::string_view name = event->len > 0 ? event->name : "";
+    any = any || !name.starts_with(".tacho-");
+    if ((event->mask & IN_IGNORED) != 0) std::erase_if(watches_, [&](const auto& entry) { return entry.second == event->wd; });
+    at += static_cast<ssize_t>(sizeof(inotify_event) + event->len);
   }
   return any;
 }

@@ -18,7 +18,7 @@ class FolderWatch {
   int fd() const { return fd_.get(); }
   bool needs_polling() const { return needs_polling_ || missing_; }
   bool missing() const { return missing_; }  // some folder is not there yet
-  // Empties the queue; true when something other than tacho's own files changed.
+  // Takes what is queued; true when something other than tacho's own files changed.
   bool changed();
 
  private:

@@ -16,12 +16,14 @@ bool has(std::span<const pid_t> list, pid_t value) { return std::find(list.begin
 
 std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-// By the executable, which may be hidden from another user, and by the first word of the command line.
+// By the executable, which may be hidden from another user, and by the first word of the command line. Kernel threads, which
+// have neither, are seen where the namespace is the machine's own.
 bool is_ignored(const Roots& roots, pid_t pid, std::span<const std::string> programs) {
   const std::string folder = roots.proc + "/" + std::to_string(pid);
   std::string exe = read_link(folder + "/exe");
   if (exe.ends_with(" (deleted)")) exe.resize(exe.size() - 10);
   const std::string words = read_whole_file(folder + "/cmdline", 1u << 20).value_or("");
+  if (exe.empty() && words.empty()) return true;
   const std::string_view first = std::string_view(words).substr(0, words.find('\0'));
   return std::any_of(programs.begin(), programs.end(),
                      [&](const std::string& name) { return name == base_name(exe) || name == base_name(first); });
@@ -92,6 +94,10 @@ std::vector<ProcessId> descendants(const Roots& roots, const ProcessId& root, st
   std::vector<pid_t> family{root.pid};
   std::vector<ProcessId> out;
   const pid_t own_group = ::getpgrp();
+  // A container has a mount namespace of its own: what is in it belongs to it, also a daemon that left group and parent.
+  const auto mounts_of = [&](pid_t pid) { return read_link(roots.proc + "/" + std::to_string(pid) + "/ns/mnt"); };
+  const std::string mounts = mounts_of(root.pid);
+  const bool own_mounts = !mounts.empty() && mounts != mounts_of(::getpid());
   const auto remember = [&](pid_t group) {
     if (group > 1 && group != own_group && !has(groups, group)) groups.push_back(group);
   };
@@ -102,7 +108,7 @@ std::vector<ProcessId> descendants(const Roots& roots, const ProcessId& root, st
     for (const PodProcess& process : all) {
       const pid_t pid = process.id.pid;
       if (pid <= 1 || pid == ::getpid() || process.parent == 0 || has(family, pid)) continue;
-      if (!has(family, process.parent) && !has(groups, process.group)) continue;
+      if (!has(family, process.parent) && !has(groups, process.group) && !(own_mounts && mounts_of(pid) == mounts)) continue;
       family.push_back(pid);
       remember(process.group);
       grown = true;

@@ -43,8 +43,9 @@ bool is_wrapper_command(std::string_view command_line, std::string_view folder);
 // /proc/PID/cmdline with blanks between the words.
 std::string command_line(const Roots& roots, pid_t pid);
 
-// Everything below `root`: children of children, and processes in a process group of one of these (a launcher may have
-// ended and left its workers to pid 1). `groups` remembers groups from earlier calls. Neither `root` itself, nor first
+// Everything below `root`: children of children, processes in a process group of one of these (a launcher may have ended and
+// left its workers to pid 1), and whoever shares its mount namespace when that is not ours (daemons; needs CAP_SYS_PTRACE or
+// the same user). `groups` remembers groups from earlier calls. Neither `root` itself, nor first
 // processes of other containers, nor this process.
 std::vector<ProcessId> descendants(const Roots& roots, const ProcessId& root, std::vector<pid_t>& groups);
 

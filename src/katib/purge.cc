@@ -21,7 +21,7 @@ void PurgeLog::see(const Event& event, uint64_t offset) {
     if (event.session_start) add(all_, offset, event.step);
     return;
   }
-  if (event.step >= most_recent_ || !event.has_summary()) {
+  if (event.step >= most_recent_ || !event.has_summary) {
     most_recent_ = event.step;
     return;
   }

@@ -131,7 +131,7 @@ class TfeventReader final : public Reader {
     Event event;
     EventFile::Next next = EventFile::Next::event;
     while (!enough && (next = events.next(event, at_end)) == EventFile::Next::event) {
-      if (event.has_summary()) pass_on(file, events, event, take);
+      if (event.has_summary) pass_on(file, events, event, take);
       enough = taken_ >= limit_ || passed_ + events.offset() - begun >= kMostBytesARead;
     }
     passed_ += events.offset() > begun ? events.offset() - begun : 0;

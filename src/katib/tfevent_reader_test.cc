@@ -250,10 +250,11 @@ TEST(EventNumber, EveryHalfReadsBack) {
 }
 
 TEST(Event, RefusesWhatIsNone) {
-  EXPECT_TRUE(parse_event(""));
-  EXPECT_FALSE(parse_event("\x09only"));
-  EXPECT_FALSE(parse_event("\x2a\x7fshort"));
-  EXPECT_FALSE(parse_event(std::string(12, '\xff')));
+  Event event;
+  EXPECT_TRUE(parse_event("", event));
+  EXPECT_FALSE(parse_event("\x09only", event));
+  EXPECT_FALSE(parse_event("\x2a\x7fshort", event));
+  EXPECT_FALSE(parse_event(std::string(12, '\xff'), event));
   EXPECT_EQ(file_version_number("brain.Event:2"), 2);
   EXPECT_EQ(file_version_number("brain.Event:"), -1);
   EXPECT_EQ(file_version_number("x"), -1);

@@ -44,6 +44,7 @@ class WireReader {
     return true;
   }
   bool broken() const { return broken_; }
+  std::string_view rest() const { return {at_, static_cast<size_t>(end_ - at_)}; }
 
   // One number of a packed field.
   bool varint(uint64_t& value) {

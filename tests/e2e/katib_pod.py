@@ -65,8 +65,8 @@ class PodCase(support.Case):
         return process
 
     def enter(self, *words, **keywords):
-        """The first process of a container."""
-        return self.start_process("nsenter", "-t", self.pause, "-p", "-m", *words, **keywords)
+        """The first process of a container: a session leader, as the runtime makes it."""
+        return self.start_process("nsenter", "-t", self.pause, "-p", "-m", "setsid", *words, **keywords)
 
     def pids(self):
         """Pids inside the pod: {pid: (ppid, command line)}."""
@@ -79,7 +79,7 @@ class PodCase(support.Case):
         return found
 
     # The trainer, wrapped as the stock webhook does it.
-    def trainer(self, script, redirect=True, early=False, user=None):
+    def trainer(self, script, redirect=True, early=False, user=None, before=()):
         text = script + (f" 1>{self.log} 2>&1" if redirect else "")
         if early:
             marker = f"{self.shared}/$$.pid"
@@ -87,7 +87,7 @@ class PodCase(support.Case):
                      "echo Training Container was Early Stopped; else echo Training Container was Failed; exit 1; fi")
         text += f" && echo completed > {self.shared}/$$.pid"
         words = ["sh", "-c", text]
-        return self.enter(*(["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "--"] if user else []), *words)
+        return self.enter(*before, *(["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "--"] if user else []), *words)
 
     def db(self, port=None):
         process = self.start_process(KATIB, "db", "--listen", f"127.0.0.1:{port or self.port}", "--store", self.path("trials.db"),

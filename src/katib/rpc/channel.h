@@ -1,5 +1,5 @@
-// A gRPC channel to a peer in the cluster, opened at the first call, and what every call on it needs: time limit and token.
-// Thread-safe. Relies on gRPC 1.51: channel arguments, the variable GRPC_DNS_RESOLVER.
+// A gRPC channel to a peer in the cluster, opened at the first call, and what every call on it needs: time limit and
+// token. Thread-safe. Relies on gRPC 1.51: channel arguments, the variable GRPC_DNS_RESOLVER.
 #pragma once
 #include <grpcpp/grpcpp.h>
 #include <sys/stat.h>
@@ -37,18 +37,19 @@ class RpcChannel {
     grpc::ClientContext context;
     const Result<std::shared_ptr<grpc::Channel>> channel = prepare(context);
     if (!channel) return {grpc::StatusCode::FAILED_PRECONDITION, channel.error().message()};
-    return outcome(call(*channel, context));
+    return outcome(call(*channel, context), *channel);
   }
 
  private:
   Result<std::shared_ptr<grpc::Channel>> prepare(grpc::ClientContext& context);
   Result<std::shared_ptr<grpc::ChannelCredentials>> credentials() const;
-  RpcStatus outcome(const grpc::Status& status) const;
+  RpcStatus outcome(const grpc::Status& status, const std::shared_ptr<grpc::Channel>& used);
 
   const RpcOptions options_;
   TokenFile token_;
   std::mutex mutex_;
   std::shared_ptr<grpc::Channel> channel_;
+  int64_t opened_ns_ = 0;
 };
 
 }  // namespace tacho

@@ -1,0 +1,20 @@
+// What a person may pass as a filter, a stop rule or a scraped metric's name.
+#include <string>
+
+#include "katib/filter.h"
+#include "katib/reader_options.h"
+#include "katib/series_selector.h"
+#include "katib/stop_rules.h"
+#include "target.h"
+
+void fuzz_one(std::string_view text) {
+  const std::string whole(text);
+  if (const auto filter = tacho::Filter::compile(whole, 1)) filter->find_all("loss=0.5 accuracy = 1", [](const tacho::FilterMatch&) {});
+  if (const auto selector = tacho::SeriesSelector::parse(whole)) selector->matches("a=\"1\",le=\"0.5\"");
+  for (const std::string& item : tacho::split_items(text, true)) require(!item.empty());
+  if (auto rules = tacho::StopRules::parse({whole}, {"loss"}, tacho::ObjectiveType::minimize)) {
+    rules->observe({"", "loss", "0.5", {}, {}});
+    const std::string state = rules->state();
+    require(static_cast<bool>(rules->restore(state)) && rules->state() == state);
+  }
+}

@@ -1,0 +1,239 @@
+#include "katib/reporter.h"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include <filesystem>
+#include <mutex>
+#include <set>
+
+#include "katib/journal.h"
+
+namespace tacho {
+namespace {
+
+// A database that does what the test says.
+class FakeDb final : public DbCalls {
+ public:
+  RpcStatus report(const std::string&, std::span<const MetricRow> sent) override {
+    const std::lock_guard lock(mutex);
+    ++reports;
+    largest_call = std::max(largest_call, sent.size());
+    size_t bytes = 0;
+    for (const MetricRow& row : sent) bytes += row.name.size() + row.value.size() + row.time_stamp.size();
+    largest_bytes = std::max(largest_bytes, bytes);
+    if (!codes.empty()) {
+      const int code = codes.front();
+      codes.erase(codes.begin());
+      if (store_although_failed) rows.insert(rows.end(), sent.begin(), sent.end());
+      return {code, "as the test says"};
+    }
+    for (const MetricRow& row : sent)
+      if (row.value == poison) return {kUnknown, "Error: bad row"};
+    rows.insert(rows.end(), sent.begin(), sent.end());
+    return {};
+  }
+  RpcStatus get(const std::string&, const std::string& metric, std::vector<MetricRow>& out) override {
+    const std::lock_guard lock(mutex);
+    ++gets;
+    for (const MetricRow& row : rows)
+      if (row.name == metric) out.push_back(row);
+    return {};
+  }
+  RpcStatus remove(const std::string&) override {
+    rows.clear();
+    return {};
+  }
+  RpcStatus healthy() override { return {}; }
+  RpcStatus set_trial_status(const std::string&) override { return {}; }
+
+  std::mutex mutex;
+  std::vector<MetricRow> rows;
+  std::vector<int> codes;   // of the next calls
+  bool store_although_failed = false;
+  std::string poison = "never";
+  int reports = 0, gets = 0;
+  size_t largest_call = 0, largest_bytes = 0;
+};
+
+class ReporterTest : public ::testing::Test {
+ protected:
+  ReporterTest() : db_(std::make_shared<FakeDb>()), file_("") { reporter_ = make(); }
+  std::unique_ptr<Reporter> make() {
+    auto out = std::make_unique<Reporter>("t", ShapeRules{}, db_, state_, file_);
+    out->add_stream("own", journal_, nullptr, true);
+    out->resume();
+    return out;
+  }
+  void append(const std::string& value, const std::string& name = "m") { journal_.append({std::string(kZeroTime), name, value, {}, {}}); }
+  // Until it rests; pauses are skipped, not waited for.
+  void run(Reporter& reporter) {
+    reporter.flush(true);
+    int64_t now_ns = 1;
+    for (int i = 0; i < 100'000 && !reporter.resting(); ++i) {
+      reporter.step(now_ns);
+      if (reporter.resting()) break;
+      pollfd ready{reporter.fd(), POLLIN, 0};
+      if (reporter.deadline_ns() == INT64_MAX) ::poll(&ready, 1, 10'000);
+      else now_ns = std::max(now_ns, reporter.deadline_ns());
+    }
+    EXPECT_TRUE(reporter.resting());
+  }
+  std::multiset<std::string> values() const {
+    std::multiset<std::string> out;
+    for (const MetricRow& row : db_->rows) out.insert(row.value);
+    return out;
+  }
+
+  std::shared_ptr<FakeDb> db_;
+  CollectState state_;
+  StateFile file_;
+  Journal journal_{""};
+  std::unique_ptr<Reporter> reporter_;
+};
+
+TEST_F(ReporterTest, ChunksAreLimited) {
+  for (int i = 0; i < 12'000; ++i) append(std::to_string(i));
+  run(*reporter_);
+  EXPECT_EQ(db_->rows.size(), 12'000u);
+  EXPECT_LE(db_->largest_call, Reporter::kMostRows);
+  EXPECT_EQ(db_->rows.front().value, "0");
+  EXPECT_EQ(db_->rows.back().value, "11999");
+  EXPECT_EQ(db_->gets, 0);
+}
+
+TEST_F(ReporterTest, LargeValuesStayBelowAMebibyte) {
+  for (int i = 0; i < 100; ++i) append(std::string(60'000, static_cast<char>('a' + i % 26)));
+  run(*reporter_);
+  EXPECT_EQ(db_->rows.size(), 100u);
+  EXPECT_LE(db_->largest_bytes, Reporter::kMostBytes);
+}
+
+TEST_F(ReporterTest, NothingIsSentForNothing) {
+  run(*reporter_);
+  append(std::string(70'000, 'x'));  // cannot be stored
+  run(*reporter_);
+  EXPECT_EQ(db_->reports, 0);
+}
+
+TEST_F(ReporterTest, LostReplyIsNotSentTwice) {
+  for (const int code : {14, 4, 13, 2}) {
+    append("a");
+    db_->codes = {code};
+    db_->store_although_failed = true;
+    run(*reporter_);
+  }
+  EXPECT_EQ(db_->rows.size(), 4u);
+}
+
+TEST_F(ReporterTest, FailedCallIsSentAgain) {
+  for (const int code : {14, 4, 8, 10, 13, 2, 3, 12, 16, 7}) {
+    append("a");
+    db_->codes = {code, code};
+    run(*reporter_);
+  }
+  EXPECT_EQ(db_->rows.size(), 10u);
+}
+
+TEST_F(ReporterTest, PoisonRowIsFoundAndDropped) {
+  db_->poison = "bad";
+  for (int i = 0; i < 1'000; ++i) append(i == 617 ? "bad" : std::to_string(i));
+  run(*reporter_);
+  EXPECT_EQ(db_->rows.size(), 999u);
+  EXPECT_EQ(values().count("bad"), 0u);
+  EXPECT_EQ(values().count("616"), 1u);
+  EXPECT_EQ(values().count("618"), 1u);
+  EXPECT_LT(db_->reports, 60);
+}
+
+TEST_F(ReporterTest, ClosedStreamIsNotRead) {
+  Journal other("");
+  other.append({std::string(kZeroTime), "x", "1", {}, {}});
+  reporter_->add_stream("source", other, nullptr, false);
+  run(*reporter_);
+  EXPECT_TRUE(db_->rows.empty());
+  reporter_->open_stream("source");
+  run(*reporter_);
+  EXPECT_EQ(db_->rows.size(), 1u);
+}
+
+// A collector that dies between any two steps and is made again from what was written down.
+TEST_F(ReporterTest, RestartAtAnyMoment) {
+  const std::string path = ::testing::TempDir() + "reporter-state";
+  for (int stored = 0; stored < 2; ++stored) {
+    std::filesystem::remove(path);
+    auto db = std::make_shared<FakeDb>();
+    Journal journal("");
+    for (int i = 0; i < 20; ++i) journal.append({std::string(kZeroTime), "m", "same", {}, {}});
+    {
+      CollectState state{"t", "k", "", "", "", false, false, {}, {}, {}, {}};
+      StateFile file(path);
+      Reporter first("t", {}, db, state, file);
+      first.add_stream("own", journal, nullptr, true);
+      first.resume();
+      db->codes = {14};
+      db->store_although_failed = stored == 1;
+      first.flush(false);
+      first.step(1);
+      pollfd ready{first.fd(), POLLIN, 0};
+      ASSERT_EQ(::poll(&ready, 1, 10'000), 1);  // answered, but nobody took the answer
+    }
+    StateFile file(path);
+    auto state = file.load("t", "k");
+    ASSERT_TRUE(state);
+    ASSERT_TRUE(state->pending);
+    EXPECT_EQ(state->pending->rows, 20);
+    Reporter second("t", {}, db, *state, file);
+    second.add_stream("own", journal, nullptr, true);
+    second.resume();
+    run(second);
+    EXPECT_EQ(db->rows.size(), 20u) << stored;
+  }
+  std::filesystem::remove(path);
+}
+
+TEST_F(ReporterTest, NewAttemptReplaces) {
+  append("old");
+  run(*reporter_);
+  reporter_->begin_anew("own");
+  reporter_->delete_first();
+  run(*reporter_);
+  EXPECT_EQ(values(), (std::multiset<std::string>{"old"}));
+  EXPECT_EQ(state_.acknowledged["m"], 1);
+}
+
+TEST(Pause, DoublesWithinItsLimits) {
+  ReportPause pause;
+  for (const double seconds : {0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0}) {
+    const double got = static_cast<double>(pause.next_ns(false)) * 1e-9;
+    EXPECT_GE(got, seconds * 0.79);
+    EXPECT_LE(got, seconds * 1.21);
+  }
+  pause.reset();
+  EXPECT_LT(pause.next_ns(false), 700'000'000);
+  EXPECT_GT(pause.next_ns(true), 20'000'000'000);
+}
+
+std::vector<MetricRow> rows_at(std::initializer_list<std::pair<const char*, const char*>> rows) {
+  std::vector<MetricRow> out;
+  for (const auto& [time, value] : rows) out.push_back({time, "m", value, {}, {}});
+  return out;
+}
+
+TEST(Doubt, CountTellsFirst) {
+  const auto sent = rows_at({{"2026-11-15T09:30:00Z", "1"}});
+  EXPECT_EQ(was_stored(rows_at({}), sent, 0), Stored::no);
+  EXPECT_EQ(was_stored(rows_at({{"2026-11-15T09:30:00Z", "1"}}), sent, 1), Stored::no);   // it is an earlier one
+  EXPECT_EQ(was_stored(rows_at({{"2026-11-15T09:30:00Z", "1"}}), sent, 0), Stored::yes);
+}
+
+TEST(Doubt, SeveralWriters) {
+  const auto sent = rows_at({{"2026-11-15T09:30:00.0000019Z", "1"}, {"2026-11-15T09:30:01Z", "2"}});
+  // Cut, rounded, in another order, among rows of others.
+  EXPECT_EQ(was_stored(rows_at({{"2026-11-15T09:30:01Z", "2"}, {"2026-11-15T09:30:00.000002Z", "1"}, {"2026-11-15T09:29:00Z", "1"}}), sent, 0), Stored::yes);
+  EXPECT_EQ(was_stored(rows_at({{"2026-11-15T09:30:01Z", "2"}, {"2026-11-15T09:30:00.000005Z", "1"}, {"2026-11-15T09:29:00Z", "1"}}), sent, 0), Stored::no);
+  EXPECT_EQ(was_stored(rows_at({{"2026-11-15T09:30:01Z", "2"}, {"2026-11-15T09:30:01Z", "2"}, {"2026-11-15T09:30:01Z", "2"}}), sent, 0), Stored::no);
+}
+
+}  // namespace
+}  // namespace tacho
