@@ -2,7 +2,6 @@
 and TensorBoard's reader of event files (from PyPI). Run by bench.py. CPU time, so that other work on the machine matters less."""
 import json
 import os
-import resource
 import statistics
 import subprocess
 import tempfile
@@ -33,22 +32,22 @@ def go_collector(path, metrics):
     program = os.path.join(ROOT, "build", "interop", "bin", "file-metricscollector")
     if not os.path.exists(program) or os.geteuid() != 0:
         return None
-    pause = subprocess.Popen(["unshare", "-pf", "--mount-proc", "sh", "-c", "echo; exec sleep 600"], stdout=subprocess.PIPE)
+    pause = subprocess.Popen(["unshare", "-pf", "--mount-proc", "sh", "-c", "echo; exec sleep 600"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     pause.stdout.readline()
     child = subprocess.run(["pgrep", "-P", str(pause.pid)], stdout=subprocess.PIPE, text=True, check=True).stdout.split()[0]
     enter = ["nsenter", "-t", child, "-p", "-m"]
     folder = os.path.dirname(path)
     trainer = subprocess.Popen([*enter, "sh", "-c", f"sleep 2; echo completed > {folder}/$$.pid"])
     try:
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run([*enter, program, "-t", "bench", "-m", metrics, "-o-type", "minimize", "-s-db", "127.0.0.1:1", "-path", path, "-format",
-                        "TEXT", "-w", "false"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=600, check=False)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        collector = subprocess.Popen([*enter, program, "-t", "bench", "-m", metrics, "-o-type", "minimize", "-s-db", "127.0.0.1:1", "-path", path,
+                                      "-format", "TEXT", "-w", "false"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        used = os.wait4(collector.pid, 0)[2]  # nsenter waits for it, so that its usage is in there
+        collector.returncode = 0
     finally:
         subprocess.run(["kill", "-9", child], check=False)
         trainer.wait()
         pause.wait()
-    return {"cpu_s": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, "peak_kib": after.ru_maxrss}
+    return {"cpu_s": used.ru_utime + used.ru_stime, "peak_kib": used.ru_maxrss}
 
 
 def tensorboard(bench, path):
