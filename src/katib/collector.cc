@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "os/clock.h"
+#include "os/memory.h"
 
 namespace tacho {
 namespace {
@@ -197,7 +198,10 @@ void Collector::report(int64_t now_ns) {
   }
   const bool was_busy = !reporter_->resting();
   reporter_->step(now_ns);
-  if (was_busy && reporter_->resting() && journal_) journal_->all_acknowledged();
+  if (!was_busy || !reporter_->resting() || reporter_->calls() == calls_seen_) return;
+  calls_seen_ = reporter_->calls();
+  journal_->all_acknowledged();
+  give_back_memory();
 }
 
 }  // namespace tacho

@@ -28,6 +28,7 @@ class GrpcCalls final : public DbCalls {
   RpcStatus healthy() override {
     return with_db([](DbClient& db) { return db.healthy(); });
   }
+  void rest() override { db_.reset(); }
   RpcStatus set_trial_status(const std::string& trial) override {
     EarlyStoppingClient client(early_options_);
     return client.set_trial_status(trial);

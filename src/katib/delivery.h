@@ -22,6 +22,8 @@ class DbCalls {
   virtual RpcStatus remove(const std::string& trial) = 0;
   virtual RpcStatus healthy() = 0;
   virtual RpcStatus set_trial_status(const std::string& trial) = 0;
+  // No call for a while: connections, and with them gRPC's threads and timers, are let go.
+  virtual void rest() {}
 };
 // By gRPC; connections are made at the first call, so that a collector starts fast and small.
 std::shared_ptr<DbCalls> make_db_calls(const RpcOptions& db, const RpcOptions& early_stopping);

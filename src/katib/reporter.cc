@@ -10,6 +10,8 @@ namespace {
 
 constexpr int64_t kFirstPauseNs = 500 * kNsPerMs, kLongestPauseNs = 30 * kNsPerSec;
 constexpr int kPoisonFailures = 5;
+// An unused connection is kept for longer than the usual pause between reports.
+constexpr int64_t kKeepNs = 15 * kNsPerSec;
 
 }  // namespace
 
@@ -226,7 +228,8 @@ void Reporter::finish_chunk() {
 void Reporter::step(int64_t now_ns) {
   if (worker_.busy()) {
     if (!worker_.finished()) return;
-    take_result(now_ns);
+    if (releasing_) releasing_ = false;
+    else take_result(now_ns), release_ns_ = now_ns + kKeepNs, ++calls_made_;
   }
   if (retry_ns_ != INT64_MAX && now_ns < retry_ns_) return;
   retry_ns_ = INT64_MAX;
@@ -244,8 +247,11 @@ void Reporter::step(int64_t now_ns) {
     if (chunk_) return send(now_ns);
     if (!flushing_ || !build_chunk()) break;
   }
+  if (flushing_) file_.save(state_);
   flushing_ = false;
-  file_.save(state_);
+  if (now_ns < release_ns_) return;
+  release_ns_ = INT64_MAX;
+  releasing_ = worker_.start([calls = calls_] { calls->rest(); });
 }
 
 }  // namespace tacho

@@ -49,8 +49,9 @@ class Reporter {
   // Goes on as far as it can now; call when fd() is readable, at deadline_ns() and after any of the above.
   void step(int64_t now_ns);
   int fd() const { return worker_.fd(); }
-  int64_t deadline_ns() const { return worker_.busy() ? INT64_MAX : retry_ns_; }
-  bool resting() const { return !flushing_ && !chunk_ && !delete_wanted_ && !worker_.busy(); }
+  int64_t deadline_ns() const { return worker_.busy() ? INT64_MAX : resting() ? release_ns_ : retry_ns_; }
+  uint64_t calls() const { return calls_made_; }
+  bool resting() const { return !flushing_ && !chunk_ && !delete_wanted_ && (!worker_.busy() || releasing_); }
   bool failing() const { return failures_ > 0; }
   const RpcStatus& last_status() const { return last_status_; }
 
@@ -87,8 +88,10 @@ class Reporter {
   bool in_doubt_ = false, flushing_ = false, at_end_ = false, delete_wanted_ = false, deleting_ = false;
   size_t poison_end_ = 0, poison_limit_ = 0;  // rows up to poison_end_ are sent in parts of poison_limit_; 0: no such search
   int poison_failures_ = 0;
-  uint64_t failures_ = 0;
+  uint64_t failures_ = 0, calls_made_ = 0;
   int64_t retry_ns_ = INT64_MAX;
+  int64_t release_ns_ = INT64_MAX;  // when an unused connection is let go
+  bool releasing_ = false;
   ReportPause pause_;
   RpcStatus last_status_;
 };

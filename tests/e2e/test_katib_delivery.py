@@ -96,7 +96,7 @@ class Delivery(PodCase):
         database.wait(20)
 
     def test_database_away_at_start_middle_and_end(self):
-        self.trainer("(" + SLOW.format(rows=2000) + ")")
+        self.trainer("(" + SLOW.format(rows=6000) + ")")
         collector = self.collector(metrics="accuracy")
         time.sleep(1)
         database = self.db()
@@ -109,10 +109,10 @@ class Delivery(PodCase):
         database.kill()
         database.wait()
         time.sleep(3)
-        self.assertIsNone(collector.poll())
+        self.assertIsNone(collector.poll(), self.errors(collector))
         self.db()
         self.ends(collector, 0)
-        self.expect_each_once(2000)
+        self.expect_each_once(6000)
 
     def test_deadline_after_training(self):
         self.trainer("(echo accuracy=1)")

@@ -1,0 +1,11 @@
+// Giving back memory that a mostly idle process does not need now. Thread-safe.
+#pragma once
+
+namespace tacho {
+
+// Lets go of the pages of this program's own code (MADV_DONTNEED on what is mapped read-only and executable; clean pages of the
+// file, which come back from the page cache when they are run again) and of free heap pages. For a large program that works
+// for a moment and sleeps for long.
+void give_back_memory();
+
+}  // namespace tacho
