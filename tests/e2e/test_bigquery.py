@@ -3,11 +3,13 @@ import fcntl
 import glob
 import json
 import os
+import random
+import signal
 import subprocess
 import time
 
 from bigquery import TASK, Cloud, Spool, crc32c, metrics_record, runtime_record, service_account
-from support import SANITIZED, TACHO, Case, until
+from support import SANITIZED, TACHO, Case, marked_pids, until
 import faults  # found through service.py
 
 ROWS = 5
@@ -694,6 +696,44 @@ class Runs(BigQuery):
         self.assertEqual(self.tacho("deliver", "--all", env=self.cloud.environment()).rc, 0)
         self.cloud.dataset = "data"
         self.assertEqual(len(self.cloud.rows("mine")), len(self.the_run()[1].rows))
+
+    def test_bad_weather_and_kills(self):
+        """500s, quotas and lost answers at random; tacho and tacho-deliver killed at random: afterwards each row is there, once."""
+        chance = random.Random(4)
+        weather = [{"status": 500, "body": ""}, {"status": 403, "code": "rateLimitExceeded"}, {"reset": "answer"}, {"half_close": True}, {"reset": "start"},
+                   {"do": {"rows": [{"index": 0, "reason": "backendError"}]}}]
+        self.cloud.dataset = "data"
+        for turn in range(4):
+            self.cloud.faults(*({"match": {"path": ".*/insertAll", "nth": nth}, "action": chance.choice(weather)} for nth in range(1, 30) if chance.random() < 0.5))
+            process = self.spawn("run", "-i", "0.1", "--upload-interval", "1", "-o", f"bq://project.data.t{turn}", "--", "sleep", "4",
+                                 env=self.cloud.environment(TACHO_FINISH_TIMEOUT="1"))
+            time.sleep(chance.uniform(1, 3))
+            for name in chance.choice((["tacho"], ["tacho-deliver"], ["tacho", "tacho-deliver"])):
+                self.kill_by_name(name)
+            process.wait(30)
+            self.end_marked()
+        self.cloud.faults()
+        done = self.tacho("deliver", "--all", env=self.cloud.environment())
+        self.assertEqual(done.rc, 0, done)
+        local = []
+        for folder in self.run_folders():
+            with open(os.path.join(folder, "metrics.csv"), encoding="utf-8") as file:
+                local.append(len(file.read().splitlines()) - 1)
+        remote = [sorted(row["seq"] for row in self.cloud.rows(f"t{turn}")) for turn in range(4)]
+        for seqs in remote:
+            self.assertEqual(seqs, list(range(len(seqs))))
+        # A row is in the spool first: a kill may come before the local file has it too.
+        for there, here in zip(sorted(map(len, remote)), sorted(local)):
+            self.assertIn(there - here, (0, 1))
+
+    def kill_by_name(self, name):
+        for pid in marked_pids(self.mark):
+            try:
+                with open(f"/proc/{pid}/comm", encoding="utf-8") as file:
+                    if file.read().strip() == name:
+                        os.kill(pid, signal.SIGKILL)
+            except OSError:
+                pass
 
     def test_leftovers_go_with_the_next_start(self):
         spool = Spool(self.path("state", "tacho", "spool", "20261115T140000Z-1-00000000"), [[metrics_record(self.now_us, 0)]])
