@@ -84,10 +84,12 @@ def local_bigquery():
     python = WORK / "venv-local-bigquery/bin/python"
     if not python.exists():
         run(newer, "-m", "venv", python.parent.parent)
-    # DuckDB downloads its time zones when it starts; here they come as a package, of the newest version that there is.
-    run(python, "-m", "pip", "install", "-q", "local-bigquery", "duckdb==1.5.5", "duckdb-extensions==1.5.5", "duckdb-extension-icu==1.5.5", timeout=1200)
+    # DuckDB downloads its extensions when they are first used; here they come as packages, of the newest version that there is.
+    names = ("icu", "ducklake", "spatial")
+    run(python, "-m", "pip", "install", "-q", "local-bigquery", "duckdb==1.5.5", "duckdb-extensions==1.5.5", *(f"duckdb-extension-{name}==1.5.5" for name in names),
+        timeout=1200)
     folder = tempfile.mkdtemp(prefix="interop-bq-")
-    run(python, "-c", "from duckdb_extensions import import_extension; import_extension('icu')", env={**os.environ, "HOME": folder})
+    run(python, "-c", f"import duckdb_extensions; [duckdb_extensions.import_extension(name) for name in {names}]", env={**os.environ, "HOME": folder})
     return Emulator("local-bigquery", python, "local-bigquery", python.parent / "local-bigquery", "serve", "--host", "127.0.0.1", "--port", "{port}", "--grpc-port",
                     "{grpc}", "--project", PROJECT, "--data-dir", "{folder}/data", folder=folder)
 
