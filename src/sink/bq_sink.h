@@ -1,6 +1,6 @@
-// -o bq://PROJECT.DATASET[.TABLE][?add_columns=1&create=never&location=EU]: one row a sample with all columns of the run, through the spool as
-// records (spool/bq_record.h). The table is `samples` unless named, partitioned by day on `timestamp`; docs/bigquery.md describes it. Not
-// thread-safe; a row allocates nothing.
+// -o bq://PROJECT.DATASET[.TABLE][?add_columns=1&create=never&location=EU]: one row a sample with all columns of the
+// run, through the spool as records (spool/bq_record.h). The table is `samples` unless named, partitioned by day on
+// `timestamp`; docs/bigquery.md describes it. Not thread-safe; a row allocates nothing.
 #pragma once
 #include <string>
 

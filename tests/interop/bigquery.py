@@ -4,7 +4,7 @@ was recorded. The emulators differ in what they check and keep (insertIds, parti
 import os
 import sys
 
-from common import BIN, ROOT, case, check, finish, free_port, run, say, start, stop, until, venv
+from common import BIN, ROOT, WORK, case, check, finish, free_port, run, say, start, stop, until, venv
 
 try:
     from google.cloud import bigquery as google_bigquery
@@ -35,15 +35,15 @@ PROJECT, ROWS = "project", 40
 class Emulator:
     """One emulator, started on a free port; stop() and again() as for a machine that is rebooted."""
 
-    def __init__(self, name, python, package, *words, folder):
-        self.name, self.words, self.folder = name, words, folder
+    def __init__(self, name, python, package, *words, folder, patches=True):
+        self.name, self.words, self.folder, self.patches = name, words, folder, patches
         self.version = run(python, "-c", f"import importlib.metadata as m; print(m.version('{package}'))").strip()
         self.port, self.grpc = free_port(), free_port()
         self.again()
 
     def again(self):
         words = [str(word).format(port=self.port, grpc=self.grpc, folder=self.folder) for word in self.words]
-        self.process = start(*words, log=f"bigquery-{self.name}.log")
+        self.process = start(*words, log=f"bigquery-{self.name}.log", env={**os.environ, "HOME": self.folder})
         until(self.answers, 90, f"{self.name} on port {self.port}")
 
     def answers(self):
@@ -66,22 +66,32 @@ class Emulator:
         stop(self.process, sig)
 
 
-def emulators():
-    """Those that can be had here."""
-    python = venv("bqemulator", "bqemulator")
-    folder = tempfile.mkdtemp(prefix="interop-bq-")
-    yield Emulator("bqemulator", python, "bqemulator", python.parent / "bqemulator", "start", "--persistent", "--data-dir", "{folder}", "--rest-port", "{port}",
-                   "--grpc-port", "{grpc}", "--log-level", "warning", folder=folder)
-    newer = next((path for path in (shutil.which("python3.13"), *sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/3.13*/bin/python3.13")))) if path), None)
+def bqemulator():
+    python = venv("bqemulator", "bqemulator", "numpy")
+    # GEOGRAPHY needs an extension of DuckDB that is downloaded when it starts; there is none in our tables.
+    program = ("import bqemulator.storage.engine as engine; engine.DuckDBEngine._load_spatial = lambda self: None; "
+               "from bqemulator.cli import main; main()")
+    return Emulator("bqemulator", python, "bqemulator", python, "-c", program, "start", "--persistent", "--data-dir", "{folder}", "--rest-port", "{port}",
+                    "--grpc-port", "{grpc}", "--log-level", "warning", folder=tempfile.mkdtemp(prefix="interop-bq-"), patches=False)
+
+
+def local_bigquery():
+    places = (*sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/3.13*/bin/python3.13"))), shutil.which("python3.13"))
+    newer = next((path for path in places if path), None)
     if newer is None:
         say("local-bigquery needs Python 3.13, which is not here: left out")
-        return
-    python = python.parent.parent.parent / "venv-local-bigquery/bin/python"
+        return None
+    python = WORK / "venv-local-bigquery/bin/python"
     if not python.exists():
         run(newer, "-m", "venv", python.parent.parent)
-    run(python, "-m", "pip", "install", "-q", "local-bigquery", timeout=1200)
-    yield Emulator("local-bigquery", python, "local-bigquery", python.parent / "local-bigquery", "serve", "--host", "127.0.0.1", "--port", "{port}", "--grpc-port",
-                   "{grpc}", "--project", PROJECT, "--data-dir", "{folder}", folder=tempfile.mkdtemp(prefix="interop-bq-"))
+    # DuckDB downloads its extensions when they are first used; here they come as packages, of the newest version that there is.
+    names = ("icu", "ducklake", "spatial")
+    run(python, "-m", "pip", "install", "-q", "local-bigquery", "duckdb==1.5.5", "duckdb-extensions==1.5.5", *(f"duckdb-extension-{name}==1.5.5" for name in names),
+        timeout=1200)
+    folder = tempfile.mkdtemp(prefix="interop-bq-")
+    run(python, "-c", f"import duckdb_extensions; [duckdb_extensions.import_extension(name) for name in {names}]", env={**os.environ, "HOME": folder})
+    return Emulator("local-bigquery", python, "local-bigquery", python.parent / "local-bigquery", "serve", "--host", "127.0.0.1", "--port", "{port}", "--grpc-port",
+                    "{grpc}", "--project", PROJECT, "--data-dir", "{folder}/data", folder=folder)
 
 
 def tacho(emulator, *words, home, rc=0, **more):
@@ -159,12 +169,15 @@ def reads_the_table(emulator):
     check(f"{emulator.name}: rows in a foreign table", rows and all(set(row) == {"timestamp", "process_cpu_usage", "process_pid", "owner"} for row in rows), rows[:1])
     check(f"{emulator.name}: a column of another type stays NULL", all(row["process_pid"] is None and row["process_cpu_usage"] is not None for row in rows), rows[:1])
     check(f"{emulator.name}: the missing columns are named", "lacks columns" in said, said)
-    tacho(emulator, "run", "-i", "0.1", "-o", f"bq://{PROJECT}.theirs?add_columns=1", "--", "sleep", "0.5", home=home, TACHO_BQ_COLUMN_WAIT="1ms")
+    tacho(emulator, "run", "-i", "0.1", "-o", f"bq://{PROJECT}.theirs?add_columns=1", "--", "sleep", "0.5", home=home)
     names = {entry.name for entry in client.get_table(f"{PROJECT}.theirs.samples").schema}
     check(f"{emulator.name}: columns were added", {"owner", "seq", "system_utime"} <= names, names)
+    if not emulator.patches:
+        say(f"{emulator.name} adds columns to a table's description only (insertAll then answers 500): they are not filled here")
+        return
     tacho(emulator, "run", "-i", "0.1", "-o", f"bq://{PROJECT}.theirs", "--", "sleep", "0.5", home=home)
-    filled = emulator.rows(f"SELECT COUNT(seq) AS n FROM `{PROJECT}.theirs.samples`")[0]["n"]
-    check(f"{emulator.name}: and are filled", filled > 0, filled)
+    filled = [row["seq"] for row in emulator.rows(f"SELECT * FROM `{PROJECT}.theirs.samples`") if row.get("seq") is not None]
+    check(f"{emulator.name}: and are filled", filled, filled)
 
 
 def killed(emulator):
@@ -189,21 +202,20 @@ def killed(emulator):
     check(f"{emulator.name}: after kill -9 and a restart every row, once", seqs == list(range(local)), f"{seqs} {local} {said}")
 
 
+def whole_suite(make):
+    emulator = make()
+    if emulator is None:
+        return
+    say(f"{emulator.name} {emulator.version}")
+    for test in (a_run, tables_ahead, monitor_rows, reads_the_table, killed):
+        case(test, emulator)
+    emulator.stop()
+
+
 def main():
     say(f"google-cloud-bigquery {importlib.metadata.version('google-cloud-bigquery')}")
-    found = emulators()
-    while True:
-        try:
-            emulator = next(found, None)
-        except Exception as error:  # noqa: BLE001
-            check("an emulator starts", False, repr(error))
-            break
-        if emulator is None:
-            break
-        say(f"{emulator.name} {emulator.version}")
-        for test in (a_run, tables_ahead, monitor_rows, reads_the_table, killed):
-            case(test, emulator)
-        emulator.stop()
+    for make in (bqemulator, local_bigquery):
+        case(whole_suite, make)
     finish()
 
 
