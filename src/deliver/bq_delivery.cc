@@ -9,6 +9,7 @@
 #include "deliver/bq_identity.h"
 #include "deliver/compress.h"
 #include "net/environment.h"
+#include "os/file.h"
 
 namespace tacho {
 namespace {
@@ -42,6 +43,7 @@ BqDelivery::~BqDelivery() = default;
 void BqDelivery::owner_ended(int64_t deadline_ns) {
   ended_ = true;
   deadline_ns_ = deadline_ns;
+  if (segments_) segments_->owner_ended();
   for (auto& [group, table] : tables_) table.stream->hurry();
 }
 
@@ -75,6 +77,10 @@ Status BqDelivery::open() {
   if (const auto state = run_.state()) state_ = parse_bq_state(*state);
   if (environment_on("TACHO_BQ_GZIP")) meta_.settings.compress = gzip;
   meta_.google.warn = [this](const std::string& warning) { shared_.reporter.warn("google", warning); };
+  // A spool that was copied from another machine: its files are not here.
+  if (role_ == Role::named || role_ == Role::command)
+    for (std::string* path : {&meta_.google.access_token_file, &meta_.google.credentials_file})
+      if (!path->empty() && !file_exists(*path)) path->clear();
   token_.emplace(shared_.http, meta_.google, shared_.clock);
   bool watch = false;
   if (state_.identity.is_null()) {
@@ -97,6 +103,7 @@ Status BqDelivery::open() {
   std::string groups;
   for (const auto& [group, table] : tables_) groups += group;
   segments_.emplace(run_, state_, shared_.reporter, std::move(groups));
+  if (ended_) segments_->owner_ended();
   opened_ = true;
   const bool here = role_ == Role::beside && !ended_ && meta_.form == "monitor" && !meta_.no_cloud;
   if (here && watch && !token_->metadata().is_dead()) preemption_ = std::make_unique<PreemptionWatch>(meta_.google.metadata_host);

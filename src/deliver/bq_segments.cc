@@ -18,10 +18,10 @@ bool is_done(const std::map<char, size_t>& left) {
 
 char bq_group(char letter) { return letter == 'E' ? 'M' : letter; }
 
-// A damaged segment is cut down to its whole records first.
+// A damaged segment is cut down to its whole records, at the end: before, the agent may be replacing it at this moment.
 Result<std::string> BqSegments::text_of(const Segment& segment) {
   auto text = run_.read(segment);
-  if (text || text.error().code != Code::invalid) return text;
+  if (text || text.error().code != Code::invalid || !ended_) return text;
   const auto torn = run_.repair(segment);
   if (!torn) return torn.error();
   reporter_.must("a segment of the spool is damaged: " + std::to_string(torn->bytes) + " bytes of it are lost: " + torn->path);

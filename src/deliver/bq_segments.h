@@ -34,6 +34,8 @@ class BqSegments {
   // Writes down what was settled since; removes what is done.
   Status save();
 
+  // Nobody writes any more: a segment whose checksum is wrong is damaged, and not just being thinned out.
+  void owner_ended() { ended_ = true; }
   bool is_empty();    // no row is left in any sealed segment
   int64_t finished() const { return finished_; }  // segments since the start of this process
 
@@ -54,7 +56,7 @@ class BqSegments {
   Reporter& reporter_;
   std::string groups_;
   std::map<uint32_t, Open> open_;
-  bool changed_ = false;
+  bool changed_ = false, ended_ = false;
   int64_t finished_ = 0;
 };
 

@@ -133,7 +133,8 @@ BqVerdict classify_bq(BqCall call, int status, std::string_view body, std::strin
 BqVerdict classify_bq(const Error& error) {
   BqVerdict verdict;
   verdict.what = error.code == Code::io || error.code == Code::gone ? BqClass::retry : BqClass::blocked;
-  verdict.message = error.message();
+  // "It is tried again" is the caller's to say.
+  verdict.message = Error{error.code, error.what, error.path, verdict.what == BqClass::blocked ? error.hint : ""}.message();
   return verdict;
 }
 

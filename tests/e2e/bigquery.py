@@ -11,12 +11,19 @@ EMAIL = "tacho@project.iam.gserviceaccount.com"
 TASK = {"workflow_id": "11111111-2222-3333-4444-555555555555", "task_call_name": "align", "shard": -1, "attempt": 1}
 
 
+def crc_of_byte(byte):
+    for _ in range(8):
+        byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
+    return byte
+
+
+CRC_TABLE = [crc_of_byte(byte) for byte in range(256)]
+
+
 def crc32c(data):
     crc = 0xFFFFFFFF
     for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+        crc = crc >> 8 ^ CRC_TABLE[(crc ^ byte) & 255]
     return crc ^ 0xFFFFFFFF
 
 
@@ -25,7 +32,7 @@ def utc(moment_us):
 
 
 def record(letter, moment_us, row):
-    text = f"{letter} {moment_us} {json.dumps(row, separators=(',', ':'))}".encode()
+    text = f"{letter} {moment_us} {json.dumps(row, separators=(',', ':'), ensure_ascii=False)}".encode()
     return b"%d %08x %s\n" % (len(text), crc32c(text), text)
 
 
@@ -106,12 +113,12 @@ class Spool:
             file.write(data)
 
 
-def service_account(path, token_uri, bits=2048, **more):
+def service_account(path, token_uri, **more):
     """A key file as Google gives it; returns what the token endpoint must know of it."""
-    key = subprocess.run(["openssl", "genrsa", str(bits)], check=True, capture_output=True, text=True).stdout
+    key = subprocess.run(["openssl", "genrsa", "2048"], check=True, capture_output=True, text=True).stdout
     modulus = subprocess.run(["openssl", "rsa", "-noout", "-modulus"], input=key, check=True, capture_output=True, text=True).stdout
     entry = {"type": "service_account", "project_id": Cloud.project, "private_key_id": "kid1", "private_key": key, "client_email": EMAIL,
-             "token_uri": token_uri, **more}
+             "token_uri": token_uri, **more}  # None leaves a member out
     with open(path, "w", encoding="utf-8") as file:
         json.dump({name: value for name, value in entry.items() if value is not None}, file)
     os.chmod(path, 0o600)
