@@ -1,16 +1,17 @@
-// Rows for BigQuery in the spool: what the agent writes and tacho-deliver sends. Segments (spool/layout.h) end in .rec and
-// hold one record a line,
+// Rows for BigQuery in the spool: what the agent writes and tacho-deliver sends. Segments (spool/layout.h) end in .rec
+// and hold one record a line,
 //
 //   312 9f3c0a12 M 1794735000250000 {"timestamp":"2026-11-15T09:30:00.250000Z","seq":0,…}
 //   length CRC-32C table time_us row
 //
-// where length and CRC-32C (eight hexadecimal digits) are those of the text from the table letter to the closing brace. A
-// record that is torn or damaged is passed over; the next one begins behind the next line end. The row holds what the agent
-// knows; the deliverer adds what is the same in every row and what only it can know, then drops what the table has not.
+// where length and CRC-32C (eight hexadecimal digits) are those of the text from the table letter to the closing brace.
+// A record that is torn or damaged is passed over; the next one begins behind the next line end. The row holds what the
+// agent knows; the deliverer adds what is the same in every row and what only it can know, then drops what the table
+// has not.
 //
-// Letters: R runtime row, M metrics row, E metrics row that carries an event (never thinned out), T row of another table
-// (-o bq://…). insertId = "r-" or "m-" + instance_id + "-" + H(task) + "-" + time_us (contract 2.2): the same however often
-// a record is sent.
+// Letters: R runtime row, M metrics row, E metrics row that carries an event (never thinned out), T row of another
+// table (-o bq://…). insertId = "r-" or "m-" + instance_id + "-" + H(task) + "-" + time_us (contract 2.2): the same
+// however often a record is sent.
 //
 // meta.json of such a run, written by the agent (absent members are unknown):
 //   {"kind":"bigquery","form":"monitor","run":"97203645992cd0be","strict":false,
@@ -22,15 +23,17 @@
 //    "task":{"workflow_id":"…","task_call_name":"…","shard":-1,"attempt":1},
 //    "metrics":{columns that are the same in every M and E row: task key and run_id},
 //    "boot_id":"…","ended":false}
-// H(task) is over workflow_id, task_call_name, shard, attempt in this order, an absent one as the empty text. identity =
-// given, else metadata server, else fallback, else the placeholder; the deliverer keeps it in state.json before the first
-// send. A row is identity + "metrics" (M, E) or identity + "task" (R) + the record's own members; the later one wins.
+// H(task) is over workflow_id, task_call_name, shard, attempt in this order, an absent one as the empty text. identity
+// = given, else metadata server, else fallback, else the placeholder; the deliverer keeps it in state.json before the
+// first send. A row is identity + "metrics" (M, E) or identity + "task" (R) + the record's own members; the later one
+// wins.
 //
-// Between the two processes: the agent writes "S\n" to the control pipe when a segment was sealed or meta.json changed. The
-// deliverer writes lines to its stderr; "@preempted" tells that the machine is being taken away, other lines are messages.
-// An acknowledged segment is unlinked. While it sends one, the deliverer holds flock(LOCK_SH) on it: the agent thins out only
-// segments on which it gets LOCK_EX at once, by renaming a shorter one over it and appending a new seal line (the last one
-// counts). Runs in the folder beside this run's whose lock is free are leftovers: they are sent first.
+// Between the two processes: the agent writes "S\n" to the control pipe when a segment was sealed or meta.json changed.
+// The deliverer writes lines to its stderr; "@preempted" tells that the machine is being taken away, other lines are
+// messages. An acknowledged segment is unlinked. While it sends one, the deliverer holds flock(LOCK_SH) on it: the
+// agent thins out only segments on which it gets LOCK_EX at once, by renaming a shorter one over it and appending a new
+// seal line (the last one counts). Runs in the folder beside this run's whose lock is free are leftovers: they are sent
+// first.
 //
 // Pure, thread-safe; reading allocates nothing.
 #pragma once
