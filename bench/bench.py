@@ -17,6 +17,7 @@ import time
 
 import katib
 import katib_db
+from monitor import monitor
 from peer import cpu_s
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -239,27 +240,30 @@ class Bench:
         print(f"| growth since a tenth of them, KiB | {done['end_kib'] - done['early_kib']:+d} | 0 |\n", flush=True)
 
 
+# A part is called with the Bench and prints its table.
+PARTS = {
+    "samples": Bench.table_of_samples,
+    "wrapper": Bench.wrapper_cost,
+    "ticks": Bench.fast_ticks,
+    "replay": Bench.replay,
+    "monitor": monitor,
+    "katib": katib.table,
+    "db": katib_db.table,
+}
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("build_dir")
     parser.add_argument("--quick", action="store_true", help="fewer samples: about a minute and a half")
-    parser.add_argument("--only", choices=("samples", "wrapper", "ticks", "replay", "db", "katib"))
+    parser.add_argument("--only", choices=PARTS)
     options = parser.parse_args()
     bench = Bench(os.path.abspath(options.build_dir), options.quick)
     try:
         print(f"{os.cpu_count()} cores, Linux {os.uname().release}\n")
-        if options.only in (None, "samples"):
-            bench.table_of_samples()
-        if options.only in (None, "wrapper"):
-            bench.wrapper_cost()
-        if options.only in (None, "ticks"):
-            bench.fast_ticks()
-        if options.only in (None, "replay"):
-            bench.replay()
-        if options.only in (None, "katib"):
-            katib.table(bench)
-        if options.only in (None, "db"):
-            katib_db.table(bench)
+        for name, part in PARTS.items():
+            if options.only in (None, name):
+                part(bench)
     finally:
         shutil.rmtree(bench.folder, ignore_errors=True)
     return 0

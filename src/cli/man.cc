@@ -41,6 +41,7 @@ void add_options(std::string& out) {
       std::string text(option.help);
       if (const std::string sources = option_sources(option); !sources.empty()) text += " " + sources;
       if (option.subcommands == kReport) text += " (report)";
+      if (option.subcommands == kMonitor) text += " (monitor)";
       if (!option.key.empty()) text += " Configuration: " + std::string(option.key) + ".";
       out += entry(option_label(option), text);
     }

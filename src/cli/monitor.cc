@@ -32,7 +32,8 @@ MonitorSources real_sources(const ParsedLine& line) {
   sources.variable = variable;
   sources.log_is_redirected = read_link("/proc/self/fd/1").ends_with("/monitoring.log");
   const std::string here = read_link("/proc/self/cwd");
-  sources.in_cromwell_folder = here.ends_with("/cromwell_root") || (file_exists(here + "/script") && file_exists(here + "/stdout"));
+  sources.in_cromwell_folder =
+      here.ends_with("/cromwell_root") || (file_exists(here + "/script") && file_exists(here + "/stdout"));
   return sources;
 }
 

@@ -1,5 +1,5 @@
-// tacho-deliver as a process beside us: started with the folders of a spool, told of news through a pipe, its messages passed
-// on. The pipe's end without a farewell tells it that tacho was killed. Not thread-safe.
+// tacho-deliver as a process beside us: started with the folders of a spool, told of news through a pipe, its messages
+// passed on. The pipe's end without a farewell tells it that tacho was killed. Not thread-safe.
 #pragma once
 #include <sys/types.h>
 

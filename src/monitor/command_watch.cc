@@ -62,7 +62,8 @@ void CommandWatch::work(const std::shared_ptr<Shared>& shared) {
   for (const std::string& folder : shared->folders) places.push_back({folder, mark_of(folder + "/" + std::string(kName))});
   for (;;) {
     std::erase_if(places, [&](const Place& place) {
-      const bool watched = ::inotify_add_watch(shared->inotify.get(), place.folder.c_str(), IN_MOVED_TO | IN_CREATE | IN_ONLYDIR) >= 0;
+      constexpr uint32_t kEvents = IN_MOVED_TO | IN_CREATE | IN_ONLYDIR;
+      const bool watched = ::inotify_add_watch(shared->inotify.get(), place.folder.c_str(), kEvents) >= 0;
       const auto now = mark_of(place.folder + "/" + std::string(kName));
       const bool appeared = now && now != place.before;
       if (appeared) ::eventfd_write(shared->event.get(), 1);

@@ -1,5 +1,6 @@
-// Makes files of the spool survive a power cut, on a thread of its own: fdatasync on a disk that the task keeps busy may take
-// seconds, and no sample waits for it. The thread is started with the first request and never joined. For one thread.
+// Makes files of the spool survive a power cut, on a thread of its own: fdatasync on a disk that the task keeps busy
+// may take seconds, and no sample waits for it. The thread is started with the first request and never joined. For one
+// thread.
 #pragma once
 #include <cstdint>
 #include <memory>

@@ -38,7 +38,7 @@ class Reader {
                           std::string_view expected) {
     if (const auto value = sources_.flag(flag)) {
       if (auto result = parse(*value)) return result;
-      if (!error_) error_ = Error{Code::invalid, "--" + std::string(flag) + ": not " + std::string(expected), *value, "see tacho monitor --help"};
+      fail({Code::invalid, "--" + std::string(flag) + ": not " + std::string(expected), *value, "see tacho monitor --help"});
       return std::nullopt;
     }
     if (const auto value = sources_.variable(variable)) {
@@ -87,11 +87,12 @@ void read_identity(Reader& reader, MonitorSettings& out) {
 }
 
 // A name that cannot be one is refused where a person typed it; in the environment of a task it must not end measuring.
-void check_name(Reader& reader, std::string& name, std::string_view flag, std::string_view variable, bool (*good)(std::string_view),
-                std::string_view otherwise) {
+void check_name(Reader& reader, std::string& name, std::string_view flag, std::string_view variable,
+                bool (*good)(std::string_view), std::string_view otherwise) {
   if (good(name) || name.empty()) return;
   const std::string hint = "letters, digits and underscores";
-  if (reader.has_flag(flag)) reader.fail({Code::invalid, "--" + std::string(flag) + ": BigQuery takes no such name", name, hint});
+  if (reader.has_flag(flag))
+    reader.fail({Code::invalid, "--" + std::string(flag) + ": BigQuery takes no such name", name, hint});
   else log::error(std::string(variable) + "=\"" + name + "\" is no name that BigQuery takes (" + hint + "); " +
                   (otherwise.empty() ? "nothing is sent, measuring goes on" : "using " + std::string(otherwise)));
   name = otherwise;
@@ -209,9 +210,11 @@ Result<MonitorSettings> monitor_settings(const MonitorSources& sources) {
   out.form = choose_form(reader, sources);
   out.disk_mounts = split_mounts(reader.text("disk-mounts", "DISK_MOUNTS").value_or(""));
   out.remote_mounts = reader.is_set("remote-mounts");
-  out.measure_interval_ns = reader.parsed<int64_t>("measure-interval-ms", "MEASURE_INTERVAL_MS", parse_interval, "a number of milliseconds above 0")
-                                .value_or(kNsPerSec);
-  out.report_interval_ns = reader.parsed<int64_t>("report-interval-ms", "REPORT_INTERVAL_MS", parse_interval, "a number of milliseconds above 0");
+  const auto interval = [&](std::string_view flag, std::string_view variable) {
+    return reader.parsed<int64_t>(flag, variable, parse_interval, "a number of milliseconds above 0");
+  };
+  out.measure_interval_ns = interval("measure-interval-ms", "MEASURE_INTERVAL_MS").value_or(kNsPerSec);
+  out.report_interval_ns = interval("report-interval-ms", "REPORT_INTERVAL_MS");
   out.spool_dir = reader.text("spool-dir", "TACHO_SPOOL_DIR").value_or("");
   out.output = reader.text("output", "").value_or("");
   out.strict = reader.is_set("strict");

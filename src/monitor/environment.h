@@ -1,7 +1,7 @@
-// Merges flags and environment into MonitorSettings by the rules of cromwell-bigquery.md 1.1: flag, then variable, then (in
-// tacho-deliver) the metadata server. For text a variable that is set but empty counts; for numbers and booleans it is a
-// warning, and the next source has its turn, as with anything that cannot be read. A flag that cannot be read is an error.
-// Pure but for warnings; thread-safe.
+// Merges flags and environment into MonitorSettings by the rules of cromwell-bigquery.md 1.1: flag, then variable, then
+// (in tacho-deliver) the metadata server. For text a variable that is set but empty counts; for numbers and booleans it
+// is a warning, and the next source has its turn, as with anything that cannot be read. A flag that cannot be read is
+// an error. Pure but for warnings; thread-safe.
 #pragma once
 #include <functional>
 #include <optional>
@@ -23,7 +23,8 @@ struct MonitorSources {
 
 Result<MonitorSettings> monitor_settings(const MonitorSources& sources);
 
-// DISK_MOUNTS: words between runs of blanks; a word in quotes may hold blanks. A quote that is not closed stays a letter.
+// DISK_MOUNTS: words between runs of blanks; a word in quotes may hold blanks. A quote that is not closed stays a
+// letter.
 std::vector<std::string> split_mounts(std::string_view text);
 // 1 t T TRUE true True and 0 f F FALSE false False; nothing else.
 std::optional<bool> parse_preemptible(std::string_view text);

@@ -44,6 +44,12 @@ ChosenMounts find_mounts(const MonitorSettings& settings) {
   return chosen;
 }
 
+// 0 when it is not there.
+size_t index_of(const std::vector<std::string>& words, const std::string& word) {
+  const auto found = std::find(words.begin(), words.end(), word);
+  return found == words.end() ? 0 : static_cast<size_t>(found - words.begin());
+}
+
 class TaskMonitor {
  public:
   TaskMonitor(const MonitorSettings& settings, Clock& clock)
@@ -57,14 +63,14 @@ class TaskMonitor {
         run_id_(random_hex(16)),
         grid_(start_ns_, settings.measure_interval_ns),
         reports_(start_ns_, settings.report_interval_ns, default_report_ns(), random_share()),
-        text_log_(static_cast<size_t>(std::find(mounts_.begin(), mounts_.end(), working_mount_) - mounts_.begin()) % mounts_.size()) {}
+        text_log_(index_of(mounts_, working_mount_)) {}
 
   Result<int> run();
 
  private:
   int64_t default_report_ns() const {
-    const bool batch = std::any_of(mounts_.begin(), mounts_.end(), [](const std::string& mount) { return mount.starts_with("/mnt/disks/"); });
-    return batch ? kBatchReport_ns : kReport_ns;
+    const auto is_batch = [](const std::string& mount) { return mount.starts_with("/mnt/disks/"); };
+    return std::any_of(mounts_.begin(), mounts_.end(), is_batch) ? kBatchReport_ns : kReport_ns;
   }
   bool sends() const { return !settings_.bigquery.dataset.empty(); }
 
@@ -72,6 +78,9 @@ class TaskMonitor {
   void begin_spool();
   void watch();
   void loop();
+  void listen(const std::array<int, 5>& descriptors) {
+    for (size_t i = 0; i < fds_.size(); ++i) fds_[i] = {descriptors[i], POLLIN, 0};
+  }
   void handle_events();
   void sample(std::string_view event);
   void write_runtime();
@@ -224,9 +233,9 @@ void TaskMonitor::loop() {
   while (end_requests_ == 0) {
     const int64_t now_ns = clock_.monotonic_ns();
     const bool folder_may_wake = now_ns >= folder_quiet_ns_;
-    fds_ = {pollfd{signals_.fd(), POLLIN, 0}, pollfd{deliverer_.messages_fd(), POLLIN, 0}, pollfd{command_->event_fd(), POLLIN, 0},
-            pollfd{folder_may_wake && !command_ended_ ? command_->inotify_fd() : -1, POLLIN, 0}, pollfd{parent_.get(), POLLIN, 0}};
-    if (command_ended_) fds_[2].fd = -1;
+    const int folder_fd = folder_may_wake && !command_ended_ ? command_->inotify_fd() : -1;
+    const int event_fd = command_ended_ ? -1 : command_->event_fd();
+    listen({signals_.fd(), deliverer_.messages_fd(), event_fd, folder_fd, parent_.get()});
     int64_t deadline_ns = std::min(grid_.next_ns(), reports_.next_ns());
     if (!folder_may_wake) deadline_ns = std::min(deadline_ns, folder_quiet_ns_);
     clock_.wait(fds_, deadline_ns);
@@ -276,9 +285,10 @@ void TaskMonitor::finish() {
   spool_->set_meta(task_meta(settings_, fallback_, run_id_, true));
   if (!deliverer_.running()) next_start_ns_ = 0;  // one that died gets a last chance
   report();
-  deliverer_.poke(std::string("E").append(std::to_string((deadline_ns - clock_.monotonic_ns()) / kNsPerMs)).append("\n"));
+  const int64_t budget_ms = (deadline_ns - clock_.monotonic_ns()) / kNsPerMs;
+  deliverer_.poke(std::string("E").append(std::to_string(budget_ms)).append("\n"));
   while (deliverer_.running() && end_requests_ < 2 && clock_.monotonic_ns() < deadline_ns) {
-    fds_ = {pollfd{signals_.fd(), POLLIN, 0}, pollfd{deliverer_.messages_fd(), POLLIN, 0}, pollfd{-1, 0, 0}, pollfd{-1, 0, 0}, pollfd{-1, 0, 0}};
+    listen({signals_.fd(), deliverer_.messages_fd(), -1, -1, -1});
     clock_.wait(fds_, deadline_ns);
     handle_events();
   }
@@ -286,7 +296,8 @@ void TaskMonitor::finish() {
   spool_->sync(std::max<int64_t>(0, std::min(deadline_ns - clock_.monotonic_ns(), kNsPerSec)) + 100 * kNsPerMs);
   undelivered_ = !delivered() || spool_->ring_bytes() > 0;
   if (undelivered_ && spool_->is_open())
-    log::error("not all rows are delivered; they are kept in " + spool_->folder() + " (send them with: tacho deliver " + spool_->folder() + ")");
+    log::error("not all rows are delivered; they are kept in " + spool_->folder() + " (send them with: tacho deliver " +
+               spool_->folder() + ")");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// `tacho monitor`: measures a task's machine until it is told to end, and leaves a runtime row and metrics rows in the spool,
-// from which tacho-deliver sends them to BigQuery. No remote answer ends it or delays a sample.
+// `tacho monitor`: measures a task's machine until it is told to end, and leaves a runtime row and metrics rows in the
+// spool, from which tacho-deliver sends them to BigQuery. No remote answer ends it or delays a sample.
 #pragma once
 #include "base/result.h"
 #include "monitor/settings.h"

@@ -1,5 +1,5 @@
-// Which file systems a task monitor looks at, and which device each of them is on (cromwell-bigquery.md 1.4), out of the
-// text of /proc/self/mountinfo. Pure; allocates: mounts are looked at only after they changed.
+// Which file systems a task monitor looks at, and which device each of them is on (cromwell-bigquery.md 1.4), out of
+// the text of /proc/self/mountinfo. Pure; allocates: mounts are looked at only after they changed.
 #pragma once
 #include <functional>
 #include <optional>

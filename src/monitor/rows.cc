@@ -44,7 +44,8 @@ class RowWriter {
     json_.key(name).value(scratch_.view());
   }
 
-  // An array of what get() makes of each item; left out when it is empty or an item has no value, as an array has no gaps.
+  // An array of what get() makes of each item; left out when it is empty or an item has no value, as an array has no
+  // gaps.
   template <class Items, class Get>
   void numbers(std::string_view name, const Items& items, Get get, int decimals = kRateDecimals) {
     const auto known = [&](const auto& item) {
@@ -104,7 +105,8 @@ std::optional<double> swap_used_gb(const MemoryDetail& memory) {
 
 std::optional<double> used_memory_gb(const MemoryDetail& memory) {
   if (!memory.total_bytes || !memory.free_bytes) return std::nullopt;
-  const int64_t used = *memory.total_bytes - *memory.free_bytes - memory.buffers_bytes.value_or(0) - memory.cached_bytes.value_or(0);
+  const int64_t caches = memory.buffers_bytes.value_or(0) + memory.cached_bytes.value_or(0);
+  const int64_t used = *memory.total_bytes - *memory.free_bytes - caches;
   return static_cast<double>(std::max<int64_t>(0, used)) * kBytesToGb;
 }
 

@@ -1,6 +1,7 @@
-// The two rows of a task monitor as JSON objects (cromwell-bigquery.md 1.5, 1.6, 1.9): what the agent itself knows, by the
-// columns' names. What is unknown is left out, never 0; the columns that are the same in every row, and those that only the
-// metadata server knows, are added by tacho-deliver (spool/bq_record.h). Pure; thread-safe; a metrics row allocates nothing.
+// The two rows of a task monitor as JSON objects (cromwell-bigquery.md 1.5, 1.6, 1.9): what the agent itself knows, by
+// the columns' names. What is unknown is left out, never 0; the columns that are the same in every row, and those that
+// only the metadata server knows, are added by tacho-deliver (spool/bq_record.h). Pure; thread-safe; a metrics row
+// allocates nothing.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -24,7 +25,8 @@ struct MetricsSample {
   std::span<const double> cpu_used_percent;
   std::optional<double> cpu_iowait_percent, cpu_steal_percent, load1;
   MemoryDetail memory;
-  std::optional<double> cgroup_cpu_cores, cgroup_cpu_throttled_percent, cgroup_mem_used_gb, cgroup_mem_peak_gb, cgroup_mem_limit_gb;
+  std::optional<double> cgroup_cpu_cores, cgroup_cpu_throttled_percent;
+  std::optional<double> cgroup_mem_used_gb, cgroup_mem_peak_gb, cgroup_mem_limit_gb;
   std::span<const DiskValues> disks;
   std::optional<double> net_rx_mb_per_s, net_tx_mb_per_s;
   std::span<const GpuDetail> gpus;

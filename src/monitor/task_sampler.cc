@@ -43,7 +43,8 @@ TaskSampler::TaskSampler(const MonitorSettings& settings, std::vector<std::strin
   may_have_gpu_ = file_exists("/dev/nvidiactl") || file_exists("/dev/kfd");
 }
 
-Result<std::unique_ptr<TaskSampler>> TaskSampler::create(const MonitorSettings& settings, std::vector<std::string> mounts, Clock& clock) {
+Result<std::unique_ptr<TaskSampler>> TaskSampler::create(const MonitorSettings& settings, std::vector<std::string> mounts,
+                                                         Clock& clock) {
   std::unique_ptr<TaskSampler> self(new TaskSampler(settings, std::move(mounts), clock));
   ProbeContext& context = self->context_;
   ProbeChoice choice{{"pressure", "vmstat"}, {"disk", "gpu_extra"}, false};
@@ -93,7 +94,6 @@ void TaskSampler::find_columns() {
   net_recv_ = index("system_net_recv_bytes");
   net_sent_ = index("system_net_sent_bytes");
   process_cpu_ = index("process_cpu_usage");
-  process_children_ = index("process_children");
 }
 
 std::optional<double> TaskSampler::cell(size_t column, double scale) const {
@@ -137,7 +137,7 @@ void TaskSampler::sample(MetricsSample& out, pid_t helper) {
   out.pressure = detail_.pressure;
   out.cgroup_cpu_cores = cell(cgroup_cpu_);
   out.cgroup_cpu_throttled_percent = cell(cgroup_throttled_, 100 * per_second);
-  if (out.cgroup_cpu_throttled_percent) *out.cgroup_cpu_throttled_percent = std::clamp(*out.cgroup_cpu_throttled_percent, 0.0, 100.0);
+  if (auto& percent = out.cgroup_cpu_throttled_percent) percent = std::clamp(*percent, 0.0, 100.0);  // cores add up
   out.cgroup_mem_used_gb = cell(cgroup_memory_, kMiBToGb);
   out.cgroup_mem_peak_gb = cell(cgroup_peak_, kMiBToGb);
   out.cgroup_mem_limit_gb = cell(cgroup_limit_, kMiBToGb);

@@ -1,5 +1,5 @@
-// One sample of a task and its machine: the tracker's own probes and sampler, with the device lists that rows for BigQuery
-// have as arrays. Not thread-safe.
+// One sample of a task and its machine: the tracker's own probes and sampler, with the device lists that rows for
+// BigQuery have as arrays. Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -21,10 +21,12 @@ namespace tacho {
 class TaskSampler {
  public:
   // `mounts` is what choose_mounts() gave.
-  static Result<std::unique_ptr<TaskSampler>> create(const MonitorSettings& settings, std::vector<std::string> mounts, Clock& clock);
+  static Result<std::unique_ptr<TaskSampler>> create(const MonitorSettings& settings, std::vector<std::string> mounts,
+                                                     Clock& clock);
 
   void baseline();
-  // The views in the sample are good until the next one. `helper` is tacho-deliver, whose use counts as our own; 0: none.
+  // The views in the sample are good until the next one. `helper` is tacho-deliver, whose use counts as our own; 0:
+  // none.
   void sample(MetricsSample& out, pid_t helper);
 
   // What a runtime row tells of the machine; disks and GPUs as of the last sample or the baseline.
@@ -52,8 +54,9 @@ class TaskSampler {
   CoreRates cores_;
   Row row_;
   Detail detail_;
-  size_t load1_ = 0, cgroup_cpu_ = 0, cgroup_throttled_ = 0, cgroup_memory_ = 0, cgroup_peak_ = 0, cgroup_limit_ = 0, cgroup_oom_ = 0,
-         net_recv_ = 0, net_sent_ = 0, process_cpu_ = 0, process_children_ = 0;
+  // Places in a row; 0: no such column.
+  size_t load1_ = 0, net_recv_ = 0, net_sent_ = 0, process_cpu_ = 0;
+  size_t cgroup_cpu_ = 0, cgroup_throttled_ = 0, cgroup_memory_ = 0, cgroup_peak_ = 0, cgroup_limit_ = 0, cgroup_oom_ = 0;
   std::optional<int64_t> oom_before_;
   int64_t cgroup_oom_sum_ = 0;
   bool may_have_gpu_ = false;

@@ -32,8 +32,9 @@ std::vector<std::string> task_spool_roots(const std::string& named, const std::s
   };
   const std::string own = "tacho-" + std::to_string(::getuid());
   if (!named.empty()) add(named.starts_with('/') ? named : read_link("/proc/self/cwd") + "/" + named);
-  // Hidden: nothing that Cromwell or a glob of the task takes for an output.
-  if (!working_mount.empty()) add(working_mount + "/." + own);
+  // Hidden: nothing that Cromwell or a glob of the task takes for an output. The root of a machine is nobody's working
+  // disk.
+  if (!working_mount.empty() && working_mount != "/") add(working_mount + "/." + own);
   const char* variable = std::getenv("TMPDIR");
   std::string temporary = variable != nullptr && *variable != '\0' ? variable : "/tmp";
   while (temporary.ends_with('/')) temporary.pop_back();
@@ -76,7 +77,8 @@ void TaskSpool::append(char table, int64_t time_us, std::string_view row) {
 
 void TaskSpool::keep(char table, std::string_view line) {
   if (writer_ && !std::exchange(told_full_, true))
-    log::error("the spool takes no more rows; the next ones are kept in memory (make room on the disk of " + writer_->folder() + ")");
+    log::error("the spool takes no more rows; the next ones are kept in memory (make room on the disk of " +
+               writer_->folder() + ")");
   ring_.push_back({table, std::string(line)});
   ring_bytes_ += static_cast<int64_t>(line.size() + sizeof(Line));
   if (ring_bytes_ > options_.memory_bytes) thin_ring();
@@ -148,7 +150,8 @@ void TaskSpool::forget_sent() {
   const auto sent = [&](const Sealed& segment) {
     const std::string name = segment_name(segment.number, kRecordsEnding);
     const std::vector<std::string>& folders = writer_->folders();
-    return std::none_of(folders.begin(), folders.end(), [&](const std::string& folder) { return file_exists(folder + "/" + name); });
+    const auto is_there = [&](const std::string& folder) { return file_exists(folder + "/" + name); };
+    return std::none_of(folders.begin(), folders.end(), is_there);
   };
   std::erase_if(sealed_, sent);
   sealed_bytes_ = 0;

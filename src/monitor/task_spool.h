@@ -1,6 +1,7 @@
-// Where the rows of a task wait until BigQuery has them (cromwell-bigquery.md 2.6): a spool of records in the first place that
-// can be written to, bounded, and a ring in memory while there is no such place. When the bound is met, the oldest rows that
-// are not sent yet are thinned out to every second one; those that carry an event stay. Not thread-safe.
+// Where the rows of a task wait until BigQuery has them (cromwell-bigquery.md 2.6): a spool of records in the first
+// place that can be written to, bounded, and a ring in memory while there is no such place. When the bound is met, the
+// oldest rows that are not sent yet are thinned out to every second one; those that carry an event stay. Not
+// thread-safe.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -41,8 +42,8 @@ class TaskSpool {
 
   // Never fails: what the disk does not take is kept in memory.
   void append(char table, int64_t time_us, std::string_view row);
-  // Ends the segment: it may be sent from now on. A thread makes it survive a power cut: a disk that the task keeps busy
-  // may take seconds for that. False when there was nothing to seal or it could not be.
+  // Ends the segment: it may be sent from now on. A thread makes it survive a power cut: a disk that the task keeps
+  // busy may take seconds for that. False when there was nothing to seal or it could not be.
   bool seal();
   // Waits until all is on disk, at most so long.
   void sync(int64_t patience_ns) { disk_.wait(patience_ns); }

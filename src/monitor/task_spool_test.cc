@@ -37,6 +37,7 @@ TEST(TaskSpool, PlacesInTheirOrder) {
             (std::vector<std::string>{"/named", "/cromwell_root/." + own, "/scratch/" + own, "/dev/shm/" + own}));
   ::unsetenv("TMPDIR");
   EXPECT_EQ(task_spool_roots("", "").front(), "/tmp/" + own);
+  EXPECT_EQ(task_spool_roots("", "/").front(), "/tmp/" + own);
 }
 
 TEST(TaskSpool, RowsAreThereBeforeASealAndFilesArePrivate) {

@@ -1,16 +1,17 @@
-// Rows for BigQuery in the spool: what the agent writes and tacho-deliver sends. Segments (spool/layout.h) end in .rec and
-// hold one record a line,
+// Rows for BigQuery in the spool: what the agent writes and tacho-deliver sends. Segments (spool/layout.h) end in .rec
+// and hold one record a line,
 //
 //   312 9f3c0a12 M 1794735000250000 {"timestamp":"2026-11-15T09:30:00.250000Z","seq":0,…}
 //   length CRC-32C table time_us row
 //
-// where length and CRC-32C (eight hexadecimal digits) are those of the text from the table letter to the closing brace. A
-// record that is torn or damaged is passed over; the next one begins behind the next line end. The row holds what the agent
-// knows; the deliverer adds what is the same in every row and what only it can know, then drops what the table has not.
+// where length and CRC-32C (eight hexadecimal digits) are those of the text from the table letter to the closing brace.
+// A record that is torn or damaged is passed over; the next one begins behind the next line end. The row holds what the
+// agent knows; the deliverer adds what is the same in every row and what only it can know, then drops what the table
+// has not.
 //
-// Letters: R runtime row, M metrics row, E metrics row that carries an event (never thinned out), T row of another table
-// (-o bq://…). insertId = "r-" or "m-" + instance_id + "-" + H(task) + "-" + time_us (contract 2.2): the same however often
-// a record is sent.
+// Letters: R runtime row, M metrics row, E metrics row that carries an event (never thinned out), T row of another
+// table (-o bq://…). insertId = "r-" or "m-" + instance_id + "-" + H(task) + "-" + time_us (contract 2.2): the same
+// however often a record is sent.
 //
 // meta.json of such a run, written by the agent (absent members are unknown):
 //   {"kind":"bigquery","form":"monitor","run":"97203645992cd0be","strict":false,
@@ -22,9 +23,10 @@
 //    "task":{"workflow_id":"…","task_call_name":"…","shard":-1,"attempt":1},
 //    "metrics":{columns that are the same in every M and E row: task key and run_id},
 //    "boot_id":"…","ended":false}
-// H(task) is over workflow_id, task_call_name, shard, attempt in this order, an absent one as the empty text. identity =
-// given, else metadata server, else fallback, else the placeholder; the deliverer keeps it in state.json before the first
-// send. A row is identity + "metrics" (M, E) or identity + "task" (R) + the record's own members; the later one wins.
+// H(task) is over workflow_id, task_call_name, shard, attempt in this order, an absent one as the empty text. identity
+// = given, else metadata server, else fallback, else the placeholder; the deliverer keeps it in state.json before the
+// first send. A row is identity + "metrics" (M, E) or identity + "task" (R) + the record's own members; the later one
+// wins.
 //
 // For -o bq://… "form" is "run", "tables" has "T" only, and meta.json has besides
 //    "columns":[{"name":"timestamp","type":"TIMESTAMP","mode":"REQUIRED"},…], the schema of that table, partitioned by "timestamp";

@@ -34,8 +34,8 @@ class SpoolWriter {
   int64_t open_bytes() const { return seal_.bytes; }
   int64_t open_rows() const { return seal_.rows; }
   uint32_t open_number() const { return segment_ ? seal_.number : next_; }
-  // Ends the open segment; nothing happens when it has no row. After a failure the segment stays open. Without `sync` the
-  // caller must see to it that the segment survives a power cut: a busy disk may take seconds for that.
+  // Ends the open segment; nothing happens when it has no row. After a failure the segment stays open. Without `sync`
+  // the caller must see to it that the segment survives a power cut: a busy disk may take seconds for that.
   Status seal(bool sync = true);
   // The job never started: no trace is left.
   void discard();

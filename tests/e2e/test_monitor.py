@@ -121,7 +121,6 @@ class Rows(Monitored):
         return time.mktime(time.strptime(text[:19], "%Y-%m-%dT%H:%M:%S")) - time.timezone + float(text[19:-1])
 
     def test_cpu_percent_is_what_the_kernel_counted(self):
-        burner = self.spawn(program=os.path.join(BUILD, "bin", "burn_cpu")) if os.path.exists(os.path.join(BUILD, "bin", "burn_cpu")) else None
         process = self.start(env={"REPORT_INTERVAL_MS": "500"})
         self.assertTrue(until(lambda: len(self.metrics()) >= 1))
         def ticks():
@@ -132,8 +131,6 @@ class Rows(Monitored):
         self.assertTrue(until(lambda: len(self.metrics()) >= seen + 4))
         after = ticks()
         self.end(process)
-        if burner:
-            burner.kill()
         for core, (old, new) in enumerate(zip(before, after)):
             all_ticks = sum(new) - sum(old)
             busy = 100 * (all_ticks - (new[3] - old[3])) / all_ticks
@@ -443,6 +440,26 @@ class Anywhere(Monitored):
         self.assertTrue(until(lambda: self.metrics()), self.read("stderr"))
         self.end(process)
         self.check()
+
+    def test_the_file_system_of_the_image_has_all_that_it_needs(self):
+        self.need_root()
+        self.need("busybox-static and binutils are not installed", "sh", "-c", "busybox true && strip --version && test -e /etc/ssl/certs/ca-certificates.crt")
+        root = self.path("root")
+        packaging = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "packaging", "monitor", "rootfs")
+        made = subprocess.run([packaging, os.path.join(BUILD, "bin"), root], capture_output=True, text=True, timeout=60)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        for name in ("proc", "dev"):
+            os.mkdir(os.path.join(root, name))
+        wrap = ["unshare", "-m", "sh", "-c", f'for name in proc dev; do /bin/mount --rbind /$name {root}/$name || exit 1; done; exec "$@"', "sh", "/usr/sbin/chroot", "--userspec=65534:65534", root]
+        self.need("cannot bind /proc", *wrap, "/bin/sh", "-c", "exit 0")
+        env = self.variables(TACHO_SPOOL_DIR=None, TMPDIR="/tmp", HOME="/tmp", PATH="/usr/bin:/bin", TACHO_MONITOR_FORM="image")
+        with open(self.path("stderr"), "w", encoding="utf-8") as stderr:
+            process = self.spawn("monitor", program="/usr/bin/tacho", wrap=wrap, env=env, stderr=stderr, stdout=subprocess.DEVNULL)
+            self.assertTrue(until(lambda: self.metrics()), self.read("stderr"))
+            self.end(process)
+        metrics = self.check()
+        self.assertEqual(metrics[-1]["event"], "final")
+        self.assertEqual(self.cloud.rows("runtime")[0]["monitor_form"], "image")
 
     def test_secrets_stay_where_they_are(self):
         token = self.write("token", "ya29.very-secret-token", 0o600)

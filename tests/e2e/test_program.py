@@ -15,7 +15,7 @@ class Program(Case):
 
     def test_sibling_is_missing(self):
         alone = self.alone()
-        for words in (["discover"], ["deliver", "--all"], ["monitor"], ["cromwell", "upload"], ["bq", "init"]):
+        for words in (["discover"], ["deliver", "--all"], ["cromwell", "upload"], ["bq", "init"]):
             with self.subTest(words=words):
                 done = self.tacho(*words, program=alone)
                 self.refused(done, "tacho-deliver")
