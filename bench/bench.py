@@ -236,12 +236,30 @@ class Bench:
         print(f"| resident memory at the end, MiB | {done['end_kib'] / 1024:.2f} | ≤ 6 |")
         print(f"| growth since a tenth of them, KiB | {done['end_kib'] - done['early_kib']:+d} | 0 |\n", flush=True)
 
+    def cromwell(self):
+        """A workflow's metadata: both passes against a plain read of the same file, and the memory."""
+        if not os.path.exists(self.program("bench_cromwell")):
+            return
+        print("\n## Metadata of a Cromwell workflow\n")
+        print("| calls | document | pass 1 | pass 2 | pass 2 with JSON | both passes together | against a plain read | peak memory |")
+        print("|---:|---:|---:|---:|---:|---:|---:|---:|")
+        for calls in (10_000, 100_000) if self.quick else (10_000, 100_000, 1_000_000):
+            path = os.path.join(self.folder, "metadata.json")
+            note(f"a document with {calls} calls")
+            subprocess.run([sys.executable, os.path.join(HERE, "cromwell_document.py"), str(calls), path], check=True, stdout=subprocess.DEVNULL)
+            done = json.loads(subprocess.run([self.program("bench_cromwell"), path], check=True, stdout=subprocess.PIPE, text=True).stdout)
+            os.unlink(path)
+            size = done["bytes"] / 1e6
+            both = done["pass1_s"] + done["pass2_s"]
+            print(f"| {calls} | {size:.0f} MB | {size / done['pass1_s']:.0f} MB/s | {size / done['pass2_s']:.0f} MB/s | {size / done['pass2_json_s']:.0f} MB/s "
+                  f"| {size / both:.0f} MB/s | {both / max(done['read_s'], 1e-3):.1f} × its CPU time | {done['peak_kib'] / 1024:.1f} MiB |")
+
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("build_dir")
     parser.add_argument("--quick", action="store_true", help="fewer samples: about a minute and a half")
-    parser.add_argument("--only", choices=("samples", "wrapper", "ticks", "replay"))
+    parser.add_argument("--only", choices=("samples", "wrapper", "ticks", "replay", "cromwell"))
     options = parser.parse_args()
     bench = Bench(os.path.abspath(options.build_dir), options.quick)
     try:
@@ -254,6 +272,8 @@ def main():
             bench.fast_ticks()
         if options.only in (None, "replay"):
             bench.replay()
+        if options.only in (None, "cromwell"):
+            bench.cromwell()
     finally:
         shutil.rmtree(bench.folder, ignore_errors=True)
     return 0
