@@ -112,6 +112,7 @@ bool set_times(const Call& call, const WorkflowHead& workflow, MetadataRow& row)
 
 // By the bytes of the key; of members that stand twice the last one counts.
 void sort_inputs(std::vector<Input>& inputs) {
+  if (std::is_sorted(inputs.begin(), inputs.end(), [](const Input& a, const Input& b) { return a.key <= b.key; })) return;
   std::reverse(inputs.begin(), inputs.end());
   std::stable_sort(inputs.begin(), inputs.end(), [](const Input& a, const Input& b) { return a.key < b.key; });
   inputs.erase(std::unique(inputs.begin(), inputs.end(), [](const Input& a, const Input& b) { return a.key == b.key; }), inputs.end());

@@ -87,7 +87,7 @@ class Upload(Cromwell):
         self.assertIn("1 cached or bypassed, 1 never started", done.err)
         self.assertIn("1 files without a size", done.err)  # gs://data/none.csv
         total = next(row for row in self.rows() if row["task_call_name"] == "sum")
-        self.assertIsNone(next(entry for entry in total["inputs"] if entry["key"] == "missing")["value"])
+        self.assertIsNone(next(entry for entry in total["inputs"] if entry["key"] == "missing").get("value"))
         self.clean()
 
     def test_ids_on_stdin(self):
@@ -295,7 +295,7 @@ class Rest(Cromwell):
 
 class Sizes(Cromwell):
     def value(self, key):
-        return next(entry["value"] for row in self.rows() for entry in row.get("inputs", []) if entry["key"] == key)
+        return next(entry.get("value") for row in self.rows() for entry in row.get("inputs", []) if entry["key"] == key)
 
     def test_each_path_is_asked_once(self):
         self.upload(PAPI, BATCH)
@@ -308,7 +308,7 @@ class Sizes(Cromwell):
                 self.double.config["workflows"]["w"] = {**fixture("batch.json"), "id": f"w{status}"}
                 self.fault({"status": status}, "/storage/.*t.csv")
                 self.upload("w")
-                self.assertEqual([entry["value"] for row in self.rows() if row["workflow_id"] == f"w{status}" for entry in row["inputs"] if entry["key"] == "table"],
+                self.assertEqual([entry.get("value") for row in self.rows() if row["workflow_id"] == f"w{status}" for entry in row["inputs"] if entry["key"] == "table"],
                                  [None, None])
 
     def test_requester_pays(self):
@@ -317,7 +317,7 @@ class Sizes(Cromwell):
         self.assertIsNone(self.value("table"))
         self.double.config["workflows"]["w"] = {**fixture("batch.json"), "id": "w2"}
         self.upload("w", "--gcs-user-project", "me")
-        self.assertEqual([entry["value"] for row in self.rows() if row["workflow_id"] == "w2" for entry in row["inputs"] if entry["key"] == "table"],
+        self.assertEqual([entry.get("value") for row in self.rows() if row["workflow_id"] == "w2" for entry in row["inputs"] if entry["key"] == "table"],
                          ["0.000001234"] * 2)
         self.assertEqual([entry["path"] for entry in self.asked("userProject") if not entry["path"].endswith("userProject=me")], [])
 
@@ -436,7 +436,7 @@ class Service(Cromwell):
         self.double.rules.replace([])
         self.assertEqual(self.post(event(BATCH))[0], 200)
         self.assertEqual(self.keys(), COUNTS)
-        self.assertTrue(all(entry["value"] for row in self.rows() for entry in row["inputs"] if entry["key"] == "table"))
+        self.assertTrue(all(entry.get("value") for row in self.rows() for entry in row["inputs"] if entry["key"] == "table"))
         self.stop()
         self.clean()
 
