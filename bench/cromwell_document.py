@@ -11,7 +11,7 @@ BATCH = 1000
 def call(index):
     cached, preempted = index % 50 == 7, index % 20 == 3
     entry = {
-        "executionStatus": "RetryableFailure" if preempted else "Done", "shardIndex": index, "attempt": 1, "returnCode": 0,
+        "executionStatus": "RetryableFailure" if preempted else "Done", "shardIndex": "@", "attempt": 1, "returnCode": 0,
         "start": f"2026-10-{index % 28 + 1:02}T08:01:{index % 60:02}.123Z", "end": f"2026-10-{index % 28 + 1:02}T09:30:{index % 60:02}.456Z",
         "preemptible": "true", "jobId": f"projects/lab/locations/us-central1/jobs/job-{index:08x}-5d96fd3c-1a89-40ae-8095-c364181cda46",
         "dockerImageUsed": "us.gcr.io/broad-gatk/gatk@sha256:2a5c9d1f0e7b44bb9a6c7a8e5f5b2f3d1c0e9b8a7f6e5d4c3b2a190817263544",
@@ -36,15 +36,19 @@ def call(index):
 def main():
     calls, path = int(sys.argv[1]), sys.argv[2]
     variants = [call(index) for index in range(997)]  # enough to be no pattern; made once, because Python is slow
+
+    def variant(index):
+        return variants[index % 997].replace('"@"', str(index), 1)
+
     with open(path, "w", encoding="utf-8") as file:
         file.write('{"workflowName":"wf","calls":{"wf.align":[')
         plain = calls - calls // 10
         for first in range(0, plain, BATCH):
-            file.write(",".join(variants[index % 997] for index in range(first, min(first + BATCH, plain))) + ("," if first + BATCH < plain else ""))
+            file.write(",".join(variant(index) for index in range(first, min(first + BATCH, plain))) + ("," if first + BATCH < plain else ""))
         file.write('],"wf.sub":[')
         inner = calls - plain
         for first in range(0, inner, 10):
-            part = ",".join(variants[index % 997] for index in range(first, min(first + 10, inner)))
+            part = ",".join(variant(index) for index in range(first, min(first + 10, inner)))
             file.write(("," if first else "") + '{"executionStatus":"Done","shardIndex":%d,"attempt":1,"subWorkflowMetadata":{"calls":{"sub.task":[%s]},'
                        '"workflowName":"sub","id":"00000000-0000-4000-8000-%012x","status":"Succeeded"}}' % (first, part, first))
         file.write(']},"id":"5d96fd3c-1a89-40ae-8095-c364181cda46","status":"Succeeded","start":"2026-10-01T08:00:00Z","end":"2026-10-28T10:00:00Z"}\n')

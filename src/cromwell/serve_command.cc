@@ -1,18 +1,21 @@
 #include <poll.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstdio>
-#include <limits>
 
 #include "base/log.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "cromwell/commands.h"
 #include "cromwell/options.h"
 #include "cromwell/service.h"
 #include "net/environment.h"
+#include "os/clock.h"
 #include "os/file.h"
 #include "os/helper.h"
 #include "os/signals.h"
+#include "os/thread.h"
 
 namespace tacho {
 namespace {
@@ -112,6 +115,11 @@ int serve_command(std::span<const std::string> arguments) {
   pollfd wait{signals.fd(), POLLIN, 0};
   while (::poll(&wait, 1, -1) <= 0 || !signals.next()) {
   }
+  // An upload that hangs must not keep the service from ending: its event was not answered and comes back.
+  start_detached_thread("tacho-end", [] {
+    system_clock().wait({}, system_clock().monotonic_ns() + (kDrainMs + 1'000) * kNsPerMs);
+    ::_exit(0);
+  });
   (*server)->stop(kDrainMs);
   return 0;
 }

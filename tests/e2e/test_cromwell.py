@@ -7,15 +7,16 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import time
-import urllib.parse
 
 from bigquery import Cloud
 from service import Running
-from support import Case, until
+from support import SANITIZED, Case, until
 import cromwell_double  # found through service.py
 
-FIXTURES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fixtures", "cromwell")
+HERE = os.path.dirname(os.path.abspath(__file__))
+FIXTURES = os.path.join(HERE, "..", "fixtures", "cromwell")
 PAPI, BATCH, OUTER = ("5d96fd3c-1a89-40ae-8095-c364181cda46", "9d3a8a7e-2f27-4a5e-8f3d-7c2b64a1e001", "7a1c0000-0000-4000-8000-000000000001")
 OBJECTS = {"data/a.bam": 1_500_000_000, "ref/hg38.fa": 3_272_116_950, "data/t.csv": 1234, "data/b.bam": 1}
 
@@ -179,6 +180,42 @@ class Upload(Cromwell):
         with open(self.path("old.ndjson"), encoding="utf-8") as file:
             self.assertEqual([json.loads(line)["task_call_name"] for line in file], ["align", "align", "import"])
         self.assertEqual(self.rows(), [])
+
+
+class Large(Cromwell):
+    weight = 5
+
+    def test_many_batches_in_little_memory(self):
+        calls = 5_000
+        subprocess.run([sys.executable, os.path.join(HERE, "..", "..", "bench", "cromwell_document.py"), str(calls), self.path("large.json")],
+                       check=True, stdout=subprocess.DEVNULL)
+        process = self.spawn("cromwell", "upload", "--metadata", self.path("large.json"), "--no-sizes", env=self.use())
+        process.stdout.close()
+        text = process.stderr.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(process.returncode, 0, text)
+        rows = self.cloud.rows("metadata")
+        self.assertEqual(len({(row["workflow_id"], row["shard"]) for row in rows}), len(rows))
+        self.assertEqual(self.cloud.table("metadata").repeated, 0)
+        cached = [index for part in (calls - calls // 10, calls // 10) for index in range(part) if index % 997 % 50 == 7]
+        self.assertEqual(len(rows), calls - len(cached))
+        self.assertGreater(len(self.cloud.calls("/insertAll")), 9)
+        if not SANITIZED:
+            self.assertLess(usage.ru_maxrss, 64 * 1024)
+        self.clean()
+
+    def test_bigquery_that_fails_now_and_then(self):
+        self.cloud.faults({"match": {"path": ".*/insertAll", "nth": [1, 3]}, "action": {"status": 503}},
+                          {"match": {"path": ".*/insertAll", "nth": 2}, "action": {"reset": "answer"}})
+        self.upload(PAPI)
+        self.assertEqual(self.keys(), GENOTYPE)
+        self.clean()
+
+    def test_bigquery_that_refuses(self):
+        self.cloud.fault({"status": 403, "code": "accessDenied", "message": "Permission bigquery.tables.updateData denied"})
+        done = self.upload(PAPI, rc=1)
+        self.assertIn("denied", done.err)
 
 
 class BadInput(Cromwell):
@@ -450,6 +487,17 @@ class Service(Cromwell):
         self.assertEqual(self.keys(), GENOTYPE)
         self.assertEqual(self.cloud.table("metadata").repeated, 0)
         self.stop()
+
+    def test_ends_on_term_whatever_hangs(self):
+        self.fault({"delay_s": 30}, "/api/.*")
+        self.start()
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=50)
+        connection.request("POST", "/", json.dumps(event(PAPI)))
+        self.assertTrue(until(lambda: self.post("", method="GET", path="/healthz")[0] == 200))
+        begun = time.monotonic()
+        self.stop()
+        self.assertLess(time.monotonic() - begun, 20)
+        connection.close()
 
     def test_metadata_update_of_the_same_generation_is_skipped(self):
         self.start()
