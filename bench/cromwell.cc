@@ -83,8 +83,11 @@ int main(int argc, char** argv) {
   const double json_s = cpu_s();
   if (!parsed || !written) return std::fputs("the document is broken\n", stderr), 1;
   const long peak = peak_kib();
-  std::printf("{\"bytes\":%lld,\"rows\":%llu,\"workflows\":%llu,\"read_s\":%.3f,\"pass1_s\":%.3f,\"pass2_s\":%.3f,\"pass2_json_s\":%.3f,\"json_bytes\":%zu,\"peak_kib\":%ld,\"peer_s\":%.3f}\n",
-              static_cast<long long>(bytes), static_cast<unsigned long long>(tally.rows), static_cast<unsigned long long>(known->workflows), read_s - start,
-              survey_s - read_s, rows_s - survey_s, json_s - rows_s, json_bytes, peak, peer_s(argv[1]));
+  std::printf(
+      "{\"bytes\":%lld,\"rows\":%llu,\"workflows\":%llu,\"read_s\":%.3f,\"pass1_s\":%.3f,\"pass2_s\":%.3f,\"pass2_json_"
+      "s\":%.3f,\"json_bytes\":%zu,\"peak_kib\":%ld,\"peer_s\":%.3f}\n",
+      static_cast<long long>(bytes), static_cast<unsigned long long>(tally.rows),
+      static_cast<unsigned long long>(known->workflows), read_s - start, survey_s - read_s, rows_s - survey_s,
+      json_s - rows_s, json_bytes, peak, peer_s(argv[1]));
   return 0;
 }

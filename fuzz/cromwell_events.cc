@@ -18,7 +18,8 @@ void fuzz_one(std::string_view text) {
     headers.emplace_back("content-type", content_type);
     const Event event = read_event(headers, body);
     require(event.kind != Event::Kind::workflow || event.id.size() == 36);
-    for (const char c : event.id) require(c == '-' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'));
+    for (const char c : event.id)
+      require(c == '-' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'));
     headers.pop_back();
   }
   if (const auto jwt = parse_jwt(trim(body))) {

@@ -69,7 +69,8 @@ class Flattener {
   }
 
   bool is_full() const {
-    return call_.inputs.size() >= kMostInputs || held_bytes_ + path_.size() > kMostInputBytes || reader_.offset() - begin_ > kMostInputBytes;
+    return call_.inputs.size() >= kMostInputs || held_bytes_ + path_.size() > kMostInputBytes ||
+           reader_.offset() - begin_ > kMostInputBytes;
   }
 
   bool add(InputType type, std::string_view text) {

@@ -140,7 +140,8 @@ TEST(Metadata, AbortedWorkflowAndOtherBackends) {
   EXPECT_EQ(plain.json(1)["start_time"], "2026-10-03T08:00:30.000000Z");  // the workflow's
   EXPECT_EQ(plain.json(1)["cpu_count"], 0);
 
-  const Rows all = rows_of_fixture("aborted.json", {.allow_running = false, .include_cached = true, .all_backends = true});
+  const Rows all =
+      rows_of_fixture("aborted.json", {.allow_running = false, .include_cached = true, .all_backends = true});
   ASSERT_EQ(all.rows.size(), 4u);
   const MetadataRow* waiting = all.find("slow.wait");
   ASSERT_NE(waiting, nullptr);
@@ -170,14 +171,17 @@ TEST(Metadata, CallNames) {
 
 TEST(Metadata, StatusesThatHaveRows) {
   const auto count = [](const std::string& status, RowOptions options = {}) {
-    return rows_of(one_call(std::string("\"executionStatus\":\"") + status + "\""), options).rows.size();  // the later member counts
+    return rows_of(one_call(std::string("\"executionStatus\":\"") + status + "\""), options)
+        .rows.size();  // the later member counts
   };
   for (const char* status : {"Done", "Failed", "RetryableFailure", "Aborted"}) EXPECT_EQ(count(status), 1u) << status;
-  for (const char* status : {"NotStarted", "WaitingForQueueSpace", "QueuedInCromwell", "Starting", "Running", "Aborting", "Bypassed", "Unstartable", "", "Weird"})
+  for (const char* status : {"NotStarted", "WaitingForQueueSpace", "QueuedInCromwell", "Starting", "Running",
+                             "Aborting", "Bypassed", "Unstartable", "", "Weird"})
     EXPECT_EQ(count(status), 0u) << status;
   EXPECT_EQ(count("Running", {.allow_running = true}), 1u);
   EXPECT_EQ(count("Aborting", {.allow_running = true}), 1u);
-  for (const char* status : {"NotStarted", "Starting", "Bypassed", "Unstartable"}) EXPECT_EQ(count(status, {.include_cached = true}), 1u) << status;
+  for (const char* status : {"NotStarted", "Starting", "Bypassed", "Unstartable"})
+    EXPECT_EQ(count(status, {.include_cached = true}), 1u) << status;
   EXPECT_EQ(rows_of(one_call(R"("callCaching":{"hit":true})")).tally.cached, 1u);
   EXPECT_EQ(row_with(R"("callCaching":{"hit":true})", "wf.t", {.include_cached = true})["cached"], true);
 }
@@ -237,7 +241,12 @@ TEST(Metadata, Machines) {
 TEST(Metadata, Disks) {
   const auto names = [](const std::string& text) {
     std::string out;
-    for (const Disk& disk : parse_disks(text, "/cromwell_root")) out.append(disk.mount).append("=").append(std::to_string(static_cast<int>(disk.size_gb))).append(disk.type).append(";");
+    for (const Disk& disk : parse_disks(text, "/cromwell_root"))
+      out.append(disk.mount)
+          .append("=")
+          .append(std::to_string(static_cast<int>(disk.size_gb)))
+          .append(disk.type)
+          .append(";");
     return out;
   };
   EXPECT_EQ(names("local-disk 10 SSD,/mnt/a 20 HDD"), "/cromwell_root=10SSD;/mnt/a=20HDD;");
@@ -334,7 +343,8 @@ TEST(Metadata, InsertIds) {
 
 TEST(Metadata, RowsAreCutToTheirLimit) {
   MetadataRow row;
-  for (int i = 0; i < 1000; ++i) row.inputs.push_back({std::to_string(i), InputType::string, std::string(1000, 'x'), {}});
+  for (int i = 0; i < 1000; ++i)
+    row.inputs.push_back({std::to_string(i), InputType::string, std::string(1000, 'x'), {}});
   const std::string text = row_json(row, 100'000);
   EXPECT_LE(text.size(), 100'000u);
   EXPECT_GT(text.size(), 90'000u);
