@@ -239,6 +239,25 @@ class Bench:
         print(f"| resident memory at the end, MiB | {done['end_kib'] / 1024:.2f} | ≤ 6 |")
         print(f"| growth since a tenth of them, KiB | {done['end_kib'] - done['early_kib']:+d} | 0 |\n", flush=True)
 
+    def cromwell(self):
+        """A workflow's metadata: both passes against a plain read of the same file, and the memory."""
+        if not os.path.exists(self.program("bench_cromwell")):
+            return
+        print("\n## Metadata of a Cromwell workflow\n")
+        print("| calls | document | pass 1 | pass 2 | pass 2 with JSON | both passes together | against a plain read | pass 1 against RapidJSON's SAX | peak memory |")
+        print("|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
+        for calls in (10_000, 100_000) if self.quick else (10_000, 100_000, 1_000_000):
+            path = os.path.join(self.folder, "metadata.json")
+            note(f"a document with {calls} calls")
+            subprocess.run([sys.executable, os.path.join(HERE, "cromwell_document.py"), str(calls), path], check=True, stdout=subprocess.DEVNULL)
+            done = json.loads(subprocess.run([self.program("bench_cromwell"), path], check=True, stdout=subprocess.PIPE, text=True).stdout)
+            os.unlink(path)
+            size = done["bytes"] / 1e6
+            both = done["pass1_s"] + done["pass2_s"]
+            peer = f"{done['peer_s'] / done['pass1_s']:.1f} × faster" if done["peer_s"] else "not installed"
+            print(f"| {calls} | {size:.0f} MB | {size / done['pass1_s']:.0f} MB/s | {size / done['pass2_s']:.0f} MB/s | {size / done['pass2_json_s']:.0f} MB/s "
+                  f"| {size / both:.0f} MB/s | {both / max(done['read_s'], 1e-3):.1f} × its CPU time | {peer} | {done['peak_kib'] / 1024:.1f} MiB |")
+
 
 # A part is called with the Bench and prints its table.
 PARTS = {
@@ -249,6 +268,7 @@ PARTS = {
     "monitor": monitor,
     "katib": katib.table,
     "db": katib_db.table,
+    "cromwell": Bench.cromwell,
 }
 
 

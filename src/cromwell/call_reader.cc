@@ -63,7 +63,8 @@ bool read_integer(JsonReader& reader, Token first, MaybeInteger& number) {
   const std::string_view digits = trim(text);
   number.value = parse_int<int64_t>(digits);
   // 2.0 and 1e1 are integers too; anything else is not one.
-  if (const auto real = parse_double(digits); !number.value && real && std::fabs(*real) < 1e15 && *real == std::floor(*real))
+  if (const auto real = parse_double(digits);
+      !number.value && real && std::fabs(*real) < 1e15 && *real == std::floor(*real))
     number.value = static_cast<int64_t>(*real);
   if (!number.value) number.unreadable = text.empty() ? "(no number)" : text.substr(0, 100);
   return true;
@@ -90,14 +91,34 @@ bool read_caching(JsonReader& reader, Token first, std::optional<bool>& hit) {
   }
 }
 
-enum class Member { other, shard, attempt, preemptible, return_code, cost, caching, jes, batch, attributes, inputs, sub_workflow };
+enum class Member {
+  other,
+  shard,
+  attempt,
+  preemptible,
+  return_code,
+  cost,
+  caching,
+  jes,
+  batch,
+  attributes,
+  inputs,
+  sub_workflow
+};
 
 Member member_of(std::string_view name) {
-  constexpr std::array<std::pair<std::string_view, Member>, 11> kMembers = {{
-      {"shardIndex", Member::shard}, {"attempt", Member::attempt}, {"preemptible", Member::preemptible},
-      {"returnCode", Member::return_code}, {"vmCostPerHour", Member::cost}, {"callCaching", Member::caching}, {"jes", Member::jes},
-      {"gcpBatch", Member::batch}, {"runtimeAttributes", Member::attributes}, {"inputs", Member::inputs},
-      {"subWorkflowMetadata", Member::sub_workflow}}};
+  constexpr std::array<std::pair<std::string_view, Member>, 11> kMembers = {
+      {{"shardIndex", Member::shard},
+       {"attempt", Member::attempt},
+       {"preemptible", Member::preemptible},
+       {"returnCode", Member::return_code},
+       {"vmCostPerHour", Member::cost},
+       {"callCaching", Member::caching},
+       {"jes", Member::jes},
+       {"gcpBatch", Member::batch},
+       {"runtimeAttributes", Member::attributes},
+       {"inputs", Member::inputs},
+       {"subWorkflowMetadata", Member::sub_workflow}}};
   for (const auto& [known, member] : kMembers)
     if (known == name) return member;
   return Member::other;
@@ -136,7 +157,9 @@ bool read_call(JsonReader& reader, Call& call, bool with_inputs, const std::func
     const Token value = reader.next();
     bool good = true;
     switch (member) {
-      case Member::other: good = plain != nullptr ? read_text(reader, value, call.*plain->target) : reader.skip(value); break;
+      case Member::other:
+        good = plain != nullptr ? read_text(reader, value, call.*plain->target) : reader.skip(value);
+        break;
       case Member::shard: good = read_integer(reader, value, call.shard); break;
       case Member::attempt: good = read_integer(reader, value, call.attempt); break;
       case Member::preemptible: good = read_flag(reader, value, call.preemptible); break;
@@ -161,7 +184,9 @@ bool read_call(JsonReader& reader, Call& call, bool with_inputs, const std::func
         call.has_attributes = value == Token::object;
         good = read_texts(reader, value, call, kAttributeTexts);
         break;
-      case Member::inputs: good = with_inputs && value == Token::object ? read_inputs(reader, call) : reader.skip(value); break;
+      case Member::inputs:
+        good = with_inputs && value == Token::object ? read_inputs(reader, call) : reader.skip(value);
+        break;
       case Member::sub_workflow:
         call.has_sub_workflow = value == Token::object;
         good = sub_workflow(value);

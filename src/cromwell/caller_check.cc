@@ -50,7 +50,8 @@ int64_t max_age_ns(std::string_view cache_control) {
   std::string_view digits = cache_control.substr(at + kWord.size());
   digits = digits.substr(0, digits.find_first_not_of("0123456789"));
   const auto value = parse_int<int64_t>(digits);
-  return std::clamp(value.value_or(0) > kMostKeepNs / kNsPerSec ? kMostKeepNs : value.value_or(0) * kNsPerSec, kLeastKeepNs, kMostKeepNs);
+  return std::clamp(value.value_or(0) > kMostKeepNs / kNsPerSec ? kMostKeepNs : value.value_or(0) * kNsPerSec,
+                    kLeastKeepNs, kMostKeepNs);
 }
 
 }  // namespace
@@ -62,7 +63,8 @@ std::map<std::string, JwtKey> parse_jwks(std::string_view json) {
   for (const Json& entry : root["keys"]) {
     if (!entry.is_object() || text(entry, "kty") != "RSA" || text(entry, "kid").empty()) continue;
     const auto modulus = base64_decode(text(entry, "n")), exponent = base64_decode(text(entry, "e"));
-    if (modulus && exponent && !modulus->empty() && !exponent->empty()) keys[text(entry, "kid")] = {*modulus, *exponent};
+    if (modulus && exponent && !modulus->empty() && !exponent->empty())
+      keys[text(entry, "kid")] = {*modulus, *exponent};
   }
   return keys;
 }
@@ -71,7 +73,8 @@ Result<JwtParts> parse_jwt(std::string_view token) {
   const Error broken{Code::invalid, "the identity token cannot be read", "", "send a JSON web token"};
   const auto parts = split(token, '.');
   if (parts.size() != 3 || token.size() > kMostTokenBytes) return broken;
-  const auto head_bytes = base64_decode(parts[0]), claim_bytes = base64_decode(parts[1]), signature = base64_decode(parts[2]);
+  const auto head_bytes = base64_decode(parts[0]), claim_bytes = base64_decode(parts[1]),
+             signature = base64_decode(parts[2]);
   if (!head_bytes || !claim_bytes || !signature) return broken;
   const Json head = Json::parse(*head_bytes, nullptr, false), claims = Json::parse(*claim_bytes, nullptr, false);
   if (!head.is_object() || !claims.is_object()) return broken;
@@ -98,7 +101,8 @@ std::string refuse_claims(const JwtParts& jwt, const CallerSettings& settings, i
   // Google writes its name both ways.
   const auto bare = [](std::string_view issuer) { return issuer.starts_with("https://") ? issuer.substr(8) : issuer; };
   if (jwt.issuer.empty() || bare(jwt.issuer) != bare(settings.issuer)) return "it has another issuer";
-  if (std::find(jwt.audiences.begin(), jwt.audiences.end(), settings.audience) == jwt.audiences.end()) return "it is for another audience";
+  if (std::find(jwt.audiences.begin(), jwt.audiences.end(), settings.audience) == jwt.audiences.end())
+    return "it is for another audience";
   if (jwt.expires_s + kLeewayS < now_s) return "it has expired";
   if (jwt.issued_s > now_s + kLeewayS || jwt.not_before_s > now_s + kLeewayS) return "it is not valid yet";
   return {};

@@ -55,7 +55,8 @@ TEST(CallerCheck, VerifiesTheSignature) {
   EXPECT_FALSE(verify_rs256(jwt->signed_text, other, key.modulus, key.exponent));
   EXPECT_FALSE(verify_rs256(jwt->signed_text, "", key.modulus, key.exponent));
   EXPECT_FALSE(verify_rs256(jwt->signed_text, jwt->signature, "", ""));
-  EXPECT_FALSE(verify_rs256(jwt->signed_text, jwt->signature, key.modulus.substr(0, 100), key.exponent));  // too short a key
+  EXPECT_FALSE(
+      verify_rs256(jwt->signed_text, jwt->signature, key.modulus.substr(0, 100), key.exponent));  // too short a key
 }
 
 TEST(CallerCheck, ChecksTheClaims) {
@@ -85,7 +86,8 @@ TEST(CallerCheck, SharedToken) {
   std::string why;
   EXPECT_EQ(check.check("Bearer secret", why), 0);
   EXPECT_EQ(check.check("bearer  secret", why), 0);
-  for (const char* header : {"", "secret", "Bearer", "Bearer ", "Bearer secre", "Bearer secret2", "Basic secret"}) EXPECT_EQ(check.check(header, why), 401) << header;
+  for (const char* header : {"", "secret", "Bearer", "Bearer ", "Bearer secre", "Bearer secret2", "Basic secret"})
+    EXPECT_EQ(check.check(header, why), 401) << header;
   CallerCheck open{CallerSettings()};
   EXPECT_EQ(open.check("", why), 0);
 }

@@ -19,13 +19,41 @@ namespace tacho {
 namespace {
 
 // Prefixes of stored keys. subWorkflowId is what makes expansion work; vm stands for vmStartTime, vmEndTime, vmCostPerHour.
-constexpr std::array<std::string_view, 17> kInclude = {
-    "workflowName", "status", "start", "end", "submission", "subWorkflowId", "jes", "gcpBatch", "preemptible",
-    "executionStatus", "runtimeAttributes", "dockerImageUsed", "inputs", "vm", "jobId", "returnCode", "callCaching:hit"};
+constexpr std::array<std::string_view, 17> kInclude = {"workflowName",
+                                                       "status",
+                                                       "start",
+                                                       "end",
+                                                       "submission",
+                                                       "subWorkflowId",
+                                                       "jes",
+                                                       "gcpBatch",
+                                                       "preemptible",
+                                                       "executionStatus",
+                                                       "runtimeAttributes",
+                                                       "dockerImageUsed",
+                                                       "inputs",
+                                                       "vm",
+                                                       "jobId",
+                                                       "returnCode",
+                                                       "callCaching:hit"};
 // For servers that refuse the list above.
-constexpr std::array<std::string_view, 17> kExclude = {
-    "submittedFiles", "workflowProcessingEvents", "executionEvents", "workflowRoot", "callRoot", "callCaching", "outputs",
-    "commandLine", "failures", "returnCode", "stderr", "stdout", "monitoringLog", "backend", "compressedDockerSize", "labels", "jobId"};
+constexpr std::array<std::string_view, 17> kExclude = {"submittedFiles",
+                                                       "workflowProcessingEvents",
+                                                       "executionEvents",
+                                                       "workflowRoot",
+                                                       "callRoot",
+                                                       "callCaching",
+                                                       "outputs",
+                                                       "commandLine",
+                                                       "failures",
+                                                       "returnCode",
+                                                       "stderr",
+                                                       "stdout",
+                                                       "monitoringLog",
+                                                       "backend",
+                                                       "compressedDockerSize",
+                                                       "labels",
+                                                       "jobId"};
 
 constexpr int64_t kConnectMs = 10'000, kIdleMs = 60'000;
 
@@ -66,12 +94,14 @@ bool is_workflow_id(std::string_view text) {
   return true;
 }
 
-CromwellClient::CromwellClient(CromwellSettings settings) : settings_(std::move(settings)), token_(http_, settings_.auth) {}
+CromwellClient::CromwellClient(CromwellSettings settings)
+    : settings_(std::move(settings)), token_(http_, settings_.auth) {}
 
 std::string CromwellClient::url(const std::string& id, Form form) const {
   const bool include = form == Form::include || form == Form::include_flat;
   const bool expand = form == Form::include || form == Form::exclude;
-  std::string text = settings_.base_url + "/api/workflows/v1/" + percent_encode(id, false) + "/metadata?expandSubWorkflows=" + (expand ? "true" : "false");
+  std::string text = settings_.base_url + "/api/workflows/v1/" + percent_encode(id, false) +
+                     "/metadata?expandSubWorkflows=" + (expand ? "true" : "false");
   for (const std::string_view key : include ? kInclude : kExclude)
     text.append(include ? "&includeKey=" : "&excludeKey=").append(percent_encode(key, false));
   return text;
@@ -133,7 +163,8 @@ Fetched CromwellClient::fetch(const std::string& id) {
   std::minstd_rand random{std::random_device{}()};
   bool new_token = false;
   for (int tries = 1;; ++tries) {
-    if (::ftruncate(file->get(), 0) != 0 || ::lseek(file->get(), 0, SEEK_SET) != 0) return {nullptr, false, "a temporary file cannot be emptied"};
+    if (::ftruncate(file->get(), 0) != 0 || ::lseek(file->get(), 0, SEEK_SET) != 0)
+      return {nullptr, false, "a temporary file cannot be emptied"};
     const Attempt answer = attempt(url(id, form), file->get());
     if (answer.status / 100 == 2) return {std::make_unique<MetadataFile>(std::move(*file)), false, ""};
     if (answer.fatal) return {nullptr, false, answer.why};

@@ -1,3 +1,5 @@
+#include <malloc.h>
+
 #include <cstdio>
 
 #include "base/log.h"
@@ -16,13 +18,17 @@ constexpr const char kHelp[] =
 }  // namespace
 
 int cromwell_command(std::span<const std::string> arguments) {
+  // Batches come and go on several threads: large blocks go back to the system at once, and the threads share their heap.
+  ::mallopt(M_MMAP_THRESHOLD, 256 * 1024);
+  ::mallopt(M_ARENA_MAX, 1);
   const std::string word = arguments.empty() ? "" : arguments[0];
   const auto rest = arguments.subspan(arguments.empty() ? 0 : 1);
   if (word == "upload") return upload_command(rest);
   if (word == "serve") return serve_command(rest);
   if (word == "import") return import_command(rest);
   if (word == "--help" || word == "-h" || word == "help") return std::fputs(kHelp, stdout) < 0 ? 1 : 0;
-  log::error((word.empty() ? "say what to do" : "unknown command cromwell " + word) + ": upload, serve or import (see tacho cromwell --help)");
+  log::error((word.empty() ? "say what to do" : "unknown command cromwell " + word) +
+             ": upload, serve or import (see tacho cromwell --help)");
   return kBadUsage;
 }
 

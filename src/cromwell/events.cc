@@ -41,11 +41,16 @@ enum class What { finalized, updated, other };
 // google.storage.object.finalize, providers/cloud.storage/eventTypes/object.change, google.cloud.storage.object.v1.finalized,
 // OBJECT_FINALIZE and the same for metadata.
 What what_of(std::string_view type) {
-  for (const std::string_view prefix : {"google.storage.object.", "google.cloud.storage.object.v1.", "providers/cloud.storage/", "OBJECT_"}) {
+  for (const std::string_view prefix :
+       {"google.storage.object.", "google.cloud.storage.object.v1.", "providers/cloud.storage/", "OBJECT_"}) {
     if (!type.starts_with(prefix)) continue;
     const std::string rest = lower(type.substr(prefix.size()));
-    if (rest == "finalize" || rest == "finalized" || rest.ends_with("object.finalize") || rest.ends_with("object.change")) return What::finalized;
-    if (rest == "metadataupdate" || rest == "metadataupdated" || rest == "metadata_update" || rest.ends_with("object.metadataupdate")) return What::updated;
+    if (rest == "finalize" || rest == "finalized" || rest.ends_with("object.finalize") ||
+        rest.ends_with("object.change"))
+      return What::finalized;
+    if (rest == "metadataupdate" || rest == "metadataupdated" || rest == "metadata_update" ||
+        rest.ends_with("object.metadataupdate"))
+      return What::updated;
   }
   return What::other;
 }
@@ -55,7 +60,9 @@ struct StorageObject {
 };
 
 // {"bucket":"b","name":"x/workflow.ID.log","generation":"17…","size":"12"}
-StorageObject object_of(const Json& data) { return {text(data, "bucket"), text(data, "name"), text(data, "generation")}; }
+StorageObject object_of(const Json& data) {
+  return {text(data, "bucket"), text(data, "name"), text(data, "generation")};
+}
 
 // projects/_/buckets/B/objects/O
 void complete_from_resource(StorageObject& object, const std::string& resource) {
@@ -69,8 +76,10 @@ void complete_from_resource(StorageObject& object, const std::string& resource) 
 // objects/O, with the bucket in the source: //storage.googleapis.com/projects/_/buckets/B
 void complete_from_subject(StorageObject& object, std::string_view subject, std::string_view source) {
   constexpr std::string_view kObjects = "objects/", kBuckets = "/buckets/";
-  if (const size_t at = subject.find(kObjects); object.name.empty() && at != std::string_view::npos) object.name = subject.substr(at + kObjects.size());
-  if (const size_t at = source.find(kBuckets); object.bucket.empty() && at != std::string_view::npos) object.bucket = source.substr(at + kBuckets.size());
+  if (const size_t at = subject.find(kObjects); object.name.empty() && at != std::string_view::npos)
+    object.name = subject.substr(at + kObjects.size());
+  if (const size_t at = source.find(kBuckets); object.bucket.empty() && at != std::string_view::npos)
+    object.bucket = source.substr(at + kBuckets.size());
 }
 
 Event storage_event(std::string_view type, const StorageObject& object) {
@@ -92,19 +101,23 @@ Event storage_event(std::string_view type, const StorageObject& object) {
 Event callback(const Json& json) {
   const std::string id = text(json, "workflowId"), state = text(json, "state");
   if (!is_workflow_id(id)) return malformed("workflowId is no workflow id: " + id.substr(0, 100));
-  if (state != "Succeeded" && state != "Failed" && state != "Aborted") return ignored("workflow " + id + " is in state " + state.substr(0, 50));
+  if (state != "Succeeded" && state != "Failed" && state != "Aborted")
+    return ignored("workflow " + id + " is in state " + state.substr(0, 50));
   Event event;
   event.kind = Event::Kind::workflow;
   event.id = id;
   return event;
 }
 
-bool is_callback(const Json& json) { return member(json, "workflowId").is_string() && member(json, "state").is_string(); }
+bool is_callback(const Json& json) {
+  return member(json, "workflowId").is_string() && member(json, "state").is_string();
+}
 
 // {"attributes":{"eventType":"OBJECT_FINALIZE","bucketId":"b","objectId":"o","objectGeneration":"1"},"data":"BASE64","messageId":"1"}
 Event pubsub(const Json& message) {
   const Json& attributes = member(message, "attributes");
-  StorageObject object{text(attributes, "bucketId"), text(attributes, "objectId"), text(attributes, "objectGeneration")};
+  StorageObject object{text(attributes, "bucketId"), text(attributes, "objectId"),
+                       text(attributes, "objectGeneration")};
   Event event;
   const Json& data = member(message, "data");
   Json inside;
@@ -181,13 +194,15 @@ Event read_event(const std::vector<std::pair<std::string, std::string>>& headers
   const Json json = Json::parse(body, nullptr, false);
   const std::string_view type = header(headers, "ce-type");
   if (!type.empty() || !header(headers, "ce-specversion").empty())
-    return cloud_event(std::string(type), std::string(header(headers, "ce-subject")), std::string(header(headers, "ce-source")), json);
+    return cloud_event(std::string(type), std::string(header(headers, "ce-subject")),
+                       std::string(header(headers, "ce-source")), json);
   if (!json.is_object()) return malformed("the body is no JSON object");
   if (lower(header(headers, "content-type")).starts_with("application/cloudevents+json")) return structured(json);
   if (member(json, "message").is_object()) return pubsub(member(json, "message"));
   if (is_callback(json)) return callback(json);
   if (member(json, "specversion").is_string()) return structured(json);
-  if (!text(member(json, "context"), "eventType").empty() || !text(json, "eventType").empty()) return first_generation(json);
+  if (!text(member(json, "context"), "eventType").empty() || !text(json, "eventType").empty())
+    return first_generation(json);
   if (member(json, "name").is_string() && member(json, "bucket").is_string()) return storage_event("", object_of(json));
   return malformed("this is none of the known events");
 }

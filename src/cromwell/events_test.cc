@@ -28,8 +28,11 @@ struct Case {
 
 TEST(Events, EveryEnvelope) {
   const Headers structured = {{"content-type", "application/cloudevents+json; charset=utf-8"}};
-  const Headers binary = {{"ce-specversion", "1.0"}, {"ce-type", "google.cloud.storage.object.v1.finalized"}, {"ce-source", "//storage.googleapis.com/projects/_/buckets/b"},
-                          {"ce-id", "1"}, {"ce-subject", "objects/" + kLog}};
+  const Headers binary = {{"ce-specversion", "1.0"},
+                          {"ce-type", "google.cloud.storage.object.v1.finalized"},
+                          {"ce-source", "//storage.googleapis.com/projects/_/buckets/b"},
+                          {"ce-id", "1"},
+                          {"ce-subject", "objects/" + kLog}};
   Headers updated = binary, deleted = binary, pubsub = binary;
   updated[1].second = "google.cloud.storage.object.v1.metadataUpdated";
   deleted[1].second = "google.cloud.storage.object.v1.deleted";
@@ -37,7 +40,9 @@ TEST(Events, EveryEnvelope) {
   const std::string object = R"({"bucket":"b","name":"LOG","generation":"7","size":"12"})";
   const std::string message = R"({"attributes":{"eventType":"OBJECT_FINALIZE","bucketId":"b","objectId":"LOG","objectGeneration":"7"},"messageId":"m1"})";
   // {"bucket":"b","name":"workflow.5d96fd3c-1a89-40ae-8095-c364181cda46.log","generation":"7"}
-  const std::string packed = "eyJidWNrZXQiOiJiIiwibmFtZSI6IndvcmtmbG93LjVkOTZmZDNjLTFhODktNDBhZS04MDk1LWMzNjQxODFjZGE0Ni5sb2ciLCJnZW5lcmF0aW9uIjoiNyJ9";
+  const std::string packed =
+      "eyJidWNrZXQiOiJiIiwibmFtZSI6IndvcmtmbG93LjVkOTZmZDNjLTFhODktNDBhZS04MDk1LWMzNjQxODFjZGE0Ni5sb2ciLCJnZW5lcmF0aW9u"
+      "IjoiNyJ9";
   const std::vector<Case> cases = {
       {"function", {}, R"({"context":{"eventType":"google.storage.object.finalize"},"data":)" + object + "}"},
       {"function, flat", {}, R"({"eventType":"google.storage.object.finalize","data":)" + object + "}"},

@@ -58,7 +58,8 @@ Existing count_existing(const Expected& expected, const SenderSettings& settings
   for (int tries = 1;; ++tries) {
     int64_t count = 0;
     const BqVerdict verdict = client->query_number(sql, count);
-    if (verdict.what == BqClass::done) return count >= 0 && static_cast<uint64_t>(count) >= expected.rows() ? Existing::all : Existing::some;
+    if (verdict.what == BqClass::done)
+      return count >= 0 && static_cast<uint64_t>(count) >= expected.rows() ? Existing::all : Existing::some;
     if (verdict.what == BqClass::not_found) return Existing::some;  // no table yet
     if (verdict.what == BqClass::token && tries == 1) {
       token.refuse();

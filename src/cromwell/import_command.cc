@@ -18,10 +18,13 @@ namespace {
 
 constexpr const char kHelp[] =
     "tacho cromwell import [OPTIONS] LOG...\n\n"
-    "  tacho cromwell import gs://bucket/cromwell/wf/5d96fd3c-1a89-40ae-8095-c364181cda46/call-align/shard-3/monitoring.log\n"
+    "  tacho cromwell import "
+    "gs://bucket/cromwell/wf/5d96fd3c-1a89-40ae-8095-c364181cda46/call-align/shard-3/monitoring.log\n"
     "  tacho cromwell import --ndjson rows.ndjson logs/wf/*/call-*/monitoring.log\n\n"
-    "Old monitoring.log files, in either known format, as rows. Whose log it is stands in its path. Rows too old for streaming,\n"
-    "or all of them when no dataset is named, go to the file of --ndjson for a load job. Exit status: 0 all, 1 some failed, 2 wrong usage.\n\n";
+    "Old monitoring.log files, in either known format, as rows. Whose log it is stands in its path. Rows too old for "
+    "streaming,\n"
+    "or all of them when no dataset is named, go to the file of --ndjson for a load job. Exit status: 0 all, 1 some "
+    "failed, 2 wrong usage.\n\n";
 
 constexpr size_t kBatchRows = 500;
 constexpr int64_t kStreamingBackNs = 1825ll * 86'400 * kNsPerSec;
@@ -56,7 +59,8 @@ std::string log_row_json(const LogPlace& place, const LogSample& sample) {
 // All logs of one call of the command.
 class Import {
  public:
-  Import(const CromwellOptions& options, SenderSettings settings, bool send) : options_(options), settings_(std::move(settings)), send_(send) {}
+  Import(const CromwellOptions& options, SenderSettings settings, bool send)
+      : options_(options), settings_(std::move(settings)), send_(send) {}
 
   // Empty: all went well.
   std::string one(const std::string& path, const LogSource& source);
@@ -98,7 +102,9 @@ void Import::add(const LogPlace& place, const LogSample& sample) {
     lines_.append(json).append("\n");
   } else {
     const std::string time = sample.time_ns ? std::to_string(*sample.time_ns / 1000) : "";
-    batch_.push_back({rows_, "l-" + bq_hash({place.workflow_id, place.call, std::to_string(place.shard), std::to_string(place.attempt), time}),
+    batch_.push_back({rows_,
+                      "l-" + bq_hash({place.workflow_id, place.call, std::to_string(place.shard),
+                                      std::to_string(place.attempt), time}),
                       std::move(json)});
   }
   if (batch_.size() >= kBatchRows || lines_.size() > size_t{1} << 20) send();
@@ -123,8 +129,11 @@ std::string Import::one(const std::string& path, const LogSource& source) {
   const Status status = source(path, [&](std::string_view line) { log.line(line); });
   log.finish();
   if (!status) return status.error().message();
-  if (log.samples() == 0) return "there is no record in it (a header that ends with \"Runtime Information\" is expected)";
-  if (log.bad_lines() > 0) return std::to_string(log.bad_lines()) + " lines cannot be read; the other " + std::to_string(log.samples()) + " records are kept";
+  if (log.samples() == 0)
+    return "there is no record in it (a header that ends with \"Runtime Information\" is expected)";
+  if (log.bad_lines() > 0)
+    return std::to_string(log.bad_lines()) + " lines cannot be read; the other " + std::to_string(log.samples()) +
+           " records are kept";
   return {};
 }
 
@@ -135,7 +144,8 @@ std::string Import::finish() {
   if (why_.empty()) why_ = sent.why;
   if (why_.empty() && sent.dropped > 0) why_ = std::to_string(sent.dropped) + " rows were refused";
   if (!options_.quiet && !options_.dry_run) {
-    const std::string file = old_rows_ == 0 ? "" : ", " + std::to_string(old_rows_) + " for a load job in " + settings_.ndjson_path;
+    const std::string file =
+        old_rows_ == 0 ? "" : ", " + std::to_string(old_rows_) + " for a load job in " + settings_.ndjson_path;
     std::fprintf(stderr, "tacho: %ld rows uploaded%s\n", static_cast<long>(sent.accepted), file.c_str());
   }
   return why_;
@@ -149,7 +159,8 @@ int import_command(std::span<const std::string> arguments) {
   if (options->help) return std::fputs((kHelp + options_help(kImport)).c_str(), stdout) < 0 ? 1 : 0;
   if (options->words.empty()) return log::error("name a monitoring.log (see tacho cromwell import --help)"), kBadUsage;
   for (const auto& [name, value] : {std::pair{"--shard", &options->shard}, {"--attempt", &options->attempt}})
-    if (!value->empty() && !parse_int<int64_t>(*value)) return log::error(std::string(name) + " is a number, not " + *value), kBadUsage;
+    if (!value->empty() && !parse_int<int64_t>(*value))
+      return log::error(std::string(name) + " is a number, not " + *value), kBadUsage;
   const bool has_dataset = !options->dataset.empty() || !environment("DATASET_ID").empty();
   CromwellOptions used = *options;
   if (!has_dataset && !options->ndjson.empty()) used.dry_run = true;  // only the file is written

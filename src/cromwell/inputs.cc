@@ -18,64 +18,71 @@ class Flattener {
  public:
   Flattener(JsonReader& reader, Call& call) : reader_(reader), call_(call), begin_(reader.offset()) {}
 
-  bool members(const std::string& path) {
+  // Of the inputs themselves (their names stand as they are) or of a map (keys in brackets). Nothing is escaped, as in existing rows.
+  bool members(bool is_map) {
+    const size_t outside = path_.size();
     for (;;) {
       const Token token = reader_.next();
       if (token == Token::end_object) return true;
       if (token != Token::key) return false;
       if (reader_.cut()) call_.inputs_cut = true;
-      // An input's own name stands as it is, a map's key in brackets; nothing is escaped, as in existing rows.
-      std::string key = path;
-      if (path.empty()) key = reader_.text();
-      else key.append("[\"").append(reader_.text()).append("\"]");
-      if (!value(reader_.next(), key)) return false;
+      if (is_map) path_.append("[\"").append(reader_.text()).append("\"]");
+      else path_ = reader_.text();
+      if (!value(reader_.next())) return false;
+      path_.resize(outside);
     }
   }
 
  private:
-  bool elements(const std::string& path) {
+  bool elements() {
+    const size_t outside = path_.size();
     for (size_t index = 0;; ++index) {
       const Token token = reader_.next();
       if (token == Token::end_array) return true;
-      if (!value(token, path + "[" + std::to_string(index) + "]")) return false;
+      path_.append("[").append(std::to_string(index)).append("]");
+      if (!value(token)) return false;
+      path_.resize(outside);
     }
   }
 
-  bool value(Token token, const std::string& key) {
-    if (is_full(key)) {
+  // Of path_.
+  bool value(Token token) {
+    if (is_full()) {
       call_.inputs_cut = true;
       return reader_.skip(token);
     }
     switch (token) {
-      case Token::object: return members(key);
-      case Token::array: return elements(key);
-      case Token::null: return add(key, InputType::null, "");
-      case Token::yes: return add(key, InputType::boolean, "true");
-      case Token::no: return add(key, InputType::boolean, "false");
-      case Token::number: return add(key, InputType::number, input_number(reader_.text()));
+      case Token::object: return members(true);
+      case Token::array: return elements();
+      case Token::null: return add(InputType::null, {});
+      case Token::yes: return add(InputType::boolean, "true");
+      case Token::no: return add(InputType::boolean, "false");
+      case Token::number: return add(InputType::number, input_number(reader_.text()));
       case Token::string: break;
       default: return false;
     }
     const std::string_view text = reader_.text();
-    if (is_gs_path(text) && !reader_.cut()) return add(key, InputType::file, std::string(text));
+    if (is_gs_path(text) && !reader_.cut()) return add(InputType::file, text);
     const std::string_view kept = first_characters(text, kMostCharacters);
     if (kept.size() < text.size()) call_.inputs_cut = true;
-    return add(key, InputType::string, std::string(kept));
+    return add(InputType::string, kept);
   }
 
-  bool is_full(const std::string& key) const {
-    return call_.inputs.size() >= kMostInputs || held_bytes_ + key.size() > kMostInputBytes || reader_.offset() - begin_ > kMostInputBytes;
+  bool is_full() const {
+    return call_.inputs.size() >= kMostInputs || held_bytes_ + path_.size() > kMostInputBytes ||
+           reader_.offset() - begin_ > kMostInputBytes;
   }
 
-  bool add(const std::string& key, InputType type, std::string text) {
-    held_bytes_ += key.size() + text.size() + sizeof(Input);
-    call_.inputs.push_back({key, type, std::move(text), std::nullopt});
+  bool add(InputType type, std::string_view text) {
+    held_bytes_ += path_.size() + text.size() + sizeof(Input);
+    call_.inputs.push_back({path_, type, std::string(text), std::nullopt});
     return true;
   }
 
   JsonReader& reader_;
   Call& call_;
   uint64_t begin_;
+  std::string path_;
   size_t held_bytes_ = 0;
 };
 
@@ -86,7 +93,7 @@ bool is_integer(std::string_view text) { return text.find_first_of(".eE") == std
 bool read_inputs(JsonReader& reader, Call& call) {
   call.inputs.clear();  // of two members of that name the last one counts
   call.inputs_cut = false;
-  return Flattener(reader, call).members("");
+  return Flattener(reader, call).members(false);
 }
 
 std::string input_number(std::string_view json) {
@@ -116,6 +123,7 @@ bool is_gs_path(std::string_view text) {
 }
 
 std::string_view first_characters(std::string_view text, size_t count) {
+  if (text.size() <= count) return text;  // a character has a byte at least
   size_t at = 0;
   for (; count > 0 && at < text.size(); --count) at += std::max<size_t>(1, utf8_length(text.substr(at, 4)));
   return text.substr(0, at);

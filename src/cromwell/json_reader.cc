@@ -20,7 +20,8 @@ const char* plain_end(const char* at, const char* end) {
   for (; end - at >= 8; at += 8) {
     uint64_t word = 0;
     std::memcpy(&word, at, 8);
-    const uint64_t special = zero_bytes(word ^ (kOnes * '"')) | zero_bytes(word ^ (kOnes * '\\')) | zero_bytes(word & (kOnes * 0xE0));
+    const uint64_t special =
+        zero_bytes(word ^ (kOnes * '"')) | zero_bytes(word ^ (kOnes * '\\')) | zero_bytes(word & (kOnes * 0xE0));
     if (special != 0) return at + std::countr_zero(special) / 8;
   }
   while (at < end && *at != '"' && *at != '\\' && static_cast<unsigned char>(*at) >= 0x20) ++at;
@@ -52,7 +53,9 @@ bool is_number(std::string_view text) {
 
 }  // namespace
 
-JsonReader::JsonReader(Fill fill) : fill_(std::move(fill)), buffer_(new char[kBufferBytes]) { at_ = end_ = buffer_.get(); }
+JsonReader::JsonReader(Fill fill) : fill_(std::move(fill)), buffer_(new char[kBufferBytes]) {
+  at_ = end_ = buffer_.get();
+}
 
 bool JsonReader::refill() {
   if (at_end_ || broken_) return false;
@@ -70,7 +73,8 @@ bool JsonReader::refill() {
 }
 
 JsonReader::Token JsonReader::fail(std::string_view what) {
-  if (!broken_) error_ = {Code::invalid, "broken JSON at byte " + std::to_string(offset()) + ": " + std::string(what), "", ""};
+  if (!broken_)
+    error_ = {Code::invalid, "broken JSON at byte " + std::to_string(offset()) + ": " + std::string(what), "", ""};
   broken_ = true;
   return Token::broken;
 }

@@ -28,7 +28,8 @@ std::string shape(const std::string& text, size_t piece = 1 << 20) {
     const Token token = reader.next();
     constexpr std::string_view kLetters = "{}[]ksn10_.!";
     out += kLetters[static_cast<size_t>(token)];
-    if (token == Token::key || token == Token::string || token == Token::number) out.append("(").append(reader.text()).append(")");
+    if (token == Token::key || token == Token::string || token == Token::number)
+      out.append("(").append(reader.text()).append(")");
     if (token == Token::end || token == Token::broken) return out;
   }
 }
@@ -48,8 +49,9 @@ TEST(JsonReader, ReadsEveryKindOfToken) {
 
 TEST(JsonReader, TakesEscapesApartAtEveryEdge) {
   const std::string text = R"(["\"\\\/\b\f\n\r\t", "\u0041\u00e9\u20ac\ud83d\ude00", "\ud800", "\ud800\ud83d\ude00x", "\ud800\n"])";
-  const std::string expected = "[s(\"\\/\b\f\n\r\t)s(A\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80)s(\xEF\xBF\xBD)s(\xEF\xBF\xBD\xF0\x9F\x98\x80x)"
-                               "s(\xEF\xBF\xBD\n)].";
+  const std::string expected =
+      "[s(\"\\/\b\f\n\r\t)s(A\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80)s(\xEF\xBF\xBD)s(\xEF\xBF\xBD\xF0\x9F\x98\x80x)"
+      "s(\xEF\xBF\xBD\n)].";
   for (const size_t piece : {1, 2, 3, 4, 5, 6, 7, 8, 9, 1000}) EXPECT_EQ(shape(text, piece), expected) << piece;
 }
 
@@ -72,7 +74,8 @@ TEST(JsonReader, SaysWhereItBroke) {
 
 TEST(JsonReader, RefusesDeepNesting) {
   EXPECT_EQ(error_of(std::string(64, '[') + std::string(64, ']')), "");
-  EXPECT_EQ(error_of(std::string(65, '[') + std::string(65, ']')), "broken JSON at byte 64: nested deeper than 64 levels");
+  EXPECT_EQ(error_of(std::string(65, '[') + std::string(65, ']')),
+            "broken JSON at byte 64: nested deeper than 64 levels");
 }
 
 TEST(JsonReader, HoldsALongStringInPart) {

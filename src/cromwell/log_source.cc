@@ -46,7 +46,8 @@ Result<MetadataFile> download(const SizeSettings& storage, const std::string& pa
   if (!file) return file.error();
   Backoff backoff(storage.first_wait_ms, storage.last_wait_ms);
   for (int tries = 1;; ++tries) {
-    if (::ftruncate(file->get(), 0) != 0 || ::lseek(file->get(), 0, SEEK_SET) != 0) return Error{Code::io, "a temporary file cannot be emptied", "", ""};
+    if (::ftruncate(file->get(), 0) != 0 || ::lseek(file->get(), 0, SEEK_SET) != 0)
+      return Error{Code::io, "a temporary file cannot be emptied", "", ""};
     HttpRequest request;
     request.url = gcs_object_url(storage.base_url, path) + "?alt=media";
     if (!storage.user_project.empty()) request.url += "&userProject=" + percent_encode(storage.user_project, false);
@@ -60,7 +61,9 @@ Result<MetadataFile> download(const SizeSettings& storage, const std::string& pa
     if (status == 401) token.refuse();
     const bool again = status == 0 || status == 401 || status == 408 || status == 429 || status >= 500;
     if (!again || tries >= kTries)
-      return answer ? Error{Code::io, "Cloud Storage answers " + std::to_string(status), path, "check the path and the rights"} : answer.error();
+      return answer ? Error{Code::io, "Cloud Storage answers " + std::to_string(status), path,
+                            "check the path and the rights"}
+                    : answer.error();
     system_clock().wait({}, system_clock().monotonic_ns() + backoff.next_ms(0.5) * kNsPerMs);
   }
 }

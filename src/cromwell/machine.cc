@@ -55,7 +55,8 @@ std::optional<Machine> custom(std::string_view type) {
   constexpr std::string_view kWord = "custom-";
   const size_t at = type.find(kWord);
   if (at == std::string_view::npos || (at != 0 && type[at - 1] != '-')) return std::nullopt;
-  if (at != 0 && type.substr(0, at - 1).find('-') != std::string_view::npos) return std::nullopt;  // one word is a family
+  if (at != 0 && type.substr(0, at - 1).find('-') != std::string_view::npos)
+    return std::nullopt;  // one word is a family
   const auto parts = split(type.substr(at + kWord.size()), '-');
   if (parts.size() < 2 || parts.size() > 3 || (parts.size() == 3 && parts[2] != "ext")) return std::nullopt;
   const auto cpus = parse_int<int64_t>(parts[0]), mib = parse_int<int64_t>(parts[1]);
@@ -72,7 +73,9 @@ struct Limits {
 };
 
 int64_t n1_cpus(int64_t wanted) { return wanted <= 1 ? 1 : round_up(wanted, 2); }
-int64_t n2_cpus(int64_t wanted) { return wanted <= 32 ? round_up(std::max<int64_t>(wanted, 2), 2) : round_up(wanted, 4); }
+int64_t n2_cpus(int64_t wanted) {
+  return wanted <= 32 ? round_up(std::max<int64_t>(wanted, 2), 2) : round_up(wanted, 4);
+}
 int64_t n2d_cpus(int64_t wanted) {
   if (wanted > 16) return std::min<int64_t>(round_up(wanted, 16), 96);
   int64_t cpus = 2;
@@ -117,7 +120,8 @@ std::optional<int64_t> parse_memory_bytes(std::string_view text) {
   if (!unit.empty() && unit != "b" && unit != "bytes") {
     const size_t power = kLetters.find(unit[0]);
     const std::string_view rest = std::string_view(unit).substr(1);
-    if (power == std::string_view::npos || (!rest.empty() && rest != "b" && rest != "ib" && rest != "i")) return std::nullopt;
+    if (power == std::string_view::npos || (!rest.empty() && rest != "b" && rest != "ib" && rest != "i"))
+      return std::nullopt;
     factor = std::ldexp(1.0, 10 * static_cast<int>(power + 1));
   }
   const double bytes = *number * factor;
@@ -127,7 +131,8 @@ std::optional<int64_t> parse_memory_bytes(std::string_view text) {
 
 std::optional<int64_t> parse_cpus(std::string_view text) {
   const auto number = parse_double(trim(text));
-  if (!number || !std::isfinite(*number) || *number <= 0 || *number > static_cast<double>(kMostCpus)) return std::nullopt;
+  if (!number || !std::isfinite(*number) || *number <= 0 || *number > static_cast<double>(kMostCpus))
+    return std::nullopt;
   return static_cast<int64_t>(std::ceil(*number));
 }
 
@@ -137,8 +142,10 @@ Machine batch_shape(int64_t cpus, int64_t memory_bytes, std::string_view cpu_pla
   const auto bytes_of = [](double gib) { return gib * static_cast<double>(kGiB); };
   Machine machine{limits.cpus(cpus), round_up(std::clamp<int64_t>(memory_bytes, 0, kMostMib * kMiB), kStep)};
   const double needed = std::ceil(static_cast<double>(machine.memory_bytes) / bytes_of(limits.most_gib_per_cpu));
-  if (needed > static_cast<double>(machine.cpus)) machine.cpus = std::min(limits.most_cpus, limits.cpus(static_cast<int64_t>(needed)));
-  const auto least = static_cast<int64_t>(std::ceil(bytes_of(limits.least_gib_per_cpu) * static_cast<double>(machine.cpus)));
+  if (needed > static_cast<double>(machine.cpus))
+    machine.cpus = std::min(limits.most_cpus, limits.cpus(static_cast<int64_t>(needed)));
+  const auto least =
+      static_cast<int64_t>(std::ceil(bytes_of(limits.least_gib_per_cpu) * static_cast<double>(machine.cpus)));
   if (machine.memory_bytes < least) machine.memory_bytes = round_up(least, kStep);
   return machine;
 }

@@ -19,28 +19,40 @@ TEST_P(MachineType, IsRead) {
   EXPECT_EQ(machine->cpus, GetParam().cpus) << GetParam().type;
   EXPECT_EQ(machine->memory_bytes / kMiB, GetParam().mib) << GetParam().type;
 }
-INSTANTIATE_TEST_SUITE_P(All, MachineType, testing::Values(
-    TypeCase{"custom-4-8192", 4, 8192}, TypeCase{"n2-custom-8-16384", 8, 16384}, TypeCase{"n2d-custom-16-131072-ext", 16, 131072},
-    TypeCase{"n1-custom-1-1024", 1, 1024}, TypeCase{"projects/p/zones/z/machineTypes/custom-2-2048", 2, 2048},
-    TypeCase{"n1-standard-1", 1, 3840}, TypeCase{"n1-highmem-8", 8, 53248}, TypeCase{"n1-highcpu-2", 2, 1843},
-    TypeCase{"e2-medium", 2, 4096}, TypeCase{"e2-standard-16", 16, 65536}, TypeCase{"n2-highmem-4", 4, 32768},
-    TypeCase{"c3-standard-22-lssd", 22, 90112}, TypeCase{"a2-highgpu-1g", 12, 87040}, TypeCase{"f1-micro", 1, 614},
-    TypeCase{"", 0, 0}, TypeCase{"custom-4", 0, 0}, TypeCase{"custom-x-1", 0, 0}, TypeCase{"custom-4-8192-abc", 0, 0},
-    TypeCase{"custom-0-8192", 0, 0}, TypeCase{"custom--4-8192", 0, 0}, TypeCase{"a-b-custom-1-1024", 0, 0}, TypeCase{"n1-standard-", 0, 0},
-    TypeCase{"z9-mega-4", 0, 0}, TypeCase{"custom-99999999999999999999-1", 0, 0}, TypeCase{"mycustom-1-2", 0, 0}));
+INSTANTIATE_TEST_SUITE_P(
+    All, MachineType,
+    testing::Values(TypeCase{"custom-4-8192", 4, 8192}, TypeCase{"n2-custom-8-16384", 8, 16384},
+                    TypeCase{"n2d-custom-16-131072-ext", 16, 131072}, TypeCase{"n1-custom-1-1024", 1, 1024},
+                    TypeCase{"projects/p/zones/z/machineTypes/custom-2-2048", 2, 2048},
+                    TypeCase{"n1-standard-1", 1, 3840}, TypeCase{"n1-highmem-8", 8, 53248},
+                    TypeCase{"n1-highcpu-2", 2, 1843}, TypeCase{"e2-medium", 2, 4096},
+                    TypeCase{"e2-standard-16", 16, 65536}, TypeCase{"n2-highmem-4", 4, 32768},
+                    TypeCase{"c3-standard-22-lssd", 22, 90112}, TypeCase{"a2-highgpu-1g", 12, 87040},
+                    TypeCase{"f1-micro", 1, 614}, TypeCase{"", 0, 0}, TypeCase{"custom-4", 0, 0},
+                    TypeCase{"custom-x-1", 0, 0}, TypeCase{"custom-4-8192-abc", 0, 0}, TypeCase{"custom-0-8192", 0, 0},
+                    TypeCase{"custom--4-8192", 0, 0}, TypeCase{"a-b-custom-1-1024", 0, 0},
+                    TypeCase{"n1-standard-", 0, 0}, TypeCase{"z9-mega-4", 0, 0},
+                    TypeCase{"custom-99999999999999999999-1", 0, 0}, TypeCase{"mycustom-1-2", 0, 0}));
 
 struct MemoryCase {
   const char* text;
   int64_t bytes;  // −1: refused
 };
 class Memory : public testing::TestWithParam<MemoryCase> {};
-TEST_P(Memory, IsRead) { EXPECT_EQ(parse_memory_bytes(GetParam().text).value_or(-1), GetParam().bytes) << GetParam().text; }
-INSTANTIATE_TEST_SUITE_P(All, Memory, testing::Values(
-    MemoryCase{"512 MB", 512 * kMiB}, MemoryCase{"512MB", 512 * kMiB}, MemoryCase{"2 GB", 2048 * kMiB}, MemoryCase{"3.75 GB", 3840 * kMiB},
-    MemoryCase{"2 GiB", 2048 * kMiB}, MemoryCase{"2Gi", 2048 * kMiB}, MemoryCase{"2 G", 2048 * kMiB}, MemoryCase{"4 KB", 4096},
-    MemoryCase{"4 K", 4096}, MemoryCase{"4 KiB", 4096}, MemoryCase{"4 Ki", 4096}, MemoryCase{"1 TB", 1048576 * kMiB}, MemoryCase{"7 B", 7},
-    MemoryCase{"7", 7}, MemoryCase{" 8  gb ", 8192 * kMiB}, MemoryCase{"", -1}, MemoryCase{"GB", -1}, MemoryCase{"2 XB", -1},
-    MemoryCase{"-1 GB", -1}, MemoryCase{"2 GBs", -1}, MemoryCase{"1e300 GB", -1}, MemoryCase{"nan GB", -1}, MemoryCase{"two GB", -1}));
+TEST_P(Memory, IsRead) {
+  EXPECT_EQ(parse_memory_bytes(GetParam().text).value_or(-1), GetParam().bytes) << GetParam().text;
+}
+INSTANTIATE_TEST_SUITE_P(All, Memory,
+                         testing::Values(MemoryCase{"512 MB", 512 * kMiB}, MemoryCase{"512MB", 512 * kMiB},
+                                         MemoryCase{"2 GB", 2048 * kMiB}, MemoryCase{"3.75 GB", 3840 * kMiB},
+                                         MemoryCase{"2 GiB", 2048 * kMiB}, MemoryCase{"2Gi", 2048 * kMiB},
+                                         MemoryCase{"2 G", 2048 * kMiB}, MemoryCase{"4 KB", 4096},
+                                         MemoryCase{"4 K", 4096}, MemoryCase{"4 KiB", 4096}, MemoryCase{"4 Ki", 4096},
+                                         MemoryCase{"1 TB", 1048576 * kMiB}, MemoryCase{"7 B", 7}, MemoryCase{"7", 7},
+                                         MemoryCase{" 8  gb ", 8192 * kMiB}, MemoryCase{"", -1}, MemoryCase{"GB", -1},
+                                         MemoryCase{"2 XB", -1}, MemoryCase{"-1 GB", -1}, MemoryCase{"2 GBs", -1},
+                                         MemoryCase{"1e300 GB", -1}, MemoryCase{"nan GB", -1},
+                                         MemoryCase{"two GB", -1}));
 
 TEST(Machine, ReadsCpus) {
   EXPECT_EQ(parse_cpus("4"), 4);
@@ -60,14 +72,17 @@ TEST_P(BatchShape, IsDerived) {
   EXPECT_EQ(machine.cpus, wish.got_cpus);
   EXPECT_EQ(machine.memory_bytes, wish.got_mib * kMiB);
 }
-INSTANTIATE_TEST_SUITE_P(All, BatchShape, testing::Values(
-    ShapeCase{"", 1, 2048, 1, 2048}, ShapeCase{"", 3, 4096, 4, 4096}, ShapeCase{"", 1, 2000, 1, 2048},
-    ShapeCase{"", 4, 1024, 4, 3840},            // 3.6 GiB at least, in steps of 256 MiB
-    ShapeCase{"", 1, 8192, 2, 8192},            // 6.5 GiB a CPU at most
-    ShapeCase{"", 2, 65536, 10, 65536},         // 64 / 6.5 = 9.8
-    ShapeCase{"Intel Cascade Lake", 1, 1024, 2, 2048}, ShapeCase{"Intel Ice Lake", 33, 65536, 36, 65536},
-    ShapeCase{"Intel Cascade Lake", 2, 32768, 4, 32768}, ShapeCase{"AMD Rome", 1, 512, 2, 1024}, ShapeCase{"AMD Rome", 5, 8192, 8, 8192},
-    ShapeCase{"AMD Rome", 17, 32768, 32, 32768}, ShapeCase{"AMD Rome", 200, 98304, 96, 98304}, ShapeCase{"Intel Skylake", 5, 8192, 6, 8192}));
+INSTANTIATE_TEST_SUITE_P(
+    All, BatchShape,
+    testing::Values(ShapeCase{"", 1, 2048, 1, 2048}, ShapeCase{"", 3, 4096, 4, 4096}, ShapeCase{"", 1, 2000, 1, 2048},
+                    ShapeCase{"", 4, 1024, 4, 3840},  // 3.6 GiB at least, in steps of 256 MiB
+                    ShapeCase{"", 1, 8192, 2, 8192},  // 6.5 GiB a CPU at most
+                    ShapeCase{"", 2, 65536, 10, 65536},  // 64 / 6.5 = 9.8
+                    ShapeCase{"Intel Cascade Lake", 1, 1024, 2, 2048},
+                    ShapeCase{"Intel Ice Lake", 33, 65536, 36, 65536},
+                    ShapeCase{"Intel Cascade Lake", 2, 32768, 4, 32768}, ShapeCase{"AMD Rome", 1, 512, 2, 1024},
+                    ShapeCase{"AMD Rome", 5, 8192, 8, 8192}, ShapeCase{"AMD Rome", 17, 32768, 32, 32768},
+                    ShapeCase{"AMD Rome", 200, 98304, 96, 98304}, ShapeCase{"Intel Skylake", 5, 8192, 6, 8192}));
 
 }  // namespace
 }  // namespace tacho

@@ -41,7 +41,8 @@ struct Source {
       text.clear();
       at = 0;
       if (!decoder->decode({packed.data(), *got}, text) && text.empty())
-        return Error{Code::invalid, "the gzip stream is damaged before its byte " + std::to_string(offset), "", "fetch it again"};
+        return Error{Code::invalid, "the gzip stream is damaged before its byte " + std::to_string(offset), "",
+                     "fetch it again"};
     }
     const size_t size = std::min(room, text.size() - at);
     std::memcpy(to, text.data() + at, size);
@@ -59,7 +60,8 @@ Result<Fd> copy_to_temporary(int from) {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return system_error("cannot read the metadata", "stdin", errno);
     if (got == 0) return copy;
-    if (const Status status = write_all(copy->get(), {buffer.data(), static_cast<size_t>(got)}); !status) return status.error();
+    if (const Status status = write_all(copy->get(), {buffer.data(), static_cast<size_t>(got)}); !status)
+      return status.error();
   }
 }
 
@@ -70,7 +72,8 @@ Result<MetadataFile> MetadataFile::open(const std::string& path) {
   if (!fd) return system_error("cannot open the metadata", path, errno);
   struct stat about{};
   if (::fstat(fd.get(), &about) != 0) return system_error("cannot open the metadata", path, errno);
-  if (S_ISDIR(about.st_mode)) return Error{Code::invalid, "this is a folder", path, "name a file with a workflow's metadata"};
+  if (S_ISDIR(about.st_mode))
+    return Error{Code::invalid, "this is a folder", path, "name a file with a workflow's metadata"};
   if (S_ISREG(about.st_mode) && path != "-") return MetadataFile(std::move(fd));
   auto copy = copy_to_temporary(fd.get());
   if (!copy) return copy.error();

@@ -53,17 +53,17 @@ Rows rows_of(const MetadataFile& file, RowOptions options = {}) {
 Rows rows_of(const std::string& text, RowOptions options = {}) { return rows_of(file_of(text), options); }
 
 Rows rows_of_fixture(const std::string& name, RowOptions options = {}) {
-  auto file = MetadataFile::open(TACHO_FIXTURES "/cromwell/" + name);
+  auto file = MetadataFile::open(std::string(TACHO_FIXTURES "/cromwell/") + name);
   EXPECT_TRUE(file);
   return rows_of(*file, options);
 }
 
 // A document with one call, whose members are given.
 std::string one_call(const std::string& members, const std::string& fqn = "wf.task") {
-  return R"({"id":"w","workflowName":"wf","status":"Succeeded","start":"2026-10-01T00:00:00Z","end":"2026-10-01T01:00:00Z","calls":{")" + fqn +
+  return std::string(R"({"id":"w","workflowName":"wf","status":"Succeeded","start":"2026-10-01T00:00:00Z","end":"2026-10-01T01:00:00Z","calls":{")") + fqn +
          R"(":[{"executionStatus":"Done","shardIndex":-1,"attempt":1,"start":"2026-10-01T00:10:00Z","end":"2026-10-01T00:20:00Z",)"
          R"("jes":{"googleProject":"p","zone":"z","instanceName":"i","machineType":"custom-1-1024"})" +
-         (members.empty() ? "" : "," + members) + "}]}}";
+         (members.empty() ? "" : ",") + members + "}]}}";
 }
 Json row_with(const std::string& members, const std::string& fqn = "wf.task", RowOptions options = {}) {
   const Rows result = rows_of(one_call(members, fqn), options);
@@ -140,7 +140,8 @@ TEST(Metadata, AbortedWorkflowAndOtherBackends) {
   EXPECT_EQ(plain.json(1)["start_time"], "2026-10-03T08:00:30.000000Z");  // the workflow's
   EXPECT_EQ(plain.json(1)["cpu_count"], 0);
 
-  const Rows all = rows_of_fixture("aborted.json", {.allow_running = false, .include_cached = true, .all_backends = true});
+  const Rows all =
+      rows_of_fixture("aborted.json", {.allow_running = false, .include_cached = true, .all_backends = true});
   ASSERT_EQ(all.rows.size(), 4u);
   const MetadataRow* waiting = all.find("slow.wait");
   ASSERT_NE(waiting, nullptr);
@@ -170,14 +171,17 @@ TEST(Metadata, CallNames) {
 
 TEST(Metadata, StatusesThatHaveRows) {
   const auto count = [](const std::string& status, RowOptions options = {}) {
-    return rows_of(one_call("\"executionStatus\":\"" + status + "\""), options).rows.size();  // the later member counts
+    return rows_of(one_call(std::string("\"executionStatus\":\"") + status + "\""), options)
+        .rows.size();  // the later member counts
   };
   for (const char* status : {"Done", "Failed", "RetryableFailure", "Aborted"}) EXPECT_EQ(count(status), 1u) << status;
-  for (const char* status : {"NotStarted", "WaitingForQueueSpace", "QueuedInCromwell", "Starting", "Running", "Aborting", "Bypassed", "Unstartable", "", "Weird"})
+  for (const char* status : {"NotStarted", "WaitingForQueueSpace", "QueuedInCromwell", "Starting", "Running",
+                             "Aborting", "Bypassed", "Unstartable", "", "Weird"})
     EXPECT_EQ(count(status), 0u) << status;
   EXPECT_EQ(count("Running", {.allow_running = true}), 1u);
   EXPECT_EQ(count("Aborting", {.allow_running = true}), 1u);
-  for (const char* status : {"NotStarted", "Starting", "Bypassed", "Unstartable"}) EXPECT_EQ(count(status, {.include_cached = true}), 1u) << status;
+  for (const char* status : {"NotStarted", "Starting", "Bypassed", "Unstartable"})
+    EXPECT_EQ(count(status, {.include_cached = true}), 1u) << status;
   EXPECT_EQ(rows_of(one_call(R"("callCaching":{"hit":true})")).tally.cached, 1u);
   EXPECT_EQ(row_with(R"("callCaching":{"hit":true})", "wf.t", {.include_cached = true})["cached"], true);
 }
@@ -214,7 +218,7 @@ TEST(Metadata, Times) {
 
 TEST(Metadata, Machines) {
   const auto jes = [](const std::string& type, const std::string& attributes) {
-    return row_with(R"("jes":{"machineType":")" + type + R"("},"runtimeAttributes":{)" + attributes + "}");
+    return row_with(std::string(R"("jes":{"machineType":")") + type + R"("},"runtimeAttributes":{)" + attributes + "}");
   };
   EXPECT_EQ(jes("n2-custom-8-16384", "")["cpu_count"], 8);
   EXPECT_EQ(jes("n2-custom-8-16384", "")["mem_total_gb"], 16);
@@ -237,7 +241,12 @@ TEST(Metadata, Machines) {
 TEST(Metadata, Disks) {
   const auto names = [](const std::string& text) {
     std::string out;
-    for (const Disk& disk : parse_disks(text, "/cromwell_root")) out += disk.mount + "=" + std::to_string(static_cast<int>(disk.size_gb)) + disk.type + ";";
+    for (const Disk& disk : parse_disks(text, "/cromwell_root"))
+      out.append(disk.mount)
+          .append("=")
+          .append(std::to_string(static_cast<int>(disk.size_gb)))
+          .append(disk.type)
+          .append(";");
     return out;
   };
   EXPECT_EQ(names("local-disk 10 SSD,/mnt/a 20 HDD"), "/cromwell_root=10SSD;/mnt/a=20HDD;");
@@ -272,7 +281,7 @@ TEST(Metadata, OrderOfMembersDoesNotMatter) {
 
 TEST(Metadata, OfMembersThatStandTwiceTheLastCounts) {
   const std::string call = R"({"jes":{},"executionStatus":"Done","start":"2026-10-01T00:00:00Z"})";
-  const std::string sub = R"({"id":"ID","calls":{"s.t":[)" + call + "]}}";
+  const std::string sub = std::string(R"({"id":"ID","calls":{"s.t":[)") + call + "]}}";
   const auto with_id = [&](const char* id) { return std::string(sub).replace(sub.find("ID"), 2, id); };
   // The first of two subWorkflowMetadata, of two lists of the same call, and of two "calls".
   const std::string text = R"({"id":"first","id":"w","calls":{"x":[{"subWorkflowMetadata":)" + with_id("gone") + R"(}]},"calls":{"a":[)" + call + "," + call +
@@ -285,7 +294,7 @@ TEST(Metadata, OfMembersThatStandTwiceTheLastCounts) {
 }
 
 TEST(Metadata, BrokenDocuments) {
-  EXPECT_EQ(rows_of(R"({"id":"w","calls":{"a":[{)").error.substr(0, 22), "broken JSON at byte 23");
+  EXPECT_EQ(rows_of(R"({"id":"w","calls":{"a":[{)").error.substr(0, 22), "broken JSON at byte 25");
   EXPECT_NE(rows_of("[]").error, "");
   EXPECT_NE(rows_of("").error, "");
   // The rows before the break are still found, for --stream.
@@ -334,7 +343,8 @@ TEST(Metadata, InsertIds) {
 
 TEST(Metadata, RowsAreCutToTheirLimit) {
   MetadataRow row;
-  for (int i = 0; i < 1000; ++i) row.inputs.push_back({"k" + std::to_string(i), InputType::string, std::string(1000, 'x'), {}});
+  for (int i = 0; i < 1000; ++i)
+    row.inputs.push_back({std::to_string(i), InputType::string, std::string(1000, 'x'), {}});
   const std::string text = row_json(row, 100'000);
   EXPECT_LE(text.size(), 100'000u);
   EXPECT_GT(text.size(), 90'000u);

@@ -52,7 +52,8 @@ std::optional<std::string_view> behind(std::string_view line, std::string_view l
 }
 
 int month_of(std::string_view name) {
-  constexpr std::array<std::string_view, 12> kMonths = {"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+  constexpr std::array<std::string_view, 12> kMonths = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                                        "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
   for (size_t i = 0; i < kMonths.size(); ++i)
     if (kMonths[i] == name) return static_cast<int>(i + 1);
   return 0;
@@ -76,8 +77,11 @@ std::optional<int64_t> parse_date_output(std::string_view text) {
   const auto clock = split(words[3], ':');
   if (month == 0 || !day || !year || *year < 1970 || *year > 2261 || clock.size() != 3) return std::nullopt;
   const auto hour = parse_int<int>(clock[0]), minute = parse_int<int>(clock[1]), second = parse_int<int>(clock[2]);
-  if (!hour || !minute || !second || *hour < 0 || *hour > 23 || *minute < 0 || *minute > 59 || *second < 0 || *second > 60) return std::nullopt;
-  const std::chrono::year_month_day date{std::chrono::year(*year), std::chrono::month(static_cast<unsigned>(month)), std::chrono::day(*day)};
+  if (!hour || !minute || !second || *hour < 0 || *hour > 23 || *minute < 0 || *minute > 59 || *second < 0 ||
+      *second > 60)
+    return std::nullopt;
+  const std::chrono::year_month_day date{std::chrono::year(*year), std::chrono::month(static_cast<unsigned>(month)),
+                                         std::chrono::day(*day)};
   if (!date.ok()) return std::nullopt;
   const int64_t days = std::chrono::sys_days(date).time_since_epoch().count();
   return (days * 86'400 + *hour * 3'600 + *minute * 60 + *second) * kNsPerSec;
@@ -173,7 +177,8 @@ Result<LogPlace> parse_log_path(std::string_view path) {
   for (size_t i = call + 1; i < parts.size(); ++i) {
     if (parts[i].starts_with("shard-")) place.shard = parse_int<int64_t>(parts[i].substr(6)).value_or(place.shard);
     const size_t attempt = parts[i].find("attempt-");
-    if (attempt != std::string_view::npos) place.attempt = parse_int<int64_t>(parts[i].substr(attempt + 8)).value_or(place.attempt);
+    if (attempt != std::string_view::npos)
+      place.attempt = parse_int<int64_t>(parts[i].substr(attempt + 8)).value_or(place.attempt);
   }
   return place;
 }

@@ -59,8 +59,9 @@ TEST(MonitoringLog, Dates) {
   EXPECT_EQ(parse_date_output("Thu Jan  1 00:00:01 UTC 1970"), 1'000'000'000);
   EXPECT_EQ(parse_date_output("Thu Jan 1 00:00:01 UTC 1970"), 1'000'000'000);
   EXPECT_EQ(parse_date_output("Thu Jan 01 00:00:01 UTC 1970"), 1'000'000'000);
-  for (const char* text : {"", "Thu Jan 1 00:00:01 CET 1970", "Thu Jan 32 00:00:01 UTC 1970", "Thu Foo 1 00:00:01 UTC 1970", "Thu Jan 1 24:00:01 UTC 1970",
-                           "Thu Jan 1 00:00 UTC 1970", "Xxx Jan 1 00:00:00 UTC 1970", "Sat Feb 30 00:00:00 UTC 2019"})
+  for (const char* text : {"", "Thu Jan 1 00:00:01 CET 1970", "Thu Jan 32 00:00:01 UTC 1970",
+                           "Thu Foo 1 00:00:01 UTC 1970", "Thu Jan 1 24:00:01 UTC 1970", "Thu Jan 1 00:00 UTC 1970",
+                           "Xxx Jan 1 00:00:00 UTC 1970", "Sat Feb 30 00:00:00 UTC 2019"})
     EXPECT_FALSE(parse_date_output(text)) << text;
 }
 
@@ -80,7 +81,8 @@ TEST(MonitoringLog, Paths) {
   const auto inner = parse_log_path("outer/" + id + "/call-sub/inner/" + id + "/call-t/monitoring.log");
   ASSERT_TRUE(inner);
   EXPECT_EQ(inner->workflow_name + inner->call, "innert");
-  for (const char* path : {"monitoring.log", "", "/a/b/c/monitoring.log", "wf/no-id/call-x/monitoring.log"}) EXPECT_FALSE(parse_log_path(path)) << path;
+  for (const char* path : {"monitoring.log", "", "/a/b/c/monitoring.log", "wf/no-id/call-x/monitoring.log"})
+    EXPECT_FALSE(parse_log_path(path)) << path;
 }
 
 }  // namespace

@@ -23,7 +23,8 @@ struct Option {
 };
 
 using O = CromwellOptions;
-constexpr Option text(std::string_view name, std::string_view value, unsigned commands, std::string O::*target, std::string_view help) {
+constexpr Option text(std::string_view name, std::string_view value, unsigned commands, std::string O::*target,
+                      std::string_view help) {
   return {name, value, commands, target, nullptr, help};
 }
 constexpr Option flag(std::string_view name, unsigned commands, bool O::*target, std::string_view help) {
@@ -33,8 +34,10 @@ constexpr Option flag(std::string_view name, unsigned commands, bool O::*target,
 constexpr std::array kOptions = {
     text("--metadata", "FILE", kUpload, &O::metadata, "a saved metadata document instead of ids; - is stdin"),
     text("--cromwell", "URL", kRows, &O::cromwell, "the Cromwell server [CROMWELL_BASEURL]"),
-    text("--cromwell-auth", "auto|none", kRows, &O::cromwell_auth, "none: send it no token [CROMWELL_ACCESS_TOKEN is sent if set]"),
-    text("--project", "ID", kAll, &O::project, "owner of the table [GCP_PROJECT, PROJECT_ID]; else the credentials' project"),
+    text("--cromwell-auth", "auto|none", kRows, &O::cromwell_auth,
+         "none: send it no token [CROMWELL_ACCESS_TOKEN is sent if set]"),
+    text("--project", "ID", kAll, &O::project,
+         "owner of the table [GCP_PROJECT, PROJECT_ID]; else the credentials' project"),
     text("--dataset", "ID", kAll, &O::dataset, "BigQuery dataset [DATASET_ID]"),
     text("--table", "ID", kAll, &O::table, "table (metadata; of import: monitoring) [TABLE_ID]"),
     text("--bq-location", "PLACE", kAll, &O::location, "where a missing dataset is made"),
@@ -61,8 +64,10 @@ constexpr std::array kOptions = {
     text("--address", "ADDR", kServe, &O::address, "listen there (0.0.0.0)"),
     text("--port", "N", kServe, &O::port, "listen on this port (8080) [PORT]"),
     text("--jobs", "N", kServe, &O::jobs, "uploads at once (4)"),
-    text("--auth-token-file", "FILE", kServe, &O::auth_token_file, "callers must send this bearer token [TACHO_SERVE_TOKEN]"),
-    text("--oidc-audience", "AUD", kServe, &O::oidc_audience, "callers may send a Google identity token for this audience"),
+    text("--auth-token-file", "FILE", kServe, &O::auth_token_file,
+         "callers must send this bearer token [TACHO_SERVE_TOKEN]"),
+    text("--oidc-audience", "AUD", kServe, &O::oidc_audience,
+         "callers may send a Google identity token for this audience"),
     text("--oidc-email", "EMAIL,...", kServe, &O::oidc_email, "… of one of these accounts"),
     text("--oidc-issuer", "ISS", kServe, &O::oidc_issuer, "… from this issuer (https://accounts.google.com)"),
     text("--oidc-jwks", "URL", kServe, &O::oidc_jwks, "… signed with one of these keys (Google's)"),
@@ -84,7 +89,8 @@ Error unknown_option(CromwellCommand command, const std::string& word) {
   for (const Option& option : kOptions)
     if ((option.commands & command) != 0) names.push_back(option.name);
   const std::string_view near = nearest(word, names);
-  return {Code::invalid, "unknown option", word, near.empty() ? "see --help" : "did you mean " + std::string(near) + "?"};
+  return {Code::invalid, "unknown option", word,
+          near.empty() ? "see --help" : "did you mean " + std::string(near) + "?"};
 }
 
 }  // namespace
@@ -118,7 +124,8 @@ Result<CromwellOptions> parse_options(CromwellCommand command, std::span<const s
       } else if (i + 1 < arguments.size()) {
         options.*option->text = arguments[++i];
       } else {
-        return Error{Code::invalid, "this option needs a value", name, "write " + name + " " + std::string(option->value)};
+        return Error{Code::invalid, "this option needs a value", name,
+                     "write " + name + " " + std::string(option->value)};
       }
     }
   }
@@ -148,7 +155,8 @@ Result<GoogleAuthSettings> auth_settings(const CromwellOptions& options, std::ve
   return settings;
 }
 
-Result<SenderSettings> sender_settings(const CromwellOptions& options, const BqTableData& table, const char* table_variable) {
+Result<SenderSettings> sender_settings(const CromwellOptions& options, const BqTableData& table,
+                                       const char* table_variable) {
   SenderSettings settings;
   auto auth = auth_settings(options, {std::string(kScopeBigQuery)});
   if (!auth) return auth.error();
@@ -170,7 +178,8 @@ Result<SenderSettings> sender_settings(const CromwellOptions& options, const BqT
   if (options.dry_run) return settings;  // nothing is sent
   if (const auto base = bq_base_url(options.bq_endpoint); !base) return base.error();
   settings.bq.dataset = first({options.dataset, environment("DATASET_ID")});
-  if (settings.bq.dataset.empty()) return Error{Code::invalid, "no BigQuery dataset is named", "", "set DATASET_ID or use --dataset"};
+  if (settings.bq.dataset.empty())
+    return Error{Code::invalid, "no BigQuery dataset is named", "", "set DATASET_ID or use --dataset"};
   if (const Status good = check_bq_name("dataset", settings.bq.dataset); !good) return good.error();
   if (const Status good = check_bq_name("table", table_id); !good) return good.error();
   settings.bq.project = first({options.project, environment("GCP_PROJECT"), environment("PROJECT_ID")});
@@ -179,7 +188,8 @@ Result<SenderSettings> sender_settings(const CromwellOptions& options, const BqT
     GoogleToken token(http, settings.auth);
     settings.bq.project = token.project();
   }
-  if (settings.bq.project.empty()) return Error{Code::invalid, "no project is known", "", "set GCP_PROJECT or use --project"};
+  if (settings.bq.project.empty())
+    return Error{Code::invalid, "no project is known", "", "set GCP_PROJECT or use --project"};
   if (const Status good = check_bq_name("project", settings.bq.project); !good) return good.error();
   return settings;
 }
@@ -194,7 +204,8 @@ Result<SizeSettings> size_settings(const CromwellOptions& options) {
   if (!parallel.empty()) {
     const auto number = parse_int<int>(parallel);
     if (number && *number >= 1 && *number <= 1'000) settings.parallel = static_cast<size_t>(*number);
-    else if (!options.gcs_parallel.empty()) return Error{Code::invalid, "--gcs-parallel is a number from 1 to 1000", parallel, ""};
+    else if (!options.gcs_parallel.empty())
+      return Error{Code::invalid, "--gcs-parallel is a number from 1 to 1000", parallel, ""};
     else log::warn("GCS_QUERY_THROTTLE is a number from 1 to 1000, not \"" + parallel + "\"; 32 is used");
   }
   auto auth = auth_settings(options, {std::string(kScopeStorageRead)});
@@ -206,7 +217,8 @@ Result<SizeSettings> size_settings(const CromwellOptions& options) {
 Result<CromwellSettings> cromwell_settings(const CromwellOptions& options) {
   CromwellSettings settings;
   const std::string url = options.cromwell.empty() ? environment("CROMWELL_BASEURL") : options.cromwell;
-  if (url.empty()) return Error{Code::invalid, "no Cromwell server is named", "", "set CROMWELL_BASEURL or use --cromwell"};
+  if (url.empty())
+    return Error{Code::invalid, "no Cromwell server is named", "", "set CROMWELL_BASEURL or use --cromwell"};
   auto base = cromwell_base_url(url);
   if (!base) return base.error();
   settings.base_url = std::move(*base);

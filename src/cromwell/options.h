@@ -19,12 +19,14 @@ struct CromwellOptions {
   bool help = false, quiet = false;
   std::vector<std::string> words;      // what is no option
   // where
-  std::string project, dataset, table, location, bq_endpoint, gcs_endpoint, metadata_host, token_uri, cromwell, cromwell_auth;
+  std::string project, dataset, table, location, bq_endpoint, gcs_endpoint, metadata_host, token_uri, cromwell,
+      cromwell_auth;
   std::string access_token_file, credentials, gcs_user_project, gcs_parallel, bq_create, ndjson;
   bool add_columns = false;
   // what
   std::string metadata;
-  bool allow_running = false, wait = false, include_cached = false, all_backends = false, stream = false, no_sizes = false, dry_run = false;
+  bool allow_running = false, wait = false, include_cached = false, all_backends = false, stream = false,
+       no_sizes = false, dry_run = false;
   bool skip_existing = false, no_skip_existing = false;
   // serve
   std::string address, port, auth_token_file, oidc_audience, oidc_issuer, oidc_email, oidc_jwks, jobs;
@@ -37,8 +39,9 @@ std::string options_help(CromwellCommand command);
 
 // Flags, then the environment, then defaults. Errors are finished sentences for a person.
 Result<GoogleAuthSettings> auth_settings(const CromwellOptions& options, std::vector<std::string> scopes);
-// The table's owner: --project, GCP_PROJECT, PROJECT_ID, the credentials' own. `needed`: without a dataset it is an Error.
-Result<SenderSettings> sender_settings(const CromwellOptions& options, const BqTableData& table, const char* table_variable);
+// The table's owner: --project, GCP_PROJECT, PROJECT_ID, the credentials' own. Without a dataset it is an Error.
+Result<SenderSettings> sender_settings(const CromwellOptions& options, const BqTableData& table,
+                                       const char* table_variable);
 Result<SizeSettings> size_settings(const CromwellOptions& options);
 Result<CromwellSettings> cromwell_settings(const CromwellOptions& options);
 Result<UploadSettings> upload_settings(const CromwellOptions& options, bool needs_cromwell);

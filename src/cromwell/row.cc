@@ -112,14 +112,19 @@ bool set_times(const Call& call, const WorkflowHead& workflow, MetadataRow& row)
 
 // By the bytes of the key; of members that stand twice the last one counts.
 void sort_inputs(std::vector<Input>& inputs) {
+  if (std::is_sorted(inputs.begin(), inputs.end(), [](const Input& a, const Input& b) { return a.key <= b.key; }))
+    return;
   std::reverse(inputs.begin(), inputs.end());
   std::stable_sort(inputs.begin(), inputs.end(), [](const Input& a, const Input& b) { return a.key < b.key; });
-  inputs.erase(std::unique(inputs.begin(), inputs.end(), [](const Input& a, const Input& b) { return a.key == b.key; }), inputs.end());
+  inputs.erase(std::unique(inputs.begin(), inputs.end(), [](const Input& a, const Input& b) { return a.key == b.key; }),
+               inputs.end());
 }
 
 }  // namespace
 
-bool is_terminal_call(std::string_view status) { return is_one_of(status, kEnded) || status == "Bypassed" || status == "Unstartable"; }
+bool is_terminal_call(std::string_view status) {
+  return is_one_of(status, kEnded) || status == "Bypassed" || status == "Unstartable";
+}
 
 bool is_terminal_workflow(std::string_view status) {
   constexpr std::array<std::string_view, 3> kOver = {"Succeeded", "Failed", "Aborted"};
@@ -139,17 +144,20 @@ std::vector<Disk> parse_disks(std::string_view text, std::string_view local_moun
     if (words.empty()) continue;
     const auto size = words.size() == 3 ? parse_double(words[1]) : std::nullopt;
     if (!size || *size < 0) {
-      log::warn("an entry of disks is left out, because it is not \"MOUNT SIZE TYPE\": " + std::string(trim(entry).substr(0, 100)));
+      log::warn("an entry of disks is left out, because it is not \"MOUNT SIZE TYPE\": " +
+                std::string(trim(entry).substr(0, 100)));
       continue;
     }
     Disk disk{std::string(words[0] == "local-disk" ? local_mount : words[0]), *size, std::string(words[2])};
-    if (disk.type == "LOCAL") disk.size_gb = std::max(1.0, std::ceil(*size / 375)) * 375;  // local disks come in one size
+    if (disk.type == "LOCAL")
+      disk.size_gb = std::max(1.0, std::ceil(*size / 375)) * 375;  // local disks come in one size
     disks.push_back(std::move(disk));
   }
   return disks;
 }
 
-Result<Fate> make_row(Call& call, const WorkflowHead& workflow, const std::string& root_id, const RowOptions& options, MetadataRow& row) {
+Result<Fate> make_row(Call& call, const WorkflowHead& workflow, const std::string& root_id, const RowOptions& options,
+                      MetadataRow& row) {
   std::string backend = backend_of(call);
   const Fate fate = fate_of(call, backend, options);
   if (fate == Fate::sub_workflow) return fate;

@@ -22,7 +22,8 @@ struct Disk {
 };
 
 struct MetadataRow {
-  std::string project_id, zone, instance_name, workflow_name, workflow_id, task_call_name, execution_status, docker_image;
+  std::string project_id, zone, instance_name, workflow_name, workflow_id, task_call_name, execution_status,
+      docker_image;
   bool preemptible = false;
   int64_t shard = -1, attempt = 0, cpu_count = 0;
   int64_t start_ns = 0, end_ns = 0;
@@ -39,7 +40,8 @@ struct MetadataRow {
 enum class Fate { row, sub_workflow, cached, not_started, running, other_backend, no_time };
 
 // Moves what it can out of the call. An Error: this call makes no sense (its shard or attempt is no number); say so and go on.
-Result<Fate> make_row(Call& call, const WorkflowHead& workflow, const std::string& root_id, const RowOptions& options, MetadataRow& row);
+Result<Fate> make_row(Call& call, const WorkflowHead& workflow, const std::string& root_id, const RowOptions& options,
+                      MetadataRow& row);
 
 // "local-disk 10 SSD,/mnt/x 20 LOCAL"; entries that cannot be read are warned about and left out. local_mount is where
 // "local-disk" is.

@@ -143,7 +143,8 @@ std::string row_json(const MetadataRow& row, size_t most_bytes) {
 }
 
 std::string row_insert_id(const MetadataRow& row) {
-  std::string id = "c-" + bq_hash({row.workflow_id, row.call_fqn, std::to_string(row.shard), std::to_string(row.attempt)});
+  std::string id =
+      "c-" + bq_hash({row.workflow_id, row.call_fqn, std::to_string(row.shard), std::to_string(row.attempt)});
   if (!is_terminal_call(row.execution_status)) id.append("-").append(row.execution_status, 0, 64);
   return id;
 }

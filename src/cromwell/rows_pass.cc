@@ -34,7 +34,8 @@ class RowsVisitor : public WalkVisitor {
   void bad_call(const std::string& fqn, const std::string& why) override {
     ++tally_.bad;
     if (pass_.quiet || tally_.bad > kMostPrinted) return;
-    log::error("workflow " + (open_.empty() ? pass_.root_id : open_.back().id) + (fqn.empty() ? "" : ", call " + fqn) + ": " + why);
+    log::error("workflow " + (open_.empty() ? pass_.root_id : open_.back().id) + (fqn.empty() ? "" : ", call " + fqn) +
+               ": " + why);
     if (tally_.bad == kMostPrinted) log::error("more calls like this are counted, not printed");
   }
 

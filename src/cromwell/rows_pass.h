@@ -13,7 +13,8 @@ namespace tacho {
 
 // What became of the calls.
 struct Tally {
-  uint64_t rows = 0, cached = 0, not_started = 0, running = 0, other_backend = 0, no_time = 0, bad = 0, sub_workflows = 0;
+  uint64_t rows = 0, cached = 0, not_started = 0, running = 0, other_backend = 0, no_time = 0, bad = 0,
+           sub_workflows = 0;
   uint64_t skipped() const { return cached + not_started + running + other_backend + no_time; }
   // "3 cached or bypassed, 1 never started"; empty when all calls have rows.
   std::string skipped_text() const;

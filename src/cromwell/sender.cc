@@ -69,7 +69,8 @@ void Sender::run() {
       return;
     }
     log::error("BigQuery refuses a row of " + settings_.spec.table + ": " + dropped.message +
-               (dropped.location.empty() ? "" : " at " + dropped.location) + " (insertId " + dropped.row.insert_id + ")");
+               (dropped.location.empty() ? "" : " at " + dropped.location) + " (insertId " + dropped.row.insert_id +
+               ")");
     const std::lock_guard lock(monitor_);
     ++result_.dropped;
   };
@@ -88,7 +89,8 @@ void Sender::run() {
     }
     send(std::move(batch), stream);
     if (old_rows.empty()) continue;
-    if (const Status status = append_ndjson(settings_.ndjson_path, old_rows); !status) fail(status.error().message(), false);
+    if (const Status status = append_ndjson(settings_.ndjson_path, old_rows); !status)
+      fail(status.error().message(), false);
     old_rows.clear();
   }
 }

@@ -29,13 +29,16 @@ void note(const Event& event, const std::string& text) {
 
 std::string key_of(const Event& event) {
   // Without a generation a new object of the same name cannot be told from the old one.
-  return event.object.empty() || event.generation.empty() ? "" : event.bucket + "\n" + event.object + "\n" + event.generation;
+  return event.object.empty() || event.generation.empty()
+             ? ""
+             : event.bucket + "\n" + event.object + "\n" + event.generation;
 }
 
 }  // namespace
 
 ServedResponse Service::handle(const ServedRequest& request) {
-  if (request.path == "/healthz" && (request.method == "GET" || request.method == "HEAD")) return {200, "text/plain; charset=utf-8", "ok\n", {}};
+  if (request.path == "/healthz" && (request.method == "GET" || request.method == "HEAD"))
+    return {200, "text/plain; charset=utf-8", "ok\n", {}};
   if (request.method != "POST") {
     ServedResponse response = answer(405, "error", "send events with POST");
     response.headers.emplace_back("Allow", "POST");

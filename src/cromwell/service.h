@@ -24,7 +24,8 @@ struct ServiceLimits {
 
 class Service {
  public:
-  Service(Uploader& uploader, CallerCheck& callers, ServiceLimits limits) : uploader_(uploader), callers_(callers), limits_(limits) {}
+  Service(Uploader& uploader, CallerCheck& callers, ServiceLimits limits)
+      : uploader_(uploader), callers_(callers), limits_(limits) {}
   ServedResponse handle(const ServedRequest& request);
 
  private:

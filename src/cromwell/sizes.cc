@@ -32,6 +32,7 @@ struct SizeLookup::Pending {
   std::optional<int64_t> bytes;
   bool done = false, failed = false, in_flight = false, as_user = false, new_token = false;
   int tries = 0;
+  uint64_t token_number = 0;
   int64_t not_before_ns = 0;
   Backoff backoff;
 };
@@ -43,7 +44,8 @@ Result<std::string> gcs_base_url(std::string_view endpoint) {
   if (text.find("://") == std::string::npos) text.insert(0, "http://");
   const auto url = parse_url(text);
   if (!url || url->has_user || !url->query.empty())
-    return Error{Code::invalid, "this is no address of Cloud Storage", text, "write host:port or http(s)://host[:port]"};
+    return Error{Code::invalid, "this is no address of Cloud Storage", text,
+                 "write host:port or http(s)://host[:port]"};
   while (text.ends_with('/')) text.pop_back();
   return text.ends_with(kRoot) ? text : text + kRoot;
 }
@@ -67,8 +69,8 @@ SizeAnswer classify_size(int status, std::string_view body, int64_t& bytes) {
   if (status == 401) return SizeAnswer::new_token;
   if (status == 400) {
     const std::string text = lower(body.substr(0, 4096));
-    const bool pays = text.find("requester pays") != std::string::npos || text.find("userproject") != std::string::npos ||
-                      text.find("user project") != std::string::npos;
+    const bool pays = text.find("requester pays") != std::string::npos ||
+                      text.find("userproject") != std::string::npos || text.find("user project") != std::string::npos;
     return pays ? SizeAnswer::ask_as_user : SizeAnswer::unknown;
   }
   if (status == 408 || status == 429 || status >= 500 || status == 0) return SizeAnswer::again;
@@ -83,10 +85,12 @@ SizeLookup::SizeLookup(SizeSettings settings) : settings_(std::move(settings)), 
 SizeLookup::~SizeLookup() = default;
 
 std::string SizeLookup::bearer() {
-  if (!use_token_) return {};
+  if (!use_token_ || system_clock().monotonic_ns() < without_token_until_ns_) return {};
   auto token = token_.get();
   if (token) return *token;
-  if (token.error().code != Code::not_available) log::warn(token.error());
+  if (token.error().code == Code::not_available)
+    without_token_until_ns_ = system_clock().monotonic_ns() + kForgetUnknownNs;
+  else log::warn(token.error());
   return {};
 }
 
@@ -116,8 +120,10 @@ void SizeLookup::start(std::vector<Pending>& pending, size_t which) {
   HttpRequest request;
   request.url = gcs_object_url(settings_.base_url, one.path) + "?fields=size,generation";
   if (one.as_user) request.url += "&userProject=" + percent_encode(settings_.user_project, false);
-  if (const std::string token = bearer(); !token.empty()) request.headers.emplace_back("Authorization", "Bearer " + token);
+  if (const std::string token = bearer(); !token.empty())
+    request.headers.emplace_back("Authorization", "Bearer " + token);
   request.body_limit = 64 * 1024;
+  one.token_number = token_number_;
   one.in_flight = true;
   ++one.tries;
   ++requests_;
@@ -129,7 +135,8 @@ void SizeLookup::settle(Pending& one, const HttpReply& reply) {
   int64_t bytes = 0;
   const int status = reply.failure == HttpFailure::none ? reply.response.status : 0;
   SizeAnswer answer = classify_size(status, reply.response.body, bytes);
-  if (answer == SizeAnswer::ask_as_user && (one.as_user || settings_.user_project.empty())) answer = SizeAnswer::unknown;
+  if (answer == SizeAnswer::ask_as_user && (one.as_user || settings_.user_project.empty()))
+    answer = SizeAnswer::unknown;
   if (answer == SizeAnswer::new_token && one.new_token) answer = SizeAnswer::unknown;
   switch (answer) {
     case SizeAnswer::known: one.bytes = bytes; one.done = true; break;
@@ -138,7 +145,10 @@ void SizeLookup::settle(Pending& one, const HttpReply& reply) {
     case SizeAnswer::new_token:
       one.new_token = true;
       --one.tries;
-      token_.refuse();
+      if (one.token_number == token_number_) {
+        token_.refuse();
+        ++token_number_;
+      }
       break;
     case SizeAnswer::again: {
       one.done = one.failed = one.tries >= kTries;

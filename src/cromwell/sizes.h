@@ -71,6 +71,8 @@ class SizeLookup {
   GoogleToken token_;
   HttpMulti multi_{HttpMulti::Kind::remote};
   bool use_token_ = false;
+  uint64_t token_number_ = 0;          // of many refusals of the same token only one makes a new one
+  int64_t without_token_until_ns_ = 0; // there are no credentials; they are not looked for with every request
   Entries entries_;                    // the last used first
   std::unordered_map<std::string_view, Entries::iterator> by_path_;
   uint64_t requests_ = 0;

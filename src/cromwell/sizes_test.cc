@@ -14,10 +14,12 @@ TEST(Sizes, Answers) {
   EXPECT_EQ(classify_size(200, R"({"size":5})", bytes), SizeAnswer::known);
   EXPECT_EQ(classify_size(200, R"({"size":"12)", bytes), SizeAnswer::again);  // cut off
   EXPECT_EQ(classify_size(200, R"({"size":"-1"})", bytes), SizeAnswer::again);
-  for (const int status : {400, 403, 404, 410, 412, 301}) EXPECT_EQ(classify_size(status, "", bytes), SizeAnswer::unknown) << status;
+  for (const int status : {400, 403, 404, 410, 412, 301})
+    EXPECT_EQ(classify_size(status, "", bytes), SizeAnswer::unknown) << status;
   EXPECT_EQ(classify_size(400, R"({"error":{"message":"Bucket is a requester pays bucket but no user project provided."}})", bytes), SizeAnswer::ask_as_user);
   EXPECT_EQ(classify_size(401, "", bytes), SizeAnswer::new_token);
-  for (const int status : {0, 408, 429, 500, 502, 503, 504}) EXPECT_EQ(classify_size(status, "", bytes), SizeAnswer::again) << status;
+  for (const int status : {0, 408, 429, 500, 502, 503, 504})
+    EXPECT_EQ(classify_size(status, "", bytes), SizeAnswer::again) << status;
 }
 
 TEST(Sizes, Addresses) {
@@ -25,7 +27,8 @@ TEST(Sizes, Addresses) {
   EXPECT_EQ(*gcs_base_url("https://x.example/"), "https://x.example/storage/v1");
   EXPECT_EQ(*gcs_base_url("http://x/storage/v1"), "http://x/storage/v1");
   EXPECT_FALSE(gcs_base_url("ftp://x"));
-  EXPECT_EQ(gcs_object_url("http://h/storage/v1", "gs://b/a/b c?#%.txt"), "http://h/storage/v1/b/b/o/a%2Fb%20c%3F%23%25.txt");
+  EXPECT_EQ(gcs_object_url("http://h/storage/v1", "gs://b/a/b c?#%.txt"),
+            "http://h/storage/v1/b/b/o/a%2Fb%20c%3F%23%25.txt");
 }
 
 TEST(Existing, AsksOnceForAllWorkflows) {
@@ -35,7 +38,9 @@ TEST(Existing, AsksOnceForAllWorkflows) {
   row.workflow_id = "w-1";
   row.start_ns = 1'790'000'000'000'000'000;  // 2026-09-21
   expected.add(row, row.start_ns);
-  EXPECT_EQ(expected.sql("p.d.t"), "SELECT COUNT(*) FROM `p.d.t` WHERE workflow_id = 'w-1' AND start_time >= TIMESTAMP('2026-09-21') AND start_time < TIMESTAMP('2026-09-22')");
+  EXPECT_EQ(expected.sql("p.d.t"),
+            "SELECT COUNT(*) FROM `p.d.t` WHERE workflow_id = 'w-1' AND start_time >= TIMESTAMP('2026-09-21') AND "
+            "start_time < TIMESTAMP('2026-09-22')");
   row.workflow_id = "w-2";
   expected.add(row, row.start_ns);
   EXPECT_NE(expected.sql("p.d.t").find("workflow_id IN ('w-1', 'w-2')"), std::string::npos);

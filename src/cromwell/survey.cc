@@ -13,7 +13,8 @@ namespace {
 
 constexpr size_t kFlushBytes = 64 * 1024;
 constexpr size_t kMostSuperseded = 500'000;
-constexpr std::array kTexts = {&WorkflowHead::id, &WorkflowHead::name, &WorkflowHead::status, &WorkflowHead::start, &WorkflowHead::end};
+constexpr std::array kTexts = {&WorkflowHead::id, &WorkflowHead::name, &WorkflowHead::status, &WorkflowHead::start,
+                               &WorkflowHead::end};
 
 class SurveyVisitor : public WalkVisitor {
  public:
@@ -29,7 +30,9 @@ class SurveyVisitor : public WalkVisitor {
   void workflow_broke(const WorkflowHead& head) override { workflow_ends(head); }
   void superseded(uint64_t offset, uint64_t workflows) override {
     if (result_.superseded.size() < kMostSuperseded) result_.superseded[offset] = workflows;
-    else if (!failure_) failure_ = Error{Code::invalid, "the document repeats its members again and again", "", "fetch the metadata again"};
+    else if (!failure_)
+      failure_ =
+          Error{Code::invalid, "the document repeats its members again and again", "", "fetch the metadata again"};
   }
   const std::optional<Error>& failure() const { return failure_; }
 
@@ -66,14 +69,16 @@ Status HeadFile::put(uint64_t number, const WorkflowHead& head) {
   }
   if (unwritten_.size() >= kFlushBytes)
     if (const Status status = flush(); !status) return status;
-  return write_at(places_.get(), reinterpret_cast<const char*>(&place), sizeof place, static_cast<int64_t>(number * sizeof place));
+  return write_at(places_.get(), reinterpret_cast<const char*>(&place), sizeof place,
+                  static_cast<int64_t>(number * sizeof place));
 }
 
 Result<WorkflowHead> HeadFile::get(uint64_t number) {
   if (!unwritten_.empty())
     if (const Status status = flush(); !status) return status.error();
   int64_t place = 0;
-  const auto found = read_at(places_.get(), reinterpret_cast<char*>(&place), sizeof place, static_cast<int64_t>(number * sizeof place));
+  const auto found = read_at(places_.get(), reinterpret_cast<char*>(&place), sizeof place,
+                             static_cast<int64_t>(number * sizeof place));
   if (!found) return found.error();
   WorkflowHead head;
   for (const auto text : kTexts) {
@@ -81,7 +86,8 @@ Result<WorkflowHead> HeadFile::get(uint64_t number) {
     const auto got = read_at(heads_.get(), reinterpret_cast<char*>(&size), sizeof size, place);
     if (!got || *got != sizeof size) return Error{Code::io, "a temporary file was damaged", "", "try again"};
     (head.*text).resize(size);
-    if (const auto rest = read_at(heads_.get(), (head.*text).data(), size, place + int64_t{sizeof size}); !rest) return rest.error();
+    if (const auto rest = read_at(heads_.get(), (head.*text).data(), size, place + int64_t{sizeof size}); !rest)
+      return rest.error();
     place += int64_t{sizeof size} + size;
   }
   return head;

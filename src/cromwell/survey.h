@@ -23,7 +23,7 @@ class HeadFile {
  private:
   Status flush();
 
-  Fd places_, heads_;       // eight bytes a number: where its head begins; the heads, each text with its length before it
+  Fd places_, heads_;  // eight bytes a number: where its head begins; the heads, each text with its length before it
   std::string unwritten_;
   int64_t written_ = 0;
 };

@@ -17,7 +17,8 @@ constexpr const char kHelp[] =
     "  tacho cromwell upload 5d96fd3c-1a89-40ae-8095-c364181cda46\n"
     "  cat ids.txt | tacho cromwell upload\n"
     "  tacho cromwell upload --metadata metadata.json.gz\n\n"
-    "One row a call attempt into the metadata table. Ids are read from stdin, one a line, when none is named. Exit status: 0 all\n"
+    "One row a call attempt into the metadata table. Ids are read from stdin, one a line, when none is named. Exit "
+    "status: 0 all\n"
     "uploaded, 1 some failed, 2 wrong usage.\n\n";
 
 constexpr int64_t kMostWaitMs = 60'000;
@@ -44,7 +45,9 @@ UploadResult upload_when_over(Uploader& uploader, const std::string& id, bool wa
 
 // Cromwell's ids are UUIDs; what else it may know is for it to say. Only what cannot be one is refused here.
 bool may_be_id(std::string_view id) {
-  const auto plain = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_'; };
+  const auto plain = [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_';
+  };
   return id.size() <= 100 && std::all_of(id.begin(), id.end(), plain);
 }
 
@@ -74,7 +77,8 @@ int upload_command(std::span<const std::string> arguments) {
   std::vector<std::string> failed;
   const auto tell = [&](const std::string& name, const UploadResult& result) {
     if (!result.good()) failed.push_back(name + ": " + result.text());
-    else if (!options->dry_run && !options->quiet) std::fprintf(stderr, "tacho: %s: %s\n", name.c_str(), result.text().c_str());
+    else if (!options->dry_run && !options->quiet)
+      std::fprintf(stderr, "tacho: %s: %s\n", name.c_str(), result.text().c_str());
   };
   if (from_file) {
     tell(options->metadata, uploader.upload_file(options->metadata));

@@ -11,15 +11,18 @@ namespace tacho {
 namespace {
 
 constexpr size_t kMostSubWorkflows = 200'000;
-constexpr size_t kBatchRows = 500, kBatchBytes = size_t{9} << 20;
+// BigQuery would take 9 MiB; a batch is held in several forms while another one is made, and memory is bounded.
+constexpr size_t kBatchRows = 500, kBatchBytes = size_t{3} << 20;
 
 // One upload: batches, sizes, the sender that is made for the first of them.
 class Upload {
  public:
-  Upload(const UploadSettings& settings, SizeLookup& sizes, UploadResult& result) : settings_(settings), sizes_(sizes), result_(result) {}
+  Upload(const UploadSettings& settings, SizeLookup& sizes, UploadResult& result)
+      : settings_(settings), sizes_(sizes), result_(result) {}
 
   // The sub-workflows that it only names are appended to sub_ids.
-  void document(const MetadataFile& file, const std::string& id, std::string& root_id, std::deque<std::string>& sub_ids);
+  void document(const MetadataFile& file, const std::string& id, std::string& root_id,
+                std::deque<std::string>& sub_ids);
   void finish();
 
  private:
@@ -41,7 +44,8 @@ class Upload {
   std::unique_ptr<Sender> sender_;
 };
 
-void Upload::document(const MetadataFile& file, const std::string& id, std::string& root_id, std::deque<std::string>& sub_ids) {
+void Upload::document(const MetadataFile& file, const std::string& id, std::string& root_id,
+                      std::deque<std::string>& sub_ids) {
   auto known = survey(file);
   if (!known) return fail(known.error().message(), true);
   if (known->broken) {
@@ -49,11 +53,14 @@ void Upload::document(const MetadataFile& file, const std::string& id, std::stri
     if (!settings_.stream) return;
   }
   const std::string& own_id = known->root.id.empty() ? id : known->root.id;
-  if (own_id.empty()) return fail("this is no workflow metadata: it has no id (save GET /api/workflows/v1/ID/metadata)", false);
+  if (own_id.empty())
+    return fail("this is no workflow metadata: it has no id (save GET /api/workflows/v1/ID/metadata)", false);
   if (root_id.empty()) root_id = own_id;
   if (!known->root.status.empty() && !is_terminal_workflow(known->root.status) && !settings_.rows.allow_running) {
     result_.not_over = true;
-    return fail("workflow " + own_id + " is not over yet: " + known->root.status + " (--wait waits for it, --allow-running takes it as it is)", true);
+    return fail("workflow " + own_id + " is not over yet: " + known->root.status +
+                    " (--wait waits for it, --allow-running takes it as it is)",
+                true);
   }
   if (settings_.skip_existing && !known->broken && is_there_already(file, *known, root_id)) return;
   RowsPass pass;
@@ -63,7 +70,10 @@ void Upload::document(const MetadataFile& file, const std::string& id, std::stri
   pass.row = [this](MetadataRow& row) { return add(row); };
   pass.sub_workflow_id = [&](const std::string& sub_id) {
     if (sub_ids.size() < kMostSubWorkflows) sub_ids.push_back(sub_id);
-    else fail("more than " + std::to_string(kMostSubWorkflows) + " sub-workflows are only named (save the metadata with expandSubWorkflows=true)", false);
+    else
+      fail("more than " + std::to_string(kMostSubWorkflows) +
+               " sub-workflows are only named (save the metadata with expandSubWorkflows=true)",
+           false);
   };
   const Status status = run_rows_pass(file, *known, pass, result_.tally);
   if (!status && !known->broken) fail(status.error().message(), true);
@@ -120,7 +130,8 @@ bool Upload::send() {
   if (settings_.with_sizes) find_sizes();
   if (settings_.hold_without_sizes && result_.sizes.failed > failed_before) {
     held_ = true;
-    fail("Cloud Storage does not tell the sizes of " + std::to_string(result_.sizes.failed - failed_before) + " files", true);
+    fail("Cloud Storage does not tell the sizes of " + std::to_string(result_.sizes.failed - failed_before) + " files",
+         true);
     return false;
   }
   std::vector<BqRow> rows;

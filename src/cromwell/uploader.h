@@ -19,7 +19,8 @@ struct UploadSettings {
   bool skip_existing = false;
   bool stream = false;                 // rows of a document that breaks off are sent up to there
   bool with_sizes = true;
-  bool hold_without_sizes = false;     // service: a batch whose sizes are not to be had now is not sent, the event comes back
+  bool hold_without_sizes =
+      false;  // service: a batch whose sizes are not to be had now is not sent, the event comes back
   bool print_only = false;             // rows to stdout, nothing sent
 };
 

@@ -24,7 +24,8 @@ Status MetadataWalk::run() {
   const Token first = reader_.next();
   if (first == Token::broken) return reader_.error();
   if (first != Token::object)
-    return Error{Code::invalid, "this is no workflow metadata: a JSON object is expected", "", "save GET /api/workflows/v1/ID/metadata"};
+    return Error{Code::invalid, "this is no workflow metadata: a JSON object is expected", "",
+                 "save GET /api/workflows/v1/ID/metadata"};
   if (!workflow() || reader_.next() != Token::end) return reader_.error();
   return ok();
 }

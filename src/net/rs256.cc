@@ -42,7 +42,8 @@ Key make_key(std::string_view modulus, std::string_view exponent) {
 
 }  // namespace
 
-bool verify_rs256(std::string_view text, std::string_view signature, std::string_view modulus, std::string_view exponent) {
+bool verify_rs256(std::string_view text, std::string_view signature, std::string_view modulus,
+                  std::string_view exponent) {
   if (modulus.size() > 2048 || exponent.size() > 16) return false;
   const Key key = make_key(modulus, exponent);
   const Owned<EVP_MD_CTX, ::EVP_MD_CTX_free> digest{::EVP_MD_CTX_new()};

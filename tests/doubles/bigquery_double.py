@@ -278,7 +278,7 @@ class BigQuery(faults.Double):
         table.rows.append((row["insertId"], row["json"]))
 
     def query(self, project, body):
-        """SELECT COUNT(*) FROM `p.d.t` WHERE column = 'value' …: counts; needs a filter on the partition column."""
+        """SELECT COUNT(*) FROM `p.d.t` WHERE column = 'value' or IN ('a', 'b') …: counts; needs a filter on the partition column."""
         found = re.fullmatch(r"SELECT COUNT\(\*\) FROM `([^`]+)` WHERE (.*)", body["query"].strip(), re.S)
         name = found[1] if found else ""
         if not found or body.get("useLegacySql") is not False or name not in self.tables:
@@ -286,8 +286,9 @@ class BigQuery(faults.Double):
         table = self.tables[name]
         if table.filtered and table.partition not in found[2]:
             return error(400, "invalidQuery", f"Cannot query over table '{name}' without a filter over column(s) '{table.partition}'")
-        wanted = dict(re.findall(r"(\w+) = '([^']*)'", found[2]))
-        count = sum(all(str(row.get(column)) == value for column, value in wanted.items()) for _, row in table.rows)
+        wanted = {column: [value] for column, value in re.findall(r"(\w+) = '([^']*)'", found[2])}
+        wanted.update({column: re.findall(r"'([^']*)'", values) for column, values in re.findall(r"(\w+) IN \(([^)]*)\)", found[2])})
+        count = sum(all(str(row.get(column)) in values for column, values in wanted.items()) for _, row in table.rows)
         return json_answer(200, {"jobComplete": True, "rows": [{"f": [{"v": str(count)}]}], "jobReference": {"projectId": project, "jobId": "job1"}})
 
 
