@@ -68,15 +68,18 @@ TEST_F(MutationTest, FileJsonKeepsCommandAndArguments) {
 }
 
 TEST_F(MutationTest, EarlyStopping) {
-  for (const char* name : {"median_stop", "median_stop_json"}) {
-    const Outcome out = pod(load(name)["pod"]);
+  struct Case {
+    const char* name;
+    const char* address;
+    const char* before;
+  };
+  for (const Case& one : {Case{"median_stop", "median-stop-random.team:6788", "-format"}, Case{"median_stop_json", "median-stop-json-random.team:6788", "-w"}}) {
+    const Outcome out = pod(load(one.name)["pod"]);
     const Words words = args(container(out.object, kLogger));
     const auto at = std::find(words.begin(), words.end(), "-stop-rule");
-    const std::string experiment = std::string(name) == "median_stop" ? "median-stop" : "median-stop-json";
-    ASSERT_GE(words.end() - at, 6) << name;
-    EXPECT_EQ(Words(at, at + 6), Words({"-stop-rule", "Validation-accuracy;0.95;less;4", "-stop-rule", "epoch;5;equal;0", "-s-earlystop",
-                                        experiment + "-random.team:6788"}));
-    EXPECT_EQ(*(at - 2), std::string(name) == "median_stop" ? "-format" : "-w");
+    ASSERT_GE(words.end() - at, 6) << one.name;
+    EXPECT_EQ(Words(at, at + 6), Words({"-stop-rule", "Validation-accuracy;0.95;less;4", "-stop-rule", "epoch;5;equal;0", "-s-earlystop", one.address}));
+    EXPECT_EQ(*(at - 2), one.before);
   }
 }
 

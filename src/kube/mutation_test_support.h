@@ -32,7 +32,7 @@ struct Outcome {
 
 class MutationTest : public ::testing::Test {
  protected:
-  MutationTest() : settings_(cluster_, "kubeflow", ""), mutation_(cluster_, settings_, images_, "katib-db-manager.kubeflow:6789") {
+  MutationTest() : settings_(cluster_, "kubeflow", "", 0), mutation_(cluster_, settings_, images_, "katib-db-manager.kubeflow:6789") {
     cluster_.put(kube_fixture("katib_config.json"));
     label("enabled");
   }
