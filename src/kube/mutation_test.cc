@@ -145,12 +145,20 @@ TEST_F(MutationTest, NamesWithSemicolonsAreRepeated) {
 }
 
 TEST_F(MutationTest, UnknownCommandOfAnImage) {
-  // StdOut without a wrapper would yield nothing.
+  // StdOut without a wrapper: the log is read from the API server.
   Json parts = load("no_command");
   Outcome out = pod(parts["pod"]);
   EXPECT_TRUE(out.answer.allowed);
   ASSERT_EQ(out.answer.warnings.size(), 1u);
-  EXPECT_NE(out.answer.warnings[0].find("command"), std::string::npos);
+  EXPECT_LT(out.answer.warnings[0].size(), 120u);
+  EXPECT_EQ(command(container(out.object, "tacho-log")),
+            Words({"tacho-kube", "follow-log", "--namespace", "$(POD_NAMESPACE)", "--pod", "$(POD_NAME)", "--container", "training-container", "--file",
+                   "/var/log/katib/metrics.log"}));
+  EXPECT_FALSE(container(out.object, "training-container").contains("command"));
+  EXPECT_EQ(args(container(out.object, kLogger)).back(), "--no-marker=true");
+  configure({{"strict", "true"}});
+  EXPECT_FALSE(pod(parts["pod"]).answer.allowed);
+  configure({});
   // File works without: the end of the process is the end.
   parts["trial"]["spec"]["metricsCollector"] = Json::parse(R"({"collector":{"kind":"File"}})");
   cluster_.put(parts["trial"]);

@@ -215,6 +215,21 @@ Json PodEdit::make_installer(const PodPlan& plan) const {
   return out;
 }
 
+// Nobody stands before a trainer whose command is not known: what it prints is read from the API server instead.
+Json PodEdit::make_follower(const PodPlan& plan, const std::string& folder, const Mount& mount) const {
+  Json out = Json::object();
+  out["name"] = "tacho-log";
+  out["image"] = plan.collector->image;
+  out["command"] = {"tacho-kube", "follow-log", "--namespace", "$(POD_NAMESPACE)", "--pod", "$(POD_NAME)", "--container", plan.trial->primary_container,
+                    "--file", for_kubernetes(plan.trial->path)};
+  out["env"] = Json::array({field_env("POD_NAME", "metadata.name"), field_env("POD_NAMESPACE", "metadata.namespace")});
+  out["resources"] = resources_json(*plan.collector);
+  out["volumeMounts"].push_back(mount_json(mount.volume, folder, mount.sub_path));
+  out["imagePullPolicy"] = plan.collector->pull_policy;
+  if (Json context = security_context(plan); !context.is_null()) out["securityContext"] = std::move(context);
+  return out;
+}
+
 void PodEdit::add_suggestion_volume(const PodPlan& plan) {
   if (!plan.suggestion || plan.suggestion->trial_dir.empty()) return;
   const TrialFacts& trial = *plan.trial;
@@ -263,8 +278,11 @@ Status PodEdit::inject(PodPlan plan, ImageCommands& images, std::vector<std::str
   if (!custom) {
     words = words_of(plan, images);
     plan.sidecar.wrapped = words.has_value();
-    if (!words && trial.kind == CollectorKind::std_out) return refuse("the command of the image is not known; set command in the trial template");
-    if (!words) warnings.push_back("tacho: the image's command is not known, so success and failure look alike; set command in the template");
+    const bool std_out = trial.kind == CollectorKind::std_out;
+    if (!words && std_out && plan.config->strict) return refuse("the command of the image is not known; set command in the trial template");
+    if (!words)
+      warnings.push_back(std_out ? "tacho: the image's command is not known; its log is read by the API, which needs the right to pods/log"
+                                 : "tacho: the image's command is not known, so success and failure look alike; set command in the template");
     if (trial.kind == CollectorKind::prometheus_metric) plan.sidecar.http_port = resolve_port(trial, warnings);
   }
   bool native = !custom && plan.config->sidecar_mode == SidecarMode::native;
@@ -279,6 +297,7 @@ Status PodEdit::inject(PodPlan plan, ImageCommands& images, std::vector<std::str
   Json sidecar = make_sidecar(plan, folder, mount, native);
   if (launcher) patch_.append(root_ + "/spec/initContainers", make_installer(plan));
   patch_.append(root_ + (native ? "/spec/initContainers" : "/spec/containers"), std::move(sidecar));
+  if (!words && trial.kind == CollectorKind::std_out) patch_.append(root_ + "/spec/containers", make_follower(plan, folder, mount));
   add_suggestion_volume(plan);
   patch_.set(root_ + "/spec/shareProcessNamespace", true);
   if (mount.is_new) {

@@ -58,6 +58,7 @@ class PodEdit {
   int resolve_port(const TrialFacts& trial, std::vector<std::string>& warnings) const;
   Json make_sidecar(const PodPlan& plan, const std::string& folder, const Mount& mount, bool native) const;
   Json make_installer(const PodPlan& plan) const;
+  Json make_follower(const PodPlan& plan, const std::string& folder, const Mount& mount) const;
   Json security_context(const PodPlan& plan) const;
   void add_suggestion_volume(const PodPlan& plan);
   void wrap(const PodPlan& plan, const std::vector<std::string>& words, const std::string& folder);

@@ -270,6 +270,7 @@ class TestKubeImages(InjectCase):
         self.assertTrue(answer["allowed"])
         self.assertTrue(answer["warnings"])
         self.assertNotIn("command", container(same, "training-container"))
+        self.assertIsNotNone(container(same, "tacho-log"), "the log is read through the API")
 
     def test_slow_registry(self):
         registry = Registry(delay_s=1.5)
