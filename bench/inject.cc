@@ -1,5 +1,6 @@
-// The webhook under load: reviews a second over 200 TLS connections, the 99th percentile at half that load, and its memory before and
-// after. The server with warm caches is this process; the load comes from a child, which has to share the cores with it.
+// The webhook under load: reviews a second over 200 TLS connections, the 99th percentile at half that load, and its
+// memory before and after. The server with warm caches is this process; the load comes from a child, which has to share
+// the cores with it.
 //   bench_inject FIXTURE.json CONFIG.json REVIEWS
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -25,8 +26,8 @@ using namespace tacho;
 class TableCluster : public Cluster {
  public:
   void put(const Json& object) {
-    objects_[text_at(object, {"kind"}) + "/" + text_at(object, {"metadata", "namespace"}) + "/" + text_at(object, {"metadata", "name"})] =
-        std::make_shared<const std::string>(dump_json(object));
+    objects_[text_at(object, {"kind"}) + "/" + text_at(object, {"metadata", "namespace"}) + "/" +
+             text_at(object, {"metadata", "name"})] = std::make_shared<const std::string>(dump_json(object));
   }
   Lookup get(const ObjectKey& key, int64_t) override {
     const auto found = objects_.find(key.kind + "/" + key.ns + "/" + key.name);
@@ -71,10 +72,12 @@ int generate(int from, int to, const std::string& body, int64_t reviews) {
   const double rate = static_cast<double>(full.answered) / full.seconds;
   const LoadResult half = phase(static_cast<int64_t>(rate / 2 * 10), rate / 2);
   const LoadResult fixed = phase(25'000, 2'500);
-  std::printf("\"reviews\": %ld, \"failed\": %ld, \"per_second\": %.0f, \"half_p50_ms\": %.2f, \"half_p99_ms\": %.2f, \"at_2500_p50_ms\": %.2f, \"at_2500_p99_ms\": %.2f",
-              static_cast<long>(full.answered), static_cast<long>(full.failed + half.failed + fixed.failed), rate,
-              static_cast<double>(half.percentile_ns(0.5)) / 1e6, static_cast<double>(half.percentile_ns(0.99)) / 1e6,
-              static_cast<double>(fixed.percentile_ns(0.5)) / 1e6, static_cast<double>(fixed.percentile_ns(0.99)) / 1e6);
+  std::printf(
+      "\"reviews\": %ld, \"failed\": %ld, \"per_second\": %.0f, \"half_p50_ms\": %.2f, \"half_p99_ms\": %.2f, "
+      "\"at_2500_p50_ms\": %.2f, \"at_2500_p99_ms\": %.2f",
+      static_cast<long>(full.answered), static_cast<long>(full.failed + half.failed + fixed.failed), rate,
+      static_cast<double>(half.percentile_ns(0.5)) / 1e6, static_cast<double>(half.percentile_ns(0.99)) / 1e6,
+      static_cast<double>(fixed.percentile_ns(0.5)) / 1e6, static_cast<double>(fixed.percentile_ns(0.99)) / 1e6);
   std::fflush(stdout);
   return done('e') ? 0 : 1;
 }
@@ -85,7 +88,11 @@ int main(int argc, char** argv) {
   if (argc != 4) return std::fprintf(stderr, "usage: bench_inject FIXTURE CONFIG REVIEWS\n"), 2;
   const Json parts = load(argv[1]);
   Json review = {{"apiVersion", "admission.k8s.io/v1"}, {"kind", "AdmissionReview"}};
-  review["request"] = {{"uid", "u"}, {"namespace", "team"}, {"operation", "CREATE"}, {"resource", {{"resource", "pods"}}}, {"kind", {{"kind", "Pod"}}}};
+  review["request"] = {{"uid", "u"},
+                       {"namespace", "team"},
+                       {"operation", "CREATE"},
+                       {"resource", {{"resource", "pods"}}},
+                       {"kind", {{"kind", "Pod"}}}};
   review["request"]["object"] = parts["pod"];
   int to_child[2], to_parent[2];
   if (::pipe(to_child) != 0 || ::pipe(to_parent) != 0) return 1;
@@ -99,12 +106,15 @@ int main(int argc, char** argv) {
   TableCluster cluster;
   for (const char* key : {"trial", "job", "suggestion"}) cluster.put(parts[key]);
   cluster.put(load(argv[2]));
-  cluster.put(Json::parse(R"({"kind":"Namespace","metadata":{"name":"team","labels":{"katib.kubeflow.org/metrics-collector-injection":"enabled"}}})"));
+  cluster.put(Json::parse(
+      R"({"kind":"Namespace","metadata":{"name":"team","labels":{"katib.kubeflow.org/metrics-collector-injection":"enabled"}}})"));
   const TempDir folder;
   const int64_t now_s = system_clock().realtime_ns() / 1'000'000'000;
   const auto ca = make_ca(now_s);
   const auto pair = issue_certificate(*ca, {"localhost", "127.0.0.1"}, now_s);
-  if (!write_file_atomically(folder / "tls.crt", pair->certificate) || !write_file_atomically(folder / "tls.key", pair->key)) return 1;
+  if (!write_file_atomically(folder / "tls.crt", pair->certificate) ||
+      !write_file_atomically(folder / "tls.key", pair->key))
+    return 1;
   NoImages images;
   SettingsSource settings(cluster, "kubeflow", "");
   Mutation mutation(cluster, settings, images, "katib-db-manager.kubeflow:6789");

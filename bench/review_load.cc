@@ -56,13 +56,15 @@ bool is_whole(const std::string& answer) {
 
 int64_t LoadResult::percentile_ns(double share) const {
   if (latencies_ns.empty()) return 0;
-  return latencies_ns[std::min(latencies_ns.size() - 1, static_cast<size_t>(share * static_cast<double>(latencies_ns.size())))];
+  return latencies_ns[std::min(latencies_ns.size() - 1,
+                               static_cast<size_t>(share * static_cast<double>(latencies_ns.size())))];
 }
 
 LoadResult run_load(const LoadOptions& options) {
   LoadResult out;
-  const std::string request = "POST /mutate-pod?timeout=5s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: " +
-                              std::to_string(options.body.size()) + "\r\n\r\n" + options.body;
+  const std::string request =
+      "POST /mutate-pod?timeout=5s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: " +
+      std::to_string(options.body.size()) + "\r\n\r\n" + options.body;
   std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
   SSL_CTX_set_mode(context.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   const Fd epoll(::epoll_create1(EPOLL_CLOEXEC));
@@ -92,7 +94,8 @@ LoadResult run_load(const LoadOptions& options) {
   while (out.answered + out.failed < options.reviews) {
     int64_t now_ns = clock.monotonic_ns();
     while (started < options.reviews && !idle.empty()) {
-      const int64_t due_ns = gap_ns > 0 ? begin_ns + static_cast<int64_t>(static_cast<double>(started) * gap_ns) : now_ns;
+      const int64_t due_ns =
+          gap_ns > 0 ? begin_ns + static_cast<int64_t>(static_cast<double>(started) * gap_ns) : now_ns;
       if (due_ns > now_ns) break;
       Client& client = *idle.front();
       idle.pop_front();
@@ -113,7 +116,8 @@ LoadResult run_load(const LoadOptions& options) {
       size_t got = 0;
       while (SSL_read_ex(client.ssl, buffer, sizeof buffer, &got) == 1) client.answer.append(buffer, got);
       if (!client.busy || !is_whole(client.answer)) continue;
-      const bool fine = client.answer.starts_with("HTTP/1.1 200") && client.answer.find("\"patch\"") != std::string::npos;
+      const bool fine =
+          client.answer.starts_with("HTTP/1.1 200") && client.answer.find("\"patch\"") != std::string::npos;
       (fine ? out.answered : out.failed)++;
       out.latencies_ns.push_back(now_ns - client.due_ns);
       client.busy = false;

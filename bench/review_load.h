@@ -8,10 +8,10 @@ namespace tacho {
 
 struct LoadOptions {
   uint16_t port = 0;
-  std::string body;          // the review
+  std::string body;  // the review
   int connections = 200;
   int64_t reviews = 0;
-  double per_second = 0;     // 0: as fast as it goes
+  double per_second = 0;  // 0: as fast as it goes
 };
 
 struct LoadResult {

@@ -1,4 +1,5 @@
-// Bytes from a client, as HTTP/1.1 and as HTTP/2: every request that comes out is answered, and nothing is left in the books.
+// Bytes from a client, as HTTP/1.1 and as HTTP/2: every request that comes out is answered, and nothing is left in the
+// books.
 #include <string>
 
 #include "http/protocol.h"
@@ -41,5 +42,6 @@ void serve(bool second, std::string_view text) {
 void fuzz_one(std::string_view text) {
   serve(false, text);
   serve(true, text);
-  serve(true, std::string("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n") + std::string(9, '\0').replace(3, 1, "\x04") + std::string(text));
+  serve(true, std::string("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n") + std::string(9, '\0').replace(3, 1, "\x04") +
+                  std::string(text));
 }

@@ -1,5 +1,5 @@
-// A review as anybody may send it, through the hooks: whatever the object is, the answer is a review, a patch applies, and a second
-// pass over its own output changes nothing.
+// A review as anybody may send it, through the hooks: whatever the object is, the answer is a review, a patch applies,
+// and a second pass over its own output changes nothing.
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -31,17 +31,22 @@ class AnyCluster : public Cluster {
 
   std::shared_ptr<const std::string> config = std::make_shared<const std::string>(
       R"({"data":{"katib-config.yaml":"runtime: {metricsCollectors: [{kind: StdOut, image: x}, {kind: File, image: x}, {kind: TensorFlowEvent, image: x}]}"}})");
-  std::shared_ptr<const std::string> ns = std::make_shared<const std::string>(R"({"metadata":{"labels":{"katib.kubeflow.org/metrics-collector-injection":"enabled"}}})");
-  std::shared_ptr<const std::string> suggestion = std::make_shared<const std::string>(R"({"spec":{"algorithm":{"algorithmName":"random"}}})");
+  std::shared_ptr<const std::string> ns = std::make_shared<const std::string>(
+      R"({"metadata":{"labels":{"katib.kubeflow.org/metrics-collector-injection":"enabled"}}})");
+  std::shared_ptr<const std::string> suggestion =
+      std::make_shared<const std::string>(R"({"spec":{"algorithm":{"algorithmName":"random"}}})");
   std::shared_ptr<const std::string> trial;
 };
 
 class SomeImages : public ImageCommands {
  public:
-  std::optional<ImageCommand> find(const std::string&, const std::string&, int64_t) override { return ImageCommand{{"/entry"}, {"x"}}; }
+  std::optional<ImageCommand> find(const std::string&, const std::string&, int64_t) override {
+    return ImageCommand{{"/entry"}, {"x"}};
+  }
 };
 
-const char kTrial[] = R"({"metadata":{"name":"t","labels":{"katib.kubeflow.org/experiment":"e"}},"spec":{"primaryContainerName":"main",
+const char kTrial[] =
+    R"({"metadata":{"name":"t","labels":{"katib.kubeflow.org/experiment":"e"}},"spec":{"primaryContainerName":"main",
   "objective":{"type":"maximize","objectiveMetricName":"m"},"earlyStoppingRules":[{"name":"m","value":"1","comparison":"less"}]}})";
 
 void check(Mutation& mutation, const Review& review, bool pod) {
@@ -71,7 +76,8 @@ void fuzz_one(std::string_view text) {
   // A Trial in the request itself stands in for the cluster's.
   const std::optional<Json> whole = parse_json(text);
   const Json* trial = whole ? tacho::find(*whole, {"request", "oldObject"}) : nullptr;
-  cluster.trial = std::make_shared<const std::string>(trial != nullptr && trial->is_object() ? dump_json(*trial) : kTrial);
+  cluster.trial =
+      std::make_shared<const std::string>(trial != nullptr && trial->is_object() ? dump_json(*trial) : kTrial);
   Mutation mutation(cluster, settings, images, "db:6789");
   try {
     for (const bool pod : {true, false}) {

@@ -21,7 +21,9 @@ TEST(Certificates, IssuedForAllNames) {
   ASSERT_TRUE(server) << server.error().message();
   const Result<CertificateFacts> facts = read_certificate(server->certificate);
   ASSERT_TRUE(facts);
-  EXPECT_EQ(facts->names, std::vector<std::string>({"tacho.kubeflow.svc", "tacho", "tacho.kubeflow", "tacho.kubeflow.svc.cluster.local", "127.0.0.1", "::1", "hook.example"}));
+  EXPECT_EQ(facts->names,
+            std::vector<std::string>({"tacho.kubeflow.svc", "tacho", "tacho.kubeflow",
+                                      "tacho.kubeflow.svc.cluster.local", "127.0.0.1", "::1", "hook.example"}));
   EXPECT_EQ(facts->not_after_s, kNow + 365 * kDaySeconds);
   EXPECT_LE(facts->not_before_s, kNow);
   EXPECT_EQ(read_certificate(ca->certificate)->not_after_s, kNow + 3650 * kDaySeconds);
@@ -39,7 +41,8 @@ TEST(Certificates, BadInput) {
   const Result<KeyPair> ca = make_ca(kNow);
   EXPECT_FALSE(issue_certificate({"x", "y"}, {"a"}, kNow));
   EXPECT_FALSE(issue_certificate(*ca, {"a,DNS:evil"}, kNow));
-  EXPECT_TRUE(issue_certificate(*ca, {std::string(60, 'a') + ".very-long-name.example"}, kNow)) << "longer than a common name may be";
+  EXPECT_TRUE(issue_certificate(*ca, {std::string(60, 'a') + ".very-long-name.example"}, kNow))
+      << "longer than a common name may be";
   EXPECT_FALSE(read_certificate("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"));
   EXPECT_FALSE(is_trusted("", "", kNow));
   EXPECT_EQ(from_base64(to_base64("a")), "a");
@@ -50,16 +53,22 @@ TEST(Certificates, BadInput) {
 class Keeper : public ::testing::Test {
  protected:
   Keeper() {
-    cluster_.put_text(R"({"apiVersion":"admissionregistration.k8s.io/v1","kind":"MutatingWebhookConfiguration","metadata":{"name":"tacho"},
+    cluster_.put_text(
+        R"({"apiVersion":"admissionregistration.k8s.io/v1","kind":"MutatingWebhookConfiguration","metadata":{"name":"tacho"},
       "webhooks":[{"name":"a","clientConfig":{"service":{"name":"s"}}},{"name":"b","clientConfig":{"url":"https://x","caBundle":"T0xE"}}]})");
   }
-  CertificateKeeper keeper(const std::string& folder) { return {cluster_, {"kubeflow", "secret", {"tacho.kubeflow.svc"}, {"tacho"}, folder}}; }
+  CertificateKeeper keeper(const std::string& folder) {
+    return {cluster_, {"kubeflow", "secret", {"tacho.kubeflow.svc"}, {"tacho"}, folder}};
+  }
   std::string bundle() {
-    const Json hooks = cluster_.object({"admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", "", "tacho"})["webhooks"];
+    const Json hooks =
+        cluster_.object({"admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", "", "tacho"})["webhooks"];
     EXPECT_EQ(hooks[0]["clientConfig"]["caBundle"], hooks[1]["clientConfig"]["caBundle"]);
     return from_base64(hooks[0]["clientConfig"]["caBundle"].get<std::string>());
   }
-  std::string secret(const char* key) { return from_base64(cluster_.object({"v1", "Secret", "kubeflow", "secret"})["data"][key].get<std::string>()); }
+  std::string secret(const char* key) {
+    return from_base64(cluster_.object({"v1", "Secret", "kubeflow", "secret"})["data"][key].get<std::string>());
+  }
   FakeCluster cluster_;
   TempDir temp_;
 };

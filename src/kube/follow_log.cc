@@ -17,8 +17,8 @@
 namespace tacho {
 namespace {
 
-constexpr int64_t kRequestMs = 4 * 3'600'000;   // one stream; then it is asked for again
-constexpr int kQuietEnds = 3;                   // so many streams in a row that end without a new line: the container has ended
+constexpr int64_t kRequestMs = 4 * 3'600'000;  // one stream; then it is asked for again
+constexpr int kQuietEnds = 3;  // so many streams in a row that end without a new line: the container has ended
 
 // `2026-11-15T10:00:00.5Z` with nine digits of a fraction; empty when it is no time.
 std::string full_time(std::string_view text) {
@@ -71,13 +71,18 @@ int follow_log_command(std::span<const std::string> words) {
   std::string kubeconfig, ns, pod, container, file;
   for (size_t i = 0; i + 1 < words.size(); i += 2) {
     const std::string& name = words[i];
-    std::string* to = name == "--kubeconfig" ? &kubeconfig : name == "--namespace" ? &ns : name == "--pod" ? &pod : name == "--container" ? &container
-                      : name == "--file"     ? &file       : nullptr;
+    std::string* to = name == "--kubeconfig"  ? &kubeconfig
+                      : name == "--namespace" ? &ns
+                      : name == "--pod"       ? &pod
+                      : name == "--container" ? &container
+                      : name == "--file"      ? &file
+                                              : nullptr;
     if (to == nullptr) return std::fprintf(stderr, "tacho-kube follow-log: no such option %s\n", name.c_str()), 2;
     *to = words[i + 1];
   }
   if (words.size() % 2 != 0 || ns.empty() || pod.empty() || container.empty() || file.empty())
-    return std::fprintf(stderr, "usage: tacho-kube follow-log --namespace NS --pod POD --container NAME --file FILE\n"), 2;
+    return std::fprintf(stderr, "usage: tacho-kube follow-log --namespace NS --pod POD --container NAME --file FILE\n"),
+           2;
   ignore_broken_pipes();
   const Fd out(::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666));
   if (!out) return log::error(system_error("cannot write the log", file, errno).message()), 1;
@@ -90,12 +95,17 @@ int follow_log_command(std::span<const std::string> words) {
   while (quiet < kQuietEnds) {
     const uint64_t before = lines.lines();
     ApiRequest request;
-    request.path = api_path("v1", "pods", ns, pod, "log") + "?follow=true&timestamps=true&container=" + percent_encode(container, false);
-    if (const std::string since = lines.since(); !since.empty()) request.path += "&sinceTime=" + percent_encode(since, false);
+    request.path = api_path("v1", "pods", ns, pod, "log") +
+                   "?follow=true&timestamps=true&container=" + percent_encode(container, false);
+    if (const std::string since = lines.since(); !since.empty())
+      request.path += "&sinceTime=" + percent_encode(since, false);
     request.total_ms = kRequestMs;
     request.on_chunk = [&](std::string_view piece) { return lines.take(piece); };
     const ApiAnswer answer = client.send(request);
-    if (answer.status == 403) return log::error("the pod's service account may not read pods/log: grant it, or set command in the trial template"), 1;
+    if (answer.status == 403)
+      return log::error(
+                 "the pod's service account may not read pods/log: grant it, or set command in the trial template"),
+             1;
     if (answer.ok()) {
       started = true;
       quiet = lines.lines() > before ? 0 : quiet + 1;

@@ -23,7 +23,9 @@ TEST_F(Follow, TimesAreTakenOff) {
 TEST_F(Follow, ResumesWithoutDoublesOrGaps) {
   lines_.take("2026-11-15T10:00:00.5Z a\n2026-11-15T10:00:00.50Z b\n2026-11-15T10:00:00.6Z c-hal");
   lines_.resume();
-  lines_.take("2026-11-15T10:00:00.1Z old\n2026-11-15T10:00:00.5Z a\n2026-11-15T10:00:00.5Z b\n2026-11-15T10:00:00.5Z another\n2026-11-15T10:00:00.6Z c-half\n");
+  lines_.take(
+      "2026-11-15T10:00:00.1Z old\n2026-11-15T10:00:00.5Z a\n2026-11-15T10:00:00.5Z b\n2026-11-15T10:00:00.5Z "
+      "another\n2026-11-15T10:00:00.6Z c-half\n");
   EXPECT_EQ(out_, "a\nb\nanother\nc-half\n");
 }
 
@@ -33,7 +35,8 @@ TEST_F(Follow, AFullDiskEndsIt) {
 }
 
 TEST(FollowCommand, BadOptions) {
-  const std::vector<std::vector<std::string>> all = {{}, {"--pod"}, {"--what", "x"}, {"--pod", "a", "--namespace", "b", "--container", "c"}};
+  const std::vector<std::vector<std::string>> all = {
+      {}, {"--pod"}, {"--what", "x"}, {"--pod", "a", "--namespace", "b", "--container", "c"}};
   for (const auto& words : all) EXPECT_EQ(follow_log_command(words), 2);
 }
 

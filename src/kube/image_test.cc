@@ -16,9 +16,12 @@ TEST(ImageReference, AsPodsWriteThem) {
     const char* version;
   };
   const std::string digest = "sha256:" + std::string(64, 'a');
-  for (const Case& one : {Case{"python", "registry-1.docker.io", "library/python", "latest"}, Case{"me/x:1.2", "registry-1.docker.io", "me/x", "1.2"},
-                          Case{"docker.io/me/x", "registry-1.docker.io", "me/x", "latest"}, Case{"ghcr.io/a/b/c:v", "ghcr.io", "a/b/c", "v"},
-                          Case{"localhost:5000/x", "localhost:5000", "x", "latest"}, Case{"localhost/x:y", "localhost", "x", "y"}}) {
+  for (const Case& one :
+       {Case{"python", "registry-1.docker.io", "library/python", "latest"},
+        Case{"me/x:1.2", "registry-1.docker.io", "me/x", "1.2"},
+        Case{"docker.io/me/x", "registry-1.docker.io", "me/x", "latest"},
+        Case{"ghcr.io/a/b/c:v", "ghcr.io", "a/b/c", "v"}, Case{"localhost:5000/x", "localhost:5000", "x", "latest"},
+        Case{"localhost/x:y", "localhost", "x", "y"}}) {
     const auto image = parse_image(one.text);
     ASSERT_TRUE(image) << one.text;
     EXPECT_EQ(image->registry, one.registry) << one.text;
@@ -28,7 +31,9 @@ TEST(ImageReference, AsPodsWriteThem) {
   const auto pinned = parse_image("ghcr.io/a/b:tag@" + digest);
   ASSERT_TRUE(pinned);
   EXPECT_EQ(pinned->version(), digest);
-  for (const char* text : {"", "A/B", "a//b", "/a", "a/", "x:", "x:a b", "x@sha256:1", "x@y", "ghcr.io/../x", "a b", "x\ny", "http://a/b"}) EXPECT_FALSE(parse_image(text)) << text;
+  for (const char* text :
+       {"", "A/B", "a//b", "/a", "a/", "x:", "x:a b", "x@sha256:1", "x@y", "ghcr.io/../x", "a b", "x\ny", "http://a/b"})
+    EXPECT_FALSE(parse_image(text)) << text;
 }
 
 TEST(ImageReference, PullPolicy) {
@@ -39,17 +44,20 @@ TEST(ImageReference, PullPolicy) {
 }
 
 TEST(Registry, Challenges) {
-  const Challenge bearer = parse_challenge(R"(Bearer realm="https://auth.example/token?a=b",service="reg, \"x\"",scope=repository:a/b:pull)");
+  const Challenge bearer = parse_challenge(
+      R"(Bearer realm="https://auth.example/token?a=b",service="reg, \"x\"",scope=repository:a/b:pull)");
   EXPECT_EQ(bearer.scheme, "bearer");
   EXPECT_EQ(bearer.values.at("realm"), "https://auth.example/token?a=b");
   EXPECT_EQ(bearer.values.at("service"), "reg, \"x\"");
   EXPECT_EQ(bearer.values.at("scope"), "repository:a/b:pull");
   EXPECT_EQ(parse_challenge("Basic realm=\"x\"").scheme, "basic");
-  for (const char* odd : {"", " ", "Bearer", "Bearer =", "Bearer a=\"", "Bearer a=\"\\", ",,,=,"}) (void)parse_challenge(odd);
+  for (const char* odd : {"", " ", "Bearer", "Bearer =", "Bearer a=\"", "Bearer a=\"\\", ",,,=,"})
+    (void)parse_challenge(odd);
 }
 
 TEST(Registry, DockerConfig) {
-  const auto logins = parse_docker_config(R"({"auths":{"https://index.docker.io/v1/":{"auth":"dXNlcjpwOnc="},"ghcr.io":{"username":"a","password":"b"},"empty":{},"bad":{"auth":"%"}}})");
+  const auto logins = parse_docker_config(
+      R"({"auths":{"https://index.docker.io/v1/":{"auth":"dXNlcjpwOnc="},"ghcr.io":{"username":"a","password":"b"},"empty":{},"bad":{"auth":"%"}}})");
   EXPECT_EQ(logins.size(), 2u);
   const RegistryLogin* hub = find_login(logins, *parse_image("python"));
   ASSERT_NE(hub, nullptr);
@@ -61,7 +69,8 @@ TEST(Registry, DockerConfig) {
 }
 
 TEST(ImageStore, ImagesOfATrial) {
-  const Json trial = Json::parse(R"({"spec":{"primaryContainerName":"main","runSpec":{"spec":{"deep":[{"template":{"spec":{"imagePullSecrets":[{"name":"s"}],
+  const Json trial = Json::parse(
+      R"({"spec":{"primaryContainerName":"main","runSpec":{"spec":{"deep":[{"template":{"spec":{"imagePullSecrets":[{"name":"s"}],
     "containers":[{"name":"main","image":"a"},{"name":"side","image":"b"}]}}}],"other":{"containers":[{"name":"main","image":"c","command":["x"]}]},
     "trainer":{"image":"t"}}}}})");
   const std::vector<WantedImage> wanted = wanted_images(trial);

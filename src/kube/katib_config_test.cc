@@ -6,7 +6,9 @@ namespace tacho {
 namespace {
 
 TEST(KatibConfig, Defaults) {
-  const Result<KatibConfig> config = parse_katib_config("apiVersion: config.kubeflow.org/v1beta1\nkind: KatibConfig\nruntime:\n  metricsCollectors:\n    - kind: StdOut\n      image: a\n");
+  const Result<KatibConfig> config = parse_katib_config(
+      "apiVersion: config.kubeflow.org/v1beta1\nkind: KatibConfig\nruntime:\n  metricsCollectors:\n    - kind: "
+      "StdOut\n      image: a\n");
   ASSERT_TRUE(config) << config.error().message();
   const CollectorConfig& one = config->collectors.at(CollectorKind::std_out);
   EXPECT_EQ(one.image, "a");
@@ -59,7 +61,8 @@ runtime:
   EXPECT_EQ(file.image, "last") << "the last entry of a kind wins";
   EXPECT_EQ(file.pull_policy, "IfNotPresent") << "an unknown value too";
   EXPECT_EQ(file.wait_all_processes, false);
-  EXPECT_EQ(file.requests, Quantities({{"memory", "10Mi"}, {"ephemeral-storage", "500Mi"}, {"example.com/gpu", "1"}})) << "a negative one removes the entry";
+  EXPECT_EQ(file.requests, Quantities({{"memory", "10Mi"}, {"ephemeral-storage", "500Mi"}, {"example.com/gpu", "1"}}))
+      << "a negative one removes the entry";
   EXPECT_EQ(file.limits, Quantities({{"cpu", "500m"}, {"memory", "1Gi"}}));
   EXPECT_EQ(config->collectors.at(CollectorKind::tensor_flow_event).pull_policy, "Never");
   EXPECT_EQ(config->webhook_port, 9443);
@@ -71,9 +74,12 @@ runtime:
 }
 
 TEST(KatibConfig, RefusesWhatMakesNoSense) {
-  for (const char* yaml : {"", "[", "- a", "kind: Other", "apiVersion: v2", "runtime: {metricsCollectors: [{kind: StdOut}]}", "runtime: {metricsCollectors: [{image: x}]}",
-                           "runtime: {metricsCollectors: [{kind: StdOut, image: '  '}]}", "runtime: {metricsCollectors: [5]}", "init: {controller: {webhookPort: 70000}}",
-                           "init: {controller: {trialResources: [Job]}}", "runtime: {metricsCollectors: [{kind: File, image: x, waitAllProcesses: perhaps}]}"})
+  for (const char* yaml :
+       {"", "[", "- a", "kind: Other", "apiVersion: v2", "runtime: {metricsCollectors: [{kind: StdOut}]}",
+        "runtime: {metricsCollectors: [{image: x}]}", "runtime: {metricsCollectors: [{kind: StdOut, image: '  '}]}",
+        "runtime: {metricsCollectors: [5]}", "init: {controller: {webhookPort: 70000}}",
+        "init: {controller: {trialResources: [Job]}}",
+        "runtime: {metricsCollectors: [{kind: File, image: x, waitAllProcesses: perhaps}]}"})
     EXPECT_FALSE(parse_katib_config(yaml)) << yaml;
   std::string deep;
   for (int i = 0; i < 20'000; i++) deep += "[";
@@ -93,13 +99,25 @@ TEST(CollectorKinds, AnyCaseAndTheProposalsNames) {
 }
 
 TEST(TachoConfig, EverySettingAndNoOther) {
-  const Result<TachoConfig> config = parse_tacho_config({{"sidecarMode", "auto"}, {"wrap", "shell\n"}, {"profile", "drop-in"}, {"multiple", "first"}, {"strict", "true"},
-                                                         {"twoStage", "yes"}, {"deadlinePolicy", "refuse"}, {"disableIstio", "true"}, {"launcherImage", "i"}});
+  const Result<TachoConfig> config = parse_tacho_config({{"sidecarMode", "auto"},
+                                                         {"wrap", "shell\n"},
+                                                         {"profile", "drop-in"},
+                                                         {"multiple", "first"},
+                                                         {"strict", "true"},
+                                                         {"twoStage", "yes"},
+                                                         {"deadlinePolicy", "refuse"},
+                                                         {"disableIstio", "true"},
+                                                         {"launcherImage", "i"}});
   ASSERT_TRUE(config) << config.error().message();
   EXPECT_EQ(config->sidecar_mode, SidecarMode::automatic);
   EXPECT_EQ(config->wrap, WrapForm::shell);
   EXPECT_TRUE(config->multiple_first && config->strict && config->two_stage && config->refuse_late && config->no_istio);
-  for (const auto& [key, value] : std::map<std::string, std::string>{{"sidecarMode", "x"}, {"wrap", ""}, {"profile", "x"}, {"multiple", "x"}, {"strict", "x"}, {"unknown", "x"}}) {
+  for (const auto& [key, value] : std::map<std::string, std::string>{{"sidecarMode", "x"},
+                                                                     {"wrap", ""},
+                                                                     {"profile", "x"},
+                                                                     {"multiple", "x"},
+                                                                     {"strict", "x"},
+                                                                     {"unknown", "x"}}) {
     const Result<TachoConfig> bad = parse_tacho_config({{key, value}});
     ASSERT_FALSE(bad) << key;
     EXPECT_NE(bad.error().message().find(key), std::string::npos);

@@ -10,7 +10,8 @@
 namespace tacho {
 namespace {
 
-const char kReview[] = R"({"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u-1","namespace":"ns","operation":"CREATE",
+const char kReview[] =
+    R"({"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u-1","namespace":"ns","operation":"CREATE",
   "kind":{"group":"batch","version":"v1","kind":"Job"},"resource":{"group":"batch","version":"v1","resource":"jobs"},"dryRun":true,
   "object":{"z":1,"a":[1.50,{"x":null}]}}})";
 
@@ -29,12 +30,14 @@ TEST(Review, ReadsWhatTheApiServerSends) {
 }
 
 TEST(Review, RefusesEverythingElse) {
-  for (const std::string text : {"", "null", "[]", "{}", "{\"kind\":\"AdmissionReview\"}", "{\"apiVersion\":\"admission.k8s.io/v1\",\"kind\":\"AdmissionReview\"}",
-                                 "{\"apiVersion\":\"admission.k8s.io/v1beta1\",\"kind\":\"AdmissionReview\",\"request\":{\"uid\":\"1\"}}",
-                                 "{\"apiVersion\":\"admission.k8s.io/v1\",\"kind\":\"Review\",\"request\":{\"uid\":\"1\"}}",
-                                 "{\"apiVersion\":\"admission.k8s.io/v1\",\"kind\":\"AdmissionReview\",\"request\":{\"uid\":\"\"}}",
-                                 "{\"apiVersion\":\"admission.k8s.io/v1\",\"kind\":\"AdmissionReview\",\"request\":{\"uid\":7}}",
-                                 "{\"apiVersion\":\"admission.k8s.io/v1\",\"kind\":\"AdmissionReview\",\"request\":[]}", "\xff\xfe"})
+  for (const std::string text :
+       {"", "null", "[]", "{}", "{\"kind\":\"AdmissionReview\"}",
+        "{\"apiVersion\":\"admission.k8s.io/v1\",\"kind\":\"AdmissionReview\"}",
+        "{\"apiVersion\":\"admission.k8s.io/v1beta1\",\"kind\":\"AdmissionReview\",\"request\":{\"uid\":\"1\"}}",
+        "{\"apiVersion\":\"admission.k8s.io/v1\",\"kind\":\"Review\",\"request\":{\"uid\":\"1\"}}",
+        "{\"apiVersion\":\"admission.k8s.io/v1\",\"kind\":\"AdmissionReview\",\"request\":{\"uid\":\"\"}}",
+        "{\"apiVersion\":\"admission.k8s.io/v1\",\"kind\":\"AdmissionReview\",\"request\":{\"uid\":7}}",
+        "{\"apiVersion\":\"admission.k8s.io/v1\",\"kind\":\"AdmissionReview\",\"request\":[]}", "\xff\xfe"})
     EXPECT_FALSE(parse_review(text)) << text;
   EXPECT_FALSE(parse_review(std::string(1'000'000, '[')));
   std::string objects;
@@ -46,7 +49,8 @@ TEST(Review, RefusesEverythingElse) {
 
 TEST(Review, DepthLimit) {
   const auto nested = [](size_t depth) {
-    return R"({"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"1","object":)" + std::string(depth, '[') + std::string(depth, ']') + "}}";
+    return R"({"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"1","object":)" +
+           std::string(depth, '[') + std::string(depth, ']') + "}}";
   };
   EXPECT_TRUE(parse_review(nested(126)));
   EXPECT_FALSE(parse_review(nested(127)));
@@ -54,7 +58,10 @@ TEST(Review, DepthLimit) {
 
 TEST(Review, AnswerWithoutChangeHasNoPatchFields) {
   const Json answer = Json::parse(write_answer("u", ReviewAnswer{}));
-  EXPECT_EQ(answer, Json::parse(R"({"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":"u","allowed":true}})"));
+  EXPECT_EQ(
+      answer,
+      Json::parse(
+          R"({"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":"u","allowed":true}})"));
 }
 
 TEST(Review, AnswerWithPatchAndWarnings) {
@@ -96,11 +103,12 @@ TEST(JsonPatch, MakesParentsFirst) {
   patch.append("/spec/containers/0/env", Json::parse(R"({"name":"E"})"));
   patch.append("/spec/containers", Json::parse(R"({"name":"b"})"));
   patch.set("/labels", 5);
-  EXPECT_EQ(patch.text(),
-            R"([{"op":"add","path":"/metadata","value":{}},{"op":"add","path":"/metadata/labels","value":{}},)"
-            R"({"op":"add","path":"/metadata/labels/a~1b~0c","value":"v"},{"op":"add","path":"/spec/containers/0/env","value":[]},)"
-            R"({"op":"add","path":"/spec/containers/0/env/-","value":{"name":"E"}},{"op":"add","path":"/spec/containers/-","value":{"name":"b"}},)"
-            R"({"op":"add","path":"/labels","value":5}])");
+  EXPECT_EQ(
+      patch.text(),
+      R"([{"op":"add","path":"/metadata","value":{}},{"op":"add","path":"/metadata/labels","value":{}},)"
+      R"({"op":"add","path":"/metadata/labels/a~1b~0c","value":"v"},{"op":"add","path":"/spec/containers/0/env","value":[]},)"
+      R"({"op":"add","path":"/spec/containers/0/env/-","value":{"name":"E"}},{"op":"add","path":"/spec/containers/-","value":{"name":"b"}},)"
+      R"({"op":"add","path":"/labels","value":5}])");
   Json applied = before;
   ASSERT_TRUE(apply_json_patch(applied, Json::parse(patch.text())));
   EXPECT_EQ(applied, tree);
@@ -121,7 +129,8 @@ TEST(JsonPatch, NothingWhenItIsSoAlready) {
 TEST(JsonPatch, LooksOnlyWhereSomethingIs) {
   Json tree = Json::parse(R"({"a":[{"b":null}],"c":"text"})");
   const JsonPatch patch(tree);
-  for (const char* pointer : {"/a/1", "/a/-", "/a/0/b", "/a/x", "/c/d", "/d", "/a/00000000000", "/"}) EXPECT_EQ(patch.at(pointer), nullptr) << pointer;
+  for (const char* pointer : {"/a/1", "/a/-", "/a/0/b", "/a/x", "/c/d", "/d", "/a/00000000000", "/"})
+    EXPECT_EQ(patch.at(pointer), nullptr) << pointer;
   EXPECT_NE(patch.at("/a/0"), nullptr);
   EXPECT_EQ(patch.at(""), &tree);
 }

@@ -23,7 +23,8 @@ std::map<std::string, std::string> data_of(const std::string& text) {
 Result<KatibConfig> read_katib(const std::string& text) {
   const auto data = data_of(text);
   const auto found = data.find("katib-config.yaml");
-  if (found == data.end()) return Error{Code::invalid, "the ConfigMap has no key katib-config.yaml", "katib-config", "add it"};
+  if (found == data.end())
+    return Error{Code::invalid, "the ConfigMap has no key katib-config.yaml", "katib-config", "add it"};
   return parse_katib_config(found->second);
 }
 

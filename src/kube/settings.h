@@ -1,4 +1,5 @@
-// The settings in force: katib-config and tacho-config as the cluster has them now, or the last good version of each. Thread-safe.
+// The settings in force: katib-config and tacho-config as the cluster has them now, or the last good version of each.
+// Thread-safe.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -20,8 +21,8 @@ struct WebhookSettings {
 
 class SettingsSource {
  public:
-  // `image` serves kinds that katib-config does not name; may be empty. The ConfigMaps are looked at once in `look_ns`, by one of
-  // those who ask; the others go on with what is known.
+  // `image` serves kinds that katib-config does not name; may be empty. The ConfigMaps are looked at once in `look_ns`,
+  // by one of those who ask; the others go on with what is known.
   SettingsSource(Cluster& cluster, std::string core_namespace, std::string image, int64_t look_ns = 500'000'000);
   std::shared_ptr<const WebhookSettings> current(int64_t deadline_ns);
 
@@ -32,8 +33,8 @@ class SettingsSource {
   Cluster& cluster_;
   const std::string namespace_;
   const int64_t look_ns_;
-  std::mutex refreshing_;   // before mutex_
-  std::mutex mutex_;        // of what follows
+  std::mutex refreshing_;  // before mutex_
+  std::mutex mutex_;       // of what follows
   int64_t next_look_ns_ = 0;
   std::shared_ptr<const std::string> katib_text_, tacho_text_;  // what was read last, good or not
   std::shared_ptr<const WebhookSettings> settings_;
