@@ -9,6 +9,7 @@
 #include "kube/api_client.h"
 #include "kube/leader.h"
 #include "kube/moment.h"
+#include "kube/object_cache.h"
 #include "kube/object.h"
 #include "kube/resource_watch.h"
 #include "kube/trials_flags.h"
@@ -119,6 +120,21 @@ TEST(ApiClient, TwentyASecondWithABurstOfThirty) {
   now_ns += 10 * kNsPerSec;
   for (int i = 0; i < 30; ++i) EXPECT_EQ(bucket.take_ns(now_ns), 0) << "no more than the burst is saved";
   EXPECT_GT(bucket.take_ns(now_ns), 0);
+}
+
+TEST(ObjectCache, PackedIsSmallerAndTheSame) {
+  for (const bool packed : {false, true}) {
+    ObjectCache cache(packed);
+    for (const std::string& text : {std::string(), std::string("{}"), std::string(5000, 'a')}) {
+      cache.put("n/a", {"uid", "7", std::make_shared<const std::string>(text)});
+      EXPECT_EQ(*cache.get("n/a").json, text);
+    }
+    EXPECT_EQ(cache.peek("n/a").json->size() < 500, packed);
+    EXPECT_EQ(cache.peek("n/a").resource_version, "7");
+    EXPECT_EQ(cache.keys(), std::vector<std::string>{"n/a"});
+    cache.erase("n/a");
+    EXPECT_FALSE(cache.get("n/a").json);
+  }
 }
 
 TEST(Kinds, AsKatibConfigNamesThem) {
