@@ -76,6 +76,7 @@ class Server final : public HttpServer {
     shared_.on_room = [this] { loops_[0]->wake(); };
     if (options.workers > 0) workers_ = std::make_unique<Workers>(options.workers);
     shared_.handle = [this](Loop& loop, uint64_t connection, uint64_t stream, ServedRequest&& request) {
+      request.received_ns = system_clock().monotonic_ns();
       if (!workers_) return loop.answer_now(connection, stream, handler_(request));
       workers_->add([this, &loop, connection, stream, request = std::make_shared<ServedRequest>(std::move(request))] {
         loop.answer(connection, stream, handler_(*request));

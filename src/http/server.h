@@ -19,6 +19,7 @@ struct ServedRequest {
   std::vector<std::pair<std::string, std::string>> headers;  // names in lower case
   std::string body;
   bool has_client_certificate = false;  // a verified one
+  int64_t received_ns = 0;           // when it was complete, by CLOCK_MONOTONIC; it may have waited for a worker since
   std::string_view header(std::string_view lower_name) const;  // empty when absent
 };
 

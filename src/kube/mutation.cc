@@ -32,7 +32,7 @@ struct Mutation::Choice {
 
 Mutation::Mutation(Cluster& cluster, SettingsSource& settings, ImageCommands& images, std::string db_manager)
     : cluster_(cluster), settings_(settings), images_(images), db_manager_(std::move(db_manager)), walk_(cluster), trials_(16384),
-      suggestions_(4096) {}
+      suggestions_(4096), labelled_(4096) {}
 
 // `may_pass`: nobody could say, and the same request may fare better later.
 void Mutation::doubt(Work& work, const std::string& what, bool may_pass) {
@@ -75,11 +75,12 @@ bool Mutation::find_trial(Work& work) {
 Mutation::Labelled Mutation::is_labelled(const Work& work) {
   const Lookup found = cluster_.get({"v1", "Namespace", "", work.ns}, work.deadline_ns);
   if (found.state != Lookup::State::found || !found.json) return Labelled::unknown;
-  // The text is short, and the label's name is in it only once.
-  const std::optional<Json> parsed = parse_json(*found.json);
-  if (!parsed) return Labelled::unknown;
-  const Json* labels = find(*parsed, {"metadata", "labels"});
-  return labels != nullptr && text_at(*labels, {kNamespaceLabel}) == "enabled" ? Labelled::yes : Labelled::no;
+  const auto enabled = labelled_.get(found.json, [](const std::string& text) -> std::shared_ptr<const bool> {
+    const std::optional<Json> parsed = parse_json(text);
+    const Json* labels = parsed ? find(*parsed, {"metadata", "labels"}) : nullptr;
+    return std::make_shared<const bool>(labels != nullptr && text_at(*labels, {kNamespaceLabel}) == "enabled");
+  });
+  return *enabled ? Labelled::yes : Labelled::no;
 }
 
 void Mutation::read_suggestion_of(Work& work, PodPlan& plan) {

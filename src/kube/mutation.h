@@ -43,6 +43,7 @@ class Mutation {
   OwnerWalk walk_;
   TextCache<TrialFacts> trials_;
   TextCache<SuggestionFacts> suggestions_;
+  TextCache<bool> labelled_;
 };
 
 }  // namespace tacho

@@ -256,7 +256,7 @@ Status PodEdit::inject(PodPlan plan, ImageCommands& images, std::vector<std::str
   if (const Json* host = patch_.at(root_ + "/spec/hostPID"); host != nullptr && host->is_boolean() && host->get<bool>())
     return refuse("the pod uses hostPID, which excludes a shared process namespace");
   const std::string folder = shared_folder(trial);
-  if (!folder.empty() && folder[0] != '/') return refuse("the collector's path is not absolute");
+  if (!trial.path.empty() && trial.path[0] != '/') return refuse("the collector's path is not absolute");
   if (folder == "/") return refuse("the collector's path lies in the root folder, where no volume can be mounted");
 
   std::optional<std::vector<std::string>> words;

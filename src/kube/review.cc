@@ -1,23 +1,14 @@
 #include "kube/review.h"
 
-#include <openssl/evp.h>
-
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "kube/certificates.h"
 
 namespace tacho {
 namespace {
 
 Error refuse(const char* what) { return {Code::invalid, what, "", "send an AdmissionReview of admission.k8s.io/v1"}; }
-
-std::string base64(std::string_view text) {
-  std::string out((text.size() + 2) / 3 * 4 + 1, '\0');
-  const int size = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()), reinterpret_cast<const unsigned char*>(text.data()),
-                                   static_cast<int>(text.size()));
-  out.resize(static_cast<size_t>(size));
-  return out;
-}
 
 }  // namespace
 
@@ -53,7 +44,7 @@ std::string write_answer(const std::string& uid, const ReviewAnswer& answer) {
   if (!answer.allowed) response["status"] = {{"code", 422}, {"message", answer.message}};
   if (answer.allowed && !answer.patch.empty()) {
     response["patchType"] = "JSONPatch";
-    response["patch"] = base64(answer.patch);
+    response["patch"] = to_base64(answer.patch);
   }
   if (!answer.warnings.empty()) {
     Json& warnings = response["warnings"] = Json::array();

@@ -1,0 +1,70 @@
+// The commands of images, in memory and on disk. Filled by one thread of its own that asks registries as soon as a Trial appears,
+// long before its pod is made; the admission path only looks. Thread-safe.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "kube/cluster.h"
+#include "kube/image_commands.h"
+#include "kube/image_reference.h"
+#include "kube/object.h"
+#include "kube/webhook_metrics.h"
+#include "os/thread.h"
+
+namespace tacho {
+
+struct ImageStoreOptions {
+  std::string folder;                         // empty: in memory only
+  bool lookups = true;                        // false: nobody is ever asked
+  std::vector<std::string> plain_registries;
+};
+
+// Images of a Trial's runSpec whose containers have no command, with the pull secrets of their template.
+struct WantedImage {
+  std::string image, pull_policy;
+  std::vector<std::string> secrets;
+};
+std::vector<WantedImage> wanted_images(const Json& trial);
+
+class ImageStore final : public ImageCommands {
+ public:
+  ImageStore(Cluster& cluster, ClusterWriter& secrets, ImageStoreOptions options, WebhookMetrics& metrics);
+  ~ImageStore() override { stop(); }
+
+  // A Trial was seen. Returns at once.
+  void warm(std::shared_ptr<const std::string> trial);
+  std::optional<ImageCommand> find(const std::string& image, const std::string& pull_policy, int64_t deadline_ns) override;
+  void stop();
+
+ private:
+  struct Entry {
+    ImageCommand command;
+    int64_t read_s = 0;        // UNIX time
+    int64_t failed_ns = 0;     // not 0: no command; tried last at
+  };
+  bool is_fresh(const Entry& entry, const ImageReference& image, std::string_view pull_policy) const;
+  void run();
+  void fetch(const WantedImage& wanted, const std::string& ns);
+  void load();
+  void save(const std::string& key, const Entry& entry) const;
+  std::string file_of(const std::string& key) const;
+
+  ClusterWriter& secrets_;
+  const ImageStoreOptions options_;
+  WebhookMetrics& metrics_;
+  Monitor monitor_;
+  std::map<std::string, Entry> entries_;       // by digest or reference
+  std::set<std::string> under_way_;
+  std::deque<std::shared_ptr<const std::string>> trials_;
+  std::atomic<bool> stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace tacho

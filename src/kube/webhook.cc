@@ -1,0 +1,74 @@
+#include "kube/webhook.h"
+
+#include <algorithm>
+#include <exception>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "os/clock.h"
+
+namespace tacho {
+namespace {
+
+ServedResponse plain(int status, std::string text) {
+  ServedResponse response;
+  response.status = status;
+  response.body = std::move(text) + "\n";
+  return response;
+}
+
+}  // namespace
+
+int64_t query_timeout_ms(std::string_view query) {
+  for (const std::string_view part : split(query, '&')) {
+    if (!part.starts_with("timeout=")) continue;
+    const Result<int64_t> ns = parse_duration_ns(part.substr(8));
+    return ns ? *ns / kNsPerMs : 0;
+  }
+  return 0;
+}
+
+// Half of what the API server waits: the way back takes its time too.
+int64_t Webhook::deadline_ns(const ServedRequest& request) const {
+  const int64_t timeout_ms = query_timeout_ms(request.query);
+  const int64_t limit_ms = timeout_ms > 0 ? std::min(deadline_ms_, timeout_ms / 2) : deadline_ms_;
+  return request.received_ns + limit_ms * kNsPerMs;
+}
+
+ServedResponse Webhook::handle(const ServedRequest& request) {
+  const bool pod = request.path == "/mutate-pod";
+  if (!pod && request.path != "/mutate-job") return plain(404, "there is /mutate-pod and /mutate-job");
+  if (request.method != "POST") {
+    ServedResponse response = plain(405, "send a POST");
+    response.headers.emplace_back("allow", "POST");
+    return response;
+  }
+  const WebhookMetrics::Hook hook = pod ? WebhookMetrics::pod : WebhookMetrics::job;
+  const auto elapsed = [&] { return system_clock().monotonic_ns() - request.received_ns; };
+  Result<Review> review = parse_review(request.body);
+  if (!review) {
+    metrics_.count(hook, "error", elapsed());
+    log::warn("a request was refused: " + review.error().what);
+    return plain(400, review.error().message());
+  }
+  ReviewAnswer answer;
+  try {
+    const int64_t until_ns = deadline_ns(request);
+    answer = pod ? mutation_.pod(*review, until_ns) : mutation_.job(*review, until_ns);
+  } catch (const std::exception& error) {
+    // A tree of a shape that nobody thought of: the pod is not ours to refuse.
+    answer = ReviewAnswer{};
+    answer.warnings.push_back("tacho: no metrics collector was added: the object could not be understood");
+    answer.result = "error";
+    log::warn(std::string("a review could not be worked on: ") + error.what());
+  }
+  for (const std::string& warning : answer.warnings) log::debug(warning);
+  ServedResponse response;
+  response.content_type = "application/json";
+  response.body = write_answer(review->uid, answer);
+  metrics_.count(hook, answer.result, elapsed());
+  return response;
+}
+
+}  // namespace tacho

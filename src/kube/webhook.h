@@ -1,0 +1,29 @@
+// The webhook behind HTTP: a POST with an AdmissionReview in, one with an answer out. Never throws; thread-safe. Bodies are never
+// logged: they may hold secrets.
+#pragma once
+#include <cstdint>
+
+#include "http/server.h"
+#include "kube/mutation.h"
+#include "kube/webhook_metrics.h"
+
+namespace tacho {
+
+class Webhook {
+ public:
+  Webhook(Mutation& mutation, WebhookMetrics& metrics, int64_t deadline_ms) : mutation_(mutation), metrics_(metrics), deadline_ms_(deadline_ms) {}
+  // /mutate-pod and /mutate-job.
+  ServedResponse handle(const ServedRequest& request);
+
+ private:
+  int64_t deadline_ns(const ServedRequest& request) const;
+
+  Mutation& mutation_;
+  WebhookMetrics& metrics_;
+  const int64_t deadline_ms_;
+};
+
+// `timeout=5s` in the query, as the API server appends it; 0 when there is none.
+int64_t query_timeout_ms(std::string_view query);
+
+}  // namespace tacho
