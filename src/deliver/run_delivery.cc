@@ -219,7 +219,7 @@ Step RunDelivery::refused_by_s3(const S3Result& result) {
   // Fresh credentials were refused too, or the settings are wrong: nothing that a quick repeat would change.
   refusals_ = 0;
   s3_blocked_until_ns_ = now + kTokenPause_ns;
-  shared_.reporter.warn("refused", "uploads are refused: " + result.message + "; the rows are kept and sent with the end of the run");
+  shared_.reporter.warn("refused", "uploads to " + (meta_.bucket_uri.empty() ? state_.prefix : meta_.bucket_uri) + " are refused: " + result.message + "; the rows are kept and tried again");
   return wait_until(now);
 }
 

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "spool/writer.h"
+#include "support/double.h"
 #include "support/temp_dir.h"
 
 namespace tacho {
@@ -89,6 +90,75 @@ TEST_F(Delivered, PlainHttpElsewhereIsRefused) {
   delivery.owner_ended(0);
   EXPECT_EQ(delivery.step().kind, Step::Kind::left);
   EXPECT_NE(delivery.reason().find("http"), std::string::npos) << delivery.reason();
+}
+
+// sentinel.md L7: nothing was uploaded before the end, and the whole is too large for one call.
+TEST_F(Delivered, LargeRunGoesToS3First) {
+  spill(dir_ / "s3.json", R"({"credentials":{}})");
+  DoubleServer s3("s3_double.py", {"--config", dir_ / "s3.json"});
+  spill(dir_ / "config.json", R"({"prefix":"s3://data/runs/{run_id}"})");
+  DoubleServer service("sentinel_double.py", {"--config", dir_ / "config.json", "--s3", s3.url()});
+  const WithVariable endpoint("TACHO_S3_ENDPOINT", s3.url());
+  const std::string filler(1000, '7');
+  const auto finish = [&](int rows) {
+    auto writer = SpoolWriter::create({dir_ / "spool"}, "20261115T150000Z");
+    writer->set_header("timestamp,a\n");
+    std::string meta = kMeta;
+    meta.replace(meta.find("http://127.0.0.1:1"), 18, service.url());
+    EXPECT_TRUE(writer->write_meta(meta, false));
+    for (int i = 0; i < rows; ++i) EXPECT_TRUE(writer->append(std::to_string(i) + "," + filler + "\n"));
+    EXPECT_TRUE(writer->seal());
+    RunDelivery delivery(SpoolRun(writer->folder()), Role::beside, shared_);
+    delivery.owner_ended(clock_.now_ns + 60 * kNsPerSec);
+    Step step = delivery.step();
+    for (; step.kind == Step::Kind::wait; step = delivery.step()) clock_.now_ns = std::max(clock_.now_ns, step.wake_ns);
+    EXPECT_EQ(step.kind, Step::Kind::done) << delivery.reason();
+    const std::string runs = service.get("/__runs");
+    return std::pair(runs.find(R"("data_source": "inline")") != std::string::npos, runs.find(R"("data_source": "s3")") != std::string::npos);
+  };
+  EXPECT_EQ(finish(4000), std::pair(true, false));  // just below 4 MiB: inline
+  EXPECT_EQ(finish(4400), std::pair(true, true));   // above
+}
+
+// How often the service was told within an hour of the replayed clock that the run lives.
+class Heartbeats : public Delivered {
+ protected:
+  int64_t count(const std::string& config) {
+    spill(dir_ / "config.json", config);
+    DoubleServer service("sentinel_double.py", {"--config", dir_ / "config.json"});
+    std::string meta = kMeta;
+    meta.replace(meta.find("http://127.0.0.1:1"), 18, service.url());
+    EXPECT_TRUE(writer_->write_meta(meta, false));
+    RunDelivery delivery(SpoolRun(writer_->folder()), Role::beside, shared_);
+    const int64_t end_ns = clock_.now_ns + 3600 * kNsPerSec;
+    while (clock_.now_ns < end_ns) {
+      const Step step = delivery.step();
+      EXPECT_EQ(step.kind, Step::Kind::wait);
+      clock_.now_ns = std::max(clock_.now_ns, std::min(step.wake_ns, end_ns));
+    }
+    EXPECT_TRUE(delivery.is_registered());
+    const std::string log = service.log();
+    int64_t calls = 0;
+    for (size_t at = 0; (at = log.find("/heartbeat\"", at)) != std::string::npos; ++at) ++calls;
+    return calls;
+  }
+};
+
+TEST_F(Heartbeats, EveryMinuteWhereAPathIsSet) {
+  const WithVariable path("TACHO_SENTINEL_HEARTBEAT_PATH", "/runs/{run_id}/heartbeat");
+  const int64_t calls = count(R"({"heartbeat":true,"life_s":1000000})");
+  EXPECT_GE(calls, 54);  // 60 s and a tenth
+  EXPECT_LE(calls, 67);
+}
+
+TEST_F(Heartbeats, OffOnceTheServiceDoesNotKnowThem) {
+  const WithVariable path("TACHO_SENTINEL_HEARTBEAT_PATH", "/runs/{run_id}/heartbeat");
+  EXPECT_EQ(count(R"({"life_s":1000000})"), 1);
+}
+
+TEST_F(Heartbeats, NoneWithoutAPath) {
+  const WithVariable path("TACHO_SENTINEL_HEARTBEAT_PATH", nullptr);
+  EXPECT_EQ(count(R"({"heartbeat":true,"life_s":1000000})"), 0);
 }
 
 TEST_F(Delivered, FolderOfATachoThatNeverBeganIsRemoved) {

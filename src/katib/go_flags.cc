@@ -33,7 +33,7 @@ Error unknown(std::string_view name, std::span<const GoFlag> known) {
   std::vector<std::string_view> names;
   for (const GoFlag& flag : known) names.push_back(flag.name);
   const std::string_view near = nearest(name, names);
-  return Error{Code::invalid, "unknown flag", std::string("-") += name,
+  return Error{Code::invalid, "unknown flag", std::string("-").append(name),
                near.empty() ? "see tacho-katib collect -help" : std::string("did you mean -").append(near) + "?"};
 }
 
@@ -78,7 +78,7 @@ Result<GivenFlags> parse_go_flags(std::span<const std::string> arguments, std::s
     } else if (i + 1 < arguments.size()) {
       value = arguments[++i];
     } else {
-      return Error{Code::invalid, "flag needs a value", std::string("-") += name, ""};
+      return Error{Code::invalid, "flag needs a value", std::string("-").append(name), ""};
     }
     out.flags.push_back({std::string(name), std::move(value)});
   }

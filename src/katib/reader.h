@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "katib/reader_options.h"
 #include "katib/rpc/row.h"
 
 namespace tacho {
@@ -27,6 +28,8 @@ class Reader {
   virtual bool restarted() { return false; }
   // Folders to watch for changes; may grow as folders appear.
   virtual std::vector<std::string> folders() const = 0;
+  // What was passed over so far.
+  virtual ReaderCounts counts() const { return {}; }
 };
 
 }  // namespace tacho

@@ -16,8 +16,8 @@ bool parse_pid_stat(std::string_view text, PidStat& out) {
   const std::string_view state = scan.word();
   if (state.size() != 1) return false;
   out.state = state[0];
-  int64_t ppid = 0, session = 0, start = 0;
-  const bool good = scan.signed_number(ppid) && scan.skip_word() && scan.signed_number(session) &&  // 4, 5, 6
+  int64_t ppid = 0, group = 0, session = 0, start = 0;
+  const bool good = scan.signed_number(ppid) && scan.signed_number(group) && scan.signed_number(session) &&  // 4, 5, 6
                     scan.skip_words(5) &&                                                          // 7–11
                     scan.number(out.major_faults) && scan.number(out.child_major_faults) &&        // 12, 13
                     scan.number(out.utime) && scan.number(out.stime) && scan.signed_number(out.cutime) &&
@@ -26,6 +26,7 @@ bool parse_pid_stat(std::string_view text, PidStat& out) {
                     scan.skip_word() && scan.signed_number(out.rss_pages);                         // 23, 24
   if (!good) return false;
   out.ppid = static_cast<pid_t>(ppid);
+  out.group = static_cast<pid_t>(group);
   out.session = static_cast<pid_t>(session);
   out.start_time = static_cast<uint64_t>(start);
   out.blkio_ticks = 0;

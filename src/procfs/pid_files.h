@@ -16,7 +16,7 @@ struct PidStat {
   pid_t pid = 0;
   std::string_view comm;
   char state = '?';
-  pid_t ppid = 0, session = 0;
+  pid_t ppid = 0, group = 0, session = 0;
   int64_t major_faults = 0, child_major_faults = 0;  // fields 12 and 13
   int64_t utime = 0, stime = 0, cutime = 0, cstime = 0;  // 14 to 17
   int64_t threads = 0;      // 20

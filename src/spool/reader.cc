@@ -11,7 +11,7 @@
 
 #include "base/text.h"
 #include "os/file.h"
-#include "spool/crc32c.h"
+#include "base/crc32c.h"
 #include "spool/writer.h"
 
 namespace tacho {

@@ -10,7 +10,7 @@
 #include <fstream>
 
 #include "os/file.h"
-#include "spool/crc32c.h"
+#include "base/crc32c.h"
 #include "spool/reader.h"
 #include "spool/writer.h"
 #include "support/temp_dir.h"

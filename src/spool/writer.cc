@@ -10,7 +10,7 @@
 
 #include "os/file.h"
 #include "os/unique.h"
-#include "spool/crc32c.h"
+#include "base/crc32c.h"
 
 namespace tacho {
 namespace {

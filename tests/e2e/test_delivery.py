@@ -7,7 +7,7 @@ import subprocess
 import time
 
 from service import Service
-from support import SANITIZED, Case, marked_pids, until
+from support import BUILD, SANITIZED, Case, marked_pids, until
 
 
 class Delivery(Case):
@@ -70,6 +70,17 @@ class Delivery(Case):
 
 
 class Start(Delivery):
+    def test_is_what_discover_prints(self):
+        fake = os.path.join(BUILD, "lib", "libfake_nvml.so")
+        self.write("machine", "device name=H200 util=50 total=1048576000 used=1048576\n" * 2)
+        env = {"TACHO_NO_CLOUD": "1", "TACHO_NVML_LIBRARY": fake, "FAKE_NVML": self.path("machine")}
+        _, run = self.go("true", **env)
+        said = json.loads(self.tacho("discover", "--json", env=env).out)
+        sent = {key: value for key, value in run["start"].items() if key.startswith(("host_", "cloud_"))}
+        self.assertEqual(sent, {key: value for key, value in said.items() if key.startswith(("host_", "cloud_"))})
+        if os.path.exists(fake):
+            self.assertEqual((sent["host_gpu_model"], sent["host_gpu_count"], sent["host_gpu_memory_mib"]), ("H200", 2, 2000))
+
     def test_fields(self):
         _, run = self.go("true", options=("--job-name", "j", "--team", "t", "--tag", "a=b", "--tag", "c=d", "--hide", "host_ip"))
         start = run["start"]

@@ -5,7 +5,7 @@ import textwrap
 
 from common import WORK, debian, free_port, fresh, go_install, run, start, wait_port
 
-MINIO = ("github.com/minio/minio", "latest")
+MINIO = ("github.com/minio/minio", "v0.0.0-20260212201848-7aac2a2c5b7c")
 ROOT_KEY, ROOT_SECRET = "interop-owner", "interop-owner-secret"
 SWIFT_KEY, SWIFT_SECRET = "test:tester", "testing"
 
@@ -17,7 +17,7 @@ class Server:
 
 def start_minio():
     program = go_install(*MINIO)
-    version = run("go", "version", "-m", program).split("github.com/minio/minio\t", 1)[-1].split("\n")[1].strip()
+    version = next(line.split()[2] for line in run("go", "version", "-m", program).splitlines() if line.split()[:1] == ["mod"])
     port, console = free_port(), free_port()
     env = {**os.environ, "MINIO_ROOT_USER": ROOT_KEY, "MINIO_ROOT_PASSWORD": ROOT_SECRET, "MINIO_REGION": "us-east-1",
            "MINIO_CI_CD": "1", "MINIO_UPDATE": "off"}  # CI: a disk that holds the system too is fine

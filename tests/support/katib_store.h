@@ -60,7 +60,7 @@ class PostgresServer {
   ~PostgresServer() { stop(); }
 
   bool running() const { return running_; }
-  std::string url() const { return "postgres://katib@/postgres?host=" + folder_.path(); }
+  std::string url(const std::string& user = "katib") const { return "postgres://" + user + "@/postgres?host=" + folder_.path(); }
   bool start() { return command("pg_ctl -w -t 60 -D " + data_ + " -o \"-c listen_addresses= -c fsync=off -k " + folder_.path() + "\" start"); }
   bool stop() { return command("pg_ctl -w -m immediate -D " + data_ + " stop"); }
 

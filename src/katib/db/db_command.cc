@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "katib/db/commands.h"
 #include "katib/db/service.h"
@@ -60,14 +61,17 @@ Result<DbOptions> read_options(const GivenFlags& given) {
       options.connect_timeout_ns = *ns;
     }
   }
-  const DbServerOptions& server = options.server;
+  DbServerOptions& server = options.server;
   const bool wants_tls = options.tls || !server.tls_ca_file.empty() || !server.tls_cert_file.empty() || !server.tls_key_file.empty();
   if (wants_tls && (server.tls_cert_file.empty() || server.tls_key_file.empty())) {
     return Error{Code::invalid, "TLS needs a certificate and its key", "", "give --tls-cert FILE and --tls-key FILE"};
   }
-  if (server.listen.find(':') == server.listen.npos) {
+  // gRPC would take port 65537 for port 1. ":6789" is every interface, as Go has it.
+  const auto port = parse_int<uint16_t>(std::string_view(server.listen).substr(server.listen.rfind(':') + 1));
+  if (!server.listen.starts_with("unix:") && (server.listen.find(':') == server.listen.npos || !port)) {
     return Error{Code::invalid, "no address to listen on", server.listen, "HOST:PORT, for example 127.0.0.1:6789"};
   }
+  if (server.listen.starts_with(':')) server.listen.insert(0, "0.0.0.0");
   if (!options.store.empty() && !options.store_url_file.empty()) {
     return Error{Code::invalid, "two stores", "--store and --store-url-file", "give one of them"};
   }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/log.h"
 #include "katib/db/pool.h"
 #include "katib/db/postgres.h"
 #include "katib/db/store.h"
@@ -91,11 +92,12 @@ class PostgresStore final : public ObservationStore {
 
   Status start(TableInit init) {
     return with_connection([&](PostgresConnection& connection) -> Status {
-      if (init == TableInit::create) {
-        if (Status status = connection.run(kTable, {}); !status) return status;
-        if (Status status = connection.run(kIndex, {}); !status) return status;
-      }
-      return connection.run(kCheck, {});
+      Status created = init == TableInit::create ? connection.run(kTable, {}) : ok();
+      const Status indexed = created && init == TableInit::create ? connection.run(kIndex, {}) : ok();
+      // A table of somebody else may be used without the right to make one.
+      Status usable = connection.run(kCheck, {});
+      if (usable && !indexed) log::warn(indexed.error().message() + "; without its index reading large logs is slow");
+      return usable || created ? usable : created;
     });
   }
 

@@ -65,7 +65,7 @@ std::string select(const LogQuery& query) {
 class SqliteStore final : public ObservationStore {
  public:
   SqliteStore(std::string file, bool writable)
-      : file_(std::move(file)), readers_([this, writable] { return SqliteConnection::open(file_, writable); }) {}
+      : file_(std::move(file)), readers_([this, writable] { return open_reader(writable); }) {}
 
   Status start(TableInit init) {
     const bool writable = init != TableInit::read_only;
@@ -145,6 +145,14 @@ class SqliteStore final : public ObservationStore {
   std::string description() const override { return "SQLite " + file_; }
 
  private:
+  // Sorts in memory: a container may have no folder for temporary files.
+  Result<std::unique_ptr<SqliteConnection>> open_reader(bool writable) {
+    Result<std::unique_ptr<SqliteConnection>> connection = SqliteConnection::open(file_, writable);
+    if (!connection) return connection;
+    if (const Status set = (*connection)->execute("PRAGMA temp_store=MEMORY"); !set) return set.error();
+    return connection;
+  }
+
   const std::string file_;
   WriteSide writer_;
   Pool<SqliteConnection> readers_;

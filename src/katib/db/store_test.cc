@@ -165,5 +165,24 @@ TEST(PostgresStore, BehavesAndComesBackAfterARestart) {
   EXPECT_EQ(read_all(**store, {"t4", "", {}, {}}).size(), 2u);
 }
 
+TEST(PostgresStore, ATableOfSomebodyElseIsEnough) {
+  PostgresServer server;
+  if (!server.running()) GTEST_SKIP() << "no PostgreSQL server here";
+  const auto owner = PostgresConnection::open(find_store(server.url())->postgres);
+  ASSERT_TRUE(owner) << owner.error().message();
+  for (const char* sql : {"CREATE TABLE observation_logs (trial_name VARCHAR(255) NOT NULL, id serial PRIMARY KEY, time TIMESTAMP(6), "
+                          "metric_name VARCHAR(255) NOT NULL, value TEXT NOT NULL)",
+                          "CREATE ROLE guest LOGIN"}) {
+    ASSERT_TRUE((*owner)->run(sql, {}));
+  }
+  const auto place = find_store(server.url("guest"));
+  EXPECT_FALSE(open_store(*place, false));
+  ASSERT_TRUE((*owner)->run("GRANT SELECT, INSERT, DELETE ON observation_logs TO guest", {}));
+  ASSERT_TRUE((*owner)->run("GRANT USAGE ON SEQUENCE observation_logs_id_seq TO guest", {}));
+  const auto store = open_store(*place, false);
+  ASSERT_TRUE(store) << store.error().message();
+  behaves(**store);
+}
+
 }  // namespace
 }  // namespace tacho

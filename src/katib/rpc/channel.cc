@@ -6,7 +6,9 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "katib/rpc/grpc_log.h"
+#include "os/clock.h"
 #include "os/file.h"
 
 namespace tacho {
@@ -17,6 +19,9 @@ constexpr int kKeepAliveAnswerMs = 10'000;
 // Our callers retry from 0.5 s on: the channel must not sit out two minutes of its own when the peer is back.
 constexpr int kFirstReconnectMs = 500;
 constexpr int kLastReconnectMs = 5'000;
+// A channel asks for a name that was not found again after up to two minutes; a new one asks at once, and reads certificates
+// that were renewed.
+constexpr int64_t kStaleNs = 15 * kNsPerSec;
 
 // gRPC reads the variable once, when its first channel is made. "native" is getaddrinfo, which knows the pod's search
 // list, /etc/hosts and nsswitch.conf: "katib-db-manager.kubeflow" is found by these alone.
@@ -112,11 +117,16 @@ Result<std::shared_ptr<grpc::Channel>> RpcChannel::prepare(grpc::ClientContext& 
   arguments.SetMaxSendMessageSize(INT_MAX);
   if (!options_.server_name.empty()) arguments.SetSslTargetNameOverride(options_.server_name);
   channel_ = grpc::CreateCustomChannel(target(options_.address), *credentials, arguments);
+  opened_ns_ = system_clock().monotonic_ns();
   return channel_;
 }
 
-RpcStatus RpcChannel::outcome(const grpc::Status& status) const {
+RpcStatus RpcChannel::outcome(const grpc::Status& status, const std::shared_ptr<grpc::Channel>& used) {
   if (status.ok()) return {};
+  if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
+    const std::lock_guard lock(mutex_);
+    if (channel_ == used && system_clock().monotonic_ns() - opened_ns_ > kStaleNs) channel_.reset();
+  }
   return {static_cast<int>(status.error_code()), options_.address + ": " + status.error_message()};
 }
 

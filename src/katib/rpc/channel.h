@@ -37,18 +37,19 @@ class RpcChannel {
     grpc::ClientContext context;
     const Result<std::shared_ptr<grpc::Channel>> channel = prepare(context);
     if (!channel) return {grpc::StatusCode::FAILED_PRECONDITION, channel.error().message()};
-    return outcome(call(*channel, context));
+    return outcome(call(*channel, context), *channel);
   }
 
  private:
   Result<std::shared_ptr<grpc::Channel>> prepare(grpc::ClientContext& context);
   Result<std::shared_ptr<grpc::ChannelCredentials>> credentials() const;
-  RpcStatus outcome(const grpc::Status& status) const;
+  RpcStatus outcome(const grpc::Status& status, const std::shared_ptr<grpc::Channel>& used);
 
   const RpcOptions options_;
   TokenFile token_;
   std::mutex mutex_;
   std::shared_ptr<grpc::Channel> channel_;
+  int64_t opened_ns_ = 0;
 };
 
 }  // namespace tacho

@@ -1,0 +1,116 @@
+#include "katib/event.h"
+
+#include <cstring>
+
+#include "base/crc32c.h"
+#include "base/text.h"
+
+namespace tacho {
+namespace {
+
+template <class Int>
+Int load(const char* at) {
+  Int value{};
+  std::memcpy(&value, at, sizeof value);
+  return value;
+}
+
+using Type = WireField::Type;
+
+// Value: 1 tag · 2 simple_value float · 7 node_name · 8 tensor
+bool parse_value(std::string_view bytes, SummaryValue& value) {
+  value = {};
+  std::string_view node_name;
+  WireReader fields(bytes);
+  for (WireField field; fields.next(field);) {
+    if (field.number == 1 && field.type == Type::bytes) {
+      value.tag = field.bytes;
+    } else if (field.number == 2 && field.type == Type::fixed32) {
+      value.kind = SummaryValue::Kind::simple;
+      value.simple = field.as_float();
+    } else if (field.number == 7 && field.type == Type::bytes) {
+      node_name = field.bytes;
+    } else if (field.number == 8 && field.type == Type::bytes) {
+      value.kind = SummaryValue::Kind::tensor;
+      value.tensor = field.bytes;
+    }
+  }
+  // Tensor summaries of old have the name of their node only.
+  if (value.tag.empty() && value.kind == SummaryValue::Kind::tensor) value.tag = node_name;
+  return !fields.broken();
+}
+
+bool is_session_start(std::string_view session_log) {
+  WireReader fields(session_log);
+  bool start = false;
+  for (WireField field; fields.next(field);)
+    if (field.number == 1 && field.type == Type::varint) start = field.value == 1;
+  return start;
+}
+
+}  // namespace
+
+uint32_t masked_crc(std::string_view bytes) {
+  const uint32_t crc = crc32c(bytes);
+  return ((crc >> 15) | (crc << 17)) + 0xa282ead8u;
+}
+
+TfRecord first_record(std::string_view bytes) {
+  TfRecord record;
+  if (bytes.size() < TfRecord::kHeader) return record;
+  const auto length = load<uint64_t>(bytes.data());
+  constexpr uint64_t kAbsurd = uint64_t{1} << 48;
+  if (masked_crc(bytes.substr(0, 8)) != load<uint32_t>(bytes.data() + 8) || length > kAbsurd) {
+    record.state = TfRecord::State::bad_length;
+    return record;
+  }
+  record.size = length + TfRecord::kHeader + TfRecord::kFooter;
+  if (bytes.size() < record.size) return record;
+  record.payload = bytes.substr(TfRecord::kHeader, length);
+  const bool right = masked_crc(record.payload) == load<uint32_t>(bytes.data() + TfRecord::kHeader + length);
+  record.state = right ? TfRecord::State::complete : TfRecord::State::bad_payload;
+  return record;
+}
+
+// Event: 1 wall_time double · 2 step int64 · 3 file_version · 5 summary · 7 session_log
+std::optional<Event> parse_event(std::string_view payload) {
+  Event event;
+  WireReader fields(payload);
+  for (WireField field; fields.next(field);) {
+    if (field.number == 1 && field.type == Type::fixed64) {
+      event.wall_time = field.as_double();
+    } else if (field.number == 2 && field.type == Type::varint) {
+      event.step = static_cast<int64_t>(field.value);
+    } else if (field.number == 3 && field.type == Type::bytes) {
+      event.file_version = field.bytes;
+    } else if (field.number == 5 && field.type == Type::bytes) {
+      if (event.summary_count == Event::kMostSummaries) return std::nullopt;
+      event.summaries[event.summary_count++] = field.bytes;
+    } else if (field.number == 7 && field.type == Type::bytes) {
+      event.session_start = is_session_start(field.bytes);
+    }
+  }
+  if (fields.broken()) return std::nullopt;
+  return event;
+}
+
+double file_version_number(std::string_view text) {
+  constexpr std::string_view kMark = "brain.Event:";
+  if (const size_t at = text.rfind(kMark); at != std::string_view::npos) text.remove_prefix(at + kMark.size());
+  return parse_double(text).value_or(-1);
+}
+
+bool SummaryValues::next(SummaryValue& value) {
+  while (summary_ < event_.summary_count) {
+    for (WireField field; fields_.next(field);) {
+      if (field.number != 1 || field.type != Type::bytes) continue;
+      if (parse_value(field.bytes, value)) return true;
+      broken_ = true;
+    }
+    broken_ = broken_ || fields_.broken();
+    if (++summary_ < event_.summary_count) fields_ = WireReader(event_.summaries[summary_]);
+  }
+  return false;
+}
+
+}  // namespace tacho

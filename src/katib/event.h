@@ -1,0 +1,63 @@
+// TensorBoard's event files as bytes: the TFRecord framing, and what an Event and its Summary hold. Pure; views into the
+// input; no allocation.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "katib/wire.h"
+
+namespace tacho {
+
+// length u64 LE · masked CRC-32C of the length · payload · masked CRC-32C of the payload
+struct TfRecord {
+  enum class State { complete, incomplete, bad_length, bad_payload };
+  static constexpr size_t kHeader = 12, kFooter = 4;
+  State state = State::incomplete;
+  uint64_t size = 0;         // with header and footer, once the length is known to be right; else 0
+  std::string_view payload;  // when complete
+};
+TfRecord first_record(std::string_view bytes);
+// As TensorFlow stores a CRC: rotated and offset, since a CRC over bytes that hold CRCs is weak.
+uint32_t masked_crc(std::string_view bytes);
+
+struct Event {
+  static constexpr size_t kMostSummaries = 4;
+  double wall_time = 0;
+  int64_t step = 0;
+  std::string_view file_version;  // "brain.Event:2", in the first record
+  bool session_start = false;
+  std::array<std::string_view, kMostSummaries> summaries;  // a writer makes one at the most
+  size_t summary_count = 0;
+
+  bool has_summary() const { return summary_count > 0; }
+};
+// Nothing when the bytes are no Event.
+std::optional<Event> parse_event(std::string_view payload);
+// "brain.Event:2" → 2; −1 when there is no number.
+double file_version_number(std::string_view text);
+
+struct SummaryValue {
+  enum class Kind { other, simple, tensor };
+  std::string_view tag;
+  Kind kind = Kind::other;
+  float simple = 0;
+  std::string_view tensor;
+};
+
+// The values of an event, one after the other.
+class SummaryValues {
+ public:
+  explicit SummaryValues(const Event& event) : event_(event), fields_(event.summary_count > 0 ? event.summaries[0] : std::string_view()) {}
+  bool next(SummaryValue& value);
+  bool broken() const { return broken_; }
+
+ private:
+  const Event& event_;
+  size_t summary_ = 0;
+  WireReader fields_;
+  bool broken_ = false;
+};
+
+}  // namespace tacho

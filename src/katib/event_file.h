@@ -1,0 +1,45 @@
+// The events of one event file that may still grow. Its last record may be incomplete: then there is none yet. A record of
+// more than 1 MiB (a graph, an image) is passed over unread. Not thread-safe.
+#pragma once
+#include <optional>
+#include <string>
+
+#include "katib/event.h"
+#include "katib/growing_file.h"
+
+namespace tacho {
+
+class EventFile {
+ public:
+  static constexpr uint64_t kLargestRecord = uint64_t{1} << 20;
+  enum class Next {
+    event,
+    nothing,  // not now
+    broken,   // a checksum is wrong, or the file cannot be read: error() tells
+  };
+
+  // With `after_bad_record` a record whose own checksum is wrong is passed over and counted, not the end of the file.
+  EventFile(std::string path, std::optional<GrowingFile::Place> place, bool after_bad_record);
+
+  // The event's views are good until the next call. With `at_end` nobody writes any more.
+  Next next(Event& event, bool at_end);
+  uint64_t event_offset() const { return event_offset_; }  // where the last event's record begins
+  // Behind the last event.
+  std::optional<GrowingFile::Place> place() const { return file_.place(); }
+  uint64_t offset() const { return file_.offset(); }
+  bool restarted() { return file_.restarted(); }
+  uint64_t bad_records() const { return bad_records_; }
+  const std::string& error() const { return error_; }
+
+ private:
+  Next fail(const char* what);
+  bool is_unwritten() const;
+
+  GrowingFile file_;
+  bool after_bad_record_;
+  uint64_t event_offset_ = 0;
+  uint64_t bad_records_ = 0;
+  std::string error_;
+};
+
+}  // namespace tacho

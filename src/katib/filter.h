@@ -1,0 +1,71 @@
+// Metric filters: Go regular expressions whose first group is a metric's name and whose second is its value, found as Go's
+// find-all does. The default filter has a matcher of its own, which finds the same. Thread-safe after compilation.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace re2 {
+class RE2;
+}
+
+namespace tacho {
+
+// Used where no filter is given.
+extern const char* const kDefaultFilter;
+
+struct FilterMatch {
+  std::string_view name, value;  // trimmed
+  std::string_view behind;       // from the value to the line's end; only by the default filter
+};
+
+// The matches of the default filter, one after the other:  ([\w|-]+)\s*=\s*([+-]?\d*(\.\d+)?([Ee][+-]?\d+)?)
+// Names, white space and '=' share no character, so a match is a '=' with a run of name characters before it; every part of
+// the value is optional and greedy, so it never has to be taken back. All of it is ASCII: bytes that are no UTF-8 end a run.
+class DefaultMatches {
+ public:
+  explicit DefaultMatches(std::string_view line) : at_(line.data()), end_(at_ + line.size()) {}
+  bool next(FilterMatch& match);
+
+ private:
+  const char* at_;   // where the match before ended
+  const char* end_;
+};
+
+class Filter {
+ public:
+  using Visit = std::function<void(const FilterMatch&)>;
+
+  // An error names `number` (from 1), the text and where in it the fault is.
+  static Result<Filter> compile(const std::string& text, size_t number);
+  Filter(Filter&&) noexcept;
+  Filter& operator=(Filter&&) noexcept;
+  ~Filter();
+
+  bool is_default() const { return regex_ == nullptr; }
+  // `line` is valid UTF-8, unless this is the default filter.
+  void find_all(std::string_view line, const Visit& visit) const;
+
+ private:
+  explicit Filter(std::unique_ptr<re2::RE2> regex);
+  std::unique_ptr<re2::RE2> regex_;  // null: the default filter
+};
+
+// All of -f; the default filter when there are none.
+Result<std::vector<Filter>> compile_filters(const std::vector<std::string>& texts);
+
+// A regular expression that must match the whole text, for label matchers. Thread-safe.
+class WholeMatch {
+ public:
+  static Result<WholeMatch> compile(const std::string& text);
+  bool matches(std::string_view text) const;
+
+ private:
+  std::shared_ptr<const re2::RE2> regex_;
+};
+
+}  // namespace tacho

@@ -1,0 +1,207 @@
+#include "katib/growing_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "base/crc32c.h"
+#include "os/file.h"
+
+namespace tacho {
+namespace {
+
+constexpr size_t kReadBytes = 64 * 1024;
+constexpr size_t kBefore = 64;  // bytes kept for the checksum
+
+GrowingFile::Identity identity_of(const struct stat& status) { return {status.st_dev, status.st_ino}; }
+
+std::string folder_of(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+}
+
+ssize_t pread_retried(int fd, char* to, size_t size, uint64_t offset) {
+  ssize_t got = 0;
+  do got = ::pread(fd, to, size, static_cast<off_t>(offset));
+  while (got < 0 && errno == EINTR);
+  return got;
+}
+
+}  // namespace
+
+GrowingFile::GrowingFile(std::string path) : path_(std::move(path)) {}
+
+bool GrowingFile::open(const std::string& path, bool& absent) {
+  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat status {};
+  absent = !fd && errno == ENOENT;
+  if (!fd || ::fstat(fd.get(), &status) != 0) return false;
+  if (!S_ISREG(status.st_mode)) {
+    errno = S_ISDIR(status.st_mode) ? EISDIR : EINVAL;
+    return false;
+  }
+  fd_ = std::move(fd);
+  identity_ = identity_of(status);
+  if (!first_) first_ = identity_;
+  forget_buffer();
+  end_offset_ = 0;
+  return true;
+}
+
+void GrowingFile::forget_buffer() {
+  begin_ = end_ = 0;
+  at_eof_ = false;
+}
+
+// A file that was rotated away has another name in the same folder.
+bool GrowingFile::open_by_identity(Identity wanted) {
+  const std::string folder = folder_of(path_);
+  std::string found;
+  list_directory(folder, [&](std::string_view name) {
+    struct stat status {};
+    const std::string path = folder + "/" + std::string(name);
+    if (found.empty() && ::lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && identity_of(status) == wanted) found = path;
+  });
+  bool absent = false;
+  return !found.empty() && open(found, absent) && identity_ == wanted;
+}
+
+bool GrowingFile::is_same_text_before(const Place& place) const {
+  std::array<char, kBefore> bytes{};
+  if (place.before_size > bytes.size() || place.before_size > place.offset) return false;
+  const ssize_t got = pread_retried(fd_.get(), bytes.data(), place.before_size, place.offset - place.before_size);
+  return got == static_cast<ssize_t>(place.before_size) &&
+         crc32c({bytes.data(), static_cast<size_t>(place.before_size)}) == place.before_crc;
+}
+
+void GrowingFile::start_again() {
+  forget_buffer();
+  end_offset_ = 0;
+  restarted_ = true;
+  ++beginnings_;
+}
+
+// Opens what a seek wants, else the file of the name. Without an error and without fd_: it is not there yet.
+Status GrowingFile::open_first() {
+  const std::optional<Place> place = std::exchange(wanted_, std::nullopt);
+  if (place && fd_ && identity_ == place->file) {
+    forget_buffer();
+  } else {
+    bool absent = false;
+    Fd before = std::move(fd_);
+    if (!open(path_, absent) && !absent) return system_error("cannot read the metrics file", path_, errno);
+    if (place && (!fd_ || identity_ != place->file)) open_by_identity(place->file);
+    if (!fd_) {
+      fd_ = std::move(before);
+      wanted_ = place;
+      return ok();
+    }
+  }
+  if (!place) return ok();
+  if (identity_ != place->file) return ++beginnings_, ok();  // it was replaced, and the old one is gone
+  if (is_same_text_before(*place)) {
+    end_offset_ = place->offset - place->before_size;
+    make_room();
+    const ssize_t got = pread_retried(fd_.get(), buffer_.data(), place->before_size, end_offset_);
+    end_ = begin_ = got > 0 ? static_cast<size_t>(got) : 0;
+    end_offset_ += end_;
+    if (end_offset_ == place->offset) return ok();
+  }
+  start_again();
+  return ok();
+}
+
+void GrowingFile::make_room() {
+  const size_t keep = begin_ - std::min(begin_, kBefore);
+  if (keep > 0) {
+    std::memmove(buffer_.data(), buffer_.data() + keep, end_ - keep);
+    begin_ -= keep;
+    end_ -= keep;
+  }
+  if (buffer_.size() < end_ + kReadBytes / 4) buffer_.resize(std::max(kReadBytes, 2 * buffer_.size()));
+}
+
+bool GrowingFile::is_replaced(bool at_end) const {
+  struct stat status {};
+  if (::stat(path_.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
+  // A rotated file may still be written to until the new one has something in it.
+  return identity_of(status) != identity_ && (status.st_size > 0 || at_end);
+}
+
+Result<GrowingFile::Fill> GrowingFile::fill(bool at_end) {
+  if (!fd_ || wanted_) {
+    if (auto opened = open_first(); !opened) return opened.error();
+    if (!fd_ || wanted_) return at_end ? Fill::ended : Fill::nothing;
+  }
+  make_room();
+  if (at_eof_) {
+    // Truncated and grown again beyond the place since the last look: other bytes stand before it.
+    std::array<char, kBefore> bytes{};
+    const size_t size = std::min(end_, kBefore);
+    const ssize_t got = pread_retried(fd_.get(), bytes.data(), size, end_offset_ - size);
+    if (got >= 0 && (static_cast<size_t>(got) != size || std::memcmp(bytes.data(), buffer_.data() + end_ - size, size) != 0)) start_again();
+  }
+  if (const ssize_t got = read_on(); got != 0) {
+    if (got < 0) return system_error("cannot read the metrics file", path_, errno);
+    return Fill::more;
+  }
+  struct stat status {};
+  if (::fstat(fd_.get(), &status) == 0 && static_cast<uint64_t>(status.st_size) < end_offset_) {
+    start_again();
+    return fill(at_end);
+  }
+  if (!is_replaced(at_end)) return at_end ? Fill::ended : Fill::nothing;
+  return read_on() > 0 ? Fill::more : Fill::ended;  // the last bytes may have come before the new file did
+}
+
+ssize_t GrowingFile::read_on() {
+  const ssize_t got = pread_retried(fd_.get(), buffer_.data() + end_, buffer_.size() - end_, end_offset_);
+  at_eof_ = got == 0;
+  if (got > 0) {
+    end_ += static_cast<size_t>(got);
+    end_offset_ += static_cast<uint64_t>(got);
+  }
+  return got;
+}
+
+uint64_t GrowingFile::size() const {
+  struct stat status {};
+  return fd_ && ::fstat(fd_.get(), &status) == 0 ? static_cast<uint64_t>(status.st_size) : 0;
+}
+
+bool GrowingFile::skip(uint64_t bytes) {
+  const uint64_t to = offset() + bytes;
+  if (to > size()) return false;
+  forget_buffer();
+  end_offset_ = to;
+  return true;
+}
+
+bool GrowingFile::next() {
+  bool absent = false;
+  struct stat status {};
+  if (!fd_ || ::stat(path_.c_str(), &status) != 0 || identity_of(status) == identity_) return false;
+  return open(path_, absent);
+}
+
+std::optional<GrowingFile::Place> GrowingFile::place() const {
+  if (wanted_) return wanted_;
+  if (!fd_) return std::nullopt;
+  const size_t size = std::min(begin_, kBefore);
+  return Place{identity_, offset(), size, crc32c({buffer_.data() + begin_ - size, size})};
+}
+
+void GrowingFile::seek(std::optional<Place> place) {
+  if (!place && first_) place = Place{*first_, 0, 0, 0};
+  wanted_ = place;
+  begin_ = end_;  // what is unread is read again
+}
+
+bool GrowingFile::restarted() { return std::exchange(restarted_, false); }
+
+}  // namespace tacho

@@ -1,0 +1,130 @@
+#include "katib/journal.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "os/file.h"
+
+namespace tacho {
+namespace {
+
+void put_escaped(std::string_view text, std::string& out) {
+  for (const char c : text) {
+    if (c == '\\') out += "\\\\";
+    else if (c == '\t') out += "\\t";
+    else if (c == '\n') out += "\\n";
+    else out += c;
+  }
+}
+
+std::string unescaped(std::string_view text) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\\' || i + 1 == text.size()) out += text[i];
+    else if (const char c = text[++i]; c == 't') out += '\t';
+    else out += c == 'n' ? '\n' : c;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string journal_line(const MetricRow& row) {
+  std::string out;
+  for (const std::string* part : {&row.time_stamp, &row.name, &row.value}) {
+    put_escaped(*part, out);
+    out += '\t';
+  }
+  if (row.step) out += std::to_string(*row.step);
+  out += '\t';
+  if (row.epoch) out += std::to_string(*row.epoch);
+  return out + "\n";
+}
+
+bool parse_journal_line(std::string_view line, MetricRow& out) {
+  const auto parts = split(line, '\t');
+  if (parts.size() != 5) return false;
+  out = {unescaped(parts[0]), unescaped(parts[1]), unescaped(parts[2]), parse_int<int64_t>(parts[3]), parse_int<int64_t>(parts[4])};
+  return !out.name.empty();
+}
+
+Journal::Journal(std::string path) : path_(std::move(path)) {
+  if (!path_.empty()) {
+    fd_ = Fd(::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644));
+    if (!fd_) log::warn(system_error("rows that wait are kept in memory only, since the file cannot be made", path_, errno));
+  }
+  if (!fd_) {
+    path_.clear();
+    fd_ = Fd(::memfd_create("tacho-rows", MFD_CLOEXEC));
+  }
+  struct stat info{};
+  if (::fstat(fd_.get(), &info) == 0) size_ = info.st_size;
+  // A line that a killed collector left half written.
+  char last = '\n';
+  if (size_ > 0 && ::pread(fd_.get(), &last, 1, size_ - 1) == 1 && last != '\n') append({});
+}
+
+void Journal::append(const MetricRow& row) {
+  const std::string line = row.name.empty() ? "\n" : journal_line(row);
+  const ssize_t written = ::pwrite(fd_.get(), line.data(), line.size(), size_);
+  if (written == static_cast<ssize_t>(line.size())) {
+    size_ += written;
+    return;
+  }
+  log::warn(system_error("a row could not be kept and is lost; make room", path_, written < 0 ? errno : ENOSPC));
+  if (::ftruncate(fd_.get(), size_) != 0) log::debug("the torn row stays and will be passed over");
+}
+
+Result<bool> Journal::read(bool, size_t limit, const Take& take) {
+  std::array<char, 65536> buffer;
+  size_t rows = 0;
+  while (offset_ < size_) {
+    const ssize_t got = ::pread(fd_.get(), buffer.data(), buffer.size(), offset_);
+    if (got <= 0) return false;
+    std::string_view text(buffer.data(), static_cast<size_t>(got));
+    bool any = false;
+    for (size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
+      if (rows >= limit) return true;
+      MetricRow row;
+      if (parse_journal_line(text.substr(0, end), row)) take(std::move(row)), ++rows;
+      text.remove_prefix(end + 1);
+      offset_ += static_cast<int64_t>(end) + 1;
+      any = true;
+    }
+    // No row is that long: what is there is damage.
+    if (!any) offset_ += got;
+  }
+  return false;
+}
+
+bool Journal::holds(std::string_view name, std::string_view value) const {
+  Journal copy("");
+  copy.fd_ = Fd(::fcntl(fd_.get(), F_DUPFD_CLOEXEC, 3));
+  copy.size_ = size_;
+  bool found = false;
+  const auto more = copy.read(true, SIZE_MAX, [&](MetricRow&& row) { found = found || (row.name == name && row.value == value); });
+  return more && found;
+}
+
+void Journal::all_acknowledged() {
+  if (!path_.empty() || size_ == 0 || ::ftruncate(fd_.get(), 0) != 0) return;
+  offset_ = size_ = 0;
+}
+
+std::string Journal::position() const { return std::to_string(offset_); }
+
+Status Journal::seek(std::string_view position) {
+  const auto offset = position.empty() ? 0 : parse_int<int64_t>(position).value_or(-1);
+  if (offset < 0) return Error{Code::invalid, "the state tells of no place in the rows that wait", path_, ""};
+  offset_ = std::min(offset, size_);
+  return ok();
+}
+
+}  // namespace tacho

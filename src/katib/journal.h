@@ -1,0 +1,38 @@
+// Rows that tacho makes itself (scraped samples, resources, `unavailable`), kept in a file until they are acknowledged, so
+// that they outlive a restart like the lines of a log. Without a folder to keep it in, the file is in memory only. The rows
+// come out again through its Reader. Not thread-safe.
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "katib/reader.h"
+#include "os/fd.h"
+
+namespace tacho {
+
+class Journal final : public Reader {
+ public:
+  // `path` "" : in memory. When the file cannot be made, also in memory, with a warning.
+  explicit Journal(std::string path);
+
+  void append(const MetricRow& row);
+  bool holds(std::string_view name, std::string_view value) const;  // searches all of it
+  // Everything was acknowledged: what is in memory is let go.
+  void all_acknowledged();
+
+  Result<bool> read(bool at_end, size_t limit, const Take& take) override;
+  std::string position() const override;
+  Status seek(std::string_view position) override;
+  std::vector<std::string> folders() const override { return {}; }
+
+ private:
+  std::string path_;
+  Fd fd_;
+  int64_t offset_ = 0, size_ = 0;
+};
+
+// One line: `time TAB name TAB value TAB step TAB epoch`, with \\, \t and \n for what would break it.
+std::string journal_line(const MetricRow& row);
+bool parse_journal_line(std::string_view line, MetricRow& out);
+
+}  // namespace tacho

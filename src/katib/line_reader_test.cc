@@ -1,0 +1,237 @@
+// The growing file under the readers of logs: what is read when, and where one is afterwards.
+#include "katib/line_reader.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+
+#include "katib/readers.h"
+
+namespace tacho {
+namespace {
+
+class LogTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/tacho-log-XXXXXX";
+    folder_ = ::mkdtemp(name);
+    path_ = folder_ + "/metrics.log";
+    options_.metrics = {"loss", "acc"};
+  }
+  void TearDown() override { [[maybe_unused]] const int done = std::system(("rm -rf " + folder_).c_str()); }
+
+  static void write(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
+  void append(const std::string& text) { std::ofstream(path_, std::ios::binary | std::ios::app) << text; }
+  std::unique_ptr<Reader> open() { return std::move(*make_text_reader(path_, options_)); }
+
+  // All that can be read now, as "name=value name=value".
+  static std::string rows(Reader& reader, bool at_end = false, size_t limit = 100) {
+    std::string text;
+    for (;;) {
+      const auto more = reader.read(at_end, limit, [&](MetricRow&& row) {
+        text += (text.empty() ? "" : " ") + row.name + "=" + row.value;
+      });
+      if (!more) return "error: " + more.error().message();
+      if (!*more) return text;
+    }
+  }
+
+  std::string folder_, path_;
+  ReaderOptions options_;
+};
+
+TEST_F(LogTest, AFileThatIsNotThereYetHasNoRows) {
+  const auto reader = open();
+  EXPECT_EQ(rows(*reader), "");
+  EXPECT_EQ(reader->position(), "");
+  EXPECT_EQ(rows(*reader, true), "");
+  write(path_, "loss=1\n");
+  EXPECT_EQ(rows(*reader), "loss=1");
+  EXPECT_EQ(reader->folders(), std::vector<std::string>{folder_});
+}
+
+TEST_F(LogTest, ALineCountsWhenItIsComplete) {
+  write(path_, "loss=1\nlos");
+  const auto reader = open();
+  EXPECT_EQ(rows(*reader), "loss=1");
+  append("s=2");
+  EXPECT_EQ(rows(*reader), "");
+  append("5\r\nacc=3");
+  EXPECT_EQ(rows(*reader), "loss=25");
+  EXPECT_EQ(rows(*reader, true), "acc=3");
+  EXPECT_EQ(rows(*reader, true), "");
+}
+
+TEST_F(LogTest, APlaceIsExactAfterAnyLimit) {
+  std::string text, all;
+  for (int i = 0; i < 500; ++i) {
+    text += std::string(static_cast<size_t>(i % 7) * 300, 'x') + "\nstep loss=" + std::to_string(i) + " acc=" + std::to_string(i) + "\n";
+    all += " loss=" + std::to_string(i) + " acc=" + std::to_string(i);
+  }
+  write(path_, text);
+  for (const size_t limit : {1, 2, 3, 7, 400}) {
+    std::string seen, position;
+    for (bool more = true; more;) {
+      const auto reader = open();  // a new process each time
+      ASSERT_TRUE(reader->seek(position));
+      more = *reader->read(true, limit, [&](MetricRow&& row) { seen += " " + row.name + "=" + row.value; });
+      position = reader->position();
+      EXPECT_FALSE(reader->restarted());
+    }
+    EXPECT_EQ(seen, all) << limit;
+  }
+}
+
+TEST_F(LogTest, SeekGoesBackInTheSameFile) {
+  write(path_, "loss=1\nloss=2\nloss=3\n");
+  const auto reader = open();
+  ASSERT_TRUE(*reader->read(false, 1, [](MetricRow&&) {}));
+  const std::string after_one = reader->position();
+  EXPECT_EQ(rows(*reader), "loss=2 loss=3");
+  ASSERT_TRUE(reader->seek(after_one));
+  EXPECT_EQ(reader->position(), after_one);
+  EXPECT_EQ(rows(*reader), "loss=2 loss=3");
+  ASSERT_TRUE(reader->seek(""));
+  EXPECT_EQ(rows(*reader), "loss=1 loss=2 loss=3");
+  EXPECT_FALSE(reader->restarted());
+}
+
+TEST_F(LogTest, BadPlacesAreRefused) {
+  const auto reader = open();
+  EXPECT_FALSE(reader->seek("{"));
+  EXPECT_FALSE(reader->seek("{\"device\":1}"));
+  EXPECT_FALSE(reader->seek("{\"device\":1,\"inode\":\"x\",\"offset\":1,\"before\":[0,0]}"));
+}
+
+TEST_F(LogTest, ATruncatedFileBeginsAnew) {
+  write(path_, "loss=1\nloss=2\n");
+  const auto reader = open();
+  EXPECT_EQ(rows(*reader), "loss=1 loss=2");
+  EXPECT_FALSE(reader->restarted());
+  ASSERT_EQ(::truncate(path_.c_str(), 0), 0);
+  EXPECT_EQ(rows(*reader), "");
+  EXPECT_TRUE(reader->restarted());
+  EXPECT_FALSE(reader->restarted());
+  append("loss=3\n");
+  EXPECT_EQ(rows(*reader), "loss=3");
+}
+
+TEST_F(LogTest, TruncatedAndGrownBeyondThePlaceIsNoticedToo) {
+  write(path_, "loss=1\nloss=2\n");
+  const auto reader = open();
+  EXPECT_EQ(rows(*reader), "loss=1 loss=2");
+  const std::string position = reader->position();
+  write(path_, "acc=7\nacc=8\nacc=9 and so on\n");
+  EXPECT_EQ(rows(*reader), "acc=7 acc=8 acc=9");
+  EXPECT_TRUE(reader->restarted());
+  const auto later = open();
+  ASSERT_TRUE(later->seek(position));
+  EXPECT_EQ(rows(*later), "acc=7 acc=8 acc=9");
+  EXPECT_TRUE(later->restarted());
+}
+
+TEST_F(LogTest, AReplacedFileIsFinishedFirst) {
+  write(path_, "loss=1\n");
+  const auto reader = open();
+  EXPECT_EQ(rows(*reader), "loss=1");
+  append("loss=2\nloss=3");
+  ASSERT_EQ(::rename(path_.c_str(), (path_ + ".1").c_str()), 0);
+  EXPECT_EQ(rows(*reader), "loss=2");
+  write(path_, "");
+  std::ofstream(path_ + ".1", std::ios::app) << "4\nloss=5";  // the writer has not opened the new one yet
+  EXPECT_EQ(rows(*reader), "loss=34");
+  append("acc=1\n");
+  EXPECT_EQ(rows(*reader), "loss=5 acc=1");
+  EXPECT_FALSE(reader->restarted());
+  ASSERT_TRUE(reader->seek(""));
+  EXPECT_EQ(rows(*reader), "loss=1 loss=2 loss=34 loss=5 acc=1");
+}
+
+TEST_F(LogTest, ARestartedReaderFindsTheRotatedFile) {
+  write(path_, "loss=1\nloss=2\n");
+  std::string position;
+  {
+    const auto reader = open();
+    ASSERT_TRUE(*reader->read(false, 1, [](MetricRow&&) {}));
+    position = reader->position();
+  }
+  ASSERT_EQ(::rename(path_.c_str(), (path_ + ".1").c_str()), 0);
+  write(path_, "acc=1\n");
+  const auto reader = open();
+  ASSERT_TRUE(reader->seek(position));
+  EXPECT_EQ(rows(*reader), "loss=2 acc=1");
+  ASSERT_EQ(::unlink((path_ + ".1").c_str()), 0);
+  const auto later = open();
+  ASSERT_TRUE(later->seek(position));
+  EXPECT_EQ(rows(*later), "acc=1");
+}
+
+TEST_F(LogTest, ADeletedFileIsReadToItsEnd) {
+  write(path_, "loss=1\nloss=2\nlos");
+  const auto reader = open();
+  ASSERT_TRUE(*reader->read(false, 1, [](MetricRow&&) {}));
+  ASSERT_EQ(::unlink(path_.c_str()), 0);
+  EXPECT_EQ(rows(*reader), "loss=2");
+  EXPECT_EQ(rows(*reader, true), "");
+  write(path_, "acc=1\n");
+  EXPECT_EQ(rows(*reader), "acc=1");
+}
+
+TEST_F(LogTest, LinesOverOneMibAreSkippedAndCounted) {
+  const std::string longest(LineReader::kLongestLine - 7, 'x');
+  write(path_, "loss=1\n" + longest + " loss=2\n" + longest + "x loss=3\n" + longest + longest + longest + " loss=4\nloss=5\n");
+  const auto reader = open();
+  EXPECT_EQ(rows(*reader), "loss=1 loss=2 loss=5");
+  EXPECT_EQ(reader->counts().long_lines, 2u);
+  append(longest + longest + " loss=6");
+  EXPECT_EQ(rows(*reader), "");
+  const auto next = open();
+  ASSERT_TRUE(next->seek(reader->position()));  // inside of the long line
+  append(" loss=7\nloss=8\n" + longest + longest);
+  EXPECT_EQ(rows(*next), "loss=8");
+  EXPECT_EQ(rows(*reader, true), "loss=8");
+  EXPECT_EQ(reader->counts().long_lines, 4u);
+}
+
+TEST_F(LogTest, EveryByteIsEchoedOnce) {
+  std::string echo;
+  options_.echo = [&](std::string_view bytes) { echo += bytes; };
+  const std::string first = "plain\nloss=1\nloss=2\nhalf";
+  write(path_, first);
+  const auto reader = open();
+  ASSERT_TRUE(*reader->read(false, 1, [](MetricRow&&) {}));
+  EXPECT_EQ(echo, "plain\nloss=1\n");
+  EXPECT_EQ(rows(*reader), "loss=2");
+  EXPECT_EQ(echo, "plain\nloss=1\nloss=2\n");
+  ASSERT_TRUE(reader->seek(""));
+  EXPECT_EQ(rows(*reader), "loss=1 loss=2");
+  append(" a line\n");
+  rows(*reader);
+  EXPECT_EQ(echo, first + " a line\n");
+  write(path_, "again\n");
+  rows(*reader);
+  append(std::string(3 << 20, 'y') + "\nend");
+  rows(*reader, true);
+  EXPECT_EQ(echo, first + " a line\nagain\n" + std::string(3 << 20, 'y') + "\nend");
+}
+
+TEST_F(LogTest, WithoutMetricsThereIsOnlyTheEcho) {
+  size_t bytes = 0;
+  options_.metrics.clear();
+  options_.echo = [&](std::string_view part) { bytes += part.size(); };
+  write(path_, "loss=1\n\nloss=2\n");
+  EXPECT_EQ(rows(*open()), "");
+  EXPECT_EQ(bytes, 15u);
+}
+
+TEST_F(LogTest, AFolderInItsPlaceIsAnError) {
+  path_ = folder_;
+  const auto reader = open();
+  EXPECT_FALSE(reader->read(false, 1, [](MetricRow&&) {}));
+}
+
+}  // namespace
+}  // namespace tacho

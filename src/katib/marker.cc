@@ -1,0 +1,63 @@
+#include "katib/marker.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+
+#include "base/text.h"
+#include "os/file.h"
+
+namespace tacho {
+
+std::string marker_path(const std::string& folder, pid_t pid) { return folder + "/" + std::to_string(pid) + ".pid"; }
+
+Marker parse_marker(std::string_view text) {
+  text = trim(text);
+  if (text == "completed") return Marker::completed;
+  return text == "early-stopped" ? Marker::early_stopped : Marker::damaged;
+}
+
+Marker read_marker(const std::string& folder, pid_t pid) {
+  const auto text = read_whole_file(marker_path(folder, pid), 4096);
+  if (!text) return Marker::missing;
+  return parse_marker(*text);
+}
+
+Status mark_early_stopped(const std::string& folder, pid_t pid) {
+  const std::string path = marker_path(folder, pid), spare = path + ".tacho";
+  const Fd file(::open(spare.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666));
+  if (!file) return system_error("cannot write the early-stop marker", spare, errno);
+  if (::fchmod(file.get(), 0666) != 0) return system_error("cannot open the marker to the trainer's user", spare, errno);
+  if (const Status status = write_all(file.get(), "early-stopped\n"); !status) return status;
+  if (::rename(spare.c_str(), path.c_str()) != 0) return system_error("cannot write the early-stop marker", path, errno);
+  return ok();
+}
+
+std::vector<pid_t> marked_processes(const std::string& folder) {
+  std::vector<pid_t> out;
+  list_directory(folder, [&](std::string_view name) {
+    if (!name.ends_with(".pid")) return;
+    if (const auto pid = parse_int<pid_t>(name.substr(0, name.size() - 4)); pid && *pid > 0) out.push_back(*pid);
+  });
+  return out;
+}
+
+std::optional<ProcessId> parse_launcher_record(std::string_view text) {
+  text = trim(text);
+  const size_t gap = text.find(' ');
+  if (gap == std::string_view::npos) return std::nullopt;
+  const auto pid = parse_int<pid_t>(text.substr(0, gap));
+  const auto start = parse_int<uint64_t>(trim(text.substr(gap)));
+  if (!pid || !start || *pid <= 0) return std::nullopt;
+  return ProcessId{*pid, *start};
+}
+
+std::optional<ProcessId> read_launcher_record(const std::string& folder) {
+  const auto text = read_whole_file(folder + "/" + std::string(kLauncherRecord), 4096);
+  return text ? parse_launcher_record(*text) : std::nullopt;
+}
+
+}  // namespace tacho

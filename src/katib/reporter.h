@@ -1,0 +1,96 @@
+// Brings the rows of several streams into the database, each once: builds a chunk, writes down that it is on its way, sends it
+// part by part on a thread of its own, writes down that it is acknowledged. A part that failed is sent again for ever, with
+// pauses; a row that the database will never take is found by halving and dropped. Not thread-safe, never blocks.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "katib/arrival_marks.h"
+#include "katib/collect_state.h"
+#include "katib/delivery.h"
+#include "katib/reader.h"
+#include "katib/worker.h"
+
+namespace tacho {
+
+// Pauses between attempts: 0.5 s doubling to 30 s, ±20 %.
+class ReportPause {
+ public:
+  int64_t next_ns(bool longest);  // the longest at once for what will not change soon
+  void reset() { pause_ns_ = 0; }
+
+ private:
+  int64_t pause_ns_ = 0;
+  std::minstd_rand random_{std::random_device{}()};
+};
+
+class Reporter {
+ public:
+  static constexpr size_t kMostRows = 5'000, kMostBytes = 1u << 20;
+
+  Reporter(std::string trial, ShapeRules rules, std::shared_ptr<DbCalls> calls, CollectState& state, StateFile& file);
+
+  // In the order in which they are read. A stream that is closed is not read; the reader and marks live as long as this.
+  void add_stream(std::string name, Reader& reader, const ArrivalMarks* marks, bool open);
+  void open_stream(std::string_view name);
+  // Streams go on where the state says; a chunk that was on its way is made again. Call once, after the streams are known.
+  void resume();
+
+  // Send all that is there, then rest. With `at_end` nothing more will be written: a last line without its end counts.
+  void flush(bool at_end);
+  // The stream began anew: what is on its way is finished, then it is read from the beginning.
+  void begin_anew(std::string_view name);
+  // Delete the Trial's rows before anything else is sent.
+  void delete_first() { delete_wanted_ = true; }
+
+  // Goes on as far as it can now; call when fd() is readable, at deadline_ns() and after any of the above.
+  void step(int64_t now_ns);
+  int fd() const { return worker_.fd(); }
+  int64_t deadline_ns() const { return worker_.busy() ? INT64_MAX : retry_ns_; }
+  bool resting() const { return !flushing_ && !chunk_ && !delete_wanted_ && !worker_.busy(); }
+  bool failing() const { return failures_ > 0; }
+  const RpcStatus& last_status() const { return last_status_; }
+
+ private:
+  struct Stream {
+    std::string name;
+    Reader* reader;
+    const ArrivalMarks* marks;
+    bool open;
+    bool anew = false;
+  };
+  Stream* find(std::string_view name);
+  bool build_chunk();
+  bool fill(Stream& stream);
+  void adopt(PendingChunk pending, std::vector<MetricRow> raw, bool in_doubt);
+  size_t next_part() const;
+  void send(int64_t now_ns);
+  void take_result(int64_t now_ns);
+  void acknowledge(size_t count, bool stored);
+  void refused(const Delivered& result, size_t count);
+  void finish_chunk();
+
+  std::string trial_;
+  ShapeRules rules_;
+  std::shared_ptr<DbCalls> calls_;
+  CollectState& state_;
+  StateFile& file_;
+  Worker worker_{"tacho-report"};
+  std::shared_ptr<Delivered> result_;
+  std::vector<Stream> streams_;
+  // The chunk on its way; its pending record is state_.pending.
+  std::shared_ptr<const std::vector<MetricRow>> chunk_;
+  LastTimes times_after_;
+  bool in_doubt_ = false, flushing_ = false, at_end_ = false, delete_wanted_ = false, deleting_ = false;
+  size_t poison_end_ = 0, poison_limit_ = 0;  // rows up to poison_end_ are sent in parts of poison_limit_; 0: no such search
+  int poison_failures_ = 0;
+  uint64_t failures_ = 0;
+  int64_t retry_ns_ = INT64_MAX;
+  ReportPause pause_;
+  RpcStatus last_status_;
+};
+
+}  // namespace tacho

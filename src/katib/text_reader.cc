@@ -1,0 +1,87 @@
+// TEXT logs. Nothing is done with a line before one of the metrics' names was found in it, searching the whole buffer at once;
+// a line without one costs no more than that search.
+#include <cstring>
+
+#include "base/text.h"
+#include "katib/filter.h"
+#include "katib/line_reader.h"
+#include "katib/needles.h"
+#include "katib/readers.h"
+
+namespace tacho {
+namespace {
+
+bool is_valid_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const size_t length = utf8_length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+class TextReader final : public LineReader {
+ public:
+  TextReader(std::string path, ReaderOptions options, std::vector<Filter> filters)
+      : LineReader(std::move(path), std::move(options)), filters_(std::move(filters)), scan_(options_.metrics) {
+    needs_utf8_ = !filters_.empty() && !(filters_.size() == 1 && filters_[0].is_default());
+  }
+
+ private:
+  Result<size_t> parse(std::string_view lines, size_t limit, const Take& take) override {
+    const size_t enough = taken_ + limit;
+    const char* const end = lines.data() + lines.size();
+    scan_.start(lines);
+    for (const char* at = lines.data(); at < end;) {
+      const char* found = scan_.next(at);
+      if (found == nullptr) break;
+      const auto* before = static_cast<const char*>(::memrchr(at, '\n', static_cast<size_t>(found - at)));
+      const char* line = before == nullptr ? at : before + 1;
+      const auto* line_end = static_cast<const char*>(std::memchr(found, '\n', static_cast<size_t>(end - found)));
+      if (line_end == nullptr) line_end = end;
+      parse_line({line, static_cast<size_t>(line_end - line)}, take);
+      at = line_end + 1;
+      if (taken_ >= enough) return std::min(static_cast<size_t>(at - lines.data()), lines.size());
+    }
+    return lines.size();
+  }
+
+  // "2026-11-15T09:30:00Z epoch 3: accuracy=0.91 loss=0.12"
+  void parse_line(std::string_view line, const Take& take) {
+    std::string valid;
+    const size_t space = line.find(' ');
+    const std::string_view first = space == std::string_view::npos ? std::string_view() : line.substr(0, space);
+    const bool has_time = is_rfc3339(first);
+    if (needs_utf8_ && !is_valid_utf8(line)) line = valid = valid_utf8(line);
+    for (const Filter& filter : filters_) {
+      filter.find_all(line, [&](const FilterMatch& match) {
+        const std::string* metric = find_metric(match.name);
+        if (metric == nullptr) return;
+        const auto value = values_.judge(*metric, match.value, match.behind);
+        if (!value) return;
+        take({has_time ? std::string(first) : missing_time(), *metric, std::string(*value), {}, {}});
+        ++taken_;
+      });
+    }
+  }
+
+  const std::string* find_metric(std::string_view name) const {
+    for (const std::string& metric : options_.metrics)
+      if (metric == name) return &metric;
+    return nullptr;
+  }
+
+  std::vector<Filter> filters_;
+  NeedleScan scan_;
+  bool needs_utf8_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Reader>> make_text_reader(std::string path, ReaderOptions options) {
+  auto filters = compile_filters(options.filters);
+  if (!filters) return filters.error();
+  return std::unique_ptr<Reader>(std::make_unique<TextReader>(std::move(path), std::move(options), std::move(*filters)));
+}
+
+}  // namespace tacho

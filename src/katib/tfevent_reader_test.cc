@@ -1,0 +1,263 @@
+// Event files: framing, numbers, tags, growth, restarts. The files of tests/fixtures/tfevents are made by make_tfevents.py.
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <bit>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "katib/event.h"
+#include "katib/event_number.h"
+#include "katib/readers.h"
+
+namespace tacho {
+namespace {
+
+namespace fs = std::filesystem;
+using Rows = std::vector<std::string>;
+
+class TfeventTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/tacho-tfevent-XXXXXX";
+    folder_ = ::mkdtemp(name);
+    options_.metrics = {"loss"};
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  static std::string fixture(const std::string& name) { return std::string(TACHO_FIXTURES) + "/tfevents/" + name; }
+  static std::string bytes_of(const std::string& path) {
+    std::ostringstream text;
+    text << std::ifstream(path, std::ios::binary).rdbuf();
+    return text.str();
+  }
+  static std::string one_file(const std::string& name) { return bytes_of(fixture(name) + "/events.out.tfevents.1700000000.host"); }
+  void put(const std::string& name, const std::string& bytes, bool append = false) const {
+    const fs::path path = fs::path(folder_) / name;
+    fs::create_directories(path.parent_path());
+    std::ofstream(path, std::ios::binary | (append ? std::ios::app : std::ios::trunc)) << bytes;
+  }
+
+  Rows rows(Reader& reader, bool at_end = true, size_t limit = 1000) const {
+    Rows found;
+    for (bool more = true; more;)
+      more = *reader.read(at_end, limit, [&](MetricRow&& row) { found.push_back(row.name + "=" + row.value); });
+    return found;
+  }
+  Rows rows(const std::string& name) {
+    const auto reader = make_tfevent_reader(fixture(name), options_);
+    Rows found = rows(*reader);
+    counts_ = reader->counts();
+    return found;
+  }
+  Rows ordered(const std::string& name) {
+    options_.report_at_end = true;
+    return rows(name);
+  }
+
+  std::string folder_;
+  ReaderOptions options_;
+  ReaderCounts counts_;
+};
+
+TEST_F(TfeventTest, SimpleValues) {
+  options_.metrics = {"accuracy", "loss"};
+  EXPECT_EQ(rows("plain"), (Rows{"loss=1.0", "accuracy=0.5", "loss=0.5", "accuracy=0.6000000238418579", "loss=0.3333333432674408",
+                                 "accuracy=0.699999988079071"}));
+  EXPECT_EQ(ordered("plain"), (Rows{"loss=1.0", "loss=0.5", "loss=0.3333333432674408", "accuracy=0.5", "accuracy=0.6000000238418579",
+                                    "accuracy=0.699999988079071"}));
+  const auto reader = make_tfevent_reader(fixture("plain"), options_);
+  std::vector<MetricRow> all;
+  ASSERT_TRUE(reader->read(true, 100, [&](MetricRow&& row) { all.push_back(std::move(row)); }));
+  EXPECT_EQ(all[1].time_stamp, "2023-11-14T22:13:21.250000Z");
+  EXPECT_EQ(all[1].step, 1);
+}
+
+TEST_F(TfeventTest, Tensors) {
+  EXPECT_EQ(rows("tensors"), (Rows{"loss=0.1", "loss=0.1", "loss=-3", "loss=1099511627776", "loss=0.1", "loss=1e-05", "loss=1e+20",
+                                   "loss=2.0", "loss=0.0", "loss=0.10000000149011612"}));
+  EXPECT_EQ(ordered("tensors").back(), "loss=0.10000000149011612");
+}
+
+TEST_F(TfeventTest, FoldersOfAMetricsName) {
+  EXPECT_EQ(rows("runs"), (Rows{"loss=3.0", "loss=2.0", "loss=1.0", "loss=7.0"}));
+  options_.metrics = {"test/loss"};
+  EXPECT_EQ(rows("runs"), (Rows{"test/loss=3.0", "test/loss=2.0"})) << "latest ends with test";
+  options_.metrics = {"train/loss"};
+  EXPECT_EQ(rows("runs"), (Rows{"train/loss=1.0", "train/loss=7.0"}));
+  EXPECT_EQ(ordered("runs"), (Rows{"train/loss=1.0", "train/loss=7.0"}));
+  options_.metrics = {"/loss"};
+  EXPECT_EQ(rows("runs"), Rows{});
+}
+
+TEST_F(TfeventTest, TagsOfTheTachoProfile) {
+  options_.set_profile(Profile::tacho);
+  options_.metrics = {"train/loss"};
+  EXPECT_EQ(rows("runs"), (Rows{"train/loss=1.0"}));
+  options_.metrics = {"test/loss"};
+  EXPECT_EQ(rows("runs"), (Rows{"test/loss=4.0"})) << "a tag of the whole name is better than the folder's";
+  EXPECT_EQ(ordered("runs"), (Rows{"test/loss=4.0"}));
+  options_.metrics = {"loss_a"};
+  EXPECT_EQ(rows("runs"), (Rows{"loss_a=7.0"})) << "by its beginning, since there is no better";
+  options_.report_at_end = false;
+  EXPECT_EQ(rows("runs"), (Rows{"loss_a=7.0"}));
+}
+
+TEST_F(TfeventTest, ABetterTagIsLookedForAhead) {
+  options_.set_profile(Profile::tacho);
+  options_.metrics = {"accuracy"};
+  EXPECT_EQ(rows("plain").size(), 3u);
+  options_.metrics = {"acc"};
+  EXPECT_EQ(rows("plain").size(), 3u);
+  options_.metrics = {"loss_one"};
+  EXPECT_EQ(rows("tensors"), (Rows{"loss_one=2.0"}));
+  options_.metrics = {"loss_int"};  // loss_int, then loss_int64
+  EXPECT_EQ(rows("tensors"), (Rows{"loss_int=-3"}));
+}
+
+TEST_F(TfeventTest, RestartsPurgeExactlyAtTheEnd) {
+  EXPECT_EQ(ordered("restart"), (Rows{"loss=1.0", "loss=2.0", "loss=3.0", "loss=1.0", "loss=20.0", "loss=30.0"}));
+  options_.metrics = {"loss", "other"};
+  EXPECT_EQ(ordered("old"), (Rows{"loss=1.0", "loss=20.0", "loss=30.0", "other=1.0", "other=2.0", "other=3.0"}));
+  options_.report_at_end = false;
+  EXPECT_EQ(rows("old").size(), 8u);
+}
+
+TEST_F(TfeventTest, BrokenFiles) {
+  EXPECT_EQ(rows("truncated"), Rows{"loss=1.0"});
+  EXPECT_EQ(counts_.bad_records, 0u);
+  EXPECT_EQ(rows("bad_payload"), Rows{"loss=1.0"});
+  EXPECT_EQ(counts_.bad_records, 1u);
+  EXPECT_EQ(rows("bad_length"), (Rows{"loss=1.0", "loss=4.0"})) << "the other file goes on";
+  EXPECT_EQ(ordered("bad_length"), (Rows{"loss=1.0", "loss=4.0"}));
+  EXPECT_EQ(counts_.bad_records, 1u);
+  options_.after_bad_record = true;
+  EXPECT_EQ(ordered("bad_payload"), (Rows{"loss=1.0", "loss=3.0", "loss=4.0"}));
+}
+
+TEST_F(TfeventTest, GrowsByteByByte) {
+  const std::string bytes = one_file("plain");
+  const auto reader = make_tfevent_reader(folder_, options_);
+  EXPECT_EQ(rows(*reader, false), Rows{});
+  size_t seen = 0;
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    put("run/events.out.tfevents.1", bytes.substr(size, 1), true);
+    seen += rows(*reader, false).size();
+    EXPECT_LE(seen, size / 100 + 1);
+  }
+  EXPECT_EQ(seen, 3u);
+  EXPECT_EQ(reader->folders(), (std::vector<std::string>{folder_, folder_ + "/run"}));
+  EXPECT_FALSE(reader->restarted());
+}
+
+TEST_F(TfeventTest, SeveralWritersAndAPlaceAfterAnyLimit) {
+  options_.metrics = {"loss", "accuracy"};
+  put("a/x.tfevents.1", one_file("plain"));
+  put("a/x.tfevents.2", one_file("restart"));
+  put("b/x.tfevents.1", one_file("tensors"));
+  for (const bool at_end : {false, true}) {
+    options_.report_at_end = at_end;
+    const Rows all = rows(*make_tfevent_reader(folder_, options_));
+    EXPECT_EQ(all.size(), at_end ? 22u : 24u);
+    for (const size_t limit : {1, 2, 5}) {
+      Rows seen;
+      std::string position;
+      for (bool more = true; more;) {
+        const auto reader = make_tfevent_reader(folder_, options_);
+        ASSERT_TRUE(reader->seek(position));
+        more = *reader->read(true, limit, [&](MetricRow&& row) { seen.push_back(row.name + "=" + row.value); });
+        position = reader->position();
+      }
+      EXPECT_EQ(seen, all) << limit;
+    }
+  }
+}
+
+TEST_F(TfeventTest, MovedTruncatedAndReplacedFiles) {
+  const std::string bytes = one_file("plain");
+  put("x.tfevents", bytes);
+  const auto reader = make_tfevent_reader(folder_, options_);
+  EXPECT_EQ(rows(*reader, false).size(), 3u);
+  fs::rename(folder_ + "/x.tfevents", folder_ + "/y.tfevents");
+  EXPECT_EQ(rows(*reader, false).size(), 0u);
+  fs::resize_file(folder_ + "/y.tfevents", 0);
+  EXPECT_EQ(rows(*reader, false).size(), 0u);
+  EXPECT_TRUE(reader->restarted());
+  put("y.tfevents", bytes, true);
+  EXPECT_EQ(rows(*reader, false).size(), 3u);
+  put("z.tfevents", bytes);
+  fs::rename(folder_ + "/z.tfevents", folder_ + "/y.tfevents");
+  EXPECT_EQ(rows(*reader, false).size(), 3u);
+}
+
+TEST_F(TfeventTest, LinkedFoldersAreNotEntered) {
+  put("x.tfevents", one_file("plain"));
+  fs::create_directory_symlink(folder_, folder_ + "/loop");
+  fs::create_symlink(folder_ + "/x.tfevents", folder_ + "/y.tfevents");
+  EXPECT_EQ(rows(*make_tfevent_reader(folder_ + "//", options_)).size(), 6u);
+}
+
+TEST_F(TfeventTest, LargeRecordsArePassedOver) {
+  const std::string bytes = one_file("plain");
+  const TfRecord first = first_record(bytes);
+  std::string large(3 << 20, 'g');
+  std::string record(8, '\0');
+  const uint64_t size = large.size();
+  std::memcpy(record.data(), &size, 8);
+  const uint32_t crc = masked_crc(record), payload_crc = masked_crc(large);
+  record.append(reinterpret_cast<const char*>(&crc), 4).append(large).append(reinterpret_cast<const char*>(&payload_crc), 4);
+  put("x.tfevents", bytes.substr(0, first.size) + record.substr(0, 2 << 20));
+  const auto reader = make_tfevent_reader(folder_, options_);
+  EXPECT_EQ(rows(*reader, false).size(), 0u);
+  put("x.tfevents", record.substr(2 << 20) + bytes.substr(first.size), true);
+  EXPECT_EQ(rows(*reader, false).size(), 3u);
+}
+
+TEST(EventNumber, AsTheExistingCollectorPrints) {
+  const auto text = [](auto value) {
+    std::string out;
+    put_number(out, value);
+    return out;
+  };
+  EXPECT_EQ(text(0.0), "0.0");
+  EXPECT_EQ(text(-0.0), "-0.0");
+  EXPECT_EQ(text(1.0), "1.0");
+  EXPECT_EQ(text(123456789.0), "123456789.0");
+  EXPECT_EQ(text(0.0001), "0.0001");
+  EXPECT_EQ(text(0.00001), "1e-05");
+  EXPECT_EQ(text(1.5e-7), "1.5e-07");
+  EXPECT_EQ(text(9999999999999998.0), "9999999999999998.0");
+  EXPECT_EQ(text(1e16), "1e+16");
+  EXPECT_EQ(text(-1.25e300), "-1.25e+300");
+  EXPECT_EQ(text(static_cast<double>(0.1f)), "0.10000000149011612");
+  EXPECT_EQ(text(0.1f), "0.1");
+  EXPECT_EQ(text(16777216.0f), "16777216.0");
+  EXPECT_EQ(text(3.4028235e38f), "3.4028235e+38");
+}
+
+TEST(EventNumber, EveryHalfReadsBack) {
+  std::string text;
+  put_half(text, 0x3555);
+  EXPECT_EQ(text, "0.3333");
+  for (const auto& [bits, expected] : {std::pair<uint16_t, const char*>{0x0001, "6e-08"}, {0x7bff, "65500.0"}, {0x3c00, "1.0"},
+                                       {0xc000, "-2.0"}, {0x7c00, "inf"}, {0x0000, "0.0"}}) {
+    text.clear();
+    put_half(text, bits);
+    EXPECT_EQ(text, expected);
+  }
+}
+
+TEST(Event, RefusesWhatIsNone) {
+  EXPECT_TRUE(parse_event(""));
+  EXPECT_FALSE(parse_event("\x09only"));
+  EXPECT_FALSE(parse_event("\x2a\x7fshort"));
+  EXPECT_FALSE(parse_event(std::string(12, '\xff')));
+  EXPECT_EQ(file_version_number("brain.Event:2"), 2);
+  EXPECT_EQ(file_version_number("brain.Event:"), -1);
+  EXPECT_EQ(file_version_number("x"), -1);
+}
+
+}  // namespace
+}  // namespace tacho

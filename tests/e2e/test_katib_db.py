@@ -1,0 +1,148 @@
+"""tacho-katib db and log from outside: flags, messages, exit codes, signals, TLS. What the calls do is tested in src/katib/db and,
+with other people's clients, by scripts/interop katib."""
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import sqlite3
+import subprocess
+import unittest
+
+from support import BUILD, LIMIT_S, Case, until
+
+KATIB = os.path.join(BUILD, "bin", "tacho-katib")
+ROWS = [("2026-11-15 09:30:01.500000", "loss", "0.5"), ("2026-11-15 09:30:00.000000", "accuracy", "0.25"), ("2026-11-15 09:30:02.000000", "loss", "\x1b[31mred")]
+
+
+@unittest.skipUnless(os.path.exists(KATIB), "tacho-katib is not built")
+class KatibDb(Case):
+    def katib(self, *args, **keywords):
+        return self.tacho(*args, program=KATIB, **keywords)
+
+    def serve(self, *args, env=None):
+        """A running service; returns (process, its port)."""
+        process = self.spawn("db", "--listen", "127.0.0.1:0", *args, program=KATIB, env=env)
+        line = process.stderr.readline()
+        found = re.search(r"serving on 127\.0\.0\.1:(\d+), storing in (.*)", line)
+        self.assertTrue(found, line + ("" if process.poll() is None else process.stderr.read()))
+        self.stored_in = found[2]
+        return process, int(found[1])
+
+    def fill(self, file, trial="trial"):
+        with sqlite3.connect(file) as store:
+            store.executemany("INSERT INTO observation_logs (trial_name, time, metric_name, value) VALUES (?, ?, ?, ?)", [(trial, *row) for row in ROWS])
+        store.close()
+
+    def test_flags(self):
+        for words in (["--nonsense"], ["word"], ["--listen"], ["--listen", "nowhere"], ["--listen", "127.0.0.1:65537"], ["--listen", "127.0.0.1:http"], ["--connect-timeout", "soon"], ["--tls"],
+                      ["--tls-cert", "x"], ["--store", "mysql://db/katib"], ["--store", "a", "--store-url-file", "b"]):
+            done = self.katib("db", *words)
+            self.assertEqual(done.rc, 2, (words, done))
+            self.assertIn("tacho-katib db: ", done.err)
+        self.serve("--store=" + self.path("katib.db"), env={"DB_NAME": "mysql"})  # what is said stands before what is set
+        self.assertEqual(self.katib("db", env={"DB_NAME": "mysql"}).rc, 2)
+        for word in ("-h", "--help", "-help"):
+            done = self.katib("db", word)
+            self.assertEqual((done.rc, done.err), (0, ""))
+            self.assertIn("--listen", done.out)
+        for words in ([], ["--json"], ["trial", "--nonsense"], ["trial", "--since", "soon"], ["trial", "--server", "a:1", "--store", "b"]):
+            self.assertEqual(self.katib("log", *words).rc, 2, words)
+
+    def test_default_file_is_shared_with_log(self):
+        process, _ = self.serve()
+        file = self.path("state", "tacho", "katib.db")
+        self.assertIn(file, self.stored_in)
+        self.fill(file)
+        done = self.katib("log", "trial", "--json")
+        self.assertEqual(done.rc, 0, done)
+        self.assertEqual([row["value"] for row in json.loads(done.out)], ["0.25", "0.5", "\x1b[31mred"])
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(LIMIT_S), 0)
+        self.assertEqual(json.loads(self.katib("log", "trial", "--metric", "accuracy", "--json").out),
+                         [{"time_stamp": "2026-11-15T09:30:00Z", "name": "accuracy", "value": "0.25"}])
+
+    def test_log_of_a_server(self):
+        file = self.path("katib.db")
+        _, port = self.serve("-store", file)
+        self.fill(file)
+        server = ["--server", f"127.0.0.1:{port}"]
+        done = self.katib("log", "trial", *server, env={"http_proxy": "http://127.0.0.1:1"})
+        self.assertEqual(done.rc, 0, done)
+        lines = done.out.splitlines()
+        self.assertEqual(lines[0].split(), ["TIME", "METRIC", "VALUE"])
+        self.assertEqual(lines[1].split(), ["2026-11-15T09:30:00Z", "accuracy", "0.25"])
+        self.assertNotIn("\x1b", done.out)
+        done = self.katib("log", "trial", *server, "--since", "2026-11-15T09:30:01.5Z", "--until", "2026-11-15T10:30:02+01:00", "--json")
+        self.assertEqual([row["name"] for row in json.loads(done.out)], ["loss", "loss"])
+        done = self.katib("log", "nobody", *server, "--json")
+        self.assertEqual((done.rc, json.loads(done.out)), (0, []))
+        self.assertIn("nothing is stored for nobody", done.err)
+
+    def test_messages(self):
+        process, port = self.serve("--store", self.path("katib.db"))
+        done = self.katib("db", "--listen", f"127.0.0.1:{port}", "--store", self.path("other.db"))
+        self.assertEqual(done.rc, 1)
+        self.assertIn("is the port taken", done.err)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(LIMIT_S), 0)
+        done = self.katib("log", "trial", "--server", f"127.0.0.1:{port}", "--timeout", "20s")
+        self.assertEqual(done.rc, 1)
+        self.assertIn("UNAVAILABLE", done.err)
+        for words, part in ((["--store", self.path("no", "such", "file")], "does the folder exist"), (["--store", self.write("text", "x" * 4096)], "no SQLite database")):
+            done = self.katib("db", "--listen", "127.0.0.1:0", *words)
+            self.assertEqual(done.rc, 1)
+            self.assertIn(part, done.err)
+            self.assertEqual(len(done.err.splitlines()), 1, done.err)
+        self.assertEqual(self.katib("log", "trial", "--store", self.path("missing.db")).rc, 1)
+        self.assertFalse(os.path.exists(self.path("missing.db")))
+
+    def test_passwords_are_not_shown(self):
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            url = f"postgres://me:geheim@127.0.0.1:{taken.getsockname()[1]}/katib"
+            done = self.katib("db", "--listen", "127.0.0.1:0", "--store", url, "--connect-timeout", "0s")
+            self.assertEqual(done.rc, 1)
+            self.assertNotIn("geheim", done.err)
+            self.assertIn("--store-url-file", done.err)
+            done = self.katib("db", "--listen", "127.0.0.1:0", "--store-url-file", self.write("url", url + "\n", 0o600), "--connect-timeout", "0s")
+            self.assertEqual(done.rc, 1)
+            self.assertIn("postgres://me@127.0.0.1", done.err)
+            self.assertNotIn("geheim", done.err)
+
+    def test_waiting_for_postgres_ends_on_term(self):
+        process = self.spawn("db", "--listen", "127.0.0.1:0", program=KATIB, env={"DB_NAME": "postgres", "KATIB_POSTGRESQL_DB_HOST": "127.0.0.1",
+                                                                                "KATIB_POSTGRESQL_DB_PORT": "1"})
+        self.assertIn("trying again", process.stderr.readline())
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(LIMIT_S), 0)
+
+    def test_kill_leaves_a_whole_database(self):
+        file = self.path("katib.db")
+        process, _ = self.serve("--store", file)
+        self.fill(file)
+        process.kill()
+        process.wait()
+        self.serve("--store", file)
+        self.assertEqual(len(json.loads(self.katib("log", "trial", "--store", file, "--json").out)), 3)
+
+    @unittest.skipUnless(shutil.which("openssl"), "no openssl")
+    def test_tls(self):
+        def certificate(name):
+            subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", f"/CN={name}",
+                            "-addext", f"subjectAltName=DNS:{name}", "-keyout", self.path(name + ".key"), "-out", self.path(name + ".pem")],
+                           check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            return ["--tls-cert", self.path(name + ".pem"), "--tls-key", self.path(name + ".key")]
+        file = self.path("katib.db")
+        client = certificate("client.test")
+        process, port = self.serve("--store", file, *certificate("manager.test"), "--tls-ca", self.path("client.test.pem"))
+        self.fill(file)
+        ask = ["log", "trial", "--server", f"127.0.0.1:{port}", "--timeout", "10s", "--json"]
+        trusted = ["--tls", "--tls-ca", self.path("manager.test.pem")]
+        named = ["--tls-server-name", "manager.test"]
+        self.assertEqual(len(json.loads(self.katib(*ask, *trusted, *named, *client).out)), 3)
+        for words in ([], ["--tls"], [*trusted, *named], [*trusted, *client], [*trusted, "--tls-server-name", "other.test", *client]):
+            self.assertEqual(self.katib(*ask, *words).rc, 1, words)
+        process.send_signal(signal.SIGTERM)
+        self.assertTrue(until(lambda: process.poll() == 0))

@@ -1,0 +1,194 @@
+"""Every row once: the collector killed at any moment, the DB manager away at any time, answers that are lost after the commit."""
+import collections
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+import unittest
+
+import support
+from katib_pod import KATIB, ZERO, PodCase, sleep_until_row
+from tcp_faults import TcpFaults
+
+# So many rows, some a millisecond apart, each with its own number.
+SLOW = "for i in $(seq 1 {rows}); do echo accuracy=$i; if [ $((i % 50)) = 0 ]; then sleep 0.05; fi; done"
+
+
+class Delivery(PodCase):
+    weight = 20
+
+    def values(self):
+        return [int(float(row[2])) for row in self.rows()]
+
+    def expect_each_once(self, count):
+        counts = collections.Counter(self.values())
+        missing = [i for i in range(1, count + 1) if counts[i] == 0]
+        twice = [i for i, times in counts.items() if times > 1]
+        self.assertEqual((missing[:20], twice[:20], len(counts)), ([], [], count))
+
+    def proxy(self):
+        proxy = TcpFaults(("127.0.0.1", self.port))
+        self.addCleanup(proxy.close)
+        return proxy
+
+    def test_replies_lost_after_the_commit(self):
+        self.db()
+        proxy = self.proxy()
+        proxy.lose_replies(4, self.trial.encode())
+        self.trainer("(" + SLOW.format(rows=1000) + ")")
+        collector = self.collector(address=f"127.0.0.1:{proxy.port}", metrics="accuracy")
+        self.ends(collector, 0)
+        self.assertGreaterEqual(proxy.lost, 2)
+        self.expect_each_once(1000)
+
+    def test_equal_rows_and_lost_replies(self):
+        """The same line again and again: only counting tells whether a call was stored."""
+        self.db()
+        proxy = self.proxy()
+        self.trainer("(for i in $(seq 1 40); do echo accuracy=0.5; sleep 0.1; done)")
+        collector = self.collector(address=f"127.0.0.1:{proxy.port}", metrics="accuracy")
+        self.assertTrue(sleep_until_row(self, 5))
+        proxy.lose_replies(2, self.trial.encode())
+        self.ends(collector, 0)
+        self.assertEqual(self.rows(), [(ZERO, "accuracy", "0.5")] * 40)
+
+    def test_killed_at_random_moments(self):
+        for profile in ("drop-in", "tacho"):
+            with self.subTest(profile):
+                self.trial = "trial-" + profile
+                for name in os.listdir(self.shared):
+                    os.unlink(os.path.join(self.shared, name))
+                self.killed_at_random(profile)
+
+    def killed_at_random(self, profile):
+        database = self.db()
+        seed = int(time.time())
+        dice = random.Random(seed)
+        proxy = self.proxy()
+        address = f"127.0.0.1:{proxy.port}"
+        trainer = self.trainer("(" + SLOW.format(rows=4000) + ")")
+        kills = 0
+        collector = self.collector("--profile", profile, "--report", "20ms", address=address, metrics="accuracy")
+        while trainer.poll() is None or kills < 15:
+            time.sleep(dice.uniform(0.02, 0.3))
+            if dice.random() < 0.3:
+                proxy.lose_replies(1, self.trial.encode())
+            if dice.random() < 0.2:
+                proxy.cut()
+            if collector.poll() is not None and trainer.poll() is not None:
+                break
+            try:
+                os.kill(self.host_pid(collector), signal.SIGKILL)
+                kills += 1
+            except (OSError, TypeError):
+                pass
+            collector.wait(20)
+            collector = self.collector("--profile", profile, "--report", "20ms", address=address, metrics="accuracy")
+        proxy.lose_replies(0, b"")
+        self.ends(collector, 0)
+        try:
+            self.expect_each_once(4000)
+        except AssertionError as fault:
+            self.fail(f"seed {seed}, {kills} kills: {fault}")
+        database.terminate()
+        database.wait(20)
+
+    def test_database_away_at_start_middle_and_end(self):
+        self.trainer("(" + SLOW.format(rows=2000) + ")")
+        collector = self.collector(metrics="accuracy")
+        time.sleep(1)
+        database = self.db()
+        self.assertTrue(sleep_until_row(self, 100), self.errors(collector))
+        database.kill()
+        database.wait()
+        time.sleep(1.5)
+        database = self.db()
+        time.sleep(0.3)
+        database.kill()
+        database.wait()
+        time.sleep(3)
+        self.assertIsNone(collector.poll())
+        self.db()
+        self.ends(collector, 0)
+        self.expect_each_once(2000)
+
+    def test_deadline_after_training(self):
+        self.trainer("(echo accuracy=1)")
+        collector = self.collector("--report-deadline", "2s", metrics="accuracy")
+        self.ends(collector, 255)
+        self.assertIn("could not be delivered", self.errors(collector).splitlines()[-1])
+        self.db()
+        self.ends(self.collector(metrics="accuracy"), 0)
+        self.expect_each_once(1)
+
+    def test_hundred_thousand_rows(self):
+        self.db()
+        with open(self.log, "w", encoding="utf-8") as file:
+            file.writelines(f"accuracy={i}\n" for i in range(1, 100_001))
+        self.trainer("true", redirect=False)
+        self.ends(self.collector("--echo=false", "--report", "end", metrics="accuracy"), 0)
+        self.expect_each_once(100_000)
+
+    def test_second_attempt_replaces(self):
+        self.db()
+        for kept, expected in (("keep", ["1", "2", "3", "1", "2"]), ("replace", ["1", "2"])):
+            with self.subTest(kept):
+                self.trial = "trial-" + kept
+                for name in os.listdir(self.shared):
+                    os.unlink(os.path.join(self.shared, name))
+                self.trainer("(for i in 1 2 3; do echo accuracy=$i; done; exit 1)").wait()
+                self.ends(self.collector("--attempts", kept, metrics="accuracy"), 255)
+                self.assertEqual([row[2] for row in self.rows()], ["1", "2", "3"])
+                self.trainer("(for i in 1 2; do echo accuracy=$i; done)").wait()
+                self.ends(self.collector("--attempts", kept, metrics="accuracy"), 0)
+                self.assertEqual([row[2] for row in self.rows()], expected)
+
+    def test_arrival_times_increase(self):
+        self.db()
+        self.trainer("(for i in 1 2 3 4 5 6 7 8; do echo accuracy=$i; sleep 0.1; done)")
+        self.ends(self.collector("--profile", "tacho", metrics="accuracy"), 0)
+        times = [row[0] for row in self.rows()]
+        self.assertEqual([row[2] for row in self.rows()], [str(i) for i in range(1, 9)])
+        self.assertEqual(len(set(times)), 8)
+        self.assertTrue(all(t.startswith("20") for t in times))
+
+    def test_state_file(self):
+        self.db()
+        self.trainer("(echo accuracy=1; sleep 2; echo accuracy=2)")
+        collector = self.collector(metrics="accuracy")
+        self.assertTrue(sleep_until_row(self, 1))
+        state = support.until(lambda: json.loads(self.read("shared/.tacho-state")))
+        self.assertEqual((state["version"], state["trial"], state["objective_seen"]), (1, self.trial, True))
+        self.ends(collector, 0)
+        self.assertEqual(json.loads(self.read("shared/.tacho-state"))["acknowledged"], {"accuracy": 2})
+        self.ends(self.collector(metrics="accuracy"), 0)
+        self.expect_each_once(2)
+
+    def test_memory_stays_flat(self):
+        if support.SANITIZED:
+            self.skipTest("sanitized")
+        self.db()
+        block = "".join(f"line {i} of nothing that anybody wants to measure\n" for i in range(20_000)) + "accuracy=1\n"
+        with open(self.log, "w", encoding="utf-8") as file:
+            for _ in range(200):
+                file.write(block)
+        self.trainer("sleep 3", redirect=False)
+        collector = self.collector("--echo=false", metrics="accuracy")
+        pid = self.host_pid(collector)
+        peak = 0
+        while collector.poll() is None:
+            try:
+                with open(f"/proc/{pid}/status", encoding="utf-8") as file:
+                    peak = max([peak] + [int(line.split()[1]) for line in file if line.startswith("VmHWM")])
+            except OSError:
+                pass
+            time.sleep(0.05)
+        self.ends(collector, 0)
+        self.assertEqual(len(self.rows()), 200)
+        self.assertLess(peak, 16 * 1024)
+
+
+if __name__ == "__main__":
+    unittest.main()
