@@ -162,7 +162,7 @@ ReviewAnswer Mutation::pod(const Review& review, int64_t deadline_ns) {
   const TrialFacts& trial = *work.trial;
   JsonPatch patch(*review.object);
   PodEdit edit(patch, "");
-  if (!edit.has_container(trial.primary_container)) return work.answer;
+  if (!edit.has_container(trial.primary_container) || edit.has_labels({{kNamespaceLabel, "disabled"}})) return work.answer;
   // The labels as they came: those of the Trial are added below.
   const bool primary = edit.has_labels(trial.primary_labels);
   const bool injected = edit.is_injected(sidecar_name(trial));
@@ -207,7 +207,9 @@ ReviewAnswer Mutation::job(const Review& review, int64_t deadline_ns) {
   if (templates.by_owner) return work.answer;
   if (!templates.known) return doubt(work, kind + " needs the pod level: label the namespace"), work.answer;
   JsonPatch patch(*review.object);
-  const bool wanted = !pod_level && !is_push(trial);
+  const bool opted_out =
+      !templates.chosen.empty() && PodEdit(patch, templates.chosen).has_labels({{kNamespaceLabel, "disabled"}});
+  const bool wanted = !pod_level && !is_push(trial) && !opted_out;
   if (wanted && (templates.chosen.empty() || !PodEdit(patch, templates.chosen).has_container(trial.primary_container)))
     return doubt(work, "the " + kind + " has no container " + trial.primary_container + " where it belongs"),
            work.answer;

@@ -317,6 +317,14 @@ TEST_F(MutationTest, NotOurs) {
   EXPECT_STREQ(pod(other).answer.result, "unchanged");
 }
 
+TEST_F(MutationTest, APodMayOptOut) {
+  Json parts = load("random");
+  parts["pod"]["metadata"]["labels"][kNamespaceLabel] = "disabled";
+  EXPECT_STREQ(pod(parts["pod"]).answer.result, "unchanged");
+  parts["job"]["spec"]["template"]["metadata"]["labels"][kNamespaceLabel] = "disabled";
+  EXPECT_EQ(job(parts["job"]).object["spec"]["template"]["spec"]["containers"].size(), 1u);
+}
+
 TEST_F(MutationTest, DeepChainsEnd) {
   Json pod_object = load("random")["pod"];
   for (int i = 0; i < 40; i++) {
