@@ -92,6 +92,18 @@ TEST_F(Keeper, FirstLookMakesEverything) {
   EXPECT_EQ(*read_whole_file(temp_.path() + "/b/tls.crt"), secret("tls.crt"));
 }
 
+TEST_F(Keeper, FillsASecretThatIsEmpty) {
+  // The right to create Secrets cannot be bound to a name; the manifests bring an empty one.
+  cluster_.put_text(
+      R"({"apiVersion":"v1","kind":"Secret","metadata":{"name":"secret","namespace":"kubeflow","labels":{"a":"b"}}})");
+  CertificateKeeper one = keeper(temp_.path());
+  const Result<bool> looked = one.look(kNow);
+  ASSERT_TRUE(looked) << looked.error().message();
+  EXPECT_TRUE(one.trusted());
+  EXPECT_EQ(bundle(), secret("ca.crt"));
+  EXPECT_EQ(cluster_.object({"v1", "Secret", "kubeflow", "secret"})["metadata"]["labels"]["a"], "b");
+}
+
 TEST_F(Keeper, RenewsNinetyDaysAhead) {
   CertificateKeeper one = keeper(temp_.path());
   ASSERT_TRUE(one.look(kNow));
