@@ -1,4 +1,5 @@
-// One client: moves bytes between its transport and its protocol and knows when it has taken too long. Owned by one loop.
+// One client: moves bytes between its transport and its protocol and knows when it has taken too long. Owned by one
+// loop.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -19,24 +20,24 @@ class Connection {
   // What the loop has to do after a step.
   struct Wish {
     bool close = false;
-    bool again = false;      // more can be done at once, but others have a turn first
-    uint32_t events = 0;     // for epoll
+    bool again = false;   // more can be done at once, but others have a turn first
+    uint32_t events = 0;  // for epoll
     int64_t deadline_ns = 0;
   };
 
   Connection(Fd fd, SSL_CTX* context, const Rules& rules, Protocol::Dispatch dispatch, int64_t now_ns);
 
   int fd() const { return transport_.fd(); }
-  Wish step(int64_t now_ns);     // the socket is ready, an answer has come, or the time is up
+  Wish step(int64_t now_ns);  // the socket is ready, an answer has come, or the time is up
   void respond(uint64_t stream, ServedResponse&& response);
   void drain();
-  uint32_t events_set = 0;       // the loop's own note of what epoll knows
+  uint32_t events_set = 0;  // the loop's own note of what epoll knows
 
  private:
   enum class Stage { handshake, open, lingering };
-  bool shake_hands();            // false: nothing more to do now
+  bool shake_hands();  // false: nothing more to do now
   bool reads() const;
-  bool take_input();             // true: stopped for fairness
+  bool take_input();  // true: stopped for fairness
   void send_output(int64_t now_ns);
   void set_deadline(int64_t now_ns);
 

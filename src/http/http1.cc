@@ -39,18 +39,18 @@ class Http1 final : public Protocol {
   Limits limits_;
   Dispatch dispatch_;
   http_parser parser_{};
-  std::string input_;        // not parsed yet: what came behind a request that is being answered
+  std::string input_;  // not parsed yet: what came behind a request that is being answered
   std::string output_;
   ServedRequest request_;
   std::string target_, name_, value_;
   bool in_value_ = false;
   size_t head_bytes_ = 0, charged_ = 0;
-  uint64_t number_ = 0;      // of the request
+  uint64_t number_ = 0;  // of the request
   bool in_head_ = false, in_body_ = false;
-  bool busy_ = false;        // the handler has it
-  bool complete_ = false;    // the parser stopped behind a request
+  bool busy_ = false;      // the handler has it
+  bool complete_ = false;  // the parser stopped behind a request
   bool closing_ = false, draining_ = false;
-  int refusal_ = 0;          // status to answer with before the connection ends
+  int refusal_ = 0;  // status to answer with before the connection ends
   bool parsing_ = false;
 };
 
@@ -193,7 +193,8 @@ void Http1::respond(uint64_t stream, ServedResponse&& response) {
   if (!busy_ || stream != number_) return;
   busy_ = false;
   const bool bodiless = response.status == 204 || response.status == 304;
-  output_ += "HTTP/1.1 " + std::to_string(response.status) + " " + http_status_str(static_cast<http_status>(response.status)) + "\r\n";
+  output_ += "HTTP/1.1 " + std::to_string(response.status) + " " +
+             http_status_str(static_cast<http_status>(response.status)) + "\r\n";
   if (!bodiless) {
     output_ += "content-type: " + response.content_type + "\r\n";
     output_ += "content-length: " + std::to_string(response.body.size()) + "\r\n";

@@ -18,10 +18,10 @@ struct Stream {
   ServedRequest request;
   size_t head_bytes = 0;
   size_t charged = 0;
-  bool received = false;    // END_STREAM has come
+  bool received = false;  // END_STREAM has come
   bool answered = false;
-  bool head_only = false;   // a HEAD request: an answer without body
-  std::string body;         // of the answer
+  bool head_only = false;  // a HEAD request: an answer without body
+  std::string body;        // of the answer
   size_t sent = 0;
 };
 
@@ -60,16 +60,18 @@ class Http2 final : public Protocol {
 nghttp2_session_callbacks* Http2::make_callbacks() {
   nghttp2_session_callbacks* callbacks = nullptr;
   nghttp2_session_callbacks_new(&callbacks);
-  nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, [](nghttp2_session*, const nghttp2_frame* frame, void* user) {
-    if (frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
-      self(user).streams_[frame->hd.stream_id].request.has_client_certificate = self(user).limits_.has_client_certificate;
-      self(user).seen_any_ = true;
-    }
-    return 0;
-  });
+  nghttp2_session_callbacks_set_on_begin_headers_callback(
+      callbacks, [](nghttp2_session*, const nghttp2_frame* frame, void* user) {
+        if (frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
+          self(user).streams_[frame->hd.stream_id].request.has_client_certificate =
+              self(user).limits_.has_client_certificate;
+          self(user).seen_any_ = true;
+        }
+        return 0;
+      });
   nghttp2_session_callbacks_set_on_header_callback(
-      callbacks, [](nghttp2_session*, const nghttp2_frame* frame, const uint8_t* name, size_t name_size, const uint8_t* value,
-                    size_t value_size, uint8_t, void* user) {
+      callbacks, [](nghttp2_session*, const nghttp2_frame* frame, const uint8_t* name, size_t name_size,
+                    const uint8_t* value, size_t value_size, uint8_t, void* user) {
         return self(user).on_header(frame->hd.stream_id, {reinterpret_cast<const char*>(name), name_size},
                                     {reinterpret_cast<const char*>(value), value_size});
       });
@@ -77,14 +79,16 @@ nghttp2_session_callbacks* Http2::make_callbacks() {
       callbacks, [](nghttp2_session*, uint8_t, int32_t id, const uint8_t* data, size_t size, void* user) {
         return self(user).on_data(id, {reinterpret_cast<const char*>(data), size});
       });
-  nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, [](nghttp2_session*, const nghttp2_frame* frame, void* user) {
-    self(user).on_frame(*frame);
-    return 0;
-  });
-  nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, [](nghttp2_session*, int32_t id, uint32_t, void* user) {
-    self(user).on_close(id);
-    return 0;
-  });
+  nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks,
+                                                       [](nghttp2_session*, const nghttp2_frame* frame, void* user) {
+                                                         self(user).on_frame(*frame);
+                                                         return 0;
+                                                       });
+  nghttp2_session_callbacks_set_on_stream_close_callback(callbacks,
+                                                         [](nghttp2_session*, int32_t id, uint32_t, void* user) {
+                                                           self(user).on_close(id);
+                                                           return 0;
+                                                         });
   return callbacks;
 }
 
@@ -189,8 +193,8 @@ void Http2::respond(uint64_t id, ServedResponse&& response) {
   for (const auto& [name, value] : response.headers) add(names.emplace_back(lower(name)), value);
   nghttp2_data_provider source{};
   source.source.ptr = this;
-  source.read_callback = [](nghttp2_session*, int32_t stream_id, uint8_t* to, size_t room, uint32_t* flags, nghttp2_data_source* from,
-                            void*) -> ssize_t {
+  source.read_callback = [](nghttp2_session*, int32_t stream_id, uint8_t* to, size_t room, uint32_t* flags,
+                            nghttp2_data_source* from, void*) -> ssize_t {
     Stream* sending = static_cast<Http2*>(from->ptr)->find(stream_id);
     if (sending == nullptr) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
     const size_t part = std::min(room, sending->body.size() - sending->sent);
@@ -199,7 +203,8 @@ void Http2::respond(uint64_t id, ServedResponse&& response) {
     if (sending->sent == sending->body.size()) *flags |= NGHTTP2_DATA_FLAG_EOF;
     return static_cast<ssize_t>(part);
   };
-  nghttp2_submit_response(session_, static_cast<int32_t>(id), fields.data(), fields.size(), stream->body.empty() || stream->head_only ? nullptr : &source);
+  nghttp2_submit_response(session_, static_cast<int32_t>(id), fields.data(), fields.size(),
+                          stream->body.empty() || stream->head_only ? nullptr : &source);
 }
 
 bool Http2::receive(std::string_view bytes) {
@@ -229,7 +234,8 @@ void Http2::drain() {
   }
   if (leaving_) return;
   leaving_ = true;
-  nghttp2_submit_goaway(session_, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(session_), NGHTTP2_NO_ERROR, nullptr, 0);
+  nghttp2_submit_goaway(session_, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(session_),
+                        NGHTTP2_NO_ERROR, nullptr, 0);
 }
 
 Protocol::Progress Http2::progress() const {

@@ -80,7 +80,8 @@ void Loop::answer(uint64_t connection, uint64_t stream, ServedResponse&& respons
 }
 
 void Loop::answer_now(uint64_t connection, uint64_t stream, ServedResponse&& response) {
-  if (const auto found = connections_.find(connection); found != connections_.end()) found->second->respond(stream, std::move(response));
+  if (const auto found = connections_.find(connection); found != connections_.end())
+    found->second->respond(stream, std::move(response));
 }
 
 void Loop::drain(int64_t until_ns) {
@@ -109,7 +110,10 @@ void Loop::read_mail(int64_t now_ns) {
       const int fd = letter.client.get();
       connections_[id] = std::make_unique<Connection>(
           std::move(letter.client), context.get(), shared_.rules,
-          [this, id](uint64_t stream, ServedRequest&& request) { shared_.handle(*this, id, stream, std::move(request)); }, now_ns);
+          [this, id](uint64_t stream, ServedRequest&& request) {
+            shared_.handle(*this, id, stream, std::move(request));
+          },
+          now_ns);
       if (drain_until_ns_ != 0) connections_[id]->drain();
       epoll_event event{};
       event.events = 0;

@@ -18,14 +18,14 @@ namespace tacho {
 
 class Loop {
  public:
-  struct Shared {                // what all loops of a server see
+  struct Shared {  // what all loops of a server see
     Connection::Rules rules;
-    TlsFiles* tls = nullptr;     // nullptr: plain
+    TlsFiles* tls = nullptr;  // nullptr: plain
     std::atomic<int> connections = 0;
     int connections_limit = 0;
     // Hands the request to the handler; the answer comes back by Loop::answer, from any thread.
     std::function<void(Loop& loop, uint64_t connection, uint64_t stream, ServedRequest&& request)> handle;
-    std::function<void()> on_room;          // a connection ended while the limit was reached
+    std::function<void()> on_room;  // a connection ended while the limit was reached
   };
 
   explicit Loop(Shared& shared) : shared_(shared) {}
@@ -43,7 +43,7 @@ class Loop {
 
  private:
   struct Letter {
-    Fd client;                   // a new one, or an answer for `connection`
+    Fd client;  // a new one, or an answer for `connection`
     uint64_t connection = 0, stream = 0;
     ServedResponse response;
   };
@@ -66,7 +66,7 @@ class Loop {
   std::function<void(Fd)> accepted_;
   std::unordered_map<uint64_t, std::unique_ptr<Connection>> connections_;
   std::vector<uint64_t> again_;
-  uint64_t next_id_ = 16;        // smaller ones are the loop's own descriptors
+  uint64_t next_id_ = 16;  // smaller ones are the loop's own descriptors
   int64_t next_sweep_ns_ = 0;
   int64_t next_files_ns_ = 0;
   int64_t drain_until_ns_ = 0, next_drain_ns_ = 0;

@@ -1,5 +1,5 @@
-// What a connection speaks once its bytes are plain: HTTP/1.1 or HTTP/2. A protocol turns bytes into requests and answers
-// into bytes; it owns no socket and no clock. Used by the one thread that owns the connection.
+// What a connection speaks once its bytes are plain: HTTP/1.1 or HTTP/2. A protocol turns bytes into requests and
+// answers into bytes; it owns no socket and no clock. Used by the one thread that owns the connection.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -16,7 +16,8 @@ class BodyBudget {
  public:
   explicit BodyBudget(int64_t limit_bytes) : left_(limit_bytes) {}
   bool take(size_t bytes) {
-    if (left_.fetch_sub(static_cast<int64_t>(bytes), std::memory_order_relaxed) >= static_cast<int64_t>(bytes)) return true;
+    if (left_.fetch_sub(static_cast<int64_t>(bytes), std::memory_order_relaxed) >= static_cast<int64_t>(bytes))
+      return true;
     give(bytes);
     return false;
   }
@@ -37,8 +38,8 @@ class Protocol {
     BodyBudget* budget = nullptr;
     bool has_client_certificate = false;
   };
-  // What the peer is doing, for the deadlines. `token` changes with every new request, so that a trickle of bytes does not
-  // count as progress.
+  // What the peer is doing, for the deadlines. `token` changes with every new request, so that a trickle of bytes does
+  // not count as progress.
   enum class Phase { idle, head, body, busy };
   struct Progress {
     Phase phase = Phase::head;
@@ -50,10 +51,10 @@ class Protocol {
   // False: the peer broke the protocol; what collect() still gives is sent, then the connection ends.
   virtual bool receive(std::string_view bytes) = 0;
   virtual void respond(uint64_t stream, ServedResponse&& response) = 0;
-  virtual void collect(std::string& out) = 0;       // appends what can be sent now
+  virtual void collect(std::string& out) = 0;  // appends what can be sent now
   virtual bool wants_input() const = 0;
-  virtual bool finished() const = 0;                // nothing will follow what was collected
-  virtual void drain() = 0;                         // finish what runs, take nothing new
+  virtual bool finished() const = 0;  // nothing will follow what was collected
+  virtual void drain() = 0;           // finish what runs, take nothing new
   virtual Progress progress() const = 0;
 };
 

@@ -34,7 +34,8 @@ Error refused(const ServerOptions& options, int error_number) {
 
 Result<Bound> bind_to(const ServerOptions& options) {
   std::string address = options.address;
-  if (address.size() > 2 && address.front() == '[' && address.back() == ']') address = address.substr(1, address.size() - 2);
+  if (address.size() > 2 && address.front() == '[' && address.back() == ']')
+    address = address.substr(1, address.size() - 2);
   sockaddr_in6 six{};
   sockaddr_in four{};
   sockaddr* where = nullptr;
@@ -50,25 +51,30 @@ Result<Bound> bind_to(const ServerOptions& options) {
     where = reinterpret_cast<sockaddr*>(&six);
     size = sizeof six;
   } else {
-    return Error{Code::invalid, "not an address to listen on", options.address, "write it in numbers, as in 127.0.0.1 or [::]"};
+    return Error{Code::invalid, "not an address to listen on", options.address,
+                 "write it in numbers, as in 127.0.0.1 or [::]"};
   }
   Bound bound{Fd(::socket(where->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)), 0};
   if (!bound.fd) return refused(options, errno);
   const int on = 1, off = 0;
   ::setsockopt(bound.fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (where->sa_family == AF_INET6) ::setsockopt(bound.fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
-  if (::bind(bound.fd.get(), where, size) != 0 || ::listen(bound.fd.get(), SOMAXCONN) != 0) return refused(options, errno);
+  if (::bind(bound.fd.get(), where, size) != 0 || ::listen(bound.fd.get(), SOMAXCONN) != 0)
+    return refused(options, errno);
   sockaddr_storage got{};
   socklen_t got_size = sizeof got;
   ::getsockname(bound.fd.get(), reinterpret_cast<sockaddr*>(&got), &got_size);
-  bound.port = ntohs(got.ss_family == AF_INET ? reinterpret_cast<sockaddr_in&>(got).sin_port : reinterpret_cast<sockaddr_in6&>(got).sin6_port);
+  bound.port = ntohs(got.ss_family == AF_INET ? reinterpret_cast<sockaddr_in&>(got).sin_port
+                                              : reinterpret_cast<sockaddr_in6&>(got).sin6_port);
   return bound;
 }
 
 class Server final : public HttpServer {
  public:
   Server(const ServerOptions& options, Handler handler, Bound bound, std::unique_ptr<TlsFiles> tls)
-      : handler_(std::move(handler)), bound_(std::move(bound)), tls_(std::move(tls)),
+      : handler_(std::move(handler)),
+        bound_(std::move(bound)),
+        tls_(std::move(tls)),
         budget_(std::max<int64_t>(64 * kMiB, static_cast<int64_t>(options.body_limit) * 32)) {
     shared_.rules = {options.head_ms, options.body_ms, options.idle_ms, options.body_limit, &budget_};
     shared_.tls = tls_.get();

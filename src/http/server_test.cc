@@ -44,16 +44,17 @@ class Certificates {
   std::string file(const std::string& name) const { return folder_ + "/" + name; }
   void issue(const std::string& name) const {
     const std::string base = folder_ + "/" + name;
-    shell("openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout " + base + ".new.key -out " + base +
-          ".csr -subj /CN=" + name + " -addext subjectAltName=DNS:localhost,IP:127.0.0.1 && openssl x509 -req -in " + base + ".csr -CA " +
-          file("ca.crt") + " -CAkey " + file("ca.key") + " -CAcreateserial -copy_extensions copy -days 2 -out " + base + ".new.crt && mv " +
-          base + ".new.key " + base + ".key && mv " + base + ".new.crt " + base + ".crt");
+    shell("openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout " + base + ".new.key -out " +
+          base + ".csr -subj /CN=" + name +
+          " -addext subjectAltName=DNS:localhost,IP:127.0.0.1 && openssl x509 -req -in " + base + ".csr -CA " +
+          file("ca.crt") + " -CAkey " + file("ca.key") + " -CAcreateserial -copy_extensions copy -days 2 -out " + base +
+          ".new.crt && mv " + base + ".new.key " + base + ".key && mv " + base + ".new.crt " + base + ".crt");
   }
 
  private:
   void make(const std::string& name, const std::string& subject, const std::string&) const {
-    shell("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -keyout " + file(name + ".key") + " -out " +
-          file(name + ".crt") + " -subj '" + subject + "'");
+    shell("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -keyout " +
+          file(name + ".key") + " -out " + file(name + ".crt") + " -subj '" + subject + "'");
   }
   std::string folder_;
 };
@@ -70,8 +71,9 @@ ServedResponse echo(const ServedRequest& request) {
     response.body.assign(5u << 20, 'x');
     return response;
   }
-  response.body = request.method + " " + request.path + " [" + request.query + "] " + std::to_string(request.body.size()) + " " +
-                  std::string(request.header("x-test")) + (request.has_client_certificate ? " certified" : "") + "\n";
+  response.body = request.method + " " + request.path + " [" + request.query + "] " +
+                  std::to_string(request.body.size()) + " " + std::string(request.header("x-test")) +
+                  (request.has_client_certificate ? " certified" : "") + "\n";
   return response;
 }
 
@@ -85,7 +87,8 @@ std::unique_ptr<HttpServer> serve(ServerOptions options, Handler handler = echo)
 ServerOptions with_tls(bool client_ca = false) {
   ServerOptions options;
   options.tls = true;
-  options.files = {certificates().file("server.crt"), certificates().file("server.key"), client_ca ? certificates().file("ca.crt") : ""};
+  options.files = {certificates().file("server.crt"), certificates().file("server.key"),
+                   client_ca ? certificates().file("ca.crt") : ""};
   options.body_limit = 3u << 20;
   return options;
 }
@@ -130,7 +133,8 @@ std::string converse(uint16_t port, std::string_view text) {
 
 TEST(HttpServer, AnswersOverPlainHttp) {
   const auto server = serve({});
-  const std::string answer = converse(server->port(), "GET /a/b?c=d HTTP/1.1\r\nHost: x\r\nX-Test:  yes \r\nConnection: close\r\n\r\n");
+  const std::string answer =
+      converse(server->port(), "GET /a/b?c=d HTTP/1.1\r\nHost: x\r\nX-Test:  yes \r\nConnection: close\r\n\r\n");
   EXPECT_NE(answer.find("HTTP/1.1 200 OK\r\n"), std::string::npos) << answer;
   EXPECT_NE(answer.find("GET /a/b [c=d] 0 yes\n"), std::string::npos) << answer;
   EXPECT_NE(answer.find("connection: close\r\n"), std::string::npos);
@@ -141,9 +145,10 @@ TEST(HttpServer, AnswersPipelinedRequestsInOrder) {
     ServerOptions options;
     options.workers = workers;
     const auto server = serve(options);
-    const std::string answer = converse(server->port(),
-                                        "POST /1 HTTP/1.1\r\nContent-Length: 3\r\n\r\nabcPOST /2 HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
-                                        "2\r\nxy\r\n2\r\nzz\r\n0\r\n\r\nHEAD /3 HTTP/1.1\r\n\r\nGET /4 HTTP/1.0\r\n\r\nGET /never HTTP/1.1\r\n\r\n");
+    const std::string answer = converse(
+        server->port(),
+        "POST /1 HTTP/1.1\r\nContent-Length: 3\r\n\r\nabcPOST /2 HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+        "2\r\nxy\r\n2\r\nzz\r\n0\r\n\r\nHEAD /3 HTTP/1.1\r\n\r\nGET /4 HTTP/1.0\r\n\r\nGET /never HTTP/1.1\r\n\r\n");
     const size_t one = answer.find("POST /1 [] 3"), two = answer.find("POST /2 [] 4"), four = answer.find("GET /4");
     EXPECT_NE(one, std::string::npos) << answer;
     EXPECT_LT(one, two);
@@ -162,9 +167,13 @@ TEST(HttpServer, RefusesWhatIsMalformed) {
   EXPECT_EQ(converse(port, "nonsense\r\n\r\n").substr(0, 12), "HTTP/1.1 400");
   EXPECT_EQ(converse(port, std::string("\x16\x03\x01\x02\x00\x01\x00", 7)).substr(0, 12), "HTTP/1.1 400");
   EXPECT_EQ(converse(port, "GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n").substr(0, 12), "HTTP/1.1 400");
-  EXPECT_EQ(converse(port, "POST / HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n").substr(0, 12), "HTTP/1.1 400");
-  EXPECT_EQ(converse(port, "POST / HTTP/1.1\r\nContent-Length: 101\r\n\r\n" + std::string(101, 'x')).substr(0, 12), "HTTP/1.1 413");
-  EXPECT_EQ(converse(port, "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n65\r\n" + std::string(101, 'x')).substr(0, 12), "HTTP/1.1 413");
+  EXPECT_EQ(converse(port, "POST / HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n").substr(0, 12),
+            "HTTP/1.1 400");
+  EXPECT_EQ(converse(port, "POST / HTTP/1.1\r\nContent-Length: 101\r\n\r\n" + std::string(101, 'x')).substr(0, 12),
+            "HTTP/1.1 413");
+  EXPECT_EQ(converse(port, "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n65\r\n" + std::string(101, 'x'))
+                .substr(0, 12),
+            "HTTP/1.1 413");
   EXPECT_EQ(converse(port, "GET / HTTP/1.1\r\nX: " + long_head + "\r\n\r\n").substr(0, 12), "HTTP/1.1 431");
   EXPECT_EQ(converse(port, "CONNECT a:1 HTTP/1.1\r\n\r\n").substr(0, 12), "HTTP/1.1 405");
   EXPECT_EQ(converse(port, "").size(), 0u);
@@ -236,7 +245,8 @@ TEST(HttpServer, TellsWhyItCannotListen) {
 }
 
 std::string curl(uint16_t port, const std::string& options, const std::string& path = "/") {
-  return shell("curl -sS -m 20 --cacert " + certificates().file("ca.crt") + " " + options + " https://localhost:" + std::to_string(port) + path);
+  return shell("curl -sS -m 20 --cacert " + certificates().file("ca.crt") + " " + options +
+               " https://localhost:" + std::to_string(port) + path);
 }
 
 TEST(HttpServer, SpeaksBothProtocolsUnderTls) {
@@ -258,8 +268,13 @@ TEST(HttpServer, RefusesLargeBodiesUnderTls) {
   const std::string file = certificates().file("large");
   std::ofstream(file) << std::string((3u << 20) + 1, 'x');
   for (const char* version : {"--http1.1", "--http2"}) {
-    EXPECT_EQ(curl(server->port(), std::string(version) + " -o /dev/null -w '%{http_code}' --data-binary @" + file), "413") << version;
-    EXPECT_EQ(curl(server->port(), std::string(version) + " -H 'Transfer-Encoding: chunked' -o /dev/null -w '%{http_code}' --data-binary @" + file), "413")
+    EXPECT_EQ(curl(server->port(), std::string(version) + " -o /dev/null -w '%{http_code}' --data-binary @" + file),
+              "413")
+        << version;
+    EXPECT_EQ(curl(server->port(),
+                   std::string(version) +
+                       " -H 'Transfer-Encoding: chunked' -o /dev/null -w '%{http_code}' --data-binary @" + file),
+              "413")
         << version;
   }
   std::ofstream(file, std::ios::trunc) << std::string(3u << 20, 'x');
@@ -271,13 +286,16 @@ TEST(HttpServer, RefusesOldTls) {
   const std::string to = " -connect 127.0.0.1:" + std::to_string(server->port()) + " < /dev/null";
   EXPECT_NE(shell("openssl s_client -tls1_2" + to).find("Cipher is ECDHE"), std::string::npos);
   EXPECT_NE(shell("openssl s_client -tls1_3" + to).find("TLSv1.3"), std::string::npos);
-  EXPECT_NE(shell("openssl s_client -tls1_1 -cipher DEFAULT@SECLEVEL=0" + to).find("alert protocol version"), std::string::npos);
-  EXPECT_NE(converse(server->port(), "GET / HTTP/1.1\r\n\r\n").find("HTTP/1.1 200"), 0u) << "no plain HTTP on a TLS port";
+  EXPECT_NE(shell("openssl s_client -tls1_1 -cipher DEFAULT@SECLEVEL=0" + to).find("alert protocol version"),
+            std::string::npos);
+  EXPECT_NE(converse(server->port(), "GET / HTTP/1.1\r\n\r\n").find("HTTP/1.1 200"), 0u)
+      << "no plain HTTP on a TLS port";
 }
 
 TEST(HttpServer, DemandsTheClientsCertificate) {
   const auto server = serve(with_tls(true));
-  const std::string mine = " --cert " + certificates().file("client.crt") + " --key " + certificates().file("client.key");
+  const std::string mine =
+      " --cert " + certificates().file("client.crt") + " --key " + certificates().file("client.key");
   EXPECT_EQ(curl(server->port(), mine), "GET / [] 0  certified\n");
   EXPECT_EQ(curl(server->port(), "--http1.1" + mine), "GET / [] 0  certified\n");
   EXPECT_NE(curl(server->port(), "").find("curl:"), std::string::npos) << "a client without one is refused";
@@ -289,13 +307,16 @@ TEST(HttpServer, ReloadsItsFilesWithoutDroppingAConnection) {
   options.files = {own.file("server.crt"), own.file("server.key"), ""};
   const auto server = serve(options);
   const auto serial = [&] {
-    return shell("openssl s_client -connect 127.0.0.1:" + std::to_string(server->port()) + " < /dev/null 2>/dev/null | openssl x509 -noout -serial");
+    return shell("openssl s_client -connect 127.0.0.1:" + std::to_string(server->port()) +
+                 " < /dev/null 2>/dev/null | openssl x509 -noout -serial");
   };
   // curl keeps one connection for both of its requests, the second of which is asked for after the change.
   std::string kept;
   std::thread client([&] {
-    kept = shell("curl -sS -m 20 --rate 30/m --cacert " + own.file("ca.crt") + " -w '%{num_connects} ' -o /dev/null -o /dev/null https://localhost:" +
-                 std::to_string(server->port()) + "/[1-2]");
+    kept =
+        shell("curl -sS -m 20 --rate 30/m --cacert " + own.file("ca.crt") +
+              " -w '%{num_connects} ' -o /dev/null -o /dev/null https://localhost:" + std::to_string(server->port()) +
+              "/[1-2]");
   });
   const std::string before = serial();
   own.issue("server");
@@ -325,7 +346,8 @@ TEST(HttpServer, SlowHandlersDoNotHoldOthersUp) {
     running--;
     return response;
   });
-  const std::string out = curl(server->port(), "--http2 -Z --no-progress-meter -o /dev/null -w '%{http_code} '", "/slow?[1-4]");
+  const std::string out =
+      curl(server->port(), "--http2 -Z --no-progress-meter -o /dev/null -w '%{http_code} '", "/slow?[1-4]");
   EXPECT_EQ(out, "200 200 200 200 ");
   EXPECT_GT(most.load(), 1) << "several requests run at a time";
 }

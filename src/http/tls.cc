@@ -19,10 +19,12 @@ std::string openssl_reason() {
 }
 
 Error refuse(const std::string& what, const std::string& path) {
-  return {Code::invalid, what + ", " + openssl_reason(), path, "give files in PEM form that this user may read and that belong together"};
+  return {Code::invalid, what + ", " + openssl_reason(), path,
+          "give files in PEM form that this user may read and that belong together"};
 }
 
-int choose_protocol(SSL*, const unsigned char** out, unsigned char* out_size, const unsigned char* in, unsigned int in_size, void*) {
+int choose_protocol(SSL*, const unsigned char** out, unsigned char* out_size, const unsigned char* in,
+                    unsigned int in_size, void*) {
   static const unsigned char kOffered[] = "\x02h2\x08http/1.1";
   unsigned char* chosen = nullptr;
   if (SSL_select_next_proto(&chosen, out_size, kOffered, sizeof kOffered - 1, in, in_size) != OPENSSL_NPN_NEGOTIATED)
@@ -37,7 +39,8 @@ Result<std::shared_ptr<SSL_CTX>> make_context(const ServerTls& files) {
   if (!context) return refuse("cannot make a TLS context", "");
   SSL_CTX* raw = context.get();
   SSL_CTX_set_min_proto_version(raw, TLS1_2_VERSION);
-  SSL_CTX_set_options(raw, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_IGNORE_UNEXPECTED_EOF);
+  SSL_CTX_set_options(raw, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE |
+                               SSL_OP_IGNORE_UNEXPECTED_EOF);
   SSL_CTX_set_mode(raw, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
   // Ciphers of TLS 1.2 with forward secrecy and authenticated encryption only; HTTP/2 forbids the others.
   SSL_CTX_set_cipher_list(raw, "ECDHE+AESGCM:ECDHE+CHACHA20");
@@ -46,8 +49,10 @@ Result<std::shared_ptr<SSL_CTX>> make_context(const ServerTls& files) {
   SSL_CTX_set_alpn_select_cb(raw, choose_protocol, nullptr);
   // No prompt for a pass phrase: a service has nobody to ask.
   SSL_CTX_set_default_passwd_cb(raw, [](char*, int, int, void*) { return 0; });
-  if (SSL_CTX_use_certificate_chain_file(raw, files.cert_file.c_str()) != 1) return refuse("cannot load the certificate", files.cert_file);
-  if (SSL_CTX_use_PrivateKey_file(raw, files.key_file.c_str(), SSL_FILETYPE_PEM) != 1) return refuse("cannot load the key", files.key_file);
+  if (SSL_CTX_use_certificate_chain_file(raw, files.cert_file.c_str()) != 1)
+    return refuse("cannot load the certificate", files.cert_file);
+  if (SSL_CTX_use_PrivateKey_file(raw, files.key_file.c_str(), SSL_FILETYPE_PEM) != 1)
+    return refuse("cannot load the key", files.key_file);
   if (SSL_CTX_check_private_key(raw) != 1) return refuse("the key does not belong to the certificate", files.key_file);
   if (!files.client_ca_file.empty()) {
     if (SSL_CTX_load_verify_locations(raw, files.client_ca_file.c_str(), nullptr) != 1)
@@ -74,10 +79,10 @@ std::shared_ptr<SSL_CTX> TlsFiles::context() const {
 std::string TlsFiles::stamp() const {
   std::string text;
   for (const std::string* path : {&files_.cert_file, &files_.key_file, &files_.client_ca_file}) {
-    struct stat found{};
+    struct stat found {};
     if (path->empty() || ::stat(path->c_str(), &found) != 0) found = {};
-    text += std::to_string(found.st_ino) + ' ' + std::to_string(found.st_size) + ' ' + std::to_string(found.st_mtim.tv_sec) + '.' +
-            std::to_string(found.st_mtim.tv_nsec) + '\n';
+    text += std::to_string(found.st_ino) + ' ' + std::to_string(found.st_size) + ' ' +
+            std::to_string(found.st_mtim.tv_sec) + '.' + std::to_string(found.st_mtim.tv_nsec) + '\n';
   }
   return text;
 }

@@ -1,6 +1,6 @@
 // TLS of the server, on OpenSSL 3: one context from the certificate files, replaced as a whole when they change. A
-// connection keeps the context that it began with, so none is dropped. TLS 1.2 at the least; ALPN chooses h2 or http/1.1.
-// Thread-safe.
+// connection keeps the context that it began with, so none is dropped. TLS 1.2 at the least; ALPN chooses h2 or
+// http/1.1. Thread-safe.
 #pragma once
 #include <openssl/ssl.h>
 
@@ -17,7 +17,7 @@ class TlsFiles {
   static Result<std::unique_ptr<TlsFiles>> open(const ServerTls& files);
 
   std::shared_ptr<SSL_CTX> context() const;
-  Status reload();           // an Error keeps the old context
+  Status reload();  // an Error keeps the old context
   // Reloads when a file is another one than before; an Error is told once by the log.
   void reload_if_changed();
 

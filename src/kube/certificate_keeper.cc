@@ -32,7 +32,8 @@ struct CertificateKeeper::Stored {
 Result<CertificateKeeper::Stored> CertificateKeeper::load() {
   const Lookup found = cluster_.read({"v1", "Secret", options_.ns, options_.secret});
   if (found.state == Lookup::State::absent) return Error{Code::not_available, "no Secret yet", options_.secret, ""};
-  if (found.state != Lookup::State::found || !found.json) return failed("cannot read the Secret", options_.secret, found.why);
+  if (found.state != Lookup::State::found || !found.json)
+    return failed("cannot read the Secret", options_.secret, found.why);
   std::optional<Json> parsed = parse_json(*found.json);
   if (!parsed) return failed("cannot read the Secret", options_.secret, "not JSON");
   Stored out;
@@ -63,7 +64,8 @@ Result<CertificateKeeper::Stored> CertificateKeeper::store(const Stored& wanted)
   const ObjectKey key{"v1", "Secret", options_.ns, options_.secret};
   const std::string text = dump_json(object);
   const Written written = is_new ? cluster_.create(key, text) : cluster_.replace(key, text);
-  if (written.state == Written::State::done || written.state == Written::State::conflict) return load();  // another replica was first
+  if (written.state == Written::State::done || written.state == Written::State::conflict)
+    return load();  // another replica was first
   return failed("cannot write the Secret", options_.secret, written.why);
 }
 
@@ -121,7 +123,9 @@ Result<bool> CertificateKeeper::renew_certificate(Stored& stored, int64_t now_s)
 Result<bool> CertificateKeeper::drop_old_ca(Stored& stored, int64_t now_s) {
   const std::vector<std::string> bundle = split_bundle(stored.ca_bundle);
   const Result<CertificateFacts> facts = read_certificate(stored.certificate);
-  if (bundle.size() < 2 || !facts || now_s - facts->not_before_s < kOverlapSeconds || !is_trusted(stored.certificate, bundle[0], now_s)) return false;
+  if (bundle.size() < 2 || !facts || now_s - facts->not_before_s < kOverlapSeconds ||
+      !is_trusted(stored.certificate, bundle[0], now_s))
+    return false;
   Stored wanted = stored;
   wanted.ca_bundle = bundle[0];
   Result<Stored> done = store(wanted);
@@ -130,10 +134,12 @@ Result<bool> CertificateKeeper::drop_old_ca(Stored& stored, int64_t now_s) {
   return true;
 }
 
-Status CertificateKeeper::patch_configuration(const std::string& kind, const std::string& name, const std::string& bundle) {
+Status CertificateKeeper::patch_configuration(const std::string& kind, const std::string& name,
+                                              const std::string& bundle) {
   const Lookup found = cluster_.read({kAdmission, kind, "", name});
   if (found.state == Lookup::State::absent) return ok();
-  if (found.state != Lookup::State::found || !found.json) return failed("cannot read the webhook configuration", name, found.why);
+  if (found.state != Lookup::State::found || !found.json)
+    return failed("cannot read the webhook configuration", name, found.why);
   const std::optional<Json> parsed = parse_json(*found.json);
   const Json* hooks = parsed ? find(*parsed, {"webhooks"}) : nullptr;
   if (hooks == nullptr || !hooks->is_array()) return ok();
@@ -161,7 +167,9 @@ Status CertificateKeeper::write_bundle(const std::string& bundle) {
     }
   }
   if (found_configurations_ == 0)
-    log::warn("no webhook configuration is installed yet, so nobody calls this webhook; apply the manifests, the caBundle follows by itself");
+    log::warn(
+        "no webhook configuration is installed yet, so nobody calls this webhook; apply the manifests, the caBundle "
+        "follows by itself");
   return ok();
 }
 
@@ -171,7 +179,8 @@ Result<bool> CertificateKeeper::write_files(const Stored& stored) {
   if (now && now_key && *now == stored.certificate && *now_key == stored.key) return false;
   if (Status made = make_directories(options_.folder); !made) return made.error();
   if (Status written = write_file_atomically(key, stored.key, false, 0600); !written) return written.error();
-  if (Status written = write_file_atomically(certificate, stored.certificate, false, 0600); !written) return written.error();
+  if (Status written = write_file_atomically(certificate, stored.certificate, false, 0600); !written)
+    return written.error();
   return true;
 }
 

@@ -1,6 +1,6 @@
-// The webhook's certificate in a Secret (`ca.crt`, `ca.key`, `tls.crt`, `tls.key`), renewed in time by whichever replica looks first;
-// the Secret's resourceVersion lets only one win. A new CA is put before the old one in `ca.crt`, and a certificate of it is made
-// only once every webhook configuration carries both. Not thread-safe.
+// The webhook's certificate in a Secret (`ca.crt`, `ca.key`, `tls.crt`, `tls.key`), renewed in time by whichever
+// replica looks first; the Secret's resourceVersion lets only one win. A new CA is put before the old one in `ca.crt`,
+// and a certificate of it is made only once every webhook configuration carries both. Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -14,17 +14,17 @@ namespace tacho {
 
 struct KeeperOptions {
   std::string ns, secret;
-  std::vector<std::string> names;            // of the certificate
-  std::vector<std::string> configurations;   // webhook configurations, by name
-  std::string folder;                        // tls.crt and tls.key are written here
+  std::vector<std::string> names;           // of the certificate
+  std::vector<std::string> configurations;  // webhook configurations, by name
+  std::string folder;                       // tls.crt and tls.key are written here
 };
 
 class CertificateKeeper {
  public:
   CertificateKeeper(ClusterWriter& cluster, KeeperOptions options) : cluster_(cluster), options_(std::move(options)) {}
 
-  // Makes or renews what is due, puts the CA into the configurations and the certificate into the folder. True: the files changed. An
-  // Error: something is to be tried again; what was good stays in use.
+  // Makes or renews what is due, puts the CA into the configurations and the certificate into the folder. True: the
+  // files changed. An Error: something is to be tried again; what was good stays in use.
   Result<bool> look(int64_t now_s);
   // The certificate in the folder is trusted by every configuration that was seen.
   bool trusted() const { return trusted_; }

@@ -51,7 +51,8 @@ Certificate parse(std::string_view pem) {
 
 Key parse_key(std::string_view pem) {
   const Memory in = reading(pem);
-  Key out(PEM_read_bio_PrivateKey(in.get(), nullptr, [](char*, int, int, void*) { return 0; }, nullptr));
+  Key out(PEM_read_bio_PrivateKey(
+      in.get(), nullptr, [](char*, int, int, void*) { return 0; }, nullptr));
   ERR_clear_error();
   return out;
 }
@@ -84,7 +85,8 @@ Certificate make_blank(EVP_PKEY* key, const std::string& common_name, int64_t no
   X509_set_version(out.get(), X509_VERSION_3);
   X509_NAME* name = X509_get_subject_name(out.get());
   const auto add = [&](const char* field, const std::string& value) {
-    X509_NAME_add_entry_by_txt(name, field, MBSTRING_UTF8, reinterpret_cast<const unsigned char*>(value.data()), static_cast<int>(value.size()), -1, 0);
+    X509_NAME_add_entry_by_txt(name, field, MBSTRING_UTF8, reinterpret_cast<const unsigned char*>(value.data()),
+                               static_cast<int>(value.size()), -1, 0);
   };
   add("O", "katib");
   add("CN", common_name.substr(0, 64));  // X.520 allows no more; the full names are in the extension
@@ -127,11 +129,14 @@ Result<KeyPair> make_ca(int64_t now_s) {
 Result<KeyPair> issue_certificate(const KeyPair& ca, const std::vector<std::string>& names, int64_t now_s) {
   const Certificate issuer = parse(ca.certificate);
   const Key issuer_key = parse_key(ca.key), key(EVP_EC_gen("P-256"));
-  if (!issuer || !issuer_key) return Error{Code::invalid, "the CA in the Secret cannot be read", "ca.crt, ca.key", "delete the Secret; a new one is made"};
+  if (!issuer || !issuer_key)
+    return Error{Code::invalid, "the CA in the Secret cannot be read", "ca.crt, ca.key",
+                 "delete the Secret; a new one is made"};
   if (!key) return failed("cannot make a key");
   std::string alternatives, common;
   for (const std::string& name : names) {
-    if (name.find_first_of(",\n") != std::string::npos) return Error{Code::invalid, "not a name for a certificate", name, "give DNS or IP names"};
+    if (name.find_first_of(",\n") != std::string::npos)
+      return Error{Code::invalid, "not a name for a certificate", name, "give DNS or IP names"};
     if (!alternatives.empty()) alternatives += ',';
     alternatives += (is_address(name) ? "IP:" : "DNS:") + name;
     if (common.empty() && !is_address(name)) common = name;
@@ -142,8 +147,10 @@ Result<KeyPair> issue_certificate(const KeyPair& ca, const std::vector<std::stri
   X509_set_issuer_name(raw, X509_get_subject_name(issuer.get()));
   if (!add_extension(raw, issuer.get(), NID_basic_constraints, "critical,CA:FALSE") ||
       !add_extension(raw, issuer.get(), NID_key_usage, "critical,digitalSignature") ||
-      !add_extension(raw, issuer.get(), NID_ext_key_usage, "serverAuth") || !add_extension(raw, issuer.get(), NID_subject_alt_name, alternatives) ||
-      !add_extension(raw, issuer.get(), NID_authority_key_identifier, "keyid") || X509_sign(raw, issuer_key.get(), EVP_sha256()) == 0)
+      !add_extension(raw, issuer.get(), NID_ext_key_usage, "serverAuth") ||
+      !add_extension(raw, issuer.get(), NID_subject_alt_name, alternatives) ||
+      !add_extension(raw, issuer.get(), NID_authority_key_identifier, "keyid") ||
+      X509_sign(raw, issuer_key.get(), EVP_sha256()) == 0)
     return failed("cannot sign a certificate");
   return write_pair(raw, key.get());
 }
@@ -163,7 +170,8 @@ Result<CertificateFacts> read_certificate(std::string_view pem) {
     } else if (name->type == GEN_IPADD) {
       char text[INET6_ADDRSTRLEN] = "";
       const int family = ASN1_STRING_length(name->d.iPAddress) == 4 ? AF_INET : AF_INET6;
-      if (::inet_ntop(family, ASN1_STRING_get0_data(name->d.iPAddress), text, sizeof text) != nullptr) out.names.emplace_back(text);
+      if (::inet_ntop(family, ASN1_STRING_get0_data(name->d.iPAddress), text, sizeof text) != nullptr)
+        out.names.emplace_back(text);
     }
   }
   GENERAL_NAMES_free(names);
@@ -206,8 +214,10 @@ std::vector<std::string> split_bundle(std::string_view pem) {
   return out;
 }
 
-std::vector<std::string> service_names(const std::string& service, const std::string& ns, const std::vector<std::string>& extra) {
-  std::vector<std::string> out = {service + "." + ns + ".svc", service, service + "." + ns, service + "." + ns + ".svc.cluster.local"};
+std::vector<std::string> service_names(const std::string& service, const std::string& ns,
+                                       const std::vector<std::string>& extra) {
+  std::vector<std::string> out = {service + "." + ns + ".svc", service, service + "." + ns,
+                                  service + "." + ns + ".svc.cluster.local"};
   for (const std::string& name : extra) {
     if (std::find(out.begin(), out.end(), name) == out.end()) out.push_back(name);
   }
@@ -217,15 +227,16 @@ std::vector<std::string> service_names(const std::string& service, const std::st
 std::string to_base64(std::string_view text) {
   std::string out((text.size() + 2) / 3 * 4 + 1, '\0');
   out.resize(static_cast<size_t>(EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()),
-                                                 reinterpret_cast<const unsigned char*>(text.data()), static_cast<int>(text.size()))));
+                                                 reinterpret_cast<const unsigned char*>(text.data()),
+                                                 static_cast<int>(text.size()))));
   return out;
 }
 
 std::string from_base64(std::string_view text) {
   if (text.empty() || text.size() % 4 != 0) return "";
   std::string out(text.size() / 4 * 3, '\0');
-  const int size = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(out.data()), reinterpret_cast<const unsigned char*>(text.data()),
-                                   static_cast<int>(text.size()));
+  const int size = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(out.data()),
+                                   reinterpret_cast<const unsigned char*>(text.data()), static_cast<int>(text.size()));
   if (size < 0) return "";
   const size_t padding = text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0;
   out.resize(static_cast<size_t>(size) - padding);

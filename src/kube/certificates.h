@@ -1,5 +1,5 @@
-// A CA and server certificates of our own, on OpenSSL: ECDSA P-256, PEM texts in and out. Pure functions but for the clock and
-// random numbers; thread-safe.
+// A CA and server certificates of our own, on OpenSSL: ECDSA P-256, PEM texts in and out. Pure functions but for the
+// clock and random numbers; thread-safe.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -11,7 +11,8 @@
 namespace tacho {
 
 inline constexpr int64_t kDaySeconds = 86'400;
-inline constexpr int64_t kCaSeconds = 3650 * kDaySeconds, kServerSeconds = 365 * kDaySeconds, kRenewSeconds = 90 * kDaySeconds;
+inline constexpr int64_t kCaSeconds = 3650 * kDaySeconds, kServerSeconds = 365 * kDaySeconds,
+                         kRenewSeconds = 90 * kDaySeconds;
 
 struct KeyPair {
   std::string certificate, key;  // PEM
@@ -34,7 +35,8 @@ bool belongs(std::string_view certificate, std::string_view key);
 std::vector<std::string> split_bundle(std::string_view pem);
 
 // <service>.<ns>.svc first, then the other names a Service has, then the extra ones.
-std::vector<std::string> service_names(const std::string& service, const std::string& ns, const std::vector<std::string>& extra);
+std::vector<std::string> service_names(const std::string& service, const std::string& ns,
+                                       const std::vector<std::string>& extra);
 
 std::string to_base64(std::string_view text);
 std::string from_base64(std::string_view text);  // empty when it is none

@@ -15,9 +15,12 @@ namespace tacho {
 
 class FakeCluster : public Cluster, public ClusterWriter {
  public:
-  static std::string key_of(const ObjectKey& key) { return key.api_version + "|" + key.kind + "|" + key.ns + "|" + key.name; }
+  static std::string key_of(const ObjectKey& key) {
+    return key.api_version + "|" + key.kind + "|" + key.ns + "|" + key.name;
+  }
   static ObjectKey key_of(const Json& object) {
-    return {text_at(object, {"apiVersion"}), text_at(object, {"kind"}), text_at(object, {"metadata", "namespace"}), text_at(object, {"metadata", "name"})};
+    return {text_at(object, {"apiVersion"}), text_at(object, {"kind"}), text_at(object, {"metadata", "namespace"}),
+            text_at(object, {"metadata", "name"})};
   }
 
   void put(const Json& object) {

@@ -64,6 +64,9 @@ std::optional<Step> next_step(std::string_view path) {
     if (at == std::string_view::npos) return std::nullopt;
     if (at < path.size() && path[at] == '#') ++at;
     if (at < path.size() && path[at] != '.' && path[at] != '|') return std::nullopt;
+  } else if (path.starts_with('[')) {
+    at = closing(path, 0);
+    if (at == std::string_view::npos || (at < path.size() && path[at] != '.' && path[at] != '|')) return std::nullopt;
   } else {
     for (; at < path.size() && path[at] != '.' && path[at] != '|'; ++at) {
       if (path[at] == '\\') ++at;
@@ -203,12 +206,29 @@ std::optional<Json> walk_array(const Json& array, const Step& step, int depth) {
   return go_on(array[*index], step, depth);
 }
 
+// [path,path]: a new array of what each leads to.
+std::optional<Json> gather(const Json& value, const Step& step, int depth) {
+  Json list = Json::array();
+  for (std::string_view left = step.text.substr(1, step.text.size() - 2); !left.empty();) {
+    size_t at = 0;
+    for (; at < left.size() && left[at] != ','; ++at) {
+      if (left[at] == '\\') ++at;
+      else if (left[at] == '(' || left[at] == '[') at = std::min(closing(left, at), left.size()) - 1;
+    }
+    at = std::min(at, left.size());
+    if (std::optional<Json> found = walk(value, left.substr(0, at), depth + 1)) list.push_back(std::move(*found));
+    left = left.substr(std::min(at + 1, left.size()));
+  }
+  return go_on(list, step, depth);
+}
+
 std::optional<Json> walk(const Json& value, std::string_view path, int depth) {
   if (depth > kDepth) return std::nullopt;
   const std::optional<Step> step = next_step(path);
   if (!step || (step->text.empty() && step->last)) return std::nullopt;
   if (step->text == "@this") return go_on(value, *step, depth);
   if (step->text.starts_with('@')) return std::nullopt;
+  if (step->text.starts_with('[')) return gather(value, *step, depth);
   if (value.is_array()) return walk_array(value, *step, depth);
   if (!value.is_object()) return std::nullopt;
   for (const auto& [key, member] : value.items()) {

@@ -1,5 +1,5 @@
-// What an image runs by itself: its entry point and default arguments. Asked on the admission path, so an answer comes from memory;
-// who asks a registry does it elsewhere. Thread-safe.
+// What an image runs by itself: its entry point and default arguments. Asked on the admission path, so an answer comes
+// from memory; who asks a registry does it elsewhere. Thread-safe.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -16,7 +16,8 @@ class ImageCommands {
  public:
   virtual ~ImageCommands() = default;
   // Waits for a look-up that is just under way, 300 ms at most and never beyond the deadline; starts none itself.
-  virtual std::optional<ImageCommand> find(const std::string& image, const std::string& pull_policy, int64_t deadline_ns) = 0;
+  virtual std::optional<ImageCommand> find(const std::string& image, const std::string& pull_policy,
+                                           int64_t deadline_ns) = 0;
 };
 
 }  // namespace tacho

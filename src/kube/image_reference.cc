@@ -5,18 +5,23 @@
 namespace tacho {
 namespace {
 
-bool all_of(std::string_view text, std::string_view allowed) { return text.find_first_not_of(allowed) == std::string_view::npos; }
+bool all_of(std::string_view text, std::string_view allowed) {
+  return text.find_first_not_of(allowed) == std::string_view::npos;
+}
 
 constexpr std::string_view kLower = "abcdefghijklmnopqrstuvwxyz0123456789";
 constexpr std::string_view kHex = "0123456789abcdef";
 
 bool good_repository(std::string_view text) {
-  if (text.empty() || text.front() == '/' || text.back() == '/' || text.find("//") != text.npos || text.find("..") != text.npos) return false;
+  if (text.empty() || text.front() == '/' || text.back() == '/' || text.find("//") != text.npos ||
+      text.find("..") != text.npos)
+    return false;
   return all_of(text, "abcdefghijklmnopqrstuvwxyz0123456789._-/");
 }
 
 bool good_tag(std::string_view text) {
-  return !text.empty() && text.size() <= 128 && all_of(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
+  return !text.empty() && text.size() <= 128 &&
+         all_of(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
 }
 
 bool good_registry(std::string_view text) {
@@ -31,8 +36,8 @@ std::optional<ImageReference> parse_image(std::string_view text) {
   if (const size_t at = text.find('@'); at != text.npos) {
     out.digest = text.substr(at + 1);
     const size_t colon = out.digest.find(':');
-    if (colon == std::string::npos || colon == 0 || !all_of(out.digest.substr(0, colon), kLower) || out.digest.size() < colon + 33 ||
-        !all_of(out.digest.substr(colon + 1), kHex))
+    if (colon == std::string::npos || colon == 0 || !all_of(out.digest.substr(0, colon), kLower) ||
+        out.digest.size() < colon + 33 || !all_of(out.digest.substr(colon + 1), kHex))
       return std::nullopt;
     text = text.substr(0, at);
   }

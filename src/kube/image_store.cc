@@ -53,7 +53,8 @@ void search(const Json& here, const std::string& primary, std::vector<WantedImag
     for (const Json& container : *containers) {
       const bool ours = primary.empty() || text_at(container, {"name"}) == primary;
       const std::string image = text_at(container, {"image"});
-      if (ours && !image.empty() && !has_command(container)) out.push_back({image, text_at(container, {"imagePullPolicy"}), secrets});
+      if (ours && !image.empty() && !has_command(container))
+        out.push_back({image, text_at(container, {"imagePullPolicy"}), secrets});
     }
   }
   for (const auto& [key, value] : here.items()) search(value, primary, out);
@@ -68,7 +69,8 @@ std::vector<WantedImage> wanted_images(const Json& trial) {
   if (run == nullptr) return out;
   search(*run, text_at(trial, {"spec", "primaryContainerName"}), out);
   // A TrainJob names its image apart from any template.
-  if (const Json* trainer = find(*run, {"spec", "trainer"}); trainer != nullptr && trainer->is_object() && !has_command(*trainer)) {
+  if (const Json* trainer = find(*run, {"spec", "trainer"});
+      trainer != nullptr && trainer->is_object() && !has_command(*trainer)) {
     if (const std::string image = text_at(*trainer, {"image"}); !image.empty()) out.push_back({image, "", {}});
   }
   return out;
@@ -104,7 +106,8 @@ bool ImageStore::is_fresh(const Entry& entry, const ImageReference& image, std::
   return age_s < (pulls_always(image, pull_policy) ? kGoodAlwaysSeconds : kGoodSeconds);
 }
 
-std::optional<ImageCommand> ImageStore::find(const std::string& image, const std::string& pull_policy, int64_t deadline_ns) {
+std::optional<ImageCommand> ImageStore::find(const std::string& image, const std::string& pull_policy,
+                                             int64_t deadline_ns) {
   const std::optional<ImageReference> reference = parse_image(image);
   if (!reference) return std::nullopt;
   const std::string key = key_of(*reference);
@@ -152,7 +155,8 @@ void ImageStore::fetch(const WantedImage& wanted, const std::string& ns) {
   std::map<std::string, RegistryLogin> logins;
   for (const std::string& name : wanted.secrets) {
     const Lookup secret = secrets_.read({"v1", "Secret", ns, name});
-    const std::optional<Json> parsed = secret.state == Lookup::State::found && secret.json ? parse_json(*secret.json) : std::nullopt;
+    const std::optional<Json> parsed =
+        secret.state == Lookup::State::found && secret.json ? parse_json(*secret.json) : std::nullopt;
     if (parsed) logins.merge(parse_docker_config(from_base64(text_at(*parsed, {"data", ".dockerconfigjson"}))));
   }
   Registry registry(options_.plain_registries, [this] { return stopping_.load(); });
@@ -175,7 +179,9 @@ void ImageStore::fetch(const WantedImage& wanted, const std::string& ns) {
   monitor_.notify_all();
 }
 
-std::string ImageStore::file_of(const std::string& key) const { return options_.folder + "/" + hmac_sha256_hex("image", key) + ".json"; }
+std::string ImageStore::file_of(const std::string& key) const {
+  return options_.folder + "/" + hmac_sha256_hex("image", key) + ".json";
+}
 
 void ImageStore::save(const std::string& key, const Entry& entry) const {
   if (options_.folder.empty()) return;

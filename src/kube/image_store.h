@@ -1,5 +1,5 @@
-// The commands of images, in memory and on disk. Filled by one thread of its own that asks registries as soon as a Trial appears,
-// long before its pod is made; the admission path only looks. Thread-safe.
+// The commands of images, in memory and on disk. Filled by one thread of its own that asks registries as soon as a
+// Trial appears, long before its pod is made; the admission path only looks. Thread-safe.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -21,8 +21,8 @@
 namespace tacho {
 
 struct ImageStoreOptions {
-  std::string folder;                         // empty: in memory only
-  bool lookups = true;                        // false: nobody is ever asked
+  std::string folder;   // empty: in memory only
+  bool lookups = true;  // false: nobody is ever asked
   std::vector<std::string> plain_registries;
 };
 
@@ -40,14 +40,15 @@ class ImageStore final : public ImageCommands {
 
   // A Trial was seen. Returns at once.
   void warm(std::shared_ptr<const std::string> trial);
-  std::optional<ImageCommand> find(const std::string& image, const std::string& pull_policy, int64_t deadline_ns) override;
+  std::optional<ImageCommand> find(const std::string& image, const std::string& pull_policy,
+                                   int64_t deadline_ns) override;
   void stop();
 
  private:
   struct Entry {
     ImageCommand command;
-    int64_t read_s = 0;        // UNIX time
-    int64_t failed_ns = 0;     // not 0: no command; tried last at
+    int64_t read_s = 0;     // UNIX time
+    int64_t failed_ns = 0;  // not 0: no command; tried last at
   };
   bool is_fresh(const Entry& entry, const ImageReference& image, std::string_view pull_policy) const;
   void run();
@@ -60,7 +61,7 @@ class ImageStore final : public ImageCommands {
   const ImageStoreOptions options_;
   WebhookMetrics& metrics_;
   Monitor monitor_;
-  std::map<std::string, Entry> entries_;       // by digest or reference
+  std::map<std::string, Entry> entries_;  // by digest or reference
   std::set<std::string> under_way_;
   std::deque<std::shared_ptr<const std::string>> trials_;
   std::atomic<bool> stopping_ = false;

@@ -22,8 +22,8 @@
 namespace tacho {
 namespace {
 
-constexpr int64_t kLookNs = 12 * 3'600 * kNsPerSec;      // at certificates
-constexpr int64_t kLookAgainNs = 10 * kNsPerSec;         // after a failure, and until a configuration is there
+constexpr int64_t kLookNs = 12 * 3'600 * kNsPerSec;  // at certificates
+constexpr int64_t kLookAgainNs = 10 * kNsPerSec;     // after a failure, and until a configuration is there
 constexpr int64_t kDrainMs = 10'000;
 
 int64_t now_s() { return system_clock().realtime_ns() / kNsPerSec; }
@@ -88,17 +88,24 @@ ServedResponse InjectService::metrics(const ServedRequest& request) const {
   }
   response.content_type = "text/plain; version=0.0.4; charset=utf-8";
   std::string text = metrics_.text();
-  text += "# HELP tacho_webhook_cache_misses_total Objects that had to be asked for live.\n# TYPE tacho_webhook_cache_misses_total counter\n";
+  text +=
+      "# HELP tacho_webhook_cache_misses_total Objects that had to be asked for live.\n# TYPE "
+      "tacho_webhook_cache_misses_total counter\n";
   text += "tacho_webhook_cache_misses_total{kind=\"any\"} " + std::to_string(cluster_->cache_misses()) + "\n";
-  std::string restarts = "# HELP tacho_watch_restarts_total Watches resumed.\n# TYPE tacho_watch_restarts_total counter\n";
-  std::string relists = "# HELP tacho_watch_relists_total Lists read again.\n# TYPE tacho_watch_relists_total counter\n";
+  std::string restarts =
+      "# HELP tacho_watch_restarts_total Watches resumed.\n# TYPE tacho_watch_restarts_total counter\n";
+  std::string relists =
+      "# HELP tacho_watch_relists_total Lists read again.\n# TYPE tacho_watch_relists_total counter\n";
   for (const WatchCount& watch : cluster_->watch_counts()) {
-    restarts += "tacho_watch_restarts_total{resource=\"" + watch.resource + "\"} " + std::to_string(watch.restarts) + "\n";
+    restarts +=
+        "tacho_watch_restarts_total{resource=\"" + watch.resource + "\"} " + std::to_string(watch.restarts) + "\n";
     relists += "tacho_watch_relists_total{resource=\"" + watch.resource + "\"} " + std::to_string(watch.relists) + "\n";
   }
   text += restarts + relists;
   if (const int64_t end_s = certificate_end_s_; end_s != 0) {
-    text += "# HELP tacho_certificate_expiry_seconds How long the certificate in use is still good.\n# TYPE tacho_certificate_expiry_seconds gauge\n";
+    text +=
+        "# HELP tacho_certificate_expiry_seconds How long the certificate in use is still good.\n# TYPE "
+        "tacho_certificate_expiry_seconds gauge\n";
     text += "tacho_certificate_expiry_seconds " + std::to_string(end_s - now_s()) + "\n";
   }
   response.body = std::move(text);
@@ -171,16 +178,21 @@ Status InjectService::open() {
   settle_addresses();
   mutation_ = std::make_unique<Mutation>(*cluster_, *settings_, *images_, db_manager_address());
   webhook_ = std::make_unique<Webhook>(*mutation_, metrics_, flags_.deadline_ms);
-  if (Status health_on = listen(flags_.health_address, [this](const ServedRequest& request) { return health(request); }); !health_on)
+  if (Status health_on =
+          listen(flags_.health_address, [this](const ServedRequest& request) { return health(request); });
+      !health_on)
     return health_on;
-  if (Status metrics_on = listen(flags_.metrics_address, [this](const ServedRequest& request) { return metrics(request); }); !metrics_on)
+  if (Status metrics_on =
+          listen(flags_.metrics_address, [this](const ServedRequest& request) { return metrics(request); });
+      !metrics_on)
     return metrics_on;
   if (!flags_.own_certificates) {
     trusted_ = true;  // the user's own matter
     return open_webhook();
   }
-  KeeperOptions keeper{flags_.core_namespace, flags_.secret, service_names(flags_.service, flags_.core_namespace, flags_.extra_names),
-                       flags_.configurations, flags_.cert_dir};
+  KeeperOptions keeper{flags_.core_namespace, flags_.secret,
+                       service_names(flags_.service, flags_.core_namespace, flags_.extra_names), flags_.configurations,
+                       flags_.cert_dir};
   keeper_ = std::make_unique<CertificateKeeper>(*cluster_, std::move(keeper));
   flags_.cert_file = flags_.cert_dir + "/tls.crt";
   flags_.key_file = flags_.cert_dir + "/tls.key";

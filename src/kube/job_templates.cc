@@ -12,9 +12,9 @@ namespace {
 
 struct Kind {
   std::string_view name;
-  std::string_view specs;                      // the map of replica types
-  std::array<std::string_view, 2> leaders;     // in lower case, the first that is there is chosen
-  bool worker_serves;                          // without a leader, worker 0 is chosen at run time
+  std::string_view specs;                   // the map of replica types
+  std::array<std::string_view, 2> leaders;  // in lower case, the first that is there is chosen
+  bool worker_serves;                       // without a leader, worker 0 is chosen at run time
 };
 constexpr Kind kKinds[] = {
     {"PyTorchJob", "pytorchReplicaSpecs", {"master", ""}, true},
@@ -38,7 +38,8 @@ void read_replicas(const Json& job, const Kind& kind, JobTemplates& out) {
     const std::string pointer = "/spec/" + std::string(kind.specs) + "/" + pointer_part(type) + "/template";
     out.all.push_back(pointer);
     const std::string name = lower(type);
-    const auto rank = static_cast<size_t>(std::find(kind.leaders.begin(), kind.leaders.end(), name) - kind.leaders.begin());
+    const auto rank =
+        static_cast<size_t>(std::find(kind.leaders.begin(), kind.leaders.end(), name) - kind.leaders.begin());
     if (rank < best) {
       best = rank;
       out.chosen = pointer;

@@ -15,6 +15,7 @@ ResourceWatch& JobWatches::watch_of(const KindName& kind) {
   }
   WatchOptions options;
   options.timeout_s = watch_timeout_s_;
+  options.packed = true;
   options.wanted = [](const Json& object) { return trial_owner(object).has_value(); };
   // A job has its Trial's name.
   options.on_put = [this](const std::string& key, const CachedObject&) { changed_(key); };

@@ -1,5 +1,5 @@
-// Edits on a JSON tree that are remembered as operations of RFC 6902: nothing but the change is in the patch, and what tacho
-// does not know is never written again. Not thread-safe.
+// Edits on a JSON tree that are remembered as operations of RFC 6902: nothing but the change is in the patch, and what
+// tacho does not know is never written again. Not thread-safe.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -32,7 +32,7 @@ class JsonPatch {
 
   bool empty() const;
   size_t size() const;
-  std::string text() const;   // the array of operations
+  std::string text() const;  // the array of operations
 
  private:
   void ensure(const std::string& pointer, bool array);
@@ -42,7 +42,8 @@ class JsonPatch {
   std::vector<std::string> operations_;
 };
 
-// The patch of `operations` applied to `tree`; nothing when one cannot be applied. For tests, and for whoever checks a patch.
+// The patch of `operations` applied to `tree`; nothing when one cannot be applied. For tests, and for whoever checks a
+// patch.
 bool apply_json_patch(Json& tree, const Json& operations);
 
 }  // namespace tacho

@@ -17,13 +17,17 @@ struct KindName {
 constexpr KindName kKinds[] = {
     {CollectorKind::std_out, "StdOut", {"stdout", "stdoutcollector", ""}},
     {CollectorKind::file, "File", {"file", "filecollector", ""}},
-    {CollectorKind::tensor_flow_event, "TensorFlowEvent", {"tensorflowevent", "tfeventcollector", "tensorfloweventcollector"}},
+    {CollectorKind::tensor_flow_event,
+     "TensorFlowEvent",
+     {"tensorflowevent", "tfeventcollector", "tensorfloweventcollector"}},
     {CollectorKind::prometheus_metric, "PrometheusMetric", {"prometheusmetric", "prometheusmetriccollector", ""}},
     {CollectorKind::custom, "Custom", {"custom", "customcollector", ""}},
     {CollectorKind::push, "Push", {"push", "none", "nonecollector"}},
 };
 
-Error bad(const std::string& what, const std::string& key) { return {Code::invalid, what, key, "correct katib-config.yaml"}; }
+Error bad(const std::string& what, const std::string& key) {
+  return {Code::invalid, what, key, "correct katib-config.yaml"};
+}
 
 // "-5", "-1Gi": Katib's way to say that an entry is not wanted.
 bool is_negative(std::string_view quantity) { return !quantity.empty() && quantity.front() == '-'; }
@@ -50,16 +54,20 @@ std::string text_of(const YAML::Node& node, const std::string& other = "") {
 Result<CollectorConfig> read_collector(const YAML::Node& entry, const std::string& kind) {
   CollectorConfig out;
   out.image = trim(text_of(entry["image"]));
-  if (out.image.empty()) return bad("the collector has no image", "runtime.metricsCollectors[kind: " + kind + "].image");
+  if (out.image.empty())
+    return bad("the collector has no image", "runtime.metricsCollectors[kind: " + kind + "].image");
   const std::string policy = text_of(entry["imagePullPolicy"]);
   if (policy == "Always" || policy == "Never") out.pull_policy = policy;
   const YAML::Node resources = entry["resources"];
   const bool has = resources && resources.IsMap();
-  out.requests = quantities(has ? resources["requests"] : YAML::Node(), {{"cpu", "50m"}, {"memory", "10Mi"}, {"ephemeral-storage", "500Mi"}});
-  out.limits = quantities(has ? resources["limits"] : YAML::Node(), {{"cpu", "500m"}, {"memory", "100Mi"}, {"ephemeral-storage", "5Gi"}});
+  out.requests = quantities(has ? resources["requests"] : YAML::Node(),
+                            {{"cpu", "50m"}, {"memory", "10Mi"}, {"ephemeral-storage", "500Mi"}});
+  out.limits = quantities(has ? resources["limits"] : YAML::Node(),
+                          {{"cpu", "500m"}, {"memory", "100Mi"}, {"ephemeral-storage", "5Gi"}});
   if (const YAML::Node wait = entry["waitAllProcesses"]; wait && wait.IsScalar()) {
     const std::optional<bool> value = parse_bool(wait.Scalar());
-    if (!value || wait.Scalar().empty()) return bad("neither true nor false", "runtime.metricsCollectors[kind: " + kind + "].waitAllProcesses");
+    if (!value || wait.Scalar().empty())
+      return bad("neither true nor false", "runtime.metricsCollectors[kind: " + kind + "].waitAllProcesses");
     out.wait_all_processes = value;
   }
   return out;
@@ -81,18 +89,21 @@ Status read_init(const YAML::Node& init, KatibConfig& out) {
     text("leaderElectionID", out.leader_election_id);
     out.inject_security_context = parse_bool(text_of(controller["injectSecurityContext"])).value_or(false);
     out.enable_leader_election = parse_bool(text_of(controller["enableLeaderElection"])).value_or(false);
-    if (const YAML::Node resources = controller["trialResources"]; resources && resources.IsSequence() && resources.size() > 0) {
+    if (const YAML::Node resources = controller["trialResources"];
+        resources && resources.IsSequence() && resources.size() > 0) {
       out.trial_resources.clear();
       for (const auto& one : resources) {
         const std::string form = text_of(one);
-        if (split(form, '.').size() < 3) return bad("not of the form Kind.version.group: " + form, "init.controller.trialResources");
+        if (split(form, '.').size() < 3)
+          return bad("not of the form Kind.version.group: " + form, "init.controller.trialResources");
         out.trial_resources.push_back(form);
       }
     }
   }
   if (const YAML::Node generator = init["certGenerator"]; generator && generator.IsMap()) {
     out.certificates_enabled = parse_bool(text_of(generator["enable"])).value_or(false);
-    const std::string service = text_of(generator["webhookServiceName"]), secret = text_of(generator["webhookSecretName"]);
+    const std::string service = text_of(generator["webhookServiceName"]),
+                      secret = text_of(generator["webhookSecretName"]);
     // Setting a name enables it.
     out.certificates_enabled = out.certificates_enabled || !service.empty() || !secret.empty();
     if (!service.empty()) out.webhook_service = service;
@@ -105,8 +116,10 @@ Result<KatibConfig> read_config(const YAML::Node& root) {
   KatibConfig out;
   if (!root || root.IsNull()) return bad("it is empty", "katib-config.yaml");
   if (!root.IsMap()) return bad("not a map", "katib-config.yaml");
-  if (const std::string kind = text_of(root["kind"]); !kind.empty() && kind != "KatibConfig") return bad("not a KatibConfig but a " + kind, "kind");
-  if (const std::string version = text_of(root["apiVersion"]); !version.empty() && version != "config.kubeflow.org/v1beta1")
+  if (const std::string kind = text_of(root["kind"]); !kind.empty() && kind != "KatibConfig")
+    return bad("not a KatibConfig but a " + kind, "kind");
+  if (const std::string version = text_of(root["apiVersion"]);
+      !version.empty() && version != "config.kubeflow.org/v1beta1")
     return bad("this version is not known: " + version, "apiVersion");
   if (Status init = read_init(root["init"], out); !init) return init.error();
   const YAML::Node runtime = root["runtime"];
@@ -157,7 +170,8 @@ Result<TachoConfig> parse_tacho_config(const std::map<std::string, std::string>&
   for (const auto& [key, raw] : data) {
     const std::string value(trim(raw));
     const auto refuse = [&](const char* allowed) {
-      return Error{Code::invalid, "the value is not known: " + value, "tacho-config: " + key, std::string("write one of ") + allowed};
+      return Error{Code::invalid, "the value is not known: " + value, "tacho-config: " + key,
+                   std::string("write one of ") + allowed};
     };
     const auto flag = [&](bool& to) {
       const std::optional<bool> parsed = parse_bool(value);
@@ -192,7 +206,8 @@ Result<TachoConfig> parse_tacho_config(const std::map<std::string, std::string>&
       out.launcher_image = value;
     } else {
       return Error{Code::invalid, "no such setting", "tacho-config: " + key,
-                   "known are sidecarMode, wrap, profile, multiple, strict, deadlinePolicy, twoStage, disableIstio, launcherImage"};
+                   "known are sidecarMode, wrap, profile, multiple, strict, deadlinePolicy, twoStage, disableIstio, "
+                   "launcherImage"};
     }
   }
   return out;

@@ -1,5 +1,5 @@
-// Settings of the webhook: Katib's own ConfigMap (katib-config.yaml, kind KatibConfig), which a Katib controller reads too, and
-// tacho's (`tacho-config`). Pure parsers of YAML; thread-safe.
+// Settings of the webhook: Katib's own ConfigMap (katib-config.yaml, kind KatibConfig), which a Katib controller reads
+// too, and tacho's (`tacho-config`). Pure parsers of YAML; thread-safe.
 #pragma once
 #include <map>
 #include <memory>
@@ -45,13 +45,13 @@ enum class WrapForm { launcher, shell };
 struct TachoConfig {
   SidecarMode sidecar_mode = SidecarMode::container;
   WrapForm wrap = WrapForm::launcher;
-  std::string profile = "tacho";       // tacho, drop-in; none: no argument of tacho's own, for another collector's image
-  bool multiple_first = false;         // several primary pods: only index 0 reports
-  bool strict = false;                 // refuse what would surely hang an Experiment
-  bool two_stage = false;              // the job hook labels templates also where the pod hook injects
-  bool refuse_late = false;            // past the deadline: refuse instead of allowing with a warning
-  bool no_istio = false;               // sidecar.istio.io/inject: "false" on injected pods
-  std::string launcher_image;          // empty: the collector's
+  std::string profile = "tacho";  // tacho, drop-in; none: no argument of tacho's own, for another collector's image
+  bool multiple_first = false;    // several primary pods: only index 0 reports
+  bool strict = false;            // refuse what would surely hang an Experiment
+  bool two_stage = false;         // the job hook labels templates also where the pod hook injects
+  bool refuse_late = false;       // past the deadline: refuse instead of allowing with a warning
+  bool no_istio = false;          // sidecar.istio.io/inject: "false" on injected pods
+  std::string launcher_image;     // empty: the collector's
 };
 // From the data of the ConfigMap: every key is one setting. An unknown key or value is an Error that names it.
 Result<TachoConfig> parse_tacho_config(const std::map<std::string, std::string>& data);

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "kube/follow_log.h"
 #include "kube/inject_command.h"
 #include "kube/trials_command.h"
 
@@ -10,7 +11,8 @@ int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
   const std::string command = words.empty() ? "--help" : words[0];
   if (command == "inject") return tacho::inject_command({words.data() + 1, words.size() - 1});
+  if (command == "follow-log") return tacho::follow_log_command({words.data() + 1, words.size() - 1});
   if (command == "trials") return tacho::trials_command({words.data() + 1, words.size() - 1});
   if (command == "--version" || command == "-V") return std::puts("tacho-kube " TACHO_VERSION) < 0 ? 1 : 0;
-  return std::fprintf(stderr, "tacho-kube: unknown command %s (there is inject, trials)\n", command.c_str()), 2;
+  return std::fprintf(stderr, "tacho-kube: unknown command %s (there is inject, trials, follow-log)\n", command.c_str()), 2;
 }

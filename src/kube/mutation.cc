@@ -25,14 +25,20 @@ struct Mutation::Work {
 // Which pods of the Trial report, as far as it is known when the pod or job is made.
 struct Mutation::Choice {
   const char* mode = "pod";
-  bool single = false;                    // exactly one pod reports: its rows may replace those of an earlier attempt
+  bool single = false;  // exactly one pod reports: its rows may replace those of an earlier attempt
   std::string index_variable, index_field;
   std::string active_when;
 };
 
 Mutation::Mutation(Cluster& cluster, SettingsSource& settings, ImageCommands& images, std::string db_manager)
-    : cluster_(cluster), settings_(settings), images_(images), db_manager_(std::move(db_manager)), walk_(cluster), trials_(16384),
-      suggestions_(4096) {}
+    : cluster_(cluster),
+      settings_(settings),
+      images_(images),
+      db_manager_(std::move(db_manager)),
+      walk_(cluster),
+      trials_(16384),
+      suggestions_(4096),
+      labelled_(4096) {}
 
 // `may_pass`: nobody could say, and the same request may fare better later.
 void Mutation::doubt(Work& work, const std::string& what, bool may_pass) {
@@ -56,7 +62,8 @@ bool Mutation::find_trial(Work& work) {
   if (work.owner.state == TrialOwner::State::not_ours) return false;
   if (work.owner.state == TrialOwner::State::doubt) return doubt(work, work.owner.why, true), false;
   const Lookup found = cluster_.get({kTrialVersion, "Trial", work.ns, work.owner.trial}, work.deadline_ns);
-  if (found.state == Lookup::State::failed) return doubt(work, "Trial " + work.owner.trial + " could not be read: " + found.why, true), false;
+  if (found.state == Lookup::State::failed)
+    return doubt(work, "Trial " + work.owner.trial + " could not be read: " + found.why, true), false;
   if (found.state == Lookup::State::absent || !found.json) {
     work.answer.warnings.push_back("tacho: no metrics collector was added: Trial " + work.owner.trial + " is gone");
     work.answer.result = "warned";
@@ -75,39 +82,45 @@ bool Mutation::find_trial(Work& work) {
 Mutation::Labelled Mutation::is_labelled(const Work& work) {
   const Lookup found = cluster_.get({"v1", "Namespace", "", work.ns}, work.deadline_ns);
   if (found.state != Lookup::State::found || !found.json) return Labelled::unknown;
-  // The text is short, and the label's name is in it only once.
-  const std::optional<Json> parsed = parse_json(*found.json);
-  if (!parsed) return Labelled::unknown;
-  const Json* labels = find(*parsed, {"metadata", "labels"});
-  return labels != nullptr && text_at(*labels, {kNamespaceLabel}) == "enabled" ? Labelled::yes : Labelled::no;
+  const auto enabled = labelled_.get(found.json, [](const std::string& text) -> std::shared_ptr<const bool> {
+    const std::optional<Json> parsed = parse_json(text);
+    const Json* labels = parsed ? find(*parsed, {"metadata", "labels"}) : nullptr;
+    return std::make_shared<const bool>(labels != nullptr && text_at(*labels, {kNamespaceLabel}) == "enabled");
+  });
+  return *enabled ? Labelled::yes : Labelled::no;
 }
 
 void Mutation::read_suggestion_of(Work& work, PodPlan& plan) {
   const TrialFacts& trial = *work.trial;
   const bool rules = !trial.stop_rules.empty();
   if (trial.experiment.empty()) {
-    if (rules) work.answer.warnings.push_back("tacho: Trial " + trial.name + " names no Experiment; its early-stopping rules are not used");
+    if (rules)
+      work.answer.warnings.push_back("tacho: Trial " + trial.name +
+                                     " names no Experiment; its early-stopping rules are not used");
     return;
   }
   const Lookup found = cluster_.get({kTrialVersion, "Suggestion", work.ns, trial.experiment}, work.deadline_ns);
   if (found.state == Lookup::State::found && found.json) {
-    const auto facts = suggestions_.get(found.json, [](const std::string& text) -> std::shared_ptr<const SuggestionFacts> {
-      const std::optional<Json> parsed = parse_json(text);
-      return parsed ? std::make_shared<const SuggestionFacts>(read_suggestion(*parsed)) : nullptr;
-    });
+    const auto facts =
+        suggestions_.get(found.json, [](const std::string& text) -> std::shared_ptr<const SuggestionFacts> {
+          const std::optional<Json> parsed = parse_json(text);
+          return parsed ? std::make_shared<const SuggestionFacts>(read_suggestion(*parsed)) : nullptr;
+        });
     if (facts && !facts->algorithm.empty()) {
       plan.suggestion = *facts;
       if (rules) plan.sidecar.early_stopping = trial.experiment + "-" + facts->algorithm + "." + work.ns + ":6788";
       return;
     }
   }
-  work.answer.warnings.push_back("tacho: Suggestion " + trial.experiment + " is not there" +
-                                 (rules ? "; the early-stopping rules are not used" : "; a volume of its own is not mounted"));
+  work.answer.warnings.push_back(
+      "tacho: Suggestion " + trial.experiment + " is not there" +
+      (rules ? "; the early-stopping rules are not used" : "; a volume of its own is not mounted"));
 }
 
 bool Mutation::make_plan(Work& work, const Choice& choice, PodPlan& plan) {
   const TrialFacts& trial = *work.trial;
-  if (!trial.unknown_kind.empty()) return doubt(work, "the collector kind " + trial.unknown_kind + " is not known"), false;
+  if (!trial.unknown_kind.empty())
+    return doubt(work, "the collector kind " + trial.unknown_kind + " is not known"), false;
   if (trial.metrics.empty()) return doubt(work, "Trial " + trial.name + " names no objective metric"), false;
   plan.trial = &trial;
   plan.config = &work.settings->tacho;
@@ -142,12 +155,14 @@ void Mutation::finish(Work& work, JsonPatch& patch) {
 
 ReviewAnswer Mutation::pod(const Review& review, int64_t deadline_ns) {
   Work work{review, deadline_ns, {}, {}, {}, {}, {}};
-  if (review.operation != "CREATE" || review.resource != "pods" || !review.sub_resource.empty() || !review.object->is_object()) return work.answer;
+  if (review.operation != "CREATE" || review.resource != "pods" || !review.sub_resource.empty() ||
+      !review.object->is_object())
+    return work.answer;
   if (!find_trial(work) || is_labelled(work) == Labelled::no) return work.answer;
   const TrialFacts& trial = *work.trial;
   JsonPatch patch(*review.object);
   PodEdit edit(patch, "");
-  if (!edit.has_container(trial.primary_container)) return work.answer;
+  if (!edit.has_container(trial.primary_container) || edit.has_labels({{kNamespaceLabel, "disabled"}})) return work.answer;
   // The labels as they came: those of the Trial are added below.
   const bool primary = edit.has_labels(trial.primary_labels);
   const bool injected = edit.is_injected(sidecar_name(trial));
@@ -167,12 +182,14 @@ ReviewAnswer Mutation::pod(const Review& review, int64_t deadline_ns) {
                                        : "metadata.labels['training.kubeflow.org/replica-index']";
       choice.active_when = choice.index_variable + "=0";
     } else {
-      work.answer.warnings.push_back("tacho: " + std::to_string(*pods) + " pods of Trial " + trial.name + " are primary; each reports its metrics");
+      work.answer.warnings.push_back("tacho: " + std::to_string(*pods) + " pods of Trial " + trial.name +
+                                     " are primary; each reports its metrics");
     }
   }
   PodPlan plan;
   if (!make_plan(work, choice, plan)) return work.answer;
-  if (Status done = edit.inject(std::move(plan), images_, work.answer.warnings); !done) return doubt(work, done.error().what), work.answer;
+  if (Status done = edit.inject(std::move(plan), images_, work.answer.warnings); !done)
+    return doubt(work, done.error().what), work.answer;
   finish(work, patch);
   return work.answer;
 }
@@ -190,9 +207,12 @@ ReviewAnswer Mutation::job(const Review& review, int64_t deadline_ns) {
   if (templates.by_owner) return work.answer;
   if (!templates.known) return doubt(work, kind + " needs the pod level: label the namespace"), work.answer;
   JsonPatch patch(*review.object);
-  const bool wanted = !pod_level && !is_push(trial);
+  const bool opted_out =
+      !templates.chosen.empty() && PodEdit(patch, templates.chosen).has_labels({{kNamespaceLabel, "disabled"}});
+  const bool wanted = !pod_level && !is_push(trial) && !opted_out;
   if (wanted && (templates.chosen.empty() || !PodEdit(patch, templates.chosen).has_container(trial.primary_container)))
-    return doubt(work, "the " + kind + " has no container " + trial.primary_container + " where it belongs"), work.answer;
+    return doubt(work, "the " + kind + " has no container " + trial.primary_container + " where it belongs"),
+           work.answer;
   const bool injected = !templates.chosen.empty() && PodEdit(patch, templates.chosen).is_injected(sidecar_name(trial));
   for (const std::string& pointer : templates.all) {
     if (PodEdit edit(patch, pointer); edit.has_container(trial.primary_container)) edit.add_identity(trial);
@@ -203,7 +223,8 @@ ReviewAnswer Mutation::job(const Review& review, int64_t deadline_ns) {
   choice.mode = "job";
   choice.single = templates.pods == 1;
   if (templates.pods > 1)
-    work.answer.warnings.push_back("tacho: Trial " + trial.name + " has " + std::to_string(templates.pods) + " pods; each reports its metrics");
+    work.answer.warnings.push_back("tacho: Trial " + trial.name + " has " + std::to_string(templates.pods) +
+                                   " pods; each reports its metrics");
   if (templates.active == JobTemplates::Active::completion_index) choice.active_when = "JOB_COMPLETION_INDEX=0";
   if (templates.active == JobTemplates::Active::replica_index) {
     choice.index_variable = "TACHO_REPLICA_INDEX";

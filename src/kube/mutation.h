@@ -1,5 +1,6 @@
-// The two hooks: what is to be done with a pod (namespaces with Katib's label) or with a job's pod templates (all others), so that
-// exactly one collector reports for a Trial. Every doubt is answered by "allowed" with a warning. Thread-safe.
+// The two hooks: what is to be done with a pod (namespaces with Katib's label) or with a job's pod templates (all
+// others), so that exactly one collector reports for a Trial. Every doubt is answered by "allowed" with a warning.
+// Thread-safe.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -28,7 +29,7 @@ class Mutation {
  private:
   struct Work;
   struct Choice;
-  bool find_trial(Work& work);                       // false: the answer is complete
+  bool find_trial(Work& work);  // false: the answer is complete
   enum class Labelled { yes, no, unknown };
   Labelled is_labelled(const Work& work);
   bool make_plan(Work& work, const Choice& choice, PodPlan& plan);
@@ -43,6 +44,7 @@ class Mutation {
   OwnerWalk walk_;
   TextCache<TrialFacts> trials_;
   TextCache<SuggestionFacts> suggestions_;
+  TextCache<bool> labelled_;
 };
 
 }  // namespace tacho

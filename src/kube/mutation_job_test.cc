@@ -10,13 +10,17 @@ TEST_F(MutationTest, JobLevelTemplates) {
     size_t labelled;
   };
   images_.command = ImageCommand{{"/entry"}, {}};
-  for (const Case& one : {Case{"random", "/spec/template", 1}, Case{"pytorchjob", "/spec/pytorchReplicaSpecs/Master/template", 2},
-                          Case{"pytorchjob_elastic", "/spec/pytorchReplicaSpecs/Worker/template", 1},
-                          Case{"tfjob", "/spec/tfReplicaSpecs/Worker/template", 1}, Case{"tfjob_chief", "/spec/tfReplicaSpecs/chief/template", 3},
-                          Case{"mpijob", "/spec/mpiReplicaSpecs/Launcher/template", 1}, Case{"xgboostjob", "/spec/xgbReplicaSpecs/Master/template", 2}}) {
+  for (const Case& one :
+       {Case{"random", "/spec/template", 1}, Case{"pytorchjob", "/spec/pytorchReplicaSpecs/Master/template", 2},
+        Case{"pytorchjob_elastic", "/spec/pytorchReplicaSpecs/Worker/template", 1},
+        Case{"tfjob", "/spec/tfReplicaSpecs/Worker/template", 1},
+        Case{"tfjob_chief", "/spec/tfReplicaSpecs/chief/template", 3},
+        Case{"mpijob", "/spec/mpiReplicaSpecs/Launcher/template", 1},
+        Case{"xgboostjob", "/spec/xgbReplicaSpecs/Master/template", 2}}) {
     const Json parts = load(one.name);
     const Outcome out = job(parts["job"]);
-    EXPECT_STREQ(out.answer.result, "injected") << one.name << (out.answer.warnings.empty() ? "" : out.answer.warnings[0]);
+    EXPECT_STREQ(out.answer.result, "injected")
+        << one.name << (out.answer.warnings.empty() ? "" : out.answer.warnings[0]);
     size_t labelled = 0, injected = 0;
     for (const Json& operation : out.operations) {
       const std::string path = operation["path"];

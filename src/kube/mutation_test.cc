@@ -11,9 +11,10 @@ TEST_F(MutationTest, StdOutWithPlainWords) {
   EXPECT_STREQ(out.answer.result, "injected");
   EXPECT_TRUE(out.answer.warnings.empty()) << out.answer.warnings[0];
   const Json& sidecar = container(out.object, kLogger);
-  EXPECT_EQ(args(sidecar), Words({"-t", "random-x1", "-m", "Validation-accuracy;Train-accuracy", "-o-type", "maximize", "-s-db",
-                                  "katib-db-manager.kubeflow:6789", "-path", "/var/log/katib/metrics.log", "-format", "TEXT", "--kind", "StdOut",
-                                  "--profile", "tacho", "--attempts", "replace"}));
+  EXPECT_EQ(args(sidecar),
+            Words({"-t", "random-x1", "-m", "Validation-accuracy;Train-accuracy", "-o-type", "maximize", "-s-db",
+                   "katib-db-manager.kubeflow:6789", "-path", "/var/log/katib/metrics.log", "-format", "TEXT", "--kind",
+                   "StdOut", "--profile", "tacho", "--attempts", "replace"}));
   EXPECT_EQ(sidecar["image"], "example.test/tacho-katib:1");
   EXPECT_EQ(sidecar["imagePullPolicy"], "IfNotPresent");
   EXPECT_EQ(sidecar["resources"], Json::parse(R"({"requests":{"cpu":"50m","memory":"10Mi","ephemeral-storage":"500Mi"},
@@ -23,14 +24,28 @@ TEST_F(MutationTest, StdOutWithPlainWords) {
   EXPECT_EQ(sidecar["volumeMounts"], Json::parse(R"([{"name":"metrics-volume","mountPath":"/var/log/katib"}])"));
 
   const Json& trainer = container(out.object, "training-container");
-  Words expected = {"/tacho/exec", "--dir", "/var/log/katib", "--file", "/var/log/katib/metrics.log", "--note", "echo completed > /var/log/katib", "--"};
+  Words expected = {"/tacho/exec",
+                    "--dir",
+                    "/var/log/katib",
+                    "--file",
+                    "/var/log/katib/metrics.log",
+                    "--note",
+                    "echo completed > /var/log/katib",
+                    "--"};
   for (const Json& word : parts["pod"]["spec"]["containers"][0]["command"]) expected.push_back(word);
   EXPECT_EQ(command(trainer), expected);
-  EXPECT_EQ(trainer["env"], Json::parse(R"([{"name":"KATIB_TRIAL_NAME","valueFrom":{"fieldRef":{"fieldPath":"metadata.labels['katib.kubeflow.org/trial']"}}}])"));
+  EXPECT_EQ(
+      trainer["env"],
+      Json::parse(
+          R"([{"name":"KATIB_TRIAL_NAME","valueFrom":{"fieldRef":{"fieldPath":"metadata.labels['katib.kubeflow.org/trial']"}}}])"));
   EXPECT_EQ(trainer["futureField"], parts["pod"]["spec"]["containers"][0]["futureField"]) << "unknown fields survive";
-  EXPECT_EQ(trainer["volumeMounts"], Json::parse(R"([{"name":"metrics-volume","mountPath":"/var/log/katib"},{"name":"tacho-bin","mountPath":"/tacho","readOnly":true}])"));
+  EXPECT_EQ(
+      trainer["volumeMounts"],
+      Json::parse(
+          R"([{"name":"metrics-volume","mountPath":"/var/log/katib"},{"name":"tacho-bin","mountPath":"/tacho","readOnly":true}])"));
   EXPECT_EQ(out.object["spec"]["shareProcessNamespace"], true);
-  EXPECT_EQ(out.object["spec"]["volumes"], Json::parse(R"([{"name":"metrics-volume","emptyDir":{}},{"name":"tacho-bin","emptyDir":{}}])"));
+  EXPECT_EQ(out.object["spec"]["volumes"],
+            Json::parse(R"([{"name":"metrics-volume","emptyDir":{}},{"name":"tacho-bin","emptyDir":{}}])"));
   const Json& installer = container(out.object, "tacho-launcher", "initContainers");
   EXPECT_EQ(command(installer), Words({"tacho-katib", "exec", "--install", "/tacho"}));
   const Json& labels = out.object["metadata"]["labels"];
@@ -48,10 +63,17 @@ TEST_F(MutationTest, StdOutWithPlainWords) {
 TEST_F(MutationTest, FileWithFilter) {
   const Outcome out = pod(load("file_filter")["pod"]);
   const Json& sidecar = container(out.object, kLogger);
-  EXPECT_EQ(args(sidecar), Words({"-t", "file-filter-x1", "-m", "Validation-accuracy;Train-accuracy", "-o-type", "maximize", "-s-db",
-                                  "katib-db-manager.kubeflow:6789", "-path", "/katib/mnist.log", "-f",
-                                  "{metricName: ([\\w|-]+), metricValue: ((-?\\d+)(\\.\\d+)?)}", "-format", "TEXT", "-w", "false", "--kind", "File",
-                                  "--profile", "tacho", "--attempts", "replace"}));
+  EXPECT_EQ(args(sidecar), Words({"-t",         "file-filter-x1",
+                                  "-m",         "Validation-accuracy;Train-accuracy",
+                                  "-o-type",    "maximize",
+                                  "-s-db",      "katib-db-manager.kubeflow:6789",
+                                  "-path",      "/katib/mnist.log",
+                                  "-f",         "{metricName: ([\\w|-]+), metricValue: ((-?\\d+)(\\.\\d+)?)}",
+                                  "-format",    "TEXT",
+                                  "-w",         "false",
+                                  "--kind",     "File",
+                                  "--profile",  "tacho",
+                                  "--attempts", "replace"}));
   EXPECT_EQ(sidecar["imagePullPolicy"], "Always");
   EXPECT_EQ(sidecar["volumeMounts"][0]["mountPath"], "/katib");
   const Words words = command(container(out.object, "training-container"));
@@ -68,15 +90,20 @@ TEST_F(MutationTest, FileJsonKeepsCommandAndArguments) {
 }
 
 TEST_F(MutationTest, EarlyStopping) {
-  for (const char* name : {"median_stop", "median_stop_json"}) {
-    const Outcome out = pod(load(name)["pod"]);
+  struct Case {
+    const char* name;
+    const char* address;
+    const char* before;
+  };
+  for (const Case& one : {Case{"median_stop", "median-stop-random.team:6788", "-format"},
+                          Case{"median_stop_json", "median-stop-json-random.team:6788", "-w"}}) {
+    const Outcome out = pod(load(one.name)["pod"]);
     const Words words = args(container(out.object, kLogger));
     const auto at = std::find(words.begin(), words.end(), "-stop-rule");
-    const std::string experiment = std::string(name) == "median_stop" ? "median-stop" : "median-stop-json";
-    ASSERT_GE(words.end() - at, 6) << name;
-    EXPECT_EQ(Words(at, at + 6), Words({"-stop-rule", "Validation-accuracy;0.95;less;4", "-stop-rule", "epoch;5;equal;0", "-s-earlystop",
-                                        experiment + "-random.team:6788"}));
-    EXPECT_EQ(*(at - 2), std::string(name) == "median_stop" ? "-format" : "-w");
+    ASSERT_GE(words.end() - at, 6) << one.name;
+    EXPECT_EQ(Words(at, at + 6), Words({"-stop-rule", "Validation-accuracy;0.95;less;4", "-stop-rule",
+                                        "epoch;5;equal;0", "-s-earlystop", one.address}));
+    EXPECT_EQ(*(at - 2), one.before);
   }
 }
 
@@ -88,15 +115,20 @@ TEST_F(MutationTest, EarlyStoppingWithoutSuggestion) {
   ASSERT_EQ(out.answer.warnings.size(), 1u);
   EXPECT_NE(out.answer.warnings[0].find("early-stopping rules"), std::string::npos);
   const Words words = args(container(out.object, kLogger));
-  EXPECT_EQ(std::count(words.begin(), words.end(), "-stop-rule") + std::count(words.begin(), words.end(), "-s-earlystop"), 0);
+  EXPECT_EQ(
+      std::count(words.begin(), words.end(), "-stop-rule") + std::count(words.begin(), words.end(), "-s-earlystop"), 0);
 }
 
 TEST_F(MutationTest, SuggestionVolume) {
   const Outcome out = pod(load("simple_pbt")["pod"]);
   const Json& trainer = container(out.object, "training-container");
-  EXPECT_EQ(trainer["volumeMounts"][0], Json::parse(R"({"name":"suggestion-volume","mountPath":"/var/log/katib/checkpoints/","subPath":"simple-pbt/simple-pbt-x1"})"));
+  EXPECT_EQ(
+      trainer["volumeMounts"][0],
+      Json::parse(
+          R"({"name":"suggestion-volume","mountPath":"/var/log/katib/checkpoints/","subPath":"simple-pbt/simple-pbt-x1"})"));
   EXPECT_EQ(trainer["volumeMounts"][1]["mountPath"], "/var/log/katib");
-  EXPECT_EQ(out.object["spec"]["volumes"][0], Json::parse(R"({"name":"suggestion-volume","persistentVolumeClaim":{"claimName":"simple-pbt-pbt"}})"));
+  EXPECT_EQ(out.object["spec"]["volumes"][0],
+            Json::parse(R"({"name":"suggestion-volume","persistentVolumeClaim":{"claimName":"simple-pbt-pbt"}})"));
 }
 
 TEST_F(MutationTest, CustomIsTheUsersContainer) {
@@ -105,7 +137,9 @@ TEST_F(MutationTest, CustomIsTheUsersContainer) {
   Json expected = parts["trial"]["spec"]["metricsCollector"]["collector"]["customCollector"];
   expected["volumeMounts"] = Json::parse(R"([{"name":"metrics-volume","mountPath":"/katib"}])");
   EXPECT_EQ(container(out.object, "custom-metrics-logger-and-collector"), expected);
-  EXPECT_EQ(command(container(out.object, "training-container")), parts["pod"]["spec"]["containers"][0]["command"].get<Words>()) << "not wrapped";
+  EXPECT_EQ(command(container(out.object, "training-container")),
+            parts["pod"]["spec"]["containers"][0]["command"].get<Words>())
+      << "not wrapped";
   EXPECT_FALSE(out.object["spec"].contains("initContainers"));
   EXPECT_EQ(out.object["spec"]["shareProcessNamespace"], true);
 }
@@ -113,9 +147,30 @@ TEST_F(MutationTest, CustomIsTheUsersContainer) {
 TEST_F(MutationTest, Prometheus) {
   const Outcome out = pod(load("prometheus")["pod"]);
   const Json& sidecar = container(out.object, "metrics-collector");
-  EXPECT_EQ(args(sidecar), Words({"-t", "prometheus-x1", "-m", "Validation-accuracy;Train-accuracy", "-o-type", "maximize", "-s-db",
-                                  "katib-db-manager.kubeflow:6789", "--kind", "PrometheusMetric", "--profile", "tacho", "--attempts", "replace", "-path",
-                                  "/var/log/katib", "--http-path", "/prom", "--http-port", "9090", "--http-scheme", "HTTP", "--http-header", "X-Key: v"}));
+  EXPECT_EQ(args(sidecar), Words({"-t",
+                                  "prometheus-x1",
+                                  "-m",
+                                  "Validation-accuracy;Train-accuracy",
+                                  "-o-type",
+                                  "maximize",
+                                  "-s-db",
+                                  "katib-db-manager.kubeflow:6789",
+                                  "--kind",
+                                  "PrometheusMetric",
+                                  "--profile",
+                                  "tacho",
+                                  "--attempts",
+                                  "replace",
+                                  "-path",
+                                  "/var/log/katib",
+                                  "--http-path",
+                                  "/prom",
+                                  "--http-port",
+                                  "9090",
+                                  "--http-scheme",
+                                  "HTTP",
+                                  "--http-header",
+                                  "X-Key: v"}));
   EXPECT_EQ(sidecar["volumeMounts"][0]["mountPath"], "/var/log/katib");
   EXPECT_EQ(command(container(out.object, "training-container"))[0], "/tacho/exec");
 }
@@ -142,12 +197,20 @@ TEST_F(MutationTest, NamesWithSemicolonsAreRepeated) {
 }
 
 TEST_F(MutationTest, UnknownCommandOfAnImage) {
-  // StdOut without a wrapper would yield nothing.
+  // StdOut without a wrapper: the log is read from the API server.
   Json parts = load("no_command");
   Outcome out = pod(parts["pod"]);
   EXPECT_TRUE(out.answer.allowed);
   ASSERT_EQ(out.answer.warnings.size(), 1u);
-  EXPECT_NE(out.answer.warnings[0].find("command"), std::string::npos);
+  EXPECT_LT(out.answer.warnings[0].size(), 120u);
+  EXPECT_EQ(command(container(out.object, "tacho-log")),
+            Words({"tacho-kube", "follow-log", "--namespace", "$(POD_NAMESPACE)", "--pod", "$(POD_NAME)", "--container",
+                   "training-container", "--file", "/var/log/katib/metrics.log"}));
+  EXPECT_FALSE(container(out.object, "training-container").contains("command"));
+  EXPECT_EQ(args(container(out.object, kLogger)).back(), "--no-marker=true");
+  configure({{"strict", "true"}});
+  EXPECT_FALSE(pod(parts["pod"]).answer.allowed);
+  configure({});
   // File works without: the end of the process is the end.
   parts["trial"]["spec"]["metricsCollector"] = Json::parse(R"({"collector":{"kind":"File"}})");
   cluster_.put(parts["trial"]);
@@ -181,7 +244,8 @@ TEST_F(MutationTest, OnlyPrimaryPodsOfAJob) {
   EXPECT_EQ(words.back(), "replace");
   const Outcome worker = pod(parts["pods"]["worker-0"]);
   EXPECT_EQ(worker.object["spec"]["containers"].size(), 1u);
-  EXPECT_EQ(worker.object["metadata"]["labels"]["katib.kubeflow.org/trial"], "pytorchjob-x1") << "labels and name go to every pod of the job";
+  EXPECT_EQ(worker.object["metadata"]["labels"]["katib.kubeflow.org/trial"], "pytorchjob-x1")
+      << "labels and name go to every pod of the job";
   EXPECT_TRUE(worker.object["spec"]["containers"][0].contains("env"));
 }
 
@@ -197,8 +261,10 @@ TEST_F(MutationTest, SeveralPrimaryPods) {
   out = pod(parts["pods"]["worker-1"]);
   words = args(container(out.object, "metrics-collector"));
   EXPECT_EQ(Words(words.end() - 2, words.end()), Words({"--active-when", "TACHO_REPLICA_INDEX=0"}));
-  EXPECT_EQ(container(out.object, "metrics-collector")["env"][0],
-            Json::parse(R"({"name":"TACHO_REPLICA_INDEX","valueFrom":{"fieldRef":{"fieldPath":"metadata.labels['training.kubeflow.org/replica-index']"}}})"));
+  EXPECT_EQ(
+      container(out.object, "metrics-collector")["env"][0],
+      Json::parse(
+          R"({"name":"TACHO_REPLICA_INDEX","valueFrom":{"fieldRef":{"fieldPath":"metadata.labels['training.kubeflow.org/replica-index']"}}})"));
 }
 
 TEST_F(MutationTest, WorkersWithoutThePrimaryContainerAreLeftAlone) {
@@ -206,7 +272,8 @@ TEST_F(MutationTest, WorkersWithoutThePrimaryContainerAreLeftAlone) {
   EXPECT_EQ(pod(parts["pods"]["worker-0"]).answer.patch, "");
   EXPECT_TRUE(pod(parts["pods"]["worker-0"]).answer.warnings.empty());
   const Words words = command(container(pod(parts["pods"]["launcher"]).object, "mpi-launcher"));
-  EXPECT_EQ(Words(words.end() - 7, words.end()), Words({"mpirun", "-np", "2", "--allow-run-as-root", "python", "-u", "train.py"}));
+  EXPECT_EQ(Words(words.end() - 7, words.end()),
+            Words({"mpirun", "-np", "2", "--allow-run-as-root", "python", "-u", "train.py"}));
 }
 
 TEST_F(MutationTest, LongChains) {
@@ -230,11 +297,14 @@ TEST_F(MutationTest, NotOurs) {
   EXPECT_STREQ(pod(stranger).answer.result, "unchanged");
   // Owners in a circle.
   Json a = parts["job"], b = parts["job"];
-  a["metadata"] = Json::parse(R"({"name":"a","namespace":"team","uid":"ua","ownerReferences":[{"apiVersion":"batch/v1","kind":"Job","name":"b","uid":"ub"}]})");
-  b["metadata"] = Json::parse(R"({"name":"b","namespace":"team","uid":"ub","ownerReferences":[{"apiVersion":"batch/v1","kind":"Job","name":"a","uid":"ua"}]})");
+  a["metadata"] = Json::parse(
+      R"({"name":"a","namespace":"team","uid":"ua","ownerReferences":[{"apiVersion":"batch/v1","kind":"Job","name":"b","uid":"ub"}]})");
+  b["metadata"] = Json::parse(
+      R"({"name":"b","namespace":"team","uid":"ub","ownerReferences":[{"apiVersion":"batch/v1","kind":"Job","name":"a","uid":"ua"}]})");
   cluster_.put(a), cluster_.put(b);
   Json ring = parts["pod"];
-  ring["metadata"]["ownerReferences"] = Json::parse(R"([{"apiVersion":"batch/v1","kind":"Job","name":"a","uid":"ua"}])");
+  ring["metadata"]["ownerReferences"] =
+      Json::parse(R"([{"apiVersion":"batch/v1","kind":"Job","name":"a","uid":"ua"}])");
   cluster_.lookups = 0;
   EXPECT_EQ(pod(ring).answer.patch, "");
   EXPECT_LT(cluster_.lookups, 10);
@@ -247,16 +317,28 @@ TEST_F(MutationTest, NotOurs) {
   EXPECT_STREQ(pod(other).answer.result, "unchanged");
 }
 
+TEST_F(MutationTest, APodMayOptOut) {
+  Json parts = load("random");
+  parts["pod"]["metadata"]["labels"][kNamespaceLabel] = "disabled";
+  EXPECT_STREQ(pod(parts["pod"]).answer.result, "unchanged");
+  parts["job"]["spec"]["template"]["metadata"]["labels"][kNamespaceLabel] = "disabled";
+  EXPECT_EQ(job(parts["job"]).object["spec"]["template"]["spec"]["containers"].size(), 1u);
+}
+
 TEST_F(MutationTest, DeepChainsEnd) {
   Json pod_object = load("random")["pod"];
   for (int i = 0; i < 40; i++) {
     Json job = Json::parse(R"({"apiVersion":"batch/v1","kind":"Job","metadata":{"namespace":"team"}})");
     job["metadata"]["name"] = std::string("j") + std::to_string(i);
     job["metadata"]["uid"] = std::string("u") + std::to_string(i);
-    job["metadata"]["ownerReferences"] = Json::array({{{"apiVersion", "batch/v1"}, {"kind", "Job"}, {"name", std::string("j") + std::to_string(i + 1)}, {"uid", std::string("u") + std::to_string(i + 1)}}});
+    job["metadata"]["ownerReferences"] = Json::array({{{"apiVersion", "batch/v1"},
+                                                       {"kind", "Job"},
+                                                       {"name", std::string("j") + std::to_string(i + 1)},
+                                                       {"uid", std::string("u") + std::to_string(i + 1)}}});
     cluster_.put(job);
   }
-  pod_object["metadata"]["ownerReferences"][0] = {{"apiVersion", "batch/v1"}, {"kind", "Job"}, {"name", "j0"}, {"uid", "u0"}};
+  pod_object["metadata"]["ownerReferences"][0] = {
+      {"apiVersion", "batch/v1"}, {"kind", "Job"}, {"name", "j0"}, {"uid", "u0"}};
   cluster_.lookups = 0;
   EXPECT_EQ(pod(pod_object).answer.patch, "");
   EXPECT_LT(cluster_.lookups, 14);
@@ -304,11 +386,13 @@ TEST_F(MutationTest, AnythingButTheCreationOfAPodIsAllowed) {
 
 TEST_F(MutationTest, WhatIsThereAlreadyIsShared) {
   Json object = load("random")["pod"];
-  object["spec"]["containers"][0]["volumeMounts"] = Json::parse(R"([{"name":"mine","mountPath":"/var/log/katib/","subPath":"s"}])");
+  object["spec"]["containers"][0]["volumeMounts"] =
+      Json::parse(R"([{"name":"mine","mountPath":"/var/log/katib/","subPath":"s"}])");
   object["spec"]["containers"][0]["env"] = Json::parse(R"([{"name":"KATIB_TRIAL_NAME","value":"own"}])");
   object["spec"]["volumes"] = Json::parse(R"([{"name":"mine","emptyDir":{}}])");
   const Outcome out = pod(object);
-  EXPECT_EQ(container(out.object, kLogger)["volumeMounts"], Json::parse(R"([{"name":"mine","mountPath":"/var/log/katib","subPath":"s"}])"));
+  EXPECT_EQ(container(out.object, kLogger)["volumeMounts"],
+            Json::parse(R"([{"name":"mine","mountPath":"/var/log/katib","subPath":"s"}])"));
   EXPECT_EQ(out.object["spec"]["volumes"].size(), 2u) << "no second volume on the path, only the launcher's";
   EXPECT_EQ(container(out.object, "training-container")["env"].size(), 1u);
 }
@@ -318,7 +402,8 @@ TEST_F(MutationTest, InjectedByAnotherHook) {
   object["metadata"]["annotations"][kMark] = "job";
   Outcome out = pod(object);
   EXPECT_EQ(out.object["spec"]["containers"].size(), 1u);
-  EXPECT_EQ(out.object["metadata"]["labels"]["katib.kubeflow.org/trial"], "random-x1") << "steps 1 and 2, where they are missing";
+  EXPECT_EQ(out.object["metadata"]["labels"]["katib.kubeflow.org/trial"], "random-x1")
+      << "steps 1 and 2, where they are missing";
   object["metadata"].erase("annotations");
   object["spec"]["containers"].push_back({{"name", kLogger}, {"image", "stock"}});
   out = pod(object);
@@ -332,10 +417,15 @@ TEST_F(MutationTest, SecurityContext) {
   config["data"]["katib-config.yaml"] = yaml;
   cluster_.put(config);
   Json object = load("random")["pod"];
-  object["spec"]["containers"][0]["securityContext"] = Json::parse(R"({"runAsUser":1000,"runAsGroup":2000,"allowPrivilegeEscalation":false})");
-  EXPECT_EQ(container(pod(object).object, kLogger)["securityContext"], object["spec"]["containers"][0]["securityContext"]);
-  object["spec"]["containers"].insert(object["spec"]["containers"].begin(), Json::parse(R"({"name":"first","securityContext":{"runAsUser":1,"privileged":false}})"));
-  EXPECT_EQ(container(pod(object).object, kLogger)["securityContext"], Json::parse(R"({"runAsUser":1000,"privileged":false,"runAsGroup":2000})"));
+  object["spec"]["containers"][0]["securityContext"] =
+      Json::parse(R"({"runAsUser":1000,"runAsGroup":2000,"allowPrivilegeEscalation":false})");
+  EXPECT_EQ(container(pod(object).object, kLogger)["securityContext"],
+            object["spec"]["containers"][0]["securityContext"]);
+  object["spec"]["containers"].insert(
+      object["spec"]["containers"].begin(),
+      Json::parse(R"({"name":"first","securityContext":{"runAsUser":1,"privileged":false}})"));
+  EXPECT_EQ(container(pod(object).object, kLogger)["securityContext"],
+            Json::parse(R"({"runAsUser":1000,"privileged":false,"runAsGroup":2000})"));
 }
 
 TEST_F(MutationTest, NativeSidecar) {
@@ -375,7 +465,8 @@ TEST_F(MutationTest, OddPodsAreAllowed) {
   trial["spec"]["metricsCollector"]["collector"]["kind"] = "Quantum";
   cluster_.put(trial);
   EXPECT_NE(pod(parts["pod"]).answer.warnings.at(0).find("Quantum"), std::string::npos);
-  trial["spec"]["metricsCollector"] = Json::parse(R"({"collector":{"kind":"File"},"source":{"fileSystemPath":{"path":"relative.log"}}})");
+  trial["spec"]["metricsCollector"] =
+      Json::parse(R"({"collector":{"kind":"File"},"source":{"fileSystemPath":{"path":"relative.log"}}})");
   cluster_.put(trial);
   EXPECT_STREQ(pod(parts["pod"]).answer.result, "warned");
   configure({{"strict", "true"}});

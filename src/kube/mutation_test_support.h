@@ -1,4 +1,5 @@
-// The hooks over a cluster of a few objects, for tests: fixtures of tests/fixtures/kube go in, what the patch makes of them comes out.
+// The hooks over a cluster of a few objects, for tests: fixtures of tests/fixtures/kube go in, what the patch makes of
+// them comes out.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -32,7 +33,9 @@ struct Outcome {
 
 class MutationTest : public ::testing::Test {
  protected:
-  MutationTest() : settings_(cluster_, "kubeflow", ""), mutation_(cluster_, settings_, images_, "katib-db-manager.kubeflow:6789") {
+  MutationTest()
+      : settings_(cluster_, "kubeflow", "", 0),
+        mutation_(cluster_, settings_, images_, "katib-db-manager.kubeflow:6789") {
     cluster_.put(kube_fixture("katib_config.json"));
     label("enabled");
   }
@@ -43,7 +46,9 @@ class MutationTest : public ::testing::Test {
     cluster_.put(ns);
   }
   void configure(const std::map<std::string, std::string>& data) {
-    Json map = {{"apiVersion", "v1"}, {"kind", "ConfigMap"}, {"metadata", {{"name", "tacho-config"}, {"namespace", "kubeflow"}}}};
+    Json map = {{"apiVersion", "v1"},
+                {"kind", "ConfigMap"},
+                {"metadata", {{"name", "tacho-config"}, {"namespace", "kubeflow"}}}};
     for (const auto& [key, value] : data) map["data"][key] = value;
     cluster_.put(map);
   }
@@ -57,7 +62,7 @@ class MutationTest : public ::testing::Test {
   }
   static Review review_of(const Json& object, const std::string& resource) {
     Review review;
-    review.uid = "1";
+    review.uid = std::string("u-1");
     review.ns = "team";
     review.operation = "CREATE";
     review.resource = resource;

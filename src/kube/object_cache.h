@@ -1,5 +1,5 @@
-// The objects that a watch has seen, as compact JSON text: a tree would take ten times the room. Another version of an object
-// is another text; a text is never changed. Thread-safe.
+// The objects that a watch has seen, as JSON text: a tree would take ten times the room. Packed (zlib) it is a third of that
+// again, and a get() makes a new text each time; otherwise the same version is the same text. Thread-safe.
 #pragma once
 #include <functional>
 #include <memory>
@@ -18,13 +18,17 @@ struct CachedObject {
 
 class ObjectCache {
  public:
+  explicit ObjectCache(bool packed = false) : packed_(packed) {}
   CachedObject get(const std::string& key) const;  // "namespace/name"
   size_t size() const;
+  // uid and resourceVersion only: `json` tells whether it is there, but not what is in it.
+  CachedObject peek(const std::string& key) const;
   std::vector<std::string> keys() const;
   void put(const std::string& key, CachedObject object);
   void erase(const std::string& key);
 
  private:
+  const bool packed_;
   mutable std::shared_mutex mutex_;
   std::unordered_map<std::string, CachedObject> objects_;
 };

@@ -11,15 +11,18 @@ namespace tacho {
 namespace {
 
 constexpr int kDepthLimit = 8;
-constexpr std::array<std::string_view, 10> kJobKinds = {"Job",      "PyTorchJob", "TFJob",    "MPIJob",      "XGBoostJob",
-                                                        "TrainJob", "JobSet",     "Workflow", "PipelineRun", "TaskRun"};
-constexpr std::array<const char*, 5> kReplicaSpecs = {"pytorchReplicaSpecs", "tfReplicaSpecs", "mpiReplicaSpecs", "xgbReplicaSpecs",
-                                                      "paddleReplicaSpecs"};
+constexpr std::array<std::string_view, 10> kJobKinds = {
+    "Job", "PyTorchJob", "TFJob", "MPIJob", "XGBoostJob", "TrainJob", "JobSet", "Workflow", "PipelineRun", "TaskRun"};
+constexpr std::array<const char*, 5> kReplicaSpecs = {"pytorchReplicaSpecs", "tfReplicaSpecs", "mpiReplicaSpecs",
+                                                      "xgbReplicaSpecs", "paddleReplicaSpecs"};
 
-int64_t number_or(const Json* value, int64_t other) { return value != nullptr && value->is_number_integer() ? value->get<int64_t>() : other; }
+int64_t number_or(const Json* value, int64_t other) {
+  return value != nullptr && value->is_number_integer() ? value->get<int64_t>() : other;
+}
 
 bool has_label(const Pairs& labels, std::string_view key, std::string_view value) {
-  return std::any_of(labels.begin(), labels.end(), [&](const auto& label) { return label.first == key && label.second == value; });
+  return std::any_of(labels.begin(), labels.end(),
+                     [&](const auto& label) { return label.first == key && label.second == value; });
 }
 
 std::string label_value(const Pairs& labels, std::string_view key) {
@@ -47,7 +50,8 @@ OwnerFacts read_owner(const Json& object) {
   for (const char* key : kReplicaSpecs) {
     const Json* specs = find(*spec, {key});
     if (specs == nullptr || !specs->is_object()) continue;
-    for (const auto& [type, replica] : specs->items()) out.replicas[lower(type)] = number_or(find(replica, {"replicas"}), 1);
+    for (const auto& [type, replica] : specs->items())
+      out.replicas[lower(type)] = number_or(find(replica, {"replicas"}), 1);
   }
   return out;
 }
@@ -78,7 +82,8 @@ TrialOwner OwnerWalk::step(const std::shared_ptr<const OwnerFacts>& object, int 
       const bool known = std::find(kJobKinds.begin(), kJobKinds.end(), owner.kind) != kJobKinds.end() ||
                          std::any_of(search.trial_resources.begin(), search.trial_resources.end(),
                                      [&](const std::string& form) { return form.starts_with(owner.kind + "."); });
-      if (known && search.doubt.empty()) search.doubt = owner.kind + " " + owner.name + " could not be read: " + found.why;
+      if (known && search.doubt.empty())
+        search.doubt = owner.kind + " " + owner.name + " could not be read: " + found.why;
       continue;
     }
     if (found.state != Lookup::State::found || !found.json) continue;
@@ -94,7 +99,8 @@ TrialOwner OwnerWalk::step(const std::shared_ptr<const OwnerFacts>& object, int 
   return out;
 }
 
-TrialOwner OwnerWalk::find(const Json& object, const std::string& ns, const std::vector<std::string>& trial_resources, int64_t deadline_ns) {
+TrialOwner OwnerWalk::find(const Json& object, const std::string& ns, const std::vector<std::string>& trial_resources,
+                           int64_t deadline_ns) {
   Search search{ns, trial_resources, deadline_ns, {}, {}};
   const auto start = std::make_shared<const OwnerFacts>(read_owner(object));
   if (!start->uid.empty()) search.seen.insert(start->uid);
@@ -116,7 +122,8 @@ std::optional<int64_t> primary_pods(const OwnerFacts& job, const Pairs& labels) 
   }
   if (job.kind == "TrainJob" || job.kind == "JobSet") return one_index ? std::optional<int64_t>(1) : std::nullopt;
   if (job.replicas.empty()) return std::nullopt;
-  if (!label_value(labels, "training.kubeflow.org/replica-index").empty() && !label_value(labels, "training.kubeflow.org/replica-type").empty())
+  if (!label_value(labels, "training.kubeflow.org/replica-index").empty() &&
+      !label_value(labels, "training.kubeflow.org/replica-type").empty())
     return 1;
   const std::string type = lower(label_value(labels, "training.kubeflow.org/replica-type"));
   int64_t total = 0;

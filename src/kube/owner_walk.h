@@ -1,4 +1,5 @@
-// From a pod or job up to its Trial: pod → Job → JobSet → TrainJob → Trial. Owners come from the cluster's caches. Thread-safe.
+// From a pod or job up to its Trial: pod → Job → JobSet → TrainJob → Trial. Owners come from the cluster's caches.
+// Thread-safe.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -30,20 +31,21 @@ struct TrialOwner {
   enum class State {
     ours,
     not_ours,
-    doubt,    // an owner could not be read just now
+    doubt,  // an owner could not be read just now
   };
   State state = State::not_ours;
-  std::string trial;                       // its name
-  std::shared_ptr<const OwnerFacts> job;   // the Trial's job; the object itself when that has the Trial for its owner
-  std::string why;                         // of a doubt
+  std::string trial;                      // its name
+  std::shared_ptr<const OwnerFacts> job;  // the Trial's job; the object itself when that has the Trial for its owner
+  std::string why;                        // of a doubt
 };
 
 class OwnerWalk {
  public:
   explicit OwnerWalk(Cluster& cluster) : cluster_(cluster), cache_(8192) {}
-  // `trial_resources` are further kinds of jobs, Kind.version.group: an owner of such a kind that cannot be read is a doubt, any
-  // other one is none of ours.
-  TrialOwner find(const Json& object, const std::string& ns, const std::vector<std::string>& trial_resources, int64_t deadline_ns);
+  // `trial_resources` are further kinds of jobs, Kind.version.group: an owner of such a kind that cannot be read is a
+  // doubt, any other one is none of ours.
+  TrialOwner find(const Json& object, const std::string& ns, const std::vector<std::string>& trial_resources,
+                  int64_t deadline_ns);
 
  private:
   struct Search;

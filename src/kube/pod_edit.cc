@@ -104,7 +104,8 @@ void PodEdit::add_identity(const TrialFacts& trial) {
 PodEdit::Mount PodEdit::metrics_mount(const TrialFacts& trial, const std::string& folder) const {
   if (folder.empty()) return {};
   // The API server refuses two mounts on one path: a volume that is there already is shared.
-  if (const Json* there = mount_at(*patch_.at(primary(trial)), folder)) return {text_at(*there, {"name"}), text_at(*there, {"subPath"}), false};
+  if (const Json* there = mount_at(*patch_.at(primary(trial)), folder))
+    return {text_at(*there, {"name"}), text_at(*there, {"subPath"}), false};
   return {kMetricsVolume, "", true};
 }
 
@@ -122,7 +123,8 @@ std::optional<std::vector<std::string>> PodEdit::words_of(const PodPlan& plan, I
   const Json& container = *patch_.at(primary(*plan.trial));
   std::vector<std::string> words = words_at(container, "command"), args = words_at(container, "args");
   if (words.empty()) {
-    const auto image = images.find(text_at(container, {"image"}), text_at(container, {"imagePullPolicy"}), plan.deadline_ns);
+    const auto image =
+        images.find(text_at(container, {"image"}), text_at(container, {"imagePullPolicy"}), plan.deadline_ns);
     if (!image) return std::nullopt;
     // The image's words are not Kubernetes' to expand.
     for (const std::string& word : image->entry_point) words.push_back(for_kubernetes(word));
@@ -145,7 +147,8 @@ int PodEdit::resolve_port(const TrialFacts& trial, std::vector<std::string>& war
       if (ports == nullptr || !ports->is_array()) continue;
       for (const Json& port : *ports) {
         const Json* number = find(port, {"containerPort"});
-        if (text_at(port, {"name"}) == trial.http_port_name && number != nullptr && number->is_number_integer()) return number->get<int>();
+        if (text_at(port, {"name"}) == trial.http_port_name && number != nullptr && number->is_number_integer())
+          return number->get<int>();
       }
     }
   }
@@ -191,7 +194,8 @@ Json PodEdit::make_sidecar(const PodPlan& plan, const std::string& folder, const
   out["resources"] = resources_json(*plan.collector);
   if (!folder.empty()) out["volumeMounts"].push_back(mount_json(mount.volume, folder, mount.sub_path));
   if (native) {
-    if (plan.config->wrap == WrapForm::launcher) out["volumeMounts"].push_back(mount_json(kLauncherVolume, kLauncherFolder));
+    if (plan.config->wrap == WrapForm::launcher)
+      out["volumeMounts"].push_back(mount_json(kLauncherVolume, kLauncherFolder));
     out["restartPolicy"] = "Always";
     Json& probe = out["startupProbe"];
     probe["exec"]["command"] = {"tacho-katib", "collect", "--ready"};
@@ -215,6 +219,24 @@ Json PodEdit::make_installer(const PodPlan& plan) const {
   return out;
 }
 
+// Nobody stands before a trainer whose command is not known: what it prints is read from the API server instead.
+Json PodEdit::make_follower(const PodPlan& plan, const std::string& folder, const Mount& mount) const {
+  Json out = Json::object();
+  out["name"] = "tacho-log";
+  out["image"] = plan.collector->image;
+  out["command"] = {"tacho-kube",  "follow-log",
+                    "--namespace", "$(POD_NAMESPACE)",
+                    "--pod",       "$(POD_NAME)",
+                    "--container", plan.trial->primary_container,
+                    "--file",      for_kubernetes(plan.trial->path)};
+  out["env"] = Json::array({field_env("POD_NAME", "metadata.name"), field_env("POD_NAMESPACE", "metadata.namespace")});
+  out["resources"] = resources_json(*plan.collector);
+  out["volumeMounts"].push_back(mount_json(mount.volume, folder, mount.sub_path));
+  out["imagePullPolicy"] = plan.collector->pull_policy;
+  if (Json context = security_context(plan); !context.is_null()) out["securityContext"] = std::move(context);
+  return out;
+}
+
 void PodEdit::add_suggestion_volume(const PodPlan& plan) {
   if (!plan.suggestion || plan.suggestion->trial_dir.empty()) return;
   const TrialFacts& trial = *plan.trial;
@@ -222,12 +244,14 @@ void PodEdit::add_suggestion_volume(const PodPlan& plan) {
   volume["name"] = kSuggestionVolume;
   volume["persistentVolumeClaim"]["claimName"] = trial.experiment + "-" + plan.suggestion->algorithm;
   add_volume(kSuggestionVolume, std::move(volume));
-  add_mount(primary(trial), mount_json(kSuggestionVolume, plan.suggestion->trial_dir, trial.experiment + "/" + trial.name));
+  add_mount(primary(trial),
+            mount_json(kSuggestionVolume, plan.suggestion->trial_dir, trial.experiment + "/" + trial.name));
 }
 
 void PodEdit::wrap(const PodPlan& plan, const std::vector<std::string>& words, const std::string& folder) {
   const TrialFacts& trial = *plan.trial;
-  const WrapOptions options{folder, trial.kind == CollectorKind::std_out ? trial.path : "", !plan.sidecar.early_stopping.empty()};
+  const WrapOptions options{folder, trial.kind == CollectorKind::std_out ? trial.path : "",
+                            !plan.sidecar.early_stopping.empty()};
   const std::string container = primary(trial);
   const bool launcher = plan.config->wrap == WrapForm::launcher;
   const Wrapped wrapped = launcher ? wrap_with_launcher(words, options) : wrap_with_shell(words, options);
@@ -263,8 +287,15 @@ Status PodEdit::inject(PodPlan plan, ImageCommands& images, std::vector<std::str
   if (!custom) {
     words = words_of(plan, images);
     plan.sidecar.wrapped = words.has_value();
-    if (!words && trial.kind == CollectorKind::std_out) return refuse("the command of the image is not known; set command in the trial template");
-    if (!words) warnings.push_back("tacho: the image's command is not known, so success and failure look alike; set command in the template");
+    const bool std_out = trial.kind == CollectorKind::std_out;
+    if (!words && std_out && plan.config->strict)
+      return refuse("the command of the image is not known; set command in the trial template");
+    if (!words)
+      warnings.push_back(
+          std_out
+              ? "tacho: the image's command is not known; its log is read by the API, which needs the right to pods/log"
+              : "tacho: the image's command is not known, so success and failure look alike; set command in the "
+                "template");
     if (trial.kind == CollectorKind::prometheus_metric) plan.sidecar.http_port = resolve_port(trial, warnings);
   }
   bool native = !custom && plan.config->sidecar_mode == SidecarMode::native;
@@ -279,6 +310,8 @@ Status PodEdit::inject(PodPlan plan, ImageCommands& images, std::vector<std::str
   Json sidecar = make_sidecar(plan, folder, mount, native);
   if (launcher) patch_.append(root_ + "/spec/initContainers", make_installer(plan));
   patch_.append(root_ + (native ? "/spec/initContainers" : "/spec/containers"), std::move(sidecar));
+  if (!words && trial.kind == CollectorKind::std_out)
+    patch_.append(root_ + "/spec/containers", make_follower(plan, folder, mount));
   add_suggestion_volume(plan);
   patch_.set(root_ + "/spec/shareProcessNamespace", true);
   if (mount.is_new) {

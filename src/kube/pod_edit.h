@@ -1,5 +1,5 @@
-// The steps of the injection on one pod or pod template, as edits of its JSON. Which pod, and with what settings, is decided by the
-// hooks. Pure but for the look-up of an image's command; thread-safe.
+// The steps of the injection on one pod or pod template, as edits of its JSON. Which pod, and with what settings, is
+// decided by the hooks. Pure but for the look-up of an image's command; thread-safe.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -18,13 +18,13 @@ inline constexpr const char* kMark = "tacho/collector-injected";
 
 struct PodPlan {
   const TrialFacts* trial = nullptr;
-  const CollectorConfig* collector = nullptr;     // nullptr for Custom
+  const CollectorConfig* collector = nullptr;  // nullptr for Custom
   bool inject_security_context = false;
   const TachoConfig* config = nullptr;
   std::optional<SuggestionFacts> suggestion;
   SidecarOptions sidecar;
-  std::string index_variable, index_field;        // an environment variable of the sidecar by fieldRef; may be empty
-  const char* mode = "pod";                       // for the mark
+  std::string index_variable, index_field;  // an environment variable of the sidecar by fieldRef; may be empty
+  const char* mode = "pod";                 // for the mark
   int server_minor = 0;
   int64_t deadline_ns = 0;
 };
@@ -37,7 +37,7 @@ class PodEdit {
   bool has_container(const std::string& name) const { return container_index(name) >= 0; }
   // The mark, or a collector of this name that somebody else has put there.
   bool is_injected(const std::string& sidecar_name) const;
-  bool has_labels(const Pairs& labels) const;     // all of them, with these values
+  bool has_labels(const Pairs& labels) const;  // all of them, with these values
 
   // Steps 1 and 2: labels of the Trial, and the environment variable of the primary container.
   void add_identity(const TrialFacts& trial);
@@ -58,6 +58,7 @@ class PodEdit {
   int resolve_port(const TrialFacts& trial, std::vector<std::string>& warnings) const;
   Json make_sidecar(const PodPlan& plan, const std::string& folder, const Mount& mount, bool native) const;
   Json make_installer(const PodPlan& plan) const;
+  Json make_follower(const PodPlan& plan, const std::string& folder, const Mount& mount) const;
   Json security_context(const PodPlan& plan) const;
   void add_suggestion_volume(const PodPlan& plan);
   void wrap(const PodPlan& plan, const std::vector<std::string>& words, const std::string& folder);

@@ -23,7 +23,8 @@ constexpr const char* kArchitecture = "amd64";
 #endif
 
 Error refuse(const std::string& what, const ImageReference& image) {
-  return {Code::io, what, image.registry + "/" + image.repository, "set command in the trial template; then nobody has to ask"};
+  return {Code::io, what, image.registry + "/" + image.repository,
+          "set command in the trial template; then nobody has to ask"};
 }
 
 std::string sha256_of(std::string_view text) {
@@ -72,7 +73,8 @@ std::map<std::string, RegistryLogin> parse_docker_config(std::string_view json) 
   for (const auto& [host, entry] : auths->items()) {
     RegistryLogin login{text_at(entry, {"username"}), text_at(entry, {"password"})};
     const std::string both = from_base64(text_at(entry, {"auth"}));
-    if (const size_t colon = both.find(':'); login.user.empty() && colon != std::string::npos) login = {both.substr(0, colon), both.substr(colon + 1)};
+    if (const size_t colon = both.find(':'); login.user.empty() && colon != std::string::npos)
+      login = {both.substr(0, colon), both.substr(colon + 1)};
     if (login.user.empty()) continue;
     // "https://index.docker.io/v1/" is how older tools name Docker Hub.
     std::string name = host;
@@ -120,9 +122,12 @@ Challenge parse_challenge(std::string_view header) {
   }
 }
 
-Registry::Registry(std::vector<std::string> plain, std::function<bool()> cancelled) : plain_(std::move(plain)) { http_.on_cancel(std::move(cancelled)); }
+Registry::Registry(std::vector<std::string> plain, std::function<bool()> cancelled) : plain_(std::move(plain)) {
+  http_.on_cancel(std::move(cancelled));
+}
 
-Result<HttpResponse> Registry::send(const std::string& url, const std::string& accept, const std::string& authorization) {
+Result<HttpResponse> Registry::send(const std::string& url, const std::string& accept,
+                                    const std::string& authorization) {
   if (Status good = check_url(url); !good) return good.error();
   HttpRequest request;
   request.url = url;
@@ -142,10 +147,11 @@ Status Registry::log_in(const Challenge& challenge, const ImageReference& image)
     return ok();
   }
   const auto realm = challenge.values.find("realm");
-  if (challenge.scheme != "bearer" || realm == challenge.values.end()) return refuse("the registry wants a kind of login that is not known", image);
+  if (challenge.scheme != "bearer" || realm == challenge.values.end())
+    return refuse("the registry wants a kind of login that is not known", image);
   const auto service = challenge.values.find("service");
-  std::string url = realm->second + (realm->second.find('?') == std::string::npos ? "?" : "&") + "scope=" +
-                    percent_encode("repository:" + image.repository + ":pull", false);
+  std::string url = realm->second + (realm->second.find('?') == std::string::npos ? "?" : "&") +
+                    "scope=" + percent_encode("repository:" + image.repository + ":pull", false);
   if (service != challenge.values.end()) url += "&service=" + percent_encode(service->second, false);
   Result<HttpResponse> answer = send(url, "application/json", basic);
   if (!answer) return answer.error();
@@ -157,7 +163,8 @@ Status Registry::log_in(const Challenge& challenge, const ImageReference& image)
   return ok();
 }
 
-Result<std::string> Registry::get(const ImageReference& image, const std::string& path, const std::string& accept, const std::string& digest) {
+Result<std::string> Registry::get(const ImageReference& image, const std::string& path, const std::string& accept,
+                                  const std::string& digest) {
   const bool plain = std::find(plain_.begin(), plain_.end(), image.registry) != plain_.end();
   std::string url = (plain ? "http://" : "https://") + image.registry + "/v2/" + image.repository + path;
   for (int attempt = 0; attempt < 3; attempt++) {
@@ -168,7 +175,9 @@ Result<std::string> Registry::get(const ImageReference& image, const std::string
       continue;
     }
     // Blobs may lie elsewhere; our login is not for that place.
-    for (int hop = 0; hop < 3 && (answer->status == 307 || answer->status == 302 || answer->status == 301 || answer->status == 308); hop++) {
+    for (int hop = 0;
+         hop < 3 && (answer->status == 307 || answer->status == 302 || answer->status == 301 || answer->status == 308);
+         hop++) {
       std::string next(answer->header("location"));
       if (next.starts_with("/")) next = (plain ? "http://" : "https://") + image.registry + next;
       if (!plain && !next.starts_with("https://")) return refuse("the registry led to a place without TLS", image);
@@ -176,7 +185,8 @@ Result<std::string> Registry::get(const ImageReference& image, const std::string
       if (!answer) return answer.error();
     }
     if (answer->status != 200) return refuse("the registry answered " + std::to_string(answer->status), image);
-    if (!digest.empty() && digest.starts_with("sha256:") && sha256_of(answer->body) != digest) return refuse("the registry sent something else than was asked for", image);
+    if (!digest.empty() && digest.starts_with("sha256:") && sha256_of(answer->body) != digest)
+      return refuse("the registry sent something else than was asked for", image);
     return std::move(answer->body);
   }
   return refuse("the registry refused the login", image);

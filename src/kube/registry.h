@@ -1,5 +1,5 @@
-// A reader of OCI registries (distribution API v2): index → manifest of this platform → configuration, with bearer tokens or basic
-// authentication. Never used on the admission path. A reader belongs to one thread.
+// A reader of OCI registries (distribution API v2): index → manifest of this platform → configuration, with bearer
+// tokens or basic authentication. Never used on the admission path. A reader belongs to one thread.
 #pragma once
 #include <functional>
 #include <map>
@@ -22,7 +22,8 @@ std::map<std::string, RegistryLogin> parse_docker_config(std::string_view json);
 // The one for this image, also by the older names of Docker Hub; nullptr when there is none.
 const RegistryLogin* find_login(const std::map<std::string, RegistryLogin>& logins, const ImageReference& image);
 
-// `Bearer realm="https://auth.example/token",service="x",scope="repository:a/b:pull"`: scheme in lower case and its values.
+// `Bearer realm="https://auth.example/token",service="x",scope="repository:a/b:pull"`: scheme in lower case and its
+// values.
 struct Challenge {
   std::string scheme;
   std::map<std::string, std::string> values;
@@ -36,7 +37,8 @@ class Registry {
   Result<ImageCommand> read(const ImageReference& image, const RegistryLogin* login);
 
  private:
-  Result<std::string> get(const ImageReference& image, const std::string& path, const std::string& accept, const std::string& digest);
+  Result<std::string> get(const ImageReference& image, const std::string& path, const std::string& accept,
+                          const std::string& digest);
   Result<HttpResponse> send(const std::string& url, const std::string& accept, const std::string& authorization);
   Status log_in(const Challenge& challenge, const ImageReference& image);
 

@@ -17,7 +17,8 @@ Result<Review> parse_review(std::string_view body) {
   if (!parsed) return refuse("the body is no JSON, is not UTF-8, or is nested too deeply");
   if (!parsed->is_object()) return refuse("the body is no JSON object");
   if (text_at(*parsed, {"kind"}) != "AdmissionReview") return refuse("the body is no AdmissionReview");
-  if (text_at(*parsed, {"apiVersion"}) != "admission.k8s.io/v1") return refuse("this version of AdmissionReview is not spoken");
+  if (text_at(*parsed, {"apiVersion"}) != "admission.k8s.io/v1")
+    return refuse("this version of AdmissionReview is not spoken");
   const auto request = parsed->find("request");
   if (request == parsed->end() || !request->is_object()) return refuse("the AdmissionReview has no request");
   Review review;

@@ -15,20 +15,20 @@ inline constexpr size_t kWarningLimit = 119;      // characters; the API server 
 
 struct Review {
   std::string uid, ns, operation;
-  std::string group, version, kind;      // of the object
+  std::string group, version, kind;  // of the object
   std::string resource, sub_resource;
   bool dry_run = false;
-  std::shared_ptr<Json> object;          // never empty; null when the request has none
+  std::shared_ptr<Json> object;  // never empty; null when the request has none
 };
-// {"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"…","object":{…},…}}. An Error says in one line
-// why it is none (for the 400).
+// {"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"…","object":{…},…}}. An Error says in
+// one line why it is none (for the 400).
 Result<Review> parse_review(std::string_view body);
 
 struct ReviewAnswer {
   bool allowed = true;
-  std::string patch;                     // an array of RFC 6902; empty: no change
-  std::vector<std::string> warnings;     // for the person at kubectl
-  std::string message;                   // why it is not allowed
+  std::string patch;                  // an array of RFC 6902; empty: no change
+  std::vector<std::string> warnings;  // for the person at kubectl
+  std::string message;                // why it is not allowed
   // For the metrics: injected, unchanged, warned, refused, error.
   const char* result = "unchanged";
 };

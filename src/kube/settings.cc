@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "kube/object.h"
+#include "os/clock.h"
 
 namespace tacho {
 namespace {
@@ -22,7 +23,8 @@ std::map<std::string, std::string> data_of(const std::string& text) {
 Result<KatibConfig> read_katib(const std::string& text) {
   const auto data = data_of(text);
   const auto found = data.find("katib-config.yaml");
-  if (found == data.end()) return Error{Code::invalid, "the ConfigMap has no key katib-config.yaml", "katib-config", "add it"};
+  if (found == data.end())
+    return Error{Code::invalid, "the ConfigMap has no key katib-config.yaml", "katib-config", "add it"};
   return parse_katib_config(found->second);
 }
 
@@ -34,8 +36,8 @@ const CollectorConfig* WebhookSettings::collector(CollectorKind kind) const {
   return other ? &*other : nullptr;
 }
 
-SettingsSource::SettingsSource(Cluster& cluster, std::string core_namespace, std::string image)
-    : cluster_(cluster), namespace_(std::move(core_namespace)) {
+SettingsSource::SettingsSource(Cluster& cluster, std::string core_namespace, std::string image, int64_t look_ns)
+    : cluster_(cluster), namespace_(std::move(core_namespace)), look_ns_(look_ns) {
   auto made = std::make_shared<WebhookSettings>();
   if (!image.empty()) {
     made->other.emplace();
@@ -52,10 +54,28 @@ std::shared_ptr<const std::string> SettingsSource::look(const char* name, int64_
 }
 
 std::shared_ptr<const WebhookSettings> SettingsSource::current(int64_t deadline_ns) {
+  const int64_t now_ns = system_clock().monotonic_ns();
+  bool first = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (now_ns < next_look_ns_) return settings_;
+    first = next_look_ns_ == 0;
+  }
+  // The very first answer is waited for: without an image nothing can be injected.
+  std::unique_lock turn(refreshing_, std::defer_lock);
+  if (first) turn.lock();
+  else if (!turn.try_lock()) turn.release();
+  if (turn.owns_lock()) refresh(deadline_ns);
+  const std::lock_guard lock(mutex_);
+  return settings_;
+}
+
+void SettingsSource::refresh(int64_t deadline_ns) {
   const auto katib = look("katib-config", deadline_ns), own = look("tacho-config", deadline_ns);
   const std::lock_guard lock(mutex_);
+  next_look_ns_ = system_clock().monotonic_ns() + look_ns_;
   const bool katib_new = katib && katib != katib_text_, own_new = own && own != tacho_text_;
-  if (!katib_new && !own_new) return settings_;
+  if (!katib_new && !own_new) return;
   auto made = std::make_shared<WebhookSettings>(*settings_);
   if (katib_new) {
     katib_text_ = katib;
@@ -68,7 +88,6 @@ std::shared_ptr<const WebhookSettings> SettingsSource::current(int64_t deadline_
     else log::warn("tacho-config is not usable, the last good version stays in force: " + read.error().message());
   }
   settings_ = made;
-  return settings_;
 }
 
 }  // namespace tacho

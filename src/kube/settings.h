@@ -1,4 +1,5 @@
-// The settings in force: katib-config and tacho-config as the cluster has them now, or the last good version of each. Thread-safe.
+// The settings in force: katib-config and tacho-config as the cluster has them now, or the last good version of each.
+// Thread-safe.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -20,16 +21,21 @@ struct WebhookSettings {
 
 class SettingsSource {
  public:
-  // `image` serves kinds that katib-config does not name; may be empty.
-  SettingsSource(Cluster& cluster, std::string core_namespace, std::string image);
+  // `image` serves kinds that katib-config does not name; may be empty. The ConfigMaps are looked at once in `look_ns`,
+  // by one of those who ask; the others go on with what is known.
+  SettingsSource(Cluster& cluster, std::string core_namespace, std::string image, int64_t look_ns = 500'000'000);
   std::shared_ptr<const WebhookSettings> current(int64_t deadline_ns);
 
  private:
+  void refresh(int64_t deadline_ns);
   std::shared_ptr<const std::string> look(const char* name, int64_t deadline_ns);
 
   Cluster& cluster_;
   const std::string namespace_;
-  std::mutex mutex_;
+  const int64_t look_ns_;
+  std::mutex refreshing_;  // before mutex_
+  std::mutex mutex_;       // of what follows
+  int64_t next_look_ns_ = 0;
   std::shared_ptr<const std::string> katib_text_, tacho_text_;  // what was read last, good or not
   std::shared_ptr<const WebhookSettings> settings_;
 };

@@ -1,5 +1,5 @@
-// The collector's container: its arguments in Katib's order, then tacho's own, so that another collector's image works when those
-// are switched off. Pure functions; thread-safe.
+// The collector's container: its arguments in Katib's order, then tacho's own, so that another collector's image works
+// when those are switched off. Pure functions; thread-safe.
 #pragma once
 #include <optional>
 #include <string>
@@ -15,18 +15,19 @@ namespace tacho {
 std::string sidecar_name(const TrialFacts& trial);
 
 struct SidecarOptions {
-  std::string db_manager;                  // host:port
-  std::string early_stopping;              // host:port; empty: no stop rules are passed
+  std::string db_manager;      // host:port
+  std::string early_stopping;  // host:port; empty: no stop rules are passed
   std::optional<bool> wait_all_processes;
-  std::string profile;                     // none: nothing of tacho's own
+  std::string profile;  // none: nothing of tacho's own
   bool replace_attempts = false;
   bool wrapped = true;
-  int http_port = 0;                       // a port's name is resolved
-  std::string active_when;                 // ENV=value
+  int http_port = 0;        // a port's name is resolved
+  std::string active_when;  // ENV=value
 };
 std::vector<std::string> sidecar_arguments(const TrialFacts& trial, const SidecarOptions& options);
 
-// host:port of the DB manager by KATIB_DB_MANAGER_SERVICE_{IP,NAMESPACE,PORT} and KATIB_CORE_NAMESPACE of the environment.
+// host:port of the DB manager by KATIB_DB_MANAGER_SERVICE_{IP,NAMESPACE,PORT} and KATIB_CORE_NAMESPACE of the
+// environment.
 std::string db_manager_address();
 std::string core_namespace();
 

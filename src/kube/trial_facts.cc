@@ -35,8 +35,10 @@ std::vector<std::string> read_list(const Json* array) {
 
 void read_objective(const Json& trial, TrialFacts& out) {
   out.objective_type = text_at(trial, {"spec", "objective", "type"});
-  if (const std::string name = text_at(trial, {"spec", "objective", "objectiveMetricName"}); !name.empty()) out.metrics.push_back(name);
-  for (std::string& name : read_list(find(trial, {"spec", "objective", "additionalMetricNames"}))) out.metrics.push_back(std::move(name));
+  if (const std::string name = text_at(trial, {"spec", "objective", "objectiveMetricName"}); !name.empty())
+    out.metrics.push_back(name);
+  for (std::string& name : read_list(find(trial, {"spec", "objective", "additionalMetricNames"})))
+    out.metrics.push_back(std::move(name));
 }
 
 void read_http(const Json& get, TrialFacts& out) {
@@ -95,7 +97,8 @@ void read_collector(const Json& trial, TrialFacts& out) {
   if (const Json* custom = find(collector, {"collector", "customCollector"}); custom != nullptr && custom->is_object())
     out.custom = std::make_shared<const Json>(*custom);
   out.filters = read_list(find(collector, {"source", "filter", "metricsFormat"}));
-  if (const Json* get = find(collector, {"source", "httpGet"}); get != nullptr && get->is_object()) read_http(*get, out);
+  if (const Json* get = find(collector, {"source", "httpGet"}); get != nullptr && get->is_object())
+    read_http(*get, out);
   read_path(collector, out);
 }
 
@@ -106,7 +109,8 @@ void read_rules(const Json& trial, TrialFacts& out) {
     if (!rule.is_object()) continue;
     std::string start = scalar(find(rule, {"startStep"}));
     if (start.empty()) start = "0";
-    out.stop_rules.push_back(text_at(rule, {"name"}) + ";" + scalar(find(rule, {"value"})) + ";" + text_at(rule, {"comparison"}) + ";" + start);
+    out.stop_rules.push_back(text_at(rule, {"name"}) + ";" + scalar(find(rule, {"value"})) + ";" +
+                             text_at(rule, {"comparison"}) + ";" + start);
   }
 }
 
@@ -142,10 +146,12 @@ std::string shared_folder(const TrialFacts& trial) {
 SuggestionFacts read_suggestion(const Json& suggestion) {
   SuggestionFacts out;
   out.algorithm = text_at(suggestion, {"spec", "algorithm", "algorithmName"});
-  for (const Json* settings : {find(suggestion, {"spec", "algorithm", "algorithmSettings"}), find(suggestion, {"status", "algorithmSettings"})}) {
+  for (const Json* settings : {find(suggestion, {"spec", "algorithm", "algorithmSettings"}),
+                               find(suggestion, {"status", "algorithmSettings"})}) {
     if (settings == nullptr || !settings->is_array()) continue;
     for (const Json& setting : *settings) {
-      if (setting.is_object() && text_at(setting, {"name"}) == "suggestion_trial_dir") out.trial_dir = text_at(setting, {"value"});
+      if (setting.is_object() && text_at(setting, {"name"}) == "suggestion_trial_dir")
+        out.trial_dir = text_at(setting, {"value"});
     }
   }
   return out;

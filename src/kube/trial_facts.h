@@ -17,21 +17,21 @@ using Pairs = std::vector<std::pair<std::string, std::string>>;
 
 struct TrialFacts {
   std::string name, ns;
-  Pairs labels;                         // of the Trial object
-  std::string experiment;               // label katib.kubeflow.org/experiment; also the Suggestion's name
+  Pairs labels;            // of the Trial object
+  std::string experiment;  // label katib.kubeflow.org/experiment; also the Suggestion's name
   std::string objective_type;
-  std::vector<std::string> metrics;     // the objective first
+  std::vector<std::string> metrics;  // the objective first
   CollectorKind kind = CollectorKind::std_out;
-  std::string unknown_kind;             // not empty: a kind that nobody knows
-  std::string path;                     // of the file or folder; the kind's default where there is none
+  std::string unknown_kind;  // not empty: a kind that nobody knows
+  std::string path;          // of the file or folder; the kind's default where there is none
   bool path_is_folder = false;
-  std::string format;                   // File: as given
+  std::string format;  // File: as given
   std::vector<std::string> filters;
   std::string http_path = "/metrics", http_scheme = "HTTP", http_host;
   int http_port = 8080;
-  std::string http_port_name;           // a port by name, to be looked up in the pod
+  std::string http_port_name;  // a port by name, to be looked up in the pod
   Pairs http_headers;
-  std::shared_ptr<const Json> custom;   // the user's container; empty when there is none
+  std::shared_ptr<const Json> custom;  // the user's container; empty when there is none
   Pairs primary_labels;
   std::string primary_container;
   std::vector<std::string> stop_rules;  // `name;value;comparison;startStep`
@@ -43,12 +43,13 @@ inline constexpr const char* kExperimentLabel = "katib.kubeflow.org/experiment";
 
 Result<TrialFacts> read_trial(const Json& trial);
 
-// The folder that trainer and collector share, and whose volume is mounted: where the file is, or the folder itself. Empty: none.
+// The folder that trainer and collector share, and whose volume is mounted: where the file is, or the folder itself.
+// Empty: none.
 std::string shared_folder(const TrialFacts& trial);
 
 struct SuggestionFacts {
   std::string algorithm;
-  std::string trial_dir;                // algorithm setting suggestion_trial_dir; may be empty
+  std::string trial_dir;  // algorithm setting suggestion_trial_dir; may be empty
 };
 SuggestionFacts read_suggestion(const Json& suggestion);
 

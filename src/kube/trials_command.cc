@@ -1,5 +1,6 @@
 #include "kube/trials_command.h"
 
+#include <malloc.h>
 #include <poll.h>
 
 #include <atomic>
@@ -112,6 +113,7 @@ Status Service::open() {
 }
 
 int Service::run() {
+  ::mallopt(M_ARENA_MAX, 2);  // a dozen threads that mostly sleep need no memory of their own
   const int ending[] = {SIGINT, SIGTERM};
   SignalQueue signals(ending);
   ignore_broken_pipes();

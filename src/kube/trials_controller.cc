@@ -32,6 +32,7 @@ TrialsController::TrialsController(std::shared_ptr<ApiServer> server, Controller
   context_.metrics = &metrics_;
   WatchOptions trials;
   trials.timeout_s = options_.watch_timeout_s;
+  trials.packed = true;
   trials.on_put = [this](const std::string& key, const CachedObject& now) { trial_changed(key, now); };
   trials.on_delete = [this](const std::string& key, const CachedObject&) { trial_gone(key); };
   trials_ = std::make_unique<ResourceWatch>(server_, discovery_, stop_.fd(), KindName{kTrialApi, "Trial"}, options_.ns, std::move(trials));

@@ -32,7 +32,7 @@ bool says_gone(const Json& status) {
 
 }  // namespace
 
-Watch::Watch(std::shared_ptr<ApiServer> server, int stop_fd, WatchOptions options) : options_(std::move(options)), client_(std::move(server), stop_fd) {}
+Watch::Watch(std::shared_ptr<ApiServer> server, int stop_fd, WatchOptions options) : options_(std::move(options)), client_(std::move(server), stop_fd), cache_(options_.packed) {}
 
 void Watch::run() {
   while (!client_.stopped()) {
@@ -171,7 +171,7 @@ void Watch::put(const Json& object, std::unordered_set<std::string>* seen) {
   }
   if (seen != nullptr) seen->insert(key);
   CachedObject now{text_at(object, {"metadata", "uid"}), version_of(object), nullptr};
-  const CachedObject old = cache_.get(key);
+  const CachedObject old = cache_.peek(key);
   if (old.json && old.uid == now.uid && old.resource_version == now.resource_version) return;
   if (old.json && old.uid != now.uid) remove(key);  // deleted and made again during a gap
   Json kept = object;
@@ -185,7 +185,7 @@ void Watch::put(const Json& object, std::unordered_set<std::string>* seen) {
 void Watch::put_reply(const std::string& key, std::string_view json) {
   const std::optional<Json> object = parse_json(json);
   // Deleted meanwhile, or replaced by another of its name: the watch knows better.
-  if (!object || object_key(*object) != key || cache_.get(key).uid != text_at(*object, {"metadata", "uid"})) return;
+  if (!object || object_key(*object) != key || cache_.peek(key).uid != text_at(*object, {"metadata", "uid"})) return;
   Json kept = *object;
   kept["metadata"].erase("managedFields");
   if (options_.trim) options_.trim(kept);

@@ -24,6 +24,7 @@ struct WatchOptions {
   int64_t timeout_s = 300;  // asked of the server, ±20 %
   int64_t stall_s = 60;     // how much longer a stream may take before it is given up
   int page = 500;
+  bool packed = false;      // small rather than quick to read
   // Whether an object is kept and told of; every one when empty.
   std::function<bool(const Json& object)> wanted;
   // Removes what nobody needs; metadata.managedFields goes in any case.

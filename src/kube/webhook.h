@@ -1,5 +1,5 @@
-// The webhook behind HTTP: a POST with an AdmissionReview in, one with an answer out. Never throws; thread-safe. Bodies are never
-// logged: they may hold secrets.
+// The webhook behind HTTP: a POST with an AdmissionReview in, one with an answer out. Never throws; thread-safe. Bodies
+// are never logged: they may hold secrets.
 #pragma once
 #include <cstdint>
 
@@ -11,7 +11,8 @@ namespace tacho {
 
 class Webhook {
  public:
-  Webhook(Mutation& mutation, WebhookMetrics& metrics, int64_t deadline_ms) : mutation_(mutation), metrics_(metrics), deadline_ms_(deadline_ms) {}
+  Webhook(Mutation& mutation, WebhookMetrics& metrics, int64_t deadline_ms)
+      : mutation_(mutation), metrics_(metrics), deadline_ms_(deadline_ms) {}
   // /mutate-pod and /mutate-job.
   ServedResponse handle(const ServedRequest& request);
 

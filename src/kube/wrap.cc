@@ -6,7 +6,8 @@
 namespace tacho {
 namespace {
 
-constexpr std::array<std::string_view, 9> kShells = {"sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "ksh93", "rbash"};
+constexpr std::array<std::string_view, 9> kShells = {"sh",  "bash", "dash",  "ash",  "zsh",
+                                                     "ksh", "mksh", "ksh93", "rbash"};
 
 std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
@@ -24,7 +25,8 @@ size_t behind_env(const std::vector<std::string>& words) {
     if (word == "--") return at + 1;
     if (word == "-u" || word == "--unset" || word == "-C" || word == "--chdir") {
       at++;
-    } else if (word == "-S" || word.starts_with("--split-string") || (word.starts_with("-") && word.find('S') != word.npos && word[1] != '-')) {
+    } else if (word == "-S" || word.starts_with("--split-string") ||
+               (word.starts_with("-") && word.find('S') != word.npos && word[1] != '-')) {
       return words.size();  // a command line in one word: not taken apart
     } else if (!word.starts_with("-") && !is_assignment(word)) {
       break;
@@ -35,7 +37,8 @@ size_t behind_env(const std::vector<std::string>& words) {
 
 std::string path_word(const std::string& path) {
   const bool plain = std::all_of(path.begin(), path.end(), [](unsigned char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '/' || c == '.' || c == '_' || c == '-' || c == ',';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '/' || c == '.' ||
+           c == '_' || c == '-' || c == ',';
   });
   return for_kubernetes(plain && !path.empty() ? path : shell_word(path));
 }
@@ -46,9 +49,11 @@ std::string without_slash(std::string path) {
   return path;
 }
 
-// A script runs in a subshell: it may exit, exec, set traps or stop at its first failure (-e) and still comes back here. The empty
-// line ends a last line that ends in a backslash. A single command needs none of this and stays the shell's own child.
-constexpr const char* kScriptBegin = "case $- in *e*) tacho_e=1 ;; *) tacho_e= ;; esac\nset +e\n{\n(\nif [ -n \"$tacho_e\" ]; then set -e; fi\n";
+// A script runs in a subshell: it may exit, exec, set traps or stop at its first failure (-e) and still comes back
+// here. The empty line ends a last line that ends in a backslash. A single command needs none of this and stays the
+// shell's own child.
+constexpr const char* kScriptBegin =
+    "case $- in *e*) tacho_e=1 ;; *) tacho_e= ;; esac\nset +e\n{\n(\nif [ -n \"$tacho_e\" ]; then set -e; fi\n";
 constexpr const char* kScriptEnd = "\n\n)\n}";
 
 std::string wrap_group(const std::string& group, const WrapOptions& options) {
@@ -58,7 +63,8 @@ std::string wrap_group(const std::string& group, const WrapOptions& options) {
   if (!options.log.empty()) out += std::string(" 1>") + path_word(options.log) + " 2>&1";
   out += "\ntacho_status=$?\n";
   if (options.stop_rules) {
-    out += "if [ \"$tacho_status\" -ne 0 ]; then\ntacho_mark=\nif [ -r " + marker + " ]; then read -r tacho_mark < " + marker +
+    out += "if [ \"$tacho_status\" -ne 0 ]; then\ntacho_mark=\nif [ -r " + marker + " ]; then read -r tacho_mark < " +
+           marker +
            "; fi\nif [ \"$tacho_mark\" = early-stopped ]; then echo Training Container was Early Stopped\n"
            "else echo Training Container was Failed; exit 1; fi\nfi\n";
   } else {
@@ -99,7 +105,8 @@ std::optional<size_t> script_position(const std::vector<std::string>& words) {
   size_t at = behind_env(words);
   if (at >= words.size()) return std::nullopt;
   if (base_name(words[at]) == "busybox") at++;
-  if (at >= words.size() || std::find(kShells.begin(), kShells.end(), base_name(words[at])) == kShells.end()) return std::nullopt;
+  if (at >= words.size() || std::find(kShells.begin(), kShells.end(), base_name(words[at])) == kShells.end())
+    return std::nullopt;
   bool has_c = false;
   for (at++; at < words.size(); at++) {
     const std::string_view word = words[at];

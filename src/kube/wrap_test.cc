@@ -94,7 +94,9 @@ const Words kShow = {"python3", "-c", "import sys\nfor a in sys.argv[1:]: print(
 
 TEST_F(Wrap, EveryWordArrivesAsItWas) {
   Words words = kShow;
-  const Words odd = {"a b", "", "'", "\"", "it's", "$HOME", "`id`", "$(pwd)", "*", "a;b|c&d", "line\nline", "{\"k\": [1, \"x\"]}", "\\", "#c", "~", "!x", "ü€"};
+  const Words odd = {"a b",  "",       "'", "\"",      "it's",       "$HOME",
+                     "`id`", "$(pwd)", "*", "a;b|c&d", "line\nline", "{\"k\": [1, \"x\"]}",
+                     "\\",   "#c",     "~", "!x",      "ü€"};
   words.insert(words.end(), odd.begin(), odd.end());
   std::string expected;
   for (std::string word : odd) {
@@ -113,7 +115,8 @@ TEST_F(Wrap, KubernetesExpandsOnce) {
   words.insert(words.end(), {"$(NAME)", "$$(NAME)", "$$$$", "$", "a$b"});
   EXPECT_EQ(run_shell(words).log, "[value]\n[$(NAME)]\n[$$]\n[$]\n[a$b]\n");
   const Wrapped launcher = wrap_with_launcher(words, {"/var/log/katib", "", false});
-  EXPECT_EQ(Words(launcher.command.end() - 5, launcher.command.end()), Words({"$(NAME)", "$$(NAME)", "$$$$", "$", "a$b"}));
+  EXPECT_EQ(Words(launcher.command.end() - 5, launcher.command.end()),
+            Words({"$(NAME)", "$$(NAME)", "$$$$", "$", "a$b"}));
 }
 
 const Words kShellForms[] = {{"sh", "-c"},
@@ -140,7 +143,12 @@ TEST_F(Wrap, ScriptsOfEveryShellForm) {
   const std::string script = "x=1\necho \"one $x $0 $1\"\necho two >&2; sleep 0 &\nwait\necho 'three' # and a comment";
   for (Words words : kShellForms) {
     const std::string name = ::testing::PrintToString(words);
-    ASSERT_TRUE(script_position([&] { Words w = words; w.push_back(script); return w; }())) << name;
+    ASSERT_TRUE(script_position([&] {
+      Words w = words;
+      w.push_back(script);
+      return w;
+    }()))
+        << name;
     words.insert(words.end(), {script, "zero", "first arg"});
     const Ran ran = run_shell(words);
     EXPECT_EQ(ran.code, 0) << name;
@@ -163,7 +171,8 @@ TEST_F(Wrap, FailingScriptsLeaveNoMarker) {
 
 TEST_F(Wrap, StopsAtTheFirstFailureOnlyWithE) {
   const std::string script = "echo a; false; echo b";
-  for (const Words& shell : {Words{"sh", "-ec"}, Words{"bash", "-ec"}, Words{"busybox", "sh", "-ec"}, Words{"bash", "-euo", "pipefail", "-c"}, Words{"zsh", "-ec"}}) {
+  for (const Words& shell : {Words{"sh", "-ec"}, Words{"bash", "-ec"}, Words{"busybox", "sh", "-ec"},
+                             Words{"bash", "-euo", "pipefail", "-c"}, Words{"zsh", "-ec"}}) {
     Words words = shell;
     words.push_back(script);
     for (const bool rules : {false, true}) {
@@ -185,9 +194,11 @@ TEST_F(Wrap, ScriptsThatEndInOddWays) {
     int code;
     const char* log;
   };
-  for (const Case& one : {Case{"echo x; exit 0", 0, "x\n"}, Case{"echo x; exit 7", 7, "x\n"}, Case{"exec echo replaced", 0, "replaced\n"},
-                          Case{"echo x\n", 0, "x\n"}, Case{"echo x &", 0, "x\n"}, Case{"echo x \\", 0, "x\n"}, Case{"trap 'echo bye' EXIT; echo x", 0, "x\nbye\n"},
-                          Case{"cat <<END\ntext\nEND", 0, "text\n"}, Case{"kill -9 $$$$", 137, ""}, Case{"f() { return 3; }; f", 3, ""}, Case{"# only a comment", 0, ""}}) {
+  for (const Case& one :
+       {Case{"echo x; exit 0", 0, "x\n"}, Case{"echo x; exit 7", 7, "x\n"}, Case{"exec echo replaced", 0, "replaced\n"},
+        Case{"echo x\n", 0, "x\n"}, Case{"echo x &", 0, "x\n"}, Case{"echo x \\", 0, "x\n"},
+        Case{"trap 'echo bye' EXIT; echo x", 0, "x\nbye\n"}, Case{"cat <<END\ntext\nEND", 0, "text\n"},
+        Case{"kill -9 $$$$", 137, ""}, Case{"f() { return 3; }; f", 3, ""}, Case{"# only a comment", 0, ""}}) {
     for (const Words& shell : {Words{"sh", "-c"}, Words{"bash", "-c"}, Words{"busybox", "sh", "-c"}}) {
       Words words = shell;
       words.push_back(one.script);
@@ -202,7 +213,8 @@ TEST_F(Wrap, ScriptsThatEndInOddWays) {
 }
 
 TEST_F(Wrap, EarlyStop) {
-  for (const Words& shell : {Words{"sh", "-c"}, Words{"bash", "-ec"}, Words{"busybox", "sh", "-c"}, Words{"zsh", "-c"}, Words{}}) {
+  for (const Words& shell :
+       {Words{"sh", "-c"}, Words{"bash", "-ec"}, Words{"busybox", "sh", "-c"}, Words{"zsh", "-c"}, Words{}}) {
     Words words = shell;
     if (shell.empty()) words = {"false"};
     else words.push_back("echo x; exit 143");
@@ -240,10 +252,13 @@ TEST_F(Wrap, FoldersWithOddNames) {
 
 TEST_F(Wrap, KeepsTheTextThatOlderCollectorsLookFor) {
   const WrapOptions options{"/var/log/katib", "/var/log/katib/metrics.log", false};
-  EXPECT_NE(wrap_with_shell({"python", "a.py"}, options).args[0].find("echo completed > /var/log/katib/$$$$.pid"), std::string::npos);
+  EXPECT_NE(wrap_with_shell({"python", "a.py"}, options).args[0].find("echo completed > /var/log/katib/$$$$.pid"),
+            std::string::npos);
   std::string joined;
   for (const std::string& word : wrap_with_launcher({"python"}, options).command) joined += word + " ";
-  EXPECT_EQ(joined, "/tacho/exec --dir /var/log/katib --file /var/log/katib/metrics.log --note echo completed > /var/log/katib -- python ");
+  EXPECT_EQ(joined,
+            "/tacho/exec --dir /var/log/katib --file /var/log/katib/metrics.log --note echo completed > /var/log/katib "
+            "-- python ");
 }
 
 TEST(ScriptPosition, OnlyCallsOfAShellWithAScript) {
@@ -251,9 +266,10 @@ TEST(ScriptPosition, OnlyCallsOfAShellWithAScript) {
   EXPECT_EQ(script_position({"/usr/bin/env", "-i", "A=b", "busybox", "ash", "-xc", "x", "y"}), 6u);
   EXPECT_EQ(script_position({"bash", "-O", "extglob", "-c", "x"}), 4u);
   EXPECT_EQ(script_position({"bash", "--rcfile", "f", "-c", "x"}), 4u);
-  for (const Words& words : {Words{}, Words{"sh"}, Words{"sh", "-c"}, Words{"sh", "script.sh"}, Words{"bash", "script.sh", "-c", "x"}, Words{"python", "-c", "x"},
-                             Words{"env"}, Words{"env", "A=1"}, Words{"busybox"}, Words{"busybox", "sleep", "1"}, Words{"env", "-S", "sh -c x"}, Words{"fish", "-c", "x"},
-                             Words{"sh", "--", "-c", "x"}, Words{"", "-c", "x"}})
+  for (const Words& words :
+       {Words{}, Words{"sh"}, Words{"sh", "-c"}, Words{"sh", "script.sh"}, Words{"bash", "script.sh", "-c", "x"},
+        Words{"python", "-c", "x"}, Words{"env"}, Words{"env", "A=1"}, Words{"busybox"}, Words{"busybox", "sleep", "1"},
+        Words{"env", "-S", "sh -c x"}, Words{"fish", "-c", "x"}, Words{"sh", "--", "-c", "x"}, Words{"", "-c", "x"}})
     EXPECT_FALSE(script_position(words)) << ::testing::PrintToString(words);
 }
 

@@ -1,9 +1,10 @@
 """Watches of tacho-katib trials: bookmarks, cuts, 410 in both forms, half-read lists, deletions during a gap, faults of the server."""
+import json
 import time
 import unittest
 
 from cluster import TRIALS, ClusterCase, a_trial, conditions
-from support import until
+from support import SANITIZED, until
 from test_kube_trials import ROWS
 
 
@@ -169,6 +170,46 @@ class TestKubeWatch(ClusterCase):
         self.start_trials(wait=False)
         self.assertTrue(until(lambda: "certificate" in self.read("trials-a.log")), self.logs())
         self.assertEqual(self.kube.log, [])
+
+
+class TestKubeMany(ClusterCase):
+    weight = 15
+
+    def test_ten_thousand_trials(self):
+        """Below 64 MiB, and an event still reaches the status at once."""
+        if SANITIZED:
+            self.skipTest("a sanitizer needs more memory by itself")
+        self.start_db()
+        command = ["python3", "/opt/katib/train.py", "--epochs=10", "--lr=0.0123456", "--optimizer=adam", "--data=/mnt/data/mnist"]
+        for number in range(10_000):
+            trial = a_trial(f"trial-{number:05}")
+            trial["metadata"].update(finalizers=["clean-metrics-in-db"], managedFields=[{"manager": "m", "fieldsV1": {f"f:field{i}": {} for i in range(40)}}])
+            container = trial["spec"]["runSpec"]["spec"]["template"]["spec"]["containers"][0]
+            container.update(command=command, env=[{"name": f"VARIABLE_{i}", "value": f"value of the variable {i}"} for i in range(12)])
+            trial["spec"]["parameterAssignments"] = [{"name": f"parameter{i}", "value": str(number * 0.001 + i)} for i in range(10)]
+            trial["status"] = {"startTime": "2026-11-15T10:00:00Z", "completionTime": "2026-11-15T11:00:00Z",
+                               "conditions": [{"type": kind, "status": status, "reason": "Trial" + kind, "message": f"Trial is {kind}",
+                                               "lastUpdateTime": "2026-11-15T10:00:00Z", "lastTransitionTime": "2026-11-15T10:00:00Z"}
+                                              for kind, status in (("Created", "True"), ("Running", "False"), ("Succeeded", "True"))],
+                               "observation": {"metrics": [{"name": name, "min": "0.1", "max": "0.9", "latest": "0.8"} for name in ("accuracy", "loss")]}}
+            self.kube.put(TRIALS, "trials", trial)
+        size = len(json.dumps(self.kube.get(TRIALS, "trials", "team", "trial-00000")))
+        self.kube.history.clear()
+        process = self.start_trials()
+        self.assertTrue(until(lambda: any("watch=1" in entry["path"] and "/trials?" in entry["path"] for entry in self.kube.log), 60), self.logs())
+        self.create(a_trial("fresh"))
+        self.started("fresh")
+        self.add_rows("fresh", *ROWS)
+        began = time.time()
+        self.finish_job("fresh")
+        self.wait_state("fresh", "Succeeded")
+        took = self.status_writes("fresh")[-1][0] - began
+        with open(f"/proc/{process.pid}/status", encoding="ascii") as file:
+            memory = dict(line.split(":", 1) for line in file)
+        peak, now = (int(memory[key].split()[0]) / 1024 for key in ("VmHWM", "VmRSS"))
+        print(f"10,000 Trials of {size} bytes: {now:.0f} MiB, peak {peak:.0f} MiB; from the job's end to the status {took * 1000:.0f} ms")
+        self.assertLess(now, 64)
+        self.assertLess(took, 2)  # 0.1 s is meant
 
 
 class TestKubeLeader(ClusterCase):

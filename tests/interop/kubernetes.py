@@ -103,12 +103,13 @@ def chart(world):
     except RuntimeError as error:
         return say(f"helm cannot be built here: {str(error)[-300:]}")
     folder = ROOT / "packaging/helm/tacho-katib"
+    world.k8s.kubectl("create", "namespace", "by-helm")
     check("helm lint", "0 chart(s) failed" in run(helm, "lint", folder, rc=None))
     for name, sets in (("defaults", []), ("everything", ["--set", "trials.mode=own,serviceMonitor.enabled=true,webhook.selector=C,webhook.optOut=true,webhook.matchConditions=false"]),
                        ("selector B", ["--set", "webhook.selector=B"])):
-        text = run(helm, "template", "t", folder, "-n", "kubeflow", *sets, rc=None)
+        text = run(helm, "template", "t", folder, "-n", "by-helm", "--kube-version", kube_servers.VERSION, *sets, rc=None)
         objects = re.sub(r"(?ms)^---\n# Source: [^\n]*servicemonitor.*?(?=^---|\Z)", "", text)
-        said = world.k8s.kubectl("apply", "-n", "kubeflow", "--dry-run=server", "-f", "-", stdin=objects, rc=None)
+        said = world.k8s.kubectl("apply", "-n", "by-helm", "--dry-run=server", "-f", "-", stdin=objects, rc=None)
         check(f"helm template with {name} is accepted by the server", "rror" not in said and "server dry run" in said, said[-800:])
 
 
@@ -187,7 +188,9 @@ def restart_and_failover(world):
     check("after a restart of the server: Running", world.reached("after", "Running", seconds=60))
     world.rows("after")
     world.finish_job("after")
-    check("after a restart of the server: Succeeded", world.reached("after", "Succeeded", seconds=60))
+    if not check("after a restart of the server: Succeeded", world.reached("after", "Succeeded", seconds=60), world.conditions("after")):
+        for name in ("second", "third"):
+            say(f"{name}: {(WORK / f'trials-{name}.log').read_text()[-2000:]}")
 
 
 def main():

@@ -42,7 +42,8 @@ void start_time(char* out, size_t room) {
 
 bool replace(const char* path, const char* text, mode_t mode) {
   char spare[kPath];
-  if (static_cast<size_t>(snprintf(spare, sizeof spare, "%s.%d.tmp", path, static_cast<int>(getpid()))) >= sizeof spare) return false;
+  if (static_cast<size_t>(snprintf(spare, sizeof spare, "%s.%d.tmp", path, static_cast<int>(getpid()))) >= sizeof spare)
+    return false;
   int fd = open(spare, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode);
   if (fd >= 0) {
     const bool written = fchmod(fd, mode) == 0 && write_all(fd, text, strlen(text));
@@ -76,8 +77,8 @@ void make_folders(const char* folder) {
 
 void complain(const char* text, const char* path, int error_number) {
   char line[kPath + 256];
-  int size = snprintf(line, sizeof line, "tacho-exec: %s%s%s%s%s\n", text, path[0] != 0 ? ": " : "", path, error_number != 0 ? ": " : "",
-                      error_number != 0 ? strerror(error_number) : "");
+  int size = snprintf(line, sizeof line, "tacho-exec: %s%s%s%s%s\n", text, path[0] != 0 ? ": " : "", path,
+                      error_number != 0 ? ": " : "", error_number != 0 ? strerror(error_number) : "");
   if (size > static_cast<int>(sizeof line) - 1) size = sizeof line - 1;
   if (size > 0) write_all(STDERR_FILENO, line, static_cast<size_t>(size));
 }
@@ -127,14 +128,16 @@ bool was_stopped_early(const char* folder) {
 int install(const char* folder) {
   char path[kPath], spare[kPath], buffer[65536];
   make_folders(folder);
-  if (!join(path, folder, "exec") || !join(spare, folder, ".exec.tmp")) return complain("the folder's name is too long", "", 0), 1;
+  if (!join(path, folder, "exec") || !join(spare, folder, ".exec.tmp"))
+    return complain("the folder's name is too long", "", 0), 1;
   const int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
   if (from < 0) return complain("cannot read the launcher", "/proc/self/exe", errno), 1;
   const int to = open(spare, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0755);
   if (to < 0) return complain("cannot install the launcher; is the volume mounted writable here?", spare, errno), 1;
   ssize_t size = 0;
   while ((size = read(from, buffer, sizeof buffer)) > 0) {
-    if (!write_all(to, buffer, static_cast<size_t>(size))) return complain("cannot install the launcher", spare, errno), 1;
+    if (!write_all(to, buffer, static_cast<size_t>(size)))
+      return complain("cannot install the launcher", spare, errno), 1;
   }
   // Closed before it gets its name: a file that is open for writing cannot be run.
   if (size < 0 || fchmod(to, 0755) != 0 || close(to) != 0 || rename(spare, path) != 0)

@@ -1,5 +1,5 @@
-// Small files of the launcher: its record and the marker in the folder that it shares with the collector, and the copy of
-// itself in the trainer's container. Plain system calls: the launcher runs in any image. Not thread-safe.
+// Small files of the launcher: its record and the marker in the folder that it shares with the collector, and the copy
+// of itself in the trainer's container. Plain system calls: the launcher runs in any image. Not thread-safe.
 #pragma once
 #include <sys/types.h>
 
@@ -10,8 +10,8 @@ void complain(const char* text, const char* path, int error_number);
 
 bool write_all(int fd, const char* data, size_t size);
 
-// FOLDER/.tacho-launcher: `1234 5678901`, our pid and start time (clock ticks since boot, field 22 of /proc/self/stat). A
-// marker that an earlier process of our pid left behind is removed first.
+// FOLDER/.tacho-launcher: `1234 5678901`, our pid and start time (clock ticks since boot, field 22 of /proc/self/stat).
+// A marker that an earlier process of our pid left behind is removed first.
 bool write_record(const char* folder);
 
 // FOLDER/PID.pid, by temporary file and rename, mode 0666 whatever the umask: the collector may be another user.

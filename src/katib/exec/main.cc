@@ -1,6 +1,6 @@
-// tacho-katib-exec, the launcher in the trainer's container: starts the command exactly as the runtime would have, copies its
-// output where the collector reads it, passes signals on and leaves a marker that says how it ended. Static, without any
-// library: it runs in an image that has nothing but the trainer.
+// tacho-katib-exec, the launcher in the trainer's container: starts the command exactly as the runtime would have,
+// copies its output where the collector reads it, passes signals on and leaves a marker that says how it ended. Static,
+// without any library: it runs in an image that has nothing but the trainer.
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -69,7 +69,8 @@ int run_program(char** command, char** environment) {
 
 [[noreturn]] void become_trainer(char** command, const Before& before, int out, int err, int report) {
   setpgid(0, 0);
-  if (isatty(STDIN_FILENO) != 0) tcsetpgrp(STDIN_FILENO, getpid());  // it reads the terminal, we do not; SIGTTOU is blocked here
+  if (isatty(STDIN_FILENO) != 0)
+    tcsetpgrp(STDIN_FILENO, getpid());  // it reads the terminal, we do not; SIGTTOU is blocked here
   if (out >= 0) dup2(out, STDOUT_FILENO);
   if (err >= 0) dup2(err, STDERR_FILENO);
   sigaction(SIGCHLD, &before.child, nullptr);
@@ -83,7 +84,8 @@ int run_program(char** command, char** environment) {
 // Returns an exit code when the command could not be started, −1 when it runs.
 int start(const Options& options, const Before& before, Started& started) {
   int out[2] = {-1, -1}, err[2] = {-1, -1}, report[2];
-  if (pipe2(report, O_CLOEXEC) != 0 || (options.log != nullptr && (pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0)))
+  if (pipe2(report, O_CLOEXEC) != 0 ||
+      (options.log != nullptr && (pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0)))
     return complain("cannot make a pipe", "", errno), kRefused;
   const pid_t pid = fork();
   if (pid < 0) return complain("cannot start a process", "", errno), kRefused;
@@ -101,7 +103,8 @@ int start(const Options& options, const Before& before, Started& started) {
   if (got != sizeof why) return -1;
   waitpid(pid, nullptr, 0);
   const bool missing = why == ENOENT || why == ENOTDIR;
-  complain(missing ? "command not found; look at the container's command and PATH" : "cannot run the command", options.command[0], why);
+  complain(missing ? "command not found; look at the container's command and PATH" : "cannot run the command",
+           options.command[0], why);
   return missing ? kNotFound : kNotExecutable;
 }
 
@@ -161,7 +164,8 @@ int finish(const Options& options, int status) {
     const char kMessage[] = "Training Container was Early Stopped\n";
     write_all(STDOUT_FILENO, kMessage, sizeof kMessage - 1);
   }
-  if (!mark_completed(options.folder)) complain("cannot write the marker; the trial may count as failed", options.folder, errno);
+  if (!mark_completed(options.folder))
+    complain("cannot write the marker; the trial may count as failed", options.folder, errno);
   return 0;
 }
 
@@ -170,7 +174,7 @@ int run(const Options& options) {
   sigset_t all;
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, &before.mask);
-  struct sigaction standard{};
+  struct sigaction standard {};
   standard.sa_handler = SIG_DFL;
   sigaction(SIGCHLD, &standard, &before.child);  // ignored ones could not be reaped
   sigaction(SIGPIPE, &standard, &before.pipe);
@@ -194,7 +198,8 @@ int main_of(int argc, char** argv) {
   Options options;
   int i = 1;
   for (; i < argc && strcmp(argv[i], "--") != 0; i++) {
-    if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) return write_all(STDOUT_FILENO, kHelp, sizeof kHelp - 1) ? 0 : 1;
+    if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+      return write_all(STDOUT_FILENO, kHelp, sizeof kHelp - 1) ? 0 : 1;
     const char* name = argv[i];
     const char* value = i + 1 < argc ? argv[++i] : nullptr;
     if (value == nullptr) return complain("an option without value; see --help", name, 0), kUsage;

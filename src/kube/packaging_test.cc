@@ -1,0 +1,125 @@
+// The manifests and examples that are shipped: they parse, and they are what the contract says of selectors, rights and replicas.
+#include <gtest/gtest.h>
+#include <yaml-cpp/yaml.h>
+
+#include <filesystem>
+#include <set>
+
+namespace tacho {
+namespace {
+
+const std::filesystem::path kRoot = std::filesystem::path(TACHO_FIXTURES) / "../..";
+
+std::vector<YAML::Node> documents(const std::filesystem::path& folder) {
+  std::vector<YAML::Node> all;
+  for (const auto& entry : std::filesystem::directory_iterator(kRoot / folder)) {
+    if (entry.path().extension() != ".yaml") continue;
+    for (const YAML::Node& node : YAML::LoadAllFromFile(entry.path().string())) {
+      EXPECT_TRUE(node.IsMap() && node["kind"] && node["apiVersion"]) << entry.path();
+      all.push_back(node);
+    }
+  }
+  return all;
+}
+std::vector<YAML::Node> of_kind(const std::vector<YAML::Node>& all, const std::string& kind) {
+  std::vector<YAML::Node> found;
+  for (const YAML::Node& node : all) {
+    if (node["kind"].as<std::string>() == kind) found.push_back(node);
+  }
+  return found;
+}
+std::set<std::string> words(const YAML::Node& list) {
+  std::set<std::string> all;
+  for (const YAML::Node& word : list) all.insert(word.as<std::string>());
+  return all;
+}
+
+TEST(Packaging, DeploymentsAreTwoAndHarmless) {
+  const auto all = documents("packaging/kubernetes/base");
+  const auto deployments = of_kind(all, "Deployment");
+  ASSERT_EQ(deployments.size(), 2u);
+  for (const YAML::Node& deployment : deployments) {
+    EXPECT_EQ(deployment["spec"]["replicas"].as<int>(), 2);
+    const YAML::Node pod = deployment["spec"]["template"]["spec"], container = pod["containers"][0];
+    EXPECT_TRUE(pod["securityContext"]["runAsNonRoot"].as<bool>());
+    EXPECT_TRUE(pod["affinity"]["podAntiAffinity"]);
+    EXPECT_TRUE(container["securityContext"]["readOnlyRootFilesystem"].as<bool>());
+    EXPECT_FALSE(container["securityContext"]["allowPrivilegeEscalation"].as<bool>());
+    EXPECT_EQ(container["securityContext"]["capabilities"]["drop"][0].as<std::string>(), "ALL");
+  }
+  EXPECT_EQ(of_kind(all, "PodDisruptionBudget").size(), 2u);
+  EXPECT_EQ(of_kind(all, "NetworkPolicy").size(), 2u);
+  EXPECT_EQ(of_kind(all, "ConfigMap").size(), 1u);
+}
+
+TEST(Packaging, WebhooksAsTheContractSays) {
+  const auto configurations = of_kind(documents("packaging/kubernetes/base"), "MutatingWebhookConfiguration");
+  ASSERT_EQ(configurations.size(), 1u);
+  ASSERT_EQ(configurations[0]["webhooks"].size(), 2u);
+  const char* paths[] = {"/mutate-pod", "/mutate-job"};
+  const char* operators[] = {"In", "NotIn"};
+  for (size_t i = 0; i < 2; ++i) {
+    const YAML::Node hook = configurations[0]["webhooks"][i];
+    EXPECT_EQ(hook["clientConfig"]["service"]["path"].as<std::string>(), paths[i]);
+    EXPECT_EQ(hook["timeoutSeconds"].as<int>(), 5);
+    EXPECT_EQ(hook["reinvocationPolicy"].as<std::string>(), "IfNeeded");
+    EXPECT_EQ(hook["matchPolicy"].as<std::string>(), "Equivalent");
+    EXPECT_EQ(hook["failurePolicy"].as<std::string>(), "Fail");
+    EXPECT_EQ(hook["sideEffects"].as<std::string>(), "None");
+    EXPECT_EQ(words(hook["admissionReviewVersions"]), std::set<std::string>{"v1"});
+    const YAML::Node selector = hook["namespaceSelector"]["matchExpressions"];
+    EXPECT_EQ(selector[0]["key"].as<std::string>(), "katib.kubeflow.org/metrics-collector-injection");
+    EXPECT_EQ(selector[0]["operator"].as<std::string>(), operators[i]);
+    EXPECT_EQ(words(selector[1]["values"]), (std::set<std::string>{"kubeflow", "kube-system"})) << "never in tacho's own namespace";
+    EXPECT_NE(hook["matchConditions"][0]["expression"].as<std::string>().find("has(object.metadata.ownerReferences)"), std::string::npos);
+    for (const YAML::Node& rule : hook["rules"]) EXPECT_EQ(words(rule["operations"]), std::set<std::string>{"CREATE"});
+  }
+}
+
+TEST(Packaging, RightsAreOnlyWhatIsNeeded) {
+  const auto all = documents("packaging/kubernetes/base");
+  for (const char* kind : {"ClusterRole", "Role"}) {
+    for (const YAML::Node& role : of_kind(all, kind)) {
+      for (const YAML::Node& rule : role["rules"]) {
+        for (const char* part : {"apiGroups", "resources", "verbs"}) EXPECT_FALSE(words(rule[part]).contains("*")) << role["metadata"]["name"];
+        const auto resources = words(rule["resources"]);
+        if (resources.contains("secrets")) {
+          EXPECT_STREQ(kind, "Role") << "secrets of one namespace only";
+          EXPECT_EQ(words(rule["resourceNames"]), std::set<std::string>{"tacho-webhook-cert"});
+          EXPECT_EQ(words(rule["verbs"]), (std::set<std::string>{"get", "update", "patch"}));
+        }
+        if (resources.contains("leases")) EXPECT_EQ(words(rule["verbs"]), (std::set<std::string>{"get", "create", "update"}));
+        if (resources.contains("trials/status")) EXPECT_EQ(words(rule["verbs"]), (std::set<std::string>{"get", "update", "patch"}));
+        if (resources.contains("mutatingwebhookconfigurations")) EXPECT_EQ(words(rule["resourceNames"]), std::set<std::string>{"tacho.katib.kubeflow.org"});
+        EXPECT_FALSE(resources.contains("pods"));
+      }
+    }
+  }
+}
+
+TEST(Packaging, AnExampleForEachKindOfCollector) {
+  std::set<std::string> kinds;
+  for (const YAML::Node& experiment : documents("examples")) {
+    EXPECT_EQ(experiment["kind"].as<std::string>(), "Experiment");
+    kinds.insert(experiment["spec"]["metricsCollectorSpec"]["collector"]["kind"].as<std::string>());
+    const YAML::Node trial = experiment["spec"]["trialTemplate"];
+    EXPECT_TRUE(trial["primaryContainerName"]);
+    EXPECT_TRUE(trial["trialSpec"]["kind"]);
+  }
+  EXPECT_EQ(kinds, (std::set<std::string>{"Custom", "File", "PrometheusMetric", "Push", "StdOut", "TensorFlowEvent"}));
+}
+
+TEST(Packaging, OverlaysAndChart) {
+  for (const char* name : {"selector-b", "selector-c", "selector-d", "own", "monitoring"}) {
+    const auto all = documents(std::filesystem::path("packaging/kubernetes/overlays") / name);
+    ASSERT_EQ(of_kind(all, "Kustomization").size(), 1u) << name;
+    EXPECT_EQ(of_kind(all, "Kustomization")[0]["resources"][0].as<std::string>(), "../../base");
+  }
+  const YAML::Node values = YAML::LoadFile((kRoot / "packaging/helm/tacho-katib/values.yaml").string());
+  EXPECT_EQ(values["webhook"]["selector"].as<std::string>(), "A");
+  EXPECT_EQ(values["inject"]["replicas"].as<int>(), 2);
+  EXPECT_EQ(YAML::LoadFile((kRoot / "packaging/helm/tacho-katib/Chart.yaml").string())["name"].as<std::string>(), "tacho-katib");
+}
+
+}  // namespace
+}  // namespace tacho

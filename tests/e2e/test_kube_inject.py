@@ -1,0 +1,304 @@
+"""tacho-katib inject: the webhook as a process, against the API-server double."""
+import base64
+import json
+import os
+import ssl
+import subprocess
+import threading
+import time
+import urllib.error
+import urllib.request
+
+from cluster import KUBE, TRIALS
+from injection import ADMISSION, EXEC, LABEL, InjectCase, container, shape
+from registry_double import Registry
+from support import until
+
+LOGGER = "metrics-logger-and-collector"
+
+
+class TestKubeInject(InjectCase):
+    def test_pod_level_end_to_end(self):
+        hook = self.start_inject()
+        self.kube.webhooks.append({"plurals": ["pods"], "url": hook.url + "/mutate-pod?timeout=5s", "ca": hook.ca})
+        parts = self.load("random")
+        pod = self.kube.create("v1", "pods", "team", parts["pod"], {})
+        self.assertIsNotNone(container(pod, LOGGER))
+        self.assertEqual(container(pod, "training-container")["futureField"], {"kept": [1.5, None]})
+        self.assertEqual(pod["metadata"]["annotations"], {"tacho/collector-injected": "pod"})
+        self.assertEqual(self.kube.webhooks[0].get("warnings"), [])
+        dry, answer = self.admit(hook, parts["pod"])
+        self.assertEqual(dry["spec"], pod["spec"], "the same answer again")
+        self.assertNotIn("warnings", answer)
+
+    def test_job_level_end_to_end(self):
+        hook = self.start_inject()
+        self.kube.webhooks.append({"plurals": ["jobs", "tfjobs"], "url": hook.url + "/mutate-job", "ca": hook.ca})
+        parts = self.load("tfjob", ns="other")
+        self.kube.drop("kubeflow.org/v1", "tfjobs", "other", parts["job"]["metadata"]["name"])
+        job = self.kube.create("kubeflow.org/v1", "tfjobs", "other", parts["job"], {})
+        template = job["spec"]["tfReplicaSpecs"]["Worker"]["template"]
+        self.assertIn("TACHO_REPLICA_INDEX=0", container(template, "metrics-collector")["args"])
+        # The label comes before the pods do: the pod hook finds the mark.
+        self.kube.put("v1", "namespaces", {"metadata": {"name": "other", "labels": {LABEL: "enabled"}}})
+        pod = json.loads(json.dumps(parts["pods"]["worker-0"]))
+        pod["spec"] = template["spec"]
+        pod["metadata"]["annotations"] = template["metadata"]["annotations"]
+        pod["metadata"]["labels"].update(template["metadata"]["labels"])
+        self.assertEqual(self.admit(hook, pod, ns="other")[0], pod)
+
+    def test_the_injected_command_runs(self):
+        """Without a kubelet: the init container's copy and the wrapped command, with the volumes as folders."""
+        hook = self.start_inject()
+        parts = self.load("random")
+        words = ["sh", "-c", "echo \"accuracy=0.9 $0\"; echo done >&2", "it's $HOME"]
+        parts["pod"]["spec"]["containers"][0]["command"] = words
+        pod, _ = self.admit(hook, parts["pod"])
+        tools, shared = self.path("tacho"), self.path("katib")
+        os.mkdir(shared)
+        installer = container(pod, "tacho-launcher", "initContainers")["command"]
+        self.assertEqual(installer[:3], ["tacho-katib", "exec", "--install"])
+        self.assertEqual(self.spawn("--install", tools, program=EXEC).wait(30), 0)
+        command = [word.replace("/var/log/katib", shared).replace("/tacho/exec", tools + "/exec") for word in container(pod, "training-container")["command"]]
+        process = self.spawn(*command[1:], program=command[0])
+        out, err = process.communicate(timeout=30)
+        self.assertEqual((process.returncode, out, err), (0, "accuracy=0.9 it's $HOME\n", "done\n"))
+        self.assertEqual(self.read("katib/metrics.log").count("\n"), 2)
+        self.assertEqual(self.read(f"katib/{process.pid}.pid"), "completed\n")
+
+    def test_bad_input(self):
+        hook = self.start_inject(files=True)
+        good = self.review(shape("random")["pod"])
+        for change in ({"apiVersion": "admission.k8s.io/v1beta1"}, {"kind": "Review"}, {"request": None}, {"request": {}}):
+            self.assertEqual(self.post(hook, "/mutate-pod", {**good, **change})[0], 400, change)
+        for body in (b"", b"[]", b"null", b"{", b'{"kind": "AdmissionReview"', b"[" * 1_000_000, b'{"a":' * 400_000, b"\xff\xfe{}",
+                     json.dumps(good).encode().replace(b"training", b"\xc3\x28raining")):
+            self.assertEqual(self.post(hook, "/mutate-pod", body)[0], 400, body[:40])
+        self.assertEqual(self.post(hook, "/mutate-pod", b" " * (3 << 20) + b"{}")[0], 413)
+        self.assertEqual(self.post(hook, "/elsewhere", good)[0], 404)
+        context = ssl.create_default_context(cafile=hook.ca)
+        with self.assertRaises(urllib.error.HTTPError) as got:
+            urllib.request.urlopen(hook.url + "/mutate-pod", timeout=10, context=context)
+        self.assertEqual((got.exception.code, got.exception.headers["Allow"]), (405, "POST"))
+        got.exception.close()
+        for change in ({"operation": "DELETE", "object": None}, {"resource": {"resource": "services"}}, {"subResource": "status"}):
+            review = {**good, "request": {**good["request"], **change}}
+            status, answer = self.post(hook, "/mutate-pod", review)
+            self.assertEqual((status, sorted(answer["response"])), (200, ["allowed", "uid"]), change)
+        for odd in ({"kind": "Pod"}, {"kind": "Pod", "metadata": 5, "spec": []}, {"kind": "Pod", "metadata": {"ownerReferences": [1, None, {"kind": 7}]}},
+                    {"kind": "Pod", "metadata": {"ownerReferences": {}}, "spec": {"containers": {"name": "x"}}}):
+            for path in ("/mutate-pod", "/mutate-job"):
+                status, answer = self.post(hook, path, self.review(odd))
+                self.assertEqual((status, answer["response"]["allowed"]), (200, True), odd)
+        log = self.read("inject-a.log")
+        self.assertEqual(log.count("nested too deeply"), 1, "said once\n" + log)
+        self.assertEqual(self.plain(hook.health + "/healthz")[0], 200)
+
+    def test_client_certificate(self):
+        hook = self.start_inject("--client-ca", self.path("ca.pem"), files=True)
+        body = json.dumps(self.review(shape("random")["pod"])).encode()
+        with self.assertRaises((OSError, urllib.error.URLError)):
+            self.post(hook, "/mutate-pod", body)
+        for version in ("--http1.1", "--http2"):
+            done = subprocess.run(["curl", "-sS", version, "--cacert", hook.ca, "--cert", self.path("client.pem"), "--key", self.path("client.key"), "-d", "@-",
+                                   "-o", "/dev/null", "-w", "%{http_code} %{http_version}", hook.url + "/mutate-pod"], input=body, capture_output=True, check=True)
+            self.assertEqual(done.stdout.decode(), "200 " + ("2" if version == "--http2" else "1.1"))
+
+    def test_slow_api_server(self):
+        hook = self.start_inject()
+        parts = self.load("random")
+        self.admit(hook, parts["pod"])
+        # An owner that no cache knows, and an API server that does not answer.
+        self.kube.rules.replace([{"match": {"path": "/apis/batch/v1/namespaces/team/jobs/unknown"}, "action": {"delay_s": 8}}])
+        pod = json.loads(json.dumps(parts["pod"]))
+        pod["metadata"]["ownerReferences"] = [{"apiVersion": "batch/v1", "kind": "Job", "name": "unknown", "uid": "u"}]
+        began = time.monotonic()
+        same, answer = self.admit(hook, pod)
+        self.assertLess(time.monotonic() - began, 5)
+        self.assertEqual((same, answer["allowed"]), (pod, True))
+        self.assertTrue(all(len(text) < 120 for text in answer["warnings"]), answer)
+        self.kube.put("v1", "configmaps", {"metadata": {"name": "tacho-config", "namespace": "kubeflow"}, "data": {"deadlinePolicy": "refuse"}})
+        self.assertTrue(until(lambda: not self.admit(hook, pod)[1]["allowed"]), "by the configured policy")
+        self.assertIsNotNone(container(self.admit(hook, parts["pod"])[0], LOGGER), "the caches still serve")
+
+    def test_settings_are_followed(self):
+        hook = self.start_inject()
+        parts = self.load("random")
+        self.kube.put("v1", "configmaps", {"metadata": {"name": "tacho-config", "namespace": "kubeflow"}, "data": {"wrap": "shell"}})
+        self.assertTrue(until(lambda: container(self.admit(hook, parts["pod"])[0], "training-container")["command"] == ["sh", "-c"]))
+        self.kube.put("v1", "configmaps", {"metadata": {"name": "tacho-config", "namespace": "kubeflow"}, "data": {"wrap": "wrong"}})
+        self.assertTrue(until(lambda: self.admit(hook, parts["pod"]) and "tacho-config is not usable" in self.read("inject-a.log")))
+        self.assertEqual(container(self.admit(hook, parts["pod"])[0], "training-container")["command"], ["sh", "-c"])
+
+    def test_metrics_and_health(self):
+        hook = self.start_inject()
+        self.admit(hook, self.load("random")["pod"])
+        self.post(hook, "/mutate-pod", b"x")
+        status, text = self.plain(hook.metrics)
+        self.assertEqual(status, 200)
+        for line in ('tacho_webhook_requests_total{hook="pod",result="injected"} 1', 'tacho_webhook_requests_total{hook="pod",result="error"} 1',
+                     'tacho_webhook_duration_seconds_count{hook="pod",result="injected"} 1', "# TYPE tacho_webhook_duration_seconds histogram",
+                     "tacho_webhook_cache_misses_total", "tacho_image_lookups_total", "tacho_watch_restarts_total", "tacho_watch_relists_total"):
+            self.assertIn(line, text)
+        left = next(float(line.split()[1]) for line in text.splitlines() if line.startswith("tacho_certificate_expiry_seconds"))
+        self.assertAlmostEqual(left, 365 * 86400, delta=3600)
+
+    def test_stops_gracefully(self):
+        hook = self.start_inject("--stop-delay", "1500ms")
+        pod = self.load("random")["pod"]
+        hook.terminate()
+        self.assertTrue(until(lambda: self.plain(hook.health + "/readyz") == (503, "stopping\n"), 5))
+        self.assertIsNotNone(container(self.admit(hook, pod)[0], LOGGER), "still answering")
+        self.assertEqual(hook.wait(30), 0)
+
+    def test_bad_options(self):
+        for words in (["--no-such"], ["--listen"], ["--cert-file", "x"], ["word"], ["--deadline", "soon"], ["--workers=0"]):
+            process = self.spawn("inject", *words, program=KUBE)
+            _, err = process.communicate(timeout=30)
+            self.assertEqual(process.returncode, 2, (words, err))
+            self.assertIn("--help", err)
+
+
+class TestKubeCertificates(InjectCase):
+    def served(self, hook):
+        port = hook.url.rsplit(":", 1)[1]
+        return ssl.get_server_certificate(("127.0.0.1", int(port)))
+
+    def secret(self):
+        return self.kube.get("v1", "secrets", "kubeflow", "tacho-webhook-cert")
+
+    def test_made_and_shared_by_two_replicas(self):
+        first = self.start_inject(name="a")
+        second = self.start_inject(name="b")
+        self.assertEqual(sorted(self.secret()["data"]), ["ca.crt", "ca.key", "tls.crt", "tls.key"])
+        self.assertEqual(self.served(first), self.served(second))
+        text = subprocess.run(["openssl", "x509", "-noout", "-text"], input=self.served(first), text=True, capture_output=True, check=True).stdout
+        for word in ("DNS:katib-controller.kubeflow.svc,", "DNS:katib-controller.kubeflow.svc.cluster.local", "DNS:katib-controller,", "IP Address:127.0.0.1",
+                     "prime256v1", "O = katib, CN = katib-ca", "TLS Web Server Authentication"):
+            self.assertIn(word, text)
+        self.admit(second, self.load("random")["pod"])
+        self.assertEqual(os.stat(self.path("cert-a", "tls.key")).st_mode & 0o777, 0o600)
+
+    def test_a_damaged_secret_is_made_anew(self):
+        first = self.start_inject(name="a")
+        old = self.bundle()
+        first.terminate()
+        first.wait(30)
+
+        def damage(secret):
+            secret["data"]["ca.key"] = "AAAA"
+        self.kube.change("v1", "secrets", "kubeflow", "tacho-webhook-cert", damage)
+        second = self.start_inject(name="b")
+        self.assertIn(old, self.bundle(), "the old CA stays while a certificate of it may be served")
+        self.assertEqual(self.bundle().count("BEGIN CERTIFICATE"), 2)
+        self.admit(second, self.load("random")["pod"])
+
+    def test_new_files_without_a_failed_review(self):
+        hook = self.start_inject(files=True)
+        parts = self.load("random")
+        body = json.dumps(self.review(parts["pod"])).encode()
+        failures, served, stop = [], [0], threading.Event()
+
+        def ask():
+            while not stop.is_set():
+                try:
+                    status, answer = self.post(hook, "/mutate-pod", body)
+                    if status != 200 or "patch" not in answer["response"]:
+                        failures.append((status, answer))
+                    served[0] += 1
+                except OSError as error:
+                    failures.append(error)
+        threads = [threading.Thread(target=ask) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        before = self.served(hook)
+        subprocess.run("openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout new.key -out new.csr -subj /CN=new && "
+                       "openssl x509 -req -in new.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -out new.pem -extfile server.ext && "
+                       "mv new.key server.key && mv new.pem server.pem", shell=True, cwd=self.dir, check=True, capture_output=True)
+        self.assertTrue(until(lambda: self.served(hook) != before, 20))
+        stop.set()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failures, [])
+        self.assertGreater(served[0], 10)
+
+
+class TestKubeImages(InjectCase):
+    def start(self, registry, *args):
+        self.addCleanup(registry.close)
+        return self.start_inject("--plain-registry", registry.address, *args)
+
+    def trial_with(self, image, secrets=()):
+        parts = self.load("no_command")
+        pod_spec = {"containers": [{"name": "training-container", "image": image, "args": ["--lr", "0.1"]}],
+                    "imagePullSecrets": [{"name": name} for name in secrets]}
+        parts["trial"]["spec"]["runSpec"] = {"apiVersion": "batch/v1", "kind": "Job", "spec": {"template": {"spec": pod_spec}}}
+        parts["pod"]["spec"] = pod_spec
+        self.kube.put(TRIALS, "trials", parts["trial"])
+        return parts["pod"]
+
+    def wrapped(self, hook, pod):
+        return container(self.admit(hook, pod)[0], "training-container").get("command")
+
+    def test_known_before_the_pod_comes(self):
+        registry = Registry()
+        hook = self.start(registry)
+        pod = self.trial_with(registry.image)
+        self.assertTrue(until(lambda: (self.wrapped(hook, pod) or [])[-3:] == ["/entry", "--lr", "0.1"]))
+        asked = len(registry.requests)
+        self.wrapped(hook, pod)
+        self.assertEqual(len(registry.requests), asked, "no registry on the admission path")
+
+    def test_logins(self):
+        for auth in ("bearer", "basic"):
+            registry = Registry(auth=auth)
+            config = {"auths": {registry.address: {"auth": base64.b64encode(b"me:pw").decode()}}}
+            self.kube.put("v1", "secrets", {"metadata": {"name": "pull", "namespace": "team"}, "type": "kubernetes.io/dockerconfigjson",
+                                            "data": {".dockerconfigjson": base64.b64encode(json.dumps(config).encode()).decode()}})
+            hook = self.start_inject("--plain-registry", registry.address, name=auth)
+            self.addCleanup(registry.close)
+            pod = self.trial_with(registry.image, secrets=["pull"])
+            self.assertTrue(until(lambda: self.wrapped(hook, pod)), auth)
+            self.assertNotIn("pw", self.read(f"inject-{auth}.log"))
+
+    def test_fallback(self):
+        registry = Registry(auth="basic")
+        hook = self.start(registry)
+        pod = self.trial_with(registry.image)
+        self.assertTrue(until(lambda: registry.requests))
+        same, answer = self.admit(hook, pod)
+        self.assertTrue(answer["allowed"])
+        self.assertTrue(answer["warnings"])
+        self.assertNotIn("command", container(same, "training-container"))
+        self.assertIsNotNone(container(same, "tacho-log"), "the log is read through the API")
+
+    def test_slow_registry(self):
+        registry = Registry(delay_s=1.5)
+        hook = self.start(registry)
+        pod = self.trial_with(registry.image)
+        self.assertTrue(until(lambda: registry.requests))
+        began = time.monotonic()
+        _, answer = self.admit(hook, pod)
+        self.assertLess(time.monotonic() - began, 2)
+        self.assertTrue(answer["allowed"])
+        self.assertTrue(until(lambda: self.wrapped(hook, pod), 20), "later it is known")
+
+    def test_damaged_answer_is_not_believed(self):
+        registry = Registry(damage=True)
+        hook = self.start(registry)
+        pod = self.trial_with(registry.image)
+        self.assertTrue(until(lambda: "something else than was asked for" in self.read("inject-a.log")))
+        self.assertIsNone(self.wrapped(hook, pod))
+
+    def test_kept_over_a_restart(self):
+        registry = Registry()
+        hook = self.start(registry, "--image-cache", self.path("images"))
+        pod = self.trial_with(registry.image)
+        self.assertTrue(until(lambda: self.wrapped(hook, pod)))
+        hook.terminate()
+        hook.wait(30)
+        asked = len(registry.requests)
+        again = self.start_inject("--plain-registry", registry.address, "--image-cache", self.path("images"), name="again")
+        self.assertTrue(self.wrapped(again, pod))
+        self.assertEqual(len(registry.requests), asked)
+
