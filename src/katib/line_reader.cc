@@ -25,15 +25,15 @@ Result<bool> LineReader::read(bool at_end, size_t limit, const Take& take) {
   limit = std::max<size_t>(limit, 1);
   for (size_t passed = 0;;) {
     const std::string_view unread = file_.unread();
-    const auto* last = static_cast<const char*>(::memrchr(unread.data() + searched_, '\n', unread.size() - searched_));
-    if (last == nullptr) {
+    const size_t last = unread.substr(searched_).rfind('\n');
+    if (last == std::string_view::npos) {
       searched_ = unread.size();
       if (skipping_ || unread.size() > kLongestLine) {
         note_long_line();
         pass(unread.size());
       }
     } else {
-      const auto size = static_cast<size_t>(last + 1 - unread.data());
+      const size_t size = searched_ + last + 1;
       const auto used = parse_complete(unread.substr(0, size), limit - taken_, take);
       if (!used) return used.error();
       pass(*used);
