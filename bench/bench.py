@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 
+import katib
 import katib_db
 from peer import cpu_s
 
@@ -242,7 +243,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("build_dir")
     parser.add_argument("--quick", action="store_true", help="fewer samples: about a minute and a half")
-    parser.add_argument("--only", choices=("samples", "wrapper", "ticks", "replay", "db"))
+    parser.add_argument("--only", choices=("samples", "wrapper", "ticks", "replay", "db", "katib"))
     options = parser.parse_args()
     bench = Bench(os.path.abspath(options.build_dir), options.quick)
     try:
@@ -255,6 +256,8 @@ def main():
             bench.fast_ticks()
         if options.only in (None, "replay"):
             bench.replay()
+        if options.only in (None, "katib"):
+            katib.table(bench)
         if options.only in (None, "db"):
             katib_db.table(bench)
     finally:

@@ -134,7 +134,7 @@ bool JsonLine::parse_string(std::string_view& text, std::string& scratch, bool w
 }
 
 // The escapes of `raw` were checked before.
-bool JsonLine::decode(std::string_view raw, std::string& to) const {
+void JsonLine::decode(std::string_view raw, std::string& to) const {
   constexpr int32_t kReplacement = 0xFFFD;
   to.clear();
   while (!raw.empty()) {
@@ -160,7 +160,6 @@ bool JsonLine::decode(std::string_view raw, std::string& to) const {
     }
     put_utf8(to, point);
   }
-  return true;
 }
 
 // An object or array below the top: at_ is behind its opening bracket, which is in open_.

@@ -26,7 +26,7 @@ class JsonLine {
   bool parse_value(JsonMember& member);
   bool skip_nested();
   bool parse_string(std::string_view& text, std::string& scratch, bool wanted);
-  bool decode(std::string_view raw, std::string& to) const;
+  void decode(std::string_view raw, std::string& to) const;
   bool parse_number(std::string_view& text);
   bool parse_word(std::string_view word);
   void skip_space();

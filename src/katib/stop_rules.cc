@@ -118,12 +118,12 @@ std::string StopRules::describe() const {
 std::string StopRules::state() const {
   nlohmann::json json{{"rules", nlohmann::json::array()}};
   for (const Rule& rule : rules_) {
-    nlohmann::json entry{{"rule", rule.text}, {"seen", rule.seen}};
+    nlohmann::json entry{{"rule", valid_utf8(rule.text)}, {"seen", rule.seen}};
     if (rule.met_by) entry["met_by"] = *rule.met_by;
     json["rules"].push_back(std::move(entry));
   }
   if (best_) json["best"] = *best_;
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return json.dump();
 }
 
 Status StopRules::restore(std::string_view text) {

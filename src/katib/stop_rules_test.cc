@@ -94,6 +94,8 @@ TEST(StopRules, StateGoesOn) {
   EXPECT_FALSE(other.restore(before.state()));
   EXPECT_FALSE(other.restore("{"));
   EXPECT_FALSE(other.restore("{\"rules\":[{\"rule\":\"acc;1;less;3\",\"seen\":\"x\"}]}"));
+  StopRules binary = std::move(*StopRules::parse({"\xff\xe1;1;less;0"}, {"acc"}, ObjectiveType::none));
+  EXPECT_TRUE(binary.restore(binary.state()));
   after.reset();
   EXPECT_FALSE(after.met());
 }

@@ -1,6 +1,7 @@
 // TEXT logs. Nothing is done with a line before one of the metrics' names was found in it, searching the whole buffer at once;
 // a line without one costs no more than that search.
 #include <cstring>
+#include <functional>
 
 #include "base/text.h"
 #include "katib/filter.h"
@@ -53,16 +54,15 @@ class TextReader final : public LineReader {
     const std::string_view first = space == std::string_view::npos ? std::string_view() : line.substr(0, space);
     const bool has_time = is_rfc3339(first);
     if (needs_utf8_ && !is_valid_utf8(line)) line = valid = valid_utf8(line);
-    for (const Filter& filter : filters_) {
-      filter.find_all(line, [&](const FilterMatch& match) {
-        const std::string* metric = find_metric(match.name);
-        if (metric == nullptr) return;
-        const auto value = values_.judge(*metric, match.value, match.behind);
-        if (!value) return;
-        take({has_time ? std::string(first) : missing_time(), *metric, std::string(*value), {}, {}});
-        ++taken_;
-      });
-    }
+    const auto visit = [&](const FilterMatch& match) {
+      const std::string* metric = find_metric(match.name);
+      if (metric == nullptr) return;
+      const auto value = values_.judge(*metric, match.value, match.behind);
+      if (!value) return;
+      take({has_time ? std::string(first) : missing_time(), *metric, std::string(*value), {}, {}});
+      ++taken_;
+    };
+    for (const Filter& filter : filters_) filter.find_all(line, std::cref(visit));
   }
 
   const std::string* find_metric(std::string_view name) const {

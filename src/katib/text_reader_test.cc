@@ -9,6 +9,7 @@
 #include "katib/filter.h"
 #include "katib/needles.h"
 #include "katib/readers.h"
+#include "support/count_allocations.h"
 
 namespace tacho {
 namespace {
@@ -105,6 +106,21 @@ TEST_F(TextTest, AnchorsSeeTheWholeLine) {
 TEST_F(TextTest, ManyNamesOneOfWhichIsInAnother) {
   options_.metrics = {"validation_loss", "loss", "", "a\nb", "x"};
   EXPECT_EQ(rows("validation_loss=1 loss=2\nnothing\nx=3\n"), (Rows{"validation_loss=1", "loss=2", "x=3"}));
+}
+
+TEST_F(TextTest, LinesWithoutAMetricAllocateNothing) {
+  std::string log = "loss=1\n";
+  for (int i = 0; i < 20'000; ++i) log += "a line of some length without any metric, number " + std::to_string(i) + "\n";
+  std::ofstream(path_, std::ios::binary) << log;
+  const auto reader = std::move(*make_text_reader(path_, options_));
+  size_t rows = 0;
+  const Reader::Take take = [&](MetricRow&&) { ++rows; };
+  ASSERT_TRUE(*reader->read(false, 1, take));  // the buffer is there now
+  const int64_t before = allocations;
+  while (*reader->read(false, 1, take)) {
+  }
+  EXPECT_EQ(allocations - before, 0);
+  EXPECT_EQ(rows, 1u);
 }
 
 TEST(Filter, WrongOnesAreNamed) {

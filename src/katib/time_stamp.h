@@ -13,8 +13,7 @@ namespace tacho {
 // What a row without a time of its own gets.
 inline constexpr std::string_view kZeroTime = "0001-01-01T00:00:00Z";
 
-// "2026-11-15T09:30:00.25Z", "2026-11-15T09:30:00+01:00". As lenient as Go's time.Parse, which decides what the store takes:
-// any number of fraction digits, a comma before them, an hour of one digit, an offset of up to 24:60.
+// "2026-11-15T09:30:00.25Z", "2026-11-15T09:30:00+01:00": what every store takes (katib/rpc/time_stamp.h).
 bool is_rfc3339(std::string_view text);
 
 // Seconds since 1970 and nanoseconds (any, also beyond a second) in UTC, with six digits of fraction. Nothing when the year
