@@ -1,4 +1,5 @@
-// bench_db ADDRESS TRIAL ROWS BATCH: sends ROWS rows in reports of BATCH to a DB manager, one after the other, and prints rows a second.
+// bench_db ADDRESS TRIAL ROWS BATCH: sends ROWS rows in reports of BATCH to a DB manager, one after the other, and
+// prints rows a second.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -29,7 +30,8 @@ int main(int argc, char** argv) {
     const auto start = std::chrono::steady_clock::now();
     const tacho::RpcStatus status = client.report(argv[2], report);
     calls += std::chrono::steady_clock::now() - start;
-    if (!status.ok()) return std::fprintf(stderr, "%s: %s\n", tacho::rpc_code_name(status.code), status.message.c_str()), 1;
+    if (!status.ok())
+      return std::fprintf(stderr, "%s: %s\n", tacho::rpc_code_name(status.code), status.message.c_str()), 1;
   }
   std::printf("%.0f\n", static_cast<double>(rows) / calls.count());
   return 0;

@@ -1,4 +1,5 @@
-// A report as any client may send it, read row by row, held against the reader that protobuf itself generates; and time stamps.
+// A report as any client may send it, read row by row, held against the reader that protobuf itself generates; and
+// time stamps.
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include <string>
@@ -48,6 +49,8 @@ void fuzz_one(std::string_view bytes) {
   std::string written = reply.head();
   for (const std::string& part : reply.parts()) written += part;
   api::v1::beta1::GetObservationLogReply answer;
-  require(answer.ParseFromString(written) && static_cast<size_t>(answer.observation_log().metric_logs_size()) == rows.size());
-  for (size_t i = 0; i < rows.size(); ++i) require(answer.observation_log().metric_logs(static_cast<int>(i)).metric().value() == rows[i].value);
+  require(answer.ParseFromString(written) &&
+          static_cast<size_t>(answer.observation_log().metric_logs_size()) == rows.size());
+  for (size_t i = 0; i < rows.size(); ++i)
+    require(answer.observation_log().metric_logs(static_cast<int>(i)).metric().value() == rows[i].value);
 }

@@ -36,7 +36,7 @@ class KatibDb(Case):
         store.close()
 
     def test_flags(self):
-        for words in (["--nonsense"], ["word"], ["--listen"], ["--listen", "nowhere"], ["--connect-timeout", "soon"], ["--tls"],
+        for words in (["--nonsense"], ["word"], ["--listen"], ["--listen", "nowhere"], ["--listen", "127.0.0.1:65537"], ["--listen", "127.0.0.1:http"], ["--connect-timeout", "soon"], ["--tls"],
                       ["--tls-cert", "x"], ["--store", "mysql://db/katib"], ["--store", "a", "--store-url-file", "b"]):
             done = self.katib("db", *words)
             self.assertEqual(done.rc, 2, (words, done))

@@ -3,16 +3,13 @@ row, in MySQL (MariaDB), PostgreSQL and tacho's own store; a collector and manag
 import datetime
 import json
 import os
-import random
 import subprocess
-import time
 
+import katib_faults
 import katib_logs
-from common import BIN, ROOT, WORK, case, check, finish, fresh, run, say, until, venv
-from katib_parts import MariaDb, Pod, Postgres, install, real_manager, tacho_on_postgres, tacho_on_sqlite
-
-ZERO = "0001-01-01 00:00:00.000000"
-TACHO = BIN / "tacho-katib"
+from common import ROOT, WORK, case, check, finish, fresh, run, say, venv
+from katib_parts import MariaDb, Postgres, install, real_manager, tacho_on_postgres, tacho_on_sqlite
+from katib_trials import TACHO, one_run
 
 
 def us(text):
@@ -83,6 +80,16 @@ def foreign_client(manager):
     call.close()
 
 
+def sdk(manager):
+    """Kind Push: a trainer reports by itself, with Katib's own SDK."""
+    python = venv("katib-sdk", "kubeflow-katib==0.19.0")
+    code = "import sys, kubeflow.katib as katib; katib.report_metrics({'loss': 0.5, 'accuracy': '0.25'}, sys.argv[1])"
+    trial = f"sdk-{manager.name}"
+    run(python, "-c", code, manager.address, env={**os.environ, "KATIB_TRIAL_NAME": trial})
+    rows = manager.rows(trial)
+    check(f"{manager.name}: report_metrics() of the SDK", [row[1:] for row in rows] == [("loss", "0.5"), ("accuracy", "0.25")], rows)
+
+
 def same_database(postgres, real, ours):
     """Both managers on one PostgreSQL database: each sees the other's rows, and they answer alike."""
     theirs, mine = Client(real.address), Client(ours.address)
@@ -100,26 +107,6 @@ def same_database(postgres, real, ours):
 
 # --- the collectors ---
 
-def collect(pod, manager, trial, program, form, more=()):
-    flags = ["-t", trial, "-m", katib_logs.METRICS, "-o-type", "minimize", "-s-db", manager.address, "-path", pod.log, "-format", form, "-p", "100ms", *more]
-    command = [TACHO, "collect"] if program == TACHO else [program]
-    return pod.enter(*command, *flags, log=f"{trial}.log")
-
-
-def one_run(name, manager, trial, program, log, form, more=()):
-    """A pod whose trainer writes the log and succeeds; returns the rows that the collector stored."""
-    with Pod(f"{name}-{trial}") as pod:
-        (pod.folder / "given").write_bytes(log.encode())
-        pod.log.write_bytes(b"")
-        trainer = pod.train(f"sleep 0.5; cat {pod.folder}/given > {pod.log}")
-        collector = collect(pod, manager, trial, program, form, more)
-        trainer.wait(30)
-        code = collector.wait(60)
-    if code != 0:
-        raise RuntimeError(f"{program} ended with {code}: {(pod.folder / f'{trial}.log').read_text(errors='replace')[-1000:]}")
-    return manager.rows(trial)
-
-
 def differential(programs, managers, name, log, form, more=()):
     """The rule of §10: the same rows in the same order, in every store."""
     theirs = ours = None
@@ -128,74 +115,6 @@ def differential(programs, managers, name, log, form, more=()):
         theirs = finite(one_run("real", manager, f"{trial}-r", programs["file-metricscollector"], log, form, more))
         ours = one_run("tacho", manager, f"{trial}-t", TACHO, log, form, [*more, "--profile", "drop-in", "--report", "end"])
         check(f"{name}: {len(theirs)} rows alike in {manager.name}", bool(theirs) and not same(ours, theirs), same(ours, theirs))
-
-
-def feeder(pod, rows, seconds):
-    """Shell of a trainer that prints rows over some time, and its last ones when the file `go` is there."""
-    (pod.folder / "given").write_text("".join(f"2026-11-15T09:{i // 60 % 60:02}:{i % 60:02}Z step={i} loss={i}.5\n" for i in range(rows)))
-    pod.log.write_bytes(b"")
-    step = rows // 40
-    return (f"for i in $(seq 40); do [ $i -lt 40 ] || while [ ! -e {pod.folder}/go ]; do sleep 0.1; done; "
-            f"sed -n \"$(( (i - 1) * {step} + 1 )),$(( i * {step} ))p\" {pod.folder}/given >> {pod.log}; sleep {seconds / 40}; done")
-
-
-def each_once(rows, expected):
-    values = [row[2] for row in rows]
-    missing = set(f"{i}.5" for i in range(expected)) - set(values)
-    return "" if len(values) == expected and not missing else f"{len(values)} rows, {len(missing)} missing, {len(values) - len(set(values))} twice"
-
-
-def killed_collector(manager):
-    """SIGKILL at random moments while training runs: no row twice, none missing."""
-    rng = random.Random(manager.name)
-    trial = f"killed-{manager.name}"
-    kills = 0
-    with Pod(trial) as pod:
-        trainer = pod.train(feeder(pod, 2000, 8))
-        (pod.folder / "go").touch()
-        collector = collect(pod, manager, trial, TACHO, "TEXT", ["--report", "100ms"])
-        while trainer.poll() is None:
-            time.sleep(rng.uniform(0.05, 0.9))
-            if trainer.poll() is None:
-                os.kill(until(lambda: child_of(collector.pid), 5, "the collector"), 9)
-                collector.wait()
-                kills += 1
-                collector = collect(pod, manager, trial, TACHO, "TEXT", ["--report", "100ms"])
-        code = collector.wait(60)
-    fault = each_once(manager.rows(trial), 2000)
-    check(f"{trial}: killed {kills} times, each row once", code == 0 and kills > 5 and not fault, f"exit {code}, {fault}")
-
-
-def child_of(pid):
-    """nsenter stays outside; its child is the collector."""
-    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
-        children = file.read().split()
-    return int(children[0]) if children else None
-
-
-def killed_manager(manager):
-    """The DB manager away at the start, killed in the middle, and away at the end."""
-    trial = f"away-{manager.name}"
-    manager.down()
-    with Pod(trial) as pod:
-        trainer = pod.train(feeder(pod, 2000, 6))
-        collector = collect(pod, manager, trial, TACHO, "TEXT", ["--report", "100ms"])
-        time.sleep(1.5)
-        manager.up()
-        for _ in range(3):
-            time.sleep(1)
-            manager.down()
-            time.sleep(0.3)
-            manager.up()
-        manager.down()
-        (pod.folder / "go").touch()
-        trainer.wait(60)
-        time.sleep(1)
-        alive = collector.poll() is None
-        manager.up()
-        code = collector.wait(120)
-    fault = each_once(manager.rows(trial), 2000)
-    check(f"{trial}: killed 4 times, each row once", alive and code == 0 and not fault, f"exit {code}, {'' if alive else 'ended early, '}{fault}")
 
 
 def main():
@@ -210,6 +129,7 @@ def main():
 
     case(foreign_client, ours)
     case(foreign_client, ours_pg)
+    case(sdk, ours)
     case(same_database, postgres, real_pg, beside)
     everywhere = [real_my, real_pg, ours]
     case(differential, programs, everywhere, "text", katib_logs.text_log(1, 800), "TEXT")
@@ -220,9 +140,9 @@ def main():
     case(differential, programs, everywhere, "json", katib_logs.json_log(5, 500), "JSON")
     case(differential, programs, [ours], "json2", katib_logs.json_log(6, 3000), "JSON")
     case(differential, programs, [ours], "nothing", "no metric at all\n", "TEXT")
-    for manager in (real_my, real_pg, ours):
-        case(killed_collector, manager)
-        case(killed_manager, manager)
+    for manager in everywhere:
+        for fault in (katib_faults.killed_collector, katib_faults.killed_manager, katib_faults.lost_replies, katib_faults.many_rows):
+            case(fault, manager)
     if (ROOT / "tests/interop/katib_tfevents.py").exists():
         import katib_tfevents
         case(katib_tfevents.check_real_writers)

@@ -138,6 +138,9 @@ class Manager:
         self.address = f"127.0.0.1:{self.port}"
         self.process = None
 
+    def __repr__(self):
+        return self.name
+
     def up(self):
         self.process = start(*self.command(self.address), env=self.env, log=f"katib-{self.name}.log")
         wait_port(self.port, self.process)

@@ -1,5 +1,5 @@
-// What the tests of katib/db share: rows, a server over a store with a client, and a PostgreSQL server of their own where one is
-// installed (Debian: postgresql).
+// What the tests of katib/db share: rows, a server over a store with a client, and a PostgreSQL server of their own
+// where one is installed (Debian: postgresql).
 #pragma once
 #include <sys/stat.h>
 #include <unistd.h>
@@ -39,7 +39,8 @@ inline std::vector<std::string> read_all(ObservationStore& store, const LogQuery
   return rows;
 }
 
-inline Status store_one(ObservationStore& store, const std::string& trial, std::string_view time, std::string_view name, std::string_view value) {
+inline Status store_one(ObservationStore& store, const std::string& trial, std::string_view time, std::string_view name,
+                        std::string_view value) {
   auto batch = store.begin(trial);
   if (!batch) return batch.error();
   if (Status status = (*batch)->add(us(time), name, value); !status) return status;
@@ -50,7 +51,8 @@ inline Status store_one(ObservationStore& store, const std::string& trial, std::
 class PostgresServer {
  public:
   PostgresServer() {
-    for (const auto& entry : std::filesystem::directory_iterator("/usr/lib/postgresql", ignored_)) bin_ = entry.path().string() + "/bin/";
+    for (const auto& entry : std::filesystem::directory_iterator("/usr/lib/postgresql", ignored_))
+      bin_ = entry.path().string() + "/bin/";
     if (bin_.empty()) return;
     ::chmod(folder_.path().c_str(), 0777);
     data_ = folder_ / "data";
@@ -60,8 +62,13 @@ class PostgresServer {
   ~PostgresServer() { stop(); }
 
   bool running() const { return running_; }
-  std::string url(const std::string& user = "katib") const { return "postgres://" + user + "@/postgres?host=" + folder_.path(); }
-  bool start() { return command("pg_ctl -w -t 60 -D " + data_ + " -o \"-c listen_addresses= -c fsync=off -k " + folder_.path() + "\" start"); }
+  std::string url(const std::string& user = "katib") const {
+    return "postgres://" + user + "@/postgres?host=" + folder_.path();
+  }
+  bool start() {
+    return command("pg_ctl -w -t 60 -D " + data_ + " -o \"-c listen_addresses= -c fsync=off -k " + folder_.path() +
+                   "\" start");
+  }
   bool stop() { return command("pg_ctl -w -m immediate -D " + data_ + " stop"); }
 
  private:

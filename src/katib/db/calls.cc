@@ -55,7 +55,9 @@ grpc::Status check_row(const ReportRow& row, bool& skip) {
     return {grpc::StatusCode::INTERNAL, place(row) + ": holds a string that is not UTF-8"};
   }
   if (skip) return grpc::Status::OK;
-  if (!row.has_metric) return {grpc::StatusCode::INVALID_ARGUMENT, place(row) + ", time_stamp " + quoted(row.time_stamp) + ": has no metric"};
+  if (!row.has_metric)
+    return {grpc::StatusCode::INVALID_ARGUMENT,
+            place(row) + ", time_stamp " + quoted(row.time_stamp) + ": has no metric"};
   if (!parse_time_stamp_us(row.time_stamp)) {
     return {grpc::StatusCode::UNKNOWN, place(row) + ": time_stamp " + quoted(row.time_stamp) + kNoTime};
   }
@@ -105,7 +107,8 @@ grpc::Status report_call(ObservationStore& store, const grpc::ByteBuffer& reques
   const Result<std::string> trial = read_trial_name(stream);
   if (!trial) return {grpc::StatusCode::INTERNAL, trial.error().message()};
   if (const grpc::Status status = check_trial(*trial); !status.ok()) return status;
-  // Everything is looked at before the store is touched: a bad report costs no transaction, an empty one nothing at all.
+  // Everything is looked at before the store is touched: a bad report costs no transaction, an empty one nothing at
+  // all.
   grpc::Status refusal;
   int64_t rows = 0;
   const Status checked = each_row(request, refusal, [&](const ReportRow&) -> Status { return ++rows, ok(); });
@@ -117,7 +120,8 @@ grpc::Status report_call(ObservationStore& store, const grpc::ByteBuffer& reques
 grpc::Status get_call(ObservationStore& store, const grpc::ByteBuffer& request, grpc::ByteBuffer& reply) {
   api::v1::beta1::GetObservationLogRequest question;
   grpc::ByteBuffer bytes(request);
-  const grpc::Status parsed = grpc::GenericDeserialize<grpc::ProtoBufferReader, google::protobuf::MessageLite>(&bytes, &question);
+  const grpc::Status parsed =
+      grpc::GenericDeserialize<grpc::ProtoBufferReader, google::protobuf::MessageLite>(&bytes, &question);
   if (!parsed.ok()) return parsed;
   LogQuery query{question.trial_name(), question.metric_name(), {}, {}};
   const auto bound = [](const std::string& text, const char* field, std::optional<int64_t>& time_us) -> grpc::Status {
@@ -126,7 +130,8 @@ grpc::Status get_call(ObservationStore& store, const grpc::ByteBuffer& request, 
     if (time_us) return grpc::Status::OK;
     return {grpc::StatusCode::UNKNOWN, std::string(field) + " " + quoted(text) + kNoTime};
   };
-  if (const grpc::Status status = bound(question.start_time(), "start_time", query.from_us); !status.ok()) return status;
+  if (const grpc::Status status = bound(question.start_time(), "start_time", query.from_us); !status.ok())
+    return status;
   if (const grpc::Status status = bound(question.end_time(), "end_time", query.to_us); !status.ok()) return status;
 
   ReplyBytes answer;
@@ -137,10 +142,14 @@ grpc::Status get_call(ObservationStore& store, const grpc::ByteBuffer& request, 
   if (!read) return status_of(read.error());
   const std::string head = answer.head();
   if (answer.total_bytes() + head.size() > INT_MAX) {
-    return {grpc::StatusCode::RESOURCE_EXHAUSTED, "the answer is larger than 2 GiB; ask with metric_name, start_time or end_time"};
+    return {grpc::StatusCode::RESOURCE_EXHAUSTED,
+            "the answer is larger than 2 GiB; ask with metric_name, start_time or end_time"};
   }
   std::vector<grpc::Slice> slices = {grpc::Slice(head)};
-  for (const std::string& part : answer.parts()) slices.emplace_back(part);
+  for (std::string& part : answer.parts()) {
+    slices.emplace_back(part);
+    std::string().swap(part);  // copied: a large answer is not kept twice
+  }
   reply = grpc::ByteBuffer(slices.data(), slices.size());
   return grpc::Status::OK;
 }

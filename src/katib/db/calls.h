@@ -1,5 +1,5 @@
-// What the calls of the service do with the store, without threads and servers: bytes of the wire in, a gRPC status out.
-// Thread-safe, as the store is.
+// What the calls of the service do with the store, without threads and servers: bytes of the wire in, a gRPC status
+// out. Thread-safe, as the store is.
 #pragma once
 #include <grpcpp/grpcpp.h>
 
@@ -9,8 +9,9 @@
 
 namespace tacho {
 
-// Faults of the data come back as UNKNOWN, the service's only code elsewhere, on which a collector looks for the bad row; a row
-// without metric as INVALID_ARGUMENT. Faults of the store are UNAVAILABLE: the same call may succeed later.
+// Faults of the data come back as UNKNOWN, the service's only code elsewhere, on which a collector looks for the bad
+// row; a row without metric as INVALID_ARGUMENT. Faults of the store are UNAVAILABLE: the same call may succeed
+// later.
 grpc::Status report_call(ObservationStore& store, const grpc::ByteBuffer& request);
 grpc::Status get_call(ObservationStore& store, const grpc::ByteBuffer& request, grpc::ByteBuffer& reply);
 grpc::Status delete_call(ObservationStore& store, const std::string& trial);

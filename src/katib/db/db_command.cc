@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "katib/db/commands.h"
 #include "katib/db/service.h"
@@ -15,14 +16,15 @@
 namespace tacho {
 namespace {
 
-constexpr const char* kHelp = R"(tacho-katib db – keeps the metric logs of trials: Katib's DBManager service (gRPC) on SQLite or PostgreSQL
+constexpr const char* kHelp =
+    R"(tacho-katib db – keeps the metric logs of trials: Katib's DBManager service (gRPC) on SQLite or PostgreSQL
 
   tacho-katib db                                          in a file of your own, on port 6789
   tacho-katib db --listen 127.0.0.1:6789 --store katib.db
   PGPASSWORD=… tacho-katib db --store postgres://katib@dbhost:5432/katib
 
   --listen, --listen-address HOST:PORT   where to serve (0.0.0.0:6789); port 0: any free one
-  --store FILE|URL                       SQLite file, or postgres://USER@HOST:PORT/DATABASE; else TACHO_KATIB_STORE, else
+  --store FILE|URL                       SQLite file or postgres://USER@HOST:PORT/DATABASE; else TACHO_KATIB_STORE, else
                                          DB_NAME=postgres with DB_USER, DB_PASSWORD, KATIB_POSTGRESQL_DB_HOST, …_PORT,
                                          …_DATABASE, KATIB_POSTGRESQL_SSL_MODE; else ~/.local/state/tacho/katib.db
   --store-url-file FILE                  a file that holds the URL, so that its password is in no command line
@@ -32,8 +34,15 @@ constexpr const char* kHelp = R"(tacho-katib db – keeps the metric logs of tri
 
 A password: PGPASSWORD, ~/.pgpass or --store-url-file. SIGTERM lets running calls finish.
 )";
-constexpr auto kFlags = std::to_array<GoFlag>({{"listen"}, {"listen-address"}, {"store"}, {"store-url-file"}, {"connect-timeout"},
-                                               {"tls", true}, {"tls-cert"}, {"tls-key"}, {"tls-ca"}});
+constexpr auto kFlags = std::to_array<GoFlag>({{"listen"},
+                                               {"listen-address"},
+                                               {"store"},
+                                               {"store-url-file"},
+                                               {"connect-timeout"},
+                                               {"tls", true},
+                                               {"tls-cert"},
+                                               {"tls-key"},
+                                               {"tls-ca"}});
 constexpr int64_t kGraceMs = 20'000;
 constexpr int64_t kBetweenAttemptsNs = 5 * kNsPerSec;
 
@@ -60,14 +69,18 @@ Result<DbOptions> read_options(const GivenFlags& given) {
       options.connect_timeout_ns = *ns;
     }
   }
-  const DbServerOptions& server = options.server;
-  const bool wants_tls = options.tls || !server.tls_ca_file.empty() || !server.tls_cert_file.empty() || !server.tls_key_file.empty();
+  DbServerOptions& server = options.server;
+  const bool wants_tls =
+      options.tls || !server.tls_ca_file.empty() || !server.tls_cert_file.empty() || !server.tls_key_file.empty();
   if (wants_tls && (server.tls_cert_file.empty() || server.tls_key_file.empty())) {
     return Error{Code::invalid, "TLS needs a certificate and its key", "", "give --tls-cert FILE and --tls-key FILE"};
   }
-  if (server.listen.find(':') == server.listen.npos) {
+  // gRPC would take port 65537 for port 1. ":6789" is every interface, as Go has it.
+  const auto port = parse_int<uint16_t>(std::string_view(server.listen).substr(server.listen.rfind(':') + 1));
+  if (!server.listen.starts_with("unix:") && (server.listen.find(':') == server.listen.npos || !port)) {
     return Error{Code::invalid, "no address to listen on", server.listen, "HOST:PORT, for example 127.0.0.1:6789"};
   }
+  if (server.listen.starts_with(':')) server.listen.insert(0, "0.0.0.0");
   if (!options.store.empty() && !options.store_url_file.empty()) {
     return Error{Code::invalid, "two stores", "--store and --store-url-file", "give one of them"};
   }
@@ -81,7 +94,8 @@ bool wait_for_signal(SignalQueue& signals, int64_t deadline_ns) {
 }
 
 // A server that is still starting is normal; what the place says wrongly stays wrong.
-Result<std::unique_ptr<ObservationStore>> open_patiently(const StorePlace& place, int64_t timeout_ns, SignalQueue& signals) {
+Result<std::unique_ptr<ObservationStore>> open_patiently(const StorePlace& place, int64_t timeout_ns,
+                                                         SignalQueue& signals) {
   const int64_t give_up_ns = system_clock().monotonic_ns() + timeout_ns;
   for (;;) {
     Result<std::unique_ptr<ObservationStore>> store = open_store(place, false);
@@ -89,7 +103,8 @@ Result<std::unique_ptr<ObservationStore>> open_patiently(const StorePlace& place
     const int64_t next_ns = system_clock().monotonic_ns() + kBetweenAttemptsNs;
     if (next_ns > give_up_ns) return store;
     log::warn(store.error().message() + "; trying again every 5 s");
-    if (wait_for_signal(signals, next_ns)) return Error{Code::gone, "ended by a signal while waiting for the store", "", ""};
+    if (wait_for_signal(signals, next_ns))
+      return Error{Code::gone, "ended by a signal while waiting for the store", "", ""};
   }
 }
 
@@ -107,9 +122,12 @@ int db_command(std::span<const std::string> words) {
   const Result<DbOptions> options = read_options(*given);
   if (!options) return std::fprintf(stderr, "tacho-katib db: %s\n\n%s", options.error().message().c_str(), kHelp), 2;
   if (has_password(options->store)) {
-    log::warn("a password in the command line is seen by every user of this machine; use PGPASSWORD, ~/.pgpass or --store-url-file");
+    log::warn(
+        "a password in the command line is seen by every user of this machine; use PGPASSWORD, ~/.pgpass or "
+        "--store-url-file");
   }
-  const Result<StorePlace> place = options->store_url_file.empty() ? find_store(options->store) : find_store_in_file(options->store_url_file);
+  const Result<StorePlace> place =
+      options->store_url_file.empty() ? find_store(options->store) : find_store_in_file(options->store_url_file);
   if (!place) return fail(place.error(), place.error().code == Code::invalid ? 2 : 1);
 
   // Before any thread is there: all of them must have these blocked.
@@ -123,7 +141,9 @@ int db_command(std::span<const std::string> words) {
   const Result<std::unique_ptr<DbServer>> server = DbServer::start(options->server, std::move(*store));
   if (!server) return fail(server.error(), 1);
   const std::string& listen = options->server.listen;
-  const std::string address = listen.starts_with("unix:") ? listen : listen.substr(0, listen.rfind(':') + 1) + std::to_string((*server)->port());
+  const std::string address = listen.starts_with("unix:")
+                                  ? listen
+                                  : listen.substr(0, listen.rfind(':') + 1) + std::to_string((*server)->port());
   std::fprintf(stderr, "tacho-katib db: serving on %s, storing in %s\n", address.c_str(), stored_in.c_str());
   while (!wait_for_signal(signals, INT64_MAX)) {
   }

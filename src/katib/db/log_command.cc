@@ -30,8 +30,18 @@ constexpr const char* kHelp = R"(tacho-katib log TRIAL – prints what is stored
   --timeout DURATION     of the call (60s)
   --tls, --tls-ca FILE, --tls-cert FILE, --tls-key FILE, --tls-server-name NAME, --auth-token-file FILE   for --server
 )";
-constexpr auto kFlags = std::to_array<GoFlag>({{"server"}, {"store"}, {"metric"}, {"since"}, {"until"}, {"json", true}, {"timeout"},
-                                               {"tls", true}, {"tls-ca"}, {"tls-cert"}, {"tls-key"}, {"tls-server-name"},
+constexpr auto kFlags = std::to_array<GoFlag>({{"server"},
+                                               {"store"},
+                                               {"metric"},
+                                               {"since"},
+                                               {"until"},
+                                               {"json", true},
+                                               {"timeout"},
+                                               {"tls", true},
+                                               {"tls-ca"},
+                                               {"tls-cert"},
+                                               {"tls-key"},
+                                               {"tls-server-name"},
                                                {"auth-token-file"}});
 
 struct LogOptions {
@@ -41,7 +51,9 @@ struct LogOptions {
   bool json = false;
 };
 
-int usage(const std::string& message) { return std::fprintf(stderr, "tacho-katib log: %s\n\n%s", message.c_str(), kHelp), 2; }
+int usage(const std::string& message) {
+  return std::fprintf(stderr, "tacho-katib log: %s\n\n%s", message.c_str(), kHelp), 2;
+}
 
 // "2026-11-15T09:30:00Z", or "10m": before now.
 std::optional<int64_t> point_in_time_us(const std::string& text) {
@@ -67,7 +79,9 @@ Result<LogOptions> read_options(const GivenFlags& given) {
     if (name == "since" || name == "until") {
       auto& bound = name == "since" ? options.query.from_us : options.query.to_us;
       bound = point_in_time_us(value);
-      if (!bound) return Error{Code::invalid, "no point in time", "-" + name + " " + value, "2026-11-15T09:30:00Z, or 10m for ten minutes ago"};
+      if (!bound)
+        return Error{Code::invalid, "no point in time", "-" + name + " " + value,
+                     "2026-11-15T09:30:00Z, or 10m for ten minutes ago"};
     }
     if (name == "timeout") {
       const auto ns = parse_go_duration_ns(value);
@@ -89,7 +103,8 @@ Status from_server(const LogOptions& options, std::vector<MetricRow>& rows) {
   const LogQuery& query = options.query;
   const RpcStatus status = client.get(query.trial, query.metric, text(query.from_us), text(query.to_us), rows);
   if (status.ok()) return ok();
-  return Error{Code::io, std::string("the DB manager answers ") + rpc_code_name(status.code), status.message, "check --server"};
+  return Error{Code::io, std::string("the call to the DB manager ended with ") + rpc_code_name(status.code),
+               status.message, "check --server"};
 }
 
 Status from_store(const LogOptions& options, std::vector<MetricRow>& rows) {
@@ -114,7 +129,8 @@ std::string printable(std::string_view text) {
 }
 
 size_t width(std::string_view utf8) {
-  return static_cast<size_t>(std::count_if(utf8.begin(), utf8.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+  return static_cast<size_t>(
+      std::count_if(utf8.begin(), utf8.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
 
 std::string table(const std::vector<MetricRow>& rows) {
@@ -139,7 +155,14 @@ std::string json(const std::vector<MetricRow>& rows) {
   JsonWriter json(out, true);
   json.array();
   for (const MetricRow& row : rows) {
-    json.object().key("time_stamp").value(row.time_stamp).key("name").value(row.name).key("value").value(row.value).end_object();
+    json.object()
+        .key("time_stamp")
+        .value(row.time_stamp)
+        .key("name")
+        .value(row.name)
+        .key("value")
+        .value(row.value)
+        .end_object();
   }
   json.end_array();
   out.put('\n');

@@ -37,7 +37,9 @@ Result<PostgresApi> load_api() {
   find(api.length, "PQgetlength");
   find(api.put_copy_data, "PQputCopyData");
   find(api.put_copy_end, "PQputCopyEnd");
-  if (missing != nullptr) return Error{Code::not_available, "PostgreSQL's client library is too old", kLibrary, std::string("it lacks ") + missing};
+  if (missing != nullptr)
+    return Error{Code::not_available, "PostgreSQL's client library is too old", kLibrary,
+                 std::string("it lacks ") + missing};
   return api;
 }
 
@@ -121,10 +123,12 @@ Status PostgresConnection::run(const char* sql, std::span<const std::string> par
   std::vector<const char*> values;
   for (const std::string& parameter : parameters) {
     // libpq would take the text before it: another name.
-    if (parameter.find('\0') != parameter.npos) return Error{Code::invalid, "PostgreSQL knows no NUL byte in a text", name_, ""};
+    if (parameter.find('\0') != parameter.npos)
+      return Error{Code::invalid, "PostgreSQL knows no NUL byte in a text", name_, ""};
     values.push_back(parameter.c_str());
   }
-  if (api_->send_query(handle_, sql, static_cast<int>(values.size()), nullptr, values.data(), nullptr, nullptr, 0) != 1) {
+  if (api_->send_query(handle_, sql, static_cast<int>(values.size()), nullptr, values.data(), nullptr, nullptr, 0) !=
+      1) {
     return error(kWhat, nullptr);
   }
   api_->single_row_mode(handle_);

@@ -1,6 +1,6 @@
-// PostgreSQL through libpq, which is loaded at run time: its own libraries (Kerberos, LDAP …) must not be in every sidecar.
-// Values are bound or sent by COPY, never spliced into SQL. A connection is used by one thread at a time. Relies on libpq 10 and
-// a server of version 10 or later.
+// PostgreSQL through libpq, which is loaded at run time: its own libraries (Kerberos, LDAP …) must not be in every
+// sidecar. Values are bound or sent by COPY, never spliced into SQL. A connection is used by one thread at a time.
+// Relies on libpq 10 and a server of version 10 or later.
 #pragma once
 #include <libpq-fe.h>
 
@@ -63,7 +63,8 @@ class PostgresConnection {
   bool broken() const { return lost_ || api_->status(handle_) != CONNECTION_OK; }
 
  private:
-  PostgresConnection(const PostgresApi* api, PGconn* handle, std::string name) : api_(api), handle_(handle), name_(std::move(name)) {}
+  PostgresConnection(const PostgresApi* api, PGconn* handle, std::string name)
+      : api_(api), handle_(handle), name_(std::move(name)) {}
   Error error(const char* what, const PGresult* result);
   Status drain(const char* what, const Row& row);
 

@@ -12,14 +12,16 @@ namespace {
 
 // The table as the service makes it elsewhere; the index is ours, and only asked for where it is missing.
 constexpr const char* kTable =
-    "CREATE TABLE IF NOT EXISTS observation_logs (trial_name VARCHAR(255) NOT NULL, id serial PRIMARY KEY, time TIMESTAMP(6), "
+    "CREATE TABLE IF NOT EXISTS observation_logs (trial_name VARCHAR(255) NOT NULL, id serial PRIMARY KEY, time "
+    "TIMESTAMP(6), "
     "metric_name VARCHAR(255) NOT NULL, value TEXT NOT NULL)";
 constexpr const char* kIndex =
     "CREATE INDEX IF NOT EXISTS observation_logs_by_metric ON observation_logs (trial_name, metric_name, time)";
 constexpr const char* kCheck = "SELECT trial_name, id, time, metric_name, value FROM observation_logs LIMIT 0";
 constexpr const char* kCopy = "COPY observation_logs (trial_name, time, metric_name, value) FROM STDIN (FORMAT binary)";
 
-// The binary form of COPY: signature, flags, no extension; each row a count of fields and each field its length and bytes.
+// The binary form of COPY: signature, flags, no extension; each row a count of fields and each field its length and
+// bytes.
 constexpr std::string_view kCopyHeader("PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0\0", 19);
 constexpr std::string_view kCopyTrailer("\377\377", 2);
 constexpr int64_t kPostgresEpochUs = 946'684'800'000'000;   // 2000-01-01 in µs since 1970: where its time stamps begin
@@ -28,7 +30,8 @@ constexpr size_t kChunkBytes = 256 * 1024;
 
 template <class Int>
 void put_big_endian(std::string& out, Int value) {
-  for (int shift = static_cast<int>(sizeof(Int)) * 8 - 8; shift >= 0; shift -= 8) out += static_cast<char>(value >> shift);
+  for (int shift = static_cast<int>(sizeof(Int)) * 8 - 8; shift >= 0; shift -= 8)
+    out += static_cast<char>(value >> shift);
 }
 
 void put_field(std::string& out, std::string_view text) {
@@ -114,14 +117,17 @@ class PostgresStore final : public ObservationStore {
   Status read(const LogQuery& query, const Visit& visit) override {
     if (query.to_us && *query.to_us < kYearOneUs) return ok();
     // to_char: the same text whatever DateStyle the server has.
-    std::string sql = "SELECT to_char(time, 'YYYY-MM-DD HH24:MI:SS.US'), metric_name, value FROM observation_logs WHERE trial_name = $1";
+    std::string sql =
+        "SELECT to_char(time, 'YYYY-MM-DD HH24:MI:SS.US'), metric_name, value FROM observation_logs WHERE trial_name = "
+        "$1";
     std::vector<std::string> parameters = {query.trial};
     const auto filter = [&](const char* condition, const char* type, std::string_view value) {
       parameters.emplace_back(value);
       sql += condition + std::to_string(parameters.size()) + type;
     };
     if (!query.metric.empty()) filter(" AND metric_name = $", "", query.metric);
-    if (query.from_us) filter(" AND time >= $", "::timestamp", TimeStampText(std::max(*query.from_us, kYearOneUs)).sortable());
+    if (query.from_us)
+      filter(" AND time >= $", "::timestamp", TimeStampText(std::max(*query.from_us, kYearOneUs)).sortable());
     if (query.to_us) filter(" AND time <= $", "::timestamp", TimeStampText(*query.to_us).sortable());
     sql += " ORDER BY time, id";
     bool any = false;
@@ -156,9 +162,10 @@ class PostgresStore final : public ObservationStore {
     return true;
   }
 
-  // A connection that the server closed while it was idle is noticed by its next use: done again once with a new one. Only for
-  // what may be done twice.
-  Status with_connection(const std::function<Status(PostgresConnection&)>& use, const std::function<bool()>& may_repeat = {}) {
+  // A connection that the server closed while it was idle is noticed by its next use: done again once with a new one.
+  // Only for what may be done twice.
+  Status with_connection(const std::function<Status(PostgresConnection&)>& use,
+                         const std::function<bool()>& may_repeat = {}) {
     for (bool again = false;; again = true) {
       Result<Connections::Lease> connection = connections_.take();
       if (!connection) return connection.error();

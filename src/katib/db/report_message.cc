@@ -104,7 +104,8 @@ Status read_report_rows(ZeroCopyInputStream& message, const TakeRow& take) {
     return static_cast<bool>(status);
   };
   while (const uint32_t tag = in.ReadTag()) {
-    if (!(tag == kSecond ? read_message(in, one_row) : WireFormatLite::SkipField(&in, tag))) return status ? malformed() : status;
+    if (!(tag == kSecond ? read_message(in, one_row) : WireFormatLite::SkipField(&in, tag)))
+      return status ? malformed() : status;
   }
   if (!in.ConsumedEntireMessage()) return malformed();
   return ok();

@@ -1,5 +1,6 @@
-// A ReportObservationLogRequest row by row, straight from the bytes of the wire: a report of a million rows as objects would take
-// five times the room of its bytes. Fields in any order, repeated or unknown are read as protobuf says. Pure; not thread-safe.
+// A ReportObservationLogRequest row by row, straight from the bytes of the wire: a report of a million rows as
+// objects would take five times the room of its bytes. Fields in any order, repeated or unknown are read as protobuf
+// says. Pure; not thread-safe.
 #pragma once
 #include <google/protobuf/io/zero_copy_stream.h>
 
@@ -31,7 +32,7 @@ class ReplyBytes {
   // What must stand before the parts, and the parts.
   std::string head() const;
   uint64_t total_bytes() const { return total_; }
-  const std::vector<std::string>& parts() const { return parts_; }
+  std::vector<std::string>& parts() { return parts_; }
 
  private:
   std::vector<std::string> parts_;

@@ -41,14 +41,16 @@ class ManagerService final : public ManagerBase {
  public:
   ManagerService(ObservationStore& store, Workers& workers) : store_(store), workers_(workers) {}
 
-  ServerUnaryReactor* ReportObservationLog(CallbackServerContext* context, const ByteBuffer* request, ByteBuffer* reply) override {
+  ServerUnaryReactor* ReportObservationLog(CallbackServerContext* context, const ByteBuffer* request,
+                                           ByteBuffer* reply) override {
     return hand_over(context, workers_, [=, this] {
       const grpc::Status status = report_call(store_, *request);
       if (status.ok()) *reply = ByteBuffer(nullptr, 0);
       return status;
     });
   }
-  ServerUnaryReactor* GetObservationLog(CallbackServerContext* context, const ByteBuffer* request, ByteBuffer* reply) override {
+  ServerUnaryReactor* GetObservationLog(CallbackServerContext* context, const ByteBuffer* request,
+                                        ByteBuffer* reply) override {
     return hand_over(context, workers_, [=, this] { return get_call(store_, *request, *reply); });
   }
   ServerUnaryReactor* DeleteObservationLog(CallbackServerContext* context, const DeleteObservationLogRequest* request,
@@ -61,7 +63,8 @@ class ManagerService final : public ManagerBase {
   Workers& workers_;
 };
 
-class HealthService final : public grpc::health::v1::Health::WithCallbackMethod_Check<grpc::health::v1::Health::Service> {
+class HealthService final
+    : public grpc::health::v1::Health::WithCallbackMethod_Check<grpc::health::v1::Health::Service> {
  public:
   HealthService(ObservationStore& store, Workers& workers) : store_(store), workers_(workers) {}
   ServerUnaryReactor* Check(CallbackServerContext* context, const grpc::health::v1::HealthCheckRequest* request,
@@ -107,7 +110,8 @@ struct DbServer::State {
   int port = 0;
 };
 
-Result<std::unique_ptr<DbServer>> DbServer::start(const DbServerOptions& options, std::shared_ptr<ObservationStore> store) {
+Result<std::unique_ptr<DbServer>> DbServer::start(const DbServerOptions& options,
+                                                  std::shared_ptr<ObservationStore> store) {
   const auto secure = credentials(options);
   if (!secure) return secure.error();
   auto state = std::make_unique<State>(std::move(store));

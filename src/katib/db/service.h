@@ -1,5 +1,5 @@
-// The DBManager service and its health over a store: gRPC on one port, with reflection. Calls run side by side; the store orders
-// them. Thread-safe.
+// The DBManager service and its health over a store: gRPC on one port, with reflection. Calls run side by side; the
+// store orders them. Thread-safe.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -18,7 +18,8 @@ struct DbServerOptions {
 
 class DbServer {
  public:
-  static Result<std::unique_ptr<DbServer>> start(const DbServerOptions& options, std::shared_ptr<ObservationStore> store);
+  static Result<std::unique_ptr<DbServer>> start(const DbServerOptions& options,
+                                                 std::shared_ptr<ObservationStore> store);
   ~DbServer();  // as stop(0)
   DbServer(const DbServer&) = delete;
   DbServer& operator=(const DbServer&) = delete;

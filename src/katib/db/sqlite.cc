@@ -10,7 +10,8 @@ constexpr int kBusyMs = 10'000;
 
 void SqliteStatement::bind(int at, std::string_view text) {
   // A null pointer would bind NULL.
-  sqlite3_bind_text64(handle_.get(), at, text.data() != nullptr ? text.data() : "", text.size(), SQLITE_STATIC, SQLITE_UTF8);
+  sqlite3_bind_text64(handle_.get(), at, text.data() != nullptr ? text.data() : "", text.size(), SQLITE_STATIC,
+                      SQLITE_UTF8);
 }
 
 std::string_view SqliteStatement::text(int column) {
@@ -39,7 +40,8 @@ Result<SqliteStatement> SqliteConnection::prepare(const char* sql) {
 }
 
 Status SqliteConnection::execute(const char* sql) {
-  if (sqlite3_exec(handle_.get(), sql, nullptr, nullptr, nullptr) != SQLITE_OK) return error("the database refuses a statement");
+  if (sqlite3_exec(handle_.get(), sql, nullptr, nullptr, nullptr) != SQLITE_OK)
+    return error("the database refuses a statement");
   return ok();
 }
 
@@ -56,14 +58,17 @@ Error SqliteConnection::error(const char* what) const {
   switch (code) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-      return {Code::io, "the database is locked by another program", file_, "end that program's transaction, or it is tried again"};
+      return {Code::io, "the database is locked by another program", file_,
+              "end that program's transaction, or it is tried again"};
     case SQLITE_FULL:
-      return {Code::io, "no room left for the database", file_, "free space on its disk; the call may then be repeated"};
+      return {Code::io, "no room left for the database", file_,
+              "free space on its disk; the call may then be repeated"};
     case SQLITE_CANTOPEN:
       return {Code::not_available, what, file_, reason + "; does the folder exist, and may this user write there?"};
     case SQLITE_READONLY:
     case SQLITE_PERM:
-      return {Code::denied, "the database may not be written", file_, "give this user the right to write to the file and its folder"};
+      return {Code::denied, "the database may not be written", file_,
+              "give this user the right to write to the file and its folder"};
     case SQLITE_NOTADB:
       return {Code::io, "the file is no SQLite database", file_, "name another file with --store"};
     case SQLITE_CORRUPT:

@@ -1,5 +1,5 @@
-// A SQLite connection and its statements, owned. An Error says what to do: the file is locked, full, no database. A connection is
-// used by one thread at a time. Relies on SQLite 3.37 (WAL).
+// A SQLite connection and its statements, owned. An Error says what to do: the file is locked, full, no database. A
+// connection is used by one thread at a time. Relies on SQLite 3.37 (WAL).
 #pragma once
 #include <sqlite3.h>
 

@@ -8,12 +8,15 @@
 namespace tacho {
 namespace {
 
-// The columns of the service's table elsewhere. Time is text of one length in UTC, so that it sorts and compares as it stands.
+// The columns of the service's table elsewhere. Time is text of one length in UTC, so that it sorts and compares as
+// it stands.
 constexpr const char* kTable =
     "CREATE TABLE IF NOT EXISTS observation_logs ("
-    "trial_name VARCHAR(255) NOT NULL, id INTEGER PRIMARY KEY, time TEXT, metric_name VARCHAR(255) NOT NULL, value TEXT NOT NULL);"
+    "trial_name VARCHAR(255) NOT NULL, id INTEGER PRIMARY KEY, time TEXT, metric_name VARCHAR(255) NOT NULL, value "
+    "TEXT NOT NULL);"
     "CREATE INDEX IF NOT EXISTS observation_logs_by_metric ON observation_logs (trial_name, metric_name, time)";
-constexpr const char* kInsert = "INSERT INTO observation_logs (trial_name, time, metric_name, value) VALUES (?1, ?2, ?3, ?4)";
+constexpr const char* kInsert =
+    "INSERT INTO observation_logs (trial_name, time, metric_name, value) VALUES (?1, ?2, ?3, ?4)";
 constexpr const char* kCheck = "SELECT trial_name, id, time, metric_name, value FROM observation_logs LIMIT 1";
 
 // The writing connection with its prepared insert: one for the whole store, since SQLite has one writer at a time.
@@ -74,7 +77,8 @@ class SqliteStore final : public ObservationStore {
     writer_.connection = std::move(*connection);
     if (writable) {
       // FULL: what was acknowledged is on the disk. The limit gives back the log's room after a very large report.
-      Status status = writer_.connection->execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA journal_size_limit=67108864");
+      Status status = writer_.connection->execute(
+          "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA journal_size_limit=67108864");
       if (!status) return status;
     }
     if (init == TableInit::create) {
@@ -83,7 +87,8 @@ class SqliteStore final : public ObservationStore {
     }
     if (const Result<SqliteStatement> check = writer_.connection->prepare(kCheck); !check) {
       if (writer_.connection->code() != SQLITE_ERROR) return check.error();
-      return Error{Code::invalid, "the database has no table observation_logs as this service needs it", file_, "name another file with --store"};
+      return Error{Code::invalid, "the database has no table observation_logs as this service needs it", file_,
+                   "name another file with --store"};
     }
     if (!writable) return ok();
     Result<SqliteStatement> insert = writer_.connection->prepare(kInsert);
@@ -115,7 +120,8 @@ class SqliteStore final : public ObservationStore {
     int code = statement.step();
     for (; code == SQLITE_ROW; code = statement.step()) {
       // A row that somebody else wrote without a time, or with one that is none, has no place in the order.
-      if (const auto time_us = parse_sortable_us(statement.text(0))) visit(*time_us, statement.text(1), statement.text(2));
+      if (const auto time_us = parse_sortable_us(statement.text(0)))
+        visit(*time_us, statement.text(1), statement.text(2));
     }
     if (code != SQLITE_DONE) return (*connection)->error("cannot read the rows");
     return ok();
@@ -123,7 +129,8 @@ class SqliteStore final : public ObservationStore {
 
   Status remove(const std::string& trial) override {
     const std::lock_guard lock(writer_.mutex);
-    Result<SqliteStatement> statement = writer_.connection->prepare("DELETE FROM observation_logs WHERE trial_name = ?1");
+    Result<SqliteStatement> statement =
+        writer_.connection->prepare("DELETE FROM observation_logs WHERE trial_name = ?1");
     if (!statement) return statement.error();
     statement->bind(1, trial);
     if (statement->step() != SQLITE_DONE) return writer_.connection->error("cannot delete the rows");

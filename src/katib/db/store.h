@@ -1,6 +1,6 @@
-// Where observation logs are kept: one table, observation_logs (trial_name, id, time, metric_name, value), in SQLite or in
-// PostgreSQL. Thread-safe: each call takes a connection of its own. An Error with Code::invalid is about the data and stays;
-// any other is about the store and may pass.
+// Where observation logs are kept: one table, observation_logs (trial_name, id, time, metric_name, value), in SQLite
+// or in PostgreSQL. Thread-safe: each call takes a connection of its own. An Error with Code::invalid is about the
+// data and stays; any other is about the store and may pass.
 #pragma once
 #include <cstdint>
 #include <functional>

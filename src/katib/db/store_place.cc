@@ -32,7 +32,8 @@ Result<StorePlace> place_of_text(const std::string& text) {
   if (is_postgres(text)) {
     place.postgres = with_settings({{"dbname", text}}, name_of_url(text));
   } else if (text.find("://") != text.npos) {
-    return Error{Code::invalid, "no such kind of store", text.substr(0, text.find("://") + 3), "a file for SQLite, or postgres://USER@HOST/DATABASE"};
+    return Error{Code::invalid, "no such kind of store", text.substr(0, text.find("://") + 3),
+                 "a file for SQLite, or postgres://USER@HOST/DATABASE"};
   } else {
     place.file = text;
   }
@@ -49,7 +50,8 @@ PostgresPlace postgres_of_environment() {
       {"host", host}, {"port", port}, {"user", user}, {"dbname", database},
       {"sslmode", variable("KATIB_POSTGRESQL_SSL_MODE", "disable")}};
   // Without it libpq looks at PGPASSWORD and ~/.pgpass.
-  if (const std::string password = variable("DB_PASSWORD"); !password.empty()) server.emplace_back("password", password);
+  if (const std::string password = variable("DB_PASSWORD"); !password.empty())
+    server.emplace_back("password", password);
   return with_settings(std::move(server), "postgres://" + user + "@" + host + ":" + port + "/" + database);
 }
 
@@ -101,7 +103,8 @@ Result<StorePlace> find_store_in_file(const std::string& path) {
   const Result<std::string> text = read_whole_file(path, 64 * 1024);
   if (!text) return text.error();
   const std::string place(trim(*text));
-  if (place.empty()) return Error{Code::invalid, "the file names no store", path, "one line: postgres://USER:PASSWORD@HOST/DATABASE"};
+  if (place.empty())
+    return Error{Code::invalid, "the file names no store", path, "one line: postgres://USER:PASSWORD@HOST/DATABASE"};
   return place_of_text(place);
 }
 

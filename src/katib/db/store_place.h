@@ -1,5 +1,5 @@
-// Which store a command means: --store, TACHO_KATIB_STORE, the variables of Katib's own DB manager, or the file that belongs to
-// this user. Reads the environment; otherwise pure.
+// Which store a command means: --store, TACHO_KATIB_STORE, the variables of Katib's own DB manager, or the file that
+// belongs to this user. Reads the environment; otherwise pure.
 #pragma once
 #include <memory>
 #include <string>

@@ -22,7 +22,8 @@ void behaves(ObservationStore& store) {
     auto batch = store.begin("t1");
     ASSERT_TRUE(batch);
     ASSERT_TRUE((*batch)->add(us("2026-11-15T09:30:01Z"), "loss", "0.5"));
-    ASSERT_TRUE((*batch)->add(us("2026-11-15T09:30:00.000001Z"), "loss", "O'Brien; DROP TABLE observation_logs; \\N \t\n%s €"));
+    ASSERT_TRUE(
+        (*batch)->add(us("2026-11-15T09:30:00.000001Z"), "loss", "O'Brien; DROP TABLE observation_logs; \\N \t\n%s €"));
     ASSERT_TRUE((*batch)->add(us("2026-11-15T09:30:01Z"), "acc", ""));
     ASSERT_TRUE((*batch)->add(us("0001-01-01T00:00:00Z"), "loss", "unavailable"));
     ASSERT_TRUE((*batch)->add(us("2026-11-15T09:30:01Z"), "loss", "0.4"));
@@ -31,8 +32,9 @@ void behaves(ObservationStore& store) {
   }
   ASSERT_TRUE(store_one(store, "t2", "2026-11-15T09:30:01Z", "loss", "9"));
   const std::string odd = "2026-11-15T09:30:00.000001Z loss O'Brien; DROP TABLE observation_logs; \\N \t\n%s €";
-  EXPECT_EQ(read_all(store, {"t1", "", {}, {}}), (Strings{"0001-01-01T00:00:00Z loss unavailable", odd, "2026-11-15T09:30:01Z loss 0.5",
-                                                  "2026-11-15T09:30:01Z acc ", "2026-11-15T09:30:01Z loss 0.4"}));
+  EXPECT_EQ(read_all(store, {"t1", "", {}, {}}),
+            (Strings{"0001-01-01T00:00:00Z loss unavailable", odd, "2026-11-15T09:30:01Z loss 0.5",
+                     "2026-11-15T09:30:01Z acc ", "2026-11-15T09:30:01Z loss 0.4"}));
   EXPECT_EQ(read_all(store, {"t1", "acc", {}, {}}), Strings{"2026-11-15T09:30:01Z acc "});
   // Both ends are inclusive.
   const int64_t early = us("2026-11-15T09:30:00.000001Z"), late = us("2026-11-15T09:30:01Z");
@@ -74,7 +76,10 @@ TEST(SqliteStore, HasTheTableTheServiceHasElsewhere) {
   ASSERT_TRUE(rows);
   ASSERT_EQ(rows->step(), SQLITE_ROW);
   EXPECT_EQ(rows->text(1), "2026-11-15 09:30:01.500000");
-  auto plan = (*connection)->prepare("EXPLAIN QUERY PLAN SELECT value FROM observation_logs WHERE trial_name='t' AND metric_name='m' AND time > 'x'");
+  auto plan = (*connection)
+                  ->prepare(
+                      "EXPLAIN QUERY PLAN SELECT value FROM observation_logs WHERE trial_name='t' AND metric_name='m' "
+                      "AND time > 'x'");
   ASSERT_EQ(plan->step(), SQLITE_ROW);
   EXPECT_NE(plan->text(3).find("observation_logs_by_metric"), std::string_view::npos) << plan->text(3);
 }
@@ -91,7 +96,8 @@ TEST(SqliteStore, FilesThatAreNoneAreNamedWithWhatToDo) {
   EXPECT_NE(refused(folder / "missing.db", TableInit::read_only).find("missing.db"), std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(folder / "missing.db"));
   ASSERT_TRUE((*SqliteConnection::open(folder / "other.db", true))->execute("CREATE TABLE observation_logs (a, b)"));
-  EXPECT_NE(refused(folder / "other.db", TableInit::check).find("no table observation_logs as this service needs it"), std::string::npos);
+  EXPECT_NE(refused(folder / "other.db", TableInit::check).find("no table observation_logs as this service needs it"),
+            std::string::npos);
 }
 
 TEST(SqliteStore, AFileThatIsTakenAwayIsAnErrorAndNotALoss) {
@@ -124,7 +130,8 @@ TEST(SqliteStore, AFullDiskLeavesNoneOfTheReport) {
     auto batch = (*store)->begin("t");
     ASSERT_TRUE(batch);
     Status status = ok();
-    for (int i = 0; i < 100'000 && status; ++i) status = (*batch)->add(us("2026-11-15T09:30:01Z"), "loss", std::string(100, 'x'));
+    for (int i = 0; i < 100'000 && status; ++i)
+      status = (*batch)->add(us("2026-11-15T09:30:01Z"), "loss", std::string(100, 'x'));
     if (status) status = (*batch)->commit();
     ASSERT_FALSE(status);
     EXPECT_NE(status.error().code, Code::invalid) << status.error().message();
@@ -170,9 +177,10 @@ TEST(PostgresStore, ATableOfSomebodyElseIsEnough) {
   if (!server.running()) GTEST_SKIP() << "no PostgreSQL server here";
   const auto owner = PostgresConnection::open(find_store(server.url())->postgres);
   ASSERT_TRUE(owner) << owner.error().message();
-  for (const char* sql : {"CREATE TABLE observation_logs (trial_name VARCHAR(255) NOT NULL, id serial PRIMARY KEY, time TIMESTAMP(6), "
-                          "metric_name VARCHAR(255) NOT NULL, value TEXT NOT NULL)",
-                          "CREATE ROLE guest LOGIN"}) {
+  for (const char* sql :
+       {"CREATE TABLE observation_logs (trial_name VARCHAR(255) NOT NULL, id serial PRIMARY KEY, time TIMESTAMP(6), "
+        "metric_name VARCHAR(255) NOT NULL, value TEXT NOT NULL)",
+        "CREATE ROLE guest LOGIN"}) {
     ASSERT_TRUE((*owner)->run(sql, {}));
   }
   const auto place = find_store(server.url("guest"));

@@ -1,5 +1,5 @@
-// A few threads that do what they are given, in order: a store's call may block, and gRPC's own threads must not. Thread-safe.
-// The destructor does what is left and ends them.
+// A few threads that do what they are given, in order: a store's call may block, and gRPC's own threads must not.
+// Thread-safe. The destructor does what is left and ends them.
 #pragma once
 #include <condition_variable>
 #include <deque>

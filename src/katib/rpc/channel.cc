@@ -19,11 +19,11 @@ constexpr int kKeepAliveAnswerMs = 10'000;
 // Our callers retry from 0.5 s on: the channel must not sit out two minutes of its own when the peer is back.
 constexpr int kFirstReconnectMs = 500;
 constexpr int kLastReconnectMs = 5'000;
-// A channel asks for a name that was not found again after up to two minutes; a new one asks at once, and reads certificates
-// that were renewed.
+// A channel asks for a name that was not found again after up to two minutes; a new one asks at once, and reads
+// certificates that were renewed.
 constexpr int64_t kStaleNs = 15 * kNsPerSec;
 
-// gRPC reads the variable once, when its first channel is made. "native" is getaddrinfo, which knows the pod's search
+// gRPC reads the variable once, when it is first used. "native" is getaddrinfo, which knows the pod's search
 // list, /etc/hosts and nsswitch.conf: "katib-db-manager.kubeflow" is found by these alone.
 void use_system_resolver() {
   static std::once_flag once;
@@ -37,8 +37,8 @@ std::string target(const std::string& address) {
 }
 
 bool same_version(const struct stat& a, const struct stat& b) {
-  return a.st_dev == b.st_dev && a.st_ino == b.st_ino && a.st_size == b.st_size && a.st_mtim.tv_sec == b.st_mtim.tv_sec &&
-         a.st_mtim.tv_nsec == b.st_mtim.tv_nsec;
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino && a.st_size == b.st_size &&
+         a.st_mtim.tv_sec == b.st_mtim.tv_sec && a.st_mtim.tv_nsec == b.st_mtim.tv_nsec;
 }
 
 Result<std::string> read_pem(const std::string& path, const char* option) {
@@ -63,7 +63,8 @@ Result<std::string> TokenFile::token() {
   }
   // Anything else would be refused by gRPC with an abort of the process.
   for (const char c : token) {
-    if (c < 0x21 || c > 0x7e) return Error{Code::invalid, "the token file holds more than a token", path_, "one line of ASCII"};
+    if (c < 0x21 || c > 0x7e)
+      return Error{Code::invalid, "the token file holds more than a token", path_, "one line of ASCII"};
   }
   token_ = token;
   seen_ = now;
@@ -71,6 +72,7 @@ Result<std::string> TokenFile::token() {
 }
 
 RpcChannel::RpcChannel(const RpcOptions& options) : options_(options), token_(options.token_file) {
+  use_system_resolver();
   if (!options.token_file.empty() && !options.tls) {
     log::warn("the token of --auth-token-file travels in clear text; add --tls unless the network encrypts");
   }
@@ -86,7 +88,8 @@ Result<std::shared_ptr<grpc::ChannelCredentials>> RpcChannel::credentials() cons
   const Result<std::string> key = read_pem(options_.key_file, "--tls-key");
   if (!key) return key.error();
   if (cert->empty() != key->empty()) {
-    return Error{Code::invalid, "a client certificate needs its key", options_.address, "give both --tls-cert and --tls-key"};
+    return Error{Code::invalid, "a client certificate needs its key", options_.address,
+                 "give both --tls-cert and --tls-key"};
   }
   ssl.pem_root_certs = *ca;  // empty: the system's
   ssl.pem_cert_chain = *cert;
@@ -102,7 +105,6 @@ Result<std::shared_ptr<grpc::Channel>> RpcChannel::prepare(grpc::ClientContext& 
 
   const std::lock_guard lock(mutex_);
   if (channel_) return channel_;
-  use_system_resolver();
   const auto credentials = this->credentials();
   if (!credentials) return credentials.error();
   grpc::ChannelArguments arguments;

@@ -1,5 +1,5 @@
-// A gRPC channel to a peer in the cluster, opened at the first call, and what every call on it needs: time limit and token.
-// Thread-safe. Relies on gRPC 1.51: channel arguments, the variable GRPC_DNS_RESOLVER.
+// A gRPC channel to a peer in the cluster, opened at the first call, and what every call on it needs: time limit and
+// token. Thread-safe. Relies on gRPC 1.51: channel arguments, the variable GRPC_DNS_RESOLVER.
 #pragma once
 #include <grpcpp/grpcpp.h>
 #include <sys/stat.h>

@@ -10,9 +10,10 @@ namespace tacho {
 
 const char* rpc_code_name(int code) {
   static constexpr std::array kNames = {
-      "OK",           "CANCELLED",           "UNKNOWN",           "INVALID_ARGUMENT",    "DEADLINE_EXCEEDED", "NOT_FOUND",
-      "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED",           "OUT_OF_RANGE",
-      "UNIMPLEMENTED", "INTERNAL",           "UNAVAILABLE",       "DATA_LOSS",           "UNAUTHENTICATED"};
+      "OK",        "CANCELLED",      "UNKNOWN",           "INVALID_ARGUMENT",   "DEADLINE_EXCEEDED",
+      "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
+      "ABORTED",   "OUT_OF_RANGE",   "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE",
+      "DATA_LOSS", "UNAUTHENTICATED"};
   return code >= 0 && static_cast<size_t>(code) < kNames.size() ? kNames[static_cast<size_t>(code)] : "UNKNOWN";
 }
 
@@ -51,8 +52,8 @@ RpcStatus DbClient::report(const std::string& trial, std::span<const MetricRow> 
   return state_->call(&Db::ReportObservationLog, request, reply);
 }
 
-RpcStatus DbClient::get(const std::string& trial, const std::string& metric, const std::string& start, const std::string& end,
-                        std::vector<MetricRow>& rows) {
+RpcStatus DbClient::get(const std::string& trial, const std::string& metric, const std::string& start,
+                        const std::string& end, std::vector<MetricRow>& rows) {
   api::v1::beta1::GetObservationLogRequest request;
   request.set_trial_name(trial);
   request.set_metric_name(metric);

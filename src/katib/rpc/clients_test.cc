@@ -33,12 +33,14 @@ class FakeManager : public DBManager::Service, public EarlyStopping::Service, pu
   grpc::Status ReportObservationLog(grpc::ServerContext* context, const ReportObservationLogRequest* request,
                                     ReportObservationLogReply*) override {
     const auto found = context->client_metadata().find("authorization");
-    authorization = found == context->client_metadata().end() ? "" : std::string(found->second.data(), found->second.size());
+    authorization =
+        found == context->client_metadata().end() ? "" : std::string(found->second.data(), found->second.size());
     report = *request;
     if (delay_ms > 0) std::this_thread::sleep_for(std::chrono::milliseconds(delay_ms));
     return refuse ? grpc::Status(grpc::StatusCode::UNKNOWN, "no such table") : grpc::Status::OK;
   }
-  grpc::Status GetObservationLog(grpc::ServerContext*, const GetObservationLogRequest* request, GetObservationLogReply* reply) override {
+  grpc::Status GetObservationLog(grpc::ServerContext*, const GetObservationLogRequest* request,
+                                 GetObservationLogReply* reply) override {
     question = *request;
     *reply->mutable_observation_log() = report.observation_log();
     return grpc::Status::OK;
@@ -48,13 +50,15 @@ class FakeManager : public DBManager::Service, public EarlyStopping::Service, pu
     deleted = request->trial_name();
     return grpc::Status::OK;
   }
-  grpc::Status SetTrialStatus(grpc::ServerContext*, const SetTrialStatusRequest* request, SetTrialStatusReply*) override {
+  grpc::Status SetTrialStatus(grpc::ServerContext*, const SetTrialStatusRequest* request,
+                              SetTrialStatusReply*) override {
     stopped = request->trial_name();
     return grpc::Status::OK;
   }
   grpc::Status Check(grpc::ServerContext*, const grpc::health::v1::HealthCheckRequest*,
                      grpc::health::v1::HealthCheckResponse* reply) override {
-    reply->set_status(serving ? grpc::health::v1::HealthCheckResponse::SERVING : grpc::health::v1::HealthCheckResponse::NOT_SERVING);
+    reply->set_status(serving ? grpc::health::v1::HealthCheckResponse::SERVING
+                              : grpc::health::v1::HealthCheckResponse::NOT_SERVING);
     return grpc::Status::OK;
   }
 
@@ -87,7 +91,8 @@ MetricRow row(std::string time, std::string name, std::string value) {
 TEST(DbClient, SendsAndReadsRows) {
   FakeManager manager;
   DbClient client(manager.options());
-  const std::vector<MetricRow> rows = {row("2026-11-15T09:30:00Z", "loss", "0.5"), row("2026-11-15T09:30:01Z", "acc", "")};
+  const std::vector<MetricRow> rows = {row("2026-11-15T09:30:00Z", "loss", "0.5"),
+                                       row("2026-11-15T09:30:01Z", "acc", "")};
   ASSERT_TRUE(client.report("trial-1", rows).ok());
   EXPECT_EQ(manager.report.trial_name(), "trial-1");
   EXPECT_EQ(manager.authorization, "");

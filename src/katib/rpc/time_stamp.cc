@@ -36,7 +36,8 @@ class Scanner {
     int64_t us = 0;
     int64_t unit = 100'000;
     if (text_.empty() || !is_digit(text_.front())) fail();
-    for (; !text_.empty() && is_digit(text_.front()); text_.remove_prefix(1), unit /= 10) us += unit * (text_.front() - '0');
+    for (; !text_.empty() && is_digit(text_.front()); text_.remove_prefix(1), unit /= 10)
+      us += unit * (text_.front() - '0');
     return us;
   }
   bool next_is(char c) const { return !text_.empty() && text_.front() == c; }
@@ -78,7 +79,8 @@ int64_t take_clock(Scanner& in, size_t hour_digits) {
 }
 
 std::optional<int64_t> midnight_us(const Date& date) {
-  const std::chrono::year_month_day day{std::chrono::year(date.year), std::chrono::month(static_cast<unsigned>(date.month)),
+  const std::chrono::year_month_day day{std::chrono::year(date.year),
+                                        std::chrono::month(static_cast<unsigned>(date.month)),
                                         std::chrono::day(static_cast<unsigned>(date.day))};
   if (!day.ok()) return std::nullopt;  // 30 February
   return int64_t{std::chrono::sys_days(day).time_since_epoch().count()} * 86400 * kUsPerSec;
