@@ -193,7 +193,9 @@ void take_source(Taker& taker, CalledAs called_as, CollectOptions& out) {
 }
 
 void take_processes(Taker& taker, CollectOptions& out) {
-  taker.duration("p", out.poll_ns, false);
+  // The file collector takes 0 and looks without pause; here that is as often as makes sense.
+  taker.duration("p", out.poll_ns, out.kind != tf_event);
+  out.poll_ns = std::max<int64_t>(out.poll_ns, 10'000'000);
   taker.duration("timeout", out.timeout_ns, true);
   taker.flag("w", out.wait_all);
   taker.flag("no-marker", out.no_marker);
@@ -256,12 +258,18 @@ void take_scrape(Taker& taker, CollectOptions& out) {
   taker.duration("scrape-timeout", out.scrape_timeout_ns, false);
 }
 
+// ENV=value, as --active-when has it; true without a condition.
+bool is_active(const std::string& condition, const CollectEnvironment& environment) {
+  const size_t equals = condition.find('=');
+  return condition.empty() || environment(condition.substr(0, equals)) == condition.substr(equals + 1);
+}
+
 // Exactly what can never work.
 Status check(const CollectOptions& out) {
   const auto missing = [](std::string what, std::string hint) { return Error{Code::invalid, std::move(what), "", std::move(hint)}; };
   if (out.kind == push) return ok();
   if (out.metrics.empty()) return missing("-m names no metric", "give the objective first: -m accuracy;loss");
-  if (!out.active_when.empty()) return ok();  // a passive worker may know less
+  if (out.passive) return ok();  // it reports nothing, so it may know less
   if (out.trial.empty()) return missing("-t names no Trial", "give the Trial's name: -t NAME");
   if (out.db_address.empty()) return missing("-s-db names no DB manager", "give its address: -s-db katib-db-manager.kubeflow:6789");
   if (out.is_log() && out.path.empty()) return missing("-path names no log", "give the file: -path /var/log/katib/metrics.log");
@@ -330,6 +338,7 @@ Result<CollectOptions> parse_collect_options(std::span<const std::string> argume
   take_reporting(taker, out);
   take_scrape(taker, out);
   if (taker.fault.code == Code::invalid) return taker.fault;
+  out.passive = !is_active(out.active_when, environment);
   if (const Status status = check(out); !status) return status.error();
   return out;
 }

@@ -45,6 +45,7 @@ struct CollectOptions {
   int64_t grace_ns = 30'000'000'000;
   std::vector<std::string> ignored_processes{"istio-proxy", "envoy", "pilot-agent", "linkerd2-proxy"};
   std::string active_when;             // ENV=value
+  bool passive = false;                // that is not met
   std::string http_path = "/metrics", http_scheme = "http", http_host = "127.0.0.1", http_ca;
   uint16_t http_port = 8080;
   std::vector<std::string> http_headers;

@@ -72,7 +72,7 @@ TEST(CollectOptions, Faults) {
   EXPECT_FALSE(parse({"-m", "", "-t", "a", "-s-db", "b:1"}));
   EXPECT_FALSE(parse({"-m", "a", "-t", "", "-s-db", "b:1"}));
   EXPECT_FALSE(parse({"-m", "a", "-t", "a"}));
-  for (const std::vector<std::string>& bad : {std::vector<std::string>{"-path", "x", "-format", "text"}, {"-path", "x", "-format", ""}, {"-p", "0"},
+  for (const std::vector<std::string>& bad : {std::vector<std::string>{"-path", "x", "-format", "text"}, {"-path", "x", "-format", ""},
                                               {"-p", "-1s"}, {"--report", "never"}, {"--http-port", "0"}, {"--http-port", "70000"},
                                               {"--http-header", "nothing"}, {"--active-when", "RANK"}, {"--nonfinite", "x"}, {"-o-type", "best"}})
     EXPECT_FALSE(parse(with(bad))) << bad[0] << " " << bad[1];
@@ -92,6 +92,15 @@ TEST(CollectOptions, OwnFlags) {
   EXPECT_EQ(options->http_path, "/m");
   EXPECT_EQ(options->profile, Profile::tacho);
   EXPECT_EQ(options->arrival_time, false);
+}
+
+TEST(CollectOptions, Passive) {
+  const auto environment = [](std::string_view name) { return std::string(name == "RANK" ? "1" : ""); };
+  const std::vector<std::string> first{"-m", "a", "--active-when", "RANK=0"}, second{"-m", "a", "--active-when", "RANK=1"};
+  const auto passive = parse_collect_options(first, CalledAs::collect, environment);
+  ASSERT_TRUE(passive);
+  EXPECT_TRUE(passive->passive);
+  EXPECT_FALSE(parse_collect_options(second, CalledAs::collect, environment));  // active, and no -t
 }
 
 TEST(CollectOptions, FolderOfMarkers) {

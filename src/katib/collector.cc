@@ -145,10 +145,11 @@ void Collector::begin_attempt() {
   marks_.clear();
   rules_.reset();
   if (!reporter_) return;
+  if (options_.replace_attempts) {
+    state_.objective_seen = false;
+    reporter_->delete_first();
+  }
   reporter_->begin_anew("source");
-  if (!options_.replace_attempts) return;
-  state_.objective_seen = false;
-  reporter_->delete_first();
 }
 
 void Collector::observe(const MetricRow& row) {

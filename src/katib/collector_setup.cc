@@ -70,14 +70,6 @@ Result<std::unique_ptr<Reader>> make_reader(const CollectOptions& options, Reade
   return make_text_reader(options.path, std::move(reader));
 }
 
-// ENV=value, as --active-when has it.
-bool is_active(const std::string& condition) {
-  if (condition.empty()) return true;
-  const size_t equals = condition.find('=');
-  const char* value = std::getenv(condition.substr(0, equals).c_str());
-  return value != nullptr && condition.substr(equals + 1) == value;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Collector>> Collector::create(CollectOptions options) {
@@ -86,7 +78,7 @@ Result<std::unique_ptr<Collector>> Collector::create(CollectOptions options) {
   auto rules = StopRules::parse(given.stop_rules, given.metrics, given.objective_type);
   if (!rules) return rules.error();
   self->rules_ = std::move(*rules);
-  self->passive_ = !is_active(given.active_when);
+  self->passive_ = given.passive;
   const char* sidecar = std::getenv("TACHO_SIDECAR");
   self->native_ = sidecar != nullptr && std::string_view(sidecar) == "native";
   if (const Status status = self->make_readers(); !status) return status.error();

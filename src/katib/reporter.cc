@@ -37,7 +37,10 @@ void Reporter::open_stream(std::string_view name) {
 }
 
 void Reporter::begin_anew(std::string_view name) {
-  if (Stream* stream = find(name)) stream->anew = true;
+  Stream* stream = find(name);
+  if (stream == nullptr) return;
+  stream->anew = stream->own_restarts == 0 || delete_wanted_;
+  stream->own_restarts = std::max(stream->own_restarts - 1, 0);
 }
 
 void Reporter::resume() {
@@ -86,6 +89,10 @@ bool Reporter::fill(Stream& stream) {
     });
     if (!read) log::warn(read.error());
     more = read && *read;
+    if (stream.reader->restarted()) {
+      ++stream.own_restarts;
+      progress.rows = 0;
+    }
   }
   if (raw.empty()) {
     // What was passed over need not be read again.

@@ -41,7 +41,8 @@ class Reporter {
 
   // Send all that is there, then rest. With `at_end` nothing more will be written: a last line without its end counts.
   void flush(bool at_end);
-  // The stream began anew: what is on its way is finished, then it is read from the beginning.
+  // The stream began anew: what is on its way is finished, then it is read from the beginning, unless its reader has noticed by
+  // itself and is there already. After delete_first() it is read from the beginning in any case.
   void begin_anew(std::string_view name);
   // Delete the Trial's rows before anything else is sent.
   void delete_first() { delete_wanted_ = true; }
@@ -62,6 +63,7 @@ class Reporter {
     const ArrivalMarks* marks;
     bool open;
     bool anew = false;
+    int own_restarts = 0;  // that the reader noticed before begin_anew() told of them
   };
   Stream* find(std::string_view name);
   bool build_chunk();

@@ -145,6 +145,20 @@ class Delivery(PodCase):
                 self.ends(self.collector("--attempts", kept, metrics="accuracy"), 0)
                 self.assertEqual([row[2] for row in self.rows()], expected)
 
+    def test_log_truncated_while_it_is_followed(self):
+        """The trainer's container starts again below a living collector that waits for another one."""
+        self.db()
+        for kept, expected in (("keep", ["1", "2", "3", "4", "5"]), ("replace", ["4", "5"])):
+            with self.subTest(kept):
+                self.trial = "trial-" + kept
+                for name in os.listdir(self.shared):
+                    os.unlink(os.path.join(self.shared, name))
+                trainer = self.trainer(f"(for i in 1 2 3; do echo accuracy=$i; done; sleep 1.5; : > {self.log}; sleep 0.5; "
+                                       f"for i in 4 5; do echo accuracy=$i >> {self.log}; sleep 0.3; done)")
+                self.ends(self.collector("--attempts", kept, metrics="accuracy"), 0)
+                self.assertEqual(trainer.wait(10), 0)
+                self.assertEqual([row[2] for row in self.rows()], expected)
+
     def test_arrival_times_increase(self):
         self.db()
         self.trainer("(for i in 1 2 3 4 5 6 7 8; do echo accuracy=$i; sleep 0.1; done)")

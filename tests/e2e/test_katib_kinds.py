@@ -2,6 +2,7 @@
 import http.server
 import json
 import os
+import signal
 import ssl
 import struct
 import subprocess
@@ -50,6 +51,7 @@ class Endpoint:
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
+        self.server.handle_error = lambda *_: None  # a collector that was killed
         if tls:
             self.server.socket = tls.wrap_socket(self.server.socket, server_side=True)
         self.port = self.server.server_address[1]
@@ -152,6 +154,21 @@ class Prometheus(PodCase):
         self.assertEqual(trainer.wait(10), 0)
         self.assertEqual(service.calls, [self.trial])
         self.assertGreaterEqual(len(self.rows()), 3)
+
+    def test_killed_and_started_again(self):
+        self.db()
+        endpoint = self.endpoint([f"accuracy {i}\n" for i in range(1, 1000)])
+        self.trainer("sleep 4", redirect=False)
+        collector = self.scraper(endpoint.port)
+        while collector.poll() is None and len(self.rows()) < 10:
+            time.sleep(0.3)
+            os.kill(self.host_pid(collector), signal.SIGKILL)
+            collector.wait(20)
+            collector = self.scraper(endpoint.port)
+        self.ends(collector, 0)
+        values = [row[2] for row in self.rows()]
+        self.assertGreater(len(values), 5)
+        self.assertEqual(len(values), len(set(values)))
 
     def test_stock_webhook_without_a_folder(self):
         """No -path, no marker: the end of the process is the end of training."""
