@@ -28,12 +28,6 @@
 // first send. A row is identity + "metrics" (M, E) or identity + "task" (R) + the record's own members; the later one
 // wins.
 //
-// For -o bq://… "form" is "run", "tables" has "T" only, and meta.json has besides
-//    "columns":[{"name":"timestamp","type":"TIMESTAMP","mode":"REQUIRED"},…], the schema of that table, partitioned by "timestamp";
-//    "scope":["…"], the parts of H in the place of the task's; "constant":{columns that are the same in every row}.
-// insertId = "s-" + H + "-" + time_us: no instance is asked for. "boot_id", where given, keeps a spool that was copied to another
-// machine from taking that machine's identity.
-//
 // Between the two processes: the agent writes "S\n" to the control pipe when a segment was sealed or meta.json changed. The
 // deliverer writes lines to its stderr; "@preempted" tells that the machine is being taken away, other lines are messages.
 // An acknowledged segment is unlinked. While it sends one, the deliverer holds flock(LOCK_SH) on it: the agent thins out only
