@@ -1,5 +1,5 @@
-// What BigQuery, Google's token server, its metadata server or anything in between may answer; the files that hold credentials; and the records
-// that a spool may hold after a crash.
+// What BigQuery, Google's token server, its metadata server or anything in between may answer; the files that hold
+// credentials; and the records that a spool may hold after a crash.
 #include <string>
 
 #include "net/bigquery.h"
@@ -10,7 +10,8 @@
 
 namespace {
 
-// Whatever the answer says, an insert of `count` rows names rows or not, and a class is always one that somebody acts on.
+// Whatever the answer says, an insert of `count` rows names rows or not, and a class is always one that somebody acts
+// on.
 void look_at_answer(std::string_view text) {
   for (const int status : {200, 302, 400, 401, 403, 404, 409, 412, 413, 429, 500, 501, 503}) {
     const tacho::BqVerdict verdict = tacho::classify_bq(tacho::BqCall::insert, status, text);
@@ -27,7 +28,8 @@ void look_at_table(std::string_view text) {
   const auto adapter = tacho::BqAdapter::make(spec, *table);
   if (!adapter) return;
   (void)adapter->patched_fields_json();
-  (void)adapter->adapt(R"({"project_id":"p","shard":1,"disk_mounts":["/"],"inputs":[{"key":"k","type":"file","value":null}]})");
+  (void)adapter->adapt(
+      R"({"project_id":"p","shard":1,"disk_mounts":["/"],"inputs":[{"key":"k","type":"file","value":null}]})");
 }
 
 }  // namespace
@@ -35,7 +37,9 @@ void look_at_table(std::string_view text) {
 void fuzz_one(std::string_view text) {
   look_at_answer(text);
   look_at_table(text);
-  static const auto own = tacho::BqAdapter::make(tacho::bq_table_spec(tacho::kBqMetadata), {"", tacho::bq_fields_json(tacho::bq_table_spec(tacho::kBqMetadata).fields), "", false});
+  static const auto own =
+      tacho::BqAdapter::make(tacho::bq_table_spec(tacho::kBqMetadata),
+                             {"", tacho::bq_fields_json(tacho::bq_table_spec(tacho::kBqMetadata).fields), "", false});
   if (const auto row = own->adapt(text)) require(row->starts_with('{') && row->ends_with('}'));
   (void)tacho::parse_bq_fields(text);
   (void)tacho::in_partition_bounds(text, "start_time", 1'794'700'800);

@@ -38,7 +38,8 @@ TEST(BqMeta, StateSurvivesAndGarbageIsEmpty) {
 }
 
 TEST(BqMeta, ReadsWhatTheAgentWrote) {
-  const auto meta = parse_bq_meta(R"({"kind":"bigquery","form":"monitor","run":"r","destination":{"project":"p","dataset":"d","tables":{"R":"rt","M":"mt"},"create":"never",
+  const auto meta = parse_bq_meta(
+      R"({"kind":"bigquery","form":"monitor","run":"r","destination":{"project":"p","dataset":"d","tables":{"R":"rt","M":"mt"},"create":"never",
       "add_columns":true,"batch_rows":7},"google":{"metadata_host":"h","no_cloud":true},"given":{"instance_id":5},"task":{"workflow_id":"w","shard":-1}})");
   ASSERT_TRUE(meta);
   EXPECT_EQ(meta->runtime_table, "rt");

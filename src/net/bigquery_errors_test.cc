@@ -6,7 +6,8 @@ namespace tacho {
 namespace {
 
 std::string error_body(const std::string& reason, const std::string& message = "") {
-  return R"({"error":{"code":400,"message":")" + message + R"(","errors":[{"reason":")" + reason + R"(","message":""}]}})";
+  return R"({"error":{"code":400,"message":")" + message + R"(","errors":[{"reason":")" + reason +
+         R"(","message":""}]}})";
 }
 
 struct Case {
@@ -27,7 +28,8 @@ TEST(BigQueryErrors, EveryAnswerHasItsClass) {
       {insert, 200, "<html>", BqClass::retry},
       {insert, 200, "[]", BqClass::retry},
       {get_table, 200, "", BqClass::retry},
-      {insert, 400, error_body("invalid", "Request payload size exceeds the limit: 10485760 bytes."), BqClass::too_large},
+      {insert, 400, error_body("invalid", "Request payload size exceeds the limit: 10485760 bytes."),
+       BqClass::too_large},
       {insert, 400, error_body("invalid", "too many rows present in the request, limit: 10000"), BqClass::too_large},
       {insert, 413, "", BqClass::too_large},
       {insert, 413, "<html>Request Entity Too Large</html>", BqClass::too_large},
@@ -103,8 +105,9 @@ TEST(BigQueryErrors, RowsOneByOne) {
 }
 
 TEST(BigQueryErrors, OddBodiesDoNotCrash) {
-  for (const char* body : {"null", "7", R"({"error":7})", R"({"error":{"errors":7}})", R"({"error":{"errors":[7]}})", R"({"insertErrors":{}})", R"({"insertErrors":[[]]})",
-                           "\xff\xfe", R"({"error":{"message":7}})"}) {
+  for (const char* body :
+       {"null", "7", R"({"error":7})", R"({"error":{"errors":7}})", R"({"error":{"errors":[7]}})",
+        R"({"insertErrors":{}})", R"({"insertErrors":[[]]})", "\xff\xfe", R"({"error":{"message":7}})"}) {
     for (const int status : {200, 400, 403, 500}) static_cast<void>(classify_bq(BqCall::insert, status, body));
   }
 }

@@ -11,10 +11,18 @@ using Json = nlohmann::ordered_json;
 
 BqTableSpec spec() {
   BqTableSpec spec{"t", "time", {}};
-  spec.fields = {{"time", BqType::timestamp, BqMode::required, false, {}}, {"zone", BqType::string, BqMode::required, false, {}},
-                 {"id", BqType::integer, BqMode::required, false, {}},     {"flag", BqType::boolean, BqMode::nullable, false, {}},
-                 {"use", BqType::floating, BqMode::repeated, false, {}},   {"seq", BqType::integer, BqMode::nullable, true, {}},
-                 {"inputs", BqType::record, BqMode::repeated, false, {{"key", BqType::string, BqMode::required, false, {}}, {"size", BqType::integer, BqMode::nullable, true, {}}}}};
+  spec.fields = {
+      {"time", BqType::timestamp, BqMode::required, false, {}},
+      {"zone", BqType::string, BqMode::required, false, {}},
+      {"id", BqType::integer, BqMode::required, false, {}},
+      {"flag", BqType::boolean, BqMode::nullable, false, {}},
+      {"use", BqType::floating, BqMode::repeated, false, {}},
+      {"seq", BqType::integer, BqMode::nullable, true, {}},
+      {"inputs",
+       BqType::record,
+       BqMode::repeated,
+       false,
+       {{"key", BqType::string, BqMode::required, false, {}}, {"size", BqType::integer, BqMode::nullable, true, {}}}}};
   return spec;
 }
 
@@ -24,7 +32,8 @@ BqAdapter adapter(const std::string& fields_json) {
   return std::move(*made);
 }
 
-constexpr const char* kRow = R"({"time":"2026-11-15T00:00:00.000000Z","zone":"z","id":9007199254740993,"flag":null,"use":[1,2.5],"seq":3,
+constexpr const char* kRow =
+    R"({"time":"2026-11-15T00:00:00.000000Z","zone":"z","id":9007199254740993,"flag":null,"use":[1,2.5],"seq":3,
     "inputs":[{"key":"a","size":5},{"key":"b","size":null}],"unknown":1})";
 
 TEST(BigQuerySchema, OwnTableTakesEverything) {
@@ -35,7 +44,9 @@ TEST(BigQuerySchema, OwnTableTakesEverything) {
   const auto row = own.adapt(kRow);
   ASSERT_TRUE(row);
   // Null is left out, INTEGER beyond 2^53 is a text.
-  EXPECT_EQ(Json::parse(*row), Json::parse(R"({"time":"2026-11-15T00:00:00.000000Z","zone":"z","id":"9007199254740993","use":[1,2.5],"seq":3,
+  EXPECT_EQ(
+      Json::parse(*row),
+      Json::parse(R"({"time":"2026-11-15T00:00:00.000000Z","zone":"z","id":"9007199254740993","use":[1,2.5],"seq":3,
       "inputs":[{"key":"a","size":5},{"key":"b"}]})"));
   const auto plain = own.adapt(kRow, false);
   ASSERT_TRUE(plain);
@@ -44,7 +55,8 @@ TEST(BigQuerySchema, OwnTableTakesEverything) {
 }
 
 TEST(BigQuerySchema, IntersectionByNameAndType) {
-  const BqAdapter theirs = adapter(R"([{"name":"TIME","type":"timestamp","mode":"required"},{"name":"Id","type":"FLOAT64"},{"name":"flag","type":"STRING"},
+  const BqAdapter theirs = adapter(
+      R"([{"name":"TIME","type":"timestamp","mode":"required"},{"name":"Id","type":"FLOAT64"},{"name":"flag","type":"STRING"},
       {"name":"use","type":"FLOAT"},{"name":"inputs","type":"STRUCT","mode":"REPEATED","fields":[{"name":"key","type":"STRING"}]},{"name":"theirs","type":"DATE"}])");
   EXPECT_EQ(theirs.blocked(), "");
   EXPECT_EQ(theirs.missing(), (std::vector<std::string>{"zone", "flag", "use", "seq", "inputs.size"}));
@@ -57,7 +69,8 @@ TEST(BigQuerySchema, IntersectionByNameAndType) {
 }
 
 TEST(BigQuerySchema, PatchKeepsTheirsAndAppendsOurs) {
-  const std::string before = R"([{"name":"id","type":"INTEGER","mode":"REQUIRED","description":"kept","policyTags":{"names":["x"]}},
+  const std::string before =
+      R"([{"name":"id","type":"INTEGER","mode":"REQUIRED","description":"kept","policyTags":{"names":["x"]}},
       {"name":"inputs","type":"RECORD","mode":"REPEATED","fields":[{"name":"key","type":"STRING","mode":"REQUIRED"}]}])";
   const BqAdapter theirs = adapter(before);
   EXPECT_TRUE(theirs.can_add());
@@ -76,7 +89,8 @@ TEST(BigQuerySchema, PlaceholdersAndBlocks) {
   const auto row = own.adapt(R"({"time":"2026-11-15T00:00:00Z"})");
   ASSERT_TRUE(row);
   EXPECT_EQ(Json::parse(*row), Json::parse(R"({"time":"2026-11-15T00:00:00Z","zone":"","id":0})"));
-  EXPECT_NE(adapter(R"([{"name":"owner","type":"STRING","mode":"REQUIRED"}])").blocked().find("owner"), std::string::npos);
+  EXPECT_NE(adapter(R"([{"name":"owner","type":"STRING","mode":"REQUIRED"}])").blocked().find("owner"),
+            std::string::npos);
   EXPECT_NE(adapter(R"([{"name":"id","type":"STRING","mode":"REQUIRED"}])").blocked().find("id"), std::string::npos);
   EXPECT_FALSE(own.adapt("[]"));
   EXPECT_FALSE(own.adapt("{"));
@@ -94,7 +108,8 @@ TEST(BigQuerySchema, NullInAListIsNeverSent) {
 }
 
 TEST(BigQuerySchema, ReadsATable) {
-  const auto table = parse_bq_table(R"({"etag":"\"e\"","schema":{"fields":[{"name":"a","type":"STRING"}]},"timePartitioning":{"type":"DAY","field":"a","requirePartitionFilter":true}})");
+  const auto table = parse_bq_table(
+      R"({"etag":"\"e\"","schema":{"fields":[{"name":"a","type":"STRING"}]},"timePartitioning":{"type":"DAY","field":"a","requirePartitionFilter":true}})");
   ASSERT_TRUE(table);
   EXPECT_EQ(table->etag, "\"e\"");
   EXPECT_EQ(table->partition, "a");
@@ -124,7 +139,9 @@ TEST(BigQuerySchema, TrimsTextsAndRecordsOnly) {
 
 TEST(BigQuerySchema, PartitionBounds) {
   const int64_t now_s = 1'794'700'800;  // 2026-11-15T00:00:00Z
-  const auto in = [&](const char* time) { return in_partition_bounds(std::string(R"({"x":1,"time":")") + time + R"("})", "time", now_s); };
+  const auto in = [&](const char* time) {
+    return in_partition_bounds(std::string(R"({"x":1,"time":")") + time + R"("})", "time", now_s);
+  };
   EXPECT_TRUE(in("2026-11-15T00:00:00.000000Z"));
   EXPECT_TRUE(in("2021-11-16T00:00:00.000000Z"));   // 1825 days
   EXPECT_FALSE(in("2021-11-15T23:59:59.999999Z"));

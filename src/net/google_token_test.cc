@@ -25,7 +25,8 @@ std::string from_base64url(std::string text) {
   for (char& c : text) c = c == '-' ? '+' : c == '_' ? '/' : c;
   while (text.size() % 4 != 0) text += '=';
   std::string bytes(text.size(), '\0');
-  const int size = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()), reinterpret_cast<const unsigned char*>(text.data()), static_cast<int>(text.size()));
+  const int size = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()),
+                                   reinterpret_cast<const unsigned char*>(text.data()), static_cast<int>(text.size()));
   bytes.resize(static_cast<size_t>(size) - (text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0));
   return bytes;
 }
@@ -44,9 +45,10 @@ struct TestKey {
   }
   bool signed_by_us(const std::string& text, const std::string& signature) const {
     EVP_MD_CTX* context = EVP_MD_CTX_new();
-    const bool good = EVP_DigestVerifyInit(context, nullptr, EVP_sha256(), nullptr, key) == 1 &&
-                      EVP_DigestVerify(context, reinterpret_cast<const unsigned char*>(signature.data()), signature.size(),
-                                       reinterpret_cast<const unsigned char*>(text.data()), text.size()) == 1;
+    const bool good =
+        EVP_DigestVerifyInit(context, nullptr, EVP_sha256(), nullptr, key) == 1 &&
+        EVP_DigestVerify(context, reinterpret_cast<const unsigned char*>(signature.data()), signature.size(),
+                         reinterpret_cast<const unsigned char*>(text.data()), text.size()) == 1;
     EVP_MD_CTX_free(context);
     return good;
   }
@@ -54,8 +56,14 @@ struct TestKey {
 
 TEST(GoogleCredentials, JwtOfAServiceAccount) {
   const TestKey key;
-  const auto credentials = parse_google_credentials(
-      Json{{"type", "service_account"}, {"client_email", "a@b"}, {"private_key", key.pem()}, {"private_key_id", "k1"}, {"project_id", "p"}, {"token_uri", "https://t/"}}.dump(), "f");
+  const auto credentials = parse_google_credentials(Json{{"type", "service_account"},
+                                                         {"client_email", "a@b"},
+                                                         {"private_key", key.pem()},
+                                                         {"private_key_id", "k1"},
+                                                         {"project_id", "p"},
+                                                         {"token_uri", "https://t/"}}
+                                                        .dump(),
+                                                    "f");
   ASSERT_TRUE(credentials) << credentials.error().message();
   EXPECT_EQ(credentials->project, "p");
   const auto jwt = service_account_jwt(*credentials, "s1 s2", "https://t/", 1'000'000);
@@ -63,8 +71,10 @@ TEST(GoogleCredentials, JwtOfAServiceAccount) {
   const auto parts = split(*jwt, '.');
   ASSERT_EQ(parts.size(), 3u);
   EXPECT_EQ(jwt->find('='), std::string::npos);
-  EXPECT_EQ(Json::parse(from_base64url(std::string(parts[0]))), (Json{{"alg", "RS256"}, {"typ", "JWT"}, {"kid", "k1"}}));
-  EXPECT_EQ(Json::parse(from_base64url(std::string(parts[1]))), (Json{{"iss", "a@b"}, {"scope", "s1 s2"}, {"aud", "https://t/"}, {"iat", 999'990}, {"exp", 1'003'590}}));
+  EXPECT_EQ(Json::parse(from_base64url(std::string(parts[0]))),
+            (Json{{"alg", "RS256"}, {"typ", "JWT"}, {"kid", "k1"}}));
+  EXPECT_EQ(Json::parse(from_base64url(std::string(parts[1]))),
+            (Json{{"iss", "a@b"}, {"scope", "s1 s2"}, {"aud", "https://t/"}, {"iat", 999'990}, {"exp", 1'003'590}}));
   EXPECT_TRUE(key.signed_by_us(jwt->substr(0, jwt->rfind('.')), from_base64url(std::string(parts[2]))));
 
   const auto self_signed = service_account_jwt(*credentials, "s1", "", 1'000'000);
@@ -85,8 +95,10 @@ TEST(GoogleCredentials, WrongFilesSayWhatToDoAndNothingElse) {
   EXPECT_EQ(failure(R"({"type":"authorized_user","client_id":"a","client_secret":"geheim"})").code, Code::invalid);
   EXPECT_EQ(failure(R"({"type":"external_account"})").code, Code::not_available);
   EXPECT_EQ(failure(R"({"type":"impersonated_service_account"})").code, Code::not_available);
-  EXPECT_EQ(failure(R"({"type":"-----BEGIN PRIVATE KEY----- and so on, much longer"})").message().find("BEGIN"), std::string::npos);
-  EXPECT_EQ(failure(R"({"type":"authorized_user","client_id":"a","client_secret":"geheim"})").message().find("geheim"), std::string::npos);
+  EXPECT_EQ(failure(R"({"type":"-----BEGIN PRIVATE KEY----- and so on, much longer"})").message().find("BEGIN"),
+            std::string::npos);
+  EXPECT_EQ(failure(R"({"type":"authorized_user","client_id":"a","client_secret":"geheim"})").message().find("geheim"),
+            std::string::npos);
   GoogleCredentials bad;
   bad.client_email = "a";
   bad.private_key = "-----BEGIN PRIVATE KEY-----\nQUJD\n-----END PRIVATE KEY-----\n";
@@ -108,7 +120,9 @@ TEST(GoogleCredentials, TokenAnswers) {
 class Google : public testing::Test {
  protected:
   Google() {
-    for (const char* name : {"GOOGLE_APPLICATION_CREDENTIALS", "CLOUDSDK_CONFIG", "TACHO_NO_CLOUD", "TACHO_CLOUD_PROBE", "GCE_METADATA_IP"}) set(name, nullptr);
+    for (const char* name : {"GOOGLE_APPLICATION_CREDENTIALS", "CLOUDSDK_CONFIG", "TACHO_NO_CLOUD", "TACHO_CLOUD_PROBE",
+                             "GCE_METADATA_IP"})
+      set(name, nullptr);
     set("HOME", folder_.path().c_str());
     set("GCE_METADATA_HOST", ("127.0.0.1:" + std::to_string(server_.port())).c_str());
     server_.post("/__config", R"({"token_life_s":1000})");
@@ -117,7 +131,8 @@ class Google : public testing::Test {
   void set(const char* name, const char* value) { variables_.emplace_front(name, value); }
   size_t asked(const std::string& part) {
     size_t count = 0;
-    for (const Json& entry : Json::parse(server_.log())) count += entry["path"].get<std::string>().find(part) != std::string::npos;
+    for (const Json& entry : Json::parse(server_.log()))
+      count += entry["path"].get<std::string>().find(part) != std::string::npos;
     return count;
   }
 
@@ -172,6 +187,18 @@ TEST_F(Google, MetadataServer) {
   EXPECT_EQ(now->value, "77");
   EXPECT_FALSE(now->etag.empty());
   EXPECT_EQ(metadata.wait_for_change("instance/id", now->etag, 1)->value, "77");
+}
+
+TEST_F(Google, AServerThatFailsIsNotAskedForEveryValue) {
+  server_.fault(R"({"path":".*"})", R"({"status":503,"body":""})");
+  GceMetadata metadata(http_, "", clock_);
+  EXPECT_EQ(metadata.get("instance/id").error().code, Code::io);
+  EXPECT_EQ(asked("instance/"), 6u);
+  EXPECT_EQ(metadata.get("instance/zone").error().code, Code::io);
+  EXPECT_EQ(asked("instance/"), 6u);
+  server_.faults("[]");
+  pass_s(11);
+  EXPECT_EQ(metadata.get("instance/id").value_or(""), "77");
 }
 
 TEST_F(Google, AnswersOfOthersDoNotCount) {

@@ -20,7 +20,8 @@ TEST(BqSink, Destinations) {
   EXPECT_TRUE(full->add_columns);
   EXPECT_FALSE(full->create);
   EXPECT_EQ(full->location, "us-central1");
-  for (const char* wrong : {"bq://", "bq://p", "bq://p.", "bq://.d", "bq://p.d.", "bq://p.d-x", "bq://p.d.t.u", "bq://p.d?x=1", "bq://p.d?create=maybe", "bq://p/d"}) {
+  for (const char* wrong : {"bq://", "bq://p", "bq://p.", "bq://.d", "bq://p.d.", "bq://p.d-x", "bq://p.d.t.u",
+                            "bq://p.d?x=1", "bq://p.d?create=maybe", "bq://p/d"}) {
     EXPECT_FALSE(parse_bq_uri(wrong)) << wrong;
   }
 }
@@ -34,7 +35,8 @@ TEST(BqSink, RowsAreRecords) {
   tacho::Run run;
   run.id = "20261115-a1b2";
   run.metadata.job_name = "a \"job\"";
-  Schema schema{kTimestampColumn, {2, "cores", "cores", 2, Rule::level, 0, 1, ""}, {3, "pid", "count", 0, Rule::level, 0, 1, ""}};
+  Schema schema{
+      kTimestampColumn, {2, "cores", "cores", 2, Rule::level, 0, 1, ""}, {3, "pid", "count", 0, Rule::level, 0, 1, ""}};
   ASSERT_TRUE((*sink)->begin(run, schema));
   Row row;
   row.realtime_ns = 1'794'735'000'250'001'999;
