@@ -67,7 +67,6 @@ struct Detail {
   std::vector<GpuDetail> gpus;
   LimitsDetail limits;
   PressureDetail pressure;
-  std::optional<int64_t> oom_kills;            // of the machine since boot
   std::optional<double> cgroup_usage_s;        // cumulative CPU time of the job's cgroup
   std::optional<double> process_pss_bytes, process_rss_bytes;
   const char* process_memory_source = nullptr; // "pss", "pss_scaled", "rss"

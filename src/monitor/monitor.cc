@@ -201,9 +201,9 @@ void TaskMonitor::write_runtime() {
 }
 
 void TaskMonitor::sample(std::string_view event) {
-  sampler_->sample(sample_, deliverer_.running() ? deliverer_.pid() : 0);
   sample_.seq = seq_++;
   sample_.event = event;
+  sampler_->sample(sample_, deliverer_.running() ? deliverer_.pid() : 0);
   sample_.rows_dropped = spool_ ? spool_->dropped() : 0;
   row_.clear();
   write_metrics_row(row_, sample_);

@@ -14,12 +14,14 @@
 #include "os/identity.h"
 #include "os/process.h"
 #include "procfs/stat.h"
+#include "procfs/vmstat.h"
 
 namespace tacho {
 namespace {
 
 // The lists that rows have as arrays; those of disks and networks are not looked at.
-constexpr std::array<std::string_view, 5> kDescribed{"cpu", "memory", "gpu", "pressure", "vmstat"};
+constexpr std::array<std::string_view, 4> kDescribed{"cpu", "memory", "gpu", "pressure"};
+constexpr int64_t kOomPace_ns = 5 * kNsPerSec - 50 * kNsPerMs;  // a tick may come early
 constexpr double kMiBToGb = static_cast<double>(kMiB) * kBytesToGb;
 constexpr std::string_view kInitialPidNamespace = "pid:[4026531836]";
 
@@ -40,6 +42,8 @@ TaskSampler::TaskSampler(const MonitorSettings& settings, std::vector<std::strin
   context_.roots = Roots::from_environment();
   context_.interval_ns = settings.measure_interval_ns;
   context_.pss = PssMode::never;
+  context_.counts_processes = false;
+  vmstat_ = KeptFile(context_.roots.proc + "/vmstat");
   may_have_gpu_ = file_exists("/dev/nvidiactl") || file_exists("/dev/kfd");
 }
 
@@ -47,7 +51,7 @@ Result<std::unique_ptr<TaskSampler>> TaskSampler::create(const MonitorSettings& 
                                                          Clock& clock) {
   std::unique_ptr<TaskSampler> self(new TaskSampler(settings, std::move(mounts), clock));
   ProbeContext& context = self->context_;
-  ProbeChoice choice{{"pressure", "vmstat"}, {"disk", "gpu_extra"}, false};
+  ProbeChoice choice{{"pressure"}, {"disk", "gpu_extra"}, false};
   if (settings.form == MonitorForm::image) {
     // The container of the monitor is not the task's: its cgroup would tell of nobody but tacho.
     choice.off.push_back("cgroup");
@@ -105,7 +109,6 @@ std::optional<double> TaskSampler::cell(size_t column, double scale) const {
 void TaskSampler::describe() {
   detail_.cores.clear();
   detail_.gpus.clear();
-  detail_.oom_kills.reset();
   sampler_->describe(detail_, kDescribed);
   cores_.update(detail_.cores);
 }
@@ -114,9 +117,18 @@ void TaskSampler::baseline() {
   disks_.prepare();
   sampler_->baseline();
   describe();
-  oom_before_ = detail_.oom_kills;
+  oom_before_ = oom_now_ = read_oom_kills();
   self_cpu_ns_ = process_cpu_ns(::getpid());
   disks_.read(clock_.monotonic_ns(), context_.buffer);
+}
+
+// A rare event in a long file: it is looked for every few seconds, and where the row tells of an event itself.
+std::optional<int64_t> TaskSampler::read_oom_kills() {
+  oom_stamp_ns_ = clock_.monotonic_ns();
+  std::string_view text;
+  const int64_t kills = vmstat_.read(context_.buffer, text) ? parse_vmstat(text).oom_kills : -1;
+  if (kills < 0) return std::nullopt;
+  return kills;
 }
 
 void TaskSampler::sample(MetricsSample& out, pid_t helper) {
@@ -153,7 +165,8 @@ void TaskSampler::sample(MetricsSample& out, pid_t helper) {
   const auto in_cgroup = cell(cgroup_oom_);
   cgroup_oom_sum_ += static_cast<int64_t>(in_cgroup.value_or(0));
   out.oom_kills.reset();
-  if (detail_.oom_kills && oom_before_) out.oom_kills = std::max<int64_t>(0, *detail_.oom_kills - *oom_before_);
+  if (!out.event.empty() || clock_.monotonic_ns() - oom_stamp_ns_ >= kOomPace_ns) oom_now_ = read_oom_kills();
+  if (oom_now_ && oom_before_) out.oom_kills = std::max<int64_t>(0, *oom_now_ - *oom_before_);
   else if (in_cgroup) out.oom_kills = cgroup_oom_sum_;
   fill_self(out, helper);
 }

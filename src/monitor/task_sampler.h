@@ -25,7 +25,7 @@ class TaskSampler {
                                                      Clock& clock);
 
   void baseline();
-  // The views in the sample are good until the next one. `helper` is tacho-deliver, whose use counts as our own; 0:
+  // out.event says what the sample is taken for. The views in it are good until the next one. `helper` is tacho-deliver, whose use counts as our own; 0:
   // none.
   void sample(MetricsSample& out, pid_t helper);
 
@@ -42,6 +42,7 @@ class TaskSampler {
   void find_columns();
   void follow_task();
   void name_top_process();
+  std::optional<int64_t> read_oom_kills();
   std::optional<double> cell(size_t column, double scale = 1) const;
   void fill_self(MetricsSample& out, pid_t helper);
 
@@ -57,8 +58,9 @@ class TaskSampler {
   // Places in a row; 0: no such column.
   size_t load1_ = 0, net_recv_ = 0, net_sent_ = 0, process_cpu_ = 0;
   size_t cgroup_cpu_ = 0, cgroup_throttled_ = 0, cgroup_memory_ = 0, cgroup_peak_ = 0, cgroup_limit_ = 0, cgroup_oom_ = 0;
-  std::optional<int64_t> oom_before_;
-  int64_t cgroup_oom_sum_ = 0;
+  std::optional<int64_t> oom_before_, oom_now_;
+  int64_t cgroup_oom_sum_ = 0, oom_stamp_ns_ = 0;
+  KeptFile vmstat_;
   bool may_have_gpu_ = false;
   KeptFile own_statm_, helper_statm_;
   pid_t helper_ = 0, top_pid_ = 0;

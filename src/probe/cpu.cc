@@ -101,7 +101,8 @@ class CpuProbe final : public Probe {
     ProcStat stat;
     if (!read_stat(stat)) return;
     context_.facts.forks = stat.forks;
-    if (const auto count = processes_.get(out.stamp_ns)) out.set(processes, *count);
+    if (context_.counts_processes)
+      if (const auto count = processes_.get(out.stamp_ns)) out.set(processes, *count);
     set_known(out, ctxt_switches, stat.ctxt);
     if (!stat.has_all) return;
     hold(stat.all.idle, idle_);

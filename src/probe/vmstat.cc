@@ -19,18 +19,12 @@ class VmstatProbe final : public Probe {
 
   void read(Reading& out) override {
     std::string_view text;
-    last_ = file_.read(context_.buffer, text) ? parse_vmstat(text) : VmStat{};
-    set_known(out, major_faults, last_.major_faults);
-  }
-
-  void describe(Detail& detail) override {
-    if (last_.oom_kills >= 0) detail.oom_kills = last_.oom_kills;
+    if (file_.read(context_.buffer, text)) set_known(out, major_faults, parse_vmstat(text).major_faults);
   }
 
  private:
   ProbeContext& context_;
   KeptFile file_;
-  VmStat last_;
 };
 
 Status check(const Roots& roots) { return need_file(roots.proc + "/vmstat", kMountProcHint); }
