@@ -164,7 +164,7 @@ int import_command(std::span<const std::string> arguments) {
   const bool has_dataset = !options->dataset.empty() || !environment("DATASET_ID").empty();
   CromwellOptions used = *options;
   if (!has_dataset && !options->ndjson.empty()) used.dry_run = true;  // only the file is written
-  auto settings = sender_settings(used, kMonitoring, "TABLE_ID");
+  auto settings = sender_settings(used, kMonitoring, nullptr);
   if (!settings) return log::error(settings.error().message()), kBadUsage;
   auto storage = size_settings(*options);
   if (!storage) return log::error(storage.error().message()), kBadUsage;

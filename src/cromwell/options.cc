@@ -39,7 +39,7 @@ constexpr std::array kOptions = {
     text("--project", "ID", kAll, &O::project,
          "owner of the table [GCP_PROJECT, PROJECT_ID]; else the credentials' project"),
     text("--dataset", "ID", kAll, &O::dataset, "BigQuery dataset [DATASET_ID]"),
-    text("--table", "ID", kAll, &O::table, "table (metadata; of import: monitoring) [TABLE_ID]"),
+    text("--table", "ID", kAll, &O::table, "table (metadata [TABLE_ID]; of import: monitoring)"),
     text("--bq-location", "PLACE", kAll, &O::location, "where a missing dataset is made"),
     text("--bq-create", "auto|never", kAll, &O::bq_create, "never: a missing table is an error"),
     flag("--bq-add-columns", kAll, &O::add_columns, "add tacho's columns to a table that lacks them"),
@@ -166,7 +166,7 @@ Result<SenderSettings> sender_settings(const CromwellOptions& options, const BqT
       if (!value.empty()) return value;
     return std::string();
   };
-  const std::string table_id = first({options.table, environment(table_variable), std::string(table.name)});
+  const std::string table_id = first({options.table, table_variable == nullptr ? "" : environment(table_variable), std::string(table.name)});
   settings.spec = bq_table_spec(table, table_id);
   settings.ndjson_path = first({options.ndjson, "tacho-" + table_id + ".ndjson"});
   if (!options.bq_create.empty() && options.bq_create != "auto" && options.bq_create != "never")

@@ -39,7 +39,7 @@ std::string options_help(CromwellCommand command);
 
 // Flags, then the environment, then defaults. Errors are finished sentences for a person.
 Result<GoogleAuthSettings> auth_settings(const CromwellOptions& options, std::vector<std::string> scopes);
-// The table's owner: --project, GCP_PROJECT, PROJECT_ID, the credentials' own. Without a dataset it is an Error.
+// table_variable may be null. The table's owner: --project, GCP_PROJECT, PROJECT_ID, the credentials' own. Without a dataset it is an Error.
 Result<SenderSettings> sender_settings(const CromwellOptions& options, const BqTableData& table,
                                        const char* table_variable);
 Result<SizeSettings> size_settings(const CromwellOptions& options);

@@ -74,7 +74,7 @@ ServedResponse Service::event(const Event& event) {
   // Whatever makes no sense in a workflow will not get better by sending it again; it is in the log.
   if (result->why.empty() && result->sizes.failed == 0) {
     if (!key.empty()) remember(key);
-    return answer(200, result->already_there ? "skipped" : "done", result->text());
+    return answer(200, result->already_there > 0 && result->tally.rows == 0 ? "skipped" : "done", result->text());
   }
   return answer(result->later || result->sizes.failed > 0 ? 503 : 500, "error", result->text());
 }

@@ -26,7 +26,7 @@ class Upload {
   void finish();
 
  private:
-  bool is_there_already(const MetadataFile& file, Survey& known, const std::string& root_id);
+  bool is_there_already(const MetadataFile& file, Survey& known, const RowsPass& as);
   bool add(MetadataRow& row);
   bool send();
   void find_sizes();
@@ -62,7 +62,6 @@ void Upload::document(const MetadataFile& file, const std::string& id, std::stri
                     " (--wait waits for it, --allow-running takes it as it is)",
                 true);
   }
-  if (settings_.skip_existing && !known->broken && is_there_already(file, *known, root_id)) return;
   RowsPass pass;
   pass.options = settings_.rows;
   pass.root_id = root_id;
@@ -75,30 +74,33 @@ void Upload::document(const MetadataFile& file, const std::string& id, std::stri
                " sub-workflows are only named (save the metadata with expandSubWorkflows=true)",
            false);
   };
+  if (settings_.skip_existing && !known->broken && is_there_already(file, *known, pass)) return;
   const Status status = run_rows_pass(file, *known, pass, result_.tally);
   if (!status && !known->broken) fail(status.error().message(), true);
 }
 
-bool Upload::is_there_already(const MetadataFile& file, Survey& known, const std::string& root_id) {
+// Goes over the document once more, without inputs. Sub-workflows that it only names are looked at on their own.
+bool Upload::is_there_already(const MetadataFile& file, Survey& known, const RowsPass& as) {
   Expected expected;
   Tally tally;
-  RowsPass pass;
-  pass.options = settings_.rows;
-  pass.root_id = root_id;
+  RowsPass pass = as;
   pass.with_inputs = false;
   pass.quiet = true;
-  bool unexpanded = false;
+  std::vector<std::string> sub_ids;
   const int64_t now_ns = system_clock().realtime_ns();
   pass.row = [&](MetadataRow& row) { return expected.add(row, now_ns), true; };
-  pass.sub_workflow_id = [&](const std::string&) { unexpanded = true; };
-  if (!run_rows_pass(file, known, pass, tally) || expected.rows() == 0 || unexpanded) return false;
+  pass.sub_workflow_id = [&](const std::string& id) {
+    if (sub_ids.size() <= kMostSubWorkflows) sub_ids.push_back(id);
+  };
+  if (!run_rows_pass(file, known, pass, tally) || expected.rows() == 0) return false;
   switch (count_existing(expected, settings_.sender)) {
     case Existing::some: return false;
-    case Existing::unknown_now: fail("BigQuery does not say what is there already", true); return true;
+    case Existing::unknown_now: return fail("BigQuery does not say what is there already", true), true;
     case Existing::all: break;
   }
-  result_.tally = tally;
-  return result_.already_there = true;
+  for (const std::string& id : sub_ids) as.sub_workflow_id(id);
+  result_.already_there += tally.rows;
+  return true;
 }
 
 bool Upload::add(MetadataRow& row) {
@@ -207,8 +209,11 @@ UploadResult Uploader::upload_file(const std::string& path) {
 
 std::string UploadResult::text() const {
   std::string line;
-  if (already_there) line = std::to_string(tally.rows) + " rows are there already";
-  else line = std::to_string(sent.accepted) + " of " + std::to_string(tally.rows) + " rows uploaded";
+  if (already_there > 0) line = std::to_string(already_there) + " rows are there already";
+  if (already_there == 0 || tally.rows > 0) {
+    if (!line.empty()) line += ", ";
+    line += std::to_string(sent.accepted) + " of " + std::to_string(tally.rows) + " rows uploaded";
+  }
   if (sent.too_old > 0) line += ", " + std::to_string(sent.too_old) + " too old for streaming";
   if (sent.dropped > 0) line += ", " + std::to_string(sent.dropped) + " refused";
   if (tally.skipped() > 0) line += "; calls without a row: " + tally.skipped_text();

@@ -28,7 +28,7 @@ struct UploadResult {
   Tally tally;
   SizeCounts sizes;
   SenderResult sent;
-  bool already_there = false;
+  uint64_t already_there = 0;          // rows that were not sent for that reason
   bool later = false;                  // try again later
   bool not_over = false;               // … because the workflow still runs
   std::string why;                     // not empty: not everything was uploaded

@@ -140,6 +140,19 @@ class Upload(Cromwell):
         self.assertEqual(self.cloud.table("metadata").repeated, 0)
         self.assertEqual(len(self.cloud.calls("/insertAll")), 1)
 
+    def test_skip_existing_follows_sub_workflows_that_are_only_named(self):
+        document = fixture("papi.json")
+        document["calls"]["genotype.more"] = fixture("sub_by_id.json")["calls"]["outer.inner"]
+        self.double.config["workflows"][PAPI] = document
+        self.upload(PAPI, "--skip-existing")
+        self.assertEqual(self.keys(), COUNTS + GENOTYPE)
+        table = self.cloud.table("metadata")
+        table.rows = [entry for entry in table.rows if entry[1]["workflow_name"] != "counts"]  # these were lost on the way
+        table.ids.clear()
+        done = self.upload(PAPI, "--skip-existing")
+        self.assertIn("3 rows are there already, 2 of 2 rows uploaded", done.err)
+        self.assertEqual(self.keys(), COUNTS + GENOTYPE)
+
     def test_flags_for_more_rows(self):
         self.double.config["workflows"]["x"] = fixture("aborted.json")
         self.upload("x", "--include-cached", "--all-backends")
