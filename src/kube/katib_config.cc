@@ -138,6 +138,27 @@ Result<KatibConfig> read_config(const YAML::Node& root) {
   return out;
 }
 
+// The settings of `tacho-config.yaml` beside those that are keys of their own.
+Result<std::map<std::string, std::string>> unfold(std::map<std::string, std::string> data) {
+  const auto found = data.find("tacho-config.yaml");
+  if (found == data.end()) return data;
+  const std::string yaml = found->second;
+  data.erase(found);
+  const Error refused{Code::invalid, "not a map of settings", "tacho-config.yaml", "write one setting a line, as in wrap: launcher"};
+  try {
+    const YAML::Node root = YAML::Load(yaml);
+    if (!root || root.IsNull()) return data;
+    if (!root.IsMap()) return refused;
+    for (const auto& entry : root) {
+      if (!entry.second.IsScalar()) return refused;
+      data[entry.first.as<std::string>()] = entry.second.Scalar();
+    }
+  } catch (const YAML::Exception&) {
+    return refused;
+  }
+  return data;
+}
+
 }  // namespace
 
 std::optional<CollectorKind> parse_collector_kind(std::string_view text) {
@@ -165,8 +186,11 @@ Result<KatibConfig> parse_katib_config(const std::string& yaml) {
   }
 }
 
-Result<TachoConfig> parse_tacho_config(const std::map<std::string, std::string>& data) {
+Result<TachoConfig> parse_tacho_config(const std::map<std::string, std::string>& given) {
   TachoConfig out;
+  Result<std::map<std::string, std::string>> unfolded = unfold(given);
+  if (!unfolded) return unfolded.error();
+  const std::map<std::string, std::string>& data = *unfolded;
   for (const auto& [key, raw] : data) {
     const std::string value(trim(raw));
     const auto refuse = [&](const char* allowed) {

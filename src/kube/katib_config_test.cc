@@ -124,5 +124,16 @@ TEST(TachoConfig, EverySettingAndNoOther) {
   }
 }
 
+TEST(TachoConfig, AsOneYamlText) {
+  const Result<TachoConfig> config =
+      parse_tacho_config({{"tacho-config.yaml", "wrap: shell  # a comment\nstrict: true\nmultiple: first\n"}});
+  ASSERT_TRUE(config) << config.error().message();
+  EXPECT_EQ(config->wrap, WrapForm::shell);
+  EXPECT_TRUE(config->strict && config->multiple_first);
+  EXPECT_TRUE(parse_tacho_config({{"tacho-config.yaml", ""}}));
+  for (const char* bad : {"[", "- a", "wrap: [a]", "nothing: x", "wrap: magic"})
+    EXPECT_FALSE(parse_tacho_config({{"tacho-config.yaml", bad}})) << bad;
+}
+
 }  // namespace
 }  // namespace tacho
