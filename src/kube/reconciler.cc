@@ -184,6 +184,8 @@ Result<Reconciler::Metrics> Reconciler::read_metrics(const Json& trial) {
 
 Reconciled Reconciler::clean_up(const Json& trial, const Json& job) {
   if (!is_complete(trial) || flag_at(trial, {"spec", "retainRun"}) || find(job, {"metadata", "deletionTimestamp"}) != nullptr) return {};
+  // It became EarlyStopped under our hands: its rows come first, with the event that tells of it.
+  if (has_condition(trial, "EarlyStopped") && find(trial, {"status", "observation"}) == nullptr) return {};
   if (const WriteEnd end = writer_.delete_job(job); end != WriteEnd::done) return ended(end);
   if (context_.first_time("deleted " + text_at(job, {"metadata", "uid"}))) writer_.event(trial, false, "JobDeleted", "Job " + name_of(job) + " has been deleted");
   return {};
