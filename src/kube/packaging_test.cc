@@ -92,12 +92,15 @@ TEST(Packaging, RightsAreOnlyWhatIsNeeded) {
           EXPECT_EQ(words(rule["resourceNames"]), std::set<std::string>{"tacho-webhook-cert"});
           EXPECT_EQ(words(rule["verbs"]), (std::set<std::string>{"get", "update", "patch"}));
         }
-        if (resources.contains("leases"))
+        if (resources.contains("leases")) {
           EXPECT_EQ(words(rule["verbs"]), (std::set<std::string>{"get", "create", "update"}));
-        if (resources.contains("trials/status"))
+        }
+        if (resources.contains("trials/status")) {
           EXPECT_EQ(words(rule["verbs"]), (std::set<std::string>{"get", "update", "patch"}));
-        if (resources.contains("mutatingwebhookconfigurations"))
+        }
+        if (resources.contains("mutatingwebhookconfigurations")) {
           EXPECT_EQ(words(rule["resourceNames"]), std::set<std::string>{"tacho.katib.kubeflow.org"});
+        }
         EXPECT_FALSE(resources.contains("pods"));
       }
     }

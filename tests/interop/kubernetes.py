@@ -169,9 +169,10 @@ def life(world):
 def restart_and_failover(world):
     """The API server goes away and comes back; then the leader is killed."""
     k8s = world.k8s
-    leader = world.trials("first")
+    replicas = [world.trials("first")]
+    leader = replicas[0]
     until(lambda: "leads" in (WORK / "trials-first.log").read_text(), 40, "a leader")
-    world.trials("second")
+    replicas.append(world.trials("second"))
     k8s.apply(trial("fail-over", "team"))
     check("fail-over: Running", world.reached("fail-over", "Running"))
     world.rows("fail-over")
@@ -185,7 +186,7 @@ def restart_and_failover(world):
     stop(k8s.server, signal.SIGKILL)
     k8s.restart()
     until(lambda: "ok" == k8s.kubectl("get", "--raw", "/readyz", rc=None).strip(), 120, "kube-apiserver ready again")
-    world.trials("third")  # the second may have given up its lease meanwhile
+    replicas.append(world.trials("third"))  # the second may have given up its lease meanwhile
     k8s.apply(trial("after", "team"))
     check("after a restart of the server: Running", world.reached("after", "Running", seconds=60))
     world.rows("after")
@@ -194,6 +195,8 @@ def restart_and_failover(world):
         for name in ("second", "third"):
             say(f"{name}: {(WORK / f'trials-{name}.log').read_text()[-2000:]}")
             say(run("curl", "-s", f"http://127.0.0.1:{world.ports[name]}/metrics", rc=None))
+    for replica in replicas:
+        stop(replica)
 
 
 def main():
