@@ -24,7 +24,8 @@ const char kHelp[] =
     "  tacho bq init --project my-project --dataset cromwell_monitoring --location EU\n"
     "  tacho bq init --dry-run            print the tables as JSON; nothing is sent\n\n"
     "Usage: tacho bq init [OPTIONS]\n"
-    "Makes the dataset and the tables runtime, metrics and metadata, where they are missing. What is there is never changed, but for\n"
+    "Makes the dataset and the tables runtime, metrics and metadata, where they are missing. What is there is never "
+    "changed, but for\n"
     "columns that --bq-add-columns appends.\n\n"
     "  --project ID              owner of the dataset; $GCP_PROJECT, $PROJECT_ID, else the project of the credentials\n"
     "  --dataset ID              $DATASET_ID\n"
@@ -35,7 +36,8 @@ const char kHelp[] =
     "  --bq-add-columns          append tacho's columns to tables that lack them\n"
     "  --bq-endpoint URL         another BigQuery, such as an emulator; $BIGQUERY_EMULATOR_HOST\n"
     "  --access-token-file FILE  a file with a token\n"
-    "  --credentials FILE        key of a service account, or a user's login; $GOOGLE_APPLICATION_CREDENTIALS, else gcloud's\n"
+    "  --credentials FILE        key of a service account, or a user's login; $GOOGLE_APPLICATION_CREDENTIALS, else "
+    "gcloud's\n"
     "  --token-uri URL           instead of the credentials' own token server\n"
     "  --metadata-host HOST      of the metadata server; $GCE_METADATA_HOST\n"
     "  --dry-run                 print what would be made, as JSON\n";
@@ -56,10 +58,16 @@ std::string first_of(std::initializer_list<const char*> variables, std::string f
 Result<Options> parse(std::span<const std::string> words) {
   Options options;
   const std::array<std::pair<std::string_view, std::string*>, 11> values{{
-      {"--project", &options.bigquery.project}, {"--dataset", &options.bigquery.dataset}, {"--location", &options.bigquery.location},
-      {"--runtime-table", &options.runtime}, {"--metrics-table", &options.metrics}, {"--metadata-table", &options.metadata},
-      {"--bq-endpoint", &options.bigquery.endpoint}, {"--access-token-file", &options.google.access_token_file},
-      {"--credentials", &options.google.credentials_file}, {"--token-uri", &options.google.token_uri},
+      {"--project", &options.bigquery.project},
+      {"--dataset", &options.bigquery.dataset},
+      {"--location", &options.bigquery.location},
+      {"--runtime-table", &options.runtime},
+      {"--metrics-table", &options.metrics},
+      {"--metadata-table", &options.metadata},
+      {"--bq-endpoint", &options.bigquery.endpoint},
+      {"--access-token-file", &options.google.access_token_file},
+      {"--credentials", &options.google.credentials_file},
+      {"--token-uri", &options.google.token_uri},
       {"--metadata-host", &options.google.metadata_host},
   }};
   for (size_t i = 0; i < words.size(); ++i) {
@@ -87,7 +95,8 @@ Result<Options> parse(std::span<const std::string> words) {
 }
 
 std::vector<BqTableSpec> tables_of(const Options& options) {
-  return {bq_table_spec(kBqRuntime, options.runtime), bq_table_spec(kBqMetrics, options.metrics), bq_table_spec(kBqMetadata, options.metadata)};
+  return {bq_table_spec(kBqRuntime, options.runtime), bq_table_spec(kBqMetrics, options.metrics),
+          bq_table_spec(kBqMetadata, options.metadata)};
 }
 
 // The bodies of tables.insert, by table.
@@ -120,10 +129,13 @@ int init(Options options) {
   GoogleToken token(http, options.google);
   if (options.bigquery.project.empty()) options.bigquery.project = token.project();
   const auto tables = tables_of(options);
-  for (const auto& [flag, kind, name] : {std::tuple{"--project", "project", options.bigquery.project}, {"--dataset", "dataset", options.bigquery.dataset},
-                                         {"--runtime-table", "table", options.runtime}, {"--metrics-table", "table", options.metrics},
+  for (const auto& [flag, kind, name] : {std::tuple{"--project", "project", options.bigquery.project},
+                                         {"--dataset", "dataset", options.bigquery.dataset},
+                                         {"--runtime-table", "table", options.runtime},
+                                         {"--metrics-table", "table", options.metrics},
                                          {"--metadata-table", "table", options.metadata}})
-    if (const Status good = check_bq_name(kind, name); !good) return log::error(std::string(flag) + ": " + good.error().message()), kWrongUse;
+    if (const Status good = check_bq_name(kind, name); !good)
+      return log::error(std::string(flag) + ": " + good.error().message()), kWrongUse;
   auto client = BigQuery::open(http, options.bigquery, &token);
   if (!client) return log::error(client.error().message()), kWrongUse;
   bool all = true;

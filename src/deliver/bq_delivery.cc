@@ -9,6 +9,7 @@
 #include "deliver/bq_identity.h"
 #include "deliver/compress.h"
 #include "net/environment.h"
+#include "os/file.h"
 
 namespace tacho {
 namespace {
@@ -42,6 +43,7 @@ BqDelivery::~BqDelivery() = default;
 void BqDelivery::owner_ended(int64_t deadline_ns) {
   ended_ = true;
   deadline_ns_ = deadline_ns;
+  if (segments_) segments_->owner_ended();
   for (auto& [group, table] : tables_) table.stream->hurry();
 }
 
@@ -50,7 +52,8 @@ Status BqDelivery::recover() {
   std::vector<Torn> cut;
   const Status status = run_.recover(cut);
   for (const Torn& torn : cut)
-    shared_.reporter.must("cut off " + std::to_string(torn.bytes) + " bytes of a row that was not written completely: " + torn.path);
+    shared_.reporter.must("cut off " + std::to_string(torn.bytes) +
+                          " bytes of a row that was not written completely: " + torn.path);
   recovered_ = static_cast<bool>(status);
   return status;
 }
@@ -75,31 +78,43 @@ Status BqDelivery::open() {
   if (const auto state = run_.state()) state_ = parse_bq_state(*state);
   if (environment_on("TACHO_BQ_GZIP")) meta_.settings.compress = gzip;
   meta_.google.warn = [this](const std::string& warning) { shared_.reporter.warn("google", warning); };
+  // A spool that was copied from another machine: its files are not here.
+  if (role_ == Role::named || role_ == Role::command)
+    for (std::string* path : {&meta_.google.access_token_file, &meta_.google.credentials_file})
+      if (!path->empty() && !file_exists(*path)) path->clear();
   token_.emplace(shared_.http, meta_.google, shared_.clock);
   bool watch = false;
   if (state_.identity.is_null()) {
     const bool monitor = meta_.form != "run";
-    const BqIdentity found = find_bq_identity(meta_, token_->metadata(), monitor && !meta_.no_cloud && is_same_machine(meta_));
+    const BqIdentity found =
+        find_bq_identity(meta_, token_->metadata(), monitor && !meta_.no_cloud && is_same_machine(meta_));
     state_.identity = found.values;
     watch = !found.preemptible_known;
   }
   watch = watch || (state_.identity.contains("preemptible") && state_.identity["preemptible"] == true);
   if (const Status found = open_project(); !found) return found;
   // Before the first row: ids must be the same after any restart.
-  if (const Status written = run_.write_state(bq_state_json(state_)); !written) shared_.reporter.warn("state", written.error().message());
+  if (const Status written = run_.write_state(bq_state_json(state_)); !written)
+    shared_.reporter.warn("state", written.error().message());
   hash_ = bq_hash(meta_.scope);
-  if (!meta_.runtime_table.empty()) add_table('R', meta_.runtime_table, bq_table_spec(kBqRuntime, meta_.runtime_table), merged(state_.identity, meta_.task));
+  if (!meta_.runtime_table.empty())
+    add_table('R', meta_.runtime_table, bq_table_spec(kBqRuntime, meta_.runtime_table),
+              merged(state_.identity, meta_.task));
   if (!meta_.metrics_table.empty()) {
     Json members{{"instance_id", parse_int<int64_t>(instance_id_of(state_.identity)).value_or(0)}};
-    add_table('M', meta_.metrics_table, bq_table_spec(kBqMetrics, meta_.metrics_table), merged(std::move(members), meta_.metrics));
+    add_table('M', meta_.metrics_table, bq_table_spec(kBqMetrics, meta_.metrics_table),
+              merged(std::move(members), meta_.metrics));
   }
-  if (!meta_.samples_table.empty()) add_table('T', meta_.samples_table, {meta_.samples_table, "timestamp", meta_.samples}, meta_.constant);
+  if (!meta_.samples_table.empty())
+    add_table('T', meta_.samples_table, {meta_.samples_table, "timestamp", meta_.samples}, meta_.constant);
   std::string groups;
   for (const auto& [group, table] : tables_) groups += group;
   segments_.emplace(run_, state_, shared_.reporter, std::move(groups));
+  if (ended_) segments_->owner_ended();
   opened_ = true;
   const bool here = role_ == Role::beside && !ended_ && meta_.form == "monitor" && !meta_.no_cloud;
-  if (here && watch && !token_->metadata().is_dead()) preemption_ = std::make_unique<PreemptionWatch>(meta_.google.metadata_host);
+  if (here && watch && !token_->metadata().is_dead())
+    preemption_ = std::make_unique<PreemptionWatch>(meta_.google.metadata_host);
   return ok();
 }
 
@@ -109,8 +124,10 @@ Status BqDelivery::open_project() {
   if (state_.project.empty()) state_.project = text_of(state_.identity, "project_id");
   if (state_.project.empty()) state_.project = token_->project();
   if (state_.project.empty())
-    return Error{Code::invalid, "it is not known to which project the rows go", "", "set PROJECT_ID, or use credentials that name a project"};
-  if (meta_.form != "run" && text_of(state_.identity, "project_id").empty()) state_.identity["project_id"] = state_.project;
+    return Error{Code::invalid, "it is not known to which project the rows go", "",
+                 "set PROJECT_ID, or use credentials that name a project"};
+  if (meta_.form != "run" && text_of(state_.identity, "project_id").empty())
+    state_.identity["project_id"] = state_.project;
   meta_.settings.project = state_.project;
   auto client = BigQuery::open(shared_.http, meta_.settings, &*token_);
   if (!client) return client.error();
@@ -119,7 +136,8 @@ Status BqDelivery::open_project() {
 }
 
 void BqDelivery::add_table(char group, const std::string& table, BqTableSpec spec, const Json& members) {
-  Table entry{members_of(members), std::make_unique<BqStream>(*client_, std::move(spec), events_for(group, table), shared_.clock)};
+  Table entry{members_of(members),
+              std::make_unique<BqStream>(*client_, std::move(spec), events_for(group, table), shared_.clock)};
   if (ended_) entry.stream->hurry();
   tables_[group] = std::move(entry);
 }
@@ -139,7 +157,8 @@ BqEvents BqDelivery::events_for(char group, const std::string& table) {
     segments_->settle(dropped.row.tag);
     ++state_.dropped;
     if (!told_refused_)
-      shared_.reporter.must("BigQuery does not take a row of " + table + ": " + dropped.message + "; such rows are kept in " + dead_letters_.last_path());
+      shared_.reporter.must("BigQuery does not take a row of " + table + ": " + dropped.message +
+                            "; such rows are kept in " + dead_letters_.last_path());
     told_refused_ = true;
   };
   events.warn = [this](const std::string& kind, const std::string& text) { shared_.reporter.warn(kind, text); };
@@ -204,7 +223,8 @@ Step BqDelivery::work() {
   }
   if (const Status saved = segments_->save(); !saved) shared_.reporter.warn("state", saved.error().message());
   repeat_runtime();
-  const bool pending = std::any_of(tables_.begin(), tables_.end(), [](const auto& entry) { return entry.second.stream->pending() > 0; });
+  const bool pending =
+      std::any_of(tables_.begin(), tables_.end(), [](const auto& entry) { return entry.second.stream->pending() > 0; });
   const bool empty = !pending && segments_->is_empty();
   if (ended_ && empty) return run_.remove(), Step{Step::Kind::done, 0};
   // At the end there is no time to wait for rights.

@@ -61,7 +61,8 @@ BqIdentity find_bq_identity(const BqMeta& meta, GceMetadata& server, bool ask) {
 }
 
 bool is_same_machine(const BqMeta& meta) {
-  return meta.boot_id.empty() || meta.boot_id == read_first_line(Roots::from_environment().proc + "/sys/kernel/random/boot_id");
+  return meta.boot_id.empty() ||
+         meta.boot_id == read_first_line(Roots::from_environment().proc + "/sys/kernel/random/boot_id");
 }
 
 std::string instance_id_of(const Json& identity) {

@@ -117,11 +117,20 @@ BqState parse_bq_state(std::string_view text) {
 
 std::string bq_state_json(const BqState& state) {
   Json partial = Json::object(), repeat = Json::array();
-  for (const auto& [number, entry] : state.partial) partial[std::to_string(number)] = {{"crc", entry.crc}, {"rows", entry.rows}};
+  for (const auto& [number, entry] : state.partial)
+    partial[std::to_string(number)] = {{"crc", entry.crc}, {"rows", entry.rows}};
   for (const BqRow& row : state.repeat) repeat.push_back({{"insertId", row.insert_id}, {"json", row.json}});
-  return Json{{"version", 1}, {"identity", state.identity}, {"project", state.project}, {"done", state.done}, {"partial", partial},
-              {"repeat", repeat}, {"reports", state.reports}, {"rows_sent", state.sent}, {"rows_dropped", state.dropped}}
-             .dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return Json{{"version", 1},
+              {"identity", state.identity},
+              {"project", state.project},
+              {"done", state.done},
+              {"partial", partial},
+              {"repeat", repeat},
+              {"reports", state.reports},
+              {"rows_sent", state.sent},
+              {"rows_dropped", state.dropped}}
+             .dump(1, ' ', false, Json::error_handler_t::replace) +
+         "\n";
 }
 
 std::string row_ranges(const std::vector<bool>& rows) {

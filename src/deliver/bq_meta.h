@@ -1,5 +1,5 @@
-// meta.json and state.json of a spooled run that goes to BigQuery (spool/bq_record.h says what the agent writes) as plain data.
-// Thread-safe (no state).
+// meta.json and state.json of a spooled run that goes to BigQuery (spool/bq_record.h says what the agent writes) as
+// plain data. Thread-safe (no state).
 #pragma once
 #include <cstdint>
 #include <map>
@@ -46,7 +46,8 @@ struct BqState {
   std::vector<BqRow> repeat;         // runtime rows to be sent once more, because the table was new
   int64_t reports = 0, sent = 0, dropped = 0;
 };
-BqState parse_bq_state(std::string_view text);  // an unreadable one is empty: everything is sent again under the same ids
+BqState parse_bq_state(
+    std::string_view text);  // an unreadable one is empty: everything is sent again under the same ids
 std::string bq_state_json(const BqState& state);
 
 // "0-499,502" and the rows that it means.

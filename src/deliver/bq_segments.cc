@@ -18,13 +18,14 @@ bool is_done(const std::map<char, size_t>& left) {
 
 char bq_group(char letter) { return letter == 'E' ? 'M' : letter; }
 
-// A damaged segment is cut down to its whole records first.
+// A damaged segment is cut down to its whole records, at the end: before, the agent may be replacing it at this moment.
 Result<std::string> BqSegments::text_of(const Segment& segment) {
   auto text = run_.read(segment);
-  if (text || text.error().code != Code::invalid) return text;
+  if (text || text.error().code != Code::invalid || !ended_) return text;
   const auto torn = run_.repair(segment);
   if (!torn) return torn.error();
-  reporter_.must("a segment of the spool is damaged: " + std::to_string(torn->bytes) + " bytes of it are lost: " + torn->path);
+  reporter_.must("a segment of the spool is damaged: " + std::to_string(torn->bytes) +
+                 " bytes of it are lost: " + torn->path);
   return text.error();  // sealed anew: it is found at the next look
 }
 
@@ -35,7 +36,8 @@ BqSegments::Open* BqSegments::open(const Segment& segment) {
   const auto text = text_of(segment);
   if (!text) return nullptr;
   const auto partial = state_.partial.find(segment.seal.number);
-  if (partial != state_.partial.end() && partial->second.crc == segment.seal.crc) mark_rows(partial->second.rows, fresh.done);
+  if (partial != state_.partial.end() && partial->second.crc == segment.seal.crc)
+    mark_rows(partial->second.rows, fresh.done);
   BqRecords records(*text);
   for (BqRecord record; records.next(record) && fresh.groups.size() < fresh.done.size();) {
     const char group = bq_group(record.table);
@@ -56,7 +58,8 @@ void BqSegments::look() {
     if (const Open* now = open(segment); now != nullptr && is_done(now->left)) changed_ = true;
   }
   std::erase_if(open_, [&](const auto& entry) {
-    return std::none_of(sealed.begin(), sealed.end(), [&](const Segment& segment) { return segment.seal.number == entry.first; });
+    return std::none_of(sealed.begin(), sealed.end(),
+                        [&](const Segment& segment) { return segment.seal.number == entry.first; });
   });
 }
 

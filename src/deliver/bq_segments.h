@@ -1,6 +1,7 @@
-// Which rows of which sealed segments are still to be sent to BigQuery. A segment is read again for every batch, so that memory holds a
-// batch and not a spool; while rows of it are under way it is locked (flock, LOCK_SH), so that the agent does not thin it out. A segment whose
-// rows are all settled is acknowledged in state.json and then removed. Not thread-safe.
+// Which rows of which sealed segments are still to be sent to BigQuery. A segment is read again for every batch, so
+// that memory holds a batch and not a spool; while rows of it are under way it is locked (flock, LOCK_SH), so that the
+// agent does not thin it out. A segment whose rows are all settled is acknowledged in state.json and then removed. Not
+// thread-safe.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -26,14 +27,16 @@ class BqSegments {
   BqSegments(const SpoolRun& run, BqState& state, Reporter& reporter, std::string groups)
       : run_(run), state_(state), reporter_(reporter), groups_(std::move(groups)) {}
 
-  // Hands out records of a group that are not settled yet, oldest first, as long as `take` wants more. Call it again only when all of those
-  // are settled.
+  // Hands out records of a group that are not settled yet, oldest first, as long as `take` wants more. Call it again
+  // only when all of those are settled.
   void feed(char group, const std::function<bool(uint64_t tag, const BqRecord& record)>& take);
   // A row was accepted or is in the dead-letter file.
   void settle(uint64_t tag);
   // Writes down what was settled since; removes what is done.
   Status save();
 
+  // Nobody writes any more: a segment whose checksum is wrong is damaged, and not just being thinned out.
+  void owner_ended() { ended_ = true; }
   bool is_empty();    // no row is left in any sealed segment
   int64_t finished() const { return finished_; }  // segments since the start of this process
 
@@ -54,7 +57,7 @@ class BqSegments {
   Reporter& reporter_;
   std::string groups_;
   std::map<uint32_t, Open> open_;
-  bool changed_ = false;
+  bool changed_ = false, ended_ = false;
   int64_t finished_ = 0;
 };
 

@@ -22,10 +22,17 @@ Status DeadLetters::keep(const std::string& table, const BqDropped& dropped) {
   if (row.is_discarded()) row = valid_utf8(dropped.row.json);
   const auto replace = Json::error_handler_t::replace;
   if (dropped.out_of_bounds)
-    return append(root_ + "/load/" + run_ + "." + table + ".ndjson", dropped.row.insert_id, row.dump(-1, ' ', false, replace) + "\n");
-  const Json letter{{"time", IsoTime(system_clock().realtime_ns()).view()}, {"table", table},         {"insertId", dropped.row.insert_id},
-                    {"reason", dropped.reason},                            {"location", dropped.location}, {"message", dropped.message}, {"row", row}};
-  return append(root_ + "/dead-letter/" + run_ + ".jsonl", dropped.row.insert_id, letter.dump(-1, ' ', false, replace) + "\n");
+    return append(root_ + "/load/" + run_ + "." + table + ".ndjson", dropped.row.insert_id,
+                  row.dump(-1, ' ', false, replace) + "\n");
+  const Json letter{{"time", IsoTime(system_clock().realtime_ns()).view()},
+                    {"table", table},
+                    {"insertId", dropped.row.insert_id},
+                    {"reason", dropped.reason},
+                    {"location", dropped.location},
+                    {"message", dropped.message},
+                    {"row", row}};
+  return append(root_ + "/dead-letter/" + run_ + ".jsonl", dropped.row.insert_id,
+                letter.dump(-1, ' ', false, replace) + "\n");
 }
 
 Status DeadLetters::append(const std::string& path, const std::string& insert_id, const std::string& line) {

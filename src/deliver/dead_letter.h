@@ -1,6 +1,7 @@
-// Rows that BigQuery refused, and rows that are too old for streaming: kept beside the spool, so that nothing is lost without a trace.
+// Rows that BigQuery refused, and rows that are too old for streaming: kept beside the spool, so that nothing is lost
+// without a trace.
 //
-//   <root>/dead-letter/<run>.jsonl       {"time":…,"table":…,"insertId":…,"reason":…,"location":…,"message":…,"row":{…}}
+//   <root>/dead-letter/<run>.jsonl {"time":…,"table":…,"insertId":…,"reason":…,"location":…,"message":…,"row":{…}}
 //   <root>/load/<run>.<table>.ndjson     plain rows, for bq load --source_format=NEWLINE_DELIMITED_JSON
 //
 // A row is written once, also when it is refused again after a restart. Files are private. Not thread-safe.

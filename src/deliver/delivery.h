@@ -1,5 +1,5 @@
-// A delivery: one spooled run on its way to its destination, whatever that is. step() does what is due, at most one call over the
-// network, and says when it wants to be called again. Not thread-safe.
+// A delivery: one spooled run on its way to its destination, whatever that is. step() does what is due, at most one
+// call over the network, and says when it wants to be called again. Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <functional>

@@ -9,7 +9,9 @@ using enum BqType;
 using enum BqMode;
 constexpr bool kAdded = true;
 
-constexpr BqColumn add(std::string_view name, BqType type, BqMode mode = nullable) { return {name, type, mode, kAdded}; }
+constexpr BqColumn add(std::string_view name, BqType type, BqMode mode = nullable) {
+  return {name, type, mode, kAdded};
+}
 
 constexpr auto kRuntimeColumns = std::to_array<BqColumn>({
     {"project_id", string, required},

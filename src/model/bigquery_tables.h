@@ -1,6 +1,6 @@
-// The BigQuery tables of the Cromwell task monitor and the metadata uploader as data (cromwell-bigquery.md §1.5, §1.6, §1.9, §3.8):
-// the columns that the original tool has, in its order, then those that tacho adds. All who make, patch, fill or print these
-// tables read them here. Constant data; thread-safe.
+// The BigQuery tables of the Cromwell task monitor and the metadata uploader as data (cromwell-bigquery.md §1.5, §1.6,
+// §1.9, §3.8): the columns that the original tool has, in its order, then those that tacho adds. All who make, patch,
+// fill or print these tables read them here. Constant data; thread-safe.
 #pragma once
 #include <cstdint>
 #include <span>

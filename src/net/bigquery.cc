@@ -25,7 +25,7 @@ std::string text_at(const Json& json, const Json::json_pointer& place) {
   return json.contains(place) && json.at(place).is_string() ? json.at(place).get<std::string>() : "";
 }
 
-// {"kind":"bigquery#queryResponse","jobComplete":true,"rows":[{"f":[{"v":"42"}]}],"jobReference":{"jobId":"…","location":"EU"}}
+// {"jobComplete":true,"rows":[{"f":[{"v":"42"}]}],"jobReference":{"jobId":"…","location":"EU"}}
 bool first_number(const Json& answer, int64_t& number) {
   const auto parsed = parse_int<int64_t>(text_at(answer, "/rows/0/f/0/v"_json_pointer));
   if (parsed) number = *parsed;
@@ -41,7 +41,8 @@ Result<std::string> bq_base_url(std::string_view endpoint) {
   if (text.find("://") == std::string::npos) text = "http://" + text;
   const auto url = parse_url(text);
   if (!url || url->has_user || !url->query.empty())
-    return Error{Code::invalid, "this is no address of BigQuery", text, "write host:port or http(s)://host[:port][/path]"};
+    return Error{Code::invalid, "this is no address of BigQuery", text,
+                 "write host:port or http(s)://host[:port][/path]"};
   while (text.ends_with('/')) text.pop_back();
   return url->path == "/" || url->path.empty() ? text + kRoot : text;
 }
@@ -49,19 +50,24 @@ Result<std::string> bq_base_url(std::string_view endpoint) {
 Status check_bq_name(std::string_view kind, std::string_view name) {
   const std::string_view more = kind == "project" ? "-_:." : kind == "table" ? "-_" : "_-";
   const auto good = [&](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || more.find(c) != std::string_view::npos;
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           more.find(c) != std::string_view::npos;
   };
   if (!name.empty() && name.size() <= 1024 && std::all_of(name.begin(), name.end(), good)) return ok();
-  return Error{Code::invalid, name.empty() ? "a BigQuery " + std::string(kind) + " is needed" : "this is no name of a BigQuery " + std::string(kind),
+  return Error{Code::invalid,
+               name.empty() ? "a BigQuery " + std::string(kind) + " is needed"
+                            : "this is no name of a BigQuery " + std::string(kind),
                std::string(name), "letters, digits, _ and -"};
 }
 
 Result<BigQuery> BigQuery::open(HttpClient& http, BqSettings settings, GoogleToken* token) {
-  for (const auto& [kind, name] : {std::pair<std::string_view, std::string_view>{"project", settings.project}, {"dataset", settings.dataset}})
+  for (const auto& [kind, name] :
+       {std::pair<std::string_view, std::string_view>{"project", settings.project}, {"dataset", settings.dataset}})
     if (const Status good = check_bq_name(kind, name); !good) return good.error();
   auto base = bq_base_url(settings.endpoint);
   if (!base) return base.error();
-  settings.rows_per_request = std::clamp<size_t>(settings.rows_per_request == 0 ? kBqRows : settings.rows_per_request, 1, kBqMaxRows);
+  settings.rows_per_request =
+      std::clamp<size_t>(settings.rows_per_request == 0 ? kBqRows : settings.rows_per_request, 1, kBqMaxRows);
   BigQuery client(http, std::move(settings), token);
   client.base_url_ = std::move(*base);
   client.emulator_ = !is_google(*parse_url(client.base_url_));
@@ -70,12 +76,16 @@ Result<BigQuery> BigQuery::open(HttpClient& http, BqSettings settings, GoogleTok
 }
 
 std::string BigQuery::dataset_path() const {
-  return "/projects/" + percent_encode(settings_.project, false) + "/datasets/" + percent_encode(settings_.dataset, false);
+  return "/projects/" + percent_encode(settings_.project, false) + "/datasets/" +
+         percent_encode(settings_.dataset, false);
 }
 
-std::string BigQuery::table_path(const std::string& table) const { return dataset_path() + "/tables/" + percent_encode(table, false); }
+std::string BigQuery::table_path(const std::string& table) const {
+  return dataset_path() + "/tables/" + percent_encode(table, false);
+}
 
-BqVerdict BigQuery::call(BqCall call, const char* method, const std::string& path, std::string body, std::string& answer, const std::string& etag) {
+BqVerdict BigQuery::call(BqCall call, const char* method, const std::string& path, std::string body,
+                         std::string& answer, const std::string& etag) {
   HttpRequest request;
   request.method = method;
   request.url = base_url_ + path + (path.find('?') == std::string::npos ? kQuery : "");
@@ -115,7 +125,8 @@ BqVerdict BigQuery::create_dataset() {
   Json body{{"datasetReference", {{"projectId", settings_.project}, {"datasetId", settings_.dataset}}}};
   if (!settings_.location.empty()) body["location"] = settings_.location;
   std::string answer;
-  return call(BqCall::create_dataset, "POST", "/projects/" + percent_encode(settings_.project, false) + "/datasets", body.dump(), answer);
+  return call(BqCall::create_dataset, "POST", "/projects/" + percent_encode(settings_.project, false) + "/datasets",
+              body.dump(), answer);
 }
 
 BqVerdict BigQuery::get_table(const std::string& table, BqTableInfo& info) {
@@ -129,8 +140,9 @@ BqVerdict BigQuery::get_table(const std::string& table, BqTableInfo& info) {
 }
 
 BqVerdict BigQuery::create_table(const BqTableSpec& spec) {
-  Json body{{"tableReference", {{"projectId", settings_.project}, {"datasetId", settings_.dataset}, {"tableId", spec.table}}},
-            {"schema", {{"fields", Json::parse(bq_fields_json(spec.fields))}}}};
+  Json body{
+      {"tableReference", {{"projectId", settings_.project}, {"datasetId", settings_.dataset}, {"tableId", spec.table}}},
+      {"schema", {{"fields", Json::parse(bq_fields_json(spec.fields))}}}};
   if (!spec.partition.empty()) {
     body["timePartitioning"] = {{"type", "DAY"}, {"field", spec.partition}};
     body["requirePartitionFilter"] = true;
@@ -141,7 +153,8 @@ BqVerdict BigQuery::create_table(const BqTableSpec& spec) {
 
 BqVerdict BigQuery::patch_table(const std::string& table, const std::string& fields_json, const std::string& etag) {
   std::string answer;
-  return call(BqCall::patch_table, "PATCH", table_path(table), "{\"schema\":{\"fields\":" + fields_json + "}}", answer, etag);
+  return call(BqCall::patch_table, "PATCH", table_path(table), "{\"schema\":{\"fields\":" + fields_json + "}}", answer,
+              etag);
 }
 
 BqVerdict BigQuery::insert(const std::string& table, std::string_view rows_json) {
@@ -172,11 +185,16 @@ BqVerdict BigQuery::query_number(const std::string& sql, int64_t& number, int64_
     const std::string job = text_at(answer, "/jobReference/jobId"_json_pointer);
     const std::string location = text_at(answer, "/jobReference/location"_json_pointer);
     const auto complete = answer.find("jobComplete");
-    if (complete == answer.end() || *complete != false || job.empty() || system_clock().monotonic_ns() >= until_ns) break;
-    verdict = call(BqCall::query, "GET", path + "/" + percent_encode(job, false) + kQuery + "&maxResults=1&timeoutMs=" + std::to_string(kQueryPollMs) +
-                                             (location.empty() ? "" : "&location=" + percent_encode(location, false)), "", text);
+    if (complete == answer.end() || *complete != false || job.empty() || system_clock().monotonic_ns() >= until_ns)
+      break;
+    verdict = call(BqCall::query, "GET",
+                   path + "/" + percent_encode(job, false) + kQuery +
+                       "&maxResults=1&timeoutMs=" + std::to_string(kQueryPollMs) +
+                       (location.empty() ? "" : "&location=" + percent_encode(location, false)),
+                   "", text);
   }
-  if (verdict.what == BqClass::done) verdict.what = BqClass::retry, verdict.message = "the query gave no number in time";
+  if (verdict.what == BqClass::done)
+    verdict.what = BqClass::retry, verdict.message = "the query gave no number in time";
   return verdict;
 }
 

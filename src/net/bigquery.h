@@ -1,6 +1,7 @@
-// BigQuery over REST (cromwell-bigquery.md §2): one method a call, each one request; what an answer means is a BqVerdict, and waiting and
-// repeating are the caller's (bigquery_stream.h does it for rows). The token goes to the configured host only: no redirect to another
-// one is followed, and none is sent over plain http except to loopback. Not thread-safe.
+// BigQuery over REST (cromwell-bigquery.md §2): one method a call, each one request; what an answer means is a
+// BqVerdict, and waiting and repeating are the caller's (bigquery_stream.h does it for rows). The token goes to the
+// configured host only: no redirect to another one is followed, and none is sent over plain http except to loopback.
+// Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -29,7 +30,8 @@ struct BqSettings {
   std::function<std::string(std::string_view)> compress;  // gzip for request bodies; empty: plain
 };
 
-// "localhost:9050" → "http://localhost:9050/bigquery/v2"; a value with a path stays as it is; empty → the environment, then Google's.
+// "localhost:9050" → "http://localhost:9050/bigquery/v2"; a value with a path stays as it is; empty → the environment,
+// then Google's.
 Result<std::string> bq_base_url(std::string_view endpoint);
 // Letters, digits, _ and - (a project also : and .): what may stand in a path. The Error names the value.
 Status check_bq_name(std::string_view kind, std::string_view name);
@@ -52,7 +54,8 @@ class BigQuery {
   BqVerdict patch_table(const std::string& table, const std::string& fields_json, const std::string& etag);
   // `rows_json` are the members of "rows" joined by commas: {"insertId":…,"json":…}. Errors by row are in the verdict.
   BqVerdict insert(const std::string& table, std::string_view rows_json);
-  // A query that gives one row with one number, such as SELECT COUNT(*); waits for it up to 60 s. max_bytes 0: no limit.
+  // A query that gives one row with one number, such as SELECT COUNT(*); waits for it up to 60 s. max_bytes 0: no
+  // limit.
   BqVerdict query_number(const std::string& sql, int64_t& number, int64_t max_bytes = 0);
 
   const BqSettings& settings() const { return settings_; }
@@ -63,8 +66,10 @@ class BigQuery {
   void set_limit_ms(int64_t limit_ms) { limit_ms_ = limit_ms; }
 
  private:
-  BigQuery(HttpClient& http, BqSettings settings, GoogleToken* token) : http_(&http), settings_(std::move(settings)), token_(token) {}
-  BqVerdict call(BqCall call, const char* method, const std::string& path, std::string body, std::string& answer, const std::string& etag = {});
+  BigQuery(HttpClient& http, BqSettings settings, GoogleToken* token)
+      : http_(&http), settings_(std::move(settings)), token_(token) {}
+  BqVerdict call(BqCall call, const char* method, const std::string& path, std::string body, std::string& answer,
+                 const std::string& etag = {});
   std::string dataset_path() const;
   std::string table_path(const std::string& table) const;
 

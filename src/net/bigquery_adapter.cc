@@ -21,12 +21,14 @@ struct Match {
   std::vector<Match> parts;         // of a record
 };
 
-// Whether a table's column of that type takes what we write for ours. The names of legacy and standard SQL mean the same.
+// Whether a table's column of that type takes what we write for ours. The names of legacy and standard SQL mean the
+// same.
 bool takes(std::string_view theirs, BqType ours) {
   switch (ours) {
     case BqType::string: return theirs == "STRING";
     case BqType::integer:
-      return theirs == "INTEGER" || theirs == "INT64" || theirs == "FLOAT" || theirs == "FLOAT64" || theirs == "NUMERIC" || theirs == "BIGNUMERIC";
+      return theirs == "INTEGER" || theirs == "INT64" || theirs == "FLOAT" || theirs == "FLOAT64" ||
+             theirs == "NUMERIC" || theirs == "BIGNUMERIC";
     case BqType::floating: return theirs == "FLOAT" || theirs == "FLOAT64";
     case BqType::boolean: return theirs == "BOOLEAN" || theirs == "BOOL";
     case BqType::timestamp: return theirs == "TIMESTAMP";
@@ -36,7 +38,9 @@ bool takes(std::string_view theirs, BqType ours) {
 }
 
 Json added_column(const BqField& field) {
-  Json json{{"name", field.name}, {"type", bq_type_name(field.type)}, {"mode", field.mode == BqMode::repeated ? "REPEATED" : "NULLABLE"}};
+  Json json{{"name", field.name},
+            {"type", bq_type_name(field.type)},
+            {"mode", field.mode == BqMode::repeated ? "REPEATED" : "NULLABLE"}};
   if (field.type == BqType::record) {
     json["fields"] = Json::array();
     for (const BqField& part : field.fields) json["fields"].push_back(added_column(part));
@@ -79,7 +83,8 @@ class Comparison {
     return nullptr;
   }
   static bool is_ours(const std::vector<BqField>& ours, const std::string& name) {
-    return std::any_of(ours.begin(), ours.end(), [&](const BqField& field) { return lower(field.name) == lower(name); });
+    return std::any_of(ours.begin(), ours.end(),
+                       [&](const BqField& field) { return lower(field.name) == lower(name); });
   }
   void block(std::string why) {
     if (blocked.empty()) blocked = std::move(why);
@@ -88,11 +93,14 @@ class Comparison {
   std::optional<Match> pair(const BqField& field, Json& theirs, const std::string& prefix) {
     std::string type = json_text(theirs, "type"), mode = json_text(theirs, "mode");
     for (std::string* word : {&type, &mode})
-      std::transform(word->begin(), word->end(), word->begin(), [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
+      std::transform(word->begin(), word->end(), word->begin(),
+                     [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
     const bool repeated = mode == "REPEATED", required = mode == "REQUIRED";
     if (!takes(type, field.type) || repeated != (field.mode == BqMode::repeated)) {
       missing.push_back(prefix + field.name);
-      if (required) block("its column " + prefix + field.name + " is REQUIRED with type " + type + ", and tacho writes " + std::string(bq_type_name(field.type)));
+      if (required)
+        block("its column " + prefix + field.name + " is REQUIRED with type " + type + ", and tacho writes " +
+              std::string(bq_type_name(field.type)));
       return std::nullopt;
     }
     Match match{field.name, json_text(theirs, "name"), field.type, repeated, required, field.added, {}};
@@ -132,8 +140,9 @@ Json value_of(const Match& column, const Json& value, bool with_added) {
   if (column.type == BqType::record) return value.is_object() ? row_of(column.parts, value, with_added) : Json(nullptr);
   if (value.is_structured()) return nullptr;
   if (value.is_number_integer()) {
-    const bool exact = value.is_number_unsigned() ? value.get<uint64_t>() <= static_cast<uint64_t>(kExactInteger)
-                                                  : value.get<int64_t>() >= -kExactInteger && value.get<int64_t>() <= kExactInteger;
+    const bool exact = value.is_number_unsigned()
+                           ? value.get<uint64_t>() <= static_cast<uint64_t>(kExactInteger)
+                           : value.get<int64_t>() >= -kExactInteger && value.get<int64_t>() <= kExactInteger;
     if (!exact && column.type == BqType::integer) return value.dump();
   }
   return value;
@@ -167,7 +176,8 @@ BqAdapter& BqAdapter::operator=(BqAdapter&&) noexcept = default;
 Result<BqAdapter> BqAdapter::make(const BqTableSpec& spec, const BqTableInfo& table) {
   BqAdapter adapter;
   adapter.data_->patched = Json::parse(table.fields_json, nullptr, false);
-  if (!adapter.data_->patched.is_array()) return Error{Code::io, "the schema of the table cannot be read", spec.table, "it is tried again"};
+  if (!adapter.data_->patched.is_array())
+    return Error{Code::io, "the schema of the table cannot be read", spec.table, "it is tried again"};
   adapter.data_->columns = adapter.data_->comparison.compare(spec.fields, adapter.data_->patched, "");
   return adapter;
 }
@@ -175,7 +185,9 @@ Result<BqAdapter> BqAdapter::make(const BqTableSpec& spec, const BqTableInfo& ta
 const std::string& BqAdapter::blocked() const { return data_->comparison.blocked; }
 const std::vector<std::string>& BqAdapter::missing() const { return data_->comparison.missing; }
 bool BqAdapter::can_add() const { return data_->comparison.can_add; }
-std::string BqAdapter::patched_fields_json() const { return data_->patched.dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string BqAdapter::patched_fields_json() const {
+  return data_->patched.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
 
 Result<std::string> BqAdapter::adapt(std::string_view row_json, bool with_added) const {
   const Json row = Json::parse(row_json, nullptr, false);

@@ -48,7 +48,9 @@ BqStep BqStream::look() {
     return failed(verdict, "look at the table");
   }
   if (!client_.settings().create)
-    return blocked("it does not exist, and making it is not allowed (make it with tacho bq init, or leave --bq-create=never out)", kRecheckMs);
+    return blocked(
+        "it does not exist, and making it is not allowed (make it with tacho bq init, or leave --bq-create=never out)",
+        kRecheckMs);
   phase_ = Phase::look_for_dataset;
   return at_once();
 }
@@ -87,7 +89,9 @@ BqStep BqStream::make_table() {
 BqStep BqStream::took_table() {
   auto adapter = BqAdapter::make(spec_, info_);
   if (!adapter) return failed(classify_bq(adapter.error()), "read the table");
-  if (!adapter->blocked().empty()) return blocked(adapter->blocked() + " (give the table the columns of tacho bq init, or name another one)", kRecheckMs);
+  if (!adapter->blocked().empty())
+    return blocked(adapter->blocked() + " (give the table the columns of tacho bq init, or name another one)",
+                   kRecheckMs);
   adapter_ = std::move(*adapter);
   backoff_.reset();
   reread_at_ns_ = 0;
@@ -96,7 +100,8 @@ BqStep BqStream::took_table() {
     return at_once();
   }
   if (!adapter_.missing().empty())
-    warn("missing", "the BigQuery table " + name() + " lacks columns, which are left out: " + joined(adapter_.missing()) +
+    warn("missing", "the BigQuery table " + name() +
+                        " lacks columns, which are left out: " + joined(adapter_.missing()) +
                         (client_.settings().add_columns ? "" : " (--bq-add-columns adds them)"));
   phase_ = Phase::ready;
   return rows_.empty() ? BqStep{} : at_once();
@@ -115,9 +120,11 @@ BqStep BqStream::patch() {
     phase_ = Phase::look;
     return at_once();
   }
-  if (verdict.what == BqClass::retry || verdict.what == BqClass::quota || verdict.what == BqClass::token) return failed(verdict, "add columns to");
+  if (verdict.what == BqClass::retry || verdict.what == BqClass::quota || verdict.what == BqClass::token)
+    return failed(verdict, "add columns to");
   gave_up_adding_ = true;
-  warn("columns", "no columns can be added to the BigQuery table " + name() + ": " + verdict.message + "; they are left out: " + joined(adapter_.missing()));
+  warn("columns", "no columns can be added to the BigQuery table " + name() + ": " + verdict.message +
+                      "; they are left out: " + joined(adapter_.missing()));
   phase_ = Phase::ready;
   return rows_.empty() ? BqStep{} : at_once();
 }

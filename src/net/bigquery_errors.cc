@@ -30,15 +30,16 @@ void read_error(const Json& body, BqVerdict& verdict) {
 }
 
 bool is_temporary_reason(std::string_view reason) {
-  constexpr std::array<std::string_view, 6> kReasons{"backendError", "internalError", "tableUnavailable", "timeout", "UNAVAILABLE", "INTERNAL"};
+  constexpr std::array<std::string_view, 6> kReasons{"backendError", "internalError", "tableUnavailable",
+                                                     "timeout",      "UNAVAILABLE",   "INTERNAL"};
   return std::find(kReasons.begin(), kReasons.end(), reason) != kReasons.end();
 }
 
 // "Request payload size exceeds the limit: 10485760 bytes.", "too many rows present in the request, limit: 10000"
 bool says_too_large(const BqVerdict& verdict) {
   const std::string text = lower(verdict.message);
-  return contains(text, "payload size") || contains(text, "too many rows") || contains(text, "too large") || contains(text, "request size") ||
-         verdict.reason == "requestTooLarge" || verdict.reason == "uploadTooLarge";
+  return contains(text, "payload size") || contains(text, "too many rows") || contains(text, "too large") ||
+         contains(text, "request size") || verdict.reason == "requestTooLarge" || verdict.reason == "uploadTooLarge";
 }
 
 BqClass class_of_400(BqCall call, const BqVerdict& verdict) {
@@ -73,21 +74,27 @@ BqClass class_of(BqCall call, const BqVerdict& verdict) {
   }
 }
 
-// {"index":3,"errors":[{"reason":"invalid","location":"zone","debugInfo":"","message":"no such field: zone."}]}; the worst entry counts.
+// {"index":3,"errors":[{"reason":"invalid","location":"zone","debugInfo":"","message":"no such field: zone."}]}; the
+// worst entry counts.
 BqRowError row_error(const Json& entry) {
   BqRowError worst{0, BqRowClass::stopped, "", "", ""};
   if (!entry.is_object()) return worst;
-  if (const auto index = entry.find("index"); index != entry.end() && index->is_number_unsigned()) worst.index = index->get<size_t>();
+  if (const auto index = entry.find("index"); index != entry.end() && index->is_number_unsigned())
+    worst.index = index->get<size_t>();
   const auto errors = entry.find("errors");
   if (errors == entry.end() || !errors->is_array()) return worst;
   for (const Json& error : *errors) {
     BqRowError one{worst.index, BqRowClass::invalid, json_text(error, "reason"), json_text(error, "location"),
                    valid_utf8(json_text(error, "message").substr(0, kMessageLimit))};
     if (one.reason == "stopped") one.what = BqRowClass::stopped;
-    else if (is_temporary_reason(one.reason) || one.reason == "rateLimitExceeded" || one.reason == "quotaExceeded") one.what = BqRowClass::retry;
+    else if (is_temporary_reason(one.reason) || one.reason == "rateLimitExceeded" || one.reason == "quotaExceeded")
+      one.what = BqRowClass::retry;
     else if (contains(lower(one.message), "no such field")) one.what = BqRowClass::no_such_field;
     const auto weight = [](BqRowClass what) {
-      return what == BqRowClass::stopped ? 0 : what == BqRowClass::retry ? 1 : what == BqRowClass::no_such_field ? 2 : 3;
+      return what == BqRowClass::stopped         ? 0
+             : what == BqRowClass::retry         ? 1
+             : what == BqRowClass::no_such_field ? 2
+                                                 : 3;
     };
     if (worst.reason.empty() || weight(one.what) > weight(worst.what)) worst = one;
   }
@@ -112,7 +119,9 @@ BqVerdict of_success(BqCall call, int status, std::string_view body) {
 }  // namespace
 
 std::string_view bq_class_name(BqClass what) {
-  constexpr std::array<std::string_view, 11> kNames{"done", "retry", "quota", "token", "split", "too_large", "drop_batch", "not_found", "changed", "refused", "blocked"};
+  constexpr std::array<std::string_view, 11> kNames{"done",    "retry",     "quota",      "token",
+                                                    "split",   "too_large", "drop_batch", "not_found",
+                                                    "changed", "refused",   "blocked"};
   return kNames[static_cast<size_t>(what)];
 }
 
@@ -123,7 +132,8 @@ BqVerdict classify_bq(BqCall call, int status, std::string_view body, std::strin
   read_error(Json::parse(body, nullptr, false), verdict);
   verdict.what = class_of(call, verdict);
   if (verdict.message.empty() && status >= 300 && status < 400)
-    verdict.message = "it redirects elsewhere" + (location.empty() ? std::string() : ", and the token is not sent there");
+    verdict.message =
+        "it redirects elsewhere" + (location.empty() ? std::string() : ", and the token is not sent there");
   // A page of HTML, or nothing: the status is all there is to say.
   if (verdict.message.empty()) verdict.message = "status " + std::to_string(status);
   verdict.message = valid_utf8(verdict.message.substr(0, kMessageLimit));
@@ -133,7 +143,9 @@ BqVerdict classify_bq(BqCall call, int status, std::string_view body, std::strin
 BqVerdict classify_bq(const Error& error) {
   BqVerdict verdict;
   verdict.what = error.code == Code::io || error.code == Code::gone ? BqClass::retry : BqClass::blocked;
-  verdict.message = error.message();
+  // "It is tried again" is the caller's to say.
+  verdict.message =
+      Error{error.code, error.what, error.path, verdict.what == BqClass::blocked ? error.hint : ""}.message();
   return verdict;
 }
 

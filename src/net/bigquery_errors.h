@@ -1,4 +1,5 @@
-// What an answer of BigQuery means (cromwell-bigquery.md §2.4): a value, from pure functions that are tested row by row. Thread-safe.
+// What an answer of BigQuery means (cromwell-bigquery.md §2.4): a value, from pure functions that are tested row by
+// row. Thread-safe.
 #pragma once
 #include <cstdint>
 #include <string>

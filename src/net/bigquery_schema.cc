@@ -39,7 +39,8 @@ Result<BqField> parse_field(const Json& json) {
   bool known = false;
   for (int i = 0; i < 6; ++i)
     if (bq_type_name(static_cast<BqType>(i)) == type) field.type = static_cast<BqType>(i), known = true;
-  if (field.name.empty() || !known) return Error{Code::invalid, "this column cannot be understood", field.name + " " + type, ""};
+  if (field.name.empty() || !known)
+    return Error{Code::invalid, "this column cannot be understood", field.name + " " + type, ""};
   field.mode = mode == "REQUIRED" ? BqMode::required : mode == "REPEATED" ? BqMode::repeated : BqMode::nullable;
   field.added = field.mode != BqMode::required;
   if (const auto parts = json.find("fields"); parts != json.end() && parts->is_array())
@@ -90,8 +91,8 @@ Result<std::vector<BqField>> parse_bq_fields(std::string_view json) {
   return fields;
 }
 
-// {"kind":"bigquery#table","etag":"…","schema":{"fields":[…]},"timePartitioning":{"type":"DAY","field":"start_time","requirePartitionFilter":
-// true},"requirePartitionFilter":true}
+// {"etag":"…","schema":{"fields":[…]},"timePartitioning":{"type":"DAY","field":"start_time",
+//  "requirePartitionFilter":true},"requirePartitionFilter":true}
 Result<BqTableInfo> parse_bq_table(std::string_view body) {
   const Json json = Json::parse(body, nullptr, false);
   if (!json.is_object()) return Error{Code::io, "the description of the table cannot be read", "", "it is tried again"};
@@ -99,13 +100,16 @@ Result<BqTableInfo> parse_bq_table(std::string_view body) {
   info.etag = json_text(json, "etag");
   const auto schema = json.find("schema");
   const auto fields = schema != json.end() && schema->is_object() ? schema->find("fields") : json.end();
-  info.fields_json = schema != json.end() && schema->is_object() && fields != schema->end() && fields->is_array() ? fields->dump(-1, ' ', false, kReplace) : "[]";
+  info.fields_json = schema != json.end() && schema->is_object() && fields != schema->end() && fields->is_array()
+                         ? fields->dump(-1, ' ', false, kReplace)
+                         : "[]";
   const auto flag = [](const Json& object) {
     const auto found = object.find("requirePartitionFilter");
     return found != object.end() && found->is_boolean() && found->get<bool>();
   };
   info.filter_required = flag(json);
-  if (const auto partitioning = json.find("timePartitioning"); partitioning != json.end() && partitioning->is_object()) {
+  if (const auto partitioning = json.find("timePartitioning");
+      partitioning != json.end() && partitioning->is_object()) {
     info.partition = json_text(*partitioning, "field");
     info.filter_required = info.filter_required || flag(*partitioning);
   }

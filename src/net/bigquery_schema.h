@@ -1,5 +1,5 @@
-// Schemas: what a table has, what we would write, and how a row of ours becomes a row that the table takes (cromwell-bigquery.md
-// §1.10). Pure; thread-safe.
+// Schemas: what a table has, what we would write, and how a row of ours becomes a row that the table takes
+// (cromwell-bigquery.md §1.10). Pure; thread-safe.
 #pragma once
 #include <memory>
 #include <set>
@@ -58,8 +58,8 @@ class BqAdapter {
   // The complete field list for a patch: the table's own verbatim and in order, ours appended.
   std::string patched_fields_json() const;
 
-  // A row for this table; row_json has our columns. Unknown REQUIRED ones get placeholders. with_added=false leaves out what the original
-  // does not have. invalid: the text is no JSON object.
+  // A row for this table; row_json has our columns. Unknown REQUIRED ones get placeholders. with_added=false leaves out
+  // what the original does not have. invalid: the text is no JSON object.
   Result<std::string> adapt(std::string_view row_json, bool with_added = true) const;
 
  private:

@@ -20,7 +20,9 @@ BqStream::BqStream(BigQuery& client, BqTableSpec spec, BqEvents events, Clock& c
     : client_(client), spec_(std::move(spec)), events_(std::move(events)), clock_(clock), random_(seed()),
       cap_rows_(client.settings().rows_per_request), batch_rows_(cap_rows_) {}
 
-std::string BqStream::name() const { return client_.settings().project + "." + client_.settings().dataset + "." + spec_.table; }
+std::string BqStream::name() const {
+  return client_.settings().project + "." + client_.settings().dataset + "." + spec_.table;
+}
 
 void BqStream::warn(const std::string& kind, const std::string& text) {
   if (events_.warn) events_.warn(kind + " " + spec_.table, text);
@@ -63,7 +65,8 @@ BqStep BqStream::wait_ms(int64_t ms) {
 // Fatal for the sink, never for the program: rights may come late, a table may be put right.
 BqStep BqStream::blocked(const std::string& why, int64_t recheck_ms) {
   reason_ = why;
-  warn("blocked", "nothing can be written to the BigQuery table " + name() + ": " + why + "; the rows are kept and it is tried again");
+  warn("blocked", "nothing can be written to the BigQuery table " + name() + ": " + why +
+                      "; the rows are kept and it is tried again");
   phase_ = Phase::look;
   blocked_ = true;
   next_ns_ = now_ns() + recheck_ms * kNsPerMs;
@@ -79,7 +82,8 @@ BqStep BqStream::refused_token(const BqVerdict& verdict) {
   }
   if (token != nullptr) token->forget();
   const std::string who = token != nullptr && !token->source().empty() ? " (" + token->source() + ")" : "";
-  return blocked("the credentials are refused" + who + ": " + verdict.message, backoff_.next_ms_at_least(1'000, chance()));
+  return blocked("the credentials are refused" + who + ": " + verdict.message,
+                 backoff_.next_ms_at_least(1'000, chance()));
 }
 
 // What is the same for every kind of request.
@@ -87,7 +91,8 @@ BqStep BqStream::failed(const BqVerdict& verdict, const char* what) {
   if (verdict.what == BqClass::token) return refused_token(verdict);
   if (verdict.what == BqClass::retry || verdict.what == BqClass::not_found || verdict.what == BqClass::changed) {
     reason_ = std::string("cannot ") + what + ": " + verdict.message;
-    warn("retry", std::string("BigQuery: cannot ") + what + " " + name() + ": " + verdict.message + "; it is tried again");
+    warn("retry",
+         std::string("BigQuery: cannot ") + what + " " + name() + ": " + verdict.message + "; it is tried again");
     const int64_t wish_ms = verdict.retry_after_ms;
     return wait_ms(wish_ms > 0 ? wish_ms : std::max<int64_t>(backoff_.next_ms(chance()), 1));
   }
@@ -139,14 +144,16 @@ size_t BqStream::take_batch(std::string& body) {
 std::optional<std::string> BqStream::wire_form(size_t index) {
   BqRow& row = rows_[index];
   if (!in_partition_bounds(row.json, spec_.partition, clock_.realtime_ns() / kNsPerSec)) {
-    drop(index, {index, BqRowClass::invalid, "outOfBounds", spec_.partition, "too old or too far ahead for streaming"}, true);
+    drop(index, {index, BqRowClass::invalid, "outOfBounds", spec_.partition, "too old or too far ahead for streaming"},
+         true);
     return std::nullopt;
   }
   const size_t limit = std::min(kBqRowBytes, cap_bytes_ - kEnvelope);
   if (row.json.size() > limit) {
     std::string shorter = row.json;
     if (!trim_bq_row(shorter, limit)) {
-      drop(index, {index, BqRowClass::invalid, "tooLarge", "", "the row is larger than " + std::to_string(limit) + " bytes"});
+      drop(index,
+           {index, BqRowClass::invalid, "tooLarge", "", "the row is larger than " + std::to_string(limit) + " bytes"});
       return std::nullopt;
     }
     bytes_ -= row.json.size() - shorter.size();
@@ -175,7 +182,8 @@ void BqStream::drop(size_t index, const BqRowError& error, bool out_of_bounds) {
   erase(index);
 }
 
-// Rows that no error names are in. With skipInvalidRows=false one bad row stops all others: they go again at once, without it.
+// Rows that no error names are in. With skipInvalidRows=false one bad row stops all others: they go again at once,
+// without it.
 BqStep BqStream::settle_rows(const BqVerdict& verdict, size_t count) {
   std::vector<const BqRowError*> errors(count, nullptr);
   size_t stopped = 0, culprits = 0;
@@ -191,10 +199,12 @@ BqStep BqStream::settle_rows(const BqVerdict& verdict, size_t count) {
   if (unknown_field && (!reread_ || with_added())) return no_such_field(verdict, count);
   for (size_t i = count; i-- > 0;) {
     if (errors[i] == nullptr) accept(i);
-    else if (errors[i]->what == BqRowClass::invalid || errors[i]->what == BqRowClass::no_such_field) drop(i, *errors[i]);
+    else if (errors[i]->what == BqRowClass::invalid || errors[i]->what == BqRowClass::no_such_field)
+      drop(i, *errors[i]);
   }
   stops_ = 0;
-  if (again) return failed({BqClass::retry, 200, "", "some rows were not taken", verdict.retry_after_ms, {}}, "insert into");
+  if (again)
+    return failed({BqClass::retry, 200, "", "some rows were not taken", verdict.retry_after_ms, {}}, "insert into");
   if (culprits == 0 && stopped == 0) {
     backoff_.reset();
     quota_.reset();
@@ -206,7 +216,8 @@ BqStep BqStream::settle_rows(const BqVerdict& verdict, size_t count) {
 }
 
 BqStep BqStream::all_stopped(size_t count, const BqVerdict& verdict) {
-  if (stops_++ == 0) return failed({BqClass::retry, 200, "stopped", "all rows were stopped", verdict.retry_after_ms, {}}, "insert into");
+  if (stops_++ == 0)
+    return failed({BqClass::retry, 200, "stopped", "all rows were stopped", verdict.retry_after_ms, {}}, "insert into");
   stops_ = 0;
   BqVerdict why = verdict;
   why.reason = "stopped";
@@ -217,7 +228,8 @@ BqStep BqStream::all_stopped(size_t count, const BqVerdict& verdict) {
 // The schema may be another one by now; and the streaming side learns of new columns minutes later than tables.get.
 BqStep BqStream::no_such_field(const BqVerdict& verdict, size_t count) {
   for (size_t i = count; i-- > 0;) {
-    const bool named = std::any_of(verdict.rows.begin(), verdict.rows.end(), [&](const BqRowError& error) { return error.index == i; });
+    const bool named = std::any_of(verdict.rows.begin(), verdict.rows.end(),
+                                   [&](const BqRowError& error) { return error.index == i; });
     if (!named) accept(i);
   }
   if (!reread_) {
@@ -225,7 +237,8 @@ BqStep BqStream::no_such_field(const BqVerdict& verdict, size_t count) {
     phase_ = Phase::look;
   } else {
     without_added_until_ns_ = now_ns() + kNewTable_ns;
-    warn("columns", "BigQuery does not know the added columns of " + name() + " yet; rows go without them for ten minutes");
+    warn("columns",
+         "BigQuery does not know the added columns of " + name() + " yet; rows go without them for ten minutes");
   }
   return at_once();
 }
@@ -245,7 +258,8 @@ BqStep BqStream::too_large(size_t count, const BqVerdict& verdict) {
 }
 
 BqStep BqStream::halve(size_t count, const BqVerdict& verdict) {
-  if (count == 1) drop(0, {0, BqRowClass::invalid, verdict.reason.empty() ? "invalid" : verdict.reason, "", verdict.message});
+  if (count == 1)
+    drop(0, {0, BqRowClass::invalid, verdict.reason.empty() ? "invalid" : verdict.reason, "", verdict.message});
   batch_rows_ = std::max<size_t>(1, count / 2);
   return at_once();
 }

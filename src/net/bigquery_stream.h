@@ -1,7 +1,7 @@
-// Rows into one table: makes or reads the table first, adapts every row to it, sends batches within the limits, one request at a time, and
-// does what the answer asks for: again, in halves, without a culprit, later, never (cromwell-bigquery.md §1.10, §2.3–2.5). step() makes at
-// most one request and says when it wants to be called again, so that one thread can serve several tables. Rows keep their
-// insertIds whatever happens. Not thread-safe.
+// Rows into one table: makes or reads the table first, adapts every row to it, sends batches within the limits, one
+// request at a time, and does what the answer asks for: again, in halves, without a culprit, later, never
+// (cromwell-bigquery.md §1.10, §2.3–2.5). step() makes at most one request and says when it wants to be called again,
+// so that one thread can serve several tables. Rows keep their insertIds whatever happens. Not thread-safe.
 //
 // A program that may wait calls add() for up to a batch of rows and then flush().
 #pragma once
@@ -29,7 +29,8 @@ struct BqDropped {
 struct BqEvents {
   std::function<void(const BqRow& row)> accepted;
   std::function<void(const BqDropped& dropped)> dropped;
-  std::function<void(const std::string& kind, const std::string& text)> warn;  // for a person; the same kind again and again
+  std::function<void(const std::string& kind, const std::string& text)>
+      warn;  // for a person; the same kind again and again
 };
 
 struct BqStep {

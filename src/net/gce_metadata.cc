@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kHost = "169.254.169.254";
 constexpr int64_t kConnectMs = 2'000, kResponseMs = 2'000, kFirstWaitMs = 100, kLastWaitMs = 30'000;
-constexpr int64_t kDeadFor_ns = 300 * kNsPerSec, kSlice_ns = 50 * kNsPerMs;
+constexpr int64_t kDeadFor_ns = 300 * kNsPerSec, kTiredFor_ns = 10 * kNsPerSec, kSlice_ns = 50 * kNsPerMs;
 constexpr int kRepeats = 5;
 
 std::string host_of(std::string host) {
@@ -53,6 +53,7 @@ Result<HttpResponse> GceMetadata::attempt(const std::string& path, int64_t respo
 Result<std::string> GceMetadata::get(const std::string& path) {
   if (forbidden_ || is_dead()) return not_there(base_);
   Error last{Code::io, "the metadata server does not answer", base_ + path, "it is tried again"};
+  if (clock_.monotonic_ns() < tired_until_ns_) return last;
   int64_t wait_ms = kFirstWaitMs;
   for (int tries = 0; tries <= kRepeats; ++tries, wait_ms = std::min(2 * wait_ms, kLastWaitMs)) {
     const int64_t until_ns = tries == 0 ? 0 : clock_.monotonic_ns() + wait_ms * kNsPerMs;
@@ -75,8 +76,12 @@ Result<std::string> GceMetadata::get(const std::string& path) {
     }
     answered_ = true;
     if (answer->status == 200) return std::string(trim(answer->body));
-    return Error{Code::not_available, "the metadata server has no such value (status " + std::to_string(answer->status) + ")", base_ + path, ""};
+    return Error{Code::not_available,
+                 "the metadata server has no such value (status " + std::to_string(answer->status) + ")", base_ + path,
+                 ""};
   }
+  // One that hangs is not asked the same way for every value.
+  tired_until_ns_ = clock_.monotonic_ns() + kTiredFor_ns;
   return last;
 }
 
@@ -88,9 +93,11 @@ Result<GceChange> GceMetadata::wait_for_change(const std::string& path, const st
   const auto answer = attempt(question, (timeout_s + 10) * 1'000, connected);
   if (!answer) return answer.error();
   if (answer->header("metadata-flavor") != "Google") return not_there(base_);
-  if (answer->status == 404) return Error{Code::not_available, "the metadata server has no such value", base_ + path, ""};
+  if (answer->status == 404)
+    return Error{Code::not_available, "the metadata server has no such value", base_ + path, ""};
   if (answer->status != 200)
-    return Error{Code::io, "the metadata server answered with status " + std::to_string(answer->status), base_ + path, "it is tried again"};
+    return Error{Code::io, "the metadata server answered with status " + std::to_string(answer->status), base_ + path,
+                 "it is tried again"};
   return GceChange{std::string(trim(answer->body)), std::string(answer->header("etag"))};
 }
 

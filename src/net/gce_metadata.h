@@ -1,5 +1,5 @@
-// Google's metadata server (cromwell-bigquery.md §1.2): values of the machine, a token, and the wait for a change. Plain HTTP, never
-// through a proxy; an answer counts only with the header Metadata-Flavor: Google. Not thread-safe.
+// Google's metadata server (cromwell-bigquery.md §1.2): values of the machine, a token, and the wait for a change.
+// Plain HTTP, never through a proxy; an answer counts only with the header Metadata-Flavor: Google. Not thread-safe.
 //
 // Environment: GCE_METADATA_HOST, GCE_METADATA_IP; TACHO_NO_CLOUD and TACHO_CLOUD_PROBE=off forbid it.
 #pragma once
@@ -21,10 +21,12 @@ class GceMetadata {
   // `host` is host[:port] from a flag; empty: the environment, then 169.254.169.254.
   explicit GceMetadata(HttpClient& http, std::string host = {}, Clock& clock = system_clock());
 
-  // The text behind /computeMetadata/v1/, trimmed. 429, 5xx and broken connections are repeated 5 times within (from 100 ms, doubling).
-  // not_available: not defined (404), or there is no such server, which is found out once; io: try again later.
+  // The text behind /computeMetadata/v1/, trimmed. 429, 5xx and broken connections are repeated 5 times within (from
+  // 100 ms, doubling). not_available: not defined (404), or there is no such server, which is found out once; io: try
+  // again later.
   Result<std::string> get(const std::string& path);
-  // The long-poll form: comes back when the value differs from that of `last_etag` (empty: at once), or after timeout_s. One attempt.
+  // The long-poll form: comes back when the value differs from that of `last_etag` (empty: at once), or after
+  // timeout_s. One attempt.
   Result<GceChange> wait_for_change(const std::string& path, const std::string& last_etag, int timeout_s);
 
   // Whether nobody answered when first asked. Such a server is left alone for five minutes.
@@ -39,7 +41,7 @@ class GceMetadata {
   std::string base_;
   Clock& clock_;
   std::function<bool()> cancelled_;
-  int64_t dead_until_ns_ = 0;
+  int64_t dead_until_ns_ = 0, tired_until_ns_ = 0;
   bool forbidden_ = false, answered_ = false;
 };
 

@@ -24,14 +24,16 @@ void wipe(std::string& text) { ::explicit_bzero(text.data(), text.size()); }
 
 // A person's own text may become part of a message only when it is short and plain.
 std::string shown(const std::string& text) {
-  const bool plain = text.size() <= 40 && std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 0x7f; });
+  const bool plain =
+      text.size() <= 40 && std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 0x7f; });
   return plain ? text : "?";
 }
 
 using Key = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
 
 Key read_key(const std::string& pem) {
-  const std::unique_ptr<BIO, decltype(&BIO_free)> bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), &BIO_free);
+  const std::unique_ptr<BIO, decltype(&BIO_free)> bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())),
+                                                      &BIO_free);
   // A key with a pass phrase is refused, never asked about on the terminal.
   pem_password_cb* const no_phrase = [](char*, int, int, void*) { return -1; };
   return {bio ? PEM_read_bio_PrivateKey(bio.get(), nullptr, no_phrase, nullptr) : nullptr, &EVP_PKEY_free};
@@ -45,7 +47,8 @@ std::string sign_rs256(EVP_PKEY* key, std::string_view text) {
       EVP_DigestSign(context.get(), nullptr, &size, bytes, text.size()) != 1)
     return {};
   std::string signature(size, '\0');
-  if (EVP_DigestSign(context.get(), reinterpret_cast<unsigned char*>(signature.data()), &size, bytes, text.size()) != 1) return {};
+  if (EVP_DigestSign(context.get(), reinterpret_cast<unsigned char*>(signature.data()), &size, bytes, text.size()) != 1)
+    return {};
   signature.resize(size);
   return signature;
 }
@@ -66,7 +69,9 @@ std::string base64url(std::string_view bytes) {
 
 Result<GoogleCredentials> parse_google_credentials(std::string_view text, const std::string& path) {
   const Json json = Json::parse(text, nullptr, false);
-  if (!json.is_object()) return Error{Code::invalid, "this is no Google credentials file", path, "name the JSON key file of a service account"};
+  if (!json.is_object())
+    return Error{Code::invalid, "this is no Google credentials file", path,
+                 "name the JSON key file of a service account"};
   GoogleCredentials credentials;
   credentials.project = json_text(json, "project_id");
   if (credentials.project.empty()) credentials.project = json_text(json, "quota_project_id");
@@ -77,7 +82,8 @@ Result<GoogleCredentials> parse_google_credentials(std::string_view text, const 
     credentials.private_key = json_text(json, "private_key");
     credentials.private_key_id = json_text(json, "private_key_id");
     if (credentials.client_email.empty() || credentials.private_key.empty())
-      return Error{Code::invalid, "client_email or private_key is missing in the credentials file", path, "download the key file again"};
+      return Error{Code::invalid, "client_email or private_key is missing in the credentials file", path,
+                   "download the key file again"};
     return credentials;
   }
   if (type == "authorized_user") {
@@ -92,10 +98,12 @@ Result<GoogleCredentials> parse_google_credentials(std::string_view text, const 
     return credentials;
   }
   return Error{Code::not_available, "Google credentials of type \"" + shown(type) + "\" are not supported", path,
-               "use a service account's key, gcloud auth application-default login, --access-token-file, or the machine's own service account"};
+               "use a service account's key, gcloud auth application-default login, --access-token-file, or the "
+               "machine's own service account"};
 }
 
-Result<std::string> service_account_jwt(const GoogleCredentials& credentials, std::string_view scope, std::string_view audience, int64_t now_s) {
+Result<std::string> service_account_jwt(const GoogleCredentials& credentials, std::string_view scope,
+                                        std::string_view audience, int64_t now_s) {
   Json header{{"alg", "RS256"}, {"typ", "JWT"}};
   if (!credentials.private_key_id.empty()) header["kid"] = credentials.private_key_id;
   const int64_t issued_s = now_s - kBackdate_s;
@@ -103,11 +111,13 @@ Result<std::string> service_account_jwt(const GoogleCredentials& credentials, st
   if (audience.empty()) claims["sub"] = credentials.client_email;
   else claims["aud"] = audience;
   const auto replace = Json::error_handler_t::replace;
-  const std::string text = base64url(header.dump(-1, ' ', false, replace)) + "." + base64url(claims.dump(-1, ' ', false, replace));
+  const std::string text =
+      base64url(header.dump(-1, ' ', false, replace)) + "." + base64url(claims.dump(-1, ' ', false, replace));
   const Key key = read_key(credentials.private_key);
   const std::string signature = key ? sign_rs256(key.get(), text) : "";
   if (signature.empty())
-    return Error{Code::invalid, "the private key in the credentials file cannot be used", "", "download the service account's key file again"};
+    return Error{Code::invalid, "the private key in the credentials file cannot be used", "",
+                 "download the service account's key file again"};
   return text + "." + base64url(signature);
 }
 

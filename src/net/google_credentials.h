@@ -1,5 +1,5 @@
-// Google's credentials files and what is made of them (cromwell-bigquery.md §2.7): pure functions but for the signing, which is
-// OpenSSL's. Nothing secret is in an Error. Thread-safe.
+// Google's credentials files and what is made of them (cromwell-bigquery.md §2.7): pure functions but for the signing,
+// which is OpenSSL's. Nothing secret is in an Error. Thread-safe.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -23,15 +23,17 @@ struct GoogleCredentials {
   GoogleCredentials& operator=(GoogleCredentials&&) = default;
   ~GoogleCredentials();
 };
-// {"type":"service_account","client_email":…}. not_available: a type that is not supported (external_account …), with a message;
-// invalid: this is no such file, or members are missing.
+// {"type":"service_account","client_email":…}. not_available: a type that is not supported (external_account …), with a
+// message; invalid: this is no such file, or members are missing.
 Result<GoogleCredentials> parse_google_credentials(std::string_view text, const std::string& path);
 
-// The signed JWT of a service account (RS256): iat = now − 10 s, exp an hour later. Without an audience a self-signed bearer with
-// iss = sub and scope.
-Result<std::string> service_account_jwt(const GoogleCredentials& credentials, std::string_view scope, std::string_view audience, int64_t now_s);
+// The signed JWT of a service account (RS256): iat = now − 10 s, exp an hour later. Without an audience a self-signed
+// bearer with iss = sub and scope.
+Result<std::string> service_account_jwt(const GoogleCredentials& credentials, std::string_view scope,
+                                        std::string_view audience, int64_t now_s);
 
-// {"access_token":"…","expires_in":3599,"token_type":"Bearer"}; a life that is missing or makes no sense is five minutes.
+// {"access_token":"…","expires_in":3599,"token_type":"Bearer"}; a life that is missing or makes no sense is five
+// minutes.
 struct GoogleTokenAnswer {
   std::string token;
   int64_t expires_in_s = 0;

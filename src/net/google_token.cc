@@ -68,7 +68,9 @@ Status GoogleToken::use_file(const std::string& path) {
   credentials_.emplace(std::move(*credentials));
   kind_ = Kind::file;
   path_ = path;
-  source_ = credentials_->type == GoogleCredentials::Type::service_account ? "service account " + credentials_->client_email : "user credentials";
+  source_ = credentials_->type == GoogleCredentials::Type::service_account
+                ? "service account " + credentials_->client_email
+                : "user credentials";
   source_ += " of " + path;
   return ok();
 }
@@ -111,12 +113,15 @@ Result<GoogleTokenAnswer> GoogleToken::exchange(const std::string& url, const st
     return Error{Code::io, "the token server's answer makes no sense", parse_url(url)->place(), "it is tried again"};
   }
   const bool temporary = answer->status == 429 || answer->status == 408 || answer->status >= 500;
-  return Error{temporary ? Code::io : Code::denied, "the token server refused " + source_ + " with status " + std::to_string(answer->status),
-               parse_url(url)->place(), temporary ? "it is tried again" : "check that the key or the login is still valid, and the clock"};
+  return Error{temporary ? Code::io : Code::denied,
+               "the token server refused " + source_ + " with status " + std::to_string(answer->status),
+               parse_url(url)->place(),
+               temporary ? "it is tried again" : "check that the key or the login is still valid, and the clock"};
 }
 
 Result<GoogleTokenAnswer> GoogleToken::from_metadata() {
-  const auto text = metadata_.get("instance/service-accounts/default/token?scopes=" + percent_encode(scope_text(','), false));
+  const auto text =
+      metadata_.get("instance/service-accounts/default/token?scopes=" + percent_encode(scope_text(','), false));
   if (!text && text.error().code == Code::not_available)
     return Error{Code::not_available, "there are no Google credentials", "",
                  "set GOOGLE_APPLICATION_CREDENTIALS, or give the machine a service account"};
@@ -134,20 +139,25 @@ Result<GoogleTokenAnswer> GoogleToken::fetch() {
     if (!text) return text.error();
     GoogleTokenAnswer answer{std::string(trim(*text)), 0};
     ::explicit_bzero(text->data(), text->size());
-    const bool usable = !answer.token.empty() && std::all_of(answer.token.begin(), answer.token.end(), [](char c) { return c > ' ' && c < 0x7f; });
-    if (!usable) return Error{Code::invalid, "there is no token in the access-token file", settings_.access_token_file, "write one line with a token to it"};
+    const bool usable = !answer.token.empty() && std::all_of(answer.token.begin(), answer.token.end(),
+                                                             [](char c) { return c > ' ' && c < 0x7f; });
+    if (!usable)
+      return Error{Code::invalid, "there is no token in the access-token file", settings_.access_token_file,
+                   "write one line with a token to it"};
     return answer;
   }
   const std::string url = settings_.token_uri.empty() ? credentials_->token_uri : settings_.token_uri;
   if (credentials_->type == GoogleCredentials::Type::authorized_user) {
-    return exchange(url, form_value("grant_type", "refresh_token") + "&" + form_value("client_id", credentials_->client_id) + "&" +
+    return exchange(url, form_value("grant_type", "refresh_token") + "&" +
+                             form_value("client_id", credentials_->client_id) + "&" +
                              form_value("client_secret", credentials_->client_secret) + "&" +
                              form_value("refresh_token", credentials_->refresh_token));
   }
   const auto jwt = service_account_jwt(*credentials_, scope_text(' '), url, clock_.realtime_ns() / kNsPerSec);
   if (!jwt) return Error{jwt.error().code, jwt.error().what, path_, jwt.error().hint};
   if (url.empty()) return GoogleTokenAnswer{*jwt, 3'500};  // a bearer of its own
-  return exchange(url, form_value("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer") + "&" + form_value("assertion", *jwt));
+  return exchange(url, form_value("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer") + "&" +
+                           form_value("assertion", *jwt));
 }
 
 Result<std::string> GoogleToken::get() {

@@ -1,5 +1,5 @@
-// A member of a JSON object that is a text; empty when it is absent or something else. A template, so that no header brings the JSON
-// library along. Pure, thread-safe.
+// A member of a JSON object that is a text; empty when it is absent or something else. A template, so that no header
+// brings the JSON library along. Pure, thread-safe.
 #pragma once
 #include <string>
 

@@ -43,7 +43,8 @@ BqType type_of(const Column& column) { return column.decimals == 0 ? BqType::int
 
 bool is_name(std::string_view text, std::string_view more) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || more.find(c) != std::string_view::npos;
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           more.find(c) != std::string_view::npos;
   });
 }
 
@@ -55,7 +56,9 @@ Status read_options(std::string_view query, BqTarget& target) {
     if (name == "add_columns" && flag) target.add_columns = *flag;
     else if (name == "create" && (value == "never" || value == "auto")) target.create = value == "auto";
     else if (name == "location" && is_name(value, "-")) target.location = value;
-    else return Error{Code::invalid, "this option of a bq:// output is not known", std::string(pair), "add_columns=1, create=never, location=EU"};
+    else
+      return Error{Code::invalid, "this option of a bq:// output is not known", std::string(pair),
+                   "add_columns=1, create=never, location=EU"};
   }
   return ok();
 }
@@ -63,7 +66,9 @@ Status read_options(std::string_view query, BqTarget& target) {
 class BqSink final : public SpoolSink {
  public:
   BqSink(SpoolWriter writer, BqTarget target, const SinkOptions& options, std::string name)
-      : SpoolSink(std::move(writer), {}, options.upload_interval_ns, std::move(name)), bq_(std::move(target)), no_cloud_(options.no_cloud) {
+      : SpoolSink(std::move(writer), {}, options.upload_interval_ns, std::move(name)),
+        bq_(std::move(target)),
+        no_cloud_(options.no_cloud) {
     spool_writer().set_ending(kRecordsEnding);
   }
 
@@ -104,8 +109,10 @@ class BqSink final : public SpoolSink {
     json.key("scope").array().value(folder().substr(folder().rfind('/') + 1)).value(run.id).end_array();
     json.key("constant").object();
     json.key("run_id").value(run.id);
-    if (!run.metadata.job_name.empty() && !is_hidden(run, "job_name")) json.key("job_name").value(run.metadata.job_name);
-    if (run.host.host_hostname && !is_hidden(run, "host_name") && !is_hidden(run, "host_hostname")) json.key("host_name").value(*run.host.host_hostname);
+    if (!run.metadata.job_name.empty() && !is_hidden(run, "job_name"))
+      json.key("job_name").value(run.metadata.job_name);
+    if (run.host.host_hostname && !is_hidden(run, "host_name") && !is_hidden(run, "host_hostname"))
+      json.key("host_name").value(*run.host.host_hostname);
     json.end_object();
     json.key("columns").array();
     for (const Leading& column : kLeading) put_column(json, column.name, column.type, column.mode);
@@ -118,7 +125,14 @@ class BqSink final : public SpoolSink {
 
  private:
   static void put_column(JsonWriter& json, std::string_view name, BqType type, BqMode mode) {
-    json.object().key("name").value(name).key("type").value(bq_type_name(type)).key("mode").value(bq_mode_name(mode)).end_object();
+    json.object()
+        .key("name")
+        .value(name)
+        .key("type")
+        .value(bq_type_name(type))
+        .key("mode")
+        .value(bq_mode_name(mode))
+        .end_object();
   }
 
   BqTarget bq_;
@@ -146,8 +160,10 @@ Result<BqTarget> parse_bq_uri(const std::string& uri) {
   target.dataset = rest.substr(0, next);
   if (next != std::string_view::npos) target.table = rest.substr(next + 1);
   if (!is_name(target.project, "-:.")) return Error{Code::invalid, "this is no project of Google Cloud", uri, kForm};
-  if (!is_name(target.dataset, "")) return Error{Code::invalid, "this is no name of a BigQuery dataset", uri, "letters, digits and _"};
-  if (!is_name(target.table, "-")) return Error{Code::invalid, "this is no name of a BigQuery table", uri, "letters, digits, _ and -"};
+  if (!is_name(target.dataset, ""))
+    return Error{Code::invalid, "this is no name of a BigQuery dataset", uri, "letters, digits and _"};
+  if (!is_name(target.table, "-"))
+    return Error{Code::invalid, "this is no name of a BigQuery table", uri, "letters, digits, _ and -"};
   return target;
 }
 

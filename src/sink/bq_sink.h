@@ -1,6 +1,12 @@
-// -o bq://PROJECT.DATASET[.TABLE][?add_columns=1&create=never&location=EU]: one row a sample with all columns of the run, through the spool as
-// records (spool/bq_record.h). The table is `samples` unless named, partitioned by day on `timestamp`; docs/bigquery.md describes it. Not
-// thread-safe; a row allocates nothing.
+// -o bq://PROJECT.DATASET[.TABLE][?add_columns=1&create=never&location=EU]: one row a sample with all columns of the
+// run, through the spool as records (spool/bq_record.h). The table is `samples` unless named, partitioned by day on
+// `timestamp`; docs/bigquery.md describes it. Not thread-safe; a row allocates nothing.
+//
+// meta.json as spool/bq_record.h has it, with "form":"run", "tables":{"T":…} and, besides,
+//   "columns":[{"name":"timestamp","type":"TIMESTAMP","mode":"REQUIRED"},…]   the schema of the table
+//   "scope":["…"]       the parts of H, in the place of the task's
+//   "constant":{…}      columns that are the same in every row
+// insertId = "s-" + H + "-" + time_us: no instance is asked for.
 #pragma once
 #include <string>
 

@@ -248,7 +248,7 @@ class BigQuery(faults.Double):
             try:
                 if set(row) != {"insertId", "json"} or not re.fullmatch(r"[\w.:-]{1,128}", row["insertId"]):
                     raise Bad("insertId")
-                if len(json.dumps(row["json"])) > 5_242_880:
+                if len(json.dumps(row["json"], ensure_ascii=False).encode()) > 5_242_880:
                     raise Bad("Row size is larger than 5242880")
                 check_row(fields, row["json"])
                 if table.partition and table.partition in row["json"]:

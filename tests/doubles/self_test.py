@@ -5,7 +5,9 @@ import base64
 import hashlib
 import unittest
 
+import bigquery_double
 from faults import Rules
+from google_double import verify_rs256
 from sigv4_check import Refused, check_body, check_path, check_signature
 
 NOW = 1369353600  # 24 May 2013
@@ -97,6 +99,45 @@ class Faults(unittest.TestCase):
         for rule in ({"action": {"stauts": 1}}, {"match": {"methode": "PUT"}, "action": {}}, {"action": {"reset": "later"}}):
             with self.assertRaises(ValueError):
                 Rules([rule])
+
+
+class BigQuery(unittest.TestCase):
+    FIELDS = [{"name": "at", "type": "TIMESTAMP", "mode": "REQUIRED"}, {"name": "n", "type": "INTEGER"}, {"name": "use", "type": "FLOAT", "mode": "REPEATED"},
+              {"name": "flag", "type": "BOOLEAN"}, {"name": "text", "type": "STRING"},
+              {"name": "inputs", "type": "RECORD", "mode": "REPEATED", "fields": [{"name": "key", "type": "STRING", "mode": "REQUIRED"}]}]
+    AT = "2026-11-15T00:00:00.000000Z"
+
+    def test_takes_what_is_right(self):
+        for row in ({"at": self.AT}, {"at": self.AT, "n": 2 ** 53, "use": [1, 2.5], "flag": False, "text": "", "inputs": []}, {"at": self.AT, "n": str(2 ** 63 - 1), "text": None},
+                    {"AT": self.AT, "at": self.AT, "inputs": [{"key": "k"}]}):
+            bigquery_double.check_row(self.FIELDS, row)
+
+    def test_refuses_what_is_wrong(self):
+        for row in ({}, {"at": None}, {"at": "today"}, {"at": self.AT, "n": 1.5}, {"at": self.AT, "n": True}, {"at": self.AT, "n": 2 ** 53 + 1}, {"at": self.AT, "n": str(2 ** 63)},
+                    {"at": self.AT, "use": None}, {"at": self.AT, "use": [None]}, {"at": self.AT, "use": 1}, {"at": self.AT, "use": [float("nan")]}, {"at": self.AT, "flag": 1},
+                    {"at": self.AT, "text": 1}, {"at": self.AT, "other": 1}, {"at": self.AT, "inputs": [{}]}, {"at": self.AT, "inputs": [{"key": "k", "x": 1}]}, [], None):
+            with self.assertRaises(bigquery_double.Bad, msg=row):
+                bigquery_double.check_row(self.FIELDS, row)
+
+    def test_a_patch_takes_nothing_away(self):
+        more = self.FIELDS + [{"name": "new", "type": "STRING", "mode": "NULLABLE"}]
+        bigquery_double.check_fields(more, self.FIELDS)
+        for fields in (self.FIELDS[1:], self.FIELDS[::-1], [{**self.FIELDS[0], "mode": "NULLABLE"}] + self.FIELDS[1:], self.FIELDS + [{"name": "new", "type": "STRING", "mode": "REQUIRED"}],
+                       self.FIELDS[:-1] + [{**self.FIELDS[-1], "fields": []}]):
+            with self.assertRaises(bigquery_double.Bad):
+                bigquery_double.check_fields(fields, self.FIELDS)
+
+    def test_insert_ids_are_remembered(self):
+        table = bigquery_double.Table(self.FIELDS)
+        for text in ("a", "a", "b"):
+            bigquery_double.BigQuery.keep(table, {"insertId": "i", "json": {"at": self.AT, "text": text}})
+        self.assertEqual((len(table.rows), table.repeated, table.conflicts), (1, 2, ["i"]))
+
+    def test_signatures(self):
+        # RFC 8017 by hand: a key of two small primes cannot hold the digest, so only the refusal of every wrong length and value is shown here.
+        n = 2 ** 2048 - 1942289
+        self.assertFalse(verify_rs256(b"text", b"\1" * 256, n, 65537))
+        self.assertFalse(verify_rs256(b"text", b"", n, 65537))
 
 
 if __name__ == "__main__":

@@ -1,22 +1,33 @@
 """The double of BigQuery in the test's own process, keys for it, and spools of task monitors as an agent leaves them behind."""
+import glob
 import json
 import os
 import subprocess
 import time
 
 from service import Running
+from support import Case
 import bigquery_double  # found through service.py
+
+ROWS = 5
 
 EMAIL = "tacho@project.iam.gserviceaccount.com"
 TASK = {"workflow_id": "11111111-2222-3333-4444-555555555555", "task_call_name": "align", "shard": -1, "attempt": 1}
 
 
+def crc_of_byte(byte):
+    for _ in range(8):
+        byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
+    return byte
+
+
+CRC_TABLE = [crc_of_byte(byte) for byte in range(256)]
+
+
 def crc32c(data):
     crc = 0xFFFFFFFF
     for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+        crc = crc >> 8 ^ CRC_TABLE[(crc ^ byte) & 255]
     return crc ^ 0xFFFFFFFF
 
 
@@ -25,7 +36,7 @@ def utc(moment_us):
 
 
 def record(letter, moment_us, row):
-    text = f"{letter} {moment_us} {json.dumps(row, separators=(',', ':'))}".encode()
+    text = f"{letter} {moment_us} {json.dumps(row, separators=(',', ':'), ensure_ascii=False)}".encode()
     return b"%d %08x %s\n" % (len(text), crc32c(text), text)
 
 
@@ -106,13 +117,83 @@ class Spool:
             file.write(data)
 
 
-def service_account(path, token_uri, bits=2048, **more):
+def service_account(path, token_uri, **more):
     """A key file as Google gives it; returns what the token endpoint must know of it."""
-    key = subprocess.run(["openssl", "genrsa", str(bits)], check=True, capture_output=True, text=True).stdout
+    key = subprocess.run(["openssl", "genrsa", "2048"], check=True, capture_output=True, text=True).stdout
     modulus = subprocess.run(["openssl", "rsa", "-noout", "-modulus"], input=key, check=True, capture_output=True, text=True).stdout
     entry = {"type": "service_account", "project_id": Cloud.project, "private_key_id": "kid1", "private_key": key, "client_email": EMAIL,
-             "token_uri": token_uri, **more}
+             "token_uri": token_uri, **more}  # None leaves a member out
     with open(path, "w", encoding="utf-8") as file:
         json.dump({name: value for name, value in entry.items() if value is not None}, file)
     os.chmod(path, 0o600)
     return {EMAIL: {"n": modulus.strip().partition("=")[2], "e": 65537, "kid": "kid1"}}
+
+
+def column(name, kind, mode="NULLABLE", **more):
+    return {"name": name, "type": kind, "mode": mode, **more}
+
+
+# As the original tool makes it.
+METRICS = [column("timestamp", "TIMESTAMP", "REQUIRED"), column("instance_id", "INTEGER", "REQUIRED"), column("cpu_used_percent", "FLOAT", "REPEATED"),
+           column("mem_used_gb", "FLOAT", "REQUIRED"), column("disk_used_gb", "FLOAT", "REPEATED"), column("disk_read_iops", "FLOAT", "REPEATED"),
+           column("disk_write_iops", "FLOAT", "REPEATED")]
+
+
+class BigQuery(Case):
+    weight = 2
+
+    def setUp(self):
+        super().setUp()
+        self.cloud = Cloud()
+        self.addCleanup(self.cloud.close)
+        self.now_us = int(time.time() * 1e6) - 60_000_000
+
+    def use(self, **config):
+        self.cloud.close()
+        self.cloud = Cloud(config)
+        self.addCleanup(self.cloud.close)
+
+    def spool(self, segments=None, name="20261115T140000Z-1-00000000", **meta):
+        """A killed monitor's folder: a runtime row and ROWS metrics rows unless said otherwise."""
+        if segments is None:
+            segments = [[runtime_record(self.now_us)] + [metrics_record(self.now_us + i * 1_000_000, i) for i in range(ROWS)]]
+        return Spool(self.path("spool", name), segments, **meta)
+
+    def deliver(self, spool, rc=0, **env):
+        done = self.tacho("deliver", spool.folder, env=self.cloud.environment(**env))
+        self.assertEqual(done.rc, rc, done)
+        self.assertEqual(os.path.exists(spool.folder), rc != 0, done)
+        return done
+
+    def check(self, rows=ROWS, runtime=1):
+        """Everything arrived, once, in order; nothing was sent that a good client does not send."""
+        metrics = self.cloud.rows("metrics")
+        self.assertEqual([row.get("seq", i) for i, row in enumerate(metrics)], list(range(rows)))
+        self.assertEqual(len(self.cloud.rows("runtime")), runtime)
+        self.assertEqual(self.cloud.double.complaints, [])
+        for table in self.cloud.double.tables.values():
+            self.assertEqual(table.conflicts, [])
+
+    def go(self, **more):
+        done = self.deliver(self.spool(), **more)
+        self.check()
+        return done
+
+    def kept(self, action, *words, path=".*/insertAll"):
+        """Blocked: the rows stay, the message says why; when it is right again they arrive."""
+        self.cloud.fault(action, path)
+        spool = self.spool()
+        done = self.deliver(spool, rc=1)
+        for word in words:
+            self.assertIn(word, done.err)
+        self.cloud.faults()
+        self.deliver(spool)
+        self.check()
+
+    def dead_letters(self):
+        found = []
+        for path in glob.glob(self.path("spool", "dead-letter", "*.jsonl")):
+            self.assertEqual(os.stat(path).st_mode & 0o777, 0o600)
+            with open(path, encoding="utf-8") as file:
+                found += [json.loads(line) for line in file]
+        return found
