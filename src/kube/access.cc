@@ -27,9 +27,11 @@ Result<std::string> decode_base64(std::string_view text, const char* key) {
     if (c != '\n' && c != '\r' && c != ' ') packed += c;
   }
   std::string bytes(packed.size() / 4 * 3 + 3, '\0');
-  const int size = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()), reinterpret_cast<const unsigned char*>(packed.data()),
-                                   static_cast<int>(packed.size()));
-  if (size < 0 || packed.empty()) return Error{Code::invalid, "the kubeconfig holds a value that is no base64", key, "make the file anew"};
+  const int size =
+      EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()),
+                      reinterpret_cast<const unsigned char*>(packed.data()), static_cast<int>(packed.size()));
+  if (size < 0 || packed.empty())
+    return Error{Code::invalid, "the kubeconfig holds a value that is no base64", key, "make the file anew"};
   size_t length = static_cast<size_t>(size);
   for (size_t at = packed.size(); at > 0 && packed[at - 1] == '='; --at) --length;
   bytes.resize(length);
@@ -38,7 +40,8 @@ Result<std::string> decode_base64(std::string_view text, const char* key) {
 
 // "certificate-authority-data: LS0t…" or "certificate-authority: ca.crt"; empty when neither is there.
 Result<std::string> pem_of(const YAML::Node& node, const std::string& name, const std::string& folder) {
-  if (const YAML::Node data = node[name + "-data"]; data && data.IsScalar()) return decode_base64(data.as<std::string>(), name.c_str());
+  if (const YAML::Node data = node[name + "-data"]; data && data.IsScalar())
+    return decode_base64(data.as<std::string>(), name.c_str());
   const YAML::Node file = node[name];
   if (!file || !file.IsScalar()) return std::string();
   const std::string path = file.as<std::string>();
@@ -61,7 +64,9 @@ std::string scalar(const YAML::Node& node, const char* key) {
   return value && value.IsScalar() ? value.as<std::string>() : std::string();
 }
 
-Error bad_config(const std::string& what, const std::string& hint) { return {Code::invalid, "the kubeconfig cannot be used: " + what, "", hint}; }
+Error bad_config(const std::string& what, const std::string& hint) {
+  return {Code::invalid, "the kubeconfig cannot be used: " + what, "", hint};
+}
 
 Result<ApiAccess> in_cluster() {
   const std::string chosen = environment("SERVICE_ACCOUNT_DIR");
@@ -71,10 +76,14 @@ Result<ApiAccess> in_cluster() {
   ApiAccess access;
   access.server = "https://" + host + ":" + (port.empty() ? "443" : port);
   Result<std::string> token = read_whole_file(folder + "/token", 1u << 20);
-  if (!token) return Error{token.error().code, "the service account's token cannot be read", folder + "/token", "set automountServiceAccountToken: true"};
+  if (!token)
+    return Error{token.error().code, "the service account's token cannot be read", folder + "/token",
+                 "set automountServiceAccountToken: true"};
   access.token = std::string(trim(*token));
   Result<std::string> ca = read_whole_file(folder + "/ca.crt", 4u << 20);
-  if (!ca) return Error{ca.error().code, "the cluster's CA cannot be read", folder + "/ca.crt", "check the pod's service account volume"};
+  if (!ca)
+    return Error{ca.error().code, "the cluster's CA cannot be read", folder + "/ca.crt",
+                 "check the pod's service account volume"};
   access.tls.ca_pem = std::move(*ca);
   access.ns = read_first_line(folder + "/namespace");
   return access;
@@ -84,7 +93,9 @@ Result<ApiAccess> parse_tree(const YAML::Node& root, const std::string& folder) 
   if (!root.IsMap()) return bad_config("it is no mapping", "check the file");
   const std::string current = scalar(root, "current-context");
   const YAML::Node context = named(root, "contexts", current, "context");
-  if (!context || !context.IsMap()) return bad_config("current-context \"" + current + "\" is not among its contexts", "kubectl config use-context NAME");
+  if (!context || !context.IsMap())
+    return bad_config("current-context \"" + current + "\" is not among its contexts",
+                      "kubectl config use-context NAME");
   const YAML::Node cluster = named(root, "clusters", scalar(context, "cluster"), "cluster");
   if (!cluster || !cluster.IsMap()) return bad_config("its cluster is missing", "check the context's cluster");
   ApiAccess access;
@@ -93,14 +104,16 @@ Result<ApiAccess> parse_tree(const YAML::Node& root, const std::string& folder) 
   if (access.server.empty()) return bad_config("the cluster has no server", "set clusters[].cluster.server");
   if (const Status good = check_url(access.server); !good) return good.error();
   if (scalar(cluster, "insecure-skip-tls-verify") == "true")
-    return bad_config("insecure-skip-tls-verify is set", "tacho always verifies the server: give certificate-authority-data instead");
+    return bad_config("insecure-skip-tls-verify is set",
+                      "tacho always verifies the server: give certificate-authority-data instead");
   access.ns = scalar(context, "namespace");
   Result<std::string> ca = pem_of(cluster, "certificate-authority", folder);
   if (!ca) return ca.error();
   access.tls.ca_pem = std::move(*ca);
   const YAML::Node user = named(root, "users", scalar(context, "user"), "user");
   if (!user || !user.IsMap()) return access;
-  if (user["exec"] || user["auth-provider"]) return bad_config("its user needs a program for credentials", "use a token or a client certificate");
+  if (user["exec"] || user["auth-provider"])
+    return bad_config("its user needs a program for credentials", "use a token or a client certificate");
   Result<std::string> cert = pem_of(user, "client-certificate", folder), key = pem_of(user, "client-key", folder);
   if (!cert) return cert.error();
   if (!key) return key.error();
@@ -130,7 +143,8 @@ Result<ApiAccess> load_access(const std::string& kubeconfig) {
   if (path.empty() && !environment("KUBERNETES_SERVICE_HOST").empty()) return in_cluster();
   if (path.empty()) path = environment("KUBECONFIG");
   if (path.empty()) {
-    return Error{Code::invalid, "there is no way to the Kubernetes API", "", "run in a pod with a service account, or name a file with --kubeconfig or KUBECONFIG"};
+    return Error{Code::invalid, "there is no way to the Kubernetes API", "",
+                 "run in a pod with a service account, or name a file with --kubeconfig or KUBECONFIG"};
   }
   Result<std::string> text = read_whole_file(path, 4u << 20);
   if (!text) return text.error();
@@ -141,7 +155,9 @@ Result<ApiAccess> load_access(const std::string& kubeconfig) {
 }
 
 AccessSource::AccessSource(std::string kubeconfig, ApiAccess access)
-    : kubeconfig_(std::move(kubeconfig)), access_(std::make_shared<const ApiAccess>(std::move(access))), read_ns_(system_clock().monotonic_ns()) {}
+    : kubeconfig_(std::move(kubeconfig)),
+      access_(std::make_shared<const ApiAccess>(std::move(access))),
+      read_ns_(system_clock().monotonic_ns()) {}
 
 Result<std::shared_ptr<AccessSource>> AccessSource::open(const std::string& kubeconfig) {
   Result<ApiAccess> access = load_access(kubeconfig);
@@ -153,7 +169,9 @@ void AccessSource::read_again(int64_t now_ns) {
   read_ns_ = now_ns;
   Result<ApiAccess> access = load_access(kubeconfig_);
   if (access) access_ = std::make_shared<const ApiAccess>(std::move(*access));
-  else log::warn("credentials for the Kubernetes API could not be read again, the old ones stay: " + access.error().message());
+  else
+    log::warn("credentials for the Kubernetes API could not be read again, the old ones stay: " +
+              access.error().message());
 }
 
 std::shared_ptr<const ApiAccess> AccessSource::current() {

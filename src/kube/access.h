@@ -1,5 +1,6 @@
-// How the API server is reached: the service account of a pod, or a kubeconfig file (CA, client certificate, token; programs that
-// make credentials are not run). Tokens and certificates are read again each minute, since the kubelet replaces them. Thread-safe.
+// How the API server is reached: the service account of a pod, or a kubeconfig file (CA, client certificate, token;
+// programs that make credentials are not run). Tokens and certificates are read again each minute, since the kubelet
+// replaces them. Thread-safe.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -18,7 +19,8 @@ struct ApiAccess {
   std::string ns;      // of the service account or the context; may be empty
 };
 
-// `kubeconfig` empty: in the cluster by KUBERNETES_SERVICE_HOST and the service account's folder, else the file that KUBECONFIG names.
+// `kubeconfig` empty: in the cluster by KUBERNETES_SERVICE_HOST and the service account's folder, else the file that
+// KUBECONFIG names.
 Result<ApiAccess> load_access(const std::string& kubeconfig);
 // The text of a kubeconfig; relative file names in it count from `folder`.
 Result<ApiAccess> parse_kubeconfig(const std::string& text, const std::string& folder);

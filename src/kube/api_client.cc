@@ -19,7 +19,9 @@ constexpr size_t kAnswerLimit = 64u << 20;  // a page of 500 large objects
 }  // namespace
 
 int64_t TokenBucket::take_ns(int64_t now_ns) {
-  if (at_ns_ != 0) tokens_ = std::min(burst_, tokens_ + static_cast<double>(now_ns - at_ns_) / static_cast<double>(kNsPerSec) * per_second_);
+  if (at_ns_ != 0)
+    tokens_ =
+        std::min(burst_, tokens_ + static_cast<double>(now_ns - at_ns_) / static_cast<double>(kNsPerSec) * per_second_);
   at_ns_ = now_ns;
   tokens_ -= 1;
   return tokens_ >= 0 ? 0 : static_cast<int64_t>(-tokens_ / per_second_ * static_cast<double>(kNsPerSec));
@@ -49,14 +51,18 @@ void read_status(std::string_view body, ApiAnswer& answer) {
     answer.message = valid_utf8(body.substr(0, std::min<size_t>(body.find('\n'), 200)));
     return;
   }
-  if (const Json* code = find(*status, {"code"}); code != nullptr && code->is_number_integer() && answer.status == 0) answer.status = code->get<int>();
+  if (const Json* code = find(*status, {"code"}); code != nullptr && code->is_number_integer() && answer.status == 0)
+    answer.status = code->get<int>();
   answer.reason = text_at(*status, {"reason"});
   answer.message = text_at(*status, {"message"});
-  if (const Json* seconds = find(*status, {"details", "retryAfterSeconds"}); seconds != nullptr && seconds->is_number_integer())
+  if (const Json* seconds = find(*status, {"details", "retryAfterSeconds"});
+      seconds != nullptr && seconds->is_number_integer())
     answer.retry_after_ms = std::clamp<int64_t>(seconds->get<int64_t>(), 0, kMaxRetryAfterMs / 1000) * 1000;
 }
 
-ApiClient::ApiClient(std::shared_ptr<ApiServer> server, int stop_fd) : server_(std::move(server)), stop_fd_(stop_fd) { http_.set_stop_fd(stop_fd); }
+ApiClient::ApiClient(std::shared_ptr<ApiServer> server, int stop_fd) : server_(std::move(server)), stop_fd_(stop_fd) {
+  http_.set_stop_fd(stop_fd);
+}
 
 bool ApiClient::sleep_ms(int64_t ms) const {
   pollfd stop{stop_fd_, POLLIN, 0};
@@ -97,14 +103,16 @@ ApiAnswer ApiClient::send_once(const ApiRequest& request) {
   }
   if (answer.status == 401) server_->access().refresh();
   read_status(response->body, answer);
-  answer.retry_after_ms = std::max(answer.retry_after_ms, parse_retry_after_ms(response->header("retry-after"), system_clock().realtime_ns()));
+  answer.retry_after_ms = std::max(answer.retry_after_ms,
+                                   parse_retry_after_ms(response->header("retry-after"), system_clock().realtime_ns()));
   return answer;
 }
 
 ApiAnswer ApiClient::send(const ApiRequest& request) {
   for (int64_t waited_ms = 0;;) {
     if (!request.urgent) {
-      if (const int64_t turn_ns = server_->turn_ns(); turn_ns > 0 && !sleep_ms(turn_ns / kNsPerMs + 1)) return {.stopped = true, .message = "the program ends"};
+      if (const int64_t turn_ns = server_->turn_ns(); turn_ns > 0 && !sleep_ms(turn_ns / kNsPerMs + 1))
+        return {.stopped = true, .message = "the program ends"};
     }
     ApiAnswer answer = send_once(request);
     const bool asked_to_wait = answer.status == 429 || (answer.status == 503 && answer.retry_after_ms > 0);
@@ -116,14 +124,22 @@ ApiAnswer ApiClient::send(const ApiRequest& request) {
 }
 
 ApiAnswer ApiClient::get(const std::string& path) { return send({.path = path}); }
-ApiAnswer ApiClient::create(const std::string& path, std::string body) { return send({.method = "POST", .path = path, .body = std::move(body)}); }
-ApiAnswer ApiClient::put(const std::string& path, std::string body) { return send({.method = "PUT", .path = path, .body = std::move(body)}); }
-ApiAnswer ApiClient::merge_patch(const std::string& path, std::string body) {
-  return send({.method = "PATCH", .path = path, .body = std::move(body), .content_type = "application/merge-patch+json"});
+ApiAnswer ApiClient::create(const std::string& path, std::string body) {
+  return send({.method = "POST", .path = path, .body = std::move(body)});
 }
-ApiAnswer ApiClient::remove(const std::string& path, std::string body) { return send({.method = "DELETE", .path = path, .body = std::move(body)}); }
+ApiAnswer ApiClient::put(const std::string& path, std::string body) {
+  return send({.method = "PUT", .path = path, .body = std::move(body)});
+}
+ApiAnswer ApiClient::merge_patch(const std::string& path, std::string body) {
+  return send(
+      {.method = "PATCH", .path = path, .body = std::move(body), .content_type = "application/merge-patch+json"});
+}
+ApiAnswer ApiClient::remove(const std::string& path, std::string body) {
+  return send({.method = "DELETE", .path = path, .body = std::move(body)});
+}
 
-std::string api_path(std::string_view api_version, std::string_view resource, std::string_view ns, std::string_view name, std::string_view subresource) {
+std::string api_path(std::string_view api_version, std::string_view resource, std::string_view ns,
+                     std::string_view name, std::string_view subresource) {
   std::string path = api_version.find('/') == std::string_view::npos ? "/api/" : "/apis/";
   path += api_version;
   if (!ns.empty()) path.append("/namespaces/").append(percent_encode(ns, false));

@@ -1,5 +1,6 @@
-// The Kubernetes API over HTTP/1.1 with kept connections: one request at a time, answers with their Status, 429 and Retry-After
-// honoured, and a common limit of requests for the whole process. ApiServer is thread-safe; an ApiClient belongs to one thread.
+// The Kubernetes API over HTTP/1.1 with kept connections: one request at a time, answers with their Status, 429 and
+// Retry-After honoured, and a common limit of requests for the whole process. ApiServer is thread-safe; an ApiClient
+// belongs to one thread.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -29,12 +30,14 @@ class TokenBucket {
 
 class ApiServer {
  public:
-  static Result<std::shared_ptr<ApiServer>> open(const std::string& kubeconfig, double per_second = 20, double burst = 30);
+  static Result<std::shared_ptr<ApiServer>> open(const std::string& kubeconfig, double per_second = 20,
+                                                 double burst = 30);
   AccessSource& access() { return *access_; }
   int64_t turn_ns();  // how long the caller has to wait for its turn
 
  private:
-  ApiServer(std::shared_ptr<AccessSource> access, double per_second, double burst) : access_(std::move(access)), bucket_(per_second, burst) {}
+  ApiServer(std::shared_ptr<AccessSource> access, double per_second, double burst)
+      : access_(std::move(access)), bucket_(per_second, burst) {}
 
   std::shared_ptr<AccessSource> access_;
   std::mutex mutex_;
@@ -95,7 +98,7 @@ class ApiClient {
 };
 
 // "v1" is in /api, everything else in /apis. An empty name is the collection, an empty namespace all of them.
-std::string api_path(std::string_view api_version, std::string_view resource, std::string_view ns, std::string_view name = {},
-                     std::string_view subresource = {});
+std::string api_path(std::string_view api_version, std::string_view resource, std::string_view ns,
+                     std::string_view name = {}, std::string_view subresource = {});
 
 }  // namespace tacho

@@ -35,7 +35,8 @@ void trim_owner(Json& object) {
 
 class Live : public LiveCluster {
  public:
-  Live(ClusterOptions options, std::shared_ptr<ApiServer> server) : options_(std::move(options)), server_(std::move(server)) {
+  Live(ClusterOptions options, std::shared_ptr<ApiServer> server)
+      : options_(std::move(options)), server_(std::move(server)) {
     WatchOptions trials;
     trials.on_put = [this](const std::string&, const CachedObject& now) {
       if (seen_) seen_(now.json);
@@ -86,17 +87,26 @@ class Live : public LiveCluster {
   std::vector<WatchCount> watch_counts() const override {
     std::vector<WatchCount> counts;
     for (const auto& entry : watches_) {
-      if (const Watch* watch = entry->watch()) counts.push_back({watch->resource(), watch->restarts(), watch->relists(), watch->cache().size()});
+      if (const Watch* watch = entry->watch())
+        counts.push_back({watch->resource(), watch->restarts(), watch->relists(), watch->cache().size()});
     }
     return counts;
   }
   uint64_t cache_misses() const override { return misses_; }
 
   Lookup get(const ObjectKey& key, int64_t deadline_ns) override;
-  Lookup read(const ObjectKey& key) override { return live_get(key, system_clock().monotonic_ns() + 10 * kNsPerSec, 5'000); }
-  Written create(const ObjectKey& key, std::string_view json) override { return write("POST", key, json, "application/json"); }
-  Written replace(const ObjectKey& key, std::string_view json) override { return write("PUT", key, json, "application/json"); }
-  Written patch(const ObjectKey& key, std::string_view patch) override { return write("PATCH", key, patch, "application/json-patch+json"); }
+  Lookup read(const ObjectKey& key) override {
+    return live_get(key, system_clock().monotonic_ns() + 10 * kNsPerSec, 5'000);
+  }
+  Written create(const ObjectKey& key, std::string_view json) override {
+    return write("POST", key, json, "application/json");
+  }
+  Written replace(const ObjectKey& key, std::string_view json) override {
+    return write("PUT", key, json, "application/json");
+  }
+  Written patch(const ObjectKey& key, std::string_view patch) override {
+    return write("PATCH", key, patch, "application/json-patch+json");
+  }
 
  private:
   struct Answer {
@@ -106,7 +116,8 @@ class Live : public LiveCluster {
 
   void add(KindName kind, const std::string& ns, WatchOptions options) {
     options.timeout_s = options_.watch_timeout_s;
-    watches_.push_back(std::make_unique<ResourceWatch>(server_, discovery_, stop_.fd(), std::move(kind), ns, std::move(options)));
+    watches_.push_back(
+        std::make_unique<ResourceWatch>(server_, discovery_, stop_.fd(), std::move(kind), ns, std::move(options)));
   }
   // A client of a caller's own for the time of a request; connections are kept for the next one.
   template <class Work>
@@ -165,14 +176,16 @@ Lookup Live::get(const ObjectKey& key, int64_t deadline_ns) {
     answer_order_.pop_front();
   }
   const int64_t holds_ns = lookup.state == Lookup::State::found ? kFoundNs : kAbsentNs;
-  if (answers_.insert_or_assign(id, Answer{lookup, system_clock().monotonic_ns() + holds_ns}).second) answer_order_.push_back(id);
+  if (answers_.insert_or_assign(id, Answer{lookup, system_clock().monotonic_ns() + holds_ns}).second)
+    answer_order_.push_back(id);
   return lookup;
 }
 
 Lookup Live::live_get(const ObjectKey& key, int64_t deadline_ns, int64_t attempt_ms) {
   return with_client([&](ApiClient& client) -> Lookup {
     const int64_t now_ns = system_clock().monotonic_ns();
-    const Result<ApiResource> resource = discovery_->find(client, key.api_version, key.kind, std::max<int64_t>((deadline_ns - now_ns) / kNsPerMs, 1));
+    const Result<ApiResource> resource =
+        discovery_->find(client, key.api_version, key.kind, std::max<int64_t>((deadline_ns - now_ns) / kNsPerMs, 1));
     if (!resource) {
       const bool unknown = resource.error().code == Code::not_available;
       return {unknown ? Lookup::State::absent : Lookup::State::failed, nullptr, resource.error().message()};
@@ -191,7 +204,8 @@ Lookup Live::live_get(const ObjectKey& key, int64_t deadline_ns, int64_t attempt
       if (answer.not_found()) return {Lookup::State::absent, nullptr, answer.text()};
       why = answer.text();
       if (!answer.may_pass() || answer.stopped) return {Lookup::State::failed, nullptr, why};
-      if (!client.sleep_ms(std::min(left_ms, std::max(pause_ms, answer.retry_after_ms)))) return {Lookup::State::failed, nullptr, "the program ends"};
+      if (!client.sleep_ms(std::min(left_ms, std::max(pause_ms, answer.retry_after_ms))))
+        return {Lookup::State::failed, nullptr, "the program ends"};
     }
   });
 }
@@ -202,12 +216,15 @@ Written Live::write(const char* method, const ObjectKey& key, std::string_view b
     if (!resource) return {Written::State::failed, "", resource.error().message()};
     ApiRequest request;
     request.method = method;
-    request.path = api_path(key.api_version, resource->name, resource->namespaced ? key.ns : "", request.method == "POST" ? "" : key.name);
+    request.path = api_path(key.api_version, resource->name, resource->namespaced ? key.ns : "",
+                            request.method == "POST" ? "" : key.name);
     request.body = std::string(body);
     request.content_type = content_type;
     ApiAnswer answer = client.send(request);
     if (answer.ok()) return {Written::State::done, std::move(answer.body), ""};
-    const auto state = answer.conflict() ? Written::State::conflict : answer.not_found() ? Written::State::absent : Written::State::failed;
+    const auto state = answer.conflict()    ? Written::State::conflict
+                       : answer.not_found() ? Written::State::absent
+                                            : Written::State::failed;
     return {state, "", answer.text()};
   });
 }

@@ -25,7 +25,8 @@ struct WatchCount {
 
 class LiveCluster : public Cluster, public ClusterWriter {
  public:
-  // An Error when there is no way to the API server at all; one that does not answer yet is waited for in the background.
+  // An Error when there is no way to the API server at all; one that does not answer yet is waited for in the
+  // background.
   static Result<std::unique_ptr<LiveCluster>> open(ClusterOptions options);
   virtual void start() = 0;  // after on_trial
   virtual std::vector<WatchCount> watch_counts() const = 0;

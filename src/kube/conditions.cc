@@ -34,9 +34,11 @@ bool end_running(Json& trial, std::string_view now) {
 std::string_view default_condition(const Json& job, bool success) {
   const std::string kind = text_at(job, {"kind"}), api = text_at(job, {"apiVersion"});
   if (api.starts_with("kubeflow.org/"))
-    return success ? R"(status.conditions.#(type=="Succeeded")#|#(status=="True")#)" : R"(status.conditions.#(type=="Failed")#|#(status=="True")#)";
+    return success ? R"(status.conditions.#(type=="Succeeded")#|#(status=="True")#)"
+                   : R"(status.conditions.#(type=="Failed")#|#(status=="True")#)";
   if (kind == "Job" || kind == "TrainJob")
-    return success ? R"(status.conditions.#(type=="Complete")#|#(status=="True")#)" : R"(status.conditions.#(type=="Failed")#|#(status=="True")#)";
+    return success ? R"(status.conditions.#(type=="Complete")#|#(status=="True")#)"
+                   : R"(status.conditions.#(type=="Failed")#|#(status=="True")#)";
   return {};
 }
 
@@ -48,8 +50,10 @@ ConditionMatch check(const Json& trial, const Json& job, bool success) {
 }  // namespace
 
 JobStatus job_status(const Json& trial, const Json& job) {
-  if (ConditionMatch failure = check(trial, job, false); failure.met) return {JobState::failed, failure.reason, failure.message};
-  if (ConditionMatch success = check(trial, job, true); success.met) return {JobState::succeeded, success.reason, success.message};
+  if (ConditionMatch failure = check(trial, job, false); failure.met)
+    return {JobState::failed, failure.reason, failure.message};
+  if (ConditionMatch success = check(trial, job, true); success.met)
+    return {JobState::succeeded, success.reason, success.message};
   if (text_at(job, {"metadata", "name"}).empty()) return {};
   return {JobState::running, "", ""};
 }
@@ -75,7 +79,8 @@ std::string state_of(const Json& trial) {
   return {};
 }
 
-bool set_condition(Json& trial, std::string_view type, bool value, std::string_view reason, std::string_view message, std::string_view now) {
+bool set_condition(Json& trial, std::string_view type, bool value, std::string_view reason, std::string_view message,
+                   std::string_view now) {
   Json& list = child(child(trial, "status", Json::value_t::object), "conditions", Json::value_t::array);
   const char* const status = value ? "True" : "False";
   std::string transition(now);
@@ -83,14 +88,20 @@ bool set_condition(Json& trial, std::string_view type, bool value, std::string_v
   if (const auto old = std::find_if(list.begin(), list.end(), of_type); old != list.end()) {
     const bool same_status = text_at(*old, {"status"}) == status;
     if (same_status && text_at(*old, {"reason"}) == reason) return false;
-    if (same_status && !text_at(*old, {"lastTransitionTime"}).empty()) transition = text_at(*old, {"lastTransitionTime"});
+    if (same_status && !text_at(*old, {"lastTransitionTime"}).empty())
+      transition = text_at(*old, {"lastTransitionTime"});
     Json others = Json::array();
     for (Json& entry : list) {
       if (!of_type(entry)) others.push_back(std::move(entry));
     }
     list = std::move(others);
   }
-  list.push_back({{"type", type}, {"status", status}, {"reason", reason}, {"message", message}, {"lastUpdateTime", now}, {"lastTransitionTime", transition}});
+  list.push_back({{"type", type},
+                  {"status", status},
+                  {"reason", reason},
+                  {"message", message},
+                  {"lastUpdateTime", now},
+                  {"lastTransitionTime", transition}});
   return true;
 }
 
@@ -100,7 +111,9 @@ bool mark_created(Json& trial, std::string_view now) {
   return set_condition(trial, "Created", true, "TrialCreated", "Trial is created", now);
 }
 
-bool mark_running(Json& trial, std::string_view now) { return set_condition(trial, "Running", true, "TrialRunning", "Trial is running", now); }
+bool mark_running(Json& trial, std::string_view now) {
+  return set_condition(trial, "Running", true, "TrialRunning", "Trial is running", now);
+}
 
 bool mark_ended(Json& trial, const JobStatus& job, std::string_view missing, std::string_view now) {
   if (has_condition(trial, "EarlyStopped")) return end_running(trial, now);
@@ -125,10 +138,12 @@ bool mark_ended(Json& trial, const JobStatus& job, std::string_view missing, std
 
 bool set_observation(Json& trial, const std::vector<FinalMetric>& metrics) {
   Json list = Json::array();
-  for (const FinalMetric& metric : metrics) list.push_back({{"name", metric.name}, {"min", metric.min}, {"max", metric.max}, {"latest", metric.latest}});
+  for (const FinalMetric& metric : metrics)
+    list.push_back({{"name", metric.name}, {"min", metric.min}, {"max", metric.max}, {"latest", metric.latest}});
   const Json* old = find(trial, {"status", "observation", "metrics"});
   if (old != nullptr && *old == list) return false;
-  child(child(trial, "status", Json::value_t::object), "observation", Json::value_t::object)["metrics"] = std::move(list);
+  child(child(trial, "status", Json::value_t::object), "observation", Json::value_t::object)["metrics"] =
+      std::move(list);
   return true;
 }
 
@@ -137,7 +152,8 @@ std::vector<FinalMetric> observation_of(const Json& trial) {
   const Json* list = find(trial, {"status", "observation", "metrics"});
   if (list == nullptr || !list->is_array()) return metrics;
   for (const Json& entry : *list)
-    metrics.push_back({text_at(entry, {"name"}), text_at(entry, {"min"}), text_at(entry, {"max"}), text_at(entry, {"latest"})});
+    metrics.push_back(
+        {text_at(entry, {"name"}), text_at(entry, {"min"}), text_at(entry, {"max"}), text_at(entry, {"latest"})});
   return metrics;
 }
 

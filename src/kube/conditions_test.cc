@@ -15,12 +15,16 @@ Json a_trial() {
 }
 std::string types(const Json& trial) {
   std::string text;
-  for (const Json& entry : trial["status"]["conditions"]) text += text_at(entry, {"type"}) + "=" + text_at(entry, {"status"}) + " ";
+  for (const Json& entry : trial["status"]["conditions"])
+    text += text_at(entry, {"type"}) + "=" + text_at(entry, {"status"}) + " ";
   return text;
 }
 Json job_with(const char* type, const char* status) {
-  return {{"apiVersion", "batch/v1"}, {"kind", "Job"}, {"metadata", {{"name", "j"}}},
-          {"status", {{"conditions", Json::array({{{"type", type}, {"status", status}, {"reason", "R"}, {"message", "M"}}})}}}};
+  return {{"apiVersion", "batch/v1"},
+          {"kind", "Job"},
+          {"metadata", {{"name", "j"}}},
+          {"status",
+           {{"conditions", Json::array({{{"type", type}, {"status", status}, {"reason", "R"}, {"message", "M"}}})}}}};
 }
 
 TEST(Conditions, JobStateFailureFirst) {
@@ -35,7 +39,8 @@ TEST(Conditions, JobStateFailureFirst) {
   Json bare = trial;
   bare["spec"].erase("successCondition");
   bare["spec"].erase("failureCondition");
-  EXPECT_EQ(job_status(bare, job_with("Complete", "True")).state, JobState::succeeded) << "Katib's default for the kind";
+  EXPECT_EQ(job_status(bare, job_with("Complete", "True")).state, JobState::succeeded)
+      << "Katib's default for the kind";
   Json torch = job_with("Succeeded", "True");
   torch["apiVersion"] = "kubeflow.org/v1";
   torch["kind"] = "PyTorchJob";

@@ -21,7 +21,8 @@ std::map<std::string, ApiResource> read_kinds(std::string_view body) {
     const std::string name = text_at(entry, {"name"});
     const Json* namespaced = find(entry, {"namespaced"});
     if (name.empty() || name.find('/') != std::string::npos) continue;
-    kinds.try_emplace(text_at(entry, {"kind"}), ApiResource{name, namespaced == nullptr || !namespaced->is_boolean() || namespaced->get<bool>()});
+    kinds.try_emplace(text_at(entry, {"kind"}),
+                      ApiResource{name, namespaced == nullptr || !namespaced->is_boolean() || namespaced->get<bool>()});
   }
   return kinds;
 }
@@ -32,7 +33,8 @@ Error unknown(const std::string& api_version, const std::string& kind) {
 
 }  // namespace
 
-Result<ApiResource> Discovery::find(ApiClient& client, const std::string& api_version, const std::string& kind, int64_t total_ms) {
+Result<ApiResource> Discovery::find(ApiClient& client, const std::string& api_version, const std::string& kind,
+                                    int64_t total_ms) {
   const int64_t now_ns = system_clock().monotonic_ns();
   {
     const std::lock_guard lock(mutex_);
@@ -47,7 +49,9 @@ Result<ApiResource> Discovery::find(ApiClient& client, const std::string& api_ve
   request.path = (api_version.find('/') == std::string::npos ? "/api/" : "/apis/") + api_version;
   request.total_ms = request.wait_ms = total_ms;
   const ApiAnswer answer = client.send(request);
-  if (!answer.ok() && !answer.not_found()) return Error{Code::io, "the kinds of an API group cannot be read: " + answer.text(), api_version, "it is tried again"};
+  if (!answer.ok() && !answer.not_found())
+    return Error{Code::io, "the kinds of an API group cannot be read: " + answer.text(), api_version,
+                 "it is tried again"};
   const std::lock_guard lock(mutex_);
   Group& group = groups_[api_version];
   group = {read_kinds(answer.body), now_ns};

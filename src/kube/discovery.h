@@ -1,5 +1,5 @@
-// Which resource a kind is: "Job" of batch/v1 is "jobs". From the API server's own list of a group, kept for ten minutes; a kind
-// that is not in it is asked for again after half a minute, since a CRD may come later. Thread-safe.
+// Which resource a kind is: "Job" of batch/v1 is "jobs". From the API server's own list of a group, kept for ten
+// minutes; a kind that is not in it is asked for again after half a minute, since a CRD may come later. Thread-safe.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -19,7 +19,8 @@ struct ApiResource {
 class Discovery {
  public:
   // Code::not_available when the server knows no such kind; Code::io when it could not be asked.
-  Result<ApiResource> find(ApiClient& client, const std::string& api_version, const std::string& kind, int64_t total_ms = 30'000);
+  Result<ApiResource> find(ApiClient& client, const std::string& api_version, const std::string& kind,
+                           int64_t total_ms = 30'000);
 
  private:
   struct Group {

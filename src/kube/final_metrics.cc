@@ -12,8 +12,8 @@ Status MetricFold::add(const MetricRow& row) {
   if (row.name != metric_.name) return ok();
   const std::optional<int64_t> time_us = parse_time_stamp_us(row.time_stamp);
   if (!time_us) {
-    return Error{Code::invalid, "the observation log has a row whose time is no RFC 3339", row.name + " at \"" + row.time_stamp + "\"",
-                 "delete the Trial's rows and report them again"};
+    return Error{Code::invalid, "the observation log has a row whose time is no RFC 3339",
+                 row.name + " at \"" + row.time_stamp + "\"", "delete the Trial's rows and report them again"};
   }
   ++rows_;
   if (const std::optional<double> number = parse_go_float(row.value); number && !std::isnan(*number)) {

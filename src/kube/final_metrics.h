@@ -1,5 +1,5 @@
-// Minimum, maximum and latest value of a metric, folded from the rows of a Trial's observation log in one pass and constant
-// memory. The text of a value is kept as it was reported. Not thread-safe.
+// Minimum, maximum and latest value of a metric, folded from the rows of a Trial's observation log in one pass and
+// constant memory. The text of a value is kept as it was reported. Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -22,8 +22,8 @@ struct FinalMetric {
 class MetricFold {
  public:
   explicit MetricFold(std::string name) { metric_.name = std::move(name); }
-  // Rows of other names do not count. NaN moves neither end, infinities do; what is no number can be the latest only. An Error is a
-  // time stamp that nobody can read.
+  // Rows of other names do not count. NaN moves neither end, infinities do; what is no number can be the latest only.
+  // An Error is a time stamp that nobody can read.
   Status add(const MetricRow& row);
   // An empty latest value is "unavailable": it would stall the Experiment.
   FinalMetric result() const;

@@ -1,6 +1,6 @@
-// Conditions of trial templates: the subset of GJSON paths that Katib's own and its users' conditions need. Dotted paths,
-// array index, # (count, or "of every element"), #(key op value) first match, #(…)# all matches, queries inside queries,
-// pipes, @this, [path,path], * and ? in keys, backslash for a literal character. Pure, thread-safe.
+// Conditions of trial templates: the subset of GJSON paths that Katib's own and its users' conditions need. Dotted
+// paths, array index, # (count, or "of every element"), #(key op value) first match, #(…)# all matches, queries inside
+// queries, pipes, @this, [path,path], * and ? in keys, backslash for a literal character. Pure, thread-safe.
 //
 //   status.conditions.#(type=="Complete")#|#(status=="True")#
 #pragma once

@@ -77,7 +77,8 @@ TEST(Gjson, PipesAndThis) {
 
 TEST(Gjson, ConditionsAsKatibWritesThem) {
   const std::string condition = R"(status.conditions.#(type=="Complete")#|#(status=="True")#)";
-  Json job = Json::parse(R"({"status":{"conditions":[{"type":"Suspended","status":"True"},{"type":"Complete","status":"False","reason":"R"}]}})");
+  Json job = Json::parse(
+      R"({"status":{"conditions":[{"type":"Suspended","status":"True"},{"type":"Complete","status":"False","reason":"R"}]}})");
   EXPECT_FALSE(match_condition(job, condition).met);
   job["status"]["conditions"][1]["status"] = "True";
   job["status"]["conditions"][1]["message"] = "M";

@@ -4,9 +4,14 @@
 
 namespace tacho {
 
-JobWatches::JobWatches(std::shared_ptr<ApiServer> server, std::shared_ptr<Discovery> discovery, int stop_fd, std::string ns, int64_t watch_timeout_s,
-                       std::function<void(const std::string&)> changed)
-    : server_(std::move(server)), discovery_(std::move(discovery)), stop_fd_(stop_fd), ns_(std::move(ns)), watch_timeout_s_(watch_timeout_s), changed_(std::move(changed)) {}
+JobWatches::JobWatches(std::shared_ptr<ApiServer> server, std::shared_ptr<Discovery> discovery, int stop_fd,
+                       std::string ns, int64_t watch_timeout_s, std::function<void(const std::string&)> changed)
+    : server_(std::move(server)),
+      discovery_(std::move(discovery)),
+      stop_fd_(stop_fd),
+      ns_(std::move(ns)),
+      watch_timeout_s_(watch_timeout_s),
+      changed_(std::move(changed)) {}
 
 ResourceWatch& JobWatches::watch_of(const KindName& kind) {
   const std::lock_guard lock(mutex_);
@@ -45,7 +50,8 @@ std::vector<WatchCount> JobWatches::counts() const {
   const std::lock_guard lock(mutex_);
   std::vector<WatchCount> counts;
   for (const auto& entry : watches_) {
-    if (const Watch* watch = entry->watch()) counts.push_back({watch->resource(), watch->restarts(), watch->relists(), watch->cache().size()});
+    if (const Watch* watch = entry->watch())
+      counts.push_back({watch->resource(), watch->restarts(), watch->relists(), watch->cache().size()});
   }
   return counts;
 }

@@ -1,5 +1,5 @@
-// The jobs of Trials, of whatever kind: a watch a kind, begun when the first Trial of that kind is met. Only objects that a Trial
-// owns are kept. Thread-safe.
+// The jobs of Trials, of whatever kind: a watch a kind, begun when the first Trial of that kind is met. Only objects
+// that a Trial owns are kept. Thread-safe.
 #pragma once
 #include <functional>
 #include <memory>
@@ -16,8 +16,8 @@ namespace tacho {
 class JobWatches {
  public:
   // `changed` is told the key of the Trial whose job appeared, changed or went.
-  JobWatches(std::shared_ptr<ApiServer> server, std::shared_ptr<Discovery> discovery, int stop_fd, std::string ns, int64_t watch_timeout_s,
-             std::function<void(const std::string& trial_key)> changed);
+  JobWatches(std::shared_ptr<ApiServer> server, std::shared_ptr<Discovery> discovery, int stop_fd, std::string ns,
+             int64_t watch_timeout_s, std::function<void(const std::string& trial_key)> changed);
   void add(const KindName& kind);
   bool settled() const;
   // The job of that kind and key; nothing when the cache cannot tell. An empty text: there is none.

@@ -21,15 +21,17 @@ namespace {
 
 TEST(Object, ListsAreSplitWithoutATree) {
   std::vector<std::string> items;
-  const auto head = split_list(R"( {"kind":"TrialList", "items" : [ {"a":"]}\"{"} , {"b":[1,{"c":2}]},3 ],"metadata":{"resourceVersion":"7","continue":"x=="}} )",
-                               [&](std::string_view item) { items.emplace_back(item); });
+  const auto head = split_list(
+      R"( {"kind":"TrialList", "items" : [ {"a":"]}\"{"} , {"b":[1,{"c":2}]},3 ],"metadata":{"resourceVersion":"7","continue":"x=="}} )",
+      [&](std::string_view item) { items.emplace_back(item); });
   ASSERT_TRUE(head);
   EXPECT_EQ(head->resource_version, "7");
   EXPECT_EQ(head->continue_token, "x==");
   EXPECT_EQ(items, (std::vector<std::string>{R"({"a":"]}\"{"})", R"({"b":[1,{"c":2}]})", "3"}));
   const auto ignore = [](std::string_view) {};
   EXPECT_TRUE(split_list(R"({"metadata":{"resourceVersion":"1"},"items":null})", ignore));
-  for (const char* broken : {"", "[]", "{", R"({"items":[})", R"({"items":[{]})", R"({"items":[1 2],"metadata":{}})", R"({"items":[]})", R"({"metadata":{},"items":[)", R"({"a":"b)"})
+  for (const char* broken : {"", "[]", "{", R"({"items":[})", R"({"items":[{]})", R"({"items":[1 2],"metadata":{}})",
+                             R"({"items":[]})", R"({"metadata":{},"items":[)", R"({"a":"b)"})
     EXPECT_FALSE(split_list(broken, ignore)) << broken;
 }
 
@@ -40,12 +42,14 @@ TEST(Object, DepthIsLimited) {
 }
 
 TEST(Object, OwnersAndKeys) {
-  const Json pod = Json::parse(R"({"metadata":{"namespace":"n","name":"p","ownerReferences":[{"kind":"Job","name":"j","apiVersion":"batch/v1","uid":"1","controller":true},
+  const Json pod = Json::parse(
+      R"({"metadata":{"namespace":"n","name":"p","ownerReferences":[{"kind":"Job","name":"j","apiVersion":"batch/v1","uid":"1","controller":true},
       {"kind":"Trial","name":"t","apiVersion":"kubeflow.org/v1beta1","uid":"2"}]}})");
   EXPECT_EQ(object_key(pod), "n/p");
   EXPECT_EQ(owners_of(pod).size(), 2u);
   EXPECT_EQ(trial_owner(pod)->name, "t");
-  EXPECT_FALSE(trial_owner(Json::parse(R"({"metadata":{"ownerReferences":[{"kind":"Trial","apiVersion":"other.org/v1"}]}})")));
+  EXPECT_FALSE(
+      trial_owner(Json::parse(R"({"metadata":{"ownerReferences":[{"kind":"Trial","apiVersion":"other.org/v1"}]}})")));
   EXPECT_TRUE(owners_of(Json::parse(R"({"metadata":{"ownerReferences":"x"}})")).empty());
 }
 
@@ -83,10 +87,14 @@ TEST(Access, BadKubeconfigsSayWhatIsWrong) {
       {head, "cluster is missing"},
       {head + "clusters: [{name: c, cluster: {}}]", "no server"},
       {head + "clusters: [{name: c, cluster: {server: \"http://10.0.0.1\"}}]", "http"},
-      {head + "clusters: [{name: c, cluster: {server: \"https://a\", insecure-skip-tls-verify: true}}]", "always verifies"},
+      {head + "clusters: [{name: c, cluster: {server: \"https://a\", insecure-skip-tls-verify: true}}]",
+       "always verifies"},
       {head + "clusters: [{name: c, cluster: {server: \"https://a\", certificate-authority-data: \"%%\"}}]", "base64"},
-      {head + "clusters: [{name: c, cluster: {server: \"https://a\"}}]\nusers: [{name: u, user: {exec: {command: x}}}]", "program"},
-      {head + "clusters: [{name: c, cluster: {server: \"https://a\"}}]\nusers: [{name: u, user: {tokenFile: /nowhere/at/all}}]", "/nowhere/at/all"},
+      {head + "clusters: [{name: c, cluster: {server: \"https://a\"}}]\nusers: [{name: u, user: {exec: {command: x}}}]",
+       "program"},
+      {head + "clusters: [{name: c, cluster: {server: \"https://a\"}}]\nusers: [{name: u, user: {tokenFile: "
+              "/nowhere/at/all}}]",
+       "/nowhere/at/all"},
   };
   for (const auto& [text, word] : cases) {
     const auto access = parse_kubeconfig(text, ".");
@@ -98,7 +106,9 @@ TEST(Access, BadKubeconfigsSayWhatIsWrong) {
 TEST(ApiClient, StatusAndPaths) {
   ApiAnswer answer;
   answer.status = 409;
-  read_status(R"({"kind":"Status","code":409,"reason":"Conflict","message":"changed","details":{"retryAfterSeconds":3}})", answer);
+  read_status(
+      R"({"kind":"Status","code":409,"reason":"Conflict","message":"changed","details":{"retryAfterSeconds":3}})",
+      answer);
   EXPECT_EQ(answer.text(), "409 Conflict: changed");
   EXPECT_EQ(answer.retry_after_ms, 3'000);
   ApiAnswer plain;
@@ -108,7 +118,8 @@ TEST(ApiClient, StatusAndPaths) {
   EXPECT_TRUE(plain.may_pass());
   EXPECT_EQ(api_path("v1", "events", "n"), "/api/v1/namespaces/n/events");
   EXPECT_EQ(api_path("kubeflow.org/v1beta1", "trials", "", ""), "/apis/kubeflow.org/v1beta1/trials");
-  EXPECT_EQ(api_path("kubeflow.org/v1beta1", "trials", "n", "a b", "status"), "/apis/kubeflow.org/v1beta1/namespaces/n/trials/a%20b/status");
+  EXPECT_EQ(api_path("kubeflow.org/v1beta1", "trials", "n", "a b", "status"),
+            "/apis/kubeflow.org/v1beta1/namespaces/n/trials/a%20b/status");
 }
 
 TEST(ApiClient, TwentyASecondWithABurstOfThirty) {
@@ -187,7 +198,8 @@ TEST(Lease, AgeIsMeasuredByTheOwnClock) {
   LeaseView view(lease_options("me"));
   EXPECT_FALSE(view.may_take(0)) << "nothing is known yet";
   // The other's clock is years behind: only that renewTime changes counts.
-  Json lease = Json::parse(R"({"metadata":{"resourceVersion":"5"},"spec":{"holderIdentity":"other","leaseDurationSeconds":10,"renewTime":"2001-01-01T00:00:00.000000Z","leaseTransitions":4}})");
+  Json lease = Json::parse(
+      R"({"metadata":{"resourceVersion":"5"},"spec":{"holderIdentity":"other","leaseDurationSeconds":10,"renewTime":"2001-01-01T00:00:00.000000Z","leaseTransitions":4}})");
   view.see(lease, 100 * kNsPerSec);
   EXPECT_FALSE(view.may_take(109 * kNsPerSec));
   view.see(lease, 109 * kNsPerSec);
@@ -205,7 +217,10 @@ TEST(Lease, AgeIsMeasuredByTheOwnClock) {
 TEST(Lease, RenewedAndGivenAway) {
   LeaseView view(lease_options("me"));
   EXPECT_EQ(view.lease("t0", false)["spec"]["leaseTransitions"], 0) << "a new lease";
-  view.see(Json::parse(R"({"metadata":{"resourceVersion":"5"},"spec":{"holderIdentity":"me","leaseDurationSeconds":10,"acquireTime":"t0","renewTime":"t1","leaseTransitions":4}})"), kNsPerSec);
+  view.see(
+      Json::parse(
+          R"({"metadata":{"resourceVersion":"5"},"spec":{"holderIdentity":"me","leaseDurationSeconds":10,"acquireTime":"t0","renewTime":"t1","leaseTransitions":4}})"),
+      kNsPerSec);
   EXPECT_TRUE(view.held_by_us());
   const Json renewed = view.lease("t2", false);
   EXPECT_EQ(text_at(renewed, {"spec", "acquireTime"}), "t0");
@@ -216,7 +231,9 @@ TEST(Lease, RenewedAndGivenAway) {
 }
 
 TEST(TrialsFlags, DefaultsAndForms) {
-  const std::vector<std::string> words = {"-mode=own", "--metrics-wait", "2m", "--trial-resource=Workflow.v1alpha1.argoproj.io", "--leader-elect=false", "-v"};
+  const std::vector<std::string> words = {
+      "-mode=own", "--metrics-wait", "2m", "--trial-resource=Workflow.v1alpha1.argoproj.io", "--leader-elect=false",
+      "-v"};
   const auto flags = parse_trials_flags(words);
   ASSERT_TRUE(flags) << flags.error().message();
   EXPECT_EQ(flags->mode, "own");
@@ -229,7 +246,13 @@ TEST(TrialsFlags, DefaultsAndForms) {
   ASSERT_TRUE(plain);
   EXPECT_EQ(plain->lease, "tacho.katib.kubeflow.org");
   EXPECT_EQ(plain->db.address, "katib-db-manager.kubeflow:6789");
-  for (const std::vector<std::string>& bad : {std::vector<std::string>{"--mode", "x"}, {"--db"}, {"--nonsense"}, {"word"}, {"--workers=99"}, {"--leader-elect=maybe"}, {"--metrics-address", "8080"}})
+  for (const std::vector<std::string>& bad : {std::vector<std::string>{"--mode", "x"},
+                                              {"--db"},
+                                              {"--nonsense"},
+                                              {"word"},
+                                              {"--workers=99"},
+                                              {"--leader-elect=maybe"},
+                                              {"--metrics-address", "8080"}})
     EXPECT_FALSE(parse_trials_flags(bad)) << bad[0];
   EXPECT_TRUE(parse_listen("[::1]:80")->on);
   EXPECT_FALSE(parse_listen("0")->on);
@@ -241,9 +264,11 @@ TEST(TrialsMetrics, Text) {
   metrics.moved("a", "", "Running");
   metrics.moved("a", "Running", "Succeeded");
   const std::string text = metrics.text(true, true, {{"trials", 2, 1, 10}});
-  for (const char* line : {"tacho_watch_restarts_total{resource=\"trials\"} 2\n", "tacho_watch_relists_total{resource=\"trials\"} 1\n", "tacho_leader 1\n",
-                           "katib_trial_created_total{namespace=\"a\"} 1\n", "katib_trials_current{namespace=\"a\",status=\"Succeeded\"} 1\n",
-                           "katib_trials_current{namespace=\"a\",status=\"Running\"} 0\n", "tacho_status_conflicts_total 0\n"})
+  for (const char* line :
+       {"tacho_watch_restarts_total{resource=\"trials\"} 2\n", "tacho_watch_relists_total{resource=\"trials\"} 1\n",
+        "tacho_leader 1\n", "katib_trial_created_total{namespace=\"a\"} 1\n",
+        "katib_trials_current{namespace=\"a\",status=\"Succeeded\"} 1\n",
+        "katib_trials_current{namespace=\"a\",status=\"Running\"} 0\n", "tacho_status_conflicts_total 0\n"})
     EXPECT_NE(text.find(line), std::string::npos) << line;
   EXPECT_EQ(metrics.text(false, false, {}).find("katib_"), std::string::npos);
 }

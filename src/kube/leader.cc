@@ -21,7 +21,8 @@ int64_t integer_at(const Json& from, std::initializer_list<std::string_view> ste
 }  // namespace
 
 void LeaseView::see(const Json& lease, int64_t now_ns) {
-  const std::string holder = text_at(lease, {"spec", "holderIdentity"}), renew_time = text_at(lease, {"spec", "renewTime"});
+  const std::string holder = text_at(lease, {"spec", "holderIdentity"}),
+                    renew_time = text_at(lease, {"spec", "renewTime"});
   if (!known_ || holder != holder_ || renew_time != renew_time_) changed_ns_ = now_ns;
   known_ = true;
   holder_ = holder;
@@ -32,9 +33,13 @@ void LeaseView::see(const Json& lease, int64_t now_ns) {
   transitions_ = integer_at(lease, {"spec", "leaseTransitions"}, 0);
 }
 
-bool LeaseView::may_take(int64_t now_ns) const { return known_ && (holder_.empty() || held_by_us() || wait_ms(now_ns) == 0); }
+bool LeaseView::may_take(int64_t now_ns) const {
+  return known_ && (holder_.empty() || held_by_us() || wait_ms(now_ns) == 0);
+}
 
-int64_t LeaseView::wait_ms(int64_t now_ns) const { return std::max<int64_t>(0, (changed_ns_ + duration_s_ * kNsPerSec - now_ns) / kNsPerMs); }
+int64_t LeaseView::wait_ms(int64_t now_ns) const {
+  return std::max<int64_t>(0, (changed_ns_ + duration_s_ * kNsPerSec - now_ns) / kNsPerMs);
+}
 
 Json LeaseView::lease(const std::string& now, bool release) const {
   const bool ours = held_by_us();
@@ -48,8 +53,14 @@ Json LeaseView::lease(const std::string& now, bool release) const {
   return {{"apiVersion", kLeases}, {"kind", "Lease"}, {"metadata", std::move(metadata)}, {"spec", std::move(spec)}};
 }
 
-Leader::Leader(std::shared_ptr<ApiServer> server, int stop_fd, LeaderOptions options, std::function<void()> on_start, std::function<void()> on_loss)
-    : options_(options), client_(server, stop_fd), view_(std::move(options)), server_(std::move(server)), on_start_(std::move(on_start)), on_loss_(std::move(on_loss)) {}
+Leader::Leader(std::shared_ptr<ApiServer> server, int stop_fd, LeaderOptions options, std::function<void()> on_start,
+               std::function<void()> on_loss)
+    : options_(options),
+      client_(server, stop_fd),
+      view_(std::move(options)),
+      server_(std::move(server)),
+      on_start_(std::move(on_start)),
+      on_loss_(std::move(on_loss)) {}
 
 Leader::~Leader() {
   if (thread_.joinable()) thread_.join();
@@ -75,7 +86,8 @@ void Leader::run() {
     if (leads_now && !led) on_start_();
     if (led && !leads_now) {
       renewed_ns_ = 0;
-      log::error("the lease " + options_.name + " was lost to " + (view_.held_by_us() ? "time: the API server did not answer" : view_.holder()) + "; this replica ends");
+      log::error("the lease " + options_.name + " was lost to " +
+                 (view_.held_by_us() ? "time: the API server did not answer" : view_.holder()) + "; this replica ends");
       on_loss_();
       return;
     }
@@ -96,7 +108,8 @@ void Leader::round() {
   request.total_ms = options_.renew_ms;  // a second try fits before the lease is given up
   request.wait_ms = 0;
   const auto fail = [&](const char* what, const ApiAnswer& answer) {
-    if (!answer.stopped) log::warn(std::string(what) + " the lease " + options_.ns + "/" + options_.name + ": " + answer.text());
+    if (!answer.stopped)
+      log::warn(std::string(what) + " the lease " + options_.ns + "/" + options_.name + ": " + answer.text());
   };
   if (renewed_ns_ == 0) {  // the holder writes what it knows; others look first
     request.path = path;
@@ -145,7 +158,8 @@ void Leader::release() {
   request.urgent = true;
   request.total_ms = 2'000;
   request.wait_ms = 0;
-  if (const ApiAnswer answer = client.send(request); !answer.ok()) log::warn("the lease was not given away: " + answer.text());
+  if (const ApiAnswer answer = client.send(request); !answer.ok())
+    log::warn("the lease was not given away: " + answer.text());
 }
 
 }  // namespace tacho

@@ -1,6 +1,6 @@
-// Leader election by a Lease (coordination.k8s.io/v1). The age of a lease is measured by the own clock since its renewTime was
-// last seen to change; clocks of two machines are never compared. LeaseView is pure; Leader has a thread of its own and is
-// thread-safe.
+// Leader election by a Lease (coordination.k8s.io/v1). The age of a lease is measured by the own clock since its
+// renewTime was last seen to change; clocks of two machines are never compared. LeaseView is pure; Leader has a thread
+// of its own and is thread-safe.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -46,7 +46,8 @@ class LeaseView {
 class Leader {
  public:
   // `on_start` once when the lease is ours; `on_loss` once when it is no longer, from the thread of the election.
-  Leader(std::shared_ptr<ApiServer> server, int stop_fd, LeaderOptions options, std::function<void()> on_start, std::function<void()> on_loss);
+  Leader(std::shared_ptr<ApiServer> server, int stop_fd, LeaderOptions options, std::function<void()> on_start,
+         std::function<void()> on_loss);
   ~Leader();  // stop_fd must be readable by then; gives the lease away
   void start();
   // Whether a write may be made now: the lease is ours and was renewed less than give_up_ms ago.

@@ -19,7 +19,8 @@ size_t skip_string(std::string_view text, size_t at) {
   return std::string_view::npos;
 }
 
-// Calls visit(key, value) for each member of the object at the beginning of text; false when the text is broken or visit said so.
+// Calls visit(key, value) for each member of the object at the beginning of text; false when the text is broken or
+// visit said so.
 template <class Visit>
 bool each_member(std::string_view text, Visit visit) {
   size_t at = skip_blanks(text, 0);
@@ -143,7 +144,8 @@ std::vector<OwnerReference> owners_of(const Json& object) {
   if (list == nullptr || !list->is_array()) return owners;
   for (const Json& entry : *list) {
     const Json* controller = find(entry, {"controller"});
-    owners.push_back({text_at(entry, {"apiVersion"}), text_at(entry, {"kind"}), text_at(entry, {"name"}), text_at(entry, {"uid"}),
+    owners.push_back({text_at(entry, {"apiVersion"}), text_at(entry, {"kind"}), text_at(entry, {"name"}),
+                      text_at(entry, {"uid"}),
                       controller != nullptr && controller->is_boolean() && controller->get<bool>()});
   }
   return owners;

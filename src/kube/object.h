@@ -1,5 +1,5 @@
-// Kubernetes objects as JSON trees: what tacho does not know is kept as it came. Pure functions, thread-safe. The order of
-// keys is kept, since a wildcard takes the first that fits.
+// Kubernetes objects as JSON trees: what tacho does not know is kept as it came. Pure functions, thread-safe. The order
+// of keys is kept, since a wildcard takes the first that fits.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -37,14 +37,16 @@ std::vector<OwnerReference> owners_of(const Json& object);
 // The Trial (kubeflow.org) among the owners.
 std::optional<OwnerReference> trial_owner(const Json& object);
 
-// A list as the API server sends it: {"kind":"TrialList","metadata":{"resourceVersion":"7","continue":"…"},"items":[{…},{…}]}.
-// The items are handed out as text, one by one, so that 500 objects need no tree of them all.
+// A list as the API server sends it:
+// {"kind":"TrialList","metadata":{"resourceVersion":"7","continue":"…"},"items":[{…},{…}]}. The items are handed out as
+// text, one by one, so that 500 objects need no tree of them all.
 struct ListHead {
   std::string resource_version, continue_token;
 };
 std::optional<ListHead> split_list(std::string_view text, const std::function<void(std::string_view item)>& take);
 
-// Where the value at the beginning of text ends; 0 when there is none. Text in strings is skipped, nothing else is checked.
+// Where the value at the beginning of text ends; 0 when there is none. Text in strings is skipped, nothing else is
+// checked.
 size_t json_value_length(std::string_view text);
 
 }  // namespace tacho

@@ -14,7 +14,8 @@ std::string pack(const std::string& text) {
   uLongf size = ::compressBound(text.size());
   std::string packed(sizeof(uint32_t) + size, '\0');
   uint32_t length = static_cast<uint32_t>(text.size());
-  if (::compress2(reinterpret_cast<Bytef*>(packed.data() + sizeof length), &size, reinterpret_cast<const Bytef*>(text.data()), text.size(), Z_BEST_SPEED) != Z_OK) {
+  if (::compress2(reinterpret_cast<Bytef*>(packed.data() + sizeof length), &size,
+                  reinterpret_cast<const Bytef*>(text.data()), text.size(), Z_BEST_SPEED) != Z_OK) {
     length = 0;
     packed = std::string(sizeof length, '\0') + text;
     size = text.size();
@@ -31,7 +32,8 @@ std::string unpack(const std::string& packed) {
   if (length == 0) return packed.substr(sizeof length);
   std::string text(length, '\0');
   uLongf size = length;
-  ::uncompress(reinterpret_cast<Bytef*>(text.data()), &size, reinterpret_cast<const Bytef*>(packed.data() + sizeof length), packed.size() - sizeof length);
+  ::uncompress(reinterpret_cast<Bytef*>(text.data()), &size,
+               reinterpret_cast<const Bytef*>(packed.data() + sizeof length), packed.size() - sizeof length);
   return text;
 }
 

@@ -1,5 +1,5 @@
-// The objects that a watch has seen, as JSON text: a tree would take ten times the room. Packed (zlib) it is a third of that
-// again, and a get() makes a new text each time; otherwise the same version is the same text. Thread-safe.
+// The objects that a watch has seen, as JSON text: a tree would take ten times the room. Packed (zlib) it is a third of
+// that again, and a get() makes a new text each time; otherwise the same version is the same text. Thread-safe.
 #pragma once
 #include <functional>
 #include <memory>

@@ -1,4 +1,5 @@
-// The manifests and examples that are shipped: they parse, and they are what the contract says of selectors, rights and replicas.
+// The manifests and examples that are shipped: they parse, and they are what the contract says of selectors, rights and
+// replicas.
 #include <gtest/gtest.h>
 #include <yaml-cpp/yaml.h>
 
@@ -70,8 +71,10 @@ TEST(Packaging, WebhooksAsTheContractSays) {
     const YAML::Node selector = hook["namespaceSelector"]["matchExpressions"];
     EXPECT_EQ(selector[0]["key"].as<std::string>(), "katib.kubeflow.org/metrics-collector-injection");
     EXPECT_EQ(selector[0]["operator"].as<std::string>(), operators[i]);
-    EXPECT_EQ(words(selector[1]["values"]), (std::set<std::string>{"kubeflow", "kube-system"})) << "never in tacho's own namespace";
-    EXPECT_NE(hook["matchConditions"][0]["expression"].as<std::string>().find("has(object.metadata.ownerReferences)"), std::string::npos);
+    EXPECT_EQ(words(selector[1]["values"]), (std::set<std::string>{"kubeflow", "kube-system"}))
+        << "never in tacho's own namespace";
+    EXPECT_NE(hook["matchConditions"][0]["expression"].as<std::string>().find("has(object.metadata.ownerReferences)"),
+              std::string::npos);
     for (const YAML::Node& rule : hook["rules"]) EXPECT_EQ(words(rule["operations"]), std::set<std::string>{"CREATE"});
   }
 }
@@ -81,16 +84,23 @@ TEST(Packaging, RightsAreOnlyWhatIsNeeded) {
   for (const char* kind : {"ClusterRole", "Role"}) {
     for (const YAML::Node& role : of_kind(all, kind)) {
       for (const YAML::Node& rule : role["rules"]) {
-        for (const char* part : {"apiGroups", "resources", "verbs"}) EXPECT_FALSE(words(rule[part]).contains("*")) << role["metadata"]["name"];
+        for (const char* part : {"apiGroups", "resources", "verbs"})
+          EXPECT_FALSE(words(rule[part]).contains("*")) << role["metadata"]["name"];
         const auto resources = words(rule["resources"]);
         if (resources.contains("secrets")) {
           EXPECT_STREQ(kind, "Role") << "secrets of one namespace only";
           EXPECT_EQ(words(rule["resourceNames"]), std::set<std::string>{"tacho-webhook-cert"});
           EXPECT_EQ(words(rule["verbs"]), (std::set<std::string>{"get", "update", "patch"}));
         }
-        if (resources.contains("leases")) EXPECT_EQ(words(rule["verbs"]), (std::set<std::string>{"get", "create", "update"}));
-        if (resources.contains("trials/status")) EXPECT_EQ(words(rule["verbs"]), (std::set<std::string>{"get", "update", "patch"}));
-        if (resources.contains("mutatingwebhookconfigurations")) EXPECT_EQ(words(rule["resourceNames"]), std::set<std::string>{"tacho.katib.kubeflow.org"});
+        if (resources.contains("leases")) {
+          EXPECT_EQ(words(rule["verbs"]), (std::set<std::string>{"get", "create", "update"}));
+        }
+        if (resources.contains("trials/status")) {
+          EXPECT_EQ(words(rule["verbs"]), (std::set<std::string>{"get", "update", "patch"}));
+        }
+        if (resources.contains("mutatingwebhookconfigurations")) {
+          EXPECT_EQ(words(rule["resourceNames"]), std::set<std::string>{"tacho.katib.kubeflow.org"});
+        }
         EXPECT_FALSE(resources.contains("pods"));
       }
     }
@@ -118,7 +128,8 @@ TEST(Packaging, OverlaysAndChart) {
   const YAML::Node values = YAML::LoadFile((kRoot / "packaging/helm/tacho-katib/values.yaml").string());
   EXPECT_EQ(values["webhook"]["selector"].as<std::string>(), "A");
   EXPECT_EQ(values["inject"]["replicas"].as<int>(), 2);
-  EXPECT_EQ(YAML::LoadFile((kRoot / "packaging/helm/tacho-katib/Chart.yaml").string())["name"].as<std::string>(), "tacho-katib");
+  EXPECT_EQ(YAML::LoadFile((kRoot / "packaging/helm/tacho-katib/Chart.yaml").string())["name"].as<std::string>(),
+            "tacho-katib");
 }
 
 }  // namespace

@@ -56,13 +56,18 @@ Reconciled Reconciler::reconcile(const std::string& key) {
     context_.wrote(key_, dump_json(*trial));
   }
   if (!has_condition(*trial, "Created")) {
-    if (const auto stop = status(*trial, [](Json& now) { return !has_condition(now, "Created") && mark_created(now, now_text()); })) return *stop;
+    if (const auto stop =
+            status(*trial, [](Json& now) { return !has_condition(now, "Created") && mark_created(now, now_text()); }))
+      return *stop;
   }
   tell_namesakes(*trial);
   const Json* spec = find(*trial, {"spec", "runSpec"});
-  const KindName kind{spec == nullptr ? "" : text_at(*spec, {"apiVersion"}), spec == nullptr ? "" : text_at(*spec, {"kind"})};
+  const KindName kind{spec == nullptr ? "" : text_at(*spec, {"apiVersion"}),
+                      spec == nullptr ? "" : text_at(*spec, {"kind"})};
   if (kind.api_version.empty() || kind.kind.empty()) {
-    if (context_.first_time("run spec " + key_)) writer_.event(*trial, true, "ReconcileFailed", "spec.runSpec has no apiVersion or no kind: no job can be made of it");
+    if (context_.first_time("run spec " + key_))
+      writer_.event(*trial, true, "ReconcileFailed",
+                    "spec.runSpec has no apiVersion or no kind: no job can be made of it");
     return {};
   }
   return advance(*trial, kind);
@@ -81,9 +86,15 @@ Reconciled Reconciler::advance(Json& trial, const KindName& kind) {
     if (end != WriteEnd::done && end != WriteEnd::absent) return ended(end);
     there = end == WriteEnd::done;
   }
+  // Its job was there and is gone: perhaps the Trial is gone with it, and only its own watch is behind.
+  if (!there && !is_complete(trial) && has_condition(trial, "Running")) {
+    if (const WriteEnd end = writer_.read_again(trial); end != WriteEnd::done) return ended(end);
+    if (find(trial, {"metadata", "deletionTimestamp"}) != nullptr) return finalize(trial);
+  }
   if (!there && !is_complete(trial)) {
     if (const WriteEnd end = writer_.create_job(trial, kind, job); end != WriteEnd::done) {
-      if (end == WriteEnd::failed && context_.first_time("create " + key_)) writer_.event(trial, true, "ReconcileFailed", "the job cannot be created: " + writer_.why());
+      if (end == WriteEnd::failed && context_.first_time("create " + key_))
+        writer_.event(trial, true, "ReconcileFailed", "the job cannot be created: " + writer_.why());
       return ended(end);
     }
     there = true;
@@ -91,7 +102,8 @@ Reconciled Reconciler::advance(Json& trial, const KindName& kind) {
   if (there) {
     const std::optional<OwnerReference> owner = trial_owner(job);
     if (!owner || owner->uid != text_at(trial, {"metadata", "uid"})) {
-      if (context_.first_time("foreign job " + key_)) writer_.event(trial, true, "ReconcileFailed", "a job of this name is there that belongs to somebody else");
+      if (context_.first_time("foreign job " + key_))
+        writer_.event(trial, true, "ReconcileFailed", "a job of this name is there that belongs to somebody else");
       return {Next::later, "a foreign job of that name"};
     }
   }
@@ -101,7 +113,8 @@ Reconciled Reconciler::advance(Json& trial, const KindName& kind) {
   if (open && (early || job_state.state == JobState::succeeded || job_state.state == JobState::failed)) {
     if (Reconciled result = end(trial, job_state); result.next != Next::nothing) return result;
   } else if (open && job_state.state == JobState::running) {
-    if (const auto stop = status(trial, [](Json& now) { return !is_complete(now) && mark_running(now, now_text()); })) return *stop;
+    if (const auto stop = status(trial, [](Json& now) { return !is_complete(now) && mark_running(now, now_text()); }))
+      return *stop;
   }
   return there ? clean_up(trial, job) : Reconciled{};
 }
@@ -114,14 +127,16 @@ Reconciled Reconciler::end(Json& trial, const JobStatus& job) {
   if (early || job.state == JobState::succeeded) {
     Result<Metrics> read = read_metrics(trial);
     if (!read) {
-      if (context_.first_time(read.error().what + " " + key_)) writer_.event(trial, true, "ReconcileFailed", read.error().message());
+      if (context_.first_time(read.error().what + " " + key_))
+        writer_.event(trial, true, "ReconcileFailed", read.error().message());
       return {Next::soon, read.error().message()};
     }
     metrics = std::move(*read);
     if (!metrics.missing.empty()) {
       const int64_t waited_ms = context_.waited_ms(key_);
       if (waited_ms < context_.settings.metrics_wait_ms) return {Next::later, "no row of " + metrics.missing + " yet"};
-      missing = "no row of the metric " + metrics.missing + " came within " + human_duration(context_.settings.metrics_wait_ms * kNsPerMs);
+      missing = "no row of the metric " + metrics.missing + " came within " +
+                human_duration(context_.settings.metrics_wait_ms * kNsPerMs);
     }
   }
   const std::string before = state_of(trial);
@@ -140,19 +155,20 @@ Reconciled Reconciler::end(Json& trial, const JobStatus& job) {
     writer_.event(trial, false, "JobSucceeded", "Job " + name + " has succeeded");
   } else if (after == "Failed") {
     context_.metrics->count(TrialsMetrics::failed, ns);
-    writer_.event(trial, true, "JobFailed", "Job " + name + " has failed" + (job.message.empty() ? "" : ": " + job.message));
+    writer_.event(trial, true, "JobFailed",
+                  "Job " + name + " has failed" + (job.message.empty() ? "" : ": " + job.message));
   } else if (after == "MetricsUnavailable") {
     context_.metrics->count(TrialsMetrics::metrics_unavailable, ns);
-    writer_.event(trial, true, "MetricsUnavailable", missing.empty() ? "Metrics are not available for job " + name : missing);
+    writer_.event(trial, true, "MetricsUnavailable",
+                  missing.empty() ? "Metrics are not available for job " + name : missing);
   }
   return {};
 }
 
 Result<Reconciler::Metrics> Reconciler::read_metrics(const Json& trial) {
   const std::string name = name_of(trial), objective = objective_of(trial);
-  const GetRows get = [&](const std::string& metric, const std::string& start, const std::string& end, std::vector<MetricRow>& rows) {
-    return context_.db->get(name, metric, start, end, rows);
-  };
+  const GetRows get = [&](const std::string& metric, const std::string& start, const std::string& end,
+                          std::vector<MetricRow>& rows) { return context_.db->get(name, metric, start, end, rows); };
   const int64_t now_us = system_clock().realtime_ns() / kNsPerUs;
   const int64_t start_us = parse_time_stamp_us(text_at(trial, {"status", "startTime"})).value_or(now_us);
   const RowWindows windows = windows_for(start_us, now_us, context_.settings.page_after_s * 1'000'000);
@@ -183,9 +199,14 @@ Result<Reconciler::Metrics> Reconciler::read_metrics(const Json& trial) {
 }
 
 Reconciled Reconciler::clean_up(const Json& trial, const Json& job) {
-  if (!is_complete(trial) || flag_at(trial, {"spec", "retainRun"}) || find(job, {"metadata", "deletionTimestamp"}) != nullptr) return {};
+  if (!is_complete(trial) || flag_at(trial, {"spec", "retainRun"}) ||
+      find(job, {"metadata", "deletionTimestamp"}) != nullptr)
+    return {};
+  // It became EarlyStopped under our hands: its rows come first, with the event that tells of it.
+  if (has_condition(trial, "EarlyStopped") && find(trial, {"status", "observation"}) == nullptr) return {};
   if (const WriteEnd end = writer_.delete_job(job); end != WriteEnd::done) return ended(end);
-  if (context_.first_time("deleted " + text_at(job, {"metadata", "uid"}))) writer_.event(trial, false, "JobDeleted", "Job " + name_of(job) + " has been deleted");
+  if (context_.first_time("deleted " + text_at(job, {"metadata", "uid"})))
+    writer_.event(trial, false, "JobDeleted", "Job " + name_of(job) + " has been deleted");
   return {};
 }
 
@@ -193,9 +214,11 @@ Reconciled Reconciler::finalize(Json& trial) {
   if (!has_finalizer(trial)) return {};
   const std::string name = name_of(trial), ns = namespace_of(trial);
   if (const std::vector<std::string> others = context_.namesakes(name, ns); !others.empty()) {
-    writer_.event(trial, true, "RowsKept", "the rows of this Trial stay: a Trial of the same name lives in namespace " + others.front());
+    writer_.event(trial, true, "RowsKept",
+                  "the rows of this Trial stay: a Trial of the same name lives in namespace " + others.front());
   } else if (const RpcStatus removed = context_.db->remove(name); !removed.ok()) {
-    if (context_.first_time("remove rows " + key_)) writer_.event(trial, true, "ReconcileFailed", "the rows cannot be deleted: " + removed.message);
+    if (context_.first_time("remove rows " + key_))
+      writer_.event(trial, true, "ReconcileFailed", "the rows cannot be deleted: " + removed.message);
     return {Next::soon, "the rows cannot be deleted: " + removed.message};
   }
   if (const WriteEnd end = writer_.set_finalizer(trial, false); end != WriteEnd::done) return ended(end);
@@ -219,7 +242,9 @@ Reconciled Reconciler::check(const Json& trial) {
     context_.metrics->difference(ns, "observation");
     log::warn("Trial " + key_ + ": its observation is not what its rows give; see tacho_trials_differences_total");
   }
-  const bool available = std::any_of(ours.begin(), ours.end(), [&](const FinalMetric& metric) { return metric.name == objective_of(trial) && metric.latest != kUnavailable; });
+  const bool available = std::any_of(ours.begin(), ours.end(), [&](const FinalMetric& metric) {
+    return metric.name == objective_of(trial) && metric.latest != kUnavailable;
+  });
   if (state != "EarlyStopped" && available != (state == "Succeeded")) {
     context_.metrics->difference(ns, "condition");
     log::warn("Trial " + key_ + " is " + state + ", but its rows say otherwise");
@@ -243,7 +268,9 @@ Reconciled Reconciler::ended(WriteEnd end) const {
 void Reconciler::tell_namesakes(const Json& trial) {
   const std::vector<std::string> others = context_.namesakes(name_of(trial), namespace_of(trial));
   if (others.empty() || !context_.first_time("namesake " + key_)) return;
-  writer_.event(trial, true, "RowsShared", "namespace " + others.front() + " has a Trial of the same name: the observation log cannot tell their rows apart");
+  writer_.event(trial, true, "RowsShared",
+                "namespace " + others.front() +
+                    " has a Trial of the same name: the observation log cannot tell their rows apart");
 }
 
 }  // namespace tacho

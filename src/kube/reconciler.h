@@ -1,5 +1,6 @@
-// Brings one Trial to where it should be: finalizer, job, observation, conditions, clean-up (--mode own), or computes the same and
-// compares (--mode check). One a worker thread; what is shared is in TrialsContext, whose functions are thread-safe.
+// Brings one Trial to where it should be: finalizer, job, observation, conditions, clean-up (--mode own), or computes
+// the same and compares (--mode check). One a worker thread; what is shared is in TrialsContext, whose functions are
+// thread-safe.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -27,9 +28,10 @@ struct TrialsContext {
   DbClient* db = nullptr;
   TrialsMetrics* metrics = nullptr;
   JobWatches* jobs = nullptr;
-  std::function<std::shared_ptr<const std::string>(const std::string& key)> trial;          // from the cache; empty: gone
-  std::function<void(const std::string& key, const std::string& json)> wrote;               // the server's reply to a write
-  std::function<std::vector<std::string>(const std::string& name, const std::string& ns)> namesakes;  // live Trials elsewhere
+  std::function<std::shared_ptr<const std::string>(const std::string& key)> trial;  // from the cache; empty: gone
+  std::function<void(const std::string& key, const std::string& json)> wrote;       // the server's reply to a write
+  std::function<std::vector<std::string>(const std::string& name, const std::string& ns)>
+      namesakes;                                                                            // live Trials elsewhere
   std::function<bool(const std::string& note)> first_time;                                  // for what is told once
   std::function<int64_t(const std::string& key)> waited_ms;  // since this was first asked for the key
   std::function<void(const std::string& key)> stop_waiting;

@@ -26,13 +26,19 @@ std::optional<KindName> parse_kind(std::string_view text) {
 }
 
 std::vector<KindName> usual_job_kinds() {
-  return {{"batch/v1", "Job"},         {"kubeflow.org/v1", "PyTorchJob"}, {"kubeflow.org/v1", "TFJob"},
-          {"kubeflow.org/v1", "MPIJob"}, {"kubeflow.org/v1", "XGBoostJob"}, {"trainer.kubeflow.org/v1alpha1", "TrainJob"}};
+  return {
+      {"batch/v1", "Job"},           {"kubeflow.org/v1", "PyTorchJob"}, {"kubeflow.org/v1", "TFJob"},
+      {"kubeflow.org/v1", "MPIJob"}, {"kubeflow.org/v1", "XGBoostJob"}, {"trainer.kubeflow.org/v1alpha1", "TrainJob"}};
 }
 
-ResourceWatch::ResourceWatch(std::shared_ptr<ApiServer> server, std::shared_ptr<Discovery> discovery, int stop_fd, KindName kind, std::string ns,
-                             WatchOptions options)
-    : server_(std::move(server)), discovery_(std::move(discovery)), stop_fd_(stop_fd), kind_(std::move(kind)), ns_(std::move(ns)), options_(std::move(options)) {}
+ResourceWatch::ResourceWatch(std::shared_ptr<ApiServer> server, std::shared_ptr<Discovery> discovery, int stop_fd,
+                             KindName kind, std::string ns, WatchOptions options)
+    : server_(std::move(server)),
+      discovery_(std::move(discovery)),
+      stop_fd_(stop_fd),
+      kind_(std::move(kind)),
+      ns_(std::move(ns)),
+      options_(std::move(options)) {}
 
 ResourceWatch::~ResourceWatch() {
   if (thread_.joinable()) thread_.join();

@@ -1,5 +1,5 @@
-// A kind of object, watched for as long as the program runs: its resource is found by discovery, and a CRD that is not installed
-// yet is waited for without holding anybody up. The thread is its own; everything is thread-safe.
+// A kind of object, watched for as long as the program runs: its resource is found by discovery, and a CRD that is not
+// installed yet is waited for without holding anybody up. The thread is its own; everything is thread-safe.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -26,7 +26,8 @@ std::vector<KindName> usual_job_kinds();
 class ResourceWatch {
  public:
   // `options.path` and `options.resource` are filled in here. An empty namespace is all of them.
-  ResourceWatch(std::shared_ptr<ApiServer> server, std::shared_ptr<Discovery> discovery, int stop_fd, KindName kind, std::string ns, WatchOptions options);
+  ResourceWatch(std::shared_ptr<ApiServer> server, std::shared_ptr<Discovery> discovery, int stop_fd, KindName kind,
+                std::string ns, WatchOptions options);
   ~ResourceWatch();  // stop_fd must be readable by then
   void start();
 

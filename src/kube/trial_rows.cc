@@ -21,8 +21,10 @@ class Folder {
     rows_.clear();
     const RpcStatus status = get_(metric_, start, end, rows_);
     if (!status.ok()) {
-      return Error{Code::io, "the observation log cannot be read: " + std::string(rpc_code_name(status.code)) + " " + status.message, metric_,
-                   "check the DB manager; it is tried again"};
+      return Error{
+          Code::io,
+          "the observation log cannot be read: " + std::string(rpc_code_name(status.code)) + " " + status.message,
+          metric_, "check the DB manager; it is tried again"};
     }
     for (const MetricRow& row : rows_) {
       if (const Status good = fold_.add(row); !good) return good;
@@ -55,7 +57,9 @@ Status fold_in_windows(Folder& folder, const RowWindows& windows) {
 
 }  // namespace
 
-RowWindows windows_for(int64_t start_us, int64_t now_us, int64_t page_after_us) { return {now_us - start_us > page_after_us, start_us, now_us}; }
+RowWindows windows_for(int64_t start_us, int64_t now_us, int64_t page_after_us) {
+  return {now_us - start_us > page_after_us, start_us, now_us};
+}
 
 Result<MetricFold> fold_rows(const GetRows& get, const std::string& metric, const RowWindows& windows) {
   Folder folder(get, metric);

@@ -1,5 +1,5 @@
-// The rows of a Trial's metrics, folded as they come from the DB manager. A long training is read in windows of time, so that a
-// reply stays small whatever the number of rows. Not thread-safe.
+// The rows of a Trial's metrics, folded as they come from the DB manager. A long training is read in windows of time,
+// so that a reply stays small whatever the number of rows. Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -13,7 +13,8 @@
 namespace tacho {
 
 // DbClient::get of one Trial: metric, start, end (both inclusive, empty is no limit).
-using GetRows = std::function<RpcStatus(const std::string& metric, const std::string& start, const std::string& end, std::vector<MetricRow>& rows)>;
+using GetRows = std::function<RpcStatus(const std::string& metric, const std::string& start, const std::string& end,
+                                        std::vector<MetricRow>& rows)>;
 
 struct RowWindows {
   bool paged = false;        // false: all rows in one reply

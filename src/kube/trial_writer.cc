@@ -18,18 +18,27 @@ int64_t jitter_ms(int attempt) {
 }
 
 std::string trial_path(const Json& trial, std::string_view subresource = {}) {
-  return api_path(kTrialApi, "trials", text_at(trial, {"metadata", "namespace"}), text_at(trial, {"metadata", "name"}), subresource);
+  return api_path(kTrialApi, "trials", text_at(trial, {"metadata", "namespace"}), text_at(trial, {"metadata", "name"}),
+                  subresource);
 }
 
 Json owner_reference(const Json& trial) {
-  return {{"apiVersion", kTrialApi}, {"kind", "Trial"}, {"name", text_at(trial, {"metadata", "name"})}, {"uid", text_at(trial, {"metadata", "uid"})},
-          {"controller", true}, {"blockOwnerDeletion", true}};
+  return {{"apiVersion", kTrialApi},
+          {"kind", "Trial"},
+          {"name", text_at(trial, {"metadata", "name"})},
+          {"uid", text_at(trial, {"metadata", "uid"})},
+          {"controller", true},
+          {"blockOwnerDeletion", true}};
 }
 
 }  // namespace
 
-TrialWriter::TrialWriter(std::shared_ptr<ApiServer> server, std::shared_ptr<Discovery> discovery, int stop_fd, std::function<bool()> may_write, TrialsMetrics& metrics)
-    : client_(std::move(server), stop_fd), discovery_(std::move(discovery)), may_write_(std::move(may_write)), metrics_(metrics) {}
+TrialWriter::TrialWriter(std::shared_ptr<ApiServer> server, std::shared_ptr<Discovery> discovery, int stop_fd,
+                         std::function<bool()> may_write, TrialsMetrics& metrics)
+    : client_(std::move(server), stop_fd),
+      discovery_(std::move(discovery)),
+      may_write_(std::move(may_write)),
+      metrics_(metrics) {}
 
 WriteEnd TrialWriter::refused(const ApiAnswer& answer) {
   why_ = answer.text();
@@ -41,7 +50,6 @@ WriteEnd TrialWriter::refused(const ApiAnswer& answer) {
 }
 
 WriteEnd TrialWriter::write_status(Json& trial, const std::function<bool(Json&)>& change) {
-  const std::string uid = text_at(trial, {"metadata", "uid"});
   for (int attempt = 0;; ++attempt) {
     Json changed = trial;
     if (!change(changed)) return WriteEnd::done;
@@ -54,12 +62,17 @@ WriteEnd TrialWriter::write_status(Json& trial, const std::function<bool(Json&)>
     }
     if (const WriteEnd end = refused(answer); end != WriteEnd::conflict || attempt + 1 >= kAttempts) return end;
     if (!client_.sleep_ms(jitter_ms(attempt))) return WriteEnd::failed;
-    const ApiAnswer fresh = client_.get(trial_path(trial));
-    std::optional<Json> now = fresh.ok() ? parse_json(fresh.body) : std::nullopt;
-    if (!now) return refused(fresh);
-    if (text_at(*now, {"metadata", "uid"}) != uid) return WriteEnd::absent;  // another Trial of that name
-    trial = std::move(*now);
+    if (const WriteEnd end = read_again(trial); end != WriteEnd::done) return end;
   }
+}
+
+WriteEnd TrialWriter::read_again(Json& trial) {
+  const ApiAnswer answer = client_.get(trial_path(trial));
+  std::optional<Json> now = answer.ok() ? parse_json(answer.body) : std::nullopt;
+  if (!now) return refused(answer);
+  if (text_at(*now, {"metadata", "uid"}) != text_at(trial, {"metadata", "uid"})) return WriteEnd::absent;
+  trial = std::move(*now);
+  return WriteEnd::done;
 }
 
 WriteEnd TrialWriter::set_finalizer(Json& trial, bool present) {
@@ -71,7 +84,9 @@ WriteEnd TrialWriter::set_finalizer(Json& trial, bool present) {
   }
   if (present) finalizers.push_back(kFinalizer);
   if (!may_write_()) return WriteEnd::not_leader;
-  const Json patch = {{"metadata", {{"resourceVersion", text_at(trial, {"metadata", "resourceVersion"})}, {"finalizers", std::move(finalizers)}}}};
+  const Json patch = {
+      {"metadata",
+       {{"resourceVersion", text_at(trial, {"metadata", "resourceVersion"})}, {"finalizers", std::move(finalizers)}}}};
   const ApiAnswer answer = client_.merge_patch(trial_path(trial), dump_json(patch));
   if (!answer.ok()) return refused(answer);
   if (std::optional<Json> reply = parse_json(answer.body)) trial = std::move(*reply);
@@ -122,7 +137,8 @@ WriteEnd TrialWriter::create_job(const Json& trial, const KindName& kind, Json& 
 
 WriteEnd TrialWriter::delete_job(const Json& job) {
   const KindName kind{text_at(job, {"apiVersion"}), text_at(job, {"kind"})};
-  const Result<std::string> path = job_path(kind, text_at(job, {"metadata", "namespace"}), text_at(job, {"metadata", "name"}));
+  const Result<std::string> path =
+      job_path(kind, text_at(job, {"metadata", "namespace"}), text_at(job, {"metadata", "name"}));
   if (!path) {
     why_ = path.error().message();
     return WriteEnd::failed;
@@ -141,7 +157,12 @@ void TrialWriter::event(const Json& trial, bool warning, std::string_view reason
   const Json event = {{"apiVersion", "v1"},
                       {"kind", "Event"},
                       {"metadata", {{"generateName", name + "."}, {"namespace", ns}}},
-                      {"involvedObject", {{"apiVersion", kTrialApi}, {"kind", "Trial"}, {"namespace", ns}, {"name", name}, {"uid", text_at(trial, {"metadata", "uid"})}}},
+                      {"involvedObject",
+                       {{"apiVersion", kTrialApi},
+                        {"kind", "Trial"},
+                        {"namespace", ns},
+                        {"name", name},
+                        {"uid", text_at(trial, {"metadata", "uid"})}}},
                       {"type", warning ? "Warning" : "Normal"},
                       {"reason", reason},
                       {"message", std::string(message.substr(0, 1024))},
@@ -152,7 +173,8 @@ void TrialWriter::event(const Json& trial, bool warning, std::string_view reason
   if (!may_write_()) return;
   ApiRequest request{.method = "POST", .path = api_path("v1", "events", ns), .body = dump_json(event)};
   request.wait_ms = 0;
-  if (const ApiAnswer answer = client_.send(request); !answer.ok() && !answer.stopped) log::warn("Events cannot be written: " + answer.text());
+  if (const ApiAnswer answer = client_.send(request); !answer.ok() && !answer.stopped)
+    log::warn("Events cannot be written: " + answer.text());
 }
 
 }  // namespace tacho

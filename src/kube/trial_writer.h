@@ -1,5 +1,5 @@
-// Everything that is written for a Trial: its status with retries on conflict, its finalizer, its job and Events. Each write asks
-// first whether this replica leads. One a thread.
+// Everything that is written for a Trial: its status with retries on conflict, its finalizer, its job and Events. Each
+// write asks first whether this replica leads. One a thread.
 #pragma once
 #include <functional>
 #include <memory>
@@ -27,11 +27,14 @@ enum class WriteEnd {
 
 class TrialWriter {
  public:
-  TrialWriter(std::shared_ptr<ApiServer> server, std::shared_ptr<Discovery> discovery, int stop_fd, std::function<bool()> may_write, TrialsMetrics& metrics);
+  TrialWriter(std::shared_ptr<ApiServer> server, std::shared_ptr<Discovery> discovery, int stop_fd,
+              std::function<bool()> may_write, TrialsMetrics& metrics);
 
-  // PUT …/status with the resourceVersion of `trial`, which becomes the server's reply. On a conflict the Trial is read again and
-  // `change` computed anew, five times at most. `change` returns false when the status is right already.
+  // PUT …/status with the resourceVersion of `trial`, which becomes the server's reply. On a conflict the Trial is read
+  // again and `change` computed anew, five times at most. `change` returns false when the status is right already.
   WriteEnd write_status(Json& trial, const std::function<bool(Json& trial)>& change);
+  // `trial` as the server has it now; absent when it is gone or another one of that name.
+  WriteEnd read_again(Json& trial);
   // Merge patch of metadata.finalizers; `trial` becomes the reply.
   WriteEnd set_finalizer(Json& trial, bool present);
   WriteEnd create_job(const Json& trial, const KindName& kind, Json& job);

@@ -99,7 +99,10 @@ Status Service::open() {
     };
     leader_ = std::make_unique<Leader>(*server, lease_stop_.fd(), std::move(lease), lead, [this] { lost_.raise(); });
   }
-  if (const Status good = listen(flags_.health_address, [this](const ServedRequest& request) { return health(request); }); !good) return good;
+  if (const Status good =
+          listen(flags_.health_address, [this](const ServedRequest& request) { return health(request); });
+      !good)
+    return good;
   return listen(flags_.metrics_address, [this](const ServedRequest& request) {
     ServedResponse response;
     if (request.path != "/metrics") {
@@ -107,7 +110,8 @@ Status Service::open() {
       return response;
     }
     response.content_type = "text/plain; version=0.0.4; charset=utf-8";
-    response.body = metrics_.text(flags_.mode == "own", leader_ == nullptr || leader_->leads(), controller_->watch_counts());
+    response.body =
+        metrics_.text(flags_.mode == "own", leader_ == nullptr || leader_->leads(), controller_->watch_counts());
     return response;
   });
 }

@@ -20,12 +20,14 @@ double chance() {
 // "namespace/name"
 std::pair<std::string, std::string> split_key(const std::string& key) {
   const size_t slash = key.find('/');
-  return slash == std::string::npos ? std::pair{std::string(), key} : std::pair{key.substr(0, slash), key.substr(slash + 1)};
+  return slash == std::string::npos ? std::pair{std::string(), key}
+                                    : std::pair{key.substr(0, slash), key.substr(slash + 1)};
 }
 
 }  // namespace
 
-TrialsController::TrialsController(std::shared_ptr<ApiServer> server, ControllerOptions options, DbClient& db, TrialsMetrics& metrics, std::function<bool()> may_write)
+TrialsController::TrialsController(std::shared_ptr<ApiServer> server, ControllerOptions options, DbClient& db,
+                                   TrialsMetrics& metrics, std::function<bool()> may_write)
     : server_(std::move(server)), options_(std::move(options)), metrics_(metrics), may_write_(std::move(may_write)) {
   context_.settings = options_.settings;
   context_.db = &db;
@@ -35,8 +37,10 @@ TrialsController::TrialsController(std::shared_ptr<ApiServer> server, Controller
   trials.packed = true;
   trials.on_put = [this](const std::string& key, const CachedObject& now) { trial_changed(key, now); };
   trials.on_delete = [this](const std::string& key, const CachedObject&) { trial_gone(key); };
-  trials_ = std::make_unique<ResourceWatch>(server_, discovery_, stop_.fd(), KindName{kTrialApi, "Trial"}, options_.ns, std::move(trials));
-  jobs_ = std::make_unique<JobWatches>(server_, discovery_, stop_.fd(), options_.ns, options_.watch_timeout_s, [this](const std::string& key) { queue_.add(key); });
+  trials_ = std::make_unique<ResourceWatch>(server_, discovery_, stop_.fd(), KindName{kTrialApi, "Trial"}, options_.ns,
+                                            std::move(trials));
+  jobs_ = std::make_unique<JobWatches>(server_, discovery_, stop_.fd(), options_.ns, options_.watch_timeout_s,
+                                       [this](const std::string& key) { queue_.add(key); });
   set_up_context();
 }
 
@@ -93,7 +97,8 @@ void TrialsController::stop() {
 
 std::vector<WatchCount> TrialsController::watch_counts() const {
   std::vector<WatchCount> counts = jobs_->counts();
-  if (const Watch* watch = trials_->watch()) counts.insert(counts.begin(), {watch->resource(), watch->restarts(), watch->relists(), watch->cache().size()});
+  if (const Watch* watch = trials_->watch())
+    counts.insert(counts.begin(), {watch->resource(), watch->restarts(), watch->relists(), watch->cache().size()});
   return counts;
 }
 
@@ -149,7 +154,8 @@ void TrialsController::work() {
     const Reconciled result = reconciler.reconcile(*key);
     if (result.next == Reconciled::Next::nothing) queue_.forget(*key);
     else queue_.retry(*key, chance(), result.next == Reconciled::Next::soon ? 100 : 1'000);
-    if (result.next == Reconciled::Next::soon && !result.why.empty() && !stop_.raised()) log::warn("Trial " + *key + ": " + result.why + "; it is tried again");
+    if (result.next == Reconciled::Next::soon && !result.why.empty() && !stop_.raised())
+      log::warn("Trial " + *key + ": " + result.why + "; it is tried again");
     queue_.done(*key);
   }
 }

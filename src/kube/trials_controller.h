@@ -1,5 +1,5 @@
-// The controller of Trials: watches over Trials and their jobs that run on every replica, and workers that run on the one that
-// leads. Thread-safe.
+// The controller of Trials: watches over Trials and their jobs that run on every replica, and workers that run on the
+// one that leads. Thread-safe.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -30,7 +30,8 @@ struct ControllerOptions {
 
 class TrialsController {
  public:
-  TrialsController(std::shared_ptr<ApiServer> server, ControllerOptions options, DbClient& db, TrialsMetrics& metrics, std::function<bool()> may_write);
+  TrialsController(std::shared_ptr<ApiServer> server, ControllerOptions options, DbClient& db, TrialsMetrics& metrics,
+                   std::function<bool()> may_write);
   ~TrialsController();
 
   void start_watches();

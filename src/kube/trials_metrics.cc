@@ -5,21 +5,37 @@
 namespace tacho {
 namespace {
 
-constexpr const char* kNames[] = {"katib_trial_created_total", "katib_trial_deleted_total", "katib_trial_succeeded_total", "katib_trial_failed_total",
+constexpr const char* kNames[] = {"katib_trial_created_total", "katib_trial_deleted_total",
+                                  "katib_trial_succeeded_total", "katib_trial_failed_total",
                                   "katib_trial_metrics_unavailable_total"};
-constexpr const char* kHelp[] = {"Trials created", "Trials deleted", "Trials that succeeded", "Trials that failed", "Trials whose metrics are unavailable"};
+constexpr const char* kHelp[] = {"Trials created", "Trials deleted", "Trials that succeeded", "Trials that failed",
+                                 "Trials whose metrics are unavailable"};
 
 void head(std::string& out, const char* name, const char* help, const char* type) {
-  out.append("# HELP ").append(name).append(" ").append(help).append("\n# TYPE ").append(name).append(" ").append(type).append("\n");
+  out.append("# HELP ")
+      .append(name)
+      .append(" ")
+      .append(help)
+      .append("\n# TYPE ")
+      .append(name)
+      .append(" ")
+      .append(type)
+      .append("\n");
 }
 
 // Names of namespaces and resources are DNS labels: nothing in them needs an escape.
 template <class Number>
 void line(std::string& out, const char* name, const std::string& labels, Number value) {
-  out.append(name).append(labels.empty() ? "" : "{" + labels + "}").append(" ").append(std::to_string(value)).append("\n");
+  out.append(name)
+      .append(labels.empty() ? "" : "{" + labels + "}")
+      .append(" ")
+      .append(std::to_string(value))
+      .append("\n");
 }
 
-std::string label(const char* name, const std::string& value) { return std::string(name).append("=\"").append(value).append("\""); }
+std::string label(const char* name, const std::string& value) {
+  return std::string(name).append("=\"").append(value).append("\"");
+}
 
 }  // namespace
 
@@ -46,9 +62,12 @@ std::string TrialsMetrics::text(bool own, bool leads, const std::vector<WatchCou
     head(out, name, help, type);
     for (const WatchCount& watch : watches) line(out, name, label("resource", watch.resource), value(watch));
   };
-  of_watches("tacho_watch_restarts_total", "Watches that ended and were opened again", "counter", [](const WatchCount& watch) { return watch.restarts; });
-  of_watches("tacho_watch_relists_total", "Lists made again after 410 Gone", "counter", [](const WatchCount& watch) { return watch.relists; });
-  of_watches("tacho_watch_objects", "Objects in the cache", "gauge", [](const WatchCount& watch) { return watch.objects; });
+  of_watches("tacho_watch_restarts_total", "Watches that ended and were opened again", "counter",
+             [](const WatchCount& watch) { return watch.restarts; });
+  of_watches("tacho_watch_relists_total", "Lists made again after 410 Gone", "counter",
+             [](const WatchCount& watch) { return watch.relists; });
+  of_watches("tacho_watch_objects", "Objects in the cache", "gauge",
+             [](const WatchCount& watch) { return watch.objects; });
   head(out, "tacho_status_conflicts_total", "Writes that somebody else was ahead of", "counter");
   line(out, "tacho_status_conflicts_total", "", conflicts_.load());
   head(out, "tacho_leader", "1 on the replica that works", "gauge");
@@ -59,7 +78,8 @@ std::string TrialsMetrics::text(bool own, bool leads, const std::vector<WatchCou
     line(out, "tacho_trials_checked_total", "", checked_.load());
     head(out, "tacho_trials_differences_total", "Trials whose status differs from what tacho computes", "counter");
     for (const auto& [key, value] : differences_)
-      line(out, "tacho_trials_differences_total", label("namespace", key.first).append(",").append(label("field", key.second)), value);
+      line(out, "tacho_trials_differences_total",
+           label("namespace", key.first).append(",").append(label("field", key.second)), value);
     return out;
   }
   for (int event = 0; event < kEvents; ++event) {
@@ -67,7 +87,9 @@ std::string TrialsMetrics::text(bool own, bool leads, const std::vector<WatchCou
     for (const auto& [ns, value] : events_[event]) line(out, kNames[event], label("namespace", ns), value);
   }
   head(out, "katib_trials_current", "Trials by state", "gauge");
-  for (const auto& [key, value] : current_) line(out, "katib_trials_current", label("namespace", key.first).append(",").append(label("status", key.second)), value);
+  for (const auto& [key, value] : current_)
+    line(out, "katib_trials_current", label("namespace", key.first).append(",").append(label("status", key.second)),
+         value);
   return out;
 }
 

@@ -1,4 +1,5 @@
-// What `tacho-katib trials` tells at /metrics: Katib's own names for Trials, and how the watches and writes go. Thread-safe.
+// What `tacho-katib trials` tells at /metrics: Katib's own names for Trials, and how the watches and writes go.
+// Thread-safe.
 #pragma once
 #include <atomic>
 #include <cstdint>

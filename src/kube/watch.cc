@@ -27,12 +27,14 @@ std::string version_of(const Json& object) { return text_at(object, {"metadata",
 bool says_gone(const Json& status) {
   const Json* code = find(status, {"code"});
   const std::string reason = text_at(status, {"reason"});
-  return (code != nullptr && code->is_number() && code->get<double>() == 410) || reason == "Expired" || reason == "Gone";
+  return (code != nullptr && code->is_number() && code->get<double>() == 410) || reason == "Expired" ||
+         reason == "Gone";
 }
 
 }  // namespace
 
-Watch::Watch(std::shared_ptr<ApiServer> server, int stop_fd, WatchOptions options) : options_(std::move(options)), client_(std::move(server), stop_fd), cache_(options_.packed) {}
+Watch::Watch(std::shared_ptr<ApiServer> server, int stop_fd, WatchOptions options)
+    : options_(std::move(options)), client_(std::move(server), stop_fd), cache_(options_.packed) {}
 
 void Watch::run() {
   while (!client_.stopped()) {
@@ -69,7 +71,8 @@ void Watch::complain(const char* what, const ApiAnswer& answer) {
   last_complaint_ = std::move(text);
   retry_after_ms_ = answer.retry_after_ms;
   // What a person has to mend first is not asked for every few hundred milliseconds.
-  if (answer.status >= 400 && answer.status < 500 && answer.status != 429) retry_after_ms_ = std::max<int64_t>(retry_after_ms_, 5'000);
+  if (answer.status >= 400 && answer.status < 500 && answer.status != 429)
+    retry_after_ms_ = std::max<int64_t>(retry_after_ms_, 5'000);
 }
 
 Watch::End Watch::list() {
@@ -112,7 +115,8 @@ Watch::End Watch::list() {
 Watch::End Watch::stream() {
   const auto timeout_s = static_cast<int64_t>(static_cast<double>(options_.timeout_s) * (0.8 + 0.4 * chance()) + 0.5);
   ApiRequest request;
-  request.path = options_.path + "?watch=1&allowWatchBookmarks=true&resourceVersion=" + percent_encode(version_, false) +
+  request.path = options_.path +
+                 "?watch=1&allowWatchBookmarks=true&resourceVersion=" + percent_encode(version_, false) +
                  "&timeoutSeconds=" + std::to_string(std::max<int64_t>(timeout_s, 1)) + options_.selector;
   request.total_ms = (timeout_s + options_.stall_s) * 1'000;
   request.wait_ms = 0;
@@ -189,7 +193,8 @@ void Watch::put_reply(const std::string& key, std::string_view json) {
   Json kept = *object;
   kept["metadata"].erase("managedFields");
   if (options_.trim) options_.trim(kept);
-  cache_.put(key, {text_at(kept, {"metadata", "uid"}), version_of(kept), std::make_shared<const std::string>(dump_json(kept))});
+  cache_.put(key, {text_at(kept, {"metadata", "uid"}), version_of(kept),
+                   std::make_shared<const std::string>(dump_json(kept))});
 }
 
 void Watch::remove(const std::string& key) {

@@ -1,6 +1,7 @@
-// One collection of the API server, mirrored into a cache: listed once in pages, then watched for ever. A stream that ends is
-// resumed at the last version; only "410 Gone" (as a status or as an event) makes a new list, which is compared with the cache
-// so that deletions during the gap are told too. Nothing is polled. run() belongs to one thread; the rest is thread-safe.
+// One collection of the API server, mirrored into a cache: listed once in pages, then watched for ever. A stream that
+// ends is resumed at the last version; only "410 Gone" (as a status or as an event) makes a new list, which is compared
+// with the cache so that deletions during the gap are told too. Nothing is polled. run() belongs to one thread; the
+// rest is thread-safe.
 #pragma once
 #include <atomic>
 #include <cstdint>

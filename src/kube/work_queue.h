@@ -1,5 +1,5 @@
-// Keys that wait for work: each at most once, none with two workers at a time, and with a back-off of its own after a failure.
-// A key that is added while it is worked on comes again afterwards. Thread-safe.
+// Keys that wait for work: each at most once, none with two workers at a time, and with a back-off of its own after a
+// failure. A key that is added while it is worked on comes again afterwards. Thread-safe.
 #pragma once
 #include <cstdint>
 #include <deque>

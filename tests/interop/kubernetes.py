@@ -9,7 +9,7 @@ import sqlite3
 import sys
 import time
 
-from common import BIN, ROOT, WORK, case, check, finish, go_install, run, say, start, stop, until
+from common import BIN, ROOT, WORK, case, check, finish, free_port, go_install, run, say, start, stop, until
 
 sys.path[:0] = [str(ROOT / "tests/e2e")]
 import kube_servers  # noqa: E402
@@ -36,6 +36,7 @@ class World:
 
     def __init__(self):
         self.k8s = kube_servers.Kubernetes()
+        self.ports = {}  # of /metrics, by the replica's name
         self.db_file = self.k8s.dir / "katib.db"
         (WORK / "tacho-db.log").unlink(missing_ok=True)
         self.db = start(BIN / "tacho-katib", "db", "--listen", "127.0.0.1:0", "--store", self.db_file, log="tacho-db.log")
@@ -53,8 +54,9 @@ class World:
 
     def trials(self, identity, mode="own"):
         (WORK / f"trials-{identity}.log").unlink(missing_ok=True)
+        self.ports[identity] = free_port()
         return start(BIN / "tacho-kube", "trials", "--mode", mode, "--kubeconfig", self.k8s.dir / "trials.conf", "--db", self.db_address,
-                     "--identity", identity, "--health-address", "0", "--metrics-address", "0", log=f"trials-{identity}.log")
+                     "--identity", identity, "--health-address", "0", "--metrics-address", f"127.0.0.1:{self.ports[identity]}", log=f"trials-{identity}.log")
 
     def conditions(self, name, ns="team"):
         found = self.k8s.get("trial", name, ns)
@@ -167,9 +169,10 @@ def life(world):
 def restart_and_failover(world):
     """The API server goes away and comes back; then the leader is killed."""
     k8s = world.k8s
-    leader = world.trials("first")
+    replicas = [world.trials("first")]
+    leader = replicas[0]
     until(lambda: "leads" in (WORK / "trials-first.log").read_text(), 40, "a leader")
-    world.trials("second")
+    replicas.append(world.trials("second"))
     k8s.apply(trial("fail-over", "team"))
     check("fail-over: Running", world.reached("fail-over", "Running"))
     world.rows("fail-over")
@@ -183,7 +186,7 @@ def restart_and_failover(world):
     stop(k8s.server, signal.SIGKILL)
     k8s.restart()
     until(lambda: "ok" == k8s.kubectl("get", "--raw", "/readyz", rc=None).strip(), 120, "kube-apiserver ready again")
-    world.trials("third")  # the second may have given up its lease meanwhile
+    replicas.append(world.trials("third"))  # the second may have given up its lease meanwhile
     k8s.apply(trial("after", "team"))
     check("after a restart of the server: Running", world.reached("after", "Running", seconds=60))
     world.rows("after")
@@ -191,6 +194,9 @@ def restart_and_failover(world):
     if not check("after a restart of the server: Succeeded", world.reached("after", "Succeeded", seconds=60), world.conditions("after")):
         for name in ("second", "third"):
             say(f"{name}: {(WORK / f'trials-{name}.log').read_text()[-2000:]}")
+            say(run("curl", "-s", f"http://127.0.0.1:{world.ports[name]}/metrics", rc=None))
+    for replica in replicas:
+        stop(replica)
 
 
 def main():
