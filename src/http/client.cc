@@ -20,13 +20,13 @@ std::string bracketed(const std::string& host) { return host.find(':') == std::s
 
 }  // namespace
 
-struct HttpClient::Connection {
+struct GetClient::Connection {
   ClientSocket socket;
   bool used = false;  // has carried a whole answer
 };
 
 // One request and its answer, fed by http_parser.
-struct HttpClient::Exchange {
+struct GetClient::Exchange {
   HttpAnswer answer;
   std::string location;
   const OnHead* on_head = nullptr;
@@ -84,17 +84,17 @@ struct HttpClient::Exchange {
   }
 };
 
-HttpClient::HttpClient(HttpTarget target) : target_(std::move(target)) {}
-HttpClient::~HttpClient() = default;
+GetClient::GetClient(HttpTarget target) : target_(std::move(target)) {}
+GetClient::~GetClient() = default;
 
-Status HttpClient::connect(int64_t deadline_ns) {
+Status GetClient::connect(int64_t deadline_ns) {
   auto socket = ClientSocket::open({target_.tls, target_.host, target_.port, target_.ca_file}, deadline_ns);
   if (!socket) return socket.error();
   connection_ = std::make_unique<Connection>(Connection{std::move(*socket), false});
   return ok();
 }
 
-Status HttpClient::exchange(const std::string& path, int64_t deadline_ns, Exchange& out) {
+Status GetClient::exchange(const std::string& path, int64_t deadline_ns, Exchange& out) {
   std::string request = "GET " + path + " HTTP/1.1\r\n";
   bool has_host = false, has_accept = false;
   for (const auto& [name, value] : target_.headers) {
@@ -134,7 +134,7 @@ Status HttpClient::exchange(const std::string& path, int64_t deadline_ns, Exchan
   return ok();
 }
 
-Result<HttpAnswer> HttpClient::get(int64_t deadline_ns, const OnHead& on_head, const OnBody& on_body) {
+Result<HttpAnswer> GetClient::get(int64_t deadline_ns, const OnHead& on_head, const OnBody& on_body) {
   std::string path = target_.path;
   for (int redirects = 0; redirects <= kRedirects; ++redirects) {
     Exchange exchange;

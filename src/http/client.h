@@ -29,14 +29,14 @@ struct HttpAnswer {
   std::string content_type;
 };
 
-class HttpClient {
+class GetClient {
  public:
   // What is told of the answer before its body comes; false ends the request.
   using OnHead = std::function<bool(const HttpAnswer&)>;
   using OnBody = std::function<void(std::string_view)>;
 
-  explicit HttpClient(HttpTarget target);
-  ~HttpClient();
+  explicit GetClient(HttpTarget target);
+  ~GetClient();
 
   // Follows redirects to the same host only. Of an answer other than 2xx no body is passed on. Errors: gone when nobody
   // listens, io otherwise; deadline on CLOCK_MONOTONIC.

@@ -30,7 +30,7 @@ class Scraper {
  private:
   struct Shared {
     Shared(HttpTarget target, PrometheusSource source) : client(std::move(target)), source(std::move(source)) {}
-    HttpClient client;
+    GetClient client;
     PrometheusSource source;
     std::vector<MetricRow> rows;
     std::string fault;      // "" when the scrape was good

@@ -86,6 +86,11 @@ Reconciled Reconciler::advance(Json& trial, const KindName& kind) {
     if (end != WriteEnd::done && end != WriteEnd::absent) return ended(end);
     there = end == WriteEnd::done;
   }
+  // Its job was there and is gone: perhaps the Trial is gone with it, and only its own watch is behind.
+  if (!there && !is_complete(trial) && has_condition(trial, "Running")) {
+    if (const WriteEnd end = writer_.read_again(trial); end != WriteEnd::done) return ended(end);
+    if (find(trial, {"metadata", "deletionTimestamp"}) != nullptr) return finalize(trial);
+  }
   if (!there && !is_complete(trial)) {
     if (const WriteEnd end = writer_.create_job(trial, kind, job); end != WriteEnd::done) {
       if (end == WriteEnd::failed && context_.first_time("create " + key_))

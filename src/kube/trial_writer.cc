@@ -50,7 +50,6 @@ WriteEnd TrialWriter::refused(const ApiAnswer& answer) {
 }
 
 WriteEnd TrialWriter::write_status(Json& trial, const std::function<bool(Json&)>& change) {
-  const std::string uid = text_at(trial, {"metadata", "uid"});
   for (int attempt = 0;; ++attempt) {
     Json changed = trial;
     if (!change(changed)) return WriteEnd::done;
@@ -63,12 +62,17 @@ WriteEnd TrialWriter::write_status(Json& trial, const std::function<bool(Json&)>
     }
     if (const WriteEnd end = refused(answer); end != WriteEnd::conflict || attempt + 1 >= kAttempts) return end;
     if (!client_.sleep_ms(jitter_ms(attempt))) return WriteEnd::failed;
-    const ApiAnswer fresh = client_.get(trial_path(trial));
-    std::optional<Json> now = fresh.ok() ? parse_json(fresh.body) : std::nullopt;
-    if (!now) return refused(fresh);
-    if (text_at(*now, {"metadata", "uid"}) != uid) return WriteEnd::absent;  // another Trial of that name
-    trial = std::move(*now);
+    if (const WriteEnd end = read_again(trial); end != WriteEnd::done) return end;
   }
+}
+
+WriteEnd TrialWriter::read_again(Json& trial) {
+  const ApiAnswer answer = client_.get(trial_path(trial));
+  std::optional<Json> now = answer.ok() ? parse_json(answer.body) : std::nullopt;
+  if (!now) return refused(answer);
+  if (text_at(*now, {"metadata", "uid"}) != text_at(trial, {"metadata", "uid"})) return WriteEnd::absent;
+  trial = std::move(*now);
+  return WriteEnd::done;
 }
 
 WriteEnd TrialWriter::set_finalizer(Json& trial, bool present) {

@@ -33,6 +33,8 @@ class TrialWriter {
   // PUT …/status with the resourceVersion of `trial`, which becomes the server's reply. On a conflict the Trial is read
   // again and `change` computed anew, five times at most. `change` returns false when the status is right already.
   WriteEnd write_status(Json& trial, const std::function<bool(Json& trial)>& change);
+  // `trial` as the server has it now; absent when it is gone or another one of that name.
+  WriteEnd read_again(Json& trial);
   // Merge patch of metadata.finalizers; `trial` becomes the reply.
   WriteEnd set_finalizer(Json& trial, bool present);
   WriteEnd create_job(const Json& trial, const KindName& kind, Json& job);
