@@ -193,8 +193,11 @@ void Watch::put_reply(const std::string& key, std::string_view json) {
   Json kept = *object;
   kept["metadata"].erase("managedFields");
   if (options_.trim) options_.trim(kept);
-  cache_.put(key, {text_at(kept, {"metadata", "uid"}), version_of(kept),
-                   std::make_shared<const std::string>(dump_json(kept))});
+  const CachedObject now{text_at(kept, {"metadata", "uid"}), version_of(kept),
+                         std::make_shared<const std::string>(dump_json(kept))};
+  cache_.put(key, now);
+  // The watch will find this version known and say nothing, and there may be more in it than we wrote.
+  if (options_.on_put) options_.on_put(key, now);
 }
 
 void Watch::remove(const std::string& key) {

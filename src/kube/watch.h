@@ -30,7 +30,7 @@ struct WatchOptions {
   std::function<bool(const Json& object)> wanted;
   // Removes what nobody needs; metadata.managedFields goes in any case.
   std::function<void(Json& object)> trim;
-  // Told on the watch's thread, after the cache has changed. `gone` is the last known text of a deleted object.
+  // Told on the watch's thread, or on that of put_reply, after the cache has changed. `gone` is the last known text of a deleted object.
   std::function<void(const std::string& key, const CachedObject& now)> on_put;
   std::function<void(const std::string& key, const CachedObject& gone)> on_delete;
 };
