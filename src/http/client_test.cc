@@ -68,12 +68,12 @@ HttpTarget target(const Server& server) {
 }
 int64_t soon(int64_t ms = 10'000) { return system_clock().monotonic_ns() + ms * kNsPerMs; }
 
-TEST(HttpClient, KeepsItsConnectionAndReadsChunks) {
+TEST(GetClient, KeepsItsConnectionAndReadsChunks) {
   Server server(Server::Connections{{"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n",
                   "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nfg"}});
   HttpTarget to = target(server);
   to.headers = {{"Host", "other.example"}, {"X-A", "b"}};
-  HttpClient client(to);
+  GetClient client(to);
   std::string body;
   const auto head = [](const HttpAnswer&) { return true; };
   const auto take = [&](std::string_view part) { body += part; };
@@ -88,9 +88,9 @@ TEST(HttpClient, KeepsItsConnectionAndReadsChunks) {
   EXPECT_EQ(server.requests[0].find("127.0.0.1"), std::string::npos);
 }
 
-TEST(HttpClient, OpensAnotherConnectionWhenThePeerClosed) {
+TEST(GetClient, OpensAnotherConnectionWhenThePeerClosed) {
   Server server(Server::Connections{{"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na"}, {"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nuntil the end"}});
-  HttpClient client(target(server));
+  GetClient client(target(server));
   std::string body;
   const auto take = [&](std::string_view part) { body += part; };
   ASSERT_TRUE(client.get(soon(), nullptr, take));
@@ -98,10 +98,10 @@ TEST(HttpClient, OpensAnotherConnectionWhenThePeerClosed) {
   EXPECT_EQ(body, "auntil the end");
 }
 
-TEST(HttpClient, RedirectsStayOnTheHost) {
+TEST(GetClient, RedirectsStayOnTheHost) {
   Server server(Server::Connections{{"HTTP/1.1 302 Found\r\nLocation: /b?c=d\r\nContent-Length: 5\r\n\r\nignor", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx",
                   "HTTP/1.1 301 Moved\r\nLocation: http://elsewhere.example/\r\nContent-Length: 0\r\n\r\n"}});
-  HttpClient client(target(server));
+  GetClient client(target(server));
   std::string body;
   const auto take = [&](std::string_view part) { body += part; };
   ASSERT_TRUE(client.get(soon(), nullptr, take));
@@ -112,12 +112,12 @@ TEST(HttpClient, RedirectsStayOnTheHost) {
   EXPECT_NE(away.error().message().find("another host"), std::string::npos);
 }
 
-TEST(HttpClient, Faults) {
+TEST(GetClient, Faults) {
   Server server(Server::Connections{{"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"}, {"nonsense\r\n\r\n"}, {"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n123456789"},
                  {"HTTP/1.1 503 Busy\r\nContent-Length: 3\r\n\r\nno!"}});
   HttpTarget to = target(server);
   to.body_limit = 8;
-  HttpClient client(to);
+  GetClient client(to);
   std::string body;
   const auto take = [&](std::string_view part) { body += part; };
   EXPECT_FALSE(client.get(soon(), nullptr, take));
@@ -130,19 +130,19 @@ TEST(HttpClient, Faults) {
   EXPECT_EQ(body, "");
 }
 
-TEST(HttpClient, NobodyListensAndNobodyAnswers) {
+TEST(GetClient, NobodyListensAndNobodyAnswers) {
   HttpTarget to;
   {
     Server gone(Server::Connections{});
     to.port = gone.port;
   }
-  HttpClient client(to);
+  GetClient client(to);
   const auto refused = client.get(soon(), nullptr, nullptr);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::gone);
 
   Server silent(Server::Connections{{""}});
-  HttpClient waiting(target(silent));
+  GetClient waiting(target(silent));
   const auto late = waiting.get(soon(100), nullptr, nullptr);
   ASSERT_FALSE(late);
 }
