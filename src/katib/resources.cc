@@ -63,6 +63,7 @@ struct Resources::State {
   ProcessId main;
   int64_t before_ns = 0;     // CPU time from before the first sample
   int64_t next_sample_ns = 0, interval_end_ns = 0, interval_begun_ns = 0, cpu_at_begin_ns = 0;
+  int64_t seen_ns = 0;       // when the trainer was last seen alive
   double peak_mib = 0;
   Fold memory, gpu_usage, gpu_vram;
 
@@ -74,11 +75,13 @@ struct Resources::State {
     const double started = static_cast<double>(ticks_to_ns(static_cast<int64_t>(main.start_time))) * 1e-9;
     return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9 - started;
   }
-  void read(int64_t now_ns);
+  void read(int64_t now_ns, bool ended);
   void emit(int64_t now_ns, const std::function<void(MetricRow&&)>& take);
 };
 
-void Resources::State::read(int64_t now_ns) {
+void Resources::State::read(int64_t now_ns, bool ended) {
+  if (ended) return tree->update(now_ns);  // what the processes used at last is known, what they use now is not 0 but gone
+  seen_ns = now_ns;
   if (gpu) gpu->prepare();
   tree->update(now_ns);
   if (tree->memory().bytes > 0) memory.add(mebibytes(tree->memory().bytes));
@@ -99,7 +102,7 @@ void Resources::State::emit(int64_t now_ns, const std::function<void(MetricRow&&
     text.put_fixed(*value, decimals);
     take({time, std::string(name), std::string(text.view()), {}, {}});
   };
-  const double seconds = static_cast<double>(now_ns - interval_begun_ns) * 1e-9;
+  const double seconds = static_cast<double>(seen_ns - interval_begun_ns) * 1e-9;
   if (tree->readable()) {
     if (seconds > 0) put("tacho_cpu_cores", static_cast<double>(cpu_ns() - cpu_at_begin_ns) * 1e-9 / seconds, 4);
     put("tacho_cpu_seconds", static_cast<double>(cpu_ns()) * 1e-9, 4);
@@ -160,14 +163,14 @@ void Resources::sample(int64_t now_ns, bool last, const std::function<void(Metri
   State& state = *state_;
   if (!following() || (now_ns < state.next_sample_ns && !last)) return;
   if (last) state.tree->root_ended();
-  state.read(now_ns);
+  state.read(now_ns, last);
   state.next_sample_ns = std::max(state.next_sample_ns + kSampleNs, now_ns + kSampleNs / 2);
   if (state.interval_end_ns == 0) {  // the first sample: where the interval begins
     state.interval_begun_ns = now_ns;
     state.interval_end_ns = now_ns + state.interval_ns;
     state.cpu_at_begin_ns = state.cpu_ns();
     state.memory = {};
-    state.read(now_ns);
+    state.read(now_ns, last);
     if (!last) return;
   }
   if (last || now_ns >= state.interval_end_ns) state.emit(now_ns, take);
