@@ -214,8 +214,8 @@ class Environment(Monitored):
 
     def test_a_slow_metadata_server_delays_no_sample(self):
         self.cloud.fault({"delay_s": 1.0}, path="/computeMetadata/.*")
-        process = self.start()
-        self.assertTrue(until(lambda: len(self.metrics()) >= 5, 60))
+        process = self.start(env={"REPORT_INTERVAL_MS": "2000"})
+        self.assertTrue(until(lambda: len(self.metrics()) >= 5, 60), self.read("stderr"))
         self.end(process)
         metrics = self.check()
         moments = [Rows.moment(row["timestamp"]) for row in metrics]
