@@ -28,7 +28,8 @@ class Member {
   pid_t parent() const { return stat_.ppid; }
   uint64_t start_time() const { return stat_.start_time; }
   pid_t session() const { return stat_.session; }
-  bool zombie() const { return stat_.state == 'Z' || stat_.state == 'X'; }
+  bool zombie() const { return stat_.state == 'Z' || dead(); }
+  bool dead() const { return stat_.state == 'X'; }  // being reaped: its parent has its time, or is about to
   int64_t threads() const { return stat_.threads; }
   bool ran() const { return clock_ns_ != read_clock_ns_; }
   bool has_io() const { return has_io_; }
@@ -36,7 +37,10 @@ class Member {
   // Time of children it has waited for, in ns, and what this grew by since begin_tick().
   int64_t reaped_cpu_ns() const;
   int64_t reaped_growth_ns() const { return reaped_growth_ns_; }
-  void begin_tick() { reaped_growth_ns_ = 0; }
+  void begin_tick() {
+    reaped_growth_ns_ = 0;
+    lost_child = false;
+  }
   // Own and reaped children's, as far as the kernel has added them up.
   Usage usage() const;
   int children_fd(int proc_fd);  // task/PID/children, kept open; −1 without it
@@ -52,6 +56,7 @@ class Member {
   uint32_t marker = 0;     // the walk that visited it
   uint32_t ran_tick = 0;   // the tick in which it last ran
   uint32_t peak_tick = UINT32_MAX;  // ran_tick when its high-water mark was read
+  bool lost_child = false;  // in this tick a child, or a child's child, was found gone
   pid_t settle_to = 0;     // gone: the nearest surviving ancestor
 
  private:

@@ -111,10 +111,13 @@ void ProcessTree::update(int64_t now_ns) {
   const bool forked = context_.facts.forks < 0 || context_.facts.forks != last_forks_;
   for (Member& member : members_) member.begin_tick();
   check_clocks();
-  // A parent that is read after a child was found gone has the child's time in it. A child may be reaped after its clock was
-  // asked and before its parent is read; then it would count twice, so the children of whoever reaped are asked again
-  // until nobody is missing any more.
+  // A parent that is read after a child was found gone has the child's time in it; it is read even if it seems not to have
+  // run, since the clock of a process that runs on another CPU may stand still for some milliseconds. A child may be reaped
+  // after its clock was asked and before its parent is read; then it would count twice, so the children of whoever reaped
+  // are asked again until nobody is missing any more.
   size_t settled = vanished_.size();
+  for (const Member& gone : vanished_)
+    if (Member* reaper = find(surviving_ancestor(gone))) reaper->lost_child = true;
   refresh_members(refresh_all);
   for (int round = 0; round < kSettleRounds; ++round) {
     read_reapers_again(settled);
@@ -145,20 +148,26 @@ void ProcessTree::refresh_members(bool refresh_all) {
   for (size_t i = members_.size(); i-- > 0;) {
     Member& member = members_[i];
     if (member.ran()) member.ran_tick = tick_;
-    if ((refresh_all || member.ran()) && !member.refresh(proc_fd_.get(), context_.buffer)) vanish(i);
+    if ((refresh_all || member.ran() || member.lost_child) && !member.refresh(proc_fd_.get(), context_.buffer)) vanish(i);
   }
 }
 
 void ProcessTree::read_reapers_again(size_t first_vanished) {
-  for (size_t i = first_vanished; i < vanished_.size(); ++i)
-    if (Member* reaper = find(surviving_ancestor(vanished_[i]))) reaper->refresh(proc_fd_.get(), context_.buffer);
+  // A reaper that is gone by now joins the list: its own reaper has the time of both.
+  for (size_t i = first_vanished; i < vanished_.size(); ++i) {
+    const size_t reaper = index_of(surviving_ancestor(vanished_[i]));
+    if (reaper < members_.size() && !members_[reaper].refresh(proc_fd_.get(), context_.buffer)) vanish(reaper);
+  }
 }
 
 void ProcessTree::recheck_children_of_reapers() {
   for (size_t i = members_.size(); i-- > 0;) {
     const Member* parent = find(members_[i].parent());
     const bool parent_reaped = parent != nullptr ? parent->reaped_growth_ns() > 0 : !vanished_.empty();
-    if (parent_reaped && process_cpu_ns(members_[i].pid()) < 0) vanish(i);
+    if (!parent_reaped) continue;
+    const bool gone = members_[i].zombie() ? !members_[i].refresh(proc_fd_.get(), context_.buffer) || members_[i].dead()
+                                           : process_cpu_ns(members_[i].pid()) < 0;
+    if (gone) vanish(i);
   }
 }
 
