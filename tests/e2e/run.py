@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Runs the end-to-end tests over a build: run.py BUILD_DIR [-k WORD] [-j N].
 
-One line a test as it ends; a test that this machine cannot do is skipped with its reason and counted apart. The last line
-is `N passed, N failed`; the exit status is 0 when nothing failed. Needs Python 3.9 and its standard library.
+One line a test as it ends; a test that this machine cannot do is skipped with its reason and counted apart. A test that
+failed among others has one more try alone at the end: if it passes there, its failure stays printed and it is named as
+unsteady, which is a bug of the test or of tacho to be looked at, but not of this change. The last line is `N passed, N failed`; the exit status is 0 when nothing failed. Needs Python 3.9 and its standard library.
 """
 import argparse
 import concurrent.futures
@@ -13,6 +14,7 @@ import threading
 import time
 import unittest
 
+MOST_RETRIED = 5
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -79,7 +81,7 @@ def main():
             word = "ok  "
             if outcome.text:
                 word = "FAIL"
-                failed.append(test.id())
+                failed.append(test)
             elif outcome.reason:
                 word = "skip"
                 skipped.append(test.id())
@@ -91,9 +93,21 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(options.j) as pool:
         for future in [pool.submit(one, test) for test in tests]:
             future.result()
-    for name in sorted(failed):
+    unsteady = []
+    if len(failed) <= MOST_RETRIED:  # more than that is no accident
+        for test in list(failed):
+            outcome = Outcome()
+            type(test)(test._testMethodName).run(outcome)  # noqa: SLF001
+            if outcome.text:
+                print(f"again FAIL {test.id()}\n{outcome.text}", flush=True)
+            else:
+                failed.remove(test)
+                unsteady.append(test.id())
+    for name in sorted(unsteady):
+        print(f"unsteady: {name} (failed among others, passed alone)")
+    for name in sorted(test.id() for test in failed):
         print(f"failed: {name}")
-    print(f"{len(skipped)} skipped, {time.monotonic() - started:.0f}s")
+    print(f"{len(skipped)} skipped, {len(unsteady)} unsteady, {time.monotonic() - started:.0f}s")
     print(f"{len(done) - len(failed) - len(skipped)} passed, {len(failed)} failed")
     return 1 if failed else 0
 
