@@ -11,7 +11,7 @@
 namespace tacho {
 namespace {
 
-constexpr auto kTable = std::to_array<Command>({
+constexpr auto kHelpTable = std::to_array<Command>({
     {"run", kRun, "[OPTIONS] [--] CMD [ARGS...]", "Start CMD, record it, end with its status.", run_command},
     {"attach", kAttach, "[OPTIONS] --pid PID | --cgroup PATH", "Record something that already runs.", attach_command},
     {"watch", kWatch, "[OPTIONS]", "Record the whole machine until a signal.", watch_command},
@@ -25,9 +25,9 @@ void expect_narrow(const std::string& text) {
 }
 
 TEST(Help, BeginsWithExamplesAndIsNarrow) {
-  EXPECT_TRUE(program_help(kTable).starts_with("Examples:\n  tacho run -- "));
-  expect_narrow(program_help(kTable));
-  for (const Command& command : kTable) {
+  EXPECT_TRUE(program_help(kHelpTable).starts_with("Examples:\n  tacho run -- "));
+  expect_narrow(program_help(kHelpTable));
+  for (const Command& command : kHelpTable) {
     if (command.hidden) continue;
     EXPECT_TRUE(command_help(command).starts_with("Examples:\n  tacho " + std::string(command.name))) << command.name;
     expect_narrow(command_help(command));
@@ -35,13 +35,13 @@ TEST(Help, BeginsWithExamplesAndIsNarrow) {
 }
 
 TEST(Help, NamesEveryCommandButHiddenOnes) {
-  const std::string text = program_help(kTable);
-  for (const Command& command : kTable)
+  const std::string text = program_help(kHelpTable);
+  for (const Command& command : kHelpTable)
     EXPECT_EQ(text.find("\n  " + std::string(command.name) + " ") != std::string::npos, !command.hidden) << command.name;
 }
 
 TEST(Help, NamesEveryOptionOfACommandAndNoOther) {
-  for (const Command& command : kTable) {
+  for (const Command& command : kHelpTable) {
     const std::string text = command_help(command);
     for (const Option& option : all_options()) {
       if (option.name == "output" && option.subcommands == kReport) continue;
@@ -53,7 +53,7 @@ TEST(Help, NamesEveryOptionOfACommandAndNoOther) {
 }
 
 TEST(Help, GroupsAreInOrder) {
-  const std::string text = command_help(kTable[0]);
+  const std::string text = command_help(kHelpTable[0]);
   size_t last = 0;
   for (const char* title : {"\nRecording:", "\nOutput:", "\nPrivacy:", "\nMetadata", "\nJob control:", "\nGeneral:"}) {
     const size_t at = text.find(title);
@@ -64,7 +64,7 @@ TEST(Help, GroupsAreInOrder) {
 }
 
 TEST(Documents, ManPageNamesEveryOptionAndVariable) {
-  const std::string text = man_page(kTable);
+  const std::string text = man_page(kHelpTable);
   EXPECT_TRUE(text.starts_with(".TH TACHO 1 "));
   for (const char* section : {"NAME", "SYNOPSIS", "EXAMPLES", "COMMANDS", "OPTIONS", "ENVIRONMENT", "FILES", "EXIT STATUS"})
     EXPECT_NE(text.find(std::string(".SH ") + section + "\n"), std::string::npos) << section;
@@ -78,12 +78,12 @@ TEST(Documents, ManPageNamesEveryOptionAndVariable) {
 }
 
 TEST(Documents, CompletionsNameEveryOption) {
-  const std::array<std::string, 3> texts{bash_completion(kTable), zsh_completion(kTable), fish_completion(kTable)};
+  const std::array<std::string, 3> texts{bash_completion(kHelpTable), zsh_completion(kHelpTable), fish_completion(kHelpTable)};
   for (const std::string& text : texts) {
     EXPECT_EQ(text.find("secret"), std::string::npos);
     for (const Option& option : all_options()) {
       unsigned taken = 0;
-      for (const Command& command : kTable) taken |= command.hidden ? 0u : command.options & option.subcommands;
+      for (const Command& command : kHelpTable) taken |= command.hidden ? 0u : command.options & option.subcommands;
       EXPECT_TRUE(taken == 0 || text.find(option.name) != std::string::npos) << option.name;
     }
   }

@@ -21,7 +21,7 @@ Call flatten(const std::string& json) {
   return call;
 }
 
-std::string shape(const std::string& json) {
+std::string leaves(const std::string& json) {
   std::string text;
   for (const Input& input : flatten(json).inputs)
     text.append(input.key).append(":").append(input_type_name(input.type)).append(":").append(input.value).append(";");
@@ -29,15 +29,15 @@ std::string shape(const std::string& json) {
 }
 
 TEST(Inputs, AreFlattened) {
-  EXPECT_EQ(shape(R"({"a":1,"b":[true,null,"x"],"c":{"k":{"l":[2]}},"d":[],"e":{},"f":[[1],[]]})"),
+  EXPECT_EQ(leaves(R"({"a":1,"b":[true,null,"x"],"c":{"k":{"l":[2]}},"d":[],"e":{},"f":[[1],[]]})"),
             "a:number:1.000000;b[0]:boolean:true;b[1]:null:;b[2]:string:x;c[\"k\"][\"l\"][0]:number:2.000000;f[0][0]:"
             "number:1.000000;");
-  EXPECT_EQ(shape(R"({"a":{"q\"uote":1}})"), "a[\"q\"uote\"]:number:1.000000;");
+  EXPECT_EQ(leaves(R"({"a":{"q\"uote":1}})"), "a[\"q\"uote\"]:number:1.000000;");
 }
 
 TEST(Inputs, FilesAreOnlyGsPathsWithAName) {
   EXPECT_EQ(
-      shape(
+      leaves(
           R"({"a":"gs://b/n","b":"gs://b/","c":"gs://b","d":"gs:///n","e":"drs://x/y","f":"/local","g":"https://h/f"})"),
       "a:file:gs://b/n;b:string:gs://b/;c:string:gs://b;d:string:gs:///n;e:string:drs://x/y;f:string:/"
       "local;g:string:https://h/f;");

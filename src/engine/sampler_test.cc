@@ -33,7 +33,7 @@ std::string header_of(const Schema& schema) {
 }
 
 // Time as a test wants it.
-class ReplayClock final : public Clock {
+class TickClock final : public Clock {
  public:
   int64_t mono_ns = 1'000'000'000, real_ns = 1'800'000'000'000'000'000;
   int64_t monotonic_ns() override { return mono_ns; }
@@ -52,14 +52,14 @@ std::unique_ptr<Sampler> sampler_for(ProbeContext& context, const ProbeChoice& c
 }
 
 TEST(Sampler, TheCompatibleColumnsComeFirst) {
-  ReplayClock clock;
+  TickClock clock;
   ProbeContext context;
   EXPECT_TRUE(header_of(sampler_for(context, {}, clock)->schema()).starts_with(std::string(kHeader) + ","));
   EXPECT_EQ(header_of(sampler_for(context, {{}, {}, true}, clock)->schema()), kHeader);
 }
 
 TEST(Sampler, AProbeThatIsOffLeavesItsCompatibleColumnsEmpty) {
-  ReplayClock clock;
+  TickClock clock;
   ProbeContext context;
   auto sampler = sampler_for(context, {{}, {"disk", "memory", "net", "gpu", "cpu", "load", "cgroup"}, false}, clock);
   EXPECT_TRUE(header_of(sampler->schema()).starts_with(kHeader));
@@ -71,7 +71,7 @@ TEST(Sampler, AProbeThatIsOffLeavesItsCompatibleColumnsEmpty) {
 }
 
 TEST(Sampler, ExtendedColumnsStandInTheirOrder) {
-  ReplayClock clock;
+  TickClock clock;
   ProbeContext context;
   ProbeChoice choice;
   for (const ProbeInfo& probe : all_probes()) choice.on.emplace_back(probe.name);
@@ -84,7 +84,7 @@ TEST(Sampler, ExtendedColumnsStandInTheirOrder) {
 }
 
 TEST(Sampler, UnknownProbeNamesTheNearest) {
-  ReplayClock clock;
+  TickClock clock;
   ProbeContext context;
   const auto sampler = Sampler::create(context, {{"memroy"}, {}, false}, clock);
   ASSERT_FALSE(sampler);
@@ -92,7 +92,7 @@ TEST(Sampler, UnknownProbeNamesTheNearest) {
 }
 
 TEST(Sampler, TimestampsIncreaseWhateverTheClockDoes) {
-  ReplayClock clock;
+  TickClock clock;
   ProbeContext context;
   const auto sampler = sampler_for(context, {{}, {}, true}, clock);
   sampler->baseline();
@@ -116,7 +116,7 @@ TEST(Tick, SteadyTicksDoNotAllocate) {
   const int64_t allowed = 0;
 #endif
   const TempDir dir;
-  ReplayClock clock;
+  TickClock clock;
   ProbeContext context;
   ProcessTree tree(context);
   context.tree = &tree;

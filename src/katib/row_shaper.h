@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "katib/rpc/row.h"
+#include "katib/time_stamp.h"
 
 namespace tacho {
 
-inline constexpr std::string_view kZeroTime = "0001-01-01T00:00:00Z";
 inline constexpr std::string_view kUnavailable = "unavailable";
 
 // The first `rows` rows of a chunk were read at `time_us`, then come those of the next run.

@@ -13,18 +13,18 @@
 namespace tacho {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-Json metrics_row(const MetricsSample& sample) {
+OrderedJson metrics_row(const MetricsSample& sample) {
   Writer out;
   write_metrics_row(out, sample);
-  return Json::parse(out.view());
+  return OrderedJson::parse(out.view());
 }
 
 TEST(MetricsRow, UnknownIsLeftOut) {
   MetricsSample sample;
   sample.realtime_ns = kSampleStartNs + 123'456'789;
-  const Json row = metrics_row(sample);
+  const OrderedJson row = metrics_row(sample);
   EXPECT_EQ(row.dump(), R"({"timestamp":"2026-11-15T09:30:00.373456Z","seq":0,"rows_dropped":0})");
 }
 
@@ -41,7 +41,7 @@ TEST(MetricsRow, FormulasOfTheContract) {
   sample.disks = disks;
   sample.event = "final";
   sample.seq = int64_t{1} << 60;
-  const Json row = metrics_row(sample);
+  const OrderedJson row = metrics_row(sample);
   EXPECT_EQ(row["cpu_used_percent"].dump(), "[12.5,100]");
   EXPECT_DOUBLE_EQ(row["mem_used_gb"].get<double>(), 6.144);
   EXPECT_EQ(row["disk_used_gb"].dump(), "[30.5,0]");
@@ -71,7 +71,7 @@ TEST(MetricsRow, AnArrayHasNoGaps) {
   sample.gpus = gpus;
   const std::vector<double> cores{0.0 / 0.0, 1};
   sample.cpu_used_percent = cores;
-  const Json row = metrics_row(sample);
+  const OrderedJson row = metrics_row(sample);
   EXPECT_FALSE(row.contains("gpu_used_percent")) << "one GPU did not tell";
   EXPECT_EQ(row["gpu_mem_used_gb"].dump(), "[2,2]");
   EXPECT_FALSE(row.contains("gpu_power_w"));
@@ -92,7 +92,7 @@ TEST(RuntimeRow, TellsTheMachine) {
   facts.disks = disks;
   Writer out;
   write_runtime_row(out, facts);
-  const Json row = Json::parse(out.view());
+  const OrderedJson row = OrderedJson::parse(out.view());
   EXPECT_EQ(row["cpu_count"], 4);
   EXPECT_DOUBLE_EQ(row["mem_total_gb"].get<double>(), 15.999996);
   EXPECT_EQ(row["disk_mounts"][0], "/mnt/disks/a \"b\"");
@@ -111,7 +111,7 @@ TEST(TaskMeta, NamesTaskAndPlaceAndNoSecret) {
   settings.task.shard = -1;
   MachineIdentity fallback;
   fallback.instance_id = 7;
-  const Json meta = Json::parse(task_meta(settings, fallback, "r", true));
+  const OrderedJson meta = OrderedJson::parse(task_meta(settings, fallback, "r", true));
   EXPECT_EQ(meta["kind"], "bigquery");
   EXPECT_EQ(meta["destination"]["tables"].dump(), R"({"R":"runtime","M":"metrics"})");
   EXPECT_EQ(meta["destination"]["project"], "p");

@@ -7,7 +7,7 @@
 namespace tacho {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 BqTableSpec spec() {
   BqTableSpec spec{"t", "time", {}};
@@ -45,13 +45,13 @@ TEST(BigQuerySchema, OwnTableTakesEverything) {
   ASSERT_TRUE(row);
   // Null is left out, INTEGER beyond 2^53 is a text.
   EXPECT_EQ(
-      Json::parse(*row),
-      Json::parse(R"({"time":"2026-11-15T00:00:00.000000Z","zone":"z","id":"9007199254740993","use":[1,2.5],"seq":3,
+      OrderedJson::parse(*row),
+      OrderedJson::parse(R"({"time":"2026-11-15T00:00:00.000000Z","zone":"z","id":"9007199254740993","use":[1,2.5],"seq":3,
       "inputs":[{"key":"a","size":5},{"key":"b"}]})"));
   const auto plain = own.adapt(kRow, false);
   ASSERT_TRUE(plain);
-  EXPECT_EQ(Json::parse(*plain).contains("seq"), false);
-  EXPECT_EQ(Json::parse(*plain)["inputs"][0], Json::parse(R"({"key":"a"})"));
+  EXPECT_EQ(OrderedJson::parse(*plain).contains("seq"), false);
+  EXPECT_EQ(OrderedJson::parse(*plain)["inputs"][0], OrderedJson::parse(R"({"key":"a"})"));
 }
 
 TEST(BigQuerySchema, IntersectionByNameAndType) {
@@ -62,10 +62,10 @@ TEST(BigQuerySchema, IntersectionByNameAndType) {
   EXPECT_EQ(theirs.missing(), (std::vector<std::string>{"zone", "flag", "use", "seq", "inputs.size"}));
   const auto row = theirs.adapt(kRow);
   ASSERT_TRUE(row);
-  const Json json = Json::parse(*row);
+  const OrderedJson json = OrderedJson::parse(*row);
   EXPECT_EQ(json.size(), 3u) << *row;
   EXPECT_EQ(json["TIME"], "2026-11-15T00:00:00.000000Z");
-  EXPECT_EQ(json["inputs"], Json::parse(R"([{"key":"a"},{"key":"b"}])"));
+  EXPECT_EQ(json["inputs"], OrderedJson::parse(R"([{"key":"a"},{"key":"b"}])"));
 }
 
 TEST(BigQuerySchema, PatchKeepsTheirsAndAppendsOurs) {
@@ -74,13 +74,13 @@ TEST(BigQuerySchema, PatchKeepsTheirsAndAppendsOurs) {
       {"name":"inputs","type":"RECORD","mode":"REPEATED","fields":[{"name":"key","type":"STRING","mode":"REQUIRED"}]}])";
   const BqAdapter theirs = adapter(before);
   EXPECT_TRUE(theirs.can_add());
-  const Json patched = Json::parse(theirs.patched_fields_json());
-  EXPECT_EQ(patched[0], Json::parse(before)[0]);
+  const OrderedJson patched = OrderedJson::parse(theirs.patched_fields_json());
+  EXPECT_EQ(patched[0], OrderedJson::parse(before)[0]);
   EXPECT_EQ(patched[1]["fields"].size(), 2u);
   EXPECT_EQ(patched[1]["fields"][1]["name"], "size");
   ASSERT_EQ(patched.size(), 7u);
   // Never REQUIRED: BigQuery refuses that for a table with rows.
-  EXPECT_EQ(patched[2], Json::parse(R"({"name":"time","type":"TIMESTAMP","mode":"NULLABLE"})"));
+  EXPECT_EQ(patched[2], OrderedJson::parse(R"({"name":"time","type":"TIMESTAMP","mode":"NULLABLE"})"));
   EXPECT_EQ(patched[5]["mode"], "REPEATED");
 }
 
@@ -88,7 +88,7 @@ TEST(BigQuerySchema, PlaceholdersAndBlocks) {
   const BqAdapter own = adapter(bq_fields_json(spec().fields));
   const auto row = own.adapt(R"({"time":"2026-11-15T00:00:00Z"})");
   ASSERT_TRUE(row);
-  EXPECT_EQ(Json::parse(*row), Json::parse(R"({"time":"2026-11-15T00:00:00Z","zone":"","id":0})"));
+  EXPECT_EQ(OrderedJson::parse(*row), OrderedJson::parse(R"({"time":"2026-11-15T00:00:00Z","zone":"","id":0})"));
   EXPECT_NE(adapter(R"([{"name":"owner","type":"STRING","mode":"REQUIRED"}])").blocked().find("owner"),
             std::string::npos);
   EXPECT_NE(adapter(R"([{"name":"id","type":"STRING","mode":"REQUIRED"}])").blocked().find("id"), std::string::npos);
@@ -100,11 +100,11 @@ TEST(BigQuerySchema, NullInAListIsNeverSent) {
   const BqAdapter own = adapter(bq_fields_json(spec().fields));
   const auto row = own.adapt(R"({"time":"t","zone":"z","id":1,"use":[1,null]})");
   ASSERT_TRUE(row);
-  EXPECT_FALSE(Json::parse(*row).contains("use"));
+  EXPECT_FALSE(OrderedJson::parse(*row).contains("use"));
   const auto empty = own.adapt(R"({"time":"t","zone":"z","id":1,"use":[],"inputs":[]})");
   ASSERT_TRUE(empty);
-  EXPECT_FALSE(Json::parse(*empty).contains("use"));
-  EXPECT_EQ(Json::parse(*empty)["inputs"], Json::array());
+  EXPECT_FALSE(OrderedJson::parse(*empty).contains("use"));
+  EXPECT_EQ(OrderedJson::parse(*empty)["inputs"], OrderedJson::array());
 }
 
 TEST(BigQuerySchema, ReadsATable) {
@@ -121,17 +121,17 @@ TEST(BigQuerySchema, ReadsATable) {
 }
 
 TEST(BigQuerySchema, TrimsTextsAndRecordsOnly) {
-  std::string row = Json{{"a", std::string(1000, 'x')}, {"n", 1}}.dump();
+  std::string row = OrderedJson{{"a", std::string(1000, 'x')}, {"n", 1}}.dump();
   ASSERT_TRUE(trim_bq_row(row, 300));
   EXPECT_LE(row.size(), 300u);
-  EXPECT_EQ(Json::parse(row)["n"], 1);
-  Json inputs = Json::array();
+  EXPECT_EQ(OrderedJson::parse(row)["n"], 1);
+  OrderedJson inputs = OrderedJson::array();
   for (int i = 0; i < 100; ++i) inputs.push_back({{"key", std::string("k").append(std::to_string(i))}});
-  row = Json{{"inputs", inputs}}.dump();
+  row = OrderedJson{{"inputs", inputs}}.dump();
   ASSERT_TRUE(trim_bq_row(row, 500));
-  EXPECT_EQ(Json::parse(row)["inputs_truncated"], true);
-  EXPECT_EQ(Json::parse(row)["inputs"][0]["key"], "k0");
-  row = Json{{"numbers", std::vector<int>(1000, 1)}}.dump();
+  EXPECT_EQ(OrderedJson::parse(row)["inputs_truncated"], true);
+  EXPECT_EQ(OrderedJson::parse(row)["inputs"][0]["key"], "k0");
+  row = OrderedJson{{"numbers", std::vector<int>(1000, 1)}}.dump();
   EXPECT_FALSE(trim_bq_row(row, 100));  // a list of values would be another list
   row = "\xc3(";
   EXPECT_FALSE(trim_bq_row(row, 1));

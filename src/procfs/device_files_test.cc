@@ -12,8 +12,6 @@
 namespace tacho {
 namespace {
 
-std::string fixture(const char* path) { return slurp(std::string(TACHO_FIXTURES) + "/" + path); }
-
 TEST(DiskStats, ReadsEveryLine) {
   const std::string text = fixture("x86_vm/proc/diskstats");
   DiskStatsLines lines(text);

@@ -13,8 +13,6 @@
 namespace tacho {
 namespace {
 
-std::string fixture(const char* path) { return slurp(std::string(TACHO_FIXTURES) + "/" + path); }
-
 TEST(ProcStat, ReadsTotalsAndCounts) {
   const ProcStat stat = parse_proc_stat(fixture("x86_vm/proc/stat"));
   ASSERT_TRUE(stat.has_all);

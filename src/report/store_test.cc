@@ -13,7 +13,7 @@
 namespace tacho {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 std::string rows_text(int64_t rows) {
   Writer out;
@@ -99,7 +99,7 @@ TEST(StoredRuns, AnAbandonedRunIsInterruptedAndFoldedAgain) {
   ASSERT_TRUE(stored) << stored.error().message();
   EXPECT_EQ(stored->run.outcome.state, RunState::interrupted);
   EXPECT_EQ(stored->rows, 5);
-  const Json json = Json::parse(stored->json);
+  const OrderedJson json = OrderedJson::parse(stored->json);
   EXPECT_EQ(json["state"], "interrupted");
   EXPECT_EQ(json["outcome"]["state"], "interrupted");
   EXPECT_EQ(json["samples"], 5);

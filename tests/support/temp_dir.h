@@ -34,6 +34,11 @@ inline std::string slurp(const std::string& path) {
   return text.str();
 }
 
+#ifdef TACHO_FIXTURES
+// A file below tests/fixtures.
+inline std::string fixture(const std::string& path) { return slurp(std::string(TACHO_FIXTURES) + "/" + path); }
+#endif
+
 inline void spill(const std::string& path, std::string_view text) {
   std::ofstream(path, std::ios::binary) << text;
 }
