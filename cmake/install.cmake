@@ -26,7 +26,8 @@ foreach(name file-metricscollector tfevent-metricscollector)
   install(FILES ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/${name} DESTINATION ${CMAKE_INSTALL_BINDIR})
 endforeach()
 
-install(TARGETS tacho tacho-deliver tacho-katib RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+# tacho-kube and tacho-katib-exec are found beside tacho-katib, so they go where it goes.
+install(TARGETS tacho tacho-deliver tacho-katib tacho-kube tacho-katib-exec RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(FILES ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/resource-tracker DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(FILES ${TACHO_DOCS}/tacho.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES ${TACHO_DOCS}/tacho.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME tacho)

@@ -63,7 +63,7 @@ std::string man_page(std::span<const Command> commands) {
   std::string out = ".TH TACHO 1 \"\" \"tacho " TACHO_VERSION "\" \"User Commands\"\n";
   out += ".SH NAME\ntacho \\- record what a job uses: CPU, memory, disk, network and GPU\n.SH SYNOPSIS\n.nf\n";
   for (const Command& command : commands)
-    if (!command.hidden && command.options != kNoSubcommand)
+    if (!command.hidden)
       out += concat({"\\fBtacho ", command.name, "\\fP ", roff(command.arguments), "\n"});
   out += concat({".fi\n.SH DESCRIPTION\n", roff(kDescription), "\n.SH EXAMPLES\n"});
   for (const Example& example : examples("")) out += entry(example.command, example.text);

@@ -3,7 +3,7 @@ import json
 import os
 import subprocess
 
-from support import TACHO, Case
+from support import BUILD, SANITIZED, TACHO, Case
 
 
 class Program(Case):
@@ -68,6 +68,22 @@ class Program(Case):
         self.refused(self.tacho("report"), "report")
         self.refused(self.tacho("runs", "--jsn"), "--json")
         self.refused(self.tacho("-q", "watch"), "tacho watch")
+
+    def test_install(self):
+        """What was built is what is installed: every program that another one starts, manual and completions too."""
+        built = {name for name in os.listdir(os.path.join(BUILD, "bin")) if not name.startswith("burn_") and not name.endswith("_test")}
+        parts = {"tacho", "tacho-deliver", "tacho-katib", "tacho-kube", "tacho-katib-exec", "resource-tracker",
+                 "file-metricscollector", "tfevent-metricscollector"}
+        if SANITIZED or not parts <= built or not os.path.exists(os.path.join(BUILD, "share", "tacho.1")):
+            self.skipTest("not all of it is built here")
+        done = subprocess.run(["cmake", "--install", BUILD, "--prefix", self.path("usr")], capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done)
+        self.assertEqual(set(os.listdir(self.path("usr", "bin"))) & built, parts)
+        for name in ("share/man/man1/tacho.1", "share/bash-completion/completions/tacho", "share/zsh/site-functions/_tacho",
+                     "share/fish/vendor_completions.d/tacho.fish"):
+            self.assertGreater(os.path.getsize(self.path("usr", name)), 500, name)
+        for words in (["tacho", "deliver", "--help"], ["tacho-katib", "inject", "--help"], ["resource-tracker", "--version"]):
+            self.assertEqual(self.tacho(*words[1:], program=self.path("usr", "bin", words[0])).rc, 0, words)
 
     def test_bare(self):
         done = self.tacho()
