@@ -19,7 +19,7 @@ int show_command(const Call& call) {
   const auto stored = find_run(settings->store_dir, started.line.words[0]);
   if (!stored) return refuse(stored.error());
   if (is_set(started.line, "json")) return print(stored->json + (stored->json.ends_with('\n') ? "" : "\n"));
-  return print(summary_full(*stored, use_color(settings->color, STDOUT_FILENO)));
+  return print(summary_full(*stored, use_color(settings->color, STDOUT_FILENO)) + "\n");
 }
 
 }  // namespace tacho

@@ -46,6 +46,7 @@ class Query(Case):
         done = self.tacho("show", newest)
         self.assertEqual(done.rc, 0)
         self.assertIn(newest, done.out)
+        self.assertTrue(done.out.endswith("\n"))
 
     def test_show_unknown(self):
         self.three_runs()
