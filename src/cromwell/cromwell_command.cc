@@ -10,6 +10,10 @@ namespace tacho {
 namespace {
 
 constexpr const char kHelp[] =
+    "Examples:\n"
+    "  tacho cromwell upload 5d96fd3c-1a89-40ae-8095-c364181cda46\n"
+    "  tacho cromwell import --ndjson rows.ndjson logs/wf/*/call-*/monitoring.log\n\n"
+    "Usage:\n"
     "tacho cromwell upload [ID...]       a workflow's metadata into BigQuery, one row a call attempt\n"
     "tacho cromwell serve                the same as a service that takes storage events and Cromwell's callbacks\n"
     "tacho cromwell import LOG...        old monitoring.log files into BigQuery\n\n"

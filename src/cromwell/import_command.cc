@@ -17,10 +17,11 @@ namespace tacho {
 namespace {
 
 constexpr const char kHelp[] =
-    "tacho cromwell import [OPTIONS] LOG...\n\n"
+    "Examples:\n"
     "  tacho cromwell import "
     "gs://bucket/cromwell/wf/5d96fd3c-1a89-40ae-8095-c364181cda46/call-align/shard-3/monitoring.log\n"
     "  tacho cromwell import --ndjson rows.ndjson logs/wf/*/call-*/monitoring.log\n\n"
+    "Usage: tacho cromwell import [OPTIONS] LOG...\n"
     "Old monitoring.log files, in either known format, as rows. Whose log it is stands in its path. Rows too old for "
     "streaming,\n"
     "or all of them when no dataset is named, go to the file of --ndjson for a load job. Exit status: 0 all, 1 some "

@@ -21,9 +21,10 @@ namespace tacho {
 namespace {
 
 constexpr const char kHelp[] =
-    "tacho cromwell serve [OPTIONS]\n\n"
+    "Examples:\n"
     "  CROMWELL_BASEURL=https://cromwell.example.org DATASET_ID=cromwell_monitoring tacho cromwell serve "
     "--oidc-audience https://tacho.example.org\n\n"
+    "Usage: tacho cromwell serve [OPTIONS]\n"
     "Takes storage events (Pub/Sub push, CloudEvents, functions), bare objects and Cromwell's workflow callback as "
     "POST on any path, and\n"
     "uploads the workflow that they are about. GET /healthz answers 200.\n\n";

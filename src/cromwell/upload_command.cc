@@ -13,10 +13,11 @@ namespace tacho {
 namespace {
 
 constexpr const char kHelp[] =
-    "tacho cromwell upload [OPTIONS] [ID...]\n\n"
+    "Examples:\n"
     "  tacho cromwell upload 5d96fd3c-1a89-40ae-8095-c364181cda46\n"
     "  cat ids.txt | tacho cromwell upload\n"
     "  tacho cromwell upload --metadata metadata.json.gz\n\n"
+    "Usage: tacho cromwell upload [OPTIONS] [ID...]\n"
     "One row a call attempt into the metadata table. Ids are read from stdin, one a line, when none is named. Exit "
     "status: 0 all\n"
     "uploaded, 1 some failed, 2 wrong usage.\n\n";

@@ -22,7 +22,10 @@ namespace {
 
 constexpr int kRefused = 125;
 constexpr std::string_view kHelp =
-    "tacho discover [--json] [--hide FIELD,...] [--no-cloud]\n\n"
+    "Examples:\n"
+    "  tacho discover                    what a run would tell of this machine\n"
+    "  tacho discover --json --no-cloud  for a program, and no metadata service is asked\n\n"
+    "Usage: tacho discover [--json] [--hide FIELD,...] [--no-cloud]\n"
     "Print what is known of the host and its cloud, as the start of a run would send it.\n\n"
     "  --json            one JSON object\n"
     "  --hide FIELD,...  leave these fields out; also host, cloud, private [TACHO_HIDE]\n"

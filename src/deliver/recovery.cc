@@ -26,7 +26,10 @@ constexpr int64_t kPatience_ns = 120 * kNsPerSec;
 constexpr int64_t kWaitForSender_ns = 90 * kNsPerSec;
 
 const char kHelp[] =
-    "tacho deliver [RUN|DIR...|--all]\n\n"
+    "Examples:\n"
+    "  tacho deliver                  all that waits in the spool\n"
+    "  tacho deliver 20261115-a1b2    one run\n\n"
+    "Usage: tacho deliver [RUN|DIR...|--all]\n"
     "Sends what a killed run or a dead network left in the spool. RUN is the id that tacho printed, or the service's;\n"
     "DIR is the folder in the spool. Without a name everything is sent, as with --all.\n";
 

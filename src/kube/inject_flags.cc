@@ -123,9 +123,10 @@ Result<InjectFlags> parse_inject_flags(std::span<const std::string> words) {
 
 std::string inject_help() {
   std::string out =
-      "Puts the metrics collector into the pods of Katib's Trials: a mutating admission webhook.\n\n"
+      "Examples:\n"
       "  tacho-katib inject                                            in a cluster, with certificates of its own\n"
-      "  tacho-katib inject --cert-file tls.crt --key-file tls.key     with files, for example from cert-manager\n\n";
+      "  tacho-katib inject --cert-file tls.crt --key-file tls.key     with files, for example from cert-manager\n\n"
+      "Puts the metrics collector into the pods of Katib's Trials: a mutating admission webhook. Options:\n";
   for (const Flag& flag : table()) {
     std::string line = std::string("  --") + flag.name + (flag.value != nullptr ? std::string(" ") + flag.value : "");
     line.resize(std::max<size_t>(line.size() + 1, 36), ' ');

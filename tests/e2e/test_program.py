@@ -69,6 +69,18 @@ class Program(Case):
         self.refused(self.tacho("runs", "--jsn"), "--json")
         self.refused(self.tacho("-q", "watch"), "tacho watch")
 
+    def test_help_begins_with_examples(self):
+        programs = {"tacho": ["", "run", "attach", "watch", "runs", "show", "report", "list", "doctor", "monitor", "discover", "deliver",
+                              "cromwell", "cromwell upload", "cromwell serve", "cromwell import", "bq", "bq init"],
+                    "tacho-katib": ["", "collect", "db", "inject", "trials"], "resource-tracker": [""]}
+        for program, commands in programs.items():
+            for command in commands:
+                with self.subTest(program=program, command=command):
+                    done = self.tacho(*command.split(), "--help", program=os.path.join(BUILD, "bin", program))
+                    self.assertEqual((done.rc, done.err), (0, ""))
+                    self.assertRegex(done.out, f"^Examples:\n  (.*[= ])?{program}")
+        self.assertEqual(self.tacho("help", "discover").out, self.tacho("discover", "--help").out)
+
     def test_install(self):
         """What was built is what is installed: every program that another one starts, manual and completions too."""
         built = {name for name in os.listdir(os.path.join(BUILD, "bin")) if not name.startswith("burn_") and not name.endswith("_test")}

@@ -17,12 +17,12 @@ namespace tacho {
 namespace {
 
 constexpr const char* kHelp =
-    R"(tacho-katib db – keeps the metric logs of trials: Katib's DBManager service (gRPC) on SQLite or PostgreSQL
-
+    R"(Examples:
   tacho-katib db                                          in a file of your own, on port 6789
   tacho-katib db --listen 127.0.0.1:6789 --store katib.db
   PGPASSWORD=… tacho-katib db --store postgres://katib@dbhost:5432/katib
 
+Keeps the metric logs of trials: Katib's DBManager service (gRPC) on SQLite or PostgreSQL. Options:
   --listen, --listen-address HOST:PORT   where to serve (0.0.0.0:6789); port 0: any free one
   --store FILE|URL                       SQLite file or postgres://USER@HOST:PORT/DATABASE; else TACHO_KATIB_STORE, else
                                          DB_NAME=postgres with DB_USER, DB_PASSWORD, KATIB_POSTGRESQL_DB_HOST, …_PORT,
