@@ -70,7 +70,8 @@ std::vector<char*> filtered_environment(const std::vector<std::string>& removed)
 
 // Where execvp would find the program; looked up before the fork so that the child makes system calls only.
 std::vector<std::string> program_candidates(const std::string& program) {
-  if (program.find('/') != std::string::npos) return {program};
+  // An empty name is no file at all; joined to a folder it would be that folder.
+  if (program.empty() || program.find('/') != std::string::npos) return {program};
   const char* path = std::getenv("PATH");
   std::vector<std::string> candidates;
   for (const std::string_view folder : split(path != nullptr ? path : "/bin:/usr/bin", ':'))
@@ -121,7 +122,7 @@ Error exec_error(const std::string& program, int number) {
   if (number == ENOENT || number == ENOTDIR) {
     error.code = Code::not_available;
     error.what = "command not found";
-    error.hint = "is it installed and on PATH?";
+    error.hint = program.empty() ? "its name is empty" : "is it installed and on PATH?";
   } else {
     error.code = Code::denied;
     error.what = "command is not executable";

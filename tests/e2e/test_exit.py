@@ -39,6 +39,7 @@ class Exit(Case):
         self.assertEqual(done.rc, 127, done)
         self.assertIn("no-such-program-anywhere", done.err)
         self.assertEqual(self.tacho("run", "--", self.path("missing")).rc, 127)
+        self.assertEqual(self.tacho("run", "--", "").rc, 127)
 
     def test_not_executable(self):
         plain = self.write("plain", "hello\n", 0o644)
