@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "base/log.h"
 #include "sink/store.h"
 
@@ -16,7 +18,12 @@ Status Outputs::open(const Settings& settings, Deliverer& deliverer) {
   std::unique_ptr<Sink> service = deliverer.open_service(settings, options);
   // The spool comes first: a row is there before it is anywhere else.
   if (service) outputs_.push_back({std::move(service)});
-  for (const std::string& destination : settings.outputs) {
+  for (auto at = settings.outputs.begin(); at != settings.outputs.end(); ++at) {
+    const std::string& destination = *at;
+    if (std::find(settings.outputs.begin(), at, destination) != at) {
+      discard();
+      return Error{Code::invalid, "the output is named twice", destination, "its rows would be mixed up; name it once"};
+    }
     auto sink = open_sink(destination, options);
     if (!sink) {
       discard();
