@@ -70,7 +70,13 @@ class ProcessProbe final : public Probe {
 
   void describe(Detail& detail) override {
     const TreeMemory& memory = tree_.memory();
-    if (memory.rss_bytes <= 0) return;
+    if (memory.rss_bytes <= 0) {
+      // As in read(): a job too short to be seen left a high-water mark.
+      if (tree_.largest_process_bytes() <= 0) return;
+      detail.process_rss_bytes = static_cast<double>(tree_.largest_process_bytes());
+      detail.process_memory_source = "rss";
+      return;
+    }
     detail.process_rss_bytes = static_cast<double>(memory.rss_bytes);
     if (std::string_view(memory.source) != "rss") detail.process_pss_bytes = static_cast<double>(memory.pss_bytes);
     detail.process_memory_source = memory.source;
