@@ -68,11 +68,14 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates) {
   std::string_view best;
+  if (word.empty()) return best;
+  const std::string low = lower(word);
   size_t best_distance = std::max<size_t>(2, word.size() / 3) + 1;
   for (const std::string_view candidate : candidates) {
-    size_t distance = edit_distance(word, candidate);
+    const std::string low_candidate = lower(candidate);
+    size_t distance = edit_distance(low, low_candidate);
     // A word cut short is a near miss too: "--inter" for "--interval".
-    if (word.size() >= 3 && candidate.starts_with(word)) distance = std::min<size_t>(distance, 1);
+    if (word.size() >= 3 && low_candidate.starts_with(low)) distance = std::min<size_t>(distance, 1);
     if (distance < best_distance) {
       best_distance = distance;
       best = candidate;

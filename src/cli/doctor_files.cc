@@ -14,19 +14,22 @@
 namespace tacho {
 namespace {
 
+constexpr const char* kNoDriver = "no NVIDIA driver is loaded";
+constexpr const char* kNoGpu = "nothing to do on a machine without an NVIDIA GPU; else install its driver";
+
 Finding check_nvml(const Roots& roots) {
   const bool driver = file_exists(roots.proc + "/driver/nvidia/version");
 #ifdef TACHO_STATIC
   return {"NVML", driver ? Health::limited : Health::missing, "this static build cannot load it",
-          driver ? "the NVIDIA GPUs here are not measured" : "", driver ? "use the dynamic build of tacho" : ""};
+          driver ? "the NVIDIA GPUs here are not measured" : kNoDriver, driver ? "use the dynamic build of tacho" : kNoGpu};
 #else
   if (void* library = ::dlopen("libnvidia-ml.so.1", RTLD_LAZY | RTLD_LOCAL)) {
     ::dlclose(library);
     return {"NVML", Health::ok, driver ? "found" : "found, but no NVIDIA driver is loaded", "", ""};
   }
   return {"NVML", driver ? Health::limited : Health::missing, "libnvidia-ml.so.1 is not found",
-          driver ? "the NVIDIA GPUs here are not measured" : "",
-          driver ? "install the driver's library; in a container, NVIDIA_DRIVER_CAPABILITIES=utility" : ""};
+          driver ? "the NVIDIA GPUs here are not measured" : kNoDriver,
+          driver ? "install the driver's library; in a container, NVIDIA_DRIVER_CAPABILITIES=utility" : kNoGpu};
 #endif
 }
 

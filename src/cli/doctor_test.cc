@@ -22,6 +22,8 @@ TEST(Doctor, ThisMachineCanRun) {
   for (const Finding& finding : findings) {
     EXPECT_FALSE(finding.prevents_run) << finding.name;
     EXPECT_FALSE(finding.seen.empty()) << finding.name;
+    EXPECT_EQ(finding.why.empty(), finding.health == Health::ok) << finding.name;
+    EXPECT_EQ(finding.fix.empty(), finding.health == Health::ok) << finding.name;
   }
 }
 

@@ -149,7 +149,8 @@ std::string command_help(const Command& command) {
   out += option_blocks(command.options);
   if ((command.options & kRecord) != 0) {
     out += "\nThe strongest source wins: option, TACHO_*, TRACKER_*, configuration, default.\n";
-    out += "\nExit status:\n  " + wrap_text(kExitStatus, 2, 2, kWidth);
+    const bool own_child = (command.options & (kRun | kTracker)) != 0;
+    out += "\nExit status:\n  " + wrap_text(own_child ? kExitStatus : kExitRecorded, 2, 2, kWidth);
   }
   return out;
 }

@@ -23,6 +23,9 @@ std::string option_sources(const Option& option);
 inline constexpr std::string_view kExitStatus =
     "The job's own; 128+N when signal N ended it; 124 after --timeout; 125 when tacho itself could not start; 126 found "
     "but not executable; 127 not found.";
+inline constexpr std::string_view kExitRecorded =
+    "0 when what was recorded has ended, and on SIGINT or SIGTERM after a last sample; 124 after --timeout; 125 when tacho "
+    "itself could not start, or with --strict when something was not delivered.";
 
 // The words of text, which starts at `column`, broken before `width` and continued at `indent`; ends with a newline.
 std::string wrap_text(std::string_view text, size_t column, size_t indent, size_t width);

@@ -7,7 +7,9 @@
 #include "cli/commands.h"
 #include "cli/metrics.h"
 #include "cli/resolve.h"
+#include "cli/sibling.h"
 #include "cli/terminal.h"
+#include "os/file.h"
 #include "probe/probe.h"
 #include "sink/sink.h"
 
@@ -63,9 +65,13 @@ Listing list_probes() {
 }
 
 Listing list_sinks() {
-  Listing listing{{{"SINK", "MATCHES", "MEANING"}, {}, Overlong::wrap}, {"name", "pattern", "help"}};
-  for (const SinkInfo& sink : all_sinks())
-    listing.table.rows.push_back({std::string(sink.name), std::string(sink.pattern), std::string(sink.help)});
+  Listing listing{{{"SINK", "MATCHES", "HERE", "MEANING"}, {}, Overlong::wrap}, {"name", "pattern", "available", "help"}};
+  const std::string deliverer = sibling_path("tacho-deliver");
+  for (const SinkInfo& sink : all_sinks()) {
+    const bool here = !sink.pattern.ends_with("://") || file_exists(deliverer);  // what is remote is sent by it
+    listing.table.rows.push_back({std::string(sink.name), std::string(sink.pattern), here ? "yes" : "no",
+                                  std::string(sink.help) + (here ? "" : "; not here: there is no " + deliverer)});
+  }
   return listing;
 }
 

@@ -72,6 +72,9 @@ class Options(Case):
             with self.subTest(dest=dest):
                 self.refused(self.tacho("run", "-o", dest, "--", "true"))
 
+    def test_output_twice_refuses(self):
+        self.refused(self.tacho("run", "-o", self.path("a.csv"), "-o", self.path("a.csv"), "--", "true"), "twice")
+
     def test_store(self):
         store = self.path("elsewhere")
         self.assertEqual(self.tacho("run", "--store", store, "--", "true").rc, 0)
@@ -206,7 +209,7 @@ class Options(Case):
 
     def test_nearest_name(self):
         for wrong, right in (("--intervall", "--interval"), ("--otput=x.csv", "--output"), ("--job_name=x", "--job-name"),
-                             ("--sumary=none", "--summary"), ("--no-stor", "--no-store"), ("--stric", "--strict")):
+                             ("--sumary=none", "--summary"), ("--INTERVAL=1", "--interval"), ("--config-file=x", "--config"), ("--no-stor", "--no-store"), ("--stric", "--strict")):
             with self.subTest(wrong=wrong):
                 self.refused(self.tacho("run", wrong, "--", "true"), right)
         for wrong, right in (("rnu", "run"), ("atach", "attach"), ("wtach", "watch"), ("doctr", "doctor"), ("shwo", "show")):
