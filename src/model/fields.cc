@@ -39,6 +39,7 @@ std::span<const std::string_view> field_words() {
 std::vector<std::string> fields_named(std::string_view word) {
   std::string name(word);
   std::replace(name.begin(), name.end(), '-', '_');
+  if (name == "host_*" || name == "cloud_*") name.resize(name.size() - 2);  // as the documentation writes the groups
   if (name == "private") return {kPrivate.begin(), kPrivate.end()};
   std::vector<std::string> fields;
   if (name == "host" || name == "cloud") {

@@ -173,6 +173,7 @@ class Options(Case):
             run = self.quick(*words, env=env)[1]
             self.assertNotIn("command", run)
             self.assertNotIn("host_hostname", run["host"])
+        self.assertEqual(self.quick("--hide", "host_*")[1]["host"], {})
         self.refused(self.tacho("run", "--hide", "comand", "--", "true"), "command")
 
     def test_metadata(self):
