@@ -42,11 +42,17 @@ bool is_file(const Option& option) {
 // What a subcommand works on, besides options.
 std::vector<std::string_view> argument_words(std::span<const Command> commands, const Command& command) {
   if (command.name == "list") return {"metrics", "probes", "sinks"};
-  if (command.name == "show" || command.name == "report") return {"last"};
+  for (const std::string_view name : {"show", "report", "compare", "advise", "top"})
+    if (command.name == name) return {"last"};
   if (command.name == "help") return visible_names(commands);
   if (command.name == "cromwell") return {"upload", "serve", "import"};
   if (command.name == "bq") return {"init"};
   return {};
+}
+
+// Runs, and metrics files too.
+bool takes_files(const Command& command) {
+  return command.name == "report" || command.name == "compare" || command.name == "advise";
 }
 
 // In single quotes for any of the three shells.
@@ -146,7 +152,7 @@ _tacho() {
     if (command.hidden) continue;
     std::string words = flags_of(command.options);
     for (const std::string_view word : argument_words(commands, command)) (words += ' ') += word;
-    const std::string_view more = command.name == "report" ? " -f" : command.name == "run" ? " -c" : "";
+    const std::string_view more = takes_files(command) ? " -f" : command.name == "run" ? " -c" : "";
     out += concat({"    ", command.name, ") COMPREPLY=($(compgen -W \"", words, "\"", more, " -- \"$cur\"));;\n"});
   }
   return out + "  esac\n}\ncomplete -F _tacho tacho\n";
@@ -174,7 +180,7 @@ std::string zsh_completion(std::span<const Command> commands) {
     }
     const auto words = argument_words(commands, command);
     if (command.name == "run") out += concat({kNextLine, "'*::command:_normal'"});
-    else if (command.name == "report") out += concat({kNextLine, "'*:run or file:_files'"});
+    else if (takes_files(command)) out += concat({kNextLine, "'*:run or file:_files'"});
     else if (!words.empty()) out += concat({kNextLine, quoted(concat({"1:argument:(", join(words), ")"}))});
     out += "\n      ;;\n";
   }
@@ -200,7 +206,7 @@ std::string fish_completion(std::span<const Command> commands) {
     }
     const auto words = argument_words(commands, command);
     if (!words.empty()) out += when + " -a " + quoted(join(words)) + "\n";
-    if (command.name == "report") out += when + " -F\n";
+    if (takes_files(command)) out += when + " -F\n";
     if (command.name == "run") out += when + " -a '(__fish_complete_subcommand --fcs-skip=2)'\n";
   }
   return out;

@@ -14,7 +14,7 @@ constexpr bool kOnce = false, kRepeated = true;
 
 // Name, short, value, kind, repeated, TACHO_ and TRACKER_ variable, key, default, who takes it, group, help.
 constexpr auto kOptions = std::to_array<Option>({
-    {"interval", 'i', "D", duration, kOnce, "TACHO_INTERVAL", "TRACKER_INTERVAL", "interval", "1s", kRecord, recording,
+    {"interval", 'i', "D", duration, kOnce, "TACHO_INTERVAL", "TRACKER_INTERVAL", "interval", "1s", kRecord | kTop, recording,
      "Take a sample every D, from 10ms to 1h: 0.25 (seconds), 250ms, 5m."},
     {"probe", 0, "NAME", comma_list, kRepeated, "", "", "probe", "", kRecord, recording,
      "Turn a probe on; see tacho list probes."},
@@ -44,7 +44,8 @@ constexpr auto kOptions = std::to_array<Option>({
      kRecord, output, "Send a batch to a remote output every D, at least 1s."},
     {"data-source-local-name", 0, "inline|local", word, kOnce, "TACHO_DATA_SOURCE_LOCAL_NAME", "", "data_source_local_name",
      "inline", kRecord, output, "What the service calls the rows of a short run, which come with its finish call."},
-    {"json", 0, "", flag, kOnce, "", "", "", "", kRuns | kShow | kList | kDoctor, output, "Print JSON."},
+    {"json", 0, "", flag, kOnce, "", "", "", "", kRuns | kShow | kList | kDoctor | kCompare | kAdvise | kTop, output,
+     "Print JSON."},
 
     {"hide", 0, "FIELD,...", comma_list, kRepeated, "TACHO_HIDE", "", "hide", "", kRecord, privacy,
      "Fields that are neither written nor sent: host_ip, host_name, command; or a group: host, cloud, private. "
@@ -76,7 +77,7 @@ constexpr auto kOptions = std::to_array<Option>({
     {"tag", 0, "KEY=VALUE", comma_list, kRepeated, "TACHO_TAGS", "", "tags", "", kRecord, metadata,
      "Any other label (repeatable); TACHO_TAGS takes several, separated by commas."},
 
-    {"pid", 'p', "PID", integer, kOnce, "", "", "pid", "", kRun | kAttach | kTracker, job_control,
+    {"pid", 'p', "PID", integer, kOnce, "", "", "pid", "", kRun | kAttach | kTracker | kTop, job_control,
      "Record the process PID and its descendants, until it ends."},
     {"cgroup", 0, "PATH", text, kOnce, "", "", "", "", kAttach, job_control,
      "Record the processes of a cgroup, until it is empty."},

@@ -25,9 +25,12 @@ enum Subcommand : unsigned {
   kTracker = 1 << 8,  // called as resource-tracker
   kOther = 1 << 9,    // help, version, docs
   kMonitor = 1 << 10,
+  kCompare = 1 << 11,
+  kAdvise = 1 << 12,
+  kTop = 1 << 13,
   kRecord = kRun | kAttach | kWatch | kTracker,
-  kStored = kRuns | kShow | kReport | kDoctor,
-  kEvery = (1 << 11) - 1,
+  kStored = kRuns | kShow | kReport | kDoctor | kCompare | kAdvise | kTop,
+  kEvery = (1 << 14) - 1,
 };
 
 enum class Group : uint8_t { recording, output, privacy, metadata, job_control, task, bigquery, general };

@@ -34,11 +34,7 @@ std::string what_ran(const Run& run) {
 
 std::vector<std::string> table_row(const StoredRun& stored) {
   const Run& run = stored.run;
-  const RunFacts facts = facts_of(run, static_cast<double>(run.outcome.duration_ns) / 1e9, [&](std::string_view column) {
-    for (const auto& [name, statistics] : stored.statistics)
-      if (name == column) return statistics;
-    return Statistics{};
-  });
+  const RunFacts facts = facts_of(stored);
   return {run.id,
           outcome_words(run),
           when(run.outcome.started_realtime_ns),

@@ -53,7 +53,7 @@ void print_summary(const Settings& settings, const Run& run, const Summary& summ
   if (settings.summary == SummaryStyle::json) {
     Writer out(16 * 1024);
     write_run_json(out, run, summary);
-    text = std::string(out.view()) + "\n";
+    text = std::string(out.view());
   }
   std::fwrite(text.data(), 1, text.size(), stderr);
 }

@@ -23,6 +23,8 @@ class CsvReader {
   // The next whole row, kAbsent where a field is empty; timestamps (cell 0, UNIX seconds) are as they are in the file.
   // interval_ns is the time since the row before; for the first row the caller's guess (0: the next row tells).
   bool next(Row& row);
+  // After the last row: looks again at the end of a file that grows.
+  void go_on() { file_.clear(), ended_ = false; }
   int64_t skipped() const { return skipped_; }
   // Time before which the first interval began, in UNIX seconds; the outcome's start, when known.
   void set_start(double unix_s) { last_s_ = unix_s; }

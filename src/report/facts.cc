@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/units.h"
+#include "report/store.h"
 
 namespace tacho {
 namespace {
@@ -70,6 +71,17 @@ RunFacts facts_of(const Run& run, double duration_s, const StatisticsOf& statist
   facts.vram_peak_bytes = statistics(side + "gpu_vram_mib").max * kBytesPerMib;
   facts.vram_bytes = known(run.host.host_gpu_memory_mib, kBytesPerMib);
   return facts;
+}
+
+Statistics statistics_of(const StoredRun& stored, std::string_view column) {
+  for (const auto& [name, statistics] : stored.statistics)
+    if (name == column) return statistics;
+  return {};
+}
+
+RunFacts facts_of(const StoredRun& stored) {
+  const auto lookup = [&](std::string_view column) { return statistics_of(stored, column); };
+  return facts_of(stored.run, lookup("timestamp").sum, lookup);
 }
 
 }  // namespace tacho

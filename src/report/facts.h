@@ -29,4 +29,9 @@ struct RunFacts {
 
 RunFacts facts_of(const Run& run, double duration_s, const StatisticsOf& statistics);
 
+struct StoredRun;
+RunFacts facts_of(const StoredRun& stored);
+// Of a column; all absent when there is none.
+Statistics statistics_of(const StoredRun& stored, std::string_view column);
+
 }  // namespace tacho

@@ -1,50 +1,26 @@
 #include "report/html.h"
 
-#include "base/units.h"
 #include "os/file.h"
 #include "os/line_file.h"
 #include "report/csv_reader.h"
 #include "report/html_page.h"
+#include "report/input.h"
 #include "report/store.h"
 
 namespace tacho {
 namespace {
 
-bool is_metrics_file(const std::string& input) {
-  const bool named = input.ends_with(".csv") || input.ends_with(".csv.gz");
-  return named && file_exists(input);
-}
-
 // Charts from the rows, and with `statistics` those too. A file without rows gives a report without charts.
 Status read_rows(const std::string& path, ReportRun& report, bool statistics) {
   CsvReader reader;
   if (const Status status = reader.open(path); !status) return status;
-  if (report.run.outcome.started_realtime_ns > 0)
-    reader.set_start(static_cast<double>(report.run.outcome.started_realtime_ns / kNsPerMs) / 1e3);
   Summary summary;
   summary.begin(reader.schema());
   report.series.begin(reader.schema(), charted_columns());
-  const auto fold = [&](const Row& row) {
+  each_row(reader, report.run, [&](const Row& row) {
     report.series.add(row);
     summary.add(row);
-  };
-  Row row, held;
-  while (reader.next(row)) {
-    if (row.index == 0 && row.interval_ns == 0) {
-      held = row;  // how long it took is guessed from the next one
-      continue;
-    }
-    if (!held.cells.empty()) {
-      held.interval_ns = report.run.interval_ns > 0 ? report.run.interval_ns : row.interval_ns;
-      fold(held);
-      held.cells.clear();
-    }
-    fold(row);
-  }
-  if (!held.cells.empty()) {
-    held.interval_ns = report.run.interval_ns > 0 ? report.run.interval_ns : kNsPerSec;
-    fold(held);
-  }
+  });
   if (!statistics) return ok();
   take_statistics(report, summary);
   if (reader.skipped() > 0) report.run.notes.push_back(std::to_string(reader.skipped()) + " damaged lines were skipped.");

@@ -73,7 +73,7 @@ Error no_such_run(const std::string& store_dir, const std::string& name, const s
   const std::vector<std::string_view> candidates(names.begin(), names.end());
   const std::string_view near = nearest(name, candidates);
   return {Code::invalid, "there is no such run", name,
-          near.empty() ? "the newest is " + names[0] + "; tacho runs lists all" : "did you mean " + std::string(near) + "?"};
+          near.empty() ? "tacho runs lists all, such as " + names[0] : "did you mean " + std::string(near) + "?"};
 }
 
 }  // namespace

@@ -142,17 +142,6 @@ std::string full(const Run& run, const RunFacts& facts, int64_t rows, const std:
   return "tacho: " + paint(state_color(run), head(run, facts)) + table.text();
 }
 
-RunFacts facts_of(const StoredRun& stored) {
-  double duration_s = kAbsent;
-  const StatisticsOf lookup = [&](std::string_view name) {
-    for (const auto& [column, statistics] : stored.statistics)
-      if (column == name) return statistics;
-    return Statistics{};
-  };
-  duration_s = lookup("timestamp").sum;
-  return tacho::facts_of(stored.run, duration_s, lookup);
-}
-
 RunFacts facts_of(const Run& run, const Summary& summary) {
   return tacho::facts_of(run, summary.duration_s(), [&](std::string_view name) { return summary.column(name); });
 }
@@ -200,13 +189,13 @@ std::string command_text(const Run& run, size_t limit) {
 std::string summary_line(const Run& run, const Summary& summary, bool color) {
   return line(run, facts_of(run, summary), color);
 }
-std::string summary_line(const StoredRun& stored, bool color) { return line(stored.run, facts_of(stored), color); }
+std::string summary_line(const StoredRun& stored, bool color) { return line(stored.run, tacho::facts_of(stored), color); }
 
 std::string summary_full(const Run& run, const Summary& summary, bool color) {
   return full(run, facts_of(run, summary), summary.rows(), "", color);
 }
 std::string summary_full(const StoredRun& stored, bool color) {
-  return full(stored.run, facts_of(stored), stored.rows, stored.folder, color);
+  return full(stored.run, tacho::facts_of(stored), stored.rows, stored.folder, color);
 }
 
 }  // namespace tacho

@@ -8,5 +8,7 @@ Result<std::unique_ptr<Sink>> open_csv_sink(const std::string& destination, cons
 Result<std::unique_ptr<Sink>> open_csv_gz_sink(const std::string& destination, const SinkOptions& options);
 Result<std::unique_ptr<Sink>> open_jsonl_sink(const std::string& destination, const SinkOptions& options);
 Result<std::unique_ptr<Sink>> open_html_sink(const std::string& destination, const SinkOptions& options);
+// "top:" or "top:color": the view of tacho top, on stdout.
+Result<std::unique_ptr<Sink>> open_top_sink(const std::string& destination, const SinkOptions& options);
 
 }  // namespace tacho

@@ -1,7 +1,10 @@
 """runs, show, list and doctor: for a person, and as JSON."""
 import json
+import os
+import signal
+import subprocess
 
-from support import COLUMNS, Case
+from support import COLUMNS, Case, until
 
 
 class Query(Case):
@@ -59,6 +62,58 @@ class Query(Case):
     def test_show_ambiguous(self):
         self.three_runs()
         self.assertNotEqual(self.tacho("show", "2").rc, 0)
+
+    def test_compare(self):
+        self.three_runs()
+        ids = [run["id"] for run in self.ids()]
+        done = self.tacho("compare", *ids, "--json")
+        self.assertEqual(done.rc, 0, done)
+        compared = json.loads(done.out)
+        self.assertEqual([run["id"] for run in compared["runs"]], ids)
+        metrics = {metric["name"]: metric for metric in compared["metrics"]}
+        for metric in metrics.values():
+            self.assertEqual((len(metric["values"]), len(metric["change_percent"])), (len(ids), len(ids)))
+        self.assertLessEqual({"duration_s", "cpu_mean_cores", "memory_peak_bytes"}, set(metrics))
+        text = self.tacho("compare", *ids).out
+        for word in ids + ["memory peak", "time"]:
+            self.assertIn(word, text)
+        for words in ([], ids[:1], [ids[0], "nosuch"]):
+            self.assertEqual(self.tacho("compare", *words).rc, 125)
+
+    def test_advise(self):
+        self.assertEqual(self.tacho("run", "-q", "-i", "50ms", "-o", self.path("a.csv"), "--", "sleep", "0.2").rc, 0)
+        for name in ("last", self.path("a.csv")):
+            with self.subTest(name=name):
+                advice = json.loads(self.tacho("advise", name, "--json").out)
+                self.assertEqual(advice["recommendation"], {"cpu": 1, "cpu_p95": 1, "memory": 128, "gpu": 0, "vram": 0})
+                self.assertEqual(set(advice["statistics"]["process_cpu_usage"]), {"mean", "max"})
+                self.assertIn("128 MiB", self.tacho("advise", name).out)
+        self.assertEqual(self.tacho("advise").rc, 125)
+        self.assertEqual(self.tacho("watch", "-q", "-i", "50ms", "--timeout", "100ms").rc, 124)
+        done = self.tacho("advise", "last")
+        self.assertEqual(done.rc, 125)
+        self.assertIn("watched", done.err)
+
+    def test_top(self):
+        """Of a run that goes on, until it ends; of a process; and nothing of it is kept or sent."""
+        process = self.spawn("run", "-q", "-i", "50ms", "--", "cat", stdin=subprocess.PIPE)
+        self.assertTrue(until(lambda: self.ids()[0]["samples"] > 0))
+        view = self.spawn("top", "last", "-i", "20ms")
+        self.assertIn("cpu", view.stdout.readline())
+        process.stdin.close()
+        self.assertEqual((process.wait(30), view.wait(30)), (0, 0))
+        rows = [json.loads(line) for line in self.tacho("top", "last", "--json").out.splitlines()]
+        self.assertEqual(len(rows), self.ids()[0]["samples"])
+        self.assertLessEqual(set(COLUMNS), set(rows[0]))
+        for words, word in (([], "cpu"), (["--pid", str(os.getpid())], "memory"), (["--json"], '"cpu"')):
+            view = self.spawn("top", "-i", "50ms", *words, env={"SENTINEL_API_TOKEN": "token", "SENTINEL_API_URL": "http://127.0.0.1:9"})
+            self.assertIn(word, view.stdout.readline())
+            view.send_signal(signal.SIGINT)
+            self.assertEqual(view.wait(30), 0)
+        self.assertEqual(len(self.ids()), 1)
+        self.assertFalse(os.path.exists(self.path("state", "tacho", "spool")))
+        for words in (["a", "b"], ["nosuch"], ["last", "--pid", "1"], ["--pid", "0"]):
+            self.assertEqual(self.tacho("top", *words).rc, 125)
 
     def test_store_option(self):
         self.assertEqual(self.tacho("run", "-q", "--store", self.path("s"), "--", "true").rc, 0)

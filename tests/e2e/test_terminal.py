@@ -66,6 +66,15 @@ class Terminal(Case):
                 pass
         return None
 
+    def test_top(self):
+        self.open(TACHO, "top", "-i", "100ms")
+        self.expect("tacho top · the whole machine")
+        self.expect(r"cpu .* cores")
+        self.expect("tacho top · the whole machine")  # drawn again
+        self.type("\x03")
+        self.assertTrue(until(lambda: self.process.poll() is not None or (self.more(0.01), False)[1]))
+        self.assertEqual(self.process.returncode, 0)
+
     def test_ctrl_c_arrives_once(self):
         self.open(TACHO, "run", "-q", "--", burner("signals"), "5")
         self.expect("ready ")

@@ -1,0 +1,65 @@
+#include "report/input.h"
+
+#include "base/units.h"
+#include "os/file.h"
+
+namespace tacho {
+namespace {
+
+Result<Input> read_file(const std::string& path) {
+  CsvReader reader;
+  if (const Status status = reader.open(path); !status) return status.error();
+  Input input{{}, path};
+  StoredRun& stored = input.stored;
+  stored.run.id = path.substr(path.rfind('/') + 1);
+  Summary summary;
+  summary.begin(reader.schema());
+  each_row(reader, stored.run, [&](const Row& row) { summary.add(row); });
+  stored.rows = summary.rows();
+  stored.run.outcome.duration_ns = static_cast<int64_t>(summary.duration_s() * 1e9);
+  stored.run.outcome.state = RunState::finished;
+  for (size_t i = 0; i < reader.columns().size(); ++i) {
+    Statistics values = summary.column(i);
+    if (i > 0 && !is_per_interval(reader.columns()[i])) values.sum = kAbsent;
+    if (values.rows > 0) stored.statistics.emplace_back(reader.columns()[i], values);
+  }
+  return input;
+}
+
+}  // namespace
+
+bool is_metrics_file(const std::string& name) {
+  return (name.ends_with(".csv") || name.ends_with(".csv.gz")) && file_exists(name);
+}
+
+void each_row(CsvReader& reader, const Run& run, const std::function<void(const Row&)>& take) {
+  if (run.outcome.started_realtime_ns > 0)
+    reader.set_start(static_cast<double>(run.outcome.started_realtime_ns / kNsPerMs) / 1e3);
+  Row row, held;
+  while (reader.next(row)) {
+    if (row.index == 0 && row.interval_ns == 0) {
+      held = row;  // how long it took is guessed from the next one
+      continue;
+    }
+    if (!held.cells.empty()) {
+      held.interval_ns = run.interval_ns > 0 ? run.interval_ns : row.interval_ns;
+      take(held);
+      held.cells.clear();
+    }
+    take(row);
+  }
+  if (held.cells.empty()) return;
+  held.interval_ns = run.interval_ns > 0 ? run.interval_ns : kNsPerSec;
+  take(held);
+}
+
+Result<Input> read_input(const std::string& store_dir, const std::string& name) {
+  if (is_metrics_file(name)) return read_file(name);
+  auto stored = find_run(store_dir, name);
+  if (!stored) return stored.error();
+  Input input{std::move(*stored), ""};
+  input.rows_path = input.stored.folder + "/metrics.csv";
+  return input;
+}
+
+}  // namespace tacho

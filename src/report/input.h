@@ -1,0 +1,26 @@
+// What report, compare and advise are given: a run of the store or a metrics file, and its rows one by one. Thread-safe
+// (no state).
+#pragma once
+#include <functional>
+#include <string>
+
+#include "report/csv_reader.h"
+#include "report/store.h"
+
+namespace tacho {
+
+struct Input {
+  StoredRun stored;       // of a file: its name as id, and the statistics of its rows
+  std::string rows_path;  // metrics.csv, or the file itself
+};
+
+// A run id, its beginning, "last", a run folder, or a metrics file that ends in .csv or .csv.gz.
+Result<Input> read_input(const std::string& store_dir, const std::string& name);
+
+// Whether it names a metrics file rather than a run.
+bool is_metrics_file(const std::string& name);
+
+// Every row of an open file. How long the first one took is told by the run's start or interval, else by the row after it.
+void each_row(CsvReader& reader, const Run& run, const std::function<void(const Row&)>& take);
+
+}  // namespace tacho

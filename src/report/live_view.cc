@@ -1,0 +1,125 @@
+#include "report/live_view.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "report/facts.h"
+#include "report/human.h"
+#include "report/summary_text.h"
+
+namespace tacho {
+namespace {
+
+// "▁▂▃": one character a value.
+std::string bars(const std::vector<double>& values, double whole) {
+  constexpr std::array<const char*, 8> kLevels{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  double top = whole;
+  if (is_absent(top))
+    for (const double value : values) top = is_absent(top) || value > top ? value : top;
+  std::string text;
+  for (const double value : values) {
+    const double share = is_absent(value) || !(top > 0) ? 0 : std::clamp(value / top, 0.0, 1.0);
+    text += is_absent(value) ? " " : kLevels[static_cast<size_t>(share * 7.999)];
+  }
+  return text;
+}
+
+// At most `width` characters of a UTF-8 text.
+std::string_view cut(std::string_view text, size_t width) {
+  size_t at = 0;
+  for (size_t count = 0; at < text.size() && count < width; ++count) at += std::max<size_t>(1, utf8_length(text.substr(at)));
+  return text.substr(0, at);
+}
+
+std::string rate_text(double bytes_per_s) { return is_absent(bytes_per_s) ? "-" : bytes_text(bytes_per_s) + "/s"; }
+
+}  // namespace
+
+void LiveView::History::add(double value) {
+  if (values.size() == kHistory) values.erase(values.begin());
+  values.push_back(value);
+}
+
+void LiveView::begin(const Run& run, const Schema& schema) {
+  run_ = run;
+  for (const Column& column : schema) columns_.emplace_back(column.name);
+  machine_ = run.mode == "watch";
+  const RunFacts facts = facts_of(run, kAbsent, [](std::string_view) { return Statistics{}; });
+  cores_ = facts.cores;
+  memory_bytes_ = facts.memory_bytes;
+}
+
+double LiveView::cell(std::string_view column) const {
+  const auto found = std::find(columns_.begin(), columns_.end(), column);
+  const auto index = static_cast<size_t>(found - columns_.begin());
+  return index < row_.cells.size() ? row_.cells[index] : kAbsent;
+}
+
+double LiveView::rate(std::string_view column) const {
+  return row_.interval_ns > 0 ? cell(column) * 1e9 / static_cast<double>(row_.interval_ns) : kAbsent;
+}
+
+void LiveView::add(const Row& row) {
+  row_ = row;
+  ++rows_;
+  elapsed_s_ += static_cast<double>(row.interval_ns) / 1e9;
+  cpu_.add(cell(machine_ ? "system_cpu_usage" : "process_cpu_usage"));
+  memory_.add(cell(machine_ ? "system_memory_used_mib" : "process_memory_mib") * static_cast<double>(kMiB));
+  gpu_.add(cell(machine_ ? "system_gpu_usage" : "process_gpu_usage"));
+}
+
+std::string LiveView::head() const {
+  std::string text = "tacho top · ";
+  if (machine_) text += "the whole machine";
+  else if (const std::string command = command_text(run_, 60); !command.empty()) text += command;
+  else text += "pid " + std::to_string(run_.pid);
+  return text + " · " + duration_text(elapsed_s_);
+}
+
+std::vector<LiveView::Part> LiveView::parts() const {
+  std::vector<Part> parts;
+  const std::string side = machine_ ? "system_" : "process_";
+  const auto add = [&](const char* name, double value, const std::string& text, const History* history, double whole) {
+    if (!is_absent(value)) parts.push_back({name, text, history, whole});
+  };
+  const double cpu = cell(side + "cpu_usage"), memory = memory_.values.empty() ? kAbsent : memory_.values.back();
+  add("cpu", cpu, number_text(cpu) + (is_absent(cores_) ? "" : " of " + number_text(cores_)) + " cores", &cpu_, cores_);
+  add("memory", memory, bytes_text(memory) + (is_absent(memory_bytes_) ? "" : " of " + bytes_text(memory_bytes_)), &memory_,
+      memory_bytes_);
+  const double gpu = cell(side + "gpu_usage"), vram = cell(side + "gpu_vram_mib");
+  // Without a GPU the machine's columns are a measured 0: nothing to show.
+  if (gpu > 0 || vram > 0 || (!machine_ && !is_absent(gpu)))
+    add("gpu", gpu, number_text(gpu * 100) + "%" + (is_absent(vram) ? "" : ", " + bytes_text(vram * static_cast<double>(kMiB))), &gpu_, kAbsent);
+  const double read = rate(side + "disk_read_bytes"), written = rate(side + "disk_write_bytes");
+  add("disk", is_absent(read) ? written : read, rate_text(read) + " read, " + rate_text(written) + " written", nullptr, kAbsent);
+  const double received = rate("system_net_recv_bytes"), sent = rate("system_net_sent_bytes");
+  add("network", is_absent(received) ? sent : received,
+      rate_text(received) + " in, " + rate_text(sent) + " out" + (machine_ ? "" : " (machine)"), nullptr, kAbsent);
+  const double processes = machine_ ? cell("system_processes") : cell("process_children") + 1;
+  add("processes", processes, number_text(processes), nullptr, kAbsent);
+  return parts;
+}
+
+std::string LiveView::screen(size_t width, bool color) const {
+  std::string text = (color ? "\x1b[1m" : "") + std::string(cut(head(), width == 0 ? std::string::npos : width)) + (color ? "\x1b[0m" : "") + "\n";
+  if (empty()) return text + "no sample yet\n";
+  for (const Part& part : parts()) {
+    std::string line = part.name + std::string(11 - part.name.size(), ' ') + part.text;
+    if (part.history != nullptr) {
+      line.resize(std::max<size_t>(line.size() + 2, 40), ' ');
+      line += bars(part.history->values, part.whole);
+    }
+    text += std::string(cut(line, width == 0 ? std::string::npos : width)) + "\n";
+  }
+  return text;
+}
+
+std::string LiveView::line() const {
+  std::string text = duration_text(elapsed_s_);
+  for (const Part& part : parts()) text += " · " + part.name + " " + part.text;
+  return text + "\n";
+}
+
+}  // namespace tacho

@@ -1,0 +1,50 @@
+// What tacho top shows: the newest row of a run or of the machine, in words and with the last minute as bars. Pure: rows
+// go in, text comes out. Not thread-safe.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/row.h"
+#include "model/run.h"
+
+namespace tacho {
+
+class LiveView {
+ public:
+  void begin(const Run& run, const Schema& schema);
+  void add(const Row& row);
+  bool empty() const { return rows_ == 0; }
+
+  // A head and a line for each thing that is measured, cut at `width` columns (0: endless).
+  std::string screen(size_t width, bool color) const;
+  // The same in one line, for a pipe.
+  std::string line() const;
+
+ private:
+  static constexpr size_t kHistory = 60;
+  struct History {
+    std::vector<double> values;  // the newest last
+    void add(double value);
+  };
+  struct Part {
+    std::string name, text;
+    const History* history;
+    double whole;  // what a full bar stands for; kAbsent: the highest value
+  };
+  double cell(std::string_view column) const;
+  double rate(std::string_view column) const;  // a second; of what an interval added
+  std::string head() const;
+  std::vector<Part> parts() const;
+
+  Run run_;
+  std::vector<std::string> columns_;
+  Row row_;
+  int64_t rows_ = 0;
+  double elapsed_s_ = 0;
+  bool machine_ = false;
+  double cores_ = kAbsent, memory_bytes_ = kAbsent;  // that may be used
+  History cpu_, memory_, gpu_;
+};
+
+}  // namespace tacho
