@@ -56,7 +56,7 @@ TEST(Parse, UnknownOptionsNameTheNearest) {
   EXPECT_EQ(given(run({"--inter"})), "unknown option --inter; did you mean --interval?");
   EXPECT_EQ(given(run({"--quite"})), "unknown option --quite; did you mean --quiet?");
   EXPECT_EQ(given(run({"--job_name", "x"})), "unknown option --job_name; did you mean --job-name?");
-  EXPECT_EQ(given(run({"--zzzzzzzzzzzzz"})), "unknown option --zzzzzzzzzzzzz (--help lists all options)");
+  EXPECT_EQ(given(run({"--zzzzzzzzzzzzz"})), "unknown option --zzzzzzzzzzzzz (nearest: --interval; --help lists all options)");
   EXPECT_EQ(given(run({"-x"})), "unknown option -x (--help lists all options)");
   EXPECT_EQ(given(run({"-qx"})), "unknown option -x (--help lists all options)");
   EXPECT_FALSE(run({"--pid", "1"}, kWatch));
