@@ -1,5 +1,6 @@
 #include "base/units.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -19,11 +20,14 @@ Error bad_duration(std::string_view text) {
   return {Code::invalid, "not a duration", std::string(text), "write for instance 250ms, 1s, 0.5 or 5m"};
 }
 
+// From here on nobody reads digits; a damaged file may hold anything.
+constexpr double kHuge = 1e15;
+
 template <class... Args>
 std::string format(const char* pattern, Args... args) {
   std::array<char, 64> buffer{};
   const int length = std::snprintf(buffer.data(), buffer.size(), pattern, args...);
-  return {buffer.data(), static_cast<size_t>(length)};
+  return {buffer.data(), std::min(static_cast<size_t>(std::max(length, 0)), buffer.size() - 1)};
 }
 
 }  // namespace
@@ -68,11 +72,13 @@ std::string human_bytes(double bytes) {
     bytes /= 1024;
     ++unit;
   }
+  if (std::fabs(bytes) >= kHuge) return format("%.2g %s", bytes, kNames[unit]);
   return format(unit == 0 || bytes >= 99.95 ? "%.0f %s" : "%.1f %s", bytes, kNames[unit]);
 }
 
 std::string human_number(double value) {
   const double size = std::fabs(value);
+  if (size >= kHuge) return format("%.2g", value);
   return format(size == 0 || size >= 99.5 ? "%.0f" : size >= 0.1 ? "%.1f" : "%.2f", value);
 }
 

@@ -1,11 +1,14 @@
 #include "report/human.h"
 
+#include <algorithm>
+
 #include "base/units.h"
 
 namespace tacho {
 
 std::string duration_text(double seconds) {
-  const std::string text = human_duration(static_cast<int64_t>(seconds * 1e9));
+  // A damaged file may hold anything; 9e9 s are three centuries.
+  const std::string text = human_duration(static_cast<int64_t>(std::clamp(seconds, -9e9, 9e9) * 1e9));
   if (text.ends_with(".0s")) return text.substr(0, text.size() - 3) + "s";
   for (const std::string_view zero : {"00s", "00m", "00h"})
     if (text.size() > zero.size() + 1 && text.ends_with(zero)) return text.substr(0, text.size() - zero.size());

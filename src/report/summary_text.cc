@@ -47,7 +47,7 @@ std::string cores_of(double used, double cores) {
 std::string gpus_of(double used, double gpus) {
   // Two GPUs or more: how many of them were kept busy tells more than a percentage above 100.
   if (!is_absent(gpus) && gpus > 1) return number_text(used) + " of " + number_text(gpus) + " GPUs";
-  return std::to_string(std::lround(used * 100)) + "%";
+  return std::to_string(std::lround(std::clamp(used, 0.0, 1e9) * 100)) + "%";
 }
 
 // "ok 12m04s", "exit 3 after 12m04s".
