@@ -53,7 +53,7 @@ int advise_command(const Call& call) {
   const Advice advice = advise(*inputs);
   if (!advice.cpu && !advice.memory_mib)
     return refuse({Code::invalid, "there is no job to advise on", advice.runs.front(),
-                   "the machine was watched; record the job itself: tacho run -- CMD"});
+                   "its rows tell nothing of a job; record one: tacho run -- CMD"});
   if (is_set(started.line, "json")) return print(advice_json(advice));
   return print(advice_text(advice, use_color(settings->color, STDOUT_FILENO)));
 }

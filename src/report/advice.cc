@@ -81,7 +81,9 @@ double percentile_95(const Input& input) {
   return kAbsent;
 }
 
-int64_t round_half_up(double value) { return static_cast<int64_t>(std::floor(value + 0.5)); }
+// A damaged file may hold anything.
+int64_t whole(double value) { return static_cast<int64_t>(std::clamp(value, 0.0, 1e15)); }
+int64_t round_half_up(double value) { return whole(std::floor(value + 0.5)); }
 
 // Whether others used the machine too: more than a factor or a margin above what the job used.
 struct Pair {
@@ -109,7 +111,7 @@ std::string guess_allocation(std::span<const Input> inputs) {
 int64_t round_memory(double mib) {
   for (const int64_t step : {128, 256, 512, 1024, 2048})
     if (mib <= static_cast<double>(step)) return step;
-  return static_cast<int64_t>(std::ceil(mib / 1024)) * 1024;
+  return whole(std::ceil(mib / 1024)) * 1024;
 }
 
 Advice advise(std::span<const Input> inputs) {
@@ -137,7 +139,7 @@ Advice advise(std::span<const Input> inputs) {
   const Statistics cpu = of("process_cpu_usage"), memory = of("process_memory_mib"), gpu = of("process_gpu_usage");
   const double vram_max = of("process_gpu_vram_mib").max;
   if (!is_absent(cpu.mean)) advice.cpu = std::max<int64_t>(1, round_half_up(cpu.mean));
-  if (!is_absent(p95)) advice.cpu_p95 = std::max<int64_t>(1, static_cast<int64_t>(std::ceil(p95)));
+  if (!is_absent(p95)) advice.cpu_p95 = std::max<int64_t>(1, whole(std::ceil(p95)));
   if (!is_absent(memory.max)) advice.memory_mib = round_memory(memory.max * 1.2);
   if (gpu.mean > 0) advice.gpu = std::max<int64_t>(1, round_half_up(gpu.max));
   if (vram_max > 0) advice.vram_mib = round_memory(vram_max * 1.2);

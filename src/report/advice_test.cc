@@ -56,6 +56,14 @@ TEST(Advice, WhatWasNotMeasuredIsNotAdvisedOn) {
   EXPECT_FALSE(json["statistics"].contains("process_cpu_usage"));
 }
 
+TEST(Advice, ADamagedFileDoesNoHarm) {
+  const Advice advice = advise_one({{"process_cpu_usage", of(1e300, 1e300)}, {"process_memory_mib", of(-5, 1e300)}});
+  EXPECT_GT(*advice.cpu, 0);
+  EXPECT_GT(*advice.memory_mib, 0);
+  const std::string text = advice_text(advice, false);
+  EXPECT_LT(text.size(), 400u) << text;
+}
+
 TEST(Advice, GpusOnlyWhereTheyWereUsed) {
   EXPECT_EQ(advise_one({}).gpu, 0);
   EXPECT_EQ(advise_one({{"process_gpu_usage", of(0, 0)}}).gpu, 0);

@@ -1,5 +1,6 @@
 #include "report/compare.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -66,7 +67,7 @@ Comparison compare(std::span<const StoredRun> runs) {
   for (const StoredRun& stored : runs) {
     facts.push_back(facts_of(stored));
     comparison.runs.push_back(stored.run.id);
-    comparison.outcomes.push_back(outcome_words(stored.run));
+    comparison.outcomes.push_back(stored.run.mode.empty() ? "-" : outcome_words(stored.run));  // a file tells none
     comparison.commands.push_back(command_text(stored.run, 200));
   }
   for (const Fact& fact : kFacts) {
@@ -96,7 +97,8 @@ std::vector<std::vector<std::string>> comparison_cells(const Comparison& compari
       texts.push_back(value_text(metric, metric.values[i]) + change_text(metric.change_percent[i]));
     add(std::string(title_of(metric.name)), texts);
   }
-  add("command", comparison.commands);
+  const auto is_known = [](const std::string& command) { return !command.empty(); };
+  if (std::any_of(comparison.commands.begin(), comparison.commands.end(), is_known)) add("command", comparison.commands);
   return cells;
 }
 

@@ -92,7 +92,7 @@ class Query(Case):
         self.assertEqual(self.tacho("watch", "-q", "-i", "50ms", "--timeout", "100ms").rc, 124)
         done = self.tacho("advise", "last")
         self.assertEqual(done.rc, 125)
-        self.assertIn("watched", done.err)
+        self.assertIn("tacho run -- CMD", done.err)
 
     def test_top(self):
         """Of a run that goes on, until it ends; of a process; and nothing of it is kept or sent."""
