@@ -11,6 +11,7 @@
 #include "cli/resolve.h"
 #include "cli/terminal.h"
 #include "report/facts.h"
+#include "report/human.h"
 #include "report/store.h"
 #include "report/summary_text.h"
 
@@ -28,7 +29,7 @@ std::string when(int64_t realtime_ns) {
 // The command, or what else was recorded.
 std::string what_ran(const Run& run) {
   if (std::string text = command_text(run, 1000); !text.empty()) return text;
-  if (!run.metadata.job_name.empty()) return valid_utf8(run.metadata.job_name);
+  if (!run.metadata.job_name.empty()) return harmless_text(run.metadata.job_name);
   return run.mode == "attach" && run.pid != 0 ? "pid " + std::to_string(run.pid) : run.mode == "watch" ? "machine" : "";
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "base/units.h"
 
 namespace tacho {
@@ -24,6 +25,12 @@ std::string number_text(double value) {
   std::string text = human_number(value);
   if (text.ends_with(".0")) text.resize(text.size() - 2);
   return text;
+}
+
+std::string harmless_text(std::string_view text) {
+  std::string harmless = valid_utf8(text);
+  std::replace_if(harmless.begin(), harmless.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }, ' ');
+  return harmless;
 }
 
 std::string bytes_text(double bytes) {

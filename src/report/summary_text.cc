@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/text.h"
 #include "base/units.h"
 #include "codec/iso_time.h"
 #include "codec/run_words.h"
@@ -80,7 +79,7 @@ class Table {
     if (value.empty()) return;
     std::string label(name);
     label.resize(std::max<size_t>(label.size(), 10), ' ');
-    text_ += "\n  " + paint_("2", label) + " " + value;
+    text_ += "\n  " + paint_("2", label) + " " + harmless_text(value);
   }
   const std::string& text() const { return text_; }
 
@@ -177,9 +176,7 @@ std::string command_text(const Run& run, size_t limit) {
     if (!text.empty()) text += ' ';
     text += plain ? word : "'" + word + "'";
   }
-  // A command may hold anything; a terminal must not act on it.
-  text = valid_utf8(text);
-  std::replace_if(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }, ' ');
+  text = harmless_text(text);
   if (text.size() <= limit) return text;
   size_t cut = limit;
   while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xC0) == 0x80) --cut;  // not inside a character

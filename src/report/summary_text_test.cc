@@ -152,6 +152,16 @@ TEST(SummaryFull, HasALineForEverythingThatIsKnown) {
             "  run        20261115-a1b2");
 }
 
+TEST(SummaryFull, NothingActsOnTheTerminal) {
+  auto run = ended();
+  run.metadata.job_name = "a\x1b[2Jb\nc\xff";
+  run.notes = {"the service said \x1b]0;title\x07"};
+  const std::string text = summary_full(run, Summary{}, false);
+  EXPECT_NE(text.find("a [2Jb c\xEF\xBF\xBD"), std::string::npos) << text;
+  EXPECT_EQ(text.find('\x1b'), std::string::npos);
+  EXPECT_EQ(text.find('\x07'), std::string::npos);
+}
+
 TEST(SummaryFull, ShortIntervalsAreMilliseconds) {
   auto run = ended();
   run.interval_ns = 50'000'000;
