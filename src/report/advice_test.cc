@@ -10,11 +10,11 @@
 namespace tacho {
 namespace {
 
-using Json = nlohmann::json;
+using nlohmann::json;
 
-Statistics of(double mean, double max, double sum = kAbsent) { return {mean, max, kAbsent, sum, kAbsent, 1}; }
+Statistics used(double mean, double max, double sum = kAbsent) { return {mean, max, kAbsent, sum, kAbsent, 1}; }
 
-Input run_with(std::vector<std::pair<std::string, Statistics>> statistics, double duration_s = 10) {
+Input input_with(std::vector<std::pair<std::string, Statistics>> statistics, double duration_s = 10) {
   Input input;
   input.stored.run.id = "r";
   input.stored.run.mode = "run";
@@ -24,7 +24,7 @@ Input run_with(std::vector<std::pair<std::string, Statistics>> statistics, doubl
 }
 
 Advice advise_one(std::vector<std::pair<std::string, Statistics>> statistics) {
-  const std::vector<Input> inputs{run_with(std::move(statistics))};
+  const std::vector<Input> inputs{input_with(std::move(statistics))};
   return advise(inputs);
 }
 
@@ -36,28 +36,28 @@ TEST(Advice, MemoryIsRoundedToSizesThatAreSold) {
 
 TEST(Advice, CoresFollowTheMeanAndAreAtLeastOne) {
   for (const auto& [mean, cores] : std::vector<std::pair<double, int64_t>>{{0, 1}, {0.4, 1}, {1.49, 1}, {1.5, 2}, {2.5, 3}, {7.9, 8}})
-    EXPECT_EQ(advise_one({{"process_cpu_usage", of(mean, 16)}}).cpu, cores) << mean;
+    EXPECT_EQ(advise_one({{"process_cpu_usage", used(mean, 16)}}).cpu, cores) << mean;
 }
 
 TEST(Advice, MemoryIsThePeakAndAFifthMore) {
-  EXPECT_EQ(advise_one({{"process_memory_mib", of(1, 100)}}).memory_mib, 128);
-  EXPECT_EQ(advise_one({{"process_memory_mib", of(1, 107)}}).memory_mib, 256);
-  EXPECT_EQ(advise_one({{"process_memory_mib", of(1, 10'035.2)}}).memory_mib, 12'288);
+  EXPECT_EQ(advise_one({{"process_memory_mib", used(1, 100)}}).memory_mib, 128);
+  EXPECT_EQ(advise_one({{"process_memory_mib", used(1, 107)}}).memory_mib, 256);
+  EXPECT_EQ(advise_one({{"process_memory_mib", used(1, 10'035.2)}}).memory_mib, 12'288);
 }
 
 TEST(Advice, WhatWasNotMeasuredIsNotAdvisedOn) {
-  const Advice advice = advise_one({{"system_cpu_usage", of(1, 2)}});
+  const Advice advice = advise_one({{"system_cpu_usage", used(1, 2)}});
   EXPECT_FALSE(advice.cpu);
   EXPECT_FALSE(advice.memory_mib);
   EXPECT_FALSE(advice.cpu_p95);
   EXPECT_EQ(advice.allocation, "");
-  const Json json = Json::parse(advice_json(advice));
-  EXPECT_FALSE(json["recommendation"].contains("cpu"));
-  EXPECT_FALSE(json["statistics"].contains("process_cpu_usage"));
+  const json parsed = json::parse(advice_json(advice));
+  EXPECT_FALSE(parsed["recommendation"].contains("cpu"));
+  EXPECT_FALSE(parsed["statistics"].contains("process_cpu_usage"));
 }
 
 TEST(Advice, ADamagedFileDoesNoHarm) {
-  const Advice advice = advise_one({{"process_cpu_usage", of(1e300, 1e300)}, {"process_memory_mib", of(-5, 1e300)}});
+  const Advice advice = advise_one({{"process_cpu_usage", used(1e300, 1e300)}, {"process_memory_mib", used(-5, 1e300)}});
   EXPECT_GT(*advice.cpu, 0);
   EXPECT_GT(*advice.memory_mib, 0);
   const std::string text = advice_text(advice, false);
@@ -66,29 +66,33 @@ TEST(Advice, ADamagedFileDoesNoHarm) {
 
 TEST(Advice, GpusOnlyWhereTheyWereUsed) {
   EXPECT_EQ(advise_one({}).gpu, 0);
-  EXPECT_EQ(advise_one({{"process_gpu_usage", of(0, 0)}}).gpu, 0);
-  EXPECT_EQ(advise_one({{"process_gpu_usage", of(0.1, 0.3)}}).gpu, 1);
-  EXPECT_EQ(advise_one({{"process_gpu_usage", of(0.1, 2.5)}}).gpu, 3);
-  EXPECT_EQ(advise_one({{"process_gpu_vram_mib", of(0, 0)}}).vram_mib, 0);
-  EXPECT_EQ(advise_one({{"process_gpu_vram_mib", of(1, 2000)}}).vram_mib, 3072);
+  EXPECT_EQ(advise_one({{"process_gpu_usage", used(0, 0)}}).gpu, 0);
+  EXPECT_EQ(advise_one({{"process_gpu_usage", used(0.1, 0.3)}}).gpu, 1);
+  EXPECT_EQ(advise_one({{"process_gpu_usage", used(0.1, 2.5)}}).gpu, 3);
+  EXPECT_EQ(advise_one({{"process_gpu_vram_mib", used(0, 0)}}).vram_mib, 0);
+  EXPECT_EQ(advise_one({{"process_gpu_vram_mib", used(1, 2000)}}).vram_mib, 3072);
 }
 
 TEST(Advice, SeveralRunsAverageMeansAndTakeTheHighestOfTheRest) {
   const std::vector<Input> inputs{
-      run_with({{"process_cpu_usage", of(1, 3)}, {"process_memory_mib", of(10, 100)}, {"system_net_recv_bytes", of(1, 1, 500)}}, 10),
-      run_with({{"process_cpu_usage", of(4, 4)}, {"process_memory_mib", of(20, 50)}, {"system_net_recv_bytes", of(1, 1, 70)}}, 20)};
+      input_with({{"process_cpu_usage", used(1, 3)},
+                  {"process_memory_mib", used(10, 100)},
+                  {"system_net_recv_bytes", used(1, 1, 500)}}, 10),
+      input_with({{"process_cpu_usage", used(4, 4)},
+                  {"process_memory_mib", used(20, 50)},
+                  {"system_net_recv_bytes", used(1, 1, 70)}}, 20)};
   const Advice advice = advise(inputs);
   EXPECT_EQ(advice.cpu, 3);
   EXPECT_EQ(advice.memory_mib, 128);
-  const Json statistics = Json::parse(advice_json(advice))["statistics"];
-  EXPECT_EQ(statistics["process_cpu_usage"], (Json{{"mean", 2.5}, {"max", 4.0}}));
-  EXPECT_EQ(statistics["system_net_recv_bytes"], (Json{{"sum", 500}}));
-  EXPECT_EQ(statistics["timestamp"], (Json{{"duration", 15.0}}));
+  const json statistics = json::parse(advice_json(advice))["statistics"];
+  EXPECT_EQ(statistics["process_cpu_usage"], (json{{"mean", 2.5}, {"max", 4.0}}));
+  EXPECT_EQ(statistics["system_net_recv_bytes"], (json{{"sum", 500}}));
+  EXPECT_EQ(statistics["timestamp"], (json{{"duration", 15.0}}));
 }
 
 TEST(Advice, AMachineIsSharedWhenOthersUsedMoreThanAMargin) {
   const auto guess = [](double system, double process) {
-    return advise_one({{"system_cpu_usage", of(system, system)}, {"process_cpu_usage", of(process, process)}}).allocation;
+    return advise_one({{"system_cpu_usage", used(system, system)}, {"process_cpu_usage", used(process, process)}}).allocation;
   };
   EXPECT_EQ(guess(1.2, 1), "dedicated");
   EXPECT_EQ(guess(1.26, 1), "shared");

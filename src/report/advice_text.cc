@@ -21,12 +21,14 @@ class Lines {
   explicit Lines(bool color) : color_(color) {}
   void add(const std::string& name, const std::string& advised, const std::string& why) {
     const std::string label = name + std::string(name.size() < 10 ? 10 - name.size() : 1, ' ');
-    text_ += "  " + (color_ ? "\x1b[2m" + label + "\x1b[0m" : label) + " " + (color_ ? "\x1b[1m" + advised + "\x1b[0m" : advised);
+    text_ += "  " + paint("\x1b[2m", label) + " " + paint("\x1b[1m", advised);
     text_ += (why.empty() ? "" : "  (" + why + ")") + "\n";
   }
   const std::string& text() const { return text_; }
 
  private:
+  std::string paint(const char* code, const std::string& text) const { return color_ ? code + text + "\x1b[0m" : text; }
+
   bool color_;
   std::string text_;
 };
@@ -61,15 +63,17 @@ std::string advice_text(const Advice& advice, bool color) {
   if (advice.gpu == 0) {
     lines.add("gpu", "none", is_absent(gpu.mean) ? "none was seen" : "none was used");
   } else {
-    lines.add("gpu", count_text(advice.gpu, "GPU", "GPUs"), "used " + number_text(gpu.mean) + " on average, " + number_text(gpu.max) + " at most");
-    if (advice.vram_mib > 0) lines.add("gpu memory", mib_text(static_cast<double>(advice.vram_mib)), "peak " + mib_text(vram.max) + " and a fifth more");
+    lines.add("gpu", count_text(advice.gpu, "GPU", "GPUs"),
+              "used " + number_text(gpu.mean) + " on average, " + number_text(gpu.max) + " at most");
+    if (advice.vram_mib > 0)
+      lines.add("gpu memory", mib_text(static_cast<double>(advice.vram_mib)), "peak " + mib_text(vram.max) + " and a fifth more");
   }
   if (advice.allocation == "shared") lines.add("machine", "shared", "others used it at the same time");
   if (advice.allocation == "dedicated") lines.add("machine", "dedicated", "hardly anything else used it");
   std::string runs;
   for (const std::string& run : advice.runs) add_if(runs, run);
-  return "tacho: what this job needs, by " + count_text(static_cast<int64_t>(advice.runs.size()), "run", "runs") + " (" + runs + ")\n" +
-         lines.text();
+  const std::string count = count_text(static_cast<int64_t>(advice.runs.size()), "run", "runs");
+  return "tacho: what this job needs, by " + count + " (" + runs + ")\n" + lines.text();
 }
 
 std::string advice_json(const Advice& advice) {

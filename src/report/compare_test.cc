@@ -7,7 +7,7 @@
 namespace tacho {
 namespace {
 
-StoredRun run_with(const std::string& id, double duration_s, std::optional<int64_t> memory_bytes) {
+StoredRun compared_run(const std::string& id, double duration_s, std::optional<int64_t> memory_bytes) {
   StoredRun stored;
   stored.run.id = id;
   stored.run.mode = "run";
@@ -18,29 +18,29 @@ StoredRun run_with(const std::string& id, double duration_s, std::optional<int64
   return stored;
 }
 
-const ComparedMetric* find(const Comparison& comparison, std::string_view name) {
+const ComparedMetric* metric_of(const Comparison& comparison, std::string_view name) {
   for (const ComparedMetric& metric : comparison.metrics)
     if (metric.name == name) return &metric;
   return nullptr;
 }
 
 TEST(Compare, DiffersFromTheFirst) {
-  const std::vector<StoredRun> runs{run_with("a", 10, 100), run_with("b", 15, std::nullopt), run_with("c", 5, 200)};
+  const std::vector<StoredRun> runs{compared_run("a", 10, 100), compared_run("b", 15, std::nullopt), compared_run("c", 5, 200)};
   const Comparison comparison = compare(runs);
-  const ComparedMetric* time = find(comparison, "duration_s");
+  const ComparedMetric* time = metric_of(comparison, "duration_s");
   ASSERT_NE(time, nullptr);
   EXPECT_EQ(time->values, (std::vector<double>{10, 15, 5}));
   EXPECT_EQ(time->change_percent, (std::vector<double>{0, 50, -50}));
-  const ComparedMetric* memory = find(comparison, "memory_peak_bytes");
+  const ComparedMetric* memory = metric_of(comparison, "memory_peak_bytes");
   ASSERT_NE(memory, nullptr);
   EXPECT_TRUE(is_absent(memory->values[1]));
   EXPECT_TRUE(is_absent(memory->change_percent[1]));
   EXPECT_EQ(memory->change_percent[2], 100);
-  EXPECT_EQ(find(comparison, "gpu_mean"), nullptr);  // nobody has one
+  EXPECT_EQ(metric_of(comparison, "gpu_mean"), nullptr);  // nobody has one
 }
 
 TEST(Compare, CellsNameTheChange) {
-  const std::vector<StoredRun> runs{run_with("a", 10, 100), run_with("b", 15, std::nullopt), run_with("c", 200, 0)};
+  const std::vector<StoredRun> runs{compared_run("a", 10, 100), compared_run("b", 15, std::nullopt), compared_run("c", 200, 0)};
   const auto cells = comparison_cells(compare(runs));
   EXPECT_EQ(cells[0], (std::vector<std::string>{"", "a", "b", "c"}));
   EXPECT_EQ(cells[1], (std::vector<std::string>{"outcome", "ok", "ok", "ok"}));
@@ -49,7 +49,7 @@ TEST(Compare, CellsNameTheChange) {
 }
 
 TEST(Compare, JsonHasNullForWhatIsUnknown) {
-  const std::vector<StoredRun> runs{run_with("a", 10, std::nullopt), run_with("b", 15, 7)};
+  const std::vector<StoredRun> runs{compared_run("a", 10, std::nullopt), compared_run("b", 15, 7)};
   const auto json = nlohmann::json::parse(comparison_json(compare(runs)));
   EXPECT_EQ(json["runs"][1]["id"], "b");
   for (const auto& metric : json["metrics"])

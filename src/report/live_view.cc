@@ -91,7 +91,8 @@ std::vector<LiveView::Part> LiveView::parts() const {
   const double gpu = cell(side + "gpu_usage"), vram = cell(side + "gpu_vram_mib");
   // Without a GPU the machine's columns are a measured 0: nothing to show.
   if (gpu > 0 || vram > 0 || (!machine_ && !is_absent(gpu)))
-    add("gpu", gpu, number_text(gpu * 100) + "%" + (is_absent(vram) ? "" : ", " + bytes_text(vram * static_cast<double>(kMiB))), &gpu_, kAbsent);
+    add("gpu", gpu, number_text(gpu * 100) + "%" + (is_absent(vram) ? "" : ", " + bytes_text(vram * static_cast<double>(kMiB))),
+        &gpu_, kAbsent);
   const double read = rate(side + "disk_read_bytes"), written = rate(side + "disk_write_bytes");
   add("disk", is_absent(read) ? written : read, rate_text(read) + " read, " + rate_text(written) + " written", nullptr, kAbsent);
   const double received = rate("system_net_recv_bytes"), sent = rate("system_net_sent_bytes");
@@ -103,7 +104,9 @@ std::vector<LiveView::Part> LiveView::parts() const {
 }
 
 std::string LiveView::screen(size_t width, bool color) const {
-  std::string text = (color ? "\x1b[1m" : "") + std::string(cut(head(), width == 0 ? std::string::npos : width)) + (color ? "\x1b[0m" : "") + "\n";
+  const std::string title = head();
+  const size_t room = width == 0 ? std::string::npos : width;
+  std::string text = (color ? "\x1b[1m" : "") + std::string(cut(title, room)) + (color ? "\x1b[0m\n" : "\n");
   if (empty()) return text + "no sample yet\n";
   for (const Part& part : parts()) {
     std::string line = part.name + std::string(11 - part.name.size(), ' ') + part.text;
@@ -111,7 +114,7 @@ std::string LiveView::screen(size_t width, bool color) const {
       line.resize(std::max<size_t>(line.size() + 2, 40), ' ');
       line += bars(part.history->values, part.whole);
     }
-    text += std::string(cut(line, width == 0 ? std::string::npos : width)) + "\n";
+    text += std::string(cut(line, room)) + "\n";
   }
   return text;
 }
