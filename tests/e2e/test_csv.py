@@ -75,7 +75,7 @@ class Csv(Case):
         _, run, table = self.tracked("sleep", "0.75", options=["-i", "200ms"])
         ended = time.time()
         stamps = [float(value) for value in table.column("timestamp")]
-        self.assertEqual(len(stamps), 4)
+        self.assertIn(len(stamps), (4, 5))  # under load sleep itself comes late
         self.assertGreaterEqual(stamps[0], began + 0.19)
         self.assertLessEqual(stamps[-1], ended + 0.01)
         self.assertAlmostEqual(run["statistics"]["timestamp"]["duration"], run["outcome"]["duration_s"], delta=0.05)
