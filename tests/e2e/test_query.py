@@ -136,7 +136,7 @@ class Query(Case):
         for what in ("probes", "sinks"):
             done = self.tacho("list", what, "--json")
             self.assertEqual(done.rc, 0, done)
-            self.assertTrue(json.loads(done.out))
+            self.assertEqual({type(entry["available"]) for entry in json.loads(done.out)}, {bool})
             self.assertGreater(len(self.tacho("list", what).out.splitlines()), 2)
         self.assertEqual(self.tacho("list", "metrisc").rc, 125)
         self.assertIn("metrics", self.tacho("list", "metrisc").err)
