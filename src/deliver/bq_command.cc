@@ -80,7 +80,13 @@ Result<Options> parse(std::span<const std::string> words) {
       std::string* value = nullptr;
       for (const auto& [known, place] : values)
         if (known == name) value = place;
-      if (value == nullptr) return Error{Code::invalid, "unknown option " + word, "", "see tacho bq init --help"};
+      if (value == nullptr) {
+        std::vector<std::string_view> names{"--dry-run", "--bq-add-columns", "--help"};
+        for (const auto& [known, place] : values) names.push_back(known);
+        const std::string_view near = nearest(name, names);
+        const std::string hint = near.empty() ? "see tacho bq init --help" : "did you mean " + std::string(near) + "?";
+        return Error{Code::invalid, "unknown option " + word, "", hint};
+      }
       if (name.size() < word.size()) *value = word.substr(name.size() + 1);
       else if (i + 1 < words.size()) *value = words[++i];
       else return Error{Code::invalid, word + " needs a value", "", "see tacho bq init --help"};

@@ -1,6 +1,7 @@
 #include "deliver/discover_command.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -37,6 +38,13 @@ struct Request {
   std::vector<std::string> hidden;
 };
 
+Error unknown_argument(const std::string& word) {
+  constexpr std::array<std::string_view, 5> kKnown{"--json", "--hide", "--no-cloud", "--verbose", "--help"};
+  const std::string_view near = nearest(word.substr(0, word.find('=')), kKnown);
+  const std::string hint = near.empty() ? "see tacho discover --help" : "did you mean " + std::string(near) + "?";
+  return {Code::invalid, "unknown argument", word, hint};
+}
+
 Status hide(Request& request, std::string_view words) {
   for (const std::string_view part : split(words, ',')) {
     const std::string_view word = trim(part);
@@ -68,7 +76,7 @@ Result<Request> parse(std::span<const std::string> arguments) {
     else if (word.starts_with(kHide)) status = hide(request, std::string_view(word).substr(kHide.size()));
     else if (word == "--hide" && i + 1 < arguments.size()) status = hide(request, arguments[++i]);
     else if (word == "--hide") status = Error{Code::invalid, "--hide needs a value", "", "write --hide FIELD,..."};
-    else status = Error{Code::invalid, "unknown argument", word, "see tacho discover --help"};
+    else status = unknown_argument(word);
     if (!status) return status.error();
   }
   return request;

@@ -115,7 +115,7 @@ int deliver_command(std::span<const std::string> arguments) {
   for (const std::string& word : arguments) {
     if (word == "-h" || word == "--help") return std::fputs(kHelp, stdout) < 0 ? 1 : 0;
     if (word == "--all") all = true;
-    else if (word.starts_with("-")) return log::error("unknown option " + word + "; see tacho deliver --help"), kRefused;
+    else if (word.starts_with("-")) return log::error("unknown option " + word + "; did you mean --all? See tacho deliver --help"), kRefused;
     else names.push_back(word);
   }
   if (all && !names.empty()) return log::error("--all and a name exclude each other; give one of them"), kRefused;

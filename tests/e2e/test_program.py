@@ -83,6 +83,14 @@ class Program(Case):
                     self.assertRegex(done.out, f"^Examples:\n  (.*[= ])?{program}")
         self.assertEqual(self.tacho("help", "discover").out, self.tacho("discover", "--help").out)
 
+    def test_nearest_name_of_siblings(self):
+        if not os.path.exists(os.path.join(BUILD, "bin", "tacho-deliver")):
+            self.skipTest("tacho-deliver is not built")
+        for words, near in ((["discover", "--jsn"], "--json"), (["deliver", "--al"], "--all"), (["bq", "init", "--datset=x"], "--dataset")):
+            done = self.tacho(*words)
+            self.assertIn(near, done.err, done)
+            self.assertNotEqual(done.rc, 0)
+
     def test_install(self):
         """What was built is what is installed: every program that another one starts, manual and completions too."""
         built = {name for name in os.listdir(os.path.join(BUILD, "bin")) if not name.startswith("burn_") and not name.endswith("_test")}
