@@ -82,6 +82,15 @@ constexpr std::string_view kTrackerNote =
     "and no summary, settings from resource-tracker.toml. Without a command or --pid it records the machine until a "
     "signal.";
 
+// What the older tool does unless told otherwise, where that differs.
+Option as_tracker(Option option) {
+  constexpr auto kDefaults = std::to_array<std::pair<std::string_view, std::string_view>>(
+      {{"output", "stderr"}, {"format", "json"}, {"config", "resource-tracker.toml"}, {"store", "none"}, {"summary", "none"}});
+  for (const auto& [name, text] : kDefaults)
+    if (option.name == name) option.default_text = text;
+  return option;
+}
+
 std::string option_blocks(unsigned subcommand) {
   std::string out;
   for (const Group group : kGroups) {
@@ -89,7 +98,7 @@ std::string option_blocks(unsigned subcommand) {
     for (const Option& option : all_options()) {
       if (option.group != group || (option.subcommands & subcommand) == 0) continue;
       std::string text(option.help);
-      const std::string sources = group == Group::metadata ? "" : option_sources(option);
+      const std::string sources = group == Group::metadata ? "" : option_sources(subcommand == kTracker ? as_tracker(option) : option);
       if (!sources.empty()) (text += ' ') += sources;
       block += entry(option_label(option), text, kOptionColumn);
     }

@@ -130,6 +130,11 @@ class ResourceTracker(JsonLines):
         self.write("resource-tracker.toml", "= broken [\n")
         self.assertEqual(self.tacho("sh", "-c", "exit 2", program=self.name).rc, 2)
 
+    def test_help_tells_its_own_defaults(self):
+        text = " ".join(self.tacho("--help", program=self.name).out.split())
+        for word in ("Default stderr.", "Default json.", "Default resource-tracker.toml."):
+            self.assertIn(word, text)
+
     def test_refused(self):
         for words in (["-i", "0", "true"], ["-i", "-1", "true"], ["--no-such", "true"], ["--pid", "999999999"]):
             self.assertEqual(self.tacho(*words, program=self.name).rc, 125, words)
