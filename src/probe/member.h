@@ -46,12 +46,14 @@ class Member {
   int children_fd(int proc_fd);  // task/PID/children, kept open; −1 without it
 
   // Proportional memory, kept by PssReader.
-  int64_t pss_bytes = -1;      // −1: never read
-  int64_t pss_rss_bytes = 0;   // rss at that reading
+  int64_t pss_bytes = -1;      // with huge pages; −1: never read
+  int64_t pss_rss_bytes = 0;   // rss_bytes() at that reading
+  double pss_share = 1;        // PSS of RSS, both of the reading itself: the process may have grown since its stat was read
+  int64_t huge_bytes = 0;
   int64_t pss_stamp_ns = 0;
   bool pss_denied = false;
   bool ran_since_pss = false;
-  bool forked_since_pss = false;  // pages became shared: the ratio has changed
+  bool sharing_changed = false;  // a relative came or went: its pages are shared among more or fewer
   // Kept by ProcessTree.
   uint32_t marker = 0;     // the walk that visited it
   uint32_t ran_tick = 0;   // the tick in which it last ran

@@ -19,6 +19,7 @@ constexpr uint32_t kRefreshTicks = 20;
 constexpr int64_t kPeakEveryNs = kNsPerSec - 50 * kNsPerMs;
 // User and system time of reaped children are each cut to ticks of 10 ms, so that their growth may read that much low.
 constexpr int64_t kRoundingNs = 20 * kNsPerMs;
+constexpr int64_t kSharingMattersBytes = 8 * kMiB;
 // Rounds to find processes that were reaped while the others were read.
 constexpr int kSettleRounds = 4;
 
@@ -71,7 +72,7 @@ bool ProcessTree::add(pid_t pid) {
   member.ran_tick = tick_;
   ++processes_seen_;
   readable_ = true;
-  if (Member* parent = find(member.parent())) parent->forked_since_pss = true;
+  family_changed(member);
   const auto at = std::lower_bound(members_.begin(), members_.end(), pid,
                                    [](const Member& other, pid_t value) { return other.pid() < value; });
   members_.insert(at, std::move(member));
@@ -134,7 +135,18 @@ void ProcessTree::update(int64_t now_ns) {
   sum_up(now_ns);
 }
 
+// A fork shares all memory of its parent: the parts of the whole family change when one comes or goes. What small
+// processes share is mostly libraries, which the whole machine has.
+void ProcessTree::family_changed(const Member& by) {
+  if (by.rss_bytes() < kSharingMattersBytes) return;
+  for (Member& member : members_)
+    if ((member.pid() == by.parent() || member.parent() == by.parent() || member.parent() == by.pid()) &&
+        member.rss_bytes() >= kSharingMattersBytes)
+      member.sharing_changed = true;
+}
+
 void ProcessTree::vanish(size_t index) {
+  family_changed(members_[index]);
   vanished_.push_back(std::move(members_[index]));
   members_.erase(members_.begin() + static_cast<std::ptrdiff_t>(index));
 }

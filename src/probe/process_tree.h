@@ -78,6 +78,7 @@ class ProcessTree final : public JobPids {
   void read_peak(int64_t now_ns);
   void sum_up(int64_t now_ns);
   void vanish(size_t index);
+  void family_changed(const Member& by);
 
   ProbeContext& context_;
   Fd proc_fd_, own_children_fd_;

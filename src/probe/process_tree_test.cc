@@ -2,12 +2,16 @@
 #include "probe/process_tree.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <ctime>
 #include <functional>
+#include <memory>
+#include <string_view>
+#include <vector>
 
 #include "os/process.h"
 
@@ -103,6 +107,44 @@ TEST(ProcessTree, CountsAChildFromZero) {
   EXPECT_GE(following.tree.total().cpu_ns(), exact);
   EXPECT_LE(following.tree.total().cpu_ns(), exact + 10'000'000);
   EXPECT_TRUE(following.tree.empty());
+}
+
+// Children of a fork share their parent's memory: it counts once, whoever of them is there.
+TEST(ProcessTree, MemorySharedByAFamilyCountsOnce) {
+  constexpr size_t kBytes = 64 << 20;
+  Flag end_children;
+  const Worker parent([&] {
+    // The test's own pages are small beside these.
+    auto* const memory = static_cast<volatile char*>(::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    for (size_t i = 0; i < kBytes; i += 4096) memory[i] = 1;
+    std::vector<std::unique_ptr<Worker>> children;
+    for (int i = 0; i < 4; ++i) children.push_back(std::make_unique<Worker>([] {}));
+    for (const auto& child : children) child->wait_until_done();
+    if (::fork() == 0) {  // ends the children when it is told to, so that the parent need not
+      end_children.wait();
+      for (const auto& child : children) ::kill(child->pid, SIGKILL);
+      ::_exit(0);
+    }
+    ::signal(SIGCHLD, SIG_IGN);
+  });
+  parent.wait_until_done();
+  Following following;
+  ASSERT_TRUE(following.tree.follow(parent.pid, false));
+  following.tick();
+  const TreeMemory five = following.tree.memory();
+  if (std::string_view(five.source) == "rss") GTEST_SKIP() << "no smaps_rollup here";
+  EXPECT_GT(five.rss_bytes, int64_t{4} * kBytes);
+  EXPECT_GE(five.bytes, int64_t{kBytes});
+  EXPECT_LT(five.bytes, int64_t{kBytes} * 3 / 2);
+  end_children.raise();
+  for (int i = 0; i < 2000 && following.tree.children() > 0; ++i) {
+    ::usleep(5000);
+    following.tick();
+  }
+  EXPECT_EQ(following.tree.children(), 0);
+  EXPECT_GE(following.tree.memory().bytes, int64_t{kBytes}) << "the parent has it for itself now";
+  ::kill(parent.pid, SIGKILL);
+  parent.end();
 }
 
 TEST(ProcessTree, AttachingCountsFromNow) {
