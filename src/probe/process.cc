@@ -48,7 +48,7 @@ class ProcessProbe final : public Probe {
   void read(Reading& out) override {
     tree_.update(out.stamp_ns);
     if (tree_.root() > 0) out.set(kPid, tree_.root());
-    out.set(kChildren, tree_.children());
+    if (tree_.sees_processes()) out.set(kChildren, tree_.children());
     const Usage& total = tree_.total();
     int64_t user_ns = total.user_ns, system_ns = total.system_ns;
     const bool exact = read_cgroup_cpu(user_ns, system_ns);

@@ -41,6 +41,7 @@ ProcessTree::ProcessTree(ProbeContext& context)
     : context_(context), pss_(context.pss, context.interval_ns), own_pid_(::getpid()) {
   proc_fd_ = Fd(::open(context.roots.proc.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   descriptor_limit_ = raise_open_files();
+  sees_processes_ = file_exists(context.roots.proc + "/self/stat");
   io_available_ = file_exists(context.roots.proc + "/self/io");
   members_.reserve(64);
   vanished_.reserve(64);

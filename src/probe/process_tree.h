@@ -46,6 +46,7 @@ class ProcessTree final : public JobPids {
   const TreeMemory& memory() const { return memory_; }
   int64_t largest_process_bytes() const { return largest_bytes_; }  // highest resident size of one process (VmHWM, ru_maxrss)
   int64_t children() const { return children_; }
+  bool sees_processes() const { return sees_processes_; }  // false where /proc is not mounted: children are not known then
   int64_t reaped_switches() const { return reaped_switches_; }  // context switches of what tacho reaped
   int64_t processes_seen() const { return processes_seen_; }
   pid_t root() const { return root_; }
@@ -91,7 +92,8 @@ class ProcessTree final : public JobPids {
   Usage total_;
   TreeMemory memory_;
   pid_t root_ = 0, own_pid_ = 0, root_session_ = 0;
-  bool own_child_ = false, has_children_files_ = true, readable_ = false, io_available_ = false, io_seen_ = false, auto_reaped_ = false;
+  bool own_child_ = false, has_children_files_ = true, readable_ = false, sees_processes_ = false;
+  bool io_available_ = false, io_seen_ = false, auto_reaped_ = false;
   int64_t children_ = 0, processes_seen_ = 0, largest_bytes_ = 0, last_forks_ = -2, spawn_floor_bytes_ = 0, peak_stamp_ns_ = 0, reaped_switches_ = 0;
   uint64_t descriptor_limit_ = 0;
   uint32_t tick_ = 0, walk_ = 0, peak_next_ = 0;
