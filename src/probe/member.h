@@ -34,10 +34,10 @@ class Member {
   bool ran() const { return clock_ns_ != read_clock_ns_; }
   bool has_io() const { return has_io_; }
   int64_t rss_bytes() const;
-  // Time of children it has waited for, in ns, and what this grew by since begin_tick().
+  // Time of children it has waited for, in ns, and what this grew by since end_tick().
   int64_t reaped_cpu_ns() const;
   int64_t reaped_growth_ns() const { return reaped_growth_ns_; }
-  void begin_tick() {
+  void end_tick() {
     reaped_growth_ns_ = 0;
     lost_child = false;
   }

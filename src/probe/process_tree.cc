@@ -111,7 +111,6 @@ void ProcessTree::update(int64_t now_ns) {
   ++tick_;
   const bool refresh_all = tick_ % kRefreshTicks == 0 || context_.facts.closing;
   const bool forked = context_.facts.forks < 0 || context_.facts.forks != last_forks_;
-  for (Member& member : members_) member.begin_tick();
   check_clocks();
   // A parent that is read after a child was found gone has the child's time in it; it is read even if it seems not to have
   // run, since the clock of a process that runs on another CPU may stand still for some milliseconds. A child may be reaped
@@ -129,6 +128,8 @@ void ProcessTree::update(int64_t now_ns) {
   }
   settle_vanished();
   reaped_.clear();
+  // Here, not at the start: what the root absorbed when root_ended() read it belongs to this tick.
+  for (Member& member : members_) member.end_tick();
   // No process or thread was started on the whole machine since: there is nothing to find.
   if (forked || refresh_all) discover(refresh_all);
   last_forks_ = context_.facts.forks;
@@ -187,6 +188,7 @@ void ProcessTree::recheck_children_of_reapers() {
 // Each vanished process was waited for by its nearest surviving ancestor, directly or through others that vanished too,
 // or by nobody.
 void ProcessTree::settle_vanished() {
+  settle_with_vanished_parents();
   for (Member& gone : vanished_) gone.settle_to = surviving_ancestor(gone);
   while (!vanished_.empty()) {
     const pid_t ancestor = vanished_.back().settle_to;
@@ -197,6 +199,23 @@ void ProcessTree::settle_vanished() {
       vanished_.erase(vanished_.begin() + static_cast<std::ptrdiff_t>(i));
     }
     settle(ancestor, expected);
+  }
+}
+
+// Who vanished after it was read once more in this tick has the time of the children that it had waited for already.
+void ProcessTree::settle_with_vanished_parents() {
+  for (size_t at = 0; at < vanished_.size(); ++at) {
+    const int64_t growth_ns = vanished_[at].reaped_growth_ns();
+    if (growth_ns <= 0) continue;
+    const pid_t parent = vanished_[at].pid();
+    Usage expected;
+    for (size_t i = vanished_.size(); i-- > 0;) {
+      if (vanished_[i].parent() != parent || i == at) continue;
+      expected += vanished_[i].usage();
+      vanished_.erase(vanished_.begin() + static_cast<std::ptrdiff_t>(i));
+      if (i < at) --at;
+    }
+    count_lost(expected, growth_ns);
   }
 }
 
@@ -220,7 +239,11 @@ void ProcessTree::settle(pid_t ancestor, const Usage& expected) {
     outside_ += expected;
     return;
   }
-  const int64_t growth_ns = reaper->reaped_growth_ns();
+  count_lost(expected, reaper->reaped_growth_ns());
+}
+
+// What of the expected time did not arrive where the children's time goes.
+void ProcessTree::count_lost(const Usage& expected, int64_t growth_ns) {
   const int64_t missing_ns = expected.cpu_ns() - growth_ns;
   if (missing_ns <= kRoundingNs) return;
   // Reaped by the kernel itself (SIGCHLD ignored): what was last seen of it is kept.

@@ -68,7 +68,9 @@ class ProcessTree final : public JobPids {
   void refresh_members(bool refresh_all);
   void settle_vanished();
   pid_t surviving_ancestor(const Member& gone) const;
+  void settle_with_vanished_parents();
   void settle(pid_t ancestor, const Usage& expected);
+  void count_lost(const Usage& expected, int64_t growth_ns);
   void read_reapers_again(size_t first_vanished);
   void recheck_children_of_reapers();
   void discover(bool everyone);

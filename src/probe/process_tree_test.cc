@@ -216,6 +216,40 @@ TEST(ProcessTree, AChildThatWasWaitedForIsNotCountedTwice) {
   EXPECT_LT(following.tree.total().cpu_ns(), before + 60'000'000);
 }
 
+// The root of an attached tree waits for its last child and ends: what it left is read before the tick that finds both gone.
+TEST(ProcessTree, TheLastChildOfARootThatEndsCountsOnce) {
+  for (const bool still_there : {true, false}) {
+    Flag forked, go;
+    const pid_t root = ::fork();
+    if (root == 0) {
+      const pid_t child = ::fork();
+      if (child == 0) {
+        burn_ms(200);
+        forked.raise();
+        go.wait();
+        ::_exit(0);
+      }
+      ::waitpid(child, nullptr, 0);
+      ::_exit(0);
+    }
+    Following following;
+    ASSERT_TRUE(following.tree.follow(root, false));
+    forked.wait();
+    following.tick();
+    const int64_t before_ns = following.tree.total().cpu_ns();
+    go.raise();
+    siginfo_t info{};
+    ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(root), &info, WEXITED | WNOWAIT), 0);
+    following.tree.root_ended();
+    if (!still_there) ::waitpid(root, nullptr, 0);
+    following.tick();
+    EXPECT_LT(following.tree.total().cpu_ns() - before_ns, 100'000'000) << still_there;
+    EXPECT_GT(following.tree.total().cpu_ns(), 150'000'000) << still_there;
+    EXPECT_FALSE(following.tree.lost_some());
+    if (still_there) ::waitpid(root, nullptr, 0);
+  }
+}
+
 TEST(ProcessTree, WhatTheKernelReapedIsKept) {
   Following following;
   following.tree.expect_own_child();
