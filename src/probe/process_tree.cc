@@ -318,7 +318,10 @@ void ProcessTree::sum_up(int64_t now_ns) {
     largest_bytes_ = std::max(largest_bytes_, member.rss_bytes());
   }
   raise_total(total_, sum);
-  if (!members_.empty()) memory_ = pss_.measure(members_, proc_fd_.get(), context_.buffer, now_ns);
+  if (members_.empty()) return;
+  // Zombies have no memory left: the last value stands, for the closing row above all.
+  const TreeMemory now = pss_.measure(members_, proc_fd_.get(), context_.buffer, now_ns);
+  if (now.rss_bytes > 0) memory_ = now;
 }
 
 void ProcessTree::copy(std::vector<pid_t>& sorted) const {

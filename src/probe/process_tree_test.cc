@@ -237,6 +237,8 @@ TEST(ProcessTree, TheLastChildOfARootThatEndsCountsOnce) {
     forked.wait();
     following.tick();
     const int64_t before_ns = following.tree.total().cpu_ns();
+    const TreeMemory memory = following.tree.memory();
+    EXPECT_GT(memory.bytes, 0);
     go.raise();
     siginfo_t info{};
     ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(root), &info, WEXITED | WNOWAIT), 0);
@@ -246,6 +248,8 @@ TEST(ProcessTree, TheLastChildOfARootThatEndsCountsOnce) {
     EXPECT_LT(following.tree.total().cpu_ns() - before_ns, 100'000'000) << still_there;
     EXPECT_GT(following.tree.total().cpu_ns(), 150'000'000) << still_there;
     EXPECT_FALSE(following.tree.lost_some());
+    EXPECT_EQ(following.tree.memory().bytes, memory.bytes) << "zombies have none: the last value stands";
+    EXPECT_STREQ(following.tree.memory().source, memory.source);
     if (still_there) ::waitpid(root, nullptr, 0);
   }
 }
