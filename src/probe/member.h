@@ -34,6 +34,7 @@ class Member {
   bool ran() const { return clock_ns_ != read_clock_ns_; }
   bool has_io() const { return has_io_; }
   int64_t rss_bytes() const;
+  int64_t most_rss_bytes() const { return most_rss_bytes_; }  // of all readings
   // Time of children it has waited for, in ns, and what this grew by since end_tick().
   int64_t reaped_cpu_ns() const;
   int64_t reaped_growth_ns() const { return reaped_growth_ns_; }
@@ -65,7 +66,7 @@ class Member {
   pid_t pid_;
   Fd stat_fd_, io_fd_, children_fd_;
   bool keep_ = true, io_denied_ = false, has_io_ = false;
-  int64_t clock_ns_ = -1, read_clock_ns_ = -2, reaped_growth_ns_ = 0;
+  int64_t clock_ns_ = -1, read_clock_ns_ = -2, reaped_growth_ns_ = 0, most_rss_bytes_ = 0;
   PidStat stat_{};
   PidIo io_{};
 };

@@ -140,7 +140,7 @@ void ProcessTree::update(int64_t now_ns) {
 // A fork shares all memory of its parent: the parts of the whole family change when one comes or goes. What small
 // processes share is mostly libraries, which the whole machine has.
 void ProcessTree::family_changed(const Member& by) {
-  if (by.rss_bytes() < kSharingMattersBytes) return;
+  if (by.most_rss_bytes() < kSharingMattersBytes) return;  // the most, since one that ends gives its memory back by and by
   for (Member& member : members_)
     if ((member.pid() == by.parent() || member.parent() == by.parent() || member.parent() == by.pid()) &&
         member.rss_bytes() >= kSharingMattersBytes)
@@ -162,7 +162,10 @@ void ProcessTree::refresh_members(bool refresh_all) {
   for (size_t i = members_.size(); i-- > 0;) {
     Member& member = members_[i];
     if (member.ran()) member.ran_tick = tick_;
-    if ((refresh_all || member.ran() || member.lost_child) && !member.refresh(proc_fd_.get(), context_.buffer)) vanish(i);
+    if (!refresh_all && !member.ran() && !member.lost_child) continue;
+    const bool lived = !member.zombie();
+    if (!member.refresh(proc_fd_.get(), context_.buffer)) vanish(i);
+    else if (lived && member.zombie()) family_changed(member);  // its memory is gone, though nobody waited for it yet
   }
 }
 
@@ -231,8 +234,9 @@ pid_t ProcessTree::surviving_ancestor(const Member& gone) const {
 }
 
 void ProcessTree::settle(pid_t ancestor, const Usage& expected) {
-  // Whom tacho reaped meanwhile brought the time of its own children along in its rusage.
-  if (std::find(reaped_.begin(), reaped_.end(), ancestor) != reaped_.end()) return;
+  // Whom tacho reaped meanwhile brought the time of its own children along in its rusage, unless the kernel had reaped them.
+  const auto reaped = std::find_if(reaped_.begin(), reaped_.end(), [&](const Reaped& one) { return one.pid == ancestor; });
+  if (reaped != reaped_.end()) return count_lost(expected, reaped->growth_ns);
   Member* reaper = find(ancestor);
   if (reaper == nullptr) {
     // Its parent is no member (the root of an attached tree, a process adopted by init): nobody here has its time.
@@ -273,14 +277,16 @@ void ProcessTree::reaped(pid_t pid, const rusage& usage) {
   exact.read_bytes = usage.ru_inblock * 512;
   exact.write_bytes = usage.ru_oublock * 512;
   const size_t index = index_of(pid);
+  int64_t growth_ns = exact.cpu_ns();
   if (index < members_.size()) {
+    growth_ns -= members_[index].usage().cpu_ns();
     exact.iowait_ns = members_[index].usage().iowait_ns;  // not in rusage
     members_.erase(members_.begin() + static_cast<std::ptrdiff_t>(index));
   } else {
     ++processes_seen_;
   }
   outside_ += exact;
-  reaped_.push_back(pid);
+  reaped_.push_back({pid, growth_ns});
   reaped_switches_ += usage.ru_nvcsw + usage.ru_nivcsw;
   readable_ = true;
   // A forked child starts with what it copied of tacho; only more than that is its own.

@@ -61,6 +61,10 @@ class ProcessTree final : public JobPids {
   void signal_all(int number) const;                  // every member, root first
 
  private:
+  struct Reaped {
+    pid_t pid;
+    int64_t growth_ns;  // its own and its children's time since it was last read
+  };
   size_t index_of(pid_t pid) const;                   // members_.size() when unknown
   Member* find(pid_t pid);
   bool add(pid_t pid);
@@ -87,7 +91,8 @@ class ProcessTree final : public JobPids {
   Fd proc_fd_, own_children_fd_;
   std::vector<Member> members_;     // sorted by pid
   std::vector<Member> vanished_;    // gone in this tick, not settled yet
-  std::vector<pid_t> found_, excluded_, strangers_, listed_, reaped_;
+  std::vector<pid_t> found_, excluded_, strangers_, listed_;
+  std::vector<Reaped> reaped_;      // by tacho, since the last tick
   std::string cgroup_procs_path_;
   PssReader pss_;
   Usage outside_;                   // R, minus the baseline

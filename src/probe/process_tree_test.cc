@@ -1,6 +1,7 @@
 // The tree over real processes of the test's own.
 #include "probe/process_tree.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -8,12 +9,15 @@
 
 #include <csignal>
 #include <ctime>
+#include <filesystem>
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "os/process.h"
+#include "support/temp_dir.h"
 
 namespace tacho {
 namespace {
@@ -281,6 +285,55 @@ TEST(ProcessTree, WhatTheKernelReapedIsKept) {
   EXPECT_TRUE(following.tree.lost_some());
   EXPECT_GE(following.tree.total().cpu_ns(), 140'000'000);
   worker.end();
+}
+
+// The root ignores SIGCHLD and ends in the same tick as its child: its rusage has nothing of the child.
+TEST(ProcessTree, WhatTheKernelReapedIsKeptWhenTheRootEndsToo) {
+  Flag burnt, go;
+  Following following;
+  following.tree.expect_own_child();
+  const pid_t root = ::fork();
+  if (root == 0) {
+    ::signal(SIGCHLD, SIG_IGN);
+    if (::fork() == 0) {
+      burn_ms(200);
+      burnt.raise();
+      go.wait();
+      ::_exit(0);
+    }
+    ::waitpid(-1, nullptr, 0);  // until there is none left
+    ::_exit(0);
+  }
+  ASSERT_TRUE(following.tree.follow(root, true));
+  burnt.wait();
+  following.tick();
+  go.raise();
+  rusage usage{};
+  ::wait4(root, nullptr, 0, &usage);
+  following.tree.reaped(root, usage);
+  following.tick();
+  EXPECT_TRUE(following.tree.lost_some());
+  EXPECT_GE(following.tree.total().cpu_ns(), 200'000'000);
+  EXPECT_LT(following.tree.total().cpu_ns(), 300'000'000);
+}
+
+TEST(Member, AReusedNumberIsAnotherProcess) {
+  const TempDir dir;
+  const std::string self = std::to_string(::getpid());
+  std::filesystem::create_directories(dir / self);
+  const auto stat = [&](int start) {
+    spill(dir / (self + "/stat"), self + " (x) S 1 1 1 0 -1 64 1 2 3 4 5 6 7 8 20 0 1 0 " + std::to_string(start) + " 1000 25");
+  };
+  const Fd proc(::open(dir.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  ReadBuffer buffer;
+  for (const bool keeps_descriptors : {false, true}) {
+    stat(99);
+    Member member(::getpid());
+    ASSERT_TRUE(member.open(proc.get(), buffer, keeps_descriptors));
+    EXPECT_TRUE(member.refresh(proc.get(), buffer));
+    stat(100);
+    EXPECT_FALSE(member.refresh(proc.get(), buffer)) << keeps_descriptors;
+  }
 }
 
 TEST(ProcessTree, NeverFalls) {
