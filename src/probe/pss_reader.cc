@@ -25,6 +25,14 @@ constexpr int64_t kTellingBytes = 16 * kMiB;  // the time for so much says what 
 
 bool is_urgent(const Member& member) { return member.pss_bytes < 0 || member.sharing_changed; }
 
+// A process as large as its parent is a fork that shares the parent's memory: until it is read, the parent's share is its own.
+double share_as_a_fork(const Member& member, const std::vector<Member>& members) {
+  const auto parent = std::lower_bound(members.begin(), members.end(), member.parent(),
+                                       [](const Member& other, pid_t pid) { return other.pid() < pid; });
+  if (parent == members.end() || parent->pid() != member.parent() || parent->pss_bytes < 0) return 1;
+  return std::abs(member.rss_bytes() - parent->rss_bytes()) <= parent->rss_bytes() / 8 ? parent->pss_share : 1;
+}
+
 double gibibytes(int64_t bytes) { return static_cast<double>(bytes) / (1 << 30); }
 
 }  // namespace
@@ -97,10 +105,11 @@ TreeMemory PssReader::measure(std::vector<Member>& members, int proc_fd, ReadBuf
       sum.pss_bytes += as_read ? member.pss_bytes
                                : static_cast<int64_t>(static_cast<double>(rss) * member.pss_share) + member.huge_bytes;
     } else {
-      sum.pss_bytes += rss;
+      const double share = mode_ == PssMode::never || member.pss_denied ? 1 : share_as_a_fork(member, members);
+      sum.pss_bytes += static_cast<int64_t>(static_cast<double>(rss) * share);
       if (rss > 0) {
         any_scaled = true;
-        fell_back_ = fell_back_ || mode_ != PssMode::never;
+        fell_back_ = fell_back_ || (mode_ != PssMode::never && share == 1);
       }
     }
   }
