@@ -69,7 +69,7 @@ TEST(Cgroups, HybridHasBoth) {
   EXPECT_EQ(limits.memory_limit_bytes, int64_t{2} << 30);
 }
 
-// Docker with cgroup v1 mounts the container's part at the usual place, while /proc/self/cgroup is written from the host's root.
+// Docker with cgroup v1 mounts the container's part at the usual place; /proc/self/cgroup is written from the host's root.
 TEST(Cgroups, InAContainerThePathIsBelowTheMountsRoot) {
   Machine machine;
   machine.mount("memory", "cgroup", "memory", "/docker/0123abcd");

@@ -119,7 +119,8 @@ TEST(ProcessTree, MemorySharedByAFamilyCountsOnce) {
   Flag end_children;
   const Worker parent([&] {
     // The test's own pages are small beside these.
-    auto* const memory = static_cast<volatile char*>(::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    void* const mapped = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    auto* const memory = static_cast<volatile char*>(mapped);
     for (size_t i = 0; i < kBytes; i += 4096) memory[i] = 1;
     std::vector<std::unique_ptr<Worker>> children;
     for (int i = 0; i < 4; ++i) children.push_back(std::make_unique<Worker>([] {}));
@@ -322,7 +323,8 @@ TEST(Member, AReusedNumberIsAnotherProcess) {
   const std::string self = std::to_string(::getpid());
   std::filesystem::create_directories(dir / self);
   const auto stat = [&](int start) {
-    spill(dir / (self + "/stat"), self + " (x) S 1 1 1 0 -1 64 1 2 3 4 5 6 7 8 20 0 1 0 " + std::to_string(start) + " 1000 25");
+    spill(dir / (self + "/stat"),
+          self + " (x) S 1 1 1 0 -1 64 1 2 3 4 5 6 7 8 20 0 1 0 " + std::to_string(start) + " 1000 25");
   };
   const Fd proc(::open(dir.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   ReadBuffer buffer;

@@ -68,7 +68,8 @@ void PssReader::read(Member& member, int proc_fd, ReadBuffer& buffer, int64_t no
   if (const auto rollup = parse_smaps_rollup(text)) {
     member.pss_bytes = rollup->pss_bytes + rollup->huge_bytes;
     member.huge_bytes = rollup->huge_bytes;
-    member.pss_share = rollup->rss_bytes > 0 ? static_cast<double>(rollup->pss_bytes) / static_cast<double>(rollup->rss_bytes) : 1;
+    const auto rss = static_cast<double>(rollup->rss_bytes), pss = static_cast<double>(rollup->pss_bytes);
+    member.pss_share = rss > 0 ? pss / rss : 1;
     member.pss_rss_bytes = member.rss_bytes();
     member.pss_stamp_ns = now_ns;
     member.ran_since_pss = member.sharing_changed = false;
