@@ -10,6 +10,7 @@ void fuzz_one(std::string_view text) {
   if (tacho::parse_pid_io(text, io)) require(io.read_bytes >= 0 && io.write_bytes >= 0);
   tacho::PidStatus status;
   tacho::parse_pid_status(text, status);
-  require(tacho::parse_pss_bytes(text).value_or(0) >= 0);
+  if (const auto rollup = tacho::parse_smaps_rollup(text))
+    require(rollup->rss_bytes >= 0 && rollup->pss_bytes >= 0 && rollup->huge_bytes >= 0);
   tacho::parse_children(text, [](pid_t pid) { require(pid > 0); });
 }

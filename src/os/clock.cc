@@ -35,4 +35,6 @@ Clock& system_clock() {
   return clock;
 }
 
+int64_t thread_cpu_ns() { return read_clock(CLOCK_THREAD_CPUTIME_ID); }
+
 }  // namespace tacho

@@ -19,4 +19,7 @@ class Clock {
 // The machine's clock. CLOCK_MONOTONIC stands still during suspend: no burst of ticks afterwards.
 Clock& system_clock();
 
+// CPU time of the calling thread.
+int64_t thread_cpu_ns();
+
 }  // namespace tacho

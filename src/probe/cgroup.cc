@@ -4,6 +4,7 @@
 #include "probe/cgroup.h"
 
 #include "base/units.h"
+#include "probe/cpuacct.h"
 #include "procfs/cgroup_files.h"
 
 namespace tacho {
@@ -40,13 +41,28 @@ constexpr int kRefreshTicks = 10;
 constexpr int64_t kSlowNs = kNsPerSec - 50 * kNsPerMs;  // a tick of one second may come early
 
 // The nearest folder from the cgroup upwards, below the top of the hierarchy, that has the file.
-std::string nearest_with(std::string folder, const std::string& mount, std::string_view file) {
+std::string folder_with(std::string folder, const std::string& mount, std::string_view file) {
   while (!folder.empty() && folder.size() >= mount.size() && !mount.empty()) {
     const bool top_v1 = file_exists(folder + "/release_agent");
     const bool top_v2 = file_exists(folder + "/cgroup.controllers") && !file_exists(folder + "/cgroup.type");
     if (top_v1 || top_v2) return {};
-    const std::string path = folder + "/" + std::string(file);
-    if (file_exists(path)) return path;
+    if (file_exists(folder + "/" + std::string(file))) return folder;
+    folder.resize(folder.rfind('/'));
+  }
+  return {};
+}
+
+std::string nearest_with(const std::string& folder, const std::string& mount, std::string_view file) {
+  const std::string found = folder_with(folder, mount, file);
+  return found.empty() ? found : found + "/" + std::string(file);
+}
+
+// A v2 cgroup without the cpu controller has CPU times but no throttling: that is in the ancestor which has the quota.
+std::string nearest_with_throttling(std::string folder, const std::string& mount) {
+  while (!(folder = folder_with(folder, mount, "cpu.stat")).empty()) {
+    const std::string path = folder + "/cpu.stat";
+    const auto text = read_whole_file(path, 1 << 16);
+    if (text && parse_keyed(*text, "nr_throttled")) return path;
     folder.resize(folder.rfind('/'));
   }
   return {};
@@ -64,9 +80,11 @@ class CgroupProbe final : public Probe {
     events_ = KeptFile(v2("memory.events"));
     oom_key_ = "oom_kill";
     if (cpu_stat_.path().empty()) {
-      user_v1_ = KeptFile(nearest_with(paths.cpuacct, paths.mount_cpuacct, "cpuacct.usage_user"));
-      system_v1_ = KeptFile(nearest_with(paths.cpuacct, paths.mount_cpuacct, "cpuacct.usage_sys"));
+      const std::string folder = folder_with(paths.cpuacct, paths.mount_cpuacct, "cpuacct.usage");
+      if (!folder.empty()) cpuacct_ = Cpuacct(folder);
     }
+    const std::string throttling = nearest_with_throttling(paths.unified, paths.mount_unified);
+    if (throttling != cpu_stat_.path()) throttle_v2_ = KeptFile(throttling);
     throttle_v1_ = KeptFile(nearest_with(paths.cpu, paths.mount_cpu, "cpu.stat"));
     if (memory_.path().empty()) {
       memory_ = KeptFile(nearest_with(paths.memory, paths.mount_memory, "memory.usage_in_bytes"));
@@ -77,7 +95,7 @@ class CgroupProbe final : public Probe {
   }
 
   bool empty() const {
-    return cpu_stat_.path().empty() && user_v1_.path().empty() && memory_.path().empty() && blkio_.path().empty();
+    return cpu_stat_.path().empty() && !cpuacct_.present() && memory_.path().empty() && blkio_.path().empty();
   }
 
   void read(Reading& out) override {
@@ -144,10 +162,14 @@ class CgroupProbe final : public Probe {
         set_cpu(out, facts.cgroup_user_us * kNsPerUs, facts.cgroup_system_us * kNsPerUs);
       if (facts.cgroup_throttled_us >= 0) out.set(kThrottledTime, facts.cgroup_throttled_us * kNsPerUs);
       if (facts.cgroup_throttled_periods >= 0) out.set(kThrottledPeriods, facts.cgroup_throttled_periods);
-    } else if (get(user_v1_, text)) {
-      const auto user = parse_single(text);
-      if (user && get(system_v1_, text))
-        if (const auto system = parse_single(text)) set_cpu(out, *user, *system);
+    } else if (int64_t user_ns = 0, system_ns = 0; cpuacct_.read(context_.buffer, user_ns, system_ns)) {
+      set_cpu(out, user_ns, system_ns);
+    }
+    if (get(throttle_v2_, text)) {
+      int64_t user_us = -1, system_us = -1, throttled_us = -1, periods = -1;
+      parse_cpu_stat(text, user_us, system_us, throttled_us, periods);
+      if (throttled_us >= 0) out.set(kThrottledTime, throttled_us * kNsPerUs);
+      if (periods >= 0) out.set(kThrottledPeriods, periods);
     }
     if (get(throttle_v1_, text)) {
       if (const auto time = parse_keyed(text, "throttled_time")) out.set(kThrottledTime, *time);
@@ -165,7 +187,8 @@ class CgroupProbe final : public Probe {
   }
 
   ProbeContext& context_;
-  KeptFile cpu_stat_, io_, memory_, peak_, events_, user_v1_, system_v1_, throttle_v1_, blkio_;
+  KeptFile cpu_stat_, io_, memory_, peak_, events_, throttle_v1_, throttle_v2_, blkio_;
+  Cpuacct cpuacct_;
   std::string_view oom_key_;
   Reading last_;
   int repeats_ = kRefreshTicks;  // the first reading is a full one

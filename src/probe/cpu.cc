@@ -51,7 +51,8 @@ class ProcessCount {
  public:
   explicit ProcessCount(const std::string& proc)
       : proc_(::open(proc.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)),
-        has_links_(read_link(proc + "/self/ns/pid") == "pid:[4026531836]") {}
+        // Mounted with hidepid=2 the link count still has the processes of others, whose names are hidden.
+        has_links_(read_link(proc + "/self/ns/pid") == "pid:[4026531836]" && file_exists(proc + "/1")) {}
 
   std::optional<int64_t> get(int64_t now_ns) {
     if (count_ && now_ns < next_count_ns_) {

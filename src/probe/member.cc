@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -53,8 +54,10 @@ bool Member::refresh(int proc_fd, ReadBuffer& buffer) {
   PidStat fresh;
   // A descriptor belongs to the process it was opened for; a reused pid gives ESRCH here.
   if (!buffer.read(stat_fd_.get(), text) || !parse_pid_stat(text, fresh)) return false;
+  if (!first && fresh.start_time != stat_.start_time) return false;  // opened anew, by a number that is another's now
   fresh.comm = {};
   stat_ = fresh;
+  most_rss_bytes_ = std::max(most_rss_bytes_, rss_bytes());
   if (!first) reaped_growth_ns_ += reaped_cpu_ns() - before;
   read_clock_ns_ = clock_ns_;
   ran_since_pss = true;

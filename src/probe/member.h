@@ -34,10 +34,11 @@ class Member {
   bool ran() const { return clock_ns_ != read_clock_ns_; }
   bool has_io() const { return has_io_; }
   int64_t rss_bytes() const;
-  // Time of children it has waited for, in ns, and what this grew by since begin_tick().
+  int64_t most_rss_bytes() const { return most_rss_bytes_; }  // of all readings
+  // Time of children it has waited for, in ns, and what this grew by since end_tick().
   int64_t reaped_cpu_ns() const;
   int64_t reaped_growth_ns() const { return reaped_growth_ns_; }
-  void begin_tick() {
+  void end_tick() {
     reaped_growth_ns_ = 0;
     lost_child = false;
   }
@@ -46,12 +47,14 @@ class Member {
   int children_fd(int proc_fd);  // task/PID/children, kept open; −1 without it
 
   // Proportional memory, kept by PssReader.
-  int64_t pss_bytes = -1;      // −1: never read
-  int64_t pss_rss_bytes = 0;   // rss at that reading
+  int64_t pss_bytes = -1;      // with huge pages; −1: never read
+  int64_t pss_rss_bytes = 0;   // rss_bytes() at that reading
+  double pss_share = 1;        // PSS of RSS, both of the reading itself: the process may have grown since its stat was read
+  int64_t huge_bytes = 0;
   int64_t pss_stamp_ns = 0;
   bool pss_denied = false;
   bool ran_since_pss = false;
-  bool forked_since_pss = false;  // pages became shared: the ratio has changed
+  bool sharing_changed = false;  // a relative came or went: its pages are shared among more or fewer
   // Kept by ProcessTree.
   uint32_t marker = 0;     // the walk that visited it
   uint32_t ran_tick = 0;   // the tick in which it last ran
@@ -63,7 +66,7 @@ class Member {
   pid_t pid_;
   Fd stat_fd_, io_fd_, children_fd_;
   bool keep_ = true, io_denied_ = false, has_io_ = false;
-  int64_t clock_ns_ = -1, read_clock_ns_ = -2, reaped_growth_ns_ = 0;
+  int64_t clock_ns_ = -1, read_clock_ns_ = -2, reaped_growth_ns_ = 0, most_rss_bytes_ = 0;
   PidStat stat_{};
   PidIo io_{};
 };

@@ -4,6 +4,7 @@
 
 #include "base/units.h"
 #include "os/clock.h"
+#include "probe/cpuacct.h"
 #include "probe/process_tree.h"
 #include "procfs/cgroup_files.h"
 
@@ -39,8 +40,7 @@ class ProcessProbe final : public Probe {
     if (cgroup.job_only && !cgroup.unified.empty()) {
       cpu_stat_ = KeptFile(cgroup.unified + "/cpu.stat");
     } else if (cgroup.job_only && !cgroup.cpuacct.empty()) {
-      user_v1_ = KeptFile(cgroup.cpuacct + "/cpuacct.usage_user");
-      system_v1_ = KeptFile(cgroup.cpuacct + "/cpuacct.usage_sys");
+      cpuacct_ = Cpuacct(cgroup.cpuacct);
     }
     delay_accounting_ = read_first_line(context.roots.proc + "/sys/kernel/task_delayacct") == "1";
   }
@@ -48,7 +48,7 @@ class ProcessProbe final : public Probe {
   void read(Reading& out) override {
     tree_.update(out.stamp_ns);
     if (tree_.root() > 0) out.set(kPid, tree_.root());
-    out.set(kChildren, tree_.children());
+    if (tree_.sees_processes()) out.set(kChildren, tree_.children());
     const Usage& total = tree_.total();
     int64_t user_ns = total.user_ns, system_ns = total.system_ns;
     const bool exact = read_cgroup_cpu(user_ns, system_ns);
@@ -95,19 +95,13 @@ class ProcessProbe final : public Probe {
       system_ns = facts.cgroup_system_us * kNsPerUs;
       return true;
     }
-    if (user_v1_.path().empty() || !user_v1_.read(context_.buffer, text)) return false;
-    const auto user = parse_single(text);
-    if (!system_v1_.read(context_.buffer, text)) return false;
-    const auto system = parse_single(text);
-    if (!user || !system) return false;
-    user_ns = *user;
-    system_ns = *system;
-    return true;
+    return cpuacct_.read(context_.buffer, user_ns, system_ns);
   }
 
   ProbeContext& context_;
   ProcessTree& tree_;
-  KeptFile cpu_stat_, user_v1_, system_v1_;
+  KeptFile cpu_stat_;
+  Cpuacct cpuacct_;
   bool delay_accounting_ = false;
 };
 

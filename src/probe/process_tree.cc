@@ -19,6 +19,7 @@ constexpr uint32_t kRefreshTicks = 20;
 constexpr int64_t kPeakEveryNs = kNsPerSec - 50 * kNsPerMs;
 // User and system time of reaped children are each cut to ticks of 10 ms, so that their growth may read that much low.
 constexpr int64_t kRoundingNs = 20 * kNsPerMs;
+constexpr int64_t kSharingMattersBytes = 8 * kMiB;
 // Rounds to find processes that were reaped while the others were read.
 constexpr int kSettleRounds = 4;
 
@@ -40,6 +41,7 @@ ProcessTree::ProcessTree(ProbeContext& context)
     : context_(context), pss_(context.pss, context.interval_ns), own_pid_(::getpid()) {
   proc_fd_ = Fd(::open(context.roots.proc.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   descriptor_limit_ = raise_open_files();
+  sees_processes_ = file_exists(context.roots.proc + "/self/stat");
   io_available_ = file_exists(context.roots.proc + "/self/io");
   members_.reserve(64);
   vanished_.reserve(64);
@@ -71,7 +73,7 @@ bool ProcessTree::add(pid_t pid) {
   member.ran_tick = tick_;
   ++processes_seen_;
   readable_ = true;
-  if (Member* parent = find(member.parent())) parent->forked_since_pss = true;
+  family_changed(member);
   const auto at = std::lower_bound(members_.begin(), members_.end(), pid,
                                    [](const Member& other, pid_t value) { return other.pid() < value; });
   members_.insert(at, std::move(member));
@@ -109,7 +111,6 @@ void ProcessTree::update(int64_t now_ns) {
   ++tick_;
   const bool refresh_all = tick_ % kRefreshTicks == 0 || context_.facts.closing;
   const bool forked = context_.facts.forks < 0 || context_.facts.forks != last_forks_;
-  for (Member& member : members_) member.begin_tick();
   check_clocks();
   // A parent that is read after a child was found gone has the child's time in it; it is read even if it seems not to have
   // run, since the clock of a process that runs on another CPU may stand still for some milliseconds. A child may be reaped
@@ -127,6 +128,8 @@ void ProcessTree::update(int64_t now_ns) {
   }
   settle_vanished();
   reaped_.clear();
+  // Here, not at the start: what the root absorbed when root_ended() read it belongs to this tick.
+  for (Member& member : members_) member.end_tick();
   // No process or thread was started on the whole machine since: there is nothing to find.
   if (forked || refresh_all) discover(refresh_all);
   last_forks_ = context_.facts.forks;
@@ -134,7 +137,18 @@ void ProcessTree::update(int64_t now_ns) {
   sum_up(now_ns);
 }
 
+// A fork shares all memory of its parent: the parts of the whole family change when one comes or goes. What small
+// processes share is mostly libraries, which the whole machine has.
+void ProcessTree::family_changed(const Member& by) {
+  if (by.most_rss_bytes() < kSharingMattersBytes) return;  // the most, since one that ends gives its memory back by and by
+  for (Member& member : members_)
+    if ((member.pid() == by.parent() || member.parent() == by.parent() || member.parent() == by.pid()) &&
+        member.rss_bytes() >= kSharingMattersBytes)
+      member.sharing_changed = true;
+}
+
 void ProcessTree::vanish(size_t index) {
+  family_changed(members_[index]);
   vanished_.push_back(std::move(members_[index]));
   members_.erase(members_.begin() + static_cast<std::ptrdiff_t>(index));
 }
@@ -148,7 +162,10 @@ void ProcessTree::refresh_members(bool refresh_all) {
   for (size_t i = members_.size(); i-- > 0;) {
     Member& member = members_[i];
     if (member.ran()) member.ran_tick = tick_;
-    if ((refresh_all || member.ran() || member.lost_child) && !member.refresh(proc_fd_.get(), context_.buffer)) vanish(i);
+    if (!refresh_all && !member.ran() && !member.lost_child) continue;
+    const bool lived = !member.zombie();
+    if (!member.refresh(proc_fd_.get(), context_.buffer)) vanish(i);
+    else if (lived && member.zombie()) family_changed(member);  // its memory is gone, though nobody waited for it yet
   }
 }
 
@@ -174,6 +191,7 @@ void ProcessTree::recheck_children_of_reapers() {
 // Each vanished process was waited for by its nearest surviving ancestor, directly or through others that vanished too,
 // or by nobody.
 void ProcessTree::settle_vanished() {
+  settle_with_vanished_parents();
   for (Member& gone : vanished_) gone.settle_to = surviving_ancestor(gone);
   while (!vanished_.empty()) {
     const pid_t ancestor = vanished_.back().settle_to;
@@ -184,6 +202,23 @@ void ProcessTree::settle_vanished() {
       vanished_.erase(vanished_.begin() + static_cast<std::ptrdiff_t>(i));
     }
     settle(ancestor, expected);
+  }
+}
+
+// Who vanished after it was read once more in this tick has the time of the children that it had waited for already.
+void ProcessTree::settle_with_vanished_parents() {
+  for (size_t at = 0; at < vanished_.size(); ++at) {
+    const int64_t growth_ns = vanished_[at].reaped_growth_ns();
+    if (growth_ns <= 0) continue;
+    const pid_t parent = vanished_[at].pid();
+    Usage expected;
+    for (size_t i = vanished_.size(); i-- > 0;) {
+      if (vanished_[i].parent() != parent || i == at) continue;
+      expected += vanished_[i].usage();
+      vanished_.erase(vanished_.begin() + static_cast<std::ptrdiff_t>(i));
+      if (i < at) --at;
+    }
+    count_lost(expected, growth_ns);
   }
 }
 
@@ -199,15 +234,20 @@ pid_t ProcessTree::surviving_ancestor(const Member& gone) const {
 }
 
 void ProcessTree::settle(pid_t ancestor, const Usage& expected) {
-  // Whom tacho reaped meanwhile brought the time of its own children along in its rusage.
-  if (std::find(reaped_.begin(), reaped_.end(), ancestor) != reaped_.end()) return;
+  // Whom tacho reaped meanwhile brought the time of its own children along in its rusage, unless the kernel had reaped them.
+  const auto reaped = std::find_if(reaped_.begin(), reaped_.end(), [&](const Reaped& one) { return one.pid == ancestor; });
+  if (reaped != reaped_.end()) return count_lost(expected, reaped->growth_ns);
   Member* reaper = find(ancestor);
   if (reaper == nullptr) {
     // Its parent is no member (the root of an attached tree, a process adopted by init): nobody here has its time.
     outside_ += expected;
     return;
   }
-  const int64_t growth_ns = reaper->reaped_growth_ns();
+  count_lost(expected, reaper->reaped_growth_ns());
+}
+
+// What of the expected time did not arrive where the children's time goes.
+void ProcessTree::count_lost(const Usage& expected, int64_t growth_ns) {
   const int64_t missing_ns = expected.cpu_ns() - growth_ns;
   if (missing_ns <= kRoundingNs) return;
   // Reaped by the kernel itself (SIGCHLD ignored): what was last seen of it is kept.
@@ -237,14 +277,16 @@ void ProcessTree::reaped(pid_t pid, const rusage& usage) {
   exact.read_bytes = usage.ru_inblock * 512;
   exact.write_bytes = usage.ru_oublock * 512;
   const size_t index = index_of(pid);
+  int64_t growth_ns = exact.cpu_ns();
   if (index < members_.size()) {
+    growth_ns -= members_[index].usage().cpu_ns();
     exact.iowait_ns = members_[index].usage().iowait_ns;  // not in rusage
     members_.erase(members_.begin() + static_cast<std::ptrdiff_t>(index));
   } else {
     ++processes_seen_;
   }
   outside_ += exact;
-  reaped_.push_back(pid);
+  reaped_.push_back({pid, growth_ns});
   reaped_switches_ += usage.ru_nvcsw + usage.ru_nivcsw;
   readable_ = true;
   // A forked child starts with what it copied of tacho; only more than that is its own.
@@ -282,7 +324,10 @@ void ProcessTree::sum_up(int64_t now_ns) {
     largest_bytes_ = std::max(largest_bytes_, member.rss_bytes());
   }
   raise_total(total_, sum);
-  if (!members_.empty()) memory_ = pss_.measure(members_, proc_fd_.get(), context_.buffer, now_ns);
+  if (members_.empty()) return;
+  // Zombies have no memory left: the last value stands, for the closing row above all.
+  const TreeMemory now = pss_.measure(members_, proc_fd_.get(), context_.buffer, now_ns);
+  if (now.rss_bytes > 0) memory_ = now;
 }
 
 void ProcessTree::copy(std::vector<pid_t>& sorted) const {

@@ -46,6 +46,7 @@ class ProcessTree final : public JobPids {
   const TreeMemory& memory() const { return memory_; }
   int64_t largest_process_bytes() const { return largest_bytes_; }  // highest resident size of one process (VmHWM, ru_maxrss)
   int64_t children() const { return children_; }
+  bool sees_processes() const { return sees_processes_; }  // false where /proc is not mounted: children are not known then
   int64_t reaped_switches() const { return reaped_switches_; }  // context switches of what tacho reaped
   int64_t processes_seen() const { return processes_seen_; }
   pid_t root() const { return root_; }
@@ -60,6 +61,10 @@ class ProcessTree final : public JobPids {
   void signal_all(int number) const;                  // every member, root first
 
  private:
+  struct Reaped {
+    pid_t pid;
+    int64_t growth_ns;  // its own and its children's time since it was last read
+  };
   size_t index_of(pid_t pid) const;                   // members_.size() when unknown
   Member* find(pid_t pid);
   bool add(pid_t pid);
@@ -67,7 +72,9 @@ class ProcessTree final : public JobPids {
   void refresh_members(bool refresh_all);
   void settle_vanished();
   pid_t surviving_ancestor(const Member& gone) const;
+  void settle_with_vanished_parents();
   void settle(pid_t ancestor, const Usage& expected);
+  void count_lost(const Usage& expected, int64_t growth_ns);
   void read_reapers_again(size_t first_vanished);
   void recheck_children_of_reapers();
   void discover(bool everyone);
@@ -78,19 +85,22 @@ class ProcessTree final : public JobPids {
   void read_peak(int64_t now_ns);
   void sum_up(int64_t now_ns);
   void vanish(size_t index);
+  void family_changed(const Member& by);
 
   ProbeContext& context_;
   Fd proc_fd_, own_children_fd_;
   std::vector<Member> members_;     // sorted by pid
   std::vector<Member> vanished_;    // gone in this tick, not settled yet
-  std::vector<pid_t> found_, excluded_, strangers_, listed_, reaped_;
+  std::vector<pid_t> found_, excluded_, strangers_, listed_;
+  std::vector<Reaped> reaped_;      // by tacho, since the last tick
   std::string cgroup_procs_path_;
   PssReader pss_;
   Usage outside_;                   // R, minus the baseline
   Usage total_;
   TreeMemory memory_;
   pid_t root_ = 0, own_pid_ = 0, root_session_ = 0;
-  bool own_child_ = false, has_children_files_ = true, readable_ = false, io_available_ = false, io_seen_ = false, auto_reaped_ = false;
+  bool own_child_ = false, has_children_files_ = true, readable_ = false, sees_processes_ = false;
+  bool io_available_ = false, io_seen_ = false, auto_reaped_ = false;
   int64_t children_ = 0, processes_seen_ = 0, largest_bytes_ = 0, last_forks_ = -2, spawn_floor_bytes_ = 0, peak_stamp_ns_ = 0, reaped_switches_ = 0;
   uint64_t descriptor_limit_ = 0;
   uint32_t tick_ = 0, walk_ = 0, peak_next_ = 0;

@@ -1,15 +1,23 @@
 // The tree over real processes of the test's own.
 #include "probe/process_tree.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <ctime>
+#include <filesystem>
 #include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "os/process.h"
+#include "support/temp_dir.h"
 
 namespace tacho {
 namespace {
@@ -105,6 +113,45 @@ TEST(ProcessTree, CountsAChildFromZero) {
   EXPECT_TRUE(following.tree.empty());
 }
 
+// Children of a fork share their parent's memory: it counts once, whoever of them is there.
+TEST(ProcessTree, MemorySharedByAFamilyCountsOnce) {
+  constexpr size_t kBytes = 64 << 20;
+  Flag end_children;
+  const Worker parent([&] {
+    // The test's own pages are small beside these.
+    void* const mapped = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    auto* const memory = static_cast<volatile char*>(mapped);
+    for (size_t i = 0; i < kBytes; i += 4096) memory[i] = 1;
+    std::vector<std::unique_ptr<Worker>> children;
+    for (int i = 0; i < 4; ++i) children.push_back(std::make_unique<Worker>([] {}));
+    for (const auto& child : children) child->wait_until_done();
+    if (::fork() == 0) {  // ends the children when it is told to, so that the parent need not
+      end_children.wait();
+      for (const auto& child : children) ::kill(child->pid, SIGKILL);
+      ::_exit(0);
+    }
+    ::signal(SIGCHLD, SIG_IGN);
+  });
+  parent.wait_until_done();
+  Following following;
+  ASSERT_TRUE(following.tree.follow(parent.pid, false));
+  following.tick();
+  const TreeMemory five = following.tree.memory();
+  if (std::string_view(five.source) == "rss") GTEST_SKIP() << "no smaps_rollup here";
+  EXPECT_GT(five.rss_bytes, int64_t{4} * kBytes);
+  EXPECT_GE(five.bytes, int64_t{kBytes});
+  EXPECT_LT(five.bytes, int64_t{kBytes} * 3 / 2);
+  end_children.raise();
+  for (int i = 0; i < 2000 && following.tree.children() > 0; ++i) {
+    ::usleep(5000);
+    following.tick();
+  }
+  EXPECT_EQ(following.tree.children(), 0);
+  EXPECT_GE(following.tree.memory().bytes, int64_t{kBytes}) << "the parent has it for itself now";
+  ::kill(parent.pid, SIGKILL);
+  parent.end();
+}
+
 TEST(ProcessTree, AttachingCountsFromNow) {
   const Worker worker([] { burn_ms(100); });
   worker.wait_until_done();
@@ -174,6 +221,44 @@ TEST(ProcessTree, AChildThatWasWaitedForIsNotCountedTwice) {
   EXPECT_LT(following.tree.total().cpu_ns(), before + 60'000'000);
 }
 
+// The root of an attached tree waits for its last child and ends: what it left is read before the tick that finds both gone.
+TEST(ProcessTree, TheLastChildOfARootThatEndsCountsOnce) {
+  for (const bool still_there : {true, false}) {
+    Flag forked, go;
+    const pid_t root = ::fork();
+    if (root == 0) {
+      const pid_t child = ::fork();
+      if (child == 0) {
+        burn_ms(200);
+        forked.raise();
+        go.wait();
+        ::_exit(0);
+      }
+      ::waitpid(child, nullptr, 0);
+      ::_exit(0);
+    }
+    Following following;
+    ASSERT_TRUE(following.tree.follow(root, false));
+    forked.wait();
+    following.tick();
+    const int64_t before_ns = following.tree.total().cpu_ns();
+    const TreeMemory memory = following.tree.memory();
+    EXPECT_GT(memory.bytes, 0);
+    go.raise();
+    siginfo_t info{};
+    ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(root), &info, WEXITED | WNOWAIT), 0);
+    following.tree.root_ended();
+    if (!still_there) ::waitpid(root, nullptr, 0);
+    following.tick();
+    EXPECT_LT(following.tree.total().cpu_ns() - before_ns, 100'000'000) << still_there;
+    EXPECT_GT(following.tree.total().cpu_ns(), 150'000'000) << still_there;
+    EXPECT_FALSE(following.tree.lost_some());
+    EXPECT_EQ(following.tree.memory().bytes, memory.bytes) << "zombies have none: the last value stands";
+    EXPECT_STREQ(following.tree.memory().source, memory.source);
+    if (still_there) ::waitpid(root, nullptr, 0);
+  }
+}
+
 TEST(ProcessTree, WhatTheKernelReapedIsKept) {
   Following following;
   following.tree.expect_own_child();
@@ -201,6 +286,56 @@ TEST(ProcessTree, WhatTheKernelReapedIsKept) {
   EXPECT_TRUE(following.tree.lost_some());
   EXPECT_GE(following.tree.total().cpu_ns(), 140'000'000);
   worker.end();
+}
+
+// The root ignores SIGCHLD and ends in the same tick as its child: its rusage has nothing of the child.
+TEST(ProcessTree, WhatTheKernelReapedIsKeptWhenTheRootEndsToo) {
+  Flag burnt, go;
+  Following following;
+  following.tree.expect_own_child();
+  const pid_t root = ::fork();
+  if (root == 0) {
+    ::signal(SIGCHLD, SIG_IGN);
+    if (::fork() == 0) {
+      burn_ms(200);
+      burnt.raise();
+      go.wait();
+      ::_exit(0);
+    }
+    ::waitpid(-1, nullptr, 0);  // until there is none left
+    ::_exit(0);
+  }
+  ASSERT_TRUE(following.tree.follow(root, true));
+  burnt.wait();
+  following.tick();
+  go.raise();
+  rusage usage{};
+  ::wait4(root, nullptr, 0, &usage);
+  following.tree.reaped(root, usage);
+  following.tick();
+  EXPECT_TRUE(following.tree.lost_some());
+  EXPECT_GE(following.tree.total().cpu_ns(), 200'000'000);
+  EXPECT_LT(following.tree.total().cpu_ns(), 300'000'000);
+}
+
+TEST(Member, AReusedNumberIsAnotherProcess) {
+  const TempDir dir;
+  const std::string self = std::to_string(::getpid());
+  std::filesystem::create_directories(dir / self);
+  const auto stat = [&](int start) {
+    spill(dir / (self + "/stat"),
+          self + " (x) S 1 1 1 0 -1 64 1 2 3 4 5 6 7 8 20 0 1 0 " + std::to_string(start) + " 1000 25");
+  };
+  const Fd proc(::open(dir.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  ReadBuffer buffer;
+  for (const bool keeps_descriptors : {false, true}) {
+    stat(99);
+    Member member(::getpid());
+    ASSERT_TRUE(member.open(proc.get(), buffer, keeps_descriptors));
+    EXPECT_TRUE(member.refresh(proc.get(), buffer));
+    stat(100);
+    EXPECT_FALSE(member.refresh(proc.get(), buffer)) << keeps_descriptors;
+  }
 }
 
 TEST(ProcessTree, NeverFalls) {

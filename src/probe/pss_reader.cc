@@ -15,21 +15,43 @@ namespace {
 
 constexpr int64_t kReadAgainNs = 10 * kNsPerSec;
 constexpr int64_t kLongestReadNs = 50 * kNsPerMs;
-constexpr int64_t kNsPerGiB = 13 * kNsPerMs;
 constexpr int64_t kNsPerRead = 40 * kNsPerUs;
-// A thousandth of one core: far below the contract's limit of a hundredth, since a tick has to stay cheap.
-constexpr int64_t kBudgetShare = 1000;
+// A hundredth of one core at the most. A job whose memory and processes do not change needs next to nothing of it.
+constexpr int64_t kBudgetShare = 100;
 
-int64_t predicted_cost_ns(const Member& member) {
-  return kNsPerRead + static_cast<int64_t>(static_cast<double>(member.rss_bytes()) / (1 << 30) * kNsPerGiB);
+// Kept back for what makes a large difference: a process that was never read, and one that now shares with others.
+constexpr int64_t kReserveNs = kLongestReadNs / 2;
+constexpr int64_t kTellingBytes = 16 * kMiB;  // the time for so much says what memory costs on this machine
+
+bool is_urgent(const Member& member) { return member.pss_bytes < 0 || member.sharing_changed; }
+
+// A process as large as its parent is a fork that shares the parent's memory: until it is read, the parent's share is its own.
+double share_as_a_fork(const Member& member, const std::vector<Member>& members) {
+  const auto parent = std::lower_bound(members.begin(), members.end(), member.parent(),
+                                       [](const Member& other, pid_t pid) { return other.pid() < pid; });
+  if (parent == members.end() || parent->pid() != member.parent() || parent->pss_bytes < 0) return 1;
+  return std::abs(member.rss_bytes() - parent->rss_bytes()) <= parent->rss_bytes() / 8 ? parent->pss_share : 1;
 }
 
+double gibibytes(int64_t bytes) { return static_cast<double>(bytes) / (1 << 30); }
+
 }  // namespace
+
+int64_t PssReader::predicted_cost_ns(const Member& member) const {
+  return kNsPerRead + static_cast<int64_t>(gibibytes(member.rss_bytes()) * ns_per_gib_);
+}
+
+// By CPU time: what others do to the machine meanwhile is no cost of ours.
+void PssReader::charge(const Member& member, int64_t cpu_ns) {
+  credit_ns_ -= cpu_ns;
+  if (member.rss_bytes() >= kTellingBytes)
+    ns_per_gib_ += (static_cast<double>(cpu_ns) / gibibytes(member.rss_bytes()) - ns_per_gib_) / 4;
+}
 
 bool PssReader::wants_reading(const Member& member, int64_t now_ns) const {
   if (member.pss_denied || member.zombie() || member.rss_bytes() == 0) return false;
   if (member.pss_bytes >= 0 && member.pss_stamp_ns == now_ns) return false;
-  if (member.pss_bytes < 0 || member.forked_since_pss || mode_ == PssMode::always) return true;
+  if (member.pss_bytes < 0 || member.sharing_changed || mode_ == PssMode::always) return true;
   const int64_t moved = std::abs(member.rss_bytes() - member.pss_rss_bytes);
   return moved > member.pss_rss_bytes / 16 || (member.ran_since_pss && now_ns - member.pss_stamp_ns >= kReadAgainNs);
 }
@@ -43,11 +65,14 @@ void PssReader::read(Member& member, int proc_fd, ReadBuffer& buffer, int64_t no
     member.pss_denied = errno != ESRCH;
     return;
   }
-  if (const auto pss = parse_pss_bytes(text)) {
-    member.pss_bytes = *pss;
+  if (const auto rollup = parse_smaps_rollup(text)) {
+    member.pss_bytes = rollup->pss_bytes + rollup->huge_bytes;
+    member.huge_bytes = rollup->huge_bytes;
+    const auto rss = static_cast<double>(rollup->rss_bytes), pss = static_cast<double>(rollup->pss_bytes);
+    member.pss_share = rss > 0 ? pss / rss : 1;
     member.pss_rss_bytes = member.rss_bytes();
     member.pss_stamp_ns = now_ns;
-    member.ran_since_pss = member.forked_since_pss = false;
+    member.ran_since_pss = member.sharing_changed = false;
   }
 }
 
@@ -58,30 +83,34 @@ TreeMemory PssReader::measure(std::vector<Member>& members, int proc_fd, ReadBuf
       Member& member = members[next_ % members.size()];
       if (!wants_reading(member, now_ns)) continue;
       const int64_t cost_ns = predicted_cost_ns(member);
-      if (mode_ == PssMode::automatic && cost_ns > credit_ns_) {
+      if (mode_ == PssMode::automatic) {
         if (cost_ns > kLongestReadNs) continue;  // would hold the process's lock too long: its RSS has to do
-        break;                                   // the same one is first when the budget allows
+        if (!is_urgent(member) && cost_ns > credit_ns_ - kReserveNs) continue;
+        if (cost_ns > credit_ns_) break;  // the same one is first when the budget allows
       }
-      const int64_t start_ns = system_clock().monotonic_ns();
+      const int64_t start_ns = thread_cpu_ns();
       read(member, proc_fd, buffer, now_ns);
-      credit_ns_ -= std::max(cost_ns, system_clock().monotonic_ns() - start_ns);
+      charge(member, thread_cpu_ns() - start_ns);
     }
   }
   TreeMemory sum;
   bool any_pss = false, any_scaled = false;
   for (const Member& member : members) {
-    const int64_t rss = member.zombie() ? 0 : member.rss_bytes();
+    if (member.zombie()) continue;
+    const int64_t rss = member.rss_bytes();
     sum.rss_bytes += rss;
-    if (mode_ != PssMode::never && member.pss_bytes >= 0 && member.pss_rss_bytes > 0) {
+    if (mode_ != PssMode::never && member.pss_bytes >= 0) {
+      const bool as_read = rss == member.pss_rss_bytes;
       any_pss = true;
-      any_scaled = any_scaled || rss != member.pss_rss_bytes;
-      const double ratio = static_cast<double>(member.pss_bytes) / static_cast<double>(member.pss_rss_bytes);
-      sum.pss_bytes += static_cast<int64_t>(static_cast<double>(rss) * ratio);
+      any_scaled = any_scaled || !as_read;
+      sum.pss_bytes += as_read ? member.pss_bytes
+                               : static_cast<int64_t>(static_cast<double>(rss) * member.pss_share) + member.huge_bytes;
     } else {
-      sum.pss_bytes += rss;
+      const double share = mode_ == PssMode::never || member.pss_denied ? 1 : share_as_a_fork(member, members);
+      sum.pss_bytes += static_cast<int64_t>(static_cast<double>(rss) * share);
       if (rss > 0) {
         any_scaled = true;
-        fell_back_ = fell_back_ || mode_ != PssMode::never;
+        fell_back_ = fell_back_ || (mode_ != PssMode::never && share == 1);
       }
     }
   }

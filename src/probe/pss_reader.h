@@ -1,6 +1,7 @@
 // Proportional set sizes inside a time budget. smaps_rollup costs about 40 µs for a small process and 11–14 ms a GiB for a
-// large one, and holds the target's mmap lock meanwhile; so a process is read again only when it ran and its resident size
-// moved, or after ten seconds, and in between its last ratio of PSS to RSS is applied. Not thread-safe.
+// large one, and holds the target's mmap lock meanwhile; so a process is read again only when its resident size moved, when
+// a relative that may share its pages came or went, or when it ran and ten seconds passed. In between its last ratio of PSS
+// to RSS is applied. Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -28,10 +29,13 @@ class PssReader {
  private:
   bool wants_reading(const Member& member, int64_t now_ns) const;
   void read(Member& member, int proc_fd, ReadBuffer& buffer, int64_t now_ns);
+  int64_t predicted_cost_ns(const Member& member) const;
+  void charge(const Member& member, int64_t cpu_ns);
 
   PssMode mode_;
   int64_t interval_ns_;
-  int64_t credit_ns_ = 20'000'000;  // a first look at about 500 small processes
+  int64_t credit_ns_ = 50'000'000;  // a first look at about 1000 small processes or 4 GiB
+  double ns_per_gib_ = 13e6;        // 11–14 ms with small pages, a hundredth of that with huge ones; learnt
   size_t next_ = 0;                 // round robin over the members
   bool fell_back_ = false;
 };

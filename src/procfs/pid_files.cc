@@ -65,19 +65,22 @@ bool parse_pid_status(std::string_view text, PidStatus& out) {
   return any;
 }
 
-std::optional<int64_t> parse_pss_bytes(std::string_view text) {
-  std::optional<int64_t> pss_kib;
-  int64_t huge_kib = 0;
-  for (Scanner scan(text); !scan.done(); scan.line()) {
+std::optional<SmapsRollup> parse_smaps_rollup(std::string_view text) {
+  SmapsRollup out;
+  bool rss = false, pss = false;
+  const auto kib = [](Scanner& scan, int64_t& bytes) {
     int64_t value = 0;
-    if (scan.literal("Pss:")) {
-      if (scan.number(value)) pss_kib = value;
-    } else if (scan.literal("Private_Hugetlb:")) {
-      if (scan.number(value)) huge_kib = value;
-    }
+    if (!scan.number(value) || value > INT64_MAX / 4096) return false;
+    bytes = value * 1024;
+    return true;
+  };
+  for (Scanner scan(text); !scan.done(); scan.line()) {
+    if (scan.literal("Rss:")) rss = kib(scan, out.rss_bytes);
+    else if (scan.literal("Pss:")) pss = kib(scan, out.pss_bytes);
+    else if (scan.literal("Private_Hugetlb:")) kib(scan, out.huge_bytes);
   }
-  if (!pss_kib || *pss_kib > INT64_MAX / 4096 || huge_kib > INT64_MAX / 4096) return std::nullopt;
-  return (*pss_kib + huge_kib) * 1024;
+  if (!rss || !pss) return std::nullopt;
+  return out;
 }
 
 }  // namespace tacho

@@ -40,9 +40,12 @@ struct PidStatus {
 };
 bool parse_pid_status(std::string_view text, PidStatus& out);
 
-// /proc/PID/smaps_rollup (Linux 4.14): `Pss:   1234 kB`, `Private_Hugetlb:  0 kB`.
-// Huge pages of hugetlbfs are in neither Pss nor Rss, so the private ones are added.
-std::optional<int64_t> parse_pss_bytes(std::string_view text);
+// /proc/PID/smaps_rollup (Linux 4.14): `Rss:    2345 kB`, `Pss:   1234 kB`, `Private_Hugetlb:  0 kB`.
+struct SmapsRollup {
+  int64_t rss_bytes = 0, pss_bytes = 0;  // of the same moment
+  int64_t huge_bytes = 0;                // private pages of hugetlbfs, which are in neither Rss nor Pss
+};
+std::optional<SmapsRollup> parse_smaps_rollup(std::string_view text);
 
 // /proc/PID/task/TID/children: `812 813 `, only the children forked by that thread. Calls visit(pid).
 template <class Visit>

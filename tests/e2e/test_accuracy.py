@@ -164,7 +164,9 @@ class Memory(Case):
     def test_level_in_rows(self):
         _, _, table = self.tracked(burner("memory"), "100", "800", options=["-i", "50ms"])
         levels = [float(value) for value in table.column("process_memory_mib") if value]
-        self.assertAlmostEqual(sorted(levels)[len(levels) // 2], 100, delta=6)
+        # On a busy machine most rows may be of the time in which the memory is being filled.
+        self.assertGreater(sum(1 for level in levels if abs(level - 100) <= 6), 5, levels)
+        self.assertLess(max(levels), 106)
 
 
 class Counts(Case):

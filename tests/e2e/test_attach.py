@@ -56,6 +56,23 @@ class Attach(Case):
         expected = truth["user_s"] + truth["system_s"]
         self.assertAlmostEqual(table.sum("process_utime") + table.sum("process_stime"), expected, delta=0.05)
 
+    def test_last_child_counts_once(self):
+        """The script ends with its last command: both are gone at the closing row."""
+        truth = self.path("truth")
+        target = self.target("sh", "-c", f"read line; {burner('cpu')} 1 500 > {truth}; exit 0")
+        process = self.spawn("attach", "-q", "-i", "50ms", "--pid", target.pid)
+        self.assertTrue(until(self.run_folders))
+        time.sleep(0.2)
+        target.stdin.write("go\n")
+        target.stdin.flush()
+        self.assertEqual(process.wait(30), 0)
+        run, table = self.the_run()
+        expected = self.truth(self.read("truth"))
+        self.assertAlmostEqual(table.sum("process_utime") + table.sum("process_stime"),
+                               expected["user_s"] + expected["system_s"], delta=0.05, msg=run["notes"])
+        self.assertEqual(run["notes"], [])
+        self.assertNotEqual(run["method"]["memory"], "rss", "what zombies lack was taken for a method")
+
     def test_tree(self):
         target = self.target(burner("tree"), 20, 50, 20, 500)
         self.assertTrue(target.stdout.readline().startswith("ready"))

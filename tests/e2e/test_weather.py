@@ -119,6 +119,19 @@ class Weather(Case):
         self.assertIn(done.rc, (7, 125), done)
         if done.rc == 125:
             self.assertIn("/proc", done.err)
+        else:
+            _, table = self.the_run()
+            self.assertEqual(set(table.column("process_children")), {""}, "not known is not none")
+            self.assertEqual(set(table.column("system_processes")), {""})
+
+    def test_hidepid_hides_others_that_end(self):
+        """Processes that cannot be seen are not counted, and none is taken off for them when they end."""
+        setup = ("mount -t proc -o hidepid=2 proc /proc; for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.7 & done; "
+                 'set -- setpriv --reuid=65534 --regid=65534 --clear-groups -- "$@"')
+        done = self.in_namespace(setup, "run", "-i", "100ms", "--", "sleep", "1.2")
+        self.assertEqual(done.rc, 0, done)
+        for value in self.the_run()[1].column("system_processes"):
+            self.assertGreaterEqual(int(value), 1)
 
     def test_hidepid(self):
         setup = "mount -t proc -o hidepid=2 proc /proc"
