@@ -50,6 +50,20 @@ bool is_remote_type(std::string_view type) {
   return type.starts_with("fuse.") || std::find(kRemote.begin(), kRemote.end(), type) != kRemote.end();
 }
 
+bool answers_from_memory(std::string_view mountinfo, std::string_view path) {
+  constexpr std::array<std::string_view, 10> kLocal{"ext4", "ext3", "ext2",     "xfs",     "overlay",
+                                                    "vfat", "f2fs", "squashfs", "iso9660", "tmpfs"};
+  path = without_slash(path);
+  bool found = false;
+  MountInfoLines lines(mountinfo);
+  for (MountLine line; lines.next(line);) {
+    if (!is_above(decode_mount_field(line.mount_point), path)) continue;
+    if (std::find(kLocal.begin(), kLocal.end(), line.type) == kLocal.end()) return false;
+    found = true;
+  }
+  return found;
+}
+
 ChosenMounts choose_mounts(const MountChoice& choice, std::string_view mountinfo) {
   ChosenMounts chosen;
   for (const std::string& path : choice.asked) {

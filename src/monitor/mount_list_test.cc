@@ -20,6 +20,15 @@ MountChoice asking(std::vector<std::string> mounts) {
   return {std::move(mounts), "/home/user", false, [](const std::string&) { return false; }};
 }
 
+TEST(MountList, WhatAnswersFromMemory) {
+  for (const char* path : {"/", "/tmp", "/mnt/disks/cromwell_root", "/mnt/disks/cromwell_root/", "/mnt/disks/twice/x"})
+    EXPECT_TRUE(answers_from_memory(kMounts, path)) << path;
+  for (const char* path : {"/net", "/net/x", "/mnt/disks/gcs"}) EXPECT_FALSE(answers_from_memory(kMounts, path)) << path;
+  const std::string below = std::string(kMounts) + "40 34 8:96 / /net/disk rw - ext4 /dev/sdg rw\n";
+  EXPECT_FALSE(answers_from_memory(below, "/net/disk")) << "the way to it may hang";
+  EXPECT_FALSE(answers_from_memory("", "/"));
+}
+
 TEST(MountList, FindsTheDeviceOfAMountPoint) {
   const auto place = find_mount(kMounts, "/mnt/disks/cromwell_root");
   ASSERT_TRUE(place);
