@@ -79,6 +79,7 @@ class Beside {
     wait_for_token();
     shared_.token = control_.take_token();
     complete(shared_, cloud_, [this] { return look(), control_.ended(); });
+    shared_.ending = [this] { return look(), control_.ended(); };
     http_.on_cancel([this] { return cancelled(); });
     for (const std::string& folder : folders) add(SpoolRun(folder), Role::beside);
     own_ = runs_.size();
