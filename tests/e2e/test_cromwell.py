@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 
 from bigquery import Cloud
@@ -202,7 +203,17 @@ class Large(Cromwell):
         calls = 5_000
         subprocess.run([sys.executable, os.path.join(HERE, "..", "..", "bench", "cromwell_document.py"), str(calls), self.path("large.json")],
                        check=True, stdout=subprocess.DEVNULL)
-        process = self.spawn("cromwell", "upload", "--metadata", self.path("large.json"), "--no-sizes", env=self.use())
+        self.upload_in_little_memory("large.json")
+        rows = self.cloud.rows("metadata")
+        self.assertEqual(len({(row["workflow_id"], row["shard"]) for row in rows}), len(rows))
+        self.assertEqual(self.cloud.table("metadata").repeated, 0)
+        cached = [index for part in (calls - calls // 10, calls // 10) for index in range(part) if index % 997 % 50 == 7]
+        self.assertEqual(len(rows), calls - len(cached))
+        self.assertGreater(len(self.cloud.calls("/insertAll")), 9)
+        self.clean()
+
+    def upload_in_little_memory(self, name):
+        process = self.spawn("cromwell", "upload", "--metadata", self.path(name), "--no-sizes", env=self.use())
         process.stdout.close()
         high_kib = 0
         while process.poll() is None:  # wait4 would tell the size of this process at the fork
@@ -213,15 +224,21 @@ class Large(Cromwell):
                 pass
             time.sleep(0.005)
         self.assertEqual(process.returncode, 0, process.stderr.read())
-        rows = self.cloud.rows("metadata")
-        self.assertEqual(len({(row["workflow_id"], row["shard"]) for row in rows}), len(rows))
-        self.assertEqual(self.cloud.table("metadata").repeated, 0)
-        cached = [index for part in (calls - calls // 10, calls // 10) for index in range(part) if index % 997 % 50 == 7]
-        self.assertEqual(len(rows), calls - len(cached))
-        self.assertGreater(len(self.cloud.calls("/insertAll")), 9)
         if not SANITIZED:
             self.assertTrue(0 < high_kib < 64 * 1024, high_kib)
-        self.clean()
+
+    def test_rows_of_megabytes_in_little_memory(self):
+        inputs = {f"w.input_{i:05}": "x" * 450 for i in range(30_000)}
+        call = {"jes": {}, "executionStatus": "Done", "start": "2026-10-01T00:00:00Z", "attempt": 1, "inputs": inputs}
+        with open(self.path("wide.json"), "w", encoding="utf-8") as file:
+            json.dump({"id": PAPI, "status": "Succeeded", "calls": {"w.t": [{**call, "shardIndex": i} for i in range(4)]}}, file)
+        self.upload_in_little_memory("wide.json")
+        rows = self.rows()
+        self.assertEqual(sorted(row["shard"] for row in rows), [0, 1, 2, 3])
+        for row in rows:
+            self.assertTrue(row["inputs_truncated"])
+            self.assertTrue(3_900_000 < len(json.dumps(row, separators=(",", ":"))) <= 4_000_000)
+            self.assertEqual(row["inputs"][0]["key"], "w.input_00000")
 
     def test_bigquery_that_fails_now_and_then(self):
         self.cloud.faults({"match": {"path": ".*/insertAll", "nth": [1, 3]}, "action": {"status": 503}},
@@ -392,14 +409,24 @@ class Sizes(Cromwell):
         self.assertEqual(self.keys(), COUNTS)
         self.assertIsNone(self.value("table"))
 
-    def test_many_in_flight(self):
+    def test_five_hundred_in_flight(self):
         document = {"id": "many", "status": "Succeeded", "calls": {"w.t": [{"jes": {}, "executionStatus": "Done", "start": "2026-10-01T00:00:00Z",
-                    "attempt": 1, "shardIndex": -1, "inputs": {"files": [f"gs://many/{i}" for i in range(600)]}}]}}
+                    "attempt": 1, "shardIndex": -1, "inputs": {"files": [f"gs://many/{i}" for i in range(1000)]}}]}}
+        together = threading.Barrier(500)
+
+        class Gathering(cromwell_double.Handler):
+            def object(self, name, config):
+                together.wait(60)  # nobody is answered before all of them have asked
+                return super().object(name, config)
+
+        server = Running(Gathering, self.double)
+        self.addCleanup(server.close)
         self.double.config["workflows"]["many"] = document
-        self.double.config["objects"].update({f"many/{i}": i for i in range(600)})
-        self.upload("many", env={"GCS_QUERY_THROTTLE": "100"})
+        self.double.config["objects"].update({f"many/{i}": i for i in range(1000)})
+        self.upload("many", env={"GCS_QUERY_THROTTLE": "500", "STORAGE_EMULATOR_HOST": server.url.removeprefix("http://")})
         values = {entry["key"]: entry["size_bytes"] for entry in self.rows()[0]["inputs"]}
-        self.assertEqual(values, {f"files[{i}]": i for i in range(600)})
+        self.assertEqual(values, {f"files[{i}]": i for i in range(1000)})
+        self.assertEqual(len(self.asked("/storage/")), 1000, "each was asked for once")
 
 
 class Service(Cromwell):
@@ -443,6 +470,9 @@ class Service(Cromwell):
         for body, headers in envelopes:
             status, text = self.post(body, headers)
             self.assertEqual(status, 200, (body, text))
+        asked = len(self.asked("/metadata"))
+        self.assertEqual(self.post(envelopes[-1][0])[0], 200)
+        self.assertEqual(len(self.asked("/metadata")), asked, "it was told of the end already")
         self.assertEqual(self.keys(), GENOTYPE)
         self.assertEqual(len(self.cloud.calls("/insertAll")), 1)
         self.assertEqual(self.cloud.table("metadata").repeated, 0)
