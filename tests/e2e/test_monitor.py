@@ -378,6 +378,22 @@ class Trouble(Monitored):
             self.assertEqual(sorted(numbers), list(range(len(numbers))))
         self.assertEqual(self.cloud.double.complaints, [])
 
+    def test_an_end_while_leftovers_are_answered_sends_none_of_them_again(self):
+        self.cloud.fault({"status": 503})
+        process = self.start(env={"MEASURE_INTERVAL_MS": "100", "REPORT_INTERVAL_MS": "300"})
+        self.assertTrue(until(lambda: len(glob.glob(self.path("spool", "*", "*.rec"))) >= 3))
+        self.end_marked()
+        process.wait(10)
+        self.cloud.fault({"slow_s": 0.001}, path=".*/metrics/insertAll")
+        again = self.start(env={"REPORT_INTERVAL_MS": "300"})
+        self.assertTrue(until(lambda: len(self.metrics()) >= 3, 30))
+        self.end(again)
+        self.cloud.faults()
+        third = self.start(env={"REPORT_INTERVAL_MS": "300"})
+        self.assertTrue(until(lambda: len(self.left()) == 1 and len(self.cloud.rows("runtime")) == 3, 30), self.left())
+        self.end(third)
+        self.assertEqual(self.cloud.table("metrics").repeated, 0)
+
     def test_killed_alone_its_deliverer_sends_the_rest(self):
         process = self.start(env={"MEASURE_INTERVAL_MS": "100", "REPORT_INTERVAL_MS": "3600000"})
         self.assertTrue(until(lambda: self.metrics()))
