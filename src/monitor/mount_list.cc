@@ -9,6 +9,7 @@ namespace tacho {
 namespace {
 
 constexpr std::string_view kPapiRoot = "/cromwell_root", kBatchRoot = "/mnt/disks/cromwell_root";
+constexpr std::string_view kGcsMount = "/mnt/disks/gcs";
 
 std::string_view without_slash(std::string_view path) {
   while (path.size() > 1 && path.back() == '/') path.remove_suffix(1);
@@ -68,7 +69,9 @@ ChosenMounts choose_mounts(const MountChoice& choice, std::string_view mountinfo
   ChosenMounts chosen;
   for (const std::string& path : choice.asked) {
     const auto place = find_mount(mountinfo, path);
-    const bool remote = place && is_remote_type(place->type);
+    // Cromwell's place for gcsfuse on GCP Batch; in a container that does not see the mount it is no disk of the task either.
+    const bool gcs = without_slash(path) == kGcsMount && !(place && place->exact);
+    const bool remote = gcs || (place && is_remote_type(place->type));
     (remote && !choice.with_remote ? chosen.left_out : chosen.mounts).push_back(path);
   }
   // Queries index the first element: there is always one.
