@@ -17,6 +17,7 @@ import time
 
 import katib
 import katib_db
+from cromwell_sizes import sizes
 from monitor import monitor
 from peer import cpu_s
 
@@ -285,6 +286,7 @@ PARTS = {
     "katib": katib.table,
     "db": katib_db.table,
     "cromwell": Bench.cromwell,
+    "sizes": sizes,
     "inject": Bench.inject,
 }
 

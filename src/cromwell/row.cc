@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 
 #include "base/log.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cromwell/machine.h"
+#include "cromwell/row_json.h"
 #include "net/iso_date.h"
 
 namespace tacho {
@@ -110,6 +112,20 @@ bool set_times(const Call& call, const WorkflowHead& workflow, MetadataRow& row)
   return true;
 }
 
+// What lies beyond the size of a row however short it is written need not be held until the row is. Files are: their sizes
+// are summed up.
+bool drop_what_cannot_fit(std::vector<Input>& inputs) {
+  const auto is_file = [](const Input& input) { return input.type == InputType::file; };
+  size_t bytes = 0;
+  const auto beyond = std::find_if(inputs.begin(), inputs.end(), [&](const Input& input) {
+    bytes += input.key.size() + (is_file(input) ? 0 : input.value.size());
+    return bytes > kMostRowBytes;
+  });
+  if (beyond == inputs.end()) return false;
+  inputs.erase(std::remove_if(beyond, inputs.end(), std::not_fn(is_file)), inputs.end());
+  return true;
+}
+
 // By the bytes of the key; of members that stand twice the last one counts.
 void sort_inputs(std::vector<Input>& inputs) {
   if (std::is_sorted(inputs.begin(), inputs.end(), [](const Input& a, const Input& b) { return a.key <= b.key; }))
@@ -193,6 +209,7 @@ Result<Fate> make_row(Call& call, const WorkflowHead& workflow, const std::strin
   call.inputs.clear();
   sort_inputs(row.inputs);
   row.inputs_truncated = call.inputs_cut;
+  if (drop_what_cannot_fit(row.inputs)) row.inputs_truncated = true;
   return Fate::row;
 }
 

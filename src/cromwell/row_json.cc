@@ -124,22 +124,23 @@ std::string row_json(const MetadataRow& row, size_t most_bytes) {
   json.object();
   put_original_columns(json, row);
   put_added_columns(json, row);
-  std::string inputs;
-  bool truncated = row.inputs_truncated;
+  // A text of megabytes is made once, without copies of it.
+  std::string text(out.view());
+  bool truncated = row.inputs_truncated, any = false;
   constexpr size_t kTail = 64;  // the closing members
   for (const Input& input : row.inputs) {
     const std::string one = input_json(input);
-    if (out.view().size() + inputs.size() + one.size() + kTail > most_bytes) {
+    if (text.size() + one.size() + kTail > most_bytes) {
       truncated = true;
       break;
     }
-    if (!inputs.empty()) inputs += ',';
-    inputs += one;
+    text.append(any ? "," : ",\"inputs\":[").append(one);
+    any = true;
   }
-  json.key("inputs_truncated").value(truncated);
-  std::string text(out.view());
-  if (!inputs.empty()) text.append(",\"inputs\":[").append(inputs).append("]");
-  return text + "}";
+  if (any) text += ']';
+  text.append(truncated ? ",\"inputs_truncated\":true}" : ",\"inputs_truncated\":false}");
+  text.shrink_to_fit();
+  return text;
 }
 
 std::string row_insert_id(const MetadataRow& row) {

@@ -11,6 +11,11 @@
 #include "os/file.h"
 
 namespace tacho {
+namespace {
+
+constexpr size_t kLargeBatch = size_t{1} << 20;  // of which not three are held at a time
+
+}  // namespace
 
 Status append_ndjson(const std::string& path, std::string_view lines) {
   if (path == "-") return write_all(1, lines);
@@ -28,8 +33,10 @@ Sender::Sender(SenderSettings settings) : settings_(std::move(settings)), thread
 Sender::~Sender() { finish(); }
 
 bool Sender::push(std::vector<BqRow> batch) {
+  size_t bytes = 0;
+  for (const BqRow& row : batch) bytes += row.json.size();
   std::unique_lock lock(monitor_);
-  while (waiting_ && result_.why.empty()) monitor_.wait();
+  while ((waiting_ || (busy_ && bytes > kLargeBatch)) && result_.why.empty()) monitor_.wait();
   if (!result_.why.empty()) return false;
   waiting_ = std::move(batch);
   monitor_.notify_all();
@@ -84,10 +91,16 @@ void Sender::run() {
       if (!waiting_) break;
       batch = std::move(*waiting_);
       waiting_.reset();
+      busy_ = true;
       monitor_.notify_all();
       if (!result_.why.empty()) continue;  // taken so that nobody waits, and not sent
     }
     send(std::move(batch), stream);
+    {
+      const std::lock_guard lock(monitor_);
+      busy_ = false;
+      monitor_.notify_all();
+    }
     if (old_rows.empty()) continue;
     if (const Status status = append_ndjson(settings_.ndjson_path, old_rows); !status)
       fail(status.error().message(), false);

@@ -36,7 +36,8 @@ class Sender {
   Sender(const Sender&) = delete;
   Sender& operator=(const Sender&) = delete;
 
-  // Waits while another batch is waiting; false when sending has failed for good.
+  // Waits while another batch is waiting, with a large one also while another is sent; false when sending has failed for
+  // good.
   bool push(std::vector<BqRow> batch);
   // Waits for all of it.
   SenderResult finish();

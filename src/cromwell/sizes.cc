@@ -10,11 +10,13 @@
 #include "net/environment.h"
 #include "net/retry.h"
 #include "os/clock.h"
+#include "os/process.h"
 
 namespace tacho {
 namespace {
 
 constexpr int kTries = 6;
+constexpr uint64_t kOtherFiles = 64;
 constexpr int64_t kForgetUnknownNs = 60 * kNsPerSec;
 constexpr const char* kGoogle = "https://storage.googleapis.com";
 constexpr const char* kRoot = "/storage/v1";
@@ -30,7 +32,7 @@ double chance() {
 struct SizeLookup::Pending {
   std::string_view path;
   std::optional<int64_t> bytes;
-  bool done = false, failed = false, in_flight = false, as_user = false, new_token = false;
+  bool done = false, failed = false, as_user = false, new_token = false;
   int tries = 0;
   uint64_t token_number = 0;
   int64_t not_before_ns = 0;
@@ -78,7 +80,10 @@ SizeAnswer classify_size(int status, std::string_view body, int64_t& bytes) {
 }
 
 SizeLookup::SizeLookup(SizeSettings settings) : settings_(std::move(settings)), token_(http_, settings_.auth) {
-  settings_.parallel = std::clamp<size_t>(settings_.parallel, 1, 1'000);
+  // Each has a connection of its own where HTTP/2 is not spoken.
+  const uint64_t files = raise_open_files();
+  const size_t most = files > kOtherFiles + 1 ? static_cast<size_t>(files - kOtherFiles) : 1;
+  settings_.parallel = std::clamp<size_t>(settings_.parallel, 1, std::min<size_t>(most, 1'000));
   // The token goes over TLS or stays in the machine.
   use_token_ = static_cast<bool>(check_url(settings_.base_url));
 }
@@ -124,14 +129,12 @@ void SizeLookup::start(std::vector<Pending>& pending, size_t which) {
     request.headers.emplace_back("Authorization", "Bearer " + token);
   request.body_limit = 64 * 1024;
   one.token_number = token_number_;
-  one.in_flight = true;
   ++one.tries;
   ++requests_;
   multi_.add(which, request);
 }
 
 void SizeLookup::settle(Pending& one, const HttpReply& reply) {
-  one.in_flight = false;
   int64_t bytes = 0;
   const int status = reply.failure == HttpFailure::none ? reply.response.status : 0;
   SizeAnswer answer = classify_size(status, reply.response.body, bytes);
@@ -161,22 +164,24 @@ void SizeLookup::settle(Pending& one, const HttpReply& reply) {
 
 // All of them, at most settings_.parallel at once; those that must wait leave their place to others.
 void SizeLookup::ask(std::vector<Pending>& pending) {
-  std::vector<size_t> open(pending.size());
-  for (size_t i = 0; i < open.size(); ++i) open[i] = i;
-  size_t in_flight = 0;
-  while (!open.empty()) {
+  size_t fresh = 0, in_flight = 0;   // those from `fresh` on were never asked for
+  std::vector<size_t> again;         // once more, at their time
+  while (fresh < pending.size() || !again.empty() || in_flight > 0) {
     const int64_t now_ns = system_clock().monotonic_ns();
     int64_t wake_ns = now_ns + 60 * kNsPerSec;
-    for (const size_t which : open) {
-      if (pending[which].in_flight) continue;
-      if (in_flight >= settings_.parallel) break;
+    for (size_t i = 0; i < again.size() && in_flight < settings_.parallel;) {
+      const size_t which = again[i];
       if (pending[which].not_before_ns > now_ns) {
         wake_ns = std::min(wake_ns, pending[which].not_before_ns);
+        ++i;
         continue;
       }
+      again[i] = again.back();
+      again.pop_back();
       start(pending, which);
       ++in_flight;
     }
+    for (; fresh < pending.size() && in_flight < settings_.parallel; ++in_flight) start(pending, fresh++);
     uint64_t id = 0;
     HttpReply reply;
     if (in_flight == 0) {
@@ -184,7 +189,7 @@ void SizeLookup::ask(std::vector<Pending>& pending) {
     } else if (multi_.next(wake_ns, id, reply)) {
       --in_flight;
       settle(pending[id], reply);
-      if (pending[id].done) std::erase(open, id);
+      if (!pending[id].done) again.push_back(id);
     }
   }
 }

@@ -25,6 +25,7 @@ namespace tacho {
 namespace {
 
 constexpr int64_t kLeftoverPatience_ns = 3600 * kNsPerSec;
+constexpr int64_t kLeftoverGrace_ns = kNsPerSec;  // for a request in flight when the end comes
 constexpr int64_t kOrphanBudget_ns = 60 * kNsPerSec;  // nobody waits: a little longer than the agent would
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
@@ -79,6 +80,7 @@ class Beside {
     wait_for_token();
     shared_.token = control_.take_token();
     complete(shared_, cloud_, [this] { return look(), control_.ended(); });
+    shared_.ending = [this] { return look(), control_.ended(); };
     http_.on_cancel([this] { return cancelled(); });
     for (const std::string& folder : folders) add(SpoolRun(folder), Role::beside);
     own_ = runs_.size();
@@ -128,6 +130,7 @@ class Beside {
     const int64_t budget_ns = control_.killed() ? orphan_budget_ns() : control_.budget_ms() * kNsPerMs;
     deadline_ns_ = system_clock().monotonic_ns() + budget_ns;
     half_ns_ = deadline_ns_ - budget_ns / 2;
+    grace_ns_ = deadline_ns_ - budget_ns + std::min(budget_ns / 4, kLeftoverGrace_ns);
   }
 
   static int64_t orphan_budget_ns() {
@@ -188,9 +191,9 @@ class Beside {
     look();
     if (control_.quit()) return true;
     if (!control_.ended()) return false;
-    // A request for somebody else's run, or one that hangs since before the end, must not eat the time of the end.
-    if (active_ == nullptr) return true;
-    const int64_t limit_ns = active_->is_ended() ? active_->cancel_at_ns() : half_ns_;
+    // A request for somebody else's run, or one that hangs since before the end, must not eat the time of the end. A moment
+    // it has: cut short, nobody would know whether its rows arrived, and they would go again.
+    const int64_t limit_ns = active_ == nullptr ? grace_ns_ : active_->is_ended() ? active_->cancel_at_ns() : half_ns_;
     return limit_ns > 0 && system_clock().monotonic_ns() >= limit_ns;
   }
 
@@ -204,7 +207,7 @@ class Beside {
   size_t own_ = 0;
   Leftovers leftovers_;
   Delivery* active_ = nullptr;
-  int64_t deadline_ns_ = 0, half_ns_ = 0;
+  int64_t deadline_ns_ = 0, half_ns_ = 0, grace_ns_ = 0;
   bool left_ = false, poked_ = false;
 };
 

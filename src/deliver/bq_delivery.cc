@@ -19,7 +19,8 @@ constexpr int64_t kOpenAgain_ns = 300 * kNsPerSec, kLongestPauseAtEnd_ns = 2 * k
 constexpr int64_t kNextBatch_ns = 10 * kNsPerMs;
 constexpr size_t kFeedBytes = size_t{1} << 20;  // in memory at a time, beside one segment
 constexpr uint64_t kRepeated = ~uint64_t{0};    // tag of a runtime row that goes a second time
-constexpr int64_t kReportOfRepeat = 2;
+// The runtime row itself, the first rows of metrics that go with it, and then the next ones; at the end any second one.
+constexpr int64_t kReportOfRepeat = 3, kReportOfRepeatAtEnd = 2;
 
 // "{"a":1,"b":2}" → "\"a\":1,\"b\":2,"
 std::string members_of(const Json& object) {
@@ -83,6 +84,7 @@ Status BqDelivery::open() {
     for (std::string* path : {&meta_.google.access_token_file, &meta_.google.credentials_file})
       if (!path->empty() && !file_exists(*path)) path->clear();
   token_.emplace(shared_.http, meta_.google, shared_.clock);
+  if (role_ == Role::beside) token_->metadata().on_cancel(shared_.ending);
   bool watch = false;
   if (state_.identity.is_null()) {
     const bool monitor = meta_.form != "run";
@@ -186,7 +188,7 @@ void BqDelivery::fill(char group, Table& table) {
 }
 
 void BqDelivery::repeat_runtime() {
-  if (state_.repeat.empty() || state_.reports < kReportOfRepeat) return;
+  if (state_.repeat.empty() || state_.reports < (ended_ ? kReportOfRepeatAtEnd : kReportOfRepeat)) return;
   for (BqRow& row : state_.repeat) tables_['R'].stream->add({kRepeated, std::move(row.insert_id), std::move(row.json)});
   state_.repeat.clear();
 }

@@ -27,7 +27,7 @@ class MountDisks {
  public:
   MountDisks(const Roots& roots, std::vector<std::string> mounts, SpaceWorkers::Ask ask = SpaceWorkers::ask_kernel);
 
-  void prepare();  // before the other sources are read
+  void prepare();  // before the other sources are read; asks the worker where one is needed
   // stamp_ns: CLOCK_MONOTONIC now. The first call is the base: rates follow from the second one on.
   void read(int64_t stamp_ns, ReadBuffer& buffer);
   std::span<const DiskValues> values() const { return values_; }
@@ -41,6 +41,8 @@ class MountDisks {
     DiskCounters base;
     int64_t base_ns = 0;
   };
+  void find_direct();
+  void ask();
   void resolve();
   void read_counters(std::string_view diskstats, int64_t stamp_ns);
   void count(size_t index, const DiskLine& line, int64_t stamp_ns);
@@ -48,13 +50,16 @@ class MountDisks {
   std::string mountinfo_path_;
   MountWatch watch_;
   KeptFile diskstats_;
+  SpaceWorkers::Ask ask_;
   SpaceWorkers workers_;
   std::vector<Entry> entries_;
   std::vector<DiskValues> values_;
   std::vector<SpaceAnswer> answers_;
   std::vector<bool> counted_;
-  int64_t next_look_ns_ = 0;
-  bool failed_ = true;  // something did: look at the mounts again
+  int64_t looked_ns_ = 0, look_again_ns_ = 0;
+  bool failed_ = true;  // something did: look at the mounts again after a while
+  bool changed_ = true;
+  bool direct_ = false;  // no mount can hang: no need for a thread and its two switches a sample
 };
 
 }  // namespace tacho

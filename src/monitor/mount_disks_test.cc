@@ -129,6 +129,31 @@ TEST_F(MountDisksTest, AMountThatComesLateIsFound) {
   EXPECT_EQ(work.device, "sdb");
 }
 
+// Where nothing can hang, no thread is asked: a busy machine wakes it too late.
+TEST_F(MountDisksTest, LocalDisksAreAskedOnTheSpot) {
+  const std::string work = std::filesystem::canonical(std::string(dir_ / ".")).string() + "/work";
+  std::filesystem::create_directories(work);
+  std::set<std::thread::id> asked_on;
+  const auto ask = [&](const std::string&, Space& space, std::string&) {
+    asked_on.insert(std::this_thread::get_id());
+    space = {100, 60, 30};
+    return true;
+  };
+  const auto look = [&](const std::string& type, const std::string& path) {
+    asked_on.clear();
+    mounts(std::string(kRoot) + "30 22 8:16 / " + work + " rw - " + type + " /dev/sdb rw\n");
+    MountDisks disks(roots_, {path}, ask);
+    EXPECT_TRUE(read(disks, 10)[0].ok) << type;
+    return asked_on == std::set{std::this_thread::get_id()};
+  };
+  EXPECT_TRUE(look("ext4", work));
+  EXPECT_TRUE(look("xfs", work));
+  EXPECT_FALSE(look("nfs4", work));
+  EXPECT_FALSE(look("fuse.gcsfuse", work));
+  std::filesystem::create_symlink(work, work + "-link");
+  EXPECT_FALSE(look("ext4", work + "-link")) << "a link may lead anywhere";
+}
+
 TEST_F(MountDisksTest, WithoutKernelFilesTheArraysKeepTheirLength) {
   roots_.proc = dir_ / "nothing";
   const auto disks = watch({"/work", "/x"});

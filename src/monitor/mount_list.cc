@@ -9,6 +9,7 @@ namespace tacho {
 namespace {
 
 constexpr std::string_view kPapiRoot = "/cromwell_root", kBatchRoot = "/mnt/disks/cromwell_root";
+constexpr std::string_view kGcsMount = "/mnt/disks/gcs";
 
 std::string_view without_slash(std::string_view path) {
   while (path.size() > 1 && path.back() == '/') path.remove_suffix(1);
@@ -50,11 +51,27 @@ bool is_remote_type(std::string_view type) {
   return type.starts_with("fuse.") || std::find(kRemote.begin(), kRemote.end(), type) != kRemote.end();
 }
 
+bool answers_from_memory(std::string_view mountinfo, std::string_view path) {
+  constexpr std::array<std::string_view, 10> kLocal{"ext4", "ext3", "ext2",     "xfs",     "overlay",
+                                                    "vfat", "f2fs", "squashfs", "iso9660", "tmpfs"};
+  path = without_slash(path);
+  bool found = false;
+  MountInfoLines lines(mountinfo);
+  for (MountLine line; lines.next(line);) {
+    if (!is_above(decode_mount_field(line.mount_point), path)) continue;
+    if (std::find(kLocal.begin(), kLocal.end(), line.type) == kLocal.end()) return false;
+    found = true;
+  }
+  return found;
+}
+
 ChosenMounts choose_mounts(const MountChoice& choice, std::string_view mountinfo) {
   ChosenMounts chosen;
   for (const std::string& path : choice.asked) {
     const auto place = find_mount(mountinfo, path);
-    const bool remote = place && is_remote_type(place->type);
+    // Cromwell's place for gcsfuse on GCP Batch; in a container that does not see the mount it is no disk of the task either.
+    const bool gcs = without_slash(path) == kGcsMount && !(place && place->exact);
+    const bool remote = gcs || (place && is_remote_type(place->type));
     (remote && !choice.with_remote ? chosen.left_out : chosen.mounts).push_back(path);
   }
   // Queries index the first element: there is always one.

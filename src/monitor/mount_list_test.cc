@@ -20,6 +20,24 @@ MountChoice asking(std::vector<std::string> mounts) {
   return {std::move(mounts), "/home/user", false, [](const std::string&) { return false; }};
 }
 
+TEST(MountList, TheBucketIsNoDiskEvenWhereItsMountIsNotSeen) {
+  constexpr std::string_view kUnseen = "22 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n";
+  const auto chosen = choose_mounts(asking({"/mnt/disks/cromwell_root", "/mnt/disks/gcs/"}), kUnseen);
+  EXPECT_EQ(chosen.mounts, std::vector<std::string>{"/mnt/disks/cromwell_root"});
+  EXPECT_EQ(chosen.left_out, std::vector<std::string>{"/mnt/disks/gcs/"});
+  const std::string disk = std::string(kUnseen) + "30 22 8:16 / /mnt/disks/gcs rw - ext4 /dev/sdb rw\n";
+  EXPECT_EQ(choose_mounts(asking({"/mnt/disks/gcs"}), disk).mounts, std::vector<std::string>{"/mnt/disks/gcs"}) << "a disk";
+}
+
+TEST(MountList, WhatAnswersFromMemory) {
+  for (const char* path : {"/", "/tmp", "/mnt/disks/cromwell_root", "/mnt/disks/cromwell_root/", "/mnt/disks/twice/x"})
+    EXPECT_TRUE(answers_from_memory(kMounts, path)) << path;
+  for (const char* path : {"/net", "/net/x", "/mnt/disks/gcs"}) EXPECT_FALSE(answers_from_memory(kMounts, path)) << path;
+  const std::string below = std::string(kMounts) + "40 34 8:96 / /net/disk rw - ext4 /dev/sdg rw\n";
+  EXPECT_FALSE(answers_from_memory(below, "/net/disk")) << "the way to it may hang";
+  EXPECT_FALSE(answers_from_memory("", "/"));
+}
+
 TEST(MountList, FindsTheDeviceOfAMountPoint) {
   const auto place = find_mount(kMounts, "/mnt/disks/cromwell_root");
   ASSERT_TRUE(place);

@@ -22,6 +22,7 @@ namespace {
 // The lists that rows have as arrays; those of disks and networks are not looked at.
 constexpr std::array<std::string_view, 4> kDescribed{"cpu", "memory", "gpu", "pressure"};
 constexpr int64_t kOomPace_ns = 5 * kNsPerSec - 50 * kNsPerMs;  // a tick may come early
+constexpr int64_t kOwnMemoryPace_ns = 3 * kNsPerSec - 50 * kNsPerMs;
 constexpr double kMiBToGb = static_cast<double>(kMiB) * kBytesToGb;
 constexpr std::string_view kInitialPidNamespace = "pid:[4026531836]";
 
@@ -43,6 +44,7 @@ TaskSampler::TaskSampler(const MonitorSettings& settings, std::vector<std::strin
   context_.interval_ns = settings.measure_interval_ns;
   context_.pss = PssMode::never;
   context_.counts_processes = false;
+  context_.pressure_averages = true;
   vmstat_ = KeptFile(context_.roots.proc + "/vmstat");
   may_have_gpu_ = file_exists("/dev/nvidiactl") || file_exists("/dev/kfd");
 }
@@ -183,6 +185,7 @@ void TaskSampler::fill_self(MetricsSample& out, pid_t helper) {
   if (helper != helper_) {
     helper_ = helper;
     helper_cpu_ns_ = 0;
+    self_rss_gb_.reset();
     helper_statm_ = helper > 0 ? KeptFile("/proc/" + std::to_string(helper) + "/statm") : KeptFile();
   }
   const auto grown = [](int64_t now_ns, int64_t& before_ns) {
@@ -193,8 +196,16 @@ void TaskSampler::fill_self(MetricsSample& out, pid_t helper) {
   int64_t cpu_ns = grown(process_cpu_ns(::getpid()), self_cpu_ns_);
   if (helper > 0) cpu_ns += grown(process_cpu_ns(helper), helper_cpu_ns_);
   if (row_.interval_ns > 0) out.self_cpu_percent = 100 * static_cast<double>(cpu_ns) / static_cast<double>(row_.interval_ns);
-  out.self_rss_gb = resident_gb(own_statm_, context_.buffer);
-  if (out.self_rss_gb) *out.self_rss_gb += resident_gb(helper_statm_, context_.buffer).value_or(0);
+  // Two files, and the memory of both programs hardly moves.
+  const int64_t now_ns = clock_.monotonic_ns();
+  if (self_rss_gb_ && now_ns - self_rss_ns_ < kOwnMemoryPace_ns && out.event.empty()) {
+    out.self_rss_gb = self_rss_gb_;
+    return;
+  }
+  self_rss_ns_ = now_ns;
+  self_rss_gb_ = resident_gb(own_statm_, context_.buffer);
+  if (self_rss_gb_) *self_rss_gb_ += resident_gb(helper_statm_, context_.buffer).value_or(0);
+  out.self_rss_gb = self_rss_gb_;
 }
 
 RuntimeFacts TaskSampler::facts() const {

@@ -65,7 +65,8 @@ class TaskSampler {
   KeptFile own_statm_, helper_statm_;
   pid_t helper_ = 0, top_pid_ = 0;
   std::string top_name_;
-  int64_t self_cpu_ns_ = 0, helper_cpu_ns_ = 0;
+  int64_t self_cpu_ns_ = 0, helper_cpu_ns_ = 0, self_rss_ns_ = 0;
+  std::optional<double> self_rss_gb_;
 };
 
 }  // namespace tacho

@@ -122,20 +122,19 @@ Json placeholder(BqType type) {
   }
 }
 
-Json row_of(const std::vector<Match>& columns, const Json& row, bool with_added);
+Json row_of(const std::vector<Match>& columns, Json& row, bool with_added);
 
-// Null when the value cannot be written into such a column.
-Json value_of(const Match& column, const Json& value, bool with_added) {
+// Null when the value cannot be written into such a column. Takes the value apart: a row may have megabytes.
+Json value_of(const Match& column, Json& value, bool with_added) {
   if (column.repeated) {
     if (!value.is_array() || (value.empty() && column.type != BqType::record)) return nullptr;
-    Json list = Json::array();
     Match single = column;
     single.repeated = false;
-    for (const Json& entry : value) {
-      list.push_back(value_of(single, entry, with_added));
-      if (list.back().is_null()) return nullptr;  // BigQuery refuses NULL within a list, and so the row
+    for (Json& entry : value) {
+      entry = value_of(single, entry, with_added);
+      if (entry.is_null()) return nullptr;  // BigQuery refuses NULL within a list, and so the row
     }
-    return list;
+    return std::move(value);
   }
   if (column.type == BqType::record) return value.is_object() ? row_of(column.parts, value, with_added) : Json(nullptr);
   if (value.is_structured()) return nullptr;
@@ -145,10 +144,10 @@ Json value_of(const Match& column, const Json& value, bool with_added) {
                            : value.get<int64_t>() >= -kExactInteger && value.get<int64_t>() <= kExactInteger;
     if (!exact && column.type == BqType::integer) return value.dump();
   }
-  return value;
+  return std::move(value);
 }
 
-Json row_of(const std::vector<Match>& columns, const Json& row, bool with_added) {
+Json row_of(const std::vector<Match>& columns, Json& row, bool with_added) {
   Json out = Json::object();
   for (const Match& column : columns) {
     if (column.added && !with_added && !column.required) continue;
@@ -190,7 +189,7 @@ std::string BqAdapter::patched_fields_json() const {
 }
 
 Result<std::string> BqAdapter::adapt(std::string_view row_json, bool with_added) const {
-  const Json row = Json::parse(row_json, nullptr, false);
+  Json row = Json::parse(row_json, nullptr, false);
   if (!row.is_object()) return Error{Code::invalid, "this row is no JSON object", "", ""};
   return row_of(data_->columns, row, with_added).dump(-1, ' ', false, Json::error_handler_t::replace);
 }

@@ -9,12 +9,10 @@ namespace {
 
 constexpr int64_t kRecheckMs = 300'000;
 constexpr int kConfirmations = 2, kMaxPatches = 5;
-constexpr size_t kNamesShown = 8;
 
 std::string joined(const std::vector<std::string>& names) {
   std::string text;
-  for (size_t i = 0; i < names.size() && i < kNamesShown; ++i) (text += i > 0 ? ", " : "") += names[i];
-  if (names.size() > kNamesShown) text += " and " + std::to_string(names.size() - kNamesShown) + " more";
+  for (const std::string& name : names) (text += text.empty() ? "" : ", ") += name;
   return text;
 }
 

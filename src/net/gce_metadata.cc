@@ -55,12 +55,13 @@ Result<std::string> GceMetadata::get(const std::string& path) {
   Error last{Code::io, "the metadata server does not answer", base_ + path, "it is tried again"};
   if (clock_.monotonic_ns() < tired_until_ns_) return last;
   int64_t wait_ms = kFirstWaitMs;
+  bool heard = false;
+  const auto hurried = [&] { return cancelled_ && cancelled_(); };
   for (int tries = 0; tries <= kRepeats; ++tries, wait_ms = std::min(2 * wait_ms, kLastWaitMs)) {
     const int64_t until_ns = tries == 0 ? 0 : clock_.monotonic_ns() + wait_ms * kNsPerMs;
-    while (clock_.monotonic_ns() < until_ns) {
-      if (cancelled_ && cancelled_()) return last;
+    while (clock_.monotonic_ns() < until_ns && !hurried())
       clock_.wait({}, std::min(until_ns, clock_.monotonic_ns() + kSlice_ns));
-    }
+    if (tries > 0 && hurried()) break;
     bool connected = false;
     const auto answer = attempt(path, kResponseMs, connected);
     if (!answer && answer.error().code == Code::gone) return answer.error();
@@ -68,20 +69,26 @@ Result<std::string> GceMetadata::get(const std::string& path) {
       dead_until_ns_ = clock_.monotonic_ns() + kDeadFor_ns;
       return not_there(base_);
     }
+    if (answer && answer->header("metadata-flavor") == "Google") answered_ = true;
+    heard = heard || static_cast<bool>(answer);
     if (!answer || may_be_repeated(*answer)) continue;
     if (answer->header("metadata-flavor") != "Google") {
       // Somebody else answers on this address: another cloud, a captive portal.
       if (!answered_) dead_until_ns_ = clock_.monotonic_ns() + kDeadFor_ns;
       return not_there(base_);
     }
-    answered_ = true;
     if (answer->status == 200) return std::string(trim(answer->body));
     return Error{Code::not_available,
                  "the metadata server has no such value (status " + std::to_string(answer->status) + ")", base_ + path,
                  ""};
   }
+  // Takes connections and says nothing: no metadata server either.
+  if (!answered_ && !heard && !is_google_machine()) {
+    dead_until_ns_ = clock_.monotonic_ns() + kDeadFor_ns;
+    return not_there(base_);
+  }
   // One that hangs is not asked the same way for every value.
-  tired_until_ns_ = clock_.monotonic_ns() + kTiredFor_ns;
+  if (!hurried()) tired_until_ns_ = clock_.monotonic_ns() + kTiredFor_ns;
   return last;
 }
 

@@ -31,7 +31,7 @@ class GceMetadata {
 
   // Whether nobody answered when first asked. Such a server is left alone for five minutes.
   bool is_dead() const { return dead_until_ns_ > clock_.monotonic_ns(); }
-  // Asked while waiting between two attempts; true ends the wait.
+  // Asked before every repeat and while waiting for it; true: there is no time for one.
   void on_cancel(std::function<bool()> cancelled) { cancelled_ = std::move(cancelled); }
 
  private:

@@ -201,6 +201,27 @@ TEST_F(Google, AServerThatFailsIsNotAskedForEveryValue) {
   EXPECT_EQ(metadata.get("instance/id").value_or(""), "77");
 }
 
+TEST_F(Google, AServerThatNeverSaysAWordIsDead) {
+  server_.fault(R"({"path":".*"})", R"({"reset":"start"})");
+  GceMetadata metadata(http_, "", clock_);
+  EXPECT_EQ(metadata.get("instance/id").error().code, Code::not_available);
+  EXPECT_TRUE(metadata.is_dead());
+  const size_t tries = asked("instance/");
+  EXPECT_FALSE(metadata.get("instance/zone"));
+  EXPECT_EQ(asked("instance/"), tries);
+  server_.faults("[]");
+  pass_s(301);
+  EXPECT_EQ(metadata.get("instance/id").value_or(""), "77") << "it may come later";
+}
+
+TEST_F(Google, AtTheEndNothingIsRepeated) {
+  server_.fault(R"({"path":".*"})", R"({"status":503,"body":""})");
+  GceMetadata metadata(http_, "", clock_);
+  metadata.on_cancel([] { return true; });
+  EXPECT_EQ(metadata.get("instance/id").error().code, Code::io);
+  EXPECT_EQ(asked("instance/"), 1u);
+}
+
 TEST_F(Google, AnswersOfOthersDoNotCount) {
   server_.post("/__config", R"({"flavor":"Moogle"})");
   GceMetadata metadata(http_);

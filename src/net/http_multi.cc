@@ -101,9 +101,11 @@ bool set_up_remote(CURL* easy, const HttpRequest& request) {
   ::curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
   ::curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
   ::curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_2TLS));
-  ::curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);  // rather another stream than another connection
   if (is_loopback(*url)) ::curl_easy_setopt(easy, CURLOPT_PROXY, "");
   if (url->scheme != "https") return true;
+  // Rather another stream than another connection. In the clear all would wait for the first answer to learn that there are
+  // no streams.
+  ::curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
   const Result<TrustStore> store = find_trust_store();
   if (!store) return false;
   ::curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);

@@ -1,6 +1,7 @@
 // How much of the time work stood still for want of CPU, memory or I/O (PSI, Linux 4.20), from /proc/pressure.
 #include <algorithm>
 
+#include "base/units.h"
 #include "probe/make.h"
 #include "probe/system.h"
 #include "procfs/pressure.h"
@@ -40,6 +41,9 @@ class PressureProbe final : public Probe {
         io_(context.roots.proc + "/pressure/io") {}
 
   void read(Reading& out) override {
+    // The kernel makes its averages every two seconds.
+    if (context_.pressure_averages && stamp_ns_ > 0 && out.stamp_ns - stamp_ns_ < kAverageNs) return;
+    stamp_ns_ = out.stamp_ns;
     last_cpu_ = read_file(cpu_);
     last_memory_ = read_file(memory_);
     last_io_ = read_file(io_);
@@ -65,7 +69,10 @@ class PressureProbe final : public Probe {
     return file.read(context_.buffer, text) ? parse_pressure(text) : Pressure{};
   }
 
+  static constexpr int64_t kAverageNs = 2 * kNsPerSec - 50 * kNsPerMs;
+
   ProbeContext& context_;
+  int64_t stamp_ns_ = 0;
   KeptFile cpu_, memory_, io_;
   Pressure last_cpu_, last_memory_, last_io_;
 };

@@ -223,6 +223,7 @@ class Tables(BigQuery):
         self.assertEqual(self.cloud.table("metrics").fields, METRICS)
         self.assertEqual(set(self.cloud.rows("metrics")[0]), {field["name"] for field in METRICS})
         self.assertIn("--bq-add-columns", done.err)
+        self.assertIn("rows_dropped", done.err, "all of them are named")
 
     def test_other_case_other_types(self):
         fields = [column("Timestamp", "TIMESTAMP"), column("INSTANCE_ID", "INT64"), column("mem_used_gb", "FLOAT64"), column("seq", "STRING"),

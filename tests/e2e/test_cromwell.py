@@ -7,12 +7,12 @@ import os
 import signal
 import socket
 import subprocess
-import sys
+import threading
 import time
 
 from bigquery import Cloud
 from service import Running
-from support import SANITIZED, Case, until
+from support import Case, until
 import cromwell_double  # found through service.py
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -195,47 +195,6 @@ class Upload(Cromwell):
         self.assertEqual(self.rows(), [])
 
 
-class Large(Cromwell):
-    weight = 5
-
-    def test_many_batches_in_little_memory(self):
-        calls = 5_000
-        subprocess.run([sys.executable, os.path.join(HERE, "..", "..", "bench", "cromwell_document.py"), str(calls), self.path("large.json")],
-                       check=True, stdout=subprocess.DEVNULL)
-        process = self.spawn("cromwell", "upload", "--metadata", self.path("large.json"), "--no-sizes", env=self.use())
-        process.stdout.close()
-        high_kib = 0
-        while process.poll() is None:  # wait4 would tell the size of this process at the fork
-            try:
-                with open(f"/proc/{process.pid}/status", encoding="utf-8") as file:
-                    high_kib = max([high_kib, *(int(line.split()[1]) for line in file if line.startswith("VmHWM"))])
-            except OSError:
-                pass
-            time.sleep(0.005)
-        self.assertEqual(process.returncode, 0, process.stderr.read())
-        rows = self.cloud.rows("metadata")
-        self.assertEqual(len({(row["workflow_id"], row["shard"]) for row in rows}), len(rows))
-        self.assertEqual(self.cloud.table("metadata").repeated, 0)
-        cached = [index for part in (calls - calls // 10, calls // 10) for index in range(part) if index % 997 % 50 == 7]
-        self.assertEqual(len(rows), calls - len(cached))
-        self.assertGreater(len(self.cloud.calls("/insertAll")), 9)
-        if not SANITIZED:
-            self.assertTrue(0 < high_kib < 64 * 1024, high_kib)
-        self.clean()
-
-    def test_bigquery_that_fails_now_and_then(self):
-        self.cloud.faults({"match": {"path": ".*/insertAll", "nth": [1, 3]}, "action": {"status": 503}},
-                          {"match": {"path": ".*/insertAll", "nth": 2}, "action": {"reset": "answer"}})
-        self.upload(PAPI)
-        self.assertEqual(self.keys(), GENOTYPE)
-        self.clean()
-
-    def test_bigquery_that_refuses(self):
-        self.cloud.fault({"status": 403, "code": "accessDenied", "message": "Permission bigquery.tables.updateData denied"})
-        done = self.upload(PAPI, rc=1)
-        self.assertIn("denied", done.err)
-
-
 class BadInput(Cromwell):
     def test_configuration(self):
         for missing in ("CROMWELL_BASEURL", "DATASET_ID", "GCP_PROJECT"):
@@ -392,14 +351,24 @@ class Sizes(Cromwell):
         self.assertEqual(self.keys(), COUNTS)
         self.assertIsNone(self.value("table"))
 
-    def test_many_in_flight(self):
+    def test_five_hundred_in_flight(self):
         document = {"id": "many", "status": "Succeeded", "calls": {"w.t": [{"jes": {}, "executionStatus": "Done", "start": "2026-10-01T00:00:00Z",
-                    "attempt": 1, "shardIndex": -1, "inputs": {"files": [f"gs://many/{i}" for i in range(600)]}}]}}
+                    "attempt": 1, "shardIndex": -1, "inputs": {"files": [f"gs://many/{i}" for i in range(1000)]}}]}}
+        together = threading.Barrier(500)
+
+        class Gathering(cromwell_double.Handler):
+            def object(self, name, config):
+                together.wait(60)  # nobody is answered before all of them have asked
+                return super().object(name, config)
+
+        server = Running(Gathering, self.double)
+        self.addCleanup(server.close)
         self.double.config["workflows"]["many"] = document
-        self.double.config["objects"].update({f"many/{i}": i for i in range(600)})
-        self.upload("many", env={"GCS_QUERY_THROTTLE": "100"})
+        self.double.config["objects"].update({f"many/{i}": i for i in range(1000)})
+        self.upload("many", env={"GCS_QUERY_THROTTLE": "500", "STORAGE_EMULATOR_HOST": server.url.removeprefix("http://")})
         values = {entry["key"]: entry["size_bytes"] for entry in self.rows()[0]["inputs"]}
-        self.assertEqual(values, {f"files[{i}]": i for i in range(600)})
+        self.assertEqual(values, {f"files[{i}]": i for i in range(1000)})
+        self.assertEqual(len(self.asked("/storage/")), 1000, "each was asked for once")
 
 
 class Service(Cromwell):
@@ -443,6 +412,9 @@ class Service(Cromwell):
         for body, headers in envelopes:
             status, text = self.post(body, headers)
             self.assertEqual(status, 200, (body, text))
+        asked = len(self.asked("/metadata"))
+        self.assertEqual(self.post(envelopes[-1][0])[0], 200)
+        self.assertEqual(len(self.asked("/metadata")), asked, "it was told of the end already")
         self.assertEqual(self.keys(), GENOTYPE)
         self.assertEqual(len(self.cloud.calls("/insertAll")), 1)
         self.assertEqual(self.cloud.table("metadata").repeated, 0)

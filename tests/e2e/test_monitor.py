@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import time
 
@@ -105,6 +106,16 @@ class Rows(Monitored):
         self.assertLess(sum(sizes) / len(sizes), 1024 + 8 * max(0, runtime["cpu_count"] - 8), "what is billed for a row anyway")
         ids = [insert_id for insert_id, _ in self.cloud.table("metrics").rows]
         self.assertTrue(all(re.fullmatch(r"m-1234567890123456789-[0-9a-f]{32}-\d{16}", insert_id) for insert_id in ids), ids[0])
+
+    def test_the_runtime_row_of_a_new_table_goes_again_with_the_next_report(self):
+        process = self.start(env={"MEASURE_INTERVAL_MS": "200", "REPORT_INTERVAL_MS": "600"})
+        self.assertTrue(until(lambda: len(self.cloud.calls("/runtime/insertAll")) >= 2))
+        self.end(process)
+        self.check()
+        self.assertEqual(self.cloud.table("runtime").repeated, 1)
+        inserts = [entry["path"].partition("?")[0].rsplit("/", 2)[1] for entry in self.cloud.double.log if "/insertAll" in entry["path"]]
+        second = [i for i, table in enumerate(inserts) if table == "runtime"][1]
+        self.assertGreaterEqual(inserts[:second].count("metrics"), 2, "at once it would be lost like the first")
 
     def test_samples_sit_on_a_grid_and_the_first_one_has_true_rates(self):
         process = self.start(env={"MEASURE_INTERVAL_MS": "200", "REPORT_INTERVAL_MS": "400"})
@@ -211,6 +222,14 @@ class Environment(Monitored):
         self.assertTrue(runtime["cpu_platform"])
         self.assertEqual((runtime["zone"], runtime["preemptible"]), ("", False))
         self.assertEqual(metrics[0]["seq"], 0)
+
+    def test_a_metadata_server_that_never_says_a_word_costs_no_row(self):
+        self.use()
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            process = self.start(env={"GCE_METADATA_HOST": f"127.0.0.1:{silent.getsockname()[1]}", "PROJECT_ID": Cloud.project, "MEASURE_INTERVAL_MS": "200"})
+            self.assertTrue(until(lambda: glob.glob(self.path("spool", "2*", "*.open"))))
+            self.end(process)
+        self.assertEqual(self.check()[-1]["event"], "final")
 
     def test_a_slow_metadata_server_delays_no_sample(self):
         self.cloud.fault({"delay_s": 1.0}, path="/computeMetadata/.*")
@@ -358,6 +377,22 @@ class Trouble(Monitored):
             numbers = [row["seq"] for row in self.metrics() if row["run_id"] == run]
             self.assertEqual(sorted(numbers), list(range(len(numbers))))
         self.assertEqual(self.cloud.double.complaints, [])
+
+    def test_an_end_while_leftovers_are_answered_sends_none_of_them_again(self):
+        self.cloud.fault({"status": 503})
+        process = self.start(env={"MEASURE_INTERVAL_MS": "100", "REPORT_INTERVAL_MS": "300"})
+        self.assertTrue(until(lambda: len(glob.glob(self.path("spool", "*", "*.rec"))) >= 3))
+        self.end_marked()
+        process.wait(10)
+        self.cloud.fault({"slow_s": 0.001}, path=".*/metrics/insertAll")
+        again = self.start(env={"REPORT_INTERVAL_MS": "300"})
+        self.assertTrue(until(lambda: len(self.metrics()) >= 3, 30))
+        self.end(again)
+        self.cloud.faults()
+        third = self.start(env={"REPORT_INTERVAL_MS": "300"})
+        self.assertTrue(until(lambda: len(self.left()) == 1 and len(self.cloud.rows("runtime")) == 3, 30), self.left())
+        self.end(third)
+        self.assertEqual(self.cloud.table("metrics").repeated, 0)
 
     def test_killed_alone_its_deliverer_sends_the_rest(self):
         process = self.start(env={"MEASURE_INTERVAL_MS": "100", "REPORT_INTERVAL_MS": "3600000"})
