@@ -65,6 +65,8 @@ void ResourceWatch::run() {
     if (resource) {
       options_.path = api_path(kind_.api_version, resource->name, resource->namespaced ? ns_ : std::string());
       options_.resource = resource->name;
+      options_.api_version = kind_.api_version;
+      options_.kind = kind_.kind;
       watch_ = std::make_unique<Watch>(server_, stop_fd_, options_);
       watch_ptr_ = watch_.get();
       return watch_->run();

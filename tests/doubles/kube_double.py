@@ -48,6 +48,7 @@ KINDS = {
     "admissionregistration.k8s.io/v1": {"mutatingwebhookconfigurations": ("MutatingWebhookConfiguration", False),
                                         "validatingwebhookconfigurations": ("ValidatingWebhookConfiguration", False)},
 }
+BUILT_IN = {"v1", "batch/v1", "coordination.k8s.io/v1", "admissionregistration.k8s.io/v1"}  # items of their lists do not say what they are
 WITHOUT_STATUS = {"configmaps", "secrets", "events", "leases", "mutatingwebhookconfigurations", "validatingwebhookconfigurations"}
 NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 
@@ -277,6 +278,8 @@ class Kube(faults.Double):
             self.pages[next_token] = (items[limit:], version)
             meta.update({"continue": next_token, "remainingItemCount": len(items) - limit})
             items = items[:limit]
+        if api in BUILT_IN:
+            items = [{key: value for key, value in obj.items() if key not in ("kind", "apiVersion")} for obj in items]
         return {"kind": kind + "List", "apiVersion": api, "metadata": meta, "items": items}
 
     def create(self, api, plural, ns, obj, query):
