@@ -9,7 +9,7 @@
 namespace tacho {
 namespace {
 
-constexpr int64_t kKeepNs = 600 * kNsPerSec, kAskAgainNs = 30 * kNsPerSec;
+constexpr int64_t kKeepNs = 600 * kNsPerSec, kAskAgainNs = 5 * kNsPerSec;
 
 // {"kind":"APIResourceList","resources":[{"name":"jobs","kind":"Job","namespaced":true},{"name":"jobs/status",…}]}
 std::map<std::string, ApiResource> read_kinds(std::string_view body) {

@@ -10,7 +10,8 @@
 namespace tacho {
 namespace {
 
-constexpr int64_t kAskAgainMs = 300'000;  // for a CRD that is not installed
+// For a CRD that is not installed: soon at first, since a server that has just started does not know all of them yet.
+constexpr int64_t kAskAgainMs = 5'000, kAskAgainLastMs = 300'000;
 constexpr int64_t kRetryMs = 1'000;
 
 }  // namespace
@@ -60,6 +61,7 @@ CachedObject ResourceWatch::get(const std::string& key) const {
 
 void ResourceWatch::run() {
   ApiClient client(server_, stop_fd_);
+  int64_t ask_again_ms = kAskAgainMs;
   while (!client.stopped()) {
     const Result<ApiResource> resource = discovery_->find(client, kind_.api_version, kind_.kind);
     if (resource) {
@@ -73,7 +75,8 @@ void ResourceWatch::run() {
     }
     missing_ = resource.error().code == Code::not_available;
     if (!missing_ && !client.stopped()) log::warn(resource.error());
-    if (!client.sleep_ms(missing_ ? kAskAgainMs : kRetryMs)) return;
+    if (!client.sleep_ms(missing_ ? ask_again_ms : kRetryMs)) return;
+    if (missing_) ask_again_ms = std::min(2 * ask_again_ms, kAskAgainLastMs);
   }
 }
 
