@@ -19,7 +19,12 @@ namespace {
 
 constexpr int64_t kGetMs = 500;
 constexpr int64_t kFoundNs = 5 * kNsPerSec, kAbsentNs = kNsPerSec;  // how long the answer of a live Get holds
-constexpr size_t kAnswers = 4096;
+constexpr size_t kAnswers = 4096, kMissKinds = 100;
+
+bool is_kind(std::string_view text) {
+  const auto fits = [](unsigned char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); };
+  return !text.empty() && text.size() <= 63 && std::all_of(text.begin(), text.end(), fits);
+}
 
 // Of an owner only the way up and its shape count; of one that no controller owns, that it is there.
 void trim_owner(Json& object) {
@@ -92,7 +97,11 @@ class Live : public LiveCluster {
     }
     return counts;
   }
-  uint64_t cache_misses() const override { return misses_; }
+  std::map<std::string, uint64_t> cache_misses() const override {
+    const std::lock_guard lock(mutex_);
+    return misses_;
+  }
+  void stop() override { stop_.raise(); }
 
   Lookup get(const ObjectKey& key, int64_t deadline_ns) override;
   Lookup read(const ObjectKey& key) override {
@@ -145,8 +154,8 @@ class Live : public LiveCluster {
   std::shared_ptr<Discovery> discovery_ = std::make_shared<Discovery>();
   std::function<void(std::shared_ptr<const std::string>)> seen_;
   std::atomic<int> minor_{0};
-  std::atomic<uint64_t> misses_{0};
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
+  std::map<std::string, uint64_t> misses_;  // by kind
   std::vector<std::unique_ptr<ApiClient>> clients_;
   std::unordered_map<std::string, Answer> answers_;
   std::deque<std::string> answer_order_;
@@ -160,14 +169,18 @@ Lookup Live::get(const ObjectKey& key, int64_t deadline_ns) {
   for (const auto& watch : watches_) {
     if (watch->kind().kind != key.kind || watch->kind().api_version != key.api_version) continue;
     if (CachedObject object = watch->get(name); object.json) return {Lookup::State::found, std::move(object.json), ""};
+    // Settings that are not there are looked for every second: for them the watch's word is enough.
+    if (key.kind == "ConfigMap" && watch->settled()) return {Lookup::State::absent, nullptr, ""};
   }
   const std::string id = key.api_version + " " + key.kind + " " + name;
   {
     const std::lock_guard lock(mutex_);
     const auto known = answers_.find(id);
     if (known != answers_.end() && known->second.until_ns > system_clock().monotonic_ns()) return known->second.lookup;
+    // A reference may name any kind: what is none, and more of them than there can be, are counted as one.
+    const bool usual = is_kind(key.kind) && (misses_.size() < kMissKinds || misses_.contains(key.kind));
+    ++misses_[usual ? key.kind : "other"];
   }
-  ++misses_;
   Lookup lookup = live_get(key, deadline_ns, kGetMs);
   if (lookup.state == Lookup::State::failed) return lookup;
   const std::lock_guard lock(mutex_);

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,7 +31,8 @@ class LiveCluster : public Cluster, public ClusterWriter {
   static Result<std::unique_ptr<LiveCluster>> open(ClusterOptions options);
   virtual void start() = 0;  // after on_trial
   virtual std::vector<WatchCount> watch_counts() const = 0;
-  virtual uint64_t cache_misses() const = 0;
+  virtual std::map<std::string, uint64_t> cache_misses() const = 0;  // by kind
+  virtual void stop() = 0;  // cuts short whatever waits for the API server
 };
 
 }  // namespace tacho

@@ -36,6 +36,15 @@ int64_t Webhook::deadline_ns(const ServedRequest& request) const {
   return request.received_ns + limit_ms * kNsPerMs;
 }
 
+// A dry run leaves no trace: the configuration promises that there are no side effects then.
+void Webhook::tell(const Review& review, const ReviewAnswer& answer) {
+  for (const std::string& warning : answer.warnings) log::debug(warning);
+  if (events_ == nullptr || review.dry_run) return;
+  if (!answer.allowed) events_->tell(answer.about, "Refused", answer.message);
+  const char* const reason = answer.patch.empty() ? "NotInjected" : "InjectedWithWarning";
+  for (const std::string& warning : answer.warnings) events_->tell(answer.about, reason, warning);
+}
+
 ServedResponse Webhook::handle(const ServedRequest& request) {
   const bool pod = request.path == "/mutate-pod";
   if (!pod && request.path != "/mutate-job") return plain(404, "there is /mutate-pod and /mutate-job");
@@ -63,7 +72,7 @@ ServedResponse Webhook::handle(const ServedRequest& request) {
     answer.result = "error";
     log::warn(std::string("a review could not be worked on: ") + error.what());
   }
-  for (const std::string& warning : answer.warnings) log::debug(warning);
+  tell(*review, answer);
   ServedResponse response;
   response.content_type = "application/json";
   response.body = write_answer(review->uid, answer);

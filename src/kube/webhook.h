@@ -5,22 +5,26 @@
 
 #include "http/server.h"
 #include "kube/mutation.h"
+#include "kube/webhook_events.h"
 #include "kube/webhook_metrics.h"
 
 namespace tacho {
 
 class Webhook {
  public:
-  Webhook(Mutation& mutation, WebhookMetrics& metrics, int64_t deadline_ms)
-      : mutation_(mutation), metrics_(metrics), deadline_ms_(deadline_ms) {}
+  // `events` may be nullptr.
+  Webhook(Mutation& mutation, WebhookMetrics& metrics, WebhookEvents* events, int64_t deadline_ms)
+      : mutation_(mutation), metrics_(metrics), events_(events), deadline_ms_(deadline_ms) {}
   // /mutate-pod and /mutate-job.
   ServedResponse handle(const ServedRequest& request);
 
  private:
   int64_t deadline_ns(const ServedRequest& request) const;
+  void tell(const Review& review, const ReviewAnswer& answer);
 
   Mutation& mutation_;
   WebhookMetrics& metrics_;
+  WebhookEvents* const events_;
   const int64_t deadline_ms_;
 };
 

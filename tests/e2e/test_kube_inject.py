@@ -143,6 +143,25 @@ class TestKubeInject(InjectCase):
         left = next(float(line.split()[1]) for line in text.splitlines() if line.startswith("tacho_certificate_expiry_seconds"))
         self.assertAlmostEqual(left, 365 * 86400, delta=3600)
 
+    def test_events_beside_warnings(self):
+        hook = self.start_inject()
+        parts = self.load("random")
+        self.kube.put(TRIALS, "trials", {**parts["trial"], "spec": {**parts["trial"]["spec"], "metricsCollector": {"collector": {"kind": "Odd"}}}})
+        self.assertTrue(until(lambda: "warnings" in self.post(hook, "/mutate-pod", self.review(parts["pod"], dryRun=True))[1]["response"]))
+        for _ in range(3):
+            self.admit(hook, parts["pod"])
+        self.assertTrue(until(lambda: self.kube.all("v1", "events")), self.logs())
+        pod = json.loads(json.dumps(parts["pod"]))
+        pod["metadata"]["ownerReferences"] = [{"apiVersion": "batch/v1", "kind": "Job", "name": "unknown", "uid": "u"}]
+        self.admit(hook, pod)
+        self.assertTrue(any(line.startswith('tacho_webhook_cache_misses_total{kind="Job"} ') for line in self.plain(hook.metrics)[1].splitlines()))
+        hook.terminate()
+        self.assertEqual(hook.wait(30), 0)
+        events = self.kube.all("v1", "events")
+        self.assertEqual([(event["reason"], event["type"], event["involvedObject"]["kind"], event["involvedObject"]["name"]) for event in events],
+                         [("NotInjected", "Warning", "Trial", "random-x1")], "told once, and a dry run leaves no trace")
+        self.assertIn("Odd", events[0]["message"])
+
     def test_stops_gracefully(self):
         hook = self.start_inject("--stop-delay", "1500ms")
         pod = self.load("random")["pod"]

@@ -128,7 +128,7 @@ class TestKubeTrialLife(ClusterCase):
         self.assertTrue(until(lambda: self.job("early") is None), "not cleaned up")
         trial = self.trial("early")
         self.assertEqual(observation(trial)["accuracy"], ("0.5", "0.91", "0.80"))
-        self.assertIn(("EarlyStopped", "True"), conditions(trial))
+        self.assertEqual(conditions(trial), [("Created", "True"), ("Running", "False"), ("EarlyStopped", "True")], "the last one is shown")
         self.assertNotIn("Failed", [entry[0] for entry in conditions(trial)])
         # The observation came first, then the clean-up.
         order = [entry[1] for entry in self.kube.writes if entry[1] in ("PUT", "DELETE") and "lease" not in entry[2]]
