@@ -21,6 +21,8 @@ constexpr int64_t kGetMs = 500;
 constexpr int64_t kFoundNs = 5 * kNsPerSec, kAbsentNs = kNsPerSec;  // how long the answer of a live Get holds
 constexpr size_t kAnswers = 4096, kMissKinds = 100;
 
+int64_t left_ms(int64_t deadline_ns) { return (deadline_ns - system_clock().monotonic_ns()) / kNsPerMs; }
+
 bool is_kind(std::string_view text) {
   const auto fits = [](unsigned char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); };
   return !text.empty() && text.size() <= 63 && std::all_of(text.begin(), text.end(), fits);
@@ -145,6 +147,7 @@ class Live : public LiveCluster {
     clients_.push_back(std::move(client));
     return result;
   }
+  Lookup ask_once(ApiClient& client, const ObjectKey& key, int64_t deadline_ns, int64_t attempt_ms, int64_t& again_ms);
   Lookup live_get(const ObjectKey& key, int64_t deadline_ns, int64_t attempt_ms);
   Written write(const char* method, const ObjectKey& key, std::string_view body, const char* content_type);
   void read_version();
@@ -194,32 +197,40 @@ Lookup Live::get(const ObjectKey& key, int64_t deadline_ns) {
   return lookup;
 }
 
+// One attempt. `again_ms` stays negative when another would not fare better; else it is how long to wait at least.
+Lookup Live::ask_once(ApiClient& client, const ObjectKey& key, int64_t deadline_ns, int64_t attempt_ms,
+                      int64_t& again_ms) {
+  const auto time_ms = [&] { return std::clamp<int64_t>(left_ms(deadline_ns), 1, attempt_ms); };
+  const Result<ApiResource> resource = discovery_->find_now(client, key.api_version, key.kind, time_ms());
+  if (!resource) {
+    const Code code = resource.error().code;
+    again_ms = code == Code::io ? 0 : -1;
+    if (code == Code::not_available) return {Lookup::State::absent, nullptr, resource.error().message()};
+    return {Lookup::State::failed, nullptr, resource.error().what};
+  }
+  ApiRequest request;
+  request.path = api_path(key.api_version, resource->name, resource->namespaced ? key.ns : "", key.name);
+  request.total_ms = time_ms();
+  request.wait_ms = 0;
+  request.urgent = true;  // a pod waits for it
+  ApiAnswer answer = client.send(request);
+  if (answer.ok()) return {Lookup::State::found, std::make_shared<const std::string>(std::move(answer.body)), ""};
+  if (answer.not_found()) return {Lookup::State::absent, nullptr, answer.text()};
+  if (answer.may_pass() && !answer.stopped) again_ms = answer.retry_after_ms;
+  return {Lookup::State::failed, nullptr, answer.text()};
+}
+
 Lookup Live::live_get(const ObjectKey& key, int64_t deadline_ns, int64_t attempt_ms) {
   return with_client([&](ApiClient& client) -> Lookup {
-    const int64_t now_ns = system_clock().monotonic_ns();
-    const Result<ApiResource> resource =
-        discovery_->find(client, key.api_version, key.kind, std::max<int64_t>((deadline_ns - now_ns) / kNsPerMs, 1));
-    if (!resource) {
-      const bool unknown = resource.error().code == Code::not_available;
-      return {unknown ? Lookup::State::absent : Lookup::State::failed, nullptr, resource.error().message()};
+    Lookup lookup{Lookup::State::failed, nullptr, "there was no time left to ask the API server"};
+    for (int64_t pause_ms = 50; left_ms(deadline_ns) > 0; pause_ms *= 2) {
+      int64_t again_ms = -1;
+      lookup = ask_once(client, key, deadline_ns, attempt_ms, again_ms);
+      if (again_ms < 0) break;
+      const int64_t wait_ms = std::min(std::max(pause_ms, again_ms), left_ms(deadline_ns));
+      if (wait_ms > 0 && !client.sleep_ms(wait_ms)) break;
     }
-    std::string why = "there was no time left to ask the API server";
-    for (int64_t pause_ms = 50;; pause_ms *= 2) {
-      const int64_t left_ms = (deadline_ns - system_clock().monotonic_ns()) / kNsPerMs;
-      if (left_ms <= 0) return {Lookup::State::failed, nullptr, why};
-      ApiRequest request;
-      request.path = api_path(key.api_version, resource->name, resource->namespaced ? key.ns : "", key.name);
-      request.total_ms = std::min(left_ms, attempt_ms);
-      request.wait_ms = 0;
-      request.urgent = true;  // a pod waits for it
-      ApiAnswer answer = client.send(request);
-      if (answer.ok()) return {Lookup::State::found, std::make_shared<const std::string>(std::move(answer.body)), ""};
-      if (answer.not_found()) return {Lookup::State::absent, nullptr, answer.text()};
-      why = answer.text();
-      if (!answer.may_pass() || answer.stopped) return {Lookup::State::failed, nullptr, why};
-      if (!client.sleep_ms(std::min(left_ms, std::max(pause_ms, answer.retry_after_ms))))
-        return {Lookup::State::failed, nullptr, "the program ends"};
-    }
+    return lookup;
   });
 }
 

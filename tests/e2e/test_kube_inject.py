@@ -121,6 +121,26 @@ class TestKubeInject(InjectCase):
         self.assertTrue(until(lambda: not self.admit(hook, pod)[1]["allowed"]), "by the configured policy")
         self.assertIsNotNone(container(self.admit(hook, parts["pod"])[0], LOGGER), "the caches still serve")
 
+    def test_many_reviews_while_the_server_is_in_trouble(self):
+        """Of a group that nobody knows yet: whoever waits for a turn at the API server is answered in time all the same."""
+        hook = self.start_inject("--deadline", "300ms")
+        self.kube.rules.replace([{"match": {"path": "/apis/nowhere.test/v1"}, "action": {"status": 503}}])
+        pod = self.load("random")["pod"]
+        pod["metadata"]["ownerReferences"] = [{"apiVersion": "nowhere.test/v1", "kind": "Job", "name": "unknown", "uid": "u"}]
+        threads = [threading.Thread(target=self.admit, args=(hook, pod)) for _ in range(100)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        lines = dict(line.rsplit(" ", 1) for line in self.plain(hook.metrics)[1].splitlines())
+        counts = [lines['tacho_webhook_duration_seconds_bucket{hook="pod",result="warned",le="%s"}' % limit] for limit in ("2", "+Inf")]
+        self.assertEqual(counts, ["100", "100"], "the time limit is 0.3 s")
+        # What is no version of an API is not asked for.
+        asked = len(self.kube.log)
+        pod["metadata"]["ownerReferences"][0]["apiVersion"] = "v1/namespaces/kube-system/secrets?x="
+        self.assertEqual(self.admit(hook, pod)[0], pod)
+        self.assertFalse([entry for entry in self.kube.log[asked:] if "secrets?x" in entry["path"]])
+
     def test_settings_are_followed(self):
         hook = self.start_inject()
         parts = self.load("random")
