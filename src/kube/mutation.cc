@@ -63,7 +63,10 @@ bool Mutation::find_trial(Work& work) {
   if (const std::vector<OwnerReference> owners = owners_of(*review.object); !owners.empty())
     work.answer.about = {owners[0].api_version, owners[0].kind, work.ns, owners[0].name, owners[0].uid};
   work.owner = walk_.find(*review.object, work.ns, work.settings->katib.trial_resources, work.deadline_ns);
-  if (work.owner.state == TrialOwner::State::not_ours) return false;
+  if (work.owner.state == TrialOwner::State::not_ours) {
+    if (!work.owner.why.empty()) work.answer.notes.push_back("it is taken for none of a Trial's: " + work.owner.why);
+    return false;
+  }
   if (work.owner.state == TrialOwner::State::doubt) return doubt(work, work.owner.why, true), false;
   const Lookup found = cluster_.get({kTrialVersion, "Trial", work.ns, work.owner.trial}, work.deadline_ns);
   if (found.state == Lookup::State::failed)
@@ -167,7 +170,11 @@ ReviewAnswer Mutation::pod(const Review& review, int64_t deadline_ns) {
   const TrialFacts& trial = *work.trial;
   JsonPatch patch(*review.object);
   PodEdit edit(patch, "");
-  if (!edit.has_container(trial.primary_container) || edit.has_labels({{kNamespaceLabel, "disabled"}})) return work.answer;
+  if (!edit.has_container(trial.primary_container)) {
+    work.answer.notes.push_back("a pod without the container " + trial.primary_container + " is left as it is");
+    return work.answer;
+  }
+  if (edit.has_labels({{kNamespaceLabel, "disabled"}})) return work.answer;
   // The labels as they came: those of the Trial are added below.
   const bool primary = edit.has_labels(trial.primary_labels);
   const bool injected = edit.is_injected(sidecar_name(trial));

@@ -29,6 +29,7 @@ struct ReviewAnswer {
   bool allowed = true;
   std::string patch;                  // an array of RFC 6902; empty: no change
   std::vector<std::string> warnings;  // for the person at kubectl
+  std::vector<std::string> notes;     // for the log only
   std::string message;                // why it is not allowed
   EventSubject about;                 // whom the warnings concern: the Trial, else the owner of what is made
   // For the metrics: injected, unchanged, warned, refused, error.

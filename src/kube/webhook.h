@@ -2,6 +2,9 @@
 // are never logged: they may hold secrets.
 #pragma once
 #include <cstdint>
+#include <mutex>
+#include <set>
+#include <string>
 
 #include "http/server.h"
 #include "kube/mutation.h"
@@ -21,11 +24,14 @@ class Webhook {
  private:
   int64_t deadline_ns(const ServedRequest& request) const;
   void tell(const Review& review, const ReviewAnswer& answer);
+  void log_once(const EventSubject& about, std::string_view text);
 
   Mutation& mutation_;
   WebhookMetrics& metrics_;
   WebhookEvents* const events_;
   const int64_t deadline_ms_;
+  std::mutex mutex_;
+  std::set<std::string> logged_;
 };
 
 // `timeout=5s` in the query, as the API server appends it; 0 when there is none.

@@ -90,8 +90,19 @@ class TestKubeInject(InjectCase):
             for path in ("/mutate-pod", "/mutate-job"):
                 status, answer = self.post(hook, path, self.review(odd))
                 self.assertEqual((status, answer["response"]["allowed"]), (200, True), odd)
+        parts = self.load("random")
+        for name, other in (("c1", "c2"), ("c2", "c1")):
+            self.kube.put("batch/v1", "jobs", {"metadata": {"name": name, "namespace": "team", "uid": name, "ownerReferences": [
+                {"apiVersion": "batch/v1", "kind": "Job", "name": other, "uid": other}]}})
+        circle, gone, other = (json.loads(json.dumps(parts["pod"])) for _ in range(3))
+        circle["metadata"]["ownerReferences"] = [{"apiVersion": "batch/v1", "kind": "Job", "name": "c1", "uid": "c1"}]
+        gone["metadata"]["ownerReferences"] = [{"apiVersion": TRIALS, "kind": "Trial", "name": "no-more", "uid": "n"}]
+        other["spec"]["containers"][0]["name"] = "another"
+        for pod in (circle, gone, other) * 3:
+            self.assertEqual(self.admit(hook, pod)[0], pod)
         log = self.read("inject-a.log")
-        self.assertEqual(log.count("nested too deeply"), 1, "said once\n" + log)
+        for words in ("nested too deeply", "its body is larger than 3145728 bytes", "go in a circle", "no-more is gone", "without the container training-container"):
+            self.assertEqual(log.count(words), 1, words + " is said once\n" + log)
         self.assertEqual(self.plain(hook.health + "/healthz")[0], 200)
 
     def test_client_certificate(self):
@@ -99,6 +110,10 @@ class TestKubeInject(InjectCase):
         body = json.dumps(self.review(shape("random")["pod"])).encode()
         with self.assertRaises((OSError, urllib.error.URLError)):
             self.post(hook, "/mutate-pod", body)
+        with self.assertRaises((OSError, urllib.error.URLError)):
+            self.post(hook, "/mutate-pod", body)
+        self.assertTrue(until(lambda: "handshake: peer did not return a certificate" in self.read("inject-a.log")), self.read("inject-a.log"))
+        self.assertEqual(self.read("inject-a.log").count("handshake"), 1, "said once")
         for version in ("--http1.1", "--http2"):
             done = subprocess.run(["curl", "-sS", version, "--cacert", hook.ca, "--cert", self.path("client.pem"), "--key", self.path("client.key"), "-d", "@-",
                                    "-o", "/dev/null", "-w", "%{http_code} %{http_version}", hook.url + "/mutate-pod"], input=body, capture_output=True, check=True)
