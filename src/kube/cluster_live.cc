@@ -73,6 +73,18 @@ class Live : public LiveCluster {
       owners.trim = trim_owner;
       add(std::move(kind), "", std::move(owners));
     }
+    for (const std::string& name : options_.configurations) {
+      for (const char* hooks : {"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"})
+        add_configuration(hooks, name);
+    }
+  }
+  void add_configuration(const char* kind, const std::string& name) {
+    WatchOptions options;
+    options.timeout_s = options_.watch_timeout_s;
+    options.selector = "&fieldSelector=" + percent_encode("metadata.name=" + name, false);
+    options.on_put = [this](const std::string&, const CachedObject&) { options_.on_configuration(); };
+    configurations_.push_back(std::make_unique<ResourceWatch>(
+        server_, discovery_, stop_.fd(), KindName{"admissionregistration.k8s.io/v1", kind}, "", std::move(options)));
   }
   ~Live() override {
     stop_.raise();
@@ -81,6 +93,7 @@ class Live : public LiveCluster {
 
   void start() override {
     for (const auto& watch : watches_) watch->start();
+    for (const auto& watch : configurations_) watch->start();
     version_thread_ = std::thread([this] { read_version(); });
   }
   void on_trial(std::function<void(std::shared_ptr<const std::string>)> seen) override { seen_ = std::move(seen); }
@@ -163,7 +176,7 @@ class Live : public LiveCluster {
   std::unordered_map<std::string, Answer> answers_;
   std::deque<std::string> answer_order_;
   StopSignal stop_;
-  std::vector<std::unique_ptr<ResourceWatch>> watches_;  // their threads use what is above
+  std::vector<std::unique_ptr<ResourceWatch>> watches_, configurations_;  // their threads use what is above
   std::thread version_thread_;
 };
 

@@ -15,6 +15,10 @@ struct ClusterOptions {
   std::string kubeconfig;                     // empty: in the cluster
   std::string core_namespace = "kubeflow";    // where katib-config and tacho-config are
   std::vector<std::string> trial_resources;   // "Workflow.v1alpha1.argoproj.io", beside the usual kinds of jobs
+  // Webhook configurations by name, mutating and validating; on_configuration is called when one of them appears or
+  // changes, on a thread of the watch. Whether they can be read counts for nothing in synced().
+  std::vector<std::string> configurations;
+  std::function<void()> on_configuration;
   int64_t watch_timeout_s = 300;
 };
 

@@ -15,6 +15,7 @@
 #include "kube/image_store.h"
 #include "kube/inject_flags.h"
 #include "kube/mutation.h"
+#include "kube/resource_watch.h"
 #include "kube/trials_flags.h"
 #include "kube/webhook.h"
 #include "os/clock.h"
@@ -41,11 +42,13 @@ class InjectService {
   Status listen(const std::string& address, Handler handler);
   void settle_addresses();
   void look_at_certificates();
+  void look_until_signal(int signal_fd);
   ServedResponse health(const ServedRequest& request) const;
   ServedResponse metrics(const ServedRequest& request) const;
   std::string why_not_ready() const;
 
   InjectFlags flags_;
+  StopSignal configuration_changed_;  // raised by a thread of the cluster's
   std::unique_ptr<LiveCluster> cluster_;
   WebhookMetrics metrics_;
   std::unique_ptr<SettingsSource> settings_;
@@ -168,6 +171,8 @@ Status InjectService::open() {
   ClusterOptions options;
   options.kubeconfig = flags_.kubeconfig;
   options.core_namespace = flags_.core_namespace;
+  if (flags_.own_certificates) options.configurations = flags_.configurations;
+  options.on_configuration = [this] { configuration_changed_.raise(); };
   Result<std::unique_ptr<LiveCluster>> cluster = LiveCluster::open(options);
   if (!cluster) return cluster.error();
   cluster_ = std::move(*cluster);
@@ -227,6 +232,19 @@ void InjectService::look_at_certificates() {
   if (keeper_->has_configurations()) next_look_ns_ = now_ns + kLookNs;
 }
 
+// A configuration that was installed again, or set back by whoever keeps manifests, has lost its caBundle: it is looked
+// at when it changes, at most once a second.
+void InjectService::look_until_signal(int signal_fd) {
+  pollfd fds[] = {{signal_fd, POLLIN, 0}, {configuration_changed_.fd(), POLLIN, 0}};
+  for (;;) {
+    configuration_changed_.clear();
+    look_at_certificates();
+    const std::span<pollfd> signal_only(fds, 1);
+    if (system_clock().wait(signal_only, system_clock().monotonic_ns() + kNsPerSec) != 0) return;
+    if (system_clock().wait(fds, next_look_ns_) != 0 && fds[0].revents != 0) return;
+  }
+}
+
 int InjectService::run() {
   // A worker that only waits needs no memory of its own: with an arena for each, what they hold creeps up for hours.
   ::mallopt(M_ARENA_MAX, 2);
@@ -237,10 +255,9 @@ int InjectService::run() {
     log::error(opened.error().message());
     return 1;
   }
-  pollfd fds[] = {{signals.fd(), POLLIN, 0}};
-  do look_at_certificates();
-  while (system_clock().wait(fds, next_look_ns_) == 0);
+  look_until_signal(signals.fd());
   signals.next();
+  pollfd fds[] = {{signals.fd(), POLLIN, 0}};
   // First the endpoints of the Service forget us, while we still answer; then what runs is finished.
   stopping_ = true;
   system_clock().wait(fds, system_clock().monotonic_ns() + flags_.stop_delay_ms * kNsPerMs);

@@ -87,6 +87,11 @@ void StopSignal::raise() {
   if (::write(fd_.get(), &one, sizeof one) < 0) return;  // readable already
 }
 
+void StopSignal::clear() {
+  uint64_t count = 0;
+  if (::read(fd_.get(), &count, sizeof count) < 0) return;  // was not raised
+}
+
 bool StopSignal::raised() const {
   pollfd stop{fd_.get(), POLLIN, 0};
   return ::poll(&stop, 1, 0) > 0;

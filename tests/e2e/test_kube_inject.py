@@ -233,6 +233,21 @@ class TestKubeCertificates(InjectCase):
         self.admit(second, self.load("random")["pod"])
         self.assertEqual(os.stat(self.path("cert-a", "tls.key")).st_mode & 0o777, 0o600)
 
+    def test_configuration_that_is_set_back(self):
+        self.start_inject()
+        bundle = self.bundle()
+
+        def set_back(configuration):
+            for hook in configuration["webhooks"]:
+                hook["clientConfig"].pop("caBundle", None)
+        self.kube.change(ADMISSION, "mutatingwebhookconfigurations", "", "tacho.katib.kubeflow.org", set_back)
+        self.assertTrue(until(lambda: self.bundle() == bundle, 20), self.logs())
+        hooks = self.kube.get(ADMISSION, "mutatingwebhookconfigurations", "", "tacho.katib.kubeflow.org")
+        self.kube.drop(ADMISSION, "mutatingwebhookconfigurations", "", "tacho.katib.kubeflow.org")
+        set_back(hooks)
+        self.kube.put(ADMISSION, "mutatingwebhookconfigurations", {"metadata": {"name": "tacho.katib.kubeflow.org"}, "webhooks": hooks["webhooks"]})
+        self.assertTrue(until(lambda: self.bundle() == bundle, 20), self.logs())
+
     def test_a_damaged_secret_is_made_anew(self):
         first = self.start_inject(name="a")
         old = self.bundle()

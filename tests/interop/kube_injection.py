@@ -171,6 +171,17 @@ def warnings_as_events(injection, trial):
     check("a warning is an Event of the Trial too", until(told, 20, "the Event"))
 
 
+def bundle_comes_back(injection):
+    """Somebody sets the configuration back to what is in a repository. The rights to watch it are bound to its name."""
+    where = ("mutatingwebhookconfiguration", "tacho.katib.kubeflow.org")
+    bundles = lambda: [hook["clientConfig"].get("caBundle") for hook in injection.k8s.get(*where)["webhooks"]]  # noqa: E731
+    before = bundles()
+    injection.k8s.kubectl("patch", *where, "--type=json", "-p", json.dumps([{"op": "remove", "path": "/webhooks/0/clientConfig/caBundle"}]))
+    check("a caBundle that is taken away comes back", until(lambda: bundles() == before, 30, "the caBundle"))
+    log = (WORK / "inject.log").read_text()
+    check("inject may do all that it wants", "403" not in log, log[-800:])
+
+
 def cases(world):
     import kubernetes as part
     injection = Injection(world)
@@ -179,6 +190,7 @@ def cases(world):
     pod_level(injection, part.trial)
     job_level(injection, part.trial)
     warnings_as_events(injection, part.trial)
+    bundle_comes_back(injection)
     by_job_level(injection, part.trial, "path")
     stop(trials)
     stop(injection.process)
