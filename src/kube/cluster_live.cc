@@ -24,7 +24,9 @@ constexpr size_t kAnswers = 4096, kMissKinds = 100;
 int64_t left_ms(int64_t deadline_ns) { return (deadline_ns - system_clock().monotonic_ns()) / kNsPerMs; }
 
 bool is_kind(std::string_view text) {
-  const auto fits = [](unsigned char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); };
+  const auto fits = [](unsigned char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  };
   return !text.empty() && text.size() <= 63 && std::all_of(text.begin(), text.end(), fits);
 }
 

@@ -32,7 +32,9 @@ std::map<std::string, ApiResource> read_kinds(std::string_view body) {
 // "v1", "kubeflow.org/v1beta1": what is part of a path must not be a path of its own.
 bool is_api_version(std::string_view text) {
   const size_t slash = text.find('/');
-  const auto fits = [](unsigned char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '-'; };
+  const auto fits = [](unsigned char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '-';
+  };
   const std::string_view group = slash == std::string_view::npos ? "v" : text.substr(0, slash);
   const std::string_view version = slash == std::string_view::npos ? text : text.substr(slash + 1);
   return !group.empty() && group[0] != '.' && !version.empty() && version[0] != '.' &&
@@ -74,7 +76,8 @@ Result<ApiResource> Discovery::ask(ApiClient& client, const std::string& api_ver
   request.path = (api_version.find('/') == std::string::npos ? "/api/" : "/apis/") + api_version;
   const ApiAnswer answer = client.send(request);
   if (!answer.ok() && !answer.not_found())
-    return Error{answer.may_pass() ? Code::io : Code::denied, "the API server cannot be asked: " + answer.text(), api_version,
+    return Error{answer.may_pass() ? Code::io : Code::denied,
+                 "the API server cannot be asked: " + answer.text(), api_version,
                  "it is tried again"};
   const std::lock_guard lock(mutex_);
   if (groups_.size() >= kGroups && !groups_.contains(api_version)) groups_.clear();
