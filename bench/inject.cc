@@ -119,7 +119,7 @@ int main(int argc, char** argv) {
   SettingsSource settings(cluster, "kubeflow", "");
   Mutation mutation(cluster, settings, images, "katib-db-manager.kubeflow:6789");
   WebhookMetrics metrics;
-  Webhook webhook(mutation, metrics, 2'000);
+  Webhook webhook(mutation, metrics, nullptr, 2'000);
   ServerOptions options;
   options.address = "127.0.0.1";
   options.threads = 2;

@@ -1,6 +1,7 @@
 // HTTP/1.1 on http_parser: one request at a time; a pipelined one waits in the input until the answer is out.
 #include <http_parser.h>
 
+#include "base/log.h"
 #include "base/text.h"
 #include "http/protocol.h"
 
@@ -177,7 +178,9 @@ bool Http1::parse() {
       continue;
     }
     if (refusal_ != 0 || error == HPE_HEADER_OVERFLOW) {
-      refuse(refusal_ != 0 ? refusal_ : 431);
+      const int status = refusal_ != 0 ? refusal_ : 431;
+      tell_refused(status, limits_);
+      refuse(status);
       return false;
     }
     if (error != HPE_OK) {
@@ -237,6 +240,13 @@ Protocol::Progress Http1::progress() const {
 
 std::unique_ptr<Protocol> make_http1(const Protocol::Limits& limits, Protocol::Dispatch dispatch) {
   return std::make_unique<Http1>(limits, std::move(dispatch));
+}
+
+void tell_refused(int status, const Protocol::Limits& limits) {
+  if (status == 413)
+    log::warn("a request was refused: its body is larger than " + std::to_string(limits.body_limit) + " bytes");
+  if (status == 414 || status == 431) log::warn("a request was refused: its head is too large");
+  if (status == 503) log::warn("a request was refused: too many large bodies at a time");
 }
 
 void split_target(std::string_view target, ServedRequest& request) {

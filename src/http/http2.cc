@@ -165,6 +165,7 @@ void Http2::on_close(int32_t id) {
 }
 
 void Http2::refuse(int32_t id, Stream& stream, int status) {
+  tell_refused(status, limits_);
   release(stream);
   stream.request = ServedRequest{};
   ServedResponse response;

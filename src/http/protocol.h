@@ -61,6 +61,9 @@ class Protocol {
 std::unique_ptr<Protocol> make_http1(const Protocol::Limits& limits, Protocol::Dispatch dispatch);
 std::unique_ptr<Protocol> make_http2(const Protocol::Limits& limits, Protocol::Dispatch dispatch);
 
+// Told once a reason: what was refused never reaches the handler.
+void tell_refused(int status, const Protocol::Limits& limits);
+
 // "/a?b=c" into path and query.
 void split_target(std::string_view target, ServedRequest& request);
 

@@ -32,7 +32,8 @@ Error refused(const ServerOptions& options, int error_number) {
   return error;
 }
 
-Result<Bound> bind_to(const ServerOptions& options) {
+// `error_number` tells why a usable address was refused.
+Result<Bound> bind_once(const ServerOptions& options, int& error_number) {
   std::string address = options.address;
   if (address.size() > 2 && address.front() == '[' && address.back() == ']')
     address = address.substr(1, address.size() - 2);
@@ -55,18 +56,28 @@ Result<Bound> bind_to(const ServerOptions& options) {
                  "write it in numbers, as in 127.0.0.1 or [::]"};
   }
   Bound bound{Fd(::socket(where->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)), 0};
-  if (!bound.fd) return refused(options, errno);
+  if (!bound.fd) return refused(options, error_number = errno);
   const int on = 1, off = 0;
   ::setsockopt(bound.fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (where->sa_family == AF_INET6) ::setsockopt(bound.fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
   if (::bind(bound.fd.get(), where, size) != 0 || ::listen(bound.fd.get(), SOMAXCONN) != 0)
-    return refused(options, errno);
+    return refused(options, error_number = errno);
   sockaddr_storage got{};
   socklen_t got_size = sizeof got;
   ::getsockname(bound.fd.get(), reinterpret_cast<sockaddr*>(&got), &got_size);
   bound.port = ntohs(got.ss_family == AF_INET ? reinterpret_cast<sockaddr_in&>(got).sin_port
                                               : reinterpret_cast<sockaddr_in6&>(got).sin6_port);
   return bound;
+}
+
+// "All addresses" are those of IPv4 where the kernel has no IPv6, or has it switched off.
+Result<Bound> bind_to(ServerOptions options) {
+  int error_number = 0;
+  Result<Bound> bound = bind_once(options, error_number);
+  if (bound || options.address != "[::]" || (error_number != EAFNOSUPPORT && error_number != EADDRNOTAVAIL))
+    return bound;
+  options.address = "0.0.0.0";
+  return bind_once(options, error_number);
 }
 
 class Server final : public HttpServer {

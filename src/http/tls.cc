@@ -46,6 +46,8 @@ Result<std::shared_ptr<SSL_CTX>> make_context(const ServerTls& files) {
   SSL_CTX_set_cipher_list(raw, "ECDHE+AESGCM:ECDHE+CHACHA20");
   static const unsigned char kName[] = "tacho";
   SSL_CTX_set_session_id_context(raw, kName, sizeof kName - 1);
+  // Sessions are resumed by tickets, which the client keeps: a cache here would only grow, to 20,480 of them.
+  SSL_CTX_set_session_cache_mode(raw, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_alpn_select_cb(raw, choose_protocol, nullptr);
   // No prompt for a pass phrase: a service has nobody to ask.
   SSL_CTX_set_default_passwd_cb(raw, [](char*, int, int, void*) { return 0; });

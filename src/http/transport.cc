@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <string>
+
+#include "base/log.h"
 
 namespace tacho {
 
@@ -34,7 +37,13 @@ Transport::State Transport::handshake() {
   if (!ssl_) return State::done;
   ERR_clear_error();
   const int result = SSL_do_handshake(ssl_.get());
-  return result == 1 ? State::done : state_of(result);
+  if (result == 1) return State::done;
+  // A client without the certificate that is asked for, or one that speaks an older TLS. One that just goes is none.
+  if (SSL_get_error(ssl_.get(), result) == SSL_ERROR_SSL) {
+    const char* const reason = ERR_reason_error_string(ERR_peek_error());
+    log::warn(std::string("a client was refused in the TLS handshake: ") + (reason == nullptr ? "unknown" : reason));
+  }
+  return state_of(result);
 }
 
 Transport::State Transport::read(char* to, size_t room, size_t& got) {

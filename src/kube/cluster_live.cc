@@ -19,7 +19,16 @@ namespace {
 
 constexpr int64_t kGetMs = 500;
 constexpr int64_t kFoundNs = 5 * kNsPerSec, kAbsentNs = kNsPerSec;  // how long the answer of a live Get holds
-constexpr size_t kAnswers = 4096;
+constexpr size_t kAnswers = 4096, kMissKinds = 100;
+
+int64_t left_ms(int64_t deadline_ns) { return (deadline_ns - system_clock().monotonic_ns()) / kNsPerMs; }
+
+bool is_kind(std::string_view text) {
+  const auto fits = [](unsigned char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  };
+  return !text.empty() && text.size() <= 63 && std::all_of(text.begin(), text.end(), fits);
+}
 
 // Of an owner only the way up and its shape count; of one that no controller owns, that it is there.
 void trim_owner(Json& object) {
@@ -66,6 +75,18 @@ class Live : public LiveCluster {
       owners.trim = trim_owner;
       add(std::move(kind), "", std::move(owners));
     }
+    for (const std::string& name : options_.configurations) {
+      for (const char* hooks : {"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"})
+        add_configuration(hooks, name);
+    }
+  }
+  void add_configuration(const char* kind, const std::string& name) {
+    WatchOptions options;
+    options.timeout_s = options_.watch_timeout_s;
+    options.selector = "&fieldSelector=" + percent_encode("metadata.name=" + name, false);
+    options.on_put = [this](const std::string&, const CachedObject&) { options_.on_configuration(); };
+    configurations_.push_back(std::make_unique<ResourceWatch>(
+        server_, discovery_, stop_.fd(), KindName{"admissionregistration.k8s.io/v1", kind}, "", std::move(options)));
   }
   ~Live() override {
     stop_.raise();
@@ -74,6 +95,7 @@ class Live : public LiveCluster {
 
   void start() override {
     for (const auto& watch : watches_) watch->start();
+    for (const auto& watch : configurations_) watch->start();
     version_thread_ = std::thread([this] { read_version(); });
   }
   void on_trial(std::function<void(std::shared_ptr<const std::string>)> seen) override { seen_ = std::move(seen); }
@@ -92,7 +114,11 @@ class Live : public LiveCluster {
     }
     return counts;
   }
-  uint64_t cache_misses() const override { return misses_; }
+  std::map<std::string, uint64_t> cache_misses() const override {
+    const std::lock_guard lock(mutex_);
+    return misses_;
+  }
+  void stop() override { stop_.raise(); }
 
   Lookup get(const ObjectKey& key, int64_t deadline_ns) override;
   Lookup read(const ObjectKey& key) override {
@@ -136,6 +162,7 @@ class Live : public LiveCluster {
     clients_.push_back(std::move(client));
     return result;
   }
+  Lookup ask_once(ApiClient& client, const ObjectKey& key, int64_t deadline_ns, int64_t attempt_ms, int64_t& again_ms);
   Lookup live_get(const ObjectKey& key, int64_t deadline_ns, int64_t attempt_ms);
   Written write(const char* method, const ObjectKey& key, std::string_view body, const char* content_type);
   void read_version();
@@ -145,13 +172,13 @@ class Live : public LiveCluster {
   std::shared_ptr<Discovery> discovery_ = std::make_shared<Discovery>();
   std::function<void(std::shared_ptr<const std::string>)> seen_;
   std::atomic<int> minor_{0};
-  std::atomic<uint64_t> misses_{0};
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
+  std::map<std::string, uint64_t> misses_;  // by kind
   std::vector<std::unique_ptr<ApiClient>> clients_;
   std::unordered_map<std::string, Answer> answers_;
   std::deque<std::string> answer_order_;
   StopSignal stop_;
-  std::vector<std::unique_ptr<ResourceWatch>> watches_;  // their threads use what is above
+  std::vector<std::unique_ptr<ResourceWatch>> watches_, configurations_;  // their threads use what is above
   std::thread version_thread_;
 };
 
@@ -160,14 +187,18 @@ Lookup Live::get(const ObjectKey& key, int64_t deadline_ns) {
   for (const auto& watch : watches_) {
     if (watch->kind().kind != key.kind || watch->kind().api_version != key.api_version) continue;
     if (CachedObject object = watch->get(name); object.json) return {Lookup::State::found, std::move(object.json), ""};
+    // Settings that are not there are looked for every second: for them the watch's word is enough.
+    if (key.kind == "ConfigMap" && watch->settled()) return {Lookup::State::absent, nullptr, ""};
   }
   const std::string id = key.api_version + " " + key.kind + " " + name;
   {
     const std::lock_guard lock(mutex_);
     const auto known = answers_.find(id);
     if (known != answers_.end() && known->second.until_ns > system_clock().monotonic_ns()) return known->second.lookup;
+    // A reference may name any kind: what is none, and more of them than there can be, are counted as one.
+    const bool usual = is_kind(key.kind) && (misses_.size() < kMissKinds || misses_.contains(key.kind));
+    ++misses_[usual ? key.kind : "other"];
   }
-  ++misses_;
   Lookup lookup = live_get(key, deadline_ns, kGetMs);
   if (lookup.state == Lookup::State::failed) return lookup;
   const std::lock_guard lock(mutex_);
@@ -181,32 +212,40 @@ Lookup Live::get(const ObjectKey& key, int64_t deadline_ns) {
   return lookup;
 }
 
+// One attempt. `again_ms` stays negative when another would not fare better; else it is how long to wait at least.
+Lookup Live::ask_once(ApiClient& client, const ObjectKey& key, int64_t deadline_ns, int64_t attempt_ms,
+                      int64_t& again_ms) {
+  const auto time_ms = [&] { return std::clamp<int64_t>(left_ms(deadline_ns), 1, attempt_ms); };
+  const Result<ApiResource> resource = discovery_->find_now(client, key.api_version, key.kind, time_ms());
+  if (!resource) {
+    const Code code = resource.error().code;
+    again_ms = code == Code::io ? 0 : -1;
+    if (code == Code::not_available) return {Lookup::State::absent, nullptr, resource.error().message()};
+    return {Lookup::State::failed, nullptr, resource.error().what};
+  }
+  ApiRequest request;
+  request.path = api_path(key.api_version, resource->name, resource->namespaced ? key.ns : "", key.name);
+  request.total_ms = time_ms();
+  request.wait_ms = 0;
+  request.urgent = true;  // a pod waits for it
+  ApiAnswer answer = client.send(request);
+  if (answer.ok()) return {Lookup::State::found, std::make_shared<const std::string>(std::move(answer.body)), ""};
+  if (answer.not_found()) return {Lookup::State::absent, nullptr, answer.text()};
+  if (answer.may_pass() && !answer.stopped) again_ms = answer.retry_after_ms;
+  return {Lookup::State::failed, nullptr, answer.text()};
+}
+
 Lookup Live::live_get(const ObjectKey& key, int64_t deadline_ns, int64_t attempt_ms) {
   return with_client([&](ApiClient& client) -> Lookup {
-    const int64_t now_ns = system_clock().monotonic_ns();
-    const Result<ApiResource> resource =
-        discovery_->find(client, key.api_version, key.kind, std::max<int64_t>((deadline_ns - now_ns) / kNsPerMs, 1));
-    if (!resource) {
-      const bool unknown = resource.error().code == Code::not_available;
-      return {unknown ? Lookup::State::absent : Lookup::State::failed, nullptr, resource.error().message()};
+    Lookup lookup{Lookup::State::failed, nullptr, "there was no time left to ask the API server"};
+    for (int64_t pause_ms = 50; left_ms(deadline_ns) > 0; pause_ms *= 2) {
+      int64_t again_ms = -1;
+      lookup = ask_once(client, key, deadline_ns, attempt_ms, again_ms);
+      if (again_ms < 0) break;
+      const int64_t wait_ms = std::min(std::max(pause_ms, again_ms), left_ms(deadline_ns));
+      if (wait_ms > 0 && !client.sleep_ms(wait_ms)) break;
     }
-    std::string why = "there was no time left to ask the API server";
-    for (int64_t pause_ms = 50;; pause_ms *= 2) {
-      const int64_t left_ms = (deadline_ns - system_clock().monotonic_ns()) / kNsPerMs;
-      if (left_ms <= 0) return {Lookup::State::failed, nullptr, why};
-      ApiRequest request;
-      request.path = api_path(key.api_version, resource->name, resource->namespaced ? key.ns : "", key.name);
-      request.total_ms = std::min(left_ms, attempt_ms);
-      request.wait_ms = 0;
-      request.urgent = true;  // a pod waits for it
-      ApiAnswer answer = client.send(request);
-      if (answer.ok()) return {Lookup::State::found, std::make_shared<const std::string>(std::move(answer.body)), ""};
-      if (answer.not_found()) return {Lookup::State::absent, nullptr, answer.text()};
-      why = answer.text();
-      if (!answer.may_pass() || answer.stopped) return {Lookup::State::failed, nullptr, why};
-      if (!client.sleep_ms(std::min(left_ms, std::max(pause_ms, answer.retry_after_ms))))
-        return {Lookup::State::failed, nullptr, "the program ends"};
-    }
+    return lookup;
   });
 }
 

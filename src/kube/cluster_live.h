@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,6 +15,10 @@ struct ClusterOptions {
   std::string kubeconfig;                     // empty: in the cluster
   std::string core_namespace = "kubeflow";    // where katib-config and tacho-config are
   std::vector<std::string> trial_resources;   // "Workflow.v1alpha1.argoproj.io", beside the usual kinds of jobs
+  // Webhook configurations by name, mutating and validating; on_configuration is called when one of them appears or
+  // changes, on a thread of the watch. Whether they can be read counts for nothing in synced().
+  std::vector<std::string> configurations;
+  std::function<void()> on_configuration;
   int64_t watch_timeout_s = 300;
 };
 
@@ -30,7 +35,8 @@ class LiveCluster : public Cluster, public ClusterWriter {
   static Result<std::unique_ptr<LiveCluster>> open(ClusterOptions options);
   virtual void start() = 0;  // after on_trial
   virtual std::vector<WatchCount> watch_counts() const = 0;
-  virtual uint64_t cache_misses() const = 0;
+  virtual std::map<std::string, uint64_t> cache_misses() const = 0;  // by kind
+  virtual void stop() = 0;  // cuts short whatever waits for the API server
 };
 
 }  // namespace tacho

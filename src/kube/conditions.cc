@@ -30,6 +30,18 @@ bool end_running(Json& trial, std::string_view now) {
   return set_condition(trial, "Running", false, text_at(*running, {"reason"}), text_at(*running, {"message"}), now);
 }
 
+// The last condition is what is shown as the Trial's state: EarlyStopped stays behind Running.
+bool end_early_stopped(Json& trial, std::string_view now) {
+  if (!end_running(trial, now)) return false;
+  Json& list = trial["status"]["conditions"];
+  const auto early = std::find_if(list.begin(), list.end(),
+                                  [](const Json& entry) { return text_at(entry, {"type"}) == "EarlyStopped"; });
+  Json last = std::move(*early);
+  list.erase(early);
+  list.push_back(std::move(last));
+  return true;
+}
+
 // What Katib sets for an Experiment that names no condition.
 std::string_view default_condition(const Json& job, bool success) {
   const std::string kind = text_at(job, {"kind"}), api = text_at(job, {"apiVersion"});
@@ -116,7 +128,7 @@ bool mark_running(Json& trial, std::string_view now) {
 }
 
 bool mark_ended(Json& trial, const JobStatus& job, std::string_view missing, std::string_view now) {
-  if (has_condition(trial, "EarlyStopped")) return end_running(trial, now);
+  if (has_condition(trial, "EarlyStopped")) return end_early_stopped(trial, now);
   std::string type, reason, message;
   if (job.state == JobState::failed) {
     type = "Failed", reason = "TrialFailed", message = "Trial has failed";

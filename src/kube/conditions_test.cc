@@ -94,7 +94,7 @@ TEST(Conditions, EndsOfATrial) {
   Json early = trial;
   set_condition(early, "EarlyStopped", true, "TrialEarlyStopped", "Trial is early stopped", "t3");
   EXPECT_TRUE(mark_ended(early, {JobState::failed, "", ""}, "", "t4"));
-  EXPECT_EQ(types(early), "Created=True EarlyStopped=True Running=False ");
+  EXPECT_EQ(types(early), "Created=True Running=False EarlyStopped=True ");
   EXPECT_EQ(state_of(early), "EarlyStopped");
   EXPECT_TRUE(is_complete(early));
   EXPECT_FALSE(is_complete(trial));

@@ -1,5 +1,6 @@
 #include "kube/discovery.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
@@ -9,7 +10,8 @@
 namespace tacho {
 namespace {
 
-constexpr int64_t kKeepNs = 600 * kNsPerSec, kAskAgainNs = 30 * kNsPerSec;
+constexpr size_t kGroups = 256;  // an object may name any as its owner's
+constexpr int64_t kKeepNs = 600 * kNsPerSec, kAskAgainNs = 5 * kNsPerSec;
 
 // {"kind":"APIResourceList","resources":[{"name":"jobs","kind":"Job","namespaced":true},{"name":"jobs/status",…}]}
 std::map<std::string, ApiResource> read_kinds(std::string_view body) {
@@ -27,14 +29,40 @@ std::map<std::string, ApiResource> read_kinds(std::string_view body) {
   return kinds;
 }
 
+// "v1", "kubeflow.org/v1beta1": what is part of a path must not be a path of its own.
+bool is_api_version(std::string_view text) {
+  const size_t slash = text.find('/');
+  const auto fits = [](unsigned char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '-';
+  };
+  const std::string_view group = slash == std::string_view::npos ? "v" : text.substr(0, slash);
+  const std::string_view version = slash == std::string_view::npos ? text : text.substr(slash + 1);
+  return !group.empty() && group[0] != '.' && !version.empty() && version[0] != '.' &&
+         std::all_of(group.begin(), group.end(), fits) && std::all_of(version.begin(), version.end(), fits);
+}
+
 Error unknown(const std::string& api_version, const std::string& kind) {
   return {Code::not_available, "the API server knows no such kind", kind + " of " + api_version, "install its CRD"};
 }
 
 }  // namespace
 
-Result<ApiResource> Discovery::find(ApiClient& client, const std::string& api_version, const std::string& kind,
-                                    int64_t total_ms) {
+Result<ApiResource> Discovery::find(ApiClient& client, const std::string& api_version, const std::string& kind) {
+  return ask(client, api_version, kind, ApiRequest{});
+}
+
+Result<ApiResource> Discovery::find_now(ApiClient& client, const std::string& api_version, const std::string& kind,
+                                        int64_t total_ms) {
+  ApiRequest request;
+  request.total_ms = total_ms;
+  request.wait_ms = 0;
+  request.urgent = true;
+  return ask(client, api_version, kind, std::move(request));
+}
+
+Result<ApiResource> Discovery::ask(ApiClient& client, const std::string& api_version, const std::string& kind,
+                                   ApiRequest request) {
+  if (!is_api_version(api_version)) return unknown(api_version, kind);
   const int64_t now_ns = system_clock().monotonic_ns();
   {
     const std::lock_guard lock(mutex_);
@@ -45,14 +73,14 @@ Result<ApiResource> Discovery::find(ApiClient& client, const std::string& api_ve
       if (found == group->second.kinds.end() && age_ns < kAskAgainNs) return unknown(api_version, kind);
     }
   }
-  ApiRequest request;
   request.path = (api_version.find('/') == std::string::npos ? "/api/" : "/apis/") + api_version;
-  request.total_ms = request.wait_ms = total_ms;
   const ApiAnswer answer = client.send(request);
   if (!answer.ok() && !answer.not_found())
-    return Error{Code::io, "the kinds of an API group cannot be read: " + answer.text(), api_version,
+    return Error{answer.may_pass() ? Code::io : Code::denied,
+                 "the API server cannot be asked: " + answer.text(), api_version,
                  "it is tried again"};
   const std::lock_guard lock(mutex_);
+  if (groups_.size() >= kGroups && !groups_.contains(api_version)) groups_.clear();
   Group& group = groups_[api_version];
   group = {read_kinds(answer.body), now_ns};
   const auto found = group.kinds.find(kind);

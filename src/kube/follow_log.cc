@@ -67,6 +67,7 @@ bool LogLines::finish() {
 
 std::string LogLines::since() const { return last_.empty() ? "" : last_.substr(0, 19) + "Z"; }
 
+// A container that fails would fail the trainer's pod with it: whatever goes wrong is told, and the end is a good one.
 int follow_log_command(std::span<const std::string> words) {
   std::string kubeconfig, ns, pod, container, file;
   for (size_t i = 0; i + 1 < words.size(); i += 2) {
@@ -85,9 +86,9 @@ int follow_log_command(std::span<const std::string> words) {
            2;
   ignore_broken_pipes();
   const Fd out(::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666));
-  if (!out) return log::error(system_error("cannot write the log", file, errno).message()), 1;
+  if (!out) return log::error(system_error("cannot write the log", file, errno).message()), 0;
   const Result<std::shared_ptr<ApiServer>> server = ApiServer::open(kubeconfig);
-  if (!server) return log::error(server.error().message()), 1;
+  if (!server) return log::error(server.error().message()), 0;
   ApiClient client(*server, -1);
   LogLines lines([&](std::string_view text) { return static_cast<bool>(write_all(out.get(), text)); });
   int quiet = 0;
@@ -105,7 +106,7 @@ int follow_log_command(std::span<const std::string> words) {
     if (answer.status == 403)
       return log::error(
                  "the pod's service account may not read pods/log: grant it, or set command in the trial template"),
-             1;
+             0;
     if (answer.ok()) {
       started = true;
       quiet = lines.lines() > before ? 0 : quiet + 1;
@@ -115,7 +116,7 @@ int follow_log_command(std::span<const std::string> words) {
     } else {
       log::warn("the log of container " + container + " cannot be read yet: " + answer.text());
     }
-    client.sleep_ms(1'000);
+    client.sleep_ms(lines.lines() > before ? 100 : 1'000);
   }
   lines.finish();
   return 0;

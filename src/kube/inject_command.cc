@@ -1,5 +1,6 @@
 #include "kube/inject_command.h"
 
+#include <malloc.h>
 #include <poll.h>
 
 #include <atomic>
@@ -10,9 +11,11 @@
 #include "http/server.h"
 #include "kube/certificate_keeper.h"
 #include "kube/cluster_live.h"
+#include "kube/command.h"
 #include "kube/image_store.h"
 #include "kube/inject_flags.h"
 #include "kube/mutation.h"
+#include "kube/resource_watch.h"
 #include "kube/trials_flags.h"
 #include "kube/webhook.h"
 #include "os/clock.h"
@@ -39,16 +42,19 @@ class InjectService {
   Status listen(const std::string& address, Handler handler);
   void settle_addresses();
   void look_at_certificates();
+  void look_until_signal(int signal_fd);
   ServedResponse health(const ServedRequest& request) const;
   ServedResponse metrics(const ServedRequest& request) const;
   std::string why_not_ready() const;
 
   InjectFlags flags_;
+  StopSignal configuration_changed_;  // raised by a thread of the cluster's
   std::unique_ptr<LiveCluster> cluster_;
   WebhookMetrics metrics_;
   std::unique_ptr<SettingsSource> settings_;
   std::unique_ptr<ImageStore> images_;
   std::unique_ptr<Mutation> mutation_;
+  std::unique_ptr<WebhookEvents> events_;
   std::unique_ptr<Webhook> webhook_;
   std::unique_ptr<CertificateKeeper> keeper_;
   std::vector<std::unique_ptr<HttpServer>> servers_;
@@ -91,7 +97,8 @@ ServedResponse InjectService::metrics(const ServedRequest& request) const {
   text +=
       "# HELP tacho_webhook_cache_misses_total Objects that had to be asked for live.\n# TYPE "
       "tacho_webhook_cache_misses_total counter\n";
-  text += "tacho_webhook_cache_misses_total{kind=\"any\"} " + std::to_string(cluster_->cache_misses()) + "\n";
+  for (const auto& [kind, count] : cluster_->cache_misses())
+    text += "tacho_webhook_cache_misses_total{kind=\"" + kind + "\"} " + std::to_string(count) + "\n";
   std::string restarts =
       "# HELP tacho_watch_restarts_total Watches resumed.\n# TYPE tacho_watch_restarts_total counter\n";
   std::string relists =
@@ -164,6 +171,8 @@ Status InjectService::open() {
   ClusterOptions options;
   options.kubeconfig = flags_.kubeconfig;
   options.core_namespace = flags_.core_namespace;
+  if (flags_.own_certificates) options.configurations = flags_.configurations;
+  options.on_configuration = [this] { configuration_changed_.raise(); };
   Result<std::unique_ptr<LiveCluster>> cluster = LiveCluster::open(options);
   if (!cluster) return cluster.error();
   cluster_ = std::move(*cluster);
@@ -177,7 +186,8 @@ Status InjectService::open() {
   cluster_->start();
   settle_addresses();
   mutation_ = std::make_unique<Mutation>(*cluster_, *settings_, *images_, db_manager_address());
-  webhook_ = std::make_unique<Webhook>(*mutation_, metrics_, flags_.deadline_ms);
+  events_ = std::make_unique<WebhookEvents>(*cluster_);
+  webhook_ = std::make_unique<Webhook>(*mutation_, metrics_, events_.get(), flags_.deadline_ms);
   if (Status health_on =
           listen(flags_.health_address, [this](const ServedRequest& request) { return health(request); });
       !health_on)
@@ -222,7 +232,22 @@ void InjectService::look_at_certificates() {
   if (keeper_->has_configurations()) next_look_ns_ = now_ns + kLookNs;
 }
 
+// A configuration that was installed again, or set back by whoever keeps manifests, has lost its caBundle: it is looked
+// at when it changes, at most once a second.
+void InjectService::look_until_signal(int signal_fd) {
+  pollfd fds[] = {{signal_fd, POLLIN, 0}, {configuration_changed_.fd(), POLLIN, 0}};
+  for (;;) {
+    configuration_changed_.clear();
+    look_at_certificates();
+    const std::span<pollfd> signal_only(fds, 1);
+    if (system_clock().wait(signal_only, system_clock().monotonic_ns() + kNsPerSec) != 0) return;
+    if (system_clock().wait(fds, next_look_ns_) != 0 && fds[0].revents != 0) return;
+  }
+}
+
 int InjectService::run() {
+  // A worker that only waits needs no memory of its own: with an arena for each, what they hold creeps up for hours.
+  ::mallopt(M_ARENA_MAX, 2);
   const int ending[] = {SIGINT, SIGTERM};
   SignalQueue signals(ending);
   ignore_broken_pipes();
@@ -230,15 +255,16 @@ int InjectService::run() {
     log::error(opened.error().message());
     return 1;
   }
-  pollfd fds[] = {{signals.fd(), POLLIN, 0}};
-  do look_at_certificates();
-  while (system_clock().wait(fds, next_look_ns_) == 0);
+  look_until_signal(signals.fd());
   signals.next();
+  pollfd fds[] = {{signals.fd(), POLLIN, 0}};
   // First the endpoints of the Service forget us, while we still answer; then what runs is finished.
   stopping_ = true;
   system_clock().wait(fds, system_clock().monotonic_ns() + flags_.stop_delay_ms * kNsPerMs);
   if (hook_server_) hook_server_->stop(kDrainMs);
   for (const auto& server : servers_) server->stop(1'000);
+  cluster_->stop();
+  events_->stop();
   images_->stop();
   return 0;
 }
@@ -246,14 +272,7 @@ int InjectService::run() {
 }  // namespace
 
 int inject_command(std::span<const std::string> words) {
-  Result<InjectFlags> flags = parse_inject_flags(words);
-  if (!flags) {
-    std::fprintf(stderr, "tacho-katib inject: %s\n", flags.error().message().c_str());
-    return 2;
-  }
-  if (flags->help) return std::fputs(inject_help().c_str(), stdout) < 0 ? 1 : 0;
-  if (flags->verbose) log::set_level(log::Level::verbose);
-  return InjectService(std::move(*flags)).run();
+  return run_command<InjectService>("inject", words, parse_inject_flags, inject_help);
 }
 
 }  // namespace tacho

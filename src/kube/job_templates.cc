@@ -83,7 +83,11 @@ void read_job(const Json& job, JobTemplates& out) {
 
 JobTemplates find_templates(const Json& job, const std::string& kind) {
   JobTemplates out;
-  out.known = true;
+  // Others have kinds of these names too: batch.volcano.sh has a Job of tasks.
+  const std::string group = text_at(job, {"apiVersion"});
+  out.known = group.starts_with("batch/") || group.starts_with("jobset.x-k8s.io/") ||
+              group.starts_with("kubeflow.org/") || group.starts_with("trainer.kubeflow.org/");
+  if (!out.known) return out;
   if (kind == "Job") return read_job(job, out), out;
   if (kind == "JobSet") return read_job_set(job, out), out;
   out.by_owner = kind == "TrainJob";

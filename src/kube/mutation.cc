@@ -42,7 +42,9 @@ Mutation::Mutation(Cluster& cluster, SettingsSource& settings, ImageCommands& im
 
 // `may_pass`: nobody could say, and the same request may fare better later.
 void Mutation::doubt(Work& work, const std::string& what, bool may_pass) {
-  work.answer = ReviewAnswer{};
+  ReviewAnswer answer;
+  answer.about = std::move(work.answer.about);
+  work.answer = std::move(answer);
   const std::string text = "tacho: no metrics collector was added: " + what;
   if (work.settings && (may_pass ? work.settings->tacho.refuse_late : work.settings->tacho.strict)) {
     work.answer.allowed = false;
@@ -58,8 +60,13 @@ bool Mutation::find_trial(Work& work) {
   const Review& review = work.review;
   work.ns = review.ns.empty() ? text_at(*review.object, {"metadata", "namespace"}) : review.ns;
   work.settings = settings_.current(work.deadline_ns);
+  if (const std::vector<OwnerReference> owners = owners_of(*review.object); !owners.empty())
+    work.answer.about = {owners[0].api_version, owners[0].kind, work.ns, owners[0].name, owners[0].uid};
   work.owner = walk_.find(*review.object, work.ns, work.settings->katib.trial_resources, work.deadline_ns);
-  if (work.owner.state == TrialOwner::State::not_ours) return false;
+  if (work.owner.state == TrialOwner::State::not_ours) {
+    if (!work.owner.why.empty()) work.answer.notes.push_back("it is taken for none of a Trial's: " + work.owner.why);
+    return false;
+  }
   if (work.owner.state == TrialOwner::State::doubt) return doubt(work, work.owner.why, true), false;
   const Lookup found = cluster_.get({kTrialVersion, "Trial", work.ns, work.owner.trial}, work.deadline_ns);
   if (found.state == Lookup::State::failed)
@@ -76,6 +83,7 @@ bool Mutation::find_trial(Work& work) {
     return facts ? std::make_shared<const TrialFacts>(std::move(*facts)) : nullptr;
   });
   if (!work.trial) return doubt(work, "Trial " + work.owner.trial + " cannot be understood"), false;
+  work.answer.about = {kTrialVersion, "Trial", work.ns, work.trial->name, work.trial->uid};
   return true;
 }
 
@@ -162,7 +170,11 @@ ReviewAnswer Mutation::pod(const Review& review, int64_t deadline_ns) {
   const TrialFacts& trial = *work.trial;
   JsonPatch patch(*review.object);
   PodEdit edit(patch, "");
-  if (!edit.has_container(trial.primary_container) || edit.has_labels({{kNamespaceLabel, "disabled"}})) return work.answer;
+  if (!edit.has_container(trial.primary_container)) {
+    work.answer.notes.push_back("a pod without the container " + trial.primary_container + " is left as it is");
+    return work.answer;
+  }
+  if (edit.has_labels({{kNamespaceLabel, "disabled"}})) return work.answer;
   // The labels as they came: those of the Trial are added below.
   const bool primary = edit.has_labels(trial.primary_labels);
   const bool injected = edit.is_injected(sidecar_name(trial));

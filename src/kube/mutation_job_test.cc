@@ -97,6 +97,11 @@ TEST_F(MutationTest, JobLevelOddities) {
   out = job(parts["job"]);
   EXPECT_EQ(out.answer.patch, "");
   EXPECT_EQ(out.answer.warnings.size(), 1u);
+  parts = load("random");
+  parts["job"]["apiVersion"] = "batch.volcano.sh/v1alpha1";
+  out = job(parts["job"]);
+  EXPECT_EQ(out.answer.patch, "");
+  EXPECT_NE(out.answer.warnings.at(0).find("pod level"), std::string::npos) << "a Job, but not of batch";
   const Json push = load("push");
   out = job(push["job"]);
   EXPECT_EQ(out.object["spec"]["template"]["spec"]["containers"].size(), 1u);

@@ -61,7 +61,7 @@ struct OwnerWalk::Search {
   const std::vector<std::string>& trial_resources;
   int64_t deadline_ns;
   std::set<std::string> seen;
-  std::string doubt;
+  std::string doubt, odd;
 };
 
 TrialOwner OwnerWalk::step(const std::shared_ptr<const OwnerFacts>& object, int depth, Search& search) {
@@ -74,9 +74,16 @@ TrialOwner OwnerWalk::step(const std::shared_ptr<const OwnerFacts>& object, int 
     out.job = object;
     return out;
   }
-  if (depth >= kDepthLimit) return out;
+  if (depth >= kDepthLimit) {
+    if (!object->owners.empty()) search.odd = "the owners go on for more than " + std::to_string(kDepthLimit) + " steps";
+    return out;
+  }
   for (const OwnerReference& owner : object->owners) {
-    if (!search.seen.insert(owner.uid.empty() ? owner.kind + "/" + owner.name : owner.uid).second) continue;
+    if (owner.kind.empty() || owner.name.empty()) continue;
+    if (!search.seen.insert(owner.uid.empty() ? owner.kind + "/" + owner.name : owner.uid).second) {
+      search.odd = "the owners go in a circle at " + owner.kind + " " + owner.name;
+      continue;
+    }
     const Lookup found = cluster_.get({owner.api_version, owner.kind, search.ns, owner.name}, search.deadline_ns);
     if (found.state == Lookup::State::failed) {
       const bool known = std::find(kJobKinds.begin(), kJobKinds.end(), owner.kind) != kJobKinds.end() ||
@@ -101,13 +108,15 @@ TrialOwner OwnerWalk::step(const std::shared_ptr<const OwnerFacts>& object, int 
 
 TrialOwner OwnerWalk::find(const Json& object, const std::string& ns, const std::vector<std::string>& trial_resources,
                            int64_t deadline_ns) {
-  Search search{ns, trial_resources, deadline_ns, {}, {}};
+  Search search{ns, trial_resources, deadline_ns, {}, {}, {}};
   const auto start = std::make_shared<const OwnerFacts>(read_owner(object));
   if (!start->uid.empty()) search.seen.insert(start->uid);
   TrialOwner out = step(start, 0, search);
   if (out.state == TrialOwner::State::not_ours && !search.doubt.empty()) {
     out.state = TrialOwner::State::doubt;
     out.why = search.doubt;
+  } else if (out.state == TrialOwner::State::not_ours) {
+    out.why = search.odd;
   }
   return out;
 }

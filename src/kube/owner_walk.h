@@ -36,7 +36,7 @@ struct TrialOwner {
   State state = State::not_ours;
   std::string trial;                      // its name
   std::shared_ptr<const OwnerFacts> job;  // the Trial's job; the object itself when that has the Trial for its owner
-  std::string why;                        // of a doubt
+  std::string why;                        // of a doubt; of not_ours when the owners are odd
 };
 
 class OwnerWalk {

@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <set>
 
+#include "os/file.h"
+
 namespace tacho {
 namespace {
 
@@ -125,6 +127,12 @@ TEST(Packaging, OverlaysAndChart) {
     ASSERT_EQ(of_kind(all, "Kustomization").size(), 1u) << name;
     EXPECT_EQ(of_kind(all, "Kustomization")[0]["resources"][0].as<std::string>(), "../../base");
   }
+  // In two stages the handler labels jobs also where pods are injected: without the setting no pod would be seen.
+  const auto two_stages = documents("packaging/kubernetes/overlays/selector-c");
+  EXPECT_NE(YAML::Dump(of_kind(two_stages, "Kustomization")[0]).find("/data/twoStage"), std::string::npos);
+  const auto chart = read_whole_file((kRoot / "packaging/helm/tacho-katib/templates/config.yaml").string());
+  ASSERT_TRUE(chart);
+  EXPECT_NE(chart->find("twoStage"), std::string::npos);
   const YAML::Node values = YAML::LoadFile((kRoot / "packaging/helm/tacho-katib/values.yaml").string());
   EXPECT_EQ(values["webhook"]["selector"].as<std::string>(), "A");
   EXPECT_EQ(values["inject"]["replicas"].as<int>(), 2);

@@ -1,5 +1,6 @@
 #include "kube/pod_edit.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "kube/wrap.h"
@@ -11,6 +12,7 @@ constexpr const char* kMetricsVolume = "metrics-volume";
 constexpr const char* kSuggestionVolume = "suggestion-volume";
 constexpr const char* kLauncherVolume = "tacho-bin";
 constexpr const char* kLauncherFolder = "/tacho";
+constexpr const char* kInstaller = "tacho-launcher";
 constexpr int64_t kNativeGraceSeconds = 120;  // the last flush has to fit in
 constexpr int kNativeSince = 29;
 
@@ -107,6 +109,26 @@ PodEdit::Mount PodEdit::metrics_mount(const TrialFacts& trial, const std::string
   if (const Json* there = mount_at(*patch_.at(primary(trial)), folder))
     return {text_at(*there, {"name"}), text_at(*there, {"subPath"}), false};
   return {kMetricsVolume, "", true};
+}
+
+// What stands where ours would: with it the API server would refuse the pod, or the trainer would not start.
+std::string PodEdit::obstacle(const TrialFacts& trial, const Mount& mount, bool launcher) const {
+  const auto taken = [this](const char* name) {
+    const Json* volumes = patch_.at(root_ + "/spec/volumes");
+    if (volumes == nullptr || !volumes->is_array()) return false;
+    return std::any_of(volumes->begin(), volumes->end(), [&](const Json& volume) {
+      return text_at(volume, {"name"}) == name && find(volume, {"emptyDir"}) == nullptr;
+    });
+  };
+  if (mount.is_new && taken(kMetricsVolume)) return "the pod has another volume named metrics-volume";
+  if (!launcher) return "";
+  if (taken(kLauncherVolume)) return "the pod has another volume named tacho-bin";
+  if (has_named(patch_.at(root_ + "/spec/initContainers"), kInstaller))
+    return "the pod has an init container of its own named tacho-launcher";
+  const Json* there = mount_at(*patch_.at(primary(trial)), kLauncherFolder);
+  if (there != nullptr && text_at(*there, {"name"}) != kLauncherVolume)
+    return "the container mounts something of its own at /tacho";
+  return "";
 }
 
 void PodEdit::add_volume(const std::string& name, Json volume) {
@@ -209,7 +231,7 @@ Json PodEdit::make_sidecar(const PodPlan& plan, const std::string& folder, const
 
 Json PodEdit::make_installer(const PodPlan& plan) const {
   Json out = Json::object();
-  out["name"] = "tacho-launcher";
+  out["name"] = kInstaller;
   out["image"] = plan.config->launcher_image.empty() ? plan.collector->image : plan.config->launcher_image;
   out["command"] = {"tacho-katib", "exec", "--install", kLauncherFolder};
   out["resources"] = resources_json(*plan.collector);
@@ -307,6 +329,7 @@ Status PodEdit::inject(PodPlan plan, ImageCommands& images, std::vector<std::str
 
   const bool launcher = words && plan.config->wrap == WrapForm::launcher;
   const Mount mount = metrics_mount(trial, folder);
+  if (const std::string what = obstacle(trial, mount, launcher); !what.empty()) return refuse(what);
   Json sidecar = make_sidecar(plan, folder, mount, native);
   if (launcher) patch_.append(root_ + "/spec/initContainers", make_installer(plan));
   patch_.append(root_ + (native ? "/spec/initContainers" : "/spec/containers"), std::move(sidecar));

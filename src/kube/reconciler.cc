@@ -262,7 +262,9 @@ std::optional<Reconciled> Reconciler::status(Json& trial, const std::function<bo
 
 Reconciled Reconciler::ended(WriteEnd end) const {
   if (end == WriteEnd::conflict || end == WriteEnd::failed) return {Next::soon, writer_.why()};
-  return {};  // gone, or another replica's work: its event or the new leader comes back to it
+  // The lease is late, perhaps only for a moment: nobody else may ever come back to this.
+  if (end == WriteEnd::not_leader) return {Next::soon};
+  return {};  // gone: its event comes back to it
 }
 
 void Reconciler::tell_namesakes(const Json& trial) {

@@ -10,7 +10,8 @@
 namespace tacho {
 namespace {
 
-constexpr int64_t kAskAgainMs = 300'000;  // for a CRD that is not installed
+// For a CRD that is not installed: soon at first, since a server that has just started does not know all of them yet.
+constexpr int64_t kAskAgainMs = 5'000, kAskAgainLastMs = 300'000;
 constexpr int64_t kRetryMs = 1'000;
 
 }  // namespace
@@ -60,18 +61,22 @@ CachedObject ResourceWatch::get(const std::string& key) const {
 
 void ResourceWatch::run() {
   ApiClient client(server_, stop_fd_);
+  int64_t ask_again_ms = kAskAgainMs;
   while (!client.stopped()) {
     const Result<ApiResource> resource = discovery_->find(client, kind_.api_version, kind_.kind);
     if (resource) {
       options_.path = api_path(kind_.api_version, resource->name, resource->namespaced ? ns_ : std::string());
       options_.resource = resource->name;
+      options_.api_version = kind_.api_version;
+      options_.kind = kind_.kind;
       watch_ = std::make_unique<Watch>(server_, stop_fd_, options_);
       watch_ptr_ = watch_.get();
       return watch_->run();
     }
     missing_ = resource.error().code == Code::not_available;
     if (!missing_ && !client.stopped()) log::warn(resource.error());
-    if (!client.sleep_ms(missing_ ? kAskAgainMs : kRetryMs)) return;
+    if (!client.sleep_ms(missing_ ? ask_again_ms : kRetryMs)) return;
+    if (missing_) ask_again_ms = std::min(2 * ask_again_ms, kAskAgainLastMs);
   }
 }
 
@@ -80,6 +85,11 @@ StopSignal::StopSignal() : fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 void StopSignal::raise() {
   const uint64_t one = 1;
   if (::write(fd_.get(), &one, sizeof one) < 0) return;  // readable already
+}
+
+void StopSignal::clear() {
+  uint64_t count = 0;
+  if (::read(fd_.get(), &count, sizeof count) < 0) return;  // was not raised
 }
 
 bool StopSignal::raised() const {

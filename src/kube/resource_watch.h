@@ -54,12 +54,14 @@ class ResourceWatch {
   std::thread thread_;
 };
 
-// A descriptor that becomes readable when the program is to end, and stays so. Thread-safe.
+// A descriptor that becomes readable when the program is to end (or something is to be looked at), and stays so until it
+// is cleared. Thread-safe.
 class StopSignal {
  public:
   StopSignal();
   int fd() const { return fd_.get(); }
   void raise();
+  void clear();
   bool raised() const;
 
  private:

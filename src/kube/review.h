@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "kube/event.h"
 #include "kube/object.h"
 
 namespace tacho {
@@ -28,7 +29,9 @@ struct ReviewAnswer {
   bool allowed = true;
   std::string patch;                  // an array of RFC 6902; empty: no change
   std::vector<std::string> warnings;  // for the person at kubectl
+  std::vector<std::string> notes;     // for the log only
   std::string message;                // why it is not allowed
+  EventSubject about;                 // whom the warnings concern: the Trial, else the owner of what is made
   // For the metrics: injected, unchanged, warned, refused, error.
   const char* result = "unchanged";
 };

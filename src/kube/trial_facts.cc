@@ -120,6 +120,7 @@ Result<TrialFacts> read_trial(const Json& trial) {
   TrialFacts out;
   out.name = text_at(trial, {"metadata", "name"});
   out.ns = text_at(trial, {"metadata", "namespace"});
+  out.uid = text_at(trial, {"metadata", "uid"});
   if (out.name.empty()) return Error{Code::invalid, "the Trial has no name", "", ""};
   out.labels = read_pairs(find(trial, {"metadata", "labels"}));
   for (const auto& [key, value] : out.labels) {

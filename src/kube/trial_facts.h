@@ -16,7 +16,7 @@ namespace tacho {
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
 struct TrialFacts {
-  std::string name, ns;
+  std::string name, ns, uid;
   Pairs labels;            // of the Trial object
   std::string experiment;  // label katib.kubeflow.org/experiment; also the Suggestion's name
   std::string objective_type;

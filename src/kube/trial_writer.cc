@@ -4,6 +4,7 @@
 #include <random>
 
 #include "base/log.h"
+#include "kube/event.h"
 #include "kube/moment.h"
 #include "os/clock.h"
 
@@ -152,26 +153,11 @@ WriteEnd TrialWriter::delete_job(const Json& job) {
 }
 
 void TrialWriter::event(const Json& trial, bool warning, std::string_view reason, std::string_view message) {
-  const std::string ns = text_at(trial, {"metadata", "namespace"}), name = text_at(trial, {"metadata", "name"});
-  const std::string now = format_seconds(system_clock().realtime_ns());
-  const Json event = {{"apiVersion", "v1"},
-                      {"kind", "Event"},
-                      {"metadata", {{"generateName", name + "."}, {"namespace", ns}}},
-                      {"involvedObject",
-                       {{"apiVersion", kTrialApi},
-                        {"kind", "Trial"},
-                        {"namespace", ns},
-                        {"name", name},
-                        {"uid", text_at(trial, {"metadata", "uid"})}}},
-                      {"type", warning ? "Warning" : "Normal"},
-                      {"reason", reason},
-                      {"message", std::string(message.substr(0, 1024))},
-                      {"source", {{"component", "tacho-katib"}}},
-                      {"firstTimestamp", now},
-                      {"lastTimestamp", now},
-                      {"count", 1}};
+  const EventSubject about{kTrialApi, "Trial", text_at(trial, {"metadata", "namespace"}),
+                           text_at(trial, {"metadata", "name"}), text_at(trial, {"metadata", "uid"})};
   if (!may_write_()) return;
-  ApiRequest request{.method = "POST", .path = api_path("v1", "events", ns), .body = dump_json(event)};
+  ApiRequest request{.method = "POST", .path = api_path("v1", "events", about.ns),
+                     .body = event_json(about, warning, reason, message)};
   request.wait_ms = 0;
   if (const ApiAnswer answer = client_.send(request); !answer.ok() && !answer.stopped)
     log::warn("Events cannot be written: " + answer.text());

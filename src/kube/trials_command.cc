@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "http/server.h"
+#include "kube/command.h"
 #include "kube/leader.h"
 #include "kube/trials_controller.h"
 #include "kube/trials_flags.h"
@@ -144,14 +145,7 @@ int Service::run() {
 }  // namespace
 
 int trials_command(std::span<const std::string> words) {
-  Result<TrialsFlags> flags = parse_trials_flags(words);
-  if (!flags) {
-    std::fprintf(stderr, "tacho-katib trials: %s\n", flags.error().message().c_str());
-    return 2;
-  }
-  if (flags->help) return std::fputs(trials_help().c_str(), stdout) < 0 ? 1 : 0;
-  if (flags->verbose) log::set_level(log::Level::verbose);
-  return Service(std::move(*flags)).run();
+  return run_command<Service>("trials", words, parse_trials_flags, trials_help);
 }
 
 }  // namespace tacho

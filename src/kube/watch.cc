@@ -180,6 +180,11 @@ void Watch::put(const Json& object, std::unordered_set<std::string>* seen) {
   if (old.json && old.uid != now.uid) remove(key);  // deleted and made again during a gap
   Json kept = object;
   if (kept.contains("metadata")) kept["metadata"].erase("managedFields");
+  // {"kind":"JobList","apiVersion":"batch/v1","items":[{"metadata":{…},…}]}: only the list says what its items are.
+  if (!options_.kind.empty() && !kept.contains("kind")) {
+    kept["apiVersion"] = options_.api_version;
+    kept["kind"] = options_.kind;
+  }
   if (options_.trim) options_.trim(kept);
   now.json = std::make_shared<const std::string>(dump_json(kept));
   cache_.put(key, now);

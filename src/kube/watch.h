@@ -21,6 +21,8 @@ namespace tacho {
 struct WatchOptions {
   std::string path;         // of the collection: /apis/kubeflow.org/v1beta1/trials
   std::string resource;     // for metrics and messages: "trials"
+  std::string api_version;  // of the objects: the items of a list of built-in kinds do not say it; may be empty
+  std::string kind;
   std::string selector;     // fieldSelector and labelSelector, percent-encoded: "&fieldSelector=…"; may be empty
   int64_t timeout_s = 300;  // asked of the server, ±20 %
   int64_t stall_s = 60;     // how much longer a stream may take before it is given up

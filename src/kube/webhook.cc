@@ -11,6 +11,8 @@
 namespace tacho {
 namespace {
 
+constexpr size_t kLogged = 200;
+
 ServedResponse plain(int status, std::string text) {
   ServedResponse response;
   response.status = status;
@@ -29,11 +31,39 @@ int64_t query_timeout_ms(std::string_view query) {
   return 0;
 }
 
-// Half of what the API server waits: the way back takes its time too.
+// Half of what the API server waits: the way back takes its time too. What waits stops a little before, so that the
+// answer is there within the limit.
 int64_t Webhook::deadline_ns(const ServedRequest& request) const {
   const int64_t timeout_ms = query_timeout_ms(request.query);
   const int64_t limit_ms = timeout_ms > 0 ? std::min(deadline_ms_, timeout_ms / 2) : deadline_ms_;
-  return request.received_ns + limit_ms * kNsPerMs;
+  return request.received_ns + (limit_ms - limit_ms / 20) * kNsPerMs;
+}
+
+// Once, and not more than so many: a cluster of odd Trials must not use up what the log can remember.
+void Webhook::log_once(const EventSubject& about, std::string_view text) {
+  constexpr std::string_view kName = "tacho: ";  // the log says it, too
+  if (text.starts_with(kName)) text.remove_prefix(kName.size());
+  std::string line(text);
+  if (!about.name.empty()) line += " (" + about.kind + " " + about.ns + "/" + about.name + ")";
+  for (char& c : line) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    if (logged_.size() >= kLogged || !logged_.insert(line).second) return;
+  }
+  log::warn(line);
+}
+
+// A dry run leaves no trace: the configuration promises that there are no side effects then.
+void Webhook::tell(const Review& review, const ReviewAnswer& answer) {
+  for (const std::string& note : answer.notes) log_once(answer.about, note);
+  for (const std::string& warning : answer.warnings) log_once(answer.about, warning);
+  if (!answer.allowed) log_once(answer.about, answer.message);
+  if (events_ == nullptr || review.dry_run) return;
+  if (!answer.allowed) events_->tell(answer.about, "Refused", answer.message);
+  const char* const reason = answer.patch.empty() ? "NotInjected" : "InjectedWithWarning";
+  for (const std::string& warning : answer.warnings) events_->tell(answer.about, reason, warning);
 }
 
 ServedResponse Webhook::handle(const ServedRequest& request) {
@@ -63,7 +93,7 @@ ServedResponse Webhook::handle(const ServedRequest& request) {
     answer.result = "error";
     log::warn(std::string("a review could not be worked on: ") + error.what());
   }
-  for (const std::string& warning : answer.warnings) log::debug(warning);
+  tell(*review, answer);
   ServedResponse response;
   response.content_type = "application/json";
   response.body = write_answer(review->uid, answer);

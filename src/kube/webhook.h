@@ -2,26 +2,36 @@
 // are never logged: they may hold secrets.
 #pragma once
 #include <cstdint>
+#include <mutex>
+#include <set>
+#include <string>
 
 #include "http/server.h"
 #include "kube/mutation.h"
+#include "kube/webhook_events.h"
 #include "kube/webhook_metrics.h"
 
 namespace tacho {
 
 class Webhook {
  public:
-  Webhook(Mutation& mutation, WebhookMetrics& metrics, int64_t deadline_ms)
-      : mutation_(mutation), metrics_(metrics), deadline_ms_(deadline_ms) {}
+  // `events` may be nullptr.
+  Webhook(Mutation& mutation, WebhookMetrics& metrics, WebhookEvents* events, int64_t deadline_ms)
+      : mutation_(mutation), metrics_(metrics), events_(events), deadline_ms_(deadline_ms) {}
   // /mutate-pod and /mutate-job.
   ServedResponse handle(const ServedRequest& request);
 
  private:
   int64_t deadline_ns(const ServedRequest& request) const;
+  void tell(const Review& review, const ReviewAnswer& answer);
+  void log_once(const EventSubject& about, std::string_view text);
 
   Mutation& mutation_;
   WebhookMetrics& metrics_;
+  WebhookEvents* const events_;
   const int64_t deadline_ms_;
+  std::mutex mutex_;
+  std::set<std::string> logged_;
 };
 
 // `timeout=5s` in the query, as the API server appends it; 0 when there is none.

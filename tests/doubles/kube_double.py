@@ -48,6 +48,7 @@ KINDS = {
     "admissionregistration.k8s.io/v1": {"mutatingwebhookconfigurations": ("MutatingWebhookConfiguration", False),
                                         "validatingwebhookconfigurations": ("ValidatingWebhookConfiguration", False)},
 }
+BUILT_IN = {"v1", "batch/v1", "coordination.k8s.io/v1", "admissionregistration.k8s.io/v1"}  # items of their lists do not say what they are
 WITHOUT_STATUS = {"configmaps", "secrets", "events", "leases", "mutatingwebhookconfigurations", "validatingwebhookconfigurations"}
 NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 
@@ -160,6 +161,21 @@ class Stream(Answer):
         self.query, self.match, self.version = query, match, version
 
 
+class PodLog:
+    """Of one container. Every request ends when it has sent something: the reader has to resume."""
+
+    def __init__(self):
+        self.lines = []         # "2026-11-15T10:00:00.000000001Z text"
+        self.sent = 0
+        self.cut = 0            # so many bytes of the next answer's end are lost
+        self.ended = False
+
+    def since(self, moment):
+        text = "".join(line + "\n" for line in self.lines if line[:19] >= moment[:19]).encode()
+        text, self.cut, self.sent = text[:len(text) - self.cut], 0, len(self.lines)
+        return text
+
+
 class Kube(faults.Double):
     def __init__(self, config=None, rules=(), log_path=None):
         super().__init__(rules, log_path)
@@ -175,6 +191,7 @@ class Kube(faults.Double):
         self.injected = []      # (number, event) for every watch
         self.watches = 0        # open ones
         self.webhooks = []      # {"url", "plurals", "ca", "operations", "when": function of (object, namespace)}
+        self.pod_logs = {}      # (namespace, pod, container) -> PodLog
         self.writes = []        # (time, method, path, user) of what changed something
 
     # --- what a test does ---
@@ -277,6 +294,8 @@ class Kube(faults.Double):
             self.pages[next_token] = (items[limit:], version)
             meta.update({"continue": next_token, "remainingItemCount": len(items) - limit})
             items = items[:limit]
+        if api in BUILT_IN:
+            items = [{key: value for key, value in obj.items() if key not in ("kind", "apiVersion")} for obj in items]
         return {"kind": kind + "List", "apiVersion": api, "metadata": meta, "items": items}
 
     def create(self, api, plural, ns, obj, query):
@@ -473,10 +492,22 @@ class Handler(faults.Handler):
             raise Refused(404, "NotFound", "a namespace is needed")
         if self.command == "GET" and not name and query.get("watch") in ("1", "true"):
             return Stream(query, selector(ns, query), (api, plural))
+        if (api, plural, sub, self.command) == ("v1", "pods", "log", "GET"):
+            return self.do_log(ns, name, query)
         answer = self.do_one(api, plural, ns, name, sub, query, body)
         if self.command != "GET":
             kube.writes.append((time.time(), self.command, path.path, json.loads(body) if body else None))
         return answer
+
+    def do_log(self, ns, name, query):
+        kube, until = self.double, time.monotonic() + 20
+        with kube.changed:
+            log = kube.pod_logs.get((ns, name, query.get("container", "")))
+            if log is None:
+                raise Refused(400, "BadRequest", f"container {query.get('container')} in pod {name} is waiting to start: ContainerCreating")
+            while log.sent == len(log.lines) and not log.ended and time.monotonic() < until:
+                kube.changed.wait(0.05)
+            return Answer(200, log.since(query.get("sinceTime", "")), None, "text/plain")
 
     def do_one(self, api, plural, ns, name, sub, query, body):
         kube = self.double

@@ -90,8 +90,19 @@ class TestKubeInject(InjectCase):
             for path in ("/mutate-pod", "/mutate-job"):
                 status, answer = self.post(hook, path, self.review(odd))
                 self.assertEqual((status, answer["response"]["allowed"]), (200, True), odd)
+        parts = self.load("random")
+        for name, other in (("c1", "c2"), ("c2", "c1")):
+            self.kube.put("batch/v1", "jobs", {"metadata": {"name": name, "namespace": "team", "uid": name, "ownerReferences": [
+                {"apiVersion": "batch/v1", "kind": "Job", "name": other, "uid": other}]}})
+        circle, gone, other = (json.loads(json.dumps(parts["pod"])) for _ in range(3))
+        circle["metadata"]["ownerReferences"] = [{"apiVersion": "batch/v1", "kind": "Job", "name": "c1", "uid": "c1"}]
+        gone["metadata"]["ownerReferences"] = [{"apiVersion": TRIALS, "kind": "Trial", "name": "no-more", "uid": "n"}]
+        other["spec"]["containers"][0]["name"] = "another"
+        for pod in (circle, gone, other) * 3:
+            self.assertEqual(self.admit(hook, pod)[0], pod)
         log = self.read("inject-a.log")
-        self.assertEqual(log.count("nested too deeply"), 1, "said once\n" + log)
+        for words in ("nested too deeply", "its body is larger than 3145728 bytes", "go in a circle", "no-more is gone", "without the container training-container"):
+            self.assertEqual(log.count(words), 1, words + " is said once\n" + log)
         self.assertEqual(self.plain(hook.health + "/healthz")[0], 200)
 
     def test_client_certificate(self):
@@ -99,6 +110,10 @@ class TestKubeInject(InjectCase):
         body = json.dumps(self.review(shape("random")["pod"])).encode()
         with self.assertRaises((OSError, urllib.error.URLError)):
             self.post(hook, "/mutate-pod", body)
+        with self.assertRaises((OSError, urllib.error.URLError)):
+            self.post(hook, "/mutate-pod", body)
+        self.assertTrue(until(lambda: "handshake: peer did not return a certificate" in self.read("inject-a.log")), self.read("inject-a.log"))
+        self.assertEqual(self.read("inject-a.log").count("handshake"), 1, "said once")
         for version in ("--http1.1", "--http2"):
             done = subprocess.run(["curl", "-sS", version, "--cacert", hook.ca, "--cert", self.path("client.pem"), "--key", self.path("client.key"), "-d", "@-",
                                    "-o", "/dev/null", "-w", "%{http_code} %{http_version}", hook.url + "/mutate-pod"], input=body, capture_output=True, check=True)
@@ -121,6 +136,26 @@ class TestKubeInject(InjectCase):
         self.assertTrue(until(lambda: not self.admit(hook, pod)[1]["allowed"]), "by the configured policy")
         self.assertIsNotNone(container(self.admit(hook, parts["pod"])[0], LOGGER), "the caches still serve")
 
+    def test_many_reviews_while_the_server_is_in_trouble(self):
+        """Of a group that nobody knows yet: whoever waits for a turn at the API server is answered in time all the same."""
+        hook = self.start_inject("--deadline", "300ms")
+        self.kube.rules.replace([{"match": {"path": "/apis/nowhere.test/v1"}, "action": {"status": 503}}])
+        pod = self.load("random")["pod"]
+        pod["metadata"]["ownerReferences"] = [{"apiVersion": "nowhere.test/v1", "kind": "Job", "name": "unknown", "uid": "u"}]
+        threads = [threading.Thread(target=self.admit, args=(hook, pod)) for _ in range(100)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        lines = dict(line.rsplit(" ", 1) for line in self.plain(hook.metrics)[1].splitlines())
+        counts = [lines['tacho_webhook_duration_seconds_bucket{hook="pod",result="warned",le="%s"}' % limit] for limit in ("2", "+Inf")]
+        self.assertEqual(counts, ["100", "100"], "the time limit is 0.3 s")
+        # What is no version of an API is not asked for.
+        asked = len(self.kube.log)
+        pod["metadata"]["ownerReferences"][0]["apiVersion"] = "v1/namespaces/kube-system/secrets?x="
+        self.assertEqual(self.admit(hook, pod)[0], pod)
+        self.assertFalse([entry for entry in self.kube.log[asked:] if "secrets?x" in entry["path"]])
+
     def test_settings_are_followed(self):
         hook = self.start_inject()
         parts = self.load("random")
@@ -142,6 +177,25 @@ class TestKubeInject(InjectCase):
             self.assertIn(line, text)
         left = next(float(line.split()[1]) for line in text.splitlines() if line.startswith("tacho_certificate_expiry_seconds"))
         self.assertAlmostEqual(left, 365 * 86400, delta=3600)
+
+    def test_events_beside_warnings(self):
+        hook = self.start_inject()
+        parts = self.load("random")
+        self.kube.put(TRIALS, "trials", {**parts["trial"], "spec": {**parts["trial"]["spec"], "metricsCollector": {"collector": {"kind": "Odd"}}}})
+        self.assertTrue(until(lambda: "warnings" in self.post(hook, "/mutate-pod", self.review(parts["pod"], dryRun=True))[1]["response"]))
+        for _ in range(3):
+            self.admit(hook, parts["pod"])
+        self.assertTrue(until(lambda: self.kube.all("v1", "events")), self.logs())
+        pod = json.loads(json.dumps(parts["pod"]))
+        pod["metadata"]["ownerReferences"] = [{"apiVersion": "batch/v1", "kind": "Job", "name": "unknown", "uid": "u"}]
+        self.admit(hook, pod)
+        self.assertTrue(any(line.startswith('tacho_webhook_cache_misses_total{kind="Job"} ') for line in self.plain(hook.metrics)[1].splitlines()))
+        hook.terminate()
+        self.assertEqual(hook.wait(30), 0)
+        events = self.kube.all("v1", "events")
+        self.assertEqual([(event["reason"], event["type"], event["involvedObject"]["kind"], event["involvedObject"]["name"]) for event in events],
+                         [("NotInjected", "Warning", "Trial", "random-x1")], "told once, and a dry run leaves no trace")
+        self.assertIn("Odd", events[0]["message"])
 
     def test_stops_gracefully(self):
         hook = self.start_inject("--stop-delay", "1500ms")
@@ -178,6 +232,21 @@ class TestKubeCertificates(InjectCase):
             self.assertIn(word, text)
         self.admit(second, self.load("random")["pod"])
         self.assertEqual(os.stat(self.path("cert-a", "tls.key")).st_mode & 0o777, 0o600)
+
+    def test_configuration_that_is_set_back(self):
+        self.start_inject()
+        bundle = self.bundle()
+
+        def set_back(configuration):
+            for hook in configuration["webhooks"]:
+                hook["clientConfig"].pop("caBundle", None)
+        self.kube.change(ADMISSION, "mutatingwebhookconfigurations", "", "tacho.katib.kubeflow.org", set_back)
+        self.assertTrue(until(lambda: self.bundle() == bundle, 20), self.logs())
+        hooks = self.kube.get(ADMISSION, "mutatingwebhookconfigurations", "", "tacho.katib.kubeflow.org")
+        self.kube.drop(ADMISSION, "mutatingwebhookconfigurations", "", "tacho.katib.kubeflow.org")
+        set_back(hooks)
+        self.kube.put(ADMISSION, "mutatingwebhookconfigurations", {"metadata": {"name": "tacho.katib.kubeflow.org"}, "webhooks": hooks["webhooks"]})
+        self.assertTrue(until(lambda: self.bundle() == bundle, 20), self.logs())
 
     def test_a_damaged_secret_is_made_anew(self):
         first = self.start_inject(name="a")

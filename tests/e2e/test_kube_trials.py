@@ -45,6 +45,21 @@ class TestKubeTrialLife(ClusterCase):
         time.sleep(1)
         self.assertEqual([entry[1:3] for entry in self.kube.writes[written:] if "leases" not in entry[2] and "events" not in entry[2]], [])
 
+    def test_job_that_ended_while_nobody_watched(self):
+        """It is known by a list only, whose items do not say their kind; and the Trial leaves the conditions to the defaults."""
+        first = self.start_trials()
+        trial = a_trial("away")
+        del trial["spec"]["successCondition"], trial["spec"]["failureCondition"]
+        self.create(trial)
+        self.started("away")
+        first.terminate()
+        self.assertEqual(first.wait(30), 0)
+        self.add_rows("away", *ROWS)
+        self.finish_job("away")
+        self.start_trials(name="b")
+        self.wait_state("away", "Succeeded")
+        self.assertTrue(until(lambda: self.job("away") is None), self.logs())
+
     def test_retained_job_stays(self):
         self.start_trials()
         self.create(a_trial("keep", retainRun=True))
@@ -113,7 +128,7 @@ class TestKubeTrialLife(ClusterCase):
         self.assertTrue(until(lambda: self.job("early") is None), "not cleaned up")
         trial = self.trial("early")
         self.assertEqual(observation(trial)["accuracy"], ("0.5", "0.91", "0.80"))
-        self.assertIn(("EarlyStopped", "True"), conditions(trial))
+        self.assertEqual(conditions(trial), [("Created", "True"), ("Running", "False"), ("EarlyStopped", "True")], "the last one is shown")
         self.assertNotIn("Failed", [entry[0] for entry in conditions(trial)])
         # The observation came first, then the clean-up.
         order = [entry[1] for entry in self.kube.writes if entry[1] in ("PUT", "DELETE") and "lease" not in entry[2]]

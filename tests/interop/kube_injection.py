@@ -47,11 +47,16 @@ class Injection:
         for hook in configuration["webhooks"]:
             hook["clientConfig"] = {"url": f"https://127.0.0.1:{self.port}{hook['clientConfig']['service']['path']}"}
         self.k8s.apply(configuration)
+        self.start()
+
+    def start(self):
+        """Told where the DB manager is: so is the collector then."""
         (WORK / "inject.log").unlink(missing_ok=True)
         self.process = start(BIN / "tacho-kube", "inject", "--kubeconfig", self.k8s.dir / "inject.conf", "--listen", f"127.0.0.1:{self.port}",
                              "--health-address", f"127.0.0.1:{self.health}", "--metrics-address", "0", "--service", "tacho-webhook", "--extra-name", "127.0.0.1",
-                             "--cert-dir", self.k8s.dir / "cert", "--image-lookups=false", log="inject.log", env={**os.environ, "KATIB_DB_MANAGER_SERVICE_IP": "127.0.0.1",
-                             "KATIB_DB_MANAGER_SERVICE_NAMESPACE": "", "KATIB_DB_MANAGER_SERVICE_PORT": world.db_address.rsplit(":", 1)[1]})
+                             "--cert-dir", self.k8s.dir / "cert", "--image-lookups=false", "--stop-delay", "0", log="inject.log", env={
+                                 **os.environ, "KATIB_DB_MANAGER_SERVICE_IP": "127.0.0.1", "KATIB_DB_MANAGER_SERVICE_NAMESPACE": "",
+                                 "KATIB_DB_MANAGER_SERVICE_PORT": self.world.db_address.rsplit(":", 1)[1]})
 
         def ready():
             try:
@@ -59,7 +64,7 @@ class Injection:
                     return answer.status == 200
             except OSError:
                 return False
-        check("inject makes its certificate, puts it into Secret and caBundle, and is ready", until(ready, 60, "inject ready"))
+        check("inject has its certificate in Secret and caBundle, and is ready", until(ready, 60, "inject ready"))
 
     def make(self, obj):
         self.k8s.apply(obj)
@@ -132,31 +137,79 @@ def whole_path(injection, pod, trial_name):
         shutil.rmtree(root, ignore_errors=True)
 
 
+def by_job_level(injection, trial, name):
+    """From the Trial to its final metrics, in a namespace without the label. The pod is made as the job controller would make it: its template is
+    injected already, and the pod hook leaves it alone."""
+    world, k8s = injection.world, injection.k8s
+    k8s.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    body = trial(name, name)
+    body["spec"]["runSpec"]["spec"]["template"]["spec"]["containers"][0].update(command=["python3", "-c", TRAINER], args=[])
+    injection.make(body)
+    job = until(lambda: k8s.get("job", name, name), 30, "the controller's job")
+    template = job["spec"]["template"]
+    metadata = {"name": f"{name}-1", "namespace": name, "labels": template["metadata"].get("labels", {}), "annotations": template["metadata"].get("annotations", {}),
+                "ownerReferences": [owner(job)]}
+    made = injection.make({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]})
+    check(f"{name}: one collector only, also at job level", names(made["spec"]) == ["main", "metrics-logger-and-collector"], names(made["spec"]))
+    whole_path(injection, made, name)
+    status = {"conditions": [{"type": "SuccessCriteriaMet", "status": "True"}, {"type": "Complete", "status": "True"}], "startTime": "2026-11-15T09:59:00Z",
+              "completionTime": "2026-11-15T10:00:00Z"}
+    k8s.kubectl("patch", "job", name, "-n", name, "--subresource=status", "--type=merge", "-p", json.dumps({"status": status}))
+    check(f"{name}: Succeeded", world.reached(name, "Succeeded", name), world.conditions(name, name))
+    metrics = {entry["name"]: entry["latest"] for entry in k8s.get("trial", name, name)["status"].get("observation", {}).get("metrics", [])}
+    check(f"{name}: final metrics", metrics == {"accuracy": "0.7", "loss": "0.8"}, metrics)
+
+
+def warnings_as_events(injection, trial):
+    made = injection.make(trial("odd", "labelled", metricsCollector={"collector": {"kind": "Odd"}}))
+    job = until(lambda: injection.k8s.get("job", "odd", "labelled"), 30, "the controller's job")
+    injection.make(a_pod(job, "odd-1"))
+
+    def told():
+        events = json.loads(injection.k8s.kubectl("get", "events", "-n", "labelled", "-o", "json"))["items"]
+        return [event for event in events if event["reason"] == "NotInjected" and event["involvedObject"].get("uid") == made["metadata"]["uid"]]
+    check("a warning is an Event of the Trial too", until(told, 20, "the Event"))
+
+
+def bundle_comes_back(injection):
+    """Somebody sets the configuration back to what is in a repository. The rights to watch it are bound to its name."""
+    where = ("mutatingwebhookconfiguration", "tacho.katib.kubeflow.org")
+    bundles = lambda: [hook["clientConfig"].get("caBundle") for hook in injection.k8s.get(*where)["webhooks"]]  # noqa: E731
+    before = bundles()
+    injection.k8s.kubectl("patch", *where, "--type=json", "-p", json.dumps([{"op": "remove", "path": "/webhooks/0/clientConfig/caBundle"}]))
+    check("a caBundle that is taken away comes back", until(lambda: bundles() == before, 30, "the caBundle"))
+    log = (WORK / "inject.log").read_text()
+    check("inject may do all that it wants", "403" not in log, log[-800:])
+
+
 def cases(world):
     import kubernetes as part
     injection = Injection(world)
     trials = world.trials("injection")
     until(lambda: "leads" in (WORK / "trials-injection.log").read_text(), 40, "a leader")
-    pod = pod_level(injection, part.trial)
+    pod_level(injection, part.trial)
     job_level(injection, part.trial)
-    # The job-level pod as the job controller would make it: the template is already injected, the hook leaves it alone.
-    world.k8s.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "path"}})
-    body = part.trial("path", "path")
-    body["spec"]["runSpec"]["spec"]["template"]["spec"]["containers"][0].update(command=["python3", "-c", TRAINER], args=[])
-    injection.make(body)
-    job = until(lambda: world.k8s.get("job", "path", "path"), 30, "the controller's job")
-    template = job["spec"]["template"]
-    metadata = {"name": "path-1", "namespace": "path", "labels": template["metadata"].get("labels", {}), "annotations": template["metadata"].get("annotations", {}),
-                "ownerReferences": [owner(job)]}
-    made = injection.make({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]})
-    check("one collector only, also at job level", names(made["spec"]) == ["main", "metrics-logger-and-collector"], names(made["spec"]))
-    whole_path(injection, made, "path")
-    status = {"conditions": [{"type": "SuccessCriteriaMet", "status": "True"}, {"type": "Complete", "status": "True"}], "startTime": "2026-11-15T09:59:00Z",
-              "completionTime": "2026-11-15T10:00:00Z"}
-    world.k8s.kubectl("patch", "job", "path", "-n", "path", "--subresource=status", "--type=merge", "-p", json.dumps({"status": status}))
-    check("the whole path: Succeeded", world.reached("path", "Succeeded", "path"), world.conditions("path", "path"))
-    metrics = {entry["name"]: entry["latest"] for entry in world.k8s.get("trial", "path", "path")["status"].get("observation", {}).get("metrics", [])}
-    check("the whole path: final metrics", metrics == {"accuracy": "0.7", "loss": "0.8"}, metrics)
-    assert pod
+    warnings_as_events(injection, part.trial)
+    bundle_comes_back(injection)
+    by_job_level(injection, part.trial, "path")
     stop(trials)
     stop(injection.process)
+    # The same path with Katib's own DB manager in the place of tacho's.
+    import katib_parts
+    try:
+        programs = katib_parts.install()
+    except RuntimeError as error:
+        return say(f"katib-db-manager cannot be built here: {str(error)[-300:]}")
+    postgres = katib_parts.Postgres()
+    manager = katib_parts.real_manager(programs, postgres, postgres.database("kubernetes"), "real-manager").up()
+    world.db_address, world.count = manager.address, lambda name: len(manager.rows(name))
+    injection.start()
+    trials = world.trials("real-manager")
+    until(lambda: "leads" in (WORK / "trials-real-manager.log").read_text(), 40, "a leader")
+    by_job_level(injection, part.trial, "real")
+    world.k8s.kubectl("delete", "trial", "real", "-n", "real", "--timeout=30s")
+    check("real: the finalizer has deleted the rows", world.count("real") == 0)
+    stop(trials)
+    stop(injection.process)
+    manager.down()
+    postgres.down()

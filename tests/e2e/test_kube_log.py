@@ -1,0 +1,38 @@
+"""tacho-kube follow-log: the output of a container through the API server, over a server that ends every answer early."""
+from cluster import KUBE, ClusterCase, kube_double
+from support import until
+
+
+class TestKubeLog(ClusterCase):
+    def follow(self):
+        log = open(self.path("follow.log"), "w+", encoding="utf-8")
+        self.addCleanup(log.close)
+        return self.spawn("follow-log", "--kubeconfig", self.api.config_file, "--namespace", "team", "--pod", "one", "--container", "main", "--file",
+                          self.path("metrics.log"), program=KUBE, stdout=log, stderr=log)
+
+    def test_every_line_once(self):
+        process = self.follow()
+        self.assertTrue(until(lambda: "waiting to start" in self.read("follow.log")), self.read("follow.log"))
+        log = kube_double.PodLog()
+        log.lines = ["2026-11-15T10:00:00.000000001Z a=1", "2026-11-15T10:00:00.000000001Z a=1", "2026-11-15T10:00:00.5Z b=2"]
+        log.cut = 3
+        self.kube.pod_logs[("team", "one", "main")] = log
+        self.assertTrue(until(lambda: self.read("metrics.log").count("\n") == 2), self.read("metrics.log"))
+        # The rest of the cut line comes with the next answer, and what was there is not written again.
+        log.lines += ["2026-11-15T10:00:00.5Z b=2", "2026-11-15T10:00:07.25Z c=3 with  blanks"]
+        wanted = "a=1\na=1\nb=2\nb=2\nc=3 with  blanks\n"
+        self.assertTrue(until(lambda: self.read("metrics.log") == wanted), self.read("metrics.log"))
+        paths = [entry["path"] for entry in self.kube.log if "/pods/one/log" in entry["path"]]
+        for word in ("follow=true", "timestamps=true", "container=main"):
+            self.assertIn(word, paths[0])
+        log.lines.append("2026-11-15T10:00:08Z last, without its end")
+        log.cut = 1
+        log.ended = True
+        self.assertEqual(process.wait(30), 0)
+        self.assertEqual(self.read("metrics.log"), wanted + "last, without its end\n")
+        self.assertTrue(any("sinceTime=2026-11-15T10%3A00%3A07Z" in entry["path"] for entry in self.kube.log), "resumed by time")
+
+    def test_without_the_right_the_pod_is_not_failed(self):
+        self.kube.rules.replace([{"match": {"path": "/api/v1/namespaces/team/pods/one/log"}, "action": {"status": 403}}])
+        self.assertEqual(self.follow().wait(30), 0, "a container that fails would fail the trainer's pod")
+        self.assertIn("pods/log", self.read("follow.log"))
