@@ -45,6 +45,7 @@ Result<SpoolMeta> parse_meta(std::string_view text) {
   meta.header = text_of(json, "header");
   meta.no_cloud = flag_of(json, "no_cloud");
   meta.host_known = flag_of(json, "host_known");
+  meta.host_id_settled = flag_of(json, "host_id_settled");
   if (const auto hidden = json.find("hidden"); hidden != json.end() && hidden->is_array())
     for (const Json& field : *hidden)
       if (field.is_string()) meta.hidden.push_back(field.get<std::string>());

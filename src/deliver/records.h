@@ -27,6 +27,7 @@ struct SpoolMeta {
   std::vector<std::string> hidden;
   bool bigquery = false;           // goes to BigQuery: deliver/bq_meta.h reads the rest
   bool no_cloud = false, host_known = false;
+  bool host_id_settled = false;    // TACHO_HOST_ID or TACHO_HOST_ID_VALUE was set for the run
   Json start;                      // body of the start call
   std::optional<SpoolOutcome> outcome;
 };
