@@ -152,7 +152,8 @@ Step RunDelivery::register_run() {
 }
 
 void RunDelivery::take_prefix(const Registration& registration) {
-  uploader_.take(registration.credentials, api_->server_now_ns(), now_ns());
+  uploader_.note_server_date(api_->date());
+  uploader_.take(registration.credentials, api_->server_now_ns(), now_ns(), false);
   must_refresh_ = false;
   if (registration.prefix.empty() || !registration.credentials) return;
   const auto location = parse_s3_uri(registration.prefix);
@@ -168,7 +169,8 @@ Step RunDelivery::refresh() {
   std::optional<AwsCredentials> fresh;
   const CallResult result = api_->refresh(state_.run_id, fresh);
   if (result.what == ErrorClass::none) {
-    uploader_.take(std::move(fresh), api_->server_now_ns(), now_ns());
+    uploader_.note_server_date(api_->date());
+    uploader_.take(std::move(fresh), api_->server_now_ns(), now_ns(), true);
     must_refresh_ = false;
     api_backoff_.reset();
     others_ = 0;
@@ -238,14 +240,18 @@ Step RunDelivery::upload_to_bucket() {
   state_.run_id = meta_.run;
   if (!uploader_.has_credentials() || must_refresh_ || now_ns() >= uploader_.refresh_at_ns()) {
     auto found = shared_.bucket_credentials();
-    if (!found) {
+    // Old ones that are still good do until there are others.
+    const bool usable = uploader_.has_credentials() && !must_refresh_ && now_ns() < uploader_.expire_at_ns();
+    if (!found && !usable) {
       reason_ = found.error().message();
       shared_.reporter.warn("credentials", "no credentials for " + meta_.bucket_uri + ": " + reason_ + "; the rows are kept");
       s3_next_ns_ = now_ns() + s3_backoff_.next_ms(chance()) * kNsPerMs;
       return wait_until(s3_next_ns_);
     }
-    uploader_.take(std::move(*found), system_clock().realtime_ns(), now_ns());
-    must_refresh_ = false;
+    if (found) {
+      uploader_.take(std::move(*found), uploader_.server_now_ns(), now_ns(), true);
+      must_refresh_ = false;
+    }
   }
   const Step step = upload(*next);
   // There is no other way than the bucket: what is refused is asked again, more and more rarely.
@@ -314,7 +320,7 @@ Step RunDelivery::idle() {
   if (s3_blocked_until_ns_ > now) wake_ns = s3_blocked_until_ns_;
   if (!state_.prefix.empty() && uploader_.has_credentials()) {
     // Also without a batch that is due: it is the run's sign of life.
-    const int64_t at_ns = std::max(uploader_.refresh_at_ns(), api_next_ns_);
+    const int64_t at_ns = std::max(uploader_.renew_idle_at_ns(), api_next_ns_);
     if (at_ns <= now) return refresh();
     wake_ns = std::min(wake_ns, at_ns);
   }
@@ -362,7 +368,7 @@ Step RunDelivery::gone() {
   if (registrations_ >= kMaxRegistrations) return left("the service forgets the run again and again");
   shared_.reporter.warn("gone", "the service does not know the run any more; it is sent again as a new one");
   state_ = SpoolState{};
-  uploader_.take(std::nullopt, 0, 0);
+  uploader_.take(std::nullopt, 0, 0, false);
   return wait_until(now_ns());
 }
 
