@@ -49,8 +49,11 @@ void RunDelivery::owner_ended(int64_t deadline_ns) {
   const int64_t now = now_ns();
   // Half of the time is for S3; the rest must be enough to send everything inline.
   upload_deadline_ns_ = deadline_ns > 0 ? now + (deadline_ns - now) / 2 : 0;
-  api_next_ns_ = std::min(api_next_ns_, now);
-  s3_next_ns_ = std::min(s3_next_ns_, now);
+  // Back-off of our own begins anew; what a server asked for holds.
+  api_backoff_.reset();
+  s3_backoff_.reset();
+  api_next_ns_ = std::max(std::min(api_next_ns_, now), api_not_before_ns_);
+  s3_next_ns_ = std::max(std::min(s3_next_ns_, now), s3_not_before_ns_);
 }
 
 // What is open is sealed when nobody writes any more. Without that the run must not be closed: rows would be missing.
@@ -105,6 +108,8 @@ Step RunDelivery::step() {
   }
   if (state_.finished) return run_.remove(), Step{Step::Kind::done, 0};
   if (deadline_ns_ > 0 && now_ns() >= deadline_ns_) return left(reason_.empty() ? "the time for it is over" : reason_);
+  // The service wants to be left alone for longer than anybody waits here.
+  if (deadline_ns_ > 0 && api_not_before_ns_ >= deadline_ns_) return left(reason_);
   if (!meta_.bucket_uri.empty()) return upload_to_bucket();
   if (shared_.token.empty()) return left("there is no token; set SENTINEL_API_TOKEN");
   const int64_t now = now_ns();
@@ -213,6 +218,7 @@ Step RunDelivery::refused_by_s3(const S3Result& result) {
     if (!told_outage_) shared_.reporter.warn("upload", "a batch cannot be uploaded right now; it is kept and tried again: " + result.message);
     told_outage_ = true;
     s3_next_ns_ = now + s3_backoff_.next_ms(chance(), result.retry_after_ms) * kNsPerMs;
+    s3_not_before_ns_ = now + result.retry_after_ms * kNsPerMs;
     return wait_until(s3_next_ns_);
   }
   must_refresh_ = result.status != 0;
@@ -347,6 +353,7 @@ Step RunDelivery::failed(const CallResult& result, const char* what) {
       if (!told_outage_) shared_.reporter.warn("outage", text + "; the rows are kept and it is tried again");
       told_outage_ = true;
       api_next_ns_ = now + api_backoff_.next_ms(chance(), result.retry_after_ms) * kNsPerMs;
+      api_not_before_ns_ = now + result.retry_after_ms * kNsPerMs;
       break;
     case ErrorClass::token:
       shared_.reporter.warn("token", "the service does not accept the token (" + result.text + "); the rows are kept. Check SENTINEL_API_TOKEN");
