@@ -92,7 +92,7 @@ bool RunDelivery::s3_is_possible() const {
 bool RunDelivery::prefers_inline(const std::vector<Segment>& all) const {
   if (inline_refused_) return false;
   if (!s3_is_possible()) return true;
-  if (state_.uploaded.empty() && count_bytes(all) <= kInlineBytes) return true;
+  if (state_.uploaded.empty() && !had_objects_ && count_bytes(all) <= kInlineBytes) return true;
   if (failures_after_end_ >= kMaxFailuresAfterEnd) return true;
   return upload_deadline_ns_ > 0 && now_ns() >= upload_deadline_ns_;
 }
@@ -374,6 +374,7 @@ Step RunDelivery::gone() {
   if (role_ != Role::beside && role_ != Role::named) return left("the service does not know this run; name it to send it as a new one");
   if (registrations_ >= kMaxRegistrations) return left("the service forgets the run again and again");
   shared_.reporter.warn("gone", "the service does not know the run any more; it is sent again as a new one");
+  had_objects_ = had_objects_ || !state_.uploaded.empty();
   state_ = SpoolState{};
   uploader_.take(std::nullopt, 0, 0, false);
   return wait_until(now_ns());

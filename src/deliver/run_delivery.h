@@ -66,6 +66,7 @@ class RunDelivery final : public Delivery {
   int64_t deadline_ns_ = 0, upload_deadline_ns_ = 0;
   int others_ = 0, refusals_ = 0, failures_after_end_ = 0, registrations_ = 0;
   bool loaded_ = false, ended_ = false, recovered_ = false, must_refresh_ = false, inline_refused_ = false, uploading_ = false, told_outage_ = false;
+  bool had_objects_ = false;  // under the name of a run that the service forgot
 };
 
 }  // namespace tacho
