@@ -93,6 +93,8 @@ class Beside {
     while (own_ > 0 && !control_.quit()) {
       if (std::exchange(poked_, false)) std::fill(next_ns_.begin(), next_ns_.end(), 0);
       const int64_t wake_ns = step_all();
+      // Once, also where the service cannot be reached: that is when a spool grows.
+      if (!std::exchange(bounded_, true)) bound_spool(reporter_);
       if (own_ == 0) break;
       // What came in the middle of a request is not waited for once more.
       if (!poked_) wait(wake_ns);
@@ -205,7 +207,7 @@ class Beside {
   Leftovers leftovers_;
   Delivery* active_ = nullptr;
   int64_t deadline_ns_ = 0, half_ns_ = 0;
-  bool left_ = false, poked_ = false;
+  bool left_ = false, poked_ = false, bounded_ = false;
 };
 
 }  // namespace

@@ -108,6 +108,9 @@ Step RunDelivery::step() {
   }
   if (state_.finished) return run_.remove(), Step{Step::Kind::done, 0};
   if (deadline_ns_ > 0 && now_ns() >= deadline_ns_) return left(reason_.empty() ? "the time for it is over" : reason_);
+  // Before anything else, because memory must stay bounded also where nothing can be reached.
+  if (const int64_t gone = thin_out(run_, [&](uint32_t number) { return state_.uploaded.contains(number); }); gone > 0)
+    shared_.reporter.must("the spool in memory is full: " + std::to_string(gone) + " of the oldest rows were merged into their neighbours; totals and peaks stay true");
   // The service wants to be left alone for longer than anybody waits here.
   if (deadline_ns_ > 0 && api_not_before_ns_ >= deadline_ns_) return left(reason_);
   if (!meta_.bucket_uri.empty()) return upload_to_bucket();
@@ -117,8 +120,6 @@ Step RunDelivery::step() {
     if (!ended_ && !meta_.host_known && now < born_ns_ + kWaitForHost_ns) return wait_until(born_ns_ + kWaitForHost_ns);
     return now < api_next_ns_ ? wait_until(api_next_ns_) : register_run();
   }
-  if (const int64_t gone = thin_out(run_, [&](uint32_t number) { return state_.uploaded.contains(number); }); gone > 0)
-    shared_.reporter.must("the spool in memory is full: " + std::to_string(gone) + " of the oldest rows were merged into their neighbours; totals and peaks stay true");
   const std::vector<Segment> all = segments();
   const bool closing = ended_ || meta_.outcome;
   const auto next = std::find_if(all.begin(), all.end(), [&](const Segment& segment) { return !state_.uploaded.contains(segment.seal.number); });
