@@ -20,12 +20,14 @@
 #include "deliver/environment.h"
 #include "deliver/leftovers.h"
 #include "os/clock.h"
+#include "os/memory.h"
 
 namespace tacho {
 namespace {
 
 constexpr int64_t kLeftoverPatience_ns = 3600 * kNsPerSec;
 constexpr int64_t kOrphanBudget_ns = 60 * kNsPerSec;  // nobody waits: a little longer than the agent would
+constexpr int64_t kLongSleep_ns = 5 * kNsPerSec;
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
 // What the agent says through the pipe.
@@ -90,12 +92,15 @@ class Beside {
   }
 
   int run() {
+    give_back_memory(true);
     while (own_ > 0 && !control_.quit()) {
       if (std::exchange(poked_, false)) std::fill(next_ns_.begin(), next_ns_.end(), 0);
       const int64_t wake_ns = step_all();
       // Once, also where the service cannot be reached: that is when a spool grows.
       if (!std::exchange(bounded_, true)) bound_spool(reporter_);
       if (own_ == 0) break;
+      // Loading and TLS have touched most of some thirty libraries; asleep none of that is needed.
+      if (!poked_ && wake_ns - system_clock().monotonic_ns() > kLongSleep_ns) give_back_memory(true);
       // What came in the middle of a request is not waited for once more.
       if (!poked_) wait(wake_ns);
     }
