@@ -2,6 +2,7 @@
 import glob
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -246,6 +247,12 @@ class Upload(Delivery):
         self.assertLessEqual(run["refreshes"], 8)
         self.assertTrue(all(entry["status"] == 200 for entry in self.service.s3.log))
 
+    def test_less_than_five_minutes_are_not_used(self):
+        self.use({"life_s": 200})
+        _, run = self.batches(1.5)
+        self.assertEqual(run["refreshes"], 1)
+        self.assertLess(self.service.calls("/refresh-credentials")[0]["time"], self.service.s3.log[0]["time"])
+
     def test_permanent_403(self):
         self.service.s3_faults({"match": {"method": "PUT"}, "action": {"status": 403, "code": "AccessDenied"}})
         done, _ = self.batches(source="inline")
@@ -294,6 +301,8 @@ class Upload(Delivery):
         self.service.api_faults(skew)
         self.service.s3_faults(skew)
         self.batches()
+        # The service's own Date told the time before the first signature was made.
+        self.assertEqual({entry["status"] for entry in self.service.s3.log}, {200})
 
     def test_straight_to_a_bucket(self):
         self.service.s3.config["credentials"] = {"AKIAME": {"secret_key": "secret"}}
@@ -348,6 +357,19 @@ class Finish(Delivery):
         first, second = self.service.calls("/finish")
         self.assertGreaterEqual(second["time"] - first["time"], 1.9)
 
+    def test_retry_after_holds_at_the_end(self):
+        self.service.api_faults({"match": {"path": "/runs", "nth": 1}, "action": {"status": 429, "headers": {"Retry-After": "2"}}})
+        self.go("sleep", "0.5")
+        first, second = self.service.calls("/runs")
+        self.assertGreaterEqual(second["time"] - first["time"], 1.9)
+
+    def test_retry_after_beyond_the_end_is_not_waited_for(self):
+        self.service.api_faults({"match": {"path": ".*/finish", "nth": 1}, "action": {"status": 503, "headers": {"Retry-After": "250"}}})
+        done = self.tacho("run", "--", "true", env=self.env(TACHO_FINISH_TIMEOUT="200"))
+        self.assertEqual((done.rc, len(self.spools()), len(self.service.calls("/finish"))), (0, 1, 1), done)
+        self.deliver("--all")
+        self.check("inline")
+
     def test_413(self):
         self.use({"inline_limit": 1000})
         self.go("true", source="s3")
@@ -387,6 +409,13 @@ class Finish(Delivery):
         self.assertEqual(process.wait(30), 0)
         self.check()
         self.assertEqual(len(self.service.runs()), 2)
+
+    def test_forgotten_at_the_end(self):
+        self.service.api_faults({"match": {"path": ".*/finish", "nth": 1}, "action": {"status": 404}})
+        run = self.batches(1.5)[1]
+        self.assertEqual(len(self.service.runs()), 2)
+        new_id = [name for name, entry in self.service.runs().items() if entry is run][0]
+        self.assertTrue(all(new_id in uri for uri in run["finish"]["data_uris"]), run["finish"])
 
     def test_statistics_in_the_store(self):
         self.go()
@@ -701,6 +730,32 @@ class Manners(Delivery):
         self.assertNotIn("hidden-argument", text)
         start = json.loads(text)["start"]
         self.assertEqual([key for key in start if key in ("host_id", "host_hostname", "host_ip", "command")], [])
+
+    def test_hashed_host_id_is_all_that_is_written(self):
+        self.service.api_faults({"action": {"status": 500}})
+        os.makedirs(self.path("sys", "class", "dmi", "id"))
+        self.write("sys/class/dmi/id/product_serial", "PLAIN-4711\n")
+        env = {"TACHO_SYSFS_ROOT": self.path("sys"), "TACHO_FINISH_TIMEOUT": "0.5"}
+        for hidden, more in ((False, {}), (True, {"TACHO_HOST_ID": "hash"})):
+            with self.subTest(hidden=hidden):
+                done = self.tacho("run", "--", "true", env=self.env(**env, **more))
+                self.assertEqual(done.rc, 0, done)
+                for path in (os.path.join(self.spools()[-1], "meta.json"), os.path.join(sorted(self.run_folders())[-1], "run.json")):
+                    with open(path, encoding="utf-8") as file:
+                        self.assertEqual("PLAIN-4711" not in file.read(), hidden, path)
+                for folder in self.spools() + self.run_folders():
+                    shutil.rmtree(folder)
+
+    def test_bounded_spool_without_a_network(self):
+        self.service.api_faults({"action": {"reset": "start"}})
+        for _ in range(2):
+            self.tacho("run", "--", "true", env=self.env(TACHO_FINISH_TIMEOUT="0.2"))
+        kept = self.spools()
+        self.assertEqual(len(kept), 2)
+        done = self.tacho("run", "--", "sleep", "0.3", env=self.env(TACHO_FINISH_TIMEOUT="0.2", TACHO_SPOOL_MAX="1"))
+        self.assertIn(kept[0], done.err)
+        self.assertIn(kept[1], done.err)
+        self.assertEqual(len(self.spools()), 1)
 
     def test_bounded_spool(self):
         self.service.api_faults({"action": {"status": 500}})
