@@ -183,7 +183,10 @@ Step RunDelivery::refresh() {
     return wait_until(now_ns());
   }
   if (result.what == ErrorClass::conflict) return must_refresh_ = false, s3_blocked_until_ns_ = now_ns() + kTokenPause_ns, wait_until(now_ns());
-  return failed(result, "the credentials for uploads cannot be renewed yet");
+  const Step step = failed(result, "the credentials for uploads cannot be renewed yet");
+  // Old ones that are still good do not wait for others.
+  const bool usable = uploader_.has_credentials() && !must_refresh_ && now_ns() < uploader_.expire_at_ns();
+  return step.kind == Step::Kind::wait && usable ? wait_until(now_ns()) : step;
 }
 
 Step RunDelivery::upload(const Segment& segment) {

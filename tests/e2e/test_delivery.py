@@ -446,7 +446,9 @@ class Process(Delivery):
         done = self.tacho("run", "-i", "0.1", "--", "bash", "-c", script, env={**self.env(), "SENTINEL_API_TOKEN": "sentinel-secret"})
         self.assertNotIn("sentinel-secret", done.out.replace("grep -c sentinel-secret", ""), done)
         self.check()
-        self.assertEqual(max(int(row.split(",")[22] or 0) for row in self.local_rows()), 1)
+        counts = {int(row.split(",")[22] or 0) for row in self.local_rows()}
+        self.assertIn(1, counts)  # the sleep alone; a row may also meet the three of the last line
+        self.assertLessEqual(max(counts), 3)
 
     def test_no_secret_in_the_spool(self):
         self.use({"tokens": ["sentinel-secret"]})
