@@ -27,6 +27,7 @@ namespace {
 
 constexpr int64_t kLeftoverPatience_ns = 3600 * kNsPerSec;
 constexpr int64_t kOrphanBudget_ns = 60 * kNsPerSec;  // nobody waits: a little longer than the agent would
+constexpr int64_t kLastWords_ns = 200 * kNsPerMs;  // to write down how far it got, before the agent stops waiting
 constexpr int64_t kLongSleep_ns = 5 * kNsPerSec;
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
@@ -132,7 +133,8 @@ class Beside {
     control_.read();
     poked_ = true;
     if (!control_.ended() || ended_before) return;
-    const int64_t budget_ns = control_.killed() ? orphan_budget_ns() : control_.budget_ms() * kNsPerMs;
+    int64_t budget_ns = control_.killed() ? orphan_budget_ns() : control_.budget_ms() * kNsPerMs;
+    budget_ns -= std::min(budget_ns / 10, kLastWords_ns);
     deadline_ns_ = system_clock().monotonic_ns() + budget_ns;
     half_ns_ = deadline_ns_ - budget_ns / 2;
   }

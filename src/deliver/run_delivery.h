@@ -42,6 +42,7 @@ class RunDelivery final : public Delivery {
   Step failed(const CallResult& result, const char* what);
   Step gone();
   Step left(std::string reason);
+  void describe_what_is_left();
   Step wait_until(int64_t wake_ns) const;
   std::vector<Segment> segments();
   bool s3_is_possible() const;

@@ -367,6 +367,10 @@ class Finish(Delivery):
         self.service.api_faults({"match": {"path": ".*/finish", "nth": 1}, "action": {"status": 503, "headers": {"Retry-After": "250"}}})
         done = self.tacho("run", "--", "true", env=self.env(TACHO_FINISH_TIMEOUT="200"))
         self.assertEqual((done.rc, len(self.spools()), len(self.service.calls("/finish"))), (0, 1, 1), done)
+        with open(os.path.join(self.spools()[0], "meta.json"), encoding="utf-8") as file:
+            meta = json.load(file)
+        self.assertEqual(([meta["run_id"]], meta["sealed"], meta["uploaded"]), (list(self.service.runs()), [0], {}))
+        self.assertEqual((meta["prefix"][:5], meta["outcome"]["exit_code"], meta["start"]["command"]), ("s3://", 0, '["true"]'))
         self.deliver("--all")
         self.check("inline")
 
