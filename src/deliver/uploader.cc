@@ -48,7 +48,13 @@ S3Result Uploader::put(const std::string& uri, std::string_view csv) {
     result.message = location.error().message();
     return result;
   }
-  return s3_.put(*location, gzip(csv), "application/gzip", *credentials_);
+  const std::string bytes = gzip(csv);
+  if (bytes.empty()) {  // an empty object would count as delivered
+    S3Result result;
+    result.message = "there is no memory to compress a batch";
+    return result;
+  }
+  return s3_.put(*location, bytes, "application/gzip", *credentials_);
 }
 
 }  // namespace tacho
