@@ -106,7 +106,7 @@ bool RunDelivery::prefers_inline(const std::vector<Segment>& all) const {
   if (!s3_is_possible()) return true;
   if (state_.uploaded.empty() && !had_objects_ && count_bytes(all) <= kInlineBytes) return true;
   if (failures_after_end_ >= kMaxFailuresAfterEnd) return true;
-  return upload_deadline_ns_ > 0 && now_ns() >= upload_deadline_ns_;
+  return upload_deadline_ns_ > 0 && std::max(now_ns(), s3_not_before_ns_) >= upload_deadline_ns_;
 }
 
 Step RunDelivery::step() {

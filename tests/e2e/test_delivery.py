@@ -414,6 +414,12 @@ class Finish(Delivery):
         self.check()
         self.assertEqual(len(self.service.runs()), 2)
 
+    def test_retry_after_of_s3_is_not_waited_for(self):
+        self.service.s3_faults({"match": {"method": "PUT", "from": 2}, "action": {"status": 503, "code": "SlowDown", "headers": {"Retry-After": "200"}}})
+        begun = time.monotonic()
+        self.batches(2.5, source="inline", TACHO_FINISH_TIMEOUT="120")
+        self.assertLess(time.monotonic() - begun, 50)  # half of the time is S3's
+
     def test_forgotten_at_the_end(self):
         self.service.api_faults({"match": {"path": ".*/finish", "nth": 1}, "action": {"status": 404}})
         run = self.batches(1.5)[1]
