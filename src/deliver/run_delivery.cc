@@ -235,7 +235,7 @@ Step RunDelivery::refused_by_s3(const S3Result& result) {
     told_outage_ = true;
     s3_next_ns_ = now + s3_backoff_.next_ms(chance(), result.retry_after_ms) * kNsPerMs;
     s3_not_before_ns_ = now + result.retry_after_ms * kNsPerMs;
-    return wait_until(s3_next_ns_);
+    return wait_until(ended_ ? now : s3_next_ns_);  // at the end there may be another way
   }
   must_refresh_ = result.status != 0;
   s3_next_ns_ = now;
@@ -370,6 +370,7 @@ Step RunDelivery::failed(const CallResult& result, const char* what) {
       told_outage_ = true;
       api_next_ns_ = now + api_backoff_.next_ms(chance(), result.retry_after_ms) * kNsPerMs;
       api_not_before_ns_ = now + result.retry_after_ms * kNsPerMs;
+      if (deadline_ns_ > 0 && api_not_before_ns_ >= deadline_ns_) return left(reason_);
       break;
     case ErrorClass::token:
       shared_.reporter.warn("token", "the service does not accept the token (" + result.text + "); the rows are kept. Check SENTINEL_API_TOKEN");
