@@ -253,6 +253,13 @@ class Upload(Delivery):
         self.assertEqual(run["refreshes"], 1)
         self.assertLess(self.service.calls("/refresh-credentials")[0]["time"], self.service.s3.log[0]["time"])
 
+    def test_uploads_go_on_while_nothing_can_be_renewed(self):
+        self.use({"life_s": 200})
+        self.service.api_faults({"match": {"path": ".*/refresh-credentials"}, "action": {"status": 500}})
+        self.batches(1.5)
+        first_put = self.service.s3.log[0]["time"]
+        self.assertEqual(len([call for call in self.service.calls("/refresh-credentials") if call["time"] < first_put]), 1)
+
     def test_permanent_403(self):
         self.service.s3_faults({"match": {"method": "PUT"}, "action": {"status": 403, "code": "AccessDenied"}})
         done, _ = self.batches(source="inline")
