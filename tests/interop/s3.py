@@ -24,6 +24,7 @@ import run as runner  # noqa: E402
 import s3_servers  # noqa: E402
 import s3_service  # noqa: E402
 import test_delivery  # noqa: E402
+import test_delivery_process  # noqa: E402
 from common import started  # noqa: E402
 
 # Not for a real server: the test looks into the double, or needs a setting of it.
@@ -32,9 +33,10 @@ LEAVE_OUT = {"test_clock_of_the_server": "the clock of a real server cannot be m
 
 
 def suite(server):
-    """Every test of test_delivery.py that is about the service or S3, with the real server behind."""
+    """Every test of the delivery that is about the service or S3, with the real server behind."""
     test_delivery.Service = s3_service.RealService
-    tests = [test for test in runner.flatten(unittest.TestLoader().loadTestsFromModule(test_delivery))]
+    loader = unittest.TestLoader()
+    tests = [test for module in (test_delivery, test_delivery_process) for test in runner.flatten(loader.loadTestsFromModule(module))]
 
     def one(test):
         outcome = runner.Outcome()
