@@ -20,6 +20,7 @@
 #include "deliver/environment.h"
 #include "deliver/leftovers.h"
 #include "os/clock.h"
+#include "os/memory.h"
 
 namespace tacho {
 namespace {
@@ -27,6 +28,8 @@ namespace {
 constexpr int64_t kLeftoverPatience_ns = 3600 * kNsPerSec;
 constexpr int64_t kLeftoverGrace_ns = kNsPerSec;  // for a request in flight when the end comes
 constexpr int64_t kOrphanBudget_ns = 60 * kNsPerSec;  // nobody waits: a little longer than the agent would
+constexpr int64_t kLastWords_ns = 200 * kNsPerMs;  // to write down how far it got, before the agent stops waiting
+constexpr int64_t kLongSleep_ns = 5 * kNsPerSec;
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
 // What the agent says through the pipe.
@@ -92,10 +95,15 @@ class Beside {
   }
 
   int run() {
+    give_back_memory(true);
     while (own_ > 0 && !control_.quit()) {
       if (std::exchange(poked_, false)) std::fill(next_ns_.begin(), next_ns_.end(), 0);
       const int64_t wake_ns = step_all();
+      // Once, also where the service cannot be reached: that is when a spool grows.
+      if (!std::exchange(bounded_, true)) bound_spool(reporter_);
       if (own_ == 0) break;
+      // Loading and TLS have touched most of some thirty libraries; asleep none of that is needed.
+      if (!poked_ && wake_ns - system_clock().monotonic_ns() > kLongSleep_ns) give_back_memory(true);
       // What came in the middle of a request is not waited for once more.
       if (!poked_) wait(wake_ns);
     }
@@ -110,7 +118,7 @@ class Beside {
   }
 
   void wait_for_token() {
-    control_.read();
+    notice();  // a short job may have ended before this process began: its time counts too
     while (!control_.has_token() && !control_.ended()) wait(kNever);
   }
 
@@ -127,7 +135,8 @@ class Beside {
     control_.read();
     poked_ = true;
     if (!control_.ended() || ended_before) return;
-    const int64_t budget_ns = control_.killed() ? orphan_budget_ns() : control_.budget_ms() * kNsPerMs;
+    int64_t budget_ns = control_.killed() ? orphan_budget_ns() : control_.budget_ms() * kNsPerMs;
+    budget_ns -= std::min(budget_ns / 10, kLastWords_ns);
     deadline_ns_ = system_clock().monotonic_ns() + budget_ns;
     half_ns_ = deadline_ns_ - budget_ns / 2;
     grace_ns_ = deadline_ns_ - budget_ns + std::min(budget_ns / 4, kLeftoverGrace_ns);
@@ -208,7 +217,7 @@ class Beside {
   Leftovers leftovers_;
   Delivery* active_ = nullptr;
   int64_t deadline_ns_ = 0, half_ns_ = 0, grace_ns_ = 0;
-  bool left_ = false, poked_ = false;
+  bool left_ = false, poked_ = false, bounded_ = false;
 };
 
 }  // namespace

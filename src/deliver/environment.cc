@@ -44,7 +44,7 @@ void CloudFields::add(Json& start, const SpoolMeta& meta, const std::function<bo
   const Cloud cloud = discovery_->result();
   Host host;
   if (start.contains("host_id")) host.host_id = text_of(start, "host_id");
-  settle_host_id(host, cloud, roots);
+  if (!meta.host_id_settled) settle_host_id(host, cloud, roots);
   start.erase("host_id");
   for (const DescribedField& field : describe_machine(host, cloud, meta.hidden))
     std::visit([&](const auto& value) { start[std::string(field.name)] = value; }, field.value);

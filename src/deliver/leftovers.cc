@@ -82,7 +82,6 @@ int64_t Leftovers::step(Delivering& shared, const std::string& api_url) {
   const int64_t now = system_clock().monotonic_ns();
   if (!looked_) {
     looked_ = true;
-    bound_spool(shared.reporter);
     for (std::string& folder : all_spooled()) folders_.push_back(std::move(folder));
   }
   if (current_ && now < next_ns_) return next_ns_;

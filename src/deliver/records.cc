@@ -45,6 +45,7 @@ Result<SpoolMeta> parse_meta(std::string_view text) {
   meta.header = text_of(json, "header");
   meta.no_cloud = flag_of(json, "no_cloud");
   meta.host_known = flag_of(json, "host_known");
+  meta.host_id_settled = flag_of(json, "host_id_settled");
   if (const auto hidden = json.find("hidden"); hidden != json.end() && hidden->is_array())
     for (const Json& field : *hidden)
       if (field.is_string()) meta.hidden.push_back(field.get<std::string>());
@@ -67,11 +68,29 @@ SpoolState parse_state(std::string_view text) {
   return state;
 }
 
-std::string state_json(const SpoolState& state) {
+namespace {
+
+Json uploaded_of(const SpoolState& state) {
   Json uploaded = Json::object();
   for (const auto& [number, uri] : state.uploaded) uploaded[std::to_string(number)] = uri;
+  return uploaded;
+}
+
+}  // namespace
+
+std::string meta_with_state(std::string_view meta, const SpoolState& state, const std::vector<uint32_t>& sealed) {
+  Json json = parse_json(meta);
+  if (!json.is_object()) return {};
+  json["run_id"] = state.run_id;
+  json["prefix"] = state.prefix;
+  json["sealed"] = sealed;
+  json["uploaded"] = uploaded_of(state);
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string state_json(const SpoolState& state) {
   const char* phase = state.finished ? "finished" : state.run_id.empty() ? "new" : "registered";
-  return Json{{"version", 1}, {"run_id", state.run_id}, {"prefix", state.prefix}, {"phase", phase}, {"uploaded", uploaded}}.dump(2) + "\n";
+  return Json{{"version", 1}, {"run_id", state.run_id}, {"prefix", state.prefix}, {"phase", phase}, {"uploaded", uploaded_of(state)}}.dump(2) + "\n";
 }
 
 }  // namespace tacho

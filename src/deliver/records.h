@@ -27,6 +27,7 @@ struct SpoolMeta {
   std::vector<std::string> hidden;
   bool bigquery = false;           // goes to BigQuery: deliver/bq_meta.h reads the rest
   bool no_cloud = false, host_known = false;
+  bool host_id_settled = false;    // TACHO_HOST_ID or TACHO_HOST_ID_VALUE was set for the run
   Json start;                      // body of the start call
   std::optional<SpoolOutcome> outcome;
 };
@@ -40,6 +41,8 @@ struct SpoolState {
 };
 SpoolState parse_state(std::string_view text);  // an unreadable one is empty: everything is then done again
 std::string state_json(const SpoolState& state);
+// meta.json of a run that is left, with how far it got; empty when it cannot be read.
+std::string meta_with_state(std::string_view meta, const SpoolState& state, const std::vector<uint32_t>& sealed);
 
 // A member that is a string or a number, as text; empty when absent.
 std::string text_of(const Json& object, std::string_view key);

@@ -49,8 +49,11 @@ void RunDelivery::owner_ended(int64_t deadline_ns) {
   const int64_t now = now_ns();
   // Half of the time is for S3; the rest must be enough to send everything inline.
   upload_deadline_ns_ = deadline_ns > 0 ? now + (deadline_ns - now) / 2 : 0;
-  api_next_ns_ = std::min(api_next_ns_, now);
-  s3_next_ns_ = std::min(s3_next_ns_, now);
+  // Back-off of our own begins anew; what a server asked for holds.
+  api_backoff_.reset();
+  s3_backoff_.reset();
+  api_next_ns_ = std::max(std::min(api_next_ns_, now), api_not_before_ns_);
+  s3_next_ns_ = std::max(std::min(s3_next_ns_, now), s3_not_before_ns_);
 }
 
 // What is open is sealed when nobody writes any more. Without that the run must not be closed: rows would be missing.
@@ -72,7 +75,19 @@ Step RunDelivery::wait_until(int64_t wake_ns) const {
 
 Step RunDelivery::left(std::string reason) {
   reason_ = std::move(reason);
+  if (ended_ && loaded_ && role_ == Role::beside) describe_what_is_left();
   return {Step::Kind::left, 0};
+}
+
+// Nobody else writes any more: whoever finds the folder reads in one file how far it got. What counts stays in the state.
+void RunDelivery::describe_what_is_left() {
+  const auto text = run_.meta();
+  if (!text) return;
+  std::vector<uint32_t> sealed;
+  for (const Segment& segment : segments()) sealed.push_back(segment.seal.number);
+  const std::string described = meta_with_state(*text, state_, sealed);
+  if (described.empty() || described == *text) return;
+  if (const Status status = run_.write_meta(described); !status) shared_.reporter.warn("left", status.error().message());
 }
 
 std::vector<Segment> RunDelivery::segments() {
@@ -89,9 +104,9 @@ bool RunDelivery::s3_is_possible() const {
 bool RunDelivery::prefers_inline(const std::vector<Segment>& all) const {
   if (inline_refused_) return false;
   if (!s3_is_possible()) return true;
-  if (state_.uploaded.empty() && count_bytes(all) <= kInlineBytes) return true;
+  if (state_.uploaded.empty() && !had_objects_ && count_bytes(all) <= kInlineBytes) return true;
   if (failures_after_end_ >= kMaxFailuresAfterEnd) return true;
-  return upload_deadline_ns_ > 0 && now_ns() >= upload_deadline_ns_;
+  return upload_deadline_ns_ > 0 && std::max(now_ns(), s3_not_before_ns_) >= upload_deadline_ns_;
 }
 
 Step RunDelivery::step() {
@@ -105,6 +120,11 @@ Step RunDelivery::step() {
   }
   if (state_.finished) return run_.remove(), Step{Step::Kind::done, 0};
   if (deadline_ns_ > 0 && now_ns() >= deadline_ns_) return left(reason_.empty() ? "the time for it is over" : reason_);
+  // Before anything else, because memory must stay bounded also where nothing can be reached.
+  if (const int64_t gone = thin_out(run_, [&](uint32_t number) { return state_.uploaded.contains(number); }); gone > 0)
+    shared_.reporter.must("the spool in memory is full: " + std::to_string(gone) + " of the oldest rows were merged into their neighbours; totals and peaks stay true");
+  // The service wants to be left alone for longer than anybody waits here.
+  if (deadline_ns_ > 0 && api_not_before_ns_ >= deadline_ns_) return left(reason_);
   if (!meta_.bucket_uri.empty()) return upload_to_bucket();
   if (shared_.token.empty()) return left("there is no token; set SENTINEL_API_TOKEN");
   const int64_t now = now_ns();
@@ -112,8 +132,6 @@ Step RunDelivery::step() {
     if (!ended_ && !meta_.host_known && now < born_ns_ + kWaitForHost_ns) return wait_until(born_ns_ + kWaitForHost_ns);
     return now < api_next_ns_ ? wait_until(api_next_ns_) : register_run();
   }
-  if (const int64_t gone = thin_out(run_, [&](uint32_t number) { return state_.uploaded.contains(number); }); gone > 0)
-    shared_.reporter.must("the spool in memory is full: " + std::to_string(gone) + " of the oldest rows were merged into their neighbours; totals and peaks stay true");
   const std::vector<Segment> all = segments();
   const bool closing = ended_ || meta_.outcome;
   const auto next = std::find_if(all.begin(), all.end(), [&](const Segment& segment) { return !state_.uploaded.contains(segment.seal.number); });
@@ -152,7 +170,8 @@ Step RunDelivery::register_run() {
 }
 
 void RunDelivery::take_prefix(const Registration& registration) {
-  uploader_.take(registration.credentials, api_->server_now_ns(), now_ns());
+  uploader_.note_server_date(api_->date());
+  uploader_.take(registration.credentials, api_->server_now_ns(), now_ns(), false);
   must_refresh_ = false;
   if (registration.prefix.empty() || !registration.credentials) return;
   const auto location = parse_s3_uri(registration.prefix);
@@ -168,14 +187,18 @@ Step RunDelivery::refresh() {
   std::optional<AwsCredentials> fresh;
   const CallResult result = api_->refresh(state_.run_id, fresh);
   if (result.what == ErrorClass::none) {
-    uploader_.take(std::move(fresh), api_->server_now_ns(), now_ns());
+    uploader_.note_server_date(api_->date());
+    uploader_.take(std::move(fresh), api_->server_now_ns(), now_ns(), true);
     must_refresh_ = false;
     api_backoff_.reset();
     others_ = 0;
     return wait_until(now_ns());
   }
   if (result.what == ErrorClass::conflict) return must_refresh_ = false, s3_blocked_until_ns_ = now_ns() + kTokenPause_ns, wait_until(now_ns());
-  return failed(result, "the credentials for uploads cannot be renewed yet");
+  const Step step = failed(result, "the credentials for uploads cannot be renewed yet");
+  // Old ones that are still good do not wait for others.
+  const bool usable = uploader_.has_credentials() && !must_refresh_ && now_ns() < uploader_.expire_at_ns();
+  return step.kind == Step::Kind::wait && usable ? wait_until(now_ns()) : step;
 }
 
 Step RunDelivery::upload(const Segment& segment) {
@@ -211,7 +234,8 @@ Step RunDelivery::refused_by_s3(const S3Result& result) {
     if (!told_outage_) shared_.reporter.warn("upload", "a batch cannot be uploaded right now; it is kept and tried again: " + result.message);
     told_outage_ = true;
     s3_next_ns_ = now + s3_backoff_.next_ms(chance(), result.retry_after_ms) * kNsPerMs;
-    return wait_until(s3_next_ns_);
+    s3_not_before_ns_ = now + result.retry_after_ms * kNsPerMs;
+    return wait_until(ended_ ? now : s3_next_ns_);  // at the end there may be another way
   }
   must_refresh_ = result.status != 0;
   s3_next_ns_ = now;
@@ -238,14 +262,18 @@ Step RunDelivery::upload_to_bucket() {
   state_.run_id = meta_.run;
   if (!uploader_.has_credentials() || must_refresh_ || now_ns() >= uploader_.refresh_at_ns()) {
     auto found = shared_.bucket_credentials();
-    if (!found) {
+    // Old ones that are still good do until there are others.
+    const bool usable = uploader_.has_credentials() && !must_refresh_ && now_ns() < uploader_.expire_at_ns();
+    if (!found && !usable) {
       reason_ = found.error().message();
       shared_.reporter.warn("credentials", "no credentials for " + meta_.bucket_uri + ": " + reason_ + "; the rows are kept");
       s3_next_ns_ = now_ns() + s3_backoff_.next_ms(chance()) * kNsPerMs;
       return wait_until(s3_next_ns_);
     }
-    uploader_.take(std::move(*found), system_clock().realtime_ns(), now_ns());
-    must_refresh_ = false;
+    if (found) {
+      uploader_.take(std::move(*found), uploader_.server_now_ns(), now_ns(), true);
+      must_refresh_ = false;
+    }
   }
   const Step step = upload(*next);
   // There is no other way than the bucket: what is refused is asked again, more and more rarely.
@@ -314,7 +342,7 @@ Step RunDelivery::idle() {
   if (s3_blocked_until_ns_ > now) wake_ns = s3_blocked_until_ns_;
   if (!state_.prefix.empty() && uploader_.has_credentials()) {
     // Also without a batch that is due: it is the run's sign of life.
-    const int64_t at_ns = std::max(uploader_.refresh_at_ns(), api_next_ns_);
+    const int64_t at_ns = std::max(uploader_.renew_idle_at_ns(), api_next_ns_);
     if (at_ns <= now) return refresh();
     wake_ns = std::min(wake_ns, at_ns);
   }
@@ -341,6 +369,8 @@ Step RunDelivery::failed(const CallResult& result, const char* what) {
       if (!told_outage_) shared_.reporter.warn("outage", text + "; the rows are kept and it is tried again");
       told_outage_ = true;
       api_next_ns_ = now + api_backoff_.next_ms(chance(), result.retry_after_ms) * kNsPerMs;
+      api_not_before_ns_ = now + result.retry_after_ms * kNsPerMs;
+      if (deadline_ns_ > 0 && api_not_before_ns_ >= deadline_ns_) return left(reason_);
       break;
     case ErrorClass::token:
       shared_.reporter.warn("token", "the service does not accept the token (" + result.text + "); the rows are kept. Check SENTINEL_API_TOKEN");
@@ -361,8 +391,9 @@ Step RunDelivery::gone() {
   if (role_ != Role::beside && role_ != Role::named) return left("the service does not know this run; name it to send it as a new one");
   if (registrations_ >= kMaxRegistrations) return left("the service forgets the run again and again");
   shared_.reporter.warn("gone", "the service does not know the run any more; it is sent again as a new one");
+  had_objects_ = had_objects_ || !state_.uploaded.empty();
   state_ = SpoolState{};
-  uploader_.take(std::nullopt, 0, 0);
+  uploader_.take(std::nullopt, 0, 0, false);
   return wait_until(now_ns());
 }
 

@@ -42,6 +42,7 @@ class RunDelivery final : public Delivery {
   Step failed(const CallResult& result, const char* what);
   Step gone();
   Step left(std::string reason);
+  void describe_what_is_left();
   Step wait_until(int64_t wake_ns) const;
   std::vector<Segment> segments();
   bool s3_is_possible() const;
@@ -62,9 +63,11 @@ class RunDelivery final : public Delivery {
   Backoff api_backoff_, s3_backoff_;
   std::string reason_, heartbeat_path_;
   int64_t born_ns_, api_next_ns_ = 0, s3_next_ns_ = 0, s3_blocked_until_ns_ = 0, heartbeat_next_ns_ = 0;
+  int64_t api_not_before_ns_ = 0, s3_not_before_ns_ = 0;  // what a server asked for with Retry-After
   int64_t deadline_ns_ = 0, upload_deadline_ns_ = 0;
   int others_ = 0, refusals_ = 0, failures_after_end_ = 0, registrations_ = 0;
   bool loaded_ = false, ended_ = false, recovered_ = false, must_refresh_ = false, inline_refused_ = false, uploading_ = false, told_outage_ = false;
+  bool had_objects_ = false;  // under the name of a run that the service forgot
 };
 
 }  // namespace tacho

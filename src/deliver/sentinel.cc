@@ -77,7 +77,8 @@ CallResult Sentinel::call(const std::string& path, Json* body, bool slow, Json& 
       result.text = response.error().message();
       return result;
     }
-    if (const auto date = parse_http_date(response->header("date"))) offset_ns_ = *date * kNsPerSec - system_clock().realtime_ns();
+    date_ = response->header("date");
+    if (const auto date = parse_http_date(date_)) offset_ns_ = *date * kNsPerSec - system_clock().realtime_ns();
     result.status = response->status;
     result.what = classify_api(response->status, response->body);
     result.retry_after_ms = parse_retry_after_ms(response->header("retry-after"), server_now_ns());

@@ -45,6 +45,7 @@ class Sentinel {
   bool heartbeat(const std::string& path, const std::string& run_id);
 
   int64_t server_now_ns() const;       // by the Date of its answers
+  const std::string& date() const { return date_; }  // of the last answer, as it came; empty without one
   // No request may take longer than this from now on; 0: the usual limits.
   void set_limit_ms(int64_t limit_ms) { limit_ms_ = limit_ms; }
 
@@ -53,7 +54,7 @@ class Sentinel {
   HttpRequest request(const std::string& path, bool slow) const;
 
   HttpClient& http_;
-  std::string base_url_, token_;
+  std::string base_url_, token_, date_;
   bool compress_ = false;              // TACHO_SENTINEL_GZIP
   int64_t offset_ns_ = 0, limit_ms_ = 0;
 };

@@ -12,6 +12,7 @@ namespace tacho {
 namespace {
 
 constexpr int64_t kRefreshBefore_ns = 300 * kNsPerSec, kAssumedLife_ns = 900 * kNsPerSec;
+constexpr int64_t kBetweenRenewals_ns = 60 * kNsPerSec;
 
 }  // namespace
 
@@ -25,14 +26,17 @@ std::string object_uri(std::string_view prefix_uri, std::string_view run_id, uin
   return uri + "/" + segment_name(number, ".csv.gz");
 }
 
-void Uploader::take(std::optional<AwsCredentials> credentials, int64_t server_now_ns, int64_t monotonic_ns) {
+void Uploader::take(std::optional<AwsCredentials> credentials, int64_t server_now_ns, int64_t monotonic_ns, bool renewed) {
   credentials_ = std::move(credentials);
-  refresh_at_ns_ = expire_at_ns_ = std::numeric_limits<int64_t>::max();
+  refresh_at_ns_ = renew_idle_at_ns_ = expire_at_ns_ = std::numeric_limits<int64_t>::max();
   if (!credentials_ || credentials_->expires_realtime_ns == 0) return;
-  int64_t life_ns = credentials_->expires_realtime_ns - server_now_ns;
-  if (life_ns <= 0) life_ns = kAssumedLife_ns;  // dead on arrival makes no sense; S3 will tell
+  const int64_t told_ns = credentials_->expires_realtime_ns - server_now_ns;
+  // Dead on arrival makes no sense, least of all when they are fresh: S3 will tell.
+  const int64_t life_ns = told_ns > 0 ? told_ns : kAssumedLife_ns;
+  const int64_t at_least_ns = renewed ? std::min(life_ns / 2, kBetweenRenewals_ns) : 0;
   expire_at_ns_ = monotonic_ns + life_ns;
-  refresh_at_ns_ = monotonic_ns + std::max(life_ns - kRefreshBefore_ns, life_ns / 2);
+  refresh_at_ns_ = monotonic_ns + std::max((renewed ? life_ns : told_ns) - kRefreshBefore_ns, at_least_ns);
+  renew_idle_at_ns_ = std::max(refresh_at_ns_, monotonic_ns + life_ns / 2);
 }
 
 S3Result Uploader::put(const std::string& uri, std::string_view csv) {
@@ -44,7 +48,13 @@ S3Result Uploader::put(const std::string& uri, std::string_view csv) {
     result.message = location.error().message();
     return result;
   }
-  return s3_.put(*location, gzip(csv), "application/gzip", *credentials_);
+  const std::string bytes = gzip(csv);
+  if (bytes.empty()) {  // an empty object would count as delivered
+    S3Result result;
+    result.message = "there is no memory to compress a batch";
+    return result;
+  }
+  return s3_.put(*location, bytes, "application/gzip", *credentials_);
 }
 
 }  // namespace tacho

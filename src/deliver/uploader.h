@@ -18,19 +18,25 @@ class Uploader {
  public:
   explicit Uploader(HttpClient& http) : s3_(http, S3Settings::from_environment()) {}
 
-  // Their life is counted from now on, by the server's clock.
-  void take(std::optional<AwsCredentials> credentials, int64_t server_now_ns, int64_t monotonic_ns);
+  // Their life is counted from now on, by the server's clock. Renewed: they came because others had less than five minutes
+  // left, so that a service which hands out shorter ones is not asked again and again.
+  void take(std::optional<AwsCredentials> credentials, int64_t server_now_ns, int64_t monotonic_ns, bool renewed);
   bool has_credentials() const { return credentials_.has_value(); }
-  // When less than five minutes are left, or half of a shorter life; never, when they do not expire.
+  // From when on a batch is sent with fresh ones only: less than five minutes are left. Never, when they do not expire.
   int64_t refresh_at_ns() const { return refresh_at_ns_; }
+  // The same where no batch is due.
+  int64_t renew_idle_at_ns() const { return renew_idle_at_ns_; }
   int64_t expire_at_ns() const { return expire_at_ns_; }
+  // The Date of an answer of the service: signatures are made by its clock.
+  void note_server_date(std::string_view date) { s3_.note_server_date(date); }
+  int64_t server_now_ns() { return s3_.server_time_ns(); }
 
   S3Result put(const std::string& uri, std::string_view csv);
 
  private:
   S3Client s3_;
   std::optional<AwsCredentials> credentials_;
-  int64_t refresh_at_ns_ = 0, expire_at_ns_ = 0;  // on CLOCK_MONOTONIC
+  int64_t refresh_at_ns_ = 0, renew_idle_at_ns_ = 0, expire_at_ns_ = 0;  // on CLOCK_MONOTONIC
 };
 
 }  // namespace tacho

@@ -124,7 +124,8 @@ Host discover_host(const Roots& roots) {
   Host host;
   const std::string cpuinfo = read_whole_file(roots.proc + "/cpuinfo").value_or("");
   const MemInfo memory = parse_meminfo(read_whole_file(roots.proc + "/meminfo").value_or(""));
-  if (!from_environment("TACHO_HOST_ID_VALUE", host.host_id)) host.host_id = local_host_id(roots);
+  if (!from_environment("TACHO_HOST_ID_VALUE", host.host_id))
+    host.host_id = host_id_is_hashed() ? hashed_host_id(roots) : local_host_id(roots);
   host.host_hostname = known(valid_utf8(host_name()));
   host.host_ip = known(find_address(roots));
   host.host_vcpus = count_cpus(roots, cpuinfo);

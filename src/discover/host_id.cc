@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 
+#include "base/hmac.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "discover/host.h"
 #include "procfs/mountinfo.h"
@@ -74,6 +77,20 @@ std::optional<std::string> local_host_id(const Roots& roots) {
   for (const char* name : {"product_serial", "product_uuid"})
     if (std::string text = dmi(roots, name); !text.empty()) return text;
   return machine_id(roots);
+}
+
+bool host_id_is_hashed() {
+  const char* const mode = std::getenv("TACHO_HOST_ID");
+  if (mode == nullptr || trim(mode).empty()) return false;
+  if (lower(trim(mode)) != "hash")
+    log::warn("TACHO_HOST_ID knows the word hash only, and is taken for it; to name an id use TACHO_HOST_ID_VALUE");
+  return true;
+}
+
+std::optional<std::string> hashed_host_id(const Roots& roots) {
+  const auto key = machine_id(roots);
+  if (!key) return std::nullopt;
+  return hmac_sha256_hex(*key, "tacho host id").substr(0, 32);
 }
 
 }  // namespace tacho

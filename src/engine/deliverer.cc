@@ -20,7 +20,7 @@ namespace {
 constexpr std::array kTokenVariables{"SENTINEL_API_TOKEN", "SENTINEL_API_KEY"};
 constexpr std::string_view kDefaultApi = "https://api.sentinel.sparecores.net";
 constexpr int64_t kFinishBudget_ns = 30 * kNsPerSec, kHurriedBudget_ns = 8 * kNsPerSec;
-constexpr size_t kTokenLimit = 4096;
+constexpr size_t kTokenLimit = 16384;
 
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
@@ -46,6 +46,7 @@ Token::Token() {
   for (const char* name : kTokenVariables) {
     const char* value = std::getenv(name);
     const std::string_view text = trim(value != nullptr ? value : "");
+    if (text.size() > kTokenLimit) log::error(std::string("the token in ") + name + " is too long to be one and is not used; set it right");
     if (size_ > 0 || text.empty() || text.size() > kTokenLimit) continue;
     void* page = ::mmap(nullptr, kTokenLimit, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED) continue;

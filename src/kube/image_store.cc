@@ -3,11 +3,11 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
+#include "base/hmac.h"
 #include "base/log.h"
 #include "base/units.h"
 #include "kube/certificates.h"
 #include "kube/registry.h"
-#include "net/hash.h"
 #include "os/clock.h"
 #include "os/file.h"
 

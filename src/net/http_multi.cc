@@ -15,6 +15,8 @@ namespace tacho {
 namespace {
 
 constexpr size_t kHeaderLimit = 16 * 1024;
+constexpr size_t kAtOnce = 4;                         // to one metadata service; many small servers listen with a queue of 5
+constexpr int64_t kPatience_ns = 100 * kNsPerMs;      // one that is silent for longer holds nobody else up
 
 struct Transfer {
   uint64_t id = 0;
@@ -25,6 +27,8 @@ struct Transfer {
   bool too_large = false;
   int64_t response_ns = 0;
   int64_t answer_deadline_ns = 0;  // 0: not connected yet
+  int64_t begun_ns = 0;
+  std::string door;                // the server and its port
 
   Transfer() = default;
   Transfer(const Transfer&) = delete;
@@ -54,6 +58,12 @@ size_t on_header(char* data, size_t, size_t size, void* user) {
   if (colon != std::string_view::npos && transfer.header_bytes <= kHeaderLimit)
     transfer.reply.response.headers.emplace_back(lower(trim(line.substr(0, colon))), trim(line.substr(colon + 1)));
   return size;
+}
+
+// "http://169.254.169.254/latest/api/token" → "http://169.254.169.254"
+std::string door_of(const std::string& url) {
+  const size_t host = url.find("://");
+  return url.substr(0, host == std::string::npos ? host : url.find_first_of("/?", host + 3));
 }
 
 HttpFailure failure_of(CURLcode code, const Transfer& transfer, bool remote) {
@@ -150,6 +160,40 @@ struct HttpMulti::State {
   bool remote = false;
   std::map<uint64_t, std::unique_ptr<Transfer>> transfers;
   std::deque<std::pair<uint64_t, HttpReply>> finished;
+  std::deque<std::pair<uint64_t, HttpRequest>> waiting;
+
+  void begin(uint64_t id, const HttpRequest& request, int64_t now_ns);
+
+  // Begins what may begin. Returns when to look again.
+  int64_t admit(int64_t now_ns, int64_t until_ns) {
+    for (auto next = waiting.begin(); next != waiting.end();) {
+      const std::string door = door_of(next->second.url);
+      int64_t free_ns = 0;
+      size_t inside = 0;
+      for (const auto& [id, transfer] : transfers) {
+        if (transfer->door != door || now_ns - transfer->begun_ns >= kPatience_ns) continue;
+        free_ns = ++inside == 1 ? transfer->begun_ns + kPatience_ns : std::min(free_ns, transfer->begun_ns + kPatience_ns);
+      }
+      if (!remote && inside >= kAtOnce) {
+        until_ns = std::min(until_ns, free_ns);
+        ++next;
+        continue;
+      }
+      const auto [id, request] = std::move(*next);
+      next = waiting.erase(next);
+      begin(id, request, now_ns);
+    }
+    return until_ns;
+  }
+
+  // Where one got no connection in time nobody will.
+  void give_up_waiting(const std::string& door) {
+    std::erase_if(waiting, [&](const auto& entry) {
+      if (door_of(entry.second.url) != door) return false;
+      finished.emplace_back(entry.first, HttpReply{HttpFailure::connect_timeout, {}});
+      return true;
+    });
+  }
 
   void finish(uint64_t id, HttpFailure failure) {
     const auto found = transfers.find(id);
@@ -161,6 +205,7 @@ struct HttpMulti::State {
     reply.response.status = static_cast<int>(status);
     reply.failure = transfer.too_large ? HttpFailure::refused : failure;
     if (reply.failure != HttpFailure::none) reply.response = {};  // half an answer is none
+    if (reply.failure == HttpFailure::connect_timeout) give_up_waiting(transfer.door);
     finished.emplace_back(id, std::move(reply));
     remove(found);
   }
@@ -208,47 +253,54 @@ HttpMulti::~HttpMulti() {
   if (state_->multi != nullptr) ::curl_multi_cleanup(state_->multi);
 }
 
-void HttpMulti::add(uint64_t id, const HttpRequest& request) {
+void HttpMulti::add(uint64_t id, const HttpRequest& request) { state_->waiting.emplace_back(id, request); }
+
+void HttpMulti::State::begin(uint64_t id, const HttpRequest& request, int64_t now_ns) {
   auto transfer = std::make_unique<Transfer>();
   transfer->id = id;
+  transfer->begun_ns = now_ns;
+  transfer->door = door_of(request.url);
   transfer->body_limit = request.body_limit;
   transfer->response_ns = request.response_ms * kNsPerMs;
-  if (state_->multi != nullptr) transfer->easy = ::curl_easy_init();
+  if (multi != nullptr) transfer->easy = ::curl_easy_init();
   if (transfer->easy == nullptr) {
-    state_->finished.emplace_back(id, HttpReply{HttpFailure::unreachable, {}});
+    finished.emplace_back(id, HttpReply{HttpFailure::unreachable, {}});
     return;
   }
-  if (!state_->remote) set_up_metadata(transfer->easy);
-  else if (!set_up_remote(transfer->easy, request)) return state_->finished.push_back({id, HttpReply{HttpFailure::refused, {}}});
+  if (!remote) set_up_metadata(transfer->easy);
+  else if (!set_up_remote(transfer->easy, request)) return finished.push_back({id, HttpReply{HttpFailure::refused, {}}});
   set_up(*transfer, request);
-  ::curl_multi_add_handle(state_->multi, transfer->easy);
-  state_->transfers[id] = std::move(transfer);
+  ::curl_multi_add_handle(multi, transfer->easy);
+  transfers[id] = std::move(transfer);
 }
 
 void HttpMulti::cancel(uint64_t id) {
   const auto found = state_->transfers.find(id);
   if (found != state_->transfers.end()) state_->remove(found);
-  std::erase_if(state_->finished, [&](const auto& entry) { return entry.first == id; });
+  const auto is_meant = [&](const auto& entry) { return entry.first == id; };
+  std::erase_if(state_->finished, is_meant);
+  std::erase_if(state_->waiting, is_meant);
 }
 
-size_t HttpMulti::open() const { return state_->transfers.size() + state_->finished.size(); }
+size_t HttpMulti::open() const { return state_->transfers.size() + state_->finished.size() + state_->waiting.size(); }
 
 bool HttpMulti::next(int64_t until_ns, uint64_t& id, HttpReply& reply) {
   while (true) {
+    const int64_t admit_ns = state_->admit(system_clock().monotonic_ns(), until_ns);
     if (state_->multi != nullptr) {
       int running = 0;
       ::curl_multi_perform(state_->multi, &running);
       state_->collect();
     }
     const int64_t now_ns = system_clock().monotonic_ns();
-    const int64_t wake_ns = state_->watch_answers(now_ns, until_ns);
+    const int64_t wake_ns = state_->watch_answers(now_ns, admit_ns);
     if (!state_->finished.empty()) {
       id = state_->finished.front().first;
       reply = std::move(state_->finished.front().second);
       state_->finished.pop_front();
       return true;
     }
-    if (now_ns >= until_ns || state_->transfers.empty()) return false;
+    if (now_ns >= until_ns || (state_->transfers.empty() && state_->waiting.empty())) return false;
     const int64_t wait_ms = std::clamp<int64_t>((wake_ns - now_ns + kNsPerMs - 1) / kNsPerMs, 1, 1000);
     ::curl_multi_poll(state_->multi, nullptr, 0, static_cast<int>(wait_ms), nullptr);
   }

@@ -1,5 +1,6 @@
 // Many small requests at once in one poll loop, bodies bounded, no redirect followed. For metadata services: plain http, never
-// a proxy, every connection its own, nothing repeated. For remote services: TLS verified, HTTP/2 where it is agreed on, the
+// a proxy, every connection its own, nothing repeated, and no crowd at one door: the queue of a small server is short, and
+// what does not fit into it is lost for a second. For remote services: TLS verified, HTTP/2 where it is agreed on, the
 // environment's proxy, connections kept. On libcurl's multi interface (7.87 for CURLOPT_QUICK_EXIT: a
 // name that hangs in the resolver holds nobody up at the end). Not thread-safe.
 #pragma once

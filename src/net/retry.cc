@@ -11,6 +11,15 @@ namespace {
 
 bool is_temporary(int status) { return status == 0 || status == 408 || status == 425 || status == 429 || status >= 500; }
 
+// "already finished", "has already been finished", "was finished already"; not the name of a field that stands near by.
+bool says_already_finished(std::string_view body) {
+  const std::string text = lower(body.substr(0, 4096));
+  for (const std::string_view words : {"already finished", "already been finished", "already marked finished", "already marked as finished",
+                                       "finished already", "already in state finished", "already has status finished"})
+    if (const size_t at = text.find(words); at != std::string::npos && !std::string_view(text).substr(at + words.size()).starts_with('_')) return true;
+  return false;
+}
+
 template <size_t N>
 bool is_one_of(std::string_view word, const std::array<std::string_view, N>& words) {
   return std::find(words.begin(), words.end(), word) != words.end();
@@ -36,7 +45,7 @@ ErrorClass classify_api(int status, std::string_view body) {
   if (status >= 200 && status < 300) return ErrorClass::none;
   if (is_temporary(status)) return ErrorClass::temporary;
   if (status == 409) return ErrorClass::conflict;
-  if (status >= 400 && lower(body.substr(0, 4096)).find("already finished") != std::string::npos) return ErrorClass::conflict;
+  if (status >= 400 && says_already_finished(body)) return ErrorClass::conflict;
   switch (status) {
     case 401:
     case 403: return ErrorClass::token;

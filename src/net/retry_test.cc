@@ -14,6 +14,8 @@ TEST(Retry, KnowsTheClassesOfTheApi) {
   EXPECT_EQ(classify_api(404, ""), ErrorClass::gone);
   EXPECT_EQ(classify_api(409, ""), ErrorClass::conflict);
   EXPECT_EQ(classify_api(400, R"({"message":"Run already finished"})"), ErrorClass::conflict);
+  EXPECT_EQ(classify_api(400, R"({"detail":"Run has already been finished."})"), ErrorClass::conflict);
+  EXPECT_EQ(classify_api(422, R"({"detail":[{"loc":["body","x"],"msg":"has already finished_at"}]})"), ErrorClass::schema);
   EXPECT_EQ(classify_api(413, ""), ErrorClass::oversize);
   EXPECT_EQ(classify_api(422, ""), ErrorClass::schema);
   EXPECT_EQ(classify_api(400, R"({"detail":[]})"), ErrorClass::schema);

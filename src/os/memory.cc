@@ -12,7 +12,7 @@
 
 namespace tacho {
 
-void give_back_memory() {
+void give_back_memory(bool libraries_too) {
   ::malloc_trim(0);
   const std::string program = read_link("/proc/self/exe");
   const std::unique_ptr<FILE, int (*)(FILE*)> maps(std::fopen("/proc/self/maps", "re"), std::fclose);
@@ -26,7 +26,8 @@ void give_back_memory() {
     if (std::sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s %*s %*s %*s %n", &from, &to, rights, &name_at) != 3 || name_at == 0) continue;
     std::string name(line + name_at);
     if (!name.empty() && name.back() == '\n') name.pop_back();
-    if (std::string_view(rights) == "r-xp" && name == program) ::madvise(reinterpret_cast<void*>(from), to - from, MADV_DONTNEED);
+    const bool is_meant = name == program || (libraries_too && name.starts_with('/'));
+    if (std::string_view(rights) == "r-xp" && is_meant) ::madvise(reinterpret_cast<void*>(from), to - from, MADV_DONTNEED);
   }
 }
 

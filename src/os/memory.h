@@ -3,9 +3,9 @@
 
 namespace tacho {
 
-// Lets go of the pages of this program's own code (MADV_DONTNEED on what is mapped read-only and executable; clean pages of the
+// Lets go of the pages of this program's own code, and on request of its libraries (MADV_DONTNEED on what is mapped read-only and executable; clean pages of the
 // file, which come back from the page cache when they are run again) and of free heap pages. For a large program that works
 // for a moment and sleeps for long.
-void give_back_memory();
+void give_back_memory(bool libraries_too = false);
 
 }  // namespace tacho

@@ -1,5 +1,8 @@
 #include "sink/spool_meta.h"
 
+#include <cstdlib>
+
+#include "base/text.h"
 #include "codec/iso_time.h"
 #include "codec/run_words.h"
 
@@ -29,6 +32,12 @@ void write_host(JsonWriter& json, const Run& run) {
   integer("host_gpu_count", host.host_gpu_count);
   integer("host_gpu_memory_mib", host.host_gpu_memory_mib, "host_gpu_vram_mib");
   if (host.host_storage_gb && shows("host_storage_gb", "")) json.key("host_storage_gb").number(*host.host_storage_gb, 3);
+}
+
+// Named or hashed by the user: whoever delivers later, perhaps without these variables, must not put the cloud's id there.
+bool host_id_is_settled() {
+  const char* const mode = std::getenv("TACHO_HOST_ID");
+  return std::getenv("TACHO_HOST_ID_VALUE") != nullptr || (mode != nullptr && !trim(mode).empty());
 }
 
 // The body of the start call (sentinel.md §2.1), but for the cloud, which the deliverer asks.
@@ -85,6 +94,7 @@ void write_spool_meta(Writer& out, const Run& run, const SpoolTarget& target, st
   for (const std::string& field : run.hidden) json.value(field);
   json.end_array();
   json.key("host_known").value(host_known);
+  json.key("host_id_settled").value(host_id_is_settled());
   json.key("header").value(header);
   json.key("start");
   write_start(json, run);

@@ -56,7 +56,8 @@ Status SpoolSink::write(const Row& row, const Detail*) {
   if (!gpu_known_ && run_->host.host_gpu_count) static_cast<void>(describe());
   since_seal_ns_ += row.interval_ns;
   if (!written) return written;
-  if (since_seal_ns_ >= upload_interval_ns_ || spool_.open_bytes() >= kSegmentBytes) return seal();
+  // The row nearest to the upload interval is the last of its batch: a tick that comes a moment early must not add one more.
+  if (since_seal_ns_ + row.interval_ns / 2 >= upload_interval_ns_ || spool_.open_bytes() >= kSegmentBytes) return seal();
   return ok();
 }
 

@@ -47,6 +47,24 @@ TEST_F(SpoolSinkTest, SealsByTheTimeThatRowsCover) {
   EXPECT_EQ(spooled.sealed()[2].seal.rows, 5);
 }
 
+// Ticks that come a moment early do not make every batch a row longer.
+TEST_F(SpoolSinkTest, SealsWithTheNearestRow) {
+  auto run = sample_run();
+  auto sink = open(10 * kNsPerSec);
+  ASSERT_TRUE(sink->begin(run, sample_schema()));
+  Row row = sample_row(0);
+  row.interval_ns = kNsPerSec - 100'000;
+  for (int i = 0; i < 20; ++i) {
+    row.index = i;
+    row.realtime_ns += row.interval_ns;
+    ASSERT_TRUE(sink->write(row, nullptr));
+  }
+  const auto sealed = SpoolRun(sink->spool()->folder()).sealed();
+  ASSERT_EQ(sealed.size(), 2u);
+  EXPECT_EQ(sealed[0].seal.rows, 10);
+  EXPECT_EQ(sealed[1].seal.rows, 10);
+}
+
 TEST_F(SpoolSinkTest, DescribesTheRunWithoutWhatIsHidden) {
   auto run = sample_run();
   run.command = {"train", "--password", "hunter2"};

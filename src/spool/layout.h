@@ -25,7 +25,7 @@ inline constexpr int kSpoolFolderMode = 0700, kSpoolFileMode = 0600;
 inline constexpr int64_t kSegmentBytes = int64_t{4} << 20;
 
 // Places to try, in order: TACHO_SPOOL_DIR, $XDG_STATE_HOME/tacho/spool, ~/.local/state/tacho/spool, /var/tmp/tacho-<uid>,
-// and memory (/dev/shm/tacho-<uid>).
+// /tmp/tacho-<uid> and memory (/dev/shm/tacho-<uid>).
 std::vector<std::string> spool_roots();
 
 // "000003.csv"

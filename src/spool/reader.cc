@@ -126,16 +126,19 @@ Result<std::string> SpoolRun::newest(std::string_view name) const {
   return read_whole_file(all[0] + "/" + std::string(name));
 }
 
-Status SpoolRun::write_state(std::string_view json) const {
+Status SpoolRun::write_state(std::string_view json) const { return write_newest(kStateName, json); }
+Status SpoolRun::write_meta(std::string_view json) const { return write_newest(kMetaName, json); }
+
+Status SpoolRun::write_newest(std::string_view name, std::string_view json) const {
   std::vector<std::string> places = overflow_targets();
   places.insert(places.begin(), folder_);
   Status status = ok();
   for (size_t i = 0; i < places.size(); ++i) {
     if (i > 0 && !make_directories(places[i], kSpoolFolderMode)) continue;
-    status = write_file_atomically(places[i] + "/" + std::string(kStateName), json, true, kSpoolFileMode);
+    status = write_file_atomically(places[i] + "/" + std::string(name), json, true, kSpoolFileMode);
     if (!status) continue;
     sync_folder(places[i]);
-    for (size_t k = i + 1; k < places.size(); ++k) ::unlink((places[k] + "/" + std::string(kStateName)).c_str());
+    for (size_t k = i + 1; k < places.size(); ++k) ::unlink((places[k] + "/" + std::string(name)).c_str());
     return ok();
   }
   return status;

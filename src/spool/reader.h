@@ -38,6 +38,8 @@ class SpoolRun {
   Result<std::string> state() const;
   // With fsync; into an overflow where this disk takes no more.
   Status write_state(std::string_view json) const;
+  // Only when nobody writes to the run any more.
+  Status write_meta(std::string_view json) const;
 
   // Sealed segments in order, from all folders of the run.
   std::vector<Segment> sealed() const;
@@ -59,6 +61,7 @@ class SpoolRun {
  private:
   std::vector<std::string> folders() const;
   std::vector<std::string> overflow_targets() const;  // also those that are not made yet
+  Status write_newest(std::string_view name, std::string_view json) const;
   Result<std::string> newest(std::string_view name) const;
   Status recover_in(const std::string& folder, std::vector<Torn>& torn) const;
 

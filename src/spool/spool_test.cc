@@ -269,12 +269,13 @@ TEST_F(Spool, RootsInOrder) {
   ::setenv("XDG_STATE_HOME", "/b", 1);
   ::setenv("HOME", "/c", 1);
   const auto roots = spool_roots();
-  ASSERT_EQ(roots.size(), 5u);
+  ASSERT_EQ(roots.size(), 6u);
   EXPECT_EQ(roots[0], "/a");
   EXPECT_EQ(roots[1], "/b/tacho/spool");
   EXPECT_EQ(roots[2], "/c/.local/state/tacho/spool");
   EXPECT_TRUE(roots[3].starts_with("/var/tmp/tacho-"));
-  EXPECT_TRUE(roots[4].starts_with("/dev/shm/tacho-"));
+  EXPECT_TRUE(roots[4].starts_with("/tmp/tacho-"));
+  EXPECT_TRUE(roots[5].starts_with("/dev/shm/tacho-"));
   ::unsetenv("TACHO_SPOOL_DIR");
 }
 

@@ -2,12 +2,10 @@
 import glob
 import json
 import os
-import signal
-import subprocess
 import time
 
 from service import Service
-from support import BUILD, SANITIZED, Case, marked_pids, until
+from support import BUILD, Case, until
 
 
 class Delivery(Case):
@@ -246,6 +244,19 @@ class Upload(Delivery):
         self.assertLessEqual(run["refreshes"], 8)
         self.assertTrue(all(entry["status"] == 200 for entry in self.service.s3.log))
 
+    def test_less_than_five_minutes_are_not_used(self):
+        self.use({"life_s": 200})
+        _, run = self.batches(1.5)
+        self.assertEqual(run["refreshes"], 1)
+        self.assertLess(self.service.calls("/refresh-credentials")[0]["time"], self.service.s3.log[0]["time"])
+
+    def test_uploads_go_on_while_nothing_can_be_renewed(self):
+        self.use({"life_s": 200})
+        self.service.api_faults({"match": {"path": ".*/refresh-credentials"}, "action": {"status": 500}})
+        self.batches(1.5)
+        first_put = self.service.s3.log[0]["time"]
+        self.assertEqual(len([call for call in self.service.calls("/refresh-credentials") if call["time"] < first_put]), 1)
+
     def test_permanent_403(self):
         self.service.s3_faults({"match": {"method": "PUT"}, "action": {"status": 403, "code": "AccessDenied"}})
         done, _ = self.batches(source="inline")
@@ -294,6 +305,8 @@ class Upload(Delivery):
         self.service.api_faults(skew)
         self.service.s3_faults(skew)
         self.batches()
+        # The service's own Date told the time before the first signature was made.
+        self.assertEqual({entry["status"] for entry in self.service.s3.log}, {200})
 
     def test_straight_to_a_bucket(self):
         self.service.s3.config["credentials"] = {"AKIAME": {"secret_key": "secret"}}
@@ -348,6 +361,23 @@ class Finish(Delivery):
         first, second = self.service.calls("/finish")
         self.assertGreaterEqual(second["time"] - first["time"], 1.9)
 
+    def test_retry_after_holds_at_the_end(self):
+        self.service.api_faults({"match": {"path": "/runs", "nth": 1}, "action": {"status": 429, "headers": {"Retry-After": "2"}}})
+        self.go("sleep", "0.5")
+        first, second = self.service.calls("/runs")
+        self.assertGreaterEqual(second["time"] - first["time"], 1.9)
+
+    def test_retry_after_beyond_the_end_is_not_waited_for(self):
+        self.service.api_faults({"match": {"path": ".*/finish", "nth": 1}, "action": {"status": 503, "headers": {"Retry-After": "250"}}})
+        done = self.tacho("run", "--", "true", env=self.env(TACHO_FINISH_TIMEOUT="200"))
+        self.assertEqual((done.rc, len(self.spools()), len(self.service.calls("/finish"))), (0, 1, 1), done)
+        with open(os.path.join(self.spools()[0], "meta.json"), encoding="utf-8") as file:
+            meta = json.load(file)
+        self.assertEqual(([meta["run_id"]], meta["sealed"], meta["uploaded"]), (list(self.service.runs()), [0], {}))
+        self.assertEqual((meta["prefix"][:5], meta["outcome"]["exit_code"], meta["start"]["command"]), ("s3://", 0, '["true"]'))
+        self.deliver("--all")
+        self.check("inline")
+
     def test_413(self):
         self.use({"inline_limit": 1000})
         self.go("true", source="s3")
@@ -388,6 +418,19 @@ class Finish(Delivery):
         self.check()
         self.assertEqual(len(self.service.runs()), 2)
 
+    def test_retry_after_of_s3_is_not_waited_for(self):
+        self.service.s3_faults({"match": {"method": "PUT", "from": 2}, "action": {"status": 503, "code": "SlowDown", "headers": {"Retry-After": "200"}}})
+        begun = time.monotonic()
+        self.batches(2.5, source="inline", TACHO_FINISH_TIMEOUT="120")
+        self.assertLess(time.monotonic() - begun, 50)  # half of the time is S3's
+
+    def test_forgotten_at_the_end(self):
+        self.service.api_faults({"match": {"path": ".*/finish", "nth": 1}, "action": {"status": 404}})
+        run = self.batches(1.5)[1]
+        self.assertEqual(len(self.service.runs()), 2)
+        new_id = [name for name, entry in self.service.runs().items() if entry is run][0]
+        self.assertTrue(all(new_id in uri for uri in run["finish"]["data_uris"]), run["finish"])
+
     def test_statistics_in_the_store(self):
         self.go()
         with open(os.path.join(self.run_folders()[0], "run.json"), encoding="utf-8") as file:
@@ -399,320 +442,3 @@ class Finish(Delivery):
     def test_heartbeat_is_off_without_a_path(self):
         self.batches()
         self.assertEqual(self.service.calls("/heartbeat"), [])
-
-
-class Process(Delivery):
-    def test_no_token_no_connection(self):
-        env = self.env()
-        env["SENTINEL_API_TOKEN"] = "  "
-        done = self.tacho("run", "--", "sh", "-c", "ps --ppid $PPID -o comm=", env=env)
-        self.assertEqual((done.rc, done.out.split()), (0, ["sh"]), done)
-        self.assertEqual(self.service.api.log + self.service.s3.log, [])
-        self.assertFalse(os.path.exists(self.path("state", "tacho", "spool")))
-
-    def test_job_sees_neither_token_nor_deliverer(self):
-        script = "env; cat /proc/$PPID/environ /proc/$PPID/cmdline; ls -l /proc/self/fd; sleep 0.5; " \
-                 "cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep -c sentinel-secret"
-        self.use({"tokens": ["sentinel-secret"]})
-        done = self.tacho("run", "-i", "0.1", "--", "bash", "-c", script, env={**self.env(), "SENTINEL_API_TOKEN": "sentinel-secret"})
-        self.assertNotIn("sentinel-secret", done.out.replace("grep -c sentinel-secret", ""), done)
-        self.check()
-        self.assertEqual(max(int(row.split(",")[22] or 0) for row in self.local_rows()), 1)
-
-    def test_no_secret_in_the_spool(self):
-        self.use({"tokens": ["sentinel-secret"]})
-        env = {**self.env(TACHO_FINISH_TIMEOUT="1"), "SENTINEL_API_TOKEN": "sentinel-secret"}
-        self.service.api_faults({"match": {"path": ".*/finish"}, "action": {"status": 500}})
-        done = self.tacho("run", "-i", "0.1", "--upload-interval", "1", "--", "sleep", "1.5", env=env)
-        self.assertEqual(done.rc, 0, done)
-        folder = self.spools()[0]
-        self.assertEqual(os.stat(folder).st_mode & 0o777, 0o700)
-        keys = [secret for key, value in self.service.api.credentials.items() for secret in (key, value["secret_key"], value["session_token"])]
-        for name in os.listdir(folder):
-            path = os.path.join(folder, name)
-            self.assertEqual(os.stat(path).st_mode & 0o777, 0o600, name)
-            with open(path, encoding="utf-8") as file:
-                text = file.read()
-            for secret in ["sentinel-secret", *keys]:
-                self.assertNotIn(secret, text, name)
-        self.service.api_faults()
-        self.deliver(folder, SENTINEL_API_TOKEN="sentinel-secret")
-        self.check("s3")
-
-    def test_killed_tacho_is_closed(self):
-        process = self.spawn("run", "-i", "0.1", "--upload-interval", "1", "--", "sleep", "30", env=self.env())
-        self.assertTrue(until(lambda: len(self.service.s3.objects) >= 2))
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        self.assertTrue(until(lambda: self.service.finished() and not self.spools()))
-        run = self.the_finished()
-        self.assertEqual(run["finish"]["run_status"], "failed")
-        self.assertNotIn("exit_code", run["finish"])
-        rows, local = self.service.rows(run), self.local_rows()
-        self.assertEqual(rows[:len(local)], local)
-        self.assertLessEqual(len(rows), len(local) + 1)
-        self.end_marked()
-
-    def killed_with_its_deliverer(self, torn=b""):
-        process = self.spawn("run", "-i", "0.1", "--upload-interval", "1", "--", "sleep", "30", env=self.env())
-        self.assertTrue(until(lambda: len(self.service.s3.objects) >= 2))
-        time.sleep(0.5)
-        self.end_marked()
-        process.wait()
-        self.assertTrue(until(lambda: not marked_pids(self.mark)))
-        if torn:
-            path = glob.glob(os.path.join(self.spools()[0], "*.open"))[0]
-            with open(path, "ab") as file:
-                file.write(torn)
-
-    def test_recovery(self):
-        self.killed_with_its_deliverer()
-        self.deliver("--all")
-        run = self.the_finished()
-        rows, local = self.service.rows(run), self.local_rows()
-        self.assertEqual(rows[:len(local)], local)
-        self.assertLessEqual(len(rows), len(local) + 1)
-        self.assertEqual(run["finish"]["run_status"], "failed")
-        self.assertEqual(self.spools(), [])
-
-    def test_torn_tail(self):
-        self.killed_with_its_deliverer(torn=b"1794752420.471,10")
-        done = self.deliver("--all")
-        self.assertIn("17 bytes", done.err)
-        rows = self.service.rows(self.the_finished())
-        self.assertFalse(any(row.startswith("1794752420.471,10") for row in rows))
-        self.assertEqual(rows[:len(self.local_rows())], self.local_rows())
-
-    def test_damaged_segment(self):
-        self.service.api_faults({"match": {"path": ".*/finish"}, "action": {"status": 500}})
-        self.service.s3_faults({"action": {"status": 500}})
-        done = self.tacho("run", "-i", "0.1", "--", "sleep", "0.5", env=self.env(TACHO_FINISH_TIMEOUT="1"))
-        self.assertEqual(done.rc, 0, done)
-        path = glob.glob(os.path.join(self.spools()[0], "*.csv"))[0]
-        size = os.path.getsize(path)
-        with open(path, "r+b") as file:
-            file.truncate(size - 20)
-        self.service.api_faults()
-        done = self.deliver("--all")
-        self.assertIn("checksum", done.err)
-        self.assertEqual(self.service.rows(self.the_finished()), self.local_rows()[:-1])
-
-    def test_next_tacho_sends_what_is_left(self):
-        self.killed_with_its_deliverer()
-        done = self.tacho("run", "-i", "0.1", "--", "sleep", "2", env=self.env())
-        self.assertEqual(done.rc, 0, done)
-        self.assertEqual(len(self.service.finished()), 2)
-        self.assertEqual(self.spools(), [])
-
-    def test_other_service_is_left_alone(self):
-        self.killed_with_its_deliverer()
-        other = Service()
-        self.addCleanup(other.close)
-        done = self.tacho("deliver", "--all", env={**self.env(), "SENTINEL_API_URL": other.api_server.url})
-        self.assertIn("SENTINEL_API_URL", done.err)
-        self.assertEqual((other.api.log, len(self.spools())), ([], 1))
-
-    def test_unknown_run_is_new_only_when_named(self):
-        self.killed_with_its_deliverer()
-        for run in self.service.runs().values():
-            run["forgotten"] = True
-        self.deliver("--all", rc=1)
-        self.assertEqual(len(self.spools()), 1)
-        self.deliver(self.spools()[0])
-        self.assertEqual((len(self.service.finished()), self.spools()), (1, []))
-
-    def test_two_recoverers(self):
-        self.killed_with_its_deliverer()
-        both = [self.spawn("deliver", "--all", env=self.env()) for _ in range(2)]
-        for process in both:
-            self.assertEqual(process.wait(60), 0, process.stderr.read())
-        run = self.the_finished()
-        self.assertEqual((run["finishes"], self.spools()), (1, []))
-
-    def test_sigterm_with_the_server_down(self):
-        self.service.api_faults({"action": {"delay_s": 20}})
-        process = self.spawn("run", "-i", "0.1", "--", "sleep", "30", env=self.env())
-        self.assertTrue(until(self.spools))
-        time.sleep(0.5)
-        begun = time.monotonic()
-        process.send_signal(signal.SIGTERM)
-        _, err = process.communicate(timeout=30)
-        self.assertEqual(process.returncode, 143)
-        self.assertLess(time.monotonic() - begun, 12)
-        self.assertEqual(len(self.spools()), 1)
-        self.assertIn(self.spools()[0], err)
-
-    def test_strict(self):
-        self.service.api_faults({"action": {"status": 500}})
-        done = self.tacho("run", "--strict", "--", "true", env=self.env(TACHO_FINISH_TIMEOUT="1"))
-        self.assertEqual(done.rc, 125, done)
-        done = self.tacho("run", "--strict", "--", "sh", "-c", "exit 4", env=self.env(TACHO_FINISH_TIMEOUT="1"))
-        self.assertEqual(done.rc, 4, done)
-
-    def test_two_runs_at_once(self):
-        both = [self.spawn("run", "-i", "0.1", "--upload-interval", "1", "--", "sleep", "2.5", env=self.env()) for _ in range(2)]
-        for process in both:
-            self.assertEqual(process.wait(60), 0, process.stderr.read())
-        remote = sorted(self.service.rows(run) for run in self.service.finished())
-        self.assertEqual(remote, sorted(self.local_rows(folder) for folder in self.run_folders()))
-
-    def test_wrong_token(self):
-        env = {**self.env(), "SENTINEL_API_TOKEN": "wrong"}
-        done = self.tacho("run", "--", "sleep", "0.3", env=env)
-        self.assertEqual(done.rc, 0, done)
-        self.assertIn("SENTINEL_API_TOKEN", done.err)
-        self.assertEqual(len(self.spools()), 1)
-        self.deliver("--all")
-        self.check()
-
-    def test_token_with_a_line_break(self):
-        done = self.tacho("run", "--", "true", env={**self.env(), "SENTINEL_API_TOKEN": "a\nb"})
-        self.assertEqual(done.rc, 0, done)
-        self.assertIn("line break", done.err)
-        self.assertEqual((self.service.api.log, len(self.spools())), ([], 1))
-
-    def test_missing_program(self):
-        tacho = self.path("tacho")
-        subprocess.run(["cp", self.command([])[0], tacho], check=True)
-        done = self.tacho("run", "--", "true", env=self.env(), program=tacho)
-        self.assertEqual((done.rc, len(self.spools())), (0, 1), done)
-        self.assertIn("tacho-deliver", done.err)
-        self.assertEqual(done.err.count("tacho: "), 2, done)  # the warning and the summary
-
-    def test_command_not_found_leaves_nothing(self):
-        done = self.tacho("run", "--", "/no/such/program", env=self.env())
-        self.assertEqual((done.rc, self.spools(), self.service.api.log), (127, [], []), done)
-
-    def test_full_disk(self):
-        self.need_root()
-        small = self.path("small")
-        os.mkdir(small)
-        self.need("cannot mount", "mount", "-t", "tmpfs", "-o", "size=64k", "none", small)
-        self.addCleanup(subprocess.run, ["umount", "-l", small], check=False)
-        done = self.tacho("run", "-i", "0.01", "--", "sleep", "3", env=self.env(TACHO_SPOOL_DIR=small))
-        self.assertEqual(done.rc, 0, done)
-        self.assertIn("takes no more", done.err)
-        self.check()
-
-    def test_read_only_spool_folder(self):
-        done = self.tacho("run", "--", "true", env=self.env(TACHO_SPOOL_DIR="/proc/no"))
-        self.assertEqual(done.rc, 0, done)
-        self.check()
-
-    def test_deliverer_is_killed(self):
-        process = self.spawn("run", "-i", "0.1", "--upload-interval", "1", "--", "sleep", "4", env=self.env())
-        self.assertTrue(until(lambda: len(self.service.s3.objects) >= 2))  # the first one is in the state by now
-        for pid in marked_pids(self.mark):
-            with open(f"/proc/{pid}/cmdline", "rb") as file:
-                if b"--spool-run" in file.read():
-                    os.kill(pid, signal.SIGKILL)
-        self.assertEqual(process.wait(30), 0)
-        self.check("s3")
-
-    def test_watch(self):
-        process = self.spawn("watch", "-i", "0.1", env=self.env())
-        self.assertTrue(until(self.service.runs))
-        process.send_signal(signal.SIGTERM)
-        self.assertEqual(process.wait(30), 0)
-        finish = self.check()["finish"]
-        self.assertEqual(finish["run_status"], "finished")
-        self.assertNotIn("exit_code", finish)
-
-
-class Manners(Delivery):
-    def deliverer(self):
-        for pid in marked_pids(self.mark):
-            with open(f"/proc/{pid}/cmdline", "rb") as file:
-                if b"--spool-run" in file.read():
-                    return pid
-        return None
-
-    def cpu_ticks(self, pid):
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            fields = file.read().rsplit(b")", 1)[1].split()
-        return int(fields[11]) + int(fields[12])
-
-    def test_small_asleep_and_apart(self):
-        process = self.spawn("run", "-i", "0.1", "--upload-interval", "1", "--", "sleep", "30", env=self.env())
-        self.assertTrue(until(lambda: len(self.service.s3.objects) >= 2))
-        pid = self.deliverer()
-        with open(f"/proc/{pid}/status", encoding="utf-8") as file:
-            status = dict(line.split(":", 1) for line in file.read().splitlines())
-        if not SANITIZED:
-            self.assertLess(int(status["VmHWM"].split()[0]), 16 * 1024, status["VmHWM"])
-        self.assertEqual(os.getpriority(os.PRIO_PROCESS, pid), 10)
-        self.assertEqual(os.getsid(pid), pid)
-        self.assertNotEqual(os.getpgid(pid), os.getpgid(process.pid))
-        with open(f"/proc/{process.pid}/maps", encoding="utf-8") as file:
-            maps = file.read()
-        self.assertNotIn("libcurl", maps)
-        self.assertNotIn("libssl", maps)
-        for name in os.listdir(f"/proc/{pid}/fd"):  # nothing of the job's is held open
-            target = os.readlink(f"/proc/{pid}/fd/{name}")
-            self.assertFalse(target.startswith("/dev/pts"), target)
-        process.send_signal(signal.SIGTERM)
-        process.wait(30)
-
-    def test_idle_costs_nothing(self):
-        process = self.spawn("run", "-i", "0.1", "--", "sleep", "30", env=self.env())
-        self.assertTrue(until(self.service.runs))
-        time.sleep(0.5)
-        pid = self.deliverer()
-        before = self.cpu_ticks(pid)
-        time.sleep(2)
-        self.assertLessEqual(self.cpu_ticks(pid) - before, 1)
-        process.send_signal(signal.SIGTERM)
-        process.wait(30)
-
-    def test_outage_is_told_once(self):
-        self.service.api_faults({"action": {"status": 503}})
-        process = self.spawn("run", "-i", "0.1", "--upload-interval", "1", "--", "sleep", "6", env=self.env())
-        time.sleep(5)
-        self.service.api_faults()
-        _, err = process.communicate(timeout=60)
-        self.assertEqual(err.count("tried again"), 1, err)
-        self.check()
-
-    def test_stderr_is_not_held_open(self):
-        """A caller that reads the job's output to its end is not kept waiting by the deliverer of a killed tacho."""
-        self.service.api_faults({"action": {"delay_s": 5}})
-        process = self.spawn("run", "-i", "0.1", "--", "sleep", "0.5", env=self.env(TACHO_FINISH_TIMEOUT="20"))
-        self.assertTrue(until(self.deliverer))
-        time.sleep(1)
-        begun = time.monotonic()
-        process.send_signal(signal.SIGKILL)
-        process.communicate(timeout=20)
-        self.assertLess(time.monotonic() - begun, 3)
-        self.end_marked()
-
-    def test_missing_certificates(self):
-        env = {**self.env(TACHO_FINISH_TIMEOUT="3"), "SENTINEL_API_URL": "https://127.0.0.1:1", "SSL_CERT_FILE": self.path("no.pem")}
-        done = self.tacho("run", "--", "true", env=env)
-        self.assertEqual((done.rc, len(self.spools())), (0, 1), done)
-        self.assertIn("no.pem", done.err)
-
-    def test_hidden_fields_are_not_in_the_spool(self):
-        self.service.api_faults({"action": {"status": 500}})
-        done = self.tacho("run", "--hide", "private", "--job-name", "shown", "--", "true", "hidden-argument", env=self.env(TACHO_FINISH_TIMEOUT="1"))
-        self.assertEqual(done.rc, 0, done)
-        with open(os.path.join(self.spools()[0], "meta.json"), encoding="utf-8") as file:
-            text = file.read()
-        self.assertIn("shown", text)
-        self.assertNotIn("hidden-argument", text)
-        start = json.loads(text)["start"]
-        self.assertEqual([key for key in start if key in ("host_id", "host_hostname", "host_ip", "command")], [])
-
-    def test_bounded_spool(self):
-        self.service.api_faults({"action": {"status": 500}})
-        for _ in range(3):
-            self.tacho("run", "--", "true", env=self.env(TACHO_FINISH_TIMEOUT="0.5"))
-        kept = self.spools()
-        self.assertEqual(len(kept), 3)
-        old = os.path.join(os.path.dirname(kept[0]), "20200101T000000Z-1-00000000")
-        os.rename(kept[1], old)
-        self.service.api_faults({"match": {"path": ".*/finish"}, "action": {"status": 500}})
-        done = self.tacho("run", "--", "sleep", "1", env=self.env(TACHO_FINISH_TIMEOUT="0.5", TACHO_SPOOL_MAX="1"))
-        self.assertEqual(done.rc, 0, done)
-        self.assertIn(old, done.err)
-        self.assertIn(kept[0], done.err)
-        self.assertEqual(len(self.spools()), 1)

@@ -1,9 +1,11 @@
 """tacho discover against metadata services on loopback: what is identified as what, and what is never asked."""
 import concurrent.futures
+import http.server
 import json
 import os
 import shutil
 import sys
+import threading
 
 from support import BUILD, Case, IS_ROOT, can
 
@@ -133,6 +135,40 @@ class Providers(DiscoverCase):
         with Service("hcloud", rules=[{"action": {"delay_s": 0.5}}]) as slow, Service("ovh") as fast:
             fields = self.discover(None, TACHO_CLOUD_PROBE="hcloud,ovh", TACHO_IMDS_HCLOUD_URL=slow.url, TACHO_IMDS_OVH_URL=fast.url)
             self.assertEqual(fields["cloud_vendor_id"], "hcloud")
+
+    def test_a_server_with_a_short_queue(self):
+        """Python's own listens with a queue of 5: who knocks beyond that is not heard for a second."""
+        tables = {"gcp": {"/computeMetadata/v1/instance/machine-type": "projects/1/machineTypes/n2-standard-2",
+                          "/computeMetadata/v1/instance/zone": "projects/1/zones/europe-west4-a",
+                          "/computeMetadata/v1/project/project-id": "p", "/computeMetadata/v1/instance/id": "7"},
+                  "ovh": {"/openstack/latest/network_data.json": '{"services":[{"type":"dns","address":"213.186.33.99"}]}',
+                          "/openstack/latest/meta_data.json": '{"availability_zone":"eu-west-par-a","project_id":"p","uuid":"7"}',
+                          "/latest/meta-data/instance-type": "b3-8"}}
+        expected = {"gcp": ("gcp", "p", "europe-west4", "europe-west4-a", "n2-standard-2", "7"),
+                    "ovh": ("ovh", "p", "EU-WEST-PAR", "eu-west-par-a", "b3-8", "7")}
+
+        class Answers(http.server.BaseHTTPRequestHandler):
+            table = {}
+
+            def do_GET(self):  # noqa: N802
+                body = self.table.get(self.path, "").encode()
+                self.send_response(200 if body else 404)
+                self.send_header("Metadata-Flavor", "Google")
+                self.end_headers()
+                self.wfile.write(body)
+
+            do_PUT = do_GET  # noqa: N815
+
+            def log_message(self, *_):
+                pass
+
+        for vendor, table in tables.items():
+            kind = type("Bound", (Answers,), {"table": table})
+            with http.server.HTTPServer(("127.0.0.1", 0), kind) as server:
+                threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+                for _ in range(3):
+                    self.assertEqual(self.found(self.discover(f"http://127.0.0.1:{server.server_address[1]}")), expected[vendor])
+                server.shutdown()
 
     def test_extra_vendors_are_not_sent_by_default(self):
         for vendor in ("digitalocean", "oracle", "linode", "scaleway", "exoscale"):

@@ -24,6 +24,7 @@ import run as runner  # noqa: E402
 import s3_servers  # noqa: E402
 import s3_service  # noqa: E402
 import test_delivery  # noqa: E402
+import test_delivery_process  # noqa: E402
 from common import started  # noqa: E402
 
 # Not for a real server: the test looks into the double, or needs a setting of it.
@@ -32,9 +33,10 @@ LEAVE_OUT = {"test_clock_of_the_server": "the clock of a real server cannot be m
 
 
 def suite(server):
-    """Every test of test_delivery.py that is about the service or S3, with the real server behind."""
+    """Every test of the delivery that is about the service or S3, with the real server behind."""
     test_delivery.Service = s3_service.RealService
-    tests = [test for test in runner.flatten(unittest.TestLoader().loadTestsFromModule(test_delivery))]
+    loader = unittest.TestLoader()
+    tests = [test for module in (test_delivery, test_delivery_process) for test in runner.flatten(loader.loadTestsFromModule(module))]
 
     def one(test):
         outcome = runner.Outcome()
@@ -119,6 +121,25 @@ def refused(server):
         check(f"{server.name}: delivered with the right {name}", rows and stored(f"wrong-{name}/") == rows and not spools[0].exists(), said)
 
 
+def web_identity(server):
+    """A token file is exchanged for keys of a session; a token of nobody leaves the data in the spool until a good one is there."""
+    if server.identity is None:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        good, bad = os.path.join(folder, "good"), os.path.join(folder, "bad")
+        for path, text in ((good, server.identity.token() + "\n"), (bad, server.identity.token()[:-8] + "AAAAAAAA")):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+        where = {"TACHO_S3_ENDPOINT": server.url, "AWS_ENDPOINT_URL_STS": server.url, "AWS_ROLE_ARN": server.role,
+                 "AWS_WEB_IDENTITY_TOKEN_FILE": good, "TACHO_FINISH_TIMEOUT": "5"}
+        said, rows, spools, _ = tacho("run", "-i", "0.2", "--upload-interval", "1", "-o", "s3://data/web", "--", "sleep", "1.5", env=where)
+        check(f"{server.name}: keys for a web identity", rows and stored("web/") == rows and not spools, said)
+        said, rows, spools, env = tacho("run", "-o", "s3://data/nobody", "--", "true", env={**where, "AWS_WEB_IDENTITY_TOKEN_FILE": bad})
+        check(f"{server.name}: a forged token: nothing stored, the data kept", len(spools) == 1 and not stored("nobody/"), said)
+        said = run(BIN / "tacho", "deliver", "--all", env={**env, "AWS_WEB_IDENTITY_TOKEN_FILE": good}, rc=None)
+        check(f"{server.name}: delivered with a good token", rows and stored("nobody/") == rows and not spools[0].exists(), said)
+
+
 def no_bucket(server):
     said, _, spools, _ = tacho("run", "-o", "s3://no-such-bucket/x", "--", "true",
                                env={"TACHO_S3_ENDPOINT": server.url, "TACHO_FINISH_TIMEOUT": "3", **keys_of(s3_service.temporary())})
@@ -148,7 +169,7 @@ for name in wanted:
     s3_service.real = server
     for bucket in ("data", "my.bucket.eu"):
         s3_service.make_bucket(bucket)
-    for function in (straight, refused, no_bucket, integrity, suite):
+    for function in (straight, refused, web_identity, no_bucket, integrity, suite):
         case(function, server)
     for process in list(started)[::-1]:
         process.terminate()

@@ -1,9 +1,11 @@
 """Real S3 servers on loopback: MinIO with its token service (from the Go module proxy) and OpenStack Swift with s3api (from
 Debian). Each gives an address, keys of an owner and its version."""
 import os
+import re
 import textwrap
 
-from common import WORK, debian, free_port, fresh, go_install, run, start, wait_port
+import s3_identity
+from common import WORK, debian, free_port, fresh, go_install, run, start, until, wait_port
 
 MINIO = ("github.com/minio/minio", "v0.0.0-20260212201848-7aac2a2c5b7c")
 ROOT_KEY, ROOT_SECRET = "interop-owner", "interop-owner-secret"
@@ -13,18 +15,26 @@ SWIFT_KEY, SWIFT_SECRET = "test:tester", "testing"
 class Server:
     def __init__(self, name, url, key, secret, version, has_sts):
         self.name, self.url, self.key, self.secret, self.version, self.has_sts = name, url, key, secret, version, has_sts
+        self.identity, self.role = None, ""  # who makes web identity tokens, and the role that they may take
 
 
 def start_minio():
     program = go_install(*MINIO)
     version = next(line.split()[2] for line in run("go", "version", "-m", program).splitlines() if line.split()[:1] == ["mod"])
     port, console = free_port(), free_port()
+    identity = s3_identity.Provider(fresh("identity"))
     env = {**os.environ, "MINIO_ROOT_USER": ROOT_KEY, "MINIO_ROOT_PASSWORD": ROOT_SECRET, "MINIO_REGION": "us-east-1",
+           "MINIO_IDENTITY_OPENID_CONFIG_URL": identity.url + "/.well-known/openid-configuration",
+           "MINIO_IDENTITY_OPENID_CLIENT_ID": s3_identity.CLIENT, "MINIO_IDENTITY_OPENID_ROLE_POLICY": "readwrite",
            "MINIO_CI_CD": "1", "MINIO_UPDATE": "off"}  # CI: a disk that holds the system too is fine
     process = start(program, "server", "--address", f"127.0.0.1:{port}", "--console-address", f"127.0.0.1:{console}", fresh("minio-data"),
                     log="minio.out", env=env)
     wait_port(port, process)
-    return Server("minio", f"http://127.0.0.1:{port}", ROOT_KEY, ROOT_SECRET, version, has_sts=True)
+    server = Server("minio", f"http://127.0.0.1:{port}", ROOT_KEY, ROOT_SECRET, version, has_sts=True)
+    server.identity = identity
+    # INFO: IAM Roles: arn:minio:iam:::role/aGFUt54zruUd8QYOVtiUawHHcdw
+    server.role = until(lambda: re.findall(r"arn:minio:iam:\S+", (WORK / "minio.out").read_text()), 60, "the role's name")[-1]
+    return server
 
 
 def start_swift():

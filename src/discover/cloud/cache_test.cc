@@ -7,7 +7,6 @@
 #include <filesystem>
 
 #include "discover/cloud/host_identity.h"
-#include "net/hash.h"
 #include "support/temp_dir.h"
 
 namespace tacho {
@@ -92,11 +91,6 @@ TEST_F(CacheTest, HashedHostId) {
   spill(dir_ / "etc/machine-id", "0123456789abcdef0123456789abcdef\n");
   settle_host_id(host, cloud_, roots());
   EXPECT_EQ(host.host_id, "b3f07db21a99bb27e0f2f05e4322595f");
-}
-
-TEST(Hash, Rfc4231) {
-  EXPECT_EQ(hmac_sha256_hex("Jefe", "what do ya want for nothing?"),
-            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
 }
 
 }  // namespace

@@ -1,0 +1,12 @@
+// HMAC-SHA256 (FIPS 180-4, RFC 2104) for names that must not tell what they are made of, where no TLS library is linked: the
+// sampling process has none. Not for signatures and not fast. Pure, thread-safe.
+#pragma once
+#include <string>
+#include <string_view>
+
+namespace tacho {
+
+// 64 hex digits in lower case.
+std::string hmac_sha256_hex(std::string_view key, std::string_view text);
+
+}  // namespace tacho

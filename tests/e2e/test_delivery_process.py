@@ -1,0 +1,357 @@
+"""The processes of a delivery: what is left when one of them dies, how a run is recovered, and what the job sees of it all."""
+import glob
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+
+import test_delivery
+from support import SANITIZED, marked_pids, until
+from test_delivery import Delivery
+
+
+class Process(Delivery):
+    def test_no_token_no_connection(self):
+        env = self.env()
+        env["SENTINEL_API_TOKEN"] = "  "
+        done = self.tacho("run", "--", "sh", "-c", "ps --ppid $PPID -o comm=", env=env)
+        self.assertEqual((done.rc, done.out.split()), (0, ["sh"]), done)
+        self.assertEqual(self.service.api.log + self.service.s3.log, [])
+        self.assertFalse(os.path.exists(self.path("state", "tacho", "spool")))
+
+    def test_job_sees_neither_token_nor_deliverer(self):
+        script = "env; cat /proc/$PPID/environ /proc/$PPID/cmdline; ls -l /proc/self/fd; sleep 0.5; " \
+                 "cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep -c sentinel-secret"
+        self.use({"tokens": ["sentinel-secret"]})
+        done = self.tacho("run", "-i", "0.1", "--", "bash", "-c", script, env={**self.env(), "SENTINEL_API_TOKEN": "sentinel-secret"})
+        self.assertNotIn("sentinel-secret", done.out.replace("grep -c sentinel-secret", ""), done)
+        self.check()
+        counts = {int(row.split(",")[22] or 0) for row in self.local_rows()}
+        self.assertIn(1, counts)  # the sleep alone; a row may also meet the three of the last line
+        self.assertLessEqual(max(counts), 3)
+
+    def test_no_secret_in_the_spool(self):
+        self.use({"tokens": ["sentinel-secret"]})
+        env = {**self.env(TACHO_FINISH_TIMEOUT="1"), "SENTINEL_API_TOKEN": "sentinel-secret"}
+        self.service.api_faults({"match": {"path": ".*/finish"}, "action": {"status": 500}})
+        done = self.tacho("run", "-i", "0.1", "--upload-interval", "1", "--", "sleep", "1.5", env=env)
+        self.assertEqual(done.rc, 0, done)
+        folder = self.spools()[0]
+        self.assertEqual(os.stat(folder).st_mode & 0o777, 0o700)
+        keys = [secret for key, value in self.service.api.credentials.items() for secret in (key, value["secret_key"], value["session_token"])]
+        for name in os.listdir(folder):
+            path = os.path.join(folder, name)
+            self.assertEqual(os.stat(path).st_mode & 0o777, 0o600, name)
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+            for secret in ["sentinel-secret", *keys]:
+                self.assertNotIn(secret, text, name)
+        self.service.api_faults()
+        self.deliver(folder, SENTINEL_API_TOKEN="sentinel-secret")
+        self.check("s3")
+
+    def test_killed_tacho_is_closed(self):
+        process = self.spawn("run", "-i", "0.1", "--upload-interval", "1", "--", "sleep", "30", env=self.env())
+        self.assertTrue(until(lambda: len(self.service.s3.objects) >= 2))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        self.assertTrue(until(lambda: self.service.finished() and not self.spools()))
+        run = self.the_finished()
+        self.assertEqual(run["finish"]["run_status"], "failed")
+        self.assertNotIn("exit_code", run["finish"])
+        rows, local = self.service.rows(run), self.local_rows()
+        self.assertEqual(rows[:len(local)], local)
+        self.assertLessEqual(len(rows), len(local) + 1)
+        self.end_marked()
+
+    def killed_with_its_deliverer(self, torn=b""):
+        process = self.spawn("run", "-i", "0.1", "--upload-interval", "1", "--", "sleep", "30", env=self.env())
+        self.assertTrue(until(lambda: len(self.service.s3.objects) >= 2))
+        time.sleep(0.5)
+        self.end_marked()
+        process.wait()
+        self.assertTrue(until(lambda: not marked_pids(self.mark)))
+        if torn:
+            path = glob.glob(os.path.join(self.spools()[0], "*.open"))[0]
+            with open(path, "ab") as file:
+                file.write(torn)
+
+    def test_recovery(self):
+        self.killed_with_its_deliverer()
+        self.deliver("--all")
+        run = self.the_finished()
+        rows, local = self.service.rows(run), self.local_rows()
+        self.assertEqual(rows[:len(local)], local)
+        self.assertLessEqual(len(rows), len(local) + 1)
+        self.assertEqual(run["finish"]["run_status"], "failed")
+        self.assertEqual(self.spools(), [])
+
+    def test_torn_tail(self):
+        self.killed_with_its_deliverer(torn=b"1794752420.471,10")
+        done = self.deliver("--all")
+        self.assertIn("17 bytes", done.err)
+        rows = self.service.rows(self.the_finished())
+        self.assertFalse(any(row.startswith("1794752420.471,10") for row in rows))
+        self.assertEqual(rows[:len(self.local_rows())], self.local_rows())
+
+    def test_damaged_segment(self):
+        self.service.api_faults({"match": {"path": ".*/finish"}, "action": {"status": 500}})
+        self.service.s3_faults({"action": {"status": 500}})
+        done = self.tacho("run", "-i", "0.1", "--", "sleep", "0.5", env=self.env(TACHO_FINISH_TIMEOUT="1"))
+        self.assertEqual(done.rc, 0, done)
+        path = glob.glob(os.path.join(self.spools()[0], "*.csv"))[0]
+        size = os.path.getsize(path)
+        with open(path, "r+b") as file:
+            file.truncate(size - 20)
+        self.service.api_faults()
+        done = self.deliver("--all")
+        self.assertIn("checksum", done.err)
+        self.assertEqual(self.service.rows(self.the_finished()), self.local_rows()[:-1])
+
+    def test_next_tacho_sends_what_is_left(self):
+        self.killed_with_its_deliverer()
+        done = self.tacho("run", "-i", "0.1", "--", "sleep", "2", env=self.env())
+        self.assertEqual(done.rc, 0, done)
+        self.assertEqual(len(self.service.finished()), 2)
+        self.assertEqual(self.spools(), [])
+
+    def test_other_service_is_left_alone(self):
+        self.killed_with_its_deliverer()
+        other = test_delivery.Service()  # by its module: a real server may stand behind it
+        self.addCleanup(other.close)
+        done = self.tacho("deliver", "--all", env={**self.env(), "SENTINEL_API_URL": other.api_server.url})
+        self.assertIn("SENTINEL_API_URL", done.err)
+        self.assertEqual((other.api.log, len(self.spools())), ([], 1))
+
+    def test_unknown_run_is_new_only_when_named(self):
+        self.killed_with_its_deliverer()
+        for run in self.service.runs().values():
+            run["forgotten"] = True
+        self.deliver("--all", rc=1)
+        self.assertEqual(len(self.spools()), 1)
+        self.deliver(self.spools()[0])
+        self.assertEqual((len(self.service.finished()), self.spools()), (1, []))
+
+    def test_two_recoverers(self):
+        self.killed_with_its_deliverer()
+        both = [self.spawn("deliver", "--all", env=self.env()) for _ in range(2)]
+        for process in both:
+            self.assertEqual(process.wait(60), 0, process.stderr.read())
+        run = self.the_finished()
+        self.assertEqual((run["finishes"], self.spools()), (1, []))
+
+    def test_sigterm_with_the_server_down(self):
+        self.service.api_faults({"action": {"delay_s": 20}})
+        process = self.spawn("run", "-i", "0.1", "--", "sleep", "30", env=self.env())
+        self.assertTrue(until(self.spools))
+        time.sleep(0.5)
+        begun = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 143)
+        self.assertLess(time.monotonic() - begun, 12)
+        self.assertEqual(len(self.spools()), 1)
+        self.assertIn(self.spools()[0], err)
+
+    def test_strict(self):
+        self.service.api_faults({"action": {"status": 500}})
+        done = self.tacho("run", "--strict", "--", "true", env=self.env(TACHO_FINISH_TIMEOUT="1"))
+        self.assertEqual(done.rc, 125, done)
+        done = self.tacho("run", "--strict", "--", "sh", "-c", "exit 4", env=self.env(TACHO_FINISH_TIMEOUT="1"))
+        self.assertEqual(done.rc, 4, done)
+
+    def test_two_runs_at_once(self):
+        both = [self.spawn("run", "-i", "0.1", "--upload-interval", "1", "--", "sleep", "2.5", env=self.env()) for _ in range(2)]
+        for process in both:
+            self.assertEqual(process.wait(60), 0, process.stderr.read())
+        remote = sorted(self.service.rows(run) for run in self.service.finished())
+        self.assertEqual(remote, sorted(self.local_rows(folder) for folder in self.run_folders()))
+
+    def test_wrong_token(self):
+        env = {**self.env(), "SENTINEL_API_TOKEN": "wrong"}
+        done = self.tacho("run", "--", "sleep", "0.3", env=env)
+        self.assertEqual(done.rc, 0, done)
+        self.assertIn("SENTINEL_API_TOKEN", done.err)
+        self.assertEqual(len(self.spools()), 1)
+        self.deliver("--all")
+        self.check()
+
+    def test_token_with_a_line_break(self):
+        done = self.tacho("run", "--", "true", env={**self.env(), "SENTINEL_API_TOKEN": "a\nb"})
+        self.assertEqual(done.rc, 0, done)
+        self.assertIn("line break", done.err)
+        self.assertEqual((self.service.api.log, len(self.spools())), ([], 1))
+
+    def test_missing_program(self):
+        tacho = self.path("tacho")
+        subprocess.run(["cp", self.command([])[0], tacho], check=True)
+        done = self.tacho("run", "--", "true", env=self.env(), program=tacho)
+        self.assertEqual((done.rc, len(self.spools())), (0, 1), done)
+        self.assertIn("tacho-deliver", done.err)
+        self.assertEqual(done.err.count("tacho: "), 2, done)  # the warning and the summary
+
+    def test_command_not_found_leaves_nothing(self):
+        done = self.tacho("run", "--", "/no/such/program", env=self.env())
+        self.assertEqual((done.rc, self.spools(), self.service.api.log), (127, [], []), done)
+
+    def test_full_disk(self):
+        self.need_root()
+        small = self.path("small")
+        os.mkdir(small)
+        self.need("cannot mount", "mount", "-t", "tmpfs", "-o", "size=64k", "none", small)
+        self.addCleanup(subprocess.run, ["umount", "-l", small], check=False)
+        done = self.tacho("run", "-i", "0.01", "--", "sleep", "3", env=self.env(TACHO_SPOOL_DIR=small))
+        self.assertEqual(done.rc, 0, done)
+        self.assertIn("takes no more", done.err)
+        self.check()
+
+    def test_read_only_spool_folder(self):
+        done = self.tacho("run", "--", "true", env=self.env(TACHO_SPOOL_DIR="/proc/no"))
+        self.assertEqual(done.rc, 0, done)
+        self.check()
+
+    def test_deliverer_is_killed(self):
+        process = self.spawn("run", "-i", "0.1", "--upload-interval", "1", "--", "sleep", "4", env=self.env())
+        self.assertTrue(until(lambda: len(self.service.s3.objects) >= 2))  # the first one is in the state by now
+        for pid in marked_pids(self.mark):
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                if b"--spool-run" in file.read():
+                    os.kill(pid, signal.SIGKILL)
+        self.assertEqual(process.wait(30), 0)
+        self.check("s3")
+
+    def test_watch(self):
+        process = self.spawn("watch", "-i", "0.1", env=self.env())
+        self.assertTrue(until(self.service.runs))
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(30), 0)
+        finish = self.check()["finish"]
+        self.assertEqual(finish["run_status"], "finished")
+        self.assertNotIn("exit_code", finish)
+
+
+class Manners(Delivery):
+    def deliverer(self):
+        for pid in marked_pids(self.mark):
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                if b"--spool-run" in file.read():
+                    return pid
+        return None
+
+    def cpu_ticks(self, pid):
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            fields = file.read().rsplit(b")", 1)[1].split()
+        return int(fields[11]) + int(fields[12])
+
+    def test_small_asleep_and_apart(self):
+        process = self.spawn("run", "-i", "0.1", "--upload-interval", "1", "--", "sleep", "30", env=self.env())
+        self.assertTrue(until(lambda: len(self.service.s3.objects) >= 2))
+        pid = self.deliverer()
+        with open(f"/proc/{pid}/status", encoding="utf-8") as file:
+            status = dict(line.split(":", 1) for line in file.read().splitlines())
+        if not SANITIZED:
+            self.assertLess(int(status["VmHWM"].split()[0]), 16 * 1024, status["VmHWM"])
+        self.assertEqual(os.getpriority(os.PRIO_PROCESS, pid), 10)
+        self.assertEqual(os.getsid(pid), pid)
+        self.assertNotEqual(os.getpgid(pid), os.getpgid(process.pid))
+        with open(f"/proc/{process.pid}/maps", encoding="utf-8") as file:
+            maps = file.read()
+        self.assertNotIn("libcurl", maps)
+        self.assertNotIn("libssl", maps)
+        for name in os.listdir(f"/proc/{pid}/fd"):  # nothing of the job's is held open
+            target = os.readlink(f"/proc/{pid}/fd/{name}")
+            self.assertFalse(target.startswith("/dev/pts"), target)
+        process.send_signal(signal.SIGTERM)
+        process.wait(30)
+
+    def test_idle_costs_nothing(self):
+        process = self.spawn("run", "-i", "0.1", "--", "sleep", "30", env=self.env())
+        self.assertTrue(until(self.service.runs))
+        time.sleep(0.5)
+        pid = self.deliverer()
+        before = self.cpu_ticks(pid)
+        time.sleep(2)
+        self.assertLessEqual(self.cpu_ticks(pid) - before, 1)
+        process.send_signal(signal.SIGTERM)
+        process.wait(30)
+
+    def test_outage_is_told_once(self):
+        self.service.api_faults({"action": {"status": 503}})
+        process = self.spawn("run", "-i", "0.1", "--upload-interval", "1", "--", "sleep", "6", env=self.env())
+        time.sleep(5)
+        self.service.api_faults()
+        _, err = process.communicate(timeout=60)
+        self.assertEqual(err.count("tried again"), 1, err)
+        self.check()
+
+    def test_stderr_is_not_held_open(self):
+        """A caller that reads the job's output to its end is not kept waiting by the deliverer of a killed tacho."""
+        self.service.api_faults({"action": {"delay_s": 5}})
+        process = self.spawn("run", "-i", "0.1", "--", "sleep", "0.5", env=self.env(TACHO_FINISH_TIMEOUT="20"))
+        self.assertTrue(until(self.deliverer))
+        time.sleep(1)
+        begun = time.monotonic()
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=20)
+        self.assertLess(time.monotonic() - begun, 3)
+        self.end_marked()
+
+    def test_missing_certificates(self):
+        env = {**self.env(TACHO_FINISH_TIMEOUT="3"), "SENTINEL_API_URL": "https://127.0.0.1:1", "SSL_CERT_FILE": self.path("no.pem")}
+        done = self.tacho("run", "--", "true", env=env)
+        self.assertEqual((done.rc, len(self.spools())), (0, 1), done)
+        self.assertIn("no.pem", done.err)
+
+    def test_hidden_fields_are_not_in_the_spool(self):
+        self.service.api_faults({"action": {"status": 500}})
+        done = self.tacho("run", "--hide", "private", "--job-name", "shown", "--", "true", "hidden-argument", env=self.env(TACHO_FINISH_TIMEOUT="1"))
+        self.assertEqual(done.rc, 0, done)
+        with open(os.path.join(self.spools()[0], "meta.json"), encoding="utf-8") as file:
+            text = file.read()
+        self.assertIn("shown", text)
+        self.assertNotIn("hidden-argument", text)
+        start = json.loads(text)["start"]
+        self.assertEqual([key for key in start if key in ("host_id", "host_hostname", "host_ip", "command")], [])
+
+    def test_hashed_host_id_is_all_that_is_written(self):
+        self.service.api_faults({"action": {"status": 500}})
+        os.makedirs(self.path("sys", "class", "dmi", "id"))
+        self.write("sys/class/dmi/id/product_serial", "PLAIN-4711\n")
+        env = {"TACHO_SYSFS_ROOT": self.path("sys"), "TACHO_FINISH_TIMEOUT": "0.5"}
+        for hidden, more in ((False, {}), (True, {"TACHO_HOST_ID": "hash"})):
+            with self.subTest(hidden=hidden):
+                done = self.tacho("run", "--", "true", env=self.env(**env, **more))
+                self.assertEqual(done.rc, 0, done)
+                for path in (os.path.join(self.spools()[-1], "meta.json"), os.path.join(sorted(self.run_folders())[-1], "run.json")):
+                    with open(path, encoding="utf-8") as file:
+                        self.assertEqual("PLAIN-4711" not in file.read(), hidden, path)
+                for folder in self.spools() + self.run_folders():
+                    shutil.rmtree(folder)
+
+    def test_bounded_spool_without_a_network(self):
+        self.service.api_faults({"action": {"reset": "start"}})
+        for _ in range(2):
+            self.tacho("run", "--", "true", env=self.env(TACHO_FINISH_TIMEOUT="0.2"))
+        kept = self.spools()
+        self.assertEqual(len(kept), 2)
+        done = self.tacho("run", "--", "sleep", "0.3", env=self.env(TACHO_FINISH_TIMEOUT="0.2", TACHO_SPOOL_MAX="1"))
+        self.assertIn(kept[0], done.err)
+        self.assertIn(kept[1], done.err)
+        self.assertEqual(len(self.spools()), 1)
+
+    def test_bounded_spool(self):
+        self.service.api_faults({"action": {"status": 500}})
+        for _ in range(3):
+            self.tacho("run", "--", "true", env=self.env(TACHO_FINISH_TIMEOUT="0.5"))
+        kept = self.spools()
+        self.assertEqual(len(kept), 3)
+        old = os.path.join(os.path.dirname(kept[0]), "20200101T000000Z-1-00000000")
+        os.rename(kept[1], old)
+        self.service.api_faults({"match": {"path": ".*/finish"}, "action": {"status": 500}})
+        done = self.tacho("run", "--", "sleep", "1", env=self.env(TACHO_FINISH_TIMEOUT="0.5", TACHO_SPOOL_MAX="1"))
+        self.assertEqual(done.rc, 0, done)
+        self.assertIn(old, done.err)
+        self.assertIn(kept[0], done.err)
+        self.assertEqual(len(self.spools()), 1)
