@@ -1,66 +1,49 @@
 #include "base/hmac.h"
 
+#include <sha2.h>
+
+#include <algorithm>
 #include <array>
-#include <bit>
 #include <cstdint>
 
 namespace tacho {
 namespace {
 
-constexpr size_t kBlock = 64;
-constexpr std::array<uint32_t, 8> kStart = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-// The first 32 bits of the fractions of the cube roots of the first 64 primes.
-constexpr std::array<uint32_t, 64> kRounds = {
-    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5, 0xd807aa98, 0x12835b01, 0x243185be,
-    0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174, 0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa,
-    0x5cb0a9dc, 0x76f988da, 0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967, 0x27b70a85,
-    0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85, 0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3,
-    0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070, 0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f,
-    0x682e6ff3, 0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
+using Block = std::array<uint8_t, SHA256_BLOCK_LENGTH>;
+using Digest = std::array<uint8_t, SHA256_DIGEST_LENGTH>;
 
-void mix(std::array<uint32_t, 8>& state, std::string_view block) {
-  std::array<uint32_t, 64> word{};
-  for (size_t i = 0; i < 64; ++i) word[i / 4] = (word[i / 4] << 8) | static_cast<unsigned char>(block[i]);
-  for (size_t i = 16; i < 64; ++i) {
-    const uint32_t a = word[i - 15], b = word[i - 2];
-    word[i] = word[i - 16] + (std::rotr(a, 7) ^ std::rotr(a, 18) ^ (a >> 3)) + word[i - 7] + (std::rotr(b, 17) ^ std::rotr(b, 19) ^ (b >> 10));
-  }
-  std::array<uint32_t, 8> s = state;
-  for (size_t i = 0; i < 64; ++i) {
-    const uint32_t first = s[7] + (std::rotr(s[4], 6) ^ std::rotr(s[4], 11) ^ std::rotr(s[4], 25)) + ((s[4] & s[5]) ^ (~s[4] & s[6])) +
-                           kRounds[i] + word[i];
-    const uint32_t second = (std::rotr(s[0], 2) ^ std::rotr(s[0], 13) ^ std::rotr(s[0], 22)) + ((s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]));
-    s = {first + second, s[0], s[1], s[2], s[3] + first, s[4], s[5], s[6]};
-  }
-  for (size_t i = 0; i < 8; ++i) state[i] += s[i];
-}
+const uint8_t* bytes(std::string_view text) { return reinterpret_cast<const uint8_t*>(text.data()); }
 
-std::string digest(std::string text) {
-  const uint64_t bits = text.size() * 8;
-  text += '\x80';
-  text.append((kBlock + kBlock - 8 - text.size() % kBlock) % kBlock, '\0');
-  for (int shift = 56; shift >= 0; shift -= 8) text += static_cast<char>(bits >> shift);
-  std::array<uint32_t, 8> state = kStart;
-  for (size_t at = 0; at < text.size(); at += kBlock) mix(state, std::string_view(text).substr(at, kBlock));
-  std::string bytes;
-  for (const uint32_t value : state)
-    for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(value >> shift);
-  return bytes;
+// SHA-256 of two pieces, one behind the other.
+Digest digest(const uint8_t* first, size_t first_size, const uint8_t* second, size_t second_size) {
+  SHA2_CTX context;
+  Digest result{};
+  ::SHA256Init(&context);
+  ::SHA256Update(&context, first, first_size);
+  ::SHA256Update(&context, second, second_size);
+  ::SHA256Final(result.data(), &context);
+  return result;
 }
 
 }  // namespace
 
 std::string hmac_sha256_hex(std::string_view key, std::string_view text) {
-  std::string inner = key.size() > kBlock ? digest(std::string(key)) : std::string(key);
-  inner.resize(kBlock, '\0');
-  std::string outer = inner;
-  for (char& c : inner) c = static_cast<char>(c ^ 0x36);
-  for (char& c : outer) c = static_cast<char>(c ^ 0x5c);
+  Block inner{};
+  if (key.size() > inner.size()) {
+    const Digest shorter = digest(bytes(key), key.size(), nullptr, 0);
+    std::copy(shorter.begin(), shorter.end(), inner.begin());
+  } else {
+    std::copy(key.begin(), key.end(), inner.begin());
+  }
+  Block outer = inner;
+  for (uint8_t& byte : inner) byte ^= 0x36;
+  for (uint8_t& byte : outer) byte ^= 0x5c;
+  const Digest middle = digest(inner.data(), inner.size(), bytes(text), text.size());
   constexpr char kDigits[] = "0123456789abcdef";
   std::string hex;
-  for (const char c : digest(outer + digest(inner.append(text)))) {
-    hex += kDigits[static_cast<unsigned char>(c) >> 4];
-    hex += kDigits[static_cast<unsigned char>(c) & 15];
+  for (const uint8_t byte : digest(outer.data(), outer.size(), middle.data(), middle.size())) {
+    hex += kDigits[byte >> 4];
+    hex += kDigits[byte & 15];
   }
   return hex;
 }
