@@ -27,7 +27,7 @@ std::vector<std::string> spool_roots() {
   const std::string user = std::to_string(::getuid());
   add(variable("TACHO_SPOOL_DIR"));
   if (const std::string state = variable("XDG_STATE_HOME"); state.starts_with('/')) add(state + "/tacho/spool");
-  if (const std::string home = variable("HOME"); home.starts_with('/')) add(home + "/.local/state/tacho/spool");
+  if (const std::string home = variable("HOME"); home.starts_with('/') && home != "/nonexistent") add(home + "/.local/state/tacho/spool");
   add("/var/tmp/tacho-" + user);
   add("/tmp/tacho-" + user);  // often the one place that a read-only container may write to
   add("/dev/shm/tacho-" + user);
