@@ -47,6 +47,7 @@ void Collector::turn(int64_t now_ns) {
 CollectEnd Collector::run() {
   started_ns_ = system_clock().monotonic_ns();
   report_ns_ = started_ns_ + options_.report_ns;
+  give_back_memory();  // what only the start needed
   for (;;) {
     const Phase phase = phase_;
     const StopStep step = stop_;
@@ -199,9 +200,10 @@ void Collector::report(int64_t now_ns) {
   }
   const bool was_busy = !reporter_->resting();
   reporter_->step(now_ns);
-  if (!was_busy || !reporter_->resting() || reporter_->calls() == calls_seen_) return;
+  const bool rests = was_busy && reporter_->resting();
+  if (reporter_->calls() == calls_seen_ || (calls_seen_ > 0 && !rests)) return;  // the first call runs much that no other needs
   calls_seen_ = reporter_->calls();
-  journal_->all_acknowledged();
+  if (rests) journal_->all_acknowledged();
   give_back_memory();
 }
 

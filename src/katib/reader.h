@@ -18,7 +18,7 @@ class Reader {
   using Take = std::function<void(MetricRow&&)>;
   virtual ~Reader() = default;
 
-  // Passes on rows that are there now, in order, about `limit` of them at the most. True: more can be read at once. With
+  // Passes on rows that are there now, in order, about `limit` of them at the most, fewer where they are large. True: more can be read at once. With
   // `at_end` training is over, so a last line without its end counts too. A source that is not there yet has no rows.
   virtual Result<bool> read(bool at_end, size_t limit, const Take& take) = 0;
   // Where the rows passed on so far end, as JSON text for the state file; `seek("")` is the beginning.

@@ -3,8 +3,8 @@
 
 namespace tacho {
 
-// Lets go of the pages of this program's own code (MADV_DONTNEED on what is mapped read-only and executable; clean pages of the
-// file, which come back from the page cache when they are run again) and of free heap pages. For a large program that works
+// Lets go of the pages of this program's own code and constants (MADV_DONTNEED on the segments that are never written to; clean
+// pages of the file, which come back from the page cache when they are used again) and of free heap pages. For a large program that works
 // for a moment and sleeps for long.
 void give_back_memory();
 
