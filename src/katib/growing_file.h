@@ -1,6 +1,7 @@
 // A log that another process writes: read through one buffer, from where it was left, over truncation, rotation and deletion.
 //  - truncated (shorter than what was read, or other bytes before the place): from 0 again, and restarted() tells;
-//  - replaced (another inode under the name): the old one is read to its end, then the new one from 0;
+//  - replaced (another inode under the name): the old one is read to its end, then those that had the name in between
+//    (rotation.h), then the new one from 0;
 //  - deleted: what is open is read to its end.
 // A place is kept as device, inode, offset and a checksum of the bytes before it, by which a file that began anew is told
 // from one that grew. Not thread-safe; allocates only when a line does not fit into the buffer.
