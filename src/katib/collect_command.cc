@@ -45,7 +45,8 @@ void quiet_grpc() {
 
 std::string collect_help() {
   std::string out =
-      "Examples:\n"
+      "Usage: tacho-katib collect -t TRIAL -m NAMES -s-db HOST:PORT [FLAGS]\n"
+      "\nExamples:\n"
       "  tacho-katib collect -t TRIAL -m 'accuracy;loss' -o-type maximize -s-db katib-db-manager.kubeflow:6789 \\\n"
       "      -path /var/log/katib/metrics.log -format TEXT\n"
       "  tacho-katib collect -t TRIAL -m accuracy -s-db HOST:6789 -path /var/log/katib/tfevent\n"
