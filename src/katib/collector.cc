@@ -117,6 +117,7 @@ void Collector::read_source(int64_t now_ns, bool at_end) {
   source_changed_ = false;
   read_ns_ = now_ns + kSettleNs;
   if (!watch_) return;
+  if (source_) source_->hold();  // it is read later, when a report is due or the objective was seen
   std::vector<MetricRow> rows;
   for (bool more = true; more;) {
     rows.clear();

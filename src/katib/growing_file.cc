@@ -209,6 +209,11 @@ void GrowingFile::seek(std::optional<Place> place) {
   begin_ = end_;  // what is unread is read again
 }
 
+void GrowingFile::hold() {
+  bool absent = false;
+  if (!fd_ && !wanted_) open(path_, absent);
+}
+
 bool GrowingFile::restarted() { return std::exchange(restarted_, false); }
 
 }  // namespace tacho

@@ -57,6 +57,8 @@ class GrowingFile {
   std::optional<Place> place() const;
   // Goes on from there at the next fill(); nothing: from the beginning of the first file that was read.
   void seek(std::optional<Place> place);
+  // Opens the file of the name, if none was opened and no place is wanted: it will be the first, whatever becomes of its name.
+  void hold();
   // The file began anew since the last call.
   bool restarted();
   // Counts how often reading had to begin at 0 though another place was expected.

@@ -23,6 +23,7 @@ class LineReader : public Reader {
   Result<bool> read(bool at_end, size_t limit, const Take& take) override;
   std::string position() const override;
   Status seek(std::string_view position) override;
+  void hold() override { file_.hold(); }
   bool restarted() override { return file_.restarted(); }
   std::vector<std::string> folders() const override;
   ReaderCounts counts() const override;

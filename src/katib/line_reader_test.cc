@@ -171,6 +171,18 @@ TEST_F(LogTest, SeveralRotationsBetweenTwoLooksLoseNothing) {
   EXPECT_EQ(rows(*reader, true), "acc=6");
 }
 
+TEST_F(LogTest, AHeldFileIsReadFirstWhateverBecomesOfItsName) {
+  const auto reader = open();
+  reader->hold();  // nothing there yet
+  write(path_, "loss=1\n");
+  reader->hold();
+  EXPECT_EQ(reader->restarted(), false);
+  ::unlink(path_.c_str());
+  write(path_, "loss=2\n");
+  reader->hold();
+  EXPECT_EQ(rows(*reader), "loss=1 loss=2");
+}
+
 TEST_F(LogTest, ACopyOfALogIsNotReadAgain) {
   write(path_, "loss=1\n");
   const auto reader = open();

@@ -180,6 +180,18 @@ class Delivery(PodCase):
         self.ends(self.collector(metrics="accuracy"), 0)
         self.expect_each_once(2)
 
+    def test_rotated_before_the_first_report(self):
+        """Nothing of the log may be missing that was renamed, or even removed, before it is reported."""
+        self.db()
+        script = (f"import os, time\nfor part in range(5):\n with open({self.log!r}, 'w') as log:\n"
+                  "  log.write(f'accuracy={part}\\n')\n  log.flush()\n  time.sleep(0.4)\n"
+                  f" if part < 4:\n  for i in (2, 1): os.path.exists(f'{self.log}.{{i}}') and os.rename(f'{self.log}.{{i}}', f'{self.log}.{{i + 1}}')\n"
+                  f"  os.rename({self.log!r}, '{self.log}.1')\n")
+        self.write("rotate.py", script)
+        self.trainer(f"python3 {self.path('rotate.py')}", redirect=False)
+        self.ends(self.collector("--report", "end", metrics="accuracy"), 0)
+        self.assertEqual([row[2] for row in self.rows()], list("01234"))
+
     def test_memory_stays_flat(self):
         if support.SANITIZED:
             self.skipTest("sanitized")

@@ -175,7 +175,7 @@ class Prometheus(PodCase):
         self.db()
         endpoint = self.endpoint(["accuracy 1\n"])
         self.enter("sleep", "1")
-        collector = self.collector("--http-port", endpoint.port, "--state", "", path="", log_format=None, metrics="accuracy")
+        collector = self.collector("--http-port", endpoint.port, path="", log_format=None, metrics="accuracy")
         self.ends(collector, 0)
         self.assertEqual({row[2] for row in self.rows()}, {"1"})
 
