@@ -200,6 +200,7 @@ class Delivery(PodCase):
         with open(self.log, "w", encoding="utf-8") as file:
             for _ in range(200):
                 file.write(block)
+            file.writelines(f"2026-11-15T09:30:00.{i:06}Z accuracy={i}\n" for i in range(30_000))
         self.trainer("sleep 3", redirect=False)
         collector = self.collector("--echo=false", metrics="accuracy")
         pid = self.host_pid(collector)
@@ -212,7 +213,7 @@ class Delivery(PodCase):
                 pass
             time.sleep(0.05)
         self.ends(collector, 0)
-        self.assertEqual(len(self.rows()), 200)
+        self.assertEqual(len(self.rows()), 30_200)
         self.assertLess(peak, 16 * 1024)
 
 

@@ -312,6 +312,7 @@ class Flags(support.Case):
         for word in ("-h", "-help", "--help"):
             done = self.collect(word)
             self.assertEqual((done.returncode, done.stdout.startswith("Examples:")), (0, True))
+        self.assertIn("\nUsage: tacho-katib collect ", done.stdout)
         done = self.collect("--kind", "None")
         self.assertEqual(done.returncode, 0)
         self.assertIn("nothing to collect", done.stdout)
