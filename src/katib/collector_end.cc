@@ -21,6 +21,7 @@ void Collector::begin_end(int64_t now_ns, CollectEnd end, bool success) {
   phase_ = Phase::draining;
   end_ = std::move(end);
   success_ = success;
+  trainer_->forget_ignored();
   const bool over = trainer_->main_gone() || stop_ != StopStep::none;
   read_source(now_ns, over);
   sample_resources(now_ns, true);
