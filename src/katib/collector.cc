@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <utility>
 
 #include "base/log.h"
 #include "base/text.h"
@@ -200,6 +201,7 @@ void Collector::report(int64_t now_ns) {
     if (fatal_.empty()) reporter_->flush(false);
   }
   const bool was_busy = !reporter_->resting();
+  if (was_busy && std::exchange(first_report_, false)) give_back_memory();  // room for gRPC
   reporter_->step(now_ns);
   const bool rests = was_busy && reporter_->resting();
   if (reporter_->calls() == calls_seen_ || (calls_seen_ > 0 && !rests)) return;  // the first call runs much that no other needs
