@@ -50,7 +50,8 @@ std::string collect_help() {
       "      -path /var/log/katib/metrics.log -format TEXT\n"
       "  tacho-katib collect -t TRIAL -m accuracy -s-db HOST:6789 -path /var/log/katib/tfevent\n"
       "  tacho-katib collect -t TRIAL -m 'val_loss{run=\"a\"}' -s-db HOST:6789 --http-port 9090 --resources\n"
-      "\nCollects the metrics of one trial beside its trainer and reports them to the DB manager.\n"
+      "\nUsage: tacho-katib collect -t TRIAL -m NAMES -s-db HOST:PORT [FLAGS]\n"
+      "Collects the metrics of one trial beside its trainer and reports them to the DB manager.\n"
       "Every flag may be written -x v, -x=v, --x v or --x=v; durations as in Go (300ms, 1.5h).\n";
   std::string_view group;
   for (const std::string_view wanted : {"What to read", "Where to report", "How to report", "The trainer's processes",

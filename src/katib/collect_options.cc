@@ -115,10 +115,10 @@ class Taker {
   void flag(std::string_view name, std::optional<bool>& out) const {
     if (has(name)) out = parse_go_bool(all(name).back());
   }
-  void duration(std::string_view name, int64_t& out, bool zero_allowed, std::string_view also = "") {
+  void duration(std::string_view name, int64_t& out, bool zero_allowed, bool negative_allowed = false, std::string_view also = "") {
     if (!has(name)) return;
     const auto ns = parse_go_duration_ns(all(name).back());
-    if (!ns || *ns < 0 || (*ns == 0 && !zero_allowed))
+    if (!ns || (*ns < 0 && !negative_allowed) || (*ns == 0 && !zero_allowed))
       return fail(name, std::string("is no duration") + std::string(zero_allowed ? "" : " above 0"),
                   "write 300ms, 1.5h or 2m30s" + std::string(also));
     out = *ns;
@@ -193,8 +193,8 @@ void take_source(Taker& taker, CalledAs called_as, CollectOptions& out) {
 }
 
 void take_processes(Taker& taker, CollectOptions& out) {
-  // The file collector takes 0 and looks without pause; here that is as often as makes sense.
-  taker.duration("p", out.poll_ns, out.kind != tf_event);
+  // The file collector takes 0 and less, and looks without pause; here that is as often as makes sense.
+  taker.duration("p", out.poll_ns, out.kind != tf_event, out.kind != tf_event);
   out.poll_ns = std::max<int64_t>(out.poll_ns, 10'000'000);
   taker.duration("timeout", out.timeout_ns, true);
   taker.flag("w", out.wait_all);
@@ -217,7 +217,7 @@ void take_reporting(Taker& taker, CollectOptions& out) {
   taker.text("s-db", out.db_address);
   taker.text("s-earlystop", out.early_stop_address);
   if (taker.has("report") && taker.all("report").back() == "end") out.report_ns = 0;
-  else taker.duration("report", out.report_ns, false, ", or \"end\"");
+  else taker.duration("report", out.report_ns, false, false, ", or \"end\"");
   if (taker.has("state")) out.state = taker.all("state").back();
   static constexpr std::array<Choice, 2> kAttempts{{{"keep", 0}, {"replace", 1}}};
   out.replace_attempts = taker.word("attempts", kAttempts, 0) == 1;
@@ -264,6 +264,14 @@ bool is_active(const std::string& condition, const CollectEnvironment& environme
   return condition.empty() || environment(condition.substr(0, equals)) == condition.substr(equals + 1);
 }
 
+// gRPC would take 443 for a port that is missing, and wait there for ever.
+bool has_port(std::string_view address) {
+  const size_t colon = address.rfind(':');
+  if (colon == std::string_view::npos || colon == 0) return address.empty();
+  const auto port = parse_int<uint16_t>(address.substr(colon + 1));
+  return port && *port > 0;
+}
+
 // Exactly what can never work.
 Status check(const CollectOptions& out) {
   const auto missing = [](std::string what, std::string hint) { return Error{Code::invalid, std::move(what), "", std::move(hint)}; };
@@ -272,6 +280,8 @@ Status check(const CollectOptions& out) {
   if (out.passive) return ok();  // it reports nothing, so it may know less
   if (out.trial.empty()) return missing("-t names no Trial", "give the Trial's name: -t NAME");
   if (out.db_address.empty()) return missing("-s-db names no DB manager", "give its address: -s-db katib-db-manager.kubeflow:6789");
+  for (const auto& [flag, address] : {std::pair{"-s-db", &out.db_address}, std::pair{"-s-earlystop", &out.early_stop_address}})
+    if (!has_port(*address)) return missing(std::string(flag) + ": \"" + *address + "\" has no port", "write HOST:PORT");
   if (out.is_log() && out.path.empty()) return missing("-path names no log", "give the file: -path /var/log/katib/metrics.log");
   if (out.kind == tf_event && out.path.empty()) return missing("-path names no folder", "give the folder of the event files");
   return ok();

@@ -45,6 +45,17 @@ TEST(CollectOptions, EventCollectorsDialect) {
   EXPECT_EQ(options->folder(), "/log");
 }
 
+TEST(CollectOptions, AnAddressHasAPort) {
+  for (const char* bad : {"db", "db:", "db:x", "db:0", "db:65536", ":6789", "http://db"}) {
+    const auto options = parse({"-t", "a", "-m", "acc", "-s-db", bad});
+    ASSERT_FALSE(options) << bad;
+    EXPECT_NE(options.error().message().find(bad), std::string::npos);
+    EXPECT_FALSE(parse(with({"-s-earlystop", bad}))) << bad;
+  }
+  for (const char* good : {"db:6789", "127.0.0.1:1", "[::1]:6789", "katib-db-manager.kubeflow:65535"})
+    EXPECT_TRUE(parse({"-t", "a", "-m", "acc", "-s-db", good})) << good;
+}
+
 TEST(CollectOptions, KindIsInferred) {
   EXPECT_EQ(parse(with({"-path", "/x/y", "-format", "TEXT"}))->kind, CollectorKind::std_out);
   EXPECT_EQ(parse(with({"-path", "/x/y"}))->kind, CollectorKind::tf_event);
@@ -73,9 +84,16 @@ TEST(CollectOptions, Faults) {
   EXPECT_FALSE(parse({"-m", "a", "-t", "", "-s-db", "b:1"}));
   EXPECT_FALSE(parse({"-m", "a", "-t", "a"}));
   for (const std::vector<std::string>& bad : {std::vector<std::string>{"-path", "x", "-format", "text"}, {"-path", "x", "-format", ""},
-                                              {"-p", "-1s"}, {"--report", "never"}, {"--http-port", "0"}, {"--http-port", "70000"},
+                                              {"--grace", "-1s"}, {"--report", "never"}, {"--http-port", "0"}, {"--http-port", "70000"},
                                               {"--http-header", "nothing"}, {"--active-when", "RANK"}, {"--nonfinite", "x"}, {"-o-type", "best"}})
     EXPECT_FALSE(parse(with(bad))) << bad[0] << " " << bad[1];
+}
+
+TEST(CollectOptions, PollIntervalsOfTheOlderCollectors) {
+  for (const char* often : {"0", "-1s", "-0", "1ns"}) {
+    EXPECT_EQ(parse(with({"-path", "/x/y", "-format", "TEXT", "-p", often}))->poll_ns, 10'000'000) << often;
+  }
+  for (const char* bad : {"0", "-1", "1.5"}) EXPECT_FALSE(parse(with({"-path", "/x/y", "-p", bad}))) << bad;
 }
 
 TEST(CollectOptions, OwnFlags) {

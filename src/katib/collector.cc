@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <utility>
 
 #include "base/log.h"
 #include "base/text.h"
@@ -47,6 +48,7 @@ void Collector::turn(int64_t now_ns) {
 CollectEnd Collector::run() {
   started_ns_ = system_clock().monotonic_ns();
   report_ns_ = started_ns_ + options_.report_ns;
+  give_back_memory();  // what only the start needed
   for (;;) {
     const Phase phase = phase_;
     const StopStep step = stop_;
@@ -116,6 +118,7 @@ void Collector::read_source(int64_t now_ns, bool at_end) {
   source_changed_ = false;
   read_ns_ = now_ns + kSettleNs;
   if (!watch_) return;
+  if (source_) source_->hold();  // it is read later, when a report is due or the objective was seen
   std::vector<MetricRow> rows;
   for (bool more = true; more;) {
     rows.clear();
@@ -198,10 +201,12 @@ void Collector::report(int64_t now_ns) {
     if (fatal_.empty()) reporter_->flush(false);
   }
   const bool was_busy = !reporter_->resting();
+  if (was_busy && std::exchange(first_report_, false)) give_back_memory();  // room for gRPC
   reporter_->step(now_ns);
-  if (!was_busy || !reporter_->resting() || reporter_->calls() == calls_seen_) return;
+  const bool rests = was_busy && reporter_->resting();
+  if (reporter_->calls() == calls_seen_ || (calls_seen_ > 0 && !rests)) return;  // the first call runs much that no other needs
   calls_seen_ = reporter_->calls();
-  journal_->all_acknowledged();
+  if (rests) journal_->all_acknowledged();
   give_back_memory();
 }
 

@@ -101,6 +101,7 @@ class Collector {
   CollectEnd end_;
   std::string fatal_;            // why the end will be a failure, known before it
   bool terminated_ = false, source_changed_ = true, final_scrape_started_ = false, final_scrape_done_ = false, success_ = false;
+  bool first_report_ = true;
   int64_t started_ns_ = 0, look_ns_ = 0, read_ns_ = 0, poll_ns_ = 0, report_ns_ = 0, scrape_ns_ = 0, drain_deadline_ns_ = INT64_MAX;
   int64_t marker_wait_ns_ = 0;
   uint64_t calls_seen_ = 0;

@@ -21,6 +21,7 @@ void Collector::begin_end(int64_t now_ns, CollectEnd end, bool success) {
   phase_ = Phase::draining;
   end_ = std::move(end);
   success_ = success;
+  trainer_->forget_ignored();
   const bool over = trainer_->main_gone() || stop_ != StopStep::none;
   read_source(now_ns, over);
   sample_resources(now_ns, true);
@@ -61,7 +62,8 @@ void Collector::end_of_training(int64_t now_ns) {
       stop_ = StopStep::mark;
       return;
     case TrainingEnd::failed:
-      begin_end(now_ns, {kFatalExit, "training failed: process " + pid + " ended without its marker in " + folder_}, false);
+      begin_end(now_ns, {kFatalExit, "training failed: " + (trainer_->main().pid == 0 ? "the trainer" : "process " + pid) +
+                                         " ended without its marker in " + folder_}, false);
       break;
     case TrainingEnd::damaged:
       begin_end(now_ns, {kFatalExit, "the marker " + marker_path(folder_, trainer_->main().pid) +
@@ -172,7 +174,8 @@ bool Collector::stop_early(int64_t now_ns) {
         if (now_ns >= drain_deadline_ns_) finish({kFatalExit, "the early-stopping service could not be told in time"});
         return true;
       }
-      next_stop_step(wrapped ? StopStep::over : StopStep::kill_last, now_ns, "the trial's status is set");
+      next_stop_step(wrapped ? StopStep::over : StopStep::kill_last, now_ns,
+                     options_.early_stop_address.empty() ? "no service is told, since -s-earlystop is not given" : "the trial's status is set");
       if (wrapped) {
         finish({});
         return true;

@@ -1,5 +1,5 @@
 // Making a collector: readers, rules, streams, and where an earlier one stopped.
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -11,11 +11,6 @@
 
 namespace tacho {
 namespace {
-
-bool is_folder(const std::string& path) {
-  struct stat info{};
-  return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
-}
 
 ReaderOptions reader_options(const CollectOptions& options) {
   ReaderOptions out;
@@ -104,11 +99,6 @@ Result<std::unique_ptr<Collector>> Collector::create(CollectOptions options) {
 }
 
 Status Collector::make_readers() {
-  // The stock webhook gives a scraper no folder; tacho's mounts this one.
-  if (options_.kind == CollectorKind::prometheus && folder_.empty() && is_folder("/var/log/katib")) {
-    folder_ = "/var/log/katib";
-    if (!options_.state) state_file_ = StateFile(folder_ + "/.tacho-state");
-  }
   ReaderOptions reader = reader_options(options_);
   if (options_.kind == CollectorKind::prometheus) {
     auto source = PrometheusSource::create(std::move(reader));
@@ -153,7 +143,6 @@ void Collector::make_resources() {
 }
 
 void Collector::resume() {
-  const bool own_rows = scraper_ || resources_;
   const bool has_objective_in_source = !options_.objective().starts_with(kResourcePrefix);
   const auto saved = state_file_.load(options_.trial, kind_name(options_.kind));
   if (saved) state_ = *saved;
@@ -168,7 +157,10 @@ void Collector::resume() {
       if (const Status status = scraper_->restore(state_.scrape); !status) log::warn(status.error());
     if (state_.stopped) stop_ = StopStep::mark;
   }
-  journal_ = std::make_unique<Journal>(own_rows && !state_file_.path().empty() ? state_file_.path() + ".rows" : "");
+  // In a file also where the only row may be `unavailable`: a restart must find what was on its way.
+  const bool own_rows = scraper_ || resources_;
+  const bool kept = !state_file_.path().empty() && (own_rows || ::access(folder_.c_str(), W_OK) == 0);
+  journal_ = std::make_unique<Journal>(kept ? state_file_.path() + ".rows" : "", options_.trial);
 
   ShapeRules shape;
   shape.arrival = options_.arrival_time.value_or(options_.profile == Profile::tacho);

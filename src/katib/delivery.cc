@@ -19,8 +19,8 @@ class GrpcCalls final : public DbCalls {
   RpcStatus report(const std::string& trial, std::span<const MetricRow> rows) override {
     return with_db([&](DbClient& db) { return db.report(trial, rows); });
   }
-  RpcStatus get(const std::string& trial, const std::string& metric, std::vector<MetricRow>& rows) override {
-    return with_db([&](DbClient& db) { return db.get(trial, metric, "", "", rows); });
+  RpcStatus get(const std::string& trial, const std::string& metric, const DbClient::Visit& visit) override {
+    return with_db([&](DbClient& db) { return db.visit(trial, metric, visit); });
   }
   RpcStatus remove(const std::string& trial) override {
     return with_db([&](DbClient& db) { return db.remove(trial); });
@@ -68,24 +68,25 @@ bool is_refusal(int code) {
   return code == kInvalidArgument || code == kUnimplemented || code == kUnauthenticated || code == kPermissionDenied;
 }
 
-Stored was_stored(std::span<const MetricRow> in_db, std::span<const MetricRow> sent, int64_t acknowledged) {
-  const auto have = static_cast<int64_t>(in_db.size()), more = static_cast<int64_t>(sent.size());
-  if (have == acknowledged) return Stored::no;
-  if (have == acknowledged + more) return Stored::yes;
-  if (have < more) return Stored::no;
-  // Value and time of what is there; each is used up once.
-  std::multimap<std::string_view, int64_t> left;
-  for (const MetricRow& row : in_db) left.emplace(row.value, parse_time_stamp_us(row.time_stamp).value_or(0));
-  for (const MetricRow& row : sent) {
-    const int64_t time_us = parse_time_stamp_us(row.time_stamp).value_or(0);
-    const auto [first, last] = left.equal_range(row.value);
-    const auto match = std::find_if(first, last, [&](const auto& entry) {
-      return entry.second >= time_us - 1 && entry.second <= time_us + 1;  // MySQL cuts, PostgreSQL rounds
-    });
-    if (match == last) return Stored::no;
-    left.erase(match);
-  }
-  return Stored::yes;
+StoredCheck::StoredCheck(std::span<const MetricRow> sent, int64_t acknowledged)
+    : sent_(static_cast<int64_t>(sent.size())), acknowledged_(acknowledged) {
+  for (const MetricRow& row : sent) missing_.emplace(row.value, parse_time_stamp_us(row.time_stamp).value_or(0));
+}
+
+void StoredCheck::see(const MetricRow& in_db) {
+  ++seen_;
+  const auto [first, last] = missing_.equal_range(in_db.value);
+  if (first == last) return;
+  const int64_t time_us = parse_time_stamp_us(in_db.time_stamp).value_or(0);
+  const auto match = std::find_if(first, last, [&](const auto& entry) {
+    return entry.second >= time_us - 1 && entry.second <= time_us + 1;  // MySQL cuts, PostgreSQL rounds
+  });
+  if (match != last) missing_.erase(match);
+}
+
+bool StoredCheck::stored() const {
+  if (seen_ == acknowledged_) return false;
+  return seen_ == acknowledged_ + sent_ || missing_.empty();
 }
 
 Delivered deliver(DbCalls& calls, const Delivery& delivery) {
@@ -93,12 +94,13 @@ Delivered deliver(DbCalls& calls, const Delivery& delivery) {
   Delivered out;
   if (delivery.in_doubt) {
     const std::string metric = rarest_metric(rows, delivery.acknowledged);
-    std::vector<MetricRow> in_db, sent;
-    out.status = calls.get(delivery.trial, metric, in_db);
-    if (!out.status.ok()) return out;
+    std::vector<MetricRow> sent;
     std::copy_if(rows.begin(), rows.end(), std::back_inserter(sent), [&](const MetricRow& row) { return row.name == metric; });
     const auto before = delivery.acknowledged.find(metric);
-    out.was_stored = was_stored(in_db, sent, before == delivery.acknowledged.end() ? 0 : before->second) == Stored::yes;
+    StoredCheck check(sent, before == delivery.acknowledged.end() ? 0 : before->second);
+    out.status = calls.get(delivery.trial, metric, [&](const MetricRow& row) { check.see(row); });
+    if (!out.status.ok()) return out;
+    out.was_stored = check.stored();
     if (out.was_stored) return out;
   }
   out.status = calls.report(delivery.trial, rows);

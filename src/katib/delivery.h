@@ -18,7 +18,7 @@ class DbCalls {
  public:
   virtual ~DbCalls() = default;
   virtual RpcStatus report(const std::string& trial, std::span<const MetricRow> rows) = 0;
-  virtual RpcStatus get(const std::string& trial, const std::string& metric, std::vector<MetricRow>& rows) = 0;
+  virtual RpcStatus get(const std::string& trial, const std::string& metric, const DbClient::Visit& visit) = 0;
   virtual RpcStatus remove(const std::string& trial) = 0;
   virtual RpcStatus healthy() = 0;
   virtual RpcStatus set_trial_status(const std::string& trial) = 0;
@@ -46,10 +46,19 @@ struct Delivered {
 
 Delivered deliver(DbCalls& calls, const Delivery& delivery);
 
-enum class Stored { no, yes };
-// `in_db`: all rows of one metric; `sent`: those of the call in doubt. The count tells when nobody else writes for the Trial;
-// otherwise each row sent must be found, at the same time within a microsecond.
-Stored was_stored(std::span<const MetricRow> in_db, std::span<const MetricRow> sent, int64_t acknowledged);
+// Whether a call in doubt was stored. The count of rows tells when nobody else writes for the Trial; otherwise each row sent must
+// be found, at the same time within a microsecond. Keeps the rows sent, however many there are in the database.
+class StoredCheck {
+ public:
+  // `sent`: the rows of one metric in the call, which must outlive this; `acknowledged`: how many there were before.
+  StoredCheck(std::span<const MetricRow> sent, int64_t acknowledged);
+  void see(const MetricRow& in_db);  // all rows of the metric, in any order
+  bool stored() const;
+
+ private:
+  std::multimap<std::string_view, int64_t> missing_;  // value and time of what was sent and not seen
+  int64_t sent_, acknowledged_, seen_ = 0;
+};
 
 // gRPC's numbers.
 inline constexpr int kUnknown = 2, kInvalidArgument = 3, kPermissionDenied = 7, kUnimplemented = 12, kUnauthenticated = 16;

@@ -6,8 +6,7 @@
 
 namespace tacho {
 
-EventFile::EventFile(std::string path, std::optional<GrowingFile::Place> place, bool after_bad_record)
-    : file_(std::move(path)), after_bad_record_(after_bad_record) {
+EventFile::EventFile(std::string path, std::optional<GrowingFile::Place> place) : file_(std::move(path)) {
   if (place) file_.seek(place);
 }
 
@@ -41,7 +40,6 @@ EventFile::Next EventFile::next(Event& event, bool at_end) {
       case TfRecord::State::bad_payload:
         if (!at_end && file_.offset() + record.size >= file_.size()) return Next::nothing;
         ++bad_records_;
-        if (!after_bad_record_) return fail("the checksum of a record is wrong");
         log::warn("the checksum of a record of " + file_.path() + " is wrong; the record is passed over");
         file_.consume(record.size);
         continue;

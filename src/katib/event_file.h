@@ -18,8 +18,8 @@ class EventFile {
     broken,   // a checksum is wrong, or the file cannot be read: error() tells
   };
 
-  // With `after_bad_record` a record whose own checksum is wrong is passed over and counted, not the end of the file.
-  EventFile(std::string path, std::optional<GrowingFile::Place> place, bool after_bad_record);
+  // A record whose own checksum is wrong is passed over and counted; one whose length cannot be trusted is the end of the file.
+  EventFile(std::string path, std::optional<GrowingFile::Place> place);
 
   // The event's views are good until the next call. With `at_end` nobody writes any more.
   Next next(Event& event, bool at_end);
@@ -36,7 +36,6 @@ class EventFile {
   bool is_unwritten() const;
 
   GrowingFile file_;
-  bool after_bad_record_;
   uint64_t event_offset_ = 0;
   uint64_t bad_records_ = 0;
   std::string error_;

@@ -10,12 +10,14 @@
 #include <cstring>
 
 #include "base/crc32c.h"
+#include "katib/rotation.h"
 #include "os/file.h"
 
 namespace tacho {
 namespace {
 
 constexpr size_t kReadBytes = 64 * 1024;
+constexpr size_t kLarge = size_t{1} << 20;
 constexpr size_t kBefore = 64;  // bytes kept for the checksum
 
 GrowingFile::Identity identity_of(const struct stat& status) { return {status.st_dev, status.st_ino}; }
@@ -123,7 +125,10 @@ void GrowingFile::make_room() {
     begin_ -= keep;
     end_ -= keep;
   }
-  if (buffer_.size() < end_ + kReadBytes / 4) buffer_.resize(std::max(kReadBytes, 2 * buffer_.size()));
+  if (buffer_.size() >= end_ + kReadBytes / 4) return;
+  // The longest line that is not skipped fits into little more than a mebibyte.
+  const size_t larger = buffer_.size() < kLarge ? 2 * buffer_.size() : buffer_.size() + buffer_.size() / 8;
+  buffer_.resize(std::max(kReadBytes, larger));
 }
 
 bool GrowingFile::is_replaced(bool at_end) const {
@@ -186,6 +191,8 @@ bool GrowingFile::next() {
   bool absent = false;
   struct stat status {};
   if (!fd_ || ::stat(path_.c_str(), &status) != 0 || identity_of(status) == identity_) return false;
+  // Rotated more than once since the last look: the files in between come first.
+  if (const auto between = rotated_after(fd_.get(), path_); between && open(*between, absent)) return true;
   return open(path_, absent);
 }
 
@@ -200,6 +207,11 @@ void GrowingFile::seek(std::optional<Place> place) {
   if (!place && first_) place = Place{*first_, 0, 0, 0};
   wanted_ = place;
   begin_ = end_;  // what is unread is read again
+}
+
+void GrowingFile::hold() {
+  bool absent = false;
+  if (!fd_ && !wanted_) open(path_, absent);
 }
 
 bool GrowingFile::restarted() { return std::exchange(restarted_, false); }

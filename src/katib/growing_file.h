@@ -1,6 +1,7 @@
 // A log that another process writes: read through one buffer, from where it was left, over truncation, rotation and deletion.
 //  - truncated (shorter than what was read, or other bytes before the place): from 0 again, and restarted() tells;
-//  - replaced (another inode under the name): the old one is read to its end, then the new one from 0;
+//  - replaced (another inode under the name): the old one is read to its end, then those that had the name in between
+//    (rotation.h), then the new one from 0;
 //  - deleted: what is open is read to its end.
 // A place is kept as device, inode, offset and a checksum of the bytes before it, by which a file that began anew is told
 // from one that grew. Not thread-safe; allocates only when a line does not fit into the buffer.
@@ -56,6 +57,8 @@ class GrowingFile {
   std::optional<Place> place() const;
   // Goes on from there at the next fill(); nothing: from the beginning of the first file that was read.
   void seek(std::optional<Place> place);
+  // Opens the file of the name, if none was opened and no place is wanted: it will be the first, whatever becomes of its name.
+  void hold();
   // The file began anew since the last call.
   bool restarted();
   // Counts how often reading had to begin at 0 though another place was expected.

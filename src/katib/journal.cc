@@ -55,7 +55,7 @@ bool parse_journal_line(std::string_view line, MetricRow& out) {
   return !out.name.empty();
 }
 
-Journal::Journal(std::string path) : path_(std::move(path)) {
+Journal::Journal(std::string path, std::string_view owner) : path_(std::move(path)) {
   if (!path_.empty()) {
     fd_ = Fd(::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644));
     if (!fd_) log::warn(system_error("rows that wait are kept in memory only, since the file cannot be made", path_, errno));
@@ -69,10 +69,22 @@ Journal::Journal(std::string path) : path_(std::move(path)) {
   // A line that a killed collector left half written.
   char last = '\n';
   if (size_ > 0 && ::pread(fd_.get(), &last, 1, size_ - 1) == 1 && last != '\n') append({});
+  if (!path_.empty() && !owner.empty()) claim(owner);
 }
 
-void Journal::append(const MetricRow& row) {
-  const std::string line = row.name.empty() ? "\n" : journal_line(row);
+// The first line tells whose rows these are: `of TAB name`, which is no row.
+void Journal::claim(std::string_view owner) {
+  std::string line("of\t");
+  put_escaped(owner, line);
+  line += '\n';
+  std::string first(line.size(), '\0');
+  if (::pread(fd_.get(), first.data(), first.size(), 0) == static_cast<ssize_t>(first.size()) && first == line) return;
+  if (::ftruncate(fd_.get(), 0) != 0) return log::warn(system_error("rows of another Trial cannot be removed", path_, errno));
+  size_ = 0;
+  write(line);
+}
+
+void Journal::write(const std::string& line) {
   const ssize_t written = ::pwrite(fd_.get(), line.data(), line.size(), size_);
   if (written == static_cast<ssize_t>(line.size())) {
     size_ += written;
@@ -81,6 +93,8 @@ void Journal::append(const MetricRow& row) {
   log::warn(system_error("a row could not be kept and is lost; make room", path_, written < 0 ? errno : ENOSPC));
   if (::ftruncate(fd_.get(), size_) != 0) log::debug("the torn row stays and will be passed over");
 }
+
+void Journal::append(const MetricRow& row) { write(row.name.empty() ? "\n" : journal_line(row)); }
 
 Result<bool> Journal::read(bool, size_t limit, const Take& take) {
   std::array<char, 65536> buffer;

@@ -1,6 +1,6 @@
 // Rows that tacho makes itself (scraped samples, resources, `unavailable`), kept in a file until they are acknowledged, so
 // that they outlive a restart like the lines of a log. Without a folder to keep it in, the file is in memory only. The rows
-// come out again through its Reader. Not thread-safe.
+// come out again through its Reader. The file begins with its owner's name, and is emptied for another. Not thread-safe.
 #pragma once
 #include <string>
 #include <string_view>
@@ -12,8 +12,8 @@ namespace tacho {
 
 class Journal final : public Reader {
  public:
-  // `path` "" : in memory. When the file cannot be made, also in memory, with a warning.
-  explicit Journal(std::string path);
+  // `path` "" : in memory. When the file cannot be made, also in memory, with a warning. `owner`: the Trial.
+  explicit Journal(std::string path, std::string_view owner = "");
 
   void append(const MetricRow& row);
   bool holds(std::string_view name, std::string_view value) const;  // searches all of it
@@ -26,6 +26,8 @@ class Journal final : public Reader {
   std::vector<std::string> folders() const override { return {}; }
 
  private:
+  void claim(std::string_view owner);
+  void write(const std::string& line);
   std::string path_;
   Fd fd_;
   int64_t offset_ = 0, size_ = 0;

@@ -95,8 +95,8 @@ class JsonReader final : public LineReader {
     const auto value = values_.judge(name, text);
     if (!value) return;
     if (!row_time_) row_time_ = line_time();
+    count_row(*value);
     take({*row_time_, name, std::string(*value), as_integer(step_), as_integer(epoch_)});
-    ++taken_;
   }
 
   std::string line_time() {

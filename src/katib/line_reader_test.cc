@@ -150,6 +150,51 @@ TEST_F(LogTest, AReplacedFileIsFinishedFirst) {
   EXPECT_EQ(rows(*reader), "loss=1 loss=2 loss=34 loss=5 acc=1");
 }
 
+// As logrotate does it: NAME.1 becomes NAME.2, NAME becomes NAME.1. The pause sets the files' birth times apart.
+TEST_F(LogTest, SeveralRotationsBetweenTwoLooksLoseNothing) {
+  write(path_ + ".1", "loss=0\n");  // of before
+  ::usleep(20'000);
+  write(path_, "loss=1\n");
+  const auto reader = open();
+  EXPECT_EQ(rows(*reader), "loss=1");
+  append("loss=2\n");
+  for (const char* text : {"loss=3\n", "loss=4\nacc=", "loss=5\n"}) {
+    ::usleep(20'000);
+    for (int i = 4; i > 0; --i)
+      std::rename((path_ + "." + std::to_string(i)).c_str(), (path_ + "." + std::to_string(i + 1)).c_str());
+    ASSERT_EQ(std::rename(path_.c_str(), (path_ + ".1").c_str()), 0);
+    write(path_, text);
+  }
+  write(path_ + ".1.gz", "loss=99\n");
+  EXPECT_EQ(rows(*reader), "loss=2 loss=3 loss=4 loss=5");
+  append("acc=6\n");
+  EXPECT_EQ(rows(*reader, true), "acc=6");
+}
+
+TEST_F(LogTest, AHeldFileIsReadFirstWhateverBecomesOfItsName) {
+  const auto reader = open();
+  reader->hold();  // nothing there yet
+  write(path_, "loss=1\n");
+  reader->hold();
+  EXPECT_EQ(reader->restarted(), false);
+  ::unlink(path_.c_str());
+  write(path_, "loss=2\n");
+  reader->hold();
+  EXPECT_EQ(rows(*reader), "loss=1 loss=2");
+}
+
+TEST_F(LogTest, ACopyOfALogIsNotReadAgain) {
+  write(path_, "loss=1\n");
+  const auto reader = open();
+  EXPECT_EQ(rows(*reader), "loss=1");
+  ::usleep(20'000);
+  write(path_ + ".1", "loss=1\n");
+  ::unlink(path_.c_str());
+  ::usleep(20'000);
+  write(path_, "loss=2\n");
+  EXPECT_EQ(rows(*reader, true), "loss=2");
+}
+
 TEST_F(LogTest, ARestartedReaderFindsTheRotatedFile) {
   write(path_, "loss=1\nloss=2\n");
   std::string position;

@@ -18,12 +18,14 @@ class Reader {
   using Take = std::function<void(MetricRow&&)>;
   virtual ~Reader() = default;
 
-  // Passes on rows that are there now, in order, about `limit` of them at the most. True: more can be read at once. With
+  // Passes on rows that are there now, in order, about `limit` of them at the most, fewer where they are large. True: more can be read at once. With
   // `at_end` training is over, so a last line without its end counts too. A source that is not there yet has no rows.
   virtual Result<bool> read(bool at_end, size_t limit, const Take& take) = 0;
   // Where the rows passed on so far end, as JSON text for the state file; `seek("")` is the beginning.
   virtual std::string position() const = 0;
   virtual Status seek(std::string_view position) = 0;
+  // Nothing was read yet, but the source may be renamed or removed before it is: takes hold of what is there now.
+  virtual void hold() {}
   // The source began anew (truncated by a second attempt) since the last call.
   virtual bool restarted() { return false; }
   // Folders to watch for changes; may grow as folders appear.

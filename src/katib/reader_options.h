@@ -25,7 +25,6 @@ struct ReaderOptions {
   BadLine bad_line = BadLine::skip;
   TagRule tag_rule = TagRule::prefix;
   bool whole_folders = false;         // the folder part of a name matches whole components of the path, not its last letters
-  bool after_bad_record = false;      // an event file is read on behind a record whose checksum is wrong
   bool report_at_end = false;         // --report end: event files in the order of the existing collector, purged exactly
   std::string step_metric;            // --step-metric, PrometheusMetric only
   // Gets every byte of a log once, in whole lines, when the reader passes it (--echo). Empty: nobody wants it.
@@ -40,7 +39,6 @@ struct ReaderOptions {
     json_time = better ? JsonTime::exact : JsonTime::digits;
     tag_rule = better ? TagRule::whole : TagRule::prefix;
     whole_folders = better;
-    after_bad_record = better;
   }
 };
 

@@ -33,11 +33,11 @@ class FakeDb final : public DbCalls {
     rows.insert(rows.end(), sent.begin(), sent.end());
     return {};
   }
-  RpcStatus get(const std::string&, const std::string& metric, std::vector<MetricRow>& out) override {
+  RpcStatus get(const std::string&, const std::string& metric, const DbClient::Visit& visit) override {
     const std::lock_guard lock(mutex);
     ++gets;
     for (const MetricRow& row : rows)
-      if (row.name == metric) out.push_back(row);
+      if (row.name == metric) visit(row);
     return {};
   }
   RpcStatus remove(const std::string&) override {
@@ -220,19 +220,27 @@ std::vector<MetricRow> rows_at(std::initializer_list<std::pair<const char*, cons
   return out;
 }
 
+bool was_stored(const std::vector<MetricRow>& in_db, const std::vector<MetricRow>& sent, int64_t acknowledged) {
+  StoredCheck check(sent, acknowledged);
+  for (const MetricRow& row : in_db) check.see(row);
+  return check.stored();
+}
+
 TEST(Doubt, CountTellsFirst) {
   const auto sent = rows_at({{"2026-11-15T09:30:00Z", "1"}});
-  EXPECT_EQ(was_stored(rows_at({}), sent, 0), Stored::no);
-  EXPECT_EQ(was_stored(rows_at({{"2026-11-15T09:30:00Z", "1"}}), sent, 1), Stored::no);   // it is an earlier one
-  EXPECT_EQ(was_stored(rows_at({{"2026-11-15T09:30:00Z", "1"}}), sent, 0), Stored::yes);
+  EXPECT_FALSE(was_stored(rows_at({}), sent, 0));
+  EXPECT_FALSE(was_stored(rows_at({{"2026-11-15T09:30:00Z", "1"}}), sent, 1));   // it is an earlier one
+  EXPECT_TRUE(was_stored(rows_at({{"2026-11-15T09:30:00Z", "1"}}), sent, 0));
 }
 
 TEST(Doubt, SeveralWriters) {
   const auto sent = rows_at({{"2026-11-15T09:30:00.0000019Z", "1"}, {"2026-11-15T09:30:01Z", "2"}});
   // Cut, rounded, in another order, among rows of others.
-  EXPECT_EQ(was_stored(rows_at({{"2026-11-15T09:30:01Z", "2"}, {"2026-11-15T09:30:00.000002Z", "1"}, {"2026-11-15T09:29:00Z", "1"}}), sent, 0), Stored::yes);
-  EXPECT_EQ(was_stored(rows_at({{"2026-11-15T09:30:01Z", "2"}, {"2026-11-15T09:30:00.000005Z", "1"}, {"2026-11-15T09:29:00Z", "1"}}), sent, 0), Stored::no);
-  EXPECT_EQ(was_stored(rows_at({{"2026-11-15T09:30:01Z", "2"}, {"2026-11-15T09:30:01Z", "2"}, {"2026-11-15T09:30:01Z", "2"}}), sent, 0), Stored::no);
+  EXPECT_TRUE(was_stored(
+      rows_at({{"2026-11-15T09:30:01Z", "2"}, {"2026-11-15T09:30:00.000002Z", "1"}, {"2026-11-15T09:29:00Z", "1"}}), sent, 0));
+  EXPECT_FALSE(was_stored(
+      rows_at({{"2026-11-15T09:30:01Z", "2"}, {"2026-11-15T09:30:00.000005Z", "1"}, {"2026-11-15T09:29:00Z", "1"}}), sent, 0));
+  EXPECT_FALSE(was_stored(rows_at({{"2026-11-15T09:30:01Z", "2"}, {"2026-11-15T09:30:01Z", "2"}, {"2026-11-15T09:30:01Z", "2"}}), sent, 0));
 }
 
 }  // namespace

@@ -149,6 +149,23 @@ TEST(JournalFile, OutlivesItsWriter) {
   std::filesystem::remove(path);
 }
 
+TEST(JournalFile, RowsOfAnotherTrialAreNotTaken) {
+  const std::string path = ::testing::TempDir() + "journal_owner";
+  std::filesystem::remove(path);
+  const auto values = [&](const char* owner) {
+    Journal journal(path, owner);
+    std::string seen;
+    EXPECT_TRUE(journal.read(false, 10, [&](MetricRow&& r) { seen += r.value; }));
+    journal.append(row(kZero, "1"));
+    return seen;
+  };
+  EXPECT_EQ(values("trial"), "");
+  EXPECT_EQ(values("trial"), "1");
+  EXPECT_EQ(values("trial-2"), "");
+  EXPECT_EQ(values("trial"), "") << "a name that begins like the owner's is another";
+  std::filesystem::remove(path);
+}
+
 TEST(State, RoundTripAndDamage) {
   CollectState state;
   state.trial = "t";

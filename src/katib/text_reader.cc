@@ -59,8 +59,8 @@ class TextReader final : public LineReader {
       if (metric == nullptr) return;
       const auto value = values_.judge(*metric, match.value, match.behind);
       if (!value) return;
+      count_row(*value);
       take({has_time ? std::string(first) : missing_time(), *metric, std::string(*value), {}, {}});
-      ++taken_;
     };
     for (const Filter& filter : filters_) filter.find_all(line, std::cref(visit));
   }

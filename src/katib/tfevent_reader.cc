@@ -125,7 +125,7 @@ class TfeventReader final : public Reader {
 
   // True: there is more, the caller's limit was reached.
   bool read_file(File& file, bool at_end, const Take& take) {
-    EventFile events(file.path, file.place, options_.after_bad_record);
+    EventFile events(file.path, file.place);
     const uint64_t begun = file.place ? file.place->offset : 0;
     bool enough = false;
     Event event;
@@ -172,7 +172,7 @@ class TfeventReader final : public Reader {
 
   TagMatch look_ahead(const File& file, const EventFile& events, size_t metric) const {
     TagMatch best = TagMatch::none;
-    EventFile ahead(file.path, events.place(), options_.after_bad_record);
+    EventFile ahead(file.path, events.place());
     Event event;
     while (best >= TagMatch::prefix && ahead.next(event, false) == EventFile::Next::event &&
            ahead.offset() < events.offset() + kLookAheadBytes) {

@@ -105,6 +105,13 @@ bool Trainer::others_gone() {
   return all;
 }
 
+void Trainer::forget_ignored() {
+  if (others_.empty()) return;
+  const std::vector<ProcessId> containers = container_roots(options_.roots, options_.ignored);
+  std::erase_if(others_, [&](const Waited& other) { return std::find(containers.begin(), containers.end(), other.id) == containers.end(); });
+  ++generation_;
+}
+
 TrainingEnd Trainer::end() const {
   if (!found()) return TrainingEnd::none;
   if (vanished_) return options_.marker_expected ? TrainingEnd::failed : TrainingEnd::success;

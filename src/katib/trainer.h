@@ -46,6 +46,8 @@ class Trainer {
 
   bool main_gone();        // has ended, whatever the others do
   bool others_gone();      // all that are waited for beside it
+  // Looks once more who the others are: a container may have begun as a shell and be a proxy by now.
+  void forget_ignored();
   // What the marker says; only after main_gone().
   TrainingEnd end() const;
 

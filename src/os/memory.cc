@@ -1,34 +1,33 @@
 #include "os/memory.h"
 
+#include <link.h>
 #include <malloc.h>
 #include <sys/mman.h>
-
-#include <cinttypes>
-#include <cstdio>
-#include <memory>
-#include <string>
-
-#include "os/file.h"
+#include <unistd.h>
 
 namespace tacho {
+namespace {
+
+// The program itself comes first. A segment that is not written to holds nothing but the file's own bytes; what the loader
+// made read-only after relocation lies in a segment that is.
+int give_back_segments(dl_phdr_info* program, size_t, void* libraries_too) {
+  const uintptr_t page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const bool is_file = program->dlpi_name[0] == '\0' || program->dlpi_name[0] == '/';  // not the kernel's vDSO
+  for (int i = 0; is_file && i < program->dlpi_phnum; ++i) {
+    const auto& segment = program->dlpi_phdr[i];
+    if (segment.p_type != PT_LOAD || (segment.p_flags & PF_W) != 0) continue;
+    const uintptr_t from = (program->dlpi_addr + segment.p_vaddr + page - 1) / page * page;
+    const uintptr_t to = (program->dlpi_addr + segment.p_vaddr + segment.p_filesz) / page * page;
+    if (from < to) ::madvise(reinterpret_cast<void*>(from), to - from, MADV_DONTNEED);
+  }
+  return *static_cast<const bool*>(libraries_too) ? 0 : 1;
+}
+
+}  // namespace
 
 void give_back_memory(bool libraries_too) {
   ::malloc_trim(0);
-  const std::string program = read_link("/proc/self/exe");
-  const std::unique_ptr<FILE, int (*)(FILE*)> maps(std::fopen("/proc/self/maps", "re"), std::fclose);
-  if (program.empty() || !maps) return;
-  // 55d0c1c00000-55d0c2a00000 r-xp 00a00000 fe:01 1234   /usr/bin/tacho-katib
-  char line[4608];
-  while (std::fgets(line, sizeof line, maps.get()) != nullptr) {
-    uintptr_t from = 0, to = 0;
-    char rights[5] = "";
-    int name_at = 0;
-    if (std::sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s %*s %*s %*s %n", &from, &to, rights, &name_at) != 3 || name_at == 0) continue;
-    std::string name(line + name_at);
-    if (!name.empty() && name.back() == '\n') name.pop_back();
-    const bool is_meant = name == program || (libraries_too && name.starts_with('/'));
-    if (std::string_view(rights) == "r-xp" && is_meant) ::madvise(reinterpret_cast<void*>(from), to - from, MADV_DONTNEED);
-  }
+  ::dl_iterate_phdr(give_back_segments, &libraries_too);
 }
 
 }  // namespace tacho

@@ -180,6 +180,18 @@ class Delivery(PodCase):
         self.ends(self.collector(metrics="accuracy"), 0)
         self.expect_each_once(2)
 
+    def test_rotated_before_the_first_report(self):
+        """Nothing of the log may be missing that was renamed, or even removed, before it is reported."""
+        self.db()
+        script = (f"import os, time\nfor part in range(5):\n with open({self.log!r}, 'w') as log:\n"
+                  "  log.write(f'accuracy={part}\\n')\n  log.flush()\n  time.sleep(0.4)\n"
+                  f" if part < 4:\n  for i in (2, 1): os.path.exists(f'{self.log}.{{i}}') and os.rename(f'{self.log}.{{i}}', f'{self.log}.{{i + 1}}')\n"
+                  f"  os.rename({self.log!r}, '{self.log}.1')\n")
+        self.write("rotate.py", script)
+        self.trainer(f"python3 {self.path('rotate.py')}", redirect=False)
+        self.ends(self.collector("--report", "end", metrics="accuracy"), 0)
+        self.assertEqual([row[2] for row in self.rows()], list("01234"))
+
     def test_memory_stays_flat(self):
         if support.SANITIZED:
             self.skipTest("sanitized")
@@ -188,6 +200,7 @@ class Delivery(PodCase):
         with open(self.log, "w", encoding="utf-8") as file:
             for _ in range(200):
                 file.write(block)
+            file.writelines(f"2026-11-15T09:30:00.{i:06}Z accuracy={i}\n" for i in range(30_000))
         self.trainer("sleep 3", redirect=False)
         collector = self.collector("--echo=false", metrics="accuracy")
         pid = self.host_pid(collector)
@@ -200,7 +213,7 @@ class Delivery(PodCase):
                 pass
             time.sleep(0.05)
         self.ends(collector, 0)
-        self.assertEqual(len(self.rows()), 200)
+        self.assertEqual(len(self.rows()), 30_200)
         self.assertLess(peak, 16 * 1024)
 
 

@@ -175,7 +175,7 @@ class Prometheus(PodCase):
         self.db()
         endpoint = self.endpoint(["accuracy 1\n"])
         self.enter("sleep", "1")
-        collector = self.collector("--http-port", endpoint.port, "--state", "", path="", log_format=None, metrics="accuracy")
+        collector = self.collector("--http-port", endpoint.port, path="", log_format=None, metrics="accuracy")
         self.ends(collector, 0)
         self.assertEqual({row[2] for row in self.rows()}, {"1"})
 
@@ -312,6 +312,7 @@ class Flags(support.Case):
         for word in ("-h", "-help", "--help"):
             done = self.collect(word)
             self.assertEqual((done.returncode, done.stdout.startswith("Examples:")), (0, True))
+        self.assertIn("\nUsage: tacho-katib collect ", done.stdout)
         done = self.collect("--kind", "None")
         self.assertEqual(done.returncode, 0)
         self.assertIn("nothing to collect", done.stdout)

@@ -103,6 +103,17 @@ class Pod(PodCase):
         self.trainer(f"({EPOCHS})")
         self.ends(self.collector(), 0)
 
+    def test_a_proxy_that_a_shell_became_is_not_waited_for(self):
+        self.db()
+        os.symlink("/bin/sleep", self.path("envoy"))
+        os.mkfifo(self.path("gate"))
+        self.enter("sh", "-c", f"read line < {self.path('gate')}; exec {self.path('envoy')} 1000")
+        self.trainer(f"({EPOCHS}; sleep 1)")
+        collector = self.collector()
+        self.assertTrue(katib_pod.sleep_until_row(self, 1))  # the shell was seen as a container
+        self.write("gate", "go\n")
+        self.ends(collector, 0)
+
     def test_timeout(self):
         self.db()
         self.trainer("(echo accuracy=0.1; sleep 1000)")

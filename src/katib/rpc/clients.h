@@ -2,6 +2,7 @@
 // limit; proxies of the environment are not used, since both peers are in the cluster. Thread-safe.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -35,6 +36,9 @@ class DbClient {
   // Rows in the order of the answer; an empty metric, start or end is no filter.
   RpcStatus get(const std::string& trial, const std::string& metric, const std::string& start, const std::string& end,
                 std::vector<MetricRow>& rows);
+  // The same rows, one after the other through one buffer: for answers that are much larger than what is looked for.
+  using Visit = std::function<void(const MetricRow& row)>;
+  RpcStatus visit(const std::string& trial, const std::string& metric, const Visit& visit);
   RpcStatus remove(const std::string& trial);
   RpcStatus healthy();  // ok: the service said SERVING
 

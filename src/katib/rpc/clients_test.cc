@@ -101,6 +101,9 @@ TEST(DbClient, SendsAndReadsRows) {
   EXPECT_EQ(manager.question.metric_name() + manager.question.start_time() + manager.question.end_time(), "lossab");
   ASSERT_EQ(back.size(), 2u);
   EXPECT_EQ(back[1].name, "acc");
+  std::string visited;
+  ASSERT_TRUE(client.visit("trial-1", "loss", [&](const MetricRow& one) { visited += one.time_stamp + one.name + one.value + " "; }).ok());
+  EXPECT_EQ(visited, back[0].time_stamp + back[0].name + back[0].value + " " + back[1].time_stamp + back[1].name + back[1].value + " ");
   EXPECT_EQ(back[0].time_stamp + back[0].value, "2026-11-15T09:30:00Z0.5");
   ASSERT_TRUE(client.remove("trial-1").ok());
   EXPECT_EQ(manager.deleted, "trial-1");
@@ -117,6 +120,10 @@ TEST(DbClient, AnswersOfMoreThanFourMebibytesAreTaken) {
   std::vector<MetricRow> back;
   ASSERT_TRUE(client.get("trial-1", "", "", "", back).ok());
   EXPECT_EQ(back.size(), 8u);
+  size_t seen = 0;
+  ASSERT_TRUE(client.visit("trial-1", "architecture", [&](const MetricRow& one) { seen += one.value == rows[0].value; }).ok());
+  EXPECT_EQ(seen, 8u);
+  EXPECT_EQ(manager.question.metric_name(), "architecture");
 }
 
 TEST(DbClient, SaysWhatTheServiceSaid) {
