@@ -19,7 +19,7 @@ std::optional<double> gb(const std::optional<int64_t>& bytes) {
 // Members of one object. Numbers are written as short as they are: a row should stay below a kilobyte.
 class RowWriter {
  public:
-  explicit RowWriter(Writer& out) : out_(out), json_(out) { json_.object(); }
+  explicit RowWriter(Writer& out) : json_(out) { json_.object(); }
   void end() { json_.end_object(); }
 
   void text(std::string_view name, std::string_view value) {
@@ -78,7 +78,6 @@ class RowWriter {
     json_.raw(digits == "-0" ? "0" : digits);
   }
 
-  Writer& out_;
   JsonWriter json_;
   Writer scratch_{64};
 };
