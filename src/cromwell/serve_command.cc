@@ -117,7 +117,7 @@ int serve_command(std::span<const std::string> arguments) {
   constexpr std::array kStop = {SIGTERM, SIGINT};
   SignalQueue signals(kStop);  // before any thread, which inherits the mask
   SizeLookup sizes(plan->sizes);
-  Uploader uploader(std::move(plan->upload), sizes);
+  WorkflowUploader uploader(std::move(plan->upload), sizes);
   CallerCheck callers(std::move(plan->callers));
   Service service(uploader, callers, plan->limits);
   auto server = HttpServer::open(plan->server, [&](const ServedRequest& request) { return service.handle(request); });

@@ -24,7 +24,7 @@ struct ServiceLimits {
 
 class Service {
  public:
-  Service(Uploader& uploader, CallerCheck& callers, ServiceLimits limits)
+  Service(WorkflowUploader& uploader, CallerCheck& callers, ServiceLimits limits)
       : uploader_(uploader), callers_(callers), limits_(limits) {}
   ServedResponse handle(const ServedRequest& request);
 
@@ -36,7 +36,7 @@ class Service {
   bool was_done(const std::string& key);
   void remember(const std::string& key);
 
-  Uploader& uploader_;
+  WorkflowUploader& uploader_;
   CallerCheck& callers_;
   ServiceLimits limits_;
   Monitor monitor_;

@@ -35,7 +35,7 @@ std::vector<std::string> ids_of_stdin() {
 }
 
 // With --wait as often as it takes until the workflow is over.
-UploadResult upload_when_over(Uploader& uploader, const std::string& id, bool wait) {
+UploadResult upload_when_over(WorkflowUploader& uploader, const std::string& id, bool wait) {
   for (int64_t wait_ms = 1'000;; wait_ms = std::min(wait_ms * 2, kMostWaitMs)) {
     UploadResult result = uploader.upload_id(id);
     if (!wait || !result.not_over) return result;
@@ -73,7 +73,7 @@ int upload_command(std::span<const std::string> arguments) {
   const auto size_options = size_settings(*options);
   if (!size_options) return log::error(size_options.error().message()), kBadUsage;
   SizeLookup sizes(*size_options);
-  Uploader uploader(std::move(*settings), sizes);
+  WorkflowUploader uploader(std::move(*settings), sizes);
 
   std::vector<std::string> failed;
   const auto tell = [&](const std::string& name, const UploadResult& result) {

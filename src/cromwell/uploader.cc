@@ -166,7 +166,7 @@ void Upload::finish() {
 
 }  // namespace
 
-UploadResult Uploader::upload_id(const std::string& id) {
+UploadResult WorkflowUploader::upload_id(const std::string& id) {
   UploadResult result;
   CromwellClient client(settings_.cromwell);
   Upload upload(settings_, sizes_, result);
@@ -189,7 +189,7 @@ UploadResult Uploader::upload_id(const std::string& id) {
   return result;
 }
 
-UploadResult Uploader::upload_file(const std::string& path) {
+UploadResult WorkflowUploader::upload_file(const std::string& path) {
   UploadResult result;
   auto file = MetadataFile::open(path);
   if (!file) {

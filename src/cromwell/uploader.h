@@ -36,9 +36,9 @@ struct UploadResult {
   std::string text() const;            // one line for a person
 };
 
-class Uploader {
+class WorkflowUploader {
  public:
-  Uploader(UploadSettings settings, SizeLookup& sizes) : settings_(std::move(settings)), sizes_(sizes) {}
+  WorkflowUploader(UploadSettings settings, SizeLookup& sizes) : settings_(std::move(settings)), sizes_(sizes) {}
   UploadResult upload_id(const std::string& id);
   UploadResult upload_file(const std::string& path);
   const UploadSettings& settings() const { return settings_; }

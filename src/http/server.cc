@@ -91,7 +91,7 @@ class Server final : public HttpServer {
     shared_.tls = tls_.get();
     shared_.connections_limit = std::max(1, options.connections);
     shared_.on_room = [this] { loops_[0]->wake(); };
-    if (options.workers > 0) workers_ = std::make_unique<Workers>(options.workers);
+    if (options.workers > 0) workers_ = std::make_unique<RequestWorkers>(options.workers);
     shared_.handle = [this](Loop& loop, uint64_t connection, uint64_t stream, ServedRequest&& request) {
       request.received_ns = system_clock().monotonic_ns();
       if (!workers_) return loop.answer_now(connection, stream, handler_(request));
@@ -136,7 +136,7 @@ class Server final : public HttpServer {
   BodyBudget budget_;
   Loop::Shared shared_;
   std::vector<std::unique_ptr<Loop>> loops_;
-  std::unique_ptr<Workers> workers_;
+  std::unique_ptr<RequestWorkers> workers_;
   std::mutex stopping_;
   bool started_ = false;
 };

@@ -4,7 +4,7 @@
 
 namespace tacho {
 
-Workers::Workers(int count) {
+RequestWorkers::RequestWorkers(int count) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, &before);
@@ -12,7 +12,7 @@ Workers::Workers(int count) {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-void Workers::add(std::function<void()> task) {
+void RequestWorkers::add(std::function<void()> task) {
   bool wake = false;
   {
     const std::lock_guard lock(mutex_);
@@ -22,7 +22,7 @@ void Workers::add(std::function<void()> task) {
   if (wake) changed_.notify_one();
 }
 
-void Workers::stop() {
+void RequestWorkers::stop() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
@@ -33,7 +33,7 @@ void Workers::stop() {
   threads_.clear();
 }
 
-void Workers::run() {
+void RequestWorkers::run() {
   std::unique_lock lock(mutex_);
   while (true) {
     idle_++;

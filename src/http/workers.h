@@ -9,10 +9,10 @@
 
 namespace tacho {
 
-class Workers {
+class RequestWorkers {
  public:
-  explicit Workers(int count);
-  ~Workers() { stop(); }
+  explicit RequestWorkers(int count);
+  ~RequestWorkers() { stop(); }
   void add(std::function<void()> task);
   void stop();  // what has begun is finished, what waits is dropped
 

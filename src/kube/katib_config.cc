@@ -10,19 +10,19 @@ namespace tacho {
 namespace {
 
 struct KindName {
-  CollectorKind kind;
+  InjectedKind kind;
   const char* name;
   std::array<std::string_view, 3> aliases;  // in lower case
 };
 constexpr KindName kKinds[] = {
-    {CollectorKind::std_out, "StdOut", {"stdout", "stdoutcollector", ""}},
-    {CollectorKind::file, "File", {"file", "filecollector", ""}},
-    {CollectorKind::tensor_flow_event,
+    {InjectedKind::std_out, "StdOut", {"stdout", "stdoutcollector", ""}},
+    {InjectedKind::file, "File", {"file", "filecollector", ""}},
+    {InjectedKind::tensor_flow_event,
      "TensorFlowEvent",
      {"tensorflowevent", "tfeventcollector", "tensorfloweventcollector"}},
-    {CollectorKind::prometheus_metric, "PrometheusMetric", {"prometheusmetric", "prometheusmetriccollector", ""}},
-    {CollectorKind::custom, "Custom", {"custom", "customcollector", ""}},
-    {CollectorKind::push, "Push", {"push", "none", "nonecollector"}},
+    {InjectedKind::prometheus_metric, "PrometheusMetric", {"prometheusmetric", "prometheusmetriccollector", ""}},
+    {InjectedKind::custom, "Custom", {"custom", "customcollector", ""}},
+    {InjectedKind::push, "Push", {"push", "none", "nonecollector"}},
 };
 
 Error bad(const std::string& what, const std::string& key) {
@@ -128,7 +128,7 @@ Result<KatibConfig> read_config(const YAML::Node& root) {
   for (const auto& entry : collectors) {
     if (!entry.IsMap()) return bad("an entry is no map", "runtime.metricsCollectors");
     const std::string name = text_of(entry["kind"]);
-    const std::optional<CollectorKind> kind = parse_collector_kind(name);
+    const std::optional<InjectedKind> kind = parse_collector_kind(name);
     if (name.empty()) return bad("an entry has no kind", "runtime.metricsCollectors");
     if (!kind) continue;  // a kind of somebody else
     Result<CollectorConfig> collector = read_collector(entry, name);
@@ -161,7 +161,7 @@ Result<std::map<std::string, std::string>> unfold(std::map<std::string, std::str
 
 }  // namespace
 
-std::optional<CollectorKind> parse_collector_kind(std::string_view text) {
+std::optional<InjectedKind> parse_collector_kind(std::string_view text) {
   const std::string word = lower(trim(text));
   if (word.empty()) return std::nullopt;
   for (const KindName& kind : kKinds) {
@@ -170,7 +170,7 @@ std::optional<CollectorKind> parse_collector_kind(std::string_view text) {
   return std::nullopt;
 }
 
-const char* collector_kind_name(CollectorKind kind) {
+const char* collector_kind_name(InjectedKind kind) {
   for (const KindName& known : kKinds) {
     if (known.kind == kind) return known.name;
   }

@@ -12,10 +12,10 @@
 
 namespace tacho {
 
-enum class CollectorKind { std_out, file, tensor_flow_event, prometheus_metric, custom, push };
+enum class InjectedKind { std_out, file, tensor_flow_event, prometheus_metric, custom, push };
 // Any case, and the KEP's spellings (`stdOutCollector`, `None`); nothing when it is none of them.
-std::optional<CollectorKind> parse_collector_kind(std::string_view text);
-const char* collector_kind_name(CollectorKind kind);
+std::optional<InjectedKind> parse_collector_kind(std::string_view text);
+const char* collector_kind_name(InjectedKind kind);
 
 using Quantities = std::vector<std::pair<std::string, std::string>>;  // cpu → 50m, in order
 
@@ -27,7 +27,7 @@ struct CollectorConfig {
 };
 
 struct KatibConfig {
-  std::map<CollectorKind, CollectorConfig> collectors;
+  std::map<InjectedKind, CollectorConfig> collectors;
   int webhook_port = 8443;
   std::string metrics_address = ":8080", healthz_address = ":18080";
   std::vector<std::string> trial_resources{"Job.v1.batch"};  // Kind.version.group

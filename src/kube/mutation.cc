@@ -8,7 +8,7 @@
 namespace tacho {
 namespace {
 
-bool is_push(const TrialFacts& trial) { return trial.kind == CollectorKind::push; }
+bool is_push(const TrialFacts& trial) { return trial.kind == InjectedKind::push; }
 
 }  // namespace
 
@@ -136,7 +136,7 @@ bool Mutation::make_plan(Work& work, const Choice& choice, PodPlan& plan) {
   plan.mode = choice.mode;
   plan.deadline_ns = work.deadline_ns;
   plan.server_minor = cluster_.server_minor();
-  if (trial.kind != CollectorKind::custom) {
+  if (trial.kind != InjectedKind::custom) {
     plan.collector = work.settings->collector(trial.kind);
     if (plan.collector == nullptr)
       return doubt(work, std::string("katib-config has no image for kind ") + collector_kind_name(trial.kind)), false;

@@ -194,7 +194,7 @@ Json PodEdit::security_context(const PodPlan& plan) const {
 Json PodEdit::make_sidecar(const PodPlan& plan, const std::string& folder, const Mount& mount, bool native) const {
   const TrialFacts& trial = *plan.trial;
   Json out = Json::object();
-  if (trial.kind == CollectorKind::custom) {
+  if (trial.kind == InjectedKind::custom) {
     out = *trial.custom;
     if (!folder.empty() && mount_at(out, folder) == nullptr) {
       Json& mounts = out["volumeMounts"];
@@ -272,7 +272,7 @@ void PodEdit::add_suggestion_volume(const PodPlan& plan) {
 
 void PodEdit::wrap(const PodPlan& plan, const std::vector<std::string>& words, const std::string& folder) {
   const TrialFacts& trial = *plan.trial;
-  const WrapOptions options{folder, trial.kind == CollectorKind::std_out ? trial.path : "",
+  const WrapOptions options{folder, trial.kind == InjectedKind::std_out ? trial.path : "",
                             !plan.sidecar.early_stopping.empty()};
   const std::string container = primary(trial);
   const bool launcher = plan.config->wrap == WrapForm::launcher;
@@ -296,7 +296,7 @@ void PodEdit::annotate(const std::string& key, const std::string& value) {
 
 Status PodEdit::inject(PodPlan plan, ImageCommands& images, std::vector<std::string>& warnings) {
   const TrialFacts& trial = *plan.trial;
-  const bool custom = trial.kind == CollectorKind::custom;
+  const bool custom = trial.kind == InjectedKind::custom;
   const auto refuse = [](const std::string& what) { return Error{Code::invalid, what, "", ""}; };
   if (custom && !trial.custom) return refuse("the Trial's Custom collector has no container");
   if (const Json* host = patch_.at(root_ + "/spec/hostPID"); host != nullptr && host->is_boolean() && host->get<bool>())
@@ -309,7 +309,7 @@ Status PodEdit::inject(PodPlan plan, ImageCommands& images, std::vector<std::str
   if (!custom) {
     words = words_of(plan, images);
     plan.sidecar.wrapped = words.has_value();
-    const bool std_out = trial.kind == CollectorKind::std_out;
+    const bool std_out = trial.kind == InjectedKind::std_out;
     if (!words && std_out && plan.config->strict)
       return refuse("the command of the image is not known; set command in the trial template");
     if (!words)
@@ -318,7 +318,7 @@ Status PodEdit::inject(PodPlan plan, ImageCommands& images, std::vector<std::str
               ? "tacho: the image's command is not known; its log is read by the API, which needs the right to pods/log"
               : "tacho: the image's command is not known, so success and failure look alike; set command in the "
                 "template");
-    if (trial.kind == CollectorKind::prometheus_metric) plan.sidecar.http_port = resolve_port(trial, warnings);
+    if (trial.kind == InjectedKind::prometheus_metric) plan.sidecar.http_port = resolve_port(trial, warnings);
   }
   bool native = !custom && plan.config->sidecar_mode == SidecarMode::native;
   if (native && plan.server_minor != 0 && plan.server_minor < kNativeSince) {
@@ -333,7 +333,7 @@ Status PodEdit::inject(PodPlan plan, ImageCommands& images, std::vector<std::str
   Json sidecar = make_sidecar(plan, folder, mount, native);
   if (launcher) patch_.append(root_ + "/spec/initContainers", make_installer(plan));
   patch_.append(root_ + (native ? "/spec/initContainers" : "/spec/containers"), std::move(sidecar));
-  if (!words && trial.kind == CollectorKind::std_out)
+  if (!words && trial.kind == InjectedKind::std_out)
     patch_.append(root_ + "/spec/containers", make_follower(plan, folder, mount));
   add_suggestion_volume(plan);
   patch_.set(root_ + "/spec/shareProcessNamespace", true);

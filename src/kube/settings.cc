@@ -30,7 +30,7 @@ Result<KatibConfig> read_katib(const std::string& text) {
 
 }  // namespace
 
-const CollectorConfig* WebhookSettings::collector(CollectorKind kind) const {
+const CollectorConfig* WebhookSettings::collector(InjectedKind kind) const {
   const auto found = katib.collectors.find(kind);
   if (found != katib.collectors.end()) return &found->second;
   return other ? &*other : nullptr;

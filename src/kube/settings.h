@@ -15,7 +15,7 @@ struct WebhookSettings {
   KatibConfig katib;
   TachoConfig tacho;
   // The collector for a kind; the image given on the command line where katib-config has none.
-  const CollectorConfig* collector(CollectorKind kind) const;
+  const CollectorConfig* collector(InjectedKind kind) const;
   std::optional<CollectorConfig> other;
 };
 

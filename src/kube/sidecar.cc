@@ -26,7 +26,7 @@ void add_list(std::vector<std::string>& out, const char* flag, const std::vector
 void add_own(std::vector<std::string>& out, const TrialFacts& trial, const SidecarOptions& options) {
   out.insert(out.end(), {"--kind", collector_kind_name(trial.kind), "--profile", options.profile});
   if (options.replace_attempts) out.insert(out.end(), {"--attempts", "replace"});
-  if (trial.kind == CollectorKind::prometheus_metric) {
+  if (trial.kind == InjectedKind::prometheus_metric) {
     out.insert(out.end(), {"-path", trial.path, "--http-path", trial.http_path, "--http-port",
                            std::to_string(options.http_port), "--http-scheme", trial.http_scheme});
     if (!trial.http_host.empty()) out.insert(out.end(), {"--http-host", trial.http_host});
@@ -45,9 +45,9 @@ std::string variable(const char* name, const std::string& other) {
 
 std::string sidecar_name(const TrialFacts& trial) {
   switch (trial.kind) {
-    case CollectorKind::std_out:
-    case CollectorKind::file: return "metrics-logger-and-collector";
-    case CollectorKind::custom: return trial.custom ? text_at(*trial.custom, {"name"}) : "";
+    case InjectedKind::std_out:
+    case InjectedKind::file: return "metrics-logger-and-collector";
+    case InjectedKind::custom: return trial.custom ? text_at(*trial.custom, {"name"}) : "";
     default: return "metrics-collector";
   }
 }
@@ -56,11 +56,11 @@ std::vector<std::string> sidecar_arguments(const TrialFacts& trial, const Sideca
   std::vector<std::string> out = {"-t", trial.name};
   add_list(out, "-m", trial.metrics);
   out.insert(out.end(), {"-o-type", trial.objective_type, "-s-db", options.db_manager});
-  if (trial.kind != CollectorKind::prometheus_metric && !trial.path.empty())
+  if (trial.kind != InjectedKind::prometheus_metric && !trial.path.empty())
     out.insert(out.end(), {"-path", trial.path});
   if (!trial.filters.empty()) add_list(out, "-f", trial.filters);
-  if (trial.kind == CollectorKind::std_out) out.insert(out.end(), {"-format", "TEXT"});
-  if (trial.kind == CollectorKind::file) out.insert(out.end(), {"-format", trial.format});
+  if (trial.kind == InjectedKind::std_out) out.insert(out.end(), {"-format", "TEXT"});
+  if (trial.kind == InjectedKind::file) out.insert(out.end(), {"-format", trial.format});
   if (options.wait_all_processes) out.insert(out.end(), {"-w", *options.wait_all_processes ? "true" : "false"});
   if (!options.early_stopping.empty()) {
     for (const std::string& rule : trial.stop_rules) out.insert(out.end(), {"-stop-rule", rule});

@@ -63,26 +63,26 @@ void read_path(const Json& collector, TrialFacts& out) {
   const std::string kind = lower(text_at(collector, {"source", "fileSystemPath", "kind"}));
   out.path_is_folder = kind == "directory" || kind == "diretory";  // the second is how the proposal spells it
   switch (out.kind) {
-    case CollectorKind::std_out:
+    case InjectedKind::std_out:
       out.path = kDefaultLog;
       out.path_is_folder = false;
       break;
-    case CollectorKind::file:
+    case InjectedKind::file:
       if (out.path.empty()) out.path = kDefaultLog;
       out.path_is_folder = false;
       out.format = text_at(collector, {"source", "fileSystemPath", "format"});
       if (out.format.empty()) out.format = "TEXT";
       break;
-    case CollectorKind::tensor_flow_event:
+    case InjectedKind::tensor_flow_event:
       if (out.path.empty()) out.path = kDefaultEvents;
       out.path_is_folder = true;
       break;
-    case CollectorKind::prometheus_metric:
+    case InjectedKind::prometheus_metric:
       out.path = kDefaultFolder;
       out.path_is_folder = true;
       break;
-    case CollectorKind::custom:
-    case CollectorKind::push: break;
+    case InjectedKind::custom:
+    case InjectedKind::push: break;
   }
 }
 

@@ -21,7 +21,7 @@ struct TrialFacts {
   std::string experiment;  // label katib.kubeflow.org/experiment; also the Suggestion's name
   std::string objective_type;
   std::vector<std::string> metrics;  // the objective first
-  CollectorKind kind = CollectorKind::std_out;
+  InjectedKind kind = InjectedKind::std_out;
   std::string unknown_kind;  // not empty: a kind that nobody knows
   std::string path;          // of the file or folder; the kind's default where there is none
   bool path_is_folder = false;

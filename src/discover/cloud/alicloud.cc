@@ -16,7 +16,7 @@ bool is_region(const Text& text) {
                      [&](char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '-'; });
 }
 
-Step ask_rest(Found& found, const Headers& token) {
+CloudStep ask_rest(Found& found, const Headers& token) {
   return {{get("/latest/meta-data/zone-id", token), get("/latest/meta-data/owner-account-id", token),
            get("/latest/meta-data/instance-id", token)},
           [&found](const Replies& replies) {
@@ -27,7 +27,7 @@ Step ask_rest(Found& found, const Headers& token) {
           }};
 }
 
-Step ask_type(Found& found, const Headers& token, bool dmi_match) {
+CloudStep ask_type(Found& found, const Headers& token, bool dmi_match) {
   return {{get("/latest/meta-data/instance/instance-type", token)}, [&found, token, dmi_match](const Replies& replies) {
             const Text type = text_of(replies[0]);
             if (!dmi_match && !(type && type->starts_with("ecs."))) return end();
@@ -37,7 +37,7 @@ Step ask_type(Found& found, const Headers& token, bool dmi_match) {
           }};
 }
 
-Step ask_region(Found& found, const Headers& token, bool dmi_match) {
+CloudStep ask_region(Found& found, const Headers& token, bool dmi_match) {
   return {{get("/latest/meta-data/region-id", token)}, [&found, token, dmi_match](const Replies& replies) {
             const Text region = text_of(replies[0]);
             if (!is_region(region)) return end();
@@ -49,7 +49,7 @@ Step ask_region(Found& found, const Headers& token, bool dmi_match) {
 
 }  // namespace
 
-Step ask_alicloud(const ProviderContext& context, Found& found) {
+CloudStep ask_alicloud(const ProviderContext& context, Found& found) {
   return {{put("/latest/api/token", {{"X-aliyun-ecs-metadata-token-ttl-seconds", "21600"}})},
           [&found, dmi_match = context.dmi_match](const Replies& replies) {
             const HttpFailure failure = replies[0].failure;

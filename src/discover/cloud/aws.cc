@@ -17,7 +17,7 @@ struct Aws {
 };
 
 // {"TaskARN": "arn:aws:ecs:us-east-1:123456789012:task/default/0123…", "AvailabilityZone": "us-east-1a", "LaunchType": "FARGATE"}
-Step read_task(const Aws& aws, const HttpReply& reply) {
+CloudStep read_task(const Aws& aws, const HttpReply& reply) {
   const Json task = object_of(reply);
   const std::string arn = text_at(task, "TaskARN").value_or("");
   const std::vector<std::string_view> parts = split(arn, ':');
@@ -33,12 +33,12 @@ Step read_task(const Aws& aws, const HttpReply& reply) {
   return end();
 }
 
-Step ask_task(Aws aws) {
+CloudStep ask_task(Aws aws) {
   if (aws.ecs_task_url.empty()) return end();
   return {{get(aws.ecs_task_url)}, [aws](const Replies& replies) { return read_task(aws, replies[0]); }};
 }
 
-Step ask_single_values(const Aws& aws) {
+CloudStep ask_single_values(const Aws& aws) {
   return {{aws.ask("/latest/meta-data/placement/region"), aws.ask("/latest/meta-data/placement/availability-zone"),
            aws.ask("/latest/meta-data/instance-type"), aws.ask("/latest/meta-data/instance-id"),
            aws.ask("/latest/meta-data/identity-credentials/ec2/info")},
@@ -54,7 +54,7 @@ Step ask_single_values(const Aws& aws) {
           }};
 }
 
-Step ask_document(const Aws& aws) {
+CloudStep ask_document(const Aws& aws) {
   return {{aws.ask("/latest/dynamic/instance-identity/document")}, [aws](const Replies& replies) {
             const Json document = object_of(replies[0]);
             if (document.is_null()) return ask_single_values(aws);
@@ -68,7 +68,7 @@ Step ask_document(const Aws& aws) {
           }};
 }
 
-Step identify(const Aws& aws) {
+CloudStep identify(const Aws& aws) {
   return {{aws.ask("/latest/meta-data/services/domain")}, [aws](const Replies& replies) {
             const Text domain = text_of(replies[0]);
             if (domain != "amazonaws.com" && domain != "amazonaws.com.cn") return ask_task(aws);
@@ -78,14 +78,14 @@ Step identify(const Aws& aws) {
 }
 
 // The default hop limit of 1 swallows the token's answer in a container: version 1 needs none.
-Step try_version_1(const Aws& aws) {
+CloudStep try_version_1(const Aws& aws) {
   return {{aws.ask("/latest/meta-data/")},
           [aws](const Replies& replies) { return replies[0].ok() ? identify(aws) : ask_task(aws); }};
 }
 
 }  // namespace
 
-Step ask_aws(const ProviderContext& context, Found& found) {
+CloudStep ask_aws(const ProviderContext& context, Found& found) {
   Aws aws{found, context.ecs_task_url, {}};
   if (!context.ask_imds) return ask_task(aws);
   return {{put("/latest/api/token", {{"X-aws-ec2-metadata-token-ttl-seconds", "21600"}})},

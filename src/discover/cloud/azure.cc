@@ -6,7 +6,7 @@
 
 namespace tacho {
 
-Step ask_azure(const ProviderContext&, Found& found) {
+CloudStep ask_azure(const ProviderContext&, Found& found) {
   return {{get("/metadata/instance?api-version=2021-02-01", {{"Metadata", "true"}})}, [&found](const Replies& replies) {
             const Json document = object_of(replies[0]);
             const Json compute = document.is_object() ? document.value("compute", Json()) : Json();

@@ -4,7 +4,7 @@
 
 namespace tacho {
 
-Step ask_digitalocean(const ProviderContext&, Found& found) {
+CloudStep ask_digitalocean(const ProviderContext&, Found& found) {
   return {{get("/metadata/v1.json")}, [&found](const Replies& replies) {
             const Json document = object_of(replies[0]);
             const Text id = text_at(document, "droplet_id");

@@ -21,14 +21,14 @@ bool is_zone(const Text& zone) {
 
 }  // namespace
 
-Step ask_exoscale(const ProviderContext& context, Found& found) {
+CloudStep ask_exoscale(const ProviderContext& context, Found& found) {
   return {{get("/latest/meta-data/availability-zone"), get("/latest/meta-data/service-offering")},
           [&found, dmi_match = context.dmi_match](const Replies& replies) {
             const Text zone = text_of(replies[0]), type = text_of(replies[1]);
             if (!is_zone(zone) || (!type && !dmi_match)) return end();
             found.identified = true;
             found.values = {{}, {}, zone, zone, type, {}};  // a region is one zone
-            return Step{{get("/latest/meta-data/instance-id")}, [&found](const Replies& ids) {
+            return CloudStep{{get("/latest/meta-data/instance-id")}, [&found](const Replies& ids) {
                           found.values.instance_id = text_of(ids[0]);
                           return end();
                         }};

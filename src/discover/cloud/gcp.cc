@@ -35,7 +35,7 @@ void read_ids(Found& found, const HttpReply& project, const HttpReply& instance)
   found.values.instance_id = text_of(instance);
 }
 
-Step ask_virtual_machine(Found& found) {
+CloudStep ask_virtual_machine(Found& found) {
   return {{ask("instance/zone"), ask("project/project-id"), ask("instance/id")}, [&found](const Replies& replies) {
             read_zone(found, replies[0]);
             read_ids(found, replies[1], replies[2]);
@@ -44,14 +44,14 @@ Step ask_virtual_machine(Found& found) {
 }
 
 // Cloud Run and its like have no machine type.
-Step ask_without_machine(Found& found) {
+CloudStep ask_without_machine(Found& found) {
   return {{ask("instance/zone"), ask("instance/region")}, [&found](const Replies& replies) {
             const Text zone = resource(replies[0], "zones"), region = resource(replies[1], "regions");
             if (!(zone && says_google(replies[0])) && !(region && says_google(replies[1]))) return end();
             found.identified = true;
             read_zone(found, replies[0]);
             if (region) found.values.region_id = region;
-            return Step{{ask("project/project-id"), ask("instance/id")}, [&found](const Replies& ids) {
+            return CloudStep{{ask("project/project-id"), ask("instance/id")}, [&found](const Replies& ids) {
                           read_ids(found, ids[0], ids[1]);
                           return end();
                         }};
@@ -60,7 +60,7 @@ Step ask_without_machine(Found& found) {
 
 }  // namespace
 
-Step ask_gcp(const ProviderContext&, Found& found) {
+CloudStep ask_gcp(const ProviderContext&, Found& found) {
   return {{ask("instance/machine-type")}, [&found](const Replies& replies) {
             const HttpReply& reply = replies[0];
             const Text type = resource(reply, "machineTypes");

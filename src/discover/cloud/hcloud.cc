@@ -23,7 +23,7 @@ Text value_of(std::string_view body, std::string_view key) {
 
 }  // namespace
 
-Step ask_hcloud(const ProviderContext&, Found& found) {
+CloudStep ask_hcloud(const ProviderContext&, Found& found) {
   return {{get("/hetzner/v1/metadata")}, [&found](const Replies& replies) {
             if (!replies[0].ok() || is_html(replies[0])) return end();
             const std::string& body = replies[0].response.body;

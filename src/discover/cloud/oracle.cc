@@ -6,7 +6,7 @@
 
 namespace tacho {
 
-Step ask_oracle(const ProviderContext&, Found& found) {
+CloudStep ask_oracle(const ProviderContext&, Found& found) {
   return {{get("/opc/v2/instance/", {{"Authorization", "Bearer Oracle"}})}, [&found](const Replies& replies) {
             const Json document = object_of(replies[0]);
             const auto is_ocid = [&](const char* key) { return text_at(document, key).value_or("").starts_with("ocid1."); };

@@ -35,7 +35,7 @@ Text region_of(const Text& zone) {
   return region;
 }
 
-Step ask_values(Found& found) {
+CloudStep ask_values(Found& found) {
   return {{get("/openstack/latest/meta_data.json"), get("/latest/meta-data/instance-type")}, [&found](const Replies& replies) {
             const Json document = object_of(replies[0]);
             Text zone = text_at(document, "availability_zone");
@@ -48,7 +48,7 @@ Step ask_values(Found& found) {
 
 }  // namespace
 
-Step ask_ovh(const ProviderContext&, Found& found) {
+CloudStep ask_ovh(const ProviderContext&, Found& found) {
   return {{get("/openstack/latest/network_data.json")}, [&found](const Replies& replies) {
             found.identified = has_name_server(object_of(replies[0]));
             return found.identified ? ask_values(found) : end();

@@ -88,7 +88,7 @@ void Prober::advance(size_t index) {
   probe.first_round = false;
   if (std::any_of(probe.replies.begin(), probe.replies.end(), is_passing)) probe.complete = false;
   // The step stays alive while it runs: it is replaced by what it returns.
-  const Step step = std::move(probe.step);
+  const CloudStep step = std::move(probe.step);
   probe.step = step.then(probe.replies);
   send(index);
 }

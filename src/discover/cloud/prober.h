@@ -25,7 +25,7 @@ class Prober {
   struct Probe {
     Candidate candidate;
     Found found;
-    Step step;
+    CloudStep step;
     Replies replies;
     std::vector<bool> repeated;
     size_t base = 0, open = 0;

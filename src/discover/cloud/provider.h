@@ -19,9 +19,9 @@ struct Question {
 
 using Replies = std::vector<HttpReply>;  // in the order of the questions
 
-struct Step {
+struct CloudStep {
   std::vector<Question> questions;  // asked at once; none: the end
-  std::function<Step(const Replies&)> then;
+  std::function<CloudStep(const Replies&)> then;
 };
 
 // What is known so far. Values count only once the provider is identified.
@@ -37,20 +37,20 @@ struct ProviderContext {
 };
 
 // `found` lives as long as the steps do.
-using FirstStep = Step (*)(const ProviderContext& context, Found& found);
+using FirstStep = CloudStep (*)(const ProviderContext& context, Found& found);
 
-Step ask_aws(const ProviderContext& context, Found& found);
-Step ask_gcp(const ProviderContext& context, Found& found);
-Step ask_azure(const ProviderContext& context, Found& found);
-Step ask_hcloud(const ProviderContext& context, Found& found);
-Step ask_upcloud(const ProviderContext& context, Found& found);
-Step ask_vultr(const ProviderContext& context, Found& found);
-Step ask_alicloud(const ProviderContext& context, Found& found);
-Step ask_ovh(const ProviderContext& context, Found& found);
-Step ask_digitalocean(const ProviderContext& context, Found& found);
-Step ask_oracle(const ProviderContext& context, Found& found);
-Step ask_linode(const ProviderContext& context, Found& found);
-Step ask_scaleway(const ProviderContext& context, Found& found);
-Step ask_exoscale(const ProviderContext& context, Found& found);
+CloudStep ask_aws(const ProviderContext& context, Found& found);
+CloudStep ask_gcp(const ProviderContext& context, Found& found);
+CloudStep ask_azure(const ProviderContext& context, Found& found);
+CloudStep ask_hcloud(const ProviderContext& context, Found& found);
+CloudStep ask_upcloud(const ProviderContext& context, Found& found);
+CloudStep ask_vultr(const ProviderContext& context, Found& found);
+CloudStep ask_alicloud(const ProviderContext& context, Found& found);
+CloudStep ask_ovh(const ProviderContext& context, Found& found);
+CloudStep ask_digitalocean(const ProviderContext& context, Found& found);
+CloudStep ask_oracle(const ProviderContext& context, Found& found);
+CloudStep ask_linode(const ProviderContext& context, Found& found);
+CloudStep ask_scaleway(const ProviderContext& context, Found& found);
+CloudStep ask_exoscale(const ProviderContext& context, Found& found);
 
 }  // namespace tacho

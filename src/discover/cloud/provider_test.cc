@@ -33,7 +33,7 @@ struct Fake {
 
   Found play(std::string_view vendor, const ProviderContext& context = {}) {
     Found found;
-    Step step = find_vendor(vendor)->first(context, found);
+    CloudStep step = find_vendor(vendor)->first(context, found);
     for (int rounds = 0; !step.questions.empty() && rounds < 20; ++rounds) {
       Replies now;
       for (const Question& question : step.questions) {
@@ -265,7 +265,7 @@ TEST(AllVendors, AnswersToEverythingProveNothing) {
   for (const Vendor& vendor : all_vendors())
     for (const HttpReply& reply : same) {
       Found found;
-      Step step = vendor.first({}, found);
+      CloudStep step = vendor.first({}, found);
       int rounds = 0;
       for (; !step.questions.empty() && rounds < 10; ++rounds) {
         const auto then = step.then;

@@ -4,7 +4,7 @@
 
 namespace tacho {
 
-Step ask_scaleway(const ProviderContext&, Found& found) {
+CloudStep ask_scaleway(const ProviderContext&, Found& found) {
   return {{get("/conf?format=json")}, [&found](const Replies& replies) {
             const Json document = object_of(replies[0]);
             const Text type = text_at(document, "commercial_type"), zone = text_at(document, "zone"),

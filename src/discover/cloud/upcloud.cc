@@ -4,7 +4,7 @@
 
 namespace tacho {
 
-Step ask_upcloud(const ProviderContext&, Found& found) {
+CloudStep ask_upcloud(const ProviderContext&, Found& found) {
   return {{get("/metadata/v1.json")}, [&found](const Replies& replies) {
             const Json document = object_of(replies[0]);
             if (text_at(document, "cloud_name") != "upcloud") return end();

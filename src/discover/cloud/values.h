@@ -33,6 +33,6 @@ Text lower_case(const Text& text);
 
 inline Question get(std::string path, Headers headers = {}) { return {"GET", std::move(path), std::move(headers)}; }
 inline Question put(std::string path, Headers headers = {}) { return {"PUT", std::move(path), std::move(headers)}; }
-inline Step end() { return {}; }
+inline CloudStep end() { return {}; }
 
 }  // namespace tacho

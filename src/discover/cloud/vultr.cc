@@ -4,7 +4,7 @@
 
 namespace tacho {
 
-Step ask_vultr(const ProviderContext&, Found& found) {
+CloudStep ask_vultr(const ProviderContext&, Found& found) {
   return {{get("/v1.json")}, [&found](const Replies& replies) {
             const Json document = object_of(replies[0]);
             Text id = text_at(document, "instance-v2-id");
