@@ -38,7 +38,7 @@ bool is_header_safe(std::string_view text) {
 
 void play(const Vendor& vendor, const std::vector<HttpReply>& replies, bool dmi_match) {
   Found found;
-  Step step = vendor.first({dmi_match, true, "http://127.0.0.1/task"}, found);
+  CloudStep step = vendor.first({dmi_match, true, "http://127.0.0.1/task"}, found);
   size_t at = 0;
   int rounds = 0;
   for (; !step.questions.empty(); ++rounds) {
