@@ -28,6 +28,8 @@ void Writer::put_fixed(double value, int decimals) {
 
 // 12345 with 3 decimals is 12.345.
 void Writer::put_scaled(int64_t value, int decimals) {
+  if (value == 0)  // as most cells of most rows
+    return put(std::string_view("0.000000").substr(0, decimals > 0 ? static_cast<size_t>(decimals) + 2 : 1));
   std::array<char, 32> digits;
   char* at = digits.data() + digits.size();
   uint64_t rest = value < 0 ? uint64_t{0} - static_cast<uint64_t>(value) : static_cast<uint64_t>(value);

@@ -14,6 +14,7 @@ class Writer {
   std::string_view view() const { return text_; }
   void put(char c) { text_ += c; }
   void put(std::string_view text) { text_ += text; }
+  void put_spaces(size_t count) { text_.append(count, ' '); }
   void put_int(int64_t value);
   // Fixed notation with exactly `decimals` digits; NaN and infinities write nothing.
   void put_fixed(double value, int decimals);

@@ -1,6 +1,7 @@
 #include "codec/run_json.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "codec/iso_time.h"
 #include "codec/run_words.h"
@@ -110,8 +111,7 @@ void write_totals(JsonWriter& json, Fields& fields, const Totals& totals) {
   json.end_object();
 }
 
-// brief: for the live page, which has to stay small: no minima, and no more than two decimals.
-void write_statistics(JsonWriter& json, const Run& run, const Summary& summary, bool brief) {
+void write_statistics(JsonWriter& json, const Run& run, const Summary& summary) {
   const Schema& schema = summary.schema();
   json.key("statistics").object();
   for (size_t i = 0; i < schema.size(); ++i) {
@@ -124,16 +124,43 @@ void write_statistics(JsonWriter& json, const Run& run, const Summary& summary, 
     }
     if (statistics.rows == 0 && is_absent(statistics.max)) continue;
     const auto put = [&](const char* name, double value, int decimals) {
-      if (!is_absent(value)) json.key(name).number(value, brief ? std::min(decimals, 2) : decimals);
+      if (!is_absent(value)) json.key(name).number(value, decimals);
     };
     json.key(column.name).object();
     put("mean", statistics.mean, std::max(2, column.decimals));
     put("max", statistics.max, column.decimals);
-    if (!brief) put("min", statistics.min, column.decimals);
+    put("min", statistics.min, column.decimals);
     if (column.rule == Rule::delta) put("sum", statistics.sum, column.decimals);
     json.end_object();
   }
   json.end_object();
+}
+
+// The same for the live page, which is written at every tick and has to stay small: no minima, no more than two
+// decimals, and straight into the text.
+void write_brief_statistics(Writer& out, const Run& run, const Summary& summary) {
+  const Schema& schema = summary.schema();
+  out.put(R"(,"statistics":{"timestamp":{"duration":)");
+  out.put_fixed(summary.duration_s(), 3);
+  out.put('}');
+  for (size_t i = 1; i < schema.size(); ++i) {
+    const Column& column = schema[i];
+    const Statistics statistics = summary.column(i);
+    if (!std::isfinite(statistics.max) || is_hidden(run, column.name)) continue;
+    const int decimals = std::min(2, column.decimals);
+    const auto put = [&out](std::string_view before, double value, int places) {
+      if (!std::isfinite(value)) return;
+      out.put(before);
+      out.put_fixed(value, places);
+    };
+    out.put(",\"");
+    out.put(column.name);
+    put(R"(":{"max":)", statistics.max, decimals);
+    put(R"(,"mean":)", statistics.mean, 2);
+    if (column.rule == Rule::delta) put(R"(,"sum":)", statistics.sum, decimals);
+    out.put('}');
+  }
+  out.put('}');
 }
 
 // What is known at the start and hardly ever changes.
@@ -163,7 +190,7 @@ void write_identity(JsonWriter& json, Fields& fields, const Run& run, const Summ
 }
 
 // What every row changes.
-void write_measured(JsonWriter& json, Fields& fields, const Run& run, const Summary& summary, bool brief) {
+void write_measured(JsonWriter& json, Fields& fields, const Run& run, const Summary& summary) {
   write_outcome(json, run.outcome, summary);
   json.key("samples").integer(summary.rows());
   json.key("method").object();
@@ -175,7 +202,6 @@ void write_measured(JsonWriter& json, Fields& fields, const Run& run, const Summ
   write_totals(json, fields, run.totals);
   json.key("notes");
   write_strings(json, run.notes);
-  write_statistics(json, run, summary, brief);
 }
 
 }  // namespace
@@ -185,7 +211,8 @@ void write_run_json(Writer& out, const Run& run, const Summary& summary) {
   Fields fields(json, run);
   json.object();
   write_identity(json, fields, run, summary);
-  write_measured(json, fields, run, summary, false);
+  write_measured(json, fields, run, summary);
+  write_statistics(json, run, summary);
   json.end_object();
   out.put('\n');
 }
@@ -196,9 +223,11 @@ void write_live_page(Writer& out, const Run& run, const Summary& summary) {
   Fields fields(json, run);
   out.put(' ');  // in place of the bracket that the head has opened
   json.inside_object();
-  write_measured(json, fields, run, summary, true);
+  write_measured(json, fields, run, summary);
+  write_brief_statistics(out, run, summary);
   out.put('}');
-  while (out.view().size() - start < kLivePageBytes - 1) out.put(' ');
+  const size_t size = out.view().size() - start;
+  if (size < kLivePageBytes) out.put_spaces(kLivePageBytes - 1 - size);
   out.put('\n');
 }
 

@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -99,14 +100,13 @@ Result<std::string> read_whole_file(const std::string& path, size_t limit) {
   const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd) return system_error("cannot open", path, errno);
   std::string text;
+  std::array<char, 64 * 1024> chunk;  // not filled beforehand: most files have a line
   for (;;) {
-    const size_t old = text.size();
-    if (old >= limit) return Error{Code::invalid, "file is too large", path, ""};
-    text.resize(old + 64 * 1024);
-    const ssize_t got = ::read(fd.get(), text.data() + old, text.size() - old);
+    if (text.size() >= limit) return Error{Code::invalid, "file is too large", path, ""};
+    const ssize_t got = ::read(fd.get(), chunk.data(), chunk.size());
     if (got < 0 && errno != EINTR) return system_error("cannot read", path, errno);
-    text.resize(old + (got > 0 ? static_cast<size_t>(got) : 0));
     if (got == 0) return text;
+    if (got > 0) text.append(chunk.data(), static_cast<size_t>(got));
   }
 }
 
