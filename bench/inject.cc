@@ -2,11 +2,13 @@
 // memory before and after. The server with warm caches is this process; the load comes from a child, which has to share
 // the cores with it.
 //   bench_inject FIXTURE.json CONFIG.json REVIEWS
+//   bench_inject --load PORT FIXTURE.json REVIEWS PID      the load alone, at another server; PID is that server's
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <ctime>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -82,18 +84,44 @@ int generate(int from, int to, const std::string& body, int64_t reviews) {
   return done('e') ? 0 : 1;
 }
 
-}  // namespace
+// CPU time of all threads of a process.
+double cpu_us(pid_t pid) {
+  clockid_t clock = 0;
+  timespec used{};
+  if (::clock_getcpuclockid(pid, &clock) != 0 || ::clock_gettime(clock, &used) != 0) return 0;
+  return static_cast<double>(used.tv_sec) * 1e6 + static_cast<double>(used.tv_nsec) / 1e3;
+}
 
-int main(int argc, char** argv) {
-  if (argc != 4) return std::fprintf(stderr, "usage: bench_inject FIXTURE CONFIG REVIEWS\n"), 2;
-  const Json parts = load(argv[1]);
+std::string review_of(const Json& pod) {
   Json review = {{"apiVersion", "admission.k8s.io/v1"}, {"kind", "AdmissionReview"}};
   review["request"] = {{"uid", "u"},
                        {"namespace", "team"},
                        {"operation", "CREATE"},
-                       {"resource", {{"resource", "pods"}}},
-                       {"kind", {{"kind", "Pod"}}}};
-  review["request"]["object"] = parts["pod"];
+                       {"resource", {{"group", ""}, {"version", "v1"}, {"resource", "pods"}}},
+                       {"kind", {{"group", ""}, {"version", "v1"}, {"kind", "Pod"}}}};
+  review["request"]["object"] = pod;
+  return dump_json(review);
+}
+
+int load_other(uint16_t port, const std::string& body, int64_t reviews, pid_t server) {
+  if (run_load({port, body, 200, 2'000, 0}).failed != 0) return 1;
+  const double before_us = cpu_us(server);
+  const LoadResult full = run_load({port, body, 200, reviews, 0});
+  const double answered = static_cast<double>(full.answered);
+  std::printf("{\"per_second\": %.0f, \"cpu_us\": %.1f, \"failed\": %ld}\n", answered / full.seconds,
+              (cpu_us(server) - before_us) / answered, static_cast<long>(full.failed));
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc == 6 && std::string_view(argv[1]) == "--load")
+    return load_other(static_cast<uint16_t>(std::atoi(argv[2])), review_of(load(argv[3])["pod"]), std::atoll(argv[4]),
+                      std::atoi(argv[5]));
+  if (argc != 4) return std::fprintf(stderr, "usage: bench_inject FIXTURE CONFIG REVIEWS\n"), 2;
+  const Json parts = load(argv[1]);
+  const std::string review = review_of(parts["pod"]);
   int to_child[2], to_parent[2];
   if (::pipe(to_child) != 0 || ::pipe(to_parent) != 0) return 1;
   std::printf("{");
@@ -101,7 +129,7 @@ int main(int argc, char** argv) {
   const pid_t child = ::fork();
   if (child == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    std::_Exit(generate(to_child[0], to_parent[1], dump_json(review), std::atoll(argv[3])));
+    std::_Exit(generate(to_child[0], to_parent[1], review, std::atoll(argv[3])));
   }
   TableCluster cluster;
   for (const char* key : {"trial", "job", "suggestion"}) cluster.put(parts[key]);
@@ -132,14 +160,18 @@ int main(int argc, char** argv) {
   const uint16_t port = (*server)->port();
   if (::write(to_child[1], &port, sizeof port) != sizeof port) return 1;
   long warm = 0, after = 0;
+  double used_us = 0;
   char step = 0;
   while (step != 'e' && ::read(to_parent[0], &step, 1) == 1) {
     (step == 'w' ? warm : after) = rss_kib();
+    if (step == 'w') used_us = -cpu_us(::getpid());
+    if (step == 'f') used_us += cpu_us(::getpid());
     if (::write(to_child[1], &step, 1) != 1) break;
   }
   int status = 1;
   ::waitpid(child, &status, 0);
   (*server)->stop(1'000);
-  std::printf(", \"rss_warm_kib\": %ld, \"rss_after_kib\": %ld}\n", warm, after);
+  std::printf(", \"cpu_us\": %.1f, \"rss_warm_kib\": %ld, \"rss_after_kib\": %ld}\n", used_us / std::atof(argv[3]), warm,
+              after);
   return status == 0 ? 0 : 1;
 }

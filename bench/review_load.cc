@@ -12,6 +12,7 @@
 #include <deque>
 #include <memory>
 
+#include "base/text.h"
 #include "os/clock.h"
 #include "os/fd.h"
 
@@ -44,12 +45,14 @@ bool open_client(Client& client, SSL_CTX* context, uint16_t port) {
   return true;
 }
 
-// The whole answer is there: its length is in its head.
+// The whole answer is there: its length is in its head, or it comes in chunks (as Go's server sends what is long).
 bool is_whole(const std::string& answer) {
   const size_t head = answer.find("\r\n\r\n");
-  const size_t length = answer.find("content-length: ");
-  if (head == std::string::npos || length == std::string::npos) return false;
-  return answer.size() >= head + 4 + std::strtoul(answer.c_str() + length + 16, nullptr, 10);
+  if (head == std::string::npos) return false;
+  const std::string fields = lower(std::string_view(answer).substr(0, head));
+  if (fields.find("transfer-encoding: chunked") != std::string::npos) return answer.ends_with("\r\n0\r\n\r\n");
+  const size_t length = fields.find("content-length: ");
+  return length != std::string::npos && answer.size() >= head + 4 + std::strtoul(answer.c_str() + length + 16, nullptr, 10);
 }
 
 }  // namespace

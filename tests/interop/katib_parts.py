@@ -30,6 +30,13 @@ def install():
 
 
 def build_katib(programs):
+    folder, env = katib_module()
+    for name, path in programs.items():
+        run("nice", "-n", "10", "go", "build", "-o", path, f"github.com/kubeflow/katib/{PROGRAMS[name]}", cwd=folder, env=env, timeout=3600)
+
+
+def katib_module():
+    """A Go module of our own with Katib's requirements: its folder, and the environment to build there."""
     say(f"building Katib {KATIB}")
     folder = fresh("katib-go")
     (folder / "go.mod").write_text(f"module tacho.test/interop\n\ngo 1.24.0\n\nrequire github.com/kubeflow/katib {KATIB}\n")
@@ -41,8 +48,7 @@ def build_katib(programs):
     module = (source / "go.mod").read_text().replace("module github.com/kubeflow/katib", "module tacho.test/interop")
     (folder / "go.mod").write_text(f"{module}\nrequire github.com/kubeflow/katib {KATIB}\n")
     (folder / "go.sum").write_text(KATIB_SUMS + (source / "go.sum").read_text())
-    for name, path in programs.items():
-        run("nice", "-n", "10", "go", "build", "-o", path, f"github.com/kubeflow/katib/{PROGRAMS[name]}", cwd=folder, env=env, timeout=3600)
+    return folder, env
 
 
 def own(folder):
