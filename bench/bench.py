@@ -274,7 +274,7 @@ class Bench:
         print(f"| reviews a second | {result['per_second']} | 5000 |")
         print(f"| 99th percentile at half that load, ms | {result['half_p99_ms']} (median {result['half_p50_ms']}) | – |")
         print(f"| 99th percentile at 2500 a second, ms | {result['at_2500_p99_ms']} (median {result['at_2500_p50_ms']}) | < 5 |")
-        print(f"| resident memory after 5000 reviews, MiB | {result['rss_warm_kib'] / 1024:.1f} | – |")
+        print(f"| resident memory after a twentieth of the reviews, MiB | {result['rss_warm_kib'] / 1024:.1f} | – |")
         print(f"| growth over {result['reviews']} reviews ({result['failed']} failed), KiB | {grown:+d} | 0 |")
         print(f"| CPU time a review, µs | {result['cpu_us']:.0f} | – |")
         print("| Katib's own webhook | not installed | – |\n" if peer is None else

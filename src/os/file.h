@@ -19,6 +19,7 @@ struct Roots {
   std::string sys = "/sys";
   std::string etc = "/etc";
   static Roots from_environment();
+  bool are_real() const { return proc == "/proc" && sys == "/sys"; }  // not copies of a test: live, and of one machine
 };
 
 // An Error for errno: ENOENT, ENODEV … are not_available, ESRCH is gone, EACCES and EPERM are denied.

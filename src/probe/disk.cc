@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/saturate.h"
+#include "base/units.h"
 #include "os/mounts.h"
 #include "probe/disk_table.h"
 #include "probe/make.h"
@@ -54,13 +55,15 @@ constexpr Column kColumns[] = {
      "Disk requests in flight, averaged over the interval, all disks together.", nullptr},
 };
 
+constexpr int64_t kLookForDevicesNs = 5 * kNsPerSec;
+
 class DiskProbe final : public Probe {
  public:
   explicit DiskProbe(ProbeContext& context)
       : context_(context), file_(context.roots.proc + "/diskstats"), table_(context.roots), space_(context.roots) {}
 
   void read(Reading& out) override {
-    if (update_table()) {
+    if ((out.stamp_ns < look_again_ns_ && update_counted()) || update_all(out.stamp_ns)) {
       const DiskTotals& totals = table_.totals();
       out.set(read_bytes, totals.read_bytes);
       out.set(write_bytes, totals.write_bytes);
@@ -77,14 +80,34 @@ class DiskProbe final : public Probe {
   void describe(Detail& detail) override;
 
  private:
-  bool update_table() {
+  bool update_all(int64_t now_ns) {
     std::string_view text;
     if (!file_.read(context_.buffer, text) || !table_.update(text)) return false;
+    look_again_ns_ = now_ns + kLookForDevicesNs;
+    find_counted();
     if (table_.guessed() && !noted_) {
       noted_ = true;
       context_.note("disks were told apart from partitions by their names: there is no /sys/block here");
     }
     return true;
+  }
+  // Most machines have a disk or two among many loop devices and partitions: their own files cost a third of all lines.
+  void find_counted() {
+    if (counted_of_ == table_.changes() || described_ || !context_.roots.are_real()) return;
+    counted_of_ = table_.changes();
+    counted_.clear();
+    const auto entries = table_.entries();
+    for (size_t i = 0; i < entries.size(); ++i)
+      if (entries[i].counted()) counted_.push_back({i, KeptFile(context_.roots.sys + "/block/" + entries[i].name + "/stat")});
+    if (counted_.size() > 2 || table_.guessed()) counted_.clear();
+  }
+  bool update_counted() {
+    for (Counted& disk : counted_) {
+      std::string_view text;
+      if (!disk.file.read(context_.buffer, text)) return counted_.clear(), false;  // unplugged: all lines tell
+      table_.update_one(disk.index, text);
+    }
+    return !counted_.empty();
   }
   std::string disk_of(const FileSystem& file_system) const;
   void refresh_static();
@@ -93,6 +116,13 @@ class DiskProbe final : public Probe {
   KeptFile file_;
   DiskTable table_;
   SpaceTable space_;
+  struct Counted {
+    size_t index;  // of the table's entry
+    KeptFile file;
+  };
+  std::vector<Counted> counted_;
+  uint64_t counted_of_ = 0;
+  int64_t look_again_ns_ = 0;
   bool noted_ = false;
   bool described_ = false;
   // What does not change while devices and mounts stay the same.
@@ -140,8 +170,9 @@ MountDetail mount_detail(const SpaceTable::Entry& entry) {
 void DiskProbe::describe(Detail& detail) {
   if (!described_) {
     described_ = true;
+    counted_.clear();
     table_.keep_all();
-    update_table();
+    update_all(0);
   }
   refresh_static();
   std::map<std::string, DiskDetail> disks;  // sorted by name

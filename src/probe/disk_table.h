@@ -37,6 +37,8 @@ class DiskTable {
 
   // Folds a reading in. False when the text has no line at all.
   bool update(std::string_view diskstats);
+  // Folds in what the own file of a device says: /sys/block/NAME/stat has the numbers of its line.
+  void update_one(size_t index, std::string_view counters) { fold(entries_[index], counters); }
   // From now on reads the counters of devices that do not count, too.
   void keep_all() { keep_all_ = true; }
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <sys/statvfs.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "probe/disk_table.h"
@@ -42,6 +43,23 @@ TEST(DiskTable, EmptyFileIsNoReading) {
   DiskTable table(roots);
   EXPECT_FALSE(table.update(""));
   EXPECT_FALSE(table.update("garbage\n"));
+}
+
+TEST(DiskTable, TheOwnFileOfADeviceSaysWhatItsLineSays) {
+  KernelTree tree("x86_vm");
+  const Roots roots = tree.roots();
+  DiskTable table(roots);
+  ASSERT_TRUE(table.update(tree.read("proc/diskstats")));
+  const auto entries = table.entries();
+  const auto vda = std::find_if(entries.begin(), entries.end(), [](const DiskEntry& e) { return e.name == "vda"; });
+  ASSERT_NE(vda, entries.end());
+  const size_t index = static_cast<size_t>(vda - entries.begin());
+  // /sys/block/vda/stat
+  table.update_one(index, "   48505     7733  2853742     8094    10331     6340   959072     4515        2     5474    13157\n");
+  EXPECT_EQ(table.totals().read_bytes, 100 * 512);
+  EXPECT_EQ(table.totals().write_bytes, 200 * 512);
+  table.update_one(index, "");
+  EXPECT_EQ(table.totals().write_bytes, 200 * 512);
 }
 
 TEST(DiskProbe, SectorsAre512BytesWhateverTheDeviceSays) {
