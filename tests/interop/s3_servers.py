@@ -18,22 +18,24 @@ class Server:
         self.identity, self.role = None, ""  # who makes web identity tokens, and the role that they may take
 
 
-def start_minio():
+def start_minio(name="minio"):
+    """name: of its folder and log, so that two can run side by side."""
     program = go_install(*MINIO)
     version = next(line.split()[2] for line in run("go", "version", "-m", program).splitlines() if line.split()[:1] == ["mod"])
     port, console = free_port(), free_port()
-    identity = s3_identity.Provider(fresh("identity"))
+    (WORK / f"{name}.out").unlink(missing_ok=True)
+    identity = s3_identity.Provider(fresh(f"{name}-identity"))
     env = {**os.environ, "MINIO_ROOT_USER": ROOT_KEY, "MINIO_ROOT_PASSWORD": ROOT_SECRET, "MINIO_REGION": "us-east-1",
            "MINIO_IDENTITY_OPENID_CONFIG_URL": identity.url + "/.well-known/openid-configuration",
            "MINIO_IDENTITY_OPENID_CLIENT_ID": s3_identity.CLIENT, "MINIO_IDENTITY_OPENID_ROLE_POLICY": "readwrite",
            "MINIO_CI_CD": "1", "MINIO_UPDATE": "off"}  # CI: a disk that holds the system too is fine
-    process = start(program, "server", "--address", f"127.0.0.1:{port}", "--console-address", f"127.0.0.1:{console}", fresh("minio-data"),
-                    log="minio.out", env=env)
+    process = start(program, "server", "--address", f"127.0.0.1:{port}", "--console-address", f"127.0.0.1:{console}", fresh(f"{name}-data"),
+                    log=f"{name}.out", env=env)
     wait_port(port, process)
     server = Server("minio", f"http://127.0.0.1:{port}", ROOT_KEY, ROOT_SECRET, version, has_sts=True)
     server.identity = identity
     # INFO: IAM Roles: arn:minio:iam:::role/aGFUt54zruUd8QYOVtiUawHHcdw
-    server.role = until(lambda: re.findall(r"arn:minio:iam:\S+", (WORK / "minio.out").read_text()), 60, "the role's name")[-1]
+    server.role = until(lambda: re.findall(r"arn:minio:iam:\S+", (WORK / f"{name}.out").read_text()), 60, "the role's name")[-1]
     return server
 
 

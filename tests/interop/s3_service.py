@@ -3,6 +3,7 @@ faults of the double and otherwise changes nothing (the signature covers the add
 tests run; what arrived is read back by boto3."""
 import gzip
 import http.client
+import re
 import unittest
 import urllib.parse
 
@@ -56,7 +57,9 @@ class Relay(faults.Handler):
             self.double.noted(urllib.parse.unquote(self.route())[1:], body, self.headers.get("Content-Type"))
         headers = {name: value for name, value in answer.getheaders() if name.lower() not in ("date", "server", "connection", "transfer-encoding",
                                                                                              "content-length", "content-type")}
-        return Answer(answer.status, data, headers, answer.getheader("Content-Type") or "application/xml")
+        # <Error><Code>InvalidAccessKeyId</Code>
+        code = re.search(rb"<Code>([^<]*)</Code>", data) if answer.status >= 400 else None
+        return Answer(answer.status, data, headers, answer.getheader("Content-Type") or "application/xml", code and code[1].decode())
 
 
 class Bucket(faults.Double):
@@ -96,8 +99,11 @@ class RealService(service.Service):
         make_bucket("data")
         self.s3 = Bucket()
         self.s3_server = service.Running(Relay, self.s3)
-        self.api = Sentinel(config)
+        self.api = self.make_api(config)
         self.api_server = service.Running(sentinel_double.Handler, self.api)
+
+    def make_api(self, config):
+        return Sentinel(config)
 
     def object(self, uri):
         bucket, _, key = uri[len("s3://"):].partition("/")
