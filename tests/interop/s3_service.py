@@ -9,6 +9,7 @@ import urllib.parse
 
 import boto3
 import botocore.config
+import botocore.exceptions
 import faults
 import s3_double
 import sentinel_double
@@ -28,7 +29,10 @@ def temporary(seconds=900):
     """Credentials of a session, where the server has such."""
     if not real.has_sts:
         return {"AccessKeyId": real.key, "SecretAccessKey": real.secret, "SessionToken": None}
-    return client(name="sts").assume_role(RoleArn="arn:x:ignored:by:minio", RoleSessionName="tacho", DurationSeconds=seconds)["Credentials"]
+    try:
+        return client(name="sts").assume_role(RoleArn="arn:x:ignored:by:minio", RoleSessionName="tacho", DurationSeconds=seconds)["Credentials"]
+    except botocore.exceptions.EndpointConnectionError:
+        raise ConnectionResetError("the server is gone") from None  # its tests are over, and a deliverer still asks
 
 
 def make_bucket(name):
