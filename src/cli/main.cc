@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "probe/gpu_reader.h"
 
 namespace {
 
@@ -36,6 +37,7 @@ constexpr auto kCommands = std::to_array<Command>({
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (const auto status = serve_as_gpu_reader(argc, argv)) return *status;
   const std::vector<std::string> words(argv, argv + argc);
   const std::span<const std::string> arguments(words);
   return dispatch(kCommands, words.empty() ? "tacho" : words[0], arguments.subspan(words.empty() ? 0 : 1));

@@ -11,6 +11,7 @@
 #include "deliver/bq_command.h"
 #include "deliver/discover_command.h"
 #include "deliver/recovery.h"
+#include "probe/gpu_reader.h"
 
 namespace {
 
@@ -36,6 +37,7 @@ int run_beside(std::span<const std::string> words) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (const auto status = serve_as_gpu_reader(argc, argv)) return *status;
   // A token and keys are in memory: no dump of it.
   const rlimit none{0, 0};
   ::setrlimit(RLIMIT_CORE, &none);

@@ -13,6 +13,7 @@
 #include "engine/outcome.h"
 #include "os/identity.h"
 #include "os/process.h"
+#include "probe/gpu_reader.h"
 #include "procfs/stat.h"
 #include "procfs/vmstat.h"
 
@@ -182,11 +183,11 @@ void TaskSampler::name_top_process() {
 }
 
 void TaskSampler::fill_self(MetricsSample& out, pid_t helper) {
-  if (helper != helper_) {
-    helper_ = helper;
-    helper_cpu_ns_ = 0;
+  const std::array<pid_t, 2> now{helper, GpuReader::running_pid()};
+  for (size_t i = 0; i < now.size(); ++i) {
+    if (now[i] == beside_[i].pid) continue;
+    beside_[i] = {now[i], 0, now[i] > 0 ? KeptFile("/proc/" + std::to_string(now[i]) + "/statm") : KeptFile()};
     self_rss_gb_.reset();
-    helper_statm_ = helper > 0 ? KeptFile("/proc/" + std::to_string(helper) + "/statm") : KeptFile();
   }
   const auto grown = [](int64_t now_ns, int64_t& before_ns) {
     const int64_t delta = std::max<int64_t>(0, now_ns - before_ns);
@@ -194,9 +195,10 @@ void TaskSampler::fill_self(MetricsSample& out, pid_t helper) {
     return delta;
   };
   int64_t cpu_ns = grown(process_cpu_ns(::getpid()), self_cpu_ns_);
-  if (helper > 0) cpu_ns += grown(process_cpu_ns(helper), helper_cpu_ns_);
+  for (Beside& process : beside_)
+    if (process.pid > 0) cpu_ns += grown(process_cpu_ns(process.pid), process.cpu_ns);
   if (row_.interval_ns > 0) out.self_cpu_percent = 100 * static_cast<double>(cpu_ns) / static_cast<double>(row_.interval_ns);
-  // Two files, and the memory of both programs hardly moves.
+  // A file each, and the memory of these programs hardly moves.
   const int64_t now_ns = clock_.monotonic_ns();
   if (self_rss_gb_ && now_ns - self_rss_ns_ < kOwnMemoryPace_ns && out.event.empty()) {
     out.self_rss_gb = self_rss_gb_;
@@ -204,7 +206,8 @@ void TaskSampler::fill_self(MetricsSample& out, pid_t helper) {
   }
   self_rss_ns_ = now_ns;
   self_rss_gb_ = resident_gb(own_statm_, context_.buffer);
-  if (self_rss_gb_) *self_rss_gb_ += resident_gb(helper_statm_, context_.buffer).value_or(0);
+  for (Beside& process : beside_)
+    if (self_rss_gb_) *self_rss_gb_ += resident_gb(process.statm, context_.buffer).value_or(0);
   out.self_rss_gb = self_rss_gb_;
 }
 

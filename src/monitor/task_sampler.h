@@ -1,6 +1,7 @@
 // One sample of a task and its machine: the tracker's own probes and sampler, with the device lists that rows for
 // BigQuery have as arrays. Not thread-safe.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -62,10 +63,17 @@ class TaskSampler {
   int64_t cgroup_oom_sum_ = 0, oom_stamp_ns_ = 0;
   KeptFile vmstat_;
   bool may_have_gpu_ = false;
-  KeptFile own_statm_, helper_statm_;
-  pid_t helper_ = 0, top_pid_ = 0;
+  // tacho-deliver and the process that reads GPU drivers: what they use is our own cost.
+  struct Beside {
+    pid_t pid = 0;
+    int64_t cpu_ns = 0;
+    KeptFile statm;
+  };
+  KeptFile own_statm_;
+  std::array<Beside, 2> beside_;
+  pid_t top_pid_ = 0;
   std::string top_name_;
-  int64_t self_cpu_ns_ = 0, helper_cpu_ns_ = 0, self_rss_ns_ = 0;
+  int64_t self_cpu_ns_ = 0, self_rss_ns_ = 0;
   std::optional<double> self_rss_gb_;
 };
 

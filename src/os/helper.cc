@@ -39,21 +39,35 @@ struct Plan {
   // the pipe's reader waiting after the job ended.
   const auto first = static_cast<unsigned>(plan.descriptors.size());
   const int error_fd = ::fcntl(plan.error_fd, F_DUPFD_CLOEXEC, static_cast<int>(first));
-#ifdef SYS_close_range
-  // Closed on exec, so that the error can still be told (Linux 5.11; before, one by one).
-  if (::syscall(SYS_close_range, first, ~0u, 4u /* CLOSE_RANGE_CLOEXEC */) != 0)
-#endif
-    for (int fd = static_cast<int>(first); fd < 1024; ++fd) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+  close_from_on_exec(first);
   ::execve(plan.program, plan.arguments.data(), plan.environment.data());
   const int error = errno;
   [[maybe_unused]] const ssize_t told = ::write(error_fd, &error, sizeof error);
   ::_exit(127);
 }
 
-// Above the places 0 … n, so that putting one in its place closes no other.
+}  // namespace
+
 Fd high_copy(int fd) { return Fd(::fcntl(fd, F_DUPFD_CLOEXEC, 64)); }
 
-}  // namespace
+void close_from_on_exec(unsigned first) {
+#ifdef SYS_close_range
+  // Closed on exec, so that an error can still be told (Linux 5.11; before, one by one).
+  if (::syscall(SYS_close_range, first, ~0u, 4u /* CLOSE_RANGE_CLOEXEC */) == 0) return;
+#endif
+  for (int fd = static_cast<int>(first); fd < 1024; ++fd) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
+std::vector<char*> environment_without(const std::vector<std::string>& names) {
+  std::vector<char*> kept;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const std::string_view name = text.substr(0, text.find('='));
+    if (std::find(names.begin(), names.end(), name) == names.end()) kept.push_back(*entry);
+  }
+  kept.push_back(nullptr);
+  return kept;
+}
 
 Result<Helper> start_helper(const HelperOptions& options) {
   int messages[2] = {-1, -1}, errors[2] = {-1, -1};
@@ -83,13 +97,7 @@ Result<Helper> start_helper(const HelperOptions& options) {
   plan.arguments.push_back(const_cast<char*>(options.program.c_str()));
   for (const std::string& argument : options.arguments) plan.arguments.push_back(const_cast<char*>(argument.c_str()));
   plan.arguments.push_back(nullptr);
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view text = *entry;
-    const std::string_view name = text.substr(0, text.find('='));
-    if (std::find(options.remove_environment.begin(), options.remove_environment.end(), name) == options.remove_environment.end())
-      plan.environment.push_back(*entry);
-  }
-  plan.environment.push_back(nullptr);
+  plan.environment = environment_without(options.remove_environment);
   plan.error_fd = high_error.get();
 
   const pid_t pid = ::fork();

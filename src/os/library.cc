@@ -2,6 +2,16 @@
 
 #ifndef TACHO_STATIC
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "base/text.h"
+#include "os/fd.h"
+#include "os/file.h"
 #endif
 
 namespace tacho {
@@ -14,9 +24,38 @@ Result<Library> Library::open(const std::string& name) {
                "use the dynamically linked tacho on machines with a GPU"};
 }
 
+bool Library::is_installed(const std::string&) { return false; }
+
 void* Library::symbol(const char*) const { return nullptr; }
 
 #else
+
+namespace {
+
+// The cache holds names and paths of all libraries as strings that end in NUL. Mapped, not read: no memory stays behind.
+bool is_in_linker_cache(const std::string& name) {
+  const Fd file(::open("/etc/ld.so.cache", O_RDONLY | O_CLOEXEC));
+  struct stat about {};
+  if (!file || ::fstat(file.get(), &about) != 0 || about.st_size <= 0) return false;
+  const auto size = static_cast<size_t>(about.st_size);
+  void* text = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
+  if (text == MAP_FAILED) return false;
+  const bool found = ::memmem(text, size, name.c_str(), name.size() + 1) != nullptr;
+  ::munmap(text, size);
+  return found;
+}
+
+}  // namespace
+
+bool Library::is_installed(const std::string& name) {
+  if (name.find('/') != std::string::npos) return file_exists(name);
+  const char* path = std::getenv("LD_LIBRARY_PATH");
+  for (const std::string_view folder : split(path != nullptr ? path : "", ':'))
+    if (!folder.empty() && file_exists(std::string(folder) + "/" + name)) return true;
+  for (const char* folder : {"/lib/", "/usr/lib/", "/lib64/", "/usr/lib64/"})
+    if (file_exists(folder + name)) return true;
+  return is_in_linker_cache(name);
+}
 
 Result<Library> Library::open(const std::string& name) {
   // Lazy: a driver library has thousands of functions, of which a few are used.

@@ -23,5 +23,13 @@ TEST(Library, SaysWhatIsMissing) {
   EXPECT_NE(library.error().message().find("libno-such-thing.so.1"), std::string::npos);
 }
 
+TEST(Library, IsFoundWithoutLoadingIt) {
+  EXPECT_TRUE(Library::is_installed("libm.so.6"));
+  EXPECT_FALSE(Library::is_installed("libno-such-thing.so.1"));
+  EXPECT_FALSE(Library::is_installed("m.so.6.none"));
+  EXPECT_TRUE(Library::is_installed("/proc/self/exe"));
+  EXPECT_FALSE(Library::is_installed("/no/such/libm.so.6"));
+}
+
 }  // namespace
 }  // namespace tacho

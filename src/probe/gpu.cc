@@ -5,7 +5,7 @@
 #include "base/units.h"
 #include "os/clock.h"
 #include "probe/gpu_amd.h"
-#include "probe/gpu_nvidia.h"
+#include "probe/gpu_reader.h"
 
 namespace tacho {
 namespace {
@@ -50,14 +50,15 @@ struct Sum {
 class GpuProbe final : public Probe {
  public:
   // Without a sampler there is nothing to read: `none` says whether that is a measured zero or not known.
-  GpuProbe(ProbeContext& context, std::shared_ptr<GpuSampler> sampler, bool none)
-      : context_(context), sampler_(std::move(sampler)), none_(none) {}
+  GpuProbe(ProbeContext& context, std::shared_ptr<GpuSampler> sampler, std::shared_ptr<GpuReader> reader, bool none)
+      : context_(context), sampler_(std::move(sampler)), reader_(std::move(reader)), none_(none) {}
   ~GpuProbe() override {
     if (sampler_ != nullptr) sampler_->stop();
   }
 
   void prepare() override {
     if (sampler_ == nullptr) return;
+    if (reader_ != nullptr) reader_->look_after(context_);
     const int64_t now_ns = system_clock().monotonic_ns();
     prepared_ = true;
     deadline_ns_ = now_ns + std::min(kLongestWaitNs, context_.interval_ns / 5);
@@ -79,7 +80,9 @@ class GpuProbe final : public Probe {
              system_clock().monotonic_ns() - current_.stamp_ns < kFreshNs || current_.state == GpuState::none;
     if (!fresh_) return;
     fill_gpu_reading(current_, out);
-    if (current_.state == GpuState::failed)
+    // Of its own trouble the reader tells itself.
+    if (current_.state == GpuState::failed && reader_ != nullptr) reader_->look_after(context_);
+    if (current_.state == GpuState::failed && (reader_ == nullptr || !reader_->in_trouble()))
       context_.note("GPU columns were empty at times: the GPU driver did not answer; tacho doctor says why");
     if (current_.job && current_.pids == PidMapping::unknown)
       context_.note("process_gpu_* is empty until the GPU driver lists a process of the job that holds a GPU: tacho runs "
@@ -132,6 +135,7 @@ class GpuProbe final : public Probe {
 
   ProbeContext& context_;
   std::shared_ptr<GpuSampler> sampler_;
+  std::shared_ptr<GpuReader> reader_;
   bool none_;
   bool prepared_ = false, fresh_ = false, want_detail_ = false;
   int64_t deadline_ns_ = 0;
@@ -146,20 +150,21 @@ Result<std::unique_ptr<Probe>> make_gpu(ProbeContext& context) {
   options.roots = context.roots;
   options.interval_ns = context.interval_ns;
   std::vector<std::unique_ptr<GpuBackend>> backends;
-  auto library = load_nvml();
-  if (library) backends.push_back(std::make_unique<NvidiaBackend>(*library, options));
+  const auto nvidia = reach_nvidia(options, context);
+  if (nvidia) backends.push_back(nvidia->backend(options));
   if (amdgpu_present(context.roots)) backends.push_back(std::make_unique<AmdBackend>(context.roots));
-  const bool unreadable = !library && nvidia_nodes_present(options);
-  if (unreadable) context.note("GPU columns are empty: " + library.error().message());
+  const bool unreadable = !nvidia && nvidia_nodes_present(options);
+  if (unreadable) context.note("GPU columns are empty: " + nvidia.error().message());
   std::shared_ptr<GpuSampler> sampler;
   if (!backends.empty()) {
     sampler = std::make_shared<GpuSampler>(std::move(backends));
     if (!sampler->start()) {
       context.note("GPU columns are empty: no thread could be started for the driver; raise the limit of processes");
-      return std::unique_ptr<Probe>(std::make_unique<GpuProbe>(context, nullptr, false));
+      return std::unique_ptr<Probe>(std::make_unique<GpuProbe>(context, nullptr, nullptr, false));
     }
   }
-  return std::unique_ptr<Probe>(std::make_unique<GpuProbe>(context, std::move(sampler), !unreadable));
+  auto reader = nvidia ? nvidia->reader : nullptr;
+  return std::unique_ptr<Probe>(std::make_unique<GpuProbe>(context, std::move(sampler), std::move(reader), !unreadable));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
-// The GPU probes. "gpu": utilisation, memory and the job's share of all NVIDIA (NVML, loaded at run time) and AMD (sysfs,
-// fdinfo) devices, read on a thread of its own at the pace of ticks. "gpu_extra": power, temperature, PCIe and NVLink on
-// a second thread, because those calls block for milliseconds. Without a GPU there is no thread and no delay.
+// The GPU probes. "gpu": utilisation, memory and the job's share of all NVIDIA (NVML, loaded at run time by a process of
+// its own, gpu_reader.h) and AMD (sysfs, fdinfo) devices, asked for on a thread of its own at the pace of ticks. "gpu_extra":
+// power, temperature, PCIe and NVLink on a second thread, because those calls block for milliseconds. Without a GPU there
+// is no thread, no process and no delay.
 // A probe itself is used by the sampling thread only.
 #pragma once
 #include "model/run.h"

@@ -15,6 +15,7 @@ struct GpuCounters {
   int64_t energy_stamp_ns = 0, pcie_stamp_ns = 0, nvlink_stamp_ns = 0;
   std::optional<int64_t> temperature_mc;  // the highest
   std::optional<int64_t> pcie_max_bytes_per_s, nvlink_max_bytes_per_s;
+  int64_t epoch = 0;  // totals of different ones have nothing to do with each other: the reader process was started anew
 };
 
 inline void add_to(std::optional<int64_t>& sum, const std::optional<int64_t>& part) {

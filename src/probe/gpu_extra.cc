@@ -7,19 +7,19 @@
 #include "os/clock.h"
 #include "probe/gpu.h"
 #include "probe/gpu_amd.h"
-#include "probe/gpu_nvidia_slow.h"
+#include "probe/gpu_reader.h"
 
 namespace tacho {
 namespace {
 
 enum Field : size_t {
   kEnergyUj, kEnergyStamp, kTemperatureMc, kPcieRx, kPcieTx, kPcieStamp, kPcieMax, kNvlinkRx, kNvlinkTx, kNvlinkStamp,
-  kNvlinkMax,
+  kNvlinkMax, kEpoch,
 };
 
 bool newer(const Reading& before, const Reading& now, size_t value, size_t stamp) {
   return before.has(value) && now.has(value) && before.has(stamp) && now.has(stamp) &&
-         now.get(stamp) > before.get(stamp);
+         now.get(stamp) > before.get(stamp) && now.get(kEpoch) == before.get(kEpoch);
 }
 
 double watts(const Reading& before, const Reading& now, double) {
@@ -136,11 +136,13 @@ class CounterThread : public std::enable_shared_from_this<CounterThread> {
 
 class GpuExtraProbe final : public Probe {
  public:
-  explicit GpuExtraProbe(std::shared_ptr<CounterThread> thread) : thread_(std::move(thread)) {}
+  GpuExtraProbe(ProbeContext& context, std::shared_ptr<CounterThread> thread, std::shared_ptr<GpuReader> reader)
+      : context_(context), thread_(std::move(thread)), reader_(std::move(reader)) {}
   ~GpuExtraProbe() override {
     if (thread_ != nullptr) thread_->stop();
   }
   void prepare() override {
+    if (reader_ != nullptr) reader_->look_after(context_);
     if (thread_ != nullptr) thread_->tick();
   }
   // Takes what is there: the answer to this tick is found at the next one.
@@ -158,13 +160,16 @@ class GpuExtraProbe final : public Probe {
     set(kNvlinkRx, now.nvlink_rx_bytes);
     set(kNvlinkTx, now.nvlink_tx_bytes);
     set(kNvlinkMax, now.nvlink_max_bytes_per_s);
+    out.set(kEpoch, now.epoch);
     out.set(kEnergyStamp, now.energy_stamp_ns);
     out.set(kPcieStamp, now.pcie_stamp_ns);
     out.set(kNvlinkStamp, now.nvlink_stamp_ns);
   }
 
  private:
+  ProbeContext& context_;
   std::shared_ptr<CounterThread> thread_;
+  std::shared_ptr<GpuReader> reader_;
 };
 
 Result<std::unique_ptr<Probe>> make_gpu_extra(ProbeContext& context) {
@@ -172,14 +177,15 @@ Result<std::unique_ptr<Probe>> make_gpu_extra(ProbeContext& context) {
   options.roots = context.roots;
   options.interval_ns = context.interval_ns;
   std::vector<std::unique_ptr<GpuCounterSource>> sources;
-  const auto library = load_nvml();
-  if (library) sources.push_back(std::make_unique<NvidiaCounters>(*library, options));
+  const auto nvidia = reach_nvidia(options, context);
+  if (nvidia) sources.push_back(nvidia->counters(options));
   if (amdgpu_present(context.roots)) sources.push_back(std::make_unique<AmdCounters>(context.roots));
-  if (sources.empty()) return library.error();
+  if (sources.empty()) return nvidia.error();
   auto thread = std::make_shared<CounterThread>(std::move(sources));
   if (!thread->start())
     return Error{Code::io, "no thread could be started for the GPU driver", "", "raise the limit of processes"};
-  return std::unique_ptr<Probe>(std::make_unique<GpuExtraProbe>(std::move(thread)));
+  auto reader = nvidia ? nvidia->reader : nullptr;
+  return std::unique_ptr<Probe>(std::make_unique<GpuExtraProbe>(context, std::move(thread), std::move(reader)));
 }
 
 }  // namespace

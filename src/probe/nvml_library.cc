@@ -79,9 +79,14 @@ nvml::Api find_functions(const Library& library) {
   return api;
 }
 
-Result<Library> open_library() {
+// Empty: none was chosen.
+std::string chosen_library() {
   const char* chosen = std::getenv("TACHO_NVML_LIBRARY");
-  if (chosen != nullptr && *chosen != '\0') return Library::open(chosen);
+  return chosen != nullptr ? chosen : "";
+}
+
+Result<Library> open_library() {
+  if (const std::string chosen = chosen_library(); !chosen.empty()) return Library::open(chosen);
   auto library = Library::open(kSoname);
   for (size_t i = 0; !library && i < kUsualFolders.size(); ++i) {
     const std::string path = std::string(kUsualFolders[i]) + "/" + kSoname;
@@ -93,6 +98,17 @@ Result<Library> open_library() {
 }
 
 }  // namespace
+
+Status find_nvml() {
+  const std::string chosen = chosen_library();
+  bool found = Library::is_installed(chosen.empty() ? kSoname : chosen);
+  for (size_t i = 0; chosen.empty() && !found && i < kUsualFolders.size(); ++i)
+    found = Library::is_installed(std::string(kUsualFolders[i]) + "/" + kSoname);
+  if (found) return ok();
+  // There is nothing to load, so this loads nothing: the linker's own words.
+  const auto library = open_library();
+  return library ? ok() : Status(library.error());
+}
 
 Result<std::shared_ptr<const NvmlLibrary>> load_nvml() {
   const auto library = open_library();

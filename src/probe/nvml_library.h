@@ -15,6 +15,8 @@ struct NvmlLibrary {
   std::string path;  // as it was loaded
 };
 
+// Whether load_nvml() would find something to load, without loading it; the error is that of load_nvml().
+Status find_nvml();
 // Not available: no library, or a static build. Invalid: it lacks what no NVML lacks.
 Result<std::shared_ptr<const NvmlLibrary>> load_nvml();
 

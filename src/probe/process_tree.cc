@@ -100,6 +100,12 @@ bool ProcessTree::follow(pid_t root, bool own_child) {
   return true;
 }
 
+void ProcessTree::exclude(pid_t pid) {
+  if (std::find(excluded_.begin(), excluded_.end(), pid) == excluded_.end()) excluded_.push_back(pid);
+}
+
+void ProcessTree::include_again(pid_t pid) { std::erase(excluded_, pid); }
+
 void ProcessTree::follow_cgroup(std::string procs_path) {
   cgroup_procs_path_ = std::move(procs_path);
   readable_ = true;

@@ -33,7 +33,8 @@ class ProcessTree final : public JobPids {
   bool follow(pid_t root, bool own_child);
   // Members are listed in this cgroup.procs file instead (attach --cgroup).
   void follow_cgroup(std::string procs_path);
-  void exclude(pid_t pid) { excluded_.push_back(pid); }  // tacho's own helpers
+  void exclude(pid_t pid);        // tacho's own helpers
+  void include_again(pid_t pid);  // one that has ended: its number may become a process of the job's
 
   // One tick: finds new members, drops ended ones, adds up.
   void update(int64_t now_ns);

@@ -1,8 +1,9 @@
 """NVIDIA GPUs through the fake driver library: devices, the job's share, errors, a driver that goes away."""
 import os
+import signal
 import time
 
-from support import BUILD, COLUMNS, Case, until
+from support import BUILD, COLUMNS, SANITIZED, Case, children_of, process_state, until
 
 LIBRARY = os.path.join(BUILD, "lib", "libfake_nvml.so")
 MIB = 1 << 20
@@ -95,6 +96,47 @@ class Gpu(Case):
         run, table = self.rows(env, "sleep", "1", options=["-i", "50ms"])
         self.assertGreater(len(table.rows), 5)
         self.assertLess(run["outcome"]["duration_s"], 10)
+
+    def reader_of(self, pid):
+        """The process beside the agent that talks to the driver."""
+        for child, _ in children_of(pid):
+            with open(f"/proc/{child}/comm", encoding="utf-8") as file:
+                if file.read().strip() == "tacho-gpu":
+                    return child
+        return None
+
+    def test_the_driver_is_asked_by_a_process_of_its_own(self):
+        """The agent never maps the library; the reader belongs to nobody, comes back when killed, and goes with the agent."""
+        env = self.machine(f"device util=50 total={1000 * MIB} used={100 * MIB}")
+        process = self.spawn("run", "-i", "50ms", "--", "sleep", "60", env=env)
+
+        def vram():
+            return [row["system_gpu_vram_mib"] for row in self.the_run()[1].rows] if self.run_folders() else []
+        self.assertTrue(until(lambda: vram()[-1] == "100.0000"))
+        reader = self.reader_of(process.pid)
+        with open(f"/proc/{process.pid}/maps", encoding="utf-8") as file:
+            self.assertNotIn("nvml", file.read())
+        with open(f"/proc/{reader}/maps", encoding="utf-8") as file:
+            self.assertIn("nvml", file.read())
+        if not SANITIZED:
+            with open(f"/proc/{process.pid}/statm", encoding="utf-8") as file:
+                self.assertLess(int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE"), 6 * MIB)
+        held = [os.readlink(f"/proc/{reader}/fd/{fd}") for fd in range(5)]
+        self.assertEqual(held[:3], ["/dev/null"] * 3)
+        self.assertEqual([os.path.basename(path).split(":")[0] for path in held[3:]], ["socket"] * 2)
+
+        os.kill(reader, signal.SIGKILL)
+        self.assertTrue(until(lambda: vram()[-1] == ""), "unknown while there is no reader")
+        self.assertTrue(until(lambda: vram()[-1] == "100.0000"), "and known again")
+        second = self.reader_of(process.pid)
+        self.assertNotIn(second, (None, reader))
+        self.assertEqual(set(self.the_run()[1].column("process_children")), {"0"})
+
+        process.kill()
+        self.assertTrue(until(lambda: process_state(second) in (None, "Z")), "the reader outlives the agent")
+        self.end_marked()
+        _, err = process.communicate(timeout=30)
+        self.assertEqual(err.count("GPU columns were empty at times"), 1, err)
 
     def test_no_library(self):
         _, table = self.rows({"TACHO_NVML_LIBRARY": "/nonexistent.so"}, "true")

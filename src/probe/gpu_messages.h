@@ -1,0 +1,62 @@
+// What the agent and its NVML reader say to each other, in packets. Both are the same program, so plain structures do.
+// A round: the agent sends a question (with the job's pids, in several packets where they are many), the reader answers
+// with what changed and then with the round itself. Counters: any byte, answered by a GpuCounters.
+#pragma once
+#include <sys/types.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+
+#include "probe/gpu_counters.h"
+#include "probe/gpu_device.h"
+#include "probe/nvml_api.h"
+
+namespace tacho {
+
+inline constexpr char kGpuReaderName[] = "tacho-gpu";
+inline constexpr size_t kPidsInAPacket = 8192;
+inline constexpr size_t kMostDevices = 128;
+
+struct RoundQuestion {  // followed by pids
+  bool job = false, detail = false;
+  bool more = false;    // further pids come in the next packet
+};
+
+enum class Topic : uint32_t { identity, problem, round };
+
+struct RoundAnswer {  // followed by `devices` samples
+  Topic topic = Topic::round;
+  GpuState state = GpuState::starting;
+  PidMapping pids = PidMapping::same;
+  uint32_t devices = 0;
+};
+
+struct IdentityMessage {
+  Topic topic = Topic::identity;
+  uint32_t index = 0, count = 0;
+  std::optional<int64_t> core_count, vram_total_bytes;
+  std::array<char, nvml::kTextSize> uuid{}, name{}, driver_version{}, pci_bus_id{};
+};
+
+// Why the library cannot be loaded, for a person.
+struct ProblemMessage {
+  Topic topic = Topic::problem;
+  std::array<char, 508> text{};
+};
+
+static_assert(std::is_trivially_copyable_v<GpuSample> && std::is_trivially_copyable_v<GpuCounters> &&
+              std::is_trivially_copyable_v<IdentityMessage>);
+static_assert(sizeof(RoundAnswer) % alignof(GpuSample) == 0);
+
+using RoundBuffer = std::array<std::byte, sizeof(RoundAnswer) + kMostDevices * sizeof(GpuSample)>;
+static_assert(sizeof(RoundBuffer) >= sizeof(IdentityMessage) && sizeof(RoundBuffer) >= sizeof(ProblemMessage));
+
+template <class T>
+std::span<const std::byte> bytes_of(const T& message) {
+  return std::as_bytes(std::span(&message, 1));
+}
+
+}  // namespace tacho
