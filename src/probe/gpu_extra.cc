@@ -143,12 +143,14 @@ class GpuExtraProbe final : public Probe {
   }
   void prepare() override {
     if (reader_ != nullptr) reader_->look_after(context_);
-    if (thread_ != nullptr) thread_->tick();
+    if (thread_ == nullptr) return;
+    // The answer to the last tick. The one to this tick may come in time or not: a row that has it leaves nothing to the next.
+    taken_ = thread_->newest();
+    thread_->tick();
   }
-  // Takes what is there: the answer to this tick is found at the next one.
   void read(Reading& out) override {
     if (thread_ == nullptr) return;
-    const GpuCounters now = thread_->newest();
+    const GpuCounters& now = taken_;
     const auto set = [&](Field field, const std::optional<int64_t>& value) {
       if (value) out.set(field, *value);
     };
@@ -170,6 +172,7 @@ class GpuExtraProbe final : public Probe {
   ProbeContext& context_;
   std::shared_ptr<CounterThread> thread_;
   std::shared_ptr<GpuReader> reader_;
+  GpuCounters taken_;
 };
 
 Result<std::unique_ptr<Probe>> make_gpu_extra(ProbeContext& context) {
