@@ -33,8 +33,8 @@ std::vector<std::string> task_spool_roots(const std::string& named, const std::s
   const std::string own = "tacho-" + std::to_string(::getuid());
   if (!named.empty()) add(named.starts_with('/') ? named : read_link("/proc/self/cwd") + "/" + named);
   // Hidden: nothing that Cromwell or a glob of the task takes for an output. The root of a machine is nobody's working
-  // disk.
-  if (!working_mount.empty() && working_mount != "/") add(working_mount + "/." + own);
+  // disk. One that is not there is not made: a disk that is mounted later would hide what lies there.
+  if (!working_mount.empty() && working_mount != "/" && file_exists(working_mount)) add(working_mount + "/." + own);
   const char* variable = std::getenv("TMPDIR");
   std::string temporary = variable != nullptr && *variable != '\0' ? variable : "/tmp";
   while (temporary.ends_with('/')) temporary.pop_back();

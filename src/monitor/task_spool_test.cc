@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/units.h"
@@ -32,9 +33,15 @@ std::string tables_in(const std::string& folder) {
 
 TEST(TaskSpool, PlacesInTheirOrder) {
   const std::string own = "tacho-" + std::to_string(::getuid());
+  const TempDir mount;
+  const std::string root = mount / "cromwell_root";
   ::setenv("TMPDIR", "/scratch/", 1);
-  EXPECT_EQ(task_spool_roots("/named/", "/cromwell_root"),
-            (std::vector<std::string>{"/named", "/cromwell_root/." + own, "/scratch/" + own, "/dev/shm/" + own}));
+  // A working disk that is not there is not made by us.
+  EXPECT_EQ(task_spool_roots("/named/", root),
+            (std::vector<std::string>{"/named", "/scratch/" + own, "/dev/shm/" + own}));
+  ASSERT_EQ(::mkdir(root.c_str(), 0700), 0);
+  EXPECT_EQ(task_spool_roots("/named/", root),
+            (std::vector<std::string>{"/named", root + "/." + own, "/scratch/" + own, "/dev/shm/" + own}));
   ::unsetenv("TMPDIR");
   EXPECT_EQ(task_spool_roots("", "").front(), "/tmp/" + own);
   EXPECT_EQ(task_spool_roots("", "/").front(), "/tmp/" + own);
