@@ -104,6 +104,7 @@ class TaskMonitor {
   std::unique_ptr<TaskSpool> spool_;
   std::unique_ptr<CommandWatch> command_;
   std::optional<LineFile> output_;
+  std::string runtime_members_, metrics_members_;  // of the rows in it
   DelivererProcess deliverer_;
   Fd parent_;
   pid_t parent_pid_ = 0;
@@ -136,6 +137,11 @@ Status TaskMonitor::prepare() {
     auto file = LineFile::open(settings_.output);
     if (!file) return file.error();
     output_ = std::move(*file);
+    // With BigQuery the metadata server is asked who this machine is, later and elsewhere; two answers would not do.
+    const MachineIdentity machine =
+        sends() ? MachineIdentity() : local_identity(sampler_->context().roots, sampler_->facts().cpu_model);
+    runtime_members_ = local_members(settings_, machine, run_id_, 'R');
+    metrics_members_ = local_members(settings_, machine, run_id_, 'M');
   }
   if (settings_.output != "-" && (settings_.form != MonitorForm::image || !sends())) text_log_.begin(sampler_->facts());
   return ok();
@@ -181,8 +187,9 @@ void TaskMonitor::put_row(char table, int64_t time_us, std::string_view row) {
   if (spool_) spool_->append(table, time_us, row);
   if (!output_) return;
   line_.clear();
-  line_.put(table == 'R' ? R"({"table":"runtime","row":)" : R"({"table":"metrics","row":)");
-  line_.put(row);
+  line_.put(table == 'R' ? R"({"table":"runtime","row":{)" : R"({"table":"metrics","row":{)");
+  line_.put(table == 'R' ? runtime_members_ : metrics_members_);
+  line_.put(row.substr(1));
   line_.put("}\n");
   if (const Status status = output_->write(line_.view()); !status) log::warn(status.error());
 }
