@@ -96,7 +96,7 @@ class TaskMonitor {
   int64_t start_ns_, start_realtime_ns_;
   SignalQueue signals_;
   std::vector<std::string> mounts_;
-  std::string working_mount_, run_id_;
+  std::string working_mount_, run_id_, delivering_;
   SampleGrid grid_;
   ReportTimes reports_;
   TextLog text_log_;
@@ -171,7 +171,8 @@ void TaskMonitor::start_deliverer() {
   next_start_ns_ = clock_.monotonic_ns() + kRestartPause_ns;
   if (!spool_->is_open()) return;
   DelivererProcess::Start start;
-  start.folders = {spool_->folder()};
+  delivering_ = spool_->folder();
+  start.folders = {delivering_};
   start.locks = {spool_->lock_fd()};
   start.remove_environment = {"SENTINEL_API_TOKEN", "SENTINEL_API_KEY"};
   if (const Status status = deliverer_.start(start); !status) {
@@ -225,6 +226,10 @@ void TaskMonitor::report() {
   if (!spool_) return;
   if (const Status status = spool_->write_meta(); !status && spool_->is_open()) log::warn(status.error());
   spool_->seal();
+  if (deliverer_.running() && spool_->is_open() && spool_->folder() != delivering_) {
+    deliverer_.poke("E1000\n");  // its folder is gone; another one sees to the new one
+    start_deliverer();
+  }
   if (!deliverer_.running() && clock_.monotonic_ns() >= next_start_ns_) start_deliverer();
   deliverer_.poke("S\n");
 }
