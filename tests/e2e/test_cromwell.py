@@ -234,13 +234,8 @@ class BadInput(Cromwell):
         self.assertEqual(self.keys(), [("genotype", "align", 0, 2), ("genotype", "c-d", 0, 7), ("joint", "import", -1, 1)])
 
     def test_deep_nesting_duplicates_and_bytes_that_are_no_text(self):
-        document = fixture("batch.json")
-        nested = 0
-        for _ in range(100):
-            nested = [nested]
-        document["outputs"] = nested
-        self.double.config["workflows"]["deep"] = document
-        self.assertIn("64 levels", self.upload("deep", rc=1).err)
+        self.double.config["workflows"]["deep"] = '{"id":"deep","outputs":' + "[" * 2000 + "]" * 2000 + "}"
+        self.assertIn("1024 levels", self.upload("deep", rc=1).err)
         with open(self.path("odd.json"), "wb") as file:
             file.write(b'{"id":"one","id":"two","status":"Succeeded","calls":{"w.t":[{"jes":{},"executionStatus":"Done","start":"2026-10-01T00:00:00Z",'
                        b'"attempt":1,"shardIndex":-1,"inputs":{"a":"\xff\xfe"},"inputs":{"b":"\xff"}}]}}')
