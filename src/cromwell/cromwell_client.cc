@@ -69,7 +69,8 @@ bool is_too_large(const std::string& body) {
 std::string what_it_said(int status, const std::string& body) {
   std::string message = small_json_text(body, {"message"});
   if (message.empty()) message = std::string(trim(std::string_view(body).substr(0, 200)));
-  return "Cromwell answers " + std::to_string(status) + (message.empty() ? "" : ": " + message.substr(0, 500));
+  const char* const hint = status == 401 || status == 403 ? " (set CROMWELL_ACCESS_TOKEN to a token that it takes)" : "";
+  return "Cromwell answers " + std::to_string(status) + (message.empty() ? "" : ": " + message.substr(0, 500)) + hint;
 }
 
 }  // namespace

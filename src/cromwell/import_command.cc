@@ -79,6 +79,8 @@ class Import {
   std::vector<BqRow> batch_;
   std::string lines_;
   uint64_t rows_ = 0, old_rows_ = 0;
+  uint64_t same_time_ = 0;             // records before this one in its second
+  std::string last_time_;              // of the record before, in the same log
   std::string why_;
 };
 
@@ -103,10 +105,13 @@ void Import::add(const LogPlace& place, const LogSample& sample) {
     lines_.append(json).append("\n");
   } else {
     const std::string time = sample.time_ns ? std::to_string(*sample.time_ns / 1000) : "";
-    batch_.push_back({rows_,
-                      "l-" + bq_hash({place.workflow_id, place.call, std::to_string(place.shard),
-                                      std::to_string(place.attempt), time}),
-                      std::move(json)});
+    std::vector<std::string> parts{place.workflow_id, place.call, std::to_string(place.shard),
+                                   std::to_string(place.attempt), time};
+    // Dates have whole seconds: of two records in one, BigQuery would take the second for the first sent again.
+    same_time_ = time == last_time_ ? same_time_ + 1 : 0;
+    last_time_ = time;
+    if (same_time_ > 0) parts.push_back(std::to_string(same_time_));
+    batch_.push_back({rows_, "l-" + bq_hash(parts), std::move(json)});
   }
   if (batch_.size() >= kBatchRows || lines_.size() > size_t{1} << 20) send();
 }
@@ -126,6 +131,7 @@ void Import::send() {
 std::string Import::one(const std::string& path, const LogSource& source) {
   const auto place = place_of(path);
   if (!place) return place.error().message();
+  last_time_.clear();
   MonitoringLog log([&](const LogSample& sample) { add(*place, sample); });
   const Status status = source(path, [&](std::string_view line) { log.line(line); });
   log.finish();

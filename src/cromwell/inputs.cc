@@ -16,7 +16,8 @@ using Token = JsonReader::Token;
 // The walk through one call's inputs.
 class Flattener {
  public:
-  Flattener(JsonReader& reader, Call& call) : reader_(reader), call_(call), begin_(reader.offset()) {}
+  Flattener(JsonReader& reader, Call& call)
+      : reader_(reader), call_(call), begin_(reader.offset()), outer_depth_(reader.depth()) {}
 
   // Of the inputs themselves (their names stand as they are) or of a map (keys in brackets). Nothing is escaped, as in existing rows.
   bool members(bool is_map) {
@@ -47,7 +48,7 @@ class Flattener {
 
   // Of path_.
   bool value(Token token) {
-    if (is_full()) {
+    if (is_full() || reader_.depth() - outer_depth_ > kMostInputLevels) {
       call_.inputs_cut = true;
       return reader_.skip(token);
     }
@@ -82,6 +83,7 @@ class Flattener {
   JsonReader& reader_;
   Call& call_;
   uint64_t begin_;
+  int outer_depth_;
   std::string path_;
   size_t held_bytes_ = 0;
 };

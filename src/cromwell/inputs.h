@@ -12,6 +12,7 @@ namespace tacho {
 inline constexpr size_t kMostInputs = 20'000;
 inline constexpr size_t kMostCharacters = 1'000;
 inline constexpr size_t kMostInputBytes = size_t{16} << 20;
+inline constexpr int kMostInputLevels = 64;
 
 // {"reads":["gs://b/x.bam"],"n":3}: the object whose first token was just read. False when the document is broken. What is
 // beyond the caps is left out and call.inputs_cut set.

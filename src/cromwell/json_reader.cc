@@ -93,19 +93,20 @@ bool JsonReader::skip_blanks() {
 }
 
 JsonReader::Token JsonReader::open(bool object) {
-  if (depth_ == kMaxDepth) return fail("nested deeper than 64 levels");
+  if (depth_ == kMaxDepth) return fail("nested deeper than 1024 levels");
   ++at_;
-  objects_ = (objects_ << 1) | (object ? 1u : 0u);
-  ++depth_;
+  const auto level = static_cast<unsigned>(depth_++);
+  const uint64_t bit = uint64_t{1} << (level % 64);
+  if (object) objects_[level / 64] |= bit;
+  else objects_[level / 64] &= ~bit;
   state_ = object ? State::first_key : State::first_element;
   return object ? Token::object : Token::array;
 }
 
 JsonReader::Token JsonReader::close(char bracket) {
-  const bool object = (objects_ & 1) != 0;
+  const bool object = in_object();
   if (bracket != (object ? '}' : ']')) return fail("a bracket that was not opened");
   ++at_;
-  objects_ >>= 1;
   --depth_;
   state_ = depth_ == 0 ? State::done : State::after;
   return object ? Token::end_object : Token::end_array;
@@ -130,7 +131,7 @@ JsonReader::Token JsonReader::next() {
   ++at_;
   if (!skip_blanks()) return cut_off();
   token_offset_ = offset();
-  return (objects_ & 1) != 0 ? read_key() : read_value();
+  return in_object() ? read_key() : read_value();
 }
 
 JsonReader::Token JsonReader::read_key() {

@@ -3,6 +3,7 @@
 // (whoever writes them replaces them), members may repeat, and a string is held up to kTextLimit only (cut() tells).
 // Not thread-safe.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -15,7 +16,9 @@ namespace tacho {
 
 class JsonReader {
  public:
-  static constexpr int kMaxDepth = 64;
+  // Far above what is entered (a sub-workflow is four levels): what is nested deeper than its reader goes can be passed
+  // over, and the rest of the document counts.
+  static constexpr int kMaxDepth = 1024;
   static constexpr size_t kTextLimit = 64 * 1024;
 
   enum class Token : uint8_t { object, end_object, array, end_array, key, string, number, yes, no, null, end, broken };
@@ -45,6 +48,11 @@ class JsonReader {
   bool skip_blanks();           // to the next byte; false at the end
   Token fail(std::string_view what);
   Token cut_off();
+  // Whether the innermost open bracket is an object's.
+  bool in_object() const {
+    const auto level = static_cast<unsigned>(depth_ - 1);
+    return (objects_[level / 64] >> (level % 64) & 1) != 0;
+  }
   Token open(bool object);
   Token close(char bracket);
   Token read_key();
@@ -65,7 +73,7 @@ class JsonReader {
   uint64_t consumed_ = 0;       // bytes of the document before the buffer
   bool at_end_ = false;
   State state_ = State::value;
-  uint64_t objects_ = 0;        // one bit a level: an object, or an array
+  std::array<uint64_t, kMaxDepth / 64> objects_{};  // one bit a level: an object, or an array
   int depth_ = 0;
   uint64_t token_offset_ = 0;
   std::string_view text_;

@@ -73,9 +73,18 @@ TEST(JsonReader, SaysWhereItBroke) {
 }
 
 TEST(JsonReader, RefusesDeepNesting) {
-  EXPECT_EQ(error_of(std::string(64, '[') + std::string(64, ']')), "");
-  EXPECT_EQ(error_of(std::string(65, '[') + std::string(65, ']')),
-            "broken JSON at byte 64: nested deeper than 64 levels");
+  EXPECT_EQ(error_of(std::string(1024, '[') + std::string(1024, ']')), "");
+  EXPECT_EQ(error_of(std::string(1025, '[') + std::string(1025, ']')),
+            "broken JSON at byte 1024: nested deeper than 1024 levels");
+  // Which bracket is open is known at every level.
+  std::string open, close;
+  for (int i = 0; i < 200; ++i) {
+    open += i % 3 == 0 ? "[" : R"({"a":)";
+    close.insert(0, i % 3 == 0 ? "]" : "}");
+  }
+  EXPECT_EQ(error_of(open + "1" + close), "");
+  close[130] = close[130] == ']' ? '}' : ']';
+  EXPECT_NE(error_of(open + "1" + close), "");
 }
 
 TEST(JsonReader, HoldsALongStringInPart) {

@@ -199,6 +199,39 @@ TEST(Metadata, OneBadCallLeavesTheOthers) {
   EXPECT_EQ(result.tally.bad, 5u);
 }
 
+// A workflow of its own call and, inside it, as many sub-workflows.
+std::string nested(int levels) {
+  const std::string own = R"("t.own":[{"executionStatus":"Done","start":"2026-10-01T00:00:00Z","attempt":1,"jes":{}}])";
+  std::string text = R"({"id":"leaf","calls":{)" + own + "}}";
+  for (int i = 0; i < levels; ++i)
+    text = std::string(R"({"id":"w)").append(std::to_string(i)).append(R"(","calls":{"t.sub":[{"subWorkflowMetadata":)") +
+           text + "}]," + own + "}}";
+  return text;
+}
+
+TEST(Metadata, SixtyFourLevelsOfSubWorkflows) {
+  const Rows all = rows_of(nested(64));
+  EXPECT_EQ(all.error, "");
+  EXPECT_EQ(all.rows.size(), 65u);
+  EXPECT_EQ(all.tally.bad, 0u);
+  // One more is a bad call; the rows of the others are there.
+  const Rows most = rows_of(nested(70));
+  EXPECT_EQ(most.error, "");
+  EXPECT_EQ(most.rows.size(), 65u);
+  EXPECT_EQ(most.tally.bad, 1u);
+  EXPECT_EQ(most.rows.back().workflow_id, "w69");
+}
+
+TEST(Metadata, InputsThatAreNestedTooDeepAreCut) {
+  const std::string deep = std::string(200, '[') + "1" + std::string(200, ']');
+  const Json row = row_with(R"("inputs":{"a":1,"deep":)" + deep + R"(,"z":)" + std::string(60, '[') + "2" +
+                            std::string(60, ']') + "}");
+  ASSERT_EQ(row["inputs"].size(), 2u);
+  EXPECT_EQ(row["inputs"][0]["key"], "a");
+  EXPECT_EQ(row["inputs"][1]["value"], "2.000000");
+  EXPECT_EQ(row["inputs_truncated"], true);
+}
+
 TEST(Metadata, Times) {
   const Json missing_end = row_with(R"("end":null,"vmEndTime":"2026-10-01T00:30:00Z")");
   EXPECT_EQ(missing_end["end_time"], "2026-10-01T00:30:00.000000Z");

@@ -81,7 +81,10 @@ void Sender::run() {
     const std::lock_guard lock(monitor_);
     ++result_.dropped;
   };
-  events.warn = [](const std::string&, const std::string& text) { log::warn(text); };
+  // Why nothing goes stands in the result; nothing is kept here, as it is beside a run.
+  events.warn = [](const std::string& kind, const std::string& text) {
+    if (!kind.starts_with("blocked")) log::warn(text);
+  };
   BqStream stream(*client, settings_.spec, events);
   for (;;) {
     std::vector<BqRow> batch;
@@ -104,6 +107,7 @@ void Sender::run() {
     if (old_rows.empty()) continue;
     if (const Status status = append_ndjson(settings_.ndjson_path, old_rows); !status)
       fail(status.error().message(), false);
+    else result_.too_old_path = settings_.ndjson_path;  // read after this thread has ended
     old_rows.clear();
   }
 }

@@ -25,6 +25,7 @@ struct SenderSettings {
 
 struct SenderResult {
   int64_t accepted = 0, dropped = 0, too_old = 0;
+  std::string too_old_path;            // where those are
   bool later = false;                  // what is missing may work another time
   std::string why;                     // empty: every row has arrived, or is in the NDJSON file
 };

@@ -85,7 +85,9 @@ int upload_command(std::span<const std::string> arguments) {
     tell(options->metadata, uploader.upload_file(options->metadata));
     return finish(failed);
   }
-  for (const std::string& word : options->words.empty() ? ids_of_stdin() : options->words) {
+  const std::vector<std::string> words = options->words.empty() ? ids_of_stdin() : options->words;
+  if (words.empty()) log::warn("no workflow id is given: name them, or write one a line to stdin");
+  for (const std::string& word : words) {
     const std::string id(trim(word));
     if (id.empty() || id[0] == '#') continue;
     if (may_be_id(id)) tell(id, upload_when_over(uploader, id, options->wait));

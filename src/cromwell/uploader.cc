@@ -215,6 +215,8 @@ std::string UploadResult::text() const {
     line += std::to_string(sent.accepted) + " of " + std::to_string(tally.rows) + " rows uploaded";
   }
   if (sent.too_old > 0) line += ", " + std::to_string(sent.too_old) + " too old for streaming";
+  if (!sent.too_old_path.empty() && sent.too_old_path != "-")
+    line += " (load them with bq load --source_format=NEWLINE_DELIMITED_JSON from " + sent.too_old_path + ")";
   if (sent.dropped > 0) line += ", " + std::to_string(sent.dropped) + " refused";
   if (tally.skipped() > 0) line += "; calls without a row: " + tally.skipped_text();
   if (tally.bad > 0) line += "; " + std::to_string(tally.bad) + " calls make no sense";

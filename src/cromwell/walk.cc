@@ -7,6 +7,7 @@
 namespace tacho {
 namespace {
 
+constexpr int kMostNested = 64;         // sub-workflows inside one another
 constexpr size_t kMostNames = 100'000;  // names of one workflow's calls that are looked at for repetition
 
 std::string WorkflowHead::*head_member(std::string_view name) {
@@ -116,7 +117,7 @@ Call& MetadataWalk::held_call() {
 
 bool MetadataWalk::one_call(const std::string& fqn) {
   Span sub_span;
-  const auto enter = [&](Token first) { return sub_workflow(first, sub_span); };
+  const auto enter = [&](Token first) { return sub_workflow(first, fqn, sub_span); };
   if (visitor_.wants_calls()) {
     Call& call = held_call();
     call.fqn = fqn;
@@ -136,10 +137,18 @@ bool MetadataWalk::one_call(const std::string& fqn) {
   }
 }
 
-bool MetadataWalk::sub_workflow(Token first, Span& before) {
+bool MetadataWalk::sub_workflow(Token first, const std::string& fqn, Span& before) {
   if (visitor_.is_superseded(reader_.token_offset()) || first != Token::object) return reader_.skip(first);
+  if (nested_ == kMostNested) {
+    visitor_.bad_call(fqn, "sub-workflows are nested deeper than " + std::to_string(kMostNested) +
+                               " levels; this one is left out (upload it by its own id)");
+    return reader_.skip(first);
+  }
   begin(before);
-  if (!workflow()) return false;
+  ++nested_;
+  const bool good = workflow();
+  --nested_;
+  if (!good) return false;
   end(before);
   return true;
 }

@@ -51,7 +51,7 @@ class MetadataWalk {
   bool calls(Token first);
   bool attempts(Token first, const std::string& fqn);
   bool one_call(const std::string& fqn);
-  bool sub_workflow(Token first, Span& before);
+  bool sub_workflow(Token first, const std::string& fqn, Span& before);
   void begin(Span& span);                 // another value for the same member: the one before does not count
   void end(Span& span) const { span.workflows = workflows_ - span.workflows; }
   Call& held_call();
@@ -61,6 +61,7 @@ class MetadataWalk {
   uint64_t workflows_ = 0;
   std::vector<std::unique_ptr<Call>> held_;  // one a level of sub-workflows
   size_t level_ = 0;
+  int nested_ = 0;                        // sub-workflows that are open
 };
 
 }  // namespace tacho

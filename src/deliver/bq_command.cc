@@ -117,7 +117,9 @@ int print_tables(const Options& options) {
 
 bool make(BigQuery& client, const BqTableSpec& spec) {
   BqEvents events;
-  events.warn = [](const std::string&, const std::string& text) { log::warn(text); };
+  events.warn = [](const std::string& kind, const std::string& text) {
+    if (!kind.starts_with("blocked")) log::warn(text);  // it is the error below
+  };
   BqStream stream(client, spec, std::move(events));
   const BqStep step = stream.flush(system_clock().monotonic_ns() + kPatience_ns);
   const std::string name = client.settings().project + "." + client.settings().dataset + "." + spec.table;

@@ -116,8 +116,9 @@ void read_bigquery(Reader& reader, MonitorSettings& out) {
   if (target.metrics_table.empty()) target.metrics_table = "metrics";
   if (target.runtime_table.empty()) target.runtime_table = "runtime";
   if (!target.dataset.empty()) return;
-  constexpr std::array<std::string_view, 7> kOnlyWithDataset{"dataset",        "bq-endpoint", "bq-location",  "bq-create",
-                                                             "bq-add-columns", "runtime-table", "metrics-table"};
+  constexpr std::array<std::string_view, 11> kOnlyWithDataset{
+      "dataset",       "bq-endpoint",   "bq-location", "bq-create",         "bq-add-columns", "runtime-table",
+      "metrics-table", "project",       "credentials", "access-token-file", "token-uri"};
   for (const std::string_view flag : kOnlyWithDataset)
     if (reader.has_flag(flag))
       reader.fail({Code::invalid, "--" + std::string(flag) + " needs a dataset", "", "add --dataset NAME or set DATASET_ID"});

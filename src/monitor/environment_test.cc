@@ -91,7 +91,7 @@ TEST(MonitorEnvironment, FlagsWinAndMustBeRight) {
 }
 
 TEST(MonitorEnvironment, ABigQueryFlagNeedsADataset) {
-  for (const char* flag : {"bq-endpoint", "bq-location", "bq-add-columns", "bq-create", "metrics-table"}) {
+  for (const char* flag : {"bq-endpoint", "bq-location", "bq-add-columns", "bq-create", "metrics-table", "project", "credentials"}) {
     const std::string value = std::string_view(flag) == "bq-create" ? "never" : "1";
     const auto settings = settings_of({}, {{flag, value}});
     ASSERT_FALSE(settings) << flag;

@@ -96,7 +96,7 @@ class TaskMonitor {
   int64_t start_ns_, start_realtime_ns_;
   SignalQueue signals_;
   std::vector<std::string> mounts_;
-  std::string working_mount_, run_id_;
+  std::string working_mount_, run_id_, delivering_;
   SampleGrid grid_;
   ReportTimes reports_;
   TextLog text_log_;
@@ -104,6 +104,7 @@ class TaskMonitor {
   std::unique_ptr<TaskSpool> spool_;
   std::unique_ptr<CommandWatch> command_;
   std::optional<LineFile> output_;
+  std::string runtime_members_, metrics_members_;  // of the rows in it
   DelivererProcess deliverer_;
   Fd parent_;
   pid_t parent_pid_ = 0;
@@ -136,6 +137,11 @@ Status TaskMonitor::prepare() {
     auto file = LineFile::open(settings_.output);
     if (!file) return file.error();
     output_ = std::move(*file);
+    // With BigQuery the metadata server is asked who this machine is, later and elsewhere; two answers would not do.
+    const MachineIdentity machine =
+        sends() ? MachineIdentity() : local_identity(sampler_->context().roots, sampler_->facts().cpu_model);
+    runtime_members_ = local_members(settings_, machine, run_id_, 'R');
+    metrics_members_ = local_members(settings_, machine, run_id_, 'M');
   }
   if (settings_.output != "-" && (settings_.form != MonitorForm::image || !sends())) text_log_.begin(sampler_->facts());
   return ok();
@@ -165,7 +171,8 @@ void TaskMonitor::start_deliverer() {
   next_start_ns_ = clock_.monotonic_ns() + kRestartPause_ns;
   if (!spool_->is_open()) return;
   DelivererProcess::Start start;
-  start.folders = {spool_->folder()};
+  delivering_ = spool_->folder();
+  start.folders = {delivering_};
   start.locks = {spool_->lock_fd()};
   start.remove_environment = {"SENTINEL_API_TOKEN", "SENTINEL_API_KEY"};
   if (const Status status = deliverer_.start(start); !status) {
@@ -181,8 +188,9 @@ void TaskMonitor::put_row(char table, int64_t time_us, std::string_view row) {
   if (spool_) spool_->append(table, time_us, row);
   if (!output_) return;
   line_.clear();
-  line_.put(table == 'R' ? R"({"table":"runtime","row":)" : R"({"table":"metrics","row":)");
-  line_.put(row);
+  line_.put(table == 'R' ? R"({"table":"runtime","row":{)" : R"({"table":"metrics","row":{)");
+  line_.put(table == 'R' ? runtime_members_ : metrics_members_);
+  line_.put(row.substr(1));
   line_.put("}\n");
   if (const Status status = output_->write(line_.view()); !status) log::warn(status.error());
 }
@@ -218,6 +226,10 @@ void TaskMonitor::report() {
   if (!spool_) return;
   if (const Status status = spool_->write_meta(); !status && spool_->is_open()) log::warn(status.error());
   spool_->seal();
+  if (deliverer_.running() && spool_->is_open() && spool_->folder() != delivering_) {
+    deliverer_.poke("E1000\n");  // its folder is gone; another one sees to the new one
+    start_deliverer();
+  }
   if (!deliverer_.running() && clock_.monotonic_ns() >= next_start_ns_) start_deliverer();
   deliverer_.poke("S\n");
 }

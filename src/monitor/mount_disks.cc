@@ -20,6 +20,9 @@ constexpr int64_t kNoDevice_ns = 10 * kNsPerSec;
 // A counter that went back (32 bits, or a disk that was put back) adds nothing, and counts from there.
 double added(int64_t before, int64_t now) { return now > before ? static_cast<double>(now - before) : 0; }
 
+// No disk is behind it, so that its rates are 0 and not unknown.
+bool is_in_memory(const MountPlace& place) { return place.type == "tmpfs" || place.type == "ramfs"; }
+
 // A link may lead to any mount. What is not there leads nowhere.
 bool has_no_links(const std::string& path) {
   for (size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
@@ -98,7 +101,7 @@ void MountDisks::read(int64_t stamp_ns, ReadBuffer& buffer) {
   look_again_ns_ = kNoDevice_ns;
   for (size_t i = 0; i < values_.size(); ++i) {
     const bool has_space = answers_[i].ok && entries_[i].found;
-    values_[i].ok = has_space && counted_[i];
+    values_[i].ok = has_space && (counted_[i] || is_in_memory(entries_[i].place));
     failed_ = failed_ || !values_[i].ok;
     if (!has_space) look_again_ns_ = kLookAgain_ns;
     if (!has_space) continue;

@@ -129,6 +129,23 @@ TEST_F(MountDisksTest, AMountThatComesLateIsFound) {
   EXPECT_EQ(work.device, "sdb");
 }
 
+TEST_F(MountDisksTest, WhatLiesInMemoryHasNoDiskToMiss) {
+  const auto at = [](const char* type) {
+    return std::string(kRoot) + "30 22 0:77 / /work rw - " + type + " none rw\n";
+  };
+  mounts(at("tmpfs"));
+  const auto disks = watch({"/work"});
+  read(*disks, 10);
+  const DiskValues& work = read(*disks, 11)[0];
+  EXPECT_TRUE(work.ok);
+  EXPECT_EQ(work.read_iops, 0);
+  broken_ = "/work";
+  EXPECT_FALSE(read(*disks, 13)[0].ok) << "it is gone";
+  broken_.clear();
+  mounts(at("overlay"));
+  EXPECT_FALSE(read(*watch({"/work"}), 10)[0].ok) << "what its disk does is not known";
+}
+
 // Where nothing can hang, no thread is asked: a busy machine wakes it too late.
 TEST_F(MountDisksTest, LocalDisksAreAskedOnTheSpot) {
   const std::string work = std::filesystem::canonical(std::string(dir_ / ".")).string() + "/work";

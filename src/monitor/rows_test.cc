@@ -122,6 +122,23 @@ TEST(TaskMeta, NamesTaskAndPlaceAndNoSecret) {
   EXPECT_EQ(meta["ended"], true);
 }
 
+TEST(TaskMeta, RowsInAFileSayWhoseTheyAre) {
+  MonitorSettings settings;
+  EXPECT_EQ(local_members(settings, {}, "r", 'R'), "") << "nothing is known, nothing is said";
+  settings.given.zone = "z";
+  settings.given.instance_id = (int64_t{1} << 53) + 1;
+  settings.given.preemptible = false;
+  settings.task.workflow_id = "w\"";
+  settings.task.shard = -1;
+  MachineIdentity fallback;
+  fallback.instance_id = 7;
+  fallback.instance_name = "host";
+  EXPECT_EQ(local_members(settings, fallback, "r", 'R'),
+            R"("zone":"z","instance_id":"9007199254740993","instance_name":"host","preemptible":false,"workflow_id":"w\"","shard":-1,)");
+  settings.given = {};
+  EXPECT_EQ(local_members(settings, fallback, "r", 'M'), R"("instance_id":7,"workflow_id":"w\"","shard":-1,"run_id":"r",)");
+}
+
 TEST(TaskMeta, TheMachineHasANumberOfItsOwn) {
   Roots roots;
   roots.proc = std::string(TACHO_FIXTURES) + "/x86_vm/proc";

@@ -72,6 +72,14 @@ void put_google(JsonWriter& json, const GoogleAccess& google) {
   json.end_object();
 }
 
+// Beyond 2^53 a double, which many readers make of a number, is not exact.
+void put_exact(JsonWriter& json, std::string_view name, int64_t number) {
+  constexpr int64_t kLargestExact = int64_t{1} << 53;
+  json.key(name);
+  if (number > kLargestExact || number < -kLargestExact) json.value(std::string_view(std::to_string(number)));
+  else json.integer(number);
+}
+
 }  // namespace
 
 MachineIdentity local_identity(const Roots& roots, std::string_view cpu_model) {
@@ -106,6 +114,30 @@ std::string task_meta(const MonitorSettings& settings, const MachineIdentity& fa
   json.key("ended").value(ended);
   json.end_object();
   return std::string(out.view()) + "\n";
+}
+
+std::string local_members(const MonitorSettings& settings, const MachineIdentity& fallback, std::string_view run_id,
+                          char table) {
+  Writer out;
+  JsonWriter json(out);
+  const MachineIdentity& given = settings.given;
+  const auto known = [](const auto& first, const auto& second) { return first ? first : second; };
+  json.object();
+  if (table == 'R') {
+    put(json, "project_id", given.project_id);
+    put(json, "zone", given.zone);
+  }
+  if (const auto id = known(given.instance_id, fallback.instance_id)) put_exact(json, "instance_id", *id);
+  if (table == 'R') {
+    put(json, "instance_name", known(given.instance_name, fallback.instance_name));
+    if (given.preemptible) json.key("preemptible").value(*given.preemptible);
+    put(json, "cpu_platform", known(given.cpu_platform, fallback.cpu_platform));
+  }
+  put_task(json, settings.task);
+  if (table != 'R') json.key("run_id").value(run_id);  // a row of runtime has it
+  json.end_object();
+  const std::string_view text = out.view();
+  return text.size() <= 2 ? std::string() : std::string(text.substr(1, text.size() - 2)) + ",";
 }
 
 }  // namespace tacho

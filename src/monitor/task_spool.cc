@@ -21,6 +21,9 @@ namespace {
 constexpr int64_t kDiskCap = 256 * kMiB;
 constexpr int64_t kTaskSegmentBytes = kMiB / 2;  // one is held in memory while it is thinned out
 constexpr char kMetrics = 'M';
+// What a disk that vanishes takes along: the last moments, which may not be sent yet, are held here too.
+constexpr size_t kHeldSegments = 4;
+constexpr int64_t kHeldBytes = kMiB / 4;  // of one
 
 }  // namespace
 
@@ -33,8 +36,8 @@ std::vector<std::string> task_spool_roots(const std::string& named, const std::s
   const std::string own = "tacho-" + std::to_string(::getuid());
   if (!named.empty()) add(named.starts_with('/') ? named : read_link("/proc/self/cwd") + "/" + named);
   // Hidden: nothing that Cromwell or a glob of the task takes for an output. The root of a machine is nobody's working
-  // disk.
-  if (!working_mount.empty() && working_mount != "/") add(working_mount + "/." + own);
+  // disk. One that is not there is not made: a disk that is mounted later would hide what lies there.
+  if (!working_mount.empty() && working_mount != "/" && file_exists(working_mount)) add(working_mount + "/." + own);
   const char* variable = std::getenv("TMPDIR");
   std::string temporary = variable != nullptr && *variable != '\0' ? variable : "/tmp";
   while (temporary.ends_with('/')) temporary.pop_back();
@@ -58,7 +61,49 @@ bool TaskSpool::open() {
   return true;
 }
 
+// The deliverer leaves the folder alone until the end: when it is not there its disk is gone, or somebody removed it.
+void TaskSpool::look_for_folder() {
+  if (!writer_) return;
+  if (!file_exists(writer_->folder())) return move_away();
+  forget_lines();
+}
+
+// What is sent need not be held: it would go twice.
+void TaskSpool::forget_lines() {
+  for (size_t i = sealed_.size() - std::min(sealed_.size(), kHeldSegments); i < sealed_.size(); ++i) {
+    if (sealed_[i].lines.empty()) continue;
+    const std::string path = writer_->current_folder() + "/" + segment_name(sealed_[i].number, kRecordsEnding);
+    if (!file_exists(path)) sealed_[i].lines.clear();
+  }
+}
+
+void TaskSpool::move_away() {
+  const std::string gone = writer_->folder();
+  log::error("the folder of the spool is gone: " + gone + "; the rows from now on are kept in another one");
+  std::deque<Line> lines;
+  for (Sealed& segment : sealed_)
+    for (Line& line : segment.lines) lines.push_back(std::move(line));
+  for (Line& line : unsealed_) lines.push_back(std::move(line));
+  for (Line& line : ring_) lines.push_back(std::move(line));
+  ring_ = std::move(lines);
+  ring_bytes_ = 0;
+  for (const Line& line : ring_) ring_bytes_ += static_cast<int64_t>(line.text.size() + sizeof(Line));
+  std::erase(options_.roots, gone.substr(0, gone.rfind('/')));
+  writer_.reset();
+  sealed_.clear();
+  unsealed_.clear();
+  sealed_bytes_ = cap_bytes_ = 0;
+  meta_written_ = false;
+}
+
+bool TaskSpool::write(const Line& line) {
+  if (!writer_->append(line.text)) return false;
+  unsealed_.push_back(line);
+  return true;
+}
+
 Status TaskSpool::write_meta() {
+  look_for_folder();
   if (!open()) return Error{Code::io, "there is no place for the spool", "", ""};
   if (meta_written_) return ok();
   const Status status = writer_->write_meta(meta_, false);
@@ -68,10 +113,11 @@ Status TaskSpool::write_meta() {
 }
 
 void TaskSpool::append(char table, int64_t time_us, std::string_view row) {
+  look_for_folder();
   line_.clear();
   write_bq_record(line_, table, time_us, row);
   // Rows keep their order: while older ones wait in memory, newer ones wait behind them.
-  if (!ring_.empty() || !writer_ || !writer_->append(line_.view())) keep(table, line_.view());
+  if (!ring_.empty() || !writer_ || !write({table, std::string(line_.view())})) keep(table, line_.view());
   else if (writer_->open_bytes() >= kTaskSegmentBytes) seal();
 }
 
@@ -106,7 +152,7 @@ void TaskSpool::thin_ring() {
 bool TaskSpool::drain() {
   if (!open()) return false;
   while (!ring_.empty()) {
-    if (!writer_->append(ring_.front().text)) return false;
+    if (!write(ring_.front())) return false;
     ring_bytes_ -= static_cast<int64_t>(ring_.front().text.size() + sizeof(Line));
     ring_.pop_front();
     if (writer_->open_bytes() >= kTaskSegmentBytes && !seal()) return false;
@@ -128,7 +174,10 @@ bool TaskSpool::seal() {
     return false;
   }
   disk_.request(writer_->current_folder(), segment_name(number, kRecordsEnding));
-  sealed_.push_back({number, bytes});
+  if (bytes > kHeldBytes) unsealed_.clear();
+  sealed_.push_back({number, bytes, std::move(unsealed_)});
+  unsealed_.clear();
+  if (sealed_.size() > kHeldSegments) sealed_[sealed_.size() - 1 - kHeldSegments].lines.clear();
   sealed_bytes_ += bytes;
   bound();
   if (!ring_.empty()) drain();
@@ -186,6 +235,7 @@ bool TaskSpool::thin(Sealed& segment) {
     Segment sealed{{segment.number, segment.bytes, 0, 0}, path};
     if (!SpoolRun(folder).replace(sealed, rest, rows)) return false;
     dropped_ += dropped;
+    segment.lines.clear();
     sealed_bytes_ -= segment.bytes - static_cast<int64_t>(rest.size());
     segment.bytes = static_cast<int64_t>(rest.size());
     return true;

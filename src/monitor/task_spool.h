@@ -51,14 +51,19 @@ class TaskSpool {
   int64_t ring_bytes() const { return ring_bytes_; }
 
  private:
-  struct Sealed {
-    uint32_t number = 0;
-    int64_t bytes = 0;
-  };
   struct Line {
     char table;
     std::string text;
   };
+  struct Sealed {
+    uint32_t number = 0;
+    int64_t bytes = 0;
+    std::vector<Line> lines;    // of the newest few, until they are sent
+  };
+  void look_for_folder();
+  void move_away();
+  void forget_lines();
+  bool write(const Line& line);
   void keep(char table, std::string_view line);
   bool drain();
   int64_t cap() const;
@@ -73,6 +78,7 @@ class TaskSpool {
   std::optional<SpoolWriter> writer_;
   std::deque<Sealed> sealed_;   // oldest first, as far as not known to be sent
   int64_t sealed_bytes_ = 0;
+  std::vector<Line> unsealed_;  // what the open segment holds
   std::deque<Line> ring_;
   int64_t ring_bytes_ = 0, dropped_ = 0;
   mutable int64_t cap_bytes_ = 0;

@@ -3,7 +3,10 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include <filesystem>
 
 #include "base/units.h"
 #include "monitor/command_watch.h"
@@ -32,12 +35,44 @@ std::string tables_in(const std::string& folder) {
 
 TEST(TaskSpool, PlacesInTheirOrder) {
   const std::string own = "tacho-" + std::to_string(::getuid());
+  const TempDir mount;
+  const std::string root = mount / "cromwell_root";
   ::setenv("TMPDIR", "/scratch/", 1);
-  EXPECT_EQ(task_spool_roots("/named/", "/cromwell_root"),
-            (std::vector<std::string>{"/named", "/cromwell_root/." + own, "/scratch/" + own, "/dev/shm/" + own}));
+  // A working disk that is not there is not made by us.
+  EXPECT_EQ(task_spool_roots("/named/", root),
+            (std::vector<std::string>{"/named", "/scratch/" + own, "/dev/shm/" + own}));
+  ASSERT_EQ(::mkdir(root.c_str(), 0700), 0);
+  EXPECT_EQ(task_spool_roots("/named/", root),
+            (std::vector<std::string>{"/named", root + "/." + own, "/scratch/" + own, "/dev/shm/" + own}));
   ::unsetenv("TMPDIR");
   EXPECT_EQ(task_spool_roots("", "").front(), "/tmp/" + own);
   EXPECT_EQ(task_spool_roots("", "/").front(), "/tmp/" + own);
+}
+
+// A disk that vanishes takes its folder along: what may not be sent yet is written again elsewhere.
+TEST(TaskSpool, AFolderThatVanishesCostsNoRow) {
+  const TempDir dir;
+  TaskSpool spool({{dir / "disk", dir / "other"}}, kUtc);
+  spool.set_meta("{}");
+  ASSERT_TRUE(spool.write_meta());
+  const std::string first = spool.folder();
+  spool.append('R', 1, "{}");
+  spool.append('M', 2, "{}");
+  ASSERT_TRUE(spool.seal());
+  std::filesystem::remove(SpoolRun(first).sealed().at(0).path);  // delivered
+  spool.append('M', 3, "{}");
+  ASSERT_TRUE(spool.seal());                                     // not delivered
+  spool.append('E', 4, "{}");                                    // not sealed
+  std::filesystem::remove_all(dir / "disk");
+  spool.append('M', 5, "{}");
+  ASSERT_TRUE(spool.write_meta());
+  ASSERT_TRUE(spool.seal());
+  EXPECT_NE(spool.folder(), first);
+  EXPECT_TRUE(spool.folder().starts_with(std::string(dir / "other")));
+  EXPECT_EQ(tables_in(spool.folder()), "MEM") << "and what was delivered does not go again";
+  EXPECT_EQ(spool.ring_bytes(), 0);
+  EXPECT_EQ(spool.dropped(), 0);
+  EXPECT_FALSE(std::filesystem::exists(std::string(dir / "disk")));
 }
 
 TEST(TaskSpool, RowsAreThereBeforeASealAndFilesArePrivate) {

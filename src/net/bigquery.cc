@@ -100,17 +100,26 @@ BqVerdict BigQuery::call(BqCall call, const char* method, const std::string& pat
     if (token) request.headers.emplace_back("Authorization", "Bearer " + *token);
     else if (token.error().code != Code::not_available || !emulator_) return classify_bq(token.error());
   }
+  std::string plain;  // of a body that goes compressed
   if (!body.empty()) {
     request.headers.emplace_back("Content-Type", "application/json");
     request.has_body = true;
     std::string packed = settings_.compress ? settings_.compress(body) : "";
-    if (!packed.empty()) request.headers.emplace_back("Content-Encoding", "gzip");
+    if (!packed.empty()) {
+      request.headers.emplace_back("Content-Encoding", "gzip");
+      plain = std::move(body);
+    }
     request.body = packed.empty() ? std::move(body) : std::move(packed);
   }
   if (!etag.empty()) request.headers.emplace_back("If-Match", etag);
   auto response = http_->send(request);
   if (!response) return classify_bq(response.error());
   BqVerdict verdict = classify_bq(call, response->status, response->body, response->header("location"));
+  // A server that does not want compressed bodies gets plain ones from now on.
+  if (!plain.empty() && (verdict.status == 415 || (verdict.status == 400 && verdict.reason.empty()))) {
+    settings_.compress = nullptr;
+    return this->call(call, method, path, std::move(plain), answer, etag);
+  }
   verdict.retry_after_ms = parse_retry_after_ms(response->header("retry-after"), system_clock().realtime_ns());
   answer = std::move(response->body);
   return verdict;
@@ -162,13 +171,7 @@ BqVerdict BigQuery::insert(const std::string& table, std::string_view rows_json)
   body.reserve(body.size() + rows_json.size() + 2);
   body.append(rows_json).append("]}");
   std::string answer;
-  BqVerdict verdict = call(BqCall::insert, "POST", table_path(table) + "/insertAll", std::move(body), answer);
-  // A server that does not want compressed bodies gets plain ones from now on.
-  if (settings_.compress && (verdict.status == 415 || (verdict.status == 400 && verdict.reason.empty()))) {
-    settings_.compress = nullptr;
-    verdict.what = BqClass::retry;
-  }
-  return verdict;
+  return call(BqCall::insert, "POST", table_path(table) + "/insertAll", std::move(body), answer);
 }
 
 BqVerdict BigQuery::query_number(const std::string& sql, int64_t& number, int64_t max_bytes) {

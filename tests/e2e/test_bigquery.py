@@ -320,3 +320,9 @@ class Tables(BigQuery):
         self.use(gzip_answers=True)
         self.go(TACHO_BQ_GZIP="1")
         self.assertTrue(any(entry["headers"].get("content-encoding") == "gzip" for entry in self.cloud.calls("insertAll")))
+
+    def test_a_server_that_wants_no_compressed_bodies(self):
+        # The first body that it gets is that of a new dataset.
+        self.cloud.faults({"match": {"method": "POST", "path": ".*/datasets", "nth": 1}, "action": {"status": 415}})
+        self.go(TACHO_BQ_GZIP="1")
+        self.assertFalse(any("content-encoding" in entry["headers"] for entry in self.cloud.calls("insertAll")))

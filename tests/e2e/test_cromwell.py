@@ -190,6 +190,7 @@ class Upload(Cromwell):
         self.write("old.json", text)
         done = self.upload("--metadata", self.path("old.json"), "--ndjson", self.path("old.ndjson"))
         self.assertIn("3 too old for streaming", done.err)
+        self.assertIn(self.path("old.ndjson"), done.err)
         with open(self.path("old.ndjson"), encoding="utf-8") as file:
             self.assertEqual([json.loads(line)["task_call_name"] for line in file], ["align", "align", "import"])
         self.assertEqual(self.rows(), [])
@@ -233,13 +234,8 @@ class BadInput(Cromwell):
         self.assertEqual(self.keys(), [("genotype", "align", 0, 2), ("genotype", "c-d", 0, 7), ("joint", "import", -1, 1)])
 
     def test_deep_nesting_duplicates_and_bytes_that_are_no_text(self):
-        document = fixture("batch.json")
-        nested = 0
-        for _ in range(100):
-            nested = [nested]
-        document["outputs"] = nested
-        self.double.config["workflows"]["deep"] = document
-        self.assertIn("64 levels", self.upload("deep", rc=1).err)
+        self.double.config["workflows"]["deep"] = '{"id":"deep","outputs":' + "[" * 2000 + "]" * 2000 + "}"
+        self.assertIn("1024 levels", self.upload("deep", rc=1).err)
         with open(self.path("odd.json"), "wb") as file:
             file.write(b'{"id":"one","id":"two","status":"Succeeded","calls":{"w.t":[{"jes":{},"executionStatus":"Done","start":"2026-10-01T00:00:00Z",'
                        b'"attempt":1,"shardIndex":-1,"inputs":{"a":"\xff\xfe"},"inputs":{"b":"\xff"}}]}}')
@@ -563,11 +559,12 @@ class Import(Cromwell):
 
     def test_recent_logs_are_sent(self):
         day = time.strftime("%b %e %H:%M:%S UTC %Y", time.gmtime(time.time() - 86400))
-        self.write("m.log", f"#CPU: 2\nTotal Memory: 4G\nTotal Disk space: 10G\nRuntime Information\n50 25 1G Mon {day}\n")
+        self.write("m.log", f"#CPU: 2\nTotal Memory: 4G\nTotal Disk space: 10G\nRuntime Information\n50 25 1G Mon {day}\n75 50 2G Mon {day}\n")
         done = self.tacho("cromwell", "import", self.path("m.log"), "--workflow-name", "w", "--workflow-id", "i", "--call", "c", "--shard", "4", env=self.use())
         self.assertEqual(done.rc, 0, done)
-        row, = self.cloud.rows("monitoring")
+        row, second = self.cloud.rows("monitoring")  # of one second, and two rows
         self.assertEqual((row["cpu"], row["mem"], row["disk"], row["shard"], row["attempt"]), (1, 1, 1, 4, 1))
+        self.assertEqual(second["disk"], 2)
         self.assertIsNone(self.cloud.table("monitoring").partition)
 
     def test_from_storage(self):

@@ -412,6 +412,17 @@ class Trouble(Monitored):
         self.end(process)
         self.check()
 
+    def test_a_spool_whose_disk_vanishes_goes_on_elsewhere(self):
+        os.mkdir(self.path("scratch"))
+        process = self.start(env={"TMPDIR": self.path("scratch"), "MEASURE_INTERVAL_MS": "100", "REPORT_INTERVAL_MS": "300"})
+        self.assertTrue(until(lambda: len(self.metrics()) >= 3))
+        os.rename(self.spool, self.path("gone"))
+        before = len(self.metrics())
+        self.assertTrue(until(lambda: len(self.metrics()) >= before + 5), self.read("stderr"))
+        self.end(process)
+        self.assertEqual(self.check()[-1]["event"], "final")
+        self.assertIn("is gone", self.read("stderr"))
+
     def test_a_mount_that_vanishes_costs_only_its_own_values(self):
         if not IS_ROOT:
             self.skipTest("needs root to mount")
@@ -431,7 +442,7 @@ class Trouble(Monitored):
         first, last = rows[2], rows[-1]
         self.assertAlmostEqual(first["disk_used_gb"][0], last["disk_used_gb"][0], places=3)
         self.assertLess(last["disk_used_gb"][0], 0.01, "not those of the disk below it")
-        self.assertEqual(last["disk_ok"][0], False)
+        self.assertEqual((first["disk_ok"][0], last["disk_ok"][0]), (True, False))
         self.assertEqual(last["disk_ok"][1], first["disk_ok"][1])
         self.assertEqual(last["event"], "final")
 
