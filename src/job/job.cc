@@ -5,6 +5,7 @@
 
 #include <cerrno>
 
+#include "os/cgroup_folder.h"
 #include "os/file.h"
 #include "procfs/cgroup_files.h"
 #include "procfs/pid_files.h"
@@ -84,8 +85,9 @@ void Job::check_alive() {
     if (events) {
       ended_ = parse_keyed(*events, "populated") == 0;
     } else {
-      const auto procs = read_whole_file(cgroup_folder_ + "/cgroup.procs");
-      ended_ = !procs || procs->empty();
+      bool empty = true;
+      const bool there = visit_cgroup_procs(cgroup_folder_, [&](std::string_view procs) { empty = empty && procs.empty(); });
+      ended_ = !there || empty;
     }
   } else if (!own_child_ && child_.pid > 0 && !child_.pidfd) {
     ended_ = start_time_of(child_.pid) != start_time_;
@@ -99,6 +101,11 @@ void Job::handle_signal(const SignalEvent& event) {
   if (end) ++end_requests_;
   if (own_child_) {
     if (!ended_) forward(event);
+bool Job::must_be_asked() const {
+  if (!cgroup_folder_.empty()) return !cgroup_events_;
+  return !own_child_ && child_.pid > 0 && !child_.pidfd;
+}
+
   } else if (end) {
     told_to_end_ = true;
   }

@@ -100,8 +100,8 @@ bool ProcessTree::follow(pid_t root, bool own_child) {
   return true;
 }
 
-void ProcessTree::follow_cgroup(std::string procs_path) {
-  cgroup_procs_path_ = std::move(procs_path);
+void ProcessTree::follow_cgroup(std::string folder) {
+  cgroup_folder_ = std::move(folder);
   readable_ = true;
   discover(true);
   for (const Member& member : members_) outside_ -= member.usage();

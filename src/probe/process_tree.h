@@ -31,8 +31,8 @@ class ProcessTree final : public JobPids {
   // The job's first process. With own_child its orphans come to tacho (child subreaper) and everything counts from zero;
   // otherwise what the tree used before now is the baseline. False when there is no such process.
   bool follow(pid_t root, bool own_child);
-  // Members are listed in this cgroup.procs file instead (attach --cgroup).
-  void follow_cgroup(std::string procs_path);
+  // Members are those of this cgroup and of the ones below it instead (attach --cgroup).
+  void follow_cgroup(std::string folder);
   void exclude(pid_t pid) { excluded_.push_back(pid); }  // tacho's own helpers
 
   // One tick: finds new members, drops ended ones, adds up.
@@ -93,7 +93,7 @@ class ProcessTree final : public JobPids {
   std::vector<Member> vanished_;    // gone in this tick, not settled yet
   std::vector<pid_t> found_, excluded_, strangers_, listed_;
   std::vector<Reaped> reaped_;      // by tacho, since the last tick
-  std::string cgroup_procs_path_;
+  std::string cgroup_folder_;
   PssReader pss_;
   Usage outside_;                   // R, minus the baseline
   Usage total_;

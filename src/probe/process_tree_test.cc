@@ -367,6 +367,28 @@ TEST(ProcessTree, NeverFalls) {
   worker.end();
 }
 
+// A cgroup lists only its own processes; those of a service are often one level further down.
+TEST(ProcessTree, ACgroupsMembersAreAlsoThoseBelow) {
+  const TempDir folder;
+  std::filesystem::create_directories(folder / "slice/service");
+  const Worker above([] {}), below([] {}), late([] {});
+  const auto list = [&](const std::string& path, const Worker& worker) {
+    spill(folder / (path + "cgroup.procs"), std::to_string(worker.pid) + "\n");
+  };
+  list("", above);
+  list("slice/service/", below);
+  Following following;
+  following.tree.follow_cgroup(folder.path());
+  EXPECT_TRUE(following.tree.contains(above.pid));
+  EXPECT_TRUE(following.tree.contains(below.pid));
+  std::filesystem::create_directories(folder / "slice/new");
+  list("slice/new/", late);
+  following.tick();
+  EXPECT_TRUE(following.tree.contains(late.pid));
+  EXPECT_EQ(following.tree.children(), 3);
+  for (const Worker* worker : {&late, &below, &above}) worker->end();  // the later ones hold the pipes of the earlier
+}
+
 TEST(ProcessTree, AStrangerIsNoMember) {
   Following following;
   EXPECT_FALSE(following.tree.follow(4'000'000, false));

@@ -7,13 +7,14 @@
 #include <array>
 #include <cstdio>
 
+#include "os/cgroup_folder.h"
 #include "os/directory.h"
 #include "probe/process_tree.h"
 
 namespace tacho {
 
 void ProcessTree::discover(bool everyone) {
-  if (!cgroup_procs_path_.empty()) return discover_in_cgroup();
+  if (!cgroup_folder_.empty()) return discover_in_cgroup();
   if (!has_children_files_ || root_session_ != 0) {
     discover_by_search();
     if (!has_children_files_) return;
@@ -101,15 +102,15 @@ void ProcessTree::discover_by_search() {
 }
 
 void ProcessTree::discover_in_cgroup() {
-  std::string_view text;
-  if (!context_.buffer.read_at(AT_FDCWD, cgroup_procs_path_.c_str(), text)) return;
   listed_.clear();
-  Scanner scan(text);
-  while (!scan.done()) {
-    int64_t pid = 0;
-    if (scan.number(pid) && pid > 0 && find(static_cast<pid_t>(pid)) == nullptr) listed_.push_back(static_cast<pid_t>(pid));
-    scan.line();
-  }
+  visit_cgroup_procs(cgroup_folder_, [&](std::string_view text) {
+    Scanner scan(text);
+    while (!scan.done()) {
+      int64_t pid = 0;
+      if (scan.number(pid) && pid > 0 && find(static_cast<pid_t>(pid)) == nullptr) listed_.push_back(static_cast<pid_t>(pid));
+      scan.line();
+    }
+  });
   for (const pid_t pid : listed_) add(pid);
 }
 
