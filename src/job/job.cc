@@ -25,7 +25,8 @@ uint64_t start_time_of(pid_t pid) {
 }  // namespace
 
 Job::Job(Reaped reaped, Belongs belongs)
-    : inherited_(Inherited::save()), signals_(kSignals), reaped_(std::move(reaped)), belongs_(std::move(belongs)) {}
+    : inherited_(Inherited::save()), signals_(kSignals), reaped_(std::move(reaped)), belongs_(std::move(belongs)),
+      hangup_ignored_(is_ignored(SIGHUP)) {}
 
 Status Job::launch(const Launch& launch) {
   become_subreaper();
@@ -97,7 +98,8 @@ void Job::check_alive() {
 void Job::handle_signal(const SignalEvent& event) {
   if (event.number == SIGCHLD) return reap();
   if (event.number == SIGINT) ++interrupts_;
-  const bool end = event.number == SIGINT || event.number == SIGTERM || event.number == SIGHUP || event.number == SIGQUIT;
+  const bool end = event.number == SIGINT || event.number == SIGTERM || event.number == SIGQUIT ||
+                   (event.number == SIGHUP && !hangup_ignored_);
   if (end) ++end_requests_;
   if (own_child_) {
     if (!ended_) forward(event);

@@ -66,6 +66,7 @@ class Job {
   Belongs belongs_;
   Child child_;
   bool own_child_ = false, ended_ = false, told_to_end_ = false;
+  bool hangup_ignored_ = false;  // nohup: the end of the terminal ends nothing
   int interrupts_ = 0, end_requests_ = 0;
   std::optional<Exit> exit_;
   uint64_t start_time_ = 0;
