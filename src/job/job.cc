@@ -47,6 +47,12 @@ Status Job::attach(pid_t pid) {
   start_time_ = start_time_of(pid);
   if (start_time_ == 0)
     return Error{Code::gone, "there is no process", std::to_string(pid), "look it up with ps or pgrep"};
+  // /proc shows a thread under its number too, with the CPU time of that thread alone and no word of its end.
+  const auto status = read_whole_file("/proc/" + std::to_string(pid) + "/status", 1 << 16);
+  const std::optional<int64_t> process = status ? parse_keyed(*status, "Tgid:") : std::nullopt;
+  if (process && *process != pid)
+    return Error{Code::invalid, "this is a thread of process " + std::to_string(*process), std::to_string(pid),
+                 "attach to the process: --pid " + std::to_string(*process)};
   child_.pid = pid;
   child_.pidfd = open_pidfd(pid);
   return ok();
@@ -95,6 +101,11 @@ void Job::check_alive() {
   }
 }
 
+bool Job::must_be_asked() const {
+  if (!cgroup_folder_.empty()) return !cgroup_events_;
+  return !own_child_ && child_.pid > 0 && !child_.pidfd;
+}
+
 void Job::handle_signal(const SignalEvent& event) {
   if (event.number == SIGCHLD) return reap();
   if (event.number == SIGINT) ++interrupts_;
@@ -103,11 +114,6 @@ void Job::handle_signal(const SignalEvent& event) {
   if (end) ++end_requests_;
   if (own_child_) {
     if (!ended_) forward(event);
-bool Job::must_be_asked() const {
-  if (!cgroup_folder_.empty()) return !cgroup_events_;
-  return !own_child_ && child_.pid > 0 && !child_.pidfd;
-}
-
   } else if (end) {
     told_to_end_ = true;
   }
