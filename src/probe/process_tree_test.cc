@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -364,6 +365,32 @@ TEST(ProcessTree, NeverFalls) {
     ::usleep(2'000);
   }
   worker.wait_until_done();
+  worker.end();
+}
+
+// Beyond the limit of open files, each file is opened for its reading and closed again.
+TEST(ProcessTree, FewDescriptorsDoForManyProcesses) {
+  constexpr int kChildren = 60;
+  const Worker worker([] {
+    for (int i = 0; i < kChildren; ++i)
+      if (::fork() == 0) {
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (;;) ::pause();
+      }
+  });
+  worker.wait_until_done();
+  const pid_t watcher = ::fork();
+  if (watcher == 0) {
+    const rlimit few{48, 48};
+    ::setrlimit(RLIMIT_NOFILE, &few);
+    Following following;
+    if (!following.tree.follow(worker.pid, false)) ::_exit(2);
+    following.tick();
+    ::_exit(following.tree.children() == kChildren && following.tree.has_io() ? 0 : 1);
+  }
+  int status = -1;
+  ::waitpid(watcher, &status, 0);
+  EXPECT_EQ(status, 0);
   worker.end();
 }
 

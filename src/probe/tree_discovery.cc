@@ -50,7 +50,9 @@ void ProcessTree::visit_children_of(Member& member) {
   const pid_t pid = member.pid();
   if (member.threads() <= 1) {
     const int fd = member.children_fd(proc_fd_.get());
-    if (fd >= 0 && context_.buffer.read(fd, text)) adopt(text);
+    const bool read = fd >= 0 && context_.buffer.read(fd, text);
+    member.done_with_children();
+    if (read) adopt(text);  // last: new members may move this one
     return;
   }
   std::array<char, 64> path{};
