@@ -42,6 +42,7 @@ Result<int64_t> parse_duration_ns(std::string_view text) {
     if (!number) return bad_duration(text);
     rest = digits == std::string_view::npos ? std::string_view{} : rest.substr(digits);
     const size_t letters = std::min(rest.find_first_of("0123456789. "), rest.size());
+    if (rest.empty() && total_ns > 0) return bad_duration(text);  // "1s1", "5m30": thirty of what?
     const std::string_view name = rest.empty() ? "s" : rest.substr(0, letters);
     rest.remove_prefix(std::min(letters, rest.size()));
     double unit_ns = 0;

@@ -26,7 +26,7 @@ TEST(Units, ANumberThatNobodyCanReadStaysShort) {
 TEST(Units, Durations) {
   EXPECT_EQ(parse_duration_ns("0.25").value_or(0), 250 * kNsPerMs);
   EXPECT_EQ(parse_duration_ns("1h30m").value_or(0), 5400 * kNsPerSec);
-  for (const char* bad : {"", "0", "-1", "x", "1x", "nan", "1e9", "s", "1 s"}) EXPECT_FALSE(parse_duration_ns(bad)) << bad;
+  for (const char* bad : {"", "0", "-1", "x", "1x", "nan", "1e9", "s", "1 s", "1s1"}) EXPECT_FALSE(parse_duration_ns(bad)) << bad;
 }
 
 }  // namespace

@@ -48,9 +48,9 @@ class JsonlEncoder::Line {
     const bool known = part && whole && *whole > 0;
     json_.key(name).number(known ? 100.0 * static_cast<double>(*part) / static_cast<double>(*whole) : kAbsent, 2);
   }
-  // A counter that fell was reset: it starts at 0 again. `before` is null for a device that is new.
-  void rate(std::string_view name, const int64_t* before, int64_t now) {
-    const double added = before == nullptr ? kAbsent : static_cast<double>(std::max<int64_t>(0, now - *before));
+  // A counter that fell was reset: it starts at 0 again. `before` is absent for a device that is new.
+  void rate(std::string_view name, const std::optional<int64_t>& before, const std::optional<int64_t>& now) {
+    const double added = before && now ? static_cast<double>(std::max<int64_t>(0, *now - *before)) : kAbsent;
     json_.key(name).number(seconds_ > 0 ? added / seconds_ : kAbsent, 3);
   }
   double cell_value(int index) const {
@@ -173,9 +173,9 @@ void JsonlEncoder::Line::network() {
     text("driver", net.driver);
     text("operstate", net.operstate);
     json_.key("speed_mbps").integer(net.speed_mbps);
-    json_.key("mtu").integer(net.mtu);
-    rate("rx_bytes_per_sec", before != nullptr ? &before->rx_bytes : nullptr, net.rx_bytes);
-    rate("tx_bytes_per_sec", before != nullptr ? &before->tx_bytes : nullptr, net.tx_bytes);
+    integer("mtu", net.mtu);
+    rate("rx_bytes_per_sec", before != nullptr ? std::optional(before->rx_bytes) : std::nullopt, net.rx_bytes);
+    rate("tx_bytes_per_sec", before != nullptr ? std::optional(before->tx_bytes) : std::nullopt, net.tx_bytes);
     json_.key("rx_bytes_total").integer(net.rx_bytes);
     json_.key("tx_bytes_total").integer(net.tx_bytes);
     json_.key("counted").value(net.counted);
@@ -207,10 +207,10 @@ void JsonlEncoder::Line::disks() {
       json_.end_object();
     }
     json_.end_array();
-    rate("read_bytes_per_sec", before != nullptr ? &before->read_bytes : nullptr, disk.read_bytes);
-    rate("write_bytes_per_sec", before != nullptr ? &before->write_bytes : nullptr, disk.write_bytes);
-    json_.key("read_bytes_total").integer(disk.read_bytes);
-    json_.key("write_bytes_total").integer(disk.write_bytes);
+    rate("read_bytes_per_sec", before != nullptr ? before->read_bytes : std::nullopt, disk.read_bytes);
+    rate("write_bytes_per_sec", before != nullptr ? before->write_bytes : std::nullopt, disk.write_bytes);
+    integer("read_bytes_total", disk.read_bytes);
+    integer("write_bytes_total", disk.write_bytes);
     json_.key("counted").value(disk.counted);
     json_.end_object();
   }

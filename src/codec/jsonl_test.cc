@@ -103,6 +103,22 @@ TEST(Jsonl, DevicesThatComeOrFallBack) {
   EXPECT_EQ(json["cpu"]["per_core_pct"].size(), 2u);
 }
 
+TEST(Jsonl, CountersThatAPoolDoesNotHaveAreNull) {
+  JsonlEncoder encoder;
+  encoder.begin(sample_run(), long_schema(), false);
+  Detail detail = sample_detail(1);
+  detail.disks[0].read_bytes = detail.disks[0].write_bytes = std::nullopt;
+  detail.network[0].mtu = std::nullopt;
+  encoder.baseline(detail);
+  detail.stamp_ns += 1'000'000'000;
+  Writer out;
+  encoder.write(out, long_row(0), detail);
+  const Json json = Json::parse(out.view());
+  for (const char* key : {"read_bytes_total", "write_bytes_total", "read_bytes_per_sec", "write_bytes_per_sec"})
+    EXPECT_TRUE(json["disk"][0][key].is_null()) << key;
+  EXPECT_TRUE(json["network"][0]["mtu"].is_null());
+}
+
 TEST(Jsonl, HiddenAndMissingFieldsAreNull) {
   auto run = sample_run();
   run.hidden = {"job_name", "pid"};

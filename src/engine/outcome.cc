@@ -85,7 +85,8 @@ void TotalsKeeper::update(Run& run, const Summary& summary, const ProcessTree* t
   if (cgroup_peak_ != 0 && cgroup_peak.rows > 0)
     totals.cgroup_memory_peak_bytes = static_cast<int64_t>(cgroup_peak.max * kMiB);
   const bool own_child = run.mode == "run";
-  run.method.cpu = context.cgroup.job_only ? "cgroup" : own_child ? "subreaper" : "attach";
+  const bool cgroup_tells = context.cgroup.job_only && !(context.cgroup.unified.empty() && context.cgroup.cpuacct.empty());
+  run.method.cpu = cgroup_tells ? "cgroup" : own_child ? "subreaper" : "attach";
   run.method.memory = tree->memory().source;
   run.method.io = own_child ? "proc_io+rusage" : "proc_io";
 }
@@ -110,9 +111,9 @@ int64_t machine_memory_bytes(const Roots& roots) {
   return kib ? *kib * 1024 : 0;
 }
 
-std::string cgroup_procs_path(const CgroupPaths& paths) {
+std::string cgroup_folder(const CgroupPaths& paths) {
   for (const std::string* folder : {&paths.unified, &paths.cpuacct, &paths.memory, &paths.cpu, &paths.blkio, &paths.cpuset})
-    if (!folder->empty()) return *folder + "/cgroup.procs";
+    if (!folder->empty()) return *folder;
   return {};
 }
 

@@ -37,7 +37,7 @@ class TotalsKeeper {
 };
 
 int64_t machine_memory_bytes(const Roots& roots);
-// The list of processes of a cgroup that the user named.
-std::string cgroup_procs_path(const CgroupPaths& paths);
+// The folder whose processes are followed, of a cgroup that the user named.
+std::string cgroup_folder(const CgroupPaths& paths);
 
 }  // namespace tacho

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "os/disk_full.h"
 #include "sink/store.h"
 
 namespace tacho {
@@ -39,7 +40,8 @@ Status Outputs::open_run_store(const Settings& settings, Run& run, const Summary
   auto sink = open_store(settings.store_dir, run, summary);
   if (!sink) {
     Error error = sink.error();
-    if (settings.store_named) return error;
+    // A place that cannot be right refuses the start; a full disk may have room again, and never stops a job.
+    if (settings.store_named && !is_disk_full(error)) return error;
     error.what = "this run is not kept in the run store: " + error.what;
     log::warn(error.message());
     failed_ = true;

@@ -65,6 +65,7 @@ class Session {
   Detail detail_;
   int64_t start_ns_ = 0, next_tick_ns_ = 0, kill_at_ns_ = 0;
   bool timed_out_ = false, wants_detail_ = false, delivered_ = true;
+  bool launching_ = false;  // every output is open: what fails from now on is the command
 };
 
 Result<int> Session::run() {
@@ -73,7 +74,7 @@ Result<int> Session::run() {
     outputs_.discard();
     const Error& error = status.error();
     // Found but not executable, and not found, have exit statuses of their own.
-    if (settings_.mode == Mode::run && (error.code == Code::not_available || error.code == Code::denied)) {
+    if (launching_ && (error.code == Code::not_available || error.code == Code::denied)) {
       log::error(error.message());
       return error.code == Code::denied ? 126 : 127;
     }
@@ -152,7 +153,7 @@ void Session::make_job_cgroup() {
 Status Session::start() {
   if (tree_ && settings_.attach_pid > 0 && !tree_->follow(settings_.attach_pid, false))
     return Error{Code::gone, "there is no process", std::to_string(settings_.attach_pid), "it has just ended"};
-  if (tree_ && !settings_.attach_cgroup.empty()) tree_->follow_cgroup(cgroup_procs_path(context_.cgroup));
+  if (tree_ && !settings_.attach_cgroup.empty()) tree_->follow_cgroup(cgroup_folder(context_.cgroup));
   oom_.begin(context_.roots);
   start_ns_ = clock_.monotonic_ns();
   run_.outcome.started_realtime_ns = clock_.realtime_ns();
@@ -166,6 +167,7 @@ Status Session::start() {
   if (settings_.mode == Mode::run) {
     Job::Launch launch{settings_.command, job_cgroup_.fd(), {}};
     if (sampler_->wants_new_job()) launch.before_exec = [this](pid_t pid) { sampler_->new_job(pid); };
+    launching_ = true;
     if (Status status = job_.launch(launch); !status) return status;
     if (!job_.in_cgroup() && !job_cgroup_.path().empty()) {
       // The kernel would not start it there: the tree is summed instead.
@@ -189,8 +191,11 @@ Status Session::start() {
 
 void Session::loop() {
   next_tick_ns_ = start_ns_ + settings_.interval_ns;
-  for (;;) {
+  job_.check_alive();  // a cgroup that is empty already will not tell
+  while (!job_.ended()) {
     int64_t deadline_ns = next_tick_ns_;
+    // Where the kernel does not tell of the end, it is looked for once a second, however long the interval.
+    if (job_.must_be_asked()) deadline_ns = std::min(deadline_ns, clock_.monotonic_ns() + kNsPerSec);
     if (settings_.timeout_ns && !timed_out_) deadline_ns = std::min(deadline_ns, start_ns_ + *settings_.timeout_ns);
     if (kill_at_ns_ > 0) deadline_ns = std::min(deadline_ns, kill_at_ns_);
     clock_.wait(job_.poll_set(), deadline_ns);
@@ -198,7 +203,10 @@ void Session::loop() {
     const int64_t now_ns = clock_.monotonic_ns();
     enforce_timeout(now_ns);
     if (timed_out_ && settings_.mode != Mode::run) return;
-    if (now_ns < next_tick_ns_) continue;
+    if (now_ns < next_tick_ns_) {
+      job_.check_alive();
+      continue;
+    }
     tick();
     if (job_.ended()) return;
     // Absolute deadlines: no drift; after a stop or an overload missed ticks are skipped, not made up for.

@@ -2,6 +2,7 @@
 #include "engine/session.h"
 
 #include <gtest/gtest.h>
+#include <sys/mount.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -54,6 +55,23 @@ TEST(Session, ATimeoutEndsTheRecording) {
   ASSERT_TRUE(status);
   EXPECT_EQ(*status, 124);
   EXPECT_LE(count_lines(slurp(dir / "a.csv")), 13);
+}
+
+TEST(Session, AFullDiskUnderANamedStoreRefusesNothing) {
+  const TempDir dir;
+  const std::string mount = dir / "full";
+  std::filesystem::create_directory(mount);
+  if (::mount("none", mount.c_str(), "tmpfs", 0, "size=16k") != 0) GTEST_SKIP() << "may not mount";
+  spill(mount + "/fill", std::string(16 * 1024, 'x'));
+  ReplayClock clock(3);
+  Settings settings = watching(dir / "a.csv");
+  settings.store_dir = mount;
+  settings.store_named = true;
+  EXPECT_TRUE(run_session(settings, clock));
+  EXPECT_EQ(count_lines(slurp(dir / "a.csv")), 1 + 3 + 1);
+  settings.store_dir = "/proc/no/such/store";
+  EXPECT_FALSE(run_session(settings, clock));
+  ::umount(mount.c_str());
 }
 
 TEST(Session, ABadOutputRefusesTheStart) {

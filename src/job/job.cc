@@ -5,6 +5,7 @@
 
 #include <cerrno>
 
+#include "os/cgroup_folder.h"
 #include "os/file.h"
 #include "procfs/cgroup_files.h"
 #include "procfs/pid_files.h"
@@ -24,7 +25,8 @@ uint64_t start_time_of(pid_t pid) {
 }  // namespace
 
 Job::Job(Reaped reaped, Belongs belongs)
-    : inherited_(Inherited::save()), signals_(kSignals), reaped_(std::move(reaped)), belongs_(std::move(belongs)) {}
+    : inherited_(Inherited::save()), signals_(kSignals), reaped_(std::move(reaped)), belongs_(std::move(belongs)),
+      hangup_ignored_(is_ignored(SIGHUP)) {}
 
 Status Job::launch(const Launch& launch) {
   become_subreaper();
@@ -45,6 +47,12 @@ Status Job::attach(pid_t pid) {
   start_time_ = start_time_of(pid);
   if (start_time_ == 0)
     return Error{Code::gone, "there is no process", std::to_string(pid), "look it up with ps or pgrep"};
+  // /proc shows a thread under its number too, with the CPU time of that thread alone and no word of its end.
+  const auto status = read_whole_file("/proc/" + std::to_string(pid) + "/status", 1 << 16);
+  const std::optional<int64_t> process = status ? parse_keyed(*status, "Tgid:") : std::nullopt;
+  if (process && *process != pid)
+    return Error{Code::invalid, "this is a thread of process " + std::to_string(*process), std::to_string(pid),
+                 "attach to the process: --pid " + std::to_string(*process)};
   child_.pid = pid;
   child_.pidfd = open_pidfd(pid);
   return ok();
@@ -84,18 +92,25 @@ void Job::check_alive() {
     if (events) {
       ended_ = parse_keyed(*events, "populated") == 0;
     } else {
-      const auto procs = read_whole_file(cgroup_folder_ + "/cgroup.procs");
-      ended_ = !procs || procs->empty();
+      bool empty = true;
+      const bool there = visit_cgroup_procs(cgroup_folder_, [&](std::string_view procs) { empty = empty && procs.empty(); });
+      ended_ = !there || empty;
     }
   } else if (!own_child_ && child_.pid > 0 && !child_.pidfd) {
     ended_ = start_time_of(child_.pid) != start_time_;
   }
 }
 
+bool Job::must_be_asked() const {
+  if (!cgroup_folder_.empty()) return !cgroup_events_;
+  return !own_child_ && child_.pid > 0 && !child_.pidfd;
+}
+
 void Job::handle_signal(const SignalEvent& event) {
   if (event.number == SIGCHLD) return reap();
   if (event.number == SIGINT) ++interrupts_;
-  const bool end = event.number == SIGINT || event.number == SIGTERM || event.number == SIGHUP || event.number == SIGQUIT;
+  const bool end = event.number == SIGINT || event.number == SIGTERM || event.number == SIGQUIT ||
+                   (event.number == SIGHUP && !hangup_ignored_);
   if (end) ++end_requests_;
   if (own_child_) {
     if (!ended_) forward(event);

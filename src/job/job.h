@@ -46,6 +46,8 @@ class Job {
   bool handle_events();
   // For kernels without pidfd and v1 cgroups: looks whether an attached job still lives. Called at every tick.
   void check_alive();
+  // Nothing in poll_set() tells of the end.
+  bool must_be_asked() const;
 
   bool ended() const { return ended_; }
   bool told_to_end() const { return told_to_end_; }        // INT or TERM without a command of our own
@@ -64,6 +66,7 @@ class Job {
   Belongs belongs_;
   Child child_;
   bool own_child_ = false, ended_ = false, told_to_end_ = false;
+  bool hangup_ignored_ = false;  // nohup: the end of the terminal ends nothing
   int interrupts_ = 0, end_requests_ = 0;
   std::optional<Exit> exit_;
   uint64_t start_time_ = 0;

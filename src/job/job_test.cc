@@ -4,8 +4,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <fstream>
+#include <thread>
 
 #include "discover/cgroups.h"
 #include "job/job_cgroup.h"
@@ -96,6 +98,52 @@ TEST(Job, AttachesOnlyToWhatIsThere) {
   EXPECT_TRUE(ended);
   EXPECT_FALSE(job.exit());
   ::waitpid(child, nullptr, 0);
+}
+
+TEST(Job, AThreadIsNoProcess) {
+  std::atomic<pid_t> thread_id{0};
+  std::atomic<bool> done{false};
+  std::thread thread([&] {
+    thread_id = ::gettid();
+    while (!done) ::usleep(1000);
+  });
+  while (thread_id == 0) ::usleep(1000);
+  Job job({}, {});
+  const Status status = job.attach(thread_id);
+  ASSERT_FALSE(status);
+  EXPECT_NE(status.error().hint.find("--pid " + std::to_string(::getpid())), std::string::npos);
+  done = true;
+  thread.join();
+}
+
+TEST(Job, WhatNohupKeepsAwayEndsNoRecording) {
+  const auto ended_by_hangup = [] {
+    Job job({}, {});
+    EXPECT_TRUE(job.attach(::getppid()));
+    ::kill(::getpid(), SIGHUP);
+    system_clock().wait(job.poll_set(), system_clock().monotonic_ns() + 10'000'000'000);
+    return job.handle_events();
+  };
+  EXPECT_TRUE(ended_by_hangup());
+  std::signal(SIGHUP, SIG_IGN);
+  EXPECT_FALSE(ended_by_hangup());
+  std::signal(SIGHUP, SIG_DFL);
+}
+
+// As a v1 cgroup is: nothing tells of the end, and the processes may be further down.
+TEST(Job, ACgroupEndsWhenTheLastBelowIsGone) {
+  const TempDir folder;
+  std::filesystem::create_directories(folder / "below");
+  spill(folder / "cgroup.procs", "");
+  spill(folder / "below/cgroup.procs", "4001\n");
+  Job job({}, {});
+  ASSERT_TRUE(job.attach_cgroup(folder.path()));
+  EXPECT_TRUE(job.must_be_asked());
+  job.check_alive();
+  EXPECT_FALSE(job.ended());
+  spill(folder / "below/cgroup.procs", "");
+  job.check_alive();
+  EXPECT_TRUE(job.ended());
 }
 
 TEST(JobCgroup, HoldsTheJobAndGoesAway) {

@@ -23,7 +23,7 @@ struct MemoryDetail {
 struct NetDetail {
   std::string interface, mac_address, driver, operstate;
   int64_t speed_mbps = -1;  // −1: not reported
-  int64_t mtu = 0;
+  std::optional<int64_t> mtu;
   int64_t rx_bytes = 0, tx_bytes = 0;
   bool counted = false;     // part of system_net_* sums
 };
@@ -37,7 +37,7 @@ struct DiskDetail {
   std::string device, model, vendor, serial, device_type;
   std::optional<int64_t> capacity_bytes;
   std::vector<MountDetail> mounts;
-  int64_t read_bytes = 0, write_bytes = 0;
+  std::optional<int64_t> read_bytes, write_bytes;  // absent for a ZFS pool: its disks tell
   bool counted = false;
 };
 

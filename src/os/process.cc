@@ -117,12 +117,18 @@ struct ExecPlan {
   ::_exit(error == ENOENT ? 127 : 126);
 }
 
-Error exec_error(const std::string& program, int number) {
+Error exec_error(const std::string& program, const std::vector<std::string>& candidates, int number) {
   Error error = system_error("cannot run", program, number);
   if (number == ENOENT || number == ENOTDIR) {
     error.code = Code::not_available;
     error.what = "command not found";
     error.hint = program.empty() ? "its name is empty" : "is it installed and on PATH?";
+    for (const std::string& file : candidates)
+      if (!program.empty() && file_exists(file)) {
+        error.what = "command cannot be started";
+        error.hint = file + " is there, but what is to run it is not: look at its first line, or at file " + file;
+        break;
+      }
   } else {
     error.code = Code::denied;
     error.what = "command is not executable";
@@ -183,7 +189,7 @@ Result<Child> spawn(const SpawnOptions& options) {
     int status = 0;
     while (::waitpid(child.pid, &status, 0) < 0 && errno == EINTR) {
     }
-    return exec_error(options.command[0], number);
+    return exec_error(options.command[0], candidates, number);
   }
   return child;
 }

@@ -31,4 +31,7 @@ void ignore_broken_pipes();
 
 void stop_self();  // as Ctrl-Z would; returns after SIGCONT
 
+// As nohup leaves SIGHUP. A blocked signal is read from the queue all the same, so whoever reads it has to know.
+bool is_ignored(int number);
+
 }  // namespace tacho

@@ -119,6 +119,9 @@ class CgroupProbe final : public Probe {
       for (const Field field : {kMemoryPeak, kOomKills})
         if (last_.has(field)) out.set(field, last_.get(field));
     }
+    // The mark may be a second old; what is charged now is at least the peak.
+    if (out.has(kMemory) && out.has(kMemoryPeak) && out.get(kMemoryPeak) < out.get(kMemory))
+      out.set(kMemoryPeak, out.get(kMemory));
     last_ = out;
   }
 

@@ -100,6 +100,28 @@ TEST(CgroupProbe, ReadsAllOfAVersion2Container) {
   EXPECT_DOUBLE_EQ(columns["cgroup_oom_kills"], 2);
 }
 
+// The mark is read once a second only; a row in between must not show less than what is charged.
+TEST(CgroupProbe, ThePeakIsNeverBelowTheLevel) {
+  Tree tree;
+  tree.put("v2/cgroup.controllers", "memory\n");
+  tree.put("v2/box/cgroup.type", "domain\n");
+  tree.put("v2/box/memory.current", "1048576\n");
+  tree.put("v2/box/memory.peak", "1048576\n");
+  Ticking ticking;
+  ticking.context.cgroup.unified = tree.dir / "v2/box";
+  ticking.context.cgroup.mount_unified = tree.top("v2");
+  Columns columns(kCgroupProbe, ticking.context);
+  ASSERT_TRUE(columns.made());
+  ticking.tick(columns);
+  tree.put("v2/box/memory.current", "104857600\n");
+  tree.put("v2/box/memory.peak", "209715200\n");
+  columns.read(ticking.stamp_ns += 100 * kNsPerMs);
+  EXPECT_DOUBLE_EQ(columns["cgroup_memory_mib"], 100);
+  EXPECT_DOUBLE_EQ(columns["cgroup_memory_peak_mib"], 100);
+  ticking.tick(columns);
+  EXPECT_DOUBLE_EQ(columns["cgroup_memory_peak_mib"], 200);
+}
+
 // The job's own cgroup has no controllers: memory, I/O and throttling are those of the container around it.
 TEST(CgroupProbe, TakesWhatTheJobsOwnCgroupLacksFromItsAncestor) {
   Tree tree;

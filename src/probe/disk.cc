@@ -179,8 +179,6 @@ void DiskProbe::describe(Detail& detail) {
   for (const DiskEntry& entry : table_.entries()) {
     if (entry.role == BlockRole::partition) continue;
     const BlockFacts& known = facts_[entry.name];
-    const bool used = entry.last.reads > 0 || entry.last.writes > 0;
-    if (!known.capacity_bytes && !used) continue;  // a loop or ram device that nothing is attached to
     disks[entry.name] = {entry.name, known.model, known.vendor, known.serial, known.type, known.capacity_bytes, {},
                          saturating_multiply(entry.last.sectors_read, kSectorBytes),
                          saturating_multiply(entry.last.sectors_written, kSectorBytes), entry.counted()};

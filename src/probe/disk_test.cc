@@ -149,15 +149,19 @@ TEST(DiskProbe, DescribesDisksAndTheirMounts) {
   tree.write("proc/self/mountinfo", "22 20 8:1 / " + mounted.path() + " rw - ext4 /dev/sda1 rw\n" +
                                         "20 1 0:9 / / rw - overlay overlay rw\n" +
                                         "29 20 0:43 / /usr rw - zfs tank rw\n");
+  tree.write("proc/diskstats", tree.read("proc/diskstats") + "   7      99 loop99 0 0 0 0 0 0 0 0 0 0 0\n");
+  tree.write("sys/block/loop99/size", "0\n");
   ProbeBench bench(kDiskProbe, tree.roots());
   bench.tick();
   const Detail detail = bench.detail();
   std::vector<std::string> names;
   for (const DiskDetail& disk : detail.disks) names.push_back(disk.device + (disk.counted ? "+" : "-"));
-  // Empty fd0 has a size; nvme0c0n1 has none but did I/O.
-  EXPECT_EQ(names, (std::vector<std::string>{"bcache0-", "dm-0-", "fd0-", "loop0-", "md0-", "nvme0c0n1-", "nvme0n1+",
-                                             "ram0-", "sda+", "sdaa+", "sdb+", "zfs:tank-", "zram0-"}));
-  const DiskDetail& sda = detail.disks[8];
+  // Every device, those too that nothing is attached to.
+  EXPECT_EQ(names, (std::vector<std::string>{"bcache0-", "dm-0-", "fd0-", "loop0-", "loop99-", "md0-", "nvme0c0n1-",
+                                             "nvme0n1+", "ram0-", "sda+", "sdaa+", "sdb+", "zfs:tank-", "zram0-"}));
+  EXPECT_FALSE(detail.disks[4].capacity_bytes.has_value());
+  EXPECT_FALSE(detail.disks[12].read_bytes.has_value());  // of a pool nothing is known but its space
+  const DiskDetail& sda = detail.disks[9];
   EXPECT_EQ(sda.model, "ST4000NM0035");
   EXPECT_EQ(sda.vendor, "ATA");
   EXPECT_EQ(sda.device_type, "hdd");
@@ -167,9 +171,9 @@ TEST(DiskProbe, DescribesDisksAndTheirMounts) {
   EXPECT_EQ(sda.mounts[0].mount_point, mounted.path());
   EXPECT_EQ(sda.mounts[0].filesystem, "ext4");
   EXPECT_EQ(sda.mounts[0].total_bytes, sda.mounts[0].used_bytes + sda.mounts[0].available_bytes);
-  EXPECT_EQ(detail.disks[6].device_type, "nvme");
-  EXPECT_EQ(detail.disks[6].serial, "S64GNE0R");
-  EXPECT_FALSE(detail.disks[5].capacity_bytes.has_value());
+  EXPECT_EQ(detail.disks[7].device_type, "nvme");
+  EXPECT_EQ(detail.disks[7].serial, "S64GNE0R");
+  EXPECT_FALSE(detail.disks[6].capacity_bytes.has_value());
   EXPECT_EQ(detail.disks[1].read_bytes, 4000 * 512);  // listed with its counters, though not counted
   struct statvfs real{};
   ASSERT_EQ(::statvfs(mounted.path().c_str(), &real), 0);

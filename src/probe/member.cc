@@ -64,7 +64,7 @@ bool Member::refresh(int proc_fd, ReadBuffer& buffer) {
 
   if (!io_fd_ && !io_denied_) {
     io_fd_ = open_of(proc_fd, pid_, "%d/io");
-    io_denied_ = !io_fd_;
+    io_denied_ = !io_fd_ && errno != EMFILE && errno != ENFILE;
   }
   // A zombie's io is refused to an ordinary user who opens it now, but not through a descriptor from before.
   if (io_fd_ && buffer.read(io_fd_.get(), text)) has_io_ = parse_pid_io(text, io_) || has_io_;
@@ -100,6 +100,10 @@ Usage Member::usage() const {
 int Member::children_fd(int proc_fd) {
   if (!children_fd_) children_fd_ = open_of(proc_fd, pid_, "%d/task/%d/children");
   return children_fd_.get();
+}
+
+void Member::done_with_children() {
+  if (!keep_) children_fd_.reset();
 }
 
 }  // namespace tacho

@@ -44,7 +44,8 @@ class Member {
   }
   // Own and reaped children's, as far as the kernel has added them up.
   Usage usage() const;
-  int children_fd(int proc_fd);  // task/PID/children, kept open; −1 without it
+  int children_fd(int proc_fd);  // task/PID/children; −1 without it
+  void done_with_children();     // closes it where descriptors are not kept
 
   // Proportional memory, kept by PssReader.
   int64_t pss_bytes = -1;      // with huge pages; −1: never read

@@ -85,7 +85,7 @@ NetDetail NetProbe::look_up(const std::string& name) const {
   // Refused (EINVAL) or −1 while the link is down or has no speed.
   const int64_t speed_mbps = parse_int<int64_t>(read_first_line(path + "/speed")).value_or(-1);
   detail.speed_mbps = speed_mbps > 0 ? speed_mbps : -1;
-  detail.mtu = parse_int<int64_t>(read_first_line(path + "/mtu")).value_or(0);
+  if (const auto mtu = parse_int<int64_t>(read_first_line(path + "/mtu"))) detail.mtu = *mtu;
   return detail;
 }
 

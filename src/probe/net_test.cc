@@ -109,6 +109,15 @@ TEST(NetProbe, DescribesInterfacesSortedWithoutLoopback) {
   EXPECT_EQ(eth0.rx_bytes, 76786663);
 }
 
+TEST(NetProbe, WithoutSysfsTheMtuIsUnknown) {
+  KernelTree tree("no_sys");
+  ProbeBench bench(kNetProbe, tree.roots());
+  bench.tick();
+  const Detail detail = bench.detail();
+  ASSERT_FALSE(detail.network.empty());
+  EXPECT_FALSE(detail.network[0].mtu.has_value());
+}
+
 TEST(NetProbe, NoFileIsEmptyNotZero) {
   ProbeBench bench(kNetProbe, {"/nonexistent", "/nonexistent", "/nonexistent"});
   bench.tick();

@@ -106,8 +106,8 @@ void ProcessTree::exclude(pid_t pid) {
 
 void ProcessTree::include_again(pid_t pid) { std::erase(excluded_, pid); }
 
-void ProcessTree::follow_cgroup(std::string procs_path) {
-  cgroup_procs_path_ = std::move(procs_path);
+void ProcessTree::follow_cgroup(std::string folder) {
+  cgroup_folder_ = std::move(folder);
   readable_ = true;
   discover(true);
   for (const Member& member : members_) outside_ -= member.usage();

@@ -31,8 +31,8 @@ class ProcessTree final : public JobPids {
   // The job's first process. With own_child its orphans come to tacho (child subreaper) and everything counts from zero;
   // otherwise what the tree used before now is the baseline. False when there is no such process.
   bool follow(pid_t root, bool own_child);
-  // Members are listed in this cgroup.procs file instead (attach --cgroup).
-  void follow_cgroup(std::string procs_path);
+  // Members are those of this cgroup and of the ones below it instead (attach --cgroup).
+  void follow_cgroup(std::string folder);
   void exclude(pid_t pid);        // tacho's own helpers
   void include_again(pid_t pid);  // one that has ended: its number may become a process of the job's
 
@@ -94,7 +94,7 @@ class ProcessTree final : public JobPids {
   std::vector<Member> vanished_;    // gone in this tick, not settled yet
   std::vector<pid_t> found_, excluded_, strangers_, listed_;
   std::vector<Reaped> reaped_;      // by tacho, since the last tick
-  std::string cgroup_procs_path_;
+  std::string cgroup_folder_;
   PssReader pss_;
   Usage outside_;                   // R, minus the baseline
   Usage total_;

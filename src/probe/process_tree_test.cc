@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -365,6 +366,54 @@ TEST(ProcessTree, NeverFalls) {
   }
   worker.wait_until_done();
   worker.end();
+}
+
+// Beyond the limit of open files, each file is opened for its reading and closed again.
+TEST(ProcessTree, FewDescriptorsDoForManyProcesses) {
+  constexpr int kChildren = 60;
+  const Worker worker([] {
+    for (int i = 0; i < kChildren; ++i)
+      if (::fork() == 0) {
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (;;) ::pause();
+      }
+  });
+  worker.wait_until_done();
+  const pid_t watcher = ::fork();
+  if (watcher == 0) {
+    const rlimit few{48, 48};
+    ::setrlimit(RLIMIT_NOFILE, &few);
+    Following following;
+    if (!following.tree.follow(worker.pid, false)) ::_exit(2);
+    following.tick();
+    ::_exit(following.tree.children() == kChildren && following.tree.has_io() ? 0 : 1);
+  }
+  int status = -1;
+  ::waitpid(watcher, &status, 0);
+  EXPECT_EQ(status, 0);
+  worker.end();
+}
+
+// A cgroup lists only its own processes; those of a service are often one level further down.
+TEST(ProcessTree, ACgroupsMembersAreAlsoThoseBelow) {
+  const TempDir folder;
+  std::filesystem::create_directories(folder / "slice/service");
+  const Worker above([] {}), below([] {}), late([] {});
+  const auto list = [&](const std::string& path, const Worker& worker) {
+    spill(folder / (path + "cgroup.procs"), std::to_string(worker.pid) + "\n");
+  };
+  list("", above);
+  list("slice/service/", below);
+  Following following;
+  following.tree.follow_cgroup(folder.path());
+  EXPECT_TRUE(following.tree.contains(above.pid));
+  EXPECT_TRUE(following.tree.contains(below.pid));
+  std::filesystem::create_directories(folder / "slice/new");
+  list("slice/new/", late);
+  following.tick();
+  EXPECT_TRUE(following.tree.contains(late.pid));
+  EXPECT_EQ(following.tree.children(), 3);
+  for (const Worker* worker : {&late, &below, &above}) worker->end();  // the later ones hold the pipes of the earlier
 }
 
 TEST(ProcessTree, AStrangerIsNoMember) {

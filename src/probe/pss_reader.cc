@@ -62,7 +62,7 @@ void PssReader::read(Member& member, int proc_fd, ReadBuffer& buffer, int64_t no
   std::string_view text;
   const Fd fd(::openat(proc_fd, path.data(), O_RDONLY | O_CLOEXEC));
   if (!fd || !buffer.read(fd.get(), text)) {
-    member.pss_denied = errno != ESRCH;
+    member.pss_denied = errno != ESRCH && errno != EMFILE && errno != ENFILE;
     return;
   }
   if (const auto rollup = parse_smaps_rollup(text)) {

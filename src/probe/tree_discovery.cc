@@ -7,13 +7,14 @@
 #include <array>
 #include <cstdio>
 
+#include "os/cgroup_folder.h"
 #include "os/directory.h"
 #include "probe/process_tree.h"
 
 namespace tacho {
 
 void ProcessTree::discover(bool everyone) {
-  if (!cgroup_procs_path_.empty()) return discover_in_cgroup();
+  if (!cgroup_folder_.empty()) return discover_in_cgroup();
   if (!has_children_files_ || root_session_ != 0) {
     discover_by_search();
     if (!has_children_files_) return;
@@ -49,7 +50,9 @@ void ProcessTree::visit_children_of(Member& member) {
   const pid_t pid = member.pid();
   if (member.threads() <= 1) {
     const int fd = member.children_fd(proc_fd_.get());
-    if (fd >= 0 && context_.buffer.read(fd, text)) adopt(text);
+    const bool read = fd >= 0 && context_.buffer.read(fd, text);
+    member.done_with_children();
+    if (read) adopt(text);  // last: new members may move this one
     return;
   }
   std::array<char, 64> path{};
@@ -101,15 +104,15 @@ void ProcessTree::discover_by_search() {
 }
 
 void ProcessTree::discover_in_cgroup() {
-  std::string_view text;
-  if (!context_.buffer.read_at(AT_FDCWD, cgroup_procs_path_.c_str(), text)) return;
   listed_.clear();
-  Scanner scan(text);
-  while (!scan.done()) {
-    int64_t pid = 0;
-    if (scan.number(pid) && pid > 0 && find(static_cast<pid_t>(pid)) == nullptr) listed_.push_back(static_cast<pid_t>(pid));
-    scan.line();
-  }
+  visit_cgroup_procs(cgroup_folder_, [&](std::string_view text) {
+    Scanner scan(text);
+    while (!scan.done()) {
+      int64_t pid = 0;
+      if (scan.number(pid) && pid > 0 && find(static_cast<pid_t>(pid)) == nullptr) listed_.push_back(static_cast<pid_t>(pid));
+      scan.line();
+    }
+  });
   for (const pid_t pid : listed_) add(pid);
 }
 

@@ -1,5 +1,7 @@
 #include "sink/store.h"
 
+#include <unistd.h>
+
 #include "base/units.h"
 #include "codec/iso_time.h"
 #include "codec/run_json.h"
@@ -138,7 +140,13 @@ Result<std::unique_ptr<Sink>> open_store(const std::string& store_dir, Run& run,
     if (!*made) continue;
     run.id = id;
     auto sink = std::make_unique<StoreSink>(folder, run, summary);
-    if (const Status opened = sink->open(); !opened) return with_hint(opened.error());
+    if (const Status opened = sink->open(); !opened) {
+      sink.reset();
+      run.id.clear();
+      for (const char* name : {"/metrics.csv", "/run.json", "/.run.json.next"}) ::unlink((folder + name).c_str());
+      ::rmdir(folder.c_str());  // half a run is none
+      return with_hint(opened.error());
+    }
     return std::unique_ptr<Sink>(std::move(sink));
   }
   return with_hint(Error{Code::io, "", store_dir, "every tried run id is taken"});

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "os/disk_full.h"
 #include "os/line_file.h"
 #include "support/sample_run.h"
 #include "support/temp_dir.h"
@@ -167,11 +168,30 @@ TEST(Store, AFullDiskIsReportedAndTriedAgain) {
   ::umount(mount.c_str());
 }
 
+TEST(Store, ADiskThatIsFullFromTheStartKeepsNoHalfRun) {
+  const TempDir dir;
+  const std::string mount = dir / "full";
+  std::filesystem::create_directory(mount);
+  if (::mount("none", mount.c_str(), "tmpfs", 0, "size=16k") != 0) GTEST_SKIP() << "may not mount";
+  spill(mount + "/fill", std::string(16 * 1024, 'x'));
+  {
+    Recording recording;
+    const Status status = recording.open(mount);
+    ASSERT_FALSE(status);
+    EXPECT_TRUE(is_disk_full(status.error())) << status.error().message();
+    EXPECT_EQ(recording.run.id, "");
+  }
+  std::filesystem::remove(mount + "/fill");
+  EXPECT_TRUE(std::filesystem::is_empty(mount));
+  ::umount(mount.c_str());
+}
+
 TEST(Store, AnUnusablePlaceSaysWhatToDo) {
   Recording recording;
   const Status status = recording.open("/proc/no/such/store");
   ASSERT_FALSE(status);
   EXPECT_NE(status.error().message().find("--no-store"), std::string::npos);
+  EXPECT_FALSE(is_disk_full(status.error()));
 }
 
 }  // namespace
