@@ -47,6 +47,7 @@ class RunDelivery final : public Delivery {
   std::vector<Segment> segments();
   bool s3_is_possible() const;
   bool prefers_inline(const std::vector<Segment>& all) const;
+  void tell_of_fields(const CallResult& result);
   void take_prefix(const Registration& registration);
   Status save() { return run_.write_state(state_json(state_)); }
   double chance() { return std::uniform_real_distribution<double>(0, 1)(random_); }
