@@ -108,7 +108,8 @@ Fate deliver_one(const std::string& folder, Role role, Delivering& shared, int64
   if (const Status status = take(run); !status) {
     if (status.error().code == Code::gone) return Fate::delivered;
     log::warn(status.error().message());
-    return role == Role::named ? Fate::left : Fate::skipped;
+    // One that still runs is in good hands; one that cannot be locked, on a disk that is read-only now, is not.
+    return role == Role::named || status.error().code != Code::not_available ? Fate::left : Fate::skipped;
   }
   const std::unique_ptr<Delivery> delivery = make_delivery(std::move(run), role, shared);
   int64_t worked_ns = system_clock().monotonic_ns();

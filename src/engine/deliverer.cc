@@ -35,8 +35,12 @@ std::string api_url() {
 }
 
 int64_t finish_budget_ns() {
-  const auto seconds = parse_double(variable("TACHO_FINISH_TIMEOUT"));
-  if (!seconds || *seconds < 0) return kFinishBudget_ns;
+  const std::string text = variable("TACHO_FINISH_TIMEOUT");
+  const auto seconds = parse_double(text);
+  if (!seconds || *seconds < 0) {
+    if (!text.empty()) log::warn("TACHO_FINISH_TIMEOUT is no number of seconds: " + valid_utf8(text) + "; 30 are used");
+    return kFinishBudget_ns;
+  }
   return static_cast<int64_t>(std::min(*seconds, 86400.0) * 1e9);
 }
 
