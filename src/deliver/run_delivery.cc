@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "deliver/finish_body.h"
+#include "deliver/restore.h"
 #include "deliver/statistics.h"
 #include "deliver/thin_out.h"
 
@@ -209,11 +210,21 @@ Step RunDelivery::refresh() {
   return step.kind == Step::Kind::wait && usable ? wait_until(now_ns()) : step;
 }
 
+// A segment whose checksum is wrong: the run store may have the same rows; else what is whole of them is kept.
+Status RunDelivery::mend(const Segment& segment, const Error& damage) {
+  if (restore_segment(run_, segment, meta_.store_folder)) {
+    shared_.reporter.must("a spool segment was damaged, its checksum was wrong; its rows were taken from the run store: " + segment.path);
+    return ok();
+  }
+  shared_.reporter.must(damage.message());
+  const auto torn = run_.repair(segment);
+  return torn ? ok() : Status(torn.error());
+}
+
 Step RunDelivery::upload(const Segment& segment) {
   const auto text = run_.read(segment);
   if (!text) {
-    shared_.reporter.must(text.error().message());
-    if (const auto torn = run_.repair(segment); !torn) return left(torn.error().message());
+    if (const Status mended = mend(segment, text.error()); !mended) return left(mended.error().message());
     return wait_until(now_ns());
   }
   const std::string uri = object_uri(state_.prefix, state_.run_id, segment.seal.number);
@@ -310,9 +321,9 @@ Step RunDelivery::close() {
   } else {
     auto csv = whole_run_csv(run_, meta_, all);
     if (!csv) {
-      shared_.reporter.must(csv.error().message());
       for (const Segment& segment : all)
-        if (!run_.read(segment) && !run_.repair(segment)) return left(csv.error().message());
+        if (const auto text = run_.read(segment); !text)
+          if (const Status mended = mend(segment, text.error()); !mended) return left(mended.error().message());
       return wait_until(now_ns());
     }
     body["data_csv"] = std::move(*csv);

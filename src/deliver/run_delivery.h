@@ -32,6 +32,7 @@ class RunDelivery final : public Delivery {
   Status recover();
   Step register_run();
   Step refresh();
+  Status mend(const Segment& segment, const Error& damage);
   Step upload(const Segment& segment);
   Step upload_to_bucket();
   Step refused_by_s3(const S3Result& result);
