@@ -51,6 +51,7 @@ bool relax_tags(Json& body, Relaxed& memory) {
       if (equals != std::string::npos) object[text.substr(0, equals)] = text.substr(equals + 1);
     }
     body["tags"] = std::move(object);
+    memory.renamed.push_back("tags");
     return true;
   }
   body.erase("tags");
@@ -62,6 +63,7 @@ bool relax_source(Json& body, Relaxed& memory) {
   const std::string source = text_of(body, "data_source");
   if (source == "s3" || !memory.tried.insert("data_source").second) return false;
   body["data_source"] = source == "inline" ? "local" : "inline";
+  memory.renamed.push_back("data_source");
   return true;
 }
 
@@ -70,7 +72,11 @@ bool relax_field(Json& body, const std::string& field, Relaxed& memory) {
   if (std::find(kNeeded.begin(), kNeeded.end(), field) != kNeeded.end()) return false;
   if (field == "tags") return relax_tags(body, memory);
   for (const OtherName& name : kOtherNames)
-    if (field == name.wire && memory.tried.insert(field).second) return rename_key(body, name.wire, name.seed), true;
+    if (field == name.wire && memory.tried.insert(field).second) {
+      rename_key(body, name.wire, name.seed);
+      memory.renamed.push_back(field);
+      return true;
+    }
   body.erase(field);
   memory.dropped.push_back(field);
   return true;

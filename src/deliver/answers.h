@@ -22,6 +22,7 @@ std::optional<AwsCredentials> parse_credentials(const Json& object, int64_t serv
 struct Relaxed {
   std::set<std::string> tried;
   std::vector<std::string> dropped;  // fields to tell the user of
+  std::vector<std::string> renamed;  // fields that go under their other name, or in another form, now
 };
 // False when the answer is no validation error or names something that cannot be left out.
 bool relax(Json& body, std::string_view answer, Relaxed& memory);

@@ -60,6 +60,7 @@ TEST(Relax, OtherNameFirst) {
   Json body = parse_json(R"({"host_hostname":"h"})");
   Relaxed memory;
   EXPECT_TRUE(relax(body, detail(R"(["body","host_hostname"])"), memory));
+  EXPECT_EQ(memory.renamed, std::vector<std::string>{"host_hostname"});
   EXPECT_EQ(body.dump(), R"({"host_name":"h"})");
   EXPECT_TRUE(memory.dropped.empty());
   EXPECT_TRUE(relax(body, detail(R"(["body","host_name"])"), memory));

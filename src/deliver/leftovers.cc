@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
+#include <optional>
 
 #include "base/text.h"
 #include "base/units.h"
@@ -16,10 +17,13 @@ constexpr int64_t kMaxAge_s = int64_t{90} * 24 * 3600;
 constexpr int64_t kPatience_ns = 60 * kNsPerSec;  // for one leftover; the next tacho tries again
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
-int64_t max_bytes() {
-  const char* text = std::getenv("TACHO_SPOOL_MAX");
-  const auto bytes = parse_int<int64_t>(trim(text != nullptr ? text : ""));
-  return bytes && *bytes > 0 ? *bytes : kDefaultMaxBytes;
+int64_t max_bytes(Reporter& reporter) {
+  const char* value = std::getenv("TACHO_SPOOL_MAX");
+  const std::string_view text = trim(value != nullptr ? value : "");
+  if (text.empty()) return kDefaultMaxBytes;
+  if (const auto bytes = parse_spool_bytes(text)) return *bytes;
+  reporter.must("TACHO_SPOOL_MAX is no size: " + valid_utf8(text) + "; write bytes, or 500M or 2G. 1 GiB is used");
+  return kDefaultMaxBytes;
 }
 
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
@@ -32,6 +36,20 @@ int64_t start_of(const std::string& name) {
 }
 
 }  // namespace
+
+std::optional<int64_t> parse_spool_bytes(std::string_view text) {
+  const size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
+  const auto number = parse_double(text.substr(0, digits));
+  std::string unit = lower(trim(text.substr(digits)));
+  if (unit.ends_with('b')) unit.pop_back();
+  if (unit.ends_with('i') && unit.size() == 2) unit.pop_back();
+  constexpr std::string_view kUnits = "kmgt";
+  const size_t power = unit.empty() ? 0 : kUnits.find(unit) + 1;  // npos + 1 is 0 too
+  if (!number || unit.size() > 1 || (power == 0 && !unit.empty())) return std::nullopt;
+  const double bytes = *number * static_cast<double>(int64_t{1} << (10 * power));
+  if (!(bytes >= 1) || bytes > 9e18) return std::nullopt;
+  return static_cast<int64_t>(bytes);
+}
 
 std::vector<std::string> all_spooled() {
   std::vector<std::string> all;
@@ -52,7 +70,7 @@ void bound_spool(Reporter& reporter) {
     entries.push_back({folder, SpoolRun(folder).bytes()});
     sum += entries.back().bytes;
   }
-  const int64_t now_s = system_clock().realtime_ns() / kNsPerSec, limit = max_bytes();
+  const int64_t now_s = system_clock().realtime_ns() / kNsPerSec, limit = max_bytes(reporter);
   for (const Entry& entry : entries) {
     const int64_t start_s = start_of(base_name(entry.folder));
     const bool old = start_s > 0 && now_s - start_s > kMaxAge_s;

@@ -33,7 +33,7 @@ std::optional<SpoolOutcome> outcome_of(const Json& meta) {
 
 Result<SpoolMeta> parse_meta(std::string_view text) {
   const Json json = parse_json(text);
-  if (!json.is_object()) return Error{Code::invalid, "the description of a spooled run cannot be read", "", ""};
+  if (!json.is_object()) return Error{Code::invalid, "the description of a spooled run cannot be read", "meta.json", "its rows are in the .csv files beside it"};
   SpoolMeta meta;
   meta.run = text_of(json, "run");
   meta.bigquery = text_of(json, "kind") == "bigquery";

@@ -23,15 +23,18 @@ namespace {
 
 constexpr int kRefused = 125;
 constexpr int64_t kPatience_ns = 120 * kNsPerSec;
+constexpr int64_t kOutage_ns = 45 * kNsPerSec;  // without anything that worked; an answer that takes long may take longer
+constexpr int64_t kShortPatience_ns = 10 * kNsPerSec;  // when all of it was spent on the run before: nothing can be reached now
 constexpr int64_t kWaitForSender_ns = 90 * kNsPerSec;
 
 const char kHelp[] =
     "Examples:\n"
     "  tacho deliver                  all that waits in the spool\n"
     "  tacho deliver 20261115-a1b2    one run\n\n"
-    "Usage: tacho deliver [RUN|DIR...|--all]\n"
+    "Usage: tacho deliver [RUN|DIR...|--all] [--json]\n"
     "Sends what a killed run or a dead network left in the spool. RUN is the id that tacho printed, or the service's;\n"
-    "DIR is the folder in the spool. Without a name everything is sent, as with --all.\n";
+    "DIR is the folder in the spool. Without a name everything is sent, as with --all.\n"
+    "--json prints how many were delivered and how many are left as one JSON object.\n";
 
 std::string token_from_environment() {
   std::string token;
@@ -43,14 +46,21 @@ std::string token_from_environment() {
   return token;
 }
 
+// One that was killed and is not waited for by its parent yet is still listed: "4711 (tacho) Z 1 …".
+bool is_alive(pid_t pid) {
+  if (pid <= 0 || (::kill(pid, 0) != 0 && errno != EPERM)) return false;
+  const std::string line = read_first_line("/proc/" + std::to_string(pid) + "/stat");
+  const size_t name_end = line.rfind(") ");
+  return name_end == std::string::npos || (line[name_end + 2] != 'Z' && line[name_end + 2] != 'X');
+}
+
 // The deliverer of a killed tacho may still be at it: it is given time to end.
 Status take(SpoolRun& run) {
   const int64_t until_ns = system_clock().monotonic_ns() + kWaitForSender_ns;
   for (;;) {
     const Status status = run.lock();
     if (status || status.error().code != Code::not_available) return status;
-    const pid_t owner = run.owner_pid();
-    const bool owner_lives = owner > 0 && (::kill(owner, 0) == 0 || errno == EPERM);
+    const bool owner_lives = is_alive(run.owner_pid());
     const int64_t now_ns = system_clock().monotonic_ns();
     if (owner_lives || now_ns >= until_ns) return status;
     system_clock().wait({}, now_ns + 200 * kNsPerMs);
@@ -81,10 +91,16 @@ Result<std::vector<std::string>> resolve(std::span<const std::string> names) {
 
 enum class Fate { delivered, left, skipped };
 
-Fate deliver_one(const std::string& folder, Role role, Delivering& shared) {
+// `patience_ns` is shorter for those that come after one whose time ran out.
+Fate deliver_one(const std::string& folder, Role role, Delivering& shared, int64_t& patience_ns) {
   SpoolRun run(folder);
   const auto text = run.meta();
   const auto meta = text ? parse_meta(*text) : Result<SpoolMeta>(text.error());
+  const bool is_described = !meta || meta->bigquery || !meta->bucket_uri.empty() || !meta->api_url.empty();
+  if (!is_described) {
+    log::error("not delivered, kept in " + folder + ": its meta.json names no destination; its rows are in the .csv files there");
+    return Fate::left;
+  }
   if (meta && !meta->bigquery && meta->bucket_uri.empty() && meta->api_url != service_url()) {
     log::warn(folder + " belongs to " + meta->api_url + " and is left alone (set SENTINEL_API_URL to send it)");
     return role == Role::named ? Fate::left : Fate::skipped;
@@ -92,15 +108,25 @@ Fate deliver_one(const std::string& folder, Role role, Delivering& shared) {
   if (const Status status = take(run); !status) {
     if (status.error().code == Code::gone) return Fate::delivered;
     log::warn(status.error().message());
-    return role == Role::named ? Fate::left : Fate::skipped;
+    // One that still runs is in good hands; one that cannot be locked, on a disk that is read-only now, is not.
+    return role == Role::named || status.error().code != Code::not_available ? Fate::left : Fate::skipped;
   }
   const std::unique_ptr<Delivery> delivery = make_delivery(std::move(run), role, shared);
-  delivery->owner_ended(system_clock().monotonic_ns() + kPatience_ns);
+  int64_t worked_ns = system_clock().monotonic_ns();
+  const int64_t deadline_ns = worked_ns + patience_ns;
+  delivery->owner_ended(deadline_ns);
   for (;;) {
-    const Step step = delivery->step();
-    if (step.kind == Step::Kind::done) return Fate::delivered;
+    Step step = delivery->step();
+    const int64_t now_ns = system_clock().monotonic_ns();
+    if (step.wake_ns <= now_ns) worked_ns = now_ns;  // what failed waits
+    if (step.kind == Step::Kind::wait && now_ns - worked_ns > kOutage_ns) step.kind = Step::Kind::left, patience_ns = kShortPatience_ns;
+    if (step.kind == Step::Kind::done) return patience_ns = kPatience_ns, Fate::delivered;
     if (step.kind == Step::Kind::left) {
-      log::error("not delivered, kept in " + folder + ": " + delivery->reason());
+      if (now_ns >= deadline_ns) patience_ns = kShortPatience_ns;
+      constexpr std::string_view kPromise = " (it is tried again)";  // true while a run lives, not of this command
+      std::string reason = delivery->reason();
+      if (const size_t at = reason.find(kPromise); at != std::string::npos) reason.erase(at, kPromise.size());
+      log::error("not delivered, kept in " + folder + ": " + reason + " (run tacho deliver again when that is mended)");
       return Fate::left;
     }
     system_clock().wait({}, step.wake_ns);
@@ -110,15 +136,17 @@ Fate deliver_one(const std::string& folder, Role role, Delivering& shared) {
 }  // namespace
 
 int deliver_command(std::span<const std::string> arguments) {
-  bool all = arguments.empty();
+  bool all = false, json = false;
   std::vector<std::string> names;
   for (const std::string& word : arguments) {
     if (word == "-h" || word == "--help") return std::fputs(kHelp, stdout) < 0 ? 1 : 0;
     if (word == "--all") all = true;
+    else if (word == "--json") json = true;
     else if (word.starts_with("-")) return log::error("unknown option " + word + "; did you mean --all? See tacho deliver --help"), kRefused;
     else names.push_back(word);
   }
   if (all && !names.empty()) return log::error("--all and a name exclude each other; give one of them"), kRefused;
+  all = names.empty();
   const auto folders = all ? Result<std::vector<std::string>>(all_spooled()) : resolve(names);
   if (!folders) return log::error(folders.error().message()), kRefused;
 
@@ -128,13 +156,14 @@ int deliver_command(std::span<const std::string> arguments) {
   Delivering shared{http, reporter, token_from_environment(), {}, {}};
   CloudFields cloud;
   complete(shared, cloud, [] { return false; });
+  int64_t patience_ns = kPatience_ns;
   int delivered = 0, left = 0;
   for (const std::string& folder : *folders) {
-    const Fate fate = deliver_one(folder, all ? Role::command : Role::named, shared);
+    const Fate fate = deliver_one(folder, all ? Role::command : Role::named, shared, patience_ns);
     delivered += fate == Fate::delivered;
     left += fate == Fate::left;
   }
-  std::printf("%d delivered, %d left\n", delivered, left);
+  std::printf(json ? "{\"delivered\": %d, \"left\": %d}\n" : "%d delivered, %d left\n", delivered, left);
   return left > 0 ? 1 : 0;
 }
 

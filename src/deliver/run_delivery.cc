@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "deliver/finish_body.h"
+#include "deliver/restore.h"
 #include "deliver/statistics.h"
 #include "deliver/thin_out.h"
 
@@ -17,6 +18,7 @@ constexpr int64_t kTokenPause_ns = 300 * kNsPerSec;      // also where S3 refuse
 constexpr int64_t kOtherPause_ms = 60'000;
 constexpr int kMaxOthers = 5;
 constexpr int kMaxRegistrations = 3;
+constexpr int kMaxRefusalsAtEnd = 2;  // by a bucket, each of credentials that were fetched anew
 constexpr int kMaxFailuresAfterEnd = 3;
 constexpr int64_t kInlineBytes = 4 * kMiB;
 constexpr int64_t kLongestPauseAtEnd_ns = 5 * kNsPerSec;
@@ -156,8 +158,7 @@ Step RunDelivery::register_run() {
   // There is no run yet that could be unknown or finished.
   if (result.what == ErrorClass::gone || result.what == ErrorClass::conflict || result.what == ErrorClass::oversize) result.what = ErrorClass::other;
   if (result.what != ErrorClass::none) return failed(result, "the run cannot be registered yet");
-  for (const std::string& field : result.dropped)
-    shared_.reporter.warn("field " + field, "the service does not take the field " + field + "; it is left out");
+  tell_of_fields(result);
   api_backoff_.reset();
   others_ = 0;
   told_outage_ = false;
@@ -167,6 +168,14 @@ Step RunDelivery::register_run() {
   take_prefix(registration);
   if (const Status status = save(); !status) shared_.reporter.must("cannot write the state of the delivery: " + status.error().message());
   return wait_until(now_ns());
+}
+
+void RunDelivery::tell_of_fields(const CallResult& result) {
+  for (const std::string& field : result.renamed)
+    if (std::find(result.dropped.begin(), result.dropped.end(), field) == result.dropped.end())
+      shared_.reporter.warn("field " + field, "the service does not take the field " + field + " as it was; it is sent in its other form");
+  for (const std::string& field : result.dropped)
+    shared_.reporter.warn("field " + field, "the service does not take the field " + field + "; it is left out");
 }
 
 void RunDelivery::take_prefix(const Registration& registration) {
@@ -201,11 +210,21 @@ Step RunDelivery::refresh() {
   return step.kind == Step::Kind::wait && usable ? wait_until(now_ns()) : step;
 }
 
+// A segment whose checksum is wrong: the run store may have the same rows; else what is whole of them is kept.
+Status RunDelivery::mend(const Segment& segment, const Error& damage) {
+  if (restore_segment(run_, segment, meta_.store_folder)) {
+    shared_.reporter.must("a spool segment was damaged, its checksum was wrong; its rows were taken from the run store: " + segment.path);
+    return ok();
+  }
+  shared_.reporter.must(damage.message());
+  const auto torn = run_.repair(segment);
+  return torn ? ok() : Status(torn.error());
+}
+
 Step RunDelivery::upload(const Segment& segment) {
   const auto text = run_.read(segment);
   if (!text) {
-    shared_.reporter.must(text.error().message());
-    if (const auto torn = run_.repair(segment); !torn) return left(torn.error().message());
+    if (const Status mended = mend(segment, text.error()); !mended) return left(mended.error().message());
     return wait_until(now_ns());
   }
   const std::string uri = object_uri(state_.prefix, state_.run_id, segment.seal.number);
@@ -267,6 +286,8 @@ Step RunDelivery::upload_to_bucket() {
     if (!found && !usable) {
       reason_ = found.error().message();
       shared_.reporter.warn("credentials", "no credentials for " + meta_.bucket_uri + ": " + reason_ + "; the rows are kept");
+      // The set-up is wrong, and nobody corrects it while this one waits.
+      if (ended_ && found.error().code == Code::invalid) return left(reason_);
       s3_next_ns_ = now_ns() + s3_backoff_.next_ms(chance()) * kNsPerMs;
       return wait_until(s3_next_ns_);
     }
@@ -280,7 +301,8 @@ Step RunDelivery::upload_to_bucket() {
   if (s3_blocked_until_ns_ > 0) {
     s3_blocked_until_ns_ = 0;
     s3_next_ns_ = now_ns() + s3_backoff_.next_ms_at_least(ended_ ? 1'000 : kOtherPause_ms, chance()) * kNsPerMs;
-    return ++others_ > kMaxOthers && ended_ ? left(reason_) : wait_until(s3_next_ns_);
+    const bool settings_are_wrong = !must_refresh_;  // there was no answer to judge
+    return ended_ && (settings_are_wrong || ++others_ >= kMaxRefusalsAtEnd) ? left(reason_) : wait_until(s3_next_ns_);
   }
   return step;
 }
@@ -299,9 +321,9 @@ Step RunDelivery::close() {
   } else {
     auto csv = whole_run_csv(run_, meta_, all);
     if (!csv) {
-      shared_.reporter.must(csv.error().message());
       for (const Segment& segment : all)
-        if (!run_.read(segment) && !run_.repair(segment)) return left(csv.error().message());
+        if (const auto text = run_.read(segment); !text)
+          if (const Status mended = mend(segment, text.error()); !mended) return left(mended.error().message());
       return wait_until(now_ns());
     }
     body["data_csv"] = std::move(*csv);
@@ -312,8 +334,7 @@ Step RunDelivery::close() {
 Step RunDelivery::finish_with(Json body, int64_t rows) {
   Processing processing;
   const CallResult result = api_->finish(state_.run_id, std::move(body), processing);
-  for (const std::string& field : result.dropped)
-    shared_.reporter.warn("field " + field, "the service does not take the field " + field + "; it is left out");
+  tell_of_fields(result);
   if (result.what == ErrorClass::none || result.what == ErrorClass::conflict) return finished(processing, rows);
   if (result.what == ErrorClass::oversize && !inline_refused_) {
     inline_refused_ = true;

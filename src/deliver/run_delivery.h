@@ -32,6 +32,7 @@ class RunDelivery final : public Delivery {
   Status recover();
   Step register_run();
   Step refresh();
+  Status mend(const Segment& segment, const Error& damage);
   Step upload(const Segment& segment);
   Step upload_to_bucket();
   Step refused_by_s3(const S3Result& result);
@@ -47,6 +48,7 @@ class RunDelivery final : public Delivery {
   std::vector<Segment> segments();
   bool s3_is_possible() const;
   bool prefers_inline(const std::vector<Segment>& all) const;
+  void tell_of_fields(const CallResult& result);
   void take_prefix(const Registration& registration);
   Status save() { return run_.write_state(state_json(state_)); }
   double chance() { return std::uniform_real_distribution<double>(0, 1)(random_); }

@@ -92,6 +92,27 @@ TEST_F(Delivered, PlainHttpElsewhereIsRefused) {
   EXPECT_NE(delivery.reason().find("http"), std::string::npos) << delivery.reason();
 }
 
+// Nobody corrects the set-up while the job's exit is held: what is wrong is told at once, and the rows are kept.
+TEST_F(Delivered, ABucketWithoutCredentialsIsNotWaitedFor) {
+  std::string meta = kMeta;
+  meta.replace(meta.find(R"("bucket_uri":"")"), 15, R"("bucket_uri":"s3://b/p")");
+  ASSERT_TRUE(writer_->write_meta(meta, false));
+  ASSERT_TRUE(writer_->append("1,2\n"));
+  shared_.bucket_credentials = [] { return Result<AwsCredentials>(Error{Code::invalid, "none here", "", ""}); };
+  RunDelivery delivery(SpoolRun(writer_->folder()), Role::beside, shared_);
+  EXPECT_EQ(delivery.step().kind, Step::Kind::wait);  // the run goes on
+  delivery.owner_ended(clock_.now_ns + 30 * kNsPerSec);
+  clock_.now_ns += kNsPerSec;
+  EXPECT_EQ(delivery.step().kind, Step::Kind::left);
+  EXPECT_EQ(delivery.reason(), "none here");
+  // Plain http elsewhere is refused before anything is sent.
+  shared_.bucket_credentials = [] { return Result<AwsCredentials>(AwsCredentials{"a", "b", "", 0, "", 0}); };
+  const WithVariable endpoint("TACHO_S3_ENDPOINT", "http://192.0.2.1:9");
+  RunDelivery refused(SpoolRun(writer_->folder()), Role::beside, shared_);
+  refused.owner_ended(clock_.now_ns + 30 * kNsPerSec);
+  EXPECT_EQ(refused.step().kind, Step::Kind::left);
+}
+
 // sentinel.md L7: nothing was uploaded before the end, and the whole is too large for one call.
 TEST_F(Delivered, LargeRunGoesToS3First) {
   spill(dir_ / "s3.json", R"({"credentials":{}})");

@@ -89,6 +89,7 @@ CallResult Sentinel::call(const std::string& path, Json* body, bool slow, Json& 
     }
     if (result.what == ErrorClass::schema && body != nullptr && round < kRelaxRounds && relax(*body, response->body, memory)) continue;
     result.dropped = memory.dropped;
+    result.renamed = memory.renamed;
     answer = parse_json(response->body);
     if (result.what == ErrorClass::none && !answer.is_object()) {
       result.what = ErrorClass::other;
@@ -142,7 +143,7 @@ CallResult Sentinel::finish(const std::string& run_id, Json body, Processing& pr
 }
 
 bool Sentinel::heartbeat(const std::string& path, const std::string& run_id) {
-  std::string full = path;
+  std::string full = path.starts_with('/') ? path : "/" + path;
   if (const size_t at = full.find("{run_id}"); at != std::string::npos) full.replace(at, 8, percent_encode(run_id, false));
   HttpRequest request = this->request(full, false);
   request.total_ms = request.response_ms = std::min<int64_t>(request.total_ms, 10'000);

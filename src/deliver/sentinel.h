@@ -20,6 +20,7 @@ struct CallResult {
   bool refused = false;              // cannot be asked at all: bad URL, refused redirect, no certificates
   std::string text;                  // for a person: why it failed
   std::vector<std::string> dropped;  // fields that the service did not want
+  std::vector<std::string> renamed;  // fields that it wanted in another form
 };
 
 struct Registration {

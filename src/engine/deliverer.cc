@@ -35,8 +35,12 @@ std::string api_url() {
 }
 
 int64_t finish_budget_ns() {
-  const auto seconds = parse_double(variable("TACHO_FINISH_TIMEOUT"));
-  if (!seconds || *seconds < 0) return kFinishBudget_ns;
+  const std::string text = variable("TACHO_FINISH_TIMEOUT");
+  const auto seconds = parse_double(text);
+  if (!seconds || *seconds < 0) {
+    if (!text.empty()) log::warn("TACHO_FINISH_TIMEOUT is no number of seconds: " + valid_utf8(text) + "; 30 are used");
+    return kFinishBudget_ns;
+  }
   return static_cast<int64_t>(std::min(*seconds, 86400.0) * 1e9);
 }
 
@@ -87,15 +91,21 @@ pid_t Deliverer::start(std::vector<SpoolSink*> sinks, const std::string& store_f
     if (const Status status = sink->describe(); !status) log::warn(status.error());
     folders_.push_back(sink->folder());
   }
-  if (!token_.is_valid()) {
-    log::error("the token in SENTINEL_API_TOKEN holds a blank or a line break, so nothing is sent; the rows stay in " + folders_[0] +
-               " (set it right and run tacho deliver)");
-    reported_ = true;
-    return 0;
-  }
-  if (!launch()) return 0;
+  if (!token_.is_valid()) keep_back_service();
+  if (sinks_.empty() || !launch()) return 0;
   for (SpoolSink* sink : sinks_) sink->on_change = [this] { process_.poke("S\n"); };
   return process_.pid();
+}
+
+// The other destinations need no token.
+void Deliverer::keep_back_service() {
+  const auto found = std::find_if(sinks_.begin(), sinks_.end(), [](const SpoolSink* sink) { return !sink->target().api_url.empty(); });
+  if (found == sinks_.end()) return;
+  kept_back_ = (*found)->folder();
+  folders_.erase(folders_.begin() + (found - sinks_.begin()));
+  sinks_.erase(found);
+  log::error("the token in SENTINEL_API_TOKEN holds what no token has (a blank, a line break or a letter beyond ASCII), so the service gets nothing; "
+             "the rows stay in " + kept_back_ + " (set it right and run tacho deliver)");
 }
 
 bool Deliverer::launch() {
@@ -103,7 +113,7 @@ bool Deliverer::launch() {
   start.folders = folders_;
   for (const SpoolSink* sink : sinks_) start.locks.push_back(sink->lock_fd());
   start.remove_environment = {kTokenVariables.begin(), kTokenVariables.end()};
-  start.token = token_.view();
+  if (token_.is_valid()) start.token = token_.view();
   const Status status = process_.start(start);
   if (status) return true;
   Error error = status.error();
@@ -119,7 +129,7 @@ bool Deliverer::delivered() const {
 }
 
 bool Deliverer::finish(Clock& clock, Job& job, const std::string& run_id) {
-  if (sinks_.empty()) return true;
+  if (sinks_.empty()) return kept_back_.empty();
   relay();
   // One that died beside the run gets a second chance now.
   if (!process_.running() && process_.pid() > 0 && !delivered()) launch();
@@ -142,7 +152,7 @@ bool Deliverer::finish(Clock& clock, Job& job, const std::string& run_id) {
     relay();
   }
   process_.farewell();
-  if (delivered()) return true;
+  if (delivered()) return kept_back_.empty();
   tell_what_is_left(run_id);
   return false;
 }

@@ -50,6 +50,7 @@ class Deliverer {
   bool finish(Clock& clock, Job& job, const std::string& run_id);
 
  private:
+  void keep_back_service();
   bool launch();
   bool delivered() const;
   void tell_what_is_left(const std::string& run_id) const;
@@ -58,6 +59,7 @@ class Deliverer {
   std::vector<SpoolSink*> sinks_;
   std::vector<std::string> folders_;
   DelivererProcess process_;
+  std::string kept_back_;  // the service's folder when the token cannot be sent
   bool reported_ = false;
 };
 

@@ -3,12 +3,9 @@
 #include "base/text.h"
 #include "net/aws_metadata.h"
 #include "net/aws_profile.h"
+#include "net/aws_sts.h"
 #include "net/environment.h"
-#include "net/iso_date.h"
-#include "net/s3_address.h"
-#include "net/xml.h"
 #include "os/clock.h"
-#include "os/file.h"
 
 namespace tacho {
 namespace {
@@ -17,6 +14,8 @@ std::string setting(const AwsProfile& profile, const char* key) {
   const auto found = profile.find(key);
   return found == profile.end() ? "" : found->second;
 }
+
+constexpr int kLongestChain = 5;  // of profiles that refer to each other
 
 Error nothing_here() { return {Code::not_available, "no AWS credentials here", "", ""}; }
 
@@ -33,65 +32,71 @@ Result<AwsCredentials> from_environment() {
   return credentials;
 }
 
-std::string sts_url() {
-  const std::string endpoint = environment("AWS_ENDPOINT_URL_STS");
-  if (!endpoint.empty()) return endpoint;
-  std::string region = environment("AWS_REGION");
-  if (region.empty()) region = environment("AWS_DEFAULT_REGION");
-  if (!is_region(region)) return "https://sts.amazonaws.com/";
-  return "https://sts." + region + (region.starts_with("cn-") ? ".amazonaws.com.cn/" : ".amazonaws.com/");
-}
-
-// AssumeRoleWithWebIdentity needs no signature: the token is the proof. It travels in the body, never in the URL.
-Result<AwsCredentials> from_web_identity(HttpClient& http, const std::string& token_file, const std::string& role, const std::string& session) {
-  const Result<std::string> token = read_whole_file(token_file, 64u << 10);  // read each time: it is renewed
-  if (!token) return Error{Code::io, "the web identity token cannot be read", token_file, "check AWS_WEB_IDENTITY_TOKEN_FILE"};
-  const std::string url = sts_url();
-  if (const Status allowed = check_url(url); !allowed) return allowed.error();
-  HttpRequest request;
-  request.method = "POST";
-  request.url = url;
-  request.headers = {{"Content-Type", "application/x-www-form-urlencoded"}};
-  request.body = "Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleArn=" + percent_encode(role, false) +
-                 "&RoleSessionName=" + percent_encode(session.empty() ? "tacho" : session, false) +
-                 "&WebIdentityToken=" + percent_encode(trim(*token), false);
-  request.body_limit = 256u << 10;
-  const Result<HttpResponse> answer = http.send(request);
-  if (!answer) return answer.error();
-  AwsCredentials credentials;
-  credentials.access_key = xml_text(answer->body, "AccessKeyId");
-  credentials.secret_key = xml_text(answer->body, "SecretAccessKey");
-  credentials.session_token = xml_text(answer->body, "SessionToken");
-  credentials.expires_realtime_ns = parse_iso_date_ns(xml_text(answer->body, "Expiration")).value_or(0);
-  if (answer->status == 200 && !credentials.access_key.empty() && !credentials.secret_key.empty()) return credentials;
-  const std::string code = xml_text(answer->body, "Code");
-  const bool temporary = answer->status == 429 || answer->status >= 500 || answer->status == 200 || code == "IDPCommunicationError" || code == "Throttling";
-  return Error{temporary ? Code::io : Code::invalid, "STS refused the web identity: status " + std::to_string(answer->status) + " " + valid_utf8(code.substr(0, 100)),
-               role, "check AWS_ROLE_ARN, AWS_WEB_IDENTITY_TOKEN_FILE and the role's trust"};
+// Where the user's own buckets are. In the partitions of China and of governments it cannot be asked for at the public address.
+std::string usual_region() {
+  std::string region = aws_region_variable();
+  if (!region.empty()) return region;
+  const Result<AwsProfile> profile = read_aws_profile();
+  return profile ? setting(*profile, "region") : "";
 }
 
 Result<AwsCredentials> from_web_identity_variables(HttpClient& http) {
   const std::string token_file = environment("AWS_WEB_IDENTITY_TOKEN_FILE"), role = environment("AWS_ROLE_ARN");
   if (token_file.empty() || role.empty()) return nothing_here();
-  return from_web_identity(http, token_file, role, environment("AWS_ROLE_SESSION_NAME"));
+  return assume_role_with_web_identity(http, token_file, {role, environment("AWS_ROLE_SESSION_NAME"), "", ""});
+}
+
+Result<AwsCredentials> from_settings(HttpClient& http, const AwsProfile& profile, const std::string& name, int depth);
+
+// The keys with which a profile takes on its role: credential_source = Ec2InstanceMetadata, or source_profile = base.
+Result<AwsCredentials> source_of(HttpClient& http, const AwsProfile& profile, const std::string& name, int depth) {
+  const std::string source = lower(setting(profile, "credential_source")), other = setting(profile, "source_profile");
+  if (source == "environment") return from_environment();
+  if (source == "ecscontainer") return container_credentials(http);
+  if (source == "ec2instancemetadata") return instance_credentials(http);
+  if (other.empty()) return Error{Code::invalid, "unknown credential_source in this AWS profile", name, "write Environment, EcsContainer or Ec2InstanceMetadata"};
+  if (depth >= kLongestChain) return Error{Code::invalid, "the AWS profiles refer to each other in a circle", name, "correct source_profile in ~/.aws/config"};
+  const Result<AwsProfile> found = read_aws_profile(other);
+  if (!found) return found.error();
+  // A profile may name itself: its own keys, for its own role.
+  AwsProfile base = *found;
+  if (other == name) base.erase("role_arn");
+  return from_settings(http, base, other, depth + 1);
+}
+
+// not_available when the profile says nothing of an identity.
+Result<AwsCredentials> from_settings(HttpClient& http, const AwsProfile& profile, const std::string& name, int depth) {
+  const AwsRole role{setting(profile, "role_arn"), setting(profile, "role_session_name"), setting(profile, "external_id"), setting(profile, "duration_seconds")};
+  const std::string token_file = setting(profile, "web_identity_token_file");
+  const bool has_source = !setting(profile, "source_profile").empty() || !setting(profile, "credential_source").empty();
+  if (!role.arn.empty() && has_source) {
+    if (!setting(profile, "mfa_serial").empty())
+      return Error{Code::invalid, "this AWS profile asks for a one-time password, which nobody is there to type", name, "export session credentials as variables"};
+    const Result<AwsCredentials> own = source_of(http, profile, name, depth);
+    if (own) return assume_role(http, *own, role);
+    if (own.error().code != Code::not_available) return own;
+    return Error{Code::invalid, "there are no AWS keys for the role of this profile", name, "check its source_profile or credential_source"};
+  }
+  if (!role.arn.empty() && !token_file.empty()) return assume_role_with_web_identity(http, token_file, role);
+  AwsCredentials credentials;
+  credentials.access_key = setting(profile, "aws_access_key_id");
+  credentials.secret_key = setting(profile, "aws_secret_access_key");
+  credentials.session_token = setting(profile, "aws_session_token");
+  if (!credentials.access_key.empty() && !credentials.secret_key.empty()) return credentials;
+  return nothing_here();
 }
 
 Result<AwsCredentials> from_profile(HttpClient& http) {
   const Result<AwsProfile> profile = read_aws_profile();
   if (!profile) return profile.error();
-  AwsCredentials credentials;
-  credentials.access_key = setting(*profile, "aws_access_key_id");
-  credentials.secret_key = setting(*profile, "aws_secret_access_key");
-  credentials.session_token = setting(*profile, "aws_session_token");
-  if (!credentials.access_key.empty() && !credentials.secret_key.empty()) return credentials;
-  const std::string token_file = setting(*profile, "web_identity_token_file"), role = setting(*profile, "role_arn");
-  if (!token_file.empty() && !role.empty()) return from_web_identity(http, token_file, role, setting(*profile, "role_session_name"));
+  const std::string name = environment("AWS_PROFILE");
+  Result<AwsCredentials> found = from_settings(http, *profile, name.empty() ? "default" : name, 0);
   // Asked for by name and not usable: say so, rather than go on as somebody else.
-  if (!environment("AWS_PROFILE").empty()) {
-    return Error{Code::invalid, "this AWS profile has no key and no web identity", environment("AWS_PROFILE"),
-                 "credential_process, sso and source_profile are not supported: export the credentials as variables"};
+  if (!found && found.error().code == Code::not_available && !name.empty()) {
+    return Error{Code::invalid, "this AWS profile has no key, no role and no web identity", name,
+                 "credential_process and sso are not supported: export the credentials as variables"};
   }
-  return nothing_here();
+  return found;
 }
 
 }  // namespace
@@ -104,6 +109,7 @@ Result<AwsCredentials> find_aws_credentials(HttpClient& http) {
     Result<AwsCredentials> found = source(http);
     if (found) {
       found->received_monotonic_ns = system_clock().monotonic_ns();
+      if (found->region.empty()) found->region = usual_region();
       return found;
     }
     if (found.error().code != Code::not_available) return found;

@@ -24,7 +24,8 @@ class Aws : public testing::Test {
     for (const char* name : {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_CONFIG_FILE",
                              "AWS_SHARED_CREDENTIALS_FILE", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN", "AWS_ROLE_SESSION_NAME",
                              "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_AUTHORIZATION_TOKEN",
-                             "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", "AWS_EC2_METADATA_DISABLED", "TACHO_NO_CLOUD", "TACHO_CLOUD_PROBE", "TACHO_IMDS_URL"}) {
+                             "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", "AWS_EC2_METADATA_DISABLED", "TACHO_NO_CLOUD", "TACHO_CLOUD_PROBE", "TACHO_IMDS_URL",
+                             "AWS_REGION", "AWS_DEFAULT_REGION"}) {
       set(name, nullptr);
     }
     set("HOME", folder_.path().c_str());
@@ -87,6 +88,37 @@ TEST_F(Aws, ReadsTheSharedFilesAndProfiles) {
   EXPECT_EQ(found(), "AK3/SK3/T3");
   set("AWS_PROFILE", "sso");
   EXPECT_EQ(failure().code, Code::invalid);  // and not the instance's role instead
+}
+
+TEST_F(Aws, TakesOnTheRoleOfAProfile) {
+  make_file(".aws/credentials", "[base]\naws_access_key_id = AK1\naws_secret_access_key = SK1\n[wrong]\naws_access_key_id = AK1\naws_secret_access_key = SK2\n");
+  const std::string role = "role_arn = arn:aws:iam::1:role/r\nexternal_id = a b&c\n";
+  make_file(".aws/config", "[profile work]\nsource_profile = base\n" + role + "[profile env]\ncredential_source = Environment\n" + role +
+                           "[profile bad]\nsource_profile = wrong\n" + role + "[profile odd]\ncredential_source = Moon\n" + role +
+                           "[profile a]\nsource_profile = b\n" + role + "[profile b]\nsource_profile = a\n" + role +
+                           "[profile lost]\nsource_profile = nowhere\n" + role + "[profile mfa]\nsource_profile = base\nmfa_serial = x\n" + role);
+  server_->post("/__config", R"({"role_arn":"arn:aws:iam::1:role/r","external_id":"a b&c"})");
+  set("AWS_PROFILE", "work");
+  EXPECT_EQ(found(), "AK-sts/SK-sts/T-sts");
+  set("AWS_PROFILE", "env");  // whose variables are empty
+  EXPECT_NE(failure().hint.find("credential_source"), std::string::npos);
+  for (const char* name : {"bad", "odd", "a", "mfa"}) {
+    set("AWS_PROFILE", name);
+    EXPECT_EQ(failure().code, Code::invalid) << name;
+  }
+  set("AWS_PROFILE", "lost");
+  EXPECT_EQ(failure().path, "nowhere");
+}
+
+TEST_F(Aws, BringsTheUsualRegion) {
+  make_file(".aws/credentials", "[default]\naws_access_key_id = AK1\naws_secret_access_key=SK1\n");
+  EXPECT_EQ(find_aws_credentials(http_)->region, "");
+  make_file(".aws/config", "[default]\nregion = cn-north-1\n");
+  EXPECT_EQ(find_aws_credentials(http_)->region, "cn-north-1");
+  set("AWS_DEFAULT_REGION", "us-gov-west-1");
+  EXPECT_EQ(find_aws_credentials(http_)->region, "us-gov-west-1");
+  set("AWS_REGION", "eu-west-3");
+  EXPECT_EQ(find_aws_credentials(http_)->region, "eu-west-3");
 }
 
 TEST_F(Aws, ExchangesAWebIdentity) {

@@ -53,15 +53,16 @@ AwsProfile parse_aws_section(std::string_view text, std::string_view section) {
   return profile;
 }
 
-Result<AwsProfile> read_aws_profile() {
-  const std::string asked = variable_or("AWS_PROFILE", variable_or("AWS_DEFAULT_PROFILE", ""));
+Result<AwsProfile> read_aws_profile() { return read_aws_profile(variable_or("AWS_PROFILE", variable_or("AWS_DEFAULT_PROFILE", ""))); }
+
+Result<AwsProfile> read_aws_profile(const std::string& asked) {
   const std::string name = asked.empty() ? "default" : asked;
   const std::string config = file_text("AWS_CONFIG_FILE", "config");
   AwsProfile profile = parse_aws_section(file_text("AWS_SHARED_CREDENTIALS_FILE", "credentials"), name);
   profile.merge(parse_aws_section(config, "profile " + name));
   if (name == "default") profile.merge(parse_aws_section(config, name));
   if (profile.empty() && !asked.empty()) {
-    return Error{Code::invalid, "there is no such AWS profile", asked, "correct AWS_PROFILE, or add it to ~/.aws/credentials"};
+    return Error{Code::invalid, "there is no such AWS profile", asked, "correct AWS_PROFILE or source_profile, or add it to ~/.aws/credentials"};
   }
   return profile;
 }

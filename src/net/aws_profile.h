@@ -20,5 +20,6 @@ AwsProfile parse_aws_section(std::string_view text, std::string_view section);
 // Both files together, credentials first. Empty when there is none of that name; an Error when AWS_PROFILE names one that
 // is not there, because another identity than the one asked for must not be used.
 Result<AwsProfile> read_aws_profile();
+Result<AwsProfile> read_aws_profile(const std::string& asked);  // by its name; empty is the default one
 
 }  // namespace tacho

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/text.h"
+#include "net/environment.h"
 #include "net/http_debug.h"
 #include "net/http_tls.h"
 #include "os/clock.h"
@@ -119,6 +120,19 @@ const char* upper_case_proxy(const Url& url) {
   return std::getenv("HTTP_PROXY");
 }
 
+// A proxy elsewhere cannot reach what listens on this machine's loopback address; one that listens there itself can.
+bool proxy_reaches(const Url& url) {
+  if (!is_loopback(url)) return true;
+  const bool tls = url.scheme == "https";
+  for (const char* name : {tls ? "https_proxy" : "http_proxy", tls ? "HTTPS_PROXY" : "HTTP_PROXY", "all_proxy", "ALL_PROXY"}) {
+    const std::string proxy = environment(name);
+    if (proxy.empty()) continue;
+    const Result<Url> place = parse_url(proxy.find("://") == std::string::npos ? "http://" + proxy : proxy);
+    return place && is_loopback(*place);
+  }
+  return false;
+}
+
 }  // namespace
 
 struct HttpClient::State {
@@ -196,7 +210,7 @@ Status HttpClient::State::prepare(const HttpRequest& request, const Url& url, Ex
     curl_easy_setopt(easy, CURLOPT_VERBOSE, 1L);
     curl_easy_setopt(easy, CURLOPT_DEBUGFUNCTION, on_debug);
   }
-  if (!request.use_proxy || is_loopback(url)) {
+  if (!request.use_proxy || !proxy_reaches(url)) {
     curl_easy_setopt(easy, CURLOPT_PROXY, "");
   } else if (const char* proxy = upper_case_proxy(url)) {
     curl_easy_setopt(easy, CURLOPT_PROXY, proxy);

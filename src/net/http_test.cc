@@ -243,10 +243,18 @@ TEST_F(Http, RefusesHeadersWithALineBreak) {
   EXPECT_EQ(server_->log(), "[]");
 }
 
-TEST_F(Http, UsesTheProxyButNotForLoopback) {
-  const WithVariable proxy("HTTP_PROXY", server_->url()), lower_proxy("http_proxy", nullptr), lower_none("no_proxy", nullptr);
-  const WithVariable none("NO_PROXY", nullptr);
-  EXPECT_EQ(seen(request())["via_proxy"], false);
+TEST_F(Http, UsesTheProxyButNotOneElsewhereForLoopback) {
+  const WithVariable lower_proxy("http_proxy", nullptr), lower_none("no_proxy", nullptr), none("NO_PROXY", nullptr);
+  {
+    const WithVariable elsewhere("HTTP_PROXY", "http://192.0.2.1:3128");
+    EXPECT_EQ(seen(request())["via_proxy"], false);
+  }
+  const WithVariable proxy("HTTP_PROXY", server_->url());
+  EXPECT_EQ(seen(request())["via_proxy"], true);
+  {
+    const WithVariable direct("NO_PROXY", "127.0.0.1");
+    EXPECT_EQ(seen(request())["via_proxy"], false);
+  }
   HttpRequest far = request();
   far.url = "http://service.test/x";  // the proxy's to resolve
   const json echo = seen(far);

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/text.h"
 #include "base/units.h"
 #include "codec/iso_time.h"
 #include "codec/run_words.h"
@@ -54,6 +55,17 @@ void read(const Json& json, std::vector<std::string>& values) {
 }
 
 // What tacho-deliver added: where the run was sent to, and what the service made of it.
+// "cpu.mean 1.25": the numbers and words of an object of any shape, as far as a line takes them.
+void list_values(const Json& json, const std::string& name, std::string& out) {
+  constexpr size_t kLongest = 400;
+  if (json.is_object()) {
+    for (const auto& [key, value] : json.items()) list_values(value, name.empty() ? key : name + "." + key, out);
+  } else if ((json.is_number() || json.is_string() || json.is_boolean()) && out.size() < kLongest) {
+    const std::string text = json.is_string() ? json.get<std::string>() : json.dump();
+    out += ", " + valid_utf8(name.substr(0, kLongest)) + " " + valid_utf8(text.substr(0, kLongest));
+  }
+}
+
 void read_deliveries(const Json& json, std::vector<std::string>& notes) {
   if (!json.is_array()) return;
   for (const Json& entry : json) {
@@ -68,6 +80,7 @@ void read_deliveries(const Json& json, std::vector<std::string>& notes) {
     if (read(member(entry, "rows"), rows)) note += ", " + std::to_string(rows) + " rows";
     if (!status.empty()) note += ", processing " + status;
     if (!error.empty()) note += ": " + error;
+    list_values(member(entry, "stats"), "", note);
     notes.push_back(std::move(note));
   }
 }

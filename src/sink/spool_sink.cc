@@ -1,5 +1,7 @@
 #include "sink/spool_sink.h"
 
+#include <cstdlib>
+
 #include "base/log.h"
 #include "codec/csv.h"
 #include "codec/iso_time.h"
@@ -78,7 +80,16 @@ Status SpoolSink::end(const Run&) {
   return sealed ? described : sealed;
 }
 
-Result<SpoolWriter> make_spool() { return SpoolWriter::create(spool_roots(), compact_utc(system_clock().realtime_ns())); }
+Result<SpoolWriter> make_spool() {
+  auto writer = SpoolWriter::create(spool_roots(), compact_utc(system_clock().realtime_ns()));
+  const char* value = std::getenv("TACHO_SPOOL_DIR");
+  std::string_view named = value != nullptr ? value : "";
+  while (named.size() > 1 && named.ends_with('/')) named.remove_suffix(1);
+  if (writer && !named.empty() && !writer->folder().starts_with(named))
+    log::error("the spool cannot be in " + std::string(named) + ", which TACHO_SPOOL_DIR names; it is in " + writer->folder() +
+               " (name a folder that can be written to)");
+  return writer;
+}
 
 Result<std::unique_ptr<Sink>> open_spool_sink(SpoolTarget target, const SinkOptions& options, std::string name) {
   auto writer = make_spool();
@@ -92,6 +103,10 @@ Result<std::unique_ptr<Sink>> open_s3_sink(const std::string& destination, const
   const std::string rest = destination.substr(5);
   if (rest.empty() || rest[0] == '/')
     return Error{Code::invalid, "this names no bucket", destination, "write s3://BUCKET/PREFIX"};
+  constexpr std::string_view kInBucket = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._";
+  const std::string bucket = rest.substr(0, rest.find('/'));
+  if (bucket.find_first_not_of(kInBucket) != std::string::npos)
+    return Error{Code::invalid, "this is not the name of a bucket", bucket, "letters, digits, -, . and _; write s3://BUCKET/PREFIX"};
   SpoolTarget target;
   target.bucket_uri = "s3://" + rest;
   return open_spool_sink(std::move(target), options, destination);

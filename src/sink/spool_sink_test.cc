@@ -81,7 +81,7 @@ TEST_F(SpoolSinkTest, DescribesTheRunWithoutWhatIsHidden) {
 }
 
 TEST_F(SpoolSinkTest, BucketMustBeNamed) {
-  for (const char* bad : {"s3://", "s3:///key"}) {
+  for (const char* bad : {"s3://", "s3:///key", "s3://my bucket/key", "s3://bucket!/key", "s3://user@bucket"}) {
     const auto sink = open_sink(bad, {});
     ASSERT_FALSE(sink) << bad;
     EXPECT_EQ(sink.error().code, Code::invalid);

@@ -250,7 +250,7 @@ int64_t SpoolRun::bytes() const {
   for (const std::string& folder : folders())
     list_directory(folder, [&](std::string_view name) {
       struct stat info{};
-      if (::lstat((folder + "/" + std::string(name)).c_str(), &info) == 0) sum += info.st_blocks * 512;
+      if (::lstat((folder + "/" + std::string(name)).c_str(), &info) == 0) sum += info.st_size;
     });
   return sum;
 }

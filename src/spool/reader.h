@@ -55,7 +55,7 @@ class SpoolRun {
   // One segment that is not needed any more.
   static void remove(const Segment& segment);
 
-  int64_t bytes() const;  // on disk
+  int64_t bytes() const;  // of its files
   void remove();
 
  private:

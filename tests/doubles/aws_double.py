@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 """The services that hand out AWS credentials, all at one address: the EC2 instance metadata service (v2, and v1 when it is
-allowed), the container endpoint, and STS AssumeRoleWithWebIdentity. Tokens are to be echoed exactly.
+allowed), the container endpoint, and STS: AssumeRoleWithWebIdentity, and AssumeRole signed with the keys AK1/SK1. Tokens are to be
+echoed exactly.
 
     POST /__config  {"imds_v1": true, "imds_v2": true, "role": "my-role", "container_token": "…", "web_token": "…",
-                     "role_arn": "…", "expiration": "2026-…Z"}
+                     "role_arn": "…", "external_id": "…", "expiration": "2026-…Z"}
 """
 import json
+import time
 import urllib.parse
 
 import faults
+import sigv4_check
 from faults import Answer, json_answer
 
 IMDS_TOKEN = "imds+token=="
@@ -34,7 +37,7 @@ class Handler(faults.Handler):
                 return Answer(401)
             return json_answer(200, self.credentials("container"))
         if route == "/sts/" and self.command == "POST":
-            return self.sts(config, dict(urllib.parse.parse_qsl(body.decode(), strict_parsing=True)))
+            return self.sts(config, body, dict(urllib.parse.parse_qsl(body.decode(), strict_parsing=True)))
         return Answer(404)
 
     def imds(self, config, route):
@@ -52,15 +55,29 @@ class Handler(faults.Handler):
             return json_answer(200, self.credentials("instance"))
         return Answer(404, "<html>404</html>")
 
-    def sts(self, config, form):
-        good = {"Action": "AssumeRoleWithWebIdentity", "Version": "2011-06-15", "RoleArn": config.get("role_arn"), "WebIdentityToken": config.get("web_token")}
+    def sts(self, config, body, form):
+        good = {"Version": "2011-06-15", "RoleArn": config.get("role_arn")}
+        if form.get("Action") == "AssumeRole":
+            good["ExternalId"] = config.get("external_id")
+            keys = {"AK1": {"secret_key": "SK1", "session_token": "", "expires": None}}
+            try:
+                sigv4_check.check_signature("POST", self.path, self.headers.items(), keys, None, time.time(), "sts")
+                sigv4_check.check_body(body, {name.lower(): value for name, value in self.headers.items()}, False)
+            except sigv4_check.Refused as refused:
+                return self.sts_refusal(refused.code)
+        else:
+            good.update({"Action": "AssumeRoleWithWebIdentity", "WebIdentityToken": config.get("web_token")})
         if any(form.get(name) != value for name, value in good.items()) or not form.get("RoleSessionName"):
-            return Answer(403, "<ErrorResponse><Error><Type>Sender</Type><Code>AccessDenied</Code></Error></ErrorResponse>", content_type="text/xml")
+            return self.sts_refusal("AccessDenied")
         given = self.credentials("sts")
         inside = "".join(f"<{name}>{given[key]}</{name}>" for name, key in
                          (("AccessKeyId", "AccessKeyId"), ("SecretAccessKey", "SecretAccessKey"), ("SessionToken", "Token"), ("Expiration", "Expiration")))
         return Answer(200, f"<AssumeRoleWithWebIdentityResponse><AssumeRoleWithWebIdentityResult><Credentials>{inside}</Credentials>"
                            "</AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>", content_type="text/xml")
+
+    @staticmethod
+    def sts_refusal(code):
+        return Answer(403, f"<ErrorResponse><Error><Type>Sender</Type><Code>{code}</Code></Error></ErrorResponse>", content_type="text/xml")
 
 
 def main():

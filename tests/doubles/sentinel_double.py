@@ -16,6 +16,7 @@ prints its port. config.json, all optional:
      "data_sources": ["inline", "s3"],
      "tags": "array",                      or object, none
      "inline_limit": 1000000,              a longer body is answered 413
+     "stats": {"cpu": 1},                  goes into the answer to finish
      "gzip": false}                        take Content-Encoding: gzip
 
 For the tests, beside what faults.py has:
@@ -220,7 +221,8 @@ class Handler(faults.Handler):
         processing = {"status": "ok", "files": len(value.get("data_uris", [])), "duration_ms": 12, "error": None}
         if rows is not None:
             processing["rows"] = rows
-        return json_answer(200, {"run": {"run_status": run["status"], "tag_count": 0}, "processing": processing})
+        return json_answer(200, {"run": {"run_status": run["status"], "tag_count": 0}, "processing": processing,
+                                 **{key: self.double.config[key] for key in ("stats",) if key in self.double.config}})
 
 
 def tell_s3(url):

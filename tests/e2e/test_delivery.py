@@ -432,12 +432,14 @@ class Finish(Delivery):
         self.assertTrue(all(new_id in uri for uri in run["finish"]["data_uris"]), run["finish"])
 
     def test_statistics_in_the_store(self):
+        self.use({"stats": {"cpu": {"mean": 1.25}, "verdict": "idle"}})
         self.go()
         with open(os.path.join(self.run_folders()[0], "run.json"), encoding="utf-8") as file:
             delivery = json.load(file)["delivery"][0]
         self.assertEqual(delivery["processing"]["rows"], len(self.local_rows()))
         shown = self.tacho("show", "last")
         self.assertIn("delivered to " + self.service.api_server.url, shown.out)
+        self.assertIn(", cpu.mean 1.25, verdict idle", shown.out)
 
     def test_heartbeat_is_off_without_a_path(self):
         self.batches()

@@ -1,0 +1,56 @@
+#include "deliver/restore.h"
+
+#include <gtest/gtest.h>
+
+#include "spool/writer.h"
+#include "support/temp_dir.h"
+
+namespace tacho {
+namespace {
+
+class Restore : public testing::Test {
+ protected:
+  Restore() : writer_(std::move(*SpoolWriter::create({dir_ / "spool"}, "20261115T140000Z"))) {
+    writer_.set_header("timestamp,a\n");
+    for (const char* row : {"1,10\n", "2,20\n", "3,30\n"}) {
+      EXPECT_TRUE(writer_.append(row));
+      if (row[0] == '2') continue;
+      EXPECT_TRUE(writer_.seal());  // the first row, then two
+    }
+    spill(dir_ / "metrics.csv", "timestamp,a\n1,10\n2,20\n3,30\n4,40\n");
+  }
+  std::string second() { return slurp(writer_.folder() + "/000001.csv"); }
+  bool restore() {
+    const SpoolRun run(writer_.folder());
+    return restore_segment(run, run.sealed().at(1), dir_.path());
+  }
+
+  TempDir dir_;
+  SpoolWriter writer_;
+};
+
+TEST_F(Restore, BringsBackTheVeryBytes) {
+  for (const char* damage : {"timestamp,a\n2,20\n3,31\n", "timestamp,a\n2,2", ""}) {
+    spill(writer_.folder() + "/000001.csv", damage);
+    ASSERT_TRUE(restore()) << damage;
+    EXPECT_EQ(second(), "timestamp,a\n2,20\n3,30\n");
+    const SpoolRun run(writer_.folder());
+    EXPECT_TRUE(run.read(run.sealed().at(1)));
+  }
+}
+
+TEST_F(Restore, ChangesNothingWhereTheStoreHasOtherRows) {
+  const std::string damage = "timestamp,a\n2,20\n3,3";
+  spill(writer_.folder() + "/000001.csv", damage);
+  for (const char* store : {"", "timestamp,a\n1,10\n2,20\n", "timestamp,a\n1,10\n2,20\n3,31\n", "timestamp,b\n1,10\n2,20\n3,30\n"}) {
+    spill(dir_ / "metrics.csv", store);
+    EXPECT_FALSE(restore()) << store;
+    EXPECT_EQ(second(), damage);
+  }
+  const SpoolRun run(writer_.folder());
+  EXPECT_FALSE(restore_segment(run, run.sealed().at(1), ""));
+  EXPECT_FALSE(restore_segment(run, run.sealed().at(1), dir_ / "absent"));
+}
+
+}  // namespace
+}  // namespace tacho
