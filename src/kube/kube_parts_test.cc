@@ -133,6 +133,20 @@ TEST(ApiClient, TwentyASecondWithABurstOfThirty) {
   EXPECT_GT(bucket.take_ns(now_ns), 0);
 }
 
+TEST(ObjectCache, ReplacedOnlyWhereNothingNewerCame) {
+  ObjectCache cache;
+  const auto object = [](const char* uid, const char* version) {
+    return CachedObject{uid, version, std::make_shared<const std::string>(version)};
+  };
+  EXPECT_FALSE(cache.replace("n/a", "1", object("u", "2"))) << "it is gone";
+  cache.put("n/a", object("u", "1"));
+  EXPECT_FALSE(cache.replace("n/a", "1", object("other", "2")));
+  EXPECT_TRUE(cache.replace("n/a", "1", object("u", "2")));
+  cache.put("n/a", object("u", "4"));
+  EXPECT_FALSE(cache.replace("n/a", "2", object("u", "3"))) << "the reply to a write that somebody has written over";
+  EXPECT_EQ(cache.get("n/a").resource_version, "4");
+}
+
 TEST(ObjectCache, PackedIsSmallerAndTheSame) {
   for (const bool packed : {false, true}) {
     ObjectCache cache(packed);

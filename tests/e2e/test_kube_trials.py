@@ -1,4 +1,5 @@
 """tacho-katib trials: the life of a Trial against the API-server double and a real DB manager of tacho's."""
+import json
 import time
 import unittest
 
@@ -184,6 +185,21 @@ class TestKubeTrialLife(ClusterCase):
         self.assertIn(("EarlyStopped", "True"), conditions(trial))
         self.assertEqual(observation(trial)["accuracy"], ("0.5", "0.91", "0.80"))
         self.assertTrue(hits)
+
+    def test_a_change_that_overtakes_our_reply(self):
+        self.start_trials()
+        hits, real = [], self.kube.update
+
+        def update(api, plural, ns, name, sub, new):
+            result = real(api, plural, ns, name, sub, new)
+            if sub == "status" and name == "late" and not hits and "Running" in json.dumps(new["status"]):
+                hits.append(1)
+                self.kube.delete(TRIALS, "trials", "team", "late", {})
+                time.sleep(0.3)  # the watch tells of the deletion before the reply to our write comes
+            return result
+        self.kube.update = update
+        self.create(a_trial("late"))
+        self.assertTrue(until(lambda: hits and not self.trial("late")), self.logs())
 
     def test_other_kinds_of_jobs(self):
         self.start_trials()
