@@ -165,6 +165,16 @@ class TestKubeInject(InjectCase):
         self.assertTrue(until(lambda: self.admit(hook, parts["pod"]) and "tacho-config is not usable" in self.read("inject-a.log")))
         self.assertEqual(container(self.admit(hook, parts["pod"])[0], "training-container")["command"], ["sh", "-c"])
 
+    def test_kinds_of_katib_config_are_kept(self):
+        parts = self.load("argo")
+        hook = self.start_inject(files=True)
+
+        def asked(word, watch):
+            return [entry for entry in list(self.kube.log) if word in entry["path"] and ("watch=1" in entry["path"]) == watch]
+        self.assertTrue(until(lambda: asked("/workflows", True)), self.read("inject-a.log"))
+        self.assertTrue(until(lambda: "tacho/collector-injected" in self.admit(hook, parts["pods"][0])[0]["metadata"].get("annotations", {})))
+        self.assertFalse(asked("/workflows/argo-x1", False))
+
     def test_metrics_and_health(self):
         hook = self.start_inject()
         self.admit(hook, self.load("random")["pod"])
