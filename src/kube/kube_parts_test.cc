@@ -277,6 +277,22 @@ TEST(Lease, AgeIsMeasuredByTheOwnClock) {
   EXPECT_EQ(text_at(taken, {"spec", "acquireTime"}), "now");
 }
 
+TEST(Lease, WhatElseIsInItStays) {
+  LeaseView view(lease_options("me"));
+  view.see(
+      Json::parse(
+          R"({"metadata":{"resourceVersion":"5","labels":{"a":"b"}},"spec":{"holderIdentity":"","strategy":"x"},"more":1})"),
+      kNsPerSec);
+  for (const bool release : {false, true}) {
+    const Json written = view.lease("t", release);
+    EXPECT_EQ(text_at(written, {"metadata", "labels", "a"}), "b");
+    EXPECT_EQ(text_at(written, {"metadata", "resourceVersion"}), "5");
+    EXPECT_EQ(text_at(written, {"spec", "strategy"}), "x");
+    EXPECT_EQ(text_at(written, {"spec", "holderIdentity"}), release ? "" : "me");
+    EXPECT_EQ(written["more"], 1);
+  }
+}
+
 TEST(Lease, RenewedAndGivenAway) {
   LeaseView view(lease_options("me"));
   EXPECT_EQ(view.lease("t0", false)["spec"]["leaseTransitions"], 0) << "a new lease";
