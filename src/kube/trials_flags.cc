@@ -84,7 +84,7 @@ const std::vector<Flag>& table() {
        }},
       {"leader-elect", nullptr, "work only while holding the lease (true)",
        yes_no([](TrialsFlags& flags, bool on) { flags.leader_elect = on; })},
-      {"lease", "NAME", "name of the lease (check: tacho.katib.kubeflow.org; own: Katib's 3fbc96e9.katib.kubeflow.org)",
+      {"lease", "NAME", "name of the lease (check: tacho.katib.kubeflow.org; own: Katib's, leaderElectionID of katib-config)",
        text(&TrialsFlags::lease)},
       {"identity", "NAME", "how this replica is called in the lease (POD_NAME or the host's name, and random digits)",
        text(&TrialsFlags::identity)},
@@ -144,7 +144,8 @@ Result<TrialsFlags> parse_trials_flags(std::span<const std::string> words) {
                    (flag->value != nullptr ? std::string(": ") + flag->value : ""));
   }
   if (flags.db.address.empty()) flags.db.address = default_db_address(flags.core_namespace);
-  if (flags.lease.empty())
+  flags.lease_given = !flags.lease.empty();
+  if (!flags.lease_given)
     flags.lease = flags.mode == "own" ? "3fbc96e9.katib.kubeflow.org" : "tacho.katib.kubeflow.org";
   for (const std::string* address : {&flags.health_address, &flags.metrics_address}) {
     if (const Result<ListenAddress> good = parse_listen(*address); !good) return usage(good.error().message());

@@ -231,6 +231,8 @@ class TestKubeTrialLife(ClusterCase):
             with socket.socket() as probe:
                 probe.bind(("127.0.0.1", 0))
                 ports.append(probe.getsockname()[1])
+        config = "init: {controller: {enableLeaderElection: true, leaderElectionID: katibs.own}}"  # never both act: its lease is ours
+        self.kube.put("v1", "configmaps", {"metadata": {"name": "katib-config", "namespace": "kubeflow"}, "data": {"katib-config.yaml": config}})
         process = self.start_trials("--health-address", f"127.0.0.1:{ports[0]}", "--metrics-address", f"127.0.0.1:{ports[1]}")
         self.assertTrue(until(lambda: fetch(f"http://127.0.0.1:{ports[0]}/readyz")[0] == 200))
         self.assertEqual(fetch(f"http://127.0.0.1:{ports[0]}/healthz"), (200, "ok\n"))
@@ -242,7 +244,7 @@ class TestKubeTrialLife(ClusterCase):
         self.assertTrue(until(lambda: 'katib_trials_current{namespace="team",status="Running"} 1' in fetch(f"http://127.0.0.1:{ports[1]}/metrics")[1]))
         process.terminate()
         self.assertEqual(process.wait(20), 0, self.logs())
-        lease = self.kube.get("coordination.k8s.io/v1", "leases", "kubeflow", "3fbc96e9.katib.kubeflow.org")
+        lease = self.kube.get("coordination.k8s.io/v1", "leases", "kubeflow", "katibs.own")
         self.assertEqual(lease["spec"]["holderIdentity"], "")
 
     def test_bad_options(self):
