@@ -43,6 +43,13 @@ TEST(Object, DepthIsLimited) {
   EXPECT_TRUE(parse_json("\"" + std::string(1000, '[') + "\"")) << "brackets in a text do not count";
 }
 
+TEST(Object, NothingFollows) {
+  EXPECT_FALSE(parse_json(std::string_view("{}\0", 3)));
+  EXPECT_FALSE(parse_json(std::string_view("{}\0{", 4)));
+  EXPECT_FALSE(parse_json("{} x"));
+  EXPECT_TRUE(parse_json(R"({"a":"\u0000"})"));
+}
+
 TEST(Object, OwnersAndKeys) {
   const Json pod = Json::parse(
       R"({"metadata":{"namespace":"n","name":"p","ownerReferences":[{"kind":"Job","name":"j","apiVersion":"batch/v1","uid":"1","controller":true},
