@@ -79,8 +79,12 @@ std::string PodEdit::primary(const TrialFacts& trial) const {
 }
 
 bool PodEdit::is_injected(const std::string& sidecar_name) const {
-  if (patch_.at(root_ + "/metadata/annotations/" + pointer_part(kMark)) != nullptr) return true;
+  if (has_annotation(kMark)) return true;
   return has_container(sidecar_name) || has_named(patch_.at(root_ + "/spec/initContainers"), sidecar_name);
+}
+
+bool PodEdit::has_annotation(const char* key) const {
+  return patch_.at(root_ + "/metadata/annotations/" + pointer_part(key)) != nullptr;
 }
 
 bool PodEdit::has_labels(const Pairs& labels) const {
