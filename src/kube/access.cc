@@ -56,14 +56,15 @@ struct ConfigFile {
   std::string folder;  // relative file names count from here
 };
 
-// {clusters: [{name: a, cluster: {…}}]} with "clusters", "a", "cluster", and the folder of its file. As kubectl reads several
-// files: the first one that has the name counts, with all that it says and nothing of the others.
+// {clusters: [{name: a, cluster: {…}}]} with "clusters", "a", "cluster", and the folder of its file. As kubectl reads
+// several files: the first one that has the name counts, with all that it says and nothing of the others.
 ConfigFile named(const std::vector<ConfigFile>& files, const char* list, const std::string& name, const char* inner) {
   for (const ConfigFile& file : files) {
     const YAML::Node entries = file.root[list];
     if (!entries || !entries.IsSequence()) continue;
     for (const YAML::Node& entry : entries) {
-      if (entry.IsMap() && entry["name"] && entry["name"].as<std::string>("") == name) return {entry[inner], file.folder};
+      if (entry.IsMap() && entry["name"] && entry["name"].as<std::string>("") == name)
+        return {entry[inner], file.folder};
     }
   }
   return {YAML::Node(YAML::NodeType::Undefined), ""};
@@ -100,7 +101,7 @@ Result<ApiAccess> in_cluster() {
   return access;
 }
 
-// "tls-server-name: kubernetes.default": the name that the server's certificate has to bear, where the address is another.
+// "tls-server-name: kubernetes.default": the name that the server's certificate has to bear.
 bool is_server_name(const std::string& name) {
   return std::all_of(name.begin(), name.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||

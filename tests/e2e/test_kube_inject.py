@@ -172,7 +172,8 @@ class TestKubeInject(InjectCase):
         def asked(word, watch):
             return [entry for entry in list(self.kube.log) if word in entry["path"] and ("watch=1" in entry["path"]) == watch]
         self.assertTrue(until(lambda: asked("/workflows", True)), self.read("inject-a.log"))
-        self.assertTrue(until(lambda: "tacho/collector-injected" in self.admit(hook, parts["pods"][0])[0]["metadata"].get("annotations", {})))
+        pod = next(pod for pod in parts["pods"].values() if "katib.kubeflow.org/model-training" in pod["metadata"].get("labels", {}))
+        self.assertTrue(until(lambda: "tacho/collector-injected" in self.admit(hook, pod)[0]["metadata"].get("annotations", {})))
         self.assertFalse(asked("/workflows/argo-x1", False))
 
     def test_metrics_and_health(self):
@@ -216,7 +217,8 @@ class TestKubeInject(InjectCase):
         self.assertEqual(hook.wait(30), 0)
 
     def test_bad_options(self):
-        for words in (["--no-such"], ["--listen"], ["--cert-file", "x"], ["word"], ["--deadline", "soon"], ["--workers=0"]):
+        for words in (["--no-such"], ["--listen"], ["--cert-file", "x"], ["word"], ["--deadline", "soon"], ["--workers=0"], ["--listen", "x"],
+                      ["--listen", "127.0.0.1:99999"], ["--health-address", "nowhere"]):
             process = self.spawn("inject", *words, program=KUBE)
             _, err = process.communicate(timeout=30)
             self.assertEqual(process.returncode, 2, (words, err))

@@ -249,7 +249,7 @@ class TestKubeTrialLife(ClusterCase):
 
     def test_bad_options(self):
         from cluster import KUBE
-        for words in (["--mode", "both"], ["--nonsense"], ["--workers", "0"], ["--metrics-wait", "soon"], ["--health-address", "nowhere"]):
+        for words in (["--mode", "both"], ["--nonsense"], ["--workers", "0"], ["--metrics-wait", "soon"], ["--health-address", "nowhere"], ["--db", "nowhere"], ["--tls-cert", "x"]):
             done = self.tacho("trials", *words, program=KUBE)
             self.assertEqual(done.rc, 2, done)
             self.assertIn("--help", done.err)
