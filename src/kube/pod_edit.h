@@ -56,7 +56,7 @@ class PodEdit {
   int64_t container_index(const std::string& name) const;
   std::string primary(const TrialFacts& trial) const;  // its pointer
   Mount metrics_mount(const TrialFacts& trial, const std::string& folder) const;
-  std::string obstacle(const TrialFacts& trial, const Mount& mount, bool launcher) const;
+  std::string obstacle(const TrialFacts& trial, const std::string& folder, const Mount& mount, bool launcher) const;
   void add_volume(const std::string& name, Json volume);
   void add_mount(const std::string& container, Json mount);
   std::optional<std::vector<std::string>> words_of(const PodPlan& plan, ImageCommands& images) const;
