@@ -19,8 +19,8 @@ struct ApiAccess {
   std::string ns;      // of the service account or the context; may be empty
 };
 
-// `kubeconfig` empty: in the cluster by KUBERNETES_SERVICE_HOST and the service account's folder, else the file that
-// KUBECONFIG names.
+// `kubeconfig` empty: in the cluster by KUBERNETES_SERVICE_HOST and the service account's folder, else the files that
+// KUBECONFIG names, with colons between them: the first one that has a context, cluster or user of the name counts.
 Result<ApiAccess> load_access(const std::string& kubeconfig);
 // The text of a kubeconfig; relative file names in it count from `folder`.
 Result<ApiAccess> parse_kubeconfig(const std::string& text, const std::string& folder);

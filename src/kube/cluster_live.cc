@@ -65,11 +65,6 @@ class Live : public LiveCluster {
     add({"v1", "ConfigMap"}, options_.core_namespace, std::move(configs));
     std::vector<KindName> kinds = usual_job_kinds();
     kinds.push_back({"jobset.x-k8s.io/v1alpha2", "JobSet"});
-    for (const std::string& text : options_.trial_resources) {
-      const std::optional<KindName> kind = parse_kind(text);
-      if (!kind) log::warn("a trial resource is not of the form Kind.version.group and is left out: " + text);
-      else if (std::find(kinds.begin(), kinds.end(), *kind) == kinds.end()) kinds.push_back(*kind);
-    }
     for (KindName& kind : kinds) {
       WatchOptions owners;
       owners.trim = trim_owner;
@@ -98,6 +93,7 @@ class Live : public LiveCluster {
     for (const auto& watch : configurations_) watch->start();
     version_thread_ = std::thread([this] { read_version(); });
   }
+  void watch_owners(const std::vector<std::string>& trial_resources) override;
   void on_trial(std::function<void(std::shared_ptr<const std::string>)> seen) override { seen_ = std::move(seen); }
   bool synced() const override {
     for (const auto& watch : watches_) {
@@ -179,8 +175,29 @@ class Live : public LiveCluster {
   std::deque<std::string> answer_order_;
   StopSignal stop_;
   std::vector<std::unique_ptr<ResourceWatch>> watches_, configurations_;  // their threads use what is above
+  std::vector<std::unique_ptr<ResourceWatch>> further_;                   // under mutex_
   std::thread version_thread_;
 };
+
+void Live::watch_owners(const std::vector<std::string>& trial_resources) {
+  const std::lock_guard lock(mutex_);
+  for (const std::string& text : trial_resources) {
+    const std::optional<KindName> kind = parse_kind(text);
+    if (!kind) {
+      log::warn("a trial resource is not of the form Kind.version.group and is left out: " + text);
+      continue;
+    }
+    const auto same = [&](const auto& watch) { return watch->kind() == *kind; };
+    if (std::any_of(watches_.begin(), watches_.end(), same) || std::any_of(further_.begin(), further_.end(), same))
+      continue;
+    WatchOptions owners;
+    owners.timeout_s = options_.watch_timeout_s;
+    owners.trim = trim_owner;
+    further_.push_back(
+        std::make_unique<ResourceWatch>(server_, discovery_, stop_.fd(), *kind, "", std::move(owners)));
+    further_.back()->start();
+  }
+}
 
 Lookup Live::get(const ObjectKey& key, int64_t deadline_ns) {
   const std::string name = object_key(key.ns, key.name);
@@ -193,6 +210,11 @@ Lookup Live::get(const ObjectKey& key, int64_t deadline_ns) {
   const std::string id = key.api_version + " " + key.kind + " " + name;
   {
     const std::lock_guard lock(mutex_);
+    for (const auto& watch : further_) {
+      if (watch->kind() != KindName{key.api_version, key.kind}) continue;
+      if (CachedObject object = watch->get(name); object.json)
+        return {Lookup::State::found, std::move(object.json), ""};
+    }
     const auto known = answers_.find(id);
     if (known != answers_.end() && known->second.until_ns > system_clock().monotonic_ns()) return known->second.lookup;
     // A reference may name any kind: what is none, and more of them than there can be, are counted as one.

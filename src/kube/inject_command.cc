@@ -3,6 +3,7 @@
 #include <malloc.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 
@@ -27,6 +28,7 @@ namespace {
 
 constexpr int64_t kLookNs = 12 * 3'600 * kNsPerSec;  // at certificates
 constexpr int64_t kLookAgainNs = 10 * kNsPerSec;     // after a failure, and until a configuration is there
+constexpr int64_t kLookAtKindsNs = 30 * kNsPerSec;   // in katib-config
 constexpr int64_t kDrainMs = 10'000;
 
 int64_t now_s() { return system_clock().realtime_ns() / kNsPerSec; }
@@ -233,15 +235,21 @@ void InjectService::look_at_certificates() {
 }
 
 // A configuration that was installed again, or set back by whoever keeps manifests, has lost its caBundle: it is looked
-// at when it changes, at most once a second.
+// at when it changes, at most once a second. katib-config may name further kinds of jobs at any time.
 void InjectService::look_until_signal(int signal_fd) {
   pollfd fds[] = {{signal_fd, POLLIN, 0}, {configuration_changed_.fd(), POLLIN, 0}};
-  for (;;) {
-    configuration_changed_.clear();
-    look_at_certificates();
+  Clock& clock = system_clock();
+  for (bool due = true;;) {
+    if (due) {
+      configuration_changed_.clear();
+      look_at_certificates();
+    }
+    cluster_->watch_owners(settings_->current(clock.monotonic_ns() + kNsPerSec)->katib.trial_resources);
     const std::span<pollfd> signal_only(fds, 1);
-    if (system_clock().wait(signal_only, system_clock().monotonic_ns() + kNsPerSec) != 0) return;
-    if (system_clock().wait(fds, next_look_ns_) != 0 && fds[0].revents != 0) return;
+    if (clock.wait(signal_only, clock.monotonic_ns() + kNsPerSec) != 0) return;
+    const int ready = clock.wait(fds, std::min(next_look_ns_, clock.monotonic_ns() + kLookAtKindsNs));
+    if (ready != 0 && fds[0].revents != 0) return;
+    due = ready != 0 || clock.monotonic_ns() >= next_look_ns_;
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "kube/trials_flags.h"
 
 namespace tacho {
 namespace {
@@ -18,6 +19,12 @@ struct Flag {
 
 auto text(std::string InjectFlags::*member) {
   return [member](InjectFlags& flags, const std::string& value) { return flags.*member = value, !value.empty(); };
+}
+auto listen_at(std::string InjectFlags::*member, bool may_be_off) {
+  return [member, may_be_off](InjectFlags& flags, const std::string& value) {
+    const Result<ListenAddress> where = parse_listen(value);
+    return flags.*member = value, !value.empty() && where && (where->on || may_be_off);
+  };
 }
 auto list(std::vector<std::string> InjectFlags::*member) {
   return [member](InjectFlags& flags, const std::string& value) {
@@ -49,9 +56,10 @@ auto count(int InjectFlags::*member, int limit) {
 
 const std::vector<Flag>& table() {
   static const std::vector<Flag> kFlags = {
-      {"listen", "[ADDR]:PORT", "the webhook itself, HTTPS (:8443)", text(&InjectFlags::listen)},
-      {"health-address", "[ADDR]:PORT", "/healthz and /readyz (:18080; 0 is off)", text(&InjectFlags::health_address)},
-      {"metrics-address", "[ADDR]:PORT", "/metrics (:8080; 0 is off)", text(&InjectFlags::metrics_address)},
+      {"listen", "[ADDR]:PORT", "the webhook itself, HTTPS (:8443)", listen_at(&InjectFlags::listen, false)},
+      {"health-address", "[ADDR]:PORT", "/healthz and /readyz (:18080; 0 is off)",
+       listen_at(&InjectFlags::health_address, true)},
+      {"metrics-address", "[ADDR]:PORT", "/metrics (:8080; 0 is off)", listen_at(&InjectFlags::metrics_address, true)},
       {"cert-file", "FILE", "certificate in PEM, read again when it changes", text(&InjectFlags::cert_file)},
       {"key-file", "FILE", "its key", text(&InjectFlags::key_file)},
       {"client-ca", "FILE", "demand a client certificate of this CA", text(&InjectFlags::client_ca)},

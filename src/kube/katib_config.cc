@@ -112,7 +112,7 @@ Status read_init(const YAML::Node& init, KatibConfig& out) {
   return ok();
 }
 
-Result<KatibConfig> read_config(const YAML::Node& root) {
+Result<KatibConfig> read_config(const YAML::Node& root, std::vector<std::string>* faults) {
   KatibConfig out;
   if (!root || root.IsNull()) return bad("it is empty", "katib-config.yaml");
   if (!root.IsMap()) return bad("not a map", "katib-config.yaml");
@@ -132,7 +132,12 @@ Result<KatibConfig> read_config(const YAML::Node& root) {
     if (name.empty()) return bad("an entry has no kind", "runtime.metricsCollectors");
     if (!kind) continue;  // a kind of somebody else
     Result<CollectorConfig> collector = read_collector(entry, name);
-    if (!collector) return collector.error();
+    if (!collector && faults == nullptr) return collector.error();
+    if (!collector) {
+      faults->push_back(collector.error().message());
+      out.collectors.erase(*kind);
+      continue;
+    }
     out.collectors[*kind] = std::move(*collector);  // the last entry of a kind wins
   }
   return out;
@@ -177,10 +182,10 @@ const char* collector_kind_name(InjectedKind kind) {
   return "";
 }
 
-Result<KatibConfig> parse_katib_config(const std::string& yaml) {
+Result<KatibConfig> parse_katib_config(const std::string& yaml, std::vector<std::string>* faults) {
   if (yaml.size() > (1u << 20)) return bad("it is larger than a ConfigMap can be", "katib-config.yaml");
   try {
-    return read_config(YAML::Load(yaml));
+    return read_config(YAML::Load(yaml), faults);
   } catch (const YAML::Exception& error) {
     return bad(error.what(), "katib-config.yaml");
   }

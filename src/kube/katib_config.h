@@ -37,7 +37,8 @@ struct KatibConfig {
   bool certificates_enabled = false;
   std::string webhook_service = "katib-controller", webhook_secret = "katib-webhook-cert";
 };
-Result<KatibConfig> parse_katib_config(const std::string& yaml);
+// An Error names what is wrong. `faults` given: collectors that cannot be used are left out and named there instead.
+Result<KatibConfig> parse_katib_config(const std::string& yaml, std::vector<std::string>* faults = nullptr);
 
 enum class SidecarMode { container, native, automatic };
 enum class WrapForm { launcher, shell };

@@ -135,5 +135,18 @@ TEST(TachoConfig, AsOneYamlText) {
     EXPECT_FALSE(parse_tacho_config({{"tacho-config.yaml", bad}})) << bad;
 }
 
+TEST(KatibConfig, AFaultyCollectorCanBeLeftOut) {
+  const std::string yaml =
+      "runtime: {metricsCollectors: [{kind: StdOut, image: a}, {kind: File, image: ''}, {kind: StdOut, image: b}]}";
+  EXPECT_FALSE(parse_katib_config(yaml));
+  std::vector<std::string> faults;
+  const Result<KatibConfig> config = parse_katib_config(yaml, &faults);
+  ASSERT_TRUE(config) << config.error().message();
+  ASSERT_EQ(config->collectors.size(), 1u);
+  EXPECT_EQ(config->collectors.at(InjectedKind::std_out).image, "b");
+  ASSERT_EQ(faults.size(), 1u);
+  EXPECT_NE(faults[0].find("kind: File"), std::string::npos) << faults[0];
+}
+
 }  // namespace
 }  // namespace tacho

@@ -1,6 +1,7 @@
 // The small parts of the API client: objects, access, throttling, the queue, the lease.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -15,6 +16,7 @@
 #include "kube/trials_flags.h"
 #include "kube/trials_metrics.h"
 #include "kube/work_queue.h"
+#include "support/temp_dir.h"
 
 namespace tacho {
 namespace {
@@ -39,6 +41,13 @@ TEST(Object, DepthIsLimited) {
   EXPECT_TRUE(parse_json(std::string(100, '[') + std::string(100, ']')));
   EXPECT_FALSE(parse_json(std::string(1'000'000, '[')));
   EXPECT_TRUE(parse_json("\"" + std::string(1000, '[') + "\"")) << "brackets in a text do not count";
+}
+
+TEST(Object, NothingFollows) {
+  EXPECT_FALSE(parse_json(std::string_view("{}\0", 3)));
+  EXPECT_FALSE(parse_json(std::string_view("{}\0{", 4)));
+  EXPECT_FALSE(parse_json("{} x"));
+  EXPECT_TRUE(parse_json(R"({"a":"\u0000"})"));
 }
 
 TEST(Object, OwnersAndKeys) {
@@ -76,6 +85,53 @@ users:
   EXPECT_EQ(good->tls.key_pem, "KEY");
   EXPECT_EQ(good->token, "secret");
   EXPECT_EQ(good->ns, "team");
+}
+
+TEST(Access, TheNameInTheCertificate) {
+  const std::string head = "current-context: a\ncontexts: [{name: a, context: {cluster: c}}]\n";
+  const auto good = parse_kubeconfig(
+      head + "clusters: [{name: c, cluster: {server: \"https://10.0.0.1\", tls-server-name: kube.test}}]", ".");
+  ASSERT_TRUE(good) << good.error().message();
+  EXPECT_EQ(good->tls.server_name, "kube.test");
+  const auto bad = parse_kubeconfig(
+      head + "clusters: [{name: c, cluster: {server: \"https://10.0.0.1\", tls-server-name: \"a/b\"}}]", ".");
+  ASSERT_FALSE(bad);
+  EXPECT_NE(bad.error().message().find("tls-server-name"), std::string::npos);
+}
+
+// As kubectl merges them: the first file that has a name counts for it, and file names in it count from its own folder.
+TEST(Access, SeveralKubeconfigs) {
+  const TempDir folder, other;
+  spill(folder / "a", "current-context: x\nusers: [{name: u, user: {tokenFile: token}}]\n");
+  spill(folder / "token", "first\n");
+  spill(other / "b",
+        "current-context: y\nusers: [{name: u, user: {token: second}}]\n"
+        "clusters: [{name: c, cluster: {server: \"https://10.0.0.1\", certificate-authority: ca.pem}}]\n");
+  spill(other / "ca.pem", "CA");
+  spill(other / "c",
+        "contexts: [{name: x, context: {cluster: c, user: u, namespace: team}}, {name: y, context: {cluster: no}}]\n");
+  const char* old = std::getenv("KUBECONFIG");
+  const std::string before = old == nullptr ? "" : old;
+  const auto read = [](const std::string& list) {
+    ::setenv("KUBECONFIG", list.c_str(), 1);
+    return load_access("");
+  };
+  const auto all = read(folder / "absent" + ":" + folder / "a" + "::" + other / "b" + ":" + other / "c");
+  ASSERT_TRUE(all) << all.error().message();
+  EXPECT_EQ(all->server, "https://10.0.0.1");
+  EXPECT_EQ(all->token, "first");
+  EXPECT_EQ(all->tls.ca_pem, "CA");
+  EXPECT_EQ(all->ns, "team");
+  const auto none = read(folder / "absent");
+  ASSERT_FALSE(none);
+  EXPECT_NE(none.error().message().find("absent"), std::string::npos) << none.error().message();
+  EXPECT_FALSE(read("::"));
+  spill(folder / "broken", "a: [");
+  const auto broken = read(folder / "broken" + ":" + other / "b" + ":" + other / "c");
+  ASSERT_FALSE(broken);
+  EXPECT_EQ(broken.error().path, folder / "broken");
+  EXPECT_FALSE(load_access(folder / "absent")) << "a file that was named has to be there";
+  old == nullptr ? ::unsetenv("KUBECONFIG") : ::setenv("KUBECONFIG", before.c_str(), 1);
 }
 
 TEST(Access, BadKubeconfigsSayWhatIsWrong) {
@@ -131,6 +187,20 @@ TEST(ApiClient, TwentyASecondWithABurstOfThirty) {
   now_ns += 10 * kNsPerSec;
   for (int i = 0; i < 30; ++i) EXPECT_EQ(bucket.take_ns(now_ns), 0) << "no more than the burst is saved";
   EXPECT_GT(bucket.take_ns(now_ns), 0);
+}
+
+TEST(ObjectCache, ReplacedOnlyWhereNothingNewerCame) {
+  ObjectCache cache;
+  const auto object = [](const char* uid, const char* version) {
+    return CachedObject{uid, version, std::make_shared<const std::string>(version)};
+  };
+  EXPECT_FALSE(cache.replace("n/a", "1", object("u", "2"))) << "it is gone";
+  cache.put("n/a", object("u", "1"));
+  EXPECT_FALSE(cache.replace("n/a", "1", object("other", "2")));
+  EXPECT_TRUE(cache.replace("n/a", "1", object("u", "2")));
+  cache.put("n/a", object("u", "4"));
+  EXPECT_FALSE(cache.replace("n/a", "2", object("u", "3"))) << "the reply to a write that somebody has written over";
+  EXPECT_EQ(cache.get("n/a").resource_version, "4");
 }
 
 TEST(ObjectCache, PackedIsSmallerAndTheSame) {
@@ -212,6 +282,22 @@ TEST(Lease, AgeIsMeasuredByTheOwnClock) {
   EXPECT_EQ(taken["spec"]["leaseTransitions"], 5);
   EXPECT_EQ(text_at(taken, {"metadata", "resourceVersion"}), "5");
   EXPECT_EQ(text_at(taken, {"spec", "acquireTime"}), "now");
+}
+
+TEST(Lease, WhatElseIsInItStays) {
+  LeaseView view(lease_options("me"));
+  view.see(
+      Json::parse(
+          R"({"metadata":{"resourceVersion":"5","labels":{"a":"b"}},"spec":{"holderIdentity":"","strategy":"x"},"more":1})"),
+      kNsPerSec);
+  for (const bool release : {false, true}) {
+    const Json written = view.lease("t", release);
+    EXPECT_EQ(text_at(written, {"metadata", "labels", "a"}), "b");
+    EXPECT_EQ(text_at(written, {"metadata", "resourceVersion"}), "5");
+    EXPECT_EQ(text_at(written, {"spec", "strategy"}), "x");
+    EXPECT_EQ(text_at(written, {"spec", "holderIdentity"}), release ? "" : "me");
+    EXPECT_EQ(written["more"], 1);
+  }
 }
 
 TEST(Lease, RenewedAndGivenAway) {

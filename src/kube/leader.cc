@@ -25,6 +25,7 @@ void LeaseView::see(const Json& lease, int64_t now_ns) {
                     renew_time = text_at(lease, {"spec", "renewTime"});
   if (!known_ || holder != holder_ || renew_time != renew_time_) changed_ns_ = now_ns;
   known_ = true;
+  seen_ = dump_json(lease);
   holder_ = holder;
   renew_time_ = renew_time;
   acquire_time_ = text_at(lease, {"spec", "acquireTime"});
@@ -43,14 +44,21 @@ int64_t LeaseView::wait_ms(int64_t now_ns) const {
 
 Json LeaseView::lease(const std::string& now, bool release) const {
   const bool ours = held_by_us();
+  std::optional<Json> seen = known_ ? parse_json(seen_) : std::nullopt;
+  Json out = seen && seen->is_object() ? std::move(*seen) : Json::object();
+  out.update(Json{{"apiVersion", kLeases}, {"kind", "Lease"}});
+  Json metadata = {{"name", options_.name}, {"namespace", options_.ns}};
+  if (!resource_version_.empty()) metadata["resourceVersion"] = resource_version_;
   Json spec = {{"holderIdentity", release ? std::string() : options_.identity},
                {"leaseDurationSeconds", release ? 1 : options_.duration_s},
                {"acquireTime", ours && !acquire_time_.empty() ? acquire_time_ : now},
                {"renewTime", now},
                {"leaseTransitions", known_ && !ours ? transitions_ + 1 : transitions_}};
-  Json metadata = {{"name", options_.name}, {"namespace", options_.ns}};
-  if (!resource_version_.empty()) metadata["resourceVersion"] = resource_version_;
-  return {{"apiVersion", kLeases}, {"kind", "Lease"}, {"metadata", std::move(metadata)}, {"spec", std::move(spec)}};
+  for (auto [key, part] : {std::pair{"metadata", &metadata}, std::pair{"spec", &spec}}) {
+    if (!out[key].is_object()) out[key] = Json::object();
+    out[key].update(*part);
+  }
+  return out;
 }
 
 Leader::Leader(std::shared_ptr<ApiServer> server, int stop_fd, LeaderOptions options, std::function<void()> on_start,

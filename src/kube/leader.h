@@ -38,6 +38,7 @@ class LeaseView {
 
  private:
   LeaderOptions options_;
+  std::string seen_;  // the whole lease: labels and what else is in it are written back
   std::string holder_, renew_time_, acquire_time_, resource_version_;
   int64_t duration_s_ = 0, transitions_ = 0, changed_ns_ = 0;
   bool known_ = false;

@@ -68,7 +68,15 @@ bool Mutation::find_trial(Work& work) {
     return false;
   }
   if (work.owner.state == TrialOwner::State::doubt) return doubt(work, work.owner.why, true), false;
-  const Lookup found = cluster_.get({kTrialVersion, "Trial", work.ns, work.owner.trial}, work.deadline_ns);
+  Lookup found = cluster_.get({kTrialVersion, "Trial", work.ns, work.owner.trial}, work.deadline_ns);
+  // A job that somebody else made has a name of its own; whose it is, its owner reference says.
+  if (found.state == Lookup::State::absent && work.owner.reference != work.owner.trial) {
+    Lookup named = cluster_.get({kTrialVersion, "Trial", work.ns, work.owner.reference}, work.deadline_ns);
+    if (named.state != Lookup::State::absent) {
+      found = std::move(named);
+      work.owner.trial = work.owner.reference;
+    }
+  }
   if (found.state == Lookup::State::failed)
     return doubt(work, "Trial " + work.owner.trial + " could not be read: " + found.why, true), false;
   if (found.state == Lookup::State::absent || !found.json) {
@@ -163,8 +171,9 @@ void Mutation::finish(Work& work, JsonPatch& patch) {
 
 ReviewAnswer Mutation::pod(const Review& review, int64_t deadline_ns) {
   Work work{review, deadline_ns, {}, {}, {}, {}, {}};
-  if (review.operation != "CREATE" || review.resource != "pods" || !review.sub_resource.empty() ||
-      !review.object->is_object())
+  // Others have pods, too: metrics.k8s.io.
+  if (review.operation != "CREATE" || review.resource != "pods" || !review.resource_group.empty() ||
+      !review.sub_resource.empty() || !review.object->is_object())
     return work.answer;
   if (!find_trial(work) || is_labelled(work) == Labelled::no) return work.answer;
   const TrialFacts& trial = *work.trial;
@@ -176,9 +185,12 @@ ReviewAnswer Mutation::pod(const Review& review, int64_t deadline_ns) {
   }
   if (edit.has_labels({{kNamespaceLabel, "disabled"}})) return work.answer;
   // The labels as they came: those of the Trial are added below.
-  const bool primary = edit.has_labels(trial.primary_labels);
+  const bool primary = edit.has_labels(trial.primary_labels) && !edit.has_annotation(kNotPrimary);
   const bool injected = edit.is_injected(sidecar_name(trial));
   edit.add_identity(trial);
+  // With those it would be taken for primary the next time: a second pass has to find what the first one saw.
+  if (!primary && !injected && !is_push(trial) && edit.has_labels(trial.primary_labels))
+    edit.annotate(kNotPrimary, "true");
   if (!primary || injected || is_push(trial)) return finish(work, patch), work.answer;
 
   Choice choice;

@@ -38,13 +38,16 @@ TEST_F(MutationTest, ValuesThatAreTextsAreFiltered) {
 
 TEST_F(MutationTest, WhatStandsInTheWayIsNotBroken) {
   const Json good = load("random")["pod"];
-  Json volume = good, tools = good, init = good, folder = good;
+  Json volume = good, tools = good, init = good, folder = good, below = good, named = good;
   volume["spec"]["volumes"] = Json::parse(R"([{"name":"metrics-volume","configMap":{"name":"c"}}])");
   tools["spec"]["volumes"] = Json::parse(R"([{"name":"tacho-bin","secret":{"secretName":"s"}}])");
   init["spec"]["initContainers"] = Json::parse(R"([{"name":"tacho-launcher","image":"x"}])");
   folder["spec"]["volumes"] = Json::parse(R"([{"name":"own","emptyDir":{}}])");
   folder["spec"]["containers"][0]["volumeMounts"] = Json::parse(R"([{"name":"own","mountPath":"/tacho/"}])");
-  for (const Json& odd : {volume, tools, init, folder}) {
+  below["spec"]["containers"][0]["volumeMounts"] = Json::parse(R"([{"name":"own","mountPath":"/tacho/data"}])");
+  named["spec"]["containers"][0]["volumeMounts"] =
+      Json::parse(R"x([{"name":"own","mountPath":"/var/log/katib","subPathExpr":"$(POD)"}])x");
+  for (const Json& odd : {volume, tools, init, folder, below, named}) {
     const Outcome out = pod(odd);
     EXPECT_TRUE(out.answer.allowed);
     EXPECT_EQ(out.answer.patch, "");
@@ -52,6 +55,20 @@ TEST_F(MutationTest, WhatStandsInTheWayIsNotBroken) {
   }
   volume["spec"]["volumes"] = Json::parse(R"([{"name":"metrics-volume","emptyDir":{}}])");
   EXPECT_EQ(pod(volume).object["spec"]["volumes"].size(), 2u) << "one of the same kind serves";
+}
+
+TEST_F(MutationTest, APathWhereTheLauncherIs) {
+  Json parts = load("file_filter");
+  for (const char* path : {"/tacho/m.log", "/tacho/deep/m.log"}) {
+    parts["trial"]["spec"]["metricsCollector"]["source"]["fileSystemPath"]["path"] = path;
+    cluster_.put(parts["trial"]);
+    const Outcome out = pod(parts["pod"]);
+    EXPECT_EQ(out.answer.patch, "") << path;
+    EXPECT_EQ(out.answer.warnings.size(), 1u) << path;
+  }
+  parts["trial"]["spec"]["metricsCollector"]["source"]["fileSystemPath"]["path"] = "/tachograph/m.log";
+  cluster_.put(parts["trial"]);
+  EXPECT_NE(pod(parts["pod"]).answer.patch, "");
 }
 
 TEST_F(MutationTest, WarningsConcernTheTrial) {

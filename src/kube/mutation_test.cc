@@ -369,6 +369,26 @@ TEST_F(MutationTest, TrialGoneOrUnreadable) {
   EXPECT_STREQ(pod(foreign).answer.result, "unchanged");
 }
 
+// The labels as they came decide; those that the first pass added must not make the second one inject.
+TEST_F(MutationTest, LabelsOfTheTrialMakeNoPodPrimary) {
+  Json parts = load("random");
+  parts["trial"]["spec"]["primaryPodLabels"] = {{"katib.kubeflow.org/trial", parts["trial"]["metadata"]["name"]}};
+  cluster_.put(parts["trial"]);
+  const Outcome first = pod(parts["pod"]);
+  EXPECT_EQ(first.object["spec"]["containers"].size(), parts["pod"]["spec"]["containers"].size());
+  EXPECT_NE(first.answer.patch, "");
+  EXPECT_EQ(pod(first.object).answer.patch, "");
+}
+
+TEST_F(MutationTest, AJobOfAnotherNameIsKnownByItsReference) {
+  const Json parts = load("bare_pod");
+  Json object = parts["pod"];
+  object["metadata"]["name"] = "quite-different";
+  const Outcome out = pod(object);
+  EXPECT_STREQ(out.answer.result, "injected");
+  EXPECT_EQ(out.object["metadata"]["labels"]["katib.kubeflow.org/trial"], parts["trial"]["metadata"]["name"]);
+}
+
 TEST_F(MutationTest, AnythingButTheCreationOfAPodIsAllowed) {
   const Json parts = load("random");
   for (const char* operation : {"UPDATE", "DELETE", "CONNECT", ""}) {
@@ -378,6 +398,9 @@ TEST_F(MutationTest, AnythingButTheCreationOfAPodIsAllowed) {
   }
   Review review = review_of(parts["pod"], "pods");
   review.sub_resource = "status";
+  EXPECT_EQ(mutation_.pod(review, 0).patch, "");
+  review = review_of(parts["pod"], "pods");
+  review.resource_group = "metrics.k8s.io";
   EXPECT_EQ(mutation_.pod(review, 0).patch, "");
   review = review_of(Json(), "pods");
   EXPECT_EQ(mutation_.pod(review, 0).patch, "");

@@ -106,7 +106,8 @@ size_t json_value_length(std::string_view text) {
 }
 
 std::optional<Json> parse_json(std::string_view text) {
-  if (too_deep(text)) return std::nullopt;
+  // The library takes a NUL for the end, whatever follows; in JSON there is none.
+  if (too_deep(text) || text.find('\0') != std::string_view::npos) return std::nullopt;
   Json value = Json::parse(text, nullptr, false);
   if (value.is_discarded()) return std::nullopt;
   return value;

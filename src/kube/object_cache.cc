@@ -71,6 +71,16 @@ void ObjectCache::put(const std::string& key, CachedObject object) {
   objects_[key] = std::move(object);
 }
 
+bool ObjectCache::replace(const std::string& key, const std::string& version, CachedObject object) {
+  if (packed_) object.json = std::make_shared<const std::string>(pack(*object.json));
+  const std::unique_lock lock(mutex_);
+  const auto found = objects_.find(key);
+  if (found == objects_.end() || found->second.uid != object.uid || found->second.resource_version != version)
+    return false;
+  found->second = std::move(object);
+  return true;
+}
+
 void ObjectCache::erase(const std::string& key) {
   const std::unique_lock lock(mutex_);
   objects_.erase(key);

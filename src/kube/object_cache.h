@@ -25,6 +25,8 @@ class ObjectCache {
   CachedObject peek(const std::string& key) const;
   std::vector<std::string> keys() const;
   void put(const std::string& key, CachedObject object);
+  // Only if what is there has this uid and this version; false when it has not.
+  bool replace(const std::string& key, const std::string& version, CachedObject object);
   void erase(const std::string& key);
 
  private:

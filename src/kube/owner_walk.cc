@@ -71,6 +71,7 @@ TrialOwner OwnerWalk::step(const std::shared_ptr<const OwnerFacts>& object, int 
     out.state = TrialOwner::State::ours;
     // By Katib's rule the job has the Trial's name; a name that the API server is still to make is not known yet.
     out.trial = object->name.empty() ? owner.name : object->name;
+    out.reference = owner.name;
     out.job = object;
     return out;
   }

@@ -34,7 +34,8 @@ struct TrialOwner {
     doubt,  // an owner could not be read just now
   };
   State state = State::not_ours;
-  std::string trial;                      // its name
+  std::string trial;                      // its name, which the job bears too
+  std::string reference;                  // what the owner reference calls it, where that is another
   std::shared_ptr<const OwnerFacts> job;  // the Trial's job; the object itself when that has the Trial for its owner
   std::string why;                        // of a doubt; of not_ours when the owners are odd
 };

@@ -79,8 +79,12 @@ std::string PodEdit::primary(const TrialFacts& trial) const {
 }
 
 bool PodEdit::is_injected(const std::string& sidecar_name) const {
-  if (patch_.at(root_ + "/metadata/annotations/" + pointer_part(kMark)) != nullptr) return true;
+  if (has_annotation(kMark)) return true;
   return has_container(sidecar_name) || has_named(patch_.at(root_ + "/spec/initContainers"), sidecar_name);
+}
+
+bool PodEdit::has_annotation(const char* key) const {
+  return patch_.at(root_ + "/metadata/annotations/" + pointer_part(key)) != nullptr;
 }
 
 bool PodEdit::has_labels(const Pairs& labels) const {
@@ -112,7 +116,8 @@ PodEdit::Mount PodEdit::metrics_mount(const TrialFacts& trial, const std::string
 }
 
 // What stands where ours would: with it the API server would refuse the pod, or the trainer would not start.
-std::string PodEdit::obstacle(const TrialFacts& trial, const Mount& mount, bool launcher) const {
+std::string PodEdit::obstacle(const TrialFacts& trial, const std::string& folder, const Mount& mount,
+                              bool launcher) const {
   const auto taken = [this](const char* name) {
     const Json* volumes = patch_.at(root_ + "/spec/volumes");
     if (volumes == nullptr || !volumes->is_array()) return false;
@@ -121,13 +126,24 @@ std::string PodEdit::obstacle(const TrialFacts& trial, const Mount& mount, bool 
     });
   };
   if (mount.is_new && taken(kMetricsVolume)) return "the pod has another volume named metrics-volume";
+  if (const Json* shared = mount_at(*patch_.at(primary(trial)), folder);
+      shared != nullptr && !text_at(*shared, {"subPathExpr"}).empty())
+    return "the mount at " + folder + " has a subPathExpr; write a subPath";
   if (!launcher) return "";
   if (taken(kLauncherVolume)) return "the pod has another volume named tacho-bin";
   if (has_named(patch_.at(root_ + "/spec/initContainers"), kInstaller))
     return "the pod has an init container of its own named tacho-launcher";
-  const Json* there = mount_at(*patch_.at(primary(trial)), kLauncherFolder);
-  if (there != nullptr && text_at(*there, {"name"}) != kLauncherVolume)
-    return "the container mounts something of its own at /tacho";
+  // Below it, too: the launcher's folder is read-only, and nothing can be mounted there.
+  const auto at_launcher = [](const std::string& path) {
+    return path == kLauncherFolder || path.starts_with(std::string(kLauncherFolder) + "/");
+  };
+  if (at_launcher(folder)) return "the collector's path lies in /tacho, where the launcher is";
+  const Json* mounts = find(*patch_.at(primary(trial)), {"volumeMounts"});
+  if (mounts == nullptr || !mounts->is_array()) return "";
+  for (const Json& one : *mounts) {
+    if (at_launcher(without_slash(text_at(one, {"mountPath"}))) && text_at(one, {"name"}) != kLauncherVolume)
+      return "the container mounts something of its own at /tacho";
+  }
   return "";
 }
 
@@ -329,7 +345,7 @@ Status PodEdit::inject(PodPlan plan, ImageCommands& images, std::vector<std::str
 
   const bool launcher = words && plan.config->wrap == WrapForm::launcher;
   const Mount mount = metrics_mount(trial, folder);
-  if (const std::string what = obstacle(trial, mount, launcher); !what.empty()) return refuse(what);
+  if (const std::string what = obstacle(trial, folder, mount, launcher); !what.empty()) return refuse(what);
   Json sidecar = make_sidecar(plan, folder, mount, native);
   if (launcher) patch_.append(root_ + "/spec/initContainers", make_installer(plan));
   patch_.append(root_ + (native ? "/spec/initContainers" : "/spec/containers"), std::move(sidecar));

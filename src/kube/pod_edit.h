@@ -15,6 +15,8 @@
 namespace tacho {
 
 inline constexpr const char* kMark = "tacho/collector-injected";
+// On a pod that is not primary but bears the primary labels once the Trial's are added.
+inline constexpr const char* kNotPrimary = "tacho/not-primary";
 
 struct PodPlan {
   const TrialFacts* trial = nullptr;
@@ -38,6 +40,8 @@ class PodEdit {
   // The mark, or a collector of this name that somebody else has put there.
   bool is_injected(const std::string& sidecar_name) const;
   bool has_labels(const Pairs& labels) const;  // all of them, with these values
+  bool has_annotation(const char* key) const;
+  void annotate(const std::string& key, const std::string& value);
 
   // Steps 1 and 2: labels of the Trial, and the environment variable of the primary container.
   void add_identity(const TrialFacts& trial);
@@ -52,7 +56,7 @@ class PodEdit {
   int64_t container_index(const std::string& name) const;
   std::string primary(const TrialFacts& trial) const;  // its pointer
   Mount metrics_mount(const TrialFacts& trial, const std::string& folder) const;
-  std::string obstacle(const TrialFacts& trial, const Mount& mount, bool launcher) const;
+  std::string obstacle(const TrialFacts& trial, const std::string& folder, const Mount& mount, bool launcher) const;
   void add_volume(const std::string& name, Json volume);
   void add_mount(const std::string& container, Json mount);
   std::optional<std::vector<std::string>> words_of(const PodPlan& plan, ImageCommands& images) const;
@@ -63,7 +67,6 @@ class PodEdit {
   Json security_context(const PodPlan& plan) const;
   void add_suggestion_volume(const PodPlan& plan);
   void wrap(const PodPlan& plan, const std::vector<std::string>& words, const std::string& folder);
-  void annotate(const std::string& key, const std::string& value);
 
   JsonPatch& patch_;
   const std::string root_;

@@ -36,6 +36,7 @@ bool is_push(const Json& trial) {
 std::string objective_of(const Json& trial) { return text_at(trial, {"spec", "objective", "objectiveMetricName"}); }
 
 std::string name_of(const Json& object) { return text_at(object, {"metadata", "name"}); }
+std::string version_of(const Json& object) { return text_at(object, {"metadata", "resourceVersion"}); }
 std::string namespace_of(const Json& object) { return text_at(object, {"metadata", "namespace"}); }
 
 }  // namespace
@@ -51,9 +52,10 @@ Reconciled Reconciler::reconcile(const std::string& key) {
   if (!context_.settings.own) return check(*trial);
   if (find(*trial, {"metadata", "deletionTimestamp"}) != nullptr) return finalize(*trial);
   if (!has_finalizer(*trial)) {
+    const std::string version = version_of(*trial);
     if (const WriteEnd end = writer_.set_finalizer(*trial, true); end != WriteEnd::done) return ended(end);
     context_.metrics->count(TrialsMetrics::created, namespace_of(*trial));
-    context_.wrote(key_, dump_json(*trial));
+    context_.wrote(key_, version, dump_json(*trial));
   }
   if (!has_condition(*trial, "Created")) {
     if (const auto stop =
@@ -253,10 +255,10 @@ Reconciled Reconciler::check(const Json& trial) {
 }
 
 std::optional<Reconciled> Reconciler::status(Json& trial, const std::function<bool(Json&)>& change) {
-  const std::string version = text_at(trial, {"metadata", "resourceVersion"});
+  const std::string version = version_of(trial);
   const WriteEnd end = writer_.write_status(trial, change);
   if (end != WriteEnd::done) return ended(end);
-  if (text_at(trial, {"metadata", "resourceVersion"}) != version) context_.wrote(key_, dump_json(trial));
+  if (version_of(trial) != version) context_.wrote(key_, version, dump_json(trial));
   return std::nullopt;
 }
 

@@ -29,7 +29,8 @@ struct TrialsContext {
   TrialsMetrics* metrics = nullptr;
   JobWatches* jobs = nullptr;
   std::function<std::shared_ptr<const std::string>(const std::string& key)> trial;  // from the cache; empty: gone
-  std::function<void(const std::string& key, const std::string& json)> wrote;       // the server's reply to a write
+  // The server's reply to a write that was made from this version.
+  std::function<void(const std::string& key, const std::string& from, const std::string& json)> wrote;
   std::function<std::vector<std::string>(const std::string& name, const std::string& ns)>
       namesakes;                                                                            // live Trials elsewhere
   std::function<bool(const std::string& note)> first_time;                                  // for what is told once

@@ -29,6 +29,7 @@ Result<Review> parse_review(std::string_view body) {
   review.group = text_at(*request, {"kind", "group"});
   review.version = text_at(*request, {"kind", "version"});
   review.kind = text_at(*request, {"kind", "kind"});
+  review.resource_group = text_at(*request, {"resource", "group"});
   review.resource = text_at(*request, {"resource", "resource"});
   review.sub_resource = text_at(*request, {"subResource"});
   const Json* dry_run = find(*request, {"dryRun"});

@@ -17,7 +17,7 @@ inline constexpr size_t kWarningLimit = 119;      // characters; the API server 
 struct Review {
   std::string uid, ns, operation;
   std::string group, version, kind;  // of the object
-  std::string resource, sub_resource;
+  std::string resource_group, resource, sub_resource;
   bool dry_run = false;
   std::shared_ptr<Json> object;  // never empty; null when the request has none
 };

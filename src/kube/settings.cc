@@ -1,5 +1,7 @@
 #include "kube/settings.h"
 
+#include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "base/log.h"
@@ -20,12 +22,12 @@ std::map<std::string, std::string> data_of(const std::string& text) {
   return out;
 }
 
-Result<KatibConfig> read_katib(const std::string& text) {
+Result<KatibConfig> read_katib(const std::string& text, std::vector<std::string>* faults) {
   const auto data = data_of(text);
   const auto found = data.find("katib-config.yaml");
   if (found == data.end())
     return Error{Code::invalid, "the ConfigMap has no key katib-config.yaml", "katib-config", "add it"};
-  return parse_katib_config(found->second);
+  return parse_katib_config(found->second, faults);
 }
 
 }  // namespace
@@ -55,16 +57,17 @@ std::shared_ptr<const std::string> SettingsSource::look(const char* name, int64_
 
 std::shared_ptr<const WebhookSettings> SettingsSource::current(int64_t deadline_ns) {
   const int64_t now_ns = system_clock().monotonic_ns();
-  bool first = false;
+  bool known = false;
   {
     const std::lock_guard lock(mutex_);
-    if (now_ns < next_look_ns_) return settings_;
-    first = next_look_ns_ == 0;
+    known = katib_text_ != nullptr;
+    if (known && now_ns < next_look_ns_) return settings_;
   }
-  // The very first answer is waited for: without an image nothing can be injected.
+  // The first answer is waited for, also by those who come when the server has only just been reached: without an image
+  // nothing can be injected.
   std::unique_lock turn(refreshing_, std::defer_lock);
-  if (first) turn.lock();
-  else if (!turn.try_lock()) turn.release();
+  if (known) turn.try_lock();
+  else turn.try_lock_for(std::chrono::nanoseconds(std::max<int64_t>(0, deadline_ns - now_ns)));
   if (turn.owns_lock()) refresh(deadline_ns);
   const std::lock_guard lock(mutex_);
   return settings_;
@@ -79,8 +82,15 @@ void SettingsSource::refresh(int64_t deadline_ns) {
   auto made = std::make_shared<WebhookSettings>(*settings_);
   if (katib_new) {
     katib_text_ = katib;
-    if (Result<KatibConfig> read = read_katib(*katib)) made->katib = std::move(*read);
-    else log::warn("katib-config is not usable, the last good version stays in force: " + read.error().message());
+    // Without a good version before it, what is right in this one is better than nothing.
+    std::vector<std::string> faults;
+    if (Result<KatibConfig> read = read_katib(*katib, has_katib_ ? nullptr : &faults)) {
+      made->katib = std::move(*read);
+      has_katib_ = faults.empty();
+      for (const std::string& fault : faults) log::warn("a collector of katib-config cannot be used: " + fault);
+    } else {
+      log::warn("katib-config is not usable, the last good version stays in force: " + read.error().message());
+    }
   }
   if (own_new) {
     tacho_text_ = own;

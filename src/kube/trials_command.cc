@@ -6,10 +6,12 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 
 #include "base/log.h"
 #include "http/server.h"
 #include "kube/command.h"
+#include "kube/katib_config.h"
 #include "kube/leader.h"
 #include "kube/trials_controller.h"
 #include "kube/trials_flags.h"
@@ -22,11 +24,30 @@ namespace tacho {
 namespace {
 
 constexpr int64_t kDrainMs = 1'000;
+constexpr int64_t kConfigMs = 2'000;
 
 std::string own_identity() {
   const char* pod = std::getenv("POD_NAME");
   const std::string name = pod != nullptr && *pod != '\0' ? pod : host_name();
   return (name.empty() ? "tacho-katib" : name) + "_" + random_hex(8);
+}
+
+// The lease of a katib-controller beside us, which may have another name than the usual one: never both act.
+std::string katib_lease(const std::shared_ptr<ApiServer>& server, const std::string& ns, const std::string& usual) {
+  ApiClient client(server, -1);
+  ApiRequest request{.path = api_path("v1", "configmaps", ns, "katib-config"), .total_ms = kConfigMs, .wait_ms = 0};
+  const ApiAnswer answer = client.send(request);
+  if (answer.not_found()) return usual;
+  std::string why = answer.text();
+  if (const std::optional<Json> found = answer.ok() ? parse_json(answer.body) : std::nullopt) {
+    const std::string yaml = text_at(*found, {"data", "katib-config.yaml"});
+    const Result<KatibConfig> config = yaml.empty() ? KatibConfig{} : parse_katib_config(yaml);
+    if (config) return config->leader_election_id;
+    why = config.error().message();
+  }
+  log::warn("katib-config could not be read, so the lease is " + usual +
+            "; name another with --lease if katib-controller has one: " + why);
+  return usual;
 }
 
 class Service {
@@ -92,6 +113,8 @@ Status Service::open() {
   if (flags_.leader_elect) {
     LeaderOptions lease;
     lease.ns = flags_.core_namespace;
+    if (flags_.mode == "own" && !flags_.lease_given)
+      flags_.lease = katib_lease(*server, flags_.core_namespace, flags_.lease);
     lease.name = flags_.lease;
     lease.identity = flags_.identity.empty() ? own_identity() : flags_.identity;
     const auto lead = [this, identity = lease.identity] {

@@ -49,8 +49,8 @@ TrialsController::~TrialsController() { stop(); }
 void TrialsController::set_up_context() {
   context_.jobs = jobs_.get();
   context_.trial = [this](const std::string& key) { return trials_->get(key).json; };
-  context_.wrote = [this](const std::string& key, const std::string& json) {
-    if (Watch* watch = trials_->watch()) watch->put_reply(key, json);
+  context_.wrote = [this](const std::string& key, const std::string& from, const std::string& json) {
+    if (Watch* watch = trials_->watch()) watch->put_reply(key, from, json);
   };
   context_.namesakes = [this](const std::string& name, const std::string& ns) { return namesakes(name, ns); };
   context_.first_time = [this](const std::string& note) {

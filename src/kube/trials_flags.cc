@@ -56,7 +56,12 @@ const std::vector<Flag>& table() {
          return flags.mode = value, value == "check" || value == "own";
        }},
       {"db", "HOST:PORT", "the DB manager (katib-db-manager.kubeflow:6789, or KATIB_DB_MANAGER_SERVICE_*)",
-       rpc_text(&RpcOptions::address)},
+       [](TrialsFlags& flags, const std::string& value) {
+         const size_t colon = value.rfind(':');
+         const std::optional<uint16_t> port =
+             colon == std::string::npos ? std::nullopt : parse_int<uint16_t>(std::string_view(value).substr(colon + 1));
+         return flags.db.address = value, colon > 0 && port && *port > 0;
+       }},
       {"kubeconfig", "FILE", "outside a cluster (KUBECONFIG)", text(&TrialsFlags::kubeconfig)},
       {"namespace", "NAME", "Katib's namespace, where the lease is (KATIB_CORE_NAMESPACE, kubeflow)",
        text(&TrialsFlags::core_namespace)},
@@ -84,7 +89,7 @@ const std::vector<Flag>& table() {
        }},
       {"leader-elect", nullptr, "work only while holding the lease (true)",
        yes_no([](TrialsFlags& flags, bool on) { flags.leader_elect = on; })},
-      {"lease", "NAME", "name of the lease (check: tacho.katib.kubeflow.org; own: Katib's 3fbc96e9.katib.kubeflow.org)",
+      {"lease", "NAME", "name of the lease (check: tacho.katib.kubeflow.org; own: Katib's, leaderElectionID of katib-config)",
        text(&TrialsFlags::lease)},
       {"identity", "NAME", "how this replica is called in the lease (POD_NAME or the host's name, and random digits)",
        text(&TrialsFlags::identity)},
@@ -143,8 +148,11 @@ Result<TrialsFlags> parse_trials_flags(std::span<const std::string> words) {
       return usage("--" + name + " does not take \"" + value + "\"" +
                    (flag->value != nullptr ? std::string(": ") + flag->value : ""));
   }
+  if (flags.db.cert_file.empty() != flags.db.key_file.empty())
+    return usage("--tls-cert and --tls-key belong together");
   if (flags.db.address.empty()) flags.db.address = default_db_address(flags.core_namespace);
-  if (flags.lease.empty())
+  flags.lease_given = !flags.lease.empty();
+  if (!flags.lease_given)
     flags.lease = flags.mode == "own" ? "3fbc96e9.katib.kubeflow.org" : "tacho.katib.kubeflow.org";
   for (const std::string* address : {&flags.health_address, &flags.metrics_address}) {
     if (const Result<ListenAddress> good = parse_listen(*address); !good) return usage(good.error().message());

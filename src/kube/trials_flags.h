@@ -16,7 +16,8 @@ struct TrialsFlags {
   std::string mode = "check";
   std::string kubeconfig;
   std::string core_namespace, watch_namespace;
-  std::string lease, identity;                       // empty lease: by mode
+  std::string lease, identity;
+  bool lease_given = false;                          // otherwise it is by mode, and with own as katib-config says
   bool leader_elect = true;
   std::string health_address = ":18080", metrics_address = ":8080";  // empty: none
   std::vector<KindName> kinds;

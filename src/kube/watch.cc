@@ -191,18 +191,22 @@ void Watch::put(const Json& object, std::unordered_set<std::string>* seen) {
   if (options_.on_put) options_.on_put(key, now);
 }
 
-void Watch::put_reply(const std::string& key, std::string_view json) {
+void Watch::put_reply(const std::string& key, const std::string& from, std::string_view json) {
   const std::optional<Json> object = parse_json(json);
-  // Deleted meanwhile, or replaced by another of its name: the watch knows better.
-  if (!object || object_key(*object) != key || cache_.peek(key).uid != text_at(*object, {"metadata", "uid"})) return;
+  if (!object || object_key(*object) != key) return;
   Json kept = *object;
   kept["metadata"].erase("managedFields");
   if (options_.trim) options_.trim(kept);
-  const CachedObject now{text_at(kept, {"metadata", "uid"}), version_of(kept),
-                         std::make_shared<const std::string>(dump_json(kept))};
-  cache_.put(key, now);
-  // The watch will find this version known and say nothing, and there may be more in it than we wrote.
-  if (options_.on_put) options_.on_put(key, now);
+  CachedObject now{text_at(kept, {"metadata", "uid"}), version_of(kept),
+                   std::make_shared<const std::string>(dump_json(kept))};
+  // Deleted meanwhile, replaced by another of its name, or changed again: the watch knows better.
+  if (!cache_.replace(key, from, now) || !options_.on_put) return;
+  // The watch will find this version known and say nothing, and there may be more in it than we wrote. If it has told of a
+  // newer one just now, that is told last.
+  for (std::string told; now.json && told != now.resource_version; now = cache_.get(key)) {
+    told = now.resource_version;
+    options_.on_put(key, now);
+  }
 }
 
 void Watch::remove(const std::string& key) {

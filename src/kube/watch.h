@@ -42,8 +42,9 @@ class Watch {
   Watch(std::shared_ptr<ApiServer> server, int stop_fd, WatchOptions options);
   void run();  // until stop_fd is readable
   const ObjectCache& cache() const { return cache_; }
-  // The reply to a write of our own is newer than what the watch has told.
-  void put_reply(const std::string& key, std::string_view json);
+  // The reply to a write of our own, made from what had the version `from`. It counts only where the watch has told nothing
+  // since: what others wrote after us may have come by it before our reply did, and would not come again.
+  void put_reply(const std::string& key, const std::string& from, std::string_view json);
   bool synced() const { return synced_; }
   uint64_t restarts() const { return restarts_; }
   uint64_t relists() const { return relists_; }

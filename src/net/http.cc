@@ -141,6 +141,7 @@ struct HttpClient::State {
   std::function<bool()> cancelled;
   int stop_fd = -1;
   bool sent = false;
+  std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)> route{nullptr, curl_slist_free_all};
   char detail[CURL_ERROR_SIZE] = "";
 
   State() {
@@ -162,6 +163,7 @@ struct HttpClient::State {
   Status prepare(const HttpRequest& request, const Url& url, Exchange& exchange, curl_slist*& list);
   void set_body(const HttpRequest& request);
   void set_pem(CURLoption option, const std::string& text);
+  void set_server_name(const HttpRequest& request, const Url& url, curl_slist*& list);
   Status exchange_once(const HttpRequest& request, const Url& url, int64_t deadline_ns, Exchange& exchange);
   Status wait(const HttpRequest& request, const Url& url, int64_t deadline_ns);
   bool is_cancelled() const { return cancelled && cancelled(); }
@@ -186,6 +188,20 @@ void HttpClient::State::set_body(const HttpRequest& request) {
 void HttpClient::State::set_pem(CURLoption option, const std::string& text) {
   curl_blob blob{const_cast<char*>(text.data()), text.size(), CURL_BLOB_COPY};
   curl_easy_setopt(easy, option, &blob);
+}
+
+// libcurl verifies the name in the URL: the certificate's name goes there, and the connection to where the URL led.
+void HttpClient::State::set_server_name(const HttpRequest& request, const Url& url, curl_slist*& list) {
+  const std::string& given = request.tls.server_name;
+  const std::string name = given.find(':') == std::string::npos ? given : std::string("[") + given + "]";
+  const std::string port = std::to_string(url.port);
+  const size_t rest = request.url.find_first_of("/?#", url.scheme.size() + 3);
+  std::string named = url.scheme + "://" + name + ":" + port;
+  if (rest != std::string::npos) named += request.url.substr(rest);
+  curl_easy_setopt(easy, CURLOPT_URL, named.c_str());
+  route.reset(curl_slist_append(nullptr, (name + ":" + port + ":" + url.host + ":" + port).c_str()));
+  curl_easy_setopt(easy, CURLOPT_CONNECT_TO, route.get());
+  if (!names_header(request.headers, "host")) list = curl_slist_append(list, ("Host: " + url.host_header()).c_str());
 }
 
 Status HttpClient::State::prepare(const HttpRequest& request, const Url& url, Exchange& exchange, curl_slist*& list) {
@@ -240,6 +256,7 @@ Status HttpClient::State::prepare(const HttpRequest& request, const Url& url, Ex
   }
   if (request.accept_gzip) curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "gzip");
   set_body(request);
+  if (!request.tls.server_name.empty() && url.scheme == "https") set_server_name(request, url, list);
   for (const auto& [name, value] : request.headers) {
     // "Name;" is libcurl's way to write a header without a value.
     list = curl_slist_append(list, value.empty() ? (name + ";").c_str() : (name + ": " + value).c_str());

@@ -20,9 +20,11 @@ namespace tacho {
 using Headers = std::vector<std::pair<std::string, std::string>>;
 
 // A server with a CA of its own, and a client certificate: PEM texts, so that nobody writes a key to a file. An empty CA
-// means the machine's trust store. The server is verified in every case.
+// means the machine's trust store. The server is verified in every case: by the URL's name, or by `server_name` where its
+// certificate bears another one.
 struct HttpTls {
   std::string ca_pem, cert_pem, key_pem;
+  std::string server_name{};
 };
 
 struct HttpRequest {

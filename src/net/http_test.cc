@@ -309,6 +309,28 @@ TEST(HttpTls, VerifiesAlways) {
   EXPECT_FALSE(find_trust_store());
 }
 
+TEST(HttpTls, VerifiesTheNameThatWasAskedFor) {
+  const TempDir folder;
+  const TlsFiles files(folder.path(), "DNS:kubernetes.test");
+  DoubleServer server("echo_double.py", {"--tls", files.certificate, files.key});
+  HttpRequest request;
+  const std::string host = "127.0.0.1:" + std::to_string(server.port());
+  request.url = "https://" + host + "/a/b?c=d";
+  request.tls.ca_pem = slurp(files.certificate);
+  HttpClient client;
+  EXPECT_FALSE(client.send(request)) << "the address is no name of the certificate";
+  request.tls.server_name = "kubernetes.test";
+  const Result<HttpResponse> answer = client.send(request);
+  ASSERT_TRUE(answer) << answer.error().message();
+  const auto seen = nlohmann::json::parse(answer->body);
+  EXPECT_EQ(seen["headers"]["host"], host) << answer->body;
+  EXPECT_EQ(seen["path"], "/a/b?c=d") << answer->body;
+  request.tls.server_name = "other.test";
+  const Result<HttpResponse> wrong = client.send(request);
+  ASSERT_FALSE(wrong) << "a kept connection is no proof of another name";
+  EXPECT_EQ(wrong.error().code, Code::denied);
+}
+
 TEST(HttpTls, SurvivesAServerThatCutsTheConnection) {
   const TempDir folder;
   const TlsFiles files(folder.path(), "DNS:localhost");

@@ -44,6 +44,7 @@ KINDS = {
     "kubeflow.org/v1beta1": {"trials": ("Trial", True), "experiments": ("Experiment", True), "suggestions": ("Suggestion", True)},
     "trainer.kubeflow.org/v1alpha1": {"trainjobs": ("TrainJob", True)},
     "jobset.x-k8s.io/v1alpha2": {"jobsets": ("JobSet", True)},
+    "argoproj.io/v1alpha1": {"workflows": ("Workflow", True)},
     "coordination.k8s.io/v1": {"leases": ("Lease", True)},
     "admissionregistration.k8s.io/v1": {"mutatingwebhookconfigurations": ("MutatingWebhookConfiguration", False),
                                         "validatingwebhookconfigurations": ("ValidatingWebhookConfiguration", False)},

@@ -18,7 +18,7 @@ LABEL = "katib.kubeflow.org/metrics-collector-injection"
 ADMISSION = "admissionregistration.k8s.io/v1"
 EXEC = os.path.join(BUILD, "bin", "tacho-katib-exec")
 PLURALS = {"Job": "jobs", "PyTorchJob": "pytorchjobs", "TFJob": "tfjobs", "MPIJob": "mpijobs", "XGBoostJob": "xgboostjobs", "JobSet": "jobsets",
-           "TrainJob": "trainjobs", "Trial": "trials", "Suggestion": "suggestions", "Pod": "pods", "ConfigMap": "configmaps"}
+           "TrainJob": "trainjobs", "Workflow": "workflows", "Trial": "trials", "Suggestion": "suggestions", "Pod": "pods", "ConfigMap": "configmaps"}
 
 
 def shape(name):

@@ -165,6 +165,17 @@ class TestKubeInject(InjectCase):
         self.assertTrue(until(lambda: self.admit(hook, parts["pod"]) and "tacho-config is not usable" in self.read("inject-a.log")))
         self.assertEqual(container(self.admit(hook, parts["pod"])[0], "training-container")["command"], ["sh", "-c"])
 
+    def test_kinds_of_katib_config_are_kept(self):
+        parts = self.load("argo")
+        hook = self.start_inject(files=True)
+
+        def asked(word, watch):
+            return [entry for entry in list(self.kube.log) if word in entry["path"] and ("watch=1" in entry["path"]) == watch]
+        self.assertTrue(until(lambda: asked("/workflows", True)), self.read("inject-a.log"))
+        pod = next(pod for pod in parts["pods"].values() if "katib.kubeflow.org/model-training" in pod["metadata"].get("labels", {}))
+        self.assertTrue(until(lambda: "tacho/collector-injected" in self.admit(hook, pod)[0]["metadata"].get("annotations", {})))
+        self.assertFalse(asked("/workflows/argo-x1", False))
+
     def test_metrics_and_health(self):
         hook = self.start_inject()
         self.admit(hook, self.load("random")["pod"])
@@ -206,7 +217,8 @@ class TestKubeInject(InjectCase):
         self.assertEqual(hook.wait(30), 0)
 
     def test_bad_options(self):
-        for words in (["--no-such"], ["--listen"], ["--cert-file", "x"], ["word"], ["--deadline", "soon"], ["--workers=0"]):
+        for words in (["--no-such"], ["--listen"], ["--cert-file", "x"], ["word"], ["--deadline", "soon"], ["--workers=0"], ["--listen", "x"],
+                      ["--listen", "127.0.0.1:99999"], ["--health-address", "nowhere"]):
             process = self.spawn("inject", *words, program=KUBE)
             _, err = process.communicate(timeout=30)
             self.assertEqual(process.returncode, 2, (words, err))

@@ -1,4 +1,5 @@
 """tacho-katib trials: the life of a Trial against the API-server double and a real DB manager of tacho's."""
+import json
 import time
 import unittest
 
@@ -185,6 +186,21 @@ class TestKubeTrialLife(ClusterCase):
         self.assertEqual(observation(trial)["accuracy"], ("0.5", "0.91", "0.80"))
         self.assertTrue(hits)
 
+    def test_a_change_that_overtakes_our_reply(self):
+        self.start_trials()
+        hits, real = [], self.kube.update
+
+        def update(api, plural, ns, name, sub, new):
+            result = real(api, plural, ns, name, sub, new)
+            if sub == "status" and name == "late" and not hits and "Running" in json.dumps(new["status"]):
+                hits.append(1)
+                self.kube.delete(TRIALS, "trials", "team", "late", {})
+                time.sleep(0.3)  # the watch tells of the deletion before the reply to our write comes
+            return result
+        self.kube.update = update
+        self.create(a_trial("late"))
+        self.assertTrue(until(lambda: hits and not self.trial("late")), self.logs())
+
     def test_other_kinds_of_jobs(self):
         self.start_trials()
         self.create(a_trial("torch", kind="PyTorchJob"))
@@ -215,6 +231,8 @@ class TestKubeTrialLife(ClusterCase):
             with socket.socket() as probe:
                 probe.bind(("127.0.0.1", 0))
                 ports.append(probe.getsockname()[1])
+        config = "init: {controller: {enableLeaderElection: true, leaderElectionID: katibs.own}}"  # never both act: its lease is ours
+        self.kube.put("v1", "configmaps", {"metadata": {"name": "katib-config", "namespace": "kubeflow"}, "data": {"katib-config.yaml": config}})
         process = self.start_trials("--health-address", f"127.0.0.1:{ports[0]}", "--metrics-address", f"127.0.0.1:{ports[1]}")
         self.assertTrue(until(lambda: fetch(f"http://127.0.0.1:{ports[0]}/readyz")[0] == 200))
         self.assertEqual(fetch(f"http://127.0.0.1:{ports[0]}/healthz"), (200, "ok\n"))
@@ -226,12 +244,12 @@ class TestKubeTrialLife(ClusterCase):
         self.assertTrue(until(lambda: 'katib_trials_current{namespace="team",status="Running"} 1' in fetch(f"http://127.0.0.1:{ports[1]}/metrics")[1]))
         process.terminate()
         self.assertEqual(process.wait(20), 0, self.logs())
-        lease = self.kube.get("coordination.k8s.io/v1", "leases", "kubeflow", "3fbc96e9.katib.kubeflow.org")
+        lease = self.kube.get("coordination.k8s.io/v1", "leases", "kubeflow", "katibs.own")
         self.assertEqual(lease["spec"]["holderIdentity"], "")
 
     def test_bad_options(self):
         from cluster import KUBE
-        for words in (["--mode", "both"], ["--nonsense"], ["--workers", "0"], ["--metrics-wait", "soon"], ["--health-address", "nowhere"]):
+        for words in (["--mode", "both"], ["--nonsense"], ["--workers", "0"], ["--metrics-wait", "soon"], ["--health-address", "nowhere"], ["--db", "nowhere"], ["--tls-cert", "x"]):
             done = self.tacho("trials", *words, program=KUBE)
             self.assertEqual(done.rc, 2, done)
             self.assertIn("--help", done.err)
