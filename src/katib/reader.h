@@ -24,6 +24,8 @@ class Reader {
   // Where the rows passed on so far end, as JSON text for the state file; `seek("")` is the beginning.
   virtual std::string position() const = 0;
   virtual Status seek(std::string_view position) = 0;
+  // From the beginning of a new attempt: what was there before it is not read again.
+  virtual Status begin_anew() { return seek(""); }
   // Nothing was read yet, but the source may be renamed or removed before it is: takes hold of what is there now.
   virtual void hold() {}
   // The source began anew (truncated by a second attempt) since the last call.
