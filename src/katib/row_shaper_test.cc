@@ -149,6 +149,19 @@ TEST(JournalFile, OutlivesItsWriter) {
   std::filesystem::remove(path);
 }
 
+// /dev/full takes nothing, as a full disk does.
+TEST(JournalFile, RowsOutliveAFullDisk) {
+  Journal journal("/dev/full", "trial");
+  journal.append(row(kZero, "1"));
+  journal.append(row(kZero, "2"));
+  std::string seen;
+  EXPECT_TRUE(journal.read(false, 10, [&](MetricRow&& r) { seen += r.value; }));
+  EXPECT_EQ(seen, "12");
+  const std::string position = journal.position();
+  journal.all_acknowledged();
+  EXPECT_EQ(journal.position(), position) << "a place is the same in memory and in the file";
+}
+
 TEST(JournalFile, RowsOfAnotherTrialAreNotTaken) {
   const std::string path = ::testing::TempDir() + "journal_owner";
   std::filesystem::remove(path);
