@@ -161,7 +161,8 @@ void Collector::observe(const MetricRow& row) {
     state_.objective_seen = true;
     if (reporter_) reporter_->open_stream("source");
   }
-  if (stop_ == StopStep::none && rules_.observe(row)) {
+  // Training that has ended by itself is not stopped any more: its own end counts, also when its last rows meet the rules.
+  if (stop_ == StopStep::none && rules_.observe(row) && !trainer_->main_gone()) {
     log::error("early stop: the rules are met\n" + rules_.describe());
     stop_ = StopStep::mark;
   }
