@@ -124,6 +124,11 @@ bool Collector::stop_early(int64_t now_ns) {
     case StopStep::over: break;
     case StopStep::mark:
       if (!trainer_->found()) return true;  // restarted in the middle: it is looked for
+      if (gone && !state_.stopped && trainer_->end() != TrainingEnd::early_stopped) {
+        log::error("early stop: training has ended by itself, so nothing is stopped");
+        stop_ = StopStep::none;
+        return false;
+      }
       state_.stopped = true;
       state_file_.save(state_);
       if (wrapped && !gone)
