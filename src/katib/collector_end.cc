@@ -46,7 +46,10 @@ void Collector::drain(int64_t now_ns) {
   }
   if (!sent || stop_ != StopStep::none) return;
   // Other containers are waited for, but not by a native sidecar and not when asked to end.
-  if (terminated_ || trainer_->others_gone() || end_.code != 0) finish(end_);
+  if (terminated_ || trainer_->others_gone() || end_.code != 0) return finish(end_);
+  if (options_.timeout_ns > 0 && now_ns - started_ns_ >= options_.timeout_ns)
+    finish({kFatalExit, "timed out: training has ended and its rows are reported, but another container still runs after -timeout "
+                        "(-w false waits for the trainer only)"});
 }
 
 void Collector::end_of_training(int64_t now_ns) {

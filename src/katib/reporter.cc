@@ -50,12 +50,14 @@ void Reporter::resume() {
   PendingChunk pending = *state_.pending;
   Stream* stream = find(pending.stream);
   std::vector<MetricRow> raw;
-  bool more = stream != nullptr;
+  bool more = stream != nullptr && stream->reader->stop_at(pending.to);
   while (more && static_cast<int64_t>(raw.size()) < pending.rows) {
     const auto read = stream->reader->read(pending.at_end, static_cast<size_t>(pending.rows) - raw.size(),
                                            [&](MetricRow&& row) { raw.push_back(std::move(row)); });
     more = read && *read;  // a turn may pass over much of the source without a row
   }
+  if (stream != nullptr)
+    if (const Status status = stream->reader->stop_at(""); !status) log::warn(status.error());
   if (stream != nullptr && static_cast<int64_t>(raw.size()) == pending.rows) return adopt(std::move(pending), std::move(raw), true);
   log::warn("rows that were on their way cannot be read again, since the source changed; they may be missing or reported twice");
   state_.pending.reset();

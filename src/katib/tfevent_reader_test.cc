@@ -239,6 +239,26 @@ TEST_F(TfeventTest, ScalarsBesideAnImage) {
   EXPECT_EQ(reader->counts().bad_records, 1u);
 }
 
+// Rows on their way are read again as they were, though every file has grown meanwhile.
+TEST_F(TfeventTest, StopsAtAPlace) {
+  const std::string time("\x09\0\0\0\0\0\0\xf0\x3f", 9);
+  const auto event = [&](float value) { return record_of(time + field(5, scalar("loss", value))); };
+  put("a.tfevents", event(1));
+  put("b.tfevents", event(2));
+  const auto reader = make_tfevent_reader(folder_, options_);
+  EXPECT_EQ(rows(*reader, false), (Rows{"loss=1.0", "loss=2.0"}));
+  const std::string to = reader->position();
+  put("a.tfevents", event(3), true);
+  put("aa.tfevents", event(4));
+  put("b.tfevents", event(5), true);
+  const auto second = make_tfevent_reader(folder_, options_);
+  ASSERT_TRUE(second->stop_at(to));
+  EXPECT_EQ(rows(*second, false), (Rows{"loss=1.0", "loss=2.0"}));
+  ASSERT_TRUE(second->stop_at(""));
+  EXPECT_EQ(rows(*second, false), (Rows{"loss=3.0", "loss=4.0", "loss=5.0"}));
+  EXPECT_FALSE(second->stop_at("{"));
+}
+
 TEST_F(TfeventTest, LargeRecordsArePassedOver) {
   const std::string bytes = one_file("plain");
   const TfRecord first = first_record(bytes);
