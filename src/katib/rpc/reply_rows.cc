@@ -43,7 +43,7 @@ bool visit_list(CodedInputStream& in, const std::function<void(const MetricRow&)
     row.value = log.metric().value();
     visit(row);
   }
-  return in.BytesUntilLimit() == 0;
+  return in.ConsumedEntireMessage() && in.BytesUntilLimit() == 0;  // a tag of 0 is no end
 }
 
 }  // namespace
