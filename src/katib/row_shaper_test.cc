@@ -32,7 +32,7 @@ TEST(Shape, ArrivalTimesIncreaseStrictly) {
   const ShapeRules rules{true, true, false};
   const std::vector<ArrivalRun> arrivals{{2, 1'700'000'000'000'000}, {2, 1'700'000'000'000'001}};
   const auto rows = shape_rows({row(kZero, "1"), row(kZero, "2"), row(kZero, "3"), row("2026-01-01T00:00:00Z", "4")}, arrivals, rules, last);
-  EXPECT_EQ(rows[0].time_stamp, "2023-11-14T22:13:20Z");
+  EXPECT_EQ(rows[0].time_stamp, "2023-11-14T22:13:20.000000Z");
   EXPECT_EQ(rows[1].time_stamp, "2023-11-14T22:13:20.000001Z");
   EXPECT_EQ(rows[2].time_stamp, "2023-11-14T22:13:20.000002Z");
   EXPECT_EQ(rows[3].time_stamp, "2026-01-01T00:00:00Z");
