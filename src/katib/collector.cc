@@ -35,8 +35,8 @@ void Collector::turn(int64_t now_ns) {
   trainer_->others_gone();  // lets go of those that have ended
   if (now_ns >= poll_ns_) {
     poll_ns_ = now_ns + options_.poll_ns;
-    if (folders_.missing() && watch_) folders_.follow(watch_->folders());
-    source_changed_ = source_changed_ || folders_.needs_polling();
+    const bool found = folders_.missing() && watch_ && folders_.follow(watch_->folders());
+    source_changed_ = source_changed_ || found || folders_.needs_polling();
   }
   if (source_changed_ && now_ns >= read_ns_) read_source(now_ns, false);
   scrape(now_ns);
@@ -62,7 +62,9 @@ CollectEnd Collector::run() {
 }
 
 int64_t Collector::next_deadline_ns() const {
-  int64_t next = drain_deadline_ns_;
+  // All is sent, and only other containers are waited for: the time limit of delivery is none of that.
+  const bool delivered = phase_ == Phase::draining && stop_ == StopStep::none && (!reporter_ || reporter_->resting());
+  int64_t next = delivered ? INT64_MAX : drain_deadline_ns_;
   const auto at = [&](int64_t time_ns) { next = std::min(next, time_ns); };
   if (trainer_->search_again()) at(look_ns_);
   if (folders_.needs_polling() || trainer_->needs_polling()) at(poll_ns_);
@@ -71,7 +73,7 @@ int64_t Collector::next_deadline_ns() const {
   if (resources_) at(resources_->deadline_ns());
   if (reporter_) at(reporter_->deadline_ns());
   if (reporter_ && options_.report_ns > 0 && phase_ == Phase::training) at(report_ns_);
-  if (options_.timeout_ns > 0 && phase_ == Phase::training) at(started_ns_ + options_.timeout_ns);
+  if (options_.timeout_ns > 0 && (phase_ == Phase::training || delivered)) at(started_ns_ + options_.timeout_ns);
   if (marker_wait_ns_ > 0) at(system_clock().monotonic_ns() + 100 * kNsPerMs);
   if (stop_ != StopStep::none && stop_ != StopStep::over) {
     if (killer_) at(killer_->deadline_ns());
@@ -138,7 +140,7 @@ void Collector::read_source(int64_t now_ns, bool at_end) {
     }
   }
   marks_.add(watched_rows_, now_us());
-  folders_.follow(watch_->folders());
+  if (folders_.follow(watch_->folders())) source_changed_ = true;
 }
 
 // The source began anew: what was counted of the attempt before does not count any more.
@@ -161,7 +163,8 @@ void Collector::observe(const MetricRow& row) {
     state_.objective_seen = true;
     if (reporter_) reporter_->open_stream("source");
   }
-  if (stop_ == StopStep::none && rules_.observe(row)) {
+  // Training that has ended by itself is not stopped any more: its own end counts, also when its last rows meet the rules.
+  if (stop_ == StopStep::none && rules_.observe(row) && !trainer_->main_gone()) {
     log::error("early stop: the rules are met\n" + rules_.describe());
     stop_ = StopStep::mark;
   }

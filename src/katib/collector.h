@@ -83,6 +83,7 @@ class Collector {
   StateFile state_file_;
   CollectState state_;
   LineFile echo_;
+  bool echo_stalled_ = false;
 
   std::unique_ptr<Reader> watch_, source_;  // the same source twice: followed closely, and as far as it was reported
   ArrivalMarks marks_;

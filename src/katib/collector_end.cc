@@ -46,7 +46,10 @@ void Collector::drain(int64_t now_ns) {
   }
   if (!sent || stop_ != StopStep::none) return;
   // Other containers are waited for, but not by a native sidecar and not when asked to end.
-  if (terminated_ || trainer_->others_gone() || end_.code != 0) finish(end_);
+  if (terminated_ || trainer_->others_gone() || end_.code != 0) return finish(end_);
+  if (options_.timeout_ns > 0 && now_ns - started_ns_ >= options_.timeout_ns)
+    finish({kFatalExit, "timed out: training has ended and its rows are reported, but another container still runs after -timeout "
+                        "(-w false waits for the trainer only)"});
 }
 
 void Collector::end_of_training(int64_t now_ns) {
@@ -124,6 +127,11 @@ bool Collector::stop_early(int64_t now_ns) {
     case StopStep::over: break;
     case StopStep::mark:
       if (!trainer_->found()) return true;  // restarted in the middle: it is looked for
+      if (gone && !state_.stopped && trainer_->end() != TrainingEnd::early_stopped) {
+        log::error("early stop: training has ended by itself, so nothing is stopped");
+        stop_ = StopStep::none;
+        return false;
+      }
       state_.stopped = true;
       state_file_.save(state_);
       if (wrapped && !gone)

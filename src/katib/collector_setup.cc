@@ -115,7 +115,10 @@ Status Collector::make_readers() {
     if (out) {
       echo_ = std::move(*out);
       reader.echo = [this](std::string_view lines) {
-        if (const Status status = echo_.write(lines, 2'000); !status) log::warn("lines are not echoed: " + status.error().message());
+        // A reader that stands still is waited for once: rows and rules must not wait for it.
+        const Status status = echo_.write(lines, echo_stalled_ ? LineFile::kWaitMs : 2'000);
+        echo_stalled_ = !status;
+        if (!status) log::warn("lines are not echoed: " + status.error().message());
       };
     }
   }

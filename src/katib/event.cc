@@ -16,6 +16,8 @@ Int load(const char* at) {
   return value;
 }
 
+uint32_t mask(uint32_t crc) { return ((crc >> 15) | (crc << 17)) + 0xa282ead8u; }
+
 using Type = WireField::Type;
 
 // Value: 1 tag · 2 simple_value float · 7 node_name · 8 tensor
@@ -51,10 +53,9 @@ bool is_session_start(std::string_view session_log) {
 
 }  // namespace
 
-uint32_t masked_crc(std::string_view bytes) {
-  const uint32_t crc = crc32c(bytes);
-  return ((crc >> 15) | (crc << 17)) + 0xa282ead8u;
-}
+uint32_t masked_crc(std::string_view bytes) { return mask(crc32c(bytes)); }
+
+bool is_masked_crc(std::string_view bytes, uint32_t crc) { return bytes.size() >= 4 && load<uint32_t>(bytes.data()) == mask(crc); }
 
 TfRecord first_record(std::string_view bytes) {
   TfRecord record;

@@ -19,6 +19,8 @@ struct TfRecord {
 TfRecord first_record(std::string_view bytes);
 // As TensorFlow stores a CRC: rotated and offset, since a CRC over bytes that hold CRCs is weak.
 uint32_t masked_crc(std::string_view bytes);
+// Whether `bytes` begin with that CRC as it is stored.
+bool is_masked_crc(std::string_view bytes, uint32_t crc);
 
 struct Event {
   double wall_time = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/crc32c.h"
 #include "base/log.h"
 
 namespace tacho {
@@ -19,6 +20,37 @@ EventFile::Next EventFile::fail(const char* what) {
 bool EventFile::is_unwritten() const {
   const std::string_view bytes = file_.unread();
   return std::all_of(bytes.begin(), bytes.end(), [](char c) { return c == '\0'; });
+}
+
+// The record is there as a whole; it is read piece by piece. Nothing: it was passed over, or the file began anew.
+EventFile::Next EventFile::next_large(const TfRecord& record, Event& event) {
+  const uint64_t beginnings = file_.beginnings(), payload_size = record.size - TfRecord::kHeader - TfRecord::kFooter;
+  event_offset_ = file_.offset();
+  file_.consume(TfRecord::kHeader);
+  sieve_.start(payload_size);
+  uint32_t crc = 0;
+  const auto fill = [&] { return file_.fill(false).value_or(GrowingFile::Fill::nothing) == GrowingFile::Fill::more; };
+  for (uint64_t left = payload_size; left > 0;) {
+    const std::string_view piece = file_.unread().substr(0, static_cast<size_t>(std::min<uint64_t>(left, SIZE_MAX)));
+    crc = crc32c(piece, crc);
+    sieve_.add(piece);
+    left -= piece.size();
+    file_.consume(piece.size());
+    if (left > 0 && !fill()) return fail("a record cannot be read to its end");
+    if (file_.beginnings() != beginnings) return Next::nothing;
+  }
+  while (file_.unread().size() < TfRecord::kFooter)
+    if (!fill()) return fail("a record cannot be read to its end");
+  if (file_.beginnings() != beginnings) return Next::nothing;
+  const bool right = is_masked_crc(file_.unread(), crc);
+  file_.consume(TfRecord::kFooter);
+  if (sieve_.overflowed()) log::warn("a record of " + file_.path() + " holds very many values; only its first are taken");
+  std::string_view payload;
+  if (right && sieve_.finish(payload) && parse_event(payload, event)) return Next::event;
+  ++bad_records_;
+  log::warn((right ? "an event of " + file_.path() + " cannot be decoded" : "the checksum of a record of " + file_.path() + " is wrong") +
+            "; it is passed over");
+  return Next::nothing;
 }
 
 EventFile::Next EventFile::next(Event& event, bool at_end) {
@@ -45,7 +77,9 @@ EventFile::Next EventFile::next(Event& event, bool at_end) {
         continue;
       case TfRecord::State::incomplete:
         if (record.size > kLargestRecord) {
-          if (!file_.skip(record.size)) return Next::nothing;
+          if (file_.offset() + record.size > file_.size()) return Next::nothing;
+          const Next read = next_large(record, event);
+          if (read != Next::nothing) return read;
           continue;
         }
         break;

@@ -1,10 +1,11 @@
-// The events of one event file that may still grow. Its last record may be incomplete: then there is none yet. A record of
-// more than 1 MiB (a graph, an image) is passed over unread. Not thread-safe.
+// The events of one event file that may still grow. Its last record may be incomplete: then there is none yet. Of a record of
+// more than 1 MiB (a graph, images beside scalars) only the small fields are kept. Not thread-safe.
 #pragma once
 #include <optional>
 #include <string>
 
 #include "katib/event.h"
+#include "katib/event_sieve.h"
 #include "katib/growing_file.h"
 
 namespace tacho {
@@ -33,9 +34,11 @@ class EventFile {
 
  private:
   Next fail(const char* what);
+  Next next_large(const TfRecord& record, Event& event);
   bool is_unwritten() const;
 
   GrowingFile file_;
+  EventSieve sieve_;
   uint64_t event_offset_ = 0;
   uint64_t bad_records_ = 0;
   std::string error_;

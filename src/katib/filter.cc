@@ -159,18 +159,19 @@ Result<Filter> Filter::compile(const std::string& text, size_t number) {
 
 // A match that is empty and touches the end of the one before is none; behind an empty one the search goes on with the next
 // character.
-void Filter::find_all(std::string_view line, const Visit& visit) const {
+bool Filter::find_all(std::string_view line, const Visit& visit) const {
   FilterMatch match;
   if (is_default()) {
     DefaultMatches matches(line);
-    while (matches.next(match)) visit(match);
-    return;
+    while (matches.next(match))
+      if (!visit(match)) return false;
+    return true;
   }
   const re2::StringPiece text(line.data(), line.size());
   std::array<re2::StringPiece, 3> groups;
   constexpr size_t kNone = std::string_view::npos;
   for (size_t at = 0, end_before = kNone; at <= line.size();) {
-    if (!regex_->Match(text, at, line.size(), re2::RE2::UNANCHORED, groups.data(), 3)) return;
+    if (!regex_->Match(text, at, line.size(), re2::RE2::UNANCHORED, groups.data(), 3)) return true;
     const auto begin = static_cast<size_t>(groups[0].data() - line.data());
     const size_t end = begin + groups[0].size();
     const bool taken = end != at || begin != end_before;
@@ -183,8 +184,9 @@ void Filter::find_all(std::string_view line, const Visit& visit) const {
     if (!taken) continue;
     match.name = trim_unicode(view(groups[1]));
     match.value = trim_unicode(view(groups[2]));
-    visit(match);
+    if (!visit(match)) return false;
   }
+  return true;
 }
 
 Result<std::vector<Filter>> compile_filters(const std::vector<std::string>& texts) {

@@ -38,7 +38,7 @@ class DefaultMatches {
 
 class Filter {
  public:
-  using Visit = std::function<void(const FilterMatch&)>;
+  using Visit = std::function<bool(const FilterMatch&)>;  // false: no further matches are wanted
 
   // An error names `number` (from 1), the text and where in it the fault is.
   static Result<Filter> compile(const std::string& text, size_t number);
@@ -48,7 +48,8 @@ class Filter {
 
   bool is_default() const { return regex_ == nullptr; }
   // `line` is valid UTF-8, unless this is the default filter.
-  void find_all(std::string_view line, const Visit& visit) const;
+  // False when `visit` ended it.
+  bool find_all(std::string_view line, const Visit& visit) const;
 
  private:
   explicit Filter(std::unique_ptr<re2::RE2> regex);

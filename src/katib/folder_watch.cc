@@ -32,8 +32,9 @@ FolderWatch::FolderWatch() : fd_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {
   log::warn("the kernel gives no inotify (fs.inotify.max_user_instances); files are polled");
 }
 
-void FolderWatch::follow(const std::vector<std::string>& folders) {
+bool FolderWatch::follow(const std::vector<std::string>& folders) {
   missing_ = false;
+  bool added = false;
   for (const std::string& folder : folders) {
     if (watches_.contains(folder)) continue;
     if (!fd_) continue;
@@ -41,6 +42,7 @@ void FolderWatch::follow(const std::vector<std::string>& folders) {
     const int watch = ::inotify_add_watch(fd_.get(), folder.c_str(), kEvents | IN_ONLYDIR);
     if (watch >= 0) {
       watches_[folder] = watch;
+      added = true;
       needs_polling_ = needs_polling_ || is_remote(folder);
     } else if (errno == ENOENT || errno == ENOTDIR) {
       missing_ = true;
@@ -49,6 +51,7 @@ void FolderWatch::follow(const std::vector<std::string>& folders) {
       log::warn("changes in " + folder + " cannot be watched (" + std::strerror(errno) + "); its files are polled");
     }
   }
+  return added;
 }
 
 bool FolderWatch::changed() {

@@ -179,14 +179,6 @@ uint64_t GrowingFile::size() const {
   return fd_ && ::fstat(fd_.get(), &status) == 0 ? static_cast<uint64_t>(status.st_size) : 0;
 }
 
-bool GrowingFile::skip(uint64_t bytes) {
-  const uint64_t to = offset() + bytes;
-  if (to > size()) return false;
-  forget_buffer();
-  end_offset_ = to;
-  return true;
-}
-
 bool GrowingFile::next() {
   bool absent = false;
   struct stat status {};
@@ -207,6 +199,13 @@ void GrowingFile::seek(std::optional<Place> place) {
   if (!place && first_) place = Place{*first_, 0, 0, 0};
   wanted_ = place;
   begin_ = end_;  // what is unread is read again
+}
+
+void GrowingFile::begin_anew() {
+  struct stat status {};
+  first_.reset();
+  if (::stat(path_.c_str(), &status) == 0) first_ = identity_of(status);
+  seek(std::nullopt);
 }
 
 void GrowingFile::hold() {

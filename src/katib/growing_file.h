@@ -46,8 +46,6 @@ class GrowingFile {
 
   std::string_view unread() const { return {buffer_.data() + begin_, end_ - begin_}; }
   void consume(size_t bytes) { begin_ += bytes; }
-  // Passes over bytes that were not read yet; false when the file is not that long.
-  bool skip(uint64_t bytes);
   uint64_t size() const;  // of the open file; 0 when there is none
   uint64_t offset() const { return end_offset_ - (end_ - begin_); }  // of the first unread byte
   Identity identity() const { return identity_; }
@@ -57,6 +55,8 @@ class GrowingFile {
   std::optional<Place> place() const;
   // Goes on from there at the next fill(); nothing: from the beginning of the first file that was read.
   void seek(std::optional<Place> place);
+  // The file that has the name now is the first, and is read from its beginning.
+  void begin_anew();
   // Opens the file of the name, if none was opened and no place is wanted: it will be the first, whatever becomes of its name.
   void hold();
   // The file began anew since the last call.

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 
@@ -63,6 +64,7 @@ Journal::Journal(std::string path, std::string_view owner) : path_(std::move(pat
   if (!fd_) {
     path_.clear();
     fd_ = Fd(::memfd_create("tacho-rows", MFD_CLOEXEC));
+    in_memory_ = true;
   }
   struct stat info{};
   if (::fstat(fd_.get(), &info) == 0) size_ = info.st_size;
@@ -90,8 +92,27 @@ void Journal::write(const std::string& line) {
     size_ += written;
     return;
   }
-  log::warn(system_error("a row could not be kept and is lost; make room", path_, written < 0 ? errno : ENOSPC));
+  const int why = written < 0 ? errno : ENOSPC;
   if (::ftruncate(fd_.get(), size_) != 0) log::debug("the torn row stays and will be passed over");
+  if (!in_memory_ && move_to_memory()) {
+    log::warn(system_error("rows that wait are kept in memory from now on, since the file cannot be written; make room", path_, why));
+    return write(line);
+  }
+  log::warn(system_error("a row could not be kept and is lost; make room", path_, why));
+}
+
+// What was not read yet, at the same offsets: a place in the file is one in memory, and after a restart one in the file again.
+bool Journal::move_to_memory() {
+  Fd memory(::memfd_create("tacho-rows", MFD_CLOEXEC));
+  if (!memory || ::ftruncate(memory.get(), size_) != 0) return false;
+  std::array<char, 65536> buffer;
+  for (int64_t at = offset_; at < size_;) {
+    const ssize_t got = ::pread(fd_.get(), buffer.data(), std::min<size_t>(buffer.size(), static_cast<size_t>(size_ - at)), at);
+    if (got <= 0 || ::pwrite(memory.get(), buffer.data(), static_cast<size_t>(got), at) != got) return false;
+    at += got;
+  }
+  fd_ = std::move(memory);
+  return in_memory_ = true;
 }
 
 void Journal::append(const MetricRow& row) { write(row.name.empty() ? "\n" : journal_line(row)); }

@@ -12,7 +12,7 @@ namespace tacho {
 
 class Journal final : public Reader {
  public:
-  // `path` "" : in memory. When the file cannot be made, also in memory, with a warning. `owner`: the Trial.
+  // `path` "" : in memory. When the file cannot be made or written, also in memory, with a warning. `owner`: the Trial.
   explicit Journal(std::string path, std::string_view owner = "");
 
   void append(const MetricRow& row);
@@ -28,9 +28,11 @@ class Journal final : public Reader {
  private:
   void claim(std::string_view owner);
   void write(const std::string& line);
+  bool move_to_memory();
   std::string path_;
   Fd fd_;
   int64_t offset_ = 0, size_ = 0;
+  bool in_memory_ = false;
 };
 
 // One line: `time TAB name TAB value TAB step TAB epoch`, with \\, \t and \n for what would break it.

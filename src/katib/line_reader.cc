@@ -46,7 +46,7 @@ Result<bool> LineReader::read(bool at_end, size_t limit, const Take& take) {
     const auto filled = file_.fill(at_end);
     if (!filled) return filled.error();
     if (file_.beginnings() != beginnings) {
-      searched_ = 0;
+      searched_ = line_matches_ = 0;
       skipping_ = false;
       if (options_.echo) echoed_to() = 0;
     }
@@ -55,8 +55,9 @@ Result<bool> LineReader::read(bool at_end, size_t limit, const Take& take) {
     const std::string_view rest = file_.unread();
     if (!rest.empty()) {
       if (!skipping_) {
-        const auto used = parse_complete(rest, limit, take);
+        const auto used = parse_complete(rest, limit - taken_, take);
         if (!used) return used.error();
+        if (*used < rest.size()) return true;  // a line of very many rows
       }
       pass(rest.size());
     }
@@ -114,11 +115,12 @@ std::string LineReader::position() const {
   if (!place) return {};
   auto json = place_to_json(*place);
   if (skipping_) json["skipping"] = true;
+  if (line_matches_ > 0) json["matches"] = line_matches_;
   return json.dump();
 }
 
 Status LineReader::seek(std::string_view position) {
-  searched_ = 0;
+  searched_ = line_matches_ = 0;
   skipping_ = false;
   if (position.empty()) {
     file_.seek(std::nullopt);
@@ -128,6 +130,7 @@ Status LineReader::seek(std::string_view position) {
     const auto json = nlohmann::json::parse(position);
     file_.seek(place_from_json(json));
     skipping_ = json.value("skipping", false);
+    line_matches_ = json.value("matches", size_t{0});
   } catch (const nlohmann::json::exception&) {
     return Error{Code::invalid, "the place in the log cannot be understood", std::string(position), "remove the state file to begin anew"};
   }

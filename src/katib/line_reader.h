@@ -23,6 +23,10 @@ class LineReader : public Reader {
   Result<bool> read(bool at_end, size_t limit, const Take& take) override;
   std::string position() const override;
   Status seek(std::string_view position) override;
+  Status begin_anew() override {
+    file_.begin_anew();
+    return seek("");
+  }
   void hold() override { file_.hold(); }
   bool restarted() override { return file_.restarted(); }
   std::vector<std::string> folders() const override;
@@ -32,7 +36,7 @@ class LineReader : public Reader {
   LineReader(std::string path, ReaderOptions options);
 
   // Passes on the rows of `lines`, each ended by '\n' but perhaps the last, until `limit` are passed on. Returns how many
-  // bytes were dealt with: whole lines.
+  // bytes were dealt with: whole lines. A line with more rows than that is not dealt with yet; line_matches_ tells how far it was read.
   virtual Result<size_t> parse(std::string_view lines, size_t limit, const Take& take) = 0;
   // The time of a row that has none of its own.
   std::string missing_time();
@@ -42,7 +46,8 @@ class LineReader : public Reader {
   ReaderOptions options_;
   ValueRule values_;
   uint64_t bad_lines_ = 0;
-  size_t taken_ = 0;  // rows of this read()
+  size_t taken_ = 0;         // rows of this read()
+  size_t line_matches_ = 0;  // of the first unread line: matches that were dealt with
 
  private:
   Result<size_t> parse_complete(std::string_view lines, size_t limit, const Take& take);

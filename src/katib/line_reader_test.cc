@@ -85,6 +85,43 @@ TEST_F(LogTest, APlaceIsExactAfterAnyLimit) {
   }
 }
 
+// Not more rows at once than were asked for, also when they are in one line, ended or not.
+TEST_F(LogTest, ALineOfManyRowsIsPassedOnInParts) {
+  std::string line, all;
+  for (int i = 0; i < 5'000; ++i) {
+    line += "loss=" + std::to_string(i) + " acc=nan x=1 ";
+    all += " loss=" + std::to_string(i);
+  }
+  for (const bool ended : {true, false}) {
+    write(path_, "acc=1\n" + line + (ended ? "\nacc=2\n" : ""));
+    for (const bool restarts : {true, false}) {
+      auto reader = open();
+      std::string seen, position;
+      size_t echoed = 0;
+      options_.echo = [&](std::string_view lines) { echoed += lines.size(); };
+      for (bool more = true; more;) {
+        if (restarts) {
+          reader = open();
+          ASSERT_TRUE(reader->seek(position));
+        }
+        size_t rows = 0;
+        more = *reader->read(true, 300, [&](MetricRow&& row) {
+          seen += " " + row.name + "=" + row.value;
+          ++rows;
+        });
+        EXPECT_LE(rows, 300u);
+        position = reader->position();
+        if (!restarts) {
+          EXPECT_LE(reader->counts().non_finite, 5'000u);
+        }
+      }
+      EXPECT_EQ(seen, " acc=1" + all + (ended ? " acc=2" : ""));
+      EXPECT_FALSE(reader->restarted());
+      options_.echo = nullptr;
+    }
+  }
+}
+
 TEST_F(LogTest, SeekGoesBackInTheSameFile) {
   write(path_, "loss=1\nloss=2\nloss=3\n");
   const auto reader = open();
@@ -104,6 +141,23 @@ TEST_F(LogTest, BadPlacesAreRefused) {
   EXPECT_FALSE(reader->seek("{"));
   EXPECT_FALSE(reader->seek("{\"device\":1}"));
   EXPECT_FALSE(reader->seek("{\"device\":1,\"inode\":\"x\",\"offset\":1,\"before\":[0,0]}"));
+}
+
+// A new attempt is what is under the name now; what an earlier one rotated away is not part of it.
+TEST_F(LogTest, ANewAttemptIsTheFileOfTheName) {
+  write(path_, "loss=1\n");
+  const auto reader = open();
+  EXPECT_EQ(rows(*reader), "loss=1");
+  std::rename(path_.c_str(), (path_ + ".1").c_str());
+  write(path_, "loss=2\nloss=3\n");
+  EXPECT_EQ(rows(*reader), "loss=2 loss=3");
+  ASSERT_TRUE(reader->begin_anew());
+  EXPECT_EQ(rows(*reader), "loss=2 loss=3");
+  ASSERT_TRUE(reader->seek(""));
+  EXPECT_EQ(rows(*reader), "loss=2 loss=3");
+  std::remove(path_.c_str());
+  ASSERT_TRUE(reader->begin_anew());
+  EXPECT_EQ(rows(*reader), "");
 }
 
 TEST_F(LogTest, ATruncatedFileBeginsAnew) {

@@ -134,6 +134,20 @@ TEST_F(FakePod, TrainerThatIsGoneIsKnownByItsMarker) {
   EXPECT_TRUE(trainer.main_gone());
 }
 
+// Its wrapper was killed before it could rewrite our mark, or wrote something else.
+TEST_F(FakePod, TrainerThatIsGoneIsKnownByAnyMarker) {
+  for (const auto& [text, end] : std::vector<std::pair<std::string, TrainingEnd>>{{"early-stopped\n", TrainingEnd::early_stopped},
+                                                                                   {"banana\n", TrainingEnd::damaged}}) {
+    put("77.pid", text);
+    Trainer trainer(options());
+    EXPECT_FALSE(trainer.look()) << "it may be about to start";
+    for (int i = 0; i < 10 && !trainer.found(); ++i) trainer.look();
+    EXPECT_EQ(trainer.main().pid, 77);
+    EXPECT_TRUE(trainer.main_gone());
+    EXPECT_EQ(trainer.end(), end);
+  }
+}
+
 TEST_F(FakePod, NobodyYet) {
   Trainer trainer(options());
   EXPECT_FALSE(trainer.look());

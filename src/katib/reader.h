@@ -24,6 +24,11 @@ class Reader {
   // Where the rows passed on so far end, as JSON text for the state file; `seek("")` is the beginning.
   virtual std::string position() const = 0;
   virtual Status seek(std::string_view position) = 0;
+  // Reads nothing behind that position of its own until stop_at(""): rows can be read again as they were, though the source has grown.
+  // Only where they would come in another order then.
+  virtual Status stop_at(std::string_view) { return ok(); }
+  // From the beginning of a new attempt: what was there before it is not read again.
+  virtual Status begin_anew() { return seek(""); }
   // Nothing was read yet, but the source may be renamed or removed before it is: takes hold of what is there now.
   virtual void hold() {}
   // The source began anew (truncated by a second attempt) since the last call.

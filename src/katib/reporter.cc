@@ -50,13 +50,14 @@ void Reporter::resume() {
   PendingChunk pending = *state_.pending;
   Stream* stream = find(pending.stream);
   std::vector<MetricRow> raw;
-  bool more = stream != nullptr;
+  bool more = stream != nullptr && stream->reader->stop_at(pending.to);
   while (more && static_cast<int64_t>(raw.size()) < pending.rows) {
-    const size_t before = raw.size();
-    const auto read = stream->reader->read(pending.at_end, static_cast<size_t>(pending.rows) - before,
+    const auto read = stream->reader->read(pending.at_end, static_cast<size_t>(pending.rows) - raw.size(),
                                            [&](MetricRow&& row) { raw.push_back(std::move(row)); });
-    more = read && *read && raw.size() > before;
+    more = read && *read;  // a turn may pass over much of the source without a row
   }
+  if (stream != nullptr)
+    if (const Status status = stream->reader->stop_at(""); !status) log::warn(status.error());
   if (stream != nullptr && static_cast<int64_t>(raw.size()) == pending.rows) return adopt(std::move(pending), std::move(raw), true);
   log::warn("rows that were on their way cannot be read again, since the source changed; they may be missing or reported twice");
   state_.pending.reset();
@@ -75,7 +76,7 @@ bool Reporter::fill(Stream& stream) {
   if (stream.anew) {
     stream.anew = false;
     progress = {};
-    if (const Status status = stream.reader->seek(""); !status) log::warn(status.error());
+    if (const Status status = stream.reader->begin_anew(); !status) log::warn(status.error());
   }
   std::vector<MetricRow> raw;
   size_t bytes = 0;

@@ -192,6 +192,47 @@ TEST_F(ReporterTest, RestartAtAnyMoment) {
   std::filesystem::remove(path);
 }
 
+// A source of which a turn may pass over much without a row.
+class SparseReader final : public Reader {
+ public:
+  Result<bool> read(bool, size_t, const Take& take) override {
+    if (turn_ == 6) return false;
+    if (++turn_ % 3 == 0) take({std::string(kZeroTime), "m", std::to_string(turn_), {}, {}});
+    return turn_ < 6;
+  }
+  std::string position() const override { return std::to_string(turn_); }
+  Status seek(std::string_view position) override {
+    turn_ = position.empty() ? 0 : std::stoi(std::string(position));
+    return ok();
+  }
+  std::vector<std::string> folders() const override { return {}; }
+
+ private:
+  int turn_ = 0;
+};
+
+TEST_F(ReporterTest, RowsFarApartAreReadAgain) {
+  CollectState state{"t", "k", "", "", "", false, false, {}, {}, {}, {}};
+  SparseReader source;
+  {
+    Reporter first("t", {}, db_, state, file_);
+    first.add_stream("source", source, nullptr, true);
+    first.resume();
+    db_->codes = {14};
+    db_->store_although_failed = true;
+    first.flush(false);
+    first.step(1);
+    pollfd ready{first.fd(), POLLIN, 0};
+    ASSERT_EQ(::poll(&ready, 1, 10'000), 1);  // answered, but nobody took the answer
+  }
+  ASSERT_TRUE(state.pending);
+  Reporter second("t", {}, db_, state, file_);
+  second.add_stream("source", source, nullptr, true);
+  second.resume();
+  run(second);
+  EXPECT_EQ(values(), (std::multiset<std::string>{"3", "6"}));
+}
+
 TEST_F(ReporterTest, NewAttemptReplaces) {
   append("old");
   run(*reporter_);

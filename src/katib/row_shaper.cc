@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "katib/rpc/time_stamp.h"
+#include "katib/time_stamp.h"
 #include "os/clock.h"
 
 namespace tacho {
@@ -51,7 +52,10 @@ void set_apart(MetricRow& row, LastTimes& last) {
 
 }  // namespace
 
-std::string wire_time(int64_t time_us) { return std::string(TimeStampText(time_us).wire()); }
+// All six digits, as every time that tacho makes itself has.
+std::string wire_time(int64_t time_us) {
+  return utc_microseconds(time_us / 1'000'000, time_us % 1'000'000 * kNsPerUs).value_or(std::string(TimeStampText(time_us).wire()));
+}
 
 int64_t now_us() { return system_clock().realtime_ns() / kNsPerUs; }
 

@@ -32,7 +32,7 @@ TEST(Shape, ArrivalTimesIncreaseStrictly) {
   const ShapeRules rules{true, true, false};
   const std::vector<ArrivalRun> arrivals{{2, 1'700'000'000'000'000}, {2, 1'700'000'000'000'001}};
   const auto rows = shape_rows({row(kZero, "1"), row(kZero, "2"), row(kZero, "3"), row("2026-01-01T00:00:00Z", "4")}, arrivals, rules, last);
-  EXPECT_EQ(rows[0].time_stamp, "2023-11-14T22:13:20Z");
+  EXPECT_EQ(rows[0].time_stamp, "2023-11-14T22:13:20.000000Z");
   EXPECT_EQ(rows[1].time_stamp, "2023-11-14T22:13:20.000001Z");
   EXPECT_EQ(rows[2].time_stamp, "2023-11-14T22:13:20.000002Z");
   EXPECT_EQ(rows[3].time_stamp, "2026-01-01T00:00:00Z");
@@ -147,6 +147,19 @@ TEST(JournalFile, OutlivesItsWriter) {
   EXPECT_TRUE(journal.holds("m", "2"));
   EXPECT_FALSE(journal.holds("m", "9"));
   std::filesystem::remove(path);
+}
+
+// /dev/full takes nothing, as a full disk does.
+TEST(JournalFile, RowsOutliveAFullDisk) {
+  Journal journal("/dev/full", "trial");
+  journal.append(row(kZero, "1"));
+  journal.append(row(kZero, "2"));
+  std::string seen;
+  EXPECT_TRUE(journal.read(false, 10, [&](MetricRow&& r) { seen += r.value; }));
+  EXPECT_EQ(seen, "12");
+  const std::string position = journal.position();
+  journal.all_acknowledged();
+  EXPECT_EQ(journal.position(), position) << "a place is the same in memory and in the file";
 }
 
 TEST(JournalFile, RowsOfAnotherTrialAreNotTaken) {

@@ -2,6 +2,7 @@
 // a line without one costs no more than that search.
 #include <cstring>
 #include <functional>
+#include <utility>
 
 #include "base/text.h"
 #include "katib/filter.h"
@@ -40,7 +41,7 @@ class TextReader final : public LineReader {
       const char* line = before == nullptr ? at : before + 1;
       const auto* line_end = static_cast<const char*>(std::memchr(found, '\n', static_cast<size_t>(end - found)));
       if (line_end == nullptr) line_end = end;
-      parse_line({line, static_cast<size_t>(line_end - line)}, take);
+      if (!parse_line({line, static_cast<size_t>(line_end - line)}, enough, take)) return static_cast<size_t>(line - lines.data());
       at = line_end + 1;
       if (taken_ >= enough) return std::min(static_cast<size_t>(at - lines.data()), lines.size());
     }
@@ -48,7 +49,11 @@ class TextReader final : public LineReader {
   }
 
   // "2026-11-15T09:30:00Z epoch 3: accuracy=0.91 loss=0.12"
-  void parse_line(std::string_view line, const Take& take) {
+  // False: `enough` rows were taken before its end. It is searched again then, and what was dealt with is passed over: a line of
+  // 1 MiB can hold more rows than may be in memory, and a place within it is told by their number.
+  bool parse_line(std::string_view line, size_t enough, const Take& take) {
+    const size_t before = std::exchange(line_matches_, 0);
+    size_t matches = 0;
     std::string valid;
     const size_t space = line.find(' ');
     const std::string_view first = space == std::string_view::npos ? std::string_view() : line.substr(0, space);
@@ -56,13 +61,21 @@ class TextReader final : public LineReader {
     if (needs_utf8_ && !is_valid_utf8(line)) line = valid = valid_utf8(line);
     const auto visit = [&](const FilterMatch& match) {
       const std::string* metric = find_metric(match.name);
-      if (metric == nullptr) return;
+      if (metric == nullptr) return true;
+      if (matches >= before && taken_ >= enough) return false;
+      if (matches++ < before) return true;
       const auto value = values_.judge(*metric, match.value, match.behind);
-      if (!value) return;
+      if (!value) return true;
       count_row(*value);
       take({has_time ? std::string(first) : missing_time(), *metric, std::string(*value), {}, {}});
+      return true;
     };
-    for (const Filter& filter : filters_) filter.find_all(line, std::cref(visit));
+    for (const Filter& filter : filters_) {
+      if (filter.find_all(line, std::cref(visit))) continue;
+      line_matches_ = matches;
+      return false;
+    }
+    return true;
   }
 
   const std::string* find_metric(std::string_view name) const {

@@ -142,6 +142,7 @@ TEST(Filter, FindAllAsGoDoes) {
     std::string text;
     Filter::compile(filter, 1)->find_all(line, [&](const FilterMatch& match) {
       text += "<" + std::string(match.name) + "," + std::string(match.value) + ">";
+      return true;
     });
     return text;
   };
@@ -164,8 +165,14 @@ TEST(Filter, DefaultMatcherIsIdentical) {
     std::string line;
     for (size_t size = random() % 16; size > 0; --size) line += letters[random() % letters.size()];
     std::string one, two;
-    regex.find_all(line, [&](const FilterMatch& match) { one += "<" + std::string(match.name) + "," + std::string(match.value) + ">"; });
-    fast.find_all(line, [&](const FilterMatch& match) { two += "<" + std::string(match.name) + "," + std::string(match.value) + ">"; });
+    const auto add_to = [](std::string& text) {
+      return [&text](const FilterMatch& match) {
+        text += "<" + std::string(match.name) + "," + std::string(match.value) + ">";
+        return true;
+      };
+    };
+    EXPECT_TRUE(regex.find_all(line, add_to(one)));
+    EXPECT_TRUE(fast.find_all(line, add_to(two)));
     ASSERT_EQ(one, two) << line;
   }
 }

@@ -35,7 +35,7 @@ class TfeventReader final : public Reader {
       File& file = files_[next_file_];
       if (file.broken || (file.size == file.drained_size && !at_end)) continue;
       if (read_file(file, at_end, take)) return true;
-      file.drained_size = file.size;
+      if (!ends_) file.drained_size = file.size;
     }
     next_file_ = 0;
     return false;
@@ -55,6 +55,25 @@ class TfeventReader final : public Reader {
     return nlohmann::json{{"files", std::move(files)}, {"tags", std::move(best)}}.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   }
 
+  // Files grow in any order, so the same number of rows is not the same rows.
+  Status stop_at(std::string_view position) override {
+    ends_.reset();
+    next_file_ = 0;
+    if (position.empty()) return ok();
+    try {
+      Ends ends;
+      const auto json = nlohmann::json::parse(position);
+      for (const auto& entry : json.at("files")) {
+        const GrowingFile::Place place = place_from_json(entry);
+        ends[{place.file.device, place.file.inode}] = place.offset;
+      }
+      ends_ = std::move(ends);
+    } catch (const nlohmann::json::exception&) {
+      return unknown_places();
+    }
+    return ok();
+  }
+
   Status seek(std::string_view position) override {
     std::vector<File> files;
     std::vector<TagMatch> best(best_.size(), TagMatch::none);
@@ -70,7 +89,7 @@ class TfeventReader final : public Reader {
         for (size_t i = 0; i < best.size() && i < tags.size(); ++i) best[i] = static_cast<TagMatch>(std::clamp(tags[i].get<int>(), 0, 3));
       }
     } catch (const nlohmann::json::exception&) {
-      return Error{Code::invalid, "the places in the event files cannot be understood", "", "remove the state file to begin anew"};
+      return unknown_places();
     }
     files_ = std::move(files);
     best_ = std::move(best);
@@ -88,6 +107,10 @@ class TfeventReader final : public Reader {
   }
 
  private:
+  using Ends = std::map<std::pair<uint64_t, uint64_t>, uint64_t>;  // device and inode: offset
+  static Error unknown_places() {
+    return {Code::invalid, "the places in the event files cannot be understood", "", "remove the state file to begin anew"};
+  }
   struct File {
     std::string path;
     std::optional<GrowingFile::Place> place;
@@ -127,10 +150,16 @@ class TfeventReader final : public Reader {
   bool read_file(File& file, bool at_end, const Take& take) {
     EventFile events(file.path, file.place);
     const uint64_t begun = file.place ? file.place->offset : 0;
+    uint64_t end = UINT64_MAX;
+    if (ends_) {
+      const auto known = ends_->find({file.identity.device, file.identity.inode});
+      end = known == ends_->end() ? 0 : known->second;
+    }
+    if (begun >= end) return false;
     bool enough = false;
     Event event;
     EventFile::Next next = EventFile::Next::event;
-    while (!enough && (next = events.next(event, at_end)) == EventFile::Next::event) {
+    while (!enough && events.offset() < end && (next = events.next(event, at_end)) == EventFile::Next::event) {
       if (event.has_summary) pass_on(file, events, event, take);
       enough = taken_ >= limit_ || passed_ + events.offset() - begun >= kMostBytesARead;
     }
@@ -190,6 +219,7 @@ class TfeventReader final : public Reader {
   std::vector<TagMatch> best_;          // for each metric, of all tags so far
   std::vector<std::string> folders_;
   std::vector<File> files_;
+  std::optional<Ends> ends_;            // nothing behind these is read
   size_t next_file_ = 0;
   size_t taken_ = 0, limit_ = 0;        // rows of this read()
   uint64_t passed_ = 0;                 // bytes of this read()

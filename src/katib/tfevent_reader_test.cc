@@ -198,20 +198,77 @@ TEST_F(TfeventTest, LinkedFoldersAreNotEntered) {
   EXPECT_EQ(rows(*make_tfevent_reader(folder_ + "//", options_)).size(), 6u);
 }
 
+std::string record_of(const std::string& payload) {
+  std::string record(8, '\0');
+  const uint64_t size = payload.size();
+  std::memcpy(record.data(), &size, 8);
+  const uint32_t crc = masked_crc(record), payload_crc = masked_crc(payload);
+  return record.append(reinterpret_cast<const char*>(&crc), 4).append(payload).append(reinterpret_cast<const char*>(&payload_crc), 4);
+}
+
+// A field of bytes.
+std::string field(int number, const std::string& bytes) {
+  std::string out(1, static_cast<char>(number << 3 | 2));
+  size_t size = bytes.size();
+  for (; size >= 0x80; size >>= 7) out += static_cast<char>(size | 0x80);
+  return out + static_cast<char>(size) + bytes;
+}
+
+std::string scalar(const std::string& tag, float value) {
+  std::string out = field(1, tag) + "\x15";
+  return field(1, out.append(reinterpret_cast<const char*>(&value), 4));
+}
+
+// Summaries that were merged are one record: what is large in it does not hide what is small.
+TEST_F(TfeventTest, ScalarsBesideAnImage) {
+  options_.metrics = {"loss", "acc"};
+  const std::string image = field(1, field(1, "img") + field(4, field(4, std::string(5 << 20, 'i'))));
+  const std::string time("\x09\0\0\0\0\0\0\xf0\x3f", 9), step("\x10\x07");
+  const std::string event = time + field(5, scalar("loss", 1) + image + scalar("loss", 2) + scalar("acc", 3) + image) + step;
+  std::string wrong = record_of(event);
+  wrong[wrong.size() / 2] ^= 1;
+  put("x.tfevents", record_of(event) + wrong + record_of(time + field(5, scalar("loss", 4))));
+  const auto reader = make_tfevent_reader(folder_, options_);
+  std::vector<MetricRow> all;
+  ASSERT_TRUE(reader->read(true, 100, [&](MetricRow&& row) { all.push_back(std::move(row)); }));
+  ASSERT_EQ(all.size(), 4u);
+  EXPECT_EQ(all[0].value + all[1].value + all[2].value + all[3].value, "1.02.03.04.0");
+  EXPECT_EQ(all[2].name, "acc");
+  EXPECT_EQ(all[2].step, 7);
+  EXPECT_EQ(all[2].time_stamp, "1970-01-01T00:00:01.000000Z");
+  EXPECT_EQ(reader->counts().bad_records, 1u);
+}
+
+// Rows on their way are read again as they were, though every file has grown meanwhile.
+TEST_F(TfeventTest, StopsAtAPlace) {
+  const std::string time("\x09\0\0\0\0\0\0\xf0\x3f", 9);
+  const auto event = [&](float value) { return record_of(time + field(5, scalar("loss", value))); };
+  put("a.tfevents", event(1));
+  put("b.tfevents", event(2));
+  const auto reader = make_tfevent_reader(folder_, options_);
+  EXPECT_EQ(rows(*reader, false), (Rows{"loss=1.0", "loss=2.0"}));
+  const std::string to = reader->position();
+  put("a.tfevents", event(3), true);
+  put("aa.tfevents", event(4));
+  put("b.tfevents", event(5), true);
+  const auto second = make_tfevent_reader(folder_, options_);
+  ASSERT_TRUE(second->stop_at(to));
+  EXPECT_EQ(rows(*second, false), (Rows{"loss=1.0", "loss=2.0"}));
+  ASSERT_TRUE(second->stop_at(""));
+  EXPECT_EQ(rows(*second, false), (Rows{"loss=3.0", "loss=4.0", "loss=5.0"}));
+  EXPECT_FALSE(second->stop_at("{"));
+}
+
 TEST_F(TfeventTest, LargeRecordsArePassedOver) {
   const std::string bytes = one_file("plain");
   const TfRecord first = first_record(bytes);
-  std::string large(3 << 20, 'g');
-  std::string record(8, '\0');
-  const uint64_t size = large.size();
-  std::memcpy(record.data(), &size, 8);
-  const uint32_t crc = masked_crc(record), payload_crc = masked_crc(large);
-  record.append(reinterpret_cast<const char*>(&crc), 4).append(large).append(reinterpret_cast<const char*>(&payload_crc), 4);
+  const std::string record = record_of(field(4, std::string(3 << 20, 'g')));  // a graph
   put("x.tfevents", bytes.substr(0, first.size) + record.substr(0, 2 << 20));
   const auto reader = make_tfevent_reader(folder_, options_);
   EXPECT_EQ(rows(*reader, false).size(), 0u);
   put("x.tfevents", record.substr(2 << 20) + bytes.substr(first.size), true);
   EXPECT_EQ(rows(*reader, false).size(), 3u);
+  EXPECT_EQ(reader->counts().bad_records, 0u);
 }
 
 TEST(EventNumber, AsTheExistingCollectorPrints) {

@@ -91,8 +91,11 @@ bool Trainer::look() {
     return false;
   }
   if (!containers.empty()) return choose(containers.front(), false, containers), true;
-  // Nobody there, but somebody has written: it ended before the first look, and without a marker.
-  if (options_.evidence.empty() || !file_exists(options_.evidence) || ++empty_looks_ < kTraceLooks) return false;
+  // Nobody there, but somebody has written: it ended before the first look, with a marker that is not "completed", or none.
+  const std::vector<pid_t> marked = folder.empty() ? std::vector<pid_t>() : marked_processes(folder);
+  const bool wrote = !options_.evidence.empty() && file_exists(options_.evidence);
+  if ((marked.empty() && !wrote) || ++empty_looks_ < kTraceLooks) return false;
+  if (!marked.empty()) return choose({marked.front(), 0}, true, containers), true;
   ++generation_;
   return vanished_ = true;
 }

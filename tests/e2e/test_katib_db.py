@@ -60,7 +60,7 @@ class KatibDb(Case):
         self.assertEqual([row["value"] for row in json.loads(done.out)], ["0.25", "0.5", "\x1b[31mred"])
         process.send_signal(signal.SIGTERM)
         self.assertEqual(process.wait(LIMIT_S), 0)
-        self.assertEqual(json.loads(self.katib("log", "trial", "--metric", "accuracy", "--json").out),
+        self.assertEqual(json.loads(self.katib("log", "--metric", "accuracy", "--json", "trial").out),
                          [{"time_stamp": "2026-11-15T09:30:00Z", "name": "accuracy", "value": "0.25"}])
 
     def test_log_of_a_server(self):

@@ -176,15 +176,16 @@ class KatibExec(Case):
             self.assertEqual(file.read(), "second\n")
 
     def test_signals_reach_the_whole_group(self):
+        # Short sleeps: a signal just before one is handled behind it.
         script = ("import os, signal, subprocess, sys, time\n"
                   "if os.fork() == 0:\n"
                   "    signal.signal(signal.SIGTERM, lambda *a: (os.write(1, b'child\\n'), os._exit(0)))\n"
                   "    os.write(1, b'ready\\n')\n"
-                  "    time.sleep(60)\n"
+                  "    while True: time.sleep(0.1)\n"
                   "signal.signal(signal.SIGUSR1, lambda *a: os.write(1, b'usr1\\n'))\n"
                   "signal.signal(signal.SIGTERM, lambda *a: (os.wait(), os.write(1, b'parent\\n'), os._exit(9)))\n"
                   "os.write(1, b'ready\\n')\n"
-                  "while True: time.sleep(60)\n")
+                  "while True: time.sleep(0.1)\n")
         for log in (False, True):
             process = self.launch("python3", "-c", script, log=log)
             self.assertEqual([process.stdout.readline(), process.stdout.readline()], ["ready\n"] * 2)

@@ -13,7 +13,7 @@ import zlib
 
 import support
 from grpc_double import GrpcDouble
-from katib_pod import KATIB, PodCase, sleep_until_row
+from katib_pod import KATIB, PodCase, free_port, sleep_until_row
 
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
@@ -129,7 +129,7 @@ class Prometheus(PodCase):
                   "  b=b'accuracy 0.7\\n'\n  s.send_response(200);s.send_header('Content-Length',str(len(b)));s.end_headers();s.wfile.write(b)\n"
                   " def log_message(s,*a):pass\ntime.sleep(1)\ns=http.server.HTTPServer(('127.0.0.1',PORT),H)\ns.timeout=0.2\n"
                   "while time.time()<start+2.5: s.handle_request()\n")
-        port = self.port + 1 if self.port < 65000 else self.port - 1
+        port = free_port()
         self.write("train.py", script.replace("PORT", str(port)))
         self.trainer(f"python3 {self.path('train.py')}", redirect=False)
         collector = self.scraper(port)

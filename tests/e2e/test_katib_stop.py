@@ -106,6 +106,18 @@ class Stop(PodCase):
         self.ends(self.collector(*self.stop_flags()), 0)
         self.assertEqual(self.service.calls, [])
 
+    def test_training_that_has_ended_is_not_stopped(self):
+        """The rules are met by rows that were read after its end: success stays success, failure stays failure."""
+        self.db()
+        with open(self.log, "w", encoding="utf-8") as log:
+            log.write("accuracy=0.1\n" * 6)
+        self.ends(self.collector(*self.stop_flags()), 255)
+        marker = os.path.join(self.shared, "77.pid")
+        with open(marker, "w", encoding="utf-8") as file:
+            file.write("completed\n")
+        self.ends(self.collector(*self.stop_flags("--state", "")), 0)
+        self.assertEqual(self.service.calls, [])
+
     def test_launcher(self):
         launcher = os.path.join(support.BUILD, "bin", "tacho-katib-exec")
         if not os.path.exists(launcher):

@@ -173,10 +173,13 @@ std::string json(const std::vector<MetricRow>& rows) {
 
 int log_command(std::span<const std::string> words) {
   std::string trial;
-  // It comes first: behind a flag it could be that flag's value.
+  // It comes first, or last where the word is no flag's value.
   if (!words.empty() && !words.front().starts_with('-')) {
     trial = words.front();
     words = words.subspan(1);
+  } else if (!words.empty() && !words.back().starts_with('-') && parse_go_flags(words.first(words.size() - 1), kFlags)) {
+    trial = words.back();
+    words = words.first(words.size() - 1);
   }
   const Result<GivenFlags> given = parse_go_flags(words, kFlags);
   if (!given) return usage(given.error().message());

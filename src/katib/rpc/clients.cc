@@ -1,7 +1,5 @@
 #include "katib/rpc/clients.h"
 
-#include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/wire_format_lite.h>
 #include <grpcpp/impl/codegen/client_unary_call.h>
 #include <grpcpp/support/proto_buffer_reader.h>
 
@@ -10,6 +8,7 @@
 #include "health.grpc.pb.h"
 #include "katib.grpc.pb.h"
 #include "katib/rpc/channel.h"
+#include "katib/rpc/reply_rows.h"
 
 namespace tacho {
 
@@ -79,47 +78,6 @@ RpcStatus DbClient::get(const std::string& trial, const std::string& metric, con
   return status;
 }
 
-namespace {
-
-// GetObservationLogReply{1: ObservationLog{1: MetricLog …}}, taken apart where it lies. False: it is none.
-bool visit_rows(grpc::ByteBuffer& reply, const DbClient::Visit& visit) {
-  namespace pb = google::protobuf;
-  constexpr uint32_t kFirstField = 1 << 3 | 2;  // the only field of both, of known length
-  grpc::ProtoBufferReader bytes(&reply);
-  pb::io::CodedInputStream in(&bytes);
-  api::v1::beta1::MetricLog log;
-  MetricRow row;
-  uint32_t size = 0;
-  for (uint32_t outer = in.ReadTag(); outer != 0; outer = in.ReadTag()) {
-    if (outer != kFirstField) {
-      if (!pb::internal::WireFormatLite::SkipField(&in, outer)) return false;
-      continue;
-    }
-    if (!in.ReadVarint32(&size)) return false;
-    const auto end_of_list = in.PushLimit(static_cast<int>(size));
-    for (uint32_t inner = in.ReadTag(); inner != 0; inner = in.ReadTag()) {
-      if (inner != kFirstField) {
-        if (!pb::internal::WireFormatLite::SkipField(&in, inner)) return false;
-        continue;
-      }
-      if (!in.ReadVarint32(&size)) return false;
-      const auto end_of_row = in.PushLimit(static_cast<int>(size));
-      log.Clear();
-      if (!log.MergeFromCodedStream(&in) || in.BytesUntilLimit() != 0) return false;
-      in.PopLimit(end_of_row);
-      row.time_stamp = log.time_stamp();
-      row.name = log.metric().name();
-      row.value = log.metric().value();
-      visit(row);
-    }
-    if (in.BytesUntilLimit() != 0) return false;
-    in.PopLimit(end_of_list);
-  }
-  return in.ConsumedEntireMessage();
-}
-
-}  // namespace
-
 RpcStatus DbClient::visit(const std::string& trial, const std::string& metric, const Visit& visit) {
   api::v1::beta1::GetObservationLogRequest request;
   request.set_trial_name(trial);
@@ -129,7 +87,9 @@ RpcStatus DbClient::visit(const std::string& trial, const std::string& metric, c
     const grpc::internal::RpcMethod method("/api.v1.beta1.DBManager/GetObservationLog", grpc::internal::RpcMethod::NORMAL_RPC);
     return grpc::internal::BlockingUnaryCall(peer.get(), method, &context, request, &reply);
   });
-  if (status.ok() && reply.Valid() && !visit_rows(reply, visit)) status = {grpc::StatusCode::INTERNAL, "the answer is no observation log"};
+  if (!status.ok() || !reply.Valid()) return status;
+  grpc::ProtoBufferReader bytes(&reply);
+  if (!visit_rows(bytes, visit)) status = {grpc::StatusCode::INTERNAL, "the answer is no observation log"};
   return status;
 }
 
