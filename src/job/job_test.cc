@@ -124,10 +124,11 @@ TEST(Job, WhatNohupKeepsAwayEndsNoRecording) {
     system_clock().wait(job.poll_set(), system_clock().monotonic_ns() + 10'000'000'000);
     return job.handle_events();
   };
+  const auto before = std::signal(SIGHUP, SIG_DFL);  // these tests may run under nohup themselves
   EXPECT_TRUE(ended_by_hangup());
   std::signal(SIGHUP, SIG_IGN);
   EXPECT_FALSE(ended_by_hangup());
-  std::signal(SIGHUP, SIG_DFL);
+  std::signal(SIGHUP, before);
 }
 
 // As a v1 cgroup is: nothing tells of the end, and the processes may be further down.

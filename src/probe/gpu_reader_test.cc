@@ -88,7 +88,8 @@ TEST_F(GpuReaderTest, GoesWithTheProbe) {
   EXPECT_EQ(GpuReader::running_pid(), 0);
   int status = 0;
   EXPECT_EQ(::waitpid(pid, &status, 0), pid);
-  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+  // By the end of its channel, or killed: whichever comes first.
+  EXPECT_TRUE((WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) || (WIFEXITED(status) && WEXITSTATUS(status) == 0)) << status;
 }
 
 TEST_F(GpuReaderTest, IsNotStartedAgainAndAgain) {

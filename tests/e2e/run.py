@@ -58,6 +58,7 @@ def main():
     sys.path.insert(0, HERE)
     # Started in the background, a shell leaves these ignored; jobs would inherit that and not hear a Ctrl-C.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # as nohup does
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
     loader = unittest.TestLoader()
