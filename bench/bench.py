@@ -17,6 +17,7 @@ import time
 
 import katib
 import katib_db
+import sent_bytes
 import webhook_peer
 from cromwell_sizes import sizes
 from monitor import monitor
@@ -289,6 +290,7 @@ PARTS = {
     "wrapper": Bench.wrapper_cost,
     "ticks": Bench.fast_ticks,
     "replay": Bench.replay,
+    "bytes": sent_bytes.table,
     "monitor": monitor,
     "katib": katib.table,
     "db": katib_db.table,

@@ -98,7 +98,11 @@ void TotalsKeeper::close(Run& run, Summary& summary, const ProcessTree* tree, Pr
     summary.raise_max("process_memory_mib", static_cast<double>(tree->largest_process_bytes()) / kMiB);
   if (tree->lost_some())
     context.note("some children were reaped by the kernel itself (their parent ignores SIGCHLD): their usage is as last seen" +
-                 std::string(context.cgroup.job_only ? "; CPU time is exact by the cgroup" : ""));
+                 std::string(context.cgroup.job_only ? "; CPU time is exact by the cgroup"
+                             : tree->has_clock()     ? "; CPU time is by a clock that they inherit"
+                                                     : ""));
+  else if (tree->has_clock())
+    context.note("a process of the job ignores SIGCHLD: CPU time is by a clock that its children inherit");
   if (tree->fell_back_to_rss())
     context.note("the memory of some processes is their resident size (PSS was not readable or over its time budget)");
   if (!tree->has_io()) context.note("the job's I/O counters could not be read: process_disk_* are empty");

@@ -24,6 +24,8 @@
 namespace tacho {
 namespace {
 
+constexpr int64_t kFirstLookNs = 10 * kNsPerMs;
+
 class Session {
  public:
   Session(const Settings& settings, Clock& clock)
@@ -41,6 +43,7 @@ class Session {
   void fill_run();
   void loop();
   void tick();
+  void look_early(int64_t now_ns);
   void write_row(bool closing);
   void enforce_timeout(int64_t now_ns);
   void finish();
@@ -63,7 +66,7 @@ class Session {
   Progress progress_;
   Row row_;
   Detail detail_;
-  int64_t start_ns_ = 0, next_tick_ns_ = 0, kill_at_ns_ = 0;
+  int64_t start_ns_ = 0, next_tick_ns_ = 0, next_look_ns_ = INT64_MAX, kill_at_ns_ = 0;
   bool timed_out_ = false, wants_detail_ = false, delivered_ = true;
   bool launching_ = false;  // every output is open: what fails from now on is the command
 };
@@ -191,6 +194,7 @@ Status Session::start() {
 
 void Session::loop() {
   next_tick_ns_ = start_ns_ + settings_.interval_ns;
+  if (settings_.mode == Mode::run && !context_.cgroup.job_only) next_look_ns_ = start_ns_ + kFirstLookNs;
   job_.check_alive();  // a cgroup that is empty already will not tell
   while (!job_.ended()) {
     int64_t deadline_ns = next_tick_ns_;
@@ -198,21 +202,32 @@ void Session::loop() {
     if (job_.must_be_asked()) deadline_ns = std::min(deadline_ns, clock_.monotonic_ns() + kNsPerSec);
     if (settings_.timeout_ns && !timed_out_) deadline_ns = std::min(deadline_ns, start_ns_ + *settings_.timeout_ns);
     if (kill_at_ns_ > 0) deadline_ns = std::min(deadline_ns, kill_at_ns_);
+    deadline_ns = std::min(deadline_ns, next_look_ns_);
     clock_.wait(job_.poll_set(), deadline_ns);
     if (job_.handle_events()) return;
     const int64_t now_ns = clock_.monotonic_ns();
     enforce_timeout(now_ns);
     if (timed_out_ && settings_.mode != Mode::run) return;
     if (now_ns < next_tick_ns_) {
+      look_early(now_ns);
       job_.check_alive();
       continue;
     }
+    next_look_ns_ = INT64_MAX;
     tick();
     if (job_.ended()) return;
     // Absolute deadlines: no drift; after a stop or an overload missed ticks are skipped, not made up for.
     const int64_t behind = (clock_.monotonic_ns() - next_tick_ns_) / settings_.interval_ns;
     next_tick_ns_ += (behind + 1) * settings_.interval_ns;
   }
+}
+
+// What the tree must see before it is gone (a parent that lets the kernel reap its children) is mostly set up at the start,
+// so that the first interval is looked into at 10, 30, 90 … ms. A cgroup needs no looking.
+void Session::look_early(int64_t now_ns) {
+  if (now_ns < next_look_ns_) return;
+  next_look_ns_ = start_ns_ + (now_ns - start_ns_) * 3;
+  tree_->update(now_ns);
 }
 
 void Session::tick() {

@@ -11,15 +11,16 @@
 namespace tacho {
 namespace {
 
-Result<Fd> open_event(PerfEvent event, pid_t pid, int cpu, bool until_exec) {
+enum class From { now, next_exec };
+
+Result<Fd> open_event(PerfEvent event, pid_t pid, int cpu, From from) {
   perf_event_attr attributes{};
   attributes.size = sizeof attributes;
   attributes.type = event.type;
   attributes.config = event.config;
   attributes.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
-  attributes.disabled = until_exec;
-  attributes.enable_on_exec = until_exec;
-  attributes.inherit = until_exec;
+  attributes.disabled = attributes.enable_on_exec = from == From::next_exec;
+  attributes.inherit = pid >= 0;
   for (const bool user_only : {false, true}) {
     attributes.exclude_kernel = attributes.exclude_hv = user_only;
     Fd fd(static_cast<int>(::syscall(SYS_perf_event_open, &attributes, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC)));
@@ -32,13 +33,19 @@ Result<Fd> open_event(PerfEvent event, pid_t pid, int cpu, bool until_exec) {
 }  // namespace
 
 Result<PerfCounter> PerfCounter::on_next_exec(PerfEvent event, pid_t pid) {
-  auto fd = open_event(event, pid, -1, true);
+  auto fd = open_event(event, pid, -1, From::next_exec);
+  if (!fd) return fd.error();
+  return PerfCounter(std::move(*fd));
+}
+
+Result<PerfCounter> PerfCounter::on_thread(PerfEvent event, pid_t thread) {
+  auto fd = open_event(event, thread, -1, From::now);
   if (!fd) return fd.error();
   return PerfCounter(std::move(*fd));
 }
 
 Result<PerfCounter> PerfCounter::on_cpu(PerfEvent event, int cpu) {
-  auto fd = open_event(event, -1, cpu, false);
+  auto fd = open_event(event, -1, cpu, From::now);
   if (!fd) return fd.error();
   return PerfCounter(std::move(*fd));
 }

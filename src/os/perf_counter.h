@@ -1,4 +1,4 @@
-// One counter of perf_event_open(2), counting a process and everything it forks from its next exec on, or one CPU.
+// One counter of perf_event_open(2), counting a process and everything it forks, or one CPU.
 // Counters that share the hardware by turns are scaled by the time they were on. Not thread-safe.
 #pragma once
 #include <sys/types.h>
@@ -29,6 +29,8 @@ class PerfCounter {
   PerfCounter() = default;
   // Disabled until pid runs exec; inherited by its children. User space only where the kernel does not allow more.
   static Result<PerfCounter> on_next_exec(PerfEvent event, pid_t pid);
+  // One thread and all that it forks, from now on.
+  static Result<PerfCounter> on_thread(PerfEvent event, pid_t thread);
   // All that runs on one CPU, from now on; needs CAP_PERFMON.
   static Result<PerfCounter> on_cpu(PerfEvent event, int cpu);
 

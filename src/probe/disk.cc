@@ -9,6 +9,7 @@
 #include "probe/disk_table.h"
 #include "probe/make.h"
 #include "probe/space_table.h"
+#include "probe/steady_level.h"
 #include "probe/system.h"
 
 namespace tacho {
@@ -55,6 +56,7 @@ constexpr Column kColumns[] = {
      "Disk requests in flight, averaged over the interval, all disks together.", nullptr},
 };
 
+constexpr int64_t kSpaceStepBytes = 1'000'000;  // less is no news
 constexpr int64_t kLookForDevicesNs = 5 * kNsPerSec;
 
 class DiskProbe final : public Probe {
@@ -73,8 +75,11 @@ class DiskProbe final : public Probe {
     }
     Space sum;
     if (!space_.read(out.stamp_ns, sum)) return;
+    // A mount that came or went changes the size: then both are as read.
+    const bool exact = context_.facts.closing || sum.total_bytes != space_total_bytes_;
+    space_total_bytes_ = sum.total_bytes;
     out.set(total_bytes, sum.total_bytes);
-    out.set(free_bytes, sum.free_bytes);
+    out.set(free_bytes, free_.show(sum.free_bytes, kSpaceStepBytes, exact));
   }
 
   void describe(Detail& detail) override;
@@ -116,6 +121,8 @@ class DiskProbe final : public Probe {
   KeptFile file_;
   DiskTable table_;
   SpaceTable space_;
+  SteadyLevel free_;
+  int64_t space_total_bytes_ = -1;
   struct Counted {
     size_t index;  // of the table's entry
     KeptFile file;

@@ -2,6 +2,7 @@
 #pragma once
 #include <sys/types.h>
 
+#include <csignal>
 #include <cstdint>
 
 #include "model/usage.h"
@@ -30,6 +31,7 @@ class Member {
   pid_t session() const { return stat_.session; }
   bool zombie() const { return stat_.state == 'Z' || dead(); }
   bool dead() const { return stat_.state == 'X'; }  // being reaped: its parent has its time, or is about to
+  bool ignores_children() const { return (stat_.ignored >> (SIGCHLD - 1) & 1) != 0; }  // the kernel reaps them by itself
   int64_t threads() const { return stat_.threads; }
   bool ran() const { return clock_ns_ != read_clock_ns_; }
   bool has_io() const { return has_io_; }

@@ -1,5 +1,8 @@
 // Memory of the machine, from /proc/meminfo.
+#include <array>
+
 #include "probe/make.h"
+#include "probe/steady_level.h"
 #include "probe/system.h"
 #include "procfs/meminfo.h"
 
@@ -9,6 +12,7 @@ namespace {
 enum Field : size_t { free_bytes, used_bytes, buffers_bytes, cached_bytes, active_bytes, inactive_bytes };
 
 constexpr double kToMiB = 1.0 / (1 << 20);
+constexpr int64_t kStepShare = 1000;  // less than a thousandth is no news
 
 constexpr Column kColumns[] = {
     {6, "system_memory_free_mib", "MiB", 3, Rule::level, free_bytes, kToMiB, "Memory that nothing uses.", nullptr},
@@ -39,11 +43,11 @@ class MemoryProbe final : public Probe {
     if (!file_.read(context_.buffer, text)) return;
     info_ = parse_meminfo(text);
     set_known(out, free_bytes, info_.free);
-    set_known(out, used_bytes, info_.used());
-    set_known(out, buffers_bytes, info_.buffers);
-    set_known(out, cached_bytes, info_.cached_and_reclaimable());
-    set_known(out, active_bytes, info_.active);
-    set_known(out, inactive_bytes, info_.inactive);
+    set_steady(out, used_bytes, info_.used());
+    set_steady(out, buffers_bytes, info_.buffers);
+    set_steady(out, cached_bytes, info_.cached_and_reclaimable());
+    set_steady(out, active_bytes, info_.active);
+    set_steady(out, inactive_bytes, info_.inactive);
   }
 
   void describe(Detail& detail) override {
@@ -55,9 +59,14 @@ class MemoryProbe final : public Probe {
   }
 
  private:
+  void set_steady(Reading& out, Field field, int64_t value) {
+    if (value >= 0) out.set(field, steady_[field].show(value, value / kStepShare, context_.facts.closing));
+  }
+
   ProbeContext& context_;
   KeptFile file_;
   MemInfo info_;
+  std::array<SteadyLevel, inactive_bytes + 1> steady_;
 };
 
 Status check(const Roots& roots) { return need_file(roots.proc + "/meminfo", kMountProcHint); }

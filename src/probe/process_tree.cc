@@ -139,6 +139,8 @@ void ProcessTree::update(int64_t now_ns) {
   // No process or thread was started on the whole machine since: there is nothing to find.
   if (forked || refresh_all) discover(refresh_all);
   last_forks_ = context_.facts.forks;
+  const auto ignores = [](const Member& member) { return member.ignores_children() && !member.zombie(); };
+  if (!clock_tried_ && std::any_of(members_.begin(), members_.end(), ignores)) start_clock();
   if (!own_child_) read_peak(now_ns);
   sum_up(now_ns);
 }
@@ -329,6 +331,7 @@ void ProcessTree::sum_up(int64_t now_ns) {
     if (!member.zombie() && member.pid() != root_) ++children_;
     largest_bytes_ = std::max(largest_bytes_, member.rss_bytes());
   }
+  add_clock_time(sum);
   raise_total(total_, sum);
   if (members_.empty()) return;
   // Zombies have no memory left: the last value stands, for the closing row above all.

@@ -2,7 +2,8 @@
 //
 // T = Σ over members of (own + reaped children) + R. Reaping moves a child's time into its parent, so the sum does not
 // change when a process ends; R holds what left the tree without reaching a surviving member: orphans that tacho reaped
-// itself (by wait4's rusage) and children that the kernel reaped by itself because their parent ignores SIGCHLD.
+// itself (by wait4's rusage) and children that the kernel reaped by itself because their parent ignores SIGCHLD. For the
+// time of those an inherited clock runs beside (inherited_clock.h), and T is at least what it shows.
 // The sum is differenced, never a single process. Relies on /proc/PID/{stat,io} and task/TID/children
 // (CONFIG_PROC_CHILDREN; without it /proc is searched by parent pid). Not thread-safe.
 #pragma once
@@ -16,6 +17,7 @@
 #include "model/usage.h"
 #include "os/fd.h"
 #include "os/file.h"
+#include "probe/inherited_clock.h"
 #include "probe/member.h"
 #include "probe/probe.h"
 #include "probe/pss_reader.h"
@@ -55,6 +57,7 @@ class ProcessTree final : public JobPids {
   bool readable() const { return readable_; }
   bool empty() const { return members_.empty(); }
   bool lost_some() const { return auto_reaped_; }     // R holds estimates for children the kernel reaped by itself
+  bool has_clock() const { return clock_.running(); }  // CPU time of such children is measured beside
   bool fell_back_to_rss() const { return pss_.fell_back(); }
   pid_t largest_member() const;                       // by resident size now; 0 when there is none
   bool contains(pid_t pid) const { return index_of(pid) < members_.size(); }
@@ -85,6 +88,8 @@ class ProcessTree final : public JobPids {
   void discover_in_cgroup();
   void read_peak(int64_t now_ns);
   void sum_up(int64_t now_ns);
+  void start_clock();
+  void add_clock_time(Usage& sum) const;
   void vanish(size_t index);
   void family_changed(const Member& by);
 
@@ -96,6 +101,10 @@ class ProcessTree final : public JobPids {
   std::vector<Reaped> reaped_;      // by tacho, since the last tick
   std::string cgroup_folder_;
   PssReader pss_;
+  InheritedClock clock_;
+  std::vector<pid_t> clocked_;
+  int64_t clock_base_ns_ = 0;
+  bool clock_tried_ = false;
   Usage outside_;                   // R, minus the baseline
   Usage total_;
   TreeMemory memory_;

@@ -323,6 +323,39 @@ TEST(ProcessTree, WhatTheKernelReapedIsKeptWhenTheRootEndsToo) {
   EXPECT_LT(following.tree.total().cpu_ns(), 300'000'000);
 }
 
+// Born, busy and gone between two ticks: only a clock that it inherited knows of it.
+TEST(ProcessTree, WhatTheKernelReapedUnseenIsByAClock) {
+  if (!PerfCounter::on_thread(kPerfTaskClock, ::gettid())) GTEST_SKIP() << "this kernel gives out no task clock";
+  Flag seen, done;
+  Following following;
+  following.tree.expect_own_child();
+  const Worker worker([&] {
+    ::signal(SIGCHLD, SIG_IGN);
+    seen.wait();
+    for (int i = 0; i < 3; ++i) {
+      if (::fork() == 0) {
+        burn_ms(50);
+        ::_exit(0);
+      }
+      ::waitpid(-1, nullptr, 0);  // until there is none left
+    }
+    done.raise();
+  });
+  ASSERT_TRUE(following.tree.follow(worker.pid, true));
+  for (int i = 0; i < 2000 && !following.tree.has_clock(); ++i) {
+    ::usleep(1000);
+    following.tick();
+  }
+  ASSERT_TRUE(following.tree.has_clock());
+  const int64_t before_ns = following.tree.total().cpu_ns();
+  seen.raise();
+  done.wait();
+  following.tick();
+  EXPECT_GE(following.tree.total().cpu_ns() - before_ns, 145'000'000);
+  EXPECT_LT(following.tree.total().cpu_ns() - before_ns, 250'000'000);
+  worker.end();
+}
+
 TEST(Member, AReusedNumberIsAnotherProcess) {
   const TempDir dir;
   const std::string self = std::to_string(::getpid());

@@ -145,6 +145,30 @@ TEST(MemoryProbe, PrintsMiB) {
   EXPECT_EQ(detail.memory.swap_free_bytes, int64_t{2097140} * 1024);
 }
 
+TEST(MemoryProbe, LessThanAThousandthIsNoNews) {
+  KernelTree tree("x86_vm");
+  const auto memory = [&](int buffers_kib) {
+    tree.write("proc/meminfo", "MemTotal: 8192000 kB\nMemFree: " + std::to_string(4096000 - buffers_kib) +
+                                   " kB\nBuffers: " + std::to_string(buffers_kib) + " kB\n");
+  };
+  memory(1024000);
+  ProbeBench bench(kMemoryProbe, tree.roots());
+  bench.tick();
+  EXPECT_DOUBLE_EQ(bench.cell("system_memory_buffers_mib"), 1000);
+  memory(1024000 + 1000);
+  bench.tick();
+  EXPECT_DOUBLE_EQ(bench.cell("system_memory_buffers_mib"), 1000);
+  EXPECT_DOUBLE_EQ(bench.cell("system_memory_free_mib"), (4096000 - 1025000) / 1024.0) << "free memory is always as read";
+  EXPECT_EQ(bench.detail().memory.buffers_bytes, int64_t{1025000} * 1024);
+  memory(1024000 + 1100);
+  bench.tick();
+  EXPECT_DOUBLE_EQ(bench.cell("system_memory_buffers_mib"), 1025100 / 1024.0);
+  memory(1024000 + 1101);
+  bench.context.facts.closing = true;
+  bench.tick();
+  EXPECT_DOUBLE_EQ(bench.cell("system_memory_buffers_mib"), 1025101 / 1024.0) << "the last row is as read";
+}
+
 TEST(MemoryProbe, MissingLinesAreEmpty) {
   KernelTree tree("x86_vm");
   tree.write("proc/meminfo", "MemTotal: 1024 kB\nMemFree: 512 kB\n");

@@ -30,7 +30,9 @@ bool parse_pid_stat(std::string_view text, PidStat& out) {
   out.session = static_cast<pid_t>(session);
   out.start_time = static_cast<uint64_t>(start);
   out.blkio_ticks = 0;
-  if (scan.skip_words(17)) scan.number(out.blkio_ticks);  // 25–41, 42
+  int64_t ignored = 0;
+  if (scan.skip_words(8) && scan.number(ignored) && scan.skip_words(8)) scan.number(out.blkio_ticks);  // 25–32, 33, 34–41, 42
+  out.ignored = static_cast<uint64_t>(ignored);
   return true;
 }
 

@@ -22,6 +22,7 @@ struct PidStat {
   int64_t threads = 0;      // 20
   uint64_t start_time = 0;  // 22: with the pid, the identity of a process
   int64_t rss_pages = 0;    // 24
+  uint64_t ignored = 0;     // 33: signals 1 to 31 that it ignores, a bit each
   int64_t blkio_ticks = 0;  // 42: 0 unless kernel.task_delayacct=1
 };
 bool parse_pid_stat(std::string_view text, PidStat& out);

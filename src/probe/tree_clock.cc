@@ -1,0 +1,50 @@
+// How ProcessTree keeps the time of children that the kernel reaps by itself, because their parent ignores SIGCHLD: nobody
+// is told what they used, so a clock that children inherit runs beside the sum from the moment such a parent is seen.
+#include <algorithm>
+
+#include "base/log.h"
+#include "probe/process_tree.h"
+
+namespace tacho {
+
+void ProcessTree::start_clock() {
+  clock_tried_ = true;
+  if (context_.cgroup.job_only) return;  // which knows it all
+  // Whoever is forked before its parent has a clock has none, so all are looked for twice.
+  InheritedClock clock;
+  size_t known = 0;
+  for (int round = 0; round < 2 && known < members_.size(); ++round) {
+    known = members_.size();
+    for (const Member& member : members_) {
+      if (member.zombie() || std::find(clocked_.begin(), clocked_.end(), member.pid()) != clocked_.end()) continue;
+      const Status status = clock.add(proc_fd_.get(), member.pid());
+      if (!status) return log::debug("no clock for children that the kernel reaps: " + status.error().message());
+      clocked_.push_back(member.pid());
+    }
+    discover(true);
+  }
+  // The sum and the clock from the same moment on, as nearly as can be.
+  check_clocks();
+  refresh_members(true);
+  Usage sum = outside_;
+  for (const Member& gone : vanished_) sum += gone.usage();
+  for (const Member& member : members_) sum += member.usage();
+  const auto now = clock.read_ns();
+  if (!now) return;
+  clock_base_ns_ = sum.cpu_ns() - *now;
+  clock_ = std::move(clock);
+}
+
+void ProcessTree::add_clock_time(Usage& sum) const {
+  const auto now = clock_.running() ? clock_.read_ns() : std::nullopt;
+  if (!now) return;
+  const int64_t unseen_ns = clock_base_ns_ + *now - sum.cpu_ns();
+  if (unseen_ns <= 0) return;
+  // The clock does not tell user from system time: divided as the rest is.
+  const double user_share = sum.cpu_ns() > 0 ? static_cast<double>(sum.user_ns) / static_cast<double>(sum.cpu_ns()) : 1;
+  const auto user_ns = static_cast<int64_t>(static_cast<double>(unseen_ns) * std::clamp(user_share, 0.0, 1.0));
+  sum.user_ns += user_ns;
+  sum.system_ns += unseen_ns - user_ns;
+}
+
+}  // namespace tacho
