@@ -40,7 +40,7 @@ int runs_command(const Call& call);     // runs.cc
 int show_command(const Call& call);     // show.cc
 int report_command(const Call& call);   // report.cc
 int compare_command(const Call& call);  // compare.cc
-int advise_command(const Call& call);
+int advise_command(const Call& call);   // advise.cc
 int top_command(const Call& call);      // top.cc
 int list_command(const Call& call);     // list.cc
 int doctor_command(const Call& call);   // doctor.cc

@@ -45,6 +45,7 @@ constexpr auto kExamples = std::to_array<CommandExample>({
     {"compare", {"tacho compare a.csv b.csv --json", "two files, for a program"}},
     {"advise", {"tacho advise last", "cores, memory and GPUs, with reasons"}},
     {"advise", {"tacho advise 5f1c 9a0b --json", "two runs of one job together"}},
+    {"advise", {"tacho advise last --servers --vendor aws", "and the cheapest servers for it"}},
     {"top", {"tacho top", "the whole machine, until Ctrl-C"}},
     {"top", {"tacho top last", "the run that is being recorded"}},
     {"top", {"tacho top --pid 4242", "a process and its descendants"}},

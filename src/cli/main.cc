@@ -19,7 +19,7 @@ constexpr auto kCommands = std::to_array<Command>({
     {"show", kShow, "RUN [--json]", "Print one run's summary; RUN is an id, its beginning, or last.", show_command},
     {"report", kReport, "RUN|FILE... [-o report.html]", "Write one self-contained HTML page.", report_command},
     {"compare", kCompare, "A B... [--json]", "Runs or metrics files side by side, and how they differ.", compare_command},
-    {"advise", kAdvise, "RUN... [--json]", "What size the job needs, by what its runs used.", advise_command},
+    {"advise", kAdvise, "RUN... [--servers] [--json]", "What size the job needs, by what its runs used.", advise_command},
     {"top", kTop, "[RUN|--pid PID]", "Live view of a run, a process or the machine.", top_command},
     {"list", kList, "metrics|probes|sinks [--json]", "What can be measured and where it can go.", list_command},
     {"doctor", kDoctor, "[--json]", "What works on this machine, what does not, why, and the fix.", doctor_command},

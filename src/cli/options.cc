@@ -47,6 +47,13 @@ constexpr auto kOptions = std::to_array<Option>({
     {"json", 0, "", flag, kOnce, "", "", "", "", kRuns | kShow | kList | kDoctor | kCompare | kAdvise | kTop, output,
      "Print JSON."},
 
+    {"servers", 0, "", flag, kOnce, "", "", "", "", kAdvise, output,
+     "Also ask the price list of Spare Cores for the cheapest servers of that size; only the size is sent."},
+    {"vendor", 0, "ID", text, kOnce, "", "", "", "any", kAdvise, output, "With --servers: of this vendor only, such as aws or gcp."},
+    {"region", 0, "NAME", text, kOnce, "", "", "", "any", kAdvise, output, "With --servers and --vendor: prices of this region."},
+    {"architecture", 0, "NAME", text, kOnce, "", "", "", "any", kAdvise, output,
+     "With --servers: of this architecture only, such as x86_64 or arm64."},
+
     {"hide", 0, "FIELD,...", comma_list, kRepeated, "TACHO_HIDE", "", "hide", "", kRecord, privacy,
      "Fields that are neither written nor sent: host_ip, host_name, command; or a group: host, cloud, private. "
      "Names from all sources add up."},

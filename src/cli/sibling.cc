@@ -30,22 +30,27 @@ std::string sibling_path(const std::string& program) {
   return self.substr(0, self.rfind('/') + 1) + program;
 }
 
+Error become_deliver(const std::vector<std::string>& words, const std::string& what) {
+  const std::string path = sibling_path("tacho-deliver");
+  std::vector<std::string> line{path};
+  line.insert(line.end(), words.begin(), words.end());
+  std::vector<char*> argv;
+  for (std::string& word : line) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  ::execv(path.c_str(), argv.data());
+  const int reason = errno;
+  Error error = system_error(what + " needs tacho-deliver, which cannot be started", path, reason);
+  if (reason == ENOENT) error.hint = "it is not there; install it in the same folder as tacho";
+  return error;
+}
+
 // Everything that speaks HTTP is in tacho-deliver; it takes tacho's place, with the same words.
 int sibling_command(const Call& call) {
   if (call.command.name == "discover")
     if (const Status status = hand_over_privacy(); !status) return refuse(status.error());
-  const std::string path = sibling_path("tacho-deliver");
-  std::vector<std::string> words{path, std::string(call.command.name)};
+  std::vector<std::string> words{std::string(call.command.name)};
   words.insert(words.end(), call.arguments.begin(), call.arguments.end());
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  ::execv(path.c_str(), argv.data());
-  const int reason = errno;
-  const std::string what = "tacho " + std::string(call.command.name) + " needs tacho-deliver, which cannot be started";
-  Error error = system_error(what, path, reason);
-  if (reason == ENOENT) error.hint = "it is not there; install it in the same folder as tacho";
-  return refuse(error);
+  return refuse(become_deliver(words, "tacho " + std::string(call.command.name)));
 }
 
 }  // namespace tacho

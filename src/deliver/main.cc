@@ -11,6 +11,7 @@
 #include "deliver/bq_command.h"
 #include "deliver/discover_command.h"
 #include "deliver/recovery.h"
+#include "deliver/servers_command.h"
 #include "probe/gpu_reader.h"
 
 namespace {
@@ -24,6 +25,7 @@ const char kHelp[] =
     "tacho-deliver is run by tacho; these are its commands:\n"
     "  tacho deliver [RUN|DIR...|--all]   send what a killed run or a dead network left behind\n"
     "  tacho discover [--json]            print what is known of the host and its cloud\n"
+    "  tacho advise RUN --servers         the cheapest servers that are large enough\n"
     "  tacho bq init                      make the BigQuery dataset and tables\n"
     "  tacho cromwell upload|serve|import Cromwell's metadata and logs into BigQuery\n";
 
@@ -48,6 +50,7 @@ int main(int argc, char** argv) {
   if (command == "deliver") return deliver_command(rest);
   if (command == "discover") return discover_command(rest);
   if (command == "bq") return bq_command(rest);
+  if (command == "servers") return servers_command(rest);
   if (command == "--version" || command == "-V") return std::puts("tacho-deliver " TACHO_VERSION) < 0 ? 1 : 0;
   if (command == "--help" || command == "-h") return std::fputs(kHelp, stdout) < 0 ? 1 : 0;
   if (command == "cromwell") return cromwell_command(rest);

@@ -62,4 +62,14 @@ Result<Input> read_input(const std::string& store_dir, const std::string& name) 
   return input;
 }
 
+Result<std::vector<Input>> read_inputs(const std::string& store_dir, const std::vector<std::string>& names) {
+  std::vector<Input> inputs;
+  for (const std::string& name : names) {
+    auto input = read_input(store_dir, name);
+    if (!input) return input.error();
+    inputs.push_back(std::move(*input));
+  }
+  return inputs;
+}
+
 }  // namespace tacho

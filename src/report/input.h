@@ -3,6 +3,7 @@
 #pragma once
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "report/csv_reader.h"
 #include "report/store.h"
@@ -16,6 +17,7 @@ struct Input {
 
 // A run id, its beginning, "last", a run folder, or a metrics file that ends in .csv or .csv.gz.
 Result<Input> read_input(const std::string& store_dir, const std::string& name);
+Result<std::vector<Input>> read_inputs(const std::string& store_dir, const std::vector<std::string>& names);
 
 // Whether it names a metrics file rather than a run.
 bool is_metrics_file(const std::string& name);
