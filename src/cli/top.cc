@@ -41,7 +41,7 @@ Status follow(const StoredRun& stored, const Settings& settings, bool json, bool
   if (!screen) return screen.error();
   LiveView view;
   view.begin(stored.run, reader.schema());
-  Job nothing([](pid_t, const rusage&) {}, [](pid_t) { return false; });  // for the signals
+  Job nothing([](const Exit&) {}, [](pid_t) { return false; });  // for the signals
   Clock& clock = system_clock();
   for (bool lives = true; lives;) {
     lives = probe_lock(rows_path) == LockState::held;  // looked at first: what was written until then is read below

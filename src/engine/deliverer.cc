@@ -1,16 +1,19 @@
 #include "engine/deliverer.h"
 
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "base/log.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "codec/run_words.h"
 #include "os/file.h"
 #include "sink/spool_sink.h"
 
@@ -21,6 +24,7 @@ constexpr std::array kTokenVariables{"SENTINEL_API_TOKEN", "SENTINEL_API_KEY"};
 constexpr std::string_view kDefaultApi = "https://api.sentinel.sparecores.net";
 constexpr int64_t kFinishBudget_ns = 30 * kNsPerSec, kHurriedBudget_ns = 8 * kNsPerSec;
 constexpr size_t kTokenLimit = 16384;
+constexpr int kChancesAtEnd = 3;  // for a deliverer that somebody kills
 
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
@@ -42,6 +46,12 @@ int64_t finish_budget_ns() {
     return kFinishBudget_ns;
   }
   return static_cast<int64_t>(std::min(*seconds, 86400.0) * 1e9);
+}
+
+std::string how_it_ended(int status) {
+  if (!WIFSIGNALED(status)) return "ended with status " + std::to_string(WEXITSTATUS(status));
+  const std::string_view name = signal_word(WTERMSIG(status));
+  return "was killed by " + (name.empty() ? "signal " + std::to_string(WTERMSIG(status)) : std::string(name));
 }
 
 }  // namespace
@@ -83,7 +93,7 @@ std::unique_ptr<Sink> Deliverer::open_service(const Settings& settings, const Si
   return nullptr;
 }
 
-pid_t Deliverer::start(std::vector<SpoolSink*> sinks, const std::string& store_folder) {
+pid_t Deliverer::start(std::vector<SpoolSink*> sinks, const std::string& store_folder, int64_t now_ns) {
   sinks_ = std::move(sinks);
   if (sinks_.empty()) return 0;
   for (SpoolSink* sink : sinks_) {
@@ -92,7 +102,16 @@ pid_t Deliverer::start(std::vector<SpoolSink*> sinks, const std::string& store_f
     folders_.push_back(sink->folder());
   }
   if (!token_.is_valid()) keep_back_service();
-  if (sinks_.empty() || !launch()) return 0;
+  if (sinks_.empty()) return 0;
+  if (const Status status = launch(now_ns); !status) {
+    Error error = status.error();
+    error.what = "nothing is sent for now: " + error.what;
+    error.hint += "; the rows stay in " + folders_[0] + ", send them with tacho deliver";
+    log::error(error.message());
+    reported_ = true;
+    return 0;
+  }
+  started_ = true;
   for (SpoolSink* sink : sinks_) sink->on_change = [this] { process_.poke("S\n"); };
   return process_.pid();
 }
@@ -108,20 +127,47 @@ void Deliverer::keep_back_service() {
              "the rows stay in " + kept_back_ + " (set it right and run tacho deliver)");
 }
 
-bool Deliverer::launch() {
+Status Deliverer::launch(int64_t now_ns) {
   DelivererProcess::Start start;
   start.folders = folders_;
   for (const SpoolSink* sink : sinks_) start.locks.push_back(sink->lock_fd());
   start.remove_environment = {kTokenVariables.begin(), kTokenVariables.end()};
   if (token_.is_valid()) start.token = token_.view();
-  const Status status = process_.start(start);
-  if (status) return true;
-  Error error = status.error();
-  error.what = "nothing is sent for now: " + error.what;
-  error.hint += "; the rows stay in " + folders_[0] + ", send them with tacho deliver";
-  log::error(error.message());
-  reported_ = true;
-  return false;
+  restarts_.started(now_ns);
+  return process_.start(start);
+}
+
+bool Deliverer::ended(const Exit& exit, int64_t now_ns) {
+  if (process_.pid() <= 0 || exit.pid != process_.pid()) return false;
+  end_status_ = exit.status;
+  ++ends_;
+  began_ = process_.ended();
+  restarts_.ended(now_ns, began_);
+  if (restarts_.given_up()) give_up();
+  return true;
+}
+
+pid_t Deliverer::restart(int64_t now_ns) {
+  if (const Status status = launch(now_ns); !status) {
+    restarts_.ended(now_ns, false);
+    if (restarts_.given_up()) give_up();
+    return 0;
+  }
+  if (began_ && !std::exchange(told_restart_, true))
+    log::warn("tacho-deliver " + how_it_ended(end_status_) + " in the middle of the run; it is started again and goes on where it was");
+  return process_.pid();
+}
+
+void Deliverer::give_up() {
+  if (std::exchange(told_given_up_, true)) return;
+  log::error("tacho-deliver " + how_it_ended(end_status_) + " again and again before it began, so nothing is sent while the job runs; the rows stay in " +
+             folders_[0] + " (see what tacho deliver --help says, mend that, and run tacho deliver)");
+}
+
+std::string Deliverer::note() const {
+  if (ends_ == 0) return {};
+  return "tacho-deliver " + how_it_ended(end_status_) + " in the middle of the run" + (ends_ > 1 ? ", " + std::to_string(ends_) + " times" : "") +
+         (process_.pid() > 0 ? "; it was started again" : "; it could not be started again");
 }
 
 bool Deliverer::delivered() const {
@@ -131,15 +177,24 @@ bool Deliverer::delivered() const {
 bool Deliverer::finish(Clock& clock, Job& job, const std::string& run_id) {
   if (sinks_.empty()) return kept_back_.empty();
   relay();
-  // One that died beside the run gets a second chance now.
-  if (!process_.running() && process_.pid() > 0 && !delivered()) launch();
   const int64_t start_ns = clock.monotonic_ns();
   int64_t deadline_ns = start_ns + finish_budget_ns();
   const auto hurry = [&] { deadline_ns = std::min(deadline_ns, clock.monotonic_ns() + kHurriedBudget_ns); };
   const int requests_before = job.end_requests();
   if (requests_before > 0) hurry();
-  process_.poke(std::string("E").append(std::to_string((deadline_ns - start_ns) / kNsPerMs)).append("\n"));
-  while (process_.running() && !job.in_a_hurry() && clock.monotonic_ns() < deadline_ns) {
+  const auto tell_end = [&] {
+    const int64_t budget_ms = std::max<int64_t>(0, deadline_ns - clock.monotonic_ns()) / kNsPerMs;
+    process_.poke(std::string("E").append(std::to_string(budget_ms)).append("\n"));
+  };
+  tell_end();
+  bool died_before = started_ && process_.pid() <= 0;
+  for (int chances = kChancesAtEnd; !job.in_a_hurry() && clock.monotonic_ns() < deadline_ns;) {
+    if (process_.pid() <= 0) {
+      // One that died beside the run gets another chance, and so does one that is killed now. What one left by itself is left.
+      const bool may_help = std::exchange(died_before, false) || WIFSIGNALED(end_status_);
+      if (!may_help || chances-- == 0 || delivered() || !launch(clock.monotonic_ns())) break;
+      tell_end();
+    }
     std::array<pollfd, 2> fds{pollfd{process_.messages_fd(), POLLIN, 0}, pollfd{job.poll_set()[0].fd, POLLIN, 0}};
     clock.wait(fds, deadline_ns);
     if (fds[1].revents != 0) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/deliverer_process.h"
+#include "engine/restarts.h"
 #include "engine/settings.h"
 #include "job/job.h"
 #include "os/clock.h"
@@ -41,9 +42,16 @@ class Deliverer {
   std::unique_ptr<Sink> open_service(const Settings& settings, const SinkOptions& options);
 
   // Starts the program for these sinks, whose runs are described now. Returns its pid, 0 when there is none.
-  pid_t start(std::vector<SpoolSink*> sinks, const std::string& store_folder);
+  pid_t start(std::vector<SpoolSink*> sinks, const std::string& store_folder, int64_t now_ns);
   // Passes on what the deliverer had to say. Called at every tick.
   void relay() { process_.relay(); }
+
+  // For every process that was reaped. True when it was the deliverer, whose number may now become another's.
+  bool ended(const Exit& exit, int64_t now_ns);
+  // When one that ended in the middle of the run is started again; far away otherwise.
+  int64_t restart_at_ns() const { return restarts_.at_ns(); }
+  pid_t restart(int64_t now_ns);  // its pid, 0 when that failed
+  std::string note() const;       // for run.json; empty when all went well
 
   // After the sinks' end: waits until everything is delivered, at most for the finish budget, which a signal to tacho
   // shortens; the second one during the wait ends it. True when nothing is left in the spool.
@@ -51,7 +59,8 @@ class Deliverer {
 
  private:
   void keep_back_service();
-  bool launch();
+  Status launch(int64_t now_ns);
+  void give_up();
   bool delivered() const;
   void tell_what_is_left(const std::string& run_id) const;
 
@@ -59,8 +68,10 @@ class Deliverer {
   std::vector<SpoolSink*> sinks_;
   std::vector<std::string> folders_;
   DelivererProcess process_;
+  Restarts restarts_;
+  int end_status_ = 0, ends_ = 0;  // of the last deliverer that ended, and how many did
   std::string kept_back_;  // the service's folder when the token cannot be sent
-  bool reported_ = false;
+  bool started_ = false, began_ = false, told_restart_ = false, told_given_up_ = false, reported_ = false;
 };
 
 }  // namespace tacho

@@ -1,5 +1,6 @@
 #include "engine/deliverer_process.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -34,6 +35,7 @@ Status DelivererProcess::start(const Start& start) {
   helper_ = std::move(*helper);
   control_ = std::move(pipe->second);
   pending_.clear();
+  told_bytes_ = 0;
   std::string greeting = "T";
   greeting.reserve(start.token.size() + 2);
   greeting.append(start.token).append("\n");
@@ -43,7 +45,8 @@ Status DelivererProcess::start(const Start& start) {
 }
 
 void DelivererProcess::poke(std::string_view message) {
-  if (control_) [[maybe_unused]] const ssize_t written = ::write(control_.get(), message.data(), message.size());
+  if (!control_) return;
+  if (const ssize_t written = ::write(control_.get(), message.data(), message.size()); written > 0) told_bytes_ += written;
 }
 
 void DelivererProcess::relay(const std::function<bool(std::string_view line)>& take) {
@@ -73,6 +76,15 @@ void DelivererProcess::relay(const std::function<bool(std::string_view line)>& t
 void DelivererProcess::farewell() {
   poke("Q\n");
   control_.reset();
+}
+
+bool DelivererProcess::ended() {
+  relay();
+  int unread = 0;
+  const bool began = control_ && ::ioctl(control_.get(), FIONREAD, &unread) == 0 && unread < told_bytes_;
+  helper_ = {};
+  control_.reset();
+  return began;
 }
 
 }  // namespace tacho

@@ -24,7 +24,7 @@ class DelivererProcess {
   };
   Status start(const Start& start);
 
-  pid_t pid() const { return helper_.pid; }
+  pid_t pid() const { return helper_.pid; }  // not more than 0: none was started, or ended() was told of its end
   bool running() const { return static_cast<bool>(helper_.messages); }
   int messages_fd() const { return helper_.messages.get(); }
 
@@ -34,11 +34,14 @@ class DelivererProcess {
   void relay(const std::function<bool(std::string_view line)>& take = {});
   // No more waiting: it may end, or go on by itself.
   void farewell();
+  // It was reaped. True when it had read something of what it was told, false when it never came so far.
+  bool ended();
 
  private:
   Helper helper_;
   Fd control_;
   std::string pending_;  // of a message line that came in part
+  int64_t told_bytes_ = 0;
 };
 
 }  // namespace tacho

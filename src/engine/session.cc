@@ -31,7 +31,7 @@ class Session {
   Session(const Settings& settings, Clock& clock)
       : settings_(settings),
         clock_(clock),
-        job_([this](pid_t pid, const rusage& usage) { if (tree_) tree_->reaped(pid, usage); },
+        job_([this](const Exit& exit) { reaped(exit); },
              [this](pid_t pid) { return tree_ && tree_->contains(pid); }) {}
 
   Result<int> run();
@@ -44,6 +44,8 @@ class Session {
   void loop();
   void tick();
   void look_early(int64_t now_ns);
+  void reaped(const Exit& exit);
+  void restart_deliverer();
   void write_row(bool closing);
   void enforce_timeout(int64_t now_ns);
   void finish();
@@ -185,7 +187,7 @@ Status Session::start() {
   ++run_.revision;
   if (const auto spools = outputs_.spools(); !spools.empty()) {
     sampler_->fill_host(run_);
-    const pid_t helper = deliverer_.start(spools, outputs_.store_folder());
+    const pid_t helper = deliverer_.start(spools, outputs_.store_folder(), clock_.monotonic_ns());
     if (tree_ && helper > 0) tree_->exclude(helper);
   }
   progress_.begin(settings_.progress_ns, start_ns_);
@@ -203,9 +205,11 @@ void Session::loop() {
     if (settings_.timeout_ns && !timed_out_) deadline_ns = std::min(deadline_ns, start_ns_ + *settings_.timeout_ns);
     if (kill_at_ns_ > 0) deadline_ns = std::min(deadline_ns, kill_at_ns_);
     deadline_ns = std::min(deadline_ns, next_look_ns_);
+    deadline_ns = std::min(deadline_ns, deliverer_.restart_at_ns());
     clock_.wait(job_.poll_set(), deadline_ns);
     if (job_.handle_events()) return;
     const int64_t now_ns = clock_.monotonic_ns();
+    if (now_ns >= deliverer_.restart_at_ns()) restart_deliverer();
     enforce_timeout(now_ns);
     if (timed_out_ && settings_.mode != Mode::run) return;
     if (now_ns < next_tick_ns_) {
@@ -235,6 +239,16 @@ void Session::tick() {
   job_.check_alive();
   deliverer_.relay();
   progress_.show(run_, summary_, clock_.monotonic_ns());
+}
+
+void Session::reaped(const Exit& exit) {
+  if (tree_) tree_->reaped(exit.pid, exit.usage);
+  if (deliverer_.ended(exit, clock_.monotonic_ns()) && tree_) tree_->include_again(exit.pid);
+}
+
+void Session::restart_deliverer() {
+  const pid_t helper = deliverer_.restart(clock_.monotonic_ns());
+  if (tree_ && helper > 0) tree_->exclude(helper);
 }
 
 void Session::write_row(bool closing) {
@@ -283,6 +297,7 @@ void Session::finish() {
   if (!job_cgroup_.path().empty() && !job_cgroup_.remove())
     context_.note("processes of the job still run in its cgroup");
   totals_.close(run_, summary_, tree_.get(), context_);
+  if (std::string note = deliverer_.note(); !note.empty()) context_.note(std::move(note));
   run_.notes = context_.notes;
   outputs_.end(run_);
   if (!job_.in_a_hurry() && !settings_.quiet) print_summary(settings_, run_, summary_);

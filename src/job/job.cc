@@ -130,7 +130,7 @@ void Job::forward(const SignalEvent& event) {
 
 void Job::reap() {
   while (const auto exit = reap_one()) {
-    if (reaped_) reaped_(exit->pid, exit->usage);
+    if (reaped_) reaped_(*exit);
     if (own_child_ && exit->pid == child_.pid) {
       exit_ = *exit;
       ended_ = true;

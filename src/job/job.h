@@ -21,7 +21,7 @@ namespace tacho {
 class Job {
  public:
   // Told of every process that tacho reaps, before anything else happens.
-  using Reaped = std::function<void(pid_t, const rusage&)>;
+  using Reaped = std::function<void(const Exit&)>;
   // Whether a process is part of the job.
   using Belongs = std::function<bool(pid_t)>;
 

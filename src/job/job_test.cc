@@ -76,7 +76,7 @@ TEST(Job, TheHookRunsBeforeTheCommand) {
 
 TEST(Job, ReapsOrphansAndTellsTheirUsage) {
   std::vector<pid_t> reaped;
-  Job job([&](pid_t pid, const rusage&) { reaped.push_back(pid); }, {});
+  Job job([&](const Exit& exit) { reaped.push_back(exit.pid); }, {});
   // The inner shell ends at once, so its child comes to us and ends before the job does.
   EXPECT_EQ(run(job, {"sh", "-c", "sh -c 'sleep 0.05 &'; sleep 0.4"}), 0);
   EXPECT_EQ(reaped.size(), 2u);

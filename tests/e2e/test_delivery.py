@@ -5,7 +5,7 @@ import os
 import time
 
 from service import Service
-from support import BUILD, Case, until
+from support import BUILD, Case, marked_pids, until
 
 
 class Delivery(Case):
@@ -26,6 +26,17 @@ class Delivery(Case):
 
     def spools(self):
         return sorted(glob.glob(self.path("state", "tacho", "spool", "2*")))
+
+    def deliverer(self):
+        """The pid of tacho-deliver beside the run."""
+        for pid in marked_pids(self.mark):
+            try:
+                with open(f"/proc/{pid}/cmdline", "rb") as file:
+                    if b"--spool-run" in file.read():
+                        return pid
+            except OSError:  # it has just ended
+                pass
+        return None
 
     def local_rows(self, folder=None):
         folders = [folder] if folder else self.run_folders()

@@ -224,14 +224,26 @@ class Process(Delivery):
         self.check()
 
     def test_deliverer_is_killed(self):
-        process = self.spawn("run", "-i", "0.1", "--upload-interval", "1", "--", "sleep", "4", env=self.env())
+        go = self.path("go")
+        process = self.spawn("run", "-i", "0.1", "--upload-interval", "1", "--", "sh", "-c", f"until test -e {go}; do sleep 0.1; done", env=self.env())
         self.assertTrue(until(lambda: len(self.service.s3.objects) >= 2))  # the first one is in the state by now
-        for pid in marked_pids(self.mark):
-            with open(f"/proc/{pid}/cmdline", "rb") as file:
-                if b"--spool-run" in file.read():
-                    os.kill(pid, signal.SIGKILL)
+        first = self.deliverer()
+        os.kill(first, signal.SIGKILL)
+        self.assertTrue(until(lambda: len(self.service.s3.objects) >= 4))  # while the job runs
+        self.assertNotEqual(self.deliverer(), first)
+        self.service.api_faults({"match": {"path": ".*/finish"}, "action": {"status": 503, "headers": {"Retry-After": "5"}}})
+        with open(go, "w", encoding="utf-8"):
+            pass
+        self.assertTrue(until(lambda: any(entry["path"].endswith("/finish") for entry in self.service.api.log)))
+        self.service.api_faults()
+        os.kill(self.deliverer(), signal.SIGKILL)  # while tacho waits for it
         self.assertEqual(process.wait(30), 0)
+        err = process.stderr.read()
+        self.assertEqual(err.count("started again"), 1, err)
+        self.assertNotIn("not delivered", err)
         self.check("s3")
+        with open(os.path.join(self.run_folders()[0], "run.json"), encoding="utf-8") as file:
+            self.assertIn("SIGKILL", " ".join(json.load(file)["notes"]))
 
     def test_watch(self):
         process = self.spawn("watch", "-i", "0.1", env=self.env())
@@ -244,13 +256,6 @@ class Process(Delivery):
 
 
 class Manners(Delivery):
-    def deliverer(self):
-        for pid in marked_pids(self.mark):
-            with open(f"/proc/{pid}/cmdline", "rb") as file:
-                if b"--spool-run" in file.read():
-                    return pid
-        return None
-
     def cpu_ticks(self, pid):
         with open(f"/proc/{pid}/stat", "rb") as file:
             fields = file.read().rsplit(b")", 1)[1].split()
