@@ -25,7 +25,8 @@ std::optional<SpoolOutcome> outcome_of(const Json& meta) {
   const auto found = meta.find("outcome");
   if (found == meta.end() || !found->is_object()) return std::nullopt;
   SpoolOutcome outcome{text_of(*found, "run_status"), std::nullopt, text_of(*found, "finished_at")};
-  if (const auto code = found->find("exit_code"); code != found->end() && code->is_number_integer()) outcome.exit_code = code->get<int>();
+  if (const auto code = found->find("exit_code"); code != found->end() && code->is_number_integer())
+    outcome.exit_code = code->get<int>();
   return outcome;
 }
 
@@ -33,7 +34,9 @@ std::optional<SpoolOutcome> outcome_of(const Json& meta) {
 
 Result<SpoolMeta> parse_meta(std::string_view text) {
   const Json json = parse_json(text);
-  if (!json.is_object()) return Error{Code::invalid, "the description of a spooled run cannot be read", "meta.json", "its rows are in the .csv files beside it"};
+  if (!json.is_object())
+    return Error{Code::invalid, "the description of a spooled run cannot be read", "meta.json",
+                 "its rows are in the .csv files beside it"};
   SpoolMeta meta;
   meta.run = text_of(json, "run");
   meta.bigquery = text_of(json, "kind") == "bigquery";
@@ -64,7 +67,8 @@ SpoolState parse_state(std::string_view text) {
   state.finished = text_of(json, "phase") == "finished";
   if (const auto uploaded = json.find("uploaded"); uploaded != json.end() && uploaded->is_object())
     for (const auto& [number, uri] : uploaded->items())
-      if (const auto parsed = parse_int<uint32_t>(number); parsed && uri.is_string()) state.uploaded[*parsed] = uri.get<std::string>();
+      if (const auto parsed = parse_int<uint32_t>(number); parsed && uri.is_string())
+        state.uploaded[*parsed] = uri.get<std::string>();
   return state;
 }
 
@@ -90,7 +94,9 @@ std::string meta_with_state(std::string_view meta, const SpoolState& state, cons
 
 std::string state_json(const SpoolState& state) {
   const char* phase = state.finished ? "finished" : state.run_id.empty() ? "new" : "registered";
-  return Json{{"version", 1}, {"run_id", state.run_id}, {"prefix", state.prefix}, {"phase", phase}, {"uploaded", uploaded_of(state)}}.dump(2) + "\n";
+  const Json json{{"version", 1}, {"run_id", state.run_id}, {"prefix", state.prefix}, {"phase", phase},
+                  {"uploaded", uploaded_of(state)}};
+  return json.dump(2) + "\n";
 }
 
 }  // namespace tacho

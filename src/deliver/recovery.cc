@@ -84,7 +84,9 @@ Result<std::vector<std::string>> resolve(std::span<const std::string> names) {
       const bool is_meant = run.name() == name || (meta && meta->run == name) || (state && parse_state(*state).run_id == name);
       if (is_meant) chosen.push_back(folder);
     }
-    if (chosen.size() == before) return Error{Code::invalid, "there is no such run in the spool", name, "it may be delivered already; tacho deliver --all sends all that is left"};
+    if (chosen.size() == before)
+      return Error{Code::invalid, "there is no such run in the spool", name,
+                   "it may be delivered already; tacho deliver --all sends all that is left"};
   }
   return chosen;
 }

@@ -124,7 +124,8 @@ Step RunDelivery::step() {
   if (deadline_ns_ > 0 && now_ns() >= deadline_ns_) return left(reason_.empty() ? "the time for it is over" : reason_);
   // Before anything else, because memory must stay bounded also where nothing can be reached.
   if (const int64_t gone = thin_out(run_, [&](uint32_t number) { return state_.uploaded.contains(number); }); gone > 0)
-    shared_.reporter.must("the spool in memory is full: " + std::to_string(gone) + " of the oldest rows were merged into their neighbours; totals and peaks stay true");
+    shared_.reporter.must("the spool in memory is full: " + std::to_string(gone) +
+                          " of the oldest rows were merged into their neighbours; totals and peaks stay true");
   // The service wants to be left alone for longer than anybody waits here.
   if (deadline_ns_ > 0 && api_not_before_ns_ >= deadline_ns_) return left(reason_);
   if (!meta_.bucket_uri.empty()) return upload_to_bucket();
@@ -262,7 +263,8 @@ Step RunDelivery::refused_by_s3(const S3Result& result) {
   // Fresh credentials were refused too, or the settings are wrong: nothing that a quick repeat would change.
   refusals_ = 0;
   s3_blocked_until_ns_ = now + kTokenPause_ns;
-  shared_.reporter.warn("refused", "uploads to " + (meta_.bucket_uri.empty() ? state_.prefix : meta_.bucket_uri) + " are refused: " + result.message + "; the rows are kept and tried again");
+  shared_.reporter.warn("refused", "uploads to " + (meta_.bucket_uri.empty() ? state_.prefix : meta_.bucket_uri) +
+                                       " are refused: " + result.message + "; the rows are kept and tried again");
   return wait_until(now);
 }
 

@@ -60,7 +60,8 @@ Token::Token() {
   for (const char* name : kTokenVariables) {
     const char* value = std::getenv(name);
     const std::string_view text = trim(value != nullptr ? value : "");
-    if (text.size() > kTokenLimit) log::error(std::string("the token in ") + name + " is too long to be one and is not used; set it right");
+    if (text.size() > kTokenLimit)
+      log::error(std::string("the token in ") + name + " is too long to be one and is not used; set it right");
     if (size_ > 0 || text.empty() || text.size() > kTokenLimit) continue;
     void* page = ::mmap(nullptr, kTokenLimit, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED) continue;
@@ -118,13 +119,14 @@ pid_t Deliverer::start(std::vector<SpoolSink*> sinks, const std::string& store_f
 
 // The other destinations need no token.
 void Deliverer::keep_back_service() {
-  const auto found = std::find_if(sinks_.begin(), sinks_.end(), [](const SpoolSink* sink) { return !sink->target().api_url.empty(); });
+  const auto found =
+      std::find_if(sinks_.begin(), sinks_.end(), [](const SpoolSink* sink) { return !sink->target().api_url.empty(); });
   if (found == sinks_.end()) return;
   kept_back_ = (*found)->folder();
   folders_.erase(folders_.begin() + (found - sinks_.begin()));
   sinks_.erase(found);
-  log::error("the token in SENTINEL_API_TOKEN holds what no token has (a blank, a line break or a letter beyond ASCII), so the service gets nothing; "
-             "the rows stay in " + kept_back_ + " (set it right and run tacho deliver)");
+  log::error("the token in SENTINEL_API_TOKEN holds what no token has (a blank, a line break or a letter beyond ASCII), "
+             "so the service gets nothing; the rows stay in " + kept_back_ + " (set it right and run tacho deliver)");
 }
 
 Status Deliverer::launch(int64_t now_ns) {
@@ -154,19 +156,22 @@ pid_t Deliverer::restart(int64_t now_ns) {
     return 0;
   }
   if (began_ && !std::exchange(told_restart_, true))
-    log::warn("tacho-deliver " + how_it_ended(end_status_) + " in the middle of the run; it is started again and goes on where it was");
+    log::warn("tacho-deliver " + how_it_ended(end_status_) +
+              " in the middle of the run; it is started again and goes on where it was");
   return process_.pid();
 }
 
 void Deliverer::give_up() {
   if (std::exchange(told_given_up_, true)) return;
-  log::error("tacho-deliver " + how_it_ended(end_status_) + " again and again before it began, so nothing is sent while the job runs; the rows stay in " +
+  log::error("tacho-deliver " + how_it_ended(end_status_) +
+             " again and again before it began, so nothing is sent while the job runs; the rows stay in " +
              folders_[0] + " (see what tacho deliver --help says, mend that, and run tacho deliver)");
 }
 
 std::string Deliverer::note() const {
   if (ends_ == 0) return {};
-  return "tacho-deliver " + how_it_ended(end_status_) + " in the middle of the run" + (ends_ > 1 ? ", " + std::to_string(ends_) + " times" : "") +
+  return "tacho-deliver " + how_it_ended(end_status_) + " in the middle of the run" +
+         (ends_ > 1 ? ", " + std::to_string(ends_) + " times" : "") +
          (process_.pid() > 0 ? "; it was started again" : "; it could not be started again");
 }
 
@@ -216,7 +221,8 @@ void Deliverer::tell_what_is_left(const std::string& run_id) const {
   if (reported_) return;
   for (const std::string& folder : folders_)
     if (file_exists(folder))
-      log::error("run " + run_id + " is not delivered yet; it is kept in " + folder + " (send it with: tacho deliver " + folder + ")");
+      log::error("run " + run_id + " is not delivered yet; it is kept in " + folder + " (send it with: tacho deliver " +
+                 folder + ")");
 }
 
 }  // namespace tacho
