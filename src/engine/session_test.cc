@@ -2,13 +2,13 @@
 #include "engine/session.h"
 
 #include <gtest/gtest.h>
-#include <sys/mount.h>
 #include <unistd.h>
 
 #include <csignal>
 
 #include "base/units.h"
 #include "support/replay_clock.h"
+#include "support/small_disk.h"
 #include "support/temp_dir.h"
 
 namespace tacho {
@@ -59,19 +59,17 @@ TEST(Session, ATimeoutEndsTheRecording) {
 
 TEST(Session, AFullDiskUnderANamedStoreRefusesNothing) {
   const TempDir dir;
-  const std::string mount = dir / "full";
-  std::filesystem::create_directory(mount);
-  if (::mount("none", mount.c_str(), "tmpfs", 0, "size=16k") != 0) GTEST_SKIP() << "may not mount";
-  spill(mount + "/fill", std::string(16 * 1024, 'x'));
+  const SmallDisk disk("16k");
+  if (!disk.is_mounted()) GTEST_SKIP() << "may not mount";
+  disk.fill(16 * 1024);
   ReplayClock clock(3);
   Settings settings = watching(dir / "a.csv");
-  settings.store_dir = mount;
+  settings.store_dir = disk.path();
   settings.store_named = true;
   EXPECT_TRUE(run_session(settings, clock));
   EXPECT_EQ(count_lines(slurp(dir / "a.csv")), 1 + 3 + 1);
   settings.store_dir = "/proc/no/such/store";
   EXPECT_FALSE(run_session(settings, clock));
-  ::umount(mount.c_str());
 }
 
 TEST(Session, ABadOutputRefusesTheStart) {

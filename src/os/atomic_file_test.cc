@@ -1,13 +1,13 @@
 #include "os/atomic_file.h"
 
 #include <gtest/gtest.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 
 #include <atomic>
 #include <thread>
 
 #include "os/unique.h"
+#include "support/small_disk.h"
 #include "support/temp_dir.h"
 
 namespace tacho {
@@ -65,21 +65,16 @@ TEST(AtomicFile, SurvivesThatSomebodyTidiedUp) {
 }
 
 TEST(AtomicFile, AFullDiskKeepsTheOldText) {
-  const TempDir dir;
-  const std::string mount = dir / "small";
-  std::filesystem::create_directory(mount);
-  if (::mount("none", mount.c_str(), "tmpfs", 0, "size=16k") != 0) GTEST_SKIP() << "may not mount";
-  {
-    AtomicFile file(mount, "run.json", ".run.json.next", 0600);
-    ASSERT_TRUE(file.replace("small"));
-    const Status status = file.replace(std::string(100'000, 'x'));
-    ASSERT_FALSE(status);
-    EXPECT_EQ(status.error().code, Code::io);
-    EXPECT_EQ(slurp(mount + "/run.json"), "small");
-    EXPECT_TRUE(file.replace("smaller again"));
-    EXPECT_EQ(slurp(mount + "/run.json"), "smaller again");
-  }
-  ::umount(mount.c_str());
+  const SmallDisk disk("16k");
+  if (!disk.is_mounted()) GTEST_SKIP() << "may not mount";
+  AtomicFile file(disk.path(), "run.json", ".run.json.next", 0600);
+  ASSERT_TRUE(file.replace("small"));
+  const Status status = file.replace(std::string(100'000, 'x'));
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, Code::io);
+  EXPECT_EQ(slurp(disk.path() + "/run.json"), "small");
+  EXPECT_TRUE(file.replace("smaller again"));
+  EXPECT_EQ(slurp(disk.path() + "/run.json"), "smaller again");
 }
 
 TEST(Unique, MakesAFolderOnce) {

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -12,6 +11,7 @@
 #include <thread>
 
 #include "os/fd.h"
+#include "support/small_disk.h"
 #include "support/temp_dir.h"
 
 namespace tacho {
@@ -106,23 +106,19 @@ TEST_F(LineFileTest, ATornLineIsCutOffAndTheNextIsTried) {
 }
 
 TEST_F(LineFileTest, AFullDiskKeepsWholeLinesOnly) {
-  const std::string mount = dir_ / "small";
-  std::filesystem::create_directory(mount);
-  if (::mount("none", mount.c_str(), "tmpfs", 0, "size=16k") != 0) GTEST_SKIP() << "may not mount";
-  {
-    auto file = LineFile::open(mount + "/out");
-    const std::string line(999, 'x');
-    int failures = 0;
-    for (int i = 0; i < 40; ++i) failures += file->write(line + "\n") ? 0 : 1;
-    EXPECT_GT(failures, 10);
-    const std::string text = slurp(mount + "/out");
-    EXPECT_GE(text.size(), 8000u);
-    EXPECT_EQ(text.size() % 1000, 0u);
-    ASSERT_EQ(::truncate((mount + "/out").c_str(), 1000), 0);  // there is room again
-    EXPECT_TRUE(file->write("more\n"));
-    EXPECT_TRUE(slurp(mount + "/out").ends_with("x\nmore\n"));
-  }
-  ::umount(mount.c_str());
+  const SmallDisk disk("16k");
+  if (!disk.is_mounted()) GTEST_SKIP() << "may not mount";
+  auto file = LineFile::open(disk.path() + "/out");
+  const std::string line(999, 'x');
+  int failures = 0;
+  for (int i = 0; i < 40; ++i) failures += file->write(line + "\n") ? 0 : 1;
+  EXPECT_GT(failures, 10);
+  const std::string text = slurp(disk.path() + "/out");
+  EXPECT_GE(text.size(), 8000u);
+  EXPECT_EQ(text.size() % 1000, 0u);
+  ASSERT_EQ(::truncate((disk.path() + "/out").c_str(), 1000), 0);  // there is room again
+  EXPECT_TRUE(file->write("more\n"));
+  EXPECT_TRUE(slurp(disk.path() + "/out").ends_with("x\nmore\n"));
 }
 
 TEST_F(LineFileTest, AClosedPipeIsAnErrorNotADeath) {

@@ -1,7 +1,6 @@
 #include "sink/store.h"
 
 #include <gtest/gtest.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -12,6 +11,7 @@
 #include "os/disk_full.h"
 #include "os/line_file.h"
 #include "support/sample_run.h"
+#include "support/small_disk.h"
 #include "support/temp_dir.h"
 
 namespace tacho {
@@ -146,44 +146,34 @@ TEST(Store, TheLockIsHeldWhileItRecords) {
 }
 
 TEST(Store, AFullDiskIsReportedAndTriedAgain) {
-  const TempDir dir;
-  const std::string mount = dir / "small";
-  std::filesystem::create_directory(mount);
-  if (::mount("none", mount.c_str(), "tmpfs", 0, "size=40k") != 0) GTEST_SKIP() << "may not mount";
-  {
-    Recording recording;
-    ASSERT_TRUE(recording.open(mount));
-    const std::string folder = mount + "/" + recording.run.id;
-    int failures = 0;
-    int64_t index = 0;
-    for (; index < 1500; ++index) failures += recording.add(sample_row(index)) ? 0 : 1;
-    EXPECT_GT(failures, 0);
-    EXPECT_NO_THROW(run_json(folder));
-    EXPECT_TRUE(slurp(folder + "/metrics.csv").ends_with("\n"));
-    ASSERT_EQ(::mount("none", mount.c_str(), "tmpfs", MS_REMOUNT, "size=1m"), 0);
-    EXPECT_TRUE(recording.add(sample_row(index)));
-    EXPECT_TRUE(slurp(folder + "/metrics.csv").ends_with("1794736501.250,321,2.2500,1000,1.5000,128.000\n"));
-    EXPECT_EQ(run_json(folder)["samples"], 1501);
-  }
-  ::umount(mount.c_str());
+  const SmallDisk disk("40k");
+  if (!disk.is_mounted()) GTEST_SKIP() << "may not mount";
+  Recording recording;
+  ASSERT_TRUE(recording.open(disk.path()));
+  const std::string folder = disk.path() + "/" + recording.run.id;
+  int failures = 0;
+  int64_t index = 0;
+  for (; index < 1500; ++index) failures += recording.add(sample_row(index)) ? 0 : 1;
+  EXPECT_GT(failures, 0);
+  EXPECT_NO_THROW(run_json(folder));
+  EXPECT_TRUE(slurp(folder + "/metrics.csv").ends_with("\n"));
+  ASSERT_TRUE(disk.resize("1m"));
+  EXPECT_TRUE(recording.add(sample_row(index)));
+  EXPECT_TRUE(slurp(folder + "/metrics.csv").ends_with("1794736501.250,321,2.2500,1000,1.5000,128.000\n"));
+  EXPECT_EQ(run_json(folder)["samples"], 1501);
 }
 
 TEST(Store, ADiskThatIsFullFromTheStartKeepsNoHalfRun) {
-  const TempDir dir;
-  const std::string mount = dir / "full";
-  std::filesystem::create_directory(mount);
-  if (::mount("none", mount.c_str(), "tmpfs", 0, "size=16k") != 0) GTEST_SKIP() << "may not mount";
-  spill(mount + "/fill", std::string(16 * 1024, 'x'));
-  {
-    Recording recording;
-    const Status status = recording.open(mount);
-    ASSERT_FALSE(status);
-    EXPECT_TRUE(is_disk_full(status.error())) << status.error().message();
-    EXPECT_EQ(recording.run.id, "");
-  }
-  std::filesystem::remove(mount + "/fill");
-  EXPECT_TRUE(std::filesystem::is_empty(mount));
-  ::umount(mount.c_str());
+  const SmallDisk disk("16k");
+  if (!disk.is_mounted()) GTEST_SKIP() << "may not mount";
+  disk.fill(16 * 1024);
+  Recording recording;
+  const Status status = recording.open(disk.path());
+  ASSERT_FALSE(status);
+  EXPECT_TRUE(is_disk_full(status.error())) << status.error().message();
+  EXPECT_EQ(recording.run.id, "");
+  std::filesystem::remove(disk.path() + "/fill");
+  EXPECT_TRUE(std::filesystem::is_empty(disk.path()));
 }
 
 TEST(Store, AnUnusablePlaceSaysWhatToDo) {
