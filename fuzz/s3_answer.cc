@@ -2,13 +2,16 @@
 #include <string>
 
 #include "net/aws_metadata.h"
+#include "net/aws_process.h"
 #include "net/aws_profile.h"
+#include "net/aws_sso.h"
 #include "net/http_debug.h"
 #include "net/iso_date.h"
 #include "net/retry.h"
 #include "net/s3_address.h"
 #include "net/sigv4.h"
 #include "net/xml.h"
+#include "os/command.h"
 #include "target.h"
 
 void fuzz_one(std::string_view text) {
@@ -27,6 +30,14 @@ void fuzz_one(std::string_view text) {
   (void)tacho::parse_iso_date_ns(text);
   (void)tacho::parse_aws_section(text, "default");
   (void)tacho::parse_aws_credentials_json(text);
+  (void)tacho::parse_process_credentials(text);
+  (void)tacho::parse_role_credentials(text);
+  if (const auto token = tacho::parse_sso_token(text)) require(token->text.find('\n') == std::string::npos);
+  if (const auto words = tacho::split_words(text)) {
+    size_t size = 0;
+    for (const std::string& word : *words) size += word.size();
+    require(size <= text.size());
+  }
   (void)tacho::masked_header(text);
   require(tacho::percent_decode(tacho::percent_encode(text, true)) == text);
   const std::string query = tacho::canonical_query(text);

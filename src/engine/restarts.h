@@ -1,6 +1,6 @@
-// When a process beside us that has ended is started again: at once, then after 1, 2, 4 … 60 s; one that lasted a minute is
-// started again at once. One that never begins, several times in a row (a library is missing), is given up. Pure, not
-// thread-safe.
+// When a process beside us that has ended is started again: at once, then after 1, 2, 4 … 60 s; one that lasted a
+// minute is started again at once. One that never begins, several times in a row (a library is missing), is given up.
+// Pure, not thread-safe.
 #pragma once
 #include <cstdint>
 #include <limits>

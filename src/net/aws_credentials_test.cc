@@ -3,9 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <nlohmann/json.hpp>
 
 #include "net/aws_metadata.h"
+#include "net/aws_process.h"
 #include "net/aws_profile.h"
+#include "net/aws_sso.h"
+#include "net/sigv4.h"
 #include "support/double.h"
 #include "support/temp_dir.h"
 
@@ -25,7 +29,7 @@ class Aws : public testing::Test {
                              "AWS_SHARED_CREDENTIALS_FILE", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN", "AWS_ROLE_SESSION_NAME",
                              "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_AUTHORIZATION_TOKEN",
                              "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", "AWS_EC2_METADATA_DISABLED", "TACHO_NO_CLOUD", "TACHO_CLOUD_PROBE", "TACHO_IMDS_URL",
-                             "AWS_REGION", "AWS_DEFAULT_REGION"}) {
+                             "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL_SSO"}) {
       set(name, nullptr);
     }
     set("HOME", folder_.path().c_str());
@@ -108,6 +112,74 @@ TEST_F(Aws, TakesOnTheRoleOfAProfile) {
   }
   set("AWS_PROFILE", "lost");
   EXPECT_EQ(failure().path, "nowhere");
+}
+
+TEST_F(Aws, RunsTheProgramOfAProfile) {
+  spill(folder_ / "my creds", "#!/bin/sh\necho \"$@\" >> \"$0.seen\"\nprintf '{\"Version\":1,\"AccessKeyId\":\"AKp\",\"SecretAccessKey\":\"SKp\",\"SessionToken\":\"Tp\",\"Expiration\":\"2026-11-15T09:30:00Z\"}'\n");
+  std::filesystem::permissions(folder_ / "my creds", std::filesystem::perms::owner_all);
+  const auto use = [&](const std::string& command) { make_file(".aws/config", "[profile p]\ncredential_process = " + command + "\n[profile r]\nsource_profile = p\nrole_arn = r\n"); };
+  set("AWS_PROFILE", "p");
+  use("\"" + folder_.path() + "/my creds\" --user 'he len' $HOME");
+  EXPECT_EQ(found(), "AKp/SKp/Tp");
+  EXPECT_EQ(slurp(folder_ / "my creds.seen"), "--user he len $HOME\n");
+  EXPECT_EQ(find_aws_credentials(http_)->expires_realtime_ns, 1'794'735'000'000'000'000);
+  set("AWS_PROFILE", "r");  // with the keys of the other one, which STS here does not know
+  EXPECT_NE(failure().what.find("STS refused"), std::string::npos);
+  set("AWS_PROFILE", "p");
+
+  use("sh -c 'echo SECRET; echo no ticket >&2; exit 3'");
+  EXPECT_EQ(failure().code, Code::io);
+  EXPECT_EQ(failure().what, "credential_process of the AWS profile p ended with status 3: no ticket");
+  for (const char* wrong : {"/no/such/creds", "'unclosed", "echo SECRET", "echo {\"Version\":2}", "true"}) {
+    use(wrong);
+    const Error error = failure();
+    EXPECT_EQ(error.code, Code::invalid) << wrong;
+    EXPECT_EQ(error.message().find("SECRET"), std::string::npos);
+    EXPECT_NE(error.message().find("profile p"), std::string::npos);
+  }
+  use("sleep 1000");
+  http_.on_cancel([] { return true; });
+  EXPECT_EQ(failure().code, Code::gone);
+}
+
+TEST_F(Aws, TakesTheRoleOfASignInBySso) {
+  set("AWS_ENDPOINT_URL_SSO", server_->url("/sso/").c_str());
+  make_file(".aws/config", "[profile new]\nsso_session = corp\nsso_account_id = 42\nsso_role_name = a+b\n[sso-session corp]\nsso_region = eu-west-1\nsso_start_url = https://corp\n"
+                           "[profile old]\nsso_start_url = https://old/start\nsso_region = eu-west-1\nsso_account_id = 42\nsso_role_name = a+b\n"
+                           "[profile half]\nsso_session = corp\nsso_account_id = 42\n[profile lost]\nsso_session = nowhere\nsso_account_id = 42\nsso_role_name = r\n"
+                           "[profile on]\nsource_profile = new\nrole_arn = r\n");
+  server_->post("/__config", R"({"sso":{"token":"tok/1+=","role":"a+b","account":"42"}})");
+  const auto sign_in = [&](const std::string& key, const std::string& token, const std::string& expires) {
+    make_file(".aws/sso/cache/" + hex(sha1(key)) + ".json", nlohmann::json{{"accessToken", token}, {"expiresAt", expires}}.dump());
+  };
+  set("AWS_PROFILE", "new");
+  EXPECT_EQ(failure().hint, "run aws sso login --profile new");
+  sign_in("corp", "tok/1+=", "2020-01-01T00:00:00Z");
+  EXPECT_NE(failure().message().find("expired"), std::string::npos);
+  EXPECT_EQ(failure().hint, "run aws sso login --profile new");
+  EXPECT_EQ(server_->log(), "[]");
+  sign_in("corp", "tok/1+=", "2099-01-01T00:00:00Z");
+  EXPECT_EQ(found(), "AK-sso/SK-sso/T-sso");
+  EXPECT_EQ(find_aws_credentials(http_)->expires_realtime_ns, 1'794'735'000'000'000'000);
+  sign_in("https://old/start", "tok/1+=", "2099-01-01T00:00:00UTC");
+  set("AWS_PROFILE", "old");
+  EXPECT_EQ(found(), "AK-sso/SK-sso/T-sso");
+  set("AWS_PROFILE", "on");
+  EXPECT_NE(failure().what.find("STS refused"), std::string::npos);
+
+  set("AWS_PROFILE", "new");
+  sign_in("corp", "revoked", "2099-01-01T00:00:00Z");
+  EXPECT_EQ(failure().hint, "run aws sso login --profile new");
+  EXPECT_EQ(failure().code, Code::invalid);
+  server_->fault("{}", R"({"status":503,"body":""})");
+  EXPECT_EQ(failure().code, Code::io);
+  set("AWS_PROFILE", "half");
+  EXPECT_NE(failure().what.find("sso_role_name"), std::string::npos);
+  set("AWS_PROFILE", "lost");
+  EXPECT_NE(failure().what.find("[sso-session nowhere]"), std::string::npos);
+  set("AWS_PROFILE", "old");
+  set("AWS_ENDPOINT_URL_SSO", "http://portal.example.com");
+  EXPECT_EQ(failure().code, Code::invalid);  // plain http: the token would travel in the clear
 }
 
 TEST_F(Aws, BringsTheUsualRegion) {
@@ -193,6 +265,23 @@ TEST(AwsJson, IsReadWithCare) {
   for (const char* bad : {"", "[]", "null", "{", R"({"AccessKeyId":1,"SecretAccessKey":"b"})", R"({"Code":"Failed","AccessKeyId":"a","SecretAccessKey":"b"})"}) {
     EXPECT_FALSE(parse_aws_credentials_json(bad)) << bad;
   }
+}
+
+TEST(AwsJson, OfAProgramIsReadWithCare) {
+  const auto of = [](const std::string& more) { return parse_process_credentials(R"({"Version":1,"AccessKeyId":"a","SecretAccessKey":"b")" + more + "}"); };
+  EXPECT_EQ(of("")->expires_realtime_ns, 0);
+  EXPECT_EQ(of(R"(,"Expiration":null)")->expires_realtime_ns, 0);
+  EXPECT_GT(of(R"(,"Expiration":"2026-11-15T09:30:00+01:00")")->expires_realtime_ns, 0);
+  EXPECT_FALSE(of(R"(,"Expiration":"soon")"));  // not "for ever"
+  EXPECT_FALSE(of(R"(,"Expiration":17)"));
+  for (const char* bad : {"", "[1]", "{}", R"({"Version":"1","AccessKeyId":"a","SecretAccessKey":"b"})", R"({"Version":1,"AccessKeyId":"a"})"})
+    EXPECT_FALSE(parse_process_credentials(bad)) << bad;
+}
+
+TEST(AwsJson, OfSsoIsReadWithCare) {
+  EXPECT_EQ(parse_role_credentials(R"({"roleCredentials":{"accessKeyId":"a","secretAccessKey":"b","expiration":99999999999999999}})")->expires_realtime_ns, 0);
+  for (const char* bad : {"", "[]", R"({"roleCredentials":7})", R"({"roleCredentials":{"accessKeyId":"a"}})"}) EXPECT_FALSE(parse_role_credentials(bad)) << bad;
+  for (const char* bad : {"", "[]", R"({"accessToken":"a"})", R"({"accessToken":"a b","expiresAt":"2099-01-01T00:00:00Z"})"}) EXPECT_FALSE(parse_sso_token(bad)) << bad;
 }
 
 TEST(AwsSection, SurvivesOddFiles) {

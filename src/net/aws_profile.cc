@@ -53,7 +53,16 @@ AwsProfile parse_aws_section(std::string_view text, std::string_view section) {
   return profile;
 }
 
-Result<AwsProfile> read_aws_profile() { return read_aws_profile(variable_or("AWS_PROFILE", variable_or("AWS_DEFAULT_PROFILE", ""))); }
+std::string aws_setting(const AwsProfile& profile, std::string_view key) {
+  const auto found = profile.find(key);
+  return found == profile.end() ? "" : found->second;
+}
+
+AwsProfile read_aws_config_section(std::string_view section) { return parse_aws_section(file_text("AWS_CONFIG_FILE", "config"), section); }
+
+std::string aws_profile_variable() { return variable_or("AWS_PROFILE", environment("AWS_DEFAULT_PROFILE")); }
+
+Result<AwsProfile> read_aws_profile() { return read_aws_profile(aws_profile_variable()); }
 
 Result<AwsProfile> read_aws_profile(const std::string& asked) {
   const std::string name = asked.empty() ? "default" : asked;

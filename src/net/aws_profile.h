@@ -17,6 +17,13 @@ using AwsProfile = std::map<std::string, std::string, std::less<>>;  // keys in 
 // The settings of one section. Indented lines belong to a setting with parts (s3 = …), which nobody here needs.
 AwsProfile parse_aws_section(std::string_view text, std::string_view section);
 
+// A setting by its key in lower case; empty when it is not there.
+std::string aws_setting(const AwsProfile& profile, std::string_view key);
+// AWS_PROFILE, else AWS_DEFAULT_PROFILE; empty when neither is set.
+std::string aws_profile_variable();
+// A section of the config file, by all that stands between its brackets.
+AwsProfile read_aws_config_section(std::string_view section);
+
 // Both files together, credentials first. Empty when there is none of that name; an Error when AWS_PROFILE names one that
 // is not there, because another identity than the one asked for must not be used.
 Result<AwsProfile> read_aws_profile();

@@ -359,6 +359,7 @@ HttpClient& HttpClient::operator=(HttpClient&&) noexcept = default;
 
 bool HttpClient::sent() const { return state_->sent; }
 void HttpClient::on_cancel(std::function<bool()> cancelled) { state_->cancelled = std::move(cancelled); }
+bool HttpClient::is_cancelled() const { return state_->is_cancelled(); }
 void HttpClient::set_stop_fd(int stop_fd) { state_->stop_fd = stop_fd; }
 
 Result<HttpResponse> HttpClient::send(const HttpRequest& request) {

@@ -69,6 +69,7 @@ class HttpClient {
   // Cuts a request short. `cancelled` is asked every 100 ms and at every event; a readable stop_fd (−1: none) is noticed
   // at once and is not read. They hold for all requests from now on.
   void on_cancel(std::function<bool()> cancelled);
+  bool is_cancelled() const;  // for what else is waited for on the way to a request
   void set_stop_fd(int stop_fd);
 
  private:

@@ -63,6 +63,7 @@ std::string base64(std::string_view bytes) {
 }
 
 std::string sha256(std::string_view text) { return digest(EVP_sha256(), text); }
+std::string sha1(std::string_view text) { return digest(EVP_sha1(), text); }
 std::string md5(std::string_view text) { return digest(EVP_md5(), text); }
 
 std::string hmac_sha256(std::string_view key, std::string_view text) {

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """The services that hand out AWS credentials, all at one address: the EC2 instance metadata service (v2, and v1 when it is
-allowed), the container endpoint, and STS: AssumeRoleWithWebIdentity, and AssumeRole signed with the keys AK1/SK1. Tokens are to be
-echoed exactly.
+allowed), the container endpoint, STS: AssumeRoleWithWebIdentity, and AssumeRole signed with the keys AK1/SK1, and the portal of
+SSO: GetRoleCredentials. Tokens are to be echoed exactly.
 
     POST /__config  {"imds_v1": true, "imds_v2": true, "role": "my-role", "container_token": "…", "web_token": "…",
-                     "role_arn": "…", "external_id": "…", "expiration": "2026-…Z"}
+                     "role_arn": "…", "external_id": "…", "expiration": "2026-…Z", "sso": {"token": "…", "role": "…", "account": "…"}}
 """
 import json
 import time
@@ -36,6 +36,8 @@ class Handler(faults.Handler):
             if self.headers.get("Authorization", "") != config.get("container_token", ""):
                 return Answer(401)
             return json_answer(200, self.credentials("container"))
+        if route == "/sso/federation/credentials" and self.command == "GET":
+            return self.sso(config.get("sso", {}), dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(self.path).query, strict_parsing=True)))
         if route == "/sts/" and self.command == "POST":
             return self.sts(config, body, dict(urllib.parse.parse_qsl(body.decode(), strict_parsing=True)))
         return Answer(404)
@@ -74,6 +76,14 @@ class Handler(faults.Handler):
                          (("AccessKeyId", "AccessKeyId"), ("SecretAccessKey", "SecretAccessKey"), ("SessionToken", "Token"), ("Expiration", "Expiration")))
         return Answer(200, f"<AssumeRoleWithWebIdentityResponse><AssumeRoleWithWebIdentityResult><Credentials>{inside}</Credentials>"
                            "</AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>", content_type="text/xml")
+
+    def sso(self, expected, query):
+        if self.headers.get("x-amz-sso_bearer_token") != expected.get("token"):
+            return json_answer(401, {"message": "Session token not found or invalid"})
+        if query != {"role_name": expected.get("role"), "account_id": expected.get("account")}:
+            return json_answer(403, {"message": "No access"})
+        return json_answer(200, {"roleCredentials": {"accessKeyId": "AK-sso", "secretAccessKey": "SK-sso", "sessionToken": "T-sso",
+                                                     "expiration": 1794735000000}})
 
     @staticmethod
     def sts_refusal(code):
