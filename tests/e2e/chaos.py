@@ -2,7 +2,7 @@
 """Kills tacho at random moments in bad weather, and counts: chaos.py BUILD_DIR [-n RUNS] [-j AT_A_TIME] [--seed N].
 
 Each run has a random fault script for the service and for S3 and is killed (SIGKILL) at a random moment, half of them together
-with its deliverer. Afterwards the weather clears and `tacho deliver --all` sends what is left. Every row of the local CSV must
+with its deliverer, which may have been killed before, up to three times, and been started again. Afterwards the weather clears and `tacho deliver --all` sends what is left. Every row of the local CSV must
 then stand exactly once behind the run's finish call. The last line is `N passed, N failed`.
 """
 import argparse
@@ -20,7 +20,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from service import Service  # noqa: E402
-from support import marked_pids  # noqa: E402
+from support import deliverers, marked_pids  # noqa: E402
 
 ACTIONS = [{"status": 500}, {"status": 503, "code": "SlowDown"}, {"status": 429, "headers": {"Retry-After": "1"}}, {"reset": "start"},
            {"reset": "body"}, {"reset": "answer"}, {"half_close": True}, {"slow_s": 0.002}, {"delay_s": 0.5}]
@@ -35,6 +35,14 @@ def weather(dice, actions, paths):
         match["to"] = match["from"] + dice.randint(0, 3)
         rules.append({"match": match, "action": dice.choice(actions)})
     return rules
+
+
+def kill(pids):
+    for pid in pids:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except OSError:
+            pass
 
 
 def one(number, seed, tacho):
@@ -52,16 +60,17 @@ def one(number, seed, tacho):
     try:
         job = subprocess.Popen([tacho, "run", "-q", "-i", "0.05", "--upload-interval", "1", "--", "sleep", str(dice.uniform(0.1, 4))], env=env,
                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        time.sleep(dice.uniform(0.02, 4.5))
+        begun, end_s = time.monotonic(), dice.uniform(0.02, 4.5)
+        for moment_s in sorted(dice.uniform(0.02, 4.5) for _ in range(dice.choice([0, 0, 1, 2, 3]))):
+            if moment_s < end_s:
+                time.sleep(max(0, begun + moment_s - time.monotonic()))
+                kill(deliverers(mark))
+        time.sleep(max(0, begun + end_s - time.monotonic()))
         victims = [job.pid]
         if dice.random() < 0.5:
             victims = marked_pids(mark)
             dice.shuffle(victims)
-        for pid in victims:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except OSError:
-                pass
+        kill(victims)
         job.communicate()
         service.api_faults()
         service.s3_faults()
@@ -89,11 +98,7 @@ def one(number, seed, tacho):
     except Exception as error:  # a test that fails, not one that ends the others
         return f"run {number} (seed {seed}): {error!r}"
     finally:
-        for pid in marked_pids(mark):
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except OSError:
-                pass
+        kill(marked_pids(mark))
         service.close()
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -64,6 +64,18 @@ def marked_pids(mark):
     return found
 
 
+def deliverers(mark):
+    """Those of them that are tacho-deliver beside a run."""
+    found = []
+    for pid in marked_pids(mark):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                found += [pid] if b"--spool-run" in file.read() else []
+        except OSError:  # it has just ended
+            pass
+    return found
+
+
 def process_state(pid):
     """The state letter of /proc/PID/stat, or None when it is gone."""
     try:

@@ -5,7 +5,7 @@ import os
 import time
 
 from service import Service
-from support import BUILD, Case, marked_pids, until
+from support import BUILD, Case, deliverers, until
 
 
 class Delivery(Case):
@@ -29,14 +29,7 @@ class Delivery(Case):
 
     def deliverer(self):
         """The pid of tacho-deliver beside the run."""
-        for pid in marked_pids(self.mark):
-            try:
-                with open(f"/proc/{pid}/cmdline", "rb") as file:
-                    if b"--spool-run" in file.read():
-                        return pid
-            except OSError:  # it has just ended
-                pass
-        return None
+        return next(iter(deliverers(self.mark)), None)
 
     def local_rows(self, folder=None):
         folders = [folder] if folder else self.run_folders()
