@@ -145,34 +145,34 @@ bool Deliverer::ended(const Exit& exit, int64_t now_ns) {
   ++ends_;
   began_ = process_.ended();
   restarts_.ended(now_ns, began_);
-  if (restarts_.given_up()) give_up();
+  if (restarts_.given_up()) give_up("it " + how_it_ended(exit.status) + " before it began, again and again");
   return true;
 }
 
 pid_t Deliverer::restart(int64_t now_ns) {
   if (const Status status = launch(now_ns); !status) {
     restarts_.ended(now_ns, false);
-    if (restarts_.given_up()) give_up();
+    if (restarts_.given_up()) give_up(status.error().message());
     return 0;
   }
+  ++restarted_;
   if (began_ && !std::exchange(told_restart_, true))
     log::warn("tacho-deliver " + how_it_ended(end_status_) +
               " in the middle of the run; it is started again and goes on where it was");
   return process_.pid();
 }
 
-void Deliverer::give_up() {
+void Deliverer::give_up(const std::string& why) {
   if (std::exchange(told_given_up_, true)) return;
-  log::error("tacho-deliver " + how_it_ended(end_status_) +
-             " again and again before it began, so nothing is sent while the job runs; the rows stay in " +
+  log::error("tacho-deliver cannot be kept running: " + why + "; nothing is sent while the job runs, and the rows stay in " +
              folders_[0] + " (see what tacho deliver --help says, mend that, and run tacho deliver)");
 }
 
 std::string Deliverer::note() const {
   if (ends_ == 0) return {};
-  return "tacho-deliver " + how_it_ended(end_status_) + " in the middle of the run" +
-         (ends_ > 1 ? ", " + std::to_string(ends_) + " times" : "") +
-         (process_.pid() > 0 ? "; it was started again" : "; it could not be started again");
+  const auto times = [](int count) { return count == 1 ? std::string("once") : std::to_string(count) + " times"; };
+  return "tacho-deliver " + how_it_ended(end_status_) + " in the middle of the run (" + times(ends_) +
+         "; started again: " + times(restarted_) + "); batches may have come late, none is lost";
 }
 
 bool Deliverer::delivered() const {

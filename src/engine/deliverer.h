@@ -60,7 +60,7 @@ class Deliverer {
  private:
   void keep_back_service();
   Status launch(int64_t now_ns);
-  void give_up();
+  void give_up(const std::string& why);
   bool delivered() const;
   void tell_what_is_left(const std::string& run_id) const;
 
@@ -69,7 +69,7 @@ class Deliverer {
   std::vector<std::string> folders_;
   DelivererProcess process_;
   Restarts restarts_;
-  int end_status_ = 0, ends_ = 0;  // of the last deliverer that ended, and how many did
+  int end_status_ = 0, ends_ = 0, restarted_ = 0;  // of the last deliverer that ended, and how many did
   std::string kept_back_;  // the service's folder when the token cannot be sent
   bool started_ = false, began_ = false, told_restart_ = false, told_given_up_ = false, reported_ = false;
 };
