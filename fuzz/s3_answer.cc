@@ -5,6 +5,7 @@
 #include "net/aws_process.h"
 #include "net/aws_profile.h"
 #include "net/aws_sso.h"
+#include "net/aws_sso_token.h"
 #include "net/http_debug.h"
 #include "net/iso_date.h"
 #include "net/retry.h"
@@ -32,7 +33,8 @@ void fuzz_one(std::string_view text) {
   (void)tacho::parse_aws_credentials_json(text);
   (void)tacho::parse_process_credentials(text);
   (void)tacho::parse_role_credentials(text);
-  if (const auto token = tacho::parse_sso_token(text)) require(token->text.find('\n') == std::string::npos);
+  (void)tacho::renewed_sso_token(text, text, 0);
+  if (const auto token = tacho::parse_sso_token(text, 0)) require(token->text.find('\n') == std::string::npos);
   if (const auto words = tacho::split_words(text)) {
     size_t size = 0;
     for (const std::string& word : *words) size += word.size();

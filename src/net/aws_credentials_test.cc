@@ -9,6 +9,7 @@
 #include "net/aws_process.h"
 #include "net/aws_profile.h"
 #include "net/aws_sso.h"
+#include "net/aws_sso_token.h"
 #include "net/sigv4.h"
 #include "support/double.h"
 #include "support/temp_dir.h"
@@ -29,7 +30,8 @@ class Aws : public testing::Test {
                              "AWS_SHARED_CREDENTIALS_FILE", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN", "AWS_ROLE_SESSION_NAME",
                              "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_AUTHORIZATION_TOKEN",
                              "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", "AWS_EC2_METADATA_DISABLED", "TACHO_NO_CLOUD", "TACHO_CLOUD_PROBE", "TACHO_IMDS_URL",
-                             "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL_SSO"}) {
+                             "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL_SSO",
+                             "AWS_ENDPOINT_URL_SSO_OIDC"}) {
       set(name, nullptr);
     }
     set("HOME", folder_.path().c_str());
@@ -182,6 +184,39 @@ TEST_F(Aws, TakesTheRoleOfASignInBySso) {
   EXPECT_EQ(failure().code, Code::invalid);  // plain http: the token would travel in the clear
 }
 
+TEST_F(Aws, RenewsTheTokenOfASignInThatLasts) {
+  set("AWS_ENDPOINT_URL_SSO", server_->url("/sso").c_str());
+  set("AWS_ENDPOINT_URL_SSO_OIDC", server_->url("/oidc").c_str());
+  set("AWS_PROFILE", "new");
+  make_file(".aws/config", "[profile new]\nsso_session = corp\nsso_account_id = 42\nsso_role_name = r\n"
+                           "[sso-session corp]\nsso_region = eu-west-1\nsso_start_url = https://corp\n");
+  server_->post("/__config", R"({"sso":{"token":"fresh","role":"r","account":"42","refresh":"R1"}})");
+  const std::string cache = ".aws/sso/cache/" + hex(sha1("corp")) + ".json";
+  nlohmann::json signed_in = {{"accessToken", "old"}, {"expiresAt", "2020-01-01T00:00:00Z"}, {"clientId", "C"}, {"clientSecret", "CS"},
+                              {"refreshToken", "R1"}, {"registrationExpiresAt", "2099-01-01T00:00:00Z"}, {"startUrl", "https://corp"}};
+  make_file(cache, signed_in.dump());
+  EXPECT_EQ(found(), "AK-sso/SK-sso/T-sso");
+  const auto written = nlohmann::json::parse(slurp(folder_ / cache));  // for the AWS tools, and for the next hour
+  EXPECT_EQ(written["accessToken"], "fresh");
+  EXPECT_EQ(written["refreshToken"], "next");
+  EXPECT_EQ(written["startUrl"], "https://corp");
+  EXPECT_GT(parse_sso_token(written.dump(), 0)->expires_realtime_ns, 0);
+  EXPECT_EQ(std::filesystem::status(folder_ / cache).permissions() & std::filesystem::perms::mask, std::filesystem::perms(0600));
+  server_->post("/__log");
+  EXPECT_EQ(found(), "AK-sso/SK-sso/T-sso");
+  EXPECT_EQ(server_->log().find("oidc"), std::string::npos);  // good for an hour
+
+  signed_in["refreshToken"] = "ended";
+  make_file(cache, signed_in.dump());
+  EXPECT_EQ(failure().hint, "run aws sso login --profile new");
+  EXPECT_EQ(slurp(folder_ / cache), signed_in.dump());
+  server_->fault(R"({"path":"/oidc/.*"})", R"({"status":503,"body":""})");
+  EXPECT_EQ(failure().code, Code::io);
+  signed_in["registrationExpiresAt"] = "2020-01-01T00:00:00Z";
+  make_file(cache, signed_in.dump());
+  EXPECT_EQ(failure().hint, "run aws sso login --profile new");  // without asking
+}
+
 TEST_F(Aws, BringsTheUsualRegion) {
   make_file(".aws/credentials", "[default]\naws_access_key_id = AK1\naws_secret_access_key=SK1\n");
   EXPECT_EQ(find_aws_credentials(http_)->region, "");
@@ -281,7 +316,15 @@ TEST(AwsJson, OfAProgramIsReadWithCare) {
 TEST(AwsJson, OfSsoIsReadWithCare) {
   EXPECT_EQ(parse_role_credentials(R"({"roleCredentials":{"accessKeyId":"a","secretAccessKey":"b","expiration":99999999999999999}})")->expires_realtime_ns, 0);
   for (const char* bad : {"", "[]", R"({"roleCredentials":7})", R"({"roleCredentials":{"accessKeyId":"a"}})"}) EXPECT_FALSE(parse_role_credentials(bad)) << bad;
-  for (const char* bad : {"", "[]", R"({"accessToken":"a"})", R"({"accessToken":"a b","expiresAt":"2099-01-01T00:00:00Z"})"}) EXPECT_FALSE(parse_sso_token(bad)) << bad;
+  for (const char* bad : {"", "[]", R"({"accessToken":"a"})", R"({"accessToken":"a b","expiresAt":"2099-01-01T00:00:00Z"})"}) EXPECT_FALSE(parse_sso_token(bad, 0)) << bad;
+}
+
+TEST(AwsJson, OfARenewedTokenIsReadWithCare) {
+  EXPECT_NE(renewed_sso_token("{}", R"({"accessToken":"a","expiresIn":10})", 0).find("1970-01-01T00:00:10Z"), std::string::npos);
+  for (const char* bad : {"", "[]", R"({"accessToken":"a"})", R"({"accessToken":"a b","expiresIn":10})", R"({"accessToken":"a","expiresIn":-1})",
+                          R"({"accessToken":"a","expiresIn":99999999999999})"})
+    EXPECT_EQ(renewed_sso_token("{}", bad, 0), "") << bad;
+  EXPECT_EQ(renewed_sso_token("[]", R"({"accessToken":"a","expiresIn":10})", 0), "");
 }
 
 TEST(AwsSection, SurvivesOddFiles) {

@@ -1,6 +1,6 @@
-// Credentials of a profile that signs in with AWS IAM Identity Center: `aws sso login` leaves a token in
-// ~/.aws/sso/cache, and the portal gives the keys of a role for it (GetRoleCredentials, at AWS_ENDPOINT_URL_SSO or the
-// portal of sso_region). The token is in a header and nowhere else. Nobody is signed in here. Not thread-safe.
+// Credentials of a profile that signs in with AWS IAM Identity Center: for the token of `aws sso login` the portal
+// gives the keys of a role (GetRoleCredentials, at AWS_ENDPOINT_URL_SSO or the portal of sso_region). The token is in a
+// header and nowhere else. Not thread-safe.
 //   [profile dev]                                  (the older form has sso_start_url and sso_region here)
 //   sso_session = corp                             [sso-session corp]
 //   sso_account_id = 123456789012                  sso_start_url = https://corp.awsapps.com/start
@@ -19,12 +19,6 @@ bool is_sso_profile(const AwsProfile& profile);
 // Code::io: try again later; Code::invalid: not signed in, refused, or the profile is not complete.
 Result<AwsCredentials> sso_credentials(HttpClient& http, const AwsProfile& profile, const std::string& name);
 
-// {"startUrl": "…", "region": "…", "accessToken": "…", "expiresAt": "2026-11-15T09:30:00Z"}; older ones end in UTC for Z
-struct SsoToken {
-  std::string text;
-  int64_t expires_realtime_ns = 0;
-};
-Result<SsoToken> parse_sso_token(std::string_view text);
 // {"roleCredentials": {"accessKeyId": "…", "secretAccessKey": "…", "sessionToken": "…", "expiration": 1794735000000}}
 Result<AwsCredentials> parse_role_credentials(std::string_view text);
 

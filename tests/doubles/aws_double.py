@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """The services that hand out AWS credentials, all at one address: the EC2 instance metadata service (v2, and v1 when it is
 allowed), the container endpoint, STS: AssumeRoleWithWebIdentity, and AssumeRole signed with the keys AK1/SK1, and the portal of
-SSO: GetRoleCredentials. Tokens are to be echoed exactly.
+SSO: GetRoleCredentials, and CreateToken with a refresh token, which gives the token of GetRoleCredentials. Tokens are to be echoed exactly.
 
     POST /__config  {"imds_v1": true, "imds_v2": true, "role": "my-role", "container_token": "…", "web_token": "…",
-                     "role_arn": "…", "external_id": "…", "expiration": "2026-…Z", "sso": {"token": "…", "role": "…", "account": "…"}}
+                     "role_arn": "…", "external_id": "…", "expiration": "2026-…Z", "sso": {"token": "…", "role": "…", "account": "…", "refresh": "…"}}
 """
 import json
 import time
@@ -38,6 +38,8 @@ class Handler(faults.Handler):
             return json_answer(200, self.credentials("container"))
         if route == "/sso/federation/credentials" and self.command == "GET":
             return self.sso(config.get("sso", {}), dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(self.path).query, strict_parsing=True)))
+        if route == "/oidc/token" and self.command == "POST":
+            return self.oidc(config.get("sso", {}), json.loads(body))
         if route == "/sts/" and self.command == "POST":
             return self.sts(config, body, dict(urllib.parse.parse_qsl(body.decode(), strict_parsing=True)))
         return Answer(404)
@@ -84,6 +86,12 @@ class Handler(faults.Handler):
             return json_answer(403, {"message": "No access"})
         return json_answer(200, {"roleCredentials": {"accessKeyId": "AK-sso", "secretAccessKey": "SK-sso", "sessionToken": "T-sso",
                                                      "expiration": 1794735000000}})
+
+    @staticmethod
+    def oidc(expected, asked):
+        if asked != {"clientId": "C", "clientSecret": "CS", "grantType": "refresh_token", "refreshToken": expected.get("refresh")}:
+            return json_answer(400, {"error": "invalid_grant", "error_description": "Invalid refresh token provided"})
+        return json_answer(200, {"accessToken": expected["token"], "expiresIn": 3600, "refreshToken": "next", "tokenType": "Bearer"})
 
     @staticmethod
     def sts_refusal(code):
