@@ -112,6 +112,9 @@ Result<CommandOutput> run_command(const std::vector<std::string>& words, int64_t
   if (words.empty() || !null) return Error{Code::invalid, "there is no command to run", "", "name a program"};
   const std::array<int, 3> descriptors{null.get(), out->write.get(), err->write.get()};
 
+  become_subreaper();
+  while (::waitpid(-1, nullptr, WNOHANG) > 0) {  // what earlier ones left behind
+  }
   const pid_t parent = ::getpid(), pid = ::fork();
   if (pid == 0) run_child(parent, descriptors, failure->write.get(), arguments.data());
   if (pid < 0) return system_error("cannot start a process", words[0], errno);

@@ -1,7 +1,8 @@
 // Runs a program to its end and takes what it printed, without a shell: for small programs of the user's that hand
 // something out. It reads from /dev/null, has a session of its own and no descriptor but its own three, and is killed
-// with us, when its time is over or when nobody wants it any more. Not for a program that reaps its children
-// elsewhere. Not thread-safe.
+// with us, when its time is over or when nobody wants it any more. What it leaves in the
+// background (gpg-agent, say) becomes a child of ours rather than of whoever adopts orphans above us. Not for a
+// program that reaps its children elsewhere. Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <functional>
