@@ -194,6 +194,26 @@ class Process(Delivery):
         self.assertEqual((self.service.api.log, len(self.spools())), ([], 1))
         self.assertEqual(len(self.service.s3.objects), 1)  # what needs no token is sent
 
+    def test_credentials_of_a_program(self):
+        _, to_bucket = self.with_bucket()
+        os.mkdir(self.path(".aws"))
+        program = self.path("my creds")
+        with open(program, "w", encoding="utf-8") as file:
+            file.write("#!/bin/sh\n{ env; ls -l /proc/self/fd; } > \"$1\"\n"
+                       "echo '{\"Version\":1,\"AccessKeyId\":\"AKIAME\",\"SecretAccessKey\":\"secret\"}'\n")
+        os.chmod(program, 0o755)
+        with open(self.path(".aws", "config"), "w", encoding="utf-8") as file:
+            file.write(f'[profile mine]\ncredential_process = "{program}" {self.path("seen")}\n')
+        self.use({"tokens": ["sesame"]}, {"credentials": self.service.s3.config["credentials"]})
+        env = {**self.env(), "SENTINEL_API_TOKEN": "sesame", "HOME": self.path(), "AWS_PROFILE": "mine"}
+        done = self.tacho("run", *to_bucket, "--", "true", env=env)
+        self.assertEqual((done.rc, self.spools(), len(self.service.s3.objects)), (0, [], 1), done)
+        with open(self.path("seen"), encoding="utf-8") as file:
+            seen = file.read()
+        self.assertIn("AWS_PROFILE=mine", seen)
+        self.assertNotIn("sesame", seen)
+        self.assertNotIn("/spool/", seen)  # a lock that it held would never be free
+
     def test_missing_program(self):
         tacho = self.path("tacho")
         subprocess.run(["cp", self.command([])[0], tacho], check=True)

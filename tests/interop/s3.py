@@ -31,7 +31,8 @@ from common import started  # noqa: E402
 # Not for a real server: the test looks into the double, or needs a setting of it.
 LEAVE_OUT = {"test_clock_of_the_server": "the clock of a real server cannot be moved",
              "test_straight_to_a_bucket": "done below with the server's own keys",
-             "test_token_with_a_line_break": "its bucket has keys of the double"}
+             "test_token_with_a_line_break": "its bucket has keys of the double",
+             "test_credentials_of_a_program": "its bucket has keys of the double"}
 
 
 def suite(server):
