@@ -251,7 +251,7 @@ class Process(Delivery):
         os.kill(first, signal.SIGKILL)
         self.assertTrue(until(lambda: len(self.service.s3.objects) >= 4))  # while the job runs
         self.assertNotEqual(self.deliverer(), first)
-        self.service.api_faults({"match": {"path": ".*/finish"}, "action": {"status": 503, "headers": {"Retry-After": "5"}}})
+        self.service.api_faults({"match": {"path": ".*/finish"}, "action": {"status": 503, "headers": {"Retry-After": "20"}}})
         with open(go, "w", encoding="utf-8"):
             pass
         self.assertTrue(until(lambda: any(entry["path"].endswith("/finish") for entry in self.service.api.log)))
