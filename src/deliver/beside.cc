@@ -11,6 +11,7 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "base/text.h"
@@ -26,6 +27,7 @@ namespace tacho {
 namespace {
 
 constexpr int64_t kLeftoverPatience_ns = 3600 * kNsPerSec;
+constexpr int64_t kLookAgain_ns = 2 * kNsPerSec;  // for runs whose own deliverer has given up since
 constexpr int64_t kLeftoverGrace_ns = kNsPerSec;  // for a request in flight when the end comes
 constexpr int64_t kOrphanBudget_ns = 60 * kNsPerSec;  // nobody waits: a little longer than the agent would
 constexpr int64_t kLastWords_ns = 200 * kNsPerMs;  // to write down how far it got, before the agent stops waiting
@@ -87,17 +89,16 @@ class Beside {
     http_.on_cancel([this] { return cancelled(); });
     for (const std::string& folder : folders) add(SpoolRun(folder), Role::beside);
     own_ = runs_.size();
-    for (const std::string& folder : folders) {
-      const auto meta = SpoolRun(folder).meta();
-      if (!meta || !is_bq_meta(*meta)) continue;
-      for (SpoolRun& run : take_bq_leftovers(folder)) add(std::move(run), Role::background);
-    }
+    for (const std::string& folder : folders)
+      if (const auto meta = SpoolRun(folder).meta(); meta && is_bq_meta(*meta)) bq_folders_.push_back(folder);
+    look_for_bq_leftovers();
   }
 
   int run() {
     give_back_memory(true);
     while (own_ > 0 && !control_.quit()) {
       if (std::exchange(poked_, false)) std::fill(next_ns_.begin(), next_ns_.end(), 0);
+      look_for_bq_leftovers();
       const int64_t wake_ns = step_all();
       // Once, also where the service cannot be reached: that is when a spool grows.
       if (!std::exchange(bounded_, true)) bound_spool(reporter_);
@@ -115,6 +116,16 @@ class Beside {
     runs_.push_back(make_delivery(std::move(run), role, shared_));
     next_ns_.push_back(0);
     if (role == Role::background) runs_.back()->owner_ended(system_clock().monotonic_ns() + kLeftoverPatience_ns);
+  }
+
+  // Whenever it is awake anyway. What it has given up itself is for the next start.
+  void look_for_bq_leftovers() {
+    const int64_t now = system_clock().monotonic_ns();
+    if (control_.ended() || now < look_again_ns_) return;
+    look_again_ns_ = now + kLookAgain_ns;
+    for (const std::string& folder : bq_folders_)
+      for (SpoolRun& run : take_bq_leftovers(folder))
+        if (tried_.insert(run.folder()).second) add(std::move(run), Role::background);
   }
 
   void wait_for_token() {
@@ -214,6 +225,9 @@ class Beside {
   std::vector<std::unique_ptr<Delivery>> runs_;  // our own, then leftovers for BigQuery
   std::vector<int64_t> next_ns_;
   size_t own_ = 0;
+  std::vector<std::string> bq_folders_;
+  std::set<std::string> tried_;
+  int64_t look_again_ns_ = 0;
   Leftovers leftovers_;
   Delivery* active_ = nullptr;
   int64_t deadline_ns_ = 0, half_ns_ = 0, grace_ns_ = 0;

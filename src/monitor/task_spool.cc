@@ -21,7 +21,7 @@ namespace {
 constexpr int64_t kDiskCap = 256 * kMiB;
 constexpr int64_t kTaskSegmentBytes = kMiB / 2;  // one is held in memory while it is thinned out
 constexpr char kMetrics = 'M';
-// What a disk that vanishes takes along: the last moments, which may not be sent yet, are held here too.
+// What a disk that vanishes takes along is held here too, until it is sent: the last moments as they are, older ones packed.
 constexpr size_t kHeldSegments = 4;
 constexpr int64_t kHeldBytes = kMiB / 4;  // of one
 
@@ -71,16 +71,34 @@ void TaskSpool::look_for_folder() {
 // What is sent need not be held: it would go twice.
 void TaskSpool::forget_lines() {
   for (size_t i = sealed_.size() - std::min(sealed_.size(), kHeldSegments); i < sealed_.size(); ++i) {
-    if (sealed_[i].lines.empty()) continue;
-    const std::string path = writer_->current_folder() + "/" + segment_name(sealed_[i].number, kRecordsEnding);
-    if (!file_exists(path)) sealed_[i].lines.clear();
+    if (!sealed_[i].lines.empty() && is_sent(sealed_[i].number)) sealed_[i].lines.clear();
   }
+  packed_.forget_oldest([this](uint32_t number) { return is_sent(number); });
+}
+
+// An acknowledged segment is removed by tacho-deliver.
+bool TaskSpool::is_sent(uint32_t number) const {
+  const std::string name = segment_name(number, kRecordsEnding);
+  const std::vector<std::string>& folders = writer_->folders();
+  return std::none_of(folders.begin(), folders.end(), [&](const std::string& folder) { return file_exists(folder + "/" + name); });
+}
+
+void TaskSpool::pack(Sealed& segment) {
+  if (!packed_.is_empty()) packed_.forget_all([this](uint32_t number) { return is_sent(number); });
+  if (segment.lines.empty() || is_sent(segment.number)) return segment.lines.clear();
+  std::string records;
+  for (const Line& line : segment.lines) records += line.text;
+  packed_.add(segment.number, records);
+  segment.lines = {};
 }
 
 void TaskSpool::move_away() {
   const std::string gone = writer_->folder();
   log::error("the folder of the spool is gone: " + gone + "; the rows from now on are kept in another one");
   std::deque<Line> lines;
+  const std::string packed = packed_.take();
+  BqRecords records(packed);
+  for (BqRecord record; records.next(record);) lines.push_back({record.table, std::string(record.line)});
   for (Sealed& segment : sealed_)
     for (Line& line : segment.lines) lines.push_back(std::move(line));
   for (Line& line : unsealed_) lines.push_back(std::move(line));
@@ -177,7 +195,7 @@ bool TaskSpool::seal() {
   if (bytes > kHeldBytes) unsealed_.clear();
   sealed_.push_back({number, bytes, std::move(unsealed_)});
   unsealed_.clear();
-  if (sealed_.size() > kHeldSegments) sealed_[sealed_.size() - 1 - kHeldSegments].lines.clear();
+  if (sealed_.size() > kHeldSegments) pack(sealed_[sealed_.size() - 1 - kHeldSegments]);
   sealed_bytes_ += bytes;
   bound();
   if (!ring_.empty()) drain();
@@ -194,15 +212,8 @@ int64_t TaskSpool::cap() const {
   return cap_bytes_;
 }
 
-// An acknowledged segment is removed by tacho-deliver.
 void TaskSpool::forget_sent() {
-  const auto sent = [&](const Sealed& segment) {
-    const std::string name = segment_name(segment.number, kRecordsEnding);
-    const std::vector<std::string>& folders = writer_->folders();
-    const auto is_there = [&](const std::string& folder) { return file_exists(folder + "/" + name); };
-    return std::none_of(folders.begin(), folders.end(), is_there);
-  };
-  std::erase_if(sealed_, sent);
+  std::erase_if(sealed_, [this](const Sealed& segment) { return is_sent(segment.number); });
   sealed_bytes_ = 0;
   for (const Sealed& segment : sealed_) sealed_bytes_ += segment.bytes;
 }
@@ -236,6 +247,7 @@ bool TaskSpool::thin(Sealed& segment) {
     if (!SpoolRun(folder).replace(sealed, rest, rows)) return false;
     dropped_ += dropped;
     segment.lines.clear();
+    packed_.forget(segment.number);
     sealed_bytes_ -= segment.bytes - static_cast<int64_t>(rest.size());
     segment.bytes = static_cast<int64_t>(rest.size());
     return true;

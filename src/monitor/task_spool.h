@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "base/writer.h"
 #include "monitor/disk_sync.h"
+#include "monitor/packed_rows.h"
 #include "spool/writer.h"
 
 namespace tacho {
@@ -58,11 +59,13 @@ class TaskSpool {
   struct Sealed {
     uint32_t number = 0;
     int64_t bytes = 0;
-    std::vector<Line> lines;    // of the newest few, until they are sent
+    std::vector<Line> lines;    // of the newest few, until they are sent; then in packed_
   };
   void look_for_folder();
   void move_away();
   void forget_lines();
+  void pack(Sealed& segment);
+  bool is_sent(uint32_t number) const;
   bool write(const Line& line);
   void keep(char table, std::string_view line);
   bool drain();
@@ -78,6 +81,7 @@ class TaskSpool {
   std::optional<SpoolWriter> writer_;
   std::deque<Sealed> sealed_;   // oldest first, as far as not known to be sent
   int64_t sealed_bytes_ = 0;
+  PackedRows packed_;
   std::vector<Line> unsealed_;  // what the open segment holds
   std::deque<Line> ring_;
   int64_t ring_bytes_ = 0, dropped_ = 0;

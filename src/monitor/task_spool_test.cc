@@ -75,6 +75,31 @@ TEST(TaskSpool, AFolderThatVanishesCostsNoRow) {
   EXPECT_FALSE(std::filesystem::exists(std::string(dir / "disk")));
 }
 
+// The same in the middle of an outage: rows of many reports wait, all on the disk that goes.
+TEST(TaskSpool, AFolderThatVanishesInAnOutageCostsNoRow) {
+  const TempDir dir;
+  TaskSpool spool({{dir / "disk", dir / "other"}}, kUtc);
+  spool.set_meta("{}");
+  ASSERT_TRUE(spool.write_meta());
+  const std::string first = spool.folder();
+  std::string tables;
+  for (int report = 0; report < 40; ++report) {
+    for (int row = 0; row < 10; ++row) {
+      spool.append(row == 9 ? 'E' : 'M', report * 10 + row, kRow);
+      if (report != 3) tables += row == 9 ? 'E' : 'M';
+    }
+    ASSERT_TRUE(spool.seal());
+    // One of them went through: it does not go again.
+    if (report == 20) std::filesystem::remove(first + "/" + segment_name(3, kRecordsEnding));
+  }
+  std::filesystem::remove_all(dir / "disk");
+  ASSERT_TRUE(spool.write_meta());
+  ASSERT_TRUE(spool.seal());
+  EXPECT_EQ(tables_in(spool.folder()), tables);
+  EXPECT_EQ(spool.ring_bytes(), 0);
+  EXPECT_EQ(spool.dropped(), 0);
+}
+
 TEST(TaskSpool, RowsAreThereBeforeASealAndFilesArePrivate) {
   const TempDir dir;
   TaskSpool spool({{dir / "spool"}}, kUtc);

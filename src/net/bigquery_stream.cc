@@ -216,7 +216,8 @@ BqStep BqStream::settle_rows(const BqVerdict& verdict, size_t count) {
 }
 
 BqStep BqStream::all_stopped(size_t count, const BqVerdict& verdict) {
-  if (stops_++ == 0)
+  // One row alone cannot be halved; it is not at fault either, so it waits and goes again.
+  if (stops_++ == 0 || count == 1)
     return failed({BqClass::retry, 200, "stopped", "all rows were stopped", verdict.retry_after_ms, {}}, "insert into");
   stops_ = 0;
   BqVerdict why = verdict;

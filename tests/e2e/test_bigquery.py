@@ -56,6 +56,11 @@ class Answers(BigQuery):
         self.check()
         self.assertEqual(len(self.cloud.calls("metrics/insertAll")), 4)  # 5 5 2 3
 
+    def test_one_row_that_is_stopped_alone_waits_and_goes_again(self):
+        self.cloud.fault({"do": {"stopped": True}}, ".*/runtime/insertAll", nth=[1, 2])
+        self.go()
+        self.assertEqual(self.dead_letters(), [])
+
     def test_too_large(self):
         for action in ({"status": 400, "code": "invalid", "message": "Request payload size exceeds the limit: 10485760 bytes."}, {"status": 413, "body": ""}):
             with self.subTest(action):

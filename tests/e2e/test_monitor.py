@@ -1,5 +1,6 @@
 """The task monitor of Cromwell (cromwell-bigquery.md §1, §2.6) against the double of BigQuery and of the metadata server: which rows arrive,
 whatever the environment, the disks, the network and signals do."""
+import fcntl
 import glob
 import json
 import os
@@ -377,6 +378,21 @@ class Trouble(Monitored):
             numbers = [row["seq"] for row in self.metrics() if row["run_id"] == run]
             self.assertEqual(sorted(numbers), list(range(len(numbers))))
         self.assertEqual(self.cloud.double.complaints, [])
+
+    def test_what_its_own_deliverer_gives_up_later_goes_too(self):
+        self.cloud.fault({"status": 503})
+        process = self.start(env={"MEASURE_INTERVAL_MS": "100", "REPORT_INTERVAL_MS": "300"})
+        self.assertTrue(until(lambda: glob.glob(self.path("spool", "*", "*.rec"))))
+        self.end_marked()
+        process.wait(10)
+        self.cloud.faults()
+        with open(os.path.join(self.left()[0], "lock"), encoding="ascii") as lock:  # as the deliverer of a killed monitor holds it
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            again = self.start(env={"REPORT_INTERVAL_MS": "300"})
+            self.assertTrue(until(lambda: len(self.cloud.rows("runtime")) == 1))
+        self.assertTrue(until(lambda: len(self.left()) == 1 and len(self.cloud.rows("runtime")) == 2, 30), self.left())
+        self.end(again)
+        self.assertEqual(self.left(), [])
 
     def test_an_end_while_leftovers_are_answered_sends_none_of_them_again(self):
         self.cloud.fault({"status": 503})

@@ -1,0 +1,42 @@
+// A copy, in memory and compressed, of the rows in segments that are not sent yet: what is left of them when the disk that they lie on vanishes in the middle of
+// an hour without BigQuery. Bounded: beyond it the oldest are let go, and the disk alone has them. Not thread-safe.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace tacho {
+
+class PackedRows {
+ public:
+  // An hour of rows a second needs about half of this.
+  static constexpr size_t kMaxBytes = size_t{1} << 20;
+
+  explicit PackedRows(size_t max_bytes = kMaxBytes) : max_bytes_(max_bytes) {}
+
+  // The records of a segment; numbers rise.
+  void add(uint32_t segment, std::string_view records);
+  void forget(uint32_t segment);
+  // Lets go of the oldest ones that are sent, up to the first that is not.
+  void forget_oldest(const std::function<bool(uint32_t segment)>& is_sent);
+  void forget_all(const std::function<bool(uint32_t segment)>& is_sent);
+  // All records, oldest first; empty afterwards.
+  std::string take();
+
+  bool is_empty() const { return segments_.empty(); }
+  size_t bytes() const { return bytes_; }
+
+ private:
+  struct Segment {
+    uint32_t number;
+    std::string packed;
+  };
+  void let_go(size_t index);
+
+  size_t max_bytes_, bytes_ = 0;
+  std::deque<Segment> segments_;
+};
+
+}  // namespace tacho
