@@ -20,14 +20,16 @@ add_custom_target(documents ALL DEPENDS ${documents})
 # The older tool's name, for its users' scripts; also in the build folder, where the tests call it.
 file(MAKE_DIRECTORY ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
 file(CREATE_LINK tacho ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/resource-tracker SYMBOLIC)
-# Katib's own collectors, for its stock webhook.
-foreach(name file-metricscollector tfevent-metricscollector)
-  file(CREATE_LINK tacho-katib ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/${name} SYMBOLIC)
-  install(FILES ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/${name} DESTINATION ${CMAKE_INSTALL_BINDIR})
-endforeach()
-
-# tacho-kube and tacho-katib-exec are found beside tacho-katib, so they go where it goes.
-install(TARGETS tacho tacho-deliver tacho-katib tacho-kube tacho-katib-exec RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS tacho tacho-deliver RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+if(NOT TACHO_CURL)
+  # Katib's own collectors, for its stock webhook.
+  foreach(name file-metricscollector tfevent-metricscollector)
+    file(CREATE_LINK tacho-katib ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/${name} SYMBOLIC)
+    install(FILES ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/${name} DESTINATION ${CMAKE_INSTALL_BINDIR})
+  endforeach()
+  # tacho-kube and tacho-katib-exec are found beside tacho-katib, so they go where it goes.
+  install(TARGETS tacho-katib tacho-kube tacho-katib-exec RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
 install(FILES ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/resource-tracker DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(FILES ${TACHO_DOCS}/tacho.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES ${TACHO_DOCS}/tacho.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME tacho)

@@ -17,6 +17,14 @@ else()
   target_link_options(tacho_flags INTERFACE -static-libstdc++ -static-libgcc)
 endif()
 
+# Shared in a normal build, linked in where nothing but glibc is to be loaded.
+set(TACHO_Z z)
+set(TACHO_DEFLATE deflate)
+if(TACHO_CURL)
+  set(TACHO_Z libz.a)
+  set(TACHO_DEFLATE libdeflate.a)
+endif()
+
 # tacho_library(FOLDER [FOLDERS IT MAY SEE]): all of src/FOLDER/*.cc but its tests and main programs. The target of
 # discover/cloud is tacho_discover_cloud.
 function(tacho_library folder)
@@ -37,9 +45,9 @@ endfunction()
 function(tacho_program target main)
   list(TRANSFORM ARGN PREPEND tacho_)
   add_executable(${target} ${main})
-  target_link_libraries(${target} PRIVATE ${ARGN} z Threads::Threads ${CMAKE_DL_LIBS})
-  # The agent alone: libcurl and what it needs are not to be had without glibc's loader.
-  if(TACHO_STATIC AND target STREQUAL "tacho")
+  target_link_libraries(${target} PRIVATE ${ARGN} Threads::Threads ${CMAKE_DL_LIBS})
+  # tacho-deliver only with a libcurl that can be: the system's needs glibc's loader.
+  if(TACHO_STATIC AND (target STREQUAL "tacho" OR TACHO_CURL))
     target_link_options(${target} PRIVATE -static)
   endif()
 endfunction()
