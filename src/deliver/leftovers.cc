@@ -1,5 +1,8 @@
 #include "deliver/leftovers.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
@@ -33,6 +36,12 @@ int64_t start_of(const std::string& name) {
   std::tm time{};
   if (::strptime(name.c_str(), "%Y%m%dT%H%M%SZ", &time) == nullptr) return 0;
   return static_cast<int64_t>(::timegm(&time));
+}
+
+// A folder of a known name in /tmp may be somebody else's, who would tell where our rows and tokens go.
+bool is_ours(const std::string& root) {
+  struct stat info {};
+  return ::lstat(root.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == ::getuid();
 }
 
 }  // namespace
@@ -86,12 +95,14 @@ void bound_spool(Reporter& reporter) {
 
 std::vector<SpoolRun> take_bq_leftovers(const std::string& folder) {
   std::vector<SpoolRun> runs;
-  const size_t slash = folder.rfind('/');
-  if (slash == std::string::npos) return runs;
-  for (std::string& other : spool_folders(folder.substr(0, slash))) {
-    SpoolRun run(std::move(other));
-    const auto meta = run.folder() == folder ? Result<std::string>(std::string()) : run.meta();
-    if (meta && is_bq_meta(*meta) && run.lock()) runs.push_back(std::move(run));
+  const std::string beside = folder.substr(0, folder.rfind('/'));
+  for (const std::string& root : SpoolRun(folder).roots()) {
+    if (root != beside && !is_ours(root)) continue;
+    for (std::string& other : spool_folders(root)) {
+      SpoolRun run(std::move(other));
+      const auto meta = run.folder() == folder ? Result<std::string>(std::string()) : run.meta();
+      if (meta && is_bq_meta(*meta) && run.lock()) runs.push_back(std::move(run));
+    }
   }
   return runs;
 }

@@ -155,6 +155,13 @@ std::vector<std::string> SpoolRun::overflow_targets() const {
   return targets;
 }
 
+std::vector<std::string> SpoolRun::roots() const {
+  std::vector<std::string> roots = overflow_targets();
+  roots.insert(roots.begin(), folder_);
+  for (std::string& root : roots) root.erase(std::min(root.rfind('/'), root.size()));
+  return roots;
+}
+
 std::vector<std::string> SpoolRun::folders() const {
   std::vector<std::string> all{folder_};
   for (std::string& target : overflow_targets())

@@ -55,6 +55,8 @@ class SpoolRun {
   // One segment that is not needed any more.
   static void remove(const Segment& segment);
 
+  // Where it lies, then where it would go when that disk takes no more.
+  std::vector<std::string> roots() const;
   int64_t bytes() const;  // of its files
   void remove();
 
