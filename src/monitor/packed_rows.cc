@@ -55,12 +55,12 @@ void PackedRows::forget_all(const std::function<bool(uint32_t segment)>& is_sent
     if (is_sent(segments_[i].number)) let_go(i);
 }
 
-std::string PackedRows::take() {
-  std::string records;
-  for (const Segment& segment : segments_) GzipDecoder().decode(segment.packed, records);
-  segments_.clear();
-  bytes_ = 0;
-  return records;
+void PackedRows::take(const std::function<void(std::string_view records)>& take_one) {
+  for (; !segments_.empty(); let_go(0)) {
+    std::string records;
+    GzipDecoder().decode(segments_.front().packed, records);
+    take_one(records);
+  }
 }
 
 }  // namespace tacho

@@ -22,8 +22,8 @@ class PackedRows {
   // Lets go of the oldest ones that are sent, up to the first that is not.
   void forget_oldest(const std::function<bool(uint32_t segment)>& is_sent);
   void forget_all(const std::function<bool(uint32_t segment)>& is_sent);
-  // All records, oldest first; empty afterwards.
-  std::string take();
+  // Hands out the records segment by segment, oldest first; empty afterwards.
+  void take(const std::function<void(std::string_view records)>& take_one);
 
   bool is_empty() const { return segments_.empty(); }
   size_t bytes() const { return bytes_; }

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "os/file.h"
+#include "os/memory.h"
 #include "os/mounts.h"
 #include "spool/bq_record.h"
 #include "spool/reader.h"
@@ -96,9 +97,10 @@ void TaskSpool::move_away() {
   const std::string gone = writer_->folder();
   log::error("the folder of the spool is gone: " + gone + "; the rows from now on are kept in another one");
   std::deque<Line> lines;
-  const std::string packed = packed_.take();
-  BqRecords records(packed);
-  for (BqRecord record; records.next(record);) lines.push_back({record.table, std::string(record.line)});
+  packed_.take([&](std::string_view some) {
+    BqRecords records(some);
+    for (BqRecord record; records.next(record);) lines.push_back({record.table, std::string(record.line)});
+  });
   for (Sealed& segment : sealed_)
     for (Line& line : segment.lines) lines.push_back(std::move(line));
   for (Line& line : unsealed_) lines.push_back(std::move(line));
@@ -112,6 +114,7 @@ void TaskSpool::move_away() {
   unsealed_.clear();
   sealed_bytes_ = cap_bytes_ = 0;
   meta_written_ = false;
+  moved_ = true;
 }
 
 bool TaskSpool::write(const Line& line) {
@@ -176,6 +179,7 @@ bool TaskSpool::drain() {
     if (writer_->open_bytes() >= kTaskSegmentBytes && !seal()) return false;
   }
   told_full_ = false;
+  if (std::exchange(moved_, false)) give_back_memory();
   return true;
 }
 

@@ -77,7 +77,7 @@ class TaskSpool {
 
   TaskSpoolOptions options_;
   std::string utc_, meta_;
-  bool meta_written_ = false, told_full_ = false, told_no_place_ = false;
+  bool meta_written_ = false, told_full_ = false, told_no_place_ = false, moved_ = false;
   std::optional<SpoolWriter> writer_;
   std::deque<Sealed> sealed_;   // oldest first, as far as not known to be sent
   int64_t sealed_bytes_ = 0;
