@@ -1,4 +1,5 @@
-# CURL::libcurl, OpenSSL::SSL and OpenSSL::Crypto: the system's, or with TACHO_CURL archives that bring along nothing that tacho does not call.
+# CURL::libcurl, OpenSSL::SSL and OpenSSL::Crypto: the system's, or with TACHO_CURL archives that bring along nothing that
+# tacho does not call.
 if(NOT TACHO_CURL)
   find_package(CURL 7.85 REQUIRED)
   find_package(OpenSSL 3.0 REQUIRED)
@@ -11,7 +12,8 @@ function(tacho_archive target file)
     message(FATAL_ERROR "There is no ${file} in ${TACHO_CURL}/lib. Make it: packaging/static-libs ${TACHO_CURL}")
   endif()
   add_library(${target} STATIC IMPORTED)
-  set_target_properties(${target} PROPERTIES IMPORTED_LOCATION ${TACHO_CURL}/lib/${file} INTERFACE_INCLUDE_DIRECTORIES ${TACHO_CURL}/include)
+  set_target_properties(${target} PROPERTIES IMPORTED_LOCATION ${TACHO_CURL}/lib/${file}
+    INTERFACE_INCLUDE_DIRECTORIES ${TACHO_CURL}/include)
   target_link_libraries(${target} INTERFACE ${ARGN})
 endfunction()
 find_library(TACHO_libnghttp2.a libnghttp2.a REQUIRED)

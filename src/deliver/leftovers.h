@@ -22,8 +22,8 @@ std::optional<int64_t> parse_spool_bytes(std::string_view text);
 // Removes finished-undelivered runs that are older than 90 days, and the oldest ones beyond TACHO_SPOOL_MAX bytes in all.
 void bound_spool(Reporter& reporter);
 
-// Runs for BigQuery whose owner is dead and which lie beside this one, or where it would go next (a disk that vanished is there again), locked by now: the
-// next start on the same disk sends them.
+// Runs for BigQuery whose owner is dead and which lie beside this one, or where it would go next (a disk that vanished is
+// there again), locked by now: the next start on the same disk sends them.
 std::vector<SpoolRun> take_bq_leftovers(const std::string& folder);
 
 class Leftovers {

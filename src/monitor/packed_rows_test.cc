@@ -7,7 +7,8 @@ namespace {
 
 std::string records(int first, int count) {
   std::string text;
-  for (int i = first; i < first + count; ++i) text += "record " + std::to_string(i) + " of a segment with much that repeats itself\n";
+  for (int i = first; i < first + count; ++i)
+    text += "record " + std::to_string(i) + " of a segment with much that repeats itself\n";
   return text;
 }
 

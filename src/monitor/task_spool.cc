@@ -22,7 +22,8 @@ namespace {
 constexpr int64_t kDiskCap = 256 * kMiB;
 constexpr int64_t kTaskSegmentBytes = kMiB / 2;  // one is held in memory while it is thinned out
 constexpr char kMetrics = 'M';
-// What a disk that vanishes takes along is held here too, until it is sent: the last moments as they are, older ones packed.
+// What a disk that vanishes takes along is held here too, until it is sent: the last moments as they are, older ones
+// packed.
 constexpr size_t kHeldSegments = 4;
 constexpr int64_t kHeldBytes = kMiB / 4;  // of one
 
@@ -81,7 +82,8 @@ void TaskSpool::forget_lines() {
 bool TaskSpool::is_sent(uint32_t number) const {
   const std::string name = segment_name(number, kRecordsEnding);
   const std::vector<std::string>& folders = writer_->folders();
-  return std::none_of(folders.begin(), folders.end(), [&](const std::string& folder) { return file_exists(folder + "/" + name); });
+  const auto is_there = [&](const std::string& folder) { return file_exists(folder + "/" + name); };
+  return std::none_of(folders.begin(), folders.end(), is_there);
 }
 
 void TaskSpool::pack(Sealed& segment) {
