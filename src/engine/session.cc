@@ -295,7 +295,7 @@ void Session::finish() {
   oom_.end(context_.roots, run_, summary_);
   if (timed_out_ && settings_.mode == Mode::run) tree_->signal_all(SIGKILL);  // what the root left behind
   if (!job_cgroup_.path().empty() && !job_cgroup_.remove())
-    context_.note("processes of the job still run in its cgroup");
+    context_.note("processes of the job live on: what they use after its end is not in the record");
   totals_.close(run_, summary_, tree_.get(), context_);
   if (std::string note = deliverer_.note(); !note.empty()) context_.note(std::move(note));
   run_.notes = context_.notes;
