@@ -183,7 +183,7 @@ class Weather(Case):
             with open(f"/proc/{pid}/cgroup", encoding="ascii") as file:
                 return set(file.read().splitlines())
         own = cgroup_of("self")
-        for script in ("cat /proc/self/cgroup; sleep 0.1", "cat /proc/self/cgroup; sleep 60 > /dev/null & echo pid $! >&2"):
+        for script in ("cat /proc/self/cgroup; sleep 0.1", "cat /proc/self/cgroup; sleep 60 > /dev/null 2>&1 & echo pid $! >&2"):
             done = self.tacho("run", "-q", "--no-store", "--", "sh", "-c", script)
             self.assertEqual(done.rc, 0, done)
             if "pid " in done.err:
