@@ -96,6 +96,10 @@ Status Session::prepare() {
   context_.roots = Roots::from_environment();
   context_.interval_ns = settings_.interval_ns;
   context_.pss = settings_.pss;
+  if (const Status view = check_proc_view(context_.roots.proc); !view) {
+    if (settings_.attach_pid == 0) log::warn(view.error().message());  // there it is the error
+    context_.note(view.error().what);
+  }
   if (Status status = outputs_.open(settings_, deliverer_); !status) return status;
   if (settings_.mode == Mode::attach) {
     Status status = settings_.attach_pid > 0 ? job_.attach(settings_.attach_pid) : ok();

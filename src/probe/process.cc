@@ -56,6 +56,10 @@ class ProcessProbe final : public Probe {
       out.set(kUser, user_ns);
       out.set(kSystem, system_ns);
       out.set(kCpu, user_ns + system_ns);
+    } else {
+      out.gap = true;
+    }
+    if (tree_.readable()) {
       out.set(kMajorFaults, total.major_faults);
       if (delay_accounting_) out.set(kIowait, total.iowait_ns);
       if (tree_.has_io()) {

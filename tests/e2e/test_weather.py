@@ -115,17 +115,33 @@ class Weather(Case):
         self.assertNotEqual(run["method"]["cpu"], "cgroup")
 
     def test_no_proc(self):
-        """Without /proc nothing can be measured, but the job runs and keeps its status."""
+        """Without /proc little can be measured, which is said; the job keeps its status, and its CPU time is known at its end."""
         if SANITIZED:
             self.skipTest("a sanitizer needs /proc itself")
-        done = self.in_namespace("mount -t tmpfs tmpfs /proc", "run", "-i", "50ms", "--", "sh", "-c", "sleep 0.2; exit 7")
-        self.assertIn(done.rc, (7, 125), done)
-        if done.rc == 125:
-            self.assertIn("/proc", done.err)
-        else:
-            _, table = self.the_run()
-            self.assertEqual(set(table.column("process_children")), {""}, "not known is not none")
-            self.assertEqual(set(table.column("system_processes")), {""})
+        done = self.in_namespace("mount -t tmpfs tmpfs /proc", "run", "-i", "50ms", "--", "sh", "-c", f"{burner('cpu')} 1 200; exit 7")
+        self.assertEqual(done.rc, 7, done)
+        self.assertIn("mount -t proc proc /proc", done.err)
+        run, table = self.the_run()
+        self.assertIn("/proc is not mounted", " ".join(run["notes"]))
+        for name in ("process_children", "system_processes"):
+            self.assertEqual(set(table.column(name)), {""}, "not known is not none")
+        self.assertEqual(set(table.column("process_utime")[:-1]), {""})
+        self.assertAlmostEqual(run["totals"]["cpu_user_s"], 0.2, delta=0.1)
+        self.assertLessEqual(float(table.column("process_cpu_usage")[-1]), 1.1, "all of the time by all of the run")
+
+    def test_proc_of_another_namespace(self):
+        """Numbers there are those of strangers: nobody else's memory and bytes are the job's."""
+        done = self.in_namespace("true", "run", "-i", "50ms", "--", burner("cpu"), "1", "200", flags="-m -p -f --kill-child")
+        self.assertEqual(done.rc, 0, done)
+        self.assertIn("another PID namespace", done.err)
+        run, table = self.the_run()
+        self.check_cpu(done)
+        for name in ("process_children", "process_disk_read_bytes", "process_gpu_vram_mib"):
+            self.assertEqual(set(table.column(name)), {""}, name)
+        self.assertLess(run["totals"]["memory_peak_bytes"], 16 << 20)
+        done = self.in_namespace("true", "attach", "--pid", "1", "--no-store", flags="-m -p -f --kill-child")
+        self.assertEqual(done.rc, 125, done)
+        self.assertIn("another PID namespace", done.err)
 
     def test_hidepid_hides_others_that_end(self):
         """Processes that cannot be seen are not counted, and none is taken off for them when they end."""
