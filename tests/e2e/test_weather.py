@@ -193,6 +193,17 @@ class Weather(Case):
         self.assertEqual(done.rc, 0, done)
         self.check_cpu(done)
 
+    def test_file_size_limit(self):
+        """The limit is the job's too; tacho's own files stop growing there, and nobody is killed for it but who asked."""
+        done = self.tacho("run", "-i", "10ms", "-o", self.path("o.csv"), "--", "sh", "-c", "sleep 0.5; exit 4",
+                          wrap=["sh", "-c", 'ulimit -f 4; exec "$@"', "sh"])
+        self.assertEqual(done.rc, 4, done)
+        self.assertIn("File too large", done.err)
+        self.assertTrue(self.read("o.csv").endswith("\n"))
+        done = self.tacho("run", "-q", "--no-store", "--", "sh", "-c", "exec head -c 100000 /dev/zero > big", cwd=self.dir,
+                          wrap=["sh", "-c", 'ulimit -f 4; exec "$@"', "sh"])
+        self.assertEqual(done.rc, 128 + signal.SIGXFSZ, done)
+
     def test_no_cgroup_is_left(self):
         """A cgroup that tacho made for the job goes with the run; what lives on is where it would be without tacho."""
         def cgroup_of(pid):
