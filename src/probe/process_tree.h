@@ -53,6 +53,7 @@ class ProcessTree final : public JobPids {
   int64_t reaped_switches() const { return reaped_switches_; }  // context switches of what tacho reaped
   int64_t processes_seen() const { return processes_seen_; }
   pid_t root() const { return root_; }
+  bool is_own_child() const { return own_child_; }
   bool has_io() const { return own_child_ ? io_available_ : io_seen_; }  // rusage tells of our own, else a member must be readable
   // Whether total() is known. Without a /proc of ours it is before the job starts, and after its end by wait4.
   bool readable() const {

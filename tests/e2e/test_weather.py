@@ -204,6 +204,28 @@ class Weather(Case):
                           wrap=["sh", "-c", 'ulimit -f 4; exec "$@"', "sh"])
         self.assertEqual(done.rc, 128 + signal.SIGXFSZ, done)
 
+    def test_job_leaves_its_cgroup(self):
+        """As containers and scopes do: the kernel's sum of the job's cgroup lacks them, the tree does not."""
+        parent = "/sys/fs/cgroup/unified" if os.path.exists("/sys/fs/cgroup/unified/cgroup.procs") else "/sys/fs/cgroup"
+        folder = f"{parent}/e2e-tacho-{os.getpid()}-{self.mark[-6:]}"
+        try:
+            os.mkdir(folder)
+        except OSError:
+            self.skipTest("cannot make a cgroup")
+        self.addCleanup(lambda: until(lambda: remove_cgroup(folder), 5))
+        if not os.access(folder + "/cgroup.procs", os.W_OK) or not os.path.exists(folder + "/cpu.stat"):
+            self.skipTest("needs a cgroup v2 and the right to move processes")
+        for interval in ("50ms", "1h"):
+            store = self.path("store" + interval)
+            script = f"echo $$ > {folder}/cgroup.procs && exec {burner('cpu')} 1 300"
+            done = self.tacho("run", "-i", interval, "--store", store, "--", "sh", "-c", script)
+            self.assertEqual(done.rc, 0, done)
+            truth = self.truth(done.out)
+            run, table = self.the_run(store)
+            self.assertAlmostEqual(table.sum("process_utime") + table.sum("process_stime"), truth["user_s"] + truth["system_s"],
+                                   delta=0.03, msg=f"{run['method']} {run['notes']}")
+            self.assertEqual(run["method"]["cpu"], "subreaper")
+
     def test_no_cgroup_is_left(self):
         """A cgroup that tacho made for the job goes with the run; what lives on is where it would be without tacho."""
         def cgroup_of(pid):
