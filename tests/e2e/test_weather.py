@@ -138,7 +138,8 @@ class Weather(Case):
         self.check_cpu(done)
         for name in ("process_children", "process_disk_read_bytes", "process_gpu_vram_mib"):
             self.assertEqual(set(table.column(name)), {""}, name)
-        self.assertLess(run["totals"]["memory_peak_bytes"], 16 << 20)
+        if not SANITIZED:  # a child starts with what it copied of tacho
+            self.assertLess(run["totals"]["memory_peak_bytes"], 16 << 20)
         done = self.in_namespace("true", "attach", "--pid", "1", "--no-store", flags="-m -p -f --kill-child")
         self.assertEqual(done.rc, 125, done)
         self.assertIn("another PID namespace", done.err)
