@@ -13,8 +13,9 @@ std::atomic<Level> level{Level::normal};
 std::atomic<uint64_t> raised{0};
 
 bool first_time(std::string_view text) {
-  static std::mutex mutex;
-  static std::set<std::string, std::less<>> seen;
+  // Never destroyed: a thread that nobody joins may warn while the program ends.
+  static std::mutex& mutex = *new std::mutex;
+  static auto& seen = *new std::set<std::string, std::less<>>;
   const std::lock_guard lock(mutex);
   // Bounded: a flood of different texts must not grow for ever.
   if (seen.size() >= 1000 || seen.contains(text)) return false;

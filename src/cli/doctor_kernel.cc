@@ -17,7 +17,7 @@ Finding check_proc(const Roots& roots) {
   if (!read_first_line(roots.proc + "/stat").starts_with("cpu")) {
     finding = {"/proc", Health::missing, roots.proc + "/stat cannot be read", "nothing can be measured without it",
                "mount proc: mount -t proc proc /proc", true};
-  } else if (roots.proc == "/proc" && read_link("/proc/self") != std::to_string(::getpid())) {
+  } else if (proc_view(roots.proc) != ProcView::ours) {
     finding = {"/proc", Health::missing, "/proc is of another PID namespace", "the job's processes cannot be found in it",
                "mount proc anew inside the namespace: mount -t proc proc /proc", true};
   } else {

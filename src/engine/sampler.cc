@@ -72,7 +72,7 @@ void Sampler::read() {
     if (source.probe) source.probe->prepare();
   for (Source& source : sources_) {
     if (!source.probe) continue;
-    std::swap(source.before, source.now);
+    if (!source.now.gap) std::swap(source.before, source.now);
     source.now.clear();
     source.now.stamp_ns = clock_.monotonic_ns();
     source.probe->read(source.now);

@@ -96,6 +96,10 @@ Status Session::prepare() {
   context_.roots = Roots::from_environment();
   context_.interval_ns = settings_.interval_ns;
   context_.pss = settings_.pss;
+  if (const Status view = check_proc_view(context_.roots.proc); !view) {
+    if (settings_.attach_pid == 0) log::warn(view.error().message());  // there it is the error
+    context_.note(view.error().what);
+  }
   if (Status status = outputs_.open(settings_, deliverer_); !status) return status;
   if (settings_.mode == Mode::attach) {
     Status status = settings_.attach_pid > 0 ? job_.attach(settings_.attach_pid) : ok();
@@ -295,7 +299,7 @@ void Session::finish() {
   oom_.end(context_.roots, run_, summary_);
   if (timed_out_ && settings_.mode == Mode::run) tree_->signal_all(SIGKILL);  // what the root left behind
   if (!job_cgroup_.path().empty() && !job_cgroup_.remove())
-    context_.note("processes of the job still run in its cgroup");
+    context_.note("processes of the job live on: what they use after its end is not in the record");
   totals_.close(run_, summary_, tree_.get(), context_);
   if (std::string note = deliverer_.note(); !note.empty()) context_.note(std::move(note));
   run_.notes = context_.notes;

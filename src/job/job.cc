@@ -44,6 +44,8 @@ Status Job::launch(const Launch& launch) {
 }
 
 Status Job::attach(pid_t pid) {
+  if (Status status = check_proc_view("/proc"); !status) return status;
+  if (pid == ::getpid()) return Error{Code::invalid, "this is tacho itself", std::to_string(pid), "name the process to record"};
   start_time_ = start_time_of(pid);
   if (start_time_ == 0)
     return Error{Code::gone, "there is no process", std::to_string(pid), "look it up with ps or pgrep"};

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "base/text.h"
 #include "os/file.h"
 
 namespace tacho {
@@ -18,14 +19,33 @@ namespace {
 
 constexpr std::string_view kPrefix = "tacho-";
 
-// Empty cgroups "tacho-…" of runs whose tacho is gone: nobody holds the lock on them. A populated one refuses to go.
+constexpr int kMoveRounds = 4;  // a process may fork while the others are moved
+
+// Empty cgroups "tacho-…" of runs whose tacho is gone: nobody holds the lock on them. A populated one refuses to go. A job may
+// have been a tacho itself, so there may be more below.
 void remove_stale(const std::string& parent) {
   list_directory(parent, [&](std::string_view name) {
     if (!name.starts_with(kPrefix)) return;
     const std::string path = parent + "/" + std::string(name);
     const Fd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (fd && ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) ::rmdir(path.c_str());
+    if (!fd || ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0 || ::rmdir(path.c_str()) == 0) return;
+    remove_stale(path);
+    ::rmdir(path.c_str());
   });
+}
+
+// What outlived the job goes where it would be without tacho: "1234\n" per process, written one by one as the kernel wants it.
+void move_processes(const std::string& from, const std::string& to) {
+  const Fd target(::open((to + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC));
+  if (!target) return;
+  for (int round = 0; round < kMoveRounds; ++round) {
+    const auto pids = read_whole_file(from + "/cgroup.procs", 1 << 22);
+    if (!pids || pids->empty()) return;
+    for (const std::string_view pid : split(*pids, '\n')) {
+      if (pid.empty() || pid == "0") continue;  // 0: not of our pid namespace, and written it would mean tacho itself
+      [[maybe_unused]] const auto status = write_all(target.get(), pid);  // one that has just ended is refused
+    }
+  }
 }
 
 }  // namespace
@@ -69,10 +89,15 @@ void JobCgroup::kill_all() {
 
 bool JobCgroup::remove() {
   if (path_.empty()) return true;
-  const bool gone = ::rmdir(path_.c_str()) == 0 || errno == ENOENT;
+  const bool was_empty = ::rmdir(path_.c_str()) == 0 || errno == ENOENT;
+  if (!was_empty) {
+    remove_stale(path_);
+    move_processes(path_, path_.substr(0, path_.rfind('/')));
+    ::rmdir(path_.c_str());
+  }
   path_.clear();
   fd_.reset();
-  return gone;
+  return was_empty;
 }
 
 }  // namespace tacho

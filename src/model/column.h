@@ -19,8 +19,12 @@ inline constexpr size_t kMaxFields = 32;
 class Reading {
  public:
   int64_t stamp_ns = 0;  // CLOCK_MONOTONIC when it was read
+  bool gap = false;      // counters could not be read: the next reading counts from the one before this
 
-  void clear() { present_ = 0; }
+  void clear() {
+    present_ = 0;
+    gap = false;
+  }
   void set(size_t field, int64_t value) {
     value_[field] = value;
     present_ |= uint32_t{1} << field;

@@ -234,4 +234,22 @@ int64_t own_anonymous_bytes() {
   return std::strtoll(text->c_str() + at + 8, nullptr, 10) * 1024;
 }
 
+ProcView proc_view(const std::string& proc) {
+  if (!file_exists(proc + "/self/stat")) return ProcView::missing;
+  const std::string self = read_link(proc + "/self");  // "4711", by the numbers of that /proc
+  return self.empty() || self == std::to_string(::getpid()) ? ProcView::ours : ProcView::foreign;
+}
+
+Status check_proc_view(const std::string& proc) {
+  switch (proc_view(proc)) {
+    case ProcView::ours: return ok();
+    case ProcView::foreign:
+      return Error{Code::invalid, proc + " is of another PID namespace: the job's processes cannot be found in it", "",
+                   "mount it anew inside the namespace: mount -t proc proc /proc, or unshare --mount-proc"};
+    case ProcView::missing: break;
+  }
+  return Error{Code::invalid, proc + " is not mounted, or does not show tacho: almost nothing can be measured", "",
+               "mount -t proc proc /proc"};
+}
+
 }  // namespace tacho

@@ -64,4 +64,11 @@ int64_t process_cpu_ns(pid_t pid);
 // This process's anonymous resident memory, which a forked child inherits as its first high-water mark.
 int64_t own_anonymous_bytes();
 
+// Whether a process can be looked up by its number in this /proc. Where the namespace was left without mounting proc anew
+// (unshare --pid), numbers there are those of other processes.
+enum class ProcView { ours, foreign, missing };
+ProcView proc_view(const std::string& proc);
+// For a person: what is wrong and what to do; ok() when it is ours.
+Status check_proc_view(const std::string& proc);
+
 }  // namespace tacho

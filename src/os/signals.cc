@@ -9,8 +9,7 @@ SignalQueue::SignalQueue(std::span<const int> numbers) {
   ::sigemptyset(&set);
   for (const int number : numbers) ::sigaddset(&set, number);
   fd_ = Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-  ::sigaddset(&set, SIGPIPE);
-  ::sigaddset(&set, SIGTTOU);
+  for (const int number : {SIGPIPE, SIGXFSZ, SIGTTOU}) ::sigaddset(&set, number);
   ::sigprocmask(SIG_BLOCK, &set, nullptr);
 }
 

@@ -16,8 +16,9 @@ struct SignalEvent {
 
 class SignalQueue {
  public:
-  // Blocks the signals; the job's start must restore the mask saved before. SIGPIPE and SIGTTOU are blocked with them, so
-  // that a broken pipe or a write from the background is an error code and the dispositions stay as inherited.
+  // Blocks the signals; the job's start must restore the mask saved before. SIGPIPE, SIGXFSZ and SIGTTOU are blocked
+  // with them, so that a broken pipe, a file at its size limit or a write from the background is an error code and the
+  // dispositions stay as inherited.
   explicit SignalQueue(std::span<const int> numbers);
   int fd() const { return fd_.get(); }
   std::optional<SignalEvent> next();

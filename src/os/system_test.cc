@@ -2,6 +2,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -9,6 +10,7 @@
 #include "os/file.h"
 #include "os/identity.h"
 #include "os/mounts.h"
+#include "os/process.h"
 #include "support/temp_dir.h"
 
 namespace tacho {
@@ -130,6 +132,25 @@ TEST(Identity, AddressesAreNumbers) {
         << address;
   }
   EXPECT_EQ(first_interface_address([](std::string_view) { return true; }), "");
+}
+
+TEST(ProcView, NumbersMustBeOurs) {
+  const TempDir dir;
+  const std::string proc = dir / "proc";
+  EXPECT_EQ(proc_view(proc), ProcView::missing);
+  const std::string own = std::to_string(::getpid()), other = own + "0";
+  for (const std::string& pid : {own, other}) {
+    std::filesystem::create_directories(proc + "/" + pid);
+    spill(proc + "/" + pid + "/stat", "");
+  }
+  EXPECT_EQ(proc_view(proc), ProcView::missing) << "a /proc that does not show tacho";
+  std::filesystem::create_symlink(other, proc + "/self");
+  EXPECT_EQ(proc_view(proc), ProcView::foreign);
+  EXPECT_NE(check_proc_view(proc).error().what.find("another PID namespace"), std::string::npos);
+  std::filesystem::remove(proc + "/self");
+  std::filesystem::create_symlink(own, proc + "/self");
+  EXPECT_EQ(proc_view(proc), ProcView::ours);
+  EXPECT_EQ(proc_view("/proc"), ProcView::ours);
 }
 
 }  // namespace

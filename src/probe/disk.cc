@@ -1,4 +1,5 @@
 // Disk traffic and space of the machine, from /proc/diskstats and statvfs of the local file systems.
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -11,6 +12,7 @@
 #include "probe/space_table.h"
 #include "probe/steady_level.h"
 #include "probe/system.h"
+#include "probe/zfs_pools.h"
 
 namespace tacho {
 namespace {
@@ -62,9 +64,10 @@ constexpr int64_t kLookForDevicesNs = 5 * kNsPerSec;
 class DiskProbe final : public Probe {
  public:
   explicit DiskProbe(ProbeContext& context)
-      : context_(context), file_(context.roots.proc + "/diskstats"), table_(context.roots), space_(context.roots) {}
+      : context_(context), file_(context.roots.proc + "/diskstats"), table_(context.roots), space_(context.roots), pools_(context) {}
 
   void read(Reading& out) override {
+    stamp_ns_ = out.stamp_ns;
     if ((out.stamp_ns < look_again_ns_ && update_counted()) || update_all(out.stamp_ns)) {
       const DiskTotals& totals = table_.totals();
       out.set(read_bytes, totals.read_bytes);
@@ -132,6 +135,8 @@ class DiskProbe final : public Probe {
   int64_t look_again_ns_ = 0;
   bool noted_ = false;
   bool described_ = false;
+  int64_t stamp_ns_ = 0;
+  ZfsPools pools_;
   // What does not change while devices and mounts stay the same.
   uint64_t static_of_devices_ = 0, static_of_mounts_ = 0;
   std::map<std::string, BlockFacts> facts_;  // of every whole device
@@ -175,13 +180,17 @@ MountDetail mount_detail(const SpaceTable::Entry& entry) {
 }
 
 void DiskProbe::describe(Detail& detail) {
-  if (!described_) {
+  const bool first = !described_;  // before the job starts: nothing may hold it up
+  if (first) {
     described_ = true;
     counted_.clear();
     table_.keep_all();
     update_all(0);
   }
   refresh_static();
+  const auto is_pool = [](const SpaceTable::Entry& entry) { return !entry.file_system.pool.empty(); };
+  if (!first && !context_.facts.closing && std::any_of(space_.entries().begin(), space_.entries().end(), is_pool))
+    pools_.look(stamp_ns_);
   std::map<std::string, DiskDetail> disks;  // sorted by name
   for (const DiskEntry& entry : table_.entries()) {
     if (entry.role == BlockRole::partition) continue;
@@ -196,7 +205,7 @@ void DiskProbe::describe(Detail& detail) {
     DiskDetail& disk = disks[disk_names_[i]];
     if (disk.device.empty()) {  // a ZFS pool: no device of its own, its disks are listed and counted themselves
       disk.device = disk_names_[i];
-      disk.capacity_bytes = entry.space.total_bytes;
+      disk.capacity_bytes = pools_.size_bytes(entry.file_system.pool).value_or(entry.space.total_bytes);
     }
     disk.mounts.push_back(mount_detail(entry));
   }

@@ -2,8 +2,11 @@
 // else from the tree (process_tree.h); both are cumulative, and never added.
 #include "probe/process.h"
 
+#include <algorithm>
+
 #include "base/units.h"
 #include "os/clock.h"
+#include "probe/cgroup_leavers.h"
 #include "probe/cpuacct.h"
 #include "probe/process_tree.h"
 #include "procfs/cgroup_files.h"
@@ -35,7 +38,8 @@ constexpr Column kColumns[] = {
 
 class ProcessProbe final : public Probe {
  public:
-  explicit ProcessProbe(ProbeContext& context) : context_(context), tree_(*context.tree) {
+  explicit ProcessProbe(ProbeContext& context)
+      : context_(context), tree_(*context.tree), leavers_(context.cgroup.unified) {
     const CgroupPaths& cgroup = context.cgroup;
     if (cgroup.job_only && !cgroup.unified.empty()) {
       cpu_stat_ = KeptFile(cgroup.unified + "/cpu.stat");
@@ -46,16 +50,24 @@ class ProcessProbe final : public Probe {
   }
 
   void read(Reading& out) override {
+    const int64_t begun_ns = system_clock().monotonic_ns();
     tree_.update(out.stamp_ns);
     if (tree_.root() > 0) out.set(kPid, tree_.root());
     if (tree_.sees_processes()) out.set(kChildren, tree_.children());
     const Usage& total = tree_.total();
     int64_t user_ns = total.user_ns, system_ns = total.system_ns;
-    const bool exact = read_cgroup_cpu(user_ns, system_ns);
+    const bool exact = read_cgroup_cpu(user_ns, system_ns) && stayed_in_cgroup(out.stamp_ns, user_ns, system_ns);
+    // A tree that forks without end takes a while to look through: the time of this reading is that of the sum.
+    if (exact) out.stamp_ns += system_clock().monotonic_ns() - begun_ns;
+    if (cgroup_user_ns_ + cgroup_system_ns_ > 0) go_on_from_cgroup(user_ns, system_ns);
     if (exact || tree_.readable()) {
       out.set(kUser, user_ns);
       out.set(kSystem, system_ns);
       out.set(kCpu, user_ns + system_ns);
+    } else {
+      out.gap = true;
+    }
+    if (tree_.readable()) {
       out.set(kMajorFaults, total.major_faults);
       if (delay_accounting_) out.set(kIowait, total.iowait_ns);
       if (tree_.has_io()) {
@@ -98,8 +110,31 @@ class ProcessProbe final : public Probe {
     return cpuacct_.read(context_.buffer, user_ns, system_ns);
   }
 
+  // Where processes left the job's cgroup, the tree is summed from now on; user_ns and system_ns become its sums.
+  bool stayed_in_cgroup(int64_t now_ns, int64_t& user_ns, int64_t& system_ns) {
+    const Usage& total = tree_.total();
+    if (!tree_.is_own_child() || cpu_stat_.path().empty()) return true;
+    if (!leavers_.found(context_, now_ns, user_ns + system_ns, total.cpu_ns())) return true;
+    context_.cgroup.job_only = false;
+    context_.note("processes of the job left the cgroup that was made for it: CPU time is summed over its process tree");
+    cgroup_user_ns_ = user_ns;
+    cgroup_system_ns_ = system_ns;
+    user_ns = total.user_ns;
+    system_ns = total.system_ns;
+    return false;
+  }
+
+  // What was said while the cgroup told stands: neither of both times falls.
+  void go_on_from_cgroup(int64_t& user_ns, int64_t& system_ns) const {
+    const int64_t sum_ns = std::max(user_ns + system_ns, cgroup_user_ns_ + cgroup_system_ns_);
+    user_ns = std::clamp(user_ns, cgroup_user_ns_, sum_ns - cgroup_system_ns_);
+    system_ns = sum_ns - user_ns;
+  }
+
   ProbeContext& context_;
   ProcessTree& tree_;
+  CgroupLeavers leavers_;
+  int64_t cgroup_user_ns_ = 0, cgroup_system_ns_ = 0;  // when the cgroup was given up
   KeptFile cpu_stat_;
   Cpuacct cpuacct_;
   bool delay_accounting_ = false;

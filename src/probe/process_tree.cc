@@ -39,10 +39,11 @@ int64_t timeval_ns(const timeval& time) { return time.tv_sec * kNsPerSec + time.
 
 ProcessTree::ProcessTree(ProbeContext& context)
     : context_(context), pss_(context.pss, context.interval_ns), own_pid_(::getpid()) {
-  proc_fd_ = Fd(::open(context.roots.proc.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   descriptor_limit_ = raise_open_files();
-  sees_processes_ = file_exists(context.roots.proc + "/self/stat");
-  io_available_ = file_exists(context.roots.proc + "/self/io");
+  sees_processes_ = proc_view(context.roots.proc) == ProcView::ours;
+  // Without it nothing is ever found, least of all strangers that have the number of a member elsewhere.
+  if (sees_processes_) proc_fd_ = Fd(::open(context.roots.proc.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  io_available_ = sees_processes_ && file_exists(context.roots.proc + "/self/io");
   members_.reserve(64);
   vanished_.reserve(64);
   found_.reserve(256);

@@ -49,12 +49,16 @@ class ProcessTree final : public JobPids {
   const TreeMemory& memory() const { return memory_; }
   int64_t largest_process_bytes() const { return largest_bytes_; }  // highest resident size of one process (VmHWM, ru_maxrss)
   int64_t children() const { return children_; }
-  bool sees_processes() const { return sees_processes_; }  // false where /proc is not mounted: children are not known then
+  bool sees_processes() const { return sees_processes_; }  // false without a /proc of ours: children are not known then
   int64_t reaped_switches() const { return reaped_switches_; }  // context switches of what tacho reaped
   int64_t processes_seen() const { return processes_seen_; }
   pid_t root() const { return root_; }
+  bool is_own_child() const { return own_child_; }
   bool has_io() const { return own_child_ ? io_available_ : io_seen_; }  // rusage tells of our own, else a member must be readable
-  bool readable() const { return readable_; }
+  // Whether total() is known. Without a /proc of ours it is before the job starts, and after its end by wait4.
+  bool readable() const {
+    return readable_ && (sees_processes_ || (own_child_ && (root_ == 0 || context_.facts.closing)));
+  }
   bool empty() const { return members_.empty(); }
   bool lost_some() const { return auto_reaped_; }     // R holds estimates for children the kernel reaped by itself
   bool has_clock() const { return clock_.running(); }  // CPU time of such children is measured beside

@@ -8,8 +8,8 @@
 namespace tacho {
 
 void ProcessTree::start_clock() {
+  if (context_.cgroup.job_only) return;  // which knows it all, as long as nobody leaves it
   clock_tried_ = true;
-  if (context_.cgroup.job_only) return;  // which knows it all
   // Whoever is forked before its parent has a clock has none, so all are looked for twice.
   InheritedClock clock;
   size_t known = 0;

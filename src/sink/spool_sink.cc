@@ -12,7 +12,10 @@ namespace tacho {
 namespace {
 
 // Whether a driver is there that may still tell of its GPUs.
-bool may_have_gpu() { return file_exists("/dev/nvidiactl") || file_exists("/proc/driver/nvidia") || file_exists("/dev/kfd"); }
+bool may_have_gpu() {
+  return file_exists("/dev/nvidiactl") || file_exists("/proc/driver/nvidia") || file_exists("/dev/kfd") ||
+         std::getenv("TACHO_NVML_LIBRARY") != nullptr;  // a driver's library by name
+}
 
 }  // namespace
 

@@ -76,7 +76,7 @@ class Start(Delivery):
         fake = os.path.join(BUILD, "lib", "libfake_nvml.so")
         self.write("machine", "device name=H200 util=50 total=1048576000 used=1048576\n" * 2)
         env = {"TACHO_NO_CLOUD": "1", "TACHO_NVML_LIBRARY": fake, "FAKE_NVML": self.path("machine")}
-        _, run = self.go("true", **env)
+        _, run = self.go("sleep", "0.7", **env)  # a driver answers after a moment, and the run is announced then
         said = json.loads(self.tacho("discover", "--json", env=env).out)
         sent = {key: value for key, value in run["start"].items() if key.startswith(("host_", "cloud_"))}
         self.assertEqual(sent, {key: value for key, value in said.items() if key.startswith(("host_", "cloud_"))})

@@ -1,5 +1,6 @@
 """Bad weather: strange jobs, missing file systems, limits, memory that runs out."""
 import os
+import signal
 import subprocess
 
 from support import IS_ROOT, SANITIZED, TACHO, Case, burner, can, children_of, marked_pids, remove_cgroup, until
@@ -114,17 +115,34 @@ class Weather(Case):
         self.assertNotEqual(run["method"]["cpu"], "cgroup")
 
     def test_no_proc(self):
-        """Without /proc nothing can be measured, but the job runs and keeps its status."""
+        """Without /proc little can be measured, which is said; the job keeps its status, and its CPU time is known at its end."""
         if SANITIZED:
             self.skipTest("a sanitizer needs /proc itself")
-        done = self.in_namespace("mount -t tmpfs tmpfs /proc", "run", "-i", "50ms", "--", "sh", "-c", "sleep 0.2; exit 7")
-        self.assertIn(done.rc, (7, 125), done)
-        if done.rc == 125:
-            self.assertIn("/proc", done.err)
-        else:
-            _, table = self.the_run()
-            self.assertEqual(set(table.column("process_children")), {""}, "not known is not none")
-            self.assertEqual(set(table.column("system_processes")), {""})
+        done = self.in_namespace("mount -t tmpfs tmpfs /proc", "run", "-i", "50ms", "--", "sh", "-c", f"{burner('cpu')} 1 200; exit 7")
+        self.assertEqual(done.rc, 7, done)
+        self.assertIn("mount -t proc proc /proc", done.err)
+        run, table = self.the_run()
+        self.assertIn("/proc is not mounted", " ".join(run["notes"]))
+        for name in ("process_children", "system_processes"):
+            self.assertEqual(set(table.column(name)), {""}, "not known is not none")
+        self.assertEqual(set(table.column("process_utime")[:-1]), {""})
+        self.assertAlmostEqual(run["totals"]["cpu_user_s"], 0.2, delta=0.1)
+        self.assertLessEqual(float(table.column("process_cpu_usage")[-1]), 1.1, "all of the time by all of the run")
+
+    def test_proc_of_another_namespace(self):
+        """Numbers there are those of strangers: nobody else's memory and bytes are the job's."""
+        done = self.in_namespace("true", "run", "-i", "50ms", "--", burner("cpu"), "1", "200", flags="-m -p -f --kill-child")
+        self.assertEqual(done.rc, 0, done)
+        self.assertIn("another PID namespace", done.err)
+        run, table = self.the_run()
+        self.check_cpu(done)
+        for name in ("process_children", "process_disk_read_bytes", "process_gpu_vram_mib"):
+            self.assertEqual(set(table.column(name)), {""}, name)
+        if not SANITIZED:  # a child starts with what it copied of tacho
+            self.assertLess(run["totals"]["memory_peak_bytes"], 16 << 20)
+        done = self.in_namespace("true", "attach", "--pid", "1", "--no-store", flags="-m -p -f --kill-child")
+        self.assertEqual(done.rc, 125, done)
+        self.assertIn("another PID namespace", done.err)
 
     def test_hidepid_hides_others_that_end(self):
         """Processes that cannot be seen are not counted, and none is taken off for them when they end."""
@@ -176,17 +194,52 @@ class Weather(Case):
         self.assertEqual(done.rc, 0, done)
         self.check_cpu(done)
 
-    def test_no_cgroup_is_left(self):
-        """A cgroup that tacho made for the job goes with the run, or with the next one when a daemon lived on in it."""
-        with open("/proc/self/cgroup", encoding="ascii") as file:
-            own = set(file.read().splitlines())
-        for words in (["sh", "-c", "cat /proc/self/cgroup; sleep 0.1"],
-                      ["sh", "-c", f"cat /proc/self/cgroup; {burner('daemon')} 10 400 > /dev/null"]):
-            done = self.tacho("run", "-q", "--no-store", "--", *words)
+    def test_file_size_limit(self):
+        """The limit is the job's too; tacho's own files stop growing there, and nobody is killed for it but who asked."""
+        done = self.tacho("run", "-i", "10ms", "-o", self.path("o.csv"), "--", "sh", "-c", "sleep 0.5; exit 4",
+                          wrap=["sh", "-c", 'ulimit -f 4; exec "$@"', "sh"])
+        self.assertEqual(done.rc, 4, done)
+        self.assertIn("File too large", done.err)
+        self.assertTrue(self.read("o.csv").endswith("\n"))
+        done = self.tacho("run", "-q", "--no-store", "--", "sh", "-c", "exec head -c 100000 /dev/zero > big", cwd=self.dir,
+                          wrap=["sh", "-c", 'ulimit -f 4; exec "$@"', "sh"])
+        self.assertEqual(done.rc, 128 + signal.SIGXFSZ, done)
+
+    def test_job_leaves_its_cgroup(self):
+        """As containers and scopes do: the kernel's sum of the job's cgroup lacks them, the tree does not."""
+        parent = "/sys/fs/cgroup/unified" if os.path.exists("/sys/fs/cgroup/unified/cgroup.procs") else "/sys/fs/cgroup"
+        folder = f"{parent}/e2e-tacho-{os.getpid()}-{self.mark[-6:]}"
+        try:
+            os.mkdir(folder)
+        except OSError:
+            self.skipTest("cannot make a cgroup")
+        self.addCleanup(lambda: until(lambda: remove_cgroup(folder), 5))
+        if not os.access(folder + "/cgroup.procs", os.W_OK) or not os.path.exists(folder + "/cpu.stat"):
+            self.skipTest("needs a cgroup v2 and the right to move processes")
+        for interval in ("50ms", "1h"):
+            store = self.path("store" + interval)
+            script = f"echo $$ > {folder}/cgroup.procs && exec {burner('cpu')} 1 300"
+            done = self.tacho("run", "-i", interval, "--store", store, "--", "sh", "-c", script)
             self.assertEqual(done.rc, 0, done)
-            if "daemon" in words[-1]:
-                until(lambda: not marked_pids(self.mark), 5)
-                self.assertEqual(self.tacho("run", "-q", "--no-store", "--", "true").rc, 0)
+            truth = self.truth(done.out)
+            run, table = self.the_run(store)
+            self.assertAlmostEqual(table.sum("process_utime") + table.sum("process_stime"), truth["user_s"] + truth["system_s"],
+                                   delta=0.03, msg=f"{run['method']} {run['notes']}")
+            self.assertEqual(run["method"]["cpu"], "subreaper")
+
+    def test_no_cgroup_is_left(self):
+        """A cgroup that tacho made for the job goes with the run; what lives on is where it would be without tacho."""
+        def cgroup_of(pid):
+            with open(f"/proc/{pid}/cgroup", encoding="ascii") as file:
+                return set(file.read().splitlines())
+        own = cgroup_of("self")
+        for script in ("cat /proc/self/cgroup; sleep 0.1", "cat /proc/self/cgroup; sleep 60 > /dev/null 2>&1 & echo pid $! >&2"):
+            done = self.tacho("run", "-q", "--no-store", "--", "sh", "-c", script)
+            self.assertEqual(done.rc, 0, done)
+            if "pid " in done.err:
+                daemon = int(done.err.split("pid ")[1])
+                self.addCleanup(os.kill, daemon, signal.SIGKILL)
+                self.assertEqual(cgroup_of(daemon), own)
             for line in set(done.out.splitlines()) - own:
                 _, controllers, path = line.split(":", 2)
                 for mount in [f"/sys/fs/cgroup/{name}" for name in ("unified", *controllers.split(","))] + ["/sys/fs/cgroup"]:
