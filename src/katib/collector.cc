@@ -121,9 +121,11 @@ void Collector::read_source(int64_t now_ns, bool at_end) {
   read_ns_ = now_ns + kSettleNs;
   if (!watch_) return;
   if (source_) source_->hold();  // it is read later, when a report is due or the objective was seen
+  const auto rows_matter = [&] { return !rules_.empty() || !state_.objective_seen; };
   std::vector<MetricRow> rows;
   for (bool more = true; more;) {
     rows.clear();
+    watch_->want_rows(rows_matter());
     const auto read = watch_->read(at_end, kRowsAtOnce, [&](MetricRow&& row) { rows.push_back(std::move(row)); });
     if (watch_->restarted()) begin_attempt();
     for (const MetricRow& row : rows) observe(row);

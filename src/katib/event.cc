@@ -1,5 +1,6 @@
 #include "katib/event.h"
 
+#include <bit>
 #include <cstring>
 #include <utility>
 
@@ -20,8 +21,20 @@ uint32_t mask(uint32_t crc) { return ((crc >> 15) | (crc << 17)) + 0xa282ead8u; 
 
 using Type = WireField::Type;
 
+// 0a tag · 15 simple_value, and nothing else: how nearly every scalar of old is written.
+bool parse_plain_value(std::string_view bytes, SummaryValue& value) {
+  WireReader in(bytes);
+  uint64_t number = 0;
+  if (!in.take_key('\x0a') || !in.take_bytes(value.tag) || !in.take_key('\x15') || in.rest().size() != 4 || !in.fixed(number, 4)) return false;
+  value.kind = SummaryValue::Kind::simple;
+  value.simple = std::bit_cast<float>(static_cast<uint32_t>(number));
+  value.tensor = {};
+  return true;
+}
+
 // Value: 1 tag · 2 simple_value float · 7 node_name · 8 tensor
 bool parse_value(std::string_view bytes, SummaryValue& value) {
+  if (parse_plain_value(bytes, value)) return true;
   value = {};
   std::string_view node_name;
   WireReader fields(bytes);
@@ -43,6 +56,20 @@ bool parse_value(std::string_view bytes, SummaryValue& value) {
   return !fields.broken();
 }
 
+// 09 wall_time · 10 step · 2a summary, and nothing else.
+bool parse_plain_event(std::string_view payload, Event& event) {
+  WireReader in(payload);
+  uint64_t number = 0;
+  if (!in.take_key('\x09') || !in.fixed(number, 8)) return false;
+  event.wall_time = std::bit_cast<double>(number);
+  if (in.take_key('\x10')) {
+    if (!in.varint(number)) return false;
+    event.step = static_cast<int64_t>(number);
+  }
+  event.has_summary = in.take_key('\x2a') && in.take_bytes(event.summary) && in.rest().empty();
+  return event.has_summary;
+}
+
 bool is_session_start(std::string_view session_log) {
   WireReader fields(session_log);
   bool start = false;
@@ -57,7 +84,7 @@ uint32_t masked_crc(std::string_view bytes) { return mask(crc32c(bytes)); }
 
 bool is_masked_crc(std::string_view bytes, uint32_t crc) { return bytes.size() >= 4 && load<uint32_t>(bytes.data()) == mask(crc); }
 
-TfRecord first_record(std::string_view bytes) {
+TfRecord first_header(std::string_view bytes) {
   TfRecord record;
   if (bytes.size() < TfRecord::kHeader) return record;
   const auto length = load<uint64_t>(bytes.data());
@@ -67,7 +94,13 @@ TfRecord first_record(std::string_view bytes) {
     return record;
   }
   record.size = length + TfRecord::kHeader + TfRecord::kFooter;
-  if (bytes.size() < record.size) return record;
+  return record;
+}
+
+TfRecord first_record(std::string_view bytes) {
+  TfRecord record = first_header(bytes);
+  if (record.size == 0 || bytes.size() < record.size) return record;
+  const auto length = static_cast<size_t>(record.size) - TfRecord::kHeader - TfRecord::kFooter;
   record.payload = bytes.substr(TfRecord::kHeader, length);
   const bool right = masked_crc(record.payload) == load<uint32_t>(bytes.data() + TfRecord::kHeader + length);
   record.state = right ? TfRecord::State::complete : TfRecord::State::bad_payload;
@@ -76,6 +109,8 @@ TfRecord first_record(std::string_view bytes) {
 
 // Event: 1 wall_time double · 2 step int64 · 3 file_version · 5 summary · 7 session_log
 bool parse_event(std::string_view payload, Event& event) {
+  event = {};
+  if (parse_plain_event(payload, event)) return true;
   event = {};
   WireReader fields(payload);
   for (WireField field; fields.next(field);) {
@@ -106,7 +141,9 @@ double file_version_number(std::string_view text) {
 bool SummaryValues::next(SummaryValue& value) {
   WireField field;
   for (;;) {
-    while (values_.next(field))
+    for (std::string_view bytes; values_.take_key('\x0a') && values_.take_bytes(bytes);)
+      if (parse_value(bytes, value)) return true;
+    while (!values_.broken() && values_.next(field))
       if (field.number == 1 && field.type == Type::bytes && parse_value(field.bytes, value)) return true;
     do
       if (!summaries_.next(field)) return false;

@@ -17,6 +17,8 @@ struct TfRecord {
   std::string_view payload;  // when complete
 };
 TfRecord first_record(std::string_view bytes);
+// The same without a look at the payload: incomplete or bad_length, and the size.
+TfRecord first_header(std::string_view bytes);
 // As TensorFlow stores a CRC: rotated and offset, since a CRC over bytes that hold CRCs is weak.
 uint32_t masked_crc(std::string_view bytes);
 // Whether `bytes` begin with that CRC as it is stored.

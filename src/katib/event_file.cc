@@ -26,6 +26,7 @@ bool EventFile::is_unwritten() const {
 EventFile::Next EventFile::next_large(const TfRecord& record, Event& event) {
   const uint64_t beginnings = file_.beginnings(), payload_size = record.size - TfRecord::kHeader - TfRecord::kFooter;
   event_offset_ = file_.offset();
+  large_place_ = file_.place();
   file_.consume(TfRecord::kHeader);
   sieve_.start(payload_size);
   uint32_t crc = 0;
@@ -59,7 +60,9 @@ EventFile::Next EventFile::next(Event& event, bool at_end) {
     switch (record.state) {
       case TfRecord::State::complete: {
         event_offset_ = file_.offset();
-        file_.consume(record.size);
+        event_size_ = static_cast<size_t>(record.size);
+        large_place_.reset();
+        file_.consume(event_size_);
         if (parse_event(record.payload, event)) return Next::event;
         ++bad_records_;
         log::warn("an event of " + file_.path() + " cannot be decoded; it is passed over");
@@ -88,6 +91,33 @@ EventFile::Next EventFile::next(Event& event, bool at_end) {
     if (!filled) return error_ = filled.error().message(), Next::broken;
     if (*filled != GrowingFile::Fill::more) return Next::nothing;
   }
+}
+
+bool EventFile::pass_by(bool at_end, uint64_t most) {
+  const uint64_t beginnings = file_.beginnings();
+  uint64_t left = 0;  // of a record that is there as a whole
+  for (uint64_t passed = 0; passed < most || left > 0;) {
+    if (left == 0) {
+      const TfRecord record = first_header(file_.unread());
+      if (record.state == TfRecord::State::bad_length) {
+        if (at_end || !is_unwritten()) fail("the checksum of a record's length is wrong");
+        return false;
+      }
+      left = record.size;
+      if (left > file_.unread().size() && file_.offset() + left > file_.size()) left = 0;
+    }
+    if (const size_t part = static_cast<size_t>(std::min<uint64_t>(left, file_.unread().size())); part > 0) {
+      file_.consume(part);
+      left -= part;
+      passed += part;
+      continue;
+    }
+    const auto filled = file_.fill(at_end);
+    if (!filled) error_ = filled.error().message();
+    if (!filled || *filled != GrowingFile::Fill::more) return false;
+    if (file_.beginnings() != beginnings) return true;
+  }
+  return true;
 }
 
 }  // namespace tacho

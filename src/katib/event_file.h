@@ -24,7 +24,11 @@ class EventFile {
 
   // The event's views are good until the next call. With `at_end` nobody writes any more.
   Next next(Event& event, bool at_end);
+  // Passes by whole records without a look into them, about `most` bytes of them. False: there is no more now, or error() tells.
+  bool pass_by(bool at_end, uint64_t most);
   uint64_t event_offset() const { return event_offset_; }  // where the last event's record begins
+  // Of the last event's record; good until the next call of next().
+  std::optional<GrowingFile::Place> event_place() const { return large_place_ ? large_place_ : file_.place(event_size_); }
   // Behind the last event.
   std::optional<GrowingFile::Place> place() const { return file_.place(); }
   uint64_t offset() const { return file_.offset(); }
@@ -40,6 +44,8 @@ class EventFile {
   GrowingFile file_;
   EventSieve sieve_;
   uint64_t event_offset_ = 0;
+  size_t event_size_ = 0;                           // its record, which is still in the buffer
+  std::optional<GrowingFile::Place> large_place_;   // its record is not
   uint64_t bad_records_ = 0;
   std::string error_;
 };

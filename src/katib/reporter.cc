@@ -84,6 +84,7 @@ bool Reporter::fill(Stream& stream) {
     // Small steps when rows are large, so that a chunk stays near its limit.
     const size_t average = raw.empty() ? kMostBytes / 64 : bytes / raw.size() + 1;
     const size_t limit = std::clamp<size_t>((kMostBytes - bytes) / (2 * average), 1, kMostRows - raw.size());
+    raw.reserve(raw.size() + limit);
     const auto read = stream.reader->read(at_end_, limit, [&](MetricRow&& row) {
       bytes += wire_bytes(row);
       raw.push_back(std::move(row));
@@ -158,8 +159,12 @@ void Reporter::send(int64_t now_ns) {
 
 void Reporter::acknowledge(size_t count, bool stored) {
   PendingChunk& pending = *state_.pending;
-  if (stored)
-    for (size_t i = 0; i < count; ++i) ++state_.acknowledged[(*chunk_)[static_cast<size_t>(pending.done) + i].name];
+  auto metric = state_.acknowledged.end();  // of the row before: mostly the next one's, too
+  for (size_t i = 0; stored && i < count; ++i) {
+    const std::string& name = (*chunk_)[static_cast<size_t>(pending.done) + i].name;
+    if (metric == state_.acknowledged.end() || metric->first != name) metric = state_.acknowledged.try_emplace(name, 0).first;
+    ++metric->second;
+  }
   pending.done += static_cast<int64_t>(count);
   pending.sending = 0;
   in_doubt_ = false;

@@ -30,7 +30,7 @@ class ReportPause {
 class Reporter {
  public:
   // Of one call. 5,000 rows and 1 MiB are allowed; less needs less memory, and the database takes it as fast.
-  static constexpr size_t kMostRows = 2'000, kMostBytes = 1u << 19;
+  static constexpr size_t kMostRows = 4'000, kMostBytes = 1u << 19;
 
   Reporter(std::string trial, ShapeRules rules, std::shared_ptr<DbCalls> calls, CollectState& state, StateFile& file);
 

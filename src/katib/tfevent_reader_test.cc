@@ -259,6 +259,62 @@ TEST_F(TfeventTest, StopsAtAPlace) {
   EXPECT_FALSE(second->stop_at("{"));
 }
 
+// What one record holds does not fit into a chunk: it is passed on in parts, and a restart goes on in the middle of it.
+TEST_F(TfeventTest, VeryManyValuesInOneRecord) {
+  const std::string time("\x09\0\0\0\0\0\0\xf0\x3f", 9);
+  const std::string image = field(1, field(1, "img") + field(4, field(4, std::string(2 << 20, 'i'))));
+  std::string scalars;
+  for (int i = 0; i < 100; ++i) scalars += scalar(i % 3 == 0 ? "other" : "loss", static_cast<float>(i));
+  for (const bool large : {false, true}) {
+    const std::string event = record_of(time + field(5, scalars + (large ? image : "")));
+    put("x.tfevents", event + event);
+    for (const bool at_end : {false, true}) {
+      options_.report_at_end = at_end;
+      const Rows all = rows(*make_tfevent_reader(folder_, options_));
+      ASSERT_EQ(all.size(), 132u);
+      Rows seen;
+      std::string position, first_end;
+      for (bool more = true; more;) {
+        const auto reader = make_tfevent_reader(folder_, options_);
+        ASSERT_TRUE(reader->seek(position));
+        const size_t before = seen.size();
+        more = *reader->read(true, 7, [&](MetricRow&& row) { seen.push_back(row.name + "=" + row.value); });
+        EXPECT_LE(seen.size(), before + 7);
+        position = reader->position();
+        if (first_end.empty()) first_end = position;
+      }
+      EXPECT_EQ(seen, all);
+      if (at_end) continue;
+      const auto reader = make_tfevent_reader(folder_, options_);
+      ASSERT_TRUE(reader->stop_at(first_end));
+      EXPECT_EQ(rows(*reader, true), Rows(all.begin(), all.begin() + 7));
+      ASSERT_TRUE(reader->stop_at(""));
+      EXPECT_EQ(rows(*reader, true), Rows(all.begin() + 7, all.end()));
+    }
+  }
+}
+
+TEST_F(TfeventTest, PassesByWhatNobodyLooksAt) {
+  const std::string bytes = one_file("plain"), graph = record_of(field(4, std::string(3 << 20, 'g')));
+  put("x.tfevents", bytes + graph + bytes + graph.substr(0, 2 << 20));
+  const auto reader = make_tfevent_reader(folder_, options_), other = make_tfevent_reader(folder_, options_);
+  reader->want_rows(false);
+  EXPECT_EQ(rows(*reader, false).size(), 0u);
+  EXPECT_EQ(rows(*other, false).size(), 6u);
+  EXPECT_EQ(reader->position(), other->position());
+  put("x.tfevents", graph.substr(2 << 20) + bytes, true);
+  EXPECT_EQ(rows(*reader, false).size(), 0u);
+  EXPECT_EQ(rows(*other, false).size(), 3u);
+  EXPECT_EQ(reader->position(), other->position());
+  EXPECT_FALSE(reader->restarted());
+  put("x.tfevents", bytes);
+  EXPECT_EQ(rows(*reader, false).size(), 0u);
+  EXPECT_TRUE(reader->restarted());
+  reader->want_rows(true);
+  put("x.tfevents", bytes, true);
+  EXPECT_EQ(rows(*reader, false).size(), 3u);
+}
+
 TEST_F(TfeventTest, LargeRecordsArePassedOver) {
   const std::string bytes = one_file("plain");
   const TfRecord first = first_record(bytes);
