@@ -174,11 +174,12 @@ void Reporter::acknowledge(size_t count, bool stored) {
   else poison_limit_ = (poison_end_ - done + 1) / 2;
 }
 
-// The service is well and does not take these rows: halves them, down to the row that is dropped.
+// The service is well and does not take these rows: halves them, down to the row that is dropped. At once where it says that it is
+// the rows; UNKNOWN may be anything, so that it must be said of the same rows several times.
 void Reporter::refused(const Delivered& result, size_t count) {
   ++poison_failures_;
-  const bool searching = poison_limit_ > 0 && count > 1;
-  if (poison_failures_ < (searching ? 1 : kPoisonFailures)) return;
+  const bool split = count > 1 && (poison_limit_ > 0 || result.status.code == kInvalidArgument);
+  if (poison_failures_ < (split ? 1 : kPoisonFailures)) return;
   poison_failures_ = 0;
   const auto done = static_cast<size_t>(state_.pending->done);
   if (count > 1) {
@@ -190,12 +191,26 @@ void Reporter::refused(const Delivered& result, size_t count) {
   }
   const MetricRow& row = (*chunk_)[done];
   log::error("a row that the DB manager refuses is dropped: " + row.name + " at " + row.time_stamp + " (" + result.status.message + ")");
+  drops_unproven_ = taken_since_drop_ ? 0 : drops_unproven_ + 1;
+  taken_since_drop_ = false;
   acknowledge(1, false);
   poison_end_ = poison_limit_ = 0;
 }
 
+int64_t Reporter::retry_pause_ns(bool by_rows) {
+  constexpr int64_t kSearchNs = kFirstPauseNs / 5;
+  const bool one_row = state_.pending && state_.pending->sending == 1, dropped = state_.pending && state_.pending->sending == 0;
+  if (by_rows && dropped) return kSearchNs;
+  if (!by_rows || last_status_.code != kInvalidArgument || !one_row)
+    return poison_limit_ > 0 ? kSearchNs : pause_.next_ns(is_refusal(last_status_.code));
+  // A single row is about to be dropped. Where others were taken it is this one's fault; else it may be the service's, and the more
+  // rows in a row it refuses the more time it gets.
+  return taken_since_drop_ ? kSearchNs : pause_.next_ns(drops_unproven_ > 0);
+}
+
 void Reporter::take_result(int64_t now_ns) {
   const std::shared_ptr<Delivered> result = std::exchange(result_, nullptr);
+  bool by_rows = false;
   if (deleting_) {
     deleting_ = false;
     last_status_ = result->status;
@@ -209,8 +224,9 @@ void Reporter::take_result(int64_t now_ns) {
     const auto count = static_cast<size_t>(state_.pending->sending);
     if (result->status.ok()) {
       acknowledge(count, true);
+      taken_since_drop_ = true;
     } else {
-      const bool by_rows = result->serving && (result->status.code == kUnknown || result->status.code == kInvalidArgument);
+      by_rows = result->serving && (result->status.code == kUnknown || result->status.code == kInvalidArgument);
       in_doubt_ = in_doubt_ || !is_refusal(result->status.code);
       if (by_rows) refused(*result, count);
       else poison_failures_ = 0;
@@ -226,7 +242,7 @@ void Reporter::take_result(int64_t now_ns) {
   if (failures_++ == 0 || is_refusal(last_status_.code))
     log::warn(std::string("the DB manager does not take rows (") + rpc_code_name(last_status_.code) + ": " + last_status_.message +
               "); they are kept, and tried again until it does");
-  retry_ns_ = now_ns + (poison_limit_ > 0 ? kFirstPauseNs / 5 : pause_.next_ns(is_refusal(last_status_.code)));
+  retry_ns_ = now_ns + retry_pause_ns(by_rows);
 }
 
 void Reporter::finish_chunk() {

@@ -75,6 +75,7 @@ class Reporter {
   void take_result(int64_t now_ns);
   void acknowledge(size_t count, bool stored);
   void refused(const Delivered& result, size_t count);
+  int64_t retry_pause_ns(bool by_rows);
   void finish_chunk();
 
   std::string trial_;
@@ -90,7 +91,8 @@ class Reporter {
   LastTimes times_after_;
   bool in_doubt_ = false, flushing_ = false, at_end_ = false, delete_wanted_ = false, deleting_ = false;
   size_t poison_end_ = 0, poison_limit_ = 0;  // rows up to poison_end_ are sent in parts of poison_limit_; 0: no such search
-  int poison_failures_ = 0;
+  int poison_failures_ = 0, drops_unproven_ = 0;
+  bool taken_since_drop_ = false;  // rows, so that the service does take some
   uint64_t failures_ = 0, calls_made_ = 0;
   int64_t retry_ns_ = INT64_MAX;
   int64_t release_ns_ = INT64_MAX;  // when an unused connection is let go

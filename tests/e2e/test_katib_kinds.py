@@ -301,7 +301,10 @@ class Flags(support.Case):
                 ([*good, "-format", "TEXT", "-f", "([a-z]+"], "([a-z]+"), ([*good, "-format", "TEXT", "-f", "([a-z]+)=.*"], "([a-z]+)=.*"),
                 ([*good, "-format", "TEXT", "-stop-rule", "x;y"], "x;y"), ([*good, "-format", "TEXT", "-stop-rule", "x;abc;less;1"], "abc"),
                 ([*good, "-format", "TEXT", "-stop-rule", "x;1;below;1"], "below"), ([*good, "--kind", "Carrier-Pigeon"], "Carrier-Pigeon"),
-                ([*good, "stray"], "stray"), ([*good, "--profile", "best"], "best"), (["--config", "/nowhere.toml", *good], "/nowhere.toml")):
+                ([*good, "stray"], "stray"), ([*good, "--profile", "best"], "best"), (["--config", "/nowhere.toml", *good], "/nowhere.toml"),
+                ([*good, "-format", "TEXT", "--tls=true", "--tls-ca", "/nowhere/ca.pem"], "/nowhere/ca.pem"),
+                ([*good, "-format", "TEXT", "--tls=true", "--tls-ca", __file__], __file__),
+                ([*good, "--kind", "PrometheusMetric", "--http-scheme", "HTTPS", "--http-ca", "/nowhere/ca.pem"], "/nowhere/ca.pem")):
             with self.subTest(words):
                 done = self.collect(*words)
                 self.assertEqual(done.returncode, 2, done.stderr)
