@@ -30,6 +30,7 @@ Collector::Collector(CollectOptions options)
       state_file_(options_.state ? *options_.state : folder_.empty() ? "" : folder_ + "/.tacho-state"), signals_(kSignals) {}
 
 void Collector::turn(int64_t now_ns) {
+  if (resources_) resources_->catch_up(now_ns);
   handle_signals();
   look_for_trainer(now_ns);
   trainer_->others_gone();  // lets go of those that have ended
@@ -90,6 +91,8 @@ void Collector::wait(int64_t deadline_ns) {
   const size_t watch = fds.size();
   fds.push_back({source_changed_ ? -1 : folders_.fd(), POLLIN, 0});
   for (const int fd : trainer_->descriptors()) fds.push_back({fd, POLLIN, 0});
+  if (resources_)
+    for (const int fd : resources_->descriptors()) fds.push_back({fd, POLLIN, 0});
   if (reporter_) fds.push_back({reporter_->fd(), POLLIN, 0});
   if (scraper_) fds.push_back({scraper_->fd(), POLLIN, 0});
   fds.push_back({status_worker_.fd(), POLLIN, 0});
@@ -130,6 +133,7 @@ void Collector::read_source(int64_t now_ns, bool at_end) {
     if (watch_->restarted()) begin_attempt();
     for (const MetricRow& row : rows) observe(row);
     watched_rows_ += static_cast<int64_t>(rows.size());
+    unread_ = read ? "" : read.error().message();
     if (!read) {
       if (read.error().code == Code::invalid) fatal_ = read.error().message();
       log::warn(read.error());
@@ -189,7 +193,10 @@ void Collector::scrape(int64_t now_ns) {
 }
 
 void Collector::sample_resources(int64_t now_ns, bool last) {
-  if (resources_) resources_->sample(now_ns, last, [&](MetricRow&& row) { keep(std::move(row)); });
+  if (!resources_) return;
+  if (last && !folder_.empty())
+    if (const auto used_ns = read_launcher_usage_ns(folder_, trainer_->main())) resources_->know_cpu(*used_ns);
+  resources_->sample(now_ns, last, [&](MetricRow&& row) { keep(std::move(row)); });
 }
 
 void Collector::save_watch() {
