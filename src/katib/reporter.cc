@@ -9,7 +9,7 @@ namespace tacho {
 namespace {
 
 constexpr int64_t kFirstPauseNs = 500 * kNsPerMs, kLongestPauseNs = 30 * kNsPerSec;
-constexpr int kPoisonFailures = 5;
+constexpr int kPoisonFailures = 5, kBlamedFailures = 2;
 // An unused connection is kept for longer than the usual pause between reports.
 constexpr int64_t kKeepNs = 15 * kNsPerSec;
 
@@ -126,6 +126,8 @@ void Reporter::adopt(PendingChunk pending, std::vector<MetricRow> raw, bool in_d
   state_.pending = std::move(pending);
   poison_end_ = poison_limit_ = 0;
   poison_failures_ = 0;
+  passed_over_.reset();
+  others_refused_ = false;
 }
 
 bool Reporter::build_chunk() {
@@ -178,8 +180,23 @@ void Reporter::acknowledge(size_t count, bool stored) {
 // the rows; UNKNOWN may be anything, so that it must be said of the same rows several times.
 void Reporter::refused(const Delivered& result, size_t count) {
   ++poison_failures_;
-  const bool split = count > 1 && (poison_limit_ > 0 || result.status.code == kInvalidArgument);
-  if (poison_failures_ < (split ? 1 : kPoisonFailures)) return;
+  const bool blamed = result.status.code == kInvalidArgument;
+  if (poison_limit_ == 0) proven_ = false;
+  if (passed_over_) {  // the next one is not taken either: it need not be the rows
+    state_.pending->done = *std::exchange(passed_over_, std::nullopt);
+    poison_failures_ = 0;
+    others_refused_ = true;
+    return;
+  }
+  if (blamed && count == 1 && poison_failures_ >= kBlamedFailures && may_pass_over()) {
+    passed_over_ = state_.pending->done++;
+    passed_over_why_ = result.status.message;
+    state_.pending->sending = poison_failures_ = 0;
+    poison_limit_ = 1;
+    poison_end_ = static_cast<size_t>(state_.pending->done) + 1;
+    return;
+  }
+  if (poison_failures_ < (count > 1 && (poison_limit_ > 0 || blamed) ? 1 : kPoisonFailures)) return;
   poison_failures_ = 0;
   const auto done = static_cast<size_t>(state_.pending->done);
   if (count > 1) {
@@ -189,23 +206,28 @@ void Reporter::refused(const Delivered& result, size_t count) {
     in_doubt_ = false;
     return;
   }
-  const MetricRow& row = (*chunk_)[done];
-  log::error("a row that the DB manager refuses is dropped: " + row.name + " at " + row.time_stamp + " (" + result.status.message + ")");
-  drops_unproven_ = taken_since_drop_ ? 0 : drops_unproven_ + 1;
-  taken_since_drop_ = false;
+  tell_dropped(done, result.status.message);
   acknowledge(1, false);
   poison_end_ = poison_limit_ = 0;
 }
 
+void Reporter::tell_dropped(size_t number, const std::string& why) {
+  const MetricRow& row = (*chunk_)[number];
+  log::error("a row that the DB manager refuses is dropped: " + row.name + " at " + row.time_stamp + " (" + why + ")");
+  proven_ = others_refused_ = false;
+}
+
+// Nothing was taken since the search began: whether it is this row's fault, the one behind it tells.
+bool Reporter::may_pass_over() const {
+  return !proven_ && !others_refused_ && static_cast<size_t>(state_.pending->done) + 1 < chunk_->size();
+}
+
 int64_t Reporter::retry_pause_ns(bool by_rows) {
-  constexpr int64_t kSearchNs = kFirstPauseNs / 5;
-  const bool one_row = state_.pending && state_.pending->sending == 1, dropped = state_.pending && state_.pending->sending == 0;
-  if (by_rows && dropped) return kSearchNs;
-  if (!by_rows || last_status_.code != kInvalidArgument || !one_row)
-    return poison_limit_ > 0 ? kSearchNs : pause_.next_ns(is_refusal(last_status_.code));
-  // A single row is about to be dropped. Where others were taken it is this one's fault; else it may be the service's, and the more
-  // rows in a row it refuses the more time it gets.
-  return taken_since_drop_ ? kSearchNs : pause_.next_ns(drops_unproven_ > 0);
+  const bool sent = state_.pending && state_.pending->sending > 0;
+  // A single row that nobody else's fate tells of: the service gets its time.
+  const bool in_question = sent && state_.pending->sending == 1 && last_status_.code == kInvalidArgument && !proven_ && !may_pass_over();
+  if (by_rows && !in_question && (poison_limit_ > 0 || !sent || last_status_.code == kInvalidArgument)) return kFirstPauseNs / 5;
+  return pause_.next_ns(is_refusal(last_status_.code));
 }
 
 void Reporter::take_result(int64_t now_ns) {
@@ -224,7 +246,8 @@ void Reporter::take_result(int64_t now_ns) {
     const auto count = static_cast<size_t>(state_.pending->sending);
     if (result->status.ok()) {
       acknowledge(count, true);
-      taken_since_drop_ = true;
+      if (passed_over_) tell_dropped(static_cast<size_t>(*std::exchange(passed_over_, std::nullopt)), passed_over_why_);
+      proven_ = true;
     } else {
       by_rows = result->serving && (result->status.code == kUnknown || result->status.code == kInvalidArgument);
       in_doubt_ = in_doubt_ || !is_refusal(result->status.code);
