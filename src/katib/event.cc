@@ -84,7 +84,7 @@ uint32_t masked_crc(std::string_view bytes) { return mask(crc32c(bytes)); }
 
 bool is_masked_crc(std::string_view bytes, uint32_t crc) { return bytes.size() >= 4 && load<uint32_t>(bytes.data()) == mask(crc); }
 
-TfRecord first_header(std::string_view bytes) {
+TfRecord first_record(std::string_view bytes) {
   TfRecord record;
   if (bytes.size() < TfRecord::kHeader) return record;
   const auto length = load<uint64_t>(bytes.data());
@@ -94,13 +94,7 @@ TfRecord first_header(std::string_view bytes) {
     return record;
   }
   record.size = length + TfRecord::kHeader + TfRecord::kFooter;
-  return record;
-}
-
-TfRecord first_record(std::string_view bytes) {
-  TfRecord record = first_header(bytes);
-  if (record.size == 0 || bytes.size() < record.size) return record;
-  const auto length = static_cast<size_t>(record.size) - TfRecord::kHeader - TfRecord::kFooter;
+  if (bytes.size() < record.size) return record;
   record.payload = bytes.substr(TfRecord::kHeader, length);
   const bool right = masked_crc(record.payload) == load<uint32_t>(bytes.data() + TfRecord::kHeader + length);
   record.state = right ? TfRecord::State::complete : TfRecord::State::bad_payload;
@@ -130,6 +124,24 @@ bool parse_event(std::string_view payload, Event& event) {
     }
   }
   return !fields.broken();
+}
+
+// 09 wall_time · 10 step · 2a { 0a { 0a tag · 15 simple_value } }, all of less than 128 bytes
+std::string_view plain_tag(std::string_view payload) {
+  size_t at = 9;
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(payload[i]); };
+  if (payload.size() < at + 13 || payload.size() > 127 || payload[0] != '\x09') return {};
+  if (payload[at] == '\x10') {
+    while (++at < payload.size() && byte(at) >= 0x80) {}
+    ++at;
+  }
+  // 2a size 0a size 0a size tag 15 float
+  if (at + 6 > payload.size() || payload[at] != '\x2a' || byte(at + 1) != payload.size() - at - 2 || payload[at + 2] != '\x0a' ||
+      byte(at + 3) != payload.size() - at - 4 || payload[at + 4] != '\x0a')
+    return {};
+  const size_t size = byte(at + 5);
+  if (at + 6 + size + 5 != payload.size() || payload[at + 6 + size] != '\x15') return {};
+  return payload.substr(at + 6, size);
 }
 
 double file_version_number(std::string_view text) {

@@ -17,8 +17,6 @@ struct TfRecord {
   std::string_view payload;  // when complete
 };
 TfRecord first_record(std::string_view bytes);
-// The same without a look at the payload: incomplete or bad_length, and the size.
-TfRecord first_header(std::string_view bytes);
 // As TensorFlow stores a CRC: rotated and offset, since a CRC over bytes that hold CRCs is weak.
 uint32_t masked_crc(std::string_view bytes);
 // Whether `bytes` begin with that CRC as it is stored.
@@ -35,6 +33,8 @@ struct Event {
 };
 // False when the bytes are no Event.
 bool parse_event(std::string_view payload, Event& event);
+// The tag of an event that is one scalar in the layout of nearly every writer; empty for any other event.
+std::string_view plain_tag(std::string_view payload);
 // "brain.Event:2" → 2; −1 when there is no number.
 double file_version_number(std::string_view text);
 

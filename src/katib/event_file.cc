@@ -54,8 +54,22 @@ EventFile::Next EventFile::next_large(const TfRecord& record, Event& event) {
   return Next::nothing;
 }
 
+EventFile::Next EventFile::look() {
+  const auto filled = file_.fill(false);
+  if (filled) return Next::nothing;
+  error_ = filled.error().message();
+  return Next::broken;
+}
+
+// A file with many tags is mostly records of others: told by the first letter, before anything else is decoded.
+bool EventFile::is_of_another(std::string_view payload) const {
+  const std::string_view tag = plain_tag(payload);
+  return !tag.empty() && !(*letters_)[static_cast<unsigned char>(tag[0])];
+}
+
 EventFile::Next EventFile::next(Event& event, bool at_end) {
-  for (;;) {
+  constexpr int kMostSkipped = 4096;  // then the caller may look at the clock
+  for (int skipped = 0;;) {
     const TfRecord record = first_record(file_.unread());
     switch (record.state) {
       case TfRecord::State::complete: {
@@ -63,6 +77,10 @@ EventFile::Next EventFile::next(Event& event, bool at_end) {
         event_size_ = static_cast<size_t>(record.size);
         large_place_.reset();
         file_.consume(event_size_);
+        if (letters_ != nullptr && skipped < kMostSkipped && is_of_another(record.payload)) {
+          ++skipped;
+          continue;
+        }
         if (parse_event(record.payload, event)) return Next::event;
         ++bad_records_;
         log::warn("an event of " + file_.path() + " cannot be decoded; it is passed over");
@@ -91,33 +109,6 @@ EventFile::Next EventFile::next(Event& event, bool at_end) {
     if (!filled) return error_ = filled.error().message(), Next::broken;
     if (*filled != GrowingFile::Fill::more) return Next::nothing;
   }
-}
-
-bool EventFile::pass_by(bool at_end, uint64_t most) {
-  const uint64_t beginnings = file_.beginnings();
-  uint64_t left = 0;  // of a record that is there as a whole
-  for (uint64_t passed = 0; passed < most || left > 0;) {
-    if (left == 0) {
-      const TfRecord record = first_header(file_.unread());
-      if (record.state == TfRecord::State::bad_length) {
-        if (at_end || !is_unwritten()) fail("the checksum of a record's length is wrong");
-        return false;
-      }
-      left = record.size;
-      if (left > file_.unread().size() && file_.offset() + left > file_.size()) left = 0;
-    }
-    if (const size_t part = static_cast<size_t>(std::min<uint64_t>(left, file_.unread().size())); part > 0) {
-      file_.consume(part);
-      left -= part;
-      passed += part;
-      continue;
-    }
-    const auto filled = file_.fill(at_end);
-    if (!filled) error_ = filled.error().message();
-    if (!filled || *filled != GrowingFile::Fill::more) return false;
-    if (file_.beginnings() != beginnings) return true;
-  }
-  return true;
 }
 
 }  // namespace tacho

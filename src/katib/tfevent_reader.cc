@@ -20,8 +20,8 @@ constexpr uint64_t kLookAheadBytes = uint64_t{16} << 20;
 class TfeventReader final : public Reader {
  public:
   TfeventReader(std::string root, ReaderOptions options)
-      : root_(std::move(root)), options_(std::move(options)), selection_(options_), rows_(options_),
-        best_(options_.metrics.size(), TagMatch::none) {
+      : root_(std::move(root)), options_(std::move(options)), selection_(options_), letters_(selection_.first_letters()),
+        rows_(options_), best_(options_.metrics.size(), TagMatch::none) {
     while (root_.size() > 1 && root_.ends_with('/')) root_.pop_back();
   }
 
@@ -167,10 +167,9 @@ class TfeventReader final : public Reader {
     bool enough = false, inside = false;
     Event event;
     EventFile::Next next = EventFile::Next::event;
-    if (!want_rows_) {
-      enough = events.pass_by(at_end, kMostBytesARead - std::min(kMostBytesARead, passed_));
-      if (!events.error().empty()) next = EventFile::Next::broken;
-    }
+    // A file that has a place is only asked whether it began anew; to have one, something of it must have been read.
+    if (!want_rows_) next = begun > 0 ? events.look() : events.next(event, at_end);
+    if (!ends_) events.want_tags(letters_);  // what is passed over may go beyond an end
     while (want_rows_ && !enough && before_end() && (next = events.next(event, at_end)) == EventFile::Next::event) {
       if (events.event_offset() != begun) file.values = 0;  // the file began anew
       const uint64_t most = events.event_offset() == end.offset ? end.values : UINT64_MAX;
@@ -235,6 +234,7 @@ class TfeventReader final : public Reader {
   std::string root_;
   ReaderOptions options_;
   TagSelection selection_;
+  FirstLetters letters_;
   EventRows rows_;
   std::vector<TagMatch> best_;          // for each metric, of all tags so far
   std::vector<std::string> folders_;
