@@ -94,7 +94,7 @@ Result<std::unique_ptr<Collector>> Collector::create(CollectOptions options) {
   }
   if (!self->rules_.empty() && given.early_stop_address.empty())
     log::warn("there are stop rules but no -s-earlystop: the trial is stopped, but cannot be marked as early-stopped");
-  if (const Status status = check_tls_files(rpc_options(given, given.db_address)); !status) return status.error();
+  if (const Status status = check_rpc_files(rpc_options(given, given.db_address)); !status) return status.error();
   if (!given.tls && !(given.tls_ca.empty() && given.tls_cert.empty() && given.tls_key.empty()))
     log::warn("files for TLS are given, but not --tls: the DB manager is called without encryption (add --tls)");
   self->make_resources();

@@ -309,6 +309,7 @@ class Flags(support.Case):
                 ([*good, "stray"], "stray"), ([*good, "--profile", "best"], "best"), (["--config", "/nowhere.toml", *good], "/nowhere.toml"),
                 ([*good, "-format", "TEXT", "--tls=true", "--tls-ca", "/nowhere/ca.pem"], "/nowhere/ca.pem"),
                 ([*good, "-format", "TEXT", "--tls=true", "--tls-ca", __file__], __file__),
+                ([*good, "-format", "TEXT", "--auth-token-file", "/nowhere/token"], "/nowhere/token"),
                 ([*good, "--kind", "PrometheusMetric", "--http-scheme", "HTTPS", "--http-ca", "/nowhere/ca.pem"], "/nowhere/ca.pem")):
             with self.subTest(words):
                 done = self.collect(*words)

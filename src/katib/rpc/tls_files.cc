@@ -1,7 +1,6 @@
 #include "katib/rpc/tls_files.h"
 
-#include <algorithm>
-
+#include "base/text.h"
 #include "os/file.h"
 
 namespace tacho {
@@ -53,8 +52,12 @@ Status check_certificates(const std::string& path, const char* option) {
   return holds_certificate(*text) ? ok() : Status(at_fault("there is no certificate in PEM form in it", path, option));
 }
 
-Status check_tls_files(const RpcOptions& options) {
-  if (!options.tls) return ok();
+Status check_rpc_files(const RpcOptions& options) {
+  if (!options.token_file.empty()) {
+    const auto token = read_whole_file(options.token_file, kMostBytes);
+    if (!token) return at_fault(token.error().what, options.token_file, "--auth-token-file");
+    if (trim(*token).empty()) return at_fault("the token file is empty", options.token_file, "--auth-token-file");
+  }
   if (!options.ca_file.empty())
     if (Status status = check_certificates(options.ca_file, "--tls-ca"); !status) return status;
   if (options.cert_file.empty() != options.key_file.empty())

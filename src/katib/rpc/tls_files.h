@@ -1,4 +1,4 @@
-// The PEM files of a TLS connection, looked at before anything is sent: a file that is not there or holds something else would only
+// The PEM files of a TLS connection and the token's, looked at before anything is sent: a file that is not there or holds something else would only
 // show as a service that never answers. Thread-safe.
 #pragma once
 #include <string>
@@ -11,8 +11,8 @@ namespace tacho {
 
 // At least one certificate; the Error names the file and the option.
 Status check_certificates(const std::string& path, const char* option);
-// All files that the options name; nothing when TLS is off.
-Status check_tls_files(const RpcOptions& options);
+// All files that the options name, also where TLS is off: a name that is wrong is wrong.
+Status check_rpc_files(const RpcOptions& options);
 // -----BEGIN CERTIFICATE----- and base64 of what can be one.
 bool holds_certificate(std::string_view pem);
 

@@ -34,9 +34,7 @@ TEST(TlsFiles, NamesTheFileAndTheOption) {
     options.ca_file = path(ca);
     options.cert_file = path(cert);
     options.key_file = path(key);
-    const Status status = check_tls_files(options);
-    options.tls = false;
-    EXPECT_TRUE(check_tls_files(options));
+    const Status status = check_rpc_files(options);
     return status ? "" : status.error().message();
   };
   EXPECT_EQ(checked("", "", ""), "");
@@ -49,6 +47,15 @@ TEST(TlsFiles, NamesTheFileAndTheOption) {
   EXPECT_TRUE(says(checked("ca", "key", "key"), "/key", "--tls-cert"));
   EXPECT_TRUE(says(checked("ca", "ca", "ca"), "/ca", "--tls-key"));
   EXPECT_TRUE(says(checked("ca", "ca", ""), "", "--tls-key"));
+  RpcOptions options;
+  for (const char* token : {"empty", "none"}) {
+    options.token_file = folder / token;
+    const Status status = check_rpc_files(options);
+    ASSERT_FALSE(status);
+    EXPECT_TRUE(says(status.error().message(), token, "--auth-token-file"));
+  }
+  options.token_file = folder / "key";
+  EXPECT_TRUE(check_rpc_files(options));
 }
 
 }  // namespace
