@@ -1,5 +1,6 @@
 """Katib's TensorFlow-based collector and `tacho-katib collect` as whole programs, side by side: the same event file, the same DB manager,
 each in a pod made of a PID namespace. CPU time of the whole life, and of what came after the start. Run by katib.py."""
+import contextlib
 import json
 import os
 import re
@@ -30,9 +31,14 @@ def collector_in(process):
 
 
 def cpu_s(pid):
+    """By the scheduler's own count of each thread, since a tick is more than tacho needs to start; by ticks where threads have ended."""
     with open(f"/proc/{pid}/stat", encoding="ascii") as file:
         fields = file.read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    exact_ns = 0
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{thread}/schedstat", encoding="ascii") as file:
+            exact_ns += int(file.read().split()[0])
+    return max((int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"), exact_ns / 1e9)
 
 
 def started(common, process):
@@ -108,11 +114,12 @@ def table(bench):
     try:
         if os.geteuid() != 0:
             raise PermissionError("PID namespaces need root")
-        versions, ours, theirs = measure(bench, made)
+        with contextlib.redirect_stdout(sys.stderr):  # what is being installed is not part of the table
+            versions, ours, theirs = measure(bench, made)
     except Exception as error:  # noqa: BLE001: the rest of the bench goes on
         print(f"| Katib's tfevent collector | not available: {' '.join(str(error).split())[:200] or repr(error)} | | | | |\n", flush=True)
         return
     for name, run in ((f"tfevent-metricscollector ({versions})", theirs), ("tacho-katib collect", ours)):
-        print(f"| {name} | {run['cpu_s']:.3f} | {run['start_s']:.2f} | {run['cpu_s'] - run['start_s']:.3f} | {run['rows']} | {run['peak_kib'] / 1024:.1f} |")
+        print(f"| {name} | {run['cpu_s']:.3f} | {run['start_s']:.3f} | {run['cpu_s'] - run['start_s']:.3f} | {run['rows']} | {run['peak_kib'] / 1024:.1f} |")
     rest = (theirs["cpu_s"] - theirs["start_s"]) / (ours["cpu_s"] - ours["start_s"])
     print(f"| tacho is (goal: ≥ 100 ×) | {theirs['cpu_s'] / ours['cpu_s']:.0f} × | | {rest:.0f} × | | |\n", flush=True)
