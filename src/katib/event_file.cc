@@ -1,6 +1,7 @@
 #include "katib/event_file.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/crc32c.h"
 #include "base/log.h"
@@ -28,7 +29,8 @@ EventFile::Next EventFile::next_large(const TfRecord& record, Event& event) {
   event_offset_ = file_.offset();
   large_place_ = file_.place();
   file_.consume(TfRecord::kHeader);
-  sieve_.start(payload_size);
+  const uint64_t first_value = std::exchange(next_value_, 0);
+  sieve_.start(payload_size, first_value);
   uint32_t crc = 0;
   const auto fill = [&] { return file_.fill(false).value_or(GrowingFile::Fill::nothing) == GrowingFile::Fill::more; };
   for (uint64_t left = payload_size; left > 0;) {
@@ -45,9 +47,13 @@ EventFile::Next EventFile::next_large(const TfRecord& record, Event& event) {
   if (file_.beginnings() != beginnings) return Next::nothing;
   const bool right = is_masked_crc(file_.unread(), crc);
   file_.consume(TfRecord::kFooter);
-  if (sieve_.overflowed()) log::warn("a record of " + file_.path() + " holds very many values; only its first are taken");
   std::string_view payload;
-  if (right && sieve_.finish(payload) && parse_event(payload, event)) return Next::event;
+  if (right && sieve_.finish(payload) && parse_event(payload, event)) {
+    event.first_value = first_value;
+    event.continues = sieve_.overflowed();
+    if (event.continues) next_value_ = sieve_.end_value();
+    return Next::event;
+  }
   ++bad_records_;
   log::warn((right ? "an event of " + file_.path() + " cannot be decoded" : "the checksum of a record of " + file_.path() + " is wrong") +
             "; it is passed over");
@@ -69,6 +75,7 @@ bool EventFile::is_of_another(std::string_view payload) const {
 
 EventFile::Next EventFile::next(Event& event, bool at_end) {
   constexpr int kMostSkipped = 4096;  // then the caller may look at the clock
+  if (next_value_ > 0) file_.seek(large_place_);
   for (int skipped = 0;;) {
     const TfRecord record = first_record(file_.unread());
     switch (record.state) {

@@ -1,5 +1,5 @@
 // The events of one event file that may still grow. Its last record may be incomplete: then there is none yet. Of a record of
-// more than 1 MiB (a graph, images beside scalars) only the small fields are kept. Not thread-safe.
+// more than 1 MiB (a graph, images beside scalars) only the small fields are kept, and it may come as several events. Not thread-safe.
 #pragma once
 #include <bitset>
 #include <optional>
@@ -53,6 +53,7 @@ class EventFile {
   uint64_t event_offset_ = 0;
   size_t event_size_ = 0;                           // its record, which is still in the buffer
   std::optional<GrowingFile::Place> large_place_;   // its record is not
+  uint64_t next_value_ = 0;                         // of it, where the next event goes on; 0: with the next record
   uint64_t bad_records_ = 0;
   std::string error_;
 };

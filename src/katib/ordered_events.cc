@@ -174,8 +174,8 @@ class OrderedEventReader final : public Reader {
     bool enough = false;
     for_each_value(file, place_, [&](const Event& event, const EventFile& events) {
       SummaryValues values(event);
-      const uint64_t done = std::exchange(values_, 0);
-      uint64_t number = 0;
+      const uint64_t done = event.continues ? values_ : std::exchange(values_, 0);
+      uint64_t number = event.first_value;
       for (SummaryValue value; values.next(value); ++number) {
         if (number < done || value.kind != pass.kind || value.tag != pass.tag) continue;
         if (taken_ >= limit) {
@@ -187,7 +187,9 @@ class OrderedEventReader final : public Reader {
         if (rows_.pass_on(options_.metrics[pass.metric], event, value, take)) ++taken_;
       }
       enough = taken_ >= limit;
-      if (enough) place_ = events.place();
+      if (!enough) return true;
+      place_ = event.continues ? events.event_place() : events.place();
+      if (event.continues) values_ = std::max(done, number);
       return !enough;
     });
     return enough;

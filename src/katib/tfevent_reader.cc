@@ -157,15 +157,15 @@ class TfeventReader final : public Reader {
   bool read_file(File& file, bool at_end, const Take& take) {
     EventFile events(file.path, file.place);
     const uint64_t begun = file.place ? file.place->offset : 0;
+    Event event;
     End end{UINT64_MAX, 0};
     if (ends_) {
       const auto known = ends_->find({file.identity.device, file.identity.inode});
       end = known == ends_->end() ? End{} : known->second;
     }
-    const auto before_end = [&] { return events.offset() < end.offset || (events.offset() == end.offset && file.values < end.values); };
+    const auto before_end = [&] { return event.continues || events.offset() < end.offset || (events.offset() == end.offset && file.values < end.values); };
     if (begun > end.offset || (begun == end.offset && file.values >= end.values)) return false;
     bool enough = false, inside = false;
-    Event event;
     EventFile::Next next = EventFile::Next::event;
     // A file that has a place is only asked whether it began anew; to have one, something of it must have been read.
     if (!want_rows_) next = begun > 0 ? events.look() : events.next(event, at_end);
@@ -174,8 +174,9 @@ class TfeventReader final : public Reader {
       if (events.event_offset() != begun) file.values = 0;  // the file began anew
       const uint64_t most = events.event_offset() == end.offset ? end.values : UINT64_MAX;
       inside = event.has_summary && !pass_on(file, events, event, most, take);
-      if (!inside) file.values = 0;
+      if (!inside && !event.continues) file.values = 0;
       enough = inside || taken_ >= limit_ || passed_ + events.offset() - begun >= kMostBytesARead;
+      if (enough && !inside && event.continues) inside = true, file.values = std::max(file.values, next_value_);
     }
     passed_ += events.offset() > begun ? events.offset() - begun : 0;
     file.place = inside ? events.event_place() : events.place();
@@ -189,7 +190,7 @@ class TfeventReader final : public Reader {
   // False: some of its values are left for the next time; file.values tells where to go on.
   bool pass_on(File& file, const EventFile& events, const Event& event, uint64_t most, const Take& take) {
     SummaryValues values(event);
-    uint64_t number = 0;
+    uint64_t number = event.first_value;
     for (SummaryValue value; values.next(value); ++number) {
       if (number < file.values) continue;
       if (number >= most || taken_ >= limit_) return file.values = number, false;
@@ -200,6 +201,7 @@ class TfeventReader final : public Reader {
         if (rows_.pass_on(options_.metrics[i], event, value, take)) ++taken_;
       }
     }
+    next_value_ = number;
     return true;
   }
 
@@ -241,6 +243,7 @@ class TfeventReader final : public Reader {
   std::vector<File> files_;
   std::optional<Ends> ends_;            // nothing behind these is read
   size_t next_file_ = 0;
+  uint64_t next_value_ = 0;             // of the record whose event was passed on last
   size_t taken_ = 0, limit_ = 0;        // rows of this read()
   uint64_t passed_ = 0;                 // bytes of this read()
   uint64_t bad_records_ = 0;

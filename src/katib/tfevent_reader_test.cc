@@ -294,6 +294,41 @@ TEST_F(TfeventTest, VeryManyValuesInOneRecord) {
   }
 }
 
+// More small values than are kept of a large record at a time: it is read several times, and none is missing.
+TEST_F(TfeventTest, MoreValuesThanAreKeptOfALargeRecord) {
+  const std::string time("\x09\0\0\0\0\0\0\xf0\x3f", 9);
+  std::string scalars;
+  for (int i = 0; i < 130'000; ++i) scalars += scalar(i % 100 == 0 ? "loss" : "o", static_cast<float>(i));
+  const std::string event = record_of(time + field(5, scalars));
+  ASSERT_GT(event.size(), size_t{1} << 20);
+  put("x.tfevents", event + record_of(time + field(5, scalar("loss", -1))));
+  for (const bool at_end : {false, true}) {
+    options_.report_at_end = at_end;
+    const Rows all = rows(*make_tfevent_reader(folder_, options_));
+    ASSERT_EQ(all.size(), 1301u);
+    EXPECT_EQ(all[1299], "loss=129900.0");
+    EXPECT_EQ(all[1300], "loss=-1.0");
+    for (const size_t limit : {333, 1000, 1300}) {
+      Rows seen;
+      std::string position, middle;
+      for (bool more = true; more;) {
+        const auto reader = make_tfevent_reader(folder_, options_);
+        ASSERT_TRUE(reader->seek(position));
+        more = *reader->read(true, limit, [&](MetricRow&& row) { seen.push_back(row.name + "=" + row.value); });
+        position = reader->position();
+        if (seen.size() == 2 * limit || (limit == 1000 && middle.empty())) middle = position;
+      }
+      EXPECT_EQ(seen, all) << limit;
+      if (at_end || middle.empty()) continue;
+      const auto reader = make_tfevent_reader(folder_, options_);
+      ASSERT_TRUE(reader->stop_at(middle));
+      EXPECT_EQ(rows(*reader, true).size(), limit == 1000 ? 1000 : 2 * limit);
+      ASSERT_TRUE(reader->stop_at(""));
+      EXPECT_EQ(rows(*reader, true).size(), all.size() - (limit == 1000 ? 1000 : 2 * limit));
+    }
+  }
+}
+
 TEST_F(TfeventTest, NoticesANewBeginningWithoutReading) {
   const std::string bytes = one_file("plain");
   put("x.tfevents", bytes + bytes);
