@@ -9,7 +9,9 @@
 namespace tacho {
 
 EventFile::EventFile(std::string path, std::optional<GrowingFile::Place> place) : file_(std::move(path)) {
-  if (place) file_.seek(place);
+  if (!place) return;
+  first_offset_ = place->offset;
+  file_.seek(place);
 }
 
 EventFile::Next EventFile::fail(const char* what) {
@@ -29,7 +31,8 @@ EventFile::Next EventFile::next_large(const TfRecord& record, Event& event) {
   event_offset_ = file_.offset();
   large_place_ = file_.place();
   file_.consume(TfRecord::kHeader);
-  const uint64_t first_value = std::exchange(next_value_, 0);
+  const bool known = next_value_ == 0 && event_offset_ == first_offset_;
+  const uint64_t first_value = known ? known_values_ : std::exchange(next_value_, 0);
   sieve_.start(payload_size, first_value);
   uint32_t crc = 0;
   const auto fill = [&] { return file_.fill(false).value_or(GrowingFile::Fill::nothing) == GrowingFile::Fill::more; };

@@ -29,6 +29,8 @@ class EventFile {
   Next next(Event& event, bool at_end);
   // From now on plain scalars whose tag begins with none of these letters may be passed over. Lives as long as this.
   void want_tags(const FirstLetters& letters) { letters_ = &letters; }
+  // So many values of the record at the place it began with are known: a large one need not begin with them.
+  void pass_values(uint64_t count) { known_values_ = count; }
   // Reads nothing, but restarted() knows afterwards whether the file began anew.
   Next look();
   uint64_t event_offset() const { return event_offset_; }  // where the last event's record begins
@@ -53,6 +55,7 @@ class EventFile {
   uint64_t event_offset_ = 0;
   size_t event_size_ = 0;                           // its record, which is still in the buffer
   std::optional<GrowingFile::Place> large_place_;   // its record is not
+  uint64_t known_values_ = 0, first_offset_ = 0;    // values of the record there
   uint64_t next_value_ = 0;                         // of it, where the next event goes on; 0: with the next record
   uint64_t bad_records_ = 0;
   std::string error_;

@@ -107,6 +107,7 @@ class OrderedEventReader final : public Reader {
   template <class Visit>
   void for_each_value(const FoundFile& file, std::optional<GrowingFile::Place> place, const Visit& visit) {
     EventFile events(file.path, place);
+    if (place) events.pass_values(values_);
     Event event;
     EventFile::Next next = EventFile::Next::event;
     while ((next = events.next(event, true)) == EventFile::Next::event)

@@ -156,6 +156,7 @@ class TfeventReader final : public Reader {
   // True: there is more, the caller's limit was reached.
   bool read_file(File& file, bool at_end, const Take& take) {
     EventFile events(file.path, file.place);
+    events.pass_values(file.values);
     const uint64_t begun = file.place ? file.place->offset : 0;
     Event event;
     End end{UINT64_MAX, 0};
