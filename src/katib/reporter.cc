@@ -213,7 +213,8 @@ void Reporter::refused(const Delivered& result, size_t count) {
 
 void Reporter::tell_dropped(size_t number, const std::string& why) {
   const MetricRow& row = (*chunk_)[number];
-  log::error("a row that the DB manager refuses is dropped: " + row.name + " at " + row.time_stamp + " (" + why + ")");
+  log::error("a row that the DB manager refuses is dropped: " + row.name + "=" + row.value.substr(0, 80) + " at " + row.time_stamp + " (" + why +
+             ")");
   proven_ = others_refused_ = false;
 }
 

@@ -164,7 +164,9 @@ class TfeventReader final : public Reader {
       const auto known = ends_->find({file.identity.device, file.identity.inode});
       end = known == ends_->end() ? End{} : known->second;
     }
-    const auto before_end = [&] { return event.continues || events.offset() < end.offset || (events.offset() == end.offset && file.values < end.values); };
+    const auto before_end = [&] {
+      return event.continues || events.offset() < end.offset || (events.offset() == end.offset && file.values < end.values);
+    };
     if (begun > end.offset || (begun == end.offset && file.values >= end.values)) return false;
     bool enough = false, inside = false;
     EventFile::Next next = EventFile::Next::event;
