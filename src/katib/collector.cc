@@ -30,7 +30,6 @@ Collector::Collector(CollectOptions options)
       state_file_(options_.state ? *options_.state : folder_.empty() ? "" : folder_ + "/.tacho-state"), signals_(kSignals) {}
 
 void Collector::turn(int64_t now_ns) {
-  if (resources_) resources_->catch_up(now_ns);
   handle_signals();
   look_for_trainer(now_ns);
   trainer_->others_gone();  // lets go of those that have ended
@@ -91,8 +90,6 @@ void Collector::wait(int64_t deadline_ns) {
   const size_t watch = fds.size();
   fds.push_back({source_changed_ ? -1 : folders_.fd(), POLLIN, 0});
   for (const int fd : trainer_->descriptors()) fds.push_back({fd, POLLIN, 0});
-  if (resources_)
-    for (const int fd : resources_->descriptors()) fds.push_back({fd, POLLIN, 0});
   if (reporter_) fds.push_back({reporter_->fd(), POLLIN, 0});
   if (scraper_) fds.push_back({scraper_->fd(), POLLIN, 0});
   fds.push_back({status_worker_.fd(), POLLIN, 0});

@@ -1,6 +1,5 @@
 #include "katib/resources.h"
 
-#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,7 +10,6 @@
 #include "base/units.h"
 #include "base/writer.h"
 #include "katib/row_shaper.h"
-#include "os/process.h"
 #include "probe/gpu.h"
 #include "probe/process_tree.h"
 #include "procfs/pid_files.h"
@@ -67,12 +65,11 @@ struct Resources::State {
   int64_t next_sample_ns = 0, interval_end_ns = 0, interval_begun_ns = 0, cpu_at_begin_ns = 0;
   int64_t seen_ns = 0;       // when the trainer was last seen alive
   int64_t known_cpu_ns = 0;  // exactly, at the end
-  std::vector<std::pair<pid_t, Fd>> held;  // members of the tree but for the main process
   double peak_mib = 0;
   Fold memory, gpu_usage, gpu_vram;
 
   bool wants(std::string_view name) const { return std::find(names.begin(), names.end(), name) != names.end(); }
-  int64_t cpu_ns() const { return std::max(known_cpu_ns, before_ns + tree->total().cpu_ns()); }
+  int64_t cpu_ns() const { return known_cpu_ns > 0 ? known_cpu_ns : before_ns + tree->total().cpu_ns(); }
   double wall_seconds() const {
     timespec now{};
     ::clock_gettime(CLOCK_BOOTTIME, &now);
@@ -80,29 +77,14 @@ struct Resources::State {
     return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9 - started;
   }
   void read(int64_t now_ns, bool ended);
-  void hold_members();
   void emit(int64_t now_ns, const std::function<void(MetricRow&&)>& take);
 };
-
-void Resources::State::hold_members() {
-  constexpr size_t kMost = 32;  // each may wake us once a second
-  std::vector<pid_t> pids;
-  tree->copy(pids);
-  std::vector<std::pair<pid_t, Fd>> now;
-  for (const pid_t pid : pids) {
-    if (pid == main.pid || now.size() == kMost) continue;
-    const auto known = std::find_if(held.begin(), held.end(), [&](const auto& one) { return one.first == pid; });
-    now.emplace_back(pid, known == held.end() ? open_pidfd(pid) : std::move(known->second));
-  }
-  held = std::move(now);
-}
 
 void Resources::State::read(int64_t now_ns, bool ended) {
   if (ended) return tree->update(now_ns);  // what the processes used at last is known, what they use now is not 0 but gone
   seen_ns = now_ns;
   if (gpu) gpu->prepare();
   tree->update(now_ns);
-  hold_members();
   if (tree->memory().bytes > 0) memory.add(mebibytes(tree->memory().bytes));
   peak_mib = std::max({peak_mib, mebibytes(tree->memory().bytes), mebibytes(tree->largest_process_bytes())});
   if (!gpu) return;
@@ -123,7 +105,7 @@ void Resources::State::emit(int64_t now_ns, const std::function<void(MetricRow&&
   };
   const double seconds = static_cast<double>(seen_ns - interval_begun_ns) * 1e-9;
   if (tree->readable()) {
-    if (seconds > 0) put("tacho_cpu_cores", static_cast<double>(cpu_ns() - cpu_at_begin_ns) * 1e-9 / seconds, 4);
+    if (seconds > 0) put("tacho_cpu_cores", static_cast<double>(std::max<int64_t>(cpu_ns() - cpu_at_begin_ns, 0)) * 1e-9 / seconds, 4);
     put("tacho_cpu_seconds", static_cast<double>(cpu_ns()) * 1e-9, 4);
   }
   put("tacho_memory_mib", memory.maximum(), 3);
@@ -156,28 +138,6 @@ Resources::~Resources() = default;
 bool Resources::following() const { return state_->tree.has_value(); }
 int64_t Resources::deadline_ns() const { return following() ? state_->next_sample_ns : INT64_MAX; }
 
-std::vector<int> Resources::descriptors() const {
-  std::vector<int> out;
-  for (const auto& [pid, fd] : state_->held)
-    if (fd) out.push_back(fd.get());
-  return out;
-}
-
-void Resources::catch_up(int64_t now_ns) {
-  State& state = *state_;
-  if (!following()) return;
-  bool ended = false;
-  for (auto& [pid, fd] : state.held) {
-    pollfd ready{fd.get(), POLLIN, 0};
-    if (!fd || ::poll(&ready, 1, 0) <= 0) continue;
-    fd.reset();
-    ended = true;
-  }
-  if (!ended) return;
-  state.tree->update(now_ns);
-  state.seen_ns = now_ns;
-}
-
 void Resources::know_cpu(int64_t cpu_ns) { state_->known_cpu_ns = cpu_ns; }
 
 void Resources::follow(const ProcessId& main) {
@@ -195,7 +155,6 @@ void Resources::follow(const ProcessId& main) {
   }
   state.main = main;
   state.known_cpu_ns = 0;
-  state.hold_members();
   if (!state.gpu && (state.wants("tacho_gpu_usage") || state.wants("tacho_gpu_vram_mib"))) {
     auto gpu = kGpuProbe.make(state.context);
     if (gpu) state.gpu = std::move(*gpu);
@@ -220,9 +179,7 @@ void Resources::sample(int64_t now_ns, bool last, const std::function<void(Metri
     if (!last) return;
   }
   if (last || now_ns >= state.interval_end_ns) state.emit(now_ns, take);
-  if (!last) return;
-  state.tree.reset();
-  state.held.clear();
+  if (last) state.tree.reset();
 }
 
 }  // namespace tacho

@@ -29,12 +29,6 @@ class Resources {
   // At deadline_ns(): takes a sample, and makes rows when the interval is over. With `last` the rows of what has come since.
   void sample(int64_t now_ns, bool last, const std::function<void(MetricRow&&)>& take);
   int64_t deadline_ns() const;
-
-  // To poll for reading: a process below the main one has ended. What it used in its last second can be read until its parent has
-  // waited for it, and then of the parent until that is gone too: a wrapper lives on for less than a millisecond.
-  std::vector<int> descriptors() const;
-  // First of all after the poll: reads what such processes used.
-  void catch_up(int64_t now_ns);
   // All CPU time since the main process began, where somebody knows it exactly at the end.
   void know_cpu(int64_t cpu_ns);
 
