@@ -279,7 +279,7 @@ class Bench:
         print(f"| resident memory after a twentieth of the reviews, MiB | {result['rss_warm_kib'] / 1024:.1f} | – |")
         print(f"| growth over {result['reviews']} reviews ({result['failed']} failed), KiB | {grown:+d} | 0 |")
         print(f"| CPU time a review, µs | {result['cpu_us']:.0f} | – |")
-        print("| Katib's own webhook | not installed | – |\n" if peer is None else
+        print(f"| Katib's own webhook | not available: {peer['why']} | – |\n" if "why" in peer else
               f"| Katib's own webhook: reviews a second | {peer['per_second']} ({peer['failed']} failed); tacho {result['per_second'] / peer['per_second']:.1f} × | – |\n"
               f"| Katib's own webhook: CPU time a review, µs | {peer['cpu_us']:.0f}; × {peer['cpu_us'] / result['cpu_us']:.1f} of tacho's | – |\n", flush=True)
 

@@ -6,6 +6,8 @@ import statistics
 import subprocess
 import tempfile
 
+import katib_tensorflow
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 GOALS = {"text_rare": "≥ 1000", "text_all": "≥ 200", "json": "", "tfevent": "≥ 500"}
 TITLES = {"text_rare": "TEXT, a metric in one line of a thousand", "text_all": "TEXT, every line matches", "json": "JSON, every line matches",
@@ -87,3 +89,4 @@ def table(bench):
                   flush=True)
             os.remove(path)
     print(flush=True)
+    katib_tensorflow.table(bench)

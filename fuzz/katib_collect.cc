@@ -15,6 +15,7 @@ void fuzz_one(std::string_view text) {
   tacho::parse_go_duration_ns(text);
   tacho::parse_marker(text);
   tacho::parse_launcher_record(text);
+  tacho::parse_launcher_usage_ns(text, {1, 1});
   tacho::is_wrapper_command(text, "/var/log/katib");
   if (const auto state = tacho::parse_state(text)) {
     const std::string again = tacho::format_state(*state);

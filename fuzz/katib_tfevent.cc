@@ -12,7 +12,13 @@ namespace {
 
 void parse(std::string_view payload, uint64_t offset, tacho::PurgeLog& purged) {
   tacho::Event event;
-  if (!tacho::parse_event(payload, event)) return;
+  const std::string_view tag = tacho::plain_tag(payload);
+  if (!tacho::parse_event(payload, event)) return require(tag.empty());
+  if (!tag.empty()) {  // then it is all that there is
+    tacho::SummaryValues all(event);
+    tacho::SummaryValue only, more;
+    require(all.next(only) && only.tag == tag && only.kind == tacho::SummaryValue::Kind::simple && !all.next(more));
+  }
   require(is_inside(event.file_version, payload) && is_inside(event.summary, payload) && is_inside(event.after_summary, payload));
   purged.see(event, offset);
   tacho::SummaryValues values(event);

@@ -41,6 +41,12 @@ uint64_t load64(const char* at) {
   return word;
 }
 
+[[maybe_unused]] uint32_t load32(const char* at) {
+  uint32_t word = 0;
+  std::memcpy(&word, at, sizeof word);
+  return word;
+}
+
 #if defined(__x86_64__)
 bool has_instruction() { return __builtin_cpu_supports("sse4.2") != 0; }
 
@@ -48,6 +54,7 @@ __attribute__((target("sse4.2"))) uint32_t by_instruction(const char* at, size_t
   uint64_t wide = crc;
   for (; size >= 8; at += 8, size -= 8) wide = _mm_crc32_u64(wide, load64(at));
   crc = static_cast<uint32_t>(wide);
+  if (size >= 4) crc = _mm_crc32_u32(crc, load32(at)), at += 4, size -= 4;
   for (; size > 0; ++at, --size) crc = _mm_crc32_u8(crc, static_cast<unsigned char>(*at));
   return crc;
 }
@@ -56,6 +63,7 @@ bool has_instruction() { return (getauxval(AT_HWCAP) & (1u << 7)) != 0; }  // HW
 
 __attribute__((target("+crc"))) uint32_t by_instruction(const char* at, size_t size, uint32_t crc) {
   for (; size >= 8; at += 8, size -= 8) crc = __crc32cd(crc, load64(at));
+  if (size >= 4) crc = __crc32cw(crc, load32(at)), at += 4, size -= 4;
   for (; size > 0; ++at, --size) crc = __crc32cb(crc, static_cast<unsigned char>(*at));
   return crc;
 }

@@ -121,13 +121,16 @@ void Collector::read_source(int64_t now_ns, bool at_end) {
   read_ns_ = now_ns + kSettleNs;
   if (!watch_) return;
   if (source_) source_->hold();  // it is read later, when a report is due or the objective was seen
+  const auto rows_matter = [&] { return !rules_.empty() || !state_.objective_seen; };
   std::vector<MetricRow> rows;
   for (bool more = true; more;) {
     rows.clear();
+    watch_->want_rows(rows_matter());
     const auto read = watch_->read(at_end, kRowsAtOnce, [&](MetricRow&& row) { rows.push_back(std::move(row)); });
     if (watch_->restarted()) begin_attempt();
     for (const MetricRow& row : rows) observe(row);
     watched_rows_ += static_cast<int64_t>(rows.size());
+    unread_ = read ? "" : read.error().message();
     if (!read) {
       if (read.error().code == Code::invalid) fatal_ = read.error().message();
       log::warn(read.error());
@@ -187,7 +190,10 @@ void Collector::scrape(int64_t now_ns) {
 }
 
 void Collector::sample_resources(int64_t now_ns, bool last) {
-  if (resources_) resources_->sample(now_ns, last, [&](MetricRow&& row) { keep(std::move(row)); });
+  if (!resources_) return;
+  if (last && !folder_.empty())
+    if (const auto used_ns = read_launcher_usage_ns(folder_, trainer_->main())) resources_->know_cpu(*used_ns);
+  resources_->sample(now_ns, last, [&](MetricRow&& row) { keep(std::move(row)); });
 }
 
 void Collector::save_watch() {

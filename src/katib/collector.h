@@ -101,6 +101,7 @@ class Collector {
   Phase phase_ = Phase::training;
   CollectEnd end_;
   std::string fatal_;            // why the end will be a failure, known before it
+  std::string unread_;           // why the source could not be read at the last try
   bool terminated_ = false, source_changed_ = true, final_scrape_started_ = false, final_scrape_done_ = false, success_ = false;
   bool first_report_ = true;
   int64_t started_ns_ = 0, look_ns_ = 0, read_ns_ = 0, poll_ns_ = 0, report_ns_ = 0, scrape_ns_ = 0, drain_deadline_ns_ = INT64_MAX;

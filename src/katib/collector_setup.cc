@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "katib/collector.h"
+#include "katib/rpc/tls_files.h"
 
 namespace tacho {
 namespace {
@@ -93,6 +94,9 @@ Result<std::unique_ptr<Collector>> Collector::create(CollectOptions options) {
   }
   if (!self->rules_.empty() && given.early_stop_address.empty())
     log::warn("there are stop rules but no -s-earlystop: the trial is stopped, but cannot be marked as early-stopped");
+  if (const Status status = check_rpc_files(rpc_options(given, given.db_address)); !status) return status.error();
+  if (!given.tls && !(given.tls_ca.empty() && given.tls_cert.empty() && given.tls_key.empty()))
+    log::warn("files for TLS are given, but not --tls: the DB manager is called without encryption (add --tls)");
   self->make_resources();
   self->resume();
   return self;
@@ -103,6 +107,8 @@ Status Collector::make_readers() {
   if (options_.kind == CollectorKind::prometheus) {
     auto source = PrometheusSource::create(std::move(reader));
     if (!source) return source.error();
+    if (!passive_ && options_.http_scheme == "https" && !options_.http_ca.empty())
+      if (Status status = check_certificates(options_.http_ca, "--http-ca"); !status) return status;
     if (!passive_) scraper_.emplace(http_target(options_), std::move(*source), options_.scrape_timeout_ns);
     return ok();
   }

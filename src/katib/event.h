@@ -30,9 +30,14 @@ struct Event {
   bool has_summary = false;
   std::string_view summary;         // the first one; a writer makes no second
   std::string_view after_summary;   // the fields behind it
+  // A large record comes as several events: these are its values from this one on, and there are more.
+  uint64_t first_value = 0;
+  bool continues = false;
 };
 // False when the bytes are no Event.
 bool parse_event(std::string_view payload, Event& event);
+// The tag of an event that is one scalar in the layout of nearly every writer; empty for any other event.
+std::string_view plain_tag(std::string_view payload);
 // "brain.Event:2" → 2; −1 when there is no number.
 double file_version_number(std::string_view text);
 

@@ -1,6 +1,7 @@
 #include "katib/event_file.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/crc32c.h"
 #include "base/log.h"
@@ -8,7 +9,9 @@
 namespace tacho {
 
 EventFile::EventFile(std::string path, std::optional<GrowingFile::Place> place) : file_(std::move(path)) {
-  if (place) file_.seek(place);
+  if (!place) return;
+  first_offset_ = place->offset;
+  file_.seek(place);
 }
 
 EventFile::Next EventFile::fail(const char* what) {
@@ -26,8 +29,11 @@ bool EventFile::is_unwritten() const {
 EventFile::Next EventFile::next_large(const TfRecord& record, Event& event) {
   const uint64_t beginnings = file_.beginnings(), payload_size = record.size - TfRecord::kHeader - TfRecord::kFooter;
   event_offset_ = file_.offset();
+  large_place_ = file_.place();
   file_.consume(TfRecord::kHeader);
-  sieve_.start(payload_size);
+  const bool known = next_value_ == 0 && event_offset_ == first_offset_;
+  const uint64_t first_value = known ? known_values_ : std::exchange(next_value_, 0);
+  sieve_.start(payload_size, first_value);
   uint32_t crc = 0;
   const auto fill = [&] { return file_.fill(false).value_or(GrowingFile::Fill::nothing) == GrowingFile::Fill::more; };
   for (uint64_t left = payload_size; left > 0;) {
@@ -44,22 +50,47 @@ EventFile::Next EventFile::next_large(const TfRecord& record, Event& event) {
   if (file_.beginnings() != beginnings) return Next::nothing;
   const bool right = is_masked_crc(file_.unread(), crc);
   file_.consume(TfRecord::kFooter);
-  if (sieve_.overflowed()) log::warn("a record of " + file_.path() + " holds very many values; only its first are taken");
   std::string_view payload;
-  if (right && sieve_.finish(payload) && parse_event(payload, event)) return Next::event;
+  if (right && sieve_.finish(payload) && parse_event(payload, event)) {
+    event.first_value = first_value;
+    event.continues = sieve_.overflowed();
+    if (event.continues) next_value_ = sieve_.end_value();
+    return Next::event;
+  }
   ++bad_records_;
   log::warn((right ? "an event of " + file_.path() + " cannot be decoded" : "the checksum of a record of " + file_.path() + " is wrong") +
             "; it is passed over");
   return Next::nothing;
 }
 
+EventFile::Next EventFile::look() {
+  const auto filled = file_.fill(false);
+  if (filled) return Next::nothing;
+  error_ = filled.error().message();
+  return Next::broken;
+}
+
+// A file with many tags is mostly records of others: told by the first letter, before anything else is decoded.
+bool EventFile::is_of_another(std::string_view payload) const {
+  const std::string_view tag = plain_tag(payload);
+  return !tag.empty() && !(*letters_)[static_cast<unsigned char>(tag[0])];
+}
+
 EventFile::Next EventFile::next(Event& event, bool at_end) {
-  for (;;) {
+  constexpr int kMostSkipped = 4096;  // then the caller may look at the clock
+  if (next_value_ > 0) file_.seek(large_place_);
+  for (int skipped = 0;;) {
     const TfRecord record = first_record(file_.unread());
     switch (record.state) {
       case TfRecord::State::complete: {
         event_offset_ = file_.offset();
-        file_.consume(record.size);
+        event_size_ = static_cast<size_t>(record.size);
+        large_place_.reset();
+        file_.consume(event_size_);
+        if (letters_ != nullptr && skipped < kMostSkipped && is_of_another(record.payload)) {
+          ++skipped;
+          continue;
+        }
         if (parse_event(record.payload, event)) return Next::event;
         ++bad_records_;
         log::warn("an event of " + file_.path() + " cannot be decoded; it is passed over");

@@ -23,8 +23,9 @@ void put_bytes(std::string& out, uint64_t key, std::string_view bytes) {
 
 }  // namespace
 
-void EventSieve::start(uint64_t size) {
+void EventSieve::start(uint64_t size, uint64_t skip) {
   *this = {};
+  skip_ = skip;
   ends_[kEvent] = size;
 }
 
@@ -34,8 +35,11 @@ std::string* EventSieve::kept() { return depth_ == kEvent ? &event_ : depth_ == 
 void EventSieve::leave_ended() {
   for (; depth_ > kEvent && expects_ == Expects::key && shift_ == 0 && at_ == ends_[depth_]; --depth_) {
     if (depth_ != kValue) continue;
-    if (summary_.size() + value_.size() > kMostBytes) overflowed_ = true;
-    else put_bytes(summary_, kValueKey, value_);
+    if (values_++ < skip_) continue;
+    overflowed_ = overflowed_ || (kept_values_ > 0 && summary_.size() + value_.size() > kMostBytes);
+    if (overflowed_) continue;
+    put_bytes(summary_, kValueKey, value_);
+    ++kept_values_;
   }
 }
 

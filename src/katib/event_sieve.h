@@ -12,14 +12,15 @@ namespace tacho {
 class EventSieve {
  public:
   static constexpr uint64_t kLargestField = 4096;           // a tag, a scalar tensor
-  static constexpr size_t kMostBytes = size_t{1} << 19;     // of what is kept; values beyond it are left out
+  static constexpr size_t kMostBytes = size_t{1} << 19;     // of what is kept; values beyond it are for another turn
 
-  // `size`: of the whole payload.
-  void start(uint64_t size);
+  // `size`: of the whole payload; so many values are passed over first.
+  void start(uint64_t size, uint64_t skip = 0);
   void add(std::string_view piece);
   // After all of it: the bytes of the smaller Event, good until the next start(). False when the payload is none.
   bool finish(std::string_view& payload);
   bool overflowed() const { return overflowed_; }
+  uint64_t end_value() const { return skip_ + kept_values_; }  // number of the first that was not kept
 
  private:
   enum class Expects { key, varint, length, bytes };
@@ -41,6 +42,7 @@ class EventSieve {
   uint64_t left_ = 0;               // bytes of the field
   bool keeps_ = false;              // this field
   std::string event_, summary_, value_;
+  uint64_t skip_ = 0, values_ = 0, kept_values_ = 0;
 };
 
 }  // namespace tacho

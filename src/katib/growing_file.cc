@@ -188,11 +188,11 @@ bool GrowingFile::next() {
   return open(path_, absent);
 }
 
-std::optional<GrowingFile::Place> GrowingFile::place() const {
+std::optional<GrowingFile::Place> GrowingFile::place(size_t back) const {
   if (wanted_) return wanted_;
   if (!fd_) return std::nullopt;
-  const size_t size = std::min(begin_, kBefore);
-  return Place{identity_, offset(), size, crc32c({buffer_.data() + begin_ - size, size})};
+  const size_t at = begin_ - back, size = std::min(at, kBefore);
+  return Place{identity_, offset() - back, size, crc32c({buffer_.data() + at - size, size})};
 }
 
 void GrowingFile::seek(std::optional<Place> place) {

@@ -51,8 +51,8 @@ class GrowingFile {
   Identity identity() const { return identity_; }
   const std::string& path() const { return path_; }
 
-  // Nothing before the first file was opened.
-  std::optional<Place> place() const;
+  // Nothing before the first file was opened. `back`: of so many bytes before, which were consumed since the last fill().
+  std::optional<Place> place(size_t back = 0) const;
   // Goes on from there at the next fill(); nothing: from the beginning of the first file that was read.
   void seek(std::optional<Place> place);
   // The file that has the name now is the first, and is read from its beginning.

@@ -8,6 +8,7 @@
 #include <cstdio>
 
 #include "base/text.h"
+#include "base/units.h"
 #include "os/file.h"
 
 namespace tacho {
@@ -58,6 +59,20 @@ std::optional<ProcessId> parse_launcher_record(std::string_view text) {
 std::optional<ProcessId> read_launcher_record(const std::string& folder) {
   const auto text = read_whole_file(folder + "/" + std::string(kLauncherRecord), 4096);
   return text ? parse_launcher_record(*text) : std::nullopt;
+}
+
+std::optional<int64_t> parse_launcher_usage_ns(std::string_view text, const ProcessId& launcher) {
+  text = trim(text);
+  const size_t gap = text.rfind(' ');
+  if (gap == std::string_view::npos || parse_launcher_record(text.substr(0, gap)) != launcher) return std::nullopt;
+  const auto used_us = parse_int<int64_t>(text.substr(gap + 1));
+  constexpr int64_t kMostUs = INT64_MAX / kNsPerUs;
+  return used_us && *used_us >= 0 && *used_us <= kMostUs ? std::optional(*used_us * kNsPerUs) : std::nullopt;
+}
+
+std::optional<int64_t> read_launcher_usage_ns(const std::string& folder, const ProcessId& launcher) {
+  const auto text = read_whole_file(folder + "/" + std::string(kLauncherUsage), 4096);
+  return text ? parse_launcher_usage_ns(*text, launcher) : std::nullopt;
 }
 
 }  // namespace tacho

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "base/log.h"
 #include "katib/event_file.h"
@@ -39,9 +40,9 @@ class OrderedEventReader final : public Reader {
     if (!found_) find_all();
     taken_ = 0;
     limit = std::max<size_t>(limit, 1);
-    for (; file_ < files_.size(); ++file_, pass_ = 0, place_.reset(), known_ = false) {
+    for (; file_ < files_.size(); ++file_, pass_ = 0, leave_place(), known_ = false) {
       if (!known_) learn(files_[file_]);
-      for (; pass_ < passes_.size(); ++pass_, place_.reset())
+      for (; pass_ < passes_.size(); ++pass_, leave_place())
         if (run_pass(files_[file_], passes_[pass_], limit, take)) return true;
     }
     return false;
@@ -52,6 +53,7 @@ class OrderedEventReader final : public Reader {
     if (file_ == 0 && pass_ == 0 && !place_) return {};
     nlohmann::json json{{"file", file_ < files_.size() ? files_[file_].path : ""}, {"pass", pass_}};
     if (place_) json["place"] = place_to_json(*place_);
+    if (place_ && values_ > 0) json["place"]["values"] = values_;
     return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   }
 
@@ -72,13 +74,18 @@ class OrderedEventReader final : public Reader {
   }
 
  private:
+  void leave_place() {
+    place_.reset();
+    values_ = 0;
+  }
+
   void find_all() {
     folders_.clear();
     files_ = find_event_files(root_, folders_);
     found_ = true;
     known_ = false;
     file_ = pass_ = 0;
-    place_.reset();
+    leave_place();
     if (options_.tag_rule == TagRule::whole) find_best();
     if (wanted_.empty()) return;
     try {
@@ -88,7 +95,9 @@ class OrderedEventReader final : public Reader {
       file_ = path.empty() ? files_.size() : known == files_.end() ? 0 : static_cast<size_t>(known - files_.begin());
       if (known == files_.end()) return;
       pass_ = json.at("pass").get<size_t>();
-      if (json.contains("place")) place_ = place_from_json(json["place"]);
+      if (!json.contains("place")) return;
+      place_ = place_from_json(json["place"]);
+      values_ = json["place"].value("values", uint64_t{0});
     } catch (const nlohmann::json::exception&) {
       log::warn("the place in the event files cannot be understood; they are read from the beginning");
       file_ = pass_ = 0;
@@ -98,6 +107,7 @@ class OrderedEventReader final : public Reader {
   template <class Visit>
   void for_each_value(const FoundFile& file, std::optional<GrowingFile::Place> place, const Visit& visit) {
     EventFile events(file.path, place);
+    if (place) events.pass_values(values_);
     Event event;
     EventFile::Next next = EventFile::Next::event;
     while ((next = events.next(event, true)) == EventFile::Next::event)
@@ -165,13 +175,22 @@ class OrderedEventReader final : public Reader {
     bool enough = false;
     for_each_value(file, place_, [&](const Event& event, const EventFile& events) {
       SummaryValues values(event);
-      for (SummaryValue value; values.next(value);) {
-        if (value.kind != pass.kind || value.tag != pass.tag) continue;
+      const uint64_t done = event.continues ? values_ : std::exchange(values_, 0);
+      uint64_t number = event.first_value;
+      for (SummaryValue value; values.next(value); ++number) {
+        if (number < done || value.kind != pass.kind || value.tag != pass.tag) continue;
+        if (taken_ >= limit) {
+          place_ = events.event_place();
+          values_ = number;
+          return !(enough = true);
+        }
         if (value.kind == Kind::simple && purged_.removed(value.tag, event.step, events.event_offset())) continue;
         if (rows_.pass_on(options_.metrics[pass.metric], event, value, take)) ++taken_;
       }
       enough = taken_ >= limit;
-      if (enough) place_ = events.place();
+      if (!enough) return true;
+      place_ = event.continues ? events.event_place() : events.place();
+      if (event.continues) values_ = std::max(done, number);
       return !enough;
     });
     return enough;
@@ -188,6 +207,7 @@ class OrderedEventReader final : public Reader {
   std::string wanted_;          // a seek that was not done yet
   size_t file_ = 0, pass_ = 0;
   std::optional<GrowingFile::Place> place_;  // within the pass
+  uint64_t values_ = 0;         // of the record there that were passed on
   bool known_ = false;          // passes_ and purged_ are those of file_
   std::vector<Pass> passes_;
   PurgeLog purged_;

@@ -188,6 +188,9 @@ TEST_F(FakePod, EarlyStopMarkerIsForEveryone) {
 TEST(LauncherRecord, Text) {
   EXPECT_EQ(parse_launcher_record("12 345\n"), (ProcessId{12, 345}));
   for (const char* bad : {"", "12", "12 x", "-1 5", "0 5", "12 345 6"}) EXPECT_FALSE(parse_launcher_record(bad)) << bad;
+  EXPECT_EQ(parse_launcher_usage_ns("12 345 2300000\n", {12, 345}), 2'300'000'000);
+  for (const char* bad : {"", "12 345", "12 345 x", "12 345 -1", "12 346 7", "13 345 7", "12 345 9223372036854775807", "7"})
+    EXPECT_FALSE(parse_launcher_usage_ns(bad, {12, 345})) << bad;
 }
 
 // Over real processes: a child, a grandchild that ignores SIGTERM.

@@ -33,6 +33,8 @@ class Reader {
   virtual void hold() {}
   // The source began anew (truncated by a second attempt) since the last call.
   virtual bool restarted() { return false; }
+  // Nobody looks at further rows: what can be followed without them is passed by, and none may come.
+  virtual void want_rows(bool) {}
   // Folders to watch for changes; may grow as folders appear.
   virtual std::vector<std::string> folders() const = 0;
   // What was passed over so far.

@@ -9,7 +9,7 @@ namespace tacho {
 namespace {
 
 constexpr int64_t kFirstPauseNs = 500 * kNsPerMs, kLongestPauseNs = 30 * kNsPerSec;
-constexpr int kPoisonFailures = 5;
+constexpr int kPoisonFailures = 5, kBlamedFailures = 2;
 // An unused connection is kept for longer than the usual pause between reports.
 constexpr int64_t kKeepNs = 15 * kNsPerSec;
 
@@ -84,6 +84,7 @@ bool Reporter::fill(Stream& stream) {
     // Small steps when rows are large, so that a chunk stays near its limit.
     const size_t average = raw.empty() ? kMostBytes / 64 : bytes / raw.size() + 1;
     const size_t limit = std::clamp<size_t>((kMostBytes - bytes) / (2 * average), 1, kMostRows - raw.size());
+    raw.reserve(raw.size() + limit);
     const auto read = stream.reader->read(at_end_, limit, [&](MetricRow&& row) {
       bytes += wire_bytes(row);
       raw.push_back(std::move(row));
@@ -125,6 +126,8 @@ void Reporter::adopt(PendingChunk pending, std::vector<MetricRow> raw, bool in_d
   state_.pending = std::move(pending);
   poison_end_ = poison_limit_ = 0;
   poison_failures_ = 0;
+  passed_over_.reset();
+  others_refused_ = false;
 }
 
 bool Reporter::build_chunk() {
@@ -158,8 +161,12 @@ void Reporter::send(int64_t now_ns) {
 
 void Reporter::acknowledge(size_t count, bool stored) {
   PendingChunk& pending = *state_.pending;
-  if (stored)
-    for (size_t i = 0; i < count; ++i) ++state_.acknowledged[(*chunk_)[static_cast<size_t>(pending.done) + i].name];
+  auto metric = state_.acknowledged.end();  // of the row before: mostly the next one's, too
+  for (size_t i = 0; stored && i < count; ++i) {
+    const std::string& name = (*chunk_)[static_cast<size_t>(pending.done) + i].name;
+    if (metric == state_.acknowledged.end() || metric->first != name) metric = state_.acknowledged.try_emplace(name, 0).first;
+    ++metric->second;
+  }
   pending.done += static_cast<int64_t>(count);
   pending.sending = 0;
   in_doubt_ = false;
@@ -169,11 +176,27 @@ void Reporter::acknowledge(size_t count, bool stored) {
   else poison_limit_ = (poison_end_ - done + 1) / 2;
 }
 
-// The service is well and does not take these rows: halves them, down to the row that is dropped.
+// The service is well and does not take these rows: halves them, down to the row that is dropped. At once where it says that it is
+// the rows; UNKNOWN may be anything, so that it must be said of the same rows several times.
 void Reporter::refused(const Delivered& result, size_t count) {
   ++poison_failures_;
-  const bool searching = poison_limit_ > 0 && count > 1;
-  if (poison_failures_ < (searching ? 1 : kPoisonFailures)) return;
+  const bool blamed = result.status.code == kInvalidArgument;
+  if (poison_limit_ == 0) proven_ = false;
+  if (passed_over_) {  // the next one is not taken either: it need not be the rows
+    state_.pending->done = *std::exchange(passed_over_, std::nullopt);
+    poison_failures_ = 0;
+    others_refused_ = true;
+    return;
+  }
+  if (blamed && count == 1 && poison_failures_ >= kBlamedFailures && may_pass_over()) {
+    passed_over_ = state_.pending->done++;
+    passed_over_why_ = result.status.message;
+    state_.pending->sending = poison_failures_ = 0;
+    poison_limit_ = 1;
+    poison_end_ = static_cast<size_t>(state_.pending->done) + 1;
+    return;
+  }
+  if (poison_failures_ < (count > 1 && (poison_limit_ > 0 || blamed) ? 1 : kPoisonFailures)) return;
   poison_failures_ = 0;
   const auto done = static_cast<size_t>(state_.pending->done);
   if (count > 1) {
@@ -183,14 +206,34 @@ void Reporter::refused(const Delivered& result, size_t count) {
     in_doubt_ = false;
     return;
   }
-  const MetricRow& row = (*chunk_)[done];
-  log::error("a row that the DB manager refuses is dropped: " + row.name + " at " + row.time_stamp + " (" + result.status.message + ")");
+  tell_dropped(done, result.status.message);
   acknowledge(1, false);
   poison_end_ = poison_limit_ = 0;
 }
 
+void Reporter::tell_dropped(size_t number, const std::string& why) {
+  const MetricRow& row = (*chunk_)[number];
+  log::error("a row that the DB manager refuses is dropped: " + row.name + "=" + row.value.substr(0, 80) + " at " + row.time_stamp + " (" + why +
+             ")");
+  proven_ = others_refused_ = false;
+}
+
+// Nothing was taken since the search began: whether it is this row's fault, the one behind it tells.
+bool Reporter::may_pass_over() const {
+  return !proven_ && !others_refused_ && static_cast<size_t>(state_.pending->done) + 1 < chunk_->size();
+}
+
+int64_t Reporter::retry_pause_ns(bool by_rows) {
+  const bool sent = state_.pending && state_.pending->sending > 0;
+  // A single row that nobody else's fate tells of: the service gets its time.
+  const bool in_question = sent && state_.pending->sending == 1 && last_status_.code == kInvalidArgument && !proven_ && !may_pass_over();
+  if (by_rows && !in_question && (poison_limit_ > 0 || !sent || last_status_.code == kInvalidArgument)) return kFirstPauseNs / 5;
+  return pause_.next_ns(is_refusal(last_status_.code));
+}
+
 void Reporter::take_result(int64_t now_ns) {
   const std::shared_ptr<Delivered> result = std::exchange(result_, nullptr);
+  bool by_rows = false;
   if (deleting_) {
     deleting_ = false;
     last_status_ = result->status;
@@ -204,8 +247,10 @@ void Reporter::take_result(int64_t now_ns) {
     const auto count = static_cast<size_t>(state_.pending->sending);
     if (result->status.ok()) {
       acknowledge(count, true);
+      if (passed_over_) tell_dropped(static_cast<size_t>(*std::exchange(passed_over_, std::nullopt)), passed_over_why_);
+      proven_ = true;
     } else {
-      const bool by_rows = result->serving && (result->status.code == kUnknown || result->status.code == kInvalidArgument);
+      by_rows = result->serving && (result->status.code == kUnknown || result->status.code == kInvalidArgument);
       in_doubt_ = in_doubt_ || !is_refusal(result->status.code);
       if (by_rows) refused(*result, count);
       else poison_failures_ = 0;
@@ -221,7 +266,7 @@ void Reporter::take_result(int64_t now_ns) {
   if (failures_++ == 0 || is_refusal(last_status_.code))
     log::warn(std::string("the DB manager does not take rows (") + rpc_code_name(last_status_.code) + ": " + last_status_.message +
               "); they are kept, and tried again until it does");
-  retry_ns_ = now_ns + (poison_limit_ > 0 ? kFirstPauseNs / 5 : pause_.next_ns(is_refusal(last_status_.code)));
+  retry_ns_ = now_ns + retry_pause_ns(by_rows);
 }
 
 void Reporter::finish_chunk() {

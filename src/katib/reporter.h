@@ -4,6 +4,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -30,7 +31,7 @@ class ReportPause {
 class Reporter {
  public:
   // Of one call. 5,000 rows and 1 MiB are allowed; less needs less memory, and the database takes it as fast.
-  static constexpr size_t kMostRows = 2'000, kMostBytes = 1u << 19;
+  static constexpr size_t kMostRows = 4'000, kMostBytes = 1u << 19;
 
   Reporter(std::string trial, ShapeRules rules, std::shared_ptr<DbCalls> calls, CollectState& state, StateFile& file);
 
@@ -75,6 +76,9 @@ class Reporter {
   void take_result(int64_t now_ns);
   void acknowledge(size_t count, bool stored);
   void refused(const Delivered& result, size_t count);
+  void tell_dropped(size_t number, const std::string& why);
+  bool may_pass_over() const;
+  int64_t retry_pause_ns(bool by_rows);
   void finish_chunk();
 
   std::string trial_;
@@ -91,6 +95,10 @@ class Reporter {
   bool in_doubt_ = false, flushing_ = false, at_end_ = false, delete_wanted_ = false, deleting_ = false;
   size_t poison_end_ = 0, poison_limit_ = 0;  // rows up to poison_end_ are sent in parts of poison_limit_; 0: no such search
   int poison_failures_ = 0;
+  bool proven_ = false;                 // rows were taken in this search: the service does take some
+  bool others_refused_ = false;         // the row behind the one in question was not taken either
+  std::optional<int64_t> passed_over_;  // a row that is dropped if the next one is taken
+  std::string passed_over_why_;
   uint64_t failures_ = 0, calls_made_ = 0;
   int64_t retry_ns_ = INT64_MAX;
   int64_t release_ns_ = INT64_MAX;  // when an unused connection is let go

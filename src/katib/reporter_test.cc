@@ -29,7 +29,7 @@ class FakeDb final : public DbCalls {
       return {code, "as the test says"};
     }
     for (const MetricRow& row : sent)
-      if (row.value == poison) return {kUnknown, "Error: bad row"};
+      if (row.value == poison) return {poison_code, "Error: bad row"};
     rows.insert(rows.end(), sent.begin(), sent.end());
     return {};
   }
@@ -52,6 +52,7 @@ class FakeDb final : public DbCalls {
   std::vector<int> codes;   // of the next calls
   bool store_although_failed = false;
   std::string poison = "never";
+  int poison_code = kUnknown;
   int reports = 0, gets = 0;
   size_t largest_call = 0, largest_bytes = 0;
 };
@@ -78,6 +79,7 @@ class ReporterTest : public ::testing::Test {
       else now_ns = std::max(now_ns, reporter.deadline_ns());
     }
     EXPECT_TRUE(reporter.resting());
+    took_ns_ = now_ns;
   }
   std::multiset<std::string> values() const {
     std::multiset<std::string> out;
@@ -89,6 +91,7 @@ class ReporterTest : public ::testing::Test {
   CollectState state_;
   StateFile file_;
   Journal journal_{""};
+  int64_t took_ns_ = 0;  // by the clock that run() turned
   std::unique_ptr<Reporter> reporter_;
 };
 
@@ -144,6 +147,40 @@ TEST_F(ReporterTest, PoisonRowIsFoundAndDropped) {
   EXPECT_EQ(values().count("616"), 1u);
   EXPECT_EQ(values().count("618"), 1u);
   EXPECT_LT(db_->reports, 60);
+}
+
+TEST_F(ReporterTest, RowThatIsSaidToBeAtFaultIsFoundAtOnce) {
+  db_->poison = "bad";
+  db_->poison_code = kInvalidArgument;
+  for (const int at : {617, 0, 999}) {
+    db_->rows.clear();
+    db_->reports = 0;
+    for (int i = 0; i < 1'000; ++i) append(i == at ? "bad" : std::to_string(i));
+    run(*reporter_);
+    EXPECT_EQ(db_->rows.size(), 999u);
+    EXPECT_EQ(values().count("bad"), 0u);
+    EXPECT_LT(db_->reports, 60);
+    EXPECT_LT(took_ns_, 15'000'000'000);
+  }
+  for (const char* value : {"1", "bad", "bad", "2", "bad"}) append(value);
+  db_->rows.clear();
+  run(*reporter_);
+  EXPECT_EQ(values(), (std::multiset<std::string>{"1", "2"}));
+}
+
+// A service that refuses everything for a while is no reason to throw rows away quickly.
+TEST_F(ReporterTest, ServiceThatRefusesAllForAWhile) {
+  for (int i = 0; i < 100; ++i) append(std::to_string(i));
+  db_->codes.assign(11, kInvalidArgument);  // six halvings, the first row twice, the one behind it, and the first again
+  run(*reporter_);
+  EXPECT_EQ(db_->rows.size(), 100u);
+  db_->rows.clear();
+  db_->poison = "bad";
+  db_->poison_code = kInvalidArgument;
+  for (int i = 0; i < 6; ++i) append("bad");
+  run(*reporter_);
+  EXPECT_EQ(db_->rows.size(), 0u);
+  EXPECT_GT(took_ns_, 500'000'000'000) << "each was tried for two minutes";
 }
 
 TEST_F(ReporterTest, ClosedStreamIsNotRead) {

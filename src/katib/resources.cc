@@ -64,11 +64,12 @@ struct Resources::State {
   int64_t before_ns = 0;     // CPU time from before the first sample
   int64_t next_sample_ns = 0, interval_end_ns = 0, interval_begun_ns = 0, cpu_at_begin_ns = 0;
   int64_t seen_ns = 0;       // when the trainer was last seen alive
+  int64_t known_cpu_ns = 0;  // exactly, at the end
   double peak_mib = 0;
   Fold memory, gpu_usage, gpu_vram;
 
   bool wants(std::string_view name) const { return std::find(names.begin(), names.end(), name) != names.end(); }
-  int64_t cpu_ns() const { return before_ns + tree->total().cpu_ns(); }
+  int64_t cpu_ns() const { return known_cpu_ns > 0 ? known_cpu_ns : before_ns + tree->total().cpu_ns(); }
   double wall_seconds() const {
     timespec now{};
     ::clock_gettime(CLOCK_BOOTTIME, &now);
@@ -104,7 +105,7 @@ void Resources::State::emit(int64_t now_ns, const std::function<void(MetricRow&&
   };
   const double seconds = static_cast<double>(seen_ns - interval_begun_ns) * 1e-9;
   if (tree->readable()) {
-    if (seconds > 0) put("tacho_cpu_cores", static_cast<double>(cpu_ns() - cpu_at_begin_ns) * 1e-9 / seconds, 4);
+    if (seconds > 0) put("tacho_cpu_cores", static_cast<double>(std::max<int64_t>(cpu_ns() - cpu_at_begin_ns, 0)) * 1e-9 / seconds, 4);
     put("tacho_cpu_seconds", static_cast<double>(cpu_ns()) * 1e-9, 4);
   }
   put("tacho_memory_mib", memory.maximum(), 3);
@@ -137,6 +138,8 @@ Resources::~Resources() = default;
 bool Resources::following() const { return state_->tree.has_value(); }
 int64_t Resources::deadline_ns() const { return following() ? state_->next_sample_ns : INT64_MAX; }
 
+void Resources::know_cpu(int64_t cpu_ns) { state_->known_cpu_ns = cpu_ns; }
+
 void Resources::follow(const ProcessId& main) {
   State& state = *state_;
   if (state.main == main || state.names.empty()) return;
@@ -151,6 +154,7 @@ void Resources::follow(const ProcessId& main) {
     return;
   }
   state.main = main;
+  state.known_cpu_ns = 0;
   if (!state.gpu && (state.wants("tacho_gpu_usage") || state.wants("tacho_gpu_vram_mib"))) {
     auto gpu = kGpuProbe.make(state.context);
     if (gpu) state.gpu = std::move(*gpu);
@@ -163,6 +167,7 @@ void Resources::sample(int64_t now_ns, bool last, const std::function<void(Metri
   State& state = *state_;
   if (!following() || (now_ns < state.next_sample_ns && !last)) return;
   if (last) state.tree->root_ended();
+  if (last && state.known_cpu_ns > 0) state.seen_ns = now_ns;  // it is of the whole time
   state.read(now_ns, last);
   state.next_sample_ns = std::max(state.next_sample_ns + kSampleNs, now_ns + kSampleNs / 2);
   if (state.interval_end_ns == 0) {  // the first sample: where the interval begins

@@ -29,6 +29,8 @@ class Resources {
   // At deadline_ns(): takes a sample, and makes rows when the interval is over. With `last` the rows of what has come since.
   void sample(int64_t now_ns, bool last, const std::function<void(MetricRow&&)>& take);
   int64_t deadline_ns() const;
+  // All CPU time since the main process began, where somebody knows it exactly at the end.
+  void know_cpu(int64_t cpu_ns);
 
  private:
   struct State;

@@ -15,11 +15,13 @@ namespace {
 constexpr size_t kLongestName = 255;      // characters: VARCHAR(255)
 constexpr size_t kLongestValue = 65'535;  // bytes: TEXT of MySQL
 
-// PostgreSQL refuses NUL in a text.
-std::string clean(std::string_view text) {
-  std::string out = valid_utf8(text);
-  for (size_t at = out.find('\0'); at != std::string::npos; at = out.find('\0', at)) out.replace(at, 1, "\xEF\xBF\xBD");
-  return out;
+// UTF-8, and no NUL, which PostgreSQL refuses. Nearly every text is ASCII and stays as it is.
+void clean(std::string& text) {
+  bool plain = true;
+  for (const char c : text) plain = plain && static_cast<signed char>(c) > 0;
+  if (plain) return;
+  text = valid_utf8(text);
+  for (size_t at = text.find('\0'); at != std::string::npos; at = text.find('\0', at)) text.replace(at, 1, "\xEF\xBF\xBD");
 }
 
 size_t characters(std::string_view utf8) {
@@ -62,8 +64,8 @@ int64_t now_us() { return system_clock().realtime_ns() / kNsPerUs; }
 size_t wire_bytes(const MetricRow& row) { return row.time_stamp.size() + row.name.size() + row.value.size() + 16; }
 
 bool make_valid(MetricRow& row) {
-  row.name = clean(row.name);
-  row.value = clean(row.value);
+  clean(row.name);
+  clean(row.value);
   const char* fault = nullptr;
   if (row.name.empty()) fault = "it has no name";
   else if (characters(row.name) > kLongestName) fault = "its name is longer than 255 characters";
@@ -90,13 +92,21 @@ std::vector<MetricRow> shape_rows(std::vector<MetricRow> rows, const std::vector
     }
   }
   if (rules.set_apart) order_by_step(rows);
+  if (!rules.steps) {  // none is added, so they stay where they are
+    std::erase_if(rows, [&](MetricRow& row) {
+      if (!make_valid(row)) return true;
+      if (rules.set_apart) set_apart(row, last);
+      return false;
+    });
+    return rows;
+  }
   std::vector<MetricRow> out;
   out.reserve(rows.size());
   for (MetricRow& row : rows) {
     if (!make_valid(row)) continue;
     if (rules.set_apart) set_apart(row, last);
     const auto companion = [&](const char* suffix, const std::optional<int64_t>& number) {
-      if (!rules.steps || !number) return;
+      if (!number) return;
       MetricRow extra{row.time_stamp, row.name + suffix, std::to_string(*number), {}, {}};
       if (make_valid(extra)) out.push_back(std::move(extra));
     };

@@ -3,6 +3,7 @@
 //   tacho:   the tag is m; else it is LAST and the folder ends with the components DIR; else it begins with LAST (warned of).
 // Pure; thread-safe.
 #pragma once
+#include <bitset>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,8 @@ class TagSelection {
 
   // For each metric: may its DIR part be this folder?
   std::vector<bool> metrics_of_folder(std::string_view folder) const;
+  // Which first letters a tag can have that matches anything.
+  std::bitset<256> first_letters() const;
   TagMatch match(size_t metric, bool folder_fits, std::string_view tag) const;
 
  private:

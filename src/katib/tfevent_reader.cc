@@ -20,8 +20,8 @@ constexpr uint64_t kLookAheadBytes = uint64_t{16} << 20;
 class TfeventReader final : public Reader {
  public:
   TfeventReader(std::string root, ReaderOptions options)
-      : root_(std::move(root)), options_(std::move(options)), selection_(options_), rows_(options_),
-        best_(options_.metrics.size(), TagMatch::none) {
+      : root_(std::move(root)), options_(std::move(options)), selection_(options_), letters_(selection_.first_letters()),
+        rows_(options_), best_(options_.metrics.size(), TagMatch::none) {
     while (root_.size() > 1 && root_.ends_with('/')) root_.pop_back();
   }
 
@@ -46,6 +46,7 @@ class TfeventReader final : public Reader {
     for (const File& file : files_) {
       if (!file.place) continue;
       auto json = place_to_json(*file.place);
+      if (file.values > 0) json["values"] = file.values;
       json["path"] = file.path;
       files.push_back(std::move(json));
     }
@@ -65,7 +66,7 @@ class TfeventReader final : public Reader {
       const auto json = nlohmann::json::parse(position);
       for (const auto& entry : json.at("files")) {
         const GrowingFile::Place place = place_from_json(entry);
-        ends[{place.file.device, place.file.inode}] = place.offset;
+        ends[{place.file.device, place.file.inode}] = {place.offset, entry.value("values", uint64_t{0})};
       }
       ends_ = std::move(ends);
     } catch (const nlohmann::json::exception&) {
@@ -84,6 +85,7 @@ class TfeventReader final : public Reader {
           File& file = files.emplace_back();
           file.path = entry.at("path").get<std::string>();
           file.place = place_from_json(entry);
+          file.values = entry.value("values", uint64_t{0});
         }
         const auto& tags = json.at("tags");
         for (size_t i = 0; i < best.size() && i < tags.size(); ++i) best[i] = static_cast<TagMatch>(std::clamp(tags[i].get<int>(), 0, 3));
@@ -98,6 +100,7 @@ class TfeventReader final : public Reader {
   }
 
   bool restarted() override { return std::exchange(restarted_, false); }
+  void want_rows(bool want) override { want_rows_ = want; }
   std::vector<std::string> folders() const override { return event_folders(root_, folders_); }
   ReaderCounts counts() const override {
     ReaderCounts counts;
@@ -107,13 +110,17 @@ class TfeventReader final : public Reader {
   }
 
  private:
-  using Ends = std::map<std::pair<uint64_t, uint64_t>, uint64_t>;  // device and inode: offset
+  struct End {
+    uint64_t offset = 0, values = 0;
+  };
+  using Ends = std::map<std::pair<uint64_t, uint64_t>, End>;  // by device and inode
   static Error unknown_places() {
     return {Code::invalid, "the places in the event files cannot be understood", "", "remove the state file to begin anew"};
   }
   struct File {
     std::string path;
     std::optional<GrowingFile::Place> place;
+    uint64_t values = 0;                   // of the record there that were passed on: one may hold more than a chunk does
     GrowingFile::Identity identity;
     uint64_t size = 0;
     uint64_t drained_size = ~uint64_t{0};  // as big it was when all of it was read
@@ -149,22 +156,33 @@ class TfeventReader final : public Reader {
   // True: there is more, the caller's limit was reached.
   bool read_file(File& file, bool at_end, const Take& take) {
     EventFile events(file.path, file.place);
+    events.pass_values(file.values);
     const uint64_t begun = file.place ? file.place->offset : 0;
-    uint64_t end = UINT64_MAX;
+    Event event;
+    End end{UINT64_MAX, 0};
     if (ends_) {
       const auto known = ends_->find({file.identity.device, file.identity.inode});
-      end = known == ends_->end() ? 0 : known->second;
+      end = known == ends_->end() ? End{} : known->second;
     }
-    if (begun >= end) return false;
-    bool enough = false;
-    Event event;
+    const auto before_end = [&] {
+      return event.continues || events.offset() < end.offset || (events.offset() == end.offset && file.values < end.values);
+    };
+    if (begun > end.offset || (begun == end.offset && file.values >= end.values)) return false;
+    bool enough = false, inside = false;
     EventFile::Next next = EventFile::Next::event;
-    while (!enough && events.offset() < end && (next = events.next(event, at_end)) == EventFile::Next::event) {
-      if (event.has_summary) pass_on(file, events, event, take);
-      enough = taken_ >= limit_ || passed_ + events.offset() - begun >= kMostBytesARead;
+    // A file that has a place is only asked whether it began anew; to have one, something of it must have been read.
+    if (!want_rows_) next = begun > 0 ? events.look() : events.next(event, at_end);
+    if (!ends_) events.want_tags(letters_);  // what is passed over may go beyond an end
+    while (want_rows_ && !enough && before_end() && (next = events.next(event, at_end)) == EventFile::Next::event) {
+      if (events.event_offset() != begun) file.values = 0;  // the file began anew
+      const uint64_t most = events.event_offset() == end.offset ? end.values : UINT64_MAX;
+      inside = event.has_summary && !pass_on(file, events, event, most, take);
+      if (!inside && !event.continues) file.values = 0;
+      enough = inside || taken_ >= limit_ || passed_ + events.offset() - begun >= kMostBytesARead;
+      if (enough && !inside && event.continues) inside = true, file.values = std::max(file.values, next_value_);
     }
     passed_ += events.offset() > begun ? events.offset() - begun : 0;
-    file.place = events.place();
+    file.place = inside ? events.event_place() : events.place();
     restarted_ = events.restarted() || restarted_;
     bad_records_ += events.bad_records();
     file.broken = next == EventFile::Next::broken;
@@ -172,9 +190,13 @@ class TfeventReader final : public Reader {
     return enough;
   }
 
-  void pass_on(File& file, const EventFile& events, const Event& event, const Take& take) {
+  // False: some of its values are left for the next time; file.values tells where to go on.
+  bool pass_on(File& file, const EventFile& events, const Event& event, uint64_t most, const Take& take) {
     SummaryValues values(event);
-    for (SummaryValue value; values.next(value);) {
+    uint64_t number = event.first_value;
+    for (SummaryValue value; values.next(value); ++number) {
+      if (number < file.values) continue;
+      if (number >= most || taken_ >= limit_) return file.values = number, false;
       if (value.kind == SummaryValue::Kind::other) continue;
       for (size_t i = 0; i < options_.metrics.size(); ++i) {
         const TagMatch match = selection_.match(i, file.fits[i], value.tag);
@@ -182,6 +204,8 @@ class TfeventReader final : public Reader {
         if (rows_.pass_on(options_.metrics[i], event, value, take)) ++taken_;
       }
     }
+    next_value_ = number;
+    return true;
   }
 
   // With the tacho profile only the best kind of match counts. Before a tag is taken by its beginning alone, the file is
@@ -215,16 +239,18 @@ class TfeventReader final : public Reader {
   std::string root_;
   ReaderOptions options_;
   TagSelection selection_;
+  FirstLetters letters_;
   EventRows rows_;
   std::vector<TagMatch> best_;          // for each metric, of all tags so far
   std::vector<std::string> folders_;
   std::vector<File> files_;
   std::optional<Ends> ends_;            // nothing behind these is read
   size_t next_file_ = 0;
+  uint64_t next_value_ = 0;             // of the record whose event was passed on last
   size_t taken_ = 0, limit_ = 0;        // rows of this read()
   uint64_t passed_ = 0;                 // bytes of this read()
   uint64_t bad_records_ = 0;
-  bool restarted_ = false;
+  bool restarted_ = false, want_rows_ = true;
 };
 
 }  // namespace

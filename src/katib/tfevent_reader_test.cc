@@ -259,6 +259,107 @@ TEST_F(TfeventTest, StopsAtAPlace) {
   EXPECT_FALSE(second->stop_at("{"));
 }
 
+// What one record holds does not fit into a chunk: it is passed on in parts, and a restart goes on in the middle of it.
+TEST_F(TfeventTest, VeryManyValuesInOneRecord) {
+  const std::string time("\x09\0\0\0\0\0\0\xf0\x3f", 9);
+  const std::string image = field(1, field(1, "img") + field(4, field(4, std::string(2 << 20, 'i'))));
+  std::string scalars;
+  for (int i = 0; i < 100; ++i) scalars += scalar(i % 3 == 0 ? "other" : "loss", static_cast<float>(i));
+  for (const bool large : {false, true}) {
+    const std::string event = record_of(time + field(5, scalars + (large ? image : "")));
+    put("x.tfevents", event + event);
+    for (const bool at_end : {false, true}) {
+      options_.report_at_end = at_end;
+      const Rows all = rows(*make_tfevent_reader(folder_, options_));
+      ASSERT_EQ(all.size(), 132u);
+      Rows seen;
+      std::string position, first_end;
+      for (bool more = true; more;) {
+        const auto reader = make_tfevent_reader(folder_, options_);
+        ASSERT_TRUE(reader->seek(position));
+        const size_t before = seen.size();
+        more = *reader->read(true, 7, [&](MetricRow&& row) { seen.push_back(row.name + "=" + row.value); });
+        EXPECT_LE(seen.size(), before + 7);
+        position = reader->position();
+        if (first_end.empty()) first_end = position;
+      }
+      EXPECT_EQ(seen, all);
+      if (at_end) continue;
+      const auto reader = make_tfevent_reader(folder_, options_);
+      ASSERT_TRUE(reader->stop_at(first_end));
+      EXPECT_EQ(rows(*reader, true), Rows(all.begin(), all.begin() + 7));
+      ASSERT_TRUE(reader->stop_at(""));
+      EXPECT_EQ(rows(*reader, true), Rows(all.begin() + 7, all.end()));
+    }
+  }
+}
+
+// More small values than are kept of a large record at a time: it is read several times, and none is missing.
+TEST_F(TfeventTest, MoreValuesThanAreKeptOfALargeRecord) {
+  const std::string time("\x09\0\0\0\0\0\0\xf0\x3f", 9);
+  std::string scalars;
+  for (int i = 0; i < 130'000; ++i) scalars += scalar(i % 100 == 0 ? "loss" : "o", static_cast<float>(i));
+  const std::string event = record_of(time + field(5, scalars));
+  ASSERT_GT(event.size(), size_t{1} << 20);
+  put("x.tfevents", event + record_of(time + field(5, scalar("loss", -1))));
+  for (const bool at_end : {false, true}) {
+    options_.report_at_end = at_end;
+    const Rows all = rows(*make_tfevent_reader(folder_, options_));
+    ASSERT_EQ(all.size(), 1301u);
+    EXPECT_EQ(all[1299], "loss=129900.0");
+    EXPECT_EQ(all[1300], "loss=-1.0");
+    for (const size_t limit : {333, 1000, 1300}) {
+      Rows seen;
+      std::string position, middle;
+      for (bool more = true; more;) {
+        const auto reader = make_tfevent_reader(folder_, options_);
+        ASSERT_TRUE(reader->seek(position));
+        more = *reader->read(true, limit, [&](MetricRow&& row) { seen.push_back(row.name + "=" + row.value); });
+        position = reader->position();
+        if (seen.size() == 2 * limit || (limit == 1000 && middle.empty())) middle = position;
+      }
+      EXPECT_EQ(seen, all) << limit;
+      if (at_end || middle.empty()) continue;
+      const auto reader = make_tfevent_reader(folder_, options_);
+      ASSERT_TRUE(reader->stop_at(middle));
+      EXPECT_EQ(rows(*reader, true).size(), limit == 1000 ? 1000 : 2 * limit);
+      ASSERT_TRUE(reader->stop_at(""));
+      EXPECT_EQ(rows(*reader, true).size(), all.size() - (limit == 1000 ? 1000 : 2 * limit));
+    }
+  }
+}
+
+TEST_F(TfeventTest, NoticesANewBeginningWithoutReading) {
+  const std::string bytes = one_file("plain");
+  put("x.tfevents", bytes + bytes);
+  const auto reader = make_tfevent_reader(folder_, options_);
+  reader->want_rows(false);
+  EXPECT_EQ(rows(*reader, false).size(), 0u);
+  put("x.tfevents", bytes, true);
+  EXPECT_EQ(rows(*reader, false).size(), 0u);
+  EXPECT_FALSE(reader->restarted());
+  put("x.tfevents", "");
+  EXPECT_EQ(rows(*reader, false).size(), 0u);
+  EXPECT_TRUE(reader->restarted());
+  put("x.tfevents", bytes, true);
+  EXPECT_EQ(rows(*reader, false).size(), 0u);
+  EXPECT_FALSE(reader->restarted());
+  reader->want_rows(true);
+  put("x.tfevents", bytes, true);
+  EXPECT_EQ(rows(*reader, false).size(), 6u) << "what was not read before";
+}
+
+TEST(Event, PlainTagIsWhatTheParserFinds) {
+  const std::string time("\x09\0\0\0\0\0\0\xf0\x3f", 9), value = scalar("loss", 1);
+  EXPECT_EQ(plain_tag(time + field(5, value)), "loss");
+  EXPECT_EQ(plain_tag(time + "\x10\x07" + field(5, value)), "loss");
+  EXPECT_EQ(plain_tag(time + "\x10\xff\xff\x03" + field(5, value)), "loss");
+  for (const std::string& other : {std::string(), time, time + "\x10\xff", time + field(5, value + value), time + field(5, value) + "\x10\x07",
+                                   "\x10\x07" + time + field(5, value), time + field(5, field(1, field(1, "loss"))), time + field(5, field(2, "lossloss")),
+                                   time + field(5, scalar(std::string(130, 'l'), 1)), time + field(5, field(1, field(1, "a") + field(1, "loss") + "1234"))})
+    EXPECT_EQ(plain_tag(other), "");
+}
+
 TEST_F(TfeventTest, LargeRecordsArePassedOver) {
   const std::string bytes = one_file("plain");
   const TfRecord first = first_record(bytes);

@@ -37,15 +37,24 @@ class WireReader {
       case WireField::Type::bytes: break;
       default: return fail();
     }
-    uint64_t size = 0;
-    if (!varint(size) || size > static_cast<uint64_t>(end_ - at_)) return fail();
-    field.bytes = {at_, static_cast<size_t>(size)};
-    at_ += size;
-    return true;
+    return take_bytes(field.bytes);
   }
   bool broken() const { return broken_; }
   std::string_view rest() const { return {at_, static_cast<size_t>(end_ - at_)}; }
 
+  // For the usual layout of a message: passes over a key of one byte if it is the next, and then over its value.
+  bool take_key(char key) {
+    if (at_ == end_ || *at_ != key) return false;
+    ++at_;
+    return true;
+  }
+  bool take_bytes(std::string_view& bytes) {
+    uint64_t size = 0;
+    if (!varint(size) || size > static_cast<uint64_t>(end_ - at_)) return fail();
+    bytes = {at_, static_cast<size_t>(size)};
+    at_ += size;
+    return true;
+  }
   // One number of a packed field.
   bool varint(uint64_t& value) {
     if (at_ < end_ && static_cast<unsigned char>(*at_) < 0x80) {

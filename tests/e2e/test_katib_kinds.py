@@ -264,10 +264,15 @@ class Others(PodCase):
 
     def test_resource_as_objective(self):
         self.db()
-        self.trainer("(echo loss=1; sleep 2.5)")
-        self.ends(self.collector("--resource-interval", "1s", metrics="tacho_memory_mib;loss"), 0)
-        names = {row[1] for row in self.rows()}
-        self.assertEqual(names, {"tacho_memory_mib", "loss"})
+        # By the launcher, which tells all that was used: nothing of the last second is missing.
+        self.enter(KATIB + "-exec", "--dir", self.shared, "--file", self.log, "--", "sh", "-c",
+                   "echo loss=1; timeout 2.5 sh -c 'while true; do :; done'; true")
+        self.ends(self.collector("--resource-interval", "1s", metrics="tacho_cpu_seconds;loss"), 0)
+        rows = self.rows()
+        self.assertEqual({row[1] for row in rows}, {"tacho_cpu_seconds", "loss"})
+        with open(os.path.join(self.shared, ".tacho-usage"), encoding="ascii") as file:
+            used_s = int(file.read().split()[2]) / 1e6
+        self.assertAlmostEqual([float(row[2]) for row in rows if row[1] != "loss"][-1], used_s, delta=0.001)
 
     def test_unavailable_with_resources(self):
         self.db()
@@ -301,7 +306,11 @@ class Flags(support.Case):
                 ([*good, "-format", "TEXT", "-f", "([a-z]+"], "([a-z]+"), ([*good, "-format", "TEXT", "-f", "([a-z]+)=.*"], "([a-z]+)=.*"),
                 ([*good, "-format", "TEXT", "-stop-rule", "x;y"], "x;y"), ([*good, "-format", "TEXT", "-stop-rule", "x;abc;less;1"], "abc"),
                 ([*good, "-format", "TEXT", "-stop-rule", "x;1;below;1"], "below"), ([*good, "--kind", "Carrier-Pigeon"], "Carrier-Pigeon"),
-                ([*good, "stray"], "stray"), ([*good, "--profile", "best"], "best"), (["--config", "/nowhere.toml", *good], "/nowhere.toml")):
+                ([*good, "stray"], "stray"), ([*good, "--profile", "best"], "best"), (["--config", "/nowhere.toml", *good], "/nowhere.toml"),
+                ([*good, "-format", "TEXT", "--tls=true", "--tls-ca", "/nowhere/ca.pem"], "/nowhere/ca.pem"),
+                ([*good, "-format", "TEXT", "--tls=true", "--tls-ca", __file__], __file__),
+                ([*good, "-format", "TEXT", "--auth-token-file", "/nowhere/token"], "/nowhere/token"),
+                ([*good, "--kind", "PrometheusMetric", "--http-scheme", "HTTPS", "--http-ca", "/nowhere/ca.pem"], "/nowhere/ca.pem")):
             with self.subTest(words):
                 done = self.collect(*words)
                 self.assertEqual(done.returncode, 2, done.stderr)

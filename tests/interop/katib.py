@@ -7,6 +7,7 @@ import subprocess
 
 import katib_faults
 import katib_logs
+import katib_tfevents
 from common import ROOT, WORK, case, check, finish, fresh, run, say, venv
 from katib_parts import MariaDb, Postgres, install, real_manager, tacho_on_postgres, tacho_on_sqlite
 from katib_trials import TACHO, one_run
@@ -147,9 +148,7 @@ def main():
     for manager in everywhere:
         for fault in (katib_faults.killed_collector, katib_faults.killed_manager, katib_faults.lost_replies, katib_faults.many_rows):
             case(fault, manager)
-    if (ROOT / "tests/interop/katib_tfevents.py").exists():
-        import katib_tfevents
-        case(katib_tfevents.check_real_writers)
+    case(katib_tfevents.check_real_writers)
     finish()
 
 

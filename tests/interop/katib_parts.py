@@ -38,7 +38,12 @@ def build_katib(programs):
 def katib_module():
     """A Go module of our own with Katib's requirements: its folder, and the environment to build there."""
     say(f"building Katib {KATIB}")
-    folder = fresh("katib-go")
+    return katib_source("katib-go")[1:]
+
+
+def katib_source(name):
+    """Katib's sources as the module proxy has them; then the folder of a module of our own that requires them, and its environment."""
+    folder = fresh(name)
     (folder / "go.mod").write_text(f"module tacho.test/interop\n\ngo 1.24.0\n\nrequire github.com/kubeflow/katib {KATIB}\n")
     (folder / "go.sum").write_text(KATIB_SUMS)
     env = {**os.environ, "GOFLAGS": "-mod=mod -buildvcs=false"}
@@ -48,7 +53,7 @@ def katib_module():
     module = (source / "go.mod").read_text().replace("module github.com/kubeflow/katib", "module tacho.test/interop")
     (folder / "go.mod").write_text(f"{module}\nrequire github.com/kubeflow/katib {KATIB}\n")
     (folder / "go.sum").write_text(KATIB_SUMS + (source / "go.sum").read_text())
-    return folder, env
+    return source, folder, env
 
 
 def own(folder):

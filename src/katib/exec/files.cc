@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -101,6 +102,20 @@ bool write_record(const char* folder) {
   start_time(start, sizeof start);
   snprintf(text, sizeof text, "%d %s\n", static_cast<int>(getpid()), start);
   return join(path, folder, ".tacho-launcher") && replace(path, text, 0644);
+}
+
+bool write_usage(const char* folder) {
+  long long used_us = 0;
+  constexpr int kWhom[] = {RUSAGE_SELF, RUSAGE_CHILDREN};
+  for (const int who : kWhom) {
+    struct rusage used {};
+    if (getrusage(who, &used) != 0) return false;
+    used_us += (used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000LL + used.ru_utime.tv_usec + used.ru_stime.tv_usec;
+  }
+  char path[kPath], start[32], text[96];
+  start_time(start, sizeof start);
+  snprintf(text, sizeof text, "%d %s %lld\n", static_cast<int>(getpid()), start, used_us);
+  return join(path, folder, ".tacho-usage") && replace(path, text, 0644);
 }
 
 bool mark_completed(const char* folder) {

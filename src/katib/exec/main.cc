@@ -159,6 +159,7 @@ int wait_for(const Started& started, const Options& options, int signals, int lo
 int finish(const Options& options, int status) {
   const int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   if (options.folder == nullptr) return code;
+  write_usage(options.folder);  // where it cannot be written, the collector knows what it saw itself
   if (code != 0) {
     if (!was_stopped_early(options.folder)) return code;
     const char kMessage[] = "Training Container was Early Stopped\n";

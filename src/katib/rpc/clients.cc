@@ -9,6 +9,7 @@
 #include "katib.grpc.pb.h"
 #include "katib/rpc/channel.h"
 #include "katib/rpc/reply_rows.h"
+#include "katib/rpc/report_request.h"
 
 namespace tacho {
 
@@ -42,18 +43,16 @@ DbClient::DbClient(const RpcOptions& options) : state_(std::make_unique<State>(o
 DbClient::~DbClient() = default;
 
 RpcStatus DbClient::report(const std::string& trial, std::span<const MetricRow> rows) {
-  api::v1::beta1::ReportObservationLogRequest request;
-  request.set_trial_name(trial);
-  auto& logs = *request.mutable_observation_log()->mutable_metric_logs();
-  logs.Reserve(static_cast<int>(rows.size()));
-  for (const MetricRow& row : rows) {
-    auto& log = *logs.Add();
-    log.set_time_stamp(row.time_stamp);
-    log.mutable_metric()->set_name(row.name);
-    log.mutable_metric()->set_value(row.value);
-  }
+  const ReportRequest written(trial, rows);
+  grpc_slice bytes = grpc_slice_malloc(written.size());
+  written.write(GRPC_SLICE_START_PTR(bytes));
+  const grpc::Slice slice(bytes, grpc::Slice::STEAL_REF);
+  const grpc::ByteBuffer request(&slice, 1);
   api::v1::beta1::ReportObservationLogReply reply;
-  return state_->call(&Db::ReportObservationLog, request, reply);
+  return state_->channel.run([&](const auto& peer, grpc::ClientContext& context) {
+    const grpc::internal::RpcMethod method("/api.v1.beta1.DBManager/ReportObservationLog", grpc::internal::RpcMethod::NORMAL_RPC);
+    return grpc::internal::BlockingUnaryCall(peer.get(), method, &context, request, &reply);
+  });
 }
 
 RpcStatus DbClient::get(const std::string& trial, const std::string& metric, const std::string& start,
