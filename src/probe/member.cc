@@ -56,6 +56,12 @@ bool Member::refresh(int proc_fd, ReadBuffer& buffer) {
   if (!buffer.read(stat_fd_.get(), text) || !parse_pid_stat(text, fresh)) return false;
   if (!first && fresh.start_time != stat_.start_time) return false;  // opened anew, by a number that is another's now
   fresh.comm = {};
+  if (!first && fresh.state == 'X') {
+    // In the middle of being reaped: its parent reads as 0 by now, and so does what it had reaped itself.
+    stat_.state = fresh.state;
+    if (clock_ns_ >= 0) read_clock_ns_ = clock_ns_;
+    return true;
+  }
   stat_ = fresh;
   most_rss_bytes_ = std::max(most_rss_bytes_, rss_bytes());
   if (!first) reaped_growth_ns_ += reaped_cpu_ns() - before;

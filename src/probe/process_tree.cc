@@ -71,6 +71,7 @@ bool ProcessTree::add(pid_t pid) {
   // Three descriptors a process, as far as the limit goes; beyond it files are opened for each reading.
   const bool keep = (members_.size() + 1) * 3 + 128 < descriptor_limit_;
   if (!member.open(proc_fd_.get(), context_.buffer, keep)) return false;
+  if (member.dead()) return false;  // whoever reaps it has its time, or had it when it was read before
   member.ran_tick = tick_;
   ++processes_seen_;
   readable_ = true;
@@ -117,7 +118,18 @@ void ProcessTree::follow_cgroup(std::string folder) {
 void ProcessTree::update(int64_t now_ns) {
   ++tick_;
   const bool refresh_all = tick_ % kRefreshTicks == 0 || context_.facts.closing;
+  // No process or thread was started on the whole machine since: there is nothing to find.
   const bool forked = context_.facts.forks < 0 || context_.facts.forks != last_forks_;
+  last_forks_ = context_.facts.forks;
+  read_members(refresh_all, forked || refresh_all);
+  const auto ignores = [](const Member& member) { return member.ignores_children() && !member.zombie(); };
+  clock_begins_ = !clock_tried_ && std::any_of(members_.begin(), members_.end(), ignores) && start_clock();
+  if (clock_begins_) read_members(true, true);  // the clock and the sum from the same moment on, as nearly as can be
+  if (!own_child_) read_peak(now_ns);
+  sum_up(now_ns);
+}
+
+void ProcessTree::read_members(bool refresh_all, bool search) {
   check_clocks();
   // A parent that is read after a child was found gone has the child's time in it; it is read even if it seems not to have
   // run, since the clock of a process that runs on another CPU may stand still for some milliseconds. A child may be reaped
@@ -137,13 +149,7 @@ void ProcessTree::update(int64_t now_ns) {
   reaped_.clear();
   // Here, not at the start: what the root absorbed when root_ended() read it belongs to this tick.
   for (Member& member : members_) member.end_tick();
-  // No process or thread was started on the whole machine since: there is nothing to find.
-  if (forked || refresh_all) discover(refresh_all);
-  last_forks_ = context_.facts.forks;
-  const auto ignores = [](const Member& member) { return member.ignores_children() && !member.zombie(); };
-  if (!clock_tried_ && std::any_of(members_.begin(), members_.end(), ignores)) start_clock();
-  if (!own_child_) read_peak(now_ns);
-  sum_up(now_ns);
+  if (search) discover(refresh_all);
 }
 
 // A fork shares all memory of its parent: the parts of the whole family change when one comes or goes. What small
@@ -214,21 +220,35 @@ void ProcessTree::settle_vanished() {
   }
 }
 
-// Who vanished after it was read once more in this tick has the time of the children that it had waited for already.
+// Who vanished after it was read once more in this tick has the time of those that it had waited for already, and of those
+// that these had waited for. The deepest first: what it absorbed is in its own sum from then on.
 void ProcessTree::settle_with_vanished_parents() {
-  for (size_t at = 0; at < vanished_.size(); ++at) {
-    const int64_t growth_ns = vanished_[at].reaped_growth_ns();
-    if (growth_ns <= 0) continue;
-    const pid_t parent = vanished_[at].pid();
+  for (;;) {
+    Member* reaper = nullptr;
+    for (Member& gone : vanished_)
+      if (gone.reaped_growth_ns() > 0 && (reaper == nullptr || is_below(gone, reaper->pid()))) reaper = &gone;
+    if (reaper == nullptr) return;
+    const pid_t pid = reaper->pid();
+    const int64_t growth_ns = reaper->reaped_growth_ns();
+    reaper->end_tick();
     Usage expected;
-    for (size_t i = vanished_.size(); i-- > 0;) {
-      if (vanished_[i].parent() != parent || i == at) continue;
-      expected += vanished_[i].usage();
-      vanished_.erase(vanished_.begin() + static_cast<std::ptrdiff_t>(i));
-      if (i < at) --at;
-    }
+    std::vector<pid_t> below;
+    for (const Member& gone : vanished_)
+      if (is_below(gone, pid)) below.push_back(gone.pid()), expected += gone.usage();
+    std::erase_if(vanished_, [&](const Member& gone) { return std::find(below.begin(), below.end(), gone.pid()) != below.end(); });
     count_lost(expected, growth_ns);
   }
+}
+
+// Whether it descends from pid through processes that vanished too.
+bool ProcessTree::is_below(const Member& gone, pid_t pid) const {
+  pid_t ancestor = gone.parent();
+  for (size_t hops = 0; hops <= vanished_.size() && ancestor != pid; ++hops) {
+    const auto dead = std::find_if(vanished_.begin(), vanished_.end(), [&](const Member& member) { return member.pid() == ancestor; });
+    if (dead == vanished_.end()) return false;
+    ancestor = dead->parent();
+  }
+  return ancestor == pid;
 }
 
 pid_t ProcessTree::surviving_ancestor(const Member& gone) const {
@@ -332,6 +352,7 @@ void ProcessTree::sum_up(int64_t now_ns) {
     if (!member.zombie() && member.pid() != root_) ++children_;
     largest_bytes_ = std::max(largest_bytes_, member.rss_bytes());
   }
+  if (clock_begins_) set_clock_base(sum);
   add_clock_time(sum);
   raise_total(total_, sum);
   if (members_.empty()) return;

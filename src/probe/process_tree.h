@@ -76,11 +76,13 @@ class ProcessTree final : public JobPids {
   size_t index_of(pid_t pid) const;                   // members_.size() when unknown
   Member* find(pid_t pid);
   bool add(pid_t pid);
+  void read_members(bool refresh_all, bool search);
   void check_clocks();
   void refresh_members(bool refresh_all);
   void settle_vanished();
   pid_t surviving_ancestor(const Member& gone) const;
   void settle_with_vanished_parents();
+  bool is_below(const Member& gone, pid_t pid) const;
   void settle(pid_t ancestor, const Usage& expected);
   void count_lost(const Usage& expected, int64_t growth_ns);
   void read_reapers_again(size_t first_vanished);
@@ -92,7 +94,8 @@ class ProcessTree final : public JobPids {
   void discover_in_cgroup();
   void read_peak(int64_t now_ns);
   void sum_up(int64_t now_ns);
-  void start_clock();
+  bool start_clock();
+  void set_clock_base(const Usage& sum);
   void add_clock_time(Usage& sum) const;
   void vanish(size_t index);
   void family_changed(const Member& by);
@@ -106,9 +109,8 @@ class ProcessTree final : public JobPids {
   std::string cgroup_folder_;
   PssReader pss_;
   InheritedClock clock_;
-  std::vector<pid_t> clocked_;
   int64_t clock_base_ns_ = 0;
-  bool clock_tried_ = false;
+  bool clock_tried_ = false, clock_begins_ = false;
   Usage outside_;                   // R, minus the baseline
   Usage total_;
   TreeMemory memory_;

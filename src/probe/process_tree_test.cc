@@ -356,6 +356,48 @@ TEST(ProcessTree, WhatTheKernelReapedUnseenIsByAClock) {
   worker.end();
 }
 
+// However often it is looked at while all of it ends, nothing counts twice: a chain of processes, each of which waits for the
+// next, as a shell does.
+TEST(ProcessTree, AnAttachedTreeThatEndsIsCountedOnce) {
+  constexpr int kTrees = 12;
+  for (int i = 0; i < kTrees; ++i) {
+    Flag go;
+    const pid_t root = ::fork();
+    if (root == 0) {
+      if (i % 2 != 0) ::signal(SIGCHLD, SIG_IGN);
+      for (int depth = 0; depth < 2; ++depth) {
+        const pid_t child = ::fork();
+        if (child != 0) {
+          ::waitpid(child, nullptr, 0);
+          ::_exit(0);
+        }
+      }
+      go.wait();
+      burn_ms(40);
+      ::_exit(0);
+    }
+    Following following;
+    ASSERT_TRUE(following.tree.follow(root, false));
+    for (int k = 0; k < 5000 && following.tree.children() < 2; ++k) {
+      ::usleep(1000);
+      following.tick();
+    }
+    ASSERT_EQ(following.tree.children(), 2);
+    go.raise();
+    const auto ended = [&](bool reap) {
+      siginfo_t info{};
+      return ::waitid(P_PID, static_cast<id_t>(root), &info, WEXITED | WNOHANG | (reap ? 0 : WNOWAIT)) == 0 && info.si_pid == root;
+    };
+    while (!ended(i % 4 < 2)) following.tick();
+    following.tree.root_ended();
+    following.tick();
+    if (i % 4 >= 2) ::waitpid(root, nullptr, 0);
+    following.tick();
+    EXPECT_LT(following.tree.total().cpu_ns(), 75'000'000) << i;
+    EXPECT_GT(following.tree.total().cpu_ns(), i % 2 == 0 ? 20'000'000 : 0) << i;
+  }
+}
+
 TEST(Member, AReusedNumberIsAnotherProcess) {
   const TempDir dir;
   const std::string self = std::to_string(::getpid());

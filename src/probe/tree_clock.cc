@@ -7,32 +7,31 @@
 
 namespace tacho {
 
-void ProcessTree::start_clock() {
-  if (context_.cgroup.job_only) return;  // which knows it all, as long as nobody leaves it
+bool ProcessTree::start_clock() {
+  if (context_.cgroup.job_only) return false;  // which knows it all
   clock_tried_ = true;
   // Whoever is forked before its parent has a clock has none, so all are looked for twice.
   InheritedClock clock;
-  size_t known = 0;
-  for (int round = 0; round < 2 && known < members_.size(); ++round) {
-    known = members_.size();
+  std::vector<pid_t> clocked;
+  for (int round = 0; round < 2 && clocked.size() < members_.size(); ++round) {
     for (const Member& member : members_) {
-      if (member.zombie() || std::find(clocked_.begin(), clocked_.end(), member.pid()) != clocked_.end()) continue;
-      const Status status = clock.add(proc_fd_.get(), member.pid());
-      if (!status) return log::debug("no clock for children that the kernel reaps: " + status.error().message());
-      clocked_.push_back(member.pid());
+      if (member.zombie() || std::find(clocked.begin(), clocked.end(), member.pid()) != clocked.end()) continue;
+      if (const Status status = clock.add(proc_fd_.get(), member.pid()); !status) {
+        log::debug("no clock for children that the kernel reaps: " + status.error().message());
+        return false;
+      }
+      clocked.push_back(member.pid());
     }
     discover(true);
   }
-  // The sum and the clock from the same moment on, as nearly as can be.
-  check_clocks();
-  refresh_members(true);
-  Usage sum = outside_;
-  for (const Member& gone : vanished_) sum += gone.usage();
-  for (const Member& member : members_) sum += member.usage();
-  const auto now = clock.read_ns();
-  if (!now) return;
-  clock_base_ns_ = sum.cpu_ns() - *now;
   clock_ = std::move(clock);
+  return clock_.running();
+}
+
+// The sum, of this moment, is where the clock begins.
+void ProcessTree::set_clock_base(const Usage& sum) {
+  if (const auto now = clock_.read_ns()) clock_base_ns_ = sum.cpu_ns() - *now;
+  else clock_ = {};
 }
 
 void ProcessTree::add_clock_time(Usage& sum) const {
