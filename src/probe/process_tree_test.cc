@@ -37,6 +37,11 @@ void burn_ms(int64_t ms) {
 struct Flag {
   int ends[2] = {-1, -1};
   Flag() { EXPECT_EQ(::pipe(ends), 0); }
+  Flag(const Flag&) = delete;
+  ~Flag() {
+    ::close(ends[0]);
+    ::close(ends[1]);
+  }
   void raise() const {
     const char byte = 1;
     if (::write(ends[1], &byte, 1) != 1) ::_exit(1);
@@ -447,10 +452,12 @@ TEST(ProcessTree, NeverFalls) {
 TEST(ProcessTree, FewDescriptorsDoForManyProcesses) {
   constexpr int kChildren = 60;
   const Worker worker([] {
+    const pid_t parent = ::getpid();
     for (int i = 0; i < kChildren; ++i)
       if (::fork() == 0) {
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-        for (;;) ::pause();
+        while (::getppid() == parent) ::pause();  // it may have ended before
+        ::_exit(0);
       }
   });
   worker.wait_until_done();
