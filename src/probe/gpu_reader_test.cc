@@ -4,6 +4,8 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include <cerrno>
+
 #include "probe/gpu_remote.h"
 #include "probe/gpu_test_support.h"
 
