@@ -191,13 +191,14 @@ bool TaskSpool::seal() {
   }
   const int64_t bytes = writer_->open_bytes();
   const uint32_t number = writer_->open_number();
+  const std::string name = writer_->sealed_name();
   if (writer_->open_rows() == 0) return true;  // drained and sealed on the way
   const Status status = writer_->seal(false);
   if (!status) {
     log::warn(status.error());
     return false;
   }
-  disk_.request(writer_->current_folder(), segment_name(number, kRecordsEnding));
+  disk_.request(writer_->current_folder(), name);
   if (bytes > kHeldBytes) unsealed_.clear();
   sealed_.push_back({number, bytes, std::move(unsealed_)});
   unsealed_.clear();

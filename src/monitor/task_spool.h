@@ -12,7 +12,7 @@
 
 #include "base/result.h"
 #include "base/writer.h"
-#include "monitor/disk_sync.h"
+#include "spool/disk_sync.h"
 #include "monitor/packed_rows.h"
 #include "spool/writer.h"
 

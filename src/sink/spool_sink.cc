@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "base/log.h"
+#include "base/units.h"
 #include "codec/csv.h"
 #include "codec/iso_time.h"
 #include "os/clock.h"
@@ -10,6 +11,8 @@
 
 namespace tacho {
 namespace {
+
+constexpr int64_t kDiskPatience_ns = 5 * kNsPerSec;
 
 // Whether a driver is there that may still tell of its GPUs.
 bool may_have_gpu() {
@@ -46,6 +49,7 @@ Status SpoolSink::describe(bool sync) {
   Writer text;
   encode_meta(text, gpu_known_ || !may_have_gpu());
   const Status status = spool_.write_meta(text.view(), sync);
+  meta_synced_ = sync && status;
   if (on_change) on_change();
   return status;
 }
@@ -68,11 +72,14 @@ Status SpoolSink::write(const Row& row, const Detail*) {
 
 Status SpoolSink::seal() {
   since_seal_ns_ = 0;
-  const Status status = spool_.seal();
-  // With the first segment the description must survive a power cut too.
-  if (!meta_synced_) meta_synced_ = static_cast<bool>(describe(true));
-  else if (on_change) on_change();
-  return status;
+  const std::string folder = spool_.current_folder(), name = spool_.sealed_name();
+  const Status status = spool_.seal(false);
+  if (status) disk_.request(folder, name);
+  // A segment is of no use without the description.
+  if (!meta_synced_) disk_.request(spool_.folder(), std::string(kMetaName));
+  meta_synced_ = true;
+  if (on_change) on_change();
+  return status ? disk_.status() : status;
 }
 
 Status SpoolSink::end(const Run&) {
@@ -80,7 +87,8 @@ Status SpoolSink::end(const Run&) {
   const Status described = describe(true);
   const Status sealed = spool_.seal();
   if (on_change) on_change();
-  return sealed ? described : sealed;
+  disk_.wait(kDiskPatience_ns);
+  return !sealed ? sealed : !described ? described : disk_.status();
 }
 
 Result<SpoolWriter> make_spool() {

@@ -1,6 +1,7 @@
 // Rows into the spool, for everything remote: the service when a token is set, and -o s3://bucket/prefix. Sends nothing
 // itself; tacho-deliver does, from the folder that this makes. Batches are sealed from within write(), by the time that
-// the rows cover. Not thread-safe; a row allocates nothing, a seal does.
+// the rows cover; what makes them survive a power cut is done by a thread, as no tick waits for a busy disk. Not
+// thread-safe; a row allocates nothing, a seal does.
 #pragma once
 #include <functional>
 #include <memory>
@@ -9,6 +10,7 @@
 #include "base/writer.h"
 #include "sink/sink.h"
 #include "sink/spool_meta.h"
+#include "spool/disk_sync.h"
 #include "spool/writer.h"
 
 namespace tacho {
@@ -46,6 +48,7 @@ class SpoolSink : public Sink {
   Status seal();
 
   SpoolWriter spool_;
+  DiskSync disk_;
   SpoolTarget target_;
   int64_t upload_interval_ns_;
   std::string name_, header_;

@@ -34,6 +34,7 @@ class SpoolWriter {
   int64_t open_bytes() const { return seal_.bytes; }
   int64_t open_rows() const { return seal_.rows; }
   uint32_t open_number() const { return segment_ ? seal_.number : next_; }
+  std::string sealed_name() const { return segment_name(open_number(), ending_); }  // of the open segment, once sealed
   // Ends the open segment; nothing happens when it has no row. After a failure the segment stays open. Without `sync`
   // the caller must see to it that the segment survives a power cut: a busy disk may take seconds for that.
   Status seal(bool sync = true);

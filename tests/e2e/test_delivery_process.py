@@ -8,7 +8,7 @@ import subprocess
 import time
 
 import test_delivery
-from support import SANITIZED, marked_pids, until
+from support import SANITIZED, can, marked_pids, until
 from test_delivery import Delivery
 
 
@@ -36,6 +36,18 @@ class Process(Delivery):
         counts = {int(row.split(",")[22] or 0) for row in self.local_rows()}
         self.assertIn(1, counts)  # the sleep alone; a row may also meet the three of the last line
         self.assertLessEqual(max(counts), 3)
+
+    def test_no_tick_waits_for_the_disk(self):
+        if SANITIZED or not can("strace", "-V"):
+            self.skipTest("no strace here")
+        # The disk takes two seconds for the first segment.
+        slow = ["strace", "-f", "-qq", "-o", self.path("trace"), "-e", "trace=fdatasync", "-e", "inject=fdatasync:delay_enter=2000000:when=1"]
+        done = self.tacho("run", "-i", "0.1", "--upload-interval", "1", "--", "sleep", "2.5", env=self.env(), wrap=slow)
+        self.assertEqual(done.rc, 0, done)
+        self.assertIn("DELAYED", self.read("trace"))
+        times = [float(row.split(",")[0]) for row in self.local_rows()]
+        self.assertLess(max(later - before for before, later in zip(times, times[1:])), 1.5)
+        self.check("s3")
 
     def test_no_secret_in_the_spool(self):
         self.use({"tokens": ["sentinel-secret"]})

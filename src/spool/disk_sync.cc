@@ -1,13 +1,16 @@
-#include "monitor/disk_sync.h"
+#include "spool/disk_sync.h"
 
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <deque>
 #include <mutex>
+#include <utility>
 
 #include "os/clock.h"
 #include "os/fd.h"
+#include "os/file.h"
 #include "os/thread.h"
 #include "spool/layout.h"
 #include "spool/writer.h"
@@ -21,14 +24,16 @@ struct DiskSync::Shared {
   Monitor monitor;
   // Guarded by it.
   std::deque<Request> waiting;
+  Status refused = ok();
   bool busy = false, started = false, stopping = false;
 };
 
 namespace {
 
-void sync_file(const std::string& path) {
+Status sync_file(const std::string& path) {
   const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (fd) ::fdatasync(fd.get());
+  if (fd && ::fdatasync(fd.get()) != 0) return system_error("cannot make the spool survive a power cut", path, errno);
+  return ok();
 }
 
 }  // namespace
@@ -52,10 +57,11 @@ void DiskSync::work(const std::shared_ptr<Shared>& shared) {
     shared->waiting.pop_front();
     shared->busy = true;
     lock.unlock();
-    sync_file(request.folder + "/" + request.file);
-    sync_file(request.folder + "/" + std::string(kSealsName));
+    const Status file = sync_file(request.folder + "/" + request.file);
+    const Status seals = sync_file(request.folder + "/" + std::string(kSealsName));
     sync_folder(request.folder);
     lock.lock();
+    if (!file || !seals) shared->refused = file ? seals : file;
     shared->busy = false;
     shared->monitor.notify_all();
   }
@@ -77,6 +83,11 @@ bool DiskSync::wait(int64_t patience_ns) {
   while (!done() && shared_->monitor.wait_until(deadline_ns)) {
   }
   return done();
+}
+
+Status DiskSync::status() {
+  const std::lock_guard lock(shared_->monitor);
+  return std::exchange(shared_->refused, ok());
 }
 
 }  // namespace tacho

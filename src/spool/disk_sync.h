@@ -1,10 +1,12 @@
-// Makes files of the spool survive a power cut, on a thread of its own: fdatasync on a disk that the task keeps busy
+// Makes files of the spool survive a power cut, on a thread of its own: fdatasync on a disk that the job keeps busy
 // may take seconds, and no sample waits for it. The thread is started with the first request and never joined. For one
 // thread.
 #pragma once
 #include <cstdint>
 #include <memory>
 #include <string>
+
+#include "base/result.h"
 
 namespace tacho {
 
@@ -19,6 +21,8 @@ class DiskSync {
   void request(const std::string& folder, const std::string& file);
   // Until everything that was asked for is done; false when that took longer.
   bool wait(int64_t patience_ns);
+  // What the disk refused since this was asked last.
+  Status status();
 
  private:
   struct Shared;
