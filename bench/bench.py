@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 
+import delivery
 import katib
 import katib_db
 import sent_bytes
@@ -291,6 +292,7 @@ PARTS = {
     "ticks": Bench.fast_ticks,
     "replay": Bench.replay,
     "bytes": sent_bytes.table,
+    "delivery": delivery.table,
     "monitor": monitor,
     "katib": katib.table,
     "db": katib_db.table,
