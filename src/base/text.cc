@@ -118,4 +118,10 @@ std::string valid_utf8(std::string_view text) {
   return result;
 }
 
+std::string harmless_text(std::string_view text) {
+  std::string harmless = valid_utf8(text);
+  std::replace_if(harmless.begin(), harmless.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }, ' ');
+  return harmless;
+}
+
 }  // namespace tacho

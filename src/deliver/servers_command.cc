@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "deliver/keeper.h"
 #include "deliver/records.h"
 #include "os/file.h"
@@ -23,13 +24,6 @@ int64_t wanted(const Json& advice, const char* key) {
   if (found == advice.end() || !found->is_object()) return 0;
   const auto value = found->find(key);
   return value != found->end() && value->is_number_integer() ? value->get<int64_t>() : 0;
-}
-
-// What came from elsewhere must not steer a terminal.
-std::string harmless(std::string text) {
-  for (char& letter : text)
-    if (static_cast<unsigned char>(letter) < ' ' || letter == 0x7f) letter = ' ';
-  return text;
 }
 
 std::string format(const char* pattern, double value) {
@@ -59,8 +53,8 @@ std::string as_text(const Server& server, bool first, bool color) {
   if (server.gpus.value_or(0) > 0) why += ", " + std::to_string(*server.gpus) + (*server.gpus == 1 ? " GPU" : " GPUs");
   const std::string name = server.vendor + " " + server.name;
   const std::string label = first ? "server    " : "          ";
-  return harmless("  " + label + " " + (color ? "" : name)) + (color ? "\x1b[1m" + harmless(name) + "\x1b[0m" : "") + "  (" +
-         harmless(why) + ")\n";
+  return harmless_text("  " + label + " " + (color ? "" : name)) + (color ? "\x1b[1m" + harmless_text(name) + "\x1b[0m" : "") + "  (" +
+         harmless_text(why) + ")\n";
 }
 
 int print(const std::string& text) {

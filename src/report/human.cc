@@ -27,12 +27,6 @@ std::string number_text(double value) {
   return text;
 }
 
-std::string harmless_text(std::string_view text) {
-  std::string harmless = valid_utf8(text);
-  std::replace_if(harmless.begin(), harmless.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }, ' ');
-  return harmless;
-}
-
 std::string bytes_text(double bytes) {
   const std::string text = human_bytes(bytes);
   const size_t zero = text.find(".0 ");

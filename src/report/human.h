@@ -9,8 +9,6 @@ namespace tacho {
 std::string duration_text(double seconds);
 std::string interval_text(int64_t ns);  // 50ms, 1s, 5m
 std::string number_text(double value);
-// What came from elsewhere may hold anything; a terminal must not act on it: control characters become blanks.
-std::string harmless_text(std::string_view text);
 std::string bytes_text(double bytes);
 
 }  // namespace tacho

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/text.h"
 #include "base/units.h"
 #include "codec/iso_time.h"
 #include "codec/run_words.h"
