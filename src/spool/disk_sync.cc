@@ -16,19 +16,13 @@
 #include "spool/writer.h"
 
 namespace tacho {
-
-struct DiskSync::Shared {
-  struct Request {
-    std::string folder, file;
-  };
-  Monitor monitor;
-  // Guarded by it.
-  std::deque<Request> waiting;
-  Status refused = ok();
-  bool busy = false, started = false, stopping = false;
-};
-
 namespace {
+
+constexpr size_t kMostWaiting = 64;
+
+struct Request {
+  std::string folder, file;
+};
 
 Status sync_file(const std::string& path) {
   const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -36,7 +30,22 @@ Status sync_file(const std::string& path) {
   return ok();
 }
 
+Status sync(const Request& request) {
+  const Status file = sync_file(request.folder + "/" + request.file);
+  const Status seals = sync_file(request.folder + "/" + std::string(kSealsName));
+  sync_folder(request.folder);
+  return file ? seals : file;
+}
+
 }  // namespace
+
+struct DiskSync::Shared {
+  Monitor monitor;
+  // Guarded by it.
+  std::deque<Request> waiting;
+  Status refused = ok();
+  bool busy = false, started = false, stopping = false;
+};
 
 DiskSync::DiskSync() : shared_(std::make_shared<Shared>()) {}
 
@@ -53,15 +62,13 @@ void DiskSync::work(const std::shared_ptr<Shared>& shared) {
       shared->monitor.wait();
       continue;
     }
-    const Shared::Request request = std::move(shared->waiting.front());
+    const Request request = std::move(shared->waiting.front());
     shared->waiting.pop_front();
     shared->busy = true;
     lock.unlock();
-    const Status file = sync_file(request.folder + "/" + request.file);
-    const Status seals = sync_file(request.folder + "/" + std::string(kSealsName));
-    sync_folder(request.folder);
+    Status status = sync(request);
     lock.lock();
-    if (!file || !seals) shared->refused = file ? seals : file;
+    if (!status) shared->refused = std::move(status);
     shared->busy = false;
     shared->monitor.notify_all();
   }
@@ -70,8 +77,11 @@ void DiskSync::work(const std::shared_ptr<Shared>& shared) {
 void DiskSync::request(const std::string& folder, const std::string& file) {
   const std::lock_guard lock(shared_->monitor);
   if (!shared_->started) shared_->started = start_detached_thread("tacho-sync", [shared = shared_] { work(shared); });
-  // A disk that hangs must not fill the memory: it is asked for again with the next report.
-  if (!shared_->started || shared_->waiting.size() >= 64) return;
+  if (!shared_->started) {  // no thread is to be had: better a late tick than a lost segment
+    if (Status status = sync({folder, file}); !status) shared_->refused = std::move(status);
+    return;
+  }
+  if (shared_->waiting.size() >= kMostWaiting) return;  // a disk that hangs must not fill the memory
   shared_->waiting.push_back({folder, file});
   shared_->monitor.notify_all();
 }
