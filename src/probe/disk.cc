@@ -58,7 +58,7 @@ constexpr Column kColumns[] = {
      "Disk requests in flight, averaged over the interval, all disks together.", nullptr},
 };
 
-constexpr int64_t kSpaceStepBytes = 1'000'000;  // less is no news
+constexpr int64_t kGb = 1'000'000'000, kSpaceStepBytes = 1'000'000, kSpaceStepShare = 1000;  // less of a step is no news
 constexpr int64_t kLookForDevicesNs = 5 * kNsPerSec;
 
 class DiskProbe final : public Probe {
@@ -82,7 +82,8 @@ class DiskProbe final : public Probe {
     const bool exact = context_.facts.closing || sum.total_bytes != space_total_bytes_;
     space_total_bytes_ = sum.total_bytes;
     out.set(total_bytes, sum.total_bytes);
-    out.set(free_bytes, free_.show(sum.free_bytes, kSpaceStepBytes, exact));
+    const int64_t step = std::min(kSpaceStepBytes, sum.total_bytes / kSpaceStepShare);
+    out.set(free_bytes, std::min(free_.show(sum.free_bytes, step, kGb, exact), sum.total_bytes));
   }
 
   void describe(Detail& detail) override;

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 
+#include "base/units.h"
 #include "probe/make.h"
 #include "probe/steady_level.h"
 #include "probe/system.h"
@@ -15,7 +16,6 @@ enum Field : size_t { free_bytes, used_bytes, buffers_bytes, cached_bytes, activ
 
 constexpr double kToMiB = 1.0 / (1 << 20);
 constexpr int64_t kStepShare = 1000;  // less than a thousandth is no news
-constexpr int64_t kFreeStepMax = 1 << 20;  // of what is free, which is most of a big machine: what a job takes is seen there
 
 constexpr Column kColumns[] = {
     {6, "system_memory_free_mib", "MiB", 3, Rule::level, free_bytes, kToMiB, "Memory that nothing uses.", nullptr},
@@ -45,8 +45,9 @@ class MemoryProbe final : public Probe {
     std::string_view text;
     if (!file_.read(context_.buffer, text)) return;
     info_ = parse_meminfo(text);
-    set_steady(out, free_bytes, info_.free, kFreeStepMax);
-    set_steady(out, used_bytes, info_.used());
+    // What a job takes is looked for in these two, also on a machine where a thousandth is more than the job.
+    set_steady(out, free_bytes, info_.free, kMiB);
+    set_steady(out, used_bytes, info_.used(), kMiB);
     set_steady(out, buffers_bytes, info_.buffers);
     set_steady(out, cached_bytes, info_.cached_and_reclaimable());
     set_steady(out, active_bytes, info_.active);
@@ -64,7 +65,7 @@ class MemoryProbe final : public Probe {
  private:
   void set_steady(Reading& out, Field field, int64_t value, int64_t step_max = INT64_MAX) {
     const int64_t step = std::min(value / kStepShare, step_max);
-    if (value >= 0) out.set(field, steady_[field].show(value, step, context_.facts.closing));
+    if (value >= 0) out.set(field, steady_[field].show(value, step, kMiB, context_.facts.closing));
   }
 
   ProbeContext& context_;

@@ -1,7 +1,8 @@
-// A level of the machine that trembles: shown as it was until it has moved by a whole step. The last digits of memory and
-// space change with every reading and tell nothing, but they do not compress, and were a fifth of what is sent. Each value
-// that is shown was read; the first and the last of a run are always as read. Not thread-safe.
+// A level of the machine that trembles: shown as it was until it has moved by a whole step, then with as many digits as a
+// step has meaning. The digits behind them change with every reading and tell nothing, but they do not compress, and were a
+// fourth of what is sent. The last of a run is always as read. Not thread-safe.
 #pragma once
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 
@@ -9,14 +10,22 @@ namespace tacho {
 
 class SteadyLevel {
  public:
-  int64_t show(int64_t now, int64_t step, bool exact) {
-    if (exact || !known_ || std::abs(now - shown_) >= step) shown_ = now;
+  // `unit` is what the column counts in: 1 MiB, 1 GB.
+  int64_t show(int64_t now, int64_t step, int64_t unit, bool exact) {
+    if (exact || !known_ || step <= 0) shown_ = now;
+    else if (std::abs(now - shown_) >= step) shown_ = rounded(static_cast<double>(now), static_cast<double>(step), static_cast<double>(unit));
     known_ = true;
     return shown_;
   }
   int64_t shown() const { return shown_; }
 
  private:
+  // To the largest power of ten of the unit that is no more than a step.
+  static int64_t rounded(double now, double step, double unit) {
+    const double digit = unit * std::pow(10, std::floor(std::log10(step / unit)));
+    return std::llround(std::round(now / digit) * digit);
+  }
+
   int64_t shown_ = 0;
   bool known_ = false;
 };
