@@ -121,7 +121,7 @@ int discover_command(std::span<const std::string> arguments) {
   const Roots roots = Roots::from_environment();
   const Cloud cloud = discover_cloud(roots, {request->no_cloud, request->hidden});
   Host host = discover_host(roots);
-  set_allocation(host, find_limits(find_cgroups(roots, 0), host.host_memory_mib.value_or(0) * kMiB));
+  set_allocation(host, find_limits(roots, find_cgroups(roots, 0), 0, host.host_memory_mib.value_or(0) * kMiB));
   find_host_gpu(roots, host);
   settle_host_id(host, cloud, roots);
   const std::vector<DescribedField> fields = describe_machine(host, cloud, request->hidden);

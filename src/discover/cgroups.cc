@@ -36,6 +36,21 @@ struct CgroupMount {
   std::string root, mount_point;  // root: the part of the hierarchy that is mounted there
 };
 
+// "/sys/fs/cgroup/memory" in the tree that stands in for /sys.
+std::string below_roots(const Roots& roots, std::string mount_point) {
+  constexpr std::string_view kSys = "/sys/";
+  return mount_point.starts_with(kSys) ? roots.sys + "/" + mount_point.substr(kSys.size()) : mount_point;
+}
+
+// CPUs that a process may run on: those that are online, but for what taskset and cpusets take away. A tree that stands in
+// for /proc has other CPUs than this machine.
+std::optional<int64_t> affinity_of(const Roots& roots, pid_t pid) {
+  cpu_set_t affinity;
+  CPU_ZERO(&affinity);
+  if (!roots.are_real() || pid < 0 || ::sched_getaffinity(pid, sizeof affinity, &affinity) != 0) return std::nullopt;
+  return CPU_COUNT(&affinity);
+}
+
 // Calls visit(slot, mount) for every cgroup mount and controller.
 void visit_mounts(const Roots& roots, const std::function<void(const Slot&, const CgroupMount&)>& visit) {
   const auto text = read_whole_file(roots.proc + "/self/mountinfo");
@@ -43,7 +58,7 @@ void visit_mounts(const Roots& roots, const std::function<void(const Slot&, cons
   MountInfoLines lines(*text);
   for (MountLine line; lines.next(line);) {
     if (line.type != "cgroup" && line.type != "cgroup2") continue;
-    const CgroupMount mount{decode_mount_field(line.root), decode_mount_field(line.mount_point)};
+    const CgroupMount mount{decode_mount_field(line.root), below_roots(roots, decode_mount_field(line.mount_point))};
     for (const Slot& slot : kSlots) {
       const bool match = slot.controller.empty() ? line.type == "cgroup2"
                                                  : line.type == "cgroup" && has_word(line.super_options, slot.controller);
@@ -122,7 +137,7 @@ bool is_hierarchy_root(const std::string& folder) {
   return file_exists(folder + "/release_agent");
 }
 
-Limits find_limits(const CgroupPaths& paths, int64_t machine_memory_bytes) {
+Limits find_limits(const Roots& roots, const CgroupPaths& paths, pid_t pid, int64_t machine_memory_bytes) {
   Limits limits;
   walk_up(paths.unified, paths.mount_unified, [&](const std::string& folder) {
     lower_to(limits.cpu_quota_cores, parse_cpu_max(read_first_line(folder + "/cpu.max")));
@@ -136,9 +151,7 @@ Limits find_limits(const CgroupPaths& paths, int64_t machine_memory_bytes) {
   if (limits.memory_limit_bytes && (*limits.memory_limit_bytes >= int64_t{1} << 62 ||
                                     (machine_memory_bytes > 0 && *limits.memory_limit_bytes > machine_memory_bytes)))
     limits.memory_limit_bytes.reset();
-  cpu_set_t affinity;
-  CPU_ZERO(&affinity);
-  if (::sched_getaffinity(0, sizeof affinity, &affinity) == 0) limits.cpuset_cpus = CPU_COUNT(&affinity);
+  limits.cpuset_cpus = affinity_of(roots, pid);
   lower_to(limits.cpuset_cpus, count_cpu_list(read_first_line(paths.unified + "/cpuset.cpus.effective")));
   lower_to(limits.cpuset_cpus, count_cpu_list(read_first_line(paths.cpuset + "/cpuset.effective_cpus")));
   return limits;
