@@ -52,7 +52,7 @@ void CloudFields::add(Json& start, const SpoolMeta& meta, const std::function<bo
 
 void complete(Delivering& shared, CloudFields& cloud, std::function<bool()> in_a_hurry) {
   shared.add_cloud = [&cloud, in_a_hurry = std::move(in_a_hurry)](Json& start, const SpoolMeta& meta) { cloud.add(start, meta, in_a_hurry); };
-  shared.bucket_credentials = [&http = shared.http] { return find_aws_credentials(http); };
+  shared.bucket_credentials = [&http = shared.http](const SpoolMeta& meta) { return find_aws_credentials(http, !meta.no_cloud); };
 }
 
 }  // namespace tacho

@@ -14,7 +14,8 @@
 
 namespace tacho {
 
+// may_ask_instance is false with --no-cloud: no metadata service is asked then, whatever it could give.
 // Code::io: try again later; Code::invalid: the set-up is wrong or there are none, and the hint says what to do.
-Result<AwsCredentials> find_aws_credentials(HttpClient& http);
+Result<AwsCredentials> find_aws_credentials(HttpClient& http, bool may_ask_instance = true);
 
 }  // namespace tacho

@@ -10,6 +10,7 @@
 #include "net/aws_profile.h"
 #include "net/aws_sso.h"
 #include "net/aws_sso_token.h"
+#include "net/aws_sts.h"
 #include "net/sigv4.h"
 #include "support/double.h"
 #include "support/temp_dir.h"
@@ -94,6 +95,29 @@ TEST_F(Aws, ReadsTheSharedFilesAndProfiles) {
   EXPECT_EQ(found(), "AK3/SK3/T3");
   set("AWS_PROFILE", "sso");
   EXPECT_EQ(failure().code, Code::invalid);  // and not the instance's role instead
+  set("AWS_PROFILE", "my work");
+  make_file("config", "[profile \"my work\"]\naws_access_key_id = AK4\naws_secret_access_key = SK4\n");
+  EXPECT_EQ(found(), "AK4/SK4/");
+}
+
+TEST_F(Aws, HalfAKeyInAProfileIsNobodyElse) {
+  server_->post("/__config", R"({"imds_v2":true,"role":"r"})");
+  make_file(".aws/credentials", "[default]\naws_access_key_id = AK1\n");
+  EXPECT_EQ(failure().hint, "add aws_secret_access_key");
+  make_file(".aws/credentials", "[default]\naws_secret_access_key = SK1\n");
+  EXPECT_EQ(failure().hint, "add aws_access_key_id");
+  EXPECT_EQ(server_->log(), "[]");
+}
+
+TEST_F(Aws, NamesTheFileThatCannotBeRead) {
+  set("AWS_SHARED_CREDENTIALS_FILE", (folder_ / "gone").c_str());
+  EXPECT_EQ(failure().path, folder_ / "gone");
+  set("AWS_PROFILE", "work");
+  EXPECT_EQ(failure().path, folder_ / "gone");
+  set("AWS_SHARED_CREDENTIALS_FILE", nullptr);
+  EXPECT_EQ(failure().path, "work");
+  std::filesystem::create_directories(folder_ / ".aws/credentials");  // a folder in its place
+  EXPECT_EQ(failure().path, folder_ / ".aws/credentials");
 }
 
 TEST_F(Aws, TakesOnTheRoleOfAProfile) {
@@ -291,7 +315,35 @@ TEST_F(Aws, TakesTheRoleOfTheInstance) {
     const WithVariable off(name, value);
     EXPECT_EQ(failure().code, Code::invalid);
   }
+  // --no-cloud, also where a profile leads to the instance.
+  make_file(".aws/config", "[profile far]\nrole_arn = r\ncredential_source = Ec2InstanceMetadata\n");
+  for (const char* const profile : {"", "far"}) {
+    const WithVariable named("AWS_PROFILE", profile);
+    EXPECT_EQ(find_aws_credentials(http_, false).error().code, Code::invalid);
+  }
   EXPECT_EQ(server_->log(), "[]");
+}
+
+TEST_F(Aws, AnInstanceThatIsBusyIsAskedAgain) {
+  server_->post("/__config", R"({"imds_v2":true,"role":"r"})");
+  server_->fault(R"({"path":".*api/token"})", R"({"status":503,"body":""})");
+  EXPECT_EQ(failure().code, Code::io);
+  server_->faults("[]");
+  server_->fault(R"({"path":".*security-credentials/.*"})", R"({"status":429,"body":""})");
+  EXPECT_EQ(failure().code, Code::io);
+  server_->faults("[]");
+  server_->fault(R"({"path":".*security-credentials/r"})", R"({"status":200,"body":"{\"Code\":\"AssumeRoleUnauthorizedAccess\"}"})");
+  EXPECT_NE(failure().what.find("AssumeRoleUnauthorizedAccess"), std::string::npos);
+}
+
+TEST_F(Aws, AsksStsOfTheRolesOwnWorld) {
+  set("AWS_ENDPOINT_URL_STS", nullptr);
+  EXPECT_EQ(sts_url({"arn:aws:iam::1:role/r", "", "", "", ""}), "https://sts.amazonaws.com/");
+  EXPECT_EQ(sts_url({"arn:aws-cn:iam::1:role/r", "", "", "", ""}), "https://sts.cn-northwest-1.amazonaws.com.cn/");
+  EXPECT_EQ(sts_url({"arn:aws-us-gov:iam::1:role/r", "", "", "", ""}), "https://sts.us-gov-west-1.amazonaws.com/");
+  EXPECT_EQ(sts_url({"arn:aws:iam::1:role/r", "", "", "", "eu-west-3"}), "https://sts.eu-west-3.amazonaws.com/");
+  set("AWS_REGION", "us-isob-east-1");
+  EXPECT_EQ(sts_url({"arn:aws:iam::1:role/r", "", "", "", "eu-west-3"}), "https://sts.us-isob-east-1.sc2s.sgov.gov/");
 }
 
 TEST(AwsJson, IsReadWithCare) {

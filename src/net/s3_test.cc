@@ -266,6 +266,10 @@ TEST(S3Address, IsWhatTheContractSays) {
   EXPECT_EQ(url({}, "data", "a/b c", "eu-central-1"), "https://data.s3.eu-central-1.amazonaws.com/a/b%20c");
   EXPECT_EQ(url({}, "data", "a", "cn-north-1"), "https://data.s3.cn-north-1.amazonaws.com.cn/a");
   EXPECT_EQ(url({}, "data", "a", "us-gov-west-1"), "https://data.s3.us-gov-west-1.amazonaws.com/a");
+  EXPECT_EQ(url({}, "data", "a", "us-iso-east-1"), "https://data.s3.us-iso-east-1.c2s.ic.gov/a");
+  EXPECT_EQ(url({}, "data", "a", "us-isob-east-1"), "https://data.s3.us-isob-east-1.sc2s.sgov.gov/a");
+  EXPECT_EQ(url({}, "data", "a", "eusc-de-east-1"), "https://data.s3.eusc-de-east-1.amazonaws.eu/a");
+  EXPECT_EQ(url({}, "data", "a", "us-gov-west-1"), "https://data.s3.us-gov-west-1.amazonaws.com/a");
   EXPECT_EQ(url({}, "da.ta", "a", "us-west-2"), "https://s3.us-west-2.amazonaws.com/da.ta/a");
   EXPECT_EQ(url({}, "Old_Bucket", "a", "us-east-1"), "https://s3.us-east-1.amazonaws.com/Old_Bucket/a");
   EXPECT_EQ(url({"", true, ""}, "data", "a", "us-west-2"), "https://s3.us-west-2.amazonaws.com/data/a");
