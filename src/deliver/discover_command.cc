@@ -26,11 +26,12 @@ constexpr std::string_view kHelp =
     "Examples:\n"
     "  tacho discover                    what a run would tell of this machine\n"
     "  tacho discover --json --no-cloud  for a program, and no metadata service is asked\n\n"
-    "Usage: tacho discover [--json] [--hide FIELD,...] [--no-cloud]\n"
+    "Usage: tacho discover [--json] [--hide FIELD,...] [--no-cloud] [-c FILE]\n"
     "Print what is known of the host and its cloud, as the start of a run would send it.\n\n"
     "  --json            one JSON object\n"
     "  --hide FIELD,...  leave these fields out; also host, cloud, private [TACHO_HIDE]\n"
     "  --no-cloud        ask no metadata service [TACHO_NO_CLOUD]\n"
+    "  -c, --config FILE what it hides is hidden here, too [TACHO_CONFIG]\n"
     "  -v, --verbose     say why something is missing\n";
 
 struct Request {

@@ -262,6 +262,12 @@ class Privacy(DiscoverCase):
             self.assertEqual(fields["cloud_region_id"], "eu-west-1")
             for key in ("cloud_account_id", "host_hostname", "host_ip", "host_vcpus"):
                 self.assertNotIn(key, fields)
+            named = self.write("other.toml", 'hide = ["cloud_region_id"]\n')
+            for words in (["-c", named], [f"--config={named}"]):
+                fields = json.loads(self.tacho("discover", *words, "--json", env=env).out)
+                self.assertEqual(("cloud_region_id" in fields, "cloud_account_id" in fields), (False, True))
+            refused = self.tacho("discover", "-c", self.path("absent.toml"), env=env)
+            self.assertEqual((refused.rc, "absent.toml" in refused.err), (125, True), refused)
             service.asked.clear()
             self.write("tacho.toml", "no_cloud = true\n")
             self.assertIsNone(self.found(json.loads(self.tacho("discover", "--json", env=env).out)))
