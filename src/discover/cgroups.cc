@@ -1,11 +1,10 @@
 #include "discover/cgroups.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <functional>
 
 #include "base/text.h"
+#include "os/identity.h"
 #include "procfs/cgroup_files.h"
 #include "procfs/mountinfo.h"
 
@@ -45,10 +44,8 @@ std::string below_roots(const Roots& roots, std::string mount_point) {
 // CPUs that a process may run on: those that are online, but for what taskset and cpusets take away. A tree that stands in
 // for /proc has other CPUs than this machine.
 std::optional<int64_t> affinity_of(const Roots& roots, pid_t pid) {
-  cpu_set_t affinity;
-  CPU_ZERO(&affinity);
-  if (!roots.are_real() || pid < 0 || ::sched_getaffinity(pid, sizeof affinity, &affinity) != 0) return std::nullopt;
-  return CPU_COUNT(&affinity);
+  if (!roots.are_real() || pid < 0) return std::nullopt;
+  return affinity_cpus(pid);
 }
 
 // Calls visit(slot, mount) for every cgroup mount and controller.
