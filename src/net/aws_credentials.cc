@@ -134,6 +134,7 @@ Result<AwsCredentials> find_aws_credentials(HttpClient& http, bool may_ask_insta
     if (found) {
       found->received_monotonic_ns = system_clock().monotonic_ns();
       if (found->region.empty()) found->region = usual_region();
+      found->endpoint = aws_endpoint("AWS_ENDPOINT_URL_S3");
       return found;
     }
     if (found.error().code != Code::not_available) return found;

@@ -31,7 +31,8 @@ class Aws : public testing::Test {
                              "AWS_SHARED_CREDENTIALS_FILE", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN", "AWS_ROLE_SESSION_NAME",
                              "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_AUTHORIZATION_TOKEN",
                              "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", "AWS_EC2_METADATA_DISABLED", "TACHO_NO_CLOUD", "TACHO_CLOUD_PROBE", "TACHO_IMDS_URL",
-                             "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL_SSO",
+                             "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3",
+                             "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "AWS_ENDPOINT_URL_SSO",
                              "AWS_ENDPOINT_URL_SSO_OIDC"}) {
       set(name, nullptr);
     }
@@ -250,6 +251,22 @@ TEST_F(Aws, BringsTheUsualRegion) {
   EXPECT_EQ(find_aws_credentials(http_)->region, "us-gov-west-1");
   set("AWS_REGION", "eu-west-3");
   EXPECT_EQ(find_aws_credentials(http_)->region, "eu-west-3");
+}
+
+TEST_F(Aws, BringsTheEndpoint) {
+  make_file(".aws/credentials", "[default]\naws_access_key_id = AK1\naws_secret_access_key=SK1\n");
+  EXPECT_EQ(find_aws_credentials(http_)->endpoint, "");
+  make_file(".aws/config", "[default]\nendpoint_url = https://profile\n");
+  EXPECT_EQ(find_aws_credentials(http_)->endpoint, "https://profile");
+  set("AWS_ENDPOINT_URL", "https://all");
+  EXPECT_EQ(find_aws_credentials(http_)->endpoint, "https://all");
+  EXPECT_EQ(sts_url({"r", "", "", "", ""}), server_->url("/sts/"));
+  set("AWS_ENDPOINT_URL_STS", nullptr);
+  EXPECT_EQ(sts_url({"r", "", "", "", ""}), "https://all");
+  set("AWS_ENDPOINT_URL_S3", "https://s3");
+  EXPECT_EQ(find_aws_credentials(http_)->endpoint, "https://s3");
+  set("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "true");
+  EXPECT_EQ(find_aws_credentials(http_)->endpoint, "");
 }
 
 TEST_F(Aws, ExchangesAWebIdentity) {

@@ -66,6 +66,14 @@ std::string aws_setting(const AwsProfile& profile, std::string_view key) {
 
 AwsProfile read_aws_config_section(std::string_view section) { return parse_aws_section(file_text("AWS_CONFIG_FILE", "config"), section); }
 
+std::string aws_endpoint(const char* variable) {
+  if (environment_on("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS")) return {};
+  std::string url = variable_or(variable, environment("AWS_ENDPOINT_URL"));
+  if (!url.empty()) return url;
+  const Result<AwsProfile> profile = read_aws_profile();
+  return profile ? aws_setting(*profile, "endpoint_url") : "";
+}
+
 std::string unreadable_aws_file() {
   constexpr std::pair<const char*, const char*> kFiles[] = {{"AWS_SHARED_CREDENTIALS_FILE", "credentials"}, {"AWS_CONFIG_FILE", "config"}};
   for (const auto& [variable, name] : kFiles) {

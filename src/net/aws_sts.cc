@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "net/aws_partition.h"
+#include "net/aws_profile.h"
 #include "net/environment.h"
 #include "net/iso_date.h"
 #include "net/s3_address.h"
@@ -57,7 +58,7 @@ std::string aws_region_variable() {
 }
 
 std::string sts_url(const AwsRole& role) {
-  const std::string endpoint = environment("AWS_ENDPOINT_URL_STS");
+  const std::string endpoint = aws_endpoint("AWS_ENDPOINT_URL_STS");
   if (!endpoint.empty()) return endpoint;
   const std::string region = sts_region(role);
   if (region.empty()) return "https://sts.amazonaws.com/";

@@ -68,11 +68,11 @@ std::string S3Client::probe_region(const std::string& bucket) {
 }
 
 // What S3 said itself comes first: it is told only after the others were proved wrong, or when there are none.
-std::string S3Client::region_of(const std::string& bucket, const AwsCredentials& credentials) {
+std::string S3Client::region_of(const std::string& bucket, const S3Settings& settings, const AwsCredentials& credentials) {
   if (learnt_bucket_ == bucket) return learnt_region_;
-  if (!settings_.region.empty()) return settings_.region;
+  if (!settings.region.empty()) return settings.region;
   if (is_region(credentials.region)) return credentials.region;
-  if (!settings_.endpoint.empty()) return "us-east-1";
+  if (!settings.endpoint.empty()) return "us-east-1";
   const std::string found = probe_region(bucket);
   if (found.empty()) return kGuessedRegion;  // not kept: the next put asks again
   learnt_bucket_ = bucket;
@@ -113,6 +113,8 @@ S3Result S3Client::judge(const HttpResponse& answer, const AwsCredentials& crede
 
 S3Result S3Client::put(const S3Location& location, std::string_view body, std::string_view content_type, const AwsCredentials& credentials) {
   if (location.key.empty()) return no_answer({Code::invalid, "an S3 object needs a key", "s3://" + location.bucket, "name a prefix"});
+  S3Settings settings = settings_;
+  if (settings.endpoint.empty()) settings.endpoint = credentials.endpoint;
   const std::string payload_hash = hex(sha256(body));
   const std::string body_md5 = md5(body);
   HttpRequest request;
@@ -123,8 +125,8 @@ S3Result S3Client::put(const S3Location& location, std::string_view body, std::s
   request.body_limit = 256u << 10;
 
   for (int correction = 0;; ++correction) {
-    const std::string region = region_of(location.bucket, credentials);
-    const Result<S3Address> address = s3_address(settings_, location, region);
+    const std::string region = region_of(location.bucket, settings, credentials);
+    const Result<S3Address> address = s3_address(settings, location, region);
     if (!address) return no_answer(address.error());
     const int64_t signed_ns = server_time_ns();
     const SigV4Scope scope{sigv4_time(signed_ns), region, "s3"};

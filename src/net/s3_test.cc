@@ -102,6 +102,14 @@ TEST_F(S3, RepeatsGiveTheSameObject) {
   EXPECT_EQ(objects()["data/again"]["bodies"], 1);
 }
 
+TEST_F(S3, TakesTheEndpointOfTheCredentialsWhereNoneIsSet) {
+  credentials_.endpoint = server_->url();
+  settings_.endpoint = "http://127.0.0.1:1";
+  EXPECT_EQ(put("k").verdict, Verdict::retry);
+  settings_.endpoint.clear();
+  EXPECT_EQ(put("k").verdict, Verdict::done);
+}
+
 TEST_F(S3, KeepsTheEndpointsPathAndPort) {
   config(R"({"base_path":"/s3/v 1"})");
   settings_.endpoint = server_->url("/s3/v%201/");
