@@ -12,6 +12,7 @@ from support import BUILD, Case, IS_ROOT, can
 DOUBLES = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "doubles")
 sys.path.insert(0, DOUBLES)
 from imds_double import EXPECTED, FIELDS, Service  # noqa: E402
+from service import Service as SentinelService  # noqa: E402
 
 DELIVER = os.path.join(BUILD, "bin", "tacho-deliver")
 KEYS = ("cloud_account_id", "cloud_region_id", "cloud_zone_id", "cloud_instance_type", "host_id")
@@ -297,6 +298,30 @@ class Privacy(DiscoverCase):
         with Service("hcloud") as service:
             done = self.tacho("discover", program=DELIVER, env={"TACHO_NO_CLOUD": None, "TACHO_IMDS_URL": service.url})
         self.assertRegex(done.out, r"(?m)^cloud_vendor_id +hcloud$")
+
+
+class Later(DiscoverCase):
+    def test_every_run_keeps_its_own_word(self):
+        """Runs that could not be registered, delivered by one process without their variables."""
+        wishes = [({}, [], ("aws", "123456789012", "eu-west-1")), ({}, ["--no-cloud"], (None, None, None)),
+                  ({"TACHO_CLOUD_PROBE": "off"}, [], (None, None, None)), ({}, ["--hide", "cloud_region_id"], ("aws", "123456789012", None)),
+                  ({"TACHO_CLOUD_ACCOUNT_ID": " ", "TACHO_CLOUD_REGION_ID": "mine"}, [], ("aws", None, "mine"))]
+        service = SentinelService()
+        self.addCleanup(service.close)
+        service.api_faults({"action": {"status": 500, "body": ""}})
+        with Service("aws") as cloud:
+            env = service.environment(TACHO_NO_CLOUD=None, TACHO_IMDS_AWS_URL=cloud.url, TACHO_SPOOL_DIR=self.path("spool"))
+            for index, (variables, args, _) in enumerate(wishes):
+                done = self.tacho("run", "-q", "--job-name", str(index), *args, "--", "true",
+                                  env={**env, **variables, "TACHO_FINISH_TIMEOUT": "0"})
+                self.assertEqual(done.rc, 0, done)
+            service.api_faults()
+            done = self.tacho("deliver", "--all", env=env)
+            self.assertEqual(done.rc, 0, done)
+        keys = ("cloud_vendor_id", "cloud_account_id", "cloud_region_id")
+        bodies = [run["start"] for run in service.finished()]
+        self.assertEqual({body["job_name"]: tuple(body.get(key) for key in keys) for body in bodies},
+                         {str(index): expected for index, (_, _, expected) in enumerate(wishes)})
 
 
 class RealAddresses(DiscoverCase):

@@ -22,6 +22,7 @@ struct Cloud {
 struct CloudOptions {
   bool no_cloud = false;            // --no-cloud; TACHO_NO_CLOUD and TACHO_CLOUD_PROBE=off are looked at here
   std::vector<std::string> hidden;  // wire names; what is hidden is neither cached nor, when all is, asked for
+  friend bool operator==(const CloudOptions&, const CloudOptions&) = default;
 };
 
 // Discovery beside other work: work() now and then until done().
