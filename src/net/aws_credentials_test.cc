@@ -96,6 +96,9 @@ TEST_F(Aws, ReadsTheSharedFilesAndProfiles) {
   EXPECT_EQ(found(), "AK3/SK3/T3");
   set("AWS_PROFILE", "sso");
   EXPECT_EQ(failure().code, Code::invalid);  // and not the instance's role instead
+  set("AWS_CONFIG_FILE", "~/config");
+  set("AWS_PROFILE", "work");
+  EXPECT_EQ(found(), "AK3/SK3/T3");
   set("AWS_PROFILE", "my work");
   make_file("config", "[profile \"my work\"]\naws_access_key_id = AK4\naws_secret_access_key = SK4\n");
   EXPECT_EQ(found(), "AK4/SK4/");

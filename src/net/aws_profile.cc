@@ -16,7 +16,9 @@ std::string variable_or(const char* name, const std::string& otherwise) {
 
 std::string file_path(const char* variable, const char* name) {
   const std::string home = variable_or("HOME", "");
-  return variable_or(variable, home.empty() ? "" : home + "/.aws/" + name);
+  const std::string path = variable_or(variable, home.empty() ? "" : home + "/.aws/" + name);
+  // Where no shell has seen the variable, as in a unit file.
+  return path.starts_with("~/") && !home.empty() ? home + path.substr(1) : path;
 }
 
 std::string file_text(const char* variable, const char* name) {
