@@ -37,6 +37,23 @@ Verdict verdict_of(ErrorClass error_class) {
   }
 }
 
+// What a person can do about an answer that repeats itself; empty where S3's own word is all there is.
+std::string_view advice_on(std::string_view code) {
+  struct Advice {
+    std::string_view code, text;
+  };
+  constexpr Advice kAdvice[] = {
+      {"AccessDenied", "these keys may not write there: s3:PutObject has to be allowed"},
+      {"NoSuchBucket", "make the bucket, or correct its name"},
+      {"SignatureDoesNotMatch", "the secret key is not that of the access key"},
+      {"InvalidAccessKeyId", "nobody there knows the access key: check it, and the endpoint"},
+      {"ExpiredToken", "the session is over: sign in again"},
+  };
+  for (const Advice& advice : kAdvice)
+    if (advice.code == code) return advice.text;
+  return {};
+}
+
 }  // namespace
 
 S3Settings S3Settings::from_environment() {
@@ -107,6 +124,7 @@ S3Result S3Client::judge(const HttpResponse& answer, const AwsCredentials& crede
   if (result.verdict != Verdict::done) {
     result.message = "S3 answered " + std::to_string(answer.status);
     if (!result.error_code.empty()) result.message.append(" ").append(valid_utf8(result.error_code.substr(0, 100)));
+    if (const std::string_view advice = advice_on(result.error_code); !advice.empty()) result.message.append(" (").append(advice).append(")");
   }
   return result;
 }

@@ -204,6 +204,7 @@ TEST_F(S3, GivesUpOnAWrongSecret) {
   EXPECT_EQ(result.verdict, Verdict::give_up);
   EXPECT_EQ(result.error_code, "SignatureDoesNotMatch");
   EXPECT_EQ(result.message.find("wrong"), std::string::npos);
+  EXPECT_NE(result.message.find("the secret key is not that of the access key"), std::string::npos);
 }
 
 TEST_F(S3, RetriesWhatIsTemporary) {
