@@ -136,21 +136,23 @@ bool is_hierarchy_root(const std::string& folder) {
 
 Limits find_limits(const Roots& roots, const CgroupPaths& paths, pid_t pid, int64_t machine_memory_bytes) {
   Limits limits;
+  limits.cpuset_cpus = affinity_of(roots, pid);
   walk_up(paths.unified, paths.mount_unified, [&](const std::string& folder) {
     lower_to(limits.cpu_quota_cores, parse_cpu_max(read_first_line(folder + "/cpu.max")));
     lower_to(limits.memory_limit_bytes, parse_single(read_first_line(folder + "/memory.max")));
+    lower_to(limits.cpuset_cpus, count_cpu_list(read_first_line(folder + "/cpuset.cpus.effective")));
   });
   walk_up(paths.cpu, paths.mount_cpu, [&](const std::string& folder) { lower_to(limits.cpu_quota_cores, quota_v1(folder)); });
   walk_up(paths.memory, paths.mount_memory, [&](const std::string& folder) {
     lower_to(limits.memory_limit_bytes, parse_single(read_first_line(folder + "/memory.limit_in_bytes")));
   });
+  walk_up(paths.cpuset, paths.mount_cpuset, [&](const std::string& folder) {
+    lower_to(limits.cpuset_cpus, count_cpu_list(read_first_line(folder + "/cpuset.effective_cpus")));
+  });
   // "No limit" is a huge number in v1; one above the machine's memory limits nothing.
   if (limits.memory_limit_bytes && (*limits.memory_limit_bytes >= int64_t{1} << 62 ||
                                     (machine_memory_bytes > 0 && *limits.memory_limit_bytes > machine_memory_bytes)))
     limits.memory_limit_bytes.reset();
-  limits.cpuset_cpus = affinity_of(roots, pid);
-  lower_to(limits.cpuset_cpus, count_cpu_list(read_first_line(paths.unified + "/cpuset.cpus.effective")));
-  lower_to(limits.cpuset_cpus, count_cpu_list(read_first_line(paths.cpuset + "/cpuset.effective_cpus")));
   return limits;
 }
 

@@ -110,8 +110,10 @@ TEST(Cgroups, MountPointsAreFoundInTheTreeThatStandsInForSys) {
   EXPECT_EQ(limits.cpu_quota_cores, 1.5);
   EXPECT_EQ(limits.memory_limit_bytes, int64_t{1} << 30);
   EXPECT_FALSE(limits.cpuset_cpus) << "this process runs on another machine";
-  machine.put("sys/fs/cgroup/slice/job/cpuset.cpus.effective", "0-47,96-143\n");
+  machine.put("sys/fs/cgroup/slice/cpuset.cpus.effective", "0-47,96-143\n");  // the job's own cgroup need not have the controller
   EXPECT_EQ(find_limits(machine.roots, paths, 0, int64_t{64} << 30).cpuset_cpus, 96);
+  machine.put("sys/fs/cgroup/slice/job/cpuset.cpus.effective", "0-3\n");
+  EXPECT_EQ(find_limits(machine.roots, paths, 0, int64_t{64} << 30).cpuset_cpus, 4);
 }
 
 TEST(Cgroups, TheAffinityIsThatOfTheTrackedProcess) {
