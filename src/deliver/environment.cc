@@ -44,9 +44,11 @@ Cloud CloudFields::find(const SpoolMeta& meta, const std::function<bool()>& in_a
   CloudOptions options{meta.no_cloud || is_of_another_machine(meta.start), meta.hidden};
   for (const auto& [name, value] : meta.start.items())
     if (is_cloud_field(name)) options.hidden.push_back(name);  // said by the user: nothing to find
+  const Roots roots = Roots::from_environment();
+  if (options.no_cloud) return CloudDiscovery(roots, options).result();  // what is known of others stays
   if (!discovery_ || asked_ != options) {
     asked_ = options;
-    discovery_.emplace(Roots::from_environment(), options);
+    discovery_.emplace(roots, options);
     const int64_t until_ns = system_clock().monotonic_ns() + kPatience_ns;
     while (!discovery_->done() && !in_a_hurry() && system_clock().monotonic_ns() < until_ns)
       discovery_->work(std::min(until_ns, system_clock().monotonic_ns() + kSlice_ns));
