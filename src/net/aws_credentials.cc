@@ -1,5 +1,8 @@
 #include "net/aws_credentials.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "base/text.h"
 #include "net/aws_metadata.h"
 #include "net/aws_process.h"
@@ -112,13 +115,21 @@ Result<AwsCredentials> from_settings(const Search& search, const AwsProfile& pro
   return nothing_here();
 }
 
+bool speaks_of_identity(const AwsProfile& profile) {
+  constexpr std::string_view kBegins[] = {"aws_", "role_", "source_profile", "credential_", "sso_", "web_identity_"};
+  return std::any_of(profile.begin(), profile.end(), [&](const auto& setting) {
+    return std::any_of(std::begin(kBegins), std::end(kBegins), [&](std::string_view begin) { return setting.first.starts_with(begin); });
+  });
+}
+
 Result<AwsCredentials> from_profile(const Search& search) {
   const Result<AwsProfile> profile = read_aws_profile();
   if (!profile) return profile.error();
   const std::string name = aws_profile_variable();
   Result<AwsCredentials> found = from_settings(search, *profile, name.empty() ? "default" : name, 0);
-  // Asked for by name and not usable: say so, rather than go on as somebody else.
-  if (!found && found.error().code == Code::not_available && !name.empty()) {
+  // Asked for by name and not usable: say so, rather than go on as somebody else. One that has a region only leaves the rest
+  // to the machine.
+  if (!found && found.error().code == Code::not_available && !name.empty() && speaks_of_identity(*profile)) {
     return Error{Code::invalid, "this AWS profile has neither keys nor anything that gives them", name,
                  "add aws_access_key_id and aws_secret_access_key, role_arn, credential_process or sso_session"};
   }

@@ -344,6 +344,16 @@ TEST_F(Aws, TakesTheRoleOfTheInstance) {
   EXPECT_EQ(server_->log(), "[]");
 }
 
+TEST_F(Aws, AProfileWithARegionLeavesTheKeysToTheMachine) {
+  server_->post("/__config", R"({"imds_v2":true,"role":"r"})");
+  make_file(".aws/config", "[profile plain]\nregion = eu-west-3\noutput = json\n[profile sso]\nsso_region = eu-west-3\n");
+  set("AWS_PROFILE", "plain");
+  EXPECT_EQ(found(), "AK-instance/SK-instance/T-instance");
+  EXPECT_EQ(find_aws_credentials(http_)->region, "eu-west-3");
+  set("AWS_PROFILE", "sso");
+  EXPECT_EQ(failure().path, "sso");
+}
+
 TEST_F(Aws, AnInstanceThatIsBusyIsAskedAgain) {
   server_->post("/__config", R"({"imds_v2":true,"role":"r"})");
   server_->fault(R"({"path":".*api/token"})", R"({"status":503,"body":""})");
