@@ -65,6 +65,9 @@ void CloudFields::add(Json& start, const SpoolMeta& meta, const std::function<bo
   start.erase("host_id");
   for (const DescribedField& field : describe_machine(host, cloud, meta.hidden))
     if (!start.contains(field.name)) std::visit([&](const auto& value) { start[std::string(field.name)] = value; }, field.value);
+  // Said by the user, but nothing that tacho discover would print: it hides the field all the same.
+  for (const auto& [name, value] : meta.start.items())
+    if (is_cloud_field(name) && !is_cloud_value(text_of(meta.start, name.c_str()))) start.erase(name);
 }
 
 void complete(Delivering& shared, CloudFields& cloud, std::function<bool()> in_a_hurry) {

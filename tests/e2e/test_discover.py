@@ -303,9 +303,10 @@ class Privacy(DiscoverCase):
 class Later(DiscoverCase):
     def test_every_run_keeps_its_own_word(self):
         """Runs that could not be registered, delivered by one process without their variables."""
-        wishes = [({}, [], ("aws", "123456789012", "eu-west-1")), ({}, ["--no-cloud"], (None, None, None)),
-                  ({"TACHO_CLOUD_PROBE": "off"}, [], (None, None, None)), ({}, ["--hide", "cloud_region_id"], ("aws", "123456789012", None)),
-                  ({"TACHO_CLOUD_ACCOUNT_ID": " ", "TACHO_CLOUD_REGION_ID": "mine"}, [], ("aws", None, "mine"))]
+        wishes = [({}, [], ("aws", "123456789012", "eu-west-1", "eu-west-1b")), ({}, ["--no-cloud"], (None,) * 4),
+                  ({"TACHO_CLOUD_PROBE": "off"}, [], (None,) * 4),
+                  ({}, ["--hide", "cloud_region_id"], ("aws", "123456789012", None, "eu-west-1b")),
+                  ({"TACHO_CLOUD_ACCOUNT_ID": " ", "TACHO_CLOUD_REGION_ID": "mine", "TACHO_CLOUD_ZONE_ID": "<b>"}, [], ("aws", None, "mine", None))]
         service = SentinelService()
         self.addCleanup(service.close)
         service.api_faults({"action": {"status": 500, "body": ""}})
@@ -318,7 +319,7 @@ class Later(DiscoverCase):
             service.api_faults()
             # A deliverer that is just ending still holds its run.
             until(lambda: self.tacho("deliver", "--all", env=env).rc == 0 and len(service.finished()) == len(wishes))
-        keys = ("cloud_vendor_id", "cloud_account_id", "cloud_region_id")
+        keys = ("cloud_vendor_id", "cloud_account_id", "cloud_region_id", "cloud_zone_id")
         bodies = [run["start"] for run in service.finished()]
         self.assertEqual({body["job_name"]: tuple(body.get(key) for key in keys) for body in bodies},
                          {str(index): expected for index, (_, _, expected) in enumerate(wishes)})

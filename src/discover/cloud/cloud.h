@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "os/file.h"
@@ -46,5 +47,8 @@ class CloudDiscovery {
 
 // The same in one call.
 Cloud discover_cloud(const Roots& roots, const CloudOptions& options);
+
+// What may stand in a field: text of a service, or of a user, that is no placeholder, page or rubbish.
+bool is_cloud_value(std::string_view text);
 
 }  // namespace tacho
