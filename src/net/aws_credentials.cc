@@ -49,7 +49,8 @@ std::string usual_region() {
 Result<AwsCredentials> from_web_identity_variables(const Search& search) {
   const std::string token_file = environment("AWS_WEB_IDENTITY_TOKEN_FILE"), role = environment("AWS_ROLE_ARN");
   if (token_file.empty() || role.empty()) return nothing_here();
-  return assume_role_with_web_identity(search.http, token_file, {role, environment("AWS_ROLE_SESSION_NAME"), "", "", usual_region()});
+  return assume_role_with_web_identity(search.http, token_file,
+                                       {role, environment("AWS_ROLE_SESSION_NAME"), "", "", usual_region()});
 }
 
 Result<AwsCredentials> from_container(const Search& search) { return container_credentials(search.http); }
@@ -118,7 +119,8 @@ Result<AwsCredentials> from_settings(const Search& search, const AwsProfile& pro
 bool speaks_of_identity(const AwsProfile& profile) {
   constexpr std::string_view kBegins[] = {"aws_", "role_", "source_profile", "credential_", "sso_", "web_identity_"};
   return std::any_of(profile.begin(), profile.end(), [&](const auto& setting) {
-    return std::any_of(std::begin(kBegins), std::end(kBegins), [&](std::string_view begin) { return setting.first.starts_with(begin); });
+    return std::any_of(std::begin(kBegins), std::end(kBegins),
+                       [&](std::string_view begin) { return setting.first.starts_with(begin); });
   });
 }
 
@@ -151,9 +153,10 @@ Result<AwsCredentials> find_aws_credentials(HttpClient& http, bool may_ask_insta
     if (found.error().code != Code::not_available) return found;
   }
   const std::string unread = unreadable_aws_file();
-  return Error{Code::invalid, unread.empty() ? "no AWS credentials were found" : "no AWS credentials were found, and this file cannot be read",
-               unread, std::string("set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or ") +
-                           (may_ask_instance ? "give the machine a role" : "let the machine's role be asked for, without --no-cloud")};
+  const std::string none = "no AWS credentials were found";
+  const char* const machine = may_ask_instance ? "give the machine a role" : "let the machine's role be asked for, without --no-cloud";
+  return Error{Code::invalid, unread.empty() ? none : none + ", and this file cannot be read", unread,
+               std::string("set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or ") + machine};
 }
 
 }  // namespace tacho

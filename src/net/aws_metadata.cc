@@ -59,7 +59,8 @@ Result<AwsCredentials> parse_aws_credentials_json(std::string_view text) {
   const std::string code = text_of(object, "Code");
   // {"Code":"AssumeRoleUnauthorizedAccess","Message":"EC2 cannot assume the role …"}
   if (!code.empty() && code != "Success") {
-    return Error{Code::io, "no credentials were handed out: " + valid_utf8(code.substr(0, 100)), "", "check the role of the machine or task; it is tried again"};
+    return Error{Code::io, "no credentials were handed out: " + valid_utf8(code.substr(0, 100)), "",
+                 "check the role of the machine or task; it is tried again"};
   }
   AwsCredentials credentials;
   credentials.access_key = text_of(object, "AccessKeyId");

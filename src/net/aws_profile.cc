@@ -77,7 +77,8 @@ std::string aws_endpoint(const char* variable) {
 }
 
 std::string unreadable_aws_file() {
-  constexpr std::pair<const char*, const char*> kFiles[] = {{"AWS_SHARED_CREDENTIALS_FILE", "credentials"}, {"AWS_CONFIG_FILE", "config"}};
+  constexpr std::pair<const char*, const char*> kFiles[] = {{"AWS_SHARED_CREDENTIALS_FILE", "credentials"},
+                                                            {"AWS_CONFIG_FILE", "config"}};
   for (const auto& [variable, name] : kFiles) {
     const std::string path = file_path(variable, name);
     if (path.empty()) continue;
@@ -99,7 +100,8 @@ Result<AwsProfile> read_aws_profile(const std::string& asked) {
   if (name == "default") profile.merge(parse_aws_section(config, name));
   if (profile.empty() && !asked.empty()) {
     if (const std::string path = unreadable_aws_file(); !path.empty())
-      return Error{Code::invalid, "the AWS profile " + asked + " cannot be looked up", path, "make this file readable, or correct the variable that names it"};
+      return Error{Code::invalid, "the AWS profile " + asked + " cannot be looked up", path,
+                   "make this file readable, or correct the variable that names it"};
     return Error{Code::invalid, "there is no such AWS profile", asked, "correct AWS_PROFILE or source_profile, or add it to ~/.aws/credentials"};
   }
   return profile;

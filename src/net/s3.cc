@@ -124,7 +124,8 @@ S3Result S3Client::judge(const HttpResponse& answer, const AwsCredentials& crede
   if (result.verdict != Verdict::done) {
     result.message = "S3 answered " + std::to_string(answer.status);
     if (!result.error_code.empty()) result.message.append(" ").append(valid_utf8(result.error_code.substr(0, 100)));
-    if (const std::string_view advice = advice_on(result.error_code); !advice.empty()) result.message.append(" (").append(advice).append(")");
+    if (const std::string_view advice = advice_on(result.error_code); !advice.empty())
+      result.message.append(" (").append(advice).append(")");
   }
   return result;
 }

@@ -55,7 +55,8 @@ Result<S3Address> s3_address(const S3Settings& settings, const S3Location& locat
     return Error{Code::invalid, "this is not the name of a bucket", location.bucket, "write it as s3://bucket/prefix"};
   }
   if (!is_region(region)) return Error{Code::invalid, "this is not the name of a region", region, "check TACHO_S3_REGION"};
-  std::string endpoint = settings.endpoint.empty() ? "https://s3." + region + "." + std::string(aws_domain(region)) : settings.endpoint;
+  std::string endpoint = settings.endpoint;
+  if (endpoint.empty()) endpoint = "https://s3." + region + "." + std::string(aws_domain(region));
   if (const Status allowed = check_url(endpoint); !allowed) return allowed.error();
   const Result<Url> base = parse_url(endpoint);
   if (!base) return base.error();

@@ -114,7 +114,8 @@ std::string container_text(const Run& run) {
 // Named as in run.json; whoever hides the one does not want the other.
 std::string machine_text(const Run& run, std::string_view allocation) {
   if (allocation.empty() || is_hidden(run, "host_server_allocation") || is_hidden(run, "host_allocation")) return {};
-  return std::string(allocation) + (allocation == "shared" ? ": others used it at the same time" : ": hardly anything else used it");
+  const bool shared = allocation == "shared";
+  return std::string(allocation) + (shared ? ": others used it at the same time" : ": hardly anything else used it");
 }
 
 std::string full(const Run& run, const RunFacts& facts, int64_t rows, const std::string& folder, bool color) {
