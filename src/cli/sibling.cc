@@ -6,15 +6,32 @@
 #include <cstdlib>
 
 #include "cli/commands.h"
+#include "cli/parse.h"
 #include "cli/resolve.h"
 #include "os/file.h"
 
 namespace tacho {
 namespace {
 
+// -c FILE out of the words, which keep the rest.
+std::vector<std::string> take_config(std::vector<std::string>& words) {
+  std::vector<std::string> config, rest;
+  for (size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    const bool alone = word == "-c" || word == "--config";
+    const bool with_value = word.starts_with("--config=") || (word.starts_with("-c") && word.size() > 2);
+    (alone || with_value ? config : rest).push_back(word);
+    if (alone && i + 1 < words.size()) config.push_back(words[++i]);
+  }
+  words = std::move(rest);
+  return config;
+}
+
 // tacho-deliver reads no configuration file: what is said there about privacy goes to it as variables.
-Status hand_over_privacy() {
-  const auto settings = resolve({}, kWatch, real_surroundings());
+Status hand_over_privacy(std::vector<std::string>& words) {
+  const auto line = parse_arguments(take_config(words), kWatch, Words::anywhere);
+  if (!line) return line.error();
+  const auto settings = resolve(*line, kWatch, real_surroundings());
   if (!settings) return settings.error();
   std::string hidden;
   for (const std::string& field : settings->hide) hidden += field + ",";
@@ -46,10 +63,10 @@ Error become_deliver(const std::vector<std::string>& words, const std::string& w
 
 // Everything that speaks HTTP is in tacho-deliver; it takes tacho's place, with the same words.
 int sibling_command(const Call& call) {
-  if (call.command.name == "discover")
-    if (const Status status = hand_over_privacy(); !status) return refuse(status.error());
   std::vector<std::string> words{std::string(call.command.name)};
   words.insert(words.end(), call.arguments.begin(), call.arguments.end());
+  if (call.command.name == "discover")
+    if (const Status status = hand_over_privacy(words); !status) return refuse(status.error());
   return refuse(become_deliver(words, "tacho " + std::string(call.command.name)));
 }
 

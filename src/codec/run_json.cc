@@ -5,6 +5,7 @@
 
 #include "codec/iso_time.h"
 #include "codec/run_words.h"
+#include "model/allocation.h"
 
 namespace tacho {
 namespace {
@@ -200,6 +201,10 @@ void write_measured(JsonWriter& json, Fields& fields, const Run& run, const Summ
   fields.text("gpu", std::string_view(run.method.gpu));
   json.end_object();
   write_totals(json, fields, run.totals);
+  if (run.outcome.state != RunState::running) {
+    const std::string_view guess = guess_allocation([&](std::string_view column) { return summary.column(column).mean; });
+    if (fields.shows("host_server_allocation", "host_allocation")) fields.text("allocation", guess);
+  }
   json.key("notes");
   write_strings(json, run.notes);
 }

@@ -80,6 +80,31 @@ TEST(RunJson, OutcomeOfAKilledJob) {
             R"("started_at":"2026-11-15T09:30:00.250Z","finished_at":"2026-11-15T09:30:12.750Z","duration_s":12.5})");
 }
 
+TEST(RunJson, WhetherOthersUsedTheMachineIsGuessedAtTheEnd) {
+  Schema schema;
+  for (const char* const name : {"timestamp", "system_cpu_usage", "process_cpu_usage"}) {
+    schema.push_back({});
+    schema.back().name = name;
+  }
+  const auto guess_of = [&](RunState state, double machine, std::vector<std::string> hidden) {
+    Summary summary;
+    summary.begin(schema);
+    Row row;
+    row.interval_ns = 1'000'000'000;
+    row.cells = {1.0, machine, 1.0};
+    summary.add(row);
+    auto run = sample_run();
+    run.outcome.state = state;
+    run.hidden = std::move(hidden);
+    return Json::parse(text_of(run, summary)).value("allocation", "");
+  };
+  EXPECT_EQ(guess_of(RunState::finished, 1.1, {}), "dedicated");
+  EXPECT_EQ(guess_of(RunState::failed, 2, {}), "shared");
+  EXPECT_EQ(guess_of(RunState::running, 2, {}), "");
+  EXPECT_EQ(guess_of(RunState::finished, 2, {"host_server_allocation"}), "");
+  EXPECT_EQ(guess_of(RunState::finished, kAbsent, {}), "");
+}
+
 TEST(RunJson, StatisticsOfColumnsThatHadAValue) {
   const Json statistics = Json::parse(text_of(sample_run(), two_rows()))["statistics"];
   EXPECT_EQ(statistics["timestamp"].dump(), R"({"duration":2.0})");

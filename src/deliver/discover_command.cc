@@ -26,11 +26,12 @@ constexpr std::string_view kHelp =
     "Examples:\n"
     "  tacho discover                    what a run would tell of this machine\n"
     "  tacho discover --json --no-cloud  for a program, and no metadata service is asked\n\n"
-    "Usage: tacho discover [--json] [--hide FIELD,...] [--no-cloud]\n"
+    "Usage: tacho discover [--json] [--hide FIELD,...] [--no-cloud] [-c FILE]\n"
     "Print what is known of the host and its cloud, as the start of a run would send it.\n\n"
     "  --json            one JSON object\n"
     "  --hide FIELD,...  leave these fields out; also host, cloud, private [TACHO_HIDE]\n"
     "  --no-cloud        ask no metadata service [TACHO_NO_CLOUD]\n"
+    "  -c, --config FILE what it hides is hidden here, too [TACHO_CONFIG]\n"
     "  -v, --verbose     say why something is missing\n";
 
 struct Request {
@@ -121,7 +122,7 @@ int discover_command(std::span<const std::string> arguments) {
   const Roots roots = Roots::from_environment();
   const Cloud cloud = discover_cloud(roots, {request->no_cloud, request->hidden});
   Host host = discover_host(roots);
-  set_allocation(host, find_limits(find_cgroups(roots, 0), host.host_memory_mib.value_or(0) * kMiB));
+  set_allocation(host, find_limits(roots, find_cgroups(roots, 0), 0, host.host_memory_mib.value_or(0) * kMiB));
   find_host_gpu(roots, host);
   settle_host_id(host, cloud, roots);
   const std::vector<DescribedField> fields = describe_machine(host, cloud, request->hidden);

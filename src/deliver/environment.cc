@@ -9,6 +9,7 @@
 #include "discover/describe.h"
 #include "net/aws_credentials.h"
 #include "os/clock.h"
+#include "os/identity.h"
 
 namespace tacho {
 namespace {
@@ -21,6 +22,14 @@ std::string variable(const char* name) {
   return std::string(trim(value != nullptr ? value : ""));
 }
 
+bool is_cloud_field(std::string_view name) { return name.starts_with("cloud_"); }
+
+// A spool on a disk that several machines share: what is asked here says nothing of where it ran.
+bool is_of_another_machine(const Json& start) {
+  const std::string name = text_of(start, "host_hostname");
+  return !name.empty() && name != valid_utf8(host_name());
+}
+
 }  // namespace
 
 std::string service_url() {
@@ -30,29 +39,40 @@ std::string service_url() {
   return url;
 }
 
-void CloudFields::add(Json& start, const SpoolMeta& meta, const std::function<bool()>& in_a_hurry) {
+// Each run has its own word about the cloud: several are delivered by one process, and later than they ran.
+Cloud CloudFields::find(const SpoolMeta& meta, const std::function<bool()>& in_a_hurry) {
+  CloudOptions options{meta.no_cloud || is_of_another_machine(meta.start), meta.hidden};
+  for (const auto& [name, value] : meta.start.items())
+    if (is_cloud_field(name)) options.hidden.push_back(name);  // said by the user: nothing to find
   const Roots roots = Roots::from_environment();
-  if (!discovery_) {
-    CloudOptions options;
-    options.no_cloud = meta.no_cloud;
-    options.hidden = meta.hidden;
+  if (options.no_cloud) return CloudDiscovery(roots, options).result();  // what is known of others stays
+  if (!discovery_ || asked_ != options) {
+    asked_ = options;
     discovery_.emplace(roots, options);
     const int64_t until_ns = system_clock().monotonic_ns() + kPatience_ns;
     while (!discovery_->done() && !in_a_hurry() && system_clock().monotonic_ns() < until_ns)
       discovery_->work(std::min(until_ns, system_clock().monotonic_ns() + kSlice_ns));
   }
-  const Cloud cloud = discovery_->result();
+  return discovery_->result();
+}
+
+void CloudFields::add(Json& start, const SpoolMeta& meta, const std::function<bool()>& in_a_hurry) {
+  const Roots roots = Roots::from_environment();
+  const Cloud cloud = find(meta, in_a_hurry);
   Host host;
   if (start.contains("host_id")) host.host_id = text_of(start, "host_id");
   if (!meta.host_id_settled) settle_host_id(host, cloud, roots);
   start.erase("host_id");
   for (const DescribedField& field : describe_machine(host, cloud, meta.hidden))
-    std::visit([&](const auto& value) { start[std::string(field.name)] = value; }, field.value);
+    if (!start.contains(field.name)) std::visit([&](const auto& value) { start[std::string(field.name)] = value; }, field.value);
+  // Said by the user, but nothing that tacho discover would print: it hides the field all the same.
+  for (const auto& [name, value] : meta.start.items())
+    if (is_cloud_field(name) && !is_cloud_value(text_of(meta.start, name.c_str()))) start.erase(name);
 }
 
 void complete(Delivering& shared, CloudFields& cloud, std::function<bool()> in_a_hurry) {
   shared.add_cloud = [&cloud, in_a_hurry = std::move(in_a_hurry)](Json& start, const SpoolMeta& meta) { cloud.add(start, meta, in_a_hurry); };
-  shared.bucket_credentials = [&http = shared.http] { return find_aws_credentials(http); };
+  shared.bucket_credentials = [&http = shared.http](const SpoolMeta& meta) { return find_aws_credentials(http, !meta.no_cloud); };
 }
 
 }  // namespace tacho

@@ -13,15 +13,18 @@ namespace tacho {
 // SENTINEL_API_URL without its trailing slash, or the default.
 std::string service_url();
 
-// The cloud_* fields and the host's id in it, for a start body. Asked once, off the job's path; the registration waits two
-// seconds at most, and not at all once the run is over.
+// The cloud_* fields and the host's id in it, for a start body. Asked once, off the job's path, and again only for a run with
+// other wishes; the registration waits two seconds at most, and not at all once the run is over.
 class CloudFields {
  public:
   // in_a_hurry is asked now and then while waiting.
   void add(Json& start, const SpoolMeta& meta, const std::function<bool()>& in_a_hurry);
 
  private:
+  Cloud find(const SpoolMeta& meta, const std::function<bool()>& in_a_hurry);
+
   std::optional<CloudDiscovery> discovery_;
+  CloudOptions asked_;  // by discovery_
 };
 
 // Fills in the functions of `shared`; `cloud` must live as long as they are used.

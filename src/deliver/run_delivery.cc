@@ -282,7 +282,7 @@ Step RunDelivery::upload_to_bucket() {
   state_.prefix = meta_.bucket_uri;
   state_.run_id = meta_.run;
   if (!uploader_.has_credentials() || must_refresh_ || now_ns() >= uploader_.refresh_at_ns()) {
-    auto found = shared_.bucket_credentials();
+    auto found = shared_.bucket_credentials(meta_);
     // Old ones that are still good do until there are others.
     const bool usable = uploader_.has_credentials() && !must_refresh_ && now_ns() < uploader_.expire_at_ns();
     if (!found && !usable) {

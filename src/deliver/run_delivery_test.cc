@@ -98,7 +98,7 @@ TEST_F(Delivered, ABucketWithoutCredentialsIsNotWaitedFor) {
   meta.replace(meta.find(R"("bucket_uri":"")"), 15, R"("bucket_uri":"s3://b/p")");
   ASSERT_TRUE(writer_->write_meta(meta, false));
   ASSERT_TRUE(writer_->append("1,2\n"));
-  shared_.bucket_credentials = [] { return Result<AwsCredentials>(Error{Code::invalid, "none here", "", ""}); };
+  shared_.bucket_credentials = [](const SpoolMeta&) { return Result<AwsCredentials>(Error{Code::invalid, "none here", "", ""}); };
   RunDelivery delivery(SpoolRun(writer_->folder()), Role::beside, shared_);
   EXPECT_EQ(delivery.step().kind, Step::Kind::wait);  // the run goes on
   delivery.owner_ended(clock_.now_ns + 30 * kNsPerSec);
@@ -106,7 +106,7 @@ TEST_F(Delivered, ABucketWithoutCredentialsIsNotWaitedFor) {
   EXPECT_EQ(delivery.step().kind, Step::Kind::left);
   EXPECT_EQ(delivery.reason(), "none here");
   // Plain http elsewhere is refused before anything is sent.
-  shared_.bucket_credentials = [] { return Result<AwsCredentials>(AwsCredentials{"a", "b", "", 0, "", 0}); };
+  shared_.bucket_credentials = [](const SpoolMeta&) { return Result<AwsCredentials>(AwsCredentials{"a", "b", "", 0, "", 0}); };
   const WithVariable endpoint("TACHO_S3_ENDPOINT", "http://192.0.2.1:9");
   RunDelivery refused(SpoolRun(writer_->folder()), Role::beside, shared_);
   refused.owner_ended(clock_.now_ns + 30 * kNsPerSec);

@@ -1,11 +1,10 @@
 #include "discover/cgroups.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <functional>
 
 #include "base/text.h"
+#include "os/identity.h"
 #include "procfs/cgroup_files.h"
 #include "procfs/mountinfo.h"
 
@@ -36,6 +35,19 @@ struct CgroupMount {
   std::string root, mount_point;  // root: the part of the hierarchy that is mounted there
 };
 
+// "/sys/fs/cgroup/memory" in the tree that stands in for /sys.
+std::string below_roots(const Roots& roots, std::string mount_point) {
+  constexpr std::string_view kSys = "/sys/";
+  return mount_point.starts_with(kSys) ? roots.sys + "/" + mount_point.substr(kSys.size()) : mount_point;
+}
+
+// CPUs that a process may run on: those that are online, but for what taskset and cpusets take away. A tree that stands in
+// for /proc has other CPUs than this machine.
+std::optional<int64_t> affinity_of(const Roots& roots, pid_t pid) {
+  if (!roots.are_real() || pid < 0) return std::nullopt;
+  return affinity_cpus(pid);
+}
+
 // Calls visit(slot, mount) for every cgroup mount and controller.
 void visit_mounts(const Roots& roots, const std::function<void(const Slot&, const CgroupMount&)>& visit) {
   const auto text = read_whole_file(roots.proc + "/self/mountinfo");
@@ -43,7 +55,7 @@ void visit_mounts(const Roots& roots, const std::function<void(const Slot&, cons
   MountInfoLines lines(*text);
   for (MountLine line; lines.next(line);) {
     if (line.type != "cgroup" && line.type != "cgroup2") continue;
-    const CgroupMount mount{decode_mount_field(line.root), decode_mount_field(line.mount_point)};
+    const CgroupMount mount{decode_mount_field(line.root), below_roots(roots, decode_mount_field(line.mount_point))};
     for (const Slot& slot : kSlots) {
       const bool match = slot.controller.empty() ? line.type == "cgroup2"
                                                  : line.type == "cgroup" && has_word(line.super_options, slot.controller);
@@ -122,25 +134,25 @@ bool is_hierarchy_root(const std::string& folder) {
   return file_exists(folder + "/release_agent");
 }
 
-Limits find_limits(const CgroupPaths& paths, int64_t machine_memory_bytes) {
+Limits find_limits(const Roots& roots, const CgroupPaths& paths, pid_t pid, int64_t machine_memory_bytes) {
   Limits limits;
+  limits.cpuset_cpus = affinity_of(roots, pid);
   walk_up(paths.unified, paths.mount_unified, [&](const std::string& folder) {
     lower_to(limits.cpu_quota_cores, parse_cpu_max(read_first_line(folder + "/cpu.max")));
     lower_to(limits.memory_limit_bytes, parse_single(read_first_line(folder + "/memory.max")));
+    lower_to(limits.cpuset_cpus, count_cpu_list(read_first_line(folder + "/cpuset.cpus.effective")));
   });
   walk_up(paths.cpu, paths.mount_cpu, [&](const std::string& folder) { lower_to(limits.cpu_quota_cores, quota_v1(folder)); });
   walk_up(paths.memory, paths.mount_memory, [&](const std::string& folder) {
     lower_to(limits.memory_limit_bytes, parse_single(read_first_line(folder + "/memory.limit_in_bytes")));
   });
+  walk_up(paths.cpuset, paths.mount_cpuset, [&](const std::string& folder) {
+    lower_to(limits.cpuset_cpus, count_cpu_list(read_first_line(folder + "/cpuset.effective_cpus")));
+  });
   // "No limit" is a huge number in v1; one above the machine's memory limits nothing.
   if (limits.memory_limit_bytes && (*limits.memory_limit_bytes >= int64_t{1} << 62 ||
                                     (machine_memory_bytes > 0 && *limits.memory_limit_bytes > machine_memory_bytes)))
     limits.memory_limit_bytes.reset();
-  cpu_set_t affinity;
-  CPU_ZERO(&affinity);
-  if (::sched_getaffinity(0, sizeof affinity, &affinity) == 0) limits.cpuset_cpus = CPU_COUNT(&affinity);
-  lower_to(limits.cpuset_cpus, count_cpu_list(read_first_line(paths.unified + "/cpuset.cpus.effective")));
-  lower_to(limits.cpuset_cpus, count_cpu_list(read_first_line(paths.cpuset + "/cpuset.effective_cpus")));
   return limits;
 }
 

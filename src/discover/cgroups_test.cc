@@ -2,6 +2,9 @@
 #include "discover/cgroups.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -42,7 +45,7 @@ TEST(Cgroups, Version2FindsTheOwnFolderAndTheLowestLimits) {
   EXPECT_EQ(paths.unified, machine.dir / "cg/slice/job");
   EXPECT_EQ(paths.mount_unified, machine.dir / "cg");
   EXPECT_TRUE(paths.cpuacct.empty());
-  const Limits limits = find_limits(paths, int64_t{64} << 30);
+  const Limits limits = find_limits(machine.roots, paths, 0, int64_t{64} << 30);
   EXPECT_EQ(limits.cpu_quota_cores, 1.5);
   EXPECT_EQ(limits.memory_limit_bytes, int64_t{1} << 30);
   EXPECT_EQ(limits.cpuset_cpus, 1);
@@ -64,7 +67,7 @@ TEST(Cgroups, HybridHasBoth) {
   EXPECT_EQ(paths.cpuacct, paths.cpu);
   EXPECT_EQ(paths.memory, machine.dir / "memory/a b/c");
   EXPECT_EQ(paths.unified, machine.dir / "unified/user");
-  const Limits limits = find_limits(paths, int64_t{64} << 30);
+  const Limits limits = find_limits(machine.roots, paths, 0, int64_t{64} << 30);
   EXPECT_EQ(limits.cpu_quota_cores, 0.5);
   EXPECT_EQ(limits.memory_limit_bytes, int64_t{2} << 30);
 }
@@ -77,9 +80,9 @@ TEST(Cgroups, InAContainerThePathIsBelowTheMountsRoot) {
   machine.put("memory/inner/memory.limit_in_bytes", "268435456\n");
   machine.put("proc/self/cgroup", "4:memory:/docker/0123abcd\n");
   EXPECT_EQ(find_cgroups(machine.roots, 0).memory, machine.dir / "memory");
-  EXPECT_EQ(find_limits(find_cgroups(machine.roots, 0), int64_t{64} << 30).memory_limit_bytes, 512 << 20);
+  EXPECT_EQ(find_limits(machine.roots, find_cgroups(machine.roots, 0), 0, int64_t{64} << 30).memory_limit_bytes, 512 << 20);
   machine.put("proc/self/cgroup", "4:memory:/docker/0123abcd/inner\n");
-  EXPECT_EQ(find_limits(find_cgroups(machine.roots, 0), int64_t{64} << 30).memory_limit_bytes, 256 << 20);
+  EXPECT_EQ(find_limits(machine.roots, find_cgroups(machine.roots, 0), 0, int64_t{64} << 30).memory_limit_bytes, 256 << 20);
   machine.put("proc/self/cgroup", "4:memory:/docker/another\n");  // not visible from here: the mount's top is what there is
   EXPECT_EQ(find_cgroups(machine.roots, 0).memory, machine.dir / "memory");
 }
@@ -89,9 +92,54 @@ TEST(Cgroups, ALimitAboveTheMachinesMemoryIsNone) {
   machine.mount("memory", "cgroup", "memory");
   machine.put("proc/self/cgroup", "4:memory:/\n");
   machine.put("memory/memory.limit_in_bytes", "9223372036854771712\n");
-  EXPECT_FALSE(find_limits(find_cgroups(machine.roots, 0), 0).memory_limit_bytes);
+  EXPECT_FALSE(find_limits(machine.roots, find_cgroups(machine.roots, 0), 0, 0).memory_limit_bytes);
   machine.put("memory/memory.limit_in_bytes", "34359738368\n");
-  EXPECT_FALSE(find_limits(find_cgroups(machine.roots, 0), int64_t{16} << 30).memory_limit_bytes);
+  EXPECT_FALSE(find_limits(machine.roots, find_cgroups(machine.roots, 0), 0, int64_t{16} << 30).memory_limit_bytes);
+}
+
+// A captured tree has the kernel's own words for its mount points, and its own CPUs.
+TEST(Cgroups, MountPointsAreFoundInTheTreeThatStandsInForSys) {
+  Machine machine;
+  machine.put("proc/self/mountinfo", "31 24 0:27 / /sys/fs/cgroup rw,relatime - cgroup2 cgroup2 rw,nsdelegate\n");
+  machine.put("proc/self/cgroup", "0::/slice/job\n");
+  machine.put("sys/fs/cgroup/slice/cpu.max", "150000 100000\n");
+  machine.put("sys/fs/cgroup/slice/job/memory.max", "1073741824\n");
+  const CgroupPaths paths = find_cgroups(machine.roots, 0);
+  EXPECT_EQ(paths.unified, machine.dir / "sys/fs/cgroup/slice/job");
+  Limits limits = find_limits(machine.roots, paths, 0, int64_t{64} << 30);
+  EXPECT_EQ(limits.cpu_quota_cores, 1.5);
+  EXPECT_EQ(limits.memory_limit_bytes, int64_t{1} << 30);
+  EXPECT_FALSE(limits.cpuset_cpus) << "this process runs on another machine";
+  machine.put("sys/fs/cgroup/slice/cpuset.cpus.effective", "0-47,96-143\n");  // the job's own cgroup need not have the controller
+  EXPECT_EQ(find_limits(machine.roots, paths, 0, int64_t{64} << 30).cpuset_cpus, 96);
+  machine.put("sys/fs/cgroup/slice/job/cpuset.cpus.effective", "0-3\n");
+  EXPECT_EQ(find_limits(machine.roots, paths, 0, int64_t{64} << 30).cpuset_cpus, 4);
+}
+
+TEST(Cgroups, TheAffinityIsThatOfTheTrackedProcess) {
+  cpu_set_t all, one;
+  CPU_ZERO(&all);
+  ASSERT_EQ(::sched_getaffinity(0, sizeof all, &all), 0);
+  if (CPU_COUNT(&all) < 2) GTEST_SKIP() << "there is one CPU only";
+  int first = 0;
+  while (!CPU_ISSET(first, &all)) ++first;
+  CPU_ZERO(&one);
+  CPU_SET(first, &one);
+  int stay[2];
+  ASSERT_EQ(::pipe(stay), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    char end = 0;
+    ::close(stay[1]);
+    ::_exit(::read(stay[0], &end, 1) == 0 ? 0 : 1);
+  }
+  ASSERT_EQ(::sched_setaffinity(child, sizeof one, &one), 0);
+  EXPECT_EQ(find_limits({}, {}, child, 0).cpuset_cpus, 1);
+  EXPECT_EQ(find_limits({}, {}, 0, 0).cpuset_cpus, CPU_COUNT(&all));
+  EXPECT_FALSE(find_limits({}, {}, kNoProcess, 0).cpuset_cpus);
+  ::close(stay[1]);
+  ::close(stay[0]);
+  EXPECT_EQ(::waitpid(child, nullptr, 0), child);
 }
 
 TEST(Cgroups, WithoutFilesThereIsNothing) {
@@ -99,8 +147,8 @@ TEST(Cgroups, WithoutFilesThereIsNothing) {
   const CgroupPaths paths = find_cgroups(machine.roots, 0);
   EXPECT_TRUE(paths.unified.empty());
   EXPECT_TRUE(paths.memory.empty());
-  EXPECT_FALSE(find_limits(paths, 1 << 30).memory_limit_bytes);
-  EXPECT_FALSE(find_limits(paths, 1 << 30).cpu_quota_cores);
+  EXPECT_FALSE(find_limits(machine.roots, paths, 0, 1 << 30).memory_limit_bytes);
+  EXPECT_FALSE(find_limits(machine.roots, paths, 0, 1 << 30).cpu_quota_cores);
 }
 
 }  // namespace

@@ -108,7 +108,8 @@ Status Session::prepare() {
   // The place in the cgroups is known before the job starts; it inherits tacho's but for the one made for it.
   context_.cgroup = settings_.attach_cgroup.empty() ? find_cgroups(context_.roots, settings_.attach_pid)
                                                     : named_cgroup(context_.roots, settings_.attach_cgroup);
-  context_.limits = find_limits(context_.cgroup, machine_memory_bytes(context_.roots));
+  const pid_t limited_pid = settings_.attach_cgroup.empty() ? settings_.attach_pid : kNoProcess;
+  context_.limits = find_limits(context_.roots, context_.cgroup, limited_pid, machine_memory_bytes(context_.roots));
   run_.limits = context_.limits;
   if (settings_.mode == Mode::run) make_job_cgroup();
   if (!settings_.attach_cgroup.empty()) {

@@ -60,7 +60,7 @@ Result<std::unique_ptr<TaskSampler>> TaskSampler::create(const MonitorSettings& 
     choice.off.push_back("cgroup");
   } else {
     context.cgroup = find_cgroups(context.roots, 0);
-    context.limits = find_limits(context.cgroup, machine_memory_bytes(context.roots));
+    context.limits = find_limits(context.roots, context.cgroup, 0, machine_memory_bytes(context.roots));
   }
   if (settings.form == MonitorForm::script) self->follow_task();
   auto sampler = Sampler::create(context, choice, clock);

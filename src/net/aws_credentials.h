@@ -5,7 +5,7 @@
 //      credential_source), a sign-in by SSO, or a program that prints them (credential_process)
 //   4. container credentials (ECS, EKS)
 //   5. the role of the EC2 instance
-// With them comes the usual region: AWS_REGION, AWS_DEFAULT_REGION, or the profile's.
+// With them comes the usual region: AWS_REGION, AWS_DEFAULT_REGION, or the profile's; and the endpoint, where it is not Amazon's.
 // A source that is configured and fails is an error: another identity than the one asked for is not used instead. Ask again
 // before they expire. Not thread-safe.
 #pragma once
@@ -14,7 +14,8 @@
 
 namespace tacho {
 
+// may_ask_instance is false with --no-cloud: no metadata service is asked then, whatever it could give.
 // Code::io: try again later; Code::invalid: the set-up is wrong or there are none, and the hint says what to do.
-Result<AwsCredentials> find_aws_credentials(HttpClient& http);
+Result<AwsCredentials> find_aws_credentials(HttpClient& http, bool may_ask_instance = true);
 
 }  // namespace tacho

@@ -10,6 +10,7 @@
 #include "net/aws_profile.h"
 #include "net/aws_sso.h"
 #include "net/aws_sso_token.h"
+#include "net/aws_sts.h"
 #include "net/sigv4.h"
 #include "support/double.h"
 #include "support/temp_dir.h"
@@ -30,7 +31,8 @@ class Aws : public testing::Test {
                              "AWS_SHARED_CREDENTIALS_FILE", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN", "AWS_ROLE_SESSION_NAME",
                              "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_AUTHORIZATION_TOKEN",
                              "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", "AWS_EC2_METADATA_DISABLED", "TACHO_NO_CLOUD", "TACHO_CLOUD_PROBE", "TACHO_IMDS_URL",
-                             "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL_SSO",
+                             "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3",
+                             "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "AWS_ENDPOINT_URL_SSO",
                              "AWS_ENDPOINT_URL_SSO_OIDC"}) {
       set(name, nullptr);
     }
@@ -94,6 +96,32 @@ TEST_F(Aws, ReadsTheSharedFilesAndProfiles) {
   EXPECT_EQ(found(), "AK3/SK3/T3");
   set("AWS_PROFILE", "sso");
   EXPECT_EQ(failure().code, Code::invalid);  // and not the instance's role instead
+  set("AWS_CONFIG_FILE", "~/config");
+  set("AWS_PROFILE", "work");
+  EXPECT_EQ(found(), "AK3/SK3/T3");
+  set("AWS_PROFILE", "my work");
+  make_file("config", "[profile \"my work\"]\naws_access_key_id = AK4\naws_secret_access_key = SK4\n");
+  EXPECT_EQ(found(), "AK4/SK4/");
+}
+
+TEST_F(Aws, HalfAKeyInAProfileIsNobodyElse) {
+  server_->post("/__config", R"({"imds_v2":true,"role":"r"})");
+  make_file(".aws/credentials", "[default]\naws_access_key_id = AK1\n");
+  EXPECT_EQ(failure().hint, "add aws_secret_access_key");
+  make_file(".aws/credentials", "[default]\naws_secret_access_key = SK1\n");
+  EXPECT_EQ(failure().hint, "add aws_access_key_id");
+  EXPECT_EQ(server_->log(), "[]");
+}
+
+TEST_F(Aws, NamesTheFileThatCannotBeRead) {
+  set("AWS_SHARED_CREDENTIALS_FILE", (folder_ / "gone").c_str());
+  EXPECT_EQ(failure().path, folder_ / "gone");
+  set("AWS_PROFILE", "work");
+  EXPECT_EQ(failure().path, folder_ / "gone");
+  set("AWS_SHARED_CREDENTIALS_FILE", nullptr);
+  EXPECT_EQ(failure().path, "work");
+  std::filesystem::create_directories(folder_ / ".aws/credentials");  // a folder in its place
+  EXPECT_EQ(failure().path, folder_ / ".aws/credentials");
 }
 
 TEST_F(Aws, TakesOnTheRoleOfAProfile) {
@@ -228,6 +256,22 @@ TEST_F(Aws, BringsTheUsualRegion) {
   EXPECT_EQ(find_aws_credentials(http_)->region, "eu-west-3");
 }
 
+TEST_F(Aws, BringsTheEndpoint) {
+  make_file(".aws/credentials", "[default]\naws_access_key_id = AK1\naws_secret_access_key=SK1\n");
+  EXPECT_EQ(find_aws_credentials(http_)->endpoint, "");
+  make_file(".aws/config", "[default]\nendpoint_url = https://profile\n");
+  EXPECT_EQ(find_aws_credentials(http_)->endpoint, "https://profile");
+  set("AWS_ENDPOINT_URL", "https://all");
+  EXPECT_EQ(find_aws_credentials(http_)->endpoint, "https://all");
+  EXPECT_EQ(sts_url({"r", "", "", "", ""}), server_->url("/sts/"));
+  set("AWS_ENDPOINT_URL_STS", nullptr);
+  EXPECT_EQ(sts_url({"r", "", "", "", ""}), "https://all");
+  set("AWS_ENDPOINT_URL_S3", "https://s3");
+  EXPECT_EQ(find_aws_credentials(http_)->endpoint, "https://s3");
+  set("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "true");
+  EXPECT_EQ(find_aws_credentials(http_)->endpoint, "");
+}
+
 TEST_F(Aws, ExchangesAWebIdentity) {
   spill(folder_ / "token", "eyJ.a+b/c=\n");
   server_->post("/__config", R"({"web_token":"eyJ.a+b/c=","role_arn":"arn:aws:iam::1:role/r","expiration":"2026-11-15T09:30:00Z"})");
@@ -291,7 +335,45 @@ TEST_F(Aws, TakesTheRoleOfTheInstance) {
     const WithVariable off(name, value);
     EXPECT_EQ(failure().code, Code::invalid);
   }
+  // --no-cloud, also where a profile leads to the instance.
+  make_file(".aws/config", "[profile far]\nrole_arn = r\ncredential_source = Ec2InstanceMetadata\n");
+  for (const char* const profile : {"", "far"}) {
+    const WithVariable named("AWS_PROFILE", profile);
+    EXPECT_EQ(find_aws_credentials(http_, false).error().code, Code::invalid);
+  }
   EXPECT_EQ(server_->log(), "[]");
+}
+
+TEST_F(Aws, AProfileWithARegionLeavesTheKeysToTheMachine) {
+  server_->post("/__config", R"({"imds_v2":true,"role":"r"})");
+  make_file(".aws/config", "[profile plain]\nregion = eu-west-3\noutput = json\n[profile sso]\nsso_region = eu-west-3\n");
+  set("AWS_PROFILE", "plain");
+  EXPECT_EQ(found(), "AK-instance/SK-instance/T-instance");
+  EXPECT_EQ(find_aws_credentials(http_)->region, "eu-west-3");
+  set("AWS_PROFILE", "sso");
+  EXPECT_EQ(failure().path, "sso");
+}
+
+TEST_F(Aws, AnInstanceThatIsBusyIsAskedAgain) {
+  server_->post("/__config", R"({"imds_v2":true,"role":"r"})");
+  server_->fault(R"({"path":".*api/token"})", R"({"status":503,"body":""})");
+  EXPECT_EQ(failure().code, Code::io);
+  server_->faults("[]");
+  server_->fault(R"({"path":".*security-credentials/.*"})", R"({"status":429,"body":""})");
+  EXPECT_EQ(failure().code, Code::io);
+  server_->faults("[]");
+  server_->fault(R"({"path":".*security-credentials/r"})", R"({"status":200,"body":"{\"Code\":\"AssumeRoleUnauthorizedAccess\"}"})");
+  EXPECT_NE(failure().what.find("AssumeRoleUnauthorizedAccess"), std::string::npos);
+}
+
+TEST_F(Aws, AsksStsOfTheRolesOwnWorld) {
+  set("AWS_ENDPOINT_URL_STS", nullptr);
+  EXPECT_EQ(sts_url({"arn:aws:iam::1:role/r", "", "", "", ""}), "https://sts.amazonaws.com/");
+  EXPECT_EQ(sts_url({"arn:aws-cn:iam::1:role/r", "", "", "", ""}), "https://sts.cn-northwest-1.amazonaws.com.cn/");
+  EXPECT_EQ(sts_url({"arn:aws-us-gov:iam::1:role/r", "", "", "", ""}), "https://sts.us-gov-west-1.amazonaws.com/");
+  EXPECT_EQ(sts_url({"arn:aws:iam::1:role/r", "", "", "", "eu-west-3"}), "https://sts.eu-west-3.amazonaws.com/");
+  set("AWS_REGION", "us-isob-east-1");
+  EXPECT_EQ(sts_url({"arn:aws:iam::1:role/r", "", "", "", "eu-west-3"}), "https://sts.us-isob-east-1.sc2s.sgov.gov/");
 }
 
 TEST(AwsJson, IsReadWithCare) {

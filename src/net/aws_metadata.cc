@@ -32,10 +32,13 @@ HttpRequest local_request(const char* method, const std::string& url) {
   return request;
 }
 
-// The body of a 200, trimmed; nothing otherwise.
-std::string fetch(HttpClient& http, const HttpRequest& request) {
+// The body of a 200, trimmed; nothing when there is none; an Error when there may be one next time.
+Result<std::string> fetch(HttpClient& http, const HttpRequest& request) {
   const Result<HttpResponse> answer = http.send(request);
-  return answer && answer->status == 200 ? std::string(trim(answer->body)) : "";
+  if (!answer) return std::string();
+  if (answer->status == 429 || answer->status >= 500)
+    return Error{Code::io, "the instance's metadata service answered " + std::to_string(answer->status), "", "it is tried again"};
+  return answer->status == 200 ? std::string(trim(answer->body)) : std::string();
 }
 
 std::string instance_base() {
@@ -54,7 +57,11 @@ Result<AwsCredentials> parse_aws_credentials_json(std::string_view text) {
   const nlohmann::json object = nlohmann::json::parse(text, nullptr, false);
   if (!object.is_object()) return bad;
   const std::string code = text_of(object, "Code");
-  if (!code.empty() && code != "Success") return bad;
+  // {"Code":"AssumeRoleUnauthorizedAccess","Message":"EC2 cannot assume the role …"}
+  if (!code.empty() && code != "Success") {
+    return Error{Code::io, "no credentials were handed out: " + valid_utf8(code.substr(0, 100)), "",
+                 "check the role of the machine or task; it is tried again"};
+  }
   AwsCredentials credentials;
   credentials.access_key = text_of(object, "AccessKeyId");
   credentials.secret_key = text_of(object, "SecretAccessKey");
@@ -103,22 +110,27 @@ Result<AwsCredentials> container_credentials(HttpClient& http) {
 
 Result<AwsCredentials> instance_credentials(HttpClient& http) {
   const Error none{Code::not_available, "no instance role", "", ""};
-  if (environment_on("AWS_EC2_METADATA_DISABLED") || environment_on("TACHO_NO_CLOUD") || lower(environment("TACHO_CLOUD_PROBE")) == "off") return none;
+  if (environment_on("AWS_EC2_METADATA_DISABLED") || metadata_is_off()) return none;
   const std::string base = instance_base();
   HttpRequest token_request = local_request("PUT", base + "/latest/api/token");
   token_request.headers = {{"X-aws-ec2-metadata-token-ttl-seconds", "21600"}};
   token_request.response_ms = 1'000;  // in a container the answer may be swallowed (hop limit 1): then v1 is asked
-  const std::string token = fetch(http, token_request);
+  const Result<std::string> session = fetch(http, token_request);
+  const std::string token = session.value_or("");
   const auto ask = [&](const std::string& path) {
     HttpRequest request = local_request("GET", base + path);
     if (!token.empty()) request.headers = {{"X-aws-ec2-metadata-token", token}};
     return fetch(http, request);
   };
-  const std::string roles = ask(kRolePath);
-  const std::string role(trim(std::string_view(roles).substr(0, roles.find('\n'))));
+  const Result<std::string> roles = ask(kRolePath);
+  if (!roles) return roles.error();
+  const std::string role(trim(std::string_view(*roles).substr(0, roles->find('\n'))));
+  if (role.empty() && !session) return session.error();
   // Other clouds answer on this address too, some of them with a web page.
   if (role.empty() || role.find_first_of("<> {}") != std::string::npos) return none;
-  return parse_aws_credentials_json(ask(kRolePath + percent_encode(role, false)));
+  const Result<std::string> given = ask(kRolePath + percent_encode(role, false));
+  if (!given) return given.error();
+  return parse_aws_credentials_json(*given);
 }
 
 }  // namespace tacho

@@ -14,13 +14,19 @@ std::string variable_or(const char* name, const std::string& otherwise) {
   return text.empty() ? otherwise : text;
 }
 
-std::string file_text(const char* variable, const char* name) {
+std::string file_path(const char* variable, const char* name) {
   const std::string home = variable_or("HOME", "");
   const std::string path = variable_or(variable, home.empty() ? "" : home + "/.aws/" + name);
+  // Where no shell has seen the variable, as in a unit file.
+  return path.starts_with("~/") && !home.empty() ? home + path.substr(1) : path;
+}
+
+std::string file_text(const char* variable, const char* name) {
+  const std::string path = file_path(variable, name);
   return path.empty() ? "" : read_whole_file(path, kFileLimit).value_or("");
 }
 
-// "[ profile  build ]" and "[profile build]" are the same section.
+// "[ profile  build ]", "[profile build]" and [profile "build"] are the same section.
 std::string section_name(std::string_view line) {
   const size_t end = line.find(']');
   std::string name;
@@ -29,6 +35,8 @@ std::string section_name(std::string_view line) {
     if (!name.empty()) name += ' ';
     name += trim(word);
   }
+  if (name.starts_with("profile ") || name.starts_with("sso-session "))
+    std::erase_if(name, [](char c) { return c == '"' || c == '\''; });
   return name;
 }
 
@@ -60,6 +68,26 @@ std::string aws_setting(const AwsProfile& profile, std::string_view key) {
 
 AwsProfile read_aws_config_section(std::string_view section) { return parse_aws_section(file_text("AWS_CONFIG_FILE", "config"), section); }
 
+std::string aws_endpoint(const char* variable) {
+  if (environment_on("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS")) return {};
+  std::string url = variable_or(variable, environment("AWS_ENDPOINT_URL"));
+  if (!url.empty()) return url;
+  const Result<AwsProfile> profile = read_aws_profile();
+  return profile ? aws_setting(*profile, "endpoint_url") : "";
+}
+
+std::string unreadable_aws_file() {
+  constexpr std::pair<const char*, const char*> kFiles[] = {{"AWS_SHARED_CREDENTIALS_FILE", "credentials"},
+                                                            {"AWS_CONFIG_FILE", "config"}};
+  for (const auto& [variable, name] : kFiles) {
+    const std::string path = file_path(variable, name);
+    if (path.empty()) continue;
+    const auto text = read_whole_file(path, kFileLimit);
+    if (!text && (text.error().code != Code::not_available || !environment(variable).empty())) return path;
+  }
+  return {};
+}
+
 std::string aws_profile_variable() { return variable_or("AWS_PROFILE", environment("AWS_DEFAULT_PROFILE")); }
 
 Result<AwsProfile> read_aws_profile() { return read_aws_profile(aws_profile_variable()); }
@@ -71,6 +99,9 @@ Result<AwsProfile> read_aws_profile(const std::string& asked) {
   profile.merge(parse_aws_section(config, "profile " + name));
   if (name == "default") profile.merge(parse_aws_section(config, name));
   if (profile.empty() && !asked.empty()) {
+    if (const std::string path = unreadable_aws_file(); !path.empty())
+      return Error{Code::invalid, "the AWS profile " + asked + " cannot be looked up", path,
+                   "make this file readable, or correct the variable that names it"};
     return Error{Code::invalid, "there is no such AWS profile", asked, "correct AWS_PROFILE or source_profile, or add it to ~/.aws/credentials"};
   }
   return profile;

@@ -24,6 +24,12 @@ std::string aws_profile_variable();
 // A section of the config file, by all that stands between its brackets.
 AwsProfile read_aws_config_section(std::string_view section);
 
+// Where a service of the profile's world is, when it is not Amazon's: `variable` (AWS_ENDPOINT_URL_S3 …), AWS_ENDPOINT_URL, or
+// endpoint_url of the profile; nothing with AWS_IGNORE_CONFIGURED_ENDPOINT_URLS.
+std::string aws_endpoint(const char* variable);
+// A file of the two that is there, or named by its variable, and cannot be read; empty when there is none.
+std::string unreadable_aws_file();
+
 // Both files together, credentials first. Empty when there is none of that name; an Error when AWS_PROFILE names one that
 // is not there, because another identity than the one asked for must not be used.
 Result<AwsProfile> read_aws_profile();

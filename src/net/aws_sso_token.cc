@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "net/aws_partition.h"
 #include "net/environment.h"
 #include "net/iso_date.h"
 #include "net/json_text.h"
@@ -75,7 +76,7 @@ std::string sso_service_url(const char* variable, const std::string& name, const
   std::string endpoint = environment(variable);
   while (endpoint.ends_with('/')) endpoint.pop_back();
   if (!endpoint.empty()) return endpoint;
-  return "https://" + name + "." + region + (region.starts_with("cn-") ? ".amazonaws.com.cn" : ".amazonaws.com");
+  return "https://" + name + "." + region + "." + std::string(aws_domain(region));
 }
 
 Result<SsoToken> parse_sso_token(std::string_view text, int64_t now_ns) {

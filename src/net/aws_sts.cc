@@ -1,6 +1,8 @@
 #include "net/aws_sts.h"
 
 #include "base/text.h"
+#include "net/aws_partition.h"
+#include "net/aws_profile.h"
 #include "net/environment.h"
 #include "net/iso_date.h"
 #include "net/s3_address.h"
@@ -16,12 +18,11 @@ namespace {
 constexpr const char* kFormType = "application/x-www-form-urlencoded";
 constexpr const char* kPublicRegion = "us-east-1";  // what sts.amazonaws.com without a region counts as
 
-std::string sts_url() {
-  const std::string endpoint = environment("AWS_ENDPOINT_URL_STS");
-  if (!endpoint.empty()) return endpoint;
-  const std::string region = aws_region_variable();
-  if (!is_region(region)) return "https://sts.amazonaws.com/";
-  return "https://sts." + region + (region.starts_with("cn-") ? ".amazonaws.com.cn/" : ".amazonaws.com/");
+// Empty: the public partition's own address.
+std::string sts_region(const AwsRole& role) {
+  for (const std::string& region : {aws_region_variable(), role.region})
+    if (is_region(region)) return region;
+  return std::string(aws_home_region(role.arn));
 }
 
 std::string form(const char* action, const AwsRole& role) {
@@ -56,12 +57,20 @@ std::string aws_region_variable() {
   return region.empty() ? environment("AWS_DEFAULT_REGION") : region;
 }
 
+std::string sts_url(const AwsRole& role) {
+  const std::string endpoint = aws_endpoint("AWS_ENDPOINT_URL_STS");
+  if (!endpoint.empty()) return endpoint;
+  const std::string region = sts_region(role);
+  if (region.empty()) return "https://sts.amazonaws.com/";
+  return "https://sts." + region + "." + std::string(aws_domain(region)) + "/";
+}
+
 // Needs no signature: the token is the proof. It travels in the body, never in the URL.
 Result<AwsCredentials> assume_role_with_web_identity(HttpClient& http, const std::string& token_file, const AwsRole& role) {
   const Result<std::string> token = read_whole_file(token_file, 64u << 10);  // read each time: it is renewed
   if (!token) return Error{Code::io, "the web identity token cannot be read", token_file, "check AWS_WEB_IDENTITY_TOKEN_FILE"};
   HttpRequest request;
-  request.url = sts_url();
+  request.url = sts_url(role);
   if (const Status allowed = check_url(request.url); !allowed) return allowed.error();
   request.headers = {{"Content-Type", kFormType}};
   request.body = form("AssumeRoleWithWebIdentity", role) + "&WebIdentityToken=" + percent_encode(trim(*token), false);
@@ -70,15 +79,15 @@ Result<AwsCredentials> assume_role_with_web_identity(HttpClient& http, const std
 
 Result<AwsCredentials> assume_role(HttpClient& http, const AwsCredentials& own, const AwsRole& role) {
   HttpRequest request;
-  request.url = sts_url();
+  request.url = sts_url(role);
   if (const Status allowed = check_url(request.url); !allowed) return allowed.error();
   const Result<Url> url = parse_url(request.url);
   if (!url) return url.error();
   request.body = form("AssumeRole", role);
   if (!role.external_id.empty()) request.body += "&ExternalId=" + percent_encode(role.external_id, false);
 
-  const std::string region = aws_region_variable();
-  const SigV4Scope scope{sigv4_time(system_clock().realtime_ns()), is_region(region) ? region : kPublicRegion, "sts"};
+  const std::string region = sts_region(role);
+  const SigV4Scope scope{sigv4_time(system_clock().realtime_ns()), region.empty() ? kPublicRegion : region, "sts"};
   const std::string payload_hash = hex(sha256(request.body));
   Headers headers = {{"Content-Type", kFormType}, {"x-amz-content-sha256", payload_hash}, {"x-amz-date", scope.time}};
   if (!own.session_token.empty()) headers.emplace_back("x-amz-security-token", own.session_token);

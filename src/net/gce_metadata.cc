@@ -34,7 +34,7 @@ Error not_there(const std::string& base) { return {Code::not_available, "there i
 
 GceMetadata::GceMetadata(HttpClient& http, std::string host, Clock& clock)
     : http_(http), base_("http://" + host_of(std::move(host)) + "/computeMetadata/v1/"), clock_(clock),
-      forbidden_(environment_on("TACHO_NO_CLOUD") || lower(environment("TACHO_CLOUD_PROBE")) == "off") {}
+      forbidden_(metadata_is_off()) {}
 
 Result<HttpResponse> GceMetadata::attempt(const std::string& path, int64_t response_ms, bool& connected) {
   HttpRequest request;

@@ -37,6 +37,23 @@ Verdict verdict_of(ErrorClass error_class) {
   }
 }
 
+// What a person can do about an answer that repeats itself; empty where S3's own word is all there is.
+std::string_view advice_on(std::string_view code) {
+  struct Advice {
+    std::string_view code, text;
+  };
+  constexpr Advice kAdvice[] = {
+      {"AccessDenied", "these keys may not write there: s3:PutObject has to be allowed"},
+      {"NoSuchBucket", "make the bucket, or correct its name"},
+      {"SignatureDoesNotMatch", "the secret key is not that of the access key"},
+      {"InvalidAccessKeyId", "nobody there knows the access key: check it, and the endpoint"},
+      {"ExpiredToken", "the session is over: sign in again"},
+  };
+  for (const Advice& advice : kAdvice)
+    if (advice.code == code) return advice.text;
+  return {};
+}
+
 }  // namespace
 
 S3Settings S3Settings::from_environment() {
@@ -68,11 +85,11 @@ std::string S3Client::probe_region(const std::string& bucket) {
 }
 
 // What S3 said itself comes first: it is told only after the others were proved wrong, or when there are none.
-std::string S3Client::region_of(const std::string& bucket, const AwsCredentials& credentials) {
+std::string S3Client::region_of(const std::string& bucket, const S3Settings& settings, const AwsCredentials& credentials) {
   if (learnt_bucket_ == bucket) return learnt_region_;
-  if (!settings_.region.empty()) return settings_.region;
+  if (!settings.region.empty()) return settings.region;
   if (is_region(credentials.region)) return credentials.region;
-  if (!settings_.endpoint.empty()) return "us-east-1";
+  if (!settings.endpoint.empty()) return "us-east-1";
   const std::string found = probe_region(bucket);
   if (found.empty()) return kGuessedRegion;  // not kept: the next put asks again
   learnt_bucket_ = bucket;
@@ -107,12 +124,16 @@ S3Result S3Client::judge(const HttpResponse& answer, const AwsCredentials& crede
   if (result.verdict != Verdict::done) {
     result.message = "S3 answered " + std::to_string(answer.status);
     if (!result.error_code.empty()) result.message.append(" ").append(valid_utf8(result.error_code.substr(0, 100)));
+    if (const std::string_view advice = advice_on(result.error_code); !advice.empty())
+      result.message.append(" (").append(advice).append(")");
   }
   return result;
 }
 
 S3Result S3Client::put(const S3Location& location, std::string_view body, std::string_view content_type, const AwsCredentials& credentials) {
   if (location.key.empty()) return no_answer({Code::invalid, "an S3 object needs a key", "s3://" + location.bucket, "name a prefix"});
+  S3Settings settings = settings_;
+  if (settings.endpoint.empty()) settings.endpoint = credentials.endpoint;
   const std::string payload_hash = hex(sha256(body));
   const std::string body_md5 = md5(body);
   HttpRequest request;
@@ -123,8 +144,8 @@ S3Result S3Client::put(const S3Location& location, std::string_view body, std::s
   request.body_limit = 256u << 10;
 
   for (int correction = 0;; ++correction) {
-    const std::string region = region_of(location.bucket, credentials);
-    const Result<S3Address> address = s3_address(settings_, location, region);
+    const std::string region = region_of(location.bucket, settings, credentials);
+    const Result<S3Address> address = s3_address(settings, location, region);
     if (!address) return no_answer(address.error());
     const int64_t signed_ns = server_time_ns();
     const SigV4Scope scope{sigv4_time(signed_ns), region, "s3"};

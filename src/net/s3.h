@@ -18,6 +18,7 @@ struct AwsCredentials {
   int64_t expires_realtime_ns = 0;    // 0: they do not expire
   std::string region;                 // where it came with them; empty: not known
   int64_t received_monotonic_ns = 0;  // when they were handed to us; 0: long ago
+  std::string endpoint = {};          // whose keys they are, where it is not Amazon's; weaker than the settings'
 };
 
 struct S3Location {
@@ -61,7 +62,7 @@ class S3Client {
   int64_t server_time_ns() { return clock_.realtime_ns() + clock_offset_ns_; }
 
  private:
-  std::string region_of(const std::string& bucket, const AwsCredentials& credentials);
+  std::string region_of(const std::string& bucket, const S3Settings& settings, const AwsCredentials& credentials);
   std::string probe_region(const std::string& bucket);
   bool learn_region(const std::string& bucket, const std::string& used, const HttpResponse& answer);
   bool learn_time(const HttpResponse& answer, int64_t signed_ns);

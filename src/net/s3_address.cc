@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "net/aws_partition.h"
 #include "net/url.h"
 #include "net/xml.h"
 
@@ -18,8 +19,6 @@ bool is_bucket(std::string_view text) {
   return !text.empty() && text.size() <= 255 && text != "." && text != ".." &&
          text.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._") == std::string_view::npos;
 }
-
-std::string amazon_domain(std::string_view region) { return region.starts_with("cn-") ? "amazonaws.com.cn" : "amazonaws.com"; }
 
 // bucket.s3.eu-west-1.amazonaws.com → eu-west-1; s3.amazonaws.com has none.
 std::string region_in_host(std::string_view host) {
@@ -56,7 +55,8 @@ Result<S3Address> s3_address(const S3Settings& settings, const S3Location& locat
     return Error{Code::invalid, "this is not the name of a bucket", location.bucket, "write it as s3://bucket/prefix"};
   }
   if (!is_region(region)) return Error{Code::invalid, "this is not the name of a region", region, "check TACHO_S3_REGION"};
-  std::string endpoint = settings.endpoint.empty() ? "https://s3." + region + "." + amazon_domain(region) : settings.endpoint;
+  std::string endpoint = settings.endpoint;
+  if (endpoint.empty()) endpoint = "https://s3." + region + "." + std::string(aws_domain(region));
   if (const Status allowed = check_url(endpoint); !allowed) return allowed.error();
   const Result<Url> base = parse_url(endpoint);
   if (!base) return base.error();

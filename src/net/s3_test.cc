@@ -102,6 +102,14 @@ TEST_F(S3, RepeatsGiveTheSameObject) {
   EXPECT_EQ(objects()["data/again"]["bodies"], 1);
 }
 
+TEST_F(S3, TakesTheEndpointOfTheCredentialsWhereNoneIsSet) {
+  credentials_.endpoint = server_->url();
+  settings_.endpoint = "http://127.0.0.1:1";
+  EXPECT_EQ(put("k").verdict, Verdict::retry);
+  settings_.endpoint.clear();
+  EXPECT_EQ(put("k").verdict, Verdict::done);
+}
+
 TEST_F(S3, KeepsTheEndpointsPathAndPort) {
   config(R"({"base_path":"/s3/v 1"})");
   settings_.endpoint = server_->url("/s3/v%201/");
@@ -196,6 +204,7 @@ TEST_F(S3, GivesUpOnAWrongSecret) {
   EXPECT_EQ(result.verdict, Verdict::give_up);
   EXPECT_EQ(result.error_code, "SignatureDoesNotMatch");
   EXPECT_EQ(result.message.find("wrong"), std::string::npos);
+  EXPECT_NE(result.message.find("the secret key is not that of the access key"), std::string::npos);
 }
 
 TEST_F(S3, RetriesWhatIsTemporary) {
@@ -265,6 +274,10 @@ TEST(S3Address, IsWhatTheContractSays) {
   };
   EXPECT_EQ(url({}, "data", "a/b c", "eu-central-1"), "https://data.s3.eu-central-1.amazonaws.com/a/b%20c");
   EXPECT_EQ(url({}, "data", "a", "cn-north-1"), "https://data.s3.cn-north-1.amazonaws.com.cn/a");
+  EXPECT_EQ(url({}, "data", "a", "us-gov-west-1"), "https://data.s3.us-gov-west-1.amazonaws.com/a");
+  EXPECT_EQ(url({}, "data", "a", "us-iso-east-1"), "https://data.s3.us-iso-east-1.c2s.ic.gov/a");
+  EXPECT_EQ(url({}, "data", "a", "us-isob-east-1"), "https://data.s3.us-isob-east-1.sc2s.sgov.gov/a");
+  EXPECT_EQ(url({}, "data", "a", "eusc-de-east-1"), "https://data.s3.eusc-de-east-1.amazonaws.eu/a");
   EXPECT_EQ(url({}, "data", "a", "us-gov-west-1"), "https://data.s3.us-gov-west-1.amazonaws.com/a");
   EXPECT_EQ(url({}, "da.ta", "a", "us-west-2"), "https://s3.us-west-2.amazonaws.com/da.ta/a");
   EXPECT_EQ(url({}, "Old_Bucket", "a", "us-east-1"), "https://s3.us-east-1.amazonaws.com/Old_Bucket/a");

@@ -87,18 +87,20 @@ int online_cpus() {
   return count > 0 ? static_cast<int>(count) : 0;
 }
 
-int usable_cpus() {
+std::optional<int> affinity_cpus(pid_t pid) {
   // The kernel refuses a mask that is too short for the CPUs it could have.
   for (int cpus = CPU_SETSIZE; cpus <= (1 << 16); cpus *= 2) {
     cpu_set_t* const mask = CPU_ALLOC(cpus);
     if (mask == nullptr) break;
     const size_t bytes = CPU_ALLOC_SIZE(cpus);
-    const bool known = ::sched_getaffinity(0, bytes, mask) == 0;
+    const bool known = ::sched_getaffinity(pid, bytes, mask) == 0;
     const int count = known ? CPU_COUNT_S(bytes, mask) : 0;
     CPU_FREE(mask);
     if (count > 0) return count;
   }
-  return online_cpus();
+  return std::nullopt;
 }
+
+int usable_cpus() { return affinity_cpus(0).value_or(online_cpus()); }
 
 }  // namespace tacho

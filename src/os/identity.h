@@ -1,6 +1,9 @@
 // What the machine is called on the network. Thread-safe; allocates; sends no packet.
 #pragma once
+#include <sys/types.h>
+
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,6 +20,9 @@ std::string first_interface_address(const std::function<bool(std::string_view in
 
 // CPUs online as the C library counts them; 0 when unknown.
 int online_cpus();
+
+// CPUs that a process may run on (0: this one); nothing when that cannot be read.
+std::optional<int> affinity_cpus(pid_t pid);
 
 // CPUs that this process may run on (its affinity mask); those online when that cannot be read.
 int usable_cpus();

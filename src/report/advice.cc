@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/units.h"
+#include "model/allocation.h"
 #include "report/csv_reader.h"
 #include "report/facts.h"
 
@@ -85,27 +86,6 @@ double percentile_95(const Input& input) {
 int64_t whole(double value) { return static_cast<int64_t>(std::clamp(value, 0.0, 1e15)); }
 int64_t round_half_up(double value) { return whole(std::floor(value + 0.5)); }
 
-// Whether others used the machine too: more than a factor or a margin above what the job used.
-struct Pair {
-  std::string_view system, process;
-  double factor, margin;
-};
-constexpr auto kPairs = std::to_array<Pair>({{"system_cpu_usage", "process_cpu_usage", 1.25, 0.25},
-                                             {"system_memory_used_mib", "process_memory_mib", 1.5, 512},
-                                             {"system_gpu_usage", "process_gpu_usage", 1.25, 0.2},
-                                             {"system_gpu_vram_mib", "process_gpu_vram_mib", 1.25, 512}});
-
-std::string guess_allocation(std::span<const Input> inputs) {
-  std::string guess;
-  for (const Pair& pair : kPairs) {
-    const double system = mean_of(inputs, pair.system), process = mean_of(inputs, pair.process);
-    if (is_absent(system) || is_absent(process)) continue;
-    if (system > process * pair.factor || system > process + pair.margin) return "shared";
-    guess = "dedicated";
-  }
-  return guess;
-}
-
 }  // namespace
 
 int64_t round_memory(double mib) {
@@ -143,7 +123,7 @@ Advice advise(std::span<const Input> inputs) {
   if (!is_absent(memory.max)) advice.memory_mib = round_memory(memory.max * 1.2);
   if (gpu.mean > 0) advice.gpu = std::max<int64_t>(1, round_half_up(gpu.max));
   if (vram_max > 0) advice.vram_mib = round_memory(vram_max * 1.2);
-  advice.allocation = guess_allocation(inputs);
+  advice.allocation = guess_allocation([&](std::string_view column) { return mean_of(inputs, column); });
   if (!is_absent(cores)) advice.had_cores = cores;
   if (!is_absent(memory_bytes)) advice.had_memory_mib = memory_bytes / static_cast<double>(kMiB);
   return advice;

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/units.h"
+#include "model/allocation.h"
 #include "report/store.h"
 
 namespace tacho {
@@ -60,6 +61,9 @@ RunFacts facts_of(const Run& run, double duration_s, const StatisticsOf& statist
   }
   facts.net_recv_bytes = statistics("system_net_recv_bytes").sum;
   facts.net_sent_bytes = statistics("system_net_sent_bytes").sum;
+
+  if (!machine && run.outcome.state != RunState::running)
+    facts.allocation = guess_allocation([&](std::string_view column) { return statistics(column).mean; });
 
   // A machine without a GPU has a measured 0 in its columns; there is nothing to tell about it.
   facts.gpus = known(run.host.host_gpu_count);

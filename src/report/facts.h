@@ -25,6 +25,7 @@ struct RunFacts {
   double gpu_mean = kAbsent, gpu_max = kAbsent;        // GPUs
   double gpus = kAbsent;
   double vram_peak_bytes = kAbsent, vram_bytes = kAbsent;
+  std::string_view allocation;                         // of the machine, once the run is over: "dedicated", "shared", or empty
 };
 
 RunFacts facts_of(const Run& run, double duration_s, const StatisticsOf& statistics);

@@ -111,6 +111,13 @@ std::string container_text(const Run& run) {
   return joined({quota, cpuset, memory});
 }
 
+// Named as in run.json; whoever hides the one does not want the other.
+std::string machine_text(const Run& run, std::string_view allocation) {
+  if (allocation.empty() || is_hidden(run, "host_server_allocation") || is_hidden(run, "host_allocation")) return {};
+  const bool shared = allocation == "shared";
+  return std::string(allocation) + (shared ? ": others used it at the same time" : ": hardly anything else used it");
+}
+
 std::string full(const Run& run, const RunFacts& facts, int64_t rows, const std::string& folder, bool color) {
   const Paint paint{color};
   const auto bytes = [](const char* what) { return [what](double v) { return bytes_text(v) + " " + what; }; };
@@ -132,6 +139,7 @@ std::string full(const Run& run, const RunFacts& facts, int64_t rows, const std:
   table.add("gpu", joined({when(facts.gpu_mean, [&](double v) { return gpus_of(v, facts.gpus) + " on average"; }),
                            when(facts.vram_peak_bytes, [&](double v) { return "memory peak " + bytes_of(v, facts.vram_bytes); })}));
   table.add("container", container_text(run));
+  table.add("machine", machine_text(run, facts.allocation));
   table.add("measured", joined({run.method.cpu.empty() ? "" : "cpu by " + run.method.cpu,
                                 run.method.memory.empty() ? "" : "memory by " + run.method.memory,
                                 run.method.io.empty() ? "" : "disk by " + run.method.io,

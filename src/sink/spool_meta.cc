@@ -1,6 +1,7 @@
 #include "sink/spool_meta.h"
 
 #include <cstdlib>
+#include <optional>
 
 #include "base/text.h"
 #include "codec/iso_time.h"
@@ -40,7 +41,45 @@ bool host_id_is_settled() {
   return std::getenv("TACHO_HOST_ID_VALUE") != nullptr || (mode != nullptr && !trim(mode).empty());
 }
 
-// The body of the start call (sentinel.md §2.1), but for the cloud, which the deliverer asks.
+struct CloudVariable {
+  const char* name;
+  std::string_view field;
+};
+constexpr CloudVariable kCloudVariables[] = {{"TACHO_CLOUD_VENDOR_ID", "cloud_vendor_id"},
+                                             {"TACHO_CLOUD_ACCOUNT_ID", "cloud_account_id"},
+                                             {"TACHO_CLOUD_REGION_ID", "cloud_region_id"},
+                                             {"TACHO_CLOUD_ZONE_ID", "cloud_zone_id"},
+                                             {"TACHO_CLOUD_INSTANCE_TYPE", "cloud_instance_type"}};
+
+// Nothing when the user said nothing; empty when the field is to be hidden.
+std::optional<std::string> said_of(const CloudVariable& variable) {
+  const char* const value = std::getenv(variable.name);
+  if (value == nullptr) return std::nullopt;
+  std::string text = valid_utf8(trim(value));
+  return lower(text) == "unknown" ? std::string() : text;
+}
+
+// What the user said of the cloud holds for whoever delivers later, too.
+void write_named_cloud(JsonWriter& json, const Run& run) {
+  for (const CloudVariable& variable : kCloudVariables)
+    if (const auto said = said_of(variable); said && !said->empty() && !is_hidden(run, variable.field))
+      json.key(variable.field).value(*said);
+}
+
+void write_hidden(JsonWriter& json, const Run& run) {
+  json.array();
+  for (const std::string& field : run.hidden) json.value(field);
+  for (const CloudVariable& variable : kCloudVariables)
+    if (said_of(variable) == "") json.value(variable.field);
+  json.end_array();
+}
+
+bool probes_are_off() {
+  const char* const word = std::getenv("TACHO_CLOUD_PROBE");
+  return word != nullptr && lower(trim(word)) == "off";
+}
+
+// The body of the start call (sentinel.md §2.1); what the user did not say of the cloud, the deliverer asks.
 void write_start(JsonWriter& json, const Run& run) {
   json.object();
   for (const MetadataField& field : kMetadataFields)
@@ -60,6 +99,7 @@ void write_start(JsonWriter& json, const Run& run) {
     json.end_array();
   }
   write_host(json, run);
+  write_named_cloud(json, run);
   json.end_object();
 }
 
@@ -89,10 +129,9 @@ void write_spool_meta(Writer& out, const Run& run, const SpoolTarget& target, st
   json.key("bucket_uri").value(target.bucket_uri);
   json.key("data_source").value(target.data_source);
   json.key("store_folder").value(target.store_folder);
-  json.key("no_cloud").value(target.no_cloud);
-  json.key("hidden").array();
-  for (const std::string& field : run.hidden) json.value(field);
-  json.end_array();
+  json.key("no_cloud").value(target.no_cloud || probes_are_off());
+  json.key("hidden");
+  write_hidden(json, run);
   json.key("host_known").value(host_known);
   json.key("host_id_settled").value(host_id_is_settled());
   json.key("header").value(header);

@@ -7,11 +7,12 @@ import shutil
 import sys
 import threading
 
-from support import BUILD, Case, IS_ROOT, can
+from support import BUILD, Case, IS_ROOT, can, until
 
 DOUBLES = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "doubles")
 sys.path.insert(0, DOUBLES)
 from imds_double import EXPECTED, FIELDS, Service  # noqa: E402
+from service import Service as SentinelService  # noqa: E402
 
 DELIVER = os.path.join(BUILD, "bin", "tacho-deliver")
 KEYS = ("cloud_account_id", "cloud_region_id", "cloud_zone_id", "cloud_instance_type", "host_id")
@@ -262,6 +263,12 @@ class Privacy(DiscoverCase):
             self.assertEqual(fields["cloud_region_id"], "eu-west-1")
             for key in ("cloud_account_id", "host_hostname", "host_ip", "host_vcpus"):
                 self.assertNotIn(key, fields)
+            named = self.write("other.toml", 'hide = ["cloud_region_id"]\n')
+            for words in (["-c", named], [f"--config={named}"]):
+                fields = json.loads(self.tacho("discover", *words, "--json", env=env).out)
+                self.assertEqual(("cloud_region_id" in fields, "cloud_account_id" in fields), (False, True))
+            refused = self.tacho("discover", "-c", self.path("absent.toml"), env=env)
+            self.assertEqual((refused.rc, "absent.toml" in refused.err), (125, True), refused)
             service.asked.clear()
             self.write("tacho.toml", "no_cloud = true\n")
             self.assertIsNone(self.found(json.loads(self.tacho("discover", "--json", env=env).out)))
@@ -291,6 +298,31 @@ class Privacy(DiscoverCase):
         with Service("hcloud") as service:
             done = self.tacho("discover", program=DELIVER, env={"TACHO_NO_CLOUD": None, "TACHO_IMDS_URL": service.url})
         self.assertRegex(done.out, r"(?m)^cloud_vendor_id +hcloud$")
+
+
+class Later(DiscoverCase):
+    def test_every_run_keeps_its_own_word(self):
+        """Runs that could not be registered, delivered by one process without their variables."""
+        wishes = [({}, [], ("aws", "123456789012", "eu-west-1", "eu-west-1b")), ({}, ["--no-cloud"], (None,) * 4),
+                  ({"TACHO_CLOUD_PROBE": "off"}, [], (None,) * 4),
+                  ({}, ["--hide", "cloud_region_id"], ("aws", "123456789012", None, "eu-west-1b")),
+                  ({"TACHO_CLOUD_ACCOUNT_ID": " ", "TACHO_CLOUD_REGION_ID": "mine", "TACHO_CLOUD_ZONE_ID": "<b>"}, [], ("aws", None, "mine", None))]
+        service = SentinelService()
+        self.addCleanup(service.close)
+        service.api_faults({"action": {"status": 500, "body": ""}})
+        with Service("aws") as cloud:
+            env = service.environment(TACHO_NO_CLOUD=None, TACHO_IMDS_AWS_URL=cloud.url, TACHO_SPOOL_DIR=self.path("spool"))
+            for index, (variables, args, _) in enumerate(wishes):
+                done = self.tacho("run", "-q", "--job-name", str(index), *args, "--", "true",
+                                  env={**env, **variables, "TACHO_FINISH_TIMEOUT": "0"})
+                self.assertEqual(done.rc, 0, done)
+            service.api_faults()
+            # A deliverer that is just ending still holds its run.
+            until(lambda: self.tacho("deliver", "--all", env=env).rc == 0 and len(service.finished()) == len(wishes))
+        keys = ("cloud_vendor_id", "cloud_account_id", "cloud_region_id", "cloud_zone_id")
+        bodies = [run["start"] for run in service.finished()]
+        self.assertEqual({body["job_name"]: tuple(body.get(key) for key in keys) for body in bodies},
+                         {str(index): expected for index, (_, _, expected) in enumerate(wishes)})
 
 
 class RealAddresses(DiscoverCase):

@@ -82,6 +82,8 @@ Cloud CloudDiscovery::result() const {
   return cloud;
 }
 
+bool is_cloud_value(std::string_view text) { return clean(text).has_value(); }
+
 Cloud discover_cloud(const Roots& roots, const CloudOptions& options) {
   CloudDiscovery discovery(roots, options);
   while (!discovery.work(system_clock().monotonic_ns() + kNsPerSec)) {

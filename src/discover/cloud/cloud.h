@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "os/file.h"
@@ -22,6 +23,7 @@ struct Cloud {
 struct CloudOptions {
   bool no_cloud = false;            // --no-cloud; TACHO_NO_CLOUD and TACHO_CLOUD_PROBE=off are looked at here
   std::vector<std::string> hidden;  // wire names; what is hidden is neither cached nor, when all is, asked for
+  friend bool operator==(const CloudOptions&, const CloudOptions&) = default;
 };
 
 // Discovery beside other work: work() now and then until done().
@@ -45,5 +47,8 @@ class CloudDiscovery {
 
 // The same in one call.
 Cloud discover_cloud(const Roots& roots, const CloudOptions& options);
+
+// What may stand in a field: text of a service, or of a user, that is no placeholder, page or rubbish.
+bool is_cloud_value(std::string_view text);
 
 }  // namespace tacho

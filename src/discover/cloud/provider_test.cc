@@ -276,5 +276,14 @@ TEST(AllVendors, AnswersToEverythingProveNothing) {
     }
 }
 
+TEST(Scaleway, ZoneStandsBesideOrInsideTheLocation) {
+  const std::string rest = R"("id":"s1","commercial_type":"DEV1-S","organization":"org","tags":[],"timezone":"UTC",)";
+  for (const char* const place : {R"("location":{"cluster_id":"51","node_id":"14","zone_id":"fr-par-1"})",
+                                  R"("zone":"fr-par-1","location":{"zone_id":"other"})", R"("zone":"fr-par-1","location":null)"}) {
+    Fake fake{{{"GET /conf?format=json", answer("{" + rest + place + "}")}}, {}, {}};
+    EXPECT_EQ(fake.play("scaleway").values, (Cloud{{}, "org", "fr-par", "fr-par-1", "DEV1-S", "s1"})) << place;
+  }
+}
+
 }  // namespace
 }  // namespace tacho

@@ -7,8 +7,10 @@ namespace tacho {
 CloudStep ask_scaleway(const ProviderContext&, Found& found) {
   return {{get("/conf?format=json")}, [&found](const Replies& replies) {
             const Json document = object_of(replies[0]);
-            const Text type = text_at(document, "commercial_type"), zone = text_at(document, "zone"),
-                       organization = text_at(document, "organization");
+            const Text type = text_at(document, "commercial_type"), organization = text_at(document, "organization");
+            Text zone = text_at(document, "zone");
+            // {"commercial_type": "DEV1-S", "location": {"zone_id": "fr-par-1", "node_id": "14", …}, …}
+            if (!zone && document.is_object()) zone = text_at(document.value("location", Json()), "zone_id");
             // Two of its words, of which no other service has one.
             if ((type ? 1 : 0) + (zone ? 1 : 0) + (organization ? 1 : 0) < 2) return end();
             found.identified = true;

@@ -17,7 +17,7 @@ constexpr auto kVendors = std::to_array<Vendor>({
     {"digitalocean", false, "TACHO_IMDS_DIGITALOCEAN_URL", ask_digitalocean, kLinkLocal},
     {"oracle", false, "TACHO_IMDS_ORACLE_URL", ask_oracle, kLinkLocal},
     {"linode", false, "TACHO_IMDS_LINODE_URL", ask_linode, kLinkLocal},
-    {"scaleway", false, "TACHO_IMDS_SCALEWAY_URL", ask_scaleway, "http://169.254.42.42"},
+    {"scaleway", false, "TACHO_IMDS_SCALEWAY_URL", ask_scaleway, "http://169.254.42.42", "http://[fd00:42::42]"},
     {"exoscale", false, "TACHO_IMDS_EXOSCALE_URL", ask_exoscale, kLinkLocal},
 });
 

@@ -1,0 +1,32 @@
+#include "model/allocation.h"
+
+#include <array>
+
+#include "model/row.h"
+
+namespace tacho {
+namespace {
+
+struct Pair {
+  std::string_view system, process;
+  double factor, margin;
+};
+constexpr auto kPairs = std::to_array<Pair>({{"system_cpu_usage", "process_cpu_usage", 1.25, 0.25},
+                                             {"system_memory_used_mib", "process_memory_mib", 1.5, 512},
+                                             {"system_gpu_usage", "process_gpu_usage", 1.25, 0.2},
+                                             {"system_gpu_vram_mib", "process_gpu_vram_mib", 1.25, 512}});
+
+}  // namespace
+
+std::string_view guess_allocation(const std::function<double(std::string_view column)>& mean_of) {
+  std::string_view guess;
+  for (const Pair& pair : kPairs) {
+    const double system = mean_of(pair.system), process = mean_of(pair.process);
+    if (is_absent(system) || is_absent(process)) continue;
+    if (system > process * pair.factor || system > process + pair.margin) return "shared";
+    guess = "dedicated";
+  }
+  return guess;
+}
+
+}  // namespace tacho
