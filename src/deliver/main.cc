@@ -1,6 +1,7 @@
 // tacho-deliver: all that speaks HTTP, as a program of its own beside tacho.
 #include <sys/resource.h>
 
+#include <csignal>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -43,6 +44,8 @@ int main(int argc, char** argv) {
   // A token and keys are in memory: no dump of it.
   const rlimit none{0, 0};
   ::setrlimit(RLIMIT_CORE, &none);
+  // A limit that the job's shell set on file sizes (ulimit -f) is an error that is told, and the rows stay; not a sudden end.
+  ::signal(SIGXFSZ, SIG_IGN);
   const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
   const std::span<const std::string> rest = std::span(words).subspan(words.empty() ? 0 : 1);
   const std::string command = words.empty() ? "--help" : words[0];

@@ -98,6 +98,14 @@ std::vector<Segment> RunDelivery::segments() {
   return all;
 }
 
+bool RunDelivery::save() {
+  const Status status = run_.write_state(state_json(state_));
+  if (status) return unsaved_ = 0, true;
+  reason_ = std::string("cannot write the state of the delivery: ") + status.error().message();
+  if (++unsaved_ == 1) shared_.reporter.must(reason_);
+  return false;
+}
+
 bool RunDelivery::s3_is_possible() const {
   return !state_.prefix.empty() && now_ns() >= s3_blocked_until_ns_;
 }
@@ -107,7 +115,7 @@ bool RunDelivery::prefers_inline(const std::vector<Segment>& all) const {
   if (inline_refused_) return false;
   if (!s3_is_possible()) return true;
   if (state_.uploaded.empty() && !had_objects_ && count_bytes(all) <= kInlineBytes) return true;
-  if (failures_after_end_ >= kMaxFailuresAfterEnd) return true;
+  if (failures_after_end_ >= kMaxFailuresAfterEnd || unsaved_ >= kMaxFailuresAfterEnd) return true;
   return upload_deadline_ns_ > 0 && std::max(now_ns(), s3_not_before_ns_) >= upload_deadline_ns_;
 }
 
@@ -167,7 +175,7 @@ Step RunDelivery::register_run() {
   state_ = SpoolState{};
   state_.run_id = registration.run_id;
   take_prefix(registration);
-  if (const Status status = save(); !status) shared_.reporter.must("cannot write the state of the delivery: " + status.error().message());
+  save();
   return wait_until(now_ns());
 }
 
@@ -233,15 +241,14 @@ Step RunDelivery::upload(const Segment& segment) {
   const S3Result result = uploader_.put(uri, *text);
   uploading_ = false;
   if (result.verdict != Verdict::done) return refused_by_s3(result);
-  s3_backoff_.reset();
+  if (unsaved_ == 0) s3_backoff_.reset();
   refusals_ = 0;
   told_outage_ = false;
   state_.uploaded[segment.seal.number] = uri;
-  if (const Status status = save(); !status) {
+  if (!save()) {
     // Not recorded is not done: it will be put again, the same bytes under the same key.
     state_.uploaded.erase(segment.seal.number);
-    shared_.reporter.must("cannot write the state of the delivery: " + status.error().message());
-    s3_next_ns_ = now_ns() + kNsPerSec;
+    s3_next_ns_ = now_ns() + s3_backoff_.next_ms_at_least(1'000, chance()) * kNsPerMs;
   }
   return wait_until(now_ns());
 }
@@ -274,7 +281,7 @@ Step RunDelivery::upload_to_bucket() {
   if (next == all.end()) {
     if (!ended_) return wait_until(std::numeric_limits<int64_t>::max());
     state_.finished = true;
-    if (const Status status = save(); !status) return left(status.error().message());
+    if (!save()) return left(reason_);
     record_delivery(meta_, state_, Processing{}, count_rows(all));
     return run_.remove(), Step{Step::Kind::done, 0};
   }
@@ -299,6 +306,7 @@ Step RunDelivery::upload_to_bucket() {
     }
   }
   const Step step = upload(*next);
+  if (ended_ && unsaved_ >= kMaxFailuresAfterEnd) return left(reason_);
   // There is no other way than the bucket: what is refused is asked again, more and more rarely.
   if (s3_blocked_until_ns_ > 0) {
     s3_blocked_until_ns_ = 0;
@@ -353,7 +361,7 @@ Step RunDelivery::finished(const Processing& processing, int64_t rows) {
     shared_.reporter.warn("rows", "the service counted " + std::to_string(*processing.rows) + " rows of the " + std::to_string(rows) + " that were sent");
   if (!processing.error.empty()) shared_.reporter.warn("processing", "the service could not evaluate the run: " + processing.error);
   state_.finished = true;
-  if (const Status status = save(); !status) shared_.reporter.must("cannot write the state of the delivery: " + status.error().message());
+  save();
   record_delivery(meta_, state_, processing, rows);
   run_.remove();
   return {Step::Kind::done, 0};

@@ -50,7 +50,7 @@ class RunDelivery final : public Delivery {
   bool prefers_inline(const std::vector<Segment>& all) const;
   void tell_of_fields(const CallResult& result);
   void take_prefix(const Registration& registration);
-  Status save() { return run_.write_state(state_json(state_)); }
+  bool save();  // told once when it does not work, and counted
   double chance() { return std::uniform_real_distribution<double>(0, 1)(random_); }
   int64_t now_ns() const { return shared_.clock.monotonic_ns(); }
 
@@ -67,7 +67,7 @@ class RunDelivery final : public Delivery {
   int64_t born_ns_, api_next_ns_ = 0, s3_next_ns_ = 0, s3_blocked_until_ns_ = 0, heartbeat_next_ns_ = 0;
   int64_t api_not_before_ns_ = 0, s3_not_before_ns_ = 0;  // what a server asked for with Retry-After
   int64_t deadline_ns_ = 0, upload_deadline_ns_ = 0;
-  int others_ = 0, refusals_ = 0, failures_after_end_ = 0, registrations_ = 0;
+  int others_ = 0, refusals_ = 0, failures_after_end_ = 0, registrations_ = 0, unsaved_ = 0;
   bool loaded_ = false, ended_ = false, recovered_ = false, must_refresh_ = false, inline_refused_ = false, uploading_ = false, told_outage_ = false;
   bool had_objects_ = false;  // under the name of a run that the service forgot
 };

@@ -1,6 +1,7 @@
 #include "deliver/run_delivery.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "base/log.h"
 #include "base/units.h"
@@ -139,6 +140,36 @@ TEST_F(Delivered, LargeRunGoesToS3First) {
   };
   EXPECT_EQ(finish(4000), std::pair(true, false));  // just below 4 MiB: inline
   EXPECT_EQ(finish(4400), std::pair(true, true));   // above
+}
+
+// Uploads that cannot be written down are put again and told of once; at the end all rows go inline, which needs no state.
+TEST_F(Delivered, AStateThatCannotBeWrittenCostsNothing) {
+  spill(dir_ / "s3.json", R"({"credentials":{}})");
+  DoubleServer s3("s3_double.py", {"--config", dir_ / "s3.json"});
+  spill(dir_ / "config.json", R"({"prefix":"s3://data/runs/{run_id}","life_s":1000000})");
+  DoubleServer service("sentinel_double.py", {"--config", dir_ / "config.json", "--s3", s3.url()});
+  const WithVariable endpoint("TACHO_S3_ENDPOINT", s3.url());
+  std::string meta = kMeta;
+  meta.replace(meta.find("http://127.0.0.1:1"), 18, service.url());
+  ASSERT_TRUE(writer_->write_meta(meta, false));
+  ASSERT_EQ(::mkdir((writer_->folder() + "/state.json").c_str(), 0700), 0);
+  for (const char* row : {"1,2\n", "3,4\n"}) ASSERT_TRUE(writer_->append(row) && writer_->seal());
+  const std::string folder = writer_->folder();
+  const uint64_t warnings_before = log::warnings();
+  RunDelivery delivery(SpoolRun(folder), Role::beside, shared_);
+  int calls = 0;
+  for (const int64_t end_ns = clock_.now_ns + 600 * kNsPerSec; clock_.now_ns < end_ns; ++calls) {
+    const Step step = delivery.step();
+    ASSERT_EQ(step.kind, Step::Kind::wait);
+    clock_.now_ns = std::max(clock_.now_ns, std::min(step.wake_ns, end_ns));
+  }
+  EXPECT_LT(calls, 200);  // back-off, not every second
+  delivery.owner_ended(clock_.now_ns + 30 * kNsPerSec);
+  Step step = delivery.step();
+  for (; step.kind == Step::Kind::wait; step = delivery.step()) clock_.now_ns = std::max(clock_.now_ns, step.wake_ns);
+  EXPECT_EQ(step.kind, Step::Kind::done) << delivery.reason();
+  EXPECT_LE(log::warnings() - warnings_before, 1u);
+  EXPECT_NE(service.get("/__runs").find(R"("data_csv": "timestamp,a\n1,2\n3,4\n")"), std::string::npos) << service.get("/__runs");
 }
 
 // How often the service was told within an hour of the replayed clock that the run lives.
