@@ -74,7 +74,10 @@ class Session {
 };
 
 Result<int> Session::run() {
-  if (Status status = prepare(); !status) return status.error();
+  if (Status status = prepare(); !status) {
+    outputs_.discard();  // nothing ran, so nothing waits in the spool
+    return status.error();
+  }
   if (Status status = start(); !status) {
     outputs_.discard();
     const Error& error = status.error();
