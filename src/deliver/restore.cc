@@ -24,8 +24,9 @@ bool restore_segment(const SpoolRun& run, const Segment& segment, const std::str
   const auto stored = read_whole_file(store_folder + "/metrics.csv", kLargestStore);
   if (!stored) return false;
   int64_t rows_before = 0;
-  for (const Segment& other : run.sealed())
-    if (other.seal.number < segment.seal.number) rows_before += other.seal.rows;
+  for (const auto& others : {run.sealed(), run.missing()})
+    for (const Segment& other : others)
+      if (other.seal.number < segment.seal.number) rows_before += other.seal.rows;
   const std::string_view text = *stored;
   const size_t header_end = behind_lines(text, 0, 1);
   const size_t begin = behind_lines(text, header_end, rows_before), end = behind_lines(text, begin, segment.seal.rows);

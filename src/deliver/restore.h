@@ -1,4 +1,4 @@
-// A damaged spool segment again whole, from the rows that the run store has of the same run. Not thread-safe.
+// A spool segment that is damaged or was removed again whole, from the rows that the run store has of the same run. Not thread-safe.
 #pragma once
 #include <string>
 

@@ -1,6 +1,7 @@
 #include "deliver/restore.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "spool/writer.h"
 #include "support/temp_dir.h"
@@ -37,6 +38,15 @@ TEST_F(Restore, BringsBackTheVeryBytes) {
     const SpoolRun run(writer_.folder());
     EXPECT_TRUE(run.read(run.sealed().at(1)));
   }
+}
+
+TEST_F(Restore, BringsBackWhatWasRemoved) {
+  for (const char* name : {"/000000.csv", "/000001.csv"}) ASSERT_EQ(::unlink((writer_.folder() + name).c_str()), 0);
+  const SpoolRun run(writer_.folder());
+  ASSERT_EQ(run.missing().size(), 2u);
+  EXPECT_TRUE(restore_segment(run, run.missing()[1], dir_.path()));
+  EXPECT_EQ(second(), "timestamp,a\n2,20\n3,30\n");
+  ASSERT_EQ(run.missing().size(), 1u);
 }
 
 TEST_F(Restore, ChangesNothingWhereTheStoreHasOtherRows) {

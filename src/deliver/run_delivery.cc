@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
+#include <utility>
 
 #include "base/units.h"
 #include "deliver/finish_body.h"
@@ -124,11 +125,14 @@ Step RunDelivery::step() {
     if (const Status status = recover(); !status) return left(status.error().message());
   if (const Status status = load(); !status) {
     // Killed before the description was written: there can be no row either.
-    if (ended_ && status.error().code == Code::not_available && run_.sealed().empty()) return run_.remove(), Step{Step::Kind::done, 0};
+    const bool empty = status.error().code == Code::not_available && run_.sealed().empty();
+    if (ended_ && empty && !loaded_) return run_.remove(), Step{Step::Kind::done, 0};
+    if (ended_ && empty) shared_.reporter.must("somebody removed " + run_.folder() + "; rows that were not sent before are in the run store only");
     if (ended_) return left(status.error().message());
     return wait_until(now_ns() + kNsPerSec);
   }
   if (state_.finished) return run_.remove(), Step{Step::Kind::done, 0};
+  if (ended_) bring_back();
   if (deadline_ns_ > 0 && now_ns() >= deadline_ns_) return left(reason_.empty() ? "the time for it is over" : reason_);
   // Before anything else, because memory must stay bounded also where nothing can be reached.
   if (const int64_t gone = thin_out(run_, [&](uint32_t number) { return state_.uploaded.contains(number); }); gone > 0)
@@ -228,6 +232,16 @@ Status RunDelivery::mend(const Segment& segment, const Error& damage) {
   shared_.reporter.must(damage.message());
   const auto torn = run_.repair(segment);
   return torn ? ok() : Status(torn.error());
+}
+
+// Segments whose files somebody removed in mid-run, once. One that was uploaded counts anyway.
+void RunDelivery::bring_back() {
+  if (std::exchange(brought_back_, true)) return;
+  for (const Segment& segment : run_.missing()) {
+    if (restore_segment(run_, segment, meta_.store_folder) || state_.uploaded.contains(segment.seal.number)) continue;
+    shared_.reporter.must("a batch of " + std::to_string(segment.seal.rows) + " rows is missing in the spool, and the run store does not have it: " +
+                          segment.path);
+  }
 }
 
 Step RunDelivery::upload(const Segment& segment) {

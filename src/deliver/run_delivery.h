@@ -33,6 +33,7 @@ class RunDelivery final : public Delivery {
   Step register_run();
   Step refresh();
   Status mend(const Segment& segment, const Error& damage);
+  void bring_back();
   Step upload(const Segment& segment);
   Step upload_to_bucket();
   Step refused_by_s3(const S3Result& result);
@@ -69,6 +70,7 @@ class RunDelivery final : public Delivery {
   int64_t deadline_ns_ = 0, upload_deadline_ns_ = 0;
   int others_ = 0, refusals_ = 0, failures_after_end_ = 0, registrations_ = 0, unsaved_ = 0;
   bool loaded_ = false, ended_ = false, recovered_ = false, must_refresh_ = false, inline_refused_ = false, uploading_ = false, told_outage_ = false;
+  bool brought_back_ = false;
   bool had_objects_ = false;  // under the name of a run that the service forgot
 };
 

@@ -184,6 +184,16 @@ std::vector<Segment> SpoolRun::sealed() const {
   return segments;
 }
 
+std::vector<Segment> SpoolRun::missing() const {
+  std::map<uint32_t, Segment> found;
+  for (const std::string& folder : folders())
+    for (const auto& [number, seal] : read_seals(folder)) found[number] = {seal, folder_ + "/" + segment_name(number, kSealedEnding)};
+  for (const Segment& segment : sealed()) found.erase(segment.seal.number);
+  std::vector<Segment> segments;
+  for (auto& [number, segment] : found) segments.push_back(std::move(segment));
+  return segments;
+}
+
 Status SpoolRun::recover(std::vector<Torn>& torn) const {
   Status status = ok();
   for (const std::string& folder : folders())

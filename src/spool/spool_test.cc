@@ -207,44 +207,96 @@ TEST_F(Spool, NextFolderWhenTheFirstCannotBeUsed) {
   EXPECT_FALSE(SpoolWriter::create({"/proc/nothing/here"}, kUtc));
 }
 
-// A limit of the file size refuses writes as a full disk does.
+// Of the run in `root`: every row in order, each segment whole.
+std::string all_rows(const std::string& root) {
+  const auto folders = spool_folders(root);
+  if (folders.size() != 1) return std::to_string(folders.size()) + " runs";
+  const SpoolRun run(folders[0]);
+  std::vector<Torn> torn;
+  if (!run.recover(torn) || !torn.empty()) return "torn";
+  std::string rows;
+  uint32_t next = 0;
+  for (const Segment& segment : run.sealed()) {
+    if (segment.seal.number != next++) return "numbers";
+    rows += run.read(segment).value_or(std::string(kHeader) + "damaged").substr(kHeader.size());
+  }
+  return rows;
+}
+
 TEST_F(Spool, FullDiskMovesOn) {
   const std::string roots[] = {dir_.path() + "/first", dir_.path() + "/second"};
+  SpoolWriter writer = create({roots[0], roots[1]});
+  ASSERT_TRUE(writer.append("1,2,3\n") && writer.seal());
+  ASSERT_EQ(::symlink("/dev/full", (writer.folder() + "/000001.open").c_str()), 0);
+  for (const char* row : {"4,5,6\n", "7,8,9\n"}) ASSERT_TRUE(writer.append(row));
+  EXPECT_TRUE(writer.moved());
+  ASSERT_TRUE(writer.seal());
+  EXPECT_TRUE(spool_folders(roots[1]).empty());  // an overflow is no run
+  EXPECT_EQ(all_rows(roots[0]), "1,2,3\n4,5,6\n7,8,9\n");
+  SpoolRun(writer.folder()).remove();
+  int left = 0;
+  for (const std::string& root : roots) list_directory(root, [&](std::string_view) { ++left; });
+  EXPECT_EQ(left, 0);
+}
+
+// ulimit -f: no other folder takes longer files, but the next file does.
+TEST_F(Spool, FileSizeLimitBeginsTheNextSegment) {
+  const std::string root = dir_.path() + "/first";
   const pid_t child = ::fork();
   if (child == 0) {
-    SpoolWriter writer = create({roots[0], roots[1]});
-    bool good = true;
-    for (int i = 0; i < 50; ++i) good = good && writer.append("1,2,3\n");
+    SpoolWriter writer = create({root, dir_.path() + "/second"});
     ::signal(SIGXFSZ, SIG_IGN);
     const rlimit small{400, 400};
     ::setrlimit(RLIMIT_FSIZE, &small);
-    for (int i = 0; i < 50; ++i) good = good && writer.append("4,5,6\n");
-    good = good && writer.moved() && writer.seal();
-    ::_exit(good ? 0 : 1);
+    bool good = true;
+    for (int i = 0; i < 500; ++i) good = good && writer.append("4,5,6\n");
+    ::_exit(good && !writer.moved() ? 0 : 1);
   }
   int status = -1;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   ASSERT_EQ(status, 0);
-  const auto folders = spool_folders(roots[0]);
-  ASSERT_EQ(folders.size(), 1u);
-  EXPECT_TRUE(spool_folders(roots[1]).empty());  // an overflow is no run
-  SpoolRun run(folders[0]);
-  std::vector<Torn> torn;
-  ASSERT_TRUE(run.recover(torn));
-  EXPECT_TRUE(torn.empty());
-  int64_t rows = 0;
-  uint32_t next = 0;
-  for (const Segment& segment : run.sealed()) {
-    EXPECT_EQ(segment.seal.number, next++);
-    EXPECT_TRUE(run.read(segment));
-    rows += segment.seal.rows;
+  EXPECT_EQ(all_rows(root).size(), 500u * 6);
+}
+
+// By a clean-up of old files, say: with the run, with the whole spool, or only what is in it.
+TEST_F(Spool, RemovedFolderIsMadeAnew) {
+  const std::string root = dir_.path() + "/first";
+  for (const bool sealed_before : {false, true}) {
+    for (const std::string& what : {std::string("/*/*.open"), std::string("/*/*"), std::string("/*"), std::string()}) {
+      SpoolWriter writer = create({root, dir_.path() + "/second"});
+      ASSERT_TRUE(writer.write_meta("{}", false));
+      ASSERT_TRUE(!sealed_before || (writer.append("0,0,0\n") && writer.seal()));
+      ASSERT_TRUE(writer.append("1,2,3\n"));
+      ASSERT_EQ(std::system(("rm -rf " + root + what).c_str()), 0);
+      ASSERT_TRUE(writer.append("4,5,6\n") && writer.seal()) << what;
+      EXPECT_FALSE(writer.moved());
+      const SpoolRun run(writer.folder());
+      ASSERT_FALSE(run.sealed().empty()) << what;
+      EXPECT_EQ(text_of(run, run.sealed().back()), std::string(kHeader) + "1,2,3\n4,5,6\n") << what;
+      EXPECT_EQ(run.meta().value_or(""), "{}") << what;
+      EXPECT_EQ(run.roots().size(), 2u) << what;
+      SpoolRun other(writer.folder());
+      EXPECT_FALSE(other.lock()) << what;  // it is still this writer's
+      const bool is_gone = sealed_before && what != "/*/*.open";
+      ASSERT_EQ(run.missing().size(), is_gone ? 1u : 0u) << what;  // but known
+      EXPECT_TRUE(!is_gone || run.missing()[0].seal.rows == 1);
+      writer.discard();
+    }
   }
-  EXPECT_EQ(rows, 100);
-  run.remove();
-  EXPECT_FALSE(file_exists(folders[0]));
-  int left = 0;
-  list_directory(roots[1], [&](std::string_view) { ++left; });
-  EXPECT_EQ(left, 0);
+}
+
+TEST_F(Spool, RemovedBetweenTwoSegments) {
+  const std::string root = dir_.path() + "/first";
+  SpoolWriter writer = create({root, dir_.path() + "/second"});
+  ASSERT_TRUE(writer.append("1,2,3\n") && writer.seal());
+  ASSERT_EQ(std::system(("rm -rf " + root).c_str()), 0);
+  ASSERT_TRUE(writer.append("4,5,6\n") && writer.seal());
+  EXPECT_FALSE(writer.moved());
+  ASSERT_EQ(SpoolRun(writer.folder()).sealed().size(), 1u);
+  ASSERT_EQ(std::system(("rm -rf " + root).c_str()), 0);
+  ASSERT_TRUE(writer.write_meta("{\"end\":1}", false));
+  EXPECT_EQ(SpoolRun(writer.folder()).meta().value_or(""), "{\"end\":1}");
+  EXPECT_EQ(SpoolRun(writer.folder()).missing().size(), 2u);
 }
 
 TEST_F(Spool, StateIsReplacedAsAWhole) {

@@ -8,12 +8,16 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/crc32c.h"
+#include "base/log.h"
 #include "os/file.h"
 #include "os/unique.h"
-#include "base/crc32c.h"
 
 namespace tacho {
 namespace {
+
+// Both are read only when somebody removed them.
+constexpr int kSealsFlags = O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, kSegmentFlags = kSealsFlags | O_TRUNC;
 
 // A folder below a place that everybody may write to must be ours and closed to others.
 Status make_root(const std::string& root) {
@@ -65,28 +69,30 @@ Result<SpoolWriter> SpoolWriter::create(const std::vector<std::string>& roots, s
     SpoolWriter writer;
     writer.folders_.push_back(folder);
     writer.lock_ = std::move(*lock);
-    writer.reserve_seals();
-    writer.name_overflows({roots.begin() + static_cast<std::ptrdiff_t>(i) + 1, roots.end()}, name);
+    writer.open_seals();
+    for (size_t k = i + 1; k < roots.size(); ++k) writer.folders_.push_back(roots[k] + "/" + name + ".overflow");
+    if (!writer.name_overflows()) writer.folders_.resize(1);
     return writer;
   }
   return last;
 }
 
-// Room for some hundred seals, so that what is written can still be sealed when the disk is full.
-void SpoolWriter::reserve_seals() const {
-  const Fd seals(::open(path(kSealsName).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, kSpoolFileMode));
-  if (seals) ::fallocate(seals.get(), FALLOC_FL_KEEP_SIZE, 0, 4096);
+// With room for some hundred seals, so that what is written can still be sealed when the disk is full.
+void SpoolWriter::open_seals() {
+  seals_ = Fd(::open(path(kSealsName).c_str(), kSealsFlags, kSpoolFileMode));
+  if (seals_ && at_ == 0) ::fallocate(seals_.get(), FALLOC_FL_KEEP_SIZE, 0, 4096);
 }
 
 // Written down while the disk still takes it; the folders themselves are made when they are needed.
-void SpoolWriter::name_overflows(const std::vector<std::string>& roots, const std::string& name) {
+bool SpoolWriter::name_overflows() const {
   std::string list;
-  for (const std::string& root : roots) list.append(root).append("/").append(name).append(".overflow\n");
-  if (!write_file_atomically(path(kOverflowName), list, false, kSpoolFileMode)) return;
-  for (const std::string& root : roots) folders_.push_back(root + "/" + name + ".overflow");
+  for (size_t i = 1; i < folders_.size(); ++i) list.append(folders_[i]).append("\n");
+  return static_cast<bool>(write_file_atomically(folders_[0] + "/" + std::string(kOverflowName), list, false, kSpoolFileMode));
 }
 
 Status SpoolWriter::write_meta(std::string_view json, bool sync) {
+  meta_ = json;
+  if (!file_exists(folders_[0])) remake();
   Status status = ok();
   for (size_t i = 0; i < folders_.size(); ++i) {
     if (i > 0 && !make_overflow(i)) continue;
@@ -109,13 +115,16 @@ bool SpoolWriter::make_overflow(size_t index) {
 
 Status SpoolWriter::append(std::string_view line) {
   Status status = append_here(line);
+  if (!status && remake()) status = append_here(line);
+  // A limit of the file size (ulimit -f) is no full disk: the next segment has room.
+  if (!status && seal_.rows > 0 && seal()) status = append_here(line);
   while (!status && move_on()) status = append_here(line);
   return status;
 }
 
 Status SpoolWriter::append_here(std::string_view line) {
   if (!segment_) {
-    segment_ = Fd(::open(path(segment_name(next_, kOpenEnding)).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, kSpoolFileMode));
+    segment_ = Fd(::open(path(segment_name(next_, kOpenEnding)).c_str(), kSegmentFlags, kSpoolFileMode));
     if (!segment_) return system_error("cannot write to the spool", folders_[at_], errno);
     seal_ = Seal{next_, 0, 0, 0};
   }
@@ -141,6 +150,7 @@ bool SpoolWriter::move_on() {
   if (!seal() && seal_.rows > 0) ++next_;
   if (seal_.rows == 0 && segment_) ::unlink(path(segment_name(seal_.number, kOpenEnding)).c_str());
   segment_.reset();
+  seals_.reset();
   seal_ = Seal{};
   while (++at_ < folders_.size())
     if (make_overflow(at_)) return true;
@@ -150,11 +160,16 @@ bool SpoolWriter::move_on() {
 
 Status SpoolWriter::seal(bool sync) {
   if (!segment_ || seal_.rows == 0) return ok();
+  const Status status = seal_here(sync);
+  return status || !remake() ? status : seal_here(sync);
+}
+
+Status SpoolWriter::seal_here(bool sync) {
   const auto failed = [&](const char* what) { return system_error(what, folders_[at_], errno); };
   if (sync && ::fdatasync(segment_.get()) != 0) return failed("cannot seal a spool segment");
-  const Fd seals(::open(path(kSealsName).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, kSpoolFileMode));
-  if (!seals) return failed("cannot seal a spool segment");
-  if (!write_all(seals.get(), seal_line(seal_)) || (sync && ::fdatasync(seals.get()) != 0)) return failed("cannot seal a spool segment");
+  if (!seals_) open_seals();
+  if (!seals_) return failed("cannot seal a spool segment");
+  if (!write_all(seals_.get(), seal_line(seal_)) || (sync && ::fdatasync(seals_.get()) != 0)) return failed("cannot seal a spool segment");
   const std::string open = path(segment_name(seal_.number, kOpenEnding));
   if (::rename(open.c_str(), path(segment_name(seal_.number, ending_)).c_str()) != 0) return failed("cannot seal a spool segment");
   if (sync) sync_folder(folders_[at_]);
@@ -162,6 +177,43 @@ Status SpoolWriter::seal(bool sync) {
   next_ = seal_.number + 1;
   seal_ = Seal{};
   return ok();
+}
+
+// Somebody removed the folder, or what is in it, in mid-run. False when nothing is missing or it cannot be made again. What was
+// sealed is gone, but its checksums are not: the deliverer takes such rows from the run store. The deliverer's lock is of a
+// file that has no name any more, so nobody but this process keeps others away.
+bool SpoolWriter::remake() {
+  const std::string first = folders_[0] + "/", lock_path = first + std::string(kLockName), seals_path = path(kSealsName);
+  const std::string segment_path = path(segment_name(seal_.number, kOpenEnding));
+  const bool lost_segment = segment_ && !file_exists(segment_path), lost_seals = seals_ && !file_exists(seals_path);
+  if (file_exists(lock_path) && file_exists(folders_[at_]) && !lost_segment && !lost_seals) return false;
+  if (!make_overflow(0) || !make_overflow(at_)) return false;
+  if (!file_exists(lock_path)) {
+    auto lock = lock_new(folders_[0]);
+    if (!lock) return false;
+    lock_ = std::move(*lock);
+  }
+  if (!file_exists(first + std::string(kOverflowName))) static_cast<void>(name_overflows());
+  if (!meta_.empty() && !file_exists(first + std::string(kMetaName)))
+    static_cast<void>(write_file_atomically(first + std::string(kMetaName), meta_, false, kSpoolFileMode));
+  if ((lost_seals && !remake_file(seals_, seals_path)) || (lost_segment && !remake_file(segment_, segment_path))) return false;
+  log::error("the spool folder " + folders_[at_] + " was removed by somebody; it is made anew, with every row that is not sealed yet");
+  return true;
+}
+
+// Through the descriptor, which still has every byte.
+bool SpoolWriter::remake_file(Fd& file, const std::string& path) const {
+  Fd fresh(::open(path.c_str(), kSegmentFlags, kSpoolFileMode));
+  char buffer[16384];
+  off_t at = 0;
+  ssize_t got = 0;
+  while (fresh && (got = ::pread(file.get(), buffer, sizeof buffer, at)) > 0) {
+    if (!write_all(fresh.get(), {buffer, static_cast<size_t>(got)})) return false;
+    at += got;
+  }
+  if (!fresh || got < 0) return false;
+  file = std::move(fresh);
+  return true;
 }
 
 void SpoolWriter::discard() {

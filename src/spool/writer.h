@@ -1,6 +1,6 @@
 // The agent's side of the spool: rows appended one write each to the open segment, sealed from time to time. A row that
-// does not fit is cut off again and goes, with all that follow, to the next folder (another disk, then memory). Rows
-// survive the death of tacho at any moment; sealed segments survive a power cut. Not thread-safe; a row allocates
+// does not fit is cut off again and goes, with all that follow, to the next folder (another disk, then memory). A folder that
+// somebody removes is made anew with all that this process still has of it. Rows survive the death of tacho at any moment; sealed segments survive a power cut. Not thread-safe; a row allocates
 // nothing, a seal does.
 #pragma once
 #include <cstdint>
@@ -43,19 +43,23 @@ class SpoolWriter {
 
  private:
   Status append_here(std::string_view line);
+  Status seal_here(bool sync);
   bool move_on();
+  bool remake();
+  bool remake_file(Fd& file, const std::string& path) const;
   bool make_overflow(size_t index);
-  void reserve_seals() const;
-  void name_overflows(const std::vector<std::string>& roots, const std::string& name);
+  void open_seals();
+  bool name_overflows() const;
   std::string path(std::string_view name) const { return folders_[at_] + "/" + std::string(name); }
 
   std::vector<std::string> folders_;  // where the run lives, then its overflows
   size_t at_ = 0;                     // the folder of the open segment
-  Fd lock_, segment_;
+  Fd lock_, segment_, seals_;
   std::string header_, first_;
   std::string_view ending_ = kSealedEnding;
   Seal seal_;                         // of the open segment, so far
   uint32_t next_ = 0;
+  std::string meta_;                  // as it was written last
 };
 
 // Makes sure that what is in the folder (new names) survives a power cut.
