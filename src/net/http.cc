@@ -103,7 +103,6 @@ Error curl_error(CURLcode code, const char* detail, const Url& url) {
     case CURLE_SSL_CACERT_BADFILE:
       return {Code::invalid, "the CA certificates cannot be used: " + text, url.place(), "name a PEM file in SSL_CERT_FILE"};
     case CURLE_URL_MALFORMAT:
-    case CURLE_UNSUPPORTED_PROTOCOL:
       return {Code::invalid, "this address cannot be used: " + text, url.place(), "check the URL"};
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_RESOLVE_PROXY:
@@ -254,7 +253,9 @@ Status HttpClient::State::prepare(const HttpRequest& request, const Url& url, Ex
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, 15L);
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, 5L);
   }
-  if (request.accept_gzip) curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "gzip");
+  // A server may compress unasked (RFC 9110 §12.5.3), so every answer is unpacked.
+  curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "gzip");
+  if (!request.accept_gzip && !names_header(request.headers, "accept-encoding")) list = curl_slist_append(list, "Accept-Encoding:");
   set_body(request);
   if (!request.tls.server_name.empty() && url.scheme == "https") set_server_name(request, url, list);
   for (const auto& [name, value] : request.headers) {

@@ -123,6 +123,18 @@ TEST_F(Http, CallsEveryKindOfBrokenConnectionTemporary) {
   EXPECT_FALSE(client_.sent());
 }
 
+// A proxy's half a line, or another protocol on the port: it may be right again in a moment.
+TEST_F(Http, CallsWhatIsNotHttpTemporary) {
+  const Result<HttpResponse> answer = client_.send(request("/nonsense"));
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code, Code::io) << answer.error().message();
+}
+
+TEST_F(Http, UnpacksWhatIsCompressedUnasked) {
+  EXPECT_EQ(seen(request("/gzip"))["path"], "/gzip");
+  EXPECT_FALSE(seen(request("/gzip"))["headers"].contains("accept-encoding"));
+}
+
 TEST_F(Http, HasADeadlineForEachPhase) {
   server_->fault("{}", R"({"delay_s":30})");
   HttpRequest slow = request();
