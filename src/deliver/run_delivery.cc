@@ -82,6 +82,11 @@ Step RunDelivery::left(std::string reason) {
   return {Step::Kind::left, 0};
 }
 
+Step RunDelivery::give_up(const std::string& why) {
+  shared_.reporter.warn("given up", why + "; the rows are kept");
+  return left(why);
+}
+
 // Nobody else writes any more: whoever finds the folder reads in one file how far it got. What counts stays in the state.
 void RunDelivery::describe_what_is_left() {
   const auto text = run_.meta();
@@ -122,7 +127,7 @@ bool RunDelivery::prefers_inline(const std::vector<Segment>& all) const {
 
 Step RunDelivery::step() {
   if (ended_)
-    if (const Status status = recover(); !status) return left(status.error().message());
+    if (const Status status = recover(); !status) return give_up(status.error().message());
   if (const Status status = load(); !status) {
     // Killed before the description was written: there can be no row either.
     const bool empty = status.error().code == Code::not_available && run_.sealed().empty();
@@ -247,7 +252,7 @@ void RunDelivery::bring_back() {
 Step RunDelivery::upload(const Segment& segment) {
   const auto text = run_.read(segment);
   if (!text) {
-    if (const Status mended = mend(segment, text.error()); !mended) return left(mended.error().message());
+    if (const Status mended = mend(segment, text.error()); !mended) return give_up(mended.error().message());
     return wait_until(now_ns());
   }
   const std::string uri = object_uri(state_.prefix, state_.run_id, segment.seal.number);
@@ -341,13 +346,13 @@ Step RunDelivery::close() {
   if (all_uploaded) {
     add_uris(body, state_);
   } else if (inline_refused_) {
-    return left("the service takes no run of this size in one piece, and uploads do not work: " + reason_);
+    return give_up("the service takes no run of this size in one piece, and uploads do not work: " + reason_);
   } else {
     auto csv = whole_run_csv(run_, meta_, all);
     if (!csv) {
       for (const Segment& segment : all)
         if (const auto text = run_.read(segment); !text)
-          if (const Status mended = mend(segment, text.error()); !mended) return left(mended.error().message());
+          if (const Status mended = mend(segment, text.error()); !mended) return give_up(mended.error().message());
       return wait_until(now_ns());
     }
     body["data_csv"] = std::move(*csv);
@@ -364,7 +369,7 @@ Step RunDelivery::finish_with(Json body, int64_t rows) {
     inline_refused_ = true;
     failures_after_end_ = 0;
     upload_deadline_ns_ = deadline_ns_;
-    if (state_.prefix.empty()) return left("the service takes no run of this size in one piece");
+    if (state_.prefix.empty()) return give_up("the service takes no run of this size in one piece, and names no place for objects");
     return wait_until(now_ns());
   }
   return failed(result, "the run cannot be closed yet");
@@ -434,7 +439,7 @@ Step RunDelivery::failed(const CallResult& result, const char* what) {
 // The service does not know the run: a new one gets everything. A run that somebody else left may belong to another account.
 Step RunDelivery::gone() {
   if (role_ != Role::beside && role_ != Role::named) return left("the service does not know this run; name it to send it as a new one");
-  if (registrations_ >= kMaxRegistrations) return left("the service forgets the run again and again");
+  if (registrations_ >= kMaxRegistrations) return give_up("the service forgets the run again and again");
   shared_.reporter.warn("gone", "the service does not know the run any more; it is sent again as a new one");
   had_objects_ = had_objects_ || !state_.uploaded.empty();
   state_ = SpoolState{};

@@ -44,6 +44,7 @@ class RunDelivery final : public Delivery {
   Step failed(const CallResult& result, const char* what);
   Step gone();
   Step left(std::string reason);
+  Step give_up(const std::string& why);  // left, for a reason that nobody was told yet
   void describe_what_is_left();
   Step wait_until(int64_t wake_ns) const;
   std::vector<Segment> segments();

@@ -73,6 +73,7 @@ CallResult Sentinel::call(const std::string& path, Json* body, bool slow, Json& 
     }
     const auto response = http_.send(request);
     if (!response) {
+      result = CallResult{};  // what an answer of an earlier round said counts no more
       result.refused = response.error().code == Code::invalid;
       result.text = response.error().message();
       return result;
