@@ -112,6 +112,7 @@ TEST(ObjectUri, RunIdOnce) {
   EXPECT_EQ(object_uri("s3://b/p//", "r1", 12), "s3://b/p/r1/000012.csv.gz");
   EXPECT_EQ(object_uri("s3://b/r1/p", "r1", 1), "s3://b/r1/p/000001.csv.gz");
   EXPECT_EQ(object_uri("s3://b/r12/p", "r1", 1), "s3://b/r12/p/r1/000001.csv.gz");
+  EXPECT_EQ(object_uri("S3://b/p", "r1", 1), "s3://b/p/r1/000001.csv.gz");
   EXPECT_EQ(object_uri("s3://r1/p", "r1", 1), "s3://r1/p/r1/000001.csv.gz");  // a bucket's name is no part of the path
 }
 

@@ -18,7 +18,7 @@ constexpr int64_t kBetweenRenewals_ns = 60 * kNsPerSec;
 
 std::string object_uri(std::string_view prefix_uri, std::string_view run_id, uint32_t number) {
   while (prefix_uri.ends_with('/')) prefix_uri.remove_suffix(1);
-  std::string uri(prefix_uri);
+  std::string uri = std::string("s3://").append(prefix_uri.substr(std::min<size_t>(5, prefix_uri.size())));  // however the scheme was written
   const size_t bucket_end = prefix_uri.find('/', 5);
   const std::string_view path = bucket_end == std::string_view::npos ? std::string_view{} : prefix_uri.substr(bucket_end + 1);
   const auto parts = split(path, '/');
