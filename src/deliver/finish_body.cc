@@ -33,17 +33,6 @@ void add_uris(Json& body, const SpoolState& state) {
   for (const auto& [number, uri] : state.uploaded) body["data_uris"].push_back(uri);
 }
 
-Result<std::string> whole_run_csv(const SpoolRun& run, const SpoolMeta& meta, const std::vector<Segment>& segments) {
-  std::string csv = meta.header + "\n";
-  csv.reserve(csv.size() + static_cast<size_t>(count_bytes(segments)));
-  for (const Segment& segment : segments) {
-    const auto text = run.read(segment);
-    if (!text) return text.error();
-    csv.append(*text, text->find('\n') + 1);
-  }
-  return csv;
-}
-
 int64_t count_rows(const std::vector<Segment>& segments) {
   int64_t rows = 0;
   for (const Segment& segment : segments) rows += segment.seal.rows;
@@ -58,10 +47,15 @@ int64_t count_bytes(const std::vector<Segment>& segments) {
 
 std::string last_row_of(const SpoolRun& run, const std::vector<Segment>& segments) {
   if (segments.empty()) return {};
-  const auto text = run.read(segments.back());
-  if (!text || text->size() < 2) return {};
-  const size_t start = text->rfind('\n', text->size() - 2);
-  return start == std::string::npos ? std::string{} : text->substr(start + 1, text->size() - start - 2);
+  std::string tail;  // from the end of the last line but one on
+  const Status status = run.read_pieces(segments.back(), [&](std::string_view piece) {
+    tail.append(piece);
+    const size_t end = tail.rfind('\n');
+    const size_t start = end == std::string::npos || end == 0 ? std::string::npos : tail.rfind('\n', end - 1);
+    if (start != std::string::npos) tail.erase(0, start);
+  });
+  if (!status || tail.size() < 2 || tail.front() != '\n') return {};
+  return tail.substr(1, tail.size() - 2);
 }
 
 }  // namespace tacho

@@ -13,8 +13,6 @@ namespace tacho {
 Json finish_body(const SpoolMeta& meta, std::string_view last_row);
 void add_uris(Json& body, const SpoolState& state);
 
-// All rows of the run as one CSV with one header, and how many there are.
-Result<std::string> whole_run_csv(const SpoolRun& run, const SpoolMeta& meta, const std::vector<Segment>& segments);
 int64_t count_rows(const std::vector<Segment>& segments);
 int64_t count_bytes(const std::vector<Segment>& segments);
 // The last line of a CSV, without its end; empty when there is none but the header.

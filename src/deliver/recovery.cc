@@ -17,6 +17,7 @@
 #include "deliver/leftovers.h"
 #include "os/file.h"
 #include "os/helper.h"
+#include "os/memory.h"
 
 namespace tacho {
 namespace {
@@ -113,6 +114,7 @@ Fate deliver_one(const std::string& folder, Role role, Delivering& shared, int64
     // One that still runs is in good hands; one that cannot be locked, on a disk that is read-only now, is not.
     return role == Role::named || status.error().code != Code::not_available ? Fate::left : Fate::skipped;
   }
+  give_back_memory(true);  // loading has touched most of some thirty libraries, and few of those pages are needed again
   const std::unique_ptr<Delivery> delivery = make_delivery(std::move(run), role, shared);
   int64_t worked_ns = system_clock().monotonic_ns();
   const int64_t deadline_ns = worked_ns + patience_ns;

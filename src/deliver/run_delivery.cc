@@ -250,14 +250,14 @@ void RunDelivery::bring_back() {
 }
 
 Step RunDelivery::upload(const Segment& segment) {
-  const auto text = run_.read(segment);
-  if (!text) {
-    if (const Status mended = mend(segment, text.error()); !mended) return give_up(mended.error().message());
+  auto bytes = packed(run_, segment);
+  if (!bytes) {
+    if (const Status mended = mend(segment, bytes.error()); !mended) return give_up(mended.error().message());
     return wait_until(now_ns());
   }
   const std::string uri = object_uri(state_.prefix, state_.run_id, segment.seal.number);
   uploading_ = true;
-  const S3Result result = uploader_.put(uri, *text);
+  const S3Result result = uploader_.put(uri, std::move(*bytes));
   uploading_ = false;
   if (result.verdict != Verdict::done) return refused_by_s3(result);
   if (unsaved_ == 0) s3_backoff_.reset();
@@ -339,30 +339,28 @@ Step RunDelivery::upload_to_bucket() {
 Step RunDelivery::close() {
   if (deadline_ns_ > 0) api_->set_limit_ms(std::max<int64_t>(1, (deadline_ns_ - now_ns()) / kNsPerMs));
   const std::vector<Segment> all = segments();
-  Json body = finish_body(meta_, last_row_of(run_, all));
+  Json body = finish_body(meta_, meta_.outcome ? std::string() : last_row_of(run_, all));
   const bool all_uploaded = !all.empty() && std::all_of(all.begin(), all.end(), [&](const Segment& segment) {
     return state_.uploaded.contains(segment.seal.number);
   });
   if (all_uploaded) {
     add_uris(body, state_);
-  } else if (inline_refused_) {
-    return give_up("the service takes no run of this size in one piece, and uploads do not work: " + reason_);
-  } else {
-    auto csv = whole_run_csv(run_, meta_, all);
-    if (!csv) {
-      for (const Segment& segment : all)
-        if (const auto text = run_.read(segment); !text)
-          if (const Status mended = mend(segment, text.error()); !mended) return give_up(mended.error().message());
-      return wait_until(now_ns());
-    }
-    body["data_csv"] = std::move(*csv);
+    return finish_with(std::move(body), nullptr, count_rows(all));
   }
-  return finish_with(std::move(body), count_rows(all));
+  if (inline_refused_) return give_up("the service takes no run of this size in one piece, and uploads do not work: " + reason_);
+  CsvSource csv(run_, meta_.header, all);
+  if (!csv.check()) {
+    for (const Segment& segment : all)
+      if (const Status whole = run_.read_pieces(segment, [](std::string_view) {}); !whole)
+        if (const Status mended = mend(segment, whole.error()); !mended) return give_up(mended.error().message());
+    return wait_until(now_ns());
+  }
+  return finish_with(std::move(body), &csv, count_rows(all));
 }
 
-Step RunDelivery::finish_with(Json body, int64_t rows) {
+Step RunDelivery::finish_with(Json body, CsvSource* csv, int64_t rows) {
   Processing processing;
-  const CallResult result = api_->finish(state_.run_id, std::move(body), processing);
+  const CallResult result = api_->finish(state_.run_id, std::move(body), csv, processing);
   tell_of_fields(result);
   if (result.what == ErrorClass::none || result.what == ErrorClass::conflict) return finished(processing, rows);
   if (result.what == ErrorClass::oversize && !inline_refused_) {

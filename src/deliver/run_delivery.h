@@ -38,7 +38,7 @@ class RunDelivery final : public Delivery {
   Step upload_to_bucket();
   Step refused_by_s3(const S3Result& result);
   Step close();
-  Step finish_with(Json body, int64_t rows);
+  Step finish_with(Json body, CsvSource* csv, int64_t rows);
   Step finished(const Processing& processing, int64_t rows);
   Step idle();
   Step failed(const CallResult& result, const char* what);

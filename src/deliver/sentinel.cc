@@ -1,7 +1,9 @@
 #include "deliver/sentinel.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
+#include <utility>
 
 #include "base/text.h"
 #include "base/units.h"
@@ -22,6 +24,14 @@ std::string where(const std::string& url) {
 
 // The words of an error answer are the server's: only a short piece of plain text is repeated.
 std::string status_text(const HttpResponse& response) { return "it answered " + std::to_string(response.status); }
+
+std::string gzip_all(BodySource& source) {
+  GzipPieces pieces;
+  std::array<char, 16 * 1024> piece;
+  source.rewind();
+  for (size_t got = 0; (got = source.read(piece.data(), piece.size())) > 0;) pieces.put({piece.data(), got});
+  return pieces.finish();
+}
 
 }  // namespace
 
@@ -51,7 +61,7 @@ HttpRequest Sentinel::request(const std::string& path, bool slow) const {
   return request;
 }
 
-CallResult Sentinel::call(const std::string& path, Json* body, bool slow, Json& answer) {
+CallResult Sentinel::call(const std::string& path, Json* body, CsvSource* csv, bool slow, Json& answer) {
   CallResult result;
   if (const Status status = check_url(base_url_); !status) {
     result.refused = true;
@@ -65,9 +75,12 @@ CallResult Sentinel::call(const std::string& path, Json* body, bool slow, Json& 
     if (body != nullptr) {
       request.headers.emplace_back("Content-Type", "application/json");
       request.body = body->dump(-1, ' ', false, Json::error_handler_t::replace);
+      if (csv != nullptr) csv->put_into(std::exchange(request.body, {}));
       if (compressed) {
-        request.body = gzip(request.body);
+        request.body = csv != nullptr ? gzip_all(*csv) : gzip(request.body);
         request.headers.emplace_back("Content-Encoding", "gzip");
+      } else {
+        request.source = csv;
       }
       request.has_body = true;
     }
@@ -102,7 +115,7 @@ CallResult Sentinel::call(const std::string& path, Json* body, bool slow, Json& 
 
 CallResult Sentinel::start(const Json& body, Registration& registration) {
   Json copy = body, answer;
-  CallResult result = call("/runs", &copy, false, answer);
+  CallResult result = call("/runs", &copy, nullptr, false, answer);
   if (result.what != ErrorClass::none) return result;
   registration.run_id = text_of(answer, "run_id");
   registration.prefix = text_of(answer, "upload_uri_prefix");
@@ -116,7 +129,7 @@ CallResult Sentinel::start(const Json& body, Registration& registration) {
 
 CallResult Sentinel::refresh(const std::string& run_id, std::optional<AwsCredentials>& credentials) {
   Json answer;
-  CallResult result = call("/runs/" + percent_encode(run_id, false) + "/refresh-credentials", nullptr, false, answer);
+  CallResult result = call("/runs/" + percent_encode(run_id, false) + "/refresh-credentials", nullptr, nullptr, false, answer);
   if (result.what != ErrorClass::none) return result;
   const auto found = answer.find("upload_credentials");
   auto fresh = parse_credentials(found != answer.end() ? *found : answer, server_now_ns(), system_clock().monotonic_ns());
@@ -129,9 +142,9 @@ CallResult Sentinel::refresh(const std::string& run_id, std::optional<AwsCredent
   return result;
 }
 
-CallResult Sentinel::finish(const std::string& run_id, Json body, Processing& processing) {
+CallResult Sentinel::finish(const std::string& run_id, Json body, CsvSource* csv, Processing& processing) {
   Json answer;
-  CallResult result = call("/runs/" + percent_encode(run_id, false) + "/finish", &body, true, answer);
+  CallResult result = call("/runs/" + percent_encode(run_id, false) + "/finish", &body, csv, true, answer);
   if (result.what != ErrorClass::none) return result;
   for (const char* key : {"stats", "processing"})
     if (const auto found = answer.find(key); found != answer.end()) processing.answer[key] = *found;

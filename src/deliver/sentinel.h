@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "deliver/answers.h"
+#include "deliver/csv_source.h"
 #include "net/http.h"
 #include "net/retry.h"
 
@@ -41,7 +42,8 @@ class Sentinel {
 
   CallResult start(const Json& body, Registration& registration);
   CallResult refresh(const std::string& run_id, std::optional<AwsCredentials>& credentials);
-  CallResult finish(const std::string& run_id, Json body, Processing& processing);
+  // `csv`: rows that go with it, null where they are objects.
+  CallResult finish(const std::string& run_id, Json body, CsvSource* csv, Processing& processing);
   // Fire and forget; false when the service knows no such call.
   bool heartbeat(const std::string& path, const std::string& run_id);
 
@@ -51,7 +53,7 @@ class Sentinel {
   void set_limit_ms(int64_t limit_ms) { limit_ms_ = limit_ms; }
 
  private:
-  CallResult call(const std::string& path, Json* body, bool slow, Json& answer);
+  CallResult call(const std::string& path, Json* body, CsvSource* csv, bool slow, Json& answer);
   HttpRequest request(const std::string& path, bool slow) const;
 
   HttpClient& http_;

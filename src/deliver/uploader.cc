@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "base/text.h"
 #include "base/units.h"
@@ -26,6 +27,16 @@ std::string object_uri(std::string_view prefix_uri, std::string_view run_id, uin
   return uri + "/" + segment_name(number, ".csv.gz");
 }
 
+Result<std::string> packed(const SpoolRun& run, const Segment& segment) {
+  if (segment.seal.bytes <= static_cast<int64_t>(kLargestInOnePiece)) {
+    const auto text = run.read(segment);
+    return text ? Result<std::string>(gzip(*text)) : text;
+  }
+  GzipPieces pieces;
+  if (const Status status = run.read_pieces(segment, [&](std::string_view piece) { pieces.put(piece); }); !status) return status.error();
+  return pieces.finish();
+}
+
 void Uploader::take(std::optional<AwsCredentials> credentials, int64_t server_now_ns, int64_t monotonic_ns, bool renewed) {
   credentials_ = std::move(credentials);
   refresh_at_ns_ = renew_idle_at_ns_ = expire_at_ns_ = std::numeric_limits<int64_t>::max();
@@ -39,7 +50,7 @@ void Uploader::take(std::optional<AwsCredentials> credentials, int64_t server_no
   renew_idle_at_ns_ = std::max(refresh_at_ns_, monotonic_ns + life_ns / 2);
 }
 
-S3Result Uploader::put(const std::string& uri, std::string_view csv) {
+S3Result Uploader::put(const std::string& uri, std::string gzipped) {
   const auto location = parse_s3_uri(uri);
   if (!location) {
     S3Result result;
@@ -48,13 +59,12 @@ S3Result Uploader::put(const std::string& uri, std::string_view csv) {
     result.message = location.error().message();
     return result;
   }
-  const std::string bytes = gzip(csv);
-  if (bytes.empty()) {  // an empty object would count as delivered
+  if (gzipped.empty()) {  // an empty object would count as delivered
     S3Result result;
     result.message = "there is no memory to compress a batch";
     return result;
   }
-  return s3_.put(*location, bytes, "application/gzip", *credentials_);
+  return s3_.put(*location, std::move(gzipped), "application/gzip", *credentials_);
 }
 
 }  // namespace tacho

@@ -8,11 +8,15 @@
 
 #include "net/http.h"
 #include "net/s3.h"
+#include "spool/reader.h"
 
 namespace tacho {
 
 // s3://bucket/{prefix}/[{run_id}/]000003.csv.gz; run_id only where the prefix does not have it as a component already.
 std::string object_uri(std::string_view prefix_uri, std::string_view run_id, uint32_t number);
+
+// A segment as it is uploaded; an Error when it is damaged, empty when there was no memory for it.
+Result<std::string> packed(const SpoolRun& run, const Segment& segment);
 
 class Uploader {
  public:
@@ -31,7 +35,7 @@ class Uploader {
   void note_server_date(std::string_view date) { s3_.note_server_date(date); }
   int64_t server_now_ns() { return s3_.server_time_ns(); }
 
-  S3Result put(const std::string& uri, std::string_view csv);
+  S3Result put(const std::string& uri, std::string gzipped);
 
  private:
   S3Client s3_;

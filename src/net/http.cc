@@ -3,6 +3,7 @@
 #include <curl/curl.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <limits>
 #include <optional>
@@ -84,6 +85,20 @@ size_t on_body(char* data, size_t size, size_t count, void* user) {
   }
   exchange.response.body.append(data, size * count);
   return size * count;
+}
+
+size_t on_read(char* to, size_t size, size_t count, void* user) {
+  return static_cast<BodySource*>(user)->read(to, size * count);
+}
+
+int on_seek(void* user, curl_off_t offset, int origin) {
+  if (offset != 0 || origin != SEEK_SET) return CURL_SEEKFUNC_CANTSEEK;
+  static_cast<BodySource*>(user)->rewind();
+  return CURL_SEEKFUNC_OK;
+}
+
+int64_t body_bytes_of(const HttpRequest& request) {
+  return request.source != nullptr ? request.source->bytes() : static_cast<int64_t>(request.body.size());
 }
 
 int on_debug(CURL*, curl_infotype type, char* data, size_t size, void*) {
@@ -172,6 +187,15 @@ void HttpClient::State::set_body(const HttpRequest& request) {
   const std::string& method = request.method;
   if (method == "HEAD") {
     curl_easy_setopt(easy, CURLOPT_NOBODY, 1L);
+  } else if (request.source != nullptr) {
+    request.source->rewind();
+    curl_easy_setopt(easy, CURLOPT_POST, 1L);
+    curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body_bytes_of(request)));
+    curl_easy_setopt(easy, CURLOPT_READFUNCTION, on_read);
+    curl_easy_setopt(easy, CURLOPT_READDATA, request.source);
+    curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, on_seek);
+    curl_easy_setopt(easy, CURLOPT_SEEKDATA, request.source);
+    curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, method.c_str());
   } else if (request.has_body || !request.body.empty() || method == "POST" || method == "PUT") {
     // POSTFIELDS serves every method: libcurl can send it again by itself when a kept connection turns out to be dead.
     curl_easy_setopt(easy, CURLOPT_POST, 1L);
@@ -274,7 +298,7 @@ Status HttpClient::State::prepare(const HttpRequest& request, const Url& url, Ex
 // cannot tell a server that thinks for long from one that does not take the body.
 Status HttpClient::State::wait(const HttpRequest& request, const Url& url, int64_t deadline_ns) {
   Clock& clock = system_clock();
-  const auto body_bytes = static_cast<curl_off_t>(request.body.size());
+  const auto body_bytes = static_cast<curl_off_t>(body_bytes_of(request));
   curl_off_t uploaded = 0;
   curl_off_t downloaded = 0;
   bool connected = false;
@@ -390,6 +414,7 @@ Result<HttpResponse> HttpClient::send(const HttpRequest& request) {
     if (status == 303) {  // "see other": the answer is there to be read. Every other kind repeats the request as it was.
       redirected->method = "GET";
       redirected->body.clear();
+      redirected->source = nullptr;
       redirected->has_body = false;
     }
   }

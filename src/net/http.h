@@ -27,11 +27,22 @@ struct HttpTls {
   std::string server_name{};
 };
 
+// A body that is too large to be held: it is read while it is sent, and from the start again where a request is repeated
+// (a kept connection that is dead, a redirect). Fewer bytes than promised end the request as a broken connection does.
+class BodySource {
+ public:
+  virtual ~BodySource() = default;
+  virtual int64_t bytes() const = 0;
+  virtual size_t read(char* to, size_t room) = 0;  // 0: the end
+  virtual void rewind() = 0;
+};
+
 struct HttpRequest {
   std::string method = "GET";
   std::string url;
   Headers headers;
   std::string body;
+  BodySource* source = nullptr;      // in place of body
   bool has_body = false;             // a POST without body sends Content-Length: 0
   int64_t connect_ms = 10'000;       // DNS, connect and TLS
   int64_t stalled_ms = 15'000;       // no progress while sending

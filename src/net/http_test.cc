@@ -5,6 +5,7 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <csignal>
 #include <nlohmann/json.hpp>
 
@@ -133,6 +134,44 @@ TEST_F(Http, CallsWhatIsNotHttpTemporary) {
 TEST_F(Http, UnpacksWhatIsCompressedUnasked) {
   EXPECT_EQ(seen(request("/gzip"))["path"], "/gzip");
   EXPECT_FALSE(seen(request("/gzip"))["headers"].contains("accept-encoding"));
+}
+
+class Letters final : public BodySource {
+ public:
+  explicit Letters(int64_t bytes) : promised_(bytes), left_(bytes) {}
+  int64_t bytes() const override { return promised_; }
+  size_t read(char* to, size_t room) override {
+    const size_t now = std::min({room, static_cast<size_t>(left_), size_t{1000}});
+    for (size_t i = 0; i < now; ++i) to[i] = static_cast<char>('a' + (promised_ - left_--) % 26);
+    return now;
+  }
+  void rewind() override { left_ = promised_, ++rewinds; }
+  int rewinds = 0;
+
+ private:
+  int64_t promised_, left_;
+};
+
+TEST_F(Http, SendsABodyThatIsReadOnTheWay) {
+  Letters letters(3'000'000);
+  HttpRequest post = request("/", "POST");
+  post.source = &letters;
+  std::string expected(3'000'000, ' ');
+  for (size_t i = 0; i < expected.size(); ++i) expected[i] = static_cast<char>('a' + i % 26);
+  json echo = seen(post);
+  EXPECT_EQ(echo["method"], "POST");
+  EXPECT_EQ(echo["headers"]["content-length"], "3000000");
+  EXPECT_FALSE(echo["headers"].contains("expect"));
+  EXPECT_FALSE(echo["headers"].contains("transfer-encoding"));
+  EXPECT_EQ(echo["body"].get<std::string>(), expected);
+  // From the start again: after a redirect, and on a kept connection that is dead.
+  server_->fault(R"({"path":"/there"})", R"({"status":307,"headers":{"Location":"/here"},"body":""})");
+  post.url = server_->url("/there");
+  post.redirects = 1;
+  EXPECT_EQ(seen(post)["body"].get<std::string>(), expected);
+  server_->fault(R"({"nth":1})", R"({"reset":"body"})");
+  const Result<HttpResponse> cut = client_.send(post);
+  EXPECT_TRUE(!cut || json::parse(cut->body)["body"].get<std::string>() == expected);
 }
 
 TEST_F(Http, HasADeadlineForEachPhase) {

@@ -1,6 +1,7 @@
 #include "net/s3.h"
 
 #include <cstdlib>
+#include <utility>
 
 #include "base/text.h"
 #include "net/environment.h"
@@ -130,7 +131,7 @@ S3Result S3Client::judge(const HttpResponse& answer, const AwsCredentials& crede
   return result;
 }
 
-S3Result S3Client::put(const S3Location& location, std::string_view body, std::string_view content_type, const AwsCredentials& credentials) {
+S3Result S3Client::put(const S3Location& location, std::string body, std::string_view content_type, const AwsCredentials& credentials) {
   if (location.key.empty()) return no_answer({Code::invalid, "an S3 object needs a key", "s3://" + location.bucket, "name a prefix"});
   S3Settings settings = settings_;
   if (settings.endpoint.empty()) settings.endpoint = credentials.endpoint;
@@ -138,7 +139,7 @@ S3Result S3Client::put(const S3Location& location, std::string_view body, std::s
   const std::string body_md5 = md5(body);
   HttpRequest request;
   request.method = "PUT";
-  request.body = body;
+  request.body = std::move(body);
   request.has_body = true;
   request.total_ms = 120'000;
   request.body_limit = 256u << 10;
@@ -153,7 +154,7 @@ S3Result S3Client::put(const S3Location& location, std::string_view body, std::s
     if (!credentials.session_token.empty()) headers.emplace_back("x-amz-security-token", credentials.session_token);
     if (!content_type.empty()) headers.emplace_back("Content-Type", content_type);
     // The hash above is under the signature; this one is what also old servers check. Where MD5 is forbidden, the newer header.
-    if (body_md5.empty()) headers.emplace_back("x-amz-checksum-sha256", base64(sha256(body)));
+    if (body_md5.empty()) headers.emplace_back("x-amz-checksum-sha256", base64(sha256(request.body)));
     Headers to_sign = headers;
     to_sign.emplace_back("host", address->host);
     headers.emplace_back("Authorization", authorization({"PUT", address->path, "", to_sign, payload_hash}, scope,

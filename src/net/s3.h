@@ -54,7 +54,7 @@ class S3Client {
  public:
   S3Client(HttpClient& http, S3Settings settings, Clock& clock = system_clock());
   // Region mistakes and clock skew are corrected and repeated inside.
-  S3Result put(const S3Location& location, std::string_view body, std::string_view content_type, const AwsCredentials& credentials);
+  S3Result put(const S3Location& location, std::string body, std::string_view content_type, const AwsCredentials& credentials);
 
   // The Date header of any server that can be trusted to know the time; the local clock may be wrong.
   void note_server_date(std::string_view date);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <map>
 
@@ -50,6 +51,10 @@ Status write_seal(const std::string& folder, const Seal& seal) {
 
 bool matches(const Seal& seal, std::string_view text) {
   return seal.bytes == static_cast<int64_t>(text.size()) && seal.crc == crc32c(text);
+}
+
+Error damaged(const Segment& segment) {
+  return {Code::invalid, "a spool segment is damaged: its checksum is wrong", segment.path, "only its whole rows are sent"};
 }
 
 // What a segment holds is seen by its first letters: CSV begins with a header.
@@ -242,7 +247,25 @@ Status SpoolRun::recover_in(const std::string& folder, std::vector<Torn>& torn) 
 Result<std::string> SpoolRun::read(const Segment& segment) const {
   auto text = read_whole_file(segment.path, kSegmentLimit);
   if (!text || matches(segment.seal, *text)) return text;
-  return Error{Code::invalid, "a spool segment is damaged: its checksum is wrong", segment.path, "only its whole rows are sent"};
+  return damaged(segment);
+}
+
+Status SpoolRun::read_pieces(const Segment& segment, const std::function<void(std::string_view piece)>& take) const {
+  const Fd fd(::open(segment.path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) return system_error("cannot open", segment.path, errno);
+  std::array<char, 16 * 1024> piece;
+  Seal seen;
+  for (;;) {
+    const ssize_t got = ::read(fd.get(), piece.data(), piece.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return system_error("cannot read", segment.path, errno);
+    if (got == 0) break;
+    const std::string_view text(piece.data(), static_cast<size_t>(got));
+    seen.crc = crc32c(text, seen.crc);
+    seen.bytes += got;
+    take(text);
+  }
+  return seen.bytes == segment.seal.bytes && seen.crc == segment.seal.crc ? ok() : Status(damaged(segment));
 }
 
 Result<Torn> SpoolRun::repair(const Segment& segment) const {

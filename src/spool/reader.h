@@ -2,6 +2,7 @@
 // was surely written is ever sent. Not thread-safe.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,6 +51,8 @@ class SpoolRun {
   Status recover(std::vector<Torn>& torn) const;
   // The whole CSV of a segment. invalid: the checksum is wrong.
   Result<std::string> read(const Segment& segment) const;
+  // The same piece by piece, for those that are too large to be held. Whether the checksum is right is known at the end.
+  Status read_pieces(const Segment& segment, const std::function<void(std::string_view piece)>& take) const;
   // A damaged segment is cut down to the lines that are whole, and sealed anew.
   Result<Torn> repair(const Segment& segment) const;
   // Puts other rows in a segment's place, sealed.

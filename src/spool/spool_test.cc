@@ -201,6 +201,23 @@ TEST_F(Spool, DamageIsNoticedAndRepairedToWholeRows) {
   EXPECT_EQ(text_of(run, run.sealed()[0]), "timestamp,a,b\n1,2,3\n");
 }
 
+TEST_F(Spool, LargeSegmentsAreReadInPieces) {
+  SpoolWriter writer = create();
+  for (int i = 0; i < 10'000; ++i) ASSERT_TRUE(writer.append(std::to_string(i) + ",2,3\n"));
+  ASSERT_TRUE(writer.seal());
+  const SpoolRun run(writer.folder());
+  const Segment segment = run.sealed()[0];
+  std::string text;
+  int pieces = 0;
+  ASSERT_TRUE(run.read_pieces(segment, [&](std::string_view piece) { text += piece, ++pieces; }));
+  EXPECT_EQ(text, text_of(run, segment));
+  EXPECT_GT(pieces, 1);
+  append_to(segment.path, "x");
+  EXPECT_EQ(run.read_pieces(segment, [](std::string_view) {}).error().code, Code::invalid);
+  ASSERT_EQ(::unlink(segment.path.c_str()), 0);
+  EXPECT_EQ(run.read_pieces(segment, [](std::string_view) {}).error().code, Code::not_available);
+}
+
 TEST_F(Spool, NextFolderWhenTheFirstCannotBeUsed) {
   const SpoolWriter writer = create({"/proc/nothing/here", dir_.path() + "/second"});
   EXPECT_TRUE(writer.folder().starts_with(dir_.path() + "/second/"));

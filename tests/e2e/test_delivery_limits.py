@@ -2,8 +2,9 @@
 import glob
 import os
 import shutil
+import time
 
-from support import until
+from support import SANITIZED, until
 from test_delivery import Delivery
 
 
@@ -25,7 +26,7 @@ class Limits(Delivery):
         self.assertEqual(self.spools(), [])
 
     def test_spool_removed_in_mid_run(self):
-        process = self.spawn("run", "-i", "0.1", "--upload-interval", "1", "--", "sleep", "3", env=self.env())
+        process = self.spawn("run", "-i", "0.1", "--upload-interval", "1", "--", "sleep", "2.4", env=self.env())
         self.assertTrue(until(lambda: self.service.s3.objects))
         self.service.s3_faults({"action": {"status": 503}})  # the next batch is sealed and not sent when the spool goes
         self.assertTrue(until(lambda: glob.glob(os.path.join(self.spools()[0], "000001.csv"))))
@@ -35,3 +36,36 @@ class Limits(Delivery):
         self.assertEqual(process.returncode, 0, err)
         self.assertEqual(err.count("was removed by somebody"), 1, err)
         self.check()
+
+    def test_large_run_is_never_held_as_a_whole(self):
+        """4 MiB of rows in one segment that nobody sealed, sent in one piece, as for a service without a bucket."""
+        self.use({"prefix": None})
+        done = self.tacho("run", "-i", "0.1", "--", "sleep", "0.2", env=self.env(TACHO_FINISH_TIMEOUT="0"))
+        self.assertEqual((done.rc, len(self.spools())), (0, 1), done)
+        folder = self.spools()[0]
+        with open(os.path.join(folder, "000000.csv"), encoding="utf-8") as file:
+            header, row = file.read().splitlines()[:2]
+        rows = [f"{1.7e9 + number:.3f},{row.partition(',')[2]}" for number in range((4 << 20) // len(row))]
+        for name in ("000000.csv", "seals"):
+            os.unlink(os.path.join(folder, name))
+        with open(os.path.join(folder, "000000.open"), "w", encoding="utf-8") as file:
+            file.write("\n".join([header, *rows, ""]))
+        self.service.api_faults({"match": {"path": ".*/finish"}, "action": {"delay_s": 0.5}})
+        process, peak = self.spawn("deliver", "--all", env=self.env()), 0
+        while process.poll() is None:
+            peak = max(peak, self.peak_kib(process.pid))
+            time.sleep(0.02)
+        self.assertEqual(self.service.rows(self.the_finished()), rows)
+        if not SANITIZED:
+            self.assertLess(peak, 16 * 1024)
+            self.assertGreater(peak, 0)
+
+    @staticmethod
+    def peak_kib(pid):
+        """VmHWM of tacho-deliver; 0 before tacho has become it."""
+        try:
+            with open(f"/proc/{pid}/status", encoding="utf-8") as file:
+                status = dict(line.split(":", 1) for line in file.read().splitlines())
+            return int(status["VmHWM"].split()[0]) if status["Name"].strip() == "tacho-deliver" else 0
+        except (OSError, KeyError):
+            return 0
