@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <limits>
 #include <optional>
@@ -11,6 +13,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "deliver/bq_meta.h"
+#include "os/file.h"
 
 namespace tacho {
 namespace {
@@ -18,6 +21,7 @@ namespace {
 constexpr int64_t kDefaultMaxBytes = int64_t{1} << 30;
 constexpr int64_t kMaxAge_s = int64_t{90} * 24 * 3600;
 constexpr int64_t kPatience_ns = 60 * kNsPerSec;  // for one leftover; the next tacho tries again
+constexpr int64_t kFirstPause_ns = kNsPerSec, kLongestPause_ns = 60 * kNsPerSec;  // before a look at what is in other hands
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
 int64_t max_bytes(Reporter& reporter) {
@@ -107,21 +111,44 @@ std::vector<SpoolRun> take_bq_leftovers(const std::string& folder) {
   return runs;
 }
 
+// One that was killed and is not waited for by its parent yet is still listed: "4711 (tacho) Z 1 …".
+bool owner_lives(const SpoolRun& run) {
+  const pid_t pid = run.owner_pid();
+  if (pid <= 0 || (::kill(pid, 0) != 0 && errno != EPERM)) return false;
+  const std::string line = read_first_line("/proc/" + std::to_string(pid) + "/stat");
+  const size_t name_end = line.rfind(") ");
+  return name_end == std::string::npos || (line[name_end + 2] != 'Z' && line[name_end + 2] != 'X');
+}
+
 int64_t Leftovers::step(Delivering& shared, const std::string& api_url) {
-  const int64_t now = system_clock().monotonic_ns();
+  const int64_t now = shared.clock.monotonic_ns();
   if (!looked_) {
     looked_ = true;
     for (std::string& folder : all_spooled()) folders_.push_back(std::move(folder));
   }
   if (current_ && now < next_ns_) return next_ns_;
+  if (!in_hands_.empty() && now >= look_again_ns_) {
+    folders_.insert(folders_.end(), in_hands_.begin(), in_hands_.end());
+    in_hands_.clear();
+  }
   while (!current_) {
-    if (folders_.empty()) return kNever;
+    if (folders_.empty()) return in_hands_.empty() ? kNever : look_again_ns_;
     SpoolRun run(folders_.front());
     folders_.pop_front();
     const auto text = run.meta();
     const auto meta = text ? parse_meta(*text) : Result<SpoolMeta>(text.error());
     // Runs of another service, and those for a bucket, are not ours to send.
-    if (!meta || meta->api_url != api_url || api_url.empty() || meta->bigquery || !run.lock()) continue;
+    if (!meta || meta->api_url != api_url || api_url.empty() || meta->bigquery) continue;
+    if (const Status locked = run.lock(); !locked) {
+      if (locked.error().code == Code::not_available && !owner_lives(run)) {
+        if (in_hands_.empty()) {
+          pause_ns_ = std::clamp(pause_ns_ * 2, kFirstPause_ns, kLongestPause_ns);
+          look_again_ns_ = now + pause_ns_;
+        }
+        in_hands_.push_back(run.folder());
+      }
+      continue;
+    }
     current_ = make_delivery(std::move(run), Role::background, shared);
     current_->owner_ended(now + kPatience_ns);
   }

@@ -26,6 +26,9 @@ void bound_spool(Reporter& reporter);
 // there again), locked by now: the next start on the same disk sends them.
 std::vector<SpoolRun> take_bq_leftovers(const std::string& folder);
 
+// Whether the tacho that recorded the run is there. Its deliverer may outlive it.
+bool owner_lives(const SpoolRun& run);
+
 class Leftovers {
  public:
   // Does a little; returns when it wants to be called again.
@@ -33,8 +36,9 @@ class Leftovers {
 
  private:
   std::deque<std::string> folders_;
+  std::vector<std::string> in_hands_;  // of deliverers that outlived their tacho: looked at again
   std::unique_ptr<Delivery> current_;
-  int64_t next_ns_ = 0;
+  int64_t next_ns_ = 0, look_again_ns_ = 0, pause_ns_ = 0;
   bool looked_ = false;
 };
 

@@ -2,11 +2,14 @@
 #include "deliver/leftovers.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "spool/writer.h"
+#include "support/double.h"
 #include "support/temp_dir.h"
 
 namespace tacho {
@@ -52,6 +55,43 @@ TEST(BqLeftovers, AreThoseOfTheDeadBesideAndInTheNextPlaces) {
   // Somebody else's folder of that name is not looked into.
   ASSERT_EQ(::chown(other.c_str(), 65534, 65534), 0);
   EXPECT_EQ(take_bq_leftovers(own.folder()).size(), 1U);
+}
+
+class SetClock final : public Clock {
+ public:
+  int64_t monotonic_ns() override { return now_ns; }
+  int64_t realtime_ns() override { return now_ns; }
+  int wait(std::span<pollfd>, int64_t deadline_ns) override { return now_ns = deadline_ns, 0; }
+  int64_t now_ns = 1'000'000'000;
+};
+
+// tacho is dead and its deliverer still has the run: this one looks again, more and more rarely, and takes it when it is free.
+TEST(LeftoverRuns, InOtherHandsAreLookedAtAgain) {
+  const TempDir dir;
+  const WithVariable place("TACHO_SPOOL_DIR", dir.path());
+  constexpr std::string_view kMeta = R"({"run":"r","api_url":"http://127.0.0.1:1/leftovers","header":"timestamp","start":{}})";
+  std::optional<SpoolWriter> orphan = start({dir.path()}, "20261115T090000Z", kMeta);
+  const SpoolWriter alive = start({dir.path()}, "20261115T091000Z", kMeta);
+  const pid_t dead = ::fork();
+  if (dead == 0) ::_exit(0);
+  ASSERT_EQ(::waitpid(dead, nullptr, 0), dead);
+  spill(orphan->folder() + "/lock", std::to_string(dead) + "\n");
+
+  SetClock clock;
+  HttpClient http;
+  Reporter reporter(false);
+  Delivering shared{http, reporter, "token", {}, {}, clock};
+  Leftovers leftovers;
+  int looks = 0;
+  for (const int64_t end_ns = clock.now_ns + int64_t{3600} * 1'000'000'000; clock.now_ns < end_ns; ++looks)
+    clock.now_ns = std::max(clock.now_ns + 1, leftovers.step(shared, "http://127.0.0.1:1/leftovers"));
+  EXPECT_GE(looks, 60);
+  EXPECT_LE(looks, 70);  // not that of a living tacho, which would be never
+  const std::string folder = orphan->folder();
+  orphan.reset();
+  clock.now_ns += int64_t{61} * 1'000'000'000;
+  leftovers.step(shared, "http://127.0.0.1:1/leftovers");
+  EXPECT_FALSE(SpoolRun(folder).lock());
 }
 
 }  // namespace

@@ -47,23 +47,14 @@ std::string token_from_environment() {
   return token;
 }
 
-// One that was killed and is not waited for by its parent yet is still listed: "4711 (tacho) Z 1 …".
-bool is_alive(pid_t pid) {
-  if (pid <= 0 || (::kill(pid, 0) != 0 && errno != EPERM)) return false;
-  const std::string line = read_first_line("/proc/" + std::to_string(pid) + "/stat");
-  const size_t name_end = line.rfind(") ");
-  return name_end == std::string::npos || (line[name_end + 2] != 'Z' && line[name_end + 2] != 'X');
-}
-
 // The deliverer of a killed tacho may still be at it: it is given time to end.
 Status take(SpoolRun& run) {
   const int64_t until_ns = system_clock().monotonic_ns() + kWaitForSender_ns;
   for (;;) {
     const Status status = run.lock();
     if (status || status.error().code != Code::not_available) return status;
-    const bool owner_lives = is_alive(run.owner_pid());
     const int64_t now_ns = system_clock().monotonic_ns();
-    if (owner_lives || now_ns >= until_ns) return status;
+    if (owner_lives(run) || now_ns >= until_ns) return status;
     system_clock().wait({}, now_ns + 200 * kNsPerMs);
   }
 }
