@@ -2,6 +2,7 @@
 #pragma once
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "codec/gzip.h"
 
@@ -16,7 +17,8 @@ class GzipPieces {
  public:
   GzipPieces() : good_(encoder_.open()) {}
   void put(std::string_view text);
-  std::string finish();  // empty when there was no memory for it
+  std::string take() { return std::exchange(bytes_, {}); }  // what is ready so far
+  std::string finish();  // the rest; empty when there was no memory for it
 
  private:
   void take_out();

@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "codec/gunzip.h"
 #include "deliver/compress.h"
+#include "deliver/gzip_source.h"
 #include "deliver/uploader.h"
 #include "spool/writer.h"
 #include "support/temp_dir.h"
@@ -56,6 +58,41 @@ TEST_F(Rows, AreTheLastMemberOfTheBody) {
   std::string expected = "timestamp,a\n" + rows_;
   expected.replace(expected.find('\xff'), 1, "\u00ff");
   EXPECT_EQ(body["data_csv"].get<std::string>(), expected);
+}
+
+// Incompressible enough that its pieces do not all fit into one buffer of zlib's.
+TEST_F(Rows, CompressedWhileTheyAreSent) {
+  uint64_t state = 1;
+  for (int i = 0; i < 20'000; ++i) add(std::to_string(state = state * 6364136223846793005u + 1442695040888963407u));
+  ASSERT_TRUE(writer_.seal());
+  CsvSource csv(run_, "timestamp,a", run_.sealed());
+  ASSERT_TRUE(csv.check());
+  csv.put_into(R"({"exit_code":0})");
+  const std::string text = all(csv, 100'000);
+  GzipSource gzipped(csv);
+  const std::string bytes = all(gzipped, 100'000);
+  EXPECT_EQ(static_cast<int64_t>(bytes.size()), gzipped.bytes());
+  EXPECT_LT(bytes.size(), text.size() / 2 + 40);
+  std::string plain;
+  GzipDecoder decoder;
+  EXPECT_TRUE(decoder.decode(bytes, plain));
+  EXPECT_EQ(plain, text);
+  for (const size_t room : {1, 4096}) {
+    gzipped.rewind();
+    ASSERT_EQ(all(gzipped, room), bytes) << room;
+  }
+}
+
+// The segment goes away between the two passes: what is sent is shorter than what was promised, and not a whole gzip file.
+TEST_F(Rows, CompressedAndCutOffAreNotTakenForWhole) {
+  add("1,2");
+  ASSERT_TRUE(writer_.seal());
+  CsvSource csv(run_, "timestamp,a", run_.sealed());
+  ASSERT_TRUE(csv.check());
+  csv.put_into(R"({"exit_code":0})");
+  GzipSource gzipped(csv);
+  std::filesystem::remove(run_.sealed()[0].path);
+  EXPECT_LT(static_cast<int64_t>(all(gzipped, 4096).size()), gzipped.bytes());
 }
 
 TEST_F(Rows, OfARunWithoutAny) {

@@ -49,6 +49,27 @@ TEST_F(Restore, BringsBackWhatWasRemoved) {
   ASSERT_EQ(run.missing().size(), 1u);
 }
 
+// More than is read at once: rows lie across the pieces.
+TEST_F(Restore, BringsBackRowsOfALongRun) {
+  SpoolWriter writer = std::move(*SpoolWriter::create({dir_ / "spool"}, "20261115T150000Z"));
+  std::string store = "timestamp,a\n";
+  writer.set_header(store);
+  for (int i = 0; i < 9000; ++i) {
+    const std::string row = std::to_string(i) + "," + std::to_string(i * 7919) + "\n";
+    store += row;
+    ASSERT_TRUE(writer.append(row));
+    ASSERT_TRUE(i % 3000 != 2999 || writer.seal());
+  }
+  spill(dir_ / "metrics.csv", store);
+  const SpoolRun run(writer.folder());
+  for (const Segment& segment : run.sealed()) {
+    const std::string whole = slurp(segment.path);
+    spill(segment.path, "damaged");
+    ASSERT_TRUE(restore_segment(run, segment, dir_.path()));
+    EXPECT_EQ(slurp(segment.path), whole);
+  }
+}
+
 TEST_F(Restore, ChangesNothingWhereTheStoreHasOtherRows) {
   const std::string damage = "timestamp,a\n2,20\n3,3";
   spill(writer_.folder() + "/000001.csv", damage);

@@ -1,13 +1,13 @@
 #include "deliver/sentinel.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <utility>
 
 #include "base/text.h"
 #include "base/units.h"
 #include "deliver/compress.h"
+#include "deliver/gzip_source.h"
 #include "net/url.h"
 #include "os/clock.h"
 
@@ -24,14 +24,6 @@ std::string where(const std::string& url) {
 
 // The words of an error answer are the server's: only a short piece of plain text is repeated.
 std::string status_text(const HttpResponse& response) { return "it answered " + std::to_string(response.status); }
-
-std::string gzip_all(BodySource& source) {
-  GzipPieces pieces;
-  std::array<char, 16 * 1024> piece;
-  source.rewind();
-  for (size_t got = 0; (got = source.read(piece.data(), piece.size())) > 0;) pieces.put({piece.data(), got});
-  return pieces.finish();
-}
 
 }  // namespace
 
@@ -72,15 +64,16 @@ CallResult Sentinel::call(const std::string& path, Json* body, CsvSource* csv, b
   bool compressed = compress_ && body != nullptr;
   for (int round = 0;; ++round) {
     HttpRequest request = this->request(path, slow);
+    std::optional<GzipSource> packed;
     if (body != nullptr) {
       request.headers.emplace_back("Content-Type", "application/json");
       request.body = body->dump(-1, ' ', false, Json::error_handler_t::replace);
       if (csv != nullptr) csv->put_into(std::exchange(request.body, {}));
+      request.source = csv;
       if (compressed) {
-        request.body = csv != nullptr ? gzip_all(*csv) : gzip(request.body);
+        if (csv != nullptr) request.source = &packed.emplace(*csv);
+        else request.body = gzip(request.body);
         request.headers.emplace_back("Content-Encoding", "gzip");
-      } else {
-        request.source = csv;
       }
       request.has_body = true;
     }

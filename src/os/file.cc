@@ -96,6 +96,18 @@ bool KeptFile::read(ReadBuffer& buffer, std::string_view& text) {
   return false;
 }
 
+Status read_pieces(const std::string& path, const std::function<bool(std::string_view piece)>& take) {
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) return system_error("cannot open", path, errno);
+  std::array<char, 16 * 1024> piece;
+  for (;;) {
+    const ssize_t got = ::read(fd.get(), piece.data(), piece.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return system_error("cannot read", path, errno);
+    if (got == 0 || !take({piece.data(), static_cast<size_t>(got)})) return ok();
+  }
+}
+
 Result<std::string> read_whole_file(const std::string& path, size_t limit) {
   const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd) return system_error("cannot open", path, errno);

@@ -60,6 +60,8 @@ class KeptFile {
 
 // For start-up and user files: allocates.
 Result<std::string> read_whole_file(const std::string& path, size_t limit = 64u << 20);
+// The same in small pieces, until `take` returns false.
+Status read_pieces(const std::string& path, const std::function<bool(std::string_view piece)>& take);
 std::string read_first_line(const std::string& path);  // trimmed; empty when unreadable
 // Temporary file in the same folder, fsync when asked, rename.
 Status write_file_atomically(const std::string& path, std::string_view text, bool sync = false, mode_t mode = 0644);

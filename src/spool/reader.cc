@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <map>
 
@@ -251,20 +250,14 @@ Result<std::string> SpoolRun::read(const Segment& segment) const {
 }
 
 Status SpoolRun::read_pieces(const Segment& segment, const std::function<void(std::string_view piece)>& take) const {
-  const Fd fd(::open(segment.path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd) return system_error("cannot open", segment.path, errno);
-  std::array<char, 16 * 1024> piece;
   Seal seen;
-  for (;;) {
-    const ssize_t got = ::read(fd.get(), piece.data(), piece.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return system_error("cannot read", segment.path, errno);
-    if (got == 0) break;
-    const std::string_view text(piece.data(), static_cast<size_t>(got));
-    seen.crc = crc32c(text, seen.crc);
-    seen.bytes += got;
-    take(text);
-  }
+  const Status status = tacho::read_pieces(segment.path, [&](std::string_view piece) {
+    seen.crc = crc32c(piece, seen.crc);
+    seen.bytes += static_cast<int64_t>(piece.size());
+    take(piece);
+    return true;
+  });
+  if (!status) return status;
   return seen.bytes == segment.seal.bytes && seen.crc == segment.seal.crc ? ok() : Status(damaged(segment));
 }
 

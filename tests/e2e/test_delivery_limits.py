@@ -1,6 +1,7 @@
 """Delivery under what a job's shell may have set up: limits, no descriptors, a start that is refused, a spool that is removed."""
 import glob
 import os
+import random
 import shutil
 import time
 
@@ -38,20 +39,32 @@ class Limits(Delivery):
         self.check()
 
     def test_large_run_is_never_held_as_a_whole(self):
-        """4 MiB of rows in one segment that nobody sealed, sent in one piece, as for a service without a bucket."""
+        """4 MiB of rows in a segment that nobody sealed, sent in one piece, as for a service without a bucket."""
         self.use({"prefix": None})
+        self.large_run(4 << 20, lambda number, row: f"{1.7e9 + number:.3f},{row.partition(',')[2]}")
+
+    def test_large_run_is_never_held_compressed(self):
+        """Five such segments, and compressed, which their rows hardly can be: 20 MiB are still 9."""
+        self.use({"prefix": None, "gzip": True})
+        some = random.Random(1)
+        self.large_run(20 << 20, lambda number, row: ",".join([f"{1.7e9 + number:.3f}"] + [str(some.getrandbits(60)) for _ in row.split(",")[1:]]),
+                       TACHO_SENTINEL_GZIP="1")
+
+    def large_run(self, size, row_of, **env):
         done = self.tacho("run", "-i", "0.1", "--", "sleep", "0.2", env=self.env(TACHO_FINISH_TIMEOUT="0"))
         self.assertEqual((done.rc, len(self.spools())), (0, 1), done)
         folder = self.spools()[0]
         with open(os.path.join(folder, "000000.csv"), encoding="utf-8") as file:
             header, row = file.read().splitlines()[:2]
-        rows = [f"{1.7e9 + number:.3f},{row.partition(',')[2]}" for number in range((4 << 20) // len(row))]
+        rows = [row_of(number, row) for number in range(size // len(row_of(0, row)))]
         for name in ("000000.csv", "seals"):
             os.unlink(os.path.join(folder, name))
-        with open(os.path.join(folder, "000000.open"), "w", encoding="utf-8") as file:
-            file.write("\n".join([header, *rows, ""]))
+        per_segment = (4 << 20) // len(rows[0])
+        for number, first in enumerate(range(0, len(rows), per_segment)):
+            with open(os.path.join(folder, f"{number:06}.open"), "w", encoding="utf-8") as file:
+                file.write("\n".join([header, *rows[first:first + per_segment], ""]))
         self.service.api_faults({"match": {"path": ".*/finish"}, "action": {"delay_s": 0.5}})
-        process, peak = self.spawn("deliver", "--all", env=self.env()), 0
+        process, peak = self.spawn("deliver", "--all", env=self.env(**env)), 0
         while process.poll() is None:
             peak = max(peak, self.peak_kib(process.pid))
             time.sleep(0.02)
