@@ -10,4 +10,7 @@ namespace tacho {
 // when none is, and empty when nothing is known. mean_of: kAbsent for a column without values.
 std::string_view guess_allocation(const std::function<double(std::string_view column)>& mean_of);
 
+// What such a guess rests on, for people.
+std::string_view allocation_reason(std::string_view guess);
+
 }  // namespace tacho

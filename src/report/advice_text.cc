@@ -1,6 +1,7 @@
 // Advice for a person and for a program.
 #include "base/units.h"
 #include "base/writer.h"
+#include "model/allocation.h"
 #include "report/advice.h"
 #include "report/human.h"
 
@@ -68,8 +69,7 @@ std::string advice_text(const Advice& advice, bool color) {
     if (advice.vram_mib > 0)
       lines.add("gpu memory", mib_text(static_cast<double>(advice.vram_mib)), "peak " + mib_text(vram.max) + " and a fifth more");
   }
-  if (advice.allocation == "shared") lines.add("machine", "shared", "others used it at the same time");
-  if (advice.allocation == "dedicated") lines.add("machine", "dedicated", "hardly anything else used it");
+  if (!advice.allocation.empty()) lines.add("machine", advice.allocation, std::string(allocation_reason(advice.allocation)));
   std::string runs;
   for (const std::string& run : advice.runs) add_if(runs, run);
   const std::string count = count_text(static_cast<int64_t>(advice.runs.size()), "run", "runs");

@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "codec/iso_time.h"
 #include "codec/run_words.h"
+#include "model/allocation.h"
 #include "report/facts.h"
 #include "report/human.h"
 
@@ -114,8 +115,7 @@ std::string container_text(const Run& run) {
 // Named as in run.json; whoever hides the one does not want the other.
 std::string machine_text(const Run& run, std::string_view allocation) {
   if (allocation.empty() || is_hidden(run, "host_server_allocation") || is_hidden(run, "host_allocation")) return {};
-  const bool shared = allocation == "shared";
-  return std::string(allocation) + (shared ? ": others used it at the same time" : ": hardly anything else used it");
+  return std::string(allocation) + " (" + std::string(allocation_reason(allocation)) + ")";
 }
 
 std::string full(const Run& run, const RunFacts& facts, int64_t rows, const std::string& folder, bool color) {
