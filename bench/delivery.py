@@ -8,6 +8,9 @@ import subprocess
 import sys
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "e2e"))
+from service import Service  # noqa: E402
+
 INTERVAL_S = 0.05
 SLEEPS = "import time; time.sleep({seconds})"
 WRITES = """
@@ -49,6 +52,30 @@ def run(bench, job, port, number):
     return off_ms(rows), seen
 
 
+def wake_ups(pid):
+    """How often a process began to run again, by its own will or not."""
+    count = 0
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{task}/status", encoding="utf-8") as file:
+            count += sum(int(line.split()[1]) for line in file if "ctxt_switches" in line)
+    return count
+
+
+def wake_ups_between_batches(bench):
+    """Of tacho-deliver, beside a service that answers: (count, seconds), begun well after the start and ended before the first batch."""
+    service, seconds = Service(), 10 if bench.quick else 40
+    env = {**bench.env, **service.environment(), "TACHO_STORE": os.path.join(bench.folder, "asleep")}
+    process = subprocess.Popen([bench.program("tacho"), "run", "-q", "-i", "1", "--", "sleep", str(seconds + 8)], env=env)
+    time.sleep(5)
+    deliverer = deliverer_of(process.pid)
+    before = wake_ups(deliverer)
+    time.sleep(seconds)
+    count = wake_ups(deliverer) - before
+    process.wait()
+    service.close()
+    return count, seconds
+
+
 def table(bench):
     silent = socket.create_server(("127.0.0.1", 0), backlog=64)
     port, number = silent.getsockname()[1], 0
@@ -67,5 +94,7 @@ def table(bench):
             print(f"| tick off by, job {name}, {part}, ms | {without:.1f} | {beside:.1f} |", flush=True)
     print(f"| memory of the sampler at its highest, MiB | {seen[0]['sampler'] / 1024:.2f} | {seen[port]['sampler'] / 1024:.2f} |")
     print(f"| network libraries mapped | {seen[0]['network']} | {seen[port]['network']} |")
-    print(f"| memory of tacho-deliver at its highest, MiB (goal < 16) | – | {seen[port]['deliverer'] / 1024:.1f} |\n", flush=True)
+    print(f"| memory of tacho-deliver at its highest, MiB (goal < 16) | – | {seen[port]['deliverer'] / 1024:.1f} |")
+    count, seconds = wake_ups_between_batches(bench)
+    print(f"| wake-ups of tacho-deliver in {seconds} s between two batches, ticks of 1 s | – | {count} |\n", flush=True)
     silent.close()

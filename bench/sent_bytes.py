@@ -1,6 +1,6 @@
-"""What an hour of rows at a tick a second weighs in the bucket: runs of some minutes through tacho-deliver into the S3 double,
-one object a minute, scaled to an hour. One job that only computes, and one that computes, allocates and writes. The goal is
-for the 32 compatible columns: alone as `resource-tracker` sends them, and cut out of what `tacho run` sends by default."""
+"""What an hour of rows at a tick a second weighs in the bucket, sent through tacho-deliver into the S3 double, one object a minute:
+scaled from runs of some minutes (part `bytes`), or one real hour (part `hour`). One job only computes, one computes, allocates and
+writes. The goal is for the 32 compatible columns: alone as `resource-tracker` sends them, and cut out of what `tacho run` sends."""
 import gzip
 import os
 import subprocess
@@ -38,20 +38,35 @@ def compatible(body):
     return gzip.compress("".join(",".join(line.split(",")[:COMPATIBLE]) + "\n" for line in lines).encode(), 9)
 
 
+def print_head(title):
+    print(f"## Bytes: {title}, at a tick a second, as it lies in the bucket\n\n"
+          "| job | recorder | rows | objects | columns | KiB an hour | 32 columns alone, gzip -9 | goal |\n|---|---|---|---|---|---|---|---|")
+
+
+def print_row(bench, name, recorder, job, seconds):
+    bodies = objects_of(bench, recorder, job, seconds)
+    texts = [gzip.decompress(body).decode().splitlines() for body in bodies]
+    rows = sum(len(text) - 1 for text in texts)
+    sent, alone = (sum(map(len, some)) / rows * 3600 / 1024 for some in (bodies, map(compatible, bodies)))
+    columns = len(texts[0][0].split(","))
+    print(f"| {name} | `{os.path.basename(recorder[0])}` | {rows} | {len(bodies)} | {columns} | {sent:.0f} | {alone:.0f} | < 150 |",
+          flush=True)
+
+
 def table(bench):
     seconds = 125 if bench.quick else 245
     drop_in = os.path.join(bench.folder, "resource-tracker")
     os.symlink(os.path.abspath(bench.program("tacho")), drop_in)
     native = [bench.program("tacho"), "run"]
-    print("## Bytes: an hour at a tick a second, as it lies in the bucket\n\n"
-          "| job | recorder | rows | objects | columns | KiB an hour | 32 columns alone, gzip -9 | goal |\n|---|---|---|---|---|---|---|---|")
-    for name, recorder, job in (("computes", native, COMPUTES), ("computes, allocates and writes", native, DOES_ALL),
-                                ("computes, allocates and writes", [drop_in], DOES_ALL)):
-        bodies = objects_of(bench, recorder, job, seconds)
-        texts = [gzip.decompress(body).decode().splitlines() for body in bodies]
-        rows = sum(len(text) - 1 for text in texts)
-        sent, alone = (sum(map(len, some)) / rows * 3600 / 1024 for some in (bodies, map(compatible, bodies)))
-        columns = len(texts[0][0].split(","))
-        print(f"| {name} | `{os.path.basename(recorder[0])}` | {rows} | {len(bodies)} | {columns} | {sent:.0f} | {alone:.0f} | < 150 |",
-              flush=True)
+    print_head("an hour, scaled from minutes")
+    print_row(bench, "computes", native, COMPUTES, seconds)
+    print_row(bench, "computes, allocates and writes", native, DOES_ALL, seconds)
+    print_row(bench, "computes, allocates and writes", [drop_in], DOES_ALL, seconds)
+    print()
+
+
+def hour(bench):
+    """The same for a whole hour, not scaled: the machine should have nothing else to do."""
+    print_head("one real hour")
+    print_row(bench, "computes, allocates and writes", [bench.program("tacho"), "run"], DOES_ALL, 3600)
     print()
