@@ -2,10 +2,12 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 #include "base/log.h"
 #include "base/text.h"
@@ -63,11 +65,14 @@ bool TaskSpool::open() {
   return true;
 }
 
-// The deliverer leaves the folder alone until the end: when it is not there its disk is gone, or somebody removed it.
+// The deliverer leaves the folder alone until the end: when it is not there its disk is gone, or somebody removed it. Whatever
+// is sealed or sent changes the folder, so that a tick mostly costs one call.
 void TaskSpool::look_for_folder() {
   if (!writer_) return;
-  if (!file_exists(writer_->folder())) return move_away();
-  forget_lines();
+  struct stat info{};
+  if (::stat(writer_->folder().c_str(), &info) != 0) return move_away();
+  const int64_t changed_ns = info.st_mtim.tv_sec * kNsPerSec + info.st_mtim.tv_nsec;
+  if (std::exchange(folder_changed_ns_, changed_ns) != changed_ns) forget_lines();
 }
 
 // What is sent need not be held: it would go twice.

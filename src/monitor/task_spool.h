@@ -86,6 +86,7 @@ class TaskSpool {
   std::deque<Line> ring_;
   int64_t ring_bytes_ = 0, dropped_ = 0;
   mutable int64_t cap_bytes_ = 0;
+  int64_t folder_changed_ns_ = 0;  // as last seen
   Writer line_;
   DiskSync disk_;
 };
