@@ -10,13 +10,21 @@
 #include <toml++/toml.h>
 #pragma GCC diagnostic pop
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cmath>
+#include <utility>
 
+#include "base/log.h"
 #include "base/text.h"
 #include "cli/concat.h"
 #include "cli/parse.h"
+#include "os/fd.h"
 #include "os/file.h"
 
 namespace tacho {
@@ -29,6 +37,8 @@ struct KeyAlias {
 constexpr std::array<KeyAlias, 3> kTrackerKeys{
     {{"job.name", "job-name"}, {"job.pid", "pid"}, {"tracker.interval_secs", "interval"}}};
 constexpr std::array<std::string_view, 3> kSections{"metadata", "job", "tracker"};
+
+constexpr size_t kLargestConfig = size_t{1} << 20;
 
 std::string normal(std::string_view key) {
   std::string name(key);
@@ -199,14 +209,41 @@ Result<std::vector<Given>> parse_config(std::string_view text, const std::string
   return std::move(reader.given);
 }
 
+bool names_a_place(const Option& option) { return option.name == "output" || option.name == "store"; }
+
+Result<std::string> read_config_here(const std::string& name) {
+  const auto refuse = [&](const char* why) { return Error{Code::denied, "not obeyed", "./" + name, why}; };
+  const auto is_ours = [](const struct stat& info) { return info.st_uid == ::geteuid() || info.st_uid == 0; };
+  const auto is_closed = [](const struct stat& info) { return (info.st_mode & (S_IWGRP | S_IWOTH)) == 0; };
+  const Fd folder(::open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  // A pipe must not make us wait.
+  const Fd file(::openat(folder.get(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  struct stat here{};
+  struct stat info{};
+  if (!file) return system_error("cannot read", name, errno);
+  if (::fstat(folder.get(), &here) != 0 || ::fstat(file.get(), &info) != 0) return system_error("cannot read", name, errno);
+  if (!S_ISREG(info.st_mode)) return refuse("it is not a plain file");
+  if (!is_ours(info)) return refuse("it belongs to another user");
+  if (!is_ours(here)) return refuse("its folder belongs to another user");
+  if (!is_closed(info)) return refuse("others may write to it");
+  if (!is_closed(here)) return refuse("others may write to its folder");
+  return read_whole_file("/proc/self/fd/" + std::to_string(file.get()), kLargestConfig);
+}
+
 std::string find_config(const Environment& environment) {
   std::string user = environment("XDG_CONFIG_HOME");
   if (user.empty() && !environment("HOME").empty()) user = environment("HOME") + "/.config";
   std::vector<std::string> places{"tacho.toml"};
   if (!user.empty()) places.push_back(user + "/tacho/tacho.toml");
   places.push_back(Roots::from_environment().etc + "/tacho/tacho.toml");
-  for (const std::string& place : places)
-    if (file_exists(place)) return place;
+  for (const std::string& place : places) {
+    if (!file_exists(place)) continue;
+    if (place != places[0]) return place;
+    const auto text = read_config_here(place);
+    if (text || text.error().code != Code::denied) return place;
+    static bool told = false;
+    if (!std::exchange(told, true)) log::warn(text.error().message() + "; name it with -c " + place + " if it is meant");
+  }
   return {};
 }
 

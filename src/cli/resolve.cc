@@ -1,9 +1,11 @@
 #include "cli/resolve.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 #include "base/log.h"
 #include "base/text.h"
@@ -71,12 +73,29 @@ ConfigChoice choose_config(const ParsedLine& line, bool tracker, const Environme
     if (given.option->name == "config") config = {given.value, given.origin};
   if (!config.path.empty() || config.origin != "TACHO_CONFIG") return config;
   if (!tracker) return {find_config(environment), ""};
-  return {file_exists("resource-tracker.toml") ? "resource-tracker.toml" : "", ""};
+  struct stat info{};
+  const bool is_file = ::stat("resource-tracker.toml", &info) == 0 && S_ISREG(info.st_mode);  // a pipe is not waited for
+  return {is_file ? "resource-tracker.toml" : "", ""};
+}
+
+// Whoever works in a folder did not choose what lies there: a file that nobody named does not say where anything goes.
+void drop_places(Layer& layer, const std::string& path) {
+  std::string keys;
+  std::erase_if(layer, [&](const Given& given) {
+    if (!names_a_place(*given.option)) return false;
+    const std::string key = std::string(given.option->key);
+    if (keys.find(key) == std::string::npos) keys += (keys.empty() ? "" : ", ") + key;
+    return true;
+  });
+  static bool told = false;
+  if (!keys.empty() && !std::exchange(told, true))
+    log::warn("not obeyed in ./" + path + ": " + keys + "; where things go is said by options, or by a file that -c names: -c " + path);
 }
 
 Result<Layer> config_layer(const ConfigChoice& config, Subcommand subcommand) {
   if (config.path.empty() && config.origin.empty()) return Layer{};
-  const auto text = read_whole_file(config.path, 1 << 20);
+  const bool is_here = config.origin.empty() && config.path.find('/') == std::string::npos;
+  const auto text = is_here && subcommand != kTracker ? read_config_here(config.path) : read_whole_file(config.path, 1 << 20);
   if (!text) {
     const std::string place = config.origin.empty() ? "" : config.origin + ": ";
     return Error{Code::invalid, place + "cannot read the configuration", config.path, text.error().hint};
@@ -84,6 +103,7 @@ Result<Layer> config_layer(const ConfigChoice& config, Subcommand subcommand) {
   auto layer = parse_config(*text, config.path, subcommand == kTracker ? ConfigRules::tracker : ConfigRules::strict);
   // The file is shared by all subcommands: what this one does not take is none of its business.
   if (layer) std::erase_if(*layer, [&](const Given& given) { return (given.option->subcommands & subcommand) == 0; });
+  if (layer && is_here) drop_places(*layer, config.path);
   return layer;
 }
 

@@ -126,7 +126,9 @@ TEST_F(Resolve, Precedence) {
   EXPECT_EQ(resolve_line({"-i2", "x"}, {{"TACHO_INTERVAL", "3"}})->interval_ns, 2'000'000'000);
   EXPECT_EQ(resolve_line({"x"}, {{"TACHO_INTERVAL", ""}, {"TRACKER_INTERVAL", ""}})->interval_ns, 5'000'000'000);
   EXPECT_EQ(resolve_line({"-i2", "-i", "1", "x"})->interval_ns, 1'000'000'000);
-  EXPECT_EQ(resolve_line({"x"})->outputs, Arguments{"file.csv"});
+  EXPECT_EQ(resolve_line({"-c", "tacho.toml", "x"})->outputs, Arguments{"file.csv"});
+  EXPECT_EQ(resolve_line({"x"}, {{"TACHO_CONFIG", "tacho.toml"}})->outputs, Arguments{"file.csv"});
+  EXPECT_TRUE(resolve_line({"x"})->outputs.empty());  // nobody named the file: it does not say where rows go
   EXPECT_EQ(resolve_line({"x"}, {{"TRACKER_OUTPUT", "t.csv"}})->outputs, Arguments{"t.csv"});
   EXPECT_EQ(resolve_line({"-oa", "-ob", "x"}, {{"TACHO_OUTPUT", "e.csv"}})->outputs, (Arguments{"a", "b"}));
   EXPECT_EQ(resolve_line({"x"})->metadata.tags, Arguments{"from=file"});

@@ -197,7 +197,12 @@ class Beside {
   int64_t step_leftovers() {
     const bool registered = std::all_of(runs_.begin(), runs_.end(), [](const auto& run) { return run->is_registered(); });
     if (!registered) return kNever;
-    return leftovers_.step(shared_, runs_[0]->api_url());
+    Destinations ours;
+    for (size_t i = 0; i < own_; ++i) {
+      if (std::string url = runs_[i]->api_url(); !url.empty()) ours.api_url = std::move(url);
+      if (std::string uri = runs_[i]->bucket_uri(); !uri.empty()) ours.bucket_uris.push_back(std::move(uri));
+    }
+    return leftovers_.step(shared_, ours);
   }
 
   // Takes what the agent said meanwhile, without waiting.

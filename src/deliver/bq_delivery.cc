@@ -9,7 +9,6 @@
 #include "deliver/bq_identity.h"
 #include "deliver/compress.h"
 #include "net/environment.h"
-#include "os/file.h"
 
 namespace tacho {
 namespace {
@@ -27,6 +26,24 @@ std::string members_of(const Json& object) {
   if (!object.is_object() || object.empty()) return {};
   const std::string text = object.dump(-1, ' ', false, Json::error_handler_t::replace);
   return text.substr(1, text.size() - 2) + ",";
+}
+
+// Credentials and where they go: our own settings, which the agent hands over as variables. A file in the spool has no say.
+GoogleAuthSettings google_settings() {
+  GoogleAuthSettings google;
+  google.access_token_file = environment("TACHO_GOOGLE_ACCESS_TOKEN_FILE");
+  google.credentials_file = environment("TACHO_GOOGLE_CREDENTIALS");
+  google.token_uri = environment("TACHO_GOOGLE_TOKEN_URI");
+  return google;
+}
+
+// Rows that were meant for another BigQuery than ours do not go to ours, nor our token to that one.
+Status check_endpoint(const std::string& meant) {
+  if (meant.empty()) return ok();
+  const auto ours = bq_base_url(""), theirs = bq_base_url(meant);
+  if (ours && theirs && *ours == *theirs) return ok();
+  return Error{Code::invalid, "the run belongs to another BigQuery", valid_utf8(meant),
+               "to send it there: tacho deliver --bq-endpoint, or BIGQUERY_EMULATOR_HOST"};
 }
 
 Json merged(Json first, const Json& second) {
@@ -77,12 +94,11 @@ Status BqDelivery::open() {
   if (!meta) return meta.error();
   meta_ = std::move(*meta);
   if (const auto state = run_.state()) state_ = parse_bq_state(*state);
+  if (const Status ours = check_endpoint(meta_.settings.endpoint); !ours) return ours;
+  meta_.settings.endpoint.clear();
+  meta_.google = google_settings();
   if (environment_on("TACHO_BQ_GZIP")) meta_.settings.compress = gzip;
   meta_.google.warn = [this](const std::string& warning) { shared_.reporter.warn("google", warning); };
-  // A spool that was copied from another machine: its files are not here.
-  if (role_ == Role::named || role_ == Role::command)
-    for (std::string* path : {&meta_.google.access_token_file, &meta_.google.credentials_file})
-      if (!path->empty() && !file_exists(*path)) path->clear();
   token_.emplace(shared_.http, meta_.google, shared_.clock);
   if (role_ == Role::beside) token_->metadata().on_cancel(shared_.ending);
   bool watch = false;
@@ -228,7 +244,7 @@ Step BqDelivery::work() {
   const bool pending =
       std::any_of(tables_.begin(), tables_.end(), [](const auto& entry) { return entry.second.stream->pending() > 0; });
   const bool empty = !pending && segments_->is_empty();
-  if (ended_ && empty) return run_.remove(), Step{Step::Kind::done, 0};
+  if (ended_ && empty) return remove_delivered(run_, shared_.reporter), Step{Step::Kind::done, 0};
   // At the end there is no time to wait for rights.
   if (ended_ && blocked && !busy) return left(reason_);
   if (!blocked && !busy && !empty) return wait_until(now_ns() + kNextBatch_ns);

@@ -48,6 +48,8 @@ void read_destination(const Json& place, BqMeta& meta) {
   meta.runtime_table = text_of(tables, "R");
   meta.metrics_table = text_of(tables, "M");
   meta.samples_table = text_of(tables, "T");
+  for (const std::string* table : {&meta.runtime_table, &meta.metrics_table, &meta.samples_table})
+    if (table->find('/') != std::string::npos) meta.settings.dataset.clear();  // no name of a table, and one of a file soon
 }
 
 std::vector<std::string> scope_of(const Json& json, const Json& task) {
@@ -72,10 +74,6 @@ Result<BqMeta> parse_bq_meta(std::string_view text) {
   meta.form = text_of(json, "form");
   read_destination(object_of(json, "destination"), meta);
   const Json google = object_of(json, "google");
-  meta.google.metadata_host = text_of(google, "metadata_host");
-  meta.google.access_token_file = text_of(google, "access_token_file");
-  meta.google.credentials_file = text_of(google, "credentials");
-  meta.google.token_uri = text_of(google, "token_uri");
   meta.given = object_of(json, "given");
   meta.fallback = object_of(json, "fallback");
   meta.task = object_of(json, "task");

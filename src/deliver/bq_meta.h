@@ -18,8 +18,8 @@ namespace tacho {
 
 struct BqMeta {
   std::string run, form;             // "monitor", or "run" for -o bq://
-  BqSettings settings;               // without the project where nobody named one
-  GoogleAuthSettings google;
+  BqSettings settings;               // without the project where nobody named one; the endpoint only tells where rows belong
+  GoogleAuthSettings google;         // not of the file: our own settings
   std::string runtime_table, metrics_table, samples_table;  // empty: not in this run
   std::vector<BqField> samples;      // columns of samples_table
   std::vector<std::string> scope;    // the parts of H

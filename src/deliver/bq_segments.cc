@@ -1,6 +1,5 @@
 #include "deliver/bq_segments.h"
 
-#include <fcntl.h>
 #include <sys/file.h>
 
 #include <algorithm>
@@ -52,7 +51,7 @@ void BqSegments::look() {
   for (const Segment& segment : sealed) {
     if (state_.done.contains(segment.seal.number)) {
       // Acknowledged, and killed before it was removed.
-      SpoolRun::remove(segment);
+      run_.remove(segment);
       continue;
     }
     if (const Open* now = open(segment); now != nullptr && is_done(now->left)) changed_ = true;
@@ -69,7 +68,8 @@ void BqSegments::feed(char group, const std::function<bool(uint64_t tag, const B
     const auto left = open.left.find(group);
     if (left == open.left.end() || left->second == 0) continue;
     if (!open.lock) {
-      open.lock = Fd(::open(open.segment.path.c_str(), O_RDONLY | O_CLOEXEC));
+      auto file = run_.open(open.segment);
+      if (file) open.lock = std::move(*file);
       if (!open.lock || ::flock(open.lock.get(), LOCK_SH | LOCK_NB) != 0) {
         open.lock.reset();  // being thinned out at this very moment
         return;
@@ -114,7 +114,7 @@ Status BqSegments::save() {
   if (!written) return written;
   changed_ = false;
   for (const Segment& segment : finished) {
-    SpoolRun::remove(segment);
+    run_.remove(segment);
     open_.erase(segment.seal.number);
     state_.done.erase(segment.seal.number);
   }

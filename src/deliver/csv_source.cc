@@ -1,6 +1,5 @@
 #include "deliver/csv_source.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -91,9 +90,10 @@ bool CsvSource::fill() {
       break;
     }
     if (!file_) {
-      file_ = Fd(::open(segments_[next_++].path.c_str(), O_RDONLY | O_CLOEXEC));
+      auto file = run_.open(segments_[next_++]);
       in_header_ = true;
-      if (!file_) return ended_ = true, false;
+      if (!file) return ended_ = true, false;
+      file_ = std::move(*file);
     }
     const ssize_t got = ::read(file_.get(), piece.data(), piece.size());
     if (got < 0 && errno == EINTR) continue;

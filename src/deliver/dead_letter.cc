@@ -8,8 +8,8 @@
 #include "base/text.h"
 #include "codec/iso_time.h"
 #include "deliver/records.h"
-#include "os/fd.h"
 #include "os/file.h"
+#include "os/owned_folder.h"
 #include "spool/layout.h"
 
 namespace tacho {
@@ -39,8 +39,12 @@ Status DeadLetters::append(const std::string& path, const std::string& insert_id
   last_path_ = path;
   // By its text: rows for a load job have no id, and the same row has the same text.
   std::set<std::string>& known = known_[path];
+  const size_t slash = path.rfind('/');
+  const auto folder = OwnedFolder::make(path.substr(0, slash));
+  if (!folder) return folder.error();
+  const std::string name = path.substr(slash + 1);
   if (known.empty())
-    if (const auto before = read_whole_file(path))
+    if (const auto before = folder->read(name))
       for (const std::string_view old : split(*before, '\n'))
         if (!old.empty()) {
           const std::string id = text_of(parse_json(old), "insertId");
@@ -48,11 +52,10 @@ Status DeadLetters::append(const std::string& path, const std::string& insert_id
         }
   const bool is_letter = path.ends_with(".jsonl");
   if (!known.insert(is_letter ? insert_id : line.substr(0, line.size() - 1)).second) return ok();
-  if (const Status made = make_directories(path.substr(0, path.rfind('/')), kSpoolFolderMode); !made) return made;
-  const Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, kSpoolFileMode));
-  if (!fd) return system_error("cannot keep a refused row", path, errno);
-  if (const Status written = write_all(fd.get(), line); !written) return written;
-  if (::fdatasync(fd.get()) != 0) return system_error("cannot keep a refused row", path, errno);
+  const auto fd = folder->open_file(name, O_WRONLY | O_CREAT | O_APPEND, kSpoolFileMode);
+  if (!fd) return Error{fd.error().code, "cannot keep a refused row", path, fd.error().hint};
+  if (const Status written = write_all(fd->get(), line); !written) return written;
+  if (::fdatasync(fd->get()) != 0) return system_error("cannot keep a refused row", path, errno);
   return ok();
 }
 

@@ -11,4 +11,9 @@ std::unique_ptr<Delivery> make_delivery(SpoolRun run, Role role, Delivering& sha
   return std::make_unique<RunDelivery>(std::move(run), role, shared);
 }
 
+void remove_delivered(SpoolRun& run, Reporter& reporter) {
+  if (const std::string kept = run.remove(); !kept.empty())
+    reporter.must("the folder of a run that is done stays, because of something in it that tacho did not make: " + kept);
+}
+
 }  // namespace tacho

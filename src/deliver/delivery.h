@@ -50,6 +50,8 @@ class Delivery {
   virtual bool is_registered() const = 0;
   // The service that it belongs to; empty for other destinations.
   virtual std::string api_url() const = 0;
+  // s3://bucket/prefix where it goes straight to a bucket; else empty.
+  virtual std::string bucket_uri() const { return {}; }
   virtual const std::string& reason() const = 0;  // why it was left
   // When a request in flight is no longer worth waiting for; 0: no limit.
   virtual int64_t cancel_at_ns() const = 0;
@@ -57,5 +59,8 @@ class Delivery {
 
 // By what meta.json says.
 std::unique_ptr<Delivery> make_delivery(SpoolRun run, Role role, Delivering& shared);
+
+// All of it arrived: what the spool made of it goes. Says so where something else keeps the folder.
+void remove_delivered(SpoolRun& run, Reporter& reporter);
 
 }  // namespace tacho

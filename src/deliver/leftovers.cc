@@ -1,6 +1,5 @@
 #include "deliver/leftovers.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -42,10 +41,9 @@ int64_t start_of(const std::string& name) {
   return static_cast<int64_t>(::timegm(&time));
 }
 
-// A folder of a known name in /tmp may be somebody else's, who would tell where our rows and tokens go.
-bool is_ours(const std::string& root) {
-  struct stat info {};
-  return ::lstat(root.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == ::getuid();
+std::string_view without_slashes(std::string_view uri) {
+  while (uri.ends_with('/')) uri.remove_suffix(1);
+  return uri;
 }
 
 }  // namespace
@@ -77,6 +75,7 @@ void bound_spool(Reporter& reporter) {
     std::string folder;
     int64_t bytes;
   };
+  for (const std::string& root : spool_roots()) sweep_delivered(root);
   std::vector<Entry> entries;
   int64_t sum = 0;
   for (const std::string& folder : all_spooled()) {
@@ -92,16 +91,14 @@ void bound_spool(Reporter& reporter) {
     if (!run.lock()) continue;  // alive, or being sent
     reporter.must(std::string("the spool is ") + (old ? "kept for 90 days" : "full (TACHO_SPOOL_MAX)") +
                   ": removed a run that was never delivered: " + entry.folder);
-    run.remove();
+    remove_delivered(run, reporter);
     sum -= entry.bytes;
   }
 }
 
 std::vector<SpoolRun> take_bq_leftovers(const std::string& folder) {
   std::vector<SpoolRun> runs;
-  const std::string beside = folder.substr(0, folder.rfind('/'));
   for (const std::string& root : SpoolRun(folder).roots()) {
-    if (root != beside && !is_ours(root)) continue;
     for (std::string& other : spool_folders(root)) {
       SpoolRun run(std::move(other));
       const auto meta = run.folder() == folder ? Result<std::string>(std::string()) : run.meta();
@@ -120,7 +117,19 @@ bool owner_lives(const SpoolRun& run) {
   return name_end == std::string::npos || (line[name_end + 2] != 'Z' && line[name_end + 2] != 'X');
 }
 
-int64_t Leftovers::step(Delivering& shared, const std::string& api_url) {
+bool is_our_s3(const SpoolMeta& meta) {
+  return !meta.s3_endpoint || without_slashes(*meta.s3_endpoint) == without_slashes(S3Settings::from_environment().endpoint);
+}
+
+bool Destinations::include(const SpoolMeta& meta) const {
+  if (meta.bigquery) return false;
+  if (meta.bucket_uri.empty()) return !api_url.empty() && meta.api_url == api_url;
+  return is_our_s3(meta) && std::any_of(bucket_uris.begin(), bucket_uris.end(), [&](const std::string& uri) {
+           return without_slashes(uri) == without_slashes(meta.bucket_uri);
+         });
+}
+
+int64_t Leftovers::step(Delivering& shared, const Destinations& ours) {
   const int64_t now = shared.clock.monotonic_ns();
   if (!looked_) {
     looked_ = true;
@@ -137,8 +146,8 @@ int64_t Leftovers::step(Delivering& shared, const std::string& api_url) {
     folders_.pop_front();
     const auto text = run.meta();
     const auto meta = text ? parse_meta(*text) : Result<SpoolMeta>(text.error());
-    // Runs of another service, and those for a bucket, are not ours to send.
-    if (!meta || meta->api_url != api_url || api_url.empty() || meta->bigquery) continue;
+    // Runs of another service or for another bucket are not ours to send.
+    if (!meta || !ours.include(*meta)) continue;
     if (const Status locked = run.lock(); !locked) {
       if (locked.error().code == Code::not_available && !owner_lives(run)) {
         if (in_hands_.empty()) {

@@ -19,7 +19,8 @@ std::vector<std::string> all_spooled();
 // "1073741824", "500M", "1.5 GiB": what TACHO_SPOOL_MAX may say. Units are powers of 1024.
 std::optional<int64_t> parse_spool_bytes(std::string_view text);
 
-// Removes finished-undelivered runs that are older than 90 days, and the oldest ones beyond TACHO_SPOOL_MAX bytes in all.
+// Removes finished-undelivered runs that are older than 90 days, and the oldest ones beyond TACHO_SPOOL_MAX bytes in all; before
+// that, what is left of runs that were delivered.
 void bound_spool(Reporter& reporter);
 
 // Runs for BigQuery whose owner is dead and which lie beside this one, or where it would go next (a disk that vanished is
@@ -29,10 +30,19 @@ std::vector<SpoolRun> take_bq_leftovers(const std::string& folder);
 // Whether the tacho that recorded the run is there. Its deliverer may outlive it.
 bool owner_lives(const SpoolRun& run);
 
+// Where the runs of this very process go: by our own settings. Leftovers for the same places are sent by the way.
+struct Destinations {
+  std::string api_url;                    // empty: none goes to the service
+  std::vector<std::string> bucket_uris;
+  bool include(const SpoolMeta& meta) const;
+};
+// Whether the bucket of the run is where our settings have it. An old run does not tell.
+bool is_our_s3(const SpoolMeta& meta);
+
 class Leftovers {
  public:
   // Does a little; returns when it wants to be called again.
-  int64_t step(Delivering& shared, const std::string& api_url);
+  int64_t step(Delivering& shared, const Destinations& ours);
 
  private:
   std::deque<std::string> folders_;

@@ -57,6 +57,24 @@ TEST(BqLeftovers, AreThoseOfTheDeadBesideAndInTheNextPlaces) {
   EXPECT_EQ(take_bq_leftovers(own.folder()).size(), 1U);
 }
 
+// For the same place by our own settings, and for no other.
+TEST(Destinations, AreOurOwn) {
+  const WithVariable endpoint("TACHO_S3_ENDPOINT", "https://minio.example/");
+  const Destinations ours{"https://api", {"s3://data/mine/"}};
+  const auto sends = [&](const char* meta) { return ours.include(*parse_meta(meta)); };
+  EXPECT_TRUE(sends(R"({"api_url":"https://api"})"));
+  EXPECT_FALSE(sends(R"({"api_url":"https://evil"})"));
+  EXPECT_FALSE(sends(R"({})"));
+  EXPECT_FALSE(sends(R"({"kind":"bigquery"})"));
+  EXPECT_TRUE(sends(R"({"bucket_uri":"s3://data/mine"})"));
+  EXPECT_TRUE(sends(R"({"bucket_uri":"s3://data/mine","s3_endpoint":"https://minio.example"})"));
+  EXPECT_FALSE(sends(R"({"bucket_uri":"s3://data/mine","s3_endpoint":""})"));
+  EXPECT_FALSE(sends(R"({"bucket_uri":"s3://data/mine","s3_endpoint":"https://evil"})"));
+  EXPECT_FALSE(sends(R"({"bucket_uri":"s3://data/minefield"})"));
+  EXPECT_FALSE(sends(R"({"bucket_uri":"s3://other/mine","api_url":"https://api"})"));
+  EXPECT_FALSE((Destinations{"", {}}).include(*parse_meta(R"({"api_url":"","bucket_uri":""})")));
+}
+
 class SetClock final : public Clock {
  public:
   int64_t monotonic_ns() override { return now_ns; }
@@ -68,7 +86,7 @@ class SetClock final : public Clock {
 // tacho is dead and its deliverer still has the run: this one looks again, more and more rarely, and takes it when it is free.
 TEST(LeftoverRuns, InOtherHandsAreLookedAtAgain) {
   const TempDir dir;
-  const WithVariable place("TACHO_SPOOL_DIR", dir.path());
+  const WithVariable place("TACHO_SPOOL_DIR", dir.path()), service("SENTINEL_API_URL", "http://127.0.0.1:1/leftovers");
   constexpr std::string_view kMeta = R"({"run":"r","api_url":"http://127.0.0.1:1/leftovers","header":"timestamp","start":{}})";
   std::optional<SpoolWriter> orphan = start({dir.path()}, "20261115T090000Z", kMeta);
   const SpoolWriter alive = start({dir.path()}, "20261115T091000Z", kMeta);
@@ -84,13 +102,13 @@ TEST(LeftoverRuns, InOtherHandsAreLookedAtAgain) {
   Leftovers leftovers;
   int looks = 0;
   for (const int64_t end_ns = clock.now_ns + int64_t{3600} * 1'000'000'000; clock.now_ns < end_ns; ++looks)
-    clock.now_ns = std::max(clock.now_ns + 1, leftovers.step(shared, "http://127.0.0.1:1/leftovers"));
+    clock.now_ns = std::max(clock.now_ns + 1, leftovers.step(shared, Destinations{"http://127.0.0.1:1/leftovers", {}}));
   EXPECT_GE(looks, 60);
   EXPECT_LE(looks, 70);  // not that of a living tacho, which would be never
   const std::string folder = orphan->folder();
   orphan.reset();
   clock.now_ns += int64_t{61} * 1'000'000'000;
-  leftovers.step(shared, "http://127.0.0.1:1/leftovers");
+  leftovers.step(shared, Destinations{"http://127.0.0.1:1/leftovers", {}});
   EXPECT_FALSE(SpoolRun(folder).lock());
 }
 

@@ -42,6 +42,7 @@ Result<SpoolMeta> parse_meta(std::string_view text) {
   meta.bigquery = text_of(json, "kind") == "bigquery";
   meta.api_url = text_of(json, "api_url");
   meta.bucket_uri = text_of(json, "bucket_uri");
+  if (json.contains("s3_endpoint")) meta.s3_endpoint = text_of(json, "s3_endpoint");
   meta.data_source = text_of(json, "data_source");
   if (meta.data_source.empty()) meta.data_source = "inline";
   meta.store_folder = text_of(json, "store_folder");

@@ -24,6 +24,7 @@ struct SpoolOutcome {
 struct SpoolMeta {
   std::string run;                 // the local id
   std::string api_url, bucket_uri, data_source, store_folder, header;
+  std::optional<std::string> s3_endpoint;  // where the bucket was; absent: nobody wrote it down
   std::vector<std::string> hidden;
   bool bigquery = false;           // goes to BigQuery: deliver/bq_meta.h reads the rest
   bool no_cloud = false, host_known = false;

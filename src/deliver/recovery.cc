@@ -3,10 +3,13 @@
 #include <signal.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/log.h"
@@ -34,8 +37,21 @@ const char kHelp[] =
     "  tacho deliver 20261115-a1b2    one run\n\n"
     "Usage: tacho deliver [RUN|DIR...|--all] [--json]\n"
     "Sends what a killed run or a dead network left in the spool. RUN is the id that tacho printed, or the service's;\n"
-    "DIR is the folder in the spool. Without a name everything is sent, as with --all.\n"
-    "--json prints how many were delivered and how many are left as one JSON object.\n";
+    "DIR is the folder of a run or a spool with several, of your own; any other folder is refused. Without a name everything\n"
+    "is sent, as with --all. Credentials, and where they go, are those of the environment and of the options here; what a spool\n"
+    "says of that is not obeyed.\n"
+    "--json prints how many were delivered and how many are left as one JSON object.\n\n"
+    "  --bq-endpoint URL         another BigQuery, such as an emulator; $BIGQUERY_EMULATOR_HOST\n"
+    "  --access-token-file FILE  a file with a token; $TACHO_GOOGLE_ACCESS_TOKEN_FILE\n"
+    "  --credentials FILE        Google credentials; $TACHO_GOOGLE_CREDENTIALS, $GOOGLE_APPLICATION_CREDENTIALS\n"
+    "  --token-uri URL           instead of the credentials' own token server; $TACHO_GOOGLE_TOKEN_URI\n"
+    "  --metadata-host HOST      of the metadata server; $GCE_METADATA_HOST\n";
+
+constexpr std::pair<std::string_view, const char*> kGoogleFlags[] = {{"--bq-endpoint", "BIGQUERY_EMULATOR_HOST"},
+                                                                     {"--access-token-file", "TACHO_GOOGLE_ACCESS_TOKEN_FILE"},
+                                                                     {"--credentials", "TACHO_GOOGLE_CREDENTIALS"},
+                                                                     {"--token-uri", "TACHO_GOOGLE_TOKEN_URI"},
+                                                                     {"--metadata-host", "GCE_METADATA_HOST"}};
 
 std::string token_from_environment() {
   std::string token;
@@ -59,46 +75,105 @@ Status take(SpoolRun& run) {
   }
 }
 
+// meta.json of a run, by what it must have; of anything else that is called so nothing is known.
+bool is_meta(const Result<std::string>& text) {
+  const auto meta = text ? parse_meta(*text) : Result<SpoolMeta>(text.error());
+  return meta && (meta->bigquery || !meta->api_url.empty() || !meta->bucket_uri.empty());
+}
+
+// A file of that name alone does not make a folder a run's: meta.json is what many things are called.
+bool is_run(const OwnedFolder& folder, const std::string& name) {
+  const bool has_lock = folder.has_file(kLockName), has_seals = folder.has_file(kSealsName);
+  if (is_meta(folder.read(kMetaName))) return has_lock || has_seals || is_run_name(name);
+  bool has_rows = false;
+  folder.list([&](std::string_view entry) {
+    for (const std::string_view ending : {kSealedEnding, kRecordsEnding, kOpenEnding})
+      has_rows = has_rows || segment_number(entry, ending).has_value();
+  });
+  return (has_lock && has_seals) || (is_run_name(name) && (has_lock || has_seals || has_rows || folder.has_entry(kMetaName)));
+}
+
+// The runs of a folder that a person named: itself, or those in it where it is a spool. Nothing is changed.
+Result<std::vector<std::string>> runs_of(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  const std::string last = path.substr(path.rfind('/') + 1);
+  if (last == "." || last == "..")
+    if (char* whole = ::realpath(path.c_str(), nullptr)) path = whole, ::free(whole);
+  const auto folder = OwnedFolder::open(path);
+  if (!folder) return folder.error();
+  if (is_run(*folder, path.substr(path.rfind('/') + 1))) return std::vector<std::string>{path};
+  std::vector<std::string> runs, names;
+  folder->list([&](std::string_view name) { names.emplace_back(name); });
+  std::sort(names.begin(), names.end());
+  for (const std::string& name : names) {
+    const auto run = folder->open_folder(name);
+    // One that is not ours is said later, by its name.
+    if (run ? is_run(*run, name) : is_run_name(name) && run.error().code == Code::denied) runs.push_back(folder->path_of(name));
+  }
+  const std::vector<std::string> roots = spool_roots();
+  if (!runs.empty() || std::find(roots.begin(), roots.end(), path) != roots.end()) return runs;
+  return Error{Code::invalid, "this is neither the folder of a run nor a spool; nothing in it was touched", path,
+               "tacho deliver --all sends all that is left in the spool"};
+}
+
 // Folders of the runs that are meant; an Error names one that is not there.
 Result<std::vector<std::string>> resolve(std::span<const std::string> names) {
   std::vector<std::string> chosen;
   for (const std::string& name : names) {
-    struct stat info{};
-    if (name.find('/') != std::string::npos && ::stat(name.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) {
-      chosen.push_back(name.ends_with('/') ? name.substr(0, name.size() - 1) : name);
-      continue;
-    }
     const size_t before = chosen.size();
-    for (const std::string& folder : all_spooled()) {
-      const SpoolRun run(folder);
-      const auto text = run.meta(), state = run.state();
-      const auto meta = text ? parse_meta(*text) : Result<SpoolMeta>(text.error());
-      const bool is_meant = run.name() == name || (meta && meta->run == name) || (state && parse_state(*state).run_id == name);
-      if (is_meant) chosen.push_back(folder);
+    struct stat info{};
+    const bool is_folder = ::stat(name.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+    if (name.find('/') == std::string::npos) {
+      for (const std::string& folder : all_spooled()) {
+        const SpoolRun run(folder);
+        const auto text = run.meta(), state = run.state();
+        const auto meta = text ? parse_meta(*text) : Result<SpoolMeta>(text.error());
+        const bool is_meant = run.name() == name || (meta && meta->run == name) || (state && parse_state(*state).run_id == name);
+        if (is_meant) chosen.push_back(folder);
+      }
+      if (chosen.size() > before) continue;
     }
-    if (chosen.size() == before)
+    if (!is_folder)
       return Error{Code::invalid, "there is no such run in the spool", name,
                    "it may be delivered already; tacho deliver --all sends all that is left"};
+    const auto runs = runs_of(name);
+    if (!runs) return runs.error();
+    for (const std::string& run : *runs)
+      if (std::find(chosen.begin(), chosen.end(), run) == chosen.end()) chosen.push_back(run);
   }
   return chosen;
 }
 
 enum class Fate { delivered, left, skipped };
 
+// What stands in the way before anything is done; nothing when the run can be taken.
+std::optional<Fate> look_at(const SpoolRun& run, Role role) {
+  const std::string kept = "not delivered, kept in " + run.folder() + ": ";
+  if (const Status usable = run.usable(); !usable) {
+    if (usable.error().code != Code::denied && usable.error().code != Code::io) return Fate::delivered;
+    return log::error("not delivered: " + usable.error().message()), Fate::left;
+  }
+  if (!run.has_files()) return Fate::skipped;  // empty, or somebody else's
+  const auto text = run.meta();
+  if (!text && text.error().code == Code::not_available) return std::nullopt;
+  const auto meta = text ? parse_meta(*text) : Result<SpoolMeta>(text.error());
+  if (!meta) return log::error(kept + meta.error().message()), Fate::left;
+  if (!meta->bigquery && meta->bucket_uri.empty() && meta->api_url.empty())
+    return log::error(kept + "its meta.json names no destination; its rows are in the .csv files there"), Fate::left;
+  const Fate other = role == Role::named ? Fate::left : Fate::skipped;
+  if (!meta->bigquery && meta->bucket_uri.empty() && meta->api_url != service_url())
+    return log::warn(run.folder() + " belongs to " + valid_utf8(meta->api_url) + " and is left alone (set SENTINEL_API_URL to send it)"), other;
+  if (!meta->bucket_uri.empty() && !is_our_s3(*meta))
+    return log::warn(run.folder() + " belongs to a bucket at " + (meta->s3_endpoint->empty() ? "Amazon" : valid_utf8(*meta->s3_endpoint)) +
+                     " and is left alone (TACHO_S3_ENDPOINT says where buckets are)"),
+           other;
+  return std::nullopt;
+}
+
 // `patience_ns` is shorter for those that come after one whose time ran out.
 Fate deliver_one(const std::string& folder, Role role, Delivering& shared, int64_t& patience_ns) {
   SpoolRun run(folder);
-  const auto text = run.meta();
-  const auto meta = text ? parse_meta(*text) : Result<SpoolMeta>(text.error());
-  const bool is_described = !meta || meta->bigquery || !meta->bucket_uri.empty() || !meta->api_url.empty();
-  if (!is_described) {
-    log::error("not delivered, kept in " + folder + ": its meta.json names no destination; its rows are in the .csv files there");
-    return Fate::left;
-  }
-  if (meta && !meta->bigquery && meta->bucket_uri.empty() && meta->api_url != service_url()) {
-    log::warn(folder + " belongs to " + meta->api_url + " and is left alone (set SENTINEL_API_URL to send it)");
-    return role == Role::named ? Fate::left : Fate::skipped;
-  }
+  if (const auto fate = look_at(run, role)) return *fate;
   if (const Status status = take(run); !status) {
     if (status.error().code == Code::gone) return Fate::delivered;
     log::warn(status.error().message());
@@ -128,12 +203,31 @@ Fate deliver_one(const std::string& folder, Role role, Delivering& shared, int64
   }
 }
 
+// What is left of runs that were delivered goes; a place that is not ours is said, not searched.
+void tidy_up(bool say) {
+  for (const std::string& root : spool_roots()) {
+    const auto folder = OwnedFolder::open(root);
+    if (!folder && folder.error().code == Code::denied && say) log::warn(folder.error().message());
+    for (const std::string& kept : sweep_delivered(root))
+      if (say) log::warn("the folder of a run that is done stays, because of something in it that tacho did not make: " + kept);
+  }
+}
+
 }  // namespace
 
 int deliver_command(std::span<const std::string> arguments) {
   bool all = false, json = false;
   std::vector<std::string> names;
-  for (const std::string& word : arguments) {
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& word = arguments[i];
+    const std::string_view flag = std::string_view(word).substr(0, word.find('='));
+    const auto given = std::find_if(std::begin(kGoogleFlags), std::end(kGoogleFlags), [&](const auto& known) { return known.first == flag; });
+    if (given != std::end(kGoogleFlags)) {
+      const bool joined = flag.size() < word.size();
+      if (!joined && i + 1 == arguments.size()) return log::error(word + " needs a value; see tacho deliver --help"), kRefused;
+      ::setenv(given->second, joined ? word.substr(flag.size() + 1).c_str() : arguments[++i].c_str(), 1);
+      continue;
+    }
     if (word == "-h" || word == "--help") return std::fputs(kHelp, stdout) < 0 ? 1 : 0;
     if (word == "--all") all = true;
     else if (word == "--json") json = true;
@@ -142,6 +236,7 @@ int deliver_command(std::span<const std::string> arguments) {
   }
   if (all && !names.empty()) return log::error("--all and a name exclude each other; give one of them"), kRefused;
   all = names.empty();
+  tidy_up(all);
   const auto folders = all ? Result<std::vector<std::string>>(all_spooled()) : resolve(names);
   if (!folders) return log::error(folders.error().message()), kRefused;
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/crc32c.h"
-#include "os/file.h"
+#include "os/owned_folder.h"
 
 namespace tacho {
 
@@ -16,7 +16,9 @@ bool restore_segment(const SpoolRun& run, const Segment& segment, const std::str
   const int64_t end = 1 + rows_before + segment.seal.rows;  // lines of the store; the first is the header
   std::string csv;
   int64_t line = 0;
-  static_cast<void>(read_pieces(store_folder + "/metrics.csv", [&](std::string_view piece) {
+  const auto store = OwnedFolder::open(store_folder);
+  if (!store) return false;
+  static_cast<void>(store->read_pieces("metrics.csv", [&](std::string_view piece) {
     while (!piece.empty() && line < end && static_cast<int64_t>(csv.size()) <= segment.seal.bytes) {
       const std::string_view part = piece.substr(0, std::min(piece.find('\n'), piece.size() - 1) + 1);
       if (line == 0 || line > rows_before) csv.append(part);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/units.h"
+#include "deliver/environment.h"
 #include "deliver/finish_body.h"
 #include "deliver/restore.h"
 #include "deliver/statistics.h"
@@ -40,9 +41,12 @@ Status RunDelivery::load() {
   if (!meta) return meta.error();
   meta_ = std::move(*meta);
   if (loaded_) return ok();
+  // The token goes where our own settings say, whatever a file in the spool names.
+  if (meta_.bucket_uri.empty() && meta_.api_url != service_url())
+    return Error{Code::invalid, "the run belongs to another service", meta_.api_url, "set SENTINEL_API_URL to send it there"};
   loaded_ = true;
   if (const auto state = run_.state()) state_ = parse_state(*state);
-  api_.emplace(shared_.http, meta_.api_url, shared_.token);
+  api_.emplace(shared_.http, service_url(), shared_.token);
   return ok();
 }
 
@@ -131,12 +135,12 @@ Step RunDelivery::step() {
   if (const Status status = load(); !status) {
     // Killed before the description was written: there can be no row either.
     const bool empty = status.error().code == Code::not_available && run_.sealed().empty();
-    if (ended_ && empty && !loaded_) return run_.remove(), Step{Step::Kind::done, 0};
+    if (ended_ && empty && !loaded_) return remove_delivered(run_, shared_.reporter), Step{Step::Kind::done, 0};
     if (ended_ && empty) shared_.reporter.must("somebody removed " + run_.folder() + "; rows that were not sent before are in the run store only");
     if (ended_) return left(status.error().message());
     return wait_until(now_ns() + kNsPerSec);
   }
-  if (state_.finished) return run_.remove(), Step{Step::Kind::done, 0};
+  if (state_.finished) return remove_delivered(run_, shared_.reporter), Step{Step::Kind::done, 0};
   if (ended_) bring_back();
   if (deadline_ns_ > 0 && now_ns() >= deadline_ns_) return left(reason_.empty() ? "the time for it is over" : reason_);
   // Before anything else, because memory must stay bounded also where nothing can be reached.
@@ -302,7 +306,7 @@ Step RunDelivery::upload_to_bucket() {
     state_.finished = true;
     if (!save()) return left(reason_);
     record_delivery(meta_, state_, Processing{}, count_rows(all));
-    return run_.remove(), Step{Step::Kind::done, 0};
+    return remove_delivered(run_, shared_.reporter), Step{Step::Kind::done, 0};
   }
   if (now_ns() < s3_next_ns_) return wait_until(s3_next_ns_);
   state_.prefix = meta_.bucket_uri;
@@ -380,7 +384,7 @@ Step RunDelivery::finished(const Processing& processing, int64_t rows) {
   state_.finished = true;
   save();
   record_delivery(meta_, state_, processing, rows);
-  run_.remove();
+  remove_delivered(run_, shared_.reporter);
   return {Step::Kind::done, 0};
 }
 

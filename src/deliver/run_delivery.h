@@ -24,6 +24,7 @@ class RunDelivery final : public Delivery {
   bool is_registered() const override { return !state_.run_id.empty() || !meta_.bucket_uri.empty(); }
   bool is_ended() const override { return ended_; }
   std::string api_url() const override { return meta_.api_url; }
+  std::string bucket_uri() const override { return meta_.bucket_uri; }
   const std::string& reason() const override { return reason_; }
   int64_t cancel_at_ns() const override { return uploading_ ? upload_deadline_ns_ : deadline_ns_; }
 

@@ -34,6 +34,7 @@ class Delivered : public testing::Test {
   }
 
   TempDir dir_;
+  WithVariable service_{"SENTINEL_API_URL", "http://127.0.0.1:1"};
   ReplayedClock clock_;
   HttpClient http_;
   Reporter reporter_;

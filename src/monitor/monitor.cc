@@ -50,6 +50,17 @@ size_t index_of(const std::vector<std::string>& words, const std::string& word) 
   return found == words.end() ? 0 : static_cast<size_t>(found - words.begin());
 }
 
+// Where credentials are and where they go is said to tacho-deliver by the environment: what lies in a spool has no say in that.
+void hand_over(const MonitorSettings& settings) {
+  const std::pair<const char*, const std::string&> variables[] = {{"BIGQUERY_EMULATOR_HOST", settings.bigquery.endpoint},
+                                                                  {"GCE_METADATA_HOST", settings.google.metadata_host},
+                                                                  {"TACHO_GOOGLE_ACCESS_TOKEN_FILE", settings.google.access_token_file},
+                                                                  {"TACHO_GOOGLE_CREDENTIALS", settings.google.credentials},
+                                                                  {"TACHO_GOOGLE_TOKEN_URI", settings.google.token_uri}};
+  for (const auto& [name, value] : variables)
+    if (!value.empty()) ::setenv(name, value.c_str(), 1);
+}
+
 class TaskMonitor {
  public:
   TaskMonitor(const MonitorSettings& settings, Clock& clock)
@@ -118,6 +129,7 @@ class TaskMonitor {
 };
 
 Result<int> TaskMonitor::run() {
+  hand_over(settings_);
   if (Status status = prepare(); !status) return status.error();
   if (sends()) begin_spool();
   if (!sampler_->waits_for_gpu()) write_runtime();

@@ -64,10 +64,6 @@ void put_destination(JsonWriter& json, const MonitorSettings& settings) {
 
 void put_google(JsonWriter& json, const GoogleAccess& google) {
   json.key("google").object();
-  put_set(json, "metadata_host", google.metadata_host);
-  put_set(json, "access_token_file", google.access_token_file);
-  put_set(json, "credentials", google.credentials);
-  put_set(json, "token_uri", google.token_uri);
   json.key("no_cloud").value(google.no_cloud);
   json.end_object();
 }

@@ -38,7 +38,7 @@ std::vector<std::string> task_spool_roots(const std::string& named, const std::s
     if (root.starts_with('/') && std::find(roots.begin(), roots.end(), root) == roots.end()) roots.push_back(std::move(root));
   };
   const std::string own = "tacho-" + std::to_string(::getuid());
-  if (!named.empty()) add(named.starts_with('/') ? named : read_link("/proc/self/cwd") + "/" + named);
+  if (!named.empty()) add(private_root(named.starts_with('/') ? named : read_link("/proc/self/cwd") + "/" + named));
   // Hidden: nothing that Cromwell or a glob of the task takes for an output. The root of a machine is nobody's working
   // disk. One that is not there is not made: a disk that is mounted later would hide what lies there.
   if (!working_mount.empty() && working_mount != "/" && file_exists(working_mount)) add(working_mount + "/." + own);
@@ -246,16 +246,17 @@ void TaskSpool::bound() {
 
 bool TaskSpool::thin(Sealed& segment) {
   for (const std::string& folder : writer_->folders()) {
-    const std::string path = folder + "/" + segment_name(segment.number, kRecordsEnding);
-    const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    const auto place = OwnedFolder::open(folder);
+    const std::string name = segment_name(segment.number, kRecordsEnding);
+    const auto file = place ? place->open_file(name, O_RDONLY) : Result<Fd>(place.error());
     // The deliverer holds it while it sends.
-    if (!file || ::flock(file.get(), LOCK_EX | LOCK_NB) != 0) continue;
-    const auto text = read_whole_file(path);
+    if (!file || ::flock(file->get(), LOCK_EX | LOCK_NB) != 0) continue;
+    const auto text = place->read(name);
     if (!text) continue;
     int64_t rows = 0, dropped = 0;
     const std::string rest = thinned(*text, rows, dropped);
     if (dropped == 0) return false;
-    Segment sealed{{segment.number, segment.bytes, 0, 0}, path};
+    const Segment sealed{{segment.number, segment.bytes, 0, 0}, place->path_of(name)};
     if (!SpoolRun(folder).replace(sealed, rest, rows)) return false;
     dropped_ += dropped;
     segment.lines.clear();

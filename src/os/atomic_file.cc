@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "os/file.h"
+#include "os/owned_folder.h"
 
 namespace tacho {
 namespace {
@@ -30,8 +31,8 @@ int exchange_names(const char* a, const char* b) {
 
 }  // namespace
 
-AtomicFile::AtomicFile(std::string folder, std::string name, std::string spare_name, mode_t mode)
-    : folder_(std::move(folder)), path_(folder_ + "/" + name), spare_path_(folder_ + "/" + spare_name), mode_(mode) {}
+AtomicFile::AtomicFile(std::string folder, std::string name, mode_t mode)
+    : folder_(std::move(folder)), path_(folder_ + "/" + name), spare_path_(folder_ + "/." + temporary_name(name)), mode_(mode) {}
 
 AtomicFile::~AtomicFile() { finish(); }
 
@@ -43,8 +44,8 @@ Status AtomicFile::replace(std::string_view text) {
     if (!status) return status;
   }
   if (can_exchange_) {
-    if (!current_) current_ = Fd(::open(path_.c_str(), O_WRONLY | O_CLOEXEC));
-    spare_ = Fd(::open(spare_path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode_));
+    if (!current_) current_ = Fd(::open(path_.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
+    spare_ = Fd(::open(spare_path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode_));
     can_exchange_ = current_ && spare_;
   }
   return ok();

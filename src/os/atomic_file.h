@@ -16,8 +16,8 @@ namespace tacho {
 
 class AtomicFile {
  public:
-  // The spare file is `spare_name` in the same folder; it is gone after finish().
-  AtomicFile(std::string folder, std::string name, std::string spare_name, mode_t mode);
+  // The spare file is in the same folder, hidden, of a name that nobody can know beforehand; it is gone after finish().
+  AtomicFile(std::string folder, std::string name, mode_t mode);
   ~AtomicFile();
   AtomicFile(AtomicFile&&) = default;
   AtomicFile& operator=(AtomicFile&&) = delete;

@@ -21,7 +21,7 @@ size_t files_in(const std::string& folder) {
 
 TEST(AtomicFile, HoldsTheLastTextAndNothingStaysBehind) {
   const TempDir dir;
-  AtomicFile file(dir.path(), "run.json", ".run.json.next", 0600);
+  AtomicFile file(dir.path(), "run.json", 0600);
   for (const char* text : {"first and longest text", "second", "third text", "4"}) {
     ASSERT_TRUE(file.replace(text));
     EXPECT_EQ(slurp(dir / "run.json"), text);
@@ -38,7 +38,7 @@ TEST(AtomicFile, HoldsTheLastTextAndNothingStaysBehind) {
 
 TEST(AtomicFile, TheFileIsNeverMissingOrEmpty) {
   const TempDir dir;
-  AtomicFile file(dir.path(), "run.json", ".run.json.next", 0600);
+  AtomicFile file(dir.path(), "run.json", 0600);
   const std::string a(20'000, 'a'), b(5'000, 'b');
   ASSERT_TRUE(file.replace(a));
   std::atomic<bool> stop{false};
@@ -54,9 +54,10 @@ TEST(AtomicFile, TheFileIsNeverMissingOrEmpty) {
 
 TEST(AtomicFile, SurvivesThatSomebodyTidiedUp) {
   const TempDir dir;
-  AtomicFile file(dir.path(), "run.json", ".run.json.next", 0600);
+  AtomicFile file(dir.path(), "run.json", 0600);
   ASSERT_TRUE(file.replace("one"));
-  std::filesystem::remove(dir / ".run.json.next");
+  for (const auto& entry : std::filesystem::directory_iterator(dir.path()))
+    if (entry.path().filename() != "run.json") std::filesystem::remove(entry.path());
   ASSERT_TRUE(file.replace("two"));
   EXPECT_EQ(slurp(dir / "run.json"), "two");
   std::filesystem::remove(dir / "run.json");
@@ -67,7 +68,7 @@ TEST(AtomicFile, SurvivesThatSomebodyTidiedUp) {
 TEST(AtomicFile, AFullDiskKeepsTheOldText) {
   const SmallDisk disk("16k");
   if (!disk.is_mounted()) GTEST_SKIP() << "may not mount";
-  AtomicFile file(disk.path(), "run.json", ".run.json.next", 0600);
+  AtomicFile file(disk.path(), "run.json", 0600);
   ASSERT_TRUE(file.replace("small"));
   const Status status = file.replace(std::string(100'000, 'x'));
   ASSERT_FALSE(status);

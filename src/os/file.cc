@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "base/text.h"
+#include "os/owned_folder.h"
 
 namespace tacho {
 namespace {
@@ -144,8 +145,8 @@ Status write_all(int fd, std::string_view text, size_t* written) {
 }
 
 Status write_file_atomically(const std::string& path, std::string_view text, bool sync, mode_t mode) {
-  const std::string temporary = path + ".tmp" + std::to_string(::getpid());
-  Fd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode));
+  const std::string temporary = temporary_name(path);
+  Fd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
   if (!fd) return system_error("cannot write", path, errno);
   Status status = write_all(fd.get(), text);
   if (status && sync && ::fsync(fd.get()) != 0) status = system_error("cannot write", path, errno);

@@ -74,6 +74,14 @@ Result<LineFile> LineFile::open(const std::string& path, mode_t mode) {
   return file;
 }
 
+Result<LineFile> LineFile::create(const std::string& path, mode_t mode) {
+  LineFile file;
+  file.path_ = path;
+  file.fd_ = Fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_APPEND | O_CLOEXEC, mode));
+  if (!file.fd_) return open_error(path, errno);
+  return file;
+}
+
 Status LineFile::write(std::string_view text, int wait_ms) {
   if (kind_ == Kind::regular) return write_regular(text);
   if (kind_ != Kind::blocking) return write_stream(text, wait_ms);

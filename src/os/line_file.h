@@ -23,6 +23,8 @@ class LineFile {
   LineFile() = default;
   // Creates or truncates. "-" is stdout and "stderr:" is stderr. A FIFO must have a reader within a second.
   static Result<LineFile> open(const std::string& path, mode_t mode = 0644);
+  // A regular file that must be new; a link of that name is not followed.
+  static Result<LineFile> create(const std::string& path, mode_t mode = 0644);
 
   // `text` holds whole lines.
   Status write(std::string_view text, int wait_ms = kWaitMs);

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "os/file.h"
 #include "os/line_file.h"
+#include "os/owned_folder.h"
 #include "report/run_reader.h"
 
 namespace tacho {
@@ -18,6 +19,8 @@ std::string environment(const char* name) {
   const char* value = std::getenv(name);
   return value != nullptr ? value : "";
 }
+
+std::string shared_place() { return "/var/tmp/tacho-" + std::to_string(::geteuid()); }
 
 // A run whose tacho died still says that it is running. The lock on its rows tells, else its process id does.
 bool is_abandoned(const StoredRun& stored) {
@@ -53,6 +56,10 @@ bool is_newer(const StoredRun& a, const StoredRun& b) {
 
 std::vector<std::string> run_names(const std::string& store_dir) {
   std::vector<std::string> names;
+  if (const Status ours = check_run_store(store_dir); !ours) {
+    log::warn(ours.error());
+    return names;
+  }
   list_directory(store_dir, [&](std::string_view name) {
     // Folders only; a run that is being made has no run.json yet and is not shown.
     if (!name.starts_with('.') && file_exists(store_dir + "/" + std::string(name) + "/run.json")) names.emplace_back(name);
@@ -84,7 +91,15 @@ std::string default_store_dir() {
   if (const std::string state = environment("XDG_STATE_HOME"); state.starts_with('/')) return state + "/tacho/runs";
   if (const std::string home = environment("HOME"); home.starts_with('/') && home != "/nonexistent")
     return home + "/.local/state/tacho/runs";
-  return "/var/tmp/tacho-" + std::to_string(::geteuid()) + "/runs";
+  return shared_place() + "/runs";
+}
+
+Status check_run_store(const std::string& store_dir) {
+  if (store_dir != shared_place() + "/runs") return ok();
+  const auto above = OwnedFolder::open(shared_place());
+  if (!above) return above.error().code == Code::denied ? Status(above.error()) : ok();
+  const auto store = above->open_folder("runs");
+  return store || store.error().code != Code::denied ? ok() : Status(store.error());
 }
 
 Result<std::vector<StoredRun>> list_runs(const std::string& store_dir) {

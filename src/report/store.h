@@ -21,6 +21,10 @@ struct StoredRun {
 // $TACHO_STORE, else $XDG_STATE_HOME/tacho/runs, else ~/.local/state/tacho/runs, else /var/tmp/tacho-<uid>/runs.
 std::string default_store_dir();
 
+// The last of these is below a folder that everybody may write to: somebody else may have made it before us. denied: it is not
+// ours, or others may write to it. Any other place is the user's own word, and is not judged here.
+Status check_run_store(const std::string& store_dir);
+
 // Newest first. Unreadable folders are skipped with a warning.
 Result<std::vector<StoredRun>> list_runs(const std::string& store_dir);
 // A run id, a unique prefix of one, "last", or a path to a run folder or run.json. The error names the nearest id. A run

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 
 #include "base/text.h"
 #include "base/units.h"
@@ -101,6 +102,9 @@ class BqSink final : public SpoolSink {
     json.key("kind").value("bigquery").key("form").value("run").key("run").value(run.id);
     json.key("destination").object();
     json.key("project").value(bq_.project).key("dataset").value(bq_.dataset).key("location").value(bq_.location);
+    // Where the rows belong; a token goes only where the deliverer's own settings say.
+    if (const char* endpoint = std::getenv("BIGQUERY_EMULATOR_HOST"); endpoint != nullptr && !trim(endpoint).empty())
+      json.key("endpoint").value(trim(endpoint));
     json.key("tables").object().key("T").value(bq_.table).end_object();
     json.key("create").value(bq_.create ? "auto" : "never").key("add_columns").value(bq_.add_columns);
     json.end_object();

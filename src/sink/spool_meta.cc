@@ -74,6 +74,13 @@ void write_hidden(JsonWriter& json, const Run& run) {
   json.end_array();
 }
 
+// Where the bucket is, as the deliverer finds it out: rows do not go to another bucket of the same name.
+std::string s3_endpoint() {
+  for (const char* name : {"TACHO_S3_ENDPOINT", "AWS_ENDPOINT_URL_S3"})
+    if (const char* const value = std::getenv(name); value != nullptr && !trim(value).empty()) return std::string(trim(value));
+  return {};
+}
+
 bool probes_are_off() {
   const char* const word = std::getenv("TACHO_CLOUD_PROBE");
   return word != nullptr && lower(trim(word)) == "off";
@@ -127,6 +134,7 @@ void write_spool_meta(Writer& out, const Run& run, const SpoolTarget& target, st
   json.key("run").value(run.id);
   json.key("api_url").value(target.api_url);
   json.key("bucket_uri").value(target.bucket_uri);
+  if (!target.bucket_uri.empty()) json.key("s3_endpoint").value(s3_endpoint());
   json.key("data_source").value(target.data_source);
   json.key("store_folder").value(target.store_folder);
   json.key("no_cloud").value(target.no_cloud || probes_are_off());

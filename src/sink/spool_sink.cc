@@ -1,6 +1,7 @@
 #include "sink/spool_sink.h"
 
 #include <cstdlib>
+#include <utility>
 
 #include "base/log.h"
 #include "base/units.h"
@@ -57,17 +58,23 @@ Status SpoolSink::describe(bool sync) {
 Status SpoolSink::write(const Row& row, const Detail*) {
   text_.clear();
   encode(text_, row);
-  const bool moved = spool_.moved();
   const Status written = spool_.append(text_.view());
-  if (spool_.moved() != moved)
-    log::error("the spool " + spool_.folder() + " takes no more rows; the next ones go to " +
-               (spool_.in_memory() ? "memory" : "another folder") + "; make room on its disk");
+  tell_of_move();
   if (!gpu_known_ && run_->host.host_gpu_count) static_cast<void>(describe());
   since_seal_ns_ += row.interval_ns;
   if (!written) return written;
   // The row nearest to the upload interval is the last of its batch: a tick that comes a moment early must not add one more.
   if (since_seal_ns_ + row.interval_ns / 2 >= upload_interval_ns_ || spool_.open_bytes() >= kSegmentBytes) return seal();
   return ok();
+}
+
+void SpoolSink::tell_of_move() {
+  if (spool_.moved() == std::exchange(moved_, spool_.moved())) return;
+  if (moved_)
+    log::error("the spool " + spool_.folder() + " takes no more rows; the next ones go to " +
+               (spool_.in_memory() ? "memory" : "another folder") + "; make room on its disk");
+  else
+    log::warn("the spool " + spool_.folder() + " has room again; the next rows go there");
 }
 
 Status SpoolSink::seal() {
@@ -78,6 +85,7 @@ Status SpoolSink::seal() {
   // A segment is of no use without the description.
   if (!meta_synced_) disk_.request(spool_.folder(), std::string(kMetaName));
   meta_synced_ = true;
+  tell_of_move();
   if (on_change) on_change();
   return status ? disk_.status() : status;
 }

@@ -46,6 +46,7 @@ class SpoolSink : public Sink {
 
  private:
   Status seal();
+  void tell_of_move();
 
   SpoolWriter spool_;
   DiskSync disk_;
@@ -56,7 +57,7 @@ class SpoolSink : public Sink {
   const Run* run_ = nullptr;
   Writer text_;
   int64_t since_seal_ns_ = 0;
-  bool gpu_known_ = false, meta_synced_ = false;
+  bool gpu_known_ = false, meta_synced_ = false, moved_ = false;
 };
 
 // Makes the run's folder in the spool. upload_interval_ns of at least a second.

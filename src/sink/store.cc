@@ -10,6 +10,7 @@
 #include "os/file.h"
 #include "os/line_file.h"
 #include "os/unique.h"
+#include "report/store.h"
 #include "sink/csv_file.h"
 
 namespace tacho {
@@ -32,13 +33,13 @@ Status store_status(const Status& status, const std::string& folder) {
 class StoreSink final : public Sink {
  public:
   StoreSink(std::string folder, const Run& run, const Summary& summary)
-      : folder_(std::move(folder)), run_json_(folder_, "run.json", ".run.json.next", kFileMode), run_(run),
+      : folder_(std::move(folder)), run_json_(folder_, "run.json", kFileMode), run_(run),
         summary_(summary) {}
 
   // run.json first: a folder that has anything has that, whenever tacho is killed.
   Status open() {
     if (const Status status = write_run(run_); !status) return status;
-    auto file = LineFile::open(folder_ + "/metrics.csv", kFileMode);
+    auto file = LineFile::create(folder_ + "/metrics.csv", kFileMode);
     if (!file) return file.error();
     // Tells `tacho runs` that this run is alive, whatever happens to process ids.
     file->lock();
@@ -129,6 +130,7 @@ std::string make_run_id(int64_t realtime_ns) { return id_of(realtime_ns, 4); }
 
 Result<std::unique_ptr<Sink>> open_store(const std::string& store_dir, Run& run, const Summary& summary) {
   if (const Status made = make_directories(store_dir, kFolderMode); !made) return with_hint(made.error());
+  if (const Status ours = check_run_store(store_dir); !ours) return with_hint(ours.error());
   const int64_t started_ns = run.outcome.started_realtime_ns;
   const int64_t now_ns = started_ns > 0 ? started_ns : system_clock().realtime_ns();
   // Four digits are easy to type and enough for a laptop; a busy day on a cluster gets longer ones.
@@ -143,7 +145,7 @@ Result<std::unique_ptr<Sink>> open_store(const std::string& store_dir, Run& run,
     if (const Status opened = sink->open(); !opened) {
       sink.reset();
       run.id.clear();
-      for (const char* name : {"/metrics.csv", "/run.json", "/.run.json.next"}) ::unlink((folder + name).c_str());
+      for (const char* name : {"/metrics.csv", "/run.json"}) ::unlink((folder + name).c_str());
       ::rmdir(folder.c_str());  // half a run is none
       return with_hint(opened.error());
     }

@@ -17,7 +17,7 @@
 //   {"kind":"bigquery","form":"monitor","run":"97203645992cd0be","strict":false,
 //    "destination":{"project":"…","dataset":"…","tables":{"R":"runtime","M":"metrics"},"endpoint":"…","location":"…",
 //                   "create":"auto|never","add_columns":false,"batch_rows":500},
-//    "google":{"metadata_host":"host[:port]","access_token_file":"/…","credentials":"/…","token_uri":"…","no_cloud":false},
+//    "google":{"no_cloud":false},
 //    "given":{"project_id":"…","zone":"…","instance_id":1,"instance_name":"…","preemptible":true,"cpu_platform":"…"},
 //    "fallback":{the same names: for what the metadata server does not tell},
 //    "task":{"workflow_id":"…","task_call_name":"…","shard":-1,"attempt":1},

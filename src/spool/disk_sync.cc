@@ -25,7 +25,7 @@ struct Request {
 };
 
 Status sync_file(const std::string& path) {
-  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (fd && ::fdatasync(fd.get()) != 0) return system_error("cannot make the spool survive a power cut", path, errno);
   return ok();
 }

@@ -1,5 +1,6 @@
 #include "spool/layout.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <cstdlib>
 
 #include "base/text.h"
+#include "os/owned_folder.h"
 
 namespace tacho {
 namespace {
@@ -16,7 +18,37 @@ std::string variable(const char* name) {
   return value != nullptr ? value : "";
 }
 
+bool is_made_of(std::string_view text, std::string_view letters) {
+  return !text.empty() && text.find_first_not_of(letters) == std::string_view::npos;
+}
+
+constexpr std::string_view kDigits = "0123456789";
+
 }  // namespace
+
+std::string private_root(std::string folder) {
+  struct stat info{};
+  while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
+  if (::lstat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) return folder;
+  if (info.st_uid == ::geteuid() && (info.st_mode & (S_IWGRP | S_IWOTH)) == 0) return folder;
+  return folder + "/tacho-" + std::to_string(::getuid());
+}
+
+bool is_run_name(std::string_view name) {
+  if (name.size() < 20 || name[8] != 'T' || name[15] != 'Z' || name[16] != '-' || name.find('.') != std::string_view::npos) return false;
+  const size_t dash = name.find('-', 17);
+  return dash != std::string_view::npos && dash + 1 < name.size() && is_made_of(name.substr(0, 8), kDigits) &&
+         is_made_of(name.substr(9, 6), kDigits) && is_made_of(name.substr(17, dash - 17), kDigits);
+}
+
+bool is_spool_file(std::string_view name) {
+  for (const std::string_view known : {kLockName, kMetaName, kStateName, kSealsName, kOverflowName})
+    if (name == known) return true;
+  for (const std::string_view ending : {kSealedEnding, kRecordsEnding, kOpenEnding})
+    if (segment_number(name, ending)) return true;
+  const std::string_view whole = without_temporary_ending(name);
+  return !whole.empty() && is_spool_file(whole);
+}
 
 std::vector<std::string> spool_roots() {
   std::vector<std::string> roots;
@@ -25,7 +57,7 @@ std::vector<std::string> spool_roots() {
     if (!root.empty() && std::find(roots.begin(), roots.end(), root) == roots.end()) roots.push_back(std::move(root));
   };
   const std::string user = std::to_string(::getuid());
-  add(variable("TACHO_SPOOL_DIR"));
+  add(private_root(variable("TACHO_SPOOL_DIR")));
   if (const std::string state = variable("XDG_STATE_HOME"); state.starts_with('/')) add(state + "/tacho/spool");
   if (const std::string home = variable("HOME"); home.starts_with('/') && home != "/nonexistent") add(home + "/.local/state/tacho/spool");
   add("/var/tmp/tacho-" + user);
@@ -42,7 +74,9 @@ std::string segment_name(uint32_t number, std::string_view ending) {
 
 std::optional<uint32_t> segment_number(std::string_view name, std::string_view ending) {
   if (!name.ends_with(ending) || name.size() < 6 + ending.size()) return std::nullopt;
-  return parse_int<uint32_t>(name.substr(0, name.size() - ending.size()));
+  const std::string_view digits = name.substr(0, name.size() - ending.size());
+  const auto number = is_made_of(digits, kDigits) ? parse_int<uint32_t>(digits) : std::nullopt;
+  return number && segment_name(*number, ending) == name ? number : std::nullopt;
 }
 
 std::string seal_line(const Seal& seal) {
@@ -55,6 +89,8 @@ std::string seal_line(const Seal& seal) {
 std::optional<Seal> parse_seal(std::string_view line) {
   const std::vector<std::string_view> words = split(line, ' ');
   if (words.size() != 4 || words[3].size() != 8) return std::nullopt;
+  // A line that begins behind a torn one has too many digits.
+  if (words[0].size() < 6 || (words[0].size() > 6 && words[0][0] == '0')) return std::nullopt;
   const auto number = parse_int<uint32_t>(words[0]);
   const auto bytes = parse_int<int64_t>(words[1]), rows = parse_int<int64_t>(words[2]);
   uint32_t crc = 0;

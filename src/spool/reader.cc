@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <ctime>
 #include <map>
 
 #include "base/crc32c.h"
@@ -19,11 +20,12 @@ namespace tacho {
 namespace {
 
 constexpr size_t kSegmentLimit = size_t{64} << 20;
+constexpr time_t kSurelyOld_s = 600;
 
 // The last line of a segment counts: a repaired one is sealed anew.
-std::map<uint32_t, Seal> read_seals(const std::string& folder) {
+std::map<uint32_t, Seal> read_seals(const OwnedFolder& folder) {
   std::map<uint32_t, Seal> seals;
-  const auto text = read_whole_file(folder + "/" + std::string(kSealsName));
+  const auto text = folder.read(kSealsName);
   if (!text) return seals;
   std::string_view rest = *text;
   for (size_t end = rest.find('\n'); end != std::string_view::npos; end = rest.find('\n')) {
@@ -33,18 +35,17 @@ std::map<uint32_t, Seal> read_seals(const std::string& folder) {
   return seals;
 }
 
-Status write_seal(const std::string& folder, const Seal& seal) {
-  const std::string path = folder + "/" + std::string(kSealsName);
-  const Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, kSpoolFileMode));
-  if (!fd) return system_error("cannot seal a spool segment", path, errno);
+Status write_seal(const OwnedFolder& folder, const Seal& seal) {
+  const auto fd = folder.open_file(kSealsName, O_RDWR | O_CREAT | O_APPEND, kSpoolFileMode);
+  if (!fd) return fd.error();
   // A torn line of a dead owner must not swallow ours.
   char last = '\n';
   struct stat info{};
-  if (::fstat(fd.get(), &info) == 0 && info.st_size > 0 && ::pread(fd.get(), &last, 1, info.st_size - 1) != 1) last = 0;
+  if (::fstat(fd->get(), &info) == 0 && info.st_size > 0 && ::pread(fd->get(), &last, 1, info.st_size - 1) != 1) last = 0;
   std::string line = seal_line(seal);
   if (last != '\n') line.insert(line.begin(), '\n');
-  if (const Status status = write_all(fd.get(), line); !status) return status;
-  if (::fsync(fd.get()) != 0) return system_error("cannot seal a spool segment", path, errno);
+  if (const Status status = write_all(fd->get(), line); !status) return status;
+  if (::fsync(fd->get()) != 0) return system_error("cannot seal a spool segment", folder.path_of(kSealsName), errno);
   return ok();
 }
 
@@ -63,19 +64,69 @@ size_t whole_part(std::string_view text, int64_t* rows) {
 }
 
 // Seals `text` (all of it whole) as the segment's new content.
-Status seal_as(const std::string& folder, uint32_t number, std::string_view text, int64_t rows) {
-  const std::string path = folder + "/" + segment_name(number, ending_of(text));
+Status seal_as(const OwnedFolder& folder, uint32_t number, std::string_view text, int64_t rows) {
   if (const Status status = write_seal(folder, {number, static_cast<int64_t>(text.size()), rows, crc32c(text)}); !status)
     return status;
-  const Status status = write_file_atomically(path, text, true, kSpoolFileMode);
-  sync_folder(folder);
+  const Status status = folder.write_atomically(segment_name(number, ending_of(text)), text, true, kSpoolFileMode);
+  folder.sync();
   return status;
 }
 
-// The files of a folder and the folder; nothing below it.
-void remove_folder(const std::string& folder) {
-  list_directory(folder, [&](std::string_view name) { ::unlink((folder + "/" + std::string(name)).c_str()); });
-  ::rmdir(folder.c_str());
+std::string parent_of(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+}
+std::string last_part(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+// An overflow, whose root must be ours too.
+Result<OwnedFolder> open_overflow(const std::string& path) {
+  const auto root = OwnedFolder::open(parent_of(path));
+  return root ? root->open_folder(last_part(path)) : root.error();
+}
+Result<OwnedFolder> make_overflow(const std::string& path) {
+  const auto root = OwnedFolder::make(parent_of(path));
+  if (!root) return root.error();
+  auto folder = root->open_folder(last_part(path));
+  return folder || folder.error().code != Code::not_available ? std::move(folder) : root->make_folder(last_part(path));
+}
+
+std::vector<std::string> read_overflows(const OwnedFolder& folder, std::string_view run_name) {
+  std::vector<std::string> targets;
+  const std::string ours = std::string("/").append(run_name).append(kOverflowEnding);
+  const auto list = folder.read(kOverflowName, 1 << 16);
+  if (!list) return targets;
+  for (const std::string_view line : split(*list, '\n'))
+    if (line.starts_with('/') && line.ends_with(ours)) targets.emplace_back(line);
+  return targets;
+}
+
+bool has_strangers(const OwnedFolder& folder) {
+  bool found = false;
+  folder.list([&](std::string_view name) { found = found || !is_spool_file(name) || !folder.has_file(name); });
+  return found;
+}
+
+// The files that the spool made. What tells how far a run came goes last: whoever is killed here leaves a run that is done.
+void remove_files(const OwnedFolder& folder) {
+  std::vector<std::string> names;
+  folder.list([&](std::string_view name) {
+    if (is_spool_file(name)) names.emplace_back(name);
+  });
+  const auto rank = [](std::string_view name) {
+    return name == kLockName ? 4 : name == kStateName ? 3 : name == kMetaName ? 2 : name == kOverflowName ? 1 : 0;
+  };
+  std::stable_sort(names.begin(), names.end(), [&](const std::string& a, const std::string& b) { return rank(a) < rank(b); });
+  for (const std::string& name : names) folder.remove_file(name);
+}
+
+void remove_overflows(const OwnedFolder& folder, std::string_view run_name) {
+  for (const std::string& path : read_overflows(folder, run_name)) {
+    const auto root = OwnedFolder::open(parent_of(path));
+    const auto overflow = root ? root->open_folder(last_part(path)) : Result<OwnedFolder>(root.error());
+    if (!overflow) continue;
+    remove_files(*overflow);
+    root->remove_folder(last_part(path));
+  }
 }
 
 }  // namespace
@@ -96,27 +147,70 @@ size_t whole_csv(std::string_view text, int64_t* rows) {
   return good;
 }
 
+SpoolRun::SpoolRun(std::string folder) : folder_(std::move(folder)) {
+  while (folder_.size() > 1 && folder_.back() == '/') folder_.pop_back();
+}
+
+// The folder that is held, or the one that took its place: somebody may remove it in mid-run, and tacho makes it anew.
+Result<OwnedFolder*> SpoolRun::main() const {
+  const std::string name = last_part(folder_);
+  if (main_ && root_ && root_.holds(name, main_)) return &main_;
+  struct stat held{};
+  struct stat named{};
+  if (main_ && !root_ && ::fstat(main_.fd(), &held) == 0 && ::lstat(folder_.c_str(), &named) == 0 && held.st_dev == named.st_dev &&
+      held.st_ino == named.st_ino)
+    return &main_;
+  auto root = OwnedFolder::open(parent_of(folder_));
+  auto fresh = root && is_run_name(name) ? root->open_folder(name) : OwnedFolder::open(folder_);
+  if (!fresh) return fresh.error();
+  root_ = root ? std::move(*root) : OwnedFolder();
+  main_ = std::move(*fresh);
+  return &main_;
+}
+
+Status SpoolRun::usable() const {
+  const auto folder = main();
+  return folder ? ok() : Status(folder.error());
+}
+
+bool SpoolRun::has_files() const {
+  const auto folder = main();
+  bool found = false;
+  if (folder) (*folder)->list([&](std::string_view name) { found = found || is_spool_file(name); });
+  return found;
+}
+
+Result<OwnedFolder> SpoolRun::place(const std::string& folder) const {
+  if (folder != folder_) return open_overflow(folder);
+  const auto held = main();
+  if (!held) return held.error();
+  return (*held)->again();
+}
+
 Status SpoolRun::lock() {
-  const std::string path = folder_ + "/" + std::string(kLockName);
-  Fd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC));
-  if (!fd && errno == ENOENT) {
-    if (!file_exists(folder_)) return Error{Code::gone, "the run is not in the spool any more", folder_, ""};
-    fd = Fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kSpoolFileMode));
-  }
-  if (!fd) return system_error("cannot lock the run in the spool", path, errno);
-  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0)
+  const auto folder = main();
+  const Error gone{Code::gone, "the run is not in the spool any more", folder_, ""};
+  if (!folder) return folder.error().code == Code::not_available ? gone : folder.error();
+  auto fd = (*folder)->open_file(kLockName, O_RDWR);
+  if (!fd && fd.error().code == Code::not_available) fd = (*folder)->open_file(kLockName, O_RDWR | O_CREAT, kSpoolFileMode);
+  if (!fd) return Error{fd.error().code, "cannot lock the run in the spool", fd.error().path, fd.error().hint};
+  if (::flock(fd->get(), LOCK_EX | LOCK_NB) != 0)
     return Error{Code::not_available, "the run is still being recorded or sent", folder_, ""};
   // Whoever had it may have delivered and removed it in this moment.
   struct stat ours{};
   struct stat named{};
-  if (::fstat(fd.get(), &ours) != 0 || ::stat(path.c_str(), &named) != 0 || ours.st_ino != named.st_ino)
-    return Error{Code::gone, "the run is not in the spool any more", folder_, ""};
-  lock_ = std::move(fd);
+  const auto now = main();
+  if (::fstat(fd->get(), &ours) != 0 || !now || ::fstatat((*now)->fd(), std::string(kLockName).c_str(), &named, AT_SYMLINK_NOFOLLOW) != 0 ||
+      ours.st_ino != named.st_ino)
+    return gone;
+  lock_ = std::move(*fd);
   return ok();
 }
 
 pid_t SpoolRun::owner_pid() const {
-  return parse_int<pid_t>(read_first_line(folder_ + "/" + std::string(kLockName))).value_or(0);
+  const auto folder = main();
+  const auto text = folder ? (*folder)->read(kLockName, 1 << 12) : Result<std::string>(folder.error());
+  return text ? parse_int<pid_t>(trim(std::string_view(*text).substr(0, text->find('\n')))).value_or(0) : 0;
 }
 
 Result<std::string> SpoolRun::meta() const { return newest(kMetaName); }
@@ -126,8 +220,10 @@ Result<std::string> SpoolRun::state() const { return newest(kStateName); }
 Result<std::string> SpoolRun::newest(std::string_view name) const {
   const std::vector<std::string> all = folders();
   for (size_t i = all.size(); i-- > 1;)
-    if (auto text = read_whole_file(all[i] + "/" + std::string(name))) return text;
-  return read_whole_file(all[0] + "/" + std::string(name));
+    if (const auto folder = place(all[i]))
+      if (auto text = folder->read(name)) return text;
+  const auto folder = main();
+  return folder ? (*folder)->read(name) : Result<std::string>(folder.error());
 }
 
 Status SpoolRun::write_state(std::string_view json) const { return write_newest(kStateName, json); }
@@ -138,11 +234,13 @@ Status SpoolRun::write_newest(std::string_view name, std::string_view json) cons
   places.insert(places.begin(), folder_);
   Status status = ok();
   for (size_t i = 0; i < places.size(); ++i) {
-    if (i > 0 && !make_directories(places[i], kSpoolFolderMode)) continue;
-    status = write_file_atomically(places[i] + "/" + std::string(name), json, true, kSpoolFileMode);
+    const auto folder = i == 0 ? place(folder_) : make_overflow(places[i]);
+    if (!folder && i > 0) continue;
+    status = folder ? folder->write_atomically(name, json, true, kSpoolFileMode) : Status(folder.error());
     if (!status) continue;
-    sync_folder(places[i]);
-    for (size_t k = i + 1; k < places.size(); ++k) ::unlink((places[k] + "/" + std::string(name)).c_str());
+    folder->sync();
+    for (size_t k = i + 1; k < places.size(); ++k)
+      if (const auto further = open_overflow(places[k])) further->remove_file(name);
     return ok();
   }
   return status;
@@ -150,36 +248,33 @@ Status SpoolRun::write_newest(std::string_view name, std::string_view json) cons
 
 // Only a folder of the same run is followed.
 std::vector<std::string> SpoolRun::overflow_targets() const {
-  std::vector<std::string> targets;
-  const std::string ours = std::string("/").append(name()).append(".overflow");
-  const auto list = read_whole_file(folder_ + "/" + std::string(kOverflowName), 1 << 16);
-  if (!list) return targets;
-  for (const std::string_view line : split(*list, '\n'))
-    if (line.starts_with('/') && line.ends_with(ours)) targets.emplace_back(line);
-  return targets;
+  const auto folder = main();
+  return folder ? read_overflows(**folder, name()) : std::vector<std::string>();
 }
 
 std::vector<std::string> SpoolRun::roots() const {
   std::vector<std::string> roots = overflow_targets();
   roots.insert(roots.begin(), folder_);
-  for (std::string& root : roots) root.erase(std::min(root.rfind('/'), root.size()));
+  for (std::string& root : roots) root = parent_of(root);
   return roots;
 }
 
 std::vector<std::string> SpoolRun::folders() const {
   std::vector<std::string> all{folder_};
   for (std::string& target : overflow_targets())
-    if (file_exists(target)) all.push_back(std::move(target));
+    if (open_overflow(target)) all.push_back(std::move(target));
   return all;
 }
 
 std::vector<Segment> SpoolRun::sealed() const {
   std::map<uint32_t, Segment> found;
-  for (const std::string& folder : folders()) {
-    for (const auto& [number, seal] : read_seals(folder)) {
+  for (const std::string& path : folders()) {
+    const auto folder = place(path);
+    if (!folder) continue;
+    for (const auto& [number, seal] : read_seals(*folder)) {
       for (const std::string_view ending : {kSealedEnding, kRecordsEnding}) {
-        std::string path = folder + "/" + segment_name(number, ending);
-        if (file_exists(path)) found[number] = {seal, std::move(path)};
+        const std::string name = segment_name(number, ending);
+        if (folder->has_file(name)) found[number] = {seal, path + "/" + name};
       }
     }
   }
@@ -190,8 +285,9 @@ std::vector<Segment> SpoolRun::sealed() const {
 
 std::vector<Segment> SpoolRun::missing() const {
   std::map<uint32_t, Segment> found;
-  for (const std::string& folder : folders())
-    for (const auto& [number, seal] : read_seals(folder)) found[number] = {seal, folder_ + "/" + segment_name(number, kSealedEnding)};
+  for (const std::string& path : folders())
+    if (const auto folder = place(path))
+      for (const auto& [number, seal] : read_seals(*folder)) found[number] = {seal, folder_ + "/" + segment_name(number, kSealedEnding)};
   for (const Segment& segment : sealed()) found.erase(segment.seal.number);
   std::vector<Segment> segments;
   for (auto& [number, segment] : found) segments.push_back(std::move(segment));
@@ -200,21 +296,35 @@ std::vector<Segment> SpoolRun::missing() const {
 
 Status SpoolRun::recover(std::vector<Torn>& torn) const {
   Status status = ok();
-  for (const std::string& folder : folders())
-    if (const Status one = recover_in(folder, torn); !one) status = one;
+  for (const std::string& path : folders()) {
+    const auto folder = place(path);
+    const Status one = folder ? recover_in(*folder, torn) : Status(folder.error());
+    if (!one && !(path == folder_ && one.error().code == Code::not_available)) status = one;
+  }
   return status;
 }
 
-Status SpoolRun::recover_in(const std::string& folder, std::vector<Torn>& torn) const {
-  std::vector<uint32_t> open;
-  list_directory(folder, [&](std::string_view name) {
-    if (const auto number = segment_number(name, kOpenEnding)) open.push_back(*number);
-  });
+Status SpoolRun::recover_in(const OwnedFolder& folder, std::vector<Torn>& torn) const {
+  std::map<uint32_t, std::string> found;  // segments without a seal, open or not
+  std::vector<std::string> strange;
   const auto seals = read_seals(folder);
+  folder.list([&](std::string_view name) {
+    for (const std::string_view ending : {kSealedEnding, kRecordsEnding, kOpenEnding}) {
+      const auto number = segment_number(name, ending);
+      if (!number) continue;
+      if (!folder.has_file(name)) {
+        // Where a batch was sealed and something else is now, nothing is sent: a person has to look.
+        if (ending != kOpenEnding && seals.contains(*number)) strange.emplace_back(name);
+        continue;
+      }
+      // The line of a batch that was sealed may be torn: a disk that was full, or a power cut.
+      if (ending == kOpenEnding || !seals.contains(*number)) found[*number] = name;
+    }
+  });
   Status status = ok();
-  for (const uint32_t number : open) {
-    const std::string path = folder + "/" + segment_name(number, kOpenEnding);
-    const auto text = read_whole_file(path, kSegmentLimit);
+  for (const std::string& name : strange) status = folder.open_file(name, O_RDONLY).error();
+  for (const auto& [number, name] : found) {
+    const auto text = folder.read(name, kSegmentLimit);
     if (!text) {
       status = text.error();
       continue;
@@ -223,35 +333,44 @@ Status SpoolRun::recover_in(const std::string& folder, std::vector<Torn>& torn) 
     const size_t whole = whole_part(*text, &rows);
     const auto known = seals.find(number);
     if (known != seals.end() && matches(known->second, *text)) {
-      if (::rename(path.c_str(), (folder + "/" + segment_name(number, ending_of(*text))).c_str()) != 0)
-        status = system_error("cannot seal a spool segment", path, errno);
-      sync_folder(folder);
+      if (const Status renamed = folder.rename_file(name, segment_name(number, ending_of(*text))); !renamed) status = renamed;
+      folder.sync();
       continue;
     }
     Status sealed = rows == 0 ? ok() : seal_as(folder, number, std::string_view(*text).substr(0, whole), rows);
     // A full disk has no room for the copy: another one may.
-    for (const std::string& other : overflow_targets())
-      if (!sealed && other != folder && make_directories(other, kSpoolFolderMode))
-        sealed = seal_as(other, number, std::string_view(*text).substr(0, whole), rows);
+    for (const std::string& other : overflow_targets()) {
+      if (sealed || other == folder.path()) continue;
+      if (const auto place = make_overflow(other)) sealed = seal_as(*place, number, std::string_view(*text).substr(0, whole), rows);
+    }
     if (!sealed) {
       status = sealed;
       continue;
     }
-    if (whole < text->size()) torn.push_back({path, static_cast<int64_t>(text->size() - whole)});
-    ::unlink(path.c_str());
+    if (whole < text->size()) torn.push_back({folder.path_of(name), static_cast<int64_t>(text->size() - whole)});
+    if (name != segment_name(number, ending_of(*text)) || rows == 0) folder.remove_file(name);
   }
   return status;
 }
 
+Result<Fd> SpoolRun::open(const Segment& segment) const {
+  const auto folder = place(parent_of(segment.path));
+  return folder ? folder->open_file(last_part(segment.path), O_RDONLY) : folder.error();
+}
+
 Result<std::string> SpoolRun::read(const Segment& segment) const {
-  auto text = read_whole_file(segment.path, kSegmentLimit);
+  const auto folder = place(parent_of(segment.path));
+  if (!folder) return folder.error();
+  auto text = folder->read(last_part(segment.path), kSegmentLimit);
   if (!text || matches(segment.seal, *text)) return text;
   return damaged(segment);
 }
 
 Status SpoolRun::read_pieces(const Segment& segment, const std::function<void(std::string_view piece)>& take) const {
+  const auto folder = place(parent_of(segment.path));
+  if (!folder) return folder.error();
   Seal seen;
-  const Status status = tacho::read_pieces(segment.path, [&](std::string_view piece) {
+  const Status status = folder->read_pieces(last_part(segment.path), [&](std::string_view piece) {
     seen.crc = crc32c(piece, seen.crc);
     seen.bytes += static_cast<int64_t>(piece.size());
     take(piece);
@@ -262,51 +381,86 @@ Status SpoolRun::read_pieces(const Segment& segment, const std::function<void(st
 }
 
 Result<Torn> SpoolRun::repair(const Segment& segment) const {
-  const auto text = read_whole_file(segment.path, kSegmentLimit);
+  const auto folder = place(parent_of(segment.path));
+  if (!folder) return folder.error();
+  const auto text = folder->read(last_part(segment.path), kSegmentLimit);
   if (!text) return text.error();
   int64_t rows = 0;
   const size_t whole = whole_part(*text, &rows);
-  const std::string folder = segment.path.substr(0, segment.path.rfind('/'));
-  const Status status = seal_as(folder, segment.seal.number, std::string_view(*text).substr(0, whole), rows);
+  const Status status = seal_as(*folder, segment.seal.number, std::string_view(*text).substr(0, whole), rows);
   if (!status) return status.error();
   return Torn{segment.path, segment.seal.bytes - static_cast<int64_t>(whole)};
 }
 
 Status SpoolRun::replace(const Segment& segment, std::string_view csv, int64_t rows) const {
-  return seal_as(segment.path.substr(0, segment.path.rfind('/')), segment.seal.number, csv, rows);
+  const auto folder = place(parent_of(segment.path));
+  return folder ? seal_as(*folder, segment.seal.number, csv, rows) : Status(folder.error());
 }
 
-void SpoolRun::remove(const Segment& segment) { ::unlink(segment.path.c_str()); }
+void SpoolRun::remove(const Segment& segment) const {
+  if (const auto folder = place(parent_of(segment.path))) folder->remove_file(last_part(segment.path));
+}
 
 int64_t SpoolRun::bytes() const {
   int64_t sum = 0;
-  for (const std::string& folder : folders())
-    list_directory(folder, [&](std::string_view name) {
-      struct stat info{};
-      if (::lstat((folder + "/" + std::string(name)).c_str(), &info) == 0) sum += info.st_size;
-    });
+  for (const std::string& path : folders())
+    if (const auto folder = place(path)) folder->list([&](std::string_view name) { sum += is_spool_file(name) ? folder->file_bytes(name) : 0; });
   return sum;
 }
 
-// The name goes first and at once: nobody takes half a run for a whole one, whenever this is killed.
-void SpoolRun::remove() {
-  std::vector<std::string> all = folders();
-  const size_t slash = folder_.rfind('/');
-  const std::string hidden = folder_.substr(0, slash) + "/.delivered-" + folder_.substr(slash + 1);
-  if (::rename(folder_.c_str(), hidden.c_str()) == 0) all[0] = hidden;
-  for (const std::string& folder : all) remove_folder(folder);
+// The name goes first and at once: nobody takes half a run for a whole one, whenever this is killed. Only where all of it is
+// ours: somebody else's file must not move.
+std::string SpoolRun::remove() {
+  const auto folder = main();
+  if (!folder) return {};
+  const std::string name = this->name(), hidden = std::string(kDeliveredMark) + name;
+  const bool renamed = root_ && is_run_name(name) && !has_strangers(**folder) && root_.rename_folder(name, hidden);
+  remove_overflows(**folder, name);
+  remove_files(**folder);
+  bool gone = false;
+  if (!root_) gone = ::rmdir(folder_.c_str()) == 0;
+  else if (renamed) gone = root_.remove_folder(hidden);
+  else gone = root_.holds(name, **folder) && root_.remove_folder(name);
+  // Somebody put a file there in this very moment: it goes back to where it was put.
+  if (!gone && renamed) root_.rename_folder(hidden, name);
   lock_.reset();
+  return gone ? std::string() : folder_;
 }
 
 std::vector<std::string> spool_folders(const std::string& root) {
   std::vector<std::string> folders;
-  list_directory(root, [&](std::string_view name) {
-    // 20261115T140000Z-123-0a1b2c3d
-    if (name.size() > 17 && name[8] == 'T' && name[15] == 'Z' && name[16] == '-' && !name.ends_with(".overflow"))
-      folders.push_back(root + "/" + std::string(name));
+  const auto open = OwnedFolder::open(root);
+  if (!open) return folders;
+  open->list([&](std::string_view name) {
+    if (is_run_name(name)) folders.push_back(open->path_of(name));
   });
   std::sort(folders.begin(), folders.end());
   return folders;
+}
+
+std::vector<std::string> sweep_delivered(const std::string& root) {
+  std::vector<std::string> names, kept;
+  const auto open = OwnedFolder::open(root);
+  if (!open) return kept;
+  open->list([&](std::string_view name) {
+    if (name.starts_with(kDeliveredMark) && is_run_name(name.substr(kDeliveredMark.size()))) names.emplace_back(name);
+    // Killed before it had a file. A new one is empty only for a moment.
+    struct stat info{};
+    if (is_run_name(name) && ::fstatat(open->fd(), std::string(name).c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+        ::time(nullptr) - info.st_mtime > kSurelyOld_s)
+      open->remove_folder(name);
+  });
+  for (const std::string& name : names) {
+    const auto folder = open->open_folder(name);
+    if (!folder) continue;
+    // Whoever is removing it right now holds the lock.
+    const auto lock = folder->open_file(kLockName, O_RDWR);
+    if (lock ? ::flock(lock->get(), LOCK_EX | LOCK_NB) != 0 : lock.error().code != Code::not_available) continue;
+    remove_overflows(*folder, std::string_view(name).substr(kDeliveredMark.size()));
+    remove_files(*folder);
+    if (!open->remove_folder(name)) kept.push_back(open->path_of(name));
+  }
+  return kept;
 }
 
 }  // namespace tacho

@@ -1,5 +1,6 @@
 // The sender's side of the spool: finding runs, knowing whether their owner lives, and reading segments so that only what
-// was surely written is ever sent. Not thread-safe.
+// was surely written is ever sent. Every folder is ours alone and held open (os/owned_folder.h); a file that the spool did not
+// make is neither read, locked, renamed nor removed. Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -9,6 +10,7 @@
 
 #include "base/result.h"
 #include "os/fd.h"
+#include "os/owned_folder.h"
 #include "spool/layout.h"
 
 namespace tacho {
@@ -26,7 +28,13 @@ struct Torn {
 
 class SpoolRun {
  public:
-  explicit SpoolRun(std::string folder) : folder_(std::move(folder)) {}
+  // Opens it; see usable().
+  explicit SpoolRun(std::string folder);
+
+  // denied: the folder is not ours, the hint says why; not_available or gone: it is not there.
+  Status usable() const;
+  // Whether anything lies in it that the spool makes.
+  bool has_files() const;
 
   const std::string& folder() const { return folder_; }
   std::string name() const { return folder_.substr(folder_.rfind('/') + 1); }
@@ -57,27 +65,37 @@ class SpoolRun {
   Result<Torn> repair(const Segment& segment) const;
   // Puts other rows in a segment's place, sealed.
   Status replace(const Segment& segment, std::string_view csv, int64_t rows) const;
+  // For reading.
+  Result<Fd> open(const Segment& segment) const;
   // One segment that is not needed any more.
-  static void remove(const Segment& segment);
+  void remove(const Segment& segment) const;
 
   // Where it lies, then where it would go when that disk takes no more.
   std::vector<std::string> roots() const;
   int64_t bytes() const;  // of its files
-  void remove();
+  // Removes what the spool made of it, at last the folder. What else lies in it stays, and so does the folder: its path is
+  // returned, empty when all is gone.
+  std::string remove();
 
  private:
+  Result<OwnedFolder*> main() const;
+  Result<OwnedFolder> place(const std::string& folder) const;  // one of folders()
   std::vector<std::string> folders() const;
   std::vector<std::string> overflow_targets() const;  // also those that are not made yet
   Status write_newest(std::string_view name, std::string_view json) const;
   Result<std::string> newest(std::string_view name) const;
-  Status recover_in(const std::string& folder, std::vector<Torn>& torn) const;
+  Status recover_in(const OwnedFolder& folder, std::vector<Torn>& torn) const;
 
   std::string folder_;
+  mutable OwnedFolder root_, main_;  // root_ is none where that folder is not ours: a run may be copied anywhere
   Fd lock_;
 };
 
-// Folders of runs below a root, oldest first; nothing but names is looked at.
+// Folders of runs below a root that is ours, oldest first; of the runs nothing but names is looked at.
 std::vector<std::string> spool_folders(const std::string& root);
+// Finishes what somebody was killed at: folders of runs that were delivered and not removed. Tells of those that hold something
+// that the spool did not make.
+std::vector<std::string> sweep_delivered(const std::string& root);
 
 // Length of the part of a CSV that is whole: lines that end and have as many fields as the first one.
 size_t whole_csv(std::string_view text, int64_t* rows);

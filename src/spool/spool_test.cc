@@ -6,7 +6,10 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <algorithm>
+#include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 
 #include "os/file.h"
@@ -250,10 +253,156 @@ TEST_F(Spool, FullDiskMovesOn) {
   ASSERT_TRUE(writer.seal());
   EXPECT_TRUE(spool_folders(roots[1]).empty());  // an overflow is no run
   EXPECT_EQ(all_rows(roots[0]), "1,2,3\n4,5,6\n7,8,9\n");
-  SpoolRun(writer.folder()).remove();
+  ASSERT_EQ(::unlink((writer.folder() + "/000001.open").c_str()), 0);  // it would stay, and its folder
+  EXPECT_EQ(SpoolRun(writer.folder()).remove(), "");
   int left = 0;
   for (const std::string& root : roots) list_directory(root, [&](std::string_view) { ++left; });
   EXPECT_EQ(left, 0);
+}
+
+// Something stands in the way on the first disk for a while; when there is room again, rows go there again.
+TEST_F(Spool, ReturnsToTheFirstDisk) {
+  const std::string roots[] = {dir_.path() + "/first", dir_.path() + "/second"};
+  SpoolWriter writer = create({roots[0], roots[1]});
+  ASSERT_TRUE(writer.append("1,2,3\n") && writer.seal());
+  const std::string obstacle = writer.folder() + "/000001.open";
+  ASSERT_EQ(::mkdir(obstacle.c_str(), 0700), 0);
+  ASSERT_TRUE(writer.append("4,5,6\n"));
+  ASSERT_TRUE(writer.moved());
+  ASSERT_EQ(::rmdir(obstacle.c_str()), 0);
+  ASSERT_TRUE(writer.seal());
+  EXPECT_FALSE(writer.moved());
+  ASSERT_TRUE(writer.append("7,8,9\n") && writer.seal());
+  EXPECT_TRUE(file_exists(writer.folder() + "/000002.csv"));
+  EXPECT_EQ(all_rows(roots[0]), "1,2,3\n4,5,6\n7,8,9\n");
+  // One that fails again and again is tried less and less often.
+  int tries = 0;
+  for (int i = 3; i < 60; ++i) {
+    char name[16];
+    std::snprintf(name, sizeof name, "/%06d.open", i);
+    const std::string path = writer.folder() + name;
+    ASSERT_EQ(::mkdir(path.c_str(), 0700), 0);
+    tries += !writer.moved();
+    ASSERT_TRUE(writer.append("1,1,1\n") && writer.seal());
+    ASSERT_EQ(::rmdir(path.c_str()), 0);
+  }
+  EXPECT_LE(tries, 8);
+}
+
+// The disk was full, or the power went: a line of seals is torn, or gone. The batch itself is whole and is sent.
+TEST_F(Spool, TornSealsLoseNoBatch) {
+  for (const char* torn : {"", "000001 1", "000001 20 1 ", "garbage", "000001 20 1 0000000"}) {
+    const std::string root = dir_.path() + "/" + std::to_string(std::string(torn).size());
+    std::string folder;
+    {
+      SpoolWriter writer = create({root});
+      folder = writer.folder();
+      for (const char* row : {"1,2,3\n", "4,5,6\n", "7,8,9\n"}) ASSERT_TRUE(writer.append(row) && writer.seal());
+    }
+    const std::string seals = slurp(folder + "/seals");
+    const size_t first = seals.find('\n') + 1, second = seals.find('\n', first) + 1;
+    spill(folder + "/seals", seals.substr(0, first) + torn + seals.substr(second));  // swallows the third, too
+    EXPECT_EQ(all_rows(root), "1,2,3\n4,5,6\n7,8,9\n") << torn;
+  }
+}
+
+TEST(Layout, ASealBehindATornOneIsNoOtherSeal) {
+  EXPECT_TRUE(parse_seal("1234567 20 1 0a1b2c3d"));
+  for (const char* line : {"00001000011 20 1 0a1b2c3d", "0000000004 20 1 0a1b2c3d", "04 20 1 0a1b2c3d"}) EXPECT_FALSE(parse_seal(line)) << line;
+}
+
+TEST(Layout, NamesThatTheSpoolMakes) {
+  for (const char* name : {"lock", "meta.json", "state.json", "seals", "overflow", "000000.csv", "000012.rec", "1234567.open",
+                           "meta.json.tmp0a1b2c3d4e5f6071", "state.json.tmp4711", "000000.csv.tmpffff"})
+    EXPECT_TRUE(is_spool_file(name)) << name;
+  for (const char* name : {"thesis.txt", "data.csv", "12.csv", "00000a.csv", "-00001.csv", "000000.csv.bak", "meta.json~", "lock.txt", "0000001.csv",
+                           "thesis.txt.tmp1", ".lock", "000000.csv.gz"})
+    EXPECT_FALSE(is_spool_file(name)) << name;
+  EXPECT_TRUE(is_run_name("20261115T140000Z-123-0a1b2c3d"));
+  for (const char* name : {"20261115T140000Z-123-0a1b2c3d.overflow", ".delivered-20261115T140000Z-123-0a1b2c3d", "20261115T140000Z", "backup",
+                           "20261115T140000Z-x-0a1b2c3d", "2026111xT140000Z-1-a", "20261115T140000Z-123-"})
+    EXPECT_FALSE(is_run_name(name)) << name;
+}
+
+// Only what the spool made is removed; with anything else the folder stays, under its own name.
+TEST_F(Spool, RemovesNothingButItsOwn) {
+  SpoolWriter writer = create();
+  ASSERT_TRUE(writer.append("1,2,3\n") && writer.seal() && writer.write_meta("{}", false));
+  const std::string folder = writer.folder();
+  spill(dir_ / "victim", "precious");
+  spill(folder + "/thesis.txt", "mine");
+  ASSERT_EQ(::symlink((dir_ / "victim").c_str(), (folder + "/000007.csv").c_str()), 0);
+  ASSERT_EQ(::mkdir((folder + "/sub").c_str(), 0700), 0);
+  SpoolRun run(folder);
+  EXPECT_EQ(run.remove(), folder);
+  std::vector<std::string> left;
+  list_directory(folder, [&](std::string_view name) { left.emplace_back(name); });
+  std::sort(left.begin(), left.end());
+  EXPECT_EQ(left, (std::vector<std::string>{"000007.csv", "sub", "thesis.txt"}));
+  EXPECT_EQ(slurp(dir_ / "victim"), "precious");
+}
+
+// Killed between two steps of a removal.
+TEST_F(Spool, DeliveredFoldersAreSwept) {
+  const std::string roots[] = {dir_.path() + "/first", dir_.path() + "/second"};
+  std::vector<std::string> names;
+  {
+    SpoolWriter done = create({roots[0], roots[1]}), other = create({roots[0], roots[1]});
+    for (SpoolWriter* writer : {&done, &other}) {
+      ASSERT_EQ(::mkdir((writer->folder() + "/000000.open").c_str(), 0700), 0);
+      ASSERT_TRUE(writer->append("1,2,3\n") && writer->seal());
+      ASSERT_EQ(::rmdir((writer->folder() + "/000000.open").c_str()), 0);
+      names.push_back(SpoolRun(writer->folder()).name());
+      std::filesystem::rename(writer->folder(), roots[0] + "/.delivered-" + names.back());
+    }
+    EXPECT_TRUE(sweep_delivered(roots[0]).empty());  // somebody is at it
+    EXPECT_TRUE(file_exists(roots[0] + "/.delivered-" + names[0] + "/lock"));
+  }
+  spill(roots[0] + "/.delivered-" + names[1] + "/thesis.txt", "mine");
+  spill(roots[0] + "/.delivered-notes", "mine");
+  EXPECT_EQ(sweep_delivered(roots[0]), std::vector<std::string>{roots[0] + "/.delivered-" + names[1]});
+  std::vector<std::string> left;
+  for (const std::string& root : roots) list_directory(root, [&](std::string_view name) { left.emplace_back(name); });
+  std::sort(left.begin(), left.end());
+  EXPECT_EQ(left, (std::vector<std::string>{".delivered-" + names[1], ".delivered-notes"}));
+}
+
+// A folder that everybody may write to is shared: each user has a folder of his own in it.
+TEST_F(Spool, SharedFolderGetsOneOfOurOwn) {
+  const std::string own = dir_.path() + "/tacho-" + std::to_string(::getuid());
+  EXPECT_EQ(private_root(dir_.path() + "/"), dir_.path());
+  for (const mode_t mode : {01777, 0777, 0770}) {
+    ASSERT_EQ(::chmod(dir_.path().c_str(), mode), 0);
+    EXPECT_EQ(private_root(dir_.path()), own);
+    EXPECT_FALSE(SpoolWriter::create({dir_.path()}, kUtc));
+    EXPECT_TRUE(SpoolWriter::create({own}, kUtc));
+  }
+  ASSERT_EQ(::chmod(dir_.path().c_str(), 0700), 0);
+  EXPECT_EQ(private_root(dir_ / "none"), dir_ / "none");
+  ASSERT_EQ(::symlink(own.c_str(), (dir_ / "link").c_str()), 0);
+  EXPECT_EQ(private_root(dir_ / "link"), dir_ / "link");
+  EXPECT_FALSE(SpoolWriter::create({dir_ / "link"}, kUtc));
+  EXPECT_TRUE(spool_folders(dir_ / "link").empty());
+  EXPECT_EQ(spool_folders(own).size(), 3u);
+}
+
+// An overflow is followed only where it is ours.
+TEST_F(Spool, OverflowOfSomebodyElseIsNotFollowed) {
+  SpoolWriter writer = create({dir_ / "first"});
+  ASSERT_TRUE(writer.append("1,2,3\n") && writer.seal());
+  const std::string name = SpoolRun(writer.folder()).name();
+  std::filesystem::create_directories(dir_ / "home");
+  spill(dir_ / "home/000000.csv", "precious");
+  spill(dir_ / "home/meta.json", R"({"api_url":"https://evil"})");
+  std::filesystem::create_directories(dir_ / "planted");
+  ASSERT_EQ(::symlink((dir_ / "home").c_str(), (dir_ / ("planted/" + name + ".overflow")).c_str()), 0);
+  spill(writer.folder() + "/overflow", dir_ / ("planted/" + name + ".overflow\n"));
+  SpoolRun run(writer.folder());
+  EXPECT_FALSE(run.meta());
+  EXPECT_EQ(run.sealed().size(), 1u);
+  EXPECT_EQ(run.remove(), "");
+  EXPECT_EQ(slurp(dir_ / "home/000000.csv"), "precious");
+  EXPECT_TRUE(file_exists(dir_ / "home/meta.json"));
 }
 
 // ulimit -f: no other folder takes longer files, but the next file does.

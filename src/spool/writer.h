@@ -1,7 +1,8 @@
 // The agent's side of the spool: rows appended one write each to the open segment, sealed from time to time. A row that
-// does not fit is cut off again and goes, with all that follow, to the next folder (another disk, then memory). A folder that
-// somebody removes is made anew with all that this process still has of it. Rows survive the death of tacho at any moment; sealed segments survive a power cut. Not thread-safe; a row allocates
-// nothing, a seal does.
+// does not fit is cut off again and goes to the next folder (another disk, then memory), until the first one has room again. A
+// folder that somebody removes is made anew with all that this process still has of it. Rows survive the death of tacho at any
+// moment; sealed segments survive a power cut. Every folder is ours alone and held open (os/owned_folder.h). Not thread-safe; a row
+// allocates nothing, a seal does.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "base/result.h"
 #include "os/fd.h"
+#include "os/owned_folder.h"
 #include "spool/layout.h"
 
 namespace tacho {
@@ -25,6 +27,7 @@ class SpoolWriter {
   int lock_fd() const { return lock_.get(); }
   bool in_memory() const { return folders_[at_].starts_with("/dev/shm/"); }
   bool moved() const { return at_ > 0; }  // the first folder takes no more
+  size_t place() const { return at_; }    // of folders(): where rows go now
 
   Status write_meta(std::string_view json, bool sync);
   void set_header(std::string_view line) { header_ = line; }
@@ -43,16 +46,25 @@ class SpoolWriter {
 
  private:
   Status append_here(std::string_view line);
+  Status seal_open(bool sync);
   Status seal_here(bool sync);
+  Status write_seal_line();
   bool move_on();
+  void move_back();
   bool remake();
-  bool remake_file(Fd& file, const std::string& path) const;
-  bool make_overflow(size_t index);
+  bool remake_file(Fd& file, std::string_view name) const;
+  bool is_there(size_t index) const;
+  bool make_folder(size_t index);
   void open_seals();
   bool name_overflows() const;
-  std::string path(std::string_view name) const { return folders_[at_] + "/" + std::string(name); }
+  const OwnedFolder& here() const { return held_[at_].folder; }
+  std::string open_name() const { return segment_name(seal_.number, kOpenEnding); }
 
+  struct Held {
+    OwnedFolder root, folder;         // none: not made yet
+  };
   std::vector<std::string> folders_;  // where the run lives, then its overflows
+  std::vector<Held> held_;            // the same, open
   size_t at_ = 0;                     // the folder of the open segment
   Fd lock_, segment_, seals_;
   std::string header_, first_;
@@ -60,6 +72,8 @@ class SpoolWriter {
   Seal seal_;                         // of the open segment, so far
   uint32_t next_ = 0;
   std::string meta_;                  // as it was written last
+  int seals_until_return_ = 1, returns_failed_ = 0;
+  bool seals_torn_ = false;
 };
 
 // Makes sure that what is in the folder (new names) survives a power cut.

@@ -229,12 +229,14 @@ class Credentials(BigQuery):
     def test_flag_comes_first(self):
         self.account()
         self.write("other.json", "{}")
-        self.deliver(self.spool(google={"credentials": self.key}), GOOGLE_APPLICATION_CREDENTIALS=self.path("other.json"))
+        self.deliver(self.spool(), TACHO_GOOGLE_CREDENTIALS=self.key, GOOGLE_APPLICATION_CREDENTIALS=self.path("other.json"))
         self.check()
 
     def test_token_uri_of_the_flag(self):
         self.account(token_uri="http://127.0.0.1:1/token")
-        self.deliver(self.spool(google={"credentials": self.key, "token_uri": self.cloud.server.url + "/token"}))
+        spool = self.spool()
+        done = self.tacho("deliver", spool.folder, "--credentials", self.key, f"--token-uri={self.cloud.server.url}/token", env=self.cloud.environment())
+        self.assertEqual(done.rc, 0, done)
         self.check()
 
     def test_gcloud_login(self):
@@ -247,7 +249,7 @@ class Credentials(BigQuery):
 
     def test_access_token_file(self):
         token = json.loads(self.cloud.double.google.give("test", ["https://www.googleapis.com/auth/bigquery"]).body)["access_token"]
-        self.deliver(self.spool(google={"access_token_file": self.write("token", token + "\n")}))
+        self.deliver(self.spool(), TACHO_GOOGLE_ACCESS_TOKEN_FILE=self.write("token", token + "\n"))
         self.check()
 
     def test_metadata_server_is_last(self):

@@ -28,6 +28,7 @@ class Config(Case):
         with open(self.path("config", "tacho", "tacho.toml"), "w", encoding="utf-8") as file:
             file.write('job_name = "xdg"\n')
         self.assertEqual(self.job_name(), "xdg")
+        os.chmod(self.dir, 0o755)
         self.write("tacho.toml", 'job_name = "here"\n')
         self.assertEqual(self.job_name(), "here")
         other = self.write("other.toml", 'job_name = "named"\n')

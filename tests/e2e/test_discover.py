@@ -256,6 +256,7 @@ class Privacy(DiscoverCase):
         self.assertIn("host_memory_mib", fields)
 
     def test_configuration_file_hides_too(self):
+        os.chmod(self.dir, 0o755)
         self.write("tacho.toml", 'hide = ["cloud_account_id", "host_name"]\n')
         with Service("aws") as service:
             env = {"TACHO_NO_CLOUD": None, "TACHO_IMDS_URL": service.url, "TACHO_HIDE": "host_ip"}
