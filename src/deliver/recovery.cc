@@ -99,6 +99,7 @@ Result<std::vector<std::string>> runs_of(std::string path) {
   const std::string last = path.substr(path.rfind('/') + 1);
   if (last == "." || last == "..")
     if (char* whole = ::realpath(path.c_str(), nullptr)) path = whole, ::free(whole);
+  if (path.find('/') == std::string::npos) path.insert(0, "./");
   const auto folder = OwnedFolder::open(path);
   if (!folder) return folder.error();
   if (is_run(*folder, path.substr(path.rfind('/') + 1))) return std::vector<std::string>{path};

@@ -193,7 +193,7 @@ int64_t OwnedFolder::file_bytes(std::string_view name) const {
 
 bool OwnedFolder::remove_file(std::string_view name) const {
   if (has_file(name)) return ::unlinkat(fd_.get(), std::string(name).c_str(), 0) == 0 || errno == ENOENT;
-  return fd_ && !has_entry(name);
+  return fd_ && is_name(name) && !has_entry(name);
 }
 
 Status OwnedFolder::rename_file(std::string_view from, std::string_view to) const {
