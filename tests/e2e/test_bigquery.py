@@ -192,9 +192,9 @@ class Certificates(BigQuery):
         server.socket = faults.tls_context(certificate, key).wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
         endpoint = f"https://localhost:{server.server_address[1]}"
         spool = self.spool(destination={"endpoint": endpoint})
-        self.assertIn("certificate", self.deliver(spool, rc=1).err)
+        self.assertIn("certificate", self.deliver(spool, rc=1, BIGQUERY_EMULATOR_HOST=endpoint).err)
         self.assertEqual(self.cloud.double.log, [])
-        self.deliver(spool, SSL_CERT_FILE=certificate)
+        self.deliver(spool, BIGQUERY_EMULATOR_HOST=endpoint, SSL_CERT_FILE=certificate)
         self.check()
 
 
