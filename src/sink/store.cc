@@ -129,6 +129,8 @@ Error with_hint(Error error) {
 std::string make_run_id(int64_t realtime_ns) { return id_of(realtime_ns, 4); }
 
 Result<std::unique_ptr<Sink>> open_store(const std::string& store_dir, Run& run, const Summary& summary) {
+  // Before, because a link would have the folder made elsewhere; after, because somebody may be quicker.
+  if (const Status ours = check_run_store(store_dir); !ours) return with_hint(ours.error());
   if (const Status made = make_directories(store_dir, kFolderMode); !made) return with_hint(made.error());
   if (const Status ours = check_run_store(store_dir); !ours) return with_hint(ours.error());
   const int64_t started_ns = run.outcome.started_realtime_ns;
