@@ -69,6 +69,7 @@ class Member {
   uint32_t peak_tick = UINT32_MAX;  // ran_tick when its high-water mark was read
   bool lost_child = false;  // in this tick a child, or a child's child, was found gone
   bool orphaned = false;    // its parent ended: who is its parent now is not known until it is read
+  bool lists_gone = false;  // when its children were to be read, it had ended
   bool adopts = false;      // it was given another's children (a subreaper), and waits for them
   pid_t settle_to = 0;     // gone: the nearest surviving ancestor
 

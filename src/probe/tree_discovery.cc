@@ -75,8 +75,10 @@ bool ProcessTree::visit_children_of(Member& member) {
   listed_.clear();
   const pid_t pid = member.pid();
   const ChildrenLists::Outcome outcome = member.read_children(proc_fd_.get(), context_.buffer, listed_);
+  // Its children have another parent now, whose list may have been read already; once is enough.
+  const bool just_gone = outcome == ChildrenLists::Outcome::gone && !std::exchange(member.lists_gone, true);
   adopt(pid);  // last: new members may move this one
-  return outcome == ChildrenLists::Outcome::complete;
+  return outcome != ChildrenLists::Outcome::changing && !just_gone;
 }
 
 // As in ChildrenLists, for tacho's main thread, which orphans are given to.
