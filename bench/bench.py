@@ -185,6 +185,46 @@ class Bench:
             print(f"\n{name} could not be installed here and was not measured.")
         print(flush=True)
 
+    def neighbours(self):
+        """A tree of two beside many processes of others that fork all the time, at the default interval of a second."""
+        others, forks = (500, 100) if self.quick else (2000, 100)
+        was = self.interval_s, self.samples
+        self.interval_s, self.samples = 1.0, 5 if self.quick else 20
+
+        def run(*options):
+            process, path = self.start_tacho(["run", "-i", "1", *options, "--"] + self.tree_command(2), stdin=subprocess.PIPE,
+                                             stdout=subprocess.PIPE, text=True)
+            process.stdout.readline()
+            value = self.measure_tacho(process, path)
+            self.end(process)
+            return value
+
+        def attach():
+            target = subprocess.Popen(self.tree_command(2), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True)
+            target.stdout.readline()
+            process, path = self.start_tacho(["attach", "-i", "1", "--pid", str(target.pid)])
+            value = self.measure_tacho(process, path)
+            process.terminate()
+            process.wait()
+            self.end(target)
+            return value
+
+        kinds = {"tacho run": run, "tacho run --method tree": lambda: run("--method", "tree"), "tacho attach (the root leads a session)": attach}
+        values = {kind: [] for kind in kinds}
+        for count in (0, others):
+            busy = subprocess.Popen([self.program("burn_neighbours"), str(count), str(forks if count else 0)], stdin=subprocess.PIPE,
+                                    stdout=subprocess.PIPE, text=True)
+            busy.stdout.readline()
+            for kind, measure in kinds.items():
+                note(f"{count} neighbours: {kind}")
+                values[kind].append(measure())
+            self.end(busy)
+        self.interval_s, self.samples = was
+        print(f"## CPU time a sample beside busy neighbours, ms; a tree of two, interval 1 s\n\n| | alone | {others} other processes, {forks} forks a second |\n|---|---|---|")
+        for kind, (alone, beside) in values.items():
+            print(f"| {kind} | {alone / 1000:.2f} | {beside / 1000:.2f} |")
+        print("| goal | | ≤ 0.3 |\n", flush=True)
+
     def wrapper_cost(self):
         """Wall time of a program that does nothing, with and without tacho, taking turns."""
         turns = 40 if self.quick else 300
@@ -288,6 +328,7 @@ class Bench:
 # A part is called with the Bench and prints its table.
 PARTS = {
     "samples": Bench.table_of_samples,
+    "neighbours": Bench.neighbours,
     "wrapper": Bench.wrapper_cost,
     "ticks": Bench.fast_ticks,
     "replay": Bench.replay,

@@ -32,6 +32,7 @@ bool NumericEntries::next(int& number) {
     for (; *digit >= '0' && *digit <= '9' && value < INT32_MAX; ++digit) value = value * 10 + (*digit - '0');
     if (*digit != '\0' || value > INT32_MAX) continue;
     number = static_cast<int>(value);
+    std::memcpy(&inode_, record, sizeof inode_);
     return true;
   }
 }

@@ -226,6 +226,14 @@ int64_t process_cpu_ns(pid_t pid) {
   return time.tv_sec * kNsPerSec + time.tv_nsec;
 }
 
+uint64_t boot_time_ticks() {
+  timespec time{};
+  ::clock_gettime(CLOCK_BOOTTIME, &time);
+  static const auto ticks_per_second = static_cast<uint64_t>(::sysconf(_SC_CLK_TCK));
+  return static_cast<uint64_t>(time.tv_sec) * ticks_per_second +
+         static_cast<uint64_t>(time.tv_nsec) * ticks_per_second / static_cast<uint64_t>(kNsPerSec);
+}
+
 int64_t own_anonymous_bytes() {
   const auto text = read_whole_file("/proc/self/status", 1 << 16);
   if (!text) return 0;

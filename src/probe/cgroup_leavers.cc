@@ -1,5 +1,7 @@
 #include "probe/cgroup_leavers.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -11,8 +13,15 @@
 namespace tacho {
 namespace {
 
-constexpr int64_t kAheadNs = 20 * kNsPerMs;
+// While the job runs, its tree is ahead by a tick of the kernel's for each CPU. However long it ran: a share of its time would let
+// one that left use as much unseen, and all of it would be in one row.
+constexpr int64_t kAheadNs = 20 * kNsPerMs, kAheadPerCpuNs = 10 * kNsPerMs;
 constexpr int64_t kAheadAtEndNs = 50 * kNsPerMs;  // a daemon that runs on may still be ahead
+
+int64_t most_ahead_ns(bool closing, int64_t cgroup_ns) {
+  static const int64_t cpus = std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN));
+  return closing ? kAheadAtEndNs + cgroup_ns / 50 : kAheadNs + cpus * kAheadPerCpuNs;
+}
 
 }  // namespace
 
@@ -20,7 +29,7 @@ CgroupLeavers::CgroupLeavers(const std::string& folder) : name_(folder.substr(st
 
 bool CgroupLeavers::found(ProbeContext& context, int64_t now_ns, int64_t cgroup_ns, int64_t tree_ns) {
   const bool closing = context.facts.closing;
-  if (tree_ns - cgroup_ns <= (closing ? kAheadAtEndNs : kAheadNs) + cgroup_ns / 50) return false;
+  if (tree_ns - cgroup_ns <= most_ahead_ns(closing, cgroup_ns)) return false;
   if (closing) return true;
   if (now_ns < next_look_ns_) return false;
   next_look_ns_ = now_ns + kNsPerSec;

@@ -30,6 +30,13 @@ Status InheritedClock::add(int proc_fd, pid_t pid) {
   return ok();
 }
 
+bool InheritedClock::take(InheritedClock&& other) {
+  if (threads_.size() + other.threads_.size() > kMostThreads) return false;
+  for (PerfCounter& thread : other.threads_) threads_.push_back(std::move(thread));
+  other.threads_.clear();
+  return true;
+}
+
 std::optional<int64_t> InheritedClock::read_ns() const {
   int64_t sum = 0;
   for (const PerfCounter& thread : threads_) {

@@ -17,6 +17,8 @@ class InheritedClock {
  public:
   // Adds a process, with all its threads. Fails where the kernel forbids it (kernel.perf_event_paranoid, seccomp).
   Status add(int proc_fd, pid_t pid);
+  // Those of the other as well. False when they are too many.
+  bool take(InheritedClock&& other);
   bool running() const { return !threads_.empty(); }
   std::optional<int64_t> read_ns() const;  // since each of them was added
 

@@ -63,6 +63,7 @@ bool Member::refresh(int proc_fd, ReadBuffer& buffer) {
     return true;
   }
   stat_ = fresh;
+  orphaned = false;
   most_rss_bytes_ = std::max(most_rss_bytes_, rss_bytes());
   if (!first) reaped_growth_ns_ += reaped_cpu_ns() - before;
   read_clock_ns_ = clock_ns_;
@@ -77,7 +78,6 @@ bool Member::refresh(int proc_fd, ReadBuffer& buffer) {
   if (!keep_) {
     stat_fd_.reset();
     io_fd_.reset();
-    children_fd_.reset();
   }
   return true;
 }
@@ -103,13 +103,29 @@ Usage Member::usage() const {
   return usage;
 }
 
-int Member::children_fd(int proc_fd) {
-  if (!children_fd_) children_fd_ = open_of(proc_fd, pid_, "%d/task/%d/children");
-  return children_fd_.get();
+bool Member::read_stat(int proc_fd, ReadBuffer& buffer, PidStat& out) {
+  Fd opened;
+  if (!stat_fd_) opened = open_of(proc_fd, pid_, "%d/stat");
+  const int fd = stat_fd_ ? stat_fd_.get() : opened.get();
+  std::string_view text;
+  // A descriptor belongs to the process it was opened for; a reused pid gives ESRCH here.
+  return fd >= 0 && buffer.read(fd, text) && parse_pid_stat(text, out) && out.start_time == stat_.start_time;
 }
 
-void Member::done_with_children() {
-  if (!keep_) children_fd_.reset();
+bool Member::has_ended(int proc_fd, ReadBuffer& buffer) {
+  PidStat now;
+  return !read_stat(proc_fd, buffer, now) || now.state == 'X' || (now.state == 'Z' && now.threads <= 1);
+}
+
+ChildrenLists::Outcome Member::read_children(int proc_fd, ReadBuffer& buffer, std::vector<pid_t>& children) {
+  const size_t begin = children.size();
+  const ChildrenLists::Outcome outcome = children_.read(proc_fd, pid_, keep_, buffer, children);
+  PidStat now;
+  if (outcome == ChildrenLists::Outcome::gone || !children_.opened() || read_stat(proc_fd, buffer, now)) return outcome;
+  // The number may have been another's by the time that its folder was opened.
+  children.resize(begin);
+  children_.close();
+  return ChildrenLists::Outcome::gone;
 }
 
 }  // namespace tacho

@@ -4,10 +4,12 @@
 
 #include <csignal>
 #include <cstdint>
+#include <vector>
 
 #include "model/usage.h"
 #include "os/fd.h"
 #include "os/file.h"
+#include "probe/children_lists.h"
 #include "procfs/pid_files.h"
 
 namespace tacho {
@@ -29,7 +31,8 @@ class Member {
   pid_t parent() const { return stat_.ppid; }
   uint64_t start_time() const { return stat_.start_time; }
   pid_t session() const { return stat_.session; }
-  bool zombie() const { return stat_.state == 'Z' || dead(); }
+  // A process whose first thread has ended is one only when no other is left.
+  bool zombie() const { return (stat_.state == 'Z' && stat_.threads <= 1) || dead(); }
   bool dead() const { return stat_.state == 'X'; }  // being reaped: its parent has its time, or is about to
   bool ignores_children() const { return (stat_.ignored >> (SIGCHLD - 1) & 1) != 0; }  // the kernel reaps them by itself
   int64_t threads() const { return stat_.threads; }
@@ -46,8 +49,11 @@ class Member {
   }
   // Own and reaped children's, as far as the kernel has added them up.
   Usage usage() const;
-  int children_fd(int proc_fd);  // task/PID/children; −1 without it
-  void done_with_children();     // closes it where descriptors are not kept
+  // All its children now, whichever thread forked them; appended.
+  ChildrenLists::Outcome read_children(int proc_fd, ReadBuffer& buffer, std::vector<pid_t>& children);
+  uint64_t family_fingerprint() const { return children_.fingerprint(); }  // of its threads and children when they were read
+  // Read anew, and forgotten again: whether it has ended, however it was when it was last read.
+  bool has_ended(int proc_fd, ReadBuffer& buffer);
 
   // Proportional memory, kept by PssReader.
   int64_t pss_bytes = -1;      // with huge pages; −1: never read
@@ -59,15 +65,20 @@ class Member {
   bool ran_since_pss = false;
   bool sharing_changed = false;  // a relative came or went: its pages are shared among more or fewer
   // Kept by ProcessTree.
-  uint32_t marker = 0;     // the walk that visited it
   uint32_t ran_tick = 0;   // the tick in which it last ran
   uint32_t peak_tick = UINT32_MAX;  // ran_tick when its high-water mark was read
   bool lost_child = false;  // in this tick a child, or a child's child, was found gone
+  bool orphaned = false;    // its parent ended: who is its parent now is not known until it is read
+  bool lists_gone = false;  // when its children were to be read, it had ended
+  bool adopts = false;      // it was given another's children (a subreaper), and waits for them
   pid_t settle_to = 0;     // gone: the nearest surviving ancestor
 
  private:
+  bool read_stat(int proc_fd, ReadBuffer& buffer, PidStat& out);
+
   pid_t pid_;
-  Fd stat_fd_, io_fd_, children_fd_;
+  Fd stat_fd_, io_fd_;
+  ChildrenLists children_;
   bool keep_ = true, io_denied_ = false, has_io_ = false;
   int64_t clock_ns_ = -1, read_clock_ns_ = -2, reaped_growth_ns_ = 0, most_rss_bytes_ = 0;
   PidStat stat_{};

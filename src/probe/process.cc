@@ -59,6 +59,7 @@ class ProcessProbe final : public Probe {
     const bool exact = read_cgroup_cpu(user_ns, system_ns) && stayed_in_cgroup(out.stamp_ns, user_ns, system_ns);
     // A tree that forks without end takes a while to look through: the time of this reading is that of the sum.
     if (exact) out.stamp_ns += system_clock().monotonic_ns() - begun_ns;
+    else out.stamp_ns += std::max<int64_t>(0, tree_.clocks_ns() - begun_ns);
     if (cgroup_user_ns_ + cgroup_system_ns_ > 0) go_on_from_cgroup(user_ns, system_ns);
     if (exact || tree_.readable()) {
       out.set(kUser, user_ns);

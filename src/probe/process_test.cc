@@ -2,9 +2,16 @@
 #include "probe/process.h"
 
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <memory>
 
+#include "base/units.h"
+#include "os/clock.h"
+#include "probe/cgroup_leavers.h"
 #include "probe/process_tree.h"
 #include "support/temp_dir.h"
 
@@ -56,8 +63,35 @@ double cell(std::string_view name, const Reading& before, const Reading& now) {
 TEST(ProcessProbe, IsStampedWhenTheCgroupIsRead) {
   InCgroup job;
   EXPECT_GT(job.read(1000).stamp_ns, 1000) << "the tree comes first, and may take a while";
+}
+
+TEST(ProcessProbe, IsStampedWhenTheClocksOfTheTreeAreRead) {
+  InCgroup job;
   job.context.cgroup.job_only = false;
-  EXPECT_EQ(job.read(1000).stamp_ns, 1000);
+  const int64_t begun_ns = system_clock().monotonic_ns();
+  const int64_t stamp_ns = job.read(1000).stamp_ns;
+  EXPECT_GE(stamp_ns, 1000);
+  EXPECT_LE(stamp_ns - 1000, system_clock().monotonic_ns() - begun_ns);
+}
+
+// However long the job ran before: what the one that left used unseen would all be in one row.
+TEST(ProcessProbe, NoticesOneThatLeftItsCgroupAfterALongTime) {
+  const TempDir folder;
+  ProbeContext context;
+  ProcessTree tree(context);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (;;) ::pause();
+  }
+  ASSERT_TRUE(tree.follow(child, false));
+  context.tree = &tree;
+  CgroupLeavers leavers(folder.path());
+  const int64_t long_ns = 3600 * kNsPerSec, cpus = ::sysconf(_SC_NPROCESSORS_ONLN);
+  EXPECT_FALSE(leavers.found(context, kNsPerSec, long_ns, long_ns + cpus * 9 * kNsPerMs)) << "a tick behind on each CPU";
+  EXPECT_TRUE(leavers.found(context, 2 * kNsPerSec, long_ns, long_ns + (100 + cpus * 10) * kNsPerMs));
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
 }
 
 TEST(ProcessProbe, StaysWithTheCgroup) {

@@ -7,8 +7,10 @@
 #include <array>
 #include <csignal>
 #include <cstdio>
+#include <utility>
 
 #include "base/units.h"
+#include "os/clock.h"
 #include "os/process.h"
 
 namespace tacho {
@@ -22,6 +24,8 @@ constexpr int64_t kRoundingNs = 20 * kNsPerMs;
 constexpr int64_t kSharingMattersBytes = 8 * kMiB;
 // Rounds to find processes that were reaped while the others were read.
 constexpr int kSettleRounds = 4;
+constexpr int kClockRounds = 3;
+constexpr int64_t kClocksAtOnceNs = 4 * kNsPerMs;
 
 // A cumulative sum never falls, neither user nor system time nor both together; how a young process divides its time is
 // only known after a tick, so the sum leads and the division follows.
@@ -38,7 +42,7 @@ int64_t timeval_ns(const timeval& time) { return time.tv_sec * kNsPerSec + time.
 }  // namespace
 
 ProcessTree::ProcessTree(ProbeContext& context)
-    : context_(context), pss_(context.pss, context.interval_ns), own_pid_(::getpid()) {
+    : context_(context), numbers_(context.roots.proc), pss_(context.pss, context.interval_ns), own_pid_(::getpid()) {
   descriptor_limit_ = raise_open_files();
   sees_processes_ = proc_view(context.roots.proc) == ProcView::ours;
   // Without it nothing is ever found, least of all strangers that have the number of a member elsewhere.
@@ -65,13 +69,16 @@ Member* ProcessTree::find(pid_t pid) {
   return index < members_.size() ? &members_[index] : nullptr;
 }
 
-bool ProcessTree::add(pid_t pid) {
+bool ProcessTree::add(pid_t pid, pid_t listed_by) {
   if (pid == own_pid_ || std::find(excluded_.begin(), excluded_.end(), pid) != excluded_.end()) return false;
   Member member(pid);
-  // Three descriptors a process, as far as the limit goes; beyond it files are opened for each reading.
-  const bool keep = (members_.size() + 1) * 3 + 128 < descriptor_limit_;
+  // Four descriptors a process, as far as the limit goes; beyond it files are opened for each reading.
+  const bool keep = (members_.size() + 1) * 4 + 128 < descriptor_limit_;
   if (!member.open(proc_fd_.get(), context_.buffer, keep)) return false;
   if (member.dead()) return false;  // whoever reaps it has its time, or had it when it was read before
+  if (listed_by > 0 && !is_child(member, listed_by)) return false;
+  if (listed_by == kBySession && member.session() != root_session_) return false;
+  if (listed_by == kByParent && find(member.parent()) == nullptr && !(own_child_ && member.parent() == own_pid_)) return false;
   member.ran_tick = tick_;
   ++processes_seen_;
   readable_ = true;
@@ -94,12 +101,20 @@ void ProcessTree::expect_own_child() {
 bool ProcessTree::follow(pid_t root, bool own_child) {
   root_ = root;
   own_child_ = own_child;
-  if (!add(root)) return own_child;  // a child may have ended already; its rusage comes by reaped()
+  if (!add(root, kAsRoot)) return own_child;  // a child may have ended already; its rusage comes by reaped()
   if (own_child) return true;
   root_session_ = find(root)->session() == root ? root : 0;
-  discover(true);
-  for (const Member& member : members_) outside_ -= member.usage();
+  discover(-1, 0);
+  set_baseline();
   return true;
+}
+
+// What the members used so far is not the job's. All are read once more: who was waited for while the others were looked for is
+// in its parent's sum by now.
+void ProcessTree::set_baseline() {
+  read_members(true);
+  outside_ = {};
+  for (const Member& member : members_) outside_ -= member.usage();
 }
 
 void ProcessTree::exclude(pid_t pid) {
@@ -111,25 +126,28 @@ void ProcessTree::include_again(pid_t pid) { std::erase(excluded_, pid); }
 void ProcessTree::follow_cgroup(std::string folder) {
   cgroup_folder_ = std::move(folder);
   readable_ = true;
-  discover(true);
-  for (const Member& member : members_) outside_ -= member.usage();
+  discover(-1, 0);
+  set_baseline();
 }
 
 void ProcessTree::update(int64_t now_ns) {
   ++tick_;
   const bool refresh_all = tick_ % kRefreshTicks == 0 || context_.facts.closing;
-  // No process or thread was started on the whole machine since: there is nothing to find.
-  const bool forked = context_.facts.forks < 0 || context_.facts.forks != last_forks_;
-  last_forks_ = context_.facts.forks;
-  read_members(refresh_all, forked || refresh_all);
+  const int64_t forks = std::exchange(context_.facts.forks, -1);
+  read_members(refresh_all);
+  if (must_search(forks) || refresh_all) discover(forks, now_ns);
   const auto ignores = [](const Member& member) { return member.ignores_children() && !member.zombie(); };
   clock_begins_ = !clock_tried_ && std::any_of(members_.begin(), members_.end(), ignores) && start_clock();
-  if (clock_begins_) read_members(true, true);  // the clock and the sum from the same moment on, as nearly as can be
+  if (clock_begins_) {
+    // The clock and the sum from the same moment on, as nearly as can be.
+    read_members(true);
+    discover(-1, now_ns);
+  }
   if (!own_child_) read_peak(now_ns);
   sum_up(now_ns);
 }
 
-void ProcessTree::read_members(bool refresh_all, bool search) {
+void ProcessTree::read_members(bool refresh_all) {
   check_clocks();
   // A parent that is read after a child was found gone has the child's time in it; it is read even if it seems not to have
   // run, since the clock of a process that runs on another CPU may stand still for some milliseconds. A child may be reaped
@@ -149,7 +167,6 @@ void ProcessTree::read_members(bool refresh_all, bool search) {
   reaped_.clear();
   // Here, not at the start: what the root absorbed when root_ended() read it belongs to this tick.
   for (Member& member : members_) member.end_tick();
-  if (search) discover(refresh_all);
 }
 
 // A fork shares all memory of its parent: the parts of the whole family change when one comes or goes. What small
@@ -162,25 +179,46 @@ void ProcessTree::family_changed(const Member& by) {
       member.sharing_changed = true;
 }
 
+// Who lost its parent has another one now, in whose sum it will be when it ends.
+void ProcessTree::orphan_children_of(pid_t parent) {
+  for (Member& member : members_)
+    if (member.parent() == parent) member.orphaned = true;
+}
+
 void ProcessTree::vanish(size_t index) {
   family_changed(members_[index]);
+  orphan_children_of(members_[index].pid());
   vanished_.push_back(std::move(members_[index]));
   members_.erase(members_.begin() + static_cast<std::ptrdiff_t>(index));
 }
 
 void ProcessTree::check_clocks() {
-  for (size_t i = members_.size(); i-- > 0;)
-    if (!members_[i].check_clock()) vanish(i);
+  // All at one moment, as nearly as can be: once more when something came between.
+  for (int round = 0; round < kClockRounds; ++round) {
+    const int64_t begun_ns = system_clock().monotonic_ns();
+    for (size_t i = members_.size(); i-- > 0;)
+      if (!members_[i].check_clock()) vanish(i);
+    const int64_t took_ns = system_clock().monotonic_ns() - begun_ns;
+    clocks_ns_ = begun_ns + took_ns / 2;
+    if (took_ns < kClocksAtOnceNs) return;
+  }
 }
 
 void ProcessTree::refresh_members(bool refresh_all) {
   for (size_t i = members_.size(); i-- > 0;) {
     Member& member = members_[i];
     if (member.ran()) member.ran_tick = tick_;
-    if (!refresh_all && !member.ran() && !member.lost_child) continue;
+    if (!refresh_all && !member.ran() && !member.lost_child && !member.orphaned) continue;
     const bool lived = !member.zombie();
-    if (!member.refresh(proc_fd_.get(), context_.buffer)) vanish(i);
-    else if (lived && member.zombie()) family_changed(member);  // its memory is gone, though nobody waited for it yet
+    const pid_t parent = member.parent();
+    if (!member.refresh(proc_fd_.get(), context_.buffer)) {
+      vanish(i);
+    } else if (lived && member.zombie()) {
+      family_changed(member);  // its memory is gone, though nobody waited for it yet
+      orphan_children_of(member.pid());
+    }
+    if (i < members_.size() && members_[i].parent() != parent)
+      if (Member* heir = find(members_[i].parent())) heir->adopts = true;
   }
 }
 
@@ -203,6 +241,13 @@ void ProcessTree::recheck_children_of_reapers() {
   }
 }
 
+// What ended and is waited for goes to its parent, but for the time that it waited for disks: the kernel adds that to nobody.
+Usage ProcessTree::take_usage(const Member& gone) {
+  Usage usage = gone.usage();
+  outside_.iowait_ns += std::exchange(usage.iowait_ns, 0);
+  return usage;
+}
+
 // Each vanished process was waited for by its nearest surviving ancestor, directly or through others that vanished too,
 // or by nobody.
 void ProcessTree::settle_vanished() {
@@ -213,7 +258,7 @@ void ProcessTree::settle_vanished() {
     Usage expected;
     for (size_t i = vanished_.size(); i-- > 0;) {
       if (vanished_[i].settle_to != ancestor) continue;
-      expected += vanished_[i].usage();
+      expected += take_usage(vanished_[i]);
       vanished_.erase(vanished_.begin() + static_cast<std::ptrdiff_t>(i));
     }
     settle(ancestor, expected);
@@ -234,7 +279,7 @@ void ProcessTree::settle_with_vanished_parents() {
     Usage expected;
     std::vector<pid_t> below;
     for (const Member& gone : vanished_)
-      if (is_below(gone, pid)) below.push_back(gone.pid()), expected += gone.usage();
+      if (is_below(gone, pid)) below.push_back(gone.pid()), expected += take_usage(gone);
     std::erase_if(vanished_, [&](const Member& gone) { return std::find(below.begin(), below.end(), gone.pid()) != below.end(); });
     count_lost(expected, growth_ns);
   }
@@ -272,7 +317,12 @@ void ProcessTree::settle(pid_t ancestor, const Usage& expected) {
     outside_ += expected;
     return;
   }
-  count_lost(expected, reaper->reaped_growth_ns());
+  // An orphan is waited for further up.
+  int64_t growth_ns = reaper->reaped_growth_ns();
+  size_t hops = 0;
+  for (const Member* up = find(reaper->parent()); up != nullptr && hops < members_.size(); up = find(up->parent()), ++hops)
+    if (up->adopts) growth_ns += up->reaped_growth_ns();
+  count_lost(expected, growth_ns);
 }
 
 // What of the expected time did not arrive where the children's time goes.
@@ -311,6 +361,7 @@ void ProcessTree::reaped(pid_t pid, const rusage& usage) {
     growth_ns -= members_[index].usage().cpu_ns();
     exact.iowait_ns = members_[index].usage().iowait_ns;  // not in rusage
     members_.erase(members_.begin() + static_cast<std::ptrdiff_t>(index));
+    orphan_children_of(pid);
   } else {
     ++processes_seen_;
   }

@@ -5,7 +5,7 @@
 // itself (by wait4's rusage) and children that the kernel reaped by itself because their parent ignores SIGCHLD. For the
 // time of those an inherited clock runs beside (inherited_clock.h), and T is at least what it shows.
 // The sum is differenced, never a single process. Relies on /proc/PID/{stat,io} and task/TID/children
-// (CONFIG_PROC_CHILDREN; without it /proc is searched by parent pid). Not thread-safe.
+// (CONFIG_PROC_CHILDREN; without it processes are asked for their parent). Not thread-safe.
 #pragma once
 #include <sys/resource.h>
 #include <sys/types.h>
@@ -19,6 +19,7 @@
 #include "os/file.h"
 #include "probe/inherited_clock.h"
 #include "probe/member.h"
+#include "probe/new_pids.h"
 #include "probe/probe.h"
 #include "probe/pss_reader.h"
 
@@ -38,13 +39,16 @@ class ProcessTree final : public JobPids {
   void exclude(pid_t pid);        // tacho's own helpers
   void include_again(pid_t pid);  // one that has ended: its number may become a process of the job's
 
-  // One tick: finds new members, drops ended ones, adds up.
+  // Finds new members, drops ended ones, adds up. The count of forks in the context's facts is used once: a look between two samples
+  // has none, and searches.
   void update(int64_t now_ns);
   // tacho reaped this process; its rusage replaces what was read of it.
   void reaped(pid_t pid, const rusage& usage);
   // The root is not our child and ended: what can still be read of it counts.
   void root_ended();
 
+  // When the clocks of the members were asked, on the system's monotonic clock.
+  int64_t clocks_ns() const { return clocks_ns_; }
   const Usage& total() const { return total_; }      // cumulative, never falls
   const TreeMemory& memory() const { return memory_; }
   int64_t largest_process_bytes() const { return largest_bytes_; }  // highest resident size of one process (VmHWM, ru_maxrss)
@@ -69,17 +73,20 @@ class ProcessTree final : public JobPids {
   void signal_all(int number) const;                  // every member, root first
 
  private:
+  // How a process was found, where that is no parent's list.
+  static constexpr pid_t kBySession = -1, kByParent = -2, kByCgroup = -3, kAsRoot = -4;
   struct Reaped {
     pid_t pid;
     int64_t growth_ns;  // its own and its children's time since it was last read
   };
   size_t index_of(pid_t pid) const;                   // members_.size() when unknown
   Member* find(pid_t pid);
-  bool add(pid_t pid);
-  void read_members(bool refresh_all, bool search);
+  bool add(pid_t pid, pid_t listed_by);
+  void read_members(bool refresh_all);
   void check_clocks();
   void refresh_members(bool refresh_all);
   void settle_vanished();
+  Usage take_usage(const Member& gone);
   pid_t surviving_ancestor(const Member& gone) const;
   void settle_with_vanished_parents();
   bool is_below(const Member& gone, pid_t pid) const;
@@ -87,11 +94,20 @@ class ProcessTree final : public JobPids {
   void count_lost(const Usage& expected, int64_t growth_ns);
   void read_reapers_again(size_t first_vanished);
   void recheck_children_of_reapers();
-  void discover(bool everyone);
-  void visit_children_of(Member& member);
-  void adopt(std::string_view children_text);
-  void discover_by_search();
+  bool must_search(int64_t forks);
+  void discover(int64_t forks, int64_t now_ns);
+  bool walk_members();
+  bool visit_children_of(Member& member);
+  bool read_own_children();
+  void adopt(pid_t parent);
+  bool is_child(const Member& read, pid_t parent);
+  void search_numbers(int64_t forks, int64_t now_ns, bool again);
+  bool is_child_by_number(pid_t pid);
   void discover_in_cgroup();
+  void orphan_children_of(pid_t parent);
+  void set_baseline();
+  enum class Clocked { now, not_yet, never };
+  Clocked give_clock(Member& member, InheritedClock& clock, std::vector<pid_t>& children);
   void read_peak(int64_t now_ns);
   void sum_up(int64_t now_ns);
   bool start_clock();
@@ -104,22 +120,28 @@ class ProcessTree final : public JobPids {
   Fd proc_fd_, own_children_fd_;
   std::vector<Member> members_;     // sorted by pid
   std::vector<Member> vanished_;    // gone in this tick, not settled yet
-  std::vector<pid_t> found_, excluded_, strangers_, listed_;
+  std::vector<pid_t> found_, excluded_, listed_, before_, candidates_;
+  NewPids numbers_;
   std::vector<Reaped> reaped_;      // by tacho, since the last tick
   std::string cgroup_folder_;
   PssReader pss_;
   InheritedClock clock_;
   int64_t clock_base_ns_ = 0;
   bool clock_tried_ = false, clock_begins_ = false;
+  int clock_tries_ = 0;
   Usage outside_;                   // R, minus the baseline
   Usage total_;
   TreeMemory memory_;
   pid_t root_ = 0, own_pid_ = 0, root_session_ = 0;
   bool own_child_ = false, has_children_files_ = true, readable_ = false, sees_processes_ = false;
   bool io_available_ = false, io_seen_ = false, auto_reaped_ = false;
-  int64_t children_ = 0, processes_seen_ = 0, largest_bytes_ = 0, last_forks_ = -2, spawn_floor_bytes_ = 0, peak_stamp_ns_ = 0, reaped_switches_ = 0;
+  bool found_all_ = false;           // the last search was not disturbed
+  bool forks_move_ = false;          // the machine's count of forks was seen to move
+  int64_t children_ = 0, processes_seen_ = 0, largest_bytes_ = 0, last_forks_ = 0, searched_forks_ = 0, spawn_floor_bytes_ = 0, peak_stamp_ns_ = 0, reaped_switches_ = 0;
+  int64_t clocks_ns_ = 0;
   uint64_t descriptor_limit_ = 0;
-  uint32_t tick_ = 0, walk_ = 0, peak_next_ = 0;
+  uint64_t cgroup_read_ticks_ = 0;   // of the kernel's clock, since boot
+  uint32_t tick_ = 0, listed_all_tick_ = 0, peak_next_ = 0;
 };
 
 }  // namespace tacho

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <ctime>
 #include <filesystem>
@@ -15,6 +16,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "os/file.h"
@@ -401,6 +403,238 @@ TEST(ProcessTree, AnAttachedTreeThatEndsIsCountedOnce) {
     EXPECT_LT(following.tree.total().cpu_ns(), 75'000'000) << i;
     EXPECT_GT(following.tree.total().cpu_ns(), i % 2 == 0 ? 20'000'000 : 0) << i;
   }
+}
+
+// A look between two samples has no count of forks, or an old one: a root that forked and waits since then is not left out.
+TEST(ProcessTree, AChildOfAWaitingRootIsThereAfterEarlyLooks) {
+  Following following;
+  following.tree.expect_own_child();
+  const Flag forked;
+  following.context.facts.forks = 1000;
+  following.tick();
+  const Worker worker([&] {
+    if (::fork() == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      forked.raise();
+      ::pause();
+    }
+    forked.wait();
+  });
+  ASSERT_TRUE(following.tree.follow(worker.pid, true));
+  worker.wait_until_done();
+  for (int look = 0; look < 5; ++look) {
+    ::usleep(2000);
+    following.tick();  // between two samples
+  }
+  EXPECT_EQ(following.tree.children(), 1);
+  following.context.facts.forks = 1002;
+  following.tick();
+  EXPECT_EQ(following.tree.children(), 1);
+  std::vector<pid_t> pids;
+  following.tree.copy(pids);
+  for (const pid_t pid : pids) ::kill(pid, SIGKILL);
+  worker.end();
+}
+
+// The count is taken at its word only when it was seen to move: elsewhere than in the kernel's own /proc it may be made up.
+TEST(ProcessTree, ACountOfForksThatNeverMovesIsNotBelieved) {
+  Flag go, forked;
+  Following following;
+  following.tree.expect_own_child();
+  const Worker worker([&] {
+    go.wait();
+    if (::fork() == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      forked.raise();
+      ::pause();
+    }
+    forked.wait();
+  });
+  ASSERT_TRUE(following.tree.follow(worker.pid, true));
+  for (int i = 0; i < 3; ++i) {
+    following.context.facts.forks = 7;
+    following.tick();
+  }
+  go.raise();
+  worker.wait_until_done();
+  following.context.facts.forks = 7;
+  following.tick();
+  EXPECT_EQ(following.tree.children(), 1);
+  std::vector<pid_t> pids;
+  following.tree.copy(pids);
+  for (const pid_t pid : pids) ::kill(pid, SIGKILL);
+  worker.end();
+}
+
+// A root that leads a session: whose parent ended before it was seen is in nobody's list, and has a number that is new.
+TEST(ProcessTree, AnOrphanOfTheSessionIsFoundByItsNumber) {
+  Flag go, forked;
+  const Worker worker([&] {
+    ::setsid();
+    const pid_t helper = ::fork();
+    if (helper == 0) {  // forks when it is told to, so that the root need not
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      go.wait();
+      const pid_t middle = ::fork();
+      if (middle == 0) {
+        if (::fork() == 0) {
+          forked.raise();
+          ::pause();
+        }
+        ::_exit(0);
+      }
+      ::waitpid(middle, nullptr, 0);
+      ::pause();
+    }
+  });
+  worker.wait_until_done();
+  Following following;
+  ASSERT_TRUE(following.tree.follow(worker.pid, false));
+  int64_t forks = 1'000'000;
+  for (int i = 0; i < 5; ++i) {  // the numbers of the last seconds are known by now
+    following.context.facts.forks = ++forks;
+    following.tick();
+  }
+  EXPECT_EQ(following.tree.children(), 1);
+  go.raise();
+  forked.wait();
+  ::usleep(50'000);
+  following.context.facts.forks = ++forks;
+  following.tick();
+  EXPECT_EQ(following.tree.children(), 2);
+  std::vector<pid_t> pids;
+  following.tree.copy(pids);
+  for (const pid_t pid : pids) ::kill(pid, SIGKILL);
+  worker.end();
+}
+
+// A thread that forked and ended has given its child to another one; none of them is asked for its number of threads before.
+TEST(ProcessTree, ChildrenOfThreadsThatComeAndGo) {
+  Flag go, forked;
+  const Worker worker([&] {
+    std::thread([&] {
+      go.wait();
+      std::thread second([&] {
+        if (::fork() == 0) {
+          ::prctl(PR_SET_PDEATHSIG, 0);
+          forked.raise();
+          ::pause();
+        }
+      });
+      second.join();
+      if (::fork() == 0) {
+        forked.raise();
+        ::pause();
+      }
+      ::pause();
+    }).detach();
+  });
+  worker.wait_until_done();
+  Following following;
+  ASSERT_TRUE(following.tree.follow(worker.pid, false));
+  following.tick();
+  EXPECT_EQ(following.tree.children(), 0);
+  go.raise();
+  forked.wait();
+  forked.wait();
+  following.tick();
+  EXPECT_EQ(following.tree.children(), 2);
+  std::vector<pid_t> pids;
+  following.tree.copy(pids);
+  for (const pid_t pid : pids) ::kill(pid, SIGKILL);
+  worker.end();
+}
+
+// Whoever is forked while clocks are given out has its parent's, and gets no other.
+TEST(ProcessTree, AChildForkedWhileTheClockStartsCountsOnce) {
+  if (!PerfCounter::on_thread(kPerfTaskClock, ::gettid())) GTEST_SKIP() << "this kernel gives out no task clock";
+  constexpr int kIdle = 60, kBusy = 40;
+  auto* const used_ns = static_cast<std::atomic<int64_t>*>(
+      ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  Flag ready, done;
+  const Worker worker([&] {
+    for (int i = 0; i < kIdle; ++i)
+      if (::fork() == 0) {
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (;;) ::pause();
+      }
+    ::signal(SIGCHLD, SIG_IGN);
+    ready.raise();
+    for (int i = 0; i < kBusy; ++i) {  // about one each time that a clock is given to somebody else
+      if (::fork() == 0) {
+        ::usleep(20'000);
+        burn_ms(8);
+        timespec now{};
+        ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+        *used_ns += now.tv_sec * 1'000'000'000 + now.tv_nsec;
+        done.raise();
+        ::_exit(0);
+      }
+      ::usleep(100);
+    }
+    for (int i = 0; i < kBusy; ++i) done.wait();
+  });
+  Following following;
+  ready.wait();
+  ASSERT_TRUE(following.tree.follow(worker.pid, false));
+  for (int i = 0; i < 3; ++i) following.tick();
+  worker.wait_until_done();
+  following.tick();
+  ASSERT_TRUE(following.tree.has_clock());
+  const int64_t truth_ns = *used_ns + process_cpu_ns(worker.pid);
+  EXPECT_LT(following.tree.total().cpu_ns(), truth_ns + truth_ns / 10 + 40'000'000);
+  ::kill(worker.pid, SIGKILL);
+  worker.end();
+  ::munmap(used_ns, 4096);
+}
+
+// A /proc of files that the test writes, over real processes.
+struct WrittenProc {
+  TempDir folder;
+  std::string own = std::to_string(::getpid());
+  WrittenProc() {
+    std::filesystem::create_directories(folder / own);
+    std::filesystem::create_symlink(own, folder / "self");
+    spill(folder / (own + "/stat"), own + " (test) S 1 1 1");
+    std::filesystem::create_directories(folder / (own + "/task/" + own));
+    spill(folder / (own + "/task/" + own + "/children"), "");
+  }
+  void process(pid_t pid, pid_t parent, int cutime, int blkio, const std::string& children) const {
+    const std::string number = std::to_string(pid);
+    std::filesystem::create_directories(folder / (number + "/task/" + number));
+    std::string text = number + " (x) S " + std::to_string(parent) + " 1 1 0 -1 64 1 2 3 4 0 0 " + std::to_string(cutime) + " 0 20 0 1 0 99 1000 25";
+    for (int field = 25; field < 42; ++field) text += " 0";
+    spill(folder / (number + "/stat"), text + " " + std::to_string(blkio) + " 0 0");
+    spill(folder / (number + "/task/" + number + "/children"), children);
+  }
+};
+
+// The kernel adds the time that a process waited for disks to nobody when it is waited for.
+TEST(ProcessTree, DiskWaitsOfReapedChildrenAreKept) {
+  const Worker root([] {}), child([] {});
+  root.wait_until_done();
+  child.wait_until_done();
+  const WrittenProc proc;
+  ProbeContext context;
+  context.roots.proc = proc.folder.path();
+  ProcessTree tree(context);
+  tree.expect_own_child();
+  proc.process(root.pid, ::getpid(), 0, 10, std::to_string(child.pid) + " ");
+  proc.process(child.pid, root.pid, 0, 200, "");
+  ASSERT_TRUE(tree.follow(root.pid, true));
+  tree.update(1);
+  ASSERT_EQ(tree.children(), 1);
+  const int64_t tick_ns = 1'000'000'000 / ::sysconf(_SC_CLK_TCK);
+  EXPECT_EQ(tree.total().iowait_ns, 210 * tick_ns);
+  ::kill(child.pid, SIGKILL);
+  child.end();
+  std::filesystem::remove_all(proc.folder / std::to_string(child.pid));
+  proc.process(root.pid, ::getpid(), 50, 15, "");  // it waited for the child
+  context.facts.closing = true;  // everybody is read
+  tree.update(2);
+  EXPECT_EQ(tree.children(), 0);
+  EXPECT_EQ(tree.total().iowait_ns, 215 * tick_ns);
+  root.end();
 }
 
 TEST(Member, AReusedNumberIsAnotherProcess) {

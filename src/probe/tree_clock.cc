@@ -6,24 +6,53 @@
 #include "probe/process_tree.h"
 
 namespace tacho {
+namespace {
+
+constexpr int kMostAttempts = 20;  // to find one process at rest
+constexpr int kMostTries = 20;      // in as many ticks, to find all of them so
+
+}  // namespace
+
+// Whoever is forked after its parent got a clock has it, too, and must not get another one: it would count twice. So the clock
+// of a process begins while it neither forks nor starts a thread: its children before are those behind.
+ProcessTree::Clocked ProcessTree::give_clock(Member& member, InheritedClock& clock, std::vector<pid_t>& children) {
+  std::vector<pid_t> behind;
+  for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+    children.clear();
+    if (member.read_children(proc_fd_.get(), context_.buffer, children) != ChildrenLists::Outcome::complete) continue;
+    const uint64_t before = member.family_fingerprint();
+    InheritedClock own;
+    if (const Status status = own.add(proc_fd_.get(), member.pid()); !status) {
+      log::debug("no clock for children that the kernel reaps: " + status.error().message());
+      return Clocked::never;
+    }
+    behind.clear();
+    if (member.read_children(proc_fd_.get(), context_.buffer, behind) != ChildrenLists::Outcome::complete) continue;
+    if (member.family_fingerprint() != before) continue;
+    return clock.take(std::move(own)) ? Clocked::now : Clocked::never;
+  }
+  return member.has_ended(proc_fd_.get(), context_.buffer) ? Clocked::now : Clocked::not_yet;
+}
 
 bool ProcessTree::start_clock() {
   if (context_.cgroup.job_only) return false;  // which knows it all
-  clock_tried_ = true;
-  // Whoever is forked before its parent has a clock has none, so all are looked for twice.
+  if (++clock_tries_ >= kMostTries) clock_tried_ = true;
   InheritedClock clock;
-  std::vector<pid_t> clocked;
-  for (int round = 0; round < 2 && clocked.size() < members_.size(); ++round) {
-    for (const Member& member : members_) {
-      if (member.zombie() || std::find(clocked.begin(), clocked.end(), member.pid()) != clocked.end()) continue;
-      if (const Status status = clock.add(proc_fd_.get(), member.pid()); !status) {
-        log::debug("no clock for children that the kernel reaps: " + status.error().message());
-        return false;
-      }
-      clocked.push_back(member.pid());
+  std::vector<pid_t> waiting, children;
+  copy(waiting);
+  for (size_t i = 0; i < waiting.size(); ++i) {
+    Member* member = find(waiting[i]);
+    if (member == nullptr || member->zombie()) continue;
+    const Clocked clocked = give_clock(*member, clock, children);
+    if (clocked == Clocked::never) clock_tried_ = true;
+    if (clocked != Clocked::now) return false;
+    // Those that were forked since the members were looked for, before their parent had a clock.
+    for (const pid_t child : children) {
+      if (find(child) == nullptr) add(child, waiting[i]);
+      if (std::find(waiting.begin(), waiting.end(), child) == waiting.end()) waiting.push_back(child);
     }
-    discover(true);
   }
+  clock_tried_ = true;
   clock_ = std::move(clock);
   return clock_.running();
 }

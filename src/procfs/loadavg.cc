@@ -21,6 +21,8 @@ LoadAverage parse_loadavg(std::string_view text) {
   if (!scan.number(running) || !scan.literal("/") || !scan.number(threads)) return out;
   out.running = running;
   out.threads = threads;
+  int64_t last_pid = 0;
+  if (scan.number(last_pid)) out.last_pid = last_pid;
   return out;
 }
 

@@ -10,6 +10,7 @@ struct LoadAverage {
   int64_t load1_hundredths = -1;  // −1: not in the file
   int64_t running = -1;           // threads that run or wait for a CPU
   int64_t threads = -1;           // threads alive
+  int64_t last_pid = -1;          // the number given last, to a process or a thread, in the reader's own pid namespace
 };
 
 LoadAverage parse_loadavg(std::string_view text);

@@ -87,6 +87,7 @@ TEST(MemInfo, DamagedInputIsAbsentNotZero) {
 
 TEST(LoadAverage, ReadsAllThree) {
   const LoadAverage load = parse_loadavg("12.34 0.04 0.02 4/90 5476\n");
+  EXPECT_EQ(load.last_pid, 5476);
   EXPECT_EQ(load.load1_hundredths, 1234);
   EXPECT_EQ(load.running, 4);
   EXPECT_EQ(load.threads, 90);

@@ -1,0 +1,75 @@
+"""The job's tree: nobody is missing from any row, by cgroup and by tree, run and attached, as root and as nobody."""
+import os
+import random
+import subprocess
+
+import tree_oracle
+from support import BUILD, IS_ROOT, TACHO, Case, until
+
+
+class Tree(Case):
+    def children(self, options, script, user=None):
+        """process_children of each row but the last of a shell that waits."""
+        _, _, table = self.tracked("sh", "-c", script, options=["-q", *options], user=user)
+        return [int(value) for value in table.column("process_children")[:-1]]
+
+    def test_a_child_is_there_from_the_first_row_on(self):
+        for user in ("root", "nobody") if IS_ROOT else ("nobody",):
+            with self.subTest(user=user):
+                self.store = self.path("store-" + user)
+                rows = self.children(["--method", "tree", "-i", "0.25", "--store", self.store], "sleep 2; true", user)
+                self.assertGreater(len(rows), 3)
+                self.assertEqual(set(rows), {1}, rows)
+
+    def test_a_large_child_counts_from_the_first_row_on(self):
+        script = "python3 -c 'import time; block = bytearray(120 << 20); block[::4096] = bytes(120 << 8); time.sleep(2)'; true"
+        _, _, table = self.tracked("sh", "-c", script, options=["-q", "--method", "tree", "-i", "0.2"], user="nobody")
+        memory = [float(value) for value in table.column("process_memory_mib")]
+        large = [i for i, value in enumerate(memory) if value > 110]
+        self.assertGreater(len(large), 4, memory)
+        self.assertEqual(large, list(range(large[0], large[-1] + 1)), memory)
+        self.assertEqual(set(table.column("process_children")[:large[-1]]), {"1"})
+        for row in table.rows[1:]:
+            seconds, rate = float(row["process_utime"]) + float(row["process_stime"]), float(row["process_cpu_usage"])
+            if rate > 0:  # ticks of 10 ms, on each core and for user and system time of what was waited for
+                self.assertLess(seconds, os.cpu_count() * (seconds / rate + 0.01) + 0.04, row)
+
+    def test_an_orphan_of_an_attached_session_is_found(self):
+        """Its parent ended before it was seen, so that it is in nobody's list: its session tells."""
+        script = "read go; (sleep 60 & ) ; read end"
+        job = subprocess.Popen(["sh", "-c", script], stdin=subprocess.PIPE, env=self.environment(), start_new_session=True)
+        self.addCleanup(job.wait)
+        self.addCleanup(self.end_marked)
+        process = self.spawn("attach", "-q", "-i", "0.2", "--pid", str(job.pid))
+
+        def rows():
+            folders = self.run_folders()
+            return self.the_run()[1].column("process_children") if folders else []
+
+        self.assertTrue(until(lambda: len(rows()) >= 8), "no rows")
+        self.assertEqual(set(rows()), {"0"})
+        job.stdin.write(b"go\n")
+        job.stdin.flush()
+        self.assertTrue(until(lambda: rows()[-1] == "1"), "it was not found")
+        job.stdin.close()
+        self.end_marked()
+        process.wait()
+
+
+class Property(Case):
+    """Short rounds of tree_oracle.py, one for each way; the long ones are that program's own."""
+    weight = 6
+
+    def one(self, kind):
+        if "root" in kind:
+            self.need_root()
+        seed = int(os.environ.get("TACHO_TREE_SEED", random.SystemRandom().randrange(1 << 30)))
+        os.environ["TACHO_E2E_MARK"] = self.mark
+        try:
+            tree_oracle.one_round(TACHO, os.path.join(BUILD, "bin"), kind, seed, 2000)
+        except tree_oracle.Wrong as wrong:
+            self.fail(f"seed {seed} (TACHO_TREE_SEED={seed} tries it again)\n{wrong}")
+
+
+for name in tree_oracle.KINDS:
+    setattr(Property, f"test_{name}", lambda self, kind=name: self.one(kind))
