@@ -241,6 +241,16 @@ class Privacy(DiscoverCase):
                 self.assertEqual(clouds, {} if env is not five else {
                     "cloud_vendor_id": "gcp", "cloud_region_id": "r", "cloud_zone_id": "z", "cloud_instance_type": "t"})
 
+    def test_hiding_the_cloud_leaves_the_host_id(self):
+        """The instance's number is the machine's id, whatever else of the cloud is shown; it is all that is asked for then."""
+        for args, env in ((["--hide", "cloud"], {}), ([], {"TACHO_HIDE": "cloud"})):
+            with self.subTest(args=args, env=env), Service("aws") as service:
+                shown = self.discover(service.url)
+                hidden = self.discover(service.url, *args, **env)
+                self.assertTrue(shown["host_id"])
+                self.assertEqual(hidden["host_id"], shown["host_id"])
+                self.assertEqual([key for key in hidden if key.startswith("cloud_")], [])
+
     def test_explicit_values_beat_what_is_found(self):
         with Service("aws") as service:
             fields = self.discover(service.url, TACHO_CLOUD_REGION_ID="mine", TACHO_CLOUD_ACCOUNT_ID="", TACHO_HOST_ID_VALUE="box-1")
