@@ -233,7 +233,7 @@ class Privacy(DiscoverCase):
         five = {"TACHO_CLOUD_VENDOR_ID": "gcp", "TACHO_CLOUD_ACCOUNT_ID": "", "TACHO_CLOUD_REGION_ID": "r",
                 "TACHO_CLOUD_ZONE_ID": "z", "TACHO_CLOUD_INSTANCE_TYPE": "t"}
         for args, env in ((["--no-cloud"], {}), ([], {"TACHO_NO_CLOUD": "1"}), ([], {"TACHO_CLOUD_PROBE": "off"}),
-                          ([], five), (["--hide", "cloud"], {}), ([], {"TACHO_HIDE": "cloud"})):
+                          ([], five), (["--hide", "cloud,host_id"], {}), ([], {"TACHO_HIDE": "cloud,private"})):
             with self.subTest(args=args, env=env), Service("aws") as service:
                 fields = self.discover(service.url, *args, **env)
                 self.assertEqual(service.requests(), [])
