@@ -1,6 +1,7 @@
 """What an hour of rows at a tick a second weighs in the bucket, sent through tacho-deliver into the S3 double, one object a minute:
 scaled from runs of some minutes (part `bytes`), or one real hour (part `hour`). One job only computes, one computes, allocates and
-writes. The goal is for the 32 compatible columns: alone as `resource-tracker` sends them, and cut out of what `tacho run` sends."""
+writes. The goal is for the 32 compatible columns of a busy hour: alone as `resource-tracker` sends them, and cut out of what `tacho
+run` sends. Every value is sent as it was read and rounded to its column's decimals; none is held back to save bytes."""
 import gzip
 import os
 import subprocess
@@ -49,7 +50,7 @@ def print_row(bench, name, recorder, job, seconds):
     rows = sum(len(text) - 1 for text in texts)
     sent, alone = (sum(map(len, some)) / rows * 3600 / 1024 for some in (bodies, map(compatible, bodies)))
     columns = len(texts[0][0].split(","))
-    print(f"| {name} | `{os.path.basename(recorder[0])}` | {rows} | {len(bodies)} | {columns} | {sent:.0f} | {alone:.0f} | < 150 |",
+    print(f"| {name} | `{os.path.basename(recorder[0])}` | {rows} | {len(bodies)} | {columns} | {sent:.0f} | {alone:.0f} | < 200 |",
           flush=True)
 
 

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace tacho::log {
 namespace {
@@ -23,8 +24,43 @@ bool first_time(std::string_view text) {
   return true;
 }
 
+constexpr size_t kMostHeld = 100, kLongestHeld = 2000;
+std::atomic<bool> any_held{false};
+
+// Never destroyed, as above.
+struct Held {
+  std::mutex mutex;
+  bool holding = false;
+  uint64_t dropped = 0;
+  std::vector<std::string> lines;
+};
+Held& held() {
+  static Held& held = *new Held;
+  return held;
+}
+
+std::vector<std::string> taken(Held& kept) {
+  std::vector<std::string> lines = std::move(kept.lines);
+  kept.lines.clear();
+  if (kept.dropped > 0) lines.push_back(std::to_string(kept.dropped) + " more messages were dropped");
+  kept.dropped = 0;
+  any_held = false;
+  return lines;
+}
+
+bool keep(std::string_view text) {
+  Held& kept = held();
+  const std::lock_guard lock(kept.mutex);
+  if (!kept.holding) return false;
+  any_held = true;
+  if (kept.lines.size() >= kMostHeld) ++kept.dropped;
+  else kept.lines.emplace_back(text.substr(0, kLongestHeld));
+  return true;
+}
+
 // One write, so that lines of several threads and of the job do not mix.
 void print(std::string_view text) {
+  if (keep(text)) return;
   std::string line = "tacho: ";
   line += text;
   line += '\n';
@@ -52,5 +88,27 @@ void debug(std::string_view text) {
 }
 
 uint64_t warnings() { return raised; }
+
+void hold() {
+  const std::lock_guard lock(held().mutex);
+  held().holding = true;
+}
+
+bool holds_any() { return any_held; }
+
+std::vector<std::string> take() {
+  const std::lock_guard lock(held().mutex);
+  return taken(held());
+}
+
+void release() {
+  std::vector<std::string> lines;
+  {
+    const std::lock_guard lock(held().mutex);
+    held().holding = false;
+    lines = taken(held());
+  }
+  for (const std::string& line : lines) print(line);
+}
 
 }  // namespace tacho::log

@@ -2,7 +2,9 @@
 // after that. Thread-safe.
 #pragma once
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 
@@ -16,5 +18,12 @@ void warn(std::string_view text);     // once a text; silent when quiet
 void warn(const Error& error);        // not_available and gone are shown by -v only
 void debug(std::string_view text);    // -v only, once a text
 uint64_t warnings();                  // how many were raised, printed or not
+
+// Where rows go to stderr, no line of text may come between them: from hold() on messages are kept, the first hundred of
+// them, until take() hands them over (oldest first) or release() prints them and those that come later at once.
+void hold();
+bool holds_any();                     // cheap: asked at every row
+std::vector<std::string> take();
+void release();
 
 }  // namespace tacho::log

@@ -48,9 +48,10 @@ std::string metrics_document() {
   std::string out =
       "# Metrics\n\nPrinted by `tacho docs metrics` from the probe table; do not edit. An unknown value is an empty field,\n"
       "never 0. `system_` is the whole machine, `process_` the job's process tree. Bytes and seconds of counters are what\n"
-      "the row's interval added. Columns 6 to 11 repeat the value before until they have moved by a thousandth (6 and 7\n"
-      "by 1 MiB at the most), 15 and 16 until they have moved by 1 MB, and are then rounded to the digits of such a step: what is\n"
-      "below tells nothing and does not compress. The last row is always as read.\n";
+      "the row's interval added; where a reading failed, its field is empty and the next row that has one adds up both\n"
+      "intervals. Levels are read at the tick and rounded: columns 6 to 11 to one decimal, 14 to 16 to three; CSV, JSON lines,\n"
+      "statistics and uploads say the same number. Called as `resource-tracker`, 6 to 11 and 27 are whole numbers. While a GPU\n"
+      "that was in the sums cannot be read, 19 to 21 and 30 to 32 are empty.\n";
   add_table(out, "The compatible columns", "Always there, in this order.", metrics, 1, 99);
   add_table(out, "Extended columns", "Behind the compatible ones, when their probe is on.", metrics, 100, 199);
   add_table(out, "tacho's own columns", "Last, when their probe is on.", metrics, 200, 1 << 30);

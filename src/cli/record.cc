@@ -1,8 +1,11 @@
 // run, attach, watch, and the whole program called as resource-tracker: all end in one session.
+#include <algorithm>
+
 #include "base/log.h"
 #include "cli/commands.h"
 #include "cli/resolve.h"
 #include "engine/session.h"
+#include "sink/sink.h"
 
 namespace tacho {
 namespace {
@@ -24,12 +27,24 @@ Status check(const Call& call, const Settings& settings, const ParsedLine& line)
   return ok();
 }
 
+struct HeldMessages {
+  explicit HeldMessages(bool hold) {
+    if (hold) log::hold();
+  }
+  ~HeldMessages() { log::release(); }
+  HeldMessages(const HeldMessages&) = delete;
+  HeldMessages& operator=(const HeldMessages&) = delete;
+};
+
 int record(const Call& call) {
   const Started started = start(call, Words::command);
   if (started.done) return *started.done;
+  // As resource-tracker rows go to stderr, and no line of text may come between them, not even of the configuration.
+  const HeldMessages held(call.command.options == kTracker);
   const auto settings = resolve(started.line, call.command.options, real_surroundings());
   if (!settings) return refuse(settings.error());
   if (const Status status = check(call, *settings, started.line); !status) return refuse(status.error());
+  if (std::find(settings->outputs.begin(), settings->outputs.end(), kStderr) == settings->outputs.end()) log::release();
   if (settings->verbose) log::set_level(log::Level::verbose);
   else if (settings->quiet) log::set_level(log::Level::quiet);
   const auto exit_status = run_session(*settings);

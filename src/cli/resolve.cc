@@ -13,6 +13,7 @@
 #include "cli/setters.h"
 #include "os/file.h"
 #include "report/store.h"
+#include "sink/sink.h"
 
 namespace tacho {
 namespace {
@@ -128,7 +129,7 @@ void finish(Draft& draft, const ParsedLine& line, Subcommand subcommand, const S
   else if (settings.store_dir.empty() && !settings.compatible) settings.store_dir = default_store_dir();
   if (settings.compatible) {
     if (settings.format.empty()) settings.format = "json";
-    if (settings.outputs.empty()) settings.outputs = {"stderr:"};
+    if (settings.outputs.empty()) settings.outputs = {std::string(kStderr)};
     if (settings.quiet) settings.outputs.clear();
     settings.summary = SummaryStyle::none;
   }

@@ -10,10 +10,9 @@ namespace tacho {
 class JsonlEncoder::Line {
  public:
   Line(Writer& out, const JsonlEncoder& encoder, const Row& row, const Detail& now)
-      : json_(out), encoder_(encoder), row_(row), now_(now),
-        seconds_(encoder.has_before_ ? static_cast<double>(now.stamp_ns - encoder.before_.stamp_ns) / 1e9 : 0) {}
+      : json_(out), encoder_(encoder), row_(row), now_(now) {}
 
-  void write();
+  void write(std::span<const std::string> messages);
 
  private:
   void cpu();
@@ -41,23 +40,37 @@ class JsonlEncoder::Line {
     json_.key(name).number(value_mib, encoder_.compatible_ ? 0 : decimals);
   }
   template <class Number>
-  void mib_of(std::string_view name, const std::optional<Number>& bytes) {
-    mib(name, bytes ? static_cast<double>(*bytes) / static_cast<double>(kMiB) : kAbsent);
+  void mib_of(std::string_view name, const std::optional<Number>& bytes, int decimals = 3) {
+    mib(name, bytes ? static_cast<double>(*bytes) / static_cast<double>(kMiB) : kAbsent, decimals);
   }
+  // With the digits of the machine's memory columns: a line and a row say the same number.
+  void memory_of(std::string_view name, const std::optional<int64_t>& bytes) { mib_of(name, bytes, 1); }
   void percent(std::string_view name, const std::optional<int64_t>& part, const std::optional<int64_t>& whole) {
     const bool known = part && whole && *whole > 0;
     json_.key(name).number(known ? 100.0 * static_cast<double>(*part) / static_cast<double>(*whole) : kAbsent, 2);
   }
   // A counter that fell was reset: it starts at 0 again. `before` is absent for a device that is new.
-  void rate(std::string_view name, const std::optional<int64_t>& before, const std::optional<int64_t>& now) {
+  void rate(std::string_view name, const std::optional<int64_t>& before, const std::optional<int64_t>& now, double seconds) {
     const double added = before && now ? static_cast<double>(std::max<int64_t>(0, *now - *before)) : kAbsent;
-    json_.key(name).number(seconds_ > 0 ? added / seconds_ : kAbsent, 3);
+    json_.key(name).number(seconds > 0 ? added / seconds : kAbsent, 3);
+  }
+  double seconds_since(int64_t stamp_ns) const {
+    return encoder_.has_before_ ? static_cast<double>(now_.stamp_ns - stamp_ns) / 1e9 : 0;
   }
   double cell_value(int index) const {
     return index >= 0 && static_cast<size_t>(index) < row_.cells.size() ? row_.cells[static_cast<size_t>(index)] : kAbsent;
   }
   void cell(std::string_view name, int index) {
     json_.key(name).number(cell_value(index), index >= 0 ? encoder_.schema_[static_cast<size_t>(index)].decimals : 0);
+  }
+  // "enx001122334455" is made of the address: "enx" and its place in the list.
+  std::string unnamed(const NetDetail& net) const {
+    std::string digits;
+    for (const char c : net.mac_address)
+      if (c != ':') digits += c;
+    const size_t at = digits.empty() ? std::string::npos : net.interface.find(digits);
+    if (at == std::string::npos) return net.interface;
+    return net.interface.substr(0, at) + std::to_string(&net - now_.network.data() + 1);
   }
   // The same device in the Detail before; null when it was not there.
   template <class Device>
@@ -72,10 +85,9 @@ class JsonlEncoder::Line {
   const JsonlEncoder& encoder_;
   const Row& row_;
   const Detail& now_;
-  double seconds_;  // between the two Details; 0: there is no earlier one
 };
 
-void JsonlEncoder::Line::write() {
+void JsonlEncoder::Line::write(std::span<const std::string> messages) {
   const int64_t unix_ms = row_.realtime_ns / kNsPerMs;
   json_.object();
   json_.key("timestamp_secs").integer(unix_ms / 1000);
@@ -91,6 +103,11 @@ void JsonlEncoder::Line::write() {
   gpus();
   limits();
   extended();
+  if (!messages.empty()) {
+    json_.key("messages").array();
+    for (const std::string& message : messages) json_.value(message);
+    json_.end_array();
+  }
   json_.key("resource-tracker-version").value(encoder_.version_);
   json_.key("tacho_version").value(encoder_.version_);
   json_.end_object();
@@ -104,9 +121,10 @@ void JsonlEncoder::Line::cpu() {
   cell("utime_secs", at.utime);
   cell("stime_secs", at.stime);
   cell("process_count", at.processes);
-  const bool both = now_.cgroup_usage_s && encoder_.before_.cgroup_usage_s && seconds_ > 0;
+  const double seconds = seconds_since(encoder_.before_ns_.cgroup);
+  const bool both = now_.cgroup_usage_s && encoder_.before_.cgroup_usage_s && seconds > 0;
   const double used_s = both ? std::max(0.0, *now_.cgroup_usage_s - *encoder_.before_.cgroup_usage_s) : kAbsent;
-  json_.key("cgroup_utilization_pct").number(used_s / seconds_, 4);
+  json_.key("cgroup_utilization_pct").number(used_s / seconds, 4);
   number("cgroup_usage_secs", now_.cgroup_usage_s, 4);
   cell("process_cores_used", at.process_cpu);
   cell("process_child_count", at.children);
@@ -118,7 +136,7 @@ void JsonlEncoder::Line::cpu() {
   cell("process_disk_read_bytes", at.disk_read);
   cell("process_disk_write_bytes", at.disk_write);
   cell("process_gpu_usage", at.gpu_usage);
-  mib("process_gpu_vram_mib", cell_value(at.gpu_vram), 4);
+  cell("process_gpu_vram_mib", at.gpu_vram);  // no whole number in the older client either
   cell("process_gpu_utilized", at.gpu_utilized);
   json_.end_object();
 }
@@ -144,38 +162,41 @@ void JsonlEncoder::Line::memory() {
   if (memory.swap_total_bytes && memory.swap_free_bytes)
     swap_used_bytes = *memory.swap_total_bytes - *memory.swap_free_bytes;
   json_.key("memory").object();
-  mib_of("total_mib", memory.total_bytes);
-  mib_of("free_mib", memory.free_bytes);
-  mib_of("available_mib", memory.available_bytes);
-  mib_of("used_mib", memory.used_bytes);
+  memory_of("total_mib", memory.total_bytes);
+  memory_of("free_mib", memory.free_bytes);
+  // Whole numbers are rounded, but this one cut: used and available together must not be more than there is.
+  const bool cut = encoder_.compatible_ && memory.available_bytes;
+  memory_of("available_mib", cut ? *memory.available_bytes / kMiB * kMiB : memory.available_bytes);
+  memory_of("used_mib", memory.used_bytes);
   percent("used_pct", memory.used_bytes, memory.total_bytes);
-  mib_of("buffers_mib", memory.buffers_bytes);
-  mib_of("cached_mib", memory.cached_bytes);
-  mib_of("swap_total_mib", memory.swap_total_bytes);
-  mib_of("swap_used_mib", swap_used_bytes);
+  memory_of("buffers_mib", memory.buffers_bytes);
+  memory_of("cached_mib", memory.cached_bytes);
+  memory_of("swap_total_mib", memory.swap_total_bytes);
+  memory_of("swap_used_mib", swap_used_bytes);
   if (memory.swap_total_bytes == 0)
     json_.key("swap_used_pct").integer(0);  // without swap, as the contract has it
   else
     percent("swap_used_pct", swap_used_bytes, memory.swap_total_bytes);
-  mib_of("active_mib", memory.active_bytes);
-  mib_of("inactive_mib", memory.inactive_bytes);
+  memory_of("active_mib", memory.active_bytes);
+  memory_of("inactive_mib", memory.inactive_bytes);
   json_.end_object();
 }
 
 void JsonlEncoder::Line::network() {
+  const double seconds = seconds_since(encoder_.before_ns_.network);
   json_.key("network").array();
   for (const NetDetail& net : now_.network) {
     if (net.interface == "lo") continue;
     const NetDetail* before = earlier(encoder_.before_.network, &NetDetail::interface, net);
     json_.object();
-    json_.key("interface").value(net.interface);
-    text("mac_address", net.mac_address);
+    json_.key("interface").value(encoder_.hides_macs_ ? std::string_view(unnamed(net)) : std::string_view(net.interface));
+    text("mac_address", encoder_.hides_macs_ ? "" : std::string_view(net.mac_address));
     text("driver", net.driver);
     text("operstate", net.operstate);
     json_.key("speed_mbps").integer(net.speed_mbps);
     integer("mtu", net.mtu);
-    rate("rx_bytes_per_sec", before != nullptr ? std::optional(before->rx_bytes) : std::nullopt, net.rx_bytes);
-    rate("tx_bytes_per_sec", before != nullptr ? std::optional(before->tx_bytes) : std::nullopt, net.tx_bytes);
+    rate("rx_bytes_per_sec", before != nullptr ? std::optional(before->rx_bytes) : std::nullopt, net.rx_bytes, seconds);
+    rate("tx_bytes_per_sec", before != nullptr ? std::optional(before->tx_bytes) : std::nullopt, net.tx_bytes, seconds);
     json_.key("rx_bytes_total").integer(net.rx_bytes);
     json_.key("tx_bytes_total").integer(net.tx_bytes);
     json_.key("counted").value(net.counted);
@@ -185,6 +206,7 @@ void JsonlEncoder::Line::network() {
 }
 
 void JsonlEncoder::Line::disks() {
+  const double seconds = seconds_since(encoder_.before_ns_.disks);
   json_.key("disk").array();
   for (const DiskDetail& disk : now_.disks) {
     const DiskDetail* before = earlier(encoder_.before_.disks, &DiskDetail::device, disk);
@@ -192,7 +214,7 @@ void JsonlEncoder::Line::disks() {
     json_.key("device").value(disk.device);
     text("model", disk.model);
     text("vendor", disk.vendor);
-    text("serial", disk.serial);
+    text("serial", encoder_.hides_serials_ ? "" : std::string_view(disk.serial));
     text("device_type", disk.device_type);
     integer("capacity_bytes", disk.capacity_bytes == 0 ? std::nullopt : disk.capacity_bytes);
     json_.key("mounts").array();
@@ -207,8 +229,8 @@ void JsonlEncoder::Line::disks() {
       json_.end_object();
     }
     json_.end_array();
-    rate("read_bytes_per_sec", before != nullptr ? before->read_bytes : std::nullopt, disk.read_bytes);
-    rate("write_bytes_per_sec", before != nullptr ? before->write_bytes : std::nullopt, disk.write_bytes);
+    rate("read_bytes_per_sec", before != nullptr ? before->read_bytes : std::nullopt, disk.read_bytes, seconds);
+    rate("write_bytes_per_sec", before != nullptr ? before->write_bytes : std::nullopt, disk.write_bytes, seconds);
     integer("read_bytes_total", disk.read_bytes);
     integer("write_bytes_total", disk.write_bytes);
     json_.key("counted").value(disk.counted);
@@ -221,10 +243,10 @@ void JsonlEncoder::Line::gpus() {
   json_.key("gpu").array();
   for (const GpuDetail& gpu : now_.gpus) {
     json_.object();
-    text("uuid", gpu.uuid);
+    text("uuid", encoder_.hides_uuids_ ? "" : std::string_view(gpu.uuid));
     text("name", gpu.name);
     text("device_type", gpu.device_type);
-    text("host_id", gpu.host_id);
+    text("host_id", encoder_.hides_host_ ? "" : std::string_view(gpu.host_id));  // the host's name
     json_.key("detail").object();
     for (const auto& [name, value] : gpu.detail) json_.key(name).value(value);
     json_.end_object();
@@ -265,6 +287,10 @@ void JsonlEncoder::begin(const Run& run, const Schema& schema, bool compatible) 
   compatible_ = compatible;
   job_name_ = is_hidden(run, "job_name") ? "" : run.metadata.job_name;
   version_ = run.version;
+  hides_macs_ = is_hidden(run, "mac_address");
+  hides_serials_ = is_hidden(run, "disk_serial");
+  hides_uuids_ = is_hidden(run, "gpu_uuid");
+  hides_host_ = is_hidden(run, "host_hostname") || is_hidden(run, "host_name") || is_hidden(run, "host_id");
   has_before_ = false;
   const auto at = [&](std::string_view name) {
     for (size_t i = 0; i < schema_.size(); ++i)
@@ -279,12 +305,23 @@ void JsonlEncoder::begin(const Run& run, const Schema& schema, bool compatible) 
 }
 
 void JsonlEncoder::baseline(const Detail& detail) {
-  before_ = detail;
+  const auto keep = [&](auto Detail::*list, int64_t& stamp_ns) {
+    if ((detail.*list).empty() && has_before_) return;
+    before_.*list = detail.*list;
+    stamp_ns = detail.stamp_ns;
+  };
+  keep(&Detail::cores, before_ns_.cores);
+  keep(&Detail::network, before_ns_.network);
+  keep(&Detail::disks, before_ns_.disks);
+  if (detail.cgroup_usage_s || !has_before_) {
+    before_.cgroup_usage_s = detail.cgroup_usage_s;
+    before_ns_.cgroup = detail.stamp_ns;
+  }
   has_before_ = true;
 }
 
-void JsonlEncoder::write(Writer& out, const Row& row, const Detail& detail) {
-  Line(out, *this, row, detail).write();
+void JsonlEncoder::write(Writer& out, const Row& row, const Detail& detail, std::span<const std::string> messages) {
+  Line(out, *this, row, detail).write(messages);
   out.put('\n');
   baseline(detail);
 }

@@ -2,6 +2,7 @@
 // Details, this one and the one before, which the encoder keeps. Not thread-safe; no allocation while the device lists
 // keep their size and the writer has its.
 #pragma once
+#include <span>
 #include <string>
 
 #include "base/writer.h"
@@ -17,16 +18,21 @@ class JsonlEncoder {
   void begin(const Run& run, const Schema& schema, bool compatible);
   // The reading before the first row; without it the first row's rates are null.
   void baseline(const Detail& detail);
-  // One line with its LF.
-  void write(Writer& out, const Row& row, const Detail& detail);
+  // One line with its LF. `messages`: what would be said to the person on stderr, if lines did not go there.
+  void write(Writer& out, const Row& row, const Detail& detail, std::span<const std::string> messages = {});
 
  private:
   class Line;  // one object in the making
 
   Schema schema_;
   bool compatible_ = false;
+  bool hides_macs_ = false, hides_serials_ = false, hides_uuids_ = false, hides_host_ = false;
   std::string job_name_, version_;
+  // The last of each list that was read, and when: a list that is empty in one line costs the next one no rate.
   Detail before_;
+  struct Stamps {
+    int64_t cores = 0, network = 0, disks = 0, cgroup = 0;
+  } before_ns_;
   bool has_before_ = false;
   // Where the columns are that the cpu object repeats; −1: not part of this run.
   struct Cells {

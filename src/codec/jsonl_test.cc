@@ -49,9 +49,9 @@ TEST(Jsonl, OneLineInFull) {
       R"("process_utime_secs":null,"process_stime_secs":null,"process_pss_mib":1.500,"process_rss_mib":null,)"
       R"("process_memory_source":"pss","process_disk_read_bytes":null,"process_disk_write_bytes":null,)"
       R"("process_gpu_usage":null,"process_gpu_vram_mib":12.6000,"process_gpu_utilized":null},)"
-      R"("memory":{"total_mib":1000.000,"free_mib":250.000,"available_mib":500.000,"used_mib":500.500,"used_pct":50.05,)"
-      R"("buffers_mib":10.000,"cached_mib":20.000,"swap_total_mib":0.000,"swap_used_mib":0.000,"swap_used_pct":0,)"
-      R"("active_mib":30.000,"inactive_mib":40.000},)"
+      R"("memory":{"total_mib":1000.0,"free_mib":250.0,"available_mib":500.0,"used_mib":500.5,"used_pct":50.05,)"
+      R"("buffers_mib":10.0,"cached_mib":20.0,"swap_total_mib":0.0,"swap_used_mib":0.0,"swap_used_pct":0,)"
+      R"("active_mib":30.0,"inactive_mib":40.0},)"
       R"("network":[{"interface":"eth0","mac_address":"52:54:00:12:34:56","driver":"virtio_net","operstate":"up","speed_mbps":1000,)"
       R"("mtu":1500,"rx_bytes_per_sec":2000.000,"tx_bytes_per_sec":50.000,"rx_bytes_total":9000,"tx_bytes_total":700,"counted":true},)"
       R"({"interface":"veth1","mac_address":null,"driver":"veth","operstate":"up","speed_mbps":10000,"mtu":1500,)"
@@ -83,8 +83,79 @@ TEST(Jsonl, CompatibleMibAreWholeNumbers) {
   const Json json = Json::parse(lines_of(1, true)[0]);
   EXPECT_EQ(json["memory"]["used_mib"].dump(), "501");
   EXPECT_EQ(json["cpu"]["process_pss_mib"].dump(), "2");
-  EXPECT_EQ(json["cpu"]["process_gpu_vram_mib"].dump(), "13");
+  EXPECT_EQ(json["cpu"]["process_gpu_vram_mib"].dump(), "12.6");
   EXPECT_EQ(json["limits"]["memory_limit_mib"].dump(), "64");
+}
+
+TEST(Jsonl, CompatibleUsedAndAvailableAreNoMoreThanThereIs) {
+  JsonlEncoder encoder;
+  encoder.begin(sample_run(), long_schema(), true);
+  Detail detail = sample_detail(0);
+  for (int64_t available_kib = 500 * 1024; available_kib <= 501 * 1024; ++available_kib) {
+    detail.memory.total_bytes = (int64_t{1000} * 1024 + 307) * 1024;  // 1000.3 MiB
+    detail.memory.available_bytes = available_kib * 1024;
+    detail.memory.used_bytes = *detail.memory.total_bytes - *detail.memory.available_bytes;
+    Writer out;
+    encoder.write(out, long_row(0), detail);
+    const Json memory = Json::parse(out.view())["memory"];
+    ASSERT_TRUE(memory["used_mib"].is_number_integer());
+    ASSERT_LE(memory["used_mib"].get<int>() + memory["available_mib"].get<int>(), memory["total_mib"].get<int>()) << available_kib;
+  }
+}
+
+TEST(Jsonl, MessagesTravelInsideOfALine) {
+  JsonlEncoder encoder;
+  encoder.begin(sample_run(), long_schema(), true);
+  Writer out;
+  const std::vector<std::string> messages{"a \"word\"", "another"};
+  encoder.write(out, long_row(0), sample_detail(0), messages);
+  EXPECT_EQ(Json::parse(out.view())["messages"], Json(messages));
+}
+
+TEST(Jsonl, HiddenIdentifiersAreInNoDeviceList) {
+  tacho::Run run = sample_run();
+  run.hidden = {"host_hostname", "mac_address", "disk_serial", "gpu_uuid"};
+  Detail detail = sample_detail(1);
+  detail.network[0].interface = "enx525400123456";  // named after its address
+  detail.disks[0].serial = "WD-1234";
+  detail.gpus[0].uuid = "GPU-7c3c";
+  detail.gpus[0].host_id = "secret-host";
+  const auto line = [&] {
+    JsonlEncoder encoder;
+    encoder.begin(run, long_schema(), false);
+    Writer out;
+    encoder.write(out, long_row(0), detail);
+    return std::string(out.view());
+  };
+  const std::string hidden = line();
+  for (const char* secret : {"52:54:00:12:34:56", "525400123456", "WD-1234", "GPU-7c3c", "secret-host"})
+    EXPECT_EQ(hidden.find(secret), std::string::npos) << secret;
+  EXPECT_EQ(Json::parse(hidden)["network"][0]["interface"], "enx1");
+  run.hidden.clear();
+  EXPECT_NE(line().find("secret-host"), std::string::npos);
+  EXPECT_NE(line().find("enx525400123456"), std::string::npos);
+}
+
+// A list that could not be read in one line costs the next one nothing: its rate is over both intervals.
+TEST(Jsonl, AListThatWasMissingOnceLosesNoRate) {
+  JsonlEncoder encoder;
+  encoder.begin(sample_run(), long_schema(), false);
+  encoder.baseline(sample_detail(1));
+  Detail empty = sample_detail(2);
+  empty.network.clear();
+  empty.disks.clear();
+  empty.cores.clear();
+  empty.cgroup_usage_s.reset();
+  Writer out;
+  encoder.write(out, long_row(0), empty);
+  EXPECT_TRUE(Json::parse(out.view())["network"].empty());
+  out.clear();
+  encoder.write(out, long_row(1), sample_detail(3));
+  const Json json = Json::parse(out.view());
+  EXPECT_EQ(json["network"][0]["rx_bytes_per_sec"], 2000.0);
+  EXPECT_EQ(json["disk"][0]["read_bytes_per_sec"], 2048.0);
+  EXPECT_EQ(json["cpu"]["per_core_pct"][1], 100.0);
+  EXPECT_EQ(json["cpu"]["cgroup_utilization_pct"], 1.5);
 }
 
 TEST(Jsonl, DevicesThatComeOrFallBack) {

@@ -120,7 +120,7 @@ int discover_command(std::span<const std::string> arguments) {
   }
   if (request->help) return print(std::string(kHelp));
   const Roots roots = Roots::from_environment();
-  const Cloud cloud = discover_cloud(roots, {request->no_cloud, request->hidden});
+  const Cloud cloud = discover_cloud(roots, {request->no_cloud, request->hidden, {}, false});
   Host host = discover_host(roots);
   set_allocation(host, find_limits(roots, find_cgroups(roots, 0), 0, host.host_memory_mib.value_or(0) * kMiB));
   find_host_gpu(roots, host);

@@ -41,9 +41,9 @@ std::string service_url() {
 
 // Each run has its own word about the cloud: several are delivered by one process, and later than they ran.
 Cloud CloudFields::find(const SpoolMeta& meta, const std::function<bool()>& in_a_hurry) {
-  CloudOptions options{meta.no_cloud || is_of_another_machine(meta.start), meta.hidden};
+  CloudOptions options{meta.no_cloud || is_of_another_machine(meta.start), meta.hidden, {}, meta.host_id_settled};
   for (const auto& [name, value] : meta.start.items())
-    if (is_cloud_field(name)) options.hidden.push_back(name);  // said by the user: nothing to find
+    if (is_cloud_field(name)) options.said.push_back(name);
   const Roots roots = Roots::from_environment();
   if (options.no_cloud) return CloudDiscovery(roots, options).result();  // what is known of others stays
   if (!discovery_ || asked_ != options) {

@@ -35,8 +35,9 @@ void put_merged(Writer& out, std::string_view a, std::string_view b, bool add) {
 std::string merge_pairwise(std::string_view csv) {
   const size_t header_end = csv.find('\n');
   if (header_end == std::string_view::npos) return std::string(csv);
+  const auto names = split(csv.substr(0, header_end), ',');
   std::vector<bool> adds;
-  for (const std::string_view name : split(csv.substr(0, header_end), ',')) adds.push_back(is_added_up(name));
+  for (const std::string_view name : names) adds.push_back(is_added_up(name));
   Writer out(csv.size());
   out.put(csv.substr(0, header_end + 1));
   std::string_view rest = csv.substr(header_end + 1), waiting;
@@ -50,7 +51,9 @@ std::string merge_pairwise(std::string_view csv) {
     const auto a = split(waiting, ','), b = split(line, ',');
     for (size_t i = 0; i < a.size() && i < b.size(); ++i) {
       if (i > 0) out.put(',');
-      put_merged(out, a[i], b[i], i < adds.size() && adds[i]);
+      // The pair ends when its second row does, also where a clock that was set back came between them.
+      if (i < names.size() && names[i] == "timestamp") out.put(b[i]);
+      else put_merged(out, a[i], b[i], i < adds.size() && adds[i]);
     }
     out.put('\n');
     waiting = {};

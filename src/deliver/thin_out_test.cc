@@ -17,6 +17,8 @@ TEST(MergePairwise, SumsIntervalsAndKeepsPeaks) {
             "2.500,0.750,100.125,10,7\n"
             "3.500,,,5,7\n");
   EXPECT_EQ(merge_pairwise("timestamp\n"), "timestamp\n");
+  // A clock that was set back in between: the pair ends when its second row does.
+  EXPECT_EQ(merge_pairwise("timestamp,system_utime\n7200.001,1.000\n3602.000,2.000\n"), "timestamp,system_utime\n3602.000,3.000\n");
   EXPECT_EQ(merge_pairwise(""), "");
 }
 

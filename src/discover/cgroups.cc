@@ -77,9 +77,10 @@ std::string folder_below(const CgroupMount& mount, std::string path) {
   return file_exists(folder) && path.find("/..") == std::string::npos ? folder : mount.mount_point;
 }
 
-// Applies read(folder) from the cgroup up to its mount point.
+// Applies read(folder) from the cgroup up to its mount point. The machine's top limits nothing: its figures are the machine's.
 void walk_up(std::string folder, const std::string& mount, const std::function<void(const std::string&)>& read) {
   while (!folder.empty() && !mount.empty()) {
+    if (is_hierarchy_root(folder)) return;
     read(folder);
     if (folder == mount || folder.size() <= mount.size()) return;
     folder.resize(folder.rfind('/'));

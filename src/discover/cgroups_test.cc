@@ -51,6 +51,22 @@ TEST(Cgroups, Version2FindsTheOwnFolderAndTheLowestLimits) {
   EXPECT_EQ(limits.cpuset_cpus, 1);
 }
 
+// The machine's top cgroup is the machine: what it says is no limit, and no container.
+TEST(Cgroups, TheMachinesTopLimitsNothing) {
+  Machine machine;
+  machine.mount("cg", "cgroup2", "nsdelegate");
+  machine.mount("cpuset", "cgroup", "cpuset");
+  machine.put("proc/self/cgroup", "4:cpuset:/\n0::/\n");
+  machine.put("cg/cgroup.controllers", "cpuset cpu memory\n");
+  machine.put("cg/cpuset.cpus.effective", "0-1\n");
+  machine.put("cpuset/release_agent", "");
+  machine.put("cpuset/cpuset.effective_cpus", "0-3\n");
+  const Limits limits = find_limits(machine.roots, find_cgroups(machine.roots, 0), 0, int64_t{64} << 30);
+  EXPECT_FALSE(limits.cpuset_cpus);
+  EXPECT_FALSE(limits.cpu_quota_cores);
+  EXPECT_FALSE(limits.memory_limit_bytes);
+}
+
 TEST(Cgroups, HybridHasBoth) {
   Machine machine;
   machine.mount("cpu,cpuacct", "cgroup", "cpu,cpuacct");

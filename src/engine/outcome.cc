@@ -32,14 +32,24 @@ std::optional<int64_t> whole(std::optional<double> value) {
 
 void OomWatch::begin(const Roots& roots) { kills_before_ = oom_kills(roots); }
 
-void OomWatch::end(const Roots& roots, Run& run, const Summary& summary) const {
-  const int64_t kills_after = oom_kills(roots);
+void OomWatch::end(const ProbeContext& context, Run& run, const Summary& summary, bool own_cgroup, std::string& note) const {
+  const int64_t kills_after = oom_kills(context.roots);
   const Statistics in_cgroup = summary.column("cgroup_oom_kills");
   if (kills_before_ < 0 && in_cgroup.rows == 0) return;
   const bool killed = run.outcome.exit_code == 128 + SIGKILL && !run.outcome.timed_out;  // also a shell that tells so of its child
   // The cgroup's own count comes first. The machine's may be of another container, so it counts only for a job that was
   // killed; the job may have moved into a cgroup that tacho does not watch.
   int64_t kills = in_cgroup.rows > 0 ? static_cast<int64_t>(in_cgroup.sum) : 0;
+  if (kills > 0 && !own_cgroup && !killed) {
+    const int64_t memory_bytes = context.limits.memory_limit_bytes.value_or(machine_memory_bytes(context.roots));
+    const bool mostly_the_jobs = run.totals.memory_peak_bytes.value_or(0) >= memory_bytes / 2;
+    const bool root_only = run.totals.processes_seen.value_or(2) <= 1 && run.outcome.exit_code.has_value();
+    if (!mostly_the_jobs && !root_only) {
+      note = "the kernel killed for want of memory in a cgroup that the job shares with others: whether it hit the job cannot be known";
+      return;
+    }
+    if (!mostly_the_jobs) kills = 0;  // the job was one process, and that ended by itself
+  }
   if (kills == 0 && killed && kills_before_ >= 0) kills = kills_after - kills_before_;
   run.totals.oom_kills = kills;
   run.outcome.oom_killed = kills > 0;

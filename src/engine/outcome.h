@@ -11,11 +11,14 @@
 
 namespace tacho {
 
-// Counts the kernel's OOM kills from begin() to end(), and decides whether one ended the job.
+// Counts the kernel's OOM kills from begin() to end(), and decides whether one hit the job.
 class OomWatch {
  public:
   void begin(const Roots& roots);
-  void end(const Roots& roots, Run& run, const Summary& summary) const;
+  // After totals and outcome are known. own_cgroup: cgroup_oom_kills is of a cgroup that holds nothing but the job. Elsewhere
+  // a kill may have been a neighbour's: it is the job's when its root was killed, or when at least half of the memory
+  // there was the job's, since the kernel picks the largest; otherwise it cannot be known, and a note says so.
+  void end(const ProbeContext& context, Run& run, const Summary& summary, bool own_cgroup, std::string& note) const;
 
  private:
   int64_t kills_before_ = -1;  // −1: the kernel does not say

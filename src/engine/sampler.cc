@@ -12,6 +12,9 @@ namespace {
 
 constexpr int kCompatibleColumns = 32;
 
+// The older client writes memory of the machine and of the job as whole MiB, and those who read it parse integers.
+bool is_whole_in_client(const Column& column) { return (column.position >= 6 && column.position <= 11) || column.position == 27; }
+
 bool names(const std::vector<std::string>& list, std::string_view name) {
   return std::find(list.begin(), list.end(), name) != list.end();
 }
@@ -64,7 +67,10 @@ void Sampler::build_schema(bool compatible, const ProbeChoice& choice) {
   std::stable_sort(cells_.begin(), cells_.end(),
                    [](const Cell& a, const Cell& b) { return a.column->position < b.column->position; });
   schema_.push_back(kTimestampColumn);
-  for (const Cell& cell : cells_) schema_.push_back(*cell.column);
+  for (const Cell& cell : cells_) {
+    schema_.push_back(*cell.column);
+    if (compatible && is_whole_in_client(*cell.column)) schema_.back().decimals = 0;
+  }
 }
 
 void Sampler::read() {
@@ -72,7 +78,8 @@ void Sampler::read() {
     if (source.probe) source.probe->prepare();
   for (Source& source : sources_) {
     if (!source.probe) continue;
-    if (!source.now.gap) std::swap(source.before, source.now);
+    std::swap(source.before, source.now);
+    source.before.keep_from(source.now);
     source.now.clear();
     source.now.stamp_ns = clock_.monotonic_ns();
     source.probe->read(source.now);
@@ -84,6 +91,16 @@ void Sampler::baseline() {
   read();
 }
 
+void Sampler::rebase(std::string_view probe) {
+  context_.facts = {};
+  for (Source& source : sources_) {
+    if (!source.probe || source.info->name != probe) continue;
+    source.now.clear();
+    source.now.stamp_ns = clock_.monotonic_ns();
+    source.probe->read(source.now);
+  }
+}
+
 void Sampler::sample(Row& row, bool closing) {
   context_.facts = {};
   context_.facts.closing = closing;
@@ -93,9 +110,7 @@ void Sampler::sample(Row& row, bool closing) {
   row.closing = closing;
   row.interval_ns = now_ns - last_ns_;
   last_ns_ = now_ns;
-  // Strictly increasing in the printed digits, whatever the clock does.
-  row.realtime_ns = std::max(clock_.realtime_ns(), last_realtime_ns_ + kNsPerMs);
-  last_realtime_ns_ = row.realtime_ns;
+  row.realtime_ns = next_time(row.interval_ns);
   row.cells.resize(schema_.size());
   row.cells[0] = static_cast<double>(row.realtime_ns / kNsPerMs) / 1e3;
   for (size_t i = 0; i < cells_.size(); ++i) {
@@ -103,6 +118,25 @@ void Sampler::sample(Row& row, bool closing) {
     const bool read_now = cell.source != SIZE_MAX && sources_[cell.source].probe;
     row.cells[i + 1] = read_now ? derive(*cell.column, sources_[cell.source].before, sources_[cell.source].now) : kAbsent;
   }
+}
+
+// Strictly increasing in the printed digits, but for a clock that was set back by more than the next interval makes up for:
+// this row then still comes after the last one, and the next goes on from the new time.
+int64_t Sampler::next_time(int64_t interval_ns) {
+  const int64_t clock_ns = clock_.realtime_ns();
+  int64_t time_ns = std::max(clock_ns, last_realtime_ns_ + kNsPerMs);
+  // A time that came before must not come again to the microsecond, by which rows elsewhere are told apart: the last
+  // digits tell how often the clock was set back.
+  time_ns += (set_back_ - time_ns / kNsPerUs % kTimeGrid + kTimeGrid) % kTimeGrid * kNsPerUs;
+  last_realtime_ns_ = time_ns;
+  const int64_t behind_ns = time_ns - clock_ns;
+  if (behind_ns <= std::max(interval_ns, context_.interval_ns)) return time_ns;
+  last_realtime_ns_ = clock_ns;
+  set_back_ = (set_back_ + 1) % kTimeGrid;
+  if (++steps_noted_ <= kMostStepsNoted)
+    context_.note("the machine's clock was set back by " + std::to_string(behind_ns / kNsPerSec) + " s at row " +
+                  std::to_string(rows_) + ": timestamps go on from the new time in the next row");
+  return time_ns;
 }
 
 void Sampler::describe(Detail& detail) {

@@ -17,7 +17,7 @@
 namespace tacho {
 
 // Which probes run: their defaults, changed by --probe and --no-probe. Unknown names are errors with the nearest name.
-// compatible: only the 32 columns unless asked for more.
+// compatible: only the 32 columns unless asked for more, memory in whole MiB.
 struct ProbeChoice {
   std::vector<std::string> on, off;
   bool compatible = false;
@@ -30,6 +30,8 @@ class Sampler {
   const Schema& schema() const { return schema_; }
   // The reading before the job starts: the first row counts from here.
   void baseline();
+  // The same of one probe alone, whose source has changed since.
+  void rebase(std::string_view probe);
   // One row, from the last reading to now. closing: the last one.
   void sample(Row& row, bool closing);
   // Device lists of the last reading.
@@ -62,7 +64,11 @@ class Sampler {
   std::vector<Source> sources_;
   std::vector<Cell> cells_;  // one a column of the schema but the first
   Schema schema_;
+  static constexpr int64_t kTimeGrid = 8, kMostStepsNoted = 10;
+  int64_t next_time(int64_t interval_ns);
+
   int64_t last_ns_ = 0, last_realtime_ns_ = 0, rows_ = 0;
+  int64_t set_back_ = 0, steps_noted_ = 0;  // how often the clock was
 };
 
 }  // namespace tacho

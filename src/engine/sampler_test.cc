@@ -3,12 +3,17 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <array>
+#include <map>
+#include <set>
+
 #include "base/units.h"
 #include "engine/outcome.h"
 #include "engine/outputs.h"
 #include "model/summary.h"
 #include "probe/process_tree.h"
 #include "support/count_allocations.h"
+#include "support/probe_bench.h"
 #include "support/temp_dir.h"
 
 namespace tacho {
@@ -91,6 +96,105 @@ TEST(Sampler, UnknownProbeNamesTheNearest) {
   EXPECT_NE(sampler.error().message().find("memory"), std::string::npos);
 }
 
+TEST(Sampler, TheOlderClientsMemoryIsWhole) {
+  TickClock clock;
+  ProbeContext context;
+  for (const bool compatible : {false, true}) {
+    const auto sampler = sampler_for(context, {{}, {}, compatible}, clock);
+    for (const Column& column : sampler->schema()) {
+      const int position = column.position;
+      const int decimals = position >= 6 && position <= 11    ? (compatible ? 0 : 1)
+                           : position >= 14 && position <= 16 ? 3
+                           : position == 27                   ? (compatible ? 0 : 3)
+                                                              : column.decimals;
+      EXPECT_EQ(column.decimals, decimals) << column.name;
+    }
+  }
+}
+
+// An hour back: one row still comes after the last, the next has the new time, and run.json says so. No time comes twice.
+TEST(Sampler, AClockThatIsSetBackIsFollowedInTheNextRow) {
+  TickClock clock;
+  ProbeContext context;
+  const auto sampler = sampler_for(context, {{}, {}, true}, clock);
+  sampler->baseline();
+  Row row;
+  std::set<int64_t> microseconds;
+  const auto tick = [&](int64_t step_ns) {
+    clock.real_ns += step_ns;
+    clock.mono_ns += kNsPerSec;
+    sampler->sample(row, false);
+    EXPECT_TRUE(microseconds.insert(row.realtime_ns / kNsPerUs).second);
+    EXPECT_EQ(row.interval_ns, kNsPerSec);
+    return row.realtime_ns / kNsPerMs;
+  };
+  const int64_t first = tick(kNsPerSec);
+  EXPECT_TRUE(context.notes.empty());
+  EXPECT_EQ(tick(-3599 * kNsPerSec), first + 1);
+  ASSERT_EQ(context.notes.size(), 1u);
+  EXPECT_NE(context.notes[0].find("set back by 3599 s"), std::string::npos) << context.notes[0];
+  for (int64_t i = 1; i <= 3700; ++i) EXPECT_EQ(tick(kNsPerSec), first + (i - 3599) * 1000);
+  EXPECT_EQ(context.notes.size(), 1u);
+  // A step that the next interval makes up for is no news.
+  const int64_t last = row.realtime_ns / kNsPerMs;
+  EXPECT_EQ(tick(-kNsPerSec / 2), last + 1);
+  EXPECT_GT(tick(kNsPerSec), last + 1);
+  EXPECT_EQ(context.notes.size(), 1u);
+}
+
+// What an interval added is in the next row that can be read, in every probe that counts.
+TEST(Sampler, AReadingThatFailsLosesNothing) {
+  KernelTree kernel("x86_vm");
+  TickClock clock;
+  ProbeContext context;
+  context.roots = kernel.roots();
+  ProbeChoice choice;
+  choice.on = {"vmstat", "pressure"};
+  choice.off = {"gpu", "process", "cgroup"};
+  const auto sampler = sampler_for(context, choice, clock);
+  const auto write = [&](int64_t n) {
+    const std::string ticks = std::to_string(1000 + 10 * n), bytes = std::to_string(1'000'000 + 4096 * n);
+    kernel.write("proc/stat", "cpu  " + ticks + " 0 500 9000 0 0 0 0 0 0\ncpu0 " + ticks + " 0 500 9000 0 0 0 0 0 0\nctxt " + ticks +
+                                  "\nbtime 1\nprocesses 10\n");
+    kernel.write("proc/vmstat", "pgmajfault " + ticks + "\n");
+    kernel.write("proc/net/dev", "Inter-|\n face |\n  eth0: " + bytes + " 1 0 0 0 0 0 0 " + bytes + " 1 0 0 0 0 0 0\n");
+    kernel.write("proc/pressure/cpu", "some avg10=0.00 avg60=0.00 avg300=0.00 total=" + std::to_string(100'000 * n) + "\n");
+  };
+  Row row;
+  std::map<std::string, double> sums;
+  int64_t empty = 0;
+  const auto cell = [&](std::string_view name) {
+    for (size_t i = 0; i < row.cells.size(); ++i)
+      if (sampler->schema()[i].name == name) return row.cells[i];
+    return kAbsent;
+  };
+  constexpr std::array kColumns{"system_utime", "system_ctxt_switches", "system_major_page_faults", "system_net_recv_bytes"};
+  write(0);
+  sampler->baseline();
+  for (int64_t n = 1; n <= 9; ++n) {
+    write(n);
+    // Every third reading fails, the fourth and the fifth in a row.
+    const bool fails = n == 2 || n == 4 || n == 5;
+    if (fails)
+      for (const char* path : {"proc/stat", "proc/vmstat", "proc/net/dev", "proc/pressure/cpu"}) kernel.write(path, "");
+    clock.mono_ns += kNsPerSec;
+    sampler->sample(row, false);
+    for (const char* name : kColumns) {
+      if (is_absent(cell(name))) ++empty;
+      else sums[name] += cell(name);
+    }
+    EXPECT_EQ(is_absent(cell("system_utime")), fails) << n;
+    // A share of the time is one of all the time since it was read last: never twice as much.
+    EXPECT_NEAR(fails ? 0.1 : cell("system_pressure_cpu_some"), 0.1, 1e-9) << n;
+    EXPECT_NEAR(fails ? 1 : cell("system_cpu_usage"), 1, 1e-9) << n;
+  }
+  EXPECT_EQ(empty, 3 * static_cast<int64_t>(kColumns.size()));
+  EXPECT_NEAR(sums["system_utime"], 0.9, 1e-9);
+  EXPECT_EQ(sums["system_ctxt_switches"], 90);
+  EXPECT_EQ(sums["system_major_page_faults"], 90);
+  EXPECT_EQ(sums["system_net_recv_bytes"], 9 * 4096);
+}
+
 TEST(Sampler, TimestampsIncreaseWhateverTheClockDoes) {
   TickClock clock;
   ProbeContext context;
@@ -98,8 +202,8 @@ TEST(Sampler, TimestampsIncreaseWhateverTheClockDoes) {
   sampler->baseline();
   Row row;
   int64_t last = 0;
-  for (const int64_t step_s : {1, -3600, 0, 5, -1, 86400, 1}) {
-    clock.real_ns += step_s * kNsPerSec;
+  for (const int64_t step_ms : {1000, -900, 0, 5000, -999, 86400000, 1}) {  // as long as the next interval makes up for it
+    clock.real_ns += step_ms * kNsPerMs;
     clock.mono_ns += kNsPerSec;
     sampler->sample(row, false);
     EXPECT_GE(row.realtime_ns / kNsPerMs, last + 1);

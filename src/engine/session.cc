@@ -17,6 +17,7 @@
 #include "engine/sampler.h"
 #include "job/job.h"
 #include "job/job_cgroup.h"
+#include "probe/cgroup.h"
 #include "probe/process_tree.h"
 #include "report/summary_text.h"
 #include "sink/store.h"
@@ -60,6 +61,7 @@ class Session {
   std::unique_ptr<ProcessTree> tree_;
   Job job_;
   JobCgroup job_cgroup_;
+  std::string own_cgroup_;  // tacho's, where one was made for the job
   Deliverer deliverer_;  // before the outputs, whose sinks wake it up
   Outputs outputs_;
   std::unique_ptr<Sampler> sampler_;
@@ -67,6 +69,7 @@ class Session {
   TotalsKeeper totals_;
   Progress progress_;
   Row row_;
+  size_t hidden_cell_ = 0;  // process_pid, with --hide pid; 0: none
   Detail detail_;
   int64_t start_ns_ = 0, next_tick_ns_ = 0, next_look_ns_ = INT64_MAX, kill_at_ns_ = 0;
   bool timed_out_ = false, wants_detail_ = false, delivered_ = true;
@@ -132,7 +135,10 @@ Status Session::prepare() {
   auto sampler = Sampler::create(context_, {settings_.probes_on, settings_.probes_off, settings_.compatible}, clock_);
   if (!sampler) return sampler.error();
   sampler_ = std::move(*sampler);
-  summary_.begin(sampler_->schema());
+  const Schema& schema = sampler_->schema();
+  for (size_t i = 0; is_hidden(run_, "pid") && i < schema.size(); ++i)
+    if (schema[i].name == "process_pid") hidden_cell_ = i;
+  summary_.begin(schema);
   totals_.begin(sampler_->schema());
   if (Status status = outputs_.open_run_store(settings_, run_, summary_); !status) return status;
   if (run_.id.empty()) run_.id = make_run_id(clock_.realtime_ns());
@@ -159,6 +165,7 @@ void Session::make_job_cgroup() {
     return;
   }
   job_cgroup_ = std::move(*group);
+  own_cgroup_ = context_.cgroup.unified;
   context_.cgroup.unified = job_cgroup_.path();
   context_.cgroup.job_only = true;
 }
@@ -183,8 +190,10 @@ Status Session::start() {
     launching_ = true;
     if (Status status = job_.launch(launch); !status) return status;
     if (!job_.in_cgroup() && !job_cgroup_.path().empty()) {
-      // The kernel would not start it there: the tree is summed instead.
+      // The kernel would not start it there: the tree is summed instead, and the job's cgroup is tacho's own.
       context_.cgroup.job_only = false;
+      context_.cgroup.unified = own_cgroup_;
+      sampler_->rebase(kCgroupProbe.name);
       context_.note("the job could not be started in a cgroup of its own");
     }
     run_.pid = job_.pid();
@@ -261,6 +270,7 @@ void Session::restart_deliverer() {
 
 void Session::write_row(bool closing) {
   sampler_->sample(row_, closing);
+  if (hidden_cell_ > 0) row_.cells[hidden_cell_] = kAbsent;
   if (wants_detail_) {
     detail_ = {};
     sampler_->describe(detail_);
@@ -294,17 +304,24 @@ void Session::enforce_timeout(int64_t now_ns) {
 
 void Session::finish() {
   const int64_t end_ns = clock_.monotonic_ns();
+  // A clock that was set back would have it end before it began.
   run_.outcome.finished_realtime_ns = clock_.realtime_ns();
+  if (run_.outcome.finished_realtime_ns < run_.outcome.started_realtime_ns)
+    run_.outcome.finished_realtime_ns = run_.outcome.started_realtime_ns + end_ns - start_ns_;
   if (tree_ && settings_.mode == Mode::attach) tree_->root_ended();
   write_row(true);
   run_.outcome.duration_ns = end_ns - start_ns_;
   run_.outcome.timed_out = timed_out_;
   fill_outcome(run_, job_, exit_status());
-  oom_.end(context_.roots, run_, summary_);
+  const bool own_oom_count = context_.cgroup.job_only && (!settings_.attach_cgroup.empty() ||
+                                                          file_exists(context_.cgroup.unified + "/memory.events"));
   if (timed_out_ && settings_.mode == Mode::run) tree_->signal_all(SIGKILL);  // what the root left behind
   if (!job_cgroup_.path().empty() && !job_cgroup_.remove())
     context_.note("processes of the job live on: what they use after its end is not in the record");
   totals_.close(run_, summary_, tree_.get(), context_);
+  std::string oom_note;
+  oom_.end(context_, run_, summary_, own_oom_count, oom_note);
+  if (!oom_note.empty()) context_.note(std::move(oom_note));
   if (std::string note = deliverer_.note(); !note.empty()) context_.note(std::move(note));
   run_.notes = context_.notes;
   outputs_.end(run_);

@@ -8,6 +8,8 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kGroupWords{"host", "cloud", "private"};
 constexpr std::array<std::string_view, 5> kPrivate{"host_id", "host_hostname", "host_ip", "cloud_account_id", "command"};
+// What tells one machine from another in the device lists of JSON lines; hidden with both groups that it belongs to.
+constexpr std::array<std::string_view, 3> kIdentifiers{"mac_address", "disk_serial", "gpu_uuid"};
 
 struct Alias {
   std::string_view seed, wire;
@@ -22,6 +24,7 @@ constexpr auto kFields = std::to_array<std::string_view>({
     "cloud_vendor_id", "cloud_account_id", "cloud_region_id", "cloud_zone_id", "cloud_instance_type",
     "command", "working_directory", "pid", "container_image", "env", "language", "orchestrator", "executor", "team",
     "project_name", "job_name", "stage_name", "task_name", "external_run_id", "tags",
+    "mac_address", "disk_serial", "gpu_uuid",
 });
 
 }  // namespace
@@ -40,13 +43,14 @@ std::vector<std::string> fields_named(std::string_view word) {
   std::string name(word);
   std::replace(name.begin(), name.end(), '-', '_');
   if (name == "host_*" || name == "cloud_*") name.resize(name.size() - 2);  // as the documentation writes the groups
-  if (name == "private") return {kPrivate.begin(), kPrivate.end()};
   std::vector<std::string> fields;
+  if (name == "private") fields.assign(kPrivate.begin(), kPrivate.end());
   if (name == "host" || name == "cloud") {
     for (const std::string_view field : kFields)
       if (field.starts_with(name + "_")) fields.emplace_back(field);
-    return fields;
   }
+  if (name == "private" || name == "host") fields.insert(fields.end(), kIdentifiers.begin(), kIdentifiers.end());
+  if (!fields.empty()) return fields;
   for (const Alias& alias : kAliases)
     if (name == alias.seed) name = alias.wire;
   if (std::find(kFields.begin(), kFields.end(), name) != kFields.end()) fields.push_back(name);

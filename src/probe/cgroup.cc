@@ -70,8 +70,60 @@ std::string nearest_with_throttling(std::string folder, const std::string& mount
 
 class CgroupProbe final : public Probe {
  public:
-  explicit CgroupProbe(ProbeContext& context) : context_(context) {
-    const CgroupPaths& paths = context.cgroup;
+  explicit CgroupProbe(ProbeContext& context) : context_(context) { choose_files(); }
+
+  bool empty() const {
+    return cpu_stat_.path().empty() && !cpuacct_.present() && memory_.path().empty() && blkio_.path().empty();
+  }
+
+  void read(Reading& out) override {
+    if (context_.cgroup.unified != unified_) {
+      // The job runs somewhere else than was thought when the probe was made.
+      choose_files();
+      out.anew = true;
+    }
+    const bool idle = read_cpu(out);
+    std::string_view text;
+    if (context_.limits.memory_limit_bytes) out.set(kMemoryLimit, *context_.limits.memory_limit_bytes);
+    set_single(out, kMemory, memory_);
+    // Where nobody ran, nothing was read, written or killed: the last figures stand, for a while.
+    const bool closing = context_.facts.closing;
+    if (idle && !closing && ++repeats_ < kRefreshTicks) return repeat(out);
+    repeats_ = 0;
+    if (get(io_, text)) set_io(out, parse_io_stat(text));
+    else if (get(blkio_, text)) set_io(out, parse_blkio_bytes(text));
+    // The mark and the rare event lose nothing when they are read once a second at short intervals.
+    if (closing || out.stamp_ns - slow_stamp_ns_ >= kSlowNs) {
+      slow_stamp_ns_ = out.stamp_ns;
+      set_single(out, kMemoryPeak, peak_);
+      if (get(events_, text))
+        if (const auto kills = parse_keyed(text, oom_key_)) out.set(kOomKills, *kills);
+    } else {
+      for (const Field field : {kMemoryPeak, kOomKills})
+        if (last_.has(field)) out.set(field, last_.get(field));
+    }
+    raise_peak(out);
+    last_ = out;
+  }
+
+  void describe(Detail& detail) override {
+    if (cpu_known_) detail.cgroup_usage_s = static_cast<double>(last_cpu_ns_) * kSeconds;
+    detail.limits.cpu_quota_cores = context_.limits.cpu_quota_cores;
+    if (context_.limits.cpuset_cpus) detail.limits.cpuset_cpus = static_cast<double>(*context_.limits.cpuset_cpus);
+    detail.limits.memory_limit_bytes = context_.limits.memory_limit_bytes;
+  }
+
+ private:
+  void choose_files() {
+    const CgroupPaths& paths = context_.cgroup;
+    unified_ = paths.unified;
+    throttle_v2_ = KeptFile();
+    blkio_ = KeptFile();
+    cpuacct_ = Cpuacct();
+    last_.clear();
+    repeats_ = kRefreshTicks;
+    last_cpu_ns_ = -1;
+    slow_stamp_ns_ = 0;
     const auto v2 = [&](std::string_view file) { return nearest_with(paths.unified, paths.mount_unified, file); };
     cpu_stat_ = KeptFile(v2("cpu.stat"));
     io_ = KeptFile(v2("io.stat"));
@@ -94,45 +146,6 @@ class CgroupProbe final : public Probe {
     if (io_.path().empty()) blkio_ = KeptFile(nearest_with(paths.blkio, paths.mount_blkio, "blkio.throttle.io_service_bytes"));
   }
 
-  bool empty() const {
-    return cpu_stat_.path().empty() && !cpuacct_.present() && memory_.path().empty() && blkio_.path().empty();
-  }
-
-  void read(Reading& out) override {
-    const bool idle = read_cpu(out);
-    std::string_view text;
-    if (context_.limits.memory_limit_bytes) out.set(kMemoryLimit, *context_.limits.memory_limit_bytes);
-    // Where nobody ran, nothing was charged, read, written or killed: the last figures stand, for a while.
-    const bool closing = context_.facts.closing;
-    if (idle && !closing && ++repeats_ < kRefreshTicks) return repeat(out);
-    repeats_ = 0;
-    set_single(out, kMemory, memory_);
-    if (get(io_, text)) set_io(out, parse_io_stat(text));
-    else if (get(blkio_, text)) set_io(out, parse_blkio_bytes(text));
-    // The mark and the rare event lose nothing when they are read once a second at short intervals.
-    if (closing || out.stamp_ns - slow_stamp_ns_ >= kSlowNs) {
-      slow_stamp_ns_ = out.stamp_ns;
-      set_single(out, kMemoryPeak, peak_);
-      if (get(events_, text))
-        if (const auto kills = parse_keyed(text, oom_key_)) out.set(kOomKills, *kills);
-    } else {
-      for (const Field field : {kMemoryPeak, kOomKills})
-        if (last_.has(field)) out.set(field, last_.get(field));
-    }
-    // The mark may be a second old; what is charged now is at least the peak.
-    if (out.has(kMemory) && out.has(kMemoryPeak) && out.get(kMemoryPeak) < out.get(kMemory))
-      out.set(kMemoryPeak, out.get(kMemory));
-    last_ = out;
-  }
-
-  void describe(Detail& detail) override {
-    if (last_cpu_ns_ >= 0) detail.cgroup_usage_s = static_cast<double>(last_cpu_ns_) * kSeconds;
-    detail.limits.cpu_quota_cores = context_.limits.cpu_quota_cores;
-    if (context_.limits.cpuset_cpus) detail.limits.cpuset_cpus = static_cast<double>(*context_.limits.cpuset_cpus);
-    detail.limits.memory_limit_bytes = context_.limits.memory_limit_bytes;
-  }
-
- private:
   bool get(KeptFile& file, std::string_view& text) { return !file.path().empty() && file.read(context_.buffer, text); }
 
   void set_single(Reading& out, Field field, KeptFile& file) {
@@ -178,23 +191,33 @@ class CgroupProbe final : public Probe {
       if (const auto time = parse_keyed(text, "throttled_time")) out.set(kThrottledTime, *time);
       if (const auto periods = parse_keyed(text, "nr_throttled")) out.set(kThrottledPeriods, *periods);
     }
-    if (!out.has(kCpu)) return false;
+    cpu_known_ = out.has(kCpu);
+    if (!cpu_known_) return false;
     const bool idle = out.get(kCpu) == last_cpu_ns_;
     last_cpu_ns_ = out.get(kCpu);
     return idle;
   }
 
   void repeat(Reading& out) {
-    for (const Field field : {kMemory, kMemoryPeak, kRead, kWritten, kOomKills})
+    for (const Field field : {kMemoryPeak, kRead, kWritten, kOomKills})
       if (last_.has(field)) out.set(field, last_.get(field));
+    raise_peak(out);
+  }
+
+  // The mark may be a second old; what is charged now is at least the peak.
+  static void raise_peak(Reading& out) {
+    if (out.has(kMemory) && out.has(kMemoryPeak) && out.get(kMemoryPeak) < out.get(kMemory))
+      out.set(kMemoryPeak, out.get(kMemory));
   }
 
   ProbeContext& context_;
   KeptFile cpu_stat_, io_, memory_, peak_, events_, throttle_v1_, throttle_v2_, blkio_;
   Cpuacct cpuacct_;
+  std::string unified_;  // that the files were chosen for
   std::string_view oom_key_;
   Reading last_;
   int repeats_ = kRefreshTicks;  // the first reading is a full one
+  bool cpu_known_ = false;  // by the last reading
   int64_t last_cpu_ns_ = -1, slow_stamp_ns_ = 0;
 };
 

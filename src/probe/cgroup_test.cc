@@ -24,6 +24,7 @@ class Columns {
   bool made() const { return probe_ != nullptr; }
   void read(int64_t stamp_ns) {
     std::swap(before_, now_);
+    before_.keep_from(now_);
     now_.clear();
     now_.stamp_ns = stamp_ns;
     probe_->read(now_);
@@ -191,6 +192,76 @@ TEST(CgroupProbe, ReadsVersion1) {
   EXPECT_DOUBLE_EQ(columns["cgroup_disk_read_bytes"], 512);
   EXPECT_DOUBLE_EQ(columns["cgroup_disk_write_bytes"], 0);
   EXPECT_DOUBLE_EQ(columns["cgroup_oom_kills"], 1);
+}
+
+// The job could not be started in the cgroup that was made for it: that one's zeros are not the job's.
+TEST(CgroupProbe, FollowsTheJobToWhereItRuns) {
+  Tree tree;
+  tree.put("v2/cgroup.controllers", "cpu memory\n");
+  for (const char* folder : {"v2/box/", "v2/box/tacho-1/"}) {
+    tree.put(folder + std::string("cgroup.type"), "domain\n");
+    tree.put(folder + std::string("cpu.stat"), "user_usec 0\nsystem_usec 0\n");
+    tree.put(folder + std::string("memory.current"), "0\n");
+  }
+  Ticking ticking;
+  ticking.context.cgroup.unified = tree.dir / "v2/box/tacho-1";
+  ticking.context.cgroup.mount_unified = tree.top("v2");
+  ticking.context.cgroup.job_only = true;
+  Columns columns(kCgroupProbe, ticking.context);
+  ASSERT_TRUE(columns.made());
+  ticking.tick(columns);
+  tree.put("v2/box/cpu.stat", "user_usec 7000000\nsystem_usec 2000000\n");
+  tree.put("v2/box/memory.current", "104857600\n");
+  ticking.context.cgroup.job_only = false;
+  ticking.context.cgroup.unified = tree.dir / "v2/box";
+  ticking.tick(columns);  // the baseline there
+  EXPECT_DOUBLE_EQ(columns["cgroup_memory_mib"], 100);
+  tree.put("v2/box/cpu.stat", "user_usec 7500000\nsystem_usec 2250000\n");
+  ticking.tick(columns);
+  EXPECT_DOUBLE_EQ(columns["cgroup_utime"], 0.5);
+  EXPECT_DOUBLE_EQ(columns["cgroup_cpu_usage"], 0.75);
+  // At the machine's top there is nothing that would be the job's.
+  ticking.context.cgroup.unified = tree.dir / "v2";
+  for (int i = 0; i < 2; ++i) ticking.tick(columns);
+  for (const Column& column : kCgroupProbe.columns) EXPECT_TRUE(is_absent(columns[column.name])) << column.name;
+}
+
+TEST(CgroupProbe, AReadingThatFailsLosesNothing) {
+  Tree tree;
+  tree.put("v2/cgroup.controllers", "cpu io memory\n");
+  tree.put("v2/box/cgroup.type", "domain\n");
+  tree.put("v2/box/memory.current", "4096\n");
+  const auto write = [&](int64_t n) {
+    tree.put("v2/box/cpu.stat", "user_usec " + std::to_string(100'000 * n) + "\nsystem_usec 0\nnr_throttled " + std::to_string(n) +
+                                    "\nthrottled_usec 0\n");
+    tree.put("v2/box/io.stat", "8:0 rbytes=" + std::to_string(4096 * n) + " wbytes=0\n");
+    tree.put("v2/box/memory.events", "oom_kill " + std::to_string(n) + "\n");
+  };
+  write(0);
+  Ticking ticking;
+  ticking.context.cgroup.unified = tree.dir / "v2/box";
+  ticking.context.cgroup.mount_unified = tree.top("v2");
+  Columns columns(kCgroupProbe, ticking.context);
+  ASSERT_TRUE(columns.made());
+  ticking.tick(columns);
+  double cpu_s = 0, read = 0, kills = 0;
+  for (int64_t n = 1; n <= 6; ++n) {
+    write(n);
+    const bool fails = n == 2 || n == 4 || n == 5;
+    if (fails)
+      for (const char* file : {"cpu.stat", "memory.events"}) tree.put("v2/box/" + std::string(file), "");
+    ticking.tick(columns);
+    EXPECT_EQ(is_absent(columns["cgroup_utime"]), fails) << n;
+    EXPECT_EQ(is_absent(columns["cgroup_oom_kills"]), fails) << n;
+    read += columns["cgroup_disk_read_bytes"];  // one file that fails hides no other
+    if (fails) continue;
+    EXPECT_NEAR(columns["cgroup_cpu_usage"], 0.1, 1e-9) << n;
+    cpu_s += columns["cgroup_utime"];
+    kills += columns["cgroup_oom_kills"];
+  }
+  EXPECT_NEAR(cpu_s, 0.6, 1e-9);
+  EXPECT_EQ(kills, 6);
+  EXPECT_EQ(read, 6 * 4096);
 }
 
 TEST(CgroupProbe, TheMachinesTopIsNoContainer) {

@@ -10,7 +10,6 @@
 #include "probe/disk_table.h"
 #include "probe/make.h"
 #include "probe/space_table.h"
-#include "probe/steady_level.h"
 #include "probe/system.h"
 #include "probe/zfs_pools.h"
 
@@ -19,19 +18,19 @@ namespace {
 
 enum Field : size_t { read_bytes, write_bytes, busy_ms, completed, weighted_ms, total_bytes, free_bytes };
 
-// Printed with six decimals of a GB: whole kilobytes. All three columns are made of the same two whole numbers, so that
+// Printed with three decimals of a GB: whole megabytes. All three columns are made of the same two whole numbers, so that
 // total = used + free holds in what is printed.
-double kilobytes(const Reading& now, Field field) { return std::round(static_cast<double>(now.get(field)) / 1e3); }
+double megabytes(const Reading& now, Field field) { return std::round(static_cast<double>(now.get(field)) / 1e6); }
 
 double total_gb(const Reading&, const Reading& now, double) {
-  return now.has(total_bytes) ? kilobytes(now, total_bytes) / 1e6 : kAbsent;
+  return now.has(total_bytes) ? megabytes(now, total_bytes) / 1e3 : kAbsent;
 }
 double free_gb(const Reading&, const Reading& now, double) {
-  return now.has(free_bytes) ? kilobytes(now, free_bytes) / 1e6 : kAbsent;
+  return now.has(free_bytes) ? megabytes(now, free_bytes) / 1e3 : kAbsent;
 }
 double used_gb(const Reading&, const Reading& now, double) {
   if (!now.has(total_bytes) || !now.has(free_bytes)) return kAbsent;
-  return (kilobytes(now, total_bytes) - kilobytes(now, free_bytes)) / 1e6;
+  return (megabytes(now, total_bytes) - megabytes(now, free_bytes)) / 1e3;
 }
 
 double latency_ms(const Reading& before, const Reading& now, double) {
@@ -46,11 +45,11 @@ constexpr Column kColumns[] = {
      "Bytes read from all disks of the machine in this interval.", nullptr},
     {13, "system_disk_write_bytes", "bytes", 0, Rule::delta, write_bytes, 1,
      "Bytes written to all disks of the machine in this interval.", nullptr},
-    {14, "system_disk_space_total_gb", "GB", 6, Rule::custom, total_bytes, 1e-9, "Size of all local file systems.",
+    {14, "system_disk_space_total_gb", "GB", 3, Rule::custom, total_bytes, 1e-9, "Size of all local file systems.",
      total_gb},
-    {15, "system_disk_space_used_gb", "GB", 6, Rule::custom, total_bytes, 1e-9,
+    {15, "system_disk_space_used_gb", "GB", 3, Rule::custom, total_bytes, 1e-9,
      "Space in use on all local file systems, with what is kept for root.", used_gb},
-    {16, "system_disk_space_free_gb", "GB", 6, Rule::custom, free_bytes, 1e-9,
+    {16, "system_disk_space_free_gb", "GB", 3, Rule::custom, free_bytes, 1e-9,
      "Space free to users on all local file systems.", free_gb},
     {106, "system_disk_latency_ms", "ms", 3, Rule::custom, busy_ms, 1,
      "Average time of a disk request that completed in this interval.", latency_ms},
@@ -58,7 +57,6 @@ constexpr Column kColumns[] = {
      "Disk requests in flight, averaged over the interval, all disks together.", nullptr},
 };
 
-constexpr int64_t kGb = 1'000'000'000, kSpaceStepBytes = 1'000'000, kSpaceStepShare = 1000;  // less of a step is no news
 constexpr int64_t kLookForDevicesNs = 5 * kNsPerSec;
 
 class DiskProbe final : public Probe {
@@ -68,7 +66,8 @@ class DiskProbe final : public Probe {
 
   void read(Reading& out) override {
     stamp_ns_ = out.stamp_ns;
-    if ((out.stamp_ns < look_again_ns_ && update_counted()) || update_all(out.stamp_ns)) {
+    fresh_ = (out.stamp_ns < look_again_ns_ && update_counted()) || update_all(out.stamp_ns);
+    if (fresh_) {
       const DiskTotals& totals = table_.totals();
       out.set(read_bytes, totals.read_bytes);
       out.set(write_bytes, totals.write_bytes);
@@ -77,13 +76,13 @@ class DiskProbe final : public Probe {
       out.set(weighted_ms, totals.weighted_ms);
     }
     Space sum;
-    if (!space_.read(out.stamp_ns, sum)) return;
-    // A mount that came or went changes the size: then both are as read.
-    const bool exact = context_.facts.closing || sum.total_bytes != space_total_bytes_;
-    space_total_bytes_ = sum.total_bytes;
+    if (!space_.read(out.stamp_ns, sum)) {
+      if (space_.misses_one())
+        context_.note("system_disk_space_* were empty at times: a local file system that was in the sums could not be read");
+      return;
+    }
     out.set(total_bytes, sum.total_bytes);
-    const int64_t step = std::min(kSpaceStepBytes, sum.total_bytes / kSpaceStepShare);
-    out.set(free_bytes, std::min(free_.show(sum.free_bytes, step, kGb, exact), sum.total_bytes));
+    out.set(free_bytes, std::min(sum.free_bytes, sum.total_bytes));
   }
 
   void describe(Detail& detail) override;
@@ -125,8 +124,6 @@ class DiskProbe final : public Probe {
   KeptFile file_;
   DiskTable table_;
   SpaceTable space_;
-  SteadyLevel free_;
-  int64_t space_total_bytes_ = -1;
   struct Counted {
     size_t index;  // of the table's entry
     KeptFile file;
@@ -136,6 +133,7 @@ class DiskProbe final : public Probe {
   int64_t look_again_ns_ = 0;
   bool noted_ = false;
   bool described_ = false;
+  bool fresh_ = false;  // the last reading of counters worked
   int64_t stamp_ns_ = 0;
   ZfsPools pools_;
   // What does not change while devices and mounts stay the same.
@@ -186,8 +184,9 @@ void DiskProbe::describe(Detail& detail) {
     described_ = true;
     counted_.clear();
     table_.keep_all();
-    update_all(0);
+    fresh_ = update_all(0);
   }
+  if (!fresh_) return;  // counters of an earlier tick are no reading
   refresh_static();
   const auto is_pool = [](const SpaceTable::Entry& entry) { return !entry.file_system.pool.empty(); };
   if (!first && !context_.facts.closing && std::any_of(space_.entries().begin(), space_.entries().end(), is_pool))

@@ -54,8 +54,9 @@ bool DiskTable::update(std::string_view diskstats) {
     }
     fold(entries_[count], line.counters);
   }
+  if (count == 0) return false;  // no reading: what was counted stands
   if (count != entries_.size()) rebuild(diskstats);
-  return count > 0;
+  return true;
 }
 
 void DiskTable::rebuild(std::string_view diskstats) {

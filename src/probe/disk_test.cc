@@ -125,19 +125,41 @@ TEST(DiskProbe, NoDiskstatsIsEmptyNotZero) {
   EXPECT_GT(bench.cell("system_disk_space_total_gb"), 0);
 }
 
+// The sum of the others would look as if space had gone.
+TEST(DiskProbe, AFileSystemThatFailsLeavesNoSmallerSum) {
+  KernelTree tree("container");
+  const TempDir places;
+  const std::string a = places / "a", b = places / "b";
+  for (const std::string& place : {a, b}) std::filesystem::create_directories(place);
+  tree.write("proc/self/mountinfo", "21 1 8:1 / " + a + " rw - ext4 /dev/sda1 rw\n22 1 8:17 / " + b + " rw - ext4 /dev/sdb1 rw\n");
+  ProbeBench bench(kDiskProbe, tree.roots());
+  bench.tick();
+  const double total = bench.cell("system_disk_space_total_gb");
+  ASSERT_GT(total, 0);
+  EXPECT_TRUE(bench.context.notes.empty());
+  std::filesystem::remove(b);
+  bench.tick();
+  for (const char* name : {"system_disk_space_total_gb", "system_disk_space_used_gb", "system_disk_space_free_gb"})
+    EXPECT_TRUE(is_absent(bench.cell(name))) << name;
+  EXPECT_EQ(bench.context.notes.size(), 1u);
+  std::filesystem::create_directories(b);
+  bench.tick();
+  EXPECT_DOUBLE_EQ(bench.cell("system_disk_space_total_gb"), total);
+}
+
 TEST(DiskProbe, SpacesAddUpInWhatIsPrinted) {
   const Column* columns[3] = {};
   for (const Column& column : kDiskProbe.columns)
     if (column.position >= 14 && column.position <= 16) columns[column.position - 14] = &column;
   const size_t total_field = columns[0]->field;
   const size_t free_field = columns[2]->field;
-  for (int64_t total = 1'000'000'000'499; total < 1'000'000'001'600; total += 1)
-    for (const int64_t free : {int64_t{0}, int64_t{499}, int64_t{500}, int64_t{501}, total / 3, total}) {
+  for (int64_t total = 1'000'000'499'000; total < 1'000'001'600'000; total += 1'000)
+    for (const int64_t free : {int64_t{0}, int64_t{499'999}, int64_t{500'000}, int64_t{500'001}, total / 3, total}) {
       Reading reading;
       reading.set(total_field, total);
       reading.set(free_field, free);
       long long printed[3];
-      for (int i = 0; i < 3; ++i) printed[i] = std::llround(derive(*columns[i], reading, reading) * 1e6);
+      for (int i = 0; i < 3; ++i) printed[i] = std::llround(derive(*columns[i], reading, reading) * 1e3);
       ASSERT_EQ(printed[0], printed[1] + printed[2]) << total << " " << free;
     }
 }

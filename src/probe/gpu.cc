@@ -1,6 +1,7 @@
 #include "probe/gpu.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/units.h"
 #include "os/clock.h"
@@ -33,20 +34,6 @@ constexpr int64_t kLongestWaitNs = 20 * kNsPerMs;
 constexpr int64_t kShortestPaceNs = 45 * kNsPerMs;  // drivers renew their own values every 100 ms or so
 constexpr int64_t kFreshNs = 250 * kNsPerMs;        // so long a level still stands for now
 
-// A sum that is unknown until something was added.
-struct Sum {
-  int64_t value = 0;
-  bool known = false;
-  void add(const std::optional<int64_t>& part) {
-    if (!part) return;
-    value += *part;
-    known = true;
-  }
-  void put(Field field, Reading& out) const {
-    if (known) out.set(field, value);
-  }
-};
-
 class GpuProbe final : public Probe {
  public:
   // Without a sampler there is nothing to read: `none` says whether that is a measured zero or not known.
@@ -71,7 +58,7 @@ class GpuProbe final : public Probe {
 
   void read(Reading& out) override {
     if (sampler_ == nullptr) {
-      if (none_) fill_gpu_reading(no_gpu(), out);
+      if (none_) sums_.fill(no_gpu(), out);
       return;
     }
     if (!prepared_) prepare();
@@ -79,7 +66,10 @@ class GpuProbe final : public Probe {
     fresh_ = sampler_->take(deadline_ns_, current_) ||
              system_clock().monotonic_ns() - current_.stamp_ns < kFreshNs || current_.state == GpuState::none;
     if (!fresh_) return;
-    fill_gpu_reading(current_, out);
+    const bool whole = sums_.fill(current_, out);
+    if (!whole && current_.state == GpuState::ready)
+      context_.note("system_gpu_* and process_gpu_* were empty at times: a GPU that was in the sums could not be read; JSON "
+                    "lines have the others");
     // Of its own trouble the reader tells itself.
     if (current_.state == GpuState::failed && reader_ != nullptr) reader_->look_after(context_);
     if (current_.state == GpuState::failed && (reader_ == nullptr || !reader_->in_trouble()))
@@ -142,6 +132,7 @@ class GpuProbe final : public Probe {
   int64_t asked_ns_ = INT64_MIN / 2;
   std::vector<pid_t> pids_;
   GpuSnapshot current_;
+  GpuSums sums_;
   std::string host_name_;
 };
 
@@ -173,34 +164,67 @@ const ProbeInfo kGpuProbe = {
     "gpu", ProbeDefault::on, "NVIDIA and AMD GPUs: utilisation, memory and the job's share", kColumns, make_gpu, check_gpu,
 };
 
-void fill_gpu_reading(const GpuSnapshot& snapshot, Reading& out) {
-  if (snapshot.state == GpuState::none) {
+GpuSums::Device& GpuSums::device(const GpuSnapshot& snapshot, size_t index) {
+  std::string_view name;
+  if (snapshot.identities != nullptr && index < snapshot.identities->size()) {
+    const GpuIdentity& identity = (*snapshot.identities)[index];
+    name = !identity.uuid.empty() ? identity.uuid : identity.pci_bus_id;
+  }
+  // In the same place as a rule, so that nothing is searched for.
+  const bool named = !name.empty();
+  if (index < known_.size() && !known_[index].listed && (!named || known_[index].name == name)) return known_[index];
+  if (named)
+    for (Device& known : known_)
+      if (!known.listed && known.name == name) return known;
+  // Its name came later than its first value.
+  if (index < known_.size() && !known_[index].listed && known_[index].name.empty()) {
+    known_[index].name = name;
+    return known_[index];
+  }
+  return known_.emplace_back(Device{std::string(name), 0, false});
+}
+
+bool GpuSums::fill(const GpuSnapshot& snapshot, Reading& out) {
+  if (snapshot.state == GpuState::none && known_.empty()) {
     for (const Field field : {kUsagePpm, kVramBytes, kUtilized}) out.set(field, 0);
-    return;
+    return true;
   }
-  // A device without an answer adds nothing; a column is empty when no device answered.
-  Sum usage, vram, utilized, job_usage, job_vram, job_utilized;
-  bool usage_hidden = false, vram_hidden = false;
-  for (const GpuSample& device : snapshot.devices) {
-    usage.add(device.usage_ppm);
-    if (device.usage_ppm) utilized.add(*device.usage_ppm > 0 ? 1 : 0);
-    vram.add(device.vram_used_bytes);
-    job_usage.add(device.job_usage_ppm);
-    job_vram.add(device.job_vram_bytes);
-    if (device.job_context) job_utilized.add(*device.job_context ? 1 : 0);
-    // The job is on this device and the driver does not tell how much it uses.
-    const bool here = device.job_context.value_or(false);
-    usage_hidden = usage_hidden || (here && !device.job_usage_ppm);
-    vram_hidden = vram_hidden || (here && !device.job_vram_bytes);
+  std::array<int64_t, kJobUtilized + 1> sums{};
+  constexpr unsigned kOfTheJob = 1u << kJobUsagePpm | 1u << kJobVramBytes | 1u << kJobUtilized;
+  unsigned told = 0, missing = 0, untold = 0;
+  for (Device& known : known_) known.listed = false;
+  for (size_t i = 0; i < snapshot.devices.size(); ++i) {
+    const GpuSample& sample = snapshot.devices[i];
+    Device& known = device(snapshot, i);
+    known.listed = true;
+    unsigned parts = 0;
+    const auto add = [&](Field field, const std::optional<int64_t>& value) {
+      if (!value) return;
+      sums[field] += *value;
+      parts |= 1u << field;
+    };
+    add(kUsagePpm, sample.usage_ppm);
+    if (sample.usage_ppm) add(kUtilized, *sample.usage_ppm > 0 ? 1 : 0);
+    add(kVramBytes, sample.vram_used_bytes);
+    add(kJobUsagePpm, sample.job_usage_ppm);
+    add(kJobVramBytes, sample.job_vram_bytes);
+    if (sample.job_context) add(kJobUtilized, *sample.job_context ? 1 : 0);
+    // The job is on this device, which answers, and the driver does not tell how much the job uses.
+    if (sample.job_context.value_or(false)) untold |= kOfTheJob & ~parts;
+    missing |= known.parts & ~parts & (sample.job_context ? ~kOfTheJob : ~0u);
+    known.parts |= parts;
+    told |= parts;
   }
-  usage.put(kUsagePpm, out);
-  vram.put(kVramBytes, out);
-  utilized.put(kUtilized, out);
-  if (!snapshot.job || snapshot.pids == PidMapping::unknown) return;
+  for (const Device& known : known_)
+    if (!known.listed) missing |= known.parts;
+  unsigned shown = told & ~missing;
   // Zeros of the other devices must not pass for the whole.
-  if (!usage_hidden || job_usage.value > 0) job_usage.put(kJobUsagePpm, out);
-  if (!vram_hidden || job_vram.value > 0) job_vram.put(kJobVramBytes, out);
-  job_utilized.put(kJobUtilized, out);
+  for (const Field field : {kJobUsagePpm, kJobVramBytes})
+    if (sums[field] == 0) shown &= ~(untold & 1u << field);
+  if (!snapshot.job || snapshot.pids == PidMapping::unknown) shown &= ~kOfTheJob;
+  for (size_t field = 0; field < sums.size(); ++field)
+    if ((shown >> field & 1) != 0) out.set(field, sums[field]);
+  return (missing & ~kOfTheJob) == 0;
 }
 
 void fill_host_gpu(const Probe& probe, Host& host) {

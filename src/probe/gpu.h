@@ -4,6 +4,9 @@
 // is no thread, no process and no delay.
 // A probe itself is used by the sampling thread only.
 #pragma once
+#include <string>
+#include <vector>
+
 #include "model/run.h"
 #include "probe/gpu_sampler.h"
 #include "probe/probe.h"
@@ -18,8 +21,24 @@ void fill_host_gpu(const Probe& probe, Host& host);
 // How the job's GPU numbers are obtained, for run.json: "nvml", "amdgpu" or "none".
 std::string_view gpu_method(const Probe& probe);
 
-// The fields of kGpuProbe's reading from what the GPU thread found. Pure.
-void fill_gpu_reading(const GpuSnapshot& snapshot, Reading& out);
+// The fields of kGpuProbe's reading from what the GPU thread found. A device that never told a value has no part in its sum;
+// while one that did cannot be read, the sum is left empty, since that of the others would look like less use.
+class GpuSums {
+ public:
+  // False when a sum lacks a device.
+  bool fill(const GpuSnapshot& snapshot, Reading& out);
+
+ private:
+  struct Device {
+    std::string name;        // its UUID, else its place on the bus or in the list
+    unsigned parts = 0;      // the sums that it was part of
+    bool listed = false;     // in this round
+  };
+  Device& device(const GpuSnapshot& snapshot, size_t index);
+
+  std::vector<Device> known_;
+};
+
 // Whether GPUs can be read here, and if not, what to do. Asks the driver, but waits two seconds at the most.
 Status check_gpu(const Roots& roots);
 

@@ -7,7 +7,8 @@
 namespace tacho {
 
 // Totals grow from 0 at the first reading, a device at a time, so that one that fails or comes back makes no jump.
-// Every group carries the moment (CLOCK_MONOTONIC) it was read at; 0: not yet.
+// Every group carries the moment (CLOCK_MONOTONIC) it was read at; 0: not yet. A group stands still while a device that is part
+// of it cannot be read, and then goes on with what all of them added meanwhile: never a sum of fewer devices.
 struct GpuCounters {
   std::optional<int64_t> energy_uj;
   std::optional<int64_t> pcie_rx_bytes, pcie_tx_bytes;

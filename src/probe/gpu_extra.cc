@@ -52,7 +52,9 @@ constexpr Column kColumns[] = {
      "Speed of all active NVLink links."},
 };
 
-// AMD has levels of power only: multiplied by time.
+constexpr int64_t kLongestLevelNs = 10 * kNsPerSec;
+
+// AMD has levels of power only: multiplied by the time since the card was read last, if that is not long ago.
 class AmdCounters final : public GpuCounterSource {
  public:
   explicit AmdCounters(const Roots& roots) : backend_(roots) { request_.detail = true; }
@@ -62,14 +64,24 @@ class AmdCounters final : public GpuCounterSource {
       next_ns_ = now_ns + 450 * kNsPerMs;
       samples_.clear();
       backend_.sample(request_, samples_);
-      for (const GpuSample& sample : samples_)
-        if (sample.power_mw) {
-          const int64_t span_ns = stamp_ns_ == 0 ? 0 : now_ns - stamp_ns_;
-          add_to(energy_uj_, *sample.power_mw * (span_ns / kNsPerUs) / 1000);
-        }
-      if (energy_uj_) stamp_ns_ = now_ns;
+      if (read_ns_.size() < samples_.size()) read_ns_.resize(samples_.size(), 0);
+      bool any = false, missing = false;
+      for (size_t i = 0; i < samples_.size(); ++i) {
+        const std::optional<int64_t>& power_mw = samples_[i].power_mw;
+        missing |= !power_mw && read_ns_[i] != 0;
+        if (!power_mw) continue;
+        any = true;
+        const int64_t span_ns = read_ns_[i] == 0 || now_ns - read_ns_[i] > kLongestLevelNs ? 0 : now_ns - read_ns_[i];
+        add_to(energy_uj_, *power_mw * (span_ns / kNsPerUs) / 1000);
+        read_ns_[i] = now_ns;
+      }
+      // As in gpu_counters.h: what fewer cards added is not shown yet.
+      if (any && !missing) {
+        shown_uj_ = energy_uj_;
+        stamp_ns_ = now_ns;
+      }
     }
-    add_to(out.energy_uj, energy_uj_);
+    add_to(out.energy_uj, shown_uj_);
     out.energy_stamp_ns = std::max(out.energy_stamp_ns, stamp_ns_);
     for (const GpuSample& sample : samples_)
       if (sample.temperature_mc)
@@ -80,7 +92,8 @@ class AmdCounters final : public GpuCounterSource {
   AmdBackend backend_;
   GpuRequest request_;
   std::vector<GpuSample> samples_;
-  std::optional<int64_t> energy_uj_;
+  std::vector<int64_t> read_ns_;  // a card each; 0: never
+  std::optional<int64_t> energy_uj_, shown_uj_;
   int64_t stamp_ns_ = 0, next_ns_ = 0;
 };
 
@@ -162,10 +175,12 @@ class GpuExtraProbe final : public Probe {
     set(kNvlinkRx, now.nvlink_rx_bytes);
     set(kNvlinkTx, now.nvlink_tx_bytes);
     set(kNvlinkMax, now.nvlink_max_bytes_per_s);
+    if (now.epoch != epoch_) out.anew = true;
+    epoch_ = now.epoch;
     out.set(kEpoch, now.epoch);
-    out.set(kEnergyStamp, now.energy_stamp_ns);
-    out.set(kPcieStamp, now.pcie_stamp_ns);
-    out.set(kNvlinkStamp, now.nvlink_stamp_ns);
+    if (now.energy_uj) out.set(kEnergyStamp, now.energy_stamp_ns);
+    if (now.pcie_rx_bytes) out.set(kPcieStamp, now.pcie_stamp_ns);
+    if (now.nvlink_rx_bytes) out.set(kNvlinkStamp, now.nvlink_stamp_ns);
   }
 
  private:
@@ -173,6 +188,7 @@ class GpuExtraProbe final : public Probe {
   std::shared_ptr<CounterThread> thread_;
   std::shared_ptr<GpuReader> reader_;
   GpuCounters taken_;
+  int64_t epoch_ = 0;
 };
 
 Result<std::unique_ptr<Probe>> make_gpu_extra(ProbeContext& context) {

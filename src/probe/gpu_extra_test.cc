@@ -71,6 +71,28 @@ TEST_F(GpuExtraTest, NvlinkOfAllLinks) {
   EXPECT_TRUE(is("system_gpu_nvlink_max_bytes_per_s", 4 * 26'562e6));
 }
 
+// What a device used while a call of it failed is in the next row that has it, and no row has the others alone.
+TEST_F(GpuExtraTest, ACallThatFailsLosesNoEnergy) {
+  const std::string devices = "device temp=40 energy=100000\ndevice temp=40 energy=50000\n";
+  machine(devices);
+  make(kGpuExtraProbe);
+  ASSERT_TRUE(tick_until([&] { return has("system_gpu_power_w"); }));
+  for (const char* error : {"error DeviceGetTotalEnergyConsumption 4 1\n", "error all 15 1\n"}) {
+    machine(devices + error);
+    int empty = 0;
+    ASSERT_TRUE(tick_until([&] {
+      if (has("system_gpu_power_w")) {
+        EXPECT_NEAR(cell("system_gpu_power_w"), 150, 15);
+      }
+      empty = has("system_gpu_power_w") ? 0 : empty + 1;
+      return empty > 15;  // it is read every 450 ms
+    }));
+    machine(devices);
+    ASSERT_TRUE(tick_until([&] { return has("system_gpu_power_w"); }));
+    EXPECT_NEAR(cell("system_gpu_power_w"), 150, 15);
+  }
+}
+
 TEST_F(GpuExtraTest, ALostDriverLeavesNothing) {
   machine("device temp=40 energy=100000\n");
   make(kGpuExtraProbe);

@@ -11,6 +11,7 @@ namespace {
 
 constexpr int64_t kEnergyPaceNs = 450 * kNsPerMs;      // several of the driver's own steps of 100 ms
 constexpr int64_t kThroughputPaceNs = 950 * kNsPerMs;  // 40 ms of blocking each time
+constexpr int64_t kLongestLevelNs = 10 * kNsPerSec;
 constexpr uint64_t kTwo32 = uint64_t{1} << 32;
 
 std::optional<uint64_t> value_of(const nvml::FieldValue& field) {
@@ -83,12 +84,21 @@ bool NvidiaCounters::open(unsigned int index, Device& device) {
       api.pcie_max_width(device.handle, &width) == nvml::kSuccess)
     device.pcie_max = pcie_bytes_per_s(generation, width);
   read_link_limits(device);
-  // A counter that was read before the device failed may have started anew.
+  // Its counters go on from what they were, so that a call that failed loses nothing. One of 32 bits may have run over.
+  if (device.narrow_pcie) device.pcie_rx.before.reset(), device.pcie_tx.before.reset();
+  // A level stands for the time since it was read last, but not for long.
+  const int64_t now_ns = system_clock().monotonic_ns();
+  for (int64_t* stamp_ns : {&device.power_stamp_ns, &device.throughput_stamp_ns})
+    if (now_ns - *stamp_ns > kLongestLevelNs) *stamp_ns = 0;
+  device.no_pcie_counter = false;
+  return true;
+}
+
+void NvidiaCounters::forget(Device& device) {
+  device.handle = nullptr;
   for (Total* total : {&device.energy_mj, &device.pcie_rx, &device.pcie_tx, &device.nvlink_rx, &device.nvlink_tx})
     total->before.reset();
   device.power_stamp_ns = device.throughput_stamp_ns = 0;
-  device.no_pcie_counter = false;
-  return true;
 }
 
 void NvidiaCounters::read_link_limits(Device& device) {
@@ -110,6 +120,7 @@ nvml::Return NvidiaCounters::read_energy(Device& device, int64_t now_ns) {
   if (api.total_energy != nullptr) code = api.total_energy(device.handle, &energy);
   if (code == nvml::kSuccess) {
     device.energy_mj.add(energy, 0);
+    device.energy_read = true;
   } else if (code == nvml::kNotSupported || code == nvml::kFunctionNotFound) {
     unsigned int power_mw = 0;
     if (api.power != nullptr) code = api.power(device.handle, &power_mw);
@@ -117,6 +128,7 @@ nvml::Return NvidiaCounters::read_energy(Device& device, int64_t now_ns) {
       const int64_t span_ns = device.power_stamp_ns == 0 ? 0 : now_ns - device.power_stamp_ns;
       add_to(device.power_uj, int64_t{power_mw} * (span_ns / kNsPerUs) / 1000);
       device.power_stamp_ns = now_ns;
+      device.energy_read = true;
     }
   }
   unsigned int degrees = 0;
@@ -127,7 +139,7 @@ nvml::Return NvidiaCounters::read_energy(Device& device, int64_t now_ns) {
   return code;
 }
 
-void NvidiaCounters::read_pcie(Device& device, int64_t now_ns) {
+void NvidiaCounters::read_pcie(Device& device) {
   if (device.no_pcie_counter) return;
   const Pair now = two_fields(session_.api(), device.handle, nvml::kFieldPcieRxBytes, nvml::kFieldPcieTxBytes, 0);
   if (!now.first || !now.second) {
@@ -137,7 +149,7 @@ void NvidiaCounters::read_pcie(Device& device, int64_t now_ns) {
   device.narrow_pcie = now.narrow;
   device.pcie_rx.add(*now.first, now.narrow ? kTwo32 : 0);
   device.pcie_tx.add(*now.second, now.narrow ? kTwo32 : 0);
-  pcie_stamp_ns_ = now_ns;
+  device.pcie_read = true;
 }
 
 void NvidiaCounters::read_throughput(Device& device, int64_t now_ns) {
@@ -151,7 +163,7 @@ void NvidiaCounters::read_throughput(Device& device, int64_t now_ns) {
   add_to(device.rx_estimate, int64_t{rx_kb} * span_us / 1000);
   add_to(device.tx_estimate, int64_t{tx_kb} * span_us / 1000);
   device.throughput_stamp_ns = now_ns;
-  pcie_stamp_ns_ = now_ns;
+  device.pcie_read = true;
 }
 
 void NvidiaCounters::read_nvlink(Device& device) {
@@ -170,7 +182,7 @@ void NvidiaCounters::read_nvlink(Device& device) {
   if (!now.first || !now.second) return;
   device.nvlink_rx.add(*now.first, 0);
   device.nvlink_tx.add(*now.second, 0);
-  nvlink_stamp_ns_ = system_clock().monotonic_ns();
+  device.nvlink_read = true;
 }
 
 // A counter of 32 bits runs over within 70 ms on the fastest link: it must be read sooner than that.
@@ -189,7 +201,8 @@ void NvidiaCounters::read(bool tick, GpuCounters& out) {
   if (session_.ensure(fresh)) {
     if (devices_.size() < session_.devices()) devices_.resize(session_.devices());
     if (fresh)
-      for (Device& device : devices_) device.handle = nullptr;
+      for (Device& device : devices_) forget(device);
+    for (Device& device : devices_) device.energy_read = device.pcie_read = device.nvlink_read = false;
     const int64_t start_ns = system_clock().monotonic_ns();
     const bool energy_due = tick && start_ns >= next_energy_ns_;
     const bool throughput_due = tick && start_ns >= next_throughput_ns_;
@@ -201,11 +214,10 @@ void NvidiaCounters::read(bool tick, GpuCounters& out) {
       if (device.handle == nullptr && !open(static_cast<unsigned int>(i), device)) code = nvml::kGpuIsLost;
       if (code == nvml::kSuccess && energy_due) {
         code = read_energy(device, system_clock().monotonic_ns());
-        if (code == nvml::kSuccess) energy_stamp_ns_ = start_ns;
         read_nvlink(device);
       }
       if (code == nvml::kSuccess || code == nvml::kNotSupported) {
-        read_pcie(device, system_clock().monotonic_ns());
+        read_pcie(device);
         if (throughput_due) read_throughput(device, system_clock().monotonic_ns());
         device.back_off.succeeded();
       } else {
@@ -219,6 +231,7 @@ void NvidiaCounters::read(bool tick, GpuCounters& out) {
     if (throughput_due) next_throughput_ns_ = start_ns + kThroughputPaceNs;
     const bool narrow = std::any_of(devices_.begin(), devices_.end(), [](const Device& d) { return d.narrow_pcie; });
     next_pcie_ns_ = narrow ? start_ns + pcie_pace_ns() : 0;
+    add_up(start_ns);
     if (gone)
       session_.lost();
     else
@@ -230,21 +243,55 @@ void NvidiaCounters::read(bool tick, GpuCounters& out) {
   }
 
   for (const Device& device : devices_) {
-    if (device.energy_mj.sum) add_to(out.energy_uj, *device.energy_mj.sum * 1000);
-    add_to(out.energy_uj, device.power_uj);
-    add_to(out.pcie_rx_bytes, device.pcie_rx.sum);
-    add_to(out.pcie_tx_bytes, device.pcie_tx.sum);
-    add_to(out.pcie_rx_bytes, device.rx_estimate);
-    add_to(out.pcie_tx_bytes, device.tx_estimate);
-    add_to(out.nvlink_rx_bytes, device.nvlink_rx.sum);
-    add_to(out.nvlink_tx_bytes, device.nvlink_tx.sum);
     add_to(out.pcie_max_bytes_per_s, device.pcie_max);
     add_to(out.nvlink_max_bytes_per_s, device.nvlink_max);
     if (device.temperature_mc) out.temperature_mc = std::max(out.temperature_mc.value_or(INT64_MIN), *device.temperature_mc);
   }
-  out.energy_stamp_ns = std::max(out.energy_stamp_ns, energy_stamp_ns_);
-  out.pcie_stamp_ns = std::max(out.pcie_stamp_ns, pcie_stamp_ns_);
-  out.nvlink_stamp_ns = std::max(out.nvlink_stamp_ns, nvlink_stamp_ns_);
+  add_to(out.energy_uj, shown_.energy_uj);
+  add_to(out.pcie_rx_bytes, shown_.pcie_rx_bytes);
+  add_to(out.pcie_tx_bytes, shown_.pcie_tx_bytes);
+  add_to(out.nvlink_rx_bytes, shown_.nvlink_rx_bytes);
+  add_to(out.nvlink_tx_bytes, shown_.nvlink_tx_bytes);
+  out.energy_stamp_ns = std::max(out.energy_stamp_ns, shown_.energy_stamp_ns);
+  out.pcie_stamp_ns = std::max(out.pcie_stamp_ns, shown_.pcie_stamp_ns);
+  out.nvlink_stamp_ns = std::max(out.nvlink_stamp_ns, shown_.nvlink_stamp_ns);
+}
+
+// The sums of a group, where every device that has a part in it was read in this round.
+void NvidiaCounters::add_up(int64_t now_ns) {
+  bool energy = false, pcie = false, nvlink = false;
+  bool no_energy = false, no_pcie = false, no_nvlink = false;
+  GpuCounters sum;
+  for (const Device& device : devices_) {
+    energy |= device.energy_read;
+    pcie |= device.pcie_read;
+    nvlink |= device.nvlink_read;
+    no_energy |= (device.energy_mj.sum || device.power_uj) && !device.energy_read;
+    no_pcie |= (device.pcie_rx.sum || device.rx_estimate) && !device.pcie_read;
+    no_nvlink |= device.nvlink_rx.sum && !device.nvlink_read;
+    if (device.energy_mj.sum) add_to(sum.energy_uj, *device.energy_mj.sum * 1000);
+    add_to(sum.energy_uj, device.power_uj);
+    add_to(sum.pcie_rx_bytes, device.pcie_rx.sum);
+    add_to(sum.pcie_tx_bytes, device.pcie_tx.sum);
+    add_to(sum.pcie_rx_bytes, device.rx_estimate);
+    add_to(sum.pcie_tx_bytes, device.tx_estimate);
+    add_to(sum.nvlink_rx_bytes, device.nvlink_rx.sum);
+    add_to(sum.nvlink_tx_bytes, device.nvlink_tx.sum);
+  }
+  if (energy && !no_energy) {
+    shown_.energy_uj = sum.energy_uj;
+    shown_.energy_stamp_ns = now_ns;
+  }
+  if (pcie && !no_pcie) {
+    shown_.pcie_rx_bytes = sum.pcie_rx_bytes;
+    shown_.pcie_tx_bytes = sum.pcie_tx_bytes;
+    shown_.pcie_stamp_ns = now_ns;
+  }
+  if (nvlink && !no_nvlink) {
+    shown_.nvlink_rx_bytes = sum.nvlink_rx_bytes;
+    shown_.nvlink_tx_bytes = sum.nvlink_tx_bytes;
+    shown_.nvlink_stamp_ns = now_ns;
+  }
 }
 
 }  // namespace tacho

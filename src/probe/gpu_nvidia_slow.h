@@ -34,11 +34,14 @@ class NvidiaCounters final : public GpuCounterSource {
     std::optional<int64_t> power_uj, rx_estimate, tx_estimate;  // levels times time, where no counter is
     int64_t power_stamp_ns = 0, throughput_stamp_ns = 0;
     bool no_pcie_counter = false, narrow_pcie = false, links_one_by_one = false;
+    bool energy_read = false, pcie_read = false, nvlink_read = false;  // in this round
   };
 
   bool open(unsigned int index, Device& device);
+  static void forget(Device& device);  // what its counters were: it may be another device, or one that began anew
+  void add_up(int64_t now_ns);
   nvml::Return read_energy(Device& device, int64_t now_ns);
-  void read_pcie(Device& device, int64_t now_ns);
+  void read_pcie(Device& device);
   void read_throughput(Device& device, int64_t now_ns);
   void read_nvlink(Device& device);
   void read_link_limits(Device& device);
@@ -47,7 +50,7 @@ class NvidiaCounters final : public GpuCounterSource {
   NvmlSession session_;
   std::vector<Device> devices_;
   int64_t next_energy_ns_ = 0, next_pcie_ns_ = 0, next_throughput_ns_ = 0;
-  int64_t energy_stamp_ns_ = 0, pcie_stamp_ns_ = 0, nvlink_stamp_ns_ = 0;
+  GpuCounters shown_;
 };
 
 }  // namespace tacho

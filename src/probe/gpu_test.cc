@@ -160,6 +160,33 @@ TEST_F(GpuTest, OneLostDeviceHidesNoOther) {
   EXPECT_TRUE(tick_until([&] { return is("system_gpu_usage", 1.2); }));  // found again
 }
 
+TEST_F(GpuTest, ADeviceThatFailsLeavesNoSmallerSum) {
+  job.pids = {100};
+  const std::string devices = "device util=50 total=1048576000 used=1048576\ndevice util=70 total=1048576000 used=2097152\n"
+                              "process 1 compute 100 1048576\n";
+  machine(devices);
+  make();
+  probe->describe(*std::make_unique<Detail>());
+  ASSERT_TRUE(tick_until([&] { return is("system_gpu_usage", 1.2) && is("process_gpu_vram_mib", 1); }));
+  machine(devices + "error all 15 1\n");
+  ASSERT_TRUE(tick_until([&] { return !has("system_gpu_usage"); }));
+  for (const Column& column : kGpuProbe.columns) EXPECT_FALSE(has(column.name)) << column.name;
+  ASSERT_EQ(context.notes.size(), 1u);
+  EXPECT_NE(context.notes[0].find("could not be read"), std::string::npos) << context.notes[0];
+  Detail detail;
+  probe->describe(detail);
+  ASSERT_EQ(detail.gpus.size(), 2u) << "the lists keep the others";
+  EXPECT_EQ(detail.gpus[0].utilization_pct, 50);
+  EXPECT_FALSE(detail.gpus[1].utilization_pct);
+  // One value alone that fails leaves its own sum empty, no other.
+  machine(devices + "error DeviceGetUtilizationRates 4 1\n");
+  ASSERT_TRUE(tick_until([&] { return is("system_gpu_vram_mib", 3); }));
+  EXPECT_FALSE(has("system_gpu_usage"));
+  EXPECT_FALSE(has("system_gpu_utilized"));
+  machine(devices);
+  EXPECT_TRUE(tick_until([&] { return is("system_gpu_usage", 1.2); }));
+}
+
 TEST_F(GpuTest, OneCallThatFailsHidesNoOther) {
   job.pids = {100};
   machine(

@@ -66,7 +66,8 @@ class GpuMachine : public testing::Test {
   // One row, as the engine does it.
   void tick() {
     std::this_thread::sleep_for(std::chrono::milliseconds(60));
-    before = now;
+    std::swap(before, now);
+    before.keep_from(now);
     probe->prepare();
     now.clear();
     now.stamp_ns = system_clock().monotonic_ns();

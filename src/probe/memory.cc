@@ -1,11 +1,8 @@
 // Memory of the machine, from /proc/meminfo.
-#include <algorithm>
-#include <array>
 #include <cstdint>
 
 #include "base/units.h"
 #include "probe/make.h"
-#include "probe/steady_level.h"
 #include "probe/system.h"
 #include "procfs/meminfo.h"
 
@@ -15,19 +12,18 @@ namespace {
 enum Field : size_t { free_bytes, used_bytes, buffers_bytes, cached_bytes, active_bytes, inactive_bytes };
 
 constexpr double kToMiB = 1.0 / (1 << 20);
-constexpr int64_t kStepShare = 1000;  // less than a thousandth is no news
 
 constexpr Column kColumns[] = {
-    {6, "system_memory_free_mib", "MiB", 3, Rule::level, free_bytes, kToMiB, "Memory that nothing uses.", nullptr},
-    {7, "system_memory_used_mib", "MiB", 3, Rule::level, used_bytes, kToMiB,
+    {6, "system_memory_free_mib", "MiB", 1, Rule::level, free_bytes, kToMiB, "Memory that nothing uses.", nullptr},
+    {7, "system_memory_used_mib", "MiB", 1, Rule::level, used_bytes, kToMiB,
      "Memory that could not be given to a new program: total less available.", nullptr},
-    {8, "system_memory_buffers_mib", "MiB", 3, Rule::level, buffers_bytes, kToMiB,
+    {8, "system_memory_buffers_mib", "MiB", 1, Rule::level, buffers_bytes, kToMiB,
      "Memory holding raw blocks of disks.", nullptr},
-    {9, "system_memory_cached_mib", "MiB", 3, Rule::level, cached_bytes, kToMiB,
+    {9, "system_memory_cached_mib", "MiB", 1, Rule::level, cached_bytes, kToMiB,
      "Memory holding the contents of files, with the kernel's reclaimable caches.", nullptr},
-    {10, "system_memory_active_mib", "MiB", 3, Rule::level, active_bytes, kToMiB,
+    {10, "system_memory_active_mib", "MiB", 1, Rule::level, active_bytes, kToMiB,
      "Memory used recently, reclaimed last.", nullptr},
-    {11, "system_memory_inactive_mib", "MiB", 3, Rule::level, inactive_bytes, kToMiB,
+    {11, "system_memory_inactive_mib", "MiB", 1, Rule::level, inactive_bytes, kToMiB,
      "Memory not used for a while, reclaimed first.", nullptr},
 };
 
@@ -45,13 +41,12 @@ class MemoryProbe final : public Probe {
     std::string_view text;
     if (!file_.read(context_.buffer, text)) return;
     info_ = parse_meminfo(text);
-    // What a job takes is looked for in these two, also on a machine where a thousandth is more than the job.
-    set_steady(out, free_bytes, info_.free, kMiB);
-    set_steady(out, used_bytes, info_.used(), kMiB);
-    set_steady(out, buffers_bytes, info_.buffers);
-    set_steady(out, cached_bytes, info_.cached_and_reclaimable());
-    set_steady(out, active_bytes, info_.active);
-    set_steady(out, inactive_bytes, info_.inactive);
+    set_known(out, free_bytes, info_.free);
+    set_known(out, used_bytes, info_.used());
+    set_known(out, buffers_bytes, info_.buffers);
+    set_known(out, cached_bytes, info_.cached_and_reclaimable());
+    set_known(out, active_bytes, info_.active);
+    set_known(out, inactive_bytes, info_.inactive);
   }
 
   void describe(Detail& detail) override {
@@ -63,15 +58,9 @@ class MemoryProbe final : public Probe {
   }
 
  private:
-  void set_steady(Reading& out, Field field, int64_t value, int64_t step_max = INT64_MAX) {
-    const int64_t step = std::min(value / kStepShare, step_max);
-    if (value >= 0) out.set(field, steady_[field].show(value, step, kMiB, context_.facts.closing));
-  }
-
   ProbeContext& context_;
   KeptFile file_;
   MemInfo info_;
-  std::array<SteadyLevel, inactive_bytes + 1> steady_;
 };
 
 Status check(const Roots& roots) { return need_file(roots.proc + "/meminfo", kMountProcHint); }

@@ -27,7 +27,8 @@ class NetProbe final : public Probe {
   void read(Reading& out) override {
     stamp_ns_ = out.stamp_ns;
     if (context_.net_pid != pid_) choose_namespace();
-    if (!update_table()) return;
+    fresh_ = update_table();
+    if (!fresh_) return;
     out.set(rx_bytes, table_.totals().rx_bytes);
     out.set(tx_bytes, table_.totals().tx_bytes);
   }
@@ -46,6 +47,7 @@ class NetProbe final : public Probe {
   NetTable table_;
   int64_t stamp_ns_ = 0;
   bool described_ = false;
+  bool fresh_ = false;  // the last reading worked
   bool noted_ = false;
   uint64_t static_of_changes_ = 0;
   int64_t static_stamp_ns_ = 0;
@@ -103,8 +105,9 @@ void NetProbe::describe(Detail& detail) {
   if (!described_) {
     described_ = true;
     table_.keep_all();
-    update_table();
+    fresh_ = update_table();
   }
+  if (!fresh_) return;  // counters of an earlier tick are no reading
   refresh_static();
   for (size_t i = 0; i < static_.size(); ++i) {
     const NetEntry& entry = table_.entries()[i];

@@ -82,8 +82,9 @@ bool NetTable::update(std::string_view net_dev) {
     }
     fold(entries_[count], line.counters);
   }
+  if (count == 0) return false;  // no reading: what was counted stands
   if (count != entries_.size()) rebuild(net_dev);
-  return count > 0;
+  return true;
 }
 
 void NetTable::rebuild(std::string_view net_dev) {

@@ -56,17 +56,18 @@ class ProcessProbe final : public Probe {
     if (tree_.sees_processes()) out.set(kChildren, tree_.children());
     const Usage& total = tree_.total();
     int64_t user_ns = total.user_ns, system_ns = total.system_ns;
-    const bool exact = read_cgroup_cpu(user_ns, system_ns) && stayed_in_cgroup(out.stamp_ns, user_ns, system_ns);
+    const bool told = read_cgroup_cpu(user_ns, system_ns);
+    const bool exact = told && stayed_in_cgroup(out.stamp_ns, user_ns, system_ns);
+    // A cgroup that cannot be read for once leaves a gap: the tree's sum is another one, and the difference would be counted.
+    const bool failed = !told && reads_cgroup() && !give_up_cgroup();
     // A tree that forks without end takes a while to look through: the time of this reading is that of the sum.
     if (exact) out.stamp_ns += system_clock().monotonic_ns() - begun_ns;
     else out.stamp_ns += std::max<int64_t>(0, tree_.clocks_ns() - begun_ns);
     if (cgroup_user_ns_ + cgroup_system_ns_ > 0) go_on_from_cgroup(user_ns, system_ns);
-    if (exact || tree_.readable()) {
+    if (!failed && (exact || tree_.readable())) {
       out.set(kUser, user_ns);
       out.set(kSystem, system_ns);
       out.set(kCpu, user_ns + system_ns);
-    } else {
-      out.gap = true;
     }
     if (tree_.readable()) {
       out.set(kMajorFaults, total.major_faults);
@@ -106,9 +107,25 @@ class ProcessProbe final : public Probe {
       if (facts.cgroup_user_us < 0 || facts.cgroup_system_us < 0) return false;
       user_ns = facts.cgroup_user_us * kNsPerUs;
       system_ns = facts.cgroup_system_us * kNsPerUs;
-      return true;
+    } else if (!cpuacct_.read(context_.buffer, user_ns, system_ns)) {
+      return false;
     }
-    return cpuacct_.read(context_.buffer, user_ns, system_ns);
+    last_user_ns_ = user_ns;
+    last_system_ns_ = system_ns;
+    failures_ = 0;
+    return true;
+  }
+
+  bool reads_cgroup() const { return context_.cgroup.job_only && last_user_ns_ >= 0; }
+
+  // After some failures in a row, or when there is no next time; then the tree goes on from what the cgroup told last.
+  bool give_up_cgroup() {
+    if (++failures_ < kMostFailures && !context_.facts.closing) return false;
+    context_.cgroup.job_only = false;
+    context_.note("the cgroup that was made for the job can no longer be read: CPU time is summed over its process tree");
+    cgroup_user_ns_ = last_user_ns_;
+    cgroup_system_ns_ = last_system_ns_;
+    return true;
   }
 
   // Where processes left the job's cgroup, the tree is summed from now on; user_ns and system_ns become its sums.
@@ -136,6 +153,9 @@ class ProcessProbe final : public Probe {
   ProcessTree& tree_;
   CgroupLeavers leavers_;
   int64_t cgroup_user_ns_ = 0, cgroup_system_ns_ = 0;  // when the cgroup was given up
+  static constexpr int kMostFailures = 3;
+  int failures_ = 0;                                   // of reading it, in a row
+  int64_t last_user_ns_ = -1, last_system_ns_ = -1;    // as it told last; −1: never
   KeptFile cpu_stat_;
   Cpuacct cpuacct_;
   bool delay_accounting_ = false;

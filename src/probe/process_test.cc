@@ -106,6 +106,37 @@ TEST(ProcessProbe, StaysWithTheCgroup) {
   EXPECT_TRUE(job.context.notes.empty());
 }
 
+// The tree's sum is another one than the cgroup's: a reading of the one between two of the other would count the difference.
+TEST(ProcessProbe, ACgroupThatCannotBeReadForOnceLosesNothing) {
+  InCgroup job;
+  job.sums(900'000, 0);
+  Reading before = job.read(0);
+  const auto fail = [&] {
+    spill(job.folder / "cpu.stat", "");
+    job.context.facts = {};  // as at every tick
+  };
+  fail();
+  Reading now = job.read(1'000'000'000);
+  EXPECT_TRUE(is_absent(cell("process_utime", before, now)));
+  now.keep_from(before);
+  job.sums(1'100'000, 0);
+  const Reading next = job.read(2'000'000'000);
+  EXPECT_NEAR(cell("process_utime", now, next), 0.2, 1e-6);
+  EXPECT_NEAR(cell("process_cpu_usage", now, next), 0.1, 0.01) << "over both intervals";
+  EXPECT_TRUE(job.context.cgroup.job_only);
+  // For good: the tree goes on from there, and no time is told twice.
+  fail();
+  Reading last = next;
+  for (int64_t second = 3; second < 6; ++second) {
+    Reading later = job.read(second * 1'000'000'000);
+    later.keep_from(last);
+    last = later;
+  }
+  EXPECT_FALSE(job.context.cgroup.job_only);
+  EXPECT_NEAR(cell("process_utime", next, last), 0, 1e-6);
+  ASSERT_EQ(job.context.notes.size(), 1u);
+}
+
 TEST(ProcessProbe, SumsTheTreeOfAJobThatLeftItsCgroup) {
   InCgroup job;
   job.sums(1'000, 9'000);

@@ -12,32 +12,27 @@ void SpaceTable::parse_mounts() {
   ++changes_;
   entries_.clear();
   for (FileSystem& file_system : local_file_systems(text ? std::string_view(*text) : std::string_view()))
-    entries_.push_back({std::move(file_system), {}, false});
+    entries_.push_back({std::move(file_system), {}, false, false});
 }
 
 bool SpaceTable::read(int64_t stamp_ns, Space& sum) {
   if (stamp_ns >= next_look_ns_) {
     // A little less than a second, so that ticks of one second never miss their turn by jitter.
     next_look_ns_ = stamp_ns + kNsPerSec / 10 * 9;
-    if (watch_.changed()) parse_mounts(), next_read_ns_ = 0;
+    if (watch_.changed()) parse_mounts();
   }
-  if (stamp_ns < next_read_ns_) {
-    sum = sum_;
-    return known_;
-  }
-  next_read_ns_ = stamp_ns + kNsPerSec / 100 * 45;
   sum = {};
   bool any = false;
+  misses_one_ = false;
   for (Entry& entry : entries_) {
     entry.known = read_space(entry.file_system.mount_point.c_str(), entry.space);
+    misses_one_ |= entry.counts && !entry.known;
     if (!entry.known) continue;
-    any = true;
+    any = entry.counts = true;
     sum.total_bytes = saturating_add(sum.total_bytes, entry.space.total_bytes);
     sum.free_bytes = saturating_add(sum.free_bytes, entry.space.free_bytes);
   }
-  sum_ = sum;
-  known_ = any;
-  return any;
+  return any && !misses_one_;
 }
 
 }  // namespace tacho

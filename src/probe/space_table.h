@@ -17,11 +17,14 @@ class SpaceTable {
     FileSystem file_system;
     Space space;         // of the last reading
     bool known = false;  // the last reading worked
+    bool counts = false; // it was read once: its part is missed when it cannot be read
   };
 
   explicit SpaceTable(const Roots& roots);
-  // One statvfs a file system, twice a second at the most. False when none could be read.
+  // One statvfs a file system. False when none could be read, or not one that could before: the sum of the others would
+  // look as if space had gone.
   bool read(int64_t stamp_ns, Space& sum);
+  bool misses_one() const { return misses_one_; }  // by the last reading
   std::span<const Entry> entries() const { return entries_; }
   uint64_t changes() const { return changes_; }  // how often the mounts were parsed
 
@@ -30,9 +33,8 @@ class SpaceTable {
 
   std::string path_;
   MountWatch watch_;
-  int64_t next_look_ns_ = 0, next_read_ns_ = 0;
-  Space sum_;
-  bool known_ = false;
+  int64_t next_look_ns_ = 0;
+  bool misses_one_ = false;
   uint64_t changes_ = 0;
   std::vector<Entry> entries_;
 };

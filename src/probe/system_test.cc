@@ -162,29 +162,31 @@ TEST(MemoryProbe, PrintsMiB) {
   EXPECT_EQ(detail.memory.swap_free_bytes, int64_t{2097140} * 1024);
 }
 
-TEST(MemoryProbe, LessThanAThousandthIsNoNews) {
+// On a machine of 2 TiB the smallest change still shows: what was read is what is said, in rows, lists and the last row alike.
+TEST(MemoryProbe, EveryLevelIsAsReadAlsoOnALargeMachine) {
   KernelTree tree("x86_vm");
-  const auto memory = [&](int buffers_kib) {
-    tree.write("proc/meminfo", "MemTotal: 8192000 kB\nMemFree: " + std::to_string(4096000 - buffers_kib) +
-                                   " kB\nBuffers: " + std::to_string(buffers_kib) + " kB\n");
+  constexpr int64_t kTotalKib = int64_t{2} << 30;
+  const auto memory = [&](int64_t moved_kib) {
+    const auto line = [&](const char* name, int64_t kib) { return std::string(name) + ": " + std::to_string(kib) + " kB\n"; };
+    tree.write("proc/meminfo", line("MemTotal", kTotalKib) + line("MemFree", kTotalKib / 4 + moved_kib) +
+                                   line("MemAvailable", kTotalKib / 2 + moved_kib) + line("Buffers", kTotalKib / 8 + moved_kib) +
+                                   line("Cached", kTotalKib / 8 + moved_kib) + line("Active", kTotalKib / 16 + moved_kib) +
+                                   line("Inactive", kTotalKib / 16 + moved_kib));
   };
-  memory(1024000);
+  memory(0);
   ProbeBench bench(kMemoryProbe, tree.roots());
-  bench.tick();
-  EXPECT_DOUBLE_EQ(bench.cell("system_memory_buffers_mib"), 1000);
-  memory(1024000 + 1000);
-  bench.tick();
-  EXPECT_DOUBLE_EQ(bench.cell("system_memory_buffers_mib"), 1000);
-  EXPECT_DOUBLE_EQ(bench.cell("system_memory_free_mib"), 3000);
-  EXPECT_EQ(bench.detail().memory.buffers_bytes, int64_t{1025000} * 1024);
-  memory(1024000 + 1100);
-  bench.tick();
-  EXPECT_DOUBLE_EQ(bench.cell("system_memory_buffers_mib"), 1001) << "1001.074, as far as it has a meaning";
-  EXPECT_DOUBLE_EQ(bench.cell("system_memory_free_mib"), 2999) << "a whole MiB is news, of any size";
-  memory(1024000 + 1101);
-  bench.context.facts.closing = true;
-  bench.tick();
-  EXPECT_DOUBLE_EQ(bench.cell("system_memory_buffers_mib"), 1025101 / 1024.0) << "the last row is as read";
+  for (const int64_t moved_kib : {103, -51, 1024, 7, 6}) {
+    memory(moved_kib);
+    bench.tick();
+    const auto mib = [&](int64_t kib) { return static_cast<double>(kib) / 1024.0; };
+    EXPECT_DOUBLE_EQ(bench.cell("system_memory_free_mib"), mib(kTotalKib / 4 + moved_kib));
+    EXPECT_DOUBLE_EQ(bench.cell("system_memory_used_mib"), mib(kTotalKib / 2 - moved_kib));
+    EXPECT_DOUBLE_EQ(bench.cell("system_memory_buffers_mib"), mib(kTotalKib / 8 + moved_kib));
+    EXPECT_DOUBLE_EQ(bench.cell("system_memory_cached_mib"), mib(kTotalKib / 8 + moved_kib));
+    EXPECT_DOUBLE_EQ(bench.cell("system_memory_active_mib"), mib(kTotalKib / 16 + moved_kib));
+    EXPECT_DOUBLE_EQ(bench.cell("system_memory_inactive_mib"), mib(kTotalKib / 16 + moved_kib));
+    EXPECT_EQ(bench.detail().memory.buffers_bytes, (kTotalKib / 8 + moved_kib) * 1024);
+  }
 }
 
 TEST(MemoryProbe, MissingLinesAreEmpty) {

@@ -92,6 +92,14 @@ bool CsvReader::parse(std::string_view line, Row& row) {
   return count + 1 == columns_.size() && !is_absent(row.cells[0]) && row.cells[0] >= 0 && row.cells[0] < 9e9;
 }
 
+// The row behind has an earlier time: then this one was written a millisecond after the last, whatever time passed.
+bool CsvReader::falls_next(double now_s) {
+  if (text_.find('\n', at_) == std::string::npos && !ended_) fill();
+  const std::string_view rest = std::string_view(text_).substr(at_);
+  const auto next_s = parse_double(rest.substr(0, rest.find_first_of(",\n")));
+  return rest.find('\n') != std::string_view::npos && next_s && *next_s < now_s;
+}
+
 bool CsvReader::next(Row& row) {
   while (next_line(line_)) {
     if (line_.ends_with('\r')) line_.pop_back();
@@ -102,6 +110,9 @@ bool CsvReader::next(Row& row) {
     const double now_s = row.cells[0];
     row.realtime_ns = static_cast<int64_t>(std::llround(now_s * 1e3)) * kNsPerMs;
     row.interval_ns = is_absent(last_s_) ? 0 : static_cast<int64_t>(std::llround(std::max(0.0, now_s - last_s_) * 1e9));
+    const bool fell = !is_absent(last_s_) && now_s < last_s_;
+    if (fell || (row.interval_ns < 2 * kNsPerMs && rows_ > 0 && falls_next(now_s))) row.interval_ns = last_interval_ns_;
+    last_interval_ns_ = row.interval_ns;
     row.index = rows_++;
     last_s_ = now_s;
     return true;

@@ -21,7 +21,8 @@ class CsvReader {
   // The schema that follows from names and the first row's digits; good as long as the reader.
   Schema schema() const;
   // The next whole row, kAbsent where a field is empty; timestamps (cell 0, UNIX seconds) are as they are in the file.
-  // interval_ns is the time since the row before; for the first row the caller's guess (0: the next row tells).
+  // interval_ns is the time since the row before; for the first row the caller's guess (0: the next row tells). Where the
+  // clock was set back, two rows do not tell their interval: it is taken to be that of the row before.
   bool next(Row& row);
   // After the last row: looks again at the end of a file that grows.
   void go_on() { file_.clear(), ended_ = false; }
@@ -33,6 +34,7 @@ class CsvReader {
   bool next_line(std::string& line);
   bool fill();
   bool parse(std::string_view line, Row& row);
+  bool falls_next(double now_s);
 
   std::ifstream file_;
   GzipDecoder gunzip_;
@@ -45,6 +47,7 @@ class CsvReader {
   std::vector<int> decimals_;
   std::string line_;
   double last_s_ = kAbsent;
+  int64_t last_interval_ns_ = 0;  // that two timestamps told
   int64_t rows_ = 0, skipped_ = 0;
 };
 

@@ -46,6 +46,16 @@ TEST(CsvReader, SkipsWhatIsNoRowAndTheTornEnd) {
   EXPECT_EQ(skipped, 3);
 }
 
+// The clock was set back by an hour: one row a millisecond after the last, then the new time. No rate may come of that.
+TEST(CsvReader, AClockThatWasSetBackMakesNoRate) {
+  const TempDir dir;
+  spill(dir / "a.csv", "timestamp,system_net_recv_bytes\n7200.000,10\n7201.000,10\n7201.001,10\n3602.000,10\n3603.000,10\n3603.001,10\n");
+  const std::vector<Row> rows = all_rows(dir / "a.csv");
+  ASSERT_EQ(rows.size(), 6u);
+  for (size_t i = 1; i < 5; ++i) EXPECT_EQ(rows[i].interval_ns, 1'000'000'000) << i;
+  EXPECT_NEAR(static_cast<double>(rows[5].interval_ns), 1e6, 1) << "a closing row may come at once";
+}
+
 TEST(CsvReader, ReadsGzipFinishedOrNot) {
   const TempDir dir;
   GzipEncoder gzip;

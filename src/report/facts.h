@@ -15,7 +15,7 @@ struct RunFacts {
   double duration_s = kAbsent;
   double cpu_mean = kAbsent, cpu_max = kAbsent;        // cores; of the job, or of the machine when that is watched
   double cores = kAbsent;                              // that it may use: the lowest of quota, cpuset and machine
-  bool cores_limited = false;                          // by the container, not by the machine
+  bool cores_limited = false;                          // by a cgroup or an affinity, not by the machine
   double cpu_user_s = kAbsent, cpu_system_s = kAbsent;
   double memory_peak_bytes = kAbsent, memory_mean_bytes = kAbsent;
   double memory_bytes = kAbsent;                       // that it may use

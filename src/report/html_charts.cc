@@ -28,7 +28,7 @@ constexpr std::array kCharts{
     Chart{"CPU", "cores", 3, &RunFacts::cores, "available", false,
           {{{"system_cpu_usage", "machine", "machine"}, {"process_cpu_usage", "job", "job"}}}},
     Chart{"Memory", "bytes", 0, &RunFacts::memory_bytes, "available", false,
-          {{{"system_memory_used_mib", "machine", "machine", kMib}, {"cgroup_memory_mib", "container", "third", kMib},
+          {{{"system_memory_used_mib", "machine", "machine", kMib}, {"cgroup_memory_mib", "cgroup", "third", kMib},
             {"process_memory_mib", "job", "job", kMib}}}},
     Chart{"Disk", "bytes/s", 0, nullptr, "", false,
           {{{"system_disk_read_bytes", "machine read", "machine"},

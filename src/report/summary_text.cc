@@ -102,7 +102,7 @@ std::string when(double value, Text text) {
   return is_absent(value) ? std::string() : text(value);
 }
 
-std::string container_text(const Run& run) {
+std::string limits_text(const Run& run) {
   std::string quota, cpuset, memory;
   if (run.limits.cpu_quota_cores) quota = number_text(*run.limits.cpu_quota_cores) + " cores of CPU time";
   if (run.limits.cpuset_cpus && run.limits.cpuset_cpus != run.host.host_vcpus)
@@ -138,7 +138,7 @@ std::string full(const Run& run, const RunFacts& facts, int64_t rows, const std:
                                is_absent(facts.net_recv_bytes) || run.mode == "watch" ? "" : "by the whole machine"}));
   table.add("gpu", joined({when(facts.gpu_mean, [&](double v) { return gpus_of(v, facts.gpus) + " on average"; }),
                            when(facts.vram_peak_bytes, [&](double v) { return "memory peak " + bytes_of(v, facts.vram_bytes); })}));
-  table.add("container", container_text(run));
+  table.add("limits", limits_text(run));
   table.add("machine", machine_text(run, facts.allocation));
   table.add("measured", joined({run.method.cpu.empty() ? "" : "cpu by " + run.method.cpu,
                                 run.method.memory.empty() ? "" : "memory by " + run.method.memory,

@@ -9,10 +9,10 @@
 namespace tacho {
 
 // tacho: ok 12m04s · cpu 3.1 of 8 cores · memory peak 9.8 of 32 GiB · gpu 71% · run 20261115-a1b2
-// Without a newline. What is unknown is left out; the container's limit is shown where it is lower than the machine.
+// Without a newline. What is unknown is left out; a limit is shown where it is lower than the machine.
 std::string summary_line(const Run& run, const Summary& summary, bool color);
 std::string summary_line(const StoredRun& stored, bool color);
-// Several lines, the last without a newline: outcome, time, cpu, memory, disk, network, gpu, container, methods, notes,
+// Several lines, the last without a newline: outcome, time, cpu, memory, disk, network, gpu, limits, methods, notes,
 // where the files are.
 std::string summary_full(const Run& run, const Summary& summary, bool color);
 std::string summary_full(const StoredRun& stored, bool color);

@@ -146,7 +146,7 @@ TEST(SummaryFull, HasALineForEverythingThatIsKnown) {
             "  cpu        0.04 of 2.5 cores on average, at most 0.04, 3.2s user, 0.8s system\n"
             "  memory     peak 200 MiB of 32 GiB, 100 MiB on average\n"
             "  disk       1.5 KiB read\n"
-            "  container  2.5 cores of CPU time\n"
+            "  limits     2.5 cores of CPU time\n"
             "  measured   cpu by cgroup, memory by pss, disk by proc_io\n"
             "  note       memory of 1 process was not readable\n"
             "  run        20261115-a1b2");

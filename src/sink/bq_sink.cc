@@ -39,8 +39,10 @@ void put_time(Writer& out, int64_t realtime_ns) {
   out.put('Z');
 }
 
-// Whole numbers are INTEGER, the others FLOAT.
-BqType type_of(const Column& column) { return column.decimals == 0 ? BqType::integer : BqType::floating; }
+// Counts are INTEGER, the others FLOAT; MiB also where they are printed whole: one table takes rows of both kinds.
+BqType type_of(const Column& column) {
+  return column.decimals == 0 && column.unit != "MiB" ? BqType::integer : BqType::floating;
+}
 
 bool is_name(std::string_view text, std::string_view more) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {

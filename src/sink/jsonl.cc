@@ -1,6 +1,6 @@
 // -o FILE.jsonl, --format json: one object a line, with the device lists.
+#include "base/log.h"
 #include "codec/jsonl.h"
-
 #include "os/line_file.h"
 #include "sink/csv_file.h"
 #include "sink/files.h"
@@ -10,7 +10,8 @@ namespace {
 
 class JsonlSink final : public Sink {
  public:
-  JsonlSink(LineFile file, bool compatible) : file_(std::move(file)), compatible_(compatible) {}
+  JsonlSink(LineFile file, bool compatible, bool to_stderr)
+      : file_(std::move(file)), compatible_(compatible), to_stderr_(to_stderr) {}
 
   Status begin(const Run& run, const Schema& schema) override {
     encoder_.begin(run, schema, compatible_);
@@ -20,8 +21,12 @@ class JsonlSink final : public Sink {
 
   Status write(const Row& row, const Detail* detail) override {
     text_.clear();
-    encoder_.write(text_, row, detail != nullptr ? *detail : nothing_);
-    return file_.write(text_.view(), wait_ms_for(row));
+    // Every line on stderr is a row: messages travel inside of one (base/log.h).
+    if (to_stderr_ && log::holds_any()) messages_ = log::take();
+    encoder_.write(text_, row, detail != nullptr ? *detail : nothing_, messages_);
+    const Status status = file_.write(text_.view(), wait_ms_for(row));
+    if (status) messages_.clear();  // what was not taken goes with the next row
+    return status;
   }
 
   Status end(const Run&) override { return ok(); }
@@ -30,7 +35,8 @@ class JsonlSink final : public Sink {
 
  private:
   LineFile file_;
-  bool compatible_;
+  bool compatible_, to_stderr_;
+  std::vector<std::string> messages_;
   JsonlEncoder encoder_;
   Detail nothing_;
   Writer text_{16 * 1024};
@@ -41,7 +47,7 @@ class JsonlSink final : public Sink {
 Result<std::unique_ptr<Sink>> open_jsonl_sink(const std::string& destination, const SinkOptions& options) {
   auto file = LineFile::open(destination);
   if (!file) return file.error();
-  return std::unique_ptr<Sink>(std::make_unique<JsonlSink>(std::move(*file), options.compatible));
+  return std::unique_ptr<Sink>(std::make_unique<JsonlSink>(std::move(*file), options.compatible, destination == kStderr));
 }
 
 }  // namespace tacho

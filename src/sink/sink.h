@@ -14,6 +14,8 @@ namespace tacho {
 
 class SpoolSink;
 
+inline constexpr std::string_view kStderr = "stderr:";  // the destination of rows that a person would see
+
 class Sink {
  public:
   virtual ~Sink() = default;

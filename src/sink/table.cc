@@ -22,7 +22,7 @@ constexpr std::array kSinks{
     SinkInfo{"s3", "s3://", "gzipped CSV batches as objects below s3://BUCKET/PREFIX, sent by tacho-deliver", open_s3_sink},
 };
 
-bool is_standard_stream(const std::string& destination) { return destination == "-" || destination == "stderr:"; }
+bool is_standard_stream(const std::string& destination) { return destination == "-" || destination == kStderr; }
 
 // "s3" of "s3://bucket/key"; empty when the destination is a path.
 std::string_view scheme_of(std::string_view destination) {

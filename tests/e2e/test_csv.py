@@ -7,9 +7,9 @@ from support import COLUMNS, Case, Table, burner
 
 DECIMALS = {"timestamp": 3, "system_utime": 3, "system_stime": 3, "system_cpu_usage": 4, "process_utime": 4,
             "process_stime": 4, "process_cpu_usage": 4, "process_memory_mib": 3, "system_gpu_usage": 4,
-            "system_gpu_vram_mib": 4, "system_disk_space_total_gb": 6, "system_disk_space_used_gb": 6,
-            "system_disk_space_free_gb": 6}
-DECIMALS.update({name: 3 for name in COLUMNS if name.startswith("system_memory_")})
+            "system_gpu_vram_mib": 4, "system_disk_space_total_gb": 3, "system_disk_space_used_gb": 3,
+            "system_disk_space_free_gb": 3}
+DECIMALS.update({name: 1 for name in COLUMNS if name.startswith("system_memory_")})
 WHOLE = ("system_processes", "system_disk_read_bytes", "system_disk_write_bytes", "system_net_recv_bytes",
          "system_net_sent_bytes", "system_gpu_utilized", "process_pid", "process_children", "process_disk_read_bytes",
          "process_disk_write_bytes")

@@ -233,13 +233,23 @@ class Privacy(DiscoverCase):
         five = {"TACHO_CLOUD_VENDOR_ID": "gcp", "TACHO_CLOUD_ACCOUNT_ID": "", "TACHO_CLOUD_REGION_ID": "r",
                 "TACHO_CLOUD_ZONE_ID": "z", "TACHO_CLOUD_INSTANCE_TYPE": "t"}
         for args, env in ((["--no-cloud"], {}), ([], {"TACHO_NO_CLOUD": "1"}), ([], {"TACHO_CLOUD_PROBE": "off"}),
-                          ([], five), (["--hide", "cloud"], {}), ([], {"TACHO_HIDE": "cloud"})):
+                          ([], five), (["--hide", "cloud,host_id"], {}), ([], {"TACHO_HIDE": "cloud,private"})):
             with self.subTest(args=args, env=env), Service("aws") as service:
                 fields = self.discover(service.url, *args, **env)
                 self.assertEqual(service.requests(), [])
                 clouds = {key: value for key, value in fields.items() if key.startswith("cloud_")}
                 self.assertEqual(clouds, {} if env is not five else {
                     "cloud_vendor_id": "gcp", "cloud_region_id": "r", "cloud_zone_id": "z", "cloud_instance_type": "t"})
+
+    def test_hiding_the_cloud_leaves_the_host_id(self):
+        """The instance's number is the machine's id, whatever else of the cloud is shown; it is all that is asked for then."""
+        for args, env in ((["--hide", "cloud"], {}), ([], {"TACHO_HIDE": "cloud"})):
+            with self.subTest(args=args, env=env), Service("aws") as service:
+                shown = self.discover(service.url)
+                hidden = self.discover(service.url, *args, **env)
+                self.assertTrue(shown["host_id"])
+                self.assertEqual(hidden["host_id"], shown["host_id"])
+                self.assertEqual([key for key in hidden if key.startswith("cloud_")], [])
 
     def test_explicit_values_beat_what_is_found(self):
         with Service("aws") as service:

@@ -1,4 +1,5 @@
 """NVIDIA GPUs through the fake driver library: devices, the job's share, errors, a driver that goes away."""
+import json
 import os
 import signal
 import time
@@ -73,6 +74,24 @@ class Gpu(Case):
                            "error nvmlDeviceGetUtilizationRates 3 0")
         _, table = self.rows(env)
         self.assertAlmostEqual(float(table.rows[-1]["system_gpu_vram_mib"]), 160, delta=0.1)
+
+    def test_one_of_two_fails(self):
+        """A sum of fewer GPUs would look like less use: it is empty and noted, and JSON lines keep the other one."""
+        devices = [f"device util=50 total={1000 * MIB} used={100 * MIB}", f"device util=30 total={1000 * MIB} used={60 * MIB}"]
+        env = self.machine(*devices)
+        process = self.spawn("run", "-i", "50ms", "-o", self.path("x.jsonl"), "--", "sh", "-c", f"until test -e {self.path('end')}; do sleep 0.1; done", env=env)
+        self.addCleanup(lambda: self.write("end", ""))
+        self.assertTrue(until(lambda: self.run_folders() and self.the_run()[1].rows[-1]["system_gpu_usage"] == "0.8000"))
+        self.machine(*devices, "error all 15 1")
+        self.assertTrue(until(lambda: self.run_folders() and self.the_run()[1].rows[-1]["system_gpu_usage"] == ""))
+        self.write("end", "")
+        self.assertEqual(process.wait(30), 0)
+        run, table = self.the_run()
+        self.assertLessEqual(set(table.column("system_gpu_usage")), {"", "0.8000"})
+        self.assertLessEqual(set(table.column("system_gpu_vram_mib")), {"", "160.0000"})
+        self.assertTrue(any("a GPU that was in the sums" in note for note in run["notes"]), run["notes"])
+        last = json.loads(self.read("x.jsonl").splitlines()[-1])["gpu"]
+        self.assertEqual([gpu["utilization_pct"] for gpu in last], [50, None])
 
     def test_driver_that_cannot_start(self):
         env = self.machine("device util=50 total=1000 used=100", "error nvmlInit_v2 9", "error nvmlInit 9")

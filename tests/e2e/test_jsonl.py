@@ -4,7 +4,7 @@ import os
 import subprocess
 import time
 
-from support import COLUMNS, TACHO, Case, Table, burner, until
+from support import BUILD, COLUMNS, TACHO, Case, Table, burner, until
 
 CPU = {"utilization_pct", "per_core_pct", "utime_secs", "stime_secs", "process_count", "cgroup_utilization_pct",
        "cgroup_usage_secs", "process_cores_used", "process_child_count", "process_utime_secs", "process_stime_secs",
@@ -44,6 +44,61 @@ class JsonLines(Case):
                 self.assertLessEqual(DISK, set(entry))
                 self.assertNotEqual(entry["capacity_bytes"], 0)
         return samples
+
+    def test_the_same_number_everywhere(self):
+        """A level is what was read at the tick, rounded to its column's decimals: in rows, lines, statistics and uploads alike."""
+        done, run, table = self.tracked(burner("cpu"), "1", "500", options=["-i", "50ms", "-o", self.path("x.jsonl"), "-o", self.path("x.csv")])
+        self.assertEqual(self.read("x.csv"), table.text)
+        samples = [json.loads(line, parse_float=str, parse_int=str) for line in self.read("x.jsonl").splitlines()]
+        names = ("free", "used", "buffers", "cached", "active", "inactive")
+        self.assertEqual(len(samples), len(table.rows))
+        for sample, row in zip(samples, table.rows):
+            for name in names:
+                self.assertRegex(row[f"system_memory_{name}_mib"], r"^[0-9]+\.[0-9]$")
+                self.assertEqual(sample["memory"][f"{name}_mib"], row[f"system_memory_{name}_mib"], name)
+            for name in ("total", "used", "free"):
+                self.assertRegex(row[f"system_disk_space_{name}_gb"], r"^[0-9]+\.[0-9]{3}$")
+        for column in [f"system_memory_{name}_mib" for name in names] + ["system_disk_space_used_gb"]:
+            values = [float(value) for value in table.column(column) if value]
+            self.assertEqual(run["statistics"][column]["max"], max(values), column)
+            self.assertEqual(run["statistics"][column]["min"], min(values), column)
+
+    def test_private_is_private(self):
+        """Nothing that tells this machine from another is in any file of the run."""
+        library = os.path.join(BUILD, "lib", "libfake_nvml.so")
+        env = {"TACHO_HIDE": "private"}
+        if os.path.exists(library):
+            self.write("machine", "device name=H200 util=50 total=1000000 used=1000\n")
+            env.update({"TACHO_NVML_LIBRARY": library, "FAKE_NVML": self.path("machine")})
+        secrets = {os.uname().nodename} if len(os.uname().nodename) > 3 else set()
+        for name in os.listdir("/sys/class/net"):
+            with open(f"/sys/class/net/{name}/address", encoding="ascii") as file:
+                secrets.add(file.read().strip())
+        secrets -= {"", "00:00:00:00:00:00"}
+        for hidden in (False, True):
+            with self.subTest(hidden=hidden):
+                store = self.path(f"store{hidden}")
+                done = self.tacho("run", "-i", "100ms", "--store", store, "--summary", "full", "-o", self.path("x.jsonl"), "-o", self.path("x.html"),
+                                  "--", "sh", "-c", "sleep 0.6; : secret-argument", env={**env, "TACHO_HIDE": "private" if hidden else ""})
+                self.assertEqual(done.rc, 0, done)
+                run, _ = self.the_run(store)
+                text = self.read("x.jsonl")
+                samples = [json.loads(line) for line in text.splitlines()]
+                everything = text + self.read("x.html") + json.dumps(run) + done.err + done.out
+                macs = {entry["mac_address"] for sample in samples for entry in sample["network"]}
+                uuids = {entry["uuid"] for sample in samples for entry in sample["gpu"]}
+                if not hidden:
+                    self.assertIn("secret-argument", everything)
+                    continue
+                self.assertEqual((macs - {None}, uuids - {None}), (set(), set()))
+                for secret in secrets | {"secret-argument"}:
+                    self.assertNotIn(secret, everything)
+
+    def test_hidden_pid(self):
+        done, run, table = self.tracked("true", options=["--hide", "pid", "-o", self.path("x.jsonl")])
+        self.assertEqual(set(table.column("process_pid")), {""})
+        self.assertNotIn("pid", run)
+        self.assertIsNone(json.loads(self.read("x.jsonl").splitlines()[0])["tracked_pid"])
 
     def test_native(self):
         done, run, table = self.tracked(burner("cpu"), "1", "400",
@@ -129,6 +184,32 @@ class ResourceTracker(JsonLines):
         self.assertEqual(done.err.count("missing.toml"), 1, done)
         self.write("resource-tracker.toml", "= broken [\n")
         self.assertEqual(self.tacho("sh", "-c", "exit 2", program=self.name).rc, 2)
+
+    def test_nothing_but_samples_on_stderr(self):
+        """No line of text between JSON lines, not of a missing file either: the message is in a sample."""
+        done = self.tacho("-c", self.path("missing.toml"), "-i", "0.1", "sleep", "0.35", program=self.name)
+        samples = [json.loads(line) for line in done.err.splitlines()]
+        self.assertGreaterEqual(len(samples), 2, done)
+        self.assertIn("missing.toml", samples[0]["messages"][0])
+        self.assertTrue(all("messages" not in sample for sample in samples[1:]))
+        # A command that is not there has no sample: then the words are all there is.
+        done = self.tacho("-c", self.path("missing.toml"), self.path("no-such-command"), program=self.name)
+        self.assertEqual(done.rc, 127, done)
+        self.assertIn("no-such-command", done.err)
+        self.assertFalse(any(line.startswith("{") for line in done.err.splitlines()), done)
+        # With an output of its own stderr is for people.
+        done = self.tacho("-c", self.path("missing.toml"), "-o", self.path("x.jsonl"), "true", program=self.name)
+        self.assertIn("missing.toml", done.err)
+        self.assertNotIn("messages", self.read("x.jsonl"))
+
+    def test_memory_is_whole(self):
+        done = self.tacho("-f", "csv", "-i", "0.1", "sleep", "0.25", program=self.name)
+        table = Table(done.err)
+        self.assertEqual(table.header, COLUMNS)
+        for row in table.rows:
+            for name in COLUMNS[5:11] + ["process_memory_mib"]:
+                self.assertRegex(row[name], r"^[0-9]+$", name)
+            self.assertRegex(row["system_disk_space_used_gb"], r"^[0-9]+\.[0-9]{3}$")
 
     def test_help_tells_its_own_defaults(self):
         text = " ".join(self.tacho("--help", program=self.name).out.split())

@@ -2,8 +2,11 @@
 import os
 import signal
 import subprocess
+import sys
 
 from support import IS_ROOT, SANITIZED, TACHO, Case, burner, can, children_of, marked_pids, remove_cgroup, until
+
+HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 class Weather(Case):
@@ -98,6 +101,43 @@ class Weather(Case):
             self.assertGreaterEqual(run["totals"].get("oom_kills") or 0, 1, run["totals"])
             self.assertTrue(run["outcome"]["oom_killed"], run["outcome"])
             self.assertEqual(run["limits"]["memory_limit_bytes"], 96 << 20)
+
+    def test_a_neighbour_out_of_memory(self):
+        """It is killed in the cgroup that the job shares with it: that says nothing of the job."""
+        parent = "/sys/fs/cgroup/memory" if os.path.exists("/sys/fs/cgroup/memory/cgroup.procs") else None
+        if not (IS_ROOT and parent):
+            self.skipTest("needs root and a v1 memory cgroup")
+        if SANITIZED:
+            self.skipTest("a sanitizer's own memory does not fit in")
+        folder = f"{parent}/tacho-e2e-{os.getpid()}-{self.mark[-6:]}"
+        os.mkdir(folder)
+        self.addCleanup(lambda: until(lambda: remove_cgroup(folder), 5))
+        with open(folder + "/memory.limit_in_bytes", "w", encoding="ascii") as file:
+            file.write(str(96 << 20))
+        inside = ["sh", "-c", f'echo $$ > {folder}/cgroup.procs; exec "$@"', "sh"]
+        process = self.spawn("run", "-i", "50ms", "--", "sh", "-c", f"until test -e {self.path('end')}; do sleep 0.1; done; exit 9", wrap=inside)
+        self.assertTrue(until(lambda: self.run_folders() and self.the_run()[1].rows))
+        neighbour = subprocess.run([*inside, burner("oom"), "400"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL, timeout=60, check=False)
+        self.assertEqual(neighbour.returncode, -9)
+        self.assertTrue(until(lambda: any(float(value or 0) > 0 for value in self.the_run()[1].column("cgroup_oom_kills"))))
+        self.write("end", "")
+        self.assertEqual(process.wait(30), 9)
+        run, _ = self.the_run()
+        self.assertIsNone(run["outcome"]["oom_killed"], run["outcome"])
+        self.assertNotIn("oom_kills", run["totals"])
+        self.assertTrue(any("shares with others" in note for note in run["notes"]), run["notes"])
+
+    def test_clone3_forbidden(self):
+        """The job then is where tacho is: the figures of the cgroup that was made for it, all zeros, are not the job's."""
+        done, run, table = self.tracked(burner("cpu"), "1", "300", options=["-i", "50ms"], wrap=[sys.executable, os.path.join(HERE, "without_clone3.py")])
+        self.assertNotEqual(run["method"]["cpu"], "cgroup", done)
+        self.assertGreater(table.sum("process_utime") + table.sum("process_stime"), 0.1)
+        for name in ("cgroup_cpu_usage", "cgroup_utime"):
+            if name not in table.header:
+                continue
+            values = [float(value) for value in table.column(name) if value]
+            self.assertTrue(not values or sum(values) > 0, table.column(name))
 
     def test_killed_by_hand_is_not_oom(self):
         _, run, _ = self.tracked("sh", "-c", "kill -9 $$", rc=137)

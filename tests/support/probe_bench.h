@@ -46,8 +46,10 @@ class ProbeBench {
   }
   // Reads once, one second after the last time.
   void tick() {
-    before = now;
-    now = Reading();
+    // As the sampler does it.
+    std::swap(before, now);
+    before.keep_from(now);
+    now.clear();
     now.stamp_ns = stamp_ns_ += 1'000'000'000;
     probe->read(now);
   }

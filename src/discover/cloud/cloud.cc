@@ -9,6 +9,7 @@
 #include "discover/cloud/plan.h"
 #include "discover/cloud/prober.h"
 #include "discover/cloud/values.h"
+#include "discover/host_id.h"
 #include "os/clock.h"
 
 namespace tacho {
@@ -31,11 +32,17 @@ void apply_explicit(Cloud& cloud) {
     if (const char* const value = std::getenv(entry.variable)) cloud.*entry.member = clean(value);
 }
 
+bool has(const std::vector<std::string>& list, std::string_view field) {
+  return std::find(list.begin(), list.end(), field) != list.end();
+}
+
 // Is there a field whose value would be used?
 bool anything_to_find(const CloudOptions& options) {
+  const bool for_host_id = !has(options.hidden, "host_id") && !options.host_id_settled && !host_id_is_hashed() &&
+                           std::getenv("TACHO_HOST_ID_VALUE") == nullptr;
   return std::any_of(kExplicit.begin(), kExplicit.end(), [&](const Explicit& entry) {
-    const bool hidden = std::find(options.hidden.begin(), options.hidden.end(), entry.field) != options.hidden.end();
-    return !hidden && std::getenv(entry.variable) == nullptr;
+    if (std::getenv(entry.variable) != nullptr || has(options.said, entry.field)) return false;
+    return for_host_id || !has(options.hidden, entry.field);
   });
 }
 

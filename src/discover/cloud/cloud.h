@@ -22,7 +22,11 @@ struct Cloud {
 
 struct CloudOptions {
   bool no_cloud = false;            // --no-cloud; TACHO_NO_CLOUD and TACHO_CLOUD_PROBE=off are looked at here
-  std::vector<std::string> hidden;  // wire names; what is hidden is neither cached nor, when all is, asked for
+  // Wire names; what is hidden is not cached. While host_id is not hidden it is asked for also when all of the cloud is: an
+  // instance's number is the best id that a machine has, and must not depend on what else is shown.
+  std::vector<std::string> hidden;
+  std::vector<std::string> said;  // wire names of what the user named for the run: nothing to find
+  bool host_id_settled = false;   // by the user: the instance's number is not wanted
   friend bool operator==(const CloudOptions&, const CloudOptions&) = default;
 };
 
