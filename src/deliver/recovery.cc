@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
+#include <set>
 #include <vector>
 
 #include "base/log.h"
@@ -33,7 +34,7 @@ const char kHelp[] =
     "  tacho deliver                  all that waits in the spool\n"
     "  tacho deliver 20261115-a1b2    one run\n\n"
     "Usage: tacho deliver [RUN|DIR...|--all] [--json]\n"
-    "Sends what a killed run or a dead network left in the spool. RUN is the id that tacho printed, or the service's;\n"
+    "Sends what a killed run or a dead network left in the spool. RUN is an id, a part of it, last, a job name, or the service's;\n"
     "DIR is the folder in the spool. Without a name everything is sent, as with --all.\n"
     "--json prints how many were delivered and how many are left as one JSON object.\n";
 
@@ -59,6 +60,23 @@ Status take(SpoolRun& run) {
   }
 }
 
+// The one run whose id has this part of 4 characters or more, or the name itself. tacho has made an id of what only its store
+// can know (last, a job name).
+Result<std::string> whole_id(const std::string& name) {
+  std::set<std::string> ids;
+  for (const std::string& folder : all_spooled()) {
+    const SpoolRun run(folder);
+    const auto text = run.meta();
+    const auto meta = text ? parse_meta(*text) : Result<SpoolMeta>(text.error());
+    if (run.name() == name || (meta && meta->run == name)) return name;
+    if (meta && name.size() >= 4 && meta->run.find(name) != std::string::npos) ids.insert(meta->run);
+  }
+  if (ids.size() <= 1) return ids.empty() ? name : *ids.begin();
+  std::string which;
+  for (const std::string& id : ids) which += (which.empty() ? "" : ", ") + id;
+  return Error{Code::invalid, "several runs fit", name, "which one: " + which + "?"};
+}
+
 // Folders of the runs that are meant; an Error names one that is not there.
 Result<std::vector<std::string>> resolve(std::span<const std::string> names) {
   std::vector<std::string> chosen;
@@ -69,11 +87,13 @@ Result<std::vector<std::string>> resolve(std::span<const std::string> names) {
       continue;
     }
     const size_t before = chosen.size();
+    const auto id = whole_id(name);
+    if (!id) return id.error();
     for (const std::string& folder : all_spooled()) {
       const SpoolRun run(folder);
       const auto text = run.meta(), state = run.state();
       const auto meta = text ? parse_meta(*text) : Result<SpoolMeta>(text.error());
-      const bool is_meant = run.name() == name || (meta && meta->run == name) || (state && parse_state(*state).run_id == name);
+      const bool is_meant = run.name() == name || (meta && meta->run == *id) || (state && parse_state(*state).run_id == name);
       if (is_meant) chosen.push_back(folder);
     }
     if (chosen.size() == before)
