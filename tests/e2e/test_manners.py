@@ -1,6 +1,7 @@
 """The job gets exactly what tacho got, and what it does with its streams is its own business."""
 import json
 import os
+import socket
 import subprocess
 import sys
 
@@ -142,9 +143,11 @@ class Manners(Case):
             self.assertEqual(left, f"left [] {rc}", err)
 
     def test_no_defunct_deliverer(self):
-        env = {"SENTINEL_API_TOKEN": "token", "SENTINEL_API_URL": "http://127.0.0.1:9", "TACHO_FINISH_TIMEOUT": "0.3",
-               "TACHO_SPOOL_DIR": self.path("spool")}
-        left, err = self.no_init(TACHO, "run", "-q", "-i", "50ms", "--", "sleep", "0.3", env=env)
+        """A service that takes the request and never answers: it is in the middle of it when tacho stops waiting."""
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            env = {"SENTINEL_API_TOKEN": "token", "SENTINEL_API_URL": f"http://127.0.0.1:{server.getsockname()[1]}",
+                   "TACHO_FINISH_TIMEOUT": "0", "TACHO_SPOOL_DIR": self.path("spool")}
+            left, err = self.no_init(TACHO, "run", "-q", "-i", "50ms", "--", "sleep", "0.5", env=env, looks=8)
         self.assertEqual(left, "left [] 0", err)
 
     def test_reader_goes_away(self):
