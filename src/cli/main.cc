@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "os/standard_streams.h"
 #include "probe/gpu_reader.h"
 
 namespace {
@@ -16,7 +17,7 @@ constexpr auto kCommands = std::to_array<Command>({
      attach_command},
     {"watch", kWatch, "[OPTIONS]", "Record the whole machine until a signal.", watch_command},
     {"runs", kRuns, "[--json]", "List the runs recorded here, newest first.", runs_command},
-    {"show", kShow, "RUN [--json]", "Print one run's summary; RUN is an id, its beginning, or last.", show_command},
+    {"show", kShow, "RUN [--json]", "Print one run's summary; RUN is an id, a part of it, a job name, or last.", show_command},
     {"report", kReport, "RUN|FILE... [-o report.html]", "Write one self-contained HTML page.", report_command},
     {"compare", kCompare, "A B... [--json]", "Runs or metrics files side by side, and how they differ.", compare_command},
     {"advise", kAdvise, "RUN... [--servers] [--json]", "What size the job needs, by what its runs used.", advise_command},
@@ -37,6 +38,7 @@ constexpr auto kCommands = std::to_array<Command>({
 }  // namespace
 
 int main(int argc, char** argv) {
+  hold_standard_places();
   if (const auto status = serve_as_gpu_reader(argc, argv)) return *status;
   const std::vector<std::string> words(argv, argv + argc);
   const std::span<const std::string> arguments(words);

@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/resolve.h"
 #include "engine/session.h"
+#include "os/signals.h"
 #include "sink/sink.h"
 
 namespace tacho {
@@ -47,8 +48,10 @@ int record(const Call& call) {
   if (std::find(settings->outputs.begin(), settings->outputs.end(), kStderr) == settings->outputs.end()) log::release();
   if (settings->verbose) log::set_level(log::Level::verbose);
   else if (settings->quiet) log::set_level(log::Level::quiet);
-  const auto exit_status = run_session(*settings);
-  return exit_status ? *exit_status : refuse(exit_status.error());
+  const auto end = run_session(*settings);
+  if (!end) return refuse(end.error());
+  if (end->signal != 0) end_by(end->signal);  // comes back as PID 1 and where the signal ends nothing
+  return end->exit_status;
 }
 
 }  // namespace

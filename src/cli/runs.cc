@@ -36,7 +36,7 @@ std::string what_ran(const Run& run) {
 std::vector<std::string> table_row(const StoredRun& stored) {
   const Run& run = stored.run;
   const RunFacts facts = facts_of(stored);
-  return {run.id,
+  return {stored.shown_id(),
           outcome_words(run),
           when(run.outcome.started_realtime_ns),
           human_duration(run.outcome.duration_ns),

@@ -4,7 +4,7 @@
 #include "cli/commands.h"
 #include "cli/resolve.h"
 #include "cli/terminal.h"
-#include "report/store.h"
+#include "report/input.h"
 #include "report/summary_text.h"
 
 namespace tacho {
@@ -16,10 +16,11 @@ int show_command(const Call& call) {
     return refuse({Code::invalid, "show takes one run", "", "write tacho show last; tacho runs lists all"});
   const auto settings = resolve(started.line, kShow, real_surroundings());
   if (!settings) return refuse(settings.error());
-  const auto stored = find_run(settings->store_dir, started.line.words[0]);
-  if (!stored) return refuse(stored.error());
-  if (is_set(started.line, "json")) return print(stored->json + (stored->json.ends_with('\n') ? "" : "\n"));
-  return print(summary_full(*stored, use_color(settings->color, STDOUT_FILENO)) + "\n");
+  const auto input = read_input(settings->store_dir, started.line.words[0]);
+  if (!input) return refuse(input.error());
+  const StoredRun& stored = input->stored;
+  if (is_set(started.line, "json")) return print(stored.json + (stored.json.ends_with('\n') ? "" : "\n"));
+  return print(summary_full(stored, use_color(settings->color, STDOUT_FILENO)) + "\n");
 }
 
 }  // namespace tacho

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 
@@ -9,6 +10,8 @@
 #include "cli/parse.h"
 #include "cli/resolve.h"
 #include "os/file.h"
+#include "report/run_names.h"
+#include "report/store.h"
 
 namespace tacho {
 namespace {
@@ -40,6 +43,24 @@ Status hand_over_privacy(std::vector<std::string>& words) {
   return ok();
 }
 
+// tacho-deliver knows the ids of what is in the spool, and parts of them; what only the store can tell (last, a job name) becomes
+// an id here.
+Status name_runs(std::vector<std::string>& words) {
+  const auto settings = resolve({}, kRuns, real_surroundings());
+  if (!settings) return settings.error();
+  for (size_t i = 1; i < words.size(); ++i) {
+    const std::string& before = words[i - 1];
+    const bool is_value = before.starts_with("--") && before != "--all" && before != "--json";
+    if (is_value || words[i].starts_with("-") || words[i].find('/') != std::string::npos || words[i].empty()) continue;
+    const std::vector<std::string> names = run_names(settings->store_dir);
+    if (std::any_of(names.begin(), names.end(), [&](const std::string& id) { return is_part_of(words[i], id); })) continue;
+    const auto stored = find_run(settings->store_dir, words[i]);
+    if (stored) words[i] = stored->run.id;
+    else if (stored.error().code == Code::invalid) return stored.error();
+  }
+  return ok();
+}
+
 }  // namespace
 
 std::string sibling_path(const std::string& program) {
@@ -67,6 +88,8 @@ int sibling_command(const Call& call) {
   words.insert(words.end(), call.arguments.begin(), call.arguments.end());
   if (call.command.name == "discover")
     if (const Status status = hand_over_privacy(words); !status) return refuse(status.error());
+  if (call.command.name == "deliver")
+    if (const Status status = name_runs(words); !status) return refuse(status.error());
   return refuse(become_deliver(words, "tacho " + std::string(call.command.name)));
 }
 

@@ -13,7 +13,7 @@
 #include "os/helper.h"
 #include "os/line_file.h"
 #include "report/csv_reader.h"
-#include "report/store.h"
+#include "report/input.h"
 #include "sink/top.h"
 
 namespace tacho {
@@ -31,8 +31,9 @@ std::string row_json(const CsvReader& reader, const Row& row) {
 }
 
 // Somebody else records it: its rows are read as they come, until it ends or a signal does.
-Status follow(const StoredRun& stored, const Settings& settings, bool json, bool color) {
-  const std::string rows_path = stored.folder + "/metrics.csv";
+Status follow(const Input& input, const Settings& settings, bool json, bool color) {
+  const StoredRun& stored = input.stored;
+  const std::string& rows_path = input.rows_path;
   CsvReader reader;
   if (const Status status = reader.open(rows_path); !status) return status;
   if (stored.run.outcome.started_realtime_ns > 0)
@@ -76,9 +77,9 @@ int top_command(const Call& call) {
   const bool json = is_set(started.line, "json");
   const bool color = use_color(settings->color, STDOUT_FILENO);
   if (!words.empty()) {
-    const auto stored = find_run(settings->store_dir, words[0]);
-    if (!stored) return refuse(stored.error());
-    const Status status = follow(*stored, *settings, json, color);
+    const auto input = read_input(settings->store_dir, words[0]);
+    if (!input) return refuse(input.error());
+    const Status status = follow(*input, *settings, json, color);
     return status ? 0 : refuse(status.error());
   }
   // Looking is not recording: no store, no summary, and nothing is sent.
@@ -89,8 +90,8 @@ int top_command(const Call& call) {
   settings->progress_ns.reset();
   settings->outputs = {json ? "-" : color ? "top:color" : "top:"};
   if (json) settings->format = "json";
-  const auto exit_status = run_session(*settings);
-  return exit_status ? *exit_status : refuse(exit_status.error());
+  const auto end = run_session(*settings);
+  return end ? end->exit_status : refuse(end.error());
 }
 
 }  // namespace tacho

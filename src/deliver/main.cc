@@ -13,6 +13,7 @@
 #include "deliver/discover_command.h"
 #include "deliver/recovery.h"
 #include "deliver/servers_command.h"
+#include "os/standard_streams.h"
 #include "probe/gpu_reader.h"
 
 namespace {
@@ -40,6 +41,7 @@ int run_beside(std::span<const std::string> words) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  hold_standard_places();
   if (const auto status = serve_as_gpu_reader(argc, argv)) return *status;
   // A token and keys are in memory: no dump of it.
   const rlimit none{0, 0};

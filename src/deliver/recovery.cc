@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <limits>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -36,7 +37,7 @@ const char kHelp[] =
     "  tacho deliver                  all that waits in the spool\n"
     "  tacho deliver 20261115-a1b2    one run\n\n"
     "Usage: tacho deliver [RUN|DIR...|--all] [--json]\n"
-    "Sends what a killed run or a dead network left in the spool. RUN is the id that tacho printed, or the service's;\n"
+    "Sends what a killed run or a dead network left in the spool. RUN is an id, a part of it, last, a job name, or the service's;\n"
     "DIR is the folder of a run or a spool with several, of your own; any other folder is refused. Without a name everything\n"
     "is sent, as with --all. Credentials, and where they go, are those of the environment and of the options here; what a spool\n"
     "says of that is not obeyed.\n"
@@ -117,6 +118,23 @@ Result<std::vector<std::string>> runs_of(std::string path) {
                "tacho deliver --all sends all that is left in the spool"};
 }
 
+// The one run whose id has this part of 4 characters or more, or the name itself. tacho has made an id of what only its store
+// can know (last, a job name).
+Result<std::string> whole_id(const std::string& name) {
+  std::set<std::string> ids;
+  for (const std::string& folder : all_spooled()) {
+    const SpoolRun run(folder);
+    const auto text = run.meta();
+    const auto meta = text ? parse_meta(*text) : Result<SpoolMeta>(text.error());
+    if (run.name() == name || (meta && meta->run == name)) return name;
+    if (meta && name.size() >= 4 && meta->run.find(name) != std::string::npos) ids.insert(meta->run);
+  }
+  if (ids.size() <= 1) return ids.empty() ? name : *ids.begin();
+  std::string which;
+  for (const std::string& id : ids) which += (which.empty() ? "" : ", ") + id;
+  return Error{Code::invalid, "several runs fit", name, "which one: " + which + "?"};
+}
+
 // Folders of the runs that are meant; an Error names one that is not there.
 Result<std::vector<std::string>> resolve(std::span<const std::string> names) {
   std::vector<std::string> chosen;
@@ -125,11 +143,13 @@ Result<std::vector<std::string>> resolve(std::span<const std::string> names) {
     struct stat info{};
     const bool is_folder = ::stat(name.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
     if (name.find('/') == std::string::npos) {
+      const auto id = whole_id(name);
+      if (!id) return id.error();
       for (const std::string& folder : all_spooled()) {
         const SpoolRun run(folder);
         const auto text = run.meta(), state = run.state();
         const auto meta = text ? parse_meta(*text) : Result<SpoolMeta>(text.error());
-        const bool is_meant = run.name() == name || (meta && meta->run == name) || (state && parse_state(*state).run_id == name);
+        const bool is_meant = run.name() == name || (meta && meta->run == *id) || (state && parse_state(*state).run_id == name);
         if (is_meant) chosen.push_back(folder);
       }
       if (chosen.size() > before) continue;

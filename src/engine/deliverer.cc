@@ -185,8 +185,7 @@ bool Deliverer::finish(Clock& clock, Job& job, const std::string& run_id) {
   const int64_t start_ns = clock.monotonic_ns();
   int64_t deadline_ns = start_ns + finish_budget_ns();
   const auto hurry = [&] { deadline_ns = std::min(deadline_ns, clock.monotonic_ns() + kHurriedBudget_ns); };
-  const int requests_before = job.end_requests();
-  if (requests_before > 0) hurry();
+  if (job.end_requests() > 0) hurry();
   const auto tell_end = [&] {
     const int64_t budget_ms = std::max<int64_t>(0, deadline_ns - clock.monotonic_ns()) / kNsPerMs;
     process_.poke(std::string("E").append(std::to_string(budget_ms)).append("\n"));
@@ -207,7 +206,6 @@ bool Deliverer::finish(Clock& clock, Job& job, const std::string& run_id) {
       job.poll_set()[0].revents = fds[1].revents;
       job.handle_events();
       if (job.end_requests() > requests) hurry();
-      if (job.end_requests() > requests_before + 1) break;
     }
     relay();
   }

@@ -54,7 +54,7 @@ class Deliverer {
   std::string note() const;       // for run.json; empty when all went well
 
   // After the sinks' end: waits until everything is delivered, at most for the finish budget, which a signal to tacho
-  // shortens; the second one during the wait ends it. True when nothing is left in the spool.
+  // shortens; two Ctrl-C within two seconds end it. True when nothing is left in the spool.
   bool finish(Clock& clock, Job& job, const std::string& run_id);
 
  private:

@@ -6,10 +6,14 @@
 #include <cstring>
 
 #include "base/log.h"
+#include "base/units.h"
 #include "os/file.h"
+#include "os/process.h"
 
 namespace tacho {
 namespace {
+
+constexpr int64_t kEndPatience_ns = kNsPerSec;
 
 std::string program_path() {
   const std::string self = read_link("/proc/self/exe");
@@ -76,6 +80,9 @@ void DelivererProcess::relay(const std::function<bool(std::string_view line)>& t
 void DelivererProcess::farewell() {
   poke("Q\n");
   control_.reset();
+  if (helper_.pid <= 0) return;
+  reap_soon(helper_.pid, kEndPatience_ns);
+  relay();
 }
 
 bool DelivererProcess::ended() {

@@ -32,7 +32,7 @@ class DelivererProcess {
   void poke(std::string_view message);
   // Passes on what it had to say, but for lines that `take` took.
   void relay(const std::function<bool(std::string_view line)>& take = {});
-  // No more waiting: it may end, or go on by itself.
+  // No more waiting: it ends, and is reaped, since PID 1 may not do so. One that hangs is left to itself.
   void farewell();
   // It was reaped. True when it had read something of what it was told, false when it never came so far.
   bool ended();

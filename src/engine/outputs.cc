@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/log.h"
 #include "os/disk_full.h"
@@ -43,7 +44,7 @@ Status Outputs::open_run_store(const Settings& settings, Run& run, const Summary
     // A place that cannot be right refuses the start; a full disk may have room again, and never stops a job.
     if (settings.store_named && !is_disk_full(error)) return error;
     error.what = "this run is not kept in the run store: " + error.what;
-    log::warn(error.message());
+    log::error(error.message());
     failed_ = true;
     return ok();
   }
@@ -56,7 +57,7 @@ Status Outputs::begin(const Run& run, const Schema& schema) {
   for (Output& output : outputs_) {
     const Status status = output.sink->begin(run, schema);
     if (status) continue;
-    if (!store_folder_.empty() && &output == &outputs_.back()) report(output, status);
+    if (is_store(output)) report(output, status);
     else return status.error();
   }
   return ok();
@@ -68,26 +69,33 @@ void Outputs::baseline(const Detail& detail) {
 }
 
 void Outputs::report(Output& output, const Status& status) {
-  if (status) {
-    output.failing = false;
-    return;
-  }
+  if (status) return;
   failed_ = true;
-  if (output.failing) return;
-  output.failing = true;
   Error error = status.error();
   if (error.path.empty()) error.path = output.sink->name();
+  if (output.lost++ == 0) output.reason = error.what + (error.hint.empty() ? "" : ": " + error.hint);
+  if (std::exchange(output.told, true)) return;
   if (!error.hint.empty()) error.hint += "; ";
   error.hint += "the job goes on, rows are tried again";
-  log::warn(error.message());
+  log::error(error.message());
+}
+
+void Outputs::note_losses(Run& run) const {
+  for (const Output& output : outputs_)
+    if (output.lost > 0)
+      run.notes.push_back("rows are missing in " + std::string(is_store(output) ? "the run store" : output.sink->name()) + " (" +
+                          std::to_string(output.lost) + " writes failed, " + output.reason + ")");
 }
 
 void Outputs::write(const Row& row, const Detail* detail) {
   for (Output& output : outputs_) report(output, output.sink->write(row, output.sink->wants_detail() ? detail : nullptr));
 }
 
-void Outputs::end(const Run& run) {
-  for (Output& output : outputs_) report(output, output.sink->end(run));
+void Outputs::end(Run& run) {
+  for (Output& output : outputs_) {
+    if (is_store(output)) note_losses(run);
+    report(output, output.sink->end(run));
+  }
 }
 
 void Outputs::discard() {

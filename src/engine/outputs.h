@@ -1,5 +1,5 @@
-// Outputs: where rows go. Every sink gets every row; one that fails is reported once and never stops the others or the
-// job. Not thread-safe.
+// Outputs: where rows go. Every sink gets every row; one that fails is reported once, quiet or not, noted in run.json, and
+// never stops the others or the job. Not thread-safe.
 #pragma once
 #include <memory>
 #include <vector>
@@ -22,7 +22,7 @@ class Outputs {
   Status begin(const Run& run, const Schema& schema);
   void baseline(const Detail& detail);
   void write(const Row& row, const Detail* detail);
-  void end(const Run& run);
+  void end(Run& run);  // the store last, when the notes tell what is missing elsewhere
   void discard();  // the job never started: leaves no trace of the run in the store
 
   std::vector<SpoolSink*> spools() const;  // those that a deliverer must send
@@ -33,9 +33,13 @@ class Outputs {
  private:
   struct Output {
     std::unique_ptr<Sink> sink;
-    bool failing = false;
+    bool told = false;
+    int64_t lost = 0;    // writes that failed
+    std::string reason = {};  // of the first
   };
   void report(Output& output, const Status& status);
+  void note_losses(Run& run) const;
+  bool is_store(const Output& output) const { return !store_folder_.empty() && &output == &outputs_.back(); }
 
   std::vector<Output> outputs_;
   bool failed_ = false;

@@ -20,7 +20,7 @@ class Progress {
   int64_t start_ns_ = 0, next_ns_ = 0;
 };
 
-// By --summary: nothing, one line, several, or run.json's text.
-void print_summary(const Settings& settings, const Run& run, const Summary& summary);
+// By --summary: nothing, one line, several, or run.json's text. shown_id: the id as people see it.
+void print_summary(const Settings& settings, const Run& run, const Summary& summary, const std::string& shown_id);
 
 }  // namespace tacho

@@ -19,6 +19,7 @@
 #include "job/job_cgroup.h"
 #include "probe/cgroup.h"
 #include "probe/process_tree.h"
+#include "report/store.h"
 #include "report/summary_text.h"
 #include "sink/store.h"
 
@@ -35,7 +36,7 @@ class Session {
         job_([this](const Exit& exit) { reaped(exit); },
              [this](pid_t pid) { return tree_ && tree_->contains(pid); }) {}
 
-  Result<int> run();
+  Result<SessionEnd> run();
 
  private:
   Status prepare();
@@ -51,6 +52,8 @@ class Session {
   void enforce_timeout(int64_t now_ns);
   void finish();
   int exit_status() const;
+  int end_signal() const;
+  void signal_job(int number);
   bool undelivered() const { return outputs_.failed() || !delivered_; }
 
   const Settings& settings_;
@@ -73,10 +76,11 @@ class Session {
   Detail detail_;
   int64_t start_ns_ = 0, next_tick_ns_ = 0, next_look_ns_ = INT64_MAX, kill_at_ns_ = 0;
   bool timed_out_ = false, wants_detail_ = false, delivered_ = true;
+  std::optional<int> ended_early_;  // by this signal, before there was a job
   bool launching_ = false;  // every output is open: what fails from now on is the command
 };
 
-Result<int> Session::run() {
+Result<SessionEnd> Session::run() {
   if (Status status = prepare(); !status) {
     outputs_.discard();  // nothing ran, so nothing waits in the spool
     return status.error();
@@ -87,13 +91,17 @@ Result<int> Session::run() {
     // Found but not executable, and not found, have exit statuses of their own.
     if (launching_ && (error.code == Code::not_available || error.code == Code::denied)) {
       log::error(error.message());
-      return error.code == Code::denied ? 126 : 127;
+      return SessionEnd{error.code == Code::denied ? 126 : 127, 0};
     }
     return error;
   }
+  if (ended_early_) {
+    outputs_.discard();
+    return SessionEnd{128 + *ended_early_, settings_.compatible ? 0 : *ended_early_};
+  }
   loop();
   finish();
-  return exit_status();
+  return SessionEnd{exit_status(), end_signal()};
 }
 
 Status Session::prepare() {
@@ -188,6 +196,8 @@ Status Session::start() {
     Job::Launch launch{settings_.command, job_cgroup_.fd(), {}};
     if (sampler_->wants_new_job()) launch.before_exec = [this](pid_t pid) { sampler_->new_job(pid); };
     launching_ = true;
+    if ((ended_early_ = job_.ended_before_start())) return ok();
+    if (settings_.timeout_ns) job_.wake_at(start_ns_ + *settings_.timeout_ns);
     if (Status status = job_.launch(launch); !status) return status;
     if (!job_.in_cgroup() && !job_cgroup_.path().empty()) {
       // The kernel would not start it there: the tree is summed instead, and the job's cgroup is tacho's own.
@@ -213,7 +223,7 @@ Status Session::start() {
 
 void Session::loop() {
   next_tick_ns_ = start_ns_ + settings_.interval_ns;
-  if (settings_.mode == Mode::run && !context_.cgroup.job_only) next_look_ns_ = start_ns_ + kFirstLookNs;
+  if (settings_.mode == Mode::run && (!context_.cgroup.job_only || job_.has_terminal())) next_look_ns_ = start_ns_ + kFirstLookNs;
   job_.check_alive();  // a cgroup that is empty already will not tell
   while (!job_.ended()) {
     int64_t deadline_ns = next_tick_ns_;
@@ -244,11 +254,11 @@ void Session::loop() {
 }
 
 // What the tree must see before it is gone (a parent that lets the kernel reap its children) is mostly set up at the start,
-// so that the first interval is looked into at 10, 30, 90 … ms. A cgroup needs no looking.
+// so that the first interval is looked into at 10, 30, 90 … ms. A cgroup needs no looking, but the terminal does.
 void Session::look_early(int64_t now_ns) {
   if (now_ns < next_look_ns_) return;
   next_look_ns_ = start_ns_ + (now_ns - start_ns_) * 3;
-  tree_->update(now_ns);
+  if (!context_.cgroup.job_only) tree_->update(now_ns);
 }
 
 void Session::tick() {
@@ -291,15 +301,22 @@ void Session::enforce_timeout(int64_t now_ns) {
     timed_out_ = true;
     if (settings_.mode != Mode::run) return;  // what tacho did not start it does not end: the recording ends
     kill_at_ns_ = now_ns + settings_.kill_after_ns;
+    job_.wake_at(kill_at_ns_);
     tree_->update(now_ns);
-    tree_->signal_all(SIGTERM);
-    tree_->signal_all(SIGCONT);  // a stopped job could not end
+    signal_job(SIGTERM);
+    signal_job(SIGCONT);  // a stopped job could not end
   } else if (kill_at_ns_ > 0 && now_ns >= kill_at_ns_) {
     kill_at_ns_ = now_ns + kNsPerSec;  // again, should new processes appear
     tree_->update(now_ns);
     job_cgroup_.kill_all();
-    tree_->signal_all(SIGKILL);
+    signal_job(SIGKILL);
   }
+}
+
+// The command itself while it is ours to reap; the others as the processes that they were when they were seen.
+void Session::signal_job(int number) {
+  job_.signal(number);
+  tree_->signal_others(number);
 }
 
 void Session::finish() {
@@ -315,7 +332,7 @@ void Session::finish() {
   fill_outcome(run_, job_, exit_status());
   const bool own_oom_count = context_.cgroup.job_only && (!settings_.attach_cgroup.empty() ||
                                                           file_exists(context_.cgroup.unified + "/memory.events"));
-  if (timed_out_ && settings_.mode == Mode::run) tree_->signal_all(SIGKILL);  // what the root left behind
+  if (timed_out_ && settings_.mode == Mode::run) signal_job(SIGKILL);  // what the root left behind
   if (!job_cgroup_.path().empty() && !job_cgroup_.remove())
     context_.note("processes of the job live on: what they use after its end is not in the record");
   totals_.close(run_, summary_, tree_.get(), context_);
@@ -325,8 +342,9 @@ void Session::finish() {
   if (std::string note = deliverer_.note(); !note.empty()) context_.note(std::move(note));
   run_.notes = context_.notes;
   outputs_.end(run_);
-  if (!job_.in_a_hurry() && !settings_.quiet) print_summary(settings_, run_, summary_);
-  delivered_ = deliverer_.finish(clock_, job_, run_.id);
+  const std::string shown_id = short_id_in(settings_.store_dir, run_.id);
+  if (!job_.in_a_hurry() && !settings_.quiet) print_summary(settings_, run_, summary_, shown_id);
+  delivered_ = deliverer_.finish(clock_, job_, shown_id);
 }
 
 int Session::exit_status() const {
@@ -336,8 +354,14 @@ int Session::exit_status() const {
   return status == 0 && settings_.strict && undelivered() ? 125 : status;
 }
 
+// A shell loop stops at a Ctrl-C only if what it started ended by it.
+int Session::end_signal() const {
+  if (timed_out_ || settings_.compatible || !job_.exit() || !WIFSIGNALED(job_.exit()->status)) return 0;
+  return WTERMSIG(job_.exit()->status);
+}
+
 }  // namespace
 
-Result<int> run_session(const Settings& settings, Clock& clock) { return Session(settings, clock).run(); }
+Result<SessionEnd> run_session(const Settings& settings, Clock& clock) { return Session(settings, clock).run(); }
 
 }  // namespace tacho

@@ -6,8 +6,13 @@
 
 namespace tacho {
 
-// Runs to the end and returns the exit status of cli.md. An Error means that nothing was started (exit 125).
+struct SessionEnd {
+  int exit_status = 0;  // the job's own as a shell gives it, or tacho's 124 to 127
+  int signal = 0;       // the program is to end by this one, as the job did; 0: by the status
+};
+
+// Runs to the end. An Error means that nothing was started (exit 125).
 // Another clock replays time for tests and benchmarks.
-Result<int> run_session(const Settings& settings, Clock& clock = system_clock());
+Result<SessionEnd> run_session(const Settings& settings, Clock& clock = system_clock());
 
 }  // namespace tacho

@@ -5,7 +5,10 @@
 
 #include <cerrno>
 
+#include "base/units.h"
+#include "job/waker.h"
 #include "os/cgroup_folder.h"
+#include "os/clock.h"
 #include "os/file.h"
 #include "procfs/cgroup_files.h"
 #include "procfs/pid_files.h"
@@ -13,8 +16,31 @@
 namespace tacho {
 namespace {
 
-constexpr int kSignals[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,
-                            SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH, SIGCHLD};
+constexpr int kSignals[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,  SIGUSR2,
+                            SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT, SIGWINCH, SIGCHLD};
+
+constexpr int64_t kTwice_ns = 2 * kNsPerSec;
+// How long after a signal a job may take to end because of it: a Ctrl-C is for now, and an orchestrator that sends TERM kills
+// half a minute later.
+constexpr int64_t kInterrupted_ns = 2 * kNsPerSec, kTerminated_ns = 60 * kNsPerSec;
+constexpr int64_t kLongAgo_ns = INT64_MIN / 2;
+
+bool is_end(int number) { return number == SIGINT || number == SIGTERM || number == SIGQUIT || number == SIGHUP; }
+bool is_stop(int number) { return number == SIGTSTP || number == SIGTTIN || number == SIGTTOU; }
+
+// All of a group that it leads: Ctrl-Z stopped all of it, and a shell's SIGCONT reaches only ours.
+void go_on(pid_t job) { ::kill(::getpgid(job) == job ? -job : job, SIGCONT); }
+
+// Who sent the SIGCONT that is pending; nothing when none is.
+std::optional<pid_t> take_continue() {
+  sigset_t set;
+  ::sigemptyset(&set);
+  ::sigaddset(&set, SIGCONT);
+  const timespec at_once{};
+  siginfo_t info{};
+  if (::sigtimedwait(&set, &info, &at_once) != SIGCONT) return std::nullopt;
+  return info.si_pid;
+}
 
 uint64_t start_time_of(pid_t pid) {
   PidStat stat;
@@ -25,8 +51,17 @@ uint64_t start_time_of(pid_t pid) {
 }  // namespace
 
 Job::Job(Reaped reaped, Belongs belongs)
-    : inherited_(Inherited::save()), signals_(kSignals), reaped_(std::move(reaped)), belongs_(std::move(belongs)),
-      hangup_ignored_(is_ignored(SIGHUP)) {}
+    : inherited_(Inherited::save()), signals_(kSignals, IgnoredSignals::told), reaped_(std::move(reaped)),
+      belongs_(std::move(belongs)), last_interrupt_ns_(kLongAgo_ns), last_request_ns_(kLongAgo_ns), last_wish_ns_(kLongAgo_ns) {}
+
+std::optional<int> Job::ended_before_start() {
+  while (const auto event = signals_.next()) {
+    if (event->ignored) continue;
+    if (is_end(event->number) || event->number == SIGUSR1 || event->number == SIGUSR2) return event->number;
+    if (is_stop(event->number)) stop_by(event->number);
+  }
+  return std::nullopt;
+}
 
 Status Job::launch(const Launch& launch) {
   become_subreaper();
@@ -36,11 +71,21 @@ Status Job::launch(const Launch& launch) {
   options.inherited = inherited_;
   options.cgroup_fd = launch.cgroup_fd;
   options.before_exec = launch.before_exec;
+  options.stopped = [this](pid_t pid, int number) { stop_with_job(pid, number); };
   auto child = spawn(options);
   if (!child) return child.error();
   child_ = std::move(*child);
   own_child_ = true;
+  if (::getpgrp() == ::getpid()) terminal_ = Fd(::open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC));
   return ok();
+}
+
+void Job::lend_terminal() {
+  if (!terminal_ || !own_child_ || ended_) return;
+  const pid_t ours = ::getpgrp(), group = ::getpgid(child_.pid);
+  if (group != child_.pid || group == ours || ::getsid(child_.pid) != ::getsid(0) || ::tcgetpgrp(terminal_.get()) != ours) return;
+  // SIGTTIN may have stopped some of them by now.
+  if (::tcsetpgrp(terminal_.get(), group) == 0) ::kill(-group, SIGCONT);
 }
 
 Status Job::attach(pid_t pid) {
@@ -78,17 +123,28 @@ std::span<pollfd> Job::poll_set() {
 }
 
 bool Job::handle_events() {
-  if (poll_set_[0].revents != 0)
-    while (const auto event = signals_.next()) handle_signal(*event);
+  if (poll_set_[0].revents != 0) {
+    bool child_news = false;
+    std::optional<SignalEvent> continued;
+    // All of them before the news of the child: what came before its end did not come after.
+    while (const auto event = signals_.next()) {
+      if (event->number == SIGCHLD) child_news = true;
+      else if (event->number == SIGCONT) continued = event;
+      else handle_signal(*event);
+    }
+    if (child_news) reap();
+    if (own_child_ && !ended_) follow_stop(continued);
+  }
   if (poll_set_[1].revents != 0) {
     if (!cgroup_folder_.empty()) check_alive();
     else ended_ = true;
   }
   poll_set_[0].revents = poll_set_[1].revents = 0;
-  return ended_ || told_to_end_;
+  return is_over();
 }
 
 void Job::check_alive() {
+  lend_terminal();
   if (!cgroup_folder_.empty()) {
     const auto events = read_whole_file(cgroup_folder_ + "/cgroup.events", 1 << 16);
     if (events) {
@@ -109,25 +165,36 @@ bool Job::must_be_asked() const {
 }
 
 void Job::handle_signal(const SignalEvent& event) {
-  if (event.number == SIGCHLD) return reap();
-  if (event.number == SIGINT) ++interrupts_;
-  const bool end = event.number == SIGINT || event.number == SIGTERM || event.number == SIGQUIT ||
-                   (event.number == SIGHUP && !hangup_ignored_);
-  if (end) ++end_requests_;
-  if (own_child_) {
-    if (!ended_) forward(event);
-  } else if (end) {
-    told_to_end_ = true;
+  if (is_end(event.number) && !event.ignored) count(event);
+  if (own_child_ && !ended_) return forward(event);
+  if (!own_child_ && is_end(event.number) && !event.ignored) told_to_end_ = true;
+  if (is_stop(event.number) && !event.ignored) stop_by(event.number);  // there is no command that could
+}
+
+void Job::count(const SignalEvent& event) {
+  const int64_t now_ns = system_clock().monotonic_ns();
+  if (!is_over()) {
+    (event.number == SIGINT ? last_wish_ns_ : last_request_ns_) = now_ns;
+    return;
   }
-  if (event.number == SIGTSTP) stop_self();
+  ++end_requests_;
+  if (event.number != SIGINT) return;
+  in_a_hurry_ = in_a_hurry_ || now_ns - last_interrupt_ns_ <= kTwice_ns;
+  last_interrupt_ns_ = now_ns;
 }
 
 // What the terminal sends goes to the whole foreground group, and so does a job's own `kill 0`: the job has it already
-// unless it left our group.
+// unless it left our group. The kernel stops the whole group of whoever touches the terminal from the background; a job
+// that left it did not.
 void Job::forward(const SignalEvent& event) {
   const bool to_the_group = event.from_terminal || event.sender == child_.pid || (belongs_ && belongs_(event.sender));
   if (to_the_group && ::getpgid(child_.pid) == ::getpgrp()) return;
+  if (event.from_terminal && (event.number == SIGTTIN || event.number == SIGTTOU)) return;
   ::kill(child_.pid, event.number);
+}
+
+void Job::signal(int number) const {
+  if (own_child_ && !ended_) ::kill(child_.pid, number);
 }
 
 void Job::reap() {
@@ -136,7 +203,46 @@ void Job::reap() {
     if (own_child_ && exit->pid == child_.pid) {
       exit_ = *exit;
       ended_ = true;
+      if (terminal_ && ::tcgetpgrp(terminal_.get()) == exit->pid) ::tcsetpgrp(terminal_.get(), ::getpgrp());
+      const int64_t now_ns = system_clock().monotonic_ns();
+      if (now_ns - last_wish_ns_ <= kInterrupted_ns || now_ns - last_request_ns_ <= kTerminated_ns) ++end_requests_;
     }
+  }
+}
+
+void Job::follow_stop(const std::optional<SignalEvent>& continued) {
+  const auto stop = take_stop(child_.pid);
+  if (!continued) {
+    if (stop) stop_with_job(child_.pid, *stop);
+    return;
+  }
+  if (continued->sender == waker_ && waker_ != 0) return;
+  // Stopped and continued together (SIGSTOP to the group): the news of the job's stop is old, for a stop signal to us would
+  // have taken the SIGCONT away. The job has its own SIGCONT, or gets it now.
+  if (!stop) forward(*continued);
+  else if (is_stopped(child_.pid)) go_on(child_.pid);
+}
+
+// In the order in which a shell does it: the job is stopped, then we are.
+void Job::stop_with_job(pid_t job, int number) {
+  for (;;) {
+    bool was_stopped = false;
+    {
+      const Waker waker(job, wake_at_ns_);
+      waker_ = waker.pid();
+      was_stopped = stop_by(number);
+    }
+    const auto continued_by = take_continue();
+    if (continued_by && *continued_by == waker_ && waker_ != 0) return;  // the job goes on or has ended, or the time has come
+    if (continued_by) lend_terminal();
+    // A stop that has no effect on our group would have none on the job either, were it not in a group of its own. One that
+    // touched the terminal from there would do so again at once.
+    const bool has_no_effect = !was_stopped && number == SIGTSTP;
+    if (!(continued_by || has_no_effect) || !is_stopped(job)) return;
+    // It went on already and was stopped once more, or it was not reached by what continued us.
+    const auto again = take_stop(job);
+    if (!again) return go_on(job);
+    number = *again;
   }
 }
 

@@ -131,6 +131,34 @@ TEST(Job, WhatNohupKeepsAwayEndsNoRecording) {
   std::signal(SIGHUP, before);
 }
 
+// Runs a command that survives two interrupts; returns whether they count once it has ended, and after two more.
+TEST(Job, OnlyInterruptsAfterTheEndSkipTheCleanUp) {
+  const auto before = std::signal(SIGINT, SIG_DFL);
+  Job job({}, {});
+  ASSERT_TRUE(job.launch({{"sh", "-c", "trap '' INT; sleep 0.3"}, -1, {}}));
+  const auto interrupt = [&] {
+    ::kill(::getpid(), SIGINT);
+    system_clock().wait(job.poll_set(), system_clock().monotonic_ns() + 10'000'000'000);
+    job.handle_events();
+  };
+  interrupt();
+  interrupt();
+  while (!job.handle_events()) system_clock().wait(job.poll_set(), system_clock().monotonic_ns() + 10'000'000'000);
+  EXPECT_FALSE(job.in_a_hurry());
+  interrupt();
+  EXPECT_FALSE(job.in_a_hurry());
+  interrupt();
+  EXPECT_TRUE(job.in_a_hurry());
+  std::signal(SIGINT, before);
+}
+
+TEST(Job, NothingIsSentToAReapedCommand) {
+  Job job({}, {});
+  EXPECT_EQ(run(job, {"true"}), 0);
+  job.signal(SIGKILL);  // its number may be another's: were it sent, it would show as an error at least
+  EXPECT_EQ(::kill(job.pid(), 0), -1);
+}
+
 // As a v1 cgroup is: nothing tells of the end, and the processes may be further down.
 TEST(Job, ACgroupEndsWhenTheLastBelowIsGone) {
   const TempDir folder;

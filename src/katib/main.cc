@@ -13,6 +13,7 @@
 #include "katib/collect_command.h"
 #include "katib/db/commands.h"
 #include "os/file.h"
+#include "os/standard_streams.h"
 #include "probe/gpu_reader.h"
 
 namespace {
@@ -55,6 +56,7 @@ std::string_view base_name(std::string_view path) { return path.substr(path.rfin
 }  // namespace
 
 int main(int argc, char** argv) {
+  tacho::hold_standard_places();
   if (const auto status = tacho::serve_as_gpu_reader(argc, argv)) return *status;
   const std::vector<std::string> words(argv, argv + argc);
   const std::string_view called = words.empty() ? "" : base_name(words[0]);

@@ -6,8 +6,10 @@
 #include "kube/follow_log.h"
 #include "kube/inject_command.h"
 #include "kube/trials_command.h"
+#include "os/standard_streams.h"
 
 int main(int argc, char** argv) {
+  tacho::hold_standard_places();
   const std::vector<std::string> words(argv + 1, argv + argc);
   const std::string command = words.empty() ? "--help" : words[0];
   if (command == "inject") return tacho::inject_command({words.data() + 1, words.size() - 1});

@@ -2,17 +2,20 @@
 
 #include <fcntl.h>
 #include <linux/sched.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
 
 #include "base/text.h"
 #include "base/units.h"
+#include "os/clock.h"
 #include "os/file.h"
 
 namespace tacho {
@@ -24,6 +27,8 @@ struct CloneArguments {
 };
 constexpr uint64_t kClonePidfd = 0x00001000;
 constexpr uint64_t kCloneIntoCgroup = 0x200000000ULL;
+
+constexpr int kLookForStopMs = 20;
 
 struct Forked {
   pid_t pid;
@@ -181,6 +186,9 @@ Result<Child> spawn(const SpawnOptions& options) {
     go_write.reset();  // end of file is the sign to go
   }
   error_write.reset();
+  pollfd started{error_read.get(), POLLIN, 0};
+  while (options.stopped && ::poll(&started, 1, kLookForStopMs) <= 0)
+    if (const auto stop = take_stop(child.pid)) options.stopped(child.pid, *stop);
   int number = 0;
   ssize_t got = 0;
   while ((got = ::read(error_read.get(), &number, sizeof number)) < 0 && errno == EINTR) {
@@ -203,6 +211,25 @@ std::optional<Exit> reap_one() {
   } while (exit.pid < 0 && errno == EINTR);
   if (exit.pid <= 0) return std::nullopt;
   return exit;
+}
+
+std::optional<int> take_stop(pid_t child) {
+  siginfo_t info{};
+  if (::waitid(P_PID, static_cast<id_t>(child), &info, WSTOPPED | WNOHANG) != 0 || info.si_pid != child) return std::nullopt;
+  return info.si_status;
+}
+
+bool reap_soon(pid_t child, int64_t limit_ns) {
+  const int64_t deadline_ns = system_clock().monotonic_ns() + limit_ns;
+  const Fd pidfd = open_pidfd(child);
+  for (;;) {
+    const pid_t got = ::waitpid(child, nullptr, WNOHANG | __WALL);
+    if (got != 0 && !(got < 0 && errno == EINTR)) return true;
+    const int64_t now_ns = system_clock().monotonic_ns();
+    if (now_ns >= deadline_ns) return false;
+    pollfd ended{pidfd.get(), POLLIN, 0};
+    system_clock().wait({&ended, pidfd ? 1u : 0u}, pidfd ? deadline_ns : std::min(deadline_ns, now_ns + kNsPerMs));
+  }
 }
 
 int shell_status(int wait_status) {

@@ -36,6 +36,8 @@ struct SpawnOptions {
   Inherited inherited;
   int cgroup_fd = -1;                           // start inside this cgroup v2 folder where the kernel allows it
   std::function<void(pid_t)> before_exec;       // runs in tacho while the child waits; may be empty
+  // The child was stopped by this signal (Ctrl-Z) before it became the command; may be empty. Waits for its SIGCONT after it.
+  std::function<void(pid_t, int)> stopped;
 };
 
 // Starts the command with our stdin, stdout, stderr, folder, umask, process group, limits and signal set-up. Error codes:
@@ -52,6 +54,11 @@ struct Exit {
 };
 // Reaps one ended child, whichever; nothing when none has ended.
 std::optional<Exit> reap_one();
+// The signal that stopped our child since this was asked last; nothing when none did, or when it has been continued.
+std::optional<int> take_stop(pid_t child);
+// Waits for the end of a child that is about to end, and reaps it: nobody else may (a PID 1 that does not reap). False when
+// it takes longer.
+bool reap_soon(pid_t child, int64_t limit_ns);
 // The exit status a shell would give: code, or 128+signal.
 int shell_status(int wait_status);
 

@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "os/clock.h"
 #include "os/companion.h"
+#include "os/process.h"
 #include "probe/gpu_messages.h"
 #include "probe/gpu_nvidia_slow.h"
 #include "probe/gpu_remote.h"
@@ -17,6 +18,7 @@ namespace tacho {
 namespace {
 
 constexpr int64_t kLongestPaceNs = 3600 * kNsPerSec;
+constexpr int64_t kEndPatienceNs = 500 * kNsPerMs;  // to give back what it had of the driver
 
 std::weak_ptr<GpuReader>& the_reader() {
   static std::weak_ptr<GpuReader> reader;
@@ -103,7 +105,9 @@ GpuReader::GpuReader(NvidiaOptions options, const ReaderLimits& limits)
 GpuReader::~GpuReader() {
   rounds_->disconnect();
   counters_->disconnect();
-  if (pid_ > 0 && !companion_ended(pid_)) kill_companion(pid_);
+  if (pid_ <= 0 || companion_ended(pid_)) return;
+  kill_companion(pid_);
+  reap_soon(pid_, kEndPatienceNs);  // PID 1 of a container may be a program that never reaps
 }
 
 void GpuReader::tell(ProbeContext& context, const std::string& text) {

@@ -62,7 +62,7 @@ class GpuReader {
   static pid_t running_pid();  // of the shared one; 0: there is none
 
   explicit GpuReader(NvidiaOptions options, const ReaderLimits& limits = {});
-  ~GpuReader();  // kills it and does not wait
+  ~GpuReader();  // kills and reaps it; one that hangs in the driver is not waited for
   GpuReader(const GpuReader&) = delete;
   GpuReader& operator=(const GpuReader&) = delete;
 

@@ -1,6 +1,7 @@
 #include "probe/process_tree.h"
 
 #include <fcntl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -417,10 +418,17 @@ void ProcessTree::copy(std::vector<pid_t>& sorted) const {
   for (const Member& member : members_) sorted.push_back(member.pid());
 }
 
-void ProcessTree::signal_all(int number) const {
-  if (root_ > 0) ::kill(root_, number);
-  for (const Member& member : members_)
-    if (member.pid() != root_ && !member.zombie()) ::kill(member.pid(), number);
+// A number that was read before may be another's by now: the process is opened, then known by its start, then signalled.
+void ProcessTree::signal_others(int number) const {
+  for (const Member& member : members_) {
+    if (member.pid() == root_ || member.zombie()) continue;
+    const Fd process = open_pidfd(member.pid());
+    PidStat stat;
+    const auto text = read_whole_file(context_.roots.proc + "/" + std::to_string(member.pid()) + "/stat", 1 << 16);
+    if (!text || !parse_pid_stat(*text, stat) || stat.start_time != member.start_time()) continue;
+    if (!process) ::kill(member.pid(), number);  // Linux before 5.3
+    else ::syscall(SYS_pidfd_send_signal, process.get(), number, nullptr, 0);
+  }
 }
 
 }  // namespace tacho

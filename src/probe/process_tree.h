@@ -70,7 +70,7 @@ class ProcessTree final : public JobPids {
   pid_t largest_member() const;                       // by resident size now; 0 when there is none
   bool contains(pid_t pid) const { return index_of(pid) < members_.size(); }
   void copy(std::vector<pid_t>& sorted) const override;
-  void signal_all(int number) const;                  // every member, root first
+  void signal_others(int number) const;               // every member but the root, which is its parent's to signal
 
  private:
   // How a process was found, where that is no parent's list.

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -93,6 +94,64 @@ struct Following {
   int64_t now_ns = 1'000'000'000;
   void tick() { tree.update(now_ns += 1'000'000'000); }
 };
+
+// A process with this number, which must be free; 0 where that is not allowed (CLONE with set_tid, Linux 5.5).
+pid_t fork_as(pid_t number) {
+  struct {
+    uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls, set_tid, set_tid_size, cgroup;
+  } arguments{};
+  arguments.exit_signal = SIGCHLD;
+  arguments.set_tid = reinterpret_cast<uint64_t>(&number);
+  arguments.set_tid_size = 1;
+  const long pid = ::syscall(SYS_clone3, &arguments, sizeof arguments);
+  if (pid == 0)
+    for (;;) ::pause();
+  return pid > 0 ? static_cast<pid_t>(pid) : 0;
+}
+
+TEST(ProcessTree, ASignalReachesNobodyElse) {
+  Following following;
+  Flag end, reaped;
+  // The root has two children; one ends, and its number becomes a stranger's.
+  int numbers[2] = {-1, -1};
+  ASSERT_EQ(::pipe(numbers), 0);
+  Worker root([&] {
+    const pid_t first = ::fork();
+    if (first == 0)
+      for (;;) ::pause();
+    const pid_t second = ::fork();
+    if (second == 0)
+      for (;;) ::pause();
+    const pid_t both[2] = {first, second};
+    if (::write(numbers[1], both, sizeof both) != sizeof both) ::_exit(1);
+    end.wait();
+    ::kill(first, SIGKILL);
+    ::waitpid(first, nullptr, 0);
+    reaped.raise();
+    ::waitpid(second, nullptr, 0);
+  });
+  pid_t both[2] = {0, 0};
+  ASSERT_EQ(::read(numbers[0], both, sizeof both), static_cast<ssize_t>(sizeof both));
+  ASSERT_TRUE(following.tree.follow(root.pid, true));
+  following.tick();
+  ASSERT_TRUE(following.tree.contains(both[0]) && following.tree.contains(both[1]));
+  end.raise();
+  reaped.wait();
+  ::usleep(30'000);  // a start time has ticks of 10 ms
+  const pid_t stranger = fork_as(both[0]);
+  following.tree.signal_others(SIGKILL);
+  root.wait_until_done();  // the second child got it
+  EXPECT_EQ(::kill(root.pid, 0), 0);
+  if (stranger != 0) {
+    EXPECT_EQ(::waitpid(stranger, nullptr, WNOHANG), 0) << "a stranger was killed";
+    ::kill(stranger, SIGKILL);
+    ::waitpid(stranger, nullptr, 0);
+  }
+  root.end();
+  ::close(numbers[0]);
+  ::close(numbers[1]);
+  if (stranger == 0) GTEST_SKIP() << "may not choose the number of a process";
+}
 
 TEST(ProcessTree, CountsAChildFromZero) {
   const Worker stranger([] {});  // a child from before

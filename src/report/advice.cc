@@ -100,6 +100,7 @@ Advice advise(std::span<const Input> inputs) {
   double p95 = kAbsent, cores = kAbsent, memory_bytes = kAbsent;
   for (const Input& input : inputs) {
     advice.runs.push_back(input.stored.run.id);
+    advice.names.push_back(input.stored.shown_id());
     const RunFacts facts = facts_of(input.stored);
     duration.add_mean(facts.duration_s);
     p95 = highest(p95, percentile_95(input));

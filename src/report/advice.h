@@ -14,7 +14,7 @@
 namespace tacho {
 
 struct Advice {
-  std::vector<std::string> runs;
+  std::vector<std::string> runs, names;  // ids, and as people see them
   // Of each column only the aggregates that count: mean, max, sum; of "timestamp" sum, the duration.
   std::vector<std::pair<std::string, Statistics>> statistics;
   std::optional<int64_t> cpu, cpu_p95, memory_mib;

@@ -71,7 +71,7 @@ std::string advice_text(const Advice& advice, bool color) {
   }
   if (!advice.allocation.empty()) lines.add("machine", advice.allocation, std::string(allocation_reason(advice.allocation)));
   std::string runs;
-  for (const std::string& run : advice.runs) add_if(runs, run);
+  for (const std::string& name : advice.names) add_if(runs, name);
   const std::string count = count_text(static_cast<int64_t>(advice.runs.size()), "run", "runs");
   return "tacho: what this job needs, by " + count + " (" + runs + ")\n" + lines.text();
 }

@@ -67,6 +67,7 @@ Comparison compare(std::span<const StoredRun> runs) {
   for (const StoredRun& stored : runs) {
     facts.push_back(facts_of(stored));
     comparison.runs.push_back(stored.run.id);
+    comparison.names.push_back(stored.shown_id());
     comparison.outcomes.push_back(stored.run.mode.empty() ? "-" : outcome_words(stored.run));  // a file tells none
     comparison.commands.push_back(command_text(stored.run, 200));
   }
@@ -89,7 +90,7 @@ std::vector<std::vector<std::string>> comparison_cells(const Comparison& compari
     cells.push_back({std::move(title)});
     cells.back().insert(cells.back().end(), values.begin(), values.end());
   };
-  add("", comparison.runs);
+  add("", comparison.names);
   add("outcome", comparison.outcomes);
   for (const ComparedMetric& metric : comparison.metrics) {
     std::vector<std::string> texts;

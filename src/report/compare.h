@@ -15,7 +15,7 @@ struct ComparedMetric {
 };
 
 struct Comparison {
-  std::vector<std::string> runs, outcomes, commands;
+  std::vector<std::string> runs, names, outcomes, commands;  // names: the ids as people see them
   std::vector<ComparedMetric> metrics;  // those that at least one run has
 };
 

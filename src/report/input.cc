@@ -1,6 +1,8 @@
 #include "report/input.h"
 
 #include "base/units.h"
+#include "base/writer.h"
+#include "codec/run_json.h"
 #include "os/file.h"
 
 namespace tacho {
@@ -23,6 +25,9 @@ Result<Input> read_file(const std::string& path) {
     if (i > 0 && !is_per_interval(reader.columns()[i])) values.sum = kAbsent;
     if (values.rows > 0) stored.statistics.emplace_back(reader.columns()[i], values);
   }
+  Writer json;
+  write_run_json(json, stored.run, summary);
+  stored.json = json.view();
   return input;
 }
 

@@ -1,4 +1,4 @@
-// What report, compare and advise are given: a run of the store or a metrics file, and its rows one by one. Thread-safe
+// What show, report, compare, advise and top are given: a run of the store or a metrics file, and its rows one by one. Thread-safe
 // (no state).
 #pragma once
 #include <functional>
@@ -15,7 +15,7 @@ struct Input {
   std::string rows_path;  // metrics.csv, or the file itself
 };
 
-// A run id, its beginning, "last", a run folder, or a metrics file that ends in .csv or .csv.gz.
+// A metrics file that ends in .csv or .csv.gz, or a run as find_run() takes it.
 Result<Input> read_input(const std::string& store_dir, const std::string& name);
 Result<std::vector<Input>> read_inputs(const std::string& store_dir, const std::vector<std::string>& names);
 

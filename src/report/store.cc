@@ -10,6 +10,7 @@
 #include "os/file.h"
 #include "os/line_file.h"
 #include "os/owned_folder.h"
+#include "report/run_names.h"
 #include "report/run_reader.h"
 
 namespace tacho {
@@ -54,35 +55,6 @@ bool is_newer(const StoredRun& a, const StoredRun& b) {
   return a_ns != b_ns ? a_ns > b_ns : a.run.id > b.run.id;
 }
 
-std::vector<std::string> run_names(const std::string& store_dir) {
-  std::vector<std::string> names;
-  if (const Status ours = check_run_store(store_dir); !ours) {
-    log::warn(ours.error());
-    return names;
-  }
-  list_directory(store_dir, [&](std::string_view name) {
-    // Folders only; a run that is being made has no run.json yet and is not shown.
-    if (!name.starts_with('.') && file_exists(store_dir + "/" + std::string(name) + "/run.json")) names.emplace_back(name);
-  });
-  std::sort(names.begin(), names.end(), std::greater<>());
-  return names;
-}
-
-std::string in_words(const std::vector<std::string>& names) {
-  std::string text;
-  for (size_t i = 0; i < names.size() && i < 5; ++i) text += (i == 0 ? "" : ", ") + names[i];
-  return names.size() > 5 ? text + " …" : text;
-}
-
-Error no_such_run(const std::string& store_dir, const std::string& name, const std::vector<std::string>& names) {
-  if (names.empty())
-    return {Code::invalid, "there is no run in the store yet", store_dir, "record one: tacho run -- COMMAND"};
-  const std::vector<std::string_view> candidates(names.begin(), names.end());
-  const std::string_view near = nearest(name, candidates);
-  return {Code::invalid, "there is no such run", name,
-          near.empty() ? "tacho runs lists all, such as " + names[0] : "did you mean " + std::string(near) + "?"};
-}
-
 }  // namespace
 
 std::string default_store_dir() {
@@ -102,45 +74,52 @@ Status check_run_store(const std::string& store_dir) {
   return store || store.error().code != Code::denied ? ok() : Status(store.error());
 }
 
-Result<std::vector<StoredRun>> list_runs(const std::string& store_dir) {
+std::vector<std::string> run_names(const std::string& store_dir) {
+  std::vector<std::string> names;
+  if (const Status ours = check_run_store(store_dir); !ours) {
+    log::warn(ours.error());
+    return names;
+  }
+  list_directory(store_dir, [&](std::string_view name) {
+    // Folders only; a run that is being made has no run.json yet and is not shown.
+    if (!name.starts_with('.') && file_exists(store_dir + "/" + std::string(name) + "/run.json")) names.emplace_back(name);
+  });
+  std::sort(names.begin(), names.end(), std::greater<>());
+  return names;
+}
+
+// Without looking into the folders: a store may have a hundred thousand of them.
+std::string short_id_in(const std::string& store_dir, const std::string& id) {
+  const std::string alike = shortest_unique({}, id);
+  std::vector<std::string> names;
+  if (!store_dir.empty())
+    list_directory(store_dir, [&](std::string_view name) {
+      if (name.starts_with(alike)) names.emplace_back(name);
+    });
+  return shortest_unique(names, id);
+}
+
+Result<std::vector<StoredRun>> list_runs(const std::string& store_dir, Unreadable unreadable) {
   std::vector<StoredRun> runs;
-  for (const std::string& name : run_names(store_dir)) {
+  const std::vector<std::string> names = run_names(store_dir);
+  for (const std::string& name : names) {
     auto stored = read_folder(store_dir + "/" + name, false);
-    if (stored)
-      runs.push_back(std::move(*stored));
-    else
-      log::warn(stored.error());
+    if (!stored) {
+      if (unreadable == Unreadable::told) log::warn(stored.error());
+      continue;
+    }
+    stored->short_id = shortest_unique(names, stored->run.id);
+    runs.push_back(std::move(*stored));
   }
   std::stable_sort(runs.begin(), runs.end(), is_newer);
   return runs;
 }
 
-Result<StoredRun> find_run(const std::string& store_dir, const std::string& name) {
-  if (name.empty()) return Error{Code::invalid, "a run needs a name", "", "an id from tacho runs, or last"};
-  if (name == "last") {
-    auto runs = list_runs(store_dir);
-    if (!runs) return runs.error();
-    if (runs->empty()) return no_such_run(store_dir, name, {});
-    return read_folder(runs->front().folder, true);
-  }
-  if (name.find('/') != std::string::npos) {
-    if (name.ends_with("/run.json")) return read_folder(name.substr(0, name.size() - 9), true);
-    return read_folder(name.ends_with('/') ? name.substr(0, name.size() - 1) : name, true);
-  }
-  std::vector<std::string> matches;
-  const std::vector<std::string> names = run_names(store_dir);
-  for (const std::string& candidate : names) {
-    if (candidate == name) return read_folder(store_dir + "/" + candidate, true);
-    // The digits behind the date are enough too.
-    if (candidate.starts_with(name) || candidate.ends_with("-" + name)) matches.push_back(candidate);
-  }
-  if (matches.size() == 1) return read_folder(store_dir + "/" + matches[0], true);
-  if (matches.size() > 1)
-    return Error{Code::invalid, "several runs begin like that", name, "which one: " + in_words(matches) + "?"};
-  // A run folder in the working directory.
-  if (file_exists(name + "/run.json")) return read_folder(name, true);
-  if (name == "run.json" && file_exists(name)) return read_folder(".", true);
-  return no_such_run(store_dir, name, names);
+Result<StoredRun> read_run(const std::string& folder) {
+  auto stored = read_folder(folder, true);
+  const size_t slash = folder.rfind('/');
+  if (stored) stored->short_id = short_id_in(slash == std::string::npos ? "." : folder.substr(0, slash), stored->run.id);
+  return stored;
 }
 
 }  // namespace tacho

@@ -14,8 +14,11 @@ struct StoredRun {
   Run run;
   std::vector<std::pair<std::string, Statistics>> statistics;  // by column, in the order of run.json
   int64_t rows = 0;
-  std::string folder;  // where run.json is
-  std::string json;    // run.json as it is on disk (or repaired, see below)
+  std::string short_id;  // as much of the id as is unique in its store; empty: not known
+  std::string folder;    // where run.json is
+  std::string json;      // run.json as it is on disk (or repaired, see below)
+
+  const std::string& shown_id() const { return short_id.empty() ? run.id : short_id; }  // for people
 };
 
 // $TACHO_STORE, else $XDG_STATE_HOME/tacho/runs, else ~/.local/state/tacho/runs, else /var/tmp/tacho-<uid>/runs.
@@ -25,10 +28,19 @@ std::string default_store_dir();
 // ours, or others may write to it. Any other place is the user's own word, and is not judged here.
 Status check_run_store(const std::string& store_dir);
 
-// Newest first. Unreadable folders are skipped with a warning.
-Result<std::vector<StoredRun>> list_runs(const std::string& store_dir);
-// A run id, a unique prefix of one, "last", or a path to a run folder or run.json. The error names the nearest id. A run
-// whose tacho died (state running, no such process) is shown as interrupted, its statistics folded again from metrics.csv.
+// Names of the folders that hold a run, the greatest first.
+std::vector<std::string> run_names(const std::string& store_dir);
+// What people see of this id, in a store with these others. An empty store_dir: there is no store.
+std::string short_id_in(const std::string& store_dir, const std::string& id);
+// Newest first. Unreadable folders are skipped, with a warning if so wished.
+enum class Unreadable { told, skipped };
+Result<std::vector<StoredRun>> list_runs(const std::string& store_dir, Unreadable unreadable = Unreadable::told);
+// One run by its folder. A run whose tacho died (state running, no such process) is shown as interrupted, its statistics
+// folded again from metrics.csv.
+Result<StoredRun> read_run(const std::string& folder);
+// One run as a person names it: an id or any part of 4 characters or more, "last", "last~N" (N before it), "last:NAME" (the
+// newest of that job name), a job name (likewise), or a path of a run folder or its run.json. Where several fit, the error lists
+// them (Code::invalid); where none does, it names the nearest id (Code::gone).
 Result<StoredRun> find_run(const std::string& store_dir, const std::string& name);
 
 }  // namespace tacho

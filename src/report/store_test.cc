@@ -7,6 +7,8 @@
 #include "codec/csv.h"
 #include "codec/run_json.h"
 #include "os/line_file.h"
+#include "os/unique.h"
+#include "report/run_names.h"
 #include "support/sample_run.h"
 #include "support/temp_dir.h"
 
@@ -148,6 +150,72 @@ TEST(StoredRuns, NamesOfARun) {
                                   folder + "/", folder + "/run.json"})
     EXPECT_EQ(find_run(dir.path(), name)->run.id, "20261115-a1b2") << name;
   EXPECT_EQ(find_run(dir.path(), "last")->run.id, "20261115-a1ff");
+}
+
+TEST(StoredRuns, APartOfAnIdIsEnough) {
+  const TempDir dir;
+  put_run(dir, finished("20261115-a1b2c3d4e5f6"), 1, 1);
+  put_run(dir, finished("20261115-a1b2ffffffff", 5), 1, 1);
+  for (const char* name : {"20261115-a1b2c", "b2c3", "c3d4e5f6", "a1b2c3d4e5f6"})
+    EXPECT_EQ(find_run(dir.path(), name)->run.id, "20261115-a1b2c3d4e5f6") << name;
+  EXPECT_EQ(find_run(dir.path(), "c3d").error().code, Code::gone);  // too short to be meant
+  const auto several = find_run(dir.path(), "a1b2");
+  ASSERT_FALSE(several);
+  EXPECT_EQ(several.error().code, Code::invalid);
+  for (const char* shown : {"20261115-a1b2c", "20261115-a1b2f"})
+    EXPECT_NE(several.error().hint.find(shown), std::string::npos) << several.error().hint;
+}
+
+TEST(StoredRuns, ByAgeAndByJobName) {
+  const TempDir dir;
+  const auto named = [](const std::string& id, const std::string& job, int64_t after_s) {
+    auto run = finished(id, after_s);
+    run.metadata.job_name = job;
+    return run;
+  };
+  put_run(dir, named("20261115-000000000001", "train", 1), 1, 1);
+  put_run(dir, named("20261115-000000000002", "train", 2), 1, 1);
+  put_run(dir, named("20261115-000000000003", "eval", 3), 1, 1);
+  put_run(dir, named("20261115-0000000face4", "face", 4), 1, 1);
+  put_run(dir, named("20261115-000000000005", "face", 5), 1, 1);
+  const auto id = [&](const char* name) {
+    const auto found = find_run(dir.path(), name);
+    return found ? found->run.id.substr(17) : found.error().message();
+  };
+  EXPECT_EQ(id("last"), "0005");
+  EXPECT_EQ(id("last~0"), "0005");
+  EXPECT_EQ(id("last~2"), "0003");
+  EXPECT_EQ(id("last:train"), "0002");
+  EXPECT_EQ(id("train"), "0002");
+  EXPECT_EQ(id("eval"), "0003");
+  EXPECT_EQ(id("last:face"), "0005");
+  // A job name that is a part of another run's id: never guessed.
+  const auto several = find_run(dir.path(), "face");
+  ASSERT_FALSE(several);
+  EXPECT_EQ(several.error().code, Code::invalid);
+  EXPECT_NE(several.error().hint.find("last:face"), std::string::npos);
+  EXPECT_NE(several.error().hint.find("20261115-0000000f"), std::string::npos);
+  EXPECT_EQ(find_run(dir.path(), "last~5").error().code, Code::gone);
+  EXPECT_EQ(find_run(dir.path(), "last~x").error().code, Code::invalid);
+  EXPECT_EQ(find_run(dir.path(), "last:nothing").error().code, Code::gone);
+}
+
+TEST(RunNames, AsShortAsIsUnique) {
+  const std::vector<std::string> names{"20261115-a1b2", "20261115-a1b2c3d4e5f6", "20261115-a1b2c3ffffff", "20261115-beefbeefbeef", "odd"};
+  EXPECT_EQ(shortest_unique(names, "20261115-beefbeefbeef"), "20261115-beef");
+  EXPECT_EQ(shortest_unique(names, "20261115-a1b2c3d4e5f6"), "20261115-a1b2c3d");
+  EXPECT_EQ(shortest_unique(names, "20261115-a1b2"), "20261115-a1b2");  // of 0.1.0: as it is
+  EXPECT_EQ(shortest_unique(names, "odd"), "odd");
+  EXPECT_EQ(shortest_unique({}, "20261115-0123456789ab"), "20261115-0123");
+  // Whatever is shown finds the run, among random ones that are alike.
+  std::vector<std::string> many;
+  for (int i = 0; i < 300; ++i) many.push_back("20261115-00" + random_hex(2) + "00000000");
+  std::sort(many.begin(), many.end());
+  many.erase(std::unique(many.begin(), many.end()), many.end());
+  for (const std::string& id : many) {
+    const std::string shown = shortest_unique(many, id);
+    EXPECT_EQ(std::count_if(many.begin(), many.end(), [&](const std::string& other) { return other.starts_with(shown); }), 1) << id;
+  }
 }
 
 TEST(StoredRuns, WrongNamesAreHelpedWith) {

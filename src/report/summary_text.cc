@@ -55,11 +55,11 @@ std::string gpus_of(double used, double gpus) {
 std::string head(const Run& run, const RunFacts& facts) {
   const std::string words = outcome_words(run);
   if (is_absent(facts.duration_s)) return words;
-  const bool plain = words == "ok" || words == "attached" || words == "watched";
+  const bool plain = words == "ok" || words == "attached" || words == "watched" || words == "a file";
   return words + (plain ? " " : " after ") + duration_text(facts.duration_s);
 }
 
-std::string line(const Run& run, const RunFacts& facts, bool color) {
+std::string line(const Run& run, const RunFacts& facts, const std::string& shown_id, bool color) {
   const Paint paint{color};
   std::string text = "tacho: " + paint(state_color(run), head(run, facts));
   const auto part = [&](std::string_view name, const std::string& value) {
@@ -69,7 +69,7 @@ std::string line(const Run& run, const RunFacts& facts, bool color) {
   if (!is_absent(facts.cpu_mean)) part("cpu", cores_of(facts.cpu_mean, facts.cores));
   if (!is_absent(facts.memory_peak_bytes)) part("memory peak", bytes_of(facts.memory_peak_bytes, facts.memory_bytes));
   if (!is_absent(facts.gpu_mean)) part("gpu", gpus_of(facts.gpu_mean, facts.gpus));
-  if (!run.id.empty()) part("run", run.id);
+  if (!shown_id.empty()) part("run", shown_id);
   return text;
 }
 
@@ -118,7 +118,8 @@ std::string machine_text(const Run& run, std::string_view allocation) {
   return std::string(allocation) + " (" + std::string(allocation_reason(allocation)) + ")";
 }
 
-std::string full(const Run& run, const RunFacts& facts, int64_t rows, const std::string& folder, bool color) {
+std::string full(const Run& run, const RunFacts& facts, int64_t rows, const std::string& folder, const std::string& shown_id,
+                 bool color) {
   const Paint paint{color};
   const auto bytes = [](const char* what) { return [what](double v) { return bytes_text(v) + " " + what; }; };
   const auto seconds = [](const char* what) { return [what](double v) { return duration_text(v) + " " + what; }; };
@@ -146,7 +147,7 @@ std::string full(const Run& run, const RunFacts& facts, int64_t rows, const std:
                                 run.method.gpu.empty() || run.method.gpu == "none" ? "" : "gpu by " + run.method.gpu}));
   for (const std::string& note : run.notes) table.add("note", note);
   table.add("files", folder);
-  table.add("run", run.id);
+  table.add("run", shown_id);
   return "tacho: " + paint(state_color(run), head(run, facts)) + table.text();
 }
 
@@ -170,6 +171,7 @@ std::string outcome_words(const Run& run) {
   if (outcome.state == RunState::failed) return "failed" + memory;
   if (run.mode == "attach") return "attached";
   if (run.mode == "watch") return "watched";
+  if (run.mode.empty()) return "a file";  // which does not tell how it ended
   return "ok";
 }
 
@@ -193,15 +195,15 @@ std::string command_text(const Run& run, size_t limit) {
 }
 
 std::string summary_line(const Run& run, const Summary& summary, bool color) {
-  return line(run, facts_of(run, summary), color);
+  return line(run, facts_of(run, summary), run.id, color);
 }
-std::string summary_line(const StoredRun& stored, bool color) { return line(stored.run, tacho::facts_of(stored), color); }
+std::string summary_line(const StoredRun& stored, bool color) { return line(stored.run, tacho::facts_of(stored), stored.shown_id(), color); }
 
 std::string summary_full(const Run& run, const Summary& summary, bool color) {
-  return full(run, facts_of(run, summary), summary.rows(), "", color);
+  return full(run, facts_of(run, summary), summary.rows(), "", run.id, color);
 }
 std::string summary_full(const StoredRun& stored, bool color) {
-  return full(stored.run, tacho::facts_of(stored), stored.rows, stored.folder, color);
+  return full(stored.run, tacho::facts_of(stored), stored.rows, stored.folder, stored.shown_id(), color);
 }
 
 }  // namespace tacho

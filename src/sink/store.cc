@@ -108,13 +108,17 @@ class StoreSink final : public Sink {
   int live_revision_ = 0;
 };
 
-std::string id_of(int64_t realtime_ns, size_t digits) {
+// 48 random bits: a team that records a thousand runs a day for ten years has a pair of equal ids with a chance below one in a
+// million, and rows of several machines meet in one table.
+constexpr size_t kIdDigits = 12;
+
+std::string id_of(int64_t realtime_ns) {
   const IsoTime time(realtime_ns);
   const std::string_view date = time.date();
   std::string id;
   for (const char c : date)
     if (c != '-') id += c;
-  return id + "-" + random_hex(digits);
+  return id + "-" + random_hex(kIdDigits);
 }
 
 Error with_hint(Error error) {
@@ -126,7 +130,7 @@ Error with_hint(Error error) {
 
 }  // namespace
 
-std::string make_run_id(int64_t realtime_ns) { return id_of(realtime_ns, 4); }
+std::string make_run_id(int64_t realtime_ns) { return id_of(realtime_ns); }
 
 Result<std::unique_ptr<Sink>> open_store(const std::string& store_dir, Run& run, const Summary& summary) {
   // Before, because a link would have the folder made elsewhere; after, because somebody may be quicker.
@@ -135,9 +139,8 @@ Result<std::unique_ptr<Sink>> open_store(const std::string& store_dir, Run& run,
   if (const Status ours = check_run_store(store_dir); !ours) return with_hint(ours.error());
   const int64_t started_ns = run.outcome.started_realtime_ns;
   const int64_t now_ns = started_ns > 0 ? started_ns : system_clock().realtime_ns();
-  // Four digits are easy to type and enough for a laptop; a busy day on a cluster gets longer ones.
-  for (size_t attempt = 0; attempt < 24; ++attempt) {
-    const std::string id = id_of(now_ns, attempt < 3 ? 4 : attempt < 6 ? 6 : 12);
+  for (int attempt = 0; attempt < 8; ++attempt) {
+    const std::string id = id_of(now_ns);
     const std::string folder = store_dir + "/" + id;
     const Result<bool> made = make_new_directory(folder, kFolderMode);
     if (!made) return with_hint(made.error());

@@ -10,7 +10,7 @@
 
 namespace tacho {
 
-// Makes <dir>/<id> with a fresh run.id (YYYYMMDD-xxxx) and returns the sink. run and summary are read again whenever
+// Makes <dir>/<id> with a fresh run.id (YYYYMMDD- and 12 random digits) and returns the sink. run and summary are read again whenever
 // run.json is written, so they must live longer than the sink.
 Result<std::unique_ptr<Sink>> open_store(const std::string& store_dir, Run& run, const Summary& summary);
 // A run id for a run without a store.

@@ -73,7 +73,7 @@ TEST(Store, LeavesRunJsonAndMetricsForTheOwnerOnly) {
 
 TEST(Store, IdsAreADateAndHexDigitsAndDoNotCollide) {
   EXPECT_TRUE(make_run_id(kSampleStartNs).starts_with("20261115-"));
-  EXPECT_EQ(make_run_id(kSampleStartNs).size(), 13u);
+  EXPECT_EQ(make_run_id(kSampleStartNs).size(), 21u);
   const TempDir dir;
   std::set<std::string> ids;
   for (int i = 0; i < 300; ++i) {

@@ -337,11 +337,11 @@ class Finish(Delivery):
         self.assertEqual(self.service.s3.log, [])
 
     def test_exit_codes(self):
-        for script, code in (("exit 3", 3), ("kill -9 $$", 137)):
+        for script, code, status in (("exit 3", 3, 3), ("kill -9 $$", 137, -9)):
             with self.subTest(script):
                 self.use()
                 done = self.tacho("run", "--no-store", "--", "sh", "-c", script, env=self.env())
-                self.assertEqual(done.rc, code, done)
+                self.assertEqual(done.rc, status, done)
                 finish = self.the_finished()["finish"]
                 self.assertEqual((finish["run_status"], finish["exit_code"]), ("failed", code))
 

@@ -108,6 +108,27 @@ class Process(Delivery):
         self.assertEqual(run["finish"]["run_status"], "failed")
         self.assertEqual(self.spools(), [])
 
+    def test_by_name(self):
+        """RUN as everywhere: by job name through the store, by a part of the id also where the store does not know it."""
+        self.service.api_faults({"action": {"status": 500}})
+        for words in (["--job-name", "train"], ["--no-store"], ["--no-store"]):
+            self.assertEqual(self.tacho("run", *words, "--", "true", env=self.env(TACHO_FINISH_TIMEOUT="0.2")).rc, 0)
+        self.assertEqual(len(self.spools()), 3)
+        self.service.api_faults()
+        ids = []
+        for folder in self.spools():
+            with open(os.path.join(folder, "meta.json"), encoding="utf-8") as file:
+                ids.append(json.load(file)["run"])
+        done = self.tacho("deliver", ids[0][:8], env=self.env())
+        self.assertEqual(done.rc, 125, done)
+        for name in ids:
+            self.assertIn(name[:13], done.err)
+        self.deliver("train")
+        self.assertEqual(len(self.spools()), 2)
+        mine = os.path.basename(self.run_folders()[0])
+        self.deliver([name for name in ids if name != mine][0][11:17])
+        self.assertEqual(len(self.spools()), 1)
+
     def test_torn_tail(self):
         self.killed_with_its_deliverer(torn=b"1794752420.471,10")
         done = self.deliver("--all")
@@ -170,7 +191,7 @@ class Process(Delivery):
         begun = time.monotonic()
         process.send_signal(signal.SIGTERM)
         _, err = process.communicate(timeout=30)
-        self.assertEqual(process.returncode, 143)
+        self.assertEqual(process.returncode, -15)
         self.assertLess(time.monotonic() - begun, 12)
         self.assertEqual(len(self.spools()), 1)
         self.assertIn(self.spools()[0], err)

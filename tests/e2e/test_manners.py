@@ -1,10 +1,11 @@
 """The job gets exactly what tacho got, and what it does with its streams is its own business."""
 import json
 import os
+import socket
 import subprocess
 import sys
 
-from support import TACHO, Case, burner, marked_pids, process_state, until
+from support import BUILD, TACHO, Case, burner, marked_pids, process_state, until
 
 # Sets an unusual state, then becomes the program: what a job inherits must survive all of it.
 UNUSUAL = """
@@ -21,6 +22,22 @@ os.nice(3)
 fd = os.open("/dev/null", os.O_RDWR); os.dup2(fd, 7, inheritable=True); os.close(fd)
 os.chdir(sys.argv[1])
 os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+# A container whose PID 1 never reaps what it did not start: orphans come here and stay as zombies. Prints those that did.
+NO_INIT = """
+import ctypes, os, subprocess, sys, time
+ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
+rc = subprocess.run(sys.argv[1:]).returncode
+for _ in range(int(os.environ.get("LOOKS", "1"))):
+    left = []
+    for name in os.listdir("/proc"):
+        try:
+            fields = name.isdigit() and open(f"/proc/{name}/stat").read()
+            if fields and int(fields.rsplit(")", 1)[1].split()[1]) == os.getpid(): left.append(fields[:60])
+        except OSError: pass
+    time.sleep(0.2)
+print("left", left, rc)
 """
 
 
@@ -84,6 +101,55 @@ class Manners(Case):
         self.assertEqual(run["outcome"]["exit_code"], 5)
         self.assertTrue(table.text.startswith("timestamp,"))
 
+    def test_closed_descriptors_are_nobodys(self):
+        """What tacho opens must not take the places of closed descriptors: its messages would land in those files, and what it
+        writes there in the job's. Every combination; the job sees them closed, as it would without tacho."""
+        show = 'import os, sys; open(sys.argv[1], "w").write(" ".join(sorted(os.listdir("/proc/self/fd"))))'
+        for closed in range(1, 8):
+            shut = "".join(f" {n}{'<' if n == 0 else '>'}&-" for n in range(3) if closed >> n & 1)
+            with self.subTest(closed=shut):
+                folder = self.path(f"c{closed}")
+                os.mkdir(folder)
+                for name, prefix in (("plain", ""), ("tracked", f'"{TACHO}" run -v -i 10ms -o {folder}/rows.csv --')):
+                    script = f"exec {prefix} {sys.executable} -c '{show}' {folder}/{name}{shut}"
+                    subprocess.run(["sh", "-c", script], env=self.environment(), timeout=60, cwd=folder, check=True,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                self.assertEqual(self.read(f"c{closed}/tracked"), self.read(f"c{closed}/plain"))
+                lines = self.read(f"c{closed}/rows.csv").splitlines()
+                self.assertTrue(lines[0].startswith("timestamp,"))
+                self.assertEqual({line.count(",") for line in lines}, {lines[0].count(",")}, lines)
+        for folder in self.run_folders():
+            with open(folder + "/metrics.csv", encoding="utf-8") as file:
+                self.assertNotIn("tacho:", file.read())
+
+    def test_closed_stdout_of_a_listing_is_an_error(self):
+        done = subprocess.run(["sh", "-c", f'"{TACHO}" list metrics >&-'], env=self.environment(), timeout=60, cwd=self.dir,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(done.returncode, 1, done)
+
+    def no_init(self, *words, env=None, looks=1):
+        done = subprocess.run([sys.executable, "-c", NO_INIT] + list(words), env=self.environment({**(env or {}), "LOOKS": str(looks)}),
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60, cwd=self.dir)
+        return done.stdout.splitlines()[-1], done.stderr
+
+    def test_no_defunct_gpu_reader(self):
+        library = os.path.join(BUILD, "lib", "libfake_nvml.so")
+        if not os.path.exists(library):
+            self.skipTest("the fake driver library is not built")
+        self.write("machine", "device util=50 total=1000000 used=1000\n")
+        env = {"TACHO_NVML_LIBRARY": library, "FAKE_NVML": self.path("machine")}
+        for job, rc in (("sleep 0.4", 0), ("sleep 0.2; kill -9 $$", -9)):
+            left, err = self.no_init(TACHO, "run", "-q", "-i", "50ms", "--", "sh", "-c", job, env=env)
+            self.assertEqual(left, f"left [] {rc}", err)
+
+    def test_no_defunct_deliverer(self):
+        """A service that takes the request and never answers: it is in the middle of it when tacho stops waiting."""
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            env = {"SENTINEL_API_TOKEN": "token", "SENTINEL_API_URL": f"http://127.0.0.1:{server.getsockname()[1]}",
+                   "TACHO_FINISH_TIMEOUT": "0", "TACHO_SPOOL_DIR": self.path("spool")}
+            left, err = self.no_init(TACHO, "run", "-q", "-i", "50ms", "--", "sleep", "0.5", env=env, looks=8)
+        self.assertEqual(left, "left [] 0", err)
+
     def test_reader_goes_away(self):
         done = subprocess.run(["bash", "-c", f'"{TACHO}" run -q -- yes | head -1; echo ${{PIPESTATUS[0]}}'],
                               env=self.environment(), stdout=subprocess.PIPE, text=True, timeout=60, cwd=self.dir)
@@ -139,4 +205,4 @@ class Manners(Case):
         os.kill(job[0], 19)
         self.assertTrue(until(lambda: process_state(job[0]) == "T"))
         os.kill(job[0], 9)
-        self.assertEqual(process.wait(30), 137)
+        self.assertEqual(process.wait(30), -9)

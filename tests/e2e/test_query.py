@@ -1,6 +1,8 @@
 """runs, show, list and doctor: for a person, and as JSON."""
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 
@@ -22,7 +24,8 @@ class Query(Case):
         self.assertEqual({run["id"] for run in runs}, {folder.rsplit("/", 1)[1] for folder in self.run_folders()})
         text = self.tacho("runs").out
         for run in runs:
-            self.assertIn(run["id"], text)
+            self.assertIn(run["id"][:13] + " ", text)  # as short as is unique
+            self.assertNotIn(run["id"], text)
 
     def test_runs_of_an_empty_store(self):
         done = self.tacho("runs")
@@ -48,8 +51,51 @@ class Query(Case):
                 self.assertEqual(json.loads(done.out)["id"], newest)
         done = self.tacho("show", newest)
         self.assertEqual(done.rc, 0)
-        self.assertIn(newest, done.out)
+        self.assertIn(newest[:13], done.out)
         self.assertTrue(done.out.endswith("\n"))
+
+    def test_ids(self):
+        """48 random bits; what is printed at the end finds the run again."""
+        done = self.tacho("run", "--", "true")
+        run, _ = self.the_run()
+        self.assertRegex(run["id"], r"^\d{8}-[0-9a-f]{12}$")
+        shown = re.search(r" run (\S+)$", done.err.strip()).group(1)
+        self.assertEqual(shown, run["id"][:13])
+        self.assertEqual(json.loads(self.tacho("show", shown, "--json").out)["id"], run["id"])
+        # One of 0.1.0 that begins alike: it keeps its name, and ours gets a longer one.
+        old = run["id"][:13]
+        shutil.copytree(self.run_folders()[0], os.path.join(self.store, old))
+        with open(os.path.join(self.store, old, "run.json"), "w", encoding="utf-8") as file:
+            json.dump({**run, "id": old}, file)
+        self.assertEqual(json.loads(self.tacho("show", old, "--json").out)["id"], old)
+        listed = [line.split()[0] for line in self.tacho("runs").out.splitlines()[1:]]
+        self.assertEqual(sorted(listed), [old, run["id"][:14]])
+
+    def test_runs_by_every_name(self):
+        self.three_runs()
+        newest, middle, oldest = [run["id"] for run in self.ids()]
+        rows = os.path.join(self.store, middle, "metrics.csv")
+        for name, wanted in (("last", newest), ("last~1", middle), ("last~2", oldest), ("last:job1", middle), ("job0", oldest),
+                             (middle[9:15], middle), (middle[11:], middle), (os.path.join(self.store, oldest), oldest),
+                             (os.path.join(self.store, oldest) + "/", oldest)):
+            with self.subTest(name=name):
+                self.assertEqual(json.loads(self.tacho("show", name, "--json").out)["id"], wanted)
+                self.assertEqual(self.tacho("report", name, "-o", self.path("r.html")).rc, 0)
+                with open(self.path("r.html"), encoding="utf-8") as file:
+                    self.assertIn(wanted, file.read())
+                self.assertEqual(json.loads(self.tacho("compare", name, newest, "--json").out)["runs"][0]["id"], wanted)
+                self.assertEqual(json.loads(self.tacho("advise", name, "--json").out)["runs"], [wanted])
+                self.assertEqual(self.tacho("top", name, "--json").rc, 0)
+        for words in (["show", rows], ["report", rows, "-o", self.path("r.html")], ["compare", rows, newest], ["advise", rows], ["top", rows, "--json"]):
+            self.assertEqual(self.tacho(*words).rc, 0, words)
+        for name, words in (("last~3", ["only 3"]), ("last:nobody", []), ("last~x", ["last~1"]), ("xyz", ["4 characters"]),
+                            (newest[:8], [newest[:13], middle[:13], oldest[:13]])):
+            for command in (["show"], ["report"], ["advise"], ["top"]):
+                with self.subTest(name=name, command=command):
+                    done = self.tacho(*command, name)
+                    self.assertEqual(done.rc, 125, done)
+                    for word in words:
+                        self.assertIn(word, done.err)
 
     def test_show_unknown(self):
         self.three_runs()
@@ -75,7 +121,7 @@ class Query(Case):
             self.assertEqual((len(metric["values"]), len(metric["change_percent"])), (len(ids), len(ids)))
         self.assertLessEqual({"duration_s", "cpu_mean_cores", "memory_peak_bytes"}, set(metrics))
         text = self.tacho("compare", *ids).out
-        for word in ids + ["memory peak", "time"]:
+        for word in [name[:13] for name in ids] + ["memory peak", "time"]:
             self.assertIn(word, text)
         for words in ([], ids[:1], [ids[0], "nosuch"]):
             self.assertEqual(self.tacho("compare", *words).rc, 125)

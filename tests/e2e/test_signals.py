@@ -2,9 +2,10 @@
 import os
 import signal
 import subprocess
+import sys
 import time
 
-from support import IS_ROOT, Case, burner, can, process_state, until
+from support import IS_ROOT, Case, burner, can, children_of, process_state, until
 
 
 class Signals(Case):
@@ -38,10 +39,10 @@ class Signals(Case):
 
     def test_term_kills_a_plain_job(self):
         process = self.spawn("run", "--", "sleep", "60")
-        self.assertTrue(until(self.run_folders))
+        self.assertTrue(until(lambda: children_of(process.pid)))
         time.sleep(0.2)
         process.terminate()
-        self.assertEqual(process.wait(30), 143)
+        self.assertEqual(process.wait(30), -15)
         run, table = self.the_run()
         self.assertEqual(run["outcome"]["signal"], 15)
         self.assertGreaterEqual(len(table.rows), 1)
@@ -70,6 +71,78 @@ class Signals(Case):
         self.assertIsNotNone(process_state(job))
         process.terminate()
         self.assertEqual(process.wait(30), 7)
+
+    def test_survived_interrupts_do_not_skip_the_summary(self):
+        """Two Ctrl-C that the job survived are its own business: the summary comes all the same."""
+        process = self.spawn("run", "--", burner("signals"), 7)
+        self.assertTrue(process.stdout.readline().startswith("ready "))
+        for _ in range(3):
+            os.kill(process.pid, signal.SIGINT)
+            self.assertTrue(process.stdout.readline().startswith("INT"))
+        process.terminate()
+        self.assertEqual(process.wait(30), 7)
+        self.assertIn("tacho: exit 7", process.stderr.read())
+
+    def test_ignored_interrupts_end_no_recording(self):
+        """What a script starts in the background has INT and QUIT ignored; what nohup starts, HUP."""
+        ignoring = [sys.executable, "-c", "import os, signal, sys\n"
+                    "for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTSTP): signal.signal(number, signal.SIG_IGN)\n"
+                    "os.execv(sys.argv[1], sys.argv[1:])"]
+        target = subprocess.Popen(["sleep", "60"], env=self.environment())
+        self.addCleanup(lambda: (target.kill(), target.wait()))
+        for words in (["watch"], ["attach", "--pid", target.pid], ["monitor"]):
+            with self.subTest(words=words):
+                rows = self.path("rows-" + words[0])
+                options = [] if words == ["monitor"] else ["-q", "-i", "20ms", "-o", rows + ".csv"]
+                env = {"TACHO_MONITOR_INTERVAL": "1", "HOME": self.dir}
+                process = self.spawn(*words, *options, wrap=ignoring, env=env, stdout=subprocess.DEVNULL)
+                self.assertTrue(until(lambda: self.seen_started(process, words, rows)))
+                for number in (signal.SIGINT, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTSTP):
+                    process.send_signal(number)
+                time.sleep(0.3)
+                self.assertIsNone(process.poll())
+                self.assertNotEqual(process_state(process.pid), "T")
+                process.terminate()
+                self.assertEqual(process.wait(30), 0)
+
+    def seen_started(self, process, words, rows):
+        if words != ["monitor"]:
+            return os.path.getsize(rows + ".csv") > 0
+        return self.blocks(process.pid, signal.SIGTERM)  # it has blocked what it handles
+
+    def test_ignored_stays_ignored_for_the_job(self):
+        """A job that handles INT although it was ignored at the start gets it, as it would without tacho."""
+        ignoring = [sys.executable, "-c", "import os, signal, sys\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nos.execv(sys.argv[1], sys.argv[1:])"]
+        process, _ = self.listener(wrap=ignoring)
+        os.kill(process.pid, signal.SIGINT)
+        self.assertTrue(process.stdout.readline().startswith("INT "))
+        process.terminate()
+        self.assertEqual(process.wait(30), 7)
+        done = self.tacho("run", "-q", "--", "sh", "-c", "kill -INT $$; echo alive", wrap=ignoring)
+        self.assertEqual((done.rc, done.out), (0, "alive\n"))
+
+    def test_a_signal_before_the_start_starts_nothing(self):
+        """An output that is waited for (a FIFO without a reader): a Ctrl-C there ends tacho by that signal, and no job starts."""
+        os.mkfifo(self.path("fifo"))
+        process = self.spawn("run", "-q", "-o", self.path("fifo"), "-f", "csv", "--", "touch", self.path("ran"))
+        self.assertTrue(until(lambda: self.blocks(process.pid, signal.SIGINT)))
+        process.send_signal(signal.SIGINT)
+        reader = os.open(self.path("fifo"), os.O_RDONLY | os.O_NONBLOCK)
+        self.addCleanup(os.close, reader)
+        self.assertIn(process.wait(30), (-signal.SIGINT, 125))  # 125: nobody read the FIFO in time
+        self.assertFalse(os.path.exists(self.path("ran")))
+        self.assertEqual(self.run_folders(), [])
+
+    def blocks(self, pid, number):
+        with open(f"/proc/{pid}/status", encoding="ascii") as file:
+            blocked = [int(line.split()[1], 16) for line in file if line.startswith("SigBlk:")][0]
+        return blocked >> (number - 1) & 1
+
+    def test_a_timeout_reaches_a_stopped_job(self):
+        """tacho stops with its job; the time limit wakes it."""
+        process = self.spawn("run", "-q", "--timeout", "1s", "--", "sh", "-c", "kill -STOP $$", start_new_session=True)
+        self.assertTrue(until(lambda: process_state(process.pid) == "T"))
+        self.assertEqual(process.wait(30), 124)
 
     def test_ignored_stays_ignored(self):
         """nohup: HUP was ignored before tacho, so it stays ignored for both."""

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import time
 
-from support import IS_ROOT, TACHO, Case, Table, burner, can, until
+from support import IS_ROOT, TACHO, Case, Table, burner, can, children_of, until
 
 
 class Store(Case):
@@ -27,6 +27,7 @@ class Store(Case):
         self.assertTrue(until(self.run_folders))
         folder = self.run_folders()[0]
         self.assertTrue(until(lambda: os.path.exists(os.path.join(folder, "run.json"))))
+        self.assertTrue(until(lambda: children_of(process.pid)))  # before that a signal starts no job and leaves no run
         with open(os.path.join(folder, "run.json"), encoding="utf-8") as file:
             run = json.load(file)
         self.assertEqual(run["state"], "running")
@@ -119,6 +120,20 @@ class Store(Case):
         self.assertGreater(len(self.the_run()[1].rows), 3)
         strict = self.tacho("run", "--strict", "-o", "/dev/full", "-f", "csv", "--", "true")
         self.assertEqual(strict.rc, 125, strict)
+
+    def test_a_loss_is_said_however_quiet(self):
+        """-q mutes no loss: one line for each place, and a note in run.json."""
+        done, run, _ = self.tracked("sh", "-c", "sleep 0.3; exit 0", options=["-q", "-i", "20ms", "-o", "/dev/full", "-f", "csv"])
+        self.assertEqual(done.err.count("/dev/full"), 1, done)
+        self.assertEqual(len(done.err.splitlines()), 1, done)
+        notes = [note for note in run["notes"] if "/dev/full" in note]
+        self.assertEqual(len(notes), 1, run["notes"])
+        self.assertIn("rows are missing", notes[0])
+
+    def test_a_store_that_is_not_there_is_said_however_quiet(self):
+        done = self.tacho("run", "-q", "--", "true", env={"XDG_STATE_HOME": "/proc/no/such/place"})
+        self.assertEqual(done.rc, 0, done)
+        self.assertEqual(done.err.count("run store"), 1, done)
 
     def test_read_only_default_store(self):
         """The store that nobody asked for cannot be made: one warning, and the job runs."""

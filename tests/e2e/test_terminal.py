@@ -95,7 +95,7 @@ class Terminal(Case):
         self.assertTrue(until(lambda: self.find("sleep")))
         self.type("\x03")
         self.expect("tacho: ")
-        self.assertEqual(self.process.wait(30), 130)
+        self.assertEqual(self.process.wait(30), -2)
 
     def test_window_size(self):
         self.open(TACHO, "run", "-q", "--", burner("signals"), "5")

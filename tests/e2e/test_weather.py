@@ -92,7 +92,7 @@ class Weather(Case):
         self.addCleanup(lambda: until(lambda: remove_cgroup(folder), 5))
         with open(folder + "/memory.limit_in_bytes", "w", encoding="ascii") as file:
             file.write(str(96 << 20))
-        for job, rc in (([burner("oom"), "400"], 137), (["sh", "-c", f"{burner('oom')} 400; exit 9"], 9)):
+        for job, rc in (([burner("oom"), "400"], -9), (["sh", "-c", f"{burner('oom')} 400; exit 9"], 9)):
             store = self.path(f"store{rc}")
             done = self.tacho("run", "-i", "50ms", "--store", store, "--", *job,
                               wrap=["sh", "-c", f'echo $$ > {folder}/cgroup.procs; exec "$@"', "sh"])
@@ -140,7 +140,7 @@ class Weather(Case):
             self.assertTrue(not values or sum(values) > 0, table.column(name))
 
     def test_killed_by_hand_is_not_oom(self):
-        _, run, _ = self.tracked("sh", "-c", "kill -9 $$", rc=137)
+        _, run, _ = self.tracked("sh", "-c", "kill -9 $$", rc=-9)
         self.assertIsNot(run["outcome"]["oom_killed"], True)
 
     def test_no_sys(self):

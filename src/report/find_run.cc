@@ -1,0 +1,95 @@
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "base/text.h"
+#include "os/file.h"
+#include "report/run_names.h"
+#include "report/store.h"
+
+namespace tacho {
+namespace {
+
+constexpr size_t kListed = 12;
+
+Error no_such_run(const std::string& store_dir, const std::string& name, const std::vector<std::string>& names) {
+  if (names.empty())
+    return {Code::gone, "there is no run in the store yet", store_dir, "record one: tacho run -- COMMAND"};
+  const std::vector<std::string_view> candidates(names.begin(), names.end());
+  const std::string_view near = nearest(name, candidates);
+  std::string hint = near.empty() ? "tacho runs lists all, such as " + shortest_unique(names, names[0])
+                                  : "did you mean " + std::string(near) + "?";
+  if (name.size() < kShortestPart) hint = "a part of an id has 4 characters or more; " + hint;
+  return {Code::gone, "there is no such run", name, hint};
+}
+
+// The n-th newest of those that fit.
+Result<StoredRun> newest(const std::string& store_dir, const std::string& name, size_t n,
+                         const std::function<bool(const StoredRun&)>& fits) {
+  const auto runs = list_runs(store_dir, Unreadable::skipped);
+  if (!runs) return runs.error();
+  size_t seen = 0;
+  for (const StoredRun& stored : *runs)
+    if (fits(stored) && seen++ == n) return read_run(stored.folder);
+  if (runs->empty()) return no_such_run(store_dir, name, {});
+  return Error{Code::gone, "there is no such run", name,
+               seen > 0 ? "there are only " + std::to_string(seen) : "tacho runs lists all, such as " + runs->front().shown_id()};
+}
+
+// last, last~3, last:train. Nothing for any other word.
+std::optional<Result<StoredRun>> by_age(const std::string& store_dir, const std::string& name) {
+  if (!name.starts_with("last")) return std::nullopt;
+  const std::string rest = name.substr(4);
+  const auto any = [](const StoredRun&) { return true; };
+  if (rest.empty()) return newest(store_dir, name, 0, any);
+  if (rest[0] == ':') return newest(store_dir, name, 0, [&](const StoredRun& stored) { return stored.run.metadata.job_name == rest.substr(1); });
+  if (rest[0] != '~') return std::nullopt;
+  const auto before = parse_int<int64_t>(rest.substr(1));
+  if (!before || *before < 0) return Result<StoredRun>(Error{Code::invalid, "no number of runs", name, "write last~1 for the one before the last"});
+  return newest(store_dir, name, static_cast<size_t>(*before), any);
+}
+
+bool is_same_folder(const std::string& a, const std::string& b) {
+  struct stat first{}, second{};
+  return ::stat(a.c_str(), &first) == 0 && ::stat(b.c_str(), &second) == 0 && first.st_dev == second.st_dev &&
+         first.st_ino == second.st_ino;
+}
+
+struct Fit {
+  std::string folder, words;  // words: for a list of several
+};
+
+}  // namespace
+
+Result<StoredRun> find_run(const std::string& store_dir, const std::string& name) {
+  if (name.empty()) return Error{Code::invalid, "a run needs a name", "", "an id from tacho runs, or last"};
+  if (const auto found = by_age(store_dir, name)) return *found;
+  if (name.find('/') != std::string::npos) {
+    if (name.ends_with("/run.json")) return read_run(name.substr(0, name.size() - 9));
+    return read_run(name.ends_with('/') ? name.substr(0, name.size() - 1) : name);
+  }
+  const std::vector<std::string> names = run_names(store_dir);
+  if (std::find(names.begin(), names.end(), name) != names.end()) return read_run(store_dir + "/" + name);
+
+  std::vector<Fit> fits;
+  const auto add = [&](const std::string& folder, const std::string& words) {
+    const bool is_known = std::any_of(fits.begin(), fits.end(), [&](const Fit& fit) { return is_same_folder(fit.folder, folder); });
+    if (!is_known) fits.push_back({folder, words});
+  };
+  for (const std::string& id : names)
+    if (is_part_of(name, id)) add(store_dir + "/" + id, shortest_unique(names, id));
+  const auto is_of_job = [&](const StoredRun& stored) { return stored.run.metadata.job_name == name; };
+  if (const auto of_job = newest(store_dir, name, 0, is_of_job)) add(of_job->folder, "last:" + name + " (the newest of that job name)");
+  // A run folder in the working directory.
+  if (file_exists(name + "/run.json")) add(name, "./" + name);
+  if (name == "run.json" && file_exists(name)) add(".", "./run.json");
+  if (fits.size() == 1) return read_run(fits[0].folder);
+  if (fits.empty()) return no_such_run(store_dir, name, names);
+  std::string which;
+  for (size_t i = 0; i < fits.size() && i < kListed; ++i) which += (i == 0 ? "" : ", ") + fits[i].words;
+  if (fits.size() > kListed) which += " and " + std::to_string(fits.size() - kListed) + " more";
+  return Error{Code::invalid, "several runs fit", name, "which one: " + which + "?"};
+}
+
+}  // namespace tacho
