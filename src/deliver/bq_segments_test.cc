@@ -24,7 +24,9 @@ class Segments : public testing::Test {
       Writer line;
       write_bq_record(line, 'M', i, "{\"seq\":1}");
       EXPECT_TRUE(writer_->append(line.view()));
-      if (i % 2 == 1) EXPECT_TRUE(writer_->seal(false));
+      if (i % 2 == 1) {
+        EXPECT_TRUE(writer_->seal(false));
+      }
     }
     run_.emplace(writer_->folder());
     segments_.emplace(*run_, state_, reporter_, "M");

@@ -332,7 +332,7 @@ class Events(Monitored):
                 self.use(auth=True, metadata=dict(METADATA))
                 process = self.start(env={"REPORT_INTERVAL_MS": "3600000"})
                 self.assertTrue(until(lambda: self.metrics()))
-                self.cloud.fault({"delay_s": 1.5}, path=".*/insertAll")
+                self.cloud.fault({"delay_s": 0.7}, path=".*/insertAll")
                 for number in numbers:
                     process.send_signal(number)
                     time.sleep(pause_s)
@@ -346,7 +346,7 @@ class Events(Monitored):
         parent = self.spawn(program=script, env=self.variables(REPORT_INTERVAL_MS="3600000"))
         self.assertTrue(until(lambda: self.metrics()))
         pid = int(self.read("pid"))
-        self.cloud.fault({"delay_s": 1.5}, path=".*/insertAll")
+        self.cloud.fault({"delay_s": 0.7}, path=".*/insertAll")
         os.kill(pid, signal.SIGTERM)
         time.sleep(0.3)
         parent.kill()
