@@ -288,11 +288,11 @@ class BigQuery(faults.Double):
         table.rows.append((row["insertId"], row["json"]))
 
     def query(self, project, body):
-        """SELECT COUNT(DISTINCT key) or SELECT DISTINCT key FROM `p.d.t` WHERE column = 'value' AND column IN ('a', 'b') AND start_time >= TIMESTAMP('day') …;
+        """SELECT COUNT(*), SELECT COUNT(DISTINCT key) or SELECT DISTINCT key FROM `p.d.t` WHERE column = 'value' AND column IN ('a', 'b') AND start_time >= TIMESTAMP('day') …;
         needs a filter on the partition column."""
-        found = re.fullmatch(r"SELECT (COUNT\(DISTINCT (.*)\)|DISTINCT (.*)) FROM `([^`]+)` WHERE (.*)", body["query"].strip(), re.S)
+        found = re.fullmatch(r"SELECT (COUNT\((?:DISTINCT (.*)|\*)\)|DISTINCT (.*)) FROM `([^`]+)` WHERE (.*)", body["query"].strip(), re.S)
         name = found[4] if found else ""
-        if not found or (found[2] or found[3]) != KEY_SQL or body.get("useLegacySql") is not False or name not in self.tables:
+        if not found or (found[2] or found[3] or KEY_SQL) != KEY_SQL or body.get("useLegacySql") is not False or name not in self.tables:
             return error(400, "invalidQuery", "Syntax error or unknown table")
         table, where = self.tables[name], found[5]
         if table.filtered and table.partition not in where:
@@ -300,11 +300,12 @@ class BigQuery(faults.Double):
         wanted = {column: [value] for column, value in re.findall(r"(\w+) = '([^']*)'", where)}
         wanted.update({column: re.findall(r"'([^']*)'", values) for column, values in re.findall(r"(\w+) IN \(([^)]*)\)", where)})
         days = [(column, sign, day) for column, sign, day in re.findall(r"(\w+) (>=|<) TIMESTAMP\('([^']*)'\)", where)]
-        keys = {self.key(row) for _, row in table.rows if all(str(row.get(column)) in values for column, values in wanted.items()) and
-                all((row[column] >= day) == (sign == ">=") for column, sign, day in days)}
-        if found[2]:
-            return json_answer(200, {"jobComplete": True, "rows": [{"f": [{"v": str(len(keys))}]}], "jobReference": {"projectId": project, "jobId": "job1"}})
-        self.keys = sorted(keys)
+        keys = [self.key(row) for _, row in table.rows if all(str(row.get(column)) in values for column, values in wanted.items()) and
+                all((row[column] >= day) == (sign == ">=") for column, sign, day in days)]
+        if not found[3]:
+            count = len(set(keys)) if found[2] else len(keys)
+            return json_answer(200, {"jobComplete": True, "rows": [{"f": [{"v": str(count)}]}], "jobReference": {"projectId": project, "jobId": "job1"}})
+        self.keys = sorted(set(keys))
         return self.page(project, 0, body.get("maxResults", 10_000))
 
     def page(self, project, start, most):

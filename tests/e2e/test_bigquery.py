@@ -49,15 +49,6 @@ class Answers(BigQuery):
         self.assertEqual([row["seq"] for row in self.cloud.rows("metrics")], [0, 3, 4])
         self.assertEqual(sorted(letter["row"]["seq"] for letter in self.dead_letters()), [1, 2])
 
-    def test_only_the_culprit_has_a_column_that_is_not_known_yet(self):
-        self.use(only_culprits=True, column_lag_s=60)
-        self.cloud.make_tables({"metrics": METRICS})
-        self.deliver(self.spool(destination={"add_columns": True}))
-        rows = [metrics_record(self.now_us + i * 1_000_000, i) for i in range(8, 12)]
-        self.deliver(self.spool([rows]))
-        self.assertEqual(len(self.cloud.rows("metrics")), ROWS + len(rows))
-        self.assertEqual(self.dead_letters(), [])
-
     def test_errors_that_name_no_row(self):
         for entry in ({"errors": [{"reason": "invalid", "message": "x"}]}, {"index": 99, "errors": [{"reason": "invalid", "message": "x"}]},
                       {"index": -1, "errors": [{"reason": "timeout"}]}, {"errors": [{"reason": "stopped"}]}, 7):

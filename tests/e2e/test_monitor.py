@@ -347,10 +347,11 @@ class Events(Monitored):
         self.assertTrue(until(lambda: self.metrics()))
         pid = int(self.read("pid"))
         self.cloud.fault({"delay_s": 0.7}, path=".*/insertAll")
+        os.kill(pid, signal.SIGSTOP)  # so that both are there when it looks
         os.kill(pid, signal.SIGTERM)
-        time.sleep(0.3)
         parent.kill()
         parent.wait()
+        os.kill(pid, signal.SIGCONT)
         self.assertTrue(until(lambda: not os.path.exists(f"/proc/{pid}"), 15))
         self.assertEqual(self.events(), ["final"])
         self.check()
@@ -401,7 +402,7 @@ class Trouble(Monitored):
     def test_a_metadata_server_that_is_late_is_waited_for(self):
         """Seconds of 503, more than one question is repeated for: the rows wait, and none of them has an identity that was made up."""
         self.cloud.fault({"status": 503, "body": "", "headers": {"Metadata-Flavor": "Google"}}, path="/computeMetadata/.*")
-        process = self.start(env={"REPORT_INTERVAL_MS": "500"})
+        process = self.start(env={"REPORT_INTERVAL_MS": "500", "PROJECT_ID": Cloud.project})
         begun = time.monotonic()
         self.assertTrue(until(lambda: time.monotonic() - begun > 5, 60))
         self.assertEqual(self.metrics(), [])
