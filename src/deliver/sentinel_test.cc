@@ -37,7 +37,8 @@ TEST(SentinelCalls, A2xxThatSaysNothingIsTemporary) {
     {"match":{"path":"/runs/.*/refresh-credentials","nth":2},"action":{"status":200,"body":"{}"}},
     {"match":{"path":"/runs/.*/finish","nth":1},"action":{"status":200,"body":"<html>"}},
     {"match":{"path":"/runs/.*/finish","nth":2},"action":{"status":204}}])");
-  DoubleServer service("sentinel_double.py", {"--faults", dir / "rules"});
+  spill(dir / "config.json", "{}");
+  DoubleServer service("sentinel_double.py", {"--config", dir / "config.json", "--faults", dir / "rules"});
   HttpClient http;
   Sentinel sentinel(http, service.url(), "token");
   Registration registration;
