@@ -41,7 +41,8 @@ std::string existing_part(const std::string& folder) {
 
 // Tried, not asked: root may "write" where nothing can be made. What was made for the trial is taken away again.
 Finding check_store(const Settings& settings) {
-  const std::string folder = settings.store_dir.empty() ? default_store_dir() : settings.store_dir;
+  const std::string& folder = settings.store_dir;
+  if (folder.empty()) return {"run store", Health::ok, "off (--no-store): runs leave no record", "", ""};
   const std::string existing = existing_part(folder);
   const std::string trial = folder + "/.doctor-" + std::to_string(::getpid());
   Status status = make_directories(folder);

@@ -46,6 +46,12 @@ TEST(Doctor, AStoreThatCannotBeWrittenIsSaid) {
   EXPECT_NE(find(findings, "run store")->fix.find("--store"), std::string::npos);
 }
 
+TEST(Doctor, WithoutAStoreThereIsNothingToTry) {
+  const auto findings = examine(Roots{}, Settings{});  // as --no-store resolves
+  EXPECT_EQ(find(findings, "run store")->health, Health::ok);
+  EXPECT_NE(find(findings, "run store")->seen.find("--no-store"), std::string::npos);
+}
+
 TEST(Doctor, TextAndJson) {
   const std::vector<Finding> findings{{"a", Health::ok, "fine", "", ""},
                                       {"long name", Health::limited, "seen", "because", "do \"this\""},

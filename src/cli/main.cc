@@ -23,7 +23,7 @@ constexpr auto kCommands = std::to_array<Command>({
     {"advise", kAdvise, "RUN... [--servers] [--json]", "What size the job needs, by what its runs used.", advise_command},
     {"top", kTop, "[RUN|--pid PID]", "Live view of a run, a process or the machine.", top_command},
     {"list", kList, "metrics|probes|sinks [--json]", "What can be measured and where it can go.", list_command},
-    {"doctor", kDoctor, "[--json]", "What works on this machine, what does not, why, and the fix.", doctor_command},
+    {"doctor", kDoctor, "[--json] [--no-store]", "What works on this machine, what does not, why, and the fix.", doctor_command},
     {"discover", kNoSubcommand, "[--json]", "Print what is known of the host and its cloud.", sibling_command},
     {"deliver", kNoSubcommand, "[RUN|DIR|--all]", "Send what a killed run or a dead network left behind.", sibling_command},
     {"monitor", kMonitor, "[OPTIONS]", "The Cromwell task monitor, configured by its environment.", monitor_command},

@@ -136,11 +136,27 @@ bool read_text(JsonReader& reader, Token first, std::string& text) {
     case Token::array: break;
     default: return reader.skip(first);
   }
-  std::string part;
-  for (Token token = reader.next(); token != Token::end_array; token = reader.next()) {
-    if (!read_text(reader, token, part)) return false;
-    if (!text.empty()) text += ',';
-    if (text.size() < JsonReader::kTextLimit) text += part;
+  // Lists within lists are joined the same way. One text for all of them, within the limit: a list of nothing but commas may
+  // be as long as a document, and nested as deep as one.
+  const auto append = [&](std::string_view part) {
+    text.append(part.substr(0, JsonReader::kTextLimit - std::min(JsonReader::kTextLimit, text.size())));
+  };
+  for (int open = 1; open > 0;) {
+    const Token token = reader.next();
+    if (token == Token::end_array) {
+      --open;
+      continue;
+    }
+    if (token == Token::broken) return false;
+    if (token == Token::array) {
+      ++open;
+      continue;
+    }
+    if (!text.empty()) append(",");
+    if (token == Token::string || token == Token::number) append(reader.text());
+    else if (token == Token::yes) append("true");
+    else if (token == Token::no) append("false");
+    else if (!reader.skip(token)) return false;
   }
   return true;
 }
@@ -185,10 +201,13 @@ bool read_call(JsonReader& reader, Call& call, bool with_inputs, const std::func
         good = read_texts(reader, value, call, kAttributeTexts);
         break;
       case Member::inputs:
-        good = with_inputs && value == Token::object ? read_inputs(reader, call) : reader.skip(value);
+        // A call with a sub-workflow has no row of its own.
+        good = with_inputs && !call.has_sub_workflow && value == Token::object ? read_inputs(reader, call)
+                                                                               : reader.skip(value);
         break;
       case Member::sub_workflow:
         call.has_sub_workflow = value == Token::object;
+        std::vector<Input>().swap(call.inputs);  // those of calls inside of it need the room
         good = sub_workflow(value);
         break;
     }

@@ -57,8 +57,6 @@ constexpr std::array<std::string_view, 17> kExclude = {"submittedFiles",
 
 constexpr int64_t kConnectMs = 10'000, kIdleMs = 60'000;
 
-bool is_temporary(int status) { return status == 0 || status == 408 || status == 429 || status >= 500; }
-
 // "Metadata for workflow … cannot be served because row count of 1200000 exceeds configured limit of 1000000."
 bool is_too_large(const std::string& body) {
   const std::string text = lower(std::string_view(body).substr(0, 4096));
@@ -82,6 +80,12 @@ Result<std::string> cromwell_base_url(std::string_view text) {
   if (!parts || parts->has_user || !parts->query.empty())
     return Error{Code::invalid, "this is no address of a Cromwell server", url, "write http(s)://host[:port][/path]"};
   return url;
+}
+
+bool may_be_workflow_id(std::string_view text) {
+  return !text.empty() && text.size() <= kLongestWorkflowId && std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_';
+  });
 }
 
 bool is_workflow_id(std::string_view text) {
@@ -187,7 +191,7 @@ Fetched CromwellClient::fetch(const std::string& id) {
       --tries;
     } else if (answer.status == 404) {
       return {nullptr, true, answer.why};  // metadata is written with a delay
-    } else if (!is_temporary(answer.status)) {
+    } else if (!is_temporary_status(answer.status)) {
       return {nullptr, answer.status == 401 || answer.status == 403, answer.why};
     } else if (tries >= settings_.tries) {
       return {nullptr, true, answer.why};

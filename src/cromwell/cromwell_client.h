@@ -23,6 +23,9 @@ struct CromwellSettings {
 
 // The address without its trailing slashes; an Error when it is none.
 Result<std::string> cromwell_base_url(std::string_view text);
+// Cromwell's ids are UUIDs; what else it may know is for it to say. Only what cannot be one is refused.
+inline constexpr size_t kLongestWorkflowId = 100;
+bool may_be_workflow_id(std::string_view text);
 // 8-4-4-4-12 hexadecimal digits.
 bool is_workflow_id(std::string_view text);
 

@@ -1,79 +1,154 @@
 #include "cromwell/existing.h"
 
 #include <algorithm>
+#include <charconv>
+#include <optional>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "codec/iso_time.h"
+#include "cromwell/row_json.h"
+#include "net/bigquery_schema.h"
 #include "net/retry.h"
+#include "net/sigv4.h"
 
 namespace tacho {
 namespace {
 
-constexpr size_t kMostIds = 1'000;
+constexpr size_t kMostIds = 1'000, kMostStatuses = 20, kLongestWord = 100;
 constexpr int64_t kDayNs = 86'400 * kNsPerSec;
-constexpr int64_t kStreamingBackNs = 1825 * kDayNs;
 constexpr int kTries = 3;
+constexpr size_t kKeyDigits = 16;
 
 // What may stand in a literal without being escaped.
-bool is_plain(const std::string& id) {
-  return !id.empty() && std::all_of(id.begin(), id.end(), [](char c) {
+bool is_plain(const std::string& word) {
+  return !word.empty() && word.size() <= kLongestWord && std::all_of(word.begin(), word.end(), [](char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_';
   });
 }
 
-}  // namespace
-
-void Expected::add(const MetadataRow& row, int64_t now_ns) {
-  if (row.start_ns < now_ns - kStreamingBackNs) return;  // goes to a file, never into the table
-  ++rows_;
-  first_ns_ = std::min(first_ns_, row.start_ns);
-  last_ns_ = std::max(last_ns_, row.start_ns);
-  if (!is_plain(row.workflow_id)) odd_id_ = true;
-  else if (ids_.size() < kMostIds || ids_.contains(row.workflow_id)) ids_.insert(row.workflow_id);
-  else too_many_ = true;
+// "column = 'a'" or "column IN ('a', 'b')".
+std::string one_of(const char* column, const std::set<std::string>& words) {
+  if (words.size() == 1) return std::string(column).append(" = '").append(*words.begin()).append("'");
+  std::string text = std::string(column) + " IN (";
+  for (const std::string& word : words) text.append(&word == &*words.begin() ? "'" : ", '").append(word).append("'");
+  return text + ")";
 }
 
-std::string Expected::sql(const std::string& table) const {
-  if (rows_ == 0 || too_many_ || odd_id_) return {};
-  std::string which = "workflow_id = '" + *ids_.begin() + "'";
-  if (ids_.size() > 1) {
-    which = "workflow_id IN (";
-    for (const std::string& id : ids_) which.append(id == *ids_.begin() ? "'" : ", '").append(id).append("'");
-    which += ")";
-  }
-  const auto day = [](int64_t time_ns) { return std::string(IsoTime(time_ns).date()); };
-  return "SELECT COUNT(*) FROM `" + table + "` WHERE " + which + " AND start_time >= TIMESTAMP('" + day(first_ns_) +
-         "') AND start_time < TIMESTAMP('" + day(last_ns_ + kDayNs) + "')";
+// As row_key makes it. A line break is in none of them: a name with one would be another call's at worst, and both are sent.
+constexpr const char* kKeySql =
+    "SUBSTR(TO_HEX(SHA256(CONCAT(workflow_id, '\\n', task_call_name, '\\n', CAST(shard AS STRING), '\\n', "
+    "CAST(attempt AS STRING), '\\n', execution_status))), 1, 16)";
+
+std::optional<uint64_t> parse_key(std::string_view text) {
+  uint64_t key = 0;
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, key, 16);
+  if (text.size() != kKeyDigits || read.ec != std::errc() || read.ptr != end) return std::nullopt;
+  return key;
 }
 
-Existing count_existing(const Expected& expected, const SenderSettings& settings) {
-  const std::string sql = expected.sql(settings.bq.project + "." + settings.bq.dataset + "." + settings.spec.table);
-  if (sql.empty()) return Existing::some;
-  HttpClient http;
-  GoogleToken token(http, settings.auth);
-  auto client = BigQuery::open(http, settings.bq, &token);
-  if (!client) return Existing::some;
+// Waits between tries; what is left is final, or temporary still.
+template <class Ask>
+BqVerdict ask_patiently(GoogleToken& token, const Ask& ask) {
   Backoff backoff;
   for (int tries = 1;; ++tries) {
-    int64_t count = 0;
-    const BqVerdict verdict = client->query_number(sql, count);
-    if (verdict.what == BqClass::done)
-      return count >= 0 && static_cast<uint64_t>(count) >= expected.rows() ? Existing::all : Existing::some;
-    if (verdict.what == BqClass::not_found) return Existing::some;  // no table yet
+    const BqVerdict verdict = ask();
     if (verdict.what == BqClass::token && tries == 1) {
       token.refuse();
       continue;
     }
     const bool temporary = verdict.what == BqClass::retry || verdict.what == BqClass::quota;
-    if (!temporary) {
-      log::warn("whether the rows are there already cannot be asked for: " + verdict.message +
-                " (grant bigquery.jobs.create, or use --no-skip-existing); they are sent");
-      return Existing::some;
-    }
-    if (tries >= kTries) return Existing::unknown_now;
+    if (!temporary || tries >= kTries) return verdict;
     system_clock().wait({}, system_clock().monotonic_ns() + backoff.next_ms(0.5, verdict.retry_after_ms) * kNsPerMs);
   }
+}
+
+}  // namespace
+
+uint64_t row_key(const MetadataRow& row) {
+  std::string text = valid_utf8(row.workflow_id);
+  for (const std::string& part : {valid_utf8(row.task_call_name), std::to_string(row.shard),
+                                  std::to_string(row.attempt), valid_utf8(row.execution_status)})
+    text.append("\n").append(part);
+  return *parse_key(hex(sha256(text)).substr(0, kKeyDigits));
+}
+
+void Expected::add(const MetadataRow& row) {
+  if (!in_partition_bounds(row.start_ns, now_ns_)) {
+    ++out_of_bounds_;
+    return;
+  }
+  keys_.push_back(row_key(row));
+  first_ns_ = std::min(first_ns_, row.start_ns);
+  last_ns_ = std::max(last_ns_, row.start_ns);
+  const auto note = [&](std::set<std::string>& words, const std::string& word, size_t most) {
+    if (words.contains(word)) return;
+    if (is_plain(word) && words.size() < most) words.insert(word);
+    else cannot_ask_ = true;
+  };
+  note(ids_, row.workflow_id, kMostIds);
+  note(statuses_, row.execution_status, kMostStatuses);
+}
+
+uint64_t Expected::distinct() {
+  std::sort(keys_.begin(), keys_.end());
+  keys_.erase(std::unique(keys_.begin(), keys_.end()), keys_.end());
+  return keys_.size();
+}
+
+std::string Expected::from_where(const std::string& table) const {
+  const auto day = [](int64_t time_ns) { return std::string(IsoTime(time_ns).date()); };
+  return " FROM `" + table + "` WHERE " + one_of("workflow_id", ids_) + " AND start_time >= TIMESTAMP('" +
+         day(first_ns_) + "') AND start_time < TIMESTAMP('" + day(last_ns_ + kDayNs) + "') AND " +
+         one_of("execution_status", statuses_);
+}
+
+std::string Expected::count_sql(const std::string& table) const {
+  if (keys_.empty() || cannot_ask_) return {};
+  return std::string("SELECT COUNT(DISTINCT ") + kKeySql + ")" + from_where(table);
+}
+
+std::string Expected::keys_sql(const std::string& table) const {
+  if (keys_.empty() || cannot_ask_) return {};
+  return std::string("SELECT DISTINCT ") + kKeySql + from_where(table);
+}
+
+Existing find_existing(Expected& expected, const SenderSettings& settings) {
+  using enum Existing::Kind;
+  const std::string table = settings.bq.project + "." + settings.bq.dataset + "." + settings.spec.table;
+  const std::string sql = expected.count_sql(table);
+  if (sql.empty()) return {};
+  HttpClient http;
+  GoogleToken token(http, settings.auth);
+  auto client = BigQuery::open(http, settings.bq, &token);
+  if (!client) return {};
+  int64_t count = 0;
+  const BqVerdict verdict = ask_patiently(token, [&] { return client->query_number(sql, count); });
+  if (verdict.what == BqClass::not_found) return {};  // no table yet
+  if (verdict.what == BqClass::retry || verdict.what == BqClass::quota) return {unknown_now, {}};
+  if (verdict.what != BqClass::done) {
+    log::warn("whether the rows are there already cannot be asked for: " + verdict.message +
+              " (grant bigquery.jobs.create, or use --no-skip-existing); they are sent");
+    return {};
+  }
+  const uint64_t wanted = expected.distinct();
+  if (count == 0) return {};
+  if (count > 0 && static_cast<uint64_t>(count) == wanted) return {all, {}};
+  // Some are missing: lost on the way, or refused whenever they come. Only these go again, not what is there.
+  Existing found;
+  const size_t most = wanted + static_cast<size_t>(count);
+  const BqVerdict listed = ask_patiently(token, [&] {
+    found.keys.clear();
+    return client->query_words(expected.keys_sql(table), most, [&](std::string_view word) {
+      if (const auto key = parse_key(word)) found.keys.push_back(*key);
+    });
+  });
+  if (listed.what == BqClass::retry || listed.what == BqClass::quota) return {unknown_now, {}};
+  if (listed.what != BqClass::done) return {};
+  std::sort(found.keys.begin(), found.keys.end());
+  return found;
 }
 
 }  // namespace tacho

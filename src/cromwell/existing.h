@@ -1,31 +1,49 @@
-// Whether a workflow's rows are in the table already (cromwell-bigquery.md §3.9): one query that counts them. Not thread-safe.
+// Which of a workflow's rows are in the table already: one query that counts them, each once however often it is there, and
+// where that is not the number that there should be, another one that names them. Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "cromwell/row.h"
 #include "cromwell/sender.h"
 
 namespace tacho {
 
-// What pass 2 would send.
+// What makes two rows the same, as a number: workflow, call, shard, attempt, and the status, since a row that was sent while the
+// call ran is not the one of its end.
+uint64_t row_key(const MetadataRow& row);
+
+// What pass 2 would send. Eight bytes a row.
 class Expected {
  public:
-  void add(const MetadataRow& row, int64_t now_ns);
-  uint64_t rows() const { return rows_; }
-  // SELECT COUNT(*) … over the workflows that have rows, within their dates; empty when it cannot be asked for.
-  std::string sql(const std::string& table) const;
+  explicit Expected(int64_t now_ns) : now_ns_(now_ns) {}
+  // Rows outside of what streaming takes go to a file, never into the table: they are not expected there.
+  void add(const MetadataRow& row);
+  bool is_empty() const { return keys_.empty(); }
+  uint64_t out_of_bounds() const { return out_of_bounds_; }
+  uint64_t distinct();
+  // Over the workflows that have rows, within their dates; empty when it cannot be asked for.
+  std::string count_sql(const std::string& table) const;
+  std::string keys_sql(const std::string& table) const;
 
  private:
-  uint64_t rows_ = 0;
-  bool too_many_ = false, odd_id_ = false;
-  std::set<std::string> ids_;
+  std::string from_where(const std::string& table) const;
+
+  int64_t now_ns_;
+  uint64_t out_of_bounds_ = 0;
+  bool cannot_ask_ = false;
+  std::vector<uint64_t> keys_;
+  std::set<std::string> ids_, statuses_;
   int64_t first_ns_ = INT64_MAX, last_ns_ = INT64_MIN;
 };
 
-enum class Existing { all, some, unknown_now };
-// unknown_now: BigQuery does not answer; try again later. A query that is not allowed counts as `some`.
-Existing count_existing(const Expected& expected, const SenderSettings& settings);
+struct Existing {
+  enum class Kind { all, some, unknown_now } kind = Kind::some;
+  std::vector<uint64_t> keys;  // some: of rows that are there, sorted; empty when it is not known which
+};
+// unknown_now: BigQuery does not answer; try again later. A query that is not allowed counts as `some`, with no key.
+Existing find_existing(Expected& expected, const SenderSettings& settings);
 
 }  // namespace tacho

@@ -57,6 +57,32 @@ std::string log_row_json(const LogPlace& place, const LogSample& sample) {
   return std::string(out.view());
 }
 
+// What tells a record of one log from all others of it, so that BigQuery takes none for another one that was sent again. The same
+// log read twice gives the same. Dates have whole seconds, and a clock that is set back, or leaves summer time, shows some of
+// them twice.
+class RecordIds {
+ public:
+  std::vector<std::string> next(const std::optional<int64_t>& time_ns) {
+    if (!time_ns) return parts("", untimed_++, 0);
+    same_time_ = last_ns_ == *time_ns ? same_time_ + 1 : 0;
+    if (last_ns_ && *time_ns < *last_ns_) ++returns_;
+    last_ns_ = *time_ns;
+    return parts(std::to_string(*time_ns / 1000), same_time_, returns_);
+  }
+
+ private:
+  static std::vector<std::string> parts(std::string time, uint64_t same_time, uint64_t returns) {
+    std::vector<std::string> found{std::move(time)};
+    if (same_time > 0 || returns > 0) found.push_back(std::to_string(same_time));
+    if (returns > 0) found.push_back(std::to_string(returns));
+    return found;
+  }
+
+  std::optional<int64_t> last_ns_;
+  uint64_t same_time_ = 0, returns_ = 0;  // records before this one in its second; how often time went back before it
+  uint64_t untimed_ = 0;
+};
+
 // All logs of one call of the command.
 class Import {
  public:
@@ -79,8 +105,7 @@ class Import {
   std::vector<BqRow> batch_;
   std::string lines_;
   uint64_t rows_ = 0, old_rows_ = 0;
-  uint64_t same_time_ = 0;             // records before this one in its second
-  std::string last_time_;              // of the record before, in the same log
+  RecordIds ids_;                      // of the log that is read
   std::string why_;
 };
 
@@ -100,17 +125,14 @@ Result<LogPlace> Import::place_of(const std::string& path) const {
 void Import::add(const LogPlace& place, const LogSample& sample) {
   ++rows_;
   std::string json = log_row_json(place, sample);
+  const std::vector<std::string> record = ids_.next(sample.time_ns);
   if (!send_ || (sample.time_ns && *sample.time_ns < system_clock().realtime_ns() - kStreamingBackNs)) {
     ++old_rows_;
     lines_.append(json).append("\n");
   } else {
-    const std::string time = sample.time_ns ? std::to_string(*sample.time_ns / 1000) : "";
     std::vector<std::string> parts{place.workflow_id, place.call, std::to_string(place.shard),
-                                   std::to_string(place.attempt), time};
-    // Dates have whole seconds: of two records in one, BigQuery would take the second for the first sent again.
-    same_time_ = time == last_time_ ? same_time_ + 1 : 0;
-    last_time_ = time;
-    if (same_time_ > 0) parts.push_back(std::to_string(same_time_));
+                                   std::to_string(place.attempt)};
+    parts.insert(parts.end(), record.begin(), record.end());
     batch_.push_back({rows_, "l-" + bq_hash(parts), std::move(json)});
   }
   if (batch_.size() >= kBatchRows || lines_.size() > size_t{1} << 20) send();
@@ -131,7 +153,7 @@ void Import::send() {
 std::string Import::one(const std::string& path, const LogSource& source) {
   const auto place = place_of(path);
   if (!place) return place.error().message();
-  last_time_.clear();
+  ids_ = {};
   MonitoringLog log([&](const LogSample& sample) { add(*place, sample); });
   const Status status = source(path, [&](std::string_view line) { log.line(line); });
   log.finish();

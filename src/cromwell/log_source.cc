@@ -38,6 +38,10 @@ Status lines_of(const MetadataFile& file, const std::function<void(std::string_v
   return ok();
 }
 
+void pause(Backoff& backoff) {
+  system_clock().wait({}, system_clock().monotonic_ns() + backoff.next_ms(0.5) * kNsPerMs);
+}
+
 // GET {base}/b/{bucket}/o/{name}?alt=media, as the size look-ups address it.
 Result<MetadataFile> download(const SizeSettings& storage, const std::string& path) {
   HttpClient http;
@@ -45,26 +49,33 @@ Result<MetadataFile> download(const SizeSettings& storage, const std::string& pa
   auto file = open_temporary_file();
   if (!file) return file.error();
   Backoff backoff(storage.first_wait_ms, storage.last_wait_ms);
+  const bool may_send_token = static_cast<bool>(check_url(storage.base_url));
   for (int tries = 1;; ++tries) {
     if (::ftruncate(file->get(), 0) != 0 || ::lseek(file->get(), 0, SEEK_SET) != 0)
       return Error{Code::io, "a temporary file cannot be emptied", "", ""};
     HttpRequest request;
     request.url = gcs_object_url(storage.base_url, path) + "?alt=media";
     if (!storage.user_project.empty()) request.url += "&userProject=" + percent_encode(storage.user_project, false);
-    if (check_url(storage.base_url))
-      if (const auto bearer = token.get()) request.headers.emplace_back("Authorization", "Bearer " + *bearer);
+    const auto bearer = may_send_token ? token.get() : Result<std::string>(std::string());
+    // Asked without a token, the object would seem to be forbidden; only where there are no credentials at all that is fair.
+    if (!bearer && bearer.error().code != Code::not_available) {
+      if (bearer.error().code != Code::io || tries >= kTries) return bearer.error();
+      pause(backoff);
+      continue;
+    }
+    if (bearer && !bearer->empty()) request.headers.emplace_back("Authorization", "Bearer " + *bearer);
     request.idle_ms = kIdleMs;
     request.on_chunk = [&](std::string_view piece) { return static_cast<bool>(write_all(file->get(), piece)); };
     const auto answer = http.send(request);
     if (answer && answer->status == 200) return MetadataFile(std::move(*file));
     const int status = answer ? answer->status : 0;
     if (status == 401) token.refuse();
-    const bool again = status == 0 || status == 401 || status == 408 || status == 429 || status >= 500;
+    const bool again = status == 401 || is_temporary_status(status);
     if (!again || tries >= kTries)
       return answer ? Error{Code::io, "Cloud Storage answers " + std::to_string(status), path,
                             "check the path and the rights"}
                     : answer.error();
-    system_clock().wait({}, system_clock().monotonic_ns() + backoff.next_ms(0.5) * kNsPerMs);
+    pause(backoff);
   }
 }
 

@@ -12,41 +12,89 @@ namespace {
 
 constexpr int64_t kGiB = int64_t{1} << 30;
 
-// Families whose memory grows with the CPUs, in MiB for each.
+// Families whose memory grows with the CPUs, in MiB for each. Of those with `whole_gib` Google gives away no part of one.
 struct Family {
   std::string_view prefix;
   double mib_per_cpu;
+  bool whole_gib = false;
 };
 constexpr std::array kFamilies = {
     Family{"n1-standard-", 3840},  Family{"n1-highmem-", 6656},   Family{"n1-highcpu-", 921.6},
     Family{"n2-standard-", 4096},  Family{"n2-highmem-", 8192},   Family{"n2-highcpu-", 1024},
     Family{"n2d-standard-", 4096}, Family{"n2d-highmem-", 8192},  Family{"n2d-highcpu-", 1024},
     Family{"n4-standard-", 4096},  Family{"n4-highmem-", 8192},   Family{"n4-highcpu-", 2048},
+    Family{"n4a-standard-", 4096}, Family{"n4a-highmem-", 8192},  Family{"n4a-highcpu-", 2048},
+    Family{"n4d-standard-", 4096}, Family{"n4d-highmem-", 8192},  Family{"n4d-highcpu-", 2048},
     Family{"e2-standard-", 4096},  Family{"e2-highmem-", 8192},   Family{"e2-highcpu-", 1024},
     Family{"c2-standard-", 4096},  Family{"c2d-standard-", 4096}, Family{"c2d-highmem-", 8192},
     Family{"c2d-highcpu-", 2048},  Family{"c3-standard-", 4096},  Family{"c3-highmem-", 8192},
     Family{"c3-highcpu-", 2048},   Family{"c3d-standard-", 4096}, Family{"c3d-highmem-", 8192},
-    Family{"c3d-highcpu-", 2048},  Family{"t2d-standard-", 4096}, Family{"t2a-standard-", 4096},
-    Family{"g2-standard-", 4096},
+    Family{"c3d-highcpu-", 2048},  Family{"c4a-standard-", 4096}, Family{"c4a-highmem-", 8192},
+    Family{"c4a-highcpu-", 2048},  Family{"t2d-standard-", 4096}, Family{"t2a-standard-", 4096},
+    Family{"g2-standard-", 4096},  Family{"z3-highmem-", 8192},   Family{"c4-highcpu-", 2048},
+    Family{"c4-standard-", 3840, true},  Family{"c4-highmem-", 7936, true},  Family{"c4d-standard-", 3968, true},
+    Family{"c4d-highmem-", 8064, true},  Family{"c4d-highcpu-", 1920, true}, Family{"g4-standard-", 3840, true},
 };
 
-// Those that follow no such rule.
+// Those that follow no such rule, also where their neighbours do.
 struct Single {
   std::string_view name;
   int64_t cpus;
   double gib;
 };
 constexpr std::array kSingles = {
-    Single{"f1-micro", 1, 0.6},           Single{"g1-small", 1, 1.7},           Single{"e2-micro", 2, 1},
-    Single{"e2-small", 2, 2},             Single{"e2-medium", 2, 4},            Single{"m1-ultramem-40", 40, 961},
-    Single{"m1-ultramem-80", 80, 1922},   Single{"m1-ultramem-160", 160, 3844}, Single{"m1-megamem-96", 96, 1433.6},
-    Single{"n1-ultramem-40", 40, 961},    Single{"n1-ultramem-80", 80, 1922},   Single{"n1-ultramem-160", 160, 3844},
-    Single{"n1-megamem-96", 96, 1433.6},  Single{"m2-ultramem-208", 208, 5888}, Single{"m2-ultramem-416", 416, 11776},
-    Single{"m2-megamem-416", 416, 5888},  Single{"a2-highgpu-1g", 12, 85},      Single{"a2-highgpu-2g", 24, 170},
-    Single{"a2-highgpu-4g", 48, 340},     Single{"a2-highgpu-8g", 96, 680},     Single{"a2-megagpu-16g", 96, 1360},
-    Single{"a2-ultragpu-1g", 12, 170},    Single{"a2-ultragpu-2g", 24, 340},    Single{"a2-ultragpu-4g", 48, 680},
-    Single{"a2-ultragpu-8g", 96, 1360},   Single{"a3-highgpu-8g", 208, 1872},
+    Single{"f1-micro", 1, 0.6},                   Single{"g1-small", 1, 1.7},
+    Single{"e2-micro", 2, 1},                     Single{"e2-small", 2, 2},
+    Single{"e2-medium", 2, 4},                    Single{"n2-highmem-128", 128, 864},
+    Single{"c3d-highcpu-30", 30, 59},             Single{"c3d-highcpu-60", 60, 118},
+    Single{"c3d-highcpu-90", 90, 177},            Single{"c3d-highcpu-180", 180, 354},
+    Single{"c3d-highcpu-360", 360, 708},          Single{"c3-highcpu-192-metal", 192, 512},
+    Single{"c3-standard-192-metal", 192, 768},    Single{"c3-highmem-192-metal", 192, 1536},
+    Single{"c4-highcpu-288-metal", 288, 576},     Single{"c4-standard-288-metal", 288, 1080},
+    Single{"c4-highmem-288-metal", 288, 2232},    Single{"c4a-standard-96-metal", 96, 384},
+    Single{"c4a-highmem-96-metal", 96, 768},      Single{"c4d-highcpu-384-metal", 384, 768},
+    Single{"c4d-standard-384-metal", 384, 1536},  Single{"c4d-highmem-384-metal", 384, 3072},
+    Single{"h3-standard-88", 88, 352},            Single{"h4d-standard-192", 192, 720},
+    Single{"h4d-highmem-192", 192, 1488},         Single{"m1-ultramem-40", 40, 961},
+    Single{"m1-ultramem-80", 80, 1922},           Single{"m1-ultramem-160", 160, 3844},
+    Single{"m1-megamem-96", 96, 1433.6},          Single{"n1-ultramem-40", 40, 961},
+    Single{"n1-ultramem-80", 80, 1922},           Single{"n1-ultramem-160", 160, 3844},
+    Single{"n1-megamem-96", 96, 1433.6},          Single{"m2-ultramem-208", 208, 5888},
+    Single{"m2-ultramem-416", 416, 11776},        Single{"m2-megamem-416", 416, 5888},
+    Single{"m2-hypermem-416", 416, 8832},         Single{"m3-ultramem-32", 32, 976},
+    Single{"m3-ultramem-64", 64, 1952},           Single{"m3-ultramem-128", 128, 3904},
+    Single{"m3-megamem-64", 64, 976},             Single{"m3-megamem-128", 128, 1952},
+    Single{"m4-ultramem-56", 56, 1488},           Single{"m4-ultramem-112", 112, 2976},
+    Single{"m4-ultramem-224", 224, 5952},         Single{"m4-megamem-28", 28, 372},
+    Single{"m4-megamem-56", 56, 744},             Single{"m4-megamem-112", 112, 1488},
+    Single{"m4-megamem-224", 224, 2976},          Single{"m4-hypermem-16", 16, 248},
+    Single{"m4-hypermem-32", 32, 496},            Single{"m4-hypermem-64", 64, 992},
+    Single{"a2-highgpu-1g", 12, 85},              Single{"a2-highgpu-2g", 24, 170},
+    Single{"a2-highgpu-4g", 48, 340},             Single{"a2-highgpu-8g", 96, 680},
+    Single{"a2-megagpu-16g", 96, 1360},           Single{"a2-ultragpu-1g", 12, 170},
+    Single{"a2-ultragpu-2g", 24, 340},            Single{"a2-ultragpu-4g", 48, 680},
+    Single{"a2-ultragpu-8g", 96, 1360},           Single{"a3-highgpu-1g", 26, 234},
+    Single{"a3-highgpu-2g", 52, 468},             Single{"a3-highgpu-4g", 104, 936},
+    Single{"a3-highgpu-8g", 208, 1872},           Single{"a3-megagpu-8g", 208, 1872},
+    Single{"a3-edgegpu-8g", 208, 1872},           Single{"a3-ultragpu-8g", 224, 2952},
+    Single{"a4-highgpu-8g", 224, 3968},           Single{"a4x-highgpu-4g", 140, 884},
 };
+
+// How the same machine is called with local disks, or without them.
+constexpr std::array<std::string_view, 5> kDiskEndings = {"-lssd-v1", "-highlssd", "-standardlssd", "-nolssd", "-lssd"};
+
+// c4-standard-288-lssd-metal → c4-standard-288-metal
+std::string without_disks(std::string_view type) {
+  constexpr std::string_view kMetal = "-metal";
+  const bool metal = type.ends_with(kMetal);
+  if (metal) type.remove_suffix(kMetal.size());
+  for (const std::string_view ending : kDiskEndings) {
+    if (!type.ends_with(ending)) continue;
+    type.remove_suffix(ending.size());
+    break;
+  }
+  return std::string(type).append(metal ? kMetal : "");
+}
 
 constexpr int64_t kMostCpus = 1'000'000, kMostMib = int64_t{1} << 32;
 
@@ -95,15 +143,15 @@ std::optional<Machine> machine_of_type(std::string_view type) {
   type = trim(type);
   type.remove_prefix(type.rfind('/') + 1);  // npos + 1 is 0
   if (const auto machine = custom(type)) return machine;
+  const std::string name = without_disks(type);
   for (const Single& single : kSingles)
-    if (type == single.name) return Machine{single.cpus, std::llround(single.gib * static_cast<double>(kGiB))};
+    if (name == single.name) return Machine{single.cpus, std::llround(single.gib * static_cast<double>(kGiB))};
   for (const Family& family : kFamilies) {
-    if (!type.starts_with(family.prefix)) continue;
-    std::string_view number = type.substr(family.prefix.size());
-    if (number.ends_with("-lssd")) number.remove_suffix(5);  // the same with local disks
-    const auto cpus = parse_int<int64_t>(number);
+    if (!name.starts_with(family.prefix)) continue;
+    const auto cpus = parse_int<int64_t>(std::string_view(name).substr(family.prefix.size()));
     if (!cpus || *cpus <= 0 || *cpus > kMostCpus) return std::nullopt;
-    return Machine{*cpus, std::llround(family.mib_per_cpu * static_cast<double>(*cpus) * static_cast<double>(kMiB))};
+    const int64_t bytes = std::llround(family.mib_per_cpu * static_cast<double>(*cpus) * static_cast<double>(kMiB));
+    return Machine{*cpus, family.whole_gib ? bytes / kGiB * kGiB : bytes};
   }
   return std::nullopt;
 }

@@ -34,6 +34,27 @@ INSTANTIATE_TEST_SUITE_P(
                     TypeCase{"n1-standard-", 0, 0}, TypeCase{"z9-mega-4", 0, 0},
                     TypeCase{"custom-99999999999999999999-1", 0, 0}, TypeCase{"mycustom-1-2", 0, 0}));
 
+// Google's own tables, where a rule of so much a CPU would be wrong or was missing.
+INSTANTIATE_TEST_SUITE_P(
+    ShapesThatFollowNoRule, MachineType,
+    testing::Values(TypeCase{"n2-highmem-96", 96, 768 * 1024}, TypeCase{"n2-highmem-128", 128, 864 * 1024},
+                    TypeCase{"c3d-highcpu-16", 16, 32 * 1024}, TypeCase{"c3d-highcpu-30", 30, 59 * 1024},
+                    TypeCase{"c3d-highcpu-60", 60, 118 * 1024}, TypeCase{"c3d-highcpu-90", 90, 177 * 1024},
+                    TypeCase{"c3d-highcpu-180", 180, 354 * 1024}, TypeCase{"c3d-highcpu-360", 360, 708 * 1024},
+                    TypeCase{"c3d-standard-360-lssd", 360, 1440 * 1024}, TypeCase{"c3-highcpu-176", 176, 352 * 1024},
+                    TypeCase{"c3-highcpu-192-metal", 192, 512 * 1024}, TypeCase{"c4-standard-2", 2, 7 * 1024},
+                    TypeCase{"c4-standard-8", 8, 30 * 1024}, TypeCase{"c4-highmem-4-lssd-v1", 4, 31 * 1024},
+                    TypeCase{"c4-standard-288-lssd-metal", 288, 1080 * 1024}, TypeCase{"c4-highcpu-96", 96, 192 * 1024},
+                    TypeCase{"c4d-highcpu-2", 2, 3 * 1024}, TypeCase{"c4d-highcpu-384", 384, 720 * 1024},
+                    TypeCase{"c4d-standard-2", 2, 7 * 1024}, TypeCase{"c4d-standard-8-lssd", 8, 31 * 1024},
+                    TypeCase{"c4d-highmem-4", 4, 31 * 1024}, TypeCase{"c4d-highmem-384", 384, 3024 * 1024},
+                    TypeCase{"c4a-highmem-72-lssd", 72, 576 * 1024}, TypeCase{"n4d-highcpu-96", 96, 192 * 1024},
+                    TypeCase{"g4-standard-6", 6, 22 * 1024}, TypeCase{"g4-standard-48", 48, 180 * 1024},
+                    TypeCase{"z3-highmem-88-highlssd", 88, 704 * 1024}, TypeCase{"h4d-highmem-192-lssd", 192, 1488 * 1024},
+                    TypeCase{"m2-hypermem-416", 416, 8832 * 1024}, TypeCase{"m3-ultramem-128", 128, 3904 * 1024},
+                    TypeCase{"a3-highgpu-1g-nolssd", 26, 234 * 1024}, TypeCase{"a3-ultragpu-8g", 224, 2952 * 1024},
+                    TypeCase{"n2-highmem-", 0, 0}, TypeCase{"c3-highcpu-7-metal", 0, 0}));
+
 struct MemoryCase {
   const char* text;
   int64_t bytes;  // −1: refused

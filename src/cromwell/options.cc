@@ -186,7 +186,9 @@ Result<SenderSettings> sender_settings(const CromwellOptions& options, const BqT
   if (settings.bq.project.empty()) {
     HttpClient http;
     GoogleToken token(http, settings.auth);
-    settings.bq.project = token.project();
+    const auto project = token.project();
+    if (!project) return project.error();
+    settings.bq.project = *project;
   }
   if (settings.bq.project.empty())
     return Error{Code::invalid, "no project is known", "", "set GCP_PROJECT or use --project"};

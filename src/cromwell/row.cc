@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <utility>
 
 #include "base/log.h"
 #include "base/text.h"
@@ -149,6 +150,7 @@ bool is_terminal_workflow(std::string_view status) {
 
 std::vector<Disk> parse_disks(std::string_view text, std::string_view local_mount) {
   std::vector<Disk> disks;
+  bool told = false;  // once a call: thousands of entries may be as bad
   for (const std::string_view entry : split(text, ',')) {
     std::vector<std::string_view> words;
     for (size_t at = 0; at < entry.size();) {
@@ -160,8 +162,9 @@ std::vector<Disk> parse_disks(std::string_view text, std::string_view local_moun
     if (words.empty()) continue;
     const auto size = words.size() == 3 ? parse_double(words[1]) : std::nullopt;
     if (!size || *size < 0) {
-      log::warn("an entry of disks is left out, because it is not \"MOUNT SIZE TYPE\": " +
-                std::string(trim(entry).substr(0, 100)));
+      if (!std::exchange(told, true))
+        log::warn("an entry of disks is left out, because it is not \"MOUNT SIZE TYPE\": " +
+                  std::string(trim(entry).substr(0, 100)));
       continue;
     }
     Disk disk{std::string(words[0] == "local-disk" ? local_mount : words[0]), *size, std::string(words[2])};

@@ -32,7 +32,7 @@ double chance() {
 struct SizeLookup::Pending {
   std::string_view path;
   std::optional<int64_t> bytes;
-  bool done = false, failed = false, as_user = false, new_token = false;
+  bool done = false, failed = false, as_user = false, new_token = false, with_token = false;
   int tries = 0;
   uint64_t token_number = 0;
   int64_t not_before_ns = 0;
@@ -75,7 +75,7 @@ SizeAnswer classify_size(int status, std::string_view body, int64_t& bytes) {
                       text.find("userproject") != std::string::npos || text.find("user project") != std::string::npos;
     return pays ? SizeAnswer::ask_as_user : SizeAnswer::unknown;
   }
-  if (status == 408 || status == 429 || status >= 500 || status == 0) return SizeAnswer::again;
+  if (is_temporary_status(status)) return SizeAnswer::again;
   return SizeAnswer::unknown;
 }
 
@@ -89,14 +89,23 @@ SizeLookup::SizeLookup(SizeSettings settings) : settings_(std::move(settings)), 
 }
 SizeLookup::~SizeLookup() = default;
 
-std::string SizeLookup::bearer() {
-  if (!use_token_ || system_clock().monotonic_ns() < without_token_until_ns_) return {};
+// Only where there are no credentials at all it is asked without: an object that a stranger may not see would otherwise pass for
+// one whose size nobody can know.
+Result<std::string> SizeLookup::bearer() {
+  const int64_t now_ns = system_clock().monotonic_ns();
+  if (!use_token_ || now_ns < without_token_until_ns_) return std::string();
+  if (now_ns < token_pause_until_ns_) return *token_failure_;
   auto token = token_.get();
   if (token) return *token;
-  if (token.error().code == Code::not_available)
-    without_token_until_ns_ = system_clock().monotonic_ns() + kForgetUnknownNs;
-  else log::warn(token.error());
-  return {};
+  if (token.error().code == Code::not_available) {
+    without_token_until_ns_ = now_ns + kForgetUnknownNs;
+    return std::string();
+  }
+  // All that wait for it wait together: a token server in trouble is not asked once a file.
+  log::warn(token.error());
+  token_failure_ = token.error();
+  token_pause_until_ns_ = system_clock().monotonic_ns() + settings_.first_wait_ms * kNsPerMs;
+  return token.error();
 }
 
 const SizeLookup::Entry* SizeLookup::cached(std::string_view path) {
@@ -120,18 +129,30 @@ void SizeLookup::remember(std::string_view path, std::optional<int64_t> bytes) {
   entries_.pop_back();
 }
 
-void SizeLookup::start(std::vector<Pending>& pending, size_t which) {
+bool SizeLookup::start(std::vector<Pending>& pending, size_t which) {
   Pending& one = pending[which];
+  const auto token = bearer();
+  ++one.tries;
+  if (!token) {
+    if (token.error().code == Code::io) wait_or_fail(one, settings_.first_wait_ms);
+    else one.done = one.failed = true;
+    return false;
+  }
   HttpRequest request;
   request.url = gcs_object_url(settings_.base_url, one.path) + "?fields=size,generation";
   if (one.as_user) request.url += "&userProject=" + percent_encode(settings_.user_project, false);
-  if (const std::string token = bearer(); !token.empty())
-    request.headers.emplace_back("Authorization", "Bearer " + token);
+  if (!token->empty()) request.headers.emplace_back("Authorization", "Bearer " + *token);
+  one.with_token = !token->empty();
   request.body_limit = 64 * 1024;
   one.token_number = token_number_;
-  ++one.tries;
   ++requests_;
   multi_.add(which, request);
+  return true;
+}
+
+void SizeLookup::wait_or_fail(Pending& one, int64_t asked_ms) {
+  one.done = one.failed = one.tries >= kTries;
+  one.not_before_ns = system_clock().monotonic_ns() + one.backoff.next_ms(chance(), asked_ms) * kNsPerMs;
 }
 
 void SizeLookup::settle(Pending& one, const HttpReply& reply) {
@@ -140,6 +161,11 @@ void SizeLookup::settle(Pending& one, const HttpReply& reply) {
   SizeAnswer answer = classify_size(status, reply.response.body, bytes);
   if (answer == SizeAnswer::ask_as_user && (one.as_user || settings_.user_project.empty()))
     answer = SizeAnswer::unknown;
+  // Credentials that are refused twice say nothing about the file.
+  if (answer == SizeAnswer::new_token && one.new_token && one.with_token) {
+    one.done = one.failed = true;
+    return;
+  }
   if (answer == SizeAnswer::new_token && one.new_token) answer = SizeAnswer::unknown;
   switch (answer) {
     case SizeAnswer::known: one.bytes = bytes; one.done = true; break;
@@ -153,12 +179,9 @@ void SizeLookup::settle(Pending& one, const HttpReply& reply) {
         ++token_number_;
       }
       break;
-    case SizeAnswer::again: {
-      one.done = one.failed = one.tries >= kTries;
-      const int64_t asked_ms = parse_retry_after_ms(reply.response.header("retry-after"), system_clock().realtime_ns());
-      one.not_before_ns = system_clock().monotonic_ns() + one.backoff.next_ms(chance(), asked_ms) * kNsPerMs;
+    case SizeAnswer::again:
+      wait_or_fail(one, parse_retry_after_ms(reply.response.header("retry-after"), system_clock().realtime_ns()));
       break;
-    }
   }
 }
 
@@ -166,6 +189,10 @@ void SizeLookup::settle(Pending& one, const HttpReply& reply) {
 void SizeLookup::ask(std::vector<Pending>& pending) {
   size_t fresh = 0, in_flight = 0;   // those from `fresh` on were never asked for
   std::vector<size_t> again;         // once more, at their time
+  const auto launch = [&](size_t which) {
+    if (start(pending, which)) ++in_flight;
+    else if (!pending[which].done) again.push_back(which);
+  };
   while (fresh < pending.size() || !again.empty() || in_flight > 0) {
     const int64_t now_ns = system_clock().monotonic_ns();
     int64_t wake_ns = now_ns + 60 * kNsPerSec;
@@ -178,10 +205,11 @@ void SizeLookup::ask(std::vector<Pending>& pending) {
       }
       again[i] = again.back();
       again.pop_back();
-      start(pending, which);
-      ++in_flight;
+      launch(which);
     }
-    for (; fresh < pending.size() && in_flight < settings_.parallel; ++in_flight) start(pending, fresh++);
+    while (fresh < pending.size() && in_flight < settings_.parallel) launch(fresh++);
+    for (const size_t which : again) wake_ns = std::min(wake_ns, pending[which].not_before_ns);
+    if (in_flight == 0 && again.empty()) continue;  // all of them are settled
     uint64_t id = 0;
     HttpReply reply;
     if (in_flight == 0) {

@@ -38,7 +38,7 @@ SizeAnswer classify_size(int status, std::string_view body, int64_t& bytes);
 
 struct SizeCounts {
   uint64_t unknown = 0;                // deleted, forbidden, no object: NULL for good
-  uint64_t failed = 0;                 // six tries without an answer: NULL for now
+  uint64_t failed = 0;                 // six tries without an answer, or credentials that do not work: NULL for now
 };
 
 class SizeLookup {
@@ -61,9 +61,11 @@ class SizeLookup {
   const Entry* cached(std::string_view path);
   void remember(std::string_view path, std::optional<int64_t> bytes);
   void ask(std::vector<Pending>& pending);
-  void start(std::vector<Pending>& pending, size_t which);
+  bool start(std::vector<Pending>& pending, size_t which);  // false: nothing was sent; it is settled or waits
   void settle(Pending& one, const HttpReply& reply);
-  std::string bearer();
+  static void wait_or_fail(Pending& one, int64_t asked_ms);
+  // What goes with a request; an Error: nothing can be asked (io: for now).
+  Result<std::string> bearer();
 
   SizeSettings settings_;
   std::mutex mutex_;
@@ -73,6 +75,8 @@ class SizeLookup {
   bool use_token_ = false;
   uint64_t token_number_ = 0;          // of many refusals of the same token only one makes a new one
   int64_t without_token_until_ns_ = 0; // there are no credentials; they are not looked for with every request
+  std::optional<Error> token_failure_; // the last one, which holds for a moment
+  int64_t token_pause_until_ns_ = 0;
   Entries entries_;                    // the last used first
   std::unordered_map<std::string_view, Entries::iterator> by_path_;
   uint64_t requests_ = 0;

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "cromwell/existing.h"
+#include "support/double.h"
+#include "support/temp_dir.h"
 
 namespace tacho {
 namespace {
@@ -31,27 +33,122 @@ TEST(Sizes, Addresses) {
             "http://h/storage/v1/b/b/o/a%2Fb%20c%3F%23%25.txt");
 }
 
-TEST(Existing, AsksOnceForAllWorkflows) {
-  Expected expected;
-  EXPECT_EQ(expected.sql("p.d.t"), "");
+// Objects that only somebody with a token may see. A token server that is in trouble for a while must not make files of unknown
+// size of them, for good.
+class SizesWithToken : public testing::Test {
+ protected:
+  SizesWithToken() {
+    storage_.post("/__config", R"({"token":"*","objects":{"b/one":1,"b/two":2}})");
+    google_.post("/__config", R"({"users":{"refresh":{"client_id":"id","client_secret":"secret"}}})");
+    spill(dir_ / "login.json", R"({"type":"authorized_user","client_id":"id","client_secret":"secret","refresh_token":"refresh","token_uri":")" +
+                                   google_.url("/token") + "\"}");
+    settings_.base_url = *gcs_base_url(storage_.url());
+    settings_.auth.credentials_file = dir_ / "login.json";
+    settings_.first_wait_ms = 1;
+    settings_.last_wait_ms = 4;
+  }
+  SizeCounts look() {
+    SizeCounts counts;
+    SizeLookup lookup(settings_);
+    sizes_ = lookup.sizes({"gs://b/one", "gs://b/two", "gs://b/none"}, counts);
+    return counts;
+  }
+  std::string requests() { return storage_.log(); }
+
+  TempDir dir_;
+  DoubleServer storage_{"cromwell_double.py"}, google_{"bigquery_double.py"};
+  SizeSettings settings_;
+  std::vector<std::optional<int64_t>> sizes_;
+};
+
+TEST_F(SizesWithToken, APassingFailureOfTheTokenServerPasses) {
+  google_.faults(R"([{"match":{"path":"/token","to":3},"action":{"status":503,"body":""}}])");
+  const SizeCounts counts = look();
+  EXPECT_EQ(counts.failed, 0u);
+  EXPECT_EQ(counts.unknown, 1u);
+  EXPECT_EQ(sizes_, (std::vector<std::optional<int64_t>>{1, 2, std::nullopt}));
+}
+
+TEST_F(SizesWithToken, OneThatStaysInTroubleIsAFailureAndNotAnUnknownSize) {
+  for (const char* const how : {R"({"status":503,"body":""})", R"({"reset":"answer"})", R"({"status":200,"body":"<html>"})",
+                                R"({"status":401,"body":"{}"})"}) {  // the last one: refused
+    google_.fault(R"({"path":"/token"})", how);
+    const SizeCounts counts = look();
+    EXPECT_EQ(counts.failed, 3u) << how;
+    EXPECT_EQ(counts.unknown, 0u) << how;
+    EXPECT_EQ(requests(), "[]") << "nobody is asked as a stranger: " << how;
+  }
+}
+
+TEST_F(SizesWithToken, ATokenThatIsRefusedTwiceSaysNothingAboutTheFile) {
+  storage_.fault(R"({"path":"/storage/.*"})", R"({"status":401,"body":""})");
+  const SizeCounts counts = look();
+  EXPECT_EQ(counts.failed, 3u);
+  EXPECT_EQ(counts.unknown, 0u);
+}
+
+constexpr int64_t kNow = 1'790'000'000'000'000'000;  // 2026-09-21
+
+MetadataRow some_row(const char* workflow) {
   MetadataRow row;
-  row.workflow_id = "w-1";
-  row.start_ns = 1'790'000'000'000'000'000;  // 2026-09-21
-  expected.add(row, row.start_ns);
-  EXPECT_EQ(expected.sql("p.d.t"),
-            "SELECT COUNT(*) FROM `p.d.t` WHERE workflow_id = 'w-1' AND start_time >= TIMESTAMP('2026-09-21') AND "
-            "start_time < TIMESTAMP('2026-09-22')");
-  row.workflow_id = "w-2";
-  expected.add(row, row.start_ns);
-  EXPECT_NE(expected.sql("p.d.t").find("workflow_id IN ('w-1', 'w-2')"), std::string::npos);
-  EXPECT_EQ(expected.rows(), 2u);
-  row.start_ns = 1;  // too old to be in the table
-  expected.add(row, 1'790'000'000'000'000'000);
-  EXPECT_EQ(expected.rows(), 2u);
-  row.start_ns = 1'790'000'000'000'000'000;
-  row.workflow_id = "w' OR 1=1 --";
-  expected.add(row, row.start_ns);
-  EXPECT_EQ(expected.sql("p.d.t"), "");  // nothing that needs escaping is asked for
+  row.workflow_id = workflow;
+  row.task_call_name = "align";
+  row.attempt = 1;
+  row.execution_status = "Done";
+  row.start_ns = kNow;
+  return row;
+}
+
+TEST(Existing, AsksOnceForAllWorkflows) {
+  Expected expected(kNow);
+  EXPECT_EQ(expected.count_sql("p.d.t"), "");
+  expected.add(some_row("w-1"));
+  const std::string sql = expected.count_sql("p.d.t");
+  EXPECT_TRUE(sql.starts_with("SELECT COUNT(DISTINCT SUBSTR(TO_HEX(SHA256(CONCAT(workflow_id, '\\n', task_call_name, ")) << sql;
+  EXPECT_TRUE(sql.ends_with(" FROM `p.d.t` WHERE workflow_id = 'w-1' AND start_time >= TIMESTAMP('2026-09-21') AND "
+                            "start_time < TIMESTAMP('2026-09-22') AND execution_status = 'Done'"))
+      << sql;
+  expected.add(some_row("w-2"));
+  EXPECT_NE(expected.count_sql("p.d.t").find("workflow_id IN ('w-1', 'w-2')"), std::string::npos);
+  EXPECT_EQ(expected.distinct(), 2u);
+  MetadataRow row = some_row("w' OR 1=1 --");
+  expected.add(row);
+  EXPECT_EQ(expected.count_sql("p.d.t"), "");  // nothing that needs escaping is asked for
+}
+
+TEST(Existing, ARowThatIsThereTwiceCountsOnce) {
+  Expected expected(kNow);
+  for (int i = 0; i < 3; ++i) expected.add(some_row("w-1"));
+  EXPECT_EQ(expected.distinct(), 1u);
+  MetadataRow row = some_row("w-1");
+  row.attempt = 2;
+  expected.add(row);
+  row.shard = 7;
+  expected.add(row);
+  row.task_call_name = "sort";
+  expected.add(row);
+  row.execution_status = "Failed";
+  expected.add(row);
+  EXPECT_EQ(expected.distinct(), 5u);
+}
+
+TEST(Existing, WhatNoTableTakesIsNotExpected) {
+  constexpr int64_t kDay = 86'400'000'000'000;
+  Expected expected(kNow);
+  for (const int64_t days : {-1900, 500}) {
+    MetadataRow row = some_row("w-1");
+    row.start_ns = kNow + days * kDay;
+    expected.add(row);
+  }
+  EXPECT_TRUE(expected.is_empty());
+  EXPECT_EQ(expected.out_of_bounds(), 2u);
+}
+
+// Against sha256sum: what BigQuery computes of the same columns.
+TEST(Existing, KeysAreWhatTheQueryMakesOfTheColumns) {
+  MetadataRow row = some_row("w-1");
+  row.shard = -1;
+  EXPECT_EQ(row_key(row), 0x434323ec2ab9adc9u);
 }
 
 }  // namespace

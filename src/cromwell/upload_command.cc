@@ -44,14 +44,6 @@ UploadResult upload_when_over(WorkflowUploader& uploader, const std::string& id,
   }
 }
 
-// Cromwell's ids are UUIDs; what else it may know is for it to say. Only what cannot be one is refused here.
-bool may_be_id(std::string_view id) {
-  const auto plain = [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_';
-  };
-  return id.size() <= 100 && std::all_of(id.begin(), id.end(), plain);
-}
-
 int finish(std::span<const std::string> failed) {
   if (failed.empty()) return 0;
   std::string text = std::to_string(failed.size()) + " failed:";
@@ -90,7 +82,7 @@ int upload_command(std::span<const std::string> arguments) {
   for (const std::string& word : words) {
     const std::string id(trim(word));
     if (id.empty() || id[0] == '#') continue;
-    if (may_be_id(id)) tell(id, upload_when_over(uploader, id, options->wait));
+    if (may_be_workflow_id(id)) tell(id, upload_when_over(uploader, id, options->wait));
     else failed.push_back(id + ": this is no workflow id");
   }
   return finish(failed);

@@ -1,5 +1,6 @@
 #include "cromwell/uploader.h"
 
+#include <algorithm>
 #include <deque>
 #include <unordered_set>
 
@@ -26,7 +27,8 @@ class Upload {
   void finish();
 
  private:
-  bool is_there_already(const MetadataFile& file, Survey& known, const RowsPass& as);
+  // False: all of it is there, or it cannot be told now. Otherwise `there` has the keys of rows that are not sent again.
+  bool is_to_be_sent(const MetadataFile& file, Survey& known, const RowsPass& as, std::vector<uint64_t>& there);
   bool add(MetadataRow& row);
   bool send();
   void find_sizes();
@@ -68,39 +70,51 @@ void Upload::document(const MetadataFile& file, const std::string& id, std::stri
   if (known->root.id.empty()) pass.own_id = own_id;
   pass.row = [this](MetadataRow& row) { return add(row); };
   pass.sub_workflow_id = [&](const std::string& sub_id) {
-    if (sub_ids.size() < kMostSubWorkflows) sub_ids.push_back(sub_id);
+    if (!may_be_workflow_id(sub_id))
+      fail("a call names a sub-workflow whose id makes no sense: " + sub_id.substr(0, 100), false);
+    else if (sub_ids.size() < kMostSubWorkflows) sub_ids.push_back(sub_id);
     else
       fail("more than " + std::to_string(kMostSubWorkflows) +
                " sub-workflows are only named (save the metadata with expandSubWorkflows=true)",
            false);
   };
-  if (settings_.skip_existing && !known->broken && is_there_already(file, *known, pass)) return;
+  std::vector<uint64_t> there;
+  if (settings_.skip_existing && !known->broken && !is_to_be_sent(file, *known, pass, there)) return;
+  const uint64_t there_before = result_.already_there;
+  if (!there.empty())
+    pass.row = [&](MetadataRow& row) {
+      if (!std::binary_search(there.begin(), there.end(), row_key(row))) return add(row);
+      ++result_.already_there;
+      return true;
+    };
   const Status status = run_rows_pass(file, *known, pass, result_.tally);
+  result_.tally.rows -= result_.already_there - there_before;
   if (!status && !known->broken) fail(status.error().message(), true);
 }
 
 // Goes over the document once more, without inputs. Sub-workflows that it only names are looked at on their own.
-bool Upload::is_there_already(const MetadataFile& file, Survey& known, const RowsPass& as) {
-  Expected expected;
+bool Upload::is_to_be_sent(const MetadataFile& file, Survey& known, const RowsPass& as, std::vector<uint64_t>& there) {
+  Expected expected(system_clock().realtime_ns());
   Tally tally;
   RowsPass pass = as;
   pass.with_inputs = false;
   pass.quiet = true;
   std::vector<std::string> sub_ids;
-  const int64_t now_ns = system_clock().realtime_ns();
-  pass.row = [&](MetadataRow& row) { return expected.add(row, now_ns), true; };
+  pass.row = [&](MetadataRow& row) { return expected.add(row), true; };
   pass.sub_workflow_id = [&](const std::string& id) {
-    if (sub_ids.size() <= kMostSubWorkflows) sub_ids.push_back(id);
+    if (sub_ids.size() <= kMostSubWorkflows) sub_ids.push_back(id.substr(0, kLongestWorkflowId + 1));
   };
-  if (!run_rows_pass(file, known, pass, tally) || expected.rows() == 0) return false;
-  switch (count_existing(expected, settings_.sender)) {
-    case Existing::some: return false;
-    case Existing::unknown_now: return fail("BigQuery does not say what is there already", true), true;
-    case Existing::all: break;
+  if (!run_rows_pass(file, known, pass, tally) || expected.is_empty()) return true;
+  Existing found = find_existing(expected, settings_.sender);
+  switch (found.kind) {
+    case Existing::Kind::some: there = std::move(found.keys); return true;
+    case Existing::Kind::unknown_now: return fail("BigQuery does not say what is there already", true), false;
+    case Existing::Kind::all: break;
   }
   for (const std::string& id : sub_ids) as.sub_workflow_id(id);
-  result_.already_there += tally.rows;
-  return true;
+  result_.already_there += tally.rows - expected.out_of_bounds();
+  result_.never_there += expected.out_of_bounds();
+  return false;
 }
 
 bool Upload::add(MetadataRow& row) {
@@ -210,6 +224,9 @@ UploadResult WorkflowUploader::upload_file(const std::string& path) {
 std::string UploadResult::text() const {
   std::string line;
   if (already_there > 0) line = std::to_string(already_there) + " rows are there already";
+  if (never_there > 0)
+    line += ", " + std::to_string(never_there) +
+            " were never taken for their dates and are not written again (--no-skip-existing writes them)";
   if (already_there == 0 || tally.rows > 0) {
     if (!line.empty()) line += ", ";
     line += std::to_string(sent.accepted) + " of " + std::to_string(tally.rows) + " rows uploaded";

@@ -29,6 +29,7 @@ struct UploadResult {
   SizeCounts sizes;
   SenderResult sent;
   uint64_t already_there = 0;          // rows that were not sent for that reason
+  uint64_t never_there = 0;            // beside those: rows that no table takes by streaming, for their dates
   bool later = false;                  // try again later
   bool not_over = false;               // … because the workflow still runs
   std::string why;                     // not empty: not everything was uploaded

@@ -1,5 +1,6 @@
 #include "cromwell/walk.h"
 
+#include <algorithm>
 #include <functional>
 
 #include "cromwell/call_reader.h"
@@ -8,7 +9,8 @@ namespace tacho {
 namespace {
 
 constexpr int kMostNested = 64;         // sub-workflows inside one another
-constexpr size_t kMostNames = 100'000;  // names of one workflow's calls that are looked at for repetition
+constexpr size_t kMostNames = 100'000;  // names of open workflows' calls that are looked at for repetition
+constexpr size_t kMostHead = 4096;      // of a workflow's id or name; 64 of them may be open
 
 std::string WorkflowHead::*head_member(std::string_view name) {
   if (name == "id") return &WorkflowHead::id;
@@ -63,6 +65,9 @@ bool MetadataWalk::members(WorkflowHead& head) {
       end(calls_span);
     } else if (!(member != nullptr ? read_text(reader_, value, head.*member) : reader_.skip(value))) {
       return false;
+    } else if (member != nullptr && (head.*member).size() > kMostHead) {
+      (head.*member).resize(kMostHead);
+      (head.*member).shrink_to_fit();
     }
   }
 }
@@ -74,9 +79,10 @@ bool MetadataWalk::calls(Token first) {
     return reader_.skip(first);
   }
   std::unordered_map<size_t, Span> names;  // by hash: a million names must not be held
+  const size_t names_outside = names_;
   for (;;) {
     const Token token = reader_.next();
-    if (token == Token::end_object) return true;
+    if (token == Token::end_object) return names_ = names_outside, true;
     if (token != Token::key) return false;
     const std::string fqn(reader_.text());
     const Token value = reader_.next();
@@ -85,7 +91,8 @@ bool MetadataWalk::calls(Token first) {
       continue;
     }
     Span none;
-    Span& span = names.size() < kMostNames ? names[std::hash<std::string>()(fqn)] : none;
+    Span& span = names_ < kMostNames ? names[std::hash<std::string>()(fqn)] : none;
+    names_ = std::max(names_, names_outside + names.size());
     begin(span);
     if (!attempts(value, fqn)) return false;
     end(span);
@@ -148,6 +155,7 @@ bool MetadataWalk::sub_workflow(Token first, const std::string& fqn, Span& befor
   ++nested_;
   const bool good = workflow();
   --nested_;
+  held_.resize(std::min(held_.size(), level_));  // what calls inside of it held
   if (!good) return false;
   end(before);
   return true;

@@ -60,7 +60,7 @@ class MetadataWalk {
   WalkVisitor& visitor_;
   uint64_t workflows_ = 0;
   std::vector<std::unique_ptr<Call>> held_;  // one a level of sub-workflows
-  size_t level_ = 0;
+  size_t level_ = 0, names_ = 0;          // names_: of calls, in all workflows that are open
   int nested_ = 0;                        // sub-workflows that are open
 };
 

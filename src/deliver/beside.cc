@@ -243,6 +243,9 @@ class Beside {
 
 int deliver_beside(const std::vector<std::string>& folders, int control) {
   ::signal(SIGPIPE, SIG_IGN);
+  // The agent says when it is over, or its end of the pipe does. What clears a machine up sends SIGTERM to everybody, and the last
+  // rows are sent after that.
+  for (const int number : {SIGTERM, SIGHUP, SIGINT}) ::signal(number, SIG_IGN);
   return Beside(folders, control).run();
 }
 

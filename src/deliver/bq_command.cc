@@ -135,7 +135,11 @@ int init(Options options) {
   options.google.warn = [](const std::string& text) { log::warn(text); };
   HttpClient http;
   GoogleToken token(http, options.google);
-  if (options.bigquery.project.empty()) options.bigquery.project = token.project();
+  if (options.bigquery.project.empty()) {
+    const auto project = token.project();
+    if (!project) return log::error(project.error().message()), project.error().code == Code::io ? 1 : kWrongUse;
+    options.bigquery.project = *project;
+  }
   const auto tables = tables_of(options);
   for (const auto& [flag, kind, name] : {std::tuple{"--project", "project", options.bigquery.project},
                                          {"--dataset", "dataset", options.bigquery.dataset},

@@ -6,7 +6,6 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "deliver/bq_identity.h"
 #include "deliver/compress.h"
 #include "net/environment.h"
 
@@ -16,6 +15,11 @@ namespace {
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 constexpr int64_t kOpenAgain_ns = 300 * kNsPerSec, kLongestPauseAtEnd_ns = 2 * kNsPerSec;
 constexpr int64_t kNextBatch_ns = 10 * kNsPerMs;
+constexpr int64_t kLookAgain_ns = 30 * kNsPerSec;  // at a segment that cannot be read
+constexpr int kMostStuck = 3;
+// The metadata server is asked again until so much is left for the rows themselves.
+constexpr int64_t kForRows_ns = 2 * kNsPerSec;
+constexpr int64_t kAskAgain_ns = kNsPerSec, kAskAgainAtEnd_ns = 250 * kNsPerMs, kLongestAsk_ns = 30 * kNsPerSec;
 constexpr size_t kFeedBytes = size_t{1} << 20;  // in memory at a time, beside one segment
 constexpr uint64_t kRepeated = ~uint64_t{0};    // tag of a runtime row that goes a second time
 // The runtime row itself, the first rows of metrics that go with it, and then the next ones; at the end any second one.
@@ -60,7 +64,9 @@ BqDelivery::~BqDelivery() = default;
 
 void BqDelivery::owner_ended(int64_t deadline_ns) {
   ended_ = true;
+  ended_ns_ = now_ns();
   deadline_ns_ = deadline_ns;
+  ask_ns_ = kAskAgain_ns;
   if (segments_) segments_->owner_ended();
   for (auto& [group, table] : tables_) table.stream->hurry();
 }
@@ -101,14 +107,18 @@ Status BqDelivery::open() {
   meta_.google.warn = [this](const std::string& warning) { shared_.reporter.warn("google", warning); };
   token_.emplace(shared_.http, meta_.google, shared_.clock);
   if (role_ == Role::beside) token_->metadata().on_cancel(shared_.ending);
-  bool watch = false;
   if (state_.identity.is_null()) {
     const bool monitor = meta_.form != "run";
-    const BqIdentity found =
-        find_bq_identity(meta_, token_->metadata(), monitor && !meta_.no_cloud && is_same_machine(meta_));
-    state_.identity = found.values;
-    watch = !found.preemptible_known;
+    find_bq_identity(meta_, token_->metadata(), monitor && !meta_.no_cloud && is_same_machine(meta_), identity_);
+    // Who is made up would be somebody else in every row: nothing is sent before the machine is known.
+    if (!identity_.open.empty() && !is_time_to_guess())
+      return Error{Code::io, "the metadata server does not tell who this machine is", identity_.open, "it is asked again"};
+    if (!identity_.open.empty())
+      shared_.reporter.must("the metadata server does not tell who this machine is (" + identity_.open +
+                            "); the rows go with what the machine says of itself");
+    state_.identity = with_fallback(meta_, identity_.values);
   }
+  bool watch = !identity_.settled.empty() && !identity_.preemptible_known;
   watch = watch || (state_.identity.contains("preemptible") && state_.identity["preemptible"] == true);
   if (const Status found = open_project(); !found) return found;
   // Before the first row: ids must be the same after any restart.
@@ -136,11 +146,21 @@ Status BqDelivery::open() {
   return ok();
 }
 
+// Beside a task whose machine goes away with it, what is not sent now never is.
+bool BqDelivery::is_time_to_guess() const {
+  if (!ended_ || role_ != Role::beside || deadline_ns_ == 0) return false;
+  return now_ns() >= deadline_ns_ - std::min(kForRows_ns, (deadline_ns_ - ended_ns_) / 2);
+}
+
 // Flag or variable, else the machine's own, else that of the credentials.
 Status BqDelivery::open_project() {
   if (state_.project.empty()) state_.project = meta_.settings.project;
   if (state_.project.empty()) state_.project = text_of(state_.identity, "project_id");
-  if (state_.project.empty()) state_.project = token_->project();
+  if (state_.project.empty()) {
+    const auto project = token_->project();
+    if (!project) return project.error();
+    state_.project = *project;
+  }
   if (state_.project.empty())
     return Error{Code::invalid, "it is not known to which project the rows go", "",
                  "set PROJECT_ID, or use credentials that name a project"};
@@ -216,9 +236,14 @@ Step BqDelivery::step() {
   if (!opened_) {
     if (const Status status = open(); !status) {
       reason_ = status.error().message();
-      if (ended_) return left(reason_);
-      shared_.reporter.warn("open", reason_);
-      return wait_until(now_ns() + kOpenAgain_ns);
+      const bool later = status.error().code == Code::io || status.error().code == Code::gone;
+      if (ended_ && (!later || deadline_ns_ == 0)) return left(reason_);
+      if (!later) shared_.reporter.warn("open", reason_);
+      if (!later) return wait_until(now_ns() + kOpenAgain_ns);
+      // As long as there is time; beside a task there is little of it.
+      const int64_t pause_ns = ended_ && role_ == Role::beside ? kAskAgainAtEnd_ns : ask_ns_;
+      ask_ns_ = std::min(2 * ask_ns_, kLongestAsk_ns);
+      return wait_until(now_ns() + pause_ns);
     }
   }
   return work();
@@ -245,6 +270,12 @@ Step BqDelivery::work() {
       std::any_of(tables_.begin(), tables_.end(), [](const auto& entry) { return entry.second.stream->pending() > 0; });
   const bool empty = !pending && segments_->is_empty();
   if (ended_ && empty) return remove_delivered(run_, shared_.reporter), Step{Step::Kind::done, 0};
+  if (const std::string why = empty || pending ? "" : segments_->stuck(); !why.empty()) {
+    // At the end what was damaged has been repaired by the next look; what cannot even be read stays where it is.
+    if (ended_ && ++stuck_ >= kMostStuck) return left(why + "; it is kept");
+    return wait_until(std::min(wake_ns, now_ns() + (ended_ ? kNextBatch_ns : kLookAgain_ns)));
+  }
+  stuck_ = 0;
   // At the end there is no time to wait for rights.
   if (ended_ && blocked && !busy) return left(reason_);
   if (!blocked && !busy && !empty) return wait_until(now_ns() + kNextBatch_ns);

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "deliver/bq_identity.h"
 #include "deliver/bq_meta.h"
 #include "deliver/bq_segments.h"
 #include "deliver/dead_letter.h"
@@ -39,6 +40,7 @@ class BqDelivery final : public Delivery {
   Status recover();
   Status open();
   Status open_project();
+  bool is_time_to_guess() const;
   void add_table(char group, const std::string& table, BqTableSpec spec, const Json& members);
   BqEvents events_for(char group, const std::string& table);
   void fill(char group, Table& table);
@@ -61,7 +63,9 @@ class BqDelivery final : public Delivery {
   DeadLetters dead_letters_;
   std::unique_ptr<PreemptionWatch> preemption_;
   std::string hash_, reason_;
-  int64_t deadline_ns_ = 0;
+  BqIdentity identity_;
+  int64_t deadline_ns_ = 0, ended_ns_ = 0, ask_ns_ = 1'000'000'000;  // the pause before the metadata server is asked again
+  int stuck_ = 0;
   bool opened_ = false, ended_ = false, recovered_ = false, told_refused_ = false, hurried_ = false;
 };
 

@@ -46,18 +46,32 @@ bool is_known(const Json& object, const char* name) { return object.contains(nam
 
 }  // namespace
 
-BqIdentity find_bq_identity(const BqMeta& meta, GceMetadata& server, bool ask) {
-  BqIdentity identity{Json::object(), false};
+void find_bq_identity(const BqMeta& meta, GceMetadata& server, bool ask, BqIdentity& identity) {
+  identity.open.clear();
   for (const Value& value : kValues) {
+    if (identity.settled.contains(value.name)) continue;
     Json found;
-    if (is_known(meta.given, value.name)) found = meta.given[value.name];
-    else if (ask)
-      if (const auto text = server.get(value.path)) found = value_of(value.form, *text);
+    if (is_known(meta.given, value.name)) {
+      found = meta.given[value.name];
+    } else if (ask) {
+      const auto text = server.get(value.path);
+      const bool is_final = text || text.error().code == Code::not_available;
+      if (!is_final) {
+        if (identity.open.empty()) identity.open = value.name;
+        continue;
+      }
+      if (text) found = value_of(value.form, *text);
+    }
+    identity.settled.insert(value.name);
     if (!found.is_null() && value.form == Form::flag) identity.preemptible_known = true;
-    if (found.is_null() && is_known(meta.fallback, value.name)) found = meta.fallback[value.name];
     if (!found.is_null()) identity.values[value.name] = std::move(found);
   }
-  return identity;
+}
+
+Json with_fallback(const BqMeta& meta, Json values) {
+  for (const Value& value : kValues)
+    if (!values.contains(value.name) && is_known(meta.fallback, value.name)) values[value.name] = meta.fallback[value.name];
+  return values;
 }
 
 bool is_same_machine(const BqMeta& meta) {

@@ -1,6 +1,7 @@
 // Who the machine is, for rows and insertIds: what flags and environment said, else the metadata server, else what the
 // machine says of itself, else the placeholder of a REQUIRED column (cromwell-bigquery.md §1.1). Not thread-safe.
 #pragma once
+#include <set>
 #include <string>
 
 #include "deliver/bq_meta.h"
@@ -9,12 +10,17 @@
 namespace tacho {
 
 struct BqIdentity {
-  Json values;  // project_id zone instance_id instance_name preemptible cpu_platform machine_type, those that are known
+  Json values = Json::object();  // project_id zone instance_id instance_name preemptible cpu_platform machine_type, as given or told
+  std::set<std::string> settled;  // those, and what the server finally does not have
+  std::string open;              // the first value that the server may tell another time; empty: all are settled
   bool preemptible_known = false;
 };
 
-// Asks the server only for what was not given. Where `ask` is false nobody is asked.
-BqIdentity find_bq_identity(const BqMeta& meta, GceMetadata& server, bool ask);
+// Asks the server only for what was not given, and only for what it has not settled before: an answer that is none ("later", a
+// broken connection) settles nothing. Where `ask` is false nobody is asked.
+void find_bq_identity(const BqMeta& meta, GceMetadata& server, bool ask, BqIdentity& identity);
+// Completed with what the machine says of itself.
+Json with_fallback(const BqMeta& meta, Json values);
 // Whether the rows were made on this machine since it was started: the metadata server then speaks of the same
 // instance.
 bool is_same_machine(const BqMeta& meta);

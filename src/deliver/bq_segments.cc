@@ -25,6 +25,7 @@ Result<std::string> BqSegments::text_of(const Segment& segment) {
   if (!torn) return torn.error();
   reporter_.must("a segment of the spool is damaged: " + std::to_string(torn->bytes) +
                  " bytes of it are lost: " + torn->path);
+  told_.insert(segment.seal.number);
   return text.error();  // sealed anew: it is found at the next look
 }
 
@@ -33,7 +34,11 @@ BqSegments::Open* BqSegments::open(const Segment& segment) {
   if (known != open_.end() && known->second.segment.seal.crc == segment.seal.crc) return &known->second;
   Open fresh{segment, std::vector<bool>(static_cast<size_t>(std::max<int64_t>(segment.seal.rows, 0))), {}, {}, {}};
   const auto text = text_of(segment);
-  if (!text) return nullptr;
+  if (!text) {
+    open_.erase(segment.seal.number);  // it is another one by now
+    if (unreadable_.empty()) unreadable_ = text.error().message();
+    return nullptr;
+  }
   const auto partial = state_.partial.find(segment.seal.number);
   if (partial != state_.partial.end() && partial->second.crc == segment.seal.crc)
     mark_rows(partial->second.rows, fresh.done);
@@ -48,6 +53,7 @@ BqSegments::Open* BqSegments::open(const Segment& segment) {
 
 void BqSegments::look() {
   const std::vector<Segment> sealed = run_.sealed();
+  unreadable_.clear();
   for (const Segment& segment : sealed) {
     if (state_.done.contains(segment.seal.number)) {
       // Acknowledged, and killed before it was removed.
@@ -64,7 +70,10 @@ void BqSegments::look() {
 
 void BqSegments::feed(char group, const std::function<bool(uint64_t tag, const BqRecord& record)>& take) {
   look();
-  for (auto& [number, open] : open_) {
+  for (auto entry = open_.begin(); entry != open_.end();) {
+    const uint32_t number = entry->first;
+    Open& open = entry->second;
+    const auto here = entry++;
     const auto left = open.left.find(group);
     if (left == open.left.end() || left->second == 0) continue;
     if (!open.lock) {
@@ -72,11 +81,17 @@ void BqSegments::feed(char group, const std::function<bool(uint64_t tag, const B
       if (file) open.lock = std::move(*file);
       if (!open.lock || ::flock(open.lock.get(), LOCK_SH | LOCK_NB) != 0) {
         open.lock.reset();  // being thinned out at this very moment
-        return;
+        continue;
       }
     }
     const auto text = text_of(open.segment);
-    if (!text) return;
+    if (!text) {
+      // What is wrong with it is its own matter: later ones do not wait for it. Repaired at the end, if not before.
+      if (told_.insert(number).second && text.error().code == Code::invalid)
+        reporter_.must(text.error().message() + "; the rows behind it are sent, and what is whole of it at the end");
+      open_.erase(here);
+      continue;
+    }
     BqRecords records(*text);
     size_t row = 0;
     for (BqRecord record; records.next(record) && row < open.done.size(); ++row)
@@ -95,7 +110,13 @@ void BqSegments::settle(uint64_t tag) {
 
 bool BqSegments::is_empty() {
   look();
-  return std::all_of(open_.begin(), open_.end(), [](const auto& entry) { return is_done(entry.second.left); });
+  return unreadable_.empty() &&
+         std::all_of(open_.begin(), open_.end(), [](const auto& entry) { return is_done(entry.second.left); });
+}
+
+std::string BqSegments::stuck() const {
+  const bool done = std::all_of(open_.begin(), open_.end(), [](const auto& entry) { return is_done(entry.second.left); });
+  return done ? unreadable_ : "";
 }
 
 Status BqSegments::save() {

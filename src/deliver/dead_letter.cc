@@ -4,10 +4,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 
 #include "base/text.h"
 #include "codec/iso_time.h"
 #include "deliver/records.h"
+#include "net/sigv4.h"
 #include "os/file.h"
 #include "os/owned_folder.h"
 #include "spool/layout.h"
@@ -35,27 +37,49 @@ Status DeadLetters::keep(const std::string& table, const BqDropped& dropped) {
                 letter.dump(-1, ' ', false, replace) + "\n");
 }
 
+DeadLetters::Mark DeadLetters::mark_of(std::string_view text) {
+  const std::string hash = sha256(text);
+  Mark mark;
+  std::memcpy(mark.data(), hash.data(), sizeof mark);
+  return mark;
+}
+
+// By its text: rows for a load job have no id, and the same row has the same text. A line at a time: the file may have grown large
+// over restarts.
+std::set<DeadLetters::Mark>& DeadLetters::known(const OwnedFolder& folder, const std::string& name) {
+  const auto [found, is_new] = known_.try_emplace(folder.path_of(name));
+  if (!is_new) return found->second;
+  const bool is_letter = name.ends_with(".jsonl");
+  std::string line;
+  static_cast<void>(folder.read_pieces(name, [&](std::string_view piece) {
+    for (size_t end = piece.find('\n'); end != std::string_view::npos; end = piece.find('\n')) {
+      line.append(piece.substr(0, end));
+      const std::string id = is_letter ? text_of(parse_json(line), "insertId") : "";
+      if (!line.empty()) found->second.insert(mark_of(id.empty() ? line : id));
+      line.clear();
+      piece.remove_prefix(end + 1);
+    }
+    line.append(piece);
+    return true;
+  }));
+  return found->second;
+}
+
 Status DeadLetters::append(const std::string& path, const std::string& insert_id, const std::string& line) {
   last_path_ = path;
-  // By its text: rows for a load job have no id, and the same row has the same text.
-  std::set<std::string>& known = known_[path];
+  const std::string_view text = std::string_view(line).substr(0, line.size() - 1);
+  const Mark mark = mark_of(path.ends_with(".jsonl") ? std::string_view(insert_id) : text);
   const size_t slash = path.rfind('/');
   const auto folder = OwnedFolder::make(path.substr(0, slash));
   if (!folder) return folder.error();
   const std::string name = path.substr(slash + 1);
-  if (known.empty())
-    if (const auto before = folder->read(name))
-      for (const std::string_view old : split(*before, '\n'))
-        if (!old.empty()) {
-          const std::string id = text_of(parse_json(old), "insertId");
-          known.insert(id.empty() ? std::string(old) : id);
-        }
-  const bool is_letter = path.ends_with(".jsonl");
-  if (!known.insert(is_letter ? insert_id : line.substr(0, line.size() - 1)).second) return ok();
+  std::set<Mark>& kept = known(*folder, name);
+  if (kept.contains(mark)) return ok();
   const auto fd = folder->open_file(name, O_WRONLY | O_CREAT | O_APPEND, kSpoolFileMode);
   if (!fd) return Error{fd.error().code, "cannot keep a refused row", path, fd.error().hint};
   if (const Status written = write_all(fd->get(), line); !written) return written;
   if (::fdatasync(fd->get()) != 0) return system_error("cannot keep a refused row", path, errno);
+  kept.insert(mark);  // only now: what could not be written is not kept
   return ok();
 }
 

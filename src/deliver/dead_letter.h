@@ -6,9 +6,12 @@
 //
 // A row is written once, also when it is refused again after a restart. Files are private. Not thread-safe.
 #pragma once
+#include <array>
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "net/bigquery_stream.h"
 
@@ -27,7 +30,11 @@ class DeadLetters {
   Status append(const std::string& path, const std::string& insert_id, const std::string& line);
 
   std::string root_, run_, last_path_;
-  std::map<std::string, std::set<std::string>> known_;  // insertIds by file
+  using Mark = std::array<uint64_t, 2>;  // of a hash: rows have kilobytes, and there may be many
+  static Mark mark_of(std::string_view text);
+  std::set<Mark>& known(const std::string& path);
+
+  std::map<std::string, std::set<Mark>> known_;  // what each file has
 };
 
 }  // namespace tacho

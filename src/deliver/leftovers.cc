@@ -9,6 +9,7 @@
 #include <limits>
 #include <optional>
 
+#include "base/bytes.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "deliver/bq_meta.h"
@@ -27,7 +28,7 @@ int64_t max_bytes(Reporter& reporter) {
   const char* value = std::getenv("TACHO_SPOOL_MAX");
   const std::string_view text = trim(value != nullptr ? value : "");
   if (text.empty()) return kDefaultMaxBytes;
-  if (const auto bytes = parse_spool_bytes(text)) return *bytes;
+  if (const auto bytes = parse_bytes(text)) return *bytes;
   reporter.must("TACHO_SPOOL_MAX is no size: " + valid_utf8(text) + "; write bytes, or 500M or 2G. 1 GiB is used");
   return kDefaultMaxBytes;
 }
@@ -47,20 +48,6 @@ std::string_view without_slashes(std::string_view uri) {
 }
 
 }  // namespace
-
-std::optional<int64_t> parse_spool_bytes(std::string_view text) {
-  const size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
-  const auto number = parse_double(text.substr(0, digits));
-  std::string unit = lower(trim(text.substr(digits)));
-  if (unit.ends_with('b')) unit.pop_back();
-  if (unit.ends_with('i') && unit.size() == 2) unit.pop_back();
-  constexpr std::string_view kUnits = "kmgt";
-  const size_t power = unit.empty() ? 0 : kUnits.find(unit) + 1;  // npos + 1 is 0 too
-  if (!number || unit.size() > 1 || (power == 0 && !unit.empty())) return std::nullopt;
-  const double bytes = *number * static_cast<double>(int64_t{1} << (10 * power));
-  if (!(bytes >= 1) || bytes > 9e18) return std::nullopt;
-  return static_cast<int64_t>(bytes);
-}
 
 std::vector<std::string> all_spooled() {
   std::vector<std::string> all;

@@ -16,9 +16,6 @@ namespace tacho {
 // All runs of all spool folders, oldest first.
 std::vector<std::string> all_spooled();
 
-// "1073741824", "500M", "1.5 GiB": what TACHO_SPOOL_MAX may say. Units are powers of 1024.
-std::optional<int64_t> parse_spool_bytes(std::string_view text);
-
 // Removes finished-undelivered runs that are older than 90 days, and the oldest ones beyond TACHO_SPOOL_MAX bytes in all; before
 // that, what is left of runs that were delivered.
 void bound_spool(Reporter& reporter);

@@ -1,4 +1,4 @@
-// What TACHO_SPOOL_MAX may say, and whose runs are sent by the way.
+// Whose runs are sent by the way.
 #include "deliver/leftovers.h"
 
 #include <gtest/gtest.h>
@@ -14,20 +14,6 @@
 
 namespace tacho {
 namespace {
-
-TEST(SpoolBytes, AreReadAsPeopleWriteThem) {
-  EXPECT_EQ(parse_spool_bytes("1073741824"), int64_t{1} << 30);
-  EXPECT_EQ(parse_spool_bytes("512k"), 512 << 10);
-  EXPECT_EQ(parse_spool_bytes("500M"), int64_t{500} << 20);
-  EXPECT_EQ(parse_spool_bytes("500MB"), int64_t{500} << 20);
-  EXPECT_EQ(parse_spool_bytes("1.5 GiB"), int64_t{3} << 29);
-  EXPECT_EQ(parse_spool_bytes("2T"), int64_t{2} << 40);
-}
-
-TEST(SpoolBytes, GarbageIsNoSize) {
-  for (const char* text : {"", "M", "0", "-1", "1e9", "12 apples", "1 2", "1.2.3", "5X", "5ib", "99999999999999T", "nan", "inf"})
-    EXPECT_FALSE(parse_spool_bytes(text)) << text;
-}
 
 // A run in the first of these places that can be written to.
 SpoolWriter start(const std::vector<std::string>& roots, const char* utc, std::string_view meta) {

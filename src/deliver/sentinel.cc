@@ -98,12 +98,16 @@ CallResult Sentinel::call(const std::string& path, Json* body, CsvSource* csv, b
     result.dropped = memory.dropped;
     result.renamed = memory.renamed;
     answer = parse_json(response->body);
-    if (result.what == ErrorClass::none && !answer.is_object()) {
-      result.what = ErrorClass::other;
-      result.text = where(base_url_) + path + ": the answer is not JSON; is SENTINEL_API_URL right?";
-    }
+    if (result.what == ErrorClass::none && !answer.is_object())
+      unreadable(result, path, "the answer is not JSON; is SENTINEL_API_URL right?");
     return result;
   }
+}
+
+// A proxy's page, or a body that was cut off: what stands between us and the service may be another one in a minute.
+void Sentinel::unreadable(CallResult& result, const std::string& path, const char* why) const {
+  result.what = ErrorClass::temporary;
+  result.text = where(base_url_) + path + ": " + why;
 }
 
 CallResult Sentinel::start(const Json& body, Registration& registration) {
@@ -115,8 +119,7 @@ CallResult Sentinel::start(const Json& body, Registration& registration) {
   if (const auto found = answer.find("upload_credentials"); found != answer.end())
     registration.credentials = parse_credentials(*found, server_now_ns(), system_clock().monotonic_ns());
   if (!registration.run_id.empty()) return result;
-  result.what = ErrorClass::other;
-  result.text = where(base_url_) + "/runs: the answer has no run_id";
+  unreadable(result, "/runs", "the answer has no run_id");
   return result;
 }
 
@@ -129,8 +132,7 @@ CallResult Sentinel::refresh(const std::string& run_id, std::optional<AwsCredent
   if (fresh) {
     credentials = std::move(fresh);
   } else {
-    result.what = ErrorClass::other;
-    result.text = where(base_url_) + ": the refreshed credentials have no keys";
+    unreadable(result, "", "the refreshed credentials have no keys");
   }
   return result;
 }

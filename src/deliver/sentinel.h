@@ -55,6 +55,7 @@ class Sentinel {
  private:
   CallResult call(const std::string& path, Json* body, CsvSource* csv, bool slow, Json& answer);
   HttpRequest request(const std::string& path, bool slow) const;
+  void unreadable(CallResult& result, const std::string& path, const char* why) const;  // a 2xx that says nothing
 
   HttpClient& http_;
   std::string base_url_, token_, date_;

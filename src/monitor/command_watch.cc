@@ -34,15 +34,20 @@ std::optional<FileMark> mark_of(const std::string& path) {
 }  // namespace
 
 struct CommandWatch::Shared {
-  std::vector<std::string> folders;
+  struct Place {
+    std::string folder;
+    std::optional<FileMark> before;  // what lay there at the beginning
+    bool watched = false;
+  };
+  std::vector<Place> places;         // the worker's alone
   Fd inotify{::inotify_init1(IN_NONBLOCK | IN_CLOEXEC)};
   Fd event{::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
   Monitor monitor;
-  bool stopping = false;  // guarded by it
+  bool stopping = false, look_again = false;  // guarded by it
 };
 
 CommandWatch::CommandWatch(std::vector<std::string> folders) : shared_(std::make_shared<Shared>()) {
-  shared_->folders = std::move(folders);
+  for (std::string& folder : folders) shared_->places.push_back({std::move(folder), {}, false});
   start_detached_thread("tacho-rc", [shared = shared_] { work(shared); });
 }
 
@@ -52,29 +57,29 @@ CommandWatch::~CommandWatch() {
   shared_->monitor.notify_all();
 }
 
-// Folders that inotify took need no more work; the others are looked at, and tried again, once a second.
+// Folders that inotify took are looked at again only when it says that it lost something; the others, and those whose watch is
+// gone, once a second. Never ends before the owner does: what was lost must be looked for, and a folder may hang.
 void CommandWatch::work(const std::shared_ptr<Shared>& shared) {
-  struct Place {
-    std::string folder;
-    std::optional<FileMark> before;
-  };
-  std::vector<Place> places;
-  for (const std::string& folder : shared->folders) places.push_back({folder, mark_of(folder + "/" + std::string(kName))});
+  constexpr uint32_t kEvents = IN_MOVED_TO | IN_CREATE | IN_ONLYDIR;
+  for (auto& place : shared->places) place.before = mark_of(place.folder + "/" + std::string(kName));
   for (;;) {
-    std::erase_if(places, [&](const Place& place) {
-      constexpr uint32_t kEvents = IN_MOVED_TO | IN_CREATE | IN_ONLYDIR;
-      const bool watched = ::inotify_add_watch(shared->inotify.get(), place.folder.c_str(), kEvents) >= 0;
+    for (auto& place : shared->places) {
+      place.watched = ::inotify_add_watch(shared->inotify.get(), place.folder.c_str(), kEvents) >= 0;
       const auto now = mark_of(place.folder + "/" + std::string(kName));
-      const bool appeared = now && now != place.before;
-      if (appeared) ::eventfd_write(shared->event.get(), 1);
-      return watched || appeared;
-    });
-    if (places.empty()) return;
+      if (!now || now == place.before) continue;
+      ::eventfd_write(shared->event.get(), 1);
+      return;
+    }
+    const bool all_watched =
+        std::all_of(shared->places.begin(), shared->places.end(), [](const auto& place) { return place.watched; });
     std::unique_lock lock(shared->monitor);
     const int64_t deadline_ns = system_clock().monotonic_ns() + kNsPerSec;
-    while (!shared->stopping && shared->monitor.wait_until(deadline_ns)) {
+    while (!shared->stopping && !shared->look_again) {
+      if (all_watched) shared->monitor.wait();
+      else if (!shared->monitor.wait_until(deadline_ns)) break;
     }
     if (shared->stopping) return;
+    shared->look_again = false;
   }
 }
 
@@ -83,12 +88,20 @@ int CommandWatch::event_fd() const { return shared_->event.get(); }
 
 bool CommandWatch::ended() {
   alignas(inotify_event) char buffer[4096];
+  bool lost = false;
   for (ssize_t got; (got = ::read(shared_->inotify.get(), buffer, sizeof buffer)) > 0;) {
     for (ssize_t at = 0; at < got;) {
       const auto* event = reinterpret_cast<const inotify_event*>(buffer + at);
-      if (event->len > 0 && event->name == kName) ended_ = true;
+      // More files than the kernel's queue holds, or the folder itself is gone: what happened meanwhile is not told.
+      if ((event->mask & (IN_Q_OVERFLOW | IN_IGNORED | IN_UNMOUNT)) != 0) lost = true;
+      else if (event->len > 0 && event->name == kName) ended_ = true;
       at += static_cast<ssize_t>(sizeof(inotify_event) + event->len);
     }
+  }
+  if (lost && !ended_) {
+    const std::lock_guard lock(shared_->monitor);
+    shared_->look_again = true;
+    shared_->monitor.notify_all();
   }
   eventfd_t count = 0;
   if (::eventfd_read(shared_->event.get(), &count) == 0) ended_ = true;

@@ -8,11 +8,14 @@
 #include <csignal>
 #include <cstdlib>
 
+#include "base/bytes.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "codec/iso_time.h"
 #include "engine/deliverer_process.h"
 #include "monitor/command_watch.h"
+#include "monitor/end_requests.h"
 #include "monitor/mount_list.h"
 #include "monitor/schedule.h"
 #include "monitor/task_meta.h"
@@ -93,6 +96,7 @@ class TaskMonitor {
     for (size_t i = 0; i < fds_.size(); ++i) fds_[i] = {descriptors[i], POLLIN, 0};
   }
   void handle_events();
+  void take_signals();
   void sample(std::string_view event);
   void write_runtime();
   void put_row(char table, int64_t time_us, std::string_view row);
@@ -124,7 +128,7 @@ class TaskMonitor {
   MachineIdentity fallback_;
   Writer row_, line_;
   int64_t seq_ = 0, next_start_ns_ = 0, folder_quiet_ns_ = 0;
-  int end_requests_ = 0;
+  EndRequests end_;
   bool wrote_runtime_ = false, command_ended_ = false, preempted_ = false, preempted_now_ = false, undelivered_ = false;
 };
 
@@ -162,8 +166,12 @@ Status TaskMonitor::prepare() {
 void TaskMonitor::begin_spool() {
   TaskSpoolOptions options;
   options.roots = task_spool_roots(settings_.spool_dir, working_mount_);
-  if (const char* cap = std::getenv("TACHO_SPOOL_MAX"))
-    options.cap_bytes = std::max<int64_t>(0, std::strtoll(cap, nullptr, 10));
+  if (const char* cap = std::getenv("TACHO_SPOOL_MAX"); cap != nullptr && !trim(cap).empty()) {
+    options.cap_bytes = parse_bytes(cap).value_or(0);
+    if (options.cap_bytes == 0)
+      log::warn("TACHO_SPOOL_MAX is no size: " + valid_utf8(trim(cap)) +
+                "; write bytes, or 500M or 2G. The usual bound is kept");
+  }
   spool_ = std::make_unique<TaskSpool>(std::move(options), compact_utc(start_realtime_ns_));
   fallback_ = local_identity(sampler_->context().roots, sampler_->facts().cpu_model);
   spool_->set_meta(task_meta(settings_, fallback_, run_id_, false));
@@ -254,7 +262,7 @@ void TaskMonitor::hurry(std::string_view event) {
 }
 
 void TaskMonitor::loop() {
-  while (end_requests_ == 0) {
+  while (!end_.asked()) {
     const int64_t now_ns = clock_.monotonic_ns();
     const bool folder_may_wake = now_ns >= folder_quiet_ns_;
     const int folder_fd = folder_may_wake && !command_ended_ ? command_->inotify_fd() : -1;
@@ -264,7 +272,7 @@ void TaskMonitor::loop() {
     if (!folder_may_wake) deadline_ns = std::min(deadline_ns, folder_quiet_ns_);
     clock_.wait(fds_, deadline_ns);
     handle_events();
-    if (end_requests_ > 0) return;
+    if (end_.asked()) return;
     if (clock_.monotonic_ns() >= grid_.next_ns()) {
       sample({});
       grid_.taken(clock_.monotonic_ns());
@@ -276,13 +284,19 @@ void TaskMonitor::loop() {
   }
 }
 
-void TaskMonitor::handle_events() {
-  if (fds_[0].revents != 0)
-    while (const auto event = signals_.next()) {
-      if (event->number != SIGCHLD) ++end_requests_;
-      else while (reap_one()) {
-      }
+// What lies there together was sent together.
+void TaskMonitor::take_signals() {
+  std::vector<int> numbers;
+  while (const auto event = signals_.next()) {
+    if (event->number != SIGCHLD) numbers.push_back(event->number);
+    else while (reap_one()) {
     }
+  }
+  if (!numbers.empty()) end_.signals(numbers, clock_.monotonic_ns());
+}
+
+void TaskMonitor::handle_events() {
+  if (fds_[0].revents != 0) take_signals();
   if (fds_[1].revents != 0)
     deliverer_.relay([this](std::string_view line) {
       const bool preempted = line == kPreemptedMessage;
@@ -291,10 +305,10 @@ void TaskMonitor::handle_events() {
     });
   // Where the kernel has no pidfds, its parent's end is seen with the next sample.
   if (fds_[4].revents != 0 || (parent_pid_ > 0 && ::getppid() != parent_pid_)) {
-    ++end_requests_;
+    end_.parent_gone();
     parent_pid_ = 0;
   }
-  if (end_requests_ > 0) return;
+  if (end_.asked()) return;
   if (preempted_now_ && !std::exchange(preempted_, true)) hurry("preempted");
   if (fds_[2].revents == 0 && fds_[3].revents == 0) return;
   folder_quiet_ns_ = clock_.monotonic_ns() + kBusyFolderPause_ns;  // a task may make thousands of files there
@@ -311,7 +325,7 @@ void TaskMonitor::finish() {
   report();
   const int64_t budget_ms = (deadline_ns - clock_.monotonic_ns()) / kNsPerMs;
   deliverer_.poke(std::string("E").append(std::to_string(budget_ms)).append("\n"));
-  while (deliverer_.running() && end_requests_ < 2 && clock_.monotonic_ns() < deadline_ns) {
+  while (deliverer_.running() && !end_.insists() && clock_.monotonic_ns() < deadline_ns) {
     listen({signals_.fd(), deliverer_.messages_fd(), -1, -1, -1});
     clock_.wait(fds_, deadline_ns);
     handle_events();

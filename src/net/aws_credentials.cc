@@ -125,14 +125,15 @@ bool speaks_of_identity(const AwsProfile& profile) {
 }
 
 Result<AwsCredentials> from_profile(const Search& search) {
+  if (const Status understood = check_aws_files(); !understood) return understood.error();
   const Result<AwsProfile> profile = read_aws_profile();
   if (!profile) return profile.error();
   const std::string name = aws_profile_variable();
   Result<AwsCredentials> found = from_settings(search, *profile, name.empty() ? "default" : name, 0);
-  // Asked for by name and not usable: say so, rather than go on as somebody else. One that has a region only leaves the rest
-  // to the machine.
-  if (!found && found.error().code == Code::not_available && !name.empty() && speaks_of_identity(*profile)) {
-    return Error{Code::invalid, "this AWS profile has neither keys nor anything that gives them", name,
+  // Not usable: say so, rather than go on as somebody else. One that has a region only leaves the rest to the machine.
+  if (!found && found.error().code == Code::not_available && speaks_of_identity(*profile)) {
+    return Error{Code::invalid, "this AWS profile has neither keys nor anything that gives them",
+                 name.empty() ? "default" : name,
                  "add aws_access_key_id and aws_secret_access_key, role_arn, credential_process or sso_session"};
   }
   return found;

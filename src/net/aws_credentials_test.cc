@@ -366,6 +366,63 @@ TEST_F(Aws, AnInstanceThatIsBusyIsAskedAgain) {
   EXPECT_NE(failure().what.find("AssumeRoleUnauthorizedAccess"), std::string::npos);
 }
 
+// A connection that breaks off is not "no role": the upload would be given up for good.
+TEST_F(Aws, AnInstanceWhoseAnswersGetLostIsAskedAgain) {
+  server_->post("/__config", R"({"imds_v2":true,"role":"r"})");
+  const char* const paths[] = {".*api/token", ".*security-credentials/", ".*security-credentials/r"};
+  for (const char* const path : paths)
+    for (const char* const how : {R"({"reset":"answer"})", R"({"half_close":true})"}) {
+      server_->fault(std::string(R"({"path":")") + path + "\"}", how);
+      EXPECT_EQ(failure().code, Code::io) << path << how;
+      server_->faults("[]");
+    }
+  server_->fault(R"({"path":".*security-credentials/r"})", R"({"status":404,"body":""})");
+  EXPECT_EQ(failure().code, Code::io);
+  server_->faults("[]");
+  EXPECT_EQ(found(), "AK-instance/SK-instance/T-instance");
+}
+
+TEST_F(Aws, NobodyOnThatAddressIsNoRoleExceptOnAmazonsMachines) {
+  set("TACHO_IMDS_AWS_URL", "http://127.0.0.1:1");
+  make_file("sys/class/dmi/id/sys_vendor", "QEMU\n");
+  set("TACHO_SYSFS_ROOT", (folder_ / "sys").c_str());
+  EXPECT_EQ(failure().code, Code::invalid);
+  make_file("sys/class/dmi/id/sys_vendor", "Amazon EC2\n");
+  EXPECT_EQ(failure().code, Code::io);
+}
+
+TEST_F(Aws, AnIndentedFileIsReadLikeAnyOther) {
+  server_->post("/__config", R"({"imds_v2":true,"role":"r"})");
+  make_file(".aws/credentials",
+            "[default]\n  aws_access_key_id = AK1\n  # mine\n\n  aws_secret_access_key = SK1\n  s3 =\n    aws_session_token = no\n"
+            "\t[tabs]\n\taws_access_key_id: AK2\n\taws_secret_access_key: S:K2\n");
+  EXPECT_EQ(found(), "AK1/SK1/");
+  set("AWS_PROFILE", "tabs");
+  EXPECT_EQ(found(), "AK2/S:K2/");
+  EXPECT_EQ(server_->log(), "[]");
+}
+
+// The instance has a role, and it is not the one that was meant.
+TEST_F(Aws, AFileThatMakesNoSenseIsNobodyElse) {
+  server_->post("/__config", R"({"imds_v2":true,"role":"r"})");
+  for (const char* const text : {"aws_access_key_id = AK\naws_secret_access_key = SK\n", "[default]\naws_access_key_id AK\n",
+                                 "{\"aws_access_key_id\": \"AK\"}\n", "[default]\n= AK\n"}) {
+    make_file(".aws/credentials", text);
+    EXPECT_EQ(failure().code, Code::invalid) << text;
+    EXPECT_EQ(failure().path, folder_ / ".aws/credentials") << text;
+  }
+  make_file(".aws/credentials", "[default]\naws_access_key_id =\naws_secret_access_key =\n");
+  EXPECT_EQ(failure().path, "default");
+  make_file(".aws/credentials", "[default]\nrole_arn = arn:aws:iam::1:role/r\n");
+  EXPECT_EQ(failure().path, "default");
+  EXPECT_EQ(server_->log(), "[]");
+  make_file(".aws/credentials", "\n# nothing here\n[other]\naws_access_key_id = AK\n");
+  EXPECT_EQ(found(), "AK-instance/SK-instance/T-instance");
+  std::filesystem::remove(folder_ / ".aws/credentials");
+  std::filesystem::create_directories(folder_ / ".aws/credentials");  // there, and cannot be read
+  EXPECT_EQ(failure().path, folder_ / ".aws/credentials");
+}
+
 TEST_F(Aws, AsksStsOfTheRolesOwnWorld) {
   set("AWS_ENDPOINT_URL_STS", nullptr);
   EXPECT_EQ(sts_url({"arn:aws:iam::1:role/r", "", "", "", ""}), "https://sts.amazonaws.com/");

@@ -2,10 +2,12 @@
 
 #include <array>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/text.h"
 #include "net/environment.h"
 #include "net/iso_date.h"
+#include "net/retry.h"
 #include "os/file.h"
 
 namespace tacho {
@@ -32,13 +34,35 @@ HttpRequest local_request(const char* method, const std::string& url) {
   return request;
 }
 
-// The body of a 200, trimmed; nothing when there is none; an Error when there may be one next time.
-Result<std::string> fetch(HttpClient& http, const HttpRequest& request) {
+struct Heard {
+  int status = 0;          // 0: no answer
+  std::string body;        // trimmed
+  bool reached = false;    // somebody took the request
+  std::optional<Error> cancelled;
+};
+
+Heard ask(HttpClient& http, const HttpRequest& request) {
   const Result<HttpResponse> answer = http.send(request);
-  if (!answer) return std::string();
-  if (answer->status == 429 || answer->status >= 500)
-    return Error{Code::io, "the instance's metadata service answered " + std::to_string(answer->status), "", "it is tried again"};
-  return answer->status == 200 ? std::string(trim(answer->body)) : std::string();
+  if (answer) return {answer->status, std::string(trim(answer->body)), true, {}};
+  const bool cancelled = answer.error().code == Code::gone;
+  return {0, "", http.sent(), cancelled ? std::optional(answer.error()) : std::nullopt};
+}
+
+Error not_now(const Heard& heard) {
+  if (heard.cancelled) return *heard.cancelled;
+  return {Code::io,
+          heard.status == 0 ? "the instance's metadata service does not answer"
+                            : "the instance's metadata service answered " + std::to_string(heard.status),
+          "", "it is tried again"};
+}
+
+// Where the firmware says that this is Amazon's machine, a service that does not answer is only late.
+bool is_amazon_machine() {
+  const std::string sys = Roots::from_environment().sys;
+  const auto line = [&](const char* name) { return lower(read_first_line(sys + name)); };
+  return line("/class/dmi/id/sys_vendor") == "amazon ec2" ||
+         line("/class/dmi/id/bios_version").find("amazon") != std::string::npos ||
+         line("/hypervisor/uuid").starts_with("ec2");
 }
 
 std::string instance_base() {
@@ -115,22 +139,29 @@ Result<AwsCredentials> instance_credentials(HttpClient& http) {
   HttpRequest token_request = local_request("PUT", base + "/latest/api/token");
   token_request.headers = {{"X-aws-ec2-metadata-token-ttl-seconds", "21600"}};
   token_request.response_ms = 1'000;  // in a container the answer may be swallowed (hop limit 1): then v1 is asked
-  const Result<std::string> session = fetch(http, token_request);
-  const std::string token = session.value_or("");
-  const auto ask = [&](const std::string& path) {
+  const Heard session = ask(http, token_request);
+  const bool has_session = session.status == 200 && !session.body.empty();
+  const auto get = [&](const std::string& path) {
     HttpRequest request = local_request("GET", base + path);
-    if (!token.empty()) request.headers = {{"X-aws-ec2-metadata-token", token}};
-    return fetch(http, request);
+    if (has_session) request.headers = {{"X-aws-ec2-metadata-token", session.body}};
+    return ask(http, request);
   };
-  const Result<std::string> roles = ask(kRolePath);
-  if (!roles) return roles.error();
-  const std::string role(trim(std::string_view(*roles).substr(0, roles->find('\n'))));
-  if (role.empty() && !session) return session.error();
+  const Heard roles = get(kRolePath);
+  const bool session_failed = session.status == 0 ? session.reached : is_temporary_status(session.status);
+  if (roles.cancelled || (roles.status != 0 && is_temporary_status(roles.status))) return not_now(roles);
+  // Nobody at all is a machine elsewhere; somebody who breaks off is a service in trouble.
+  if (roles.status == 0)
+    return roles.reached || session.status != 0 || is_amazon_machine() ? not_now(roles) : none;
+  // Wants a session, and that was not to be had; or does not take the one that it gave.
+  if (roles.status == 401 && (session_failed || has_session)) return not_now(session_failed ? session : roles);
+  const std::string role(trim(std::string_view(roles.body).substr(0, roles.body.find('\n'))));
+  if (roles.status != 200 || role.empty()) return session_failed ? Result<AwsCredentials>(not_now(session)) : none;
   // Other clouds answer on this address too, some of them with a web page.
-  if (role.empty() || role.find_first_of("<> {}") != std::string::npos) return none;
-  const Result<std::string> given = ask(kRolePath + percent_encode(role, false));
-  if (!given) return given.error();
-  return parse_aws_credentials_json(*given);
+  if (role.find_first_of("<> {}") != std::string::npos) return none;
+  // A role that was there a moment ago is not gone because this question fails.
+  const Heard given = get(kRolePath + percent_encode(role, false));
+  if (given.status != 200) return not_now(given);
+  return parse_aws_credentials_json(given.body);
 }
 
 }  // namespace tacho

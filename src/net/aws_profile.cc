@@ -1,5 +1,7 @@
 #include "net/aws_profile.h"
 
+#include <utility>
+
 #include "base/text.h"
 #include "net/environment.h"
 #include "os/file.h"
@@ -8,6 +10,8 @@ namespace tacho {
 namespace {
 
 constexpr size_t kFileLimit = 1u << 20;
+constexpr std::pair<const char*, const char*> kFiles[] = {{"AWS_SHARED_CREDENTIALS_FILE", "credentials"},
+                                                          {"AWS_CONFIG_FILE", "config"}};
 
 std::string variable_or(const char* name, const std::string& otherwise) {
   std::string text = environment(name);
@@ -42,23 +46,74 @@ std::string section_name(std::string_view line) {
 
 }  // namespace
 
+namespace {
+
+// Lines as Python's configparser, and so the AWS tools, take them: one that is indented deeper than the setting before it goes on
+// with that; otherwise how far it is indented does not matter. `section` gets what stands between brackets; `setting` key and
+// value; `bad` a line that is neither, or stands before the first section, with its number.
+template <class Section, class Setting, class Bad>
+void walk_aws_file(std::string_view text, const Section& section, const Setting& setting, const Bad& bad) {
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // a byte order mark
+  bool has_section = false;
+  size_t indent = std::string_view::npos;  // of the setting before; npos: there is none
+  int number = 0;
+  for (const std::string_view raw : split(text, '\n')) {
+    ++number;
+    const std::string_view line = trim(raw);
+    if (line.empty() || line.front() == '#' || line.front() == ';') continue;
+    const size_t here = raw.find_first_not_of(" \t");
+    if (here > indent) continue;
+    if (line.front() == '[') {
+      section(section_name(line));
+      has_section = true;
+      indent = std::string_view::npos;
+      continue;
+    }
+    const size_t equals = line.find_first_of("=:");
+    if (!has_section || equals == std::string_view::npos || equals == 0) {
+      bad(number);
+      continue;
+    }
+    indent = here;
+    std::string_view value = trim(line.substr(equals + 1));
+    if (const size_t comment = value.find(" #"); comment != std::string_view::npos) value = trim(value.substr(0, comment));
+    setting(lower(trim(line.substr(0, equals))), value);
+  }
+}
+
+}  // namespace
+
 AwsProfile parse_aws_section(std::string_view text, std::string_view section) {
   AwsProfile profile;
   bool inside = false;
-  for (const std::string_view raw : split(text, '\n')) {
-    const std::string_view line = trim(raw);
-    if (line.empty() || line.front() == '#' || line.front() == ';') continue;
-    if (line.front() == '[') {
-      inside = section_name(line) == section;
-      continue;
-    }
-    const size_t equals = line.find('=');
-    if (!inside || equals == std::string_view::npos || raw.front() == ' ' || raw.front() == '\t') continue;
-    std::string_view value = trim(line.substr(equals + 1));
-    if (const size_t comment = value.find(" #"); comment != std::string_view::npos) value = trim(value.substr(0, comment));
-    profile.insert_or_assign(lower(trim(line.substr(0, equals))), std::string(value));
-  }
+  walk_aws_file(
+      text, [&](const std::string& name) { inside = name == section; },
+      [&](std::string key, std::string_view value) {
+        if (inside) profile.insert_or_assign(std::move(key), std::string(value));
+      },
+      [](int) {});
   return profile;
+}
+
+Status check_aws_files() {
+  for (const auto& [variable, name] : kFiles) {
+    const std::string path = file_path(variable, name);
+    // A folder that may not be looked into is somebody else's home; a file that is there and may not be read is not the same as
+    // none.
+    if (path.empty() || !file_exists(path)) continue;
+    const auto text = read_whole_file(path, kFileLimit);
+    if (!text && text.error().code == Code::not_available) continue;
+    if (!text)
+      return Error{Code::invalid, "this AWS file cannot be read", path, "make it readable, or set AWS_ACCESS_KEY_ID"};
+    int first_bad = 0;
+    walk_aws_file(
+        *text, [](const std::string&) {}, [](const std::string&, std::string_view) {},
+        [&](int number) { first_bad = first_bad == 0 ? number : first_bad; });
+    if (first_bad > 0)
+      return Error{Code::invalid, "line " + std::to_string(first_bad) + " of this AWS file makes no sense", path,
+                   "write [profile] lines, and KEY = VALUE below them"};
+  }
+  return ok();
 }
 
 std::string aws_setting(const AwsProfile& profile, std::string_view key) {
@@ -77,8 +132,6 @@ std::string aws_endpoint(const char* variable) {
 }
 
 std::string unreadable_aws_file() {
-  constexpr std::pair<const char*, const char*> kFiles[] = {{"AWS_SHARED_CREDENTIALS_FILE", "credentials"},
-                                                            {"AWS_CONFIG_FILE", "config"}};
   for (const auto& [variable, name] : kFiles) {
     const std::string path = file_path(variable, name);
     if (path.empty()) continue;

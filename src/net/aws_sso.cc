@@ -5,6 +5,7 @@
 #include "base/units.h"
 #include "net/aws_sso_token.h"
 #include "net/json_text.h"
+#include "net/retry.h"
 #include "net/s3_address.h"
 
 namespace tacho {
@@ -64,7 +65,7 @@ Result<AwsCredentials> sso_credentials(HttpClient& http, const AwsProfile& profi
   if (!answer) return answer.error();
   if (answer->status == 200) return parse_role_credentials(answer->body);
   if (answer->status == 401) return not_signed_in("the SSO token of this AWS profile is not accepted any more", name);
-  const bool temporary = answer->status == 429 || answer->status >= 500;
+  const bool temporary = is_temporary_status(answer->status);
   return Error{
       temporary ? Code::io : Code::invalid,
       "SSO refused the role " + role + " of the account " + account + ": status " + std::to_string(answer->status),

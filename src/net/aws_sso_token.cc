@@ -9,6 +9,7 @@
 #include "net/environment.h"
 #include "net/iso_date.h"
 #include "net/json_text.h"
+#include "net/retry.h"
 #include "net/sigv4.h"
 #include "os/clock.h"
 #include "os/file.h"
@@ -55,11 +56,15 @@ Result<SsoToken> renew(HttpClient& http, const SsoToken& old, const std::string&
   request.body_limit = kFileLimit;
   const Result<HttpResponse> answer = http.send(request);
   if (!answer) return answer.error();
-  if (answer->status == 429 || answer->status >= 500)
+  if (is_temporary_status(answer->status))
     return Error{Code::io, "the SSO token cannot be renewed: status " + std::to_string(answer->status), sign_in.profile,
                  "it is tried again"};
   const int64_t now_ns = system_clock().realtime_ns();
   const std::string renewed = answer->status == 200 ? renewed_sso_token(cached, answer->body, now_ns) : "";
+  // A page of somebody in between is no word about the sign-in.
+  if (renewed.empty() && answer->status / 100 == 2)
+    return Error{Code::io, "the SSO token cannot be renewed: the answer makes no sense", sign_in.profile,
+                 "it is tried again"};
   if (renewed.empty()) return not_signed_in("the SSO sign-in of this AWS profile has ended", sign_in.profile);
   // A home that is read-only keeps the old one; this process has the new one.
   static_cast<void>(write_file_atomically(path, renewed, false, 0600));

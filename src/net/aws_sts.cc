@@ -5,6 +5,7 @@
 #include "net/aws_profile.h"
 #include "net/environment.h"
 #include "net/iso_date.h"
+#include "net/retry.h"
 #include "net/s3_address.h"
 #include "net/sigv4.h"
 #include "net/url.h"
@@ -45,7 +46,7 @@ Result<AwsCredentials> ask(HttpClient& http, HttpRequest& request, const AwsRole
   credentials.expires_realtime_ns = parse_iso_date_ns(xml_text(answer->body, "Expiration")).value_or(0);
   if (answer->status == 200 && !credentials.access_key.empty() && !credentials.secret_key.empty()) return credentials;
   const std::string code = xml_text(answer->body, "Code");
-  const bool temporary = answer->status == 429 || answer->status >= 500 || answer->status == 200 || code == "IDPCommunicationError" || code == "Throttling";
+  const bool temporary = is_temporary_status(answer->status) || answer->status == 200 || code == "IDPCommunicationError" || code == "Throttling";
   return Error{temporary ? Code::io : Code::invalid, "STS refused the role: status " + std::to_string(answer->status) + " " + valid_utf8(code.substr(0, 100)),
                role.arn, hint};
 }

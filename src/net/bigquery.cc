@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "net/environment.h"
+#include "net/json_text.h"
 #include "net/retry.h"
 #include "net/sigv4.h"
 
@@ -18,6 +19,7 @@ constexpr const char* kGoogle = "https://bigquery.googleapis.com";
 constexpr const char* kRoot = "/bigquery/v2";
 constexpr const char* kQuery = "?alt=json&prettyPrint=false";
 constexpr int64_t kRequestMs = 30'000, kQueryMs = 60'000, kQueryPollMs = 10'000;
+constexpr int kQueryPageRows = 10'000;
 
 bool is_google(const Url& url) { return url.host == "googleapis.com" || url.host.ends_with(".googleapis.com"); }
 
@@ -174,30 +176,65 @@ BqVerdict BigQuery::insert(const std::string& table, std::string_view rows_json)
   return call(BqCall::insert, "POST", table_path(table) + "/insertAll", std::move(body), answer);
 }
 
-BqVerdict BigQuery::query_number(const std::string& sql, int64_t& number, int64_t max_bytes) {
-  Json body{{"query", sql}, {"useLegacySql", false}, {"timeoutMs", kQueryPollMs}, {"maxResults", 1}};
+// Starts it and waits until it is complete. job_path is where further pages are asked for.
+BqVerdict BigQuery::run_query(const std::string& sql, int64_t max_bytes, int rows, std::string& answer,
+                              std::string& job_path) {
+  Json body{{"query", sql}, {"useLegacySql", false}, {"timeoutMs", kQueryPollMs}, {"maxResults", rows}};
   if (!settings_.location.empty()) body["location"] = settings_.location;
   if (max_bytes > 0) body["maximumBytesBilled"] = std::to_string(max_bytes);
   const std::string path = "/projects/" + percent_encode(settings_.project, false) + "/queries";
-  std::string text;
-  BqVerdict verdict = call(BqCall::query, "POST", path, body.dump(), text);
+  BqVerdict verdict = call(BqCall::query, "POST", path, body.dump(), answer);
   const int64_t until_ns = system_clock().monotonic_ns() + kQueryMs * kNsPerMs;
   while (verdict.what == BqClass::done) {
-    const Json answer = Json::parse(text, nullptr, false);
-    if (first_number(answer, number)) return verdict;
-    const std::string job = text_at(answer, "/jobReference/jobId"_json_pointer);
-    const std::string location = text_at(answer, "/jobReference/location"_json_pointer);
-    const auto complete = answer.find("jobComplete");
-    if (complete == answer.end() || *complete != false || job.empty() || system_clock().monotonic_ns() >= until_ns)
-      break;
-    verdict = call(BqCall::query, "GET",
-                   path + "/" + percent_encode(job, false) + kQuery +
-                       "&maxResults=1&timeoutMs=" + std::to_string(kQueryPollMs) +
-                       (location.empty() ? "" : "&location=" + percent_encode(location, false)),
-                   "", text);
+    const Json text = Json::parse(answer, nullptr, false);
+    const std::string job = text_at(text, "/jobReference/jobId"_json_pointer);
+    const std::string location = text_at(text, "/jobReference/location"_json_pointer);
+    job_path = job.empty() ? "" : path + "/" + percent_encode(job, false) + kQuery + "&maxResults=" +
+                                      std::to_string(rows) + "&timeoutMs=" + std::to_string(kQueryPollMs) +
+                                      (location.empty() ? "" : "&location=" + percent_encode(location, false));
+    const auto complete = text.find("jobComplete");
+    if (complete == text.end() || *complete != false) return verdict;
+    if (job.empty() || system_clock().monotonic_ns() >= until_ns) {
+      verdict.what = BqClass::retry;
+      verdict.message = "the query is not done in time";
+      return verdict;
+    }
+    verdict = call(BqCall::query, "GET", job_path, "", answer);
   }
-  if (verdict.what == BqClass::done)
-    verdict.what = BqClass::retry, verdict.message = "the query gave no number in time";
+  return verdict;
+}
+
+BqVerdict BigQuery::query_number(const std::string& sql, int64_t& number, int64_t max_bytes) {
+  std::string text, job_path;
+  BqVerdict verdict = run_query(sql, max_bytes, 1, text, job_path);
+  if (verdict.what == BqClass::done && !first_number(Json::parse(text, nullptr, false), number))
+    verdict.what = BqClass::retry, verdict.message = "the query gave no number";
+  return verdict;
+}
+
+BqVerdict BigQuery::query_words(const std::string& sql, size_t most,
+                                const std::function<void(std::string_view)>& take) {
+  std::string text, job_path;
+  BqVerdict verdict = run_query(sql, 0, kQueryPageRows, text, job_path);
+  for (size_t taken = 0; verdict.what == BqClass::done;) {
+    const Json answer = Json::parse(text, nullptr, false);
+    const auto rows = answer.find("rows");
+    const std::string page = json_text(answer, "pageToken");
+    const size_t before = taken;
+    if (rows != answer.end() && rows->is_array())
+      for (const Json& row : *rows) {
+        take(text_at(row, "/f/0/v"_json_pointer));
+        ++taken;
+      }
+    if (page.empty()) return verdict;
+    // A server that always has one more page is not followed for ever.
+    if (taken == before || taken > most || job_path.empty()) {
+      verdict.what = BqClass::blocked;
+      verdict.message = "the query gives more rows than there can be";
+      return verdict;
+    }
+    verdict = call(BqCall::query, "GET", job_path + "&pageToken=" + percent_encode(page, false), "", text);
+  }
   return verdict;
 }
 

@@ -58,6 +58,10 @@ class BigQuery {
   // limit.
   BqVerdict query_number(const std::string& sql, int64_t& number, int64_t max_bytes = 0);
 
+  // A query whose rows have one text each, page by page, at most so many of them; more than that, and answers that make no
+  // sense, are `blocked`. After a `retry` the words come again from the first one.
+  BqVerdict query_words(const std::string& sql, size_t most, const std::function<void(std::string_view)>& take);
+
   const BqSettings& settings() const { return settings_; }
   const std::string& base_url() const { return base_url_; }
   bool is_emulator() const { return emulator_; }
@@ -70,6 +74,7 @@ class BigQuery {
       : http_(&http), settings_(std::move(settings)), token_(token) {}
   BqVerdict call(BqCall call, const char* method, const std::string& path, std::string body, std::string& answer,
                  const std::string& etag = {});
+  BqVerdict run_query(const std::string& sql, int64_t max_bytes, int rows, std::string& answer, std::string& job_path);
   std::string dataset_path() const;
   std::string table_path(const std::string& table) const;
 

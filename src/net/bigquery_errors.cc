@@ -77,7 +77,7 @@ BqClass class_of(BqCall call, const BqVerdict& verdict) {
 // {"index":3,"errors":[{"reason":"invalid","location":"zone","debugInfo":"","message":"no such field: zone."}]}; the
 // worst entry counts.
 BqRowError row_error(const Json& entry) {
-  BqRowError worst{0, BqRowClass::stopped, "", "", ""};
+  BqRowError worst{BqRowError::kNoRow, BqRowClass::stopped, "", "", ""};
   if (!entry.is_object()) return worst;
   if (const auto index = entry.find("index"); index != entry.end() && index->is_number_unsigned())
     worst.index = index->get<size_t>();
@@ -105,13 +105,14 @@ BqVerdict of_success(BqCall call, int status, std::string_view body) {
   BqVerdict verdict;
   verdict.status = status;
   const Json json = Json::parse(body, nullptr, false);
-  if (!json.is_object()) {
-    verdict.message = "the answer is cut off or no JSON";
-    return verdict;  // the outcome is unknown: the same again
-  }
-  verdict.what = BqClass::done;
-  const auto errors = call == BqCall::insert ? json.find("insertErrors") : json.end();
-  if (errors != json.end() && errors->is_array())
+  const auto errors = call == BqCall::insert && json.is_object() ? json.find("insertErrors") : json.end();
+  const bool has_errors = json.is_object() && errors != json.end() && !errors->is_null();
+  // The outcome is unknown: the same again.
+  if (!json.is_object()) verdict.message = "the answer is cut off or no JSON";
+  else if (json.contains("error") && json["error"].is_object()) verdict.message = "the answer is an error with status 200";
+  else if (has_errors && !errors->is_array()) verdict.message = "the answer's insertErrors cannot be read";
+  else verdict.what = BqClass::done;
+  if (verdict.what == BqClass::done && has_errors)
     for (const Json& entry : *errors) verdict.rows.push_back(row_error(entry));
   return verdict;
 }

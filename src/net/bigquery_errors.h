@@ -30,7 +30,8 @@ std::string_view bq_class_name(BqClass what);
 // One entry of insertErrors: what became of one row.
 enum class BqRowClass { stopped, invalid, no_such_field, retry };
 struct BqRowError {
-  size_t index = 0;
+  static constexpr size_t kNoRow = ~size_t{0};
+  size_t index = kNoRow;            // kNoRow: it names none
   BqRowClass what = BqRowClass::invalid;
   std::string reason, location, message;
 };

@@ -147,7 +147,11 @@ bool in_partition_bounds(std::string_view row_json, std::string_view partition, 
   const std::string_view rest = row_json.substr(at + key.size());
   const auto time_ns = parse_iso_date_ns(rest.substr(0, rest.find('"')));
   if (!time_ns) return true;
-  const int64_t day = *time_ns / kNsPerSec / kDay_s, today = now_s / kDay_s;
+  return in_partition_bounds(*time_ns, now_s * kNsPerSec);
+}
+
+bool in_partition_bounds(int64_t time_ns, int64_t now_ns) {
+  const int64_t day = time_ns / kNsPerSec / kDay_s, today = now_ns / kNsPerSec / kDay_s;
   return day >= today - kDaysBack && day <= today + kDaysAhead;
 }
 

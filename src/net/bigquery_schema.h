@@ -71,5 +71,6 @@ class BqAdapter {
 bool trim_bq_row(std::string& row_json, size_t limit);
 // Whether a row's partition column lies in what insertAll takes: 1825 days back, 366 days ahead.
 bool in_partition_bounds(std::string_view row_json, std::string_view partition, int64_t now_s);
+bool in_partition_bounds(int64_t time_ns, int64_t now_ns);  // of the time itself
 
 }  // namespace tacho

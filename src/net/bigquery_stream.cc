@@ -182,30 +182,39 @@ void BqStream::drop(size_t index, const BqRowError& error, bool out_of_bounds) {
   erase(index);
 }
 
-// Rows that no error names are in. With skipInvalidRows=false one bad row stops all others: they go again at once,
-// without it.
+// With skipInvalidRows=false one bad row stops all others, whether the answer names them or the culprit only: what is not
+// named is in only where nothing worse than a time-out is said. The others go again at once, without the culprits.
 BqStep BqStream::settle_rows(const BqVerdict& verdict, size_t count) {
   std::vector<const BqRowError*> errors(count, nullptr);
   size_t stopped = 0, culprits = 0;
-  bool unknown_field = false, again = false;
+  bool unknown_field = false, again = false, none_is_in = false;
   for (const BqRowError& error : verdict.rows) {
-    if (error.index >= count || errors[error.index] != nullptr) continue;
-    errors[error.index] = &error;
+    const bool temporary = error.what == BqRowClass::retry;
+    none_is_in = none_is_in || !temporary;
+    again = again || temporary;
+    // Of one row it is clear which one is meant.
+    const size_t index = count == 1 ? 0 : error.index;
+    if (index >= count) {
+      if (error.what != BqRowClass::stopped && !temporary) return halve(count, {BqClass::split, 200, error.reason, error.message, 0, {}});
+      none_is_in = true;  // some row, nobody knows which
+      continue;
+    }
+    if (errors[index] != nullptr) continue;
+    errors[index] = &error;
     (error.what == BqRowClass::stopped ? stopped : culprits) += 1;
     unknown_field = unknown_field || error.what == BqRowClass::no_such_field;
-    again = again || error.what == BqRowClass::retry;
   }
-  if (culprits == 0 && stopped == count) return all_stopped(count, verdict);
-  if (unknown_field && (!reread_ || with_added())) return no_such_field(verdict, count);
+  if (culprits == 0 && none_is_in && !again) return all_stopped(count, verdict);
+  if (unknown_field && (!reread_ || with_added())) return no_such_field();
   for (size_t i = count; i-- > 0;) {
-    if (errors[i] == nullptr) accept(i);
-    else if (errors[i]->what == BqRowClass::invalid || errors[i]->what == BqRowClass::no_such_field)
+    if (errors[i] == nullptr && !none_is_in) accept(i);
+    else if (errors[i] != nullptr && errors[i]->what != BqRowClass::stopped && errors[i]->what != BqRowClass::retry)
       drop(i, *errors[i]);
   }
   stops_ = 0;
   if (again)
     return failed({BqClass::retry, 200, "", "some rows were not taken", verdict.retry_after_ms, {}}, "insert into");
-  if (culprits == 0 && stopped == 0) {
+  if (verdict.rows.empty()) {
     backoff_.reset();
     quota_.reset();
     reread_ = false;
@@ -226,13 +235,9 @@ BqStep BqStream::all_stopped(size_t count, const BqVerdict& verdict) {
   return halve(count, why);
 }
 
-// The schema may be another one by now; and the streaming side learns of new columns minutes later than tables.get.
-BqStep BqStream::no_such_field(const BqVerdict& verdict, size_t count) {
-  for (size_t i = count; i-- > 0;) {
-    const bool named = std::any_of(verdict.rows.begin(), verdict.rows.end(),
-                                   [&](const BqRowError& error) { return error.index == i; });
-    if (!named) accept(i);
-  }
+// The schema may be another one by now; and the streaming side learns of new columns minutes later than tables.get. All rows go
+// again: one that has no such field stopped the others.
+BqStep BqStream::no_such_field() {
   if (!reread_) {
     reread_ = true;
     phase_ = Phase::look;

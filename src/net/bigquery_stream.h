@@ -77,7 +77,7 @@ class BqStream {
   std::optional<std::string> wire_form(size_t index);
   BqStep settle_rows(const BqVerdict& verdict, size_t count);
   BqStep all_stopped(size_t count, const BqVerdict& verdict);
-  BqStep no_such_field(const BqVerdict& verdict, size_t count);
+  BqStep no_such_field();
   BqStep too_large(size_t count, const BqVerdict& verdict);
   BqStep halve(size_t count, const BqVerdict& verdict);
   void accept(size_t index);

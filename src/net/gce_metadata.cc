@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "net/environment.h"
+#include "net/retry.h"
 #include "os/file.h"
 
 namespace tacho {
@@ -12,7 +13,7 @@ namespace {
 
 constexpr const char* kHost = "169.254.169.254";
 constexpr int64_t kConnectMs = 2'000, kResponseMs = 2'000, kFirstWaitMs = 100, kLastWaitMs = 30'000;
-constexpr int64_t kDeadFor_ns = 300 * kNsPerSec, kTiredFor_ns = 10 * kNsPerSec, kSlice_ns = 50 * kNsPerMs;
+constexpr int64_t kDeadFor_ns = 300 * kNsPerSec, kTiredFor_ns = 10 * kNsPerSec, kBusyFor_ns = kNsPerSec / 2, kSlice_ns = 50 * kNsPerMs;
 constexpr int kRepeats = 5;
 
 std::string host_of(std::string host) {
@@ -25,8 +26,6 @@ std::string host_of(std::string host) {
 bool is_google_machine() {
   return read_first_line(Roots::from_environment().sys + "/class/dmi/id/product_name").starts_with("Google");
 }
-
-bool may_be_repeated(const HttpResponse& answer) { return answer.status == 429 || answer.status >= 500; }
 
 Error not_there(const std::string& base) { return {Code::not_available, "there is no metadata server", base, ""}; }
 
@@ -71,7 +70,7 @@ Result<std::string> GceMetadata::get(const std::string& path) {
     }
     if (answer && answer->header("metadata-flavor") == "Google") answered_ = true;
     heard = heard || static_cast<bool>(answer);
-    if (!answer || may_be_repeated(*answer)) continue;
+    if (!answer || is_temporary_status(answer->status)) continue;
     if (answer->header("metadata-flavor") != "Google") {
       // Somebody else answers on this address: another cloud, a captive portal.
       if (!answered_) dead_until_ns_ = clock_.monotonic_ns() + kDeadFor_ns;
@@ -87,8 +86,8 @@ Result<std::string> GceMetadata::get(const std::string& path) {
     dead_until_ns_ = clock_.monotonic_ns() + kDeadFor_ns;
     return not_there(base_);
   }
-  // One that hangs is not asked the same way for every value.
-  if (!hurried()) tired_until_ns_ = clock_.monotonic_ns() + kTiredFor_ns;
+  // One that hangs is not asked the same way for every value; one that says "later" has a moment.
+  if (!hurried()) tired_until_ns_ = clock_.monotonic_ns() + (heard ? kBusyFor_ns : kTiredFor_ns);
   return last;
 }
 
@@ -99,6 +98,10 @@ Result<GceChange> GceMetadata::wait_for_change(const std::string& path, const st
   bool connected = false;
   const auto answer = attempt(question, (timeout_s + 10) * 1'000, connected);
   if (!answer) return answer.error();
+  // Whoever stands in between and says "later" says nothing about the server.
+  if (is_temporary_status(answer->status))
+    return Error{Code::io, "the metadata server answered with status " + std::to_string(answer->status), base_ + path,
+                 "it is tried again"};
   if (answer->header("metadata-flavor") != "Google") return not_there(base_);
   if (answer->status == 404)
     return Error{Code::not_available, "the metadata server has no such value", base_ + path, ""};

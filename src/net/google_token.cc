@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "net/environment.h"
+#include "net/retry.h"
 #include "os/file.h"
 
 namespace tacho {
@@ -89,8 +90,7 @@ Status GoogleToken::detect() {
   }
   if (const std::string path = default_credentials_path(); !path.empty() && file_exists(path)) {
     const Status used = use_file(path);
-    if (used) return used;
-    if (!passed_over(used.error()) && settings_.warn) settings_.warn(used.error().message());
+    if (used || !passed_over(used.error())) return used;
   }
   kind_ = Kind::metadata;
   source_ = "the machine's service account";
@@ -112,7 +112,7 @@ Result<GoogleTokenAnswer> GoogleToken::exchange(const std::string& url, const st
     if (auto token = parse_token_answer(answer->body)) return *token;
     return Error{Code::io, "the token server's answer makes no sense", parse_url(url)->place(), "it is tried again"};
   }
-  const bool temporary = answer->status == 429 || answer->status == 408 || answer->status >= 500;
+  const bool temporary = is_temporary_status(answer->status);
   return Error{temporary ? Code::io : Code::denied,
                "the token server refused " + source_ + " with status " + std::to_string(answer->status),
                parse_url(url)->place(),
@@ -186,11 +186,14 @@ void GoogleToken::forget() {
   kind_ = Kind::unknown;
 }
 
-std::string GoogleToken::project() {
-  if (kind_ == Kind::unknown && !detect()) return {};
+Result<std::string> GoogleToken::project() {
+  if (kind_ == Kind::unknown)
+    if (const Status found = detect(); !found) return found.error();
   if (kind_ == Kind::file) return credentials_->project;
-  if (kind_ == Kind::metadata) return metadata_.get("project/project-id").value_or("");
-  return {};
+  if (kind_ != Kind::metadata) return std::string();
+  auto project = metadata_.get("project/project-id");
+  if (!project && project.error().code == Code::not_available) return std::string();
+  return project;
 }
 
 }  // namespace tacho

@@ -172,7 +172,7 @@ TEST_F(Google, ARefusedTokenIsReplaced) {
   const auto second = token.get();
   ASSERT_TRUE(second);
   EXPECT_NE(*first, *second);
-  EXPECT_EQ(token.project(), "p");
+  EXPECT_EQ(token.project().value_or(""), "p");
 }
 
 TEST_F(Google, MetadataServer) {

@@ -9,8 +9,6 @@
 namespace tacho {
 namespace {
 
-bool is_temporary(int status) { return status == 0 || status == 408 || status == 425 || status == 429 || status >= 500; }
-
 // "already finished", "has already been finished", "was finished already"; not the name of a field that stands near by.
 bool says_already_finished(std::string_view body) {
   const std::string text = lower(body.substr(0, 4096));
@@ -35,6 +33,10 @@ constexpr std::array<std::string_view, 4> kRegionCodes = {"AuthorizationHeaderMa
 
 }  // namespace
 
+bool is_temporary_status(int status) {
+  return status == 0 || status == 408 || status == 425 || status == 429 || status >= 500;
+}
+
 std::string_view error_class_name(ErrorClass error_class) {
   constexpr std::array<std::string_view, 10> kNames = {"none", "temporary", "credentials", "region", "schema",
                                                        "token", "gone", "conflict", "oversize", "other"};
@@ -43,7 +45,7 @@ std::string_view error_class_name(ErrorClass error_class) {
 
 ErrorClass classify_api(int status, std::string_view body) {
   if (status >= 200 && status < 300) return ErrorClass::none;
-  if (is_temporary(status)) return ErrorClass::temporary;
+  if (is_temporary_status(status)) return ErrorClass::temporary;
   if (status == 409) return ErrorClass::conflict;
   if (status >= 400 && says_already_finished(body)) return ErrorClass::conflict;
   switch (status) {
@@ -61,7 +63,7 @@ ErrorClass classify_api(int status, std::string_view body) {
 ErrorClass classify_s3(int status, std::string_view code, bool credentials_are_fresh) {
   if (status == 200 || status == 201 || status == 204) return ErrorClass::none;
   if (is_one_of(code, kExpiredCodes)) return ErrorClass::credentials;
-  if (is_one_of(code, kTemporaryCodes) || is_temporary(status)) return ErrorClass::temporary;
+  if (is_one_of(code, kTemporaryCodes) || is_temporary_status(status)) return ErrorClass::temporary;
   if (status == 301 || status == 307 || (status == 400 && is_one_of(code, kRegionCodes))) return ErrorClass::region;
   // Without a code it is a server that is not Amazon's, or something between us and it.
   if (status == 403 && (code.empty() || is_one_of(code, kRefusedCodes)) && !credentials_are_fresh) return ErrorClass::credentials;

@@ -20,6 +20,9 @@ enum class ErrorClass {
 };
 std::string_view error_class_name(ErrorClass error_class);
 
+// Whether the same request may get another answer later: 408, 425, 429, 5xx, and 0 for no answer at all.
+bool is_temporary_status(int status);
+
 // Of an answer of the Sentinel API. The body is looked at for 4xx only: "detail" in a 400, and "already finished".
 ErrorClass classify_api(int status, std::string_view body);
 // Of an answer of S3 with its <Code>. Credentials that are younger than a minute are not to blame for a plain refusal.

@@ -11,6 +11,8 @@ optional, beside what google_double.py has:
     auth          true: a good token is needed (otherwise none may be sent)
     may           list of what is allowed: "get" "create" "insert" "patch" "dataset"; all when absent
     max_rows, max_bytes   limits of a request
+    only_culprits insertErrors name the bad rows, and not those that were stopped by them
+    page_rows     rows of a query's page, at most
     column_lag_s  the streaming side learns of new columns so much later than tables.get
     table_lag_s   insertAll answers 404 for so long after a table was made
     gzip_answers  answers are compressed
@@ -20,10 +22,12 @@ POST /__metadata. A fault's "do" may say {"rows": [{"index": 0, "reason": "timeo
 {"stopped": true} (all rows stopped).
 """
 import gzip
+import hashlib
 import json
 import math
 import re
 import time
+import urllib.parse
 
 import faults
 from faults import Answer, json_answer
@@ -32,7 +36,11 @@ from google_double import Google
 TYPES = {"STRING", "INTEGER", "INT64", "FLOAT", "FLOAT64", "BOOLEAN", "BOOL", "TIMESTAMP", "RECORD", "STRUCT", "NUMERIC", "DATE", "JSON", "BYTES"}
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z")
 PATH = re.compile(r"/bigquery/v2/projects/(?P<project>[^/]+)(?:/datasets(?:/(?P<dataset>[^/]+)(?:/tables(?:/(?P<table>[^/]+)(?P<insert>/insertAll)?)?)?)?)?"
-                  r"(?P<queries>/queries)?")
+                  r"(?P<queries>/queries(?:/(?P<job>\w+))?)?")
+# What tells rows of metadata apart, and how a query says it.
+KEY = ("workflow_id", "task_call_name", "shard", "attempt", "execution_status")
+KEY_SQL = ("SUBSTR(TO_HEX(SHA256(CONCAT(workflow_id, '\\n', task_call_name, '\\n', CAST(shard AS STRING), '\\n', CAST(attempt AS STRING), '\\n', "
+           "execution_status))), 1, 16)")
 KEEP_S = 60  # how long insertIds are remembered
 
 
@@ -146,6 +154,7 @@ class BigQuery(faults.Double):
         self.google = Google(self.config)
         self.datasets, self.tables = {}, {}
         self.complaints = []  # what a good client does not do
+        self.keys = []        # of the last query that listed some
 
     def add_table(self, name, fields, partition=None, filtered=True):
         project, dataset, _ = name.rsplit(".", 2)
@@ -232,7 +241,8 @@ class BigQuery(faults.Double):
             return self.row_errors({index: ("stopped", "", "") for index in range(len(rows))})
         wrong = self.wrong_rows(table, rows)
         if wrong:
-            return self.row_errors({index: wrong.get(index, ("stopped", "", "")) for index in range(len(rows))})
+            named = wrong if config.get("only_culprits") else range(len(rows))
+            return self.row_errors({index: wrong.get(index, ("stopped", "", "")) for index in named})
         faulty = {entry["index"]: (entry["reason"], entry.get("location", ""), entry.get("message", "")) for entry in do.get("rows", ())}
         if any(reason == "invalid" for reason, _, _ in faulty.values()):
             return self.row_errors({index: faulty.get(index, ("stopped", "", "")) for index in range(len(rows))})
@@ -278,18 +288,34 @@ class BigQuery(faults.Double):
         table.rows.append((row["insertId"], row["json"]))
 
     def query(self, project, body):
-        """SELECT COUNT(*) FROM `p.d.t` WHERE column = 'value' or IN ('a', 'b') …: counts; needs a filter on the partition column."""
-        found = re.fullmatch(r"SELECT COUNT\(\*\) FROM `([^`]+)` WHERE (.*)", body["query"].strip(), re.S)
-        name = found[1] if found else ""
-        if not found or body.get("useLegacySql") is not False or name not in self.tables:
+        """SELECT COUNT(*), SELECT COUNT(DISTINCT key) or SELECT DISTINCT key FROM `p.d.t` WHERE column = 'value' AND column IN ('a', 'b') AND start_time >= TIMESTAMP('day') …;
+        needs a filter on the partition column."""
+        found = re.fullmatch(r"SELECT (COUNT\((?:DISTINCT (.*)|\*)\)|DISTINCT (.*)) FROM `([^`]+)` WHERE (.*)", body["query"].strip(), re.S)
+        name = found[4] if found else ""
+        if not found or (found[2] or found[3] or KEY_SQL) != KEY_SQL or body.get("useLegacySql") is not False or name not in self.tables:
             return error(400, "invalidQuery", "Syntax error or unknown table")
-        table = self.tables[name]
-        if table.filtered and table.partition not in found[2]:
+        table, where = self.tables[name], found[5]
+        if table.filtered and table.partition not in where:
             return error(400, "invalidQuery", f"Cannot query over table '{name}' without a filter over column(s) '{table.partition}'")
-        wanted = {column: [value] for column, value in re.findall(r"(\w+) = '([^']*)'", found[2])}
-        wanted.update({column: re.findall(r"'([^']*)'", values) for column, values in re.findall(r"(\w+) IN \(([^)]*)\)", found[2])})
-        count = sum(all(str(row.get(column)) in values for column, values in wanted.items()) for _, row in table.rows)
-        return json_answer(200, {"jobComplete": True, "rows": [{"f": [{"v": str(count)}]}], "jobReference": {"projectId": project, "jobId": "job1"}})
+        wanted = {column: [value] for column, value in re.findall(r"(\w+) = '([^']*)'", where)}
+        wanted.update({column: re.findall(r"'([^']*)'", values) for column, values in re.findall(r"(\w+) IN \(([^)]*)\)", where)})
+        days = [(column, sign, day) for column, sign, day in re.findall(r"(\w+) (>=|<) TIMESTAMP\('([^']*)'\)", where)]
+        keys = [self.key(row) for _, row in table.rows if all(str(row.get(column)) in values for column, values in wanted.items()) and
+                all((row[column] >= day) == (sign == ">=") for column, sign, day in days)]
+        if not found[3]:
+            count = len(set(keys)) if found[2] else len(keys)
+            return json_answer(200, {"jobComplete": True, "rows": [{"f": [{"v": str(count)}]}], "jobReference": {"projectId": project, "jobId": "job1"}})
+        self.keys = sorted(set(keys))
+        return self.page(project, 0, body.get("maxResults", 10_000))
+
+    def page(self, project, start, most):
+        end = start + min(most, self.config.get("page_rows", most))
+        answer = {"jobComplete": True, "rows": [{"f": [{"v": key}]} for key in self.keys[start:end]], "jobReference": {"projectId": project, "jobId": "job1"}}
+        return json_answer(200, {**answer, **({"pageToken": f"p{end}"} if end < len(self.keys) else {})})
+
+    @staticmethod
+    def key(row):
+        return hashlib.sha256("\n".join(str(row[column]) for column in KEY).encode()).hexdigest()[:16]
 
 
 class Handler(faults.Handler):
@@ -351,6 +377,9 @@ class Handler(faults.Handler):
     def call(self, found, body, size):
         double = self.double
         project, dataset, table = found["project"], found["dataset"], found["table"]
+        if found["job"]:
+            query = urllib.parse.parse_qs(self.path.partition("?")[2])
+            return double.page(project, int(query["pageToken"][0].removeprefix("p")), int(query["maxResults"][0]))
         if found["queries"]:
             return double.query(project, body)
         if found["insert"]:

@@ -9,7 +9,7 @@ optional:
 
     workflows     {id: metadata}; a value that is a list is given out one after the other, the last one for ever
     objects       {"bucket/name": size} or {"bucket/name": {"size": 1, "body": "…", "forbidden": true, "requester_pays": true}}
-    token         the bearer token that Cromwell and the storage want; absent: none may be sent
+    token         the bearer token that Cromwell and the storage want, "*": any; absent: none may be sent
     no_include    includeKey is refused with 400, as an old server does
     row_limit     true: with expansion the document is too large
     gzip          documents are compressed
@@ -71,7 +71,7 @@ class Handler(faults.Handler):
             return json_answer(200, config.get("jwks", {"keys": []}), {"Cache-Control": "public, max-age=300"})
         sent = self.headers.get("Authorization")
         wanted = f"Bearer {config['token']}" if "token" in config else None
-        if sent != wanted:
+        if sent != wanted and not (wanted == "Bearer *" and (sent or "").startswith("Bearer ")):
             return failure(401, "The supplied authentication is not authorized")
         found = re.fullmatch(re.escape(config.get("prefix", "")) + r"/api/workflows/v1/([^/]+)/metadata", self.route())
         if found:

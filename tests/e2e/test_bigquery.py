@@ -41,6 +41,30 @@ class Answers(BigQuery):
         self.assertEqual((letter["location"], letter["reason"], letter["table"], letter["row"]["seq"]), ("mem_used_gb", "invalid", "metrics", 2))
         self.assertIn("dead-letter", done.err)
 
+    def test_an_answer_that_names_only_the_culprit(self):
+        """The others were stopped by it all the same: one bad row fails the whole request."""
+        self.use(only_culprits=True)
+        bad = [metrics_record(self.now_us + i * 1_000_000, i, **({"mem_used_gb": "much"} if i in (1, 2) else {})) for i in range(ROWS)]
+        self.deliver(self.spool([[runtime_record(self.now_us)] + bad]))
+        self.assertEqual([row["seq"] for row in self.cloud.rows("metrics")], [0, 3, 4])
+        self.assertEqual(sorted(letter["row"]["seq"] for letter in self.dead_letters()), [1, 2])
+
+    def test_errors_that_name_no_row(self):
+        for entry in ({"errors": [{"reason": "invalid", "message": "x"}]}, {"index": 99, "errors": [{"reason": "invalid", "message": "x"}]},
+                      {"index": -1, "errors": [{"reason": "timeout"}]}, {"errors": [{"reason": "stopped"}]}, 7):
+            with self.subTest(entry):
+                self.use()
+                self.cloud.fault({"status": 200, "body": json.dumps({"insertErrors": [entry]})}, ".*/metrics/insertAll", nth=1)
+                self.deliver(self.spool())
+                self.assertEqual(sorted(row["seq"] for row in self.cloud.rows("metrics")), list(range(ROWS)))
+                self.assertEqual(self.dead_letters(), [])
+        for body in ({"insertErrors": {"index": 0}}, {"error": {"code": 500, "message": "x"}}):
+            with self.subTest(body):
+                self.use()
+                self.cloud.fault({"status": 200, "body": json.dumps(body)}, ".*/metrics/insertAll", nth=1)
+                self.deliver(self.spool())
+                self.check()
+
     def test_some_rows_again(self):
         for reason in ("timeout", "backendError", "internalError"):
             with self.subTest(reason):

@@ -31,6 +31,27 @@ class Spooled(BigQuery):
         self.assertIn("damaged", self.deliver(spool).err)
         self.assertEqual([row["seq"] for row in self.cloud.rows("metrics")], [0, 1, 2, 4])
 
+    def test_a_damaged_segment_holds_up_no_other(self):
+        segments = [[metrics_record(self.now_us + i * 1_000_000, i)] for i in range(4)]
+        spool = self.spool(segments)
+        with open(os.path.join(spool.folder, "000001.rec"), "r+b") as file:
+            file.write(b"x")
+        self.assertIn("damaged", self.deliver(spool).err)
+        self.assertEqual([row["seq"] for row in self.cloud.rows("metrics")], [0, 2, 3])
+
+    def test_a_segment_that_cannot_be_read_is_kept_and_named(self):
+        segments = [[metrics_record(self.now_us + i * 1_000_000, i)] for i in range(3)]
+        spool = self.spool(segments)
+        path = os.path.join(spool.folder, "000000.rec")
+        os.rename(path, path + ".aside")
+        os.mkdir(path)
+        self.assertIn("000000.rec", self.deliver(spool, rc=1).err)
+        self.assertEqual([row["seq"] for row in self.cloud.rows("metrics")], [1, 2])
+        os.rmdir(path)
+        os.rename(path + ".aside", path)
+        self.deliver(spool)
+        self.assertEqual(sorted(row["seq"] for row in self.cloud.rows("metrics")), [0, 1, 2])
+
     def acknowledged(self, spool):
         try:
             with open(os.path.join(spool.folder, "state.json"), encoding="utf-8") as file:
@@ -196,6 +217,11 @@ class Identity(BigQuery):
         self.cloud.fault({"status": 503, "body": ""}, ".*/instance/id", to=3)
         self.assertEqual(self.runtime()["instance_id"], 77)
 
+    def test_server_that_fails_for_longer_is_asked_again(self):
+        self.use(metadata=self.METADATA)
+        self.cloud.fault({"status": 503, "body": ""}, ".*/instance/id", to=8)  # six are one question
+        self.assertEqual(self.runtime()["instance_id"], 77)
+
     def test_dead_server_is_asked_once(self):
         spool = self.spool(given={}, fallback={"instance_id": 5})
         begun = time.monotonic()
@@ -246,6 +272,13 @@ class Credentials(BigQuery):
             {"type": "authorized_user", "client_id": "id", "client_secret": "secret-of-the-client", "refresh_token": "1//refresh", "quota_project_id": "project",
              "token_uri": self.cloud.server.url + "/token"}))
         self.check_secrets(self.go(), "secret-of-the-client", "1//refresh")
+
+    def test_a_login_that_makes_no_sense_is_nobody_else(self):
+        self.cloud.double.config["metadata"] = {"token": True}
+        os.makedirs(self.path(".config", "gcloud"))
+        self.write(".config/gcloud/application_default_credentials.json", '{"type": "authorized_user", "client_')
+        self.assertIn("application_default_credentials.json", self.deliver(self.spool(), rc=1, GCE_METADATA_HOST=self.cloud.host, TACHO_NO_CLOUD=None).err)
+        self.assertEqual(self.cloud.calls("default/token"), [])
 
     def test_access_token_file(self):
         token = json.loads(self.cloud.double.google.give("test", ["https://www.googleapis.com/auth/bigquery"]).body)["access_token"]

@@ -153,6 +153,81 @@ class Upload(Cromwell):
         self.assertIn("3 rows are there already, 2 of 2 rows uploaded", done.err)
         self.assertEqual(self.keys(), COUNTS + GENOTYPE)
 
+    def seen_ids_are_forgotten(self):
+        """BigQuery remembers insertIds for about a minute."""
+        self.cloud.table("metadata").ids.clear()
+
+    def test_skip_existing_counts_no_row_twice(self):
+        """Two attempts that stored the first batch, and each broke off then, are no whole upload."""
+        call = fixture("papi.json")["calls"]["genotype.align"][1]
+        self.double.config["workflows"]["many"] = {"id": "many", "status": "Succeeded", "calls": {"w.t": [{**call, "shardIndex": i} for i in range(600)]}}
+        self.upload("many", "--skip-existing", "--no-sizes")
+        table = self.cloud.table("metadata")
+        first = [entry for entry in table.rows if entry[1]["shard"] < 300]
+        table.rows = first + first  # 600 rows, 300 calls
+        self.seen_ids_are_forgotten()
+        for page_rows in (10_000, 7):
+            with self.subTest(page_rows):
+                self.cloud.double.config["page_rows"] = page_rows
+                table.rows = first + first
+                self.seen_ids_are_forgotten()
+                done = self.upload("many", "--skip-existing", "--no-sizes")
+                self.assertIn("300 rows are there already, 300 of 300 rows uploaded", done.err)
+                self.assertEqual({row["shard"] for row in self.rows()}, set(range(600)))
+                self.assertEqual(len(self.rows()), 900, "what was there is not sent again")
+        done = self.upload("many", "--skip-existing", "--no-sizes")
+        self.assertIn("600 rows are there already", done.err)
+        self.clean()
+
+    def test_a_row_that_is_refused_does_not_bring_the_others_again(self):
+        self.cloud.fault({"do": {"rows": [{"index": 1, "reason": "invalid", "message": "no"}]}}, ".*/insertAll", nth=1)
+        self.upload(PAPI, "--skip-existing", rc=1)
+        self.assertEqual(len(self.rows()), 2)
+        for _ in range(2):
+            self.seen_ids_are_forgotten()
+            self.cloud.fault({"do": {"rows": [{"index": 0, "reason": "invalid", "message": "no"}]}}, ".*/insertAll")
+            done = self.upload(PAPI, "--skip-existing", rc=1)
+            self.assertIn("2 rows are there already, 0 of 1 rows uploaded, 1 refused", done.err)
+            self.assertEqual(len(self.rows()), 2)
+        self.cloud.faults()
+        self.upload(PAPI, "--skip-existing")  # the table was put right
+        self.assertEqual(self.keys(), GENOTYPE)
+
+    def test_rows_that_no_table_takes_bring_no_others_again(self):
+        document = fixture("papi.json")
+        for name, value in {"start": "2019-10-01T00:00:00Z", "end": "2019-10-01T01:00:00Z"}.items():
+            document["calls"]["genotype.align"][0][name] = value
+        self.double.config["workflows"][PAPI] = document
+        self.upload(PAPI, "--skip-existing", "--ndjson", self.path("old.ndjson"))
+        self.assertEqual(len(self.rows()), 2)
+        self.seen_ids_are_forgotten()
+        done = self.upload(PAPI, "--skip-existing", "--ndjson", self.path("old.ndjson"))
+        self.assertIn("2 rows are there already, 1 were never taken", done.err)
+        self.assertEqual(len(self.rows()), 2)
+        self.assertEqual(self.read("old.ndjson").count("\n"), 1)
+
+    def test_a_row_of_a_running_call_is_not_the_one_of_its_end(self):
+        done = fixture("batch.json")
+        running = json.loads(json.dumps(done))
+        running["status"] = "Running"
+        for calls in running["calls"].values():
+            for call in calls:
+                if call.get("executionStatus") == "Done":
+                    call["executionStatus"] = "Running"
+        self.double.config["workflows"]["run"] = running
+        self.upload("run", "--allow-running", "--skip-existing")
+        before = len(self.rows())
+        self.assertGreater(before, 0)
+        self.double.config["workflows"]["run"] = done
+        self.upload("run", "--skip-existing")
+        self.assertEqual({"Done"} - {row["execution_status"] for row in self.rows()}, set())
+
+    def test_a_query_that_cannot_be_answered_now_is_said(self):
+        self.upload(PAPI)
+        self.cloud.fault({"status": 503}, ".*/queries")
+        done = self.upload(PAPI, "--skip-existing", rc=1)
+        self.assertIn("does not say what is there already", done.err)
+
     def test_flags_for_more_rows(self):
         self.double.config["workflows"]["x"] = fixture("aborted.json")
         self.upload("x", "--include-cached", "--all-backends")
@@ -566,6 +641,21 @@ class Import(Cromwell):
         self.assertEqual((row["cpu"], row["mem"], row["disk"], row["shard"], row["attempt"]), (1, 1, 1, 4, 1))
         self.assertEqual(second["disk"], 2)
         self.assertIsNone(self.cloud.table("monitoring").partition)
+
+    def test_a_time_that_comes_back_is_another_record(self):
+        """A clock that is set back, or the end of summer time: three records, not one and two of the same id. Twice imported they are the same."""
+        day = lambda ago: time.strftime("Mon %b %e %H:%M:%S UTC %Y", time.gmtime(time.time() - 86400 - ago))
+        begin = int(time.time())
+        times = [day(0), day(3600), day(3590), day(0), day(0), day(7200), day(0)]
+        lines = "".join(f"50 25 {number + 1}G {moment}\n" for number, moment in enumerate(times))
+        self.write("m.log", "#CPU: 2\nTotal Memory: 4G\nTotal Disk space: 10G\nRuntime Information\n" + lines)
+        self.assertLess(time.time() - begin, 60)
+        words = ["cromwell", "import", self.path("m.log"), "--workflow-name", "w", "--workflow-id", "i", "--call", "c"]
+        for _ in range(2):
+            self.assertEqual(self.tacho(*words, env=self.use()).rc, 0)
+        self.assertEqual([row["disk"] for row in self.cloud.rows("monitoring")], [1, 2, 3, 4, 5, 6, 7])
+        self.assertEqual(self.cloud.table("monitoring").repeated, 7)
+        self.clean()
 
     def test_from_storage(self):
         with open(self.logs()[1], encoding="utf-8") as file:

@@ -40,6 +40,23 @@ class Large(Cromwell):
         if not SANITIZED:
             self.assertTrue(0 < high_kib < 64 * 1024, high_kib)
 
+    def test_lists_of_commas_in_little_memory(self):
+        """Attributes that are lists are joined: of nothing, and nested, they must not be held as they come."""
+        start = '{"id":"w","status":"Succeeded","calls":{"w.t":[{"jes":{},"executionStatus":"Done","start":"2026-10-01T00:00:00Z","attempt":1,"shardIndex":0,'
+        text = '"' + "x" * 60_000 + '"'
+        inputs = ",".join(f'"{i}":null' for i in range(19_000))
+        nested = start
+        for level in range(60):  # each call holds inputs, and a sub-workflow with such a call
+            nested += f'"inputs":{{{inputs}}},"subWorkflowMetadata":' + start.replace('"id":"w"', f'"id":"w{level}"')
+        cases = {"commas": start + '"runtimeAttributes":{"disks":[' + '"",' * 5_000_000 + '""]}}]}}',
+                 "deep": start + '"dockerImageUsed":' + "[" * 1000 + text + "]" * 1000 + "}]}}",
+                 "sub": nested + '"attempt":1}]}}' + "}]}}" * 60}
+        for name, document in cases.items():
+            with self.subTest(name):
+                self.write(name + ".json", document)
+                self.upload_in_little_memory(name + ".json")
+        self.assertEqual(sorted(row["workflow_id"] for row in self.rows()), ["w", "w59"])
+
     def test_rows_of_megabytes_in_little_memory(self):
         inputs = {f"w.input_{i:05}": "x" * 450 for i in range(30_000)}
         call = {"jes": {}, "executionStatus": "Done", "start": "2026-10-01T00:00:00Z", "attempt": 1, "inputs": inputs}

@@ -325,8 +325,111 @@ class Events(Monitored):
         self.assertRegex(log, r"\* CPU usage: [\d.]+%\n\* Memory usage: [\d.]+%\n\* Disk usage: [\d.]+%\n")
 
 
+    def test_signals_that_come_together_are_one_end(self):
+        """A terminal that hangs up and whoever clears up: the last rows are sent all the same."""
+        for numbers, pause_s in (((signal.SIGHUP, signal.SIGTERM), 0), ((signal.SIGTERM, signal.SIGHUP), 0.2)):
+            with self.subTest(numbers):
+                self.use(auth=True, metadata=dict(METADATA))
+                process = self.start(env={"REPORT_INTERVAL_MS": "3600000"})
+                self.assertTrue(until(lambda: self.metrics()))
+                self.cloud.fault({"delay_s": 0.7}, path=".*/insertAll")
+                for number in numbers:
+                    process.send_signal(number)
+                    time.sleep(pause_s)
+                process.wait(30)
+                self.assertEqual(process.returncode, 0, self.read("stderr"))
+                self.assertEqual(self.events(), ["final"])
+                self.check()
+
+    def test_the_parent_that_dies_of_the_same_signal_is_no_second_one(self):
+        script = self.write("task.sh", f"#!/bin/sh\n{os.path.join(BUILD, 'bin', 'tacho')} monitor > monitoring.log 2> stderr &\necho $! > pid\nexec sleep 60\n", 0o755)
+        parent = self.spawn(program=script, env=self.variables(REPORT_INTERVAL_MS="3600000"))
+        self.assertTrue(until(lambda: self.metrics()))
+        pid = int(self.read("pid"))
+        self.cloud.fault({"delay_s": 0.7}, path=".*/insertAll")
+        os.kill(pid, signal.SIGSTOP)  # so that both are there when it looks
+        os.kill(pid, signal.SIGTERM)
+        parent.kill()
+        parent.wait()
+        os.kill(pid, signal.SIGCONT)
+        self.assertTrue(until(lambda: not os.path.exists(f"/proc/{pid}"), 15))
+        self.assertEqual(self.events(), ["final"])
+        self.check()
+
+    def test_everybody_gets_a_signal_and_the_last_rows_are_sent(self):
+        """kill -TERM -1: the deliverer gets it too."""
+        process = self.start(env={"REPORT_INTERVAL_MS": "3600000"})
+        self.assertTrue(until(lambda: self.metrics()))
+        for pid in marked_pids(self.mark):
+            if pid != process.pid:
+                os.kill(pid, signal.SIGTERM)
+        self.end(process)
+        self.assertEqual(self.events(), ["final"])
+        self.check()
+
+    def test_a_queue_of_events_that_overflows_loses_no_end(self):
+        work = self.path("cromwell_root")
+        os.mkdir(work)
+        process = self.start(cwd=work, env={"DISK_MOUNTS": work, "REPORT_INTERVAL_MS": "3600000"})
+        self.assertTrue(until(lambda: self.metrics()))
+        with open("/proc/sys/fs/inotify/max_queued_events", encoding="ascii") as file:
+            most = int(file.read())
+        process.send_signal(signal.SIGSTOP)  # so that nobody reads them
+        for number in range(most + 100):
+            os.link(__file__, os.path.join(work, "x")) if number == 0 else os.rename(os.path.join(work, "x" if number % 2 else "y"),
+                                                                                     os.path.join(work, "y" if number % 2 else "x"))
+        self.write("cromwell_root/rc", "0\n")
+        process.send_signal(signal.SIGCONT)
+        self.assertTrue(until(lambda: "command_end" in self.events(), 20), self.read("stderr"))
+        self.end(process)
+        self.check()
+
+
 class Trouble(Monitored):
     weight = 4
+
+    def test_a_size_is_read_as_people_write_it(self):
+        """1G is not one byte: nothing is thinned out."""
+        self.cloud.fault({"status": 503})
+        process = self.start(env={"MEASURE_INTERVAL_MS": "20", "REPORT_INTERVAL_MS": "100", "TACHO_SPOOL_MAX": "1G"})
+        self.assertTrue(until(lambda: len(glob.glob(self.path("spool", "*", "*.rec"))) >= 5))
+        self.cloud.faults()
+        self.end(process)
+        for folder in self.left():
+            self.tacho("deliver", folder, env=self.variables())
+        self.assertEqual(self.check()[-1]["rows_dropped"], 0)
+
+    def test_a_metadata_server_that_is_late_is_waited_for(self):
+        """Seconds of 503, more than one question is repeated for: the rows wait, and none of them has an identity that was made up."""
+        self.cloud.fault({"status": 503, "body": "", "headers": {"Metadata-Flavor": "Google"}}, path="/computeMetadata/.*")
+        process = self.start(env={"REPORT_INTERVAL_MS": "500", "PROJECT_ID": Cloud.project})
+        begun = time.monotonic()
+        self.assertTrue(until(lambda: time.monotonic() - begun > 5, 60))
+        self.assertEqual(self.metrics(), [])
+        self.cloud.faults()
+        self.assertTrue(until(lambda: self.metrics(), 60), self.read("stderr"))
+        self.end(process)
+        metrics = self.check()
+        self.assertEqual({str(row["instance_id"]) for row in metrics}, {METADATA["instance/id"]})
+        runtime, = self.cloud.rows("runtime")
+        self.assertEqual((runtime["instance_name"], runtime["zone"], runtime["preemptible"]), ("vm-7", "europe-west4-a", True))
+
+    def test_one_value_that_is_late_is_waited_for(self):
+        self.cloud.fault({"status": 503, "body": "", "headers": {"Metadata-Flavor": "Google"}}, path="/computeMetadata/v1/instance/zone", to=8)
+        process = self.start(env={"REPORT_INTERVAL_MS": "500"})
+        self.assertTrue(until(lambda: self.metrics(), 60), self.read("stderr"))
+        self.end(process)
+        self.check()
+        self.assertEqual(self.cloud.rows("runtime")[0]["zone"], "europe-west4-a")
+
+    def test_an_end_before_the_machine_is_known_sends_what_there_is_and_says_so(self):
+        token = json.loads(self.cloud.double.google.give("test", ["https://www.googleapis.com/auth/bigquery"]).body)["access_token"]
+        self.cloud.fault({"status": 503, "body": "", "headers": {"Metadata-Flavor": "Google"}}, path="/computeMetadata/.*")
+        process = self.start("--access-token-file", self.write("token", token, 0o600), env={"PROJECT_ID": Cloud.project})
+        self.assertTrue(until(lambda: glob.glob(self.path("spool", "2*", "*.rec"))))
+        self.end(process)
+        self.assertEqual(self.check()[-1]["event"], "final")
+        self.assertIn("does not tell who this machine is", self.read("stderr"))
 
     def test_a_network_that_swallows_everything_delays_neither_samples_nor_the_end(self):
         self.cloud.fault({"delay_s": 60}, path="/bigquery/.*")
