@@ -282,7 +282,7 @@ class TestKubeInject(InjectCase):
         hook = self.start_inject()
         pod = self.load("random")["pod"]
         large = json.loads(json.dumps(pod))
-        large["metadata"]["annotations"] = {f"k{number}": "x" * 90 for number in range(24_000)}
+        large["metadata"]["annotations"] = {f"k{number}": "x" * 90 for number in range(27_000)}
         body = json.dumps(self.review(large)).encode()
         self.assertGreater(len(body), 5 << 19)
         self.admit(hook, pod)
