@@ -540,7 +540,7 @@ class Service(Cromwell):
         subprocess.run(["openssl", "genrsa", "-out", self.path("key"), "2048"], check=True, capture_output=True)
         headers = self.identity(self.path("key"))
         self.write("token", "let-me-in\n")
-        self.fault({"delay_s": 30}, "/certs")
+        self.fault({"delay_s": 7}, "/certs")
         self.start("--oidc-audience", "https://me", "--oidc-email", "push@p.iam", "--oidc-jwks", self.server.url + "/certs", "--auth-token-file", self.path("token"))
         with concurrent.futures.ThreadPoolExecutor(60) as pool:
             strangers = [pool.submit(self.post, event(PAPI), headers) for _ in range(60)]
