@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/log.h"
+#include "base/json_bounds.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "net/base64.h"
 #include "net/rs256.h"
+#include "os/clock.h"
 
 namespace tacho {
 namespace {
@@ -15,8 +16,9 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int64_t kLeewayS = 60;
-constexpr int64_t kLeastKeepNs = 300 * kNsPerSec, kMostKeepNs = 86'400 * kNsPerSec, kBetweenFetchesNs = 30 * kNsPerSec;
+constexpr int64_t kMostLifeS = 86'400;  // of a token; Google's have an hour
 constexpr size_t kMostTokenBytes = 16 * 1024;
+constexpr JsonBounds kBounds{kMostTokenBytes, 8, 1'000};
 
 std::string text(const Json& json, const char* name) {
   const auto found = json.find(name);
@@ -42,32 +44,7 @@ bool same_secret(std::string_view a, std::string_view b) {
   return difference == 0;
 }
 
-// Cache-Control: public, max-age=19845, must-revalidate
-int64_t max_age_ns(std::string_view cache_control) {
-  constexpr std::string_view kWord = "max-age=";
-  const size_t at = cache_control.find(kWord);
-  if (at == std::string_view::npos) return kLeastKeepNs;
-  std::string_view digits = cache_control.substr(at + kWord.size());
-  digits = digits.substr(0, digits.find_first_not_of("0123456789"));
-  const auto value = parse_int<int64_t>(digits);
-  return std::clamp(value.value_or(0) > kMostKeepNs / kNsPerSec ? kMostKeepNs : value.value_or(0) * kNsPerSec,
-                    kLeastKeepNs, kMostKeepNs);
-}
-
 }  // namespace
-
-std::map<std::string, JwtKey> parse_jwks(std::string_view json) {
-  std::map<std::string, JwtKey> keys;
-  const Json root = Json::parse(json, nullptr, false);
-  if (!root.is_object() || !root.contains("keys") || !root["keys"].is_array()) return keys;
-  for (const Json& entry : root["keys"]) {
-    if (!entry.is_object() || text(entry, "kty") != "RSA" || text(entry, "kid").empty()) continue;
-    const auto modulus = base64_decode(text(entry, "n")), exponent = base64_decode(text(entry, "e"));
-    if (modulus && exponent && !modulus->empty() && !exponent->empty())
-      keys[text(entry, "kid")] = {*modulus, *exponent};
-  }
-  return keys;
-}
 
 Result<JwtParts> parse_jwt(std::string_view token) {
   const Error broken{Code::invalid, "the identity token cannot be read", "", "send a JSON web token"};
@@ -76,7 +53,7 @@ Result<JwtParts> parse_jwt(std::string_view token) {
   const auto head_bytes = base64_decode(parts[0]), claim_bytes = base64_decode(parts[1]),
              signature = base64_decode(parts[2]);
   if (!head_bytes || !claim_bytes || !signature) return broken;
-  const Json head = Json::parse(*head_bytes, nullptr, false), claims = Json::parse(*claim_bytes, nullptr, false);
+  const Json head = parse_bounded<Json>(*head_bytes, kBounds), claims = parse_bounded<Json>(*claim_bytes, kBounds);
   if (!head.is_object() || !claims.is_object()) return broken;
   JwtParts jwt;
   jwt.algorithm = text(head, "alg");
@@ -104,8 +81,16 @@ std::string refuse_claims(const JwtParts& jwt, const CallerSettings& settings, i
   if (std::find(jwt.audiences.begin(), jwt.audiences.end(), settings.audience) == jwt.audiences.end())
     return "it is for another audience";
   if (jwt.expires_s + kLeewayS < now_s) return "it has expired";
+  if (jwt.expires_s > now_s + kMostLifeS) return "it is valid for longer than a day";
   if (jwt.issued_s > now_s + kLeewayS || jwt.not_before_s > now_s + kLeewayS) return "it is not valid yet";
   return {};
+}
+
+CallerCheck::CallerCheck(CallerSettings settings, KeyStore::Fetch fetch) : settings_(std::move(settings)) {
+  if (settings_.audience.empty()) return;
+  if (!fetch)
+    fetch = [url = settings_.jwks_url](const std::function<bool()>& cancelled) { return fetch_keys(url, cancelled); };
+  keys_ = std::make_unique<KeyStore>(std::move(fetch));
 }
 
 int CallerCheck::check(std::string_view authorization, std::string& why) {
@@ -131,51 +116,20 @@ int CallerCheck::check_identity(std::string_view token, std::string& why) {
     why = "the identity token is refused: " + why;
     return 401;
   }
-  JwtKey found;
-  if (!key(jwt->key_id, found)) {
-    why = "the keys for identity tokens cannot be fetched now";
-    return 503;
+  JwtKey key;
+  switch (keys_->find(jwt->key_id, key)) {
+    case KeyStore::Found::not_now: return why = "the keys for identity tokens cannot be fetched now", 503;
+    case KeyStore::Found::unknown: return why = "the identity token is refused: its key is not known", 401;
+    case KeyStore::Found::yes: break;
   }
-  if (!verify_rs256(jwt->signed_text, jwt->signature, found.modulus, found.exponent)) {
+  if (!verify_rs256(jwt->signed_text, jwt->signature, key.modulus, key.exponent)) {
     why = "the identity token is refused: its signature is wrong";
     return 401;
   }
   const bool named = std::find(settings_.emails.begin(), settings_.emails.end(), jwt->email) != settings_.emails.end();
-  if (settings_.emails.empty() || (named && jwt->email_verified)) return 0;
-  why = "this account may not call: " + jwt->email;
+  if (named && jwt->email_verified) return 0;
+  why = "this account may not call: " + harmless_text(jwt->email.substr(0, 200));
   return 403;
-}
-
-bool CallerCheck::key(const std::string& key_id, JwtKey& found) {
-  const std::lock_guard lock(mutex_);
-  const int64_t now_ns = system_clock().monotonic_ns();
-  bool have = keys_.contains(key_id);
-  // Unknown keys make a fetch only now and then, so that nobody makes us knock at Google's door all day.
-  if ((!have || now_ns > keys_until_ns_) && now_ns >= not_before_ns_) {
-    const bool fetched = fetch_keys(now_ns);
-    have = keys_.contains(key_id);
-    if (!fetched && !have) return false;
-  }
-  found = have ? keys_[key_id] : JwtKey();  // an unknown key verifies nothing
-  return have || !keys_.empty();
-}
-
-bool CallerCheck::fetch_keys(int64_t now_ns) {
-  HttpRequest request;
-  request.url = settings_.jwks_url;
-  request.body_limit = 256 * 1024;
-  request.connect_ms = request.response_ms = request.total_ms = 10'000;
-  const auto answer = http_.send(request);
-  auto keys = answer && answer->status == 200 ? parse_jwks(answer->body) : std::map<std::string, JwtKey>();
-  if (keys.empty()) {
-    log::warn("the keys for identity tokens cannot be fetched from " + settings_.jwks_url + "; it is tried again");
-    not_before_ns_ = now_ns + kNsPerSec;
-    return false;
-  }
-  keys_ = std::move(keys);
-  keys_until_ns_ = now_ns + max_age_ns(answer->header("cache-control"));
-  not_before_ns_ = now_ns + kBetweenFetchesNs;
-  return true;
 }
 
 }  // namespace tacho

@@ -1,16 +1,15 @@
 // Who may call the service: whoever has the shared token, or an identity token of Google (OpenID Connect, RS256) for our
-// audience. Keys are fetched when needed and kept as long as their server says. Thread-safe.
+// audience and of one of our accounts: anybody at Google can have a token made for any audience. Thread-safe.
 #pragma once
 #include <cstdint>
 #include <map>
-#include <mutex>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
-#include "net/http.h"
-#include "os/clock.h"
+#include "cromwell/key_store.h"
 
 namespace tacho {
 
@@ -19,15 +18,9 @@ struct CallerSettings {
   std::string audience;                // empty: no identity token is accepted
   std::string issuer = "https://accounts.google.com";
   std::string jwks_url = "https://www.googleapis.com/oauth2/v3/certs";
-  std::vector<std::string> emails;     // empty: any
+  std::vector<std::string> emails;     // whose identity tokens are accepted
   bool open() const { return token.empty() && audience.empty(); }
 };
-
-struct JwtKey {
-  std::string modulus, exponent;       // big-endian bytes
-};
-// {"keys":[{"kty":"RSA","kid":"…","n":"…","e":"AQAB"}]}: RSA keys by kid.
-std::map<std::string, JwtKey> parse_jwks(std::string_view json);
 
 struct JwtParts {
   std::string algorithm, key_id;
@@ -44,21 +37,16 @@ std::string refuse_claims(const JwtParts& jwt, const CallerSettings& settings, i
 
 class CallerCheck {
  public:
-  explicit CallerCheck(CallerSettings settings) : settings_(std::move(settings)) {}
+  // Keys come from settings.jwks_url, or by `fetch`.
+  explicit CallerCheck(CallerSettings settings, KeyStore::Fetch fetch = {});
   // 0: may call. 401: no or a wrong token. 403: right token of somebody else. 503: the keys cannot be fetched now.
   int check(std::string_view authorization, std::string& why);
 
  private:
   int check_identity(std::string_view token, std::string& why);
-  // The key, fetched anew when it is not known; false when they cannot be had.
-  bool key(const std::string& key_id, JwtKey& found);
-  bool fetch_keys(int64_t now_ns);
 
-  CallerSettings settings_;
-  std::mutex mutex_;
-  HttpClient http_;
-  std::map<std::string, JwtKey> keys_;
-  int64_t keys_until_ns_ = 0, not_before_ns_ = 0;
+  const CallerSettings settings_;
+  std::unique_ptr<KeyStore> keys_;     // none where no identity token is accepted
 };
 
 }  // namespace tacho

@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "base/units.h"
 #include "net/base64.h"
 #include "net/rs256.h"
 
@@ -90,6 +95,112 @@ TEST(CallerCheck, SharedToken) {
     EXPECT_EQ(check.check(header, why), 401) << header;
   CallerCheck open{CallerSettings()};
   EXPECT_EQ(open.check("", why), 0);
+}
+
+// Keys by hand, and a clock by hand.
+struct Keys {
+  std::atomic<int64_t> now_ns = 1'000'000'000'000;
+  std::atomic<int> asked = 0;
+  std::atomic<bool> hangs = false, fails = false;
+  std::string id = "k1";
+  KeyStore::Fetch fetch() {
+    return [this](const std::function<bool()>& cancelled) -> FetchedKeys {
+      asked++;
+      while (hangs && !cancelled()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      if (fails || cancelled()) return {};
+      return {{{id, {"m", "e"}}}, 600 * kNsPerSec};
+    };
+  }
+  KeyStore::Now now() {
+    return [this] { return now_ns.load(); };
+  }
+};
+
+TEST(KeyStore, KeepsKeysAndAsksSeldomForUnknownOnes) {
+  Keys keys;
+  KeyStore store(keys.fetch(), keys.now());
+  JwtKey key;
+  EXPECT_EQ(store.find("k1", key), KeyStore::Found::yes);
+  EXPECT_EQ(key.modulus, "m");
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(store.find("k2", key), KeyStore::Found::unknown);
+  EXPECT_EQ(keys.asked, 1);
+  keys.now_ns += 31 * kNsPerSec;
+  EXPECT_EQ(store.find("k2", key), KeyStore::Found::unknown);
+  EXPECT_EQ(keys.asked, 2);
+}
+
+TEST(KeyStore, ExpiredKeysAreUsedForAnHourAtTheMost) {
+  Keys keys;
+  KeyStore store(keys.fetch(), keys.now());
+  JwtKey key;
+  EXPECT_EQ(store.find("k1", key), KeyStore::Found::yes);
+  keys.fails = true;
+  keys.now_ns += 601 * kNsPerSec;
+  EXPECT_EQ(store.find("k1", key), KeyStore::Found::yes) << "their server is away for the moment";
+  EXPECT_EQ(keys.asked, 2);
+  EXPECT_EQ(store.find("k2", key), KeyStore::Found::not_now);
+  keys.now_ns += 3'600 * kNsPerSec;
+  EXPECT_EQ(store.find("k1", key), KeyStore::Found::not_now);
+  keys.fails = false;
+  keys.id = "k3";  // the old one was withdrawn
+  keys.now_ns += 6 * kNsPerSec;
+  EXPECT_EQ(store.find("k1", key), KeyStore::Found::unknown);
+  EXPECT_EQ(store.find("k3", key), KeyStore::Found::yes);
+}
+
+TEST(KeyStore, AServerThatHangsHoldsUpNobodyWithAKnownKey) {
+  Keys keys;
+  KeyStore store(keys.fetch(), keys.now());
+  JwtKey key;
+  EXPECT_EQ(store.find("k1", key), KeyStore::Found::yes);
+  keys.hangs = true;
+  keys.now_ns += 31 * kNsPerSec;
+  std::atomic<int> begun = 0, not_now = 0;
+  std::vector<std::thread> strangers;
+  for (int i = 0; i < 60; ++i)
+    strangers.emplace_back([&] {
+      begun++;
+      JwtKey none;
+      if (store.find("other", none) == KeyStore::Found::not_now) not_now++;
+    });
+  // All but a few are told at once; the known key is served meanwhile.
+  while (begun < 60 || not_now < 60 - KeyStore::kMostWaiting) {
+    ASSERT_EQ(store.find("k1", key), KeyStore::Found::yes);
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(keys.asked, 2) << "one fetcher";
+  keys.hangs = false;
+  for (std::thread& one : strangers) one.join();
+}
+
+TEST(KeyStore, EndsWhileItsServerHangs) {
+  Keys keys;
+  keys.hangs = true;
+  KeyStore store(keys.fetch(), keys.now(), 50 * kNsPerMs);
+  JwtKey key;
+  EXPECT_EQ(store.find("k1", key), KeyStore::Found::not_now);
+  EXPECT_EQ(keys.asked, 1);
+}
+
+TEST(CallerCheck, AnAudienceAloneLetsNobodyIn) {
+  CallerSettings only = settings();
+  CallerCheck check(only, [](const std::function<bool()>&) -> FetchedKeys {
+    return {parse_jwks(R"({"keys":[{"kty":"RSA","kid":"k1","e":"AQAB","n":")" + kModulus + R"("}]})"), 600 * kNsPerSec};
+  });
+  std::string why;
+  EXPECT_NE(check.check("Bearer " + kToken, why), 0);
+}
+
+TEST(CallerCheck, TokensOfLongLifeAndDeepOnesAreRefused) {
+  JwtParts jwt = *parse_jwt(kToken);
+  jwt.expires_s = kThen + 10 * 86'400;
+  EXPECT_NE(refuse_claims(jwt, settings(), kThen), "");
+  std::string open, close;  // {"a":[[[…]]]}, in base64
+  for (int i = 0; i < 1'000; ++i) open += "W1tb", close += "XV1d";
+  EXPECT_TRUE(parse_jwt("e30.eyJhIjpbXX0."));
+  EXPECT_FALSE(parse_jwt("e30.eyJhIjpb" + open + close + "XX0."));
+  std::string keys = "{\"keys\":[" + std::string(100'000, '[') + std::string(100'000, ']') + "]}";
+  EXPECT_TRUE(parse_jwks(keys).empty());
 }
 
 TEST(CallerCheck, Base64) {

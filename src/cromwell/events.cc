@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/json_bounds.h"
 #include "base/text.h"
 #include "cromwell/cromwell_client.h"
 #include "net/base64.h"
@@ -11,6 +12,11 @@ namespace tacho {
 namespace {
 
 using Json = nlohmann::json;
+
+// A storage event has some dozens of values; outputs of a workflow, in Cromwell's callback, have more.
+constexpr JsonBounds kBounds{1u << 20, 64, 50'000};
+
+Json parsed(std::string_view text) { return parse_bounded<Json>(text, kBounds); }
 
 Event malformed(std::string why) {
   Event event;
@@ -122,7 +128,7 @@ Event pubsub(const Json& message) {
   const Json& data = member(message, "data");
   Json inside;
   if (data.is_string())
-    if (const auto bytes = base64_decode(data.get<std::string>())) inside = Json::parse(*bytes, nullptr, false);
+    if (const auto bytes = base64_decode(data.get<std::string>())) inside = parsed(*bytes);
   if (object.name.empty() && is_callback(inside)) {
     event = callback(inside);
   } else {
@@ -151,9 +157,9 @@ Event cloud_event(const std::string& type, const std::string& subject, const std
 // {"specversion":"1.0","type":"…","source":"…","id":"…","subject":"objects/…","data":{…}}
 Event structured(const Json& json) {
   Json data = member(json, "data");
-  if (data.is_string()) data = Json::parse(data.get<std::string>(), nullptr, false);
+  if (data.is_string()) data = parsed(data.get<std::string>());
   if (const Json& packed = member(json, "data_base64"); packed.is_string())
-    if (const auto bytes = base64_decode(packed.get<std::string>())) data = Json::parse(*bytes, nullptr, false);
+    if (const auto bytes = base64_decode(packed.get<std::string>())) data = parsed(*bytes);
   return cloud_event(text(json, "type"), text(json, "subject"), text(json, "source"), data);
 }
 
@@ -191,12 +197,15 @@ std::string workflow_id_in(std::string_view name) {
 }
 
 Event read_event(const std::vector<std::pair<std::string, std::string>>& headers, std::string_view body) {
-  const Json json = Json::parse(body, nullptr, false);
+  const Json json = parsed(body);
   const std::string_view type = header(headers, "ce-type");
   if (!type.empty() || !header(headers, "ce-specversion").empty())
     return cloud_event(std::string(type), std::string(header(headers, "ce-subject")),
                        std::string(header(headers, "ce-source")), json);
-  if (!json.is_object()) return malformed("the body is no JSON object");
+  if (!json.is_object()) {
+    const JsonExcess excess = json_excess(body, kBounds);
+    return malformed(excess == JsonExcess::none ? "the body is no JSON object" : "the body is " + std::string(json_excess_text(excess)));
+  }
   if (lower(header(headers, "content-type")).starts_with("application/cloudevents+json")) return structured(json);
   if (member(json, "message").is_object()) return pubsub(member(json, "message"));
   if (is_callback(json)) return callback(json);

@@ -100,5 +100,23 @@ TEST(Events, WorkflowIdInAName) {
   EXPECT_EQ(workflow_id_in(""), "");
 }
 
+TEST(Events, DepthAndCountAreBoundedBeforeATreeIsMade) {
+  const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
+  const std::string bare = "{\"specversion\":\"1.0\",\"type\":\"google.cloud.storage.object.v1.finalized\",\"data\":" + deep + "}";
+  EXPECT_EQ(read_event({}, bare).kind, Event::Kind::malformed);
+  EXPECT_NE(read_event({}, bare).why.find("deep"), std::string::npos);
+  EXPECT_EQ(read_event({{"ce-type", "google.cloud.storage.object.v1.finalized"}}, deep).kind, Event::Kind::malformed);
+  // Inside a string it is text; what it unpacks to is bounded, too.
+  std::string open, close;  // three brackets each
+  for (int i = 0; i < 33'333; ++i) open += "W1tb", close += "XV1d";
+  const Event packed = read_event({}, "{\"message\":{\"data\":\"" + open + close + "\"}}");
+  EXPECT_EQ(packed.kind, Event::Kind::malformed);
+  const Event quoted = read_event({}, "{\"specversion\":\"1.0\",\"type\":\"google.cloud.storage.object.v1.finalized\",\"data\":\"" + deep + "\"}");
+  EXPECT_EQ(quoted.kind, Event::Kind::malformed);
+  std::string many = "{\"workflowId\":\"x\",\"outputs\":[0";
+  for (int i = 0; i < 100'000; ++i) many += ",0";
+  EXPECT_NE(read_event({}, many + "]}").why.find("many"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace tacho

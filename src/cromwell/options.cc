@@ -68,7 +68,7 @@ constexpr std::array kOptions = {
          "callers must send this bearer token [TACHO_SERVE_TOKEN]"),
     text("--oidc-audience", "AUD", kServe, &O::oidc_audience,
          "callers may send a Google identity token for this audience"),
-    text("--oidc-email", "EMAIL,...", kServe, &O::oidc_email, "… of one of these accounts"),
+    text("--oidc-email", "EMAIL,...", kServe, &O::oidc_email, "… of one of these accounts; has to be given"),
     text("--oidc-issuer", "ISS", kServe, &O::oidc_issuer, "… from this issuer (https://accounts.google.com)"),
     text("--oidc-jwks", "URL", kServe, &O::oidc_jwks, "… signed with one of these keys (Google's)"),
     text("--workflow-name", "NAME", kImport, &O::workflow_name, "instead of what the path says; so do the next four"),

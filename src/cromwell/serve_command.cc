@@ -23,7 +23,7 @@ namespace {
 constexpr const char kHelp[] =
     "Examples:\n"
     "  CROMWELL_BASEURL=https://cromwell.example.org DATASET_ID=cromwell_monitoring tacho cromwell serve "
-    "--oidc-audience https://tacho.example.org\n\n"
+    "--oidc-audience https://tacho.example.org --oidc-email push@my-project.iam.gserviceaccount.com\n\n"
     "Usage: tacho cromwell serve [OPTIONS]\n"
     "Takes storage events (Pub/Sub push, CloudEvents, functions), bare objects and Cromwell's workflow callback as "
     "POST on any path, and\n"
@@ -60,6 +60,10 @@ Result<CallerSettings> caller_settings(const CromwellOptions& options) {
   if (settings.audience.empty() &&
       (!settings.emails.empty() || !options.oidc_issuer.empty() || !options.oidc_jwks.empty()))
     return Error{Code::invalid, "identity tokens need an audience", "", "add --oidc-audience"};
+  // The audience is no secret, and Google makes a token for it to anybody who has an account.
+  if (!settings.audience.empty() && settings.emails.empty())
+    return Error{Code::invalid, "--oidc-audience without --oidc-email would let in everybody who has an account", "",
+                 "add --oidc-email with the accounts that may call, as in push@PROJECT.iam.gserviceaccount.com"};
   if (!settings.audience.empty())
     if (const Status good = check_url(settings.jwks_url); !good) return good.error();
   return settings;
@@ -119,7 +123,7 @@ int serve_command(std::span<const std::string> arguments) {
   SizeLookup sizes(plan->sizes);
   WorkflowUploader uploader(std::move(plan->upload), sizes);
   CallerCheck callers(std::move(plan->callers));
-  Service service(uploader, callers, plan->limits);
+  Service service([&](const std::string& id) { return uploader.upload_id(id); }, callers, plan->limits);
   auto server = HttpServer::open(plan->server, [&](const ServedRequest& request) { return service.handle(request); });
   if (!server) return log::error(server.error().message()), 1;
   std::fprintf(stderr, "tacho: listening on port %d\n", (*server)->port());

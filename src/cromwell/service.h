@@ -3,6 +3,7 @@
 // call waits until its workflow is uploaded.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
@@ -24,8 +25,9 @@ struct ServiceLimits {
 
 class Service {
  public:
-  Service(WorkflowUploader& uploader, CallerCheck& callers, ServiceLimits limits)
-      : uploader_(uploader), callers_(callers), limits_(limits) {}
+  using Uploader = std::function<UploadResult(const std::string& id)>;  // thread-safe
+  Service(Uploader uploader, CallerCheck& callers, ServiceLimits limits)
+      : uploader_(std::move(uploader)), callers_(callers), limits_(limits) {}
   ServedResponse handle(const ServedRequest& request);
 
  private:
@@ -33,10 +35,11 @@ class Service {
   ServedResponse event(const Event& event);
   // Waits for a place, or for the same workflow that somebody else uploads just now; null when too many wait.
   Result_ upload(const std::string& id);
+  Result_ upload_now(const std::string& id);
   bool was_done(const std::string& key);
   void remember(const std::string& key);
 
-  WorkflowUploader& uploader_;
+  const Uploader uploader_;
   CallerCheck& callers_;
   ServiceLimits limits_;
   Monitor monitor_;

@@ -2,10 +2,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_bounds.h"
+
 namespace tacho {
 
 std::string small_json_text(std::string_view json, std::initializer_list<std::string_view> members) {
-  const nlohmann::json root = nlohmann::json::parse(json, nullptr, false);
+  const nlohmann::json root = parse_bounded<nlohmann::json>(json);
   const nlohmann::json* at = &root;
   for (const std::string_view member : members) {
     if (!at->is_object()) return {};

@@ -1,8 +1,9 @@
 #include "http/client.h"
 
-#include <http_parser.h>
-
 #include <array>
+#include <boost/beast/http/basic_parser.hpp>
+#include <limits>
+#include <optional>
 
 #include "base/text.h"
 #include "http/client_socket.h"
@@ -11,7 +12,12 @@
 namespace tacho {
 namespace {
 
+namespace http = boost::beast::http;
+using boost::beast::error_code;
+using View = boost::beast::string_view;
+
 constexpr int kRedirects = 5;
+constexpr size_t kHeadBytes = 64u << 10, kFields = 256, kHalfLine = 64u << 10, kInterim = 8;
 
 bool is_redirect(int status) { return status == 301 || status == 302 || status == 303 || status == 307 || status == 308; }
 
@@ -25,7 +31,7 @@ struct GetClient::Connection {
   bool used = false;  // has carried a whole answer
 };
 
-// One request and its answer, fed by http_parser.
+// One request and what comes of its answer.
 struct GetClient::Exchange {
   HttpAnswer answer;
   std::string location;
@@ -33,55 +39,47 @@ struct GetClient::Exchange {
   const OnBody* on_body = nullptr;
   size_t body_bytes = 0, body_limit = 0;
   bool complete = false, keep_alive = false, refused = false, too_large = false, any_byte = false;
-  std::string field, value;
-  bool in_value = false;
+};
 
-  void take_header() {
-    const std::string name = lower(field);
-    if (name == "content-type") answer.content_type = trim(value);
-    if (name == "location") location = trim(value);
-    field.clear();
-    value.clear();
-    in_value = false;
+// An answer on Boost.Beast's parser; its body is passed on as it comes.
+class GetClient::AnswerParser final : public http::basic_parser<false> {
+ public:
+  explicit AnswerParser(Exchange& out) : out_(out) {
+    eager(true);
+    header_limit(kHeadBytes);
+    body_limit(std::numeric_limits<std::uint64_t>::max());  // counted here
   }
-  static Exchange& of(http_parser* parser) { return *static_cast<Exchange*>(parser->data); }
-  static int on_field(http_parser* parser, const char* at, size_t size) {
-    Exchange& self = of(parser);
-    if (self.in_value) self.take_header();
-    if (self.field.size() + size > 8192) return 1;
-    self.field.append(at, size);
-    return 0;
+
+ private:
+  void on_response_impl(int status, View, int, error_code&) override { out_.answer = {status, ""}; }
+  void on_field_impl(http::field field, View name, View value, error_code& error) override {
+    head_bytes_ += name.size() + value.size() + 4;
+    if (head_bytes_ > kHeadBytes || ++fields_ > kFields) error = http::error::header_limit;
+    if (error || is_header_done()) return;
+    const std::string_view text(value.data(), value.size());
+    if (field == http::field::content_type) out_.answer.content_type = trim(text);
+    if (field == http::field::location) out_.location = trim(text);
   }
-  static int on_value(http_parser* parser, const char* at, size_t size) {
-    Exchange& self = of(parser);
-    self.in_value = true;
-    if (self.value.size() + size > 65536) return 1;
-    self.value.append(at, size);
-    return 0;
+  void on_header_impl(error_code& error) override {
+    if (out_.answer.status / 100 == 2 && *out_.on_head) out_.refused = !(*out_.on_head)(out_.answer);
+    if (out_.refused) error = http::error::bad_value;
   }
-  static int on_headers_complete(http_parser* parser) {
-    Exchange& self = of(parser);
-    if (self.in_value) self.take_header();
-    self.answer.status = static_cast<int>(parser->status_code);
-    if (self.answer.status / 100 == 2 && *self.on_head) self.refused = !(*self.on_head)(self.answer);
-    return self.refused ? -1 : 0;
+  size_t take(View part, error_code& error) {
+    out_.body_bytes += part.size();
+    out_.too_large = out_.body_bytes > out_.body_limit;
+    if (out_.too_large) error = http::error::body_limit;
+    else if (out_.answer.status / 100 == 2 && *out_.on_body) (*out_.on_body)({part.data(), part.size()});
+    return part.size();
   }
-  static int on_data(http_parser* parser, const char* at, size_t size) {
-    Exchange& self = of(parser);
-    self.body_bytes += size;
-    self.too_large = self.body_bytes > self.body_limit;
-    if (self.too_large) return 1;
-    if (self.answer.status / 100 == 2 && *self.on_body) (*self.on_body)({at, size});
-    return 0;
-  }
-  static int on_complete(http_parser* parser) {
-    Exchange& self = of(parser);
-    if (self.answer.status / 100 == 1) return 0;  // 100 Continue: the answer follows
-    self.complete = true;
-    self.keep_alive = http_should_keep_alive(parser) != 0;
-    http_parser_pause(parser, 1);
-    return 0;
-  }
+  size_t on_body_impl(View part, error_code& error) override { return take(part, error); }
+  size_t on_chunk_body_impl(std::uint64_t, View part, error_code& error) override { return take(part, error); }
+  void on_request_impl(http::verb, View, View, int, error_code&) override {}
+  void on_body_init_impl(const boost::optional<std::uint64_t>&, error_code&) override {}
+  void on_chunk_header_impl(std::uint64_t, View, error_code&) override {}
+  void on_finish_impl(error_code&) override {}
+
+  Exchange& out_;
+  size_t head_bytes_ = 0, fields_ = 0;
 };
 
 GetClient::GetClient(HttpTarget target) : target_(std::move(target)) {}
@@ -107,29 +105,39 @@ Status GetClient::exchange(const std::string& path, int64_t deadline_ns, Exchang
   request += "User-Agent: tacho/" TACHO_VERSION "\r\n\r\n";
   if (const Status sent = connection_->socket.write(request, deadline_ns); !sent) return sent;
 
-  http_parser parser;
-  http_parser_init(&parser, HTTP_RESPONSE);
-  parser.data = &out;
-  http_parser_settings settings;
-  http_parser_settings_init(&settings);
-  settings.on_header_field = Exchange::on_field;
-  settings.on_header_value = Exchange::on_value;
-  settings.on_headers_complete = Exchange::on_headers_complete;
-  settings.on_body = Exchange::on_data;
-  settings.on_message_complete = Exchange::on_complete;
+  std::optional<AnswerParser> parser;
+  size_t interim = 0;
+  std::string input;  // not parsed yet: half a line
   std::array<char, 16384> buffer;
   while (!out.complete) {
     const auto size = connection_->socket.read(buffer, deadline_ns);
     if (!size) return size.error();
     out.any_byte = out.any_byte || *size > 0;
-    const size_t parsed = http_parser_execute(&parser, &settings, buffer.data(), *size);
-    const bool paused = HTTP_PARSER_ERRNO(&parser) == HPE_PAUSED;
+    input.append(buffer.data(), *size);
+    error_code error;
+    for (size_t used = 1; used > 0 && !input.empty() && !error && !out.complete;) {
+      if (!parser) parser.emplace(out);
+      used = parser->put(boost::asio::const_buffer(input.data(), input.size()), error);
+      if (error == http::error::need_more) error = {};
+      input.erase(0, used);
+      if (error || !parser->is_done()) continue;
+      if (out.answer.status / 100 == 1 && ++interim <= kInterim) {
+        parser.reset();  // 100 Continue: the answer follows
+        continue;
+      }
+      out.complete = true;
+      out.keep_alive = parser->keep_alive();
+    }
+    if (!error && *size == 0 && !out.complete && parser && parser->is_header_done()) {
+      parser->put_eof(error);  // the end of a body without a length
+      out.complete = !error && parser->is_done();
+      if (error == http::error::partial_message) error = {};
+    }
     if (out.refused) return Error{Code::invalid, "the answer is of a kind that is not wanted", out.answer.content_type, ""};
     if (out.too_large) return Error{Code::invalid, "the answer is longer than " + std::to_string(out.body_limit >> 20) + " MiB", path, ""};
-    if (HTTP_PARSER_ERRNO(&parser) != HPE_OK && !paused)
-      return Error{Code::invalid, std::string("the answer is no HTTP: ") + http_errno_description(HTTP_PARSER_ERRNO(&parser)), path, ""};
+    if (error || input.size() > kHalfLine) return Error{Code::invalid, "the answer is no HTTP: " + error.message(), path, ""};
     if (*size == 0 && !out.complete) return Error{Code::io, "the answer was cut off", path, ""};
-    if (out.complete && parsed < *size) out.keep_alive = false;  // bytes that nobody asked for
+    if (out.complete && !input.empty()) out.keep_alive = false;  // bytes that nobody asked for
   }
   return ok();
 }

@@ -45,6 +45,7 @@ class GetClient {
  private:
   struct Connection;
   struct Exchange;
+  class AnswerParser;
   Status connect(int64_t deadline_ns);
   // Nothing of an answer came over a kept connection: the peer had closed it, so it is worth a new one.
   Status exchange(const std::string& path, int64_t deadline_ns, Exchange& out);

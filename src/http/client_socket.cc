@@ -1,7 +1,6 @@
 #include "http/client_socket.h"
 
 #include <arpa/inet.h>
-#include <http_parser.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
 #include <openssl/err.h>
@@ -169,23 +168,34 @@ Result<size_t> ClientSocket::read(std::span<char> buffer, int64_t deadline_ns) {
 std::optional<std::string> redirect_path(std::string_view location, std::string_view from, const ClientAddress& address) {
   if (location.empty()) return std::nullopt;
   if (location.starts_with('/') && !location.starts_with("//")) return std::string(location.substr(0, location.find('#')));
-  http_parser_url url;
-  http_parser_url_init(&url);
-  if (http_parser_parse_url(location.data(), location.size(), 0, &url) != 0) {
+  const size_t mark = location.find("://");
+  if (mark == std::string_view::npos || mark > location.find_first_of("/?#")) {
     // Relative: beside the path that was asked for.
     if (location.find("//") != std::string_view::npos) return std::nullopt;
     const std::string_view folder = from.substr(0, from.substr(0, from.find('?')).rfind('/') + 1);
     return std::string(folder) + std::string(location.substr(0, location.find('#')));
   }
-  const auto part = [&](http_parser_url_fields field) {
-    return location.substr(url.field_data[field].off, (url.field_set >> field & 1) != 0 ? url.field_data[field].len : 0);
-  };
-  const bool tls = lower(part(UF_SCHEMA)) == "https";
-  const uint16_t port = url.port != 0 ? url.port : static_cast<uint16_t>(tls ? 443 : 80);
-  if (tls != address.tls || lower(part(UF_HOST)) != lower(address.host) || port != address.port) return std::nullopt;
-  std::string path(part(UF_PATH));
-  if (path.empty()) path.push_back('/');
-  if (const std::string_view query = part(UF_QUERY); !query.empty()) path.append("?").append(query);
+  const std::string scheme = lower(location.substr(0, mark));
+  if (scheme != (address.tls ? "https" : "http")) return std::nullopt;
+  location = location.substr(mark + 3, location.find('#') == std::string_view::npos ? location.npos : location.find('#') - mark - 3);
+  const size_t slash = std::min(location.find_first_of("/?"), location.size());
+  std::string_view host = location.substr(0, slash), port;
+  if (host.starts_with('[')) {
+    const size_t bracket = host.find(']');
+    if (bracket == std::string_view::npos) return std::nullopt;
+    port = host.substr(bracket + 1);
+    host = host.substr(1, bracket - 1);
+    if (!port.empty() && port[0] != ':') return std::nullopt;
+    if (!port.empty()) port.remove_prefix(1);
+  } else if (const size_t colon = host.find(':'); colon != std::string_view::npos) {
+    port = host.substr(colon + 1);
+    host = host.substr(0, colon);
+  }
+  const uint16_t usual = address.tls ? 443 : 80;
+  const auto number = port.empty() ? std::optional(usual) : parse_int<uint16_t>(port);
+  if (!number || *number != address.port || lower(host) != lower(address.host)) return std::nullopt;
+  std::string path(location.substr(slash));
+  if (!path.starts_with('/')) path.insert(0, "/");
   return path;
 }
 

@@ -1,7 +1,5 @@
 #include "http/connection.h"
 
-#include <sys/epoll.h>
-
 #include <algorithm>
 #include <limits>
 
@@ -13,7 +11,6 @@ namespace {
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 constexpr int64_t kLinger_ms = 2'000;      // a peer that still sends gets this long to read our last words
 constexpr size_t kPerStep = 1u << 20;      // then other connections have their turn
-constexpr size_t kOutputLimit = 1u << 20;  // more waits until the peer reads
 
 }  // namespace
 
@@ -28,15 +25,14 @@ bool Connection::shake_hands() {
   if (state == Transport::State::closed) closed_ = true;
   if (state != Transport::State::done) return false;
   stage_ = Stage::open;
-  const Protocol::Limits limits{rules_.body_limit, rules_.budget, transport_.has_client_certificate()};
-  protocol_ = transport_.speaks_h2() ? make_http2(limits, dispatch_) : make_http1(limits, dispatch_);
-  if (draining_) protocol_->drain();
+  protocol_ = make_http1({rules_.body_limit, rules_.budget, transport_.has_client_certificate(), rules_.last_answers},
+                         dispatch_);
   return true;
 }
 
 bool Connection::take_input() {
   // One buffer a thread: an idle connection holds none.
-  static thread_local char buffer[64 << 10];
+  static thread_local char buffer[16 << 10];
   size_t total = 0;
   while (!closed_ && reads()) {
     if (total >= kPerStep) return true;
@@ -59,8 +55,12 @@ void Connection::send_output(int64_t now_ns) {
       output_.clear();
       sent_ = 0;
       protocol_->collect(output_);
+      if (output_.empty() && !failed_ && !protocol_->finished()) {
+        if (!protocol_->proceed()) failed_ = true;
+        protocol_->collect(output_);
+      }
       if (output_.empty()) break;
-      write_since_ns_ = now_ns;
+      write_begin_ns_ = write_since_ns_ = now_ns;
     }
     size_t sent = 0;
     const Transport::State state = transport_.write(std::string_view(output_).substr(sent_), sent);
@@ -70,7 +70,7 @@ void Connection::send_output(int64_t now_ns) {
     if (state == Transport::State::wants_write) wants_write_ = true;
     if (state != Transport::State::done) return;
   }
-  if (output_.capacity() > (64u << 10)) std::string().swap(output_);
+  if (sent_ == output_.size() && output_.capacity() > 1024) std::string().swap(output_), sent_ = 0;
   if (closed_ || (!failed_ && !protocol_->finished())) return;
   transport_.end_sending();
   // Closing on bytes that nobody has read resets the connection, and our last words would be lost with it.
@@ -101,12 +101,20 @@ void Connection::set_deadline(int64_t now_ns) {
     case Protocol::Phase::busy: break;
   }
   deadline_ns_ = limit == kNever ? kNever : progress_since_ns_ + limit * kNsPerMs;
-  if (sent_ < output_.size()) deadline_ns_ = std::min(deadline_ns_, write_since_ns_ + rules_.body_ms * kNsPerMs);
+  // A peer that reads nothing for a while, or all too little.
+  if (sent_ < output_.size())
+    deadline_ns_ = std::min({deadline_ns_, write_since_ns_ + rules_.body_ms * kNsPerMs, write_begin_ns_ + 4 * rules_.body_ms * kNsPerMs});
+}
+
+int64_t Connection::waits_since_ns() const {
+  if (stage_ == Stage::lingering) return linger_since_ns_;
+  if (stage_ == Stage::open && (sent_ < output_.size() || protocol_->progress().phase == Protocol::Phase::busy)) return kNever;
+  return progress_since_ns_;
 }
 
 bool Connection::reads() const {
   if (input_ended_) return false;
-  return stage_ == Stage::lingering || (!failed_ && protocol_->wants_input() && output_.size() - sent_ < kOutputLimit);
+  return stage_ == Stage::lingering || (!failed_ && protocol_->wants_input() && sent_ == output_.size());
 }
 
 Connection::Wish Connection::step(int64_t now_ns) {
@@ -115,30 +123,28 @@ Connection::Wish Connection::step(int64_t now_ns) {
   wants_write_ = false;
   if (stage_ == Stage::handshake && !shake_hands()) {
     wish.close = closed_;
-    wish.events = wants_write_ ? EPOLLOUT : EPOLLIN;
+    wish.write = wants_write_;
+    wish.read = !wants_write_;
     wish.deadline_ns = deadline_ns_;
     return wish;
   }
-  const bool was_full = output_.size() - sent_ >= kOutputLimit;
   wish.again = take_input();
+  // Only now: what had arrived when the end was announced is still answered.
+  if (draining_ && stage_ == Stage::open && !wish.again) protocol_->drain();
   if (stage_ == Stage::open && !closed_) send_output(now_ns);
-  if (was_full && reads()) wish.again = true;  // OpenSSL may hold bytes that epoll does not know of
+  if (reads() && transport_.has_pending()) wish.again = true;  // bytes that the kernel does not know of
   set_deadline(now_ns);
   const bool all_sent = stage_ == Stage::lingering || sent_ == output_.size();
   const bool busy = stage_ == Stage::open && protocol_->progress().phase == Protocol::Phase::busy;
   wish.close = closed_ || (input_ended_ && all_sent && !busy);
-  wish.events = (reads() ? EPOLLIN : 0u) | (wants_write_ || !all_sent ? EPOLLOUT : 0u);
+  wish.read = reads();
+  wish.write = wants_write_ || !all_sent;
   wish.deadline_ns = deadline_ns_;
   return wish;
 }
 
-void Connection::respond(uint64_t stream, ServedResponse&& response) {
-  if (protocol_) protocol_->respond(stream, std::move(response));
-}
-
-void Connection::drain() {
-  draining_ = true;
-  if (protocol_) protocol_->drain();
+void Connection::respond(uint64_t number, ServedResponse&& response) {
+  if (protocol_) protocol_->respond(number, std::move(response));
 }
 
 }  // namespace tacho

@@ -1,6 +1,7 @@
 // One client: moves bytes between its transport and its protocol and knows when it has taken too long. Owned by one
 // loop.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -16,12 +17,13 @@ class Connection {
     int64_t head_ms = 0, body_ms = 0, idle_ms = 0;
     size_t body_limit = 0;
     BodyBudget* budget = nullptr;
+    const std::atomic<bool>* last_answers = nullptr;
   };
   // What the loop has to do after a step.
   struct Wish {
     bool close = false;
     bool again = false;   // more can be done at once, but others have a turn first
-    uint32_t events = 0;  // for epoll
+    bool read = false, write = false;  // what to wait for
     int64_t deadline_ns = 0;
   };
 
@@ -29,9 +31,11 @@ class Connection {
 
   int fd() const { return transport_.fd(); }
   Wish step(int64_t now_ns);  // the socket is ready, an answer has come, or the time is up
-  void respond(uint64_t stream, ServedResponse&& response);
-  void drain();
-  uint32_t events_set = 0;  // the loop's own note of what epoll knows
+  void respond(uint64_t number, ServedResponse&& response);
+  void drain() { draining_ = true; }
+  // Since when we wait for the peer: for a hand shake, a request or its rest. Never where a request is being answered. Where
+  // there are too many connections, the one that waits longest goes; bytes that trickle in make it no younger.
+  int64_t waits_since_ns() const;
 
  private:
   enum class Stage { handshake, open, lingering };
@@ -50,7 +54,7 @@ class Connection {
   size_t sent_ = 0;
   bool wants_write_ = false, closed_ = false, failed_ = false, draining_ = false, input_ended_ = false;
   Protocol::Progress progress_;
-  int64_t progress_since_ns_ = 0, write_since_ns_ = 0, linger_since_ns_ = 0;
+  int64_t progress_since_ns_ = 0, write_begin_ns_ = 0, write_since_ns_ = 0, linger_since_ns_ = 0;
   int64_t deadline_ns_ = 0;
 };
 

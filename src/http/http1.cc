@@ -1,5 +1,10 @@
-// HTTP/1.1 on http_parser: one request at a time; a pipelined one waits in the input until the answer is out.
-#include <http_parser.h>
+// HTTP/1.1 on Boost.Beast's parser: one request at a time; a pipelined one waits in the input until the answer is out.
+// Beast is lenient where two programs could read one request in two ways (folded lines, a list of lengths, an unknown
+// transfer coding); here all that is refused.
+#include <algorithm>
+#include <boost/beast/http/basic_parser.hpp>
+#include <boost/beast/http/status.hpp>
+#include <optional>
 
 #include "base/log.h"
 #include "base/text.h"
@@ -8,240 +13,13 @@
 namespace tacho {
 namespace {
 
-class Http1 final : public Protocol {
- public:
-  Http1(const Limits& limits, Dispatch dispatch) : limits_(limits), dispatch_(std::move(dispatch)) {
-    http_parser_init(&parser_, HTTP_REQUEST);
-    parser_.data = this;
-  }
-  ~Http1() override { release(); }
+namespace http = boost::beast::http;
+using boost::beast::error_code;
+using View = boost::beast::string_view;
 
-  bool receive(std::string_view bytes) override;
-  void respond(uint64_t stream, ServedResponse&& response) override;
-  void collect(std::string& out) override;
-  bool wants_input() const override { return !busy_ && !closing_; }
-  bool finished() const override { return closing_ && !busy_; }
-  void drain() override;
-  Progress progress() const override;
+std::string_view plain(View text) { return {text.data(), text.size()}; }
 
- private:
-  static Http1& self(http_parser* parser) { return *static_cast<Http1*>(parser->data); }
-  static const http_parser_settings& settings();
-  int on_begin();
-  int on_header_part(std::string_view part, bool is_name);
-  int on_headers_complete();
-  int on_body(std::string_view part);
-  int on_complete();
-  void finish_header();
-  void refuse(int status);
-  void release();
-  bool parse();
-
-  Limits limits_;
-  Dispatch dispatch_;
-  http_parser parser_{};
-  std::string input_;  // not parsed yet: what came behind a request that is being answered
-  std::string output_;
-  ServedRequest request_;
-  std::string target_, name_, value_;
-  bool in_value_ = false;
-  size_t head_bytes_ = 0, charged_ = 0;
-  uint64_t number_ = 0;  // of the request
-  bool in_head_ = false, in_body_ = false;
-  bool busy_ = false;      // the handler has it
-  bool complete_ = false;  // the parser stopped behind a request
-  bool closing_ = false, draining_ = false;
-  int refusal_ = 0;  // status to answer with before the connection ends
-  bool parsing_ = false;
-};
-
-const http_parser_settings& Http1::settings() {
-  static const http_parser_settings kSettings = [] {
-    http_parser_settings s;
-    http_parser_settings_init(&s);
-    s.on_message_begin = [](http_parser* p) { return self(p).on_begin(); };
-    s.on_url = [](http_parser* p, const char* at, size_t n) {
-      Http1& me = self(p);
-      me.head_bytes_ += n;
-      me.target_.append(at, n);
-      return me.head_bytes_ > kHeadLimit ? (me.refusal_ = 414, 1) : 0;
-    };
-    s.on_header_field = [](http_parser* p, const char* at, size_t n) { return self(p).on_header_part({at, n}, true); };
-    s.on_header_value = [](http_parser* p, const char* at, size_t n) { return self(p).on_header_part({at, n}, false); };
-    s.on_headers_complete = [](http_parser* p) { return self(p).on_headers_complete(); };
-    s.on_body = [](http_parser* p, const char* at, size_t n) { return self(p).on_body({at, n}); };
-    s.on_message_complete = [](http_parser* p) { return self(p).on_complete(); };
-    return s;
-  }();
-  return kSettings;
-}
-
-int Http1::on_begin() {
-  request_ = ServedRequest{};
-  target_.clear();
-  name_.clear();
-  value_.clear();
-  in_value_ = false;
-  head_bytes_ = 0;
-  in_head_ = true;
-  number_++;
-  return 0;
-}
-
-void Http1::finish_header() {
-  if (!name_.empty()) request_.headers.emplace_back(lower(name_), trim(value_));
-  name_.clear();
-  value_.clear();
-  in_value_ = false;
-}
-
-int Http1::on_header_part(std::string_view part, bool is_name) {
-  head_bytes_ += part.size();
-  if (head_bytes_ > kHeadLimit || request_.headers.size() > 256) return refusal_ = 431, 1;
-  if (is_name && in_value_) finish_header();
-  in_value_ = !is_name;
-  (is_name ? name_ : value_) += part;
-  return 0;
-}
-
-int Http1::on_headers_complete() {
-  if (in_body_ || !in_head_) return 0;  // trailers
-  finish_header();
-  in_head_ = false;
-  in_body_ = true;
-  parser_.upgrade = 0;  // no other protocol is offered: the request is answered as it stands
-  request_.method = http_method_str(static_cast<http_method>(parser_.method));
-  if (parser_.method == HTTP_CONNECT) return refusal_ = 405, -1;
-  http_parser_url url;
-  http_parser_url_init(&url);
-  if (http_parser_parse_url(target_.data(), target_.size(), 0, &url) == 0 && (url.field_set & (1 << UF_PATH))) {
-    split_target(std::string_view(target_).substr(url.field_data[UF_PATH].off), request_);
-  } else {
-    request_.path = target_;
-  }
-  request_.has_client_certificate = limits_.has_client_certificate;
-  if (parser_.content_length != UINT64_MAX && parser_.content_length > limits_.body_limit) return refusal_ = 413, -1;
-  if (lower(request_.header("expect")) == "100-continue") output_ += "HTTP/1.1 100 Continue\r\n\r\n";
-  return 0;
-}
-
-int Http1::on_body(std::string_view part) {
-  if (request_.body.size() + part.size() > limits_.body_limit) return refusal_ = 413, 1;
-  if (!limits_.budget->take(part.size())) return refusal_ = 503, 1;
-  charged_ += part.size();
-  request_.body += part;
-  return 0;
-}
-
-int Http1::on_complete() {
-  in_body_ = false;
-  complete_ = true;
-  http_parser_pause(&parser_, 1);
-  return 0;
-}
-
-void Http1::release() {
-  limits_.budget->give(charged_);
-  charged_ = 0;
-}
-
-void Http1::refuse(int status) {
-  busy_ = true;
-  closing_ = true;
-  ServedResponse response;
-  response.status = status;
-  response.body = std::string(http_status_str(static_cast<http_status>(status))) + "\n";
-  respond(number_, std::move(response));
-}
-
-bool Http1::receive(std::string_view bytes) {
-  input_ += bytes;
-  if (parsing_ || busy_) return true;
-  parsing_ = true;
-  const bool fine = parse();
-  parsing_ = false;
-  return fine;
-}
-
-bool Http1::parse() {
-  while (!input_.empty() && !busy_ && !closing_) {
-    const size_t used = http_parser_execute(&parser_, &settings(), input_.data(), input_.size());
-    const http_errno error = HTTP_PARSER_ERRNO(&parser_);
-    input_.erase(0, used);
-    if (complete_) {
-      complete_ = false;
-      http_parser_pause(&parser_, 0);
-      if (http_should_keep_alive(&parser_) == 0 || draining_) closing_ = true;
-      release();
-      busy_ = true;
-      dispatch_(number_, std::move(request_));
-      continue;
-    }
-    if (refusal_ != 0 || error == HPE_HEADER_OVERFLOW) {
-      const int status = refusal_ != 0 ? refusal_ : 431;
-      tell_refused(status, limits_);
-      refuse(status);
-      return false;
-    }
-    if (error != HPE_OK) {
-      refuse(400);
-      return false;
-    }
-  }
-  if (input_.empty() && input_.capacity() > (16u << 10)) std::string().swap(input_);
-  return true;
-}
-
-void Http1::respond(uint64_t stream, ServedResponse&& response) {
-  if (!busy_ || stream != number_) return;
-  busy_ = false;
-  const bool bodiless = response.status == 204 || response.status == 304;
-  output_ += "HTTP/1.1 " + std::to_string(response.status) + " " +
-             http_status_str(static_cast<http_status>(response.status)) + "\r\n";
-  if (!bodiless) {
-    output_ += "content-type: " + response.content_type + "\r\n";
-    output_ += "content-length: " + std::to_string(response.body.size()) + "\r\n";
-  }
-  for (const auto& [name, value] : response.headers) output_ += name + ": " + value + "\r\n";
-  if (closing_ || draining_) output_ += "connection: close\r\n";
-  else if (parser_.http_major == 1 && parser_.http_minor == 0) output_ += "connection: keep-alive\r\n";
-  if (draining_) closing_ = true;
-  output_ += "\r\n";
-  if (!bodiless && parser_.method != HTTP_HEAD) output_ += response.body;
-  if (!parsing_ && !closing_ && !input_.empty()) {
-    parsing_ = true;
-    parse();
-    parsing_ = false;
-  }
-}
-
-void Http1::collect(std::string& out) {
-  if (out.empty()) {
-    out.swap(output_);
-  } else {
-    out += output_;
-  }
-  output_.clear();
-}
-
-void Http1::drain() {
-  draining_ = true;
-  if (!busy_ && !in_head_ && !in_body_ && input_.empty()) closing_ = true;
-}
-
-Protocol::Progress Http1::progress() const {
-  if (busy_) return {Phase::busy, number_};
-  if (in_body_) return {Phase::body, number_};
-  if (in_head_) return {Phase::head, number_};
-  return {number_ == 0 ? Phase::head : Phase::idle, number_};
-}
-
-}  // namespace
-
-std::unique_ptr<Protocol> make_http1(const Protocol::Limits& limits, Protocol::Dispatch dispatch) {
-  return std::make_unique<Http1>(limits, std::move(dispatch));
-}
-
+// Told once a reason: what was refused never reaches the handler.
 void tell_refused(int status, const Protocol::Limits& limits) {
   if (status == 413)
     log::warn("a request was refused: its body is larger than " + std::to_string(limits.body_limit) + " bytes");
@@ -249,11 +27,282 @@ void tell_refused(int status, const Protocol::Limits& limits) {
   if (status == 503) log::warn("a request was refused: too many large bodies at a time");
 }
 
+// "/a?b=c", or "http://host/a?b=c" as it is sent to a proxy, into path and query.
 void split_target(std::string_view target, ServedRequest& request) {
+  if (!target.starts_with('/')) {
+    if (const size_t scheme = target.find("://"); scheme != std::string_view::npos) {
+      const size_t slash = target.find('/', scheme + 3);
+      target = slash == std::string_view::npos ? std::string_view("/") : target.substr(slash);
+    }
+  }
   target = target.substr(0, target.find('#'));
   const size_t mark = target.find('?');
   request.path = target.substr(0, mark);
   if (mark != std::string_view::npos) request.query = target.substr(mark + 1);
+}
+
+// One request, as far as it has come.
+class RequestParser final : public http::basic_parser<true> {
+ public:
+  explicit RequestParser(const Protocol::Limits& limits) : limits_(limits) {
+    eager(true);
+    header_limit(kHeadLimit);
+    body_limit(limits.body_limit);
+  }
+
+  // How many bytes were used. The text must not move before the call is over.
+  size_t feed(std::string_view text, error_code& error) {
+    text_ = text;
+    const size_t used = put(boost::asio::const_buffer(text.data(), text.size()), error);
+    if (error == http::error::need_more) error = {};
+    return used;
+  }
+  // The status to answer with when feed() gave an error.
+  int refusal(const error_code& error) const {
+    if (refusal_ != 0) return refusal_;
+    if (error == http::error::body_limit) return 413;
+    if (error == http::error::header_limit) return has_start_ ? 431 : 414;
+    return 400;
+  }
+
+  ServedRequest request;
+  int version = 11;
+  bool wants_continue = false;
+
+ private:
+  void refuse(int status, error_code& error) {
+    refusal_ = status;
+    error = http::error::bad_value;
+  }
+  bool too_much(size_t bytes, int status, error_code& error) {
+    head_bytes_ += bytes;
+    if (head_bytes_ > kHeadLimit) refuse(status, error);
+    return head_bytes_ > kHeadLimit;
+  }
+
+  // Beast joins lines that are continued by a blank. Here a value has to stand in the text, on the line of its name, and the
+  // next line has to begin with something else; Beast has looked at its first byte already.
+  bool is_folded(std::string_view name, std::string_view value) const {
+    const char* const end = text_.data() + text_.size();
+    if (value.data() < name.data() || value.data() > end) return true;
+    const std::string_view before(name.data() + name.size(), static_cast<size_t>(value.data() - name.data()) - name.size());
+    const char* const behind = value.data() + value.size();
+    std::string_view after(behind, static_cast<size_t>(end - behind));
+    after.remove_prefix(std::min(after.find_first_not_of(" \t"), after.size()));
+    return before.find_first_of("\r\n") != std::string_view::npos || !after.starts_with("\r\n") || after.size() < 3 || after[2] == ' ' ||
+           after[2] == '\t';
+  }
+
+  void on_request_impl(http::verb method, View name, View target, int version_sent, error_code& error) override {
+    has_start_ = true;
+    version = version_sent;
+    if (too_much(name.size() + target.size(), 414, error)) return;
+    if (method == http::verb::connect) return refuse(405, error);
+    request.method = plain(name);
+    split_target(plain(target), request);
+  }
+
+  void on_field_impl(http::field field, View name, View value, error_code& error) override {
+    if (too_much(name.size() + value.size() + 4, 431, error)) return;
+    if (++fields_ > kFieldLimit) return refuse(431, error);
+    if (is_folded(plain(name), plain(value))) return refuse(400, error);
+    if (is_header_done()) return;  // a trailer
+    switch (field) {
+      case http::field::content_length:
+        // Beast takes "3, 3" and a second field of the same length.
+        if (std::exchange(has_length_, true) || value.size() > 18 ||
+            !std::all_of(value.begin(), value.end(), [](char c) { return c >= '0' && c <= '9'; }))
+          return refuse(400, error);
+        break;
+      case http::field::transfer_encoding:
+        // Beast passes over a coding that it does not know, and takes the body for one without it.
+        if (version < 11) return refuse(400, error);
+        if (lower(plain(value)) != "chunked") return refuse(501, error);
+        break;
+      case http::field::host:
+        if (std::exchange(has_host_, true)) return refuse(400, error);
+        break;
+      case http::field::expect:
+        if (lower(plain(value)) != "100-continue") return refuse(417, error);
+        wants_continue = version >= 11;
+        break;
+      default: break;
+    }
+    request.headers.emplace_back(lower(plain(name)), plain(value));
+  }
+
+  void on_header_impl(error_code&) override { request.has_client_certificate = limits_.has_client_certificate; }
+  void on_body_init_impl(const boost::optional<std::uint64_t>&, error_code&) override {}
+
+  size_t take(View part) {
+    std::string& body = request.body;
+    // A length that is only promised takes no memory; one that has begun to come true is given its room at once, so that
+    // the body is not copied while it grows.
+    if (body.size() + part.size() > BodyBudget::kSmall && has_length_ && body.capacity() < body.size() + part.size())
+      body.reserve(body.size() + static_cast<size_t>(content_length_remaining().value_or(0)));
+    body.append(part.data(), part.size());
+    return part.size();
+  }
+  size_t on_body_impl(View part, error_code&) override { return take(part); }
+  void on_chunk_header_impl(std::uint64_t, View extension, error_code& error) override {
+    extension_bytes_ += extension.size();
+    if (extension_bytes_ > kChunkTalkLimit) refuse(400, error);
+  }
+  size_t on_chunk_body_impl(std::uint64_t, View part, error_code&) override { return take(part); }
+  void on_response_impl(int, View, int, error_code&) override {}
+  void on_finish_impl(error_code&) override {}
+
+  const Protocol::Limits& limits_;
+  std::string_view text_;
+  size_t head_bytes_ = 0, fields_ = 0, extension_bytes_ = 0;
+  bool has_start_ = false, has_length_ = false, has_host_ = false;
+  int refusal_ = 0;
+};
+
+class Http1 final : public Protocol {
+ public:
+  Http1(const Limits& limits, Dispatch dispatch)
+      : limits_(limits), dispatch_(std::move(dispatch)), share_(limits_.budget) {}
+
+  bool receive(std::string_view bytes) override;
+  void respond(uint64_t number, ServedResponse&& response) override;
+  void collect(std::string& out) override;
+  bool proceed() override;
+  bool wants_input() const override { return !busy_ && !answered_ && !closing_; }
+  bool finished() const override { return closing_ && !busy_; }
+  void drain() override;
+  Progress progress() const override;
+
+ private:
+  bool parse(std::string_view& text);
+  bool refuse(int status);
+
+  const Limits limits_;
+  Dispatch dispatch_;
+  BodyBudget::Share share_;
+  std::optional<RequestParser> parser_;  // none: the next byte begins a request
+  std::string input_;                    // not parsed yet: half a line, or what came behind a request that is being answered
+  std::string output_;
+  uint64_t number_ = 0;                  // of the request
+  int version_ = 11;
+  bool is_head_ = false;                 // a HEAD is being answered
+  bool busy_ = false;                    // the handler has it
+  bool answered_ = false;                // the answer is on its way
+  bool closing_ = false, draining_ = false;
+};
+
+bool Http1::receive(std::string_view bytes) {
+  if (!input_.empty()) {
+    input_ += bytes;
+    return proceed();
+  }
+  if (!parse(bytes)) return false;
+  input_ = bytes;
+  return true;
+}
+
+bool Http1::proceed() {
+  answered_ = false;
+  std::string held = std::exchange(input_, {});
+  std::string_view text = held;
+  if (!parse(text)) return false;
+  held.erase(0, held.size() - text.size());
+  input_ = std::move(held);
+  if (input_.empty() && input_.capacity() > 1024) input_ = {};
+  return true;
+}
+
+// Takes away from the text what was used.
+bool Http1::parse(std::string_view& text) {
+  while (!text.empty() && wants_input()) {
+    if (!parser_) {
+      // An empty line before a request is passed over, as old clients end a body with one.
+      if (text.starts_with("\r\n")) text.remove_prefix(2);
+      if (text.empty() || text == "\r") break;
+      parser_.emplace(limits_);
+      number_++;
+    }
+    const bool was_in_head = !parser_->is_header_done();
+    error_code error;
+    const size_t used = parser_->feed(text, error);
+    text.remove_prefix(used);
+    if (error) return refuse(parser_->refusal(error));
+    if (!share_.set(parser_->request.body.size() + text.size())) return refuse(503);
+    if (parser_->is_done()) {
+      version_ = parser_->version;
+      if (!parser_->keep_alive() || draining_) closing_ = true;
+      ServedRequest request = std::move(parser_->request);
+      parser_.reset();
+      is_head_ = request.method == "HEAD";
+      busy_ = true;
+      dispatch_(number_, std::move(request));
+      continue;
+    }
+    if (was_in_head && parser_->is_header_done() && parser_->wants_continue && text.empty() &&
+        parser_->request.body.empty())
+      output_ += "HTTP/1.1 100 Continue\r\n\r\n";
+    if (used == 0) break;  // half a line: more is needed
+  }
+  // Half a line of the head is held to by the parser's own limit.
+  if (parser_ && parser_->is_header_done() && !busy_ && text.size() > kChunkTalkLimit) return refuse(400);
+  return true;
+}
+
+bool Http1::refuse(int status) {
+  tell_refused(status, limits_);
+  const std::string text = std::string(plain(http::obsolete_reason(http::int_to_status(static_cast<unsigned>(status)))));
+  output_ += "HTTP/1.1 " + std::to_string(status) + " " + text + "\r\ncontent-type: text/plain; charset=utf-8\r\n" +
+             (status == 503 ? "retry-after: 1\r\n" : "") + "content-length: " + std::to_string(text.size() + 1) +
+             "\r\nconnection: close\r\n\r\n" + text + "\n";
+  closing_ = true;
+  parser_.reset();
+  share_.set(0);
+  return false;
+}
+
+void Http1::respond(uint64_t number, ServedResponse&& response) {
+  if (!busy_ || number != number_) return;
+  busy_ = false;
+  answered_ = true;
+  share_.set(0);
+  if (draining_ || (limits_.last_answers != nullptr && limits_.last_answers->load())) closing_ = true;
+  const bool bodiless = response.status == 204 || response.status == 304;
+  const View reason = http::obsolete_reason(http::int_to_status(static_cast<unsigned>(response.status)));
+  std::string head = "HTTP/1.1 " + std::to_string(response.status) + " " + std::string(plain(reason)) + "\r\n";
+  if (!bodiless) {
+    head += "content-type: " + response.content_type + "\r\n";
+    head += "content-length: " + std::to_string(response.body.size()) + "\r\n";
+  }
+  for (const auto& [name, value] : response.headers) head += name + ": " + value + "\r\n";
+  if (closing_) head += "connection: close\r\n";
+  else if (version_ < 11) head += "connection: keep-alive\r\n";
+  head += "\r\n";
+  output_.reserve(output_.size() + head.size() + response.body.size());
+  output_ += head;
+  if (!bodiless && !is_head_) output_ += response.body;
+}
+
+void Http1::collect(std::string& out) {
+  if (out.empty()) out.swap(output_);
+  else out += output_;
+  output_.clear();
+}
+
+void Http1::drain() {
+  draining_ = true;
+  if (!busy_ && !answered_ && !parser_ && input_.empty()) closing_ = true;
+}
+
+Protocol::Progress Http1::progress() const {
+  if (busy_) return {Phase::busy, number_};
+  if (parser_) return {parser_->is_header_done() ? Phase::body : Phase::head, number_};
+  return {number_ == 0 ? Phase::head : Phase::idle, number_};
+}
+
+}  // namespace
+
+std::unique_ptr<Protocol> make_http1(const Protocol::Limits& limits, Protocol::Dispatch dispatch) {
+  return std::make_unique<Http1>(limits, std::move(dispatch));
 }
 
 std::string_view ServedRequest::header(std::string_view lower_name) const {

@@ -3,236 +3,322 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <signal.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <boost/asio/basic_waitable_timer.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/basic_stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
 #include <cerrno>
+#include <chrono>
+#include <future>
 #include <limits>
+#include <unordered_map>
 
 #include "base/log.h"
 #include "base/units.h"
 #include "os/clock.h"
-#include "os/file.h"
 
 namespace tacho {
 namespace {
 
-constexpr uint64_t kWakeId = 1, kListenerId = 2;
+namespace asio = boost::asio;
+using boost::system::error_code;
+using Executor = asio::io_context::executor_type;
+using Descriptor = asio::posix::basic_stream_descriptor<Executor>;
+using Timer = asio::basic_waitable_timer<std::chrono::steady_clock, asio::wait_traits<std::chrono::steady_clock>, Executor>;
+
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
-constexpr int64_t kLookAtFilesNs = 5 * kNsPerSec;
-constexpr int64_t kDrainStepNs = 100 * kNsPerMs;
+constexpr auto kLookAtFiles = std::chrono::seconds(5);
+constexpr auto kPause = std::chrono::milliseconds(20);
+constexpr int kAcceptedAtOnce = 64;  // then the connections have their turn
+
+// A connection with what Asio waits for.
+struct Peer {
+  Peer(asio::io_context& context, Fd fd, SSL_CTX* tls, const Connection::Rules& rules, Protocol::Dispatch dispatch,
+       int64_t now_ns)
+      : watch(context), connection(std::move(fd), tls, rules, std::move(dispatch), now_ns) {}
+  ~Peer() {
+    if (watch.is_open()) watch.release();  // the connection closes the descriptor
+  }
+  Descriptor watch;
+  Connection connection;
+  bool reading = false, writing = false;
+};
 
 }  // namespace
 
-Status Loop::start(int listener_fd, std::function<void(Fd)> accepted) {
-  epoll_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
-  wake_ = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!epoll_ || !wake_) return system_error("cannot make an event loop", "epoll", errno);
-  epoll_event event{};
-  event.events = EPOLLIN;
-  event.data.u64 = kWakeId;
-  ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_.get(), &event);
-  listener_fd_ = listener_fd;
-  accepted_ = std::move(accepted);
+struct Loop::Core {
+  Core(Loop& loop, Shared& shared) : self(loop), shared(shared) {}
+  void run();
+  void adopt(Fd client);
+  void step(uint64_t id, int64_t now_ns);
+  void wait_for(uint64_t id, Peer& peer, Descriptor::wait_type what, bool Peer::*flag);
+  void close(uint64_t id);
+  bool close_longest_waiting(uint64_t but);
+  void listen_or_not();
+  bool accept_some();
+  void pause_listening();
+  void set_sweep(int64_t at_ns);
+  void sweep(int64_t now_ns);
+  void look_at_files();
+  void begin_drain(int64_t until_ns);
+  void end_if_drained();
+
+  Loop& self;
+  Shared& shared;
+  asio::io_context context{1};
+  asio::executor_work_guard<Executor> work{context.get_executor()};
+  Descriptor listener{context};
+  bool waits_for_clients = false, pausing = false;
+  std::function<void(Fd)> accepted;
+  Timer sweep_timer{context}, files_timer{context}, pause_timer{context}, drain_timer{context};
+  int64_t sweep_at_ns = kNever;
+  std::unordered_map<uint64_t, std::unique_ptr<Peer>> peers;
+  uint64_t next_id = 1;
+  bool draining = false;
+};
+
+Loop::Loop(Shared& shared) : shared_(shared), core_(std::make_unique<Core>(*this, shared)) {}
+Loop::~Loop() {
+  core_->context.stop();
+  join();
+}
+
+void Loop::start() {
   // Signals are for the program's own thread.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, &before);
-  thread_ = std::thread([this] { run(); });
+  thread_ = std::thread([this] { core_->run(); });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return ok();
 }
 
 void Loop::join() {
   if (thread_.joinable()) thread_.join();
 }
 
-void Loop::wake() {
-  const uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof one);
+void Loop::listen(int listener_fd, std::function<void(Fd)> accepted) {
+  asio::post(core_->context, [core = core_.get(), listener_fd, accepted = std::move(accepted)]() mutable {
+    core->accepted = std::move(accepted);
+    error_code error;
+    core->listener.assign(listener_fd, error);
+    if (error) log::error("cannot wait for clients: " + error.message());
+    if (core->shared.tls != nullptr) core->look_at_files();
+    core->listen_or_not();
+  });
 }
 
-void Loop::post(Letter&& letter) {
-  bool first = false;
-  {
-    const std::lock_guard lock(mutex_);
-    mail_.push_back(std::move(letter));
-    first = !std::exchange(signalled_, true);
-  }
-  if (first) wake();
+void Loop::stop_listening() {
+  std::promise<void> done;
+  asio::post(core_->context, [core = core_.get(), &done] {
+    // Whoever is in the queue has been told that we are there.
+    while (core->listener.is_open() && core->accept_some()) {
+    }
+    if (core->listener.is_open()) {
+      ::shutdown(core->listener.native_handle(), SHUT_RDWR);
+      core->listener.release();
+    }
+    done.set_value();
+  });
+  done.get_future().wait();
 }
 
 void Loop::adopt(Fd client) {
   load_.fetch_add(1, std::memory_order_relaxed);
-  Letter letter;
-  letter.client = std::move(client);
-  post(std::move(letter));
+  asio::post(core_->context, [core = core_.get(), client = std::move(client)]() mutable { core->adopt(std::move(client)); });
 }
 
-void Loop::answer(uint64_t connection, uint64_t stream, ServedResponse&& response) {
-  Letter letter;
-  letter.connection = connection;
-  letter.stream = stream;
-  letter.response = std::move(response);
-  post(std::move(letter));
+void Loop::answer(uint64_t connection, uint64_t number, ServedResponse&& response) {
+  asio::post(core_->context, [this, connection, number, response = std::move(response)]() mutable {
+    answer_now(connection, number, std::move(response));
+    core_->step(connection, system_clock().monotonic_ns());
+  });
 }
 
-void Loop::answer_now(uint64_t connection, uint64_t stream, ServedResponse&& response) {
-  if (const auto found = connections_.find(connection); found != connections_.end())
-    found->second->respond(stream, std::move(response));
+void Loop::answer_now(uint64_t connection, uint64_t number, ServedResponse&& response) {
+  if (const auto found = core_->peers.find(connection); found != core_->peers.end())
+    found->second->connection.respond(number, std::move(response));
+}
+
+void Loop::listen_again() {
+  asio::post(core_->context, [core = core_.get()] { core->listen_or_not(); });
+}
+
+void Loop::make_room() {
+  asio::post(core_->context, [core = core_.get()] { core->close_longest_waiting(0); });
 }
 
 void Loop::drain(int64_t until_ns) {
-  {
-    const std::lock_guard lock(mutex_);
-    drain_asked_ns_ = until_ns;
-  }
-  wake();
+  asio::post(core_->context, [core = core_.get(), until_ns] { core->begin_drain(until_ns); });
 }
 
-void Loop::read_mail(int64_t now_ns) {
-  uint64_t count = 0;
-  [[maybe_unused]] const ssize_t got = ::read(wake_.get(), &count, sizeof count);
-  std::vector<Letter> mail;
-  int64_t drain_ns = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    mail.swap(mail_);
-    signalled_ = false;
-    drain_ns = drain_asked_ns_;
-  }
-  for (Letter& letter : mail) {
-    if (letter.client) {
-      const uint64_t id = next_id_++;
-      std::shared_ptr<SSL_CTX> context = shared_.tls != nullptr ? shared_.tls->context() : nullptr;
-      const int fd = letter.client.get();
-      connections_[id] = std::make_unique<Connection>(
-          std::move(letter.client), context.get(), shared_.rules,
-          [this, id](uint64_t stream, ServedRequest&& request) {
-            shared_.handle(*this, id, stream, std::move(request));
-          },
-          now_ns);
-      if (drain_until_ns_ != 0) connections_[id]->drain();
-      epoll_event event{};
-      event.events = 0;
-      event.data.u64 = id;
-      ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event);
-      step(id, now_ns);
-    } else if (const auto found = connections_.find(letter.connection); found != connections_.end()) {
-      found->second->respond(letter.stream, std::move(letter.response));
-      step(letter.connection, now_ns);
+void Loop::Core::run() {
+  while (!context.stopped()) {
+    try {
+      context.run();
+    } catch (const std::exception& error) {
+      // No memory, most likely: whoever asked for it goes without, the others are served on.
+      log::warn(std::string("a step of the server failed: ") + error.what());
     }
   }
-  if (drain_ns != 0 && drain_until_ns_ == 0) {
-    drain_until_ns_ = drain_ns;
-    begin_drain(now_ns);
+  peers.clear();
+}
+
+void Loop::Core::adopt(Fd client) {
+  const int64_t now_ns = system_clock().monotonic_ns();
+  const uint64_t id = next_id++;
+  const std::shared_ptr<SSL_CTX> tls = shared.tls != nullptr ? shared.tls->context() : nullptr;
+  const int fd = client.get();
+  auto peer = std::make_unique<Peer>(
+      context, std::move(client), tls.get(), shared.rules,
+      [this, id](uint64_t number, ServedRequest&& request) { shared.handle(self, id, number, std::move(request)); }, now_ns);
+  error_code error;
+  peer->watch.assign(fd, error);
+  if (draining) peer->connection.drain();
+  peers[id] = std::move(peer);
+  if (error) return close(id);
+  if (shared.connections.load() > shared.connections_limit) close_longest_waiting(id);
+  step(id, now_ns);
+}
+
+void Loop::Core::step(uint64_t id, int64_t now_ns) {
+  const auto found = peers.find(id);
+  if (found == peers.end()) return;
+  Peer& peer = *found->second;
+  Connection::Wish wish;
+  try {
+    wish = peer.connection.step(now_ns);
+  } catch (const std::exception& error) {
+    log::warn(std::string("a connection was given up: ") + error.what());
+    wish.close = true;
   }
-}
-
-void Loop::step(uint64_t id, int64_t now_ns) {
-  const auto found = connections_.find(id);
-  if (found == connections_.end()) return;
-  Connection& connection = *found->second;
-  const Connection::Wish wish = connection.step(now_ns);
   if (wish.close) return close(id);
-  if (wish.again) again_.push_back(id);
-  next_sweep_ns_ = std::min(next_sweep_ns_, wish.deadline_ns);
-  if (wish.events == connection.events_set) return;
-  connection.events_set = wish.events;
-  epoll_event event{};
-  event.events = wish.events;
-  event.data.u64 = id;
-  ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, connection.fd(), &event);
+  set_sweep(wish.deadline_ns);
+  if (wish.again) return asio::post(context, [this, id] { step(id, system_clock().monotonic_ns()); });
+  if (wish.read && !peer.reading) wait_for(id, peer, Descriptor::wait_read, &Peer::reading);
+  if (wish.write && !peer.writing) wait_for(id, peer, Descriptor::wait_write, &Peer::writing);
 }
 
-void Loop::close(uint64_t id) {
-  if (connections_.erase(id) == 0) return;
-  load_.fetch_sub(1, std::memory_order_relaxed);
-  if (shared_.connections.fetch_sub(1) == shared_.connections_limit) shared_.on_room();
+void Loop::Core::wait_for(uint64_t id, Peer& peer, Descriptor::wait_type what, bool Peer::*flag) {
+  peer.*flag = true;
+  peer.watch.async_wait(what, [this, id, flag](const error_code& error) {
+    const auto found = peers.find(id);
+    if (error == asio::error::operation_aborted || found == peers.end()) return;
+    (*found->second).*flag = false;
+    step(id, system_clock().monotonic_ns());
+  });
 }
 
-void Loop::listen_or_not() {
-  if (listener_fd_ < 0) return;
-  const bool wanted = drain_until_ns_ == 0 && shared_.connections.load() < shared_.connections_limit;
-  if (wanted == listening_) return;
-  listening_ = wanted;
-  epoll_event event{};
-  event.events = EPOLLIN;
-  event.data.u64 = kListenerId;
-  ::epoll_ctl(epoll_.get(), wanted ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, listener_fd_, &event);
+void Loop::Core::close(uint64_t id) {
+  if (peers.erase(id) == 0) return;
+  self.load_.fetch_sub(1, std::memory_order_relaxed);
+  if (shared.connections.fetch_sub(1) == shared.connections_limit + shared.slack) shared.on_room();
+  end_if_drained();
 }
 
-void Loop::accept_all() {
-  while (shared_.connections.load() < shared_.connections_limit) {
-    Fd client(::accept4(listener_fd_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+bool Loop::Core::close_longest_waiting(uint64_t but) {
+  uint64_t oldest = 0;
+  int64_t since_ns = kNever;
+  for (const auto& [id, peer] : peers) {
+    if (id == but) continue;
+    const int64_t this_ns = peer->connection.waits_since_ns();
+    if (this_ns < since_ns || (this_ns == since_ns && this_ns != kNever && id < oldest)) oldest = id, since_ns = this_ns;
+  }
+  if (oldest == 0) return false;
+  close(oldest);
+  return true;
+}
+
+void Loop::Core::listen_or_not() {
+  if (!listener.is_open() || waits_for_clients || pausing) return;
+  if (shared.connections.load() >= shared.connections_limit + shared.slack) return;  // on_room calls again
+  waits_for_clients = true;
+  listener.async_wait(Descriptor::wait_read, [this](const error_code& error) {
+    waits_for_clients = false;
+    if (error) return;
+    accept_some();
+    listen_or_not();
+  });
+}
+
+// True: there may be more.
+bool Loop::Core::accept_some() {
+  for (int i = 0; i < kAcceptedAtOnce; ++i) {
+    if (shared.connections.load() >= shared.connections_limit + shared.slack) return false;
+    Fd client(::accept4(listener.native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!client) {
-      if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) {
+      if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
         log::warn("no descriptor is left for a new connection; raise the limit of open files");
-        ::usleep(20'000);  // the connection stays in the kernel's queue, and epoll would tell of it at once again
+        shared.on_no_descriptor();
+        pause_listening();
+        return false;
       }
-      return;
+      if (errno == EINTR || errno == ECONNABORTED) continue;
+      return false;
     }
     const int on = 1;
     ::setsockopt(client.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    shared_.connections.fetch_add(1);
-    accepted_(std::move(client));
+    shared.connections.fetch_add(1);
+    accepted(std::move(client));
   }
+  return true;
 }
 
-void Loop::sweep(int64_t now_ns) {
-  next_sweep_ns_ = kNever;
+// The client stays in the kernel's queue, which would tell of it at once again.
+void Loop::Core::pause_listening() {
+  pausing = true;
+  pause_timer.expires_after(kPause);
+  pause_timer.async_wait([this](const error_code& error) {
+    pausing = false;
+    if (!error) listen_or_not();
+  });
+}
+
+// One timer for all deadlines: it is set anew for an earlier one alone.
+void Loop::Core::set_sweep(int64_t at_ns) {
+  if (at_ns >= sweep_at_ns) return;
+  sweep_at_ns = at_ns;
+  // Not for each of many deadlines that lie close together.
+  const int64_t in_ns = std::max<int64_t>(at_ns - system_clock().monotonic_ns(), 0) + 10 * kNsPerMs;
+  sweep_timer.expires_after(std::chrono::nanoseconds(in_ns));
+  sweep_timer.async_wait([this](const error_code& error) {
+    if (!error) sweep(system_clock().monotonic_ns());
+  });
+}
+
+void Loop::Core::sweep(int64_t now_ns) {
+  sweep_at_ns = kNever;
   std::vector<uint64_t> ids;
-  ids.reserve(connections_.size());
-  for (const auto& [id, connection] : connections_) ids.push_back(id);
+  ids.reserve(peers.size());
+  for (const auto& [id, peer] : peers) ids.push_back(id);
   for (const uint64_t id : ids) step(id, now_ns);
 }
 
-void Loop::begin_drain(int64_t now_ns) {
-  next_drain_ns_ = now_ns + kDrainStepNs;
-  for (const auto& [id, connection] : connections_) connection->drain();
-  sweep(now_ns);
+void Loop::Core::look_at_files() {
+  files_timer.expires_after(kLookAtFiles);
+  files_timer.async_wait([this](const error_code& error) {
+    if (error) return;
+    shared.tls->reload_if_changed();
+    look_at_files();
+  });
 }
 
-int Loop::wait_ms(int64_t now_ns) const {
-  if (!again_.empty()) return 0;
-  int64_t until = connections_.empty() ? kNever : next_sweep_ns_;
-  if (drain_until_ns_ != 0) until = std::min({until, drain_until_ns_, next_drain_ns_});
-  if (shared_.tls != nullptr && listener_fd_ >= 0) until = std::min(until, next_files_ns_);
-  if (until == kNever) return -1;
-  return static_cast<int>(std::clamp<int64_t>((until - now_ns) / kNsPerMs + 1, 0, 60'000));
+void Loop::Core::begin_drain(int64_t until_ns) {
+  draining = true;
+  for (const auto& [id, peer] : peers) peer->connection.drain();
+  drain_timer.expires_after(std::chrono::nanoseconds(std::max<int64_t>(0, until_ns - system_clock().monotonic_ns())));
+  drain_timer.async_wait([this](const error_code& error) {
+    if (!error) context.stop();
+  });
+  sweep(system_clock().monotonic_ns());
+  end_if_drained();
 }
 
-void Loop::run() {
-  Clock& clock = system_clock();
-  epoll_event events[128];
-  next_files_ns_ = clock.monotonic_ns() + kLookAtFilesNs;
-  next_sweep_ns_ = kNever;
-  while (true) {
-    int64_t now_ns = clock.monotonic_ns();
-    if (drain_until_ns_ != 0 && (connections_.empty() || now_ns >= drain_until_ns_)) break;
-    listen_or_not();
-    const int count = ::epoll_wait(epoll_.get(), events, std::size(events), wait_ms(now_ns));
-    now_ns = clock.monotonic_ns();
-    std::vector<uint64_t> again;
-    again.swap(again_);
-    for (int i = 0; i < count; i++) {
-      const uint64_t id = events[i].data.u64;
-      if (id == kWakeId) read_mail(now_ns);
-      else if (id == kListenerId) accept_all();
-      else if ((events[i].events & (EPOLLHUP | EPOLLERR)) != 0) close(id);
-      else step(id, now_ns);
-    }
-    for (const uint64_t id : again) step(id, now_ns);
-    if (now_ns >= next_sweep_ns_) sweep(now_ns);
-    if (drain_until_ns_ != 0 && now_ns >= next_drain_ns_) begin_drain(now_ns);
-    if (shared_.tls != nullptr && listener_fd_ >= 0 && now_ns >= next_files_ns_) {
-      next_files_ns_ = now_ns + kLookAtFilesNs;
-      shared_.tls->reload_if_changed();
-    }
-  }
-  connections_.clear();
+void Loop::Core::end_if_drained() {
+  if (draining && peers.empty()) context.stop();
 }
 
 }  // namespace tacho

@@ -2,12 +2,14 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 
+#include "base/log.h"
 #include "base/units.h"
 #include "http/loop.h"
 #include "http/workers.h"
@@ -80,39 +82,59 @@ Result<Bound> bind_to(ServerOptions options) {
   return bind_once(options, error_number);
 }
 
+constexpr int kKept = 64;  // descriptors for everything else in the program
+
+// How many connections the limit of open files allows. It is raised as far as it may be, but no further than needed.
+int raise_descriptors(int connections) {
+  const auto wanted = static_cast<rlim_t>(connections + connections / 8 + 1 + kKept);
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return connections;
+  rlimit more = limit;
+  more.rlim_cur = std::min(wanted, limit.rlim_max);
+  if (::setrlimit(RLIMIT_NOFILE, &more) == 0) limit = more;
+  if (limit.rlim_cur >= wanted) return connections;
+  return std::max(1, (static_cast<int>(limit.rlim_cur) - kKept) * 8 / 9 - 1);
+}
+
 class Server final : public HttpServer {
  public:
   Server(const ServerOptions& options, Handler handler, Bound bound, std::unique_ptr<TlsFiles> tls)
       : handler_(std::move(handler)),
         bound_(std::move(bound)),
         tls_(std::move(tls)),
-        budget_(std::max<int64_t>(64 * kMiB, static_cast<int64_t>(options.body_limit) * 32)) {
-    shared_.rules = {options.head_ms, options.body_ms, options.idle_ms, options.body_limit, &budget_};
+        budget_(32 * kMiB, std::max<int64_t>(8 * kMiB, static_cast<int64_t>(options.body_limit) * 8)) {
+    shared_.rules = {options.head_ms, options.body_ms, options.idle_ms, options.body_limit, &budget_, &shared_.last_answers};
     shared_.tls = tls_.get();
-    shared_.connections_limit = std::max(1, options.connections);
-    shared_.on_room = [this] { loops_[0]->wake(); };
-    if (options.workers > 0) workers_ = std::make_unique<RequestWorkers>(options.workers);
-    shared_.handle = [this](Loop& loop, uint64_t connection, uint64_t stream, ServedRequest&& request) {
+    shared_.connections_limit = raise_descriptors(std::max(1, options.connections));
+    shared_.slack = shared_.connections_limit / 8 + 1;
+    shared_.on_room = [this] { loops_[0]->listen_again(); };
+    shared_.on_no_descriptor = [this] {
+      for (const auto& loop : loops_) loop->make_room();
+    };
+    if (options.workers > 0) workers_ = std::make_unique<RequestWorkers>(options.workers, options.handled_bytes);
+    shared_.handle = [this](Loop& loop, uint64_t connection, uint64_t number, ServedRequest&& request) {
       request.received_ns = system_clock().monotonic_ns();
-      if (!workers_) return loop.answer_now(connection, stream, handler_(request));
-      workers_->add([this, &loop, connection, stream, request = std::make_shared<ServedRequest>(std::move(request))] {
-        loop.answer(connection, stream, handler_(*request));
+      if (!workers_) return loop.answer_now(connection, number, answer_to(request));
+      const size_t bytes = request.body.size();
+      workers_->add(bytes, [this, &loop, connection, number, request = std::make_shared<ServedRequest>(std::move(request))] {
+        loop.answer(connection, number, answer_to(*request));
       });
     };
     for (int i = 0; i < std::max(1, options.threads); i++) loops_.push_back(std::make_unique<Loop>(shared_));
   }
   ~Server() override { stop(0); }
 
-  Status start() {
-    for (size_t i = 0; i < loops_.size(); i++) {
-      Status started = loops_[i]->start(i == 0 ? bound_.fd.get() : -1, [this](Fd client) {
-        const auto least = [](const auto& a, const auto& b) { return a->load() < b->load(); };
-        (*std::min_element(loops_.begin(), loops_.end(), least))->adopt(std::move(client));
-      });
-      if (!started) return started;
-    }
+  void start() {
+    for (const auto& loop : loops_) loop->start();
+    loops_[0]->listen(bound_.fd.get(), [this](Fd client) {
+      // To the loop with the fewest; where there are too many, to that with the most, which has one to let go.
+      const auto less = [](const auto& a, const auto& b) { return a->load() < b->load(); };
+      const bool full = shared_.connections.load() > shared_.connections_limit;
+      const auto loop = full ? std::max_element(loops_.begin(), loops_.end(), less)
+                             : std::min_element(loops_.begin(), loops_.end(), less);
+      (*loop)->adopt(std::move(client));
+    });
     started_ = true;
-    return ok();
   }
   uint16_t port() const override { return bound_.port; }
 
@@ -121,15 +143,32 @@ class Server final : public HttpServer {
     if (!started_) return;
     started_ = false;
     const int64_t until_ns = system_clock().monotonic_ns() + std::max<int64_t>(0, drain_ms) * kNsPerMs;
+    shared_.last_answers = true;
+    loops_[0]->stop_listening();  // first: what it still takes is handed to the others before they end
     for (const auto& loop : loops_) loop->drain(until_ns);
     for (const auto& loop : loops_) loop->join();
     if (workers_) workers_->stop();  // their loops still exist, so that a late answer has where to go
     bound_.fd.reset();
   }
 
+  void announce_stop() override { shared_.last_answers = true; }
   Status reload() override { return tls_ ? tls_->reload() : ok(); }
 
  private:
+  ServedResponse answer_to(const ServedRequest& request) {
+    try {
+      return handler_(request);
+    } catch (const std::exception& error) {
+      log::warn(std::string("a request could not be worked on: ") + error.what());
+    } catch (...) {
+      log::warn("a request could not be worked on");
+    }
+    ServedResponse failed;
+    failed.status = 500;
+    failed.body = "this could not be worked on\n";
+    return failed;
+  }
+
   Handler handler_;
   Bound bound_;
   std::unique_ptr<TlsFiles> tls_;
@@ -154,7 +193,7 @@ Result<std::unique_ptr<HttpServer>> HttpServer::open(ServerOptions options, Hand
   Result<Bound> bound = bind_to(options);
   if (!bound) return bound.error();
   auto server = std::make_unique<Server>(options, std::move(handler), std::move(*bound), std::move(tls));
-  if (Status started = server->start(); !started) return started.error();
+  server->start();
   return std::unique_ptr<HttpServer>(std::move(server));
 }
 

@@ -25,10 +25,11 @@ Error refuse(const std::string& what, const std::string& path) {
 
 int choose_protocol(SSL*, const unsigned char** out, unsigned char* out_size, const unsigned char* in,
                     unsigned int in_size, void*) {
-  static const unsigned char kOffered[] = "\x02h2\x08http/1.1";
+  static const unsigned char kOffered[] = "\x08http/1.1";
   unsigned char* chosen = nullptr;
+  // The alert no_application_protocol: a client that would speak HTTP/2 only learns it here, not from an odd answer.
   if (SSL_select_next_proto(&chosen, out_size, kOffered, sizeof kOffered - 1, in, in_size) != OPENSSL_NPN_NEGOTIATED)
-    return SSL_TLSEXT_ERR_NOACK;
+    return SSL_TLSEXT_ERR_ALERT_FATAL;
   *out = chosen;
   return SSL_TLSEXT_ERR_OK;
 }
@@ -42,7 +43,7 @@ Result<std::shared_ptr<SSL_CTX>> make_context(const ServerTls& files) {
   SSL_CTX_set_options(raw, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE |
                                SSL_OP_IGNORE_UNEXPECTED_EOF);
   SSL_CTX_set_mode(raw, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
-  // Ciphers of TLS 1.2 with forward secrecy and authenticated encryption only; HTTP/2 forbids the others.
+  // Ciphers of TLS 1.2 with forward secrecy and authenticated encryption only.
   SSL_CTX_set_cipher_list(raw, "ECDHE+AESGCM:ECDHE+CHACHA20");
   static const unsigned char kName[] = "tacho";
   SSL_CTX_set_session_id_context(raw, kName, sizeof kName - 1);

@@ -1,6 +1,6 @@
 // TLS of the server, on OpenSSL 3: one context from the certificate files, replaced as a whole when they change. A
-// connection keeps the context that it began with, so none is dropped. TLS 1.2 at the least; ALPN chooses h2 or
-// http/1.1. Thread-safe.
+// connection keeps the context that it began with, so none is dropped. TLS 1.2 at the least, no renegotiation; ALPN
+// chooses http/1.1, and a client that offers other protocols only is refused. Thread-safe.
 #pragma once
 #include <openssl/ssl.h>
 

@@ -3,7 +3,6 @@
 #include <openssl/err.h>
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <string>
 
@@ -79,14 +78,6 @@ void Transport::end_sending() {
     ERR_clear_error();
   }
   ::shutdown(fd_.get(), SHUT_WR);
-}
-
-bool Transport::speaks_h2() const {
-  if (!ssl_) return false;
-  const unsigned char* name = nullptr;
-  unsigned int size = 0;
-  SSL_get0_alpn_selected(ssl_.get(), &name, &size);
-  return size == 2 && std::equal(name, name + size, "h2");
 }
 
 bool Transport::has_client_certificate() const {

@@ -19,7 +19,7 @@ class Transport {
   State read(char* to, size_t room, size_t& got);
   State write(std::string_view bytes, size_t& sent);
   void end_sending();  // our last word: close_notify and FIN
-  bool speaks_h2() const;
+  bool has_pending() const { return ssl_ && !broken_ && SSL_has_pending(ssl_.get()) == 1; }
   bool has_client_certificate() const;
 
  private:

@@ -2,9 +2,16 @@
 
 #include <signal.h>
 
-namespace tacho {
+#include <algorithm>
 
-RequestWorkers::RequestWorkers(int count) {
+namespace tacho {
+namespace {
+
+constexpr int kMostPassed = 1'000;
+
+}  // namespace
+
+RequestWorkers::RequestWorkers(int count, size_t bytes_at_once) : bytes_at_once_(bytes_at_once) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, &before);
@@ -12,14 +19,12 @@ RequestWorkers::RequestWorkers(int count) {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-void RequestWorkers::add(std::function<void()> task) {
-  bool wake = false;
+void RequestWorkers::add(size_t bytes, std::function<void()> task) {
   {
     const std::lock_guard lock(mutex_);
-    tasks_.push_back(std::move(task));
-    wake = idle_ > 0;
+    tasks_.push_back({bytes, std::move(task)});
   }
-  if (wake) changed_.notify_one();
+  changed_.notify_one();
 }
 
 void RequestWorkers::stop() {
@@ -33,18 +38,32 @@ void RequestWorkers::stop() {
   threads_.clear();
 }
 
+bool RequestWorkers::take(Task& task) {
+  const auto fits = [this](const Task& one) { return bytes_ == 0 || bytes_ + one.bytes <= bytes_at_once_; };
+  const auto end = passed_ < kMostPassed || tasks_.empty() ? tasks_.end() : tasks_.begin() + 1;
+  const auto found = std::find_if(tasks_.begin(), end, fits);
+  if (found == end) return false;
+  passed_ = found == tasks_.begin() ? 0 : passed_ + 1;
+  task = std::move(*found);
+  tasks_.erase(found);
+  return true;
+}
+
 void RequestWorkers::run() {
   std::unique_lock lock(mutex_);
   while (true) {
-    idle_++;
-    changed_.wait(lock, [this] { return stopping_ || !tasks_.empty(); });
-    idle_--;
+    Task task;
+    changed_.wait(lock, [&] { return stopping_ || take(task); });
     if (stopping_) return;
-    std::function<void()> task = std::move(tasks_.front());
-    tasks_.pop_front();
+    bytes_ += task.bytes;
+    const bool more = !tasks_.empty();
     lock.unlock();
-    task();
+    if (more) changed_.notify_one();
+    task.run();
+    const size_t bytes = task.bytes;
+    task = {};
     lock.lock();
+    bytes_ -= bytes;
   }
 }
 

@@ -1,6 +1,9 @@
-// A few threads that run what may wait: a loop that waited would keep all its connections waiting. Thread-safe.
+// A few threads that run what may wait: a loop that waited would keep all its connections waiting. The bytes that are worked
+// on at a time are bounded: what is made of them takes a multiple. A small task passes by large ones that have to wait, but not
+// for ever. Thread-safe.
 #pragma once
 #include <condition_variable>
+#include <cstddef>
 #include <deque>
 #include <functional>
 #include <mutex>
@@ -11,18 +14,25 @@ namespace tacho {
 
 class RequestWorkers {
  public:
-  explicit RequestWorkers(int count);
+  RequestWorkers(int count, size_t bytes_at_once);
   ~RequestWorkers() { stop(); }
-  void add(std::function<void()> task);
+  void add(size_t bytes, std::function<void()> task);
   void stop();  // what has begun is finished, what waits is dropped
 
  private:
+  struct Task {
+    size_t bytes = 0;
+    std::function<void()> run;
+  };
   void run();
+  bool take(Task& task);  // the first that fits; the caller has the lock
 
+  const size_t bytes_at_once_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<std::function<void()>> tasks_;
-  int idle_ = 0;
+  std::deque<Task> tasks_;
+  size_t bytes_ = 0;   // of the tasks that run
+  int passed_ = 0;     // how often the first was passed by
   bool stopping_ = false;
   std::vector<std::thread> threads_;
 };

@@ -268,6 +268,7 @@ int InjectService::run() {
   pollfd fds[] = {{signals.fd(), POLLIN, 0}};
   // First the endpoints of the Service forget us, while we still answer; then what runs is finished.
   stopping_ = true;
+  if (hook_server_) hook_server_->announce_stop();
   system_clock().wait(fds, system_clock().monotonic_ns() + flags_.stop_delay_ms * kNsPerMs);
   if (hook_server_) hook_server_->stop(kDrainMs);
   for (const auto& server : servers_) server->stop(1'000);

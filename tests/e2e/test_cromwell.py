@@ -1,5 +1,6 @@
 """tacho cromwell (cromwell-bigquery.md §3, §4.3): metadata of workflows into BigQuery, by hand and as a service, and old logs."""
 import base64
+import concurrent.futures
 import glob
 import http.client
 import json
@@ -610,9 +611,49 @@ class Service(Cromwell):
         self.assertEqual(len(self.asked("/certs")), 1)  # kept, also against unknown key ids
         self.stop()
 
+    def test_keys_that_do_not_come_stall_nobody(self):
+        subprocess.run(["openssl", "genrsa", "-out", self.path("key"), "2048"], check=True, capture_output=True)
+        headers = self.identity(self.path("key"))
+        self.write("token", "let-me-in\n")
+        self.fault({"delay_s": 7}, "/certs")
+        self.start("--oidc-audience", "https://me", "--oidc-email", "push@p.iam", "--oidc-jwks", self.server.url + "/certs", "--auth-token-file", self.path("token"))
+        with concurrent.futures.ThreadPoolExecutor(60) as pool:
+            strangers = [pool.submit(self.post, event(PAPI), headers) for _ in range(60)]
+            self.assertTrue(until(lambda: self.asked("/certs")))
+            # Before, these waited behind sixty fetches of ten seconds each.
+            begun = time.monotonic()
+            self.assertEqual(self.post("", method="GET", path="/healthz")[0], 200)
+            self.assertEqual(self.post(event(PAPI), {"Authorization": "Bearer let-me-in"})[0], 200)
+            self.assertLess(time.monotonic() - begun, 20)
+            self.assertEqual({one.result()[0] for one in strangers}, {503})
+        self.assertLessEqual(len(self.asked("/certs")), 3)
+        self.stop()
+
+    def test_one_odd_document_does_not_end_the_service(self):
+        early, odd = "1970-01-01T00:00:00.123456+01:00", "00000000-0000-4000-8000-00000000000e"
+        document = json.loads(json.dumps(fixture("batch.json")))
+        document["id"] = odd
+        document["start"] = document["end"] = early
+        for calls in document["calls"].values():
+            for call in calls:
+                call["start"] = call["end"] = early
+        self.double.config["workflows"][odd] = document
+        self.start()
+        for _ in range(2):
+            self.assertEqual(self.post({"workflowId": odd, "state": "Succeeded"})[0], 200)
+        for body in ('{"specversion":"1.0","type":"google.cloud.storage.object.v1.finalized","data":' + "[" * 100_000 + "]" * 100_000 + "}",
+                     json.dumps({"message": {"data": base64.b64encode(b"[" * 100_000 + b"]" * 100_000).decode()}}), '{"a":' * 100_000):
+            self.assertEqual(self.post(body)[0], 400, body[:60])
+        self.assertEqual(self.post(event(PAPI))[0], 200)
+        self.assertEqual(self.keys(), GENOTYPE)
+        self.stop()
+
     def test_configuration(self):
+        done = self.tacho("cromwell", "serve", "--oidc-audience", "https://me", env=self.use())
+        self.assertEqual(done.rc, 2, done)
+        self.assertIn("--oidc-email", done.err)
         for words, env in (([], {"CROMWELL_BASEURL": None}), ([], {"DATASET_ID": None}), (["--port", "x"], {}), ([], {"PORT": "99999"}), (["--oidc-email", "x"], {}),
-                           (["extra"], {}), (["--auth-token-file", "/nowhere"], {}), (["--oidc-audience", "x", "--oidc-jwks", "http://example.org/k"], {})):
+                           (["extra"], {}), (["--auth-token-file", "/nowhere"], {}), (["--oidc-audience", "x", "--oidc-email", "y", "--oidc-jwks", "http://example.org/k"], {})):
             self.assertEqual(self.tacho("cromwell", "serve", *words, env={**self.use(), **env}).rc, 2, words)
 
 

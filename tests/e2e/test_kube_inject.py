@@ -2,6 +2,8 @@
 import base64
 import json
 import os
+import resource
+import socket
 import ssl
 import subprocess
 import threading
@@ -117,7 +119,13 @@ class TestKubeInject(InjectCase):
         for version in ("--http1.1", "--http2"):
             done = subprocess.run(["curl", "-sS", version, "--cacert", hook.ca, "--cert", self.path("client.pem"), "--key", self.path("client.key"), "-d", "@-",
                                    "-o", "/dev/null", "-w", "%{http_code} %{http_version}", hook.url + "/mutate-pod"], input=body, capture_output=True, check=True)
-            self.assertEqual(done.stdout.decode(), "200 " + ("2" if version == "--http2" else "1.1"))
+            self.assertEqual(done.stdout.decode(), "200 1.1", "HTTP/1.1 whatever else is offered")
+        context = ssl.create_default_context(cafile=hook.ca)
+        context.load_cert_chain(self.path("client.pem"), self.path("client.key"))
+        context.set_alpn_protocols(["h2"])
+        with socket.create_connection(("127.0.0.1", int(hook.url.rsplit(":", 1)[1])), timeout=20) as plain:
+            with self.assertRaisesRegex(ssl.SSLError, "(?i)no.application.protocol"):
+                context.wrap_socket(plain, server_hostname="127.0.0.1")
 
     def test_slow_api_server(self):
         hook = self.start_inject()
@@ -214,6 +222,58 @@ class TestKubeInject(InjectCase):
         hook.terminate()
         self.assertTrue(until(lambda: self.plain(hook.health + "/readyz") == (503, "stopping\n"), 5))
         self.assertIsNotNone(container(self.admit(hook, pod)[0], LOGGER), "still answering")
+        context = ssl.create_default_context(cafile=hook.ca)
+        request = urllib.request.Request(hook.url + "/mutate-pod", json.dumps(self.review(pod)).encode())
+        with urllib.request.urlopen(request, timeout=20, context=context) as reply:
+            self.assertEqual(reply.headers["Connection"], "close", "the client goes elsewhere with its next review")
+        self.assertEqual(hook.wait(30), 0)
+
+    def test_a_review_under_way_is_answered_after_the_signal(self):
+        hook = self.start_inject()
+        pod = self.load("random")["pod"]
+        body = json.dumps(self.review(pod)).encode()
+        context = ssl.create_default_context(cafile=hook.ca)
+        port = int(hook.url.rsplit(":", 1)[1])
+        with context.wrap_socket(socket.create_connection(("127.0.0.1", port), timeout=30), server_hostname="127.0.0.1") as half:
+            half.sendall(b"POST /mutate-pod HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body[:100])
+            self.admit(hook, pod)  # by now the half one has been read
+            hook.terminate()
+            self.assertTrue(until(lambda: not self.listens(port)))
+            half.sendall(body[100:])
+            answer = b""
+            while part := half.recv(65536):
+                answer += part
+        self.assertIn(b" 200 OK\r\n", answer)
+        self.assertIn(b"connection: close\r\n", answer)
+        self.assertIn(b'"patch"', answer)
+        self.assertEqual(hook.wait(30), 0)
+
+    @staticmethod
+    def listens(port):
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", port)) == 0
+
+    def test_idle_connections_keep_nobody_out(self):
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(max(soft, 4096), hard), hard))
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        hook = self.start_inject()
+        pod = self.load("random")["pod"]
+        idle = []
+        self.addCleanup(lambda: [one.close() for one in idle])
+        for url, count in ((hook.health, 150), (hook.metrics.rpartition("/")[0], 150), (hook.url, 2100)):
+            port = int(url.rsplit(":", 1)[1])
+            for number in range(count):
+                idle.append(socket.create_connection(("127.0.0.1", port), timeout=30))
+                if number % 2 and url != hook.url:
+                    idle[-1].sendall(b"GET /healthz HTTP/1.1\r\nX: ")
+        # Each would have to wait for ten seconds if it had to wait for those to end.
+        begun = time.monotonic()
+        self.assertEqual(self.plain(hook.health + "/healthz"), (200, "ok\n"))
+        self.assertEqual(self.plain(hook.metrics)[0], 200)
+        self.assertIsNotNone(container(self.admit(hook, pod)[0], LOGGER))
+        self.assertLess(time.monotonic() - begun, 9)
+        hook.terminate()
         self.assertEqual(hook.wait(30), 0)
 
     def test_bad_options(self):
