@@ -23,7 +23,8 @@ constexpr size_t kMostFiles = 20'000, kMostFolders = 4'096, kMostEntries = 100'0
 
 class Walk {
  public:
-  Walk(std::vector<FoundFile>& files, std::vector<std::string>& folders, bool& complete) : files_(files), folders_(folders), complete_(complete) {}
+  Walk(std::vector<FoundFile>& files, std::vector<std::string>& folders, FolderTrouble& trouble)
+      : files_(files), folders_(folders), trouble_(trouble) {}
 
   void enter(const std::string& folder, int depth) {
     std::vector<std::string> names, inner;
@@ -53,7 +54,10 @@ class Walk {
   }
 
  private:
-  void note_failure() { complete_ = complete_ && (errno == ENOENT || errno == ENOTDIR); }
+  void note_failure() {
+    if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == ENAMETOOLONG) return;
+    trouble_ = std::max(trouble_, errno == EACCES || errno == EPERM ? FolderTrouble::closed : FolderTrouble::passing);
+  }
 
   void look_at(std::string path, const std::string& folder, bool may_be_file, std::vector<std::string>& inner) {
     struct stat status {};
@@ -68,14 +72,14 @@ class Walk {
 
   std::vector<FoundFile>& files_;
   std::vector<std::string>& folders_;
-  bool& complete_;
+  FolderTrouble& trouble_;
 };
 
 }  // namespace
 
-std::vector<FoundFile> find_event_files(const std::string& root, std::vector<std::string>& folders, bool& complete) {
+std::vector<FoundFile> find_event_files(const std::string& root, std::vector<std::string>& folders, FolderTrouble& trouble) {
   std::vector<FoundFile> files;
-  Walk(files, folders, complete).enter(root, 0);
+  Walk(files, folders, trouble).enter(root, 0);
   return files;
 }
 

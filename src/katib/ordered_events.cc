@@ -34,8 +34,8 @@ class OrderedEventReader final : public Reader {
   Result<bool> read(bool at_end, size_t limit, const Take& take) override {
     if (!at_end || options_.metrics.empty()) {
       folders_.clear();
-      bool complete = true;
-      find_event_files(root_, folders_, complete);
+      FolderTrouble trouble = FolderTrouble::none;
+      find_event_files(root_, folders_, trouble);
       return false;
     }
     unread_.clear();
@@ -87,23 +87,21 @@ class OrderedEventReader final : public Reader {
 
   // All files are needed for the order: nothing is passed on before each can be read.
   Error later() {
-    if (!known_) found_ = false;
     return {Code::io, std::exchange(unread_, {}), "", "it is tried again"};
   }
 
   void find_all() {
-    const std::string before = found_ ? position() : wanted_;
     folders_.clear();
-    bool complete = true;
-    files_ = find_event_files(root_, folders_, complete);
-    if (!complete) unread_ = "a folder of event files cannot be listed: " + root_;
-    wanted_ = before;
+    FolderTrouble trouble = FolderTrouble::none;
+    files_ = find_event_files(root_, folders_, trouble);
+    if (trouble == FolderTrouble::passing) unread_ = "a folder of event files cannot be listed: " + root_;
     found_ = true;
     known_ = false;
     file_ = pass_ = 0;
     leave_place();
     if (options_.tag_rule == TagRule::whole) find_best();
-    if (wanted_.empty()) return;
+    if (!unread_.empty()) found_ = false;  // once more from here
+    if (wanted_.empty() || !found_) return;
     try {
       const auto json = nlohmann::json::parse(std::exchange(wanted_, {}));
       const auto path = json.at("file").get<std::string>();
@@ -172,6 +170,7 @@ class OrderedEventReader final : public Reader {
       }
       return true;
     });
+    if (!unread_.empty()) return;
     bad_records_ += bad_in_pass_;
     passes_.clear();
     for (const auto& [kind, tags] : {std::pair(Kind::tensor, &tensors), std::pair(Kind::simple, &simples)})

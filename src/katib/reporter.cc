@@ -322,6 +322,7 @@ void Reporter::refused(Fault fault, size_t count) {
   state_.pending->sending = poison_failures_ = 0;
   in_doubt_ = others_refused_ = false;
   poison_end_ = poison_limit_ = 0;
+  searching_ = true;
 }
 
 // Others were taken after this row was refused, and it is again.

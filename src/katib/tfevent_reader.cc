@@ -144,8 +144,8 @@ class TfeventReader final : public Reader {
       known[{id.device, id.inode}] = &file;
     }
     std::vector<File> files;
-    bool complete = true;
-    for (FoundFile& found : find_event_files(root_, folders_, complete)) {
+    FolderTrouble trouble = FolderTrouble::none;
+    for (FoundFile& found : find_event_files(root_, folders_, trouble)) {
       File file;
       const auto old = known.find({found.identity.device, found.identity.inode});
       if (old != known.end() && old->second != nullptr) file = *std::exchange(old->second, nullptr);
@@ -159,8 +159,8 @@ class TfeventReader final : public Reader {
     }
     // Where a folder could not be listed, its files are still there: their places are kept.
     for (const auto& [id, file] : known)
-      if (!complete && file != nullptr && file->place) files.push_back(std::move(*file)), files.back().drained_size = files.back().size;
-    if (!complete) unread_ = "a folder of event files cannot be listed: " + root_;
+      if (trouble != FolderTrouble::none && file != nullptr && file->place) files.push_back(std::move(*file)), files.back().drained_size = files.back().size;
+    if (trouble == FolderTrouble::passing) unread_ = "a folder of event files cannot be listed: " + root_;
     files_ = std::move(files);
   }
 
