@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -20,7 +21,10 @@ constexpr int kUsageExit = 2;
 
 std::string variable(std::string_view name) {
   const char* value = std::getenv(std::string(name).c_str());
-  return value == nullptr ? "" : value;
+  if (value != nullptr) return value;
+  // A container's runtime sets it, but an image may start without.
+  std::array<char, 256> host{};
+  return name == "HOSTNAME" && ::gethostname(host.data(), host.size() - 1) == 0 ? host.data() : "";
 }
 
 // Where the webhook mounts the launcher.

@@ -258,10 +258,23 @@ void take_scrape(Taker& taker, CollectOptions& out) {
   taker.duration("scrape-timeout", out.scrape_timeout_ns, false);
 }
 
-// ENV=value, as --active-when has it; true without a condition.
+// "…-worker-12": 12. Nothing for any other host name: a node's name may end in a number, too.
+std::string replica_of_host(std::string_view host) {
+  constexpr std::string_view kWord = "-worker-";
+  const size_t at = host.rfind(kWord);
+  if (at == std::string_view::npos) return "";
+  const std::string_view number = host.substr(at + kWord.size());
+  return parse_int<uint32_t>(number) && number[0] != '+' ? std::string(number) : "";
+}
+
+// ENV=value, as --active-when has it; true without a condition. Where the replica's number is not set, the pod's host name has it.
 bool is_active(const std::string& condition, const CollectEnvironment& environment) {
+  if (condition.empty()) return true;
   const size_t equals = condition.find('=');
-  return condition.empty() || environment(condition.substr(0, equals)) == condition.substr(equals + 1);
+  const std::string name = condition.substr(0, equals);
+  std::string value = environment(name);
+  if (value.empty() && name == "TACHO_REPLICA_INDEX") value = replica_of_host(environment("HOSTNAME"));
+  return value == condition.substr(equals + 1);
 }
 
 // gRPC would take 443 for a port that is missing, and wait there for ever.

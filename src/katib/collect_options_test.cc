@@ -121,6 +121,22 @@ TEST(CollectOptions, Passive) {
   EXPECT_FALSE(parse_collect_options(second, CalledAs::collect, environment));  // active, and no -t
 }
 
+// Where the operator has set no label, the pod's host name tells which worker it is.
+TEST(CollectOptions, WorkerZeroByHostName) {
+  const auto is_passive = [](const std::string& index, const std::string& host) {
+    const auto environment = [&](std::string_view name) { return name == "TACHO_REPLICA_INDEX" ? index : name == "HOSTNAME" ? host : std::string(); };
+    const std::vector<std::string> words{"-m", "a", "-t", "t", "-s-db", "h:1", "-path", "/p", "-format", "TEXT", "--active-when", "TACHO_REPLICA_INDEX=0"};
+    const auto options = parse_collect_options(words, CalledAs::collect, environment);
+    EXPECT_TRUE(options);
+    return options->passive;
+  };
+  EXPECT_FALSE(is_passive("0", "anything"));
+  EXPECT_TRUE(is_passive("1", "job-worker-0")) << "what is said stands before what is guessed";
+  EXPECT_FALSE(is_passive("", "job-worker-0"));
+  for (const char* host : {"job-worker-1", "job-worker-10", "job-worker-", "job-worker-x0", "node-0", "worker-0", "job-worker-+0", ""})
+    EXPECT_TRUE(is_passive("", host)) << host;
+}
+
 TEST(CollectOptions, FolderOfMarkers) {
   CollectOptions options;
   options.kind = CollectorKind::file;

@@ -1,15 +1,10 @@
 #include "katib/collect_state.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstdio>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/log.h"
-#include "os/fd.h"
-#include "os/file.h"
+#include "katib/shared_file.h"
 
 namespace tacho {
 namespace {
@@ -32,7 +27,7 @@ Json to_json(const PendingChunk& pending) {
   Json runs = Json::array();
   for (const ArrivalRun& run : pending.arrivals) runs.push_back({run.rows, run.time_us});
   return {{"stream", pending.stream}, {"to", embedded(pending.to)}, {"rows", pending.rows}, {"at_end", pending.at_end},
-          {"arrivals", runs}, {"done", pending.done}, {"sending", pending.sending}};
+          {"arrivals", runs}, {"done", pending.done}, {"sending", pending.sending}, {"skipped", pending.skipped}, {"id", pending.id}};
 }
 
 PendingChunk pending_from(const Json& json) {
@@ -44,6 +39,16 @@ PendingChunk pending_from(const Json& json) {
   for (const Json& run : json.at("arrivals")) out.arrivals.push_back({run.at(0).get<int64_t>(), run.at(1).get<int64_t>()});
   out.done = json.at("done").get<int64_t>();
   out.sending = json.at("sending").get<int64_t>();
+  out.skipped = json.value("skipped", std::vector<int64_t>());
+  out.id = json.value("id", "");
+  // Whoever shares the folder may have written it.
+  const auto sane = [](int64_t count) { return count >= 0 && count <= PendingChunk::kMost; };
+  bool good = sane(out.rows) && sane(out.done) && sane(out.sending) && out.skipped.size() <= PendingChunk::kMost &&
+              out.arrivals.size() <= PendingChunk::kMost && out.id.size() <= 64 &&
+              std::all_of(out.id.begin(), out.id.end(), [](char c) { return c > ' ' && c <= '~'; });
+  for (const ArrivalRun& run : out.arrivals) good = good && sane(run.rows);
+  for (const int64_t number : out.skipped) good = good && sane(number);
+  if (!good) throw Json::other_error::create(501, "a chunk that cannot be", &json);
   return out;
 }
 
@@ -52,10 +57,11 @@ PendingChunk pending_from(const Json& json) {
 std::string format_state(const CollectState& state) {
   Json json{{"version", kVersion}, {"trial", state.trial}, {"kind", state.kind}, {"watch", embedded(state.watch_position)},
             {"rules", embedded(state.rules)}, {"scrape", embedded(state.scrape)}, {"objective_seen", state.objective_seen},
-            {"stopped", state.stopped}, {"streams", Json::object()}, {"acknowledged", Json::object()}, {"times", Json::object()}};
+            {"stopped", state.stopped}, {"streams", Json::object()}, {"acknowledged", Json::object()}, {"digests", Json::object()}, {"times", Json::object()}};
   for (const auto& [name, progress] : state.streams)
     json["streams"][name] = {{"position", embedded(progress.position)}, {"rows", progress.rows}};
   for (const auto& [name, count] : state.acknowledged) json["acknowledged"][name] = count;
+  for (const auto& [name, digest] : state.digests) json["digests"][name] = digest.text();
   for (const auto& [name, last] : state.times) json["times"][name] = {last.given_us, last.reported_us};
   if (state.pending) json["pending"] = to_json(*state.pending);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -77,6 +83,9 @@ Result<CollectState> parse_state(std::string_view text) {
     for (const auto& [name, stream] : json.at("streams").items())
       out.streams[name] = {extracted(stream.at("position")), stream.at("rows").get<int64_t>()};
     for (const auto& [name, count] : json.at("acknowledged").items()) out.acknowledged[name] = count.get<int64_t>();
+    if (json.contains("digests"))
+      for (const auto& [name, text] : json.at("digests").items())
+        if (const auto digest = RowDigest::parse(text.get<std::string>())) out.digests[name] = *digest;
     for (const auto& [name, last] : json.at("times").items())
       out.times[name] = {last.at(0).get<int64_t>(), last.at(1).get<int64_t>()};
     if (json.contains("pending")) out.pending = pending_from(json.at("pending"));
@@ -88,7 +97,7 @@ Result<CollectState> parse_state(std::string_view text) {
 
 std::optional<CollectState> StateFile::load(std::string_view trial, std::string_view kind) const {
   if (path_.empty()) return std::nullopt;
-  const auto text = read_whole_file(path_, 16u << 20);
+  const auto text = read_shared_file(path_, 16u << 20);
   if (!text) return std::nullopt;
   auto state = parse_state(*text);
   if (!state) {
@@ -106,12 +115,7 @@ void StateFile::save(const CollectState& state) {
   if (path_.empty()) return;
   std::string text = format_state(state);
   if (text == last_text_) return;
-  const std::string spare = path_ + ".new";
-  Fd file(::open(spare.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644));
-  Status status = file ? write_all(file.get(), text) : Status(system_error("cannot write", spare, errno));
-  if (status && ::fsync(file.get()) != 0) status = system_error("cannot write", spare, errno);
-  file.reset();
-  if (status && ::rename(spare.c_str(), path_.c_str()) != 0) status = system_error("cannot replace", path_, errno);
+  const Status status = replace_shared_file(path_, text, 0644, true);
   if (!status) {
     log::warn("the state is not kept: " + status.error().message() + "; after a restart rows may be reported twice");
     return;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "katib/delivery.h"
 #include "katib/row_shaper.h"
 
 namespace tacho {
@@ -26,7 +27,10 @@ struct PendingChunk {
   bool at_end = false;   // read when training was over: a last line without its end counts
   std::vector<ArrivalRun> arrivals;
   int64_t done = 0;      // of the shaped rows: acknowledged (or dropped as poison)
-  int64_t sending = 0;   // the next ones, which may have been stored already
+  int64_t sending = 0;   // the next ones, which may have been stored already; behind the last, the first of `skipped`
+  std::vector<int64_t> skipped;  // of those done: not taken when others were, tried once more at the end
+  std::string id;        // of the chunk, for its reports
+  static constexpr int64_t kMost = 100'000;  // of anything above: what says more was not written by a collector
 };
 
 struct CollectState {
@@ -37,6 +41,7 @@ struct CollectState {
   bool objective_seen = false, stopped = false;
   std::map<std::string, StreamProgress, std::less<>> streams;
   std::map<std::string, int64_t, std::less<>> acknowledged;  // rows by metric name
+  RowDigests digests;                                        // what is in the database, as far as is known
   LastTimes times;
   std::optional<PendingChunk> pending;
 };

@@ -104,6 +104,7 @@ void Collector::handle_signals() {
     log::error("asked to end; sending what is there");
     terminated_ = true;
     limit_drain(system_clock().monotonic_ns() + (native_ ? kNativeTermNs : kTermNs));
+    if (reporter_) reporter_->hurry();
   }
 }
 
@@ -121,13 +122,22 @@ void Collector::read_source(int64_t now_ns, bool at_end) {
   read_ns_ = now_ns + kSettleNs;
   if (!watch_) return;
   if (source_) source_->hold();  // it is read later, when a report is due or the objective was seen
-  const auto rows_matter = [&] { return !rules_.empty() || !state_.objective_seen; };
+  // Also where rows get the time of their arrival: that is told by their number.
+  const auto rows_matter = [&] { return !rules_.empty() || !state_.objective_seen || arrival_ || options_.fail_on_bad_line; };
   std::vector<MetricRow> rows;
   for (bool more = true; more;) {
     rows.clear();
-    watch_->want_rows(rows_matter());
+    const bool wanted = rows_matter();
+    watch_->want_rows(wanted);
     const auto read = watch_->read(at_end, kRowsAtOnce, [&](MetricRow&& row) { rows.push_back(std::move(row)); });
-    if (watch_->restarted()) begin_attempt();
+    if (watch_->restarted()) {
+      begin_attempt();
+      // Rows of the new attempt that were passed by, since those of the old one did not matter any more.
+      if (!wanted && rows_matter()) {
+        if (const Status status = watch_->begin_anew(); !status) log::warn(status.error());
+        continue;
+      }
+    }
     for (const MetricRow& row : rows) observe(row);
     watched_rows_ += static_cast<int64_t>(rows.size());
     unread_ = read ? "" : read.error().message();
@@ -141,6 +151,11 @@ void Collector::read_source(int64_t now_ns, bool at_end) {
       source_changed_ = true;
       break;
     }
+  }
+  // Nobody tells when it can be read again.
+  if (!unread_.empty() && fatal_.empty()) {
+    source_changed_ = true;
+    read_ns_ = now_ns + std::max(options_.poll_ns, kSettleNs);
   }
   marks_.add(watched_rows_, now_us());
   if (folders_.follow(watch_->folders())) source_changed_ = true;

@@ -80,6 +80,7 @@ class Collector {
   Roots roots_;
   std::string folder_;
   bool passive_ = false, native_ = false;
+  bool arrival_ = false;         // rows without a time get that of their arrival
   StateFile state_file_;
   CollectState state_;
   LineFile echo_;
@@ -105,7 +106,7 @@ class Collector {
   bool terminated_ = false, source_changed_ = true, final_scrape_started_ = false, final_scrape_done_ = false, success_ = false;
   bool first_report_ = true;
   int64_t started_ns_ = 0, look_ns_ = 0, read_ns_ = 0, poll_ns_ = 0, report_ns_ = 0, scrape_ns_ = 0, drain_deadline_ns_ = INT64_MAX;
-  int64_t marker_wait_ns_ = 0;
+  int64_t marker_wait_ns_ = 0, unread_until_ns_ = 0;
   uint64_t calls_seen_ = 0;
 
   StopStep stop_ = StopStep::none;

@@ -7,7 +7,7 @@
 namespace tacho {
 namespace {
 
-constexpr int64_t kMainWaitNs = 60 * kNsPerSec;
+constexpr int64_t kMainWaitNs = 60 * kNsPerSec, kUnreadNs = 10 * kNsPerSec;
 
 }  // namespace
 
@@ -46,6 +46,8 @@ void Collector::drain(int64_t now_ns) {
     return finish({kFatalExit, "rows could not be delivered in time" + why + "; the state file is kept, so a restart goes on there"});
   }
   if (!sent || stop_ != StopStep::none) return;
+  if (reporter_ && end_.code == 0 && !reporter_->unreadable().empty())
+    end_ = {kFatalExit, "not everything that training wrote could be read: " + reporter_->unreadable()};
   // Other containers are waited for, but not by a native sidecar and not when asked to end.
   if (terminated_ || trainer_->others_gone() || end_.code != 0) return finish(end_);
   if (options_.timeout_ns > 0 && now_ns - started_ns_ >= options_.timeout_ns)
@@ -55,6 +57,11 @@ void Collector::drain(int64_t now_ns) {
 
 void Collector::end_of_training(int64_t now_ns) {
   if (scraper_ && !final_scrape_done_) return;
+  // What cannot be read may be read in a moment: a rotation, a file server that comes back.
+  if (!unread_.empty() && !terminated_) {
+    if (unread_until_ns_ == 0) unread_until_ns_ = now_ns + kUnreadNs;
+    if (now_ns < unread_until_ns_) return;
+  }
   const std::string pid = std::to_string(trainer_->main().pid);
   switch (passive_ ? TrainingEnd::success : trainer_->end()) {
     case TrainingEnd::none: return;

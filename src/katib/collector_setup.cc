@@ -172,11 +172,12 @@ void Collector::resume() {
   journal_ = std::make_unique<Journal>(kept ? state_file_.path() + ".rows" : "", options_.trial);
 
   ShapeRules shape;
-  shape.arrival = options_.arrival_time.value_or(options_.profile == Profile::tacho);
+  shape.arrival = arrival_ = options_.arrival_time.value_or(options_.profile == Profile::tacho);
   shape.set_apart = options_.profile == Profile::tacho;
   shape.steps = options_.report_steps;
   calls_ = make_db_calls(rpc_options(options_, options_.db_address), rpc_options(options_, options_.early_stop_address));
   reporter_.emplace(options_.trial, shape, calls_, state_, state_file_);
+  reporter_->set_call_timeout(options_.rpc_timeout_ns);
   // Without a single row of the objective nothing may be there at the end but `unavailable`, so rows wait for it.
   if (source_) reporter_->add_stream("source", *source_, saved ? nullptr : &marks_, state_.objective_seen || !has_objective_in_source);
   reporter_->add_stream("own", *journal_, nullptr, true);

@@ -19,6 +19,12 @@ EventFile::Next EventFile::fail(const char* what) {
   return Next::broken;
 }
 
+// What was read is kept; of a large record that is only partly read nothing is.
+EventFile::Next EventFile::put_off(const Error& error) {
+  error_ = error.message();
+  return Next::later;
+}
+
 // Some file systems show a file's new length before its new bytes.
 bool EventFile::is_unwritten() const {
   const std::string_view bytes = file_.unread();
@@ -35,18 +41,29 @@ EventFile::Next EventFile::next_large(const TfRecord& record, Event& event) {
   const uint64_t first_value = known ? known_values_ : std::exchange(next_value_, 0);
   sieve_.start(payload_size, first_value);
   uint32_t crc = 0;
-  const auto fill = [&] { return file_.fill(false).value_or(GrowingFile::Fill::nothing) == GrowingFile::Fill::more; };
+  std::optional<Error> passing;
+  const auto fill = [&] {
+    const auto filled = file_.fill(false);
+    if (!filled) passing = filled.error();
+    return filled && *filled == GrowingFile::Fill::more;
+  };
+  const auto give_up = [&] {
+    if (!passing) return fail("a record cannot be read to its end");
+    file_.seek(large_place_);
+    if (!known) next_value_ = first_value;
+    return put_off(*passing);
+  };
   for (uint64_t left = payload_size; left > 0;) {
     const std::string_view piece = file_.unread().substr(0, static_cast<size_t>(std::min<uint64_t>(left, SIZE_MAX)));
     crc = crc32c(piece, crc);
     sieve_.add(piece);
     left -= piece.size();
     file_.consume(piece.size());
-    if (left > 0 && !fill()) return fail("a record cannot be read to its end");
+    if (left > 0 && !fill()) return give_up();
     if (file_.beginnings() != beginnings) return Next::nothing;
   }
   while (file_.unread().size() < TfRecord::kFooter)
-    if (!fill()) return fail("a record cannot be read to its end");
+    if (!fill()) return give_up();
   if (file_.beginnings() != beginnings) return Next::nothing;
   const bool right = is_masked_crc(file_.unread(), crc);
   file_.consume(TfRecord::kFooter);
@@ -65,9 +82,7 @@ EventFile::Next EventFile::next_large(const TfRecord& record, Event& event) {
 
 EventFile::Next EventFile::look() {
   const auto filled = file_.fill(false);
-  if (filled) return Next::nothing;
-  error_ = filled.error().message();
-  return Next::broken;
+  return filled ? Next::nothing : put_off(filled.error());
 }
 
 // A file with many tags is mostly records of others: told by the first letter, before anything else is decoded.
@@ -116,7 +131,7 @@ EventFile::Next EventFile::next(Event& event, bool at_end) {
         break;
     }
     const auto filled = file_.fill(at_end);
-    if (!filled) return error_ = filled.error().message(), Next::broken;
+    if (!filled) return put_off(filled.error());
     if (*filled != GrowingFile::Fill::more) return Next::nothing;
   }
 }

@@ -19,7 +19,8 @@ class EventFile {
   enum class Next {
     event,
     nothing,  // not now
-    broken,   // a checksum is wrong, or the file cannot be read: error() tells
+    later,    // the file cannot be read now: error() tells
+    broken,   // a checksum is wrong: error() tells
   };
 
   // A record whose own checksum is wrong is passed over and counted; one whose length cannot be trusted is the end of the file.
@@ -48,6 +49,7 @@ class EventFile {
   Next next_large(const TfRecord& record, Event& event);
   bool is_unwritten() const;
   bool is_of_another(std::string_view payload) const;
+  Next put_off(const Error& error);
 
   GrowingFile file_;
   EventSieve sieve_;

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 
 #include "base/log.h"
@@ -18,36 +19,67 @@ bool is_event_file(std::string_view name) {
   return name.find("tfevents") != std::string_view::npos && !name.ends_with(".profile-empty");
 }
 
-void find_in(const std::string& folder, int depth, std::vector<FoundFile>& files, std::vector<std::string>& folders) {
-  std::vector<std::string> names, inner;
-  if (!list_directory(folder, [&](std::string_view name) { names.emplace_back(name); })) return;
-  folders.push_back(folder);
-  std::sort(names.begin(), names.end());
-  const std::string base = folder == "/" ? "/" : folder + "/";
-  for (const std::string& name : names) {
-    struct stat status {};
-    std::string path = base + name;
-    if (::lstat(path.c_str(), &status) != 0) continue;
-    if (S_ISDIR(status.st_mode)) {
-      inner.push_back(std::move(path));
-      continue;
+constexpr size_t kMostFiles = 20'000, kMostFolders = 4'096, kMostEntries = 100'000;
+
+class Walk {
+ public:
+  Walk(std::vector<FoundFile>& files, std::vector<std::string>& folders, FolderTrouble& trouble)
+      : files_(files), folders_(folders), trouble_(trouble) {}
+
+  void enter(const std::string& folder, int depth) {
+    std::vector<std::string> names, inner;
+    size_t entries = 0;
+    const bool listed = list_directory(folder, [&](std::string_view name) {
+      // What cannot be an event file may be a folder; there may be very many of it.
+      if (!is_event_file(name) && ++entries > kMostEntries) return;
+      if (names.size() < kMostEntries + kMostFiles) names.emplace_back(name);
+    });
+    if (!listed) {
+      note_failure();
+      return;
     }
-    if (S_ISLNK(status.st_mode) && ::stat(path.c_str(), &status) != 0) continue;
-    if (S_ISREG(status.st_mode) && is_event_file(name))
-      files.push_back({std::move(path), folder, {status.st_dev, status.st_ino}, static_cast<uint64_t>(status.st_size)});
+    if (entries > kMostEntries) log::warn("more than 100000 entries: not all folders in it are entered: " + folder);
+    folders_.push_back(folder);
+    std::sort(names.begin(), names.end());
+    const std::string base = folder == "/" ? "/" : folder + "/";
+    for (const std::string& name : names) look_at(base + name, folder, is_event_file(name), inner);
+    if (depth == kDeepest) {
+      if (!inner.empty()) log::warn("folders deeper than 64 levels below the event files' folder are not read: " + folder);
+      return;
+    }
+    for (const std::string& path : inner) {
+      if (folders_.size() >= kMostFolders) return log::warn("more than 4096 folders below the event files' folder: the rest is not read");
+      enter(path, depth + 1);
+    }
   }
-  if (depth == kDeepest) {
-    if (!inner.empty()) log::warn("folders deeper than 64 levels below the event files' folder are not read: " + folder);
-    return;
+
+ private:
+  void note_failure() {
+    if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == ENAMETOOLONG) return;
+    trouble_ = std::max(trouble_, errno == EACCES || errno == EPERM ? FolderTrouble::closed : FolderTrouble::passing);
   }
-  for (const std::string& path : inner) find_in(path, depth + 1, files, folders);
-}
+
+  void look_at(std::string path, const std::string& folder, bool may_be_file, std::vector<std::string>& inner) {
+    struct stat status {};
+    if (::lstat(path.c_str(), &status) != 0) return note_failure();
+    if (S_ISDIR(status.st_mode)) return inner.push_back(std::move(path));
+    if (!may_be_file) return;
+    if (S_ISLNK(status.st_mode) && ::stat(path.c_str(), &status) != 0) return note_failure();
+    if (!S_ISREG(status.st_mode)) return;
+    if (files_.size() >= kMostFiles) return log::warn("more than 20000 event files: the rest is not read");
+    files_.push_back({std::move(path), folder, {status.st_dev, status.st_ino}, static_cast<uint64_t>(status.st_size)});
+  }
+
+  std::vector<FoundFile>& files_;
+  std::vector<std::string>& folders_;
+  FolderTrouble& trouble_;
+};
 
 }  // namespace
 
-std::vector<FoundFile> find_event_files(const std::string& root, std::vector<std::string>& folders) {
+std::vector<FoundFile> find_event_files(const std::string& root, std::vector<std::string>& folders, FolderTrouble& trouble) {
   std::vector<FoundFile> files;
-  find_in(root, 0, files, folders);
+  Walk(files, folders, trouble).enter(root, 0);
   return files;
 }
 

@@ -2,11 +2,13 @@
 
 #include <re2/re2.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <optional>
 
 #include "base/text.h"
+#include "katib/plain_regex.h"
 #include "katib/value_rule.h"
 
 namespace tacho {
@@ -145,6 +147,7 @@ Filter::Filter(std::unique_ptr<re2::RE2> regex) : regex_(std::move(regex)) {}
 Filter::Filter(Filter&&) noexcept = default;
 Filter& Filter::operator=(Filter&&) noexcept = default;
 Filter::~Filter() = default;
+void Filter::use_re2() { plain_.reset(); }
 
 Result<Filter> Filter::compile(const std::string& text, size_t number) {
   if (text == kDefaultFilter) return Filter(nullptr);
@@ -154,12 +157,40 @@ Result<Filter> Filter::compile(const std::string& text, size_t number) {
   if (groups < 2)
     return filter_error(text, number, std::string("it has ") + (groups == 0 ? "no group" : "one group") + ", two are needed, seen",
                         text.size());
-  return Filter(std::move(regex));
+  Filter out(std::move(regex));
+  out.plain_ = PlainRegex::compile(with_old_group_names(text));
+  return out;
+}
+
+// The first match at or behind `at`; its groups are not trimmed.
+bool Filter::find_next(std::string_view line, size_t at, bool plain, FilterMatch& match, size_t& begin, size_t& end) {
+  if (plain && plain_) {
+    PlainRegex::Match found;
+    const PlainRegex::Found result = plain_->find(line, at, found);
+    if (result != PlainRegex::Found::too_large) {
+      const auto group = [&](int32_t from, int32_t to) {
+        return from < 0 || to < from ? std::string_view() : line.substr(static_cast<size_t>(from), static_cast<size_t>(to - from));
+      };
+      match.name = group(found.first_begin, found.first_end);
+      match.value = group(found.second_begin, found.second_end);
+      begin = static_cast<size_t>(found.begin);
+      end = static_cast<size_t>(found.end);
+      return result == PlainRegex::Found::yes;
+    }
+    plain_.reset();
+  }
+  std::array<re2::StringPiece, 3> groups;
+  if (!regex_->Match({line.data(), line.size()}, at, line.size(), re2::RE2::UNANCHORED, groups.data(), 3)) return false;
+  begin = static_cast<size_t>(groups[0].data() - line.data());
+  end = begin + groups[0].size();
+  match.name = view(groups[1]);
+  match.value = view(groups[2]);
+  return true;
 }
 
 // A match that is empty and touches the end of the one before is none; behind an empty one the search goes on with the next
 // character.
-bool Filter::find_all(std::string_view line, const Visit& visit) const {
+bool Filter::find_all(std::string_view line, const Visit& visit, bool is_ascii) {
   FilterMatch match;
   if (is_default()) {
     DefaultMatches matches(line);
@@ -167,13 +198,10 @@ bool Filter::find_all(std::string_view line, const Visit& visit) const {
       if (!visit(match)) return false;
     return true;
   }
-  const re2::StringPiece text(line.data(), line.size());
-  std::array<re2::StringPiece, 3> groups;
+  const bool plain = plain_ && (is_ascii || std::none_of(line.begin(), line.end(), [](char c) { return static_cast<signed char>(c) < 0; }));
   constexpr size_t kNone = std::string_view::npos;
-  for (size_t at = 0, end_before = kNone; at <= line.size();) {
-    if (!regex_->Match(text, at, line.size(), re2::RE2::UNANCHORED, groups.data(), 3)) return true;
-    const auto begin = static_cast<size_t>(groups[0].data() - line.data());
-    const size_t end = begin + groups[0].size();
+  for (size_t at = 0, end_before = kNone, begin = 0, end = 0; at <= line.size();) {
+    if (!find_next(line, at, plain, match, begin, end)) return true;
     const bool taken = end != at || begin != end_before;
     if (end != at) {
       at = end;
@@ -182,8 +210,8 @@ bool Filter::find_all(std::string_view line, const Visit& visit) const {
     }
     end_before = end;
     if (!taken) continue;
-    match.name = trim_unicode(view(groups[1]));
-    match.value = trim_unicode(view(groups[2]));
+    match.name = trim_unicode(match.name);
+    match.value = trim_unicode(match.value);
     if (!visit(match)) return false;
   }
   return true;

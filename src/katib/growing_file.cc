@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 #include "base/crc32c.h"
+#include "base/log.h"
 #include "katib/rotation.h"
 #include "os/file.h"
 
@@ -29,22 +31,35 @@ std::string folder_of(const std::string& path) {
 
 ssize_t pread_retried(int fd, char* to, size_t size, uint64_t offset) {
   ssize_t got = 0;
-  do got = ::pread(fd, to, size, static_cast<off_t>(offset));
+  do got = GrowingFile::calls.pread(fd, to, size, static_cast<off_t>(offset));
   while (got < 0 && errno == EINTR);
   return got;
 }
 
+int open_retried(const char* path, int flags) {
+  int fd = -1;
+  do fd = GrowingFile::calls.open(path, flags);
+  while (fd < 0 && errno == EINTR);
+  return fd;
+}
+
 }  // namespace
+
+GrowingFile::Calls GrowingFile::calls{[](const char* path, int flags) { return ::open(path, flags); }, ::pread};
 
 GrowingFile::GrowingFile(std::string path) : path_(std::move(path)) {}
 
 bool GrowingFile::open(const std::string& path, bool& absent) {
-  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  Fd fd(open_retried(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   struct stat status {};
   absent = !fd && errno == ENOENT;
   if (!fd || ::fstat(fd.get(), &status) != 0) return false;
   if (!S_ISREG(status.st_mode)) {
     errno = S_ISDIR(status.st_mode) ? EISDIR : EINVAL;
+    return false;
+  }
+  if (inside_ && !is_inside(fd.get())) {
+    errno = EXDEV;
     return false;
   }
   fd_ = std::move(fd);
@@ -53,6 +68,17 @@ bool GrowingFile::open(const std::string& path, bool& absent) {
   forget_buffer();
   end_offset_ = 0;
   return true;
+}
+
+// Told by the open file itself, so that nobody can change it in between.
+bool GrowingFile::is_inside(int fd) const {
+  const std::string real = read_link("/proc/self/fd/" + std::to_string(fd));
+  char* const folder = ::realpath(folder_of(path_).c_str(), nullptr);
+  if (real.empty() || folder == nullptr) return std::free(folder), true;
+  std::string inside(folder);
+  std::free(folder);
+  if (!inside.ends_with('/')) inside += '/';
+  return real.starts_with(inside);
 }
 
 void GrowingFile::forget_buffer() {
@@ -73,10 +99,12 @@ bool GrowingFile::open_by_identity(Identity wanted) {
   return !found.empty() && open(found, absent) && identity_ == wanted;
 }
 
-bool GrowingFile::is_same_text_before(const Place& place) const {
+// Nothing: it cannot be read now.
+std::optional<bool> GrowingFile::is_same_text_before(const Place& place) const {
   std::array<char, kBefore> bytes{};
   if (place.before_size > bytes.size() || place.before_size > place.offset) return false;
   const ssize_t got = pread_retried(fd_.get(), bytes.data(), place.before_size, place.offset - place.before_size);
+  if (got < 0) return std::nullopt;
   return got == static_cast<ssize_t>(place.before_size) &&
          crc32c({bytes.data(), static_cast<size_t>(place.before_size)}) == place.before_crc;
 }
@@ -91,12 +119,19 @@ void GrowingFile::start_again() {
 // Opens what a seek wants, else the file of the name. Without an error and without fd_: it is not there yet.
 Status GrowingFile::open_first() {
   const std::optional<Place> place = std::exchange(wanted_, std::nullopt);
+  const auto later = [&](Fd before) {
+    Error error = system_error("cannot read the metrics file", path_, errno);
+    if (errno == EXDEV) error = {Code::denied, "the metrics file is a link that leads out of its folder, and is not read", path_, ""};
+    if (before) fd_ = std::move(before);
+    wanted_ = place;
+    return error;
+  };
   if (place && fd_ && identity_ == place->file) {
     forget_buffer();
   } else {
     bool absent = false;
     Fd before = std::move(fd_);
-    if (!open(path_, absent) && !absent) return system_error("cannot read the metrics file", path_, errno);
+    if (!open(path_, absent) && !absent) return later(std::move(before));
     if (place && (!fd_ || identity_ != place->file)) open_by_identity(place->file);
     if (!fd_) {
       fd_ = std::move(before);
@@ -106,11 +141,14 @@ Status GrowingFile::open_first() {
   }
   if (!place) return ok();
   if (identity_ != place->file) return ++beginnings_, ok();  // it was replaced, and the old one is gone
-  if (is_same_text_before(*place)) {
+  const std::optional<bool> same = is_same_text_before(*place);
+  if (!same) return later({});
+  if (*same) {
     end_offset_ = place->offset - place->before_size;
     make_room();
     const ssize_t got = pread_retried(fd_.get(), buffer_.data(), place->before_size, end_offset_);
-    end_ = begin_ = got > 0 ? static_cast<size_t>(got) : 0;
+    if (got < 0) return later({});
+    end_ = begin_ = static_cast<size_t>(got);
     end_offset_ += end_;
     if (end_offset_ == place->offset) return ok();
   }
@@ -152,7 +190,15 @@ Result<GrowingFile::Fill> GrowingFile::fill(bool at_end) {
     if (got >= 0 && (static_cast<size_t>(got) != size || std::memcmp(bytes.data(), buffer_.data() + end_ - size, size) != 0)) start_again();
   }
   if (const ssize_t got = read_on(); got != 0) {
-    if (got < 0) return system_error("cannot read the metrics file", path_, errno);
+    if (got < 0) {
+      Error error = system_error("cannot read the metrics file", path_, errno);
+      if (errno == ESTALE) {  // the server knows the descriptor no more, but perhaps the file
+        wanted_ = place();
+        begin_ = end_;
+        fd_.reset();
+      }
+      return error;
+    }
     return Fill::more;
   }
   struct stat status {};
@@ -184,7 +230,12 @@ bool GrowingFile::next() {
   struct stat status {};
   if (!fd_ || ::stat(path_.c_str(), &status) != 0 || identity_of(status) == identity_) return false;
   // Rotated more than once since the last look: the files in between come first.
-  if (const auto between = rotated_after(fd_.get(), path_); between && open(*between, absent)) return true;
+  if (const auto between = rotated_after(fd_.get(), path_)) {
+    constexpr int kMostRefused = 100;
+    if (open(*between, absent)) return refused_ = 0, true;
+    if (!absent && ++refused_ < kMostRefused) return false;  // it may be opened at the next look
+    log::warn(path_ + ": a rotated file cannot be opened and is left out: " + *between);
+  }
   return open(path_, absent);
 }
 

@@ -4,7 +4,9 @@
 //    (rotation.h), then the new one from 0;
 //  - deleted: what is open is read to its end.
 // A place is kept as device, inode, offset and a checksum of the bytes before it, by which a file that began anew is told
-// from one that grew. Not thread-safe; allocates only when a line does not fit into the buffer.
+// from one that grew. An error of reading passes: the next fill() goes on where this one would have. Whoever writes the file is not
+// trusted: only plain files are read, and with stay_inside() none that a link outside leads to.
+// Not thread-safe; allocates only when a line does not fit into the buffer.
 #pragma once
 #include <sys/types.h>
 
@@ -38,6 +40,14 @@ class GrowingFile {
   };
 
   explicit GrowingFile(std::string path);
+  // The file is read only where it is in the folder of its path or below it: a log is shown to people, a secret must not be.
+  void stay_inside() { inside_ = true; }
+  // The system calls; a seam for tests.
+  struct Calls {
+    int (*open)(const char* path, int flags);
+    ssize_t (*pread)(int fd, void* to, size_t size, off_t offset);
+  };
+  static Calls calls;
 
   // Reads on, 64 KiB at the most while no line is longer.
   Result<Fill> fill(bool at_end);
@@ -69,7 +79,8 @@ class GrowingFile {
   Status open_first();
   bool open_by_identity(Identity wanted);
   void forget_buffer();
-  bool is_same_text_before(const Place& place) const;
+  std::optional<bool> is_same_text_before(const Place& place) const;
+  bool is_inside(int fd) const;
   void start_again();
   bool is_replaced(bool at_end) const;
   void make_room();
@@ -80,7 +91,8 @@ class GrowingFile {
   Identity identity_;
   std::optional<Identity> first_;
   std::optional<Place> wanted_;    // a seek that was not done yet
-  bool restarted_ = false;
+  bool restarted_ = false, inside_ = false;
+  int refused_ = 0;                // looks at which the next of several rotated files could not be opened
   uint64_t beginnings_ = 0;
   bool at_eof_ = false;
   std::vector<char> buffer_;

@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 
+#include "base/crc32c.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "os/file.h"
@@ -46,19 +47,22 @@ std::string journal_line(const MetricRow& row) {
   if (row.step) out += std::to_string(*row.step);
   out += '\t';
   if (row.epoch) out += std::to_string(*row.epoch);
-  return out + "\n";
+  return out + "\t" + std::to_string(crc32c(out)) + "\n";
 }
 
 bool parse_journal_line(std::string_view line, MetricRow& out) {
   const auto parts = split(line, '\t');
-  if (parts.size() != 5) return false;
+  if (parts.size() != 6 || parse_int<uint32_t>(parts[5]) != crc32c(line.substr(0, line.size() - parts[5].size() - 1))) return false;
   out = {unescaped(parts[0]), unescaped(parts[1]), unescaped(parts[2]), parse_int<int64_t>(parts[3]), parse_int<int64_t>(parts[4])};
   return !out.name.empty();
 }
 
 Journal::Journal(std::string path, std::string_view owner) : path_(std::move(path)) {
   if (!path_.empty()) {
-    fd_ = Fd(::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644));
+    fd_ = Fd(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0644));
+    struct stat there{};
+    // Somebody else's FIFO, device or second name of another file is not written to.
+    if (fd_ && (::fstat(fd_.get(), &there) != 0 || !S_ISREG(there.st_mode) || there.st_nlink != 1)) fd_.reset(), errno = EINVAL;
     if (!fd_) log::warn(system_error("rows that wait are kept in memory only, since the file cannot be made", path_, errno));
   }
   if (!fd_) {
@@ -87,6 +91,10 @@ void Journal::claim(std::string_view owner) {
 }
 
 void Journal::write(const std::string& line) {
+  if (size_ + static_cast<int64_t>(line.size()) > (in_memory_ ? most_in_memory_ : most_in_file_)) {
+    if (lost_++ == 0) log::error("too many rows wait for the database: further ones of resources and scrapes are lost until it is back");
+    return;
+  }
   const ssize_t written = ::pwrite(fd_.get(), line.data(), line.size(), size_);
   if (written == static_cast<ssize_t>(line.size())) {
     size_ += written;
@@ -98,6 +106,7 @@ void Journal::write(const std::string& line) {
     log::warn(system_error("rows that wait are kept in memory from now on, since the file cannot be written; make room", path_, why));
     return write(line);
   }
+  ++lost_;
   log::warn(system_error("a row could not be kept and is lost; make room", path_, why));
 }
 
@@ -121,8 +130,9 @@ Result<bool> Journal::read(bool, size_t limit, const Take& take) {
   std::array<char, 65536> buffer;
   size_t rows = 0;
   while (offset_ < size_) {
-    const ssize_t got = ::pread(fd_.get(), buffer.data(), buffer.size(), offset_);
-    if (got <= 0) return false;
+    const ssize_t got = ::pread(fd_.get(), buffer.data(), std::min(buffer.size(), static_cast<size_t>(size_ - offset_)), offset_);
+    if (got < 0) return system_error("cannot read the rows that wait", path_, errno);
+    if (got == 0) return false;
     std::string_view text(buffer.data(), static_cast<size_t>(got));
     bool any = false;
     for (size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
@@ -149,6 +159,7 @@ bool Journal::holds(std::string_view name, std::string_view value) const {
 }
 
 void Journal::all_acknowledged() {
+  lost_ = 0;
   if (!path_.empty() || size_ == 0 || ::ftruncate(fd_.get(), 0) != 0) return;
   offset_ = size_ = 0;
 }

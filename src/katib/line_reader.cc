@@ -14,7 +14,9 @@ constexpr size_t kMostBytesARead = size_t{16} << 20;  // one read() returns to t
 }  // namespace
 
 LineReader::LineReader(std::string path, ReaderOptions options)
-    : options_(std::move(options)), values_(options_.non_finite), file_(std::move(path)), arrival_(options_.now_ns) {}
+    : options_(std::move(options)), values_(options_.non_finite), file_(std::move(path)), arrival_(options_.now_ns) {
+  file_.stay_inside();
+}
 
 std::string LineReader::missing_time() {
   return options_.row_time == RowTime::arrival ? arrival_.next() : std::string(kZeroTime);
@@ -25,7 +27,7 @@ Result<bool> LineReader::read(bool at_end, size_t limit, const Take& take) {
   limit = std::max<size_t>(limit, 1);
   for (size_t passed = 0;;) {
     const std::string_view unread = file_.unread();
-    const size_t last = unread.substr(searched_).rfind('\n');
+    const size_t last = unread.substr(std::min(searched_, unread.size())).rfind('\n');
     if (last == std::string_view::npos) {
       searched_ = unread.size();
       if (skipping_ || unread.size() > kLongestLine) {
@@ -44,7 +46,7 @@ Result<bool> LineReader::read(bool at_end, size_t limit, const Take& take) {
     }
     const uint64_t beginnings = file_.beginnings();
     const auto filled = file_.fill(at_end);
-    if (!filled) return filled.error();
+    if (!filled) return searched_ = 0, filled.error();  // what is unread may have to be read again
     if (file_.beginnings() != beginnings) {
       searched_ = line_matches_ = 0;
       skipping_ = false;
@@ -76,7 +78,10 @@ Result<size_t> LineReader::parse_complete(std::string_view lines, size_t limit, 
     skipping_ = false;
     return std::min(first_end, lines.size() - 1) + 1;
   }
-  if (options_.metrics.empty()) return lines.size();
+  if (options_.metrics.empty() || !want_rows_) {
+    line_matches_ = 0;
+    return lines.size();
+  }
   return parse(lines, limit, take);
 }
 

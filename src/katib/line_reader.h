@@ -28,6 +28,7 @@ class LineReader : public Reader {
     return seek("");
   }
   void hold() override { file_.hold(); }
+  void want_rows(bool want) override { want_rows_ = want; }
   bool restarted() override { return file_.restarted(); }
   std::vector<std::string> folders() const override;
   ReaderCounts counts() const override;
@@ -59,6 +60,7 @@ class LineReader : public Reader {
   ArrivalTimes arrival_;
   size_t searched_ = 0;     // bytes of unread() that hold no line's end
   bool skipping_ = false;   // inside a line that is too long
+  bool want_rows_ = true;
   uint64_t long_lines_ = 0;
   std::vector<std::pair<GrowingFile::Identity, uint64_t>> echoed_;  // how far the last few files were
 };

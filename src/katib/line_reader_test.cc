@@ -1,10 +1,13 @@
 // The growing file under the readers of logs: what is read when, and where one is afterwards.
 #include "katib/line_reader.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <fstream>
 
@@ -330,6 +333,105 @@ TEST_F(LogTest, AFolderInItsPlaceIsAnError) {
   path_ = folder_;
   const auto reader = open();
   EXPECT_FALSE(reader->read(false, 1, [](MetricRow&&) {}));
+}
+
+// The next calls fail so; then all is well again.
+struct Failures {
+  static inline int opens = 0, preads = 0, why = EIO;
+  Failures() : before(GrowingFile::calls) {
+    GrowingFile::calls = {[](const char* path, int flags) { return opens > 0 && opens-- > 0 ? (errno = why, -1) : ::open(path, flags); },
+                          [](int fd, void* to, size_t size, off_t offset) {
+                            return preads > 0 && preads-- > 0 ? (errno = why, ssize_t{-1}) : ::pread(fd, to, size, offset);
+                          }};
+  }
+  ~Failures() {
+    GrowingFile::calls = before;
+    opens = preads = 0;
+  }
+  GrowingFile::Calls before;
+};
+
+// Whatever fails and whenever: every row comes once.
+TEST_F(LogTest, PassingErrorsLoseAndDoubleNothing) {
+  const Failures failures;
+  for (const int why : {EIO, ESTALE, EACCES, EINTR, ENFILE}) {
+    for (int first = 0; first < 24; ++first) {
+      Failures::why = why;
+      ::unlink(path_.c_str());
+      write(path_, "loss=1\nloss=2\nlo");
+      std::string got;
+      const auto take = [&](Reader& reader, bool at_end) {
+        for (int tries = 0; tries < 40; ++tries) {
+          const auto more = reader.read(at_end, 1, [&](MetricRow&& row) { got += row.value; });
+          if (more && !*more) return;
+        }
+        got += " never read";
+      };
+      auto reader = open();
+      Failures::opens = first % 3;
+      Failures::preads = first / 6;
+      take(*reader, false);
+      EXPECT_EQ(got, "12") << why << " " << first;
+      const std::string position = reader->position();
+      append("ss=3\n");
+      Failures::opens = first % 2;
+      Failures::preads = first / 3;
+      take(*reader, true);
+      EXPECT_EQ(got, "123") << why << " " << first;
+      // One that is started again there.
+      auto second = open();
+      ASSERT_TRUE(second->seek(position));
+      Failures::opens = first % 3;
+      Failures::preads = first / 3;
+      take(*second, true);
+      EXPECT_EQ(got, "1233") << why << " " << first;
+      EXPECT_FALSE(second->restarted());
+      Failures::opens = Failures::preads = 0;
+    }
+  }
+}
+
+// A trainer that makes its log a link to a file of the collector's would have it shown.
+TEST_F(LogTest, ALinkOutOfTheFolderIsNotRead) {
+  char secret[] = "/tmp/tacho-secret-XXXXXX";
+  ::close(::mkstemp(secret));
+  write(secret, "loss=1\n");
+  ASSERT_EQ(::symlink(secret, path_.c_str()), 0);
+  std::string echoed;
+  options_.echo = [&](std::string_view lines) { echoed += lines; };
+  const auto reader = open();
+  EXPECT_NE(rows(*reader).find("leads out of its folder"), std::string::npos);
+  EXPECT_EQ(echoed, "");
+  // Within the folder it is one's own business.
+  ::unlink(path_.c_str());
+  write(folder_ + "/run1.log", "loss=2\n");
+  ASSERT_EQ(::symlink("run1.log", path_.c_str()), 0);
+  EXPECT_EQ(rows(*reader), "loss=2");
+  ::unlink(secret);
+}
+
+TEST_F(LogTest, NothingButAPlainFileIsRead) {
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0666), 0);
+  EXPECT_NE(rows(*open()).find("error"), std::string::npos);
+  ::unlink(path_.c_str());
+  ASSERT_EQ(::symlink("/dev/zero", path_.c_str()), 0);
+  EXPECT_NE(rows(*open()).find("error"), std::string::npos);
+  ::unlink(path_.c_str());
+  ASSERT_EQ(::symlink(path_.c_str(), path_.c_str()), 0);
+  EXPECT_NE(rows(*open()).find("error"), std::string::npos);
+}
+
+TEST_F(LogTest, WhereNobodyLooksAtRowsTheLogIsOnlyFollowed) {
+  write(path_, "loss=1\nloss=2\n");
+  std::string echoed;
+  options_.echo = [&](std::string_view lines) { echoed += lines; };
+  const auto reader = open();
+  reader->want_rows(false);
+  EXPECT_EQ(rows(*reader), "");
+  EXPECT_EQ(echoed, "loss=1\nloss=2\n");
+  reader->want_rows(true);
+  append("loss=3\n");
+  EXPECT_EQ(rows(*reader), "loss=3");
 }
 
 }  // namespace

@@ -1,14 +1,8 @@
 #include "katib/marker.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstdio>
-
 #include "base/text.h"
 #include "base/units.h"
+#include "katib/shared_file.h"
 #include "os/file.h"
 
 namespace tacho {
@@ -22,25 +16,20 @@ Marker parse_marker(std::string_view text) {
 }
 
 Marker read_marker(const std::string& folder, pid_t pid) {
-  const auto text = read_whole_file(marker_path(folder, pid), 4096);
+  const auto text = read_shared_file(marker_path(folder, pid), 4096);
   if (!text) return Marker::missing;
   return parse_marker(*text);
 }
 
 Status mark_early_stopped(const std::string& folder, pid_t pid) {
-  const std::string path = marker_path(folder, pid), spare = path + ".tacho";
-  const Fd file(::open(spare.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666));
-  if (!file) return system_error("cannot write the early-stop marker", spare, errno);
-  if (::fchmod(file.get(), 0666) != 0) return system_error("cannot open the marker to the trainer's user", spare, errno);
-  if (const Status status = write_all(file.get(), "early-stopped\n"); !status) return status;
-  if (::rename(spare.c_str(), path.c_str()) != 0) return system_error("cannot write the early-stop marker", path, errno);
-  return ok();
+  return replace_shared_file(marker_path(folder, pid), "early-stopped\n", 0666, false);
 }
 
 std::vector<pid_t> marked_processes(const std::string& folder) {
   std::vector<pid_t> out;
   list_directory(folder, [&](std::string_view name) {
-    if (!name.ends_with(".pid")) return;
+    constexpr size_t kMost = 4096;  // a pod has fewer; a folder may be full of anything
+    if (!name.ends_with(".pid") || out.size() >= kMost) return;
     if (const auto pid = parse_int<pid_t>(name.substr(0, name.size() - 4)); pid && *pid > 0) out.push_back(*pid);
   });
   return out;
@@ -57,7 +46,7 @@ std::optional<ProcessId> parse_launcher_record(std::string_view text) {
 }
 
 std::optional<ProcessId> read_launcher_record(const std::string& folder) {
-  const auto text = read_whole_file(folder + "/" + std::string(kLauncherRecord), 4096);
+  const auto text = read_shared_file(folder + "/" + std::string(kLauncherRecord), 4096);
   return text ? parse_launcher_record(*text) : std::nullopt;
 }
 
@@ -71,7 +60,7 @@ std::optional<int64_t> parse_launcher_usage_ns(std::string_view text, const Proc
 }
 
 std::optional<int64_t> read_launcher_usage_ns(const std::string& folder, const ProcessId& launcher) {
-  const auto text = read_whole_file(folder + "/" + std::string(kLauncherUsage), 4096);
+  const auto text = read_shared_file(folder + "/" + std::string(kLauncherUsage), 4096);
   return text ? parse_launcher_usage_ns(*text, launcher) : std::nullopt;
 }
 

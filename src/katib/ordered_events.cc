@@ -34,16 +34,22 @@ class OrderedEventReader final : public Reader {
   Result<bool> read(bool at_end, size_t limit, const Take& take) override {
     if (!at_end || options_.metrics.empty()) {
       folders_.clear();
-      find_event_files(root_, folders_);
+      FolderTrouble trouble = FolderTrouble::none;
+      find_event_files(root_, folders_, trouble);
       return false;
     }
+    unread_.clear();
     if (!found_) find_all();
+    if (!unread_.empty()) return later();
     taken_ = 0;
     limit = std::max<size_t>(limit, 1);
     for (; file_ < files_.size(); ++file_, pass_ = 0, leave_place(), known_ = false) {
       if (!known_) learn(files_[file_]);
-      for (; pass_ < passes_.size(); ++pass_, leave_place())
+      if (!unread_.empty()) return later();
+      for (; pass_ < passes_.size(); ++pass_, leave_place()) {
         if (run_pass(files_[file_], passes_[pass_], limit, take)) return true;
+        if (!unread_.empty()) return later();
+      }
     }
     return false;
   }
@@ -79,15 +85,23 @@ class OrderedEventReader final : public Reader {
     values_ = 0;
   }
 
+  // All files are needed for the order: nothing is passed on before each can be read.
+  Error later() {
+    return {Code::io, std::exchange(unread_, {}), "", "it is tried again"};
+  }
+
   void find_all() {
     folders_.clear();
-    files_ = find_event_files(root_, folders_);
+    FolderTrouble trouble = FolderTrouble::none;
+    files_ = find_event_files(root_, folders_, trouble);
+    if (trouble == FolderTrouble::passing) unread_ = "a folder of event files cannot be listed: " + root_;
     found_ = true;
     known_ = false;
     file_ = pass_ = 0;
     leave_place();
     if (options_.tag_rule == TagRule::whole) find_best();
-    if (wanted_.empty()) return;
+    if (!unread_.empty()) found_ = false;  // once more from here
+    if (wanted_.empty() || !found_) return;
     try {
       const auto json = nlohmann::json::parse(std::exchange(wanted_, {}));
       const auto path = json.at("file").get<std::string>();
@@ -112,6 +126,11 @@ class OrderedEventReader final : public Reader {
     EventFile::Next next = EventFile::Next::event;
     while ((next = events.next(event, true)) == EventFile::Next::event)
       if (!visit(event, events)) return;
+    if (next == EventFile::Next::later) {
+      unread_ = events.error();
+      left_at_ = events.place();
+      return;
+    }
     if (next == EventFile::Next::broken) warn_of_broken(file.path, events.error());
     bad_in_pass_ = events.bad_records();
   }
@@ -151,6 +170,7 @@ class OrderedEventReader final : public Reader {
       }
       return true;
     });
+    if (!unread_.empty()) return;
     bad_records_ += bad_in_pass_;
     passes_.clear();
     for (const auto& [kind, tags] : {std::pair(Kind::tensor, &tensors), std::pair(Kind::simple, &simples)})
@@ -193,6 +213,7 @@ class OrderedEventReader final : public Reader {
       if (event.continues) values_ = std::max(done, number);
       return !enough;
     });
+    if (!enough && !unread_.empty() && left_at_) place_ = left_at_, values_ = 0;
     return enough;
   }
 
@@ -213,6 +234,8 @@ class OrderedEventReader final : public Reader {
   PurgeLog purged_;
   size_t taken_ = 0;
   uint64_t bad_records_ = 0, bad_in_pass_ = 0;
+  std::string unread_;          // why a file cannot be read now
+  std::optional<GrowingFile::Place> left_at_;  // how far it could
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -9,9 +10,12 @@
 #include <filesystem>
 #include <fstream>
 
+#include "katib/collect_state.h"
+#include "katib/journal.h"
 #include "katib/marker.h"
 #include "katib/trainer.h"
 #include "katib/tree_killer.h"
+#include "support/temp_dir.h"
 
 namespace tacho {
 namespace {
@@ -229,6 +233,55 @@ TEST(Killer, EndsTheTree) {
   EXPECT_FALSE(signal_process(Roots(), process->id, SIGTERM));
   ::close(ready[0]);
   ::close(ready[1]);
+}
+
+// The folder is the trainer's, too: whatever it puts under our names, nobody waits for ever, and nothing of others is written.
+TEST(SharedFolder, StrangersUnderOurNames) {
+  TempDir folder;
+  const std::string victim = folder / "victim", marker = marker_path(folder.path(), 7);
+  spill(victim, "precious");
+  const auto plant = [&](const std::string& path, int kind) {
+    std::filesystem::remove_all(path);
+    if (kind == 0) {
+      ASSERT_EQ(::mkfifo(path.c_str(), 0666), 0);
+    }
+    if (kind == 1) std::filesystem::create_symlink(victim, path);
+    if (kind == 2) std::filesystem::create_hard_link(victim, path);
+    if (kind == 3) std::filesystem::create_directories(path + "/inside");
+    if (kind == 4) std::filesystem::create_symlink("/dev/zero", path);
+  };
+  for (int kind = 0; kind < 5; ++kind) {
+    for (const char* suffix : {"", ".new"}) {
+      plant(marker + suffix, kind);
+      EXPECT_NE(read_marker(folder.path(), 7), Marker::completed);
+      const Status marked = mark_early_stopped(folder.path(), 7);
+      if (kind != 3) {
+        EXPECT_TRUE(marked) << kind << suffix;
+        EXPECT_EQ(read_marker(folder.path(), 7), Marker::early_stopped) << kind << suffix;
+      }
+      std::filesystem::remove_all(marker);
+      std::filesystem::remove_all(marker + ".new");
+
+      const std::string path = folder / "state";
+      plant(path + suffix, kind);
+      StateFile file(path);
+      CollectState state;
+      state.trial = "t";
+      state.kind = "k";
+      EXPECT_FALSE(file.load("t", "k"));
+      file.save(state);
+      if (kind != 3) {
+        EXPECT_TRUE(StateFile(path).load("t", "k")) << kind << suffix;
+      }
+      std::filesystem::remove_all(path);
+      std::filesystem::remove_all(path + ".new");
+    }
+    plant(folder / "rows", kind);
+    Journal journal(folder / "rows", "t");
+    journal.append({"2026-11-15T09:30:00Z", "m", "1", {}, {}});
+    EXPECT_TRUE(journal.holds("m", "1")) << kind;
+    EXPECT_EQ(slurp(victim), "precious") << kind;
+  }
 }
 
 }  // namespace

@@ -2,14 +2,17 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <random>
 
+#include "base/text.h"
 #include "katib/filter.h"
 #include "katib/needles.h"
 #include "katib/readers.h"
 #include "support/count_allocations.h"
+#include "support/temp_dir.h"
 
 namespace tacho {
 namespace {
@@ -157,8 +160,9 @@ TEST(Filter, FindAllAsGoDoes) {
 // The matcher of the default filter finds what its regular expression finds.
 TEST(Filter, DefaultMatcherIsIdentical) {
   const std::string same = std::string("(?:") + kDefaultFilter + ")";  // another text: compiled by RE2
-  const Filter regex = std::move(*Filter::compile(same, 1)), fast = std::move(*Filter::compile(kDefaultFilter, 1));
+  Filter regex = std::move(*Filter::compile(same, 1)), fast = std::move(*Filter::compile(kDefaultFilter, 1));
   ASSERT_TRUE(fast.is_default() && !regex.is_default());
+  regex.use_re2();
   std::mt19937 random(7);
   const std::string letters = "ab1.0eE+-= \t\r|_=%,xx\v";
   for (int i = 0; i < 200'000; ++i) {
@@ -175,6 +179,107 @@ TEST(Filter, DefaultMatcherIsIdentical) {
     EXPECT_TRUE(fast.find_all(line, add_to(two)));
     ASSERT_EQ(one, two) << line;
   }
+}
+
+// Expressions at random, plain ones and others.
+class RandomRegex {
+ public:
+  explicit RandomRegex(unsigned seed) : random_(seed) {}
+  std::string choice(int depth = 0) {
+    std::string text = sequence(depth);
+    for (size_t more = pick(3); more > 1; --more) text += "|" + sequence(depth);
+    return text;
+  }
+  size_t pick(size_t count) { return random_() % count; }
+
+ private:
+  std::string sequence(int depth) {
+    static const std::vector<std::string> kTimes{"", "", "", "?", "*", "+", "??", "*?", "+?", "{2}", "{1,3}", "{2,}", "{0,2}?"};
+    std::string text;
+    for (size_t more = 1 + pick(4); more > 0; --more) text += atom(depth) + kTimes[pick(kTimes.size())];
+    return text;
+  }
+  std::string atom(int depth) {
+    static const std::vector<std::string> kAtoms{"a", "b", "=", "[ab]", "[^a]", "\\w", "\\d", "\\s", "\\.", "[\\w|-]", "[a-c]", ".", "1", "[+-]", "-",
+                                                 " ", "e", "{", "\\W", "[]a]", "\\b", "^", "ä", "\\S", "(?i:B)"};
+    if (depth < 3 && pick(4) == 0) return "(" + choice(depth + 1) + ")";
+    if (depth < 3 && pick(10) == 0) return "(?:" + choice(depth + 1) + ")";
+    return kAtoms[pick(pick(12) > 0 ? kAtoms.size() - 5 : kAtoms.size())];
+  }
+  std::mt19937 random_;
+};
+
+std::string random_line(RandomRegex& random, size_t longest) {
+  static const std::vector<std::string> kParts{"a", "b", "=", "1", ".", " ", "-", "+", "e", "{", "c", "2", "ab=1", "a=2", ",", ":", "ä", "\xff", "\t"};
+  std::string line;
+  const bool plain = random.pick(4) > 0;
+  for (size_t more = random.pick(longest); more > 0; --more) line += kParts[random.pick(plain ? kParts.size() - 3 : kParts.size())];
+  return line;
+}
+
+std::string all_matches(Filter& filter, std::string_view line) {
+  std::string text;
+  filter.find_all(line, [&](const FilterMatch& match) {
+    text += "<" + std::string(match.name) + "," + std::string(match.value) + ">";
+    return true;
+  });
+  return text;
+}
+
+TEST(Filter, PlainOnesFindWhatRe2Finds) {
+  RandomRegex random(11);
+  int plain = 0;
+  for (int i = 0; i < 1'000; ++i) {
+    const std::string text = random.choice();
+    auto fast = Filter::compile(text, 1), slow = Filter::compile(text, 1);
+    if (!fast) continue;
+    plain += fast->is_plain();
+    slow->use_re2();
+    for (int j = 0; j < 8; ++j) {
+      const std::string line = valid_utf8(random_line(random, 24));
+      ASSERT_EQ(all_matches(*fast, line), all_matches(*slow, line)) << text << " in " << line;
+    }
+  }
+  EXPECT_GT(plain, 60);
+}
+
+// What the reader makes of whole logs with filters of a user's own, beside RE2 on every line.
+TEST(TextReader, UsersFiltersGiveWhatRe2Gives) {
+  RandomRegex random(5);
+  TempDir folder;
+  int rows = 0;
+  for (int i = 0; i < 300; ++i) {
+    const std::string filter = i % 3 == 0 ? "(\\w+)=([0-9.]+)" : i % 3 == 1 ? "([\\w|-]+)\\s*=\\s*([+-]?\\d+)" : random.choice();
+    auto oracle = Filter::compile(filter, 1);
+    if (!oracle) continue;
+    oracle->use_re2();
+    std::string log, expected, got;
+    const std::vector<std::string> metrics{"a", "ab", "bc"};
+    for (size_t lines = random.pick(40); lines > 0; --lines) {
+      const std::string line = random_line(random, 20);
+      log += line + "\n";
+      if (line.find('a') == line.npos && line.find("bc") == line.npos) continue;
+      oracle->find_all(valid_utf8(line), [&](const FilterMatch& match) {
+        const bool wanted = std::find(metrics.begin(), metrics.end(), match.name) != metrics.end();
+        if (wanted && !match.value.empty()) expected += std::string(match.name) + "=" + std::string(match.value) + ";";
+        return true;
+      });
+    }
+    spill(folder / "log", log);
+    ReaderOptions options;
+    options.metrics = metrics;
+    options.filters = {filter};
+    auto reader = make_text_reader(folder / "log", options);
+    ASSERT_TRUE(reader);
+    const size_t limit = 1 + random.pick(5);  // a line may be left in its middle
+    for (bool more = true; more;) {
+      const auto read = (*reader)->read(true, limit, [&](MetricRow&& row) { got += row.name + "=" + row.value + ";", ++rows; });
+      ASSERT_TRUE(read);
+      more = *read;
+    }
+    ASSERT_EQ(got, expected) << filter << " in\n" << log;
+  }
+  EXPECT_GT(rows, 500);
 }
 
 TEST(Needles, FindEveryPlace) {

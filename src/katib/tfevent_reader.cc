@@ -30,14 +30,20 @@ class TfeventReader final : public Reader {
     taken_ = 0;
     limit_ = std::max<size_t>(limit, 1);
     passed_ = 0;
-    if (next_file_ == 0) find_files();
+    if (next_file_ == 0) {
+      unread_.clear();
+      find_files();
+    }
     for (; next_file_ < files_.size(); ++next_file_) {
       File& file = files_[next_file_];
       if (file.broken || (file.size == file.drained_size && !at_end)) continue;
+      later_ = false;
       if (read_file(file, at_end, take)) return true;
-      if (!ends_) file.drained_size = file.size;
+      if (!ends_ && !later_) file.drained_size = file.size;
     }
     next_file_ = 0;
+    // The others were read; these are tried again.
+    if (!unread_.empty()) return Error{Code::io, unread_, "", "it is tried again"};
     return false;
   }
 
@@ -138,10 +144,11 @@ class TfeventReader final : public Reader {
       known[{id.device, id.inode}] = &file;
     }
     std::vector<File> files;
-    for (FoundFile& found : find_event_files(root_, folders_)) {
+    FolderTrouble trouble = FolderTrouble::none;
+    for (FoundFile& found : find_event_files(root_, folders_, trouble)) {
       File file;
       const auto old = known.find({found.identity.device, found.identity.inode});
-      if (old != known.end()) file = *old->second;
+      if (old != known.end() && old->second != nullptr) file = *std::exchange(old->second, nullptr);
       if (found.size < file.size) file.broken = false;  // it began anew
       file.path = std::move(found.path);
       file.identity = found.identity;
@@ -150,6 +157,10 @@ class TfeventReader final : public Reader {
       file.looked.resize(options_.metrics.size());
       files.push_back(std::move(file));
     }
+    // Where a folder could not be listed, its files are still there: their places are kept.
+    for (const auto& [id, file] : known)
+      if (trouble != FolderTrouble::none && file != nullptr && file->place) files.push_back(std::move(*file)), files.back().drained_size = files.back().size;
+    if (trouble == FolderTrouble::passing) unread_ = "a folder of event files cannot be listed: " + root_;
     files_ = std::move(files);
   }
 
@@ -187,6 +198,8 @@ class TfeventReader final : public Reader {
     bad_records_ += events.bad_records();
     file.broken = next == EventFile::Next::broken;
     if (file.broken) warn_of_broken(file.path, events.error());
+    later_ = next == EventFile::Next::later;
+    if (later_) unread_ = events.error();
     return enough;
   }
 
@@ -251,6 +264,8 @@ class TfeventReader final : public Reader {
   uint64_t passed_ = 0;                 // bytes of this read()
   uint64_t bad_records_ = 0;
   bool restarted_ = false, want_rows_ = true;
+  bool later_ = false;                  // the file at hand cannot be read now
+  std::string unread_;                  // the same of any file of this round: why
 };
 
 }  // namespace

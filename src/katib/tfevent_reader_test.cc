@@ -1,15 +1,18 @@
 // Event files: framing, numbers, tags, growth, restarts. The files of tests/fixtures/tfevents are made by make_tfevents.py.
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <bit>
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "katib/event.h"
 #include "katib/event_number.h"
+#include "katib/growing_file.h"
 #include "katib/readers.h"
 
 namespace tacho {
@@ -415,6 +418,69 @@ TEST(Event, RefusesWhatIsNone) {
   EXPECT_EQ(file_version_number("brain.Event:2"), 2);
   EXPECT_EQ(file_version_number("brain.Event:"), -1);
   EXPECT_EQ(file_version_number("x"), -1);
+}
+
+// An error that passes is no end of a file: whatever fails and whenever, every row comes once.
+TEST_F(TfeventTest, PassingErrorsLoseAndDoubleNothing) {
+  struct Failures {
+    static int& preads() {
+      static int left = 0;
+      return left;
+    }
+    static int& after() {
+      static int left = 0;
+      return left;
+    }
+    Failures() : before(GrowingFile::calls) {
+      GrowingFile::calls.pread = [](int fd, void* to, size_t size, off_t offset) {
+        if (after() > 0 && after()-- > 0) return ::pread(fd, to, size, offset);
+        return preads() > 0 && preads()-- > 0 ? (errno = EIO, ssize_t{-1}) : ::pread(fd, to, size, offset);
+      };
+    }
+    ~Failures() { GrowingFile::calls = before, preads() = after() = 0; }
+    GrowingFile::Calls before;
+  } failures;
+  const std::string file = one_file("plain");
+  const Rows expected{"loss=1.0", "loss=0.5", "loss=0.3333333432674408"};
+  for (const bool ordered : {false, true}) {
+    options_.report_at_end = ordered;
+    for (int after = 0; after < 8; ++after) {
+      for (int count = 1; count < 4; ++count) {
+        put("events.out.tfevents.1", file);
+        const auto reader = make_tfevent_reader(folder_, options_);
+        Rows found;
+        Failures::after() = after;
+        Failures::preads() = count;
+        bool failed = false, done = false;
+        for (int tries = 0; tries < 40 && !done; ++tries) {
+          const auto more = reader->read(true, 1, [&](MetricRow&& row) { found.push_back(row.name + "=" + row.value); });
+          failed = failed || !more;
+          done = more && !*more;
+        }
+        EXPECT_EQ(found, expected) << ordered << after << count;
+        EXPECT_EQ(reader->counts().bad_records, 0u);
+        EXPECT_TRUE(failed || Failures::preads() + Failures::after() > 0);
+        Failures::preads() = Failures::after() = 0;
+      }
+    }
+  }
+}
+
+// What a trainer can leave in its folder beside event files.
+TEST_F(TfeventTest, StrangeFilesAreNoEventFiles) {
+  put("events.out.tfevents.1", one_file("plain"));
+  ASSERT_EQ(::mkfifo((folder_ + "/fifo.tfevents.2").c_str(), 0666), 0);
+  fs::create_symlink(folder_, folder_ + "/loop");
+  fs::create_symlink(folder_ + "/self.tfevents", folder_ + "/self.tfevents");
+  fs::create_symlink("/dev/zero", folder_ + "/zero.tfevents");
+  fs::create_directory(folder_ + "/folder.tfevents");
+  for (int i = 0; i < 200; ++i) put("many/" + std::to_string(i), "");
+  std::string deep = folder_;
+  for (int i = 0; i < 100; ++i) deep += "/d";
+  fs::create_directories(deep);
+  const auto reader = make_tfevent_reader(folder_, options_);
+  EXPECT_EQ(rows(*reader), (Rows{"loss=1.0", "loss=0.5", "loss=0.3333333432674408"}));
+  EXPECT_LT(reader->folders().size(), 100u);
 }
 
 }  // namespace

@@ -1,9 +1,11 @@
 """Every row once: the collector killed at any moment, the DB manager away at any time, answers that are lost after the commit."""
 import collections
+import contextlib
 import json
 import os
 import random
 import signal
+import sqlite3
 import subprocess
 import time
 import unittest
@@ -53,6 +55,21 @@ class Delivery(PodCase):
         proxy.lose_replies(2, self.trial.encode())
         self.ends(collector, 0)
         self.assertEqual(self.rows(), [(ZERO, "accuracy", "0.5")] * 40)
+
+    def test_rows_of_others_do_not_stand_for_lost_ones(self):
+        """Rows of an earlier attempt, whose state is gone, and answers and whole calls that are lost: all rows of this attempt come."""
+        self.db()
+        self.rows()
+        with contextlib.closing(sqlite3.connect(self.path("trials.db"))) as store, store:
+            store.executemany("INSERT INTO observation_logs (trial_name, time, metric_name, value) VALUES (?, '0001-01-01 00:00:00.000000', 'accuracy', ?)",
+                              [(self.trial, str(i)) for i in range(1, 301)])
+        proxy = self.proxy()
+        proxy.lose_replies(3, self.trial.encode())
+        self.trainer("(" + SLOW.format(rows=300) + ")")
+        collector = self.collector(address=f"127.0.0.1:{proxy.port}", metrics="accuracy")
+        proxy.cut()
+        self.ends(collector, 0)
+        self.assertEqual(collections.Counter(self.values()), collections.Counter({i: 2 for i in range(1, 301)}))
 
     def test_killed_at_random_moments(self):
         for profile in ("drop-in", "tacho"):

@@ -131,6 +131,32 @@ class Pod(PodCase):
         self.ends(collector, 0)
         self.assertEqual([row[2] for row in self.rows()], ["0.1"])
 
+    def test_strangers_under_our_names_in_the_shared_folder(self):
+        """The trainer puts a FIFO, a link and a directory where the collector keeps its own: nobody waits, nothing of others is written."""
+        self.db()
+        victim = self.write("victim", "precious")
+        os.mkfifo(os.path.join(self.shared, ".tacho-state"))
+        os.mkfifo(os.path.join(self.shared, ".tacho-state.new"))
+        os.symlink(victim, os.path.join(self.shared, ".tacho-state.rows"))
+        os.mkfifo(os.path.join(self.shared, ".tacho-launcher"))
+        os.mkfifo(os.path.join(self.shared, "99999.pid"))
+        self.trainer("(echo accuracy=1; sleep 1; echo accuracy=2)")
+        collector = self.collector("--resources", metrics="accuracy")
+        self.ends(collector, 0)
+        self.assertEqual([row[2] for row in self.rows() if row[1] == "accuracy"], ["1", "2"])
+        self.assertEqual(self.read("victim"), "precious")
+        self.assertTrue(os.path.isfile(os.path.join(self.shared, ".tacho-state")))
+
+    def test_log_that_is_a_link_out_of_its_folder_is_not_shown(self):
+        self.db()
+        secret = self.write("secret", "accuracy=1 password\n")
+        self.trainer(f"(ln -sf {secret} {self.log}; sleep 1)", redirect=False)
+        collector = self.collector(metrics="accuracy")
+        self.ends(collector, 0)
+        self.assertEqual([row[2] for row in self.rows()], ["unavailable"])
+        self.assertNotIn("password", self.read(collector.out_name))
+        self.assertIn("leads out of its folder", self.errors(collector))
+
     def test_native_sidecar(self):
         self.db()
         other = self.enter("sleep", "1000")

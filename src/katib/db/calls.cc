@@ -87,21 +87,25 @@ grpc::Status check_trial(const std::string& trial) {
   return grpc::Status::OK;
 }
 
-grpc::Status store_rows(ObservationStore& store, const grpc::ByteBuffer& request, const std::string& trial) {
-  auto batch = store.begin(trial);
+grpc::Status store_rows(ObservationStore& store, const grpc::ByteBuffer& request, const std::string& trial, const std::string& id,
+                        const std::function<bool()>& gone) {
+  auto batch = store.begin(trial, id);
   if (!batch) return status_of(batch.error());
+  if ((*batch)->known()) return grpc::Status::OK;
   grpc::Status refusal;
   const Status stored = each_row(request, refusal, [&](const ReportRow& row) {
     return (*batch)->add(*parse_time_stamp_us(row.time_stamp), row.name, row.value);
   });
   if (!stored) return status_of(stored.error());
+  // Whoever gave up looks whether the rows are there, does not find them, and sends them again.
+  if (gone && gone()) return grpc::Status::CANCELLED;
   const Status committed = (*batch)->commit();
   return committed ? grpc::Status::OK : status_of(committed.error());
 }
 
 }  // namespace
 
-grpc::Status report_call(ObservationStore& store, const grpc::ByteBuffer& request) {
+grpc::Status report_call(ObservationStore& store, const grpc::ByteBuffer& request, const std::string& id, const std::function<bool()>& gone) {
   grpc::ByteBuffer bytes(request);
   grpc::ProtoBufferReader stream(&bytes);
   const Result<std::string> trial = read_trial_name(stream);
@@ -114,7 +118,7 @@ grpc::Status report_call(ObservationStore& store, const grpc::ByteBuffer& reques
   const Status checked = each_row(request, refusal, [&](const ReportRow&) -> Status { return ++rows, ok(); });
   if (!refusal.ok()) return refusal;
   if (!checked) return {grpc::StatusCode::INTERNAL, checked.error().message()};
-  return rows == 0 ? grpc::Status::OK : store_rows(store, request, *trial);
+  return rows == 0 ? grpc::Status::OK : store_rows(store, request, *trial, id, gone);
 }
 
 grpc::Status get_call(ObservationStore& store, const grpc::ByteBuffer& request, grpc::ByteBuffer& reply) {

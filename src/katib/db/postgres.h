@@ -1,6 +1,8 @@
 // PostgreSQL through libpq, which is loaded at run time: its own libraries (Kerberos, LDAP …) must not be in every
 // sidecar. Values are bound or sent by COPY, never spliced into SQL. A connection is used by one thread at a time.
-// Relies on libpq 10 and a server of version 10 or later.
+// Nothing is waited for without limit: the server ends a statement after its time (statement_timeout), the kernel a connection whose
+// peer is gone (keep-alives, TCP user time-out), and we one whose server says nothing. Relies on libpq 10 and a server of version 10
+// or later.
 #pragma once
 #include <libpq-fe.h>
 
@@ -22,6 +24,7 @@ namespace tacho {
 struct PostgresPlace {
   std::vector<std::pair<std::string, std::string>> parameters;
   std::string name;  // for people, without a password
+  int patience_ms = 60'000;  // for a server that says nothing; more than it gives a statement
 };
 
 // The functions of libpq that are used.
@@ -31,7 +34,15 @@ struct PostgresApi {
   decltype(&PQstatus) status;
   decltype(&PQerrorMessage) error_message;
   decltype(&PQsetNoticeProcessor) set_notice_processor;
-  decltype(&PQexec) exec;
+  decltype(&PQlibVersion) library_version;
+  decltype(&PQsocket) socket;
+  decltype(&PQsetnonblocking) set_nonblocking;
+  decltype(&PQflush) flush;
+  decltype(&PQconsumeInput) consume_input;
+  decltype(&PQisBusy) is_busy;
+  decltype(&PQgetCancel) get_cancel;
+  decltype(&PQcancel) cancel;
+  decltype(&PQfreeCancel) free_cancel;
   decltype(&PQsendQueryParams) send_query;
   decltype(&PQsetSingleRowMode) single_row_mode;
   decltype(&PQgetResult) get_result;
@@ -60,17 +71,26 @@ class PostgresConnection {
   Status send_copy(std::string_view bytes);
   Status end_copy();                         // ok: all rows are stored
   void abandon_copy(const char* reason);     // none is
+  // For statements that take their time: no limit but the connection's own.
+  Status without_limit();
+  // From another thread: ends the statement that runs.
+  void cancel();
   bool broken() const { return lost_ || api_->status(handle_) != CONNECTION_OK; }
 
  private:
-  PostgresConnection(const PostgresApi* api, PGconn* handle, std::string name)
-      : api_(api), handle_(handle), name_(std::move(name)) {}
+  PostgresConnection(const PostgresApi* api, PGconn* handle, const PostgresPlace& place)
+      : api_(api), handle_(handle), name_(place.name), patience_ms_(place.patience_ms) {}
+  bool wait(short events);
+  bool flush();
+  PGresult* next_result();
+  Status set_limits();
   Error error(const char* what, const PGresult* result);
   Status drain(const char* what, const Row& row);
 
   const PostgresApi* api_;
   PGconn* handle_;
   std::string name_;
+  int patience_ms_;  // −1: any time
   bool lost_ = false;  // the server did not answer: libpq 15 may still call such a connection good
 };
 

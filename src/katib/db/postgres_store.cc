@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "katib/db/pool.h"
 #include "katib/db/postgres.h"
+#include "katib/db/postgres_index.h"
 #include "katib/db/store.h"
 #include "katib/rpc/time_stamp.h"
 
@@ -17,6 +18,15 @@ constexpr const char* kTable =
     "metric_name VARCHAR(255) NOT NULL, value TEXT NOT NULL)";
 constexpr const char* kIndex =
     "CREATE INDEX IF NOT EXISTS observation_logs_by_metric ON observation_logs (trial_name, metric_name, time)";
+constexpr const char* kReports =
+    "CREATE TABLE IF NOT EXISTS tacho_reports (trial_name VARCHAR(255) NOT NULL, report_id VARCHAR(255) NOT NULL, PRIMARY KEY (trial_name, "
+    "report_id))";
+constexpr const char* kRemember =
+    "INSERT INTO tacho_reports (trial_name, report_id) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING trial_name, report_id, ''";
+constexpr const char* kHasReports =
+    "SELECT (has_table_privilege('tacho_reports', 'INSERT') AND has_table_privilege('tacho_reports', 'SELECT') AND "
+    "has_table_privilege('tacho_reports', 'DELETE'))::text, '', ''";
+constexpr const char* kIsThere = "SELECT (to_regclass('observation_logs') IS NOT NULL)::text, '', ''";
 constexpr const char* kCheck = "SELECT trial_name, id, time, metric_name, value FROM observation_logs LIMIT 0";
 constexpr const char* kCopy = "COPY observation_logs (trial_name, time, metric_name, value) FROM STDIN (FORMAT binary)";
 
@@ -43,13 +53,16 @@ using Connections = Pool<PostgresConnection>;
 
 class PostgresBatch final : public StoreBatch {
  public:
-  PostgresBatch(Connections::Lease connection, std::string trial)
-      : connection_(std::move(connection)), trial_(std::move(trial)), bytes_(kCopyHeader) {}
+  // In a transaction: begun together with the report's id.
+  PostgresBatch(Connections::Lease connection, std::string trial, bool in_transaction, bool known)
+      : connection_(std::move(connection)), trial_(std::move(trial)), bytes_(kCopyHeader), in_transaction_(in_transaction), known_(known) {}
   ~PostgresBatch() override {
     if (finished_) return;
-    connection_->abandon_copy("the report was refused");
-    if (connection_->broken()) connection_.discard();
+    if (!known_) connection_->abandon_copy("the report was refused");
+    const bool ended = !in_transaction_ || connection_->run("ROLLBACK", {});
+    if (!ended || connection_->broken()) connection_.discard();
   }
+  bool known() const override { return known_; }
 
   Status add(int64_t time_us, std::string_view metric, std::string_view value) override {
     if (time_us < kYearOneUs) return Error{Code::invalid, "PostgreSQL has no year 0", "time_stamp", ""};
@@ -66,11 +79,17 @@ class PostgresBatch final : public StoreBatch {
   }
 
   Status commit() override {
+    if (known_) return ok();
     bytes_ += kCopyTrailer;
     Status status = flush();
     if (!status) return status;
     finished_ = true;
     status = connection_->end_copy();
+    if (in_transaction_) {
+      const Status ended = connection_->run(status ? "COMMIT" : "ROLLBACK", {});
+      if (!ended) connection_.discard();
+      return status ? ended : status;
+    }
     if (connection_->broken()) connection_.discard();
     return status;
   }
@@ -85,32 +104,48 @@ class PostgresBatch final : public StoreBatch {
   Connections::Lease connection_;
   const std::string trial_;
   std::string bytes_;
+  bool in_transaction_, known_;
   bool finished_ = false;
 };
 
 class PostgresStore final : public ObservationStore {
  public:
   explicit PostgresStore(PostgresPlace place)
-      : place_(std::move(place)), connections_([this] { return PostgresConnection::open(place_); }) {}
+      : place_(std::move(place)), connections_([this] { return PostgresConnection::open(place_); }), index_(place_) {}
 
   Status start(TableInit init) {
-    return with_connection([&](PostgresConnection& connection) -> Status {
-      Status created = init == TableInit::create ? connection.run(kTable, {}) : ok();
-      const Status indexed = created && init == TableInit::create ? connection.run(kIndex, {}) : ok();
+    bool wants_index = false;
+    Status started = with_connection([&](PostgresConnection& connection) -> Status {
+      Status created = init == TableInit::create ? create(connection) : ok();
       // A table of somebody else may be used without the right to make one.
       Status usable = connection.run(kCheck, {});
-      if (usable && !indexed) log::warn(indexed.error().message() + "; without its index reading large logs is slow");
+      if (usable && init != TableInit::read_only)
+        knows_ids_ = connection.run(kHasReports, {}, [&](std::span<const std::string_view> columns) { may_remember_ = columns[0] == "true"; }) &&
+                     may_remember_;
+      wants_index = usable && init == TableInit::create;
       return usable || created ? usable : created;
     });
+    if (started && wants_index) index_.start();
+    return started;
   }
 
-  Result<std::unique_ptr<StoreBatch>> begin(const std::string& trial) override {
+  bool knows_ids() const override { return knows_ids_; }
+
+  Result<std::unique_ptr<StoreBatch>> begin(const std::string& trial, const std::string& id) override {
     for (bool again = false;; again = true) {
       Result<Connections::Lease> connection = connections_.take();
       if (!connection) return connection.error();
-      const Status status = (*connection)->start_copy(kCopy);
-      if (status) return std::unique_ptr<StoreBatch>(new PostgresBatch(std::move(*connection), trial));
-      if (!drop_if_broken(*connection) || again) return status.error();
+      const bool remembers = knows_ids_ && !id.empty();
+      bool known = false;
+      Status status = remembers ? remember(**connection, trial, id, known) : ok();
+      if (status && !known) status = (*connection)->start_copy(kCopy);
+      if (status) return std::unique_ptr<StoreBatch>(new PostgresBatch(std::move(*connection), trial, remembers, known));
+      if (drop_if_broken(*connection)) {
+        if (again) return status.error();
+        continue;
+      }
+      if (remembers && !(*connection)->run("ROLLBACK", {})) connection->discard();
+      return status.error();
     }
   }
 
@@ -144,7 +179,8 @@ class PostgresStore final : public ObservationStore {
   Status remove(const std::string& trial) override {
     const std::array parameters = {trial};
     return with_connection([&](PostgresConnection& connection) {
-      return connection.run("DELETE FROM observation_logs WHERE trial_name = $1", parameters);
+      Status removed = connection.run("DELETE FROM observation_logs WHERE trial_name = $1", parameters);
+      return removed && knows_ids_ ? connection.run("DELETE FROM tacho_reports WHERE trial_name = $1", parameters) : removed;
     });
   }
 
@@ -155,6 +191,25 @@ class PostgresStore final : public ObservationStore {
   std::string description() const override { return "PostgreSQL " + place_.name; }
 
  private:
+  // A new table is empty, so that its index is made at once; that of an old one takes its time (postgres_index.h).
+  Status create(PostgresConnection& connection) {
+    bool is_new = false;
+    if (Status asked = connection.run(kIsThere, {}, [&](std::span<const std::string_view> columns) { is_new = columns[0] != "true"; }); !asked)
+      return asked;
+    Status created = connection.run(kTable, {});
+    if (created && is_new) created = connection.run(kIndex, {});
+    if (const Status reports = connection.run(kReports, {}); !reports) log::debug(reports.error().message());
+    return created;
+  }
+
+  // Whoever has the same id in hand is waited for: either it is stored then, or it is ours.
+  Status remember(PostgresConnection& connection, const std::string& trial, const std::string& id, bool& known) {
+    if (Status begun = connection.run("BEGIN", {}); !begun) return begun;
+    const std::array parameters = {trial, id};
+    known = true;
+    return connection.run(kRemember, parameters, [&](std::span<const std::string_view>) { known = false; });
+  }
+
   bool drop_if_broken(Connections::Lease& connection) {
     if (!connection->broken()) return false;
     connection.discard();
@@ -176,6 +231,8 @@ class PostgresStore final : public ObservationStore {
 
   const PostgresPlace place_;
   Connections connections_;
+  bool knows_ids_ = false, may_remember_ = false;
+  PostgresIndex index_;
 };
 
 }  // namespace

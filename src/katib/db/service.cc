@@ -10,6 +10,7 @@
 #include "katib.grpc.pb.h"
 #include "katib/db/calls.h"
 #include "katib/db/workers.h"
+#include "katib/rpc/clients.h"
 #include "os/file.h"
 
 namespace tacho {
@@ -43,14 +44,17 @@ class ManagerService final : public ManagerBase {
 
   ServerUnaryReactor* ReportObservationLog(CallbackServerContext* context, const ByteBuffer* request,
                                            ByteBuffer* reply) override {
+    tell_of_ids(*context);
+    const std::string id = report_id(*context);
     return hand_over(context, workers_, [=, this] {
-      const grpc::Status status = report_call(store_, *request);
+      const grpc::Status status = report_call(store_, *request, id, [context] { return context->IsCancelled(); });
       if (status.ok()) *reply = ByteBuffer(nullptr, 0);
       return status;
     });
   }
   ServerUnaryReactor* GetObservationLog(CallbackServerContext* context, const ByteBuffer* request,
                                         ByteBuffer* reply) override {
+    tell_of_ids(*context);
     return hand_over(context, workers_, [=, this] { return get_call(store_, *request, *reply); });
   }
   ServerUnaryReactor* DeleteObservationLog(CallbackServerContext* context, const DeleteObservationLogRequest* request,
@@ -59,6 +63,16 @@ class ManagerService final : public ManagerBase {
   }
 
  private:
+  void tell_of_ids(CallbackServerContext& context) const {
+    if (store_.knows_ids()) context.AddInitialMetadata(kReportIdKey, "once");
+  }
+  // "" when there is none, or none that can be kept.
+  static std::string report_id(const CallbackServerContext& context) {
+    const auto found = context.client_metadata().find(kReportIdKey);
+    constexpr size_t kLongest = 200;
+    if (found == context.client_metadata().end() || found->second.size() > kLongest) return "";
+    return {found->second.data(), found->second.size()};
+  }
   ObservationStore& store_;
   Workers& workers_;
 };

@@ -9,6 +9,7 @@
 
 #include "health.grpc.pb.h"
 #include "katib.grpc.pb.h"
+#include "katib/db/calls.h"
 #include "support/katib_store.h"
 
 namespace tacho {
@@ -211,6 +212,37 @@ TEST_F(Service, APortThatIsTakenIsRefused) {
   DbServerOptions options;
   options.listen = rpc_.address;
   EXPECT_FALSE(DbServer::start(options, store_));
+}
+
+// Who sends the same report again, because no answer came, does not store it twice.
+TEST_F(Service, AReportWithAnIdIsStoredOnce) {
+  const std::vector<MetricRow> sent{metric_row("2026-11-15T09:30:00Z", "loss", "1")};
+  for (int i = 0; i < 3; ++i) {
+    const RpcStatus status = client_->report("trial", sent, "abc-0-1");
+    ASSERT_TRUE(status.ok()) << status.message;
+    EXPECT_TRUE(status.knows_ids);
+  }
+  EXPECT_EQ(rows("trial").size(), 1u);
+  ASSERT_TRUE(client_->report("trial", sent, "abc-1-1").ok());
+  ASSERT_TRUE(client_->report("trial", sent, std::string(300, 'x')).ok()) << "one that cannot be kept is passed over";
+  EXPECT_EQ(rows("trial").size(), 3u);
+}
+
+// A caller that gave up before the rows were stored: they are not stored behind its back.
+TEST_F(Service, WhatNobodyWaitsForIsNotStored) {
+  ReportObservationLogRequest request;
+  request.set_trial_name("trial");
+  auto* log = request.mutable_observation_log()->add_metric_logs();
+  log->set_time_stamp("2026-11-15T09:30:00Z");
+  log->mutable_metric()->set_name("loss");
+  log->mutable_metric()->set_value("1");
+  const std::string text = request.SerializeAsString();
+  const grpc::Slice slice(text);
+  const grpc::ByteBuffer bytes(&slice, 1);
+  EXPECT_EQ(report_call(*store_, bytes, "", [] { return true; }).error_code(), grpc::StatusCode::CANCELLED);
+  EXPECT_EQ(rows("trial").size(), 0u);
+  EXPECT_TRUE(report_call(*store_, bytes, "", [] { return false; }).ok());
+  EXPECT_EQ(rows("trial").size(), 1u);
 }
 
 }  // namespace

@@ -14,7 +14,10 @@ constexpr const char* kTable =
     "CREATE TABLE IF NOT EXISTS observation_logs ("
     "trial_name VARCHAR(255) NOT NULL, id INTEGER PRIMARY KEY, time TEXT, metric_name VARCHAR(255) NOT NULL, value "
     "TEXT NOT NULL);"
-    "CREATE INDEX IF NOT EXISTS observation_logs_by_metric ON observation_logs (trial_name, metric_name, time)";
+    "CREATE INDEX IF NOT EXISTS observation_logs_by_metric ON observation_logs (trial_name, metric_name, time);"
+    "CREATE TABLE IF NOT EXISTS tacho_reports (trial_name TEXT NOT NULL, report_id TEXT NOT NULL, PRIMARY KEY (trial_name, report_id)) "
+    "WITHOUT ROWID";
+constexpr const char* kRemember = "INSERT OR IGNORE INTO tacho_reports (trial_name, report_id) VALUES (?1, ?2)";
 constexpr const char* kInsert =
     "INSERT INTO observation_logs (trial_name, time, metric_name, value) VALUES (?1, ?2, ?3, ?4)";
 constexpr const char* kCheck = "SELECT trial_name, id, time, metric_name, value FROM observation_logs LIMIT 1";
@@ -22,7 +25,8 @@ constexpr const char* kCheck = "SELECT trial_name, id, time, metric_name, value 
 // The writing connection with its prepared insert: one for the whole store, since SQLite has one writer at a time.
 struct WriteSide {
   std::unique_ptr<SqliteConnection> connection;
-  SqliteStatement insert;
+  SqliteStatement insert, remember;
+  bool knows_ids = false;
   std::mutex mutex;
 };
 
@@ -48,9 +52,22 @@ class SqliteBatch final : public StoreBatch {
     insert.reset();
     return status;
   }
-  Status commit() override { return writer_.connection->execute("COMMIT"); }
+  Status commit() override { return writer_.connection->execute(known_ ? "ROLLBACK" : "COMMIT"); }
+  bool known() const override { return known_; }
+  Status remember(const std::string& id) {
+    SqliteStatement& statement = writer_.remember;
+    statement.bind(1, trial_);
+    statement.bind(2, id);
+    const int code = statement.step();
+    Status status = ok();
+    if (code != SQLITE_DONE) status = writer_.connection->error("cannot remember a report");
+    statement.reset();
+    known_ = status && writer_.connection->changes() == 0;
+    return status;
+  }
 
  private:
+  bool known_ = false;
   WriteSide& writer_;
   std::unique_lock<std::mutex> lock_;
   std::string trial_;
@@ -94,16 +111,26 @@ class SqliteStore final : public ObservationStore {
     Result<SqliteStatement> insert = writer_.connection->prepare(kInsert);
     if (!insert) return insert.error();
     writer_.insert = std::move(*insert);
+    // A table that somebody else made has none beside it.
+    if (Result<SqliteStatement> remember = writer_.connection->prepare(kRemember)) {
+      writer_.remember = std::move(*remember);
+      writer_.knows_ids = true;
+    }
     return ok();
   }
 
-  Result<std::unique_ptr<StoreBatch>> begin(const std::string& trial) override {
+  bool knows_ids() const override { return writer_.knows_ids; }
+
+  Result<std::unique_ptr<StoreBatch>> begin(const std::string& trial, const std::string& id) override {
     std::unique_lock lock(writer_.mutex);
     if (const Status there = writer_.connection->still_there(); !there) return there.error();
     // IMMEDIATE: whoever has to wait for another program waits here, not in the middle.
     const Status status = writer_.connection->execute("BEGIN IMMEDIATE");
     if (!status) return status.error();
-    return std::unique_ptr<StoreBatch>(new SqliteBatch(writer_, std::move(lock), trial));
+    auto batch = std::make_unique<SqliteBatch>(writer_, std::move(lock), trial);
+    if (writer_.knows_ids && !id.empty())
+      if (const Status remembered = batch->remember(id); !remembered) return remembered.error();
+    return std::unique_ptr<StoreBatch>(std::move(batch));
   }
 
   Status read(const LogQuery& query, const Visit& visit) override {
@@ -134,6 +161,11 @@ class SqliteStore final : public ObservationStore {
     if (!statement) return statement.error();
     statement->bind(1, trial);
     if (statement->step() != SQLITE_DONE) return writer_.connection->error("cannot delete the rows");
+    if (!writer_.knows_ids) return ok();
+    Result<SqliteStatement> forget = writer_.connection->prepare("DELETE FROM tacho_reports WHERE trial_name = ?1");
+    if (!forget) return forget.error();
+    forget->bind(1, trial);
+    if (forget->step() != SQLITE_DONE) return writer_.connection->error("cannot forget the reports");
     return ok();
   }
 

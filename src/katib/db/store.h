@@ -23,6 +23,8 @@ struct LogQuery {
 class StoreBatch {
  public:
   virtual ~StoreBatch() = default;
+  // A report of the same id is stored already: there is nothing to add.
+  virtual bool known() const { return false; }
   virtual Status add(int64_t time_us, std::string_view metric, std::string_view value) = 0;
   virtual Status commit() = 0;
 };
@@ -32,7 +34,10 @@ class ObservationStore {
   using Visit = std::function<void(int64_t time_us, std::string_view metric, std::string_view value)>;
   virtual ~ObservationStore() = default;
 
-  virtual Result<std::unique_ptr<StoreBatch>> begin(const std::string& trial) = 0;
+  // `id`: what is stored under it is stored once, however often and from wherever it is sent; "": without.
+  virtual Result<std::unique_ptr<StoreBatch>> begin(const std::string& trial, const std::string& id = "") = 0;
+  // Whether it can remember ids; otherwise they are passed over.
+  virtual bool knows_ids() const { return false; }
   virtual Status read(const LogQuery& query, const Visit& visit) = 0;  // ordered by time, then id
   virtual Status remove(const std::string& trial) = 0;
   virtual Status probe() = 0;  // ok: the store answers

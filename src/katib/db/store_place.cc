@@ -20,7 +20,9 @@ bool is_postgres(std::string_view text) { return text.starts_with("postgres://")
 PostgresPlace with_settings(std::vector<std::pair<std::string, std::string>> server, std::string name) {
   PostgresPlace place;
   place.name = std::move(name);
-  place.parameters = {{"connect_timeout", "10"}, {"fallback_application_name", "tacho-katib"}};
+  // A peer that is gone without a word is noticed within a minute, with and without something on its way.
+  place.parameters = {{"connect_timeout", "10"}, {"fallback_application_name", "tacho-katib"}, {"keepalives", "1"}, {"keepalives_idle", "30"},
+                      {"keepalives_interval", "10"}, {"keepalives_count", "3"}, {"tcp_user_timeout", "60000"}};
   place.parameters.insert(place.parameters.end(), server.begin(), server.end());
   place.parameters.emplace_back("client_encoding", "UTF8");
   return place;

@@ -3,7 +3,12 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <algorithm>
+#include <array>
+#include <chrono>
 #include <csignal>
+#include <functional>
+#include <thread>
 
 #include "support/katib_store.h"
 #include "katib/db/postgres.h"
@@ -52,6 +57,42 @@ void behaves(ObservationStore& store) {
   ASSERT_TRUE(store.remove("t1"));
   EXPECT_EQ(read_all(store, {"t1", "", {}, {}}), Strings{});
   EXPECT_EQ(read_all(store, {"t2", "", {}, {}}), Strings{"2026-11-15T09:30:01Z loss 9"});
+}
+
+// The same report once more, and from somebody else at the same time: stored once.
+void stores_an_id_once(ObservationStore& store) {
+  ASSERT_TRUE(store.knows_ids());
+  const auto report = [&](const std::string& trial, const std::string& id) -> std::string {
+    auto batch = store.begin(trial, id);
+    if (!batch) return batch.error().message();
+    if ((*batch)->known()) return "known";
+    if (const Status added = (*batch)->add(us("2026-11-15T09:30:01Z"), "loss", id); !added) return added.error().message();
+    const Status stored = (*batch)->commit();
+    return stored ? "stored" : stored.error().message();
+  };
+  EXPECT_EQ(report("once", "a"), "stored");
+  EXPECT_EQ(report("once", "a"), "known");
+  EXPECT_EQ(report("once", ""), "stored");
+  EXPECT_EQ(report("once", ""), "stored");
+  EXPECT_EQ(report("other", "a"), "stored");
+  { auto given_up = store.begin("once", "b"); }
+  EXPECT_EQ(report("once", "b"), "stored") << "what was not stored is not remembered";
+  std::vector<std::thread> threads;
+  std::array<std::string, 8> said;
+  for (size_t i = 0; i < said.size(); ++i) threads.emplace_back([&, i] { said[i] = report("once", "c" + std::to_string(i % 2)); });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(std::count(said.begin(), said.end(), "stored"), 2);
+  EXPECT_EQ(std::count(said.begin(), said.end(), "known"), 6);
+  EXPECT_EQ(read_all(store, {"once", "", {}, {}}).size(), 6u);
+  ASSERT_TRUE(store.remove("once"));
+  EXPECT_EQ(report("once", "a"), "stored") << "a new attempt may begin anew";
+}
+
+TEST(SqliteStore, AReportIsStoredOnce) {
+  TempDir folder;
+  const auto store = open_sqlite_store(folder / "katib.db", TableInit::create);
+  ASSERT_TRUE(store);
+  stores_an_id_once(**store);
 }
 
 TEST(SqliteStore, Behaves) {
@@ -190,6 +231,91 @@ TEST(PostgresStore, ATableOfSomebodyElseIsEnough) {
   const auto store = open_store(*place, false);
   ASSERT_TRUE(store) << store.error().message();
   behaves(**store);
+}
+
+constexpr const char* kOldTable =
+    "CREATE TABLE observation_logs (trial_name VARCHAR(255) NOT NULL, id serial PRIMARY KEY, time TIMESTAMP(6), "
+    "metric_name VARCHAR(255) NOT NULL, value TEXT NOT NULL)";
+
+std::string answer_of(PostgresConnection& connection, const std::string& sql) {
+  std::string out;
+  const Status asked = connection.run(sql.c_str(), {}, [&](std::span<const std::string_view> columns) { out = columns[0]; });
+  return asked ? out : asked.error().message();
+}
+
+bool comes_true(const std::function<bool()>& what) {
+  for (int i = 0; i < 600; ++i) {
+    if (what()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  return false;
+}
+
+// One server for what follows: starting one takes a second.
+TEST(PostgresStore, LimitsIndexAndIds) {
+  PostgresServer server;
+  if (!server.running()) GTEST_SKIP() << "no PostgreSQL server here";
+  const auto place = find_store(server.url());
+  ASSERT_TRUE(place);
+  auto opened = PostgresConnection::open(place->postgres);
+  ASSERT_TRUE(opened) << opened.error().message();
+  PostgresConnection& owner = **opened;
+  EXPECT_EQ(answer_of(owner, "SELECT current_setting('statement_timeout'), '', ''"), "50s");
+  EXPECT_EQ(answer_of(owner, "SELECT current_setting('lock_timeout'), '', ''"), "30s");
+
+  // A table that is in use: neither the service nor those who write wait for the index.
+  const auto valid = [&] {
+    return answer_of(owner, "SELECT coalesce((SELECT indisvalid::text FROM pg_index WHERE indexrelid = to_regclass('observation_logs_by_metric')), 'none'), '', ''");
+  };
+  ASSERT_TRUE(owner.run(kOldTable, {}));
+  auto busy = PostgresConnection::open(place->postgres);
+  ASSERT_TRUE(busy && (*busy)->run("BEGIN", {}) && (*busy)->run("INSERT INTO observation_logs (trial_name, time, metric_name, value) VALUES ('x', now(), 'm', '1')", {}));
+  {
+    const auto store = open_store(*place, false);
+    ASSERT_TRUE(store) << store.error().message();
+    EXPECT_TRUE(store_one(**store, "t", "2026-11-15T09:30:01Z", "loss", "1"));
+    EXPECT_NE(valid(), "true");
+    ASSERT_TRUE((*busy)->run("COMMIT", {}));
+    EXPECT_TRUE(comes_true([&] { return valid() == "true"; })) << valid();
+    stores_an_id_once(**store);
+  }
+  // One that somebody left half made.
+  ASSERT_TRUE(owner.run("UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'observation_logs_by_metric'::regclass", {}));
+  ASSERT_EQ(valid(), "false");
+  {
+    const auto store = open_store(*place, false);
+    ASSERT_TRUE(store);
+    EXPECT_TRUE(comes_true([&] { return valid() == "true"; })) << valid();
+  }
+  // A service that ends while its index is being made does not wait for whoever is in its way.
+  ASSERT_TRUE(owner.run("DROP INDEX observation_logs_by_metric", {}));
+  ASSERT_TRUE((*busy)->run("BEGIN", {}) && (*busy)->run("INSERT INTO observation_logs (trial_name, time, metric_name, value) VALUES ('x', now(), 'm', '2')", {}));
+  { ASSERT_TRUE(open_store(*place, false)); }
+  ASSERT_TRUE((*busy)->run("COMMIT", {}));
+
+  // A table that is locked: the server ends the statement, and it is the store's fault. What the URL says stands.
+  const auto hasty = find_store(server.url() + "&options=-c%20statement_timeout%3D300ms");
+  const auto store = open_store(*hasty, false);
+  ASSERT_TRUE(store) << store.error().message();
+  ASSERT_TRUE(comes_true([&] { return valid() == "true"; })) << valid();
+  ASSERT_TRUE((*busy)->run("BEGIN", {}) && (*busy)->run("LOCK TABLE observation_logs IN ACCESS EXCLUSIVE MODE", {}));
+  const Status late = store_one(**store, "t", "2026-11-15T09:30:02Z", "loss", "2");
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().code, Code::io) << late.error().message();
+  ASSERT_TRUE((*busy)->run("ROLLBACK", {}));
+  EXPECT_TRUE(store_one(**store, "t", "2026-11-15T09:30:02Z", "loss", "2"));
+
+  // A server that says nothing at all.
+  PostgresPlace impatient = place->postgres;
+  impatient.patience_ms = 500;
+  auto silent = PostgresConnection::open(impatient);
+  ASSERT_TRUE(silent);
+  const pid_t backend = std::stoi(answer_of(**silent, "SELECT pg_backend_pid()::text, '', ''"));
+  ASSERT_EQ(::kill(backend, SIGSTOP), 0);
+  const Status silence = (*silent)->run("SELECT 1", {});
+  EXPECT_FALSE(silence);
+  EXPECT_TRUE((*silent)->broken());
+  ::kill(backend, SIGCONT);
 }
 
 }  // namespace

@@ -22,6 +22,8 @@ const char* rpc_code_name(int code) {
   return code >= 0 && static_cast<size_t>(code) < kNames.size() ? kNames[static_cast<size_t>(code)] : "UNKNOWN";
 }
 
+const char* const kReportIdKey = "tacho-report-id";
+
 struct DbClient::State {
   explicit State(const RpcOptions& options) : channel(options) {}
 
@@ -42,17 +44,23 @@ using Db = api::v1::beta1::DBManager::Stub;
 DbClient::DbClient(const RpcOptions& options) : state_(std::make_unique<State>(options)) {}
 DbClient::~DbClient() = default;
 
-RpcStatus DbClient::report(const std::string& trial, std::span<const MetricRow> rows) {
+RpcStatus DbClient::report(const std::string& trial, std::span<const MetricRow> rows, const std::string& id) {
   const ReportRequest written(trial, rows);
   grpc_slice bytes = grpc_slice_malloc(written.size());
   written.write(GRPC_SLICE_START_PTR(bytes));
   const grpc::Slice slice(bytes, grpc::Slice::STEAL_REF);
   const grpc::ByteBuffer request(&slice, 1);
   api::v1::beta1::ReportObservationLogReply reply;
-  return state_->channel.run([&](const auto& peer, grpc::ClientContext& context) {
+  bool knows_ids = false;
+  RpcStatus status = state_->channel.run([&](const auto& peer, grpc::ClientContext& context) {
+    if (!id.empty()) context.AddMetadata(kReportIdKey, id);
     const grpc::internal::RpcMethod method("/api.v1.beta1.DBManager/ReportObservationLog", grpc::internal::RpcMethod::NORMAL_RPC);
-    return grpc::internal::BlockingUnaryCall(peer.get(), method, &context, request, &reply);
+    const grpc::Status done = grpc::internal::BlockingUnaryCall(peer.get(), method, &context, request, &reply);
+    knows_ids = done.ok() && context.GetServerInitialMetadata().contains(kReportIdKey);
+    return done;
   });
+  status.knows_ids = knows_ids;
+  return status;
 }
 
 RpcStatus DbClient::get(const std::string& trial, const std::string& metric, const std::string& start,
@@ -82,10 +90,14 @@ RpcStatus DbClient::visit(const std::string& trial, const std::string& metric, c
   request.set_trial_name(trial);
   request.set_metric_name(metric);
   grpc::ByteBuffer reply;
+  bool knows_ids = false;
   RpcStatus status = state_->channel.run([&](const auto& peer, grpc::ClientContext& context) {
     const grpc::internal::RpcMethod method("/api.v1.beta1.DBManager/GetObservationLog", grpc::internal::RpcMethod::NORMAL_RPC);
-    return grpc::internal::BlockingUnaryCall(peer.get(), method, &context, request, &reply);
+    const grpc::Status done = grpc::internal::BlockingUnaryCall(peer.get(), method, &context, request, &reply);
+    knows_ids = done.ok() && context.GetServerInitialMetadata().contains(kReportIdKey);
+    return done;
   });
+  status.knows_ids = knows_ids;
   if (!status.ok() || !reply.Valid()) return status;
   grpc::ProtoBufferReader bytes(&reply);
   if (!visit_rows(bytes, visit)) status = {grpc::StatusCode::INTERNAL, "the answer is no observation log"};

@@ -23,16 +23,21 @@ struct RpcOptions {
 struct RpcStatus {
   int code = 0;                   // as gRPC numbers them: 0 ok, 2 unknown, 3 invalid argument, 14 unavailable …
   std::string message;
+  bool knows_ids = false;         // after a call that was done: see DbClient::report
   bool ok() const { return code == 0; }
 };
 // "UNAVAILABLE"
 const char* rpc_code_name(int code);
 
+// The key of a report's id in the metadata of the call, and of the answer of a service that knows ids.
+extern const char* const kReportIdKey;
+
 class DbClient {
  public:
   explicit DbClient(const RpcOptions& options);
   ~DbClient();
-  RpcStatus report(const std::string& trial, std::span<const MetricRow> rows);
+  // `id` (ASCII) goes along as metadata: a service that knows it (RpcStatus::knows_ids) stores rows of one id once.
+  RpcStatus report(const std::string& trial, std::span<const MetricRow> rows, const std::string& id = "");
   // Rows in the order of the answer; an empty metric, start or end is no filter.
   RpcStatus get(const std::string& trial, const std::string& metric, const std::string& start, const std::string& end,
                 std::vector<MetricRow>& rows);

@@ -1,0 +1,31 @@
+// The index on a table that is there already and may be large: made beside the service, which begins without it, and without keeping
+// anybody from writing (CREATE INDEX CONCURRENTLY). One that an earlier attempt left half made is made again. Of several services on one
+// database one does it. The destructor ends it.
+#pragma once
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "base/result.h"
+#include "katib/db/postgres.h"
+
+namespace tacho {
+
+class PostgresIndex {
+ public:
+  explicit PostgresIndex(const PostgresPlace& place) : place_(place) {}
+  ~PostgresIndex();
+  PostgresIndex(const PostgresIndex&) = delete;
+  PostgresIndex& operator=(const PostgresIndex&) = delete;
+  void start();
+
+ private:
+  Status make();
+  const PostgresPlace place_;
+  std::thread thread_;
+  std::mutex mutex_;
+  std::shared_ptr<PostgresConnection> connection_;
+  bool ending_ = false;
+};
+
+}  // namespace tacho

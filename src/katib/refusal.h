@@ -1,0 +1,30 @@
+// Whose fault it is that a call was not done: the rows', the service's, or nobody can tell. Katib's own DB manager answers every
+// fault of its database with UNKNOWN and the database's words, so that these must be read. Pure; thread-safe.
+#pragma once
+#include <cstdint>
+#include <string_view>
+
+#include "katib/rpc/clients.h"
+
+namespace tacho {
+
+// gRPC's numbers.
+inline constexpr int kCancelled = 1, kUnknown = 2, kInvalidArgument = 3, kDeadlineExceeded = 4, kPermissionDenied = 7,
+                     kUnimplemented = 12, kUnavailableCode = 14, kUnauthenticated = 16;
+
+enum class Fault {
+  none,     // it was done
+  rows,     // some row is one that the database never takes
+  service,  // read-only, full, away, locked …: the same rows will be taken later
+  unclear,
+};
+Fault fault_of(const RpcStatus& status);
+
+// The service understood the call and will not change its mind soon.
+bool is_refusal(int code);
+// The call never reached the service, so that nothing can come of it later.
+bool was_never_sent(const RpcStatus& status);
+// How long a call that was given up may still be worked on: it is waited for so long before the same rows are sent again.
+int64_t settle_ns(const RpcStatus& status, int64_t call_timeout_ns);
+
+}  // namespace tacho
