@@ -27,7 +27,7 @@ void add_own(std::vector<std::string>& out, const TrialFacts& trial, const Sidec
   out.insert(out.end(), {"--kind", collector_kind_name(trial.kind), "--profile", options.profile});
   if (options.replace_attempts) out.insert(out.end(), {"--attempts", "replace"});
   if (trial.kind == InjectedKind::prometheus_metric) {
-    out.insert(out.end(), {"-path", trial.path, "--http-path", trial.http_path, "--http-port",
+    out.insert(out.end(), {"--http-path", trial.http_path, "--http-port",
                            std::to_string(options.http_port), "--http-scheme", trial.http_scheme});
     if (!trial.http_host.empty()) out.insert(out.end(), {"--http-host", trial.http_host});
     for (const auto& [name, value] : trial.http_headers) out.insert(out.end(), {"--http-header", name + ": " + value});
@@ -56,8 +56,7 @@ std::vector<std::string> sidecar_arguments(const TrialFacts& trial, const Sideca
   std::vector<std::string> out = {"-t", trial.name};
   add_list(out, "-m", trial.metrics);
   out.insert(out.end(), {"-o-type", trial.objective_type, "-s-db", options.db_manager});
-  if (trial.kind != InjectedKind::prometheus_metric && !trial.path.empty())
-    out.insert(out.end(), {"-path", trial.path});
+  if (!trial.path.empty()) out.insert(out.end(), {"-path", trial.path});
   if (!trial.filters.empty()) add_list(out, "-f", trial.filters);
   if (trial.kind == InjectedKind::std_out) out.insert(out.end(), {"-format", "TEXT"});
   if (trial.kind == InjectedKind::file) out.insert(out.end(), {"-format", trial.format});
