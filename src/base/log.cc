@@ -1,11 +1,15 @@
 #include "base/log.h"
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <mutex>
 #include <set>
 #include <string>
 #include <vector>
+
+#include "base/text.h"
 
 namespace tacho::log {
 namespace {
@@ -13,13 +17,23 @@ namespace {
 std::atomic<Level> level{Level::normal};
 std::atomic<uint64_t> raised{0};
 
+constexpr size_t kTexts = 1000;     // remembered, and printed in a minute at the most
+constexpr size_t kLineLimit = 4096;  // bytes
+
 bool first_time(std::string_view text) {
   // Never destroyed: a thread that nobody joins may warn while the program ends.
   static std::mutex& mutex = *new std::mutex;
   static auto& seen = *new std::set<std::string, std::less<>>;
   const std::lock_guard lock(mutex);
-  // Bounded: a flood of different texts must not grow for ever.
-  if (seen.size() >= 1000 || seen.contains(text)) return false;
+  // Bounded: a flood of different texts must neither grow for ever nor silence a service for the rest of its life.
+  static auto since = std::chrono::steady_clock::now();
+  if (seen.contains(text)) return false;
+  if (seen.size() >= kTexts) {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - since < std::chrono::minutes(1)) return false;
+    since = now;
+    seen.clear();
+  }
   seen.emplace(text);
   return true;
 }
@@ -58,11 +72,23 @@ bool keep(std::string_view text) {
   return true;
 }
 
-// One write, so that lines of several threads and of the job do not mix.
+// A message may quote what a stranger wrote: it is one line of bounded length, and nothing in it moves a cursor or looks
+// like a line of our own. One write, so that lines of several threads and of the job do not mix.
 void print(std::string_view text) {
   if (keep(text)) return;
+  while (text.ends_with('\n')) text.remove_suffix(1);
   std::string line = "tacho: ";
-  line += text;
+  for (size_t at = 0; at <= text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    if (at > 0) line += "; ";
+    line += harmless_text(text.substr(at, end - at));
+    at = end + 1;
+    if (line.size() > kLineLimit) break;
+  }
+  if (line.size() > kLineLimit) {
+    line.resize(kLineLimit);
+    line = valid_utf8(line) + "...";  // the cut may have gone through a character
+  }
   line += '\n';
   std::fwrite(line.data(), 1, line.size(), stderr);  // stderr is unbuffered
 }

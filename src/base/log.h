@@ -1,5 +1,5 @@
 // Messages to the person on stderr, each finished with what to do next. The same warning is printed once and counted
-// after that. Thread-safe.
+// after that. What a message quotes from outside cannot leave its line, nor reach the terminal. Thread-safe.
 #pragma once
 #include <cstdint>
 #include <string>

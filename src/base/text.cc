@@ -120,7 +120,18 @@ std::string valid_utf8(std::string_view text) {
 
 std::string harmless_text(std::string_view text) {
   std::string harmless = valid_utf8(text);
-  std::replace_if(harmless.begin(), harmless.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }, ' ');
+  const auto byte = [&](size_t at) { return at < harmless.size() ? static_cast<unsigned char>(harmless[at]) : 0u; };
+  for (size_t at = 0; at < harmless.size(); ++at) {
+    const unsigned first = byte(at), second = byte(at + 1), third = byte(at + 2);
+    if (first < 0x20 || first == 0x7F) {
+      harmless[at] = ' ';
+    } else if (first == 0xC2 && second < 0xA0) {  // U+0080 to U+009F: a terminal may take them for ESC and a letter
+      harmless.replace(at, 2, " ");
+    } else if (first == 0xE2 && ((second == 0x80 && third >= 0xA8 && third <= 0xAE) ||
+                                 (second == 0x81 && third >= 0xA6 && third <= 0xA9))) {
+      harmless.replace(at, 3, " ");  // line ends, and what turns the direction of all that follows
+    }
+  }
   return harmless;
 }
 

@@ -34,7 +34,8 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
 size_t utf8_length(std::string_view text);
 // Replaces bytes that are not valid UTF-8 by U+FFFD.
 std::string valid_utf8(std::string_view text);
-// What came from elsewhere may hold anything; a terminal must not act on it: control characters become blanks.
+// What came from elsewhere may hold anything; a terminal must not act on it: control characters, further line ends and
+// changes of direction become blanks.
 std::string harmless_text(std::string_view text);
 
 }  // namespace tacho

@@ -33,7 +33,13 @@ std::string launcher_folder() {
   return folder.empty() ? "/tacho" : folder;
 }
 
+// The start-up probe of a native sidecar. Without a launcher, the collector itself says when its watch is up.
 int ready() {
+  if (const std::string file = variable("TACHO_READY_FILE"); !file.empty()) {
+    if (file_exists(file)) return 0;
+    std::fprintf(stderr, "tacho: the collector does not watch yet: %s\n", file.c_str());
+    return 1;
+  }
   if (::access((launcher_folder() + "/exec").c_str(), X_OK) == 0) return 0;
   std::fprintf(stderr, "tacho: the launcher is not in place yet: %s/exec\n", launcher_folder().c_str());
   return 1;
@@ -113,6 +119,10 @@ int collect_command(std::span<const std::string> arguments, CalledAs called_as) 
     const std::string self = read_link("/proc/self/exe");
     const Status status = install_launcher(self.substr(0, self.rfind('/') + 1) + "tacho-katib-exec", launcher_folder());
     if (!status) log::warn(status.error());
+  }
+  // Readers and their watch were made with the collector.
+  if (const std::string file = variable("TACHO_READY_FILE"); !file.empty()) {
+    if (const Status status = write_file_atomically(file, "", false, 0644); !status) log::warn(status.error());
   }
   const CollectEnd end = (*collector)->run();
   if (end.code != 0) tell_cause(end.cause);

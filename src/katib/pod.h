@@ -34,7 +34,8 @@ std::optional<PodProcess> read_process(const Roots& roots, pid_t pid);
 // The same process as then, and not a zombie.
 bool is_alive(const Roots& roots, const ProcessId& id);
 
-// First processes of containers, oldest first, without pid 1, this process and the ignored programs.
+// First processes of containers, oldest first, without pid 1, this process, the ignored programs, start-up probes of the
+// collector and what the container runtime has not yet made a program of.
 std::vector<ProcessId> container_roots(const Roots& roots, std::span<const std::string> ignored_programs);
 
 // Whether a wrapper that writes its marker into `folder` is among the words of the command line: `echo completed > FOLDER`

@@ -68,6 +68,23 @@ TEST_F(FakePod, ContainersAreOldestFirst) {
   EXPECT_EQ(roots[1], (ProcessId{30, 500}));
 }
 
+// A native sidecar's start-up probe runs before any trainer does, in a process of its own without a parent.
+TEST_F(FakePod, TheStartUpProbeIsNoTrainer) {
+  add(20, 0, 20, 400, "/usr/bin/tacho-katib collect --ready");
+  add(21, 0, 21, 401, "tacho-katib collect -ready=true");
+  add(22, 0, 22, 402, "/proc/self/exe init");
+  fs::create_symlink("/memfd:runc_cloned:/proc/self/exe (deleted)", dir_ / "proc/22/exe");
+  EXPECT_TRUE(container_roots(roots_, {}).empty());
+  Trainer trainer(options());
+  EXPECT_FALSE(trainer.look());
+  EXPECT_FALSE(trainer.found());
+  add(30, 0, 30, 500, "python3 train.py --ready");
+  ASSERT_EQ(container_roots(roots_, {}).size(), 1u);
+  EXPECT_EQ(container_roots(roots_, {})[0], (ProcessId{30, 500}));
+  add(31, 0, 31, 499, "tacho-katib collect -t ready");
+  EXPECT_EQ(container_roots(roots_, {}).size(), 2u) << "another collector is no probe";
+}
+
 TEST_F(FakePod, DescendantsByParentAndGroup) {
   add(20, 0, 20, 400, "sh");
   add(21, 20, 20, 401, "torchrun");

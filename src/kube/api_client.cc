@@ -18,13 +18,24 @@ constexpr size_t kAnswerLimit = 64u << 20;  // a page of 500 large objects
 
 }  // namespace
 
-int64_t TokenBucket::take_ns(int64_t now_ns) {
+void TokenBucket::fill(int64_t now_ns) {
   if (at_ns_ != 0)
     tokens_ =
         std::min(burst_, tokens_ + static_cast<double>(now_ns - at_ns_) / static_cast<double>(kNsPerSec) * per_second_);
   at_ns_ = now_ns;
+}
+
+int64_t TokenBucket::take_ns(int64_t now_ns) {
+  fill(now_ns);
   tokens_ -= 1;
   return tokens_ >= 0 ? 0 : static_cast<int64_t>(-tokens_ / per_second_ * static_cast<double>(kNsPerSec));
+}
+
+bool TokenBucket::try_take(int64_t now_ns) {
+  fill(now_ns);
+  if (tokens_ < 1) return false;
+  tokens_ -= 1;
+  return true;
 }
 
 Result<std::shared_ptr<ApiServer>> ApiServer::open(const std::string& kubeconfig, double per_second, double burst) {
@@ -93,6 +104,7 @@ ApiAnswer ApiClient::send_once(const ApiRequest& request) {
   ApiAnswer answer;
   if (!response) {
     answer.stopped = response.error().code == Code::gone;
+    answer.too_large = response.error().what.starts_with("the answer is larger");
     answer.message = response.error().message();
     return answer;
   }

@@ -22,8 +22,12 @@ class TokenBucket {
   TokenBucket(double per_second, double burst) : per_second_(per_second), burst_(burst), tokens_(burst) {}
   // Takes a token that may still have to be made; how long to wait for it.
   int64_t take_ns(int64_t now_ns);
+  // Takes one only if it is there.
+  bool try_take(int64_t now_ns);
 
  private:
+  void fill(int64_t now_ns);
+
   double per_second_, burst_, tokens_;
   int64_t at_ns_ = 0;
 };
@@ -58,6 +62,7 @@ struct ApiRequest {
 struct ApiAnswer {
   int status = 0;                  // 0: there was none, `message` tells why
   bool stopped = false;            // cut short because the program ends, or by on_chunk
+  bool too_large = false;          // there was an answer, but more of it than is taken
   std::string body{};
   std::string reason{}, message{};  // of a Status object: "AlreadyExists"
   int64_t retry_after_ms = 0;

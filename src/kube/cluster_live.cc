@@ -20,6 +20,10 @@ namespace {
 constexpr int64_t kGetMs = 500;
 constexpr int64_t kFoundNs = 5 * kNsPerSec, kAbsentNs = kNsPerSec;  // how long the answer of a live Get holds
 constexpr size_t kAnswers = 4096, kMissKinds = 100;
+// Of reviews together, beside what a single one may ask for: pods that name owners which nobody knows must not become a
+// load on the API server.
+constexpr double kLookupsPerSecond = 200, kLookupBurst = 400;
+constexpr size_t kFurther = 32;  // kinds that katib-config may name
 
 int64_t left_ms(int64_t deadline_ns) { return (deadline_ns - system_clock().monotonic_ns()) / kNsPerMs; }
 
@@ -63,6 +67,7 @@ class Live : public LiveCluster {
       return name == "katib-config" || name == "tacho-config";
     };
     add({"v1", "ConfigMap"}, options_.core_namespace, std::move(configs));
+    needed_ = watches_.size();
     std::vector<KindName> kinds = usual_job_kinds();
     kinds.push_back({"jobset.x-k8s.io/v1alpha2", "JobSet"});
     for (KindName& kind : kinds) {
@@ -95,9 +100,10 @@ class Live : public LiveCluster {
   }
   void watch_owners(const std::vector<std::string>& trial_resources) override;
   void on_trial(std::function<void(std::shared_ptr<const std::string>)> seen) override { seen_ = std::move(seen); }
+  // Owners that may not be listed are asked for one by one; without Trials, namespaces and settings nothing goes.
   bool synced() const override {
-    for (const auto& watch : watches_) {
-      if (!watch->settled()) return false;
+    for (size_t i = 0; i < watches_.size(); ++i) {
+      if (!watches_[i]->settled() && !(i >= needed_ && watches_[i]->refused())) return false;
     }
     return true;
   }
@@ -170,10 +176,12 @@ class Live : public LiveCluster {
   std::atomic<int> minor_{0};
   mutable std::mutex mutex_;
   std::map<std::string, uint64_t> misses_;  // by kind
+  TokenBucket lookups_{kLookupsPerSecond, kLookupBurst};
   std::vector<std::unique_ptr<ApiClient>> clients_;
   std::unordered_map<std::string, Answer> answers_;
   std::deque<std::string> answer_order_;
   StopSignal stop_;
+  size_t needed_ = 0;  // so many of watches_, from the first on, have to be filled
   std::vector<std::unique_ptr<ResourceWatch>> watches_, configurations_;  // their threads use what is above
   std::vector<std::unique_ptr<ResourceWatch>> further_;                   // under mutex_
   std::thread version_thread_;
@@ -190,6 +198,10 @@ void Live::watch_owners(const std::vector<std::string>& trial_resources) {
     const auto same = [&](const auto& watch) { return watch->kind() == *kind; };
     if (std::any_of(watches_.begin(), watches_.end(), same) || std::any_of(further_.begin(), further_.end(), same))
       continue;
+    if (further_.size() >= kFurther) {
+      log::warn("katib-config names more than " + std::to_string(kFurther) + " kinds of jobs; the rest is asked for when a pod needs it");
+      return;
+    }
     WatchOptions owners;
     owners.timeout_s = options_.watch_timeout_s;
     owners.trim = trim_owner;
@@ -220,6 +232,8 @@ Lookup Live::get(const ObjectKey& key, int64_t deadline_ns) {
     // A reference may name any kind: what is none, and more of them than there can be, are counted as one.
     const bool usual = is_kind(key.kind) && (misses_.size() < kMissKinds || misses_.contains(key.kind));
     ++misses_[usual ? key.kind : "other"];
+    if (!lookups_.try_take(system_clock().monotonic_ns()))
+      return {Lookup::State::failed, nullptr, "too many objects are asked for at a time"};
   }
   Lookup lookup = live_get(key, deadline_ns, kGetMs);
   if (lookup.state == Lookup::State::failed) return lookup;

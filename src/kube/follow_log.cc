@@ -5,11 +5,14 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 
 #include "base/log.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "kube/api_client.h"
 #include "net/url.h"
+#include "os/clock.h"
 #include "os/fd.h"
 #include "os/file.h"
 #include "os/signals.h"
@@ -18,6 +21,10 @@ namespace tacho {
 namespace {
 
 constexpr int64_t kRequestMs = 4 * 3'600'000;  // one stream; then it is asked for again
+constexpr int64_t kPreviousMs = 60'000;
+// How long a container that may be started again is waited for where the pod's status cannot be read. The first restart
+// comes at once, the second after ten seconds, a third after twenty.
+constexpr int64_t kRestartNs = 45 * kNsPerSec;
 constexpr int kQuietEnds = 3;  // so many streams in a row that end without a new line: the container has ended
 
 // `2026-11-15T10:00:00.5Z` with nine digits of a fraction; empty when it is no time.
@@ -37,10 +44,10 @@ bool LogLines::put(std::string_view line, bool ended) {
   std::string text(time.empty() || blank == line.npos ? (time.empty() ? line : "") : line.substr(blank + 1));
   if (ended) text += '\n';
   if (!time.empty()) {
-    if (time < last_) return true;
-    if (time == last_ && skipped_ < same_) return ++skipped_, true;
+    if (catching_up_ && time < last_) return true;
+    if (catching_up_ && time == last_ && skipped_ < same_) return ++skipped_, true;
+    catching_up_ = false;
     same_ = time == last_ ? same_ + 1 : 1;
-    skipped_ = same_;
     last_ = time;
   }
   lines_++;
@@ -67,57 +74,145 @@ bool LogLines::finish() {
 
 std::string LogLines::since() const { return last_.empty() ? "" : last_.substr(0, 19) + "Z"; }
 
+ContainerFate container_fate(const Json& pod, const std::string& container, int64_t& restarts) {
+  const Json* list = find(pod, {"status", "containerStatuses"});
+  if (list == nullptr || !list->is_array()) return ContainerFate::unknown;
+  for (const Json& one : *list) {
+    if (text_at(one, {"name"}) != container) continue;
+    if (const Json* count = find(one, {"restartCount"}); count != nullptr && count->is_number_integer())
+      restarts = count->get<int64_t>();
+    const Json* ended = find(one, {"state", "terminated"});
+    if (ended == nullptr || !ended->is_object()) return ContainerFate::runs;
+    const std::string policy = text_at(pod, {"spec", "restartPolicy"});
+    const Json* code = find(*ended, {"exitCode"});
+    const bool good = code != nullptr && code->is_number_integer() && code->get<int64_t>() == 0;
+    const bool dying = find(pod, {"metadata", "deletionTimestamp"}) != nullptr;
+    const bool again = !dying && policy != "Never" && !(policy == "OnFailure" && good);
+    return again ? ContainerFate::runs : ContainerFate::over;
+  }
+  return ContainerFate::unknown;
+}
+
+namespace {
+
+struct FollowOptions {
+  std::string kubeconfig, ns, pod, container, file, restart = "Never";
+};
+
+// One container's log, over its restarts.
+class Follower {
+ public:
+  Follower(ApiClient& client, const FollowOptions& options, LogLines& lines)
+      : client_(client), options_(options), lines_(lines) {}
+  void run();
+
+ private:
+  ApiAnswer read(bool previous);
+  ContainerFate look();
+  bool wait_for_more(bool new_lines);
+
+  ApiClient& client_;
+  const FollowOptions& options_;
+  LogLines& lines_;
+  bool started_ = false, may_ask_ = true;
+  int quiet_ = 0;
+  int64_t restarts_ = 0, ended_ns_ = 0;
+};
+
+ApiAnswer Follower::read(bool previous) {
+  ApiRequest request;
+  request.path = api_path("v1", "pods", options_.ns, options_.pod, "log") +
+                 "?timestamps=true&container=" + percent_encode(options_.container, false) +
+                 (previous ? "&previous=true" : "&follow=true");
+  if (const std::string since = lines_.since(); !since.empty())
+    request.path += "&sinceTime=" + percent_encode(since, false);
+  request.total_ms = previous ? kPreviousMs : kRequestMs;
+  request.on_chunk = [&](std::string_view piece) { return lines_.take(piece); };
+  lines_.resume();
+  return client_.send(request);
+}
+
+// A restart that came between two streams: the end of what the one before said is still to be had.
+ContainerFate Follower::look() {
+  if (!may_ask_) return ContainerFate::unknown;
+  ApiRequest request{.path = api_path("v1", "pods", options_.ns, options_.pod), .total_ms = 10'000, .wait_ms = 0};
+  const ApiAnswer answer = client_.send(request);
+  if (answer.status == 403 || answer.status == 401) may_ask_ = false;
+  if (answer.not_found()) return ContainerFate::over;
+  const std::optional<Json> pod = answer.ok() ? parse_json(answer.body) : std::nullopt;
+  if (!pod) return may_ask_ ? ContainerFate::runs : ContainerFate::unknown;
+  int64_t restarts = restarts_;
+  const ContainerFate fate = container_fate(*pod, options_.container, restarts);
+  if (restarts > restarts_ && started_) read(true);
+  restarts_ = restarts;
+  return fate;
+}
+
+// The stream has ended. False: for good.
+bool Follower::wait_for_more(bool new_lines) {
+  quiet_ = new_lines ? 0 : quiet_ + 1;
+  const int64_t now_ns = system_clock().monotonic_ns();
+  if (new_lines || ended_ns_ == 0) ended_ns_ = now_ns;
+  if (quiet_ == 0) return client_.sleep_ms(100);
+  const ContainerFate fate = look();
+  if (fate == ContainerFate::over && quiet_ >= 2) return false;
+  if (fate == ContainerFate::unknown && quiet_ >= kQuietEnds) {
+    const bool may_come_back = options_.restart != "Never" && now_ns - ended_ns_ < kRestartNs;
+    if (!may_come_back) return false;
+  }
+  return client_.sleep_ms(1'000);
+}
+
+void Follower::run() {
+  for (;;) {
+    const uint64_t before = lines_.lines();
+    const ApiAnswer answer = read(false);
+    if (answer.status == 403) {
+      return log::error(
+          "the pod's service account may not read pods/log: grant it, or set command in the trial template");
+    }
+    if (answer.ok()) {
+      started_ = true;
+      if (!wait_for_more(lines_.lines() > before)) return;
+      continue;
+    }
+    if (answer.not_found() && started_) return;
+    log::warn("the log of container " + options_.container + " cannot be read yet: " + answer.text());
+    client_.sleep_ms(lines_.lines() > before ? 100 : 1'000);
+  }
+}
+
+}  // namespace
+
 // A container that fails would fail the trainer's pod with it: whatever goes wrong is told, and the end is a good one.
 int follow_log_command(std::span<const std::string> words) {
-  std::string kubeconfig, ns, pod, container, file;
+  FollowOptions options;
   for (size_t i = 0; i + 1 < words.size(); i += 2) {
     const std::string& name = words[i];
-    std::string* to = name == "--kubeconfig"  ? &kubeconfig
-                      : name == "--namespace" ? &ns
-                      : name == "--pod"       ? &pod
-                      : name == "--container" ? &container
-                      : name == "--file"      ? &file
+    std::string* to = name == "--kubeconfig"  ? &options.kubeconfig
+                      : name == "--namespace" ? &options.ns
+                      : name == "--pod"       ? &options.pod
+                      : name == "--container" ? &options.container
+                      : name == "--file"      ? &options.file
+                      : name == "--restart"   ? &options.restart
                                               : nullptr;
     if (to == nullptr) return std::fprintf(stderr, "tacho-kube follow-log: no such option %s\n", name.c_str()), 2;
     *to = words[i + 1];
   }
-  if (words.size() % 2 != 0 || ns.empty() || pod.empty() || container.empty() || file.empty())
-    return std::fprintf(stderr, "usage: tacho-kube follow-log --namespace NS --pod POD --container NAME --file FILE\n"),
+  if (words.size() % 2 != 0 || options.ns.empty() || options.pod.empty() || options.container.empty() ||
+      options.file.empty())
+    return std::fprintf(stderr,
+                        "usage: tacho-kube follow-log --namespace NS --pod POD --container NAME --file FILE "
+                        "[--restart Never|OnFailure|Always]\n"),
            2;
   ignore_broken_pipes();
-  const Fd out(::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666));
-  if (!out) return log::error(system_error("cannot write the log", file, errno).message()), 0;
-  const Result<std::shared_ptr<ApiServer>> server = ApiServer::open(kubeconfig);
+  const Fd out(::open(options.file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666));
+  if (!out) return log::error(system_error("cannot write the log", options.file, errno).message()), 0;
+  const Result<std::shared_ptr<ApiServer>> server = ApiServer::open(options.kubeconfig);
   if (!server) return log::error(server.error().message()), 0;
   ApiClient client(*server, -1);
   LogLines lines([&](std::string_view text) { return static_cast<bool>(write_all(out.get(), text)); });
-  int quiet = 0;
-  bool started = false;
-  while (quiet < kQuietEnds) {
-    const uint64_t before = lines.lines();
-    ApiRequest request;
-    request.path = api_path("v1", "pods", ns, pod, "log") +
-                   "?follow=true&timestamps=true&container=" + percent_encode(container, false);
-    if (const std::string since = lines.since(); !since.empty())
-      request.path += "&sinceTime=" + percent_encode(since, false);
-    request.total_ms = kRequestMs;
-    request.on_chunk = [&](std::string_view piece) { return lines.take(piece); };
-    const ApiAnswer answer = client.send(request);
-    if (answer.status == 403)
-      return log::error(
-                 "the pod's service account may not read pods/log: grant it, or set command in the trial template"),
-             0;
-    if (answer.ok()) {
-      started = true;
-      quiet = lines.lines() > before ? 0 : quiet + 1;
-      if (quiet < kQuietEnds) lines.resume();
-    } else if (answer.not_found() && started) {
-      break;
-    } else {
-      log::warn("the log of container " + container + " cannot be read yet: " + answer.text());
-    }
-    client.sleep_ms(lines.lines() > before ? 100 : 1'000);
-  }
+  Follower(client, options, lines).run();
   lines.finish();
   return 0;
 }

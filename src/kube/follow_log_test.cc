@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 namespace tacho {
 namespace {
 
@@ -27,6 +29,35 @@ TEST_F(Follow, ResumesWithoutDoublesOrGaps) {
       "2026-11-15T10:00:00.1Z old\n2026-11-15T10:00:00.5Z a\n2026-11-15T10:00:00.5Z b\n2026-11-15T10:00:00.5Z "
       "another\n2026-11-15T10:00:00.6Z c-half\n");
   EXPECT_EQ(out_, "a\nb\nanother\nc-half\n");
+}
+
+TEST_F(Follow, AClockThatIsSetBackLosesNothing) {
+  lines_.take("2026-11-15T10:00:05Z a\n2026-11-15T10:00:04Z b\n2026-11-15T10:00:05Z c\n");
+  EXPECT_EQ(out_, "a\nb\nc\n");
+  lines_.resume();
+  lines_.take("2026-11-15T10:00:05Z c\n2026-11-15T10:00:06Z d\n2026-11-15T10:00:01Z e\n");
+  EXPECT_EQ(out_, "a\nb\nc\nd\ne\n");
+}
+
+TEST(FollowFate, ByStatusAndRestartPolicy) {
+  const auto fate = [](const char* policy, const char* state, int64_t& restarts) {
+    const Json pod = Json::parse(std::string(R"({"spec":{"restartPolicy":")") + policy +
+                                 R"("},"status":{"containerStatuses":[{"name":"other"},{"name":"main","restartCount":3,"state":)" + state + "}]}}");
+    return container_fate(pod, "main", restarts);
+  };
+  const char* const good = R"({"terminated":{"exitCode":0}})";
+  const char* const bad = R"({"terminated":{"exitCode":1}})";
+  int64_t restarts = 0;
+  EXPECT_EQ(fate("Never", bad, restarts), ContainerFate::over);
+  EXPECT_EQ(restarts, 3);
+  EXPECT_EQ(fate("OnFailure", bad, restarts), ContainerFate::runs) << "it will be started again";
+  EXPECT_EQ(fate("OnFailure", good, restarts), ContainerFate::over);
+  EXPECT_EQ(fate("Always", good, restarts), ContainerFate::runs);
+  EXPECT_EQ(fate("OnFailure", R"({"waiting":{"reason":"CrashLoopBackOff"}})", restarts), ContainerFate::runs);
+  EXPECT_EQ(fate("Never", R"({"running":{}})", restarts), ContainerFate::runs);
+  EXPECT_EQ(container_fate(Json::parse(R"({"status":{"containerStatuses":[{"name":"x"}]}})"), "main", restarts), ContainerFate::unknown);
+  for (const char* odd : {"{}", "[]", "7", R"({"status":{"containerStatuses":{}}})", R"({"status":{"containerStatuses":[7]}})"})
+    EXPECT_EQ(container_fate(Json::parse(odd), "main", restarts), ContainerFate::unknown) << odd;
 }
 
 TEST_F(Follow, AFullDiskEndsIt) {

@@ -1,5 +1,6 @@
 #include "kube/image_store.h"
 
+#include <algorithm>
 #include <mutex>
 #include <nlohmann/json.hpp>
 
@@ -18,6 +19,9 @@ constexpr int64_t kGoodSeconds = 24 * 3'600, kGoodAlwaysSeconds = 300;
 constexpr int64_t kRetryNs = 30 * kNsPerSec;
 constexpr int64_t kWaitNs = 300 * kNsPerMs;
 constexpr size_t kEntries = 4'096, kQueue = 20'000;
+constexpr size_t kPlaces = 256, kPlaceQueue = 256;  // registries, and images that wait for one of them
+constexpr size_t kImagesOfATrial = 32, kSecretsOfAnImage = 8;
+constexpr int64_t kSilentNs = 30 * kNsPerSec;
 
 std::string key_of(const ImageReference& image) {
   return image.registry + "/" + image.repository + (image.digest.empty() ? ":" + image.tag : "@" + image.digest);
@@ -79,7 +83,9 @@ std::vector<WantedImage> wanted_images(const Json& trial) {
 ImageStore::ImageStore(Cluster&, ClusterWriter& secrets, ImageStoreOptions options, WebhookMetrics& metrics)
     : secrets_(secrets), options_(std::move(options)), metrics_(metrics) {
   load();
-  if (options_.lookups) thread_ = std::thread([this] { run(); });
+  if (!options_.lookups) return;
+  threads_.emplace_back([this] { sort_trials(); });
+  for (int i = 0; i < kThreads; ++i) threads_.emplace_back([this] { run(); });
 }
 
 void ImageStore::stop() {
@@ -88,7 +94,8 @@ void ImageStore::stop() {
     stopping_ = true;
     monitor_.notify_all();
   }
-  if (thread_.joinable()) thread_.join();
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
 }
 
 void ImageStore::warm(std::shared_ptr<const std::string> trial) {
@@ -125,7 +132,8 @@ std::optional<ImageCommand> ImageStore::find(const std::string& image, const std
   return std::nullopt;
 }
 
-void ImageStore::run() {
+// From Trials to images, in the order of their coming.
+void ImageStore::sort_trials() {
   while (true) {
     std::shared_ptr<const std::string> text;
     {
@@ -137,36 +145,92 @@ void ImageStore::run() {
     }
     const std::optional<Json> trial = parse_json(*text);
     if (!trial) continue;
-    for (const WantedImage& wanted : wanted_images(*trial)) fetch(wanted, text_at(*trial, {"metadata", "namespace"}));
+    std::vector<WantedImage> all = wanted_images(*trial);
+    if (all.size() > kImagesOfATrial) all.resize(kImagesOfATrial);
+    for (WantedImage& wanted : all) {
+      const std::optional<ImageReference> image = parse_image(wanted.image);
+      if (!image) continue;
+      add({std::move(wanted), text_at(*trial, {"metadata", "namespace"}), key_of(*image), image->registry, *image});
+    }
   }
 }
 
-void ImageStore::fetch(const WantedImage& wanted, const std::string& ns) {
-  const std::optional<ImageReference> image = parse_image(wanted.image);
-  if (!image) return;
-  const std::string key = key_of(*image);
-  {
-    const std::lock_guard lock(monitor_);
-    const Entry& entry = entries_[key];
-    if (is_fresh(entry, *image, wanted.pull_policy)) return;
-    if (entry.failed_ns != 0 && system_clock().monotonic_ns() - entry.failed_ns < kRetryNs) return;
-    under_way_.insert(key);
+void ImageStore::add(Task task) {
+  const std::lock_guard lock(monitor_);
+  const int64_t now_ns = system_clock().monotonic_ns();
+  if (const auto entry = entries_.find(task.key); entry != entries_.end()) {
+    if (is_fresh(entry->second, task.image, task.wanted.pull_policy)) return;
+    if (entry->second.failed_ns != 0 && now_ns - entry->second.failed_ns < kRetryNs) return;
   }
+  if (queued_.contains(task.key) || under_way_.contains(task.key)) return;
+  if (places_.size() >= kPlaces && !places_.contains(task.registry)) return;
+  Place& place = places_[task.registry];
+  if (place.waiting.size() >= kPlaceQueue) return;
+  queued_.insert(task.key);
+  place.waiting.push_back(std::move(task));
+  monitor_.notify_all();
+}
+
+bool ImageStore::take(Task& task) {
+  const int64_t now_ns = system_clock().monotonic_ns();
+  std::erase_if(places_, [&](const auto& entry) {
+    return entry.second.waiting.empty() && entry.second.running == 0 && entry.second.silent_until_ns <= now_ns;
+  });
+  auto at = places_.upper_bound(last_);
+  for (size_t i = 0; i < places_.size(); ++i, ++at) {
+    if (at == places_.end()) at = places_.begin();
+    Place& place = at->second;
+    // One that has just been silent is asked by one at a time.
+    const int limit = place.silent_until_ns != 0 ? 1 : kPerRegistry;
+    if (place.waiting.empty() || place.running >= limit || place.silent_until_ns > now_ns) continue;
+    task = std::move(place.waiting.front());
+    place.waiting.pop_front();
+    queued_.erase(task.key);
+    under_way_.insert(task.key);
+    ++place.running;
+    last_ = at->first;
+    return true;
+  }
+  return false;
+}
+
+void ImageStore::run() {
+  while (true) {
+    Task task;
+    {
+      std::unique_lock lock(monitor_);
+      while (!stopping_ && !take(task)) {
+        if (places_.empty()) monitor_.wait();
+        else monitor_.wait_until(system_clock().monotonic_ns() + kNsPerSec);  // a silence may be over
+      }
+      if (stopping_) return;
+    }
+    fetch(task);
+  }
+}
+
+void ImageStore::fetch(const Task& task) {
+  const WantedImage& wanted = task.wanted;
+  const std::string& key = task.key;
   std::map<std::string, RegistryLogin> logins;
-  for (const std::string& name : wanted.secrets) {
-    const Lookup secret = secrets_.read({"v1", "Secret", ns, name});
+  for (size_t i = 0; i < std::min(wanted.secrets.size(), kSecretsOfAnImage); ++i) {
+    const Lookup secret = secrets_.read({"v1", "Secret", task.ns, wanted.secrets[i]});
     const std::optional<Json> parsed =
         secret.state == Lookup::State::found && secret.json ? parse_json(*secret.json) : std::nullopt;
     if (parsed) logins.merge(parse_docker_config(from_base64(text_at(*parsed, {"data", ".dockerconfigjson"}))));
   }
   Registry registry(options_.plain_registries, [this] { return stopping_.load(); });
-  const Result<ImageCommand> read = registry.read(*image, find_login(logins, *image));
+  const Result<ImageCommand> read = registry.read(task.image, find_login(logins, task.image));
+  const Entry made{read ? *read : ImageCommand{}, system_clock().realtime_ns() / kNsPerSec, 0};
+  if (read) save(key, made);  // a slow disk is nobody else's matter either
   const std::lock_guard lock(monitor_);
   under_way_.erase(key);
+  Place& place = places_[task.registry];
+  --place.running;
+  place.silent_until_ns = !read && registry.silent() ? system_clock().monotonic_ns() + kSilentNs : 0;
   Entry& entry = entries_[key];
   if (read) {
-    entry = {*read, system_clock().realtime_ns() / kNsPerSec, 0};
-    save(key, entry);
+    entry = made;
   } else {
     entry.failed_ns = system_clock().monotonic_ns();
     if (!stopping_) log::warn("the command of image " + wanted.image + " is not known: " + read.error().message());

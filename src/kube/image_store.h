@@ -1,5 +1,6 @@
-// The commands of images, in memory and on disk. Filled by one thread of its own that asks registries as soon as a
-// Trial appears, long before its pod is made; the admission path only looks. Thread-safe.
+// The commands of images, in memory and on disk. Filled by a few threads of its own that ask registries as soon as a
+// Trial appears, long before its pod is made; the admission path only looks. At most kPerRegistry of them ask the same
+// registry, and one that does not answer is left alone for a while: the others' images do not wait for it. Thread-safe.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -51,8 +52,22 @@ class ImageStore final : public ImageCommands {
     int64_t failed_ns = 0;  // not 0: no command; tried last at
   };
   bool is_fresh(const Entry& entry, const ImageReference& image, std::string_view pull_policy) const;
+  static constexpr int kThreads = 8, kPerRegistry = 2;
+  struct Task {
+    WantedImage wanted;
+    std::string ns, key, registry;
+    ImageReference image;
+  };
+  struct Place {  // a registry
+    std::deque<Task> waiting;
+    int running = 0;
+    int64_t silent_until_ns = 0;  // it did not answer: not asked before
+  };
+  void sort_trials();
+  void add(Task task);
   void run();
-  void fetch(const WantedImage& wanted, const std::string& ns);
+  bool take(Task& task);  // the lock is held
+  void fetch(const Task& task);
   void load();
   void save(const std::string& key, const Entry& entry) const;
   std::string file_of(const std::string& key) const;
@@ -62,10 +77,12 @@ class ImageStore final : public ImageCommands {
   WebhookMetrics& metrics_;
   Monitor monitor_;
   std::map<std::string, Entry> entries_;  // by digest or reference
-  std::set<std::string> under_way_;
+  std::set<std::string> queued_, under_way_;
   std::deque<std::shared_ptr<const std::string>> trials_;
+  std::map<std::string, Place> places_;  // by registry; those with nothing to do are dropped
+  std::string last_;                     // the registry served last: the next one's turn comes first
   std::atomic<bool> stopping_ = false;
-  std::thread thread_;
+  std::vector<std::thread> threads_;
 };
 
 }  // namespace tacho

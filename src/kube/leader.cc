@@ -12,6 +12,7 @@ namespace tacho {
 namespace {
 
 constexpr const char* kLeases = "coordination.k8s.io/v1";
+constexpr int64_t kReleaseMs = 3'000;
 
 int64_t integer_at(const Json& from, std::initializer_list<std::string_view> steps, int64_t otherwise) {
   const Json* value = find(from, steps);
@@ -70,7 +71,7 @@ Leader::Leader(std::shared_ptr<ApiServer> server, int stop_fd, LeaderOptions opt
       on_start_(std::move(on_start)),
       on_loss_(std::move(on_loss)) {}
 
-Leader::~Leader() {
+void Leader::join() {
   if (thread_.joinable()) thread_.join();
 }
 
@@ -138,6 +139,7 @@ void Leader::round() {
     request.path = path;
   }
   request.body = dump_json(view_.lease(format_microseconds(system_clock().realtime_ns()), false));
+  tried_ = true;
   const ApiAnswer answer = client_.send(request);
   const std::optional<Json> lease = answer.ok() ? parse_json(answer.body) : std::nullopt;
   if (lease) {
@@ -157,17 +159,42 @@ void Leader::round() {
   }
 }
 
+// The last renewal may have come through without its answer, so that what we know is behind; and a lease that we were
+// just taking may be ours without our knowing. The server is asked; nobody else's lease is touched.
 void Leader::release() {
-  if (!leads()) return;
+  if (!tried_) return;
   renewed_ns_ = 0;
   ApiClient client(server_, -1);  // the stop signal has been raised
-  ApiRequest request{.method = "PUT", .path = api_path(kLeases, "leases", options_.ns, options_.name),
-                     .body = dump_json(view_.lease(format_microseconds(system_clock().realtime_ns()), true))};
-  request.urgent = true;
-  request.total_ms = 2'000;
-  request.wait_ms = 0;
-  if (const ApiAnswer answer = client.send(request); !answer.ok())
-    log::warn("the lease was not given away: " + answer.text());
+  const int64_t until_ns = system_clock().monotonic_ns() + kReleaseMs * kNsPerMs;
+  std::string why = "there was no time";
+  for (bool known = view_.held_by_us();; known = false) {
+    const int64_t left_ms = (until_ns - system_clock().monotonic_ns()) / kNsPerMs;
+    if (left_ms <= 0) break;
+    ApiRequest request{.path = api_path(kLeases, "leases", options_.ns, options_.name)};
+    request.urgent = true;
+    request.total_ms = std::min<int64_t>(left_ms, kReleaseMs / 2);
+    request.wait_ms = 0;
+    if (!known) {
+      const ApiAnswer seen = client.send(request);
+      if (seen.not_found()) return;
+      const std::optional<Json> lease = seen.ok() ? parse_json(seen.body) : std::nullopt;
+      if (lease) {
+        view_.see(*lease, system_clock().monotonic_ns());
+        if (!view_.held_by_us()) return;
+      } else {
+        why = seen.text();
+        client.sleep_ms(100);
+        continue;
+      }
+    }
+    request.method = "PUT";
+    request.body = dump_json(view_.lease(format_microseconds(system_clock().realtime_ns()), true));
+    const ApiAnswer answer = client.send(request);
+    if (answer.ok() || answer.not_found()) return;
+    why = answer.text();
+    if (!answer.conflict()) client.sleep_ms(100);
+  }
+  log::warn("the lease was not given away: " + why);
 }
 
 }  // namespace tacho

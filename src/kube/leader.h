@@ -49,8 +49,9 @@ class Leader {
   // `on_start` once when the lease is ours; `on_loss` once when it is no longer, from the thread of the election.
   Leader(std::shared_ptr<ApiServer> server, int stop_fd, LeaderOptions options, std::function<void()> on_start,
          std::function<void()> on_loss);
-  ~Leader();  // stop_fd must be readable by then; gives the lease away
+  ~Leader() { join(); }
   void start();
+  void join();  // stop_fd must be readable by then; the lease is given away
   // Whether a write may be made now: the lease is ours and was renewed less than give_up_ms ago.
   bool leads() const;
 
@@ -65,6 +66,7 @@ class Leader {
   std::shared_ptr<ApiServer> server_;
   std::function<void()> on_start_, on_loss_;
   std::atomic<int64_t> renewed_ns_{0};  // 0: not ours
+  bool tried_ = false;                  // to write it, with whatever success; of the thread
   std::thread thread_;
 };
 

@@ -8,6 +8,8 @@
 namespace tacho {
 namespace {
 
+constexpr size_t kLabelLimit = 63;
+
 bool is_push(const TrialFacts& trial) { return trial.kind == InjectedKind::push; }
 
 }  // namespace
@@ -64,7 +66,9 @@ bool Mutation::find_trial(Work& work) {
     work.answer.about = {owners[0].api_version, owners[0].kind, work.ns, owners[0].name, owners[0].uid};
   work.owner = walk_.find(*review.object, work.ns, work.settings->katib.trial_resources, work.deadline_ns);
   if (work.owner.state == TrialOwner::State::not_ours) {
-    if (!work.owner.why.empty()) work.answer.notes.push_back("it is taken for none of a Trial's: " + work.owner.why);
+    const std::string why = "it is taken for none of a Trial's: " + work.owner.why;
+    if (work.owner.cut_short) work.answer.warnings.push_back("tacho: " + why), work.answer.result = "warned";
+    else if (!work.owner.why.empty()) work.answer.notes.push_back(why);
     return false;
   }
   if (work.owner.state == TrialOwner::State::doubt) return doubt(work, work.owner.why, true), false;
@@ -91,6 +95,9 @@ bool Mutation::find_trial(Work& work) {
     return facts ? std::make_shared<const TrialFacts>(std::move(*facts)) : nullptr;
   });
   if (!work.trial) return doubt(work, "Trial " + work.owner.trial + " cannot be understood"), false;
+  // It becomes a label's value, and the API server would refuse the pod.
+  if (work.trial->name.size() > kLabelLimit)
+    return doubt(work, "the Trial's name has more than " + std::to_string(kLabelLimit) + " characters"), false;
   work.answer.about = {kTrialVersion, "Trial", work.ns, work.trial->name, work.trial->uid};
   return true;
 }

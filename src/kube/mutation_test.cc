@@ -205,7 +205,7 @@ TEST_F(MutationTest, UnknownCommandOfAnImage) {
   EXPECT_LT(out.answer.warnings[0].size(), 120u);
   EXPECT_EQ(command(container(out.object, "tacho-log")),
             Words({"tacho-kube", "follow-log", "--namespace", "$(POD_NAMESPACE)", "--pod", "$(POD_NAME)", "--container",
-                   "training-container", "--file", "/var/log/katib/metrics.log"}));
+                   "training-container", "--file", "/var/log/katib/metrics.log", "--restart", "Never"}));
   EXPECT_FALSE(container(out.object, "training-container").contains("command"));
   EXPECT_EQ(args(container(out.object, kLogger)).back(), "--no-marker=true");
   configure({{"strict", "true"}});
@@ -448,7 +448,8 @@ TEST_F(MutationTest, SecurityContext) {
       object["spec"]["containers"].begin(),
       Json::parse(R"({"name":"first","securityContext":{"runAsUser":1,"privileged":false}})"));
   EXPECT_EQ(container(pod(object).object, kLogger)["securityContext"],
-            Json::parse(R"({"runAsUser":1000,"privileged":false,"runAsGroup":2000})"));
+            Json::parse(R"({"runAsUser":1000,"privileged":false,"runAsGroup":2000,"allowPrivilegeEscalation":false})"))
+      << "the first one's, but the trainer's user, and nothing that the trainer gives up";
 }
 
 TEST_F(MutationTest, NativeSidecar) {
@@ -477,6 +478,102 @@ TEST_F(MutationTest, NativeSidecar) {
   cluster_.minor = 33;
   EXPECT_EQ(pod(object).object["spec"]["containers"].size(), 1u);
   EXPECT_EQ(pod(load("custom_collector")["pod"]).object["spec"]["containers"].size(), 2u) << "Custom stays a container";
+}
+
+// Without a launcher there is no volume for it, and the probe asks the collector itself.
+TEST_F(MutationTest, NativeSidecarWithoutALauncher) {
+  for (const bool shell : {true, false}) {
+    configure(shell ? std::map<std::string, std::string>{{"sidecarMode", "native"}, {"wrap", "shell"}}
+                    : std::map<std::string, std::string>{{"sidecarMode", "native"}});
+    Json object = load("random")["pod"];
+    if (!shell) object["spec"]["containers"][0].erase("command");  // and nobody knows the image's
+    if (!shell) object["spec"]["containers"][0].erase("args");
+    const Outcome out = pod(object);
+    const Json& sidecar = container(out.object, kLogger, "initContainers");
+    ASSERT_FALSE(sidecar.is_null());
+    EXPECT_EQ(sidecar["volumeMounts"], Json::parse(R"([{"name":"metrics-volume","mountPath":"/var/log/katib"}])"));
+    EXPECT_EQ(sidecar["env"], Json::parse(R"([{"name":"TACHO_SIDECAR","value":"native"},
+      {"name":"TACHO_READY_FILE","value":"/dev/shm/tacho-collector-ready"}])"));
+    EXPECT_EQ(sidecar["startupProbe"]["exec"]["command"], Json::parse(R"(["tacho-katib","collect","--ready"])"));
+    EXPECT_EQ(out.object["spec"]["initContainers"].size(), 1u) << "nothing is installed";
+  }
+  configure({{"sidecarMode", "native"}, {"profile", "none"}, {"wrap", "shell"}});
+  const Outcome out = pod(load("random")["pod"]);
+  EXPECT_FALSE(container(out.object, kLogger, "initContainers").contains("startupProbe")) << "another image has no such command";
+}
+
+// A namespace with Pod Security "restricted" refuses the pod for any container that keeps rights.
+TEST_F(MutationTest, OurContainersKeepNoMoreRightsThanTheTrainer) {
+  const char* const restricted =
+      R"({"runAsNonRoot":true,"runAsUser":1000,"readOnlyRootFilesystem":true,"allowPrivilegeEscalation":false,
+          "capabilities":{"drop":["ALL"],"add":["NET_BIND_SERVICE"]},"seccompProfile":{"type":"Localhost","localhostProfile":"p"},"privileged":false})";
+  Json object = load("random")["pod"];
+  object["spec"]["containers"][0]["securityContext"] = Json::parse(restricted);
+  const Outcome out = pod(object);
+  for (const auto& [name, list] : {std::pair{kLogger, "containers"}, std::pair{"tacho-launcher", "initContainers"}}) {
+    const Json context = container(out.object, name, list)["securityContext"];
+    EXPECT_EQ(context["allowPrivilegeEscalation"], false) << name;
+    EXPECT_EQ(context["runAsNonRoot"], true) << name;
+    EXPECT_EQ(context["runAsUser"], 1000) << "both write the marker";
+    EXPECT_EQ(context["readOnlyRootFilesystem"], true) << name;
+    EXPECT_EQ(context["capabilities"], Json::parse(R"({"drop":["ALL"]})")) << name;
+    EXPECT_EQ(context["seccompProfile"], Json::parse(R"({"type":"RuntimeDefault"})")) << "not one of the trainer's own";
+    EXPECT_FALSE(context.contains("privileged")) << name;
+  }
+  object["spec"]["containers"][0]["securityContext"] = Json::parse(R"({"privileged":true,"runAsUser":0})");
+  EXPECT_FALSE(container(pod(object).object, kLogger).contains("securityContext")) << "rights are not copied";
+}
+
+TEST_F(MutationTest, OwnersAreLookedAtWithinBounds) {
+  Json object = load("random")["pod"];
+  const Json real = object["metadata"]["ownerReferences"][0];
+  Json owners = Json::array();
+  for (int i = 0; i < 400; i++)
+    owners.push_back({{"apiVersion", "batch/v1"}, {"kind", "Job"}, {"name", "none-" + std::to_string(i)}, {"uid", "u" + std::to_string(i)}});
+  object["metadata"]["ownerReferences"] = owners;
+  pod(object);  // settings
+  const int before = cluster_.lookups;
+  const Outcome out = pod(object);
+  EXPECT_TRUE(out.answer.allowed);
+  EXPECT_LE(cluster_.lookups - before, 20) << "one review made 400";
+  ASSERT_EQ(out.answer.warnings.size(), 1u) << "and it is said";
+  object["metadata"]["ownerReferences"] = Json::array({owners[0], owners[1], real});
+  EXPECT_STREQ(pod(object).answer.result, "injected");
+  // A tree of owners: as many branches on each step.
+  for (int i = 0; i < 40; i++) {
+    Json job = {{"apiVersion", "batch/v1"}, {"kind", "Job"}, {"metadata", {{"name", "none-" + std::to_string(i)}, {"namespace", "team"}, {"uid", "u" + std::to_string(i)}}}};
+    for (int k = 0; k < 10; k++) job["metadata"]["ownerReferences"].push_back(owners[static_cast<size_t>(i * 10 + k) % 400]);
+    cluster_.put(job);
+  }
+  object["metadata"]["ownerReferences"] = owners;
+  const int again = cluster_.lookups;
+  EXPECT_TRUE(pod(object).answer.allowed);
+  EXPECT_LE(cluster_.lookups - again, 20);
+}
+
+TEST_F(MutationTest, RemovedSettingsAreTheDefaultsAgain) {
+  const Json parts = load("random");
+  configure({{"wrap", "shell"}, {"strict", "true"}});
+  EXPECT_EQ(command(container(pod(parts["pod"]).object, "training-container"))[0], "sh");
+  cluster_.failing_kinds = {"ConfigMap"};
+  EXPECT_EQ(command(container(pod(parts["pod"]).object, "training-container"))[0], "sh") << "nobody can say: as before";
+  cluster_.failing_kinds.clear();
+  cluster_.remove({"v1", "ConfigMap", "kubeflow", "tacho-config"});
+  EXPECT_EQ(command(container(pod(parts["pod"]).object, "training-container"))[0], "/tacho/exec");
+  configure({{"wrap", "shell"}});
+  EXPECT_EQ(command(container(pod(parts["pod"]).object, "training-container"))[0], "sh") << "and back";
+}
+
+TEST_F(MutationTest, NamesThatNoLabelCanHold) {
+  Json parts = load("random");
+  const std::string name(64, 'a');
+  parts["trial"]["metadata"]["name"] = name;
+  cluster_.put(parts["trial"]);
+  parts["pod"]["metadata"]["ownerReferences"] = Json::array({{{"apiVersion", kTrialVersion}, {"kind", "Trial"}, {"name", name}, {"uid", "u"}}});
+  const Outcome out = pod(parts["pod"]);
+  EXPECT_TRUE(out.answer.allowed);
+  EXPECT_EQ(out.answer.patch, "") << "the API server would refuse it";
+  EXPECT_EQ(out.answer.warnings.size(), 1u);
 }
 
 TEST_F(MutationTest, OddPodsAreAllowed) {

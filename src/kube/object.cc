@@ -1,5 +1,7 @@
 #include "kube/object.h"
 
+#include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 
 namespace tacho {
@@ -60,23 +62,6 @@ bool each_element(std::string_view array, const std::function<void(std::string_v
   return false;
 }
 
-bool too_deep(std::string_view text) {
-  int depth = 0;
-  for (size_t at = 0; at < text.size(); ++at) {
-    const char c = text[at];
-    if (c == '"') {
-      at = skip_string(text, at + 1);
-      if (at == std::string_view::npos) return false;
-      --at;
-    } else if (c == '{' || c == '[') {
-      if (++depth > kJsonDepth) return true;
-    } else if (c == '}' || c == ']') {
-      --depth;
-    }
-  }
-  return false;
-}
-
 }  // namespace
 
 size_t json_value_length(std::string_view text) {
@@ -105,12 +90,60 @@ size_t json_value_length(std::string_view text) {
   return 0;
 }
 
-std::optional<Json> parse_json(std::string_view text) {
+JsonSize measure_json(std::string_view text) {
+  JsonSize out;
+  std::array<uint64_t, kJsonDepth + 1> commas{};  // of the open brackets
+  out.values = 1;
+  int depth = 0;
+  const auto close = [&](uint64_t count) {
+    const uint64_t members = count + 1;
+    out.comparisons += members < 2'000'000 ? members * (members - 1) / 2 : uint64_t{1} << 40;
+  };
+  for (size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (c == '"') {
+      at = skip_string(text, at + 1);
+      if (at == std::string_view::npos) break;
+      --at;
+    } else if (c == '{' || c == '[') {
+      ++out.values;
+      if (++depth > kJsonDepth) return out.depth = depth, out;
+      out.depth = std::max(out.depth, depth);
+      commas[static_cast<size_t>(depth)] = 0;
+    } else if (c == '}' || c == ']') {
+      if (c == '}' && depth > 0) close(commas[static_cast<size_t>(depth)]);
+      depth = std::max(depth - 1, 0);
+    } else if (c == ',') {
+      ++out.values;
+      ++commas[static_cast<size_t>(depth)];
+    }
+  }
+  // What a cut-off text leaves open has been built by then.
+  for (; depth > 0; --depth) close(commas[static_cast<size_t>(depth)]);
+  return out;
+}
+
+std::optional<Json> parse_json(std::string_view text, const JsonLimits& limits) {
+  const JsonSize size = measure_json(text);
+  if (size.depth > kJsonDepth || size.values > limits.values || size.comparisons > limits.comparisons)
+    return std::nullopt;
   // The library takes a NUL for the end, whatever follows; in JSON there is none.
-  if (too_deep(text) || text.find('\0') != std::string_view::npos) return std::nullopt;
+  if (text.find('\0') != std::string_view::npos) return std::nullopt;
   Json value = Json::parse(text, nullptr, false);
   if (value.is_discarded()) return std::nullopt;
   return value;
+}
+
+bool each_member_of(std::string_view text,
+                    const std::function<void(std::string_view key, std::string_view value)>& visit) {
+  const size_t begin = skip_blanks(text, 0);
+  const size_t length = begin < text.size() && text[begin] == '{' ? json_value_length(text.substr(begin)) : 0;
+  if (length == 0 || skip_blanks(text, begin + length) != text.size()) return false;
+  return each_member(text.substr(begin, length), [&](std::string_view key, std::string_view value) {
+    if (key.find('\\') == std::string_view::npos) return visit(key, value), true;
+    const std::optional<Json> plain = parse_json("\"" + std::string(key) + "\"");
+    return plain && plain->is_string() && (visit(plain->get<std::string>(), value), true);
+  });
 }
 
 std::string dump_json(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }

@@ -15,8 +15,22 @@ namespace tacho {
 using Json = nlohmann::ordered_json;
 
 constexpr int kJsonDepth = 128;
-// Nothing when it is no JSON, or when brackets are nested deeper than kJsonDepth.
-std::optional<Json> parse_json(std::string_view text);
+// What a tree of the text would cost, counted over the bytes without building it: one pass, no memory. Of a text that is
+// no JSON it tells nothing, but is never less than what a parser gets to see before it finds out.
+struct JsonSize {
+  int depth = 0;
+  size_t values = 0;
+  // Keys keep their order in a list, so an object of n keys is built with n²/2 comparisons: 300,000 keys in 3 MB would
+  // take seconds.
+  uint64_t comparisons = 0;
+};
+JsonSize measure_json(std::string_view text);
+struct JsonLimits {
+  size_t values = 500'000;              // some 150 bytes each
+  uint64_t comparisons = 20'000'000;    // a tenth of a second
+};
+// Nothing when it is no JSON, when brackets are nested deeper than kJsonDepth, or beyond the limits.
+std::optional<Json> parse_json(std::string_view text, const JsonLimits& limits = {});
 // JSON text; bytes that are not UTF-8 become U+FFFD.
 std::string dump_json(const Json& value);
 
@@ -44,6 +58,10 @@ struct ListHead {
   std::string resource_version, continue_token;
 };
 std::optional<ListHead> split_list(std::string_view text, const std::function<void(std::string_view item)>& take);
+
+// Calls visit for each member of the object that the text is, values as text; false when it is none, is cut off or goes
+// on behind its end.
+bool each_member_of(std::string_view text, const std::function<void(std::string_view key, std::string_view value)>& visit);
 
 // Where the value at the beginning of text ends; 0 when there is none. Text in strings is skipped, nothing else is
 // checked.

@@ -11,6 +11,9 @@ namespace tacho {
 namespace {
 
 constexpr int kDepthLimit = 8;
+// Objects asked for in one walk: the longest chain that is known has four. Whoever makes pods must not make the API
+// server work hundreds of times for each.
+constexpr int kLookups = 16;
 constexpr std::array<std::string_view, 10> kJobKinds = {
     "Job", "PyTorchJob", "TFJob", "MPIJob", "XGBoostJob", "TrainJob", "JobSet", "Workflow", "PipelineRun", "TaskRun"};
 constexpr std::array<const char*, 5> kReplicaSpecs = {"pytorchReplicaSpecs", "tfReplicaSpecs", "mpiReplicaSpecs",
@@ -61,6 +64,7 @@ struct OwnerWalk::Search {
   const std::vector<std::string>& trial_resources;
   int64_t deadline_ns;
   std::set<std::string> seen;
+  int lookups_left = kLookups;
   std::string doubt, odd;
 };
 
@@ -84,6 +88,10 @@ TrialOwner OwnerWalk::step(const std::shared_ptr<const OwnerFacts>& object, int 
     if (!search.seen.insert(owner.uid.empty() ? owner.kind + "/" + owner.name : owner.uid).second) {
       search.odd = "the owners go in a circle at " + owner.kind + " " + owner.name;
       continue;
+    }
+    if (--search.lookups_left < 0) {
+      search.odd = "it has more than " + std::to_string(kLookups) + " owners, and no Trial was among these";
+      return out;
     }
     const Lookup found = cluster_.get({owner.api_version, owner.kind, search.ns, owner.name}, search.deadline_ns);
     if (found.state == Lookup::State::failed) {
@@ -109,7 +117,7 @@ TrialOwner OwnerWalk::step(const std::shared_ptr<const OwnerFacts>& object, int 
 
 TrialOwner OwnerWalk::find(const Json& object, const std::string& ns, const std::vector<std::string>& trial_resources,
                            int64_t deadline_ns) {
-  Search search{ns, trial_resources, deadline_ns, {}, {}, {}};
+  Search search{ns, trial_resources, deadline_ns, {}, kLookups, {}, {}};
   const auto start = std::make_shared<const OwnerFacts>(read_owner(object));
   if (!start->uid.empty()) search.seen.insert(start->uid);
   TrialOwner out = step(start, 0, search);
@@ -118,6 +126,7 @@ TrialOwner OwnerWalk::find(const Json& object, const std::string& ns, const std:
     out.why = search.doubt;
   } else if (out.state == TrialOwner::State::not_ours) {
     out.why = search.odd;
+    out.cut_short = search.lookups_left < 0;
   }
   return out;
 }

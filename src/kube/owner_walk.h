@@ -38,6 +38,7 @@ struct TrialOwner {
   std::string reference;                  // what the owner reference calls it, where that is another
   std::shared_ptr<const OwnerFacts> job;  // the Trial's job; the object itself when that has the Trial for its owner
   std::string why;                        // of a doubt; of not_ours when the owners are odd
+  bool cut_short = false;                 // not_ours, but not all owners were looked at
 };
 
 class OwnerWalk {

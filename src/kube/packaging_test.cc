@@ -81,6 +81,87 @@ TEST(Packaging, WebhooksAsTheContractSays) {
   }
 }
 
+// What a service account may do with a resource: "verb" or "verb of NAMESPACE" for each.
+std::set<std::string> rights(const std::vector<YAML::Node>& all, const std::string& account, const std::string& resource) {
+  std::set<std::string> out;
+  for (const char* kind : {"ClusterRoleBinding", "RoleBinding"}) {
+    for (const YAML::Node& binding : of_kind(all, kind)) {
+      bool bound = false;
+      for (const YAML::Node& subject : binding["subjects"]) bound = bound || subject["name"].as<std::string>() == account;
+      if (!bound) continue;
+      for (const char* role_kind : {"ClusterRole", "Role"}) {
+        for (const YAML::Node& role : of_kind(all, role_kind)) {
+          if (role["metadata"]["name"].as<std::string>() != binding["roleRef"]["name"].as<std::string>() ||
+              binding["roleRef"]["kind"].as<std::string>() != role_kind)
+            continue;
+          for (const YAML::Node& rule : role["rules"]) {
+            if (!words(rule["resources"]).contains(resource)) continue;
+            for (const std::string& verb : words(rule["verbs"]))
+              out.insert(std::string(kind) == "RoleBinding" ? verb + " of " + role["metadata"]["namespace"].as<std::string>() : verb);
+          }
+        }
+      }
+    }
+  }
+  return out;
+}
+
+TEST(Packaging, WhoOnlyComparesMayNotWrite) {
+  const auto base = documents("packaging/kubernetes/base");
+  for (const char* resource : {"trials", "trials/status", "trials/finalizers", "jobs", "pytorchjobs", "events"}) {
+    for (const char* verb : {"create", "update", "patch", "delete"})
+      EXPECT_FALSE(rights(base, "tacho-trials", resource).contains(verb)) << verb << " " << resource;
+  }
+  EXPECT_EQ(rights(base, "tacho-trials", "leases"), (std::set<std::string>{"get of kubeflow", "create of kubeflow", "update of kubeflow"}));
+  EXPECT_TRUE(rights(base, "tacho-inject", "events").contains("create"));
+  auto own = base;
+  for (const YAML::Node& node : documents("packaging/kubernetes/overlays/own")) own.push_back(node);
+  for (const char* verb : {"update", "patch"}) EXPECT_TRUE(rights(own, "tacho-trials", "trials/status").contains(verb));
+  EXPECT_TRUE(rights(own, "tacho-trials", "jobs").contains("create"));
+  EXPECT_TRUE(rights(own, "tacho-trials", "events").contains("create"));
+}
+
+TEST(Packaging, ConfigMapsOfOneNamespace) {
+  const auto base = documents("packaging/kubernetes/base");
+  EXPECT_EQ(rights(base, "tacho-inject", "configmaps"), (std::set<std::string>{"get of kubeflow", "list of kubeflow", "watch of kubeflow"}));
+  EXPECT_EQ(rights(base, "tacho-trials", "configmaps"), std::set<std::string>{"get of kubeflow"});
+}
+
+TEST(Packaging, WithoutConditionsNobodyWaitsForTacho) {
+  const auto overlay = of_kind(documents("packaging/kubernetes/overlays/no-conditions"), "Kustomization");
+  ASSERT_EQ(overlay.size(), 1u);
+  const std::string patch = overlay[0]["patches"][0]["patch"].as<std::string>();
+  for (const char* hook : {"0", "1"}) {
+    EXPECT_NE(patch.find(std::string("remove, path: /webhooks/") + hook + "/matchConditions"), std::string::npos);
+    EXPECT_NE(patch.find(std::string("/webhooks/") + hook + "/failurePolicy, value: Ignore"), std::string::npos);
+  }
+  const auto chart = read_whole_file((kRoot / "packaging/helm/tacho-katib/templates/webhook.yaml").string());
+  ASSERT_TRUE(chart);
+  EXPECT_EQ(chart->find("failurePolicy: Fail"), std::string::npos);
+  size_t count = 0;
+  for (size_t at = chart->find("failurePolicy: {{ ternary"); at != std::string::npos; at = chart->find("failurePolicy: {{ ternary", at + 1)) ++count;
+  EXPECT_EQ(count, 2u) << "both hooks";
+}
+
+TEST(Packaging, NetworkPoliciesInAndOut) {
+  for (const YAML::Node& policy : of_kind(documents("packaging/kubernetes/base"), "NetworkPolicy")) {
+    EXPECT_EQ(words(policy["spec"]["policyTypes"]), (std::set<std::string>{"Ingress", "Egress"}));
+    std::set<std::string> out, open;
+    for (const YAML::Node& rule : policy["spec"]["egress"]) {
+      EXPECT_TRUE(rule["ports"]) << "not everything";
+      for (const YAML::Node& port : rule["ports"]) out.insert(port["port"].as<std::string>());
+    }
+    for (const YAML::Node& rule : policy["spec"]["ingress"]) {
+      if (rule["from"]) continue;
+      for (const YAML::Node& port : rule["ports"]) open.insert(port["port"].as<std::string>());
+    }
+    const bool inject = policy["metadata"]["name"].as<std::string>() == "tacho-inject";
+    for (const char* port : {"53", "443", "6443"}) EXPECT_TRUE(out.contains(port)) << port;
+    EXPECT_EQ(out.contains("6789"), !inject) << "the DB manager is for trials";
+    EXPECT_EQ(open, inject ? (std::set<std::string>{"8443", "18080"}) : std::set<std::string>{"18080"}) << "probes come from the node";
+  }
+}
+
 TEST(Packaging, RightsAreOnlyWhatIsNeeded) {
   const auto all = documents("packaging/kubernetes/base");
   for (const char* kind : {"ClusterRole", "Role"}) {
@@ -122,7 +203,7 @@ TEST(Packaging, AnExampleForEachKindOfCollector) {
 }
 
 TEST(Packaging, OverlaysAndChart) {
-  for (const char* name : {"selector-b", "selector-c", "selector-d", "own", "monitoring"}) {
+  for (const char* name : {"selector-b", "selector-c", "selector-d", "own", "monitoring", "no-conditions"}) {
     const auto all = documents(std::filesystem::path("packaging/kubernetes/overlays") / name);
     ASSERT_EQ(of_kind(all, "Kustomization").size(), 1u) << name;
     EXPECT_EQ(of_kind(all, "Kustomization")[0]["resources"][0].as<std::string>(), "../../base");

@@ -13,6 +13,9 @@ constexpr const char* kSuggestionVolume = "suggestion-volume";
 constexpr const char* kLauncherVolume = "tacho-bin";
 constexpr const char* kLauncherFolder = "/tacho";
 constexpr const char* kInstaller = "tacho-launcher";
+constexpr const char* kFollower = "tacho-log";
+// In the pod's shared memory: writable also where the root is read-only, and gone with the pod.
+constexpr const char* kReadyFile = "/dev/shm/tacho-collector-ready";
 constexpr int64_t kNativeGraceSeconds = 120;  // the last flush has to fit in
 constexpr int kNativeSince = 29;
 
@@ -116,8 +119,8 @@ PodEdit::Mount PodEdit::metrics_mount(const TrialFacts& trial, const std::string
 }
 
 // What stands where ours would: with it the API server would refuse the pod, or the trainer would not start.
-std::string PodEdit::obstacle(const TrialFacts& trial, const std::string& folder, const Mount& mount,
-                              bool launcher) const {
+std::string PodEdit::obstacle(const TrialFacts& trial, const std::string& folder, const Mount& mount, bool launcher,
+                              bool follower) const {
   const auto taken = [this](const char* name) {
     const Json* volumes = patch_.at(root_ + "/spec/volumes");
     if (volumes == nullptr || !volumes->is_array()) return false;
@@ -129,10 +132,19 @@ std::string PodEdit::obstacle(const TrialFacts& trial, const std::string& folder
   if (const Json* shared = mount_at(*patch_.at(primary(trial)), folder);
       shared != nullptr && !text_at(*shared, {"subPathExpr"}).empty())
     return "the mount at " + folder + " has a subPathExpr; write a subPath";
+  if (const Json* shared = mount_at(*patch_.at(primary(trial)), folder); shared != nullptr) {
+    const Json* read_only = find(*shared, {"readOnly"});
+    if (read_only != nullptr && read_only->is_boolean() && read_only->get<bool>())
+      return "the mount at " + folder + " is read-only";
+  }
+  // Names are unique among all containers of a pod.
+  const auto named = [this](const char* name) {
+    return has_container(name) || has_named(patch_.at(root_ + "/spec/initContainers"), name);
+  };
+  if (follower && named(kFollower)) return "the pod has a container of its own named tacho-log";
   if (!launcher) return "";
   if (taken(kLauncherVolume)) return "the pod has another volume named tacho-bin";
-  if (has_named(patch_.at(root_ + "/spec/initContainers"), kInstaller))
-    return "the pod has an init container of its own named tacho-launcher";
+  if (named(kInstaller)) return "the pod has a container of its own named tacho-launcher";
   // Below it, too: the launcher's folder is read-only, and nothing can be mounted there.
   const auto at_launcher = [](const std::string& path) {
     return path == kLauncherFolder || path.starts_with(std::string(kLauncherFolder) + "/");
@@ -194,20 +206,38 @@ int PodEdit::resolve_port(const TrialFacts& trial, std::vector<std::string>& war
   return 8080;
 }
 
-// So that collector and trainer may both write the marker, the user is the trainer's.
+// So that collector and trainer may both write the marker, the user is the trainer's. Where the trainer gives up rights,
+// so do our containers: a namespace that demands it (Pod Security "restricted") would refuse the whole pod for one that
+// does not.
 Json PodEdit::security_context(const PodPlan& plan) const {
-  if (!plan.inject_security_context) return Json();
+  Json out = Json::object();
   const Json* first = patch_.at(root_ + "/spec/containers/0/securityContext");
-  Json out = first == nullptr ? Json::object() : *first;
-  if (const Json* own = patch_.at(primary(*plan.trial) + "/securityContext")) {
+  if (plan.inject_security_context && first != nullptr && first->is_object()) out = *first;
+  const Json* own = patch_.at(primary(*plan.trial) + "/securityContext");
+  if (own == nullptr || !own->is_object()) return out.empty() ? Json() : out;
+  const auto is = [&](const char* key, bool value) {
+    const Json* found = find(*own, {key});
+    return found != nullptr && found->is_boolean() && found->get<bool>() == value;
+  };
+  const bool confined = is("allowPrivilegeEscalation", false) || is("runAsNonRoot", true);
+  if (plan.inject_security_context || confined) {
     for (const char* key : {"runAsUser", "runAsGroup"}) {
       if (const Json* value = find(*own, {key})) out[key] = *value;
     }
   }
+  if (is("allowPrivilegeEscalation", false)) out["allowPrivilegeEscalation"] = false;
+  if (is("runAsNonRoot", true)) out["runAsNonRoot"] = true;
+  if (is("readOnlyRootFilesystem", true)) out["readOnlyRootFilesystem"] = true;
+  if (const Json* dropped = find(*own, {"capabilities", "drop"}); dropped != nullptr && dropped->is_array())
+    out["capabilities"]["drop"] = *dropped;
+  // A profile of the trainer's own need not be one that we can run under.
+  if (const std::string type = text_at(*own, {"seccompProfile", "type"}); type == "RuntimeDefault" || type == "Localhost")
+    out["seccompProfile"] = {{"type", "RuntimeDefault"}};
   return out.empty() ? Json() : out;
 }
 
-Json PodEdit::make_sidecar(const PodPlan& plan, const std::string& folder, const Mount& mount, bool native) const {
+Json PodEdit::make_sidecar(const PodPlan& plan, const std::string& folder, const Mount& mount, bool native,
+                           bool launcher) const {
   const TrialFacts& trial = *plan.trial;
   Json out = Json::object();
   if (trial.kind == InjectedKind::custom) {
@@ -223,18 +253,21 @@ Json PodEdit::make_sidecar(const PodPlan& plan, const std::string& folder, const
   out["image"] = plan.collector->image;
   out["args"] = sidecar_arguments(trial, plan.sidecar);
   if (!plan.index_variable.empty()) out["env"].push_back(field_env(plan.index_variable, plan.index_field));
-  if (native) {
+  // Another collector's image knows neither the variables nor the probe.
+  const bool probed = native && plan.config->profile != "none";
+  const auto variable = [&](const char* name, const char* value) {
     Json word = Json::object();
-    word["name"] = "TACHO_SIDECAR";
-    word["value"] = "native";
+    word["name"] = name;
+    word["value"] = value;
     out["env"].push_back(std::move(word));
-  }
+  };
+  if (probed) variable("TACHO_SIDECAR", "native");
+  if (probed && !launcher) variable("TACHO_READY_FILE", kReadyFile);
   out["resources"] = resources_json(*plan.collector);
   if (!folder.empty()) out["volumeMounts"].push_back(mount_json(mount.volume, folder, mount.sub_path));
-  if (native) {
-    if (plan.config->wrap == WrapForm::launcher)
-      out["volumeMounts"].push_back(mount_json(kLauncherVolume, kLauncherFolder));
-    out["restartPolicy"] = "Always";
+  if (native && launcher) out["volumeMounts"].push_back(mount_json(kLauncherVolume, kLauncherFolder));
+  if (native) out["restartPolicy"] = "Always";
+  if (probed) {
     Json& probe = out["startupProbe"];
     probe["exec"]["command"] = {"tacho-katib", "collect", "--ready"};
     probe["periodSeconds"] = 1;
@@ -257,16 +290,23 @@ Json PodEdit::make_installer(const PodPlan& plan) const {
   return out;
 }
 
+std::string PodEdit::restart_policy(const std::string& root) const {
+  const Json* spec = patch_.at(root + "/spec");
+  const std::string policy = spec == nullptr ? "" : text_at(*spec, {"restartPolicy"});
+  return policy == "Never" || policy == "OnFailure" ? policy : "Always";
+}
+
 // Nobody stands before a trainer whose command is not known: what it prints is read from the API server instead.
 Json PodEdit::make_follower(const PodPlan& plan, const std::string& folder, const Mount& mount) const {
   Json out = Json::object();
-  out["name"] = "tacho-log";
+  out["name"] = kFollower;
   out["image"] = plan.collector->image;
   out["command"] = {"tacho-kube",  "follow-log",
                     "--namespace", "$(POD_NAMESPACE)",
                     "--pod",       "$(POD_NAME)",
                     "--container", plan.trial->primary_container,
-                    "--file",      for_kubernetes(plan.trial->path)};
+                    "--file",      for_kubernetes(plan.trial->path),
+                    "--restart",   restart_policy(root_)};
   out["env"] = Json::array({field_env("POD_NAME", "metadata.name"), field_env("POD_NAMESPACE", "metadata.namespace")});
   out["resources"] = resources_json(*plan.collector);
   out["volumeMounts"].push_back(mount_json(mount.volume, folder, mount.sub_path));
@@ -317,7 +357,10 @@ Status PodEdit::inject(PodPlan plan, ImageCommands& images, std::vector<std::str
   if (custom && !trial.custom) return refuse("the Trial's Custom collector has no container");
   if (const Json* host = patch_.at(root_ + "/spec/hostPID"); host != nullptr && host->is_boolean() && host->get<bool>())
     return refuse("the pod uses hostPID, which excludes a shared process namespace");
+  if (const Json* spec = patch_.at(root_ + "/spec"); spec != nullptr && text_at(*spec, {"os", "name"}) == "windows")
+    return refuse("the pod is for Windows");
   const std::string folder = shared_folder(trial);
+  if (folder.find(':') != std::string::npos) return refuse("the collector's path holds a colon");
   if (!trial.path.empty() && trial.path[0] != '/') return refuse("the collector's path is not absolute");
   if (folder == "/") return refuse("the collector's path lies in the root folder, where no volume can be mounted");
 
@@ -345,11 +388,12 @@ Status PodEdit::inject(PodPlan plan, ImageCommands& images, std::vector<std::str
 
   const bool launcher = words && plan.config->wrap == WrapForm::launcher;
   const Mount mount = metrics_mount(trial, folder);
-  if (const std::string what = obstacle(trial, folder, mount, launcher); !what.empty()) return refuse(what);
-  Json sidecar = make_sidecar(plan, folder, mount, native);
+  const bool follower = !custom && !words && trial.kind == InjectedKind::std_out;
+  if (const std::string what = obstacle(trial, folder, mount, launcher, follower); !what.empty()) return refuse(what);
+  Json sidecar = make_sidecar(plan, folder, mount, native, launcher);
   if (launcher) patch_.append(root_ + "/spec/initContainers", make_installer(plan));
   patch_.append(root_ + (native ? "/spec/initContainers" : "/spec/containers"), std::move(sidecar));
-  if (!words && trial.kind == InjectedKind::std_out)
+  if (follower)
     patch_.append(root_ + "/spec/containers", make_follower(plan, folder, mount));
   add_suggestion_volume(plan);
   patch_.set(root_ + "/spec/shareProcessNamespace", true);

@@ -56,15 +56,18 @@ class PodEdit {
   int64_t container_index(const std::string& name) const;
   std::string primary(const TrialFacts& trial) const;  // its pointer
   Mount metrics_mount(const TrialFacts& trial, const std::string& folder) const;
-  std::string obstacle(const TrialFacts& trial, const std::string& folder, const Mount& mount, bool launcher) const;
+  std::string obstacle(const TrialFacts& trial, const std::string& folder, const Mount& mount, bool launcher,
+                       bool follower) const;
   void add_volume(const std::string& name, Json volume);
   void add_mount(const std::string& container, Json mount);
   std::optional<std::vector<std::string>> words_of(const PodPlan& plan, ImageCommands& images) const;
   int resolve_port(const TrialFacts& trial, std::vector<std::string>& warnings) const;
-  Json make_sidecar(const PodPlan& plan, const std::string& folder, const Mount& mount, bool native) const;
+  Json make_sidecar(const PodPlan& plan, const std::string& folder, const Mount& mount, bool native,
+                    bool launcher) const;
   Json make_installer(const PodPlan& plan) const;
   Json make_follower(const PodPlan& plan, const std::string& folder, const Mount& mount) const;
   Json security_context(const PodPlan& plan) const;
+  std::string restart_policy(const std::string& root) const;
   void add_suggestion_volume(const PodPlan& plan);
   void wrap(const PodPlan& plan, const std::vector<std::string>& words, const std::string& folder);
 

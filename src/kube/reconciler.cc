@@ -77,6 +77,13 @@ Reconciled Reconciler::reconcile(const std::string& key) {
 
 Reconciled Reconciler::advance(Json& trial, const KindName& kind) {
   const std::string ns = namespace_of(trial), name = name_of(trial);
+  // Before anything is watched: a Trial may name any kind.
+  if (const WriteEnd end = writer_.know_kind(kind); end != WriteEnd::done) {
+    if (end == WriteEnd::absent && is_complete(trial)) return {};
+    if (end == WriteEnd::absent && context_.first_time("kind " + key_))
+      writer_.event(trial, true, "ReconcileFailed", writer_.why());
+    return {end == WriteEnd::absent ? Next::later : Next::soon, end == WriteEnd::absent ? "" : writer_.why()};
+  }
   Json job;
   bool there = false;
   if (const auto cached = context_.jobs->get(kind, key_)) {
@@ -118,7 +125,12 @@ Reconciled Reconciler::advance(Json& trial, const KindName& kind) {
     if (const auto stop = status(trial, [](Json& now) { return !is_complete(now) && mark_running(now, now_text()); }))
       return *stop;
   }
-  return there ? clean_up(trial, job) : Reconciled{};
+  if (there) {
+    if (Reconciled result = clean_up(trial, job); result.next != Next::nothing) return result;
+  }
+  // Nobody would tell of a change: it is looked at again.
+  const bool ended = is_complete(trial) && (!there || flag_at(trial, {"spec", "retainRun"}));
+  return !ended && !context_.jobs->watched(kind) ? Reconciled{Next::later} : Reconciled{};
 }
 
 // The job has ended, or the Trial was stopped early: observation and conditions in one write.

@@ -6,8 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "base/units.h"
 #include "kube/certificates.h"
 #include "kube/object.h"
+#include "os/clock.h"
 
 namespace tacho {
 namespace {
@@ -132,11 +134,18 @@ Result<HttpResponse> Registry::send(const std::string& url, const std::string& a
   HttpRequest request;
   request.url = url;
   request.body_limit = kAnswerLimit;
-  request.connect_ms = 5'000;
-  request.total_ms = 20'000;
+  const int64_t left_ms = (deadline_ns_ - system_clock().monotonic_ns()) / kNsPerMs;
+  if (left_ms <= 0) {
+    silent_ = true;
+    return Error{Code::io, "the registry did not answer in time", "", "it is asked again later"};
+  }
+  request.connect_ms = std::min<int64_t>(left_ms, 5'000);
+  request.total_ms = std::min<int64_t>(left_ms, 20'000);
   if (!accept.empty()) request.headers.emplace_back("Accept", accept);
   if (!authorization.empty()) request.headers.emplace_back("Authorization", authorization);
-  return http_.send(request);
+  Result<HttpResponse> answer = http_.send(request);
+  if (!answer && answer.error().code == Code::io) silent_ = true;
+  return answer;
 }
 
 Status Registry::log_in(const Challenge& challenge, const ImageReference& image) {
@@ -149,6 +158,10 @@ Status Registry::log_in(const Challenge& challenge, const ImageReference& image)
   const auto realm = challenge.values.find("realm");
   if (challenge.scheme != "bearer" || realm == challenge.values.end())
     return refuse("the registry wants a kind of login that is not known", image);
+  // A login in plain text is for registries that are spoken to in plain text anyway.
+  if (!realm->second.starts_with("https://") &&
+      std::find(plain_.begin(), plain_.end(), image.registry) == plain_.end())
+    return refuse("the registry wants the login sent without TLS", image);
   const auto service = challenge.values.find("service");
   std::string url = realm->second + (realm->second.find('?') == std::string::npos ? "?" : "&") +
                     "scope=" + percent_encode("repository:" + image.repository + ":pull", false);
@@ -195,6 +208,8 @@ Result<std::string> Registry::get(const ImageReference& image, const std::string
 Result<ImageCommand> Registry::read(const ImageReference& image, const RegistryLogin* login) {
   login_ = login;
   authorization_.clear();
+  silent_ = false;
+  deadline_ns_ = system_clock().monotonic_ns() + kLimitMs * kNsPerMs;
   std::string version = image.version(), digest = image.digest;
   for (int step = 0; step < 2; step++) {
     Result<std::string> text = get(image, "/manifests/" + version, kManifests, digest);

@@ -34,7 +34,11 @@ class Registry {
  public:
   // `plain`: host:port that are spoken to by http.
   Registry(std::vector<std::string> plain, std::function<bool()> cancelled);
+  // Within kLimitMs, whatever the registry does.
   Result<ImageCommand> read(const ImageReference& image, const RegistryLogin* login);
+  // The last read() failed because nobody answered, or not in time.
+  bool silent() const { return silent_; }
+  static constexpr int64_t kLimitMs = 30'000;
 
  private:
   Result<std::string> get(const ImageReference& image, const std::string& path, const std::string& accept,
@@ -46,6 +50,8 @@ class Registry {
   HttpClient http_;
   const RegistryLogin* login_ = nullptr;
   std::string authorization_;  // for the image at hand
+  int64_t deadline_ns_ = 0;
+  bool silent_ = false;
 };
 
 }  // namespace tacho

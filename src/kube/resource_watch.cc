@@ -54,6 +54,11 @@ bool ResourceWatch::settled() const {
   return watch != nullptr ? watch->synced() : missing_.load();
 }
 
+bool ResourceWatch::refused() const {
+  const Watch* const watch = watch_ptr_.load();
+  return watch != nullptr ? watch->refused() : denied_.load();
+}
+
 CachedObject ResourceWatch::get(const std::string& key) const {
   const Watch* const watch = watch_ptr_.load();
   return watch == nullptr ? CachedObject{} : watch->cache().get(key);
@@ -74,6 +79,7 @@ void ResourceWatch::run() {
       return watch_->run();
     }
     missing_ = resource.error().code == Code::not_available;
+    denied_ = resource.error().code == Code::denied;
     if (!missing_ && !client.stopped()) log::warn(resource.error());
     if (!client.sleep_ms(missing_ ? ask_again_ms : kRetryMs)) return;
     if (missing_) ask_again_ms = std::min(2 * ask_again_ms, kAskAgainLastMs);

@@ -34,6 +34,8 @@ class ResourceWatch {
   const KindName& kind() const { return kind_; }
   // Filled once, or known to be not installed.
   bool settled() const;
+  // The server does not let us list it, or does not want to be asked about it.
+  bool refused() const;
   // nullptr until the kind is known to be there.
   Watch* watch() const { return watch_ptr_.load(); }
   // Empty `json` when it is not in the cache.
@@ -50,7 +52,7 @@ class ResourceWatch {
   WatchOptions options_;
   std::unique_ptr<Watch> watch_;
   std::atomic<Watch*> watch_ptr_{nullptr};
-  std::atomic<bool> missing_{false};
+  std::atomic<bool> missing_{false}, denied_{false};
   std::thread thread_;
 };
 

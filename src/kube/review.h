@@ -12,6 +12,8 @@
 namespace tacho {
 
 inline constexpr size_t kReviewLimit = 3u << 20;  // bytes of a body; more is answered by 413
+inline constexpr size_t kLargeReview = 128u << 10;  // bytes; of larger ones only few are worked on at a time
+inline constexpr size_t kObjectValues = 100'000;    // of one object; its tree takes some 15 MB
 inline constexpr size_t kWarningLimit = 119;      // characters; the API server wants less than 120
 
 struct Review {
@@ -19,11 +21,15 @@ struct Review {
   std::string group, version, kind;  // of the object
   std::string resource_group, resource, sub_resource;
   bool dry_run = false;
-  std::shared_ptr<Json> object;  // never empty; null when the request has none
+  std::shared_ptr<Json> object;  // never empty; null when the request has none, or too_large
+  bool too_large = false;        // more values or keys than anybody's pod has: no tree was made of it
 };
 // {"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"…","object":{…},…}}. An Error says in
-// one line why it is none (for the 400).
+// one line why it is none (for the 400). Of a large body a tree is made of the object alone, and only within bounds.
 Result<Review> parse_review(std::string_view body);
+// The uid, without looking at anything else: what a large review is answered by when nobody has time for it. Empty when
+// there is none.
+std::string uid_of(std::string_view body);
 
 struct ReviewAnswer {
   bool allowed = true;

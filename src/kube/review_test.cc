@@ -56,6 +56,63 @@ TEST(Review, DepthLimit) {
   EXPECT_FALSE(parse_review(nested(127)));
 }
 
+std::string review_with(const std::string& object) {
+  return R"({"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u-\u0031","namespace":"ns","operation":"CREATE",)"
+         R"("resource":{"group":"","version":"v1","resource":"pods"},"oldObject":null,"object":)" +
+         object + "}}";
+}
+
+// Keys are kept in a list: building an object of 300,000 took over eight seconds.
+TEST(Review, ManyKeysAreNotBuilt) {
+  std::string wide = "{", wide_but_small = "{", long_list = "[";
+  for (int i = 0; i < 280'000; i++) wide += (i > 0 ? ",\"" : "\"") + std::to_string(i) + "\":0";
+  for (int i = 0; i < 15'000; i++) wide_but_small += (i > 0 ? ",\"" : "\"") + std::to_string(i) + "\":0";
+  for (int i = 0; i < 150'000; i++) long_list += i > 0 ? ",{}" : "{}";
+  for (const std::string& object : {wide + "}", wide_but_small + "}", "{\"a\":" + wide + "}}", long_list + "]"}) {
+    ASSERT_LT(object.size(), kReviewLimit);
+    const Result<Review> review = parse_review(review_with(object));
+    ASSERT_TRUE(review) << object.substr(0, 40);
+    EXPECT_TRUE(review->too_large) << object.substr(0, 40);
+    EXPECT_TRUE(review->object->is_null());
+    EXPECT_EQ(review->uid, "u-1");
+    EXPECT_EQ(review->ns, "ns");
+    EXPECT_EQ(review->resource, "pods");
+  }
+}
+
+TEST(Review, LargeButOrdinaryObjectsAreRead) {
+  std::string items;
+  for (int i = 0; i < 20'000; i++)
+    items += (i > 0 ? "," : "") + std::string(R"({"name":"VARIABLE_)") + std::to_string(i) + R"(","value":"some text that is long enough to count"})";
+  const std::string object = R"({"kind":"Pod","spec":{"containers":[{"env":[)" + items + R"(]}]},"z":[1.50]})";
+  ASSERT_GT(object.size(), kLargeReview);
+  const Result<Review> review = parse_review(review_with(object));
+  ASSERT_TRUE(review);
+  EXPECT_FALSE(review->too_large);
+  EXPECT_EQ(*review->object, Json::parse(object));
+  // What is broken is refused, whatever its size.
+  EXPECT_FALSE(parse_review(review_with(object) + "x"));
+  EXPECT_FALSE(parse_review(review_with(object.substr(0, object.size() - 1))));
+  EXPECT_FALSE(parse_review(review_with(object.substr(0, object.size() - 1) + ",\"\xff\":1}")));
+  EXPECT_FALSE(parse_review(review_with(std::string(200, '[') + std::string(200, ']'))));
+}
+
+TEST(Review, UidOfAnything) {
+  EXPECT_EQ(uid_of(review_with("{}")), "u-1");
+  EXPECT_EQ(uid_of(R"({"request":{"object":{"uid":"no"},"uid":"yes"}})"), "yes");
+  for (const char* text : {"", "{}", "[]", R"({"request":7})", R"({"request":{"uid":7}})", R"({"request":{"uid":"x)"})
+    EXPECT_EQ(uid_of(text), "") << text;
+}
+
+TEST(JsonSize, CountsWhatATreeWouldCost) {
+  EXPECT_EQ(measure_json(R"({"a,[{":[1,2,{"b":"\"{"}]})").depth, 3);
+  EXPECT_GE(measure_json("[1,2,3]").values, 4u);
+  EXPECT_EQ(measure_json("{\"a\":1,\"b\":2,\"c\":3}").comparisons, 3u);
+  EXPECT_EQ(measure_json(std::string(5'000'000, '{')).depth, kJsonDepth + 1) << "stops there";
+  EXPECT_GT(measure_json("{" + std::string(3'000'000, ',')).comparisons, uint64_t{1} << 39) << "no overflow";
+  for (const char* text : {"", "}}}]]]", "\"", "{\"", ",,,", "]{"}) measure_json(text);
+}
+
 TEST(Review, AnswerWithoutChangeHasNoPatchFields) {
   const Json answer = Json::parse(write_answer("u", ReviewAnswer{}));
   EXPECT_EQ(

@@ -50,11 +50,6 @@ SettingsSource::SettingsSource(Cluster& cluster, std::string core_namespace, std
   settings_ = made;
 }
 
-std::shared_ptr<const std::string> SettingsSource::look(const char* name, int64_t deadline_ns) {
-  const Lookup found = cluster_.get({"v1", "ConfigMap", namespace_, name}, deadline_ns);
-  return found.state == Lookup::State::found ? found.json : nullptr;
-}
-
 std::shared_ptr<const WebhookSettings> SettingsSource::current(int64_t deadline_ns) {
   const int64_t now_ns = system_clock().monotonic_ns();
   bool known = false;
@@ -74,11 +69,17 @@ std::shared_ptr<const WebhookSettings> SettingsSource::current(int64_t deadline_
 }
 
 void SettingsSource::refresh(int64_t deadline_ns) {
-  const auto katib = look("katib-config", deadline_ns), own = look("tacho-config", deadline_ns);
+  const auto look = [&](const char* name) { return cluster_.get({"v1", "ConfigMap", namespace_, name}, deadline_ns); };
+  const Lookup katib_now = look("katib-config"), own_now = look("tacho-config");
+  const auto text = [](const Lookup& found) { return found.state == Lookup::State::found ? found.json : nullptr; };
+  const auto katib = text(katib_now), own = text(own_now);
   const std::lock_guard lock(mutex_);
   next_look_ns_ = system_clock().monotonic_ns() + look_ns_;
   const bool katib_new = katib && katib != katib_text_, own_new = own && own != tacho_text_;
-  if (!katib_new && !own_new) return;
+  // A look-up that failed says nothing; only a cluster that says there is none takes the settings back. Without
+  // katib-config there would be no images: its last good version stays.
+  const bool own_gone = own_now.state == Lookup::State::absent && tacho_text_ != nullptr;
+  if (!katib_new && !own_new && !own_gone) return;
   auto made = std::make_shared<WebhookSettings>(*settings_);
   if (katib_new) {
     katib_text_ = katib;
@@ -91,6 +92,11 @@ void SettingsSource::refresh(int64_t deadline_ns) {
     } else {
       log::warn("katib-config is not usable, the last good version stays in force: " + read.error().message());
     }
+  }
+  if (own_gone) {
+    tacho_text_ = nullptr;
+    made->tacho = TachoConfig{};
+    log::warn("tacho-config was removed: the defaults are in force again");
   }
   if (own_new) {
     tacho_text_ = own;

@@ -1,4 +1,5 @@
-// The settings in force: katib-config and tacho-config as the cluster has them now, or the last good version of each.
+// The settings in force: katib-config and tacho-config as the cluster has them now, or the last good version of each. A
+// tacho-config that is removed leaves the defaults.
 // Thread-safe.
 #pragma once
 #include <cstdint>
@@ -28,7 +29,6 @@ class SettingsSource {
 
  private:
   void refresh(int64_t deadline_ns);
-  std::shared_ptr<const std::string> look(const char* name, int64_t deadline_ns);
 
   Cluster& cluster_;
   const std::string namespace_;

@@ -100,6 +100,13 @@ Result<std::string> TrialWriter::job_path(const KindName& kind, const std::strin
   return api_path(kind.api_version, resource->name, ns, name);
 }
 
+WriteEnd TrialWriter::know_kind(const KindName& kind) {
+  const Result<ApiResource> resource = discovery_->find(client_, kind.api_version, kind.kind);
+  if (resource) return WriteEnd::done;
+  why_ = resource.error().message();
+  return resource.error().code == Code::not_available ? WriteEnd::absent : WriteEnd::failed;
+}
+
 WriteEnd TrialWriter::read_job(const KindName& kind, const std::string& ns, const std::string& name, Json& job) {
   const Result<std::string> path = job_path(kind, ns, name);
   if (!path) {

@@ -40,6 +40,8 @@ class TrialWriter {
   WriteEnd create_job(const Json& trial, const KindName& kind, Json& job);
   // Foreground, so that the pods go first. Gone already is done.
   WriteEnd delete_job(const Json& job);
+  // Whether the server has it: absent when it knows no such kind.
+  WriteEnd know_kind(const KindName& kind);
   // Absent: `job` is left alone.
   WriteEnd read_job(const KindName& kind, const std::string& ns, const std::string& name, Json& job);
   // Best effort.

@@ -2,6 +2,7 @@
 
 #include <malloc.h>
 #include <poll.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdio>
@@ -23,7 +24,7 @@
 namespace tacho {
 namespace {
 
-constexpr int64_t kDrainMs = 1'000;
+constexpr int64_t kDrainMs = 1'000, kHaltMs = 2'000;
 constexpr int64_t kConfigMs = 2'000;
 
 std::string own_identity() {
@@ -108,6 +109,7 @@ Status Service::open() {
   options.workers = flags_.workers;
   options.resync_s = flags_.resync_s;
   options.watch_timeout_s = flags_.watch_timeout_s;
+  options.idle_watch_ms = flags_.idle_watch_ms;
   const auto may_write = [this] { return leader_ == nullptr || leader_->leads(); };
   controller_ = std::make_unique<TrialsController>(*server, std::move(options), db_, metrics_, may_write);
   if (flags_.leader_elect) {
@@ -157,11 +159,14 @@ int Service::run() {
   while (system_clock().wait(fds, INT64_MAX) == 0) {
   }
   const bool lost = lost_.raised();
-  // First the workers, then the lease: whoever takes it finds nobody writing any more.
-  controller_->stop();
+  // First the workers, then the lease: whoever takes it finds nobody writing any more. A worker that waits for the DB
+  // manager writes nothing to the API server from here on, and is not waited for: the next leader is.
+  const bool idle = controller_->halt(kHaltMs);
   lease_stop_.raise();
+  if (leader_) leader_->join();
   for (const auto& server : servers_) server->stop(kDrainMs);
-  leader_.reset();
+  if (!idle && !controller_->halt(kHaltMs)) ::_exit(lost ? 1 : 0);
+  controller_->stop();
   return lost ? 1 : 0;
 }
 

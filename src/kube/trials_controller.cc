@@ -1,5 +1,7 @@
 #include "kube/trials_controller.h"
 
+#include <algorithm>
+#include <exception>
 #include <nlohmann/json.hpp>
 #include <random>
 
@@ -11,6 +13,14 @@ namespace tacho {
 namespace {
 
 constexpr size_t kNotes = 100'000;
+constexpr int64_t kSweepMs = 1'000;
+
+// What its job is, while it may still need one.
+std::optional<KindName> needed_kind(const Json& trial) {
+  const KindName kind{text_at(trial, {"spec", "runSpec", "apiVersion"}), text_at(trial, {"spec", "runSpec", "kind"})};
+  if (kind.api_version.empty() || kind.kind.empty() || is_complete(trial)) return std::nullopt;
+  return kind;
+}
 
 double chance() {
   static thread_local std::minstd_rand random{std::random_device{}()};
@@ -28,7 +38,8 @@ std::pair<std::string, std::string> split_key(const std::string& key) {
 
 TrialsController::TrialsController(std::shared_ptr<ApiServer> server, ControllerOptions options, DbClient& db,
                                    TrialsMetrics& metrics, std::function<bool()> may_write)
-    : server_(std::move(server)), options_(std::move(options)), metrics_(metrics), may_write_(std::move(may_write)) {
+    : server_(std::move(server)), options_(std::move(options)), metrics_(metrics),
+      may_write_([this, may = std::move(may_write)] { return !stop_.raised() && may(); }) {
   context_.settings = options_.settings;
   context_.db = &db;
   context_.metrics = &metrics_;
@@ -40,7 +51,7 @@ TrialsController::TrialsController(std::shared_ptr<ApiServer> server, Controller
   trials_ = std::make_unique<ResourceWatch>(server_, discovery_, stop_.fd(), KindName{kTrialApi, "Trial"}, options_.ns,
                                             std::move(trials));
   jobs_ = std::make_unique<JobWatches>(server_, discovery_, stop_.fd(), options_.ns, options_.watch_timeout_s,
-                                       [this](const std::string& key) { queue_.add(key); });
+                                       options_.idle_watch_ms, [this](const std::string& key) { queue_.add(key); });
   set_up_context();
 }
 
@@ -85,6 +96,16 @@ void TrialsController::start_workers() {
   if (stop_.raised()) return;
   for (int i = 0; i < options_.workers; ++i) threads_.emplace_back([this] { work(); });
   threads_.emplace_back([this] { resync(); });
+  if (options_.settings.own) threads_.emplace_back([this] { look_after_watches(); });
+}
+
+bool TrialsController::halt(int64_t limit_ms) {
+  stop_.raise();
+  queue_.stop();
+  const int64_t until_ns = system_clock().monotonic_ns() + limit_ms * kNsPerMs;
+  while (working_ > 0 && system_clock().monotonic_ns() < until_ns)
+    system_clock().wait({}, system_clock().monotonic_ns() + 5 * kNsPerMs);
+  return working_ == 0;
 }
 
 void TrialsController::stop() {
@@ -105,10 +126,12 @@ std::vector<WatchCount> TrialsController::watch_counts() const {
 void TrialsController::trial_changed(const std::string& key, const CachedObject& now) {
   const auto [ns, name] = split_key(key);
   if (const std::optional<Json> trial = parse_json(*now.json)) {
-    TrialFact fact{state_of(*trial), find(*trial, {"metadata", "deletionTimestamp"}) != nullptr};
+    TrialFact fact{state_of(*trial), find(*trial, {"metadata", "deletionTimestamp"}) != nullptr, needed_kind(*trial)};
     const std::lock_guard lock(mutex_);
     TrialFact& old = facts_[key];
     metrics_.moved(ns, old.state, fact.state);
+    if (fact.kind) jobs_->need(*fact.kind, 1);
+    if (old.kind) jobs_->need(*old.kind, -1);
     old = std::move(fact);
     namespaces_of_[name].insert(ns);
   }
@@ -121,6 +144,7 @@ void TrialsController::trial_gone(const std::string& key) {
     const std::lock_guard lock(mutex_);
     if (const auto fact = facts_.find(key); fact != facts_.end()) {
       metrics_.moved(ns, fact->second.state, "");
+      if (fact->second.kind) jobs_->need(*fact->second.kind, -1);
       facts_.erase(fact);
     }
     if (const auto found = namespaces_of_.find(name); found != namespaces_of_.end()) {
@@ -151,13 +175,27 @@ void TrialsController::work() {
     if (!waiter.sleep_ms(20)) return;
   }
   while (const std::optional<std::string> key = queue_.take()) {
-    const Reconciled result = reconciler.reconcile(*key);
+    ++working_;
+    Reconciled result;
+    try {
+      result = reconciler.reconcile(*key);
+    } catch (const std::exception& error) {
+      // A Trial of a shape that nobody thought of must not end the work on all others.
+      result = {Reconciled::Next::later, ""};
+      log::warn("Trial " + *key + " could not be worked on: " + error.what());
+    }
+    --working_;
     if (result.next == Reconciled::Next::nothing) queue_.forget(*key);
     else queue_.retry(*key, chance(), result.next == Reconciled::Next::soon ? 100 : 1'000);
     if (result.next == Reconciled::Next::soon && !result.why.empty() && !stop_.raised())
       log::warn("Trial " + *key + ": " + result.why + "; it is tried again");
     queue_.done(*key);
   }
+}
+
+void TrialsController::look_after_watches() {
+  const ApiClient waiter(server_, stop_.fd());
+  while (waiter.sleep_ms(std::min(kSweepMs, options_.idle_watch_ms))) jobs_->sweep();
 }
 
 void TrialsController::resync() {

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -26,6 +27,7 @@ struct ControllerOptions {
   int workers = 4;
   int64_t resync_s = 36'000;
   int64_t watch_timeout_s = 300;
+  int64_t idle_watch_ms = 60'000;  // of a kind that no Trial needs any more
 };
 
 class TrialsController {
@@ -38,7 +40,10 @@ class TrialsController {
   // Filled once; the workers begin only then.
   bool synced() const;
   void start_workers();
-  // Cuts everything short and waits for the threads.
+  // Cuts everything short: no write is begun after this. Waits until those under way have come to their end, not
+  // longer than so; whether they have.
+  bool halt(int64_t limit_ms);
+  // The same, and waits for the threads.
   void stop();
   std::vector<WatchCount> watch_counts() const;
 
@@ -46,12 +51,14 @@ class TrialsController {
   struct TrialFact {
     std::string state;
     bool dying = false;
+    std::optional<KindName> kind{};  // of its job, while it has not ended
   };
   void trial_changed(const std::string& key, const CachedObject& now);
   void trial_gone(const std::string& key);
   void set_up_context();
   void work();
   void resync();
+  void look_after_watches();
   std::vector<std::string> namesakes(const std::string& name, const std::string& ns);
 
   std::shared_ptr<ApiServer> server_;
@@ -67,8 +74,9 @@ class TrialsController {
   std::map<std::string, std::set<std::string>> namespaces_of_;  // of Trials by name
   std::unordered_set<std::string> told_;
   std::unordered_map<std::string, int64_t> waiting_since_ns_;
-  std::unique_ptr<ResourceWatch> trials_;
   std::unique_ptr<JobWatches> jobs_;
+  std::unique_ptr<ResourceWatch> trials_;  // its thread uses what is above
+  std::atomic<int> working_{0};
   std::mutex threads_mutex_;  // the leader starts them, the main thread ends them
   std::vector<std::thread> threads_;
 };

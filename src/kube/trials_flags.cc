@@ -81,6 +81,8 @@ const std::vector<Flag>& table() {
       {"resync", "D", "look at every Trial again (10h)", duration(&TrialsFlags::resync_s, kNsPerSec)},
       {"watch-timeout", "D", "length of a watch request, ±20 % (5m)",
        duration(&TrialsFlags::watch_timeout_s, kNsPerSec)},
+      {"idle-watch", "D", "how long a kind is still watched when no Trial needs it, but for those named here (1m)",
+       duration(&TrialsFlags::idle_watch_ms, kNsPerMs)},
       {"workers", "N", "Trials worked on at a time (4)",
        [](TrialsFlags& flags, const std::string& value) {
          const std::optional<int> count = parse_int<int>(value);

@@ -37,6 +37,14 @@ std::string label(const char* name, const std::string& value) {
   return std::string(name).append("=\"").append(value).append("\"");
 }
 
+// A Trial's conditions are written by others, and may be called anything.
+std::string known_state(const std::string& state) {
+  for (const char* known : {"", "Created", "Running", "Succeeded", "Failed", "Killed", "EarlyStopped", "MetricsUnavailable"}) {
+    if (state == known) return state;
+  }
+  return "Other";
+}
+
 }  // namespace
 
 void TrialsMetrics::count(Event event, const std::string& ns) {
@@ -44,7 +52,8 @@ void TrialsMetrics::count(Event event, const std::string& ns) {
   ++events_[event][ns];
 }
 
-void TrialsMetrics::moved(const std::string& ns, const std::string& from, const std::string& to) {
+void TrialsMetrics::moved(const std::string& ns, const std::string& was, const std::string& is) {
+  const std::string from = known_state(was), to = known_state(is);
   if (from == to) return;
   const std::lock_guard lock(mutex_);
   if (!from.empty()) --current_[{ns, from}];

@@ -14,7 +14,10 @@ namespace tacho {
 namespace {
 
 constexpr size_t kLineLimit = 16u << 20;
+constexpr size_t kLargePage = 8u << 20;      // bytes; the next page is asked for with fewer objects
 constexpr int64_t kQuickEndNs = kNsPerSec;  // a stream that ends sooner is not reopened at once
+constexpr int64_t kQuickGoneNs = 30 * kNsPerSec, kMaxPauseNs = 30 * kNsPerSec;  // lists are dear: see run()
+constexpr int64_t kTurnNs = kNsPerSec / 20;  // a request's share of what the whole program may ask for
 
 double chance() {
   static thread_local std::minstd_rand random{std::random_device{}()};
@@ -34,16 +37,16 @@ bool says_gone(const Json& status) {
 }  // namespace
 
 Watch::Watch(std::shared_ptr<ApiServer> server, int stop_fd, WatchOptions options)
-    : options_(std::move(options)), client_(std::move(server), stop_fd), cache_(options_.packed) {}
+    : options_(std::move(options)), client_(std::move(server), stop_fd), cache_(options_.packed), page_(options_.page) {}
 
 void Watch::run() {
   while (!client_.stopped()) {
     const bool listing = version_.empty();
     const int64_t begin_ns = system_clock().monotonic_ns();
+    told_ = false;
     const End end = listing ? list() : stream();
     if (end == End::stopped) return;
     if (end == End::normal && listing) {
-      backoff_.reset();
       last_complaint_.clear();
       continue;
     }
@@ -52,9 +55,13 @@ void Watch::run() {
       version_.clear();
       ++relists_;
     }
-    const bool quick = system_clock().monotonic_ns() - begin_ns < kQuickEndNs;
-    if (end == End::normal && !quick) backoff_.reset();
-    if ((end == End::failed || quick) && !back_off(retry_after_ms_)) return;
+    // A list that worked says nothing of the stream behind it: only a stream that told something, or lived, sets the
+    // pauses back. Whoever can make streams useless must not make us list all day.
+    const int64_t lived_ns = system_clock().monotonic_ns() - begin_ns;
+    const bool quick = lived_ns < (end == End::gone ? kQuickGoneNs : kQuickEndNs);
+    if (end != End::failed && (told_ || !quick)) backoff_.reset();
+    const int64_t pause_ms = end == End::gone ? std::min(list_ns_, kMaxPauseNs) / kNsPerMs : int64_t{0};
+    if ((end == End::failed || quick) && !back_off(std::max(retry_after_ms_, pause_ms))) return;
   }
 }
 
@@ -75,41 +82,63 @@ void Watch::complain(const char* what, const ApiAnswer& answer) {
     retry_after_ms_ = std::max<int64_t>(retry_after_ms_, 5'000);
 }
 
+// Where a list begins is known from its first page, but counts only after its last: a watch from there would never be
+// told what the missing pages hold. The pages of a list that had to be continued from a newer state differ in their
+// version; the first one's misses nothing.
 Watch::End Watch::list() {
   std::unordered_set<std::string> seen;
-  std::string next;
-  for (;;) {
-    std::string path = options_.path + "?limit=" + std::to_string(options_.page) + options_.selector;
+  std::string next, version;
+  for (list_ns_ = kTurnNs;; list_ns_ += kTurnNs) {
+    std::string path = options_.path + "?limit=" + std::to_string(page_) + options_.selector;
     if (!next.empty()) path += "&continue=" + percent_encode(next, false);
     const ApiAnswer answer = client_.get(path);
     if (answer.stopped) return End::stopped;
     if (answer.gone() && !next.empty()) {  // the list is older than what the server remembers: from its beginning
       next.clear();
+      version.clear();
       seen.clear();
       if (!back_off(0)) return End::stopped;
       continue;
     }
     if (!answer.ok()) {
+      if (answer.too_large && page_ > 1) page_ = std::max(1, page_ / 4);
+      refused_ = answer.status == 403 || answer.status == 404 || answer.status == 405;
       complain("cannot list", answer);
       return End::failed;
     }
-    const std::optional<ListHead> head = split_list(answer.body, [&](std::string_view item) {
-      if (const std::optional<Json> object = parse_json(item)) put(*object, &seen);
-    });
+    const std::optional<ListHead> head = split_list(answer.body, [&](std::string_view item) { take_item(item, seen); });
     if (!head || head->resource_version.empty()) {
       complain("cannot read the list of", {.message = "the answer is no list"});
       return End::failed;
     }
-    version_ = head->resource_version;
+    if (version.empty()) version = head->resource_version;
     next = head->continue_token;
     if (next.empty()) break;
+    if (answer.body.size() > kLargePage && page_ > 1) page_ = std::max(1, page_ / 2);
   }
   for (const std::string& key : cache_.keys()) {
     if (!seen.contains(key)) remove(key);
   }
+  version_ = std::move(version);
+  refused_ = false;
   synced_ = true;
   ::malloc_trim(0);  // the pages were large, what is kept is small
   return End::normal;
+}
+
+// An object that nobody can read is as if it were not there; the others are not to suffer for it.
+void Watch::take_item(std::string_view item, std::unordered_set<std::string>& seen) {
+  const std::optional<Json> object = parse_json(item);
+  if (object && fits(*object)) return put(*object, &seen);
+  log::warn("an object in the list of " + options_.resource + " is left out: " +
+            (object ? "it is of another kind" : "it is no JSON, too large or nested too deeply"));
+}
+
+// Items of a list of built-in kinds do not say what they are.
+bool Watch::fits(const Json& object) const {
+  const std::string kind = text_at(object, {"kind"});
+  return object.is_object() && !object_key(object).empty() &&
+         (options_.kind.empty() || kind.empty() || kind == options_.kind);
 }
 
 Watch::End Watch::stream() {
@@ -130,7 +159,7 @@ Watch::End Watch::stream() {
       if (!go_on) return false;
     }
     line_ += piece;
-    if (line_.size() > kLineLimit) end = End::failed;
+    if (line_.size() > kLineLimit) end = End::gone;  // asked for again from here it would come again
     return line_.size() <= kLineLimit;
   };
   const ApiAnswer answer = client_.send(request);
@@ -160,9 +189,15 @@ bool Watch::take_line(std::string_view line, End& end) {
     if (end == End::failed) complain("the server ended the watch of", status);
     return false;
   }
-  if (const std::string version = version_of(*object); !version.empty()) version_ = version;
-  if (type == "ADDED" || type == "MODIFIED") put(*object, nullptr);
+  const bool told = type == "ADDED" || type == "MODIFIED" || type == "DELETED";
+  if (type != "BOOKMARK" && (!told || !fits(*object))) {
+    end = End::gone;  // as above: whatever it was meant to say was not understood
+    return false;
+  }
+  if (told && type != "DELETED") put(*object, nullptr);
   if (type == "DELETED") remove(object_key(*object));
+  if (const std::string version = version_of(*object); !version.empty()) version_ = version;
+  told_ = true;
   return true;
 }
 
@@ -188,7 +223,18 @@ void Watch::put(const Json& object, std::unordered_set<std::string>* seen) {
   if (options_.trim) options_.trim(kept);
   now.json = std::make_shared<const std::string>(dump_json(kept));
   cache_.put(key, now);
-  if (options_.on_put) options_.on_put(key, now);
+  tell(options_.on_put, key, now);
+}
+
+// Whoever is told may stumble over an object of a shape that nobody thought of: the watch goes on.
+void Watch::tell(const std::function<void(const std::string&, const CachedObject&)>& whom, const std::string& key,
+                 const CachedObject& object) {
+  if (!whom) return;
+  try {
+    whom(key, object);
+  } catch (const std::exception& error) {
+    log::warn(options_.resource + " " + key + " could not be worked on: " + error.what());
+  }
 }
 
 void Watch::put_reply(const std::string& key, const std::string& from, std::string_view json) {
@@ -205,7 +251,7 @@ void Watch::put_reply(const std::string& key, const std::string& from, std::stri
   // newer one just now, that is told last.
   for (std::string told; now.json && told != now.resource_version; now = cache_.get(key)) {
     told = now.resource_version;
-    options_.on_put(key, now);
+    tell(options_.on_put, key, now);
   }
 }
 
@@ -213,7 +259,7 @@ void Watch::remove(const std::string& key) {
   const CachedObject gone = cache_.get(key);
   if (!gone.json) return;
   cache_.erase(key);
-  if (options_.on_delete) options_.on_delete(key, gone);
+  tell(options_.on_delete, key, gone);
 }
 
 }  // namespace tacho

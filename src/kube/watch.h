@@ -1,6 +1,7 @@
 // One collection of the API server, mirrored into a cache: listed once in pages, then watched for ever. A stream that
 // ends is resumed at the last version; only "410 Gone" (as a status or as an event) makes a new list, which is compared
-// with the cache so that deletions during the gap are told too. Nothing is polled. run() belongs to one thread; the
+// with the cache so that deletions during the gap are told too. What the server says that cannot be understood makes a
+// new list as well, with pauses that grow; no answer ends a watch for good. Nothing is polled. run() belongs to one thread; the
 // rest is thread-safe.
 #pragma once
 #include <atomic>
@@ -46,6 +47,8 @@ class Watch {
   // since: what others wrote after us may have come by it before our reply did, and would not come again.
   void put_reply(const std::string& key, const std::string& from, std::string_view json);
   bool synced() const { return synced_; }
+  // The server does not want it listed (403, 404, 405), so it may never be filled; it is tried again all the same.
+  bool refused() const { return refused_; }
   uint64_t restarts() const { return restarts_; }
   uint64_t relists() const { return relists_; }
   const std::string& resource() const { return options_.resource; }
@@ -55,6 +58,10 @@ class Watch {
   End list();
   End stream();
   bool take_line(std::string_view line, End& end);
+  void take_item(std::string_view item, std::unordered_set<std::string>& seen);
+  bool fits(const Json& object) const;
+  void tell(const std::function<void(const std::string&, const CachedObject&)>& whom, const std::string& key,
+            const CachedObject& object);
   void put(const Json& object, std::unordered_set<std::string>* seen);
   void remove(const std::string& key);
   bool back_off(int64_t at_least_ms);
@@ -63,12 +70,15 @@ class Watch {
   WatchOptions options_;
   ApiClient client_;
   ObjectCache cache_;
-  std::string version_;
+  int page_;                   // fewer objects a page where they are large
+  std::string version_;        // empty: to be listed
   std::string line_;           // the beginning of an event whose end has not come yet
   Backoff backoff_{100, 30'000};
   int64_t retry_after_ms_ = 0;
+  int64_t list_ns_ = 0;        // what the last list took
+  bool told_ = false;          // the stream has brought something that was understood
   std::string last_complaint_;
-  std::atomic<bool> synced_{false};
+  std::atomic<bool> synced_{false}, refused_{false};
   std::atomic<uint64_t> restarts_{0}, relists_{0};
 };
 

@@ -12,6 +12,9 @@ namespace tacho {
 namespace {
 
 constexpr size_t kLogged = 200;
+constexpr int kLargeRunning = 2, kLargeWaiting = 6;
+constexpr const char* kTooLarge =
+    "tacho: no metrics collector was added: the object has more values than can be looked at";
 
 ServedResponse plain(int status, std::string text) {
   ServedResponse response;
@@ -30,6 +33,40 @@ int64_t query_timeout_ms(std::string_view query) {
   }
   return 0;
 }
+
+// A large review's turn, until its end.
+class Webhook::LargeTurn {
+ public:
+  LargeTurn(Webhook& hook, bool large, int64_t deadline_ns) : hook_(hook) {
+    if (!large) return;
+    std::unique_lock lock(hook_.large_);
+    if (hook_.large_running_ >= kLargeRunning) {
+      late_ = hook_.large_waiting_ >= kLargeWaiting;
+      if (late_) return;
+      ++hook_.large_waiting_;
+      bool in_time = true;
+      while (in_time && hook_.large_running_ >= kLargeRunning) in_time = hook_.large_.wait_until(deadline_ns);
+      --hook_.large_waiting_;
+      late_ = hook_.large_running_ >= kLargeRunning;
+      if (late_) return;
+    }
+    ++hook_.large_running_;
+    held_ = true;
+  }
+  ~LargeTurn() {
+    if (!held_) return;
+    const std::lock_guard lock(hook_.large_);
+    --hook_.large_running_;
+    hook_.large_.notify_all();
+  }
+  LargeTurn(const LargeTurn&) = delete;
+  LargeTurn& operator=(const LargeTurn&) = delete;
+  bool late() const { return late_; }
+
+ private:
+  Webhook& hook_;
+  bool held_ = false, late_ = false;
+};
 
 // Half of what the API server waits: the way back takes its time too. What waits stops a little before, so that the
 // answer is there within the limit.
@@ -66,6 +103,20 @@ void Webhook::tell(const Review& review, const ReviewAnswer& answer) {
   for (const std::string& warning : answer.warnings) events_->tell(answer.about, reason, warning);
 }
 
+// Nobody has time for it: it is not looked at, and whoever made it is told.
+ServedResponse Webhook::let_through(WebhookMetrics::Hook hook, const ServedRequest& request) {
+  const std::string uid = uid_of(request.body);
+  metrics_.count(hook, uid.empty() ? "error" : "warned", system_clock().monotonic_ns() - request.received_ns);
+  if (uid.empty()) return plain(400, "the body is no AdmissionReview");
+  ReviewAnswer answer;
+  answer.warnings.push_back("tacho: no metrics collector was added: too many large objects are made at a time");
+  log_once({}, answer.warnings[0]);
+  ServedResponse response;
+  response.content_type = "application/json";
+  response.body = write_answer(uid, answer);
+  return response;
+}
+
 ServedResponse Webhook::handle(const ServedRequest& request) {
   const bool pod = request.path == "/mutate-pod";
   if (!pod && request.path != "/mutate-job") return plain(404, "there is /mutate-pod and /mutate-job");
@@ -76,6 +127,8 @@ ServedResponse Webhook::handle(const ServedRequest& request) {
   }
   const WebhookMetrics::Hook hook = pod ? WebhookMetrics::pod : WebhookMetrics::job;
   const auto elapsed = [&] { return system_clock().monotonic_ns() - request.received_ns; };
+  const LargeTurn turn(*this, request.body.size() > kLargeReview, deadline_ns(request));
+  if (turn.late()) return let_through(hook, request);
   Result<Review> review = parse_review(request.body);
   if (!review) {
     metrics_.count(hook, "error", elapsed());
@@ -85,7 +138,8 @@ ServedResponse Webhook::handle(const ServedRequest& request) {
   ReviewAnswer answer;
   try {
     const int64_t until_ns = deadline_ns(request);
-    answer = pod ? mutation_.pod(*review, until_ns) : mutation_.job(*review, until_ns);
+    if (review->too_large) answer.warnings.push_back(kTooLarge), answer.result = "warned";
+    else answer = pod ? mutation_.pod(*review, until_ns) : mutation_.job(*review, until_ns);
   } catch (const std::exception& error) {
     // A tree of a shape that nobody thought of: the pod is not ours to refuse.
     answer = ReviewAnswer{};

@@ -1,5 +1,6 @@
 // The webhook behind HTTP: a POST with an AdmissionReview in, one with an answer out. Never throws; thread-safe. Bodies
-// are never logged: they may hold secrets.
+// are never logged: they may hold secrets. Large reviews, which cost memory and time, are worked on two at a time; a few
+// more wait for their turn, and the rest are let through with a warning at once, so that small ones never wait for them.
 #pragma once
 #include <cstdint>
 #include <mutex>
@@ -10,6 +11,7 @@
 #include "kube/mutation.h"
 #include "kube/webhook_events.h"
 #include "kube/webhook_metrics.h"
+#include "os/thread.h"
 
 namespace tacho {
 
@@ -22,7 +24,9 @@ class Webhook {
   ServedResponse handle(const ServedRequest& request);
 
  private:
+  class LargeTurn;
   int64_t deadline_ns(const ServedRequest& request) const;
+  ServedResponse let_through(WebhookMetrics::Hook hook, const ServedRequest& request);
   void tell(const Review& review, const ReviewAnswer& answer);
   void log_once(const EventSubject& about, std::string_view text);
 
@@ -32,6 +36,8 @@ class Webhook {
   const int64_t deadline_ms_;
   std::mutex mutex_;
   std::set<std::string> logged_;
+  Monitor large_;
+  int large_running_ = 0, large_waiting_ = 0;  // under large_
 };
 
 // `timeout=5s` in the query, as the API server appends it; 0 when there is none.

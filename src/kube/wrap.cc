@@ -150,13 +150,11 @@ Wrapped wrap_with_shell(const std::vector<std::string>& words, const WrapOptions
     out.args.insert(out.args.end(), at + 1, words.end());
     return out;
   }
-  std::string line;
-  for (const std::string& word : words) {
-    if (!line.empty()) line += ' ';
-    line += shell_word(word);
-  }
+  // The words stay words: Kubernetes puts the value of $(VAR) into them, and a quote in a value would end any quotes that
+  // stand around it in a script. exec takes the program, never a builtin of the shell that has its name.
   out.command = {"sh", "-c"};
-  out.args = {wrap_group(std::string("{\n") + line + "\n}", options)};
+  out.args = {wrap_group("{\n(exec \"$@\")\n}", options), "sh"};
+  out.args.insert(out.args.end(), words.begin(), words.end());
   return out;
 }
 

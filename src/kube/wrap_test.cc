@@ -16,6 +16,8 @@ namespace {
 namespace fs = std::filesystem;
 using Words = std::vector<std::string>;
 
+constexpr const char* kValue = "it's $HOME \"$(pwd)\" 'x; echo no";
+
 // What Kubernetes does to command and args: $(NAME) of a known variable becomes its value, $$ becomes $.
 std::string expand(const std::string& text) {
   std::string out;
@@ -25,7 +27,7 @@ std::string expand(const std::string& text) {
     } else if (text[i + 1] == '$') {
       out += text[i++];
     } else if (text.compare(i, 7, "$(NAME)") == 0) {
-      out += "value";
+      out += kValue;
       i += 6;
     } else {
       out += text[i];
@@ -113,7 +115,8 @@ TEST_F(Wrap, EveryWordArrivesAsItWas) {
 TEST_F(Wrap, KubernetesExpandsOnce) {
   Words words = kShow;
   words.insert(words.end(), {"$(NAME)", "$$(NAME)", "$$$$", "$", "a$b"});
-  EXPECT_EQ(run_shell(words).log, "[value]\n[$(NAME)]\n[$$]\n[$]\n[a$b]\n");
+  // The value of a variable is put into the words as it is: a quote in it must not end one of ours.
+  EXPECT_EQ(run_shell(words).log, "[" + std::string(kValue) + "]\n[$(NAME)]\n[$$]\n[$]\n[a$b]\n");
   const Wrapped launcher = wrap_with_launcher(words, {"/var/log/katib", "", false});
   EXPECT_EQ(Words(launcher.command.end() - 5, launcher.command.end()),
             Words({"$(NAME)", "$$(NAME)", "$$$$", "$", "a$b"}));
@@ -277,6 +280,13 @@ TEST(ForKubernetes, DoublesOnlyWhatWouldMeanSomething) {
   EXPECT_EQ(for_kubernetes("a$b $"), "a$b $");
   EXPECT_EQ(for_kubernetes("$(x) $$ $$(y)"), "$$(x) $$$$ $$$$(y)");
   EXPECT_EQ(expand(for_kubernetes("^(a|b)$(NAME)$$$")), "^(a|b)$(NAME)$$$");
+}
+
+TEST_F(Wrap, AProgramIsNeverTheShellsOwn) {
+  // A builtin of that name would print its version of it, or end the wrapper.
+  EXPECT_EQ(run_shell({"printf", "%s\n", "-x"}).log, "-x\n");
+  EXPECT_EQ(run_shell({"exit", "0"}).code, 127);
+  EXPECT_EQ(run_shell({"A=1", "true"}).code, 127) << "no assignment";
 }
 
 TEST_F(Wrap, AShellAloneIsACommand) {

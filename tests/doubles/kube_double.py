@@ -12,6 +12,7 @@ The configuration is JSON:
     {"tokens": ["secret"],           one of these, or a client certificate, is needed; without this key everybody may
      "bookmark_s": 60,               how often a watch gets a bookmark
      "gone_as": "event",             how a watch of a forgotten version is refused: "status" (HTTP 410) or "event" (200 and ERROR)
+     "page": 3,                      a page has no more than this, whatever limit was asked for
      "minor": "34"}
 
 For the tests, beside what faults.py has (a test in Python calls the methods of Kube instead):
@@ -162,6 +163,13 @@ class Stream(Answer):
         self.query, self.match, self.version = query, match, version
 
 
+class Raw:
+    """Bytes in the place of an event: as they are, slowly, or with the connection cut behind them."""
+
+    def __init__(self, data, cut=False, slow_s=0.0):
+        self.data, self.cut, self.slow_s = data, cut, slow_s
+
+
 class PodLog:
     """Of one container. Every request ends when it has sent something: the reader has to resume."""
 
@@ -170,6 +178,7 @@ class PodLog:
         self.sent = 0
         self.cut = 0            # so many bytes of the next answer's end are lost
         self.ended = False
+        self.previous = []      # of the instance before the last restart
 
     def since(self, moment):
         text = "".join(line + "\n" for line in self.lines if line[:19] >= moment[:19]).encode()
@@ -182,6 +191,7 @@ class Kube(faults.Double):
         super().__init__(rules, log_path)
         self.config = {"bookmark_s": 60, "gone_as": "event", "minor": "34", **(config or {})}
         self.changed = threading.Condition(self.lock)
+        self.kinds = copy.deepcopy(KINDS)  # a test may add some and take others away
         self.objects = {}       # (api version, plural) -> {(namespace, name): object}
         self.version = 100
         self.oldest = 0         # versions below this are forgotten
@@ -207,9 +217,10 @@ class Kube(faults.Double):
             self.cuts += 1
             self.changed.notify_all()
 
-    def inject(self, event):
+    def inject(self, event, plural=None):
+        """Into every watch, or into those of one resource."""
         with self.changed:
-            self.injected.append(event)
+            self.injected.append((event, plural))
             self.changed.notify_all()
 
     def bookmark(self):
@@ -224,7 +235,7 @@ class Kube(faults.Double):
         """Stores an object as somebody else would; the new resourceVersion."""
         with self.changed:
             meta = obj.setdefault("metadata", {})
-            kind, namespaced = KINDS[api][plural]
+            kind, namespaced = self.kinds[api][plural]
             obj.setdefault("apiVersion", api)
             obj.setdefault("kind", kind)
             meta.setdefault("uid", str(uuid.uuid4()))
@@ -267,9 +278,9 @@ class Kube(faults.Double):
 
     # --- requests ---
     def resource(self, api, plural):
-        if plural not in KINDS.get(api, {}):
+        if plural not in self.kinds.get(api, {}):
             raise Refused(404, "NotFound", "the server could not find the requested resource")
-        return KINDS[api][plural]
+        return self.kinds[api][plural]
 
     def find(self, api, plural, ns, name):
         obj = self.objects.get((api, plural), {}).get((ns, name))
@@ -288,7 +299,7 @@ class Kube(faults.Double):
             match = selector(ns, query)
             items = [obj for key, obj in sorted(self.objects.get((api, plural), {}).items()) if match(obj)]
             version = self.version
-        limit = int(query.get("limit") or 0)
+        limit = min(int(query.get("limit") or 0), self.config.get("page", 1 << 30))
         meta = {"resourceVersion": str(version)}
         if limit and len(items) > limit:
             next_token = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode()
@@ -376,7 +387,7 @@ class Kube(faults.Double):
     # --- admission ---
     def admit(self, api, plural, ns, obj, dry_run):
         group, _, version = api.rpartition("/")
-        kind, _ = KINDS[api][plural]
+        kind, _ = self.kinds[api][plural]
         for round_number in (1, 2):  # reinvocationPolicy: IfNeeded
             before = copy.deepcopy(obj)
             for hook in self.webhooks:
@@ -479,10 +490,10 @@ class Handler(faults.Handler):
         else:
             raise Refused(404, "NotFound", "the server could not find the requested resource")
         if not rest:
-            if api not in KINDS:
+            if api not in kube.kinds:
                 raise Refused(404, "NotFound", "the server could not find the requested resource")
             resources = [{"name": plural, "kind": kind, "namespaced": namespaced, "verbs": ["get", "list", "watch"]}
-                         for plural, (kind, namespaced) in KINDS[api].items()]
+                         for plural, (kind, namespaced) in kube.kinds[api].items()]
             return json_answer(200, {"kind": "APIResourceList", "groupVersion": api, "resources": resources})
         ns = ""
         if rest[0] == "namespaces" and len(rest) >= 3:
@@ -506,6 +517,9 @@ class Handler(faults.Handler):
             log = kube.pod_logs.get((ns, name, query.get("container", "")))
             if log is None:
                 raise Refused(400, "BadRequest", f"container {query.get('container')} in pod {name} is waiting to start: ContainerCreating")
+            if query.get("previous") == "true":
+                moment = query.get("sinceTime", "")[:19]
+                return Answer(200, "".join(line + "\n" for line in log.previous if line[:19] >= moment), None, "text/plain")
             while log.sent == len(log.lines) and not log.ended and time.monotonic() < until:
                 kube.changed.wait(0.05)
             return Answer(200, log.since(query.get("sinceTime", "")), None, "text/plain")
@@ -520,7 +534,11 @@ class Handler(faults.Handler):
             return json_answer(201, kube.create(api, plural, ns, value, query))  # not under the lock: a webhook may ask us
         with kube.lock:
             if self.command == "GET" and not name:
-                return json_answer(200, kube.list(api, plural, ns, query))
+                listed = kube.list(api, plural, ns, query)
+                if isinstance(listed, Answer):  # a fault of the test's
+                    self.action = getattr(listed, "action", {})
+                    return listed
+                return json_answer(200, listed)
             if self.command == "GET":
                 return json_answer(200, kube.find(api, plural, ns, name))
             if self.command == "PUT":
@@ -567,12 +585,21 @@ class Handler(faults.Handler):
                 kube.watches -= 1
 
     def _chunk(self, event):
+        if isinstance(event, Raw):
+            step = 1 if event.slow_s else max(len(event.data), 1)
+            for at in range(0, len(event.data), step):
+                piece = event.data[at:at + step]
+                self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+                time.sleep(event.slow_s)
+            if event.cut:
+                raise ConnectionResetError
+            return
         data = json.dumps(event).encode() + b"\n"
         self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
 
     def _stream(self, answer, at, cuts, number):
         kube, query = self.double, answer.query
-        kind, _ = KINDS[answer.version[0]][answer.version[1]]
+        kind, _ = kube.kinds[answer.version[0]][answer.version[1]]
         bookmarks = query.get("allowWatchBookmarks") in ("1", "true")
         end = time.monotonic() + float(query.get("timeoutSeconds") or 1800)
         mark_at = time.monotonic() + kube.config["bookmark_s"]
@@ -592,7 +619,9 @@ class Handler(faults.Handler):
                             if version > at and where == answer.version and answer.match(obj):
                                 batch.append({"type": event, "object": obj})
                         at = kube.version
-                        for event in kube.injected[number:]:
+                        for event, only in kube.injected[number:]:
+                            if only not in (None, answer.version[1]):
+                                continue
                             if event == "bookmark":
                                 mark_at = 0
                             else:
@@ -608,8 +637,7 @@ class Handler(faults.Handler):
                 for event in batch:
                     self._chunk(event)
             except OSError:
-                self.close_connection = True
-                return None
+                return self._reset()
 
 
 def main():

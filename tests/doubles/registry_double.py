@@ -36,7 +36,10 @@ class Registry:
             protocol_version = "HTTP/1.1"
 
             def do_GET(self):
-                registry.serve(self)
+                try:
+                    registry.serve(self)
+                except (BrokenPipeError, ConnectionResetError):  # a client that leaves is no error of ours
+                    self.close_connection = True
 
             def log_message(self, *words):
                 pass

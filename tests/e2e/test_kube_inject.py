@@ -11,10 +11,10 @@ import time
 import urllib.error
 import urllib.request
 
-from cluster import KUBE, TRIALS
+from cluster import KATIB, KUBE, TRIALS
 from injection import ADMISSION, EXEC, LABEL, InjectCase, container, shape
 from registry_double import Registry
-from support import until
+from support import SANITIZED, until
 
 LOGGER = "metrics-logger-and-collector"
 
@@ -164,6 +164,75 @@ class TestKubeInject(InjectCase):
         self.assertEqual(self.admit(hook, pod)[0], pod)
         self.assertFalse([entry for entry in self.kube.log[asked:] if "secrets?x" in entry["path"]])
 
+    def test_one_review_asks_for_few_objects(self):
+        """Whoever makes pods must not make the API server work: 400 owners were 400 requests."""
+        hook = self.start_inject()
+        pod = self.load("random")["pod"]
+        pod["metadata"]["ownerReferences"] = [{"apiVersion": "batch/v1", "kind": "Job", "name": f"unknown-{number}", "uid": f"u{number}"} for number in range(400)]
+        before = len(self.kube.log)
+        same, answer = self.admit(hook, pod)
+        self.assertEqual((same, answer["allowed"]), (pod, True))
+        self.assertEqual(len(answer["warnings"]), 1)
+        asked = [entry for entry in self.kube.log[before:] if "/jobs/unknown" in entry["path"]]
+        self.assertLessEqual(len(asked), 16)
+
+    @staticmethod
+    def cpu_s(process):
+        with open(f"/proc/{process.pid}/stat", encoding="ascii", errors="replace") as file:
+            fields = file.read().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def test_large_reviews_are_bounded(self):
+        """300,000 keys are let through at once; ten of 2 MB neither take the memory nor keep a small one waiting."""
+        hook = self.start_inject(files=True, name="large")
+        parts = self.load("random")
+        small = self.review(parts["pod"])
+        wide = json.loads(json.dumps(parts["pod"]))
+        wide["metadata"]["annotations"] = {str(number): "" for number in range(200_000)}
+        body = json.dumps(self.review(wide), separators=(",", ":")).encode()
+        self.assertLess(len(body), 3 << 20)
+        before = self.cpu_s(hook)
+        status, answer = self.post(hook, "/mutate-pod", body, timeout=60)
+        self.assertEqual((status, answer["response"]["allowed"], len(answer["response"]["warnings"])), (200, True, 1))
+        self.assertLess(self.cpu_s(hook) - before, 2, "it took over eight seconds")
+        large = json.loads(json.dumps(parts["pod"]))
+        large["spec"]["containers"][0]["env"] = [{"name": f"VARIABLE_{number}", "value": "x" * 100} for number in range(18_000)]
+        body = json.dumps(self.review(large)).encode()
+        self.assertTrue((2 << 20) < len(body) < (3 << 20), len(body))
+        answers, lock = [], threading.Lock()
+
+        def ask():
+            got = self.post(hook, "/mutate-pod", body, timeout=60)
+            with lock:
+                answers.append(got)
+        threads = [threading.Thread(target=ask) for _ in range(10)]
+        for thread in threads:
+            thread.start()
+        beside = [self.post(hook, "/mutate-pod", small, timeout=60) for _ in range(3)]
+        for thread in threads:
+            thread.join()
+        self.assertTrue(all(status == 200 and "patch" in answer["response"] for status, answer in beside))
+        self.assertTrue(all(status == 200 and answer["response"]["allowed"] for status, answer in answers), answers)
+        self.assertTrue(all("patch" in answer["response"] or answer["response"]["warnings"] for _, answer in answers))
+        self.assertTrue(any("patch" in answer["response"] for _, answer in answers), "some had their turn")
+        if not SANITIZED:
+            with open(f"/proc/{hook.pid}/status", encoding="ascii") as file:
+                peak = int(next(line.split()[1] for line in file if line.startswith("VmHWM"))) / 1024
+            self.assertLess(peak, 160, "four took 288 MB")
+
+    def test_what_others_say_stays_in_its_line(self):
+        hook = self.start_inject()
+        evil = "no\nsuch thing\r\n\x1b[2Jtacho: all is well \u202e \u009b31m" + "x" * 10_000
+        self.kube.rules.replace([{"match": {"path": "/apis/batch/v1/namespaces/team/jobs/unknown"}, "action": {"status": 403, "code": "Forbidden", "message": evil}}])
+        pod = self.load("random")["pod"]
+        pod["metadata"]["ownerReferences"] = [{"apiVersion": "batch/v1", "kind": "Job", "name": "unknown", "uid": "u"}]
+        self.admit(hook, pod)
+        self.assertTrue(until(lambda: "such thing" in self.read("inject-a.log")), self.read("inject-a.log"))
+        for line in self.read("inject-a.log").split("\n"):
+            self.assertFalse(line.startswith("tacho: all is well"))
+            self.assertLess(len(line), 4200)
+            self.assertFalse([letter for letter in line if ord(letter) < 32 or ord(letter) in (0x7f, 0x9b, 0x202e)], repr(line[:200]))
+
     def test_settings_are_followed(self):
         hook = self.start_inject()
         parts = self.load("random")
@@ -172,6 +241,9 @@ class TestKubeInject(InjectCase):
         self.kube.put("v1", "configmaps", {"metadata": {"name": "tacho-config", "namespace": "kubeflow"}, "data": {"wrap": "wrong"}})
         self.assertTrue(until(lambda: self.admit(hook, parts["pod"]) and "tacho-config is not usable" in self.read("inject-a.log")))
         self.assertEqual(container(self.admit(hook, parts["pod"])[0], "training-container")["command"], ["sh", "-c"])
+        self.kube.drop("v1", "configmaps", "kubeflow", "tacho-config")
+        self.assertTrue(until(lambda: container(self.admit(hook, parts["pod"])[0], "training-container")["command"][0] == "/tacho/exec"),
+                        "removed: the defaults again")
 
     def test_kinds_of_katib_config_are_kept(self):
         parts = self.load("argo")
@@ -183,6 +255,17 @@ class TestKubeInject(InjectCase):
         pod = next(pod for pod in parts["pods"].values() if "katib.kubeflow.org/model-training" in pod["metadata"].get("labels", {}))
         self.assertTrue(until(lambda: "tacho/collector-injected" in self.admit(hook, pod)[0]["metadata"].get("annotations", {})))
         self.assertFalse(asked("/workflows/argo-x1", False))
+
+    def test_the_probe_of_a_native_sidecar_without_a_launcher(self):
+        """It passes once the collector watches the log; it waited for a launcher that never came."""
+        env = {"TACHO_READY_FILE": self.path("ready"), "TACHO_SIDECAR": "native"}
+        ask = lambda: self.spawn("collect", "--ready", program=KATIB, env=env).wait(30)  # noqa: E731
+        self.assertEqual(ask(), 1)
+        collector = self.spawn("collect", "-t", "one", "-m", "accuracy", "-o-type", "maximize", "-s-db", "127.0.0.1:1", "-path", self.path("metrics.log"), "-format", "TEXT",
+                               program=KATIB, env=env)
+        self.assertTrue(until(lambda: ask() == 0))
+        collector.kill()
+        collector.wait()
 
     def test_metrics_and_health(self):
         hook = self.start_inject()
@@ -423,6 +506,22 @@ class TestKubeImages(InjectCase):
         self.assertLess(time.monotonic() - began, 2)
         self.assertTrue(answer["allowed"])
         self.assertTrue(until(lambda: self.wrapped(hook, pod), 20), "later it is known")
+
+    def test_one_slow_registry_delays_nobody_else(self):
+        slow, quick = Registry(delay_s=15), Registry()
+        self.addCleanup(slow.close)
+        self.addCleanup(quick.close)
+        hook = self.start_inject("--plain-registry", slow.address, "--plain-registry", quick.address)
+        parts = self.load("no_command")
+        for number in range(20):  # one after the other they would take minutes
+            trial = json.loads(json.dumps(parts["trial"]))
+            trial["metadata"].update(name=f"slow-{number}", uid=f"slow-{number}")
+            trial["spec"]["runSpec"] = {"spec": {"template": {"spec": {"containers": [{"name": "training-container", "image": f"{slow.image}-{number}"}]}}}}
+            self.kube.put(TRIALS, "trials", trial)
+        self.assertTrue(until(lambda: len(slow.requests) >= 1))
+        pod = self.trial_with(quick.image)
+        self.assertTrue(until(lambda: self.wrapped(hook, pod), 10), "its image is known although the slow ones are not")
+        self.assertLessEqual(len(slow.requests), 4, "two at a time")
 
     def test_damaged_answer_is_not_believed(self):
         registry = Registry(damage=True)

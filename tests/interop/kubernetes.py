@@ -85,14 +85,18 @@ def manifests(world):
               {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "labelled", "labels": {"katib.kubeflow.org/metrics-collector-injection": "enabled"}}})
     k8s.install_crds()
     base = ROOT / "packaging/kubernetes"
-    for overlay in ("overlays/selector-b", "overlays/selector-c", "overlays/selector-d", "overlays/own"):
+    for overlay in ("overlays/selector-b", "overlays/selector-c", "overlays/selector-d", "overlays/no-conditions", "overlays/own"):
         said = k8s.kubectl("apply", "-k", base / overlay, "--dry-run=server", rc=None)
         check(f"{overlay} is accepted by the server", "error" not in said.lower() and "created (server dry run)" in said, said[-800:])
+    may = lambda verb, what, *more: k8s.kubectl("auth", "can-i", verb, what, *more, user="trials", rc=None).strip().splitlines()[-1]  # noqa: E731
+    k8s.kubectl("apply", "-k", base / "base")
+    check("who only compares may not write", [may(verb, what, "-n", "team") for verb, what in (
+        ("update", "trials/status.kubeflow.org"), ("patch", "trials.kubeflow.org"), ("create", "jobs.batch"), ("create", "events"), ("list", "configmaps"))] == ["no"] * 5)
+    check("but may read what it compares", [may(*words) for words in (("watch", "trials.kubeflow.org", "-n", "team"), ("get", "configmaps/katib-config", "-n", "kubeflow"))] == ["yes"] * 2)
     said = k8s.kubectl("apply", "-k", base / "overlays/own")
-    check("the manifests with --mode own are created", "deployment.apps/tacho-trials created" in said and "tacho-inject" in said, said)
+    check("the manifests with --mode own are created", "deployment.apps/tacho-trials configured" in said and "tacho-inject" in said, said)
     # Without a webhook that answers, failurePolicy Fail would refuse every job of a Trial; the cases register it by URL.
     k8s.kubectl("delete", "mutatingwebhookconfiguration", "tacho.katib.kubeflow.org")
-    may = lambda verb, what, *more: k8s.kubectl("auth", "can-i", verb, what, *more, user="trials", rc=None).strip()  # noqa: E731
     check("trials may write the status", may("update", "trials/status.kubeflow.org", "-n", "team") == "yes")
     check("trials may not read secrets", may("get", "secrets", "-n", "kubeflow") == "no")
     check("trials may not write pods", may("create", "pods", "-n", "team") == "no")
