@@ -6,7 +6,7 @@
 
 namespace tacho {
 
-// Runs to the end and returns the exit status of cli.md. An Error means that nothing was started (exit 125).
+// Runs to the end and returns the exit status: the job's own, or 124 to 127. An Error means that nothing was started (exit 125).
 // Another clock replays time for tests and benchmarks.
 Result<int> run_session(const Settings& settings, Clock& clock = system_clock());
 
