@@ -111,7 +111,7 @@ const std::vector<Flag>& table() {
 
 Error usage(const std::string& what) { return {Code::invalid, what, "", "tacho-katib trials --help lists them"}; }
 
-// katib-collector.md: an empty namespace drops the dot part.
+// docs/formats/katib.md §1: an empty namespace drops the dot part.
 std::string default_db_address(const std::string& core) {
   const char* given = std::getenv("KATIB_DB_MANAGER_SERVICE_NAMESPACE");
   const std::string ns = given != nullptr ? given : core;

@@ -11,7 +11,7 @@
 
 namespace tacho {
 
-// The metadata fields a user may give, in the order of cli.md.
+// The metadata fields a user may give, in the order of the help text.
 struct Metadata {
   std::string job_name, project_name, stage_name, task_name, team, env, language, orchestrator, executor,
       external_run_id, container_image;

@@ -10,7 +10,7 @@
 // has not.
 //
 // Letters: R runtime row, M metrics row, E metrics row that carries an event (never thinned out), T row of another
-// table (-o bq://…). insertId = "r-" or "m-" + instance_id + "-" + H(task) + "-" + time_us (contract 2.2): the same
+// table (-o bq://…). insertId = "r-" or "m-" + instance_id + "-" + H(task) + "-" + time_us (docs/formats/cromwell-bigquery.md §2.2): the same
 // however often a record is sent.
 //
 // meta.json of such a run, written by the agent (absent members are unknown):

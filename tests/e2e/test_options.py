@@ -1,4 +1,4 @@
-"""Every option of cli.md, row by row."""
+"""Every option of run, attach and watch, row by row."""
 import gzip
 import json
 import os
