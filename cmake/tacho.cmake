@@ -25,6 +25,22 @@ if(TACHO_CURL)
   set(TACHO_DEFLATE libdeflate.a)
 endif()
 
+# What nearly every file includes is parsed once: half of the time to compile went into headers of the standard library and of
+# the JSON library. A file still includes what it uses: the sanitized builds do without (CMAKE_DISABLE_PRECOMPILE_HEADERS).
+set(TACHO_STANDARD_HEADERS <algorithm> <array> <cstdint> <functional> <map> <memory> <optional> <span> <string> <string_view> <utility> <vector>)
+set(TACHO_JSON_FOLDERS net discover/cloud deliver cromwell kube)
+function(tacho_precompile folder name)
+  if(folder STREQUAL "base")
+    target_precompile_headers(tacho_base PRIVATE ${TACHO_STANDARD_HEADERS})
+  elseif(folder STREQUAL "net")
+    target_precompile_headers(tacho_net PRIVATE ${TACHO_STANDARD_HEADERS} <nlohmann/json.hpp>)
+  elseif(folder IN_LIST TACHO_JSON_FOLDERS)
+    target_precompile_headers(tacho_${name} REUSE_FROM tacho_net)
+  else()
+    target_precompile_headers(tacho_${name} REUSE_FROM tacho_base)
+  endif()
+endfunction()
+
 # tacho_library(FOLDER [FOLDERS IT MAY SEE]): all of src/FOLDER/*.cc but its tests and main programs. The target of
 # discover/cloud is tacho_discover_cloud.
 function(tacho_library folder)
@@ -35,6 +51,7 @@ function(tacho_library folder)
   if(sources)
     add_library(tacho_${name} STATIC ${sources})
     target_link_libraries(tacho_${name} PUBLIC tacho_flags ${ARGN})
+    tacho_precompile(${folder} ${name})
   else()
     add_library(tacho_${name} INTERFACE)
     target_link_libraries(tacho_${name} INTERFACE tacho_flags ${ARGN})
@@ -66,16 +83,5 @@ function(tacho_uses folder)
     else()
       target_link_libraries(tacho_${name} PUBLIC ${library})
     endif()
-  endforeach()
-endfunction()
-
-# tacho_precompiled(FOLDER…): what nearly every file of these folders includes is parsed once for all of them; half of the time
-# to compile them went into the JSON library's headers.
-function(tacho_precompiled first)
-  string(REPLACE "/" "_" first ${first})
-  target_precompile_headers(tacho_${first} PRIVATE <algorithm> <functional> <map> <memory> <optional> <string> <vector> <nlohmann/json.hpp>)
-  foreach(folder ${ARGN})
-    string(REPLACE "/" "_" name ${folder})
-    target_precompile_headers(tacho_${name} REUSE_FROM tacho_${first})
   endforeach()
 endfunction()
