@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "net/bigquery_stream.h"
+#include "os/owned_folder.h"
 
 namespace tacho {
 
@@ -32,7 +33,7 @@ class DeadLetters {
   std::string root_, run_, last_path_;
   using Mark = std::array<uint64_t, 2>;  // of a hash: rows have kilobytes, and there may be many
   static Mark mark_of(std::string_view text);
-  std::set<Mark>& known(const std::string& path);
+  std::set<Mark>& known(const OwnedFolder& folder, const std::string& name);
 
   std::map<std::string, std::set<Mark>> known_;  // what each file has
 };
