@@ -121,13 +121,14 @@ TEST_F(Delivered, LargeRunGoesToS3First) {
   DoubleServer s3("s3_double.py", {"--config", dir_ / "s3.json"});
   spill(dir_ / "config.json", R"({"prefix":"s3://data/runs/{run_id}"})");
   DoubleServer service("sentinel_double.py", {"--config", dir_ / "config.json", "--s3", s3.url()});
-  const WithVariable endpoint("TACHO_S3_ENDPOINT", s3.url());
+  const WithVariable endpoint("TACHO_S3_ENDPOINT", s3.url()), ours("SENTINEL_API_URL", service.url());
   const std::string filler(1000, '7');
   const auto finish = [&](int rows) {
     auto writer = SpoolWriter::create({dir_ / "spool"}, "20261115T150000Z");
     writer->set_header("timestamp,a\n");
     std::string meta = kMeta;
     meta.replace(meta.find("http://127.0.0.1:1"), 18, service.url());
+    const WithVariable ours("SENTINEL_API_URL", service.url());
     EXPECT_TRUE(writer->write_meta(meta, false));
     for (int i = 0; i < rows; ++i) EXPECT_TRUE(writer->append(std::to_string(i) + "," + filler + "\n"));
     EXPECT_TRUE(writer->seal());
@@ -149,7 +150,7 @@ TEST_F(Delivered, AStateThatCannotBeWrittenCostsNothing) {
   DoubleServer s3("s3_double.py", {"--config", dir_ / "s3.json"});
   spill(dir_ / "config.json", R"({"prefix":"s3://data/runs/{run_id}","life_s":1000000})");
   DoubleServer service("sentinel_double.py", {"--config", dir_ / "config.json", "--s3", s3.url()});
-  const WithVariable endpoint("TACHO_S3_ENDPOINT", s3.url());
+  const WithVariable endpoint("TACHO_S3_ENDPOINT", s3.url()), ours("SENTINEL_API_URL", service.url());
   std::string meta = kMeta;
   meta.replace(meta.find("http://127.0.0.1:1"), 18, service.url());
   ASSERT_TRUE(writer_->write_meta(meta, false));
@@ -181,6 +182,7 @@ class Heartbeats : public Delivered {
     DoubleServer service("sentinel_double.py", {"--config", dir_ / "config.json"});
     std::string meta = kMeta;
     meta.replace(meta.find("http://127.0.0.1:1"), 18, service.url());
+    const WithVariable ours("SENTINEL_API_URL", service.url());
     EXPECT_TRUE(writer_->write_meta(meta, false));
     RunDelivery delivery(SpoolRun(writer_->folder()), Role::beside, shared_);
     const int64_t end_ns = clock_.now_ns + 3600 * kNsPerSec;
