@@ -273,8 +273,9 @@ std::vector<Segment> SpoolRun::sealed() const {
     if (!folder) continue;
     for (const auto& [number, seal] : read_seals(*folder)) {
       for (const std::string_view ending : {kSealedEnding, kRecordsEnding}) {
+        // What is not a file of ours in its place cannot be read, and is not taken for one that was sent and removed.
         const std::string name = segment_name(number, ending);
-        if (folder->has_file(name)) found[number] = {seal, path + "/" + name};
+        if (folder->has_entry(name)) found[number] = {seal, path + "/" + name};
       }
     }
   }
