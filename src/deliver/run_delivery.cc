@@ -67,7 +67,8 @@ void RunDelivery::owner_ended(int64_t deadline_ns) {
 Status RunDelivery::recover() {
   if (recovered_) return ok();
   std::vector<Torn> cut;
-  const Status status = run_.recover(cut);
+  Status status = run_.recover(cut);
+  if (status) status = run_.check_segments();
   for (const Torn& torn : cut)
     shared_.reporter.must("cut off " + std::to_string(torn.bytes) + " bytes of a row that was not written completely: " + torn.path);
   recovered_ = static_cast<bool>(status);

@@ -102,7 +102,7 @@ class Server final : public HttpServer {
       : handler_(std::move(handler)),
         bound_(std::move(bound)),
         tls_(std::move(tls)),
-        budget_(32 * kMiB, std::max<int64_t>(8 * kMiB, static_cast<int64_t>(options.body_limit) * 8)) {
+        budget_(32 * kMiB, std::max<int64_t>(8 * kMiB, static_cast<int64_t>(options.body_limit) * 16)) {
     shared_.rules = {options.head_ms, options.body_ms, options.idle_ms, options.body_limit, &budget_, &shared_.last_answers};
     shared_.tls = tls_.get();
     shared_.connections_limit = raise_descriptors(std::max(1, options.connections));

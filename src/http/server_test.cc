@@ -335,11 +335,11 @@ TEST(HttpServer, LargeBodiesAreBoundedTogether) {
   const int64_t before_kib = resident_kib();
   const std::string body(3u << 20, 'x');
   const std::string head = "POST /l HTTP/1.1\r\nConnection: close\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n";
-  std::vector<std::string> answers(20);
+  std::vector<std::string> answers(30);
   std::vector<std::thread> senders;
   for (std::string& answer : answers)
     senders.emplace_back([&] { answer = converse(server->port(), head + body); });
-  // Eight are taken, one of them is worked on; more are told to come back. Small ones pass by.
+  // Sixteen are taken, one of them is worked on; more are told to come back. Small ones pass by.
   while (large.load() == 0) std::this_thread::yield();
   for (int i = 0; i < 20; i++) EXPECT_NE(converse(server->port(), "POST /s HTTP/1.1\r\nContent-Length: 2\r\n\r\nab").find("POST /s [] 2"), std::string::npos);
   go = true;
@@ -350,10 +350,11 @@ TEST(HttpServer, LargeBodiesAreBoundedTogether) {
     later += answer.starts_with("HTTP/1.1 503") ? 1 : 0;
   }
   EXPECT_GE(good, 1);
-  EXPECT_EQ(good + later, 20);
+  EXPECT_EQ(good + later, 30);
+  EXPECT_GE(later, 1);
   EXPECT_EQ(most_large.load(), 1) << "4 MiB are worked on at a time";
 #ifndef TACHO_SANITIZED
-  EXPECT_LT(resident_kib() - before_kib, 160 << 10) << "the senders hold 60 MiB themselves, and their sockets";
+  EXPECT_LT(resident_kib() - before_kib, 240 << 10) << "the senders hold 90 MiB themselves, and their sockets";
 #else
   (void)before_kib;
 #endif

@@ -284,6 +284,12 @@ std::vector<Segment> SpoolRun::sealed() const {
   return segments;
 }
 
+Status SpoolRun::check_segments() const {
+  for (const Segment& segment : sealed())
+    if (const auto file = open(segment); !file) return file.error();
+  return ok();
+}
+
 std::vector<Segment> SpoolRun::missing() const {
   std::map<uint32_t, Segment> found;
   for (const std::string& path : folders())
@@ -307,23 +313,17 @@ Status SpoolRun::recover(std::vector<Torn>& torn) const {
 
 Status SpoolRun::recover_in(const OwnedFolder& folder, std::vector<Torn>& torn) const {
   std::map<uint32_t, std::string> found;  // segments without a seal, open or not
-  std::vector<std::string> strange;
   const auto seals = read_seals(folder);
   folder.list([&](std::string_view name) {
     for (const std::string_view ending : {kSealedEnding, kRecordsEnding, kOpenEnding}) {
       const auto number = segment_number(name, ending);
       if (!number) continue;
-      if (!folder.has_file(name)) {
-        // Where a batch was sealed and something else is now, nothing is sent: a person has to look.
-        if (ending != kOpenEnding && seals.contains(*number)) strange.emplace_back(name);
-        continue;
-      }
+      if (!folder.has_file(name)) continue;
       // The line of a batch that was sealed may be torn: a disk that was full, or a power cut.
       if (ending == kOpenEnding || !seals.contains(*number)) found[*number] = name;
     }
   });
   Status status = ok();
-  for (const std::string& name : strange) status = folder.open_file(name, O_RDONLY).error();
   for (const auto& [number, name] : found) {
     const auto text = folder.read(name, kSegmentLimit);
     if (!text) {

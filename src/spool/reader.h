@@ -52,6 +52,8 @@ class SpoolRun {
 
   // Sealed segments in order, from all folders of the run.
   std::vector<Segment> sealed() const;
+  // An Error where something else stands in a segment's place: a person has to look.
+  Status check_segments() const;
   // Those that were sealed and whose file somebody removed; `path` is where it would be. Only when the owner is dead.
   std::vector<Segment> missing() const;
   // Only when the owner is dead: cuts off what is torn and seals what is open. Tells what was cut; an Error when something

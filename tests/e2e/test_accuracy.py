@@ -20,6 +20,12 @@ LOADS = {
 }
 
 
+def steal_s():
+    """Of the whole machine so far."""
+    with open("/proc/stat", encoding="ascii") as file:
+        return int(file.readline().split()[8]) / os.sysconf("SC_CLK_TCK")
+
+
 class CpuTime(Case):
     weight = 5
 
@@ -28,6 +34,7 @@ class CpuTime(Case):
             self.skipTest("needs root")
         words, exact = LOADS[load]
         job = [burner(words[0])] + [self.dir if word == "DIR" else word for word in words[1:]]
+        stolen = steal_s()
         done, run, table = self.tracked(*job, options=["-i", interval, "--method", method], user=user)
         if method == "cgroup" and run["method"]["cpu"] != "cgroup":
             self.skipTest(f"no cgroup of its own here: {run['notes']}")
@@ -36,6 +43,8 @@ class CpuTime(Case):
         rows = table.sum("process_utime") + table.sum("process_stime")
         totals = run["totals"]["cpu_user_s"] + run["totals"]["cpu_system_s"]
         allowed = max(0.02, 0.01 * expected)
+        if any("clock that" in note for note in run["notes"]):  # it goes on while the hypervisor runs somebody else
+            allowed += steal_s() - stolen
         context = f"truth {expected:.4f}, rows {rows:.4f}, totals {totals:.4f}, {run['method']}, {run['notes']}"
         self.assertLess(rows, expected + allowed, context)
         self.assertLess(totals, expected + allowed, context)

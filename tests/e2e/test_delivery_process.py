@@ -263,7 +263,7 @@ class Process(Delivery):
         self.need_root()
         small = self.path("small")
         os.mkdir(small)
-        self.need("cannot mount", "mount", "-t", "tmpfs", "-o", "size=64k", "none", small)
+        self.need("cannot mount", "mount", "-t", "tmpfs", "-o", "size=40k", "none", small)
         self.addCleanup(subprocess.run, ["umount", "-l", small], check=False)
         done = self.tacho("run", "-i", "0.01", "--", "sleep", "3", env=self.env(TACHO_SPOOL_DIR=small))
         self.assertEqual(done.rc, 0, done)

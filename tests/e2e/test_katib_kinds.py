@@ -160,9 +160,12 @@ class Prometheus(PodCase):
         endpoint = self.endpoint([f"accuracy {i}\n" for i in range(1, 1000)])
         self.trainer("sleep 4", redirect=False)
         collector = self.scraper(endpoint.port)
-        while collector.poll() is None and len(self.rows()) < 10:
+        for _ in range(5):
             time.sleep(0.3)
-            os.kill(self.host_pid(collector), signal.SIGKILL)
+            found = support.children_of(collector.pid)
+            if not found:  # the trainer has ended, and so has the collector
+                break
+            os.kill(found[0][0], signal.SIGKILL)
             collector.wait(20)
             collector = self.scraper(endpoint.port)
         self.ends(collector, 0)

@@ -108,7 +108,7 @@ class Options(Case):
     def test_summary_line(self):
         done, run = self.quick()
         self.assertRegex(done.err, r"^tacho: ok ")
-        self.assertIn(run["id"], done.err)
+        self.assertIn(f"run {run['id'][:13]}\n", done.err)  # all that is unique in this store
         self.assertEqual(len(done.err.splitlines()), 1, done.err)
         self.assertNotIn("\x1b", done.err)
 
