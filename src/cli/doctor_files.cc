@@ -7,6 +7,7 @@
 #include "cli/concat.h"
 #include "cli/doctor.h"
 #include "cli/sibling.h"
+#include "os/owned_folder.h"
 #include "os/process.h"
 #include "probe/probe.h"
 #include "report/store.h"
@@ -43,16 +44,19 @@ std::string existing_part(const std::string& folder) {
 Finding check_store(const Settings& settings) {
   const std::string& folder = settings.store_dir;
   if (folder.empty()) return {"run store", Health::ok, "off (--no-store): runs leave no record", "", ""};
+  constexpr const char* kConsequence = "runs leave no record there";
+  constexpr const char* kFix = "--store DIR or TACHO_STORE with a folder that you may write, or --no-store";
+  if (const Status ours = check_run_store(folder); !ours)
+    return {"run store", Health::missing, ours.error().message(), kConsequence, kFix};
   const std::string existing = existing_part(folder);
-  const std::string trial = folder + "/.doctor-" + std::to_string(::getpid());
+  const std::string trial = folder + "/" + temporary_name(".doctor");
   Status status = make_directories(folder);
   if (status) status = write_file_atomically(trial, "");
-  ::unlink(trial.c_str());
+  if (status) ::unlink(trial.c_str());
   for (size_t end = folder.size(); end != std::string::npos && end > existing.size(); end = folder.rfind('/', end - 1))
     ::rmdir(folder.substr(0, end).c_str());
   if (status) return {"run store", Health::ok, folder + (existing == folder ? "" : " (made at the first run)"), "", ""};
-  return {"run store", Health::missing, status.error().message(), "runs leave no record there",
-          "--store DIR or TACHO_STORE with a folder that you may write, or --no-store"};
+  return {"run store", Health::missing, status.error().message(), kConsequence, kFix};
 }
 
 Finding check_open_files() {

@@ -50,7 +50,7 @@ Status name_runs(std::vector<std::string>& words) {
   if (!settings) return settings.error();
   for (size_t i = 1; i < words.size(); ++i) {
     const std::string& before = words[i - 1];
-    const bool is_value = before.starts_with("--") && before != "--all" && before != "--json";
+    const bool is_value = before.starts_with("--") && before != "--all" && before != "--json" && before.find('=') == std::string::npos;
     if (is_value || words[i].starts_with("-") || words[i].find('/') != std::string::npos || words[i].empty()) continue;
     const std::vector<std::string> names = run_names(settings->store_dir);
     if (std::any_of(names.begin(), names.end(), [&](const std::string& id) { return is_part_of(words[i], id); })) continue;

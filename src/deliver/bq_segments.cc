@@ -43,10 +43,18 @@ BqSegments::Open* BqSegments::open(const Segment& segment) {
   if (partial != state_.partial.end() && partial->second.crc == segment.seal.crc)
     mark_rows(partial->second.rows, fresh.done);
   BqRecords records(*text);
+  std::string wrong;
   for (BqRecord record; records.next(record) && fresh.groups.size() < fresh.done.size();) {
     const char group = bq_group(record.table);
     if (groups_.find(group) != std::string::npos) fresh.left[group] += !fresh.done[fresh.groups.size()];
+    else wrong = "a segment has rows for a table that the run does not name: " + segment.path;
     fresh.groups += group;
+  }
+  if (fresh.groups.size() != fresh.done.size()) wrong = "not all rows of a segment can be read: " + segment.path;
+  if (!wrong.empty()) {
+    open_.erase(segment.seal.number);
+    if (unreadable_.empty()) unreadable_ = wrong;
+    return nullptr;
   }
   return &(open_[segment.seal.number] = std::move(fresh));
 }

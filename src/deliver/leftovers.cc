@@ -75,7 +75,7 @@ void bound_spool(Reporter& reporter) {
     const bool old = start_s > 0 && now_s - start_s > kMaxAge_s;
     if (!old && sum <= limit) continue;
     SpoolRun run(entry.folder);
-    if (!run.lock()) continue;  // alive, or being sent
+    if (!run.has_files() || !run.lock()) continue;  // nothing of ours; alive, or being sent
     reporter.must(std::string("the spool is ") + (old ? "kept for 90 days" : "full (TACHO_SPOOL_MAX)") +
                   ": removed a run that was never delivered: " + entry.folder);
     remove_delivered(run, reporter);

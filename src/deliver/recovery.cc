@@ -82,16 +82,22 @@ bool is_meta(const Result<std::string>& text) {
   return meta && (meta->bigquery || !meta->api_url.empty() || !meta->bucket_uri.empty());
 }
 
-// A file of that name alone does not make a folder a run's: meta.json is what many things are called.
+// What the spool writes into the two: a process number, and lines of seals.
+bool is_lock(const Result<std::string>& text) {
+  return text && (text->empty() || parse_int<pid_t>(trim(std::string_view(*text).substr(0, text->find('\n')))).has_value());
+}
+bool is_seals(const Result<std::string>& text) {
+  return text && !text->empty() && parse_seal(std::string_view(*text).substr(0, text->find('\n'))).has_value();
+}
+
+// A file of that name alone does not make a folder a run's: meta.json, lock and 000001.csv are what many things are called.
 bool is_run(const OwnedFolder& folder, const std::string& name) {
-  const bool has_lock = folder.has_file(kLockName), has_seals = folder.has_file(kSealsName);
+  const bool has_lock = is_lock(folder.read(kLockName, 1 << 12)), has_seals = is_seals(folder.read(kSealsName));
   if (is_meta(folder.read(kMetaName))) return has_lock || has_seals || is_run_name(name);
-  bool has_rows = false;
-  folder.list([&](std::string_view entry) {
-    for (const std::string_view ending : {kSealedEnding, kRecordsEnding, kOpenEnding})
-      has_rows = has_rows || segment_number(entry, ending).has_value();
-  });
-  return (has_lock && has_seals) || (is_run_name(name) && (has_lock || has_seals || has_rows || folder.has_entry(kMetaName)));
+  if (!is_run_name(name)) return has_lock && has_seals;
+  bool has_files = false;
+  folder.list([&](std::string_view entry) { has_files = has_files || is_spool_file(entry); });
+  return has_files;
 }
 
 // The runs of a folder that a person named: itself, or those in it where it is a spool. Nothing is changed.
@@ -176,7 +182,11 @@ std::optional<Fate> look_at(const SpoolRun& run, Role role) {
   }
   if (!run.has_files()) return Fate::skipped;  // empty, or somebody else's
   const auto text = run.meta();
-  if (!text && text.error().code == Code::not_available) return std::nullopt;
+  if (!text && text.error().code == Code::not_available) {
+    // Killed before the description was written: there can be no row either.
+    if (!run.has_rows() && is_run_name(run.name())) return std::nullopt;
+    return log::error(kept + "its meta.json is missing, which says where its rows go; they are in the files there"), Fate::left;
+  }
   const auto meta = text ? parse_meta(*text) : Result<SpoolMeta>(text.error());
   if (!meta) return log::error(kept + meta.error().message()), Fate::left;
   if (!meta->bigquery && meta->bucket_uri.empty() && meta->api_url.empty())

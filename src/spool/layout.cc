@@ -37,8 +37,9 @@ std::string private_root(std::string folder) {
 bool is_run_name(std::string_view name) {
   if (name.size() < 20 || name[8] != 'T' || name[15] != 'Z' || name[16] != '-' || name.find('.') != std::string_view::npos) return false;
   const size_t dash = name.find('-', 17);
-  return dash != std::string_view::npos && dash + 1 < name.size() && is_made_of(name.substr(0, 8), kDigits) &&
-         is_made_of(name.substr(9, 6), kDigits) && is_made_of(name.substr(17, dash - 17), kDigits);
+  return dash != std::string_view::npos && name.size() - dash - 1 == kRunNameHex && is_made_of(name.substr(0, 8), kDigits) &&
+         is_made_of(name.substr(9, 6), kDigits) && is_made_of(name.substr(17, dash - 17), kDigits) &&
+         is_made_of(name.substr(dash + 1), "0123456789abcdef");
 }
 
 bool is_spool_file(std::string_view name) {

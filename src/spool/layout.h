@@ -24,6 +24,7 @@ inline constexpr std::string_view kLockName = "lock", kMetaName = "meta.json", k
 inline constexpr std::string_view kOverflowEnding = ".overflow";   // of a run's folder on another disk
 inline constexpr std::string_view kDeliveredMark = ".delivered-";  // in front of a folder's name: it is being removed
 inline constexpr std::string_view kSealedEnding = ".csv", kRecordsEnding = ".rec", kOpenEnding = ".open";
+inline constexpr size_t kRunNameHex = 8;  // random digits at the end of a run folder's name
 inline constexpr int kSpoolFolderMode = 0700, kSpoolFileMode = 0600;
 inline constexpr int64_t kSegmentBytes = int64_t{4} << 20;
 

@@ -57,17 +57,21 @@ Error damaged(const Segment& segment) {
   return {Code::invalid, "a spool segment is damaged: its checksum is wrong", segment.path, "only its whole rows are sent"};
 }
 
-// What a segment holds is seen by its first letters: CSV begins with a header.
-std::string_view ending_of(std::string_view text) { return is_bq_segment(text) ? kRecordsEnding : kSealedEnding; }
-size_t whole_part(std::string_view text, int64_t* rows) {
-  return is_bq_segment(text) ? whole_bq_records(text, rows) : whole_csv(text, rows);
+// What a segment holds is said by its name; of an open one it is seen by its first letters: CSV begins with a header.
+std::string_view ending_of(std::string_view name, std::string_view text) {
+  if (name.ends_with(kRecordsEnding)) return kRecordsEnding;
+  if (name.ends_with(kSealedEnding)) return kSealedEnding;
+  return is_bq_segment(text) ? kRecordsEnding : kSealedEnding;
+}
+size_t whole_part(std::string_view ending, std::string_view text, int64_t* rows) {
+  return ending == kRecordsEnding ? whole_bq_records(text, rows) : whole_csv(text, rows);
 }
 
 // Seals `text` (all of it whole) as the segment's new content.
-Status seal_as(const OwnedFolder& folder, uint32_t number, std::string_view text, int64_t rows) {
+Status seal_as(const OwnedFolder& folder, uint32_t number, std::string_view ending, std::string_view text, int64_t rows) {
   if (const Status status = write_seal(folder, {number, static_cast<int64_t>(text.size()), rows, crc32c(text)}); !status)
     return status;
-  const Status status = folder.write_atomically(segment_name(number, ending_of(text)), text, true, kSpoolFileMode);
+  const Status status = folder.write_atomically(segment_name(number, ending), text, true, kSpoolFileMode);
   folder.sync();
   return status;
 }
@@ -94,7 +98,8 @@ std::vector<std::string> read_overflows(const OwnedFolder& folder, std::string_v
   std::vector<std::string> targets;
   const std::string ours = std::string("/").append(run_name).append(kOverflowEnding);
   const auto list = folder.read(kOverflowName, 1 << 16);
-  if (!list) return targets;
+  // Under a name that no run has, a line of a copied folder could mean anybody's.
+  if (!list || !is_run_name(run_name)) return targets;
   for (const std::string_view line : split(*list, '\n'))
     if (line.starts_with('/') && line.ends_with(ours)) targets.emplace_back(line);
   return targets;
@@ -177,6 +182,17 @@ bool SpoolRun::has_files() const {
   const auto folder = main();
   bool found = false;
   if (folder) (*folder)->list([&](std::string_view name) { found = found || is_spool_file(name); });
+  return found;
+}
+
+bool SpoolRun::has_rows() const {
+  const auto folder = main();
+  bool found = false;
+  if (folder)
+    (*folder)->list([&](std::string_view name) {
+      const bool tells = is_spool_file(name) && name != kLockName && name != kOverflowName && name != kMetaName;
+      found = found || (tells && (*folder)->file_bytes(name) > 0);
+    });
   return found;
 }
 
@@ -303,6 +319,12 @@ std::vector<Segment> SpoolRun::missing() const {
 
 Status SpoolRun::recover(std::vector<Torn>& torn) const {
   Status status = ok();
+  // An overflow that is there and may not be used has rows of this run: without them it must not be closed.
+  for (const std::string& path : overflow_targets()) {
+    const auto overflow = open_overflow(path);
+    struct stat info{};
+    if (!overflow && overflow.error().code != Code::not_available && ::lstat(path.c_str(), &info) == 0) status = overflow.error();
+  }
   for (const std::string& path : folders()) {
     const auto folder = place(path);
     const Status one = folder ? recover_in(*folder, torn) : Status(folder.error());
@@ -331,25 +353,26 @@ Status SpoolRun::recover_in(const OwnedFolder& folder, std::vector<Torn>& torn) 
       continue;
     }
     int64_t rows = 0;
-    const size_t whole = whole_part(*text, &rows);
+    const std::string_view ending = ending_of(name, *text);
+    const size_t whole = whole_part(ending, *text, &rows);
     const auto known = seals.find(number);
     if (known != seals.end() && matches(known->second, *text)) {
-      if (const Status renamed = folder.rename_file(name, segment_name(number, ending_of(*text))); !renamed) status = renamed;
+      if (const Status renamed = folder.rename_file(name, segment_name(number, ending)); !renamed) status = renamed;
       folder.sync();
       continue;
     }
-    Status sealed = rows == 0 ? ok() : seal_as(folder, number, std::string_view(*text).substr(0, whole), rows);
+    Status sealed = rows == 0 ? ok() : seal_as(folder, number, ending, std::string_view(*text).substr(0, whole), rows);
     // A full disk has no room for the copy: another one may.
     for (const std::string& other : overflow_targets()) {
       if (sealed || other == folder.path()) continue;
-      if (const auto place = make_overflow(other)) sealed = seal_as(*place, number, std::string_view(*text).substr(0, whole), rows);
+      if (const auto place = make_overflow(other)) sealed = seal_as(*place, number, ending, std::string_view(*text).substr(0, whole), rows);
     }
     if (!sealed) {
       status = sealed;
       continue;
     }
     if (whole < text->size()) torn.push_back({folder.path_of(name), static_cast<int64_t>(text->size() - whole)});
-    if (name != segment_name(number, ending_of(*text)) || rows == 0) folder.remove_file(name);
+    if (name != segment_name(number, ending) || rows == 0) folder.remove_file(name);
   }
   return status;
 }
@@ -387,15 +410,16 @@ Result<Torn> SpoolRun::repair(const Segment& segment) const {
   const auto text = folder->read(last_part(segment.path), kSegmentLimit);
   if (!text) return text.error();
   int64_t rows = 0;
-  const size_t whole = whole_part(*text, &rows);
-  const Status status = seal_as(*folder, segment.seal.number, std::string_view(*text).substr(0, whole), rows);
+  const std::string_view ending = ending_of(segment.path, *text);
+  const size_t whole = whole_part(ending, *text, &rows);
+  const Status status = seal_as(*folder, segment.seal.number, ending, std::string_view(*text).substr(0, whole), rows);
   if (!status) return status.error();
   return Torn{segment.path, segment.seal.bytes - static_cast<int64_t>(whole)};
 }
 
 Status SpoolRun::replace(const Segment& segment, std::string_view csv, int64_t rows) const {
   const auto folder = place(parent_of(segment.path));
-  return folder ? seal_as(*folder, segment.seal.number, csv, rows) : Status(folder.error());
+  return folder ? seal_as(*folder, segment.seal.number, ending_of(segment.path, csv), csv, rows) : Status(folder.error());
 }
 
 void SpoolRun::remove(const Segment& segment) const {

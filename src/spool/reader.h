@@ -35,6 +35,8 @@ class SpoolRun {
   Status usable() const;
   // Whether anything lies in it that the spool makes.
   bool has_files() const;
+  // Whether a segment, a seal or a state of the delivery is there with something in it.
+  bool has_rows() const;
 
   const std::string& folder() const { return folder_; }
   std::string name() const { return folder_.substr(folder_.rfind('/') + 1); }

@@ -55,7 +55,7 @@ Result<SpoolWriter> SpoolWriter::create(const std::vector<std::string>& roots, s
       last = root.error();
       continue;
     }
-    const std::string name = std::string(utc) + "-" + std::to_string(::getpid()) + "-" + random_hex(8);
+    const std::string name = std::string(utc) + "-" + std::to_string(::getpid()) + "-" + random_hex(kRunNameHex);
     auto folder = root->make_folder(name);
     if (!folder) {
       last = folder.error();

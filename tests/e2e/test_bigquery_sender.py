@@ -8,7 +8,7 @@ import random
 import signal
 import time
 
-from bigquery import METRICS, ROWS, BigQuery, Cloud, Spool, crc32c, metrics_record, service_account
+from bigquery import METRICS, ROWS, BigQuery, Cloud, Spool, crc32c, metrics_record, record, service_account
 from support import SANITIZED, TACHO, marked_pids, until
 
 
@@ -38,6 +38,18 @@ class Spooled(BigQuery):
             file.write(b"x")
         self.assertIn("damaged", self.deliver(spool).err)
         self.assertEqual([row["seq"] for row in self.cloud.rows("metrics")], [0, 2, 3])
+
+    def test_a_first_record_that_is_damaged_costs_no_other(self):
+        spool = self.spool([[metrics_record(self.now_us + i * 1_000_000, i) for i in range(5)]])
+        with open(os.path.join(spool.folder, "000000.rec"), "r+b") as file:
+            file.write(b"X")
+        self.assertEqual(self.deliver(spool).err.count("are lost"), 1)
+        self.assertEqual([row["seq"] for row in self.cloud.rows("metrics")], [1, 2, 3, 4])
+
+    def test_rows_of_no_table_are_kept_and_named(self):
+        spool = self.spool([[record("T", self.now_us + i, {"seq": i}) for i in range(3)]])
+        self.assertIn("000000.rec", self.deliver(spool, rc=1).err)
+        self.assertTrue(os.path.exists(os.path.join(spool.folder, "000000.rec")))
 
     def test_a_segment_that_cannot_be_read_is_kept_and_named(self):
         segments = [[metrics_record(self.now_us + i * 1_000_000, i)] for i in range(3)]

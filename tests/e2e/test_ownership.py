@@ -101,6 +101,19 @@ class NoSpool(Ownership):
                     self.assertEqual({name: tree(self.path(name)) for name in before}, before)
         self.assertEqual(self.service.api.log, [])
 
+    def test_names_of_the_spool_do_not_make_one(self):
+        """lock, seals and 000001.csv are what other things are called, too."""
+        shapes = {"zoo": {"lock": "mine", "seals": "mine", "thesis.txt": "x"}, "zoo2": {"lock": "mine", "seals": "mine", "000000.csv": "no newline", "state.json": "x"},
+                  "20260101T000000Z-1-photos": {"000001.csv": "only a header\n", "a.jpg": "x"}, "empty-ones": {"lock": "", "seals": ""}}
+        for name, files in shapes.items():
+            os.mkdir(self.path(name), 0o700)
+            for file, text in files.items():
+                self.put(self.path(name), file, text)
+            before = tree(self.path(name))
+            with self.subTest(name):
+                self.deliver(self.path(name), rc=125)
+                self.assertEqual(tree(self.path(name)), before)
+
     def test_a_good_folder_beside_a_bad_one(self):
         folder = self.spool()
         os.mkdir(self.path("d"), 0o700)
@@ -110,6 +123,43 @@ class NoSpool(Ownership):
 
 
 class Runs(Ownership):
+    def test_a_run_without_its_description_is_kept(self):
+        folder = self.spool()
+        os.unlink(os.path.join(folder, "meta.json"))
+        os.unlink(os.path.join(folder, "seals"))
+        before = tree(folder)
+        for words in ((folder,), ("--all",)):
+            self.assertIn(folder, self.deliver(*words, rc=1, env={"TACHO_SPOOL_DIR": self.root}).err)
+            self.assertEqual(tree(folder), before)
+
+    def test_rows_in_an_overflow_that_may_not_be_opened(self):
+        folder = self.spool()
+        name = os.path.basename(folder) + ".overflow"
+        overflow = self.path("ov", name)
+        os.makedirs(overflow, 0o700)
+        text = "timestamp,a\n4.000,4\n"
+        self.put(overflow, "000002.csv", text)
+        self.put(overflow, "seals", f"000002 {len(text)} 1 {crc32c(text.encode()):08x}\n")
+        self.put(folder, "overflow", overflow + "\n" + self.path("never", name) + "\n")
+        os.chmod(self.path("ov"), 0o775)
+        self.assertIn("ov", self.deliver(folder, rc=1).err)
+        self.assertTrue(os.path.exists(folder))
+        self.arrived(0)
+        os.chmod(self.path("ov"), 0o700)
+        self.deliver(folder)
+        self.assertFalse(os.path.exists(overflow))
+        self.assertEqual(self.service.rows(self.service.finished()[0]), [*ROWS, "4.000,4"])
+
+    def test_an_overflow_of_a_folder_that_is_no_runs(self):
+        folder = self.spool(name="thesis")
+        os.makedirs(self.path("mine", "thesis.overflow"), 0o700)
+        for name in ("lock", "000009.csv", "keep.txt"):
+            self.put(self.path("mine", "thesis.overflow"), name, "mine\n")
+        self.put(folder, "overflow", self.path("mine", "thesis.overflow") + "\n")
+        before = tree(self.path("mine"))
+        self.deliver(folder)
+        self.assertEqual(tree(self.path("mine")), before)
+
     def test_a_run_or_a_spool_with_several(self):
         self.deliver(self.spool(0))
         self.arrived(1)
@@ -160,7 +210,7 @@ class Runs(Ownership):
         done = self.spool(0)
         hidden = os.path.join(self.root, ".delivered-" + os.path.basename(done))
         os.rename(done, hidden)
-        kept = os.path.join(self.root, ".delivered-20261115T140009Z-1-aa")
+        kept = os.path.join(self.root, ".delivered-20261115T140009Z-1-aaaaaaaa")
         os.mkdir(kept, 0o700)
         self.put(kept, "thesis.txt", "mine")
         told = self.deliver("--all", env={"TACHO_SPOOL_DIR": self.root})

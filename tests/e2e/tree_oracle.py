@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 IS_ROOT = os.geteuid() == 0
@@ -86,6 +87,15 @@ def one_round(tacho, burners, kind, seed, ms, note=lambda text: None):
         started.append(process)
         return process
 
+    def end_all():  # whatever hangs: a round takes seconds
+        for process in list(started):
+            if process.poll() is None:
+                process.kill()
+
+    watchdog = threading.Timer(120, end_all)
+    watchdog.daemon = True
+    watchdog.start()
+
     def go(worker):
         worker.stdin.write("go\n")
         worker.stdin.flush()
@@ -127,6 +137,7 @@ def one_round(tacho, burners, kind, seed, ms, note=lambda text: None):
             raise Wrong("the tree did not end well")
         return compare(kind, interval, with_letters, rows, walks, truth, run, root, stolen_s() - stolen, note)
     finally:
+        watchdog.cancel()
         for process in started:
             if process.poll() is None:
                 process.kill()
