@@ -108,7 +108,8 @@ void Connection::set_deadline(int64_t now_ns) {
 
 int64_t Connection::waits_since_ns() const {
   if (stage_ == Stage::lingering) return linger_since_ns_;
-  if (stage_ == Stage::open && (sent_ < output_.size() || protocol_->progress().phase == Protocol::Phase::busy)) return kNever;
+  if (stage_ == Stage::open && protocol_->progress().phase == Protocol::Phase::busy) return kNever;
+  if (stage_ == Stage::open && sent_ < output_.size()) return write_since_ns_;
   return progress_since_ns_;
 }
 
@@ -129,8 +130,8 @@ Connection::Wish Connection::step(int64_t now_ns) {
     return wish;
   }
   wish.again = take_input();
-  // Only now: what had arrived when the end was announced is still answered.
-  if (draining_ && stage_ == Stage::open && !wish.again) protocol_->drain();
+  // Only now: what had arrived when the end was announced is still answered, half a record of it too.
+  if (draining_ && stage_ == Stage::open && !wish.again && !transport_.has_begun()) protocol_->drain();
   if (stage_ == Stage::open && !closed_) send_output(now_ns);
   if (reads() && transport_.has_pending()) wish.again = true;  // bytes that the kernel does not know of
   set_deadline(now_ns);

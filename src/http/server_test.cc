@@ -3,12 +3,14 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <openssl/ssl.h>
 #include <sys/socket.h>
 
 #include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <stdexcept>
 #include <filesystem>
 #include <fstream>
@@ -123,6 +125,52 @@ class Raw {
  private:
   Fd fd_;
   bool connected_ = false;
+};
+
+// A client whose records are sent when and as far as the test likes.
+class Records {
+ public:
+  explicit Records(uint16_t port) : raw_(port), context_(SSL_CTX_new(TLS_client_method())), ssl_(SSL_new(context_)) {
+    SSL_set_bio(ssl_, BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()));
+    SSL_set_connect_state(ssl_);
+    while (SSL_do_handshake(ssl_) != 1) {
+      raw_.send(made());
+      const std::string answer = raw_.read_some();
+      if (answer.empty()) return;
+      BIO_write(SSL_get_rbio(ssl_), answer.data(), static_cast<int>(answer.size()));
+    }
+    raw_.send(made());
+  }
+  ~Records() {
+    SSL_free(ssl_);
+    SSL_CTX_free(context_);
+  }
+  Records(const Records&) = delete;
+  Records& operator=(const Records&) = delete;
+  std::string record(std::string_view text) {
+    SSL_write(ssl_, text.data(), static_cast<int>(text.size()));
+    return made();
+  }
+  std::string read_all() {
+    const std::string all = raw_.read_all();
+    BIO_write(SSL_get_rbio(ssl_), all.data(), static_cast<int>(all.size()));
+    std::string text;
+    char buffer[4096];
+    for (int got = SSL_read(ssl_, buffer, sizeof buffer); got > 0; got = SSL_read(ssl_, buffer, sizeof buffer))
+      text.append(buffer, static_cast<size_t>(got));
+    return text;
+  }
+  Raw& raw() { return raw_; }
+
+ private:
+  std::string made() {
+    std::string out(BIO_ctrl_pending(SSL_get_wbio(ssl_)), '\0');
+    if (!out.empty()) BIO_read(SSL_get_wbio(ssl_), out.data(), static_cast<int>(out.size()));
+    return out;
+  }
+  Raw raw_;
+  SSL_CTX* context_;
+  SSL* ssl_;
 };
 
 std::string converse(uint16_t port, std::string_view text) {
@@ -284,6 +332,40 @@ TEST(HttpServer, UnfinishedHandShakesMakeRoomAndEnd) {
   }
   EXPECT_EQ(curl(server->port(), "", "/x"), "GET /x [] 0 \n");
   for (const auto& one : half) EXPECT_EQ(one->read_all(), "");
+}
+
+TEST(HttpServer, ThoseThatNeverReadDoNotFailAProbe) {
+  ServerOptions options;
+  options.connections = 8;
+  const auto server = serve(options);
+  std::string requests;
+  for (int i = 0; i < 20; i++) requests += "GET /large HTTP/1.1\r\n\r\n";
+  std::vector<std::unique_ptr<Raw>> deaf;
+  for (int i = 0; i < 10; i++) {  // the limit and two of slack
+    deaf.push_back(std::make_unique<Raw>(server->port()));
+    deaf.back()->send(requests);
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  for (int i = 0; i < 5; i++)
+    EXPECT_NE(converse(server->port(), "GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n").find("/healthz"), std::string::npos);
+}
+
+// Half a record: in a head, in a body, and behind a refusal while its last words are read.
+TEST(HttpServer, HalfARecordTakesNoTime) {
+  ServerOptions options = with_tls();
+  options.body_limit = 100'000;
+  const auto server = serve(options);
+  const std::string much(8'000, 'y');
+  Records head(server->port()), body(server->port()), refused(server->port());
+  head.raw().send(head.record("GET / HTTP/1.1\r\nx: " + much).substr(0, 100));
+  body.raw().send(body.record("POST / HTTP/1.1\r\nContent-Length: 20000\r\n\r\n"));
+  body.raw().send(body.record(much).substr(0, 100));
+  refused.raw().send(refused.record("POST / HTTP/1.1\r\nContent-Length: 200000\r\n\r\n"));
+  refused.raw().send(refused.record(much).substr(0, 3));
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  const std::clock_t before = std::clock();
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  EXPECT_LT(static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC, 0.3);
 }
 
 int64_t resident_kib() {
@@ -606,6 +688,23 @@ TEST(HttpServer, AnswersWhatHadArrivedWhenItStops) {
   EXPECT_NE(late.find("POST /half [] 4"), std::string::npos);
   EXPECT_NE(late.find("connection: close"), std::string::npos);
   EXPECT_NE(holder.read_all().find("/wait"), std::string::npos);
+  stopper.join();
+}
+
+TEST(HttpServer, AnswersARequestOfWhichHalfARecordIsThereWhenItStops) {
+  ServerOptions options = with_tls();
+  options.workers = 2;
+  const auto server = serve(options);
+  Records half(server->port()), idle(server->port());
+  const std::string record = half.record("GET /half HTTP/1.1\r\n\r\n");
+  half.raw().send(record.substr(0, 10));
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  std::thread stopper([&] { server->stop(20'000); });
+  EXPECT_EQ(idle.read_all(), "") << "idle ones end at once";
+  half.raw().send(record.substr(10));
+  const std::string answer = half.read_all();
+  EXPECT_NE(answer.find("GET /half"), std::string::npos) << answer;
+  EXPECT_NE(answer.find("connection: close"), std::string::npos) << answer;
   stopper.join();
 }
 

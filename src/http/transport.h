@@ -19,7 +19,11 @@ class Transport {
   State read(char* to, size_t room, size_t& got);
   State write(std::string_view bytes, size_t& sent);
   void end_sending();  // our last word: close_notify and FIN
-  bool has_pending() const { return ssl_ && !broken_ && SSL_has_pending(ssl_.get()) == 1; }
+  // Bytes that can be read at once though the kernel does not know of them. Half a record is none: its rest comes through
+  // the socket.
+  bool has_pending() const { return ssl_ && !broken_ && SSL_pending(ssl_.get()) > 0; }
+  // A TLS record has begun to arrive.
+  bool has_begun() const { return ssl_ && !broken_ && SSL_has_pending(ssl_.get()) == 1; }
   bool has_client_certificate() const;
 
  private:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/json_bounds.h"
 #include "base/log.h"
 #include "katib/shared_file.h"
 
@@ -11,11 +12,13 @@ namespace {
 
 using Json = nlohmann::json;
 constexpr int kVersion = 1;
+// The trainer may have put it there. Three positions of 20,000 event files fit.
+constexpr JsonBounds kBounds{.bytes = 16u << 20, .depth = 32, .values = 600'000};
 
 // Readers keep JSON; what is none is kept as a text, and "" as null.
 Json embedded(const std::string& text) {
   if (text.empty()) return nullptr;
-  Json json = Json::parse(text, nullptr, false);
+  Json json = parse_bounded<Json>(text, kBounds);
   return json.is_discarded() ? Json(text) : json;
 }
 std::string extracted(const Json& json) {
@@ -68,7 +71,9 @@ std::string format_state(const CollectState& state) {
 }
 
 Result<CollectState> parse_state(std::string_view text) {
-  const Json json = Json::parse(text, nullptr, false);
+  if (const JsonExcess excess = json_excess(text, kBounds); excess != JsonExcess::none)
+    return Error{Code::invalid, "not a state: " + std::string(json_excess_text(excess)), "", ""};
+  const Json json = parse_bounded<Json>(text, kBounds);
   if (!json.is_object() || json.value("version", Json()) != kVersion)
     return Error{Code::invalid, "not a state of this version", "", ""};
   try {
@@ -97,7 +102,7 @@ Result<CollectState> parse_state(std::string_view text) {
 
 std::optional<CollectState> StateFile::load(std::string_view trial, std::string_view kind) const {
   if (path_.empty()) return std::nullopt;
-  const auto text = read_shared_file(path_, 16u << 20);
+  const auto text = read_shared_file(path_, kBounds.bytes);
   if (!text) return std::nullopt;
   auto state = parse_state(*text);
   if (!state) {

@@ -495,6 +495,29 @@ TEST(Refusal, ByCodeAndWords) {
 }
 
 // What another user of the folder wrote instead of the state: no chunk is made of it that reaches behind its rows.
+TEST(State, WhatIsTooDeepOrTooMuchIsRefused) {
+  CollectState state{"t", "k", "", "", "", false, false, {}, {}, {}, {}, {}};
+  const std::string text = format_state(state), from = "\"watch\":null";
+  const size_t at = text.find(from);
+  ASSERT_NE(at, std::string::npos) << text;
+  const auto with = [&](const std::string& watch) { return std::string(text).replace(at, from.size(), "\"watch\":" + watch); };
+  EXPECT_TRUE(parse_state(with(std::string(20, '[') + std::string(20, ']'))));
+  EXPECT_FALSE(parse_state(with(std::string(400'000, '[') + std::string(400'000, ']'))));
+  std::string many = "[0";
+  for (int i = 0; i < 3'000'000; i++) many += ",0";
+  EXPECT_FALSE(parse_state(with(many + "]")));
+  // As many event files as are read, in each position that is kept.
+  std::string files;
+  for (int i = 0; i < 20'000; i++)
+    files += (i == 0 ? "" : ",") + (R"({"device":64769,"inode":1234567,"offset":123456,"head":"0123456789abcdef","values":100,"path":"train/events.out.tfevents.)" + std::to_string(1'700'000'000 + i) + R"(.host"})");
+  state.watch_position = "{\"files\":[" + files + "],\"tags\":[0,1]}";
+  state.streams["own"] = {state.watch_position, 5};
+  state.pending = PendingChunk{"own", state.watch_position, 5, false, {}, 0, 5, {1}, "abc"};
+  const auto large = parse_state(format_state(state));
+  ASSERT_TRUE(large) << large.error().message();
+  EXPECT_EQ(large->streams.at("own").rows, 5);
+}
+
 TEST(State, ChunksThatCannotBeAreRefused) {
   CollectState state{"t", "k", "", "", "", false, false, {}, {}, {}, {}, {}};
   state.pending = PendingChunk{"own", "", 5, false, {}, 0, 5, {1}, "abc"};

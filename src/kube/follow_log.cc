@@ -1,11 +1,14 @@
 #include "kube/follow_log.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/log.h"
 #include "base/text.h"
@@ -25,6 +28,7 @@ constexpr int64_t kPreviousMs = 60'000;
 // How long a container that may be started again is waited for where the pod's status cannot be read. The first restart
 // comes at once, the second after ten seconds, a third after twenty.
 constexpr int64_t kRestartNs = 45 * kNsPerSec;
+constexpr size_t kLongLine = 1u << 20;  // of more, the beginning is written before the end has come
 constexpr int kQuietEnds = 3;  // so many streams in a row that end without a new line: the container has ended
 
 // `2026-11-15T10:00:00.5Z` with nine digits of a fraction; empty when it is no time.
@@ -43,26 +47,52 @@ bool LogLines::put(std::string_view line, bool ended) {
   const std::string time = full_time(line.substr(0, blank));
   std::string text(time.empty() || blank == line.npos ? (time.empty() ? line : "") : line.substr(blank + 1));
   if (ended) text += '\n';
-  if (!time.empty()) {
+  stamped_ = !time.empty();
+  left_out_ = true;
+  if (stamped_) {
     if (catching_up_ && time < last_) return true;
     if (catching_up_ && time == last_ && skipped_ < same_) return ++skipped_, true;
     catching_up_ = false;
     same_ = time == last_ ? same_ + 1 : 1;
     last_ = time;
   }
+  left_out_ = false;
   lines_++;
+  if (std::exchange(owes_end_, false)) text.insert(0, 1, '\n');
   return write_(text);
 }
 
 bool LogLines::take(std::string_view piece) {
-  rest_ += piece;
-  size_t begin = 0;
-  for (size_t end = rest_.find('\n'); end != std::string::npos; end = rest_.find('\n', begin)) {
-    if (!put(std::string_view(rest_).substr(begin, end - begin), true)) return false;
-    begin = end + 1;
+  while (!piece.empty()) {
+    const size_t end = piece.find('\n');
+    const bool ended = end != std::string_view::npos;
+    const std::string_view part = piece.substr(0, end);
+    const std::string_view with_end = piece.substr(0, ended ? end + 1 : piece.size());
+    piece.remove_prefix(with_end.size());
+    if (in_long_) {
+      if (!left_out_ && !write_(with_end)) return false;
+      in_long_ = !ended;
+      continue;
+    }
+    rest_ += part;
+    if (!ended && rest_.size() <= kLongLine) continue;
+    const std::string line = std::exchange(rest_, {});
+    in_long_ = !ended;
+    if (!put(line, ended)) return false;
   }
-  rest_.erase(0, begin);
   return true;
+}
+
+// Half a line comes again, and some before it. Of a long one the beginning is out already: it ends there, and follows whole.
+void LogLines::resume() {
+  if (in_long_ && !left_out_) {
+    owes_end_ = true;
+    if (stamped_) same_--;
+  }
+  rest_.clear();
+  in_long_ = false;
+  skipped_ = 0;
+  catching_up_ = true;
 }
 
 bool LogLines::finish() {
@@ -182,6 +212,17 @@ void Follower::run() {
   }
 }
 
+// The trainer shares the folder: what it has put there may be a link out of it, or a FIFO on which an open would wait for ever.
+Fd open_log(const std::string& path) {
+  Fd out(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666));
+  if (!out) return out;
+  struct stat about {};
+  if (::fstat(out.get(), &about) != 0) return Fd();
+  if (!S_ISREG(about.st_mode)) return errno = EINVAL, Fd();
+  if (::ftruncate(out.get(), 0) != 0) return Fd();
+  return out;
+}
+
 }  // namespace
 
 // A container that fails would fail the trainer's pod with it: whatever goes wrong is told, and the end is a good one.
@@ -206,7 +247,7 @@ int follow_log_command(std::span<const std::string> words) {
                         "[--restart Never|OnFailure|Always]\n"),
            2;
   ignore_broken_pipes();
-  const Fd out(::open(options.file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666));
+  const Fd out = open_log(options.file);
   if (!out) return log::error(system_error("cannot write the log", options.file, errno).message()), 0;
   const Result<std::shared_ptr<ApiServer>> server = ApiServer::open(options.kubeconfig);
   if (!server) return log::error(server.error().message()), 0;

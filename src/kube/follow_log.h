@@ -15,13 +15,13 @@ namespace tacho {
 
 // Lines of a log with time stamps, `2026-11-15T10:00:00.123456789Z text`, in pieces as they come. Lines that were there
 // before (a follower resumes by whole seconds) are left out, but only where a stream begins: a clock that is set back
-// while it runs loses nothing. Not thread-safe.
+// while it runs loses nothing. No more than a megabyte is held, however long a line is. Not thread-safe.
 class LogLines {
  public:
   explicit LogLines(std::function<bool(std::string_view)> write) : write_(std::move(write)) {}
   bool take(std::string_view piece);              // false: the writer failed
   bool finish();                                  // the last line without its end
-  void resume() { rest_.clear(), skipped_ = 0, catching_up_ = true; }  // half a line comes again, and some before it
+  void resume();                                  // a new stream begins
   // For `sinceTime`: the second of the last whole line; empty before the first.
   std::string since() const;
   uint64_t lines() const { return lines_; }
@@ -35,6 +35,9 @@ class LogLines {
   uint64_t same_ = 0, lines_ = 0;  // how many lines of that very time were written
   uint64_t skipped_ = 0;           // of these, how many have come again
   bool catching_up_ = false;       // behind a resume(), until the first line that is new
+  bool in_long_ = false;           // the beginning of this line was put, and its rest is passed on as it comes
+  bool stamped_ = false, left_out_ = false;  // the line put last had a time; it had been written before
+  bool owes_end_ = false;          // what was written last is a beginning without its end
 };
 
 // What the pod's status says of a container, and what follows for whoever reads its log.

@@ -1,7 +1,12 @@
 #include "kube/follow_log.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 namespace tacho {
@@ -63,6 +68,51 @@ TEST(FollowFate, ByStatusAndRestartPolicy) {
 TEST_F(Follow, AFullDiskEndsIt) {
   LogLines broken([](std::string_view) { return false; });
   EXPECT_FALSE(broken.take("x\n"));
+}
+
+TEST_F(Follow, LongLinesAreNotHeld) {
+  size_t largest = 0;
+  std::string out;
+  LogLines lines([&](std::string_view text) { return largest = std::max(largest, text.size()), out += text, true; });
+  const std::string kib(1024, 'x');
+  EXPECT_TRUE(lines.take("2026-11-15T10:00:00.5Z a"));
+  for (int i = 0; i < 5000; i++) EXPECT_TRUE(lines.take(kib));
+  EXPECT_GT(out.size(), 4900u << 10) << "more than the beginning is out before its end has come";
+  EXPECT_LT(largest, (1u << 20) + 4096);
+  EXPECT_TRUE(lines.take("z\n2026-11-15T10:00:00.6Z b\n"));
+  EXPECT_EQ(out.size(), 1 + (5000u << 10) + 2 + 2);
+  EXPECT_EQ(out.substr(0, 2), "ax");
+  EXPECT_EQ(out.substr(out.size() - 5), "xz\nb\n");
+  EXPECT_EQ(lines.lines(), 2u);
+}
+
+TEST_F(Follow, ALongLineThatIsCutOffComesAgainWhole) {
+  const std::string line = "2026-11-15T10:00:00.5Z " + std::string(1u << 20, 'x');
+  lines_.take("2026-11-15T10:00:00.5Z a\n" + line);
+  lines_.resume();
+  lines_.take("2026-11-15T10:00:00.5Z a\n" + line + "y\n2026-11-15T10:00:00.5Z b\n");
+  const std::string text(1u << 20, 'x');
+  EXPECT_TRUE(out_ == "a\n" + text + "\n" + text + "y\nb\n") << out_.size();
+  lines_.resume();
+  lines_.take("2026-11-15T10:00:00.5Z a\n" + line + "y\n2026-11-15T10:00:00.5Z b\n2026-11-15T10:00:00.5Z c\n");
+  EXPECT_TRUE(out_ == "a\n" + text + "\n" + text + "y\nb\nc\n") << out_.size();
+}
+
+TEST(FollowCommand, WhatTheTrainerPutsInTheFilesPlaceIsNotWritten) {
+  std::string folder = std::filesystem::temp_directory_path() / "tacho-follow-XXXXXX";
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  const auto follow = [&](const std::string& name) {
+    return follow_log_command(std::vector<std::string>{"--kubeconfig", folder + "/none", "--namespace", "n", "--pod", "p", "--container", "c", "--file", folder + name});
+  };
+  std::ofstream(folder + "/precious") << "kept";
+  std::filesystem::create_symlink("precious", folder + "/link");
+  ASSERT_EQ(::mkfifo((folder + "/fifo").c_str(), 0666), 0);
+  EXPECT_EQ(follow("/link"), 0);
+  EXPECT_EQ(std::filesystem::file_size(folder + "/precious"), 4u);
+  EXPECT_EQ(follow("/fifo"), 0) << "and it does not wait for a reader";
+  EXPECT_EQ(follow("/precious"), 0);
+  EXPECT_EQ(std::filesystem::file_size(folder + "/precious"), 0u) << "a plain file is begun anew";
+  std::filesystem::remove_all(folder);
 }
 
 TEST(FollowCommand, BadOptions) {

@@ -130,6 +130,7 @@ Status InjectService::listen(const std::string& address, Handler handler) {
   options.port = where->port;
   options.body_limit = 64u << 10;
   options.connections = 64;
+  options.head_ms = options.body_ms = 2'000;  // probes are quick; whoever is not makes room
   Result<std::unique_ptr<HttpServer>> server = HttpServer::open(std::move(options), std::move(handler));
   if (!server) return server.error();
   servers_.push_back(std::move(*server));

@@ -93,6 +93,7 @@ Status Service::listen(const std::string& address, Handler handler) {
   options.address = where->address;
   options.port = where->port;
   options.body_limit = 64 * 1024;
+  options.head_ms = options.body_ms = 2'000;  // probes are quick; whoever is not makes room
   Result<std::unique_ptr<HttpServer>> server = HttpServer::open(std::move(options), std::move(handler));
   if (!server) return server.error();
   servers_.push_back(std::move(*server));
