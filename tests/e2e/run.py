@@ -14,7 +14,7 @@ import threading
 import time
 import unittest
 
-MOST_RETRIED = 5
+MOST_RETRIED = 8
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
