@@ -17,9 +17,9 @@ void fuzz_one(std::string_view text) {
   tacho::parse_launcher_record(text);
   tacho::parse_launcher_usage_ns(text, {1, 1});
   tacho::is_wrapper_command(text, "/var/log/katib");
-  if (const auto state = tacho::parse_state(text)) {
+  if (const auto state = tacho::parse_collect_state(text)) {
     const std::string again = tacho::format_state(*state);
-    const auto twice = tacho::parse_state(again);
+    const auto twice = tacho::parse_collect_state(again);
     require(static_cast<bool>(twice) && tacho::format_state(*twice) == again);
   }
   tacho::MetricRow row;

@@ -1,6 +1,7 @@
 // Durations and sizes: read from what people type, written for what people read.
 #pragma once
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -11,6 +12,7 @@ namespace tacho {
 inline constexpr int64_t kNsPerUs = 1'000;
 inline constexpr int64_t kNsPerMs = 1'000'000;
 inline constexpr int64_t kNsPerSec = 1'000'000'000;
+inline constexpr int64_t kNever = std::numeric_limits<int64_t>::max();  // a deadline that there is not
 inline constexpr int64_t kMiB = int64_t{1} << 20;
 
 // "0.25" (seconds), "250ms", "5m", "1h30m"; units ns us ms s m h d. Zero, negative numbers and garbage are errors.

@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "base/log.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/help.h"
@@ -72,7 +73,7 @@ int help_command(const Call& call) {
 }
 
 int dispatch(std::span<const Command> commands, std::string_view program, std::span<const std::string> arguments) {
-  program.remove_prefix(program.rfind('/') + 1);
+  program = last_part(program);
   if (program == "resource-tracker") {
     const Command tracker{program, kTracker, "[OPTIONS] [--] [CMD [ARGS...]]", "Record a command, a process or the machine.",
                           tracker_program};

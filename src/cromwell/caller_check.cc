@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "net/base64.h"
+#include "net/json_text.h"
 #include "net/rs256.h"
 #include "os/clock.h"
 
@@ -18,12 +19,8 @@ using Json = nlohmann::json;
 constexpr int64_t kLeewayS = 60;
 constexpr int64_t kMostLifeS = 86'400;  // of a token; Google's have an hour
 constexpr size_t kMostTokenBytes = 16 * 1024;
-constexpr JsonBounds kBounds{kMostTokenBytes, 8, 1'000};
+constexpr JsonBounds kTokenBounds{kMostTokenBytes, 8, 1'000};
 
-std::string text(const Json& json, const char* name) {
-  const auto found = json.find(name);
-  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
-}
 int64_t seconds(const Json& json, const char* name) {
   const auto found = json.find(name);
   if (found == json.end() || !found->is_number()) return 0;
@@ -53,13 +50,13 @@ Result<JwtParts> parse_jwt(std::string_view token) {
   const auto head_bytes = base64_decode(parts[0]), claim_bytes = base64_decode(parts[1]),
              signature = base64_decode(parts[2]);
   if (!head_bytes || !claim_bytes || !signature) return broken;
-  const Json head = parse_bounded<Json>(*head_bytes, kBounds), claims = parse_bounded<Json>(*claim_bytes, kBounds);
+  const Json head = parse_bounded<Json>(*head_bytes, kTokenBounds), claims = parse_bounded<Json>(*claim_bytes, kTokenBounds);
   if (!head.is_object() || !claims.is_object()) return broken;
   JwtParts jwt;
-  jwt.algorithm = text(head, "alg");
-  jwt.key_id = text(head, "kid");
-  jwt.issuer = text(claims, "iss");
-  jwt.email = text(claims, "email");
+  jwt.algorithm = json_text(head, "alg");
+  jwt.key_id = json_text(head, "kid");
+  jwt.issuer = json_text(claims, "iss");
+  jwt.email = json_text(claims, "email");
   jwt.email_verified = flag(claims, "email_verified");
   if (const auto audience = claims.find("aud"); audience != claims.end()) {
     for (const Json& one : audience->is_array() ? *audience : Json::array({*audience}))

@@ -9,7 +9,7 @@
 namespace tacho {
 namespace {
 
-constexpr const char kHelp[] =
+constexpr const char kCromwellHelp[] =
     "Examples:\n"
     "  tacho cromwell upload 5d96fd3c-1a89-40ae-8095-c364181cda46\n"
     "  tacho cromwell import --ndjson rows.ndjson logs/wf/*/call-*/monitoring.log\n\n"
@@ -30,7 +30,7 @@ int cromwell_command(std::span<const std::string> arguments) {
   if (word == "upload") return upload_command(rest);
   if (word == "serve") return serve_command(rest);
   if (word == "import") return import_command(rest);
-  if (word == "--help" || word == "-h" || word == "help") return std::fputs(kHelp, stdout) < 0 ? 1 : 0;
+  if (word == "--help" || word == "-h" || word == "help") return std::fputs(kCromwellHelp, stdout) < 0 ? 1 : 0;
   log::error((word.empty() ? "say what to do" : "unknown command cromwell " + word) +
              ": upload, serve or import (see tacho cromwell --help)");
   return kBadUsage;

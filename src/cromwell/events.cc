@@ -14,9 +14,9 @@ namespace {
 using Json = nlohmann::json;
 
 // A storage event has some dozens of values; outputs of a workflow, in Cromwell's callback, have more.
-constexpr JsonBounds kBounds{1u << 20, 64, 50'000};
+constexpr JsonBounds kEventBounds{1u << 20, 64, 50'000};
 
-Json parsed(std::string_view text) { return parse_bounded<Json>(text, kBounds); }
+Json parsed(std::string_view text) { return parse_bounded<Json>(text, kEventBounds); }
 
 Event malformed(std::string why) {
   Event event;
@@ -36,7 +36,7 @@ const Json& member(const Json& json, const char* name) {
   return found == json.end() ? none : *found;
 }
 // A string, or an integer as its digits: generations come as both.
-std::string text(const Json& json, const char* name) {
+std::string text_or_digits(const Json& json, const char* name) {
   const Json& value = member(json, name);
   if (value.is_string()) return value.get<std::string>();
   return value.is_number_integer() ? value.dump() : "";
@@ -67,7 +67,7 @@ struct StorageObject {
 
 // {"bucket":"b","name":"x/workflow.ID.log","generation":"17…","size":"12"}
 StorageObject object_of(const Json& data) {
-  return {text(data, "bucket"), text(data, "name"), text(data, "generation")};
+  return {text_or_digits(data, "bucket"), text_or_digits(data, "name"), text_or_digits(data, "generation")};
 }
 
 // projects/_/buckets/B/objects/O
@@ -105,7 +105,7 @@ Event storage_event(std::string_view type, const StorageObject& object) {
 
 // {"workflowId":"…","state":"Succeeded","outputs":{…},"failures":[…]}
 Event callback(const Json& json) {
-  const std::string id = text(json, "workflowId"), state = text(json, "state");
+  const std::string id = text_or_digits(json, "workflowId"), state = text_or_digits(json, "state");
   if (!is_workflow_id(id)) return malformed("workflowId is no workflow id: " + id.substr(0, 100));
   if (state != "Succeeded" && state != "Failed" && state != "Aborted")
     return ignored("workflow " + id + " is in state " + state.substr(0, 50));
@@ -122,8 +122,8 @@ bool is_callback(const Json& json) {
 // {"attributes":{"eventType":"OBJECT_FINALIZE","bucketId":"b","objectId":"o","objectGeneration":"1"},"data":"BASE64","messageId":"1"}
 Event pubsub(const Json& message) {
   const Json& attributes = member(message, "attributes");
-  StorageObject object{text(attributes, "bucketId"), text(attributes, "objectId"),
-                       text(attributes, "objectGeneration")};
+  StorageObject object{text_or_digits(attributes, "bucketId"), text_or_digits(attributes, "objectId"),
+                       text_or_digits(attributes, "objectGeneration")};
   Event event;
   const Json& data = member(message, "data");
   Json inside;
@@ -136,10 +136,10 @@ Event pubsub(const Json& message) {
     if (object.name.empty()) object.name = more.name;
     if (object.bucket.empty()) object.bucket = more.bucket;
     if (object.generation.empty()) object.generation = more.generation;
-    event = storage_event(text(attributes, "eventType"), object);
+    event = storage_event(text_or_digits(attributes, "eventType"), object);
   }
-  event.message_id = text(message, "messageId");
-  if (event.message_id.empty()) event.message_id = text(message, "message_id");
+  event.message_id = text_or_digits(message, "messageId");
+  if (event.message_id.empty()) event.message_id = text_or_digits(message, "message_id");
   return event;
 }
 
@@ -160,7 +160,7 @@ Event structured(const Json& json) {
   if (data.is_string()) data = parsed(data.get<std::string>());
   if (const Json& packed = member(json, "data_base64"); packed.is_string())
     if (const auto bytes = base64_decode(packed.get<std::string>())) data = parsed(*bytes);
-  return cloud_event(text(json, "type"), text(json, "subject"), text(json, "source"), data);
+  return cloud_event(text_or_digits(json, "type"), text_or_digits(json, "subject"), text_or_digits(json, "source"), data);
 }
 
 // {"context":{"eventType":"google.storage.object.finalize","resource":{"name":"projects/_/buckets/B/objects/O"}},"data":{…}}
@@ -168,9 +168,9 @@ Event first_generation(const Json& json) {
   const Json& context = member(json, "context").is_object() ? member(json, "context") : json;
   StorageObject object = object_of(member(json, "data"));
   const Json& resource = member(context, "resource");
-  complete_from_resource(object, resource.is_string() ? resource.get<std::string>() : text(resource, "name"));
-  if (text(member(json, "data"), "resourceState") == "not_exists") return ignored("the object was deleted");
-  return storage_event(text(context, "eventType"), object);
+  complete_from_resource(object, resource.is_string() ? resource.get<std::string>() : text_or_digits(resource, "name"));
+  if (text_or_digits(member(json, "data"), "resourceState") == "not_exists") return ignored("the object was deleted");
+  return storage_event(text_or_digits(context, "eventType"), object);
 }
 
 std::string_view header(const std::vector<std::pair<std::string, std::string>>& headers, std::string_view name) {
@@ -203,14 +203,14 @@ Event read_event(const std::vector<std::pair<std::string, std::string>>& headers
     return cloud_event(std::string(type), std::string(header(headers, "ce-subject")),
                        std::string(header(headers, "ce-source")), json);
   if (!json.is_object()) {
-    const JsonExcess excess = json_excess(body, kBounds);
+    const JsonExcess excess = json_excess(body, kEventBounds);
     return malformed(excess == JsonExcess::none ? "the body is no JSON object" : "the body is " + std::string(json_excess_text(excess)));
   }
   if (lower(header(headers, "content-type")).starts_with("application/cloudevents+json")) return structured(json);
   if (member(json, "message").is_object()) return pubsub(member(json, "message"));
   if (is_callback(json)) return callback(json);
   if (member(json, "specversion").is_string()) return structured(json);
-  if (!text(member(json, "context"), "eventType").empty() || !text(json, "eventType").empty())
+  if (!text_or_digits(member(json, "context"), "eventType").empty() || !text_or_digits(json, "eventType").empty())
     return first_generation(json);
   if (member(json, "name").is_string() && member(json, "bucket").is_string()) return storage_event("", object_of(json));
   return malformed("this is none of the known events");

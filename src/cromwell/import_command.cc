@@ -16,7 +16,7 @@
 namespace tacho {
 namespace {
 
-constexpr const char kHelp[] =
+constexpr const char kImportHelp[] =
     "Examples:\n"
     "  tacho cromwell import "
     "gs://bucket/cromwell/wf/5d96fd3c-1a89-40ae-8095-c364181cda46/call-align/shard-3/monitoring.log\n"
@@ -185,7 +185,7 @@ std::string Import::finish() {
 int import_command(std::span<const std::string> arguments) {
   const auto options = parse_options(kImport, arguments);
   if (!options) return log::error(options.error().message()), kBadUsage;
-  if (options->help) return std::fputs((kHelp + options_help(kImport)).c_str(), stdout) < 0 ? 1 : 0;
+  if (options->help) return std::fputs((kImportHelp + options_help(kImport)).c_str(), stdout) < 0 ? 1 : 0;
   if (options->words.empty()) return log::error("name a monitoring.log (see tacho cromwell import --help)"), kBadUsage;
   for (const auto& [name, value] : {std::pair{"--shard", &options->shard}, {"--attempt", &options->attempt}})
     if (!value->empty() && !parse_int<int64_t>(*value))

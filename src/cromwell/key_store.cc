@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "net/base64.h"
 #include "net/http.h"
+#include "net/json_text.h"
 #include "os/clock.h"
 
 namespace tacho {
@@ -24,12 +25,8 @@ constexpr int64_t kGraceNs = 3'600 * kNsPerSec;       // beyond that, where they
 constexpr int64_t kBetweenFetchesNs = 30 * kNsPerSec;  // nobody makes us knock at Google's door all day
 constexpr int64_t kAfterFailureNs = 5 * kNsPerSec;
 constexpr size_t kMostKeys = 100;
-constexpr JsonBounds kBounds{256 * 1024, 8, 10'000};
+constexpr JsonBounds kKeyBounds{256 * 1024, 8, 10'000};
 
-std::string text(const Json& json, const char* name) {
-  const auto found = json.find(name);
-  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
-}
 
 // Cache-Control: public, max-age=19845, must-revalidate
 int64_t max_age_ns(std::string_view cache_control) {
@@ -46,13 +43,13 @@ int64_t max_age_ns(std::string_view cache_control) {
 
 std::map<std::string, JwtKey> parse_jwks(std::string_view json) {
   std::map<std::string, JwtKey> keys;
-  const Json root = parse_bounded<Json>(json, kBounds);
+  const Json root = parse_bounded<Json>(json, kKeyBounds);
   if (!root.is_object() || !root.contains("keys") || !root["keys"].is_array()) return keys;
   for (const Json& entry : root["keys"]) {
-    if (!entry.is_object() || text(entry, "kty") != "RSA" || text(entry, "kid").empty()) continue;
-    const auto modulus = base64_decode(text(entry, "n")), exponent = base64_decode(text(entry, "e"));
+    if (!entry.is_object() || json_text(entry, "kty") != "RSA" || json_text(entry, "kid").empty()) continue;
+    const auto modulus = base64_decode(json_text(entry, "n")), exponent = base64_decode(json_text(entry, "e"));
     if (modulus && exponent && !modulus->empty() && !exponent->empty() && keys.size() < kMostKeys)
-      keys[text(entry, "kid")] = {*modulus, *exponent};
+      keys[json_text(entry, "kid")] = {*modulus, *exponent};
   }
   return keys;
 }
@@ -62,7 +59,7 @@ FetchedKeys fetch_keys(const std::string& url, const std::function<bool()>& canc
   http.on_cancel(cancelled);
   HttpRequest request;
   request.url = url;
-  request.body_limit = kBounds.bytes;
+  request.body_limit = kKeyBounds.bytes;
   request.connect_ms = request.response_ms = request.total_ms = 10'000;
   const auto answer = http.send(request);
   FetchedKeys fetched;

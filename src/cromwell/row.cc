@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cromwell/machine.h"
@@ -24,7 +25,6 @@ bool is_one_of(std::string_view word, const std::array<std::string_view, N>& wor
 constexpr std::array<std::string_view, 4> kEnded = {"Done", "Failed", "RetryableFailure", "Aborted"};
 constexpr std::array<std::string_view, 2> kAtWork = {"Running", "Aborting"};
 
-std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 std::optional<int64_t> time_ns(const std::string& text) {
   if (text.empty()) return std::nullopt;

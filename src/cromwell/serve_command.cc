@@ -20,7 +20,7 @@
 namespace tacho {
 namespace {
 
-constexpr const char kHelp[] =
+constexpr const char kServeHelp[] =
     "Examples:\n"
     "  CROMWELL_BASEURL=https://cromwell.example.org DATASET_ID=cromwell_monitoring tacho cromwell serve "
     "--oidc-audience https://tacho.example.org --oidc-email push@my-project.iam.gserviceaccount.com\n\n"
@@ -108,7 +108,7 @@ Result<Plan> make_plan(const CromwellOptions& options) {
 int serve_command(std::span<const std::string> arguments) {
   const auto options = parse_options(kServe, arguments);
   if (!options) return log::error(options.error().message()), kBadUsage;
-  if (options->help) return std::fputs((kHelp + options_help(kServe)).c_str(), stdout) < 0 ? 1 : 0;
+  if (options->help) return std::fputs((kServeHelp + options_help(kServe)).c_str(), stdout) < 0 ? 1 : 0;
   if (!options->words.empty())
     return log::error("serve takes no " + options->words[0] + " (see tacho cromwell serve --help)"), kBadUsage;
   auto plan = make_plan(*options);

@@ -12,7 +12,7 @@
 namespace tacho {
 namespace {
 
-constexpr const char kHelp[] =
+constexpr const char kUploadHelp[] =
     "Examples:\n"
     "  tacho cromwell upload 5d96fd3c-1a89-40ae-8095-c364181cda46\n"
     "  cat ids.txt | tacho cromwell upload\n"
@@ -57,7 +57,7 @@ int finish(std::span<const std::string> failed) {
 int upload_command(std::span<const std::string> arguments) {
   const auto options = parse_options(kUpload, arguments);
   if (!options) return log::error(options.error().message()), kBadUsage;
-  if (options->help) return std::fputs((kHelp + options_help(kUpload)).c_str(), stdout) < 0 ? 1 : 0;
+  if (options->help) return std::fputs((kUploadHelp + options_help(kUpload)).c_str(), stdout) < 0 ? 1 : 0;
   const bool from_file = !options->metadata.empty();
   if (from_file && !options->words.empty()) return log::error("name ids or --metadata, not both"), kBadUsage;
   auto settings = upload_settings(*options, !from_file);

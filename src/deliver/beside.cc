@@ -32,7 +32,6 @@ constexpr int64_t kLeftoverGrace_ns = kNsPerSec;  // for a request in flight whe
 constexpr int64_t kOrphanBudget_ns = 60 * kNsPerSec;  // nobody waits: a little longer than the agent would
 constexpr int64_t kLastWords_ns = 200 * kNsPerMs;  // to write down how far it got, before the agent stops waiting
 constexpr int64_t kLongSleep_ns = 5 * kNsPerSec;
-constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
 // What the agent says through the pipe.
 class Control {

@@ -17,7 +17,7 @@ namespace tacho {
 namespace {
 
 constexpr int kFailed = 1, kWrongUse = 2;
-constexpr int64_t kPatience_ns = 120 * kNsPerSec;
+constexpr int64_t kCommandPatience_ns = 120 * kNsPerSec;
 
 const char kHelp[] =
     "Examples:\n"
@@ -121,7 +121,7 @@ bool make(BigQuery& client, const BqTableSpec& spec) {
     if (!kind.starts_with("blocked")) log::warn(text);  // it is the error below
   };
   BqStream stream(client, spec, std::move(events));
-  const BqStep step = stream.flush(system_clock().monotonic_ns() + kPatience_ns);
+  const BqStep step = stream.flush(system_clock().monotonic_ns() + kCommandPatience_ns);
   const std::string name = client.settings().project + "." + client.settings().dataset + "." + spec.table;
   if (step.kind != BqStep::Kind::idle) {
     log::error("cannot make sure of the table " + name + ": " + stream.reason());

@@ -12,10 +12,9 @@
 namespace tacho {
 namespace {
 
-constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 constexpr int64_t kOpenAgain_ns = 300 * kNsPerSec, kLongestPauseAtEnd_ns = 2 * kNsPerSec;
 constexpr int64_t kNextBatch_ns = 10 * kNsPerMs;
-constexpr int64_t kLookAgain_ns = 30 * kNsPerSec;  // at a segment that cannot be read
+constexpr int64_t kReadAgain_ns = 30 * kNsPerSec;  // at a segment that cannot be read
 constexpr int kMostStuck = 3;
 // The metadata server is asked again until so much is left for the rows themselves.
 constexpr int64_t kForRows_ns = 2 * kNsPerSec;
@@ -273,7 +272,7 @@ Step BqDelivery::work() {
   if (const std::string why = empty || pending ? "" : segments_->stuck(); !why.empty()) {
     // At the end what was damaged has been repaired by the next look; what cannot even be read stays where it is.
     if (ended_ && ++stuck_ >= kMostStuck) return left(why + "; it is kept");
-    return wait_until(std::min(wake_ns, now_ns() + (ended_ ? kNextBatch_ns : kLookAgain_ns)));
+    return wait_until(std::min(wake_ns, now_ns() + (ended_ ? kNextBatch_ns : kReadAgain_ns)));
   }
   stuck_ = 0;
   // At the end there is no time to wait for rights.

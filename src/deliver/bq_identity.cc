@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "base/path.h"
 #include "base/text.h"
 #include "os/file.h"
 
@@ -30,7 +31,7 @@ Json value_of(Form form, const std::string& text) {
   switch (form) {
     case Form::text: return valid_utf8(text);
     case Form::first_label: return valid_utf8(text.substr(0, text.find('.')));
-    case Form::last_part: return valid_utf8(last_path_part(text));
+    case Form::last_part: return valid_utf8(last_part(text));
     case Form::number: {
       // An id is unsigned there and signed in BigQuery; the same 64 bits, as the original tool has them.
       if (const auto number = parse_int<int64_t>(text)) return *number;

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/path.h"
 #include "base/text.h"
 #include "codec/iso_time.h"
 #include "deliver/records.h"
@@ -17,7 +18,7 @@
 namespace tacho {
 
 DeadLetters::DeadLetters(const std::string& folder)
-    : root_(folder.substr(0, folder.rfind('/'))), run_(folder.substr(folder.rfind('/') + 1)) {}
+    : root_(parent_folder(folder)), run_(last_part(folder)) {}
 
 Status DeadLetters::keep(const std::string& table, const BqDropped& dropped) {
   Json row = parse_json(dropped.row.json);

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "base/bytes.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "deliver/bq_meta.h"
@@ -20,9 +21,8 @@ namespace {
 
 constexpr int64_t kDefaultMaxBytes = int64_t{1} << 30;
 constexpr int64_t kMaxAge_s = int64_t{90} * 24 * 3600;
-constexpr int64_t kPatience_ns = 60 * kNsPerSec;  // for one leftover; the next tacho tries again
-constexpr int64_t kFirstPause_ns = kNsPerSec, kLongestPause_ns = 60 * kNsPerSec;  // before a look at what is in other hands
-constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+constexpr int64_t kLeftoverPatience_ns = 60 * kNsPerSec;  // for one leftover; the next tacho tries again
+constexpr int64_t kFirstLook_ns = kNsPerSec, kLongestLook_ns = 60 * kNsPerSec;  // before a look at what is in other hands
 
 int64_t max_bytes(Reporter& reporter) {
   const char* value = std::getenv("TACHO_SPOOL_MAX");
@@ -32,8 +32,6 @@ int64_t max_bytes(Reporter& reporter) {
   reporter.must("TACHO_SPOOL_MAX is no size: " + valid_utf8(text) + "; write bytes, or 500M or 2G. 1 GiB is used");
   return kDefaultMaxBytes;
 }
-
-std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 // UNIX seconds of "20261115T140000Z-…".
 int64_t start_of(const std::string& name) {
@@ -53,7 +51,7 @@ std::vector<std::string> all_spooled() {
   std::vector<std::string> all;
   for (const std::string& root : spool_roots())
     for (std::string& folder : spool_folders(root)) all.push_back(std::move(folder));
-  std::sort(all.begin(), all.end(), [](const std::string& a, const std::string& b) { return base_name(a) < base_name(b); });
+  std::sort(all.begin(), all.end(), [](const std::string& a, const std::string& b) { return last_part(a) < last_part(b); });
   return all;
 }
 
@@ -71,7 +69,7 @@ void bound_spool(Reporter& reporter) {
   }
   const int64_t now_s = system_clock().realtime_ns() / kNsPerSec, limit = max_bytes(reporter);
   for (const Entry& entry : entries) {
-    const int64_t start_s = start_of(base_name(entry.folder));
+    const int64_t start_s = start_of(std::string(last_part(entry.folder)));
     const bool old = start_s > 0 && now_s - start_s > kMaxAge_s;
     if (!old && sum <= limit) continue;
     SpoolRun run(entry.folder);
@@ -138,7 +136,7 @@ int64_t Leftovers::step(Delivering& shared, const Destinations& ours) {
     if (const Status locked = run.lock(); !locked) {
       if (locked.error().code == Code::not_available && !owner_lives(run)) {
         if (in_hands_.empty()) {
-          pause_ns_ = std::clamp(pause_ns_ * 2, kFirstPause_ns, kLongestPause_ns);
+          pause_ns_ = std::clamp(pause_ns_ * 2, kFirstLook_ns, kLongestLook_ns);
           look_again_ns_ = now + pause_ns_;
         }
         in_hands_.push_back(run.folder());
@@ -146,7 +144,7 @@ int64_t Leftovers::step(Delivering& shared, const Destinations& ours) {
       continue;
     }
     current_ = make_delivery(std::move(run), Role::background, shared);
-    current_->owner_ended(now + kPatience_ns);
+    current_->owner_ended(now + kLeftoverPatience_ns);
   }
   const Step step = current_->step();
   next_ns_ = step.wake_ns;

@@ -59,7 +59,7 @@ Result<SpoolMeta> parse_meta(std::string_view text) {
   return meta;
 }
 
-SpoolState parse_state(std::string_view text) {
+SpoolState parse_spool_state(std::string_view text) {
   SpoolState state;
   const Json json = parse_json(text);
   if (!json.is_object()) return state;

@@ -40,7 +40,7 @@ struct SpoolState {
   std::map<uint32_t, std::string> uploaded;  // object URI by segment
   bool finished = false;           // acknowledged: only the folder is left to be removed
 };
-SpoolState parse_state(std::string_view text);  // an unreadable one is empty: everything is then done again
+SpoolState parse_spool_state(std::string_view text);  // an unreadable one is empty: everything is then done again
 std::string state_json(const SpoolState& state);
 // meta.json of a run that is left, with how far it got; empty when it cannot be read.
 std::string meta_with_state(std::string_view meta, const SpoolState& state, const std::vector<uint32_t>& sealed);

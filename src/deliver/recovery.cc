@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "deliver/delivery.h"
@@ -27,7 +28,7 @@ namespace tacho {
 namespace {
 
 constexpr int kRefused = 125;
-constexpr int64_t kPatience_ns = 120 * kNsPerSec;
+constexpr int64_t kRecoveryPatience_ns = 120 * kNsPerSec;
 constexpr int64_t kOutage_ns = 45 * kNsPerSec;  // without anything that worked; an answer that takes long may take longer
 constexpr int64_t kShortPatience_ns = 10 * kNsPerSec;  // when all of it was spent on the run before: nothing can be reached now
 constexpr int64_t kWaitForSender_ns = 90 * kNsPerSec;
@@ -91,7 +92,7 @@ bool is_seals(const Result<std::string>& text) {
 }
 
 // A file of that name alone does not make a folder a run's: meta.json, lock and 000001.csv are what many things are called.
-bool is_run(const OwnedFolder& folder, const std::string& name) {
+bool is_run(const OwnedFolder& folder, std::string_view name) {
   const bool has_lock = is_lock(folder.read(kLockName, 1 << 12)), has_seals = is_seals(folder.read(kSealsName));
   if (is_meta(folder.read(kMetaName))) return has_lock || has_seals || is_run_name(name);
   if (!is_run_name(name)) return has_lock && has_seals;
@@ -103,13 +104,13 @@ bool is_run(const OwnedFolder& folder, const std::string& name) {
 // The runs of a folder that a person named: itself, or those in it where it is a spool. Nothing is changed.
 Result<std::vector<std::string>> runs_of(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
-  const std::string last = path.substr(path.rfind('/') + 1);
+  const std::string_view last = last_part(path);
   if (last == "." || last == "..")
     if (char* whole = ::realpath(path.c_str(), nullptr)) path = whole, ::free(whole);
   if (path.find('/') == std::string::npos) path.insert(0, "./");
   const auto folder = OwnedFolder::open(path);
   if (!folder) return folder.error();
-  if (is_run(*folder, path.substr(path.rfind('/') + 1))) return std::vector<std::string>{path};
+  if (is_run(*folder, last_part(path))) return std::vector<std::string>{path};
   std::vector<std::string> runs, names;
   folder->list([&](std::string_view name) { names.emplace_back(name); });
   std::sort(names.begin(), names.end());
@@ -155,7 +156,7 @@ Result<std::vector<std::string>> resolve(std::span<const std::string> names) {
         const SpoolRun run(folder);
         const auto text = run.meta(), state = run.state();
         const auto meta = text ? parse_meta(*text) : Result<SpoolMeta>(text.error());
-        const bool is_meant = run.name() == name || (meta && meta->run == *id) || (state && parse_state(*state).run_id == name);
+        const bool is_meant = run.name() == name || (meta && meta->run == *id) || (state && parse_spool_state(*state).run_id == name);
         if (is_meant) chosen.push_back(folder);
       }
       if (chosen.size() > before) continue;
@@ -221,7 +222,7 @@ Fate deliver_one(const std::string& folder, Role role, Delivering& shared, int64
     const int64_t now_ns = system_clock().monotonic_ns();
     if (step.wake_ns <= now_ns) worked_ns = now_ns;  // what failed waits
     if (step.kind == Step::Kind::wait && now_ns - worked_ns > kOutage_ns) step.kind = Step::Kind::left, patience_ns = kShortPatience_ns;
-    if (step.kind == Step::Kind::done) return patience_ns = kPatience_ns, Fate::delivered;
+    if (step.kind == Step::Kind::done) return patience_ns = kRecoveryPatience_ns, Fate::delivered;
     if (step.kind == Step::Kind::left) {
       if (now_ns >= deadline_ns) patience_ns = kShortPatience_ns;
       constexpr std::string_view kPromise = " (it is tried again)";  // true while a run lives, not of this command
@@ -277,7 +278,7 @@ int deliver_command(std::span<const std::string> arguments) {
   Delivering shared{http, reporter, token_from_environment(), {}, {}};
   CloudFields cloud;
   complete(shared, cloud, [] { return false; });
-  int64_t patience_ns = kPatience_ns;
+  int64_t patience_ns = kRecoveryPatience_ns;
   int delivered = 0, left = 0;
   for (const std::string& folder : *folders) {
     const Fate fate = deliver_one(folder, all ? Role::command : Role::named, shared, patience_ns);

@@ -45,7 +45,7 @@ Status RunDelivery::load() {
   if (meta_.bucket_uri.empty() && meta_.api_url != service_url())
     return Error{Code::invalid, "the run belongs to another service", meta_.api_url, "set SENTINEL_API_URL to send it there"};
   loaded_ = true;
-  if (const auto state = run_.state()) state_ = parse_state(*state);
+  if (const auto state = run_.state()) state_ = parse_spool_state(*state);
   api_.emplace(shared_.http, service_url(), shared_.token);
   return ok();
 }

@@ -8,7 +8,6 @@
 namespace tacho {
 namespace {
 
-constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 constexpr int64_t kLinger_ms = 2'000;      // a peer that still sends gets this long to read our last words
 constexpr size_t kPerStep = 1u << 20;      // then other connections have their turn
 

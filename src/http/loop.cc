@@ -30,7 +30,6 @@ using Executor = asio::io_context::executor_type;
 using Descriptor = asio::posix::basic_stream_descriptor<Executor>;
 using Timer = asio::basic_waitable_timer<std::chrono::steady_clock, asio::wait_traits<std::chrono::steady_clock>, Executor>;
 
-constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 constexpr auto kLookAtFiles = std::chrono::seconds(5);
 constexpr auto kPause = std::chrono::milliseconds(20);
 constexpr int kAcceptedAtOnce = 64;  // then the connections have their turn

@@ -70,7 +70,7 @@ std::string format_state(const CollectState& state) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-Result<CollectState> parse_state(std::string_view text) {
+Result<CollectState> parse_collect_state(std::string_view text) {
   if (const JsonExcess excess = json_excess(text, kBounds); excess != JsonExcess::none)
     return Error{Code::invalid, "not a state: " + std::string(json_excess_text(excess)), "", ""};
   const Json json = parse_bounded<Json>(text, kBounds);
@@ -104,7 +104,7 @@ std::optional<CollectState> StateFile::load(std::string_view trial, std::string_
   if (path_.empty()) return std::nullopt;
   const auto text = read_shared_file(path_, kBounds.bytes);
   if (!text) return std::nullopt;
-  auto state = parse_state(*text);
+  auto state = parse_collect_state(*text);
   if (!state) {
     log::warn("the state file " + path_ + " is not used (" + state.error().message() + "); rows may be reported twice");
     return std::nullopt;

@@ -47,7 +47,7 @@ struct CollectState {
 };
 
 std::string format_state(const CollectState& state);
-Result<CollectState> parse_state(std::string_view text);
+Result<CollectState> parse_collect_state(std::string_view text);
 
 class StateFile {
  public:

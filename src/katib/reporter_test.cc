@@ -501,11 +501,11 @@ TEST(State, WhatIsTooDeepOrTooMuchIsRefused) {
   const size_t at = text.find(from);
   ASSERT_NE(at, std::string::npos) << text;
   const auto with = [&](const std::string& watch) { return std::string(text).replace(at, from.size(), "\"watch\":" + watch); };
-  EXPECT_TRUE(parse_state(with(std::string(20, '[') + std::string(20, ']'))));
-  EXPECT_FALSE(parse_state(with(std::string(400'000, '[') + std::string(400'000, ']'))));
+  EXPECT_TRUE(parse_collect_state(with(std::string(20, '[') + std::string(20, ']'))));
+  EXPECT_FALSE(parse_collect_state(with(std::string(400'000, '[') + std::string(400'000, ']'))));
   std::string many = "[0";
   for (int i = 0; i < 3'000'000; i++) many += ",0";
-  EXPECT_FALSE(parse_state(with(many + "]")));
+  EXPECT_FALSE(parse_collect_state(with(many + "]")));
   // As many event files as are read, in each position that is kept.
   std::string files;
   for (int i = 0; i < 20'000; i++)
@@ -513,7 +513,7 @@ TEST(State, WhatIsTooDeepOrTooMuchIsRefused) {
   state.watch_position = "{\"files\":[" + files + "],\"tags\":[0,1]}";
   state.streams["own"] = {state.watch_position, 5};
   state.pending = PendingChunk{"own", state.watch_position, 5, false, {}, 0, 5, {1}, "abc"};
-  const auto large = parse_state(format_state(state));
+  const auto large = parse_collect_state(format_state(state));
   ASSERT_TRUE(large) << large.error().message();
   EXPECT_EQ(large->streams.at("own").rows, 5);
 }
@@ -521,7 +521,7 @@ TEST(State, WhatIsTooDeepOrTooMuchIsRefused) {
 TEST(State, ChunksThatCannotBeAreRefused) {
   CollectState state{"t", "k", "", "", "", false, false, {}, {}, {}, {}, {}};
   state.pending = PendingChunk{"own", "", 5, false, {}, 0, 5, {1}, "abc"};
-  ASSERT_TRUE(parse_state(format_state(state)));
+  ASSERT_TRUE(parse_collect_state(format_state(state)));
   for (const auto& [from, to] : std::vector<std::pair<std::string, std::string>>{{"\"rows\":5", "\"rows\":1000000000000"},
                                                                                  {"\"done\":0", "\"done\":-3"},
                                                                                  {"\"sending\":5", "\"sending\":99999999"},
@@ -530,7 +530,7 @@ TEST(State, ChunksThatCannotBeAreRefused) {
     std::string text = format_state(state);
     const size_t at = text.find(from);
     ASSERT_NE(at, std::string::npos) << from;
-    EXPECT_FALSE(parse_state(text.replace(at, from.size(), to))) << to;
+    EXPECT_FALSE(parse_collect_state(text.replace(at, from.size(), to))) << to;
   }
 }
 

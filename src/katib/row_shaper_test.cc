@@ -209,11 +209,11 @@ TEST(State, RoundTripAndDamage) {
   state.acknowledged["m"] = 2;
   state.times["m"] = {1, 2};
   state.pending = PendingChunk{"source", R"({"offset":9})", 4, true, {{3, 7}, {1, 8}}, 1, 2, {0}, "id"};
-  const auto again = parse_state(format_state(state));
+  const auto again = parse_collect_state(format_state(state));
   ASSERT_TRUE(again);
   EXPECT_EQ(format_state(*again), format_state(state));
   EXPECT_EQ(again->pending->arrivals[1].time_us, 8);
-  for (const char* bad : {"", "{}", "[]", "{\"version\":2}", "{\"version\":1}", "{\"version\":1,\"trial\":5}"}) EXPECT_FALSE(parse_state(bad)) << bad;
+  for (const char* bad : {"", "{}", "[]", "{\"version\":2}", "{\"version\":1}", "{\"version\":1,\"trial\":5}"}) EXPECT_FALSE(parse_collect_state(bad)) << bad;
 }
 
 TEST(State, OfAnotherTrialIsNotUsed) {

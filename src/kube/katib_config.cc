@@ -9,12 +9,12 @@
 namespace tacho {
 namespace {
 
-struct KindName {
+struct CollectorKindName {
   InjectedKind kind;
   const char* name;
   std::array<std::string_view, 3> aliases;  // in lower case
 };
-constexpr KindName kKinds[] = {
+constexpr CollectorKindName kCollectorKinds[] = {
     {InjectedKind::std_out, "StdOut", {"stdout", "stdoutcollector", ""}},
     {InjectedKind::file, "File", {"file", "filecollector", ""}},
     {InjectedKind::tensor_flow_event,
@@ -169,14 +169,14 @@ Result<std::map<std::string, std::string>> unfold(std::map<std::string, std::str
 std::optional<InjectedKind> parse_collector_kind(std::string_view text) {
   const std::string word = lower(trim(text));
   if (word.empty()) return std::nullopt;
-  for (const KindName& kind : kKinds) {
+  for (const CollectorKindName& kind : kCollectorKinds) {
     if (std::find(kind.aliases.begin(), kind.aliases.end(), word) != kind.aliases.end()) return kind.kind;
   }
   return std::nullopt;
 }
 
 const char* collector_kind_name(InjectedKind kind) {
-  for (const KindName& known : kKinds) {
+  for (const CollectorKindName& known : kCollectorKinds) {
     if (known.kind == kind) return known.name;
   }
   return "";

@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <array>
 
+#include "base/path.h"
+
 namespace tacho {
 namespace {
 
 constexpr std::array<std::string_view, 9> kShells = {"sh",  "bash", "dash",  "ash",  "zsh",
                                                      "ksh", "mksh", "ksh93", "rbash"};
 
-std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 bool is_assignment(std::string_view word) {
   const size_t equals = word.find('=');
@@ -18,7 +19,7 @@ bool is_assignment(std::string_view word) {
 
 // Behind `env` and its options and assignments: where the command is.
 size_t behind_env(const std::vector<std::string>& words) {
-  if (words.empty() || base_name(words[0]) != "env") return 0;
+  if (words.empty() || last_part(words[0]) != "env") return 0;
   size_t at = 1;
   for (; at < words.size(); at++) {
     const std::string_view word = words[at];
@@ -104,8 +105,8 @@ std::string shell_word(std::string_view text) {
 std::optional<size_t> script_position(const std::vector<std::string>& words) {
   size_t at = behind_env(words);
   if (at >= words.size()) return std::nullopt;
-  if (base_name(words[at]) == "busybox") at++;
-  if (at >= words.size() || std::find(kShells.begin(), kShells.end(), base_name(words[at])) == kShells.end())
+  if (last_part(words[at]) == "busybox") at++;
+  if (at >= words.size() || std::find(kShells.begin(), kShells.end(), last_part(words[at])) == kShells.end())
     return std::nullopt;
   bool has_c = false;
   for (at++; at < words.size(); at++) {

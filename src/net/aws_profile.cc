@@ -9,7 +9,7 @@
 namespace tacho {
 namespace {
 
-constexpr size_t kFileLimit = 1u << 20;
+constexpr size_t kProfileLimit = 1u << 20;
 constexpr std::pair<const char*, const char*> kFiles[] = {{"AWS_SHARED_CREDENTIALS_FILE", "credentials"},
                                                           {"AWS_CONFIG_FILE", "config"}};
 
@@ -27,7 +27,7 @@ std::string file_path(const char* variable, const char* name) {
 
 std::string file_text(const char* variable, const char* name) {
   const std::string path = file_path(variable, name);
-  return path.empty() ? "" : read_whole_file(path, kFileLimit).value_or("");
+  return path.empty() ? "" : read_whole_file(path, kProfileLimit).value_or("");
 }
 
 // "[ profile  build ]", "[profile build]" and [profile "build"] are the same section.
@@ -101,7 +101,7 @@ Status check_aws_files() {
     // A folder that may not be looked into is somebody else's home; a file that is there and may not be read is not the same as
     // none.
     if (path.empty() || !file_exists(path)) continue;
-    const auto text = read_whole_file(path, kFileLimit);
+    const auto text = read_whole_file(path, kProfileLimit);
     if (!text && text.error().code == Code::not_available) continue;
     if (!text)
       return Error{Code::invalid, "this AWS file cannot be read", path, "make it readable, or set AWS_ACCESS_KEY_ID"};
@@ -135,7 +135,7 @@ std::string unreadable_aws_file() {
   for (const auto& [variable, name] : kFiles) {
     const std::string path = file_path(variable, name);
     if (path.empty()) continue;
-    const auto text = read_whole_file(path, kFileLimit);
+    const auto text = read_whole_file(path, kProfileLimit);
     if (!text && (text.error().code != Code::not_available || !environment(variable).empty())) return path;
   }
   return {};

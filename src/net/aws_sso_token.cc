@@ -17,9 +17,9 @@
 namespace tacho {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
-constexpr size_t kFileLimit = 256u << 10;
+constexpr size_t kTokenFileLimit = 256u << 10;
 constexpr int64_t kRenewBefore_ns = 300 * kNsPerSec;
 constexpr int64_t kLongestLife_s = 366 * 86400;
 
@@ -53,7 +53,7 @@ Result<SsoToken> renew(HttpClient& http, const SsoToken& old, const std::string&
                       {"grantType", "refresh_token"},
                       {"refreshToken", old.refresh_token}}
                      .dump(-1, ' ', false, Json::error_handler_t::replace);
-  request.body_limit = kFileLimit;
+  request.body_limit = kTokenFileLimit;
   const Result<HttpResponse> answer = http.send(request);
   if (!answer) return answer.error();
   if (is_temporary_status(answer->status))
@@ -117,7 +117,7 @@ std::string renewed_sso_token(std::string_view cached, std::string_view answer, 
 Result<SsoToken> sso_token(HttpClient& http, const SsoSignIn& sign_in) {
   const std::string& key = sign_in.session.empty() ? sign_in.start_url : sign_in.session;
   const std::string path = environment("HOME") + "/.aws/sso/cache/" + hex(sha1(key)) + ".json";
-  const auto text = read_whole_file(path, kFileLimit);
+  const auto text = read_whole_file(path, kTokenFileLimit);
   if (!text) return not_signed_in("nobody is signed in for this AWS profile", sign_in.profile);
   const int64_t now_ns = system_clock().realtime_ns();
   auto token = parse_sso_token(*text, now_ns);

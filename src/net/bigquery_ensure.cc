@@ -7,7 +7,6 @@
 namespace tacho {
 namespace {
 
-constexpr int64_t kRecheckMs = 300'000;
 constexpr int kConfirmations = 2, kMaxPatches = 5;
 
 std::string joined(const std::vector<std::string>& names) {

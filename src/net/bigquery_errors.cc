@@ -10,7 +10,7 @@
 namespace tacho {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
 constexpr size_t kMessageLimit = 300;
 

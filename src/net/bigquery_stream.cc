@@ -8,7 +8,7 @@
 namespace tacho {
 namespace {
 
-constexpr int64_t kRecheckMs = 300'000, kFinalRequestMs = 5'000;
+constexpr int64_t kFinalRequestMs = 5'000;
 constexpr int64_t kNewTable_ns = 600 * kNsPerSec;
 constexpr size_t kWorthTrimming = 64 * 1024, kEnvelope = 256;
 

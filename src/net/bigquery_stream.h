@@ -60,6 +60,7 @@ class BqStream {
   int64_t dropped() const { return dropped_; }
 
  private:
+  static constexpr int64_t kRecheckMs = 300'000;  // before a table that cannot be used is looked at again
   enum class Phase { look, look_for_dataset, make_dataset, make_table, patch, confirm, ready };
 
   // Making sure of the table.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/path.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "net/environment.h"
@@ -111,6 +112,5 @@ Result<GceChange> GceMetadata::wait_for_change(const std::string& path, const st
   return GceChange{std::string(trim(answer->body)), std::string(answer->header("etag"))};
 }
 
-std::string_view last_path_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 }  // namespace tacho

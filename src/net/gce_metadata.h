@@ -45,7 +45,4 @@ class GceMetadata {
   bool forbidden_ = false, answered_ = false;
 };
 
-// The part behind the last slash: "projects/1/zones/europe-west4-a" → "europe-west4-a".
-std::string_view last_path_part(std::string_view path);
-
 }  // namespace tacho

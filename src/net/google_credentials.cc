@@ -15,7 +15,7 @@
 namespace tacho {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
 constexpr int64_t kLife_s = 3600, kBackdate_s = 10, kUnknownLife_s = 300, kLongestLife_s = 86'400;
 constexpr const char* kTokenUri = "https://oauth2.googleapis.com/token";

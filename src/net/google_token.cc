@@ -16,7 +16,6 @@ namespace {
 
 constexpr int64_t kRefreshBefore_ns = 240 * kNsPerSec, kRefreshPause_ns = 30 * kNsPerSec;
 constexpr size_t kFileLimit = 1u << 20;
-constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
 std::string default_credentials_path() {
   const std::string name = "/application_default_credentials.json";

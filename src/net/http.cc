@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/text.h"
+#include "base/units.h"
 #include "net/environment.h"
 #include "net/http_debug.h"
 #include "net/http_tls.h"
@@ -18,7 +19,6 @@
 namespace tacho {
 namespace {
 
-constexpr int64_t kNsPerMs = 1'000'000;
 constexpr int64_t kCancelPollMs = 100;
 
 // libcurl's global state; its other half, curl_global_cleanup, is left out: a process that ends needs it not.
@@ -54,7 +54,7 @@ struct Exchange {
   bool refused = false;  // by on_chunk
 };
 
-size_t on_header(char* data, size_t size, size_t count, void* user) {
+size_t take_header(char* data, size_t size, size_t count, void* user) {
   auto& exchange = *static_cast<Exchange*>(user);
   const std::string_view line = trim({data, size * count});
   if (line.starts_with("HTTP/")) {
@@ -71,7 +71,7 @@ size_t on_header(char* data, size_t size, size_t count, void* user) {
   return size * count;
 }
 
-size_t on_body(char* data, size_t size, size_t count, void* user) {
+size_t take_body(char* data, size_t size, size_t count, void* user) {
   auto& exchange = *static_cast<Exchange*>(user);
   const int status = exchange.response.status;
   if (exchange.request->on_chunk && status >= 200 && status < 300) {
@@ -241,9 +241,9 @@ Status HttpClient::State::prepare(const HttpRequest& request, const Url& url, Ex
   curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
   curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(request.connect_ms));
   curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, detail);
-  curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
+  curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, take_header);
   curl_easy_setopt(easy, CURLOPT_HEADERDATA, &exchange);
-  curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
+  curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_body);
   curl_easy_setopt(easy, CURLOPT_WRITEDATA, &exchange);
   if (debug_http()) {
     curl_easy_setopt(easy, CURLOPT_VERBOSE, 1L);

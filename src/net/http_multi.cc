@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kHeaderLimit = 16 * 1024;
 constexpr size_t kAtOnce = 4;                         // to one metadata service; many small servers listen with a queue of 5
-constexpr int64_t kPatience_ns = 100 * kNsPerMs;      // one that is silent for longer holds nobody else up
+constexpr int64_t kSilence_ns = 100 * kNsPerMs;      // one that is silent for longer holds nobody else up
 
 struct Transfer {
   uint64_t id = 0;
@@ -171,8 +171,8 @@ struct HttpMulti::State {
       int64_t free_ns = 0;
       size_t inside = 0;
       for (const auto& [id, transfer] : transfers) {
-        if (transfer->door != door || now_ns - transfer->begun_ns >= kPatience_ns) continue;
-        free_ns = ++inside == 1 ? transfer->begun_ns + kPatience_ns : std::min(free_ns, transfer->begun_ns + kPatience_ns);
+        if (transfer->door != door || now_ns - transfer->begun_ns >= kSilence_ns) continue;
+        free_ns = ++inside == 1 ? transfer->begun_ns + kSilence_ns : std::min(free_ns, transfer->begun_ns + kSilence_ns);
       }
       if (!remote && inside >= kAtOnce) {
         until_ns = std::min(until_ns, free_ns);

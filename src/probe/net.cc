@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/path.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "probe/make.h"
@@ -82,7 +83,7 @@ NetDetail NetProbe::look_up(const std::string& name) const {
   detail.interface = valid_utf8(name);
   detail.mac_address = read_first_line(path + "/address");
   const std::string driver = read_link(path + "/device/driver");
-  detail.driver = driver.substr(driver.rfind('/') + 1);
+  detail.driver = last_part(driver);
   detail.operstate = read_first_line(path + "/operstate");
   // Refused (EINVAL) or −1 while the link is down or has no speed.
   const int64_t speed_mbps = parse_int<int64_t>(read_first_line(path + "/speed")).value_or(-1);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/path.h"
 #include "base/saturate.h"
 #include "base/text.h"
 #include "os/file.h"
@@ -11,7 +12,6 @@ namespace {
 
 bool is_loopback(std::string_view name) { return name == "lo"; }
 
-std::string_view last_component(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 // "DEVTYPE=vlan" of an interface's uevent file; empty for ordinary ones.
 std::string device_type(const std::string& path) {
@@ -65,7 +65,7 @@ void NetTable::classify() {
     any_device = true;
     // A virtual function whose master is real hardware, too (Azure, failover pairs): the master shows its bytes.
     const std::string master = read_link(sysfs_path(entry.name) + "/master");
-    entry.counted = master.empty() || !has_device(last_component(master));
+    entry.counted = master.empty() || !has_device(last_part(master));
   }
   if (any_device) return;
   for (NetEntry& entry : entries_) entry.counted = !is_loopback(entry.name) && !carries_others(entry.name);

@@ -1,5 +1,6 @@
 #include "report/html.h"
 
+#include "base/path.h"
 #include "os/file.h"
 #include "os/line_file.h"
 #include "report/csv_reader.h"
@@ -29,7 +30,7 @@ Status read_rows(const std::string& path, ReportRun& report, bool statistics) {
 
 Result<ReportRun> read_file(const std::string& path) {
   ReportRun report;
-  report.title = path.substr(path.rfind('/') + 1);
+  report.title = last_part(path);
   if (const Status status = read_rows(path, report, true); !status) return status.error();
   return report;
 }

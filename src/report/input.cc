@@ -1,5 +1,6 @@
 #include "report/input.h"
 
+#include "base/path.h"
 #include "base/units.h"
 #include "base/writer.h"
 #include "codec/run_json.h"
@@ -13,7 +14,7 @@ Result<Input> read_file(const std::string& path) {
   if (const Status status = reader.open(path); !status) return status.error();
   Input input{{}, path};
   StoredRun& stored = input.stored;
-  stored.run.id = path.substr(path.rfind('/') + 1);
+  stored.run.id = last_part(path);
   Summary summary;
   summary.begin(reader.schema());
   each_row(reader, stored.run, [&](const Row& row) { summary.add(row); });

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdlib>
 
+#include "base/path.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "codec/iso_time.h"
@@ -112,7 +113,7 @@ class BqSink final : public SpoolSink {
     json.end_object();
     json.key("google").object().key("no_cloud").value(no_cloud_).end_object();
     // The folder's name is new for every run on every machine; a run's id is not.
-    json.key("scope").array().value(folder().substr(folder().rfind('/') + 1)).value(run.id).end_array();
+    json.key("scope").array().value(last_part(folder())).value(run.id).end_array();
     json.key("constant").object();
     json.key("run_id").value(run.id);
     if (!run.metadata.job_name.empty() && !is_hidden(run, "job_name"))

@@ -11,6 +11,7 @@
 #include <map>
 
 #include "base/crc32c.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "os/file.h"
 #include "spool/bq_record.h"
@@ -76,19 +77,13 @@ Status seal_as(const OwnedFolder& folder, uint32_t number, std::string_view endi
   return status;
 }
 
-std::string parent_of(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
-}
-std::string last_part(const std::string& path) { return path.substr(path.rfind('/') + 1); }
-
 // An overflow, whose root must be ours too.
 Result<OwnedFolder> open_overflow(const std::string& path) {
-  const auto root = OwnedFolder::open(parent_of(path));
+  const auto root = OwnedFolder::open(parent_folder(path));
   return root ? root->open_folder(last_part(path)) : root.error();
 }
 Result<OwnedFolder> make_overflow(const std::string& path) {
-  const auto root = OwnedFolder::make(parent_of(path));
+  const auto root = OwnedFolder::make(parent_folder(path));
   if (!root) return root.error();
   auto folder = root->open_folder(last_part(path));
   return folder || folder.error().code != Code::not_available ? std::move(folder) : root->make_folder(last_part(path));
@@ -126,7 +121,7 @@ void remove_files(const OwnedFolder& folder) {
 
 void remove_overflows(const OwnedFolder& folder, std::string_view run_name) {
   for (const std::string& path : read_overflows(folder, run_name)) {
-    const auto root = OwnedFolder::open(parent_of(path));
+    const auto root = OwnedFolder::open(parent_folder(path));
     const auto overflow = root ? root->open_folder(last_part(path)) : Result<OwnedFolder>(root.error());
     if (!overflow) continue;
     remove_files(*overflow);
@@ -158,14 +153,14 @@ SpoolRun::SpoolRun(std::string folder) : folder_(std::move(folder)) {
 
 // The folder that is held, or the one that took its place: somebody may remove it in mid-run, and tacho makes it anew.
 Result<OwnedFolder*> SpoolRun::main() const {
-  const std::string name = last_part(folder_);
+  const std::string_view name = last_part(folder_);
   if (main_ && root_ && root_.holds(name, main_)) return &main_;
   struct stat held{};
   struct stat named{};
   if (main_ && !root_ && ::fstat(main_.fd(), &held) == 0 && ::lstat(folder_.c_str(), &named) == 0 && held.st_dev == named.st_dev &&
       held.st_ino == named.st_ino)
     return &main_;
-  auto root = OwnedFolder::open(parent_of(folder_));
+  auto root = OwnedFolder::open(parent_folder(folder_));
   auto fresh = root && is_run_name(name) ? root->open_folder(name) : OwnedFolder::open(folder_);
   if (!fresh) return fresh.error();
   root_ = root ? std::move(*root) : OwnedFolder();
@@ -271,7 +266,7 @@ std::vector<std::string> SpoolRun::overflow_targets() const {
 std::vector<std::string> SpoolRun::roots() const {
   std::vector<std::string> roots = overflow_targets();
   roots.insert(roots.begin(), folder_);
-  for (std::string& root : roots) root = parent_of(root);
+  for (std::string& root : roots) root = parent_folder(root);
   return roots;
 }
 
@@ -378,12 +373,12 @@ Status SpoolRun::recover_in(const OwnedFolder& folder, std::vector<Torn>& torn) 
 }
 
 Result<Fd> SpoolRun::open(const Segment& segment) const {
-  const auto folder = place(parent_of(segment.path));
+  const auto folder = place(parent_folder(segment.path));
   return folder ? folder->open_file(last_part(segment.path), O_RDONLY) : folder.error();
 }
 
 Result<std::string> SpoolRun::read(const Segment& segment) const {
-  const auto folder = place(parent_of(segment.path));
+  const auto folder = place(parent_folder(segment.path));
   if (!folder) return folder.error();
   auto text = folder->read(last_part(segment.path), kSegmentLimit);
   if (!text || matches(segment.seal, *text)) return text;
@@ -391,7 +386,7 @@ Result<std::string> SpoolRun::read(const Segment& segment) const {
 }
 
 Status SpoolRun::read_pieces(const Segment& segment, const std::function<void(std::string_view piece)>& take) const {
-  const auto folder = place(parent_of(segment.path));
+  const auto folder = place(parent_folder(segment.path));
   if (!folder) return folder.error();
   Seal seen;
   const Status status = folder->read_pieces(last_part(segment.path), [&](std::string_view piece) {
@@ -405,7 +400,7 @@ Status SpoolRun::read_pieces(const Segment& segment, const std::function<void(st
 }
 
 Result<Torn> SpoolRun::repair(const Segment& segment) const {
-  const auto folder = place(parent_of(segment.path));
+  const auto folder = place(parent_folder(segment.path));
   if (!folder) return folder.error();
   const auto text = folder->read(last_part(segment.path), kSegmentLimit);
   if (!text) return text.error();
@@ -418,12 +413,12 @@ Result<Torn> SpoolRun::repair(const Segment& segment) const {
 }
 
 Status SpoolRun::replace(const Segment& segment, std::string_view csv, int64_t rows) const {
-  const auto folder = place(parent_of(segment.path));
+  const auto folder = place(parent_folder(segment.path));
   return folder ? seal_as(*folder, segment.seal.number, ending_of(segment.path, csv), csv, rows) : Status(folder.error());
 }
 
 void SpoolRun::remove(const Segment& segment) const {
-  if (const auto folder = place(parent_of(segment.path))) folder->remove_file(last_part(segment.path));
+  if (const auto folder = place(parent_folder(segment.path))) folder->remove_file(last_part(segment.path));
 }
 
 int64_t SpoolRun::bytes() const {

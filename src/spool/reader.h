@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/path.h"
 #include "base/result.h"
 #include "os/fd.h"
 #include "os/owned_folder.h"
@@ -39,7 +40,7 @@ class SpoolRun {
   bool has_rows() const;
 
   const std::string& folder() const { return folder_; }
-  std::string name() const { return folder_.substr(folder_.rfind('/') + 1); }
+  std::string name() const { return std::string(last_part(folder_)); }
 
   // Takes the run over from a dead owner. not_available: somebody else has it; gone: it was delivered meanwhile.
   Status lock();

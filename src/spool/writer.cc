@@ -11,6 +11,7 @@
 
 #include "base/crc32c.h"
 #include "base/log.h"
+#include "base/path.h"
 #include "os/file.h"
 #include "os/unique.h"
 
@@ -23,9 +24,6 @@ constexpr int kSealsFlags = O_RDWR | O_CREAT | O_APPEND, kSegmentFlags = kSealsF
 // twice as many each time.
 constexpr int64_t kRoomToReturn = int64_t{8} << 20;
 constexpr int kMostSealsUntilReturn = 64;
-
-std::string parent_of(const std::string& path) { return path.substr(0, std::max<size_t>(path.rfind('/'), 1)); }
-std::string last_part(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 Result<Fd> lock_new(const OwnedFolder& folder) {
   auto fd = folder.open_file(kLockName, O_RDWR | O_CREAT | O_EXCL, kSpoolFileMode);
@@ -125,9 +123,9 @@ bool SpoolWriter::is_there(size_t index) const {
 
 bool SpoolWriter::make_folder(size_t index) {
   if (is_there(index)) return true;
-  auto root = OwnedFolder::make(parent_of(folders_[index]));
+  auto root = OwnedFolder::make(parent_folder(folders_[index]));
   if (!root) return false;
-  const std::string name = last_part(folders_[index]);
+  const std::string_view name = last_part(folders_[index]);
   auto made = root->open_folder(name);  // the deliverer may have been first
   if (!made && made.error().code == Code::not_available) made = root->make_folder(name);
   if (!made) return false;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/path.h"
 #include "base/text.h"
 
 namespace tacho {
@@ -58,7 +59,7 @@ bool is_html(const HttpReply& reply) {
 
 Text last_component(const Text& path) {
   if (!path) return std::nullopt;
-  return clean(std::string_view(*path).substr(path->rfind('/') + 1));  // without a slash npos + 1 is 0
+  return clean(last_part(*path));
 }
 
 Text without_last(const Text& text, char separator) {

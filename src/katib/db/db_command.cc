@@ -16,7 +16,7 @@
 namespace tacho {
 namespace {
 
-constexpr const char* kHelp =
+constexpr const char* kDbHelp =
     R"(Examples:
   tacho-katib db                                          in a file of your own, on port 6789
   tacho-katib db --listen 127.0.0.1:6789 --store katib.db
@@ -34,7 +34,7 @@ Keeps the metric logs of trials: Katib's DBManager service (gRPC) on SQLite or P
 
 A password: PGPASSWORD, ~/.pgpass or --store-url-file. SIGTERM lets running calls finish.
 )";
-constexpr auto kFlags = std::to_array<GoFlag>({{"listen"},
+constexpr auto kDbFlags = std::to_array<GoFlag>({{"listen"},
                                                {"listen-address"},
                                                {"store"},
                                                {"store-url-file"},
@@ -53,7 +53,7 @@ struct DbOptions {
   bool tls = false;
 };
 
-Result<DbOptions> read_options(const GivenFlags& given) {
+Result<DbOptions> read_db_options(const GivenFlags& given) {
   DbOptions options;
   for (const auto& [name, value] : given.flags) {
     if (name == "listen" || name == "listen-address") options.server.listen = value;
@@ -116,11 +116,11 @@ int fail(const Error& error, int code) {
 }  // namespace
 
 int db_command(std::span<const std::string> words) {
-  const Result<GivenFlags> given = parse_go_flags(words, kFlags);
-  if (!given) return std::fprintf(stderr, "tacho-katib db: %s\n\n%s", given.error().message().c_str(), kHelp), 2;
-  if (given->help) return std::fputs(kHelp, stdout) < 0 ? 1 : 0;
-  const Result<DbOptions> options = read_options(*given);
-  if (!options) return std::fprintf(stderr, "tacho-katib db: %s\n\n%s", options.error().message().c_str(), kHelp), 2;
+  const Result<GivenFlags> given = parse_go_flags(words, kDbFlags);
+  if (!given) return std::fprintf(stderr, "tacho-katib db: %s\n\n%s", given.error().message().c_str(), kDbHelp), 2;
+  if (given->help) return std::fputs(kDbHelp, stdout) < 0 ? 1 : 0;
+  const Result<DbOptions> options = read_db_options(*given);
+  if (!options) return std::fprintf(stderr, "tacho-katib db: %s\n\n%s", options.error().message().c_str(), kDbHelp), 2;
   if (has_password(options->store)) {
     log::warn(
         "a password in the command line is seen by every user of this machine; use PGPASSWORD, ~/.pgpass or "

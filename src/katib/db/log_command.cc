@@ -16,7 +16,7 @@
 namespace tacho {
 namespace {
 
-constexpr const char* kHelp = R"(tacho-katib log TRIAL – prints what is stored for a trial
+constexpr const char* kLogHelp = R"(tacho-katib log TRIAL – prints what is stored for a trial
 
   tacho-katib log my-trial                                 from the file that `tacho-katib db` uses by itself
   tacho-katib log my-trial --server katib-db-manager.kubeflow:6789 --metric loss
@@ -30,7 +30,7 @@ constexpr const char* kHelp = R"(tacho-katib log TRIAL – prints what is stored
   --timeout DURATION     of the call (60s)
   --tls, --tls-ca FILE, --tls-cert FILE, --tls-key FILE, --tls-server-name NAME, --auth-token-file FILE   for --server
 )";
-constexpr auto kFlags = std::to_array<GoFlag>({{"server"},
+constexpr auto kLogFlags = std::to_array<GoFlag>({{"server"},
                                                {"store"},
                                                {"metric"},
                                                {"since"},
@@ -52,7 +52,7 @@ struct LogOptions {
 };
 
 int usage(const std::string& message) {
-  return std::fprintf(stderr, "tacho-katib log: %s\n\n%s", message.c_str(), kHelp), 2;
+  return std::fprintf(stderr, "tacho-katib log: %s\n\n%s", message.c_str(), kLogHelp), 2;
 }
 
 // "2026-11-15T09:30:00Z", or "10m": before now.
@@ -63,7 +63,7 @@ std::optional<int64_t> point_in_time_us(const std::string& text) {
   return (system_clock().realtime_ns() - *ago_ns) / kNsPerUs;
 }
 
-Result<LogOptions> read_options(const GivenFlags& given) {
+Result<LogOptions> read_log_options(const GivenFlags& given) {
   LogOptions options;
   for (const auto& [name, value] : given.flags) {
     if (name == "server") options.rpc.address = value;
@@ -177,14 +177,14 @@ int log_command(std::span<const std::string> words) {
   if (!words.empty() && !words.front().starts_with('-')) {
     trial = words.front();
     words = words.subspan(1);
-  } else if (!words.empty() && !words.back().starts_with('-') && parse_go_flags(words.first(words.size() - 1), kFlags)) {
+  } else if (!words.empty() && !words.back().starts_with('-') && parse_go_flags(words.first(words.size() - 1), kLogFlags)) {
     trial = words.back();
     words = words.first(words.size() - 1);
   }
-  const Result<GivenFlags> given = parse_go_flags(words, kFlags);
+  const Result<GivenFlags> given = parse_go_flags(words, kLogFlags);
   if (!given) return usage(given.error().message());
-  if (given->help) return std::fputs(kHelp, stdout) < 0 ? 1 : 0;
-  Result<LogOptions> options = read_options(*given);
+  if (given->help) return std::fputs(kLogHelp, stdout) < 0 ? 1 : 0;
+  Result<LogOptions> options = read_log_options(*given);
   if (!options) return usage(options.error().message());
   if (trial.empty()) return usage("which trial? its name comes first: tacho-katib log TRIAL");
   options->query.trial = trial;
