@@ -28,7 +28,7 @@ if(TACHO_CURL)
 endif()
 
 # What nearly every file includes is parsed once: half of the time to compile went into headers of the standard library and of
-# the JSON library. A file still includes what it uses: the sanitized builds do without (CMAKE_DISABLE_PRECOMPILE_HEADERS).
+# the JSON library. A file still includes what it uses.
 set(TACHO_STANDARD_HEADERS <algorithm> <array> <cstdint> <functional> <map> <memory> <optional> <span> <string> <string_view> <utility> <vector>)
 set(TACHO_JSON_FOLDERS net discover/cloud deliver cromwell kube)
 function(tacho_precompile folder name)
