@@ -20,8 +20,11 @@ add_custom_target(documents ALL DEPENDS ${documents})
 # The older tool's name, for its users' scripts; also in the build folder, where the tests call it.
 file(MAKE_DIRECTORY ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
 file(CREATE_LINK tacho ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/resource-tracker SYMBOLIC)
-install(TARGETS tacho tacho-deliver RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-if(NOT TACHO_CURL)
+install(TARGETS tacho RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+if(TARGET tacho-deliver)
+  install(TARGETS tacho-deliver RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+if(TARGET tacho-katib)
   # Katib's own collectors, for its stock webhook.
   foreach(name file-metricscollector tfevent-metricscollector)
     file(CREATE_LINK tacho-katib ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/${name} SYMBOLIC)
