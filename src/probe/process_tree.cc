@@ -43,7 +43,7 @@ int64_t timeval_ns(const timeval& time) { return time.tv_sec * kNsPerSec + time.
 }  // namespace
 
 ProcessTree::ProcessTree(ProbeContext& context)
-    : context_(context), numbers_(context.roots.proc), pss_(context.pss, context.interval_ns), own_pid_(::getpid()) {
+    : context_(context), numbers_(context.roots.proc), pss_(context.pss, context.interval_ns), stolen_(context.roots.proc), own_pid_(::getpid()) {
   descriptor_limit_ = raise_open_files();
   sees_processes_ = proc_view(context.roots.proc) == ProcView::ours;
   // Without it nothing is ever found, least of all strangers that have the number of a member elsewhere.
@@ -102,6 +102,7 @@ void ProcessTree::expect_own_child() {
 bool ProcessTree::follow(pid_t root, bool own_child) {
   root_ = root;
   own_child_ = own_child;
+  followed_ns_ = system_clock().monotonic_ns();
   if (!add(root, kAsRoot)) return own_child;  // a child may have ended already; its rusage comes by reaped()
   if (own_child) return true;
   root_session_ = find(root)->session() == root ? root : 0;
@@ -126,6 +127,7 @@ void ProcessTree::include_again(pid_t pid) { std::erase(excluded_, pid); }
 
 void ProcessTree::follow_cgroup(std::string folder) {
   cgroup_folder_ = std::move(folder);
+  followed_ns_ = system_clock().monotonic_ns();
   readable_ = true;
   discover(-1, 0);
   set_baseline();
@@ -138,12 +140,7 @@ void ProcessTree::update(int64_t now_ns) {
   read_members(refresh_all);
   if (must_search(forks) || refresh_all) discover(forks, now_ns);
   const auto ignores = [](const Member& member) { return member.ignores_children() && !member.zombie(); };
-  clock_begins_ = !clock_tried_ && std::any_of(members_.begin(), members_.end(), ignores) && start_clock();
-  if (clock_begins_) {
-    // The clock and the sum from the same moment on, as nearly as can be.
-    read_members(true);
-    discover(-1, now_ns);
-  }
+  if (!clock_tried_ && std::any_of(members_.begin(), members_.end(), ignores)) start_clock(now_ns);
   if (!own_child_) read_peak(now_ns);
   sum_up(now_ns);
 }
@@ -404,7 +401,6 @@ void ProcessTree::sum_up(int64_t now_ns) {
     if (!member.zombie() && member.pid() != root_) ++children_;
     largest_bytes_ = std::max(largest_bytes_, member.rss_bytes());
   }
-  if (clock_begins_) set_clock_base(sum);
   add_clock_time(sum);
   raise_total(total_, sum);
   if (members_.empty()) return;
