@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,20 +17,6 @@
 
 namespace tacho {
 namespace {
-
-// A process with this number, which must be free; 0 where that is not allowed (CLONE with set_tid, Linux 5.5).
-pid_t fork_as(pid_t number) {
-  struct {
-    uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls, set_tid, set_tid_size, cgroup;
-  } arguments{};
-  arguments.exit_signal = SIGCHLD;
-  arguments.set_tid = reinterpret_cast<uint64_t>(&number);
-  arguments.set_tid_size = 1;
-  const long pid = ::syscall(SYS_clone3, &arguments, sizeof arguments);
-  if (pid == 0)
-    for (;;) ::pause();
-  return pid > 0 ? static_cast<pid_t>(pid) : 0;
-}
 
 TEST(ProcessTree, ASignalReachesNobodyElse) {
   Following following;

@@ -81,6 +81,32 @@ TEST(ProcessTree, ACountOfForksThatNeverMovesIsNotBelieved) {
   following.end(worker);
 }
 
+// A number may be chosen (CRIU does), and is then no sign of what is new: the parent's list has it at once.
+TEST(ProcessTree, AChildWithAChosenNumberIsThereAtOnce) {
+  Following following;
+  following.tree.expect_own_child();
+  Flag go;
+  const pid_t free_number = [] {  // one that was given before, and is nobody's now
+    const pid_t pid = ::fork();
+    if (pid == 0) ::_exit(0);
+    ::waitpid(pid, nullptr, 0);
+    return pid;
+  }();
+  const Worker worker([&] {
+    go.wait();
+    if (fork_as(free_number) == 0) fork_sleeper();
+  });
+  ASSERT_TRUE(following.tree.follow(worker.pid, true));
+  int64_t forks = 1000;
+  for (int i = 0; i < 5; ++i) following.tick(++forks);
+  EXPECT_EQ(following.tree.children(), 0);
+  go.raise();
+  worker.wait_until_done();
+  following.tick(++forks);
+  EXPECT_EQ(following.tree.children(), 1);
+  following.end(worker);
+}
+
 // A root that leads a session: whose parent ended before it was seen is in nobody's list, and has a number that is new.
 TEST(ProcessTree, AnOrphanOfTheSessionIsFoundByItsNumber) {
   Flag go, forked;

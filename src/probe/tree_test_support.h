@@ -2,6 +2,7 @@
 #pragma once
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -84,6 +85,20 @@ inline void fork_sleeper() {
     for (;;) ::pause();
   }
   forked.wait();
+}
+
+// A process with this number, which must be free; 0 where that is not allowed (CLONE with set_tid, Linux 5.5).
+inline pid_t fork_as(pid_t number) {
+  struct {
+    uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls, set_tid, set_tid_size, cgroup;
+  } arguments{};
+  arguments.exit_signal = SIGCHLD;
+  arguments.set_tid = reinterpret_cast<uint64_t>(&number);
+  arguments.set_tid_size = 1;
+  const long pid = ::syscall(SYS_clone3, &arguments, sizeof arguments);
+  if (pid == 0)
+    for (;;) ::pause();
+  return pid > 0 ? static_cast<pid_t>(pid) : 0;
 }
 
 // A tree, and a clock that goes on by a second with each tick.
