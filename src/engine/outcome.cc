@@ -5,11 +5,14 @@
 #include <algorithm>
 
 #include "base/units.h"
+#include "base/writer.h"
 #include "probe/process_tree.h"
 #include "procfs/cgroup_files.h"
 
 namespace tacho {
 namespace {
+
+constexpr int64_t kWorthSayingNs = 10 * kNsPerMs;
 
 // The machine's count of OOM kills (Linux 4.13); −1 when unknown.
 int64_t oom_kills(const Roots& roots) {
@@ -21,6 +24,20 @@ std::optional<double> sum_of(const Summary& summary, size_t column) {
   const Statistics statistics = summary.column(column);
   if (column == 0 || statistics.rows == 0) return std::nullopt;
   return statistics.sum;
+}
+
+// From when on the inherited clock knows, and what of it is an estimate.
+std::string about_clock(const ProcessTree& tree) {
+  Writer text;
+  text.put(", begun after ");
+  text.put_fixed(static_cast<double>(tree.clock_begun_after_ns()) / kNsPerSec, 3);
+  text.put(" s");
+  if (tree.clock_stolen_ns() >= kWorthSayingNs) {
+    text.put("; it goes on while the hypervisor runs other guests: ");
+    text.put_fixed(static_cast<double>(tree.clock_stolen_ns()) / kNsPerSec, 2);
+    text.put(" s, the job's share of the machine's steal, were taken off");
+  }
+  return std::string(text.view());
 }
 
 std::optional<int64_t> whole(std::optional<double> value) {
@@ -109,10 +126,10 @@ void TotalsKeeper::close(Run& run, Summary& summary, const ProcessTree* tree, Pr
   if (tree->lost_some())
     context.note("some children were reaped by the kernel itself (their parent ignores SIGCHLD): their usage is as last seen" +
                  std::string(context.cgroup.job_only ? "; CPU time is exact by the cgroup"
-                             : tree->has_clock()     ? "; CPU time is by a clock that they inherit"
+                             : tree->has_clock()     ? "; CPU time is by a clock that they inherit" + about_clock(*tree)
                                                      : ""));
   else if (tree->has_clock())
-    context.note("a process of the job ignores SIGCHLD: CPU time is by a clock that its children inherit");
+    context.note("a process of the job ignores SIGCHLD: CPU time is by a clock that its children inherit" + about_clock(*tree));
   if (tree->fell_back_to_rss())
     context.note("the memory of some processes is their resident size (PSS was not readable or over its time budget)");
   if (!tree->has_io()) context.note("the job's I/O counters could not be read: process_disk_* are empty");

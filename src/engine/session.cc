@@ -254,10 +254,10 @@ void Session::loop() {
 }
 
 // What the tree must see before it is gone (a parent that lets the kernel reap its children) is mostly set up at the start,
-// so that the first interval is looked into at 10, 30, 90 … ms. A cgroup needs no looking, but the terminal does.
+// so that the first interval is looked into at 10, 20, 40 … ms. A cgroup needs no looking, but the terminal does.
 void Session::look_early(int64_t now_ns) {
   if (now_ns < next_look_ns_) return;
-  next_look_ns_ = start_ns_ + (now_ns - start_ns_) * 3;
+  next_look_ns_ = start_ns_ + (now_ns - start_ns_) * 2;
   if (!context_.cgroup.job_only) tree_->update(now_ns);
 }
 

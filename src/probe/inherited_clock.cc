@@ -19,8 +19,11 @@ Status InheritedClock::add(int proc_fd, pid_t pid) {
   std::snprintf(path.data(), path.size(), "%d/task", static_cast<int>(pid));
   const Fd tasks(::openat(proc_fd, path.data(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!tasks) return ok();  // it has ended
+  // All are listed before the first gets its clock: a thread that it starts from then on has it already.
+  std::vector<int> numbers;
   NumericEntries threads(tasks.get());
-  for (int thread = 0; threads.next(thread);) {
+  for (int thread = 0; threads.next(thread);) numbers.push_back(thread);
+  for (const int thread : numbers) {
     if (threads_.size() == kMostThreads)
       return Error{Code::not_available, "the job has too many threads to give each a clock", "", ""};
     auto counter = PerfCounter::on_thread(kPerfTaskClock, thread);

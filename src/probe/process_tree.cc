@@ -20,8 +20,6 @@ namespace {
 // Every so many ticks each member is read even if it did not run: reclaim shrinks memory, and a reused pid has a clock too.
 constexpr uint32_t kRefreshTicks = 20;
 constexpr int64_t kPeakEveryNs = kNsPerSec - 50 * kNsPerMs;
-// User and system time of reaped children are each cut to ticks of 10 ms, so that their growth may read that much low.
-constexpr int64_t kRoundingNs = 20 * kNsPerMs;
 constexpr int64_t kSharingMattersBytes = 8 * kMiB;
 // Rounds to find processes that were reaped while the others were read.
 constexpr int kSettleRounds = 4;
@@ -43,7 +41,7 @@ int64_t timeval_ns(const timeval& time) { return time.tv_sec * kNsPerSec + time.
 }  // namespace
 
 ProcessTree::ProcessTree(ProbeContext& context)
-    : context_(context), numbers_(context.roots.proc), pss_(context.pss, context.interval_ns), own_pid_(::getpid()) {
+    : context_(context), numbers_(context.roots.proc), pss_(context.pss, context.interval_ns), stolen_(context.roots.proc), own_pid_(::getpid()) {
   descriptor_limit_ = raise_open_files();
   sees_processes_ = proc_view(context.roots.proc) == ProcView::ours;
   // Without it nothing is ever found, least of all strangers that have the number of a member elsewhere.
@@ -102,6 +100,7 @@ void ProcessTree::expect_own_child() {
 bool ProcessTree::follow(pid_t root, bool own_child) {
   root_ = root;
   own_child_ = own_child;
+  followed_ns_ = system_clock().monotonic_ns();
   if (!add(root, kAsRoot)) return own_child;  // a child may have ended already; its rusage comes by reaped()
   if (own_child) return true;
   root_session_ = find(root)->session() == root ? root : 0;
@@ -126,6 +125,7 @@ void ProcessTree::include_again(pid_t pid) { std::erase(excluded_, pid); }
 
 void ProcessTree::follow_cgroup(std::string folder) {
   cgroup_folder_ = std::move(folder);
+  followed_ns_ = system_clock().monotonic_ns();
   readable_ = true;
   discover(-1, 0);
   set_baseline();
@@ -138,12 +138,7 @@ void ProcessTree::update(int64_t now_ns) {
   read_members(refresh_all);
   if (must_search(forks) || refresh_all) discover(forks, now_ns);
   const auto ignores = [](const Member& member) { return member.ignores_children() && !member.zombie(); };
-  clock_begins_ = !clock_tried_ && std::any_of(members_.begin(), members_.end(), ignores) && start_clock();
-  if (clock_begins_) {
-    // The clock and the sum from the same moment on, as nearly as can be.
-    read_members(true);
-    discover(-1, now_ns);
-  }
+  if (!clock_tried_ && std::any_of(members_.begin(), members_.end(), ignores)) start_clock(now_ns);
   if (!own_child_) read_peak(now_ns);
   sum_up(now_ns);
 }
@@ -223,125 +218,6 @@ void ProcessTree::refresh_members(bool refresh_all) {
   }
 }
 
-void ProcessTree::read_reapers_again(size_t first_vanished) {
-  // A reaper that is gone by now joins the list: its own reaper has the time of both.
-  for (size_t i = first_vanished; i < vanished_.size(); ++i) {
-    const size_t reaper = index_of(surviving_ancestor(vanished_[i]));
-    if (reaper < members_.size() && !members_[reaper].refresh(proc_fd_.get(), context_.buffer)) vanish(reaper);
-  }
-}
-
-void ProcessTree::recheck_children_of_reapers() {
-  for (size_t i = members_.size(); i-- > 0;) {
-    const Member* parent = find(members_[i].parent());
-    const bool parent_reaped = parent != nullptr ? parent->reaped_growth_ns() > 0 : !vanished_.empty();
-    if (!parent_reaped) continue;
-    const bool gone = members_[i].zombie() ? !members_[i].refresh(proc_fd_.get(), context_.buffer) || members_[i].dead()
-                                           : process_cpu_ns(members_[i].pid()) < 0;
-    if (gone) vanish(i);
-  }
-}
-
-// What ended and is waited for goes to its parent, but for the time that it waited for disks: the kernel adds that to nobody.
-Usage ProcessTree::take_usage(const Member& gone) {
-  Usage usage = gone.usage();
-  outside_.iowait_ns += std::exchange(usage.iowait_ns, 0);
-  return usage;
-}
-
-// Each vanished process was waited for by its nearest surviving ancestor, directly or through others that vanished too,
-// or by nobody.
-void ProcessTree::settle_vanished() {
-  settle_with_vanished_parents();
-  for (Member& gone : vanished_) gone.settle_to = surviving_ancestor(gone);
-  while (!vanished_.empty()) {
-    const pid_t ancestor = vanished_.back().settle_to;
-    Usage expected;
-    for (size_t i = vanished_.size(); i-- > 0;) {
-      if (vanished_[i].settle_to != ancestor) continue;
-      expected += take_usage(vanished_[i]);
-      vanished_.erase(vanished_.begin() + static_cast<std::ptrdiff_t>(i));
-    }
-    settle(ancestor, expected);
-  }
-}
-
-// Who vanished after it was read once more in this tick has the time of those that it had waited for already, and of those
-// that these had waited for. The deepest first: what it absorbed is in its own sum from then on.
-void ProcessTree::settle_with_vanished_parents() {
-  for (;;) {
-    Member* reaper = nullptr;
-    for (Member& gone : vanished_)
-      if (gone.reaped_growth_ns() > 0 && (reaper == nullptr || is_below(gone, reaper->pid()))) reaper = &gone;
-    if (reaper == nullptr) return;
-    const pid_t pid = reaper->pid();
-    const int64_t growth_ns = reaper->reaped_growth_ns();
-    reaper->end_tick();
-    Usage expected;
-    std::vector<pid_t> below;
-    for (const Member& gone : vanished_)
-      if (is_below(gone, pid)) below.push_back(gone.pid()), expected += take_usage(gone);
-    std::erase_if(vanished_, [&](const Member& gone) { return std::find(below.begin(), below.end(), gone.pid()) != below.end(); });
-    count_lost(expected, growth_ns);
-  }
-}
-
-// Whether it descends from pid through processes that vanished too.
-bool ProcessTree::is_below(const Member& gone, pid_t pid) const {
-  pid_t ancestor = gone.parent();
-  for (size_t hops = 0; hops <= vanished_.size() && ancestor != pid; ++hops) {
-    const auto dead = std::find_if(vanished_.begin(), vanished_.end(), [&](const Member& member) { return member.pid() == ancestor; });
-    if (dead == vanished_.end()) return false;
-    ancestor = dead->parent();
-  }
-  return ancestor == pid;
-}
-
-pid_t ProcessTree::surviving_ancestor(const Member& gone) const {
-  pid_t ancestor = gone.parent();
-  for (size_t hops = 0; hops <= vanished_.size() && index_of(ancestor) == members_.size(); ++hops) {
-    const auto dead = std::find_if(vanished_.begin(), vanished_.end(),
-                                   [&](const Member& member) { return member.pid() == ancestor; });
-    if (dead == vanished_.end()) break;
-    ancestor = dead->parent();
-  }
-  return ancestor;
-}
-
-void ProcessTree::settle(pid_t ancestor, const Usage& expected) {
-  // Whom tacho reaped meanwhile brought the time of its own children along in its rusage, unless the kernel had reaped them.
-  const auto reaped = std::find_if(reaped_.begin(), reaped_.end(), [&](const Reaped& one) { return one.pid == ancestor; });
-  if (reaped != reaped_.end()) return count_lost(expected, reaped->growth_ns);
-  Member* reaper = find(ancestor);
-  if (reaper == nullptr) {
-    // Its parent is no member (the root of an attached tree, a process adopted by init): nobody here has its time.
-    outside_ += expected;
-    return;
-  }
-  // An orphan is waited for further up.
-  int64_t growth_ns = reaper->reaped_growth_ns();
-  size_t hops = 0;
-  for (const Member* up = find(reaper->parent()); up != nullptr && hops < members_.size(); up = find(up->parent()), ++hops)
-    if (up->adopts) growth_ns += up->reaped_growth_ns();
-  count_lost(expected, growth_ns);
-}
-
-// What of the expected time did not arrive where the children's time goes.
-void ProcessTree::count_lost(const Usage& expected, int64_t growth_ns) {
-  const int64_t missing_ns = expected.cpu_ns() - growth_ns;
-  if (missing_ns <= kRoundingNs) return;
-  // Reaped by the kernel itself (SIGCHLD ignored): what was last seen of it is kept.
-  auto_reaped_ = true;
-  Usage lost = expected;
-  if (growth_ns > 0) {
-    const double share = static_cast<double>(missing_ns) / static_cast<double>(expected.cpu_ns());
-    lost = {};
-    lost.user_ns = static_cast<int64_t>(static_cast<double>(expected.user_ns) * share);
-    lost.system_ns = missing_ns - lost.user_ns;
-  }
-  outside_ += lost;
-}
-
 pid_t ProcessTree::largest_member() const {
   const auto smaller = [](const Member& a, const Member& b) { return a.rss_bytes() < b.rss_bytes(); };
   const auto largest = std::max_element(members_.begin(), members_.end(), smaller);
@@ -404,7 +280,6 @@ void ProcessTree::sum_up(int64_t now_ns) {
     if (!member.zombie() && member.pid() != root_) ++children_;
     largest_bytes_ = std::max(largest_bytes_, member.rss_bytes());
   }
-  if (clock_begins_) set_clock_base(sum);
   add_clock_time(sum);
   raise_total(total_, sum);
   if (members_.empty()) return;

@@ -22,6 +22,7 @@
 #include "probe/new_pids.h"
 #include "probe/probe.h"
 #include "probe/pss_reader.h"
+#include "probe/stolen_share.h"
 
 namespace tacho {
 
@@ -66,6 +67,8 @@ class ProcessTree final : public JobPids {
   bool empty() const { return members_.empty(); }
   bool lost_some() const { return auto_reaped_; }     // R holds estimates for children the kernel reaped by itself
   bool has_clock() const { return clock_.running(); }  // CPU time of such children is measured beside
+  int64_t clock_begun_after_ns() const { return clock_begun_ns_ - followed_ns_; }  // such children that ended before are not in it
+  int64_t clock_stolen_ns() const { return stolen_.ns(); }  // what was taken off it as the hypervisor's
   bool fell_back_to_rss() const { return pss_.fell_back(); }
   pid_t largest_member() const;                       // by resident size now; 0 when there is none
   bool contains(pid_t pid) const { return index_of(pid) < members_.size(); }
@@ -106,13 +109,12 @@ class ProcessTree final : public JobPids {
   void discover_in_cgroup();
   void orphan_children_of(pid_t parent);
   void set_baseline();
-  enum class Clocked { now, not_yet, never };
-  Clocked give_clock(Member& member, InheritedClock& clock, std::vector<pid_t>& children);
   void read_peak(int64_t now_ns);
   void sum_up(int64_t now_ns);
-  bool start_clock();
-  void set_clock_base(const Usage& sum);
-  void add_clock_time(Usage& sum) const;
+  class ClockedProcesses;
+  void start_clock(int64_t now_ns);
+  std::vector<pid_t> parents_first() const;
+  void add_clock_time(Usage& sum);
   void vanish(size_t index);
   void family_changed(const Member& by);
 
@@ -126,9 +128,9 @@ class ProcessTree final : public JobPids {
   std::string cgroup_folder_;
   PssReader pss_;
   InheritedClock clock_;
-  int64_t clock_base_ns_ = 0;
-  bool clock_tried_ = false, clock_begins_ = false;
-  int clock_tries_ = 0;
+  StolenShare stolen_;
+  int64_t clock_base_ns_ = 0, clock_begun_ns_ = 0, followed_ns_ = 0;
+  bool clock_tried_ = false;
   Usage outside_;                   // R, minus the baseline
   Usage total_;
   TreeMemory memory_;

@@ -1,72 +1,97 @@
 // How ProcessTree keeps the time of children that the kernel reaps by itself, because their parent ignores SIGCHLD: nobody
 // is told what they used, so a clock that children inherit runs beside the sum from the moment such a parent is seen.
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "base/log.h"
+#include "os/clock.h"
+#include "probe/clock_start.h"
 #include "probe/process_tree.h"
 
 namespace tacho {
-namespace {
 
-constexpr int kMostAttempts = 20;  // to find one process at rest
-constexpr int kMostTries = 20;      // in as many ticks, to find all of them so
+class ProcessTree::ClockedProcesses final : public ClockStart::Processes {
+ public:
+  explicit ClockedProcesses(ProcessTree& tree) : tree_(tree) {}
 
-}  // namespace
-
-// Whoever is forked after its parent got a clock has it, too, and must not get another one: it would count twice. So the clock
-// of a process begins while it neither forks nor starts a thread: its children before are those behind.
-ProcessTree::Clocked ProcessTree::give_clock(Member& member, InheritedClock& clock, std::vector<pid_t>& children) {
-  std::vector<pid_t> behind;
-  for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
-    children.clear();
-    if (member.read_children(proc_fd_.get(), context_.buffer, children) != ChildrenLists::Outcome::complete) continue;
-    const uint64_t before = member.family_fingerprint();
-    InheritedClock own;
-    if (const Status status = own.add(proc_fd_.get(), member.pid()); !status) {
-      log::debug("no clock for children that the kernel reaps: " + status.error().message());
-      return Clocked::never;
-    }
-    behind.clear();
-    if (member.read_children(proc_fd_.get(), context_.buffer, behind) != ChildrenLists::Outcome::complete) continue;
-    if (member.family_fingerprint() != before) continue;
-    return clock.take(std::move(own)) ? Clocked::now : Clocked::never;
+  bool read(pid_t pid, int64_t& used_ns) override {
+    used_ns = 0;
+    if (tree_.find(pid) == nullptr && !tree_.add(pid, kByParent)) return false;
+    Member& member = *tree_.find(pid);
+    const int64_t seen_ns = member.usage().cpu_ns();
+    const bool there = member.check_clock() && member.refresh(tree_.proc_fd_.get(), tree_.context_.buffer) && !member.dead();
+    if (there) used_ns = member.usage().cpu_ns();
+    // Whoever waits for its children has been told of this one, or will be.
+    else if (const Member* parent = tree_.find(member.parent()); parent != nullptr && parent->ignores_children()) used_ns = seen_ns;
+    return there && !member.zombie();
   }
-  return member.has_ended(proc_fd_.get(), context_.buffer) ? Clocked::now : Clocked::not_yet;
+
+  bool children(pid_t pid, std::vector<pid_t>& pids, uint64_t& fingerprint) override {
+    Member* const member = tree_.find(pid);
+    if (member == nullptr) return true;  // it becomes one when it is read
+    const auto outcome = member->read_children(tree_.proc_fd_.get(), tree_.context_.buffer, pids);
+    fingerprint = member->family_fingerprint();
+    return outcome == ChildrenLists::Outcome::complete;
+  }
+
+  Status open(pid_t pid) override {
+    opened_ = {};
+    const Status status = opened_.add(tree_.proc_fd_.get(), pid);
+    if (status && !opened_.running()) return Error{Code::gone, "it has ended", "", ""};
+    return status;
+  }
+
+  bool keep() override { return kept.take(std::move(opened_)); }
+
+  InheritedClock kept;
+
+ private:
+  ProcessTree& tree_;
+  InheritedClock opened_;
+};
+
+std::vector<pid_t> ProcessTree::parents_first() const {
+  std::vector<std::pair<size_t, pid_t>> by_depth;
+  for (const Member& member : members_) {
+    size_t depth = 0;
+    for (size_t at = index_of(member.parent()); at < members_.size() && depth < members_.size(); at = index_of(members_[at].parent()))
+      ++depth;
+    by_depth.emplace_back(depth, member.pid());
+  }
+  std::sort(by_depth.begin(), by_depth.end());
+  std::vector<pid_t> pids;
+  for (const auto& [depth, pid] : by_depth) pids.push_back(pid);
+  return pids;
 }
 
-bool ProcessTree::start_clock() {
-  if (context_.cgroup.job_only) return false;  // which knows it all
-  if (++clock_tries_ >= kMostTries) clock_tried_ = true;
-  InheritedClock clock;
-  std::vector<pid_t> waiting, children;
-  copy(waiting);
-  for (size_t i = 0; i < waiting.size(); ++i) {
-    Member* member = find(waiting[i]);
-    if (member == nullptr || member->zombie()) continue;
-    const Clocked clocked = give_clock(*member, clock, children);
-    if (clocked == Clocked::never) clock_tried_ = true;
-    if (clocked != Clocked::now) return false;
-    // Those that were forked since the members were looked for, before their parent had a clock.
-    for (const pid_t child : children) {
-      if (find(child) == nullptr) add(child, waiting[i]);
-      if (std::find(waiting.begin(), waiting.end(), child) == waiting.end()) waiting.push_back(child);
-    }
-  }
+void ProcessTree::start_clock(int64_t now_ns) {
+  if (context_.cgroup.job_only) return;  // which knows it all
   clock_tried_ = true;
-  clock_ = std::move(clock);
-  return clock_.running();
+  // With the first clock of its kind on a machine the kernel waits for all CPUs, milliseconds in which the job goes on; those
+  // after it take microseconds. So the first one is our own, and the tree is read once more behind it.
+  const auto first = PerfCounter::on_thread(kPerfTaskClock, ::gettid());
+  if (!first) return log::debug("no clock for children that the kernel reaps: " + first.error().message());
+  read_members(false);
+  discover(-1, now_ns);
+  ClockStart start;
+  ClockedProcesses processes(*this);
+  const int64_t outside_ns = outside_.cpu_ns();
+  stolen_.begin(context_.buffer);
+  if (start.give(processes, parents_first()) && processes.kept.running()) {
+    clock_ = std::move(processes.kept);
+    clock_base_ns_ = outside_ns + start.base_ns();
+    clock_begun_ns_ = system_clock().monotonic_ns();
+  }
+  // Whom a parent that was read just now had waited for must not count twice in the sum.
+  read_members(true);
+  discover(-1, now_ns);
 }
 
-// The sum, of this moment, is where the clock begins.
-void ProcessTree::set_clock_base(const Usage& sum) {
-  if (const auto now = clock_.read_ns()) clock_base_ns_ = sum.cpu_ns() - *now;
-  else clock_ = {};
-}
-
-void ProcessTree::add_clock_time(Usage& sum) const {
+void ProcessTree::add_clock_time(Usage& sum) {
   const auto now = clock_.running() ? clock_.read_ns() : std::nullopt;
   if (!now) return;
-  const int64_t unseen_ns = clock_base_ns_ + *now - sum.cpu_ns();
+  const int64_t unseen_ns = clock_base_ns_ + *now - stolen_.update(context_.buffer, *now) - sum.cpu_ns();
   if (unseen_ns <= 0) return;
   // The clock does not tell user from system time: divided as the rest is.
   const double user_share = sum.cpu_ns() > 0 ? static_cast<double>(sum.user_ns) / static_cast<double>(sum.cpu_ns()) : 1;

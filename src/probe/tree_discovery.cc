@@ -5,6 +5,10 @@
 // the machine inside the same lock that makes the process visible: when that count, read before all lists were read, is the
 // same now, nobody is missing. Whether a single member forked since cannot be told (the clock of a process that runs on
 // another CPU stands still for up to a tick of the kernel's), and asking costs as much as its list; so all lists are read, or none.
+//
+// To ask new process numbers for their parent instead would cost less beside strangers that fork, and miss members: a number is
+// given before its process can be seen, without a bound on the time between (a fork may be throttled or wait for a lock there), and
+// it may be chosen out of order (clone3 set_tid, ns_last_pid). So numbers are asked only for whom no list can have.
 #include <fcntl.h>
 #include <unistd.h>
 
