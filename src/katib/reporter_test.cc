@@ -1,110 +1,13 @@
 #include "katib/reporter.h"
 
 #include <gtest/gtest.h>
-#include <poll.h>
 
 #include <filesystem>
-#include <mutex>
-#include <set>
 
-#include "katib/journal.h"
+#include "support/katib_reporter.h"
 
 namespace tacho {
 namespace {
-
-// A database that does what the test says.
-class FakeDb final : public DbCalls {
- public:
-  RpcStatus report(const std::string&, std::span<const MetricRow> sent, const std::string& id) override {
-    const std::lock_guard lock(mutex);
-    ++reports;
-    ids.push_back(id);
-    largest_call = std::max(largest_call, sent.size());
-    size_t bytes = 0;
-    for (const MetricRow& row : sent) bytes += row.name.size() + row.value.size() + row.time_stamp.size();
-    largest_bytes = std::max(largest_bytes, bytes);
-    if (!codes.empty()) {
-      const int code = codes.front();
-      codes.erase(codes.begin());
-      if (store_although_failed) rows.insert(rows.end(), sent.begin(), sent.end());
-      if (stored_after_gets > 0) late.assign(sent.begin(), sent.end());
-      return {code, words};
-    }
-    for (const MetricRow& row : sent)
-      if (row.value == poison) return {poison_code, poison_words};
-    rows.insert(rows.end(), sent.begin(), sent.end());
-    return {};
-  }
-  RpcStatus get(const std::string&, const std::string& metric, const DbClient::Visit& visit) override {
-    const std::lock_guard lock(mutex);
-    ++gets;
-    if (!late.empty() && stored_after_gets-- == 1) {
-      rows.insert(rows.end(), late.begin(), late.end());
-      late.clear();
-    }
-    for (const MetricRow& row : rows)
-      if (row.name == metric) visit(row);
-    return {};
-  }
-  RpcStatus remove(const std::string&) override {
-    rows.clear();
-    return {};
-  }
-  RpcStatus healthy() override { return {}; }
-  RpcStatus set_trial_status(const std::string&) override { return {}; }
-
-  std::mutex mutex;
-  std::vector<MetricRow> rows;
-  std::vector<int> codes;   // of the next calls
-  std::string words = "as the test says";
-  bool store_although_failed = false;
-  int stored_after_gets = 0;    // what failed is stored after all, when so many have looked
-  std::vector<MetricRow> late;
-  std::vector<std::string> ids;
-  std::string poison = "never";
-  int poison_code = kUnknown;
-  std::string poison_words = "Error: bad row";
-  int reports = 0, gets = 0;
-  size_t largest_call = 0, largest_bytes = 0;
-};
-
-class ReporterTest : public ::testing::Test {
- protected:
-  ReporterTest() : db_(std::make_shared<FakeDb>()), file_("") { reporter_ = make(); }
-  std::unique_ptr<Reporter> make() {
-    auto out = std::make_unique<Reporter>("t", ShapeRules{}, db_, state_, file_);
-    out->add_stream("own", journal_, nullptr, true);
-    out->resume();
-    return out;
-  }
-  void append(const std::string& value, const std::string& name = "m") { journal_.append({std::string(kZeroTime), name, value, {}, {}}); }
-  // Until it rests; pauses are skipped, not waited for.
-  void run(Reporter& reporter, bool at_end = true) {
-    reporter.flush(at_end);
-    int64_t now_ns = 1;
-    for (int i = 0; i < 100'000 && !reporter.resting(); ++i) {
-      reporter.step(now_ns);
-      if (reporter.resting()) break;
-      pollfd ready{reporter.fd(), POLLIN, 0};
-      if (reporter.deadline_ns() == INT64_MAX) ::poll(&ready, 1, 10'000);
-      else now_ns = std::max(now_ns, reporter.deadline_ns());
-    }
-    EXPECT_TRUE(reporter.resting());
-    took_ns_ = now_ns;
-  }
-  std::multiset<std::string> values() const {
-    std::multiset<std::string> out;
-    for (const MetricRow& row : db_->rows) out.insert(row.value);
-    return out;
-  }
-
-  std::shared_ptr<FakeDb> db_;
-  CollectState state_;
-  StateFile file_;
-  Journal journal_{""};
-  int64_t took_ns_ = 0;  // by the clock that run() turned
-  std::unique_ptr<Reporter> reporter_;
-};
 
 TEST_F(ReporterTest, ChunksAreLimited) {
   for (int i = 0; i < 12'000; ++i) append(std::to_string(i));
@@ -179,6 +82,7 @@ TEST_F(ReporterTest, RowThatIsSaidToBeAtFaultIsFoundAtOnce) {
   EXPECT_EQ(values(), (std::multiset<std::string>{"1", "2"}));
 }
 
+// A service that refuses everything for a while is no reason to throw rows away quickly.
 TEST_F(ReporterTest, ServiceThatRefusesAllForAWhile) {
   for (int i = 0; i < 100; ++i) append(std::to_string(i));
   db_->codes.assign(11, kInvalidArgument);  // six halvings, the first row twice, the one behind it, and the first again
@@ -292,108 +196,6 @@ TEST_F(ReporterTest, NewAttemptReplaces) {
   run(*reporter_);
   EXPECT_EQ(values(), (std::multiset<std::string>{"old"}));
   EXPECT_EQ(state_.acknowledged["m"], 1);
-}
-
-// An old row of the Trial, from an attempt whose state is gone, stands for the one that was lost.
-TEST_F(ReporterTest, OldRowsDoNotStandForLostOnes) {
-  for (const char* value : {"1", "2", "3"}) db_->rows.push_back({std::string(kZeroTime), "m", value, {}, {}});
-  for (const char* value : {"1", "2", "3"}) append(value);
-  db_->codes = {14};  // and nothing is stored
-  run(*reporter_);
-  EXPECT_EQ(values(), (std::multiset<std::string>{"1", "1", "2", "2", "3", "3"}));
-}
-
-TEST_F(ReporterTest, RowsOfAnotherWriterDoNotStandForLostOnes) {
-  append("1");
-  run(*reporter_);
-  db_->rows.push_back({std::string(kZeroTime), "m", "9", {}, {}});
-  append("2");
-  db_->codes = {14};
-  run(*reporter_);
-  EXPECT_EQ(values(), (std::multiset<std::string>{"1", "2", "9"}));
-}
-
-// A call that was given up is stored while it is being looked for.
-TEST_F(ReporterTest, LateCommitIsWaitedFor) {
-  for (const int after : {2, 3, 5}) {
-    append("late" + std::to_string(after));
-    db_->codes = {kDeadlineExceeded};
-    db_->stored_after_gets = after;
-    run(*reporter_);
-  }
-  EXPECT_EQ(db_->rows.size(), 3u);
-}
-
-// While training runs nobody asks for its rows, so that there is time for a call that is stored minutes late; not at its end.
-TEST_F(ReporterTest, WhileTrainingRunsALateCommitIsWaitedForLonger) {
-  append("late");
-  db_->codes = {kDeadlineExceeded};
-  db_->stored_after_gets = 20;
-  run(*reporter_, false);
-  EXPECT_EQ(values(), (std::multiset<std::string>{"late"}));
-  EXPECT_EQ(db_->reports, 1) << "it is not sent again";
-  EXPECT_GT(took_ns_, 3 * kLongestSettleNs);
-  append("never stored");
-  db_->codes = {kDeadlineExceeded};
-  run(*reporter_);
-  EXPECT_EQ(values(), (std::multiset<std::string>{"late", "never stored"}));
-  EXPECT_LT(took_ns_, 2 * kLongestSettleNs);
-}
-
-TEST_F(ReporterTest, TheSameRowsHaveTheSameId) {
-  append("a");
-  db_->codes = {14, 4, 13};
-  run(*reporter_);
-  append("b");
-  run(*reporter_);
-  ASSERT_EQ(db_->ids.size(), 5u);
-  for (int i = 0; i < 4; ++i) EXPECT_EQ(db_->ids[static_cast<size_t>(i)], db_->ids[0]);
-  EXPECT_NE(db_->ids[4], db_->ids[0]);
-}
-
-// Three hours of a database that takes nothing: in words that are known, and in others.
-TEST_F(ReporterTest, ReadOnlyDatabaseLosesNothing) {
-  for (const char* words : {"Error 1290 (HY000): The MySQL server is running with the --read-only option so it cannot execute this statement",
-                            "pq: cannot execute INSERT in a read-only transaction", "Error 9999: nobody knows"}) {
-    db_->rows.clear();
-    for (int i = 0; i < 50; ++i) append(std::to_string(i));
-    db_->words = words;
-    db_->codes.assign(500, kUnknown);
-    run(*reporter_);
-    EXPECT_EQ(values().size(), 50u) << words;
-    EXPECT_GT(took_ns_, 3600'000'000'000) << words;
-    for (int i = 0; i < 50; ++i) EXPECT_EQ(values().count(std::to_string(i)), 1u) << words << i;
-  }
-}
-
-// Of the last row nobody tells whether it is its fault: it is kept, also when rows before it were taken.
-TEST_F(ReporterTest, LastRowIsKeptUntilOthersTell) {
-  for (int i = 0; i < 10; ++i) append(std::to_string(i));
-  db_->poison = "9";
-  reporter_->flush(true);
-  int64_t now_ns = 1;
-  for (int i = 0; i < 2000 && now_ns < 3600'000'000'000; ++i) {
-    reporter_->step(now_ns);
-    pollfd ready{reporter_->fd(), POLLIN, 0};
-    if (reporter_->deadline_ns() == INT64_MAX) ::poll(&ready, 1, 10'000);
-    else now_ns = std::max(now_ns, reporter_->deadline_ns());
-  }
-  EXPECT_FALSE(reporter_->resting());
-  EXPECT_EQ(db_->rows.size(), 9u);
-  db_->poison = "never";
-  run(*reporter_);
-  EXPECT_EQ(db_->rows.size(), 10u);
-}
-
-// The database takes rows again just when the row behind the suspect is tried: the suspect gets a second look.
-TEST_F(ReporterTest, InnocentSuspectIsNotDropped) {
-  for (int count = 1; count < 40; ++count) {
-    db_->rows.clear();
-    for (int i = 0; i < 4; ++i) append(std::to_string(i));
-    db_->codes.assign(static_cast<size_t>(count), count % 2 == 0 || count > 9 ? kUnknown : kInvalidArgument);
-    run(*reporter_);
-    ASSERT_EQ(values(), (std::multiset<std::string>{"0", "1", "2", "3"})) << count;
-  }
 }
 
 }  // namespace
