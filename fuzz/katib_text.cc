@@ -35,7 +35,8 @@ void fuzz_one(std::string_view text) {
   empty.find_all(line, [&](const tacho::FilterMatch&) { return ++matches > 0; });
   require(matches <= line.size() + 1);
 
-  tacho::is_rfc3339(text);
+  tacho::TimeStamp stamp(text);
+  require(stamp.text() == text);
   if (const auto time = tacho::decimal_seconds(text)) tacho::utc_microseconds(time->first, time->second);
   require(is_inside(tacho::trim_unicode(text), text));
   tacho::non_finite(text);

@@ -114,6 +114,10 @@ int collect_command(std::span<const std::string> arguments, CalledAs called_as) 
   quiet_grpc();
   ignore_broken_pipes();
   auto collector = Collector::create(std::move(*options));
+  if (!collector && collector.error().code != Code::invalid) {
+    tell_cause(collector.error().message());
+    return kFatalExit;
+  }
   if (!collector) return refuse(collector.error());
   if (variable("TACHO_SIDECAR") == "native" && ::access(launcher_folder().c_str(), W_OK) == 0) {
     const std::string self = read_link("/proc/self/exe");

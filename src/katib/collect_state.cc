@@ -12,8 +12,12 @@ namespace {
 
 using Json = nlohmann::json;
 constexpr int kVersion = 1;
-// The trainer may have put it there. Three positions of 20,000 event files fit.
+// The trainer may have put it there, and a tree takes many times its text. Three positions of 20,000 event files fit.
 constexpr JsonBounds kBounds{.bytes = 16u << 20, .depth = 32, .values = 600'000};
+// One log or scraped program has one position: this is room for 4,000 metrics and the arrival times of a whole chunk.
+constexpr JsonBounds kSmallBounds{.bytes = 4u << 20, .depth = 32, .values = 40'000};
+// The only kind with many files (collect_options.h).
+constexpr std::string_view kManyFiles = "TensorFlowEvent";
 
 // Readers keep JSON; what is none is kept as a text, and "" as null.
 Json embedded(const std::string& text) {
@@ -70,10 +74,11 @@ std::string format_state(const CollectState& state) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-Result<CollectState> parse_collect_state(std::string_view text) {
-  if (const JsonExcess excess = json_excess(text, kBounds); excess != JsonExcess::none)
+Result<CollectState> parse_collect_state(std::string_view text, std::string_view kind) {
+  const JsonBounds& bounds = kind == kManyFiles ? kBounds : kSmallBounds;
+  if (const JsonExcess excess = json_excess(text, bounds); excess != JsonExcess::none)
     return Error{Code::invalid, "not a state: " + std::string(json_excess_text(excess)), "", ""};
-  const Json json = parse_bounded<Json>(text, kBounds);
+  const Json json = parse_bounded<Json>(text, bounds);
   if (!json.is_object() || json.value("version", Json()) != kVersion)
     return Error{Code::invalid, "not a state of this version", "", ""};
   try {
@@ -102,9 +107,12 @@ Result<CollectState> parse_collect_state(std::string_view text) {
 
 std::optional<CollectState> StateFile::load(std::string_view trial, std::string_view kind) const {
   if (path_.empty()) return std::nullopt;
-  const auto text = read_shared_file(path_, kBounds.bytes);
-  if (!text) return std::nullopt;
-  auto state = parse_collect_state(*text);
+  const auto text = read_shared_file(path_, kind == kManyFiles ? kBounds.bytes : kSmallBounds.bytes);
+  if (!text) {
+    if (text.error().code == Code::invalid) log::warn("the state file is not used: " + text.error().message() + "; rows may be reported twice");
+    return std::nullopt;
+  }
+  auto state = parse_collect_state(*text, kind);
   if (!state) {
     log::warn("the state file " + path_ + " is not used (" + state.error().message() + "); rows may be reported twice");
     return std::nullopt;

@@ -47,7 +47,8 @@ struct CollectState {
 };
 
 std::string format_state(const CollectState& state);
-Result<CollectState> parse_collect_state(std::string_view text);
+// `kind`: that of the collector that asks; more may be in the state of one that follows many files.
+Result<CollectState> parse_collect_state(std::string_view text, std::string_view kind = "TensorFlowEvent");
 
 class StateFile {
  public:

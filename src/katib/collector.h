@@ -17,6 +17,7 @@
 #include "katib/reporter.h"
 #include "katib/resources.h"
 #include "katib/scraper.h"
+#include "katib/state_lock.h"
 #include "katib/stop_rules.h"
 #include "katib/trainer.h"
 #include "katib/tree_killer.h"
@@ -35,7 +36,8 @@ struct CollectEnd {
 
 class Collector {
  public:
-  // Filters, rules and selectors are compiled here; an Error of code invalid is the caller's exit 2.
+  // Filters, rules and selectors are compiled here; an Error of code invalid is the caller's exit 2. Waits for another collector with the
+  // same state; where that does not end, the Error has code io.
   static Result<std::unique_ptr<Collector>> create(CollectOptions options);
   CollectEnd run();
 
@@ -82,6 +84,7 @@ class Collector {
   bool passive_ = false, native_ = false;
   bool arrival_ = false;         // rows without a time get that of their arrival
   StateFile state_file_;
+  StateLock state_lock_;
   CollectState state_;
   LineFile echo_;
   bool echo_stalled_ = false;

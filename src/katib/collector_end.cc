@@ -32,7 +32,7 @@ void Collector::begin_end(int64_t now_ns, CollectEnd end, bool success) {
     const bool now = options_.kind == CollectorKind::tf_event || options_.kind == CollectorKind::prometheus;
     log::error("no value of the objective " + options_.objective() + " was found" +
                (unread_.empty() ? "" : ", since what training wrote cannot be read (" + unread_ + ")") + "; it is reported as unavailable");
-    journal_->append({now ? wire_time(now_us()) : std::string(kZeroTime), options_.objective(), std::string(kUnavailable), {}, {}});
+    journal_->append({now ? TimeStamp::at(now_us()) : zero_time(), options_.objective(), std::string(kUnavailable), {}, {}});
   }
   save_watch();
   if (fatal_.empty()) reporter_->flush(over);

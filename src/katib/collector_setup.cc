@@ -97,6 +97,9 @@ Result<std::unique_ptr<Collector>> Collector::create(CollectOptions options) {
   if (const Status status = check_rpc_files(rpc_options(given, given.db_address)); !status) return status.error();
   if (!given.tls && !(given.tls_ca.empty() && given.tls_cert.empty() && given.tls_key.empty()))
     log::warn("files for TLS are given, but not --tls: the DB manager is called without encryption (add --tls)");
+  auto lock = StateLock::take(self->state_file_.path(), StateLock::kWaitNs, self->signals_.fd());
+  if (!lock) return lock.error();
+  self->state_lock_ = std::move(*lock);
   self->make_resources();
   self->resume();
   return self;

@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "base/log.h"
-#include "katib/rpc/time_stamp.h"
 
 namespace tacho {
 namespace {
@@ -66,7 +65,7 @@ std::vector<std::string> metrics_of(std::span<const MetricRow> rows, const RowDi
   return out;
 }
 
-int64_t time_of(const MetricRow& row) { return parse_time_stamp_us(row.time_stamp).value_or(0); }
+int64_t time_of(const MetricRow& row) { return row.time_stamp.us().value_or(0); }
 
 }  // namespace
 

@@ -91,14 +91,14 @@ EventRows::EventRows(const ReaderOptions& options)
     : row_time_(options.row_time), values_(options.non_finite), arrival_(options.now_ns) {}
 
 // Rounded to microseconds as the existing collector does, which then cuts to whole seconds.
-std::string EventRows::time_of(const Event& event) {
+TimeStamp EventRows::time_of(const Event& event) {
   constexpr double kMost = 1e12;
   if (std::abs(event.wall_time) < kMost) {
     const double seconds = std::floor(event.wall_time);
     const double microseconds = std::nearbyint((event.wall_time - seconds) * 1e6);
     if (const auto time = utc_microseconds(static_cast<int64_t>(seconds), static_cast<int64_t>(microseconds) * 1000)) return *time;
   }
-  return row_time_ == RowTime::arrival ? arrival_.next() : std::string(kZeroTime);
+  return row_time_ == RowTime::arrival ? arrival_.next() : zero_time();
 }
 
 bool EventRows::pass_on(const std::string& metric, const Event& event, const SummaryValue& value, const Reader::Take& take) {

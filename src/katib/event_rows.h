@@ -37,7 +37,7 @@ class EventRows {
   void count(ReaderCounts& counts) const { values_.count(counts); }
 
  private:
-  std::string time_of(const Event& event);
+  TimeStamp time_of(const Event& event);
 
   RowTime row_time_;
   ValueRule values_;

@@ -40,8 +40,8 @@ std::string unescaped(std::string_view text) {
 
 std::string journal_line(const MetricRow& row) {
   std::string out;
-  for (const std::string* part : {&row.time_stamp, &row.name, &row.value}) {
-    put_escaped(*part, out);
+  for (const std::string_view part : {row.time_stamp.text(), std::string_view(row.name), std::string_view(row.value)}) {
+    put_escaped(part, out);
     out += '\t';
   }
   if (row.step) out += std::to_string(*row.step);

@@ -99,8 +99,9 @@ class JsonReader final : public LineReader {
     take({*row_time_, name, std::string(*value), as_integer(step_), as_integer(epoch_)});
   }
 
-  std::string line_time() {
-    if (time_.present && time_.kind == JsonKind::string && is_rfc3339(time_.text)) return time_.text;
+  TimeStamp line_time() {
+    if (time_.present && time_.kind == JsonKind::string)
+      if (TimeStamp own(time_.text); own.us()) return own;
     if (time_.present && time_.kind == JsonKind::number) {
       const auto time = options_.json_time == JsonTime::exact ? json_time_exact(time_.text) : json_time_by_digits(time_.text);
       if (time) return *time;
@@ -111,7 +112,7 @@ class JsonReader final : public LineReader {
   JsonLine json_;
   std::vector<Slot> metrics_;  // in the order of -m
   Slot time_, metric_, value_, step_, epoch_;
-  std::optional<std::string> row_time_;
+  std::optional<TimeStamp> row_time_;
   bool may_be_kep_;
 };
 

@@ -28,7 +28,7 @@ class JsonTest : public ::testing::Test {
     Rows found;
     for (bool more = true; more;) {
       const auto read = reader->read(true, 1000, [&](MetricRow&& row) {
-        found.push_back(row.name + "=" + row.value + (row.time_stamp == "0001-01-01T00:00:00Z" ? "" : "@" + row.time_stamp) +
+        found.push_back(row.name + "=" + row.value + (row.time_stamp == "0001-01-01T00:00:00Z" ? "" : "@" + row.time_stamp.str()) +
                         (row.step ? " step " + std::to_string(*row.step) : "") + (row.epoch ? " epoch " + std::to_string(*row.epoch) : ""));
       });
       if (!read) return {"error: " + read.error().message()};

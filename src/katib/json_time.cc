@@ -8,7 +8,7 @@
 
 namespace tacho {
 
-std::optional<std::string> json_time_by_digits(std::string_view number) {
+std::optional<TimeStamp> json_time_by_digits(std::string_view number) {
   const auto value = parse_double(number);
   if (!value) return std::nullopt;
   std::array<char, 1100> digits;  // the smallest double has 1074 places
@@ -22,7 +22,7 @@ std::optional<std::string> json_time_by_digits(std::string_view number) {
   return utc_shortest(*seconds, *nanoseconds);
 }
 
-std::optional<std::string> json_time_exact(std::string_view number) {
+std::optional<TimeStamp> json_time_exact(std::string_view number) {
   const auto time = decimal_seconds(number);
   return time ? utc_shortest(time->first, time->second) : std::nullopt;
 }

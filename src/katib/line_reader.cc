@@ -18,8 +18,8 @@ LineReader::LineReader(std::string path, ReaderOptions options)
   file_.stay_inside();
 }
 
-std::string LineReader::missing_time() {
-  return options_.row_time == RowTime::arrival ? arrival_.next() : std::string(kZeroTime);
+TimeStamp LineReader::missing_time() {
+  return options_.row_time == RowTime::arrival ? arrival_.next() : zero_time();
 }
 
 Result<bool> LineReader::read(bool at_end, size_t limit, const Take& take) {

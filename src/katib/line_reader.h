@@ -40,7 +40,7 @@ class LineReader : public Reader {
   // bytes were dealt with: whole lines. A line with more rows than that is not dealt with yet; line_matches_ tells how far it was read.
   virtual Result<size_t> parse(std::string_view lines, size_t limit, const Take& take) = 0;
   // The time of a row that has none of its own.
-  std::string missing_time();
+  TimeStamp missing_time();
   // A large value counts for many rows, so that a read() of them stays as small as one of numbers.
   void count_row(std::string_view value) { taken_ += 1 + value.size() / 256; }
 

@@ -54,7 +54,7 @@ struct Request {
   bool pending = false;    // the last sample seen has made no row
   Seen last;
   std::string last_step;
-  std::optional<std::string> last_row_time;
+  std::optional<TimeStamp> last_row_time;
 };
 
 // "0x1p-2" as a decimal; others as they are written.
@@ -146,10 +146,10 @@ struct PrometheusSource::State {
     return nullptr;
   }
 
-  std::string row_time(const Seen& seen) const {
+  TimeStamp row_time(const Seen& seen) const {
     if (const auto own = sample_time(seen.time, format); own && !seen.time.empty())
-      if (const auto text = utc_microseconds(own->first, own->second)) return *text;
-    return utc_microseconds(begun_ns / kNsPerSec, begun_ns % kNsPerSec).value_or(std::string(kZeroTime));
+      if (const auto time = utc_microseconds(own->first, own->second)) return *time;
+    return utc_microseconds(begun_ns / kNsPerSec, begun_ns % kNsPerSec).value_or(zero_time());
   }
 
   void pass_on(Request& request, const Reader::Take& take) {

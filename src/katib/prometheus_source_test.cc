@@ -37,7 +37,7 @@ class ScrapeTest : public ::testing::Test {
   }
   Reader::Take take() {
     return [this](MetricRow&& row) {
-      std::string time = row.time_stamp;
+      std::string time = row.time_stamp.str();
       if (time.starts_with("1970-01-01T00:00:")) time = time.substr(17);
       rows_.push_back(row.name + "=" + row.value + "@" + time + (row.step ? " step " + std::to_string(*row.step) : ""));
     };

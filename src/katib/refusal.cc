@@ -49,12 +49,15 @@ bool was_never_sent(const RpcStatus& status) {
   return status.code == kUnavailableCode && holds_any(lower(status.message), kNoConnection);
 }
 
-int64_t settle_ns(const RpcStatus& status, int64_t call_timeout_ns) {
-  constexpr int64_t kBroken = 2 * kNsPerSec, kLongest = 60 * kNsPerSec;
+int64_t settle_ns(const RpcStatus& status, int64_t call_timeout_ns, bool hurried) {
+  // So long a dead connection to a database is kept: the kernel's last try to send.
+  constexpr int64_t kPatient = 16 * 60 * kNsPerSec;
+  constexpr int64_t kBroken = 2 * kNsPerSec;
   if (status.code == kUnknown) return 0;  // the service has answered: what it did is done
   // Whoever did not answer for the whole of a call's time may be about to do so again.
   const bool slow = status.code == kDeadlineExceeded || status.code == kCancelled;
-  return slow ? std::clamp(call_timeout_ns, kBroken, kLongest) : kBroken;
+  if (slow && !hurried) return kPatient;
+  return slow ? std::clamp(call_timeout_ns, kBroken, kLongestSettleNs) : kBroken;
 }
 
 }  // namespace tacho

@@ -24,7 +24,9 @@ Fault fault_of(const RpcStatus& status);
 bool is_refusal(int code);
 // The call never reached the service, so that nothing can come of it later.
 bool was_never_sent(const RpcStatus& status);
-// How long a call that was given up may still be worked on: it is waited for so long before the same rows are sent again.
-int64_t settle_ns(const RpcStatus& status, int64_t call_timeout_ns);
+inline constexpr int64_t kLongestSettleNs = 60'000'000'000;
+// How long a call that was given up may still be worked on: it is waited for so long before the same rows are sent again. Much longer while
+// training runs (`hurried` false): nobody asks for its rows before it has ended, and a service whose database hangs stores them minutes later.
+int64_t settle_ns(const RpcStatus& status, int64_t call_timeout_ns, bool hurried);
 
 }  // namespace tacho

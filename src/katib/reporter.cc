@@ -6,7 +6,6 @@
 
 #include "base/log.h"
 #include "base/units.h"
-#include "katib/rpc/time_stamp.h"
 
 namespace tacho {
 namespace {
@@ -22,7 +21,7 @@ constexpr int64_t kUnknownSettleNs = 2 * kNsPerSec;
 
 // Unlike that of any other chunk, whoever sends it.
 std::string new_id() {
-  std::random_device random;
+  static std::random_device random;  // to make one takes longer than what it is asked for
   std::string out;
   for (int i = 0; i < 4; ++i) {
     std::array<char, 9> part{};
@@ -86,6 +85,10 @@ void Reporter::resume() {
 
 void Reporter::flush(bool at_end) {
   flushing_ = true;
+  if (at_end && !at_end_) {  // now somebody waits for the rows
+    settle_ns_ = std::min(settle_ns_, kLongestSettleNs);
+    if (in_doubt_ && retry_ns_ != INT64_MAX) retry_ns_ = std::min(retry_ns_, std::max<int64_t>(doubt_ns_, 0) + settle_ns_);
+  }
   at_end_ = at_end_ || at_end;
 }
 
@@ -245,17 +248,13 @@ void Reporter::note_stored(size_t first, size_t count) {
     RowDigest* digest;
   };
   std::vector<Known> known;  // a few names, again and again
-  const std::string* time_stamp = nullptr;
-  int64_t time_us = 0;
   for (size_t i = first; i < first + count; ++i) {
     const MetricRow& row = (*chunk_)[i];
     auto metric = std::find_if(known.begin(), known.end(), [&](const Known& one) { return *one.name == row.name; });
     if (metric == known.end())
       metric = known.insert(known.end(), {&row.name, &state_.acknowledged[row.name], &state_.digests[row.name]});
-    if (time_stamp == nullptr || *time_stamp != row.time_stamp) time_us = parse_time_stamp_us(row.time_stamp).value_or(0);
-    time_stamp = &row.time_stamp;
     ++*metric->acknowledged;
-    metric->digest->add(time_us, row.value);
+    metric->digest->add(row.time_stamp.us().value_or(0), row.value);
   }
 }
 
@@ -338,7 +337,7 @@ void Reporter::refused_again(const RpcStatus& status) {
 
 void Reporter::tell_dropped(size_t number, const std::string& why) {
   const MetricRow& row = (*chunk_)[number];
-  log::error("a row that the DB manager refuses is dropped: " + row.name + "=" + row.value.substr(0, 80) + " at " + row.time_stamp + " (" + why +
+  log::error("a row that the DB manager refuses is dropped: " + row.name + "=" + row.value.substr(0, 80) + " at " + row.time_stamp.str() + " (" + why +
              ")");
 }
 
@@ -357,7 +356,7 @@ void Reporter::failed(const Delivered& result, int64_t now_ns) {
   const bool by_rows = result.serving && (fault == Fault::rows || fault == Fault::unclear);
   if (!result.asked && fault != Fault::rows && !is_refusal(result.status.code) && !was_never_sent(result.status)) {
     // Of several calls in doubt the last one counts, and the longest time.
-    settle_ns_ = std::max(in_doubt_ ? settle_ns_ : 0, settle_ns(result.status, call_timeout_ns_));
+    settle_ns_ = std::max(in_doubt_ ? settle_ns_ : 0, settle_ns(result.status, call_timeout_ns_, at_end_));
     doubt_ns_ = now_ns;
     in_doubt_ = true;
   }

@@ -31,8 +31,8 @@ class ReportPause {
 
 class Reporter {
  public:
-  // Of one call. 5,000 rows and 1 MiB are allowed; less needs less memory, and the database takes it as fast.
-  static constexpr size_t kMostRows = 4'000, kMostBytes = 1u << 19;
+  // Of one call. 5,000 rows and 1 MiB are allowed; fewer bytes need less memory, and the database takes them as fast. Each call costs an fsync.
+  static constexpr size_t kMostRows = 5'000, kMostBytes = 1u << 19;
 
   Reporter(std::string trial, ShapeRules rules, std::shared_ptr<DbCalls> calls, CollectState& state, StateFile& file);
 
@@ -44,8 +44,11 @@ class Reporter {
 
   // What one call may take: a call that was given up then may still be done for about as long (refusal.h).
   void set_call_timeout(int64_t timeout_ns) { call_timeout_ns_ = timeout_ns; }
-  // There is no time left to wait for calls that were given up.
-  void hurry() { hurried_ = true; }
+  // There is no time left to wait for calls that were given up, nor for the end of a pause.
+  void hurry() {
+    hurried_ = true;
+    if (retry_ns_ != INT64_MAX) retry_ns_ = 0;
+  }
 
   // Send all that is there, then rest. With `at_end` nothing more will be written: a last line without its end counts.
   void flush(bool at_end);

@@ -96,7 +96,7 @@ void Resources::State::read(int64_t now_ns, bool ended) {
 }
 
 void Resources::State::emit(int64_t now_ns, const std::function<void(MetricRow&&)>& take) {
-  const std::string time = wire_time(now_us());
+  const TimeStamp time = TimeStamp::at(now_us());
   const auto put = [&](std::string_view name, std::optional<double> value, int decimals) {
     if (!value || !wants(name)) return;
     Writer text(32);

@@ -5,7 +5,6 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "katib/rpc/time_stamp.h"
 #include "katib/time_stamp.h"
 #include "os/clock.h"
 
@@ -17,9 +16,9 @@ constexpr size_t kLongestValue = 65'535;  // bytes: TEXT of MySQL
 
 // UTF-8, and no NUL, which PostgreSQL refuses. Nearly every text is ASCII and stays as it is.
 void clean(std::string& text) {
-  bool plain = true;
-  for (const char c : text) plain = plain && static_cast<signed char>(c) > 0;
-  if (plain) return;
+  unsigned other = 0;  // bit 7 of c is set for what is no ASCII, that of c − 1 for NUL
+  for (const char c : text) other |= static_cast<unsigned char>(c) | (static_cast<unsigned char>(c) - 1u);
+  if ((other & 0x80) == 0) return;
   text = valid_utf8(text);
   for (size_t at = text.find('\0'); at != std::string::npos; at = text.find('\0', at)) text.replace(at, 1, "\xEF\xBF\xBD");
 }
@@ -41,7 +40,7 @@ void order_by_step(std::vector<MetricRow>& rows) {
 }
 
 void set_apart(MetricRow& row, LastTimes& last) {
-  const auto time_us = parse_time_stamp_us(row.time_stamp);
+  const auto time_us = row.time_stamp.us();
   if (!time_us) return;
   const auto [it, is_new] = last.try_emplace(row.name, LastTime{*time_us, *time_us});
   if (is_new) return;
@@ -49,15 +48,10 @@ void set_apart(MetricRow& row, LastTimes& last) {
   // A time that goes back is another run's: it stays as it is.
   const bool collides = *time_us >= seen.given_us && *time_us <= seen.reported_us;
   seen = {*time_us, collides ? seen.reported_us + 1 : *time_us};
-  if (collides) row.time_stamp = wire_time(seen.reported_us);
+  if (collides) row.time_stamp = TimeStamp::at(seen.reported_us);
 }
 
 }  // namespace
-
-// All six digits, as every time that tacho makes itself has.
-std::string wire_time(int64_t time_us) {
-  return utc_microseconds(time_us / 1'000'000, time_us % 1'000'000 * kNsPerUs).value_or(std::string(TimeStampText(time_us).wire()));
-}
 
 int64_t now_us() { return system_clock().realtime_ns() / kNsPerUs; }
 
@@ -70,7 +64,7 @@ bool make_valid(MetricRow& row) {
   if (row.name.empty()) fault = "it has no name";
   else if (characters(row.name) > kLongestName) fault = "its name is longer than 255 characters";
   else if (row.value.size() > kLongestValue) fault = "its value is longer than 65535 bytes";
-  else if (!parse_time_stamp_us(row.time_stamp)) fault = "its time is none";
+  else if (!row.time_stamp.us()) fault = "its time is none";
   if (fault == nullptr) return true;
   log::warn("a row of " + row.name.substr(0, 80) + " is dropped: " + fault + "; the database could not store it");
   return false;
@@ -84,11 +78,11 @@ std::vector<MetricRow> shape_rows(std::vector<MetricRow> rows, const std::vector
     for (MetricRow& row : rows) {
       while (run < arrivals.size() && in_run >= arrivals[run].rows) ++run, in_run = 0;
       if (run < arrivals.size()) time_us = arrivals[run].time_us, ++in_run;
-      if (row.time_stamp != kZeroTime) continue;
+      if (row.time_stamp != zero_time()) continue;
       // Strictly increasing over all rows without a time of their own; no metric has an empty name.
       LastTime& any = last[""];
       any.reported_us = std::max(time_us, any.reported_us + 1);
-      row.time_stamp = wire_time(any.reported_us);
+      row.time_stamp = TimeStamp::at(any.reported_us);
     }
   }
   if (rules.set_apart) order_by_step(rows);

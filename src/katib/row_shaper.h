@@ -40,8 +40,6 @@ std::vector<MetricRow> shape_rows(std::vector<MetricRow> rows, const std::vector
 // UTF-8 without NUL; false when name, value or time stamp cannot be stored.
 bool make_valid(MetricRow& row);
 
-// "2026-11-15T09:30:00.25Z" for microseconds since 1970.
-std::string wire_time(int64_t time_us);
 int64_t now_us();
 
 // About what the row takes on the wire.

@@ -72,7 +72,7 @@ class TextReader final : public LineReader {
     std::string valid;
     const size_t space = line.find(' ');
     const std::string_view first = space == std::string_view::npos ? std::string_view() : line.substr(0, space);
-    const bool has_time = is_rfc3339(first);
+    const TimeStamp own(first);
     const bool ascii = needs_utf8_ && is_ascii(line);
     if (needs_utf8_ && !ascii && !is_valid_utf8(line)) line = valid = valid_utf8(line);
     const auto visit = [&](const FilterMatch& match) {
@@ -83,7 +83,7 @@ class TextReader final : public LineReader {
       const auto value = values_.judge(*metric, match.value, match.behind);
       if (!value) return true;
       count_row(*value);
-      take({has_time ? std::string(first) : missing_time(), *metric, std::string(*value), {}, {}});
+      take({own.us() ? own : missing_time(), *metric, std::string(*value), {}, {}});
       return true;
     };
     if (ascii && filters_.size() == 1 && filters_[0].is_plain()) {

@@ -36,7 +36,7 @@ class TextTest : public ::testing::Test {
     std::vector<std::string> found;
     for (bool more = true; more;)
       more = *(*reader)->read(true, 1000, [&](MetricRow&& row) {
-        found.push_back(row.name + "=" + row.value + (row.time_stamp == "0001-01-01T00:00:00Z" ? "" : "@" + row.time_stamp));
+        found.push_back(row.name + "=" + row.value + (row.time_stamp == "0001-01-01T00:00:00Z" ? "" : "@" + row.time_stamp.str()));
       });
     counts_ = (*reader)->counts();
     return found;

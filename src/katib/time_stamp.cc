@@ -5,7 +5,6 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "katib/rpc/time_stamp.h"
 #include "os/clock.h"
 
 namespace tacho {
@@ -15,10 +14,11 @@ void put_digits(char* at, int64_t value, int count) {
   for (int i = count - 1; i >= 0; --i, value /= 10) at[i] = static_cast<char>('0' + value % 10);
 }
 
+constexpr int64_t kUsPerSecond = 1'000'000;
 constexpr size_t kSecondsLength = 19;  // "2026-11-15T09:30:00"
 
-// Writes the whole seconds; false when the year has not four digits. `nanoseconds` is left within a second.
-bool put_seconds(char* at, int64_t seconds, int64_t& nanoseconds) {
+// Writes the whole seconds; false when the year has not four digits. `nanoseconds` is left within a second, and moves `seconds`.
+bool put_seconds(char* at, int64_t& seconds, int64_t& nanoseconds) {
   int64_t carry = nanoseconds / kNsPerSec;
   nanoseconds %= kNsPerSec;
   if (nanoseconds < 0) {
@@ -47,18 +47,21 @@ bool put_seconds(char* at, int64_t seconds, int64_t& nanoseconds) {
 
 }  // namespace
 
-bool is_rfc3339(std::string_view text) { return parse_time_stamp_us(text).has_value(); }
+const TimeStamp& zero_time() {
+  static const TimeStamp zero(kZeroTime);
+  return zero;
+}
 
-std::optional<std::string> utc_microseconds(int64_t seconds, int64_t nanoseconds) {
+std::optional<TimeStamp> utc_microseconds(int64_t seconds, int64_t nanoseconds) {
   char text[kSecondsLength + 8];
   if (!put_seconds(text, seconds, nanoseconds)) return std::nullopt;
   text[kSecondsLength] = '.';
   put_digits(text + kSecondsLength + 1, nanoseconds / kNsPerUs, 6);
   text[kSecondsLength + 7] = 'Z';
-  return std::string(text, sizeof text);
+  return TimeStamp({text, sizeof text}, seconds * kUsPerSecond + nanoseconds / kNsPerUs);
 }
 
-std::optional<std::string> utc_shortest(int64_t seconds, int64_t nanoseconds) {
+std::optional<TimeStamp> utc_shortest(int64_t seconds, int64_t nanoseconds) {
   char text[kSecondsLength + 11];
   if (!put_seconds(text, seconds, nanoseconds)) return std::nullopt;
   size_t size = kSecondsLength;
@@ -69,7 +72,7 @@ std::optional<std::string> utc_shortest(int64_t seconds, int64_t nanoseconds) {
     while (text[size - 1] == '0') --size;
   }
   text[size] = 'Z';
-  return std::string(text, size + 1);
+  return TimeStamp({text, size + 1}, seconds * kUsPerSecond + nanoseconds / kNsPerUs);
 }
 
 std::optional<std::pair<int64_t, int64_t>> decimal_seconds(std::string_view number) {
@@ -106,10 +109,10 @@ std::optional<std::pair<int64_t, int64_t>> decimal_seconds(std::string_view numb
   return negative ? std::pair(-seconds, -nanoseconds) : std::pair(seconds, nanoseconds);
 }
 
-std::string ArrivalTimes::next() {
+TimeStamp ArrivalTimes::next() {
   const int64_t now_us = (now_ns_ ? now_ns_() : system_clock().realtime_ns()) / kNsPerUs;
   last_us_ = std::max(now_us, last_us_ + 1);
-  return utc_microseconds(last_us_ / 1'000'000, last_us_ % 1'000'000 * kNsPerUs).value_or(std::string(kZeroTime));
+  return TimeStamp::at(last_us_);
 }
 
 }  // namespace tacho

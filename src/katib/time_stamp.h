@@ -1,5 +1,4 @@
-// Time stamps of rows: RFC 3339 as the DB manager's own parser takes it, and the ones that tacho writes itself. Pure but for
-// ArrivalTimes, which is not thread-safe.
+// The times that tacho writes itself. How one is read: katib/rpc/time_stamp.h. Pure but for ArrivalTimes, which is not thread-safe.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -8,19 +7,19 @@
 #include <string_view>
 #include <utility>
 
+#include "katib/rpc/time_stamp.h"
+
 namespace tacho {
 
 // What a row without a time of its own gets.
 inline constexpr std::string_view kZeroTime = "0001-01-01T00:00:00Z";
-
-// "2026-11-15T09:30:00.25Z", "2026-11-15T09:30:00+01:00": what every store takes (katib/rpc/time_stamp.h).
-bool is_rfc3339(std::string_view text);
+const TimeStamp& zero_time();  // the same
 
 // Seconds since 1970 and nanoseconds (any, also beyond a second) in UTC, with six digits of fraction. Nothing when the year
 // has not four digits.
-std::optional<std::string> utc_microseconds(int64_t seconds, int64_t nanoseconds);
+std::optional<TimeStamp> utc_microseconds(int64_t seconds, int64_t nanoseconds);
 // The same with as many digits as it takes, none to nine.
-std::optional<std::string> utc_shortest(int64_t seconds, int64_t nanoseconds);
+std::optional<TimeStamp> utc_shortest(int64_t seconds, int64_t nanoseconds);
 
 // "1638422847.5", "1.6e9": seconds and nanoseconds of a decimal number, cut to nanoseconds; both negative before 1970.
 // Nothing when it is no such number or far beyond the year 9999.
@@ -30,7 +29,7 @@ std::optional<std::pair<int64_t, int64_t>> decimal_seconds(std::string_view numb
 class ArrivalTimes {
  public:
   explicit ArrivalTimes(std::function<int64_t()> now_ns) : now_ns_(std::move(now_ns)) {}
-  std::string next();
+  TimeStamp next();
 
  private:
   std::function<int64_t()> now_ns_;  // empty: the system's clock

@@ -9,7 +9,7 @@ TEST(TimeStamp, TakesWhatTheStoreTakes) {
   for (const char* text : {"2026-11-15T09:30:00Z", "2026-11-15T09:30:00.1234567890123456789Z", "2026-11-15T09:30:00+01:00",
                            "2026-11-15T09:30:00.5-23:59", "2024-02-29T00:00:00Z", "0000-01-01T00:00:00Z",
                            "2026-11-15T9:30:00Z", "2026-11-15T09:30:00,25Z", "2026-11-15T09:30:00+24:60", "0001-01-01T00:00:00Z"})
-    EXPECT_TRUE(is_rfc3339(text)) << text;
+    EXPECT_TRUE(TimeStamp(text).us()) << text;
 }
 
 TEST(TimeStamp, RefusesTheRest) {
@@ -19,7 +19,7 @@ TEST(TimeStamp, RefusesTheRest) {
                            "2026-01-01T23:59:59.Z", "2026-01-01T23:59:59Zx", "2026-01-01T23:59:59+0100",
                            "2026-01-01T23:59:59+25:00", "2026-01-01T23:59:59+01:61", "26-01-01T23:59:59Z", "2026-1-01T23:59:59Z",
                            "2026-01-01T23:5:59Z", "2026-01-01T23:59:5Z", "2026-01-01T23:59:59+01:0", "1700-02-29T00:00:00Z"})
-    EXPECT_FALSE(is_rfc3339(text)) << text;
+    EXPECT_FALSE(TimeStamp(text).us()) << text;
 }
 
 TEST(TimeStamp, WritesUtc) {
@@ -34,6 +34,10 @@ TEST(TimeStamp, WritesUtc) {
   EXPECT_EQ(utc_shortest(0, -1), "1969-12-31T23:59:59.999999999Z");
   EXPECT_EQ(utc_shortest(253'402'300'799, 999'999'999), "9999-12-31T23:59:59.999999999Z");
   EXPECT_EQ(utc_shortest(-62'167'219'200, 0), "0000-01-01T00:00:00Z");
+  // The number that goes along is what the text says.
+  for (const auto& [seconds, nanoseconds] : {std::pair<int64_t, int64_t>{1'638'422'847, 5}, {-1, 0}, {0, 2'500'000'000}, {0, -1}, {-3, 1'999'999'999}})
+    for (const auto& stamp : {utc_shortest(seconds, nanoseconds), utc_microseconds(seconds, nanoseconds)})
+      EXPECT_EQ(stamp->us(), parse_time_stamp_us(stamp->text())) << stamp->text();
 }
 
 TEST(TimeStamp, HasNoYearOfFiveDigits) {

@@ -3,17 +3,16 @@
 #include <cmath>
 
 #include "base/text.h"
-#include "katib/rpc/time_stamp.h"
 #include "kube/go_number.h"
 
 namespace tacho {
 
 Status MetricFold::add(const MetricRow& row) {
   if (row.name != metric_.name) return ok();
-  const std::optional<int64_t> time_us = parse_time_stamp_us(row.time_stamp);
+  const std::optional<int64_t> time_us = row.time_stamp.us();
   if (!time_us) {
     return Error{Code::invalid, "the observation log has a row whose time is no RFC 3339",
-                 row.name + " at \"" + row.time_stamp + "\"", "delete the Trial's rows and report them again"};
+                 row.name + " at \"" + row.time_stamp.str() + "\"", "delete the Trial's rows and report them again"};
   }
   ++rows_;
   if (const std::optional<double> number = parse_go_float(row.value); number && !std::isnan(*number)) {
@@ -30,7 +29,7 @@ Status MetricFold::add(const MetricRow& row) {
   if (latest_time_us_ && *time_us < *latest_time_us_) return ok();
   ties_ = latest_time_us_ && *time_us == *latest_time_us_ ? ties_ + 1 : 1;
   latest_time_us_ = time_us;
-  latest_time_text_ = row.time_stamp;
+  latest_time_text_ = row.time_stamp.str();
   metric_.latest = row.value;
   return ok();
 }

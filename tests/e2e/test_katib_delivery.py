@@ -197,6 +197,24 @@ class Delivery(PodCase):
         self.ends(self.collector(metrics="accuracy"), 0)
         self.expect_each_once(2)
 
+    def test_two_collectors_with_one_state(self):
+        """The second waits for the first, also for one that is killed, and then goes on where that was: each row once."""
+        self.db()
+        self.trainer(f"(echo accuracy=1; until test -f {self.shared}/go; do sleep 0.1; done; echo accuracy=2)")
+        first = self.collector(metrics="accuracy")
+        self.assertTrue(sleep_until_row(self, 1))
+        second = self.collector(metrics="accuracy")
+        self.assertTrue(support.until(lambda: "another collector works with the state file" in self.errors(second)), self.errors(second))
+        stopped = self.collector(metrics="accuracy")
+        self.assertTrue(support.until(lambda: "another collector works with the state file" in self.errors(stopped)), self.errors(stopped))
+        os.kill(self.host_pid(stopped), signal.SIGTERM)
+        self.ends(stopped, 255)
+        os.kill(self.host_pid(first), signal.SIGKILL)
+        first.wait(60)
+        self.write("shared/go", "")
+        self.ends(second, 0)
+        self.expect_each_once(2)
+
     def test_rotated_before_the_first_report(self):
         """Nothing of the log may be missing that was renamed, or even removed, before it is reported."""
         self.db()

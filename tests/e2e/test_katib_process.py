@@ -138,6 +138,7 @@ class Pod(PodCase):
         os.mkfifo(os.path.join(self.shared, ".tacho-state"))
         os.mkfifo(os.path.join(self.shared, ".tacho-state.new"))
         os.symlink(victim, os.path.join(self.shared, ".tacho-state.rows"))
+        os.symlink(victim, os.path.join(self.shared, ".tacho-state.lock"))
         os.mkfifo(os.path.join(self.shared, ".tacho-launcher"))
         os.mkfifo(os.path.join(self.shared, "99999.pid"))
         self.trainer("(echo accuracy=1; sleep 1; echo accuracy=2)")

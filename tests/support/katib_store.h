@@ -20,7 +20,7 @@ namespace tacho {
 
 inline MetricRow metric_row(std::string time, std::string name, std::string value) {
   MetricRow row;
-  row.time_stamp = std::move(time);
+  row.time_stamp = time;
   row.name = std::move(name);
   row.value = std::move(value);
   return row;

@@ -114,7 +114,7 @@ Status from_store(const LogOptions& options, std::vector<MetricRow>& rows) {
   if (!store) return store.error();
   return (*store)->read(options.query, [&](int64_t time_us, std::string_view metric, std::string_view value) {
     MetricRow row;
-    row.time_stamp = TimeStampText(time_us).wire();
+    row.time_stamp = TimeStamp(TimeStampText(time_us).wire(), time_us);
     row.name = metric;
     row.value = value;
     rows.push_back(std::move(row));
@@ -146,7 +146,7 @@ std::string table(const std::vector<MetricRow>& rows) {
     out.append(value).append(1, '\n');
   };
   line("TIME", "METRIC", "VALUE");
-  for (const MetricRow& row : rows) line(printable(row.time_stamp), printable(row.name), printable(row.value));
+  for (const MetricRow& row : rows) line(printable(row.time_stamp.text()), printable(row.name), printable(row.value));
   return out;
 }
 
@@ -157,7 +157,7 @@ std::string json(const std::vector<MetricRow>& rows) {
   for (const MetricRow& row : rows) {
     json.object()
         .key("time_stamp")
-        .value(row.time_stamp)
+        .value(row.time_stamp.text())
         .key("name")
         .value(row.name)
         .key("value")

@@ -77,7 +77,7 @@ RpcStatus DbClient::get(const std::string& trial, const std::string& metric, con
   rows.reserve(static_cast<size_t>(reply.observation_log().metric_logs_size()));
   for (auto& log : *reply.mutable_observation_log()->mutable_metric_logs()) {
     MetricRow row;
-    row.time_stamp = std::move(*log.mutable_time_stamp());
+    row.time_stamp = TimeStamp(log.time_stamp());
     row.name = std::move(*log.mutable_metric()->mutable_name());
     row.value = std::move(*log.mutable_metric()->mutable_value());
     rows.push_back(std::move(row));

@@ -82,7 +82,7 @@ class FakeManager : public DBManager::Service, public EarlyStopping::Service, pu
 
 MetricRow row(std::string time, std::string name, std::string value) {
   MetricRow row;
-  row.time_stamp = std::move(time);
+  row.time_stamp = time;
   row.name = std::move(name);
   row.value = std::move(value);
   return row;
@@ -102,9 +102,9 @@ TEST(DbClient, SendsAndReadsRows) {
   ASSERT_EQ(back.size(), 2u);
   EXPECT_EQ(back[1].name, "acc");
   std::string visited;
-  ASSERT_TRUE(client.visit("trial-1", "loss", [&](const MetricRow& one) { visited += one.time_stamp + one.name + one.value + " "; }).ok());
-  EXPECT_EQ(visited, back[0].time_stamp + back[0].name + back[0].value + " " + back[1].time_stamp + back[1].name + back[1].value + " ");
-  EXPECT_EQ(back[0].time_stamp + back[0].value, "2026-11-15T09:30:00Z0.5");
+  ASSERT_TRUE(client.visit("trial-1", "loss", [&](const MetricRow& one) { visited += one.time_stamp.str() + one.name + one.value + " "; }).ok());
+  EXPECT_EQ(visited, back[0].time_stamp.str() + back[0].name + back[0].value + " " + back[1].time_stamp.str() + back[1].name + back[1].value + " ");
+  EXPECT_EQ(back[0].time_stamp.str() + back[0].value, "2026-11-15T09:30:00Z0.5");
   ASSERT_TRUE(client.remove("trial-1").ok());
   EXPECT_EQ(manager.deleted, "trial-1");
   EarlyStoppingClient stopping(manager.options());

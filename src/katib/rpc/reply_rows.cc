@@ -38,7 +38,7 @@ bool visit_list(CodedInputStream& in, const std::function<void(const MetricRow&)
     log.Clear();
     if (!log.MergeFromCodedStream(&in) || in.BytesUntilLimit() != 0) return false;
     in.PopLimit(outer);
-    row.time_stamp = log.time_stamp();
+    row.time_stamp = TimeStamp(log.time_stamp());
     row.name = log.metric().name();
     row.value = log.metric().value();
     visit(row);

@@ -1,5 +1,6 @@
 #include "katib/rpc/report_request.h"
 
+#include <bit>
 #include <cstdint>
 #include <cstring>
 
@@ -11,15 +12,13 @@ namespace {
 constexpr unsigned char kFirst = 1 << 3 | 2, kSecond = 2 << 3 | 2;
 
 size_t varint_size(uint64_t value) {
-  size_t size = 1;
-  for (; value >= 0x80; value >>= 7) ++size;
-  return size;
+  return (static_cast<size_t>(std::bit_width(value | 1)) + 6) / 7;
 }
 size_t message_size(size_t content) { return 1 + varint_size(content) + content; }
 // proto3 leaves out what is empty.
 size_t string_size(std::string_view text) { return text.empty() ? 0 : message_size(text.size()); }
 size_t metric_size(const MetricRow& row) { return string_size(row.name) + string_size(row.value); }
-size_t row_size(const MetricRow& row) { return string_size(row.time_stamp) + message_size(metric_size(row)); }
+size_t row_size(const MetricRow& row) { return string_size(row.time_stamp.text()) + message_size(metric_size(row)); }
 
 unsigned char* put_head(unsigned char* to, unsigned char key, uint64_t size) {
   *to++ = key;
@@ -46,7 +45,7 @@ void ReportRequest::write(unsigned char* to) const {
   to = put_head(to, kSecond, log_size_);
   for (const MetricRow& row : rows_) {
     to = put_head(to, kFirst, row_size(row));
-    to = put_string(to, kFirst, row.time_stamp);
+    to = put_string(to, kFirst, row.time_stamp.text());
     to = put_head(to, kSecond, metric_size(row));
     to = put_string(to, kFirst, row.name);
     to = put_string(to, kSecond, row.value);

@@ -16,7 +16,7 @@ std::string by_generated_code(const std::string& trial, const std::vector<Metric
   request.mutable_observation_log();
   for (const MetricRow& row : rows) {
     auto& log = *request.mutable_observation_log()->add_metric_logs();
-    log.set_time_stamp(row.time_stamp);
+    log.set_time_stamp(row.time_stamp.str());
     log.mutable_metric()->set_name(row.name);
     log.mutable_metric()->set_value(row.value);
   }

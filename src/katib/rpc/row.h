@@ -4,10 +4,12 @@
 #include <optional>
 #include <string>
 
+#include "katib/rpc/time_stamp.h"
+
 namespace tacho {
 
 struct MetricRow {
-  std::string time_stamp;  // RFC 3339
+  TimeStamp time_stamp;
   std::string name, value;
   std::optional<int64_t> step, epoch;  // kept inside tacho: the table has no such column
 };

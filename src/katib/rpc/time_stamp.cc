@@ -147,6 +147,26 @@ TimeStampText::TimeStampText(int64_t time_us) {
   put_digits(text_ + 20, clock.subseconds().count(), 6);
 }
 
+TimeStamp::TimeStamp(std::string_view text, std::optional<int64_t> time_us) : us_(time_us.value_or(kNoTime)) {
+  if (text.size() > kShort) {
+    long_ = std::make_shared<const std::string>(text);
+    return;
+  }
+  size_ = static_cast<uint8_t>(text.size());
+  std::copy(text.begin(), text.end(), short_.begin());
+}
+
+TimeStamp TimeStamp::at(int64_t time_us) {
+  time_us = std::clamp(time_us, kFirstUs, kLastUs);
+  return {TimeStampText(time_us).all_digits(), time_us};
+}
+
+std::string_view TimeStampText::all_digits() {
+  text_[10] = 'T';
+  text_[26] = 'Z';
+  return {text_, 27};
+}
+
 std::string_view TimeStampText::wire() {
   text_[10] = 'T';
   size_t size = 26;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
 #include <string>
 
 namespace tacho {
@@ -72,6 +74,32 @@ TEST(TimeStamp, SortableTextSortsAndComesBack) {
   EXPECT_EQ(parse_sortable_us(b.sortable()), late);
   EXPECT_EQ(parse_sortable_us("2026-11-15 09:30:00.25"), std::nullopt);
   EXPECT_EQ(parse_sortable_us("2026-11-15 09:30:00.25000Z"), std::nullopt);
+}
+
+// The text stays byte for byte whatever its length, and what it means is known without reading it again.
+TEST(TimeStamp, KeepsItsTextAndItsMeaning) {
+  std::minstd_rand dice(7);
+  const std::string_view letters = "0123456789-:TZ.+,";
+  for (int turn = 0; turn < 20'000; ++turn) {
+    std::string text(TimeStampText(static_cast<int64_t>(dice()) * 1'000'003).wire());
+    for (auto i = dice() % 3; i > 0; --i) text[dice() % text.size()] = letters[dice() % letters.size()];
+    if (dice() % 4 == 0) text.insert(std::min<size_t>(text.size(), 20), std::string(dice() % 60, '5'));
+    const TimeStamp stamp(text), copy = stamp;
+    ASSERT_EQ(stamp.text(), text);
+    ASSERT_EQ(stamp.us(), parse_time_stamp_us(text)) << text;
+    ASSERT_EQ(copy, stamp);
+    ASSERT_EQ(copy.us(), stamp.us());
+  }
+  EXPECT_FALSE(TimeStamp().us());
+  EXPECT_TRUE(TimeStamp().empty());
+}
+
+TEST(TimeStamp, WhatIsMadeOfANumberReadsAsThatNumber) {
+  EXPECT_EQ(TimeStamp::at(1'700'000'000'250'000).text(), "2023-11-14T22:13:20.250000Z");
+  for (const int64_t time_us : {int64_t{0}, int64_t{-1}, int64_t{1'700'000'000'000'001}, int64_t{-62'135'596'800'000'000}}) {
+    EXPECT_EQ(TimeStamp::at(time_us).us(), time_us);
+    EXPECT_EQ(parse_time_stamp_us(TimeStamp::at(time_us).text()), time_us);
+  }
 }
 
 }  // namespace
