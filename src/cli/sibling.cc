@@ -12,6 +12,7 @@
 #include "os/file.h"
 #include "report/run_names.h"
 #include "report/store.h"
+#include "spool/reader.h"
 
 namespace tacho {
 namespace {
@@ -43,19 +44,32 @@ Status hand_over_privacy(std::vector<std::string>& words) {
   return ok();
 }
 
+// A folder here that tacho deliver could send: it has files of the spool, or runs.
+bool is_deliverable(const std::string& path) { return SpoolRun(path).has_files() || !spool_folders(path).empty(); }
+
 // tacho-deliver knows the ids of what is in the spool, and parts of them; what only the store can tell (last, a job name) becomes
-// an id here.
+// an id here. Words behind -- are names whatever they look like.
 Status name_runs(std::vector<std::string>& words) {
   const auto settings = resolve({}, kRuns, real_surroundings());
   if (!settings) return settings.error();
+  bool are_names = false;
   for (size_t i = 1; i < words.size(); ++i) {
+    std::string& word = words[i];
     const std::string& before = words[i - 1];
-    const bool is_value = before.starts_with("--") && before != "--all" && before != "--json" && before.find('=') == std::string::npos;
-    if (is_value || words[i].starts_with("-") || words[i].find('/') != std::string::npos || words[i].empty()) continue;
+    const bool is_value = !are_names && before.starts_with("--") && before != "--all" && before != "--json" && before.find('=') == std::string::npos;
+    if (is_value) continue;
+    if (!are_names && word == "--") {
+      are_names = true;
+      continue;
+    }
+    if ((!are_names && word.starts_with("-")) || word.find('/') != std::string::npos || word.empty()) continue;
     const std::vector<std::string> names = run_names(settings->store_dir);
-    if (std::any_of(names.begin(), names.end(), [&](const std::string& id) { return is_part_of(words[i], id); })) continue;
-    const auto stored = find_run(settings->store_dir, words[i]);
-    if (stored) words[i] = stored->run.id;
+    if (std::any_of(names.begin(), names.end(), [&](const std::string& id) { return is_part_of(word, id); })) continue;
+    const auto stored = find_run(settings->store_dir, word);
+    if (stored && is_deliverable("./" + word))
+      return Error{Code::invalid, "both a run and a folder here are called so", word,
+                   "for the run write " + stored->run.id + ", for the folder ./" + word};
+    if (stored) word = stored->run.id;
     else if (stored.error().code == Code::invalid) return stored.error();
   }
   return ok();
