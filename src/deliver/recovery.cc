@@ -141,7 +141,10 @@ Result<std::string> whole_id(const std::string& name) {
   return Error{Code::invalid, "several runs fit", name, "which one: " + which + "?"};
 }
 
-bool is_folder(const std::string& path, struct stat& info) { return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode); }
+bool is_folder(const std::string& path) {
+  struct stat info{};
+  return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
 
 // Runs in the spool that a bare word means: by their folder's name, by their id (`id`: the whole one), or by the service's.
 std::vector<std::string> spooled_as(const std::string& name, const std::string& id) {
@@ -158,10 +161,7 @@ std::vector<std::string> spooled_as(const std::string& name, const std::string& 
 // A bare word that means runs of the spool and is a folder here, too: only the person knows which. All of an id means the run,
 // unless that folder could be sent as well.
 Status check_meaning(const std::string& name, const std::string& id, const std::vector<std::string>& runs) {
-  struct stat here{};
-  struct stat there{};
-  if (!is_folder(name, here)) return ok();
-  if (runs.size() == 1 && is_folder(runs[0], there) && here.st_dev == there.st_dev && here.st_ino == there.st_ino) return ok();
+  if (!is_folder(name) || (runs.size() == 1 && same_file(runs[0], name))) return ok();
   const auto in_it = runs_of(name);
   if (name == id && (!in_it || in_it->empty())) return ok();
   return Error{Code::invalid, "both a run in the spool and a folder here are called so", name,
@@ -185,8 +185,7 @@ Result<std::vector<std::string>> resolve(std::span<const std::string> names) {
       add(runs);
       if (!runs.empty()) continue;
     }
-    struct stat info{};
-    if (!is_folder(name, info))
+    if (!is_folder(name))
       return Error{Code::invalid, "there is no such run in the spool", name,
                    "it may be delivered already; tacho deliver --all sends all that is left"};
     const auto runs = runs_of(name);

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "os/file.h"
 #include "os/unique.h"
+#include "spool/overflows.h"
 
 namespace tacho {
 namespace {
@@ -23,9 +24,6 @@ constexpr int kSealsFlags = O_RDWR | O_CREAT | O_APPEND, kSegmentFlags = kSealsF
 // twice as many each time.
 constexpr int64_t kRoomToReturn = int64_t{8} << 20;
 constexpr int kMostSealsUntilReturn = 64;
-
-std::string parent_of(const std::string& path) { return path.substr(0, std::max<size_t>(path.rfind('/'), 1)); }
-std::string last_part(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 Result<Fd> lock_new(const OwnedFolder& folder) {
   auto fd = folder.open_file(kLockName, O_RDWR | O_CREAT | O_EXCL, kSpoolFileMode);
@@ -96,8 +94,7 @@ void SpoolWriter::open_seals() {
 
 // Written down while the disk still takes it; the folders themselves are made when they are needed.
 bool SpoolWriter::name_overflows() const {
-  std::string list;
-  for (size_t i = 1; i < folders_.size(); ++i) list.append(folders_[i]).append("\n");
+  const std::string list = overflow_list(held_[0].folder, {folders_.begin() + 1, folders_.end()});
   return static_cast<bool>(held_[0].folder.write_atomically(kOverflowName, list, false, kSpoolFileMode));
 }
 

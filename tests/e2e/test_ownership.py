@@ -1,5 +1,6 @@
 """Nothing that is not ours is touched, followed or obeyed: folders that are no spool, links, pipes and files of strangers in one, folders of other users, and
 settings that somebody else planted (docs/security.md)."""
+import fcntl
 import json
 import os
 import shutil
@@ -159,6 +160,29 @@ class Runs(Ownership):
         before = tree(self.path("mine"))
         self.deliver(folder)
         self.assertEqual(tree(self.path("mine")), before)
+
+    def test_a_copy_leaves_the_overflow_to_the_run(self):
+        """Also of one that still runs: its rows on another disk are neither sent with the copy nor removed."""
+        folder = self.spool()
+        name = os.path.basename(folder)
+        overflow = self.path("ov", name + ".overflow")
+        os.makedirs(overflow, 0o700)
+        text = "timestamp,a\n4.000,4\n"
+        self.put(overflow, "000002.csv", text)
+        self.put(overflow, "seals", f"000002 {len(text)} 1 {crc32c(text.encode()):08x}\n")
+        self.put(folder, "overflow", f"{overflow}\nof {folder}\n")
+        before = tree(self.path("ov")), tree(folder)
+        os.mkdir(self.path("copies"), 0o700)
+        shutil.copytree(folder, self.path("copies", name))
+        with open(os.path.join(folder, "lock"), encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            done = self.deliver(self.path("copies", name))
+            self.assertIn(f"is a copy of {folder}", done.err)
+            self.assertEqual((tree(self.path("ov")), tree(folder)), before)
+        self.arrived(1)
+        self.deliver(folder)
+        self.assertFalse(os.path.exists(overflow))
+        self.assertIn([*ROWS, "4.000,4"], [self.service.rows(run) for run in self.service.finished()])
 
     def test_a_run_or_a_spool_with_several(self):
         self.deliver(self.spool(0))
