@@ -12,7 +12,6 @@
 #include "os/file.h"
 #include "report/run_names.h"
 #include "report/store.h"
-#include "spool/reader.h"
 
 namespace tacho {
 namespace {
@@ -44,8 +43,13 @@ Status hand_over_privacy(std::vector<std::string>& words) {
   return ok();
 }
 
-// A folder here that tacho deliver could send: it has files of the spool, or runs.
-bool is_deliverable(const std::string& path) { return SpoolRun(path).has_files() || !spool_folders(path).empty(); }
+// A folder here that tacho deliver may be able to send: a run of a spool, or a folder with runs. Each has a description.
+bool is_deliverable(const std::string& path) {
+  const auto is_run = [](const std::string& folder) { return file_exists(folder + "/meta.json") || file_exists(folder + "/seals"); };
+  bool found = is_run(path);
+  list_directory(path, [&](std::string_view name) { found = found || is_run(path + "/" + std::string(name)); });
+  return found;
+}
 
 // tacho-deliver knows the ids of what is in the spool, and parts of them; what only the store can tell (last, a job name) becomes
 // an id here. Words behind -- are names whatever they look like.

@@ -55,7 +55,7 @@ bool BodyBudget::make_room(Pool& pool, int64_t bytes, const Share& asking, int64
   for (size_t i = 0; i < count; ++i) {
     slow[i]->evicted_ = true;
     pool.promised += static_cast<int64_t>(slow[i]->held_);
-    slow[i]->on_evicted_();
+    if (slow[i]->on_evicted_) slow[i]->on_evicted_();
   }
   return true;
 }
