@@ -25,7 +25,7 @@ std::string serve(std::string_view text, size_t piece) {
       response.body = request.path;
       protocol->respond(number, std::move(response));
     };
-    protocol = make_http1({1000, &budget, false, nullptr}, dispatch);
+    protocol = make_http1({1000, &budget, false, nullptr, {}}, dispatch);
     std::string out;
     const auto flush = [&] {
       for (int rounds = 0; rounds < 10'000; ++rounds) {

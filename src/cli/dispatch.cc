@@ -61,13 +61,14 @@ int version_command(const Call&) {
 }
 
 int help_command(const Call& call) {
-  if (call.arguments.empty() || call.arguments[0].starts_with('-')) return print(program_help(call.commands));
-  const Command* command = find_command(call.commands, call.arguments[0]);
-  if (command == nullptr) return unknown_command(call.commands, call.arguments[0]);
+  const std::span<const std::string> words = call.arguments.subspan(!call.arguments.empty() && call.arguments[0] == "--" ? 1 : 0);
+  if (words.empty() || words[0].starts_with('-')) return print(program_help(call.commands));
+  const Command* command = find_command(call.commands, words[0]);
+  if (command == nullptr) return unknown_command(call.commands, words[0]);
   if (command->options == kNoSubcommand) {
     // Its options are known to the program that it is handed to.
-    const std::vector<std::string> words{"--help"};
-    return command->run({*command, call.commands, words});
+    const std::vector<std::string> help{"--help"};
+    return command->run({*command, call.commands, help});
   }
   return print(command_help(*command));
 }

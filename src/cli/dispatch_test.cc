@@ -78,6 +78,7 @@ TEST(Dispatch, HelpAndVersion) {
     EXPECT_TRUE(call(words).out.starts_with("tacho " TACHO_VERSION "\n"));
   }
   EXPECT_NE(call({"help", "attach"}).out.find("Usage: tacho attach"), std::string::npos);
+  EXPECT_NE(call({"help", "--", "attach"}).out.find("Usage: tacho attach"), std::string::npos);
   EXPECT_EQ(call({"help", "atach"}).status, 125);
 }
 

@@ -43,19 +43,37 @@ Status hand_over_privacy(std::vector<std::string>& words) {
   return ok();
 }
 
+// A folder here that tacho deliver may be able to send: a run of a spool, or a folder with runs. Each has a description.
+bool is_deliverable(const std::string& path) {
+  const auto is_run = [](const std::string& folder) { return file_exists(folder + "/meta.json") || file_exists(folder + "/seals"); };
+  bool found = is_run(path);
+  list_directory(path, [&](std::string_view name) { found = found || is_run(path + "/" + std::string(name)); });
+  return found;
+}
+
 // tacho-deliver knows the ids of what is in the spool, and parts of them; what only the store can tell (last, a job name) becomes
-// an id here.
+// an id here. Words behind -- are names whatever they look like.
 Status name_runs(std::vector<std::string>& words) {
   const auto settings = resolve({}, kRuns, real_surroundings());
   if (!settings) return settings.error();
+  bool are_names = false;
   for (size_t i = 1; i < words.size(); ++i) {
+    std::string& word = words[i];
     const std::string& before = words[i - 1];
-    const bool is_value = before.starts_with("--") && before != "--all" && before != "--json" && before.find('=') == std::string::npos;
-    if (is_value || words[i].starts_with("-") || words[i].find('/') != std::string::npos || words[i].empty()) continue;
+    const bool is_value = !are_names && before.starts_with("--") && before != "--all" && before != "--json" && before.find('=') == std::string::npos;
+    if (is_value) continue;
+    if (!are_names && word == "--") {
+      are_names = true;
+      continue;
+    }
+    if ((!are_names && word.starts_with("-")) || word.find('/') != std::string::npos || word.empty()) continue;
     const std::vector<std::string> names = run_names(settings->store_dir);
-    if (std::any_of(names.begin(), names.end(), [&](const std::string& id) { return is_part_of(words[i], id); })) continue;
-    const auto stored = find_run(settings->store_dir, words[i]);
-    if (stored) words[i] = stored->run.id;
+    if (std::any_of(names.begin(), names.end(), [&](const std::string& id) { return is_part_of(word, id); })) continue;
+    const auto stored = find_run(settings->store_dir, word);
+    if (stored && is_deliverable("./" + word))
+      return Error{Code::invalid, "both a run and a folder here are called so", word,
+                   "for the run write " + stored->run.id + ", for the folder ./" + word};
+    if (stored) word = stored->run.id;
     else if (stored.error().code == Code::invalid) return stored.error();
   }
   return ok();

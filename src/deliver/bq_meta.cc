@@ -92,7 +92,7 @@ Result<BqMeta> parse_bq_meta(std::string_view text) {
 
 BqState parse_bq_state(std::string_view text) {
   BqState state;
-  const Json json = parse_json(text);
+  const Json json = parse_json(text, kOwnBounds);
   if (!json.is_object()) return state;
   state.identity = member(json, "identity");
   state.project = text_of(json, "project");

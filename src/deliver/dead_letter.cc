@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "codec/iso_time.h"
 #include "deliver/records.h"
+#include "net/bigquery_schema.h"
 #include "net/sigv4.h"
 #include "os/file.h"
 #include "os/owned_folder.h"
@@ -21,7 +22,7 @@ DeadLetters::DeadLetters(const std::string& folder)
     : root_(parent_folder(folder)), run_(last_part(folder)) {}
 
 Status DeadLetters::keep(const std::string& table, const BqDropped& dropped) {
-  Json row = parse_json(dropped.row.json);
+  Json row = parse_json(dropped.row.json, kBqRowBounds);
   if (row.is_discarded()) row = valid_utf8(dropped.row.json);
   const auto replace = Json::error_handler_t::replace;
   if (dropped.out_of_bounds)
@@ -55,7 +56,7 @@ std::set<DeadLetters::Mark>& DeadLetters::known(const OwnedFolder& folder, const
   static_cast<void>(folder.read_pieces(name, [&](std::string_view piece) {
     for (size_t end = piece.find('\n'); end != std::string_view::npos; end = piece.find('\n')) {
       line.append(piece.substr(0, end));
-      const std::string id = is_letter ? text_of(parse_json(line), "insertId") : "";
+      const std::string id = is_letter ? text_of(parse_json(line, kBqRowBounds), "insertId") : "";
       if (!line.empty()) found->second.insert(mark_of(id.empty() ? line : id));
       line.clear();
       piece.remove_prefix(end + 1);

@@ -4,7 +4,7 @@
 
 namespace tacho {
 
-Json parse_json(std::string_view text) { return Json::parse(text, nullptr, false); }
+Json parse_json(std::string_view text, const JsonBounds& bounds) { return parse_bounded<Json>(text, bounds); }
 
 std::string text_of(const Json& object, std::string_view key) {
   if (!object.is_object()) return {};
@@ -61,7 +61,7 @@ Result<SpoolMeta> parse_meta(std::string_view text) {
 
 SpoolState parse_spool_state(std::string_view text) {
   SpoolState state;
-  const Json json = parse_json(text);
+  const Json json = parse_json(text, kOwnBounds);
   if (!json.is_object()) return state;
   state.run_id = text_of(json, "run_id");
   state.prefix = text_of(json, "prefix");
@@ -84,7 +84,7 @@ Json uploaded_of(const SpoolState& state) {
 }  // namespace
 
 std::string meta_with_state(std::string_view meta, const SpoolState& state, const std::vector<uint32_t>& sealed) {
-  Json json = parse_json(meta);
+  Json json = parse_json(meta, kOwnBounds);
   if (!json.is_object()) return {};
   json["run_id"] = state.run_id;
   json["prefix"] = state.prefix;

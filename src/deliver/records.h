@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_bounds.h"
 #include "base/result.h"
 
 namespace tacho {
@@ -47,7 +48,11 @@ std::string meta_with_state(std::string_view meta, const SpoolState& state, cons
 
 // A member that is a string or a number, as text; empty when absent.
 std::string text_of(const Json& object, std::string_view key);
-// Json of text; discarded (is_discarded()) when it is none.
-Json parse_json(std::string_view text);
+// For what was written here: a run of months has a long list of objects.
+inline constexpr JsonBounds kOwnBounds{64u << 20, 64, 4'000'000};
+// Of others: long lists of servers and prices, but no more. An object that keeps its order takes time by the square of its members.
+inline constexpr JsonBounds kAnswerBounds{16u << 20, 64, 100'000};
+// Json of text; discarded (is_discarded()) when it is none, or beyond the bounds.
+Json parse_json(std::string_view text, const JsonBounds& bounds = kAnswerBounds);
 
 }  // namespace tacho

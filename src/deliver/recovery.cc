@@ -142,32 +142,56 @@ Result<std::string> whole_id(const std::string& name) {
   return Error{Code::invalid, "several runs fit", name, "which one: " + which + "?"};
 }
 
+bool is_folder(const std::string& path) {
+  struct stat info{};
+  return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+// Runs in the spool that a bare word means: by their folder's name, by their id (`id`: the whole one), or by the service's.
+std::vector<std::string> spooled_as(const std::string& name, const std::string& id) {
+  std::vector<std::string> found;
+  for (const std::string& folder : all_spooled()) {
+    const SpoolRun run(folder);
+    const auto text = run.meta(), state = run.state();
+    const auto meta = text ? parse_meta(*text) : Result<SpoolMeta>(text.error());
+    if (run.name() == name || (meta && meta->run == id) || (state && parse_spool_state(*state).run_id == name)) found.push_back(folder);
+  }
+  return found;
+}
+
+// A bare word that means runs of the spool and is a folder here, too: only the person knows which. All of an id means the run,
+// unless that folder could be sent as well.
+Status check_meaning(const std::string& name, const std::string& id, const std::vector<std::string>& runs) {
+  if (!is_folder(name) || (runs.size() == 1 && same_file(runs[0], name))) return ok();
+  const auto in_it = runs_of(name);
+  if (name == id && (!in_it || in_it->empty())) return ok();
+  return Error{Code::invalid, "both a run in the spool and a folder here are called so", name,
+               "for the run write " + (name == id ? runs[0] : id) + ", for the folder ./" + name};
+}
+
 // Folders of the runs that are meant; an Error names one that is not there.
 Result<std::vector<std::string>> resolve(std::span<const std::string> names) {
   std::vector<std::string> chosen;
+  const auto add = [&](const std::vector<std::string>& runs) {
+    for (const std::string& run : runs)
+      if (std::find(chosen.begin(), chosen.end(), run) == chosen.end()) chosen.push_back(run);
+  };
   for (const std::string& name : names) {
-    const size_t before = chosen.size();
-    struct stat info{};
-    const bool is_folder = ::stat(name.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
     if (name.find('/') == std::string::npos) {
       const auto id = whole_id(name);
       if (!id) return id.error();
-      for (const std::string& folder : all_spooled()) {
-        const SpoolRun run(folder);
-        const auto text = run.meta(), state = run.state();
-        const auto meta = text ? parse_meta(*text) : Result<SpoolMeta>(text.error());
-        const bool is_meant = run.name() == name || (meta && meta->run == *id) || (state && parse_spool_state(*state).run_id == name);
-        if (is_meant) chosen.push_back(folder);
-      }
-      if (chosen.size() > before) continue;
+      const std::vector<std::string> runs = spooled_as(name, *id);
+      if (!runs.empty())
+        if (const Status status = check_meaning(name, *id, runs); !status) return status.error();
+      add(runs);
+      if (!runs.empty()) continue;
     }
-    if (!is_folder)
+    if (!is_folder(name))
       return Error{Code::invalid, "there is no such run in the spool", name,
                    "it may be delivered already; tacho deliver --all sends all that is left"};
     const auto runs = runs_of(name);
     if (!runs) return runs.error();
-    for (const std::string& run : *runs)
-      if (std::find(chosen.begin(), chosen.end(), run) == chosen.end()) chosen.push_back(run);
+    add(*runs);
   }
   return chosen;
 }
@@ -245,31 +269,53 @@ void tidy_up(bool say) {
   }
 }
 
-}  // namespace
-
-int deliver_command(std::span<const std::string> arguments) {
-  bool all = false, json = false;
+struct DeliverRequest {
+  bool all = false, json = false, help = false;
   std::vector<std::string> names;
+};
+
+Result<DeliverRequest> parse_request(std::span<const std::string> arguments) {
+  DeliverRequest request;
+  bool are_names = false;  // behind --
   for (size_t i = 0; i < arguments.size(); ++i) {
     const std::string& word = arguments[i];
+    if (are_names || !word.starts_with("-")) {
+      request.names.push_back(word);
+      continue;
+    }
     const std::string_view flag = std::string_view(word).substr(0, word.find('='));
     const auto given = std::find_if(std::begin(kGoogleFlags), std::end(kGoogleFlags), [&](const auto& known) { return known.first == flag; });
     if (given != std::end(kGoogleFlags)) {
       const bool joined = flag.size() < word.size();
-      if (!joined && i + 1 == arguments.size()) return log::error(word + " needs a value; see tacho deliver --help"), kRefused;
+      if (!joined && i + 1 == arguments.size()) return Error{Code::invalid, word + " needs a value", "", "see tacho deliver --help"};
       ::setenv(given->second, joined ? word.substr(flag.size() + 1).c_str() : arguments[++i].c_str(), 1);
-      continue;
+    } else if (word == "--") {
+      are_names = true;
+    } else if (word == "-h" || word == "--help") {
+      request.help = true;
+      return request;
+    } else if (word == "--all") {
+      request.all = true;
+    } else if (word == "--json") {
+      request.json = true;
+    } else {
+      return Error{Code::invalid, "unknown option " + word + "; did you mean --all?", "",
+                   "see tacho deliver --help; a name that begins with a dash goes behind --"};
     }
-    if (word == "-h" || word == "--help") return std::fputs(kHelp, stdout) < 0 ? 1 : 0;
-    if (word == "--all") all = true;
-    else if (word == "--json") json = true;
-    else if (word.starts_with("-")) return log::error("unknown option " + word + "; did you mean --all? See tacho deliver --help"), kRefused;
-    else names.push_back(word);
   }
-  if (all && !names.empty()) return log::error("--all and a name exclude each other; give one of them"), kRefused;
-  all = names.empty();
-  tidy_up(all);
-  const auto folders = all ? Result<std::vector<std::string>>(all_spooled()) : resolve(names);
+  if (request.all && !request.names.empty()) return Error{Code::invalid, "--all and a name exclude each other", "", "give one of them"};
+  request.all = request.names.empty();
+  return request;
+}
+
+}  // namespace
+
+int deliver_command(std::span<const std::string> arguments) {
+  const auto request = parse_request(arguments);
+  if (!request) return log::error(request.error().message()), kRefused;
+  if (request->help) return std::fputs(kHelp, stdout) < 0 ? 1 : 0;
+  tidy_up(request->all);
+  const auto folders = request->all ? Result<std::vector<std::string>>(all_spooled()) : resolve(request->names);
   if (!folders) return log::error(folders.error().message()), kRefused;
 
   ::signal(SIGPIPE, SIG_IGN);
@@ -281,11 +327,11 @@ int deliver_command(std::span<const std::string> arguments) {
   int64_t patience_ns = kRecoveryPatience_ns;
   int delivered = 0, left = 0;
   for (const std::string& folder : *folders) {
-    const Fate fate = deliver_one(folder, all ? Role::command : Role::named, shared, patience_ns);
+    const Fate fate = deliver_one(folder, request->all ? Role::command : Role::named, shared, patience_ns);
     delivered += fate == Fate::delivered;
     left += fate == Fate::left;
   }
-  std::printf(json ? "{\"delivered\": %d, \"left\": %d}\n" : "%d delivered, %d left\n", delivered, left);
+  std::printf(request->json ? "{\"delivered\": %d, \"left\": %d}\n" : "%d delivered, %d left\n", delivered, left);
   return left > 0 ? 1 : 0;
 }
 

@@ -10,10 +10,12 @@
 namespace tacho {
 namespace {
 
+// What an interval added, by the probes' own tables. A probe that derives such a column itself (bytes over a GPU's links, whose
+// counters have times of their own) says so by its unit: a rate has "bytes/s".
 bool is_added_up(std::string_view column) {
   for (const ProbeInfo& probe : all_probes())
     for (const Column& known : probe.columns)
-      if (known.name == column) return known.rule == Rule::delta;
+      if (known.name == column) return known.rule == Rule::delta || (known.rule == Rule::custom && known.unit == "bytes");
   return false;
 }
 

@@ -1,4 +1,4 @@
-// When a spool had to go to memory and memory must stay bounded too (sentinel.md L10): the oldest rows are merged pairwise, so
+// When a spool had to go to memory and memory must stay bounded too: the oldest rows are merged pairwise, so
 // that totals and peaks stay true while time becomes coarser. Thread-safe (no state).
 #pragma once
 #include <cstdint>

@@ -22,6 +22,14 @@ TEST(MergePairwise, SumsIntervalsAndKeepsPeaks) {
   EXPECT_EQ(merge_pairwise(""), "");
 }
 
+// Bytes over a GPU's links are what an interval added, though their probe derives them itself; what the links can carry is not.
+TEST(MergePairwise, SumsBytesOfGpuLinks) {
+  EXPECT_EQ(merge_pairwise("timestamp,system_gpu_pcie_rx_bytes,system_gpu_pcie_max_bytes_per_s,system_gpu_nvlink_tx_bytes,system_gpu_power_w\n"
+                           "1.000,100,1000,7,300.500\n2.000,50,1000,8,200.000\n"),
+            "timestamp,system_gpu_pcie_rx_bytes,system_gpu_pcie_max_bytes_per_s,system_gpu_nvlink_tx_bytes,system_gpu_power_w\n"
+            "2.000,150,1000,15,300.500\n");
+}
+
 TEST(ThinOut, OldestFirstAndNothingUploaded) {
   const TempDir dir;
   auto writer = SpoolWriter::create({dir.path() + "/spool"}, "20261115T140000Z");

@@ -1,53 +1,70 @@
 // All bytes of requests that a server holds, together, from their arrival to their answer: many slow or large uploads cannot
-// take the memory. Small requests have a pool of their own, so that large ones do not crowd them out. Thread-safe.
+// take the memory. Small requests have a pool of their own, so that large ones do not crowd them out. Where a pool is full, the
+// body that has come along least goes for one that comes in well: who holds room has to send kStep bytes every kSlow_ns, or
+// loses it to the first who asks. Thread-safe.
 #pragma once
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <mutex>
+#include <utility>
+#include <vector>
 
 namespace tacho {
 
 class BodyBudget {
  public:
-  static constexpr size_t kSmall = 64u << 10;
+  static constexpr size_t kSmall = 64u << 10, kStep = 64u << 10;
+  static constexpr int64_t kSlow_ns = 500'000'000;
 
-  BodyBudget(int64_t small_bytes, int64_t large_bytes) : small_(small_bytes), large_(large_bytes) {}
+  BodyBudget(int64_t small_bytes, int64_t large_bytes, int64_t slow_ns = kSlow_ns)
+      : slow_ns_(slow_ns), small_{small_bytes, 0, {}}, large_{large_bytes, 0, {}} {}
 
-  // One request's share; what it holds is given back with it. Used by one thread.
+  // One request's share; what it holds is given back with it. Used by one thread, but for on_evicted, which is called by
+  // another one, under a lock: it may only leave a message.
   class Share {
    public:
-    explicit Share(BodyBudget* budget) : budget_(budget) {}
+    Share(BodyBudget* budget, std::function<void()> on_evicted) : budget_(budget), on_evicted_(std::move(on_evicted)) {}
     ~Share() { set(0); }
     Share(const Share&) = delete;
     Share& operator=(const Share&) = delete;
     // False: there is no room for so much, and the share is as before.
-    bool set(size_t bytes) {
-      if (bytes == held_) return true;
-      if (bytes > held_ && !budget_->take(bytes)) return false;
-      if (bytes < held_) budget_->force(bytes);
-      budget_->give(held_);
-      held_ = bytes;
-      return true;
-    }
+    bool set(size_t bytes) { return bytes == held_ || budget_->resize(*this, bytes); }
+    // The request is whole: its room is not taken away any more.
+    void complete() { budget_->complete(*this); }
+    // It came in too slowly and its room is promised to others: it has to go.
+    bool is_evicted() const { return evicted_.load(std::memory_order_relaxed); }
 
    private:
+    friend class BodyBudget;
     BodyBudget* const budget_;
-    size_t held_ = 0;
+    const std::function<void()> on_evicted_;
+    size_t held_ = 0, step_bytes_ = 0;  // step_bytes_: held when the last step was made
+    int64_t step_ns_ = 0;
+    bool listed_ = false;               // among those that arrive, at place_
+    size_t place_ = 0;
+    std::atomic<bool> evicted_ = false;
   };
 
-  int64_t left_bytes() const { return small_.load() + large_.load(); }
+  int64_t left_bytes() const;
 
  private:
-  std::atomic<int64_t>& pool(size_t bytes) { return bytes <= kSmall ? small_ : large_; }
-  bool take(size_t bytes) {
-    if (pool(bytes).fetch_sub(static_cast<int64_t>(bytes)) >= static_cast<int64_t>(bytes)) return true;
-    give(bytes);
-    return false;
-  }
-  void force(size_t bytes) { pool(bytes).fetch_sub(static_cast<int64_t>(bytes)); }
-  void give(size_t bytes) { pool(bytes).fetch_add(static_cast<int64_t>(bytes)); }
+  struct Pool {
+    int64_t left = 0;      // below 0 while those that were evicted have not gone yet
+    int64_t promised = 0;  // held by those
+    std::vector<Share*> arriving;
+  };
+  Pool& pool(size_t bytes) { return bytes <= kSmall ? small_ : large_; }
+  bool resize(Share& share, size_t bytes);
+  void complete(Share& share);
+  bool make_room(Pool& pool, int64_t bytes, const Share& asking, int64_t now_ns);
+  void list(Share& share);
+  void unlist(Share& share);
 
-  std::atomic<int64_t> small_, large_;
+  const int64_t slow_ns_;
+  mutable std::mutex mutex_;
+  Pool small_, large_;
 };
 
 }  // namespace tacho

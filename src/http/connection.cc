@@ -13,8 +13,9 @@ constexpr size_t kPerStep = 1u << 20;      // then other connections have their 
 
 }  // namespace
 
-Connection::Connection(Fd fd, SSL_CTX* context, const Rules& rules, Protocol::Dispatch dispatch, int64_t now_ns)
-    : transport_(std::move(fd), context), rules_(rules), dispatch_(std::move(dispatch)), progress_since_ns_(now_ns) {
+Connection::Connection(Fd fd, SSL_CTX* context, const Rules& rules, Protocol::Dispatch dispatch, std::function<void()> wake,
+                       int64_t now_ns)
+    : transport_(std::move(fd), context), rules_(rules), dispatch_(std::move(dispatch)), wake_(std::move(wake)), progress_since_ns_(now_ns) {
   deadline_ns_ = now_ns + rules_.head_ms * kNsPerMs;
 }
 
@@ -24,7 +25,7 @@ bool Connection::shake_hands() {
   if (state == Transport::State::closed) closed_ = true;
   if (state != Transport::State::done) return false;
   stage_ = Stage::open;
-  protocol_ = make_http1({rules_.body_limit, rules_.budget, transport_.has_client_certificate(), rules_.last_answers},
+  protocol_ = make_http1({rules_.body_limit, rules_.budget, transport_.has_client_certificate(), rules_.last_answers, wake_},
                          dispatch_);
   return true;
 }

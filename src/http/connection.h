@@ -27,7 +27,8 @@ class Connection {
     int64_t deadline_ns = 0;
   };
 
-  Connection(Fd fd, SSL_CTX* context, const Rules& rules, Protocol::Dispatch dispatch, int64_t now_ns);
+  // `wake` is called by any thread and leads to a step.
+  Connection(Fd fd, SSL_CTX* context, const Rules& rules, Protocol::Dispatch dispatch, std::function<void()> wake, int64_t now_ns);
 
   int fd() const { return transport_.fd(); }
   Wish step(int64_t now_ns);  // the socket is ready, an answer has come, or the time is up
@@ -48,6 +49,7 @@ class Connection {
   Transport transport_;
   const Rules rules_;
   Protocol::Dispatch dispatch_;
+  std::function<void()> wake_;
   std::unique_ptr<Protocol> protocol_;
   Stage stage_ = Stage::handshake;
   std::string output_;

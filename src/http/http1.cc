@@ -24,7 +24,7 @@ void tell_refused(int status, const Protocol::Limits& limits) {
   if (status == 413)
     log::warn("a request was refused: its body is larger than " + std::to_string(limits.body_limit) + " bytes");
   if (status == 414 || status == 431) log::warn("a request was refused: its head is too large");
-  if (status == 503) log::warn("a request was refused: too many large bodies at a time");
+  if (status == 503) log::warn("a request was refused: too many large bodies at a time, or it came in too slowly among them");
 }
 
 // "/a?b=c", or "http://host/a?b=c" as it is sent to a proxy, into path and query.
@@ -131,7 +131,10 @@ class RequestParser final : public http::basic_parser<true> {
     request.headers.emplace_back(lower(plain(name)), plain(value));
   }
 
-  void on_header_impl(error_code&) override { request.has_client_certificate = limits_.has_client_certificate; }
+  void on_header_impl(error_code& error) override {
+    request.has_client_certificate = limits_.has_client_certificate;
+    if (version >= 11 && !has_host_) refuse(400, error);  // RFC 9112, 3.2
+  }
   void on_body_init_impl(const boost::optional<std::uint64_t>&, error_code&) override {}
 
   size_t take(View part) {
@@ -162,7 +165,7 @@ class RequestParser final : public http::basic_parser<true> {
 class Http1 final : public Protocol {
  public:
   Http1(const Limits& limits, Dispatch dispatch)
-      : limits_(limits), dispatch_(std::move(dispatch)), share_(limits_.budget) {}
+      : limits_(limits), dispatch_(std::move(dispatch)), share_(limits_.budget, limits_.wake) {}
 
   bool receive(std::string_view bytes) override;
   void respond(uint64_t number, ServedResponse&& response) override;
@@ -203,6 +206,7 @@ bool Http1::receive(std::string_view bytes) {
 
 bool Http1::proceed() {
   answered_ = false;
+  if (share_.is_evicted()) return refuse(503);
   std::string held = std::exchange(input_, {});
   std::string_view text = held;
   if (!parse(text)) return false;
@@ -235,6 +239,7 @@ bool Http1::parse(std::string_view& text) {
       parser_.reset();
       is_head_ = request.method == "HEAD";
       busy_ = true;
+      share_.complete();
       dispatch_(number_, std::move(request));
       continue;
     }

@@ -37,8 +37,8 @@ constexpr int kAcceptedAtOnce = 64;  // then the connections have their turn
 // A connection with what Asio waits for.
 struct Peer {
   Peer(asio::io_context& context, Fd fd, SSL_CTX* tls, const Connection::Rules& rules, Protocol::Dispatch dispatch,
-       int64_t now_ns)
-      : watch(context), connection(std::move(fd), tls, rules, std::move(dispatch), now_ns) {}
+       std::function<void()> wake, int64_t now_ns)
+      : watch(context), connection(std::move(fd), tls, rules, std::move(dispatch), std::move(wake), now_ns) {}
   ~Peer() {
     if (watch.is_open()) watch.release();  // the connection closes the descriptor
   }
@@ -173,7 +173,8 @@ void Loop::Core::adopt(Fd client) {
   const int fd = client.get();
   auto peer = std::make_unique<Peer>(
       context, std::move(client), tls.get(), shared.rules,
-      [this, id](uint64_t number, ServedRequest&& request) { shared.handle(self, id, number, std::move(request)); }, now_ns);
+      [this, id](uint64_t number, ServedRequest&& request) { shared.handle(self, id, number, std::move(request)); },
+      [this, id] { asio::post(context, [this, id] { step(id, system_clock().monotonic_ns()); }); }, now_ns);
   error_code error;
   peer->watch.assign(fd, error);
   if (draining) peer->connection.drain();

@@ -4,6 +4,7 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -26,6 +27,7 @@ class Protocol {
     BodyBudget* budget = nullptr;
     bool has_client_certificate = false;
     const std::atomic<bool>* last_answers = nullptr;  // true: an answer is a connection's last
+    std::function<void()> wake;  // by any thread: the connection has a step to make
   };
   // What the peer is doing, for the deadlines. `number` changes with every new request, so that a trickle of bytes does
   // not count as progress.

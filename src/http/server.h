@@ -45,7 +45,8 @@ struct ServerOptions {
   int workers = 0;                   // more than 0: the handler runs on so many threads of its own and may wait there
   size_t body_limit = 1u << 20;      // more: 413
   // Bodies that workers have in hand at a time, all together (a larger one: alone). What a handler makes of a body takes a
-  // multiple of it. Bodies that arrive or wait are bounded, too, by sixteen of the largest; more: 503.
+  // multiple of it. Bodies that arrive or wait are bounded, too, by sixteen of the largest; more: 503, for
+  // those that come in slowest, or for the new one where all come in well (http/body_budget.h).
   size_t handled_bytes = 4u << 20;
   int64_t head_ms = 10'000, body_ms = 30'000, idle_ms = 120'000;  // the hand shake and a head; a body; between requests
   int connections = 1'000;           // lowered where there are too few descriptors

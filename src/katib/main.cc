@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/path.h"
 #include "katib/collect_command.h"
 #include "katib/db/commands.h"
 #include "os/file.h"
@@ -51,7 +52,6 @@ int become(const std::string& program, const std::string* command, Arguments arg
   return errno == ENOENT ? 127 : 126;
 }
 
-std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 }  // namespace
 
@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
   tacho::hold_standard_places();
   if (const auto status = tacho::serve_as_gpu_reader(argc, argv)) return *status;
   const std::vector<std::string> words(argv, argv + argc);
-  const std::string_view called = words.empty() ? "" : base_name(words[0]);
+  const std::string_view called = words.empty() ? "" : tacho::last_part(words[0]);
   const Arguments all(words);
   if (called == "file-metricscollector") return tacho::collect_command(all.subspan(1), tacho::CalledAs::file_collector);
   if (called == "tfevent-metricscollector") return tacho::collect_command(all.subspan(1), tacho::CalledAs::tf_event_collector);

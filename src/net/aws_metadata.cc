@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/json_bounds.h"
 #include "base/text.h"
 #include "net/environment.h"
 #include "net/iso_date.h"
@@ -78,7 +79,7 @@ std::string instance_base() {
 
 Result<AwsCredentials> parse_aws_credentials_json(std::string_view text) {
   const Error bad{Code::io, "the credentials that were handed out cannot be read", "", "it is tried again"};
-  const nlohmann::json object = nlohmann::json::parse(text, nullptr, false);
+  const nlohmann::json object = parse_bounded<nlohmann::json>(text);
   if (!object.is_object()) return bad;
   const std::string code = text_of(object, "Code");
   // {"Code":"AssumeRoleUnauthorizedAccess","Message":"EC2 cannot assume the role …"}

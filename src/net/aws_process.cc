@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_bounds.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "net/iso_date.h"
@@ -30,7 +31,7 @@ std::string last_words(std::string_view err) {
 }  // namespace
 
 Result<AwsCredentials> parse_process_credentials(std::string_view text) {
-  const nlohmann::json object = nlohmann::json::parse(text, nullptr, false);
+  const nlohmann::json object = parse_bounded<nlohmann::json>(text);
   const Error bad{Code::invalid, "it printed no credentials", "",
                   "it has to print a JSON object with Version 1, AccessKeyId and SecretAccessKey"};
   if (!object.is_object()) return bad;

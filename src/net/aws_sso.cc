@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_bounds.h"
 #include "base/units.h"
 #include "net/aws_sso_token.h"
 #include "net/json_text.h"
@@ -25,7 +26,7 @@ bool is_sso_profile(const AwsProfile& profile) {
 
 Result<AwsCredentials> parse_role_credentials(std::string_view text) {
   const Error bad{Code::io, "the credentials that were handed out cannot be read", "", "it is tried again"};
-  const nlohmann::json object = nlohmann::json::parse(text, nullptr, false);
+  const nlohmann::json object = parse_bounded<nlohmann::json>(text);
   if (!object.is_object() || !object.contains("roleCredentials")) return bad;
   const nlohmann::json& role = object["roleCredentials"];
   AwsCredentials credentials;

@@ -3,6 +3,7 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "base/json_bounds.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "net/aws_partition.h"
@@ -85,7 +86,7 @@ std::string sso_service_url(const char* variable, const std::string& name, const
 }
 
 Result<SsoToken> parse_sso_token(std::string_view text, int64_t now_ns) {
-  const Json object = Json::parse(text, nullptr, false);
+  const Json object = parse_bounded<Json>(text);
   SsoToken token;
   token.text = json_text(object, "accessToken");
   token.expires_realtime_ns = time_of(object, "expiresAt");
@@ -100,8 +101,8 @@ Result<SsoToken> parse_sso_token(std::string_view text, int64_t now_ns) {
 }
 
 std::string renewed_sso_token(std::string_view cached, std::string_view answer, int64_t now_ns) {
-  Json object = Json::parse(cached, nullptr, false);
-  const Json given = Json::parse(answer, nullptr, false);
+  Json object = parse_bounded<Json>(cached);
+  const Json given = parse_bounded<Json>(answer);
   const std::string token = json_text(given, "accessToken"), refresh = json_text(given, "refreshToken");
   if (!object.is_object() || token.empty() || !fits_a_header(token)) return {};
   const auto life = given.find("expiresIn");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/json_bounds.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "net/environment.h"
@@ -186,7 +187,7 @@ BqVerdict BigQuery::run_query(const std::string& sql, int64_t max_bytes, int row
   BqVerdict verdict = call(BqCall::query, "POST", path, body.dump(), answer);
   const int64_t until_ns = system_clock().monotonic_ns() + kQueryMs * kNsPerMs;
   while (verdict.what == BqClass::done) {
-    const Json text = Json::parse(answer, nullptr, false);
+    const Json text = parse_bounded<Json>(answer);
     const std::string job = text_at(text, "/jobReference/jobId"_json_pointer);
     const std::string location = text_at(text, "/jobReference/location"_json_pointer);
     job_path = job.empty() ? "" : path + "/" + percent_encode(job, false) + kQuery + "&maxResults=" +
@@ -207,7 +208,7 @@ BqVerdict BigQuery::run_query(const std::string& sql, int64_t max_bytes, int row
 BqVerdict BigQuery::query_number(const std::string& sql, int64_t& number, int64_t max_bytes) {
   std::string text, job_path;
   BqVerdict verdict = run_query(sql, max_bytes, 1, text, job_path);
-  if (verdict.what == BqClass::done && !first_number(Json::parse(text, nullptr, false), number))
+  if (verdict.what == BqClass::done && !first_number(parse_bounded<Json>(text), number))
     verdict.what = BqClass::retry, verdict.message = "the query gave no number";
   return verdict;
 }
@@ -217,7 +218,7 @@ BqVerdict BigQuery::query_words(const std::string& sql, size_t most,
   std::string text, job_path;
   BqVerdict verdict = run_query(sql, 0, kQueryPageRows, text, job_path);
   for (size_t taken = 0; verdict.what == BqClass::done;) {
-    const Json answer = Json::parse(text, nullptr, false);
+    const Json answer = parse_bounded<Json>(text);
     const auto rows = answer.find("rows");
     const std::string page = json_text(answer, "pageToken");
     const size_t before = taken;

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/json_bounds.h"
 #include "base/text.h"
 #include "net/bigquery_schema.h"
 #include "net/json_text.h"
@@ -174,7 +175,7 @@ BqAdapter& BqAdapter::operator=(BqAdapter&&) noexcept = default;
 
 Result<BqAdapter> BqAdapter::make(const BqTableSpec& spec, const BqTableInfo& table) {
   BqAdapter adapter;
-  adapter.data_->patched = Json::parse(table.fields_json, nullptr, false);
+  adapter.data_->patched = parse_bounded<Json>(table.fields_json);
   if (!adapter.data_->patched.is_array())
     return Error{Code::io, "the schema of the table cannot be read", spec.table, "it is tried again"};
   adapter.data_->columns = adapter.data_->comparison.compare(spec.fields, adapter.data_->patched, "");
@@ -189,7 +190,7 @@ std::string BqAdapter::patched_fields_json() const {
 }
 
 Result<std::string> BqAdapter::adapt(std::string_view row_json, bool with_added) const {
-  Json row = Json::parse(row_json, nullptr, false);
+  Json row = parse_bounded<Json>(row_json, kBqRowBounds);
   if (!row.is_object()) return Error{Code::invalid, "this row is no JSON object", "", ""};
   return row_of(data_->columns, row, with_added).dump(-1, ' ', false, Json::error_handler_t::replace);
 }

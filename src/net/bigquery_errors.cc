@@ -4,6 +4,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "base/json_bounds.h"
 #include "base/text.h"
 #include "net/json_text.h"
 
@@ -104,7 +105,7 @@ BqRowError row_error(const Json& entry) {
 BqVerdict of_success(BqCall call, int status, std::string_view body) {
   BqVerdict verdict;
   verdict.status = status;
-  const Json json = Json::parse(body, nullptr, false);
+  const Json json = parse_bounded<Json>(body);
   const auto errors = call == BqCall::insert && json.is_object() ? json.find("insertErrors") : json.end();
   const bool has_errors = json.is_object() && errors != json.end() && !errors->is_null();
   // The outcome is unknown: the same again.
@@ -130,7 +131,7 @@ BqVerdict classify_bq(BqCall call, int status, std::string_view body, std::strin
   if (status >= 200 && status < 300) return of_success(call, status, body);
   BqVerdict verdict;
   verdict.status = status;
-  read_error(Json::parse(body, nullptr, false), verdict);
+  read_error(parse_bounded<Json>(body), verdict);
   verdict.what = class_of(call, verdict);
   if (verdict.message.empty() && status >= 300 && status < 400)
     verdict.message =

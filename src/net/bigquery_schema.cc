@@ -4,6 +4,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "base/json_bounds.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "net/iso_date.h"
@@ -80,7 +81,7 @@ std::string bq_fields_json(const std::vector<BqField>& fields) {
 }
 
 Result<std::vector<BqField>> parse_bq_fields(std::string_view json) {
-  const Json list = Json::parse(json, nullptr, false);
+  const Json list = parse_bounded<Json>(json);
   if (!list.is_array()) return Error{Code::invalid, "this is no list of columns", "", ""};
   std::vector<BqField> fields;
   for (const Json& entry : list) {
@@ -94,7 +95,7 @@ Result<std::vector<BqField>> parse_bq_fields(std::string_view json) {
 // {"etag":"…","schema":{"fields":[…]},"timePartitioning":{"type":"DAY","field":"start_time",
 //  "requirePartitionFilter":true},"requirePartitionFilter":true}
 Result<BqTableInfo> parse_bq_table(std::string_view body) {
-  const Json json = Json::parse(body, nullptr, false);
+  const Json json = parse_bounded<Json>(body);
   if (!json.is_object()) return Error{Code::io, "the description of the table cannot be read", "", "it is tried again"};
   BqTableInfo info;
   info.etag = json_text(json, "etag");
@@ -117,7 +118,7 @@ Result<BqTableInfo> parse_bq_table(std::string_view body) {
 }
 
 bool trim_bq_row(std::string& row_json, size_t limit) {
-  Json row = Json::parse(row_json, nullptr, false);
+  Json row = parse_bounded<Json>(row_json, kBqRowBounds);
   if (!row.is_object()) return false;
   bool cut_list = false;
   while (row_json.size() > limit) {

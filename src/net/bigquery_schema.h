@@ -7,10 +7,14 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json_bounds.h"
 #include "base/result.h"
 #include "model/bigquery_tables.h"
 
 namespace tacho {
+
+// Rows are made by us, and cut where they are too large for a request: a long list of inputs must not be lost before that.
+inline constexpr JsonBounds kBqRowBounds{64u << 20, 64, 4'000'000};
 
 struct BqField {
   std::string name;

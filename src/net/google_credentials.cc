@@ -9,6 +9,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/json_bounds.h"
 #include "net/json_text.h"
 #include "net/sigv4.h"
 
@@ -68,7 +69,7 @@ std::string base64url(std::string_view bytes) {
 }
 
 Result<GoogleCredentials> parse_google_credentials(std::string_view text, const std::string& path) {
-  const Json json = Json::parse(text, nullptr, false);
+  const Json json = parse_bounded<Json>(text);
   if (!json.is_object())
     return Error{Code::invalid, "this is no Google credentials file", path,
                  "name the JSON key file of a service account"};
@@ -122,7 +123,7 @@ Result<std::string> service_account_jwt(const GoogleCredentials& credentials, st
 }
 
 std::optional<GoogleTokenAnswer> parse_token_answer(std::string_view text) {
-  const Json json = Json::parse(text, nullptr, false);
+  const Json json = parse_bounded<Json>(text);
   if (!json.is_object()) return std::nullopt;
   GoogleTokenAnswer answer{json_text(json, "access_token"), 0};
   const auto usable = [](char c) { return c > ' ' && c < 0x7f; };

@@ -42,6 +42,12 @@ int open_patiently(const char* path, mode_t mode) {
   }
 }
 
+// A place that is only held for a closed descriptor (os/standard_streams.h) is not.
+bool is_writable(int fd) {
+  const int flags = ::fcntl(fd, F_GETFL);
+  return flags >= 0 && (flags & O_PATH) == 0 && (flags & O_ACCMODE) != O_RDONLY;
+}
+
 }  // namespace
 
 Result<LineFile> LineFile::inherited(int fd, const std::string& path) {
@@ -63,6 +69,10 @@ Result<LineFile> LineFile::inherited(int fd, const std::string& path) {
 }
 
 Result<LineFile> LineFile::open(const std::string& path, mode_t mode) {
+  // Whoever names stdout wants the rows there. That stderr is closed is no reason to refuse: nobody asked for it by name.
+  if (path == "-" && !is_writable(STDOUT_FILENO))
+    return Error{Code::invalid, "an output should go to stdout, which is closed or only for reading", path,
+                 "leave stdout open; rows can go to a file instead: -o metrics.csv"};
   if (path == "-") return inherited(STDOUT_FILENO, path);
   if (path == "stderr:") return inherited(STDERR_FILENO, path);
   LineFile file;

@@ -21,7 +21,7 @@ class LineFile {
   static constexpr int kWaitMs = 100;
 
   LineFile() = default;
-  // Creates or truncates. "-" is stdout and "stderr:" is stderr. A FIFO must have a reader within a second.
+  // Creates or truncates. "-" is stdout, which must be open, and "stderr:" is stderr. A FIFO must have a reader within a second.
   static Result<LineFile> open(const std::string& path, mode_t mode = 0644);
   // A regular file that must be new; a link of that name is not followed.
   static Result<LineFile> create(const std::string& path, mode_t mode = 0644);

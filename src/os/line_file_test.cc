@@ -53,6 +53,17 @@ TEST_F(LineFileTest, TruncatesThenAppendsWholeLines) {
   EXPECT_EQ(slurp(dir_ / "out"), "a,b\n1,2\n");
 }
 
+TEST_F(LineFileTest, StdoutThatTakesNothingIsRefusedAtOnce) {
+  for (const int flags : {O_RDONLY, O_PATH}) {
+    const Fd shut(::open("/dev/null", flags | O_CLOEXEC));
+    const Stdout replaced(shut.get());
+    const auto file = LineFile::open("-");
+    ASSERT_FALSE(file) << flags;
+    EXPECT_EQ(file.error().code, Code::invalid);
+    EXPECT_NE(file.error().message().find("-o metrics.csv"), std::string::npos);
+  }
+}
+
 TEST_F(LineFileTest, BadPathsSayWhatToDo) {
   const auto no_folder = LineFile::open(dir_ / "no/such/out.csv");
   ASSERT_FALSE(no_folder);

@@ -70,7 +70,11 @@ Result<StoredRun> find_run(const std::string& store_dir, const std::string& name
     return read_run(name.ends_with('/') ? name.substr(0, name.size() - 1) : name);
   }
   const std::vector<std::string> names = run_names(store_dir);
-  if (std::find(names.begin(), names.end(), name) != names.end()) return read_run(store_dir + "/" + name);
+  const std::string of_id = store_dir + "/" + name;
+  if (std::find(names.begin(), names.end(), name) != names.end()) {
+    if (!file_exists(name + "/run.json") || is_same_folder(of_id, name)) return read_run(of_id);
+    return Error{Code::invalid, "both a run in the store and a folder here are called so", name, "which one: " + of_id + " or ./" + name + "?"};
+  }
 
   std::vector<Fit> fits;
   const auto add = [&](const std::string& folder, const std::string& words) {

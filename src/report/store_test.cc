@@ -93,6 +93,23 @@ TEST(StoredRuns, EverythingWrittenIsReadBack) {
   EXPECT_EQ(stored->statistics[1].first, "system_processes");
 }
 
+TEST(StoredRuns, AWordThatIsARunAndAFolderHereIsNotGuessed) {
+  const TempDir store, here;
+  put_run(store, finished("20261115-a1b2c3d4e5f6"), 3, 3);
+  put_run(here, finished("20261115-a1b2c3d4e5f6"), 3, 3);
+  put_run(here, finished("a1b2"), 3, 3);
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(here.path());
+  const auto whole = find_run(store.path(), "20261115-a1b2c3d4e5f6"), part = find_run(store.path(), "a1b2");
+  const auto in_store = find_run(here.path(), "20261115-a1b2c3d4e5f6");
+  std::filesystem::current_path(before);
+  ASSERT_FALSE(whole);
+  EXPECT_NE(whole.error().message().find(store.path() + "/20261115-a1b2c3d4e5f6 or ./20261115-a1b2c3d4e5f6"), std::string::npos);
+  ASSERT_FALSE(part);
+  EXPECT_NE(part.error().message().find("20261115-a1b2, ./a1b2"), std::string::npos);
+  EXPECT_TRUE(in_store);  // both are the same folder
+}
+
 TEST(StoredRuns, AnAbandonedRunIsInterruptedAndFoldedAgain) {
   const TempDir dir;
   const std::string folder = put_run(dir, sample_run(), 5, 2);

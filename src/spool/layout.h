@@ -6,7 +6,7 @@
 //   seals         one line a sealed segment: number, bytes, rows, CRC-32C
 //   000000.csv …  sealed segments, each a complete CSV; 000003.open is the one being written
 //   000000.rec …  the same with records for BigQuery (spool/bq_record.h)
-//   overflow      the folders where segments go when this disk takes no more, one a line
+//   overflow      the folders where segments go when this disk takes no more, one a line, and whose they are (spool/overflows.h)
 //
 // No secret is in any of them. Root and folder are ours alone and reached from a descriptor (os/owned_folder.h); whatever else
 // lies there is nobody's but its owner's. Thread-safe (no state).

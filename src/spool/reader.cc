@@ -11,10 +11,12 @@
 #include <map>
 
 #include "base/crc32c.h"
+#include "base/log.h"
 #include "base/path.h"
 #include "base/text.h"
 #include "os/file.h"
 #include "spool/bq_record.h"
+#include "spool/overflows.h"
 #include "spool/writer.h"
 
 namespace tacho {
@@ -77,29 +79,6 @@ Status seal_as(const OwnedFolder& folder, uint32_t number, std::string_view endi
   return status;
 }
 
-// An overflow, whose root must be ours too.
-Result<OwnedFolder> open_overflow(const std::string& path) {
-  const auto root = OwnedFolder::open(parent_folder(path));
-  return root ? root->open_folder(last_part(path)) : root.error();
-}
-Result<OwnedFolder> make_overflow(const std::string& path) {
-  const auto root = OwnedFolder::make(parent_folder(path));
-  if (!root) return root.error();
-  auto folder = root->open_folder(last_part(path));
-  return folder || folder.error().code != Code::not_available ? std::move(folder) : root->make_folder(last_part(path));
-}
-
-std::vector<std::string> read_overflows(const OwnedFolder& folder, std::string_view run_name) {
-  std::vector<std::string> targets;
-  const std::string ours = std::string("/").append(run_name).append(kOverflowEnding);
-  const auto list = folder.read(kOverflowName, 1 << 16);
-  // Under a name that no run has, a line of a copied folder could mean anybody's.
-  if (!list || !is_run_name(run_name)) return targets;
-  for (const std::string_view line : split(*list, '\n'))
-    if (line.starts_with('/') && line.ends_with(ours)) targets.emplace_back(line);
-  return targets;
-}
-
 bool has_strangers(const OwnedFolder& folder) {
   bool found = false;
   folder.list([&](std::string_view name) { found = found || !is_spool_file(name) || !folder.has_file(name); });
@@ -120,7 +99,7 @@ void remove_files(const OwnedFolder& folder) {
 }
 
 void remove_overflows(const OwnedFolder& folder, std::string_view run_name) {
-  for (const std::string& path : read_overflows(folder, run_name)) {
+  for (const std::string& path : overflows_of(folder, run_name)) {
     const auto root = OwnedFolder::open(parent_folder(path));
     const auto overflow = root ? root->open_folder(last_part(path)) : Result<OwnedFolder>(root.error());
     if (!overflow) continue;
@@ -257,10 +236,9 @@ Status SpoolRun::write_newest(std::string_view name, std::string_view json) cons
   return status;
 }
 
-// Only a folder of the same run is followed.
 std::vector<std::string> SpoolRun::overflow_targets() const {
   const auto folder = main();
-  return folder ? read_overflows(**folder, name()) : std::vector<std::string>();
+  return folder ? overflows_of(**folder, name()) : std::vector<std::string>();
 }
 
 std::vector<std::string> SpoolRun::roots() const {
@@ -314,6 +292,9 @@ std::vector<Segment> SpoolRun::missing() const {
 
 Status SpoolRun::recover(std::vector<Torn>& torn) const {
   Status status = ok();
+  if (const auto held = main())
+    if (const std::string original = original_of(**held, name()); !original.empty())
+      log::warn(folder_ + " is a copy of " + original + ": rows that went to another disk stay with that one");
   // An overflow that is there and may not be used has rows of this run: without them it must not be closed.
   for (const std::string& path : overflow_targets()) {
     const auto overflow = open_overflow(path);

@@ -14,6 +14,7 @@
 #include "base/path.h"
 #include "os/file.h"
 #include "os/unique.h"
+#include "spool/overflows.h"
 
 namespace tacho {
 namespace {
@@ -94,8 +95,7 @@ void SpoolWriter::open_seals() {
 
 // Written down while the disk still takes it; the folders themselves are made when they are needed.
 bool SpoolWriter::name_overflows() const {
-  std::string list;
-  for (size_t i = 1; i < folders_.size(); ++i) list.append(folders_[i]).append("\n");
+  const std::string list = overflow_list(held_[0].folder, {folders_.begin() + 1, folders_.end()});
   return static_cast<bool>(held_[0].folder.write_atomically(kOverflowName, list, false, kSpoolFileMode));
 }
 

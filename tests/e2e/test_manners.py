@@ -127,6 +127,18 @@ class Manners(Case):
                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         self.assertEqual(done.returncode, 1, done)
 
+    def test_rows_for_a_closed_stdout_refuse_the_start(self):
+        """-o - where stdout is closed, or open for reading only: said before the job starts, with what to do instead."""
+        for shut in (">&-", "1</dev/null"):
+            for words in ("", "-f json", "-q", f"-o {self.path('rows.csv')}"):
+                with self.subTest(shut=shut, words=words):
+                    done = subprocess.run(["sh", "-c", f'exec "{TACHO}" run {words} -o - -- touch started {shut}'], env=self.environment(),
+                                          timeout=60, cwd=self.dir, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+                    self.assertEqual(done.returncode, 125, done)
+                    self.assertIn("-o metrics.csv", done.stderr)
+                    self.assertFalse(os.path.exists(self.path("started")))
+        self.assertEqual(self.run_folders(), [])
+
     def no_init(self, *words, env=None, looks=1):
         done = subprocess.run([sys.executable, "-c", NO_INIT] + list(words), env=self.environment({**(env or {}), "LOOKS": str(looks)}),
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60, cwd=self.dir)

@@ -1,5 +1,6 @@
 """Nothing that is not ours is touched, followed or obeyed: folders that are no spool, links, pipes and files of strangers in one, folders of other users, and
 settings that somebody else planted (docs/security.md)."""
+import fcntl
 import json
 import os
 import shutil
@@ -160,6 +161,29 @@ class Runs(Ownership):
         self.deliver(folder)
         self.assertEqual(tree(self.path("mine")), before)
 
+    def test_a_copy_leaves_the_overflow_to_the_run(self):
+        """Also of one that still runs: its rows on another disk are neither sent with the copy nor removed."""
+        folder = self.spool()
+        name = os.path.basename(folder)
+        overflow = self.path("ov", name + ".overflow")
+        os.makedirs(overflow, 0o700)
+        text = "timestamp,a\n4.000,4\n"
+        self.put(overflow, "000002.csv", text)
+        self.put(overflow, "seals", f"000002 {len(text)} 1 {crc32c(text.encode()):08x}\n")
+        self.put(folder, "overflow", f"{overflow}\nof {folder}\n")
+        before = tree(self.path("ov")), tree(folder)
+        os.mkdir(self.path("copies"), 0o700)
+        shutil.copytree(folder, self.path("copies", name))
+        with open(os.path.join(folder, "lock"), encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            done = self.deliver(self.path("copies", name))
+            self.assertIn(f"is a copy of {folder}", done.err)
+            self.assertEqual((tree(self.path("ov")), tree(folder)), before)
+        self.arrived(1)
+        self.deliver(folder)
+        self.assertFalse(os.path.exists(overflow))
+        self.assertIn([*ROWS, "4.000,4"], [self.service.rows(run) for run in self.service.finished()])
+
     def test_a_run_or_a_spool_with_several(self):
         self.deliver(self.spool(0))
         self.arrived(1)
@@ -175,6 +199,45 @@ class Runs(Ownership):
             self.deliver(word, cwd=self.spool(number))
         self.arrived(2)
         self.assertEqual(os.listdir(self.root), [])
+
+    def test_dashes_end_the_options(self):
+        os.rename(self.spool(0), self.path("-copied"))
+        self.deliver("-copied", rc=125, cwd=self.dir)
+        self.deliver("--", "-copied", cwd=self.dir)
+        self.assertIn('"delivered": 1', self.deliver("--json", "--", self.spool(1)).out)
+        self.arrived(2)
+        self.assertIn("exclude", self.deliver("--all", "--", self.spool(2), rc=125).err)
+        for words in (["show", "--", "last"], ["help", "--", "show"], ["report", "-o", self.path("r.html"), "--", "last"], ["list", "--", "sinks"]):
+            self.tacho("run", "-q", "--", "true")
+            done = self.tacho(*words)
+            self.assertEqual(done.rc, 0, done)
+        self.assertIn("Usage: tacho show", self.tacho("help", "--", "show").out)
+
+    def test_a_word_that_is_a_run_and_a_folder(self):
+        """Which one is meant is known to the person alone: nothing is sent, and both are named."""
+        env = {"TACHO_SPOOL_DIR": self.root}
+        folder = self.spool(7)
+        os.mkdir(self.path("5-0007"), 0o700)
+        shutil.copytree(folder, self.path("20261115-0007"))     # all of the id, and a run that could be sent
+        for word, run in (("5-0007", "20261115-0007"), ("20261115-0007", folder)):
+            done = self.deliver(word, rc=125, env=env, cwd=self.dir)
+            self.assertIn(f"for the run write {run}, for the folder ./{word}", done.err)
+        self.arrived(0)
+        shutil.rmtree(self.path("20261115-0007"))
+        os.mkdir(self.path("20261115-0007"))                    # as in the run store: nothing that could be sent
+        self.assertIn("1 delivered", self.deliver("20261115-0007", env=env, cwd=self.dir).out)
+        self.deliver(os.path.basename(self.spool(1)), env=env, cwd=self.root)
+        self.arrived(2)
+
+    def test_a_job_that_is_a_folder_with_runs(self):
+        self.tacho("run", "-q", "--job-name", "train", "--", "true")
+        run = os.path.basename(self.run_folders()[0])
+        os.mkdir(self.path("train"), 0o700)
+        self.spool(0, root=self.path("train"))
+        done = self.deliver("train", rc=125, cwd=self.dir)
+        self.assertIn(f"for the run write {run}, for the folder ./train", done.err)
+        self.deliver("./train", cwd=self.dir)
+        self.arrived(1)
 
     def test_copies(self):
         folder = self.spool()

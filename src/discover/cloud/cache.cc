@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdlib>
 
+#include "base/json_bounds.h"
 #include "discover/cloud/values.h"
 
 namespace tacho {
@@ -37,7 +38,7 @@ std::optional<Cloud> CloudCache::load() const {
   if (folder_.empty()) return std::nullopt;
   const auto text = read_whole_file(folder_ + "/cloud.json", kLargest);
   if (!text) return std::nullopt;
-  const Json json = Json::parse(*text, nullptr, false);
+  const Json json = parse_bounded<Json>(*text);
   if (text_at(json, "boot_id") != boot_id_ || text_at(json, "asked") != key_) return std::nullopt;
   const Json left_out = json.value("left_out", Json::array());
   Cloud cloud;

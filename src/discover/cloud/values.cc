@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/json_bounds.h"
 #include "base/path.h"
 #include "base/text.h"
 
@@ -29,7 +30,7 @@ Text text_of(const HttpReply& reply) {
 
 Json object_of(const HttpReply& reply) {
   if (!reply.ok()) return {};
-  Json json = Json::parse(reply.response.body, nullptr, false);
+  Json json = parse_bounded<Json>(reply.response.body);
   return json.is_object() ? json : Json();
 }
 
