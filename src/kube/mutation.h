@@ -29,6 +29,7 @@ class Mutation {
  private:
   struct Work;
   struct Choice;
+  std::shared_ptr<const TrialFacts> facts_of(const Lookup& found);  // of a Trial; nullptr: not there, or none
   bool find_trial(Work& work);  // false: the answer is complete
   enum class Labelled { yes, no, unknown };
   Labelled is_labelled(const Work& work);

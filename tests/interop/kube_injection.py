@@ -192,8 +192,10 @@ def cases(world):
     warnings_as_events(injection, part.trial)
     bundle_comes_back(injection)
     by_job_level(injection, part.trial, "path")
+    import kube_odd
     import kube_shapes
     kube_shapes.cases(world, injection)
+    kube_odd.cases(world, injection)
     stop(trials)
     stop(injection.process)
     # The same path with Katib's own DB manager in the place of tacho's.
