@@ -22,6 +22,7 @@ struct Mutation::Work {
   TrialOwner owner;
   std::shared_ptr<const TrialFacts> trial;
   ReviewAnswer answer;
+  bool users_assigned = false;
 };
 
 // Which pods of the Trial report, as far as it is known when the pod or job is made.
@@ -40,7 +41,7 @@ Mutation::Mutation(Cluster& cluster, SettingsSource& settings, ImageCommands& im
       walk_(cluster),
       trials_(16384),
       suggestions_(4096),
-      labelled_(4096) {}
+      namespaces_(4096) {}
 
 // `may_pass`: nobody could say, and the same request may fare better later.
 void Mutation::doubt(Work& work, const std::string& what, bool may_pass) {
@@ -108,15 +109,17 @@ bool Mutation::find_trial(Work& work) {
   return true;
 }
 
-Mutation::Labelled Mutation::is_labelled(const Work& work) {
+Mutation::Labelled Mutation::is_labelled(Work& work) {
   const Lookup found = cluster_.get({"v1", "Namespace", "", work.ns}, work.deadline_ns);
   if (found.state != Lookup::State::found || !found.json) return Labelled::unknown;
-  const auto enabled = labelled_.get(found.json, [](const std::string& text) -> std::shared_ptr<const bool> {
-    const std::optional<Json> parsed = parse_json(text);
-    const Json* labels = parsed ? find(*parsed, {"metadata", "labels"}) : nullptr;
-    return std::make_shared<const bool>(labels != nullptr && text_at(*labels, {kNamespaceLabel}) == "enabled");
+  const auto facts = namespaces_.get(found.json, [](const std::string& text) {
+    const Json parsed = parse_json(text).value_or(Json::object());
+    return std::make_shared<const NamespaceFacts>(
+        NamespaceFacts{text_at(parsed, {"metadata", "labels", kNamespaceLabel}) == "enabled",
+                       !text_at(parsed, {"metadata", "annotations", "openshift.io/sa.scc.uid-range"}).empty()});
   });
-  return *enabled ? Labelled::yes : Labelled::no;
+  work.users_assigned = facts->users_assigned;
+  return facts->enabled ? Labelled::yes : Labelled::no;
 }
 
 void Mutation::read_suggestion_of(Work& work, PodPlan& plan) {
@@ -154,6 +157,7 @@ bool Mutation::make_plan(Work& work, const Choice& choice, PodPlan& plan) {
   plan.trial = &trial;
   plan.config = &work.settings->tacho;
   plan.inject_security_context = work.settings->katib.inject_security_context;
+  plan.users_assigned = work.users_assigned;
   plan.mode = choice.mode;
   plan.deadline_ns = work.deadline_ns;
   plan.server_minor = cluster_.server_minor();
@@ -183,7 +187,7 @@ void Mutation::finish(Work& work, JsonPatch& patch) {
 }
 
 ReviewAnswer Mutation::pod(const Review& review, int64_t deadline_ns) {
-  Work work{review, deadline_ns, {}, {}, {}, {}, {}};
+  Work work{review, deadline_ns, {}, {}, {}, {}, {}, false};
   // Others have pods, too: metrics.k8s.io.
   if (review.operation != "CREATE" || review.resource != "pods" || !review.resource_group.empty() ||
       !review.sub_resource.empty() || !review.object->is_object())
@@ -232,7 +236,7 @@ ReviewAnswer Mutation::pod(const Review& review, int64_t deadline_ns) {
 }
 
 ReviewAnswer Mutation::job(const Review& review, int64_t deadline_ns) {
-  Work work{review, deadline_ns, {}, {}, {}, {}, {}};
+  Work work{review, deadline_ns, {}, {}, {}, {}, {}, false};
   if (review.operation != "CREATE" || !review.sub_resource.empty() || !review.object->is_object()) return work.answer;
   if (!find_trial(work)) return work.answer;
   const TrialFacts& trial = *work.trial;

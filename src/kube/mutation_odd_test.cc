@@ -97,6 +97,30 @@ TEST_F(OddTest, ACopiedContextDoesNotContradictTheTrainers) {
   EXPECT_EQ(context, Json::parse(R"({"runAsUser":7,"capabilities":{"drop":["ALL"]},"allowPrivilegeEscalation":false})"));
 }
 
+// The collector's image names no user: a kubelet does not start it with runAsNonRoot alone, and the pod would hang.
+TEST_F(OddTest, NotRootWithoutAUser) {
+  const auto context = [&](const char* of_pod, const char* of_trainer, size_t warnings) {
+    Json object = parts_["pod"];
+    object["spec"]["securityContext"] = Json::parse(of_pod);
+    object["spec"]["containers"][0]["securityContext"] = Json::parse(of_trainer);
+    const Outcome out = pod(object);
+    EXPECT_EQ(out.answer.warnings.size(), warnings) << of_pod << of_trainer;
+    const Json& launcher = container(out.object, "tacho-launcher", "initContainers");
+    EXPECT_EQ(launcher.value("securityContext", Json()), container(out.object, kLogger).value("securityContext", Json()));
+    return container(out.object, kLogger).value("securityContext", Json());
+  };
+  EXPECT_EQ(context("{}", R"({"runAsNonRoot":true})", 1), Json::parse(R"({"runAsNonRoot":true,"runAsUser":65532})"));
+  EXPECT_EQ(context(R"({"runAsNonRoot":true})", "{}", 1), Json::parse(R"({"runAsUser":65532})"));
+  EXPECT_EQ(context(R"({"runAsNonRoot":true})", R"({"runAsUser":7})", 0), Json::parse(R"({"runAsUser":7})")) << "the trainer's";
+  EXPECT_EQ(context(R"({"runAsNonRoot":true,"runAsUser":8})", "{}", 0), Json()) << "the pod's";
+  EXPECT_EQ(context(R"({"runAsNonRoot":true})", R"({"runAsNonRoot":false})", 0), Json::parse(R"({"runAsNonRoot":false})"));
+  EXPECT_EQ(context("{}", R"({"runAsUser":7})", 0), Json()) << "may be root";
+  // Where the cluster chooses a user from the namespace's range, one of ours would be refused.
+  cluster_.put(Json::parse(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"team","labels":{
+    "katib.kubeflow.org/metrics-collector-injection":"enabled"},"annotations":{"openshift.io/sa.scc.uid-range":"1000/10"}}})"));
+  EXPECT_EQ(context("{}", R"({"runAsNonRoot":true})", 0), Json::parse(R"({"runAsNonRoot":true})"));
+}
+
 TEST_F(OddTest, ACustomContainerThatTheApiServerWouldRefuse) {
   const std::string primary = parts_["trial"]["spec"]["primaryContainerName"];
   expect_left_alone(custom(R"({"image":"own:1"})"), "name");

@@ -5,6 +5,7 @@
 
 #include "kube/pod_obstacles.h"
 #include "kube/pod_parts.h"
+#include "kube/pod_security.h"
 #include "kube/wrap.h"
 
 namespace tacho {
@@ -142,41 +143,6 @@ int PodEdit::resolve_port(const TrialFacts& trial, std::vector<std::string>& war
   return 8080;
 }
 
-// So that collector and trainer may both write the marker, the user is the trainer's. Where the trainer gives up rights,
-// so do our containers: a namespace that demands it (Pod Security "restricted") would refuse the whole pod for one that
-// does not.
-Json PodEdit::security_context(const PodPlan& plan) const {
-  Json out = Json::object();
-  const Json* first = patch_.at(root_ + "/spec/containers/0/securityContext");
-  if (plan.inject_security_context && first != nullptr && first->is_object()) out = *first;
-  const Json* own = patch_.at(primary(*plan.trial) + "/securityContext");
-  if (own == nullptr || !own->is_object()) return out.empty() ? Json() : out;
-  const auto is = [&](const char* key, bool value) {
-    const Json* found = find(*own, {key});
-    return found != nullptr && found->is_boolean() && found->get<bool>() == value;
-  };
-  const bool confined = is("allowPrivilegeEscalation", false) || is("runAsNonRoot", true);
-  if (plan.inject_security_context || confined) {
-    for (const char* key : {"runAsUser", "runAsGroup"}) {
-      if (const Json* value = find(*own, {key})) out[key] = *value;
-    }
-  }
-  if (is("allowPrivilegeEscalation", false)) {
-    out["allowPrivilegeEscalation"] = false;
-    // What was copied from another container: these exclude each other.
-    if (const Json* privileged = find(out, {"privileged"}); privileged != nullptr && *privileged == true) out.erase("privileged");
-    if (find(out, {"capabilities", "add"}) != nullptr) out["capabilities"].erase("add");
-  }
-  if (is("runAsNonRoot", true)) out["runAsNonRoot"] = true;
-  if (is("readOnlyRootFilesystem", true)) out["readOnlyRootFilesystem"] = true;
-  if (const Json* dropped = find(*own, {"capabilities", "drop"}); dropped != nullptr && dropped->is_array())
-    out["capabilities"]["drop"] = *dropped;
-  // A profile of the trainer's own need not be one that we can run under.
-  if (const std::string type = text_at(*own, {"seccompProfile", "type"}); type == "RuntimeDefault" || type == "Localhost")
-    out["seccompProfile"] = {{"type", "RuntimeDefault"}};
-  return out.empty() ? Json() : out;
-}
-
 // What the whole pod has been given holds for our containers too: the API server refuses a sum of requests, or a limit of
 // one container, above it.
 Json PodEdit::resources(const PodPlan& plan) const {
@@ -229,7 +195,7 @@ Json PodEdit::make_sidecar(const PodPlan& plan, const std::string& folder, const
     probe["failureThreshold"] = 60;
   }
   out["imagePullPolicy"] = plan.collector->pull_policy;
-  if (Json context = security_context(plan); !context.is_null()) out["securityContext"] = std::move(context);
+  if (!plan.context.is_null()) out["securityContext"] = plan.context;
   return out;
 }
 
@@ -241,7 +207,7 @@ Json PodEdit::make_installer(const PodPlan& plan) const {
   out["resources"] = resources(plan);
   out["volumeMounts"].push_back(mount_json(kLauncherVolume, kLauncherFolder));
   out["imagePullPolicy"] = plan.collector->pull_policy;
-  if (Json context = security_context(plan); !context.is_null()) out["securityContext"] = std::move(context);
+  if (!plan.context.is_null()) out["securityContext"] = plan.context;
   return out;
 }
 
@@ -266,7 +232,7 @@ Json PodEdit::make_follower(const PodPlan& plan, const std::string& folder, cons
   out["resources"] = resources(plan);
   out["volumeMounts"].push_back(mount_json(mount.volume, folder, mount.sub_path));
   out["imagePullPolicy"] = plan.collector->pull_policy;
-  if (Json context = security_context(plan); !context.is_null()) out["securityContext"] = std::move(context);
+  if (!plan.context.is_null()) out["securityContext"] = plan.context;
   return out;
 }
 
@@ -347,6 +313,12 @@ Status PodEdit::inject(PodPlan plan, ImageCommands& images, std::vector<std::str
                                             {folder, mount.is_new, launcher, follower, annotation_bytes});
       !what.empty())
     return refuse(what);
+  if (!custom) {
+    OurContext ours = our_security_context(*patch_.at(root_), *patch_.at(primary(trial)), plan.inject_security_context, plan.users_assigned);
+    plan.context = std::move(ours.context);
+    if (ours.user_unknown)
+      warnings.push_back("tacho: runAsNonRoot without runAsUser: the collector runs as user 65532, not as the trainer");
+  }
   Json sidecar = make_sidecar(plan, folder, mount, native, launcher);
   if (launcher) patch_.append(root_ + "/spec/initContainers", make_installer(plan));
   patch_.append(root_ + (native ? "/spec/initContainers" : "/spec/containers"), std::move(sidecar));

@@ -2,6 +2,7 @@
 // decided by the hooks. Pure but for the look-up of an image's command; thread-safe.
 #pragma once
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,6 +23,7 @@ struct PodPlan {
   const TrialFacts* trial = nullptr;
   const CollectorConfig* collector = nullptr;  // nullptr for Custom
   bool inject_security_context = false;
+  bool users_assigned = false;  // the namespace gives each container its user
   const TachoConfig* config = nullptr;
   std::optional<SuggestionFacts> suggestion;
   SidecarOptions sidecar;
@@ -29,6 +31,7 @@ struct PodPlan {
   const char* mode = "pod";                 // for the mark
   int server_minor = 0;
   int64_t deadline_ns = 0;
+  Json context;  // of our containers; made by PodEdit
 };
 
 class PodEdit {
@@ -65,7 +68,6 @@ class PodEdit {
   Json make_installer(const PodPlan& plan) const;
   Json make_follower(const PodPlan& plan, const std::string& folder, const Mount& mount) const;
   Json resources(const PodPlan& plan) const;
-  Json security_context(const PodPlan& plan) const;
   std::string restart_policy(const std::string& root) const;
   void add_suggestion_volume(const PodPlan& plan);
   void wrap(const PodPlan& plan, const std::vector<std::string>& words, const std::string& folder);

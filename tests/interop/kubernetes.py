@@ -127,6 +127,9 @@ def chart(world):
         check(f"helm template with {name} is accepted by the server", "rror" not in said and "server dry run" in said, said[-800:])
         policy = "Ignore" if "matchConditions=false" in str(sets) else "Fail"
         check(f"helm template with {name}: both hooks {policy}", re.findall(r"failurePolicy: (\w+)", text) == [policy] * 2, re.findall(r"failurePolicy: (\w+)", text))
+    template = lambda *sets: run(helm, "template", "t", folder, "-n", "by-helm", "--kube-version", kube_servers.VERSION, *sets)  # noqa: E731
+    check("one replica has no disruption budget, which would hold up every drain", [template("--set", f"inject.replicas={count}").count("kind: PodDisruptionBudget") for count in (1, 2)] == [1, 2])
+    check("inject may reach registries wherever the API server is", template("--set-json", "networkPolicy.apiServerPorts=[6443]").count("port: 443, protocol") == 1)
     same_rights(world, run(helm, "template", "t", folder, "-n", "by-helm", "--kube-version", kube_servers.VERSION, "--set", "trials.mode=own"))
 
 
