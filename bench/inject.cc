@@ -36,6 +36,7 @@ class TableCluster : public Cluster {
     if (found == objects_.end()) return {Lookup::State::absent, nullptr, ""};
     return {Lookup::State::found, found->second, ""};
   }
+  Lookup get_now(const ObjectKey& key, int64_t deadline_ns) override { return get(key, deadline_ns); }
   bool synced() const override { return true; }
   int server_minor() const override { return 30; }
   void on_trial(std::function<void(std::shared_ptr<const std::string>)>) override {}

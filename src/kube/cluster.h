@@ -38,6 +38,8 @@ class Cluster {
   // From the caches (Trials, Suggestions, Experiments, job kinds, Namespaces, ConfigMaps of the core namespace); on a miss one
   // live Get of at most 500 ms, retried on what may pass, and never beyond `deadline_ns` (CLOCK_MONOTONIC).
   virtual Lookup get(const ObjectKey& key, int64_t deadline_ns) = 0;
+  // The live Get at once, for an object that is not the one that was meant: the caches may be behind.
+  virtual Lookup get_now(const ObjectKey& key, int64_t deadline_ns) = 0;
   // Every cache has been filled once.
   virtual bool synced() const = 0;
   // Kubernetes' minor version, 29 for v1.29; 0 when it is not known.

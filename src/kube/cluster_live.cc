@@ -34,6 +34,10 @@ bool is_kind(std::string_view text) {
   return !text.empty() && text.size() <= 63 && std::all_of(text.begin(), text.end(), fits);
 }
 
+std::string answer_id(const ObjectKey& key) {
+  return key.api_version + " " + key.kind + " " + object_key(key.ns, key.name);
+}
+
 // Of an owner only the way up and its shape count; of one that no controller owns, that it is there.
 void trim_owner(Json& object) {
   object.erase("status");
@@ -123,6 +127,7 @@ class Live : public LiveCluster {
   void stop() override { stop_.raise(); }
 
   Lookup get(const ObjectKey& key, int64_t deadline_ns) override;
+  Lookup get_now(const ObjectKey& key, int64_t deadline_ns) override;
   Lookup read(const ObjectKey& key) override {
     return live_get(key, system_clock().monotonic_ns() + 10 * kNsPerSec, 5'000);
   }
@@ -219,7 +224,7 @@ Lookup Live::get(const ObjectKey& key, int64_t deadline_ns) {
     // Settings that are not there are looked for every second: for them the watch's word is enough.
     if (key.kind == "ConfigMap" && watch->settled()) return {Lookup::State::absent, nullptr, ""};
   }
-  const std::string id = key.api_version + " " + key.kind + " " + name;
+  const std::string id = answer_id(key);
   {
     const std::lock_guard lock(mutex_);
     for (const auto& watch : further_) {
@@ -229,6 +234,13 @@ Lookup Live::get(const ObjectKey& key, int64_t deadline_ns) {
     }
     const auto known = answers_.find(id);
     if (known != answers_.end() && known->second.until_ns > system_clock().monotonic_ns()) return known->second.lookup;
+  }
+  return get_now(key, deadline_ns);
+}
+
+Lookup Live::get_now(const ObjectKey& key, int64_t deadline_ns) {
+  {
+    const std::lock_guard lock(mutex_);
     // A reference may name any kind: what is none, and more of them than there can be, are counted as one.
     const bool usual = is_kind(key.kind) && (misses_.size() < kMissKinds || misses_.contains(key.kind));
     ++misses_[usual ? key.kind : "other"];
@@ -242,6 +254,7 @@ Lookup Live::get(const ObjectKey& key, int64_t deadline_ns) {
     answers_.erase(answer_order_.front());
     answer_order_.pop_front();
   }
+  const std::string id = answer_id(key);
   const int64_t holds_ns = lookup.state == Lookup::State::found ? kFoundNs : kAbsentNs;
   if (answers_.insert_or_assign(id, Answer{lookup, system_clock().monotonic_ns() + holds_ns}).second)
     answer_order_.push_back(id);

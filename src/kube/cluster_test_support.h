@@ -42,6 +42,10 @@ class FakeCluster : public Cluster, public ClusterWriter {
     if (found == objects_.end()) return {Lookup::State::absent, nullptr, ""};
     return {Lookup::State::found, found->second, ""};
   }
+  Lookup get_now(const ObjectKey& key, int64_t deadline_ns) override {
+    if (before_live_get) before_live_get();
+    return get(key, deadline_ns);
+  }
   bool synced() const override { return true; }
   int server_minor() const override { return minor; }
   void on_trial(std::function<void(std::shared_ptr<const std::string>)>) override {}
@@ -71,6 +75,7 @@ class FakeCluster : public Cluster, public ClusterWriter {
 
   std::set<std::string> failing_kinds;
   std::function<void()> before_write;  // another replica acts first
+  std::function<void()> before_live_get;  // what the caches have not seen yet
   int minor = 30, lookups = 0, patches = 0;
 
  private:

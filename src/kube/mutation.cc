@@ -22,6 +22,7 @@ struct Mutation::Work {
   TrialOwner owner;
   std::shared_ptr<const TrialFacts> trial;
   ReviewAnswer answer;
+  bool users_assigned = false;
 };
 
 // Which pods of the Trial report, as far as it is known when the pod or job is made.
@@ -40,7 +41,7 @@ Mutation::Mutation(Cluster& cluster, SettingsSource& settings, ImageCommands& im
       walk_(cluster),
       trials_(16384),
       suggestions_(4096),
-      labelled_(4096) {}
+      namespaces_(4096) {}
 
 // `may_pass`: nobody could say, and the same request may fare better later.
 void Mutation::doubt(Work& work, const std::string& what, bool may_pass) {
@@ -58,6 +59,16 @@ void Mutation::doubt(Work& work, const std::string& what, bool may_pass) {
   work.answer.result = "warned";
 }
 
+std::shared_ptr<const TrialFacts> Mutation::facts_of(const Lookup& found) {
+  if (found.state != Lookup::State::found || !found.json) return nullptr;
+  return trials_.get(found.json, [](const std::string& text) -> std::shared_ptr<const TrialFacts> {
+    const std::optional<Json> parsed = parse_json(text);
+    if (!parsed) return nullptr;
+    Result<TrialFacts> facts = read_trial(*parsed);
+    return facts ? std::make_shared<const TrialFacts>(std::move(*facts)) : nullptr;
+  });
+}
+
 bool Mutation::find_trial(Work& work) {
   const Review& review = work.review;
   work.ns = review.ns.empty() ? text_at(*review.object, {"metadata", "namespace"}) : review.ns;
@@ -72,28 +83,24 @@ bool Mutation::find_trial(Work& work) {
     return false;
   }
   if (work.owner.state == TrialOwner::State::doubt) return doubt(work, work.owner.why, true), false;
-  Lookup found = cluster_.get({kTrialVersion, "Trial", work.ns, work.owner.trial}, work.deadline_ns);
-  // A job that somebody else made has a name of its own; whose it is, its owner reference says.
-  if (found.state == Lookup::State::absent && work.owner.reference != work.owner.trial) {
-    Lookup named = cluster_.get({kTrialVersion, "Trial", work.ns, work.owner.reference}, work.deadline_ns);
-    if (named.state != Lookup::State::absent) {
-      found = std::move(named);
-      work.owner.trial = work.owner.reference;
-    }
+  const ObjectKey key{kTrialVersion, "Trial", work.ns, work.owner.trial};
+  Lookup found = cluster_.get(key, work.deadline_ns);
+  work.trial = facts_of(found);
+  // Another Trial of that name, deleted or made meanwhile: the watch may be behind, the reference is not.
+  const auto is_other = [&] {
+    return work.trial && !work.owner.uid.empty() && !work.trial->uid.empty() && work.trial->uid != work.owner.uid;
+  };
+  if (is_other()) {
+    found = cluster_.get_now(key, work.deadline_ns);
+    work.trial = facts_of(found);
   }
   if (found.state == Lookup::State::failed)
     return doubt(work, "Trial " + work.owner.trial + " could not be read: " + found.why, true), false;
-  if (found.state == Lookup::State::absent || !found.json) {
+  if (found.state == Lookup::State::absent || !found.json || is_other()) {
     work.answer.warnings.push_back("tacho: no metrics collector was added: Trial " + work.owner.trial + " is gone");
     work.answer.result = "warned";
     return false;
   }
-  work.trial = trials_.get(found.json, [](const std::string& text) -> std::shared_ptr<const TrialFacts> {
-    const std::optional<Json> parsed = parse_json(text);
-    if (!parsed) return nullptr;
-    Result<TrialFacts> facts = read_trial(*parsed);
-    return facts ? std::make_shared<const TrialFacts>(std::move(*facts)) : nullptr;
-  });
   if (!work.trial) return doubt(work, "Trial " + work.owner.trial + " cannot be understood"), false;
   // It becomes a label's value, and the API server would refuse the pod.
   if (work.trial->name.size() > kLabelLimit)
@@ -102,15 +109,17 @@ bool Mutation::find_trial(Work& work) {
   return true;
 }
 
-Mutation::Labelled Mutation::is_labelled(const Work& work) {
+Mutation::Labelled Mutation::is_labelled(Work& work) {
   const Lookup found = cluster_.get({"v1", "Namespace", "", work.ns}, work.deadline_ns);
   if (found.state != Lookup::State::found || !found.json) return Labelled::unknown;
-  const auto enabled = labelled_.get(found.json, [](const std::string& text) -> std::shared_ptr<const bool> {
-    const std::optional<Json> parsed = parse_json(text);
-    const Json* labels = parsed ? find(*parsed, {"metadata", "labels"}) : nullptr;
-    return std::make_shared<const bool>(labels != nullptr && text_at(*labels, {kNamespaceLabel}) == "enabled");
+  const auto facts = namespaces_.get(found.json, [](const std::string& text) {
+    const Json parsed = parse_json(text).value_or(Json::object());
+    return std::make_shared<const NamespaceFacts>(
+        NamespaceFacts{text_at(parsed, {"metadata", "labels", kNamespaceLabel}) == "enabled",
+                       !text_at(parsed, {"metadata", "annotations", "openshift.io/sa.scc.uid-range"}).empty()});
   });
-  return *enabled ? Labelled::yes : Labelled::no;
+  work.users_assigned = facts->users_assigned;
+  return facts->enabled ? Labelled::yes : Labelled::no;
 }
 
 void Mutation::read_suggestion_of(Work& work, PodPlan& plan) {
@@ -148,6 +157,7 @@ bool Mutation::make_plan(Work& work, const Choice& choice, PodPlan& plan) {
   plan.trial = &trial;
   plan.config = &work.settings->tacho;
   plan.inject_security_context = work.settings->katib.inject_security_context;
+  plan.users_assigned = work.users_assigned;
   plan.mode = choice.mode;
   plan.deadline_ns = work.deadline_ns;
   plan.server_minor = cluster_.server_minor();
@@ -177,7 +187,7 @@ void Mutation::finish(Work& work, JsonPatch& patch) {
 }
 
 ReviewAnswer Mutation::pod(const Review& review, int64_t deadline_ns) {
-  Work work{review, deadline_ns, {}, {}, {}, {}, {}};
+  Work work{review, deadline_ns, {}, {}, {}, {}, {}, false};
   // Others have pods, too: metrics.k8s.io.
   if (review.operation != "CREATE" || review.resource != "pods" || !review.resource_group.empty() ||
       !review.sub_resource.empty() || !review.object->is_object())
@@ -193,7 +203,7 @@ ReviewAnswer Mutation::pod(const Review& review, int64_t deadline_ns) {
   if (edit.has_labels({{kNamespaceLabel, "disabled"}})) return work.answer;
   // The labels as they came: those of the Trial are added below.
   const bool primary = edit.has_labels(trial.primary_labels) && !edit.has_annotation(kNotPrimary);
-  const bool injected = edit.is_injected(sidecar_name(trial));
+  const bool injected = edit.is_injected(trial);
   edit.add_identity(trial);
   // With those it would be taken for primary the next time: a second pass has to find what the first one saw.
   if (!primary && !injected && !is_push(trial) && edit.has_labels(trial.primary_labels))
@@ -226,7 +236,7 @@ ReviewAnswer Mutation::pod(const Review& review, int64_t deadline_ns) {
 }
 
 ReviewAnswer Mutation::job(const Review& review, int64_t deadline_ns) {
-  Work work{review, deadline_ns, {}, {}, {}, {}, {}};
+  Work work{review, deadline_ns, {}, {}, {}, {}, {}, false};
   if (review.operation != "CREATE" || !review.sub_resource.empty() || !review.object->is_object()) return work.answer;
   if (!find_trial(work)) return work.answer;
   const TrialFacts& trial = *work.trial;
@@ -244,7 +254,7 @@ ReviewAnswer Mutation::job(const Review& review, int64_t deadline_ns) {
   if (wanted && (templates.chosen.empty() || !PodEdit(patch, templates.chosen).has_container(trial.primary_container)))
     return doubt(work, "the " + kind + " has no container " + trial.primary_container + " where it belongs"),
            work.answer;
-  const bool injected = !templates.chosen.empty() && PodEdit(patch, templates.chosen).is_injected(sidecar_name(trial));
+  const bool injected = !templates.chosen.empty() && PodEdit(patch, templates.chosen).is_injected(trial);
   for (const std::string& pointer : templates.all) {
     if (PodEdit edit(patch, pointer); edit.has_container(trial.primary_container)) edit.add_identity(trial);
   }

@@ -29,9 +29,14 @@ class Mutation {
  private:
   struct Work;
   struct Choice;
+  struct NamespaceFacts {
+    bool enabled = false;         // for injection at pod level
+    bool users_assigned = false;  // OpenShift: each container gets a user of the namespace's range
+  };
+  std::shared_ptr<const TrialFacts> facts_of(const Lookup& found);  // of a Trial; nullptr: not there, or none
   bool find_trial(Work& work);  // false: the answer is complete
   enum class Labelled { yes, no, unknown };
-  Labelled is_labelled(const Work& work);
+  Labelled is_labelled(Work& work);
   bool make_plan(Work& work, const Choice& choice, PodPlan& plan);
   void read_suggestion_of(Work& work, PodPlan& plan);
   void doubt(Work& work, const std::string& what, bool may_pass = false);
@@ -44,7 +49,7 @@ class Mutation {
   OwnerWalk walk_;
   TextCache<TrialFacts> trials_;
   TextCache<SuggestionFacts> suggestions_;
-  TextCache<bool> labelled_;
+  TextCache<NamespaceFacts> namespaces_;
 };
 
 }  // namespace tacho

@@ -14,6 +14,7 @@
 namespace tacho {
 
 using Words = std::vector<std::string>;
+inline constexpr const char* kLogger = "metrics-logger-and-collector";
 
 class FakeImages : public ImageCommands {
  public:

@@ -68,14 +68,36 @@ struct OwnerWalk::Search {
   std::string doubt, odd;
 };
 
+std::shared_ptr<const OwnerFacts> OwnerWalk::facts_of(const Lookup& found) {
+  if (found.state != Lookup::State::found || !found.json) return nullptr;
+  return cache_.get(found.json, [](const std::string& text) -> std::shared_ptr<const OwnerFacts> {
+    const std::optional<Json> parsed = parse_json(text);
+    return parsed ? std::make_shared<const OwnerFacts>(read_owner(*parsed)) : nullptr;
+  });
+}
+
+// `facts` stay empty when the owner is not there. Another object of its name, made after the first was deleted, is no
+// owner; but it may be the caches that still have the first.
+Lookup OwnerWalk::look_up(const OwnerReference& owner, Search& search, std::shared_ptr<const OwnerFacts>& facts) {
+  const ObjectKey key{owner.api_version, owner.kind, search.ns, owner.name};
+  const auto is_other = [&] { return facts && !owner.uid.empty() && !facts->uid.empty() && facts->uid != owner.uid; };
+  Lookup found = cluster_.get(key, search.deadline_ns);
+  facts = facts_of(found);
+  if (is_other() && --search.lookups_left >= 0) {
+    found = cluster_.get_now(key, search.deadline_ns);
+    facts = facts_of(found);
+  }
+  if (is_other()) facts = nullptr;
+  return found;
+}
+
 TrialOwner OwnerWalk::step(const std::shared_ptr<const OwnerFacts>& object, int depth, Search& search) {
   TrialOwner out;
   for (const OwnerReference& owner : object->owners) {
     if (owner.kind != "Trial" || owner.api_version != kTrialVersion) continue;
     out.state = TrialOwner::State::ours;
-    // By Katib's rule the job has the Trial's name; a name that the API server is still to make is not known yet.
-    out.trial = object->name.empty() ? owner.name : object->name;
-    out.reference = owner.name;
+    out.trial = owner.name;
+    out.uid = owner.uid;
     out.job = object;
     return out;
   }
@@ -93,7 +115,8 @@ TrialOwner OwnerWalk::step(const std::shared_ptr<const OwnerFacts>& object, int 
       search.odd = "it has more than " + std::to_string(kLookups) + " owners, and no Trial was among these";
       return out;
     }
-    const Lookup found = cluster_.get({owner.api_version, owner.kind, search.ns, owner.name}, search.deadline_ns);
+    std::shared_ptr<const OwnerFacts> facts;
+    const Lookup found = look_up(owner, search, facts);
     if (found.state == Lookup::State::failed) {
       const bool known = std::find(kJobKinds.begin(), kJobKinds.end(), owner.kind) != kJobKinds.end() ||
                          std::any_of(search.trial_resources.begin(), search.trial_resources.end(),
@@ -102,13 +125,7 @@ TrialOwner OwnerWalk::step(const std::shared_ptr<const OwnerFacts>& object, int 
         search.doubt = owner.kind + " " + owner.name + " could not be read: " + found.why;
       continue;
     }
-    if (found.state != Lookup::State::found || !found.json) continue;
-    const auto facts = cache_.get(found.json, [](const std::string& text) -> std::shared_ptr<const OwnerFacts> {
-      const std::optional<Json> parsed = parse_json(text);
-      return parsed ? std::make_shared<const OwnerFacts>(read_owner(*parsed)) : nullptr;
-    });
-    // Another object of the same name, made after the first was deleted, is no owner.
-    if (!facts || (!owner.uid.empty() && !facts->uid.empty() && facts->uid != owner.uid)) continue;
+    if (!facts) continue;
     TrialOwner above = step(facts, depth + 1, search);
     if (above.state == TrialOwner::State::ours) return above;
   }

@@ -34,8 +34,7 @@ struct TrialOwner {
     doubt,  // an owner could not be read just now
   };
   State state = State::not_ours;
-  std::string trial;                      // its name, which the job bears too
-  std::string reference;                  // what the owner reference calls it, where that is another
+  std::string trial, uid;                 // as the owner reference says; by Katib's rule the job bears the name too
   std::shared_ptr<const OwnerFacts> job;  // the Trial's job; the object itself when that has the Trial for its owner
   std::string why;                        // of a doubt; of not_ours when the owners are odd
   bool cut_short = false;                 // not_ours, but not all owners were looked at
@@ -51,6 +50,8 @@ class OwnerWalk {
 
  private:
   struct Search;
+  std::shared_ptr<const OwnerFacts> facts_of(const Lookup& found);
+  Lookup look_up(const OwnerReference& owner, Search& search, std::shared_ptr<const OwnerFacts>& facts);
   TrialOwner step(const std::shared_ptr<const OwnerFacts>& object, int depth, Search& search);
 
   Cluster& cluster_;

@@ -3,26 +3,19 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "kube/pod_obstacles.h"
+#include "kube/pod_parts.h"
+#include "kube/pod_security.h"
 #include "kube/wrap.h"
 
 namespace tacho {
 namespace {
 
-constexpr const char* kMetricsVolume = "metrics-volume";
-constexpr const char* kSuggestionVolume = "suggestion-volume";
-constexpr const char* kLauncherVolume = "tacho-bin";
-constexpr const char* kLauncherFolder = "/tacho";
-constexpr const char* kInstaller = "tacho-launcher";
-constexpr const char* kFollower = "tacho-log";
 // In the pod's shared memory: writable also where the root is read-only, and gone with the pod.
 constexpr const char* kReadyFile = "/dev/shm/tacho-collector-ready";
 constexpr int64_t kNativeGraceSeconds = 120;  // the last flush has to fit in
 constexpr int kNativeSince = 29;
-
-std::string without_slash(std::string path) {
-  while (path.size() > 1 && path.back() == '/') path.pop_back();
-  return path;
-}
+constexpr const char* kIstio = "sidecar.istio.io/inject";
 
 Json mount_json(const std::string& volume, const std::string& path, const std::string& sub_path = "") {
   Json out = Json::object();
@@ -37,23 +30,6 @@ Json field_env(const std::string& name, const std::string& field) {
   out["name"] = name;
   out["valueFrom"]["fieldRef"]["fieldPath"] = field;
   return out;
-}
-
-const Json* mount_at(const Json& container, const std::string& path) {
-  const Json* mounts = find(container, {"volumeMounts"});
-  if (mounts == nullptr || !mounts->is_array()) return nullptr;
-  for (const Json& mount : *mounts) {
-    if (without_slash(text_at(mount, {"mountPath"})) == path) return &mount;
-  }
-  return nullptr;
-}
-
-bool has_named(const Json* list, const std::string& name) {
-  if (list == nullptr || !list->is_array()) return false;
-  for (const Json& one : *list) {
-    if (text_at(one, {"name"}) == name) return true;
-  }
-  return false;
 }
 
 std::vector<std::string> words_at(const Json& container, const char* key) {
@@ -81,9 +57,11 @@ std::string PodEdit::primary(const TrialFacts& trial) const {
   return root_ + "/spec/containers/" + std::to_string(container_index(trial.primary_container));
 }
 
-bool PodEdit::is_injected(const std::string& sidecar_name) const {
+bool PodEdit::is_injected(const TrialFacts& trial) const {
   if (has_annotation(kMark)) return true;
-  return has_container(sidecar_name) || has_named(patch_.at(root_ + "/spec/initContainers"), sidecar_name);
+  const std::string name = sidecar_name(trial);
+  if (name == trial.primary_container) return false;  // a Custom one with the trainer's name: there is no second container
+  return has_container(name) || entry_named(patch_.at(root_ + "/spec/initContainers"), name) != nullptr;
 }
 
 bool PodEdit::has_annotation(const char* key) const {
@@ -106,7 +84,7 @@ void PodEdit::add_identity(const TrialFacts& trial) {
   }
   patch_.set(labels + "/" + pointer_part(kTrialLabel), trial.name);
   const std::string env = primary(trial) + "/env";
-  if (!has_named(patch_.at(env), "KATIB_TRIAL_NAME"))
+  if (entry_named(patch_.at(env), "KATIB_TRIAL_NAME") == nullptr)
     patch_.append(env, field_env("KATIB_TRIAL_NAME", std::string("metadata.labels['") + kTrialLabel + "']"));
 }
 
@@ -118,49 +96,8 @@ PodEdit::Mount PodEdit::metrics_mount(const TrialFacts& trial, const std::string
   return {kMetricsVolume, "", true};
 }
 
-// What stands where ours would: with it the API server would refuse the pod, or the trainer would not start.
-std::string PodEdit::obstacle(const TrialFacts& trial, const std::string& folder, const Mount& mount, bool launcher,
-                              bool follower) const {
-  const auto taken = [this](const char* name) {
-    const Json* volumes = patch_.at(root_ + "/spec/volumes");
-    if (volumes == nullptr || !volumes->is_array()) return false;
-    return std::any_of(volumes->begin(), volumes->end(), [&](const Json& volume) {
-      return text_at(volume, {"name"}) == name && find(volume, {"emptyDir"}) == nullptr;
-    });
-  };
-  if (mount.is_new && taken(kMetricsVolume)) return "the pod has another volume named metrics-volume";
-  if (const Json* shared = mount_at(*patch_.at(primary(trial)), folder);
-      shared != nullptr && !text_at(*shared, {"subPathExpr"}).empty())
-    return "the mount at " + folder + " has a subPathExpr; write a subPath";
-  if (const Json* shared = mount_at(*patch_.at(primary(trial)), folder); shared != nullptr) {
-    const Json* read_only = find(*shared, {"readOnly"});
-    if (read_only != nullptr && read_only->is_boolean() && read_only->get<bool>())
-      return "the mount at " + folder + " is read-only";
-  }
-  // Names are unique among all containers of a pod.
-  const auto named = [this](const char* name) {
-    return has_container(name) || has_named(patch_.at(root_ + "/spec/initContainers"), name);
-  };
-  if (follower && named(kFollower)) return "the pod has a container of its own named tacho-log";
-  if (!launcher) return "";
-  if (taken(kLauncherVolume)) return "the pod has another volume named tacho-bin";
-  if (named(kInstaller)) return "the pod has a container of its own named tacho-launcher";
-  // Below it, too: the launcher's folder is read-only, and nothing can be mounted there.
-  const auto at_launcher = [](const std::string& path) {
-    return path == kLauncherFolder || path.starts_with(std::string(kLauncherFolder) + "/");
-  };
-  if (at_launcher(folder)) return "the collector's path lies in /tacho, where the launcher is";
-  const Json* mounts = find(*patch_.at(primary(trial)), {"volumeMounts"});
-  if (mounts == nullptr || !mounts->is_array()) return "";
-  for (const Json& one : *mounts) {
-    if (at_launcher(without_slash(text_at(one, {"mountPath"}))) && text_at(one, {"name"}) != kLauncherVolume)
-      return "the container mounts something of its own at /tacho";
-  }
-  return "";
-}
-
 void PodEdit::add_volume(const std::string& name, Json volume) {
-  if (!has_named(patch_.at(root_ + "/spec/volumes"), name)) patch_.append(root_ + "/spec/volumes", std::move(volume));
+  if (entry_named(patch_.at(root_ + "/spec/volumes"), name) == nullptr) patch_.append(root_ + "/spec/volumes", std::move(volume));
 }
 
 void PodEdit::add_mount(const std::string& container, Json mount) {
@@ -206,34 +143,18 @@ int PodEdit::resolve_port(const TrialFacts& trial, std::vector<std::string>& war
   return 8080;
 }
 
-// So that collector and trainer may both write the marker, the user is the trainer's. Where the trainer gives up rights,
-// so do our containers: a namespace that demands it (Pod Security "restricted") would refuse the whole pod for one that
-// does not.
-Json PodEdit::security_context(const PodPlan& plan) const {
-  Json out = Json::object();
-  const Json* first = patch_.at(root_ + "/spec/containers/0/securityContext");
-  if (plan.inject_security_context && first != nullptr && first->is_object()) out = *first;
-  const Json* own = patch_.at(primary(*plan.trial) + "/securityContext");
-  if (own == nullptr || !own->is_object()) return out.empty() ? Json() : out;
-  const auto is = [&](const char* key, bool value) {
-    const Json* found = find(*own, {key});
-    return found != nullptr && found->is_boolean() && found->get<bool>() == value;
-  };
-  const bool confined = is("allowPrivilegeEscalation", false) || is("runAsNonRoot", true);
-  if (plan.inject_security_context || confined) {
-    for (const char* key : {"runAsUser", "runAsGroup"}) {
-      if (const Json* value = find(*own, {key})) out[key] = *value;
+// What the whole pod has been given holds for our containers too: the API server refuses a sum of requests, or a limit of
+// one container, above it.
+Json PodEdit::resources(const PodPlan& plan) const {
+  Json out = resources_json(*plan.collector);
+  for (const char* bound : {"requests", "limits"}) {
+    const Json* of_pod = patch_.at(root_ + "/spec/resources/" + bound);
+    if (of_pod == nullptr || !of_pod->is_object()) continue;
+    for (const auto& [name, amount] : of_pod->items()) {
+      for (auto& [key, amounts] : out.items()) amounts.erase(name);
     }
   }
-  if (is("allowPrivilegeEscalation", false)) out["allowPrivilegeEscalation"] = false;
-  if (is("runAsNonRoot", true)) out["runAsNonRoot"] = true;
-  if (is("readOnlyRootFilesystem", true)) out["readOnlyRootFilesystem"] = true;
-  if (const Json* dropped = find(*own, {"capabilities", "drop"}); dropped != nullptr && dropped->is_array())
-    out["capabilities"]["drop"] = *dropped;
-  // A profile of the trainer's own need not be one that we can run under.
-  if (const std::string type = text_at(*own, {"seccompProfile", "type"}); type == "RuntimeDefault" || type == "Localhost")
-    out["seccompProfile"] = {{"type", "RuntimeDefault"}};
-  return out.empty() ? Json() : out;
+  return out;
 }
 
 Json PodEdit::make_sidecar(const PodPlan& plan, const std::string& folder, const Mount& mount, bool native,
@@ -263,7 +184,7 @@ Json PodEdit::make_sidecar(const PodPlan& plan, const std::string& folder, const
   };
   if (probed) variable("TACHO_SIDECAR", "native");
   if (probed && !launcher) variable("TACHO_READY_FILE", kReadyFile);
-  out["resources"] = resources_json(*plan.collector);
+  out["resources"] = resources(plan);
   if (!folder.empty()) out["volumeMounts"].push_back(mount_json(mount.volume, folder, mount.sub_path));
   if (native && launcher) out["volumeMounts"].push_back(mount_json(kLauncherVolume, kLauncherFolder));
   if (native) out["restartPolicy"] = "Always";
@@ -274,7 +195,7 @@ Json PodEdit::make_sidecar(const PodPlan& plan, const std::string& folder, const
     probe["failureThreshold"] = 60;
   }
   out["imagePullPolicy"] = plan.collector->pull_policy;
-  if (Json context = security_context(plan); !context.is_null()) out["securityContext"] = std::move(context);
+  if (!plan.context.is_null()) out["securityContext"] = plan.context;
   return out;
 }
 
@@ -283,10 +204,10 @@ Json PodEdit::make_installer(const PodPlan& plan) const {
   out["name"] = kInstaller;
   out["image"] = plan.config->launcher_image.empty() ? plan.collector->image : plan.config->launcher_image;
   out["command"] = {"tacho-katib", "exec", "--install", kLauncherFolder};
-  out["resources"] = resources_json(*plan.collector);
+  out["resources"] = resources(plan);
   out["volumeMounts"].push_back(mount_json(kLauncherVolume, kLauncherFolder));
   out["imagePullPolicy"] = plan.collector->pull_policy;
-  if (Json context = security_context(plan); !context.is_null()) out["securityContext"] = std::move(context);
+  if (!plan.context.is_null()) out["securityContext"] = plan.context;
   return out;
 }
 
@@ -308,10 +229,10 @@ Json PodEdit::make_follower(const PodPlan& plan, const std::string& folder, cons
                     "--file",      for_kubernetes(plan.trial->path),
                     "--restart",   restart_policy(root_)};
   out["env"] = Json::array({field_env("POD_NAME", "metadata.name"), field_env("POD_NAMESPACE", "metadata.namespace")});
-  out["resources"] = resources_json(*plan.collector);
+  out["resources"] = resources(plan);
   out["volumeMounts"].push_back(mount_json(mount.volume, folder, mount.sub_path));
   out["imagePullPolicy"] = plan.collector->pull_policy;
-  if (Json context = security_context(plan); !context.is_null()) out["securityContext"] = std::move(context);
+  if (!plan.context.is_null()) out["securityContext"] = plan.context;
   return out;
 }
 
@@ -346,6 +267,7 @@ void PodEdit::wrap(const PodPlan& plan, const std::vector<std::string>& words, c
 }
 
 void PodEdit::annotate(const std::string& key, const std::string& value) {
+  if (!has_room_for_annotations(*patch_.at(root_), key.size() + value.size())) return;
   patch_.ensure_object(root_ + "/metadata/annotations");
   patch_.set(root_ + "/metadata/annotations/" + pointer_part(key), value);
 }
@@ -355,10 +277,6 @@ Status PodEdit::inject(PodPlan plan, ImageCommands& images, std::vector<std::str
   const bool custom = trial.kind == InjectedKind::custom;
   const auto refuse = [](const std::string& what) { return Error{Code::invalid, what, "", ""}; };
   if (custom && !trial.custom) return refuse("the Trial's Custom collector has no container");
-  if (const Json* host = patch_.at(root_ + "/spec/hostPID"); host != nullptr && host->is_boolean() && host->get<bool>())
-    return refuse("the pod uses hostPID, which excludes a shared process namespace");
-  if (const Json* spec = patch_.at(root_ + "/spec"); spec != nullptr && text_at(*spec, {"os", "name"}) == "windows")
-    return refuse("the pod is for Windows");
   const std::string folder = shared_folder(trial);
   if (folder.find(':') != std::string::npos) return refuse("the collector's path holds a colon");
   if (!trial.path.empty() && trial.path[0] != '/') return refuse("the collector's path is not absolute");
@@ -389,7 +307,18 @@ Status PodEdit::inject(PodPlan plan, ImageCommands& images, std::vector<std::str
   const bool launcher = words && plan.config->wrap == WrapForm::launcher;
   const Mount mount = metrics_mount(trial, folder);
   const bool follower = !custom && !words && trial.kind == InjectedKind::std_out;
-  if (const std::string what = obstacle(trial, folder, mount, launcher, follower); !what.empty()) return refuse(what);
+  const size_t annotation_bytes = std::string_view(kMark).size() + std::string_view(plan.mode).size() +
+                                  (plan.config->no_istio ? std::string_view(kIstio).size() + 5 : 0);
+  if (const std::string what = pod_obstacle(*patch_.at(root_), *patch_.at(primary(trial)), trial,
+                                            {folder, mount.is_new, launcher, follower, annotation_bytes});
+      !what.empty())
+    return refuse(what);
+  if (!custom) {
+    OurContext ours = our_security_context(*patch_.at(root_), *patch_.at(primary(trial)), plan.inject_security_context, plan.users_assigned);
+    plan.context = std::move(ours.context);
+    if (ours.user_unknown)
+      warnings.push_back("tacho: runAsNonRoot without runAsUser: the collector runs as user 65532, not as the trainer");
+  }
   Json sidecar = make_sidecar(plan, folder, mount, native, launcher);
   if (launcher) patch_.append(root_ + "/spec/initContainers", make_installer(plan));
   patch_.append(root_ + (native ? "/spec/initContainers" : "/spec/containers"), std::move(sidecar));
@@ -411,7 +340,7 @@ Status PodEdit::inject(PodPlan plan, ImageCommands& images, std::vector<std::str
       patch_.set(root_ + "/spec/terminationGracePeriodSeconds", kNativeGraceSeconds);
   }
   annotate(kMark, plan.mode);
-  if (plan.config->no_istio) annotate("sidecar.istio.io/inject", "false");
+  if (plan.config->no_istio) annotate(kIstio, "false");
   return ok();
 }
 

@@ -2,6 +2,7 @@
 // decided by the hooks. Pure but for the look-up of an image's command; thread-safe.
 #pragma once
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,6 +23,7 @@ struct PodPlan {
   const TrialFacts* trial = nullptr;
   const CollectorConfig* collector = nullptr;  // nullptr for Custom
   bool inject_security_context = false;
+  bool users_assigned = false;  // the namespace gives each container its user
   const TachoConfig* config = nullptr;
   std::optional<SuggestionFacts> suggestion;
   SidecarOptions sidecar;
@@ -29,6 +31,7 @@ struct PodPlan {
   const char* mode = "pod";                 // for the mark
   int server_minor = 0;
   int64_t deadline_ns = 0;
+  Json context;  // of our containers; made by PodEdit
 };
 
 class PodEdit {
@@ -37,11 +40,11 @@ class PodEdit {
   PodEdit(JsonPatch& patch, std::string root) : patch_(patch), root_(std::move(root)) {}
 
   bool has_container(const std::string& name) const { return container_index(name) >= 0; }
-  // The mark, or a collector of this name that somebody else has put there.
-  bool is_injected(const std::string& sidecar_name) const;
+  // The mark, or a collector of that name that somebody else has put there.
+  bool is_injected(const TrialFacts& trial) const;
   bool has_labels(const Pairs& labels) const;  // all of them, with these values
   bool has_annotation(const char* key) const;
-  void annotate(const std::string& key, const std::string& value);
+  void annotate(const std::string& key, const std::string& value);  // where there is room
 
   // Steps 1 and 2: labels of the Trial, and the environment variable of the primary container.
   void add_identity(const TrialFacts& trial);
@@ -56,8 +59,6 @@ class PodEdit {
   int64_t container_index(const std::string& name) const;
   std::string primary(const TrialFacts& trial) const;  // its pointer
   Mount metrics_mount(const TrialFacts& trial, const std::string& folder) const;
-  std::string obstacle(const TrialFacts& trial, const std::string& folder, const Mount& mount, bool launcher,
-                       bool follower) const;
   void add_volume(const std::string& name, Json volume);
   void add_mount(const std::string& container, Json mount);
   std::optional<std::vector<std::string>> words_of(const PodPlan& plan, ImageCommands& images) const;
@@ -66,7 +67,7 @@ class PodEdit {
                     bool launcher) const;
   Json make_installer(const PodPlan& plan) const;
   Json make_follower(const PodPlan& plan, const std::string& folder, const Mount& mount) const;
-  Json security_context(const PodPlan& plan) const;
+  Json resources(const PodPlan& plan) const;
   std::string restart_policy(const std::string& root) const;
   void add_suggestion_volume(const PodPlan& plan);
   void wrap(const PodPlan& plan, const std::vector<std::string>& words, const std::string& folder);

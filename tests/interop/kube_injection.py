@@ -182,7 +182,36 @@ def bundle_comes_back(injection):
     check("inject may do all that it wants", "403" not in log, log[-800:])
 
 
+def hooks_without_a_webhook(injection):
+    """While nobody answers: with conditions a Trial's job waits (its controller tries again) and nobody else's; without them nobody waits."""
+    import kube_shapes
+    k8s = injection.k8s
+    api = kube_shapes.Api(k8s)
+    owned = {name: k8s.get("trial", name, ns) for name, ns in (("jobs", "team"), ("pods", "labelled"))}
+    pod_job = k8s.get("job", "pods", "labelled")
+    nobodys = a_job(owned["jobs"], "nobodys")
+    del nobodys["metadata"]["ownerReferences"]
+    asked = {"a Trial's job": ("/apis/batch/v1/namespaces/team/jobs", a_job(owned["jobs"], "away")), "a Trial's pod": ("/api/v1/namespaces/labelled/pods", a_pod(pod_job, "away")),
+             "another job": ("/apis/batch/v1/namespaces/team/jobs", nobodys)}
+    taken = lambda: {name: api.post(path + "?dryRun=All", body)[0] == 201 for name, (path, body) in asked.items()}  # noqa: E731
+    stop(injection.process)
+    got = taken()
+    check("away: with conditions only what a Trial owns is held up", got == {"a Trial's job": False, "a Trial's pod": False, "another job": True}, got)
+    patch = [{"op": "remove", "path": f"/webhooks/{hook}/matchConditions"} for hook in (0, 1)] + [
+        {"op": "replace", "path": f"/webhooks/{hook}/failurePolicy", "value": "Ignore"} for hook in (0, 1)]  # as overlays/no-conditions has it
+    where = ("mutatingwebhookconfiguration", "tacho.katib.kubeflow.org")
+    before = k8s.get(*where)["webhooks"]
+    k8s.kubectl("patch", *where, "--type=json", "-p", json.dumps(patch))
+    check("away: without conditions nobody is held up", until(lambda: all(taken().values()), 20, "the hooks as they are now"))
+    k8s.kubectl("patch", *where, "--type=merge", "-p", json.dumps({"webhooks": before}))
+    injection.start()
+    check("away: and back again, a Trial's job is taken", until(lambda: all(taken().values()), 20, "the webhook"))
+
+
 def cases(world):
+    import kube_again
+    import kube_odd
+    import kube_shapes
     import kubernetes as part
     injection = Injection(world)
     trials = world.trials("injection")
@@ -192,8 +221,10 @@ def cases(world):
     warnings_as_events(injection, part.trial)
     bundle_comes_back(injection)
     by_job_level(injection, part.trial, "path")
-    import kube_shapes
+    hooks_without_a_webhook(injection)
     kube_shapes.cases(world, injection)
+    kube_odd.cases(world, injection)
+    kube_again.cases(world, injection, part.trial)
     stop(trials)
     stop(injection.process)
     # The same path with Katib's own DB manager in the place of tacho's.

@@ -15,7 +15,9 @@ KATIB_CONFIG = "apiVersion: config.kubeflow.org/v1beta1\nkind: KatibConfig\nrunt
     f'    - {{kind: {kind}, image: "tacho-katib:0.1.0"}}\n' for kind in COLLECTORS if kind != "Custom")
 RESTRICTED = {"runAsNonRoot": True, "runAsUser": 1000, "readOnlyRootFilesystem": True, "allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]},
               "seccompProfile": {"type": "RuntimeDefault"}}
-CONTEXTS = {"none": None, "restricted": RESTRICTED, "privileged": {"privileged": True, "runAsUser": 0}}
+CONTEXTS = {"none": None, "restricted": RESTRICTED, "privileged": {"privileged": True, "runAsUser": 0},
+            "pod": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}}  # the rest of it is the pod's
+ENOUGH = ("restricted", "pod")
 WORDS = {"argv": {"command": ["python", "train.py"], "args": ["--lr", "$(LR) 2"]}, "script": {"command": ["bash", "-ec"], "args": ["echo a\nfalse # end"]}, "unknown": {}}
 LABEL = "katib.kubeflow.org/metrics-collector-injection"
 
@@ -59,6 +61,8 @@ def a_spec(words, context, init):
     spec = {"restartPolicy": "Never", "containers": [trainer]}
     if init:
         spec["initContainers"] = [{"name": "users", "image": "x"}]
+    if context == "pod":
+        spec["securityContext"] = {"runAsNonRoot": True, "runAsUser": 1000, "seccompProfile": {"type": "RuntimeDefault"}}
     if CONTEXTS[context]:
         for one in spec["containers"] + spec.get("initContainers", []):
             one["securityContext"] = CONTEXTS[context]
@@ -70,6 +74,27 @@ def an_object(trial, spec, level):
     if level == "pod":
         return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {"template": {"spec": spec}}}
+
+
+REPLICAS = {"PyTorchJob": ("pytorchReplicaSpecs", "Master"), "TFJob": ("tfReplicaSpecs", "Chief"), "XGBoostJob": ("xgbReplicaSpecs", "Master"), "MPIJob": ("mpiReplicaSpecs", "Launcher")}
+
+
+def other_kinds(api, trials, ns, mode, wrap):
+    """Jobs of the training operator hold a template that nobody looks at until a pod is made of it: it is put to the server as one."""
+    refused = []
+    for (kind, (specs, role)), collector, words in itertools.product(REPLICAS.items(), COLLECTORS, WORDS):
+        trial = trials[("job", collector)]
+        metadata = {"generateName": "shape-", "namespace": ns, "ownerReferences": [owner(trial)]}
+        body = {"apiVersion": "kubeflow.org/v1", "kind": kind, "metadata": metadata, "spec": {specs: {role: {"replicas": 1, "template": {"spec": a_spec(words, "pod", True)}}}}}
+        status, answer = api.post(f"/apis/kubeflow.org/v1/namespaces/{ns}/{kind.lower()}s?dryRun=All", body)
+        template = answer["spec"][specs][role]["template"] if status == 201 else {}
+        marked = "tacho/collector-injected" in template.get("metadata", {}).get("annotations", {})
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {**template.get("metadata", {}), "name": "of-a-template", "namespace": ns}, "spec": template.get("spec")}
+        as_pod, why = api.post(f"/api/v1/namespaces/{ns}/pods?dryRun=All", pod) if marked else (0, answer)
+        if as_pod != 201:
+            refused.append((kind, collector, words, status, marked, why.get("message")))
+    check(f"shapes: templates of {len(REPLICAS)} kinds of jobs with {mode} and {wrap} make pods", not refused, refused[:3])
+    return len(REPLICAS) * len(COLLECTORS) * len(WORDS)
 
 
 def cases(world, injection=None):
@@ -104,7 +129,7 @@ def cases(world, injection=None):
         until(followed, 30, f"the settings {mode}, {wrap}")
         refused, unmarked, count = [], [], 0
         for place, kind, words, context, init in itertools.product(places, COLLECTORS, WORDS, CONTEXTS, (False, True)):
-            if place == "restricted" and context != "restricted":
+            if place == "restricted" and context not in ENOUGH:
                 continue
             status, answer, made = one(place, kind, words, context, init)
             count += 1
@@ -112,7 +137,7 @@ def cases(world, injection=None):
                 refused.append((place, kind, words, context, init, answer.get("message")))
             elif "tacho/collector-injected" not in made["metadata"].get("annotations", {}):
                 unmarked.append((place, kind, words, context, init))
-        total += count
+        total += count + other_kinds(api, trials, places["job"], mode, wrap)
         check(f"shapes: {count} patches with {mode} and {wrap} are accepted by the server", not refused, refused[:3])
         check(f"shapes: {mode} and {wrap}: every one has its collector", not unmarked, unmarked[:3])
     say(f"{total} shapes of patches were asked of the server")

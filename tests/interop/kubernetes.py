@@ -88,11 +88,19 @@ def manifests(world):
     for overlay in ("overlays/selector-b", "overlays/selector-c", "overlays/selector-d", "overlays/no-conditions", "overlays/own"):
         said = k8s.kubectl("apply", "-k", base / overlay, "--dry-run=server", rc=None)
         check(f"{overlay} is accepted by the server", "error" not in said.lower() and "created (server dry run)" in said, said[-800:])
-    may = lambda verb, what, *more: k8s.kubectl("auth", "can-i", verb, what, *more, user="trials", rc=None).strip().splitlines()[-1]  # noqa: E731
+    may = lambda verb, what, *more, who="trials": k8s.kubectl("auth", "can-i", verb, what, *more, user=who, rc=None).strip().splitlines()[-1]  # noqa: E731
     k8s.kubectl("apply", "-k", base / "base")
     check("who only compares may not write", [may(verb, what, "-n", "team") for verb, what in (
         ("update", "trials/status.kubeflow.org"), ("patch", "trials.kubeflow.org"), ("create", "jobs.batch"), ("create", "events"), ("list", "configmaps"))] == ["no"] * 5)
     check("but may read what it compares", [may(*words) for words in (("watch", "trials.kubeflow.org", "-n", "team"), ("get", "configmaps/katib-config", "-n", "kubeflow"))] == ["yes"] * 2)
+    hooks = "mutatingwebhookconfigurations.admissionregistration.k8s.io"
+    check("inject may not write a Trial, a job or a pod, nor read what is not its own", [may(*words, who="inject") for words in (
+        ("update", "trials.kubeflow.org", "-n", "team"), ("update", "trials/status.kubeflow.org", "-n", "team"), ("create", "jobs.batch", "-n", "team"), ("create", "pods", "-n", "team"),
+        ("get", "pods", "-n", "team"), ("list", "secrets", "-n", "kubeflow"), ("get", "secrets/other", "-n", "kubeflow"), ("create", "secrets", "-n", "kubeflow"),
+        ("get", "configmaps", "-n", "team"), ("patch", f"{hooks}/other"), ("create", hooks), ("delete", f"{hooks}/tacho.katib.kubeflow.org"))] == ["no"] * 12)
+    check("but may do what it is for", [may(*words, who="inject") for words in (
+        ("watch", "trials.kubeflow.org", "-n", "team"), ("watch", "jobs.batch", "-n", "team"), ("watch", "namespaces"), ("watch", "configmaps", "-n", "kubeflow"),
+        ("update", "secrets/tacho-webhook-cert", "-n", "kubeflow"), ("patch", f"{hooks}/tacho.katib.kubeflow.org"), ("create", "events", "-n", "team"))] == ["yes"] * 7)
     said = k8s.kubectl("apply", "-k", base / "overlays/own")
     check("the manifests with --mode own are created", "deployment.apps/tacho-trials configured" in said and "tacho-inject" in said, said)
     # Without a webhook that answers, failurePolicy Fail would refuse every job of a Trial; the cases register it by URL.
@@ -112,11 +120,29 @@ def chart(world):
     world.k8s.kubectl("create", "namespace", "by-helm")
     check("helm lint", "0 chart(s) failed" in run(helm, "lint", folder, rc=None))
     for name, sets in (("defaults", []), ("everything", ["--set", "trials.mode=own,serviceMonitor.enabled=true,webhook.selector=C,webhook.optOut=true,webhook.matchConditions=false"]),
-                       ("selector B", ["--set", "webhook.selector=B"])):
+                       ("selector B", ["--set", "webhook.selector=B"]), ("a kind of one's own", ["--set-json", 'trialResources=[{"kind":"Workflow","version":"v1alpha1","group":"argoproj.io","resource":"workflows"}]'])):
         text = run(helm, "template", "t", folder, "-n", "by-helm", "--kube-version", kube_servers.VERSION, *sets, rc=None)
         objects = re.sub(r"(?ms)^---\n# Source: [^\n]*servicemonitor.*?(?=^---|\Z)", "", text)
         said = world.k8s.kubectl("apply", "-n", "by-helm", "--dry-run=server", "-f", "-", stdin=objects, rc=None)
         check(f"helm template with {name} is accepted by the server", "rror" not in said and "server dry run" in said, said[-800:])
+        policy = "Ignore" if "matchConditions=false" in str(sets) else "Fail"
+        check(f"helm template with {name}: both hooks {policy}", re.findall(r"failurePolicy: (\w+)", text) == [policy] * 2, re.findall(r"failurePolicy: (\w+)", text))
+    template = lambda *sets: run(helm, "template", "t", folder, "-n", "by-helm", "--kube-version", kube_servers.VERSION, *sets)  # noqa: E731
+    check("one replica has no disruption budget, which would hold up every drain", [template("--set", f"inject.replicas={count}").count("kind: PodDisruptionBudget") for count in (1, 2)] == [1, 2])
+    check("inject may reach registries wherever the API server is", template("--set-json", "networkPolicy.apiServerPorts=[6443]").count("port: 443, protocol") == 1)
+    same_rights(world, run(helm, "template", "t", folder, "-n", "by-helm", "--kube-version", kube_servers.VERSION, "--set", "trials.mode=own"))
+
+
+def same_rights(world, text):
+    """The chart gives the rights of the manifests, no more and no less: asked of the server in the place of each service account."""
+    rights = [part for part in re.split(r"(?m)^---\n", text) if re.search(r"(?m)^kind: (ServiceAccount|(Cluster)?Role(Binding)?)$", part)]
+    world.k8s.kubectl("apply", "-f", "-", stdin="\n---\n".join(rights))
+    for name in ("inject", "trials"):
+        listed = lambda ns: sorted(world.k8s.kubectl("auth", "can-i", "--list", "-n", ns, "--as", f"system:serviceaccount:{ns}:tacho-{name}").splitlines())  # noqa: E731,B023
+        ours = until(lambda: listed("by-helm") if len(listed("by-helm")) > 10 else None, 20, "the chart's rights")  # noqa: B023
+        manifests_rights = listed("kubeflow")
+        check(f"chart and manifests give {name} the same rights", ours == manifests_rights, sorted(set(ours) ^ set(manifests_rights)))
+    world.k8s.kubectl("delete", "-f", "-", stdin="\n---\n".join(rights))
 
 
 def life(world):
