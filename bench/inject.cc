@@ -14,8 +14,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "kube/certificates.h"
-#include "kube/webhook.h"
+#include "kube/webhook/certificates.h"
+#include "kube/webhook/webhook.h"
 #include "os/clock.h"
 #include "os/file.h"
 #include "review_load.h"

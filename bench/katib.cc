@@ -11,8 +11,8 @@
 #include <fstream>
 #include <string>
 
-#include "katib/event.h"
-#include "katib/readers.h"
+#include "katib/read/event.h"
+#include "katib/read/readers.h"
 
 namespace {
 

@@ -2,10 +2,10 @@
 // credentials; and the records that a spool may hold after a crash.
 #include <string>
 
-#include "net/bigquery.h"
-#include "net/bigquery_errors.h"
-#include "net/bigquery_schema.h"
-#include "net/google_credentials.h"
+#include "net/google/bigquery.h"
+#include "net/google/bigquery_errors.h"
+#include "net/google/bigquery_schema.h"
+#include "net/google/google_credentials.h"
 #include "target.h"
 
 namespace {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/text.h"
-#include "discover/cloud/table.h"
-#include "discover/cloud/values.h"
+#include "cloud/table.h"
+#include "cloud/values.h"
 #include "target.h"
 
 namespace {

@@ -4,7 +4,7 @@
 #include "cromwell/cromwell_client.h"
 #include "cromwell/events.h"
 #include "cromwell/sizes.h"
-#include "net/base64.h"
+#include "net/http/base64.h"
 #include "target.h"
 
 void fuzz_one(std::string_view text) {

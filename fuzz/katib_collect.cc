@@ -3,12 +3,12 @@
 #include <string>
 
 #include "http/client_socket.h"
-#include "katib/collect_state.h"
-#include "katib/go_flags.h"
-#include "katib/journal.h"
-#include "katib/marker.h"
-#include "katib/pod.h"
-#include "katib/row_shaper.h"
+#include "katib/collect/collect_state.h"
+#include "katib/collect/go_flags.h"
+#include "katib/collect/journal.h"
+#include "katib/collect/marker.h"
+#include "katib/collect/pod.h"
+#include "katib/read/row_shaper.h"
 #include "target.h"
 
 void fuzz_one(std::string_view text) {

@@ -1,10 +1,10 @@
 // What a person may pass as a filter, a stop rule or a scraped metric's name.
 #include <string>
 
-#include "katib/filter.h"
-#include "katib/reader_options.h"
-#include "katib/series_selector.h"
-#include "katib/stop_rules.h"
+#include "katib/read/filter.h"
+#include "katib/read/reader_options.h"
+#include "katib/read/series_selector.h"
+#include "katib/collect/stop_rules.h"
 #include "target.h"
 
 void fuzz_one(std::string_view text) {

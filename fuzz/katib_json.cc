@@ -3,8 +3,8 @@
 #include <string>
 
 #include "base/text.h"
-#include "katib/json_line.h"
-#include "katib/json_time.h"
+#include "katib/read/json_line.h"
+#include "katib/read/json_time.h"
 #include "target.h"
 
 void fuzz_one(std::string_view text) {

@@ -1,8 +1,8 @@
 // A scraped page in both formats, fed in parts.
 #include <string>
 
-#include "katib/exposition.h"
-#include "katib/prometheus_source.h"
+#include "katib/read/exposition.h"
+#include "katib/read/prometheus_source.h"
 #include "target.h"
 
 void fuzz_one(std::string_view text) {

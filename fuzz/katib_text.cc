@@ -2,10 +2,10 @@
 #include <string>
 
 #include "base/text.h"
-#include "katib/filter.h"
-#include "katib/needles.h"
-#include "katib/time_stamp.h"
-#include "katib/value_rule.h"
+#include "katib/read/filter.h"
+#include "katib/read/needles.h"
+#include "katib/read/time_stamp.h"
+#include "katib/read/value_rule.h"
 #include "target.h"
 
 void fuzz_one(std::string_view text) {

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <string>
 
-#include "katib/event.h"
-#include "katib/event_number.h"
-#include "katib/event_sieve.h"
-#include "katib/purge.h"
+#include "katib/read/event.h"
+#include "katib/read/event_number.h"
+#include "katib/read/event_sieve.h"
+#include "katib/read/purge.h"
 #include "target.h"
 
 namespace {

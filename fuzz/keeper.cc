@@ -1,7 +1,7 @@
 // What a price list of servers may answer.
 #include <cmath>
 
-#include "deliver/keeper.h"
+#include "cloud/keeper.h"
 #include "target.h"
 
 void fuzz_one(std::string_view text) {

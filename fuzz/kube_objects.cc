@@ -1,9 +1,9 @@
 // What the Kubernetes API and its users send: lists, conditions, Status answers, kubeconfigs. The first line is a GJSON path.
-#include "kube/access.h"
-#include "kube/api_client.h"
-#include "kube/conditions.h"
-#include "kube/gjson.h"
-#include "kube/go_number.h"
+#include "kube/api/access.h"
+#include "kube/api/api_client.h"
+#include "kube/trials/conditions.h"
+#include "kube/trials/gjson.h"
+#include "kube/trials/go_number.h"
 
 #include <nlohmann/json.hpp>
 

@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "kube/mutation.h"
-#include "kube/registry.h"
-#include "kube/review.h"
+#include "kube/webhook/mutation.h"
+#include "kube/webhook/registry.h"
+#include "kube/webhook/review.h"
 #include "target.h"
 
 namespace {

@@ -1,17 +1,17 @@
 // What S3, STS and any other server may answer: XML, dates, regions, Retry-After, and the files of the AWS tools.
 #include <string>
 
-#include "net/aws_metadata.h"
-#include "net/aws_process.h"
-#include "net/aws_profile.h"
-#include "net/aws_sso.h"
-#include "net/aws_sso_token.h"
-#include "net/http_debug.h"
-#include "net/iso_date.h"
-#include "net/retry.h"
-#include "net/s3_address.h"
-#include "net/sigv4.h"
-#include "net/xml.h"
+#include "net/aws/aws_metadata.h"
+#include "net/aws/aws_process.h"
+#include "net/aws/aws_profile.h"
+#include "net/aws/aws_sso.h"
+#include "net/aws/aws_sso_token.h"
+#include "net/http/http_debug.h"
+#include "net/http/iso_date.h"
+#include "net/http/retry.h"
+#include "net/aws/s3_address.h"
+#include "net/aws/sigv4.h"
+#include "net/aws/xml.h"
 #include "os/command.h"
 #include "target.h"
 

@@ -6,9 +6,9 @@
 #include "base/json_bounds.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "net/base64.h"
-#include "net/json_text.h"
-#include "net/rs256.h"
+#include "net/http/base64.h"
+#include "net/http/json_text.h"
+#include "net/google/rs256.h"
 #include "os/clock.h"
 
 namespace tacho {

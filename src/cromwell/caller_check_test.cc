@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "base/units.h"
-#include "net/base64.h"
-#include "net/rs256.h"
+#include "net/http/base64.h"
+#include "net/google/rs256.h"
 
 namespace tacho {
 namespace {

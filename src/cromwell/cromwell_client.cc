@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cromwell/small_json.h"
-#include "net/retry.h"
+#include "net/http/retry.h"
 #include "os/clock.h"
 #include "os/file.h"
 #include "os/temporary_file.h"

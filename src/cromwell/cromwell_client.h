@@ -7,8 +7,8 @@
 
 #include "base/result.h"
 #include "cromwell/metadata_file.h"
-#include "net/google_token.h"
-#include "net/http.h"
+#include "net/google/google_token.h"
+#include "net/http/http.h"
 
 namespace tacho {
 

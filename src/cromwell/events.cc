@@ -6,7 +6,7 @@
 #include "base/json_bounds.h"
 #include "base/text.h"
 #include "cromwell/cromwell_client.h"
-#include "net/base64.h"
+#include "net/http/base64.h"
 
 namespace tacho {
 namespace {

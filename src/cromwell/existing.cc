@@ -9,9 +9,9 @@
 #include "base/units.h"
 #include "codec/iso_time.h"
 #include "cromwell/row_json.h"
-#include "net/bigquery_schema.h"
-#include "net/retry.h"
-#include "net/sigv4.h"
+#include "net/google/bigquery_schema.h"
+#include "net/http/retry.h"
+#include "net/aws/sigv4.h"
 
 namespace tacho {
 namespace {

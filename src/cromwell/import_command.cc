@@ -11,7 +11,7 @@
 #include "cromwell/monitoring_log.h"
 #include "cromwell/options.h"
 #include "cromwell/row_json.h"
-#include "net/environment.h"
+#include "net/http/environment.h"
 
 namespace tacho {
 namespace {

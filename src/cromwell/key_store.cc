@@ -10,9 +10,9 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "net/base64.h"
-#include "net/http.h"
-#include "net/json_text.h"
+#include "net/http/base64.h"
+#include "net/http/http.h"
+#include "net/http/json_text.h"
 #include "os/clock.h"
 
 namespace tacho {

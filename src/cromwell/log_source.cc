@@ -5,7 +5,7 @@
 #include "base/units.h"
 #include "cromwell/inputs.h"
 #include "cromwell/metadata_file.h"
-#include "net/retry.h"
+#include "net/http/retry.h"
 #include "os/clock.h"
 #include "os/file.h"
 #include "os/temporary_file.h"

@@ -12,7 +12,7 @@
 #include "base/units.h"
 #include "cromwell/machine.h"
 #include "cromwell/row_json.h"
-#include "net/iso_date.h"
+#include "net/http/iso_date.h"
 
 namespace tacho {
 namespace {

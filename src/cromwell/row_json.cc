@@ -5,7 +5,7 @@
 #include "base/writer.h"
 #include "codec/iso_time.h"
 #include "cromwell/inputs.h"
-#include "net/bigquery.h"
+#include "net/google/bigquery.h"
 
 namespace tacho {
 namespace {

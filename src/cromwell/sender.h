@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "net/bigquery_stream.h"
-#include "net/google_token.h"
+#include "net/google/bigquery_stream.h"
+#include "net/google/google_token.h"
 #include "os/thread.h"
 
 namespace tacho {

@@ -10,7 +10,7 @@
 #include "cromwell/commands.h"
 #include "cromwell/options.h"
 #include "cromwell/service.h"
-#include "net/environment.h"
+#include "net/http/environment.h"
 #include "os/clock.h"
 #include "os/file.h"
 #include "os/helper.h"

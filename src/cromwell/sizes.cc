@@ -7,8 +7,8 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cromwell/small_json.h"
-#include "net/environment.h"
-#include "net/retry.h"
+#include "net/http/environment.h"
+#include "net/http/retry.h"
 #include "os/clock.h"
 #include "os/process.h"
 

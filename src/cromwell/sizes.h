@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "net/google_token.h"
-#include "net/http_multi.h"
+#include "net/google/google_token.h"
+#include "net/http/http_multi.h"
 
 namespace tacho {
 

@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "net/iso_date.h"
+#include "net/http/iso_date.h"
 
 namespace tacho {
 namespace {

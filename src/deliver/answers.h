@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "deliver/records.h"
-#include "net/s3.h"
+#include "net/aws/s3.h"
 
 namespace tacho {
 

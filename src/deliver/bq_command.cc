@@ -10,8 +10,8 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "deliver/records.h"
-#include "net/bigquery_stream.h"
-#include "net/environment.h"
+#include "net/google/bigquery_stream.h"
+#include "net/http/environment.h"
 
 namespace tacho {
 namespace {

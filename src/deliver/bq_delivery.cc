@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "deliver/compress.h"
-#include "net/environment.h"
+#include "net/http/environment.h"
 
 namespace tacho {
 namespace {

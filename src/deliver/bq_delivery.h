@@ -14,7 +14,7 @@
 #include "deliver/dead_letter.h"
 #include "deliver/delivery.h"
 #include "deliver/preemption.h"
-#include "net/bigquery_stream.h"
+#include "net/google/bigquery_stream.h"
 
 namespace tacho {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "deliver/bq_meta.h"
-#include "net/gce_metadata.h"
+#include "net/google/gce_metadata.h"
 
 namespace tacho {
 

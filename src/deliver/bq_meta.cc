@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "net/environment.h"
+#include "net/http/environment.h"
 
 namespace tacho {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "base/result.h"
 #include "deliver/records.h"
-#include "net/bigquery.h"
-#include "net/google_token.h"
+#include "net/google/bigquery.h"
+#include "net/google/google_token.h"
 
 namespace tacho {
 

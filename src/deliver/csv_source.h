@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "net/http.h"
+#include "net/http/http.h"
 #include "spool/reader.h"
 
 namespace tacho {

@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-#include "net/bigquery_stream.h"
+#include "net/google/bigquery_stream.h"
 #include "os/owned_folder.h"
 
 namespace tacho {

@@ -8,8 +8,8 @@
 
 #include "deliver/records.h"
 #include "deliver/reporter.h"
-#include "net/http.h"
-#include "net/s3.h"
+#include "net/http/http.h"
+#include "net/aws/s3.h"
 #include "os/clock.h"
 #include "spool/reader.h"
 

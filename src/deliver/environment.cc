@@ -5,9 +5,9 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "discover/cloud/host_identity.h"
-#include "discover/describe.h"
-#include "net/aws_credentials.h"
+#include "cloud/host_identity.h"
+#include "cloud/describe.h"
+#include "net/aws/aws_credentials.h"
 #include "os/clock.h"
 #include "os/identity.h"
 

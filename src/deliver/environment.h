@@ -6,7 +6,7 @@
 #include <string>
 
 #include "deliver/run_delivery.h"
-#include "discover/cloud/cloud.h"
+#include "cloud/cloud.h"
 
 namespace tacho {
 

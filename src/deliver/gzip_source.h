@@ -4,7 +4,7 @@
 #include <string>
 
 #include "deliver/compress.h"
-#include "net/http.h"
+#include "net/http/http.h"
 
 namespace tacho {
 

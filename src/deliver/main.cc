@@ -10,9 +10,9 @@
 #include "cromwell/commands.h"
 #include "deliver/beside.h"
 #include "deliver/bq_command.h"
-#include "deliver/discover_command.h"
+#include "cloud/discover_command.h"
 #include "deliver/recovery.h"
-#include "deliver/servers_command.h"
+#include "cloud/servers_command.h"
 #include "os/standard_streams.h"
 #include "probe/gpu_reader.h"
 

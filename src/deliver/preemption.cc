@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "net/gce_metadata.h"
+#include "net/google/gce_metadata.h"
 #include "os/fd.h"
 #include "spool/bq_record.h"
 

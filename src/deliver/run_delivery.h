@@ -11,7 +11,7 @@
 #include "deliver/delivery.h"
 #include "deliver/sentinel.h"
 #include "deliver/uploader.h"
-#include "net/retry.h"
+#include "net/http/retry.h"
 
 namespace tacho {
 

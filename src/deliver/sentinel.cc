@@ -8,7 +8,7 @@
 #include "base/units.h"
 #include "deliver/compress.h"
 #include "deliver/gzip_source.h"
-#include "net/url.h"
+#include "net/http/url.h"
 #include "os/clock.h"
 
 namespace tacho {

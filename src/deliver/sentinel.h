@@ -9,8 +9,8 @@
 
 #include "deliver/answers.h"
 #include "deliver/csv_source.h"
-#include "net/http.h"
-#include "net/retry.h"
+#include "net/http/http.h"
+#include "net/http/retry.h"
 
 namespace tacho {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "net/http.h"
-#include "net/s3.h"
+#include "net/http/http.h"
+#include "net/aws/s3.h"
 #include "spool/reader.h"
 
 namespace tacho {

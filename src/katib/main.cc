@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/path.h"
-#include "katib/collect_command.h"
+#include "katib/collect/collect_command.h"
 #include "katib/db/commands.h"
 #include "os/file.h"
 #include "os/standard_streams.h"

@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "kube/follow_log.h"
-#include "kube/inject_command.h"
-#include "kube/trials_command.h"
+#include "kube/webhook/follow_log.h"
+#include "kube/webhook/inject_command.h"
+#include "kube/trials/trials_command.h"
 #include "os/standard_streams.h"
 
 int main(int argc, char** argv) {

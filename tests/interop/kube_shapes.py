@@ -1,6 +1,6 @@
 """Every shape of patch, asked of the real API server by a dry run: sidecar mode × wrapper × kind of collector × command known or not × init
 containers × security context, at pod level and at job level, also in a namespace that enforces Pod Security "restricted". The same matrix is
-checked without a server in src/kube/mutation_matrix_test.cc."""
+checked without a server in src/kube/webhook/mutation_matrix_test.cc."""
 import itertools
 import json
 import ssl

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "net/http.h"
+#include "net/http/http.h"
 
 extern char** environ;
 

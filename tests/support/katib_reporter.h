@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "katib/journal.h"
-#include "katib/reporter.h"
+#include "katib/collect/journal.h"
+#include "katib/collect/reporter.h"
 
 namespace tacho {
 

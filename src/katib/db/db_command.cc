@@ -8,7 +8,7 @@
 #include "katib/db/commands.h"
 #include "katib/db/service.h"
 #include "katib/db/store_place.h"
-#include "katib/go_flags.h"
+#include "katib/collect/go_flags.h"
 #include "katib/rpc/grpc_log.h"
 #include "os/clock.h"
 #include "os/signals.h"

@@ -8,7 +8,7 @@
 #include "base/writer.h"
 #include "katib/db/commands.h"
 #include "katib/db/store_place.h"
-#include "katib/go_flags.h"
+#include "katib/collect/go_flags.h"
 #include "katib/rpc/clients.h"
 #include "katib/rpc/time_stamp.h"
 #include "os/clock.h"

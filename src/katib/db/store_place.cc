@@ -3,7 +3,7 @@
 #include <cstdlib>
 
 #include "base/text.h"
-#include "katib/go_flags.h"
+#include "katib/collect/go_flags.h"
 #include "os/file.h"
 
 namespace tacho {

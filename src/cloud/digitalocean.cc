@@ -1,0 +1,18 @@
+// DigitalOcean: one JSON document, at the path of UpCloud's. Not in Navigator's table: sent with TACHO_CLOUD_EXTRA=1 only.
+#include "cloud/provider.h"
+#include "cloud/values.h"
+
+namespace tacho {
+
+CloudStep ask_digitalocean(const ProviderContext&, Found& found) {
+  return {{get("/metadata/v1.json")}, [&found](const Replies& replies) {
+            const Json document = object_of(replies[0]);
+            const Text id = text_at(document, "droplet_id");
+            if (!id || text_at(document, "cloud_name") == "upcloud") return end();
+            found.identified = true;
+            found.values = {{}, {}, text_at(document, "region"), {}, {}, id};
+            return end();
+          }};
+}
+
+}  // namespace tacho

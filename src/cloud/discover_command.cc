@@ -1,0 +1,132 @@
+#include "cloud/discover_command.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "cloud/host_gpu.h"
+#include "discover/cgroups.h"
+#include "cloud/cloud.h"
+#include "cloud/host_identity.h"
+#include "cloud/describe.h"
+#include "discover/host.h"
+#include "model/fields.h"
+
+namespace tacho {
+namespace {
+
+constexpr int kRefused = 125;
+constexpr std::string_view kHelp =
+    "Examples:\n"
+    "  tacho discover                    what a run would tell of this machine\n"
+    "  tacho discover --json --no-cloud  for a program, and no metadata service is asked\n\n"
+    "Usage: tacho discover [--json] [--hide FIELD,...] [--no-cloud] [-c FILE]\n"
+    "Print what is known of the host and its cloud, as the start of a run would send it.\n\n"
+    "  --json            one JSON object\n"
+    "  --hide FIELD,...  leave these fields out; also host, cloud, private [TACHO_HIDE]\n"
+    "  --no-cloud        ask no metadata service [TACHO_NO_CLOUD]\n"
+    "  -c, --config FILE what it hides is hidden here, too [TACHO_CONFIG]\n"
+    "  -v, --verbose     say why something is missing\n";
+
+struct Request {
+  bool json = false, no_cloud = false, help = false;
+  std::vector<std::string> hidden;
+};
+
+Error unknown_argument(const std::string& word) {
+  constexpr std::array<std::string_view, 5> kKnown{"--json", "--hide", "--no-cloud", "--verbose", "--help"};
+  const std::string_view near = nearest(word.substr(0, word.find('=')), kKnown);
+  const std::string hint = near.empty() ? "see tacho discover --help" : "did you mean " + std::string(near) + "?";
+  return {Code::invalid, "unknown argument", word, hint};
+}
+
+Status hide(Request& request, std::string_view words) {
+  for (const std::string_view part : split(words, ',')) {
+    const std::string_view word = trim(part);
+    if (word.empty()) continue;
+    std::vector<std::string> fields = fields_named(word);
+    if (fields.empty()) {
+      const std::string_view near = nearest(word, field_words());
+      return Error{Code::invalid, "unknown field", std::string(word),
+                   near.empty() ? "name host_* or cloud_* fields, or host, cloud, private"
+                                : "did you mean " + std::string(near) + "?"};
+    }
+    request.hidden.insert(request.hidden.end(), fields.begin(), fields.end());
+  }
+  return ok();
+}
+
+Result<Request> parse(std::span<const std::string> arguments) {
+  constexpr std::string_view kHide = "--hide=";
+  Request request;
+  if (const char* const words = std::getenv("TACHO_HIDE"))
+    if (Status status = hide(request, words); !status) return status.error();
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& word = arguments[i];
+    Status status = ok();
+    if (word == "--json") request.json = true;
+    else if (word == "--no-cloud") request.no_cloud = true;
+    else if (word == "--help" || word == "-h") request.help = true;
+    else if (word == "--verbose" || word == "-v") log::set_level(log::Level::verbose);
+    else if (word.starts_with(kHide)) status = hide(request, std::string_view(word).substr(kHide.size()));
+    else if (word == "--hide" && i + 1 < arguments.size()) status = hide(request, arguments[++i]);
+    else if (word == "--hide") status = Error{Code::invalid, "--hide needs a value", "", "write --hide FIELD,..."};
+    else status = unknown_argument(word);
+    if (!status) return status.error();
+  }
+  return request;
+}
+
+std::string as_json(std::span<const DescribedField> fields) {
+  Writer out;
+  JsonWriter json(out, true);
+  json.object();
+  write_fields(json, fields);
+  json.end_object();
+  return std::string(out.view()) + "\n";
+}
+
+std::string as_text(std::span<const DescribedField> fields) {
+  size_t width = 0;
+  for (const DescribedField& field : fields) width = std::max(width, field.name.size());
+  std::string text;
+  for (const DescribedField& field : fields) {
+    text += field.name;
+    text.append(width + 2 - field.name.size(), ' ');
+    text += field_text(field) + "\n";
+  }
+  return text;
+}
+
+int print(const std::string& text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return 0;
+  log::error(system_error("cannot write", "stdout", errno).message());
+  return 1;
+}
+
+}  // namespace
+
+int discover_command(std::span<const std::string> arguments) {
+  const auto request = parse(arguments);
+  if (!request) {
+    log::error(request.error().message());
+    return kRefused;
+  }
+  if (request->help) return print(std::string(kHelp));
+  const Roots roots = Roots::from_environment();
+  const Cloud cloud = discover_cloud(roots, {request->no_cloud, request->hidden, {}, false});
+  Host host = discover_host(roots);
+  set_allocation(host, find_limits(roots, find_cgroups(roots, 0), 0, host.host_memory_mib.value_or(0) * kMiB));
+  find_host_gpu(roots, host);
+  settle_host_id(host, cloud, roots);
+  const std::vector<DescribedField> fields = describe_machine(host, cloud, request->hidden);
+  return print(request->json ? as_json(fields) : as_text(fields));
+}
+
+}  // namespace tacho

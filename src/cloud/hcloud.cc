@@ -1,0 +1,39 @@
+// Hetzner Cloud: YAML-like text. It tells neither the server type nor the account.
+#include "base/text.h"
+#include "cloud/provider.h"
+#include "cloud/values.h"
+
+namespace tacho {
+namespace {
+
+std::string_view unquoted(std::string_view text) {
+  if (text.size() >= 2 && (text.front() == '"' || text.front() == '\'') && text.back() == text.front())
+    return text.substr(1, text.size() - 2);
+  return text;
+}
+
+// `availability-zone: hel1-dc2`; what is indented belongs to network-config and the like.
+Text value_of(std::string_view body, std::string_view key) {
+  for (const std::string_view line : split(body, '\n')) {
+    if (!line.starts_with(key) || !line.substr(key.size()).starts_with(':')) continue;
+    return clean(unquoted(trim(line.substr(key.size() + 1))));
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+CloudStep ask_hcloud(const ProviderContext&, Found& found) {
+  return {{get("/hetzner/v1/metadata")}, [&found](const Replies& replies) {
+            if (!replies[0].ok() || is_html(replies[0])) return end();
+            const std::string& body = replies[0].response.body;
+            const Text id = value_of(body, "instance-id"), region = value_of(body, "region"),
+                       zone = value_of(body, "availability-zone");
+            if (!id || (!region && !zone)) return end();
+            found.identified = true;
+            found.values = {{}, {}, region, zone, {}, id};
+            return end();
+          }};
+}
+
+}  // namespace tacho

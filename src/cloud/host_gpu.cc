@@ -1,0 +1,37 @@
+#include "cloud/host_gpu.h"
+
+#include "base/log.h"
+#include "base/units.h"
+#include "os/clock.h"
+#include "probe/gpu.h"
+
+namespace tacho {
+namespace {
+
+constexpr int64_t kPatienceNs = 2 * kNsPerSec, kPauseNs = 10 * kNsPerMs;
+
+}  // namespace
+
+void find_host_gpu(const Roots& roots, Host& host) {
+  if (const Status status = kGpuProbe.check(roots); !status) {
+    log::debug(status.error().message());
+    return;
+  }
+  ProbeContext context;
+  context.roots = roots;
+  const auto probe = kGpuProbe.make(context);
+  if (!probe) return;
+  Clock& clock = system_clock();
+  const int64_t deadline_ns = clock.monotonic_ns() + kPatienceNs;
+  Reading reading;
+  while (!host.host_gpu_count && clock.monotonic_ns() < deadline_ns) {
+    reading.clear();
+    reading.stamp_ns = clock.monotonic_ns();
+    (*probe)->prepare();
+    (*probe)->read(reading);
+    fill_host_gpu(**probe, host);
+    if (!host.host_gpu_count) clock.wait({}, clock.monotonic_ns() + kPauseNs);
+  }
+}
+
+}  // namespace tacho

@@ -1,0 +1,191 @@
+// Making a collector: readers, rules, streams, and where an earlier one stopped.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "katib/collect/collector.h"
+#include "katib/rpc/tls_files.h"
+
+namespace tacho {
+namespace {
+
+ReaderOptions reader_options(const CollectOptions& options) {
+  ReaderOptions out;
+  out.set_profile(options.profile);
+  // Arrival times are given later (row_shaper.h), so that the same rows can be made again after a restart.
+  out.row_time = RowTime::zero;
+  if (options.exact_json_time) out.json_time = *options.exact_json_time ? JsonTime::exact : JsonTime::digits;
+  out.non_finite = options.non_finite;
+  out.bad_line = options.fail_on_bad_line ? BadLine::fail : BadLine::skip;
+  out.report_at_end = options.report_ns == 0;
+  out.step_metric = options.step_metric;
+  for (const std::string& name : options.metrics)
+    if (!name.starts_with(kResourcePrefix)) out.metrics.push_back(name);
+  out.filters = options.filters;
+  return out;
+}
+
+HttpTarget http_target(const CollectOptions& options) {
+  HttpTarget out;
+  out.tls = options.http_scheme == "https";
+  out.host = options.http_host;
+  out.port = options.http_port;
+  out.path = options.http_path;
+  out.ca_file = options.http_ca;
+  bool has_accept = false;
+  for (const std::string& header : options.http_headers) {
+    const size_t separator = header.find_first_of(":=");
+    out.headers.emplace_back(trim(std::string_view(header).substr(0, separator)), trim(std::string_view(header).substr(separator + 1)));
+    has_accept = has_accept || lower(out.headers.back().first) == "accept";
+  }
+  if (!has_accept)
+    out.headers.emplace_back("Accept", "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1");
+  return out;
+}
+
+RpcOptions rpc_options(const CollectOptions& options, const std::string& address) {
+  RpcOptions out;
+  out.address = address;
+  out.timeout_ms = std::max<int64_t>(options.rpc_timeout_ns / kNsPerMs, 1);
+  out.tls = options.tls;
+  out.ca_file = options.tls_ca;
+  out.cert_file = options.tls_cert;
+  out.key_file = options.tls_key;
+  out.server_name = options.tls_server_name;
+  out.token_file = options.token_file;
+  return out;
+}
+
+Result<std::unique_ptr<Reader>> make_reader(const CollectOptions& options, ReaderOptions reader) {
+  if (options.kind == CollectorKind::tf_event) return make_tfevent_reader(options.path, std::move(reader));
+  if (options.format == LogFormat::json) return make_json_reader(options.path, std::move(reader));
+  return make_text_reader(options.path, std::move(reader));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Collector>> Collector::create(CollectOptions options) {
+  std::unique_ptr<Collector> self(new Collector(std::move(options)));
+  CollectOptions& given = self->options_;
+  auto rules = StopRules::parse(given.stop_rules, given.metrics, given.objective_type);
+  if (!rules) return rules.error();
+  self->rules_ = std::move(*rules);
+  self->passive_ = given.passive;
+  const char* sidecar = std::getenv("TACHO_SIDECAR");
+  self->native_ = sidecar != nullptr && std::string_view(sidecar) == "native";
+  if (const Status status = self->make_readers(); !status) return status.error();
+
+  TrainerOptions trainer;
+  trainer.roots = self->roots_;
+  trainer.folder = self->folder_;
+  trainer.ignored = given.ignored_processes;
+  trainer.wait_all = given.wait_all && !self->native_;
+  trainer.marker_expected = !given.no_marker;
+  trainer.marker_if_wrapped = given.kind == CollectorKind::prometheus || given.no_marker;
+  if (given.is_log()) trainer.evidence = given.path;
+  self->trainer_.emplace(std::move(trainer));
+  if (self->passive_) {
+    log::error("passive: " + given.active_when + " is not met; nothing is reported from here");
+    return self;
+  }
+  if (!self->rules_.empty() && given.early_stop_address.empty())
+    log::warn("there are stop rules but no -s-earlystop: the trial is stopped, but cannot be marked as early-stopped");
+  if (const Status status = check_rpc_files(rpc_options(given, given.db_address)); !status) return status.error();
+  if (!given.tls && !(given.tls_ca.empty() && given.tls_cert.empty() && given.tls_key.empty()))
+    log::warn("files for TLS are given, but not --tls: the DB manager is called without encryption (add --tls)");
+  auto lock = StateLock::take(self->state_file_.path(), StateLock::kWaitNs, self->signals_.fd());
+  if (!lock) return lock.error();
+  self->state_lock_ = std::move(*lock);
+  self->make_resources();
+  self->resume();
+  return self;
+}
+
+Status Collector::make_readers() {
+  ReaderOptions reader = reader_options(options_);
+  if (options_.kind == CollectorKind::prometheus) {
+    auto source = PrometheusSource::create(std::move(reader));
+    if (!source) return source.error();
+    if (!passive_ && options_.http_scheme == "https" && !options_.http_ca.empty())
+      if (Status status = check_certificates(options_.http_ca, "--http-ca"); !status) return status;
+    if (!passive_) scraper_.emplace(http_target(options_), std::move(*source), options_.scrape_timeout_ns);
+    return ok();
+  }
+  auto source = make_reader(options_, reader);
+  if (!source) return source.error();
+  source_ = std::move(*source);
+  reader.report_at_end = false;  // the other one is followed as it grows
+  if (options_.is_log() && options_.echo.value_or(true)) {
+    auto out = LineFile::open("-");
+    if (out) {
+      echo_ = std::move(*out);
+      reader.echo = [this](std::string_view lines) {
+        // A reader that stands still is waited for once: rows and rules must not wait for it.
+        const Status status = echo_.write(lines, echo_stalled_ ? LineFile::kWaitMs : 2'000);
+        echo_stalled_ = !status;
+        if (!status) log::warn("lines are not echoed: " + status.error().message());
+      };
+    }
+  }
+  if (passive_) {
+    source_.reset();
+    reader.metrics.clear();
+  }
+  auto watch = make_reader(options_, std::move(reader));
+  if (!watch) return watch.error();
+  watch_ = std::move(*watch);
+  folders_.follow(watch_->folders());
+  return ok();
+}
+
+void Collector::make_resources() {
+  std::vector<std::string> names;
+  for (const std::string& name : Resources::all_names()) {
+    const bool asked = std::find(options_.metrics.begin(), options_.metrics.end(), name) != options_.metrics.end();
+    if (asked || options_.resources) names.push_back(name);
+  }
+  for (const std::string& name : options_.metrics)
+    if (name.starts_with(kResourcePrefix) && std::find(names.begin(), names.end(), name) == names.end())
+      log::warn("the metric " + name + " is not known; names that begin with tacho_ are measured: tacho_cpu_cores, tacho_memory_mib …");
+  if (!names.empty()) resources_.emplace(roots_, std::move(names), options_.resource_interval_ns);
+}
+
+void Collector::resume() {
+  const bool has_objective_in_source = !options_.objective().starts_with(kResourcePrefix);
+  const auto saved = state_file_.load(options_.trial, kind_name(options_.kind));
+  if (saved) state_ = *saved;
+  state_.trial = options_.trial;
+  state_.kind = kind_name(options_.kind);
+  if (saved) {
+    if (watch_)
+      if (const Status status = watch_->seek(state_.watch_position); !status) log::warn(status.error());
+    if (!state_.rules.empty())
+      if (const Status status = rules_.restore(state_.rules); !status) log::warn(status.error());
+    if (scraper_ && !state_.scrape.empty())
+      if (const Status status = scraper_->restore(state_.scrape); !status) log::warn(status.error());
+    if (state_.stopped) stop_ = StopStep::mark;
+  }
+  // In a file also where the only row may be `unavailable`: a restart must find what was on its way.
+  const bool own_rows = scraper_ || resources_;
+  const bool kept = !state_file_.path().empty() && (own_rows || ::access(folder_.c_str(), W_OK) == 0);
+  journal_ = std::make_unique<Journal>(kept ? state_file_.path() + ".rows" : "", options_.trial);
+
+  ShapeRules shape;
+  shape.arrival = arrival_ = options_.arrival_time.value_or(options_.profile == Profile::tacho);
+  shape.set_apart = options_.profile == Profile::tacho;
+  shape.steps = options_.report_steps;
+  calls_ = make_db_calls(rpc_options(options_, options_.db_address), rpc_options(options_, options_.early_stop_address));
+  reporter_.emplace(options_.trial, shape, calls_, state_, state_file_);
+  reporter_->set_call_timeout(options_.rpc_timeout_ns);
+  // Without a single row of the objective nothing may be there at the end but `unavailable`, so rows wait for it.
+  if (source_) reporter_->add_stream("source", *source_, saved ? nullptr : &marks_, state_.objective_seen || !has_objective_in_source);
+  reporter_->add_stream("own", *journal_, nullptr, true);
+  reporter_->resume();
+  if (!saved && options_.replace_attempts) reporter_->delete_first();
+}
+
+}  // namespace tacho

@@ -1,0 +1,120 @@
+#include "katib/collect/go_flags.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/text.h"
+#include "base/units.h"
+
+namespace tacho {
+namespace {
+
+struct Unit {
+  std::string_view name;
+  double ns;
+};
+// Longer names first: "ms" is no "m". The micro sign and the Greek letter are both in use.
+constexpr std::array<Unit, 8> kUnits{{{"ns", 1},
+                                      {"us", 1e3},
+                                      {"\u00b5s", 1e3},
+                                      {"\u03bcs", 1e3},
+                                      {"ms", 1e6},
+                                      {"s", 1e9},
+                                      {"m", 60e9},
+                                      {"h", 3600e9}}};
+
+const GoFlag* find(std::span<const GoFlag> known, std::string_view name) {
+  const auto found = std::find_if(known.begin(), known.end(), [&](const GoFlag& flag) { return flag.name == name; });
+  return found == known.end() ? nullptr : &*found;
+}
+
+Error unknown(std::string_view name, std::span<const GoFlag> known) {
+  std::vector<std::string_view> names;
+  for (const GoFlag& flag : known) names.push_back(flag.name);
+  const std::string_view near = nearest(name, names);
+  return Error{Code::invalid, "unknown flag", std::string("-").append(name),
+               near.empty() ? "see tacho-katib collect -help" : std::string("did you mean -").append(near) + "?"};
+}
+
+// "1.5", ".5", "2.": digits with at most one point, as Go has them; −1 when there is none at `at`.
+double leading_number(std::string_view text, size_t& at) {
+  const size_t start = at;
+  size_t digits = 0;
+  bool point = false;
+  for (; at < text.size() && (text[at] == '.' ? !point : text[at] >= '0' && text[at] <= '9'); ++at)
+    text[at] == '.' ? static_cast<void>(point = true) : static_cast<void>(++digits);
+  if (digits == 0) return -1;
+  std::string number("0");
+  number += text.substr(start, at - start);
+  if (number.back() == '.') number += '0';
+  return parse_double(number).value_or(-1);
+}
+
+}  // namespace
+
+Result<GivenFlags> parse_go_flags(std::span<const std::string> arguments, std::span<const GoFlag> known) {
+  GivenFlags out;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    std::string_view word = arguments[i];
+    if (word == "--") return out;
+    if (word.size() < 2 || word[0] != '-')
+      return Error{Code::invalid, "this word belongs to no flag", std::string(word), "every setting is a flag; see tacho-katib collect -help"};
+    word.remove_prefix(word[1] == '-' ? 2 : 1);
+    if (word.empty() || word[0] == '-' || word[0] == '=') return Error{Code::invalid, "bad flag syntax", arguments[i], ""};
+    const size_t equals = word.find('=');
+    const std::string_view name = word.substr(0, equals);
+    const GoFlag* flag = find(known, name);
+    if (flag == nullptr && (name == "h" || name == "help")) {
+      out.help = true;
+      continue;
+    }
+    if (flag == nullptr) return unknown(name, known);
+    std::string value;
+    if (equals != std::string_view::npos) {
+      value = word.substr(equals + 1);
+    } else if (flag->is_switch && (i + 1 >= arguments.size() || arguments[i + 1].starts_with('-'))) {
+      value = "true";
+    } else if (i + 1 < arguments.size()) {
+      value = arguments[++i];
+    } else {
+      return Error{Code::invalid, "flag needs a value", std::string("-").append(name), ""};
+    }
+    out.flags.push_back({std::string(name), std::move(value)});
+  }
+  return out;
+}
+
+std::optional<int64_t> parse_go_duration_ns(std::string_view text) {
+  const bool negative = text.starts_with('-');
+  if (negative || text.starts_with('+')) text.remove_prefix(1);
+  if (text.empty()) return std::nullopt;
+  double total_ns = 0;
+  if (const auto seconds = parse_int<int64_t>(text)) {
+    if (text[0] == '-') return std::nullopt;  // a second sign
+    total_ns = static_cast<double>(*seconds) * 1e9;
+  } else {
+    for (size_t at = 0; at < text.size();) {
+      const double number = leading_number(text, at);
+      if (number < 0) return std::nullopt;
+      const auto unit = std::find_if(kUnits.begin(), kUnits.end(), [&](const Unit& u) {
+        if (!text.substr(at).starts_with(u.name)) return false;
+        const size_t after = at + u.name.size();
+        return after == text.size() || text[after] == '.' || (text[after] >= '0' && text[after] <= '9');
+      });
+      if (unit == kUnits.end()) return std::nullopt;
+      at += unit->name.size();
+      total_ns += number * unit->ns;
+    }
+  }
+  if (total_ns >= 9.2e18) return std::nullopt;  // Go's Duration is an int64 as well
+  const int64_t ns = std::llround(total_ns);
+  return negative ? -ns : ns;
+}
+
+bool parse_go_bool(std::string_view text) {
+  constexpr std::array<std::string_view, 6> kTrue{"1", "t", "T", "TRUE", "true", "True"};
+  return std::find(kTrue.begin(), kTrue.end(), text) != kTrue.end();
+}
+
+}  // namespace tacho

@@ -1,0 +1,130 @@
+#include "katib/read/row_shaper.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "katib/read/arrival_marks.h"
+#include "katib/read/folder_watch.h"
+#include "katib/read/worker.h"
+#include "os/file.h"
+
+namespace tacho {
+namespace {
+
+MetricRow row(std::string time, std::string value, std::optional<int64_t> step = {}) { return {std::move(time), "m", std::move(value), step, {}}; }
+const std::string kZero(kZeroTime);
+
+TEST(Shape, DropInLeavesRowsAlone) {
+  LastTimes last;
+  const auto rows = shape_rows({row("2026-11-15T09:30:00.10+01:00", "1"), row("2026-11-15T09:30:00.10+01:00", "2"), row(kZero, "3")}, {}, {}, last);
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[1].time_stamp, "2026-11-15T09:30:00.10+01:00");
+  EXPECT_EQ(rows[2].time_stamp, kZero);
+}
+
+TEST(Shape, ArrivalTimesIncreaseStrictly) {
+  LastTimes last;
+  const ShapeRules rules{true, true, false};
+  const std::vector<ArrivalRun> arrivals{{2, 1'700'000'000'000'000}, {2, 1'700'000'000'000'001}};
+  const auto rows = shape_rows({row(kZero, "1"), row(kZero, "2"), row(kZero, "3"), row("2026-01-01T00:00:00Z", "4")}, arrivals, rules, last);
+  EXPECT_EQ(rows[0].time_stamp, "2023-11-14T22:13:20.000000Z");
+  EXPECT_EQ(rows[1].time_stamp, "2023-11-14T22:13:20.000001Z");
+  EXPECT_EQ(rows[2].time_stamp, "2023-11-14T22:13:20.000002Z");
+  EXPECT_EQ(rows[3].time_stamp, "2026-01-01T00:00:00Z");
+}
+
+TEST(Shape, SameInputSameRows) {
+  const ShapeRules rules{true, true, true};
+  LastTimes a, b;
+  const std::vector<MetricRow> raw{row(kZero, "1", 3), row(kZero, "2"), row("2026-01-01T00:00:00Z", "3", 1), row("2026-01-01T00:00:00Z", "4", 0)};
+  const auto first = shape_rows(raw, {{4, 1'700'000'000'000'000}}, rules, a);
+  const auto again = shape_rows(raw, {{4, 1'700'000'000'000'000}}, rules, b);
+  ASSERT_EQ(first.size(), again.size());
+  for (size_t i = 0; i < first.size(); ++i) {
+    EXPECT_EQ(first[i].time_stamp, again[i].time_stamp);
+    EXPECT_EQ(first[i].value, again[i].value);
+  }
+}
+
+TEST(Shape, EqualTimesAreSetApartByStep) {
+  LastTimes last;
+  const ShapeRules rules{false, true, false};
+  const std::string time = "2026-01-01T00:00:00Z";
+  auto rows = shape_rows({row(time, "late", 2), row(time, "early", 1)}, {}, rules, last);
+  EXPECT_EQ(rows[0].value, "early");
+  EXPECT_EQ(rows[0].time_stamp, time);
+  EXPECT_EQ(rows[1].value, "late");
+  EXPECT_EQ(rows[1].time_stamp, "2026-01-01T00:00:00.000001Z");
+  // The next chunk goes on behind it; a time that goes back stays.
+  rows = shape_rows({row(time, "next"), row("2025-01-01T00:00:00Z", "back")}, {}, rules, last);
+  EXPECT_EQ(rows[0].time_stamp, "2026-01-01T00:00:00.000002Z");
+  EXPECT_EQ(rows[1].time_stamp, "2025-01-01T00:00:00Z");
+}
+
+TEST(Shape, CompanionsHaveTheTimeOfTheirRow) {
+  LastTimes last;
+  MetricRow with_both = row("2026-01-01T00:00:00Z", "0.5", 7);
+  with_both.epoch = 2;
+  const auto rows = shape_rows({with_both}, {}, {false, false, true}, last);
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[1].name, "m@step");
+  EXPECT_EQ(rows[1].value, "7");
+  EXPECT_EQ(rows[2].name, "m@epoch");
+  EXPECT_EQ(rows[2].time_stamp, rows[0].time_stamp);
+}
+
+TEST(Valid, MadeOrRefused) {
+  MetricRow good{kZero, std::string("n\xff", 2), std::string("a\0b", 3), {}, {}};
+  EXPECT_TRUE(make_valid(good));
+  EXPECT_EQ(good.name, "n\xEF\xBF\xBD");
+  EXPECT_EQ(good.value, "a\xEF\xBF\xBD" "b");
+  std::string umlauts;
+  for (int i = 0; i < 255; ++i) umlauts += "\u00e4";
+  MetricRow longest{kZero, umlauts, std::string(65'535, 'x'), {}, {}};
+  EXPECT_TRUE(make_valid(longest));
+  MetricRow name{kZero, umlauts + "a", "1", {}, {}}, value{kZero, "m", std::string(65'536, 'x'), {}, {}}, time{"yesterday", "m", "1", {}, {}},
+      none{kZero, "", "1", {}, {}};
+  EXPECT_FALSE(make_valid(name));
+  EXPECT_FALSE(make_valid(value));
+  EXPECT_FALSE(make_valid(time));
+  EXPECT_FALSE(make_valid(none));
+}
+
+TEST(Marks, RunsOfRows) {
+  ArrivalMarks marks;
+  marks.add(10, 100);
+  marks.add(10, 150);  // nothing new
+  marks.add(15, 200);
+  const auto runs = marks.runs(8, 10, 999);
+  ASSERT_EQ(runs.size(), 3u);
+  EXPECT_EQ(runs[0].rows, 2);
+  EXPECT_EQ(runs[0].time_us, 100);
+  EXPECT_EQ(runs[1].rows, 5);
+  EXPECT_EQ(runs[1].time_us, 200);
+  EXPECT_EQ(runs[2].rows, 3);
+  EXPECT_EQ(runs[2].time_us, 999);
+  for (int i = 0; i < 100'000; ++i) marks.add(20 + i, 300 + i);
+  EXPECT_LT(marks.runs(0, 100'000, 0).size(), 3000u);
+}
+
+TEST(Watch, OwnFilesDoNotCount) {
+  const std::string folder = ::testing::TempDir() + "watched";
+  std::filesystem::create_directories(folder);
+  FolderWatch watch;
+  watch.follow({folder, folder + "/later"});
+  EXPECT_TRUE(watch.missing());
+  EXPECT_FALSE(watch.changed());
+  ASSERT_TRUE(write_file_atomically(folder + "/.tacho-state", "x"));
+  EXPECT_FALSE(watch.changed());
+  ASSERT_TRUE(write_file_atomically(folder + "/metrics.log", "x"));
+  EXPECT_TRUE(watch.changed());
+  std::filesystem::create_directories(folder + "/later");
+  watch.follow({folder, folder + "/later"});
+  EXPECT_FALSE(watch.missing());
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace tacho

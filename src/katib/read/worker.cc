@@ -1,0 +1,62 @@
+#include "katib/read/worker.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <mutex>
+
+#include "os/fd.h"
+#include "os/thread.h"
+
+namespace tacho {
+
+struct Worker::Shared {
+  Monitor monitor;
+  std::function<void()> job;
+  bool ending = false;
+  Fd event{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+
+  void run() {
+    std::unique_lock lock(monitor);
+    for (;;) {
+      while (!job && !ending) monitor.wait();
+      if (!job) return;
+      const std::function<void()> mine = std::move(job);
+      job = nullptr;
+      lock.unlock();
+      mine();
+      lock.lock();
+      const uint64_t one = 1;
+      if (::write(event.get(), &one, sizeof one) < 0) return;  // cannot be: the counter is far from full
+    }
+  }
+};
+
+Worker::Worker(const char* name) : name_(name), shared_(std::make_shared<Shared>()) {}
+
+Worker::~Worker() {
+  const std::lock_guard lock(shared_->monitor);
+  shared_->ending = true;
+  shared_->monitor.notify_all();
+}
+
+int Worker::fd() const { return shared_->event.get(); }
+
+bool Worker::start(std::function<void()> job) {
+  if (!running_) running_ = start_detached_thread(name_, [shared = shared_] { shared->run(); });
+  if (!running_) return false;
+  busy_ = true;
+  const std::lock_guard lock(shared_->monitor);
+  shared_->job = std::move(job);
+  shared_->monitor.notify_all();
+  return true;
+}
+
+bool Worker::finished() {
+  uint64_t count = 0;
+  if (!busy_ || ::read(fd(), &count, sizeof count) != sizeof count) return false;
+  busy_ = false;
+  return true;
+}
+
+}  // namespace tacho

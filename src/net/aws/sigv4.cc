@@ -1,0 +1,130 @@
+#include "net/aws/sigv4.h"
+
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+
+#include <algorithm>
+#include <ctime>
+#include <map>
+#include <vector>
+
+#include "base/text.h"
+
+namespace tacho {
+namespace {
+
+std::string digest(const EVP_MD* kind, std::string_view text) {
+  unsigned char out[EVP_MAX_MD_SIZE];
+  unsigned size = 0;
+  if (EVP_Digest(text.data(), text.size(), out, &size, kind, nullptr) != 1) return {};
+  return {reinterpret_cast<const char*>(out), size};
+}
+
+// Blanks around a value go, a run of them inside becomes one.
+std::string canonical_value(std::string_view value) {
+  std::string out;
+  for (const char c : trim(value)) {
+    if (c == ' ' && out.ends_with(' ')) continue;
+    out += c;
+  }
+  return out;
+}
+
+// Name in lower case → value; several headers of one name are joined in their order.
+std::map<std::string, std::string> canonical_headers(const Headers& headers) {
+  std::map<std::string, std::string> sorted;
+  for (const auto& [name, value] : headers) {
+    const auto [at, is_new] = sorted.try_emplace(lower(name), canonical_value(value));
+    if (!is_new) at->second.append(",").append(canonical_value(value));
+  }
+  return sorted;
+}
+
+}  // namespace
+
+std::string hex(std::string_view bytes) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string out;
+  out.reserve(bytes.size() * 2);
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    out += kDigits[byte >> 4];
+    out += kDigits[byte & 15];
+  }
+  return out;
+}
+
+std::string base64(std::string_view bytes) {
+  std::string out((bytes.size() + 2) / 3 * 4 + 1, '\0');  // EVP_EncodeBlock ends with a NUL
+  const int size = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()), reinterpret_cast<const unsigned char*>(bytes.data()),
+                                   static_cast<int>(bytes.size()));
+  out.resize(static_cast<size_t>(size));
+  return out;
+}
+
+std::string sha256(std::string_view text) { return digest(EVP_sha256(), text); }
+std::string sha1(std::string_view text) { return digest(EVP_sha1(), text); }
+std::string md5(std::string_view text) { return digest(EVP_md5(), text); }
+
+std::string hmac_sha256(std::string_view key, std::string_view text) {
+  unsigned char out[EVP_MAX_MD_SIZE];
+  unsigned size = 0;
+  HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), reinterpret_cast<const unsigned char*>(text.data()), text.size(), out, &size);
+  return {reinterpret_cast<const char*>(out), size};
+}
+
+std::string SigV4Scope::text() const { return time.substr(0, 8) + "/" + region + "/" + service + "/aws4_request"; }
+
+std::string sigv4_time(int64_t realtime_ns) {
+  const auto seconds = static_cast<time_t>(realtime_ns / 1'000'000'000);
+  tm parts{};
+  char text[32];
+  if (gmtime_r(&seconds, &parts) == nullptr) return "19700101T000000Z";
+  return {text, std::strftime(text, sizeof text, "%Y%m%dT%H%M%SZ", &parts)};
+}
+
+std::string signed_headers(const Headers& headers) {
+  std::string out;
+  for (const auto& [name, value] : canonical_headers(headers)) out += (out.empty() ? "" : ";") + name;
+  return out;
+}
+
+std::string canonical_query(std::string_view query) {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  for (const std::string_view pair : split(query, '&')) {
+    if (pair.empty()) continue;
+    const size_t equals = std::min(pair.find('='), pair.size());
+    const std::string_view value = equals < pair.size() ? pair.substr(equals + 1) : "";
+    pairs.emplace_back(percent_encode(percent_decode(pair.substr(0, equals)), false), percent_encode(percent_decode(value), false));
+  }
+  std::sort(pairs.begin(), pairs.end());
+  std::string out;
+  for (const auto& [name, value] : pairs) out += (out.empty() ? "" : "&") + name + "=" + value;
+  return out;
+}
+
+std::string canonical_request(const SigV4Request& request) {
+  std::string out = std::string(request.method) + "\n" + std::string(request.path) + "\n" + canonical_query(request.query) + "\n";
+  for (const auto& [name, value] : canonical_headers(request.headers)) out += name + ":" + value + "\n";
+  return out + "\n" + signed_headers(request.headers) + "\n" + std::string(request.payload_hash);
+}
+
+std::string string_to_sign(const SigV4Scope& scope, std::string_view canonical) {
+  return "AWS4-HMAC-SHA256\n" + scope.time + "\n" + scope.text() + "\n" + hex(sha256(canonical));
+}
+
+std::string sigv4_signature(std::string_view secret_key, const SigV4Scope& scope, std::string_view to_sign) {
+  std::string key = hmac_sha256(std::string("AWS4").append(secret_key), scope.time.substr(0, 8));
+  key = hmac_sha256(key, scope.region);
+  key = hmac_sha256(key, scope.service);
+  key = hmac_sha256(key, "aws4_request");
+  return hex(hmac_sha256(key, to_sign));
+}
+
+std::string authorization(const SigV4Request& request, const SigV4Scope& scope, std::string_view access_key, std::string_view secret_key) {
+  const std::string signature = sigv4_signature(secret_key, scope, string_to_sign(scope, canonical_request(request)));
+  return "AWS4-HMAC-SHA256 Credential=" + std::string(access_key) + "/" + scope.text() + ", SignedHeaders=" +
+         signed_headers(request.headers) + ", Signature=" + signature;
+}
+
+}  // namespace tacho
