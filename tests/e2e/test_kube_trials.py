@@ -15,6 +15,15 @@ class TestKubeTrialLife(ClusterCase):
         super().setUp()
         self.start_db()
 
+    def test_a_good_answer_that_is_no_trial(self):
+        """A proxy on the way says 200 to writes that never arrived: they are made again, and no empty object is taken for the Trial."""
+        self.kube.rules.replace([{"match": {"path": ".*/trials/one.*", "method": method, "from": 1, "to": 2}, "action": {"status": 200, "body": "[]"}}
+                                 for method in ("PUT", "PATCH")])
+        self.start_trials()
+        self.create(a_trial("one"))
+        self.started("one")
+        self.assertNotIn("Events cannot be written", self.logs())
+
     def test_succeeds(self):
         self.start_trials()
         self.create(a_trial("one"))

@@ -50,6 +50,19 @@ WriteEnd TrialWriter::refused(const ApiAnswer& answer) {
   return answer.not_found() ? WriteEnd::absent : WriteEnd::failed;
 }
 
+// The object in a good answer. Another one, or none (a proxy on the way may say 200 to anything), is a failure: what became of
+// the request is not known, and the object that was sent must not be taken for an empty one.
+WriteEnd TrialWriter::take(const ApiAnswer& answer, const std::string& name, Json& object) {
+  if (!answer.ok()) return refused(answer);
+  std::optional<Json> found = parse_json(answer.body);
+  if (!found || text_at(*found, {"metadata", "name"}) != name) {
+    why_ = "the API server's answer is not the object that was asked for";
+    return WriteEnd::failed;
+  }
+  object = std::move(*found);
+  return WriteEnd::done;
+}
+
 WriteEnd TrialWriter::write_status(Json& trial, const std::function<bool(Json&)>& change) {
   for (int attempt = 0;; ++attempt) {
     Json changed = trial;
@@ -57,22 +70,18 @@ WriteEnd TrialWriter::write_status(Json& trial, const std::function<bool(Json&)>
     changed["status"]["lastReconcileTime"] = format_seconds(system_clock().realtime_ns());
     if (!may_write_()) return WriteEnd::not_leader;
     const ApiAnswer answer = client_.put(trial_path(trial, "status"), dump_json(changed));
-    if (answer.ok()) {
-      if (std::optional<Json> reply = parse_json(answer.body)) trial = std::move(*reply);
-      return WriteEnd::done;
-    }
-    if (const WriteEnd end = refused(answer); end != WriteEnd::conflict || attempt + 1 >= kAttempts) return end;
+    if (const WriteEnd end = take(answer, text_at(trial, {"metadata", "name"}), trial); end != WriteEnd::conflict || attempt + 1 >= kAttempts) return end;
     if (!client_.sleep_ms(jitter_ms(attempt))) return WriteEnd::failed;
     if (const WriteEnd end = read_again(trial); end != WriteEnd::done) return end;
   }
 }
 
 WriteEnd TrialWriter::read_again(Json& trial) {
+  Json now;
   const ApiAnswer answer = client_.get(trial_path(trial));
-  std::optional<Json> now = answer.ok() ? parse_json(answer.body) : std::nullopt;
-  if (!now) return refused(answer);
-  if (text_at(*now, {"metadata", "uid"}) != text_at(trial, {"metadata", "uid"})) return WriteEnd::absent;
-  trial = std::move(*now);
+  if (const WriteEnd end = take(answer, text_at(trial, {"metadata", "name"}), now); end != WriteEnd::done) return end;
+  if (text_at(now, {"metadata", "uid"}) != text_at(trial, {"metadata", "uid"})) return WriteEnd::absent;
+  trial = std::move(now);
   return WriteEnd::done;
 }
 
@@ -89,9 +98,7 @@ WriteEnd TrialWriter::set_finalizer(Json& trial, bool present) {
       {"metadata",
        {{"resourceVersion", text_at(trial, {"metadata", "resourceVersion"})}, {"finalizers", std::move(finalizers)}}}};
   const ApiAnswer answer = client_.merge_patch(trial_path(trial), dump_json(patch));
-  if (!answer.ok()) return refused(answer);
-  if (std::optional<Json> reply = parse_json(answer.body)) trial = std::move(*reply);
-  return WriteEnd::done;
+  return take(answer, text_at(trial, {"metadata", "name"}), trial);
 }
 
 Result<std::string> TrialWriter::job_path(const KindName& kind, const std::string& ns, const std::string& name) {
@@ -113,11 +120,7 @@ WriteEnd TrialWriter::read_job(const KindName& kind, const std::string& ns, cons
     why_ = path.error().message();
     return WriteEnd::failed;
   }
-  const ApiAnswer answer = client_.get(*path);
-  std::optional<Json> found = answer.ok() ? parse_json(answer.body) : std::nullopt;
-  if (!found) return refused(answer);
-  job = std::move(*found);
-  return WriteEnd::done;
+  return take(client_.get(*path), name, job);
 }
 
 WriteEnd TrialWriter::create_job(const Json& trial, const KindName& kind, Json& job) {
@@ -136,9 +139,7 @@ WriteEnd TrialWriter::create_job(const Json& trial, const KindName& kind, Json& 
   if (!may_write_()) return WriteEnd::not_leader;
   const ApiAnswer answer = client_.create(*path, dump_json(wanted));
   if (answer.conflict()) return read_job(kind, ns, name, job);  // the cache was behind
-  std::optional<Json> made = answer.ok() ? parse_json(answer.body) : std::nullopt;
-  if (!made) return refused(answer);
-  job = std::move(*made);
+  if (const WriteEnd end = take(answer, name, job); end != WriteEnd::done) return end;
   event(trial, false, "JobCreated", "Job " + name + " has been created");
   return WriteEnd::done;
 }

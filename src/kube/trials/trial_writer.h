@@ -50,6 +50,7 @@ class TrialWriter {
 
  private:
   WriteEnd refused(const ApiAnswer& answer);
+  WriteEnd take(const ApiAnswer& answer, const std::string& name, Json& object);
   Result<std::string> job_path(const KindName& kind, const std::string& ns, const std::string& name);
 
   ApiClient client_;
