@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
 #include <limits>
 #include <optional>
 
@@ -14,6 +13,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "deliver/bq_meta.h"
+#include "os/environment.h"
 #include "os/file.h"
 
 namespace tacho {
@@ -22,11 +22,9 @@ namespace {
 constexpr int64_t kDefaultMaxBytes = int64_t{1} << 30;
 constexpr int64_t kMaxAge_s = int64_t{90} * 24 * 3600;
 constexpr int64_t kLeftoverPatience_ns = 60 * kNsPerSec;  // for one leftover; the next tacho tries again
-constexpr int64_t kFirstLook_ns = kNsPerSec, kLongestLook_ns = 60 * kNsPerSec;  // before a look at what is in other hands
 
 int64_t max_bytes(Reporter& reporter) {
-  const char* value = std::getenv("TACHO_SPOOL_MAX");
-  const std::string_view text = trim(value != nullptr ? value : "");
+  const std::string text = environment("TACHO_SPOOL_MAX");
   if (text.empty()) return kDefaultMaxBytes;
   if (const auto bytes = parse_bytes(text)) return *bytes;
   reporter.must("TACHO_SPOOL_MAX is no size: " + valid_utf8(text) + "; write bytes, or 500M or 2G. 1 GiB is used");
@@ -135,10 +133,7 @@ int64_t Leftovers::step(Delivering& shared, const Destinations& ours) {
     if (!meta || !ours.include(*meta)) continue;
     if (const Status locked = run.lock(); !locked) {
       if (locked.error().code == Code::not_available && !owner_lives(run)) {
-        if (in_hands_.empty()) {
-          pause_ns_ = std::clamp(pause_ns_ * 2, kFirstLook_ns, kLongestLook_ns);
-          look_again_ns_ = now + pause_ns_;
-        }
+        if (in_hands_.empty()) look_again_ns_ = now + pause_ns_.next();
         in_hands_.push_back(run.folder());
       }
       continue;

@@ -3,10 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "base/log.h"
 #include "base/text.h"
+#include "os/environment.h"
 #include "os/file.h"
 #include "os/line_file.h"
 #include "os/owned_folder.h"
@@ -15,11 +15,6 @@
 
 namespace tacho {
 namespace {
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr ? value : "";
-}
 
 std::string shared_place() { return "/var/tmp/tacho-" + std::to_string(::geteuid()); }
 
@@ -58,10 +53,10 @@ bool is_newer(const StoredRun& a, const StoredRun& b) {
 }  // namespace
 
 std::string default_store_dir() {
-  if (const std::string dir = environment("TACHO_STORE"); !dir.empty()) return dir;
+  if (const std::string dir = environment_or("TACHO_STORE"); !dir.empty()) return dir;
   // The XDG base directory specification: a relative path is to be ignored.
-  if (const std::string state = environment("XDG_STATE_HOME"); state.starts_with('/')) return state + "/tacho/runs";
-  if (const std::string home = environment("HOME"); home.starts_with('/') && home != "/nonexistent")
+  if (const std::string state = environment_or("XDG_STATE_HOME"); state.starts_with('/')) return state + "/tacho/runs";
+  if (const std::string home = environment_or("HOME"); home.starts_with('/') && home != "/nonexistent")
     return home + "/.local/state/tacho/runs";
   return shared_place() + "/runs";
 }

@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "katib/collect/collector.h"
+#include "os/environment.h"
 #include "os/file.h"
 #include "os/signals.h"
 
@@ -20,8 +21,7 @@ namespace {
 constexpr int kUsageExit = 2;
 
 std::string variable(std::string_view name) {
-  const char* value = std::getenv(std::string(name).c_str());
-  if (value != nullptr) return value;
+  if (const auto value = environment_raw(std::string(name).c_str())) return *value;
   // A container's runtime sets it, but an image may start without.
   std::array<char, 256> host{};
   return name == "HOSTNAME" && ::gethostname(host.data(), host.size() - 1) == 0 ? host.data() : "";

@@ -17,6 +17,7 @@
 #include "kube/trials/trials_controller.h"
 #include "kube/trials/trials_flags.h"
 #include "os/clock.h"
+#include "os/environment.h"
 #include "os/identity.h"
 #include "os/signals.h"
 #include "os/unique.h"
@@ -28,8 +29,7 @@ constexpr int64_t kDrainMs = 1'000, kHaltMs = 2'000;
 constexpr int64_t kConfigMs = 2'000;
 
 std::string own_identity() {
-  const char* pod = std::getenv("POD_NAME");
-  const std::string name = pod != nullptr && *pod != '\0' ? pod : host_name();
+  const std::string name = environment_or("POD_NAME", host_name());
   return (name.empty() ? "tacho-katib" : name) + "_" + random_hex(8);
 }
 

@@ -7,12 +7,12 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "net/aws/aws_partition.h"
-#include "net/http/environment.h"
 #include "net/http/iso_date.h"
 #include "net/http/json_text.h"
 #include "net/http/retry.h"
 #include "net/aws/sigv4.h"
 #include "os/clock.h"
+#include "os/environment.h"
 #include "os/file.h"
 
 namespace tacho {

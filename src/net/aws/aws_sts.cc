@@ -3,7 +3,6 @@
 #include "base/text.h"
 #include "net/aws/aws_partition.h"
 #include "net/aws/aws_profile.h"
-#include "net/http/environment.h"
 #include "net/http/iso_date.h"
 #include "net/http/retry.h"
 #include "net/aws/s3_address.h"
@@ -11,6 +10,7 @@
 #include "net/http/url.h"
 #include "net/aws/xml.h"
 #include "os/clock.h"
+#include "os/environment.h"
 #include "os/file.h"
 
 namespace tacho {
