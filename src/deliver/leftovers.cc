@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "base/path.h"
 #include "base/text.h"
+#include "base/time_text.h"
 #include "base/units.h"
 #include "deliver/bq_meta.h"
 #include "os/environment.h"
@@ -29,13 +30,6 @@ int64_t max_bytes(Reporter& reporter) {
   if (const auto bytes = parse_bytes(text)) return *bytes;
   reporter.must("TACHO_SPOOL_MAX is no size: " + valid_utf8(text) + "; write bytes, or 500M or 2G. 1 GiB is used");
   return kDefaultMaxBytes;
-}
-
-// UNIX seconds of "20261115T140000Z-…".
-int64_t start_of(const std::string& name) {
-  std::tm time{};
-  if (::strptime(name.c_str(), "%Y%m%dT%H%M%SZ", &time) == nullptr) return 0;
-  return static_cast<int64_t>(::timegm(&time));
 }
 
 std::string_view without_slashes(std::string_view uri) {
@@ -67,7 +61,7 @@ void bound_spool(Reporter& reporter) {
   }
   const int64_t now_s = system_clock().realtime_ns() / kNsPerSec, limit = max_bytes(reporter);
   for (const Entry& entry : entries) {
-    const int64_t start_s = start_of(std::string(last_part(entry.folder)));
+    const int64_t start_s = parse_compact_utc(last_part(entry.folder)).value_or(0);
     const bool old = start_s > 0 && now_s - start_s > kMaxAge_s;
     if (!old && sum <= limit) continue;
     SpoolRun run(entry.folder);

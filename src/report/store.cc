@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "os/environment.h"
 #include "os/file.h"
@@ -112,8 +113,7 @@ Result<std::vector<StoredRun>> list_runs(const std::string& store_dir, Unreadabl
 
 Result<StoredRun> read_run(const std::string& folder) {
   auto stored = read_folder(folder, true);
-  const size_t slash = folder.rfind('/');
-  if (stored) stored->short_id = short_id_in(slash == std::string::npos ? "." : folder.substr(0, slash), stored->run.id);
+  if (stored) stored->short_id = short_id_in(parent_folder(folder), stored->run.id);
   return stored;
 }
 

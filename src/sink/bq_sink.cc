@@ -5,8 +5,8 @@
 
 #include "base/path.h"
 #include "base/text.h"
+#include "base/time_text.h"
 #include "base/units.h"
-#include "codec/iso_time.h"
 #include "model/bigquery_tables.h"
 #include "os/environment.h"
 #include "spool/bq_record.h"

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "base/text.h"
-#include "codec/iso_time.h"
+#include "base/time_text.h"
 #include "codec/run_words.h"
 #include "os/environment.h"
 

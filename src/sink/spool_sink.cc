@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/time_text.h"
 #include "base/units.h"
 #include "codec/csv.h"
-#include "codec/iso_time.h"
 #include "os/clock.h"
 #include "os/environment.h"
 #include "os/file.h"

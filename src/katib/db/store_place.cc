@@ -1,6 +1,7 @@
 #include "katib/db/store_place.h"
 
 #include "base/text.h"
+#include "base/path.h"
 #include "katib/collect/go_flags.h"
 #include "os/environment.h"
 #include "os/file.h"
@@ -108,7 +109,7 @@ Result<std::unique_ptr<ObservationStore>> open_store(const StorePlace& place, bo
   const TableInit init = read_only ? TableInit::read_only : place.check_only ? TableInit::check : TableInit::create;
   if (place.file.empty()) return open_postgres_store(place.postgres, init);
   if (const Result<std::string> own = own_file(); !read_only && own && *own == place.file) {
-    const Status made = make_directories(place.file.substr(0, place.file.rfind('/')));
+    const Status made = make_directories(parent_folder(place.file));
     if (!made) return made.error();
   }
   return open_sqlite_store(place.file, init);

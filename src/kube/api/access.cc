@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "os/clock.h"
@@ -186,9 +187,8 @@ Result<ApiAccess> load_files(const std::string& list, bool all_there) {
       continue;
     }
     if (!text) return text.error();
-    const size_t slash = path.rfind('/');
     try {
-      const Status good = add_config(*text, slash == std::string::npos ? "." : path.substr(0, slash), files);
+      const Status good = add_config(*text, parent_folder(path), files);
       if (!good) return of_file(good.error(), path);
     } catch (const YAML::Exception& failure) {
       return of_file(bad_yaml(failure), path);

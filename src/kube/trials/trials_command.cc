@@ -14,6 +14,7 @@
 #include "kube/api/command.h"
 #include "kube/api/katib_config.h"
 #include "kube/api/leader.h"
+#include "kube/trials/side_port.h"
 #include "kube/trials/trials_controller.h"
 #include "kube/trials/trials_flags.h"
 #include "os/clock.h"
@@ -86,18 +87,7 @@ ServedResponse Service::health(const ServedRequest& request) const {
 }
 
 Status Service::listen(const std::string& address, Handler handler) {
-  const Result<ListenAddress> where = parse_listen(address);
-  if (!where) return where.error();
-  if (!where->on) return ok();
-  ServerOptions options;
-  options.address = where->address;
-  options.port = where->port;
-  options.body_limit = 64 * 1024;
-  options.head_ms = options.body_ms = 2'000;  // probes are quick; whoever is not makes room
-  Result<std::unique_ptr<HttpServer>> server = HttpServer::open(std::move(options), std::move(handler));
-  if (!server) return server.error();
-  servers_.push_back(std::move(*server));
-  return ok();
+  return open_side_port(address, std::move(handler), 1'000, servers_);
 }
 
 Status Service::open() {

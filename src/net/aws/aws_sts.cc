@@ -1,9 +1,9 @@
 #include "net/aws/aws_sts.h"
 
 #include "base/text.h"
+#include "base/time_text.h"
 #include "net/aws/aws_partition.h"
 #include "net/aws/aws_profile.h"
-#include "net/http/iso_date.h"
 #include "net/http/retry.h"
 #include "net/aws/s3_address.h"
 #include "net/aws/sigv4.h"

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "net/http/iso_date.h"
+#include "base/time_text.h"
 #include "net/aws/s3_address.h"
 #include "net/aws/sigv4.h"
 #include "net/aws/xml.h"
