@@ -74,7 +74,7 @@ void SpoolSink::tell_of_move() {
     log::error("the spool " + spool_.folder() + " takes no more rows; the next ones go to " +
                (spool_.in_memory() ? "memory" : "another folder") + "; make room on its disk");
   else
-    log::warn("the spool " + spool_.folder() + " has room again; the next rows go there");
+    log::info("the spool " + spool_.folder() + " has room again; the next rows go there");
 }
 
 Status SpoolSink::seal() {

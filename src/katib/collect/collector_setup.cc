@@ -88,7 +88,7 @@ Result<std::unique_ptr<Collector>> Collector::create(CollectOptions options) {
   if (given.is_log()) trainer.evidence = given.path;
   self->trainer_.emplace(std::move(trainer));
   if (self->passive_) {
-    log::error("passive: " + given.active_when + " is not met; nothing is reported from here");
+    log::info("passive: " + given.active_when + " is not met; nothing is reported from here");
     return self;
   }
   if (!self->rules_.empty() && given.early_stop_address.empty())

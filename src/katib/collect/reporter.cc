@@ -391,7 +391,7 @@ void Reporter::take_result(int64_t now_ns) {
     failed(*result, now_ns);
   }
   if (last_status_.ok()) {
-    if (failures_ > 0) log::error("the DB manager takes rows again");
+    if (failures_ > 0) log::info("the DB manager takes rows again");
     failures_ = 0;
     pause_.reset();
     retry_ns_ = now_ns;
