@@ -1,13 +1,13 @@
 // What S3, STS and any other server may answer: XML, dates, regions, Retry-After, and the files of the AWS tools.
 #include <string>
 
+#include "base/time_text.h"
 #include "net/aws/aws_metadata.h"
 #include "net/aws/aws_process.h"
 #include "net/aws/aws_profile.h"
 #include "net/aws/aws_sso.h"
 #include "net/aws/aws_sso_token.h"
 #include "net/http/http_debug.h"
-#include "net/http/iso_date.h"
 #include "net/http/retry.h"
 #include "net/aws/s3_address.h"
 #include "net/aws/sigv4.h"

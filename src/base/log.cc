@@ -99,6 +99,10 @@ void set_level(Level value) { level = value; }
 
 void error(std::string_view text) { print(text); }
 
+void info(std::string_view text) {
+  if (level != Level::quiet) print(text);
+}
+
 void warn(std::string_view text) {
   ++raised;
   if (first_time(text) && level != Level::quiet) print(text);

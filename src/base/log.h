@@ -14,6 +14,7 @@ enum class Level { quiet, normal, verbose };
 void set_level(Level level);
 
 void error(std::string_view text);    // "tacho: …", always
+void info(std::string_view text);     // good news, or a step that was meant to be; silent when quiet, counted as nothing
 void warn(std::string_view text);     // once a text; silent when quiet
 void warn(const Error& error);        // not_available and gone are shown by -v only
 void debug(std::string_view text);    // -v only, once a text

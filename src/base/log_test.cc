@@ -34,6 +34,18 @@ TEST(Log, HeldMessagesAreHandedOverOrPrintedAtTheEnd) {
   EXPECT_FALSE(log::holds_any());
 }
 
+TEST(Log, GoodNewsIsNoWarning) {
+  const uint64_t before = log::warnings();
+  testing::internal::CaptureStderr();
+  log::info("it works again");
+  log::info("it works again");
+  log::set_level(log::Level::quiet);
+  log::info("and again");
+  log::set_level(log::Level::normal);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "tacho: it works again\ntacho: it works again\n");
+  EXPECT_EQ(log::warnings(), before);
+}
+
 TEST(Log, HoldsNoMoreThanAHundred) {
   log::hold();
   for (int i = 0; i < 250; ++i) log::error(std::string(10'000, 'x'));

@@ -3,13 +3,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cstdlib>
-
 #include "base/log.h"
 #include "cli/commands.h"
 #include "cli/resolve.h"
 #include "cli/sibling.h"
 #include "cli/terminal.h"
+#include "os/environment.h"
 #include "os/fd.h"
 #include "os/file.h"
 #include "report/advice.h"
@@ -27,8 +26,7 @@ std::string value_of(const ParsedLine& line, std::string_view option) {
 
 // Naming another price list is asking for it.
 bool wants_servers(const ParsedLine& line) {
-  const char* const url = std::getenv("TACHO_KEEPER_URL");
-  return is_set(line, "servers") || (url != nullptr && *url != '\0');
+  return is_set(line, "servers") || !environment_or("TACHO_KEEPER_URL").empty();
 }
 
 // The advice becomes the stdin of tacho-deliver. Comes back only when that cannot be: the advice stands by itself then.

@@ -6,9 +6,9 @@
 
 #include "cli/concat.h"
 #include "cli/doctor.h"
-#include "cli/sibling.h"
 #include "os/owned_folder.h"
 #include "os/process.h"
+#include "os/sibling.h"
 #include "probe/probe.h"
 #include "report/store.h"
 

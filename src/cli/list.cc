@@ -7,9 +7,9 @@
 #include "cli/commands.h"
 #include "cli/metrics.h"
 #include "cli/resolve.h"
-#include "cli/sibling.h"
 #include "cli/terminal.h"
 #include "os/file.h"
+#include "os/sibling.h"
 #include "probe/probe.h"
 #include "sink/sink.h"
 

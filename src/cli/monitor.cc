@@ -2,24 +2,17 @@
 // variable that makes no sense must not keep a task from being measured (monitor/environment.h).
 #include "monitor/monitor.h"
 
-#include <cstdlib>
-
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "monitor/environment.h"
+#include "os/environment.h"
 #include "os/file.h"
 
 namespace tacho {
 namespace {
 
 constexpr int kBadUse = 2;  // the tool that this one takes the place of never ends a task's monitor with another one
-
-std::optional<std::string> variable(std::string_view name) {
-  const char* value = std::getenv(std::string(name).c_str());
-  if (value == nullptr) return std::nullopt;
-  return value;
-}
 
 MonitorSources real_sources(const ParsedLine& line) {
   MonitorSources sources;
@@ -29,7 +22,7 @@ MonitorSources real_sources(const ParsedLine& line) {
       if (given.option->name == name) value = given.value;
     return value;
   };
-  sources.variable = variable;
+  sources.variable = [](std::string_view name) { return environment_raw(std::string(name).c_str()); };
   sources.log_is_redirected = read_link("/proc/self/fd/1").ends_with("/monitoring.log");
   const std::string here = read_link("/proc/self/cwd");
   sources.in_cromwell_folder =
@@ -44,7 +37,7 @@ int monitor_command(const Call& call) {
   if (started.done) return *started.done == kRefused ? kBadUse : *started.done;
   if (!started.line.words.empty())
     return refuse({Code::invalid, "monitor takes no argument", started.line.words[0], "see tacho monitor --help"}), kBadUse;
-  const bool quiet = is_set(started.line, "quiet") || parse_bool(variable("TACHO_QUIET").value_or("")).value_or(false);
+  const bool quiet = is_set(started.line, "quiet") || environment_on("TACHO_QUIET");
   if (quiet && !is_set(started.line, "verbose")) log::set_level(log::Level::quiet);
   const auto settings = monitor_settings(real_sources(started.line));
   if (!settings) return refuse(settings.error()), kBadUse;

@@ -4,13 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <utility>
 
 #include "base/log.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/setters.h"
+#include "os/environment.h"
 #include "os/file.h"
 #include "report/store.h"
 #include "sink/sink.h"
@@ -150,11 +150,7 @@ void finish(Draft& draft, const ParsedLine& line, Subcommand subcommand, const S
 }  // namespace
 
 Surroundings real_surroundings() {
-  return {[](std::string_view name) {
-            const char* value = std::getenv(std::string(name).c_str());
-            return std::string(value != nullptr ? value : "");
-          },
-          ::isatty(STDERR_FILENO) == 1};
+  return {[](std::string_view name) { return environment_or(std::string(name).c_str()); }, ::isatty(STDERR_FILENO) == 1};
 }
 
 Result<Settings> resolve(const ParsedLine& line, Subcommand subcommand, const Surroundings& surroundings) {

@@ -10,6 +10,7 @@
 #include "cli/parse.h"
 #include "cli/resolve.h"
 #include "os/file.h"
+#include "os/sibling.h"
 #include "report/run_names.h"
 #include "report/store.h"
 
@@ -81,21 +82,9 @@ Status name_runs(std::vector<std::string>& words) {
 
 }  // namespace
 
-std::string sibling_path(const std::string& program) {
-  const std::string self = read_link("/proc/self/exe");
-  return self.substr(0, self.rfind('/') + 1) + program;
-}
-
 Error become_deliver(const std::vector<std::string>& words, const std::string& what) {
-  const std::string path = sibling_path("tacho-deliver");
-  std::vector<std::string> line{path};
-  line.insert(line.end(), words.begin(), words.end());
-  std::vector<char*> argv;
-  for (std::string& word : line) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  ::execv(path.c_str(), argv.data());
-  const int reason = errno;
-  Error error = system_error(what + " needs tacho-deliver, which cannot be started", path, reason);
+  const int reason = become_sibling("tacho-deliver", words);
+  Error error = system_error(what + " needs tacho-deliver, which cannot be started", sibling_path("tacho-deliver"), reason);
   if (reason == ENOENT) error.hint = "it is not there; install it in the same folder as tacho";
   return error;
 }

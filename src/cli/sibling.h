@@ -1,4 +1,4 @@
-// Programs that stand next to tacho: tacho-deliver, tacho-katib.
+// The subcommands that are tacho-deliver's.
 #pragma once
 #include <string>
 #include <vector>
@@ -6,9 +6,6 @@
 #include "base/result.h"
 
 namespace tacho {
-
-// The path of a program in the folder of the running executable (/proc/self/exe).
-std::string sibling_path(const std::string& program);
 
 // tacho-deliver, with these words, takes the place of this process. Comes back only to say why it could not; `what` is what
 // the person asked for.

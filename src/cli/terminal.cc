@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 
 #include "cli/help.h"
+#include "os/environment.h"
 
 namespace tacho {
 namespace {
@@ -27,8 +27,7 @@ std::string cut(const std::string& text, size_t columns) {
 
 bool use_color(ColorMode mode, int fd) {
   if (mode != ColorMode::automatic) return mode == ColorMode::always;
-  const char* term = std::getenv("TERM");
-  return ::isatty(fd) == 1 && term != nullptr && std::string_view(term) != "dumb";
+  return ::isatty(fd) == 1 && environment_raw("TERM").value_or("dumb") != "dumb";
 }
 
 std::string styled(std::string_view text, Style style, bool color) {

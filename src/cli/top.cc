@@ -10,6 +10,7 @@
 #include "engine/session.h"
 #include "job/job.h"
 #include "os/clock.h"
+#include "os/environment.h"
 #include "os/helper.h"
 #include "os/line_file.h"
 #include "report/csv_reader.h"
@@ -83,7 +84,7 @@ int top_command(const Call& call) {
     return status ? 0 : refuse(status.error());
   }
   // Looking is not recording: no store, no summary, and nothing is sent.
-  for (const char* secret : {"SENTINEL_API_TOKEN", "SENTINEL_API_KEY"}) wipe_environment(secret);
+  for (const char* secret : kTokenVariables) wipe_environment(secret);
   settings->store_dir.clear();
   settings->store_named = false;
   settings->summary = SummaryStyle::none;

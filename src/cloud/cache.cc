@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 
 #include "base/json_bounds.h"
 #include "cloud/values.h"
+#include "os/environment.h"
 
 namespace tacho {
 namespace {
@@ -26,8 +26,8 @@ constexpr size_t kLargest = 16 * 1024;
 
 CloudCache::CloudCache(const Roots& roots, std::string key, std::vector<std::string> hidden)
     : boot_id_(read_first_line(roots.proc + "/sys/kernel/random/boot_id")), key_(std::move(key)), hidden_(std::move(hidden)) {
-  const char* const runtime = std::getenv("XDG_RUNTIME_DIR");
-  if (runtime != nullptr && runtime[0] == '/' && !boot_id_.empty()) folder_ = std::string(runtime) + "/tacho";
+  const std::string runtime = environment_or("XDG_RUNTIME_DIR");
+  if (runtime.starts_with('/') && !boot_id_.empty()) folder_ = runtime + "/tacho";
 }
 
 bool CloudCache::is_hidden(std::string_view field) const {

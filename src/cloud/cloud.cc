@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 
 #include "base/units.h"
 #include "cloud/cache.h"
@@ -11,6 +10,7 @@
 #include "cloud/values.h"
 #include "discover/host_id.h"
 #include "os/clock.h"
+#include "os/environment.h"
 
 namespace tacho {
 namespace {
@@ -29,7 +29,7 @@ constexpr std::array<Explicit, 5> kExplicit{{{"TACHO_CLOUD_VENDOR_ID", "cloud_ve
 // Said by the user: set but empty hides the field.
 void apply_explicit(Cloud& cloud) {
   for (const Explicit& entry : kExplicit)
-    if (const char* const value = std::getenv(entry.variable)) cloud.*entry.member = clean(value);
+    if (const auto value = environment_raw(entry.variable)) cloud.*entry.member = clean(*value);
 }
 
 bool has(const std::vector<std::string>& list, std::string_view field) {
@@ -39,9 +39,9 @@ bool has(const std::vector<std::string>& list, std::string_view field) {
 // Is there a field whose value would be used?
 bool anything_to_find(const CloudOptions& options) {
   const bool for_host_id = !has(options.hidden, "host_id") && !options.host_id_settled && !host_id_is_hashed() &&
-                           std::getenv("TACHO_HOST_ID_VALUE") == nullptr;
+                           !environment_raw("TACHO_HOST_ID_VALUE");
   return std::any_of(kExplicit.begin(), kExplicit.end(), [&](const Explicit& entry) {
-    if (std::getenv(entry.variable) != nullptr || has(options.said, entry.field)) return false;
+    if (environment_raw(entry.variable) || has(options.said, entry.field)) return false;
     return for_host_id || !has(options.hidden, entry.field);
   });
 }

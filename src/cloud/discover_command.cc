@@ -4,7 +4,6 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <vector>
 
 #include "base/log.h"
@@ -17,6 +16,7 @@
 #include "cloud/describe.h"
 #include "discover/host.h"
 #include "model/fields.h"
+#include "os/environment.h"
 
 namespace tacho {
 namespace {
@@ -65,8 +65,7 @@ Status hide(Request& request, std::string_view words) {
 Result<Request> parse(std::span<const std::string> arguments) {
   constexpr std::string_view kHide = "--hide=";
   Request request;
-  if (const char* const words = std::getenv("TACHO_HIDE"))
-    if (Status status = hide(request, words); !status) return status.error();
+  if (Status status = hide(request, environment("TACHO_HIDE")); !status) return status.error();
   for (size_t i = 0; i < arguments.size(); ++i) {
     const std::string& word = arguments[i];
     Status status = ok();

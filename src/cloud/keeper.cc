@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/backoff.h"
 #include "base/text.h"
 #include "base/json_bounds.h"
 #include "cloud/values.h"
@@ -13,7 +14,7 @@ namespace {
 
 constexpr int64_t kLimitMs = 2000;
 constexpr int kRepeats = 2;
-constexpr int64_t kPauseMs = 250;
+constexpr int64_t kPauseMs = 250, kLongestPauseMs = 60'000;
 constexpr int64_t kMostCores = 256;  // more is refused by the server
 // Long lists of servers and prices, but no more: an object that keeps its order takes time by the square of its members.
 constexpr JsonBounds kListBounds{16u << 20, 64, 100'000};
@@ -134,15 +135,15 @@ Result<std::string> Keeper::get(const std::string& path) {
   request.headers = {{"X-Application-ID", "tacho"}, {"Accept", "application/json"}, {"User-Agent", "tacho/" TACHO_VERSION}};
   request.connect_ms = request.stalled_ms = request.response_ms = request.total_ms = kLimitMs;
   request.accept_gzip = true;
-  for (int attempt = 0;; ++attempt) {
+  for (DoublingPause pause_ms(kPauseMs, kLongestPauseMs);;) {
     auto response = http_.send(request);
     if (response && response->status == 200) return std::move(response->body);
     const bool temporary = response ? response->status == 429 || response->status == 503 : response.error().code == Code::io;
-    if (!temporary || attempt == kRepeats) {
+    if (!temporary || pause_ms.attempts() == kRepeats) {
       if (!response) return response.error();
       return Error{Code::io, "the price list answered " + std::to_string(response->status), base_url_, "try again in a minute"};
     }
-    sleep_(kPauseMs << attempt);
+    sleep_(pause_ms.next());
   }
 }
 

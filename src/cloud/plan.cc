@@ -1,21 +1,14 @@
 #include "cloud/plan.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <optional>
 
 #include "base/log.h"
 #include "base/text.h"
+#include "os/environment.h"
 
 namespace tacho {
 namespace {
-
-std::string variable(const char* name) {
-  const char* const value = std::getenv(name);
-  return value == nullptr ? std::string() : std::string(trim(value));
-}
-
-bool is_on(const char* name) { return parse_bool(variable(name)).value_or(false); }
 
 // A base that somebody set. GCE_METADATA_HOST has no scheme.
 std::string as_base(std::string url) {
@@ -31,7 +24,7 @@ std::optional<std::string> override_of(const Vendor& vendor) {
   if (vendor.id == "aws") names.push_back("AWS_EC2_METADATA_SERVICE_ENDPOINT");
   if (vendor.id == "gcp") names.push_back("GCE_METADATA_HOST");
   for (const char* const name : names) {
-    std::string url = as_base(variable(name));
+    std::string url = as_base(environment(name));
     if (url.empty()) continue;
     if (lower(url).starts_with("http://")) return url;
     log::warn(std::string(name) + " cannot be used: metadata services speak plain http; write http://HOST[:PORT]");
@@ -43,19 +36,19 @@ std::optional<std::string> override_of(const Vendor& vendor) {
 std::vector<Base> own_bases(const Vendor& vendor) {
   std::vector<Base> bases{{std::string(vendor.base), ""}};
   if (!vendor.second_base.empty()) bases.push_back({std::string(vendor.second_base), std::string(vendor.second_host)});
-  if (vendor.id == "aws" && lower(variable("AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE")) == "ipv6") bases.erase(bases.begin());
+  if (vendor.id == "aws" && lower(environment("AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE")) == "ipv6") bases.erase(bases.begin());
   return bases;
 }
 
 std::string ecs_task_url() {
-  const std::string url = as_base(variable("ECS_CONTAINER_METADATA_URI_V4"));
+  const std::string url = as_base(environment("ECS_CONTAINER_METADATA_URI_V4"));
   return lower(url).starts_with("http://") ? url + "/task" : std::string();
 }
 
 // The word or list of TACHO_CLOUD_PROBE.
 class Choice {
  public:
-  Choice() : text_(lower(variable("TACHO_CLOUD_PROBE"))) {
+  Choice() : text_(lower(environment("TACHO_CLOUD_PROBE"))) {
     if (is_auto() || is_off() || is_all()) return;
     for (const std::string_view word : split(text_, ',')) {
       const std::string_view id = trim(word);
@@ -77,7 +70,7 @@ class Choice {
 }  // namespace
 
 // Whatever else stands in TACHO_NO_CLOUD, somebody wanted silence.
-bool probes_are_off() { return parse_bool(variable("TACHO_NO_CLOUD")).value_or(true) || Choice().is_off(); }
+bool probes_are_off() { return parse_bool(environment("TACHO_NO_CLOUD")).value_or(true) || Choice().is_off(); }
 
 std::string Plan::key() const {
   std::string key;
@@ -92,7 +85,7 @@ Plan plan_probes(const Dmi& dmi) {
   Plan plan;
   const Choice choice;
   if (choice.is_off()) return plan;
-  const bool extra = is_on("TACHO_CLOUD_EXTRA");
+  const bool extra = environment_on("TACHO_CLOUD_EXTRA");
   const std::vector<std::string_view> matches = vendors_of(dmi);
   plan.cacheable = choice.is_auto();
   for (const Vendor& vendor : all_vendors()) {
@@ -108,7 +101,7 @@ Plan plan_probes(const Dmi& dmi) {
     if (vendor.id == "aws") {
       // A task's own service is no instance's: firmware and AWS_EC2_METADATA_DISABLED say nothing about it.
       if (choice.is_auto() || wanted) candidate.context.ecs_task_url = ecs_task_url();
-      candidate.context.ask_imds = wanted && lower(variable("AWS_EC2_METADATA_DISABLED")) != "true";
+      candidate.context.ask_imds = wanted && lower(environment("AWS_EC2_METADATA_DISABLED")) != "true";
       wanted = candidate.context.ask_imds || !candidate.context.ecs_task_url.empty();
     }
     if (!wanted) continue;

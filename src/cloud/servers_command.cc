@@ -4,13 +4,13 @@
 
 #include <array>
 #include <cstdio>
-#include <cstdlib>
 
 #include "base/log.h"
 #include "base/text.h"
 #include "cloud/keeper.h"
 #include "base/json_bounds.h"
 #include "cloud/values.h"
+#include "os/environment.h"
 #include "os/file.h"
 
 namespace tacho {
@@ -83,9 +83,8 @@ int servers_command(std::span<const std::string> arguments) {
   Json advice = parse_bounded<Json>(input ? std::string_view(*input) : std::string_view());
   if (!advice.is_object()) return log::error("there is no advice on stdin; write tacho advise RUN --servers"), kRefused;
 
-  const char* const url = std::getenv("TACHO_KEEPER_URL");
   HttpClient http;
-  Keeper keeper(http, url != nullptr && *url != '\0' ? url : kUrl, [](int64_t ms) { ::usleep(static_cast<useconds_t>(ms * 1000)); });
+  Keeper keeper(http, environment_or("TACHO_KEEPER_URL", kUrl), [](int64_t ms) { ::usleep(static_cast<useconds_t>(ms * 1000)); });
   const ServerSize size{wanted(advice, "cpu"), wanted(advice, "memory"), wanted(advice, "gpu"), wanted(advice, "vram")};
   std::vector<std::string> notes;
   const auto servers = keeper.cheapest(size, choice, notes);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "codec/iso_time.h"
+#include "base/time_text.h"
 #include "codec/run_words.h"
 #include "model/allocation.h"
 

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_bounds.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "cromwell/cromwell_client.h"
 #include "net/http/base64.h"
@@ -190,7 +191,7 @@ std::string workflow_id_in(std::string_view name) {
     const std::string_view id = name.substr(at + 1, kLength);
     if (std::all_of(id.begin(), id.end(), is_hex_or_dash)) return std::string(id);
   }
-  name.remove_prefix(name.rfind('/') + 1);
+  name = last_part(name);
   for (size_t at = 0; at + kLength <= name.size(); ++at)
     if (is_workflow_id(name.substr(at, kLength))) return std::string(name.substr(at, kLength));
   return {};

@@ -6,8 +6,8 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "base/time_text.h"
 #include "base/units.h"
-#include "codec/iso_time.h"
 #include "cromwell/row_json.h"
 #include "net/google/bigquery_schema.h"
 #include "net/http/retry.h"

@@ -11,7 +11,7 @@
 #include "cromwell/monitoring_log.h"
 #include "cromwell/options.h"
 #include "cromwell/row_json.h"
-#include "net/http/environment.h"
+#include "os/environment.h"
 
 namespace tacho {
 namespace {

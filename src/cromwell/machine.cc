@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/path.h"
 #include "base/text.h"
 #include "base/units.h"
 
@@ -141,7 +142,7 @@ Limits limits_of(std::string_view platform) {
 
 std::optional<Machine> machine_of_type(std::string_view type) {
   type = trim(type);
-  type.remove_prefix(type.rfind('/') + 1);  // npos + 1 is 0
+  type = last_part(type);
   if (const auto machine = custom(type)) return machine;
   const std::string name = without_disks(type);
   for (const Single& single : kSingles)

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <vector>
 
 #include "base/text.h"
+#include "base/time_text.h"
 #include "base/units.h"
 #include "cromwell/cromwell_client.h"
 
@@ -72,7 +72,7 @@ std::optional<int64_t> parse_date_output(std::string_view text) {
   const auto words = words_of(text);
   if (words.size() != 6 || !is_weekday(words[0]) || words[4] != "UTC") return std::nullopt;
   const int month = month_of(words[1]);
-  const auto day = parse_int<unsigned>(words[2]);
+  const auto day = parse_int<int>(words[2]);
   const auto year = parse_int<int>(words[5]);
   const auto clock = split(words[3], ':');
   if (month == 0 || !day || !year || *year < 1970 || *year > 2261 || clock.size() != 3) return std::nullopt;
@@ -80,11 +80,9 @@ std::optional<int64_t> parse_date_output(std::string_view text) {
   if (!hour || !minute || !second || *hour < 0 || *hour > 23 || *minute < 0 || *minute > 59 || *second < 0 ||
       *second > 60)
     return std::nullopt;
-  const std::chrono::year_month_day date{std::chrono::year(*year), std::chrono::month(static_cast<unsigned>(month)),
-                                         std::chrono::day(*day)};
-  if (!date.ok()) return std::nullopt;
-  const int64_t days = std::chrono::sys_days(date).time_since_epoch().count();
-  return (days * 86'400 + *hour * 3'600 + *minute * 60 + *second) * kNsPerSec;
+  const auto days = days_since_1970(*year, month, *day);
+  if (!days) return std::nullopt;
+  return (*days * 86'400 + *hour * 3'600 + *minute * 60 + *second) * kNsPerSec;
 }
 
 std::optional<double> MonitoringLog::share(std::optional<double> part, const std::optional<double>& total) const {

@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "net/http/environment.h"
+#include "os/environment.h"
 #include "os/helper.h"
 
 namespace tacho {

@@ -9,10 +9,10 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "base/text.h"
+#include "base/time_text.h"
 #include "base/units.h"
 #include "cromwell/machine.h"
 #include "cromwell/row_json.h"
-#include "net/http/iso_date.h"
 
 namespace tacho {
 namespace {

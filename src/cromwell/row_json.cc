@@ -2,8 +2,8 @@
 
 #include <cmath>
 
+#include "base/time_text.h"
 #include "base/writer.h"
-#include "codec/iso_time.h"
 #include "cromwell/inputs.h"
 #include "net/google/bigquery.h"
 
@@ -111,16 +111,7 @@ void put_added_columns(JsonWriter& json, const MetadataRow& row) {
 
 }  // namespace
 
-std::string rfc3339_us(int64_t realtime_ns) {
-  // Towards the past, also before 1970: 00:00 of that day in Berlin is before it.
-  int64_t ms = realtime_ns / 1'000'000;
-  if (ms * 1'000'000 > realtime_ns) --ms;
-  const int64_t us = (realtime_ns - ms * 1'000'000) / 1000;
-  const IsoTime time(ms * 1'000'000);
-  std::string digits = std::to_string(us);
-  digits.insert(0, 3 - digits.size(), '0');
-  return std::string(time.view().substr(0, 23)) + digits + "Z";
-}
+std::string rfc3339_us(int64_t realtime_ns) { return format_microseconds(realtime_ns); }
 
 std::string row_json(const MetadataRow& row, size_t most_bytes) {
   Writer out;

@@ -7,9 +7,9 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cromwell/small_json.h"
-#include "net/http/environment.h"
 #include "net/http/retry.h"
 #include "os/clock.h"
+#include "os/environment.h"
 #include "os/process.h"
 
 namespace tacho {

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <iostream>
 
+#include "base/backoff.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -36,11 +37,11 @@ std::vector<std::string> ids_of_stdin() {
 
 // With --wait as often as it takes until the workflow is over.
 UploadResult upload_when_over(WorkflowUploader& uploader, const std::string& id, bool wait) {
-  for (int64_t wait_ms = 1'000;; wait_ms = std::min(wait_ms * 2, kMostWaitMs)) {
+  for (DoublingPause wait_ms(1'000, kMostWaitMs);;) {
     UploadResult result = uploader.upload_id(id);
     if (!wait || !result.not_over) return result;
     log::debug("waiting for workflow " + id);
-    system_clock().wait({}, system_clock().monotonic_ns() + wait_ms * kNsPerMs);
+    system_clock().wait({}, system_clock().monotonic_ns() + wait_ms.next() * kNsPerMs);
   }
 }
 

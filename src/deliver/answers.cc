@@ -4,8 +4,8 @@
 #include <array>
 
 #include "base/text.h"
+#include "base/time_text.h"
 #include "base/units.h"
-#include "net/http/iso_date.h"
 
 namespace tacho {
 namespace {

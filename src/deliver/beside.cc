@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -21,6 +20,7 @@
 #include "deliver/environment.h"
 #include "deliver/leftovers.h"
 #include "os/clock.h"
+#include "os/environment.h"
 #include "os/memory.h"
 
 namespace tacho {
@@ -153,8 +153,7 @@ class Beside {
   }
 
   static int64_t orphan_budget_ns() {
-    const char* text = std::getenv("TACHO_FINISH_TIMEOUT");
-    const auto seconds = parse_double(trim(text != nullptr ? text : ""));
+    const auto seconds = parse_double(environment("TACHO_FINISH_TIMEOUT"));
     return seconds && *seconds >= 0 ? static_cast<int64_t>(std::min(*seconds, 86400.0) * 1e9) : kOrphanBudget_ns;
   }
 

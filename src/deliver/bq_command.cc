@@ -11,7 +11,7 @@
 #include "base/units.h"
 #include "deliver/records.h"
 #include "net/google/bigquery_stream.h"
-#include "net/http/environment.h"
+#include "os/environment.h"
 
 namespace tacho {
 namespace {

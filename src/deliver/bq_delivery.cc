@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "deliver/compress.h"
-#include "net/http/environment.h"
+#include "os/environment.h"
 
 namespace tacho {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "net/http/environment.h"
+#include "os/environment.h"
 
 namespace tacho {
 namespace {

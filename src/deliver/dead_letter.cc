@@ -8,7 +8,7 @@
 
 #include "base/path.h"
 #include "base/text.h"
-#include "codec/iso_time.h"
+#include "base/time_text.h"
 #include "deliver/records.h"
 #include "net/google/bigquery_schema.h"
 #include "net/aws/sigv4.h"

@@ -1,7 +1,6 @@
 #include "deliver/environment.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "base/text.h"
 #include "base/units.h"
@@ -9,6 +8,7 @@
 #include "cloud/describe.h"
 #include "net/aws/aws_credentials.h"
 #include "os/clock.h"
+#include "os/environment.h"
 #include "os/identity.h"
 
 namespace tacho {
@@ -16,11 +16,6 @@ namespace {
 
 constexpr int64_t kPatience_ns = 2 * kNsPerSec;
 constexpr int64_t kSlice_ns = 50 * kNsPerMs;
-
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return std::string(trim(value != nullptr ? value : ""));
-}
 
 bool is_cloud_field(std::string_view name) { return name.starts_with("cloud_"); }
 
@@ -33,7 +28,7 @@ bool is_of_another_machine(const Json& start) {
 }  // namespace
 
 std::string service_url() {
-  std::string url = variable("SENTINEL_API_URL");
+  std::string url = environment("SENTINEL_API_URL");
   if (url.empty()) url = "https://api.sentinel.sparecores.net";
   if (url.back() == '/') url.pop_back();
   return url;

@@ -1,8 +1,8 @@
 #include "deliver/finish_body.h"
 
 #include "base/text.h"
+#include "base/time_text.h"
 #include "base/units.h"
-#include "codec/iso_time.h"
 #include "os/clock.h"
 
 namespace tacho {

@@ -5,15 +5,16 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
 #include <limits>
 #include <optional>
 
 #include "base/bytes.h"
 #include "base/path.h"
 #include "base/text.h"
+#include "base/time_text.h"
 #include "base/units.h"
 #include "deliver/bq_meta.h"
+#include "os/environment.h"
 #include "os/file.h"
 
 namespace tacho {
@@ -22,22 +23,13 @@ namespace {
 constexpr int64_t kDefaultMaxBytes = int64_t{1} << 30;
 constexpr int64_t kMaxAge_s = int64_t{90} * 24 * 3600;
 constexpr int64_t kLeftoverPatience_ns = 60 * kNsPerSec;  // for one leftover; the next tacho tries again
-constexpr int64_t kFirstLook_ns = kNsPerSec, kLongestLook_ns = 60 * kNsPerSec;  // before a look at what is in other hands
 
 int64_t max_bytes(Reporter& reporter) {
-  const char* value = std::getenv("TACHO_SPOOL_MAX");
-  const std::string_view text = trim(value != nullptr ? value : "");
+  const std::string text = environment("TACHO_SPOOL_MAX");
   if (text.empty()) return kDefaultMaxBytes;
   if (const auto bytes = parse_bytes(text)) return *bytes;
   reporter.must("TACHO_SPOOL_MAX is no size: " + valid_utf8(text) + "; write bytes, or 500M or 2G. 1 GiB is used");
   return kDefaultMaxBytes;
-}
-
-// UNIX seconds of "20261115T140000Z-…".
-int64_t start_of(const std::string& name) {
-  std::tm time{};
-  if (::strptime(name.c_str(), "%Y%m%dT%H%M%SZ", &time) == nullptr) return 0;
-  return static_cast<int64_t>(::timegm(&time));
 }
 
 std::string_view without_slashes(std::string_view uri) {
@@ -69,7 +61,7 @@ void bound_spool(Reporter& reporter) {
   }
   const int64_t now_s = system_clock().realtime_ns() / kNsPerSec, limit = max_bytes(reporter);
   for (const Entry& entry : entries) {
-    const int64_t start_s = start_of(std::string(last_part(entry.folder)));
+    const int64_t start_s = parse_compact_utc(last_part(entry.folder)).value_or(0);
     const bool old = start_s > 0 && now_s - start_s > kMaxAge_s;
     if (!old && sum <= limit) continue;
     SpoolRun run(entry.folder);
@@ -135,10 +127,7 @@ int64_t Leftovers::step(Delivering& shared, const Destinations& ours) {
     if (!meta || !ours.include(*meta)) continue;
     if (const Status locked = run.lock(); !locked) {
       if (locked.error().code == Code::not_available && !owner_lives(run)) {
-        if (in_hands_.empty()) {
-          pause_ns_ = std::clamp(pause_ns_ * 2, kFirstLook_ns, kLongestLook_ns);
-          look_again_ns_ = now + pause_ns_;
-        }
+        if (in_hands_.empty()) look_again_ns_ = now + pause_ns_.next();
         in_hands_.push_back(run.folder());
       }
       continue;

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/backoff.h"
+#include "base/units.h"
 #include "deliver/delivery.h"
 
 namespace tacho {
@@ -45,7 +47,8 @@ class Leftovers {
   std::deque<std::string> folders_;
   std::vector<std::string> in_hands_;  // of deliverers that outlived their tacho: looked at again
   std::unique_ptr<Delivery> current_;
-  int64_t next_ns_ = 0, look_again_ns_ = 0, pause_ns_ = 0;
+  int64_t next_ns_ = 0, look_again_ns_ = 0;
+  DoublingPause pause_ns_{kNsPerSec, 60 * kNsPerSec};  // before a look at what is in other hands
   bool looked_ = false;
 };
 

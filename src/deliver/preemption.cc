@@ -7,6 +7,7 @@
 #include <atomic>
 #include <thread>
 
+#include "base/backoff.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "net/google/gce_metadata.h"
@@ -42,7 +43,7 @@ struct PreemptionWatch::State {
     http.set_stop_fd(stop.get());
     GceMetadata server(http, host);
     std::string etag;
-    int64_t pause_ns = kPause_ns;
+    DoublingPause longer_ns(kPause_ns, kLongestPause_ns);
     for (;;) {
       const int64_t asked_ns = system_clock().monotonic_ns();
       const auto change = server.wait_for_change("instance/preempted", etag, kPoll_s);
@@ -51,11 +52,10 @@ struct PreemptionWatch::State {
         told = true;
         return tell();
       }
-      if (change) etag = change->etag, pause_ns = kPause_ns;
+      if (change) etag = change->etag, longer_ns.reset();
       // A server that does not wait is not asked more than once a second; one that fails, less and less often.
       const bool waited = change && (system_clock().monotonic_ns() - asked_ns > kPause_ns);
-      if (!waited && !pause(pause_ns)) return;
-      if (!change) pause_ns = std::min(2 * pause_ns, kLongestPause_ns);
+      if (!waited && !pause(change ? kPause_ns : longer_ns.next())) return;
     }
   }
 };

@@ -20,6 +20,7 @@
 #include "deliver/delivery.h"
 #include "deliver/environment.h"
 #include "deliver/leftovers.h"
+#include "os/environment.h"
 #include "os/file.h"
 #include "os/helper.h"
 #include "os/memory.h"
@@ -57,9 +58,8 @@ constexpr std::pair<std::string_view, const char*> kGoogleFlags[] = {{"--bq-endp
 
 std::string token_from_environment() {
   std::string token;
-  for (const char* name : {"SENTINEL_API_TOKEN", "SENTINEL_API_KEY"}) {
-    const char* value = std::getenv(name);
-    if (token.empty() && value != nullptr) token = trim(value);
+  for (const char* name : kTokenVariables) {
+    if (token.empty()) token = environment(name);
     wipe_environment(name);
   }
   return token;

@@ -1,7 +1,6 @@
 #include "deliver/run_delivery.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <limits>
 #include <utility>
 
@@ -11,6 +10,7 @@
 #include "deliver/restore.h"
 #include "deliver/statistics.h"
 #include "deliver/thin_out.h"
+#include "os/environment.h"
 
 namespace tacho {
 namespace {
@@ -30,8 +30,7 @@ constexpr int64_t kHeartbeat_ns = 60 * kNsPerSec;
 
 RunDelivery::RunDelivery(SpoolRun run, Role role, Delivering& shared)
     : run_(std::move(run)), role_(role), shared_(shared), uploader_(shared.http), random_(std::random_device{}()), born_ns_(now_ns()) {
-  const char* path = std::getenv("TACHO_SENTINEL_HEARTBEAT_PATH");
-  heartbeat_path_ = path != nullptr ? path : "";
+  heartbeat_path_ = environment_or("TACHO_SENTINEL_HEARTBEAT_PATH");
 }
 
 Status RunDelivery::load() {

@@ -1,7 +1,6 @@
 #include "deliver/sentinel.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <utility>
 
 #include "base/text.h"
@@ -10,6 +9,7 @@
 #include "deliver/gzip_source.h"
 #include "net/http/url.h"
 #include "os/clock.h"
+#include "os/environment.h"
 
 namespace tacho {
 namespace {
@@ -29,8 +29,7 @@ std::string status_text(const HttpResponse& response) { return "it answered " + 
 
 Sentinel::Sentinel(HttpClient& http, std::string base_url, std::string token)
     : http_(http), base_url_(std::move(base_url)), token_(std::move(token)) {
-  const char* gzip = std::getenv("TACHO_SENTINEL_GZIP");
-  compress_ = gzip != nullptr && parse_bool(gzip).value_or(false);
+  compress_ = environment_on("TACHO_SENTINEL_GZIP");
 }
 
 int64_t Sentinel::server_now_ns() const { return system_clock().realtime_ns() + offset_ns_; }

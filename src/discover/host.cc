@@ -4,13 +4,13 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <vector>
 
 #include "base/log.h"
 #include "base/text.h"
 #include "discover/host_id.h"
 #include "os/block.h"
+#include "os/environment.h"
 #include "os/identity.h"
 #include "procfs/cgroup_files.h"
 #include "procfs/cpuinfo.h"
@@ -72,9 +72,9 @@ std::string find_address(const Roots& roots) {
 
 // The variable's value when it is set: empty hides the field.
 bool from_environment(const char* variable, std::optional<std::string>& field) {
-  const char* const value = std::getenv(variable);
-  if (value == nullptr) return false;
-  field = known(trim(value));
+  const auto value = environment_raw(variable);
+  if (!value) return false;
+  field = known(trim(*value));
   return true;
 }
 
@@ -117,7 +117,7 @@ std::optional<std::string> allocation_under(const Limits& limits, const Host& ho
 }
 
 void set_allocation(Host& host, const Limits& limits) {
-  if (std::getenv(kAllocationVariable) == nullptr) host.host_server_allocation = allocation_under(limits, host);
+  if (!environment_raw(kAllocationVariable)) host.host_server_allocation = allocation_under(limits, host);
 }
 
 Host discover_host(const Roots& roots) {

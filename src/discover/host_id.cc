@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 
 #include "base/hmac.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "discover/host.h"
+#include "os/environment.h"
 #include "procfs/mountinfo.h"
 
 namespace tacho {
@@ -80,9 +80,9 @@ std::optional<std::string> local_host_id(const Roots& roots) {
 }
 
 bool host_id_is_hashed() {
-  const char* const mode = std::getenv("TACHO_HOST_ID");
-  if (mode == nullptr || trim(mode).empty()) return false;
-  if (lower(trim(mode)) != "hash")
+  const std::string mode = environment("TACHO_HOST_ID");
+  if (mode.empty()) return false;
+  if (lower(mode) != "hash")
     log::warn("TACHO_HOST_ID knows the word hash only, and is taken for it; to name an id use TACHO_HOST_ID_VALUE");
   return true;
 }

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -14,32 +13,27 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "codec/run_words.h"
+#include "os/environment.h"
 #include "os/file.h"
 #include "sink/spool_sink.h"
 
 namespace tacho {
 namespace {
 
-constexpr std::array kTokenVariables{"SENTINEL_API_TOKEN", "SENTINEL_API_KEY"};
 constexpr std::string_view kDefaultApi = "https://api.sentinel.sparecores.net";
 constexpr int64_t kFinishBudget_ns = 30 * kNsPerSec, kHurriedBudget_ns = 8 * kNsPerSec;
 constexpr size_t kTokenLimit = 16384;
 constexpr int kChancesAtEnd = 3;  // for a deliverer that somebody kills
 
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr ? std::string(trim(value)) : "";
-}
-
 std::string api_url() {
-  std::string url = variable("SENTINEL_API_URL");
+  std::string url = environment("SENTINEL_API_URL");
   if (url.empty()) url = kDefaultApi;
   if (url.back() == '/') url.pop_back();
   return url;
 }
 
 int64_t finish_budget_ns() {
-  const std::string text = variable("TACHO_FINISH_TIMEOUT");
+  const std::string text = environment("TACHO_FINISH_TIMEOUT");
   const auto seconds = parse_double(text);
   if (!seconds || *seconds < 0) {
     if (!text.empty()) log::warn("TACHO_FINISH_TIMEOUT is no number of seconds: " + valid_utf8(text) + "; 30 are used");
@@ -58,8 +52,7 @@ std::string how_it_ended(int status) {
 
 Token::Token() {
   for (const char* name : kTokenVariables) {
-    const char* value = std::getenv(name);
-    const std::string_view text = trim(value != nullptr ? value : "");
+    const std::string_view text = trim(environment_in_place(name));
     if (text.size() > kTokenLimit)
       log::error(std::string("the token in ") + name + " is too long to be one and is not used; set it right");
     if (size_ > 0 || text.empty() || text.size() > kTokenLimit) continue;
@@ -133,7 +126,7 @@ Status Deliverer::launch(int64_t now_ns) {
   DelivererProcess::Start start;
   start.folders = folders_;
   for (const SpoolSink* sink : sinks_) start.locks.push_back(sink->lock_fd());
-  start.remove_environment = {kTokenVariables.begin(), kTokenVariables.end()};
+  start.remove_environment = secret_variables();
   if (token_.is_valid()) start.token = token_.view();
   restarts_.started(now_ns);
   return process_.start(start);

@@ -9,16 +9,12 @@
 #include "base/units.h"
 #include "os/file.h"
 #include "os/process.h"
+#include "os/sibling.h"
 
 namespace tacho {
 namespace {
 
 constexpr int64_t kEndPatience_ns = kNsPerSec;
-
-std::string program_path() {
-  const std::string self = read_link("/proc/self/exe");
-  return self.substr(0, self.rfind('/') + 1) + "tacho-deliver";
-}
 
 }  // namespace
 
@@ -26,7 +22,7 @@ Status DelivererProcess::start(const Start& start) {
   auto pipe = make_control_pipe();
   if (!pipe) return pipe.error();
   HelperOptions options;
-  options.program = program_path();
+  options.program = sibling_path("tacho-deliver");
   options.remove_environment = start.remove_environment;
   for (const std::string& folder : start.folders) {
     options.arguments.push_back("--spool-run");

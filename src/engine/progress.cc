@@ -3,11 +3,11 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
 
 #include "base/log.h"
 #include "base/units.h"
 #include "codec/run_json.h"
+#include "os/environment.h"
 #include "report/summary_text.h"
 
 namespace tacho {
@@ -15,10 +15,9 @@ namespace {
 
 bool use_color(ColorMode mode) {
   if (mode != ColorMode::automatic) return mode == ColorMode::always;
-  const char* force = std::getenv("CLICOLOR_FORCE");
-  const char* none = std::getenv("NO_COLOR");
-  if (none != nullptr && *none != '\0') return false;
-  if (force != nullptr && *force != '\0' && *force != '0') return true;
+  const std::string force = environment_or("CLICOLOR_FORCE");
+  if (!environment_or("NO_COLOR").empty()) return false;
+  if (!force.empty() && force[0] != '0') return true;
   return ::isatty(STDERR_FILENO) == 1;
 }
 

@@ -1,21 +1,14 @@
 #include "engine/restarts.h"
 
-#include <algorithm>
-
-#include "base/units.h"
+#include <utility>
 
 namespace tacho {
-namespace {
-
-constexpr int64_t kLongestPause_ns = 60 * kNsPerSec;
-
-}  // namespace
 
 void Restarts::ended(int64_t now_ns, bool began) {
   stillborn_ = began ? 0 : stillborn_ + 1;
-  if (now_ns - started_ns_ >= kLongestPause_ns) pause_ns_ = 0;
-  at_ns_ = given_up() ? kNever : now_ns + pause_ns_;
-  pause_ns_ = std::clamp(2 * pause_ns_, kNsPerSec, kLongestPause_ns);
+  if (now_ns - started_ns_ >= kLasting_ns) pause_ns_.reset(), at_once_ = true;
+  const int64_t pause_ns = std::exchange(at_once_, false) ? 0 : pause_ns_.next();
+  at_ns_ = given_up() ? kNever : now_ns + pause_ns;
 }
 
 }  // namespace tacho

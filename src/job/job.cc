@@ -9,6 +9,7 @@
 #include "job/waker.h"
 #include "os/cgroup_folder.h"
 #include "os/clock.h"
+#include "os/environment.h"
 #include "os/file.h"
 #include "procfs/cgroup_files.h"
 #include "procfs/pid_files.h"
@@ -67,7 +68,7 @@ Status Job::launch(const Launch& launch) {
   become_subreaper();
   SpawnOptions options;
   options.command = launch.command;
-  options.remove_environment = {"SENTINEL_API_TOKEN", "SENTINEL_API_KEY"};
+  options.remove_environment = secret_variables();
   options.inherited = inherited_;
   options.cgroup_fd = launch.cgroup_fd;
   options.before_exec = launch.before_exec;

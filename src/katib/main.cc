@@ -1,7 +1,5 @@
 // tacho-katib's table of contents. The collector and its store are in this program; what speaks to Kubernetes and the
 // launcher are programs beside it.
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -13,7 +11,7 @@
 #include "base/path.h"
 #include "katib/collect/collect_command.h"
 #include "katib/db/commands.h"
-#include "os/file.h"
+#include "os/sibling.h"
 #include "os/standard_streams.h"
 #include "probe/gpu_reader.h"
 
@@ -39,19 +37,14 @@ int help() {
 
 // Replaces this process by a program in the same folder.
 int become(const std::string& program, const std::string* command, Arguments arguments) {
-  const std::string self = tacho::read_link("/proc/self/exe");
-  const std::string path = self.substr(0, self.rfind('/') + 1) + program;
-  std::vector<std::string> words{path};
+  std::vector<std::string> words;
   if (command != nullptr) words.push_back(*command);
   words.insert(words.end(), arguments.begin(), arguments.end());
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  ::execv(path.c_str(), argv.data());
-  std::fprintf(stderr, "tacho-katib: cannot start %s: %s; install it in the same folder\n", path.c_str(), std::strerror(errno));
-  return errno == ENOENT ? 127 : 126;
+  const int reason = tacho::become_sibling(program, words);
+  std::fprintf(stderr, "tacho-katib: cannot start %s: %s; install it in the same folder\n", tacho::sibling_path(program).c_str(),
+               std::strerror(reason));
+  return reason == ENOENT ? 127 : 126;
 }
-
 
 }  // namespace
 

@@ -11,8 +11,8 @@
 #include "base/bytes.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "base/time_text.h"
 #include "base/units.h"
-#include "codec/iso_time.h"
 #include "engine/deliverer_process.h"
 #include "monitor/command_watch.h"
 #include "monitor/end_requests.h"
@@ -22,6 +22,7 @@
 #include "monitor/task_sampler.h"
 #include "monitor/task_spool.h"
 #include "monitor/text_log.h"
+#include "os/environment.h"
 #include "os/process.h"
 #include "os/signals.h"
 #include "os/unique.h"
@@ -166,10 +167,10 @@ Status TaskMonitor::prepare() {
 void TaskMonitor::begin_spool() {
   TaskSpoolOptions options;
   options.roots = task_spool_roots(settings_.spool_dir, working_mount_);
-  if (const char* cap = std::getenv("TACHO_SPOOL_MAX"); cap != nullptr && !trim(cap).empty()) {
+  if (const std::string cap = environment("TACHO_SPOOL_MAX"); !cap.empty()) {
     options.cap_bytes = parse_bytes(cap).value_or(0);
     if (options.cap_bytes == 0)
-      log::warn("TACHO_SPOOL_MAX is no size: " + valid_utf8(trim(cap)) +
+      log::warn("TACHO_SPOOL_MAX is no size: " + valid_utf8(cap) +
                 "; write bytes, or 500M or 2G. The usual bound is kept");
   }
   spool_ = std::make_unique<TaskSpool>(std::move(options), compact_utc(start_realtime_ns_));
@@ -194,7 +195,7 @@ void TaskMonitor::start_deliverer() {
   delivering_ = spool_->folder();
   start.folders = {delivering_};
   start.locks = {spool_->lock_fd()};
-  start.remove_environment = {"SENTINEL_API_TOKEN", "SENTINEL_API_KEY"};
+  start.remove_environment = secret_variables();
   if (const Status status = deliverer_.start(start); !status) {
     Error error = status.error();
     error.what = "nothing is sent for now: " + error.what;

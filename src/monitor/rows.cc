@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "codec/iso_time.h"
+#include "base/time_text.h"
+
 
 namespace tacho {
 namespace {

@@ -6,12 +6,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <utility>
 
 #include "base/log.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "os/environment.h"
 #include "os/file.h"
 #include "os/memory.h"
 #include "os/mounts.h"
@@ -42,8 +42,7 @@ std::vector<std::string> task_spool_roots(const std::string& named, const std::s
   // Hidden: nothing that Cromwell or a glob of the task takes for an output. The root of a machine is nobody's working
   // disk. One that is not there is not made: a disk that is mounted later would hide what lies there.
   if (!working_mount.empty() && working_mount != "/" && file_exists(working_mount)) add(working_mount + "/." + own);
-  const char* variable = std::getenv("TMPDIR");
-  std::string temporary = variable != nullptr && *variable != '\0' ? variable : "/tmp";
+  std::string temporary = environment_or("TMPDIR", "/tmp");
   while (temporary.ends_with('/')) temporary.pop_back();
   add(temporary + "/" + own);
   add("/dev/shm/" + own);

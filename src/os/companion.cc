@@ -10,9 +10,9 @@
 
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
 
 #include "os/clock.h"
+#include "os/environment.h"
 #include "os/file.h"
 #include "os/helper.h"
 

@@ -7,10 +7,10 @@
 
 #include <array>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 
 #include "base/text.h"
+#include "os/environment.h"
 #include "os/owned_folder.h"
 
 namespace tacho {
@@ -18,11 +18,6 @@ namespace {
 
 // Half the smallest page: no record but one of mountinfo is longer, and mounts are read by read_whole_file.
 constexpr size_t kSurelyTheEnd = 2048;
-
-std::string environment_or(const char* name, const char* other) {
-  const char* value = std::getenv(name);
-  return value != nullptr && *value != '\0' ? value : other;
-}
 
 }  // namespace
 

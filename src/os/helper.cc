@@ -9,10 +9,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <string_view>
 
+#include "os/environment.h"
 #include "os/file.h"
 
 namespace tacho {
@@ -56,17 +56,6 @@ void close_from_on_exec(unsigned first) {
   if (::syscall(SYS_close_range, first, ~0u, 4u /* CLOSE_RANGE_CLOEXEC */) == 0) return;
 #endif
   for (int fd = static_cast<int>(first); fd < 1024; ++fd) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
-}
-
-std::vector<char*> environment_without(const std::vector<std::string>& names) {
-  std::vector<char*> kept;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view text = *entry;
-    const std::string_view name = text.substr(0, text.find('='));
-    if (std::find(names.begin(), names.end(), name) == names.end()) kept.push_back(*entry);
-  }
-  kept.push_back(nullptr);
-  return kept;
 }
 
 Result<Helper> start_helper(const HelperOptions& options) {
@@ -118,11 +107,6 @@ Result<std::pair<Fd, Fd>> make_control_pipe() {
   if (::pipe2(ends, O_CLOEXEC) != 0) return system_error("cannot make a pipe", "", errno);
   ::fcntl(ends[1], F_SETFL, O_NONBLOCK);
   return std::pair<Fd, Fd>(Fd(ends[0]), Fd(ends[1]));
-}
-
-void wipe_environment(const char* name) {
-  if (char* value = std::getenv(name); value != nullptr) ::explicit_bzero(value, std::strlen(value));
-  ::unsetenv(name);
 }
 
 }  // namespace tacho

@@ -32,9 +32,5 @@ Result<std::pair<Fd, Fd>> make_control_pipe();
 // For a child between fork and exec, and what is made ready for it before the fork.
 Fd high_copy(int fd);                          // above the places 0 … n, so that putting one in its place closes no other
 void close_from_on_exec(unsigned first);       // all descriptors from this one on; makes system calls only
-std::vector<char*> environment_without(const std::vector<std::string>& names);  // points into environ, ends with null
-
-// Overwrites the value of an environment variable where it lies (/proc/PID/environ shows that memory) and unsets it.
-void wipe_environment(const char* name);
 
 }  // namespace tacho

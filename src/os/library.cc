@@ -6,10 +6,10 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include <cstdlib>
 #include <cstring>
 
 #include "base/text.h"
+#include "os/environment.h"
 #include "os/fd.h"
 #include "os/file.h"
 #endif
@@ -49,8 +49,8 @@ bool is_in_linker_cache(const std::string& name) {
 
 bool Library::is_installed(const std::string& name) {
   if (name.find('/') != std::string::npos) return file_exists(name);
-  const char* path = std::getenv("LD_LIBRARY_PATH");
-  for (const std::string_view folder : split(path != nullptr ? path : "", ':'))
+  const std::string path = environment_or("LD_LIBRARY_PATH");
+  for (const std::string_view folder : split(path, ':'))
     if (!folder.empty() && file_exists(std::string(folder) + "/" + name)) return true;
   for (const char* folder : {"/lib/", "/usr/lib/", "/lib64/", "/usr/lib64/"})
     if (file_exists(folder + name)) return true;

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/path.h"
 #include "base/units.h"
 #include "os/clock.h"
 #include "os/file.h"
@@ -20,9 +21,8 @@ namespace {
 Error open_error(const std::string& path, int error_number) {
   Error error = system_error("cannot open the output", path, error_number);
   error.code = Code::invalid;
-  const size_t slash = path.rfind('/');
   if (error_number == ENOENT || error_number == ENOTDIR)
-    error.hint = "there is no such folder; make it first: mkdir -p " + (slash == std::string::npos ? "." : path.substr(0, slash));
+    error.hint = "there is no such folder; make it first: mkdir -p " + parent_folder(path);
   else if (error_number == EISDIR)
     error.hint = "it is a folder; name a file in it";
   else if (error_number == EACCES || error_number == EPERM || error_number == EROFS)

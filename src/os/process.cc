@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "os/clock.h"
+#include "os/environment.h"
 #include "os/file.h"
 
 namespace tacho {
@@ -59,27 +60,13 @@ Forked fork_child(int cgroup_fd) {
   return {forked, forked > 0 ? open_pidfd(forked).release() : -1, false};
 }
 
-// The environment without the removed variables, as pointers into environ.
-std::vector<char*> filtered_environment(const std::vector<std::string>& removed) {
-  std::vector<char*> kept;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view text = *entry;
-    const std::string_view name = text.substr(0, text.find('='));
-    bool drop = false;
-    for (const std::string& candidate : removed) drop = drop || candidate == name;
-    if (!drop) kept.push_back(*entry);
-  }
-  kept.push_back(nullptr);
-  return kept;
-}
-
 // Where execvp would find the program; looked up before the fork so that the child makes system calls only.
 std::vector<std::string> program_candidates(const std::string& program) {
   // An empty name is no file at all; joined to a folder it would be that folder.
   if (program.empty() || program.find('/') != std::string::npos) return {program};
-  const char* path = std::getenv("PATH");
+  const std::string path = environment_raw("PATH").value_or("/bin:/usr/bin");
   std::vector<std::string> candidates;
-  for (const std::string_view folder : split(path != nullptr ? path : "/bin:/usr/bin", ':'))
+  for (const std::string_view folder : split(path, ':'))
     candidates.push_back(folder.empty() ? "./" + program : std::string(folder) + "/" + program);
   return candidates;
 }
@@ -171,7 +158,7 @@ Result<Child> spawn(const SpawnOptions& options) {
   }
   plan.arguments.push_back(nullptr);
   plan.shell_arguments.push_back(nullptr);
-  plan.environment = filtered_environment(options.remove_environment);
+  plan.environment = environment_without(options.remove_environment);
   plan.inherited = options.inherited;
   plan.go_fd = go_read.get();
   plan.go_write_fd = go_write.get();

@@ -6,13 +6,13 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "os/environment.h"
 #include "os/file.h"
 
 namespace tacho {
 
 Result<Fd> open_temporary_file() {
-  const char* const wish = std::getenv("TMPDIR");
-  const std::string folder = wish != nullptr && wish[0] != '\0' ? wish : "/tmp";
+  const std::string folder = environment_or("TMPDIR", "/tmp");
   if (Fd fd{::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600)}) return fd;
   std::string name = folder + "/tacho-XXXXXX";
   Fd fd{::mkostemp(name.data(), O_CLOEXEC)};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/path.h"
 #include "base/text.h"
 
 namespace tacho {
@@ -10,8 +11,7 @@ namespace {
 // "0000:03:00.0", the last part of where the link <card>/device leads.
 std::string pci_address(const std::string& device) {
   const std::string target = read_link(device);
-  const size_t slash = target.rfind('/');
-  if (!target.empty()) return slash == std::string::npos ? target : target.substr(slash + 1);
+  if (!target.empty()) return std::string(last_part(target));
   // Not a link in a captured tree: the kernel also says it in uevent, "PCI_SLOT_NAME=0000:03:00.0".
   const auto uevent = read_whole_file(device + "/uevent", 1 << 16);
   if (!uevent) return {};

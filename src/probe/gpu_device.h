@@ -10,6 +10,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/backoff.h"
+#include "base/units.h"
+
 namespace tacho {
 
 // What does not change while a device is there.
@@ -60,20 +63,17 @@ class GpuBackend {
   virtual std::string_view method() const = 0;  // as in run.json: "nvml", "amdgpu"
 };
 
-// Waits between attempts double from 100 ms to a minute.
+// When an attempt that failed is made again.
 class BackOff {
  public:
   bool due(int64_t now_ns) const { return now_ns >= next_ns_; }
-  bool active() const { return wait_ns_ != 0; }
-  void failed(int64_t now_ns) {
-    wait_ns_ = wait_ns_ == 0 ? kFirstNs : (wait_ns_ * 2 < kLongestNs ? wait_ns_ * 2 : kLongestNs);
-    next_ns_ = now_ns + wait_ns_;
-  }
-  void succeeded() { wait_ns_ = next_ns_ = 0; }
+  bool active() const { return pause_ns_.attempts() > 0; }
+  void failed(int64_t now_ns) { next_ns_ = now_ns + pause_ns_.next(); }
+  void succeeded() { pause_ns_.reset(), next_ns_ = 0; }
 
  private:
-  static constexpr int64_t kFirstNs = 100'000'000, kLongestNs = 60'000'000'000;
-  int64_t wait_ns_ = 0, next_ns_ = 0;
+  DoublingPause pause_ns_{100 * kNsPerMs, 60 * kNsPerSec};
+  int64_t next_ns_ = 0;
 };
 
 }  // namespace tacho

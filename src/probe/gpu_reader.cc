@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "os/clock.h"
 #include "os/companion.h"
+#include "os/environment.h"
 #include "os/process.h"
 #include "probe/gpu_messages.h"
 #include "probe/gpu_nvidia_slow.h"
@@ -120,7 +121,7 @@ void GpuReader::start(ProbeContext& context, int64_t now_ns) {
   if (std::exchange(started_once_, true)) restarted_ns_ = now_ns;
   CompanionOptions options;
   options.arguments = {kGpuReaderName, "nvml", options_.roots.proc, std::to_string(options_.interval_ns)};
-  options.remove_environment = {"SENTINEL_API_TOKEN", "SENTINEL_API_KEY"};
+  options.remove_environment = secret_variables();
   options.channels = 2;
   auto companion = start_companion(options);
   if (!companion) {

@@ -1,8 +1,8 @@
 #include "probe/nvml_library.h"
 
 #include <array>
-#include <cstdlib>
 
+#include "os/environment.h"
 #include "os/file.h"
 #include "os/library.h"
 
@@ -80,10 +80,7 @@ nvml::Api find_functions(const Library& library) {
 }
 
 // Empty: none was chosen.
-std::string chosen_library() {
-  const char* chosen = std::getenv("TACHO_NVML_LIBRARY");
-  return chosen != nullptr ? chosen : "";
-}
+std::string chosen_library() { return environment_or("TACHO_NVML_LIBRARY"); }
 
 Result<Library> open_library() {
   if (const std::string chosen = chosen_library(); !chosen.empty()) return Library::open(chosen);

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "os/companion.h"
+#include "os/environment.h"
 #include "os/helper.h"
 #include "probe/process_tree.h"
 #include "procfs/zpool.h"
@@ -38,7 +39,7 @@ void ZfsPools::ask() {
   HelperOptions options;
   options.program = "/bin/sh";
   options.arguments = {"-c", kScript};
-  options.remove_environment = {"SENTINEL_API_TOKEN", "SENTINEL_API_KEY"};
+  options.remove_environment = secret_variables();
   auto helper = start_helper(options);
   if (!helper) return log::debug(helper.error().message());
   pid_ = helper->pid;

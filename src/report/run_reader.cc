@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "base/time_text.h"
 #include "base/units.h"
-#include "codec/iso_time.h"
 #include "codec/run_words.h"
 #include "report/csv_reader.h"
 

@@ -3,10 +3,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "base/log.h"
+#include "base/path.h"
 #include "base/text.h"
+#include "os/environment.h"
 #include "os/file.h"
 #include "os/line_file.h"
 #include "os/owned_folder.h"
@@ -15,11 +16,6 @@
 
 namespace tacho {
 namespace {
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr ? value : "";
-}
 
 std::string shared_place() { return "/var/tmp/tacho-" + std::to_string(::geteuid()); }
 
@@ -58,10 +54,10 @@ bool is_newer(const StoredRun& a, const StoredRun& b) {
 }  // namespace
 
 std::string default_store_dir() {
-  if (const std::string dir = environment("TACHO_STORE"); !dir.empty()) return dir;
+  if (const std::string dir = environment_or("TACHO_STORE"); !dir.empty()) return dir;
   // The XDG base directory specification: a relative path is to be ignored.
-  if (const std::string state = environment("XDG_STATE_HOME"); state.starts_with('/')) return state + "/tacho/runs";
-  if (const std::string home = environment("HOME"); home.starts_with('/') && home != "/nonexistent")
+  if (const std::string state = environment_or("XDG_STATE_HOME"); state.starts_with('/')) return state + "/tacho/runs";
+  if (const std::string home = environment_or("HOME"); home.starts_with('/') && home != "/nonexistent")
     return home + "/.local/state/tacho/runs";
   return shared_place() + "/runs";
 }
@@ -117,8 +113,7 @@ Result<std::vector<StoredRun>> list_runs(const std::string& store_dir, Unreadabl
 
 Result<StoredRun> read_run(const std::string& folder) {
   auto stored = read_folder(folder, true);
-  const size_t slash = folder.rfind('/');
-  if (stored) stored->short_id = short_id_in(slash == std::string::npos ? "." : folder.substr(0, slash), stored->run.id);
+  if (stored) stored->short_id = short_id_in(parent_folder(folder), stored->run.id);
   return stored;
 }
 

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "base/time_text.h"
 #include "base/units.h"
-#include "codec/iso_time.h"
 #include "codec/run_words.h"
 #include "model/allocation.h"
 #include "report/facts.h"

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 
 #include "base/path.h"
 #include "base/text.h"
+#include "base/time_text.h"
 #include "base/units.h"
-#include "codec/iso_time.h"
 #include "model/bigquery_tables.h"
+#include "os/environment.h"
 #include "spool/bq_record.h"
 
 namespace tacho {
@@ -106,8 +106,8 @@ class BqSink final : public SpoolSink {
     json.key("destination").object();
     json.key("project").value(bq_.project).key("dataset").value(bq_.dataset).key("location").value(bq_.location);
     // Where the rows belong; a token goes only where the deliverer's own settings say.
-    if (const char* endpoint = std::getenv("BIGQUERY_EMULATOR_HOST"); endpoint != nullptr && !trim(endpoint).empty())
-      json.key("endpoint").value(trim(endpoint));
+    if (const std::string endpoint = environment("BIGQUERY_EMULATOR_HOST"); !endpoint.empty())
+      json.key("endpoint").value(endpoint);
     json.key("tables").object().key("T").value(bq_.table).end_object();
     json.key("create").value(bq_.create ? "auto" : "never").key("add_columns").value(bq_.add_columns);
     json.end_object();

@@ -1,11 +1,11 @@
 #include "sink/spool_meta.h"
 
-#include <cstdlib>
 #include <optional>
 
 #include "base/text.h"
-#include "codec/iso_time.h"
+#include "base/time_text.h"
 #include "codec/run_words.h"
+#include "os/environment.h"
 
 namespace tacho {
 namespace {
@@ -37,8 +37,7 @@ void write_host(JsonWriter& json, const Run& run) {
 
 // Named or hashed by the user: whoever delivers later, perhaps without these variables, must not put the cloud's id there.
 bool host_id_is_settled() {
-  const char* const mode = std::getenv("TACHO_HOST_ID");
-  return std::getenv("TACHO_HOST_ID_VALUE") != nullptr || (mode != nullptr && !trim(mode).empty());
+  return environment_raw("TACHO_HOST_ID_VALUE") || !environment("TACHO_HOST_ID").empty();
 }
 
 struct CloudVariable {
@@ -53,9 +52,9 @@ constexpr CloudVariable kCloudVariables[] = {{"TACHO_CLOUD_VENDOR_ID", "cloud_ve
 
 // Nothing when the user said nothing; empty when the field is to be hidden.
 std::optional<std::string> said_of(const CloudVariable& variable) {
-  const char* const value = std::getenv(variable.name);
-  if (value == nullptr) return std::nullopt;
-  std::string text = valid_utf8(trim(value));
+  const auto value = environment_raw(variable.name);
+  if (!value) return std::nullopt;
+  std::string text = valid_utf8(trim(*value));
   return lower(text) == "unknown" ? std::string() : text;
 }
 
@@ -77,14 +76,11 @@ void write_hidden(JsonWriter& json, const Run& run) {
 // Where the bucket is, as the deliverer finds it out: rows do not go to another bucket of the same name.
 std::string s3_endpoint() {
   for (const char* name : {"TACHO_S3_ENDPOINT", "AWS_ENDPOINT_URL_S3"})
-    if (const char* const value = std::getenv(name); value != nullptr && !trim(value).empty()) return std::string(trim(value));
+    if (std::string value = environment(name); !value.empty()) return value;
   return {};
 }
 
-bool probes_are_off() {
-  const char* const word = std::getenv("TACHO_CLOUD_PROBE");
-  return word != nullptr && lower(trim(word)) == "off";
-}
+bool probes_are_off() { return lower(environment("TACHO_CLOUD_PROBE")) == "off"; }
 
 // The body of the start call (sentinel.md §2.1); what the user did not say of the cloud, the deliverer asks.
 void write_start(JsonWriter& json, const Run& run) {

@@ -1,13 +1,13 @@
 #include "sink/spool_sink.h"
 
-#include <cstdlib>
 #include <utility>
 
 #include "base/log.h"
+#include "base/time_text.h"
 #include "base/units.h"
 #include "codec/csv.h"
-#include "codec/iso_time.h"
 #include "os/clock.h"
+#include "os/environment.h"
 #include "os/file.h"
 
 namespace tacho {
@@ -18,7 +18,7 @@ constexpr int64_t kDiskPatience_ns = 5 * kNsPerSec;
 // Whether a driver is there that may still tell of its GPUs.
 bool may_have_gpu() {
   return file_exists("/dev/nvidiactl") || file_exists("/proc/driver/nvidia") || file_exists("/dev/kfd") ||
-         std::getenv("TACHO_NVML_LIBRARY") != nullptr;  // a driver's library by name
+         environment_raw("TACHO_NVML_LIBRARY");  // a driver's library by name
 }
 
 }  // namespace
@@ -74,7 +74,7 @@ void SpoolSink::tell_of_move() {
     log::error("the spool " + spool_.folder() + " takes no more rows; the next ones go to " +
                (spool_.in_memory() ? "memory" : "another folder") + "; make room on its disk");
   else
-    log::warn("the spool " + spool_.folder() + " has room again; the next rows go there");
+    log::info("the spool " + spool_.folder() + " has room again; the next rows go there");
 }
 
 Status SpoolSink::seal() {
@@ -101,11 +101,10 @@ Status SpoolSink::end(const Run&) {
 
 Result<SpoolWriter> make_spool() {
   auto writer = SpoolWriter::create(spool_roots(), compact_utc(system_clock().realtime_ns()));
-  const char* value = std::getenv("TACHO_SPOOL_DIR");
-  std::string_view named = value != nullptr ? value : "";
-  while (named.size() > 1 && named.ends_with('/')) named.remove_suffix(1);
+  std::string named = environment_or("TACHO_SPOOL_DIR");
+  while (named.size() > 1 && named.ends_with('/')) named.pop_back();
   if (writer && !named.empty() && !writer->folder().starts_with(named))
-    log::error("the spool cannot be in " + std::string(named) + ", which TACHO_SPOOL_DIR names; it is in " + writer->folder() +
+    log::error("the spool cannot be in " + named + ", which TACHO_SPOOL_DIR names; it is in " + writer->folder() +
                " (name a folder that can be written to)");
   return writer;
 }

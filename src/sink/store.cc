@@ -2,8 +2,8 @@
 
 #include <unistd.h>
 
+#include "base/time_text.h"
 #include "base/units.h"
-#include "codec/iso_time.h"
 #include "codec/run_json.h"
 #include "os/atomic_file.h"
 #include "os/clock.h"

@@ -5,18 +5,13 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 
 #include "base/text.h"
+#include "os/environment.h"
 #include "os/owned_folder.h"
 
 namespace tacho {
 namespace {
-
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr ? value : "";
-}
 
 bool is_made_of(std::string_view text, std::string_view letters) {
   return !text.empty() && text.find_first_not_of(letters) == std::string_view::npos;
@@ -58,9 +53,9 @@ std::vector<std::string> spool_roots() {
     if (!root.empty() && std::find(roots.begin(), roots.end(), root) == roots.end()) roots.push_back(std::move(root));
   };
   const std::string user = std::to_string(::getuid());
-  add(private_root(variable("TACHO_SPOOL_DIR")));
-  if (const std::string state = variable("XDG_STATE_HOME"); state.starts_with('/')) add(state + "/tacho/spool");
-  if (const std::string home = variable("HOME"); home.starts_with('/') && home != "/nonexistent") add(home + "/.local/state/tacho/spool");
+  add(private_root(environment_or("TACHO_SPOOL_DIR")));
+  if (const std::string state = environment_or("XDG_STATE_HOME"); state.starts_with('/')) add(state + "/tacho/spool");
+  if (const std::string home = environment_or("HOME"); home.starts_with('/') && home != "/nonexistent") add(home + "/.local/state/tacho/spool");
   add("/var/tmp/tacho-" + user);
   add("/tmp/tacho-" + user);  // often the one place that a read-only container may write to
   add("/dev/shm/tacho-" + user);

@@ -11,7 +11,9 @@
 
 #include "base/log.h"
 #include "katib/collect/collector.h"
+#include "os/environment.h"
 #include "os/file.h"
+#include "os/sibling.h"
 #include "os/signals.h"
 
 namespace tacho {
@@ -20,8 +22,7 @@ namespace {
 constexpr int kUsageExit = 2;
 
 std::string variable(std::string_view name) {
-  const char* value = std::getenv(std::string(name).c_str());
-  if (value != nullptr) return value;
+  if (const auto value = environment_raw(std::string(name).c_str())) return *value;
   // A container's runtime sets it, but an image may start without.
   std::array<char, 256> host{};
   return name == "HOSTNAME" && ::gethostname(host.data(), host.size() - 1) == 0 ? host.data() : "";
@@ -120,8 +121,7 @@ int collect_command(std::span<const std::string> arguments, CalledAs called_as) 
   }
   if (!collector) return refuse(collector.error());
   if (variable("TACHO_SIDECAR") == "native" && ::access(launcher_folder().c_str(), W_OK) == 0) {
-    const std::string self = read_link("/proc/self/exe");
-    const Status status = install_launcher(self.substr(0, self.rfind('/') + 1) + "tacho-katib-exec", launcher_folder());
+    const Status status = install_launcher(sibling_path("tacho-katib-exec"), launcher_folder());
     if (!status) log::warn(status.error());
   }
   // Readers and their watch were made with the collector.

@@ -101,7 +101,7 @@ void Collector::wait(int64_t deadline_ns) {
 void Collector::handle_signals() {
   while (const auto event = signals_.next()) {
     if (terminated_) continue;
-    log::error("asked to end; sending what is there");
+    log::info("asked to end; sending what is there");
     terminated_ = true;
     limit_drain(system_clock().monotonic_ns() + (native_ ? kNativeTermNs : kTermNs));
     if (reporter_) reporter_->hurry();
@@ -163,7 +163,7 @@ void Collector::read_source(int64_t now_ns, bool at_end) {
 
 // The source began anew: what was counted of the attempt before does not count any more.
 void Collector::begin_attempt() {
-  log::error("the source began anew: a new attempt");
+  log::info("the source began anew: a new attempt");
   watched_rows_ = 0;
   marks_.clear();
   rules_.reset();
@@ -183,7 +183,7 @@ void Collector::observe(const MetricRow& row) {
   }
   // Training that has ended by itself is not stopped any more: its own end counts, also when its last rows meet the rules.
   if (stop_ == StopStep::none && rules_.observe(row) && !trainer_->main_gone()) {
-    log::error("early stop: the rules are met\n" + rules_.describe());
+    log::info("early stop: the rules are met\n" + rules_.describe());
     stop_ = StopStep::mark;
   }
 }

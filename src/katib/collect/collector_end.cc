@@ -103,7 +103,7 @@ void Collector::check_end(int64_t now_ns) {
 }
 
 void Collector::next_stop_step(StopStep step, int64_t now_ns, std::string_view words) {
-  log::error(std::string("early stop: ") + std::string(words));
+  log::info(std::string("early stop: ") + std::string(words));
   stop_ = step;
   stop_deadline_ns_ = step == StopStep::wait_main ? now_ns + kMainWaitNs : INT64_MAX;
 }
@@ -136,7 +136,7 @@ bool Collector::stop_early(int64_t now_ns) {
     case StopStep::mark:
       if (!trainer_->found()) return true;  // restarted in the middle: it is looked for
       if (gone && !state_.stopped && trainer_->end() != TrainingEnd::early_stopped) {
-        log::error("early stop: training has ended by itself, so nothing is stopped");
+        log::info("early stop: training has ended by itself, so nothing is stopped");
         stop_ = StopStep::none;
         return false;
       }

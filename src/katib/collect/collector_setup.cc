@@ -2,13 +2,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "base/log.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "katib/collect/collector.h"
 #include "katib/rpc/tls_files.h"
+#include "os/environment.h"
 
 namespace tacho {
 namespace {
@@ -75,8 +75,7 @@ Result<std::unique_ptr<Collector>> Collector::create(CollectOptions options) {
   if (!rules) return rules.error();
   self->rules_ = std::move(*rules);
   self->passive_ = given.passive;
-  const char* sidecar = std::getenv("TACHO_SIDECAR");
-  self->native_ = sidecar != nullptr && std::string_view(sidecar) == "native";
+  self->native_ = environment_or("TACHO_SIDECAR") == "native";
   if (const Status status = self->make_readers(); !status) return status.error();
 
   TrainerOptions trainer;
@@ -89,7 +88,7 @@ Result<std::unique_ptr<Collector>> Collector::create(CollectOptions options) {
   if (given.is_log()) trainer.evidence = given.path;
   self->trainer_.emplace(std::move(trainer));
   if (self->passive_) {
-    log::error("passive: " + given.active_when + " is not met; nothing is reported from here");
+    log::info("passive: " + given.active_when + " is not met; nothing is reported from here");
     return self;
   }
   if (!self->rules_.empty() && given.early_stop_address.empty())

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/path.h"
 #include "base/text.h"
 #include "os/directory.h"
 #include "os/fd.h"
@@ -15,13 +16,11 @@ namespace {
 
 bool has(std::span<const pid_t> list, pid_t value) { return std::find(list.begin(), list.end(), value) != list.end(); }
 
-std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
-
 // `tacho-katib collect --ready`, the start-up probe of the collector's own container: a first process like any other, and
 // there before any trainer.
 bool is_own_probe(std::string_view words) {
   const std::vector<std::string_view> all = split(words, '\0');
-  if (all.size() < 3 || base_name(all[0]) != "tacho-katib" || all[1] != "collect") return false;
+  if (all.size() < 3 || last_part(all[0]) != "tacho-katib" || all[1] != "collect") return false;
   return std::any_of(all.begin() + 2, all.end(), [](std::string_view word) {
     return word == "--ready" || word == "-ready" || word.starts_with("--ready=") || word.starts_with("-ready=");
   });
@@ -30,8 +29,8 @@ bool is_own_probe(std::string_view words) {
 // The runtime on its way to become a container's process, or a probe's: who it will be cannot be told yet.
 bool is_runtime(std::string_view exe, std::string_view words) {
   const std::vector<std::string_view> all = split(words, '\0');
-  const bool runc = exe.starts_with("/memfd:runc") || exe.starts_with("/memfd:crun") || base_name(exe) == "runc" ||
-                    base_name(exe) == "crun";
+  const bool runc = exe.starts_with("/memfd:runc") || exe.starts_with("/memfd:crun") || last_part(exe) == "runc" ||
+                    last_part(exe) == "crun";
   return runc && all.size() >= 2 && all[1] == "init";
 }
 
@@ -46,7 +45,7 @@ bool is_ignored(const Roots& roots, pid_t pid, std::span<const std::string> prog
   const std::string_view first = std::string_view(words).substr(0, words.find('\0'));
   if (is_own_probe(words) || is_runtime(exe, words)) return true;
   return std::any_of(programs.begin(), programs.end(),
-                     [&](const std::string& name) { return name == base_name(exe) || name == base_name(first); });
+                     [&](const std::string& name) { return name == last_part(exe) || name == last_part(first); });
 }
 
 }  // namespace

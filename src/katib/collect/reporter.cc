@@ -10,7 +10,7 @@
 namespace tacho {
 namespace {
 
-constexpr int64_t kFirstPauseNs = 500 * kNsPerMs, kLongestPauseNs = 30 * kNsPerSec;
+constexpr int64_t kSearchPauseNs = 100 * kNsPerMs;
 constexpr int kPoisonFailures = 5, kBlamedFailures = 2;
 // An unused connection is kept for longer than the usual pause between reports.
 constexpr int64_t kKeepNs = 15 * kNsPerSec;
@@ -34,8 +34,8 @@ std::string new_id() {
 }  // namespace
 
 int64_t ReportPause::next_ns(bool longest) {
-  pause_ns_ = longest ? kLongestPauseNs : std::clamp(pause_ns_ * 2, kFirstPauseNs, kLongestPauseNs);
-  return static_cast<int64_t>(static_cast<double>(pause_ns_) * std::uniform_real_distribution(0.8, 1.2)(random_));
+  if (longest) pause_ns_.be_longest();
+  return static_cast<int64_t>(static_cast<double>(pause_ns_.next()) * std::uniform_real_distribution(0.8, 1.2)(random_));
 }
 
 Reporter::Reporter(std::string trial, ShapeRules rules, std::shared_ptr<DbCalls> calls, CollectState& state, StateFile& file)
@@ -347,7 +347,7 @@ bool Reporter::may_pass_over() const {
 }
 
 int64_t Reporter::retry_pause_ns() {
-  if (searching_) return kFirstPauseNs / 5;
+  if (searching_) return kSearchPauseNs;
   return pause_.next_ns(is_refusal(last_status_.code));
 }
 
@@ -391,7 +391,7 @@ void Reporter::take_result(int64_t now_ns) {
     failed(*result, now_ns);
   }
   if (last_status_.ok()) {
-    if (failures_ > 0) log::error("the DB manager takes rows again");
+    if (failures_ > 0) log::info("the DB manager takes rows again");
     failures_ = 0;
     pause_.reset();
     retry_ns_ = now_ns;

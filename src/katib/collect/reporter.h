@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "base/backoff.h"
+#include "base/units.h"
 #include "katib/read/arrival_marks.h"
 #include "katib/collect/collect_state.h"
 #include "katib/collect/delivery.h"
@@ -22,10 +24,10 @@ namespace tacho {
 class ReportPause {
  public:
   int64_t next_ns(bool longest);  // the longest at once for what will not change soon
-  void reset() { pause_ns_ = 0; }
+  void reset() { pause_ns_.reset(); }
 
  private:
-  int64_t pause_ns_ = 0;
+  DoublingPause pause_ns_{500 * kNsPerMs, 30 * kNsPerSec};
   std::minstd_rand random_{std::random_device{}()};
 };
 

@@ -1,18 +1,13 @@
 #include "katib/db/store_place.h"
 
-#include <cstdlib>
-
 #include "base/text.h"
+#include "base/path.h"
 #include "katib/collect/go_flags.h"
+#include "os/environment.h"
 #include "os/file.h"
 
 namespace tacho {
 namespace {
-
-std::string variable(const char* name, std::string_view otherwise = "") {
-  const char* value = std::getenv(name);
-  return std::string(value != nullptr && *value != '\0' ? std::string_view(value) : otherwise);
-}
 
 bool is_postgres(std::string_view text) { return text.starts_with("postgres://") || text.starts_with("postgresql://"); }
 
@@ -30,7 +25,7 @@ PostgresPlace with_settings(std::vector<std::pair<std::string, std::string>> ser
 
 Result<StorePlace> place_of_text(const std::string& text) {
   StorePlace place;
-  place.check_only = parse_go_bool(variable("SKIP_DB_INITIALIZATION"));
+  place.check_only = parse_go_bool(environment_or("SKIP_DB_INITIALIZATION"));
   if (is_postgres(text)) {
     place.postgres = with_settings({{"dbname", text}}, name_of_url(text));
   } else if (text.find("://") != text.npos) {
@@ -44,23 +39,23 @@ Result<StorePlace> place_of_text(const std::string& text) {
 
 // As the DB manager of Katib is told: DB_USER, DB_PASSWORD, KATIB_POSTGRESQL_DB_HOST, _PORT, _DATABASE, _SSL_MODE.
 PostgresPlace postgres_of_environment() {
-  const std::string host = variable("KATIB_POSTGRESQL_DB_HOST", "katib-postgres");
-  const std::string port = variable("KATIB_POSTGRESQL_DB_PORT", "5432");
-  const std::string database = variable("KATIB_POSTGRESQL_DB_DATABASE", "katib");
-  const std::string user = variable("DB_USER", "katib");
+  const std::string host = environment_or("KATIB_POSTGRESQL_DB_HOST", "katib-postgres");
+  const std::string port = environment_or("KATIB_POSTGRESQL_DB_PORT", "5432");
+  const std::string database = environment_or("KATIB_POSTGRESQL_DB_DATABASE", "katib");
+  const std::string user = environment_or("DB_USER", "katib");
   std::vector<std::pair<std::string, std::string>> server = {
       {"host", host}, {"port", port}, {"user", user}, {"dbname", database},
-      {"sslmode", variable("KATIB_POSTGRESQL_SSL_MODE", "disable")}};
+      {"sslmode", environment_or("KATIB_POSTGRESQL_SSL_MODE", "disable")}};
   // Without it libpq looks at PGPASSWORD and ~/.pgpass.
-  if (const std::string password = variable("DB_PASSWORD"); !password.empty())
+  if (const std::string password = environment_or("DB_PASSWORD"); !password.empty())
     server.emplace_back("password", password);
   return with_settings(std::move(server), "postgres://" + user + "@" + host + ":" + port + "/" + database);
 }
 
 Result<std::string> own_file() {
   std::string folder;
-  if (const std::string state = variable("XDG_STATE_HOME"); state.starts_with('/')) folder = state + "/tacho";
-  else if (const std::string home = variable("HOME"); home.starts_with('/')) folder = home + "/.local/state/tacho";
+  if (const std::string state = environment_or("XDG_STATE_HOME"); state.starts_with('/')) folder = state + "/tacho";
+  else if (const std::string home = environment_or("HOME"); home.starts_with('/')) folder = home + "/.local/state/tacho";
   else return Error{Code::invalid, "no folder for the database", "HOME is not set", "say --store FILE"};
   return folder + "/katib.db";
 }
@@ -84,12 +79,12 @@ bool has_password(std::string_view url) {
 
 Result<StorePlace> find_store(const std::string& text) {
   if (!text.empty()) return place_of_text(text);
-  if (const std::string named = variable("TACHO_KATIB_STORE"); !named.empty()) return place_of_text(named);
-  const std::string kind = variable("DB_NAME", "sqlite");
+  if (const std::string named = environment_or("TACHO_KATIB_STORE"); !named.empty()) return place_of_text(named);
+  const std::string kind = environment_or("DB_NAME", "sqlite");
   if (kind == "postgres") {
     StorePlace place;
     place.postgres = postgres_of_environment();
-    place.check_only = parse_go_bool(variable("SKIP_DB_INITIALIZATION"));
+    place.check_only = parse_go_bool(environment_or("SKIP_DB_INITIALIZATION"));
     return place;
   }
   if (kind != "sqlite") {
@@ -114,7 +109,7 @@ Result<std::unique_ptr<ObservationStore>> open_store(const StorePlace& place, bo
   const TableInit init = read_only ? TableInit::read_only : place.check_only ? TableInit::check : TableInit::create;
   if (place.file.empty()) return open_postgres_store(place.postgres, init);
   if (const Result<std::string> own = own_file(); !read_only && own && *own == place.file) {
-    const Status made = make_directories(place.file.substr(0, place.file.rfind('/')));
+    const Status made = make_directories(parent_folder(place.file));
     if (!made) return made.error();
   }
   return open_sqlite_store(place.file, init);

@@ -34,7 +34,12 @@ class EventRows {
 
   // Passes on the row of `value` under the metric's name; false when it makes none: no number, or one that is not reported.
   bool pass_on(const std::string& metric, const Event& event, const SummaryValue& value, const Reader::Take& take);
-  void count(ReaderCounts& counts) const { values_.count(counts); }
+  ReaderCounts counts(uint64_t bad_records) const {
+    ReaderCounts counts;
+    values_.count(counts);
+    counts.bad_records = bad_records;
+    return counts;
+  }
 
  private:
   TimeStamp time_of(const Event& event);

@@ -12,6 +12,7 @@
 
 #include "base/crc32c.h"
 #include "base/log.h"
+#include "base/path.h"
 #include "katib/read/rotation.h"
 #include "os/file.h"
 
@@ -23,11 +24,6 @@ constexpr size_t kLarge = size_t{1} << 20;
 constexpr size_t kBefore = 64;  // bytes kept for the checksum
 
 GrowingFile::Identity identity_of(const struct stat& status) { return {status.st_dev, status.st_ino}; }
-
-std::string folder_of(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
-}
 
 ssize_t pread_retried(int fd, char* to, size_t size, uint64_t offset) {
   ssize_t got = 0;
@@ -73,7 +69,7 @@ bool GrowingFile::open(const std::string& path, bool& absent) {
 // Told by the open file itself, so that nobody can change it in between.
 bool GrowingFile::is_inside(int fd) const {
   const std::string real = read_link("/proc/self/fd/" + std::to_string(fd));
-  char* const folder = ::realpath(folder_of(path_).c_str(), nullptr);
+  char* const folder = ::realpath(parent_folder(path_).c_str(), nullptr);
   if (real.empty() || folder == nullptr) return std::free(folder), true;
   std::string inside(folder);
   std::free(folder);
@@ -88,7 +84,7 @@ void GrowingFile::forget_buffer() {
 
 // A file that was rotated away has another name in the same folder.
 bool GrowingFile::open_by_identity(Identity wanted) {
-  const std::string folder = folder_of(path_);
+  const std::string folder = parent_folder(path_);
   std::string found;
   list_directory(folder, [&](std::string_view name) {
     struct stat status {};

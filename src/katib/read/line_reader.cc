@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/log.h"
+#include "base/path.h"
 #include "katib/read/place_json.h"
 
 namespace tacho {
@@ -143,8 +144,7 @@ Status LineReader::seek(std::string_view position) {
 }
 
 std::vector<std::string> LineReader::folders() const {
-  const size_t slash = file_.path().rfind('/');
-  return {slash == std::string::npos ? "." : slash == 0 ? "/" : file_.path().substr(0, slash)};
+  return {parent_folder(file_.path())};
 }
 
 ReaderCounts LineReader::counts() const {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/path.h"
 #include "katib/read/event_file.h"
 #include "katib/read/event_rows.h"
 #include "katib/read/place_json.h"
@@ -72,12 +73,7 @@ class OrderedEventReader final : public Reader {
   }
 
   std::vector<std::string> folders() const override { return event_folders(root_, folders_); }
-  ReaderCounts counts() const override {
-    ReaderCounts counts;
-    rows_.count(counts);
-    counts.bad_records = bad_records_;
-    return counts;
-  }
+  ReaderCounts counts() const override { return rows_.counts(bad_records_); }
 
  private:
   void leave_place() {
@@ -246,9 +242,7 @@ std::unique_ptr<Reader> make_ordered_event_reader(std::string folder, ReaderOpti
 
 std::vector<std::string> event_folders(const std::string& root, const std::vector<std::string>& found) {
   if (!found.empty()) return found;
-  const size_t slash = root.rfind('/');
-  if (file_exists(root)) return {root};
-  return {slash == std::string::npos ? "." : slash == 0 ? "/" : root.substr(0, slash)};
+  return {file_exists(root) ? root : parent_folder(root)};
 }
 
 }  // namespace tacho

@@ -39,7 +39,7 @@ bool Scraper::take(const Reader::Take& take) {
   for (MetricRow& row : shared_->rows) take(std::move(row));
   shared_->rows.clear();
   const bool good = shared_->fault.empty();
-  if (good && failing_) log::error("the trainer's endpoint answers again");
+  if (good && failing_) log::info("the trainer's endpoint answers again");
   if (!good && !failing_ && !(shared_->refused && !any_success_)) {
     log::error("a scrape of the trainer's endpoint failed: " + shared_->fault + "; it is tried again");
     failing_ = true;

@@ -108,12 +108,7 @@ class TfeventReader final : public Reader {
   bool restarted() override { return std::exchange(restarted_, false); }
   void want_rows(bool want) override { want_rows_ = want; }
   std::vector<std::string> folders() const override { return event_folders(root_, folders_); }
-  ReaderCounts counts() const override {
-    ReaderCounts counts;
-    rows_.count(counts);
-    counts.bad_records = bad_records_;
-    return counts;
-  }
+  ReaderCounts counts() const override { return rows_.counts(bad_records_); }
 
  private:
   struct End {

@@ -1,21 +1,16 @@
 #include "katib/read/time_stamp.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "base/text.h"
+#include "base/time_text.h"
 #include "base/units.h"
 #include "os/clock.h"
 
 namespace tacho {
 namespace {
 
-void put_digits(char* at, int64_t value, int count) {
-  for (int i = count - 1; i >= 0; --i, value /= 10) at[i] = static_cast<char>('0' + value % 10);
-}
-
 constexpr int64_t kUsPerSecond = 1'000'000;
-constexpr size_t kSecondsLength = 19;  // "2026-11-15T09:30:00"
 
 // Writes the whole seconds; false when the year has not four digits. `nanoseconds` is left within a second, and moves `seconds`.
 bool put_seconds(char* at, int64_t& seconds, int64_t& nanoseconds) {
@@ -25,23 +20,8 @@ bool put_seconds(char* at, int64_t& seconds, int64_t& nanoseconds) {
     nanoseconds += kNsPerSec;
     --carry;
   }
-  constexpr int64_t kFirst = -62'167'219'200, kLast = 253'402'300'799;  // years 0 to 9999
-  if (__builtin_add_overflow(seconds, carry, &seconds) || seconds < kFirst || seconds > kLast) return false;
-  const std::chrono::sys_seconds time{std::chrono::seconds(seconds)};
-  const auto day = std::chrono::floor<std::chrono::days>(time);
-  const std::chrono::year_month_day date{day};
-  const int64_t of_day = (time - day).count();
-  put_digits(at, int{date.year()}, 4);
-  at[4] = '-';
-  put_digits(at + 5, unsigned{date.month()}, 2);
-  at[7] = '-';
-  put_digits(at + 8, unsigned{date.day()}, 2);
-  at[10] = 'T';
-  put_digits(at + 11, of_day / 3600, 2);
-  at[13] = ':';
-  put_digits(at + 14, of_day / 60 % 60, 2);
-  at[16] = ':';
-  put_digits(at + 17, of_day % 60, 2);
+  if (__builtin_add_overflow(seconds, carry, &seconds) || seconds < kFirstUtcSecond || seconds > kLastUtcSecond) return false;
+  put_utc(at, seconds);
   return true;
 }
 
@@ -53,18 +33,18 @@ const TimeStamp& zero_time() {
 }
 
 std::optional<TimeStamp> utc_microseconds(int64_t seconds, int64_t nanoseconds) {
-  char text[kSecondsLength + 8];
+  char text[kUtcLength + 8];
   if (!put_seconds(text, seconds, nanoseconds)) return std::nullopt;
-  text[kSecondsLength] = '.';
-  put_digits(text + kSecondsLength + 1, nanoseconds / kNsPerUs, 6);
-  text[kSecondsLength + 7] = 'Z';
+  text[kUtcLength] = '.';
+  put_digits(text + kUtcLength + 1, nanoseconds / kNsPerUs, 6);
+  text[kUtcLength + 7] = 'Z';
   return TimeStamp({text, sizeof text}, seconds * kUsPerSecond + nanoseconds / kNsPerUs);
 }
 
 std::optional<TimeStamp> utc_shortest(int64_t seconds, int64_t nanoseconds) {
-  char text[kSecondsLength + 11];
+  char text[kUtcLength + 11];
   if (!put_seconds(text, seconds, nanoseconds)) return std::nullopt;
-  size_t size = kSecondsLength;
+  size_t size = kUtcLength;
   if (nanoseconds != 0) {
     text[size] = '.';
     put_digits(text + size + 1, nanoseconds, 9);

@@ -2,18 +2,18 @@
 
 #include <grpc/support/log.h>
 
-#include <cstdlib>
 #include <mutex>
 #include <string>
 
 #include "base/log.h"
+#include "os/environment.h"
 
 namespace tacho {
 
 void quiet_grpc() {
   static std::once_flag once;
   std::call_once(once, [] {
-    if (std::getenv("GRPC_VERBOSITY") != nullptr) return;
+    if (environment_raw("GRPC_VERBOSITY")) return;
     gpr_set_log_function([](gpr_log_func_args* arguments) { log::debug(std::string("gRPC: ") + arguments->message); });
   });
 }

@@ -1,14 +1,15 @@
 #include "katib/rpc/time_stamp.h"
 
 #include <algorithm>
-#include <chrono>
+
+#include "base/time_text.h"
 
 namespace tacho {
 namespace {
 
 constexpr int64_t kUsPerSec = 1'000'000;
-constexpr int64_t kFirstUs = -62'167'219'200 * kUsPerSec;                 // 0000-01-01T00:00:00Z
-constexpr int64_t kLastUs = 253'402'300'800 * kUsPerSec - 1;              // 9999-12-31T23:59:59.999999Z
+constexpr int64_t kFirstUs = kFirstUtcSecond * kUsPerSec;          // 0000-01-01T00:00:00Z
+constexpr int64_t kLastUs = (kLastUtcSecond + 1) * kUsPerSec - 1;  // 9999-12-31T23:59:59.999999Z
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -79,15 +80,9 @@ int64_t take_clock(Scanner& in, size_t hour_digits) {
 }
 
 std::optional<int64_t> midnight_us(const Date& date) {
-  const std::chrono::year_month_day day{std::chrono::year(date.year),
-                                        std::chrono::month(static_cast<unsigned>(date.month)),
-                                        std::chrono::day(static_cast<unsigned>(date.day))};
-  if (!day.ok()) return std::nullopt;  // 30 February
-  return int64_t{std::chrono::sys_days(day).time_since_epoch().count()} * 86400 * kUsPerSec;
-}
-
-void put_digits(char* at, int64_t value, int digits) {
-  for (int i = digits - 1; i >= 0; --i, value /= 10) at[i] = static_cast<char>('0' + value % 10);
+  const std::optional<int64_t> days = days_since_1970(date.year, date.month, date.day);
+  if (!days) return std::nullopt;
+  return *days * 86400 * kUsPerSec;
 }
 
 }  // namespace
@@ -131,20 +126,11 @@ std::optional<int64_t> parse_sortable_us(std::string_view text) {
 }
 
 TimeStampText::TimeStampText(int64_t time_us) {
-  using namespace std::chrono;
-  const sys_time<microseconds> time{microseconds{std::clamp(time_us, kFirstUs, kLastUs)}};
-  const auto day = floor<days>(time);
-  const year_month_day date{day};
-  const hh_mm_ss clock{time - day};
-  static constexpr std::string_view kShape = "0000-00-00 00:00:00.000000";
-  std::copy(kShape.begin(), kShape.end(), text_);
-  put_digits(text_, int{date.year()}, 4);
-  put_digits(text_ + 5, unsigned{date.month()}, 2);
-  put_digits(text_ + 8, unsigned{date.day()}, 2);
-  put_digits(text_ + 11, clock.hours().count(), 2);
-  put_digits(text_ + 14, clock.minutes().count(), 2);
-  put_digits(text_ + 17, clock.seconds().count(), 2);
-  put_digits(text_ + 20, clock.subseconds().count(), 6);
+  const int64_t since_first_us = std::clamp(time_us, kFirstUs, kLastUs) - kFirstUs;
+  put_utc(text_, kFirstUtcSecond + since_first_us / kUsPerSec);
+  text_[10] = ' ';
+  text_[kUtcLength] = '.';
+  put_digits(text_ + kUtcLength + 1, since_first_us % kUsPerSec, 6);
 }
 
 TimeStamp::TimeStamp(std::string_view text, std::optional<int64_t> time_us) : us_(time_us.value_or(kNoTime)) {

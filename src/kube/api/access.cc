@@ -4,25 +4,21 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <optional>
 #include <vector>
 
 #include "base/log.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "os/clock.h"
+#include "os/environment.h"
 #include "os/file.h"
 
 namespace tacho {
 namespace {
 
 constexpr int64_t kReadAgainNs = 60 * kNsPerSec;
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
 
 Result<std::string> decode_base64(std::string_view text, const char* key) {
   std::string packed;
@@ -81,12 +77,11 @@ Error bad_config(const std::string& what, const std::string& hint) {
 }
 
 Result<ApiAccess> in_cluster() {
-  const std::string chosen = environment("SERVICE_ACCOUNT_DIR");
-  const std::string folder = chosen.empty() ? kServiceAccountDir : chosen;
-  std::string host = environment("KUBERNETES_SERVICE_HOST"), port = environment("KUBERNETES_SERVICE_PORT");
+  const std::string folder = environment_or("SERVICE_ACCOUNT_DIR", kServiceAccountDir);
+  std::string host = environment_or("KUBERNETES_SERVICE_HOST"), port = environment_or("KUBERNETES_SERVICE_PORT", "443");
   if (host.find(':') != std::string::npos) host = "[" + host + "]";
   ApiAccess access;
-  access.server = "https://" + host + ":" + (port.empty() ? "443" : port);
+  access.server = "https://" + host + ":" + port;
   Result<std::string> token = read_whole_file(folder + "/token", 1u << 20);
   if (!token)
     return Error{token.error().code, "the service account's token cannot be read", folder + "/token",
@@ -192,9 +187,8 @@ Result<ApiAccess> load_files(const std::string& list, bool all_there) {
       continue;
     }
     if (!text) return text.error();
-    const size_t slash = path.rfind('/');
     try {
-      const Status good = add_config(*text, slash == std::string::npos ? "." : path.substr(0, slash), files);
+      const Status good = add_config(*text, parent_folder(path), files);
       if (!good) return of_file(good.error(), path);
     } catch (const YAML::Exception& failure) {
       return of_file(bad_yaml(failure), path);
@@ -224,8 +218,8 @@ Result<ApiAccess> parse_kubeconfig(const std::string& text, const std::string& f
 
 Result<ApiAccess> load_access(const std::string& kubeconfig) {
   if (!kubeconfig.empty()) return load_files(kubeconfig, true);
-  if (!environment("KUBERNETES_SERVICE_HOST").empty()) return in_cluster();
-  const std::string list = environment("KUBECONFIG");
+  if (!environment_or("KUBERNETES_SERVICE_HOST").empty()) return in_cluster();
+  const std::string list = environment_or("KUBECONFIG");
   if (list.find_first_not_of(':') == std::string::npos) {
     return Error{Code::invalid, "there is no way to the Kubernetes API", "",
                  "run in a pod with a service account, or name a file with --kubeconfig or KUBECONFIG"};

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
+#include "base/backoff.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -287,11 +288,11 @@ Lookup Live::ask_once(ApiClient& client, const ObjectKey& key, int64_t deadline_
 Lookup Live::live_get(const ObjectKey& key, int64_t deadline_ns, int64_t attempt_ms) {
   return with_client([&](ApiClient& client) -> Lookup {
     Lookup lookup{Lookup::State::failed, nullptr, "there was no time left to ask the API server"};
-    for (int64_t pause_ms = 50; left_ms(deadline_ns) > 0; pause_ms *= 2) {
+    for (DoublingPause pause_ms(50, kNever); left_ms(deadline_ns) > 0;) {
       int64_t again_ms = -1;
       lookup = ask_once(client, key, deadline_ns, attempt_ms, again_ms);
       if (again_ms < 0) break;
-      const int64_t wait_ms = std::min(std::max(pause_ms, again_ms), left_ms(deadline_ns));
+      const int64_t wait_ms = std::min(std::max(pause_ms.next(), again_ms), left_ms(deadline_ns));
       if (wait_ms > 0 && !client.sleep_ms(wait_ms)) break;
     }
     return lookup;

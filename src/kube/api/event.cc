@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "kube/api/moment.h"
+#include "base/time_text.h"
 #include "kube/api/object.h"
 #include "os/clock.h"
 

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/log.h"
+#include "base/time_text.h"
 #include "base/units.h"
-#include "kube/api/moment.h"
 #include "os/clock.h"
 
 namespace tacho {

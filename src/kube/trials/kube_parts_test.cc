@@ -5,11 +5,11 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/time_text.h"
 #include "base/units.h"
 #include "kube/api/access.h"
 #include "kube/api/api_client.h"
 #include "kube/api/leader.h"
-#include "kube/api/moment.h"
 #include "kube/api/object_cache.h"
 #include "kube/api/object.h"
 #include "kube/api/resource_watch.h"

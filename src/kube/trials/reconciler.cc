@@ -5,9 +5,9 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "base/time_text.h"
 #include "base/units.h"
 #include "katib/rpc/time_stamp.h"
-#include "kube/api/moment.h"
 #include "os/clock.h"
 
 namespace tacho {

@@ -4,8 +4,8 @@
 #include <random>
 
 #include "base/log.h"
+#include "base/time_text.h"
 #include "kube/api/event.h"
-#include "kube/api/moment.h"
 #include "os/clock.h"
 
 namespace tacho {

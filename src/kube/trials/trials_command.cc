@@ -14,9 +14,11 @@
 #include "kube/api/command.h"
 #include "kube/api/katib_config.h"
 #include "kube/api/leader.h"
+#include "kube/trials/side_port.h"
 #include "kube/trials/trials_controller.h"
 #include "kube/trials/trials_flags.h"
 #include "os/clock.h"
+#include "os/environment.h"
 #include "os/identity.h"
 #include "os/signals.h"
 #include "os/unique.h"
@@ -28,8 +30,7 @@ constexpr int64_t kDrainMs = 1'000, kHaltMs = 2'000;
 constexpr int64_t kConfigMs = 2'000;
 
 std::string own_identity() {
-  const char* pod = std::getenv("POD_NAME");
-  const std::string name = pod != nullptr && *pod != '\0' ? pod : host_name();
+  const std::string name = environment_or("POD_NAME", host_name());
   return (name.empty() ? "tacho-katib" : name) + "_" + random_hex(8);
 }
 
@@ -86,18 +87,7 @@ ServedResponse Service::health(const ServedRequest& request) const {
 }
 
 Status Service::listen(const std::string& address, Handler handler) {
-  const Result<ListenAddress> where = parse_listen(address);
-  if (!where) return where.error();
-  if (!where->on) return ok();
-  ServerOptions options;
-  options.address = where->address;
-  options.port = where->port;
-  options.body_limit = 64 * 1024;
-  options.head_ms = options.body_ms = 2'000;  // probes are quick; whoever is not makes room
-  Result<std::unique_ptr<HttpServer>> server = HttpServer::open(std::move(options), std::move(handler));
-  if (!server) return server.error();
-  servers_.push_back(std::move(*server));
-  return ok();
+  return open_side_port(address, std::move(handler), 1'000, servers_);
 }
 
 Status Service::open() {

@@ -1,19 +1,14 @@
 #include "kube/trials/trials_flags.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <functional>
 
 #include "base/text.h"
 #include "base/units.h"
+#include "os/environment.h"
 
 namespace tacho {
 namespace {
-
-std::string environment(const char* name, const std::string& otherwise) {
-  const char* value = std::getenv(name);
-  return value == nullptr || *value == '\0' ? otherwise : value;
-}
 
 struct Flag {
   const char* name;
@@ -113,17 +108,16 @@ Error usage(const std::string& what) { return {Code::invalid, what, "", "tacho-k
 
 // docs/formats/katib.md §1: an empty namespace drops the dot part.
 std::string default_db_address(const std::string& core) {
-  const char* given = std::getenv("KATIB_DB_MANAGER_SERVICE_NAMESPACE");
-  const std::string ns = given != nullptr ? given : core;
-  return environment("KATIB_DB_MANAGER_SERVICE_IP", "katib-db-manager") + (ns.empty() ? "" : "." + ns) + ":" +
-         environment("KATIB_DB_MANAGER_SERVICE_PORT", "6789");
+  const std::string ns = environment_raw("KATIB_DB_MANAGER_SERVICE_NAMESPACE").value_or(core);
+  return environment_or("KATIB_DB_MANAGER_SERVICE_IP", "katib-db-manager") + (ns.empty() ? "" : "." + ns) + ":" +
+         environment_or("KATIB_DB_MANAGER_SERVICE_PORT", "6789");
 }
 
 }  // namespace
 
 Result<TrialsFlags> parse_trials_flags(std::span<const std::string> words) {
   TrialsFlags flags;
-  flags.core_namespace = environment("KATIB_CORE_NAMESPACE", "kubeflow");
+  flags.core_namespace = environment_or("KATIB_CORE_NAMESPACE", "kubeflow");
   flags.kinds = usual_job_kinds();
   for (size_t at = 0; at < words.size(); ++at) {
     std::string_view word = words[at];

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "http/server.h"
+#include "kube/trials/side_port.h"
 #include "kube/webhook/certificate_keeper.h"
 #include "kube/api/cluster_live.h"
 #include "kube/api/command.h"
@@ -122,19 +123,7 @@ ServedResponse InjectService::metrics(const ServedRequest& request) const {
 }
 
 Status InjectService::listen(const std::string& address, Handler handler) {
-  const Result<ListenAddress> where = parse_listen(address);
-  if (!where) return where.error();
-  if (!where->on) return ok();
-  ServerOptions options;
-  options.address = where->address;
-  options.port = where->port;
-  options.body_limit = 64u << 10;
-  options.connections = 64;
-  options.head_ms = options.body_ms = 2'000;  // probes are quick; whoever is not makes room
-  Result<std::unique_ptr<HttpServer>> server = HttpServer::open(std::move(options), std::move(handler));
-  if (!server) return server.error();
-  servers_.push_back(std::move(*server));
-  return ok();
+  return open_side_port(address, std::move(handler), 64, servers_);
 }
 
 // What the command line leaves open is as katib-config says.

@@ -96,7 +96,7 @@ void SettingsSource::refresh(int64_t deadline_ns) {
   if (own_gone) {
     tacho_text_ = nullptr;
     made->tacho = TachoConfig{};
-    log::warn("tacho-config was removed: the defaults are in force again");
+    log::info("tacho-config was removed: the defaults are in force again");
   }
   if (own_new) {
     tacho_text_ = own;

@@ -1,10 +1,10 @@
 #include "kube/webhook/sidecar.h"
 
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
 #include "kube/webhook/wrap.h"
+#include "os/environment.h"
 
 namespace tacho {
 namespace {
@@ -36,10 +36,7 @@ void add_own(std::vector<std::string>& out, const TrialFacts& trial, const Sidec
   if (!options.active_when.empty()) out.insert(out.end(), {"--active-when", options.active_when});
 }
 
-std::string variable(const char* name, const std::string& other) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? other : value;
-}
+std::string variable(const char* name, const std::string& other) { return environment_raw(name).value_or(other); }
 
 }  // namespace
 

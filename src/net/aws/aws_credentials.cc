@@ -9,8 +9,8 @@
 #include "net/aws/aws_profile.h"
 #include "net/aws/aws_sso.h"
 #include "net/aws/aws_sts.h"
-#include "net/http/environment.h"
 #include "os/clock.h"
+#include "os/environment.h"
 
 namespace tacho {
 namespace {

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "net/http/environment.h"
+#include "os/environment.h"
 #include "os/file.h"
 
 namespace tacho {

@@ -1,18 +1,17 @@
 #include "net/aws/aws_sso_token.h"
 
-#include <ctime>
 #include <nlohmann/json.hpp>
 
 #include "base/json_bounds.h"
 #include "base/text.h"
+#include "base/time_text.h"
 #include "base/units.h"
 #include "net/aws/aws_partition.h"
-#include "net/http/environment.h"
-#include "net/http/iso_date.h"
 #include "net/http/json_text.h"
 #include "net/http/retry.h"
 #include "net/aws/sigv4.h"
 #include "os/clock.h"
+#include "os/environment.h"
 #include "os/file.h"
 
 namespace tacho {
@@ -28,14 +27,6 @@ int64_t time_of(const Json& object, const char* key) {
   std::string text = json_text(object, key);
   if (text.ends_with("UTC")) text.replace(text.size() - 3, 3, "Z");
   return parse_iso_date_ns(text).value_or(0);
-}
-
-std::string iso_time(int64_t realtime_ns) {
-  const time_t seconds = static_cast<time_t>(realtime_ns / kNsPerSec);
-  tm parts{};
-  char text[32];
-  ::gmtime_r(&seconds, &parts);
-  return std::string(text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts));
 }
 
 // It becomes a header line.
@@ -110,7 +101,7 @@ std::string renewed_sso_token(std::string_view cached, std::string_view answer, 
   const int64_t life_s = life->get<int64_t>();
   if (life_s <= 0 || life_s > kLongestLife_s) return {};
   object["accessToken"] = token;
-  object["expiresAt"] = iso_time(now_ns + life_s * kNsPerSec);
+  object["expiresAt"] = format_seconds(now_ns + life_s * kNsPerSec);
   if (!refresh.empty()) object["refreshToken"] = refresh;
   return object.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

@@ -1,16 +1,16 @@
 #include "net/aws/aws_sts.h"
 
 #include "base/text.h"
+#include "base/time_text.h"
 #include "net/aws/aws_partition.h"
 #include "net/aws/aws_profile.h"
-#include "net/http/environment.h"
-#include "net/http/iso_date.h"
 #include "net/http/retry.h"
 #include "net/aws/s3_address.h"
 #include "net/aws/sigv4.h"
 #include "net/http/url.h"
 #include "net/aws/xml.h"
 #include "os/clock.h"
+#include "os/environment.h"
 #include "os/file.h"
 
 namespace tacho {

@@ -4,11 +4,11 @@
 #include <utility>
 
 #include "base/text.h"
-#include "net/http/environment.h"
-#include "net/http/iso_date.h"
+#include "base/time_text.h"
 #include "net/aws/s3_address.h"
 #include "net/aws/sigv4.h"
 #include "net/aws/xml.h"
+#include "os/environment.h"
 
 namespace tacho {
 namespace {

@@ -4,11 +4,11 @@
 #include <openssl/hmac.h>
 
 #include <algorithm>
-#include <ctime>
 #include <map>
 #include <vector>
 
 #include "base/text.h"
+#include "base/time_text.h"
 
 namespace tacho {
 namespace {
@@ -75,13 +75,7 @@ std::string hmac_sha256(std::string_view key, std::string_view text) {
 
 std::string SigV4Scope::text() const { return time.substr(0, 8) + "/" + region + "/" + service + "/aws4_request"; }
 
-std::string sigv4_time(int64_t realtime_ns) {
-  const auto seconds = static_cast<time_t>(realtime_ns / 1'000'000'000);
-  tm parts{};
-  char text[32];
-  if (gmtime_r(&seconds, &parts) == nullptr) return "19700101T000000Z";
-  return {text, std::strftime(text, sizeof text, "%Y%m%dT%H%M%SZ", &parts)};
-}
+std::string sigv4_time(int64_t realtime_ns) { return compact_utc(realtime_ns); }
 
 std::string signed_headers(const Headers& headers) {
   std::string out;

@@ -6,10 +6,10 @@
 #include "base/json_bounds.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "net/http/environment.h"
 #include "net/http/json_text.h"
 #include "net/http/retry.h"
 #include "net/aws/sigv4.h"
+#include "os/environment.h"
 
 namespace tacho {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "base/json_bounds.h"
 #include "base/text.h"
+#include "base/time_text.h"
 #include "base/units.h"
-#include "net/http/iso_date.h"
 #include "net/http/json_text.h"
 
 namespace tacho {

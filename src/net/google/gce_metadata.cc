@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/backoff.h"
 #include "base/path.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -13,7 +14,7 @@ namespace tacho {
 namespace {
 
 constexpr const char* kHost = "169.254.169.254";
-constexpr int64_t kConnectMs = 2'000, kResponseMs = 2'000, kFirstWaitMs = 100, kLastWaitMs = 30'000;
+constexpr int64_t kConnectMs = 2'000, kResponseMs = 2'000, kFirstWaitMs = 200, kLastWaitMs = 30'000;
 constexpr int64_t kDeadFor_ns = 300 * kNsPerSec, kTiredFor_ns = 10 * kNsPerSec, kBusyFor_ns = kNsPerSec / 2, kSlice_ns = 50 * kNsPerMs;
 constexpr int kRepeats = 5;
 
@@ -54,11 +55,11 @@ Result<std::string> GceMetadata::get(const std::string& path) {
   if (forbidden_ || is_dead()) return not_there(base_);
   Error last{Code::io, "the metadata server does not answer", base_ + path, "it is tried again"};
   if (clock_.monotonic_ns() < tired_until_ns_) return last;
-  int64_t wait_ms = kFirstWaitMs;
+  DoublingPause wait_ms(kFirstWaitMs, kLastWaitMs);
   bool heard = false;
   const auto hurried = [&] { return cancelled_ && cancelled_(); };
-  for (int tries = 0; tries <= kRepeats; ++tries, wait_ms = std::min(2 * wait_ms, kLastWaitMs)) {
-    const int64_t until_ns = tries == 0 ? 0 : clock_.monotonic_ns() + wait_ms * kNsPerMs;
+  for (int tries = 0; tries <= kRepeats; ++tries) {
+    const int64_t until_ns = tries == 0 ? 0 : clock_.monotonic_ns() + wait_ms.next() * kNsPerMs;
     while (clock_.monotonic_ns() < until_ns && !hurried())
       clock_.wait({}, std::min(until_ns, clock_.monotonic_ns() + kSlice_ns));
     if (tries > 0 && hurried()) break;

@@ -7,8 +7,8 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "net/http/environment.h"
 #include "net/http/retry.h"
+#include "os/environment.h"
 #include "os/file.h"
 
 namespace tacho {

@@ -4,16 +4,15 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <limits>
 #include <optional>
 
 #include "base/text.h"
 #include "base/units.h"
-#include "net/http/environment.h"
 #include "net/http/http_debug.h"
 #include "net/http/http_tls.h"
 #include "os/clock.h"
+#include "os/environment.h"
 #include "os/signals.h"
 
 namespace tacho {
@@ -129,9 +128,9 @@ Error curl_error(CURLcode code, const char* detail, const Url& url) {
 
 // http_proxy in lower case is all that libcurl knows for http (a CGI script's HTTP_PROXY is a request header); outside
 // CGI the upper-case name is meant as written.
-const char* upper_case_proxy(const Url& url) {
-  if (url.scheme != "http" || std::getenv("http_proxy") != nullptr || std::getenv("REQUEST_METHOD") != nullptr) return nullptr;
-  return std::getenv("HTTP_PROXY");
+std::optional<std::string> upper_case_proxy(const Url& url) {
+  if (url.scheme != "http" || environment_raw("http_proxy") || environment_raw("REQUEST_METHOD")) return std::nullopt;
+  return environment_raw("HTTP_PROXY");
 }
 
 // A proxy elsewhere cannot reach what listens on this machine's loopback address; one that listens there itself can.
@@ -251,8 +250,8 @@ Status HttpClient::State::prepare(const HttpRequest& request, const Url& url, Ex
   }
   if (!request.use_proxy || !proxy_reaches(url)) {
     curl_easy_setopt(easy, CURLOPT_PROXY, "");
-  } else if (const char* proxy = upper_case_proxy(url)) {
-    curl_easy_setopt(easy, CURLOPT_PROXY, proxy);
+  } else if (const auto proxy = upper_case_proxy(url)) {
+    curl_easy_setopt(easy, CURLOPT_PROXY, proxy->c_str());
   }
   if (url.scheme == "https" || request.use_proxy) {
     const bool own_ca = !request.tls.ca_pem.empty() && url.scheme == "https";

@@ -5,7 +5,7 @@
 #include <array>
 
 #include "base/text.h"
-#include "net/http/environment.h"
+#include "os/environment.h"
 #include "os/file.h"
 
 namespace tacho {

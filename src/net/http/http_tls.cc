@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <array>
 
-#include "net/http/environment.h"
+#include "os/environment.h"
 #include "os/file.h"
 
 namespace tacho {

@@ -84,20 +84,4 @@ int64_t parse_retry_after_ms(std::string_view value, int64_t now_realtime_ns) {
   return std::clamp<int64_t>(seconds, 0, kMaxRetryAfterMs / 1000) * 1000;
 }
 
-int64_t Backoff::next_ms(double random, int64_t retry_after_ms) {
-  ++attempts_;
-  const auto wait_ms = static_cast<int64_t>(static_cast<double>(bound_ms_) * std::clamp(random, 0.0, 1.0));
-  bound_ms_ = std::min(bound_ms_ * 2, last_ms_);
-  return std::max(wait_ms, std::min(retry_after_ms, kMaxRetryAfterMs));
-}
-
-int64_t Backoff::next_ms_at_least(int64_t at_least_ms, double random, int64_t retry_after_ms) {
-  return at_least_ms + next_ms(random, std::max<int64_t>(0, retry_after_ms - at_least_ms));
-}
-
-void Backoff::reset() {
-  bound_ms_ = first_ms_;
-  attempts_ = 0;
-}
-
 }  // namespace tacho

@@ -45,27 +45,6 @@ TEST(Retry, KnowsTheClassesOfS3) {
   EXPECT_EQ(classify_s3(404, "NoSuchBucket", false), ErrorClass::other);
 }
 
-TEST(Retry, BacksOffWithFullJitterFromOneSecondToAMinute) {
-  Backoff backoff;
-  EXPECT_EQ(backoff.next_ms(0.5), 500);
-  EXPECT_EQ(backoff.next_ms(0.5), 1'000);
-  EXPECT_EQ(backoff.next_ms(0.0), 0);
-  EXPECT_EQ(backoff.next_ms(0.5), 4'000);
-  for (int i = 0; i < 60; ++i) (void)backoff.next_ms(0.9);
-  EXPECT_EQ(backoff.next_ms(0.5), 30'000);
-  EXPECT_EQ(backoff.next_ms(0.999), 59'940);
-  EXPECT_EQ(backoff.attempts(), 66);
-  backoff.reset();
-  EXPECT_EQ(backoff.next_ms(0.5), 500);
-}
-
-TEST(Retry, ObeysTheServerUpToFiveMinutes) {
-  Backoff backoff;
-  EXPECT_EQ(backoff.next_ms(0.5, 7'000), 7'000);
-  EXPECT_EQ(backoff.next_ms(0.5, 999'000), 300'000);
-  EXPECT_EQ(backoff.next_ms_at_least(60'000, 0.5, 0), 62'000);
-}
-
 TEST(Retry, ReadsRetryAfter) {
   constexpr int64_t kNow = 784'111'777'000'000'000;  // Sun, 06 Nov 1994 08:49:37 GMT
   EXPECT_EQ(parse_retry_after_ms("3", kNow), 3'000);

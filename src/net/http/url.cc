@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "base/text.h"
-#include "net/http/environment.h"
+#include "os/environment.h"
 
 namespace tacho {
 namespace {

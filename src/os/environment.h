@@ -1,0 +1,32 @@
+// Environment variables as values: nothing else in src/ calls getenv() (the launcher of katib/exec, which includes nothing
+// of ours, has its own line). Thread-safe as long as nobody sets one meanwhile.
+#pragma once
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tacho {
+
+// Trimmed; empty when unset.
+std::string environment(const char* name);
+// What counts as yes (parse_bool); anything else is no.
+bool environment_on(const char* name);
+// As it stands, for names of folders and for passwords; `otherwise` when it is unset or empty.
+std::string environment_or(const char* name, std::string_view otherwise = "");
+// As it stands, where set but empty means something else than unset.
+std::optional<std::string> environment_raw(const char* name);
+// Where it lies, until somebody sets or wipes it: of a secret there is to be no second copy. Empty when unset.
+std::string_view environment_in_place(const char* name);
+
+// The token of the service, the first that is set. No other program gets to see them.
+constexpr std::array kTokenVariables{"SENTINEL_API_TOKEN", "SENTINEL_API_KEY"};
+inline std::vector<std::string> secret_variables() { return {kTokenVariables.begin(), kTokenVariables.end()}; }
+
+// Overwrites the value where it lies (/proc/PID/environ shows that memory) and unsets it.
+void wipe_environment(const char* name);
+// For a child: pointers into environ, with a null at the end.
+std::vector<char*> environment_without(const std::vector<std::string>& names);
+
+}  // namespace tacho
