@@ -1,7 +1,6 @@
 #include "deliver/environment.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "base/text.h"
 #include "base/units.h"
@@ -17,11 +16,6 @@ namespace {
 constexpr int64_t kPatience_ns = 2 * kNsPerSec;
 constexpr int64_t kSlice_ns = 50 * kNsPerMs;
 
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return std::string(trim(value != nullptr ? value : ""));
-}
-
 bool is_cloud_field(std::string_view name) { return name.starts_with("cloud_"); }
 
 // A spool on a disk that several machines share: what is asked here says nothing of where it ran.
@@ -31,13 +25,6 @@ bool is_of_another_machine(const Json& start) {
 }
 
 }  // namespace
-
-std::string service_url() {
-  std::string url = variable("SENTINEL_API_URL");
-  if (url.empty()) url = "https://api.sentinel.sparecores.net";
-  if (url.back() == '/') url.pop_back();
-  return url;
-}
 
 // Each run has its own word about the cloud: several are delivered by one process, and later than they ran.
 Cloud CloudFields::find(const SpoolMeta& meta, const std::function<bool()>& in_a_hurry) {
