@@ -8,8 +8,8 @@ using namespace tacho;
 
 void fuzz_one(std::string_view text) {
   if (const auto meta = parse_meta(text)) require(meta->start.is_object());
-  const SpoolState state = parse_state(text);
-  const SpoolState again = parse_state(state_json(state));
+  const SpoolState state = parse_spool_state(text);
+  const SpoolState again = parse_spool_state(state_json(state));
   require(again.run_id == state.run_id && again.uploaded == state.uploaded && again.finished == state.finished);
   (void)meta_with_state(text, state, {1, 2});
   (void)is_bq_meta(text);

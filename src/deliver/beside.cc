@@ -15,13 +15,14 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "deliver/bq_meta.h"
 #include "deliver/delivery.h"
 #include "deliver/environment.h"
+#include "deliver/kinds.h"
 #include "deliver/leftovers.h"
 #include "os/clock.h"
 #include "os/environment.h"
 #include "os/memory.h"
+#include "spool/contract.h"
 
 namespace tacho {
 namespace {
@@ -67,9 +68,9 @@ class Control {
 
  private:
   void take(std::string_view line) {
-    if (line.starts_with('T')) token_ = line.substr(1), has_token_ = true;
-    if (line.starts_with('E')) ended_ = told_end_ = true, budget_ms_ = parse_int<int64_t>(line.substr(1)).value_or(0);
-    if (line.starts_with('Q')) told_quit_ = true;
+    if (line.starts_with(control::kToken)) token_ = line.substr(1), has_token_ = true;
+    if (line.starts_with(control::kEnd)) ended_ = told_end_ = true, budget_ms_ = parse_int<int64_t>(line.substr(1)).value_or(0);
+    if (line.starts_with(control::kQuit)) told_quit_ = true;
   }
 
   int fd_;
@@ -89,15 +90,15 @@ class Beside {
     for (const std::string& folder : folders) add(SpoolRun(folder), Role::beside);
     own_ = runs_.size();
     for (const std::string& folder : folders)
-      if (const auto meta = SpoolRun(folder).meta(); meta && is_bq_meta(*meta)) bq_folders_.push_back(folder);
-    look_for_bq_leftovers();
+      if (const DeliveryKind* kind = kind_of(SpoolRun(folder)); kind != nullptr && kind->leftovers_at_once) at_once_.push_back(folder);
+    look_for_leftovers();
   }
 
   int run() {
     give_back_memory(true);
     while (own_ > 0 && !control_.quit()) {
       if (std::exchange(poked_, false)) std::fill(next_ns_.begin(), next_ns_.end(), 0);
-      look_for_bq_leftovers();
+      look_for_leftovers();
       const int64_t wake_ns = step_all();
       // Once, also where the service cannot be reached: that is when a spool grows.
       if (!std::exchange(bounded_, true)) bound_spool(reporter_);
@@ -118,12 +119,12 @@ class Beside {
   }
 
   // Whenever it is awake anyway. What it has given up itself is for the next start.
-  void look_for_bq_leftovers() {
+  void look_for_leftovers() {
     const int64_t now = system_clock().monotonic_ns();
     if (control_.ended() || now < look_again_ns_) return;
     look_again_ns_ = now + kLookAgain_ns;
-    for (const std::string& folder : bq_folders_)
-      for (SpoolRun& run : take_bq_leftovers(folder))
+    for (const std::string& folder : at_once_)
+      for (SpoolRun& run : take_leftovers(folder))
         if (tried_.insert(run.folder()).second) add(std::move(run), Role::background);
   }
 
@@ -195,12 +196,10 @@ class Beside {
   int64_t step_leftovers() {
     const bool registered = std::all_of(runs_.begin(), runs_.end(), [](const auto& run) { return run->is_registered(); });
     if (!registered) return kNever;
-    Destinations ours;
-    for (size_t i = 0; i < own_; ++i) {
-      if (std::string url = runs_[i]->api_url(); !url.empty()) ours.api_url = std::move(url);
-      if (std::string uri = runs_[i]->bucket_uri(); !uri.empty()) ours.bucket_uris.push_back(std::move(uri));
-    }
-    return leftovers_.step(shared_, ours);
+    return leftovers_.step(shared_, [this](const SpoolMeta& meta) {
+      return std::any_of(runs_.begin(), runs_.begin() + static_cast<std::ptrdiff_t>(own_),
+                         [&](const auto& run) { return run->sends_too(meta); });
+    });
   }
 
   // Takes what the agent said meanwhile, without waiting.
@@ -225,10 +224,10 @@ class Beside {
   HttpClient http_;
   CloudFields cloud_;
   Delivering shared_;
-  std::vector<std::unique_ptr<Delivery>> runs_;  // our own, then leftovers for BigQuery
+  std::vector<std::unique_ptr<Delivery>> runs_;  // our own, then leftovers that are sent at once
   std::vector<int64_t> next_ns_;
   size_t own_ = 0;
-  std::vector<std::string> bq_folders_;
+  std::vector<std::string> at_once_;  // folders of ours beside which leftovers are looked for
   std::set<std::string> tried_;
   int64_t look_again_ns_ = 0;
   Leftovers leftovers_;

@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "deliver/compress.h"
 #include "os/environment.h"
+#include "spool/contract.h"
 
 namespace tacho {
 namespace {
@@ -107,7 +108,7 @@ Status BqDelivery::open() {
   token_.emplace(shared_.http, meta_.google, shared_.clock);
   if (role_ == Role::beside) token_->metadata().on_cancel(shared_.ending);
   if (state_.identity.is_null()) {
-    const bool monitor = meta_.form != "run";
+    const bool monitor = meta_.form != meta::kFormRun;
     find_bq_identity(meta_, token_->metadata(), monitor && !meta_.no_cloud && is_same_machine(meta_), identity_);
     // Who is made up would be somebody else in every row: nothing is sent before the machine is known.
     if (!identity_.open.empty() && !is_time_to_guess())
@@ -139,7 +140,7 @@ Status BqDelivery::open() {
   segments_.emplace(run_, state_, shared_.reporter, std::move(groups));
   if (ended_) segments_->owner_ended();
   opened_ = true;
-  const bool here = role_ == Role::beside && !ended_ && meta_.form == "monitor" && !meta_.no_cloud;
+  const bool here = role_ == Role::beside && !ended_ && meta_.form == meta::kFormMonitor && !meta_.no_cloud;
   if (here && watch && !token_->metadata().is_dead())
     preemption_ = std::make_unique<PreemptionWatch>(meta_.google.metadata_host);
   return ok();
@@ -163,7 +164,7 @@ Status BqDelivery::open_project() {
   if (state_.project.empty())
     return Error{Code::invalid, "it is not known to which project the rows go", "",
                  "set PROJECT_ID, or use credentials that name a project"};
-  if (meta_.form != "run" && text_of(state_.identity, "project_id").empty())
+  if (meta_.form != meta::kFormRun && text_of(state_.identity, "project_id").empty())
     state_.identity["project_id"] = state_.project;
   meta_.settings.project = state_.project;
   auto client = BigQuery::open(shared_.http, meta_.settings, &*token_);

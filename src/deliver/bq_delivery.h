@@ -27,7 +27,6 @@ class BqDelivery final : public Delivery {
   void owner_ended(int64_t deadline_ns) override;
   bool is_ended() const override { return ended_; }
   bool is_registered() const override { return opened_; }
-  std::string api_url() const override { return {}; }
   const std::string& reason() const override { return reason_; }
   int64_t cancel_at_ns() const override { return deadline_ns_; }
 

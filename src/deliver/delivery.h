@@ -48,16 +48,14 @@ class Delivery {
   virtual bool is_ended() const = 0;
   // Nothing of this run is urgent: somebody else's leftovers may have their turn.
   virtual bool is_registered() const = 0;
-  // The service that it belongs to; empty for other destinations.
-  virtual std::string api_url() const = 0;
-  // s3://bucket/prefix where it goes straight to a bucket; else empty.
-  virtual std::string bucket_uri() const { return {}; }
+  // Whether somebody else's leftover goes to the same place, by our own settings, and is sent by the way.
+  virtual bool sends_too(const SpoolMeta&) const { return false; }
   virtual const std::string& reason() const = 0;  // why it was left
   // When a request in flight is no longer worth waiting for; 0: no limit.
   virtual int64_t cancel_at_ns() const = 0;
 };
 
-// By what meta.json says.
+// By what meta.json says (deliver/kinds.h).
 std::unique_ptr<Delivery> make_delivery(SpoolRun run, Role role, Delivering& shared);
 
 // All of it arrived: what the spool made of it goes. Says so where something else keeps the folder.

@@ -27,13 +27,6 @@ bool is_of_another_machine(const Json& start) {
 
 }  // namespace
 
-std::string service_url() {
-  std::string url = environment("SENTINEL_API_URL");
-  if (url.empty()) url = "https://api.sentinel.sparecores.net";
-  if (url.back() == '/') url.pop_back();
-  return url;
-}
-
 // Each run has its own word about the cloud: several are delivered by one process, and later than they ran.
 Cloud CloudFields::find(const SpoolMeta& meta, const std::function<bool()>& in_a_hurry) {
   CloudOptions options{meta.no_cloud || is_of_another_machine(meta.start), meta.hidden, {}, meta.host_id_settled};

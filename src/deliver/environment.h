@@ -1,17 +1,13 @@
-// What deliveries take from their surroundings: the cloud for the start body, credentials for a bucket, the service's
-// address. Not thread-safe.
+// What deliveries take from their surroundings: the cloud for the start body, credentials for a bucket. Not thread-safe.
 #pragma once
 #include <functional>
 #include <optional>
 #include <string>
 
-#include "deliver/run_delivery.h"
 #include "cloud/cloud.h"
+#include "deliver/delivery.h"
 
 namespace tacho {
-
-// SENTINEL_API_URL without its trailing slash, or the default.
-std::string service_url();
 
 // The cloud_* fields and the host's id in it, for a start body. Asked once, off the job's path, and again only for a run with
 // other wishes; the registration waits two seconds at most, and not at all once the run is over.

@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "base/time_text.h"
 #include "base/units.h"
-#include "deliver/bq_meta.h"
+#include "deliver/kinds.h"
 #include "os/environment.h"
 #include "os/file.h"
 
@@ -30,11 +30,6 @@ int64_t max_bytes(Reporter& reporter) {
   if (const auto bytes = parse_bytes(text)) return *bytes;
   reporter.must("TACHO_SPOOL_MAX is no size: " + valid_utf8(text) + "; write bytes, or 500M or 2G. 1 GiB is used");
   return kDefaultMaxBytes;
-}
-
-std::string_view without_slashes(std::string_view uri) {
-  while (uri.ends_with('/')) uri.remove_suffix(1);
-  return uri;
 }
 
 }  // namespace
@@ -73,13 +68,15 @@ void bound_spool(Reporter& reporter) {
   }
 }
 
-std::vector<SpoolRun> take_bq_leftovers(const std::string& folder) {
+std::vector<SpoolRun> take_leftovers(const std::string& folder) {
   std::vector<SpoolRun> runs;
-  for (const std::string& root : SpoolRun(folder).roots()) {
+  const SpoolRun own(folder);
+  const DeliveryKind* kind = kind_of(own);
+  if (kind == nullptr || !kind->leftovers_at_once) return runs;
+  for (const std::string& root : own.roots()) {
     for (std::string& other : spool_folders(root)) {
       SpoolRun run(std::move(other));
-      const auto meta = run.folder() == folder ? Result<std::string>(std::string()) : run.meta();
-      if (meta && is_bq_meta(*meta) && run.lock()) runs.push_back(std::move(run));
+      if (run.folder() != folder && kind_of(run) == kind && run.lock()) runs.push_back(std::move(run));
     }
   }
   return runs;
@@ -94,19 +91,7 @@ bool owner_lives(const SpoolRun& run) {
   return name_end == std::string::npos || (line[name_end + 2] != 'Z' && line[name_end + 2] != 'X');
 }
 
-bool is_our_s3(const SpoolMeta& meta) {
-  return !meta.s3_endpoint || without_slashes(*meta.s3_endpoint) == without_slashes(S3Settings::from_environment().endpoint);
-}
-
-bool Destinations::include(const SpoolMeta& meta) const {
-  if (meta.bigquery) return false;
-  if (meta.bucket_uri.empty()) return !api_url.empty() && meta.api_url == api_url;
-  return is_our_s3(meta) && std::any_of(bucket_uris.begin(), bucket_uris.end(), [&](const std::string& uri) {
-           return without_slashes(uri) == without_slashes(meta.bucket_uri);
-         });
-}
-
-int64_t Leftovers::step(Delivering& shared, const Destinations& ours) {
+int64_t Leftovers::step(Delivering& shared, const std::function<bool(const SpoolMeta& meta)>& ours) {
   const int64_t now = shared.clock.monotonic_ns();
   if (!looked_) {
     looked_ = true;
@@ -124,7 +109,7 @@ int64_t Leftovers::step(Delivering& shared, const Destinations& ours) {
     const auto text = run.meta();
     const auto meta = text ? parse_meta(*text) : Result<SpoolMeta>(text.error());
     // Runs of another service or for another bucket are not ours to send.
-    if (!meta || !ours.include(*meta)) continue;
+    if (!meta || !ours(*meta)) continue;
     if (const Status locked = run.lock(); !locked) {
       if (locked.error().code == Code::not_available && !owner_lives(run)) {
         if (in_hands_.empty()) look_again_ns_ = now + pause_ns_.next();

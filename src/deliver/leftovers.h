@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,26 +23,17 @@ std::vector<std::string> all_spooled();
 // that, what is left of runs that were delivered.
 void bound_spool(Reporter& reporter);
 
-// Runs for BigQuery whose owner is dead and which lie beside this one, or where it would go next (a disk that vanished is
-// there again), locked by now: the next start on the same disk sends them.
-std::vector<SpoolRun> take_bq_leftovers(const std::string& folder);
+// Runs of the same kind as this one whose owner is dead and which lie beside it, or where it would go next (a disk that
+// vanished is there again), locked by now: the next start on the same disk sends them. None where the kind does not want that.
+std::vector<SpoolRun> take_leftovers(const std::string& folder);
 
 // Whether the tacho that recorded the run is there. Its deliverer may outlive it.
 bool owner_lives(const SpoolRun& run);
 
-// Where the runs of this very process go: by our own settings. Leftovers for the same places are sent by the way.
-struct Destinations {
-  std::string api_url;                    // empty: none goes to the service
-  std::vector<std::string> bucket_uris;
-  bool include(const SpoolMeta& meta) const;
-};
-// Whether the bucket of the run is where our settings have it. An old run does not tell.
-bool is_our_s3(const SpoolMeta& meta);
-
 class Leftovers {
  public:
-  // Does a little; returns when it wants to be called again.
-  int64_t step(Delivering& shared, const Destinations& ours);
+  // Does a little for runs that are `ours` to send; returns when it wants to be called again.
+  int64_t step(Delivering& shared, const std::function<bool(const SpoolMeta& meta)>& ours);
 
  private:
   std::deque<std::string> folders_;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "deliver/kinds.h"
 #include "spool/writer.h"
 #include "support/double.h"
 #include "support/temp_dir.h"
@@ -34,21 +35,36 @@ TEST(BqLeftovers, AreThoseOfTheDeadBesideAndInTheNextPlaces) {
   const SpoolWriter own = start({disk, other}, "20261115T094000Z", kMeta);
 
   std::vector<std::string> found;
-  for (const SpoolRun& run : take_bq_leftovers(own.folder())) found.push_back(run.folder());
+  for (const SpoolRun& run : take_leftovers(own.folder())) found.push_back(run.folder());
   EXPECT_EQ(found, (std::vector{beside, elsewhere}));
 
   if (::getuid() != 0) return;
   // Somebody else's folder of that name is not looked into.
   ASSERT_EQ(::chown(other.c_str(), 65534, 65534), 0);
-  EXPECT_EQ(take_bq_leftovers(own.folder()).size(), 1U);
+  EXPECT_EQ(take_leftovers(own.folder()).size(), 1U);
 }
 
 // For the same place by our own settings, and for no other.
 TEST(Destinations, AreOurOwn) {
-  const WithVariable endpoint("TACHO_S3_ENDPOINT", "https://minio.example/");
-  const Destinations ours{"https://api", {"s3://data/mine/"}};
-  const auto sends = [&](const char* meta) { return ours.include(*parse_meta(meta)); };
-  EXPECT_TRUE(sends(R"({"api_url":"https://api"})"));
+  const TempDir dir;
+  const WithVariable endpoint("TACHO_S3_ENDPOINT", "https://minio.example/"), service("SENTINEL_API_URL", "http://127.0.0.1:1/api");
+  HttpClient http;
+  Reporter reporter(false);
+  Delivering shared{http, reporter, "", {}, {}};
+  std::vector<std::unique_ptr<Delivery>> own;
+  const auto sends = [&](const char* meta) {
+    return std::any_of(own.begin(), own.end(), [&](const auto& run) { return run->sends_too(*parse_meta(meta)); });
+  };
+  for (const char* meta : {R"({"api_url":"","bucket_uri":""})", R"({"kind":"new"})", R"({"kind":"bucket"})"}) EXPECT_FALSE(kind_of(*parse_meta(meta)));
+  const auto add = [&](const char* meta) {
+    own.push_back(make_delivery(SpoolRun(start({dir.path()}, "20261115T090000Z", meta).folder()), Role::beside, shared));
+    own.back()->step();
+  };
+  EXPECT_FALSE(sends(R"({"api_url":"http://127.0.0.1:1/api"})"));
+  add(R"({"api_url":"http://127.0.0.1:1/api"})");
+  add(R"({"kind":"bucket","bucket_uri":"s3://data/mine/"})");
+  EXPECT_TRUE(sends(R"({"api_url":"http://127.0.0.1:1/api"})"));
+  EXPECT_TRUE(sends(R"({"kind":"service","api_url":"http://127.0.0.1:1/api"})"));
   EXPECT_FALSE(sends(R"({"api_url":"https://evil"})"));
   EXPECT_FALSE(sends(R"({})"));
   EXPECT_FALSE(sends(R"({"kind":"bigquery"})"));
@@ -57,8 +73,7 @@ TEST(Destinations, AreOurOwn) {
   EXPECT_FALSE(sends(R"({"bucket_uri":"s3://data/mine","s3_endpoint":""})"));
   EXPECT_FALSE(sends(R"({"bucket_uri":"s3://data/mine","s3_endpoint":"https://evil"})"));
   EXPECT_FALSE(sends(R"({"bucket_uri":"s3://data/minefield"})"));
-  EXPECT_FALSE(sends(R"({"bucket_uri":"s3://other/mine","api_url":"https://api"})"));
-  EXPECT_FALSE((Destinations{"", {}}).include(*parse_meta(R"({"api_url":"","bucket_uri":""})")));
+  EXPECT_FALSE(sends(R"({"bucket_uri":"s3://other/mine","api_url":"http://127.0.0.1:1/api"})"));
 }
 
 class SetClock final : public Clock {
@@ -86,15 +101,16 @@ TEST(LeftoverRuns, InOtherHandsAreLookedAtAgain) {
   Reporter reporter(false);
   Delivering shared{http, reporter, "token", {}, {}, clock};
   Leftovers leftovers;
+  const auto ours = [](const SpoolMeta& meta) { return meta.api_url == "http://127.0.0.1:1/leftovers"; };
   int looks = 0;
   for (const int64_t end_ns = clock.now_ns + int64_t{3600} * 1'000'000'000; clock.now_ns < end_ns; ++looks)
-    clock.now_ns = std::max(clock.now_ns + 1, leftovers.step(shared, Destinations{"http://127.0.0.1:1/leftovers", {}}));
+    clock.now_ns = std::max(clock.now_ns + 1, leftovers.step(shared, ours));
   EXPECT_GE(looks, 60);
   EXPECT_LE(looks, 70);  // not that of a living tacho, which would be never
   const std::string folder = orphan->folder();
   orphan.reset();
   clock.now_ns += int64_t{61} * 1'000'000'000;
-  leftovers.step(shared, Destinations{"http://127.0.0.1:1/leftovers", {}});
+  leftovers.step(shared, ours);
   EXPECT_FALSE(SpoolRun(folder).lock());
 }
 

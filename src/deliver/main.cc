@@ -15,13 +15,13 @@
 #include "cloud/servers_command.h"
 #include "os/standard_streams.h"
 #include "probe/gpu_reader.h"
+#include "spool/contract.h"
 
 namespace {
 
 using namespace tacho;
 
 constexpr int kRefused = 125;
-constexpr int kControl = 3;  // the first descriptor that tacho hands over
 
 const char kHelp[] =
     "tacho-deliver is run by tacho; these are its commands:\n"
@@ -33,9 +33,9 @@ const char kHelp[] =
 
 int run_beside(std::span<const std::string> words) {
   std::vector<std::string> folders;
-  for (size_t i = 0; i + 1 < words.size() && words[i] == "--spool-run"; i += 2) folders.push_back(words[i + 1]);
+  for (size_t i = 0; i + 1 < words.size() && words[i] == kSpoolRunFlag; i += 2) folders.push_back(words[i + 1]);
   if (folders.size() * 2 != words.size()) return log::error("--spool-run is for tacho itself; see tacho deliver --help"), kRefused;
-  return deliver_beside(folders, kControl);
+  return deliver_beside(folders, kControlDescriptor);
 }
 
 }  // namespace
@@ -51,7 +51,7 @@ int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
   const std::span<const std::string> rest = std::span(words).subspan(words.empty() ? 0 : 1);
   const std::string command = words.empty() ? "--help" : words[0];
-  if (command == "--spool-run") return run_beside(words);
+  if (command == kSpoolRunFlag) return run_beside(words);
   if (command == "deliver") return deliver_command(rest);
   if (command == "discover") return discover_command(rest);
   if (command == "bq") return bq_command(rest);

@@ -12,7 +12,7 @@
 #include "base/units.h"
 #include "net/google/gce_metadata.h"
 #include "os/fd.h"
-#include "spool/bq_record.h"
+#include "spool/contract.h"
 
 namespace tacho {
 namespace {

@@ -1,6 +1,7 @@
 #include "deliver/records.h"
 
 #include "base/text.h"
+#include "spool/contract.h"
 
 namespace tacho {
 
@@ -16,18 +17,26 @@ std::string text_of(const Json& object, std::string_view key) {
 
 namespace {
 
-bool flag_of(const Json& object, const char* key) {
+bool flag_in(const Json& object, std::string_view key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_boolean() && found->get<bool>();
 }
 
 std::optional<SpoolOutcome> outcome_of(const Json& meta) {
-  const auto found = meta.find("outcome");
+  const auto found = meta.find(meta::kOutcome);
   if (found == meta.end() || !found->is_object()) return std::nullopt;
-  SpoolOutcome outcome{text_of(*found, "run_status"), std::nullopt, text_of(*found, "finished_at")};
-  if (const auto code = found->find("exit_code"); code != found->end() && code->is_number_integer())
+  SpoolOutcome outcome{text_of(*found, meta::kRunStatus), std::nullopt, text_of(*found, meta::kFinishedAt)};
+  if (const auto code = found->find(meta::kExitCode); code != found->end() && code->is_number_integer())
     outcome.exit_code = code->get<int>();
   return outcome;
+}
+
+// What was spooled before there were kinds names an address only; a kind without its address is none.
+std::string kind_of(const Json& json, const SpoolMeta& meta) {
+  std::string kind = text_of(json, meta::kKind);
+  if (kind.empty()) kind = !meta.bucket_uri.empty() ? kBucketKind : kServiceKind;
+  if ((kind == kBucketKind && meta.bucket_uri.empty()) || (kind == kServiceKind && meta.api_url.empty())) return {};
+  return kind;
 }
 
 }  // namespace
@@ -38,22 +47,22 @@ Result<SpoolMeta> parse_meta(std::string_view text) {
     return Error{Code::invalid, "the description of a spooled run cannot be read", "meta.json",
                  "its rows are in the .csv files beside it"};
   SpoolMeta meta;
-  meta.run = text_of(json, "run");
-  meta.bigquery = text_of(json, "kind") == "bigquery";
-  meta.api_url = text_of(json, "api_url");
-  meta.bucket_uri = text_of(json, "bucket_uri");
-  if (json.contains("s3_endpoint")) meta.s3_endpoint = text_of(json, "s3_endpoint");
-  meta.data_source = text_of(json, "data_source");
+  meta.run = text_of(json, meta::kRun);
+  meta.api_url = text_of(json, meta::kApiUrl);
+  meta.bucket_uri = text_of(json, meta::kBucketUri);
+  meta.kind = kind_of(json, meta);
+  if (json.contains(meta::kS3Endpoint)) meta.s3_endpoint = text_of(json, meta::kS3Endpoint);
+  meta.data_source = text_of(json, meta::kDataSource);
   if (meta.data_source.empty()) meta.data_source = "inline";
-  meta.store_folder = text_of(json, "store_folder");
-  meta.header = text_of(json, "header");
-  meta.no_cloud = flag_of(json, "no_cloud");
-  meta.host_known = flag_of(json, "host_known");
-  meta.host_id_settled = flag_of(json, "host_id_settled");
-  if (const auto hidden = json.find("hidden"); hidden != json.end() && hidden->is_array())
+  meta.store_folder = text_of(json, meta::kStoreFolder);
+  meta.header = text_of(json, meta::kHeader);
+  meta.no_cloud = flag_in(json, meta::kNoCloud);
+  meta.host_known = flag_in(json, meta::kHostKnown);
+  meta.host_id_settled = flag_in(json, meta::kHostIdSettled);
+  if (const auto hidden = json.find(meta::kHidden); hidden != json.end() && hidden->is_array())
     for (const Json& field : *hidden)
       if (field.is_string()) meta.hidden.push_back(field.get<std::string>());
-  const auto start = json.find("start");
+  const auto start = json.find(meta::kStart);
   meta.start = start != json.end() && start->is_object() ? *start : Json::object();
   meta.outcome = outcome_of(json);
   return meta;
@@ -63,10 +72,10 @@ SpoolState parse_spool_state(std::string_view text) {
   SpoolState state;
   const Json json = parse_json(text, kOwnBounds);
   if (!json.is_object()) return state;
-  state.run_id = text_of(json, "run_id");
-  state.prefix = text_of(json, "prefix");
-  state.finished = text_of(json, "phase") == "finished";
-  if (const auto uploaded = json.find("uploaded"); uploaded != json.end() && uploaded->is_object())
+  state.run_id = text_of(json, state::kRunId);
+  state.prefix = text_of(json, state::kPrefix);
+  state.finished = text_of(json, state::kPhase) == state::kPhaseFinished;
+  if (const auto uploaded = json.find(state::kUploaded); uploaded != json.end() && uploaded->is_object())
     for (const auto& [number, uri] : uploaded->items())
       if (const auto parsed = parse_int<uint32_t>(number); parsed && uri.is_string())
         state.uploaded[*parsed] = uri.get<std::string>();
@@ -86,17 +95,19 @@ Json uploaded_of(const SpoolState& state) {
 std::string meta_with_state(std::string_view meta, const SpoolState& state, const std::vector<uint32_t>& sealed) {
   Json json = parse_json(meta, kOwnBounds);
   if (!json.is_object()) return {};
-  json["run_id"] = state.run_id;
-  json["prefix"] = state.prefix;
-  json["sealed"] = sealed;
-  json["uploaded"] = uploaded_of(state);
+  json[state::kRunId] = state.run_id;
+  json[state::kPrefix] = state.prefix;
+  json[state::kSealed] = sealed;
+  json[state::kUploaded] = uploaded_of(state);
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 std::string state_json(const SpoolState& state) {
-  const char* phase = state.finished ? "finished" : state.run_id.empty() ? "new" : "registered";
-  const Json json{{"version", 1}, {"run_id", state.run_id}, {"prefix", state.prefix}, {"phase", phase},
-                  {"uploaded", uploaded_of(state)}};
+  const std::string_view phase = state.finished         ? state::kPhaseFinished
+                                 : state.run_id.empty() ? state::kPhaseNew
+                                                        : state::kPhaseRegistered;
+  const Json json{{state::kVersion, 1}, {state::kRunId, state.run_id}, {state::kPrefix, state.prefix}, {state::kPhase, phase},
+                  {state::kUploaded, uploaded_of(state)}};
   return json.dump(2) + "\n";
 }
 

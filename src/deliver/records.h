@@ -27,7 +27,7 @@ struct SpoolMeta {
   std::string api_url, bucket_uri, data_source, store_folder, header;
   std::optional<std::string> s3_endpoint;  // where the bucket was; absent: nobody wrote it down
   std::vector<std::string> hidden;
-  bool bigquery = false;           // goes to BigQuery: deliver/bq_meta.h reads the rest
+  std::string kind;                // where it goes (spool/contract.h); empty: it names no destination
   bool no_cloud = false, host_known = false;
   bool host_id_settled = false;    // TACHO_HOST_ID or TACHO_HOST_ID_VALUE was set for the run
   Json start;                      // body of the start call

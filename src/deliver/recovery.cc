@@ -19,11 +19,13 @@
 #include "base/units.h"
 #include "deliver/delivery.h"
 #include "deliver/environment.h"
+#include "deliver/kinds.h"
 #include "deliver/leftovers.h"
 #include "os/environment.h"
 #include "os/file.h"
 #include "os/helper.h"
 #include "os/memory.h"
+#include "spool/contract.h"
 
 namespace tacho {
 namespace {
@@ -34,6 +36,7 @@ constexpr int64_t kOutage_ns = 45 * kNsPerSec;  // without anything that worked;
 constexpr int64_t kShortPatience_ns = 10 * kNsPerSec;  // when all of it was spent on the run before: nothing can be reached now
 constexpr int64_t kWaitForSender_ns = 90 * kNsPerSec;
 
+constexpr size_t kHelpColumn = 26;
 const char kHelp[] =
     "Examples:\n"
     "  tacho deliver                  all that waits in the spool\n"
@@ -43,18 +46,7 @@ const char kHelp[] =
     "DIR is the folder of a run or a spool with several, of your own; any other folder is refused. Without a name everything\n"
     "is sent, as with --all. Credentials, and where they go, are those of the environment and of the options here; what a spool\n"
     "says of that is not obeyed.\n"
-    "--json prints how many were delivered and how many are left as one JSON object.\n\n"
-    "  --bq-endpoint URL         another BigQuery, such as an emulator; $BIGQUERY_EMULATOR_HOST\n"
-    "  --access-token-file FILE  a file with a token; $TACHO_GOOGLE_ACCESS_TOKEN_FILE\n"
-    "  --credentials FILE        Google credentials; $TACHO_GOOGLE_CREDENTIALS, $GOOGLE_APPLICATION_CREDENTIALS\n"
-    "  --token-uri URL           instead of the credentials' own token server; $TACHO_GOOGLE_TOKEN_URI\n"
-    "  --metadata-host HOST      of the metadata server; $GCE_METADATA_HOST\n";
-
-constexpr std::pair<std::string_view, const char*> kGoogleFlags[] = {{"--bq-endpoint", "BIGQUERY_EMULATOR_HOST"},
-                                                                     {"--access-token-file", "TACHO_GOOGLE_ACCESS_TOKEN_FILE"},
-                                                                     {"--credentials", "TACHO_GOOGLE_CREDENTIALS"},
-                                                                     {"--token-uri", "TACHO_GOOGLE_TOKEN_URI"},
-                                                                     {"--metadata-host", "GCE_METADATA_HOST"}};
+    "--json prints how many were delivered and how many are left as one JSON object.\n\n";
 
 std::string token_from_environment() {
   std::string token;
@@ -80,7 +72,7 @@ Status take(SpoolRun& run) {
 // meta.json of a run, by what it must have; of anything else that is called so nothing is known.
 bool is_meta(const Result<std::string>& text) {
   const auto meta = text ? parse_meta(*text) : Result<SpoolMeta>(text.error());
-  return meta && (meta->bigquery || !meta->api_url.empty() || !meta->bucket_uri.empty());
+  return meta && kind_of(*meta) != nullptr;
 }
 
 // What the spool writes into the two: a process number, and lines of seals.
@@ -214,15 +206,11 @@ std::optional<Fate> look_at(const SpoolRun& run, Role role) {
   }
   const auto meta = text ? parse_meta(*text) : Result<SpoolMeta>(text.error());
   if (!meta) return log::error(kept + meta.error().message()), Fate::left;
-  if (!meta->bigquery && meta->bucket_uri.empty() && meta->api_url.empty())
+  const DeliveryKind* kind = kind_of(*meta);
+  if (kind == nullptr)
     return log::error(kept + "its meta.json names no destination; its rows are in the .csv files there"), Fate::left;
-  const Fate other = role == Role::named ? Fate::left : Fate::skipped;
-  if (!meta->bigquery && meta->bucket_uri.empty() && meta->api_url != service_url())
-    return log::warn(run.folder() + " belongs to " + valid_utf8(meta->api_url) + " and is left alone (set SENTINEL_API_URL to send it)"), other;
-  if (!meta->bucket_uri.empty() && !is_our_s3(*meta))
-    return log::warn(run.folder() + " belongs to a bucket at " + (meta->s3_endpoint->empty() ? "Amazon" : valid_utf8(*meta->s3_endpoint)) +
-                     " and is left alone (TACHO_S3_ENDPOINT says where buckets are)"),
-           other;
+  if (const std::string whose = kind->elsewhere(*meta); !whose.empty())
+    return log::warn(run.folder() + " belongs to " + whose), role == Role::named ? Fate::left : Fate::skipped;
   return std::nullopt;
 }
 
@@ -274,6 +262,24 @@ struct DeliverRequest {
   std::vector<std::string> names;
 };
 
+const char* variable_of(std::string_view flag) {
+  for (const DeliveryKind& kind : delivery_kinds())
+    for (const CredentialFlag& known : kind.flags)
+      if (known.flag == flag) return known.variable;
+  return nullptr;
+}
+
+int print_help() {
+  std::string text = kHelp;
+  for (const DeliveryKind& kind : delivery_kinds())
+    for (const CredentialFlag& known : kind.flags) {
+      std::string words = std::string(known.flag) + " " + std::string(known.value);
+      words.resize(std::max(words.size() + 1, kHelpColumn), ' ');
+      text.append("  ").append(words).append(known.help).append("\n");
+    }
+  return std::fputs(text.c_str(), stdout) < 0 ? 1 : 0;
+}
+
 Result<DeliverRequest> parse_request(std::span<const std::string> arguments) {
   DeliverRequest request;
   bool are_names = false;  // behind --
@@ -284,11 +290,10 @@ Result<DeliverRequest> parse_request(std::span<const std::string> arguments) {
       continue;
     }
     const std::string_view flag = std::string_view(word).substr(0, word.find('='));
-    const auto given = std::find_if(std::begin(kGoogleFlags), std::end(kGoogleFlags), [&](const auto& known) { return known.first == flag; });
-    if (given != std::end(kGoogleFlags)) {
+    if (const char* variable = variable_of(flag)) {
       const bool joined = flag.size() < word.size();
       if (!joined && i + 1 == arguments.size()) return Error{Code::invalid, word + " needs a value", "", "see tacho deliver --help"};
-      ::setenv(given->second, joined ? word.substr(flag.size() + 1).c_str() : arguments[++i].c_str(), 1);
+      ::setenv(variable, joined ? word.substr(flag.size() + 1).c_str() : arguments[++i].c_str(), 1);
     } else if (word == "--") {
       are_names = true;
     } else if (word == "-h" || word == "--help") {
@@ -313,7 +318,7 @@ Result<DeliverRequest> parse_request(std::span<const std::string> arguments) {
 int deliver_command(std::span<const std::string> arguments) {
   const auto request = parse_request(arguments);
   if (!request) return log::error(request.error().message()), kRefused;
-  if (request->help) return std::fputs(kHelp, stdout) < 0 ? 1 : 0;
+  if (request->help) return print_help();
   tidy_up(request->all);
   const auto folders = request->all ? Result<std::vector<std::string>>(all_spooled()) : resolve(request->names);
   if (!folders) return log::error(folders.error().message()), kRefused;

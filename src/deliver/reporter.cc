@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "os/clock.h"
+#include "spool/contract.h"
 #include "os/file.h"
 
 namespace tacho {
@@ -28,7 +29,7 @@ void Reporter::warn(std::string_view kind, std::string_view text) {
 }
 
 void Reporter::must(std::string_view text) {
-  if (beside_) line("! ", text);
+  if (beside_) line(kMustSayMark, text);
   else log::error(text);
 }
 

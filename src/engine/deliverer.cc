@@ -16,21 +16,14 @@
 #include "os/environment.h"
 #include "os/file.h"
 #include "sink/spool_sink.h"
+#include "spool/contract.h"
 
 namespace tacho {
 namespace {
 
-constexpr std::string_view kDefaultApi = "https://api.sentinel.sparecores.net";
 constexpr int64_t kFinishBudget_ns = 30 * kNsPerSec, kHurriedBudget_ns = 8 * kNsPerSec;
 constexpr size_t kTokenLimit = 16384;
 constexpr int kChancesAtEnd = 3;  // for a deliverer that somebody kills
-
-std::string api_url() {
-  std::string url = environment("SENTINEL_API_URL");
-  if (url.empty()) url = kDefaultApi;
-  if (url.back() == '/') url.pop_back();
-  return url;
-}
 
 int64_t finish_budget_ns() {
   const std::string text = environment("TACHO_FINISH_TIMEOUT");
@@ -79,7 +72,7 @@ bool Token::is_valid() const {
 std::unique_ptr<Sink> Deliverer::open_service(const Settings& settings, const SinkOptions& options) {
   if (token_.empty()) return nullptr;
   SpoolTarget target;
-  target.api_url = api_url();
+  target.api_url = service_url();
   target.data_source = settings.data_source;
   auto sink = open_spool_sink(std::move(target), options, "the service");
   if (sink) return std::move(*sink);
@@ -106,7 +99,7 @@ pid_t Deliverer::start(std::vector<SpoolSink*> sinks, const std::string& store_f
     return 0;
   }
   started_ = true;
-  for (SpoolSink* sink : sinks_) sink->on_change = [this] { process_.poke("S\n"); };
+  for (SpoolSink* sink : sinks_) sink->on_change = [this] { process_.poke(control::kNewsLine); };
   return process_.pid();
 }
 
@@ -181,7 +174,7 @@ bool Deliverer::finish(Clock& clock, Job& job, const std::string& run_id) {
   if (job.end_requests() > 0) hurry();
   const auto tell_end = [&] {
     const int64_t budget_ms = std::max<int64_t>(0, deadline_ns - clock.monotonic_ns()) / kNsPerMs;
-    process_.poke(std::string("E").append(std::to_string(budget_ms)).append("\n"));
+    process_.poke(control::end_line(budget_ms));
   };
   tell_end();
   bool died_before = started_ && process_.pid() <= 0;

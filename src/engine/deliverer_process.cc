@@ -10,6 +10,7 @@
 #include "os/file.h"
 #include "os/process.h"
 #include "os/sibling.h"
+#include "spool/contract.h"
 
 namespace tacho {
 namespace {
@@ -25,7 +26,7 @@ Status DelivererProcess::start(const Start& start) {
   options.program = sibling_path("tacho-deliver");
   options.remove_environment = start.remove_environment;
   for (const std::string& folder : start.folders) {
-    options.arguments.push_back("--spool-run");
+    options.arguments.push_back(std::string(kSpoolRunFlag));
     options.arguments.push_back(folder);
   }
   options.descriptors.push_back(pipe->first.get());
@@ -36,7 +37,7 @@ Status DelivererProcess::start(const Start& start) {
   control_ = std::move(pipe->second);
   pending_.clear();
   told_bytes_ = 0;
-  std::string greeting = "T";
+  std::string greeting(1, control::kToken);
   greeting.reserve(start.token.size() + 2);
   greeting.append(start.token).append("\n");
   poke(greeting);
@@ -62,19 +63,19 @@ void DelivererProcess::relay(const std::function<bool(std::string_view line)>& t
       pending_.erase(0, end + 1);
       if (line.empty() || (take && take(line))) continue;
       // TACHO_DEBUG_HTTP: every line, as it came; the same header twice is two facts.
-      if (line.starts_with("tacho: http ")) {
+      if (line.starts_with(kHttpTraceMark)) {
         static_cast<void>(write_all(STDERR_FILENO, line + "\n"));
         continue;
       }
       // "! text" must be said even when quiet.
-      if (line.starts_with("! ")) log::error(line.substr(2));
+      if (line.starts_with(kMustSayMark)) log::error(line.substr(kMustSayMark.size()));
       else log::warn(line);
     }
   }
 }
 
 void DelivererProcess::farewell() {
-  poke("Q\n");
+  poke(control::kQuitLine);
   control_.reset();
   if (helper_.pid <= 0) return;
   reap_soon(helper_.pid, kEndPatience_ns);

@@ -1,7 +1,5 @@
 #include "engine/outputs.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -11,15 +9,19 @@
 
 namespace tacho {
 
-Status Outputs::open(const Settings& settings, Deliverer& deliverer) {
+SinkOptions sink_options(const Settings& settings) {
   SinkOptions options;
   options.format = settings.format;
   options.compatible = settings.compatible;
   options.upload_interval_ns = settings.upload_interval_ns;
   options.no_cloud = settings.no_cloud;
-  std::unique_ptr<Sink> service = deliverer.open_service(settings, options);
+  return options;
+}
+
+Status Outputs::open(const Settings& settings, std::unique_ptr<Sink> service) {
+  const SinkOptions options = sink_options(settings);
   // The spool comes first: a row is there before it is anywhere else.
-  if (service) outputs_.push_back({std::move(service)});
+  if (service) outputs_.push_back({.sink = std::move(service)});
   for (auto at = settings.outputs.begin(); at != settings.outputs.end(); ++at) {
     const std::string& destination = *at;
     if (std::find(settings.outputs.begin(), at, destination) != at) {
@@ -31,7 +33,7 @@ Status Outputs::open(const Settings& settings, Deliverer& deliverer) {
       discard();
       return sink.error();
     }
-    outputs_.push_back({std::move(*sink)});
+    outputs_.push_back({.sink = std::move(*sink)});
   }
   return ok();
 }
@@ -49,7 +51,7 @@ Status Outputs::open_run_store(const Settings& settings, Run& run, const Summary
     return ok();
   }
   store_folder_ = settings.store_dir + "/" + run.id;
-  outputs_.push_back({std::move(*sink)});
+  outputs_.push_back({.sink = std::move(*sink), .is_store = true});
   return ok();
 }
 
@@ -57,7 +59,7 @@ Status Outputs::begin(const Run& run, const Schema& schema) {
   for (Output& output : outputs_) {
     const Status status = output.sink->begin(run, schema);
     if (status) continue;
-    if (is_store(output)) report(output, status);
+    if (output.is_store) report(output, status);
     else return status.error();
   }
   return ok();
@@ -83,7 +85,7 @@ void Outputs::report(Output& output, const Status& status) {
 void Outputs::note_losses(Run& run) const {
   for (const Output& output : outputs_)
     if (output.lost > 0)
-      run.notes.push_back("rows are missing in " + std::string(is_store(output) ? "the run store" : output.sink->name()) + " (" +
+      run.notes.push_back("rows are missing in " + std::string(output.is_store ? "the run store" : output.sink->name()) + " (" +
                           std::to_string(output.lost) + " writes failed, " + output.reason + ")");
 }
 
@@ -93,7 +95,7 @@ void Outputs::write(const Row& row, const Detail* detail) {
 
 void Outputs::end(Run& run) {
   for (Output& output : outputs_) {
-    if (is_store(output)) note_losses(run);
+    if (output.is_store) note_losses(run);
     report(output, output.sink->end(run));
   }
 }
@@ -101,9 +103,6 @@ void Outputs::end(Run& run) {
 void Outputs::discard() {
   for (Output& output : outputs_) output.sink->discard();
   outputs_.clear();
-  if (store_folder_.empty()) return;
-  for (const char* name : {"/metrics.csv", "/run.json", "/.run.json.next"}) ::unlink((store_folder_ + name).c_str());
-  ::rmdir(store_folder_.c_str());
 }
 
 std::vector<SpoolSink*> Outputs::spools() const {

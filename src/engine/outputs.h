@@ -4,17 +4,19 @@
 #include <memory>
 #include <vector>
 
-#include "engine/deliverer.h"
 #include "engine/settings.h"
 #include "model/summary.h"
 #include "sink/sink.h"
 
 namespace tacho {
 
+// How sinks are opened, by the settings.
+SinkOptions sink_options(const Settings& settings);
+
 class Outputs {
  public:
-  // Opens all of them; a bad destination refuses the start.
-  Status open(const Settings& settings, Deliverer& deliverer);
+  // Opens all of them, behind the service's where there is one (may be null); a bad destination refuses the start.
+  Status open(const Settings& settings, std::unique_ptr<Sink> service);
   // The run store, which gives the run its id. One that cannot be made refuses the start if the user named it, and is
   // reported and left out otherwise.
   Status open_run_store(const Settings& settings, Run& run, const Summary& summary);
@@ -33,13 +35,13 @@ class Outputs {
  private:
   struct Output {
     std::unique_ptr<Sink> sink;
+    bool is_store = false;
     bool told = false;
     int64_t lost = 0;    // writes that failed
     std::string reason = {};  // of the first
   };
   void report(Output& output, const Status& status);
   void note_losses(Run& run) const;
-  bool is_store(const Output& output) const { return !store_folder_.empty() && &output == &outputs_.back(); }
 
   std::vector<Output> outputs_;
   bool failed_ = false;

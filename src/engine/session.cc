@@ -114,7 +114,7 @@ Status Session::prepare() {
     if (settings_.attach_pid == 0) log::warn(view.error().message());  // there it is the error
     context_.note(view.error().what);
   }
-  if (Status status = outputs_.open(settings_, deliverer_); !status) return status;
+  if (Status status = outputs_.open(settings_, deliverer_.open_service(settings_, sink_options(settings_))); !status) return status;
   if (settings_.mode == Mode::attach) {
     Status status = settings_.attach_pid > 0 ? job_.attach(settings_.attach_pid) : ok();
     if (!status) return status;

@@ -27,6 +27,7 @@
 #include "os/signals.h"
 #include "os/unique.h"
 #include "spool/bq_record.h"
+#include "spool/contract.h"
 
 namespace tacho {
 namespace {
@@ -248,11 +249,11 @@ void TaskMonitor::report() {
   if (const Status status = spool_->write_meta(); !status && spool_->is_open()) log::warn(status.error());
   spool_->seal();
   if (deliverer_.running() && spool_->is_open() && spool_->folder() != delivering_) {
-    deliverer_.poke("E1000\n");  // its folder is gone; another one sees to the new one
+    deliverer_.poke(control::end_line(1000));  // its folder is gone; another one sees to the new one
     start_deliverer();
   }
   if (!deliverer_.running() && clock_.monotonic_ns() >= next_start_ns_) start_deliverer();
-  deliverer_.poke("S\n");
+  deliverer_.poke(control::kNewsLine);
 }
 
 // A moment that must not be lost: a sample now, sent now, and the next ones every second.
@@ -325,7 +326,7 @@ void TaskMonitor::finish() {
   if (!deliverer_.running()) next_start_ns_ = 0;  // one that died gets a last chance
   report();
   const int64_t budget_ms = (deadline_ns - clock_.monotonic_ns()) / kNsPerMs;
-  deliverer_.poke(std::string("E").append(std::to_string(budget_ms)).append("\n"));
+  deliverer_.poke(control::end_line(budget_ms));
   while (deliverer_.running() && !end_.insists() && clock_.monotonic_ns() < deadline_ns) {
     listen({signals_.fd(), deliverer_.messages_fd(), -1, -1, -1});
     clock_.wait(fds_, deadline_ns);

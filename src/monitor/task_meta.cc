@@ -4,6 +4,7 @@
 #include "base/writer.h"
 #include "discover/host_id.h"
 #include "os/identity.h"
+#include "spool/contract.h"
 
 namespace tacho {
 namespace {
@@ -48,23 +49,23 @@ void put_task(JsonWriter& json, const TaskKey& task) {
 
 void put_destination(JsonWriter& json, const MonitorSettings& settings) {
   const BigQueryTarget& target = settings.bigquery;
-  json.key("destination").object();
-  put_set(json, "project", settings.given.project_id.value_or(""));
-  json.key("dataset").value(std::string_view(target.dataset));
-  json.key("tables").object();
-  json.key("R").value(std::string_view(target.runtime_table));
-  json.key("M").value(std::string_view(target.metrics_table));
+  json.key(meta::kDestination).object();
+  put_set(json, meta::kProject, settings.given.project_id.value_or(""));
+  json.key(meta::kDataset).value(std::string_view(target.dataset));
+  json.key(meta::kTables).object();
+  json.key(meta::kRuntimeTable).value(std::string_view(target.runtime_table));
+  json.key(meta::kMetricsTable).value(std::string_view(target.metrics_table));
   json.end_object();
-  put_set(json, "endpoint", target.endpoint);
-  put_set(json, "location", target.location);
-  json.key("create").value(target.create ? "auto" : "never");
-  json.key("add_columns").value(target.add_columns);
+  put_set(json, meta::kEndpoint, target.endpoint);
+  put_set(json, meta::kLocation, target.location);
+  json.key(meta::kCreate).value(target.create ? meta::kCreateAuto : meta::kCreateNever);
+  json.key(meta::kAddColumns).value(target.add_columns);
   json.end_object();
 }
 
 void put_google(JsonWriter& json, const GoogleAccess& google) {
-  json.key("google").object();
-  json.key("no_cloud").value(google.no_cloud);
+  json.key(meta::kGoogle).object();
+  json.key(meta::kNoCloud).value(google.no_cloud);
   json.end_object();
 }
 
@@ -92,22 +93,22 @@ std::string task_meta(const MonitorSettings& settings, const MachineIdentity& fa
   Writer out;
   JsonWriter json(out, true);
   json.object();
-  json.key("kind").value("bigquery").key("form").value("monitor").key("run").value(run_id);
-  json.key("strict").value(settings.strict);
+  json.key(meta::kKind).value(kBigQueryKind).key(meta::kForm).value(meta::kFormMonitor).key(meta::kRun).value(run_id);
+  json.key(meta::kStrict).value(settings.strict);
   put_destination(json, settings);
   put_google(json, settings.google);
-  put_identity(json, "given", settings.given);
-  put_identity(json, "fallback", fallback);
-  json.key("task").object();
+  put_identity(json, meta::kGiven, settings.given);
+  put_identity(json, meta::kFallback, fallback);
+  json.key(meta::kTask).object();
   put_task(json, settings.task);
   json.end_object();
-  json.key("metrics").object();
+  json.key(meta::kMetrics).object();
   put_task(json, settings.task);
   json.key("run_id").value(run_id);
   json.end_object();
   // The metadata server of another machine, or after a reboot, would speak of somebody else.
-  put_set(json, "boot_id", read_first_line(Roots::from_environment().proc + "/sys/kernel/random/boot_id"));
-  json.key("ended").value(ended);
+  put_set(json, meta::kBootId, read_first_line(Roots::from_environment().proc + "/sys/kernel/random/boot_id"));
+  json.key(meta::kEnded).value(ended);
   json.end_object();
   return std::string(out.view()) + "\n";
 }

@@ -10,6 +10,7 @@
 #include "model/bigquery_tables.h"
 #include "os/environment.h"
 #include "spool/bq_record.h"
+#include "spool/contract.h"
 
 namespace tacho {
 namespace {
@@ -101,27 +102,27 @@ class BqSink final : public SpoolSink {
     const Run& run = *this->run();
     JsonWriter json(out, true);
     json.object();
-    json.key("version").integer(1).key("tacho_version").value(run.version);
-    json.key("kind").value("bigquery").key("form").value("run").key("run").value(run.id);
-    json.key("destination").object();
-    json.key("project").value(bq_.project).key("dataset").value(bq_.dataset).key("location").value(bq_.location);
+    json.key(meta::kVersion).integer(1).key(meta::kTachoVersion).value(run.version);
+    json.key(meta::kKind).value(kBigQueryKind).key(meta::kForm).value(meta::kFormRun).key(meta::kRun).value(run.id);
+    json.key(meta::kDestination).object();
+    json.key(meta::kProject).value(bq_.project).key(meta::kDataset).value(bq_.dataset).key(meta::kLocation).value(bq_.location);
     // Where the rows belong; a token goes only where the deliverer's own settings say.
     if (const std::string endpoint = environment("BIGQUERY_EMULATOR_HOST"); !endpoint.empty())
-      json.key("endpoint").value(endpoint);
-    json.key("tables").object().key("T").value(bq_.table).end_object();
-    json.key("create").value(bq_.create ? "auto" : "never").key("add_columns").value(bq_.add_columns);
+      json.key(meta::kEndpoint).value(endpoint);
+    json.key(meta::kTables).object().key(meta::kSamplesTable).value(bq_.table).end_object();
+    json.key(meta::kCreate).value(bq_.create ? meta::kCreateAuto : meta::kCreateNever).key(meta::kAddColumns).value(bq_.add_columns);
     json.end_object();
-    json.key("google").object().key("no_cloud").value(no_cloud_).end_object();
+    json.key(meta::kGoogle).object().key(meta::kNoCloud).value(no_cloud_).end_object();
     // The folder's name is new for every run on every machine; a run's id is not.
-    json.key("scope").array().value(last_part(folder())).value(run.id).end_array();
-    json.key("constant").object();
+    json.key(meta::kScope).array().value(last_part(folder())).value(run.id).end_array();
+    json.key(meta::kConstant).object();
     json.key("run_id").value(run.id);
     if (!run.metadata.job_name.empty() && !is_hidden(run, "job_name"))
       json.key("job_name").value(run.metadata.job_name);
     if (run.host.host_hostname && !is_hidden(run, "host_name") && !is_hidden(run, "host_hostname"))
       json.key("host_name").value(*run.host.host_hostname);
     json.end_object();
-    json.key("columns").array();
+    json.key(meta::kColumns).array();
     for (const Leading& column : kLeading) put_column(json, column.name, column.type, column.mode);
     for (const Column& column : schema())
       if (column.position != 1) put_column(json, column.name, type_of(column), BqMode::nullable);

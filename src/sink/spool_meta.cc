@@ -6,6 +6,7 @@
 #include "base/time_text.h"
 #include "codec/run_words.h"
 #include "os/environment.h"
+#include "spool/contract.h"
 
 namespace tacho {
 namespace {
@@ -113,10 +114,10 @@ void write_outcome(JsonWriter& json, const Outcome& outcome) {
   }
   const bool failed = outcome.state == RunState::failed || (outcome.exit_code && *outcome.exit_code != 0);
   json.object();
-  json.key("run_status").value(failed ? "failed" : "finished");
-  if (outcome.exit_code) json.key("exit_code").integer(*outcome.exit_code);
+  json.key(meta::kRunStatus).value(failed ? "failed" : "finished");
+  if (outcome.exit_code) json.key(meta::kExitCode).integer(*outcome.exit_code);
   const IsoTime time(outcome.finished_realtime_ns);
-  json.key("finished_at").value(std::string(time.view().substr(0, 19)) + "Z");
+  json.key(meta::kFinishedAt).value(std::string(time.view().substr(0, 19)) + "Z");
   json.end_object();
 }
 
@@ -125,23 +126,24 @@ void write_outcome(JsonWriter& json, const Outcome& outcome) {
 void write_spool_meta(Writer& out, const Run& run, const SpoolTarget& target, std::string_view header, bool host_known) {
   JsonWriter json(out, true);
   json.object();
-  json.key("version").integer(1);
-  json.key("tacho_version").value(run.version);
-  json.key("run").value(run.id);
-  json.key("api_url").value(target.api_url);
-  json.key("bucket_uri").value(target.bucket_uri);
-  if (!target.bucket_uri.empty()) json.key("s3_endpoint").value(s3_endpoint());
-  json.key("data_source").value(target.data_source);
-  json.key("store_folder").value(target.store_folder);
-  json.key("no_cloud").value(target.no_cloud || probes_are_off());
-  json.key("hidden");
+  json.key(meta::kVersion).integer(1);
+  json.key(meta::kTachoVersion).value(run.version);
+  json.key(meta::kKind).value(target.bucket_uri.empty() ? kServiceKind : kBucketKind);
+  json.key(meta::kRun).value(run.id);
+  json.key(meta::kApiUrl).value(target.api_url);
+  json.key(meta::kBucketUri).value(target.bucket_uri);
+  if (!target.bucket_uri.empty()) json.key(meta::kS3Endpoint).value(s3_endpoint());
+  json.key(meta::kDataSource).value(target.data_source);
+  json.key(meta::kStoreFolder).value(target.store_folder);
+  json.key(meta::kNoCloud).value(target.no_cloud || probes_are_off());
+  json.key(meta::kHidden);
   write_hidden(json, run);
-  json.key("host_known").value(host_known);
-  json.key("host_id_settled").value(host_id_is_settled());
-  json.key("header").value(header);
-  json.key("start");
+  json.key(meta::kHostKnown).value(host_known);
+  json.key(meta::kHostIdSettled).value(host_id_is_settled());
+  json.key(meta::kHeader).value(header);
+  json.key(meta::kStart);
   write_start(json, run);
-  json.key("outcome");
+  json.key(meta::kOutcome);
   write_outcome(json, run.outcome);
   json.end_object();
   out.put('\n');

@@ -30,6 +30,11 @@ Status store_status(const Status& status, const std::string& folder) {
   return Error{status.error().code, "cannot write to the run store", folder, status.error().hint};
 }
 
+void remove_run_folder(const std::string& folder) {
+  for (const char* name : {"/metrics.csv", "/run.json", "/.run.json.next"}) ::unlink((folder + name).c_str());
+  ::rmdir(folder.c_str());
+}
+
 class StoreSink final : public Sink {
  public:
   StoreSink(std::string folder, const Run& run, const Summary& summary)
@@ -67,6 +72,12 @@ class StoreSink final : public Sink {
     const Status status = write_run(run);
     run_json_.finish();
     return store_status(status, folder_);
+  }
+
+  void discard() override {
+    rows_.reset();
+    run_json_.finish();
+    remove_run_folder(folder_);
   }
 
   std::string_view name() const override { return "store"; }
@@ -150,8 +161,7 @@ Result<std::unique_ptr<Sink>> open_store(const std::string& store_dir, Run& run,
     if (const Status opened = sink->open(); !opened) {
       sink.reset();
       run.id.clear();
-      for (const char* name : {"/metrics.csv", "/run.json"}) ::unlink((folder + name).c_str());
-      ::rmdir(folder.c_str());  // half a run is none
+      remove_run_folder(folder);  // half a run is none
       return with_hint(opened.error());
     }
     return std::unique_ptr<Sink>(std::move(sink));

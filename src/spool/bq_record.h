@@ -28,8 +28,7 @@
 // first send. A row is identity + "metrics" (M, E) or identity + "task" (R) + the record's own members; the later one
 // wins.
 //
-// Between the two processes: the agent writes "S\n" to the control pipe when a segment was sealed or meta.json changed. The
-// deliverer writes lines to its stderr; "@preempted" tells that the machine is being taken away, other lines are messages.
+// What is said between the two processes: spool/contract.h.
 // An acknowledged segment is unlinked. While it sends one, the deliverer holds flock(LOCK_SH) on it: the agent thins out only
 // segments on which it gets LOCK_EX at once, by renaming a shorter one over it and appending a new seal line (the last one
 // counts). Runs in the folder beside this run's whose lock is free are leftovers: they are sent first.
@@ -42,8 +41,6 @@
 #include "base/writer.h"
 
 namespace tacho {
-
-inline constexpr std::string_view kPreemptedMessage = "@preempted";
 
 struct BqRecord {
   char table = 0;

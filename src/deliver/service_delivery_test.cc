@@ -1,10 +1,11 @@
-#include "deliver/run_delivery.h"
+#include "deliver/service_delivery.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include "base/log.h"
 #include "base/units.h"
+#include "deliver/bucket_delivery.h"
 #include "spool/writer.h"
 #include "support/double.h"
 #include "support/temp_dir.h"
@@ -44,7 +45,7 @@ class Delivered : public testing::Test {
 
 // Nothing listens on port 1 of the loopback address: every call is refused at once.
 TEST_F(Delivered, AnHourWithoutNetwork) {
-  RunDelivery delivery(SpoolRun(writer_->folder()), Role::beside, shared_);
+  ServiceDelivery delivery(SpoolRun(writer_->folder()), Role::beside, shared_);
   const uint64_t warnings_before = log::warnings();
   const int64_t end_ns = clock_.now_ns + 3600 * kNsPerSec;
   int64_t next_seal_ns = clock_.now_ns, rows = 0, calls = 0;
@@ -70,7 +71,7 @@ TEST_F(Delivered, AnHourWithoutNetwork) {
 TEST_F(Delivered, LeftWhenTheTimeIsOver) {
   ASSERT_TRUE(writer_->append("1,2\n"));
   const std::string folder = writer_->folder();
-  RunDelivery delivery(SpoolRun(folder), Role::beside, shared_);
+  ServiceDelivery delivery(SpoolRun(folder), Role::beside, shared_);
   const int64_t deadline_ns = clock_.now_ns + 8 * kNsPerSec;
   delivery.owner_ended(deadline_ns);
   for (;;) {
@@ -88,7 +89,7 @@ TEST_F(Delivered, PlainHttpElsewhereIsRefused) {
   std::string meta = kMeta;
   meta.replace(meta.find("http://127.0.0.1:1"), 18, "http://192.0.2.1:80");
   ASSERT_TRUE(writer_->write_meta(meta, false));
-  RunDelivery delivery(SpoolRun(writer_->folder()), Role::beside, shared_);
+  ServiceDelivery delivery(SpoolRun(writer_->folder()), Role::beside, shared_);
   delivery.owner_ended(0);
   EXPECT_EQ(delivery.step().kind, Step::Kind::left);
   EXPECT_NE(delivery.reason().find("http"), std::string::npos) << delivery.reason();
@@ -101,7 +102,7 @@ TEST_F(Delivered, ABucketWithoutCredentialsIsNotWaitedFor) {
   ASSERT_TRUE(writer_->write_meta(meta, false));
   ASSERT_TRUE(writer_->append("1,2\n"));
   shared_.bucket_credentials = [](const SpoolMeta&) { return Result<AwsCredentials>(Error{Code::invalid, "none here", "", ""}); };
-  RunDelivery delivery(SpoolRun(writer_->folder()), Role::beside, shared_);
+  BucketDelivery delivery(SpoolRun(writer_->folder()), Role::beside, shared_);
   EXPECT_EQ(delivery.step().kind, Step::Kind::wait);  // the run goes on
   delivery.owner_ended(clock_.now_ns + 30 * kNsPerSec);
   clock_.now_ns += kNsPerSec;
@@ -110,7 +111,7 @@ TEST_F(Delivered, ABucketWithoutCredentialsIsNotWaitedFor) {
   // Plain http elsewhere is refused before anything is sent.
   shared_.bucket_credentials = [](const SpoolMeta&) { return Result<AwsCredentials>(AwsCredentials{"a", "b", "", 0, "", 0}); };
   const WithVariable endpoint("TACHO_S3_ENDPOINT", "http://192.0.2.1:9");
-  RunDelivery refused(SpoolRun(writer_->folder()), Role::beside, shared_);
+  BucketDelivery refused(SpoolRun(writer_->folder()), Role::beside, shared_);
   refused.owner_ended(clock_.now_ns + 30 * kNsPerSec);
   EXPECT_EQ(refused.step().kind, Step::Kind::left);
 }
@@ -132,7 +133,7 @@ TEST_F(Delivered, LargeRunGoesToS3First) {
     EXPECT_TRUE(writer->write_meta(meta, false));
     for (int i = 0; i < rows; ++i) EXPECT_TRUE(writer->append(std::to_string(i) + "," + filler + "\n"));
     EXPECT_TRUE(writer->seal());
-    RunDelivery delivery(SpoolRun(writer->folder()), Role::beside, shared_);
+    ServiceDelivery delivery(SpoolRun(writer->folder()), Role::beside, shared_);
     delivery.owner_ended(clock_.now_ns + 60 * kNsPerSec);
     Step step = delivery.step();
     for (; step.kind == Step::Kind::wait; step = delivery.step()) clock_.now_ns = std::max(clock_.now_ns, step.wake_ns);
@@ -158,7 +159,7 @@ TEST_F(Delivered, AStateThatCannotBeWrittenCostsNothing) {
   for (const char* row : {"1,2\n", "3,4\n"}) ASSERT_TRUE(writer_->append(row) && writer_->seal());
   const std::string folder = writer_->folder();
   const uint64_t warnings_before = log::warnings();
-  RunDelivery delivery(SpoolRun(folder), Role::beside, shared_);
+  ServiceDelivery delivery(SpoolRun(folder), Role::beside, shared_);
   int calls = 0;
   for (const int64_t end_ns = clock_.now_ns + 600 * kNsPerSec; clock_.now_ns < end_ns; ++calls) {
     const Step step = delivery.step();
@@ -184,7 +185,7 @@ class Heartbeats : public Delivered {
     meta.replace(meta.find("http://127.0.0.1:1"), 18, service.url());
     const WithVariable ours("SENTINEL_API_URL", service.url());
     EXPECT_TRUE(writer_->write_meta(meta, false));
-    RunDelivery delivery(SpoolRun(writer_->folder()), Role::beside, shared_);
+    ServiceDelivery delivery(SpoolRun(writer_->folder()), Role::beside, shared_);
     const int64_t end_ns = clock_.now_ns + 3600 * kNsPerSec;
     while (clock_.now_ns < end_ns) {
       const Step step = delivery.step();
@@ -219,9 +220,9 @@ TEST_F(Heartbeats, NoneWithoutAPath) {
 TEST_F(Delivered, FolderOfATachoThatNeverBeganIsRemoved) {
   const std::string folder = writer_->folder();
   ASSERT_EQ(::unlink((folder + "/meta.json").c_str()), 0);
-  RunDelivery delivery(SpoolRun(folder), Role::command, shared_);
-  delivery.owner_ended(0);
-  EXPECT_EQ(delivery.step().kind, Step::Kind::done);
+  const auto delivery = make_delivery(SpoolRun(folder), Role::command, shared_);
+  delivery->owner_ended(0);
+  EXPECT_EQ(delivery->step().kind, Step::Kind::done);
   EXPECT_TRUE(spool_folders(dir_.path() + "/spool").empty());
 }
 

@@ -1,0 +1,78 @@
+// What the deliveries of CSV segments share, the service's and a bucket's: reading meta.json and state.json, mending what
+// is damaged, and putting one sealed segment as an object. What is next is said by who derives from it, in work().
+// Everything is idempotent: same keys, same bytes, same URIs. Not thread-safe.
+#pragma once
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "deliver/delivery.h"
+#include "deliver/uploader.h"
+#include "net/http/retry.h"
+
+namespace tacho {
+
+class CsvDelivery : public Delivery {
+ public:
+  Step step() final;
+  void owner_ended(int64_t deadline_ns) override;
+  bool is_ended() const override { return ended_; }
+  const std::string& reason() const override { return reason_; }
+  int64_t cancel_at_ns() const override { return uploading_ ? upload_deadline_ns_ : deadline_ns_; }
+
+ protected:
+  CsvDelivery(SpoolRun run, Role role, Delivering& shared);
+
+  // meta.json was read for the first time: an Error where it is not ours to send.
+  virtual Status opened() { return ok(); }
+  // What is due; the run is described, and not finished yet.
+  virtual Step work() = 0;
+
+  Step upload(const Segment& segment);
+  Status mend(const Segment& segment, const Error& damage);
+  std::vector<Segment> segments();
+  const Segment* next_of(const std::vector<Segment>& all) const;  // the first that is no object yet; null: all are
+  bool credentials_usable() const { return uploader_.has_credentials() && !must_refresh_ && now_ns() < uploader_.expire_at_ns(); }
+  bool save();  // told once when it does not work, and counted
+
+  Step left(std::string reason);
+  Step give_up(const std::string& why);  // left, for a reason that nobody was told yet
+  Step wait_until(int64_t wake_ns) const;
+  Step removed();  // all of it arrived
+  bool is_loaded() const { return loaded_; }
+  double chance() { return std::uniform_real_distribution<double>(0, 1)(random_); }
+  int64_t now_ns() const { return shared_.clock.monotonic_ns(); }
+
+  SpoolRun run_;
+  Role role_;
+  Delivering& shared_;
+  SpoolMeta meta_;
+  SpoolState state_;
+  Uploader uploader_;
+  Backoff s3_backoff_;
+  std::string reason_;
+  int64_t deadline_ns_ = 0, upload_deadline_ns_ = 0;
+  int64_t s3_next_ns_ = 0, s3_not_before_ns_ = 0;  // the second: what a server asked for with Retry-After
+  int64_t s3_blocked_until_ns_ = 0;                // fresh credentials were refused too
+  int failures_after_end_ = 0, unsaved_ = 0;
+  bool ended_ = false, must_refresh_ = false, told_outage_ = false;
+
+ private:
+  Status load();
+  Status recover();
+  Step undescribed(const Error& error);
+  void bring_back();
+  void describe_what_is_left();
+  Step refused_by_s3(const S3Result& result);
+
+  std::minstd_rand random_;
+  int refusals_ = 0;
+  bool loaded_ = false, recovered_ = false, uploading_ = false, brought_back_ = false;
+};
+
+inline constexpr int64_t kRefusedPause_ns = int64_t{300} * 1'000'000'000;  // where fresh credentials, or a token, are refused
+inline constexpr int64_t kOtherPause_ms = 60'000;
+inline constexpr int kMaxFailuresAfterEnd = 3;
+
+}  // namespace tacho

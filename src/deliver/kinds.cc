@@ -1,0 +1,63 @@
+#include "deliver/kinds.h"
+
+#include <array>
+
+#include "deliver/bq_delivery.h"
+#include "deliver/bucket_delivery.h"
+#include "deliver/service_delivery.h"
+#include "deliver/undescribed.h"
+#include "spool/contract.h"
+
+namespace tacho {
+namespace {
+
+template <class Kind>
+std::unique_ptr<Delivery> make(SpoolRun run, Role role, Delivering& shared) {
+  return std::make_unique<Kind>(std::move(run), role, shared);
+}
+
+// Rows that were meant for another BigQuery are refused when it is opened.
+std::string nowhere_else(const SpoolMeta&) { return {}; }
+
+constexpr std::array kGoogleFlags{
+    CredentialFlag{"--bq-endpoint", "URL", "BIGQUERY_EMULATOR_HOST", "another BigQuery, such as an emulator; $BIGQUERY_EMULATOR_HOST"},
+    CredentialFlag{"--access-token-file", "FILE", "TACHO_GOOGLE_ACCESS_TOKEN_FILE", "a file with a token; $TACHO_GOOGLE_ACCESS_TOKEN_FILE"},
+    CredentialFlag{"--credentials", "FILE", "TACHO_GOOGLE_CREDENTIALS",
+                   "Google credentials; $TACHO_GOOGLE_CREDENTIALS, $GOOGLE_APPLICATION_CREDENTIALS"},
+    CredentialFlag{"--token-uri", "URL", "TACHO_GOOGLE_TOKEN_URI", "instead of the credentials' own token server; $TACHO_GOOGLE_TOKEN_URI"},
+    CredentialFlag{"--metadata-host", "HOST", "GCE_METADATA_HOST", "of the metadata server; $GCE_METADATA_HOST"},
+};
+
+constexpr std::array kKinds{
+    DeliveryKind{kServiceKind, make<ServiceDelivery>, service_is_elsewhere, false, {}},
+    DeliveryKind{kBucketKind, make<BucketDelivery>, bucket_is_elsewhere, false, {}},
+    DeliveryKind{kBigQueryKind, make<BqDelivery>, nowhere_else, true, kGoogleFlags},
+};
+
+}  // namespace
+
+std::span<const DeliveryKind> delivery_kinds() { return kKinds; }
+
+const DeliveryKind* kind_of(const SpoolMeta& meta) {
+  for (const DeliveryKind& kind : kKinds)
+    if (kind.name == meta.kind) return &kind;
+  return nullptr;
+}
+
+const DeliveryKind* kind_of(const SpoolRun& run) {
+  const auto text = run.meta();
+  const auto meta = text ? parse_meta(*text) : Result<SpoolMeta>(text.error());
+  return meta ? kind_of(*meta) : nullptr;
+}
+
+std::unique_ptr<Delivery> make_delivery(SpoolRun run, Role role, Delivering& shared) {
+  if (const DeliveryKind* kind = kind_of(run)) return kind->make(std::move(run), role, shared);
+  return std::make_unique<Undescribed>(std::move(run), role, shared);
+}
+
+void remove_delivered(SpoolRun& run, Reporter& reporter) {
+  if (const std::string kept = run.remove(); !kept.empty())
+    reporter.must("the folder of a run that is done stays, because of something in it that tacho did not make: " + kept);
+}
+
+}  // namespace tacho

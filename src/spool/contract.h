@@ -1,0 +1,68 @@
+// What tacho and tacho-deliver agree on, each word once: how the deliverer is started, what goes through the pipes, of which
+// kind a spooled run is, the members of meta.json and state.json, and where the service is. The writers are sink/, monitor/
+// and engine/, the reader is deliver/. Files and their names: spool/layout.h. Thread-safe (no state).
+#pragma once
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace tacho {
+
+// tacho-deliver --spool-run FOLDER … with the pipe as the first descriptor behind stderr.
+inline constexpr std::string_view kSpoolRunFlag = "--spool-run";
+inline constexpr int kControlDescriptor = 3;
+
+// To the deliverer, a line each: the letter and what belongs to it. The pipe's end without `quit` means that tacho was killed.
+namespace control {
+inline constexpr char kToken = 'T';  // of the service, perhaps empty; always the first
+inline constexpr char kNews = 'S';   // a segment was sealed, or meta.json changed
+inline constexpr char kEnd = 'E';    // the run is over; milliseconds that are left to send the rest
+inline constexpr char kQuit = 'Q';   // nobody waits any more
+inline constexpr std::string_view kNewsLine = "S\n", kQuitLine = "Q\n";
+std::string end_line(int64_t budget_ms);
+}  // namespace control
+
+// From the deliverer, a line each; all others are warnings.
+inline constexpr std::string_view kMustSayMark = "! ";            // said even when quiet
+inline constexpr std::string_view kHttpTraceMark = "tacho: http ";  // TACHO_DEBUG_HTTP: passed on as it is
+inline constexpr std::string_view kPreemptedMessage = "@preempted";  // the machine is being taken away
+
+// "kind" of meta.json: where the run goes. Runs of before have none: a bucket or a service is then told by its address.
+inline constexpr std::string_view kServiceKind = "service", kBucketKind = "bucket", kBigQueryKind = "bigquery";
+
+// Members of meta.json, written by tacho.
+namespace meta {
+inline constexpr std::string_view kVersion = "version", kTachoVersion = "tacho_version", kKind = "kind", kRun = "run";
+// Of the service and a bucket.
+inline constexpr std::string_view kApiUrl = "api_url", kBucketUri = "bucket_uri", kS3Endpoint = "s3_endpoint",
+                                  kDataSource = "data_source", kStoreFolder = "store_folder", kHeader = "header",
+                                  kNoCloud = "no_cloud", kHidden = "hidden", kHostKnown = "host_known",
+                                  kHostIdSettled = "host_id_settled", kStart = "start", kOutcome = "outcome",
+                                  kRunStatus = "run_status", kExitCode = "exit_code", kFinishedAt = "finished_at";
+// Of BigQuery (spool/bq_record.h shows them together).
+inline constexpr std::string_view kForm = "form", kFormMonitor = "monitor", kFormRun = "run", kStrict = "strict", kEnded = "ended",
+                                  kDestination = "destination", kProject = "project", kDataset = "dataset",
+                                  kLocation = "location", kEndpoint = "endpoint", kTables = "tables", kRuntimeTable = "R",
+                                  kMetricsTable = "M", kSamplesTable = "T", kCreate = "create", kCreateAuto = "auto",
+                                  kCreateNever = "never", kAddColumns = "add_columns", kBatchRows = "batch_rows",
+                                  kGoogle = "google", kScope = "scope", kConstant = "constant", kColumns = "columns",
+                                  kGiven = "given", kFallback = "fallback", kTask = "task", kMetrics = "metrics",
+                                  kBootId = "boot_id";
+}  // namespace meta
+
+// Members of state.json, written by tacho-deliver; some also stand in the meta.json of a run that it left.
+namespace state {
+inline constexpr std::string_view kVersion = "version", kRunId = "run_id", kPrefix = "prefix", kPhase = "phase",
+                                  kPhaseNew = "new", kPhaseRegistered = "registered", kPhaseFinished = "finished",
+                                  kUploaded = "uploaded", kSealed = "sealed";
+// Of BigQuery.
+inline constexpr std::string_view kIdentity = "identity", kProject = "project", kDone = "done", kPartial = "partial",
+                                  kCrc = "crc", kRows = "rows", kRepeat = "repeat", kInsertId = "insertId", kJson = "json",
+                                  kReports = "reports", kRowsSent = "rows_sent", kRowsDropped = "rows_dropped";
+}  // namespace state
+
+// SENTINEL_API_URL without its trailing slash, or the default.
+std::string service_url();
+
+}  // namespace tacho
