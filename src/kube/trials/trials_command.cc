@@ -14,6 +14,7 @@
 #include "kube/api/command.h"
 #include "kube/api/katib_config.h"
 #include "kube/api/leader.h"
+#include "kube/api/listen_address.h"
 #include "kube/trials/trials_controller.h"
 #include "kube/trials/trials_flags.h"
 #include "os/clock.h"

@@ -11,7 +11,7 @@
 #include "net/http/iso_date.h"
 #include "net/http/json_text.h"
 #include "net/http/retry.h"
-#include "net/aws/sigv4.h"
+#include "net/http/digest.h"
 #include "os/clock.h"
 #include "os/file.h"
 

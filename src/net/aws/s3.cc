@@ -8,6 +8,8 @@
 #include "net/http/iso_date.h"
 #include "net/aws/s3_address.h"
 #include "net/aws/sigv4.h"
+#include "net/http/base64.h"
+#include "net/http/digest.h"
 #include "net/aws/xml.h"
 
 namespace tacho {

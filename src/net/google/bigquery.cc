@@ -9,7 +9,7 @@
 #include "net/http/environment.h"
 #include "net/http/json_text.h"
 #include "net/http/retry.h"
-#include "net/aws/sigv4.h"
+#include "net/http/digest.h"
 
 namespace tacho {
 namespace {
