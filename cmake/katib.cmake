@@ -11,7 +11,7 @@ find_path(TACHO_LIBPQ_INCLUDE libpq-fe.h PATH_SUFFIXES postgresql REQUIRED)  # i
 target_include_directories(tacho_katib_db SYSTEM PUBLIC ${TACHO_LIBPQ_INCLUDE})
 tacho_uses(kube/api OpenSSL::SSL yaml-cpp z)
 tacho_program(tacho-katib src/katib/main.cc katib/db grpc_static)
-tacho_program(tacho-kube src/kube/main.cc kube/webhook grpc_shared)
+tacho_program(tacho-kube src/kube/main.cc kube/webhook kube/trials grpc_shared)
 file(GLOB sources CONFIGURE_DEPENDS src/katib/exec/*.cc)
 add_executable(tacho-katib-exec ${sources})
 target_include_directories(tacho-katib-exec PRIVATE src)

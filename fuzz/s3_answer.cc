@@ -11,6 +11,7 @@
 #include "net/http/retry.h"
 #include "net/aws/s3_address.h"
 #include "net/aws/sigv4.h"
+#include "net/http/digest.h"
 #include "net/aws/xml.h"
 #include "os/command.h"
 #include "target.h"

@@ -11,7 +11,7 @@
 #include "cromwell/row_json.h"
 #include "net/google/bigquery_schema.h"
 #include "net/http/retry.h"
-#include "net/aws/sigv4.h"
+#include "net/http/digest.h"
 
 namespace tacho {
 namespace {

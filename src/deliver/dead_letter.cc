@@ -11,7 +11,7 @@
 #include "base/time_text.h"
 #include "deliver/records.h"
 #include "net/google/bigquery_schema.h"
-#include "net/aws/sigv4.h"
+#include "net/http/digest.h"
 #include "os/file.h"
 #include "os/owned_folder.h"
 #include "spool/layout.h"

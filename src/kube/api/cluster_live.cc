@@ -73,9 +73,7 @@ class Live : public LiveCluster {
     };
     add({"v1", "ConfigMap"}, options_.core_namespace, std::move(configs));
     needed_ = watches_.size();
-    std::vector<KindName> kinds = usual_job_kinds();
-    kinds.push_back({"jobset.x-k8s.io/v1alpha2", "JobSet"});
-    for (KindName& kind : kinds) {
+    for (KindName& kind : usual_job_kinds(true)) {
       WatchOptions owners;
       owners.trim = trim_owner;
       add(std::move(kind), "", std::move(owners));

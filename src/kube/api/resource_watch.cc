@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "kube/api/job_kinds.h"
 
 namespace tacho {
 namespace {
@@ -26,10 +27,13 @@ std::optional<KindName> parse_kind(std::string_view text) {
   return KindName{group.empty() ? version : group + "/" + version, std::string(text.substr(0, first))};
 }
 
-std::vector<KindName> usual_job_kinds() {
-  return {
-      {"batch/v1", "Job"},           {"kubeflow.org/v1", "PyTorchJob"}, {"kubeflow.org/v1", "TFJob"},
-      {"kubeflow.org/v1", "MPIJob"}, {"kubeflow.org/v1", "XGBoostJob"}, {"trainer.kubeflow.org/v1alpha1", "TrainJob"}};
+std::vector<KindName> usual_job_kinds(bool with_made_jobs) {
+  std::vector<KindName> kinds;
+  for (const JobKind& known : job_kinds()) {
+    if (known.use == JobKind::Use::usual && (known.is_trial_job || with_made_jobs))
+      kinds.push_back({std::string(known.group) + "/" + std::string(known.version), std::string(known.kind)});
+  }
+  return kinds;
 }
 
 ResourceWatch::ResourceWatch(std::shared_ptr<ApiServer> server, std::shared_ptr<Discovery> discovery, int stop_fd,

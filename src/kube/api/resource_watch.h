@@ -21,7 +21,7 @@ struct KindName {
 // "Job.v1.batch" as katib-config writes it; an empty group is the core one. Nothing when it has another form.
 std::optional<KindName> parse_kind(std::string_view text);
 // The kinds of jobs that Katib knows; those whose CRD is missing are not watched.
-std::vector<KindName> usual_job_kinds();
+std::vector<KindName> usual_job_kinds(bool with_made_jobs = false);  // job_kinds.h; also what these make: JobSet
 
 class ResourceWatch {
  public:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "kube/api/job_kinds.h"
 #include "kube/trials/gjson.h"
 
 namespace tacho {
@@ -42,21 +43,20 @@ bool end_early_stopped(Json& trial, std::string_view now) {
   return true;
 }
 
-// What Katib sets for an Experiment that names no condition.
-std::string_view default_condition(const Json& job, bool success) {
+// What Katib sets for an Experiment that names no condition; the training operator's jobs all have the same.
+std::string default_condition(const Json& job, bool success) {
   const std::string kind = text_at(job, {"kind"}), api = text_at(job, {"apiVersion"});
-  if (api.starts_with("kubeflow.org/"))
-    return success ? R"(status.conditions.#(type=="Succeeded")#|#(status=="True")#)"
-                   : R"(status.conditions.#(type=="Failed")#|#(status=="True")#)";
-  if (kind == "Job" || kind == "TrainJob")
-    return success ? R"(status.conditions.#(type=="Complete")#|#(status=="True")#)"
-                   : R"(status.conditions.#(type=="Failed")#|#(status=="True")#)";
-  return {};
+  const bool training = api.starts_with("kubeflow.org/");
+  const JobKind* known = find_job_kind(training ? "PyTorchJob" : kind);
+  if (known == nullptr || (!training && known->group == "kubeflow.org")) return {};
+  const std::string_view type = success ? known->succeeded : known->failed;
+  if (type.empty()) return {};
+  return R"(status.conditions.#(type==")" + std::string(type) + R"(")#|#(status=="True")#)";
 }
 
 ConditionMatch check(const Json& trial, const Json& job, bool success) {
   const std::string given = text_at(trial, {"spec", success ? "successCondition" : "failureCondition"});
-  return match_condition(job, given.empty() ? default_condition(job, success) : std::string_view(given));
+  return match_condition(job, given.empty() ? default_condition(job, success) : given);
 }
 
 }  // namespace

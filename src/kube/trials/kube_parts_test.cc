@@ -10,6 +10,7 @@
 #include "kube/api/access.h"
 #include "kube/api/api_client.h"
 #include "kube/api/leader.h"
+#include "kube/api/listen_address.h"
 #include "kube/api/object_cache.h"
 #include "kube/api/object.h"
 #include "kube/api/resource_watch.h"

@@ -31,12 +31,4 @@ struct TrialsFlags {
 Result<TrialsFlags> parse_trials_flags(std::span<const std::string> words);
 std::string trials_help();
 
-// "10.0.0.1:8080" or ":8080"; "0" and "" switch it off (port 0 with an empty address).
-struct ListenAddress {
-  std::string address;
-  uint16_t port = 0;
-  bool on = false;
-};
-Result<ListenAddress> parse_listen(const std::string& text);
-
 }  // namespace tacho

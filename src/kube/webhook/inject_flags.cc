@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "kube/trials/trials_flags.h"
+#include "kube/api/listen_address.h"
 
 namespace tacho {
 namespace {

@@ -1,41 +1,28 @@
 #include "kube/webhook/job_templates.h"
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "kube/api/job_kinds.h"
 #include "kube/api/json_patch.h"
 
 namespace tacho {
 namespace {
-
-struct Kind {
-  std::string_view name;
-  std::string_view specs;                   // the map of replica types
-  std::array<std::string_view, 2> leaders;  // in lower case, the first that is there is chosen
-  bool worker_serves;                       // without a leader, worker 0 is chosen at run time
-};
-constexpr Kind kKinds[] = {
-    {"PyTorchJob", "pytorchReplicaSpecs", {"master", ""}, true},
-    {"TFJob", "tfReplicaSpecs", {"chief", "master"}, true},
-    {"XGBoostJob", "xgbReplicaSpecs", {"master", ""}, false},
-    {"MPIJob", "mpiReplicaSpecs", {"launcher", ""}, false},
-};
 
 bool has_template(const Json& replica) {
   const Json* found = find(replica, {"template"});
   return found != nullptr && found->is_object();
 }
 
-void read_replicas(const Json& job, const Kind& kind, JobTemplates& out) {
-  const Json* specs = find(job, {"spec", kind.specs});
+void read_replicas(const Json& job, const JobKind& kind, JobTemplates& out) {
+  const Json* specs = find(job, {"spec", kind.replica_specs});
   if (specs == nullptr || !specs->is_object()) return;
   std::string worker;
   size_t best = kind.leaders.size();
   for (const auto& [type, replica] : specs->items()) {
     if (!has_template(replica)) continue;
-    const std::string pointer = "/spec/" + std::string(kind.specs) + "/" + pointer_part(type) + "/template";
+    const std::string pointer = "/spec/" + std::string(kind.replica_specs) + "/" + pointer_part(type) + "/template";
     out.all.push_back(pointer);
     const std::string name = lower(type);
     const auto rank =
@@ -79,23 +66,27 @@ void read_job(const Json& job, JobTemplates& out) {
   else out.pods = pods;
 }
 
+bool is_of_our_groups(std::string_view api_version) {
+  const std::string_view group = api_version.substr(0, api_version.find('/'));
+  return std::any_of(job_kinds().begin(), job_kinds().end(), [&](const JobKind& known) {
+    return known.use == JobKind::Use::usual && known.group == group;
+  });
+}
+
 }  // namespace
 
 JobTemplates find_templates(const Json& job, const std::string& kind) {
   JobTemplates out;
+  const JobKind* known = find_job_kind(kind);
   // Others have kinds of these names too: batch.volcano.sh has a Job of tasks.
-  const std::string group = text_at(job, {"apiVersion"});
-  out.known = group.starts_with("batch/") || group.starts_with("jobset.x-k8s.io/") ||
-              group.starts_with("kubeflow.org/") || group.starts_with("trainer.kubeflow.org/");
-  if (!out.known) return out;
-  if (kind == "Job") return read_job(job, out), out;
-  if (kind == "JobSet") return read_job_set(job, out), out;
-  out.by_owner = kind == "TrainJob";
-  if (out.by_owner) return out;
-  for (const Kind& known : kKinds) {
-    if (known.name == kind) return read_replicas(job, known, out), out;
+  if (known == nullptr || known->use == JobKind::Use::owner || !is_of_our_groups(text_at(job, {"apiVersion"}))) return out;
+  out.known = true;
+  switch (known->shape) {
+    case JobKind::Shape::pods: read_job(job, out); break;
+    case JobKind::Shape::replicas: read_replicas(job, *known, out); break;
+    case JobKind::Shape::jobs: read_job_set(job, out); break;
+    case JobKind::Shape::none: out.by_owner = true; break;
   }
-  out.known = false;
   return out;
 }
 

@@ -1,11 +1,11 @@
 #include "kube/webhook/owner_walk.h"
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/text.h"
+#include "kube/api/job_kinds.h"
 
 namespace tacho {
 namespace {
@@ -14,10 +14,6 @@ constexpr int kDepthLimit = 8;
 // Objects asked for in one walk: the longest chain that is known has four. Whoever makes pods must not make the API
 // server work hundreds of times for each.
 constexpr int kLookups = 16;
-constexpr std::array<std::string_view, 10> kJobKinds = {
-    "Job", "PyTorchJob", "TFJob", "MPIJob", "XGBoostJob", "TrainJob", "JobSet", "Workflow", "PipelineRun", "TaskRun"};
-constexpr std::array<const char*, 5> kReplicaSpecs = {"pytorchReplicaSpecs", "tfReplicaSpecs", "mpiReplicaSpecs",
-                                                      "xgbReplicaSpecs", "paddleReplicaSpecs"};
 
 int64_t number_or(const Json* value, int64_t other) {
   return value != nullptr && value->is_number_integer() ? value->get<int64_t>() : other;
@@ -26,6 +22,19 @@ int64_t number_or(const Json* value, int64_t other) {
 bool has_label(const Pairs& labels, std::string_view key, std::string_view value) {
   return std::any_of(labels.begin(), labels.end(),
                      [&](const auto& label) { return label.first == key && label.second == value; });
+}
+
+bool has_shape(const OwnerFacts& job, JobKind::Shape shape) {
+  const JobKind* known = find_job_kind(job.kind);
+  return known != nullptr && known->use == JobKind::Use::usual && known->shape == shape;
+}
+
+// One that cannot be read just now may have a Trial behind it.
+bool may_lead_to_a_trial(const std::string& kind, const std::vector<std::string>& trial_resources) {
+  const JobKind* known = find_job_kind(kind);
+  return (known != nullptr && known->use != JobKind::Use::named) ||
+         std::any_of(trial_resources.begin(), trial_resources.end(),
+                     [&](const std::string& form) { return form.starts_with(kind + "."); });
 }
 
 std::string label_value(const Pairs& labels, std::string_view key) {
@@ -45,13 +54,13 @@ OwnerFacts read_owner(const Json& object) {
   out.owners = owners_of(object);
   const Json* spec = find(object, {"spec"});
   if (spec == nullptr || !spec->is_object()) return out;
-  if (out.kind == "Job") {
+  if (has_shape(out, JobKind::Shape::pods)) {
     out.parallelism = number_or(find(*spec, {"parallelism"}), 1);
     out.completions = number_or(find(*spec, {"completions"}), out.parallelism);
     out.indexed = text_at(*spec, {"completionMode"}) == "Indexed";
   }
-  for (const char* key : kReplicaSpecs) {
-    const Json* specs = find(*spec, {key});
+  for (const JobKind& known : job_kinds()) {
+    const Json* specs = known.replica_specs.empty() ? nullptr : find(*spec, {known.replica_specs});
     if (specs == nullptr || !specs->is_object()) continue;
     for (const auto& [type, replica] : specs->items())
       out.replicas[lower(type)] = number_or(find(replica, {"replicas"}), 1);
@@ -118,10 +127,7 @@ TrialOwner OwnerWalk::step(const std::shared_ptr<const OwnerFacts>& object, int 
     std::shared_ptr<const OwnerFacts> facts;
     const Lookup found = look_up(owner, search, facts);
     if (found.state == Lookup::State::failed) {
-      const bool known = std::find(kJobKinds.begin(), kJobKinds.end(), owner.kind) != kJobKinds.end() ||
-                         std::any_of(search.trial_resources.begin(), search.trial_resources.end(),
-                                     [&](const std::string& form) { return form.starts_with(owner.kind + "."); });
-      if (known && search.doubt.empty())
+      if (search.doubt.empty() && may_lead_to_a_trial(owner.kind, search.trial_resources))
         search.doubt = owner.kind + " " + owner.name + " could not be read: " + found.why;
       continue;
     }
@@ -152,11 +158,11 @@ std::optional<int64_t> primary_pods(const OwnerFacts& job, const Pairs& labels) 
   if (has_label(labels, "training.kubeflow.org/job-role", "master")) return 1;
   const bool one_index = has_label(labels, "batch.kubernetes.io/job-completion-index", "0");
   if (job.kind == "Pod" || job.kind.empty()) return 1;  // the Trial's job is the pod itself
-  if (job.kind == "Job") {
+  if (has_shape(job, JobKind::Shape::pods)) {
     if (job.indexed && one_index) return 1;
     return std::max(job.parallelism, job.completions);
   }
-  if (job.kind == "TrainJob" || job.kind == "JobSet") return one_index ? std::optional<int64_t>(1) : std::nullopt;
+  if (has_shape(job, JobKind::Shape::none) || has_shape(job, JobKind::Shape::jobs)) return one_index ? std::optional<int64_t>(1) : std::nullopt;
   if (job.replicas.empty()) return std::nullopt;
   if (!label_value(labels, "training.kubeflow.org/replica-index").empty() &&
       !label_value(labels, "training.kubeflow.org/replica-type").empty())

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <set>
 
+#include "kube/api/job_kinds.h"
 #include "os/file.h"
 
 namespace tacho {
@@ -219,6 +220,101 @@ TEST(Packaging, OverlaysAndChart) {
   EXPECT_EQ(values["inject"]["replicas"].as<int>(), 2);
   EXPECT_EQ(YAML::LoadFile((kRoot / "packaging/helm/tacho-katib/Chart.yaml").string())["name"].as<std::string>(),
             "tacho-katib");
+}
+
+// GROUP/RESOURCE or GROUP/VERSION/RESOURCE of each rule, a line each.
+std::set<std::string> resources_of(const YAML::Node& rules, const std::string& verb) {
+  std::set<std::string> all;
+  for (const YAML::Node& rule : rules) {
+    if (!verb.empty() && !words(rule["verbs"]).contains(verb)) continue;
+    const std::set<std::string> versions = rule["apiVersions"] ? words(rule["apiVersions"]) : std::set<std::string>{""};
+    for (const std::string& group : words(rule["apiGroups"])) {
+      for (const std::string& version : versions) {
+        for (const std::string& resource : words(rule["resources"]))
+          all.insert(group + "/" + (version.empty() ? "" : version + "/") + resource);
+      }
+    }
+  }
+  return all;
+}
+
+std::string file_text(const char* path) {
+  const auto text = read_whole_file((kRoot / path).string());
+  EXPECT_TRUE(text) << path;
+  return text ? std::string(*text) : std::string();
+}
+
+std::string part(const std::string& text, const std::string& from, const std::string& to) {
+  const size_t begin = text.find(from);
+  const size_t end = begin == std::string::npos ? begin : text.find(to, begin);
+  EXPECT_NE(end, std::string::npos) << from << " … " << to;
+  return end == std::string::npos ? "" : text.substr(begin + from.size(), end - begin - from.size());
+}
+
+// What is in one of them alone, by name.
+std::string difference(const std::set<std::string>& table, const std::set<std::string>& file) {
+  std::string out;
+  for (const std::string& one : table) out += file.contains(one) ? "" : "missing: " + one + "\n";
+  for (const std::string& one : file) out += table.contains(one) ? "" : "not in src/kube/api/job_kinds.cc: " + one + "\n";
+  return out;
+}
+
+TEST(JobKindsInPackages, Rights) {
+  std::set<std::string> expected;
+  for (const JobKind& kind : job_kinds()) {
+    if (kind.use == JobKind::Use::usual) expected.insert(std::string(kind.group) + "/" + std::string(kind.resource));
+  }
+  EXPECT_NE(difference(expected, {}), "") << "the comparison can fail";
+  for (const YAML::Node& role : of_kind(documents("packaging/kubernetes/base"), "ClusterRole")) {
+    const std::string name = role["metadata"]["name"].as<std::string>();
+    const bool reads = name == "tacho-katib-read", owns = name == "tacho-katib-trials-own";
+    for (const char* verb : {"get", "list", "watch", "create", "delete"}) {
+      std::set<std::string> given = resources_of(role["rules"], verb);
+      std::erase_if(given, [](const std::string& one) {
+        return one.find("/trials") != std::string::npos || one == "kubeflow.org/experiments" ||
+               one == "kubeflow.org/suggestions" || one == "/namespaces";
+      });
+      const bool writing = std::string(verb) == "create" || std::string(verb) == "delete";
+      if (writing ? owns : reads) {
+        EXPECT_EQ(difference(expected, given), "") << "rbac.yaml, " << name << ", " << verb;
+      }
+    }
+  }
+  std::string rules = part(file_text("packaging/helm/tacho-katib/templates/_helpers.tpl"), "{{- define \"tacho.jobRules\" -}}", "{{- range");
+  for (size_t at; (at = rules.find("{{ .verbs }}")) != std::string::npos;) rules.replace(at, 12, "[x]");
+  EXPECT_EQ(difference(expected, resources_of(YAML::Load(rules), "x")), "") << "tacho.jobRules of the chart";
+}
+
+TEST(JobKindsInPackages, Hooks) {
+  std::set<std::string> hooked, owners{"Trial"};
+  for (const JobKind& kind : job_kinds()) {
+    if (kind.use == JobKind::Use::usual && kind.shape != JobKind::Shape::none)
+      hooked.insert(std::string(kind.group) + "/" + std::string(kind.version) + "/" + std::string(kind.resource));
+    if (kind.makes_pods && kind.use != JobKind::Use::named) owners.insert(std::string(kind.kind));
+  }
+  const YAML::Node hooks = of_kind(documents("packaging/kubernetes/base"), "MutatingWebhookConfiguration")[0]["webhooks"];
+  EXPECT_EQ(difference(hooked, resources_of(hooks[1]["rules"], "")), "") << "webhook.yaml, job hook";
+  const std::string condition = hooks[0]["matchConditions"][0]["expression"].as<std::string>();
+  EXPECT_EQ(difference(owners, words(YAML::Load("[" + part(condition, "[", "]") + "]"))), "") << "webhook.yaml, pod hook";
+  const std::string chart = part(file_text("packaging/helm/tacho-katib/templates/webhook.yaml"), "path: /mutate-job", "matchConditions");
+  EXPECT_EQ(difference(hooked, resources_of(YAML::Load(part(chart, "    rules:\n", "    namespaceSelector")), "")), "") << "job hook of the chart";
+  const YAML::Node values = YAML::LoadFile((kRoot / "packaging/helm/tacho-katib/values.yaml").string());
+  EXPECT_EQ(difference(owners, words(values["webhook"]["podOwnerKinds"])), "") << "podOwnerKinds of values.yaml";
+}
+
+TEST(JobKindsInPackages, Documents) {
+  const std::string page = file_text("docs/kubernetes.md");
+  const std::string defaults = part(page, "| kinds of trial resources beside the usual |", "\n");
+  for (const JobKind& kind : job_kinds()) {
+    if (kind.use != JobKind::Use::usual) continue;
+    const std::string crd = "`" + std::string(kind.resource);
+    if (kind.group != "batch") {
+      EXPECT_TRUE(page.find(crd + "`") != std::string::npos || page.find(crd + "." + std::string(kind.group) + "`") != std::string::npos) << crd;
+    }
+    if (kind.is_trial_job) {
+      EXPECT_NE(defaults.find(kind.kind), std::string::npos) << kind.kind;
+    }
+  }
 }
 
 }  // namespace

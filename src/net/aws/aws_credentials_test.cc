@@ -11,7 +11,7 @@
 #include "net/aws/aws_sso.h"
 #include "net/aws/aws_sso_token.h"
 #include "net/aws/aws_sts.h"
-#include "net/aws/sigv4.h"
+#include "net/http/digest.h"
 #include "support/double.h"
 #include "support/temp_dir.h"
 

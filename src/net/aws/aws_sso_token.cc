@@ -9,7 +9,7 @@
 #include "net/aws/aws_partition.h"
 #include "net/http/json_text.h"
 #include "net/http/retry.h"
-#include "net/aws/sigv4.h"
+#include "net/http/digest.h"
 #include "os/clock.h"
 #include "os/environment.h"
 #include "os/file.h"

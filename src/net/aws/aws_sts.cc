@@ -7,6 +7,7 @@
 #include "net/http/retry.h"
 #include "net/aws/s3_address.h"
 #include "net/aws/sigv4.h"
+#include "net/http/digest.h"
 #include "net/http/url.h"
 #include "net/aws/xml.h"
 #include "os/clock.h"

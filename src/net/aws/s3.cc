@@ -7,6 +7,8 @@
 #include "base/time_text.h"
 #include "net/aws/s3_address.h"
 #include "net/aws/sigv4.h"
+#include "net/http/base64.h"
+#include "net/http/digest.h"
 #include "net/aws/xml.h"
 #include "os/environment.h"
 

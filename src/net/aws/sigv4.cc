@@ -1,24 +1,15 @@
 #include "net/aws/sigv4.h"
 
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
-
 #include <algorithm>
 #include <map>
 #include <vector>
 
 #include "base/text.h"
 #include "base/time_text.h"
+#include "net/http/digest.h"
 
 namespace tacho {
 namespace {
-
-std::string digest(const EVP_MD* kind, std::string_view text) {
-  unsigned char out[EVP_MAX_MD_SIZE];
-  unsigned size = 0;
-  if (EVP_Digest(text.data(), text.size(), out, &size, kind, nullptr) != 1) return {};
-  return {reinterpret_cast<const char*>(out), size};
-}
 
 // Blanks around a value go, a run of them inside becomes one.
 std::string canonical_value(std::string_view value) {
@@ -41,37 +32,6 @@ std::map<std::string, std::string> canonical_headers(const Headers& headers) {
 }
 
 }  // namespace
-
-std::string hex(std::string_view bytes) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string out;
-  out.reserve(bytes.size() * 2);
-  for (const char c : bytes) {
-    const auto byte = static_cast<unsigned char>(c);
-    out += kDigits[byte >> 4];
-    out += kDigits[byte & 15];
-  }
-  return out;
-}
-
-std::string base64(std::string_view bytes) {
-  std::string out((bytes.size() + 2) / 3 * 4 + 1, '\0');  // EVP_EncodeBlock ends with a NUL
-  const int size = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()), reinterpret_cast<const unsigned char*>(bytes.data()),
-                                   static_cast<int>(bytes.size()));
-  out.resize(static_cast<size_t>(size));
-  return out;
-}
-
-std::string sha256(std::string_view text) { return digest(EVP_sha256(), text); }
-std::string sha1(std::string_view text) { return digest(EVP_sha1(), text); }
-std::string md5(std::string_view text) { return digest(EVP_md5(), text); }
-
-std::string hmac_sha256(std::string_view key, std::string_view text) {
-  unsigned char out[EVP_MAX_MD_SIZE];
-  unsigned size = 0;
-  HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), reinterpret_cast<const unsigned char*>(text.data()), text.size(), out, &size);
-  return {reinterpret_cast<const char*>(out), size};
-}
 
 std::string SigV4Scope::text() const { return time.substr(0, 8) + "/" + region + "/" + service + "/aws4_request"; }
 

@@ -8,8 +8,8 @@
 #include "base/units.h"
 #include "net/http/json_text.h"
 #include "net/http/retry.h"
-#include "net/aws/sigv4.h"
 #include "os/environment.h"
+#include "net/http/digest.h"
 
 namespace tacho {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "base/json_bounds.h"
 #include "net/http/json_text.h"
-#include "net/aws/sigv4.h"
+#include "net/http/base64.h"
 
 namespace tacho {
 namespace {

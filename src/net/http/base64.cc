@@ -1,5 +1,7 @@
 #include "net/http/base64.h"
 
+#include <openssl/evp.h>
+
 #include <cstdint>
 
 namespace tacho {
@@ -37,6 +39,14 @@ std::optional<std::string> base64_decode(std::string_view text) {
   }
   if (count >= 6) return std::nullopt;  // a single character is left over
   return bytes;
+}
+
+std::string base64(std::string_view bytes) {
+  std::string out((bytes.size() + 2) / 3 * 4 + 1, '\0');  // EVP_EncodeBlock ends with a NUL
+  const int size = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()), reinterpret_cast<const unsigned char*>(bytes.data()),
+                                   static_cast<int>(bytes.size()));
+  out.resize(static_cast<size_t>(size));
+  return out;
 }
 
 }  // namespace tacho

@@ -7,7 +7,7 @@
 
 #include "base/result.h"
 #include "http/server.h"
-#include "kube/trials/trials_flags.h"
+#include "kube/api/listen_address.h"
 
 namespace tacho {
 
