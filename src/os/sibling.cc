@@ -8,10 +8,12 @@
 
 namespace tacho {
 
-std::string sibling_path(const std::string& program) {
-  const std::string self = read_link("/proc/self/exe");
-  return self.substr(0, self.rfind('/') + 1) + program;  // npos + 1 is 0: a bare name where there is no /proc
+std::string sibling_of(const std::string& executable, const std::string& program) {
+  const size_t slash = executable.rfind('/');
+  return (slash == std::string::npos ? "/" : executable.substr(0, slash + 1)) + program;
 }
+
+std::string sibling_path(const std::string& program) { return sibling_of(read_link("/proc/self/exe"), program); }
 
 int become_sibling(const std::string& program, const std::vector<std::string>& words) {
   std::vector<std::string> line{sibling_path(program)};

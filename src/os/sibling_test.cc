@@ -18,6 +18,12 @@ TEST(Sibling, StandsInTheFolderOfThisProgram) {
   EXPECT_EQ(sibling_path(std::string(last_part(self))), self);
 }
 
+TEST(Sibling, IsNeverFoundInTheCurrentFolder) {
+  EXPECT_EQ(sibling_of("/opt/bin/tacho", "tacho-deliver"), "/opt/bin/tacho-deliver");
+  EXPECT_EQ(sibling_of("/tacho", "tacho-deliver"), "/tacho-deliver");
+  EXPECT_EQ(sibling_of("", "tacho-deliver"), "/tacho-deliver") << "without /proc a stranger's file here must not get the token";
+}
+
 TEST(Sibling, TakesThePlaceOfThisProcess) {
   const std::string self(last_part(read_link("/proc/self/exe")));
   const pid_t child = ::fork();
