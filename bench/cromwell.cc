@@ -1,5 +1,6 @@
-// bench_cromwell FILE: both passes over a metadata document as the uploader makes them, and a plain read of the same file for
-// comparison; with RapidJSON installed, its SAX reader (iterative, as a deep document demands, with a handler that does nothing) too. Prints one JSON object: bytes, calls, CPU seconds of each, peak memory.
+// bench_cromwell FILE: both passes over a metadata document as the uploader makes them, and a plain read of the same
+// file for comparison; with RapidJSON installed, its SAX reader (iterative, as a deep document demands, with a handler
+// that does nothing) too. Prints one JSON object: bytes, calls, CPU seconds of each, peak memory.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <time.h>

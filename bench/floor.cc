@@ -1,6 +1,7 @@
-// bench_floor PID INTERVAL_MS SAMPLES: the plain kernel floor. Only preads, through descriptors kept open, what a tracker must
-// read: the system's files and stat and io of every process of PID's tree, with a pause between samples as in real use.
-// Parses nothing, stores nothing. Prints its own CPU time a sample as JSON. The tree is looked up once, at the start.
+// bench_floor PID INTERVAL_MS SAMPLES: the plain kernel floor. Only preads, through descriptors kept open, what a
+// tracker must read: the system's files and stat and io of every process of PID's tree, with a pause between samples as
+// in real use. Parses nothing, stores nothing. Prints its own CPU time a sample as JSON. The tree is looked up once, at
+// the start.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -53,7 +54,8 @@ int main(int argc, char** argv) {
   std::vector<std::string> tree;
   find_tree(argv[1], tree);
   std::vector<int> files;
-  for (const char* path : {"/proc/stat", "/proc/meminfo", "/proc/diskstats", "/proc/net/dev", "/proc/loadavg"}) keep(files, path);
+  for (const char* path : {"/proc/stat", "/proc/meminfo", "/proc/diskstats", "/proc/net/dev", "/proc/loadavg"})
+    keep(files, path);
   for (const auto& pid : tree) {
     keep(files, "/proc/" + pid + "/stat");
     keep(files, "/proc/" + pid + "/io");
@@ -77,7 +79,7 @@ int main(int argc, char** argv) {
     sample();
   }
   const int64_t used_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - before_ns;
-  std::printf("{\"samples\":%lld,\"processes\":%zu,\"us_per_sample\":%.3f}\n", static_cast<long long>(samples), tree.size(),
-              static_cast<double>(used_ns) / 1000.0 / static_cast<double>(samples));
+  std::printf("{\"samples\":%lld,\"processes\":%zu,\"us_per_sample\":%.3f}\n", static_cast<long long>(samples),
+              tree.size(), static_cast<double>(used_ns) / 1000.0 / static_cast<double>(samples));
   return 0;
 }

@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <ctime>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -172,7 +172,7 @@ int main(int argc, char** argv) {
   int status = 1;
   ::waitpid(child, &status, 0);
   (*server)->stop(1'000);
-  std::printf(", \"cpu_us\": %.1f, \"rss_warm_kib\": %ld, \"rss_after_kib\": %ld}\n", used_us / std::atof(argv[3]), warm,
-              after);
+  std::printf(", \"cpu_us\": %.1f, \"rss_warm_kib\": %ld, \"rss_after_kib\": %ld}\n", used_us / std::atof(argv[3]),
+              warm, after);
   return status == 0 ? 0 : 1;
 }

@@ -1,6 +1,6 @@
-// The readers of tacho-katib over made-up files: bench_katib make KIND PATH MIB, then bench_katib read KIND PATH METRIC;METRIC.
-// KIND: text_rare (a metric in one line of a thousand), text_all, json, tfevent (one tag of ten is wanted).
-// read prints one JSON line: bytes, rows, wall and CPU seconds, the highest resident memory.
+// The readers of tacho-katib over made-up files: bench_katib make KIND PATH MIB, then bench_katib read KIND PATH
+// METRIC;METRIC. KIND: text_rare (a metric in one line of a thousand), text_all, json, tfevent (one tag of ten is
+// wanted). read prints one JSON line: bytes, rows, wall and CPU seconds, the highest resident memory.
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -23,11 +23,14 @@ std::string text_line(size_t i, bool metric) {
   const auto second = static_cast<unsigned>(i / 1000 % 60), step = static_cast<unsigned>(i % 100000);
   const double value = 1.0 / static_cast<double>(1 + i % 977);
   if (metric)
-    std::snprintf(line, sizeof line, "2026-11-15T09:30:%02u.%06uZ INFO train: epoch 3 step %u loss=%.6f accuracy=%.4f lr=1e-3\n", second,
+    std::snprintf(line, sizeof line,
+                  "2026-11-15T09:30:%02u.%06uZ INFO train: epoch 3 step %u loss=%.6f accuracy=%.4f lr=1e-3\n", second,
                   static_cast<unsigned>(i % 1000000), step, value, 1 - value);
   else
-    std::snprintf(line, sizeof line, "2026-11-15T09:30:%02u.%06uZ INFO data: batch %u of shard %u read in %.4f s, %u examples in the queue\n",
-                  second, static_cast<unsigned>(i % 1000000), step, step % 64, value, step % 512);
+    std::snprintf(
+        line, sizeof line,
+        "2026-11-15T09:30:%02u.%06uZ INFO data: batch %u of shard %u read in %.4f s, %u examples in the queue\n",
+        second, static_cast<unsigned>(i % 1000000), step, step % 64, value, step % 512);
   return line;
 }
 
@@ -35,7 +38,8 @@ std::string json_line(size_t i) {
   char line[256];
   const double value = 1.0 / static_cast<double>(1 + i % 977);
   std::snprintf(line, sizeof line,
-                "{\"timestamp\": %zu.%06zu, \"epoch\": 3, \"step\": %zu, \"loss\": \"%.6f\", \"accuracy\": \"%.4f\", \"note\": {\"lr\": 0.001, \"gpu\": [1, 2]}}\n",
+                "{\"timestamp\": %zu.%06zu, \"epoch\": 3, \"step\": %zu, \"loss\": \"%.6f\", \"accuracy\": \"%.4f\", "
+                "\"note\": {\"lr\": 0.001, \"gpu\": [1, 2]}}\n",
                 1'763'200'000 + i / 1000, i % 1'000'000, i, value, 1 - value);
   return line;
 }
@@ -47,10 +51,13 @@ void put(std::string& to, T value) {
 
 // An event with one simple value, as a writer makes it for each scalar.
 std::string event_record(size_t i) {
-  static const char* const kTags[] = {"loss", "learning_rate", "train/examples_per_second", "train/grad_norm", "val/f1", "val/precision",
-                                      "val/recall", "system/queue", "system/temperature", "weights/mean"};
+  static const char* const kTags[] = {
+      "loss",       "learning_rate", "train/examples_per_second", "train/grad_norm", "val/f1", "val/precision",
+      "val/recall", "system/queue",  "system/temperature",        "weights/mean"};
   const std::string tag = kTags[i % 10];
-  const auto field = [](char key, const std::string& bytes) { return std::string{key, static_cast<char>(bytes.size())}.append(bytes); };
+  const auto field = [](char key, const std::string& bytes) {
+    return std::string{key, static_cast<char>(bytes.size())}.append(bytes);
+  };
   std::string value = field('\x0a', tag);
   value += '\x15';
   put(value, 1.0f / static_cast<float>(1 + i % 977));
@@ -58,7 +65,7 @@ std::string event_record(size_t i) {
   std::string payload = "\x09";
   put(payload, 1.7632e9 + static_cast<double>(i) / 100);
   payload += "\x10";
-  for (size_t step = i / 10; ; step >>= 7) {
+  for (size_t step = i / 10;; step >>= 7) {
     payload += static_cast<char>((step & 0x7f) | (step >= 0x80 ? 0x80 : 0));
     if (step < 0x80) break;
   }
@@ -93,7 +100,9 @@ int make(const std::string& kind, const std::string& path, size_t mib) {
 double cpu_seconds() {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& time) { return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6; };
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+  };
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 

@@ -1,5 +1,6 @@
-// bench_replay SAMPLES: a session that watches this machine for so many samples on a replayed clock, writing a compatible CSV to
-// /dev/null. Prints the resident memory after a tenth of the samples and at the end, as JSON: it must not grow.
+// bench_replay SAMPLES: a session that watches this machine for so many samples on a replayed clock, writing a
+// compatible CSV to /dev/null. Prints the resident memory after a tenth of the samples and at the end, as JSON: it must
+// not grow.
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>

@@ -52,7 +52,8 @@ bool is_whole(const std::string& answer) {
   const std::string fields = lower(std::string_view(answer).substr(0, head));
   if (fields.find("transfer-encoding: chunked") != std::string::npos) return answer.ends_with("\r\n0\r\n\r\n");
   const size_t length = fields.find("content-length: ");
-  return length != std::string::npos && answer.size() >= head + 4 + std::strtoul(answer.c_str() + length + 16, nullptr, 10);
+  return length != std::string::npos &&
+         answer.size() >= head + 4 + std::strtoul(answer.c_str() + length + 16, nullptr, 10);
 }
 
 }  // namespace

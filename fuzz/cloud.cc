@@ -1,5 +1,5 @@
-// The providers of clouds, with anything for an answer. Replies stand one after the other, each behind a line "STATUS HEADER";
-// a status of 0 is a time-out. Every provider gets them in turn.
+// The providers of clouds, with anything for an answer. Replies stand one after the other, each behind a line "STATUS
+// HEADER"; a status of 0 is a time-out. Every provider gets them in turn.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -53,7 +53,8 @@ void play(const Vendor& vendor, const std::vector<HttpReply>& replies, bool dmi_
     step = then(now);
   }
   const Cloud& values = found.values;
-  for (const Text& value : {values.vendor_id, values.account_id, values.region_id, values.zone_id, values.instance_type, values.instance_id})
+  for (const Text& value : {values.vendor_id, values.account_id, values.region_id, values.zone_id, values.instance_type,
+                            values.instance_id})
     require(!value || clean(*value) == value);
 }
 

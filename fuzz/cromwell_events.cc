@@ -1,4 +1,5 @@
-// A POST to the event service: the first line is the ce-type header, the rest the body. Also identity tokens, key sets, base64.
+// A POST to the event service: the first line is the ce-type header, the rest the body. Also identity tokens, key sets,
+// base64.
 #include "base/text.h"
 #include "cromwell/caller_check.h"
 #include "cromwell/cromwell_client.h"

@@ -23,6 +23,7 @@ void fuzz_one(std::string_view bytes) {
   require(read && rows.size() == static_cast<size_t>(reply.observation_log().metric_logs_size()));
   for (size_t i = 0; i < rows.size(); ++i) {
     const auto& log = reply.observation_log().metric_logs(static_cast<int>(i));
-    require(rows[i].time_stamp == log.time_stamp() && rows[i].name == log.metric().name() && rows[i].value == log.metric().value());
+    require(rows[i].time_stamp == log.time_stamp() && rows[i].name == log.metric().name() &&
+            rows[i].value == log.metric().value());
   }
 }

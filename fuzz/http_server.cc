@@ -1,4 +1,5 @@
-// Bytes from a client: every request that comes out is answered, no more than one at a time, and nothing is left in the books.
+// Bytes from a client: every request that comes out is answered, no more than one at a time, and nothing is left in the
+// books.
 #include <string>
 
 #include "http/protocol.h"

@@ -1,5 +1,5 @@
-// What the collector reads beside its source: durations, the state and the waiting rows that an earlier one left, the launcher's
-// record, command lines of other processes, and where a redirect leads.
+// What the collector reads beside its source: durations, the state and the waiting rows that an earlier one left, the
+// launcher's record, command lines of other processes, and where a redirect leads.
 #include <string>
 
 #include "http/client_socket.h"
@@ -27,8 +27,10 @@ void fuzz_one(std::string_view text) {
     tacho::MetricRow back;
     std::string line = tacho::journal_line(row);
     line.pop_back();
-    require(tacho::parse_journal_line(line, back) && back.name == row.name && back.value == row.value && back.step == row.step);
+    require(tacho::parse_journal_line(line, back) && back.name == row.name && back.value == row.value &&
+            back.step == row.step);
     if (tacho::make_valid(row)) require(row.value.find('\0') == std::string::npos);
   }
-  if (const auto path = tacho::redirect_path(text, "/metrics", {false, "127.0.0.1", 8080, ""})) require(path->starts_with('/'));
+  if (const auto path = tacho::redirect_path(text, "/metrics", {false, "127.0.0.1", 8080, ""}))
+    require(path->starts_with('/'));
 }

@@ -1,10 +1,10 @@
 // What a person may pass as a filter, a stop rule or a scraped metric's name.
 #include <string>
 
+#include "katib/collect/stop_rules.h"
 #include "katib/read/filter.h"
 #include "katib/read/reader_options.h"
 #include "katib/read/series_selector.h"
-#include "katib/collect/stop_rules.h"
 #include "target.h"
 
 void fuzz_one(std::string_view text) {
@@ -14,8 +14,12 @@ void fuzz_one(std::string_view text) {
     auto slow = tacho::Filter::compile(whole, 1);
     slow->use_re2();
     std::string one, two;
-    filter->find_all("loss=0.5 accuracy = 1", [&](const tacho::FilterMatch& match) { return one.append(match.name).append("\n").append(match.value), true; });
-    slow->find_all("loss=0.5 accuracy = 1", [&](const tacho::FilterMatch& match) { return two.append(match.name).append("\n").append(match.value), true; });
+    filter->find_all("loss=0.5 accuracy = 1", [&](const tacho::FilterMatch& match) {
+      return one.append(match.name).append("\n").append(match.value), true;
+    });
+    slow->find_all("loss=0.5 accuracy = 1", [&](const tacho::FilterMatch& match) {
+      return two.append(match.name).append("\n").append(match.value), true;
+    });
     require(one == two);
   }
   if (const auto selector = tacho::SeriesSelector::parse(whole)) selector->matches("a=\"1\",le=\"0.5\"");

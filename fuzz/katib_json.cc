@@ -17,9 +17,10 @@ void fuzz_one(std::string_view text) {
       tacho::json_time_exact(member.text);
     }
   });
-  // The other one takes no lone surrogates, no bytes that are not UTF-8 and no number that is too large, but a byte order mark and
-  // a NUL as the end.
-  const bool plain = tacho::valid_utf8(text) == text && text.find("\\u") == std::string_view::npos && !text.starts_with("\xef\xbb\xbf") &&
+  // The other one takes no lone surrogates, no bytes that are not UTF-8 and no number that is too large, but a byte
+  // order mark and a NUL as the end.
+  const bool plain = tacho::valid_utf8(text) == text && text.find("\\u") == std::string_view::npos &&
+                     !text.starts_with("\xef\xbb\xbf") &&
                      text.find_first_of(std::string_view("eE\0", 3)) == std::string_view::npos && text.size() < 300;
   if (!plain) return;
   const auto other = nlohmann::json::parse(text, nullptr, false);

@@ -26,5 +26,6 @@ void fuzz_one(std::string_view text) {
   tacho::ExpositionSample sample;
   for (const auto format : {tacho::Exposition::text, tacho::Exposition::openmetrics})
     if (tacho::parse_exposition(text, format, sample) == tacho::ExpositionLine::sample)
-      require(is_inside(sample.name, text) && is_inside(sample.labels, text) && is_inside(sample.value, text) && is_inside(sample.time, text));
+      require(is_inside(sample.name, text) && is_inside(sample.labels, text) && is_inside(sample.value, text) &&
+              is_inside(sample.time, text));
 }

@@ -12,13 +12,18 @@ void fuzz_one(std::string_view text) {
   static tacho::Filter fast = std::move(*tacho::Filter::compile(tacho::kDefaultFilter, 1));
   static tacho::Filter regex = std::move(*tacho::Filter::compile(std::string("(?:") + tacho::kDefaultFilter + ")", 1));
   static tacho::Filter empty = std::move(*tacho::Filter::compile("(a*)(=?)", 1));
-  static tacho::Filter plain = std::move(*tacho::Filter::compile("(\\w+)[ =:]+([-+]?[0-9.]+|nan)", 1)), plain_re2 = std::move(*tacho::Filter::compile("(\\w+)[ =:]+([-+]?[0-9.]+|nan)", 1));
+  static tacho::Filter plain = std::move(*tacho::Filter::compile("(\\w+)[ =:]+([-+]?[0-9.]+|nan)", 1)),
+                       plain_re2 = std::move(*tacho::Filter::compile("(\\w+)[ =:]+([-+]?[0-9.]+|nan)", 1));
   regex.use_re2();
   plain_re2.use_re2();
   const std::string line = tacho::valid_utf8(text);
   std::string three, four;
-  plain.find_all(line, [&](const tacho::FilterMatch& match) { return three.append(match.name).append(1, '\0').append(match.value), true; });
-  plain_re2.find_all(line, [&](const tacho::FilterMatch& match) { return four.append(match.name).append(1, '\0').append(match.value), true; });
+  plain.find_all(line, [&](const tacho::FilterMatch& match) {
+    return three.append(match.name).append(1, '\0').append(match.value), true;
+  });
+  plain_re2.find_all(line, [&](const tacho::FilterMatch& match) {
+    return four.append(match.name).append(1, '\0').append(match.value), true;
+  });
   require(three == four);
   std::string one, two;
   fast.find_all(line, [&](const tacho::FilterMatch& match) {

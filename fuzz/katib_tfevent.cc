@@ -19,7 +19,8 @@ void parse(std::string_view payload, uint64_t offset, tacho::PurgeLog& purged) {
     tacho::SummaryValue only, more;
     require(all.next(only) && only.tag == tag && only.kind == tacho::SummaryValue::Kind::simple && !all.next(more));
   }
-  require(is_inside(event.file_version, payload) && is_inside(event.summary, payload) && is_inside(event.after_summary, payload));
+  require(is_inside(event.file_version, payload) && is_inside(event.summary, payload) &&
+          is_inside(event.after_summary, payload));
   purged.see(event, offset);
   tacho::SummaryValues values(event);
   for (tacho::SummaryValue value; values.next(value);) {
@@ -36,15 +37,18 @@ void parse(std::string_view payload, uint64_t offset, tacho::PurgeLog& purged) {
 void sieve(std::string_view payload) {
   tacho::EventSieve sieve;
   sieve.start(payload.size());
-  for (std::string_view rest = payload; !rest.empty(); rest.remove_prefix(std::min<size_t>(rest.size(), 7))) sieve.add(rest.substr(0, 7));
+  for (std::string_view rest = payload; !rest.empty(); rest.remove_prefix(std::min<size_t>(rest.size(), 7)))
+    sieve.add(rest.substr(0, 7));
   std::string_view left;
   tacho::Event whole, small;
   if (!sieve.finish(left)) return;
   require(tacho::parse_event(payload, whole) && tacho::parse_event(left, small));
   if (payload.size() > tacho::EventSieve::kLargestField) return;
-  require(whole.step == small.step && whole.session_start == small.session_start && whole.file_version == small.file_version);
+  require(whole.step == small.step && whole.session_start == small.session_start &&
+          whole.file_version == small.file_version);
   tacho::SummaryValues one(whole), two(small);
-  for (tacho::SummaryValue a, b; one.next(a);) require(two.next(b) && a.tag == b.tag && a.kind == b.kind && a.tensor == b.tensor);
+  for (tacho::SummaryValue a, b; one.next(a);)
+    require(two.next(b) && a.tag == b.tag && a.kind == b.kind && a.tensor == b.tensor);
 }
 
 }  // namespace

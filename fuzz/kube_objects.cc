@@ -1,4 +1,5 @@
-// What the Kubernetes API and its users send: lists, conditions, Status answers, kubeconfigs. The first line is a GJSON path.
+// What the Kubernetes API and its users send: lists, conditions, Status answers, kubeconfigs. The first line is a GJSON
+// path.
 #include "kube/api/access.h"
 #include "kube/api/api_client.h"
 #include "kube/trials/conditions.h"
@@ -24,7 +25,8 @@ void fuzz_one(std::string_view text) {
 
   const size_t line = text.find('\n');
   const std::string_view path = text.substr(0, line);
-  const std::optional<tacho::Json> object = tacho::parse_json(line == std::string_view::npos ? text : text.substr(line + 1));
+  const std::optional<tacho::Json> object =
+      tacho::parse_json(line == std::string_view::npos ? text : text.substr(line + 1));
   if (!object) return;
   tacho::gjson_get(*object, path);
   tacho::match_condition(*object, path);

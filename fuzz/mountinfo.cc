@@ -1,5 +1,5 @@
-// /proc/self/mountinfo, and the choice of local file systems: there is always at least one, each with a path. What zpool
-// says of the pools among them.
+// /proc/self/mountinfo, and the choice of local file systems: there is always at least one, each with a path. What
+// zpool says of the pools among them.
 #include "procfs/mountinfo.h"
 
 #include "probe/file_systems.h"

@@ -7,12 +7,12 @@
 #include "net/aws/aws_profile.h"
 #include "net/aws/aws_sso.h"
 #include "net/aws/aws_sso_token.h"
-#include "net/http/http_debug.h"
-#include "net/http/retry.h"
 #include "net/aws/s3_address.h"
 #include "net/aws/sigv4.h"
-#include "net/http/digest.h"
 #include "net/aws/xml.h"
+#include "net/http/digest.h"
+#include "net/http/http_debug.h"
+#include "net/http/retry.h"
 #include "os/command.h"
 #include "target.h"
 
@@ -25,7 +25,8 @@ void fuzz_one(std::string_view text) {
   answer.headers = {{"location", std::string(text)}, {"x-amz-bucket-region", std::string(text)}};
   // A region becomes part of a host name that gets our signature.
   const std::string region = tacho::region_in_answer(answer);
-  require(region.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string::npos && region.size() <= 63);
+  require(region.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string::npos &&
+          region.size() <= 63);
 
   const int64_t wait_ms = tacho::parse_retry_after_ms(text, 0);
   require(wait_ms >= 0 && wait_ms <= tacho::kMaxRetryAfterMs);
@@ -45,7 +46,8 @@ void fuzz_one(std::string_view text) {
   require(tacho::percent_decode(tacho::percent_encode(text, true)) == text);
   const std::string query = tacho::canonical_query(text);
   require(tacho::canonical_query(query) == query);
-  if (const auto place = tacho::parse_s3_uri(text)) require("s3://" + place->bucket == "s3://" + std::string(text.substr(5, place->bucket.size())));
+  if (const auto place = tacho::parse_s3_uri(text))
+    require("s3://" + place->bucket == "s3://" + std::string(text.substr(5, place->bucket.size())));
   // Wherever a redirect leads, it is the same host under TLS.
   if (const auto target = tacho::follow_redirect("https://host.example/a", std::string(text))) {
     const auto url = tacho::parse_url(*target);

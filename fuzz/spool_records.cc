@@ -1,4 +1,5 @@
-// meta.json and state.json of a spooled run, which may come from a copy or a damaged disk, and what the service answers.
+// meta.json and state.json of a spooled run, which may come from a copy or a damaged disk, and what the service
+// answers.
 #include "deliver/answers.h"
 #include "deliver/bq_meta.h"
 #include "deliver/records.h"

@@ -1,4 +1,5 @@
-// What a task monitor reads from outside: records of a spool that was torn or damaged, DISK_MOUNTS, mounts, and values of the environment.
+// What a task monitor reads from outside: records of a spool that was torn or damaged, DISK_MOUNTS, mounts, and values
+// of the environment.
 #include <string>
 
 #include "monitor/environment.h"

@@ -14,9 +14,9 @@ class DoublingPause {
     ++attempts_;
     return std::exchange(pause_, pause_ < longest_ - pause_ ? 2 * pause_ : longest_);
   }
-  void be_longest() { pause_ = longest_; }  // for what will not change soon
+  void be_longest() { pause_ = longest_; }          // for what will not change soon
   void reset() { pause_ = first_, attempts_ = 0; }  // after a success
-  int attempts() const { return attempts_; }  // since then
+  int attempts() const { return attempts_; }        // since then
 
  private:
   int64_t first_, longest_, pause_;

@@ -15,7 +15,8 @@ TEST(Bytes, AreReadAsPeopleWriteThem) {
 }
 
 TEST(Bytes, GarbageIsNoSize) {
-  for (const char* text : {"", "M", "0", "-1", "1e9", "12 apples", "1 2", "1.2.3", "5X", "5ib", "99999999999999T", "nan", "inf"})
+  for (const char* text :
+       {"", "M", "0", "-1", "1e9", "12 apples", "1 2", "1.2.3", "5X", "5ib", "99999999999999T", "nan", "inf"})
     EXPECT_FALSE(parse_bytes(text)) << text;
 }
 

@@ -1,5 +1,5 @@
-// CRC-32C (Castagnoli): the checksum of sealed segments and of event files. By the processor's own instruction where it has
-// one (SSE 4.2, ARMv8 CRC), else by eight tables. Pure, thread-safe.
+// CRC-32C (Castagnoli): the checksum of sealed segments and of event files. By the processor's own instruction where it
+// has one (SSE 4.2, ARMv8 CRC), else by eight tables. Pure, thread-safe.
 #pragma once
 #include <cstdint>
 #include <string_view>

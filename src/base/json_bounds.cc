@@ -8,7 +8,8 @@ JsonExcess json_excess(std::string_view text, const JsonBounds& bounds) {
   for (size_t i = 0; i < text.size(); ++i) {
     switch (text[i]) {
       case '"':
-        // To the end of the string; an escape takes the next byte along. One that does not end is the parser's to refuse.
+        // To the end of the string; an escape takes the next byte along. One that does not end is the parser's to
+        // refuse.
         for (++i; i < text.size() && text[i] != '"'; ++i) i += text[i] == '\\' ? 1 : 0;
         break;
       case '{':
@@ -17,9 +18,7 @@ JsonExcess json_excess(std::string_view text, const JsonBounds& bounds) {
         if (++values > bounds.values) return JsonExcess::values;  // its first value, if it has one
         break;
       case '}':
-      case ']':
-        depth -= depth > 0 ? 1 : 0;
-        break;
+      case ']': depth -= depth > 0 ? 1 : 0; break;
       case ',':
         if (++values > bounds.values) return JsonExcess::values;
         break;

@@ -70,7 +70,8 @@ Json any(std::mt19937& random, int room) {
     }
     default: {
       Json object = Json::object();
-      for (size_t i = random() % 5; i > 0; --i) object["[k\\\"" + std::to_string(random() % 100)] = any(random, room - 1);
+      for (size_t i = random() % 5; i > 0; --i)
+        object["[k\\\"" + std::to_string(random() % 100)] = any(random, room - 1);
       return object;
     }
   }
@@ -84,12 +85,8 @@ TEST(JsonBounds, AgreesWithTheTree) {
     const std::string text = json.dump(random() % 2 == 0 ? -1 : 2);
     const size_t deep = depth(json), many = count(json);
     EXPECT_EQ(json_excess(text, {1u << 20, deep, 1'000'000}), JsonExcess::none) << text;
-    if (deep > 0) {
-      EXPECT_EQ(json_excess(text, {1u << 20, deep - 1, 1'000'000}), JsonExcess::depth) << text;
-    }
-    if (many > 1) {
-      EXPECT_NE(json_excess(text, {1u << 20, 100, many - 1}), JsonExcess::none) << text;
-    }
+    if (deep > 0) { EXPECT_EQ(json_excess(text, {1u << 20, deep - 1, 1'000'000}), JsonExcess::depth) << text; }
+    if (many > 1) { EXPECT_NE(json_excess(text, {1u << 20, 100, many - 1}), JsonExcess::none) << text; }
     EXPECT_EQ(json_excess(text, {1u << 20, 100, many * 2}), JsonExcess::none) << text;
   }
 }

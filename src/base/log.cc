@@ -17,7 +17,7 @@ namespace {
 std::atomic<Level> level{Level::normal};
 std::atomic<uint64_t> raised{0};
 
-constexpr size_t kTexts = 1000;     // remembered, and printed in a minute at the most
+constexpr size_t kTexts = 1000;      // remembered, and printed in a minute at the most
 constexpr size_t kLineLimit = 4096;  // bytes
 
 bool first_time(std::string_view text) {
@@ -72,8 +72,8 @@ bool keep(std::string_view text) {
   return true;
 }
 
-// A message may quote what a stranger wrote: it is one line of bounded length, and nothing in it moves a cursor or looks
-// like a line of our own. One write, so that lines of several threads and of the job do not mix.
+// A message may quote what a stranger wrote: it is one line of bounded length, and nothing in it moves a cursor or
+// looks like a line of our own. One write, so that lines of several threads and of the job do not mix.
 void print(std::string_view text) {
   if (keep(text)) return;
   while (text.ends_with('\n')) text.remove_suffix(1);

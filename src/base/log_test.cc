@@ -59,14 +59,23 @@ TEST(Log, HoldsNoMoreThanAHundred) {
 TEST(Log, NothingFromOutsideLeavesItsLine) {
   EXPECT_EQ(said("plain"), "tacho: plain\n");
   EXPECT_EQ(said("a\nb\n"), "tacho: a; b\n");
-  const std::vector<std::string> all = {"x\r\ntacho: forged", "\x1b[2J\x1b]0;title\x07", "\xc2\x9b" "31m", "a\xe2\x80\xae" "b", "\xff\xfe", "\x7f\x08\x08", "\xe2\x80\xa8line",
-                                 std::string("nul\0nul", 7)};
+  const std::vector<std::string> all = {"x\r\ntacho: forged",
+                                        "\x1b[2J\x1b]0;title\x07",
+                                        "\xc2\x9b"
+                                        "31m",
+                                        "a\xe2\x80\xae"
+                                        "b",
+                                        "\xff\xfe",
+                                        "\x7f\x08\x08",
+                                        "\xe2\x80\xa8line",
+                                        std::string("nul\0nul", 7)};
   for (const std::string& evil : all) {
     const std::string line = said("Trial " + evil + " is odd");
     EXPECT_TRUE(line.starts_with("tacho: Trial ")) << line;
     EXPECT_EQ(std::count(line.begin(), line.end(), '\n'), 1);
     EXPECT_TRUE(line.ends_with(" is odd\n")) << line;
-    for (const char c : line.substr(0, line.size() - 1)) EXPECT_FALSE(static_cast<unsigned char>(c) < 0x20 || c == 0x7f) << line;
+    for (const char c : line.substr(0, line.size() - 1))
+      EXPECT_FALSE(static_cast<unsigned char>(c) < 0x20 || c == 0x7f) << line;
     EXPECT_EQ(line.find("\xc2\x9b"), std::string::npos);
     EXPECT_EQ(line.find("\xe2\x80\xae"), std::string::npos);
     EXPECT_EQ(valid_utf8(line), line);

@@ -88,17 +88,18 @@ size_t utf8_length(std::string_view text) {
   const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
   const unsigned first = byte(0);
   if (first < 0x80) return 1;
-  const size_t length = first >= 0xF0 && first <= 0xF4 ? 4 : first >= 0xE0 && first < 0xF0 ? 3
-                        : first >= 0xC2 && first < 0xE0                                   ? 2
-                                                                                          : 0;
+  const size_t length = first >= 0xF0 && first <= 0xF4  ? 4
+                        : first >= 0xE0 && first < 0xF0 ? 3
+                        : first >= 0xC2 && first < 0xE0 ? 2
+                                                        : 0;
   if (length == 0 || length > text.size()) return 0;
   for (size_t i = 1; i < length; ++i)
     if ((byte(i) & 0xC0) != 0x80) return 0;
   const unsigned second = byte(1);
-  if (first == 0xE0 && second < 0xA0) return 0;   // overlong
-  if (first == 0xED && second > 0x9F) return 0;   // surrogate
-  if (first == 0xF0 && second < 0x90) return 0;   // overlong
-  if (first == 0xF4 && second > 0x8F) return 0;   // beyond U+10FFFF
+  if (first == 0xE0 && second < 0xA0) return 0;  // overlong
+  if (first == 0xED && second > 0x9F) return 0;  // surrogate
+  if (first == 0xF0 && second < 0x90) return 0;  // overlong
+  if (first == 0xF4 && second > 0x8F) return 0;  // beyond U+10FFFF
   return length;
 }
 

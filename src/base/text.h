@@ -26,7 +26,8 @@ std::optional<double> parse_double(std::string_view text);
 // 1/0, true/false, yes/no, on/off in any case; empty is false.
 std::optional<bool> parse_bool(std::string_view text);
 
-// Edit distance (two neighbours swapped are one edit), and the candidate a person probably meant; empty when none is near.
+// Edit distance (two neighbours swapped are one edit), and the candidate a person probably meant; empty when none is
+// near.
 size_t edit_distance(std::string_view a, std::string_view b);
 std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates);
 

@@ -120,7 +120,8 @@ std::optional<int64_t> parse_compact_utc(std::string_view text) {
   const int year = take(text, 4), month = take(text, 2), day = take(text, 2);
   text.remove_prefix(1);
   const int hour = take(text, 2), minute = take(text, 2), second = take(text, 2);
-  if (std::min({year, month, day, hour, minute, second}) < 0 || hour > 23 || minute > 59 || second > 60) return std::nullopt;
+  if (std::min({year, month, day, hour, minute, second}) < 0 || hour > 23 || minute > 59 || second > 60)
+    return std::nullopt;
   const std::optional<int64_t> days = days_since_1970(year, month, day);
   if (!days) return std::nullopt;
   return *days * 86400 + hour * 3600 + minute * 60 + second;

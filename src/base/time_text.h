@@ -1,5 +1,6 @@
-// Points in time as text in UTC, and back: nothing else in src/ takes a date apart or puts one together, but for what other
-// grammars ask (katib/rpc/time_stamp.h reads as Go does). Pure, thread-safe; no allocation where no std::string is returned.
+// Points in time as text in UTC, and back: nothing else in src/ takes a date apart or puts one together, but for what
+// other grammars ask (katib/rpc/time_stamp.h reads as Go does). Pure, thread-safe; no allocation where no std::string
+// is returned.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -12,7 +13,7 @@ namespace tacho {
 constexpr int64_t kFirstUtcSecond = -62'167'219'200, kLastUtcSecond = 253'402'300'799;
 constexpr size_t kUtcLength = 19;
 void put_digits(char* at, int64_t value, int digits);
-void put_utc(char* at, int64_t seconds);  // "2026-11-15T09:30:00"
+void put_utc(char* at, int64_t seconds);                               // "2026-11-15T09:30:00"
 std::optional<int64_t> days_since_1970(int year, int month, int day);  // nothing for 30 February
 
 // With milliseconds, as run.json has it: 2026-11-15T09:30:00.250Z. The view is good as long as the IsoTime.
@@ -35,8 +36,8 @@ std::string format_microseconds(int64_t realtime_ns);  // 2026-11-15T09:30:00.25
 std::string compact_utc(int64_t realtime_ns);
 std::optional<int64_t> parse_compact_utc(std::string_view text);
 
-// As web services write it: 2026-11-15T09:30:00Z, with a fraction, with +01:00 or +0100 for Z, with a blank for T, in any
-// mixture. ns since 1970; without a zone it is UTC. Digits behind the nanosecond are cut off.
+// As web services write it: 2026-11-15T09:30:00Z, with a fraction, with +01:00 or +0100 for Z, with a blank for T, in
+// any mixture. ns since 1970; without a zone it is UTC. Digits behind the nanosecond are cut off.
 std::optional<int64_t> parse_iso_date_ns(std::string_view text);
 
 }  // namespace tacho

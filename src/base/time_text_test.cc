@@ -18,9 +18,10 @@ TEST(IsoTime, ReadsBackWhatItWrote) {
 }
 
 TEST(IsoTime, RefusesAnythingElse) {
-  for (const char* text : {"", "2026-11-15", "2026-11-15T09:30:00Z", "2026-13-15T09:30:00.250Z", "2026-02-30T09:30:00.250Z",
-                           "2026-11-15T24:30:00.250Z", "2026-11-15 09:30:00.250Z", "2026-11-15T09:30:00.250z",
-                           "+026-11-15T09:30:00.250Z", "9999-11-15T09:30:00.250Z", "1900-11-15T09:30:00.250Z"})
+  for (const char* text :
+       {"", "2026-11-15", "2026-11-15T09:30:00Z", "2026-13-15T09:30:00.250Z", "2026-02-30T09:30:00.250Z",
+        "2026-11-15T24:30:00.250Z", "2026-11-15 09:30:00.250Z", "2026-11-15T09:30:00.250z", "+026-11-15T09:30:00.250Z",
+        "9999-11-15T09:30:00.250Z", "1900-11-15T09:30:00.250Z"})
     EXPECT_FALSE(parse_iso_time(text)) << text;
 }
 
@@ -34,8 +35,9 @@ TEST(IsoDate, ReadsWhatServicesWrite) {
   EXPECT_EQ(parse_iso_date_ns("2026-11-15T09:30:00.25Z"), kTime + 250'000'000);
   EXPECT_EQ(parse_iso_date_ns("2026-11-15T09:30:00.1234567891234+00:00"), kTime + 123'456'789);
   EXPECT_EQ(parse_iso_date_ns("1970-01-01T00:00:00Z"), 0);
-  for (const char* bad : {"", "2026", "2026-11-15", "2026-02-30T00:00:00Z", "2026-11-15T25:00:00Z", "2026-11-15T09:30:00.Z", "2026-11-15T09:30:00+1",
-                          "2026-11-15T09:30:00 soon", "9999-12-31T00:00:00Z", "15 Nov 2026"}) {
+  for (const char* bad :
+       {"", "2026", "2026-11-15", "2026-02-30T00:00:00Z", "2026-11-15T25:00:00Z", "2026-11-15T09:30:00.Z",
+        "2026-11-15T09:30:00+1", "2026-11-15T09:30:00 soon", "9999-12-31T00:00:00Z", "15 Nov 2026"}) {
     EXPECT_EQ(parse_iso_date_ns(bad), std::nullopt) << bad;
   }
 }
@@ -46,7 +48,8 @@ TEST(TimeText, TheOtherFormsAgree) {
   EXPECT_EQ(format_microseconds(kTime), "2026-11-15T09:30:00.250001Z");
   EXPECT_EQ(compact_utc(kTime), "20261115T093000Z");
   EXPECT_EQ(parse_compact_utc(compact_utc(kTime) + "-123-abc"), kTime / 1'000'000'000);
-  for (const char* bad : {"", "20261115T093000", "20261115 093000Z", "2026111xT093000Z", "20261315T093000Z", "20261115T243000Z"})
+  for (const char* bad :
+       {"", "20261115T093000", "20261115 093000Z", "2026111xT093000Z", "20261315T093000Z", "20261115T243000Z"})
     EXPECT_EQ(parse_compact_utc(bad), std::nullopt) << bad;
 }
 
@@ -63,7 +66,8 @@ TEST(TimeText, KnowsTheCalendar) {
   EXPECT_EQ(days_since_1970(2026, 11, -255), std::nullopt);
   EXPECT_EQ(days_since_1970(2026, 257, 1), std::nullopt);
   char text[kUtcLength];
-  for (const auto& [seconds, expected] : {std::pair(kFirstUtcSecond, "0000-01-01T00:00:00"), std::pair(kLastUtcSecond, "9999-12-31T23:59:59")}) {
+  for (const auto& [seconds, expected] :
+       {std::pair(kFirstUtcSecond, "0000-01-01T00:00:00"), std::pair(kLastUtcSecond, "9999-12-31T23:59:59")}) {
     put_utc(text, seconds);
     EXPECT_EQ(std::string_view(text, kUtcLength), expected);
   }

@@ -14,7 +14,8 @@ struct Unit {
   std::string_view name;
   double ns;
 };
-constexpr std::array<Unit, 8> kUnits{{{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"sec", 1e9}, {"m", 60e9}, {"h", 3600e9}, {"d", 86400e9}}};
+constexpr std::array<Unit, 8> kUnits{
+    {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"sec", 1e9}, {"m", 60e9}, {"h", 3600e9}, {"d", 86400e9}}};
 
 Error bad_duration(std::string_view text) {
   return {Code::invalid, "not a duration", std::string(text), "write for instance 250ms, 1s, 0.5 or 5m"};

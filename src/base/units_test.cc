@@ -17,7 +17,8 @@ TEST(Units, NumbersForPeople) {
 }
 
 TEST(Units, ANumberThatNobodyCanReadStaysShort) {
-  for (const double value : {1e15, 1e200, -1e300, std::numeric_limits<double>::max(), std::numeric_limits<double>::infinity()}) {
+  for (const double value :
+       {1e15, 1e200, -1e300, std::numeric_limits<double>::max(), std::numeric_limits<double>::infinity()}) {
     EXPECT_LT(human_number(value).size(), 12u) << value;
     EXPECT_LT(human_bytes(value).size(), 16u) << value;
   }
@@ -26,7 +27,8 @@ TEST(Units, ANumberThatNobodyCanReadStaysShort) {
 TEST(Units, Durations) {
   EXPECT_EQ(parse_duration_ns("0.25").value_or(0), 250 * kNsPerMs);
   EXPECT_EQ(parse_duration_ns("1h30m").value_or(0), 5400 * kNsPerSec);
-  for (const char* bad : {"", "0", "-1", "x", "1x", "nan", "1e9", "s", "1 s", "1s1"}) EXPECT_FALSE(parse_duration_ns(bad)) << bad;
+  for (const char* bad : {"", "0", "-1", "x", "1x", "nan", "1e9", "s", "1 s", "1s1"})
+    EXPECT_FALSE(parse_duration_ns(bad)) << bad;
 }
 
 }  // namespace

@@ -30,12 +30,12 @@ class JsonWriter {
  public:
   explicit JsonWriter(Writer& out, bool pretty = false) : out_(out), pretty_(pretty) {}
 
-  void inside_object() { depth_ = 1; }  // goes on in an object that somebody else opened
-  JsonWriter& object();               // {
-  JsonWriter& end_object();           // }
-  JsonWriter& array();                // [
-  JsonWriter& end_array();            // ]
-  JsonWriter& key(std::string_view name);  // a plain word of ours: not escaped
+  void inside_object() { depth_ = 1; }       // goes on in an object that somebody else opened
+  JsonWriter& object();                      // {
+  JsonWriter& end_object();                  // }
+  JsonWriter& array();                       // [
+  JsonWriter& end_array();                   // ]
+  JsonWriter& key(std::string_view name);    // a plain word of ours: not escaped
   JsonWriter& value(std::string_view text);  // bytes that are not UTF-8 become U+FFFD
   JsonWriter& value(const char* text) { return value(std::string_view(text)); }
   JsonWriter& value(bool flag);
@@ -52,7 +52,7 @@ class JsonWriter {
 
   Writer& out_;
   bool pretty_;
-  bool first_ = true;      // nothing written yet at this depth
+  bool first_ = true;  // nothing written yet at this depth
   bool after_key_ = false;
   int depth_ = 0;
 };

@@ -33,12 +33,14 @@ bool wants_servers(const ParsedLine& line) {
 void hand_over(const ParsedLine& line, const std::string& advice, bool color) {
   std::vector<std::string> words{"servers"};
   for (const std::string option : {"vendor", "region", "architecture"})
-    if (const std::string value = value_of(line, option); !value.empty()) words.insert(words.end(), {"--" + option, value});
+    if (const std::string value = value_of(line, option); !value.empty())
+      words.insert(words.end(), {"--" + option, value});
   if (is_set(line, "json")) words.push_back("--json");
   if (is_set(line, "verbose")) words.push_back("--verbose");
   if (color) words.push_back("--color");
   const Fd memory(::memfd_create("tacho-advice", MFD_CLOEXEC));
-  if (!memory || !write_all(memory.get(), advice) || ::lseek(memory.get(), 0, SEEK_SET) != 0 || ::dup2(memory.get(), STDIN_FILENO) < 0)
+  if (!memory || !write_all(memory.get(), advice) || ::lseek(memory.get(), 0, SEEK_SET) != 0 ||
+      ::dup2(memory.get(), STDIN_FILENO) < 0)
     return log::warn("no prices of servers: memory is short");
   log::warn("no prices of servers: " + become_deliver(words, "--servers").message());
 }
@@ -54,7 +56,8 @@ int advise_command(const Call& call) {
   if (line.words.empty())
     return refuse({Code::invalid, "no run to advise on", "", "write tacho advise last, or name runs of the same job"});
   if (!value_of(line, "region").empty() && value_of(line, "vendor").empty())
-    return refuse({Code::invalid, "--region needs --vendor", value_of(line, "region"), "write --vendor aws --region us-east-1"});
+    return refuse(
+        {Code::invalid, "--region needs --vendor", value_of(line, "region"), "write --vendor aws --region us-east-1"});
   const auto inputs = read_inputs(settings->store_dir, line.words);
   if (!inputs) return refuse(inputs.error());
   const Advice advice = advise(*inputs);

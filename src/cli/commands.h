@@ -22,7 +22,7 @@ struct Command {
   std::string_view arguments;  // "[OPTIONS] -- CMD [ARGS...]"
   std::string_view help;       // one line
   int (*run)(const Call& call);
-  bool hidden = false;         // not in --help
+  bool hidden = false;  // not in --help
 };
 
 struct Call {
@@ -32,7 +32,7 @@ struct Call {
 };
 
 // One function a subcommand, each in a file of its own unless it is a line or two.
-int run_command(const Call& call);      // record.cc
+int run_command(const Call& call);  // record.cc
 int attach_command(const Call& call);
 int watch_command(const Call& call);
 int tracker_program(const Call& call);  // called as resource-tracker

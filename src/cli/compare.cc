@@ -14,7 +14,8 @@ int compare_command(const Call& call) {
   const auto settings = resolve(started.line, kCompare, real_surroundings());
   if (!settings) return refuse(settings.error());
   if (started.line.words.size() < 2)
-    return refuse({Code::invalid, "compare takes two runs or more", "", "write tacho compare RUN RUN; tacho runs lists all"});
+    return refuse(
+        {Code::invalid, "compare takes two runs or more", "", "write tacho compare RUN RUN; tacho runs lists all"});
   const auto inputs = read_inputs(settings->store_dir, started.line.words);
   if (!inputs) return refuse(inputs.error());
   std::vector<StoredRun> runs;

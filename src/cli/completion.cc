@@ -118,14 +118,16 @@ _tacho() {
   local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} sub=${COMP_WORDS[1]} i begun=
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
-    COMPREPLY=($(compgen -W ")", join(visible_names(commands)), R"( --help --version" -- "$cur")); return
+    COMPREPLY=($(compgen -W ")",
+                            join(visible_names(commands)), R"( --help --version" -- "$cur")); return
   fi
   if [[ $sub == run || $sub == -* ]]; then
     # Once the job's command has begun, it is completed as if it stood alone.
     for ((i = 1; i < COMP_CWORD; i++)); do
       case ${COMP_WORDS[i]} in
         --) ((i++)); begun=1; break;;
-        )", valued, R"()
+        )",
+                            valued, R"()
           [[ ${COMP_WORDS[i+1]} == = ]] && ((i++)); ((i++));;
         -*) ;;
         *) if ((i > 1)); then begun=1; break; fi;;
@@ -159,12 +161,14 @@ _tacho() {
 }
 
 std::string zsh_completion(std::span<const Command> commands) {
-  std::string out = "#compdef tacho\n# zsh completion for tacho; printed by tacho docs completion-zsh\n"
-                    "_tacho() {\n  local -a commands=(\n";
+  std::string out =
+      "#compdef tacho\n# zsh completion for tacho; printed by tacho docs completion-zsh\n"
+      "_tacho() {\n  local -a commands=(\n";
   for (const Command& command : commands)
     if (!command.hidden) out += "    " + quoted(std::string(command.name) + ":" + zsh_text(command.help)) + "\n";
-  out += "  )\n  if ((CURRENT == 2)); then _describe command commands; return; fi\n"
-         "  local sub=$words[2]\n  shift words; ((CURRENT--))\n  case $sub in\n";
+  out +=
+      "  )\n  if ((CURRENT == 2)); then _describe command commands; return; fi\n"
+      "  local sub=$words[2]\n  shift words; ((CURRENT--))\n  case $sub in\n";
   for (const Command& command : commands) {
     if (command.hidden) continue;
     out += "    " + std::string(command.name) + ")\n      _arguments -S";
@@ -176,7 +180,8 @@ std::string zsh_completion(std::span<const Command> commands) {
       const std::string_view star = option.repeatable ? "*" : "";
       out += concat({kNextLine, quoted(concat({star, "--", option.name, valued ? "=" : "", tail}))});
       const std::string_view letter(&option.short_name, 1);
-      if (option.short_name != 0) out += concat({kNextLine, quoted(concat({star, "-", letter, valued ? "+" : "", tail}))});
+      if (option.short_name != 0)
+        out += concat({kNextLine, quoted(concat({star, "-", letter, valued ? "+" : "", tail}))});
     }
     const auto words = argument_words(commands, command);
     if (command.name == "run") out += concat({kNextLine, "'*::command:_normal'"});

@@ -71,7 +71,8 @@ std::vector<std::string> known_paths() {
 
 std::string number_text(double value) {
   std::array<char, 400> digits{};
-  const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), value, std::chars_format::fixed);
+  const auto [end, error] =
+      std::to_chars(digits.data(), digits.data() + digits.size(), value, std::chars_format::fixed);
   return error == std::errc{} && std::isfinite(value) ? std::string(digits.data(), end) : "nan";
 }
 
@@ -137,7 +138,7 @@ class Reader {
         return Error{Code::invalid, origin + ": given twice", "", "it is also at " + other.origin};
     const size_t before = given.size();
     const bool fits = option.kind == Kind::list || option.kind == Kind::comma_list ? take_list(option, origin, node)
-                                                                                    : take_one(option, origin, node);
+                                                                                   : take_one(option, origin, node);
     if (fits) return ok();
     given.resize(before);
     return Error{Code::invalid, concat({origin, ": expected ", expected(option), ", not ", type_name(node)}), "", ""};
@@ -202,8 +203,9 @@ Result<std::vector<Given>> parse_config(std::string_view text, const std::string
   const toml::parse_result result = toml::parse(text, path);
   if (!result)
     return Error{Code::invalid,
-                 path + ":" + std::to_string(result.error().source().begin.line) + ": not valid TOML: " +
-                     std::string(result.error().description()), "", ""};
+                 path + ":" + std::to_string(result.error().source().begin.line) +
+                     ": not valid TOML: " + std::string(result.error().description()),
+                 "", ""};
   Reader reader(path, rules);
   if (const Status status = reader.read(result.table(), ""); !status) return status.error();
   return std::move(reader.given);
@@ -218,10 +220,11 @@ Result<std::string> read_config_here(const std::string& name) {
   const Fd folder(::open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   // A pipe must not make us wait.
   const Fd file(::openat(folder.get(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  struct stat here{};
-  struct stat info{};
+  struct stat here {};
+  struct stat info {};
   if (!file) return system_error("cannot read", name, errno);
-  if (::fstat(folder.get(), &here) != 0 || ::fstat(file.get(), &info) != 0) return system_error("cannot read", name, errno);
+  if (::fstat(folder.get(), &here) != 0 || ::fstat(file.get(), &info) != 0)
+    return system_error("cannot read", name, errno);
   if (!S_ISREG(info.st_mode)) return refuse("it is not a plain file");
   if (!is_ours(info)) return refuse("it belongs to another user");
   if (!is_ours(here)) return refuse("its folder belongs to another user");
@@ -242,7 +245,8 @@ std::string find_config(const Environment& environment) {
     const auto text = read_config_here(place);
     if (text || text.error().code != Code::denied) return place;
     static bool told = false;
-    if (!std::exchange(told, true)) log::warn(text.error().message() + "; name it with -c " + place + " if it is meant");
+    if (!std::exchange(told, true))
+      log::warn(text.error().message() + "; name it with -c " + place + " if it is meant");
   }
   return {};
 }

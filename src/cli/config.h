@@ -22,12 +22,13 @@ enum class ConfigRules {
 // The values of a file's text; path is for messages only.
 Result<std::vector<Given>> parse_config(std::string_view text, const std::string& path, ConfigRules rules);
 
-// ./tacho.toml, $XDG_CONFIG_HOME/tacho/tacho.toml (~/.config), /etc/tacho/tacho.toml: the first that exists, or "". The one in
-// the working folder may be anybody's: it counts only where read_config_here() reads it, and a person is told when it does not.
+// ./tacho.toml, $XDG_CONFIG_HOME/tacho/tacho.toml (~/.config), /etc/tacho/tacho.toml: the first that exists, or "". The
+// one in the working folder may be anybody's: it counts only where read_config_here() reads it, and a person is told
+// when it does not.
 std::string find_config(const Environment& environment);
 
-// The text of a file of that name in the working folder. denied: file or folder belong to neither us nor root, or others may
-// write to them; it is no plain file. The hint says which.
+// The text of a file of that name in the working folder. denied: file or folder belong to neither us nor root, or
+// others may write to them; it is no plain file. The hint says which.
 Result<std::string> read_config_here(const std::string& name);
 // Whether the option says where something goes to: nothing that a file nobody named may say.
 bool names_a_place(const Option& option);

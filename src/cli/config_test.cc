@@ -17,8 +17,10 @@ TEST(Config, EveryKeyOfTheTableIsTaken) {
   for (const Option& option : all_options()) {
     if (option.key.empty()) continue;
     const std::string value = option.kind == Kind::flag ? "true" : option.kind == Kind::integer ? "7" : "\"x\"";
-    EXPECT_TRUE(read(std::string(option.key) + " = " + value).starts_with(std::string(option.name) + "=")) << option.key;
-    EXPECT_TRUE(read(std::string(option.name) + " = " + value).starts_with(std::string(option.name) + "=")) << option.name;
+    EXPECT_TRUE(read(std::string(option.key) + " = " + value).starts_with(std::string(option.name) + "="))
+        << option.key;
+    EXPECT_TRUE(read(std::string(option.name) + " = " + value).starts_with(std::string(option.name) + "="))
+        << option.name;
   }
 }
 
@@ -51,7 +53,8 @@ TEST(Config, Sections) {
 
 TEST(Config, UnknownKeysNameFileLineAndNearest) {
   EXPECT_EQ(read("quiet = true\n\nintervall = 1"), "t.toml:3: unknown key intervall; did you mean interval?");
-  EXPECT_EQ(read("[metadata]\njobname = \"x\""), "t.toml:2: unknown key metadata.jobname; did you mean metadata.job_name?");
+  EXPECT_EQ(read("[metadata]\njobname = \"x\""),
+            "t.toml:2: unknown key metadata.jobname; did you mean metadata.job_name?");
   EXPECT_EQ(read("[metadata]\ninterval = 1").substr(0, 38), "t.toml:2: unknown key metadata.interva");
   EXPECT_EQ(read("[job]\npit = 1"), "t.toml:2: unknown key job.pit; did you mean job.pid?");
   EXPECT_EQ(read("[metadate]\nx = 1"), "t.toml:1: unknown key metadate; did you mean metadata?");
@@ -59,7 +62,8 @@ TEST(Config, UnknownKeysNameFileLineAndNearest) {
 }
 
 TEST(Config, WrongTypesSayWhatIsExpected) {
-  EXPECT_EQ(read("\ninterval = true"), "t.toml:2: interval: expected a number of seconds or a string such as \"250ms\", not a boolean");
+  EXPECT_EQ(read("\ninterval = true"),
+            "t.toml:2: interval: expected a number of seconds or a string such as \"250ms\", not a boolean");
   EXPECT_EQ(read("quiet = \"yes\""), "t.toml:1: quiet: expected true or false, not a string");
   EXPECT_EQ(read("job_name = 5"), "t.toml:1: job_name: expected a string, not an integer");
   EXPECT_EQ(read("pid = \"5\""), "t.toml:1: pid: expected an integer, not a string");
@@ -69,16 +73,21 @@ TEST(Config, WrongTypesSayWhatIsExpected) {
 }
 
 TEST(Config, DamagedFilesNameTheLine) {
-  EXPECT_TRUE(read("quiet = true\ninterval = ").starts_with("t.toml:2: not valid TOML: ")) << read("quiet = true\ninterval = ");
+  EXPECT_TRUE(read("quiet = true\ninterval = ").starts_with("t.toml:2: not valid TOML: "))
+      << read("quiet = true\ninterval = ");
 }
 
 TEST(Config, OneOptionByTwoKeysIsAnError) {
-  EXPECT_EQ(read("job_name = \"a\"\n[job]\nname = \"b\""), "t.toml:1: job_name: given twice (it is also at t.toml:3: job.name)");
+  EXPECT_EQ(read("job_name = \"a\"\n[job]\nname = \"b\""),
+            "t.toml:1: job_name: given twice (it is also at t.toml:3: job.name)");
 }
 
 TEST(Config, TheOlderToolKnowsThreeKeysAndIgnoresTheRest) {
-  EXPECT_EQ(read("quiet = true\nx = 1\n[job]\nname = \"a\"\nother = 2\n[tracker]\ninterval_secs = 3\n[metadata]\nteam = \"t\"", ConfigRules::tracker),
-            "job-name=a;interval=3;");
+  EXPECT_EQ(
+      read(
+          "quiet = true\nx = 1\n[job]\nname = \"a\"\nother = 2\n[tracker]\ninterval_secs = 3\n[metadata]\nteam = \"t\"",
+          ConfigRules::tracker),
+      "job-name=a;interval=3;");
 }
 
 }  // namespace

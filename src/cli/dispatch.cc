@@ -56,12 +56,11 @@ Started start(const Call& call, Words words) {
   return {std::move(*line), std::nullopt};
 }
 
-int version_command(const Call&) {
-  return print("tacho " TACHO_VERSION "\n");
-}
+int version_command(const Call&) { return print("tacho " TACHO_VERSION "\n"); }
 
 int help_command(const Call& call) {
-  const std::span<const std::string> words = call.arguments.subspan(!call.arguments.empty() && call.arguments[0] == "--" ? 1 : 0);
+  const std::span<const std::string> words =
+      call.arguments.subspan(!call.arguments.empty() && call.arguments[0] == "--" ? 1 : 0);
   if (words.empty() || words[0].starts_with('-')) return print(program_help(call.commands));
   const Command* command = find_command(call.commands, words[0]);
   if (command == nullptr) return unknown_command(call.commands, words[0]);
@@ -76,8 +75,8 @@ int help_command(const Call& call) {
 int dispatch(std::span<const Command> commands, std::string_view program, std::span<const std::string> arguments) {
   program = last_part(program);
   if (program == "resource-tracker") {
-    const Command tracker{program, kTracker, "[OPTIONS] [--] [CMD [ARGS...]]", "Record a command, a process or the machine.",
-                          tracker_program};
+    const Command tracker{program, kTracker, "[OPTIONS] [--] [CMD [ARGS...]]",
+                          "Record a command, a process or the machine.", tracker_program};
     return tracker.run({tracker, commands, arguments});
   }
   if (arguments.empty()) return print(program_help(commands));

@@ -61,7 +61,8 @@ TEST(Dispatch, OptionsBeforeASubcommandAreExplained) {
 
 TEST(Dispatch, UnknownSubcommandsNameTheNearestAndTheWayToRun) {
   EXPECT_EQ(call({"wtach"}).status, 125);
-  EXPECT_EQ(call({"wtach"}).err, "tacho: unknown subcommand wtach; did you mean watch? (to record a command: tacho run -- wtach)\n");
+  EXPECT_EQ(call({"wtach"}).err,
+            "tacho: unknown subcommand wtach; did you mean watch? (to record a command: tacho run -- wtach)\n");
   EXPECT_EQ(call({"sleep", "5"}).err.find("to record a command: tacho run -- sleep") != std::string::npos, true);
   EXPECT_EQ(call({"hiddn"}).err.find("hidden"), std::string::npos);
 }
@@ -104,7 +105,8 @@ TEST(Record, RefusesWhatItCannotStart) {
   EXPECT_EQ(refused(run, {"--"}), "125 tacho: no command to run (write tacho run -- CMD ARGS...)\n");
   EXPECT_EQ(refused(run, {"--intervall", "1"}), "125 tacho: unknown option --intervall; did you mean --interval?\n");
   EXPECT_EQ(refused(attach, {}), "125 tacho: nothing to attach to (give --pid PID or --cgroup PATH)\n");
-  EXPECT_EQ(refused(attach, {"--pid", "1", "x"}), "125 tacho: attach takes no command: x (to record a command: tacho run -- x)\n");
+  EXPECT_EQ(refused(attach, {"--pid", "1", "x"}),
+            "125 tacho: attach takes no command: x (to record a command: tacho run -- x)\n");
   EXPECT_EQ(refused(watch, {"x"}), "125 tacho: watch takes no command: x (to record a command: tacho run -- x)\n");
 }
 

@@ -32,7 +32,8 @@ int docs_command(const Call& call) {
       return print(document.make(call.commands));
   }
   const std::string word = started.line.words.empty() ? "" : started.line.words[0];
-  return refuse(unknown_word("document", word, names, "metrics, man, completion-bash, completion-zsh or completion-fish"));
+  return refuse(
+      unknown_word("document", word, names, "metrics, man, completion-bash, completion-zsh or completion-fish"));
 }
 
 }  // namespace tacho

@@ -22,7 +22,8 @@ Finding check_nvml(const Roots& roots) {
   const bool driver = file_exists(roots.proc + "/driver/nvidia/version");
 #ifdef TACHO_STATIC
   return {"NVML", driver ? Health::limited : Health::missing, "this static build cannot load it",
-          driver ? "the NVIDIA GPUs here are not measured" : kNoDriver, driver ? "use the dynamic build of tacho" : kNoGpu};
+          driver ? "the NVIDIA GPUs here are not measured" : kNoDriver,
+          driver ? "use the dynamic build of tacho" : kNoGpu};
 #else
   if (void* library = ::dlopen("libnvidia-ml.so.1", RTLD_LAZY | RTLD_LOCAL)) {
     ::dlclose(library);

@@ -15,11 +15,19 @@ Finding check_proc(const Roots& roots) {
   size_t processes = 0;
   list_directory(roots.proc, [&](std::string_view name) { processes += parse_int<int>(name).has_value() ? 1u : 0u; });
   if (!read_first_line(roots.proc + "/stat").starts_with("cpu")) {
-    finding = {"/proc", Health::missing, roots.proc + "/stat cannot be read", "nothing can be measured without it",
-               "mount proc: mount -t proc proc /proc", true};
+    finding = {"/proc",
+               Health::missing,
+               roots.proc + "/stat cannot be read",
+               "nothing can be measured without it",
+               "mount proc: mount -t proc proc /proc",
+               true};
   } else if (proc_view(roots.proc) != ProcView::ours) {
-    finding = {"/proc", Health::missing, "/proc is of another PID namespace", "the job's processes cannot be found in it",
-               "mount proc anew inside the namespace: mount -t proc proc /proc", true};
+    finding = {"/proc",
+               Health::missing,
+               "/proc is of another PID namespace",
+               "the job's processes cannot be found in it",
+               "mount proc anew inside the namespace: mount -t proc proc /proc",
+               true};
   } else {
     finding.seen = "readable, " + std::to_string(processes) + " processes visible";
   }

@@ -14,8 +14,9 @@ const Finding* find(const std::vector<Finding>& findings, std::string_view name)
 
 TEST(Doctor, ThisMachineCanRun) {
   const auto findings = examine(Roots{}, Settings{});
-  for (const char* name : {"/proc", "hidepid", "PID namespace", "cgroups", "job cgroup", "pidfd", "subreaper", "perf events", "PSS",
-                           "I/O wait of the job", "NVML", "run store", "open files", "tacho-deliver", "tacho-katib", "build"})
+  for (const char* name :
+       {"/proc", "hidepid", "PID namespace", "cgroups", "job cgroup", "pidfd", "subreaper", "perf events", "PSS",
+        "I/O wait of the job", "NVML", "run store", "open files", "tacho-deliver", "tacho-katib", "build"})
     EXPECT_NE(find(findings, name), nullptr) << name;
   for (const ProbeInfo& probe : all_probes()) EXPECT_NE(find(findings, "probe " + std::string(probe.name)), nullptr);
   EXPECT_EQ(find(findings, "/proc")->health, Health::ok);
@@ -57,7 +58,8 @@ TEST(Doctor, TextAndJson) {
                                       {"long name", Health::limited, "seen", "because", "do \"this\""},
                                       {"b", Health::missing, "none", "", ""}};
   EXPECT_EQ(findings_text(findings, false),
-            "✓ a          fine\n! long name  seen\n             why: because\n             fix: do \"this\"\n✗ b          none\n"
+            "✓ a          fine\n! long name  seen\n             why: because\n             fix: do \"this\"\n✗ b       "
+            "   none\n"
             "\n1 ok, 1 limited, 1 missing. tacho run works here.\n");
   EXPECT_NE(findings_text(findings, true).find("\033[32m✓\033[0m a"), std::string::npos);
   const std::string json = findings_json(findings);

@@ -16,9 +16,11 @@ TEST(Fields, SeedAndWireNamesAreOne) {
 }
 
 TEST(Fields, Groups) {
-  EXPECT_EQ(*hidden_fields("private"), (Names{"host_id", "host_hostname", "host_ip", "cloud_account_id", "command", "mac_address", "disk_serial", "gpu_uuid"}));
+  EXPECT_EQ(*hidden_fields("private"), (Names{"host_id", "host_hostname", "host_ip", "cloud_account_id", "command",
+                                              "mac_address", "disk_serial", "gpu_uuid"}));
   EXPECT_EQ(hidden_fields("host")->size(), 14u) << "eleven of its own and the identifiers of its devices";
-  EXPECT_EQ(*hidden_fields("cloud"), (Names{"cloud_vendor_id", "cloud_account_id", "cloud_region_id", "cloud_zone_id", "cloud_instance_type"}));
+  EXPECT_EQ(*hidden_fields("cloud"),
+            (Names{"cloud_vendor_id", "cloud_account_id", "cloud_region_id", "cloud_zone_id", "cloud_instance_type"}));
 }
 
 TEST(Fields, EveryWordIsTaken) {

@@ -85,8 +85,12 @@ constexpr std::string_view kTrackerNote =
 
 // What the older tool does unless told otherwise, where that differs.
 Option as_tracker(Option option) {
-  constexpr auto kDefaults = std::to_array<std::pair<std::string_view, std::string_view>>(
-      {{"output", "stderr"}, {"format", "json"}, {"config", "resource-tracker.toml"}, {"store", "none"}, {"summary", "none"}});
+  constexpr auto kDefaults =
+      std::to_array<std::pair<std::string_view, std::string_view>>({{"output", "stderr"},
+                                                                    {"format", "json"},
+                                                                    {"config", "resource-tracker.toml"},
+                                                                    {"store", "none"},
+                                                                    {"summary", "none"}});
   for (const auto& [name, text] : kDefaults)
     if (option.name == name) option.default_text = text;
   return option;
@@ -99,7 +103,8 @@ std::string option_blocks(unsigned subcommand) {
     for (const Option& option : all_options()) {
       if (option.group != group || (option.subcommands & subcommand) == 0) continue;
       std::string text(option.help);
-      const std::string sources = group == Group::metadata ? "" : option_sources(subcommand == kTracker ? as_tracker(option) : option);
+      const std::string sources =
+          group == Group::metadata ? "" : option_sources(subcommand == kTracker ? as_tracker(option) : option);
       if (!sources.empty()) (text += ' ') += sources;
       block += entry(option_label(option), text, kOptionColumn);
     }

@@ -21,10 +21,12 @@ std::vector<Example> examples(std::string_view command);
 // "Default 1s. $TACHO_INTERVAL, $TRACKER_INTERVAL." or empty.
 std::string option_sources(const Option& option);
 inline constexpr std::string_view kExitStatus =
-    "The job's own; 128+N when signal N ended it; 124 after --timeout; 125 when tacho itself could not start; 126 found "
+    "The job's own; 128+N when signal N ended it; 124 after --timeout; 125 when tacho itself could not start; 126 "
+    "found "
     "but not executable; 127 not found.";
 inline constexpr std::string_view kExitRecorded =
-    "0 when what was recorded has ended, and on SIGINT or SIGTERM after a last sample; 124 after --timeout; 125 when tacho "
+    "0 when what was recorded has ended, and on SIGINT or SIGTERM after a last sample; 124 after --timeout; 125 when "
+    "tacho "
     "itself could not start, or with --strict when something was not delivered.";
 
 // The words of text, which starts at `column`, broken before `width` and continued at `indent`; ends with a newline.

@@ -37,7 +37,8 @@ TEST(Help, BeginsWithExamplesAndIsNarrow) {
 TEST(Help, NamesEveryCommandButHiddenOnes) {
   const std::string text = program_help(kHelpTable);
   for (const Command& command : kHelpTable)
-    EXPECT_EQ(text.find("\n  " + std::string(command.name) + " ") != std::string::npos, !command.hidden) << command.name;
+    EXPECT_EQ(text.find("\n  " + std::string(command.name) + " ") != std::string::npos, !command.hidden)
+        << command.name;
 }
 
 TEST(Help, NamesEveryOptionOfACommandAndNoOther) {
@@ -66,7 +67,8 @@ TEST(Help, GroupsAreInOrder) {
 TEST(Documents, ManPageNamesEveryOptionAndVariable) {
   const std::string text = man_page(kHelpTable);
   EXPECT_TRUE(text.starts_with(".TH TACHO 1 "));
-  for (const char* section : {"NAME", "SYNOPSIS", "EXAMPLES", "COMMANDS", "OPTIONS", "ENVIRONMENT", "FILES", "EXIT STATUS"})
+  for (const char* section :
+       {"NAME", "SYNOPSIS", "EXAMPLES", "COMMANDS", "OPTIONS", "ENVIRONMENT", "FILES", "EXIT STATUS"})
     EXPECT_NE(text.find(std::string(".SH ") + section + "\n"), std::string::npos) << section;
   for (const Option& option : all_options()) {
     std::string name(option.name);
@@ -78,7 +80,8 @@ TEST(Documents, ManPageNamesEveryOptionAndVariable) {
 }
 
 TEST(Documents, CompletionsNameEveryOption) {
-  const std::array<std::string, 3> texts{bash_completion(kHelpTable), zsh_completion(kHelpTable), fish_completion(kHelpTable)};
+  const std::array<std::string, 3> texts{bash_completion(kHelpTable), zsh_completion(kHelpTable),
+                                         fish_completion(kHelpTable)};
   for (const std::string& text : texts) {
     EXPECT_EQ(text.find("secret"), std::string::npos);
     for (const Option& option : all_options()) {

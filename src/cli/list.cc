@@ -53,7 +53,8 @@ Listing list_metrics() {
 }
 
 Listing list_probes() {
-  Listing listing{{{"PROBE", "DEFAULT", "HERE", "MEANING"}, {}, Overlong::wrap}, {"name", "default", "available", "help"}};
+  Listing listing{{{"PROBE", "DEFAULT", "HERE", "MEANING"}, {}, Overlong::wrap},
+                  {"name", "default", "available", "help"}};
   const Roots roots = Roots::from_environment();
   for (const ProbeInfo& probe : all_probes()) {
     const Status status = probe.check(roots);
@@ -65,7 +66,8 @@ Listing list_probes() {
 }
 
 Listing list_sinks() {
-  Listing listing{{{"SINK", "MATCHES", "HERE", "MEANING"}, {}, Overlong::wrap}, {"name", "pattern", "available", "help"}};
+  Listing listing{{{"SINK", "MATCHES", "HERE", "MEANING"}, {}, Overlong::wrap},
+                  {"name", "pattern", "available", "help"}};
   const std::string deliverer = sibling_path("tacho-deliver");
   for (const SinkInfo& sink : all_sinks()) {
     const bool here = !sink.pattern.ends_with("://") || file_exists(deliverer);  // what is remote is sent by it
@@ -93,7 +95,8 @@ int list_command(const Call& call) {
     if (words.size() != 1 || words[0] != subject.name) continue;
     const Listing listing = subject.list();
     const bool color = use_color(settings->color, STDOUT_FILENO);
-    return print(is_set(started.line, "json") ? listing.json() : listing.table.text(color, terminal_width(STDOUT_FILENO)));
+    return print(is_set(started.line, "json") ? listing.json()
+                                              : listing.table.text(color, terminal_width(STDOUT_FILENO)));
   }
   std::vector<std::string_view> names;
   for (const Subject& subject : kSubjects) names.push_back(subject.name);

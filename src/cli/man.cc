@@ -7,14 +7,17 @@ namespace tacho {
 namespace {
 
 constexpr std::string_view kDescription =
-    "tacho starts a command, or follows one that already runs, and records what the machine and the job's whole process "
+    "tacho starts a command, or follows one that already runs, and records what the machine and the job's whole "
+    "process "
     "tree use. The job behaves as without it: exit status, signals, terminal and timing are its own. Every run leaves "
     "run.json and metrics.csv in a local run store.";
 constexpr std::string_view kExitMore =
-    "Trouble with delivery changes it only with --strict. attach and watch end with 0 on SIGINT or SIGTERM after a last "
+    "Trouble with delivery changes it only with --strict. attach and watch end with 0 on SIGINT or SIGTERM after a "
+    "last "
     "sample.";
 constexpr std::string_view kOtherName =
-    "tacho takes that tool's place: JSON lines on stderr unless --output or --format says otherwise, no run store and no "
+    "tacho takes that tool's place: JSON lines on stderr unless --output or --format says otherwise, no run store and "
+    "no "
     "summary, settings from resource-tracker.toml, and without a command or --pid the whole machine until a signal.";
 
 // Escapes what roff would take for a command: backslashes, dashes, and a dot or quote at a line's start.
@@ -63,8 +66,7 @@ std::string man_page(std::span<const Command> commands) {
   std::string out = ".TH TACHO 1 \"\" \"tacho " TACHO_VERSION "\" \"User Commands\"\n";
   out += ".SH NAME\ntacho \\- record what a job uses: CPU, memory, disk, network and GPU\n.SH SYNOPSIS\n.nf\n";
   for (const Command& command : commands)
-    if (!command.hidden)
-      out += concat({"\\fBtacho ", command.name, "\\fP ", roff(command.arguments), "\n"});
+    if (!command.hidden) out += concat({"\\fBtacho ", command.name, "\\fP ", roff(command.arguments), "\n"});
   out += concat({".fi\n.SH DESCRIPTION\n", roff(kDescription), "\n.SH EXAMPLES\n"});
   for (const Example& example : examples("")) out += entry(example.command, example.text);
   for (const Example& example : examples("run"))
@@ -76,9 +78,10 @@ std::string man_page(std::span<const Command> commands) {
   add_options(out);
   add_environment(out);
   out += ".SH FILES\n";
-  out += entry("./tacho.toml, $XDG_CONFIG_HOME/tacho/tacho.toml, /etc/tacho/tacho.toml",
-               "Configuration; the first that exists is read. Keys are the long option names with _ or -. Metadata may stand "
-               "in a table [metadata], tags in a table [tags].");
+  out += entry(
+      "./tacho.toml, $XDG_CONFIG_HOME/tacho/tacho.toml, /etc/tacho/tacho.toml",
+      "Configuration; the first that exists is read. Keys are the long option names with _ or -. Metadata may stand "
+      "in a table [metadata], tags in a table [tags].");
   out += entry("$XDG_STATE_HOME/tacho/runs", "The run store: one folder a run.");
   out += concat({".SH EXIT STATUS\n", roff(kExitStatus), "\n", roff(kExitMore), "\n"});
   out += concat({".SH OTHER NAMES\nCalled as\n.BR resource\\-tracker ,\n", roff(kOtherName), "\n"});

@@ -46,17 +46,23 @@ std::string_view default_word(ProbeDefault by_default) {
 std::string metrics_document() {
   const std::vector<Metric> metrics = all_metrics();
   std::string out =
-      "# Metrics\n\nPrinted by `tacho docs metrics` from the probe table; do not edit. An unknown value is an empty field,\n"
-      "never 0. `system_` is the whole machine, `process_` the job's process tree. Bytes and seconds of counters are what\n"
-      "the row's interval added; where a reading failed, its field is empty and the next row that has one adds up both\n"
-      "intervals. Levels are read at the tick and rounded: columns 6 to 11 to one decimal, 14 to 16 to three; CSV, JSON lines,\n"
-      "statistics and uploads say the same number. Called as `resource-tracker`, 6 to 11 and 27 are whole numbers. While a GPU\n"
+      "# Metrics\n\nPrinted by `tacho docs metrics` from the probe table; do not edit. An unknown value is an empty "
+      "field,\n"
+      "never 0. `system_` is the whole machine, `process_` the job's process tree. Bytes and seconds of counters are "
+      "what\n"
+      "the row's interval added; where a reading failed, its field is empty and the next row that has one adds up "
+      "both\n"
+      "intervals. Levels are read at the tick and rounded: columns 6 to 11 to one decimal, 14 to 16 to three; CSV, "
+      "JSON lines,\n"
+      "statistics and uploads say the same number. Called as `resource-tracker`, 6 to 11 and 27 are whole numbers. "
+      "While a GPU\n"
       "that was in the sums cannot be read, 19 to 21 and 30 to 32 are empty.\n";
   add_table(out, "The compatible columns", "Always there, in this order.", metrics, 1, 99);
   add_table(out, "Extended columns", "Behind the compatible ones, when their probe is on.", metrics, 100, 199);
   add_table(out, "tacho's own columns", "Last, when their probe is on.", metrics, 200, 1 << 30);
-  out += "\n## Probes\n`--probe NAME` turns one on, `--no-probe NAME` off; auto is on where the hardware is.\n\n"
-         "| probe | default | meaning |\n|---|---|---|\n";
+  out +=
+      "\n## Probes\n`--probe NAME` turns one on, `--no-probe NAME` off; auto is on where the hardware is.\n\n"
+      "| probe | default | meaning |\n|---|---|---|\n";
   for (const ProbeInfo& probe : all_probes())
     out += concat({"| `", probe.name, "` | ", default_word(probe.by_default), " | ", cell(probe.help), " |\n"});
   out += R"(

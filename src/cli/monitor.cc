@@ -36,7 +36,8 @@ int monitor_command(const Call& call) {
   const Started started = start(call, Words::anywhere);
   if (started.done) return *started.done == kRefused ? kBadUse : *started.done;
   if (!started.line.words.empty())
-    return refuse({Code::invalid, "monitor takes no argument", started.line.words[0], "see tacho monitor --help"}), kBadUse;
+    return refuse({Code::invalid, "monitor takes no argument", started.line.words[0], "see tacho monitor --help"}),
+           kBadUse;
   const bool quiet = is_set(started.line, "quiet") || environment_on("TACHO_QUIET");
   if (quiet && !is_set(started.line, "verbose")) log::set_level(log::Level::quiet);
   const auto settings = monitor_settings(real_sources(started.line));

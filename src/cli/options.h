@@ -43,18 +43,18 @@ std::string_view group_title(Group group);
 enum class Kind : uint8_t { flag, text, word, duration, integer, list, comma_list };
 
 struct Option {
-  std::string_view name;        // long name without --
-  char short_name;              // 0: none
-  std::string_view metavar;     // "D", "FILE", "csv|json"; empty for a flag
+  std::string_view name;     // long name without --
+  char short_name;           // 0: none
+  std::string_view metavar;  // "D", "FILE", "csv|json"; empty for a flag
   Kind kind;
-  bool repeatable;              // all values of the strongest source count, not its last one
-  std::string_view tacho_env;   // empty: none
+  bool repeatable;             // all values of the strongest source count, not its last one
+  std::string_view tacho_env;  // empty: none
   std::string_view tracker_env;
-  std::string_view key;         // configuration key; empty: not in a file
+  std::string_view key;  // configuration key; empty: not in a file
   std::string_view default_text;
   unsigned subcommands;
   Group group;
-  std::string_view help;        // one sentence
+  std::string_view help;  // one sentence
 };
 
 std::span<const Option> all_options();

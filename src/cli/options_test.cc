@@ -22,7 +22,8 @@ TEST(Options, NamesAndLettersAreUniqueWithinASubcommand) {
 }
 
 TEST(Options, EachHasAStoreOrIsReadElsewhere) {
-  const std::set<std::string_view> elsewhere{"config", "json", "help", "version", "servers", "vendor", "region", "architecture"};
+  const std::set<std::string_view> elsewhere{"config",  "json",   "help",   "version",
+                                             "servers", "vendor", "region", "architecture"};
   for (const Option& option : all_options())
     if (option.subcommands != kMonitor) {
       EXPECT_NE(find_setter(option.name) != nullptr, elsewhere.contains(option.name)) << option.name;
@@ -100,7 +101,8 @@ TEST(Options, PidIsForRunAttachAndTheOlderTool) {
 }
 
 TEST(Options, EverySubcommandThatPrintsDataHasJson) {
-  for (const Subcommand subcommand : {kRuns, kShow, kList, kDoctor}) EXPECT_NE(find_option("json", subcommand), nullptr);
+  for (const Subcommand subcommand : {kRuns, kShow, kList, kDoctor})
+    EXPECT_NE(find_option("json", subcommand), nullptr);
 }
 
 }  // namespace

@@ -110,7 +110,9 @@ Error unknown_word(std::string_view kind, std::string_view word, std::span<const
   const std::string_view near = nearest(word, candidates);
   if (near.empty() && !candidates.empty() && (kind == "option" || kind == "key")) {
     // Nothing like it: the nearest name is no guess of what was meant, only a place to start from.
-    const auto closer = [&](std::string_view a, std::string_view b) { return edit_distance(word, a) < edit_distance(word, b); };
+    const auto closer = [&](std::string_view a, std::string_view b) {
+      return edit_distance(word, a) < edit_distance(word, b);
+    };
     const std::string_view least = *std::min_element(candidates.begin(), candidates.end(), closer);
     return {Code::invalid, std::move(text), "", "nearest: " + std::string(least) + "; " + std::string(hint)};
   }

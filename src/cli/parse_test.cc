@@ -40,7 +40,8 @@ TEST(Parse, AnEmptyWordIsAWord) { EXPECT_EQ(run({"-q", "", "x"})->words, (Words_
 TEST(Parse, OnlyTheFirstDashesAreTaken) { EXPECT_EQ(run({"--", "--", "x"})->words, (Words_{"--", "x"})); }
 
 TEST(Parse, WaysToWriteAValue) {
-  for (const Words_& arguments : {Words_{"-i0.5"}, Words_{"-i", "0.5"}, Words_{"-i=0.5"}, Words_{"--interval", "0.5"}, Words_{"--interval=0.5"}})
+  for (const Words_& arguments :
+       {Words_{"-i0.5"}, Words_{"-i", "0.5"}, Words_{"-i=0.5"}, Words_{"--interval", "0.5"}, Words_{"--interval=0.5"}})
     EXPECT_EQ(given(run(arguments)), "interval=0.5");
   EXPECT_EQ(given(run({"-qvi0.5"})), "quiet=true verbose=true interval=0.5");
   EXPECT_EQ(given(run({"-qo", "-"})), "quiet=true output=-");
@@ -56,7 +57,8 @@ TEST(Parse, UnknownOptionsNameTheNearest) {
   EXPECT_EQ(given(run({"--inter"})), "unknown option --inter; did you mean --interval?");
   EXPECT_EQ(given(run({"--quite"})), "unknown option --quite; did you mean --quiet?");
   EXPECT_EQ(given(run({"--job_name", "x"})), "unknown option --job_name; did you mean --job-name?");
-  EXPECT_EQ(given(run({"--zzzzzzzzzzzzz"})), "unknown option --zzzzzzzzzzzzz (nearest: --interval; --help lists all options)");
+  EXPECT_EQ(given(run({"--zzzzzzzzzzzzz"})),
+            "unknown option --zzzzzzzzzzzzz (nearest: --interval; --help lists all options)");
   EXPECT_EQ(given(run({"-x"})), "unknown option -x (--help lists all options)");
   EXPECT_EQ(given(run({"-qx"})), "unknown option -x (--help lists all options)");
   EXPECT_FALSE(run({"--pid", "1"}, kWatch));

@@ -74,8 +74,9 @@ ConfigChoice choose_config(const ParsedLine& line, bool tracker, const Environme
     if (given.option->name == "config") config = {given.value, given.origin};
   if (!config.path.empty() || config.origin != "TACHO_CONFIG") return config;
   if (!tracker) return {find_config(environment), ""};
-  struct stat info{};
-  const bool is_file = ::stat("resource-tracker.toml", &info) == 0 && S_ISREG(info.st_mode);  // a pipe is not waited for
+  struct stat info {};
+  const bool is_file =
+      ::stat("resource-tracker.toml", &info) == 0 && S_ISREG(info.st_mode);  // a pipe is not waited for
   return {is_file ? "resource-tracker.toml" : "", ""};
 }
 
@@ -90,13 +91,15 @@ void drop_places(Layer& layer, const std::string& path) {
   });
   static bool told = false;
   if (!keys.empty() && !std::exchange(told, true))
-    log::warn("not obeyed in ./" + path + ": " + keys + "; where things go is said by options, or by a file that -c names: -c " + path);
+    log::warn("not obeyed in ./" + path + ": " + keys +
+              "; where things go is said by options, or by a file that -c names: -c " + path);
 }
 
 Result<Layer> config_layer(const ConfigChoice& config, Subcommand subcommand) {
   if (config.path.empty() && config.origin.empty()) return Layer{};
   const bool is_here = config.origin.empty() && config.path.find('/') == std::string::npos;
-  const auto text = is_here && subcommand != kTracker ? read_config_here(config.path) : read_whole_file(config.path, 1 << 20);
+  const auto text =
+      is_here && subcommand != kTracker ? read_config_here(config.path) : read_whole_file(config.path, 1 << 20);
   if (!text) {
     const std::string place = config.origin.empty() ? "" : config.origin + ": ";
     return Error{Code::invalid, place + "cannot read the configuration", config.path, text.error().hint};
@@ -135,7 +138,7 @@ void finish(Draft& draft, const ParsedLine& line, Subcommand subcommand, const S
   }
   if (settings.quiet) settings.summary = SummaryStyle::none;
   settings.command = line.words;
-  settings.mode = !line.words.empty() ? Mode::run
+  settings.mode = !line.words.empty()                                           ? Mode::run
                   : settings.attach_pid != 0 || !settings.attach_cgroup.empty() ? Mode::attach
                                                                                 : Mode::watch;
   if (subcommand == kWatch) settings.mode = Mode::watch;
@@ -150,7 +153,8 @@ void finish(Draft& draft, const ParsedLine& line, Subcommand subcommand, const S
 }  // namespace
 
 Surroundings real_surroundings() {
-  return {[](std::string_view name) { return environment_or(std::string(name).c_str()); }, ::isatty(STDERR_FILENO) == 1};
+  return {[](std::string_view name) { return environment_or(std::string(name).c_str()); },
+          ::isatty(STDERR_FILENO) == 1};
 }
 
 Result<Settings> resolve(const ParsedLine& line, Subcommand subcommand, const Surroundings& surroundings) {

@@ -1,6 +1,6 @@
-// Merges what was said into Settings: flag, then TACHO_*, then TRACKER_*, then the configuration file, then the default.
-// A value that makes no sense is an error wherever it stands, even when a stronger source overrides it; the error names
-// that place. Thread-safe (no state).
+// Merges what was said into Settings: flag, then TACHO_*, then TRACKER_*, then the configuration file, then the
+// default. A value that makes no sense is an error wherever it stands, even when a stronger source overrides it; the
+// error names that place. Thread-safe (no state).
 #pragma once
 #include <string>
 #include <vector>
@@ -19,8 +19,8 @@ struct Surroundings {
 };
 Surroundings real_surroundings();
 
-// Settings for one of the subcommands that record (run, attach, watch, or the whole program as resource-tracker), or for
-// one that reads the store.
+// Settings for one of the subcommands that record (run, attach, watch, or the whole program as resource-tracker), or
+// for one that reads the store.
 Result<Settings> resolve(const ParsedLine& line, Subcommand subcommand, const Surroundings& surroundings);
 
 }  // namespace tacho

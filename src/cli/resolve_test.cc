@@ -34,8 +34,8 @@ class Resolve : public testing::Test {
     ASSERT_TRUE(made) << path;
     ASSERT_TRUE(write_file_atomically(folder_ + "/" + path, text));
   }
-  Result<Settings> resolve_line(const Arguments& arguments, const Variables& variables = {}, Subcommand subcommand = kRun,
-                                bool terminal = false) {
+  Result<Settings> resolve_line(const Arguments& arguments, const Variables& variables = {},
+                                Subcommand subcommand = kRun, bool terminal = false) {
     const auto line = parse_arguments(arguments, subcommand, Words::command);
     if (!line) return line.error();
     const Environment environment = [&](std::string_view name) {
@@ -72,12 +72,64 @@ TEST_F(Resolve, Defaults) {
 }
 
 TEST_F(Resolve, EveryOptionIsStored) {
-  const auto s = resolve_line({"-i", "250ms", "-o", "a.csv", "-o", "-", "-f", "json", "--store", "/s", "--summary", "full",
-                               "--pss", "never", "--method", "tree", "--hide", "host_name,command", "--hide", "command", "--no-cloud",
-                               "--timeout", "5m", "--kill-after", "1s", "--strict", "-n", "j", "--project-name", "p",
-                               "--stage-name", "s", "--task-name", "t", "--team", "te", "--env", "e", "--language", "l",
-                               "--orchestrator", "o", "--executor", "x", "--external-run-id", "r", "--container-image", "c",
-                               "--tag", "a=1", "--tag", "b=2,3", "-v", "--color", "always", "--progress", "2s", "x"});
+  const auto s = resolve_line({"-i",
+                               "250ms",
+                               "-o",
+                               "a.csv",
+                               "-o",
+                               "-",
+                               "-f",
+                               "json",
+                               "--store",
+                               "/s",
+                               "--summary",
+                               "full",
+                               "--pss",
+                               "never",
+                               "--method",
+                               "tree",
+                               "--hide",
+                               "host_name,command",
+                               "--hide",
+                               "command",
+                               "--no-cloud",
+                               "--timeout",
+                               "5m",
+                               "--kill-after",
+                               "1s",
+                               "--strict",
+                               "-n",
+                               "j",
+                               "--project-name",
+                               "p",
+                               "--stage-name",
+                               "s",
+                               "--task-name",
+                               "t",
+                               "--team",
+                               "te",
+                               "--env",
+                               "e",
+                               "--language",
+                               "l",
+                               "--orchestrator",
+                               "o",
+                               "--executor",
+                               "x",
+                               "--external-run-id",
+                               "r",
+                               "--container-image",
+                               "c",
+                               "--tag",
+                               "a=1",
+                               "--tag",
+                               "b=2,3",
+                               "-v",
+                               "--color",
+                               "always",
+                               "--progress",
+                               "2s",
+                               "x"});
   ASSERT_TRUE(s) << s.error().message();
   EXPECT_EQ(s->interval_ns, 250'000'000);
   EXPECT_EQ(s->outputs, (Arguments{"a.csv", "-"}));
@@ -173,7 +225,8 @@ TEST_F(Resolve, QuietMeansNoSummaryAndNoProgress) {
 TEST_F(Resolve, Intervals) {
   for (const char* good : {"10ms", "0.01", "1h", "3600", "0.25", "250ms", "5m"})
     EXPECT_TRUE(resolve_line({"-i", good, "x"})) << good;
-  for (const char* bad : {"0", "-1", "abc", "", "nan", "inf", "9ms", "0.009", "3601", "1h1s", "1e3", "1s x", "1d", " "}) {
+  for (const char* bad :
+       {"0", "-1", "abc", "", "nan", "inf", "9ms", "0.009", "3601", "1h1s", "1e3", "1s x", "1d", " "}) {
     EXPECT_TRUE(error_of({"-i", bad, "x"}).starts_with("-i: ")) << bad << ": " << error_of({"-i", bad, "x"});
     const std::string by_variable = error_of({"x"}, {{"TRACKER_INTERVAL", bad}});
     EXPECT_TRUE(by_variable.starts_with(*bad == '\0' ? "no error" : "TRACKER_INTERVAL: ")) << bad;
@@ -184,20 +237,24 @@ TEST_F(Resolve, Intervals) {
 TEST_F(Resolve, BadValuesNameTheirSource) {
   EXPECT_EQ(error_of({"--summary", "ful", "x"}), "--summary: unknown word: ful (one of none, line, full, json)");
   EXPECT_EQ(error_of({"-f", "xml", "x"}), "-f: unknown word: xml (one of csv, json)");
-  EXPECT_EQ(error_of({"--progress", "often", "x"}), "--progress: unknown word: often (one of auto, never, or a duration)");
+  EXPECT_EQ(error_of({"--progress", "often", "x"}),
+            "--progress: unknown word: often (one of auto, never, or a duration)");
   EXPECT_EQ(error_of({"--tag", "novalue", "x"}), "--tag: not a tag: novalue (write KEY=VALUE)");
   EXPECT_EQ(error_of({"--tag", "=v", "x"}), "--tag: not a tag: =v (write KEY=VALUE)");
   EXPECT_EQ(error_of({"x"}, {{"TACHO_TAGS", "a=1,b"}}), "TACHO_TAGS: not a tag: b (write KEY=VALUE)");
   EXPECT_EQ(error_of({"--hide", "host_ipp", "x"}), "--hide: unknown field host_ipp; did you mean host_ip?");
-  EXPECT_EQ(error_of({"x"}, {{"TACHO_METHOD", "magic"}}), "TACHO_METHOD: unknown word: magic (one of auto, cgroup, tree)");
+  EXPECT_EQ(error_of({"x"}, {{"TACHO_METHOD", "magic"}}),
+            "TACHO_METHOD: unknown word: magic (one of auto, cgroup, tree)");
   EXPECT_EQ(error_of({"--pid", "0"}), "--pid: not a process id: 0 (a whole number above 0)");
   EXPECT_EQ(error_of({"-p", "12x"}), "-p: not a process id: 12x (a whole number above 0)");
   EXPECT_TRUE(error_of({"--timeout", "0", "x"}).starts_with("--timeout: not a duration: 0"));
   EXPECT_TRUE(error_of({"--kill-after", "soon", "x"}).starts_with("--kill-after: not a duration: soon"));
   EXPECT_TRUE(error_of({"-o", "", "x"}).starts_with("-o: is empty"));
-  EXPECT_TRUE(error_of({"--probe", "no_such_probe_at_all", "x"}).starts_with("--probe: unknown probe no_such_probe_at_all"));
+  EXPECT_TRUE(
+      error_of({"--probe", "no_such_probe_at_all", "x"}).starts_with("--probe: unknown probe no_such_probe_at_all"));
   write("tacho.toml", "\n\ninterval = \"never\"");
-  EXPECT_TRUE(error_of({"-i", "1", "x"}).starts_with("tacho.toml:3: interval: not a duration: never")) << error_of({"x"});
+  EXPECT_TRUE(error_of({"-i", "1", "x"}).starts_with("tacho.toml:3: interval: not a duration: never"))
+      << error_of({"x"});
 }
 
 TEST_F(Resolve, ProbesAreSwitchedOneByOne) {
@@ -233,7 +290,8 @@ TEST_F(Resolve, ModesOfRunAttachAndWatch) {
   EXPECT_EQ(wrapped->mode, Mode::run);
   EXPECT_EQ(wrapped->attach_pid, 0);
   EXPECT_EQ(resolve_line({"--cgroup", "/a"}, {}, kAttach)->attach_cgroup, "/a");
-  EXPECT_EQ(error_of({"--cgroup", "/a", "--pid", "7"}, {}, kAttach), "--pid and --cgroup exclude each other (give one of them)");
+  EXPECT_EQ(error_of({"--cgroup", "/a", "--pid", "7"}, {}, kAttach),
+            "--pid and --cgroup exclude each other (give one of them)");
   write("tacho.toml", "[job]\npid = 9");
   EXPECT_EQ(resolve_line({}, {}, kAttach)->attach_pid, 9);
   EXPECT_EQ(resolve_line({"--cgroup", "/a"}, {}, kAttach)->attach_pid, 0);
@@ -257,7 +315,8 @@ TEST_F(Resolve, WhereTheConfigurationIs) {
 }
 
 TEST_F(Resolve, ANamedConfigurationMustBeThere) {
-  EXPECT_EQ(error_of({"-c", "none.toml", "x"}), "-c: cannot read the configuration: none.toml (No such file or directory)");
+  EXPECT_EQ(error_of({"-c", "none.toml", "x"}),
+            "-c: cannot read the configuration: none.toml (No such file or directory)");
   EXPECT_EQ(error_of({"x"}, {{"TACHO_CONFIG", "none.toml"}}),
             "TACHO_CONFIG: cannot read the configuration: none.toml (No such file or directory)");
   EXPECT_TRUE(error_of({"-c", "", "x"}).starts_with("-c: cannot read the configuration"));

@@ -95,7 +95,9 @@ Status set_upload_interval(Draft& draft, const Value& value) {
   int64_t& target = draft.settings.upload_interval_ns;
   if (ns) target = std::max(*ns, kNsPerSec);
   else if (seconds && *seconds < 1) target = kNsPerSec;
-  else log::warn("the upload interval \"" + value.text + "\" is not a number of seconds; using 60"), target = 60 * kNsPerSec;
+  else
+    log::warn("the upload interval \"" + value.text + "\" is not a number of seconds; using 60"),
+        target = 60 * kNsPerSec;
   return ok();
 }
 
@@ -175,7 +177,8 @@ constexpr auto kSetters = std::to_array<Setter>({
     {"progress", set_progress},
     {"strict", [](Draft& d, const Value& v) { return set_flag(d.settings.strict, v); }},
     {"upload-interval", set_upload_interval},
-    {"data-source-local-name", [](Draft& d, const Value& v) {
+    {"data-source-local-name",
+     [](Draft& d, const Value& v) {
        const auto index = choice(v);
        return index ? set_text(d.settings.data_source, v) : Status(index.error());
      }},
@@ -204,7 +207,8 @@ constexpr auto kSetters = std::to_array<Setter>({
 }  // namespace
 
 const Setter* find_setter(std::string_view option) {
-  const auto found = std::find_if(kSetters.begin(), kSetters.end(), [&](const Setter& s) { return s.option == option; });
+  const auto found =
+      std::find_if(kSetters.begin(), kSetters.end(), [&](const Setter& s) { return s.option == option; });
   return found == kSetters.end() ? nullptr : &*found;
 }
 

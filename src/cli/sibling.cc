@@ -44,16 +44,19 @@ Status hand_over_privacy(std::vector<std::string>& words) {
   return ok();
 }
 
-// A folder here that tacho deliver may be able to send: a run of a spool, or a folder with runs. Each has a description.
+// A folder here that tacho deliver may be able to send: a run of a spool, or a folder with runs. Each has a
+// description.
 bool is_deliverable(const std::string& path) {
-  const auto is_run = [](const std::string& folder) { return file_exists(folder + "/meta.json") || file_exists(folder + "/seals"); };
+  const auto is_run = [](const std::string& folder) {
+    return file_exists(folder + "/meta.json") || file_exists(folder + "/seals");
+  };
   bool found = is_run(path);
   list_directory(path, [&](std::string_view name) { found = found || is_run(path + "/" + std::string(name)); });
   return found;
 }
 
-// tacho-deliver knows the ids of what is in the spool, and parts of them; what only the store can tell (last, a job name) becomes
-// an id here. Words behind -- are names whatever they look like.
+// tacho-deliver knows the ids of what is in the spool, and parts of them; what only the store can tell (last, a job
+// name) becomes an id here. Words behind -- are names whatever they look like.
 Status name_runs(std::vector<std::string>& words) {
   const auto settings = resolve({}, kRuns, real_surroundings());
   if (!settings) return settings.error();
@@ -61,7 +64,8 @@ Status name_runs(std::vector<std::string>& words) {
   for (size_t i = 1; i < words.size(); ++i) {
     std::string& word = words[i];
     const std::string& before = words[i - 1];
-    const bool is_value = !are_names && before.starts_with("--") && before != "--all" && before != "--json" && before.find('=') == std::string::npos;
+    const bool is_value = !are_names && before.starts_with("--") && before != "--all" && before != "--json" &&
+                          before.find('=') == std::string::npos;
     if (is_value) continue;
     if (!are_names && word == "--") {
       are_names = true;
@@ -84,7 +88,8 @@ Status name_runs(std::vector<std::string>& words) {
 
 Error become_deliver(const std::vector<std::string>& words, const std::string& what) {
   const int reason = become_sibling("tacho-deliver", words);
-  Error error = system_error(what + " needs tacho-deliver, which cannot be started", sibling_path("tacho-deliver"), reason);
+  Error error =
+      system_error(what + " needs tacho-deliver, which cannot be started", sibling_path("tacho-deliver"), reason);
   if (reason == ENOENT) error.hint = "it is not there; install it in the same folder as tacho";
   return error;
 }

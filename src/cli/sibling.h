@@ -7,8 +7,8 @@
 
 namespace tacho {
 
-// tacho-deliver, with these words, takes the place of this process. Comes back only to say why it could not; `what` is what
-// the person asked for.
+// tacho-deliver, with these words, takes the place of this process. Comes back only to say why it could not; `what` is
+// what the person asked for.
 Error become_deliver(const std::vector<std::string>& words, const std::string& what);
 
 }  // namespace tacho

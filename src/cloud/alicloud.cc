@@ -1,5 +1,5 @@
-// Alibaba Cloud: http://100.100.100.200, with a session token where the instance wants one. The address lies in the space of
-// carrier-grade NAT, where anybody may answer.
+// Alibaba Cloud: http://100.100.100.200, with a session token where the instance wants one. The address lies in the
+// space of carrier-grade NAT, where anybody may answer.
 #include <algorithm>
 
 #include "cloud/provider.h"

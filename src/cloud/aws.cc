@@ -1,5 +1,5 @@
-// Amazon EC2: http://169.254.169.254, IMDSv2 with a session token, then v1; where there is none, the task metadata of ECS and
-// Fargate. Many clouds imitate the paths, only Amazon answers its own name under services/domain.
+// Amazon EC2: http://169.254.169.254, IMDSv2 with a session token, then v1; where there is none, the task metadata of
+// ECS and Fargate. Many clouds imitate the paths, only Amazon answers its own name under services/domain.
 #include "base/text.h"
 #include "cloud/provider.h"
 #include "cloud/values.h"
@@ -16,7 +16,8 @@ struct Aws {
   Question ask(std::string path) const { return get(std::move(path), token); }
 };
 
-// {"TaskARN": "arn:aws:ecs:us-east-1:123456789012:task/default/0123…", "AvailabilityZone": "us-east-1a", "LaunchType": "FARGATE"}
+// {"TaskARN": "arn:aws:ecs:us-east-1:123456789012:task/default/0123…", "AvailabilityZone": "us-east-1a", "LaunchType":
+// "FARGATE"}
 CloudStep read_task(const Aws& aws, const HttpReply& reply) {
   const Json task = object_of(reply);
   const std::string arn = text_at(task, "TaskARN").value_or("");

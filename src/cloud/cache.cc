@@ -25,7 +25,9 @@ constexpr size_t kLargest = 16 * 1024;
 }  // namespace
 
 CloudCache::CloudCache(const Roots& roots, std::string key, std::vector<std::string> hidden)
-    : boot_id_(read_first_line(roots.proc + "/sys/kernel/random/boot_id")), key_(std::move(key)), hidden_(std::move(hidden)) {
+    : boot_id_(read_first_line(roots.proc + "/sys/kernel/random/boot_id")),
+      key_(std::move(key)),
+      hidden_(std::move(hidden)) {
   const std::string runtime = environment_or("XDG_RUNTIME_DIR");
   if (runtime.starts_with('/') && !boot_id_.empty()) folder_ = runtime + "/tacho";
 }
@@ -43,7 +45,8 @@ std::optional<Cloud> CloudCache::load() const {
   const Json left_out = json.value("left_out", Json::array());
   Cloud cloud;
   for (const CachedField& field : kFields) {
-    const bool missing = left_out.is_array() && std::find(left_out.begin(), left_out.end(), Json(field.name)) != left_out.end();
+    const bool missing =
+        left_out.is_array() && std::find(left_out.begin(), left_out.end(), Json(field.name)) != left_out.end();
     if (missing && !is_hidden(field.name)) return std::nullopt;
     cloud.*field.member = text_at(json, field.name);
   }

@@ -1,5 +1,5 @@
-// What was found in this boot, so that the next run asks nobody: $XDG_RUNTIME_DIR/tacho/cloud.json, for the user alone. Without
-// that folder nothing is cached. Thread-safe.
+// What was found in this boot, so that the next run asks nobody: $XDG_RUNTIME_DIR/tacho/cloud.json, for the user alone.
+// Without that folder nothing is cached. Thread-safe.
 #pragma once
 #include <optional>
 #include <string>

@@ -24,7 +24,9 @@ class CacheTest : public testing::Test {
     for (const char* name : {"XDG_RUNTIME_DIR", "TACHO_HOST_ID", "TACHO_HOST_ID_VALUE"}) ::unsetenv(name);
   }
   void boot(const std::string& id) { spill(dir_ / "proc/sys/kernel/random/boot_id", id + "\n"); }
-  CloudCache cache(const std::string& key, std::vector<std::string> hidden = {}) { return {roots(), key, std::move(hidden)}; }
+  CloudCache cache(const std::string& key, std::vector<std::string> hidden = {}) {
+    return {roots(), key, std::move(hidden)};
+  }
   Roots roots() const { return {dir_ / "proc", dir_ / "sys", dir_ / "etc"}; }
 
   TempDir dir_;

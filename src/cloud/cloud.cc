@@ -20,11 +20,12 @@ struct Explicit {
   const char* field;
   Text Cloud::*member;
 };
-constexpr std::array<Explicit, 5> kExplicit{{{"TACHO_CLOUD_VENDOR_ID", "cloud_vendor_id", &Cloud::vendor_id},
-                                             {"TACHO_CLOUD_ACCOUNT_ID", "cloud_account_id", &Cloud::account_id},
-                                             {"TACHO_CLOUD_REGION_ID", "cloud_region_id", &Cloud::region_id},
-                                             {"TACHO_CLOUD_ZONE_ID", "cloud_zone_id", &Cloud::zone_id},
-                                             {"TACHO_CLOUD_INSTANCE_TYPE", "cloud_instance_type", &Cloud::instance_type}}};
+constexpr std::array<Explicit, 5> kExplicit{
+    {{"TACHO_CLOUD_VENDOR_ID", "cloud_vendor_id", &Cloud::vendor_id},
+     {"TACHO_CLOUD_ACCOUNT_ID", "cloud_account_id", &Cloud::account_id},
+     {"TACHO_CLOUD_REGION_ID", "cloud_region_id", &Cloud::region_id},
+     {"TACHO_CLOUD_ZONE_ID", "cloud_zone_id", &Cloud::zone_id},
+     {"TACHO_CLOUD_INSTANCE_TYPE", "cloud_instance_type", &Cloud::instance_type}}};
 
 // Said by the user: set but empty hides the field.
 void apply_explicit(Cloud& cloud) {
@@ -93,8 +94,7 @@ bool is_cloud_value(std::string_view text) { return clean(text).has_value(); }
 
 Cloud discover_cloud(const Roots& roots, const CloudOptions& options) {
   CloudDiscovery discovery(roots, options);
-  while (!discovery.work(system_clock().monotonic_ns() + kNsPerSec)) {
-  }
+  while (!discovery.work(system_clock().monotonic_ns() + kNsPerSec)) {}
   return discovery.result();
 }
 

@@ -1,6 +1,6 @@
-// In which cloud this machine is: cloud_* and the instance id, asked from metadata services (cloud-metadata.md §3 and §4), from
-// the environment, or from the cache of this boot. All services are asked at once in one poll loop, each with a short
-// deadline; 3 seconds at the most for everything. Not thread-safe.
+// In which cloud this machine is: cloud_* and the instance id, asked from metadata services (cloud-metadata.md §3 and
+// §4), from the environment, or from the cache of this boot. All services are asked at once in one poll loop, each with
+// a short deadline; 3 seconds at the most for everything. Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -21,9 +21,9 @@ struct Cloud {
 };
 
 struct CloudOptions {
-  bool no_cloud = false;            // --no-cloud; TACHO_NO_CLOUD and TACHO_CLOUD_PROBE=off are looked at here
-  // Wire names; what is hidden is not cached. While host_id is not hidden it is asked for also when all of the cloud is: an
-  // instance's number is the best id that a machine has, and must not depend on what else is shown.
+  bool no_cloud = false;  // --no-cloud; TACHO_NO_CLOUD and TACHO_CLOUD_PROBE=off are looked at here
+  // Wire names; what is hidden is not cached. While host_id is not hidden it is asked for also when all of the cloud
+  // is: an instance's number is the best id that a machine has, and must not depend on what else is shown.
   std::vector<std::string> hidden;
   std::vector<std::string> said;  // wire names of what the user named for the run: nothing to find
   bool host_id_settled = false;   // by the user: the instance's number is not wanted
@@ -41,7 +41,8 @@ class CloudDiscovery {
   // Sends, receives and waits until it is done or until_ns of CLOCK_MONOTONIC has come. Returns done().
   bool work(int64_t until_ns);
   bool done() const;
-  // Explicit values before done(), all that was found afterwards. Hidden fields are still in it: describe_machine() drops them.
+  // Explicit values before done(), all that was found afterwards. Hidden fields are still in it: describe_machine()
+  // drops them.
   Cloud result() const;
 
  private:

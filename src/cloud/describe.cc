@@ -26,7 +26,8 @@ class Description {
 
 }  // namespace
 
-std::vector<DescribedField> describe_machine(const Host& host, const Cloud& cloud, std::span<const std::string> hidden) {
+std::vector<DescribedField> describe_machine(const Host& host, const Cloud& cloud,
+                                             std::span<const std::string> hidden) {
   Description fields(hidden);
   fields.add("host_id", host.host_id);
   fields.add("host_hostname", host.host_hostname);

@@ -1,5 +1,5 @@
-// The machine as a start body carries it: host_* and cloud_* in their wire names, what is unknown or hidden left out. Both
-// `tacho discover` and the registration of a run take it from here. Pure; thread-safe.
+// The machine as a start body carries it: host_* and cloud_* in their wire names, what is unknown or hidden left out.
+// Both `tacho discover` and the registration of a run take it from here. Pure; thread-safe.
 #pragma once
 #include <span>
 #include <string>

@@ -29,7 +29,8 @@ TEST(Describe, WireNamesAndTypes) {
             R"({"host_hostname":"box","host_server_allocation":"shared","host_vcpus":8,"host_gpu_memory_mib":81559,)"
             R"("host_storage_gb":21.500,"cloud_vendor_id":"aws","cloud_account_id":"1","cloud_region_id":"eu-west-1",)"
             R"("cloud_zone_id":"eu-west-1a","cloud_instance_type":"t3.nano"})");
-  EXPECT_EQ(json_of(host, cloud, {"host_hostname", "cloud_account_id", "host_storage_gb", "cloud_zone_id", "cloud_instance_type"}),
+  EXPECT_EQ(json_of(host, cloud,
+                    {"host_hostname", "cloud_account_id", "host_storage_gb", "cloud_zone_id", "cloud_instance_type"}),
             R"({"host_server_allocation":"shared","host_vcpus":8,"host_gpu_memory_mib":81559,"cloud_vendor_id":"aws",)"
             R"("cloud_region_id":"eu-west-1"})");
   EXPECT_EQ(field_text({"host_storage_gb", 21.5}), "21.500");

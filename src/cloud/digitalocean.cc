@@ -1,4 +1,5 @@
-// DigitalOcean: one JSON document, at the path of UpCloud's. Not in Navigator's table: sent with TACHO_CLOUD_EXTRA=1 only.
+// DigitalOcean: one JSON document, at the path of UpCloud's. Not in Navigator's table: sent with TACHO_CLOUD_EXTRA=1
+// only.
 #include "cloud/provider.h"
 #include "cloud/values.h"
 

@@ -59,7 +59,8 @@ bool is_own_machine(const Dmi& dmi) {
       {"dell", "hp", "hpe", "hewlett", "lenovo", "supermicro", "super micro", "fujitsu", "asus", "asustek", "gigabyte",
        "giga-byte", "vmware", "innotek", "virtualbox", "parallels", "apple"});
   const auto names = [&](const std::string& text) {
-    return std::any_of(kMakers.begin(), kMakers.end(), [&](std::string_view maker) { return begins_with_word(text, maker); });
+    return std::any_of(kMakers.begin(), kMakers.end(),
+                       [&](std::string_view maker) { return begins_with_word(text, maker); });
   };
   return names(dmi.sys_vendor) || begins_with_word(dmi.product_name, "virtualbox");
 }

@@ -1,5 +1,5 @@
-// What the firmware says about the maker of this machine: /sys/class/dmi/id/* and /sys/hypervisor/uuid. Absent on many arm64
-// boards, in micro-VMs and in containers; product_uuid is for root only. Thread-safe.
+// What the firmware says about the maker of this machine: /sys/class/dmi/id/* and /sys/hypervisor/uuid. Absent on many
+// arm64 boards, in micro-VMs and in containers; product_uuid is for root only. Thread-safe.
 #pragma once
 #include <string>
 #include <string_view>

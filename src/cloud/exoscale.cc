@@ -1,5 +1,5 @@
-// Exoscale: plain values at EC2-like paths, the way CloudStack serves them: availability-zone and service-offering stand at the
-// top, where Amazon and OpenStack have none. Not in Navigator's table: sent with TACHO_CLOUD_EXTRA=1 only.
+// Exoscale: plain values at EC2-like paths, the way CloudStack serves them: availability-zone and service-offering
+// stand at the top, where Amazon and OpenStack have none. Not in Navigator's table: sent with TACHO_CLOUD_EXTRA=1 only.
 #include <algorithm>
 #include <array>
 
@@ -29,9 +29,9 @@ CloudStep ask_exoscale(const ProviderContext& context, Found& found) {
             found.identified = true;
             found.values = {{}, {}, zone, zone, type, {}};  // a region is one zone
             return CloudStep{{get("/latest/meta-data/instance-id")}, [&found](const Replies& ids) {
-                          found.values.instance_id = text_of(ids[0]);
-                          return end();
-                        }};
+                               found.values.instance_id = text_of(ids[0]);
+                               return end();
+                             }};
           }};
 }
 

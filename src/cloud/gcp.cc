@@ -52,9 +52,9 @@ CloudStep ask_without_machine(Found& found) {
             read_zone(found, replies[0]);
             if (region) found.values.region_id = region;
             return CloudStep{{ask("project/project-id"), ask("instance/id")}, [&found](const Replies& ids) {
-                          read_ids(found, ids[0], ids[1]);
-                          return end();
-                        }};
+                               read_ids(found, ids[0], ids[1]);
+                               return end();
+                             }};
           }};
 }
 

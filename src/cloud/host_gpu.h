@@ -1,5 +1,5 @@
-// The GPUs of the host for a program that does not sample: asks the drivers through the GPU probe, whose thread may be left
-// behind when a driver hangs.
+// The GPUs of the host for a program that does not sample: asks the drivers through the GPU probe, whose thread may be
+// left behind when a driver hangs.
 #pragma once
 #include "model/run.h"
 #include "os/file.h"

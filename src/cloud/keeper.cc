@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "base/backoff.h"
-#include "base/text.h"
 #include "base/json_bounds.h"
+#include "base/text.h"
 #include "cloud/values.h"
 #include "net/http/url.h"
 
@@ -16,7 +16,8 @@ constexpr int64_t kLimitMs = 2000;
 constexpr int kRepeats = 2;
 constexpr int64_t kPauseMs = 250, kLongestPauseMs = 60'000;
 constexpr int64_t kMostCores = 256;  // more is refused by the server
-// Long lists of servers and prices, but no more: an object that keeps its order takes time by the square of its members.
+// Long lists of servers and prices, but no more: an object that keeps its order takes time by the square of its
+// members.
 constexpr JsonBounds kListBounds{16u << 20, 64, 100'000};
 
 // A string, or a number as text: ids come as both.
@@ -36,7 +37,8 @@ std::optional<double> number_of(const Json& object, const char* key) {
 
 std::optional<int64_t> whole_of(const Json& object, const char* key) {
   const auto value = number_of(object, key);
-  return value && *value >= 0 && *value < 1e15 ? std::optional(static_cast<int64_t>(std::llround(*value))) : std::nullopt;
+  return value && *value >= 0 && *value < 1e15 ? std::optional(static_cast<int64_t>(std::llround(*value)))
+                                               : std::nullopt;
 }
 
 std::optional<double> price_of(const Json& object, const char* key) {
@@ -68,7 +70,8 @@ std::string server_query(const ServerSize& size, const ServerChoice& choice) {
     if (size.vram_mib > 0) add(query, "gpu_memory_total", gib_text(size.vram_mib));
   }
   add(query, "vendor", choice.vendor);
-  if (!choice.vendor.empty() && !choice.region.empty()) add(query, "vendor_regions", choice.vendor + "~" + choice.region);
+  if (!choice.vendor.empty() && !choice.region.empty())
+    add(query, "vendor_regions", choice.vendor + "~" + choice.region);
   add(query, "architecture", choice.architecture);
   add(query, "order_by", "min_price_ondemand");
   add(query, "order_dir", "asc");
@@ -82,9 +85,16 @@ std::optional<std::vector<Server>> parse_servers(std::string_view json) {
   std::vector<Server> servers;
   for (const Json& entry : list) {
     if (!entry.is_object()) continue;
-    Server server{field(entry, "vendor_id"), field(entry, "server_id"), field(entry, "api_reference"),
-                  field(entry, "display_name"), "", whole_of(entry, "vcpus"), whole_of(entry, "memory_amount"),
-                  whole_of(entry, "gpu_count"), whole_of(entry, "gpu_memory_total"), price_of(entry, "min_price_ondemand"),
+    Server server{field(entry, "vendor_id"),
+                  field(entry, "server_id"),
+                  field(entry, "api_reference"),
+                  field(entry, "display_name"),
+                  "",
+                  whole_of(entry, "vcpus"),
+                  whole_of(entry, "memory_amount"),
+                  whole_of(entry, "gpu_count"),
+                  whole_of(entry, "gpu_memory_total"),
+                  price_of(entry, "min_price_ondemand"),
                   price_of(entry, "min_price_spot")};
     if (server.name.empty()) server.name = field(entry, "name");
     if (server.name.empty()) server.name = server.reference.empty() ? server.id : server.reference;
@@ -132,40 +142,48 @@ Result<std::string> Keeper::get(const std::string& path) {
   if (const Status status = check_url(base_url_); !status) return status.error();
   HttpRequest request;
   request.url = base_url_ + path;
-  request.headers = {{"X-Application-ID", "tacho"}, {"Accept", "application/json"}, {"User-Agent", "tacho/" TACHO_VERSION}};
+  request.headers = {
+      {"X-Application-ID", "tacho"}, {"Accept", "application/json"}, {"User-Agent", "tacho/" TACHO_VERSION}};
   request.connect_ms = request.stalled_ms = request.response_ms = request.total_ms = kLimitMs;
   request.accept_gzip = true;
   for (DoublingPause pause_ms(kPauseMs, kLongestPauseMs);;) {
     auto response = http_.send(request);
     if (response && response->status == 200) return std::move(response->body);
-    const bool temporary = response ? response->status == 429 || response->status == 503 : response.error().code == Code::io;
+    const bool temporary =
+        response ? response->status == 429 || response->status == 503 : response.error().code == Code::io;
     if (!temporary || pause_ms.attempts() == kRepeats) {
       if (!response) return response.error();
-      return Error{Code::io, "the price list answered " + std::to_string(response->status), base_url_, "try again in a minute"};
+      return Error{Code::io, "the price list answered " + std::to_string(response->status), base_url_,
+                   "try again in a minute"};
     }
     sleep_(pause_ms.next());
   }
 }
 
-Result<std::vector<Server>> Keeper::cheapest(const ServerSize& size, ServerChoice choice, std::vector<std::string>& notes) {
+Result<std::vector<Server>> Keeper::cheapest(const ServerSize& size, ServerChoice choice,
+                                             std::vector<std::string>& notes) {
   if (size.cpu > kMostCores)
     return Error{Code::invalid, "no server has so many cores", std::to_string(size.cpu), "the price list ends at 256"};
   if (!choice.region.empty()) {
     // The list has ids of its own for the regions of some vendors.
     const auto table = get("/table/region");
     const auto region = table ? parse_region(*table, choice.vendor, choice.region) : std::nullopt;
-    if (!region) notes.push_back("the region " + choice.region + " is not in the price list: prices are the lowest of all regions");
+    if (!region)
+      notes.push_back("the region " + choice.region +
+                      " is not in the price list: prices are the lowest of all regions");
     choice.region = region.value_or("");
   }
   const auto body = get("/servers?" + server_query(size, choice));
   if (!body) return body.error();
   auto servers = parse_servers(*body);
-  if (!servers) return Error{Code::invalid, "the answer is not a list of servers", base_url_, "look at TACHO_KEEPER_URL"};
+  if (!servers)
+    return Error{Code::invalid, "the answer is not a list of servers", base_url_, "look at TACHO_KEEPER_URL"};
   if (choice.region.empty()) return std::move(*servers);
   bool elsewhere = false;
   for (Server& server : *servers) {
-    const auto prices = get("/server/" + percent_encode(server.vendor, false) + "/" +
-                            percent_encode(server.id.empty() ? server.reference : server.id, false) + "/prices?currency=USD");
+    const auto prices =
+        get("/server/" + percent_encode(server.vendor, false) + "/" +
+            percent_encode(server.id.empty() ? server.reference : server.id, false) + "/prices?currency=USD");
     const auto price = prices ? parse_price(*prices, choice.region) : std::nullopt;
     elsewhere = elsewhere || !price;
     if (price) server.usd_per_hour = price, server.region = choice.region;

@@ -1,5 +1,6 @@
-// The cheapest servers of a size, by the price list of Spare Cores (its Keeper, tracker.md §6.3). What leaves the machine is
-// the size alone. Two seconds a call and two repeats at most; whoever asks goes on without an answer. Not thread-safe.
+// The cheapest servers of a size, by the price list of Spare Cores (its Keeper, tracker.md §6.3). What leaves the
+// machine is the size alone. Two seconds a call and two repeats at most; whoever asks goes on without an answer. Not
+// thread-safe.
 #pragma once
 #include <cstdint>
 #include <functional>

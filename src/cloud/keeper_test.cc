@@ -6,12 +6,14 @@ namespace tacho {
 namespace {
 
 TEST(Keeper, AsksInItsOwnUnits) {
-  EXPECT_EQ(server_query({2, 1536, 0, 0}, {}), "vcpus_min=2&memory_min=1.5&order_by=min_price_ondemand&order_dir=asc&limit=3");
+  EXPECT_EQ(server_query({2, 1536, 0, 0}, {}),
+            "vcpus_min=2&memory_min=1.5&order_by=min_price_ondemand&order_dir=asc&limit=3");
   EXPECT_EQ(server_query({0, 128, 0, 4096}, {"", "ignored", "", 1}),
             "vcpus_min=1&memory_min=0.2&order_by=min_price_ondemand&order_dir=asc&limit=1")
       << "rounded up to tenths of a GiB; no region without a vendor, no memory of a GPU without a GPU";
   EXPECT_EQ(server_query({8, 65536, 2, 81920}, {"aws", "us-east-1", "arm64", 5}),
-            "vcpus_min=8&memory_min=64.0&gpu_min=2&gpu_memory_total=80.0&vendor=aws&vendor_regions=aws~us-east-1&architecture=arm64"
+            "vcpus_min=8&memory_min=64.0&gpu_min=2&gpu_memory_total=80.0&vendor=aws&vendor_regions=aws~us-east-1&"
+            "architecture=arm64"
             "&order_by=min_price_ondemand&order_dir=asc&limit=5");
   EXPECT_NE(server_query({1, 0, 0, 0}, {"a&b=c", "", "", 1}).find("vendor=a%26b%3Dc"), std::string::npos);
 }
@@ -58,7 +60,8 @@ TEST(Keeper, FindsARegionByAnyOfItsNames) {
   const char* const regions =
       R"([{"vendor_id": "aws", "region_id": "us-central1", "name": "another's", "api_reference": "us-central1", "aliases": []},
           {"vendor_id": "gcp", "region_id": "1000", "name": "us-central1", "api_reference": "us-central1", "aliases": ["Iowa"]}, {}])";
-  for (const char* name : {"1000", "us-central1", "US-Central1", "iowa"}) EXPECT_EQ(parse_region(regions, "gcp", name), "1000") << name;
+  for (const char* name : {"1000", "us-central1", "US-Central1", "iowa"})
+    EXPECT_EQ(parse_region(regions, "gcp", name), "1000") << name;
   EXPECT_FALSE(parse_region(regions, "gcp", "mars"));
   EXPECT_FALSE(parse_region("{}", "gcp", "1000"));
 }

@@ -22,7 +22,7 @@ CloudStep ask_linode(const ProviderContext&, Found& found) {
             const Text token = token_of(replies[0]);
             if (!token) return end();
             return CloudStep{{get("/v1/instance", {{"Metadata-Token", *token}, {"Accept", "application/json"}})},
-                        [&found](const Replies& answers) { return read_instance(found, answers[0]); }};
+                             [&found](const Replies& answers) { return read_instance(found, answers[0]); }};
           }};
 }
 

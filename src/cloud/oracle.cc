@@ -1,4 +1,5 @@
-// Oracle Cloud: one JSON document; its ids begin with ocid1. Not in Navigator's table: sent with TACHO_CLOUD_EXTRA=1 only.
+// Oracle Cloud: one JSON document; its ids begin with ocid1. Not in Navigator's table: sent with TACHO_CLOUD_EXTRA=1
+// only.
 #include <algorithm>
 
 #include "cloud/provider.h"
@@ -9,7 +10,9 @@ namespace tacho {
 CloudStep ask_oracle(const ProviderContext&, Found& found) {
   return {{get("/opc/v2/instance/", {{"Authorization", "Bearer Oracle"}})}, [&found](const Replies& replies) {
             const Json document = object_of(replies[0]);
-            const auto is_ocid = [&](const char* key) { return text_at(document, key).value_or("").starts_with("ocid1."); };
+            const auto is_ocid = [&](const char* key) {
+              return text_at(document, key).value_or("").starts_with("ocid1.");
+            };
             if (!is_ocid("id") && !is_ocid("tenantId") && !is_ocid("compartmentId")) return end();
             found.identified = true;
             found.values = {{},

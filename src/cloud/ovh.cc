@@ -36,14 +36,16 @@ Text region_of(const Text& zone) {
 }
 
 CloudStep ask_values(Found& found) {
-  return {{get("/openstack/latest/meta_data.json"), get("/latest/meta-data/instance-type")}, [&found](const Replies& replies) {
-            const Json document = object_of(replies[0]);
-            Text zone = text_at(document, "availability_zone");
-            if (zone == "nova") zone.reset();  // OpenStack's word for "none"
-            found.values = {{},   text_at(document, "project_id"), region_of(zone),
-                            zone, text_of(replies[1]),             text_at(document, "uuid")};
-            return end();
-          }};
+  return {
+      {get("/openstack/latest/meta_data.json"), get("/latest/meta-data/instance-type")},
+      [&found](const Replies& replies) {
+        const Json document = object_of(replies[0]);
+        Text zone = text_at(document, "availability_zone");
+        if (zone == "nova") zone.reset();  // OpenStack's word for "none"
+        found.values = {
+            {}, text_at(document, "project_id"), region_of(zone), zone, text_of(replies[1]), text_at(document, "uuid")};
+        return end();
+      }};
 }
 
 }  // namespace

@@ -17,8 +17,8 @@ std::string as_base(std::string url) {
   return url;
 }
 
-// The address that replaces the vendor's own; tacho's variables are stronger than those of other programs. Empty: one was set
-// that cannot be used. Whoever set it does not want the vendor's own either.
+// The address that replaces the vendor's own; tacho's variables are stronger than those of other programs. Empty: one
+// was set that cannot be used. Whoever set it does not want the vendor's own either.
 std::optional<std::string> override_of(const Vendor& vendor) {
   std::vector<const char*> names{vendor.url_variable, "TACHO_IMDS_URL"};
   if (vendor.id == "aws") names.push_back("AWS_EC2_METADATA_SERVICE_ENDPOINT");
@@ -36,7 +36,8 @@ std::optional<std::string> override_of(const Vendor& vendor) {
 std::vector<Base> own_bases(const Vendor& vendor) {
   std::vector<Base> bases{{std::string(vendor.base), ""}};
   if (!vendor.second_base.empty()) bases.push_back({std::string(vendor.second_base), std::string(vendor.second_host)});
-  if (vendor.id == "aws" && lower(environment("AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE")) == "ipv6") bases.erase(bases.begin());
+  if (vendor.id == "aws" && lower(environment("AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE")) == "ipv6")
+    bases.erase(bases.begin());
   return bases;
 }
 
@@ -54,7 +55,9 @@ class Choice {
       const std::string_view id = trim(word);
       if (id.empty()) continue;
       if (find_vendor(id) != nullptr) list_.emplace_back(id);
-      else log::warn("TACHO_CLOUD_PROBE: there is no provider " + std::string(id) + "; use auto, all, off or a list of vendor ids");
+      else
+        log::warn("TACHO_CLOUD_PROBE: there is no provider " + std::string(id) +
+                  "; use auto, all, off or a list of vendor ids");
     }
   }
   bool is_auto() const { return text_.empty() || text_ == "auto"; }
@@ -96,8 +99,7 @@ Plan plan_probes(const Dmi& dmi) {
     if (other == "") continue;
     if (other) candidate.bases = {{*other, ""}};
     bool wanted = choice.is_all() || choice.names(vendor.id);
-    if (choice.is_auto())
-      wanted = other || (matches.empty() ? !is_own_machine(dmi) : candidate.context.dmi_match);
+    if (choice.is_auto()) wanted = other || (matches.empty() ? !is_own_machine(dmi) : candidate.context.dmi_match);
     if (vendor.id == "aws") {
       // A task's own service is no instance's: firmware and AWS_EC2_METADATA_DISABLED say nothing about it.
       if (choice.is_auto() || wanted) candidate.context.ecs_task_url = ecs_task_url();

@@ -1,5 +1,5 @@
-// Which providers are asked, and where: the DMI gate, TACHO_CLOUD_PROBE, and the variables that put another address in the place
-// of a service's own. Reads the environment; sends nothing.
+// Which providers are asked, and where: the DMI gate, TACHO_CLOUD_PROBE, and the variables that put another address in
+// the place of a service's own. Reads the environment; sends nothing.
 #pragma once
 #include <string>
 #include <vector>

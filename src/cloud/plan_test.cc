@@ -20,9 +20,10 @@ class PlanTest : public testing::Test {
   PlanTest() {
     std::filesystem::create_directories(dir_ / "sys/class/dmi/id");
     std::filesystem::create_directories(dir_ / "sys/hypervisor");
-    for (const char* name : {"TACHO_IMDS_URL", "AWS_EC2_METADATA_SERVICE_ENDPOINT", "AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE",
-                             "AWS_EC2_METADATA_DISABLED", "GCE_METADATA_HOST", "ECS_CONTAINER_METADATA_URI_V4", "TACHO_CLOUD_PROBE",
-                             "TACHO_CLOUD_EXTRA", "TACHO_NO_CLOUD"})
+    for (const char* name :
+         {"TACHO_IMDS_URL", "AWS_EC2_METADATA_SERVICE_ENDPOINT", "AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE",
+          "AWS_EC2_METADATA_DISABLED", "GCE_METADATA_HOST", "ECS_CONTAINER_METADATA_URI_V4", "TACHO_CLOUD_PROBE",
+          "TACHO_CLOUD_EXTRA", "TACHO_NO_CLOUD"})
       ::unsetenv(name);
   }
   ~PlanTest() override {
@@ -39,7 +40,8 @@ class PlanTest : public testing::Test {
       spill(name == "hypervisor" ? dir_ / "sys/hypervisor/uuid" : dir_ / ("sys/class/dmi/id/" + name), text + "\n");
     const Plan plan = plan_probes(Dmi::read({dir_ / "proc", dir_ / "sys", dir_ / "etc"}));
     for (const auto& [name, text] : files)
-      std::filesystem::remove(name == "hypervisor" ? dir_ / "sys/hypervisor/uuid" : dir_ / ("sys/class/dmi/id/" + name));
+      std::filesystem::remove(name == "hypervisor" ? dir_ / "sys/hypervisor/uuid"
+                                                   : dir_ / ("sys/class/dmi/id/" + name));
     return plan;
   }
 
@@ -54,7 +56,9 @@ TEST_F(PlanTest, EachRowOfTheFirmwareTable) {
   EXPECT_EQ(plan({{"hypervisor", "ec2f0a00-0000-0000-0000-000000000000"}}).key(), "aws");
   EXPECT_EQ(plan({{"product_name", "Google Compute Engine"}}).key(), "gcp");
   EXPECT_EQ(plan({{"sys_vendor", "Google"}}).key(), "gcp");
-  EXPECT_EQ(plan({{"sys_vendor", "Microsoft Corporation"}, {"chassis_asset_tag", "7783-7084-3265-9085-8269-3286-77"}}).key(), "azure");
+  EXPECT_EQ(
+      plan({{"sys_vendor", "Microsoft Corporation"}, {"chassis_asset_tag", "7783-7084-3265-9085-8269-3286-77"}}).key(),
+      "azure");
   EXPECT_EQ(plan({{"sys_vendor", "Hetzner"}, {"product_name", "vServer"}}).key(), "hcloud");
   EXPECT_EQ(plan({{"sys_vendor", "UpCloud"}}).key(), "upcloud");
   EXPECT_EQ(plan({{"sys_vendor", "Vultr"}}).key(), "vultr");
@@ -69,8 +73,11 @@ TEST_F(PlanTest, EachRowOfTheFirmwareTable) {
 TEST_F(PlanTest, VendorsThatAreNotSentAreAskedOnRequestOnly) {
   const std::vector<std::pair<const char*, std::map<std::string, std::string>>> rows = {
       {"oracle", {{"sys_vendor", "QEMU"}, {"chassis_asset_tag", "OracleCloud.com"}}},
-      {"digitalocean", {{"sys_vendor", "DigitalOcean"}}}, {"linode", {{"sys_vendor", "Linode"}}}, {"linode", {{"sys_vendor", "Akamai"}}},
-      {"scaleway", {{"sys_vendor", "Scaleway"}}}, {"exoscale", {{"sys_vendor", "Exoscale"}}}};
+      {"digitalocean", {{"sys_vendor", "DigitalOcean"}}},
+      {"linode", {{"sys_vendor", "Linode"}}},
+      {"linode", {{"sys_vendor", "Akamai"}}},
+      {"scaleway", {{"sys_vendor", "Scaleway"}}},
+      {"exoscale", {{"sys_vendor", "Exoscale"}}}};
   for (const auto& [id, files] : rows) EXPECT_EQ(plan(files).key(), "") << id;
   set("TACHO_CLOUD_EXTRA", "1");
   for (const auto& [id, files] : rows) EXPECT_EQ(plan(files).key(), id);
@@ -78,9 +85,9 @@ TEST_F(PlanTest, VendorsThatAreNotSentAreAskedOnRequestOnly) {
 }
 
 TEST_F(PlanTest, MakersOfHardwareHaveNoService) {
-  for (const char* maker : {"Dell Inc.", "HP", "HPE", "Hewlett-Packard", "Hewlett Packard Enterprise", "LENOVO", "Supermicro", "FUJITSU",
-                            "ASUS", "ASUSTeK COMPUTER INC.", "Gigabyte Technology Co., Ltd.", "GIGABYTE", "VMware, Inc.",
-                            "innotek GmbH", "Parallels International GmbH.", "Apple Inc."})
+  for (const char* maker : {"Dell Inc.", "HP", "HPE", "Hewlett-Packard", "Hewlett Packard Enterprise", "LENOVO",
+                            "Supermicro", "FUJITSU", "ASUS", "ASUSTeK COMPUTER INC.", "Gigabyte Technology Co., Ltd.",
+                            "GIGABYTE", "VMware, Inc.", "innotek GmbH", "Parallels International GmbH.", "Apple Inc."})
     EXPECT_EQ(plan({{"sys_vendor", maker}}).key(), "") << maker;
   EXPECT_EQ(plan({{"sys_vendor", "Oracle Corporation"}, {"product_name", "VirtualBox"}}).key(), "");
   for (const char* maker : {"QEMU", "Microsoft Corporation", "HPC Systems", "Xen", "Default string"})

@@ -1,6 +1,6 @@
-// Asks several providers at once and names the winner: by precedence, never by who answers first. Deadlines: 1 s to connect,
-// 1 s for an answer, 2 s a provider, 3 s for everything. A question is repeated only when its connection was reset, once.
-// Not thread-safe.
+// Asks several providers at once and names the winner: by precedence, never by who answers first. Deadlines: 1 s to
+// connect, 1 s for an answer, 2 s a provider, 3 s for everything. A question is repeated only when its connection was
+// reset, once. Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <memory>

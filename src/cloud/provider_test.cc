@@ -58,7 +58,8 @@ TEST(Aws, DocumentBehindAToken) {
              {"GET /latest/dynamic/instance-identity/document",
               answer(R"({"accountId" : "123456789012", "region" : "cn-north-1", "availabilityZone" : "cn-north-1a",
                          "instanceType" : "unknown", "instanceId" : "i-0abc", "ramdiskId" : null})")}},
-            {}, {}};
+            {},
+            {}};
   const Found found = fake.play("aws");
   EXPECT_TRUE(found.identified);
   EXPECT_EQ(found.values, (Cloud{{}, "123456789012", "cn-north-1", "cn-north-1a", {}, "i-0abc"}));
@@ -71,7 +72,8 @@ TEST(Aws, AnotherDomainIsAnotherCloud) {
   Fake fake{{{"PUT /latest/api/token", answer("TOKEN")},
              {"GET /latest/meta-data/services/domain", answer("amazonaws.com.example.org")},
              {"GET /latest/dynamic/instance-identity/document", answer(R"({"region": "x"})")}},
-            {}, {}};
+            {},
+            {}};
   EXPECT_FALSE(fake.play("aws").identified);
   EXPECT_EQ(fake.asked.size(), 2u);  // nothing is asked of a stranger
 }
@@ -82,7 +84,8 @@ TEST(Aws, Version1AfterALostToken) {
              {"GET /latest/meta-data/services/domain", answer("amazonaws.com")},
              {"GET /latest/meta-data/placement/availability-zone", answer("us-east-1a")},
              {"GET /latest/meta-data/identity-credentials/ec2/info", answer("{\n  \"AccountId\" : \"42\"\n}")}},
-            {}, {}};
+            {},
+            {}};
   const Found found = fake.play("aws");
   EXPECT_TRUE(found.identified);
   EXPECT_EQ(found.values, (Cloud{{}, "42", {}, "us-east-1a", {}, {}}));
@@ -104,7 +107,8 @@ TEST(Aws, TaskOfEcsWhereThereIsNoInstanceService) {
     Fake fake{{{"PUT /latest/api/token", failed(HttpFailure::unreachable)}, {"GET " + url, answer(body)}}, {}, {}};
     return fake.play("aws", {false, true, url});
   };
-  const Found found = task(R"({"TaskARN": "arn:aws:ecs:us-west-2:111122223333:task/default/1", "AvailabilityZone": "us-west-2d"})");
+  const Found found =
+      task(R"({"TaskARN": "arn:aws:ecs:us-west-2:111122223333:task/default/1", "AvailabilityZone": "us-west-2d"})");
   EXPECT_TRUE(found.identified);
   EXPECT_EQ(found.values, (Cloud{{}, "111122223333", "us-west-2", "us-west-2d", {}, {}}));
   EXPECT_EQ(task(R"({"TaskARN": "arn:aws-cn:ecs:cn-north-1:1:task/x"})").values.region_id, "cn-north-1");
@@ -115,11 +119,13 @@ TEST(Aws, TaskOfEcsWhereThereIsNoInstanceService) {
 }
 
 TEST(Gcp, ComponentsOfPaths) {
-  Fake fake{{{"GET /computeMetadata/v1/instance/machine-type", answer("projects/1/machineTypes/n2-custom-2-4096", 200, kGoogle)},
+  Fake fake{{{"GET /computeMetadata/v1/instance/machine-type",
+              answer("projects/1/machineTypes/n2-custom-2-4096", 200, kGoogle)},
              {"GET /computeMetadata/v1/instance/zone", answer("projects/1/zones/us-central1-f", 200, kGoogle)},
              {"GET /computeMetadata/v1/project/project-id", answer("<html>", 200, kGoogle)},
              {"GET /computeMetadata/v1/instance/id", answer("77", 200, kGoogle)}},
-            {}, {}};
+            {},
+            {}};
   const Found found = fake.play("gcp");
   EXPECT_TRUE(found.identified);
   EXPECT_EQ(found.values, (Cloud{{}, {}, "us-central1", "us-central1-f", "n2-custom-2-4096", "77"}));
@@ -130,18 +136,24 @@ TEST(Gcp, NeedsTheFlavorAndTheShape) {
   Fake plain{{{"GET /computeMetadata/v1/instance/machine-type", answer("projects/1/machineTypes/e2-micro")}}, {}, {}};
   EXPECT_FALSE(plain.play("gcp").identified);
   Fake page{{{"GET /computeMetadata/v1/instance/machine-type", answer("<html>", 200, kGoogle)},
-             {"GET /computeMetadata/v1/instance/zone", answer("<html>", 200, kGoogle)}}, {}, {}};
+             {"GET /computeMetadata/v1/instance/zone", answer("<html>", 200, kGoogle)}},
+            {},
+            {}};
   EXPECT_FALSE(page.play("gcp").identified);
 }
 
 TEST(Azure, PlaceWithoutBlanksAndEmptyZone) {
-  Fake fake{{{"GET /metadata/instance?api-version=2021-02-01",
-              answer(R"({"compute": {"location": "West Europe", "zone": "", "vmSize": "Standard_B1s", "subscriptionId": "s"}})")}},
-            {}, {}};
+  Fake fake{
+      {{"GET /metadata/instance?api-version=2021-02-01",
+        answer(
+            R"({"compute": {"location": "West Europe", "zone": "", "vmSize": "Standard_B1s", "subscriptionId": "s"}})")}},
+      {},
+      {}};
   const Found found = fake.play("azure");
   EXPECT_TRUE(found.identified);
   EXPECT_EQ(found.values, (Cloud{{}, "s", "westeurope", {}, "Standard_B1s", {}}));
-  for (const char* body : {R"({"compute": {"location": "x", "vmId": ""}})", R"({"compute": []})", R"({"vmId": "1"})", "[", ""}) {
+  for (const char* body :
+       {R"({"compute": {"location": "x", "vmId": ""}})", R"({"compute": []})", R"({"vmId": "1"})", "[", ""}) {
     Fake other{{{"GET /metadata/instance?api-version=2021-02-01", answer(body)}}, {}, {}};
     EXPECT_FALSE(other.play("azure").identified) << body;
   }
@@ -152,7 +164,8 @@ TEST(Hcloud, UnindentedKeysOnly) {
     Fake fake{{{"GET /hetzner/v1/metadata", answer(body, 200, std::move(headers))}}, {}, {}};
     return fake.play("hcloud");
   };
-  const Found found = play("network-config:\n  region: inner\n  instance-id: 1\ninstance-id: 42\r\nregion: 'eu-central'\n");
+  const Found found =
+      play("network-config:\n  region: inner\n  instance-id: 1\ninstance-id: 42\r\nregion: 'eu-central'\n");
   EXPECT_TRUE(found.identified);
   EXPECT_EQ(found.values, (Cloud{{}, {}, "eu-central", {}, {}, "42"}));
   EXPECT_FALSE(play("instance-id: 42\n  region: inner\n").identified);
@@ -166,7 +179,8 @@ TEST(Vultr, EitherIdAndAPlace) {
     Fake fake{{{"GET /v1.json", answer(body)}}, {}, {}};
     return fake.play("vultr");
   };
-  EXPECT_EQ(play(R"({"instanceid": "5", "region": {"regioncode": "EWR"}})").values, (Cloud{{}, {}, "ewr", "ewr", {}, "5"}));
+  EXPECT_EQ(play(R"({"instanceid": "5", "region": {"regioncode": "EWR"}})").values,
+            (Cloud{{}, {}, "ewr", "ewr", {}, "5"}));
   EXPECT_EQ(play(R"({"instanceid": "5", "instance-v2-id": "u", "region": {}})").values.instance_id, "u");
   EXPECT_FALSE(play(R"({"instanceid": "5", "region": "EWR"})").identified);
   EXPECT_FALSE(play(R"({"region": {"regioncode": "EWR"}})").identified);
@@ -178,10 +192,12 @@ TEST(Alicloud, WithoutTheFirmwaresWordTheTypeMustFit) {
                {"GET /latest/meta-data/region-id", answer(region)},
                {"GET /latest/meta-data/instance/instance-type", answer(type)},
                {"GET /latest/meta-data/zone-id", answer("eu-central-1a")}},
-              {}, {}};
+              {},
+              {}};
     return fake.play("alicloud", {dmi_match, true, ""});
   };
-  EXPECT_EQ(play("eu-central-1", "ecs.g6.large", false).values, (Cloud{{}, {}, "eu-central-1", "eu-central-1a", "ecs.g6.large", {}}));
+  EXPECT_EQ(play("eu-central-1", "ecs.g6.large", false).values,
+            (Cloud{{}, {}, "eu-central-1", "eu-central-1a", "ecs.g6.large", {}}));
   EXPECT_TRUE(play("eu-central-1", "ecs.g6.large", false).identified);
   EXPECT_FALSE(play("eu-central-1", "t3.nano", false).identified);
   EXPECT_TRUE(play("eu-central-1", "", true).identified);
@@ -191,12 +207,15 @@ TEST(Alicloud, WithoutTheFirmwaresWordTheTypeMustFit) {
 
 TEST(Ovh, AnyOfTheNameServers) {
   const auto play = [](const std::string& zone) {
-    Fake fake{{{"GET /openstack/latest/network_data.json",
-                answer(R"({"services": [3, {"type": "dns", "address": "1.1.1.1"}, {"type": "dns", "address": "213.186.33.99"}]})")},
-               {"GET /openstack/latest/meta_data.json",
-                answer(R"({"availability_zone": ")" + zone + R"(", "project_id": "p", "uuid": "u"})")},
-               {"GET /latest/meta-data/instance-type", answer("b3-8")}},
-              {}, {}};
+    Fake fake{
+        {{"GET /openstack/latest/network_data.json",
+          answer(
+              R"({"services": [3, {"type": "dns", "address": "1.1.1.1"}, {"type": "dns", "address": "213.186.33.99"}]})")},
+         {"GET /openstack/latest/meta_data.json",
+          answer(R"({"availability_zone": ")" + zone + R"(", "project_id": "p", "uuid": "u"})")},
+         {"GET /latest/meta-data/instance-type", answer("b3-8")}},
+        {},
+        {}};
     return fake.play("ovh").values;
   };
   EXPECT_EQ(play("eu-west-par-a"), (Cloud{{}, "p", "EU-WEST-PAR", "eu-west-par-a", "b3-8", "u"}));
@@ -224,7 +243,8 @@ TEST(Exoscale, ZonesOfItsOwn) {
     Fake fake{{{"GET /latest/meta-data/availability-zone", answer(zone)},
                {"GET /latest/meta-data/service-offering", answer(type, type.empty() ? 404 : 200)},
                {"GET /latest/meta-data/instance-id", answer("u")}},
-              {}, {}};
+              {},
+              {}};
     return fake.play("exoscale");
   };
   EXPECT_EQ(play("at-vie-1", "Medium").values, (Cloud{{}, {}, "at-vie-1", "at-vie-1", "Medium", "u"}));
@@ -235,14 +255,16 @@ TEST(Exoscale, ZonesOfItsOwn) {
 TEST(Values, WhatMayBeSent) {
   EXPECT_EQ(clean("  eu-west-1\r\n"), "eu-west-1");
   EXPECT_EQ(clean("EMIr:AD 1"), "EMIr:AD 1");
-  for (const std::string& text : {std::string(""), std::string(" \n"), std::string("Unknown"), std::string("a\nb"), std::string("<b>"),
-                                  std::string("a\0b", 3), std::string("\xff"), std::string("\xc3\xa4"), std::string(257, 'x')})
+  for (const std::string& text :
+       {std::string(""), std::string(" \n"), std::string("Unknown"), std::string("a\nb"), std::string("<b>"),
+        std::string("a\0b", 3), std::string("\xff"), std::string("\xc3\xa4"), std::string(257, 'x')})
     EXPECT_FALSE(clean(text)) << text;
 }
 
 TEST(Values, TokensFitIntoAHeader) {
   EXPECT_EQ(token_of(answer("AQAEA-x_/+==\n")), "AQAEA-x_/+==");
-  for (const char* text : {"", "two words", "a\r\nX-Evil: 1", "<html>", "\x7f"}) EXPECT_FALSE(token_of(answer(text))) << text;
+  for (const char* text : {"", "two words", "a\r\nX-Evil: 1", "<html>", "\x7f"})
+    EXPECT_FALSE(token_of(answer(text))) << text;
   EXPECT_FALSE(token_of(answer("token", 403)));
   EXPECT_FALSE(token_of(answer(std::string(5000, 'x'))));
 }
@@ -258,10 +280,19 @@ TEST(Values, OnlyObjectsAndOnlyScalars) {
 
 // Whatever a service answers to everything, and with whatever status: nobody is identified by it.
 TEST(AllVendors, AnswersToEverythingProveNothing) {
-  const std::vector<HttpReply> same = {answer(""), answer("ok"), answer("{}"), answer("[]"), answer("null"),
-                                       answer("<html><body>instance-id: 1\nregion: x</body></html>"), answer("unknown"),
-                                       answer("ok", 200, kGoogle), answer("{}", 403), answer("amazonaws.com", 404),
-                                       failed(HttpFailure::timeout), failed(HttpFailure::reset), failed(HttpFailure::refused)};
+  const std::vector<HttpReply> same = {answer(""),
+                                       answer("ok"),
+                                       answer("{}"),
+                                       answer("[]"),
+                                       answer("null"),
+                                       answer("<html><body>instance-id: 1\nregion: x</body></html>"),
+                                       answer("unknown"),
+                                       answer("ok", 200, kGoogle),
+                                       answer("{}", 403),
+                                       answer("amazonaws.com", 404),
+                                       failed(HttpFailure::timeout),
+                                       failed(HttpFailure::reset),
+                                       failed(HttpFailure::refused)};
   for (const Vendor& vendor : all_vendors())
     for (const HttpReply& reply : same) {
       Found found;
@@ -278,8 +309,9 @@ TEST(AllVendors, AnswersToEverythingProveNothing) {
 
 TEST(Scaleway, ZoneStandsBesideOrInsideTheLocation) {
   const std::string rest = R"("id":"s1","commercial_type":"DEV1-S","organization":"org","tags":[],"timezone":"UTC",)";
-  for (const char* const place : {R"("location":{"cluster_id":"51","node_id":"14","zone_id":"fr-par-1"})",
-                                  R"("zone":"fr-par-1","location":{"zone_id":"other"})", R"("zone":"fr-par-1","location":null)"}) {
+  for (const char* const place :
+       {R"("location":{"cluster_id":"51","node_id":"14","zone_id":"fr-par-1"})",
+        R"("zone":"fr-par-1","location":{"zone_id":"other"})", R"("zone":"fr-par-1","location":null)"}) {
     Fake fake{{{"GET /conf?format=json", answer("{" + rest + place + "}")}}, {}, {}};
     EXPECT_EQ(fake.play("scaleway").values, (Cloud{{}, "org", "fr-par", "fr-par-1", "DEV1-S", "s1"})) << place;
   }

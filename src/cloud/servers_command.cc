@@ -5,10 +5,10 @@
 #include <array>
 #include <cstdio>
 
+#include "base/json_bounds.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "cloud/keeper.h"
-#include "base/json_bounds.h"
 #include "cloud/values.h"
 #include "os/environment.h"
 #include "os/file.h"
@@ -34,7 +34,10 @@ std::string format(const char* pattern, double value) {
 }
 
 Json as_json(const Server& server) {
-  Json out{{"vendor_id", server.vendor}, {"server_id", server.id}, {"api_reference", server.reference}, {"name", server.name}};
+  Json out{{"vendor_id", server.vendor},
+           {"server_id", server.id},
+           {"api_reference", server.reference},
+           {"name", server.name}};
   if (server.vcpus) out["vcpus"] = *server.vcpus;
   if (server.memory_mib) out["memory"] = *server.memory_mib;
   if (server.gpus) out["gpu"] = *server.gpus;
@@ -47,15 +50,16 @@ Json as_json(const Server& server) {
 
 // "  server     aws t4g.nano  ($0.0042 an hour on demand; 2 vCPUs, 0.5 GiB)"
 std::string as_text(const Server& server, bool first, bool color) {
-  std::string why = server.usd_per_hour ? "$" + format("%.4g", *server.usd_per_hour) + " an hour on demand" : "price unknown";
+  std::string why =
+      server.usd_per_hour ? "$" + format("%.4g", *server.usd_per_hour) + " an hour on demand" : "price unknown";
   if (!server.region.empty()) why += " in region " + server.region;
   if (server.vcpus) why += "; " + std::to_string(*server.vcpus) + (*server.vcpus == 1 ? " vCPU" : " vCPUs");
   if (server.memory_mib) why += ", " + format("%.4g", static_cast<double>(*server.memory_mib) / 1024) + " GiB";
   if (server.gpus.value_or(0) > 0) why += ", " + std::to_string(*server.gpus) + (*server.gpus == 1 ? " GPU" : " GPUs");
   const std::string name = server.vendor + " " + server.name;
   const std::string label = first ? "server    " : "          ";
-  return harmless_text("  " + label + " " + (color ? "" : name)) + (color ? "\x1b[1m" + harmless_text(name) + "\x1b[0m" : "") + "  (" +
-         harmless_text(why) + ")\n";
+  return harmless_text("  " + label + " " + (color ? "" : name)) +
+         (color ? "\x1b[1m" + harmless_text(name) + "\x1b[0m" : "") + "  (" + harmless_text(why) + ")\n";
 }
 
 int print(const std::string& text) {
@@ -84,7 +88,8 @@ int servers_command(std::span<const std::string> arguments) {
   if (!advice.is_object()) return log::error("there is no advice on stdin; write tacho advise RUN --servers"), kRefused;
 
   HttpClient http;
-  Keeper keeper(http, environment_or("TACHO_KEEPER_URL", kUrl), [](int64_t ms) { ::usleep(static_cast<useconds_t>(ms * 1000)); });
+  Keeper keeper(http, environment_or("TACHO_KEEPER_URL", kUrl),
+                [](int64_t ms) { ::usleep(static_cast<useconds_t>(ms * 1000)); });
   const ServerSize size{wanted(advice, "cpu"), wanted(advice, "memory"), wanted(advice, "gpu"), wanted(advice, "vram")};
   std::vector<std::string> notes;
   const auto servers = keeper.cheapest(size, choice, notes);

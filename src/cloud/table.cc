@@ -7,7 +7,8 @@ constexpr std::string_view kLinkLocal = "http://169.254.169.254";
 
 constexpr auto kVendors = std::to_array<Vendor>({
     {"aws", true, "TACHO_IMDS_AWS_URL", ask_aws, kLinkLocal, "http://[fd00:ec2::254]"},
-    {"gcp", true, "TACHO_IMDS_GCP_URL", ask_gcp, "http://metadata.google.internal", kLinkLocal, "metadata.google.internal"},
+    {"gcp", true, "TACHO_IMDS_GCP_URL", ask_gcp, "http://metadata.google.internal", kLinkLocal,
+     "metadata.google.internal"},
     {"azure", true, "TACHO_IMDS_AZURE_URL", ask_azure, kLinkLocal},
     {"hcloud", true, "TACHO_IMDS_HCLOUD_URL", ask_hcloud, kLinkLocal},
     {"upcloud", true, "TACHO_IMDS_UPCLOUD_URL", ask_upcloud, kLinkLocal},

@@ -10,8 +10,8 @@ namespace tacho {
 
 struct Vendor {
   std::string_view id;
-  bool sent;                // in Navigator's vendor table; the others are sent with TACHO_CLOUD_EXTRA=1 only
-  const char* url_variable; // replaces the bases
+  bool sent;                 // in Navigator's vendor table; the others are sent with TACHO_CLOUD_EXTRA=1 only
+  const char* url_variable;  // replaces the bases
   FirstStep first;
   // Where its service is. The second one is tried when the first cannot be reached.
   std::string_view base;

@@ -12,8 +12,8 @@ namespace tacho {
 using Json = nlohmann::ordered_json;
 using Text = std::optional<std::string>;
 
-// A value as it may be sent: trimmed, a single line of printable ASCII without markup, at most 256 bytes. Empty and "unknown"
-// are no values.
+// A value as it may be sent: trimmed, a single line of printable ASCII without markup, at most 256 bytes. Empty and
+// "unknown" are no values.
 Text clean(std::string_view value);
 // The body of a 2xx answer as one value.
 Text text_of(const HttpReply& reply);

@@ -13,7 +13,7 @@ CloudStep ask_vultr(const ProviderContext&, Found& found) {
             if (!id || !place.is_object()) return end();
             found.identified = true;
             const Text region = lower_case(text_at(place, "regioncode"));  // "EWR"; Navigator has "ewr"
-            found.values = {{}, {}, region, region, {}, id};  // a region is one zone
+            found.values = {{}, {}, region, region, {}, id};               // a region is one zone
             return end();
           }};
 }

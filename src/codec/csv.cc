@@ -26,10 +26,8 @@ void write_csv_row(Writer& out, const Schema& schema, const Row& row, bool whole
   for (size_t i = 0; i < schema.size(); ++i) {
     if (i > 0) out.put(',');
     if (schema[i].position == 1) {
-      if (whole_seconds)
-        out.put_int(row.realtime_ns / kNsPerSec);
-      else
-        put_unix_seconds(out, row.realtime_ns);
+      if (whole_seconds) out.put_int(row.realtime_ns / kNsPerSec);
+      else put_unix_seconds(out, row.realtime_ns);
     } else if (i < row.cells.size()) {
       out.put_fixed(row.cells[i], schema[i].decimals);
     }

@@ -28,10 +28,8 @@ bool GzipDecoder::decode(std::string_view bytes, std::string& text) {
     stream_->avail_out = static_cast<uInt>(out.size());
     const int result = ::inflate(stream_.get(), Z_NO_FLUSH);
     text.append(out.data(), out.size() - stream_->avail_out);
-    if (result == Z_STREAM_END)
-      ::inflateReset(stream_.get());  // another member may follow
-    else if (result != Z_OK && result != Z_BUF_ERROR)
-      damaged_ = true;
+    if (result == Z_STREAM_END) ::inflateReset(stream_.get());  // another member may follow
+    else if (result != Z_OK && result != Z_BUF_ERROR) damaged_ = true;
     more = stream_->avail_in > 0 || stream_->avail_out == 0;
   }
   return !damaged_;

@@ -62,7 +62,8 @@ bool GzipEncoder::deflate_all(std::string_view text, int mode) {
   const int result = ::deflate(stream_.get(), mode);
   filled_ = buffer_.size() - stream_->avail_out;
   if (mode != Z_NO_FLUSH && result >= Z_OK) fed_through_ = stream_->total_in;
-  return mode == Z_FINISH ? result == Z_STREAM_END : (result == Z_OK || result == Z_BUF_ERROR) && stream_->avail_in == 0;
+  return mode == Z_FINISH ? result == Z_STREAM_END
+                          : (result == Z_OK || result == Z_BUF_ERROR) && stream_->avail_in == 0;
 }
 
 size_t GzipEncoder::unflushed_bytes() const { return stream_ ? stream_->total_in - fed_through_ : 0; }

@@ -1,7 +1,7 @@
 // A gzip stream (RFC 1952, zlib) that is made piece by piece into one fixed buffer. mtime 0 and no name, so that equal
 // rows give equal files. After flush() everything fed so far can be read by zcat, also when the stream never ends. Text
-// is only taken when its compressed form surely fits: a place that takes nothing for a while (full disk) loses rows, but
-// never the integrity of the stream. About 200 KiB, all of it allocated by open(). Not thread-safe.
+// is only taken when its compressed form surely fits: a place that takes nothing for a while (full disk) loses rows,
+// but never the integrity of the stream. About 200 KiB, all of it allocated by open(). Not thread-safe.
 #pragma once
 #include <memory>
 #include <string_view>
@@ -27,7 +27,7 @@ class GzipEncoder {
   bool put(std::string_view text);
   bool flush();
   size_t unflushed_bytes() const;  // of text; flush before they are more than kFlushBytes
-  bool finish();  // the trailer; nothing can be put afterwards
+  bool finish();                   // the trailer; nothing can be put afterwards
 
   // Bytes that are ready, and how many of them went out.
   std::string_view pending() const { return {buffer_.data() + sent_, filled_ - sent_}; }

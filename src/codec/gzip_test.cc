@@ -39,9 +39,7 @@ TEST(Gzip, RoundTrip) {
     const std::string line = "179473500" + std::to_string(i) + ".250,321,2.2500,1000,1.5000,128.000\n";
     ASSERT_TRUE(gzip.put(line));
     text += line;
-    if (gzip.unflushed_bytes() > GzipEncoder::kFlushBytes) {
-      ASSERT_TRUE(gzip.flush());
-    }
+    if (gzip.unflushed_bytes() > GzipEncoder::kFlushBytes) { ASSERT_TRUE(gzip.flush()); }
     drain(gzip, file);
   }
   ASSERT_TRUE(gzip.finish());
@@ -78,7 +76,8 @@ TEST(Gzip, APlaceThatTakesNothingNeverBreaksTheStream) {
     std::string line;  // hardly compressible
     for (int j = 0; j < 100; ++j) line += static_cast<char>('!' + random() % 90);
     line += '\n';
-    if (gzip.put(line)) taken += line; else ++refused;
+    if (gzip.put(line)) taken += line;
+    else ++refused;
     if (gzip.unflushed_bytes() > GzipEncoder::kFlushBytes) gzip.flush();
     if (i == 2500) drain(gzip, file);  // there is room again
   }

@@ -50,7 +50,8 @@ class JsonlEncoder::Line {
     json_.key(name).number(known ? 100.0 * static_cast<double>(*part) / static_cast<double>(*whole) : kAbsent, 2);
   }
   // A counter that fell was reset: it starts at 0 again. `before` is absent for a device that is new.
-  void rate(std::string_view name, const std::optional<int64_t>& before, const std::optional<int64_t>& now, double seconds) {
+  void rate(std::string_view name, const std::optional<int64_t>& before, const std::optional<int64_t>& now,
+            double seconds) {
     const double added = before && now ? static_cast<double>(std::max<int64_t>(0, *now - *before)) : kAbsent;
     json_.key(name).number(seconds > 0 ? added / seconds : kAbsent, 3);
   }
@@ -58,7 +59,8 @@ class JsonlEncoder::Line {
     return encoder_.has_before_ ? static_cast<double>(now_.stamp_ns - stamp_ns) / 1e9 : 0;
   }
   double cell_value(int index) const {
-    return index >= 0 && static_cast<size_t>(index) < row_.cells.size() ? row_.cells[static_cast<size_t>(index)] : kAbsent;
+    return index >= 0 && static_cast<size_t>(index) < row_.cells.size() ? row_.cells[static_cast<size_t>(index)]
+                                                                        : kAbsent;
   }
   void cell(std::string_view name, int index) {
     json_.key(name).number(cell_value(index), index >= 0 ? encoder_.schema_[static_cast<size_t>(index)].decimals : 0);
@@ -173,10 +175,8 @@ void JsonlEncoder::Line::memory() {
   memory_of("cached_mib", memory.cached_bytes);
   memory_of("swap_total_mib", memory.swap_total_bytes);
   memory_of("swap_used_mib", swap_used_bytes);
-  if (memory.swap_total_bytes == 0)
-    json_.key("swap_used_pct").integer(0);  // without swap, as the contract has it
-  else
-    percent("swap_used_pct", swap_used_bytes, memory.swap_total_bytes);
+  if (memory.swap_total_bytes == 0) json_.key("swap_used_pct").integer(0);  // without swap, as the contract has it
+  else percent("swap_used_pct", swap_used_bytes, memory.swap_total_bytes);
   memory_of("active_mib", memory.active_bytes);
   memory_of("inactive_mib", memory.inactive_bytes);
   json_.end_object();
@@ -189,7 +189,8 @@ void JsonlEncoder::Line::network() {
     if (net.interface == "lo") continue;
     const NetDetail* before = earlier(encoder_.before_.network, &NetDetail::interface, net);
     json_.object();
-    json_.key("interface").value(encoder_.hides_macs_ ? std::string_view(unnamed(net)) : std::string_view(net.interface));
+    json_.key("interface")
+        .value(encoder_.hides_macs_ ? std::string_view(unnamed(net)) : std::string_view(net.interface));
     text("mac_address", encoder_.hides_macs_ ? "" : std::string_view(net.mac_address));
     text("driver", net.driver);
     text("operstate", net.operstate);
@@ -297,10 +298,19 @@ void JsonlEncoder::begin(const Run& run, const Schema& schema, bool compatible) 
       if (schema_[i].name == name) return static_cast<int>(i);
     return -1;
   };
-  cells_ = {at("system_cpu_usage"),  at("system_utime"),      at("system_stime"),  at("system_processes"),
-            at("process_cpu_usage"), at("process_children"),  at("process_utime"), at("process_stime"),
-            at("process_disk_read_bytes"), at("process_disk_write_bytes"), at("process_gpu_usage"),
-            at("process_gpu_vram_mib"), at("process_gpu_utilized"),
+  cells_ = {at("system_cpu_usage"),
+            at("system_utime"),
+            at("system_stime"),
+            at("system_processes"),
+            at("process_cpu_usage"),
+            at("process_children"),
+            at("process_utime"),
+            at("process_stime"),
+            at("process_disk_read_bytes"),
+            at("process_disk_write_bytes"),
+            at("process_gpu_usage"),
+            at("process_gpu_vram_mib"),
+            at("process_gpu_utilized"),
             is_hidden(run, "pid") ? -1 : at("process_pid")};
 }
 

@@ -27,7 +27,8 @@ Row long_row(int64_t index) {
   return row;
 }
 
-std::vector<std::string> lines_of(int rows, bool compatible = false, bool with_baseline = true, tacho::Run run = sample_run()) {
+std::vector<std::string> lines_of(int rows, bool compatible = false, bool with_baseline = true,
+                                  tacho::Run run = sample_run()) {
   JsonlEncoder encoder;
   encoder.begin(run, long_schema(), compatible);
   if (with_baseline) encoder.baseline(sample_detail(0));
@@ -99,7 +100,8 @@ TEST(Jsonl, CompatibleUsedAndAvailableAreNoMoreThanThereIs) {
     encoder.write(out, long_row(0), detail);
     const Json memory = Json::parse(out.view())["memory"];
     ASSERT_TRUE(memory["used_mib"].is_number_integer());
-    ASSERT_LE(memory["used_mib"].get<int>() + memory["available_mib"].get<int>(), memory["total_mib"].get<int>()) << available_kib;
+    ASSERT_LE(memory["used_mib"].get<int>() + memory["available_mib"].get<int>(), memory["total_mib"].get<int>())
+        << available_kib;
   }
 }
 

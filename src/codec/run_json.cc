@@ -81,8 +81,7 @@ void write_outcome(JsonWriter& json, const Outcome& outcome, const Summary& summ
   json.key("signal_name");
   if (const std::string_view name = outcome.signal ? signal_word(*outcome.signal) : std::string_view{}; !name.empty())
     json.value(name);
-  else
-    json.null();
+  else json.null();
   json.key("oom_killed");
   outcome.oom_killed ? json.value(*outcome.oom_killed) : json.null();
   json.key("timed_out").value(outcome.timed_out);
@@ -202,7 +201,8 @@ void write_measured(JsonWriter& json, Fields& fields, const Run& run, const Summ
   json.end_object();
   write_totals(json, fields, run.totals);
   if (run.outcome.state != RunState::running) {
-    const std::string_view guess = guess_allocation([&](std::string_view column) { return summary.column(column).mean; });
+    const std::string_view guess =
+        guess_allocation([&](std::string_view column) { return summary.column(column).mean; });
     if (fields.shows("host_server_allocation", "host_allocation")) fields.text("allocation", guess);
   }
   json.key("notes");

@@ -47,12 +47,13 @@ TEST(RunJson, KeysComeInAFixedOrder) {
   const Json json = Json::parse(text_of(sample_run(), two_rows()));
   std::vector<std::string> keys;
   for (const auto& [key, value] : json.items()) keys.push_back(key);
-  EXPECT_EQ(keys, (std::vector<std::string>{"id", "tacho_version", "mode", "state", "command", "working_directory", "pid",
-                                            "tracker_pid", "metadata", "host", "limits", "interval_s", "columns", "outcome",
-                                            "samples", "method", "totals", "notes", "statistics"}));
+  EXPECT_EQ(keys, (std::vector<std::string>{"id", "tacho_version", "mode", "state", "command", "working_directory",
+                                            "pid", "tracker_pid", "metadata", "host", "limits", "interval_s", "columns",
+                                            "outcome", "samples", "method", "totals", "notes", "statistics"}));
   EXPECT_EQ(json["command"], (Json{"python3", "train.py", "--epochs", "3"}));
   EXPECT_EQ(json["metadata"].dump(), R"({"job_name":"train","team":"vision","tags":["b=2","a=1"]})");
-  EXPECT_EQ(json["host"].dump(), R"({"host_hostname":"node7","host_ip":"10.0.0.7","host_vcpus":8,"host_memory_mib":32768})");
+  EXPECT_EQ(json["host"].dump(),
+            R"({"host_hostname":"node7","host_ip":"10.0.0.7","host_vcpus":8,"host_memory_mib":32768})");
   EXPECT_EQ(json["samples"], 2);
   EXPECT_EQ(json["interval_s"], 1.0);
   EXPECT_EQ(json["columns"].size(), sample_schema().size());
@@ -60,9 +61,10 @@ TEST(RunJson, KeysComeInAFixedOrder) {
 
 TEST(RunJson, WhileRunningTheOutcomeIsOpen) {
   const Json outcome = Json::parse(text_of(sample_run(), two_rows()))["outcome"];
-  EXPECT_EQ(outcome.dump(),
-            R"({"state":"running","exit_code":null,"signal":null,"signal_name":null,"oom_killed":null,"timed_out":false,)"
-            R"("started_at":"2026-11-15T09:30:00.250Z","finished_at":null,"duration_s":2.0})");
+  EXPECT_EQ(
+      outcome.dump(),
+      R"({"state":"running","exit_code":null,"signal":null,"signal_name":null,"oom_killed":null,"timed_out":false,)"
+      R"("started_at":"2026-11-15T09:30:00.250Z","finished_at":null,"duration_s":2.0})");
 }
 
 TEST(RunJson, OutcomeOfAKilledJob) {
@@ -75,9 +77,10 @@ TEST(RunJson, OutcomeOfAKilledJob) {
   run.outcome.duration_ns = 12'500'000'000;
   const Json json = Json::parse(text_of(run, two_rows()));
   EXPECT_EQ(json["state"], "failed");
-  EXPECT_EQ(json["outcome"].dump(),
-            R"({"state":"failed","exit_code":137,"signal":9,"signal_name":"SIGKILL","oom_killed":true,"timed_out":false,)"
-            R"("started_at":"2026-11-15T09:30:00.250Z","finished_at":"2026-11-15T09:30:12.750Z","duration_s":12.5})");
+  EXPECT_EQ(
+      json["outcome"].dump(),
+      R"({"state":"failed","exit_code":137,"signal":9,"signal_name":"SIGKILL","oom_killed":true,"timed_out":false,)"
+      R"("started_at":"2026-11-15T09:30:00.250Z","finished_at":"2026-11-15T09:30:12.750Z","duration_s":12.5})");
 }
 
 TEST(RunJson, WhetherOthersUsedTheMachineIsGuessedAtTheEnd) {
@@ -124,7 +127,8 @@ TEST(RunJson, HiddenFieldsAreNowhere) {
   auto run = sample_run();
   run.hidden = {"command", "pid", "host_name", "host_ip", "job_name", "tags"};
   const std::string text = text_of(run, two_rows());
-  for (const char* secret : {"train", "4001", "node7", "10.0.0.7", "b=2"}) EXPECT_EQ(text.find(secret), std::string::npos) << secret;
+  for (const char* secret : {"train", "4001", "node7", "10.0.0.7", "b=2"})
+    EXPECT_EQ(text.find(secret), std::string::npos) << secret;
   EXPECT_EQ(Json::parse(text)["metadata"].dump(), R"({"team":"vision"})");
 }
 

@@ -18,22 +18,32 @@ struct TextMember {
   std::string Call::*target;
 };
 constexpr std::array kCallTexts = {
-    TextMember{"executionStatus", &Call::status},       TextMember{"start", &Call::start},
-    TextMember{"end", &Call::end},                      TextMember{"dockerImageUsed", &Call::docker_image},
-    TextMember{"jobId", &Call::job_id},                 TextMember{"backend", &Call::backend},
-    TextMember{"vmStartTime", &Call::vm_start},         TextMember{"vmEndTime", &Call::vm_end},
+    TextMember{"executionStatus", &Call::status},
+    TextMember{"start", &Call::start},
+    TextMember{"end", &Call::end},
+    TextMember{"dockerImageUsed", &Call::docker_image},
+    TextMember{"jobId", &Call::job_id},
+    TextMember{"backend", &Call::backend},
+    TextMember{"vmStartTime", &Call::vm_start},
+    TextMember{"vmEndTime", &Call::vm_end},
     TextMember{"subWorkflowId", &Call::sub_workflow_id},
 };
 constexpr std::array kAttributeTexts = {
-    TextMember{"cpu", &Call::cpu},                      TextMember{"memory", &Call::memory},
-    TextMember{"disks", &Call::disks},                  TextMember{"docker", &Call::docker},
-    TextMember{"preemptible", &Call::max_preemptible},  TextMember{"cpuPlatform", &Call::cpu_platform},
-    TextMember{"gpuCount", &Call::gpu_count},           TextMember{"gpuType", &Call::gpu_type},
+    TextMember{"cpu", &Call::cpu},
+    TextMember{"memory", &Call::memory},
+    TextMember{"disks", &Call::disks},
+    TextMember{"docker", &Call::docker},
+    TextMember{"preemptible", &Call::max_preemptible},
+    TextMember{"cpuPlatform", &Call::cpu_platform},
+    TextMember{"gpuCount", &Call::gpu_count},
+    TextMember{"gpuType", &Call::gpu_type},
     TextMember{"predefinedMachineType", &Call::predefined_machine_type},
 };
 constexpr std::array kPlaceTexts = {
-    TextMember{"googleProject", &Call::project},        TextMember{"zone", &Call::zone},
-    TextMember{"instanceName", &Call::instance_name},   TextMember{"machineType", &Call::machine_type},
+    TextMember{"googleProject", &Call::project},
+    TextMember{"zone", &Call::zone},
+    TextMember{"instanceName", &Call::instance_name},
+    TextMember{"machineType", &Call::machine_type},
 };
 
 const TextMember* find(std::span<const TextMember> members, std::string_view name) {
@@ -136,8 +146,8 @@ bool read_text(JsonReader& reader, Token first, std::string& text) {
     case Token::array: break;
     default: return reader.skip(first);
   }
-  // Lists within lists are joined the same way. One text for all of them, within the limit: a list of nothing but commas may
-  // be as long as a document, and nested as deep as one.
+  // Lists within lists are joined the same way. One text for all of them, within the limit: a list of nothing but
+  // commas may be as long as a document, and nested as deep as one.
   const auto append = [&](std::string_view part) {
     text.append(part.substr(0, JsonReader::kTextLimit - std::min(JsonReader::kTextLimit, text.size())));
   };

@@ -6,9 +6,9 @@
 #include "base/json_bounds.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "net/google/rs256.h"
 #include "net/http/base64.h"
 #include "net/http/json_text.h"
-#include "net/google/rs256.h"
 #include "os/clock.h"
 
 namespace tacho {
@@ -50,7 +50,8 @@ Result<JwtParts> parse_jwt(std::string_view token) {
   const auto head_bytes = base64_decode(parts[0]), claim_bytes = base64_decode(parts[1]),
              signature = base64_decode(parts[2]);
   if (!head_bytes || !claim_bytes || !signature) return broken;
-  const Json head = parse_bounded<Json>(*head_bytes, kTokenBounds), claims = parse_bounded<Json>(*claim_bytes, kTokenBounds);
+  const Json head = parse_bounded<Json>(*head_bytes, kTokenBounds),
+             claims = parse_bounded<Json>(*claim_bytes, kTokenBounds);
   if (!head.is_object() || !claims.is_object()) return broken;
   JwtParts jwt;
   jwt.algorithm = json_text(head, "alg");

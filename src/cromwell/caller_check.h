@@ -1,5 +1,5 @@
-// Who may call the service: whoever has the shared token, or an identity token of Google (OpenID Connect, RS256) for our
-// audience and of one of our accounts: anybody at Google can have a token made for any audience. Thread-safe.
+// Who may call the service: whoever has the shared token, or an identity token of Google (OpenID Connect, RS256) for
+// our audience and of one of our accounts: anybody at Google can have a token made for any audience. Thread-safe.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -14,11 +14,11 @@
 namespace tacho {
 
 struct CallerSettings {
-  std::string token;                   // empty: none is accepted
-  std::string audience;                // empty: no identity token is accepted
+  std::string token;     // empty: none is accepted
+  std::string audience;  // empty: no identity token is accepted
   std::string issuer = "https://accounts.google.com";
   std::string jwks_url = "https://www.googleapis.com/oauth2/v3/certs";
-  std::vector<std::string> emails;     // whose identity tokens are accepted
+  std::vector<std::string> emails;  // whose identity tokens are accepted
   bool open() const { return token.empty() && audience.empty(); }
 };
 
@@ -46,7 +46,7 @@ class CallerCheck {
   int check_identity(std::string_view token, std::string& why);
 
   const CallerSettings settings_;
-  std::unique_ptr<KeyStore> keys_;     // none where no identity token is accepted
+  std::unique_ptr<KeyStore> keys_;  // none where no identity token is accepted
 };
 
 }  // namespace tacho

@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "base/units.h"
-#include "net/http/base64.h"
 #include "net/google/rs256.h"
+#include "net/http/base64.h"
 
 namespace tacho {
 namespace {
@@ -50,7 +50,8 @@ TEST(CallerCheck, ReadsAToken) {
 
 TEST(CallerCheck, VerifiesTheSignature) {
   const auto jwt = parse_jwt(kToken);
-  const auto keys = parse_jwks(R"({"keys":[{"kty":"EC","kid":"e"},{"kty":"RSA","kid":"k1","e":"AQAB","n":")" + kModulus + R"("}]})");
+  const auto keys =
+      parse_jwks(R"({"keys":[{"kty":"EC","kid":"e"},{"kty":"RSA","kid":"k1","e":"AQAB","n":")" + kModulus + R"("}]})");
   ASSERT_EQ(keys.size(), 1u);
   const JwtKey& key = keys.at("k1");
   EXPECT_TRUE(verify_rs256(jwt->signed_text, jwt->signature, key.modulus, key.exponent));
@@ -67,8 +68,8 @@ TEST(CallerCheck, VerifiesTheSignature) {
 TEST(CallerCheck, ChecksTheClaims) {
   const auto jwt = *parse_jwt(kToken);
   EXPECT_EQ(refuse_claims(jwt, settings(), kThen), "");
-  EXPECT_NE(refuse_claims(jwt, settings(), kThen + 7200), "");   // expired
-  EXPECT_NE(refuse_claims(jwt, settings(), kThen - 7200), "");   // not yet
+  EXPECT_NE(refuse_claims(jwt, settings(), kThen + 7200), "");  // expired
+  EXPECT_NE(refuse_claims(jwt, settings(), kThen - 7200), "");  // not yet
   CallerSettings other = settings();
   other.audience = "https://other";
   EXPECT_NE(refuse_claims(jwt, other, kThen), "");

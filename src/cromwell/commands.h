@@ -1,5 +1,5 @@
-// tacho cromwell upload|serve|import: workflow metadata and old monitoring logs into BigQuery. Exit status: 0 all is uploaded,
-// 1 some of it is not, 2 the command line or the configuration makes no sense.
+// tacho cromwell upload|serve|import: workflow metadata and old monitoring logs into BigQuery. Exit status: 0 all is
+// uploaded, 1 some of it is not, 2 the command line or the configuration makes no sense.
 #pragma once
 #include <span>
 #include <string>

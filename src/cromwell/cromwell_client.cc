@@ -18,7 +18,8 @@
 namespace tacho {
 namespace {
 
-// Prefixes of stored keys. subWorkflowId is what makes expansion work; vm stands for vmStartTime, vmEndTime, vmCostPerHour.
+// Prefixes of stored keys. subWorkflowId is what makes expansion work; vm stands for vmStartTime, vmEndTime,
+// vmCostPerHour.
 constexpr std::array<std::string_view, 17> kInclude = {"workflowName",
                                                        "status",
                                                        "start",
@@ -67,7 +68,8 @@ bool is_too_large(const std::string& body) {
 std::string what_it_said(int status, const std::string& body) {
   std::string message = small_json_text(body, {"message"});
   if (message.empty()) message = std::string(trim(std::string_view(body).substr(0, 200)));
-  const char* const hint = status == 401 || status == 403 ? " (set CROMWELL_ACCESS_TOKEN to a token that it takes)" : "";
+  const char* const hint =
+      status == 401 || status == 403 ? " (set CROMWELL_ACCESS_TOKEN to a token that it takes)" : "";
   return "Cromwell answers " + std::to_string(status) + (message.empty() ? "" : ": " + message.substr(0, 500)) + hint;
 }
 

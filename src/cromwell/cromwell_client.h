@@ -1,5 +1,5 @@
-// Cromwell's REST interface, as far as metadata goes (cromwell-bigquery.md §3.3): one workflow's document into a temporary file,
-// still compressed if it came so. Not thread-safe.
+// Cromwell's REST interface, as far as metadata goes (cromwell-bigquery.md §3.3): one workflow's document into a
+// temporary file, still compressed if it came so. Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -13,9 +13,9 @@
 namespace tacho {
 
 struct CromwellSettings {
-  std::string base_url;                // may have a path prefix
-  bool use_token = true;               // --cromwell-auth=none clears it
-  std::string access_token;            // CROMWELL_ACCESS_TOKEN
+  std::string base_url;      // may have a path prefix
+  bool use_token = true;     // --cromwell-auth=none clears it
+  std::string access_token;  // CROMWELL_ACCESS_TOKEN
   GoogleAuthSettings auth;
   int tries = 8;
   int64_t first_wait_ms = 1'000, last_wait_ms = 32'000;
@@ -43,11 +43,11 @@ class CromwellClient {
  private:
   enum class Form { include, exclude, include_flat, exclude_flat };
   struct Attempt {
-    int status = 0;                    // 0: no answer
-    std::string body;                  // of an answer that is no document
+    int status = 0;    // 0: no answer
+    std::string body;  // of an answer that is no document
     std::string why;
     int64_t retry_after_ms = 0;
-    bool fatal = false;                // no answer, and none to be hoped for
+    bool fatal = false;  // no answer, and none to be hoped for
   };
   std::string url(const std::string& id, Form form) const;
   Attempt attempt(const std::string& url, int fd);

@@ -22,7 +22,8 @@ constexpr const char kCromwellHelp[] =
 }  // namespace
 
 int cromwell_command(std::span<const std::string> arguments) {
-  // Batches come and go on several threads: large blocks go back to the system at once, and the threads share their heap.
+  // Batches come and go on several threads: large blocks go back to the system at once, and the threads share their
+  // heap.
   ::mallopt(M_MMAP_THRESHOLD, 256 * 1024);
   ::mallopt(M_ARENA_MAX, 1);
   const std::string word = arguments.empty() ? "" : arguments[0];

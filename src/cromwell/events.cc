@@ -45,8 +45,8 @@ std::string text_or_digits(const Json& json, const char* name) {
 
 enum class What { finalized, updated, other };
 
-// google.storage.object.finalize, providers/cloud.storage/eventTypes/object.change, google.cloud.storage.object.v1.finalized,
-// OBJECT_FINALIZE and the same for metadata.
+// google.storage.object.finalize, providers/cloud.storage/eventTypes/object.change,
+// google.cloud.storage.object.v1.finalized, OBJECT_FINALIZE and the same for metadata.
 What what_of(std::string_view type) {
   for (const std::string_view prefix :
        {"google.storage.object.", "google.cloud.storage.object.v1.", "providers/cloud.storage/", "OBJECT_"}) {
@@ -161,7 +161,8 @@ Event structured(const Json& json) {
   if (data.is_string()) data = parsed(data.get<std::string>());
   if (const Json& packed = member(json, "data_base64"); packed.is_string())
     if (const auto bytes = base64_decode(packed.get<std::string>())) data = parsed(*bytes);
-  return cloud_event(text_or_digits(json, "type"), text_or_digits(json, "subject"), text_or_digits(json, "source"), data);
+  return cloud_event(text_or_digits(json, "type"), text_or_digits(json, "subject"), text_or_digits(json, "source"),
+                     data);
 }
 
 // {"context":{"eventType":"google.storage.object.finalize","resource":{"name":"projects/_/buckets/B/objects/O"}},"data":{…}}
@@ -205,7 +206,8 @@ Event read_event(const std::vector<std::pair<std::string, std::string>>& headers
                        std::string(header(headers, "ce-source")), json);
   if (!json.is_object()) {
     const JsonExcess excess = json_excess(body, kEventBounds);
-    return malformed(excess == JsonExcess::none ? "the body is no JSON object" : "the body is " + std::string(json_excess_text(excess)));
+    return malformed(excess == JsonExcess::none ? "the body is no JSON object"
+                                                : "the body is " + std::string(json_excess_text(excess)));
   }
   if (lower(header(headers, "content-type")).starts_with("application/cloudevents+json")) return structured(json);
   if (member(json, "message").is_object()) return pubsub(member(json, "message"));

@@ -1,5 +1,5 @@
-// What a POST to the service means (cromwell-bigquery.md §3.2): storage events of functions, CloudEvents in both modes, Pub/Sub
-// push, bare objects, and Cromwell's own callback. Pure, thread-safe; never throws.
+// What a POST to the service means (cromwell-bigquery.md §3.2): storage events of functions, CloudEvents in both modes,
+// Pub/Sub push, bare objects, and Cromwell's own callback. Pure, thread-safe; never throws.
 #pragma once
 #include <string>
 #include <string_view>
@@ -15,11 +15,11 @@ struct Event {
     malformed,  // no event at all
   };
   Kind kind = Kind::malformed;
-  std::string id;                              // the workflow's
-  std::string bucket, object, generation;      // of a storage event; may be empty
+  std::string id;                          // the workflow's
+  std::string bucket, object, generation;  // of a storage event; may be empty
   bool metadata_update = false;
-  std::string message_id;                      // of Pub/Sub, for the log
-  std::string why;                             // of ignored and malformed, for the log
+  std::string message_id;  // of Pub/Sub, for the log
+  std::string why;         // of ignored and malformed, for the log
 };
 
 // Header names in lower case.

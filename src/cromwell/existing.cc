@@ -10,8 +10,8 @@
 #include "base/units.h"
 #include "cromwell/row_json.h"
 #include "net/google/bigquery_schema.h"
-#include "net/http/retry.h"
 #include "net/http/digest.h"
+#include "net/http/retry.h"
 
 namespace tacho {
 namespace {
@@ -36,7 +36,8 @@ std::string one_of(const char* column, const std::set<std::string>& words) {
   return text + ")";
 }
 
-// As row_key makes it. A line break is in none of them: a name with one would be another call's at worst, and both are sent.
+// As row_key makes it. A line break is in none of them: a name with one would be another call's at worst, and both are
+// sent.
 constexpr const char* kKeySql =
     "SUBSTR(TO_HEX(SHA256(CONCAT(workflow_id, '\\n', task_call_name, '\\n', CAST(shard AS STRING), '\\n', "
     "CAST(attempt AS STRING), '\\n', execution_status))), 1, 16)";

@@ -1,5 +1,5 @@
-// Which of a workflow's rows are in the table already: one query that counts them, each once however often it is there, and
-// where that is not the number that there should be, another one that names them. Not thread-safe.
+// Which of a workflow's rows are in the table already: one query that counts them, each once however often it is there,
+// and where that is not the number that there should be, another one that names them. Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <set>
@@ -11,8 +11,8 @@
 
 namespace tacho {
 
-// What makes two rows the same, as a number: workflow, call, shard, attempt, and the status, since a row that was sent while the
-// call ran is not the one of its end.
+// What makes two rows the same, as a number: workflow, call, shard, attempt, and the status, since a row that was sent
+// while the call ran is not the one of its end.
 uint64_t row_key(const MetadataRow& row);
 
 // What pass 2 would send. Eight bytes a row.

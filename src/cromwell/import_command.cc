@@ -57,9 +57,9 @@ std::string log_row_json(const LogPlace& place, const LogSample& sample) {
   return std::string(out.view());
 }
 
-// What tells a record of one log from all others of it, so that BigQuery takes none for another one that was sent again. The same
-// log read twice gives the same. Dates have whole seconds, and a clock that is set back, or leaves summer time, shows some of
-// them twice.
+// What tells a record of one log from all others of it, so that BigQuery takes none for another one that was sent
+// again. The same log read twice gives the same. Dates have whole seconds, and a clock that is set back, or leaves
+// summer time, shows some of them twice.
 class RecordIds {
  public:
   std::vector<std::string> next(const std::optional<int64_t>& time_ns) {
@@ -105,7 +105,7 @@ class Import {
   std::vector<BqRow> batch_;
   std::string lines_;
   uint64_t rows_ = 0, old_rows_ = 0;
-  RecordIds ids_;                      // of the log that is read
+  RecordIds ids_;  // of the log that is read
   std::string why_;
 };
 

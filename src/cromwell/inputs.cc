@@ -19,7 +19,8 @@ class Flattener {
   Flattener(JsonReader& reader, Call& call)
       : reader_(reader), call_(call), begin_(reader.offset()), outer_depth_(reader.depth()) {}
 
-  // Of the inputs themselves (their names stand as they are) or of a map (keys in brackets). Nothing is escaped, as in existing rows.
+  // Of the inputs themselves (their names stand as they are) or of a map (keys in brackets). Nothing is escaped, as in
+  // existing rows.
   bool members(bool is_map) {
     const size_t outside = path_.size();
     for (;;) {

@@ -13,8 +13,8 @@ constexpr uint64_t kHighs = 0x8080808080808080ull;
 
 constexpr uint64_t zero_bytes(uint64_t word) { return (word - kOnes) & ~word & kHighs; }
 
-// The first byte that ends the plain part of a string: a quote, a backslash or a control character. Eight at a time: most
-// of a document is inside strings.
+// The first byte that ends the plain part of a string: a quote, a backslash or a control character. Eight at a time:
+// most of a document is inside strings.
 const char* plain_end(const char* at, const char* end) {
   static_assert(std::endian::native == std::endian::little);
   for (; end - at >= 8; at += 8) {
@@ -156,9 +156,7 @@ JsonReader::Token JsonReader::read_value() {
   if (c == '[') return open(false);
   state_ = depth_ == 0 ? State::done : State::after;
   switch (c) {
-    case '"':
-      ++at_;
-      return string() ? Token::string : Token::broken;
+    case '"': ++at_; return string() ? Token::string : Token::broken;
     case 't': return literal("true", Token::yes);
     case 'f': return literal("false", Token::no);
     case 'n': return literal("null", Token::null);

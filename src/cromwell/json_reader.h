@@ -1,7 +1,7 @@
-// A pull parser for JSON of any length in constant memory: text comes in pieces from a function, tokens go out one by one.
-// RFC 8259 to the letter but for three things that must not end an upload: bytes that are no UTF-8 and lone surrogates pass
-// (whoever writes them replaces them), members may repeat, and a string is held up to kTextLimit only (cut() tells).
-// Not thread-safe.
+// A pull parser for JSON of any length in constant memory: text comes in pieces from a function, tokens go out one by
+// one. RFC 8259 to the letter but for three things that must not end an upload: bytes that are no UTF-8 and lone
+// surrogates pass (whoever writes them replaces them), members may repeat, and a string is held up to kTextLimit only
+// (cut() tells). Not thread-safe.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -43,9 +43,9 @@ class JsonReader {
  private:
   enum class State : uint8_t { value, first_key, first_element, after, done };
 
-  bool refill();                // false at the end or on an error
+  bool refill();  // false at the end or on an error
   bool more() { return at_ < end_ || refill(); }
-  bool skip_blanks();           // to the next byte; false at the end
+  bool skip_blanks();  // to the next byte; false at the end
   Token fail(std::string_view what);
   Token cut_off();
   // Whether the innermost open bracket is an object's.
@@ -59,7 +59,7 @@ class JsonReader {
   Token read_value();
   Token literal(std::string_view word, Token token);
   Token number();
-  bool string();                // behind the opening quote
+  bool string();  // behind the opening quote
   bool slow_string(const char* from);
   bool escape();
   bool hex4(uint32_t& code);
@@ -70,7 +70,7 @@ class JsonReader {
   std::unique_ptr<char[]> buffer_;
   const char* at_ = nullptr;
   const char* end_ = nullptr;
-  uint64_t consumed_ = 0;       // bytes of the document before the buffer
+  uint64_t consumed_ = 0;  // bytes of the document before the buffer
   bool at_end_ = false;
   State state_ = State::value;
   std::array<uint64_t, kMaxDepth / 64> objects_{};  // one bit a level: an object, or an array

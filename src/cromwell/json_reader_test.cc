@@ -48,7 +48,8 @@ TEST(JsonReader, ReadsEveryKindOfToken) {
 }
 
 TEST(JsonReader, TakesEscapesApartAtEveryEdge) {
-  const std::string text = R"(["\"\\\/\b\f\n\r\t", "\u0041\u00e9\u20ac\ud83d\ude00", "\ud800", "\ud800\ud83d\ude00x", "\ud800\n"])";
+  const std::string text =
+      R"(["\"\\\/\b\f\n\r\t", "\u0041\u00e9\u20ac\ud83d\ude00", "\ud800", "\ud800\ud83d\ude00x", "\ud800\n"])";
   const std::string expected =
       "[s(\"\\/\b\f\n\r\t)s(A\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80)s(\xEF\xBF\xBD)s(\xEF\xBF\xBD\xF0\x9F\x98\x80x)"
       "s(\xEF\xBF\xBD\n)].";
@@ -67,7 +68,8 @@ TEST(JsonReader, SaysWhereItBroke) {
   EXPECT_EQ(error_of(R"({"a":1,})"), "broken JSON at byte 7: a member's name is missing");
   EXPECT_EQ(error_of("{} x"), "broken JSON at byte 3: text behind the end of the document");
   EXPECT_EQ(error_of("\"a\nb\""), "broken JSON at byte 2: a control character inside a string");
-  for (const char* text : {"01", "1.", "-", "1e", "+1", ".5", "tru", "nul", "truE", R"("\x")", R"("\u12g4")", R"({"a" 1})", R"({1:2})", "[", "{", "nan"})
+  for (const char* text : {"01", "1.", "-", "1e", "+1", ".5", "tru", "nul", "truE", R"("\x")", R"("\u12g4")",
+                           R"({"a" 1})", R"({1:2})", "[", "{", "nan"})
     EXPECT_NE(error_of(text), "") << text;
   for (const char* text : {"0", "-0", "1.5", "1e5", "true", R"("")", " null "}) EXPECT_EQ(error_of(text), "") << text;
 }

@@ -21,12 +21,11 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int64_t kLeastKeepNs = 300 * kNsPerSec, kMostKeepNs = 86'400 * kNsPerSec;
-constexpr int64_t kGraceNs = 3'600 * kNsPerSec;       // beyond that, where they cannot be had anew
+constexpr int64_t kGraceNs = 3'600 * kNsPerSec;        // beyond that, where they cannot be had anew
 constexpr int64_t kBetweenFetchesNs = 30 * kNsPerSec;  // nobody makes us knock at Google's door all day
 constexpr int64_t kAfterFailureNs = 5 * kNsPerSec;
 constexpr size_t kMostKeys = 100;
 constexpr JsonBounds kKeyBounds{256 * 1024, 8, 10'000};
-
 
 // Cache-Control: public, max-age=19845, must-revalidate
 int64_t max_age_ns(std::string_view cache_control) {
@@ -132,7 +131,8 @@ KeyStore::Found KeyStore::find(const std::string& key_id, JwtKey& key) {
     }
     const bool may_wait = wanted_ && waiting_ < kMostWaiting && system_clock().monotonic_ns() < patience_until_ns;
     if (!may_wait) {
-      // Old keys are better than none while their server is away, but not for ever: one of them may have been withdrawn.
+      // Old keys are better than none while their server is away, but not for ever: one of them may have been
+      // withdrawn.
       const bool usable = !keys_.empty() && now_ns < until_ns_ + kGraceNs;
       if (found != keys_.end() && usable) return key = found->second, Found::yes;
       return wanted_ || failed_ || !usable ? Found::not_now : Found::unknown;

@@ -1,7 +1,7 @@
-// The public keys that identity tokens are signed with, from one address. One thread fetches them, and nobody holds a lock
-// meanwhile: who asks for a key that is known gets it at once, a few wait a moment for one that is not, all others are told to
-// come back. A key is used as long as its server says, and for an hour more where the server cannot be reached; never longer.
-// Thread-safe.
+// The public keys that identity tokens are signed with, from one address. One thread fetches them, and nobody holds a
+// lock meanwhile: who asks for a key that is known gets it at once, a few wait a moment for one that is not, all others
+// are told to come back. A key is used as long as its server says, and for an hour more where the server cannot be
+// reached; never longer. Thread-safe.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -16,7 +16,7 @@
 namespace tacho {
 
 struct JwtKey {
-  std::string modulus, exponent;       // big-endian bytes
+  std::string modulus, exponent;  // big-endian bytes
 };
 // {"keys":[{"kty":"RSA","kid":"…","n":"…","e":"AQAB"}]}: RSA keys by kid.
 std::map<std::string, JwtKey> parse_jwks(std::string_view json);
@@ -49,10 +49,10 @@ class KeyStore {
   const int64_t patience_ns_;
   Monitor monitor_;
   std::map<std::string, JwtKey> keys_;
-  int64_t until_ns_ = 0;               // of the keys
-  int64_t next_fetch_ns_ = 0;          // not before
-  bool wanted_ = false;                // the thread is to fetch, or does
-  bool failed_ = false;                // the last time
+  int64_t until_ns_ = 0;       // of the keys
+  int64_t next_fetch_ns_ = 0;  // not before
+  bool wanted_ = false;        // the thread is to fetch, or does
+  bool failed_ = false;        // the last time
   int waiting_ = 0;
   std::atomic<bool> stopping_ = false;
   std::thread thread_;

@@ -57,7 +57,8 @@ Result<MetadataFile> download(const SizeSettings& storage, const std::string& pa
     request.url = gcs_object_url(storage.base_url, path) + "?alt=media";
     if (!storage.user_project.empty()) request.url += "&userProject=" + percent_encode(storage.user_project, false);
     const auto bearer = may_send_token ? token.get() : Result<std::string>(std::string());
-    // Asked without a token, the object would seem to be forbidden; only where there are no credentials at all that is fair.
+    // Asked without a token, the object would seem to be forbidden; only where there are no credentials at all that is
+    // fair.
     if (!bearer && bearer.error().code != Code::not_available) {
       if (bearer.error().code != Code::io || tries >= kTries) return bearer.error();
       pause(backoff);

@@ -1,4 +1,5 @@
-// Lines of a log, from a file (plain or gzip) or from Cloud Storage (gs://bucket/name), in constant memory. Not thread-safe.
+// Lines of a log, from a file (plain or gzip) or from Cloud Storage (gs://bucket/name), in constant memory. Not
+// thread-safe.
 #pragma once
 #include <functional>
 #include <string>

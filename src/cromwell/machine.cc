@@ -13,12 +13,14 @@ namespace {
 
 constexpr int64_t kGiB = int64_t{1} << 30;
 
-// Families whose memory grows with the CPUs, in MiB for each. Of those with `whole_gib` Google gives away no part of one.
+// Families whose memory grows with the CPUs, in MiB for each. Of those with `whole_gib` Google gives away no part of
+// one.
 struct Family {
   std::string_view prefix;
   double mib_per_cpu;
   bool whole_gib = false;
 };
+// clang-format off
 constexpr std::array kFamilies = {
     Family{"n1-standard-", 3840},  Family{"n1-highmem-", 6656},   Family{"n1-highcpu-", 921.6},
     Family{"n2-standard-", 4096},  Family{"n2-highmem-", 8192},   Family{"n2-highcpu-", 1024},
@@ -36,6 +38,7 @@ constexpr std::array kFamilies = {
     Family{"c4-standard-", 3840, true},  Family{"c4-highmem-", 7936, true},  Family{"c4d-standard-", 3968, true},
     Family{"c4d-highmem-", 8064, true},  Family{"c4d-highcpu-", 1920, true}, Family{"g4-standard-", 3840, true},
 };
+// clang-format on
 
 // Those that follow no such rule, also where their neighbours do.
 struct Single {
@@ -43,6 +46,7 @@ struct Single {
   int64_t cpus;
   double gib;
 };
+// clang-format off
 constexpr std::array kSingles = {
     Single{"f1-micro", 1, 0.6},                   Single{"g1-small", 1, 1.7},
     Single{"e2-micro", 2, 1},                     Single{"e2-small", 2, 2},
@@ -80,6 +84,7 @@ constexpr std::array kSingles = {
     Single{"a3-edgegpu-8g", 208, 1872},           Single{"a3-ultragpu-8g", 224, 2952},
     Single{"a4-highgpu-8g", 224, 3968},           Single{"a4x-highgpu-4g", 140, 884},
 };
+// clang-format on
 
 // How the same machine is called with local disks, or without them.
 constexpr std::array<std::string_view, 5> kDiskEndings = {"-lssd-v1", "-highlssd", "-standardlssd", "-nolssd", "-lssd"};

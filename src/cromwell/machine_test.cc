@@ -50,10 +50,11 @@ INSTANTIATE_TEST_SUITE_P(
                     TypeCase{"c4d-highmem-4", 4, 31 * 1024}, TypeCase{"c4d-highmem-384", 384, 3024 * 1024},
                     TypeCase{"c4a-highmem-72-lssd", 72, 576 * 1024}, TypeCase{"n4d-highcpu-96", 96, 192 * 1024},
                     TypeCase{"g4-standard-6", 6, 22 * 1024}, TypeCase{"g4-standard-48", 48, 180 * 1024},
-                    TypeCase{"z3-highmem-88-highlssd", 88, 704 * 1024}, TypeCase{"h4d-highmem-192-lssd", 192, 1488 * 1024},
-                    TypeCase{"m2-hypermem-416", 416, 8832 * 1024}, TypeCase{"m3-ultramem-128", 128, 3904 * 1024},
-                    TypeCase{"a3-highgpu-1g-nolssd", 26, 234 * 1024}, TypeCase{"a3-ultragpu-8g", 224, 2952 * 1024},
-                    TypeCase{"n2-highmem-", 0, 0}, TypeCase{"c3-highcpu-7-metal", 0, 0}));
+                    TypeCase{"z3-highmem-88-highlssd", 88, 704 * 1024},
+                    TypeCase{"h4d-highmem-192-lssd", 192, 1488 * 1024}, TypeCase{"m2-hypermem-416", 416, 8832 * 1024},
+                    TypeCase{"m3-ultramem-128", 128, 3904 * 1024}, TypeCase{"a3-highgpu-1g-nolssd", 26, 234 * 1024},
+                    TypeCase{"a3-ultragpu-8g", 224, 2952 * 1024}, TypeCase{"n2-highmem-", 0, 0},
+                    TypeCase{"c3-highcpu-7-metal", 0, 0}));
 
 struct MemoryCase {
   const char* text;
@@ -96,8 +97,8 @@ TEST_P(BatchShape, IsDerived) {
 INSTANTIATE_TEST_SUITE_P(
     All, BatchShape,
     testing::Values(ShapeCase{"", 1, 2048, 1, 2048}, ShapeCase{"", 3, 4096, 4, 4096}, ShapeCase{"", 1, 2000, 1, 2048},
-                    ShapeCase{"", 4, 1024, 4, 3840},  // 3.6 GiB at least, in steps of 256 MiB
-                    ShapeCase{"", 1, 8192, 2, 8192},  // 6.5 GiB a CPU at most
+                    ShapeCase{"", 4, 1024, 4, 3840},     // 3.6 GiB at least, in steps of 256 MiB
+                    ShapeCase{"", 1, 8192, 2, 8192},     // 6.5 GiB a CPU at most
                     ShapeCase{"", 2, 65536, 10, 65536},  // 64 / 6.5 = 9.8
                     ShapeCase{"Intel Cascade Lake", 1, 1024, 2, 2048},
                     ShapeCase{"Intel Ice Lake", 33, 65536, 36, 65536},

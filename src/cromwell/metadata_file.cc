@@ -70,7 +70,7 @@ Result<Fd> copy_to_temporary(int from) {
 Result<MetadataFile> MetadataFile::open(const std::string& path) {
   Fd fd{path == "-" ? ::dup(0) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
   if (!fd) return system_error("cannot open the metadata", path, errno);
-  struct stat about{};
+  struct stat about {};
   if (::fstat(fd.get(), &about) != 0) return system_error("cannot open the metadata", path, errno);
   if (S_ISDIR(about.st_mode))
     return Error{Code::invalid, "this is a folder", path, "name a file with a workflow's metadata"};

@@ -1,5 +1,5 @@
-// A metadata document on disk, plain or gzip, that can be read from its start as often as needed. Thread-safe for readers of
-// their own.
+// A metadata document on disk, plain or gzip, that can be read from its start as often as needed. Thread-safe for
+// readers of their own.
 #pragma once
 #include <string>
 

@@ -60,7 +60,9 @@ Rows rows_of_fixture(const std::string& name, RowOptions options = {}) {
 
 // A document with one call, whose members are given.
 std::string one_call(const std::string& members, const std::string& fqn = "wf.task") {
-  return std::string(R"({"id":"w","workflowName":"wf","status":"Succeeded","start":"2026-10-01T00:00:00Z","end":"2026-10-01T01:00:00Z","calls":{")") + fqn +
+  return std::string(
+             R"({"id":"w","workflowName":"wf","status":"Succeeded","start":"2026-10-01T00:00:00Z","end":"2026-10-01T01:00:00Z","calls":{")") +
+         fqn +
          R"(":[{"executionStatus":"Done","shardIndex":-1,"attempt":1,"start":"2026-10-01T00:10:00Z","end":"2026-10-01T00:20:00Z",)"
          R"("jes":{"googleProject":"p","zone":"z","instanceName":"i","machineType":"custom-1-1024"})" +
          (members.empty() ? "" : ",") + members + "}]}}";
@@ -116,8 +118,8 @@ TEST(Metadata, GcpBatchWorkflow) {
   EXPECT_EQ(sum["instance_name"], "");
   EXPECT_EQ(sum["project_id"], "lab");
   EXPECT_EQ(sum["preemptible"], true);
-  EXPECT_EQ(sum["cpu_count"], 4);        // 3 → even
-  EXPECT_EQ(sum["mem_total_gb"], 4);     // N2: one GiB a CPU at least
+  EXPECT_EQ(sum["cpu_count"], 4);     // 3 → even
+  EXPECT_EQ(sum["mem_total_gb"], 4);  // N2: one GiB a CPU at least
   EXPECT_FALSE(sum.contains("machine_type"));
   EXPECT_EQ(sum["disk_mounts"], Json::parse(R"(["/mnt/disks/cromwell_root","/mnt/big"])"));
   EXPECT_EQ(sum["gpu_count"], 1);
@@ -204,8 +206,9 @@ std::string nested(int levels) {
   const std::string own = R"("t.own":[{"executionStatus":"Done","start":"2026-10-01T00:00:00Z","attempt":1,"jes":{}}])";
   std::string text = R"({"id":"leaf","calls":{)" + own + "}}";
   for (int i = 0; i < levels; ++i)
-    text = std::string(R"({"id":"w)").append(std::to_string(i)).append(R"(","calls":{"t.sub":[{"subWorkflowMetadata":)") +
-           text + "}]," + own + "}}";
+    text =
+        std::string(R"({"id":"w)").append(std::to_string(i)).append(R"(","calls":{"t.sub":[{"subWorkflowMetadata":)") +
+        text + "}]," + own + "}}";
   return text;
 }
 
@@ -236,14 +239,16 @@ TEST(Metadata, Times) {
   const Json missing_end = row_with(R"("end":null,"vmEndTime":"2026-10-01T00:30:00Z")");
   EXPECT_EQ(missing_end["end_time"], "2026-10-01T00:30:00.000000Z");
   EXPECT_EQ(missing_end["end_time_known"], false);
-  EXPECT_EQ(row_with(R"("start":null,"vmStartTime":"2026-10-01T00:11:00Z")")["start_time"], "2026-10-01T00:11:00.000000Z");
-  EXPECT_EQ(row_with(R"("start":null)")["start_time"], "2026-10-01T00:20:00.000000Z");   // its end
+  EXPECT_EQ(row_with(R"("start":null,"vmStartTime":"2026-10-01T00:11:00Z")")["start_time"],
+            "2026-10-01T00:11:00.000000Z");
+  EXPECT_EQ(row_with(R"("start":null)")["start_time"], "2026-10-01T00:20:00.000000Z");  // its end
   EXPECT_EQ(row_with(R"("start":"yesterday")")["start_time"], "2026-10-01T00:20:00.000000Z");
   EXPECT_EQ(row_with(R"("start":"2026-10-01T02:10:00.5+05:30")")["start_time"], "2026-09-30T20:40:00.500000Z");
   const Rows none = rows_of(R"({"id":"w","calls":{"a":[{"executionStatus":"Done","jes":{}}]}})");
   EXPECT_TRUE(none.rows.empty());
   EXPECT_EQ(none.tally.no_time, 1u);
-  const Rows only_start = rows_of(R"({"id":"w","calls":{"a":[{"executionStatus":"Done","jes":{},"start":"2026-10-01T00:00:00Z"}]}})");
+  const Rows only_start =
+      rows_of(R"({"id":"w","calls":{"a":[{"executionStatus":"Done","jes":{},"start":"2026-10-01T00:00:00Z"}]}})");
   ASSERT_EQ(only_start.rows.size(), 1u);
   EXPECT_EQ(only_start.rows[0].end_ns, only_start.rows[0].start_ns);
   EXPECT_FALSE(only_start.rows[0].end_time_known);
@@ -265,7 +270,8 @@ TEST(Metadata, Machines) {
   const Json nothing = jes("", "");
   EXPECT_EQ(nothing["mem_total_gb"], 0);
   EXPECT_FALSE(nothing.contains("mem_total_bytes"));
-  const Json batch = row_with(R"("jes":null,"gcpBatch":{"machineType":"n2-standard-4","zone":"projects/1/zones/us-x1-a","instanceName":"vm"})");
+  const Json batch = row_with(
+      R"("jes":null,"gcpBatch":{"machineType":"n2-standard-4","zone":"projects/1/zones/us-x1-a","instanceName":"vm"})");
   EXPECT_EQ(batch["cpu_count"], 4);
   EXPECT_EQ(batch["zone"], "us-x1-a");
   EXPECT_EQ(batch["instance_name"], "vm");
@@ -296,13 +302,14 @@ TEST(Metadata, Preemptible) {
   EXPECT_EQ(row_with(R"("preemptible":true)")["preemptible"], true);
   EXPECT_EQ(row_with(R"("preemptible":"true")")["preemptible"], true);
   EXPECT_EQ(row_with(R"("preemptible":false,"runtimeAttributes":{"preemptible":"3"})")["preemptible"], false);
-  EXPECT_EQ(row_with(R"("runtimeAttributes":{"preemptible":"3"})")["preemptible"], true);   // the first of three
+  EXPECT_EQ(row_with(R"("runtimeAttributes":{"preemptible":"3"})")["preemptible"], true);  // the first of three
   EXPECT_EQ(row_with(R"("runtimeAttributes":{"preemptible":0})")["preemptible"], false);
   EXPECT_EQ(row_with("")["preemptible"], false);
 }
 
 TEST(Metadata, OrderOfMembersDoesNotMatter) {
-  const std::string late = R"({"calls":{"o.s":[{"subWorkflowMetadata":{"calls":{"s.t":[{"jes":{},"executionStatus":"Done"}]},
+  const std::string late =
+      R"({"calls":{"o.s":[{"subWorkflowMetadata":{"calls":{"s.t":[{"jes":{},"executionStatus":"Done"}]},
     "start":"2026-10-01T00:00:00Z","workflowName":"inner","id":"in"},"executionStatus":"Done"}],
     "o.t":[{"jes":{},"executionStatus":"Done"}]},"start":"2026-10-02T00:00:00Z","workflowName":"outer","id":"out"})";
   const Rows result = rows_of(late);
@@ -317,8 +324,10 @@ TEST(Metadata, OfMembersThatStandTwiceTheLastCounts) {
   const std::string sub = std::string(R"({"id":"ID","calls":{"s.t":[)") + call + "]}}";
   const auto with_id = [&](const char* id) { return std::string(sub).replace(sub.find("ID"), 2, id); };
   // The first of two subWorkflowMetadata, of two lists of the same call, and of two "calls".
-  const std::string text = R"({"id":"first","id":"w","calls":{"x":[{"subWorkflowMetadata":)" + with_id("gone") + R"(}]},"calls":{"a":[)" + call + "," + call +
-                           R"(],"b":[{"subWorkflowMetadata":)" + with_id("gone1") + R"(,"subWorkflowMetadata":)" + with_id("kept") + R"(}],"a":[)" + call + "]}}";
+  const std::string text = R"({"id":"first","id":"w","calls":{"x":[{"subWorkflowMetadata":)" + with_id("gone") +
+                           R"(}]},"calls":{"a":[)" + call + "," + call + R"(],"b":[{"subWorkflowMetadata":)" +
+                           with_id("gone1") + R"(,"subWorkflowMetadata":)" + with_id("kept") + R"(}],"a":[)" + call +
+                           "]}}";
   const Rows result = rows_of(text);
   ASSERT_EQ(result.error, "");
   ASSERT_EQ(result.rows.size(), 2u);
@@ -331,7 +340,8 @@ TEST(Metadata, BrokenDocuments) {
   EXPECT_NE(rows_of("[]").error, "");
   EXPECT_NE(rows_of("").error, "");
   // The rows before the break are still found, for --stream.
-  const Rows cut = rows_of(R"({"id":"w","calls":{"a":[{"jes":{},"executionStatus":"Done","start":"2026-10-01T00:00:00Z"},{"jes")");
+  const Rows cut =
+      rows_of(R"({"id":"w","calls":{"a":[{"jes":{},"executionStatus":"Done","start":"2026-10-01T00:00:00Z"},{"jes")");
   EXPECT_NE(cut.error, "");
   ASSERT_EQ(cut.rows.size(), 1u);
   EXPECT_EQ(cut.rows[0].workflow_id, "w");

@@ -1,5 +1,5 @@
-// monitoring.log, as two older monitoring scripts write it (cromwell-bigquery.md §4.3), read line by line. What a line does not
-// say, or says as zero, is unknown. Not thread-safe.
+// monitoring.log, as two older monitoring scripts write it (cromwell-bigquery.md §4.3), read line by line. What a line
+// does not say, or says as zero, is unknown. Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -22,14 +22,14 @@ class MonitoringLog {
   using Take = std::function<void(const LogSample&)>;
   explicit MonitoringLog(Take take) : take_(std::move(take)) {}
   void line(std::string_view text);
-  void finish();                       // the last block of the log may be open
+  void finish();  // the last block of the log may be open
   uint64_t samples() const { return samples_; }
   uint64_t bad_lines() const { return bad_lines_; }
 
  private:
   void header(std::string_view text);
-  bool one_line_record(std::string_view text);   // EPI
-  bool block_line(std::string_view text);        // HCA
+  bool one_line_record(std::string_view text);  // EPI
+  bool block_line(std::string_view text);       // HCA
   void emit(const LogSample& sample);
   std::optional<double> share(std::optional<double> percent, const std::optional<double>& total) const;
 

@@ -32,7 +32,7 @@ TEST(MonitoringLog, Blocks) {
   EXPECT_FALSE(samples[1].cpu);     // zero
   EXPECT_FALSE(samples[1].memory);  // unreadable
   EXPECT_EQ(samples[1].time_ns, 1538388010'000'000'000);
-  EXPECT_EQ(bad, 1u);               // the date
+  EXPECT_EQ(bad, 1u);  // the date
 }
 
 TEST(MonitoringLog, OneLineRecords) {

@@ -15,7 +15,7 @@ constexpr unsigned kAll = kUpload | kServe | kImport, kRows = kUpload | kServe;
 
 struct Option {
   std::string_view name;
-  std::string_view value;              // what stands for the value in the help; empty: a switch
+  std::string_view value;  // what stands for the value in the help; empty: a switch
   unsigned commands;
   std::string CromwellOptions::*text;
   bool CromwellOptions::*flag;
@@ -166,7 +166,8 @@ Result<SenderSettings> sender_settings(const CromwellOptions& options, const BqT
       if (!value.empty()) return value;
     return std::string();
   };
-  const std::string table_id = first({options.table, table_variable == nullptr ? "" : environment(table_variable), std::string(table.name)});
+  const std::string table_id =
+      first({options.table, table_variable == nullptr ? "" : environment(table_variable), std::string(table.name)});
   settings.spec = bq_table_spec(table, table_id);
   settings.ndjson_path = first({options.ndjson, "tacho-" + table_id + ".ndjson"});
   if (!options.bq_create.empty() && options.bq_create != "auto" && options.bq_create != "never")

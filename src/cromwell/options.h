@@ -1,5 +1,5 @@
-// The command line of tacho cromwell: one table of options for all three commands, their environment variables, and what
-// becomes of them. Not thread-safe.
+// The command line of tacho cromwell: one table of options for all three commands, their environment variables, and
+// what becomes of them. Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -17,7 +17,7 @@ enum CromwellCommand : unsigned { kUpload = 1, kServe = 2, kImport = 4 };
 
 struct CromwellOptions {
   bool help = false, quiet = false;
-  std::vector<std::string> words;      // what is no option
+  std::vector<std::string> words;  // what is no option
   // where
   std::string project, dataset, table, location, bq_endpoint, gcs_endpoint, metadata_host, token_uri, cromwell,
       cromwell_auth;
@@ -39,7 +39,8 @@ std::string options_help(CromwellCommand command);
 
 // Flags, then the environment, then defaults. Errors are finished sentences for a person.
 Result<GoogleAuthSettings> auth_settings(const CromwellOptions& options, std::vector<std::string> scopes);
-// table_variable may be null. The table's owner: --project, GCP_PROJECT, PROJECT_ID, the credentials' own. Without a dataset it is an Error.
+// table_variable may be null. The table's owner: --project, GCP_PROJECT, PROJECT_ID, the credentials' own. Without a
+// dataset it is an Error.
 Result<SenderSettings> sender_settings(const CromwellOptions& options, const BqTableData& table,
                                        const char* table_variable);
 Result<SizeSettings> size_settings(const CromwellOptions& options);

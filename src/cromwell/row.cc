@@ -25,7 +25,6 @@ bool is_one_of(std::string_view word, const std::array<std::string_view, N>& wor
 constexpr std::array<std::string_view, 4> kEnded = {"Done", "Failed", "RetryableFailure", "Aborted"};
 constexpr std::array<std::string_view, 2> kAtWork = {"Running", "Aborting"};
 
-
 std::optional<int64_t> time_ns(const std::string& text) {
   if (text.empty()) return std::nullopt;
   const auto time = parse_iso_date_ns(text);
@@ -113,8 +112,8 @@ bool set_times(const Call& call, const WorkflowHead& workflow, MetadataRow& row)
   return true;
 }
 
-// What lies beyond the size of a row however short it is written need not be held until the row is. Files are: their sizes
-// are summed up.
+// What lies beyond the size of a row however short it is written need not be held until the row is. Files are: their
+// sizes are summed up.
 bool drop_what_cannot_fit(std::vector<Input>& inputs) {
   const auto is_file = [](const Input& input) { return input.type == InputType::file; };
   size_t bytes = 0;

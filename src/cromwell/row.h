@@ -1,5 +1,5 @@
-// The rules by which a call attempt becomes a row of the metadata table, or does not (cromwell-bigquery.md §3.5). Pure but for
-// warnings about what is left out; thread-safe.
+// The rules by which a call attempt becomes a row of the metadata table, or does not (cromwell-bigquery.md §3.5). Pure
+// but for warnings about what is left out; thread-safe.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -29,7 +29,7 @@ struct MetadataRow {
   int64_t start_ns = 0, end_ns = 0;
   std::optional<int64_t> memory_bytes;
   std::vector<Disk> disks;
-  std::vector<Input> inputs;           // sorted by key
+  std::vector<Input> inputs;  // sorted by key
   // What the original's table does not have.
   std::string call_fqn, root_workflow_id, backend, machine_type, job_id, gpu_type;
   bool end_time_known = true, cached = false, inputs_truncated = false;
@@ -39,7 +39,8 @@ struct MetadataRow {
 
 enum class Fate { row, sub_workflow, cached, not_started, running, other_backend, no_time };
 
-// Moves what it can out of the call. An Error: this call makes no sense (its shard or attempt is no number); say so and go on.
+// Moves what it can out of the call. An Error: this call makes no sense (its shard or attempt is no number); say so and
+// go on.
 Result<Fate> make_row(Call& call, const WorkflowHead& workflow, const std::string& root_id, const RowOptions& options,
                       MetadataRow& row);
 

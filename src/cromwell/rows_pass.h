@@ -22,10 +22,10 @@ struct Tally {
 
 struct RowsPass {
   RowOptions options;
-  std::string root_id;                 // for root_workflow_id
-  std::string own_id;                  // of the document's workflow, where it does not say
+  std::string root_id;  // for root_workflow_id
+  std::string own_id;   // of the document's workflow, where it does not say
   bool with_inputs = true;
-  bool quiet = false;                  // bad calls are counted, not printed
+  bool quiet = false;  // bad calls are counted, not printed
   // May move out of the row; false ends the pass.
   std::function<bool(MetadataRow& row)> row;
   // A call that only names its sub-workflow.

@@ -28,14 +28,15 @@ Status append_ndjson(const std::string& path, std::string_view lines) {
   return write_all(fd.get(), lines);
 }
 
-Sender::Sender(SenderSettings settings) : settings_(std::move(settings)), thread_([this] {
-  // Nothing that a row holds may end the program.
-  try {
-    run();
-  } catch (const std::exception& error) {
-    fail(std::string("the rows could not be sent: ") + error.what(), true);
-  }
-}) {}
+Sender::Sender(SenderSettings settings)
+    : settings_(std::move(settings)), thread_([this] {
+        // Nothing that a row holds may end the program.
+        try {
+          run();
+        } catch (const std::exception& error) {
+          fail(std::string("the rows could not be sent: ") + error.what(), true);
+        }
+      }) {}
 
 Sender::~Sender() { finish(); }
 

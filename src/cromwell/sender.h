@@ -1,6 +1,6 @@
-// Sends batches of rows into one table on a thread of its own, while the next batch is made: at most one is on its way and one
-// waits. Rows that are older than streaming takes go to an NDJSON file for a load job; rows that BigQuery refuses are named and
-// counted. One owner.
+// Sends batches of rows into one table on a thread of its own, while the next batch is made: at most one is on its way
+// and one waits. Rows that are older than streaming takes go to an NDJSON file for a load job; rows that BigQuery
+// refuses are named and counted. One owner.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -19,15 +19,15 @@ struct SenderSettings {
   BqSettings bq;
   BqTableSpec spec;
   GoogleAuthSettings auth;
-  std::string ndjson_path;             // "-": stdout
-  int64_t patience_ms = 600'000;       // for one batch
+  std::string ndjson_path;        // "-": stdout
+  int64_t patience_ms = 600'000;  // for one batch
 };
 
 struct SenderResult {
   int64_t accepted = 0, dropped = 0, too_old = 0;
-  std::string too_old_path;            // where those are
-  bool later = false;                  // what is missing may work another time
-  std::string why;                     // empty: every row has arrived, or is in the NDJSON file
+  std::string too_old_path;  // where those are
+  bool later = false;        // what is missing may work another time
+  std::string why;           // empty: every row has arrived, or is in the NDJSON file
 };
 
 class Sender {
@@ -37,8 +37,8 @@ class Sender {
   Sender(const Sender&) = delete;
   Sender& operator=(const Sender&) = delete;
 
-  // Waits while another batch is waiting, with a large one also while another is sent; false when sending has failed for
-  // good.
+  // Waits while another batch is waiting, with a large one also while another is sent; false when sending has failed
+  // for good.
   bool push(std::vector<BqRow> batch);
   // Waits for all of it.
   SenderResult finish();

@@ -29,7 +29,7 @@ constexpr const char kServeHelp[] =
     "POST on any path, and\n"
     "uploads the workflow that they are about. GET /healthz answers 200.\n\n";
 
-constexpr int kWorkers = 40;           // most of them wait; /healthz always finds one
+constexpr int kWorkers = 40;  // most of them wait; /healthz always finds one
 constexpr int64_t kDrainMs = 8'000, kServicePatienceMs = 120'000;
 
 Result<int> number(const std::string& text, const char* what, int least, int most, int otherwise) {
@@ -128,8 +128,7 @@ int serve_command(std::span<const std::string> arguments) {
   if (!server) return log::error(server.error().message()), 1;
   std::fprintf(stderr, "tacho: listening on port %d\n", (*server)->port());
   pollfd wait{signals.fd(), POLLIN, 0};
-  while (::poll(&wait, 1, -1) <= 0 || !signals.next()) {
-  }
+  while (::poll(&wait, 1, -1) <= 0 || !signals.next()) {}
   // An upload that hangs must not keep the service from ending: its event was not answered and comes back.
   start_detached_thread("tacho-end", [] {
     system_clock().wait({}, system_clock().monotonic_ns() + (kDrainMs + 1'000) * kNsPerMs);

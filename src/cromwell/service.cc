@@ -54,12 +54,8 @@ ServedResponse Service::handle(const ServedRequest& request) {
   }
   const Event found = read_event(request.headers, request.body);
   switch (found.kind) {
-    case Event::Kind::malformed:
-      note(found, "a malformed event: " + found.why);
-      return answer(400, "error", found.why);
-    case Event::Kind::ignored:
-      log::debug(harmless_text("ignored: " + found.why));
-      return {204, "", "", {}};
+    case Event::Kind::malformed: note(found, "a malformed event: " + found.why); return answer(400, "error", found.why);
+    case Event::Kind::ignored: log::debug(harmless_text("ignored: " + found.why)); return {204, "", "", {}};
     case Event::Kind::workflow: break;
   }
   return event(found);
@@ -87,9 +83,7 @@ Service::Result_ Service::upload_now(const std::string& id) {
   std::string why;
   try {
     return std::make_shared<const UploadResult>(uploader_(id));
-  } catch (const std::exception& error) {
-    why = error.what();
-  } catch (...) {
+  } catch (const std::exception& error) { why = error.what(); } catch (...) {
     why = "unknown";
   }
   UploadResult failed;

@@ -1,6 +1,6 @@
-// The event service: checks the caller, finds the workflow that an event is about, uploads it once, and answers so that the sender
-// of the event does the right thing: 2xx done or nothing to do, 4xx no use to send it again, 5xx again later. Thread-safe; a
-// call waits until its workflow is uploaded.
+// The event service: checks the caller, finds the workflow that an event is about, uploads it once, and answers so that
+// the sender of the event does the right thing: 2xx done or nothing to do, 4xx no use to send it again, 5xx again
+// later. Thread-safe; a call waits until its workflow is uploaded.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -19,8 +19,8 @@
 namespace tacho {
 
 struct ServiceLimits {
-  int jobs = 4;                        // uploads at once
-  int waiting = 24;                    // events that wait for one; more are told to come back
+  int jobs = 4;      // uploads at once
+  int waiting = 24;  // events that wait for one; more are told to come back
 };
 
 class Service {
@@ -45,10 +45,10 @@ class Service {
   Monitor monitor_;
   int running_ = 0, waiting_ = 0;
   struct Job {
-    Result_ result;                    // null while it runs
+    Result_ result;  // null while it runs
   };
   std::map<std::string, std::shared_ptr<Job>> jobs_;
-  std::list<std::string> recent_;      // objects with their generation, the newest last
+  std::list<std::string> recent_;  // objects with their generation, the newest last
   std::set<std::string> recent_keys_;
 };
 

@@ -89,8 +89,8 @@ SizeLookup::SizeLookup(SizeSettings settings) : settings_(std::move(settings)), 
 }
 SizeLookup::~SizeLookup() = default;
 
-// Only where there are no credentials at all it is asked without: an object that a stranger may not see would otherwise pass for
-// one whose size nobody can know.
+// Only where there are no credentials at all it is asked without: an object that a stranger may not see would otherwise
+// pass for one whose size nobody can know.
 Result<std::string> SizeLookup::bearer() {
   const int64_t now_ns = system_clock().monotonic_ns();
   if (!use_token_ || now_ns < without_token_until_ns_) return std::string();
@@ -168,9 +168,15 @@ void SizeLookup::settle(Pending& one, const HttpReply& reply) {
   }
   if (answer == SizeAnswer::new_token && one.new_token) answer = SizeAnswer::unknown;
   switch (answer) {
-    case SizeAnswer::known: one.bytes = bytes; one.done = true; break;
+    case SizeAnswer::known:
+      one.bytes = bytes;
+      one.done = true;
+      break;
     case SizeAnswer::unknown: one.done = true; break;
-    case SizeAnswer::ask_as_user: one.as_user = true; --one.tries; break;
+    case SizeAnswer::ask_as_user:
+      one.as_user = true;
+      --one.tries;
+      break;
     case SizeAnswer::new_token:
       one.new_token = true;
       --one.tries;
@@ -187,8 +193,8 @@ void SizeLookup::settle(Pending& one, const HttpReply& reply) {
 
 // All of them, at most settings_.parallel at once; those that must wait leave their place to others.
 void SizeLookup::ask(std::vector<Pending>& pending) {
-  size_t fresh = 0, in_flight = 0;   // those from `fresh` on were never asked for
-  std::vector<size_t> again;         // once more, at their time
+  size_t fresh = 0, in_flight = 0;  // those from `fresh` on were never asked for
+  std::vector<size_t> again;        // once more, at their time
   const auto launch = [&](size_t which) {
     if (start(pending, which)) ++in_flight;
     else if (!pending[which].done) again.push_back(which);

@@ -1,6 +1,6 @@
-// Sizes of Cloud Storage objects (cromwell-bigquery.md §3.7): many look-ups at once over kept connections, at most `parallel` of
-// them, each path once; answers are kept in a cache. Every path gets an answer, whatever the service does. Thread-safe: one
-// caller at a time is served, so that the limit holds for the whole process.
+// Sizes of Cloud Storage objects (cromwell-bigquery.md §3.7): many look-ups at once over kept connections, at most
+// `parallel` of them, each path once; answers are kept in a cache. Every path gets an answer, whatever the service
+// does. Thread-safe: one caller at a time is served, so that the limit holds for the whole process.
 #pragma once
 #include <cstdint>
 #include <list>
@@ -24,9 +24,9 @@ Result<std::string> gcs_base_url(std::string_view endpoint);
 std::string gcs_object_url(const std::string& base, std::string_view gs_path);
 
 struct SizeSettings {
-  std::string base_url;                // gcs_base_url
-  std::string user_project;            // --gcs-user-project, for buckets whose requester pays
-  size_t parallel = 32;                // GCS_QUERY_THROTTLE
+  std::string base_url;      // gcs_base_url
+  std::string user_project;  // --gcs-user-project, for buckets whose requester pays
+  size_t parallel = 32;      // GCS_QUERY_THROTTLE
   size_t cache_entries = 50'000;
   int64_t first_wait_ms = 1'000, last_wait_ms = 32'000;
   GoogleAuthSettings auth;
@@ -37,8 +37,8 @@ enum class SizeAnswer { known, unknown, ask_as_user, new_token, again };
 SizeAnswer classify_size(int status, std::string_view body, int64_t& bytes);
 
 struct SizeCounts {
-  uint64_t unknown = 0;                // deleted, forbidden, no object: NULL for good
-  uint64_t failed = 0;                 // six tries without an answer, or credentials that do not work: NULL for now
+  uint64_t unknown = 0;  // deleted, forbidden, no object: NULL for good
+  uint64_t failed = 0;   // six tries without an answer, or credentials that do not work: NULL for now
 };
 
 class SizeLookup {
@@ -53,7 +53,7 @@ class SizeLookup {
   struct Entry {
     std::string path;
     std::optional<int64_t> bytes;
-    int64_t until_ns = 0;              // an object that is not there may come
+    int64_t until_ns = 0;  // an object that is not there may come
   };
   struct Pending;
   using Entries = std::list<Entry>;
@@ -69,15 +69,15 @@ class SizeLookup {
 
   SizeSettings settings_;
   std::mutex mutex_;
-  HttpClient http_;                    // for tokens
+  HttpClient http_;  // for tokens
   GoogleToken token_;
   HttpMulti multi_{HttpMulti::Kind::remote};
   bool use_token_ = false;
-  uint64_t token_number_ = 0;          // of many refusals of the same token only one makes a new one
-  int64_t without_token_until_ns_ = 0; // there are no credentials; they are not looked for with every request
-  std::optional<Error> token_failure_; // the last one, which holds for a moment
+  uint64_t token_number_ = 0;           // of many refusals of the same token only one makes a new one
+  int64_t without_token_until_ns_ = 0;  // there are no credentials; they are not looked for with every request
+  std::optional<Error> token_failure_;  // the last one, which holds for a moment
   int64_t token_pause_until_ns_ = 0;
-  Entries entries_;                    // the last used first
+  Entries entries_;  // the last used first
   std::unordered_map<std::string_view, Entries::iterator> by_path_;
   uint64_t requests_ = 0;
 };

@@ -18,7 +18,10 @@ TEST(Sizes, Answers) {
   EXPECT_EQ(classify_size(200, R"({"size":"-1"})", bytes), SizeAnswer::again);
   for (const int status : {400, 403, 404, 410, 412, 301})
     EXPECT_EQ(classify_size(status, "", bytes), SizeAnswer::unknown) << status;
-  EXPECT_EQ(classify_size(400, R"({"error":{"message":"Bucket is a requester pays bucket but no user project provided."}})", bytes), SizeAnswer::ask_as_user);
+  EXPECT_EQ(
+      classify_size(400, R"({"error":{"message":"Bucket is a requester pays bucket but no user project provided."}})",
+                    bytes),
+      SizeAnswer::ask_as_user);
   EXPECT_EQ(classify_size(401, "", bytes), SizeAnswer::new_token);
   for (const int status : {0, 408, 429, 500, 502, 503, 504})
     EXPECT_EQ(classify_size(status, "", bytes), SizeAnswer::again) << status;
@@ -33,15 +36,17 @@ TEST(Sizes, Addresses) {
             "http://h/storage/v1/b/b/o/a%2Fb%20c%3F%23%25.txt");
 }
 
-// Objects that only somebody with a token may see. A token server that is in trouble for a while must not make files of unknown
-// size of them, for good.
+// Objects that only somebody with a token may see. A token server that is in trouble for a while must not make files of
+// unknown size of them, for good.
 class SizesWithToken : public testing::Test {
  protected:
   SizesWithToken() {
     storage_.post("/__config", R"({"token":"*","objects":{"b/one":1,"b/two":2}})");
     google_.post("/__config", R"({"users":{"refresh":{"client_id":"id","client_secret":"secret"}}})");
-    spill(dir_ / "login.json", R"({"type":"authorized_user","client_id":"id","client_secret":"secret","refresh_token":"refresh","token_uri":")" +
-                                   google_.url("/token") + "\"}");
+    spill(
+        dir_ / "login.json",
+        R"({"type":"authorized_user","client_id":"id","client_secret":"secret","refresh_token":"refresh","token_uri":")" +
+            google_.url("/token") + "\"}");
     settings_.base_url = *gcs_base_url(storage_.url());
     settings_.auth.credentials_file = dir_ / "login.json";
     settings_.first_wait_ms = 1;
@@ -70,8 +75,9 @@ TEST_F(SizesWithToken, APassingFailureOfTheTokenServerPasses) {
 }
 
 TEST_F(SizesWithToken, OneThatStaysInTroubleIsAFailureAndNotAnUnknownSize) {
-  for (const char* const how : {R"({"status":503,"body":""})", R"({"reset":"answer"})", R"({"status":200,"body":"<html>"})",
-                                R"({"status":401,"body":"{}"})"}) {  // the last one: refused
+  for (const char* const how :
+       {R"({"status":503,"body":""})", R"({"reset":"answer"})", R"({"status":200,"body":"<html>"})",
+        R"({"status":401,"body":"{}"})"}) {  // the last one: refused
     google_.fault(R"({"path":"/token"})", how);
     const SizeCounts counts = look();
     EXPECT_EQ(counts.failed, 3u) << how;
@@ -104,9 +110,11 @@ TEST(Existing, AsksOnceForAllWorkflows) {
   EXPECT_EQ(expected.count_sql("p.d.t"), "");
   expected.add(some_row("w-1"));
   const std::string sql = expected.count_sql("p.d.t");
-  EXPECT_TRUE(sql.starts_with("SELECT COUNT(DISTINCT SUBSTR(TO_HEX(SHA256(CONCAT(workflow_id, '\\n', task_call_name, ")) << sql;
-  EXPECT_TRUE(sql.ends_with(" FROM `p.d.t` WHERE workflow_id = 'w-1' AND start_time >= TIMESTAMP('2026-09-21') AND "
-                            "start_time < TIMESTAMP('2026-09-22') AND execution_status = 'Done'"))
+  EXPECT_TRUE(sql.starts_with("SELECT COUNT(DISTINCT SUBSTR(TO_HEX(SHA256(CONCAT(workflow_id, '\\n', task_call_name, "))
+      << sql;
+  EXPECT_TRUE(
+      sql.ends_with(" FROM `p.d.t` WHERE workflow_id = 'w-1' AND start_time >= TIMESTAMP('2026-09-21') AND "
+                    "start_time < TIMESTAMP('2026-09-22') AND execution_status = 'Done'"))
       << sql;
   expected.add(some_row("w-2"));
   EXPECT_NE(expected.count_sql("p.d.t").find("workflow_id IN ('w-1', 'w-2')"), std::string::npos);

@@ -27,7 +27,8 @@ class Upload {
   void finish();
 
  private:
-  // False: all of it is there, or it cannot be told now. Otherwise `there` has the keys of rows that are not sent again.
+  // False: all of it is there, or it cannot be told now. Otherwise `there` has the keys of rows that are not sent
+  // again.
   bool is_to_be_sent(const MetadataFile& file, Survey& known, const RowsPass& as, std::vector<uint64_t>& there);
   bool add(MetadataRow& row);
   bool send();
@@ -42,7 +43,7 @@ class Upload {
   UploadResult& result_;
   std::vector<MetadataRow> batch_;
   size_t batch_bytes_ = 0;
-  bool held_ = false;                  // this batch is not to be sent
+  bool held_ = false;  // this batch is not to be sent
   std::unique_ptr<Sender> sender_;
 };
 

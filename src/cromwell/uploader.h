@@ -1,6 +1,6 @@
-// One workflow's metadata into BigQuery: fetch, check (pass 1), skip what is there already, make rows and look sizes up batch by
-// batch (pass 2), send, and the same for sub-workflows that were only named. One uploader serves several threads; each upload
-// has a client and a sender of its own.
+// One workflow's metadata into BigQuery: fetch, check (pass 1), skip what is there already, make rows and look sizes up
+// batch by batch (pass 2), send, and the same for sub-workflows that were only named. One uploader serves several
+// threads; each upload has a client and a sender of its own.
 #pragma once
 #include <memory>
 #include <string>
@@ -17,24 +17,24 @@ struct UploadSettings {
   CromwellSettings cromwell;
   SenderSettings sender;
   bool skip_existing = false;
-  bool stream = false;                 // rows of a document that breaks off are sent up to there
+  bool stream = false;  // rows of a document that breaks off are sent up to there
   bool with_sizes = true;
   bool hold_without_sizes =
-      false;  // service: a batch whose sizes are not to be had now is not sent, the event comes back
-  bool print_only = false;             // rows to stdout, nothing sent
+      false;                // service: a batch whose sizes are not to be had now is not sent, the event comes back
+  bool print_only = false;  // rows to stdout, nothing sent
 };
 
 struct UploadResult {
   Tally tally;
   SizeCounts sizes;
   SenderResult sent;
-  uint64_t already_there = 0;          // rows that were not sent for that reason
-  uint64_t never_there = 0;            // beside those: rows that no table takes by streaming, for their dates
-  bool later = false;                  // try again later
-  bool not_over = false;               // … because the workflow still runs
-  std::string why;                     // not empty: not everything was uploaded
+  uint64_t already_there = 0;  // rows that were not sent for that reason
+  uint64_t never_there = 0;    // beside those: rows that no table takes by streaming, for their dates
+  bool later = false;          // try again later
+  bool not_over = false;       // … because the workflow still runs
+  std::string why;             // not empty: not everything was uploaded
   bool good() const { return why.empty() && tally.bad == 0 && sizes.failed == 0 && sent.dropped == 0; }
-  std::string text() const;            // one line for a person
+  std::string text() const;  // one line for a person
 };
 
 class WorkflowUploader {

@@ -1,5 +1,5 @@
-// The way through a workflow's metadata, the same for both passes: workflows, their calls, and the sub-workflows inside calls,
-// one call held at a time. Not thread-safe.
+// The way through a workflow's metadata, the same for both passes: workflows, their calls, and the sub-workflows inside
+// calls, one call held at a time. Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -47,12 +47,12 @@ class MetadataWalk {
   };
 
   bool members(WorkflowHead& head);
-  bool workflow();                        // all of these: behind the first token; false when the document is broken
+  bool workflow();  // all of these: behind the first token; false when the document is broken
   bool calls(Token first);
   bool attempts(Token first, const std::string& fqn);
   bool one_call(const std::string& fqn);
   bool sub_workflow(Token first, const std::string& fqn, Span& before);
-  void begin(Span& span);                 // another value for the same member: the one before does not count
+  void begin(Span& span);  // another value for the same member: the one before does not count
   void end(Span& span) const { span.workflows = workflows_ - span.workflows; }
   Call& held_call();
 
@@ -60,8 +60,8 @@ class MetadataWalk {
   WalkVisitor& visitor_;
   uint64_t workflows_ = 0;
   std::vector<std::unique_ptr<Call>> held_;  // one a level of sub-workflows
-  size_t level_ = 0, names_ = 0;          // names_: of calls, in all workflows that are open
-  int nested_ = 0;                        // sub-workflows that are open
+  size_t level_ = 0, names_ = 0;             // names_: of calls, in all workflows that are open
+  int nested_ = 0;                           // sub-workflows that are open
 };
 
 }  // namespace tacho

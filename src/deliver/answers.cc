@@ -88,7 +88,8 @@ std::string field_of(const Json& body, const Json& entry) {
     for (const Json& step : *loc)
       if (step.is_string() && body.contains(step.get<std::string>())) return step.get<std::string>();
   // A discriminated union tells of its tag in the text only.
-  return text_of(entry, "msg").find("data_source") != std::string::npos && body.contains("data_source") ? "data_source" : "";
+  return text_of(entry, "msg").find("data_source") != std::string::npos && body.contains("data_source") ? "data_source"
+                                                                                                        : "";
 }
 
 }  // namespace
@@ -108,7 +109,8 @@ std::optional<AwsCredentials> parse_credentials(const Json& object, int64_t serv
 
 bool relax(Json& body, std::string_view answer, Relaxed& memory) {
   const Json json = parse_json(answer);
-  if (!json.is_object() || !json.contains("detail") || !json["detail"].is_array() || json["detail"].empty()) return false;
+  if (!json.is_object() || !json.contains("detail") || !json["detail"].is_array() || json["detail"].empty())
+    return false;
   std::vector<std::string> fields;
   for (const Json& entry : json["detail"]) {
     if (!entry.is_object()) return false;

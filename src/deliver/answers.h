@@ -1,5 +1,5 @@
-// What the service's answers mean (sentinel.md §2.2, §3): credentials in all known spellings, and how a request is changed
-// after a validation error. Pure, thread-safe.
+// What the service's answers mean (sentinel.md §2.2, §3): credentials in all known spellings, and how a request is
+// changed after a validation error. Pure, thread-safe.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -13,8 +13,8 @@
 
 namespace tacho {
 
-// Of an "upload_credentials" object; nothing when keys are missing. An expiry that is missing or makes no sense is taken as 15
-// minutes from now: never for ever, never fatal.
+// Of an "upload_credentials" object; nothing when keys are missing. An expiry that is missing or makes no sense is
+// taken as 15 minutes from now: never for ever, never fatal.
 std::optional<AwsCredentials> parse_credentials(const Json& object, int64_t server_now_ns, int64_t monotonic_ns);
 
 // Changes a body so that the named fields no longer offend. The memory says what was tried before, so that no change

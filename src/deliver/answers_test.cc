@@ -141,7 +141,8 @@ TEST(Records, StateSurvives) {
   EXPECT_FALSE(back.finished);
   state.finished = true;
   EXPECT_TRUE(parse_spool_state(state_json(state)).finished);
-  for (const char* bad : {"", "{", "[]", "null", R"({"uploaded":{"x":1,"3":4}})"}) EXPECT_TRUE(parse_spool_state(bad).uploaded.empty()) << bad;
+  for (const char* bad : {"", "{", "[]", "null", R"({"uploaded":{"x":1,"3":4}})"})
+    EXPECT_TRUE(parse_spool_state(bad).uploaded.empty()) << bad;
 }
 
 }  // namespace

@@ -28,10 +28,10 @@ namespace tacho {
 namespace {
 
 constexpr int64_t kLeftoverPatience_ns = 3600 * kNsPerSec;
-constexpr int64_t kLookAgain_ns = 2 * kNsPerSec;  // for runs whose own deliverer has given up since
-constexpr int64_t kLeftoverGrace_ns = kNsPerSec;  // for a request in flight when the end comes
+constexpr int64_t kLookAgain_ns = 2 * kNsPerSec;      // for runs whose own deliverer has given up since
+constexpr int64_t kLeftoverGrace_ns = kNsPerSec;      // for a request in flight when the end comes
 constexpr int64_t kOrphanBudget_ns = 60 * kNsPerSec;  // nobody waits: a little longer than the agent would
-constexpr int64_t kLastWords_ns = 200 * kNsPerMs;  // to write down how far it got, before the agent stops waiting
+constexpr int64_t kLastWords_ns = 200 * kNsPerMs;     // to write down how far it got, before the agent stops waiting
 constexpr int64_t kLongSleep_ns = 5 * kNsPerSec;
 
 // What the agent says through the pipe.
@@ -41,7 +41,7 @@ class Control {
   ~Control() { ::explicit_bzero(pending_.data(), pending_.size()); }
 
   int fd() const { return fd_; }
-  bool ended() const { return ended_; }          // the run is over, or the agent is dead
+  bool ended() const { return ended_; }  // the run is over, or the agent is dead
   bool killed() const { return closed_ && !told_end_; }
   bool quit() const { return told_end_ && (closed_ || told_quit_); }
   int64_t budget_ms() const { return budget_ms_; }
@@ -69,7 +69,8 @@ class Control {
  private:
   void take(std::string_view line) {
     if (line.starts_with(control::kToken)) token_ = line.substr(1), has_token_ = true;
-    if (line.starts_with(control::kEnd)) ended_ = told_end_ = true, budget_ms_ = parse_int<int64_t>(line.substr(1)).value_or(0);
+    if (line.starts_with(control::kEnd))
+      ended_ = told_end_ = true, budget_ms_ = parse_int<int64_t>(line.substr(1)).value_or(0);
     if (line.starts_with(control::kQuit)) told_quit_ = true;
   }
 
@@ -81,7 +82,8 @@ class Control {
 
 class Beside {
  public:
-  Beside(const std::vector<std::string>& folders, int control) : control_(control), reporter_(true), shared_{http_, reporter_, "", {}, {}} {
+  Beside(const std::vector<std::string>& folders, int control)
+      : control_(control), reporter_(true), shared_{http_, reporter_, "", {}, {}} {
     wait_for_token();
     shared_.token = control_.take_token();
     complete(shared_, cloud_, [this] { return look(), control_.ended(); });
@@ -90,7 +92,8 @@ class Beside {
     for (const std::string& folder : folders) add(SpoolRun(folder), Role::beside);
     own_ = runs_.size();
     for (const std::string& folder : folders)
-      if (const DeliveryKind* kind = kind_of(SpoolRun(folder)); kind != nullptr && kind->leftovers_at_once) at_once_.push_back(folder);
+      if (const DeliveryKind* kind = kind_of(SpoolRun(folder)); kind != nullptr && kind->leftovers_at_once)
+        at_once_.push_back(folder);
     look_for_leftovers();
   }
 
@@ -182,7 +185,8 @@ class Beside {
       }
       wake_ns = std::min(wake_ns, next_ns_[i]);
     }
-    if (own_ > 0 && !control_.ended() && wake_ns > system_clock().monotonic_ns()) wake_ns = std::min(wake_ns, step_leftovers());
+    if (own_ > 0 && !control_.ended() && wake_ns > system_clock().monotonic_ns())
+      wake_ns = std::min(wake_ns, step_leftovers());
     return wake_ns;
   }
 
@@ -194,7 +198,8 @@ class Beside {
 
   // What dead runs left, one at a time, only while this run needs nothing.
   int64_t step_leftovers() {
-    const bool registered = std::all_of(runs_.begin(), runs_.end(), [](const auto& run) { return run->is_registered(); });
+    const bool registered =
+        std::all_of(runs_.begin(), runs_.end(), [](const auto& run) { return run->is_registered(); });
     if (!registered) return kNever;
     return leftovers_.step(shared_, [this](const SpoolMeta& meta) {
       return std::any_of(runs_.begin(), runs_.begin() + static_cast<std::ptrdiff_t>(own_),
@@ -213,8 +218,8 @@ class Beside {
     look();
     if (control_.quit()) return true;
     if (!control_.ended()) return false;
-    // A request for somebody else's run, or one that hangs since before the end, must not eat the time of the end. A moment
-    // it has: cut short, nobody would know whether its rows arrived, and they would go again.
+    // A request for somebody else's run, or one that hangs since before the end, must not eat the time of the end. A
+    // moment it has: cut short, nobody would know whether its rows arrived, and they would go again.
     const int64_t limit_ns = active_ == nullptr ? grace_ns_ : active_->is_ended() ? active_->cancel_at_ns() : half_ns_;
     return limit_ns > 0 && system_clock().monotonic_ns() >= limit_ns;
   }
@@ -240,8 +245,8 @@ class Beside {
 
 int deliver_beside(const std::vector<std::string>& folders, int control) {
   ::signal(SIGPIPE, SIG_IGN);
-  // The agent says when it is over, or its end of the pipe does. What clears a machine up sends SIGTERM to everybody, and the last
-  // rows are sent after that.
+  // The agent says when it is over, or its end of the pipe does. What clears a machine up sends SIGTERM to everybody,
+  // and the last rows are sent after that.
   for (const int number : {SIGTERM, SIGHUP, SIGINT}) ::signal(number, SIG_IGN);
   return Beside(folders, control).run();
 }

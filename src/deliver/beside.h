@@ -1,5 +1,5 @@
-// tacho-deliver beside a run: sends what the agent seals, asleep in between, and outlives the agent for as long as it takes
-// to close the run. Afterwards, and while there is nothing else to do, it sends what dead runs left behind.
+// tacho-deliver beside a run: sends what the agent seals, asleep in between, and outlives the agent for as long as it
+// takes to close the run. Afterwards, and while there is nothing else to do, it sends what dead runs left behind.
 #pragma once
 #include <string>
 #include <vector>

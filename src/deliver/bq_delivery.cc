@@ -32,7 +32,8 @@ std::string members_of(const Json& object) {
   return text.substr(1, text.size() - 2) + ",";
 }
 
-// Credentials and where they go: our own settings, which the agent hands over as variables. A file in the spool has no say.
+// Credentials and where they go: our own settings, which the agent hands over as variables. A file in the spool has no
+// say.
 GoogleAuthSettings google_settings() {
   GoogleAuthSettings google;
   google.access_token_file = environment("TACHO_GOOGLE_ACCESS_TOKEN_FILE");
@@ -112,7 +113,8 @@ Status BqDelivery::open() {
     find_bq_identity(meta_, token_->metadata(), monitor && !meta_.no_cloud && is_same_machine(meta_), identity_);
     // Who is made up would be somebody else in every row: nothing is sent before the machine is known.
     if (!identity_.open.empty() && !is_time_to_guess())
-      return Error{Code::io, "the metadata server does not tell who this machine is", identity_.open, "it is asked again"};
+      return Error{Code::io, "the metadata server does not tell who this machine is", identity_.open,
+                   "it is asked again"};
     if (!identity_.open.empty())
       shared_.reporter.must("the metadata server does not tell who this machine is (" + identity_.open +
                             "); the rows go with what the machine says of itself");

@@ -32,7 +32,7 @@ class BqDelivery final : public Delivery {
 
  private:
   struct Table {
-    std::string prefix;              // members that every row gets: "\"instance_id\":1,"
+    std::string prefix;  // members that every row gets: "\"instance_id\":1,"
     std::unique_ptr<BqStream> stream;
   };
 
@@ -63,7 +63,8 @@ class BqDelivery final : public Delivery {
   std::unique_ptr<PreemptionWatch> preemption_;
   std::string hash_, reason_;
   BqIdentity identity_;
-  int64_t deadline_ns_ = 0, ended_ns_ = 0, ask_ns_ = 1'000'000'000;  // the pause before the metadata server is asked again
+  int64_t deadline_ns_ = 0, ended_ns_ = 0,
+          ask_ns_ = 1'000'000'000;  // the pause before the metadata server is asked again
   int stuck_ = 0;
   bool opened_ = false, ended_ = false, recovered_ = false, told_refused_ = false, hurried_ = false;
 };

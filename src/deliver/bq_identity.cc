@@ -71,7 +71,8 @@ void find_bq_identity(const BqMeta& meta, GceMetadata& server, bool ask, BqIdent
 
 Json with_fallback(const BqMeta& meta, Json values) {
   for (const Value& value : kValues)
-    if (!values.contains(value.name) && is_known(meta.fallback, value.name)) values[value.name] = meta.fallback[value.name];
+    if (!values.contains(value.name) && is_known(meta.fallback, value.name))
+      values[value.name] = meta.fallback[value.name];
   return values;
 }
 

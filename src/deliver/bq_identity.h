@@ -10,14 +10,15 @@
 namespace tacho {
 
 struct BqIdentity {
-  Json values = Json::object();  // project_id zone instance_id instance_name preemptible cpu_platform machine_type, as given or told
+  Json values = Json::object();   // project_id zone instance_id instance_name preemptible cpu_platform machine_type, as
+                                  // given or told
   std::set<std::string> settled;  // those, and what the server finally does not have
-  std::string open;              // the first value that the server may tell another time; empty: all are settled
+  std::string open;               // the first value that the server may tell another time; empty: all are settled
   bool preemptible_known = false;
 };
 
-// Asks the server only for what was not given, and only for what it has not settled before: an answer that is none ("later", a
-// broken connection) settles nothing. Where `ask` is false nobody is asked.
+// Asks the server only for what was not given, and only for what it has not settled before: an answer that is none
+// ("later", a broken connection) settles nothing. Where `ask` is false nobody is asked.
 void find_bq_identity(const BqMeta& meta, GceMetadata& server, bool ask, BqIdentity& identity);
 // Completed with what the machine says of itself.
 Json with_fallback(const BqMeta& meta, Json values);

@@ -26,7 +26,9 @@ bool flag_of(const Json& object, std::string_view key) {
   return found.is_boolean() && found.get<bool>();
 }
 
-int64_t number_of(const Json& object, std::string_view key) { return parse_int<int64_t>(text_of(object, key)).value_or(0); }
+int64_t number_of(const Json& object, std::string_view key) {
+  return parse_int<int64_t>(text_of(object, key)).value_or(0);
+}
 
 // How long added columns are not used yet; for a table whose streaming side is known to be quick, or slow.
 int64_t column_wait_ms(int64_t usual_ms) {
@@ -50,7 +52,8 @@ void read_destination(const Json& place, BqMeta& meta) {
   meta.metrics_table = text_of(tables, meta::kMetricsTable);
   meta.samples_table = text_of(tables, meta::kSamplesTable);
   for (const std::string* table : {&meta.runtime_table, &meta.metrics_table, &meta.samples_table})
-    if (table->find('/') != std::string::npos) meta.settings.dataset.clear();  // no name of a table, and one of a file soon
+    if (table->find('/') != std::string::npos)
+      meta.settings.dataset.clear();  // no name of a table, and one of a file soon
 }
 
 std::vector<std::string> scope_of(const Json& json, const Json& task) {
@@ -110,7 +113,8 @@ BqState parse_bq_state(std::string_view text) {
       if (key && crc) state.partial[*key] = {*crc, text_of(entry, state::kRows)};
     }
   if (const Json& repeat = member(json, state::kRepeat); repeat.is_array())
-    for (const Json& row : repeat) state.repeat.push_back({0, text_of(row, state::kInsertId), text_of(row, state::kJson)});
+    for (const Json& row : repeat)
+      state.repeat.push_back({0, text_of(row, state::kInsertId), text_of(row, state::kJson)});
   return state;
 }
 

@@ -17,15 +17,15 @@
 namespace tacho {
 
 struct BqMeta {
-  std::string run, form;             // "monitor", or "run" for -o bq://
-  BqSettings settings;               // without the project where nobody named one; the endpoint only tells where rows belong
-  GoogleAuthSettings google;         // not of the file: our own settings
+  std::string run, form;      // "monitor", or "run" for -o bq://
+  BqSettings settings;        // without the project where nobody named one; the endpoint only tells where rows belong
+  GoogleAuthSettings google;  // not of the file: our own settings
   std::string runtime_table, metrics_table, samples_table;  // empty: not in this run
-  std::vector<BqField> samples;      // columns of samples_table
-  std::vector<std::string> scope;    // the parts of H
-  Json given, fallback;              // identity
-  Json task, metrics, constant;      // members that every runtime, metrics or samples row gets
-  std::string boot_id;               // of the agent's machine, empty when unknown
+  std::vector<BqField> samples;                             // columns of samples_table
+  std::vector<std::string> scope;                           // the parts of H
+  Json given, fallback;                                     // identity
+  Json task, metrics, constant;                             // members that every runtime, metrics or samples row gets
+  std::string boot_id;                                      // of the agent's machine, empty when unknown
   bool no_cloud = false;
 };
 // Whether meta.json is of this kind at all.
@@ -35,15 +35,15 @@ Result<BqMeta> parse_bq_meta(std::string_view text);
 // What was sent of a segment that is not done yet; void when the segment is another one by now.
 struct BqPartial {
   uint32_t crc = 0;
-  std::string rows;                  // "0-499,502"
+  std::string rows;  // "0-499,502"
 };
 
 struct BqState {
-  Json identity;                     // null: not known yet
+  Json identity;  // null: not known yet
   std::string project;
-  std::set<uint32_t> done;           // segments that are acknowledged and about to be removed
+  std::set<uint32_t> done;  // segments that are acknowledged and about to be removed
   std::map<uint32_t, BqPartial> partial;
-  std::vector<BqRow> repeat;         // runtime rows to be sent once more, because the table was new
+  std::vector<BqRow> repeat;  // runtime rows to be sent once more, because the table was new
   int64_t reports = 0, sent = 0, dropped = 0;
 };
 BqState parse_bq_state(

@@ -50,7 +50,8 @@ TEST(BqMeta, ReadsWhatTheAgentWrote) {
   // Where credentials go is not for a file in the spool to say.
   EXPECT_EQ(meta->google.metadata_host, "");
   // A table is no path.
-  EXPECT_TRUE(parse_bq_meta(R"({"kind":"bigquery","destination":{"dataset":"d","tables":{"M":"../x"}}})")->settings.dataset.empty());
+  EXPECT_TRUE(parse_bq_meta(R"({"kind":"bigquery","destination":{"dataset":"d","tables":{"M":"../x"}}})")
+                  ->settings.dataset.empty());
   // An absent part of the task is the empty text.
   EXPECT_EQ(meta->scope, (std::vector<std::string>{"w", "", "-1", ""}));
   EXPECT_TRUE(is_bq_meta(R"({"kind":"bigquery"})"));

@@ -123,7 +123,8 @@ bool BqSegments::is_empty() {
 }
 
 std::string BqSegments::stuck() const {
-  const bool done = std::all_of(open_.begin(), open_.end(), [](const auto& entry) { return is_done(entry.second.left); });
+  const bool done =
+      std::all_of(open_.begin(), open_.end(), [](const auto& entry) { return is_done(entry.second.left); });
   return done ? unreadable_ : "";
 }
 

@@ -38,8 +38,9 @@ class BqSegments {
 
   // Nobody writes any more: a segment whose checksum is wrong is damaged, and not just being thinned out.
   void owner_ended() { ended_ = true; }
-  bool is_empty();    // no row is left in any sealed segment, and all of them can be read
-  // After is_empty(): why there is nothing to send although it is not empty: segments that cannot be read, the first of them.
+  bool is_empty();  // no row is left in any sealed segment, and all of them can be read
+  // After is_empty(): why there is nothing to send although it is not empty: segments that cannot be read, the first of
+  // them.
   std::string stuck() const;
   int64_t finished() const { return finished_; }  // segments since the start of this process
 
@@ -60,8 +61,8 @@ class BqSegments {
   Reporter& reporter_;
   std::string groups_;
   std::map<uint32_t, Open> open_;
-  std::string unreadable_;        // at the last look
-  std::set<uint32_t> told_;       // segments whose damage was said
+  std::string unreadable_;   // at the last look
+  std::set<uint32_t> told_;  // segments whose damage was said
   bool changed_ = false, ended_ = false;
   int64_t finished_ = 0;
 };

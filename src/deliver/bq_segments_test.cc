@@ -24,14 +24,14 @@ class Segments : public testing::Test {
       Writer line;
       write_bq_record(line, 'M', i, "{\"seq\":1}");
       EXPECT_TRUE(writer_->append(line.view()));
-      if (i % 2 == 1) {
-        EXPECT_TRUE(writer_->seal(false));
-      }
+      if (i % 2 == 1) { EXPECT_TRUE(writer_->seal(false)); }
     }
     run_.emplace(writer_->folder());
     segments_.emplace(*run_, state_, reporter_, "M");
   }
-  std::string path(int number) const { return writer_->folder() + "/" + segment_name(static_cast<uint32_t>(number), kRecordsEnding); }
+  std::string path(int number) const {
+    return writer_->folder() + "/" + segment_name(static_cast<uint32_t>(number), kRecordsEnding);
+  }
   void damage(int number) {
     std::fstream file(path(number), std::ios::in | std::ios::out);
     file.seekp(-4, std::ios::end);  // in its second record
@@ -69,7 +69,7 @@ TEST_F(Segments, OneThatBreaksAfterItWasReadHoldsUpNoOther) {
   EXPECT_TRUE(segments_->save());
   EXPECT_FALSE(segments_->is_empty());
   segments_->owner_ended();
-  EXPECT_TRUE(feed().empty());  // repaired at this look
+  EXPECT_TRUE(feed().empty());                   // repaired at this look
   EXPECT_EQ(feed(), (std::vector<int64_t>{0}));  // what is whole of it, again under the same id
   settle();
   EXPECT_TRUE(segments_->save());

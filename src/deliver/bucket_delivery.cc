@@ -22,7 +22,8 @@ std::string_view without_slashes(std::string_view uri) {
 }  // namespace
 
 bool is_our_s3(const SpoolMeta& meta) {
-  return !meta.s3_endpoint || without_slashes(*meta.s3_endpoint) == without_slashes(S3Settings::from_environment().endpoint);
+  return !meta.s3_endpoint ||
+         without_slashes(*meta.s3_endpoint) == without_slashes(S3Settings::from_environment().endpoint);
 }
 
 std::string bucket_is_elsewhere(const SpoolMeta& meta) {
@@ -66,7 +67,8 @@ std::optional<Step> BucketDelivery::find_credentials() {
   // Old ones that are still good do until there are others.
   if (credentials_usable()) return std::nullopt;
   reason_ = found.error().message();
-  shared_.reporter.warn("credentials", "no credentials for " + meta_.bucket_uri + ": " + reason_ + "; the rows are kept");
+  shared_.reporter.warn("credentials",
+                        "no credentials for " + meta_.bucket_uri + ": " + reason_ + "; the rows are kept");
   // The set-up is wrong, and nobody corrects it while this one waits.
   if (ended_ && found.error().code == Code::invalid) return left(reason_);
   s3_next_ns_ = now_ns() + s3_backoff_.next_ms(chance()) * kNsPerMs;
@@ -81,7 +83,8 @@ Step BucketDelivery::deliver(const Segment& segment) {
   s3_blocked_until_ns_ = 0;
   s3_next_ns_ = now_ns() + s3_backoff_.next_ms_at_least(ended_ ? 1'000 : kOtherPause_ms, chance()) * kNsPerMs;
   const bool settings_are_wrong = !must_refresh_;  // there was no answer to judge
-  return ended_ && (settings_are_wrong || ++refusals_at_end_ >= kMaxRefusalsAtEnd) ? left(reason_) : wait_until(s3_next_ns_);
+  return ended_ && (settings_are_wrong || ++refusals_at_end_ >= kMaxRefusalsAtEnd) ? left(reason_)
+                                                                                   : wait_until(s3_next_ns_);
 }
 
 }  // namespace tacho

@@ -15,7 +15,8 @@ constexpr int kLeanLevel = 9;   // where the best would need 10 MiB for its tabl
 
 std::string gzip(std::string_view text) {
   const std::unique_ptr<libdeflate_compressor, void (*)(libdeflate_compressor*)> compressor(
-      ::libdeflate_alloc_compressor(text.size() <= kLargestInOnePiece ? kBestLevel : kLeanLevel), ::libdeflate_free_compressor);
+      ::libdeflate_alloc_compressor(text.size() <= kLargestInOnePiece ? kBestLevel : kLeanLevel),
+      ::libdeflate_free_compressor);
   if (!compressor) return {};
   std::string bytes(::libdeflate_gzip_compress_bound(compressor.get(), text.size()), '\0');
   bytes.resize(::libdeflate_gzip_compress(compressor.get(), text.data(), text.size(), bytes.data(), bytes.size()));

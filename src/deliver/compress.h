@@ -18,7 +18,7 @@ class GzipPieces {
   GzipPieces() : good_(encoder_.open()) {}
   void put(std::string_view text);
   std::string take() { return std::exchange(bytes_, {}); }  // what is ready so far
-  std::string finish();  // the rest; empty when there was no memory for it
+  std::string finish();                                     // the rest; empty when there was no memory for it
 
  private:
   void take_out();

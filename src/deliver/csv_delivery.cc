@@ -59,7 +59,8 @@ Step CsvDelivery::step() {
 Step CsvDelivery::undescribed(const Error& error) {
   if (!ended_) return wait_until(now_ns() + kNsPerSec);
   if (error.code == Code::not_available && run_.sealed().empty())
-    shared_.reporter.must("somebody removed " + run_.folder() + "; rows that were not sent before are in the run store only");
+    shared_.reporter.must("somebody removed " + run_.folder() +
+                          "; rows that were not sent before are in the run store only");
   return left(error.message());
 }
 
@@ -69,7 +70,8 @@ Step CsvDelivery::removed() {
 }
 
 const Segment* CsvDelivery::next_of(const std::vector<Segment>& all) const {
-  const auto next = std::find_if(all.begin(), all.end(), [&](const Segment& segment) { return !state_.uploaded.contains(segment.seal.number); });
+  const auto next = std::find_if(
+      all.begin(), all.end(), [&](const Segment& segment) { return !state_.uploaded.contains(segment.seal.number); });
   return next == all.end() ? nullptr : &*next;
 }
 
@@ -80,7 +82,8 @@ Status CsvDelivery::recover() {
   Status status = run_.recover(cut);
   if (status) status = run_.check_segments();
   for (const Torn& torn : cut)
-    shared_.reporter.must("cut off " + std::to_string(torn.bytes) + " bytes of a row that was not written completely: " + torn.path);
+    shared_.reporter.must("cut off " + std::to_string(torn.bytes) +
+                          " bytes of a row that was not written completely: " + torn.path);
   recovered_ = static_cast<bool>(status);
   return status;
 }
@@ -102,7 +105,8 @@ Step CsvDelivery::give_up(const std::string& why) {
   return left(why);
 }
 
-// Nobody else writes any more: whoever finds the folder reads in one file how far it got. What counts stays in the state.
+// Nobody else writes any more: whoever finds the folder reads in one file how far it got. What counts stays in the
+// state.
 void CsvDelivery::describe_what_is_left() {
   const auto text = run_.meta();
   if (!text) return;
@@ -110,7 +114,8 @@ void CsvDelivery::describe_what_is_left() {
   for (const Segment& segment : segments()) sealed.push_back(segment.seal.number);
   const std::string described = meta_with_state(*text, state_, sealed);
   if (described.empty() || described == *text) return;
-  if (const Status status = run_.write_meta(described); !status) shared_.reporter.warn("left", status.error().message());
+  if (const Status status = run_.write_meta(described); !status)
+    shared_.reporter.warn("left", status.error().message());
 }
 
 std::vector<Segment> CsvDelivery::segments() {
@@ -130,7 +135,8 @@ bool CsvDelivery::save() {
 // A segment whose checksum is wrong: the run store may have the same rows; else what is whole of them is kept.
 Status CsvDelivery::mend(const Segment& segment, const Error& damage) {
   if (restore_segment(run_, segment, meta_.store_folder)) {
-    shared_.reporter.must("a spool segment was damaged, its checksum was wrong; its rows were taken from the run store: " + segment.path);
+    shared_.reporter.must(
+        "a spool segment was damaged, its checksum was wrong; its rows were taken from the run store: " + segment.path);
     return ok();
   }
   shared_.reporter.must(damage.message());
@@ -143,8 +149,8 @@ void CsvDelivery::bring_back() {
   if (std::exchange(brought_back_, true)) return;
   for (const Segment& segment : run_.missing()) {
     if (restore_segment(run_, segment, meta_.store_folder) || state_.uploaded.contains(segment.seal.number)) continue;
-    shared_.reporter.must("a batch of " + std::to_string(segment.seal.rows) + " rows is missing in the spool, and the run store does not have it: " +
-                          segment.path);
+    shared_.reporter.must("a batch of " + std::to_string(segment.seal.rows) +
+                          " rows is missing in the spool, and the run store does not have it: " + segment.path);
   }
 }
 
@@ -176,7 +182,9 @@ Step CsvDelivery::refused_by_s3(const S3Result& result) {
   const int64_t now = now_ns();
   if (ended_) ++failures_after_end_;
   if (result.verdict == Verdict::retry) {
-    if (!told_outage_) shared_.reporter.warn("upload", "a batch cannot be uploaded right now; it is kept and tried again: " + result.message);
+    if (!told_outage_)
+      shared_.reporter.warn("upload",
+                            "a batch cannot be uploaded right now; it is kept and tried again: " + result.message);
     told_outage_ = true;
     s3_next_ns_ = now + s3_backoff_.next_ms(chance(), result.retry_after_ms) * kNsPerMs;
     s3_not_before_ns_ = now + result.retry_after_ms * kNsPerMs;
@@ -188,8 +196,8 @@ Step CsvDelivery::refused_by_s3(const S3Result& result) {
   // Fresh credentials were refused too, or the settings are wrong: nothing that a quick repeat would change.
   refusals_ = 0;
   s3_blocked_until_ns_ = now + kRefusedPause_ns;
-  shared_.reporter.warn("refused", "uploads to " + state_.prefix +
-                                       " are refused: " + result.message + "; the rows are kept and tried again");
+  shared_.reporter.warn("refused", "uploads to " + state_.prefix + " are refused: " + result.message +
+                                       "; the rows are kept and tried again");
   return wait_until(now);
 }
 

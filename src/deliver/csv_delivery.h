@@ -1,5 +1,5 @@
-// What the deliveries of CSV segments share, the service's and a bucket's: reading meta.json and state.json, mending what
-// is damaged, and putting one sealed segment as an object. What is next is said by who derives from it, in work().
+// What the deliveries of CSV segments share, the service's and a bucket's: reading meta.json and state.json, mending
+// what is damaged, and putting one sealed segment as an object. What is next is said by who derives from it, in work().
 // Everything is idempotent: same keys, same bytes, same URIs. Not thread-safe.
 #pragma once
 #include <cstdint>
@@ -33,7 +33,9 @@ class CsvDelivery : public Delivery {
   Status mend(const Segment& segment, const Error& damage);
   std::vector<Segment> segments();
   const Segment* next_of(const std::vector<Segment>& all) const;  // the first that is no object yet; null: all are
-  bool credentials_usable() const { return uploader_.has_credentials() && !must_refresh_ && now_ns() < uploader_.expire_at_ns(); }
+  bool credentials_usable() const {
+    return uploader_.has_credentials() && !must_refresh_ && now_ns() < uploader_.expire_at_ns();
+  }
   bool save();  // told once when it does not work, and counted
 
   Step left(std::string reason);
@@ -71,7 +73,8 @@ class CsvDelivery : public Delivery {
   bool loaded_ = false, recovered_ = false, uploading_ = false, brought_back_ = false;
 };
 
-inline constexpr int64_t kRefusedPause_ns = int64_t{300} * 1'000'000'000;  // where fresh credentials, or a token, are refused
+inline constexpr int64_t kRefusedPause_ns =
+    int64_t{300} * 1'000'000'000;  // where fresh credentials, or a token, are refused
 inline constexpr int64_t kOtherPause_ms = 60'000;
 inline constexpr int kMaxFailuresAfterEnd = 3;
 

@@ -36,7 +36,8 @@ std::string_view skip_header(std::string_view piece, bool& in_header) {
 
 }  // namespace
 
-CsvSource::CsvSource(const SpoolRun& run, std::string_view header, std::vector<Segment> segments) : run_(run), segments_(std::move(segments)) {
+CsvSource::CsvSource(const SpoolRun& run, std::string_view header, std::vector<Segment> segments)
+    : run_(run), segments_(std::move(segments)) {
   append_json(header_, std::string(header) + "\n");
 }
 
@@ -60,7 +61,9 @@ void CsvSource::put_into(std::string_view object) {
   rewind();
 }
 
-int64_t CsvSource::bytes() const { return static_cast<int64_t>(before_.size() + header_.size() + kEnd.size()) + rows_bytes_; }
+int64_t CsvSource::bytes() const {
+  return static_cast<int64_t>(before_.size() + header_.size() + kEnd.size()) + rows_bytes_;
+}
 
 void CsvSource::rewind() {
   ready_.clear();
@@ -77,7 +80,8 @@ size_t CsvSource::read(char* to, size_t room) {
   return bytes;
 }
 
-// The next piece; false at the end. A segment that cannot be read any more ends the body early, which no server takes for whole.
+// The next piece; false at the end. A segment that cannot be read any more ends the body early, which no server takes
+// for whole.
 bool CsvSource::fill() {
   ready_.clear();
   at_ = 0;

@@ -1,5 +1,5 @@
-// All rows of a run as the "data_csv" of a finish body: read from the spool while they are sent, because a run may be larger
-// than this program ever wants to be. Not thread-safe.
+// All rows of a run as the "data_csv" of a finish body: read from the spool while they are sent, because a run may be
+// larger than this program ever wants to be. Not thread-safe.
 #pragma once
 #include <string>
 #include <string_view>
@@ -29,10 +29,10 @@ class CsvSource final : public BodySource {
 
   const SpoolRun& run_;
   std::vector<Segment> segments_;
-  std::string header_, before_;       // in JSON already
-  int64_t rows_bytes_ = 0;            // in JSON
-  std::string ready_;                 // what was read and not handed out yet
-  size_t at_ = 0, next_ = 0;          // in ready_; of segments_
+  std::string header_, before_;  // in JSON already
+  int64_t rows_bytes_ = 0;       // in JSON
+  std::string ready_;            // what was read and not handed out yet
+  size_t at_ = 0, next_ = 0;     // in ready_; of segments_
   bool began_ = false, ended_ = false, in_header_ = true;
   Fd file_;
 };

@@ -83,7 +83,8 @@ TEST_F(Rows, CompressedWhileTheyAreSent) {
   }
 }
 
-// The segment goes away between the two passes: what is sent is shorter than what was promised, and not a whole gzip file.
+// The segment goes away between the two passes: what is sent is shorter than what was promised, and not a whole gzip
+// file.
 TEST_F(Rows, CompressedAndCutOffAreNotTakenForWhole) {
   add("1,2");
   ASSERT_TRUE(writer_.seal());

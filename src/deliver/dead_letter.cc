@@ -18,8 +18,7 @@
 
 namespace tacho {
 
-DeadLetters::DeadLetters(const std::string& folder)
-    : root_(parent_folder(folder)), run_(last_part(folder)) {}
+DeadLetters::DeadLetters(const std::string& folder) : root_(parent_folder(folder)), run_(last_part(folder)) {}
 
 Status DeadLetters::keep(const std::string& table, const BqDropped& dropped) {
   Json row = parse_json(dropped.row.json, kBqRowBounds);
@@ -46,8 +45,8 @@ DeadLetters::Mark DeadLetters::mark_of(std::string_view text) {
   return mark;
 }
 
-// By its text: rows for a load job have no id, and the same row has the same text. A line at a time: the file may have grown large
-// over restarts.
+// By its text: rows for a load job have no id, and the same row has the same text. A line at a time: the file may have
+// grown large over restarts.
 std::set<DeadLetters::Mark>& DeadLetters::known(const OwnedFolder& folder, const std::string& name) {
   const auto [found, is_new] = known_.try_emplace(folder.path_of(name));
   if (!is_new) return found->second;

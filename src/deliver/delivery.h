@@ -8,8 +8,8 @@
 
 #include "deliver/records.h"
 #include "deliver/reporter.h"
-#include "net/http/http.h"
 #include "net/aws/s3.h"
+#include "net/http/http.h"
 #include "os/clock.h"
 #include "spool/reader.h"
 
@@ -34,7 +34,8 @@ struct Delivering {
   Reporter& reporter;
   std::string token;
   std::function<void(Json& start, const SpoolMeta& meta)> add_cloud;  // completes a start body; may be empty
-  std::function<Result<AwsCredentials>(const SpoolMeta&)> bucket_credentials;  // for a run that goes straight to a bucket
+  std::function<Result<AwsCredentials>(const SpoolMeta&)>
+      bucket_credentials;  // for a run that goes straight to a bucket
   Clock& clock = system_clock();
   std::function<bool()> ending{};  // beside a run: it is over, and what remains is short of time; may be empty
 };

@@ -4,8 +4,8 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "cloud/host_identity.h"
 #include "cloud/describe.h"
+#include "cloud/host_identity.h"
 #include "net/aws/aws_credentials.h"
 #include "os/clock.h"
 #include "os/environment.h"
@@ -52,15 +52,20 @@ void CloudFields::add(Json& start, const SpoolMeta& meta, const std::function<bo
   if (!meta.host_id_settled) settle_host_id(host, cloud, roots);
   start.erase("host_id");
   for (const DescribedField& field : describe_machine(host, cloud, meta.hidden))
-    if (!start.contains(field.name)) std::visit([&](const auto& value) { start[std::string(field.name)] = value; }, field.value);
+    if (!start.contains(field.name))
+      std::visit([&](const auto& value) { start[std::string(field.name)] = value; }, field.value);
   // Said by the user, but nothing that tacho discover would print: it hides the field all the same.
   for (const auto& [name, value] : meta.start.items())
     if (is_cloud_field(name) && !is_cloud_value(text_of(meta.start, name.c_str()))) start.erase(name);
 }
 
 void complete(Delivering& shared, CloudFields& cloud, std::function<bool()> in_a_hurry) {
-  shared.add_cloud = [&cloud, in_a_hurry = std::move(in_a_hurry)](Json& start, const SpoolMeta& meta) { cloud.add(start, meta, in_a_hurry); };
-  shared.bucket_credentials = [&http = shared.http](const SpoolMeta& meta) { return find_aws_credentials(http, !meta.no_cloud); };
+  shared.add_cloud = [&cloud, in_a_hurry = std::move(in_a_hurry)](Json& start, const SpoolMeta& meta) {
+    cloud.add(start, meta, in_a_hurry);
+  };
+  shared.bucket_credentials = [&http = shared.http](const SpoolMeta& meta) {
+    return find_aws_credentials(http, !meta.no_cloud);
+  };
 }
 
 }  // namespace tacho

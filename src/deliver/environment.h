@@ -1,4 +1,5 @@
-// What deliveries take from their surroundings: the cloud for the start body, credentials for a bucket. Not thread-safe.
+// What deliveries take from their surroundings: the cloud for the start body, credentials for a bucket. Not
+// thread-safe.
 #pragma once
 #include <functional>
 #include <optional>
@@ -9,8 +10,8 @@
 
 namespace tacho {
 
-// The cloud_* fields and the host's id in it, for a start body. Asked once, off the job's path, and again only for a run with
-// other wishes; the registration waits two seconds at most, and not at all once the run is over.
+// The cloud_* fields and the host's id in it, for a start body. Asked once, off the job's path, and again only for a
+// run with other wishes; the registration waits two seconds at most, and not at all once the run is over.
 class CloudFields {
  public:
   // in_a_hurry is asked now and then while waiting.

@@ -9,7 +9,8 @@
 
 namespace tacho {
 
-// Run status, exit code and end as recorded; for a tacho that was killed: failed, no exit code, the time of the last row.
+// Run status, exit code and end as recorded; for a tacho that was killed: failed, no exit code, the time of the last
+// row.
 Json finish_body(const SpoolMeta& meta, std::string_view last_row);
 void add_uris(Json& body, const SpoolState& state);
 

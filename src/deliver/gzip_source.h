@@ -20,10 +20,10 @@ class GzipSource final : public BodySource {
   bool fill();
 
   BodySource& text_;
-  int64_t bytes_ = 0, taken_ = 0;      // compressed, of all; plain, so far
-  std::optional<GzipPieces> pieces_;   // empty once all was compressed
-  std::string ready_;                  // what was compressed and not handed out yet
-  size_t at_ = 0;                      // in ready_
+  int64_t bytes_ = 0, taken_ = 0;     // compressed, of all; plain, so far
+  std::optional<GzipPieces> pieces_;  // empty once all was compressed
+  std::string ready_;                 // what was compressed and not handed out yet
+  size_t at_ = 0;                     // in ready_
 };
 
 }  // namespace tacho

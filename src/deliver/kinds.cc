@@ -20,11 +20,14 @@ std::unique_ptr<Delivery> make(SpoolRun run, Role role, Delivering& shared) {
 std::string nowhere_else(const SpoolMeta&) { return {}; }
 
 constexpr std::array kGoogleFlags{
-    CredentialFlag{"--bq-endpoint", "URL", "BIGQUERY_EMULATOR_HOST", "another BigQuery, such as an emulator; $BIGQUERY_EMULATOR_HOST"},
-    CredentialFlag{"--access-token-file", "FILE", "TACHO_GOOGLE_ACCESS_TOKEN_FILE", "a file with a token; $TACHO_GOOGLE_ACCESS_TOKEN_FILE"},
+    CredentialFlag{"--bq-endpoint", "URL", "BIGQUERY_EMULATOR_HOST",
+                   "another BigQuery, such as an emulator; $BIGQUERY_EMULATOR_HOST"},
+    CredentialFlag{"--access-token-file", "FILE", "TACHO_GOOGLE_ACCESS_TOKEN_FILE",
+                   "a file with a token; $TACHO_GOOGLE_ACCESS_TOKEN_FILE"},
     CredentialFlag{"--credentials", "FILE", "TACHO_GOOGLE_CREDENTIALS",
                    "Google credentials; $TACHO_GOOGLE_CREDENTIALS, $GOOGLE_APPLICATION_CREDENTIALS"},
-    CredentialFlag{"--token-uri", "URL", "TACHO_GOOGLE_TOKEN_URI", "instead of the credentials' own token server; $TACHO_GOOGLE_TOKEN_URI"},
+    CredentialFlag{"--token-uri", "URL", "TACHO_GOOGLE_TOKEN_URI",
+                   "instead of the credentials' own token server; $TACHO_GOOGLE_TOKEN_URI"},
     CredentialFlag{"--metadata-host", "HOST", "GCE_METADATA_HOST", "of the metadata server; $GCE_METADATA_HOST"},
 };
 
@@ -57,7 +60,8 @@ std::unique_ptr<Delivery> make_delivery(SpoolRun run, Role role, Delivering& sha
 
 void remove_delivered(SpoolRun& run, Reporter& reporter) {
   if (const std::string kept = run.remove(); !kept.empty())
-    reporter.must("the folder of a run that is done stays, because of something in it that tacho did not make: " + kept);
+    reporter.must("the folder of a run that is done stays, because of something in it that tacho did not make: " +
+                  kept);
 }
 
 }  // namespace tacho

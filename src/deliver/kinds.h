@@ -22,7 +22,8 @@ struct DeliveryKind {
   std::unique_ptr<Delivery> (*make)(SpoolRun run, Role role, Delivering& shared);
   // To whom it belongs instead, for a person; empty: it is for our settings.
   std::string (*elsewhere)(const SpoolMeta& meta);
-  // Leftovers in the folder of a run are sent beside it from the start; the others one at a time, while the run needs nothing.
+  // Leftovers in the folder of a run are sent beside it from the start; the others one at a time, while the run needs
+  // nothing.
   bool leftovers_at_once;
   std::span<const CredentialFlag> flags;
 };

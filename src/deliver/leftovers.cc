@@ -38,7 +38,8 @@ std::vector<std::string> all_spooled() {
   std::vector<std::string> all;
   for (const std::string& root : spool_roots())
     for (std::string& folder : spool_folders(root)) all.push_back(std::move(folder));
-  std::sort(all.begin(), all.end(), [](const std::string& a, const std::string& b) { return last_part(a) < last_part(b); });
+  std::sort(all.begin(), all.end(),
+            [](const std::string& a, const std::string& b) { return last_part(a) < last_part(b); });
   return all;
 }
 

@@ -19,12 +19,13 @@ namespace tacho {
 // All runs of all spool folders, oldest first.
 std::vector<std::string> all_spooled();
 
-// Removes finished-undelivered runs that are older than 90 days, and the oldest ones beyond TACHO_SPOOL_MAX bytes in all; before
-// that, what is left of runs that were delivered.
+// Removes finished-undelivered runs that are older than 90 days, and the oldest ones beyond TACHO_SPOOL_MAX bytes in
+// all; before that, what is left of runs that were delivered.
 void bound_spool(Reporter& reporter);
 
 // Runs of the same kind as this one whose owner is dead and which lie beside it, or where it would go next (a disk that
-// vanished is there again), locked by now: the next start on the same disk sends them. None where the kind does not want that.
+// vanished is there again), locked by now: the next start on the same disk sends them. None where the kind does not
+// want that.
 std::vector<SpoolRun> take_leftovers(const std::string& folder);
 
 // Whether the tacho that recorded the run is there. Its deliverer may outlive it.

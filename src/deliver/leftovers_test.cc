@@ -47,7 +47,8 @@ TEST(BqLeftovers, AreThoseOfTheDeadBesideAndInTheNextPlaces) {
 // For the same place by our own settings, and for no other.
 TEST(Destinations, AreOurOwn) {
   const TempDir dir;
-  const WithVariable endpoint("TACHO_S3_ENDPOINT", "https://minio.example/"), service("SENTINEL_API_URL", "http://127.0.0.1:1/api");
+  const WithVariable endpoint("TACHO_S3_ENDPOINT", "https://minio.example/"),
+      service("SENTINEL_API_URL", "http://127.0.0.1:1/api");
   HttpClient http;
   Reporter reporter(false);
   Delivering shared{http, reporter, "", {}, {}};
@@ -55,9 +56,11 @@ TEST(Destinations, AreOurOwn) {
   const auto sends = [&](const char* meta) {
     return std::any_of(own.begin(), own.end(), [&](const auto& run) { return run->sends_too(*parse_meta(meta)); });
   };
-  for (const char* meta : {R"({"api_url":"","bucket_uri":""})", R"({"kind":"new"})", R"({"kind":"bucket"})"}) EXPECT_FALSE(kind_of(*parse_meta(meta)));
+  for (const char* meta : {R"({"api_url":"","bucket_uri":""})", R"({"kind":"new"})", R"({"kind":"bucket"})"})
+    EXPECT_FALSE(kind_of(*parse_meta(meta)));
   const auto add = [&](const char* meta) {
-    own.push_back(make_delivery(SpoolRun(start({dir.path()}, "20261115T090000Z", meta).folder()), Role::beside, shared));
+    own.push_back(
+        make_delivery(SpoolRun(start({dir.path()}, "20261115T090000Z", meta).folder()), Role::beside, shared));
     own.back()->step();
   };
   EXPECT_FALSE(sends(R"({"api_url":"http://127.0.0.1:1/api"})"));
@@ -84,11 +87,13 @@ class SetClock final : public Clock {
   int64_t now_ns = 1'000'000'000;
 };
 
-// tacho is dead and its deliverer still has the run: this one looks again, more and more rarely, and takes it when it is free.
+// tacho is dead and its deliverer still has the run: this one looks again, more and more rarely, and takes it when it
+// is free.
 TEST(LeftoverRuns, InOtherHandsAreLookedAtAgain) {
   const TempDir dir;
   const WithVariable place("TACHO_SPOOL_DIR", dir.path()), service("SENTINEL_API_URL", "http://127.0.0.1:1/leftovers");
-  constexpr std::string_view kMeta = R"({"run":"r","api_url":"http://127.0.0.1:1/leftovers","header":"timestamp","start":{}})";
+  constexpr std::string_view kMeta =
+      R"({"run":"r","api_url":"http://127.0.0.1:1/leftovers","header":"timestamp","start":{}})";
   std::optional<SpoolWriter> orphan = start({dir.path()}, "20261115T090000Z", kMeta);
   const SpoolWriter alive = start({dir.path()}, "20261115T091000Z", kMeta);
   const pid_t dead = ::fork();

@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "base/log.h"
+#include "cloud/discover_command.h"
+#include "cloud/servers_command.h"
 #include "cromwell/commands.h"
 #include "deliver/beside.h"
 #include "deliver/bq_command.h"
-#include "cloud/discover_command.h"
 #include "deliver/recovery.h"
-#include "cloud/servers_command.h"
 #include "os/standard_streams.h"
 #include "probe/gpu_reader.h"
 #include "spool/contract.h"
@@ -34,7 +34,8 @@ const char kHelp[] =
 int run_beside(std::span<const std::string> words) {
   std::vector<std::string> folders;
   for (size_t i = 0; i + 1 < words.size() && words[i] == kSpoolRunFlag; i += 2) folders.push_back(words[i + 1]);
-  if (folders.size() * 2 != words.size()) return log::error("--spool-run is for tacho itself; see tacho deliver --help"), kRefused;
+  if (folders.size() * 2 != words.size())
+    return log::error("--spool-run is for tacho itself; see tacho deliver --help"), kRefused;
   return deliver_beside(folders, kControlDescriptor);
 }
 
@@ -46,7 +47,8 @@ int main(int argc, char** argv) {
   // A token and keys are in memory: no dump of it.
   const rlimit none{0, 0};
   ::setrlimit(RLIMIT_CORE, &none);
-  // A limit that the job's shell set on file sizes (ulimit -f) is an error that is told, and the rows stay; not a sudden end.
+  // A limit that the job's shell set on file sizes (ulimit -f) is an error that is told, and the rows stay; not a
+  // sudden end.
   ::signal(SIGXFSZ, SIG_IGN);
   const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
   const std::span<const std::string> rest = std::span(words).subspan(words.empty() ? 0 : 1);
@@ -59,7 +61,6 @@ int main(int argc, char** argv) {
   if (command == "--version" || command == "-V") return std::puts("tacho-deliver " TACHO_VERSION) < 0 ? 1 : 0;
   if (command == "--help" || command == "-h") return std::fputs(kHelp, stdout) < 0 ? 1 : 0;
   if (command == "cromwell") return cromwell_command(rest);
-  if (command == "monitor")
-    return log::error("tacho " + command + " is not in this version yet"), kRefused;
+  if (command == "monitor") return log::error("tacho " + command + " is not in this version yet"), kRefused;
   return log::error("unknown command " + command + "; see tacho --help"), kRefused;
 }

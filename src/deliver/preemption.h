@@ -13,7 +13,7 @@ class PreemptionWatch {
   ~PreemptionWatch();  // ends the request in flight
   PreemptionWatch(const PreemptionWatch&) = delete;
   PreemptionWatch& operator=(const PreemptionWatch&) = delete;
-  bool told() const;   // the machine is being taken away
+  bool told() const;  // the machine is being taken away
 
  private:
   struct State;

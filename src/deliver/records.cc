@@ -106,7 +106,10 @@ std::string state_json(const SpoolState& state) {
   const std::string_view phase = state.finished         ? state::kPhaseFinished
                                  : state.run_id.empty() ? state::kPhaseNew
                                                         : state::kPhaseRegistered;
-  const Json json{{state::kVersion, 1}, {state::kRunId, state.run_id}, {state::kPrefix, state.prefix}, {state::kPhase, phase},
+  const Json json{{state::kVersion, 1},
+                  {state::kRunId, state.run_id},
+                  {state::kPrefix, state.prefix},
+                  {state::kPhase, phase},
                   {state::kUploaded, uploaded_of(state)}};
   return json.dump(2) + "\n";
 }

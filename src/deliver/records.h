@@ -1,4 +1,5 @@
-// meta.json (written by the agent) and state.json (written here) of a spooled run as plain data. Thread-safe (no state).
+// meta.json (written by the agent) and state.json (written here) of a spooled run as plain data. Thread-safe (no
+// state).
 #pragma once
 #include <cstdint>
 #include <map>
@@ -17,29 +18,29 @@ namespace tacho {
 using Json = nlohmann::ordered_json;
 
 struct SpoolOutcome {
-  std::string run_status;          // "finished" or "failed"
+  std::string run_status;  // "finished" or "failed"
   std::optional<int> exit_code;
-  std::string finished_at;         // 2026-11-15T14:00:00Z
+  std::string finished_at;  // 2026-11-15T14:00:00Z
 };
 
 struct SpoolMeta {
-  std::string run;                 // the local id
+  std::string run;  // the local id
   std::string api_url, bucket_uri, data_source, store_folder, header;
   std::optional<std::string> s3_endpoint;  // where the bucket was; absent: nobody wrote it down
   std::vector<std::string> hidden;
-  std::string kind;                // where it goes (spool/contract.h); empty: it names no destination
+  std::string kind;  // where it goes (spool/contract.h); empty: it names no destination
   bool no_cloud = false, host_known = false;
-  bool host_id_settled = false;    // TACHO_HOST_ID or TACHO_HOST_ID_VALUE was set for the run
-  Json start;                      // body of the start call
+  bool host_id_settled = false;  // TACHO_HOST_ID or TACHO_HOST_ID_VALUE was set for the run
+  Json start;                    // body of the start call
   std::optional<SpoolOutcome> outcome;
 };
 Result<SpoolMeta> parse_meta(std::string_view text);
 
 struct SpoolState {
-  std::string run_id;              // the service's; empty: not registered
-  std::string prefix;              // s3://bucket/prefix; empty: rows go with the finish call
+  std::string run_id;                        // the service's; empty: not registered
+  std::string prefix;                        // s3://bucket/prefix; empty: rows go with the finish call
   std::map<uint32_t, std::string> uploaded;  // object URI by segment
-  bool finished = false;           // acknowledged: only the folder is left to be removed
+  bool finished = false;                     // acknowledged: only the folder is left to be removed
 };
 SpoolState parse_spool_state(std::string_view text);  // an unreadable one is empty: everything is then done again
 std::string state_json(const SpoolState& state);
@@ -50,7 +51,8 @@ std::string meta_with_state(std::string_view meta, const SpoolState& state, cons
 std::string text_of(const Json& object, std::string_view key);
 // For what was written here: a run of months has a long list of objects.
 inline constexpr JsonBounds kOwnBounds{64u << 20, 64, 4'000'000};
-// Of others: long lists of servers and prices, but no more. An object that keeps its order takes time by the square of its members.
+// Of others: long lists of servers and prices, but no more. An object that keeps its order takes time by the square of
+// its members.
 inline constexpr JsonBounds kAnswerBounds{16u << 20, 64, 100'000};
 // Json of text; discarded (is_discarded()) when it is none, or beyond the bounds.
 Json parse_json(std::string_view text, const JsonBounds& bounds = kAnswerBounds);

@@ -32,8 +32,10 @@ namespace {
 
 constexpr int kRefused = 125;
 constexpr int64_t kRecoveryPatience_ns = 120 * kNsPerSec;
-constexpr int64_t kOutage_ns = 45 * kNsPerSec;  // without anything that worked; an answer that takes long may take longer
-constexpr int64_t kShortPatience_ns = 10 * kNsPerSec;  // when all of it was spent on the run before: nothing can be reached now
+constexpr int64_t kOutage_ns =
+    45 * kNsPerSec;  // without anything that worked; an answer that takes long may take longer
+constexpr int64_t kShortPatience_ns =
+    10 * kNsPerSec;  // when all of it was spent on the run before: nothing can be reached now
 constexpr int64_t kWaitForSender_ns = 90 * kNsPerSec;
 
 constexpr size_t kHelpColumn = 26;
@@ -42,9 +44,12 @@ const char kHelp[] =
     "  tacho deliver                  all that waits in the spool\n"
     "  tacho deliver 20261115-a1b2    one run\n\n"
     "Usage: tacho deliver [RUN|DIR...|--all] [--json]\n"
-    "Sends what a killed run or a dead network left in the spool. RUN is an id, a part of it, last, a job name, or the service's;\n"
-    "DIR is the folder of a run or a spool with several, of your own; any other folder is refused. Without a name everything\n"
-    "is sent, as with --all. Credentials, and where they go, are those of the environment and of the options here; what a spool\n"
+    "Sends what a killed run or a dead network left in the spool. RUN is an id, a part of it, last, a job name, or the "
+    "service's;\n"
+    "DIR is the folder of a run or a spool with several, of your own; any other folder is refused. Without a name "
+    "everything\n"
+    "is sent, as with --all. Credentials, and where they go, are those of the environment and of the options here; "
+    "what a spool\n"
     "says of that is not obeyed.\n"
     "--json prints how many were delivered and how many are left as one JSON object.\n\n";
 
@@ -77,13 +82,15 @@ bool is_meta(const Result<std::string>& text) {
 
 // What the spool writes into the two: a process number, and lines of seals.
 bool is_lock(const Result<std::string>& text) {
-  return text && (text->empty() || parse_int<pid_t>(trim(std::string_view(*text).substr(0, text->find('\n')))).has_value());
+  return text &&
+         (text->empty() || parse_int<pid_t>(trim(std::string_view(*text).substr(0, text->find('\n')))).has_value());
 }
 bool is_seals(const Result<std::string>& text) {
   return text && !text->empty() && parse_seal(std::string_view(*text).substr(0, text->find('\n'))).has_value();
 }
 
-// A file of that name alone does not make a folder a run's: meta.json, lock and 000001.csv are what many things are called.
+// A file of that name alone does not make a folder a run's: meta.json, lock and 000001.csv are what many things are
+// called.
 bool is_run(const OwnedFolder& folder, std::string_view name) {
   const bool has_lock = is_lock(folder.read(kLockName, 1 << 12)), has_seals = is_seals(folder.read(kSealsName));
   if (is_meta(folder.read(kMetaName))) return has_lock || has_seals || is_run_name(name);
@@ -109,7 +116,8 @@ Result<std::vector<std::string>> runs_of(std::string path) {
   for (const std::string& name : names) {
     const auto run = folder->open_folder(name);
     // One that is not ours is said later, by its name.
-    if (run ? is_run(*run, name) : is_run_name(name) && run.error().code == Code::denied) runs.push_back(folder->path_of(name));
+    if (run ? is_run(*run, name) : is_run_name(name) && run.error().code == Code::denied)
+      runs.push_back(folder->path_of(name));
   }
   const std::vector<std::string> roots = spool_roots();
   if (!runs.empty() || std::find(roots.begin(), roots.end(), path) != roots.end()) return runs;
@@ -117,8 +125,8 @@ Result<std::vector<std::string>> runs_of(std::string path) {
                "tacho deliver --all sends all that is left in the spool"};
 }
 
-// The one run whose id has this part of 4 characters or more, or the name itself. tacho has made an id of what only its store
-// can know (last, a job name).
+// The one run whose id has this part of 4 characters or more, or the name itself. tacho has made an id of what only its
+// store can know (last, a job name).
 Result<std::string> whole_id(const std::string& name) {
   std::set<std::string> ids;
   for (const std::string& folder : all_spooled()) {
@@ -135,24 +143,26 @@ Result<std::string> whole_id(const std::string& name) {
 }
 
 bool is_folder(const std::string& path) {
-  struct stat info{};
+  struct stat info {};
   return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-// Runs in the spool that a bare word means: by their folder's name, by their id (`id`: the whole one), or by the service's.
+// Runs in the spool that a bare word means: by their folder's name, by their id (`id`: the whole one), or by the
+// service's.
 std::vector<std::string> spooled_as(const std::string& name, const std::string& id) {
   std::vector<std::string> found;
   for (const std::string& folder : all_spooled()) {
     const SpoolRun run(folder);
     const auto text = run.meta(), state = run.state();
     const auto meta = text ? parse_meta(*text) : Result<SpoolMeta>(text.error());
-    if (run.name() == name || (meta && meta->run == id) || (state && parse_spool_state(*state).run_id == name)) found.push_back(folder);
+    if (run.name() == name || (meta && meta->run == id) || (state && parse_spool_state(*state).run_id == name))
+      found.push_back(folder);
   }
   return found;
 }
 
-// A bare word that means runs of the spool and is a folder here, too: only the person knows which. All of an id means the run,
-// unless that folder could be sent as well.
+// A bare word that means runs of the spool and is a folder here, too: only the person knows which. All of an id means
+// the run, unless that folder could be sent as well.
 Status check_meaning(const std::string& name, const std::string& id, const std::vector<std::string>& runs) {
   if (!is_folder(name) || (runs.size() == 1 && same_file(runs[0], name))) return ok();
   const auto in_it = runs_of(name);
@@ -202,7 +212,8 @@ std::optional<Fate> look_at(const SpoolRun& run, Role role) {
   if (!text && text.error().code == Code::not_available) {
     // Killed before the description was written: there can be no row either.
     if (!run.has_rows() && is_run_name(run.name())) return std::nullopt;
-    return log::error(kept + "its meta.json is missing, which says where its rows go; they are in the files there"), Fate::left;
+    return log::error(kept + "its meta.json is missing, which says where its rows go; they are in the files there"),
+           Fate::left;
   }
   const auto meta = text ? parse_meta(*text) : Result<SpoolMeta>(text.error());
   if (!meta) return log::error(kept + meta.error().message()), Fate::left;
@@ -233,7 +244,8 @@ Fate deliver_one(const std::string& folder, Role role, Delivering& shared, int64
     Step step = delivery->step();
     const int64_t now_ns = system_clock().monotonic_ns();
     if (step.wake_ns <= now_ns) worked_ns = now_ns;  // what failed waits
-    if (step.kind == Step::Kind::wait && now_ns - worked_ns > kOutage_ns) step.kind = Step::Kind::left, patience_ns = kShortPatience_ns;
+    if (step.kind == Step::Kind::wait && now_ns - worked_ns > kOutage_ns)
+      step.kind = Step::Kind::left, patience_ns = kShortPatience_ns;
     if (step.kind == Step::Kind::done) return patience_ns = kRecoveryPatience_ns, Fate::delivered;
     if (step.kind == Step::Kind::left) {
       if (now_ns >= deadline_ns) patience_ns = kShortPatience_ns;
@@ -253,7 +265,9 @@ void tidy_up(bool say) {
     const auto folder = OwnedFolder::open(root);
     if (!folder && folder.error().code == Code::denied && say) log::warn(folder.error().message());
     for (const std::string& kept : sweep_delivered(root))
-      if (say) log::warn("the folder of a run that is done stays, because of something in it that tacho did not make: " + kept);
+      if (say)
+        log::warn("the folder of a run that is done stays, because of something in it that tacho did not make: " +
+                  kept);
   }
 }
 
@@ -292,7 +306,8 @@ Result<DeliverRequest> parse_request(std::span<const std::string> arguments) {
     const std::string_view flag = std::string_view(word).substr(0, word.find('='));
     if (const char* variable = variable_of(flag)) {
       const bool joined = flag.size() < word.size();
-      if (!joined && i + 1 == arguments.size()) return Error{Code::invalid, word + " needs a value", "", "see tacho deliver --help"};
+      if (!joined && i + 1 == arguments.size())
+        return Error{Code::invalid, word + " needs a value", "", "see tacho deliver --help"};
       ::setenv(variable, joined ? word.substr(flag.size() + 1).c_str() : arguments[++i].c_str(), 1);
     } else if (word == "--") {
       are_names = true;
@@ -308,7 +323,8 @@ Result<DeliverRequest> parse_request(std::span<const std::string> arguments) {
                    "see tacho deliver --help; a name that begins with a dash goes behind --"};
     }
   }
-  if (request.all && !request.names.empty()) return Error{Code::invalid, "--all and a name exclude each other", "", "give one of them"};
+  if (request.all && !request.names.empty())
+    return Error{Code::invalid, "--all and a name exclude each other", "", "give one of them"};
   request.all = request.names.empty();
   return request;
 }

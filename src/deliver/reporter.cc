@@ -5,8 +5,8 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "os/clock.h"
-#include "spool/contract.h"
 #include "os/file.h"
+#include "spool/contract.h"
 
 namespace tacho {
 

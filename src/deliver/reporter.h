@@ -1,6 +1,6 @@
-// What the deliverer has to tell a person: one line each, one a class and minute. Beside a run the lines go to tacho through
-// stderr, which prints them ("! " marks what must be said even when quiet); as a command they go to the terminal. Not
-// thread-safe.
+// What the deliverer has to tell a person: one line each, one a class and minute. Beside a run the lines go to tacho
+// through stderr, which prints them ("! " marks what must be said even when quiet); as a command they go to the
+// terminal. Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <map>

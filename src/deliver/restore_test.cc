@@ -73,7 +73,8 @@ TEST_F(Restore, BringsBackRowsOfALongRun) {
 TEST_F(Restore, ChangesNothingWhereTheStoreHasOtherRows) {
   const std::string damage = "timestamp,a\n2,20\n3,3";
   spill(writer_.folder() + "/000001.csv", damage);
-  for (const char* store : {"", "timestamp,a\n1,10\n2,20\n", "timestamp,a\n1,10\n2,20\n3,31\n", "timestamp,b\n1,10\n2,20\n3,30\n"}) {
+  for (const char* store :
+       {"", "timestamp,a\n1,10\n2,20\n", "timestamp,a\n1,10\n2,20\n3,31\n", "timestamp,b\n1,10\n2,20\n3,30\n"}) {
     spill(dir_ / "metrics.csv", store);
     EXPECT_FALSE(restore()) << store;
     EXPECT_EQ(second(), damage);

@@ -38,7 +38,8 @@ HttpRequest Sentinel::request(const std::string& path, bool slow) const {
   HttpRequest request;
   request.method = "POST";
   request.url = base_url_ + path;
-  request.headers = {{"Authorization", "Bearer " + token_}, {"Accept", "application/json"}, {"User-Agent", "tacho/" TACHO_VERSION}};
+  request.headers = {
+      {"Authorization", "Bearer " + token_}, {"Accept", "application/json"}, {"User-Agent", "tacho/" TACHO_VERSION}};
   request.redirects = kRedirects;
   if (slow) {
     request.response_ms = 120'000;
@@ -93,7 +94,9 @@ CallResult Sentinel::call(const std::string& path, Json* body, CsvSource* csv, b
       compressed = compress_ = false;
       continue;
     }
-    if (result.what == ErrorClass::schema && body != nullptr && round < kRelaxRounds && relax(*body, response->body, memory)) continue;
+    if (result.what == ErrorClass::schema && body != nullptr && round < kRelaxRounds &&
+        relax(*body, response->body, memory))
+      continue;
     result.dropped = memory.dropped;
     result.renamed = memory.renamed;
     answer = parse_json(response->body);
@@ -124,10 +127,12 @@ CallResult Sentinel::start(const Json& body, Registration& registration) {
 
 CallResult Sentinel::refresh(const std::string& run_id, std::optional<AwsCredentials>& credentials) {
   Json answer;
-  CallResult result = call("/runs/" + percent_encode(run_id, false) + "/refresh-credentials", nullptr, nullptr, false, answer);
+  CallResult result =
+      call("/runs/" + percent_encode(run_id, false) + "/refresh-credentials", nullptr, nullptr, false, answer);
   if (result.what != ErrorClass::none) return result;
   const auto found = answer.find("upload_credentials");
-  auto fresh = parse_credentials(found != answer.end() ? *found : answer, server_now_ns(), system_clock().monotonic_ns());
+  auto fresh =
+      parse_credentials(found != answer.end() ? *found : answer, server_now_ns(), system_clock().monotonic_ns());
   if (fresh) {
     credentials = std::move(fresh);
   } else {
@@ -152,7 +157,8 @@ CallResult Sentinel::finish(const std::string& run_id, Json body, CsvSource* csv
 
 bool Sentinel::heartbeat(const std::string& path, const std::string& run_id) {
   std::string full = path.starts_with('/') ? path : "/" + path;
-  if (const size_t at = full.find("{run_id}"); at != std::string::npos) full.replace(at, 8, percent_encode(run_id, false));
+  if (const size_t at = full.find("{run_id}"); at != std::string::npos)
+    full.replace(at, 8, percent_encode(run_id, false));
   HttpRequest request = this->request(full, false);
   request.total_ms = request.response_ms = std::min<int64_t>(request.total_ms, 10'000);
   const auto response = http_.send(request);

@@ -16,7 +16,7 @@ namespace tacho {
 
 struct CallResult {
   ErrorClass what = ErrorClass::temporary;
-  int status = 0;                    // 0: no answer
+  int status = 0;  // 0: no answer
   int64_t retry_after_ms = 0;
   bool refused = false;              // cannot be asked at all: bad URL, refused redirect, no certificates
   std::string text;                  // for a person: why it failed
@@ -47,7 +47,7 @@ class Sentinel {
   // Fire and forget; false when the service knows no such call.
   bool heartbeat(const std::string& path, const std::string& run_id);
 
-  int64_t server_now_ns() const;       // by the Date of its answers
+  int64_t server_now_ns() const;                     // by the Date of its answers
   const std::string& date() const { return date_; }  // of the last answer, as it came; empty without one
   // No request may take longer than this from now on; 0: the usual limits.
   void set_limit_ms(int64_t limit_ms) { limit_ms_ = limit_ms; }
@@ -59,7 +59,7 @@ class Sentinel {
 
   HttpClient& http_;
   std::string base_url_, token_, date_;
-  bool compress_ = false;              // TACHO_SENTINEL_GZIP
+  bool compress_ = false;  // TACHO_SENTINEL_GZIP
   int64_t offset_ns_ = 0, limit_ms_ = 0;
 };
 

@@ -8,7 +8,8 @@
 namespace tacho {
 namespace {
 
-// The service refuses a field, and the repeat (twice: a kept connection that is cut is tried anew) without it gets no answer: that is an outage, and nothing but that.
+// The service refuses a field, and the repeat (twice: a kept connection that is cut is tried anew) without it gets no
+// answer: that is an outage, and nothing but that.
 TEST(SentinelCalls, OutageAfterARefusedFieldIsAnOutage) {
   const TempDir dir;
   spill(dir / "config.json", R"({"reject":["job_name"],"prefix":null})");
@@ -26,7 +27,8 @@ TEST(SentinelCalls, OutageAfterARefusedFieldIsAnOutage) {
   EXPECT_FALSE(registration.run_id.empty());
 }
 
-// A proxy's page, a body that was cut off, JSON without what was asked for: an outage like a 503, and not a reason to give up.
+// A proxy's page, a body that was cut off, JSON without what was asked for: an outage like a 503, and not a reason to
+// give up.
 TEST(SentinelCalls, A2xxThatSaysNothingIsTemporary) {
   const TempDir dir;
   spill(dir / "rules", R"([

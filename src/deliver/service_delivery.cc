@@ -35,7 +35,8 @@ ServiceDelivery::ServiceDelivery(SpoolRun run, Role role, Delivering& shared)
 // The token goes where our own settings say, whatever a file in the spool names.
 Status ServiceDelivery::opened() {
   if (meta_.api_url != service_url())
-    return Error{Code::invalid, "the run belongs to another service", meta_.api_url, "set SENTINEL_API_URL to send it there"};
+    return Error{Code::invalid, "the run belongs to another service", meta_.api_url,
+                 "set SENTINEL_API_URL to send it there"};
   api_.emplace(shared_.http, service_url(), shared_.token);
   return ok();
 }
@@ -50,9 +51,7 @@ void ServiceDelivery::owner_ended(int64_t deadline_ns) {
   api_next_ns_ = std::max(std::min(api_next_ns_, now_ns()), api_not_before_ns_);
 }
 
-bool ServiceDelivery::s3_is_possible() const {
-  return !state_.prefix.empty() && now_ns() >= s3_blocked_until_ns_;
-}
+bool ServiceDelivery::s3_is_possible() const { return !state_.prefix.empty() && now_ns() >= s3_blocked_until_ns_; }
 
 // A short run needs no objects; nor does one whose rows cannot all become objects.
 bool ServiceDelivery::prefers_inline(const std::vector<Segment>& all) const {
@@ -94,7 +93,8 @@ Step ServiceDelivery::register_run() {
   Registration registration;
   CallResult result = api_->start(body, registration);
   // There is no run yet that could be unknown or finished.
-  if (result.what == ErrorClass::gone || result.what == ErrorClass::conflict || result.what == ErrorClass::oversize) result.what = ErrorClass::other;
+  if (result.what == ErrorClass::gone || result.what == ErrorClass::conflict || result.what == ErrorClass::oversize)
+    result.what = ErrorClass::other;
   if (result.what != ErrorClass::none) return failed(result, "the run cannot be registered yet");
   tell_of_fields(result);
   api_backoff_.reset();
@@ -111,7 +111,8 @@ Step ServiceDelivery::register_run() {
 void ServiceDelivery::tell_of_fields(const CallResult& result) {
   for (const std::string& field : result.renamed)
     if (std::find(result.dropped.begin(), result.dropped.end(), field) == result.dropped.end())
-      shared_.reporter.warn("field " + field, "the service does not take the field " + field + " as it was; it is sent in its other form");
+      shared_.reporter.warn("field " + field, "the service does not take the field " + field +
+                                                  " as it was; it is sent in its other form");
   for (const std::string& field : result.dropped)
     shared_.reporter.warn("field " + field, "the service does not take the field " + field + "; it is left out");
 }
@@ -126,8 +127,9 @@ void ServiceDelivery::take_prefix(const Registration& registration) {
     state_.prefix = registration.prefix;
     return;
   }
-  shared_.reporter.warn("prefix", "the service named no usable place for objects (a bucket and a prefix are needed); "
-                                  "all rows are sent at the end instead");
+  shared_.reporter.warn("prefix",
+                        "the service named no usable place for objects (a bucket and a prefix are needed); "
+                        "all rows are sent at the end instead");
 }
 
 Step ServiceDelivery::refresh() {
@@ -141,7 +143,8 @@ Step ServiceDelivery::refresh() {
     others_ = 0;
     return wait_until(now_ns());
   }
-  if (result.what == ErrorClass::conflict) return must_refresh_ = false, s3_blocked_until_ns_ = now_ns() + kRefusedPause_ns, wait_until(now_ns());
+  if (result.what == ErrorClass::conflict)
+    return must_refresh_ = false, s3_blocked_until_ns_ = now_ns() + kRefusedPause_ns, wait_until(now_ns());
   const Step step = failed(result, "the credentials for uploads cannot be renewed yet");
   // Old ones that are still good do not wait for others.
   return step.kind == Step::Kind::wait && credentials_usable() ? wait_until(now_ns()) : step;
@@ -158,7 +161,8 @@ Step ServiceDelivery::close() {
     add_uris(body, state_);
     return finish_with(std::move(body), nullptr, count_rows(all));
   }
-  if (inline_refused_) return give_up("the service takes no run of this size in one piece, and uploads do not work: " + reason_);
+  if (inline_refused_)
+    return give_up("the service takes no run of this size in one piece, and uploads do not work: " + reason_);
   CsvSource csv(run_, meta_.header, all);
   if (!csv.check()) {
     for (const Segment& segment : all)
@@ -178,7 +182,8 @@ Step ServiceDelivery::finish_with(Json body, CsvSource* csv, int64_t rows) {
     inline_refused_ = true;
     failures_after_end_ = 0;
     upload_deadline_ns_ = deadline_ns_;
-    if (state_.prefix.empty()) return give_up("the service takes no run of this size in one piece, and names no place for objects");
+    if (state_.prefix.empty())
+      return give_up("the service takes no run of this size in one piece, and names no place for objects");
     return wait_until(now_ns());
   }
   return failed(result, "the run cannot be closed yet");
@@ -186,8 +191,10 @@ Step ServiceDelivery::finish_with(Json body, CsvSource* csv, int64_t rows) {
 
 Step ServiceDelivery::finished(const Processing& processing, int64_t rows) {
   if (processing.rows && *processing.rows < rows)
-    shared_.reporter.warn("rows", "the service counted " + std::to_string(*processing.rows) + " rows of the " + std::to_string(rows) + " that were sent");
-  if (!processing.error.empty()) shared_.reporter.warn("processing", "the service could not evaluate the run: " + processing.error);
+    shared_.reporter.warn("rows", "the service counted " + std::to_string(*processing.rows) + " rows of the " +
+                                      std::to_string(rows) + " that were sent");
+  if (!processing.error.empty())
+    shared_.reporter.warn("processing", "the service could not evaluate the run: " + processing.error);
   state_.finished = true;
   save();
   record_delivery(meta_, state_, processing, rows);
@@ -231,7 +238,8 @@ Step ServiceDelivery::failed(const CallResult& result, const char* what) {
       if (deadline_ns_ > 0 && api_not_before_ns_ >= deadline_ns_) return left(reason_);
       break;
     case ErrorClass::token:
-      shared_.reporter.warn("token", "the service does not accept the token (" + result.text + "); the rows are kept. Check SENTINEL_API_TOKEN");
+      shared_.reporter.warn("token", "the service does not accept the token (" + result.text +
+                                         "); the rows are kept. Check SENTINEL_API_TOKEN");
       api_next_ns_ = now + kRefusedPause_ns;
       if (ended_) return left(reason_);
       break;
@@ -244,9 +252,11 @@ Step ServiceDelivery::failed(const CallResult& result, const char* what) {
   return wait_until(api_next_ns_);
 }
 
-// The service does not know the run: a new one gets everything. A run that somebody else left may belong to another account.
+// The service does not know the run: a new one gets everything. A run that somebody else left may belong to another
+// account.
 Step ServiceDelivery::gone() {
-  if (role_ != Role::beside && role_ != Role::named) return left("the service does not know this run; name it to send it as a new one");
+  if (role_ != Role::beside && role_ != Role::named)
+    return left("the service does not know this run; name it to send it as a new one");
   if (registrations_ >= kMaxRegistrations) return give_up("the service forgets the run again and again");
   shared_.reporter.warn("gone", "the service does not know the run any more; it is sent again as a new one");
   had_objects_ = had_objects_ || !state_.uploaded.empty();

@@ -101,7 +101,9 @@ TEST_F(Delivered, ABucketWithoutCredentialsIsNotWaitedFor) {
   meta.replace(meta.find(R"("bucket_uri":"")"), 15, R"("bucket_uri":"s3://b/p")");
   ASSERT_TRUE(writer_->write_meta(meta, false));
   ASSERT_TRUE(writer_->append("1,2\n"));
-  shared_.bucket_credentials = [](const SpoolMeta&) { return Result<AwsCredentials>(Error{Code::invalid, "none here", "", ""}); };
+  shared_.bucket_credentials = [](const SpoolMeta&) {
+    return Result<AwsCredentials>(Error{Code::invalid, "none here", "", ""});
+  };
   BucketDelivery delivery(SpoolRun(writer_->folder()), Role::beside, shared_);
   EXPECT_EQ(delivery.step().kind, Step::Kind::wait);  // the run goes on
   delivery.owner_ended(clock_.now_ns + 30 * kNsPerSec);
@@ -109,7 +111,9 @@ TEST_F(Delivered, ABucketWithoutCredentialsIsNotWaitedFor) {
   EXPECT_EQ(delivery.step().kind, Step::Kind::left);
   EXPECT_EQ(delivery.reason(), "none here");
   // Plain http elsewhere is refused before anything is sent.
-  shared_.bucket_credentials = [](const SpoolMeta&) { return Result<AwsCredentials>(AwsCredentials{"a", "b", "", 0, "", 0}); };
+  shared_.bucket_credentials = [](const SpoolMeta&) {
+    return Result<AwsCredentials>(AwsCredentials{"a", "b", "", 0, "", 0});
+  };
   const WithVariable endpoint("TACHO_S3_ENDPOINT", "http://192.0.2.1:9");
   BucketDelivery refused(SpoolRun(writer_->folder()), Role::beside, shared_);
   refused.owner_ended(clock_.now_ns + 30 * kNsPerSec);
@@ -139,13 +143,15 @@ TEST_F(Delivered, LargeRunGoesToS3First) {
     for (; step.kind == Step::Kind::wait; step = delivery.step()) clock_.now_ns = std::max(clock_.now_ns, step.wake_ns);
     EXPECT_EQ(step.kind, Step::Kind::done) << delivery.reason();
     const std::string runs = service.get("/__runs");
-    return std::pair(runs.find(R"("data_source": "inline")") != std::string::npos, runs.find(R"("data_source": "s3")") != std::string::npos);
+    return std::pair(runs.find(R"("data_source": "inline")") != std::string::npos,
+                     runs.find(R"("data_source": "s3")") != std::string::npos);
   };
   EXPECT_EQ(finish(4000), std::pair(true, false));  // just below 4 MiB: inline
   EXPECT_EQ(finish(4400), std::pair(true, true));   // above
 }
 
-// Uploads that cannot be written down are put again and told of once; at the end all rows go inline, which needs no state.
+// Uploads that cannot be written down are put again and told of once; at the end all rows go inline, which needs no
+// state.
 TEST_F(Delivered, AStateThatCannotBeWrittenCostsNothing) {
   spill(dir_ / "s3.json", R"({"credentials":{}})");
   DoubleServer s3("s3_double.py", {"--config", dir_ / "s3.json"});
@@ -172,7 +178,8 @@ TEST_F(Delivered, AStateThatCannotBeWrittenCostsNothing) {
   for (; step.kind == Step::Kind::wait; step = delivery.step()) clock_.now_ns = std::max(clock_.now_ns, step.wake_ns);
   EXPECT_EQ(step.kind, Step::Kind::done) << delivery.reason();
   EXPECT_LE(log::warnings() - warnings_before, 1u);
-  EXPECT_NE(service.get("/__runs").find(R"("data_csv": "timestamp,a\n1,2\n3,4\n")"), std::string::npos) << service.get("/__runs");
+  EXPECT_NE(service.get("/__runs").find(R"("data_csv": "timestamp,a\n1,2\n3,4\n")"), std::string::npos)
+      << service.get("/__runs");
 }
 
 // How often the service was told within an hour of the replayed clock that the run lives.

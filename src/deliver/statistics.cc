@@ -20,7 +20,8 @@ void record_delivery(const SpoolMeta& meta, const SpoolState& state, const Proce
   if (processing.answer.is_object()) delivery.update(processing.answer);
   if (!run.contains("delivery") || !run["delivery"].is_array()) run["delivery"] = Json::array();
   run["delivery"].push_back(std::move(delivery));
-  static_cast<void>(folder->write_atomically("run.json", run.dump(2, ' ', false, Json::error_handler_t::replace) + "\n", false));
+  static_cast<void>(
+      folder->write_atomically("run.json", run.dump(2, ' ', false, Json::error_handler_t::replace) + "\n", false));
 }
 
 }  // namespace tacho

@@ -1,4 +1,5 @@
-// What became of the run goes into run.json of the local store, where there is one: `tacho show` tells it. Thread-safe (no state).
+// What became of the run goes into run.json of the local store, where there is one: `tacho show` tells it. Thread-safe
+// (no state).
 #pragma once
 #include <cstdint>
 

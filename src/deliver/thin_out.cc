@@ -10,12 +10,13 @@
 namespace tacho {
 namespace {
 
-// What an interval added, by the probes' own tables. A probe that derives such a column itself (bytes over a GPU's links, whose
-// counters have times of their own) says so by its unit: a rate has "bytes/s".
+// What an interval added, by the probes' own tables. A probe that derives such a column itself (bytes over a GPU's
+// links, whose counters have times of their own) says so by its unit: a rate has "bytes/s".
 bool is_added_up(std::string_view column) {
   for (const ProbeInfo& probe : all_probes())
     for (const Column& known : probe.columns)
-      if (known.name == column) return known.rule == Rule::delta || (known.rule == Rule::custom && known.unit == "bytes");
+      if (known.name == column)
+        return known.rule == Rule::delta || (known.rule == Rule::custom && known.unit == "bytes");
   return false;
 }
 
@@ -67,7 +68,8 @@ std::string merge_pairwise(std::string_view csv) {
   return std::string(out.view());
 }
 
-int64_t thin_out(const SpoolRun& run, const std::function<bool(uint32_t number)>& uploaded, int64_t limit_bytes, std::string_view memory_root) {
+int64_t thin_out(const SpoolRun& run, const std::function<bool(uint32_t number)>& uploaded, int64_t limit_bytes,
+                 std::string_view memory_root) {
   std::vector<Segment> in_memory;
   int64_t sum = 0, gone = 0;
   for (Segment& segment : run.sealed()) {

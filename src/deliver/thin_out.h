@@ -12,13 +12,13 @@ namespace tacho {
 
 inline constexpr int64_t kMemoryLimit_bytes = int64_t{64} << 20;
 
-// Every two rows become one: what an interval added is summed, everything else is the larger value, the time is the later one.
-// An odd row at the end stays.
+// Every two rows become one: what an interval added is summed, everything else is the larger value, the time is the
+// later one. An odd row at the end stays.
 std::string merge_pairwise(std::string_view csv);
 
-// Merges the oldest segments that lie in `memory_root` and were not uploaded yet, until they are within the limit. Returns
-// how many rows are gone.
-int64_t thin_out(const SpoolRun& run, const std::function<bool(uint32_t number)>& uploaded, int64_t limit_bytes = kMemoryLimit_bytes,
-                 std::string_view memory_root = "/dev/shm/");
+// Merges the oldest segments that lie in `memory_root` and were not uploaded yet, until they are within the limit.
+// Returns how many rows are gone.
+int64_t thin_out(const SpoolRun& run, const std::function<bool(uint32_t number)>& uploaded,
+                 int64_t limit_bytes = kMemoryLimit_bytes, std::string_view memory_root = "/dev/shm/");
 
 }  // namespace tacho

@@ -18,15 +18,19 @@ TEST(MergePairwise, SumsIntervalsAndKeepsPeaks) {
             "3.500,,,5,7\n");
   EXPECT_EQ(merge_pairwise("timestamp\n"), "timestamp\n");
   // A clock that was set back in between: the pair ends when its second row does.
-  EXPECT_EQ(merge_pairwise("timestamp,system_utime\n7200.001,1.000\n3602.000,2.000\n"), "timestamp,system_utime\n3602.000,3.000\n");
+  EXPECT_EQ(merge_pairwise("timestamp,system_utime\n7200.001,1.000\n3602.000,2.000\n"),
+            "timestamp,system_utime\n3602.000,3.000\n");
   EXPECT_EQ(merge_pairwise(""), "");
 }
 
-// Bytes over a GPU's links are what an interval added, though their probe derives them itself; what the links can carry is not.
+// Bytes over a GPU's links are what an interval added, though their probe derives them itself; what the links can carry
+// is not.
 TEST(MergePairwise, SumsBytesOfGpuLinks) {
-  EXPECT_EQ(merge_pairwise("timestamp,system_gpu_pcie_rx_bytes,system_gpu_pcie_max_bytes_per_s,system_gpu_nvlink_tx_bytes,system_gpu_power_w\n"
+  EXPECT_EQ(merge_pairwise("timestamp,system_gpu_pcie_rx_bytes,system_gpu_pcie_max_bytes_per_s,system_gpu_nvlink_tx_"
+                           "bytes,system_gpu_power_w\n"
                            "1.000,100,1000,7,300.500\n2.000,50,1000,8,200.000\n"),
-            "timestamp,system_gpu_pcie_rx_bytes,system_gpu_pcie_max_bytes_per_s,system_gpu_nvlink_tx_bytes,system_gpu_power_w\n"
+            "timestamp,system_gpu_pcie_rx_bytes,system_gpu_pcie_max_bytes_per_s,system_gpu_nvlink_tx_bytes,system_gpu_"
+            "power_w\n"
             "2.000,150,1000,15,300.500\n");
 }
 
@@ -40,10 +44,16 @@ TEST(ThinOut, OldestFirstAndNothingUploaded) {
     ASSERT_TRUE(writer->seal());
   }
   const SpoolRun run(writer->folder());
-  EXPECT_EQ(thin_out(run, [](uint32_t) { return false; }, 1 << 20, dir.path()), 0);
-  EXPECT_EQ(thin_out(run, [](uint32_t) { return false; }, 0, "/elsewhere/"), 0);
+  EXPECT_EQ(thin_out(
+                run, [](uint32_t) { return false; }, 1 << 20, dir.path()),
+            0);
+  EXPECT_EQ(thin_out(
+                run, [](uint32_t) { return false; }, 0, "/elsewhere/"),
+            0);
   // All must shrink, but the first is in the bucket already.
-  EXPECT_EQ(thin_out(run, [](uint32_t number) { return number == 0; }, 100, dir.path()), 10);
+  EXPECT_EQ(thin_out(
+                run, [](uint32_t number) { return number == 0; }, 100, dir.path()),
+            10);
   const auto sealed = run.sealed();
   ASSERT_EQ(sealed.size(), 3u);
   EXPECT_EQ(sealed[0].seal.rows, 10);

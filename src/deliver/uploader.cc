@@ -19,9 +19,11 @@ constexpr int64_t kBetweenRenewals_ns = 60 * kNsPerSec;
 
 std::string object_uri(std::string_view prefix_uri, std::string_view run_id, uint32_t number) {
   while (prefix_uri.ends_with('/')) prefix_uri.remove_suffix(1);
-  std::string uri = std::string("s3://").append(prefix_uri.substr(std::min<size_t>(5, prefix_uri.size())));  // however the scheme was written
+  std::string uri = std::string("s3://").append(
+      prefix_uri.substr(std::min<size_t>(5, prefix_uri.size())));  // however the scheme was written
   const size_t bucket_end = prefix_uri.find('/', 5);
-  const std::string_view path = bucket_end == std::string_view::npos ? std::string_view{} : prefix_uri.substr(bucket_end + 1);
+  const std::string_view path =
+      bucket_end == std::string_view::npos ? std::string_view{} : prefix_uri.substr(bucket_end + 1);
   const auto parts = split(path, '/');
   if (!run_id.empty() && std::find(parts.begin(), parts.end(), run_id) == parts.end()) uri.append("/").append(run_id);
   return uri + "/" + segment_name(number, ".csv.gz");
@@ -33,11 +35,13 @@ Result<std::string> packed(const SpoolRun& run, const Segment& segment) {
     return text ? Result<std::string>(gzip(*text)) : text;
   }
   GzipPieces pieces;
-  if (const Status status = run.read_pieces(segment, [&](std::string_view piece) { pieces.put(piece); }); !status) return status.error();
+  if (const Status status = run.read_pieces(segment, [&](std::string_view piece) { pieces.put(piece); }); !status)
+    return status.error();
   return pieces.finish();
 }
 
-void Uploader::take(std::optional<AwsCredentials> credentials, int64_t server_now_ns, int64_t monotonic_ns, bool renewed) {
+void Uploader::take(std::optional<AwsCredentials> credentials, int64_t server_now_ns, int64_t monotonic_ns,
+                    bool renewed) {
   credentials_ = std::move(credentials);
   refresh_at_ns_ = renew_idle_at_ns_ = expire_at_ns_ = std::numeric_limits<int64_t>::max();
   if (!credentials_ || credentials_->expires_realtime_ns == 0) return;

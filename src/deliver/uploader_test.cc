@@ -19,7 +19,8 @@ class CredentialsLife : public testing::Test {
     given.access_key = given.secret_key = "x";
     given.expires_realtime_ns = kServerTime_ns + life_s * kNsPerSec;
     uploader_.take(given, kServerTime_ns, kTaken_ns, renewed);
-    return {std::max<int64_t>(0, uploader_.refresh_at_ns() - kTaken_ns) / kNsPerSec, (uploader_.renew_idle_at_ns() - kTaken_ns) / kNsPerSec};
+    return {std::max<int64_t>(0, uploader_.refresh_at_ns() - kTaken_ns) / kNsPerSec,
+            (uploader_.renew_idle_at_ns() - kTaken_ns) / kNsPerSec};
   }
 
   HttpClient http_;

@@ -41,8 +41,8 @@ std::string below_roots(const Roots& roots, std::string mount_point) {
   return mount_point.starts_with(kSys) ? roots.sys + "/" + mount_point.substr(kSys.size()) : mount_point;
 }
 
-// CPUs that a process may run on: those that are online, but for what taskset and cpusets take away. A tree that stands in
-// for /proc has other CPUs than this machine.
+// CPUs that a process may run on: those that are online, but for what taskset and cpusets take away. A tree that stands
+// in for /proc has other CPUs than this machine.
 std::optional<int64_t> affinity_of(const Roots& roots, pid_t pid) {
   if (!roots.are_real() || pid < 0) return std::nullopt;
   return affinity_cpus(pid);
@@ -57,8 +57,9 @@ void visit_mounts(const Roots& roots, const std::function<void(const Slot&, cons
     if (line.type != "cgroup" && line.type != "cgroup2") continue;
     const CgroupMount mount{decode_mount_field(line.root), below_roots(roots, decode_mount_field(line.mount_point))};
     for (const Slot& slot : kSlots) {
-      const bool match = slot.controller.empty() ? line.type == "cgroup2"
-                                                 : line.type == "cgroup" && has_word(line.super_options, slot.controller);
+      const bool match = slot.controller.empty()
+                             ? line.type == "cgroup2"
+                             : line.type == "cgroup" && has_word(line.super_options, slot.controller);
       if (match) visit(slot, mount);
     }
   }
@@ -72,12 +73,14 @@ std::string join(const std::string& folder, std::string_view path) {
 // The folder of a cgroup path below a mount. Inside a container the mount may show only a part of the hierarchy, or the
 // path may be written from the host's root: then what is visible is the mount's own top.
 std::string folder_below(const CgroupMount& mount, std::string path) {
-  if (mount.root != "/" && (path == mount.root || path.starts_with(mount.root + "/"))) path = path.substr(mount.root.size());
+  if (mount.root != "/" && (path == mount.root || path.starts_with(mount.root + "/")))
+    path = path.substr(mount.root.size());
   const std::string folder = join(mount.mount_point, path);
   return file_exists(folder) && path.find("/..") == std::string::npos ? folder : mount.mount_point;
 }
 
-// Applies read(folder) from the cgroup up to its mount point. The machine's top limits nothing: its figures are the machine's.
+// Applies read(folder) from the cgroup up to its mount point. The machine's top limits nothing: its figures are the
+// machine's.
 void walk_up(std::string folder, const std::string& mount, const std::function<void(const std::string&)>& read) {
   while (!folder.empty() && !mount.empty()) {
     if (is_hierarchy_root(folder)) return;
@@ -143,7 +146,8 @@ Limits find_limits(const Roots& roots, const CgroupPaths& paths, pid_t pid, int6
     lower_to(limits.memory_limit_bytes, parse_single(read_first_line(folder + "/memory.max")));
     lower_to(limits.cpuset_cpus, count_cpu_list(read_first_line(folder + "/cpuset.cpus.effective")));
   });
-  walk_up(paths.cpu, paths.mount_cpu, [&](const std::string& folder) { lower_to(limits.cpu_quota_cores, quota_v1(folder)); });
+  walk_up(paths.cpu, paths.mount_cpu,
+          [&](const std::string& folder) { lower_to(limits.cpu_quota_cores, quota_v1(folder)); });
   walk_up(paths.memory, paths.mount_memory, [&](const std::string& folder) {
     lower_to(limits.memory_limit_bytes, parse_single(read_first_line(folder + "/memory.limit_in_bytes")));
   });

@@ -25,7 +25,8 @@ struct Machine {
     spill(full, text);
   }
   // `root` is the part of the hierarchy that is mounted at `place`.
-  void mount(const std::string& place, const std::string& type, const std::string& options, const std::string& root = "/") {
+  void mount(const std::string& place, const std::string& type, const std::string& options,
+             const std::string& root = "/") {
     std::filesystem::create_directories(dir / place);
     mounts += "31 24 0:27 " + root + " " + (dir / place) + " rw,relatime - " + type + " cgroup rw," + options + "\n";
     spill(dir / "proc/self/mountinfo", mounts);
@@ -88,7 +89,8 @@ TEST(Cgroups, HybridHasBoth) {
   EXPECT_EQ(limits.memory_limit_bytes, int64_t{2} << 30);
 }
 
-// Docker with cgroup v1 mounts the container's part at the usual place; /proc/self/cgroup is written from the host's root.
+// Docker with cgroup v1 mounts the container's part at the usual place; /proc/self/cgroup is written from the host's
+// root.
 TEST(Cgroups, InAContainerThePathIsBelowTheMountsRoot) {
   Machine machine;
   machine.mount("memory", "cgroup", "memory", "/docker/0123abcd");
@@ -96,10 +98,13 @@ TEST(Cgroups, InAContainerThePathIsBelowTheMountsRoot) {
   machine.put("memory/inner/memory.limit_in_bytes", "268435456\n");
   machine.put("proc/self/cgroup", "4:memory:/docker/0123abcd\n");
   EXPECT_EQ(find_cgroups(machine.roots, 0).memory, machine.dir / "memory");
-  EXPECT_EQ(find_limits(machine.roots, find_cgroups(machine.roots, 0), 0, int64_t{64} << 30).memory_limit_bytes, 512 << 20);
+  EXPECT_EQ(find_limits(machine.roots, find_cgroups(machine.roots, 0), 0, int64_t{64} << 30).memory_limit_bytes,
+            512 << 20);
   machine.put("proc/self/cgroup", "4:memory:/docker/0123abcd/inner\n");
-  EXPECT_EQ(find_limits(machine.roots, find_cgroups(machine.roots, 0), 0, int64_t{64} << 30).memory_limit_bytes, 256 << 20);
-  machine.put("proc/self/cgroup", "4:memory:/docker/another\n");  // not visible from here: the mount's top is what there is
+  EXPECT_EQ(find_limits(machine.roots, find_cgroups(machine.roots, 0), 0, int64_t{64} << 30).memory_limit_bytes,
+            256 << 20);
+  machine.put("proc/self/cgroup",
+              "4:memory:/docker/another\n");  // not visible from here: the mount's top is what there is
   EXPECT_EQ(find_cgroups(machine.roots, 0).memory, machine.dir / "memory");
 }
 
@@ -126,7 +131,8 @@ TEST(Cgroups, MountPointsAreFoundInTheTreeThatStandsInForSys) {
   EXPECT_EQ(limits.cpu_quota_cores, 1.5);
   EXPECT_EQ(limits.memory_limit_bytes, int64_t{1} << 30);
   EXPECT_FALSE(limits.cpuset_cpus) << "this process runs on another machine";
-  machine.put("sys/fs/cgroup/slice/cpuset.cpus.effective", "0-47,96-143\n");  // the job's own cgroup need not have the controller
+  machine.put("sys/fs/cgroup/slice/cpuset.cpus.effective",
+              "0-47,96-143\n");  // the job's own cgroup need not have the controller
   EXPECT_EQ(find_limits(machine.roots, paths, 0, int64_t{64} << 30).cpuset_cpus, 96);
   machine.put("sys/fs/cgroup/slice/job/cpuset.cpus.effective", "0-3\n");
   EXPECT_EQ(find_limits(machine.roots, paths, 0, int64_t{64} << 30).cpuset_cpus, 4);

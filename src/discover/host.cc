@@ -81,13 +81,18 @@ bool from_environment(const char* variable, std::optional<std::string>& field) {
 }  // namespace
 
 bool is_dmi_placeholder(std::string_view text) {
-  constexpr std::array<std::string_view, 12> kPlaceholders = {
-      "not specified",        "not available",
-      "not applicable",       "none",
-      "n/a",                  "unknown",
-      "default string",       "to be filled by o.e.m.",
-      "system serial number", "chassis serial number",
-      "0123456789",           "03000200-0400-0500-0006-000700080009"};
+  constexpr std::array<std::string_view, 12> kPlaceholders = {"not specified",
+                                                              "not available",
+                                                              "not applicable",
+                                                              "none",
+                                                              "n/a",
+                                                              "unknown",
+                                                              "default string",
+                                                              "to be filled by o.e.m.",
+                                                              "system serial number",
+                                                              "chassis serial number",
+                                                              "0123456789",
+                                                              "03000200-0400-0500-0006-000700080009"};
   const std::string word = lower(trim(text));
   if (std::find(kPlaceholders.begin(), kPlaceholders.end(), word) != kPlaceholders.end()) return true;
   // Empty, all zeros or all F, with or without the dashes of a UUID.

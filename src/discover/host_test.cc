@@ -65,11 +65,12 @@ TEST(Host, UnknownIsAbsent) {
 }
 
 TEST(HostId, PlaceholdersAreNoIds) {
-  for (const char* text : {"", " ", "0", "0000-0000", "FFFFFFFF", "Not Specified", "TO BE FILLED BY O.E.M.", "None", "N/A",
-                           "Default string", "System Serial Number", "0123456789", "unknown",
+  for (const char* text : {"", " ", "0", "0000-0000", "FFFFFFFF", "Not Specified", "TO BE FILLED BY O.E.M.", "None",
+                           "N/A", "Default string", "System Serial Number", "0123456789", "unknown",
                            "03000200-0400-0500-0006-000700080009", "00000000-0000-0000-0000-000000000000"})
     EXPECT_TRUE(is_dmi_placeholder(text)) << text;
-  for (const char* text : {"VMware-56 4d", "F00", "01234567890", "C02XK0AAJGH5"}) EXPECT_FALSE(is_dmi_placeholder(text)) << text;
+  for (const char* text : {"VMware-56 4d", "F00", "01234567890", "C02XK0AAJGH5"})
+    EXPECT_FALSE(is_dmi_placeholder(text)) << text;
   // Serial and asset tag say nothing: the UUID has its turn.
   EXPECT_EQ(local_host_id(fixture("azure")), "F5A2C2E0-1D2B-4A6C-9B1F-0123456789AB");
 }

@@ -111,8 +111,10 @@ void Deliverer::keep_back_service() {
   kept_back_ = (*found)->folder();
   folders_.erase(folders_.begin() + (found - sinks_.begin()));
   sinks_.erase(found);
-  log::error("the token in SENTINEL_API_TOKEN holds what no token has (a blank, a line break or a letter beyond ASCII), "
-             "so the service gets nothing; the rows stay in " + kept_back_ + " (set it right and run tacho deliver)");
+  log::error(
+      "the token in SENTINEL_API_TOKEN holds what no token has (a blank, a line break or a letter beyond ASCII), "
+      "so the service gets nothing; the rows stay in " +
+      kept_back_ + " (set it right and run tacho deliver)");
 }
 
 Status Deliverer::launch(int64_t now_ns) {
@@ -150,8 +152,9 @@ pid_t Deliverer::restart(int64_t now_ns) {
 
 void Deliverer::give_up(const std::string& why) {
   if (std::exchange(told_given_up_, true)) return;
-  log::error("tacho-deliver cannot be kept running: " + why + "; nothing is sent while the job runs, and the rows stay in " +
-             folders_[0] + " (see what tacho deliver --help says, mend that, and run tacho deliver)");
+  log::error("tacho-deliver cannot be kept running: " + why +
+             "; nothing is sent while the job runs, and the rows stay in " + folders_[0] +
+             " (see what tacho deliver --help says, mend that, and run tacho deliver)");
 }
 
 std::string Deliverer::note() const {
@@ -180,7 +183,8 @@ bool Deliverer::finish(Clock& clock, Job& job, const std::string& run_id) {
   bool died_before = started_ && process_.pid() <= 0;
   for (int chances = kChancesAtEnd; !job.in_a_hurry() && clock.monotonic_ns() < deadline_ns;) {
     if (process_.pid() <= 0) {
-      // One that died beside the run gets another chance, and so does one that is killed now. What one left by itself is left.
+      // One that died beside the run gets another chance, and so does one that is killed now. What one left by itself
+      // is left.
       const bool may_help = std::exchange(died_before, false) || WIFSIGNALED(end_status_);
       if (!may_help || chances-- == 0 || delivered() || !launch(clock.monotonic_ns())) break;
       tell_end();

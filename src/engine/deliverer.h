@@ -70,7 +70,7 @@ class Deliverer {
   DelivererProcess process_;
   Restarts restarts_;
   int end_status_ = 0, ends_ = 0, restarted_ = 0;  // of the last deliverer that ended, and how many did
-  std::string kept_back_;  // the service's folder when the token cannot be sent
+  std::string kept_back_;                          // the service's folder when the token cannot be sent
   bool started_ = false, began_ = false, told_restart_ = false, told_given_up_ = false, reported_ = false;
 };
 

@@ -47,7 +47,8 @@ Status DelivererProcess::start(const Start& start) {
 
 void DelivererProcess::poke(std::string_view message) {
   if (!control_) return;
-  if (const ssize_t written = ::write(control_.get(), message.data(), message.size()); written > 0) told_bytes_ += written;
+  if (const ssize_t written = ::write(control_.get(), message.data(), message.size()); written > 0)
+    told_bytes_ += written;
 }
 
 void DelivererProcess::relay(const std::function<bool(std::string_view line)>& take) {

@@ -18,9 +18,9 @@ class DelivererProcess {
  public:
   struct Start {
     std::vector<std::string> folders;
-    std::vector<int> locks;                        // of the same folders: free when both processes are gone
+    std::vector<int> locks;  // of the same folders: free when both processes are gone
     std::vector<std::string> remove_environment;
-    std::string_view token;                        // of the service; sent through the pipe
+    std::string_view token;  // of the service; sent through the pipe
   };
   Status start(const Start& start);
 

@@ -49,11 +49,13 @@ std::optional<int64_t> whole(std::optional<double> value) {
 
 void OomWatch::begin(const Roots& roots) { kills_before_ = oom_kills(roots); }
 
-void OomWatch::end(const ProbeContext& context, Run& run, const Summary& summary, bool own_cgroup, std::string& note) const {
+void OomWatch::end(const ProbeContext& context, Run& run, const Summary& summary, bool own_cgroup,
+                   std::string& note) const {
   const int64_t kills_after = oom_kills(context.roots);
   const Statistics in_cgroup = summary.column("cgroup_oom_kills");
   if (kills_before_ < 0 && in_cgroup.rows == 0) return;
-  const bool killed = run.outcome.exit_code == 128 + SIGKILL && !run.outcome.timed_out;  // also a shell that tells so of its child
+  const bool killed =
+      run.outcome.exit_code == 128 + SIGKILL && !run.outcome.timed_out;  // also a shell that tells so of its child
   // The cgroup's own count comes first. The machine's may be of another container, so it counts only for a job that was
   // killed; the job may have moved into a cgroup that tacho does not watch.
   int64_t kills = in_cgroup.rows > 0 ? static_cast<int64_t>(in_cgroup.sum) : 0;
@@ -62,7 +64,9 @@ void OomWatch::end(const ProbeContext& context, Run& run, const Summary& summary
     const bool mostly_the_jobs = run.totals.memory_peak_bytes.value_or(0) >= memory_bytes / 2;
     const bool root_only = run.totals.processes_seen.value_or(2) <= 1 && run.outcome.exit_code.has_value();
     if (!mostly_the_jobs && !root_only) {
-      note = "the kernel killed for want of memory in a cgroup that the job shares with others: whether it hit the job cannot be known";
+      note =
+          "the kernel killed for want of memory in a cgroup that the job shares with others: whether it hit the job "
+          "cannot be known";
       return;
     }
     if (!mostly_the_jobs) kills = 0;  // the job was one process, and that ended by itself
@@ -84,7 +88,8 @@ void fill_outcome(Run& run, const Job& job, int exit_status) {
 
 void TotalsKeeper::begin(const Schema& schema) {
   const auto index = [&](std::string_view name) {
-    const auto at = std::find_if(schema.begin(), schema.end(), [&](const Column& column) { return column.name == name; });
+    const auto at =
+        std::find_if(schema.begin(), schema.end(), [&](const Column& column) { return column.name == name; });
     return at == schema.end() ? 0 : static_cast<size_t>(at - schema.begin());
   };
   user_ = index("process_utime");
@@ -95,7 +100,8 @@ void TotalsKeeper::begin(const Schema& schema) {
   cgroup_peak_ = index("cgroup_memory_peak_mib");
 }
 
-void TotalsKeeper::update(Run& run, const Summary& summary, const ProcessTree* tree, const ProbeContext& context) const {
+void TotalsKeeper::update(Run& run, const Summary& summary, const ProcessTree* tree,
+                          const ProbeContext& context) const {
   if (tree == nullptr) return;
   Totals& totals = run.totals;
   totals.cpu_user_s = sum_of(summary, user_);
@@ -112,7 +118,8 @@ void TotalsKeeper::update(Run& run, const Summary& summary, const ProcessTree* t
   if (cgroup_peak_ != 0 && cgroup_peak.rows > 0)
     totals.cgroup_memory_peak_bytes = static_cast<int64_t>(cgroup_peak.max * kMiB);
   const bool own_child = run.mode == "run";
-  const bool cgroup_tells = context.cgroup.job_only && !(context.cgroup.unified.empty() && context.cgroup.cpuacct.empty());
+  const bool cgroup_tells =
+      context.cgroup.job_only && !(context.cgroup.unified.empty() && context.cgroup.cpuacct.empty());
   run.method.cpu = cgroup_tells ? "cgroup" : own_child ? "subreaper" : "attach";
   run.method.memory = tree->memory().source;
   run.method.io = own_child ? "proc_io+rusage" : "proc_io";
@@ -124,12 +131,14 @@ void TotalsKeeper::close(Run& run, Summary& summary, const ProcessTree* tree, Pr
   if (tree->largest_process_bytes() > 0)
     summary.raise_max("process_memory_mib", static_cast<double>(tree->largest_process_bytes()) / kMiB);
   if (tree->lost_some())
-    context.note("some children were reaped by the kernel itself (their parent ignores SIGCHLD): their usage is as last seen" +
-                 std::string(context.cgroup.job_only ? "; CPU time is exact by the cgroup"
-                             : tree->has_clock()     ? "; CPU time is by a clock that they inherit" + about_clock(*tree)
-                                                     : ""));
+    context.note(
+        "some children were reaped by the kernel itself (their parent ignores SIGCHLD): their usage is as last seen" +
+        std::string(context.cgroup.job_only ? "; CPU time is exact by the cgroup"
+                    : tree->has_clock()     ? "; CPU time is by a clock that they inherit" + about_clock(*tree)
+                                            : ""));
   else if (tree->has_clock())
-    context.note("a process of the job ignores SIGCHLD: CPU time is by a clock that its children inherit" + about_clock(*tree));
+    context.note("a process of the job ignores SIGCHLD: CPU time is by a clock that its children inherit" +
+                 about_clock(*tree));
   if (tree->fell_back_to_rss())
     context.note("the memory of some processes is their resident size (PSS was not readable or over its time budget)");
   if (!tree->has_io()) context.note("the job's I/O counters could not be read: process_disk_* are empty");
@@ -143,7 +152,8 @@ int64_t machine_memory_bytes(const Roots& roots) {
 }
 
 std::string cgroup_folder(const CgroupPaths& paths) {
-  for (const std::string* folder : {&paths.unified, &paths.cpuacct, &paths.memory, &paths.cpu, &paths.blkio, &paths.cpuset})
+  for (const std::string* folder :
+       {&paths.unified, &paths.cpuacct, &paths.memory, &paths.cpu, &paths.blkio, &paths.cpuset})
     if (!folder->empty()) return *folder;
   return {};
 }

@@ -3,8 +3,8 @@
 #include <cstdint>
 
 #include "job/job.h"
-#include "model/run.h"
 #include "model/row.h"
+#include "model/run.h"
 #include "model/summary.h"
 #include "os/file.h"
 #include "probe/probe.h"
@@ -15,9 +15,10 @@ namespace tacho {
 class OomWatch {
  public:
   void begin(const Roots& roots);
-  // After totals and outcome are known. own_cgroup: cgroup_oom_kills is of a cgroup that holds nothing but the job. Elsewhere
-  // a kill may have been a neighbour's: it is the job's when its root was killed, or when at least half of the memory
-  // there was the job's, since the kernel picks the largest; otherwise it cannot be known, and a note says so.
+  // After totals and outcome are known. own_cgroup: cgroup_oom_kills is of a cgroup that holds nothing but the job.
+  // Elsewhere a kill may have been a neighbour's: it is the job's when its root was killed, or when at least half of
+  // the memory there was the job's, since the kernel picks the largest; otherwise it cannot be known, and a note says
+  // so.
   void end(const ProbeContext& context, Run& run, const Summary& summary, bool own_cgroup, std::string& note) const;
 
  private:

@@ -85,12 +85,14 @@ void Outputs::report(Output& output, const Status& status) {
 void Outputs::note_losses(Run& run) const {
   for (const Output& output : outputs_)
     if (output.lost > 0)
-      run.notes.push_back("rows are missing in " + std::string(output.is_store ? "the run store" : output.sink->name()) + " (" +
+      run.notes.push_back("rows are missing in " +
+                          std::string(output.is_store ? "the run store" : output.sink->name()) + " (" +
                           std::to_string(output.lost) + " writes failed, " + output.reason + ")");
 }
 
 void Outputs::write(const Row& row, const Detail* detail) {
-  for (Output& output : outputs_) report(output, output.sink->write(row, output.sink->wants_detail() ? detail : nullptr));
+  for (Output& output : outputs_)
+    report(output, output.sink->write(row, output.sink->wants_detail() ? detail : nullptr));
 }
 
 void Outputs::end(Run& run) {

@@ -1,5 +1,5 @@
-// Outputs: where rows go. Every sink gets every row; one that fails is reported once, quiet or not, noted in run.json, and
-// never stops the others or the job. Not thread-safe.
+// Outputs: where rows go. Every sink gets every row; one that fails is reported once, quiet or not, noted in run.json,
+// and never stops the others or the job. Not thread-safe.
 #pragma once
 #include <memory>
 #include <vector>
@@ -25,7 +25,7 @@ class Outputs {
   void baseline(const Detail& detail);
   void write(const Row& row, const Detail* detail);
   void end(Run& run);  // the store last, when the notes tell what is missing elsewhere
-  void discard();  // the job never started: leaves no trace of the run in the store
+  void discard();      // the job never started: leaves no trace of the run in the store
 
   std::vector<SpoolSink*> spools() const;  // those that a deliverer must send
   const std::string& store_folder() const { return store_folder_; }
@@ -37,7 +37,7 @@ class Outputs {
     std::unique_ptr<Sink> sink;
     bool is_store = false;
     bool told = false;
-    int64_t lost = 0;    // writes that failed
+    int64_t lost = 0;         // writes that failed
     std::string reason = {};  // of the first
   };
   void report(Output& output, const Status& status);

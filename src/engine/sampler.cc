@@ -13,7 +13,9 @@ namespace {
 constexpr int kCompatibleColumns = 32;
 
 // The older client writes memory of the machine and of the job as whole MiB, and those who read it parse integers.
-bool is_whole_in_client(const Column& column) { return (column.position >= 6 && column.position <= 11) || column.position == 27; }
+bool is_whole_in_client(const Column& column) {
+  return (column.position >= 6 && column.position <= 11) || column.position == 27;
+}
 
 bool names(const std::vector<std::string>& list, std::string_view name) {
   return std::find(list.begin(), list.end(), name) != list.end();
@@ -61,7 +63,8 @@ void Sampler::build_schema(bool compatible, const ProbeChoice& choice) {
   // The 32 compatible columns are always there, empty where their probe is off.
   for (const ProbeInfo& info : all_probes())
     for (const Column& column : info.columns) {
-      const bool there = std::any_of(cells_.begin(), cells_.end(), [&](const Cell& cell) { return cell.column == &column; });
+      const bool there =
+          std::any_of(cells_.begin(), cells_.end(), [&](const Cell& cell) { return cell.column == &column; });
       if (column.position <= kCompatibleColumns && !there) cells_.push_back({SIZE_MAX, &column});
     }
   std::stable_sort(cells_.begin(), cells_.end(),
@@ -116,12 +119,13 @@ void Sampler::sample(Row& row, bool closing) {
   for (size_t i = 0; i < cells_.size(); ++i) {
     const Cell& cell = cells_[i];
     const bool read_now = cell.source != SIZE_MAX && sources_[cell.source].probe;
-    row.cells[i + 1] = read_now ? derive(*cell.column, sources_[cell.source].before, sources_[cell.source].now) : kAbsent;
+    row.cells[i + 1] =
+        read_now ? derive(*cell.column, sources_[cell.source].before, sources_[cell.source].now) : kAbsent;
   }
 }
 
-// Strictly increasing in the printed digits, but for a clock that was set back by more than the next interval makes up for:
-// this row then still comes after the last one, and the next goes on from the new time.
+// Strictly increasing in the printed digits, but for a clock that was set back by more than the next interval makes up
+// for: this row then still comes after the last one, and the next goes on from the new time.
 int64_t Sampler::next_time(int64_t interval_ns) {
   const int64_t clock_ns = clock_.realtime_ns();
   int64_t time_ns = std::max(clock_ns, last_realtime_ns_ + kNsPerMs);
@@ -148,7 +152,8 @@ void Sampler::describe(Detail& detail) {
 void Sampler::describe(Detail& detail, std::span<const std::string_view> probes) {
   detail.stamp_ns = last_ns_;
   for (Source& source : sources_)
-    if (source.probe && std::find(probes.begin(), probes.end(), source.info->name) != probes.end()) source.probe->describe(detail);
+    if (source.probe && std::find(probes.begin(), probes.end(), source.info->name) != probes.end())
+      source.probe->describe(detail);
 }
 
 void Sampler::fill_host(Run& run) const {

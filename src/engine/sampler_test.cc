@@ -21,7 +21,8 @@ namespace {
 
 // The contract's header, letter by letter.
 constexpr std::string_view kHeader =
-    "timestamp,system_processes,system_utime,system_stime,system_cpu_usage,system_memory_free_mib,system_memory_used_mib,"
+    "timestamp,system_processes,system_utime,system_stime,system_cpu_usage,system_memory_free_mib,system_memory_used_"
+    "mib,"
     "system_memory_buffers_mib,system_memory_cached_mib,system_memory_active_mib,system_memory_inactive_mib,"
     "system_disk_read_bytes,system_disk_write_bytes,system_disk_space_total_gb,system_disk_space_used_gb,"
     "system_disk_space_free_gb,system_net_recv_bytes,system_net_sent_bytes,system_gpu_usage,system_gpu_vram_mib,"
@@ -112,7 +113,8 @@ TEST(Sampler, TheOlderClientsMemoryIsWhole) {
   }
 }
 
-// An hour back: one row still comes after the last, the next has the new time, and run.json says so. No time comes twice.
+// An hour back: one row still comes after the last, the next has the new time, and run.json says so. No time comes
+// twice.
 TEST(Sampler, AClockThatIsSetBackIsFollowedInTheNextRow) {
   TickClock clock;
   ProbeContext context;
@@ -154,11 +156,12 @@ TEST(Sampler, AReadingThatFailsLosesNothing) {
   const auto sampler = sampler_for(context, choice, clock);
   const auto write = [&](int64_t n) {
     const std::string ticks = std::to_string(1000 + 10 * n), bytes = std::to_string(1'000'000 + 4096 * n);
-    kernel.write("proc/stat", "cpu  " + ticks + " 0 500 9000 0 0 0 0 0 0\ncpu0 " + ticks + " 0 500 9000 0 0 0 0 0 0\nctxt " + ticks +
-                                  "\nbtime 1\nprocesses 10\n");
+    kernel.write("proc/stat", "cpu  " + ticks + " 0 500 9000 0 0 0 0 0 0\ncpu0 " + ticks +
+                                  " 0 500 9000 0 0 0 0 0 0\nctxt " + ticks + "\nbtime 1\nprocesses 10\n");
     kernel.write("proc/vmstat", "pgmajfault " + ticks + "\n");
     kernel.write("proc/net/dev", "Inter-|\n face |\n  eth0: " + bytes + " 1 0 0 0 0 0 0 " + bytes + " 1 0 0 0 0 0 0\n");
-    kernel.write("proc/pressure/cpu", "some avg10=0.00 avg60=0.00 avg300=0.00 total=" + std::to_string(100'000 * n) + "\n");
+    kernel.write("proc/pressure/cpu",
+                 "some avg10=0.00 avg60=0.00 avg300=0.00 total=" + std::to_string(100'000 * n) + "\n");
   };
   Row row;
   std::map<std::string, double> sums;
@@ -168,7 +171,8 @@ TEST(Sampler, AReadingThatFailsLosesNothing) {
       if (sampler->schema()[i].name == name) return row.cells[i];
     return kAbsent;
   };
-  constexpr std::array kColumns{"system_utime", "system_ctxt_switches", "system_major_page_faults", "system_net_recv_bytes"};
+  constexpr std::array kColumns{"system_utime", "system_ctxt_switches", "system_major_page_faults",
+                                "system_net_recv_bytes"};
   write(0);
   sampler->baseline();
   for (int64_t n = 1; n <= 9; ++n) {
@@ -202,7 +206,8 @@ TEST(Sampler, TimestampsIncreaseWhateverTheClockDoes) {
   sampler->baseline();
   Row row;
   int64_t last = 0;
-  for (const int64_t step_ms : {1000, -900, 0, 5000, -999, 86400000, 1}) {  // as long as the next interval makes up for it
+  for (const int64_t step_ms :
+       {1000, -900, 0, 5000, -999, 86400000, 1}) {  // as long as the next interval makes up for it
     clock.real_ns += step_ms * kNsPerMs;
     clock.mono_ns += kNsPerSec;
     sampler->sample(row, false);

@@ -33,8 +33,7 @@ class Session {
   Session(const Settings& settings, Clock& clock)
       : settings_(settings),
         clock_(clock),
-        job_([this](const Exit& exit) { reaped(exit); },
-             [this](pid_t pid) { return tree_ && tree_->contains(pid); }) {}
+        job_([this](const Exit& exit) { reaped(exit); }, [this](pid_t pid) { return tree_ && tree_->contains(pid); }) {}
 
   Result<SessionEnd> run();
 
@@ -65,7 +64,7 @@ class Session {
   Job job_;
   JobCgroup job_cgroup_;
   std::string own_cgroup_;  // tacho's, where one was made for the job
-  Deliverer deliverer_;  // before the outputs, whose sinks wake it up
+  Deliverer deliverer_;     // before the outputs, whose sinks wake it up
   Outputs outputs_;
   std::unique_ptr<Sampler> sampler_;
   OomWatch oom_;
@@ -77,7 +76,7 @@ class Session {
   int64_t start_ns_ = 0, next_tick_ns_ = 0, next_look_ns_ = INT64_MAX, kill_at_ns_ = 0;
   bool timed_out_ = false, wants_detail_ = false, delivered_ = true;
   std::optional<int> ended_early_;  // by this signal, before there was a job
-  bool launching_ = false;  // every output is open: what fails from now on is the command
+  bool launching_ = false;          // every output is open: what fails from now on is the command
 };
 
 Result<SessionEnd> Session::run() {
@@ -114,7 +113,8 @@ Status Session::prepare() {
     if (settings_.attach_pid == 0) log::warn(view.error().message());  // there it is the error
     context_.note(view.error().what);
   }
-  if (Status status = outputs_.open(settings_, deliverer_.open_service(settings_, sink_options(settings_))); !status) return status;
+  if (Status status = outputs_.open(settings_, deliverer_.open_service(settings_, sink_options(settings_))); !status)
+    return status;
   if (settings_.mode == Mode::attach) {
     Status status = settings_.attach_pid > 0 ? job_.attach(settings_.attach_pid) : ok();
     if (!status) return status;
@@ -168,7 +168,8 @@ void Session::make_job_cgroup() {
   if (settings_.method == TreeMethod::tree) return;
   auto group = JobCgroup::create(context_.cgroup.unified);
   if (!group) {
-    if (settings_.method == TreeMethod::cgroup) log::warn(group.error().message() + "; summing the process tree instead");
+    if (settings_.method == TreeMethod::cgroup)
+      log::warn(group.error().message() + "; summing the process tree instead");
     else log::debug(group.error().message());
     return;
   }
@@ -223,7 +224,8 @@ Status Session::start() {
 
 void Session::loop() {
   next_tick_ns_ = start_ns_ + settings_.interval_ns;
-  if (settings_.mode == Mode::run && (!context_.cgroup.job_only || job_.has_terminal())) next_look_ns_ = start_ns_ + kFirstLookNs;
+  if (settings_.mode == Mode::run && (!context_.cgroup.job_only || job_.has_terminal()))
+    next_look_ns_ = start_ns_ + kFirstLookNs;
   job_.check_alive();  // a cgroup that is empty already will not tell
   while (!job_.ended()) {
     int64_t deadline_ns = next_tick_ns_;
@@ -253,8 +255,9 @@ void Session::loop() {
   }
 }
 
-// What the tree must see before it is gone (a parent that lets the kernel reap its children) is mostly set up at the start,
-// so that the first interval is looked into at 10, 20, 40 … ms. A cgroup needs no looking, but the terminal does.
+// What the tree must see before it is gone (a parent that lets the kernel reap its children) is mostly set up at the
+// start, so that the first interval is looked into at 10, 20, 40 … ms. A cgroup needs no looking, but the terminal
+// does.
 void Session::look_early(int64_t now_ns) {
   if (now_ns < next_look_ns_) return;
   next_look_ns_ = start_ns_ + (now_ns - start_ns_) * 2;

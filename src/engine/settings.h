@@ -26,26 +26,26 @@ struct Settings {
 
   int64_t interval_ns = 1'000'000'000;
   std::vector<std::string> outputs;
-  std::string format;                      // "", "csv", "json"
-  std::string store_dir;                   // resolved; empty with --no-store
-  bool store_named = false;                // somebody chose it: a store that cannot be made then refuses the start
+  std::string format;        // "", "csv", "json"
+  std::string store_dir;     // resolved; empty with --no-store
+  bool store_named = false;  // somebody chose it: a store that cannot be made then refuses the start
   bool quiet = false;
   SummaryStyle summary = SummaryStyle::line;
   std::vector<std::string> probes_on, probes_off;
   PssMode pss = PssMode::automatic;
   TreeMethod method = TreeMethod::automatic;
-  std::vector<std::string> hide;           // single field names; group words already expanded
+  std::vector<std::string> hide;  // single field names; group words already expanded
   bool no_cloud = false;
   std::optional<int64_t> timeout_ns;
   int64_t kill_after_ns = 10'000'000'000;
   bool strict = false;
   int64_t upload_interval_ns = 60'000'000'000;  // between the batches of a remote output
-  std::string data_source = "inline";      // or "local": what the service calls rows that come with the finish call
+  std::string data_source = "inline";  // or "local": what the service calls rows that come with the finish call
   Metadata metadata;
   bool verbose = false;
   ColorMode color = ColorMode::automatic;
-  std::optional<int64_t> progress_ns;      // a progress line every so often; empty: none
-  bool compatible = false;                 // called as resource-tracker
+  std::optional<int64_t> progress_ns;  // a progress line every so often; empty: none
+  bool compatible = false;             // called as resource-tracker
 };
 
 }  // namespace tacho

@@ -1,7 +1,7 @@
-// All bytes of requests that a server holds, together, from their arrival to their answer: many slow or large uploads cannot
-// take the memory. Small requests have a pool of their own, so that large ones do not crowd them out. Where a pool is full, the
-// body that has come along least goes for one that comes in well: who holds room has to send kStep bytes every kSlow_ns, or
-// loses it to the first who asks. Thread-safe.
+// All bytes of requests that a server holds, together, from their arrival to their answer: many slow or large uploads
+// cannot take the memory. Small requests have a pool of their own, so that large ones do not crowd them out. Where a
+// pool is full, the body that has come along least goes for one that comes in well: who holds room has to send kStep
+// bytes every kSlow_ns, or loses it to the first who asks. Thread-safe.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -21,8 +21,8 @@ class BodyBudget {
   BodyBudget(int64_t small_bytes, int64_t large_bytes, int64_t slow_ns = kSlow_ns)
       : slow_ns_(slow_ns), small_{small_bytes, 0, {}}, large_{large_bytes, 0, {}} {}
 
-  // One request's share; what it holds is given back with it. Used by one thread, but for on_evicted, which is called by
-  // another one, under a lock: it may only leave a message.
+  // One request's share; what it holds is given back with it. Used by one thread, but for on_evicted, which is called
+  // by another one, under a lock: it may only leave a message.
   class Share {
    public:
     Share(BodyBudget* budget, std::function<void()> on_evicted) : budget_(budget), on_evicted_(std::move(on_evicted)) {}
@@ -42,7 +42,7 @@ class BodyBudget {
     const std::function<void()> on_evicted_;
     size_t held_ = 0, step_bytes_ = 0;  // step_bytes_: held when the last step was made
     int64_t step_ns_ = 0;
-    bool listed_ = false;               // among those that arrive, at place_
+    bool listed_ = false;  // among those that arrive, at place_
     size_t place_ = 0;
     std::atomic<bool> evicted_ = false;
   };

@@ -14,7 +14,8 @@ constexpr int64_t kAlways = 0, kNever = int64_t{1} << 60;  // how long nothing m
 TEST(BodyBudget, TheSlowestGoesForANewcomer) {
   BodyBudget budget(kMiB, 4 * kMiB, kAlways);
   int first_told = 0, second_told = 0;
-  BodyBudget::Share first(&budget, [&] { ++first_told; }), second(&budget, [&] { ++second_told; }), third(&budget, [] {});
+  BodyBudget::Share first(&budget, [&] { ++first_told; }), second(&budget, [&] { ++second_told; }),
+      third(&budget, [] {});
   ASSERT_TRUE(first.set(2 * kMiB) && second.set(kMiB) && second.set(2 * kMiB));
   EXPECT_TRUE(third.set(kMiB));
   EXPECT_TRUE(first.is_evicted());

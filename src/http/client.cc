@@ -19,10 +19,14 @@ using View = boost::beast::string_view;
 constexpr int kRedirects = 5;
 constexpr size_t kHeadBytes = 64u << 10, kFields = 256, kHalfLine = 64u << 10, kInterim = 8;
 
-bool is_redirect(int status) { return status == 301 || status == 302 || status == 303 || status == 307 || status == 308; }
+bool is_redirect(int status) {
+  return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
+}
 
 // "[::1]" where an address has colons.
-std::string bracketed(const std::string& host) { return host.find(':') == std::string::npos ? host : std::string("[") + host + "]"; }
+std::string bracketed(const std::string& host) {
+  return host.find(':') == std::string::npos ? host : std::string("[") + host + "]";
+}
 
 }  // namespace
 
@@ -133,9 +137,13 @@ Status GetClient::exchange(const std::string& path, int64_t deadline_ns, Exchang
       out.complete = !error && parser->is_done();
       if (error == http::error::partial_message) error = {};
     }
-    if (out.refused) return Error{Code::invalid, "the answer is of a kind that is not wanted", out.answer.content_type, ""};
-    if (out.too_large) return Error{Code::invalid, "the answer is longer than " + std::to_string(out.body_limit >> 20) + " MiB", path, ""};
-    if (error || input.size() > kHalfLine) return Error{Code::invalid, "the answer is no HTTP: " + error.message(), path, ""};
+    if (out.refused)
+      return Error{Code::invalid, "the answer is of a kind that is not wanted", out.answer.content_type, ""};
+    if (out.too_large)
+      return Error{Code::invalid, "the answer is longer than " + std::to_string(out.body_limit >> 20) + " MiB", path,
+                   ""};
+    if (error || input.size() > kHalfLine)
+      return Error{Code::invalid, "the answer is no HTTP: " + error.message(), path, ""};
     if (*size == 0 && !out.complete) return Error{Code::io, "the answer was cut off", path, ""};
     if (out.complete && !input.empty()) out.keep_alive = false;  // bytes that nobody asked for
   }

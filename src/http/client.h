@@ -1,6 +1,6 @@
-// A small HTTP/1.1 client for one address: GET, keep-alive, chunked bodies passed on as a stream, TLS by OpenSSL. Sockets never
-// block; a request ends at its deadline. No proxy, no cookies, no compression. One object is used by one thread at a time;
-// looking up a host's name may take longer than the deadline (getaddrinfo).
+// A small HTTP/1.1 client for one address: GET, keep-alive, chunked bodies passed on as a stream, TLS by OpenSSL.
+// Sockets never block; a request ends at its deadline. No proxy, no cookies, no compression. One object is used by one
+// thread at a time; looking up a host's name may take longer than the deadline (getaddrinfo).
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -16,11 +16,11 @@ namespace tacho {
 
 struct HttpTarget {
   bool tls = false;
-  std::string host = "127.0.0.1";    // a name or a literal address, IPv6 without brackets
+  std::string host = "127.0.0.1";  // a name or a literal address, IPv6 without brackets
   uint16_t port = 80;
-  std::string path = "/";            // with its query
+  std::string path = "/";                                    // with its query
   std::vector<std::pair<std::string, std::string>> headers;  // a Host replaces ours
-  std::string ca_file;               // verify the certificate by this CA; empty: not verified
+  std::string ca_file;                                       // verify the certificate by this CA; empty: not verified
   size_t body_limit = size_t{64} << 20;
 };
 

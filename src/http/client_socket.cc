@@ -104,7 +104,8 @@ Status ClientSocket::start_tls(const ClientAddress& address, int64_t deadline_ns
   tls_->session = SSL_new(tls_->context);
   if (tls_->session == nullptr) return Error{Code::io, "TLS cannot be set up: " + tls_reason(), "", ""};
   in6_addr literal{};
-  const bool is_literal = ::inet_pton(AF_INET, address.host.c_str(), &literal) == 1 || ::inet_pton(AF_INET6, address.host.c_str(), &literal) == 1;
+  const bool is_literal = ::inet_pton(AF_INET, address.host.c_str(), &literal) == 1 ||
+                          ::inet_pton(AF_INET6, address.host.c_str(), &literal) == 1;
   if (!is_literal) SSL_set_tlsext_host_name(tls_->session, address.host.c_str());
   if (!address.ca_file.empty()) {
     X509_VERIFY_PARAM* rules = SSL_get0_param(tls_->session);
@@ -165,9 +166,11 @@ Result<size_t> ClientSocket::read(std::span<char> buffer, int64_t deadline_ns) {
   }
 }
 
-std::optional<std::string> redirect_path(std::string_view location, std::string_view from, const ClientAddress& address) {
+std::optional<std::string> redirect_path(std::string_view location, std::string_view from,
+                                         const ClientAddress& address) {
   if (location.empty()) return std::nullopt;
-  if (location.starts_with('/') && !location.starts_with("//")) return std::string(location.substr(0, location.find('#')));
+  if (location.starts_with('/') && !location.starts_with("//"))
+    return std::string(location.substr(0, location.find('#')));
   const size_t mark = location.find("://");
   if (mark == std::string_view::npos || mark > location.find_first_of("/?#")) {
     // Relative: beside the path that was asked for.
@@ -177,7 +180,8 @@ std::optional<std::string> redirect_path(std::string_view location, std::string_
   }
   const std::string scheme = lower(location.substr(0, mark));
   if (scheme != (address.tls ? "https" : "http")) return std::nullopt;
-  location = location.substr(mark + 3, location.find('#') == std::string_view::npos ? location.npos : location.find('#') - mark - 3);
+  location = location.substr(
+      mark + 3, location.find('#') == std::string_view::npos ? location.npos : location.find('#') - mark - 3);
   const size_t slash = std::min(location.find_first_of("/?"), location.size());
   std::string_view host = location.substr(0, slash), port;
   if (host.starts_with('[')) {

@@ -1,5 +1,5 @@
-// The connection under the HTTP client: TCP, with TLS on top where asked for; never blocks beyond a deadline (CLOCK_MONOTONIC).
-// Move-only; one thread at a time.
+// The connection under the HTTP client: TCP, with TLS on top where asked for; never blocks beyond a deadline
+// (CLOCK_MONOTONIC). Move-only; one thread at a time.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -43,7 +43,9 @@ class ClientSocket {
   std::unique_ptr<Tls> tls_;
 };
 
-// Where a Location leads when it stays on the same scheme, host and port: the path. `from` is the path that was asked for.
-std::optional<std::string> redirect_path(std::string_view location, std::string_view from, const ClientAddress& address);
+// Where a Location leads when it stays on the same scheme, host and port: the path. `from` is the path that was asked
+// for.
+std::optional<std::string> redirect_path(std::string_view location, std::string_view from,
+                                         const ClientAddress& address);
 
 }  // namespace tacho

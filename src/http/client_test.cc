@@ -69,8 +69,10 @@ HttpTarget target(const Server& server) {
 int64_t soon(int64_t ms = 10'000) { return system_clock().monotonic_ns() + ms * kNsPerMs; }
 
 TEST(GetClient, KeepsItsConnectionAndReadsChunks) {
-  Server server(Server::Connections{{"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n",
-                  "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nfg"}});
+  Server server(
+      Server::Connections{{"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: "
+                           "chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n",
+                           "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nfg"}});
   HttpTarget to = target(server);
   to.headers = {{"Host", "other.example"}, {"X-A", "b"}};
   GetClient client(to);
@@ -89,7 +91,8 @@ TEST(GetClient, KeepsItsConnectionAndReadsChunks) {
 }
 
 TEST(GetClient, OpensAnotherConnectionWhenThePeerClosed) {
-  Server server(Server::Connections{{"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na"}, {"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nuntil the end"}});
+  Server server(Server::Connections{{"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na"},
+                                    {"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nuntil the end"}});
   GetClient client(target(server));
   std::string body;
   const auto take = [&](std::string_view part) { body += part; };
@@ -99,8 +102,10 @@ TEST(GetClient, OpensAnotherConnectionWhenThePeerClosed) {
 }
 
 TEST(GetClient, RedirectsStayOnTheHost) {
-  Server server(Server::Connections{{"HTTP/1.1 302 Found\r\nLocation: /b?c=d\r\nContent-Length: 5\r\n\r\nignor", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx",
-                  "HTTP/1.1 301 Moved\r\nLocation: http://elsewhere.example/\r\nContent-Length: 0\r\n\r\n"}});
+  Server server(
+      Server::Connections{{"HTTP/1.1 302 Found\r\nLocation: /b?c=d\r\nContent-Length: 5\r\n\r\nignor",
+                           "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx",
+                           "HTTP/1.1 301 Moved\r\nLocation: http://elsewhere.example/\r\nContent-Length: 0\r\n\r\n"}});
   GetClient client(target(server));
   std::string body;
   const auto take = [&](std::string_view part) { body += part; };
@@ -113,8 +118,10 @@ TEST(GetClient, RedirectsStayOnTheHost) {
 }
 
 TEST(GetClient, Faults) {
-  Server server(Server::Connections{{"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"}, {"nonsense\r\n\r\n"}, {"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n123456789"},
-                 {"HTTP/1.1 503 Busy\r\nContent-Length: 3\r\n\r\nno!"}});
+  Server server(Server::Connections{{"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"},
+                                    {"nonsense\r\n\r\n"},
+                                    {"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n123456789"},
+                                    {"HTTP/1.1 503 Busy\r\nContent-Length: 3\r\n\r\nno!"}});
   HttpTarget to = target(server);
   to.body_limit = 8;
   GetClient client(to);
@@ -153,7 +160,8 @@ TEST(Redirect, Paths) {
   EXPECT_EQ(redirect_path("http://H:8080/a?b", "/m", here), "/a?b");
   EXPECT_EQ(redirect_path("http://h:8080", "/m", here), "/");
   EXPECT_EQ(redirect_path("other", "/a/m?x=/y", here), "/a/other");
-  for (const char* bad : {"", "http://h/a", "https://h:8080/a", "http://other:8080/", "//other/x"}) EXPECT_FALSE(redirect_path(bad, "/m", here)) << bad;
+  for (const char* bad : {"", "http://h/a", "https://h:8080/a", "http://other:8080/", "//other/x"})
+    EXPECT_FALSE(redirect_path(bad, "/m", here)) << bad;
 }
 
 }  // namespace

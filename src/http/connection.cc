@@ -8,14 +8,18 @@
 namespace tacho {
 namespace {
 
-constexpr int64_t kLinger_ms = 2'000;      // a peer that still sends gets this long to read our last words
-constexpr size_t kPerStep = 1u << 20;      // then other connections have their turn
+constexpr int64_t kLinger_ms = 2'000;  // a peer that still sends gets this long to read our last words
+constexpr size_t kPerStep = 1u << 20;  // then other connections have their turn
 
 }  // namespace
 
-Connection::Connection(Fd fd, SSL_CTX* context, const Rules& rules, Protocol::Dispatch dispatch, std::function<void()> wake,
-                       int64_t now_ns)
-    : transport_(std::move(fd), context), rules_(rules), dispatch_(std::move(dispatch)), wake_(std::move(wake)), progress_since_ns_(now_ns) {
+Connection::Connection(Fd fd, SSL_CTX* context, const Rules& rules, Protocol::Dispatch dispatch,
+                       std::function<void()> wake, int64_t now_ns)
+    : transport_(std::move(fd), context),
+      rules_(rules),
+      dispatch_(std::move(dispatch)),
+      wake_(std::move(wake)),
+      progress_since_ns_(now_ns) {
   deadline_ns_ = now_ns + rules_.head_ms * kNsPerMs;
 }
 
@@ -25,8 +29,8 @@ bool Connection::shake_hands() {
   if (state == Transport::State::closed) closed_ = true;
   if (state != Transport::State::done) return false;
   stage_ = Stage::open;
-  protocol_ = make_http1({rules_.body_limit, rules_.budget, transport_.has_client_certificate(), rules_.last_answers, wake_},
-                         dispatch_);
+  protocol_ = make_http1(
+      {rules_.body_limit, rules_.budget, transport_.has_client_certificate(), rules_.last_answers, wake_}, dispatch_);
   return true;
 }
 
@@ -103,7 +107,8 @@ void Connection::set_deadline(int64_t now_ns) {
   deadline_ns_ = limit == kNever ? kNever : progress_since_ns_ + limit * kNsPerMs;
   // A peer that reads nothing for a while, or all too little.
   if (sent_ < output_.size())
-    deadline_ns_ = std::min({deadline_ns_, write_since_ns_ + rules_.body_ms * kNsPerMs, write_begin_ns_ + 4 * rules_.body_ms * kNsPerMs});
+    deadline_ns_ = std::min(
+        {deadline_ns_, write_since_ns_ + rules_.body_ms * kNsPerMs, write_begin_ns_ + 4 * rules_.body_ms * kNsPerMs});
 }
 
 int64_t Connection::waits_since_ns() const {

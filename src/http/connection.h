@@ -22,20 +22,22 @@ class Connection {
   // What the loop has to do after a step.
   struct Wish {
     bool close = false;
-    bool again = false;   // more can be done at once, but others have a turn first
+    bool again = false;                // more can be done at once, but others have a turn first
     bool read = false, write = false;  // what to wait for
     int64_t deadline_ns = 0;
   };
 
   // `wake` is called by any thread and leads to a step.
-  Connection(Fd fd, SSL_CTX* context, const Rules& rules, Protocol::Dispatch dispatch, std::function<void()> wake, int64_t now_ns);
+  Connection(Fd fd, SSL_CTX* context, const Rules& rules, Protocol::Dispatch dispatch, std::function<void()> wake,
+             int64_t now_ns);
 
   int fd() const { return transport_.fd(); }
   Wish step(int64_t now_ns);  // the socket is ready, an answer has come, or the time is up
   void respond(uint64_t number, ServedResponse&& response);
   void drain() { draining_ = true; }
-  // Since when we wait for the peer: for a hand shake, a request or its rest, or that it reads on. Never where the handler has
-  // a request. Where there are too many connections, the one that waits longest goes; bytes that trickle in make it no younger.
+  // Since when we wait for the peer: for a hand shake, a request or its rest, or that it reads on. Never where the
+  // handler has a request. Where there are too many connections, the one that waits longest goes; bytes that trickle in
+  // make it no younger.
   int64_t waits_since_ns() const;
 
  private:

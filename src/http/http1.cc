@@ -24,7 +24,8 @@ void tell_refused(int status, const Protocol::Limits& limits) {
   if (status == 413)
     log::warn("a request was refused: its body is larger than " + std::to_string(limits.body_limit) + " bytes");
   if (status == 414 || status == 431) log::warn("a request was refused: its head is too large");
-  if (status == 503) log::warn("a request was refused: too many large bodies at a time, or it came in too slowly among them");
+  if (status == 503)
+    log::warn("a request was refused: too many large bodies at a time, or it came in too slowly among them");
 }
 
 // "/a?b=c", or "http://host/a?b=c" as it is sent to a proxy, into path and query.
@@ -80,17 +81,18 @@ class RequestParser final : public http::basic_parser<true> {
     return head_bytes_ > kHeadLimit;
   }
 
-  // Beast joins lines that are continued by a blank. Here a value has to stand in the text, on the line of its name, and the
-  // next line has to begin with something else; Beast has looked at its first byte already.
+  // Beast joins lines that are continued by a blank. Here a value has to stand in the text, on the line of its name,
+  // and the next line has to begin with something else; Beast has looked at its first byte already.
   bool is_folded(std::string_view name, std::string_view value) const {
     const char* const end = text_.data() + text_.size();
     if (value.data() < name.data() || value.data() > end) return true;
-    const std::string_view before(name.data() + name.size(), static_cast<size_t>(value.data() - name.data()) - name.size());
+    const std::string_view before(name.data() + name.size(),
+                                  static_cast<size_t>(value.data() - name.data()) - name.size());
     const char* const behind = value.data() + value.size();
     std::string_view after(behind, static_cast<size_t>(end - behind));
     after.remove_prefix(std::min(after.find_first_not_of(" \t"), after.size()));
-    return before.find_first_of("\r\n") != std::string_view::npos || !after.starts_with("\r\n") || after.size() < 3 || after[2] == ' ' ||
-           after[2] == '\t';
+    return before.find_first_of("\r\n") != std::string_view::npos || !after.starts_with("\r\n") || after.size() < 3 ||
+           after[2] == ' ' || after[2] == '\t';
   }
 
   void on_request_impl(http::verb method, View name, View target, int version_sent, error_code& error) override {
@@ -139,8 +141,8 @@ class RequestParser final : public http::basic_parser<true> {
 
   size_t take(View part) {
     std::string& body = request.body;
-    // A length that is only promised takes no memory; one that has begun to come true is given its room at once, so that
-    // the body is not copied while it grows.
+    // A length that is only promised takes no memory; one that has begun to come true is given its room at once, so
+    // that the body is not copied while it grows.
     if (body.size() + part.size() > BodyBudget::kSmall && has_length_ && body.capacity() < body.size() + part.size())
       body.reserve(body.size() + static_cast<size_t>(content_length_remaining().value_or(0)));
     body.append(part.data(), part.size());
@@ -184,13 +186,13 @@ class Http1 final : public Protocol {
   Dispatch dispatch_;
   BodyBudget::Share share_;
   std::optional<RequestParser> parser_;  // none: the next byte begins a request
-  std::string input_;                    // not parsed yet: half a line, or what came behind a request that is being answered
+  std::string input_;  // not parsed yet: half a line, or what came behind a request that is being answered
   std::string output_;
-  uint64_t number_ = 0;                  // of the request
+  uint64_t number_ = 0;  // of the request
   int version_ = 11;
-  bool is_head_ = false;                 // a HEAD is being answered
-  bool busy_ = false;                    // the handler has it
-  bool answered_ = false;                // the answer is on its way
+  bool is_head_ = false;   // a HEAD is being answered
+  bool busy_ = false;      // the handler has it
+  bool answered_ = false;  // the answer is on its way
   bool closing_ = false, draining_ = false;
 };
 
@@ -255,7 +257,8 @@ bool Http1::parse(std::string_view& text) {
 
 bool Http1::refuse(int status) {
   tell_refused(status, limits_);
-  const std::string text = std::string(plain(http::obsolete_reason(http::int_to_status(static_cast<unsigned>(status)))));
+  const std::string text =
+      std::string(plain(http::obsolete_reason(http::int_to_status(static_cast<unsigned>(status)))));
   output_ += "HTTP/1.1 " + std::to_string(status) + " " + text + "\r\ncontent-type: text/plain; charset=utf-8\r\n" +
              (status == 503 ? "retry-after: 1\r\n" : "") + "content-length: " + std::to_string(text.size() + 1) +
              "\r\nconnection: close\r\n\r\n" + text + "\n";

@@ -28,7 +28,8 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 using Executor = asio::io_context::executor_type;
 using Descriptor = asio::posix::basic_stream_descriptor<Executor>;
-using Timer = asio::basic_waitable_timer<std::chrono::steady_clock, asio::wait_traits<std::chrono::steady_clock>, Executor>;
+using Timer =
+    asio::basic_waitable_timer<std::chrono::steady_clock, asio::wait_traits<std::chrono::steady_clock>, Executor>;
 
 constexpr auto kLookAtFiles = std::chrono::seconds(5);
 constexpr auto kPause = std::chrono::milliseconds(20);
@@ -114,8 +115,7 @@ void Loop::stop_listening() {
   std::promise<void> done;
   asio::post(core_->context, [core = core_.get(), &done] {
     // Whoever is in the queue has been told that we are there.
-    while (core->listener.is_open() && core->accept_some()) {
-    }
+    while (core->listener.is_open() && core->accept_some()) {}
     if (core->listener.is_open()) {
       ::shutdown(core->listener.native_handle(), SHUT_RDWR);
       core->listener.release();
@@ -127,7 +127,8 @@ void Loop::stop_listening() {
 
 void Loop::adopt(Fd client) {
   load_.fetch_add(1, std::memory_order_relaxed);
-  asio::post(core_->context, [core = core_.get(), client = std::move(client)]() mutable { core->adopt(std::move(client)); });
+  asio::post(core_->context,
+             [core = core_.get(), client = std::move(client)]() mutable { core->adopt(std::move(client)); });
 }
 
 void Loop::answer(uint64_t connection, uint64_t number, ServedResponse&& response) {
@@ -225,7 +226,8 @@ bool Loop::Core::close_longest_waiting(uint64_t but) {
   for (const auto& [id, peer] : peers) {
     if (id == but) continue;
     const int64_t this_ns = peer->connection.waits_since_ns();
-    if (this_ns < since_ns || (this_ns == since_ns && this_ns != kNever && id < oldest)) oldest = id, since_ns = this_ns;
+    if (this_ns < since_ns || (this_ns == since_ns && this_ns != kNever && id < oldest))
+      oldest = id, since_ns = this_ns;
   }
   if (oldest == 0) return false;
   close(oldest);

@@ -1,6 +1,6 @@
-// One thread that serves its connections, on an io_context of Boost.Asio, which is known to one file. Others hand it sockets
-// and answers; everything else here belongs to that thread. Asio tells when a socket is ready and when the time is up; bytes
-// are moved by Connection, since a TLS stream of Asio's holds four buffers of 17 KiB even when it is idle.
+// One thread that serves its connections, on an io_context of Boost.Asio, which is known to one file. Others hand it
+// sockets and answers; everything else here belongs to that thread. Asio tells when a socket is ready and when the time
+// is up; bytes are moved by Connection, since a TLS stream of Asio's holds four buffers of 17 KiB even when it is idle.
 #pragma once
 #include <atomic>
 #include <cstdint>

@@ -1,6 +1,6 @@
 // What a connection speaks once its bytes are plain: HTTP/1.1, on Boost.Beast's parser, which is known to one file. A
-// protocol turns bytes into requests and answers into bytes; it owns no socket and no clock. Used by the one thread that
-// owns the connection.
+// protocol turns bytes into requests and answers into bytes; it owns no socket and no clock. Used by the one thread
+// that owns the connection.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -15,8 +15,8 @@
 namespace tacho {
 
 inline constexpr size_t kHeadLimit = 64u << 10;
-inline constexpr size_t kFieldLimit = 256;            // header fields and trailers
-inline constexpr size_t kChunkTalkLimit = 8u << 10;   // chunk extensions, and a chunk's head or trailers that do not end
+inline constexpr size_t kFieldLimit = 256;           // header fields and trailers
+inline constexpr size_t kChunkTalkLimit = 8u << 10;  // chunk extensions, and a chunk's head or trailers that do not end
 
 class Protocol {
  public:
@@ -27,7 +27,7 @@ class Protocol {
     BodyBudget* budget = nullptr;
     bool has_client_certificate = false;
     const std::atomic<bool>* last_answers = nullptr;  // true: an answer is a connection's last
-    std::function<void()> wake;  // by any thread: the connection has a step to make
+    std::function<void()> wake;                       // by any thread: the connection has a step to make
   };
   // What the peer is doing, for the deadlines. `number` changes with every new request, so that a trickle of bytes does
   // not count as progress.
@@ -43,8 +43,8 @@ class Protocol {
   virtual bool receive(std::string_view bytes) = 0;
   virtual void respond(uint64_t number, ServedResponse&& response) = 0;
   virtual void collect(std::string& out) = 0;  // appends what can be sent now
-  // All that was collected has been sent: the next pipelined request may begin. Before that none does, so that a peer that
-  // does not read makes no more than one answer. False as for receive().
+  // All that was collected has been sent: the next pipelined request may begin. Before that none does, so that a peer
+  // that does not read makes no more than one answer. False as for receive().
   virtual bool proceed() = 0;
   virtual bool wants_input() const = 0;
   virtual bool finished() const = 0;  // nothing will follow what was collected

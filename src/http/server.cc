@@ -103,7 +103,8 @@ class Server final : public HttpServer {
         bound_(std::move(bound)),
         tls_(std::move(tls)),
         budget_(32 * kMiB, std::max<int64_t>(8 * kMiB, static_cast<int64_t>(options.body_limit) * 16)) {
-    shared_.rules = {options.head_ms, options.body_ms, options.idle_ms, options.body_limit, &budget_, &shared_.last_answers};
+    shared_.rules = {options.head_ms,    options.body_ms, options.idle_ms,
+                     options.body_limit, &budget_,        &shared_.last_answers};
     shared_.tls = tls_.get();
     shared_.connections_limit = raise_descriptors(std::max(1, options.connections));
     shared_.slack = shared_.connections_limit / 8 + 1;
@@ -116,9 +117,10 @@ class Server final : public HttpServer {
       request.received_ns = system_clock().monotonic_ns();
       if (!workers_) return loop.answer_now(connection, number, answer_to(request));
       const size_t bytes = request.body.size();
-      workers_->add(bytes, [this, &loop, connection, number, request = std::make_shared<ServedRequest>(std::move(request))] {
-        loop.answer(connection, number, answer_to(*request));
-      });
+      workers_->add(bytes,
+                    [this, &loop, connection, number, request = std::make_shared<ServedRequest>(std::move(request))] {
+                      loop.answer(connection, number, answer_to(*request));
+                    });
     };
     for (int i = 0; i < std::max(1, options.threads); i++) loops_.push_back(std::make_unique<Loop>(shared_));
   }
@@ -160,9 +162,7 @@ class Server final : public HttpServer {
       return handler_(request);
     } catch (const std::exception& error) {
       log::warn(std::string("a request could not be worked on: ") + error.what());
-    } catch (...) {
-      log::warn("a request could not be worked on");
-    }
+    } catch (...) { log::warn("a request could not be worked on"); }
     ServedResponse failed;
     failed.status = 500;
     failed.body = "this could not be worked on\n";

@@ -81,7 +81,10 @@ TEST(HttpServer, IdleConnectionsDoNotFailAProbe) {
     if (i % 3 == 1) idle.back()->send("GET /half HTTP/1.1\r\nHost: x\r\nX: ");
     if (i % 3 == 2) idle.back()->send("GET /whole HTTP/1.1\r\nHost: x\r\n\r\n");
     if (i % 20 == 19) {
-      EXPECT_NE(converse(server->port(), "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").find("/healthz"), std::string::npos) << i;
+      EXPECT_NE(
+          converse(server->port(), "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").find("/healthz"),
+          std::string::npos)
+          << i;
     }
   }
 }
@@ -114,7 +117,9 @@ TEST(HttpServer, ThoseThatNeverReadDoNotFailAProbe) {
   }
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   for (int i = 0; i < 5; i++)
-    EXPECT_NE(converse(server->port(), "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").find("/healthz"), std::string::npos);
+    EXPECT_NE(
+        converse(server->port(), "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").find("/healthz"),
+        std::string::npos);
 }
 
 // Half a record: in a head, in a body, and behind a refusal while its last words are read.
@@ -154,7 +159,9 @@ TEST(HttpServer, PipeliningWithoutReadingMakesOneAnswerAtATime) {
   greedy.send(requests);
   while (asked.load() == 0) std::this_thread::yield();
   // Others are served, and in all that time the greedy one gets no second answer made.
-  for (int i = 0; i < 5; i++) EXPECT_EQ(converse(server->port(), "HEAD /b HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").substr(0, 12), "HTTP/1.1 200");
+  for (int i = 0; i < 5; i++)
+    EXPECT_EQ(converse(server->port(), "HEAD /b HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").substr(0, 12),
+              "HTTP/1.1 200");
   EXPECT_LE(asked.load(), 5 + 3) << "an answer is made when the one before has been read";
   size_t got = 0;
   while (got < (20u << 20)) {
@@ -175,22 +182,24 @@ TEST(HttpServer, LargeBodiesAreBoundedTogether) {
     if (request.body.size() < 1000) return echo(request);
     const int now = ++large;
     int seen = most_large.load();
-    while (now > seen && !most_large.compare_exchange_weak(seen, now)) {
-    }
+    while (now > seen && !most_large.compare_exchange_weak(seen, now)) {}
     while (!go.load()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     large--;
     return echo(request);
   });
   const int64_t before_kib = resident_kib();
   const std::string body(3u << 20, 'x');
-  const std::string head = "POST /l HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n";
+  const std::string head =
+      "POST /l HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n";
   std::vector<std::string> answers(30);
   std::vector<std::thread> senders;
-  for (std::string& answer : answers)
-    senders.emplace_back([&] { answer = converse(server->port(), head + body); });
+  for (std::string& answer : answers) senders.emplace_back([&] { answer = converse(server->port(), head + body); });
   // Sixteen are taken, one of them is worked on; more are told to come back. Small ones pass by.
   while (large.load() == 0) std::this_thread::yield();
-  for (int i = 0; i < 20; i++) EXPECT_NE(converse(server->port(), "POST /s HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nab").find("POST /s [] 2"), std::string::npos);
+  for (int i = 0; i < 20; i++)
+    EXPECT_NE(
+        converse(server->port(), "POST /s HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nab").find("POST /s [] 2"),
+        std::string::npos);
   go = true;
   for (std::thread& sender : senders) sender.join();
   int good = 0, later = 0;
@@ -209,7 +218,8 @@ TEST(HttpServer, LargeBodiesAreBoundedTogether) {
 #endif
 }
 
-// Uploads that stand still hold all the room for large bodies; whoever comes in well does not wait until their time is up.
+// Uploads that stand still hold all the room for large bodies; whoever comes in well does not wait until their time is
+// up.
 TEST(HttpServer, SlowUploadsMakeRoomForANewcomer) {
   ServerOptions options;
   options.threads = 2;

@@ -17,14 +17,12 @@ TEST(HttpServer, SlowHandlersDoNotHoldOthersUp) {
   const auto server = serve(options, [&](const ServedRequest& request) {
     const int now = ++running;
     int seen = most.load();
-    while (now > seen && !most.compare_exchange_weak(seen, now)) {
-    }
+    while (now > seen && !most.compare_exchange_weak(seen, now)) {}
     ServedResponse response = echo(request);
     running--;
     return response;
   });
-  const std::string out =
-      curl(server->port(), "-Z --no-progress-meter -o /dev/null -w '%{http_code} '", "/slow?[1-4]");
+  const std::string out = curl(server->port(), "-Z --no-progress-meter -o /dev/null -w '%{http_code} '", "/slow?[1-4]");
   EXPECT_EQ(out, "200 200 200 200 ");
   EXPECT_GT(most.load(), 1) << "several requests run at a time";
 }
@@ -47,8 +45,8 @@ TEST(HttpServer, FinishesWhatRunsWhenItStops) {
   EXPECT_NE(curl(server->port(), "").find("curl: (7)"), std::string::npos) << "nobody listens any more";
 }
 
-// Whoever has connected, or has sent its request, before the stop is answered: in the kernel's queue, on an idle connection, or
-// in the middle of a body.
+// Whoever has connected, or has sent its request, before the stop is answered: in the kernel's queue, on an idle
+// connection, or in the middle of a body.
 TEST(HttpServer, AnswersWhatHadArrivedWhenItStops) {
   ServerOptions options;
   options.threads = 2;
@@ -112,7 +110,8 @@ TEST(HttpServer, AnnouncesItsEnd) {
   const std::string last = raw.read_all();
   EXPECT_NE(last.find("/2"), std::string::npos);
   EXPECT_NE(last.find("connection: close"), std::string::npos);
-  EXPECT_NE(converse(server->port(), "GET /3 HTTP/1.1\r\nHost: x\r\n\r\n").find("/3"), std::string::npos) << "new ones are still taken";
+  EXPECT_NE(converse(server->port(), "GET /3 HTTP/1.1\r\nHost: x\r\n\r\n").find("/3"), std::string::npos)
+      << "new ones are still taken";
 }
 
 // A client that never reads its answer, and one that does not end its requests, are let go when the time is up.

@@ -22,10 +22,11 @@ TEST(HttpServer, AnswersPipelinedRequestsInOrder) {
     ServerOptions options;
     options.workers = workers;
     const auto server = serve(options);
-    const std::string answer = converse(
-        server->port(),
-        "POST /1 HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabcPOST /2 HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
-        "2\r\nxy\r\n2\r\nzz\r\n0\r\n\r\nHEAD /3 HTTP/1.1\r\nHost: x\r\n\r\nGET /4 HTTP/1.0\r\n\r\nGET /never HTTP/1.1\r\nHost: x\r\n\r\n");
+    const std::string answer = converse(server->port(),
+                                        "POST /1 HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabcPOST /2 "
+                                        "HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+                                        "2\r\nxy\r\n2\r\nzz\r\n0\r\n\r\nHEAD /3 HTTP/1.1\r\nHost: x\r\n\r\nGET /4 "
+                                        "HTTP/1.0\r\n\r\nGET /never HTTP/1.1\r\nHost: x\r\n\r\n");
     const size_t one = answer.find("POST /1 [] 3"), two = answer.find("POST /2 [] 4"), four = answer.find("GET /4");
     EXPECT_NE(one, std::string::npos) << answer;
     EXPECT_LT(one, two);
@@ -44,13 +45,16 @@ TEST(HttpServer, RefusesWhatIsMalformed) {
   EXPECT_EQ(converse(port, "nonsense\r\n\r\n").substr(0, 12), "HTTP/1.1 400");
   EXPECT_EQ(converse(port, std::string("\x16\x03\x01\x02\x00\x01\x00", 7)).substr(0, 12), "HTTP/1.1 400");
   EXPECT_EQ(converse(port, "GET / HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n").substr(0, 12), "HTTP/1.1 400");
-  EXPECT_EQ(converse(port, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n").substr(0, 12),
-            "HTTP/1.1 400");
-  EXPECT_EQ(converse(port, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 101\r\n\r\n" + std::string(101, 'x')).substr(0, 12),
-            "HTTP/1.1 413");
-  EXPECT_EQ(converse(port, "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n65\r\n" + std::string(101, 'x'))
+  EXPECT_EQ(converse(port, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n")
                 .substr(0, 12),
-            "HTTP/1.1 413");
+            "HTTP/1.1 400");
+  EXPECT_EQ(
+      converse(port, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 101\r\n\r\n" + std::string(101, 'x')).substr(0, 12),
+      "HTTP/1.1 413");
+  EXPECT_EQ(
+      converse(port, "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n65\r\n" + std::string(101, 'x'))
+          .substr(0, 12),
+      "HTTP/1.1 413");
   EXPECT_EQ(converse(port, "GET / HTTP/1.1\r\nHost: x\r\nX: " + long_head + "\r\n\r\n").substr(0, 12), "HTTP/1.1 431");
   EXPECT_EQ(converse(port, "CONNECT a:1 HTTP/1.1\r\n\r\n").substr(0, 12), "HTTP/1.1 405");
   EXPECT_EQ(converse(port, "").size(), 0u);
@@ -73,14 +77,37 @@ TEST(HttpServer, RefusesWhatCouldBeSmuggled) {
   const auto status = [&](const std::string& text) { return converse(server->port(), text).substr(0, 12); };
   const std::string post = "POST / HTTP/1.1\r\nHost: x\r\n";
   const std::string hidden = "0\r\n\r\nGET /hidden HTTP/1.1\r\nHost: x\r\n\r\n";
-  for (const std::string fields : {
-           "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n",
-           "Content-Length: 5\r\nContent-Length: 5\r\n", "Content-Length: 5\r\nContent-Length: 6\r\n", "Content-Length: 5, 5\r\n",
-           "Content-Length: +5\r\n", "Content-Length: -1\r\n", "Content-Length: 0x5\r\n", "Content-Length: 5 5\r\n", "Content-Length:\r\n",
-           "Content-Length: 99999999999999999999\r\n", "Content-Length : 5\r\n", " Content-Length: 5\r\n", "X: a\r\n b\r\n", "X:\r\n\tb\r\n", "X: a\r\n \r\n", "X:\r\n \r\n", "X: a \r\n\t b\r\n c\r\n",
-           "Transfer-Encoding: xchunked\r\n", "Transfer-Encoding: chunked, identity\r\n", "Transfer-Encoding: identity\r\nContent-Length: 5\r\n",
-           "Transfer-Encoding: gzip, chunked\r\n", "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", "Transfer-Encoding:\x0b chunked\r\n",
-           "Host: y\r\n", "X: a\nY: b\r\n", "X: a\rY: b\r\n", "X\r\n", ": a\r\n", "X Y: a\r\n", "Expect: wonders\r\n"}) {
+  for (const std::string fields : {"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
+                                   "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n",
+                                   "Content-Length: 5\r\nContent-Length: 5\r\n",
+                                   "Content-Length: 5\r\nContent-Length: 6\r\n",
+                                   "Content-Length: 5, 5\r\n",
+                                   "Content-Length: +5\r\n",
+                                   "Content-Length: -1\r\n",
+                                   "Content-Length: 0x5\r\n",
+                                   "Content-Length: 5 5\r\n",
+                                   "Content-Length:\r\n",
+                                   "Content-Length: 99999999999999999999\r\n",
+                                   "Content-Length : 5\r\n",
+                                   " Content-Length: 5\r\n",
+                                   "X: a\r\n b\r\n",
+                                   "X:\r\n\tb\r\n",
+                                   "X: a\r\n \r\n",
+                                   "X:\r\n \r\n",
+                                   "X: a \r\n\t b\r\n c\r\n",
+                                   "Transfer-Encoding: xchunked\r\n",
+                                   "Transfer-Encoding: chunked, identity\r\n",
+                                   "Transfer-Encoding: identity\r\nContent-Length: 5\r\n",
+                                   "Transfer-Encoding: gzip, chunked\r\n",
+                                   "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+                                   "Transfer-Encoding:\x0b chunked\r\n",
+                                   "Host: y\r\n",
+                                   "X: a\nY: b\r\n",
+                                   "X: a\rY: b\r\n",
+                                   "X\r\n",
+                                   ": a\r\n",
+                                   "X Y: a\r\n",
+                                   "Expect: wonders\r\n"}) {
     const std::string answer = converse(server->port(), post + fields + "\r\n" + hidden);
     EXPECT_TRUE(answer.starts_with("HTTP/1.1 4") || answer.starts_with("HTTP/1.1 501")) << fields << answer;
     EXPECT_EQ(answer.find("hidden"), std::string::npos) << fields;
@@ -90,11 +117,14 @@ TEST(HttpServer, RefusesWhatCouldBeSmuggled) {
   EXPECT_EQ(status("GET / HTTP/1.1\nHost: x\n\n"), "HTTP/1.1 400");
   EXPECT_EQ(status("POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"), "HTTP/1.1 400");
   EXPECT_EQ(status("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n"), "HTTP/1.1 400");
-  EXPECT_EQ(status("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\nx\r\n0\r\n\r\n"), "HTTP/1.1 400");
-  EXPECT_EQ(status("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nxyz\r\n0\r\n\r\n"), "HTTP/1.1 400");
+  EXPECT_EQ(status("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\nx\r\n0\r\n\r\n"),
+            "HTTP/1.1 400");
+  EXPECT_EQ(status("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nxyz\r\n0\r\n\r\n"),
+            "HTTP/1.1 400");
   EXPECT_EQ(status("GET / HTTP/1.1\r\n\r\n"), "HTTP/1.1 400") << "without Host";
   EXPECT_EQ(status("GET / HTTP/1.1\r\nHost: x\r\nhost: x\r\n\r\n"), "HTTP/1.1 400") << "with two";
-  EXPECT_EQ(status("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nHost: x\r\n\r\n"), "HTTP/1.1 400") << "in a trailer";
+  EXPECT_EQ(status("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nHost: x\r\n\r\n"), "HTTP/1.1 400")
+      << "in a trailer";
   EXPECT_EQ(status("GET / HTTP/1.1\r\nHost:\r\n\r\n"), "HTTP/1.1 200") << "an empty one is one";
   EXPECT_EQ(status("GET / HTTP/1.0\r\n\r\n"), "HTTP/1.1 200") << "an older client sends none";
   EXPECT_EQ(status("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), "HTTP/1.1 400");
@@ -108,12 +138,15 @@ TEST(HttpServer, ManyFieldsAndTalkativeChunksEnd) {
   EXPECT_EQ(converse(server->port(), "GET / HTTP/1.1\r\nHost: x\r\n" + fields + "\r\n").substr(0, 12), "HTTP/1.1 431");
   const std::string chunked = "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
   EXPECT_EQ(converse(server->port(), chunked + "0\r\n" + fields + "\r\n").substr(0, 12), "HTTP/1.1 431");
-  EXPECT_NE(converse(server->port(), chunked + "1;a=b;c\r\nx\r\n0\r\nContent-Type: late\r\nX-Test: late\r\n\r\n").find("POST / [] 1 \n"), std::string::npos)
+  EXPECT_NE(converse(server->port(), chunked + "1;a=b;c\r\nx\r\n0\r\nContent-Type: late\r\nX-Test: late\r\n\r\n")
+                .find("POST / [] 1 \n"),
+            std::string::npos)
       << "an extension is passed over, a trailer is no header";
   for (int i = 0; i < 3000; i++) extensions += "1;abcdef=g\r\nx\r\n";
   EXPECT_EQ(converse(server->port(), chunked + extensions + "0\r\n\r\n").substr(0, 12), "HTTP/1.1 400");
   EXPECT_EQ(converse(server->port(), chunked + "1;" + std::string(100'000, 'a')).substr(0, 12), "HTTP/1.1 400");
-  EXPECT_EQ(converse(server->port(), "GET /" + std::string(70'000, 'a') + " HTTP/1.1\r\nHost: x\r\n\r\n").substr(0, 12), "HTTP/1.1 414");
+  EXPECT_EQ(converse(server->port(), "GET /" + std::string(70'000, 'a') + " HTTP/1.1\r\nHost: x\r\n\r\n").substr(0, 12),
+            "HTTP/1.1 414");
   std::string ones;
   for (int i = 0; i < 1000; i++) ones += "1\r\nx\r\n";
   EXPECT_NE(converse(server->port(), chunked + ones + "0\r\n\r\n").find("POST / [] 1000 "), std::string::npos);

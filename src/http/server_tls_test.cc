@@ -21,15 +21,18 @@ TEST(HttpServer, SpeaksHttp1UnderTlsWhateverElseIsOffered) {
     }
     const std::string to = " -connect 127.0.0.1:" + std::to_string(server->port()) + " < /dev/null";
     EXPECT_NE(shell("openssl s_client -alpn http/1.1,h2" + to).find("ALPN protocol: http/1.1"), std::string::npos);
-    EXPECT_NE(shell("openssl s_client -alpn h2" + to).find("no application protocol"), std::string::npos) << "a clean refusal";
+    EXPECT_NE(shell("openssl s_client -alpn h2" + to).find("no application protocol"), std::string::npos)
+        << "a clean refusal";
     EXPECT_NE(shell("openssl s_client -alpn h2,spdy/3" + to).find("no application protocol"), std::string::npos);
   }
 }
 
 TEST(HttpServer, DoesNotRenegotiate) {
   const auto server = serve(with_tls());
-  const std::string answer = shell("( sleep 0.3; echo R; sleep 0.3; printf 'GET /again HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n'; sleep 0.3 ) | timeout 20 openssl s_client -tls1_2 -connect 127.0.0.1:" +
-                                   std::to_string(server->port()));
+  const std::string answer = shell(
+      "( sleep 0.3; echo R; sleep 0.3; printf 'GET /again HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n'; sleep 0.3 ) | timeout 20 "
+      "openssl s_client -tls1_2 -connect 127.0.0.1:" +
+      std::to_string(server->port()));
   EXPECT_NE(answer.find("RENEGOTIATING"), std::string::npos) << answer;
   EXPECT_NE(answer.find("no renegotiation"), std::string::npos) << answer;
   EXPECT_EQ(curl(server->port(), "", "/x"), "GET /x [] 0 \n");

@@ -1,6 +1,6 @@
-// A few threads that run what may wait: a loop that waited would keep all its connections waiting. The bytes that are worked
-// on at a time are bounded: what is made of them takes a multiple. A small task passes by large ones that have to wait, but not
-// for ever. Thread-safe.
+// A few threads that run what may wait: a loop that waited would keep all its connections waiting. The bytes that are
+// worked on at a time are bounded: what is made of them takes a multiple. A small task passes by large ones that have
+// to wait, but not for ever. Thread-safe.
 #pragma once
 #include <condition_variable>
 #include <cstddef>
@@ -31,8 +31,8 @@ class RequestWorkers {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Task> tasks_;
-  size_t bytes_ = 0;   // of the tasks that run
-  int passed_ = 0;     // how often the first was passed by
+  size_t bytes_ = 0;  // of the tasks that run
+  int passed_ = 0;    // how often the first was passed by
   bool stopping_ = false;
   std::vector<std::thread> threads_;
 };

@@ -21,8 +21,8 @@ constexpr int kSignals[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,  SIGUSR
                             SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT, SIGWINCH, SIGCHLD};
 
 constexpr int64_t kTwice_ns = 2 * kNsPerSec;
-// How long after a signal a job may take to end because of it: a Ctrl-C is for now, and an orchestrator that sends TERM kills
-// half a minute later.
+// How long after a signal a job may take to end because of it: a Ctrl-C is for now, and an orchestrator that sends TERM
+// kills half a minute later.
 constexpr int64_t kInterrupted_ns = 2 * kNsPerSec, kTerminated_ns = 60 * kNsPerSec;
 constexpr int64_t kLongAgo_ns = INT64_MIN / 2;
 
@@ -52,8 +52,13 @@ uint64_t start_time_of(pid_t pid) {
 }  // namespace
 
 Job::Job(Reaped reaped, Belongs belongs)
-    : inherited_(Inherited::save()), signals_(kSignals, IgnoredSignals::told), reaped_(std::move(reaped)),
-      belongs_(std::move(belongs)), last_interrupt_ns_(kLongAgo_ns), last_request_ns_(kLongAgo_ns), last_wish_ns_(kLongAgo_ns) {}
+    : inherited_(Inherited::save()),
+      signals_(kSignals, IgnoredSignals::told),
+      reaped_(std::move(reaped)),
+      belongs_(std::move(belongs)),
+      last_interrupt_ns_(kLongAgo_ns),
+      last_request_ns_(kLongAgo_ns),
+      last_wish_ns_(kLongAgo_ns) {}
 
 std::optional<int> Job::ended_before_start() {
   while (const auto event = signals_.next()) {
@@ -84,14 +89,17 @@ Status Job::launch(const Launch& launch) {
 void Job::lend_terminal() {
   if (!terminal_ || !own_child_ || ended_) return;
   const pid_t ours = ::getpgrp(), group = ::getpgid(child_.pid);
-  if (group != child_.pid || group == ours || ::getsid(child_.pid) != ::getsid(0) || ::tcgetpgrp(terminal_.get()) != ours) return;
+  if (group != child_.pid || group == ours || ::getsid(child_.pid) != ::getsid(0) ||
+      ::tcgetpgrp(terminal_.get()) != ours)
+    return;
   // SIGTTIN may have stopped some of them by now.
   if (::tcsetpgrp(terminal_.get(), group) == 0) ::kill(-group, SIGCONT);
 }
 
 Status Job::attach(pid_t pid) {
   if (Status status = check_proc_view("/proc"); !status) return status;
-  if (pid == ::getpid()) return Error{Code::invalid, "this is tacho itself", std::to_string(pid), "name the process to record"};
+  if (pid == ::getpid())
+    return Error{Code::invalid, "this is tacho itself", std::to_string(pid), "name the process to record"};
   start_time_ = start_time_of(pid);
   if (start_time_ == 0)
     return Error{Code::gone, "there is no process", std::to_string(pid), "look it up with ps or pgrep"};
@@ -152,7 +160,8 @@ void Job::check_alive() {
       ended_ = parse_keyed(*events, "populated") == 0;
     } else {
       bool empty = true;
-      const bool there = visit_cgroup_procs(cgroup_folder_, [&](std::string_view procs) { empty = empty && procs.empty(); });
+      const bool there =
+          visit_cgroup_procs(cgroup_folder_, [&](std::string_view procs) { empty = empty && procs.empty(); });
       ended_ = !there || empty;
     }
   } else if (!own_child_ && child_.pid > 0 && !child_.pidfd) {
@@ -218,8 +227,8 @@ void Job::follow_stop(const std::optional<SignalEvent>& continued) {
     return;
   }
   if (continued->sender == waker_ && waker_ != 0) return;
-  // Stopped and continued together (SIGSTOP to the group): the news of the job's stop is old, for a stop signal to us would
-  // have taken the SIGCONT away. The job has its own SIGCONT, or gets it now.
+  // Stopped and continued together (SIGSTOP to the group): the news of the job's stop is old, for a stop signal to us
+  // would have taken the SIGCONT away. The job has its own SIGCONT, or gets it now.
   if (!stop) forward(*continued);
   else if (is_stopped(child_.pid)) go_on(child_.pid);
 }
@@ -234,10 +243,11 @@ void Job::stop_with_job(pid_t job, int number) {
       was_stopped = stop_by(number);
     }
     const auto continued_by = take_continue();
-    if (continued_by && *continued_by == waker_ && waker_ != 0) return;  // the job goes on or has ended, or the time has come
+    if (continued_by && *continued_by == waker_ && waker_ != 0)
+      return;  // the job goes on or has ended, or the time has come
     if (continued_by) lend_terminal();
-    // A stop that has no effect on our group would have none on the job either, were it not in a group of its own. One that
-    // touched the terminal from there would do so again at once.
+    // A stop that has no effect on our group would have none on the job either, were it not in a group of its own. One
+    // that touched the terminal from there would do so again at once.
     const bool has_no_effect = !was_stopped && number == SIGTSTP;
     if (!(continued_by || has_no_effect) || !is_stopped(job)) return;
     // It went on already and was stopped once more, or it was not reached by what continued us.

@@ -1,7 +1,7 @@
 // The job: a command that tacho starts, a process or cgroup that runs already, or nothing but the machine. It owns the
-// signals: what reaches the job, what ends tacho, who is reaped. A shell sees of a job that is its grandchild what it would
-// see of a child: when the command stops, tacho stops by the same signal, and SIGCONT goes on with both; a Ctrl-Z that the
-// command ignores stops nobody. Not thread-safe.
+// signals: what reaches the job, what ends tacho, who is reaped. A shell sees of a job that is its grandchild what it
+// would see of a child: when the command stops, tacho stops by the same signal, and SIGCONT goes on with both; a Ctrl-Z
+// that the command ignores stops nobody. Not thread-safe.
 #pragma once
 #include <poll.h>
 #include <sys/resource.h>
@@ -51,19 +51,20 @@ class Job {
   // For kernels without pidfd and v1 cgroups: looks whether an attached job still lives. Called at every tick.
   void check_alive();
   // A command that makes itself the leader of a group is without tacho in the one that it leads already, which has the
-  // terminal; with tacho it would be in the background there (timeout, an interactive shell that was stopped). Where ours has
-  // the terminal, it is given to the job's. Nobody tells of that either.
+  // terminal; with tacho it would be in the background there (timeout, an interactive shell that was stopped). Where
+  // ours has the terminal, it is given to the job's. Nobody tells of that either.
   void lend_terminal();
   bool has_terminal() const { return static_cast<bool>(terminal_); }
   // Nothing in poll_set() tells of the end.
   bool must_be_asked() const;
 
   bool ended() const { return ended_; }
-  bool told_to_end() const { return told_to_end_; }        // INT or TERM without a command of our own
-  bool in_a_hurry() const { return in_a_hurry_; }          // two Ctrl-C within two seconds after the end: skip the clean-up
-  // INT, TERM, HUP and QUIT after the end, or so shortly before that the job ended because of it. What it survived is its own.
+  bool told_to_end() const { return told_to_end_; }  // INT or TERM without a command of our own
+  bool in_a_hurry() const { return in_a_hurry_; }    // two Ctrl-C within two seconds after the end: skip the clean-up
+  // INT, TERM, HUP and QUIT after the end, or so shortly before that the job ended because of it. What it survived is
+  // its own.
   int end_requests() const { return end_requests_; }
-  std::optional<Exit> exit() const { return exit_; }       // of our own child
+  std::optional<Exit> exit() const { return exit_; }  // of our own child
   // To our own child; nothing once it was reaped, when its number may be another's.
   void signal(int number) const;
   // A stopped tacho is woken at this time (CLOCK_MONOTONIC), since it has something to do then: --timeout.
@@ -88,7 +89,7 @@ class Job {
   int end_requests_ = 0;
   int64_t last_interrupt_ns_, last_request_ns_, last_wish_ns_;  // Ctrl-C after the end; INT, and the others, before it
   int64_t wake_at_ns_ = INT64_MAX;
-  Fd terminal_;  // of a shell's job that we lead
+  Fd terminal_;      // of a shell's job that we lead
   pid_t waker_ = 0;  // the last one: its SIGCONT is not the job's
   std::optional<Exit> exit_;
   uint64_t start_time_ = 0;

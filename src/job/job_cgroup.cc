@@ -21,8 +21,8 @@ constexpr std::string_view kPrefix = "tacho-";
 
 constexpr int kMoveRounds = 4;  // a process may fork while the others are moved
 
-// Empty cgroups "tacho-…" of runs whose tacho is gone: nobody holds the lock on them. A populated one refuses to go. A job may
-// have been a tacho itself, so there may be more below.
+// Empty cgroups "tacho-…" of runs whose tacho is gone: nobody holds the lock on them. A populated one refuses to go. A
+// job may have been a tacho itself, so there may be more below.
 void remove_stale(const std::string& parent) {
   list_directory(parent, [&](std::string_view name) {
     if (!name.starts_with(kPrefix)) return;
@@ -34,7 +34,8 @@ void remove_stale(const std::string& parent) {
   });
 }
 
-// What outlived the job goes where it would be without tacho: "1234\n" per process, written one by one as the kernel wants it.
+// What outlived the job goes where it would be without tacho: "1234\n" per process, written one by one as the kernel
+// wants it.
 void move_processes(const std::string& from, const std::string& to) {
   const Fd target(::open((to + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC));
   if (!target) return;
@@ -58,8 +59,7 @@ Result<JobCgroup> JobCgroup::create(const std::string& parent) {
   std::snprintf(name.data(), name.size(), "/tacho-%d-%04x", static_cast<int>(::getpid()), random & 0xffff);
   JobCgroup group;
   const std::string path = parent + name.data();
-  if (::mkdir(path.c_str(), 0755) != 0)
-    return system_error("cannot make a cgroup for the job", parent, errno);
+  if (::mkdir(path.c_str(), 0755) != 0) return system_error("cannot make a cgroup for the job", parent, errno);
   group.path_ = path;
   group.fd_ = Fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (group.fd_) ::flock(group.fd_.get(), LOCK_EX | LOCK_NB);  // says that this run is alive
@@ -69,8 +69,7 @@ Result<JobCgroup> JobCgroup::create(const std::string& parent) {
   return group;
 }
 
-JobCgroup::JobCgroup(JobCgroup&& other) noexcept
-    : path_(std::exchange(other.path_, {})), fd_(std::move(other.fd_)) {}
+JobCgroup::JobCgroup(JobCgroup&& other) noexcept : path_(std::exchange(other.path_, {})), fd_(std::move(other.fd_)) {}
 
 JobCgroup& JobCgroup::operator=(JobCgroup&& other) noexcept {
   if (this != &other) {
@@ -84,7 +83,8 @@ JobCgroup& JobCgroup::operator=(JobCgroup&& other) noexcept {
 void JobCgroup::kill_all() {
   if (path_.empty()) return;
   const Fd fd(::open((path_ + "/cgroup.kill").c_str(), O_WRONLY | O_CLOEXEC));
-  if (fd) [[maybe_unused]] const auto status = write_all(fd.get(), "1");
+  if (fd) [[maybe_unused]]
+    const auto status = write_all(fd.get(), "1");
 }
 
 bool JobCgroup::remove() {

@@ -1,5 +1,6 @@
-// A cgroup v2 of the job's own, below tacho's: the kernel then adds up the CPU time of every process that was ever in it,
-// however short-lived, re-parented or reaped by itself. Made before the job starts, removed after it ended. Not thread-safe.
+// A cgroup v2 of the job's own, below tacho's: the kernel then adds up the CPU time of every process that was ever in
+// it, however short-lived, re-parented or reaped by itself. Made before the job starts, removed after it ended. Not
+// thread-safe.
 #pragma once
 #include <string>
 
@@ -17,11 +18,11 @@ class JobCgroup {
   JobCgroup& operator=(JobCgroup&& other) noexcept;
   ~JobCgroup() { remove(); }
 
-  int fd() const { return fd_.get(); }                  // for spawn()
-  const std::string& path() const { return path_; }     // empty: none
-  void kill_all();                                      // cgroup.kill (Linux 5.14)
-  // Removes it. False when processes of the job lived on in it: they are moved to the parent, where they would be without
-  // tacho. A cgroup that the job itself made below keeps it; both go with a later run once they are empty.
+  int fd() const { return fd_.get(); }               // for spawn()
+  const std::string& path() const { return path_; }  // empty: none
+  void kill_all();                                   // cgroup.kill (Linux 5.14)
+  // Removes it. False when processes of the job lived on in it: they are moved to the parent, where they would be
+  // without tacho. A cgroup that the job itself made below keeps it; both go with a later run once they are empty.
   bool remove();
 
  private:

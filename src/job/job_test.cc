@@ -19,7 +19,8 @@ namespace {
 
 // Runs to the end as the engine does.
 int run(Job& job, const std::vector<std::string>& command) {
-  if (const Status status = job.launch({command, -1, {}}); !status) return status.error().code == Code::denied ? 126 : 127;
+  if (const Status status = job.launch({command, -1, {}}); !status)
+    return status.error().code == Code::denied ? 126 : 127;
   while (!job.handle_events()) system_clock().wait(job.poll_set(), system_clock().monotonic_ns() + 10'000'000'000);
   return job.exit() ? shell_status(job.exit()->status) : -1;
 }
@@ -55,7 +56,8 @@ TEST(Job, HidesSecretsFromTheJob) {
   ::setenv("SENTINEL_API_TOKEN", "secret", 1);
   ::setenv("SENTINEL_API_KEY", "secret", 1);
   ::setenv("TACHO_TEST_KEPT", "yes", 1);
-  EXPECT_EQ(run({"sh", "-c", "test -z \"$SENTINEL_API_TOKEN$SENTINEL_API_KEY\" && test \"$TACHO_TEST_KEPT\" = yes"}), 0);
+  EXPECT_EQ(run({"sh", "-c", "test -z \"$SENTINEL_API_TOKEN$SENTINEL_API_KEY\" && test \"$TACHO_TEST_KEPT\" = yes"}),
+            0);
   ::unsetenv("SENTINEL_API_TOKEN");
   ::unsetenv("SENTINEL_API_KEY");
 }

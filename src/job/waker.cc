@@ -80,8 +80,7 @@ Waker::Waker(pid_t job, int64_t wake_at_ns) {
 Waker::~Waker() {
   if (pid_ == 0) return;
   ::kill(pid_, SIGKILL);  // not reaped yet, so the number is still its own
-  while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
-  }
+  while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {}
 }
 
 bool is_stopped(pid_t pid) {

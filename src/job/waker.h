@@ -1,7 +1,7 @@
-// Whoever stops with the job has to be woken when the job goes on or ends without him: somebody continues the job alone, or
-// kills it while it is stopped, and a stopped process hears of neither. The waker is a small process of our own that looks
-// at the job's state (/proc/PID/stat) ten times a second while we are stopped, and continues us. In a session of its own,
-// without descriptors; the kernel kills it with us. Not thread-safe.
+// Whoever stops with the job has to be woken when the job goes on or ends without him: somebody continues the job
+// alone, or kills it while it is stopped, and a stopped process hears of neither. The waker is a small process of our
+// own that looks at the job's state (/proc/PID/stat) ten times a second while we are stopped, and continues us. In a
+// session of its own, without descriptors; the kernel kills it with us. Not thread-safe.
 #pragma once
 #include <sys/types.h>
 
@@ -11,7 +11,8 @@ namespace tacho {
 
 class Waker {
  public:
-  // Right before we stop. wake_at_ns (CLOCK_MONOTONIC): continues us then in any case. Without a /proc nobody is started.
+  // Right before we stop. wake_at_ns (CLOCK_MONOTONIC): continues us then in any case. Without a /proc nobody is
+  // started.
   Waker(pid_t job, int64_t wake_at_ns);
   ~Waker();  // we run again: it ends
   Waker(const Waker&) = delete;

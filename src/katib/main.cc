@@ -41,8 +41,8 @@ int become(const std::string& program, const std::string* command, Arguments arg
   if (command != nullptr) words.push_back(*command);
   words.insert(words.end(), arguments.begin(), arguments.end());
   const int reason = tacho::become_sibling(program, words);
-  std::fprintf(stderr, "tacho-katib: cannot start %s: %s; install it in the same folder\n", tacho::sibling_path(program).c_str(),
-               std::strerror(reason));
+  std::fprintf(stderr, "tacho-katib: cannot start %s: %s; install it in the same folder\n",
+               tacho::sibling_path(program).c_str(), std::strerror(reason));
   return reason == ENOENT ? 127 : 126;
 }
 
@@ -55,7 +55,8 @@ int main(int argc, char** argv) {
   const std::string_view called = words.empty() ? "" : tacho::last_part(words[0]);
   const Arguments all(words);
   if (called == "file-metricscollector") return tacho::collect_command(all.subspan(1), tacho::CalledAs::file_collector);
-  if (called == "tfevent-metricscollector") return tacho::collect_command(all.subspan(1), tacho::CalledAs::tf_event_collector);
+  if (called == "tfevent-metricscollector")
+    return tacho::collect_command(all.subspan(1), tacho::CalledAs::tf_event_collector);
   const std::string command = argc > 1 ? words[1] : "--help";
   const Arguments rest = argc > 2 ? all.subspan(2) : Arguments();
   if (command == "collect") return tacho::collect_command(rest, tacho::CalledAs::collect);
@@ -63,7 +64,8 @@ int main(int argc, char** argv) {
   if (command == "log") return tacho::log_command(rest);
   if (command == "inject" || command == "trials") return become("tacho-kube", &command, rest);
   if (command == "exec") return become("tacho-katib-exec", nullptr, rest);
-  if (command == "--version" || command == "-V" || command == "version") return std::puts("tacho-katib " TACHO_VERSION) < 0 ? 1 : 0;
+  if (command == "--version" || command == "-V" || command == "version")
+    return std::puts("tacho-katib " TACHO_VERSION) < 0 ? 1 : 0;
   if (command == "--help" || command == "-h" || command == "-help" || command == "help") return help();
   // The image's entry point is this program, and the webhook's arguments begin with a flag.
   if (command.starts_with('-')) return tacho::collect_command(all.subspan(1), tacho::CalledAs::collect);

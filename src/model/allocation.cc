@@ -30,7 +30,8 @@ std::string_view guess_allocation(const std::function<double(std::string_view co
 }
 
 std::string_view allocation_reason(std::string_view guess) {
-  return guess == "shared" ? "a guess: the machine used clearly more than the job" : "a guess: hardly anything else used the machine";
+  return guess == "shared" ? "a guess: the machine used clearly more than the job"
+                           : "a guess: hardly anything else used the machine";
 }
 
 }  // namespace tacho

@@ -19,7 +19,9 @@ TEST(Allocation, IsSharedByAFactorOrAMargin) {
   EXPECT_EQ(guess({{"system_cpu_usage", 0.26}, {"process_cpu_usage", 0.2}}), "shared");  // 1.3 times
   EXPECT_EQ(guess({{"system_memory_used_mib", 1400}, {"process_memory_mib", 1000}}), "dedicated");
   EXPECT_EQ(guess({{"system_memory_used_mib", 9600}, {"process_memory_mib", 9000}}), "shared");
-  EXPECT_EQ(guess({{"system_gpu_usage", 1}, {"process_gpu_usage", 0.85}, {"system_cpu_usage", 1}, {"process_cpu_usage", 1}}), "dedicated");
+  EXPECT_EQ(
+      guess({{"system_gpu_usage", 1}, {"process_gpu_usage", 0.85}, {"system_cpu_usage", 1}, {"process_cpu_usage", 1}}),
+      "dedicated");
   EXPECT_EQ(guess({{"system_gpu_vram_mib", 9000}, {"process_gpu_vram_mib", 8000}}), "shared");
 }
 

@@ -15,13 +15,13 @@ struct BqColumn {
   std::string_view name;
   BqType type;
   BqMode mode;
-  bool added = false;                       // not in the original's table: may be left out at any time
-  std::span<const BqColumn> fields = {};    // of a record
+  bool added = false;                     // not in the original's table: may be left out at any time
+  std::span<const BqColumn> fields = {};  // of a record
 };
 
 struct BqTableData {
-  std::string_view name;                    // as the original calls it
-  std::string_view partition;               // DAY partitions by this TIMESTAMP column, partition filter required
+  std::string_view name;       // as the original calls it
+  std::string_view partition;  // DAY partitions by this TIMESTAMP column, partition filter required
   std::span<const BqColumn> columns;
 };
 

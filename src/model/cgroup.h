@@ -5,10 +5,10 @@
 namespace tacho {
 
 struct CgroupPaths {
-  std::string unified;                            // cgroup v2
+  std::string unified;                              // cgroup v2
   std::string cpu, cpuacct, memory, blkio, cpuset;  // cgroup v1 controllers
-  bool job_only = false;  // the folder for CPU time holds the job and nothing else, so its sums are the job's
-  std::string mount_unified;                      // mount points, where a walk to the ancestors ends
+  bool job_only = false;      // the folder for CPU time holds the job and nothing else, so its sums are the job's
+  std::string mount_unified;  // mount points, where a walk to the ancestors ends
   std::string mount_cpu, mount_cpuacct, mount_memory, mount_blkio, mount_cpuset;
 };
 

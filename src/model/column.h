@@ -35,8 +35,8 @@ class Reading {
   int64_t get(size_t field) const { return value_[field]; }
   int64_t stamp_of(size_t field) const { return (kept_ >> field & 1) != 0 ? kept_stamp_ns_[field] : stamp_ns; }
 
-  // What this one could not read stands as it was read last, with the time of that reading: the next one counts from there,
-  // so that a reading that fails loses nothing of what its interval added.
+  // What this one could not read stands as it was read last, with the time of that reading: the next one counts from
+  // there, so that a reading that fails loses nothing of what its interval added.
   void keep_from(const Reading& earlier) {
     if (anew) return;
     for (uint32_t missing = earlier.present_ & ~present_; missing != 0; missing &= missing - 1) {
@@ -70,7 +70,7 @@ enum class Rule : uint8_t {
 using Derive = double (*)(const Reading& before, const Reading& now, double seconds);
 
 struct Column {
-  int position;           // 1–32: the compatible columns; 100–199: extended (tracker.md §2); 200–: tacho's own
+  int position;  // 1–32: the compatible columns; 100–199: extended (tracker.md §2); 200–: tacho's own
   std::string_view name;
   std::string_view unit;  // "s", "bytes", "MiB", "cores", "count" …
   int decimals;
@@ -82,8 +82,11 @@ struct Column {
 };
 
 // Cell 0 of every row; written by the session itself, not read by a probe.
-inline constexpr Column kTimestampColumn{1, "timestamp", "s", 3, Rule::level, 0, 1,
-                                         "UNIX time at the end of the interval; goes back only where the machine's clock was set back."};
+inline constexpr Column kTimestampColumn{
+    1,           "timestamp",
+    "s",         3,
+    Rule::level, 0,
+    1,           "UNIX time at the end of the interval; goes back only where the machine's clock was set back."};
 
 // One cell. Pure: same readings, same value.
 double derive(const Column& column, const Reading& before, const Reading& now);

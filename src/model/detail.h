@@ -12,7 +12,7 @@ struct CoreDetail {
   int64_t busy_ns = 0;   // user+nice+system+irq+softirq
   int64_t total_ns = 0;  // all eight fields up to steal
   int64_t idle_ns = 0, iowait_ns = 0, steal_ns = 0;
-  int64_t number = 0;    // N of cpuN
+  int64_t number = 0;  // N of cpuN
 };
 
 struct MemoryDetail {
@@ -25,7 +25,7 @@ struct NetDetail {
   int64_t speed_mbps = -1;  // −1: not reported
   std::optional<int64_t> mtu;
   int64_t rx_bytes = 0, tx_bytes = 0;
-  bool counted = false;     // part of system_net_* sums
+  bool counted = false;  // part of system_net_* sums
 };
 
 struct MountDetail {
@@ -62,14 +62,14 @@ struct Detail {
   int64_t stamp_ns = 0;
   std::vector<CoreDetail> cores;
   MemoryDetail memory;
-  std::vector<NetDetail> network;   // sorted by name
-  std::vector<DiskDetail> disks;    // sorted by device
+  std::vector<NetDetail> network;  // sorted by name
+  std::vector<DiskDetail> disks;   // sorted by device
   std::vector<GpuDetail> gpus;
   LimitsDetail limits;
   PressureDetail pressure;
-  std::optional<double> cgroup_usage_s;        // cumulative CPU time of the job's cgroup
+  std::optional<double> cgroup_usage_s;  // cumulative CPU time of the job's cgroup
   std::optional<double> process_pss_bytes, process_rss_bytes;
-  const char* process_memory_source = nullptr; // "pss", "pss_scaled", "rss"
+  const char* process_memory_source = nullptr;  // "pss", "pss_scaled", "rss"
 };
 
 }  // namespace tacho

@@ -7,7 +7,8 @@ namespace tacho {
 namespace {
 
 constexpr std::array<std::string_view, 3> kGroupWords{"host", "cloud", "private"};
-constexpr std::array<std::string_view, 5> kPrivate{"host_id", "host_hostname", "host_ip", "cloud_account_id", "command"};
+constexpr std::array<std::string_view, 5> kPrivate{"host_id", "host_hostname", "host_ip", "cloud_account_id",
+                                                   "command"};
 // What tells one machine from another in the device lists of JSON lines; hidden with both groups that it belongs to.
 constexpr std::array<std::string_view, 3> kIdentifiers{"mac_address", "disk_serial", "gpu_uuid"};
 
@@ -18,6 +19,7 @@ constexpr std::array<Alias, 3> kAliases{{{"host_name", "host_hostname"},
                                          {"host_allocation", "host_server_allocation"},
                                          {"host_gpu_vram_mib", "host_gpu_memory_mib"}}};
 
+// clang-format off
 constexpr auto kFields = std::to_array<std::string_view>({
     "host_id", "host_hostname", "host_ip", "host_server_allocation", "host_vcpus", "host_cpu_model", "host_memory_mib",
     "host_gpu_model", "host_gpu_count", "host_gpu_memory_mib", "host_storage_gb",
@@ -26,6 +28,7 @@ constexpr auto kFields = std::to_array<std::string_view>({
     "project_name", "job_name", "stage_name", "task_name", "external_run_id", "tags",
     "mac_address", "disk_serial", "gpu_uuid",
 });
+// clang-format on
 
 }  // namespace
 

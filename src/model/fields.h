@@ -1,5 +1,6 @@
-// The names of the fields that describe a run, as they are on the wire: what --hide can name, with the documented names of
-// three host fields, the identifiers in device lists and the group words host, cloud and private. Constant data; pure; thread-safe.
+// The names of the fields that describe a run, as they are on the wire: what --hide can name, with the documented names
+// of three host fields, the identifiers in device lists and the group words host, cloud and private. Constant data;
+// pure; thread-safe.
 #pragma once
 #include <span>
 #include <string>

@@ -13,11 +13,11 @@ namespace tacho {
 using Schema = std::vector<Column>;
 
 struct Row {
-  int64_t index = 0;         // 0 for the first row
-  int64_t realtime_ns = 0;   // end of the interval; a clock that was set back is followed one row later
-  int64_t interval_ns = 0;   // monotonic time that the row covers
-  bool closing = false;      // the last one: written when the job ended
-  std::vector<double> cells; // as many as the schema has columns; kAbsent where unknown
+  int64_t index = 0;          // 0 for the first row
+  int64_t realtime_ns = 0;    // end of the interval; a clock that was set back is followed one row later
+  int64_t interval_ns = 0;    // monotonic time that the row covers
+  bool closing = false;       // the last one: written when the job ended
+  std::vector<double> cells;  // as many as the schema has columns; kAbsent where unknown
 };
 
 }  // namespace tacho

@@ -36,9 +36,9 @@ enum class RunState { running, finished, failed, interrupted };
 
 struct Outcome {
   RunState state = RunState::running;
-  std::optional<int> exit_code;      // as a shell would see it: 128+n for a signal, 124 after --timeout
-  std::optional<int> signal;         // the signal that ended the job
-  std::optional<bool> oom_killed;    // empty: cannot be known
+  std::optional<int> exit_code;    // as a shell would see it: 128+n for a signal, 124 after --timeout
+  std::optional<int> signal;       // the signal that ended the job
+  std::optional<bool> oom_killed;  // empty: cannot be known
   bool timed_out = false;
   int64_t started_realtime_ns = 0;
   int64_t finished_realtime_ns = 0;  // 0 while running
@@ -47,10 +47,10 @@ struct Outcome {
 
 // How the job's numbers were obtained; each a word that docs/metrics.md explains.
 struct Method {
-  std::string cpu;       // "cgroup", "subreaper", "attach"
-  std::string memory;    // "pss", "pss_scaled", "rss"
-  std::string io;        // "proc_io", "proc_io+rusage"
-  std::string gpu;       // "nvml", "amdgpu", "none"
+  std::string cpu;     // "cgroup", "subreaper", "attach"
+  std::string memory;  // "pss", "pss_scaled", "rss"
+  std::string io;      // "proc_io", "proc_io+rusage"
+  std::string gpu;     // "nvml", "amdgpu", "none"
 };
 
 // Exact totals and high-water marks that samples alone would miss.
@@ -64,12 +64,12 @@ struct Totals {
 };
 
 struct Run {
-  int revision = 0;                    // counts changes of what is not measured: host, pid …
+  int revision = 0;  // counts changes of what is not measured: host, pid …
   std::string id;
-  std::string mode;                    // "run", "attach", "watch"
+  std::string mode;  // "run", "attach", "watch"
   std::string version = TACHO_VERSION;
   pid_t tracker_pid = 0;
-  pid_t pid = 0;                       // root of the tree; 0: none
+  pid_t pid = 0;  // root of the tree; 0: none
   std::vector<std::string> command;
   std::string working_directory;
   int64_t interval_ns = 0;
@@ -80,7 +80,7 @@ struct Run {
   Method method;
   Totals totals;
   std::vector<std::string> notes;
-  std::vector<std::string> hidden;     // fields that are written nowhere
+  std::vector<std::string> hidden;  // fields that are written nowhere
 };
 
 bool is_hidden(const Run& run, std::string_view field);

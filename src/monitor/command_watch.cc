@@ -26,7 +26,7 @@ struct FileMark {
 };
 
 std::optional<FileMark> mark_of(const std::string& path) {
-  struct stat info{};
+  struct stat info {};
   if (::stat(path.c_str(), &info) != 0) return std::nullopt;
   return FileMark{info.st_ino, info.st_mtim.tv_sec * kNsPerSec + info.st_mtim.tv_nsec};
 }
@@ -39,7 +39,7 @@ struct CommandWatch::Shared {
     std::optional<FileMark> before;  // what lay there at the beginning
     bool watched = false;
   };
-  std::vector<Place> places;         // the worker's alone
+  std::vector<Place> places;  // the worker's alone
   Fd inotify{::inotify_init1(IN_NONBLOCK | IN_CLOEXEC)};
   Fd event{::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
   Monitor monitor;
@@ -57,8 +57,9 @@ CommandWatch::~CommandWatch() {
   shared_->monitor.notify_all();
 }
 
-// Folders that inotify took are looked at again only when it says that it lost something; the others, and those whose watch is
-// gone, once a second. Never ends before the owner does: what was lost must be looked for, and a folder may hang.
+// Folders that inotify took are looked at again only when it says that it lost something; the others, and those whose
+// watch is gone, once a second. Never ends before the owner does: what was lost must be looked for, and a folder may
+// hang.
 void CommandWatch::work(const std::shared_ptr<Shared>& shared) {
   constexpr uint32_t kEvents = IN_MOVED_TO | IN_CREATE | IN_ONLYDIR;
   for (auto& place : shared->places) place.before = mark_of(place.folder + "/" + std::string(kName));

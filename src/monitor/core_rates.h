@@ -17,7 +17,7 @@ class CoreRates {
   // its second reading on, one that went has none.
   void update(std::span<const CoreDetail> cores);
 
-  std::span<const double> percent() const { return percent_; }  // one a CPU that is in both readings
+  std::span<const double> percent() const { return percent_; }      // one a CPU that is in both readings
   std::optional<double> iowait_percent() const { return iowait_; }  // of all CPUs together
   std::optional<double> steal_percent() const { return steal_; }
 

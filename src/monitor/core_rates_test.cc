@@ -13,7 +13,8 @@ std::vector<CoreDetail> cores_of(std::string_view stat) {
   const auto count = static_cast<size_t>(parse_proc_stat(stat, ticks).cores);
   std::vector<CoreDetail> cores;
   for (size_t i = 0; i < count; ++i)
-    cores.push_back({ticks[i].busy(), ticks[i].total(), ticks[i].idle, ticks[i].iowait, ticks[i].steal, ticks[i].number});
+    cores.push_back(
+        {ticks[i].busy(), ticks[i].total(), ticks[i].idle, ticks[i].iowait, ticks[i].steal, ticks[i].number});
   return cores;
 }
 

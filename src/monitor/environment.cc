@@ -38,7 +38,8 @@ class Reader {
                           std::string_view expected) {
     if (const auto value = sources_.flag(flag)) {
       if (auto result = parse(*value)) return result;
-      fail({Code::invalid, "--" + std::string(flag) + ": not " + std::string(expected), *value, "see tacho monitor --help"});
+      fail({Code::invalid, "--" + std::string(flag) + ": not " + std::string(expected), *value,
+            "see tacho monitor --help"});
       return std::nullopt;
     }
     if (const auto value = sources_.variable(variable)) {
@@ -74,7 +75,8 @@ std::optional<int64_t> parse_interval(std::string_view text) {
 }
 
 void read_identity(Reader& reader, MonitorSettings& out) {
-  out.given.instance_id = reader.parsed<int64_t>("instance-id", "INSTANCE_ID", parse_whole, "a whole number of 64 bits");
+  out.given.instance_id =
+      reader.parsed<int64_t>("instance-id", "INSTANCE_ID", parse_whole, "a whole number of 64 bits");
   out.given.instance_name = reader.text("instance-name", "INSTANCE_NAME");
   out.given.zone = reader.text("zone", "ZONE");
   out.given.preemptible = reader.parsed<bool>("preemptible", "PREEMPTIBLE", parse_preemptible, "true or false");
@@ -93,8 +95,9 @@ void check_name(Reader& reader, std::string& name, std::string_view flag, std::s
   const std::string hint = "letters, digits and underscores";
   if (reader.has_flag(flag))
     reader.fail({Code::invalid, "--" + std::string(flag) + ": BigQuery takes no such name", name, hint});
-  else log::error(std::string(variable) + "=\"" + name + "\" is no name that BigQuery takes (" + hint + "); " +
-                  (otherwise.empty() ? "nothing is sent, measuring goes on" : "using " + std::string(otherwise)));
+  else
+    log::error(std::string(variable) + "=\"" + name + "\" is no name that BigQuery takes (" + hint + "); " +
+               (otherwise.empty() ? "nothing is sent, measuring goes on" : "using " + std::string(otherwise)));
   name = otherwise;
 }
 
@@ -117,11 +120,12 @@ void read_bigquery(Reader& reader, MonitorSettings& out) {
   if (target.runtime_table.empty()) target.runtime_table = "runtime";
   if (!target.dataset.empty()) return;
   constexpr std::array<std::string_view, 11> kOnlyWithDataset{
-      "dataset",       "bq-endpoint",   "bq-location", "bq-create",         "bq-add-columns", "runtime-table",
-      "metrics-table", "project",       "credentials", "access-token-file", "token-uri"};
+      "dataset",       "bq-endpoint", "bq-location", "bq-create",         "bq-add-columns", "runtime-table",
+      "metrics-table", "project",     "credentials", "access-token-file", "token-uri"};
   for (const std::string_view flag : kOnlyWithDataset)
     if (reader.has_flag(flag))
-      reader.fail({Code::invalid, "--" + std::string(flag) + " needs a dataset", "", "add --dataset NAME or set DATASET_ID"});
+      reader.fail(
+          {Code::invalid, "--" + std::string(flag) + " needs a dataset", "", "add --dataset NAME or set DATASET_ID"});
 }
 
 void read_google(Reader& reader, const MonitorSources& sources, MonitorSettings& out) {
@@ -131,7 +135,8 @@ void read_google(Reader& reader, const MonitorSources& sources, MonitorSettings&
   google.access_token_file = reader.text("access-token-file", "").value_or("");
   google.credentials = reader.text("credentials", "").value_or("");
   google.token_uri = reader.text("token-uri", "").value_or("");
-  google.no_cloud = reader.is_set("no-cloud") || parse_bool(sources.variable("TACHO_NO_CLOUD").value_or("")).value_or(false);
+  google.no_cloud =
+      reader.is_set("no-cloud") || parse_bool(sources.variable("TACHO_NO_CLOUD").value_or("")).value_or(false);
   // A host that was named is meant to be asked.
   if (!google.metadata_host.empty() && !reader.is_set("no-cloud")) google.no_cloud = false;
 }
@@ -141,7 +146,8 @@ MonitorForm choose_form(Reader& reader, const MonitorSources& sources) {
   for (const MonitorForm form : {MonitorForm::image, MonitorForm::script, MonitorForm::local})
     if (word == form_name(form)) return form;
   if (!word.empty()) {
-    if (reader.has_flag("form")) reader.fail({Code::invalid, "--form: unknown word", word, "one of image, script, local"});
+    if (reader.has_flag("form"))
+      reader.fail({Code::invalid, "--form: unknown word", word, "one of image, script, local"});
     else log::warn("TACHO_MONITOR_FORM=\"" + word + "\" is none of image, script, local; it is left out");
   }
   if (sources.log_is_redirected) return MonitorForm::script;

@@ -15,10 +15,10 @@
 namespace tacho {
 
 struct MonitorSources {
-  std::function<std::optional<std::string>(std::string_view option)> flag;      // of the command line: "dataset"
-  std::function<std::optional<std::string>(std::string_view name)> variable;    // of the environment
-  bool log_is_redirected = false;  // stdout is a file called monitoring.log
-  bool in_cromwell_folder = false; // the working directory is the task's
+  std::function<std::optional<std::string>(std::string_view option)> flag;    // of the command line: "dataset"
+  std::function<std::optional<std::string>(std::string_view name)> variable;  // of the environment
+  bool log_is_redirected = false;                                             // stdout is a file called monitoring.log
+  bool in_cromwell_folder = false;                                            // the working directory is the task's
 };
 
 Result<MonitorSettings> monitor_settings(const MonitorSources& sources);

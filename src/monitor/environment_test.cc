@@ -36,17 +36,26 @@ TEST(MonitorEnvironment, DefaultsWithoutAnyVariable) {
   EXPECT_EQ(settings.bigquery.dataset, "");
   EXPECT_EQ(settings.bigquery.metrics_table, "metrics");
   EXPECT_EQ(settings.bigquery.runtime_table, "runtime");
-  EXPECT_FALSE(settings.task.workflow_id || settings.task.task_call_name || settings.task.shard || settings.task.attempt);
-  EXPECT_FALSE(settings.given.instance_id || settings.given.instance_name || settings.given.preemptible || settings.given.project_id);
+  EXPECT_FALSE(settings.task.workflow_id || settings.task.task_call_name || settings.task.shard ||
+               settings.task.attempt);
+  EXPECT_FALSE(settings.given.instance_id || settings.given.instance_name || settings.given.preemptible ||
+               settings.given.project_id);
   EXPECT_TRUE(settings.disk_mounts.empty());
   EXPECT_EQ(settings.form, MonitorForm::local);
 }
 
 TEST(MonitorEnvironment, TakesWhatCromwellSets) {
-  const MonitorSettings settings = good({{"WORKFLOW_ID", "0a-1b"}, {"TASK_CALL_NAME", "align-reads.v2"}, {"TASK_CALL_INDEX", "NA"},
-                                         {"TASK_CALL_ATTEMPT", "2"}, {"DISK_MOUNTS", "/mnt/disks/cromwell_root"}, {"DATASET_ID", "d"},
-                                         {"INSTANCE_ID", "-9223372036854775808"}, {"PREEMPTIBLE", "TRUE"}, {"PROJECT_ID", "p"},
-                                         {"REPORT_INTERVAL_MS", "5000"}, {"MEASURE_INTERVAL_MS", "250"}});
+  const MonitorSettings settings = good({{"WORKFLOW_ID", "0a-1b"},
+                                         {"TASK_CALL_NAME", "align-reads.v2"},
+                                         {"TASK_CALL_INDEX", "NA"},
+                                         {"TASK_CALL_ATTEMPT", "2"},
+                                         {"DISK_MOUNTS", "/mnt/disks/cromwell_root"},
+                                         {"DATASET_ID", "d"},
+                                         {"INSTANCE_ID", "-9223372036854775808"},
+                                         {"PREEMPTIBLE", "TRUE"},
+                                         {"PROJECT_ID", "p"},
+                                         {"REPORT_INTERVAL_MS", "5000"},
+                                         {"MEASURE_INTERVAL_MS", "250"}});
   EXPECT_EQ(settings.task.workflow_id, "0a-1b");
   EXPECT_EQ(settings.task.task_call_name, "align-reads.v2");
   EXPECT_EQ(settings.task.shard, -1);
@@ -61,15 +70,23 @@ TEST(MonitorEnvironment, TakesWhatCromwellSets) {
 
 // A task is measured whatever its environment says: one warning, and the value counts as not given.
 TEST(MonitorEnvironment, WhatMakesNoSenseIsAWarning) {
-  for (const auto& [name, text] : Texts{{"INSTANCE_ID", "12x"}, {"INSTANCE_ID ", ""}, {"PREEMPTIBLE", "yes"}, {"TASK_CALL_INDEX", "one"},
-                                        {"TASK_CALL_ATTEMPT", "1.5"}, {"MEASURE_INTERVAL_MS", "0"}, {"MEASURE_INTERVAL_MS ", "-5"},
-                                        {"MEASURE_INTERVAL_MS  ", ""}, {"REPORT_INTERVAL_MS", "0"}, {"REPORT_INTERVAL_MS ", "soon"},
+  for (const auto& [name, text] : Texts{{"INSTANCE_ID", "12x"},
+                                        {"INSTANCE_ID ", ""},
+                                        {"PREEMPTIBLE", "yes"},
+                                        {"TASK_CALL_INDEX", "one"},
+                                        {"TASK_CALL_ATTEMPT", "1.5"},
+                                        {"MEASURE_INTERVAL_MS", "0"},
+                                        {"MEASURE_INTERVAL_MS ", "-5"},
+                                        {"MEASURE_INTERVAL_MS  ", ""},
+                                        {"REPORT_INTERVAL_MS", "0"},
+                                        {"REPORT_INTERVAL_MS ", "soon"},
                                         {"TASK_CALL_ATTEMPT ", "99999999999999999999"}}) {
     const uint64_t before = log::warnings();
     const std::string variable = name.substr(0, name.find(' '));  // blanks tell the rows of this table apart
     const MonitorSettings settings = good({{variable, text}});
     EXPECT_EQ(log::warnings(), before + 1) << variable << "=" << text;
-    EXPECT_FALSE(settings.given.instance_id || settings.given.preemptible || settings.task.shard || settings.task.attempt);
+    EXPECT_FALSE(settings.given.instance_id || settings.given.preemptible || settings.task.shard ||
+                 settings.task.attempt);
     EXPECT_EQ(settings.measure_interval_ns, kNsPerSec);
     EXPECT_FALSE(settings.report_interval_ns);
   }
@@ -85,13 +102,18 @@ TEST(MonitorEnvironment, AnEmptyTextCountsAsSet) {
 TEST(MonitorEnvironment, FlagsWinAndMustBeRight) {
   EXPECT_EQ(good({{"TASK_CALL_INDEX", "3"}}, {{"task-call-index", "7"}}).task.shard, 7);
   EXPECT_EQ(good({{"TASK_CALL_INDEX", "what"}}, {{"task-call-index", "NA"}}).task.shard, -1);
-  for (const auto& [name, text] : Texts{{"task-call-index", "x"}, {"measure-interval-ms", "0"}, {"preemptible", "maybe"}, {"form", "pod"},
-                                        {"dataset", "a.b"}, {"bq-create", "always"}})
+  for (const auto& [name, text] : Texts{{"task-call-index", "x"},
+                                        {"measure-interval-ms", "0"},
+                                        {"preemptible", "maybe"},
+                                        {"form", "pod"},
+                                        {"dataset", "a.b"},
+                                        {"bq-create", "always"}})
     EXPECT_FALSE(settings_of({{"DATASET_ID", "d"}}, {{name, text}})) << name;
 }
 
 TEST(MonitorEnvironment, ABigQueryFlagNeedsADataset) {
-  for (const char* flag : {"bq-endpoint", "bq-location", "bq-add-columns", "bq-create", "metrics-table", "project", "credentials"}) {
+  for (const char* flag :
+       {"bq-endpoint", "bq-location", "bq-add-columns", "bq-create", "metrics-table", "project", "credentials"}) {
     const std::string value = std::string_view(flag) == "bq-create" ? "never" : "1";
     const auto settings = settings_of({}, {{flag, value}});
     ASSERT_FALSE(settings) << flag;

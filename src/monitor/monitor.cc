@@ -55,13 +55,15 @@ size_t index_of(const std::vector<std::string>& words, const std::string& word) 
   return found == words.end() ? 0 : static_cast<size_t>(found - words.begin());
 }
 
-// Where credentials are and where they go is said to tacho-deliver by the environment: what lies in a spool has no say in that.
+// Where credentials are and where they go is said to tacho-deliver by the environment: what lies in a spool has no say
+// in that.
 void hand_over(const MonitorSettings& settings) {
-  const std::pair<const char*, const std::string&> variables[] = {{"BIGQUERY_EMULATOR_HOST", settings.bigquery.endpoint},
-                                                                  {"GCE_METADATA_HOST", settings.google.metadata_host},
-                                                                  {"TACHO_GOOGLE_ACCESS_TOKEN_FILE", settings.google.access_token_file},
-                                                                  {"TACHO_GOOGLE_CREDENTIALS", settings.google.credentials},
-                                                                  {"TACHO_GOOGLE_TOKEN_URI", settings.google.token_uri}};
+  const std::pair<const char*, const std::string&> variables[] = {
+      {"BIGQUERY_EMULATOR_HOST", settings.bigquery.endpoint},
+      {"GCE_METADATA_HOST", settings.google.metadata_host},
+      {"TACHO_GOOGLE_ACCESS_TOKEN_FILE", settings.google.access_token_file},
+      {"TACHO_GOOGLE_CREDENTIALS", settings.google.credentials},
+      {"TACHO_GOOGLE_TOKEN_URI", settings.google.token_uri}};
   for (const auto& [name, value] : variables)
     if (!value.empty()) ::setenv(name, value.c_str(), 1);
 }
@@ -291,8 +293,8 @@ void TaskMonitor::take_signals() {
   std::vector<int> numbers;
   while (const auto event = signals_.next()) {
     if (event->number != SIGCHLD) numbers.push_back(event->number);
-    else while (reap_one()) {
-    }
+    else
+      while (reap_one()) {}
   }
   if (!numbers.empty()) end_.signals(numbers, clock_.monotonic_ns());
 }

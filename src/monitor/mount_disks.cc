@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kGb = 1e-9, kMb = 1e-6;
 constexpr int64_t kPatience_ns = 20 * kNsPerMs;
-constexpr int64_t kFirstPatience_ns = 80 * kNsPerMs;  // the sizes in the runtime row are told once
+constexpr int64_t kFirstPatience_ns = 80 * kNsPerMs;          // the sizes in the runtime row are told once
 constexpr int64_t kLookAgain_ns = kNsPerSec - 50 * kNsPerMs;  // a tick of one second may come early
 // A file system without a disk of its own, such as a container's root: nothing is gone that could come back.
 constexpr int64_t kNoDevice_ns = 10 * kNsPerSec;
@@ -26,7 +26,7 @@ bool is_in_memory(const MountPlace& place) { return place.type == "tmpfs" || pla
 // A link may lead to any mount. What is not there leads nowhere.
 bool has_no_links(const std::string& path) {
   for (size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
-    struct stat info{};
+    struct stat info {};
     if (::lstat(path.substr(0, end).c_str(), &info) != 0) return errno == ENOENT;
     if (S_ISLNK(info.st_mode)) return false;
     if (end == std::string::npos) return true;
@@ -56,8 +56,8 @@ void MountDisks::prepare() {
 void MountDisks::find_direct() {
   const auto text = read_whole_file(mountinfo_path_);
   direct_ = text && std::all_of(values_.begin(), values_.end(), [&](const DiskValues& disk) {
-    return answers_from_memory(*text, disk.mount) && has_no_links(disk.mount);
-  });
+              return answers_from_memory(*text, disk.mount) && has_no_links(disk.mount);
+            });
 }
 
 void MountDisks::ask() {
@@ -114,7 +114,8 @@ void MountDisks::read_counters(std::string_view diskstats, int64_t stamp_ns) {
   DiskStatsLines lines(diskstats);
   for (DiskLine line; lines.next(line);)
     for (size_t i = 0; i < entries_.size(); ++i)
-      if (entries_[i].found && entries_[i].place.device == DeviceNumber{line.major, line.minor}) count(i, line, stamp_ns);
+      if (entries_[i].found && entries_[i].place.device == DeviceNumber{line.major, line.minor})
+        count(i, line, stamp_ns);
 }
 
 void MountDisks::count(size_t index, const DiskLine& line, int64_t stamp_ns) {

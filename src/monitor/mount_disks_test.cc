@@ -16,8 +16,9 @@ constexpr const char* kRoot = "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n";
 constexpr const char* kWork = "30 22 8:16 / /work rw - ext4 /dev/sdb rw\n";
 
 std::string disk_line(int minor, const char* name, int64_t reads, int64_t writes, int64_t sectors, int64_t io_ms) {
-  return "8 " + std::to_string(minor) + " " + name + " " + std::to_string(reads) + " 0 " + std::to_string(sectors) + " 0 " +
-         std::to_string(writes) + " 0 " + std::to_string(2 * sectors) + " 0 0 " + std::to_string(io_ms) + " 0\n";
+  return "8 " + std::to_string(minor) + " " + name + " " + std::to_string(reads) + " 0 " + std::to_string(sectors) +
+         " 0 " + std::to_string(writes) + " 0 " + std::to_string(2 * sectors) + " 0 0 " + std::to_string(io_ms) +
+         " 0\n";
 }
 
 // A kernel tree of two files, and file systems that answer as they are told.
@@ -31,14 +32,16 @@ class MountDisksTest : public testing::Test {
   }
   void mounts(const std::string& text) { spill(roots_.proc + "/self/mountinfo", text); }
   void stats(int64_t reads, int64_t writes, int64_t sectors, int64_t io_ms) {
-    spill(roots_.proc + "/diskstats", disk_line(1, "sda1", 5, 5, 5, 5) + disk_line(16, "sdb", reads, writes, sectors, io_ms));
+    spill(roots_.proc + "/diskstats",
+          disk_line(1, "sda1", 5, 5, 5, 5) + disk_line(16, "sdb", reads, writes, sectors, io_ms));
   }
   std::unique_ptr<MountDisks> watch(std::vector<std::string> paths) {
-    return std::make_unique<MountDisks>(roots_, std::move(paths), [this](const std::string& path, Space& space, std::string&) {
-      if (broken_ == path) return false;
-      space = {100'000'000'000, 60'000'000'000, 30'000'000'000};
-      return true;
-    });
+    return std::make_unique<MountDisks>(roots_, std::move(paths),
+                                        [this](const std::string& path, Space& space, std::string&) {
+                                          if (broken_ == path) return false;
+                                          space = {100'000'000'000, 60'000'000'000, 30'000'000'000};
+                                          return true;
+                                        });
   }
   std::span<const DiskValues> read(MountDisks& disks, int64_t seconds) {
     disks.prepare();

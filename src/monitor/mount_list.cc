@@ -39,15 +39,19 @@ std::optional<MountPlace> find_mount(std::string_view mountinfo, std::string_vie
     std::string mount_point = decode_mount_field(line.mount_point);
     if (!is_above(mount_point, path) || (best && mount_point.size() < best->mount_point.size())) continue;
     const bool exact = mount_point == path;
-    best = MountPlace{std::move(mount_point), std::string(line.type), decode_mount_field(line.source),
-                      {line.major, line.minor}, exact};
+    best = MountPlace{std::move(mount_point),
+                      std::string(line.type),
+                      decode_mount_field(line.source),
+                      {line.major, line.minor},
+                      exact};
   }
   return best;
 }
 
 bool is_remote_type(std::string_view type) {
-  constexpr std::array<std::string_view, 16> kRemote{"fuse", "nfs",  "nfs4",  "cifs",   "smb3", "smbfs",  "9p",    "afs",
-                                                     "ceph", "coda", "ncpfs", "lustre", "gpfs", "beegfs", "pvfs2", "glusterfs"};
+  constexpr std::array<std::string_view, 16> kRemote{"fuse", "nfs",    "nfs4",  "cifs",     "smb3",  "smbfs",
+                                                     "9p",   "afs",    "ceph",  "coda",     "ncpfs", "lustre",
+                                                     "gpfs", "beegfs", "pvfs2", "glusterfs"};
   return type.starts_with("fuse.") || std::find(kRemote.begin(), kRemote.end(), type) != kRemote.end();
 }
 
@@ -69,7 +73,8 @@ ChosenMounts choose_mounts(const MountChoice& choice, std::string_view mountinfo
   ChosenMounts chosen;
   for (const std::string& path : choice.asked) {
     const auto place = find_mount(mountinfo, path);
-    // Cromwell's place for gcsfuse on GCP Batch; in a container that does not see the mount it is no disk of the task either.
+    // Cromwell's place for gcsfuse on GCP Batch; in a container that does not see the mount it is no disk of the task
+    // either.
     const bool gcs = without_slash(path) == kGcsMount && !(place && place->exact);
     const bool remote = gcs || (place && is_remote_type(place->type));
     (remote && !choice.with_remote ? chosen.left_out : chosen.mounts).push_back(path);

@@ -26,13 +26,15 @@ TEST(MountList, TheBucketIsNoDiskEvenWhereItsMountIsNotSeen) {
   EXPECT_EQ(chosen.mounts, std::vector<std::string>{"/mnt/disks/cromwell_root"});
   EXPECT_EQ(chosen.left_out, std::vector<std::string>{"/mnt/disks/gcs/"});
   const std::string disk = std::string(kUnseen) + "30 22 8:16 / /mnt/disks/gcs rw - ext4 /dev/sdb rw\n";
-  EXPECT_EQ(choose_mounts(asking({"/mnt/disks/gcs"}), disk).mounts, std::vector<std::string>{"/mnt/disks/gcs"}) << "a disk";
+  EXPECT_EQ(choose_mounts(asking({"/mnt/disks/gcs"}), disk).mounts, std::vector<std::string>{"/mnt/disks/gcs"})
+      << "a disk";
 }
 
 TEST(MountList, WhatAnswersFromMemory) {
   for (const char* path : {"/", "/tmp", "/mnt/disks/cromwell_root", "/mnt/disks/cromwell_root/", "/mnt/disks/twice/x"})
     EXPECT_TRUE(answers_from_memory(kMounts, path)) << path;
-  for (const char* path : {"/net", "/net/x", "/mnt/disks/gcs"}) EXPECT_FALSE(answers_from_memory(kMounts, path)) << path;
+  for (const char* path : {"/net", "/net/x", "/mnt/disks/gcs"})
+    EXPECT_FALSE(answers_from_memory(kMounts, path)) << path;
   const std::string below = std::string(kMounts) + "40 34 8:96 / /net/disk rw - ext4 /dev/sdg rw\n";
   EXPECT_FALSE(answers_from_memory(below, "/net/disk")) << "the way to it may hang";
   EXPECT_FALSE(answers_from_memory("", "/"));
@@ -64,7 +66,8 @@ TEST(MountList, APathTakesTheLongestPrefix) {
 }
 
 TEST(MountList, RemoteFileSystemsAreLeftOutAndOrderStays) {
-  const auto chosen = choose_mounts(asking({"/mnt/disks/ref", "/mnt/disks/gcs", "/net/home", "/mnt/disks/cromwell_root"}), kMounts);
+  const auto chosen =
+      choose_mounts(asking({"/mnt/disks/ref", "/mnt/disks/gcs", "/net/home", "/mnt/disks/cromwell_root"}), kMounts);
   EXPECT_EQ(chosen.mounts, (std::vector<std::string>{"/mnt/disks/ref", "/mnt/disks/cromwell_root"}));
   EXPECT_EQ(chosen.left_out, (std::vector<std::string>{"/mnt/disks/gcs", "/net/home"}));
   EXPECT_EQ(working_mount(chosen.mounts), "/mnt/disks/cromwell_root") << "not simply the first";
@@ -84,7 +87,8 @@ TEST(MountList, ThereIsAlwaysOne) {
   EXPECT_EQ(choose_mounts(here, kMounts).mounts, std::vector<std::string>{"/mnt/disks/cromwell_root"});
   here.exists = [](const std::string&) { return true; };
   EXPECT_EQ(choose_mounts(here, kMounts).mounts, std::vector<std::string>{"/cromwell_root"});
-  EXPECT_EQ(choose_mounts(asking({"/no/such"}), kMounts).mounts, std::vector<std::string>{"/no/such"}) << "it may come yet";
+  EXPECT_EQ(choose_mounts(asking({"/no/such"}), kMounts).mounts, std::vector<std::string>{"/no/such"})
+      << "it may come yet";
 }
 
 }  // namespace

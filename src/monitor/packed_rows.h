@@ -1,6 +1,6 @@
-// A copy, in memory and compressed, of the rows in segments that are not sent yet: what is left of them when the disk that
-// they lie on vanishes in the middle of an hour without BigQuery. Bounded: beyond it the oldest are let go, and the disk
-// alone has them. Not thread-safe.
+// A copy, in memory and compressed, of the rows in segments that are not sent yet: what is left of them when the disk
+// that they lie on vanishes in the middle of an hour without BigQuery. Bounded: beyond it the oldest are let go, and
+// the disk alone has them. Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <deque>

@@ -25,7 +25,8 @@ bool is_of_type(const ColumnJson& value, BqType type) {
 }
 
 // Columns that tacho-deliver alone knows are named.
-void expect_all_columns(const ColumnJson& row, const BqTableData& table, const std::set<std::string>& of_the_deliverer) {
+void expect_all_columns(const ColumnJson& row, const BqTableData& table,
+                        const std::set<std::string>& of_the_deliverer) {
   std::set<std::string> known;
   for (const BqColumn& column : table.columns) {
     const std::string name(column.name);
@@ -34,13 +35,10 @@ void expect_all_columns(const ColumnJson& row, const BqTableData& table, const s
     ASSERT_TRUE(row.contains(name)) << table.name << "." << name << " is in no row";
     const ColumnJson& value = row[name];
     ASSERT_EQ(value.is_array(), column.mode == BqMode::repeated) << name;
-    if (!value.is_array()) {
-      EXPECT_TRUE(is_of_type(value, column.type)) << name << ": " << value;
-    }
-    for (const ColumnJson& one : value.is_array() ? value : ColumnJson::array()) EXPECT_TRUE(is_of_type(one, column.type)) << name << ": " << one;
-    if (column.mode == BqMode::repeated) {
-      EXPECT_FALSE(value.empty()) << name;
-    }
+    if (!value.is_array()) { EXPECT_TRUE(is_of_type(value, column.type)) << name << ": " << value; }
+    for (const ColumnJson& one : value.is_array() ? value : ColumnJson::array())
+      EXPECT_TRUE(is_of_type(one, column.type)) << name << ": " << one;
+    if (column.mode == BqMode::repeated) { EXPECT_FALSE(value.empty()) << name; }
   }
   for (const auto& [name, value] : row.items()) EXPECT_TRUE(known.contains(name)) << name << " is in no schema";
 }
@@ -84,7 +82,8 @@ TEST(RowColumns, EachOfTheMetricsTable) {
   sample.proc_count = sample.oom_kills = 2;
   sample.proc_cpu_cores = sample.proc_rss_gb = 1.5;
   sample.top_process = "python";
-  sample.pressure.cpu_some = sample.pressure.memory_some = sample.pressure.memory_full = sample.pressure.io_some = sample.pressure.io_full = 5;
+  sample.pressure.cpu_some = sample.pressure.memory_some = sample.pressure.memory_full = sample.pressure.io_some =
+      sample.pressure.io_full = 5;
   sample.self_cpu_percent = sample.self_rss_gb = 0.25;
   Writer out;
   write_metrics_row(out, sample);

@@ -5,7 +5,6 @@
 
 #include "base/time_text.h"
 
-
 namespace tacho {
 namespace {
 
@@ -84,7 +83,8 @@ class RowWriter {
 };
 
 void put_disks(RowWriter& row, std::span<const DiskValues> disks) {
-  row.numbers("disk_used_gb", disks, [](const DiskValues& disk) { return disk.used_gb; }, kGbDecimals);
+  row.numbers(
+      "disk_used_gb", disks, [](const DiskValues& disk) { return disk.used_gb; }, kGbDecimals);
   row.numbers("disk_read_iops", disks, [](const DiskValues& disk) { return disk.read_iops; });
   row.numbers("disk_write_iops", disks, [](const DiskValues& disk) { return disk.write_iops; });
 }
@@ -93,7 +93,8 @@ void put_more_disks(RowWriter& row, std::span<const DiskValues> disks) {
   row.texts("disk_ok", disks, [](const DiskValues& disk) { return disk.ok; });
   row.numbers("disk_read_mb_per_s", disks, [](const DiskValues& disk) { return disk.read_mb_per_s; });
   row.numbers("disk_write_mb_per_s", disks, [](const DiskValues& disk) { return disk.write_mb_per_s; });
-  row.numbers("disk_busy_percent", disks, [](const DiskValues& disk) { return disk.busy_percent; }, 2);
+  row.numbers(
+      "disk_busy_percent", disks, [](const DiskValues& disk) { return disk.busy_percent; }, 2);
 }
 
 std::optional<double> swap_used_gb(const MemoryDetail& memory) {
@@ -121,7 +122,8 @@ void put_timestamp(Writer& out, int64_t realtime_ns) {
 void write_metrics_row(Writer& out, const MetricsSample& sample) {
   RowWriter row(out);
   row.time("timestamp", sample.realtime_ns);
-  row.numbers("cpu_used_percent", sample.cpu_used_percent, [](double percent) { return percent; }, 2);
+  row.numbers(
+      "cpu_used_percent", sample.cpu_used_percent, [](double percent) { return percent; }, 2);
   row.size("mem_used_gb", used_memory_gb(sample.memory));
   put_disks(row, sample.disks);
   row.whole("seq", sample.seq);
@@ -140,9 +142,12 @@ void write_metrics_row(Writer& out, const MetricsSample& sample) {
   put_more_disks(row, sample.disks);
   row.number("net_rx_mb_per_s", sample.net_rx_mb_per_s);
   row.number("net_tx_mb_per_s", sample.net_tx_mb_per_s);
-  row.numbers("gpu_used_percent", sample.gpus, [](const GpuDetail& gpu) { return gpu.utilization_pct; }, 2);
-  row.numbers("gpu_mem_used_gb", sample.gpus, [](const GpuDetail& gpu) { return gb(gpu.vram_used_bytes); }, kGbDecimals);
-  row.numbers("gpu_power_w", sample.gpus, [](const GpuDetail& gpu) { return gpu.power_watts; }, 1);
+  row.numbers(
+      "gpu_used_percent", sample.gpus, [](const GpuDetail& gpu) { return gpu.utilization_pct; }, 2);
+  row.numbers(
+      "gpu_mem_used_gb", sample.gpus, [](const GpuDetail& gpu) { return gb(gpu.vram_used_bytes); }, kGbDecimals);
+  row.numbers(
+      "gpu_power_w", sample.gpus, [](const GpuDetail& gpu) { return gpu.power_watts; }, 1);
   row.whole("proc_count", sample.proc_count);
   row.number("proc_cpu_cores", sample.proc_cpu_cores);
   row.size("proc_rss_gb", sample.proc_rss_gb);
@@ -164,7 +169,8 @@ void write_runtime_row(Writer& out, const RuntimeFacts& facts) {
   row.whole("cpu_count", facts.cpu_count);
   row.size("mem_total_gb", gb(facts.mem_total_bytes));
   row.texts("disk_mounts", facts.disks, [](const DiskValues& disk) { return std::string_view(disk.mount); });
-  row.numbers("disk_total_gb", facts.disks, [](const DiskValues& disk) { return disk.total_gb; }, kGbDecimals);
+  row.numbers(
+      "disk_total_gb", facts.disks, [](const DiskValues& disk) { return disk.total_gb; }, kGbDecimals);
   row.time("start_time", facts.start_realtime_ns);
   row.text("run_id", facts.run_id);
   row.text("tacho_version", TACHO_VERSION);
@@ -180,7 +186,8 @@ void write_runtime_row(Writer& out, const RuntimeFacts& facts) {
   row.texts("disk_devices", facts.disks, [](const DiskValues& disk) { return std::string_view(disk.device); });
   if (!facts.gpus.empty()) row.whole("gpu_count", static_cast<int64_t>(facts.gpus.size()));
   row.texts("gpu_models", facts.gpus, [](const GpuDetail& gpu) { return std::string_view(gpu.name); });
-  row.numbers("gpu_mem_total_gb", facts.gpus, [](const GpuDetail& gpu) { return gb(gpu.vram_total_bytes); }, kGbDecimals);
+  row.numbers(
+      "gpu_mem_total_gb", facts.gpus, [](const GpuDetail& gpu) { return gb(gpu.vram_total_bytes); }, kGbDecimals);
   row.end();
 }
 

@@ -4,10 +4,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/units.h"
 #include "monitor/schedule.h"
 #include "monitor/task_meta.h"
 #include "monitor/text_log.h"
-#include "base/units.h"
 #include "support/sample_run.h"
 
 namespace tacho {
@@ -133,10 +133,12 @@ TEST(TaskMeta, RowsInAFileSayWhoseTheyAre) {
   MachineIdentity fallback;
   fallback.instance_id = 7;
   fallback.instance_name = "host";
-  EXPECT_EQ(local_members(settings, fallback, "r", 'R'),
-            R"("zone":"z","instance_id":"9007199254740993","instance_name":"host","preemptible":false,"workflow_id":"w\"","shard":-1,)");
+  EXPECT_EQ(
+      local_members(settings, fallback, "r", 'R'),
+      R"("zone":"z","instance_id":"9007199254740993","instance_name":"host","preemptible":false,"workflow_id":"w\"","shard":-1,)");
   settings.given = {};
-  EXPECT_EQ(local_members(settings, fallback, "r", 'M'), R"("instance_id":7,"workflow_id":"w\"","shard":-1,"run_id":"r",)");
+  EXPECT_EQ(local_members(settings, fallback, "r", 'M'),
+            R"("instance_id":7,"workflow_id":"w\"","shard":-1,"run_id":"r",)");
 }
 
 TEST(TaskMeta, TheMachineHasANumberOfItsOwn) {
@@ -171,8 +173,9 @@ TEST(TextLog, IsWhatToolsRead) {
   put_log_record(out, sample, 0);
   const std::string text(out.view());
   EXPECT_NE(text.find("#CPU: 2\nTotal Memory: 8.0G\nTotal Disk space: 50.0G\n"), std::string::npos) << text;
-  EXPECT_TRUE(text.ends_with("--- Runtime Information ---\n[Mon Nov  9 09:30:00 UTC 2026]\n* CPU usage: 75.0%\n"
-                             "* Memory usage: 25.0%\n* Disk usage: 10.0%\n"))
+  EXPECT_TRUE(
+      text.ends_with("--- Runtime Information ---\n[Mon Nov  9 09:30:00 UTC 2026]\n* CPU usage: 75.0%\n"
+                     "* Memory usage: 25.0%\n* Disk usage: 10.0%\n"))
       << text;
 }
 

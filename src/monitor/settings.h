@@ -52,8 +52,8 @@ struct MonitorSettings {
   bool remote_mounts = false;            // also FUSE and network file systems
   int64_t measure_interval_ns = 1'000'000'000;
   std::optional<int64_t> report_interval_ns;  // absent: early, then by the kind of machine
-  std::string spool_dir;                 // empty: the working mount, else TMPDIR
-  std::string output;                    // rows as JSON lines; "-" is stdout; empty: none
+  std::string spool_dir;                      // empty: the working mount, else TMPDIR
+  std::string output;                         // rows as JSON lines; "-" is stdout; empty: none
   bool strict = false;
 };
 

@@ -18,8 +18,8 @@ struct SpaceWorkers::Shared {
   // Guarded by it.
   std::vector<Slot> slots;
   uint64_t asked = 0, done = 0;
-  uint64_t crew = 0;         // the thread that works; an older one is gone when it comes back
-  size_t at = SIZE_MAX;      // where it is
+  uint64_t crew = 0;     // the thread that works; an older one is gone when it comes back
+  size_t at = SIZE_MAX;  // where it is
   bool stopping = false;
   Ask ask;
 };
@@ -97,8 +97,7 @@ void SpaceWorkers::take(int64_t patience_ns, std::vector<SpaceAnswer>& answers) 
   // Twice: once a thread was found to hang, another one gets a moment for the mounts behind it.
   for (int round = 0; round < 2 && shared_->crew != 0 && shared_->done != shared_->asked; ++round) {
     const int64_t deadline_ns = system_clock().monotonic_ns() + patience_ns;
-    while (shared_->done != shared_->asked && shared_->monitor.wait_until(deadline_ns)) {
-    }
+    while (shared_->done != shared_->asked && shared_->monitor.wait_until(deadline_ns)) {}
     if (shared_->done == shared_->asked || shared_->at >= shared_->slots.size()) break;
     shared_->slots[shared_->at].stuck = true;
     start_worker();

@@ -16,7 +16,7 @@
 namespace tacho {
 
 struct SpaceAnswer {
-  bool ok = false;        // answered in this round
+  bool ok = false;  // answered in this round
   Space space;
   std::string real_path;  // without links; empty until known
 };

@@ -81,7 +81,8 @@ void put_exact(JsonWriter& json, std::string_view name, int64_t number) {
 
 MachineIdentity local_identity(const Roots& roots, std::string_view cpu_model) {
   MachineIdentity identity;
-  const std::string ids = machine_id(roots).value_or("") + "\n" + read_first_line(roots.proc + "/sys/kernel/random/boot_id");
+  const std::string ids =
+      machine_id(roots).value_or("") + "\n" + read_first_line(roots.proc + "/sys/kernel/random/boot_id");
   const std::string name = host_name();
   identity.instance_id = positive_hash(ids == "\n" ? name : ids);
   if (!name.empty()) identity.instance_name = valid_utf8(name.substr(0, name.find('.')));
@@ -89,7 +90,8 @@ MachineIdentity local_identity(const Roots& roots, std::string_view cpu_model) {
   return identity;
 }
 
-std::string task_meta(const MonitorSettings& settings, const MachineIdentity& fallback, std::string_view run_id, bool ended) {
+std::string task_meta(const MonitorSettings& settings, const MachineIdentity& fallback, std::string_view run_id,
+                      bool ended) {
   Writer out;
   JsonWriter json(out, true);
   json.object();

@@ -14,10 +14,11 @@ namespace tacho {
 // cpu_platform: the processor's model.
 MachineIdentity local_identity(const Roots& roots, std::string_view cpu_model);
 
-std::string task_meta(const MonitorSettings& settings, const MachineIdentity& fallback, std::string_view run_id, bool ended);
+std::string task_meta(const MonitorSettings& settings, const MachineIdentity& fallback, std::string_view run_id,
+                      bool ended);
 
-// The members that a row in a file of its own begins with, `"zone":"z","shard":3,`: who the task and the machine are. In the
-// spool they stand once, in meta.json. 'R': of a row of runtime, else of metrics.
+// The members that a row in a file of its own begins with, `"zone":"z","shard":3,`: who the task and the machine are.
+// In the spool they stand once, in meta.json. 'R': of a row of runtime, else of metrics.
 std::string local_members(const MonitorSettings& settings, const MachineIdentity& fallback, std::string_view run_id,
                           char table);
 

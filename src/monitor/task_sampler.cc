@@ -40,7 +40,10 @@ std::optional<double> resident_gb(KeptFile& file, ReadBuffer& buffer) {
 }  // namespace
 
 TaskSampler::TaskSampler(const MonitorSettings& settings, std::vector<std::string> mounts, Clock& clock)
-    : settings_(settings), clock_(clock), disks_(Roots::from_environment(), std::move(mounts)), own_statm_("/proc/self/statm") {
+    : settings_(settings),
+      clock_(clock),
+      disks_(Roots::from_environment(), std::move(mounts)),
+      own_statm_("/proc/self/statm") {
   context_.roots = Roots::from_environment();
   context_.interval_ns = settings.measure_interval_ns;
   context_.pss = PssMode::never;
@@ -50,8 +53,8 @@ TaskSampler::TaskSampler(const MonitorSettings& settings, std::vector<std::strin
   may_have_gpu_ = file_exists("/dev/nvidiactl") || file_exists("/dev/kfd");
 }
 
-Result<std::unique_ptr<TaskSampler>> TaskSampler::create(const MonitorSettings& settings, std::vector<std::string> mounts,
-                                                         Clock& clock) {
+Result<std::unique_ptr<TaskSampler>> TaskSampler::create(const MonitorSettings& settings,
+                                                         std::vector<std::string> mounts, Clock& clock) {
   std::unique_ptr<TaskSampler> self(new TaskSampler(settings, std::move(mounts), clock));
   ProbeContext& context = self->context_;
   ProbeChoice choice{{"pressure"}, {"disk", "gpu_extra"}, false};
@@ -88,7 +91,8 @@ void TaskSampler::exclude(pid_t pid) {
 void TaskSampler::find_columns() {
   const Schema& schema = sampler_->schema();
   const auto index = [&](std::string_view name) {
-    const auto at = std::find_if(schema.begin(), schema.end(), [&](const Column& column) { return column.name == name; });
+    const auto at =
+        std::find_if(schema.begin(), schema.end(), [&](const Column& column) { return column.name == name; });
     return at == schema.end() ? size_t{0} : static_cast<size_t>(at - schema.begin());
   };
   load1_ = index("system_load1");
@@ -197,7 +201,8 @@ void TaskSampler::fill_self(MetricsSample& out, pid_t helper) {
   int64_t cpu_ns = grown(process_cpu_ns(::getpid()), self_cpu_ns_);
   for (Beside& process : beside_)
     if (process.pid > 0) cpu_ns += grown(process_cpu_ns(process.pid), process.cpu_ns);
-  if (row_.interval_ns > 0) out.self_cpu_percent = 100 * static_cast<double>(cpu_ns) / static_cast<double>(row_.interval_ns);
+  if (row_.interval_ns > 0)
+    out.self_cpu_percent = 100 * static_cast<double>(cpu_ns) / static_cast<double>(row_.interval_ns);
   // A file each, and the memory of these programs hardly moves.
   const int64_t now_ns = clock_.monotonic_ns();
   if (self_rss_gb_ && now_ns - self_rss_ns_ < kOwnMemoryPace_ns && out.event.empty()) {

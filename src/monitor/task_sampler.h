@@ -26,8 +26,8 @@ class TaskSampler {
                                                      Clock& clock);
 
   void baseline();
-  // out.event says what the sample is taken for. The views in it are good until the next one. `helper` is tacho-deliver, whose use counts as our own; 0:
-  // none.
+  // out.event says what the sample is taken for. The views in it are good until the next one. `helper` is
+  // tacho-deliver, whose use counts as our own; 0: none.
   void sample(MetricsSample& out, pid_t helper);
 
   // What a runtime row tells of the machine; disks and GPUs as of the last sample or the baseline.
@@ -58,7 +58,8 @@ class TaskSampler {
   Detail detail_;
   // Places in a row; 0: no such column.
   size_t load1_ = 0, net_recv_ = 0, net_sent_ = 0, process_cpu_ = 0;
-  size_t cgroup_cpu_ = 0, cgroup_throttled_ = 0, cgroup_memory_ = 0, cgroup_peak_ = 0, cgroup_limit_ = 0, cgroup_oom_ = 0;
+  size_t cgroup_cpu_ = 0, cgroup_throttled_ = 0, cgroup_memory_ = 0, cgroup_peak_ = 0, cgroup_limit_ = 0,
+         cgroup_oom_ = 0;
   std::optional<int64_t> oom_before_, oom_now_;
   int64_t cgroup_oom_sum_ = 0, oom_stamp_ns_ = 0;
   KeptFile vmstat_;

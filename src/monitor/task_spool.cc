@@ -35,7 +35,8 @@ std::vector<std::string> task_spool_roots(const std::string& named, const std::s
   std::vector<std::string> roots;
   const auto add = [&](std::string root) {
     while (root.size() > 1 && root.back() == '/') root.pop_back();
-    if (root.starts_with('/') && std::find(roots.begin(), roots.end(), root) == roots.end()) roots.push_back(std::move(root));
+    if (root.starts_with('/') && std::find(roots.begin(), roots.end(), root) == roots.end())
+      roots.push_back(std::move(root));
   };
   const std::string own = "tacho-" + std::to_string(::getuid());
   if (!named.empty()) add(private_root(named.starts_with('/') ? named : read_link("/proc/self/cwd") + "/" + named));
@@ -64,11 +65,11 @@ bool TaskSpool::open() {
   return true;
 }
 
-// The deliverer leaves the folder alone until the end: when it is not there its disk is gone, or somebody removed it. Whatever
-// is sealed or sent changes the folder, so that a tick mostly costs one call.
+// The deliverer leaves the folder alone until the end: when it is not there its disk is gone, or somebody removed it.
+// Whatever is sealed or sent changes the folder, so that a tick mostly costs one call.
 void TaskSpool::look_for_folder() {
   if (!writer_) return;
-  struct stat info{};
+  struct stat info {};
   if (::stat(writer_->folder().c_str(), &info) != 0) return move_away();
   const int64_t changed_ns = info.st_mtim.tv_sec * kNsPerSec + info.st_mtim.tv_nsec;
   if (std::exchange(folder_changed_ns_, changed_ns) != changed_ns) forget_lines();

@@ -12,15 +12,15 @@
 
 #include "base/result.h"
 #include "base/writer.h"
-#include "spool/disk_sync.h"
 #include "monitor/packed_rows.h"
+#include "spool/disk_sync.h"
 #include "spool/writer.h"
 
 namespace tacho {
 
 struct TaskSpoolOptions {
   std::vector<std::string> roots;
-  int64_t cap_bytes = 0;         // 0: 256 MiB or a hundredth of the disk, the smaller
+  int64_t cap_bytes = 0;                     // 0: 256 MiB or a hundredth of the disk, the smaller
   int64_t memory_bytes = int64_t{16} << 20;  // of what lies in memory
 };
 
@@ -59,7 +59,7 @@ class TaskSpool {
   struct Sealed {
     uint32_t number = 0;
     int64_t bytes = 0;
-    std::vector<Line> lines;    // of the newest few, until they are sent; then in packed_
+    std::vector<Line> lines;  // of the newest few, until they are sent; then in packed_
   };
   void look_for_folder();
   void move_away();
@@ -79,7 +79,7 @@ class TaskSpool {
   std::string utc_, meta_;
   bool meta_written_ = false, told_full_ = false, told_no_place_ = false, moved_ = false;
   std::optional<SpoolWriter> writer_;
-  std::deque<Sealed> sealed_;   // oldest first, as far as not known to be sent
+  std::deque<Sealed> sealed_;  // oldest first, as far as not known to be sent
   int64_t sealed_bytes_ = 0;
   PackedRows packed_;
   std::vector<Line> unsealed_;  // what the open segment holds

@@ -61,8 +61,8 @@ TEST(TaskSpool, AFolderThatVanishesCostsNoRow) {
   ASSERT_TRUE(spool.seal());
   std::filesystem::remove(SpoolRun(first).sealed().at(0).path);  // delivered
   spool.append('M', 3, "{}");
-  ASSERT_TRUE(spool.seal());                                     // not delivered
-  spool.append('E', 4, "{}");                                    // not sealed
+  ASSERT_TRUE(spool.seal());   // not delivered
+  spool.append('E', 4, "{}");  // not sealed
   std::filesystem::remove_all(dir / "disk");
   spool.append('M', 5, "{}");
   ASSERT_TRUE(spool.write_meta());

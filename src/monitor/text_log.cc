@@ -25,11 +25,13 @@ void put_share(Writer& out, std::string_view name, double part, double all) {
 }  // namespace
 
 void put_log_header(Writer& out, const RuntimeFacts& facts, size_t working_disk) {
-  out.put("==================================\n=========== MONITORING ===========\n==================================\n"
-          "--- General Information ---\n#CPU: ");
+  out.put(
+      "==================================\n=========== MONITORING ===========\n==================================\n"
+      "--- General Information ---\n#CPU: ");
   out.put_int(facts.cpu_count);
   out.put('\n');
-  if (facts.mem_total_bytes) put_line(out, "Total Memory: ", static_cast<double>(*facts.mem_total_bytes) * kBytesToGb, "G");
+  if (facts.mem_total_bytes)
+    put_line(out, "Total Memory: ", static_cast<double>(*facts.mem_total_bytes) * kBytesToGb, "G");
   if (working_disk < facts.disks.size()) put_line(out, "Total Disk space: ", facts.disks[working_disk].total_gb, "G");
   out.put("\n--- Runtime Information ---\n");
 }

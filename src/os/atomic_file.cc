@@ -32,7 +32,10 @@ int exchange_names(const char* a, const char* b) {
 }  // namespace
 
 AtomicFile::AtomicFile(std::string folder, std::string name, mode_t mode)
-    : folder_(std::move(folder)), path_(folder_ + "/" + name), spare_path_(folder_ + "/." + temporary_name(name)), mode_(mode) {}
+    : folder_(std::move(folder)),
+      path_(folder_ + "/" + name),
+      spare_path_(folder_ + "/." + temporary_name(name)),
+      mode_(mode) {}
 
 AtomicFile::~AtomicFile() { finish(); }
 
@@ -57,7 +60,8 @@ bool AtomicFile::overwrite(size_t offset, std::string_view part) {
   return put == static_cast<ssize_t>(part.size());
 }
 
-// A file without a name that gets one when it is whole. False where the file system or a masked /proc does not allow it.
+// A file without a name that gets one when it is whole. False where the file system or a masked /proc does not allow
+// it.
 bool AtomicFile::make_first(std::string_view text) {
   Fd file(::open(folder_.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, mode_));
   if (!file || !write_from_start(file.get(), text)) return false;

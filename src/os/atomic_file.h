@@ -34,7 +34,7 @@ class AtomicFile {
 
   std::string folder_, path_, spare_path_;
   mode_t mode_;
-  Fd current_, spare_;   // current_ is what path_ names
+  Fd current_, spare_;  // current_ is what path_ names
   bool can_exchange_ = true;
 };
 

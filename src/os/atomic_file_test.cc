@@ -26,7 +26,7 @@ TEST(AtomicFile, HoldsTheLastTextAndNothingStaysBehind) {
     ASSERT_TRUE(file.replace(text));
     EXPECT_EQ(slurp(dir / "run.json"), text);
   }
-  struct stat info{};
+  struct stat info {};
   ASSERT_EQ(::stat((dir / "run.json").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600u);
   file.finish();

@@ -16,9 +16,7 @@ std::string sysfs_name(std::string_view name) {
   return result;
 }
 
-std::string block_path(const Roots& roots, std::string_view name) {
-  return roots.sys + "/block/" + sysfs_name(name);
-}
+std::string block_path(const Roots& roots, std::string_view name) { return roots.sys + "/block/" + sysfs_name(name); }
 
 bool has_entries(const std::string& path) {
   bool any = false;

@@ -1,5 +1,5 @@
-// The processes of a cgroup and of all cgroups below it: cgroup.procs lists only those of its own folder (v1 and v2), and
-// services and containers keep their processes one or more levels further down. Allocates. Thread-safe.
+// The processes of a cgroup and of all cgroups below it: cgroup.procs lists only those of its own folder (v1 and v2),
+// and services and containers keep their processes one or more levels further down. Allocates. Thread-safe.
 #pragma once
 #include <functional>
 #include <string>

@@ -31,7 +31,8 @@ class SystemClock final : public Clock {
 }  // namespace
 
 Clock& system_clock() {
-  static SystemClock& clock = *new SystemClock;  // never destroyed: a thread that nobody joins may ask it while the program ends
+  static SystemClock& clock =
+      *new SystemClock;  // never destroyed: a thread that nobody joins may ask it while the program ends
   return clock;
 }
 

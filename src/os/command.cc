@@ -82,8 +82,7 @@ class Running {
     if (ended_) return;
     ::kill(-pid_, SIGKILL);
     ::kill(pid_, SIGKILL);  // should it not have come so far as to have a session
-    while (::waitpid(pid_, &status_, 0) < 0 && errno == EINTR) {
-    }
+    while (::waitpid(pid_, &status_, 0) < 0 && errno == EINTR) {}
   }
 
   int pidfd() const { return pidfd_.get(); }

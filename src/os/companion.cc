@@ -86,9 +86,7 @@ Result<Companion> start_companion(const CompanionOptions& options) {
 
 bool companion_ended(pid_t pid) {
   pid_t got = 0;
-  do {
-    got = ::waitpid(pid, nullptr, WNOHANG | __WALL);
-  } while (got < 0 && errno == EINTR);
+  do { got = ::waitpid(pid, nullptr, WNOHANG | __WALL); } while (got < 0 && errno == EINTR);
   return got != 0;
 }
 

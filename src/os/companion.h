@@ -1,8 +1,9 @@
 // A companion: this same program, started once more beside us for work that must not happen in this process. It is an
 // exec rather than a bare fork, because other threads may hold any lock at the moment of a fork and because the memory
 // of this process, secrets included, is none of its business. It has a session of its own, so that neither Ctrl-C nor
-// the job's `kill 0` reaches it, no descriptor but its ends of the channels, and the kernel kills it when the thread that
-// started it ends, however that happens (PR_SET_PDEATHSIG). Starting and ending are for one thread; packets for any.
+// the job's `kill 0` reaches it, no descriptor but its ends of the channels, and the kernel kills it when the thread
+// that started it ends, however that happens (PR_SET_PDEATHSIG). Starting and ending are for one thread; packets for
+// any.
 #pragma once
 #include <sys/types.h>
 
@@ -18,9 +19,9 @@
 namespace tacho {
 
 struct CompanionOptions {
-  std::vector<std::string> arguments;           // the first is its name, as ps shows it
+  std::vector<std::string> arguments;  // the first is its name, as ps shows it
   std::vector<std::string> remove_environment;
-  size_t channels = 1;                          // SOCK_SEQPACKET; become 3, 4, … in the companion
+  size_t channels = 1;  // SOCK_SEQPACKET; become 3, 4, … in the companion
 };
 
 struct Companion {
@@ -38,7 +39,8 @@ void kill_companion(pid_t pid);
 void settle_as_companion(const char* name);
 
 inline constexpr int64_t kNoDeadline = INT64_MAX;
-// One packet made of two parts. False when the other side is gone or did not take it before deadline_ns (CLOCK_MONOTONIC).
+// One packet made of two parts. False when the other side is gone or did not take it before deadline_ns
+// (CLOCK_MONOTONIC).
 bool send_packet(int fd, std::span<const std::byte> head, std::span<const std::byte> rest, int64_t deadline_ns);
 // The size of what was received; 0 when the other side is gone, −1 when nothing came before the deadline.
 ssize_t receive_packet(int fd, std::span<std::byte> buffer, int64_t deadline_ns);

@@ -1,5 +1,5 @@
-// Environment variables as values: nothing else in src/ calls getenv() (the launcher of katib/exec, which includes nothing
-// of ours, has its own line). Thread-safe as long as nobody sets one meanwhile.
+// Environment variables as values: nothing else in src/ calls getenv() (the launcher of katib/exec, which includes
+// nothing of ours, has its own line). Thread-safe as long as nobody sets one meanwhile.
 #pragma once
 #include <array>
 #include <optional>

@@ -34,10 +34,8 @@ Error system_error(std::string_view what, std::string_view path, int error_numbe
   if (error_number == ENOENT || error_number == ENODEV || error_number == ENOTDIR || error_number == ENOSYS ||
       error_number == EOPNOTSUPP)
     code = Code::not_available;
-  else if (error_number == ESRCH)
-    code = Code::gone;
-  else if (error_number == EACCES || error_number == EPERM)
-    code = Code::denied;
+  else if (error_number == ESRCH) code = Code::gone;
+  else if (error_number == EACCES || error_number == EPERM) code = Code::denied;
   return {code, std::string(what), std::string(path), std::strerror(error_number)};
 }
 
@@ -162,7 +160,7 @@ Status make_directories(const std::string& path, mode_t mode) {
     const std::string part = path.substr(0, at);
     if (::mkdir(part.c_str(), mode) != 0 && errno != EEXIST) {
       const int saved = errno;
-      struct stat info{};
+      struct stat info {};
       if (::stat(part.c_str(), &info) != 0 || !S_ISDIR(info.st_mode))
         return system_error("cannot make the folder", part, saved);
     }
@@ -171,15 +169,15 @@ Status make_directories(const std::string& path, mode_t mode) {
 }
 
 int64_t link_count(int fd) {
-  struct stat info{};
+  struct stat info {};
   return ::fstat(fd, &info) == 0 ? static_cast<int64_t>(info.st_nlink) : -1;
 }
 
 bool file_exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
 
 bool same_file(const std::string& a, const std::string& b) {
-  struct stat first{};
-  struct stat second{};
+  struct stat first {};
+  struct stat second {};
   return ::stat(a.c_str(), &first) == 0 && ::stat(b.c_str(), &second) == 0 && first.st_dev == second.st_dev &&
          first.st_ino == second.st_ino;
 }

@@ -67,12 +67,13 @@ std::string read_first_line(const std::string& path);  // trimmed; empty when un
 Status write_file_atomically(const std::string& path, std::string_view text, bool sync = false, mode_t mode = 0644);
 Status make_directories(const std::string& path, mode_t mode = 0700);
 bool file_exists(const std::string& path);
-int64_t link_count(int fd);  // −1 when unknown
+int64_t link_count(int fd);                                  // −1 when unknown
 bool same_file(const std::string& a, const std::string& b);  // by device and inode; links are followed
-std::string read_link(const std::string& path);  // empty when it is none
+std::string read_link(const std::string& path);              // empty when it is none
 // Names in a folder without . and ..; false when it cannot be read.
 bool list_directory(const std::string& path, const std::function<void(std::string_view name)>& visit);
-// Writes all of text, in one write where the kernel takes it. On failure returns how much was written through `written`.
+// Writes all of text, in one write where the kernel takes it. On failure returns how much was written through
+// `written`.
 Status write_all(int fd, std::string_view text, size_t* written = nullptr);
 
 }  // namespace tacho

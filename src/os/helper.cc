@@ -35,8 +35,8 @@ struct Plan {
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   for (size_t i = 0; i < plan.descriptors.size(); ++i) ::dup2(plan.descriptors[i], static_cast<int>(i));
-  // What tacho itself inherited and keeps for the job is none of the helper's business: a pipe held open by it would keep
-  // the pipe's reader waiting after the job ended.
+  // What tacho itself inherited and keeps for the job is none of the helper's business: a pipe held open by it would
+  // keep the pipe's reader waiting after the job ended.
   const auto first = static_cast<unsigned>(plan.descriptors.size());
   const int error_fd = ::fcntl(plan.error_fd, F_DUPFD_CLOEXEC, static_cast<int>(first));
   close_from_on_exec(first);
@@ -95,8 +95,7 @@ Result<Helper> start_helper(const HelperOptions& options) {
   high_error.reset();
   int number = 0;
   ssize_t got = 0;
-  while ((got = ::read(errors_read.get(), &number, sizeof number)) < 0 && errno == EINTR) {
-  }
+  while ((got = ::read(errors_read.get(), &number, sizeof number)) < 0 && errno == EINTR) {}
   if (got == static_cast<ssize_t>(sizeof number)) return system_error("cannot start", options.program, number);
   ::fcntl(messages_read.get(), F_SETFL, O_NONBLOCK);
   return Helper{pid, std::move(messages_read)};

@@ -13,10 +13,10 @@
 namespace tacho {
 
 struct HelperOptions {
-  std::string program;                          // a path
-  std::vector<std::string> arguments;           // without the program's name
+  std::string program;                 // a path
+  std::vector<std::string> arguments;  // without the program's name
   std::vector<std::string> remove_environment;
-  std::vector<int> descriptors;                 // become 3, 4, … in the helper
+  std::vector<int> descriptors;  // become 3, 4, … in the helper
 };
 
 struct Helper {
@@ -30,7 +30,7 @@ Result<Helper> start_helper(const HelperOptions& options);
 Result<std::pair<Fd, Fd>> make_control_pipe();
 
 // For a child between fork and exec, and what is made ready for it before the fork.
-Fd high_copy(int fd);                          // above the places 0 … n, so that putting one in its place closes no other
-void close_from_on_exec(unsigned first);       // all descriptors from this one on; makes system calls only
+Fd high_copy(int fd);                     // above the places 0 … n, so that putting one in its place closes no other
+void close_from_on_exec(unsigned first);  // all descriptors from this one on; makes system calls only
 
 }  // namespace tacho

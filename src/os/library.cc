@@ -32,7 +32,8 @@ void* Library::symbol(const char*) const { return nullptr; }
 
 namespace {
 
-// The cache holds names and paths of all libraries as strings that end in NUL. Mapped, not read: no memory stays behind.
+// The cache holds names and paths of all libraries as strings that end in NUL. Mapped, not read: no memory stays
+// behind.
 bool is_in_linker_cache(const std::string& name) {
   const Fd file(::open("/etc/ld.so.cache", O_RDONLY | O_CLOEXEC));
   struct stat about {};

@@ -23,12 +23,10 @@ Error open_error(const std::string& path, int error_number) {
   error.code = Code::invalid;
   if (error_number == ENOENT || error_number == ENOTDIR)
     error.hint = "there is no such folder; make it first: mkdir -p " + parent_folder(path);
-  else if (error_number == EISDIR)
-    error.hint = "it is a folder; name a file in it";
+  else if (error_number == EISDIR) error.hint = "it is a folder; name a file in it";
   else if (error_number == EACCES || error_number == EPERM || error_number == EROFS)
     error.hint += "; choose a place that you may write to";
-  else if (error_number == ENXIO)
-    error.hint = "nothing reads this pipe; start its reader first";
+  else if (error_number == ENXIO) error.hint = "nothing reads this pipe; start its reader first";
   return error;
 }
 
@@ -53,7 +51,7 @@ bool is_writable(int fd) {
 Result<LineFile> LineFile::inherited(int fd, const std::string& path) {
   LineFile file;
   file.path_ = path;
-  struct stat info{};
+  struct stat info {};
   if (::fstat(fd, &info) != 0) return open_error(path, errno);
   if (S_ISFIFO(info.st_mode) || ::isatty(fd) == 1) {
     const std::string name = "/proc/self/fd/" + std::to_string(fd);
@@ -69,7 +67,8 @@ Result<LineFile> LineFile::inherited(int fd, const std::string& path) {
 }
 
 Result<LineFile> LineFile::open(const std::string& path, mode_t mode) {
-  // Whoever names stdout wants the rows there. That stderr is closed is no reason to refuse: nobody asked for it by name.
+  // Whoever names stdout wants the rows there. That stderr is closed is no reason to refuse: nobody asked for it by
+  // name.
   if (path == "-" && !is_writable(STDOUT_FILENO))
     return Error{Code::invalid, "an output should go to stdout, which is closed or only for reading", path,
                  "leave stdout open; rows can go to a file instead: -o metrics.csv"};
@@ -78,7 +77,7 @@ Result<LineFile> LineFile::open(const std::string& path, mode_t mode) {
   LineFile file;
   file.path_ = path;
   file.fd_ = Fd(open_patiently(path.c_str(), mode));
-  struct stat info{};
+  struct stat info {};
   if (!file.fd_ || ::fstat(file.fd_.get(), &info) != 0) return open_error(path, errno);
   file.kind_ = S_ISREG(info.st_mode) ? Kind::regular : Kind::stream;
   return file;
@@ -113,7 +112,7 @@ Status LineFile::write_regular(std::string_view text) {
   size_t done = 0;
   if (write_all(fd_.get(), text, &done)) return ok();
   const int saved = errno;
-  struct stat info{};
+  struct stat info {};
   // The size is asked for, not remembered: somebody may have truncated the file meanwhile.
   if (done > 0 && ::fstat(fd_.get(), &info) == 0)
     if (::ftruncate(fd_.get(), std::max<off_t>(0, info.st_size - static_cast<off_t>(done))) != 0)
@@ -160,7 +159,8 @@ Status LineFile::write_stream(std::string_view text, int wait_ms) {
   // A line whose rest is kept is delayed, not lost.
   if (sent || (stalled_ && done > 0)) return ok();
   if (!stalled_) return system_error("cannot write", path_, saved);
-  return Error{Code::io, "an output does not take more lines, some are dropped", path_, "its reader is too slow or stopped"};
+  return Error{Code::io, "an output does not take more lines, some are dropped", path_,
+               "its reader is too slow or stopped"};
 }
 
 bool LineFile::lock() {

@@ -1,10 +1,11 @@
 // Where lines go: a file, a FIFO, a terminal, stdout or stderr. A line is written whole or not at all:
-//  - in a regular file that tacho opened, a line that did not fit (disk full) is cut off again, and the next one is tried;
+//  - in a regular file that tacho opened, a line that did not fit (disk full) is cut off again, and the next one is
+//  tried;
 //  - elsewhere the rest of a line that was taken in part is kept and goes out before the next line.
 // A reader that does not read never blocks the caller for longer than the given wait: the line is then dropped, and
 // until the reader is back further lines are dropped at once. The description of an inherited stdout is never changed
-// (it is the job's too): a pipe or terminal is opened anew through /proc/self/fd (Linux), else polled before each write.
-// Not thread-safe; no allocation but for errors and growing remainders. SIGPIPE must be ignored by the program.
+// (it is the job's too): a pipe or terminal is opened anew through /proc/self/fd (Linux), else polled before each
+// write. Not thread-safe; no allocation but for errors and growing remainders. SIGPIPE must be ignored by the program.
 #pragma once
 #include <sys/types.h>
 
@@ -21,7 +22,8 @@ class LineFile {
   static constexpr int kWaitMs = 100;
 
   LineFile() = default;
-  // Creates or truncates. "-" is stdout, which must be open, and "stderr:" is stderr. A FIFO must have a reader within a second.
+  // Creates or truncates. "-" is stdout, which must be open, and "stderr:" is stderr. A FIFO must have a reader within
+  // a second.
   static Result<LineFile> open(const std::string& path, mode_t mode = 0644);
   // A regular file that must be new; a link of that name is not followed.
   static Result<LineFile> create(const std::string& path, mode_t mode = 0644);
@@ -36,10 +38,10 @@ class LineFile {
 
  private:
   enum class Kind {
-    regular,    // tacho's own regular file: torn lines are cut off
-    blocking,   // an inherited regular file, a device: written plainly
-    stream,     // own description of a pipe, FIFO or terminal, O_NONBLOCK
-    polled,     // shared description of a pipe, terminal or socket: polled, then written in small pieces
+    regular,   // tacho's own regular file: torn lines are cut off
+    blocking,  // an inherited regular file, a device: written plainly
+    stream,    // own description of a pipe, FIFO or terminal, O_NONBLOCK
+    polled,    // shared description of a pipe, terminal or socket: polled, then written in small pieces
   };
   static Result<LineFile> inherited(int fd, const std::string& path);
   Status write_regular(std::string_view text);
@@ -50,7 +52,7 @@ class LineFile {
   std::string path_;
   Fd fd_;
   Kind kind_ = Kind::regular;
-  std::string rest_;       // of a line that went out in part
+  std::string rest_;  // of a line that went out in part
   bool stalled_ = false;
 };
 

@@ -8,8 +8,8 @@
 namespace tacho {
 namespace {
 
-// The program itself comes first. A segment that is not written to holds nothing but the file's own bytes; what the loader
-// made read-only after relocation lies in a segment that is.
+// The program itself comes first. A segment that is not written to holds nothing but the file's own bytes; what the
+// loader made read-only after relocation lies in a segment that is.
 int give_back_segments(dl_phdr_info* program, size_t, void* libraries_too) {
   const uintptr_t page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
   const bool is_file = program->dlpi_name[0] == '\0' || program->dlpi_name[0] == '/';  // not the kernel's vDSO

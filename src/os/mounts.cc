@@ -20,13 +20,13 @@ bool MountWatch::changed() {
 }
 
 std::optional<DeviceNumber> block_device_at(const std::string& path) {
-  struct stat info{};
+  struct stat info {};
   if (::stat(path.c_str(), &info) != 0 || !S_ISBLK(info.st_mode)) return std::nullopt;
   return DeviceNumber{static_cast<int64_t>(major(info.st_rdev)), static_cast<int64_t>(minor(info.st_rdev))};
 }
 
 bool read_space(const char* path, Space& out) {
-  struct statvfs info{};
+  struct statvfs info {};
   if (::statvfs(path, &info) != 0) return false;
   const auto block_bytes = static_cast<int64_t>(info.f_frsize != 0 ? info.f_frsize : info.f_bsize);
   out.total_bytes = saturating_multiply(static_cast<int64_t>(info.f_blocks), block_bytes);

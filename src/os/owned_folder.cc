@@ -21,7 +21,8 @@ constexpr std::string_view kTemporary = ".tmp";
 constexpr int kFolderFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 
 bool is_name(std::string_view name) {
-  return !name.empty() && name != "." && name != ".." && name.find_first_of(std::string_view("/\0", 2)) == std::string_view::npos;
+  return !name.empty() && name != "." && name != ".." &&
+         name.find_first_of(std::string_view("/\0", 2)) == std::string_view::npos;
 }
 
 bool is_ours(const struct stat& info) {
@@ -29,13 +30,15 @@ bool is_ours(const struct stat& info) {
 }
 
 Error not_ours(const std::string& path, const struct stat& info) {
-  const char* why = !S_ISREG(info.st_mode)           ? "it is not a plain file"
+  const char* why = !S_ISREG(info.st_mode)       ? "it is not a plain file"
                     : info.st_uid != ::geteuid() ? "it belongs to another user"
                                                  : "it has several names (hard links)";
   return {Code::denied, "a file that tacho did not make is left alone", path, why};
 }
 
-Error no_name(std::string_view name) { return {Code::invalid, "this is not the name of a file", std::string(name), ""}; }
+Error no_name(std::string_view name) {
+  return {Code::invalid, "this is not the name of a file", std::string(name), ""};
+}
 
 }  // namespace
 
@@ -47,20 +50,23 @@ std::string_view without_temporary_ending(std::string_view name) {
   return name.substr(0, at);
 }
 
-std::string temporary_name(std::string_view name) { return std::string(name).append(kTemporary).append(random_hex(16)); }
+std::string temporary_name(std::string_view name) {
+  return std::string(name).append(kTemporary).append(random_hex(16));
+}
 
 Result<OwnedFolder> OwnedFolder::take(Fd fd, std::string path, int error_number) {
   constexpr const char* kWhat = "this folder is left alone";
   if (!fd) {
-    struct stat info{};
+    struct stat info {};
     if (error_number == ELOOP || (error_number == ENOTDIR && ::lstat(path.c_str(), &info) == 0))
-      return Error{Code::denied, kWhat, std::move(path), error_number == ELOOP || S_ISLNK(info.st_mode) ? "it is a symbolic link; name the folder itself" : "it is not a folder"};
+      return Error{Code::denied, kWhat, std::move(path),
+                   error_number == ELOOP || S_ISLNK(info.st_mode) ? "it is a symbolic link; name the folder itself"
+                                                                  : "it is not a folder"};
     return system_error("cannot open the folder", path, error_number);
   }
-  struct stat info{};
+  struct stat info {};
   if (::fstat(fd.get(), &info) != 0) return system_error("cannot open the folder", path, errno);
-  if (info.st_uid != ::geteuid())
-    return Error{Code::denied, kWhat, std::move(path), "it belongs to another user"};
+  if (info.st_uid != ::geteuid()) return Error{Code::denied, kWhat, std::move(path), "it belongs to another user"};
   if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0)
     return Error{Code::denied, kWhat, std::move(path), "others may write to it (chmod go-w)"};
   return OwnedFolder(std::move(fd), std::move(path));
@@ -106,8 +112,8 @@ std::string OwnedFolder::path_of(std::string_view name) const {
 }
 
 bool OwnedFolder::holds(std::string_view name, const OwnedFolder& folder) const {
-  struct stat named{};
-  struct stat held{};
+  struct stat named {};
+  struct stat held {};
   return is_name(name) && ::fstatat(fd_.get(), std::string(name).c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
          ::fstat(folder.fd_.get(), &held) == 0 && named.st_dev == held.st_dev && named.st_ino == held.st_ino;
 }
@@ -117,15 +123,17 @@ Result<Fd> OwnedFolder::open_file(std::string_view name, int flags, mode_t mode)
   // O_NONBLOCK: a pipe must not make us wait. It means nothing for a plain file.
   const int safe = (flags & ~O_TRUNC) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
   Fd fd(::openat(fd_.get(), std::string(name).c_str(), safe, mode));
-  if (!fd && errno == ELOOP) return Error{Code::denied, "a file that tacho did not make is left alone", path_of(name), "it is a symbolic link"};
+  if (!fd && errno == ELOOP)
+    return Error{Code::denied, "a file that tacho did not make is left alone", path_of(name), "it is a symbolic link"};
   // A pipe without a reader, a folder, a socket.
   if (!fd && (errno == ENXIO || errno == EISDIR))
     return Error{Code::denied, "a file that tacho did not make is left alone", path_of(name), "it is not a plain file"};
   if (!fd) return system_error("cannot open", path_of(name), errno);
-  struct stat info{};
+  struct stat info {};
   if (::fstat(fd.get(), &info) != 0) return system_error("cannot open", path_of(name), errno);
   if (!is_ours(info)) return not_ours(path_of(name), info);
-  if ((flags & O_TRUNC) != 0 && info.st_size > 0 && ::ftruncate(fd.get(), 0) != 0) return system_error("cannot empty", path_of(name), errno);
+  if ((flags & O_TRUNC) != 0 && info.st_size > 0 && ::ftruncate(fd.get(), 0) != 0)
+    return system_error("cannot empty", path_of(name), errno);
   return fd;
 }
 
@@ -158,16 +166,18 @@ Status OwnedFolder::read_pieces(std::string_view name, const std::function<bool(
 Status OwnedFolder::write_atomically(std::string_view name, std::string_view text, bool sync, mode_t mode) const {
   if (!is_name(name)) return no_name(name);
   const std::string to(name);
-  struct stat info{};
+  struct stat info {};
   // What stands in its place is replaced only when it is ours.
-  if (::fstatat(fd_.get(), to.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && !is_ours(info)) return not_ours(path_of(name), info);
+  if (::fstatat(fd_.get(), to.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && !is_ours(info))
+    return not_ours(path_of(name), info);
   const std::string temporary = temporary_name(name);
   Fd fd(::openat(fd_.get(), temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
   if (!fd) return system_error("cannot write", path_of(name), errno);
   Status status = write_all(fd.get(), text);
   if (status && sync && ::fsync(fd.get()) != 0) status = system_error("cannot write", "", errno);
   fd.reset();
-  if (status && ::renameat(fd_.get(), temporary.c_str(), fd_.get(), to.c_str()) != 0) status = system_error("cannot write", "", errno);
+  if (status && ::renameat(fd_.get(), temporary.c_str(), fd_.get(), to.c_str()) != 0)
+    status = system_error("cannot write", "", errno);
   if (status) return ok();
   ::unlinkat(fd_.get(), temporary.c_str(), 0);
   Error error = status.error();
@@ -176,17 +186,18 @@ Status OwnedFolder::write_atomically(std::string_view name, std::string_view tex
 }
 
 bool OwnedFolder::has_file(std::string_view name) const {
-  struct stat info{};
-  return fd_ && is_name(name) && ::fstatat(fd_.get(), std::string(name).c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && is_ours(info);
+  struct stat info {};
+  return fd_ && is_name(name) && ::fstatat(fd_.get(), std::string(name).c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+         is_ours(info);
 }
 
 bool OwnedFolder::has_entry(std::string_view name) const {
-  struct stat info{};
+  struct stat info {};
   return fd_ && is_name(name) && ::fstatat(fd_.get(), std::string(name).c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 int64_t OwnedFolder::file_bytes(std::string_view name) const {
-  struct stat info{};
+  struct stat info {};
   const bool known = is_name(name) && ::fstatat(fd_.get(), std::string(name).c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0;
   return known && is_ours(info) ? static_cast<int64_t>(info.st_size) : 0;
 }
@@ -198,8 +209,11 @@ bool OwnedFolder::remove_file(std::string_view name) const {
 
 Status OwnedFolder::rename_file(std::string_view from, std::string_view to) const {
   if (!is_name(from) || !is_name(to)) return no_name(to);
-  if (!has_file(from)) return Error{has_entry(from) ? Code::denied : Code::not_available, "cannot rename", path_of(from), "it is not a file of ours"};
-  if (has_entry(to) && !has_file(to)) return Error{Code::denied, "cannot rename", path_of(to), "something else is in its place"};
+  if (!has_file(from))
+    return Error{has_entry(from) ? Code::denied : Code::not_available, "cannot rename", path_of(from),
+                 "it is not a file of ours"};
+  if (has_entry(to) && !has_file(to))
+    return Error{Code::denied, "cannot rename", path_of(to), "something else is in its place"};
   if (::renameat(fd_.get(), std::string(from).c_str(), fd_.get(), std::string(to).c_str()) != 0)
     return system_error("cannot rename", path_of(from), errno);
   return ok();
@@ -208,8 +222,10 @@ Status OwnedFolder::rename_file(std::string_view from, std::string_view to) cons
 bool OwnedFolder::rename_folder(std::string_view from, std::string_view to) const {
   if (!is_name(from) || !is_name(to)) return false;
   const std::string old_name(from), new_name(to);
-  // By number: older C libraries have no wrapper. A file system that cannot do it so (EINVAL) still refuses a folder that is not empty.
-  if (::syscall(SYS_renameat2, fd_.get(), old_name.c_str(), fd_.get(), new_name.c_str(), RENAME_NOREPLACE) == 0) return true;
+  // By number: older C libraries have no wrapper. A file system that cannot do it so (EINVAL) still refuses a folder
+  // that is not empty.
+  if (::syscall(SYS_renameat2, fd_.get(), old_name.c_str(), fd_.get(), new_name.c_str(), RENAME_NOREPLACE) == 0)
+    return true;
   if (errno != EINVAL && errno != ENOSYS) return false;
   return !has_entry(to) && ::renameat(fd_.get(), old_name.c_str(), fd_.get(), new_name.c_str()) == 0;
 }

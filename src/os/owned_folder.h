@@ -1,8 +1,8 @@
-// A folder that is ours alone, held open: everything in it is reached from its descriptor, so that what was checked is what
-// is used, whatever happens to its path meanwhile. Ours means: no symbolic link, owned by the effective user, and not writable
-// by group or others. A file in it is touched only when it is a plain file of ours with one name: a link, a pipe or somebody
-// else's file was not put there by tacho, and is neither followed, waited for, changed nor removed. Names are single ones; a
-// slash in one is refused. Not thread-safe.
+// A folder that is ours alone, held open: everything in it is reached from its descriptor, so that what was checked is
+// what is used, whatever happens to its path meanwhile. Ours means: no symbolic link, owned by the effective user, and
+// not writable by group or others. A file in it is touched only when it is a plain file of ours with one name: a link,
+// a pipe or somebody else's file was not put there by tacho, and is neither followed, waited for, changed nor removed.
+// Names are single ones; a slash in one is refused. Not thread-safe.
 #pragma once
 #include <sys/types.h>
 
@@ -68,8 +68,8 @@ class OwnedFolder {
   std::string path_;
 };
 
-// "meta.json.tmp1f2e3d4c5b6a7988" of "meta.json": what write_atomically() leaves when it is killed. Empty when the name is no such
-// name.
+// "meta.json.tmp1f2e3d4c5b6a7988" of "meta.json": what write_atomically() leaves when it is killed. Empty when the name
+// is no such name.
 std::string_view without_temporary_ending(std::string_view name);
 // A name for a new file beside `name` that nobody can know beforehand.
 std::string temporary_name(std::string_view name);

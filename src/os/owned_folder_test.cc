@@ -26,7 +26,8 @@ TEST(OwnedFolder, IsOursAloneAndNoLink) {
   ASSERT_TRUE(OwnedFolder::open(dir.path()));
   EXPECT_EQ(OwnedFolder::open(dir / "none").error().code, Code::not_available);
   ASSERT_EQ(::symlink(dir.path().c_str(), (dir / "link").c_str()), 0);
-  for (const char* path : {"link", "link/", "link//"}) EXPECT_EQ(OwnedFolder::open(dir / path).error().code, Code::denied) << path;
+  for (const char* path : {"link", "link/", "link//"})
+    EXPECT_EQ(OwnedFolder::open(dir / path).error().code, Code::denied) << path;
   EXPECT_EQ(OwnedFolder::open(dir.path())->open_folder("link").error().code, Code::denied);
   spill(dir / "file", "x");
   EXPECT_EQ(OwnedFolder::open(dir / "file").error().code, Code::denied);

@@ -37,8 +37,9 @@ struct Forked {
   bool in_cgroup;
 };
 
-// fork() with a pidfd and, if asked, straight into a cgroup. The child may only make system calls until exec. A plain copy
-// of the address space is wanted rather than vfork: file pages are not copied, so the job's ru_maxrss starts near zero.
+// fork() with a pidfd and, if asked, straight into a cgroup. The child may only make system calls until exec. A plain
+// copy of the address space is wanted rather than vfork: file pages are not copied, so the job's ru_maxrss starts near
+// zero.
 Forked fork_child(int cgroup_fd) {
   int pidfd = -1;
   CloneArguments arguments{};
@@ -78,7 +79,7 @@ struct ExecPlan {
   Inherited inherited;
   int go_fd;        // readable end: wait here before exec, or −1
   int go_write_fd;  // its other end, which the child must not hold open
-  int error_fd;  // exec's errno goes here
+  int error_fd;     // exec's errno goes here
 };
 
 [[noreturn]] void run_child(ExecPlan& plan) {
@@ -88,8 +89,7 @@ struct ExecPlan {
   char go = 0;
   if (plan.go_write_fd >= 0) ::close(plan.go_write_fd);
   if (plan.go_fd >= 0)
-    while (::read(plan.go_fd, &go, 1) < 0 && errno == EINTR) {
-    }
+    while (::read(plan.go_fd, &go, 1) < 0 && errno == EINTR) {}
   int error = ENOENT;
   for (const char* file : plan.candidates) {
     ::execve(file, plan.arguments.data(), plan.environment.data());
@@ -100,7 +100,8 @@ struct ExecPlan {
       break;
     }
     if (errno == EACCES) error = EACCES;  // go on looking, but remember, as execvp does
-    if (errno != EACCES && errno != ENOENT && errno != ENOTDIR && errno != ESTALE && errno != ENODEV && errno != ETIMEDOUT) {
+    if (errno != EACCES && errno != ENOENT && errno != ENOTDIR && errno != ESTALE && errno != ENODEV &&
+        errno != ETIMEDOUT) {
       error = errno;
       break;
     }
@@ -178,12 +179,10 @@ Result<Child> spawn(const SpawnOptions& options) {
     if (const auto stop = take_stop(child.pid)) options.stopped(child.pid, *stop);
   int number = 0;
   ssize_t got = 0;
-  while ((got = ::read(error_read.get(), &number, sizeof number)) < 0 && errno == EINTR) {
-  }
+  while ((got = ::read(error_read.get(), &number, sizeof number)) < 0 && errno == EINTR) {}
   if (got == static_cast<ssize_t>(sizeof number)) {
     int status = 0;
-    while (::waitpid(child.pid, &status, 0) < 0 && errno == EINTR) {
-    }
+    while (::waitpid(child.pid, &status, 0) < 0 && errno == EINTR) {}
     return exec_error(options.command[0], candidates, number);
   }
   return child;
@@ -193,16 +192,15 @@ Fd open_pidfd(pid_t pid) { return Fd(static_cast<int>(::syscall(SYS_pidfd_open, 
 
 std::optional<Exit> reap_one() {
   Exit exit;
-  do {
-    exit.pid = ::wait4(-1, &exit.status, WNOHANG | __WALL, &exit.usage);
-  } while (exit.pid < 0 && errno == EINTR);
+  do { exit.pid = ::wait4(-1, &exit.status, WNOHANG | __WALL, &exit.usage); } while (exit.pid < 0 && errno == EINTR);
   if (exit.pid <= 0) return std::nullopt;
   return exit;
 }
 
 std::optional<int> take_stop(pid_t child) {
   siginfo_t info{};
-  if (::waitid(P_PID, static_cast<id_t>(child), &info, WSTOPPED | WNOHANG) != 0 || info.si_pid != child) return std::nullopt;
+  if (::waitid(P_PID, static_cast<id_t>(child), &info, WSTOPPED | WNOHANG) != 0 || info.si_pid != child)
+    return std::nullopt;
   return info.si_status;
 }
 

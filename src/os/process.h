@@ -26,22 +26,24 @@ struct Inherited {
 
 struct Child {
   pid_t pid = -1;
-  Fd pidfd;               // empty on kernels without pidfds
-  bool in_cgroup = false; // started inside the given cgroup
+  Fd pidfd;                // empty on kernels without pidfds
+  bool in_cgroup = false;  // started inside the given cgroup
 };
 
 struct SpawnOptions {
   std::vector<std::string> command;
   std::vector<std::string> remove_environment;  // variables the job must not see
   Inherited inherited;
-  int cgroup_fd = -1;                           // start inside this cgroup v2 folder where the kernel allows it
-  std::function<void(pid_t)> before_exec;       // runs in tacho while the child waits; may be empty
-  // The child was stopped by this signal (Ctrl-Z) before it became the command; may be empty. Waits for its SIGCONT after it.
+  int cgroup_fd = -1;                      // start inside this cgroup v2 folder where the kernel allows it
+  std::function<void(pid_t)> before_exec;  // runs in tacho while the child waits; may be empty
+  // The child was stopped by this signal (Ctrl-Z) before it became the command; may be empty. Waits for its SIGCONT
+  // after it.
   std::function<void(pid_t, int)> stopped;
 };
 
-// Starts the command with our stdin, stdout, stderr, folder, umask, process group, limits and signal set-up. Error codes:
-// not_available (127: not found) and denied (126: not executable) come with the exec error; io when no process could be made.
+// Starts the command with our stdin, stdout, stderr, folder, umask, process group, limits and signal set-up. Error
+// codes: not_available (127: not found) and denied (126: not executable) come with the exec error; io when no process
+// could be made.
 Result<Child> spawn(const SpawnOptions& options);
 
 // A pidfd of a process that is not our child; empty where the kernel has none.
@@ -56,8 +58,8 @@ struct Exit {
 std::optional<Exit> reap_one();
 // The signal that stopped our child since this was asked last; nothing when none did, or when it has been continued.
 std::optional<int> take_stop(pid_t child);
-// Waits for the end of a child that is about to end, and reaps it: nobody else may (a PID 1 that does not reap). False when
-// it takes longer.
+// Waits for the end of a child that is about to end, and reaps it: nobody else may (a PID 1 that does not reap). False
+// when it takes longer.
 bool reap_soon(pid_t child, int64_t limit_ns);
 // The exit status a shell would give: code, or 128+signal.
 int shell_status(int wait_status);
@@ -73,8 +75,8 @@ uint64_t boot_time_ticks();
 // This process's anonymous resident memory, which a forked child inherits as its first high-water mark.
 int64_t own_anonymous_bytes();
 
-// Whether a process can be looked up by its number in this /proc. Where the namespace was left without mounting proc anew
-// (unshare --pid), numbers there are those of other processes.
+// Whether a process can be looked up by its number in this /proc. Where the namespace was left without mounting proc
+// anew (unshare --pid), numbers there are those of other processes.
 enum class ProcView { ours, foreign, missing };
 ProcView proc_view(const std::string& proc);
 // For a person: what is wrong and what to do; ok() when it is ours.

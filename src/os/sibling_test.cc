@@ -21,7 +21,8 @@ TEST(Sibling, StandsInTheFolderOfThisProgram) {
 TEST(Sibling, IsNeverFoundInTheCurrentFolder) {
   EXPECT_EQ(sibling_of("/opt/bin/tacho", "tacho-deliver"), "/opt/bin/tacho-deliver");
   EXPECT_EQ(sibling_of("/tacho", "tacho-deliver"), "/tacho-deliver");
-  EXPECT_EQ(sibling_of("", "tacho-deliver"), "/tacho-deliver") << "without /proc a stranger's file here must not get the token";
+  EXPECT_EQ(sibling_of("", "tacho-deliver"), "/tacho-deliver")
+      << "without /proc a stranger's file here must not get the token";
 }
 
 TEST(Sibling, TakesThePlaceOfThisProcess) {

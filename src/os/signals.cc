@@ -27,7 +27,8 @@ std::optional<SignalEvent> SignalQueue::next() {
   signalfd_siginfo info{};
   if (::read(fd_.get(), &info, sizeof info) != static_cast<ssize_t>(sizeof info)) return std::nullopt;
   const int number = static_cast<int>(info.ssi_signo);
-  return SignalEvent{number, static_cast<pid_t>(info.ssi_pid), info.ssi_code == SI_KERNEL, ::sigismember(&ignored_, number) == 1};
+  return SignalEvent{number, static_cast<pid_t>(info.ssi_pid), info.ssi_code == SI_KERNEL,
+                     ::sigismember(&ignored_, number) == 1};
 }
 
 bool is_ignored(int number) {
@@ -41,7 +42,8 @@ void ignore_broken_pipes() {
 }
 
 bool stop_by(int number) {
-  struct sigaction before {}, plain {};
+  struct sigaction before {
+  }, plain{};
   plain.sa_handler = SIG_DFL;
   const bool is_changed = number != SIGSTOP && ::sigaction(number, &plain, &before) == 0;
   sigset_t set, mask;

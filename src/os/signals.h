@@ -16,8 +16,8 @@ struct SignalEvent {
   bool ignored = false;        // it was when the queue was made: it may be passed on, but means nothing to this program
 };
 
-// Signals that were ignored when the program was started, as nohup does with SIGHUP and a shell without job control with
-// SIGINT and SIGQUIT of what it starts in the background. A blocked signal is kept although it is ignored.
+// Signals that were ignored when the program was started, as nohup does with SIGHUP and a shell without job control
+// with SIGINT and SIGQUIT of what it starts in the background. A blocked signal is kept although it is ignored.
 enum class IgnoredSignals { left_out, told };
 
 class SignalQueue {
@@ -37,13 +37,13 @@ class SignalQueue {
 // For a program that speaks to sockets: a peer that has left is an error code. A handler that somebody set stays.
 void ignore_broken_pipes();
 
-// Stops this process as the signal does by default, so that its parent sees a stop by that very signal, and returns after
-// SIGCONT, which is pending then if it is blocked. False when it had no effect: the kernel lets nothing but SIGSTOP stop a
-// process group that nobody could continue (an orphaned one).
+// Stops this process as the signal does by default, so that its parent sees a stop by that very signal, and returns
+// after SIGCONT, which is pending then if it is blocked. False when it had no effect: the kernel lets nothing but
+// SIGSTOP stop a process group that nobody could continue (an orphaned one).
 bool stop_by(int number);
 
-// Ends this process by the signal, so that its parent sees what it would have seen of the job; leaves no core. Comes back
-// where that cannot be: as PID 1, and for a signal that ends nothing.
+// Ends this process by the signal, so that its parent sees what it would have seen of the job; leaves no core. Comes
+// back where that cannot be: as PID 1, and for a signal that ends nothing.
 void end_by(int number);
 
 bool is_ignored(int number);

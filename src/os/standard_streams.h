@@ -1,5 +1,5 @@
-// The places 0, 1 and 2 when the program was started with some of them closed: the next files it opened would take them,
-// and what is meant for stderr would be written into one. First of all in main().
+// The places 0, 1 and 2 when the program was started with some of them closed: the next files it opened would take
+// them, and what is meant for stderr would be written into one. First of all in main().
 #pragma once
 
 namespace tacho {

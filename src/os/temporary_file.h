@@ -1,5 +1,5 @@
-// A file without a name, gone with its descriptor, for what does not fit into memory: in TMPDIR, else /tmp, readable by its
-// owner only. O_TMPFILE (Linux 3.11) where the file system has it. Thread-safe.
+// A file without a name, gone with its descriptor, for what does not fit into memory: in TMPDIR, else /tmp, readable by
+// its owner only. O_TMPFILE (Linux 3.11) where the file system has it. Thread-safe.
 #pragma once
 #include "base/result.h"
 #include "os/fd.h"

@@ -39,8 +39,7 @@ TEST(Monitor, GivesUpAtItsDeadline) {
   Monitor monitor;
   const std::lock_guard lock(monitor);
   const int64_t deadline_ns = system_clock().monotonic_ns() + 1'000'000;
-  while (monitor.wait_until(deadline_ns)) {
-  }
+  while (monitor.wait_until(deadline_ns)) {}
   EXPECT_GE(system_clock().monotonic_ns(), deadline_ns);
 }
 

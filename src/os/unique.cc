@@ -22,7 +22,8 @@ std::string random_hex(size_t digits) {
   uint64_t bits = 0;
   // Early at boot there may be no randomness yet: then time and pid tell runs apart well enough.
   if (::getrandom(&bits, sizeof bits, GRND_NONBLOCK) != sizeof bits)
-    bits = static_cast<uint64_t>(system_clock().realtime_ns()) * 0x9E3779B97F4A7C15u ^ static_cast<uint64_t>(::getpid());
+    bits =
+        static_cast<uint64_t>(system_clock().realtime_ns()) * 0x9E3779B97F4A7C15u ^ static_cast<uint64_t>(::getpid());
   std::string text;
   for (digits = std::min<size_t>(digits, 16); digits > 0; --digits, bits >>= 4) text += "0123456789abcdef"[bits & 15];
   return text;

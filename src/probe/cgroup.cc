@@ -1,6 +1,6 @@
-// Container truth: CPU, throttling, memory, I/O and OOM kills of the job's own cgroup (v1, v2 and hybrid). Files that the
-// cgroup itself does not have (a controller that is not switched on there) are taken from its nearest ancestor that has
-// them; the machine's top cgroup is left out, since its figures are the machine's.
+// Container truth: CPU, throttling, memory, I/O and OOM kills of the job's own cgroup (v1, v2 and hybrid). Files that
+// the cgroup itself does not have (a controller that is not switched on there) are taken from its nearest ancestor that
+// has them; the machine's top cgroup is left out, since its figures are the machine's.
 #include "probe/cgroup.h"
 
 #include "base/units.h"
@@ -11,7 +11,17 @@ namespace tacho {
 namespace {
 
 enum Field : size_t {
-  kUser, kSystem, kCpu, kThrottledTime, kThrottledPeriods, kMemory, kMemoryPeak, kMemoryLimit, kRead, kWritten, kOomKills
+  kUser,
+  kSystem,
+  kCpu,
+  kThrottledTime,
+  kThrottledPeriods,
+  kMemory,
+  kMemoryPeak,
+  kMemoryLimit,
+  kRead,
+  kWritten,
+  kOomKills
 };
 
 constexpr double kSeconds = 1e-9;
@@ -143,7 +153,8 @@ class CgroupProbe final : public Probe {
       peak_ = KeptFile(nearest_with(paths.memory, paths.mount_memory, "memory.max_usage_in_bytes"));
       events_ = KeptFile(nearest_with(paths.memory, paths.mount_memory, "memory.oom_control"));
     }
-    if (io_.path().empty()) blkio_ = KeptFile(nearest_with(paths.blkio, paths.mount_blkio, "blkio.throttle.io_service_bytes"));
+    if (io_.path().empty())
+      blkio_ = KeptFile(nearest_with(paths.blkio, paths.mount_blkio, "blkio.throttle.io_service_bytes"));
   }
 
   bool get(KeptFile& file, std::string_view& text) { return !file.path().empty() && file.read(context_.buffer, text); }
@@ -173,7 +184,8 @@ class CgroupProbe final : public Probe {
     const bool known = context_.cgroup.job_only && facts.cgroup_user_us >= 0;
     if (known || get(cpu_stat_, text)) {
       if (!known)
-        parse_cpu_stat(text, facts.cgroup_user_us, facts.cgroup_system_us, facts.cgroup_throttled_us, facts.cgroup_throttled_periods);
+        parse_cpu_stat(text, facts.cgroup_user_us, facts.cgroup_system_us, facts.cgroup_throttled_us,
+                       facts.cgroup_throttled_periods);
       if (facts.cgroup_user_us >= 0 && facts.cgroup_system_us >= 0)
         set_cpu(out, facts.cgroup_user_us * kNsPerUs, facts.cgroup_system_us * kNsPerUs);
       if (facts.cgroup_throttled_us >= 0) out.set(kThrottledTime, facts.cgroup_throttled_us * kNsPerUs);
@@ -217,24 +229,27 @@ class CgroupProbe final : public Probe {
   std::string_view oom_key_;
   Reading last_;
   int repeats_ = kRefreshTicks;  // the first reading is a full one
-  bool cpu_known_ = false;  // by the last reading
+  bool cpu_known_ = false;       // by the last reading
   int64_t last_cpu_ns_ = -1, slow_stamp_ns_ = 0;
 };
 
 Result<std::unique_ptr<Probe>> make(ProbeContext& context) {
   auto probe = std::make_unique<CgroupProbe>(context);
-  if (probe->empty()) return Error{Code::not_available, "the job is in no cgroup of its own", "", "its figures are the machine's"};
+  if (probe->empty())
+    return Error{Code::not_available, "the job is in no cgroup of its own", "", "its figures are the machine's"};
   return std::unique_ptr<Probe>(std::move(probe));
 }
 
 Status check(const Roots& roots) {
   if (file_exists(roots.proc + "/self/cgroup")) return ok();
-  return Error{Code::not_available, "the kernel has no cgroups", roots.proc + "/self/cgroup", "container limits cannot be read"};
+  return Error{Code::not_available, "the kernel has no cgroups", roots.proc + "/self/cgroup",
+               "container limits cannot be read"};
 }
 
 }  // namespace
 
-constinit const ProbeInfo kCgroupProbe{"cgroup", ProbeDefault::automatic,
-                                       "the job's cgroup: CPU, throttling, memory, I/O, OOM kills", kColumns, make, check};
+constinit const ProbeInfo kCgroupProbe{
+    "cgroup", ProbeDefault::automatic, "the job's cgroup: CPU, throttling, memory, I/O, OOM kills", kColumns, make,
+    check};
 
 }  // namespace tacho

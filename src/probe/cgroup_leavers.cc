@@ -13,8 +13,8 @@
 namespace tacho {
 namespace {
 
-// While the job runs, its tree is ahead by a tick of the kernel's for each CPU. However long it ran: a share of its time would let
-// one that left use as much unseen, and all of it would be in one row.
+// While the job runs, its tree is ahead by a tick of the kernel's for each CPU. However long it ran: a share of its
+// time would let one that left use as much unseen, and all of it would be in one row.
 constexpr int64_t kAheadNs = 20 * kNsPerMs, kAheadPerCpuNs = 10 * kNsPerMs;
 constexpr int64_t kAheadAtEndNs = 50 * kNsPerMs;  // a daemon that runs on may still be ahead
 
@@ -25,7 +25,8 @@ int64_t most_ahead_ns(bool closing, int64_t cgroup_ns) {
 
 }  // namespace
 
-CgroupLeavers::CgroupLeavers(const std::string& folder) : name_(folder.substr(std::min(folder.size(), folder.rfind('/')))) {}
+CgroupLeavers::CgroupLeavers(const std::string& folder)
+    : name_(folder.substr(std::min(folder.size(), folder.rfind('/')))) {}
 
 bool CgroupLeavers::found(ProbeContext& context, int64_t now_ns, int64_t cgroup_ns, int64_t tree_ns) {
   const bool closing = context.facts.closing;

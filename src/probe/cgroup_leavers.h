@@ -1,7 +1,7 @@
-// Whether processes of the job left the cgroup that was made for it, as with systemd-run --scope, podman or cgexec: its sums
-// lack their time then. The tree's own sum being ahead is the sign; since it is ahead by a tick for each CPU while the job
-// runs, /proc/PID/cgroup of the members has the last word, at most once a second. After the end nothing is behind any more.
-// Not thread-safe; no allocation in a steady tick.
+// Whether processes of the job left the cgroup that was made for it, as with systemd-run --scope, podman or cgexec: its
+// sums lack their time then. The tree's own sum being ahead is the sign; since it is ahead by a tick for each CPU while
+// the job runs, /proc/PID/cgroup of the members has the last word, at most once a second. After the end nothing is
+// behind any more. Not thread-safe; no allocation in a steady tick.
 #pragma once
 #include <sys/types.h>
 

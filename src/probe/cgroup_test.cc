@@ -70,7 +70,8 @@ TEST(CgroupProbe, ReadsAllOfAVersion2Container) {
   tree.put("v2/cgroup.controllers", "cpu io memory\n");  // the machine's top: no cgroup.type
   tree.put("v2/box/cgroup.controllers", "cpu io memory\n");
   tree.put("v2/box/cgroup.type", "domain\n");
-  tree.put("v2/box/cpu.stat", "usage_usec 3000000\nuser_usec 2000000\nsystem_usec 1000000\n"
+  tree.put("v2/box/cpu.stat",
+           "usage_usec 3000000\nuser_usec 2000000\nsystem_usec 1000000\n"
            "nr_periods 9\nnr_throttled 4\nthrottled_usec 500000\n");
   tree.put("v2/box/memory.current", "104857600\n");
   tree.put("v2/box/memory.peak", "209715200\n");
@@ -83,7 +84,8 @@ TEST(CgroupProbe, ReadsAllOfAVersion2Container) {
   Columns columns(kCgroupProbe, ticking.context);
   ASSERT_TRUE(columns.made());
   ticking.tick(columns);
-  tree.put("v2/box/cpu.stat", "usage_usec 4500000\nuser_usec 3000000\nsystem_usec 1500000\n"
+  tree.put("v2/box/cpu.stat",
+           "usage_usec 4500000\nuser_usec 3000000\nsystem_usec 1500000\n"
            "nr_periods 19\nnr_throttled 6\nthrottled_usec 750000\n");
   tree.put("v2/box/memory.events", "low 0\nhigh 0\nmax 7\noom 3\noom_kill 3\noom_group_kill 0\n");
   tree.put("v2/box/io.stat", "8:0 rbytes=8192 wbytes=8192 rios=1 wios=2\n259:1 rbytes=1 wbytes=12\n");
@@ -232,8 +234,8 @@ TEST(CgroupProbe, AReadingThatFailsLosesNothing) {
   tree.put("v2/box/cgroup.type", "domain\n");
   tree.put("v2/box/memory.current", "4096\n");
   const auto write = [&](int64_t n) {
-    tree.put("v2/box/cpu.stat", "user_usec " + std::to_string(100'000 * n) + "\nsystem_usec 0\nnr_throttled " + std::to_string(n) +
-                                    "\nthrottled_usec 0\n");
+    tree.put("v2/box/cpu.stat", "user_usec " + std::to_string(100'000 * n) + "\nsystem_usec 0\nnr_throttled " +
+                                    std::to_string(n) + "\nthrottled_usec 0\n");
     tree.put("v2/box/io.stat", "8:0 rbytes=" + std::to_string(4096 * n) + " wbytes=0\n");
     tree.put("v2/box/memory.events", "oom_kill " + std::to_string(n) + "\n");
   };

@@ -51,7 +51,9 @@ bool ChildrenLists::read_threads(ReadBuffer& buffer, std::vector<pid_t>& childre
   for (int number = 0; entries.next(number);) {
     // Both are in the kernel's order, the order in which the threads were started.
     while (at < before_.size() && (before_[at].number != number || before_[at].inode != entries.inode())) {
-      const auto same = [&](const Thread& thread) { return thread.number == number && thread.inode == entries.inode(); };
+      const auto same = [&](const Thread& thread) {
+        return thread.number == number && thread.inode == entries.inode();
+      };
       if (std::none_of(before_.begin() + static_cast<std::ptrdiff_t>(at), before_.end(), same)) break;
       ++at;
     }
@@ -90,7 +92,8 @@ ChildrenLists::Outcome ChildrenLists::read(int proc_fd, pid_t pid, bool keep, Re
       outcome = Outcome::gone;
       break;
     }
-    for (size_t i = begin; i < children.size(); ++i) fingerprint_ = mixed(fingerprint_, static_cast<uint64_t>(children[i]));
+    for (size_t i = begin; i < children.size(); ++i)
+      fingerprint_ = mixed(fingerprint_, static_cast<uint64_t>(children[i]));
     if ((!many && children.size() == begin) || (reading > 0 && fingerprint_ == last)) {
       outcome = Outcome::complete;
       break;

@@ -1,9 +1,10 @@
 // The children of one process, exactly. The kernel keeps a list for each thread that forked (task/TID/children,
-// CONFIG_PROC_CHILDREN), hands it out entry by entry, and skips a living child when another is reaped at that very moment; a
-// thread that ends gives its children to another one. So what is not empty is read until two readings in a row agree. The
-// number of threads is asked anew each time (the link count of task/), since a process that runs on another CPU may have
-// started one that no other file was read after. Descriptors are kept open; a thread is known by its number and the inode of
-// its folder, which another thread with the same number does not share. Not thread-safe; no allocation in a steady tick.
+// CONFIG_PROC_CHILDREN), hands it out entry by entry, and skips a living child when another is reaped at that very
+// moment; a thread that ends gives its children to another one. So what is not empty is read until two readings in a
+// row agree. The number of threads is asked anew each time (the link count of task/), since a process that runs on
+// another CPU may have started one that no other file was read after. Descriptors are kept open; a thread is known by
+// its number and the inode of its folder, which another thread with the same number does not share. Not thread-safe; no
+// allocation in a steady tick.
 #pragma once
 #include <sys/types.h>
 
@@ -22,11 +23,13 @@ class ChildrenLists {
     changing,  // it never stood still: what is there was found, perhaps not all
     gone,      // the process has ended, or nothing of it may be read
   };
-  // Appends to children. The folder is opened by the process's number: opened() says that this reading did so, and the caller
-  // makes sure that the number was still this process's. keep: leaves the files open.
+  // Appends to children. The folder is opened by the process's number: opened() says that this reading did so, and the
+  // caller makes sure that the number was still this process's. keep: leaves the files open.
   Outcome read(int proc_fd, pid_t pid, bool keep, ReadBuffer& buffer, std::vector<pid_t>& children);
   bool opened() const { return opened_; }
-  uint64_t fingerprint() const { return fingerprint_; }  // of the last reading: threads, where there are several, and children
+  uint64_t fingerprint() const {
+    return fingerprint_;
+  }  // of the last reading: threads, where there are several, and children
   void close();
 
  private:

@@ -1,5 +1,5 @@
-// Clocks given out in a tree that changes between any two questions: a kernel in miniature, with a clock's rules of inheritance,
-// that forks, ends, waits and runs at random each time that it is asked something.
+// Clocks given out in a tree that changes between any two questions: a kernel in miniature, with a clock's rules of
+// inheritance, that forks, ends, waits and runs at random each time that it is asked something.
 #include "probe/clock_start.h"
 
 #include <gtest/gtest.h>
@@ -22,9 +22,9 @@ class SmallKernel final : public ClockStart::Processes {
     std::set<int> clocks;
   };
   std::map<pid_t, Process> processes;
-  std::map<int, int64_t> clocks;   // number → its time
+  std::map<int, int64_t> clocks;  // number → its time
   std::set<int> kept;
-  std::function<void()> between;   // what happens before each answer
+  std::function<void()> between;           // what happens before each answer
   int64_t truth_ns = 0, clockless_ns = 0;  // used by all; by those without a kept or open clock
   pid_t next_pid = 100;
 
@@ -80,7 +80,8 @@ class SmallKernel final : public ClockStart::Processes {
   bool children(pid_t pid, std::vector<pid_t>& pids, uint64_t& fingerprint) override {
     happen();
     for (const auto& [number, process] : processes)
-      if (process.parent == pid) pids.push_back(number), fingerprint = fingerprint * 1000003 + static_cast<uint64_t>(number);
+      if (process.parent == pid)
+        pids.push_back(number), fingerprint = fingerprint * 1000003 + static_cast<uint64_t>(number);
     return true;
   }
   Status open(pid_t pid) override {
@@ -175,8 +176,13 @@ TEST(ClockStart, WhateverHappensMeanwhileNothingCountsTwice) {
       if (kernel.processes.empty()) return;
       const pid_t pid = any();
       switch (chance(6)) {
-        case 0: case 1: if (kernel.processes.size() < 40) kernel.fork(pid, chance(3) == 0); break;
-        case 2: if (kernel.processes.size() > 1) kernel.end(pid); break;
+        case 0:
+        case 1:
+          if (kernel.processes.size() < 40) kernel.fork(pid, chance(3) == 0);
+          break;
+        case 2:
+          if (kernel.processes.size() > 1) kernel.end(pid);
+          break;
         default: kernel.run(pid, 1 + chance(100)); break;
       }
     };
@@ -192,7 +198,8 @@ TEST(ClockStart, WhateverHappensMeanwhileNothingCountsTwice) {
     ClockStart start;
     ASSERT_TRUE(start.give(kernel, members));
     for (int i = 0; i < 50; ++i) step();
-    for (const auto& [pid, process] : kernel.processes) ASSERT_LE(process.clocks.size(), 1u) << pid << " of seed " << seed;
+    for (const auto& [pid, process] : kernel.processes)
+      ASSERT_LE(process.clocks.size(), 1u) << pid << " of seed " << seed;
     ASSERT_LE(start.base_ns() + kernel.clock_ns(), kernel.truth_ns - gone_ns) << "seed " << seed;
   }
 }

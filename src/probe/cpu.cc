@@ -45,8 +45,8 @@ constexpr Column kColumns[] = {
 };
 
 // Counting the names in /proc costs as much as all other machine-wide readings together. In the initial PID namespace
-// the kernel adds the number of processes to the link count of /proc (fs/proc/root.c), so that one fstat tells it once the
-// rest of the link count is known. Elsewhere the names are counted, once a second at the most.
+// the kernel adds the number of processes to the link count of /proc (fs/proc/root.c), so that one fstat tells it once
+// the rest of the link count is known. Elsewhere the names are counted, once a second at the most.
 class ProcessCount {
  public:
   explicit ProcessCount(const std::string& proc)
@@ -90,9 +90,7 @@ class ProcessCount {
 class CpuProbe final : public Probe {
  public:
   explicit CpuProbe(ProbeContext& context)
-      : context_(context),
-        stat_(context.roots.proc + "/stat"),
-        processes_(context.roots.proc) {
+      : context_(context), stat_(context.roots.proc + "/stat"), processes_(context.roots.proc) {
     const long hz = ::sysconf(_SC_CLK_TCK);
     ns_per_tick_ = kNsPerSec / (hz > 0 ? hz : 100);
   }
@@ -165,7 +163,7 @@ Status check(const Roots& roots) { return need_file(roots.proc + "/stat", kMount
 
 }  // namespace
 
-const ProbeInfo kCpuProbe = {"cpu", ProbeDefault::on, "CPU time, context switches and processes of the machine",
+const ProbeInfo kCpuProbe = {"cpu",    ProbeDefault::on,     "CPU time, context switches and processes of the machine",
                              kColumns, make_probe<CpuProbe>, check};
 
 }  // namespace tacho

@@ -1,6 +1,6 @@
-// CPU time of a cgroup v1. cpuacct.usage is exact; cpuacct.usage_user and usage_sys are counted by the timer tick and go
-// wrong by as much as the tick misses, so cpuacct.stat is asked only for how the exact sum divides. Both files are in every
-// kernel that has the controller. Not thread-safe.
+// CPU time of a cgroup v1. cpuacct.usage is exact; cpuacct.usage_user and usage_sys are counted by the timer tick and
+// go wrong by as much as the tick misses, so cpuacct.stat is asked only for how the exact sum divides. Both files are
+// in every kernel that has the controller. Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -18,8 +18,8 @@ namespace {
 
 enum Field : size_t { read_bytes, write_bytes, busy_ms, completed, weighted_ms, total_bytes, free_bytes };
 
-// Printed with three decimals of a GB: whole megabytes. All three columns are made of the same two whole numbers, so that
-// total = used + free holds in what is printed.
+// Printed with three decimals of a GB: whole megabytes. All three columns are made of the same two whole numbers, so
+// that total = used + free holds in what is printed.
 double megabytes(const Reading& now, Field field) { return std::round(static_cast<double>(now.get(field)) / 1e6); }
 
 double total_gb(const Reading&, const Reading& now, double) {
@@ -62,7 +62,11 @@ constexpr int64_t kLookForDevicesNs = 5 * kNsPerSec;
 class DiskProbe final : public Probe {
  public:
   explicit DiskProbe(ProbeContext& context)
-      : context_(context), file_(context.roots.proc + "/diskstats"), table_(context.roots), space_(context.roots), pools_(context) {}
+      : context_(context),
+        file_(context.roots.proc + "/diskstats"),
+        table_(context.roots),
+        space_(context.roots),
+        pools_(context) {}
 
   void read(Reading& out) override {
     stamp_ns_ = out.stamp_ns;
@@ -78,7 +82,8 @@ class DiskProbe final : public Probe {
     Space sum;
     if (!space_.read(out.stamp_ns, sum)) {
       if (space_.misses_one())
-        context_.note("system_disk_space_* were empty at times: a local file system that was in the sums could not be read");
+        context_.note(
+            "system_disk_space_* were empty at times: a local file system that was in the sums could not be read");
       return;
     }
     out.set(total_bytes, sum.total_bytes);
@@ -106,7 +111,8 @@ class DiskProbe final : public Probe {
     counted_.clear();
     const auto entries = table_.entries();
     for (size_t i = 0; i < entries.size(); ++i)
-      if (entries[i].counted()) counted_.push_back({i, KeptFile(context_.roots.sys + "/block/" + entries[i].name + "/stat")});
+      if (entries[i].counted())
+        counted_.push_back({i, KeptFile(context_.roots.sys + "/block/" + entries[i].name + "/stat")});
     if (counted_.size() > 2 || table_.guessed()) counted_.clear();
   }
   bool update_counted() {
@@ -167,8 +173,7 @@ std::string DiskProbe::disk_of(const FileSystem& file_system) const {
     if (DeviceNumber{entry.major, entry.minor} != device) continue;
     if (entry.role != BlockRole::partition) return entry.name;
     for (const DiskEntry& disk : entries)
-      if (disk.role != BlockRole::partition && is_partition_of(context_.roots, disk.name, entry.name))
-        return disk.name;
+      if (disk.role != BlockRole::partition && is_partition_of(context_.roots, disk.name, entry.name)) return disk.name;
   }
   return {};
 }
@@ -195,9 +200,16 @@ void DiskProbe::describe(Detail& detail) {
   for (const DiskEntry& entry : table_.entries()) {
     if (entry.role == BlockRole::partition) continue;
     const BlockFacts& known = facts_[entry.name];
-    disks[entry.name] = {entry.name, known.model, known.vendor, known.serial, known.type, known.capacity_bytes, {},
+    disks[entry.name] = {entry.name,
+                         known.model,
+                         known.vendor,
+                         known.serial,
+                         known.type,
+                         known.capacity_bytes,
+                         {},
                          saturating_multiply(entry.last.sectors_read, kSectorBytes),
-                         saturating_multiply(entry.last.sectors_written, kSectorBytes), entry.counted()};
+                         saturating_multiply(entry.last.sectors_written, kSectorBytes),
+                         entry.counted()};
   }
   for (size_t i = 0; i < disk_names_.size(); ++i) {
     const SpaceTable::Entry& entry = space_.entries()[i];
@@ -216,7 +228,7 @@ Status check(const Roots& roots) { return need_file(roots.proc + "/diskstats", k
 
 }  // namespace
 
-const ProbeInfo kDiskProbe = {"disk", ProbeDefault::on, "disk traffic, latency and space of the machine", kColumns,
-                              make_probe<DiskProbe>, check};
+const ProbeInfo kDiskProbe = {"disk",   ProbeDefault::on,      "disk traffic, latency and space of the machine",
+                              kColumns, make_probe<DiskProbe>, check};
 
 }  // namespace tacho

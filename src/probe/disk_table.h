@@ -1,6 +1,6 @@
 // DiskTable keeps what each line of /proc/diskstats was at the last reading, and sums what the counted devices added.
-// sysfs is asked about a device only when its line appears. A device that comes mid-run starts at its own first reading;
-// a counter that falls adds nothing. Not thread-safe; no allocation while the lines stay the same.
+// sysfs is asked about a device only when its line appears. A device that comes mid-run starts at its own first
+// reading; a counter that falls adds nothing. Not thread-safe; no allocation while the lines stay the same.
 #pragma once
 #include <cstdint>
 #include <span>

@@ -55,7 +55,8 @@ TEST(DiskTable, TheOwnFileOfADeviceSaysWhatItsLineSays) {
   ASSERT_NE(vda, entries.end());
   const size_t index = static_cast<size_t>(vda - entries.begin());
   // /sys/block/vda/stat
-  table.update_one(index, "   48505     7733  2853742     8094    10331     6340   959072     4515        2     5474    13157\n");
+  table.update_one(
+      index, "   48505     7733  2853742     8094    10331     6340   959072     4515        2     5474    13157\n");
   EXPECT_EQ(table.totals().read_bytes, 100 * 512);
   EXPECT_EQ(table.totals().write_bytes, 200 * 512);
   table.update_one(index, "");
@@ -131,7 +132,8 @@ TEST(DiskProbe, AFileSystemThatFailsLeavesNoSmallerSum) {
   const TempDir places;
   const std::string a = places / "a", b = places / "b";
   for (const std::string& place : {a, b}) std::filesystem::create_directories(place);
-  tree.write("proc/self/mountinfo", "21 1 8:1 / " + a + " rw - ext4 /dev/sda1 rw\n22 1 8:17 / " + b + " rw - ext4 /dev/sdb1 rw\n");
+  tree.write("proc/self/mountinfo",
+             "21 1 8:1 / " + a + " rw - ext4 /dev/sda1 rw\n22 1 8:17 / " + b + " rw - ext4 /dev/sdb1 rw\n");
   ProbeBench bench(kDiskProbe, tree.roots());
   bench.tick();
   const double total = bench.cell("system_disk_space_total_gb");
@@ -197,7 +199,7 @@ TEST(DiskProbe, DescribesDisksAndTheirMounts) {
   EXPECT_EQ(detail.disks[7].serial, "S64GNE0R");
   EXPECT_FALSE(detail.disks[6].capacity_bytes.has_value());
   EXPECT_EQ(detail.disks[1].read_bytes, 4000 * 512);  // listed with its counters, though not counted
-  struct statvfs real{};
+  struct statvfs real {};
   ASSERT_EQ(::statvfs(mounted.path().c_str(), &real), 0);
   EXPECT_EQ(sda.mounts[0].total_bytes, static_cast<int64_t>(real.f_blocks * real.f_frsize));
 }
@@ -245,8 +247,9 @@ TEST(FileSystems, MountsUnderOthersAreNotTouched) {
 }
 
 TEST(FileSystems, NamesOfDevicesAreNotPrefixes) {
-  EXPECT_EQ(local_file_systems("20 1 8:1 / / rw - ext4 /dev/sda1 rw\n21 20 65:161 / /b rw - ext4 /dev/sdaa1 rw\n").size(),
-            2u);
+  EXPECT_EQ(
+      local_file_systems("20 1 8:1 / / rw - ext4 /dev/sda1 rw\n21 20 65:161 / /b rw - ext4 /dev/sdaa1 rw\n").size(),
+      2u);
 }
 
 }  // namespace

@@ -62,9 +62,8 @@ class MountTree {
            is_at_or_below(mount.mount_point, other.mount_point);
   }
   const MountLine* parent_of(const MountLine& mount) const {
-    const auto found = std::find_if(lines_.begin(), lines_.end(), [&](const MountLine& line) {
-      return line.id == mount.parent && &line != &mount;
-    });
+    const auto found = std::find_if(lines_.begin(), lines_.end(),
+                                    [&](const MountLine& line) { return line.id == mount.parent && &line != &mount; });
     return found == lines_.end() ? nullptr : &*found;
   }
 
@@ -84,8 +83,11 @@ std::string identity(const MountLine& line) {
 }
 
 FileSystem make_entry(const MountLine& line) {
-  return {decode_mount_field(line.mount_point), std::string(line.type), decode_mount_field(line.source),
-          {line.major, line.minor}, decode_mount_field(pool_of(line))};
+  return {decode_mount_field(line.mount_point),
+          std::string(line.type),
+          decode_mount_field(line.source),
+          {line.major, line.minor},
+          decode_mount_field(pool_of(line))};
 }
 
 }  // namespace
@@ -104,7 +106,8 @@ std::vector<FileSystem> local_file_systems(std::string_view mountinfo) {
     std::stable_sort(mounts.begin(), mounts.end(), [](const MountLine* a, const MountLine* b) {
       return a->mount_point.size() < b->mount_point.size();
     });
-    const auto open = std::find_if(mounts.begin(), mounts.end(), [&](const MountLine* m) { return !tree.is_hidden(*m); });
+    const auto open =
+        std::find_if(mounts.begin(), mounts.end(), [&](const MountLine* m) { return !tree.is_hidden(*m); });
     if (open != mounts.end()) result.push_back(make_entry(**open));
   }
   if (result.empty()) result.push_back(std::move(root));

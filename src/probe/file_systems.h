@@ -1,5 +1,5 @@
-// The local file systems whose space counts, each once, out of /proc/self/mountinfo. Pure: no mount is touched, as one on
-// a dead server would block. Allocates: mounts are looked at only after they changed.
+// The local file systems whose space counts, each once, out of /proc/self/mountinfo. Pure: no mount is touched, as one
+// on a dead server would block. Allocates: mounts are looked at only after they changed.
 #pragma once
 #include <string>
 #include <string_view>
@@ -12,9 +12,9 @@ namespace tacho {
 struct FileSystem {
   std::string mount_point;
   std::string type;
-  std::string source;    // /dev/sda1, a ZFS dataset …
-  DeviceNumber device;   // major 0: an anonymous number that no block device has (btrfs, zfs …)
-  std::string pool;      // of ZFS; empty otherwise
+  std::string source;   // /dev/sda1, a ZFS dataset …
+  DeviceNumber device;  // major 0: an anonymous number that no block device has (btrfs, zfs …)
+  std::string pool;     // of ZFS; empty otherwise
 };
 
 // File systems on block devices, btrfs, zfs, bcachefs and ubifs; one entry for a file system that is mounted several

@@ -63,21 +63,23 @@ class GpuProbe final : public Probe {
     }
     if (!prepared_) prepare();
     prepared_ = false;
-    fresh_ = sampler_->take(deadline_ns_, current_) ||
-             system_clock().monotonic_ns() - current_.stamp_ns < kFreshNs || current_.state == GpuState::none;
+    fresh_ = sampler_->take(deadline_ns_, current_) || system_clock().monotonic_ns() - current_.stamp_ns < kFreshNs ||
+             current_.state == GpuState::none;
     if (!fresh_) return;
     const bool whole = sums_.fill(current_, out);
     if (!whole && current_.state == GpuState::ready)
-      context_.note("system_gpu_* and process_gpu_* were empty at times: a GPU that was in the sums could not be read; JSON "
-                    "lines have the others");
+      context_.note(
+          "system_gpu_* and process_gpu_* were empty at times: a GPU that was in the sums could not be read; JSON "
+          "lines have the others");
     // Of its own trouble the reader tells itself.
     if (current_.state == GpuState::failed && reader_ != nullptr) reader_->look_after(context_);
     if (current_.state == GpuState::failed && (reader_ == nullptr || !reader_->in_trouble()))
       context_.note("GPU columns were empty at times: the GPU driver did not answer; tacho doctor says why");
     if (current_.job && current_.pids == PidMapping::unknown)
-      context_.note("process_gpu_* is empty until the GPU driver lists a process of the job that holds a GPU: tacho runs "
-                    "in a pid namespace and must prove that the driver's numbers are those of this namespace; share the "
-                    "host's pid namespace to have it always");
+      context_.note(
+          "process_gpu_* is empty until the GPU driver lists a process of the job that holds a GPU: tacho runs "
+          "in a pid namespace and must prove that the driver's numbers are those of this namespace; share the "
+          "host's pid namespace to have it always");
   }
 
   void describe(Detail& detail) override {
@@ -155,13 +157,15 @@ Result<std::unique_ptr<Probe>> make_gpu(ProbeContext& context) {
     }
   }
   auto reader = nvidia ? nvidia->reader : nullptr;
-  return std::unique_ptr<Probe>(std::make_unique<GpuProbe>(context, std::move(sampler), std::move(reader), !unreadable));
+  return std::unique_ptr<Probe>(
+      std::make_unique<GpuProbe>(context, std::move(sampler), std::move(reader), !unreadable));
 }
 
 }  // namespace
 
 const ProbeInfo kGpuProbe = {
-    "gpu", ProbeDefault::on, "NVIDIA and AMD GPUs: utilisation, memory and the job's share", kColumns, make_gpu, check_gpu,
+    "gpu",    ProbeDefault::on, "NVIDIA and AMD GPUs: utilisation, memory and the job's share",
+    kColumns, make_gpu,         check_gpu,
 };
 
 GpuSums::Device& GpuSums::device(const GpuSnapshot& snapshot, size_t index) {

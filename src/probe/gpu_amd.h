@@ -1,6 +1,6 @@
-// AMD devices from sysfs (Documentation/gpu/amdgpu: gpu_busy_percent, mem_info_vram_*, hwmon) and, for the job's share, from
-// the DRM clients in /proc/PID/fdinfo (Linux 5.19). No library is needed. Lives on the GPU thread: reading a sleeping
-// card wakes it up, which takes a while.
+// AMD devices from sysfs (Documentation/gpu/amdgpu: gpu_busy_percent, mem_info_vram_*, hwmon) and, for the job's share,
+// from the DRM clients in /proc/PID/fdinfo (Linux 5.19). No library is needed. Lives on the GPU thread: reading a
+// sleeping card wakes it up, which takes a while.
 #pragma once
 #include <memory>
 #include <string>
@@ -14,8 +14,8 @@ namespace tacho {
 // The kernel module is loaded.
 bool amdgpu_present(const Roots& roots);
 
-// What the job's processes use through /dev/dri: fdinfo of the descriptors that lead there. The descriptors of a process
-// are searched anew every few rounds; in between only known ones are read.
+// What the job's processes use through /dev/dri: fdinfo of the descriptors that lead there. The descriptors of a
+// process are searched anew every few rounds; in between only known ones are read.
 class AmdJob {
  public:
   explicit AmdJob(const Roots& roots) : proc_(roots.proc) {}
@@ -30,14 +30,14 @@ class AmdJob {
  private:
   struct Process {
     pid_t pid;
-    int rounds_left = 0;     // until its descriptors are searched again
-    std::vector<int> fds;    // those of /dev/dri
+    int rounds_left = 0;   // until its descriptors are searched again
+    std::vector<int> fds;  // those of /dev/dri
   };
   struct Client {
     size_t card;
     uint64_t id;
     int64_t engine_ns = -1, engine_before_ns = -1;  // −1: unknown
-    bool seen = false;       // in this round: a client that is open twice counts once
+    bool seen = false;                              // in this round: a client that is open twice counts once
   };
   void search(Process& process);
   void read_process(Process& process, const std::vector<std::string>& pdevs, std::vector<Share>& out);

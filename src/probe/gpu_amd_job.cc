@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/text.h"
 #include "os/clock.h"
 #include "probe/gpu_amd.h"
 #include "procfs/drm_fdinfo.h"
-#include "base/text.h"
 
 namespace tacho {
 namespace {

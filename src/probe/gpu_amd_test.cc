@@ -11,9 +11,9 @@ namespace {
 class AmdTest : public GpuMachine {
  protected:
   AmdTest() {
-    std::filesystem::copy(TACHO_FIXTURES "/amdgpu", folder, std::filesystem::copy_options::recursive |
-                                                               std::filesystem::copy_options::overwrite_existing |
-                                                               std::filesystem::copy_options::copy_symlinks);
+    std::filesystem::copy(TACHO_FIXTURES "/amdgpu", folder,
+                          std::filesystem::copy_options::recursive | std::filesystem::copy_options::overwrite_existing |
+                              std::filesystem::copy_options::copy_symlinks);
     context.roots.proc = folder / "proc";
     use_library("no-such-library.so");
   }
@@ -72,7 +72,7 @@ TEST_F(AmdTest, CountsAClientOnceAndOnlyTheJobs) {
   open_dri(101, 5, client(7, 1'000'000'000, 1024));  // inherited by a child
   open_dri(101, 9, client(8, 0, 2048, "0000:0c:00.0"));
   open_dri(101, 10, client(9, 0, 4096), "/tmp/other");
-  open_dri(500, 5, client(10, 0, 8192));             // somebody else's
+  open_dri(500, 5, client(10, 0, 8192));  // somebody else's
   make();
   ASSERT_TRUE(tick_until([&] { return has("process_gpu_vram_mib"); }));
   EXPECT_TRUE(is("process_gpu_vram_mib", 3));
@@ -92,7 +92,7 @@ TEST_F(AmdTest, UsageIsWhatTheEnginesAdded) {
   amd.read({100}, {"0000:03:00.0", "0000:0c:00.0"}, shares);
   const auto most_s = 1e-9 * static_cast<double>(system_clock().monotonic_ns() - start_ns);
   EXPECT_TRUE(shares[0].usage_known);
-  EXPECT_LE(shares[0].usage_ppm, 500'000 + 1000);              // 25 ms of at least 50
+  EXPECT_LE(shares[0].usage_ppm, 500'000 + 1000);  // 25 ms of at least 50
   EXPECT_GE(static_cast<double>(shares[0].usage_ppm), 1e6 * 0.025 / most_s * 0.9);
   EXPECT_EQ(shares[1].usage_ppm, 0);
   // The process ends: its client is forgotten.

@@ -41,7 +41,8 @@ Status ask_driver(const std::shared_ptr<const NvmlLibrary>& library) {
   const int64_t deadline_ns = system_clock().monotonic_ns() + kPatienceNs;
   while (!answer->done)
     if (!answer->monitor.wait_until(deadline_ns))
-      return Error{Code::io, "the NVIDIA driver does not answer", library->path, "see dmesg; a reset or reboot may help"};
+      return Error{Code::io, "the NVIDIA driver does not answer", library->path,
+                   "see dmesg; a reset or reboot may help"};
   if (answer->code != nvml::kSuccess)
     return Error{answer->code == nvml::kNoPermission ? Code::denied : Code::not_available,
                  "the NVIDIA driver refuses: " + nvml_message(library->api, answer->code), library->path,
@@ -70,8 +71,9 @@ Status check_gpu(const Roots& roots) {
   Error error = library.error();
   error.what = "the NVIDIA driver is loaded, but " + error.what;
 #ifndef TACHO_STATIC
-  error.hint = "install libnvidia-ml.so.1 (in a container: NVIDIA_DRIVER_CAPABILITIES=utility), or name it in "
-               "TACHO_NVML_LIBRARY";
+  error.hint =
+      "install libnvidia-ml.so.1 (in a container: NVIDIA_DRIVER_CAPABILITIES=utility), or name it in "
+      "TACHO_NVML_LIBRARY";
 #endif
   return error;
 }

@@ -7,8 +7,8 @@
 namespace tacho {
 
 // Totals grow from 0 at the first reading, a device at a time, so that one that fails or comes back makes no jump.
-// Every group carries the moment (CLOCK_MONOTONIC) it was read at; 0: not yet. A group stands still while a device that is part
-// of it cannot be read, and then goes on with what all of them added meanwhile: never a sum of fewer devices.
+// Every group carries the moment (CLOCK_MONOTONIC) it was read at; 0: not yet. A group stands still while a device that
+// is part of it cannot be read, and then goes on with what all of them added meanwhile: never a sum of fewer devices.
 struct GpuCounters {
   std::optional<int64_t> energy_uj;
   std::optional<int64_t> pcie_rx_bytes, pcie_tx_bytes;
@@ -16,7 +16,8 @@ struct GpuCounters {
   int64_t energy_stamp_ns = 0, pcie_stamp_ns = 0, nvlink_stamp_ns = 0;
   std::optional<int64_t> temperature_mc;  // the highest
   std::optional<int64_t> pcie_max_bytes_per_s, nvlink_max_bytes_per_s;
-  int64_t epoch = 0;  // totals of different ones have nothing to do with each other: the reader process was started anew
+  int64_t epoch =
+      0;  // totals of different ones have nothing to do with each other: the reader process was started anew
 };
 
 inline void add_to(std::optional<int64_t>& sum, const std::optional<int64_t>& part) {

@@ -1,5 +1,6 @@
-// What a GPU vendor's back-end offers, and what one round of it yields. A back-end lives on the GPU thread alone and may
-// block there; samples are plain values that are copied to the sampling thread. In a steady round nothing is allocated.
+// What a GPU vendor's back-end offers, and what one round of it yields. A back-end lives on the GPU thread alone and
+// may block there; samples are plain values that are copied to the sampling thread. In a steady round nothing is
+// allocated.
 #pragma once
 #include <sys/types.h>
 
@@ -24,25 +25,25 @@ struct GpuIdentity {
 
 // One device at one moment. Empty is unknown; a device that fails has all of it empty.
 struct GpuSample {
-  std::optional<int64_t> usage_ppm;         // millionths of this GPU
+  std::optional<int64_t> usage_ppm;  // millionths of this GPU
   std::optional<int64_t> vram_used_bytes, vram_total_bytes;
   std::optional<int64_t> temperature_mc, power_mw, frequency_mhz;  // kept up to date when the request wants detail
   // The share of the job's processes; empty when none is tracked.
   std::optional<int64_t> job_usage_ppm, job_vram_bytes;
-  std::optional<bool> job_context;          // a process of the job holds a context here
+  std::optional<bool> job_context;  // a process of the job holds a context here
 };
 
 struct GpuRequest {
-  bool job = false;            // a job is tracked: fill its share
-  bool detail = false;         // temperature, power and clock are wanted too
-  std::vector<pid_t> pids;     // the job's processes now, ascending
+  bool job = false;         // a job is tracked: fill its share
+  bool detail = false;      // temperature, power and clock are wanted too
+  std::vector<pid_t> pids;  // the job's processes now, ascending
 };
 
 enum class GpuState {
   starting,  // nothing known yet
   none,      // no such hardware or driver here
   ready,
-  failed,    // a driver is there and does not answer
+  failed,  // a driver is there and does not answer
 };
 
 enum class PidMapping {

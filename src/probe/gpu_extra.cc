@@ -1,5 +1,5 @@
-// The probe "gpu_extra": what is slow to read of GPUs, on a thread of its own. Values carry the moment they were read at,
-// so a row that finds nothing newer is empty, and sums and averages stay right at any pace.
+// The probe "gpu_extra": what is slow to read of GPUs, on a thread of its own. Values carry the moment they were read
+// at, so a row that finds nothing newer is empty, and sums and averages stay right at any pace.
 #include <algorithm>
 #include <mutex>
 
@@ -13,8 +13,18 @@ namespace tacho {
 namespace {
 
 enum Field : size_t {
-  kEnergyUj, kEnergyStamp, kTemperatureMc, kPcieRx, kPcieTx, kPcieStamp, kPcieMax, kNvlinkRx, kNvlinkTx, kNvlinkStamp,
-  kNvlinkMax, kEpoch,
+  kEnergyUj,
+  kEnergyStamp,
+  kTemperatureMc,
+  kPcieRx,
+  kPcieTx,
+  kPcieStamp,
+  kPcieMax,
+  kNvlinkRx,
+  kNvlinkTx,
+  kNvlinkStamp,
+  kNvlinkMax,
+  kEpoch,
 };
 
 bool newer(const Reading& before, const Reading& now, size_t value, size_t stamp) {
@@ -131,10 +141,8 @@ class CounterThread : public std::enable_shared_from_this<CounterThread> {
       const std::lock_guard lock(monitor_);
       published_ = counters;
       while (!stopping_ && !asked_) {
-        if (next_ns == 0)
-          monitor_.wait();
-        else if (!monitor_.wait_until(next_ns))
-          break;
+        if (next_ns == 0) monitor_.wait();
+        else if (!monitor_.wait_until(next_ns)) break;
       }
       if (stopping_) return;
       tick = std::exchange(asked_, false);
@@ -157,7 +165,8 @@ class GpuExtraProbe final : public Probe {
   void prepare() override {
     if (reader_ != nullptr) reader_->look_after(context_);
     if (thread_ == nullptr) return;
-    // The answer to the last tick. The one to this tick may come in time or not: a row that has it leaves nothing to the next.
+    // The answer to the last tick. The one to this tick may come in time or not: a row that has it leaves nothing to
+    // the next.
     taken_ = thread_->newest();
     thread_->tick();
   }
@@ -210,8 +219,8 @@ Result<std::unique_ptr<Probe>> make_gpu_extra(ProbeContext& context) {
 }  // namespace
 
 const ProbeInfo kGpuExtraProbe = {
-    "gpu_extra", ProbeDefault::off, "GPU power, temperature, PCIe and NVLink traffic (slow calls, own thread)", kColumns,
-    make_gpu_extra, check_gpu,
+    "gpu_extra", ProbeDefault::off, "GPU power, temperature, PCIe and NVLink traffic (slow calls, own thread)",
+    kColumns,    make_gpu_extra,    check_gpu,
 };
 
 }  // namespace tacho

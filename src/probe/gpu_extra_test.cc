@@ -81,9 +81,7 @@ TEST_F(GpuExtraTest, ACallThatFailsLosesNoEnergy) {
     machine(devices + error);
     int empty = 0;
     ASSERT_TRUE(tick_until([&] {
-      if (has("system_gpu_power_w")) {
-        EXPECT_NEAR(cell("system_gpu_power_w"), 150, 15);
-      }
+      if (has("system_gpu_power_w")) { EXPECT_NEAR(cell("system_gpu_power_w"), 150, 15); }
       empty = has("system_gpu_power_w") ? 0 : empty + 1;
       return empty > 15;  // it is read every 450 ms
     }));

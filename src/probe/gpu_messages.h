@@ -22,7 +22,7 @@ inline constexpr size_t kMostDevices = 128;
 
 struct RoundQuestion {  // followed by pids
   bool job = false, detail = false;
-  bool more = false;    // further pids come in the next packet
+  bool more = false;  // further pids come in the next packet
 };
 
 enum class Topic : uint32_t { identity, problem, round };

@@ -5,7 +5,8 @@
 namespace tacho {
 namespace {
 
-// After so many rounds in which no device answered the library is started anew; a lost device alone is not yet a reason.
+// After so many rounds in which no device answered the library is started anew; a lost device alone is not yet a
+// reason.
 constexpr int kSilentRounds = 3;
 
 }  // namespace

@@ -29,7 +29,7 @@ class NvmlSession {
       : library_(std::move(library)), options_(std::move(options)) {}
   // True when the driver is up; `fresh` is set when it came up just now and the devices are to be made anew.
   bool ensure(bool& fresh);
-  void lost();      // every call fails: try anew, after a pause that grows
+  void lost();  // every call fails: try anew, after a pause that grows
   void answered() { back_off_.succeeded(); }
   const nvml::Api& api() const { return library_->api; }
   GpuState state() const { return state_; }

@@ -63,10 +63,8 @@ std::optional<int64_t> pcie_bytes_per_s(unsigned int generation, unsigned int wi
 void NvidiaCounters::Total::add(uint64_t now, uint64_t modulus) {
   int64_t grown = 0;
   if (before) {
-    if (now >= *before)
-      grown = static_cast<int64_t>(now - *before);
-    else if (modulus != 0)
-      grown = static_cast<int64_t>(now + modulus - *before);
+    if (now >= *before) grown = static_cast<int64_t>(now - *before);
+    else if (modulus != 0) grown = static_cast<int64_t>(now + modulus - *before);
   }
   sum = sum.value_or(0) + grown;
   before = now;
@@ -108,8 +106,7 @@ void NvidiaCounters::read_link_limits(Device& device) {
   device.nvlink_max.reset();
   for (unsigned int link = 0; link < links; ++link) {
     const Pair state = two_fields(api, device.handle, nvml::kFieldNvlinkState, nvml::kFieldNvlinkSpeed, link);
-    if (state.first == 1 && state.second)
-      add_to(device.nvlink_max, static_cast<int64_t>(*state.second) * 1'000'000);
+    if (state.first == 1 && state.second) add_to(device.nvlink_max, static_cast<int64_t>(*state.second) * 1'000'000);
   }
 }
 
@@ -133,8 +130,7 @@ nvml::Return NvidiaCounters::read_energy(Device& device, int64_t now_ns) {
   }
   unsigned int degrees = 0;
   device.temperature_mc.reset();
-  if (api.temperature != nullptr &&
-      api.temperature(device.handle, nvml::kTemperatureGpu, &degrees) == nvml::kSuccess)
+  if (api.temperature != nullptr && api.temperature(device.handle, nvml::kTemperatureGpu, &degrees) == nvml::kSuccess)
     device.temperature_mc = int64_t{degrees} * 1000;
   return code;
 }
@@ -191,7 +187,8 @@ int64_t NvidiaCounters::pcie_pace_ns() const {
   for (const Device& device : devices_) {
     if (!device.narrow_pcie) continue;
     const int64_t fastest = device.pcie_max.value_or(*pcie_bytes_per_s(6, 16));
-    pace_ns = std::min(pace_ns, static_cast<int64_t>(0.7e9 * static_cast<double>(kTwo32) / static_cast<double>(fastest)));
+    pace_ns =
+        std::min(pace_ns, static_cast<int64_t>(0.7e9 * static_cast<double>(kTwo32) / static_cast<double>(fastest)));
   }
   return pace_ns;
 }
@@ -232,10 +229,8 @@ void NvidiaCounters::read(bool tick, GpuCounters& out) {
     const bool narrow = std::any_of(devices_.begin(), devices_.end(), [](const Device& d) { return d.narrow_pcie; });
     next_pcie_ns_ = narrow ? start_ns + pcie_pace_ns() : 0;
     add_up(start_ns);
-    if (gone)
-      session_.lost();
-    else
-      session_.answered();
+    if (gone) session_.lost();
+    else session_.answered();
   }
   if (session_.state() != GpuState::ready) {
     next_pcie_ns_ = 0;
@@ -245,7 +240,8 @@ void NvidiaCounters::read(bool tick, GpuCounters& out) {
   for (const Device& device : devices_) {
     add_to(out.pcie_max_bytes_per_s, device.pcie_max);
     add_to(out.nvlink_max_bytes_per_s, device.nvlink_max);
-    if (device.temperature_mc) out.temperature_mc = std::max(out.temperature_mc.value_or(INT64_MIN), *device.temperature_mc);
+    if (device.temperature_mc)
+      out.temperature_mc = std::max(out.temperature_mc.value_or(INT64_MIN), *device.temperature_mc);
   }
   add_to(out.energy_uj, shown_.energy_uj);
   add_to(out.pcie_rx_bytes, shown_.pcie_rx_bytes);

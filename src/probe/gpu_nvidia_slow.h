@@ -1,5 +1,6 @@
-// NVIDIA's slow counters. On an H200: total energy 4 ms (the driver renews it every 100 ms), temperature 0.4 ms, PCIe byte
-// counters 0.6 ms, PCIe throughput 20 ms a direction (it samples that long). Lives on the thread of the slow counters.
+// NVIDIA's slow counters. On an H200: total energy 4 ms (the driver renews it every 100 ms), temperature 0.4 ms, PCIe
+// byte counters 0.6 ms, PCIe throughput 20 ms a direction (it samples that long). Lives on the thread of the slow
+// counters.
 #pragma once
 #include <memory>
 #include <vector>

@@ -1,8 +1,8 @@
 // Whether the numbers by which NVIDIA's driver knows processes are ours. In the initial pid namespace they are. In
-// another one (a container) old drivers tell the host's numbers, new ones (open kernel modules) translate for the caller;
-// which it is cannot be asked, so it has to be proved: a process that the driver lists under a number of the job's, and
-// that indeed holds an NVIDIA device open here. Until then nothing is attributed to the job.
-// Lives on the GPU thread. Relies on /proc/PID/ns/pid, on NSpid of /proc/PID/status (Linux 4.1) and on /proc/PID/fd.
+// another one (a container) old drivers tell the host's numbers, new ones (open kernel modules) translate for the
+// caller; which it is cannot be asked, so it has to be proved: a process that the driver lists under a number of the
+// job's, and that indeed holds an NVIDIA device open here. Until then nothing is attributed to the job. Lives on the
+// GPU thread. Relies on /proc/PID/ns/pid, on NSpid of /proc/PID/status (Linux 4.1) and on /proc/PID/fd.
 #pragma once
 #include <sys/types.h>
 

@@ -1,7 +1,7 @@
-// The NVML reader: a process of tacho's own (os/companion.h) that loads NVIDIA's library, which brings some 20 MiB along
-// and may hang or crash. One a program, shared by the GPU probes. It is started without waiting for it; when it crashes
-// or does not answer, GPU columns are empty and it is started again, once a minute at the most.
-// GpuReader is for the sampling thread, a GpuChannel for that one and for the thread that asks.
+// The NVML reader: a process of tacho's own (os/companion.h) that loads NVIDIA's library, which brings some 20 MiB
+// along and may hang or crash. One a program, shared by the GPU probes. It is started without waiting for it; when it
+// crashes or does not answer, GPU columns are empty and it is started again, once a minute at the most. GpuReader is
+// for the sampling thread, a GpuChannel for that one and for the thread that asks.
 #pragma once
 #include <memory>
 #include <optional>

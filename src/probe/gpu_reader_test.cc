@@ -96,7 +96,8 @@ TEST_F(GpuReaderTest, GoesWithTheProbe) {
   }
   EXPECT_EQ(got, pid);
   // By the end of its channel, or killed: whichever comes first.
-  EXPECT_TRUE((WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) || (WIFEXITED(status) && WEXITSTATUS(status) == 0)) << status;
+  EXPECT_TRUE((WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) || (WIFEXITED(status) && WEXITSTATUS(status) == 0))
+      << status;
 }
 
 TEST_F(GpuReaderTest, IsNotStartedAgainAndAgain) {

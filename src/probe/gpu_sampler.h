@@ -15,7 +15,7 @@ struct GpuSnapshot {
   int64_t stamp_ns = 0;  // CLOCK_MONOTONIC when it was complete; 0: none yet
   GpuState state = GpuState::starting;
   PidMapping pids = PidMapping::same;
-  bool job = false;      // a job's share was asked for
+  bool job = false;  // a job's share was asked for
   std::vector<GpuSample> devices;
   std::shared_ptr<const std::vector<GpuIdentity>> identities;
   std::string_view method = "none";
@@ -44,7 +44,7 @@ class GpuSampler : public std::enable_shared_from_this<GpuSampler> {
   GpuRequest next_;
   GpuSnapshot published_;
   uint64_t asked_ = 0, answered_ = 0, taken_ = 0;
-  bool idle_ = false;      // the thread waits for work
+  bool idle_ = false;  // the thread waits for work
   bool worth_waiting_ = false;
   bool stopping_ = false;
   // Of the GPU thread.

@@ -111,8 +111,7 @@ class RoundServer {
   bool loaded = false;
   for (int64_t next_ns = 0;;) {
     std::byte question{};
-    const ssize_t received =
-        receive_packet(kCountersFd, std::span(&question, 1), next_ns == 0 ? kNoDeadline : next_ns);
+    const ssize_t received = receive_packet(kCountersFd, std::span(&question, 1), next_ns == 0 ? kNoDeadline : next_ns);
     if (received == 0) leave();
     if (!std::exchange(loaded, true))
       if (auto library = load_nvml()) counters = std::make_unique<NvidiaCounters>(*library, options);

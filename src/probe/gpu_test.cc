@@ -150,7 +150,8 @@ TEST_F(GpuTest, MigHasMemoryButNoUtilisation) {
 }
 
 TEST_F(GpuTest, OneLostDeviceHidesNoOther) {
-  const std::string devices = "device util=50 total=1048576000 used=1048576\ndevice util=70 total=1048576000 used=2097152\n";
+  const std::string devices =
+      "device util=50 total=1048576000 used=1048576\ndevice util=70 total=1048576000 used=2097152\n";
   machine(devices + "error all 15 1\n");
   make();
   ASSERT_TRUE(tick_until([&] { return has("system_gpu_usage"); }));
@@ -162,8 +163,9 @@ TEST_F(GpuTest, OneLostDeviceHidesNoOther) {
 
 TEST_F(GpuTest, ADeviceThatFailsLeavesNoSmallerSum) {
   job.pids = {100};
-  const std::string devices = "device util=50 total=1048576000 used=1048576\ndevice util=70 total=1048576000 used=2097152\n"
-                              "process 1 compute 100 1048576\n";
+  const std::string devices =
+      "device util=50 total=1048576000 used=1048576\ndevice util=70 total=1048576000 used=2097152\n"
+      "process 1 compute 100 1048576\n";
   machine(devices);
   make();
   probe->describe(*std::make_unique<Detail>());
@@ -210,8 +212,9 @@ TEST_F(GpuTest, MemoryOfTheFirstKindWhereTheSecondIsMissing) {
 TEST_F(GpuTest, WorksWithTheFunctionsOf2011) {
   use_library("libfake_nvml_old.so");
   job.pids = {100};
-  machine("device util=50 total=1048576000 reserved=1048576 used=1048576\nprocess 0 compute 100 3145728\n"
-          "process 0 graphics 100 3145728\nprocess 0 compute 101 1048576\n");
+  machine(
+      "device util=50 total=1048576000 reserved=1048576 used=1048576\nprocess 0 compute 100 3145728\n"
+      "process 0 graphics 100 3145728\nprocess 0 compute 101 1048576\n");
   make();
   ASSERT_TRUE(tick_until([&] { return has("system_gpu_usage"); }));
   EXPECT_TRUE(is("system_gpu_usage", 0.5));
@@ -263,8 +266,9 @@ TEST_F(GpuTest, EndsWhileTheDriverHangs) {
 }
 
 TEST_F(GpuTest, DescribesDevicesAndHost) {
-  machine("device name=H200 util=25 total=1048576000 used=524288000 temp=40 power=250500 clock=1980 cores=16896\n"
-          "device name=H200 util=0 total=1048576000 used=0\ndriver 580.159\n");
+  machine(
+      "device name=H200 util=25 total=1048576000 used=524288000 temp=40 power=250500 clock=1980 cores=16896\n"
+      "device name=H200 util=0 total=1048576000 used=0\ndriver 580.159\n");
   make();
   Host host;
   fill_host_gpu(*probe, host);

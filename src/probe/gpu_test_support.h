@@ -25,9 +25,8 @@ struct FixedPids final : JobPids {
 class GpuMachine : public testing::Test {
  protected:
   GpuMachine() {
-    folder = std::filesystem::temp_directory_path() /
-             ("tacho-gpu-" + std::to_string(::getpid()) + "-" +
-              testing::UnitTest::GetInstance()->current_test_info()->name());
+    folder = std::filesystem::temp_directory_path() / ("tacho-gpu-" + std::to_string(::getpid()) + "-" +
+                                                       testing::UnitTest::GetInstance()->current_test_info()->name());
     std::filesystem::remove_all(folder);
     std::filesystem::create_directories(folder / "sys");
     context.roots.sys = folder / "sys";

@@ -1,6 +1,7 @@
 // CPU time of a set of processes and of all that they fork from now on, however they are reaped: a perf task clock that
-// children inherit (perf_event_open(2)). Every switch of these processes then costs the kernel some 0.6 µs more, so it is
-// for jobs whose time is known by no other way. Misses what a process spends on its own end, some 30 µs. Not thread-safe.
+// children inherit (perf_event_open(2)). Every switch of these processes then costs the kernel some 0.6 µs more, so it
+// is for jobs whose time is known by no other way. Misses what a process spends on its own end, some 30 µs. Not
+// thread-safe.
 #pragma once
 #include <sys/types.h>
 

@@ -52,7 +52,7 @@ Status check(const Roots& roots) { return need_file(roots.proc + "/loadavg", kMo
 
 }  // namespace
 
-const ProbeInfo kLoadProbe = {"load", ProbeDefault::on, "load average of the machine", kColumns,
-                              make_probe<LoadProbe>, check};
+const ProbeInfo kLoadProbe = {"load",   ProbeDefault::on,      "load average of the machine",
+                              kColumns, make_probe<LoadProbe>, check};
 
 }  // namespace tacho

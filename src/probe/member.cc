@@ -46,7 +46,8 @@ bool Member::check_clock() {
 
 bool Member::refresh(int proc_fd, ReadBuffer& buffer) {
   if (!stat_fd_) stat_fd_ = open_of(proc_fd, pid_, "%d/stat");
-  if (!stat_fd_) return read_clock_ns_ != -2 && (errno == EMFILE || errno == ENFILE);  // no descriptor left is not the end
+  if (!stat_fd_)
+    return read_clock_ns_ != -2 && (errno == EMFILE || errno == ENFILE);  // no descriptor left is not the end
   // The clock is read first: what runs in between shows at the next tick as "ran".
   const int64_t before = reaped_cpu_ns();
   const bool first = read_clock_ns_ == -2;

@@ -34,7 +34,9 @@ class Member {
   // A process whose first thread has ended is one only when no other is left.
   bool zombie() const { return (stat_.state == 'Z' && stat_.threads <= 1) || dead(); }
   bool dead() const { return stat_.state == 'X'; }  // being reaped: its parent has its time, or is about to
-  bool ignores_children() const { return (stat_.ignored >> (SIGCHLD - 1) & 1) != 0; }  // the kernel reaps them by itself
+  bool ignores_children() const {
+    return (stat_.ignored >> (SIGCHLD - 1) & 1) != 0;
+  }  // the kernel reaps them by itself
   int64_t threads() const { return stat_.threads; }
   bool ran() const { return clock_ns_ != read_clock_ns_; }
   bool has_io() const { return has_io_; }
@@ -51,27 +53,29 @@ class Member {
   Usage usage() const;
   // All its children now, whichever thread forked them; appended.
   ChildrenLists::Outcome read_children(int proc_fd, ReadBuffer& buffer, std::vector<pid_t>& children);
-  uint64_t family_fingerprint() const { return children_.fingerprint(); }  // of its threads and children when they were read
+  uint64_t family_fingerprint() const {
+    return children_.fingerprint();
+  }  // of its threads and children when they were read
   // Read anew, and forgotten again: whether it has ended, however it was when it was last read.
   bool has_ended(int proc_fd, ReadBuffer& buffer);
 
   // Proportional memory, kept by PssReader.
-  int64_t pss_bytes = -1;      // with huge pages; −1: never read
-  int64_t pss_rss_bytes = 0;   // rss_bytes() at that reading
-  double pss_share = 1;        // PSS of RSS, both of the reading itself: the process may have grown since its stat was read
+  int64_t pss_bytes = -1;     // with huge pages; −1: never read
+  int64_t pss_rss_bytes = 0;  // rss_bytes() at that reading
+  double pss_share = 1;  // PSS of RSS, both of the reading itself: the process may have grown since its stat was read
   int64_t huge_bytes = 0;
   int64_t pss_stamp_ns = 0;
   bool pss_denied = false;
   bool ran_since_pss = false;
   bool sharing_changed = false;  // a relative came or went: its pages are shared among more or fewer
   // Kept by ProcessTree.
-  uint32_t ran_tick = 0;   // the tick in which it last ran
+  uint32_t ran_tick = 0;            // the tick in which it last ran
   uint32_t peak_tick = UINT32_MAX;  // ran_tick when its high-water mark was read
-  bool lost_child = false;  // in this tick a child, or a child's child, was found gone
-  bool orphaned = false;    // its parent ended: who is its parent now is not known until it is read
-  bool lists_gone = false;  // when its children were to be read, it had ended
-  bool adopts = false;      // it was given another's children (a subreaper), and waits for them
-  pid_t settle_to = 0;     // gone: the nearest surviving ancestor
+  bool lost_child = false;          // in this tick a child, or a child's child, was found gone
+  bool orphaned = false;            // its parent ended: who is its parent now is not known until it is read
+  bool lists_gone = false;          // when its children were to be read, it had ended
+  bool adopts = false;              // it was given another's children (a subreaper), and waits for them
+  pid_t settle_to = 0;              // gone: the nearest surviving ancestor
 
  private:
   bool read_stat(int proc_fd, ReadBuffer& buffer, PidStat& out);

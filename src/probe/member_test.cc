@@ -29,7 +29,8 @@ struct WrittenProc {
   void process(pid_t pid, pid_t parent, int cutime, int blkio, const std::string& children) const {
     const std::string number = std::to_string(pid);
     std::filesystem::create_directories(folder / (number + "/task/" + number));
-    std::string text = number + " (x) S " + std::to_string(parent) + " 1 1 0 -1 64 1 2 3 4 0 0 " + std::to_string(cutime) + " 0 20 0 1 0 99 1000 25";
+    std::string text = number + " (x) S " + std::to_string(parent) + " 1 1 0 -1 64 1 2 3 4 0 0 " +
+                       std::to_string(cutime) + " 0 20 0 1 0 99 1000 25";
     for (int field = 25; field < 42; ++field) text += " 0";
     spill(folder / (number + "/stat"), text + " " + std::to_string(blkio) + " 0 0");
     spill(folder / (number + "/task/" + number + "/children"), children);
@@ -57,7 +58,7 @@ TEST(ProcessTree, DiskWaitsOfReapedChildrenAreKept) {
   child.end();
   std::filesystem::remove_all(proc.folder / std::to_string(child.pid));
   proc.process(root.pid, ::getpid(), 50, 15, "");  // it waited for the child
-  context.facts.closing = true;  // everybody is read
+  context.facts.closing = true;                    // everybody is read
   tree.update(2);
   EXPECT_EQ(tree.children(), 0);
   EXPECT_EQ(tree.total().iowait_ns, 215 * tick_ns);

@@ -50,11 +50,10 @@ class MemoryProbe final : public Probe {
   }
 
   void describe(Detail& detail) override {
-    detail.memory = {known(info_.total),      known(info_.free),
-                     known(info_.available),  known(info_.used()),
-                     known(info_.buffers),    known(info_.cached_and_reclaimable()),
-                     known(info_.swap_total), known(info_.swap_free),
-                     known(info_.active),     known(info_.inactive)};
+    detail.memory = {known(info_.total),      known(info_.free),      known(info_.available),
+                     known(info_.used()),     known(info_.buffers),   known(info_.cached_and_reclaimable()),
+                     known(info_.swap_total), known(info_.swap_free), known(info_.active),
+                     known(info_.inactive)};
   }
 
  private:
@@ -67,7 +66,7 @@ Status check(const Roots& roots) { return need_file(roots.proc + "/meminfo", kMo
 
 }  // namespace
 
-const ProbeInfo kMemoryProbe = {"memory", ProbeDefault::on, "memory of the machine", kColumns,
-                                make_probe<MemoryProbe>, check};
+const ProbeInfo kMemoryProbe = {"memory", ProbeDefault::on,        "memory of the machine",
+                                kColumns, make_probe<MemoryProbe>, check};
 
 }  // namespace tacho

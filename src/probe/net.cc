@@ -127,7 +127,7 @@ Status check(const Roots& roots) { return need_file(roots.proc + "/net/dev", kMo
 
 }  // namespace
 
-const ProbeInfo kNetProbe = {"net", ProbeDefault::on, "network traffic of the machine", kColumns,
-                             make_probe<NetProbe>, check};
+const ProbeInfo kNetProbe = {"net",    ProbeDefault::on,     "network traffic of the machine",
+                             kColumns, make_probe<NetProbe>, check};
 
 }  // namespace tacho

@@ -12,7 +12,6 @@ namespace {
 
 bool is_loopback(std::string_view name) { return name == "lo"; }
 
-
 // "DEVTYPE=vlan" of an interface's uevent file; empty for ordinary ones.
 std::string device_type(const std::string& path) {
   const auto text = read_whole_file(path + "/uevent", 4096);
@@ -95,11 +94,11 @@ void NetTable::rebuild(std::string_view net_dev) {
   for (NetLine line; lines.next(line);) {
     NetEntry entry;
     entry.name = line.name;
-    if (!sys_.empty()) entry.index = parse_int<int64_t>(read_first_line(sysfs_path(line.name) + "/ifindex")).value_or(-1);
+    if (!sys_.empty())
+      entry.index = parse_int<int64_t>(read_first_line(sysfs_path(line.name) + "/ifindex")).value_or(-1);
     // The same name with another index is another interface.
-    const auto kept = std::find_if(old.begin(), old.end(), [&](const NetEntry& e) {
-      return e.name == entry.name && e.index == entry.index;
-    });
+    const auto kept = std::find_if(old.begin(), old.end(),
+                                   [&](const NetEntry& e) { return e.name == entry.name && e.index == entry.index; });
     if (kept != old.end()) entry = *kept;
     entries_.push_back(std::move(entry));
   }

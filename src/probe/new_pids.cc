@@ -19,7 +19,8 @@ constexpr int64_t kNumbersPerProcess = 3, kFewNumbers = 256;
 }  // namespace
 
 NewPids::NewPids(const std::string& proc)
-    : loadavg_(proc + "/loadavg"), pid_max_(proc + "/sys/kernel/pid_max"),
+    : loadavg_(proc + "/loadavg"),
+      pid_max_(proc + "/sys/kernel/pid_max"),
       reliable_(is_kernels_own_proc(loadavg_.path()) && is_kernels_own_proc(proc + "/stat")) {}
 
 // Whether the numbers given since the older mark are those behind it, and few enough to be asked for one by one.
@@ -33,7 +34,8 @@ bool NewPids::in_order(const Mark& now, int64_t threads, ReadBuffer& buffer) {
   return now.forks - older_.forks + threads + kReservedPids < pid_max;
 }
 
-bool NewPids::collect(int proc_fd, ReadBuffer& buffer, int64_t forks, int64_t now_ns, bool all, std::vector<pid_t>& pids) {
+bool NewPids::collect(int proc_fd, ReadBuffer& buffer, int64_t forks, int64_t now_ns, bool all,
+                      std::vector<pid_t>& pids) {
   pids.clear();
   Mark now{-1, forks, now_ns};
   LoadAverage load;

@@ -1,9 +1,10 @@
-// Which numbers processes may have that were started since the last time: the kernel gives numbers out in order, so they lie
-// behind the last one given (/proc/loadavg, field 5), and nobody else's process need be looked at. Every process there is
-// counts as new when that cannot be relied on: at first, where numbers begin anew, where more may have been given than there are,
-// and when the caller asks, which it does now and then, because a number can be chosen, too (clone3 set_tid, ns_last_pid).
-// A number is given some time before its process can be seen, so that those of the last second are always among them.
-// Numbers of threads, and of nobody, may be too. Not thread-safe; no allocation in a steady tick.
+// Which numbers processes may have that were started since the last time: the kernel gives numbers out in order, so
+// they lie behind the last one given (/proc/loadavg, field 5), and nobody else's process need be looked at. Every
+// process there is counts as new when that cannot be relied on: at first, where numbers begin anew, where more may have
+// been given than there are, and when the caller asks, which it does now and then, because a number can be chosen, too
+// (clone3 set_tid, ns_last_pid). A number is given some time before its process can be seen, so that those of the last
+// second are always among them. Numbers of threads, and of nobody, may be too. Not thread-safe; no allocation in a
+// steady tick.
 #pragma once
 #include <sys/types.h>
 
@@ -18,8 +19,8 @@ namespace tacho {
 class NewPids {
  public:
   explicit NewPids(const std::string& proc);
-  // Replaces what is in pids. forks: processes and threads started on the machine so far, of this moment or shortly before; below
-  // 1 when it is not known. True when every process was listed.
+  // Replaces what is in pids. forks: processes and threads started on the machine so far, of this moment or shortly
+  // before; below 1 when it is not known. True when every process was listed.
   bool collect(int proc_fd, ReadBuffer& buffer, int64_t forks, int64_t now_ns, bool all, std::vector<pid_t>& pids);
 
  private:
@@ -30,8 +31,8 @@ class NewPids {
 
   KeptFile loadavg_, pid_max_;
   bool reliable_;
-  Mark older_, newer_;      // a second apart at least; numbers behind the older one are looked at
-  int64_t processes_ = 0;   // when all were listed
+  Mark older_, newer_;     // a second apart at least; numbers behind the older one are looked at
+  int64_t processes_ = 0;  // when all were listed
 };
 
 }  // namespace tacho

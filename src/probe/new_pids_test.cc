@@ -24,7 +24,8 @@ TEST(NewPids, LooksAtNewNumbersOnly) {
   int64_t now_ns = kNsPerSec;
   EXPECT_TRUE(numbers.collect(proc.get(), buffer, 100, now_ns, false, pids)) << "all at first";
   EXPECT_TRUE(has(pids, ::getpid()));
-  EXPECT_TRUE(numbers.collect(proc.get(), buffer, 100, now_ns += 2 * kNsPerSec, false, pids)) << "and until a second passed";
+  EXPECT_TRUE(numbers.collect(proc.get(), buffer, 100, now_ns += 2 * kNsPerSec, false, pids))
+      << "and until a second passed";
   const pid_t child = ::fork();
   if (child == 0) ::_exit(0);
   const bool all = numbers.collect(proc.get(), buffer, 101, now_ns += 2 * kNsPerSec, false, pids);
@@ -45,7 +46,8 @@ TEST(NewPids, AFileThatIsNotTheKernelsTellsNothing) {
   ReadBuffer buffer;
   NewPids numbers(folder.path());
   std::vector<pid_t> pids;
-  for (int i = 0; i < 5; ++i) EXPECT_TRUE(numbers.collect(proc.get(), buffer, 100 + i, (10 + 2 * i) * kNsPerSec, false, pids));
+  for (int i = 0; i < 5; ++i)
+    EXPECT_TRUE(numbers.collect(proc.get(), buffer, 100 + i, (10 + 2 * i) * kNsPerSec, false, pids));
 }
 
 }  // namespace

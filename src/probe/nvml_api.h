@@ -79,7 +79,15 @@ struct PciInfo {
 };
 static_assert(sizeof(PciInfo) == 68 && offsetof(PciInfo, bus_id) == 36);
 
-enum ValueType : int { kDouble, kUnsignedInt, kUnsignedLong, kUnsignedLongLong, kSignedLongLong, kSignedInt, kUnsignedShort };
+enum ValueType : int {
+  kDouble,
+  kUnsignedInt,
+  kUnsignedLong,
+  kUnsignedLongLong,
+  kSignedLongLong,
+  kSignedInt,
+  kUnsignedShort
+};
 
 struct FieldValue {
   unsigned int field_id, scope_id;
@@ -100,11 +108,11 @@ static_assert(sizeof(FieldValue) == 40 && offsetof(FieldValue, value) == 32);
 
 // Field identifiers of nvmlDeviceGetFieldValues.
 inline constexpr unsigned int kFieldNvlinkLinkCount = 91;
-inline constexpr unsigned int kFieldNvlinkDataTx = 138;     // KiB; scope: a link, or all
+inline constexpr unsigned int kFieldNvlinkDataTx = 138;  // KiB; scope: a link, or all
 inline constexpr unsigned int kFieldNvlinkDataRx = 139;
-inline constexpr unsigned int kFieldNvlinkSpeed = 164;      // MB/s; scope: a link
-inline constexpr unsigned int kFieldNvlinkState = 165;      // 1: active; scope: a link
-inline constexpr unsigned int kFieldPcieTxBytes = 197;      // 32 bits that wrap, drivers since 550
+inline constexpr unsigned int kFieldNvlinkSpeed = 164;  // MB/s; scope: a link
+inline constexpr unsigned int kFieldNvlinkState = 165;  // 1: active; scope: a link
+inline constexpr unsigned int kFieldPcieTxBytes = 197;  // 32 bits that wrap, drivers since 550
 inline constexpr unsigned int kFieldPcieRxBytes = 198;
 inline constexpr unsigned int kAllLinks = ~0u;
 inline constexpr unsigned int kMaxLinks = 18;

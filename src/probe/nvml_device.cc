@@ -9,10 +9,10 @@
 namespace tacho {
 namespace {
 
-constexpr int64_t kInstancesPaceNs = 5 * kNsPerSec;   // MIG is set up by hand, rarely
-constexpr int64_t kMostInstances = 8;                 // a device can be cut into seven
-constexpr int64_t kDetailPaceNs = 950 * kNsPerMs;     // 1 to 10 ms for the three on an H200
-constexpr int64_t kTooSlowNs = kNsPerSec;             // a device that blocks this long must not hold up the others
+constexpr int64_t kInstancesPaceNs = 5 * kNsPerSec;  // MIG is set up by hand, rarely
+constexpr int64_t kMostInstances = 8;                // a device can be cut into seven
+constexpr int64_t kDetailPaceNs = 950 * kNsPerMs;    // 1 to 10 ms for the three on an H200
+constexpr int64_t kTooSlowNs = kNsPerSec;            // a device that blocks this long must not hold up the others
 
 // The driver does not offer this here; says nothing about the device's health.
 bool is_unsupported(nvml::Return code) {
@@ -30,7 +30,8 @@ std::optional<int64_t> number(nvml::Return (*function)(nvml::Device, unsigned in
   return value;
 }
 
-std::optional<int64_t> number(nvml::Return (*function)(nvml::Device, int, unsigned int*), nvml::Device device, int which) {
+std::optional<int64_t> number(nvml::Return (*function)(nvml::Device, int, unsigned int*), nvml::Device device,
+                              int which) {
   unsigned int value = 0;
   if (function == nullptr || function(device, which, &value) != nvml::kSuccess) return std::nullopt;
   return value;

@@ -11,8 +11,9 @@ namespace {
 
 constexpr const char* kSoname = "libnvidia-ml.so.1";
 constexpr std::array kUsualFolders = {
-    "/usr/lib/x86_64-linux-gnu",  "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/local/nvidia/lib64",
-    "/usr/local/nvidia/lib",      "/usr/lib/wsl/lib",           "/run/opengl-driver/lib",
+    "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64",
+    "/usr/local/nvidia/lib64",   "/usr/local/nvidia/lib",      "/usr/lib/wsl/lib",
+    "/run/opengl-driver/lib",
 };
 
 // The first of the names that the library has.
@@ -36,8 +37,8 @@ void find_processes(const Library& library, nvml::Api& api) {
       {"nvmlDeviceGetMPSComputeRunningProcesses_v3", "nvmlDeviceGetMPSComputeRunningProcesses_v2",
        "nvmlDeviceGetMPSComputeRunningProcesses"},
   }};
-  // The first 535 drivers had a larger structure in _v3 and took that back: they are known by these two functions. Their
-  // _v2 is as it always was.
+  // The first 535 drivers had a larger structure in _v3 and took that back: they are known by these two functions.
+  // Their _v2 is as it always was.
   const bool odd_v3 = library.symbol("nvmlDeviceGetConfComputeMemSizeInfo") != nullptr &&
                       library.symbol("nvmlDeviceGetRunningProcessDetailList") == nullptr;
   for (size_t i = 0; i < kLists.size(); ++i) {

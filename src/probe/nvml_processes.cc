@@ -53,10 +53,8 @@ void NvmlProcesses::add_holder(size_t first, pid_t pid, unsigned long long bytes
     Holder& known = holders_[i];
     if (known.pid != pid) continue;
     // The same memory again, in another list; or known only there.
-    if (known.bytes == nvml::kValueNotAvailable)
-      known.bytes = bytes;
-    else if (bytes != nvml::kValueNotAvailable)
-      known.bytes = std::max(known.bytes, bytes);
+    if (known.bytes == nvml::kValueNotAvailable) known.bytes = bytes;
+    else if (bytes != nvml::kValueNotAvailable) known.bytes = std::max(known.bytes, bytes);
     return;
   }
   holders_.push_back({pid, bytes});
@@ -173,10 +171,8 @@ nvml::Return NvmlProcesses::read(const nvml::Api& api, nvml::Device device, std:
   }
   // Without a process, or without a context now and a moment ago, nothing of the job can have run here.
   const bool no_process = job.pids.empty() && job.pids_before.empty();
-  if (no_process || (listed && holders_.empty() && held_before_.empty()))
-    usage_ppm_ = 0;
-  else
-    read_usage(api, device, job, code);
+  if (no_process || (listed && holders_.empty() && held_before_.empty())) usage_ppm_ = 0;
+  else read_usage(api, device, job, code);
   out.job_usage_ppm = usage_ppm_;
   held_before_.clear();
   for (const Holder& holder : holders_) held_before_.push_back(holder.pid);

@@ -45,10 +45,10 @@ class NvmlProcesses {
   void read_usage(const nvml::Api& api, nvml::Device device, NvmlJob& job, nvml::Return& code);
   int64_t mean_usage_ppm(NvmlJob& job, size_t count);
 
-  std::vector<Holder> holders_;         // of the job: one entry a process and MIG instance
-  std::vector<pid_t> held_before_;      // pids of the round before, ascending
-  unsigned long long last_seen_us_ = 0; // the newest sample so far, in the driver's time
-  int64_t next_usage_ns_ = 0;           // not asked again before
+  std::vector<Holder> holders_;          // of the job: one entry a process and MIG instance
+  std::vector<pid_t> held_before_;       // pids of the round before, ascending
+  unsigned long long last_seen_us_ = 0;  // the newest sample so far, in the driver's time
+  int64_t next_usage_ns_ = 0;            // not asked again before
   std::optional<int64_t> usage_ppm_;
 };
 

@@ -1,5 +1,6 @@
 // Hardware counters of the job (inherited by its children, enabled when it runs exec) and, with CAP_PERFMON, of the
-// machine. Virtual machines often have none, and kernel.perf_event_paranoid may forbid them: the columns stay empty then.
+// machine. Virtual machines often have none, and kernel.perf_event_paranoid may forbid them: the columns stay empty
+// then.
 #include "probe/perf.h"
 
 #include <unistd.h>
@@ -14,17 +15,28 @@ namespace tacho {
 namespace {
 
 enum Field : size_t {
-  kCycles, kInstructions, kL1Loads, kL1Misses, kLastLevelLoads, kLastLevelMisses, kTlbLoads, kTlbMisses,
+  kCycles,
+  kInstructions,
+  kL1Loads,
+  kL1Misses,
+  kLastLevelLoads,
+  kLastLevelMisses,
+  kTlbLoads,
+  kTlbMisses,
   kJobFields,
-  kSystemCycles = kJobFields, kSystemInstructions
+  kSystemCycles = kJobFields,
+  kSystemInstructions
 };
-constexpr std::array<PerfEvent, kJobFields> kJobEvents{kPerfCycles,         kPerfInstructions,    kPerfL1Loads,  kPerfL1Misses,
-                                                       kPerfLastLevelLoads, kPerfLastLevelMisses, kPerfTlbLoads, kPerfTlbMisses};
+constexpr std::array<PerfEvent, kJobFields> kJobEvents{kPerfCycles,   kPerfInstructions,   kPerfL1Loads,
+                                                       kPerfL1Misses, kPerfLastLevelLoads, kPerfLastLevelMisses,
+                                                       kPerfTlbLoads, kPerfTlbMisses};
 
 // Δpart / Δwhole; absent when the whole did not move.
 double share(const Reading& before, const Reading& now, Field part, Field whole) {
   if (!before.has(part) || !now.has(part) || !before.has(whole) || !now.has(whole)) return kAbsent;
-  const auto added = [&](Field field) { return static_cast<double>(std::max<int64_t>(0, now.get(field) - before.get(field))); };
+  const auto added = [&](Field field) {
+    return static_cast<double>(std::max<int64_t>(0, now.get(field) - before.get(field)));
+  };
   return added(whole) > 0 ? added(part) / added(whole) : kAbsent;
 }
 
@@ -33,7 +45,9 @@ double hit_rate(const Reading& before, const Reading& now, Field misses, Field l
   return is_absent(missed) ? kAbsent : std::max(0.0, 1 - missed);
 }
 
-double system_ipc(const Reading& a, const Reading& b, double) { return share(a, b, kSystemInstructions, kSystemCycles); }
+double system_ipc(const Reading& a, const Reading& b, double) {
+  return share(a, b, kSystemInstructions, kSystemCycles);
+}
 double process_ipc(const Reading& a, const Reading& b, double) { return share(a, b, kInstructions, kCycles); }
 double l1_hits(const Reading& a, const Reading& b, double) { return hit_rate(a, b, kL1Misses, kL1Loads); }
 double no_generic_event(const Reading&, const Reading&, double) { return kAbsent; }
@@ -41,13 +55,18 @@ double l3_hits(const Reading& a, const Reading& b, double) { return hit_rate(a, 
 double tlb_misses(const Reading& a, const Reading& b, double) { return share(a, b, kTlbMisses, kTlbLoads); }
 
 constexpr Column kColumns[] = {
-    {116, "system_ipc", "1", 4, Rule::custom, 0, 1, "Instructions a CPU cycle of the machine; needs CAP_PERFMON.", system_ipc},
+    {116, "system_ipc", "1", 4, Rule::custom, 0, 1, "Instructions a CPU cycle of the machine; needs CAP_PERFMON.",
+     system_ipc},
     {117, "process_ipc", "1", 4, Rule::custom, 0, 1, "Instructions a CPU cycle of the job.", process_ipc},
-    {118, "process_l1_hit_rate", "1", 4, Rule::custom, 0, 1, "Share of the job's loads that the first-level data cache had.", l1_hits},
+    {118, "process_l1_hit_rate", "1", 4, Rule::custom, 0, 1,
+     "Share of the job's loads that the first-level data cache had.", l1_hits},
     {119, "process_l2_hit_rate", "1", 4, Rule::custom, 0, 1,
-     "Share of loads that the second-level cache had; the kernel has no generic event for it, so it stays empty.", no_generic_event},
-    {120, "process_l3_hit_rate", "1", 4, Rule::custom, 0, 1, "Share of the job's last-level cache loads that hit.", l3_hits},
-    {121, "process_tlb_miss_rate", "1", 4, Rule::custom, 0, 1, "Share of the job's loads that missed the data TLB.", tlb_misses},
+     "Share of loads that the second-level cache had; the kernel has no generic event for it, so it stays empty.",
+     no_generic_event},
+    {120, "process_l3_hit_rate", "1", 4, Rule::custom, 0, 1, "Share of the job's last-level cache loads that hit.",
+     l3_hits},
+    {121, "process_tlb_miss_rate", "1", 4, Rule::custom, 0, 1, "Share of the job's loads that missed the data TLB.",
+     tlb_misses},
 };
 
 class PerfProbe final : public Probe {
@@ -110,6 +129,7 @@ Status check(const Roots&) {
 
 }  // namespace
 
-constinit const ProbeInfo kPerfProbe{"perf", ProbeDefault::off, "instructions, cycles, cache and TLB of the job", kColumns, make, check};
+constinit const ProbeInfo kPerfProbe{
+    "perf", ProbeDefault::off, "instructions, cycles, cache and TLB of the job", kColumns, make, check};
 
 }  // namespace tacho

@@ -55,8 +55,8 @@ class PressureProbe final : public Probe {
   }
 
   void describe(Detail& detail) override {
-    detail.pressure = {percent(last_cpu_.some_avg10), percent(last_memory_.some_avg10), percent(last_memory_.full_avg10),
-                       percent(last_io_.some_avg10), percent(last_io_.full_avg10)};
+    detail.pressure = {percent(last_cpu_.some_avg10), percent(last_memory_.some_avg10),
+                       percent(last_memory_.full_avg10), percent(last_io_.some_avg10), percent(last_io_.full_avg10)};
   }
 
  private:
@@ -83,7 +83,7 @@ Status check(const Roots& roots) {
 
 }  // namespace
 
-const ProbeInfo kPressureProbe = {"pressure", ProbeDefault::off, "time lost waiting for CPU, memory and I/O",
+const ProbeInfo kPressureProbe = {"pressure", ProbeDefault::off,         "time lost waiting for CPU, memory and I/O",
                                   kColumns,   make_probe<PressureProbe>, check};
 
 }  // namespace tacho

@@ -44,15 +44,17 @@ struct ProbeContext {
   Roots roots;
   int64_t interval_ns = 1'000'000'000;
   PssMode pss = PssMode::automatic;
-  ReadBuffer buffer;             // of the sampling thread
+  ReadBuffer buffer;  // of the sampling thread
   TickFacts facts;
-  ProcessTree* tree = nullptr;   // the job's processes; null when the whole machine is watched
+  ProcessTree* tree = nullptr;        // the job's processes; null when the whole machine is watched
   const JobPids* job_pids = nullptr;  // of the same processes; null when no job is tracked
-  bool pressure_averages = false;  // only the kernel's averages of pressure are wanted, not the sums since the last sample
-  bool counts_processes = true;  // system_processes is wanted; where it means listing /proc, it costs as much as all the rest
-  pid_t net_pid = 0;             // whose network namespace counts; 0: tacho's own
-  CgroupPaths cgroup;            // of the job
-  Limits limits;                 // what the job may use of the machine
+  bool pressure_averages =
+      false;  // only the kernel's averages of pressure are wanted, not the sums since the last sample
+  bool counts_processes =
+      true;            // system_processes is wanted; where it means listing /proc, it costs as much as all the rest
+  pid_t net_pid = 0;   // whose network namespace counts; 0: tacho's own
+  CgroupPaths cgroup;  // of the job
+  Limits limits;       // what the job may use of the machine
   std::vector<std::string> notes;  // quality notes for run.json: what was doubtful, and why
   void note(std::string text);     // each text once
 };

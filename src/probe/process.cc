@@ -1,5 +1,5 @@
-// The job's processes as columns 22–29 and their extended ones. CPU time comes from the job's own cgroup when it has one,
-// else from the tree (process_tree.h); both are cumulative, and never added.
+// The job's processes as columns 22–29 and their extended ones. CPU time comes from the job's own cgroup when it has
+// one, else from the tree (process_tree.h); both are cumulative, and never added.
 #include "probe/process.h"
 
 #include <algorithm>
@@ -27,7 +27,8 @@ constexpr Column kColumns[] = {
     {26, "process_cpu_usage", "cores", 4, Rule::rate, kCpu, kSeconds, "CPU cores that the job kept busy."},
     {27, "process_memory_mib", "MiB", 3, Rule::level, kMemory, kMebibytes,
      "Memory of the job: proportional (PSS) within a time budget, else resident (RSS)."},
-    {28, "process_disk_read_bytes", "bytes", 0, Rule::delta, kRead, 1, "Bytes that the job read from storage in this interval."},
+    {28, "process_disk_read_bytes", "bytes", 0, Rule::delta, kRead, 1,
+     "Bytes that the job read from storage in this interval."},
     {29, "process_disk_write_bytes", "bytes", 0, Rule::delta, kWritten, 1,
      "Bytes that the job wrote to storage in this interval."},
     {122, "process_major_page_faults", "count", 0, Rule::delta, kMajorFaults, 1,
@@ -58,7 +59,8 @@ class ProcessProbe final : public Probe {
     int64_t user_ns = total.user_ns, system_ns = total.system_ns;
     const bool told = read_cgroup_cpu(user_ns, system_ns);
     const bool exact = told && stayed_in_cgroup(out.stamp_ns, user_ns, system_ns);
-    // A cgroup that cannot be read for once leaves a gap: the tree's sum is another one, and the difference would be counted.
+    // A cgroup that cannot be read for once leaves a gap: the tree's sum is another one, and the difference would be
+    // counted.
     const bool failed = !told && reads_cgroup() && !give_up_cgroup();
     // A tree that forks without end takes a while to look through: the time of this reading is that of the sum.
     if (exact) out.stamp_ns += system_clock().monotonic_ns() - begun_ns;
@@ -103,7 +105,8 @@ class ProcessProbe final : public Probe {
     if (!cpu_stat_.path().empty()) {
       if (!cpu_stat_.read(context_.buffer, text)) return false;
       TickFacts& facts = context_.facts;
-      parse_cpu_stat(text, facts.cgroup_user_us, facts.cgroup_system_us, facts.cgroup_throttled_us, facts.cgroup_throttled_periods);
+      parse_cpu_stat(text, facts.cgroup_user_us, facts.cgroup_system_us, facts.cgroup_throttled_us,
+                     facts.cgroup_throttled_periods);
       if (facts.cgroup_user_us < 0 || facts.cgroup_system_us < 0) return false;
       user_ns = facts.cgroup_user_us * kNsPerUs;
       system_ns = facts.cgroup_system_us * kNsPerUs;
@@ -122,7 +125,8 @@ class ProcessProbe final : public Probe {
   bool give_up_cgroup() {
     if (++failures_ < kMostFailures && !context_.facts.closing) return false;
     context_.cgroup.job_only = false;
-    context_.note("the cgroup that was made for the job can no longer be read: CPU time is summed over its process tree");
+    context_.note(
+        "the cgroup that was made for the job can no longer be read: CPU time is summed over its process tree");
     cgroup_user_ns_ = last_user_ns_;
     cgroup_system_ns_ = last_system_ns_;
     return true;
@@ -134,7 +138,8 @@ class ProcessProbe final : public Probe {
     if (!tree_.is_own_child() || cpu_stat_.path().empty()) return true;
     if (!leavers_.found(context_, now_ns, user_ns + system_ns, total.cpu_ns())) return true;
     context_.cgroup.job_only = false;
-    context_.note("processes of the job left the cgroup that was made for it: CPU time is summed over its process tree");
+    context_.note(
+        "processes of the job left the cgroup that was made for it: CPU time is summed over its process tree");
     cgroup_user_ns_ = user_ns;
     cgroup_system_ns_ = system_ns;
     user_ns = total.user_ns;
@@ -154,8 +159,8 @@ class ProcessProbe final : public Probe {
   CgroupLeavers leavers_;
   int64_t cgroup_user_ns_ = 0, cgroup_system_ns_ = 0;  // when the cgroup was given up
   static constexpr int kMostFailures = 3;
-  int failures_ = 0;                                   // of reading it, in a row
-  int64_t last_user_ns_ = -1, last_system_ns_ = -1;    // as it told last; −1: never
+  int failures_ = 0;                                 // of reading it, in a row
+  int64_t last_user_ns_ = -1, last_system_ns_ = -1;  // as it told last; −1: never
   KeptFile cpu_stat_;
   Cpuacct cpuacct_;
   bool delay_accounting_ = false;
@@ -173,6 +178,7 @@ Status check(const Roots& roots) {
 
 }  // namespace
 
-constinit const ProbeInfo kProcessProbe{"process", ProbeDefault::on, "the job's process tree: CPU, memory, disk", kColumns, make, check};
+constinit const ProbeInfo kProcessProbe{
+    "process", ProbeDefault::on, "the job's process tree: CPU, memory, disk", kColumns, make, check};
 
 }  // namespace tacho

@@ -35,8 +35,8 @@ struct InCgroup {
     probe = std::move(*kProcessProbe.make(context));
   }
   void sums(int user_us, int system_us) const {
-    spill(folder / "cpu.stat", "usage_usec " + std::to_string(user_us + system_us) + "\nuser_usec " + std::to_string(user_us) +
-                                   "\nsystem_usec " + std::to_string(system_us) + "\n");
+    spill(folder / "cpu.stat", "usage_usec " + std::to_string(user_us + system_us) + "\nuser_usec " +
+                                   std::to_string(user_us) + "\nsystem_usec " + std::to_string(system_us) + "\n");
   }
   // The job ended; by wait4 it used this.
   void end(int user_us, int system_us) {
@@ -88,7 +88,8 @@ TEST(ProcessProbe, NoticesOneThatLeftItsCgroupAfterALongTime) {
   context.tree = &tree;
   CgroupLeavers leavers(folder.path());
   const int64_t long_ns = 3600 * kNsPerSec, cpus = ::sysconf(_SC_NPROCESSORS_ONLN);
-  EXPECT_FALSE(leavers.found(context, kNsPerSec, long_ns, long_ns + cpus * 9 * kNsPerMs)) << "a tick behind on each CPU";
+  EXPECT_FALSE(leavers.found(context, kNsPerSec, long_ns, long_ns + cpus * 9 * kNsPerMs))
+      << "a tick behind on each CPU";
   EXPECT_TRUE(leavers.found(context, 2 * kNsPerSec, long_ns, long_ns + (100 + cpus * 10) * kNsPerMs));
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
@@ -106,7 +107,8 @@ TEST(ProcessProbe, StaysWithTheCgroup) {
   EXPECT_TRUE(job.context.notes.empty());
 }
 
-// The tree's sum is another one than the cgroup's: a reading of the one between two of the other would count the difference.
+// The tree's sum is another one than the cgroup's: a reading of the one between two of the other would count the
+// difference.
 TEST(ProcessProbe, ACgroupThatCannotBeReadForOnceLosesNothing) {
   InCgroup job;
   job.sums(900'000, 0);

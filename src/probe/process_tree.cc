@@ -17,7 +17,8 @@
 namespace tacho {
 namespace {
 
-// Every so many ticks each member is read even if it did not run: reclaim shrinks memory, and a reused pid has a clock too.
+// Every so many ticks each member is read even if it did not run: reclaim shrinks memory, and a reused pid has a clock
+// too.
 constexpr uint32_t kRefreshTicks = 20;
 constexpr int64_t kPeakEveryNs = kNsPerSec - 50 * kNsPerMs;
 constexpr int64_t kSharingMattersBytes = 8 * kMiB;
@@ -41,7 +42,11 @@ int64_t timeval_ns(const timeval& time) { return time.tv_sec * kNsPerSec + time.
 }  // namespace
 
 ProcessTree::ProcessTree(ProbeContext& context)
-    : context_(context), numbers_(context.roots.proc), pss_(context.pss, context.interval_ns), stolen_(context.roots.proc), own_pid_(::getpid()) {
+    : context_(context),
+      numbers_(context.roots.proc),
+      pss_(context.pss, context.interval_ns),
+      stolen_(context.roots.proc),
+      own_pid_(::getpid()) {
   descriptor_limit_ = raise_open_files();
   sees_processes_ = proc_view(context.roots.proc) == ProcView::ours;
   // Without it nothing is ever found, least of all strangers that have the number of a member elsewhere.
@@ -77,7 +82,8 @@ bool ProcessTree::add(pid_t pid, pid_t listed_by) {
   if (member.dead()) return false;  // whoever reaps it has its time, or had it when it was read before
   if (listed_by > 0 && !is_child(member, listed_by)) return false;
   if (listed_by == kBySession && member.session() != root_session_) return false;
-  if (listed_by == kByParent && find(member.parent()) == nullptr && !(own_child_ && member.parent() == own_pid_)) return false;
+  if (listed_by == kByParent && find(member.parent()) == nullptr && !(own_child_ && member.parent() == own_pid_))
+    return false;
   member.ran_tick = tick_;
   ++processes_seen_;
   readable_ = true;
@@ -109,8 +115,8 @@ bool ProcessTree::follow(pid_t root, bool own_child) {
   return true;
 }
 
-// What the members used so far is not the job's. All are read once more: who was waited for while the others were looked for is
-// in its parent's sum by now.
+// What the members used so far is not the job's. All are read once more: who was waited for while the others were
+// looked for is in its parent's sum by now.
 void ProcessTree::set_baseline() {
   read_members(true);
   outside_ = {};
@@ -145,10 +151,10 @@ void ProcessTree::update(int64_t now_ns) {
 
 void ProcessTree::read_members(bool refresh_all) {
   check_clocks();
-  // A parent that is read after a child was found gone has the child's time in it; it is read even if it seems not to have
-  // run, since the clock of a process that runs on another CPU may stand still for some milliseconds. A child may be reaped
-  // after its clock was asked and before its parent is read; then it would count twice, so the children of whoever reaped
-  // are asked again until nobody is missing any more.
+  // A parent that is read after a child was found gone has the child's time in it; it is read even if it seems not to
+  // have run, since the clock of a process that runs on another CPU may stand still for some milliseconds. A child may
+  // be reaped after its clock was asked and before its parent is read; then it would count twice, so the children of
+  // whoever reaped are asked again until nobody is missing any more.
   size_t settled = vanished_.size();
   for (const Member& gone : vanished_)
     if (Member* reaper = find(surviving_ancestor(gone))) reaper->lost_child = true;
@@ -168,7 +174,8 @@ void ProcessTree::read_members(bool refresh_all) {
 // A fork shares all memory of its parent: the parts of the whole family change when one comes or goes. What small
 // processes share is mostly libraries, which the whole machine has.
 void ProcessTree::family_changed(const Member& by) {
-  if (by.most_rss_bytes() < kSharingMattersBytes) return;  // the most, since one that ends gives its memory back by and by
+  if (by.most_rss_bytes() < kSharingMattersBytes)
+    return;  // the most, since one that ends gives its memory back by and by
   for (Member& member : members_)
     if ((member.pid() == by.parent() || member.parent() == by.parent() || member.parent() == by.pid()) &&
         member.rss_bytes() >= kSharingMattersBytes)
@@ -293,7 +300,8 @@ void ProcessTree::copy(std::vector<pid_t>& sorted) const {
   for (const Member& member : members_) sorted.push_back(member.pid());
 }
 
-// A number that was read before may be another's by now: the process is opened, then known by its start, then signalled.
+// A number that was read before may be another's by now: the process is opened, then known by its start, then
+// signalled.
 void ProcessTree::signal_others(int number) const {
   for (const Member& member : members_) {
     if (member.pid() == root_ || member.zombie()) continue;

@@ -2,10 +2,10 @@
 //
 // T = Σ over members of (own + reaped children) + R. Reaping moves a child's time into its parent, so the sum does not
 // change when a process ends; R holds what left the tree without reaching a surviving member: orphans that tacho reaped
-// itself (by wait4's rusage) and children that the kernel reaped by itself because their parent ignores SIGCHLD. For the
-// time of those an inherited clock runs beside (inherited_clock.h), and T is at least what it shows.
-// The sum is differenced, never a single process. Relies on /proc/PID/{stat,io} and task/TID/children
-// (CONFIG_PROC_CHILDREN; without it processes are asked for their parent). Not thread-safe.
+// itself (by wait4's rusage) and children that the kernel reaped by itself because their parent ignores SIGCHLD. For
+// the time of those an inherited clock runs beside (inherited_clock.h), and T is at least what it shows. The sum is
+// differenced, never a single process. Relies on /proc/PID/{stat,io} and task/TID/children (CONFIG_PROC_CHILDREN;
+// without it processes are asked for their parent). Not thread-safe.
 #pragma once
 #include <sys/resource.h>
 #include <sys/types.h>
@@ -32,16 +32,16 @@ class ProcessTree final : public JobPids {
 
   // tacho will start the job itself: everything counts from zero, which is known now.
   void expect_own_child();
-  // The job's first process. With own_child its orphans come to tacho (child subreaper) and everything counts from zero;
-  // otherwise what the tree used before now is the baseline. False when there is no such process.
+  // The job's first process. With own_child its orphans come to tacho (child subreaper) and everything counts from
+  // zero; otherwise what the tree used before now is the baseline. False when there is no such process.
   bool follow(pid_t root, bool own_child);
   // Members are those of this cgroup and of the ones below it instead (attach --cgroup).
   void follow_cgroup(std::string folder);
   void exclude(pid_t pid);        // tacho's own helpers
   void include_again(pid_t pid);  // one that has ended: its number may become a process of the job's
 
-  // Finds new members, drops ended ones, adds up. The count of forks in the context's facts is used once: a look between two samples
-  // has none, and searches.
+  // Finds new members, drops ended ones, adds up. The count of forks in the context's facts is used once: a look
+  // between two samples has none, and searches.
   void update(int64_t now_ns);
   // tacho reaped this process; its rusage replaces what was read of it.
   void reaped(pid_t pid, const rusage& usage);
@@ -50,30 +50,36 @@ class ProcessTree final : public JobPids {
 
   // When the clocks of the members were asked, on the system's monotonic clock.
   int64_t clocks_ns() const { return clocks_ns_; }
-  const Usage& total() const { return total_; }      // cumulative, never falls
+  const Usage& total() const { return total_; }  // cumulative, never falls
   const TreeMemory& memory() const { return memory_; }
-  int64_t largest_process_bytes() const { return largest_bytes_; }  // highest resident size of one process (VmHWM, ru_maxrss)
+  int64_t largest_process_bytes() const {
+    return largest_bytes_;
+  }  // highest resident size of one process (VmHWM, ru_maxrss)
   int64_t children() const { return children_; }
   bool sees_processes() const { return sees_processes_; }  // false without a /proc of ours: children are not known then
   int64_t reaped_switches() const { return reaped_switches_; }  // context switches of what tacho reaped
   int64_t processes_seen() const { return processes_seen_; }
   pid_t root() const { return root_; }
   bool is_own_child() const { return own_child_; }
-  bool has_io() const { return own_child_ ? io_available_ : io_seen_; }  // rusage tells of our own, else a member must be readable
+  bool has_io() const {
+    return own_child_ ? io_available_ : io_seen_;
+  }  // rusage tells of our own, else a member must be readable
   // Whether total() is known. Without a /proc of ours it is before the job starts, and after its end by wait4.
   bool readable() const {
     return readable_ && (sees_processes_ || (own_child_ && (root_ == 0 || context_.facts.closing)));
   }
   bool empty() const { return members_.empty(); }
-  bool lost_some() const { return auto_reaped_; }     // R holds estimates for children the kernel reaped by itself
+  bool lost_some() const { return auto_reaped_; }      // R holds estimates for children the kernel reaped by itself
   bool has_clock() const { return clock_.running(); }  // CPU time of such children is measured beside
-  int64_t clock_begun_after_ns() const { return clock_begun_ns_ - followed_ns_; }  // such children that ended before are not in it
+  int64_t clock_begun_after_ns() const {
+    return clock_begun_ns_ - followed_ns_;
+  }                                                         // such children that ended before are not in it
   int64_t clock_stolen_ns() const { return stolen_.ns(); }  // what was taken off it as the hypervisor's
   bool fell_back_to_rss() const { return pss_.fell_back(); }
-  pid_t largest_member() const;                       // by resident size now; 0 when there is none
+  pid_t largest_member() const;  // by resident size now; 0 when there is none
   bool contains(pid_t pid) const { return index_of(pid) < members_.size(); }
   void copy(std::vector<pid_t>& sorted) const override;
-  void signal_others(int number) const;               // every member but the root, which is its parent's to signal
+  void signal_others(int number) const;  // every member but the root, which is its parent's to signal
 
  private:
   // How a process was found, where that is no parent's list.
@@ -82,7 +88,7 @@ class ProcessTree final : public JobPids {
     pid_t pid;
     int64_t growth_ns;  // its own and its children's time since it was last read
   };
-  size_t index_of(pid_t pid) const;                   // members_.size() when unknown
+  size_t index_of(pid_t pid) const;  // members_.size() when unknown
   Member* find(pid_t pid);
   bool add(pid_t pid, pid_t listed_by);
   void read_members(bool refresh_all);
@@ -120,29 +126,30 @@ class ProcessTree final : public JobPids {
 
   ProbeContext& context_;
   Fd proc_fd_, own_children_fd_;
-  std::vector<Member> members_;     // sorted by pid
-  std::vector<Member> vanished_;    // gone in this tick, not settled yet
+  std::vector<Member> members_;   // sorted by pid
+  std::vector<Member> vanished_;  // gone in this tick, not settled yet
   std::vector<pid_t> found_, excluded_, listed_, before_, candidates_;
   NewPids numbers_;
-  std::vector<Reaped> reaped_;      // by tacho, since the last tick
+  std::vector<Reaped> reaped_;  // by tacho, since the last tick
   std::string cgroup_folder_;
   PssReader pss_;
   InheritedClock clock_;
   StolenShare stolen_;
   int64_t clock_base_ns_ = 0, clock_begun_ns_ = 0, followed_ns_ = 0;
   bool clock_tried_ = false;
-  Usage outside_;                   // R, minus the baseline
+  Usage outside_;  // R, minus the baseline
   Usage total_;
   TreeMemory memory_;
   pid_t root_ = 0, own_pid_ = 0, root_session_ = 0;
   bool own_child_ = false, has_children_files_ = true, readable_ = false, sees_processes_ = false;
   bool io_available_ = false, io_seen_ = false, auto_reaped_ = false;
-  bool found_all_ = false;           // the last search was not disturbed
-  bool forks_move_ = false;          // the machine's count of forks was seen to move
-  int64_t children_ = 0, processes_seen_ = 0, largest_bytes_ = 0, last_forks_ = 0, searched_forks_ = 0, spawn_floor_bytes_ = 0, peak_stamp_ns_ = 0, reaped_switches_ = 0;
+  bool found_all_ = false;   // the last search was not disturbed
+  bool forks_move_ = false;  // the machine's count of forks was seen to move
+  int64_t children_ = 0, processes_seen_ = 0, largest_bytes_ = 0, last_forks_ = 0, searched_forks_ = 0,
+          spawn_floor_bytes_ = 0, peak_stamp_ns_ = 0, reaped_switches_ = 0;
   int64_t clocks_ns_ = 0;
   uint64_t descriptor_limit_ = 0;
-  uint64_t cgroup_read_ticks_ = 0;   // of the kernel's clock, since boot
+  uint64_t cgroup_read_ticks_ = 0;  // of the kernel's clock, since boot
   uint32_t tick_ = 0, listed_all_tick_ = 0, peak_next_ = 0;
 };
 

@@ -168,7 +168,8 @@ TEST(ProcessTree, AChildThatWasWaitedForIsNotCountedTwice) {
   EXPECT_LT(following.tree.total().cpu_ns(), before + 60'000'000);
 }
 
-// The root of an attached tree waits for its last child and ends: what it left is read before the tick that finds both gone.
+// The root of an attached tree waits for its last child and ends: what it left is read before the tick that finds both
+// gone.
 TEST(ProcessTree, TheLastChildOfARootThatEndsCountsOnce) {
   for (const bool still_there : {true, false}) {
     Flag forked, go;
@@ -206,8 +207,8 @@ TEST(ProcessTree, TheLastChildOfARootThatEndsCountsOnce) {
   }
 }
 
-// However often it is looked at while all of it ends, nothing counts twice: a chain of processes, each of which waits for the
-// next, as a shell does.
+// However often it is looked at while all of it ends, nothing counts twice: a chain of processes, each of which waits
+// for the next, as a shell does.
 TEST(ProcessTree, AnAttachedTreeThatEndsIsCountedOnce) {
   constexpr int kTrees = 12;
   for (int i = 0; i < kTrees; ++i) {
@@ -232,7 +233,8 @@ TEST(ProcessTree, AnAttachedTreeThatEndsIsCountedOnce) {
     go.raise();
     const auto ended = [&](bool reap) {
       siginfo_t info{};
-      return ::waitid(P_PID, static_cast<id_t>(root), &info, WEXITED | WNOHANG | (reap ? 0 : WNOWAIT)) == 0 && info.si_pid == root;
+      return ::waitid(P_PID, static_cast<id_t>(root), &info, WEXITED | WNOHANG | (reap ? 0 : WNOWAIT)) == 0 &&
+             info.si_pid == root;
     };
     while (!ended(i % 4 < 2)) following.tick();
     following.tree.root_ended();

@@ -25,7 +25,8 @@ constexpr int64_t kTellingBytes = 16 * kMiB;  // the time for so much says what 
 
 bool is_urgent(const Member& member) { return member.pss_bytes < 0 || member.sharing_changed; }
 
-// A process as large as its parent is a fork that shares the parent's memory: until it is read, the parent's share is its own.
+// A process as large as its parent is a fork that shares the parent's memory: until it is read, the parent's share is
+// its own.
 double share_as_a_fork(const Member& member, const std::vector<Member>& members) {
   const auto parent = std::lower_bound(members.begin(), members.end(), member.parent(),
                                        [](const Member& other, pid_t pid) { return other.pid() < pid; });

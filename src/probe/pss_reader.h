@@ -1,7 +1,7 @@
-// Proportional set sizes inside a time budget. smaps_rollup costs about 40 µs for a small process and 11–14 ms a GiB for a
-// large one, and holds the target's mmap lock meanwhile; so a process is read again only when its resident size moved, when
-// a relative that may share its pages came or went, or when it ran and ten seconds passed. In between its last ratio of PSS
-// to RSS is applied. Not thread-safe.
+// Proportional set sizes inside a time budget. smaps_rollup costs about 40 µs for a small process and 11–14 ms a GiB
+// for a large one, and holds the target's mmap lock meanwhile; so a process is read again only when its resident size
+// moved, when a relative that may share its pages came or went, or when it ran and ten seconds passed. In between its
+// last ratio of PSS to RSS is applied. Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -13,10 +13,10 @@
 namespace tacho {
 
 struct TreeMemory {
-  int64_t bytes = 0;          // by the best source
+  int64_t bytes = 0;  // by the best source
   int64_t rss_bytes = 0;
-  int64_t pss_bytes = 0;      // scaled where not read
-  const char* source = "rss"; // "pss", "pss_scaled" or "rss"
+  int64_t pss_bytes = 0;       // scaled where not read
+  const char* source = "rss";  // "pss", "pss_scaled" or "rss"
 };
 
 class PssReader {

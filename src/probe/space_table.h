@@ -15,9 +15,9 @@ class SpaceTable {
  public:
   struct Entry {
     FileSystem file_system;
-    Space space;         // of the last reading
-    bool known = false;  // the last reading worked
-    bool counts = false; // it was read once: its part is missed when it cannot be read
+    Space space;          // of the last reading
+    bool known = false;   // the last reading worked
+    bool counts = false;  // it was read once: its part is missed when it cannot be read
   };
 
   explicit SpaceTable(const Roots& roots);

@@ -36,10 +36,12 @@ int64_t StolenShare::update(ReadBuffer& buffer, int64_t clock_ns) {
   Mark now;
   if (!begun_ || !read(buffer, now)) return ns_;
   now.clock_ns = clock_ns;
-  const int64_t stolen_ns = now.steal_ns - last_.steal_ns, used_ns = now.used_ns - last_.used_ns, ran_ns = clock_ns - last_.clock_ns;
+  const int64_t stolen_ns = now.steal_ns - last_.steal_ns, used_ns = now.used_ns - last_.used_ns,
+                ran_ns = clock_ns - last_.clock_ns;
   int64_t part_ns = 0;
   if (stolen_ns > 0 && used_ns > 0 && ran_ns > 0)
-    part_ns = static_cast<int64_t>(static_cast<double>(stolen_ns) * std::min(1.0, static_cast<double>(ran_ns) / static_cast<double>(used_ns)));
+    part_ns = static_cast<int64_t>(static_cast<double>(stolen_ns) *
+                                   std::min(1.0, static_cast<double>(ran_ns) / static_cast<double>(used_ns)));
   part_ns = std::min(part_ns, std::max<int64_t>(0, ran_ns));
   ns_ = settled_ns_ + part_ns;
   if (used_ns >= kSettleNs) {

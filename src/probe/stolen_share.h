@@ -1,6 +1,6 @@
-// The part of a perf task clock that is not the job's: it goes on while the hypervisor runs another guest on the CPU. The kernel
-// tells that time for the whole machine only ("steal" of /proc/stat), so it is divided as the CPUs' busy time is: a clock that
-// had a third of it has a third of what was stolen. Not thread-safe; no allocation.
+// The part of a perf task clock that is not the job's: it goes on while the hypervisor runs another guest on the CPU.
+// The kernel tells that time for the whole machine only ("steal" of /proc/stat), so it is divided as the CPUs' busy
+// time is: a clock that had a third of it has a third of what was stolen. Not thread-safe; no allocation.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -12,7 +12,8 @@ namespace {
 struct StatFile {
   TempDir folder;
   void say(int user_ticks, int steal_ticks) const {
-    spill(folder / "stat", "cpu " + std::to_string(user_ticks) + " 0 0 1000 0 0 0 " + std::to_string(steal_ticks) + " 0 0\n");
+    spill(folder / "stat",
+          "cpu " + std::to_string(user_ticks) + " 0 0 1000 0 0 0 " + std::to_string(steal_ticks) + " 0 0\n");
   }
 };
 

@@ -1,5 +1,6 @@
-// Context switches of the job. /proc/PID/status has the leading thread's number only, so every thread is read: a cost that
-// grows with the threads, hence off by default. What ended threads did is known only when tacho reaps their process.
+// Context switches of the job. /proc/PID/status has the leading thread's number only, so every thread is read: a cost
+// that grows with the threads, hence off by default. What ended threads did is known only when tacho reaps their
+// process.
 #include "probe/switches.h"
 
 #include <fcntl.h>
@@ -69,6 +70,7 @@ Status check(const Roots& roots) {
 
 }  // namespace
 
-constinit const ProbeInfo kSwitchesProbe{"switches", ProbeDefault::off, "context switches of the job's threads", kColumns, make, check};
+constinit const ProbeInfo kSwitchesProbe{
+    "switches", ProbeDefault::off, "context switches of the job's threads", kColumns, make, check};
 
 }  // namespace tacho

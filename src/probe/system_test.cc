@@ -76,7 +76,8 @@ TEST(CpuProbe, LinkCountOfTheRealProcFollowsProcesses) {
   ProbeBench bench(kCpuProbe, Roots{});
   bench.tick();
   bench.tick();
-  // Others come and go meanwhile: what is listed just before and after is the measure, and a busy moment gets another chance.
+  // Others come and go meanwhile: what is listed just before and after is the measure, and a busy moment gets another
+  // chance.
   const auto listed = [] {
     int count = 0;
     list_directory("/proc", [&](std::string_view name) { count += parse_int<int>(name).has_value() ? 1 : 0; });
@@ -162,16 +163,20 @@ TEST(MemoryProbe, PrintsMiB) {
   EXPECT_EQ(detail.memory.swap_free_bytes, int64_t{2097140} * 1024);
 }
 
-// On a machine of 2 TiB the smallest change still shows: what was read is what is said, in rows, lists and the last row alike.
+// On a machine of 2 TiB the smallest change still shows: what was read is what is said, in rows, lists and the last row
+// alike.
 TEST(MemoryProbe, EveryLevelIsAsReadAlsoOnALargeMachine) {
   KernelTree tree("x86_vm");
   constexpr int64_t kTotalKib = int64_t{2} << 30;
   const auto memory = [&](int64_t moved_kib) {
-    const auto line = [&](const char* name, int64_t kib) { return std::string(name) + ": " + std::to_string(kib) + " kB\n"; };
-    tree.write("proc/meminfo", line("MemTotal", kTotalKib) + line("MemFree", kTotalKib / 4 + moved_kib) +
-                                   line("MemAvailable", kTotalKib / 2 + moved_kib) + line("Buffers", kTotalKib / 8 + moved_kib) +
-                                   line("Cached", kTotalKib / 8 + moved_kib) + line("Active", kTotalKib / 16 + moved_kib) +
-                                   line("Inactive", kTotalKib / 16 + moved_kib));
+    const auto line = [&](const char* name, int64_t kib) {
+      return std::string(name) + ": " + std::to_string(kib) + " kB\n";
+    };
+    tree.write("proc/meminfo",
+               line("MemTotal", kTotalKib) + line("MemFree", kTotalKib / 4 + moved_kib) +
+                   line("MemAvailable", kTotalKib / 2 + moved_kib) + line("Buffers", kTotalKib / 8 + moved_kib) +
+                   line("Cached", kTotalKib / 8 + moved_kib) + line("Active", kTotalKib / 16 + moved_kib) +
+                   line("Inactive", kTotalKib / 16 + moved_kib));
   };
   memory(0);
   ProbeBench bench(kMemoryProbe, tree.roots());

@@ -10,8 +10,8 @@ namespace tacho {
 
 std::span<const ProbeInfo> all_probes() {
   static const ProbeInfo probes[] = {
-      kLoadProbe, kCpuProbe, kProcessProbe, kCgroupProbe, kMemoryProbe, kVmstatProbe, kDiskProbe, kNetProbe,
-      kPressureProbe, kGpuProbe, kGpuExtraProbe, kPerfProbe, kSwitchesProbe,
+      kLoadProbe, kCpuProbe,      kProcessProbe, kCgroupProbe,   kMemoryProbe, kVmstatProbe,   kDiskProbe,
+      kNetProbe,  kPressureProbe, kGpuProbe,     kGpuExtraProbe, kPerfProbe,   kSwitchesProbe,
   };
   return probes;
 }

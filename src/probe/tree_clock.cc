@@ -1,5 +1,6 @@
-// How ProcessTree keeps the time of children that the kernel reaps by itself, because their parent ignores SIGCHLD: nobody
-// is told what they used, so a clock that children inherit runs beside the sum from the moment such a parent is seen.
+// How ProcessTree keeps the time of children that the kernel reaps by itself, because their parent ignores SIGCHLD:
+// nobody is told what they used, so a clock that children inherit runs beside the sum from the moment such a parent is
+// seen.
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,10 +21,12 @@ class ProcessTree::ClockedProcesses final : public ClockStart::Processes {
     if (tree_.find(pid) == nullptr && !tree_.add(pid, kByParent)) return false;
     Member& member = *tree_.find(pid);
     const int64_t seen_ns = member.usage().cpu_ns();
-    const bool there = member.check_clock() && member.refresh(tree_.proc_fd_.get(), tree_.context_.buffer) && !member.dead();
+    const bool there =
+        member.check_clock() && member.refresh(tree_.proc_fd_.get(), tree_.context_.buffer) && !member.dead();
     if (there) used_ns = member.usage().cpu_ns();
     // Whoever waits for its children has been told of this one, or will be.
-    else if (const Member* parent = tree_.find(member.parent()); parent != nullptr && parent->ignores_children()) used_ns = seen_ns;
+    else if (const Member* parent = tree_.find(member.parent()); parent != nullptr && parent->ignores_children())
+      used_ns = seen_ns;
     return there && !member.zombie();
   }
 
@@ -55,7 +58,8 @@ std::vector<pid_t> ProcessTree::parents_first() const {
   std::vector<std::pair<size_t, pid_t>> by_depth;
   for (const Member& member : members_) {
     size_t depth = 0;
-    for (size_t at = index_of(member.parent()); at < members_.size() && depth < members_.size(); at = index_of(members_[at].parent()))
+    for (size_t at = index_of(member.parent()); at < members_.size() && depth < members_.size();
+         at = index_of(members_[at].parent()))
       ++depth;
     by_depth.emplace_back(depth, member.pid());
   }
@@ -68,8 +72,8 @@ std::vector<pid_t> ProcessTree::parents_first() const {
 void ProcessTree::start_clock(int64_t now_ns) {
   if (context_.cgroup.job_only) return;  // which knows it all
   clock_tried_ = true;
-  // With the first clock of its kind on a machine the kernel waits for all CPUs, milliseconds in which the job goes on; those
-  // after it take microseconds. So the first one is our own, and the tree is read once more behind it.
+  // With the first clock of its kind on a machine the kernel waits for all CPUs, milliseconds in which the job goes on;
+  // those after it take microseconds. So the first one is our own, and the tree is read once more behind it.
   const auto first = PerfCounter::on_thread(kPerfTaskClock, ::gettid());
   if (!first) return log::debug("no clock for children that the kernel reaps: " + first.error().message());
   read_members(false);

@@ -1,14 +1,16 @@
-// How ProcessTree finds new members: in the children lists of all members, in the list of those that came to tacho, by session,
-// by parent where the kernel has no lists, or in a cgroup's own list.
+// How ProcessTree finds new members: in the children lists of all members, in the list of those that came to tacho, by
+// session, by parent where the kernel has no lists, or in a cgroup's own list.
 //
-// What may be left out is only what cannot be there. A process comes into being by a fork, and the kernel counts every fork of
-// the machine inside the same lock that makes the process visible: when that count, read before all lists were read, is the
-// same now, nobody is missing. Whether a single member forked since cannot be told (the clock of a process that runs on
-// another CPU stands still for up to a tick of the kernel's), and asking costs as much as its list; so all lists are read, or none.
+// What may be left out is only what cannot be there. A process comes into being by a fork, and the kernel counts every
+// fork of the machine inside the same lock that makes the process visible: when that count, read before all lists were
+// read, is the same now, nobody is missing. Whether a single member forked since cannot be told (the clock of a process
+// that runs on another CPU stands still for up to a tick of the kernel's), and asking costs as much as its list; so all
+// lists are read, or none.
 //
-// To ask new process numbers for their parent instead would cost less beside strangers that fork, and miss members: a number is
-// given before its process can be seen, without a bound on the time between (a fork may be throttled or wait for a lock there), and
-// it may be chosen out of order (clone3 set_tid, ns_last_pid). So numbers are asked only for whom no list can have.
+// To ask new process numbers for their parent instead would cost less beside strangers that fork, and miss members: a
+// number is given before its process can be seen, without a bound on the time between (a fork may be throttled or wait
+// for a lock there), and it may be chosen out of order (clone3 set_tid, ns_last_pid). So numbers are asked only for
+// whom no list can have.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -42,8 +44,8 @@ bool ProcessTree::must_search(int64_t forks) {
 void ProcessTree::discover(int64_t forks, int64_t now_ns) {
   found_all_ = false;
   if (!cgroup_folder_.empty()) return discover_in_cgroup();
-  // A process that ends hands its children to one whose list may have been read already; so while anybody is found, all are
-  // asked again.
+  // A process that ends hands its children to one whose list may have been read already; so while anybody is found, all
+  // are asked again.
   for (int pass = 0; pass < kMostPasses && !found_all_; ++pass) {
     const int64_t seen = processes_seen_;
     bool steady = true;
@@ -54,8 +56,8 @@ void ProcessTree::discover(int64_t forks, int64_t now_ns) {
   if (forks > 0) searched_forks_ = forks;
 }
 
-// One reading of all lists, tacho's own at last, where those go whose parent ends meanwhile. False when somebody ended or a
-// list would not stand still.
+// One reading of all lists, tacho's own at last, where those go whose parent ends meanwhile. False when somebody ended
+// or a list would not stand still.
 bool ProcessTree::walk_members() {
   bool steady = true;
   found_.clear();
@@ -105,17 +107,18 @@ void ProcessTree::adopt(pid_t parent) {
     if (find(pid) == nullptr && add(pid, parent)) found_.push_back(pid);
 }
 
-// Whether a process that was listed as a child of `parent` just now, and read afterwards, is that child: the number may have
-// become another's in between.
+// Whether a process that was listed as a child of `parent` just now, and read afterwards, is that child: the number may
+// have become another's in between.
 bool ProcessTree::is_child(const Member& read, pid_t parent) {
-  if (read.parent() == parent || find(read.parent()) != nullptr || (own_child_ && read.parent() == own_pid_)) return true;
+  if (read.parent() == parent || find(read.parent()) != nullptr || (own_child_ && read.parent() == own_pid_))
+    return true;
   if (own_child_) return false;  // orphans come to tacho, or to a member that will be found
   Member* ended = find(parent);
   return ended == nullptr || ended->has_ended(proc_fd_.get(), context_.buffer);
 }
 
-// Members that are in nobody's list: of the root's session, whose parent ended before it was seen; and where there are no
-// lists, all.
+// Members that are in nobody's list: of the root's session, whose parent ended before it was seen; and where there are
+// no lists, all.
 void ProcessTree::search_numbers(int64_t forks, int64_t now_ns, bool again) {
   if (!again) {
     const bool all = tick_ - listed_all_tick_ >= kListAllTicks || context_.facts.closing;
@@ -139,8 +142,8 @@ bool ProcessTree::is_child_by_number(pid_t pid) {
   return find(stat.ppid) != nullptr || (own_child_ && stat.ppid == own_pid_);
 }
 
-// Processes come into a cgroup without a fork, so that its list is read every time. One that was started before the last reading
-// came from elsewhere: what it used there is not this cgroup's.
+// Processes come into a cgroup without a fork, so that its list is read every time. One that was started before the
+// last reading came from elsewhere: what it used there is not this cgroup's.
 void ProcessTree::discover_in_cgroup() {
   const uint64_t last = std::exchange(cgroup_read_ticks_, boot_time_ticks());
   listed_.clear();

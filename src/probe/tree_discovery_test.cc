@@ -43,14 +43,13 @@ TEST(ProcessTree, FindsGrandchildrenAndChildrenOfThreads) {
   following.end(worker);
 }
 
-// A look between two samples has no count of forks, or an old one: a root that forked and waits since then is not left out.
+// A look between two samples has no count of forks, or an old one: a root that forked and waits since then is not left
+// out.
 TEST(ProcessTree, AChildOfAWaitingRootIsThereAfterEarlyLooks) {
   Following following;
   following.tree.expect_own_child();
   following.tick(1000);
-  const Worker worker([&] {
-    fork_sleeper();
-  });
+  const Worker worker([&] { fork_sleeper(); });
   ASSERT_TRUE(following.tree.follow(worker.pid, true));
   worker.wait_until_done();
   for (int look = 0; look < 5; ++look) {
@@ -63,7 +62,8 @@ TEST(ProcessTree, AChildOfAWaitingRootIsThereAfterEarlyLooks) {
   following.end(worker);
 }
 
-// The count is taken at its word only when it was seen to move: elsewhere than in the kernel's own /proc it may be made up.
+// The count is taken at its word only when it was seen to move: elsewhere than in the kernel's own /proc it may be made
+// up.
 TEST(ProcessTree, ACountOfForksThatNeverMovesIsNotBelieved) {
   Flag go;
   Following following;
@@ -142,7 +142,8 @@ TEST(ProcessTree, AnOrphanOfTheSessionIsFoundByItsNumber) {
   following.end(worker);
 }
 
-// A thread that forked and ended has given its child to another one; none of them is asked for its number of threads before.
+// A thread that forked and ended has given its child to another one; none of them is asked for its number of threads
+// before.
 TEST(ProcessTree, ChildrenOfThreadsThatComeAndGo) {
   Flag go, forked;
   const Worker worker([&] {

@@ -27,7 +27,8 @@ class Puppets {
  public:
   static constexpr int kMost = 40;
   Puppets() {
-    shared_ = static_cast<std::atomic<pid_t>*>(::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    shared_ = static_cast<std::atomic<pid_t>*>(
+        ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
     const pid_t root = ::fork();
     if (root == 0) live(0);
     done_.wait();
@@ -35,17 +36,18 @@ class Puppets {
   ~Puppets() {
     for (int who = 0; who < kMost; ++who)
       if (shared_[who] > 0) ::kill(shared_[who], SIGKILL);
-    while (::waitpid(-1, nullptr, 0) > 0 || errno == EINTR) {
-    }
+    while (::waitpid(-1, nullptr, 0) > 0 || errno == EINTR) {}
     ::munmap(shared_, 4096);
   }
-  // 'f': forks `other`. 't': a thread does, and stays. 'u': a thread does, and ends. 'd': through one that ends at once.
+  // 'f': forks `other`. 't': a thread does, and stays. 'u': a thread does, and ends. 'd': through one that ends at
+  // once.
   void fork(int who, char how, int other) const { tell(who, how, other); }
   void end(int who) {
     const pid_t pid = shared_[who].exchange(0);
     ::kill(pid, SIGKILL);
     siginfo_t info{};
-    if (::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT) == 0) return;  // ours by adoption, or the root
+    if (::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT) == 0)
+      return;  // ours by adoption, or the root
     for (std::string path = "/proc/" + std::to_string(pid) + "/stat";;) {
       const auto text = read_whole_file(path, 4096);
       PidStat stat;
@@ -72,7 +74,11 @@ class Puppets {
         if (::fork() == 0) live(other);
       };
       if (words[0] == 'f') begin();
-      if (words[0] == 't') std::thread([=] { begin(); for (;;) ::pause(); }).detach();
+      if (words[0] == 't')
+        std::thread([=] {
+          begin();
+          for (;;) ::pause();
+        }).detach();
       if (words[0] == 'u') std::thread(begin).join();
       if (words[0] == 'd') {
         const pid_t middle = ::fork();
@@ -95,7 +101,8 @@ int64_t forks_so_far() {
   return text ? parse_proc_stat(*text).forks : -1;
 }
 
-// Nobody is missing at any tick, whoever forked it and how, and however few or many ticks there were; and nobody is too many.
+// Nobody is missing at any tick, whoever forked it and how, and however few or many ticks there were; and nobody is too
+// many.
 TEST(ProcessTree, ARandomTreeIsWhollyThereAtEveryTick) {
   const unsigned seed = std::random_device{}();
   std::mt19937 random(seed);
@@ -122,8 +129,10 @@ TEST(ProcessTree, ARandomTreeIsWhollyThereAtEveryTick) {
       if (chance(3) == 0) continue;
       following.tick(chance(4) == 0 ? -1 : forks_so_far());
       for (const int who : alive)
-        ASSERT_TRUE(following.tree.contains(puppets.pid(who))) << "seed " << seed << ", step " << step << ", " << puppets.pid(who);
-      ASSERT_EQ(following.tree.children(), static_cast<int64_t>(alive.size()) - 1) << "seed " << seed << ", step " << step;
+        ASSERT_TRUE(following.tree.contains(puppets.pid(who)))
+            << "seed " << seed << ", step " << step << ", " << puppets.pid(who);
+      ASSERT_EQ(following.tree.children(), static_cast<int64_t>(alive.size()) - 1)
+          << "seed " << seed << ", step " << step;
     }
   }
   ::prctl(PR_SET_CHILD_SUBREAPER, 0);

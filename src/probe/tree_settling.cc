@@ -1,5 +1,5 @@
-// How ProcessTree settles who has ended: its time is in its parent's sum by now, or in that of an ancestor who waited for both, or
-// nowhere, and then it goes into R. Nothing counts twice, whenever in a tick it ended.
+// How ProcessTree settles who has ended: its time is in its parent's sum by now, or in that of an ancestor who waited
+// for both, or nowhere, and then it goes into R. Nothing counts twice, whenever in a tick it ended.
 #include <algorithm>
 #include <utility>
 
@@ -34,7 +34,8 @@ void ProcessTree::recheck_children_of_reapers() {
   }
 }
 
-// What ended and is waited for goes to its parent, but for the time that it waited for disks: the kernel adds that to nobody.
+// What ended and is waited for goes to its parent, but for the time that it waited for disks: the kernel adds that to
+// nobody.
 Usage ProcessTree::take_usage(const Member& gone) {
   Usage usage = gone.usage();
   outside_.iowait_ns += std::exchange(usage.iowait_ns, 0);
@@ -58,8 +59,8 @@ void ProcessTree::settle_vanished() {
   }
 }
 
-// Who vanished after it was read once more in this tick has the time of those that it had waited for already, and of those
-// that these had waited for. The deepest first: what it absorbed is in its own sum from then on.
+// Who vanished after it was read once more in this tick has the time of those that it had waited for already, and of
+// those that these had waited for. The deepest first: what it absorbed is in its own sum from then on.
 void ProcessTree::settle_with_vanished_parents() {
   for (;;) {
     Member* reaper = nullptr;
@@ -73,7 +74,8 @@ void ProcessTree::settle_with_vanished_parents() {
     std::vector<pid_t> below;
     for (const Member& gone : vanished_)
       if (is_below(gone, pid)) below.push_back(gone.pid()), expected += take_usage(gone);
-    std::erase_if(vanished_, [&](const Member& gone) { return std::find(below.begin(), below.end(), gone.pid()) != below.end(); });
+    std::erase_if(vanished_,
+                  [&](const Member& gone) { return std::find(below.begin(), below.end(), gone.pid()) != below.end(); });
     count_lost(expected, growth_ns);
   }
 }
@@ -82,7 +84,8 @@ void ProcessTree::settle_with_vanished_parents() {
 bool ProcessTree::is_below(const Member& gone, pid_t pid) const {
   pid_t ancestor = gone.parent();
   for (size_t hops = 0; hops <= vanished_.size() && ancestor != pid; ++hops) {
-    const auto dead = std::find_if(vanished_.begin(), vanished_.end(), [&](const Member& member) { return member.pid() == ancestor; });
+    const auto dead = std::find_if(vanished_.begin(), vanished_.end(),
+                                   [&](const Member& member) { return member.pid() == ancestor; });
     if (dead == vanished_.end()) return false;
     ancestor = dead->parent();
   }
@@ -101,8 +104,10 @@ pid_t ProcessTree::surviving_ancestor(const Member& gone) const {
 }
 
 void ProcessTree::settle(pid_t ancestor, const Usage& expected) {
-  // Whom tacho reaped meanwhile brought the time of its own children along in its rusage, unless the kernel had reaped them.
-  const auto reaped = std::find_if(reaped_.begin(), reaped_.end(), [&](const Reaped& one) { return one.pid == ancestor; });
+  // Whom tacho reaped meanwhile brought the time of its own children along in its rusage, unless the kernel had reaped
+  // them.
+  const auto reaped =
+      std::find_if(reaped_.begin(), reaped_.end(), [&](const Reaped& one) { return one.pid == ancestor; });
   if (reaped != reaped_.end()) return count_lost(expected, reaped->growth_ns);
   Member* reaper = find(ancestor);
   if (reaper == nullptr) {
@@ -113,7 +118,8 @@ void ProcessTree::settle(pid_t ancestor, const Usage& expected) {
   // An orphan is waited for further up.
   int64_t growth_ns = reaper->reaped_growth_ns();
   size_t hops = 0;
-  for (const Member* up = find(reaper->parent()); up != nullptr && hops < members_.size(); up = find(up->parent()), ++hops)
+  for (const Member* up = find(reaper->parent()); up != nullptr && hops < members_.size();
+       up = find(up->parent()), ++hops)
     if (up->adopts) growth_ns += up->reaped_growth_ns();
   count_lost(expected, growth_ns);
 }

@@ -39,8 +39,7 @@ struct Flag {
   }
   void wait() const {
     char byte = 0;
-    while (::read(ends[0], &byte, 1) < 0) {
-    }
+    while (::read(ends[0], &byte, 1) < 0) {}
   }
 };
 
@@ -57,8 +56,7 @@ struct Worker {
       work();
       char done = 1;
       if (::write(hear[1], &done, 1) != 1) ::_exit(1);
-      while (::read(say[0], &done, 1) > 0) {
-      }
+      while (::read(say[0], &done, 1) > 0) {}
       ::_exit(0);
     }
     ::close(say[0]);

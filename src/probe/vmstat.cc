@@ -1,7 +1,7 @@
 // Page faults that had to wait for a disk, from /proc/vmstat.
+#include "procfs/vmstat.h"
 #include "probe/make.h"
 #include "probe/system.h"
-#include "procfs/vmstat.h"
 
 namespace tacho {
 namespace {
@@ -31,7 +31,7 @@ Status check(const Roots& roots) { return need_file(roots.proc + "/vmstat", kMou
 
 }  // namespace
 
-const ProbeInfo kVmstatProbe = {"vmstat", ProbeDefault::off, "major page faults of the machine", kColumns,
-                                make_probe<VmstatProbe>, check};
+const ProbeInfo kVmstatProbe = {"vmstat", ProbeDefault::off,       "major page faults of the machine",
+                                kColumns, make_probe<VmstatProbe>, check};
 
 }  // namespace tacho

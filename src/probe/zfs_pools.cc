@@ -56,7 +56,8 @@ void ZfsPools::take_answer() {
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;  // it has not ended yet
   if (answer_) {
     answer_.reset();
-    PoolLines lines(text_);  // of a pool that is not in the answer the last one stands: a pool does not change its size by itself
+    PoolLines lines(
+        text_);  // of a pool that is not in the answer the last one stands: a pool does not change its size by itself
     for (PoolLine line; lines.next(line);) size_bytes_.insert_or_assign(std::string(line.name), line.size_bytes);
   }
   if (!companion_ended(pid_)) return;

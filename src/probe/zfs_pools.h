@@ -1,6 +1,6 @@
-// ZfsPools: the size of ZFS pools. statvfs knows a dataset only, so `zpool list` is asked: once a minute at the most, by a
-// process of its own that ends after 250 ms, and whose answer is taken at a later tick; no tick waits for it. Without the
-// program or the right to ask nothing is known. Not thread-safe.
+// ZfsPools: the size of ZFS pools. statvfs knows a dataset only, so `zpool list` is asked: once a minute at the most,
+// by a process of its own that ends after 250 ms, and whose answer is taken at a later tick; no tick waits for it.
+// Without the program or the right to ask nothing is known. Not thread-safe.
 #pragma once
 #include <sys/types.h>
 

@@ -23,7 +23,8 @@ std::optional<int64_t> parse_keyed(std::string_view text, std::string_view key) 
   return std::nullopt;
 }
 
-void parse_cpu_stat(std::string_view text, int64_t& user_us, int64_t& system_us, int64_t& throttled_us, int64_t& throttled_periods) {
+void parse_cpu_stat(std::string_view text, int64_t& user_us, int64_t& system_us, int64_t& throttled_us,
+                    int64_t& throttled_periods) {
   for (Scanner scan(text); !scan.done(); scan.line()) {
     const std::string_view key = scan.word();
     int64_t* value = key == "user_usec"        ? &user_us

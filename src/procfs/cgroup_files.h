@@ -25,9 +25,10 @@ std::optional<int64_t> parse_single(std::string_view text);
 // The value behind a key in `key value` lines: cpu.stat, memory.events, memory.oom_control.
 std::optional<int64_t> parse_keyed(std::string_view text, std::string_view key);
 
-// cpu.stat (v2): `user_usec 12`, `system_usec 3`, `nr_throttled 0`, `throttled_usec 0`; a line that is not there leaves its
-// number as it was.
-void parse_cpu_stat(std::string_view text, int64_t& user_us, int64_t& system_us, int64_t& throttled_us, int64_t& throttled_periods);
+// cpu.stat (v2): `user_usec 12`, `system_usec 3`, `nr_throttled 0`, `throttled_usec 0`; a line that is not there leaves
+// its number as it was.
+void parse_cpu_stat(std::string_view text, int64_t& user_us, int64_t& system_us, int64_t& throttled_us,
+                    int64_t& throttled_periods);
 
 // cpu.max: `200000 100000` is 2 cores, `max 100000` is none.
 std::optional<double> parse_cpu_max(std::string_view text);

@@ -17,10 +17,10 @@ struct ArmName {
 
 // As lscpu names them; the implementer's own register values (MIDR_EL1).
 constexpr ArmName kArmNames[] = {
-    {0x41, 0xd08, "Cortex-A72"},    {0x41, 0xd0c, "Neoverse-N1"}, {0x41, 0xd40, "Neoverse-V1"},
-    {0x41, 0xd49, "Neoverse-N2"},   {0x41, 0xd4f, "Neoverse-V2"}, {0x41, 0xd84, "Neoverse-V3"},
-    {0x41, 0xd8e, "Neoverse-N3"},   {0xc0, 0xac3, "Ampere-1"},    {0xc0, 0xac4, "Ampere-1a"},
-    {0x48, 0xd01, "TaiShan-v110"},  {0x46, 0x001, "A64FX"},       {0x6d, 0xd49, "Azure-Cobalt-100"},
+    {0x41, 0xd08, "Cortex-A72"},   {0x41, 0xd0c, "Neoverse-N1"}, {0x41, 0xd40, "Neoverse-V1"},
+    {0x41, 0xd49, "Neoverse-N2"},  {0x41, 0xd4f, "Neoverse-V2"}, {0x41, 0xd84, "Neoverse-V3"},
+    {0x41, 0xd8e, "Neoverse-N3"},  {0xc0, 0xac3, "Ampere-1"},    {0xc0, 0xac4, "Ampere-1a"},
+    {0x48, 0xd01, "TaiShan-v110"}, {0x46, 0x001, "A64FX"},       {0x6d, 0xd49, "Azure-Cobalt-100"},
 };
 
 bool parse_hex(std::string_view text, uint32_t& value) {

@@ -17,12 +17,12 @@ struct ArmCluster {
 };
 
 struct CpuInfo {
-  int64_t processors = 0;             // lines "processor"
-  std::string_view model_name;        // x86_64; the first
-  std::string_view power_cpu;         // ppc64le
-  std::string_view s390_machine;      // s390x
-  std::string_view uarch, isa;        // riscv64
-  std::array<ArmCluster, 8> clusters; // aarch64, in order of first appearance
+  int64_t processors = 0;              // lines "processor"
+  std::string_view model_name;         // x86_64; the first
+  std::string_view power_cpu;          // ppc64le
+  std::string_view s390_machine;       // s390x
+  std::string_view uarch, isa;         // riscv64
+  std::array<ArmCluster, 8> clusters;  // aarch64, in order of first appearance
   size_t cluster_count = 0;
 };
 

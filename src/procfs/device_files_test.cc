@@ -60,9 +60,7 @@ TEST(NetDev, ReadsNamesAndBytes) {
   NetCounters eth0;
   for (NetLine line; lines.next(line);) {
     names.emplace_back(line.name);
-    if (line.name == "eth0") {
-      ASSERT_TRUE(parse_net_counters(line.counters, eth0));
-    }
+    if (line.name == "eth0") { ASSERT_TRUE(parse_net_counters(line.counters, eth0)); }
   }
   EXPECT_EQ(names, (std::vector<std::string>{"lo", "eth0", "docker0", "veth1a2b"}));
   EXPECT_EQ(eth0.rx_bytes, 76786663);
@@ -91,7 +89,8 @@ TEST(NetDev, DamagedLinesArePassedOver) {
 }
 
 TEST(MountInfo, ReadsTheManualsExample) {
-  MountInfoLines lines("36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 propagate_from:2 - ext3 /dev/root rw,errors=continue\n");
+  MountInfoLines lines(
+      "36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 propagate_from:2 - ext3 /dev/root rw,errors=continue\n");
   MountLine line;
   ASSERT_TRUE(lines.next(line));
   EXPECT_EQ(line.id, 36);
@@ -108,7 +107,8 @@ TEST(MountInfo, ReadsTheManualsExample) {
 }
 
 TEST(MountInfo, DamagedLinesArePassedOver) {
-  MountInfoLines lines("36\n36 35\n36 35 98\n36 35 98:0 / /mnt rw\n36 35 98:0 / /mnt rw -\nx y z\n1 2 0:5 / /a rw - tmpfs\n");
+  MountInfoLines lines(
+      "36\n36 35\n36 35 98\n36 35 98:0 / /mnt rw\n36 35 98:0 / /mnt rw -\nx y z\n1 2 0:5 / /a rw - tmpfs\n");
   MountLine line;
   ASSERT_TRUE(lines.next(line));
   EXPECT_EQ(line.mount_point, "/a");
@@ -153,7 +153,8 @@ TEST(CpuInfo, NamesOfArmCores) {
 }
 
 TEST(CpuInfo, DamagedInputHasNoName) {
-  for (const std::string_view text : {"", ":", "model name", "CPU part: 0xd0c", "CPU implementer: zz\nCPU part: 0xd0c"}) {
+  for (const std::string_view text :
+       {"", ":", "model name", "CPU part: 0xd0c", "CPU implementer: zz\nCPU part: 0xd0c"}) {
     const CpuInfo info = parse_cpuinfo(text);
     EXPECT_EQ(info.model_name, "") << text;
     EXPECT_EQ(info.cluster_count, 0u) << text;

@@ -12,10 +12,8 @@ std::optional<int64_t> quantity(std::string_view text) {
   if (!number || *number < 0) return std::nullopt;
   const std::string_view unit = space == std::string_view::npos ? "" : trim(text.substr(space));
   int shift = 0;
-  if (unit == "KiB" || unit == "kB")
-    shift = 10;
-  else if (unit == "MiB")
-    shift = 20;
+  if (unit == "KiB" || unit == "kB") shift = 10;
+  else if (unit == "MiB") shift = 20;
   if (*number > (INT64_MAX >> shift)) return std::nullopt;
   return *number << shift;
 }

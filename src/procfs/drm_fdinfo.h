@@ -8,8 +8,8 @@
 namespace tacho {
 
 struct DrmFdinfo {
-  std::string_view driver;     // "amdgpu"; views into the text
-  std::string_view pdev;       // "0000:03:00.0"
+  std::string_view driver;  // "amdgpu"; views into the text
+  std::string_view pdev;    // "0000:03:00.0"
   std::optional<uint64_t> client_id;
   std::optional<int64_t> engine_ns;   // graphics and compute together, cumulative
   std::optional<int64_t> vram_bytes;  // now

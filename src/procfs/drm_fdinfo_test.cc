@@ -30,8 +30,9 @@ TEST(DrmFdinfo, TakesTheNewerMemoryNames) {
 TEST(DrmFdinfo, RefusesOtherFilesAndGarbage) {
   EXPECT_FALSE(parse_drm_fdinfo("pos:\t0\nflags:\t0100000\nmnt_id:\t15\n"));
   EXPECT_FALSE(parse_drm_fdinfo(""));
-  const auto info = parse_drm_fdinfo("drm-driver:\tamdgpu\ndrm-client-id:\t-1\ndrm-engine-gfx:\tx ns\n"
-                                     "drm-memory-vram:\t9223372036854775807 KiB\nno colon\n:\n");
+  const auto info = parse_drm_fdinfo(
+      "drm-driver:\tamdgpu\ndrm-client-id:\t-1\ndrm-engine-gfx:\tx ns\n"
+      "drm-memory-vram:\t9223372036854775807 KiB\nno colon\n:\n");
   ASSERT_TRUE(info);
   EXPECT_FALSE(info->client_id);
   EXPECT_FALSE(info->engine_ns);

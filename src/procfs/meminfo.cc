@@ -11,21 +11,16 @@ namespace {
 int64_t* find_field(MemInfo& info, std::string_view key) {
   // The first letter and the length leave one candidate.
   switch (key.size()) {
-    case 6:
-      return key == "Cached" ? &info.cached : key == "Active" ? &info.active : nullptr;
-    case 7:
-      return key == "MemFree" ? &info.free : key == "Buffers" ? &info.buffers : nullptr;
+    case 6: return key == "Cached" ? &info.cached : key == "Active" ? &info.active : nullptr;
+    case 7: return key == "MemFree" ? &info.free : key == "Buffers" ? &info.buffers : nullptr;
     case 8:
       return key == "MemTotal"   ? &info.total
              : key == "Inactive" ? &info.inactive
              : key == "SwapFree" ? &info.swap_free
                                  : nullptr;
-    case 9:
-      return key == "SwapTotal" ? &info.swap_total : nullptr;
-    case 12:
-      return key == "MemAvailable" ? &info.available : key == "SReclaimable" ? &info.reclaimable : nullptr;
-    default:
-      return nullptr;
+    case 9: return key == "SwapTotal" ? &info.swap_total : nullptr;
+    case 12: return key == "MemAvailable" ? &info.available : key == "SReclaimable" ? &info.reclaimable : nullptr;
+    default: return nullptr;
   }
 }
 

@@ -18,12 +18,12 @@ bool parse_pid_stat(std::string_view text, PidStat& out) {
   out.state = state[0];
   int64_t ppid = 0, group = 0, session = 0, start = 0;
   const bool good = scan.signed_number(ppid) && scan.signed_number(group) && scan.signed_number(session) &&  // 4, 5, 6
-                    scan.skip_words(5) &&                                                          // 7–11
-                    scan.number(out.major_faults) && scan.number(out.child_major_faults) &&        // 12, 13
+                    scan.skip_words(5) &&                                                                    // 7–11
+                    scan.number(out.major_faults) && scan.number(out.child_major_faults) &&                  // 12, 13
                     scan.number(out.utime) && scan.number(out.stime) && scan.signed_number(out.cutime) &&
-                    scan.signed_number(out.cstime) && scan.skip_words(2) &&                        // 14–19
-                    scan.signed_number(out.threads) && scan.skip_word() && scan.number(start) &&   // 20–22
-                    scan.skip_word() && scan.signed_number(out.rss_pages);                         // 23, 24
+                    scan.signed_number(out.cstime) && scan.skip_words(2) &&                       // 14–19
+                    scan.signed_number(out.threads) && scan.skip_word() && scan.number(start) &&  // 20–22
+                    scan.skip_word() && scan.signed_number(out.rss_pages);                        // 23, 24
   if (!good) return false;
   out.ppid = static_cast<pid_t>(ppid);
   out.group = static_cast<pid_t>(group);
@@ -31,7 +31,8 @@ bool parse_pid_stat(std::string_view text, PidStat& out) {
   out.start_time = static_cast<uint64_t>(start);
   out.blkio_ticks = 0;
   int64_t ignored = 0;
-  if (scan.skip_words(8) && scan.number(ignored) && scan.skip_words(8)) scan.number(out.blkio_ticks);  // 25–32, 33, 34–41, 42
+  if (scan.skip_words(8) && scan.number(ignored) && scan.skip_words(8))
+    scan.number(out.blkio_ticks);  // 25–32, 33, 34–41, 42
   out.ignored = static_cast<uint64_t>(ignored);
   return true;
 }
@@ -59,7 +60,8 @@ bool parse_pid_status(std::string_view text, PidStatus& out) {
         any = true;
       }
     } else if (scan.literal("voluntary_ctxt_switches:") || scan.literal("nonvoluntary_ctxt_switches:")) {
-      if (scan.number(value) && value < INT64_MAX / 4) out.context_switches = out.context_switches.value_or(0) + value, any = true;
+      if (scan.number(value) && value < INT64_MAX / 4)
+        out.context_switches = out.context_switches.value_or(0) + value, any = true;
     } else if (scan.literal("Pid:")) {
       any = true;
     }

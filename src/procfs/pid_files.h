@@ -1,4 +1,5 @@
-// Parsers of the files of one process: /proc/PID/{stat,io,status,smaps_rollup} and task/TID/children. Pure, no allocation.
+// Parsers of the files of one process: /proc/PID/{stat,io,status,smaps_rollup} and task/TID/children. Pure, no
+// allocation.
 #pragma once
 #include <sys/types.h>
 
@@ -10,20 +11,20 @@
 
 namespace tacho {
 
-// /proc/PID/stat, proc(5): `42 (a) b (c) S 1 42 42 0 -1 4194560 …`. The name may hold blanks, brackets and line ends, so
-// parsing starts behind the last ')'. Times in clock ticks.
+// /proc/PID/stat, proc(5): `42 (a) b (c) S 1 42 42 0 -1 4194560 …`. The name may hold blanks, brackets and line ends,
+// so parsing starts behind the last ')'. Times in clock ticks.
 struct PidStat {
   pid_t pid = 0;
   std::string_view comm;
   char state = '?';
   pid_t ppid = 0, group = 0, session = 0;
-  int64_t major_faults = 0, child_major_faults = 0;  // fields 12 and 13
+  int64_t major_faults = 0, child_major_faults = 0;      // fields 12 and 13
   int64_t utime = 0, stime = 0, cutime = 0, cstime = 0;  // 14 to 17
-  int64_t threads = 0;      // 20
-  uint64_t start_time = 0;  // 22: with the pid, the identity of a process
-  int64_t rss_pages = 0;    // 24
-  uint64_t ignored = 0;     // 33: signals 1 to 31 that it ignores, a bit each
-  int64_t blkio_ticks = 0;  // 42: 0 unless kernel.task_delayacct=1
+  int64_t threads = 0;                                   // 20
+  uint64_t start_time = 0;                               // 22: with the pid, the identity of a process
+  int64_t rss_pages = 0;                                 // 24
+  uint64_t ignored = 0;                                  // 33: signals 1 to 31 that it ignores, a bit each
+  int64_t blkio_ticks = 0;                               // 42: 0 unless kernel.task_delayacct=1
 };
 bool parse_pid_stat(std::string_view text, PidStat& out);
 
@@ -35,9 +36,9 @@ bool parse_pid_io(std::string_view text, PidIo& out);
 
 // /proc/PID/status: `VmHWM:     1234 kB`, `NSpid:  812  1`, `voluntary_ctxt_switches: 5`.
 struct PidStatus {
-  std::optional<int64_t> peak_rss_bytes;         // VmHWM; absent for zombies and kernel threads
-  std::optional<int64_t> context_switches;       // of this thread only
-  pid_t outermost_pid = 0, innermost_pid = 0;    // NSpid; 0 without it
+  std::optional<int64_t> peak_rss_bytes;       // VmHWM; absent for zombies and kernel threads
+  std::optional<int64_t> context_switches;     // of this thread only
+  pid_t outermost_pid = 0, innermost_pid = 0;  // NSpid; 0 without it
 };
 bool parse_pid_status(std::string_view text, PidStatus& out);
 

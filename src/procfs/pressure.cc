@@ -13,7 +13,8 @@ void parse_average(std::string_view line, int64_t& hundredths) {
   int64_t whole = 0, part = 0;
   if (!scan.literal("avg10=") || !scan.number(whole) || !scan.literal(".")) return;
   const std::string_view digits = scan.rest().substr(0, 2);
-  if (digits.size() == 2 && digits[0] >= '0' && digits[1] >= '0' && digits[0] <= '9' && digits[1] <= '9' && scan.number(part))
+  if (digits.size() == 2 && digits[0] >= '0' && digits[1] >= '0' && digits[0] <= '9' && digits[1] <= '9' &&
+      scan.number(part))
     hundredths = std::min<int64_t>(whole, 1000) * 100 + (digits[0] - '0') * 10 + (digits[1] - '0');
 }
 

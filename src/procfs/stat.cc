@@ -54,8 +54,7 @@ ProcStat parse_proc_stat(std::string_view text, std::span<CpuTicks> cores) {
           return out;  // softirq and procs_* follow; nothing of them is wanted
         }
         break;
-      default:
-        break;
+      default: break;
     }
     scan.line();
   }

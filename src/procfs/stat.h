@@ -21,12 +21,12 @@ struct CpuTicks {
 };
 
 struct ProcStat {
-  CpuTicks all;         // the line "cpu"
+  CpuTicks all;  // the line "cpu"
   bool has_all = false;
-  int64_t cores = 0;    // number of cpuN lines
-  int64_t ctxt = -1;    // −1: not in the file
-  int64_t forks = -1;   // "processes": processes and threads ever started
-  int64_t btime_s = -1; // boot time, UNIX seconds
+  int64_t cores = 0;     // number of cpuN lines
+  int64_t ctxt = -1;     // −1: not in the file
+  int64_t forks = -1;    // "processes": processes and threads ever started
+  int64_t btime_s = -1;  // boot time, UNIX seconds
 };
 
 // `cores` is filled with the cpuN lines in their order, as many as fit; ProcStat::cores says how many there are.

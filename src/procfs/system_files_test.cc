@@ -82,7 +82,8 @@ TEST(MemInfo, DamagedInputIsAbsentNotZero) {
   }
   EXPECT_EQ(parse_meminfo("MemTotal: 9223372036854775807 kB\n").total, INT64_MAX);
   EXPECT_EQ(parse_meminfo("MemTotal: 1 kB\nMemAvailable: 2 kB\n").used(), 0);
-  EXPECT_EQ(parse_meminfo("MemTotal: 1 kB\nMemFree: 9999999999999999999 kB\nBuffers: 9999999999999999999 kB\n").used(), 0);
+  EXPECT_EQ(parse_meminfo("MemTotal: 1 kB\nMemFree: 9999999999999999999 kB\nBuffers: 9999999999999999999 kB\n").used(),
+            0);
 }
 
 TEST(LoadAverage, ReadsAllThree) {
@@ -119,10 +120,12 @@ TEST(PressureFile, ReadsTotals) {
   EXPECT_EQ(io.some_us, 3259585);
   EXPECT_EQ(io.full_us, 3024516);
   // cpu had no line "full" before Linux 5.13.
-  const Pressure averages = parse_pressure("some avg10=1.08 avg60=0.78 avg300=0.38 total=5\nfull avg10=100.00 avg60=0.00 avg300=0.00 total=0\n");
+  const Pressure averages = parse_pressure(
+      "some avg10=1.08 avg60=0.78 avg300=0.38 total=5\nfull avg10=100.00 avg60=0.00 avg300=0.00 total=0\n");
   EXPECT_EQ(averages.some_avg10, 108);
   EXPECT_EQ(averages.full_avg10, 10000);
-  for (const char* text : {"some total=7\n", "some avg10=1 total=7\n", "some avg10=1.x total=7\n", "some avg10=1.5", "some avg10="})
+  for (const char* text :
+       {"some total=7\n", "some avg10=1 total=7\n", "some avg10=1.x total=7\n", "some avg10=1.5", "some avg10="})
     EXPECT_EQ(parse_pressure(text).some_avg10, -1) << text;
   EXPECT_EQ(parse_pressure("some avg10=0.00 avg60=0.00 avg300=0.00 total=7\n").full_us, -1);
 }

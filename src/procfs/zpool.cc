@@ -9,7 +9,8 @@ bool PoolLines::next(PoolLine& line) {
     if (tab == std::string_view::npos || tab == 0) continue;
     line.name = text.substr(0, tab);
     Scanner numbers(text.substr(tab + 1));
-    if (numbers.number(line.size_bytes) && numbers.number(line.allocated_bytes) && numbers.number(line.free_bytes)) return true;
+    if (numbers.number(line.size_bytes) && numbers.number(line.allocated_bytes) && numbers.number(line.free_bytes))
+      return true;
   }
   return false;
 }

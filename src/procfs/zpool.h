@@ -1,4 +1,5 @@
-// What `zpool list -Hp -o name,size,allocated,free` prints (OpenZFS 0.7 and newer), a line a pool, parted by tabs, in bytes:
+// What `zpool list -Hp -o name,size,allocated,free` prints (OpenZFS 0.7 and newer), a line a pool, parted by tabs, in
+// bytes:
 //   tank	1000204886016	412316860416	587888025600
 // Pure; no I/O, no allocation.
 #pragma once

@@ -1,6 +1,6 @@
-// What size a job needs, from what its runs used: cores by the mean, memory by the peak and a fifth more, GPUs by the peak
-// of those that were used. Several runs count together: means are averaged, of maxima the highest counts. What was not
-// measured is not advised on. Pure but for reading the rows, from which the 95th percentile comes.
+// What size a job needs, from what its runs used: cores by the mean, memory by the peak and a fifth more, GPUs by the
+// peak of those that were used. Several runs count together: means are averaged, of maxima the highest counts. What was
+// not measured is not advised on. Pure but for reading the rows, from which the 95th percentile comes.
 #pragma once
 #include <optional>
 #include <span>
@@ -19,7 +19,7 @@ struct Advice {
   std::vector<std::pair<std::string, Statistics>> statistics;
   std::optional<int64_t> cpu, cpu_p95, memory_mib;
   int64_t gpu = 0, vram_mib = 0;
-  std::string allocation;                          // "dedicated", "shared", or empty: unknown
+  std::string allocation;                           // "dedicated", "shared", or empty: unknown
   std::optional<double> had_cores, had_memory_mib;  // the most that one of the runs could use
 };
 

@@ -29,13 +29,21 @@ Advice advise_one(std::vector<std::pair<std::string, Statistics>> statistics) {
 }
 
 TEST(Advice, MemoryIsRoundedToSizesThatAreSold) {
-  for (const auto& [mib, rounded] : std::vector<std::pair<double, int64_t>>{
-           {0.5, 128}, {128, 128}, {128.1, 256}, {257, 512}, {1024, 1024}, {1025, 2048}, {2048, 2048}, {2049, 3072}, {12000, 12288}})
+  for (const auto& [mib, rounded] : std::vector<std::pair<double, int64_t>>{{0.5, 128},
+                                                                            {128, 128},
+                                                                            {128.1, 256},
+                                                                            {257, 512},
+                                                                            {1024, 1024},
+                                                                            {1025, 2048},
+                                                                            {2048, 2048},
+                                                                            {2049, 3072},
+                                                                            {12000, 12288}})
     EXPECT_EQ(round_memory(mib), rounded) << mib;
 }
 
 TEST(Advice, CoresFollowTheMeanAndAreAtLeastOne) {
-  for (const auto& [mean, cores] : std::vector<std::pair<double, int64_t>>{{0, 1}, {0.4, 1}, {1.49, 1}, {1.5, 2}, {2.5, 3}, {7.9, 8}})
+  for (const auto& [mean, cores] :
+       std::vector<std::pair<double, int64_t>>{{0, 1}, {0.4, 1}, {1.49, 1}, {1.5, 2}, {2.5, 3}, {7.9, 8}})
     EXPECT_EQ(advise_one({{"process_cpu_usage", used(mean, 16)}}).cpu, cores) << mean;
 }
 
@@ -57,7 +65,8 @@ TEST(Advice, WhatWasNotMeasuredIsNotAdvisedOn) {
 }
 
 TEST(Advice, ADamagedFileDoesNoHarm) {
-  const Advice advice = advise_one({{"process_cpu_usage", used(1e300, 1e300)}, {"process_memory_mib", used(-5, 1e300)}});
+  const Advice advice =
+      advise_one({{"process_cpu_usage", used(1e300, 1e300)}, {"process_memory_mib", used(-5, 1e300)}});
   EXPECT_GT(*advice.cpu, 0);
   EXPECT_GT(*advice.memory_mib, 0);
   const std::string text = advice_text(advice, false);
@@ -74,13 +83,14 @@ TEST(Advice, GpusOnlyWhereTheyWereUsed) {
 }
 
 TEST(Advice, SeveralRunsAverageMeansAndTakeTheHighestOfTheRest) {
-  const std::vector<Input> inputs{
-      input_with({{"process_cpu_usage", used(1, 3)},
-                  {"process_memory_mib", used(10, 100)},
-                  {"system_net_recv_bytes", used(1, 1, 500)}}, 10),
-      input_with({{"process_cpu_usage", used(4, 4)},
-                  {"process_memory_mib", used(20, 50)},
-                  {"system_net_recv_bytes", used(1, 1, 70)}}, 20)};
+  const std::vector<Input> inputs{input_with({{"process_cpu_usage", used(1, 3)},
+                                              {"process_memory_mib", used(10, 100)},
+                                              {"system_net_recv_bytes", used(1, 1, 500)}},
+                                             10),
+                                  input_with({{"process_cpu_usage", used(4, 4)},
+                                              {"process_memory_mib", used(20, 50)},
+                                              {"system_net_recv_bytes", used(1, 1, 70)}},
+                                             20)};
   const Advice advice = advise(inputs);
   EXPECT_EQ(advice.cpu, 3);
   EXPECT_EQ(advice.memory_mib, 128);
@@ -92,7 +102,8 @@ TEST(Advice, SeveralRunsAverageMeansAndTakeTheHighestOfTheRest) {
 
 TEST(Advice, AMachineIsSharedWhenOthersUsedMoreThanAMargin) {
   const auto guess = [](double system, double process) {
-    return advise_one({{"system_cpu_usage", used(system, system)}, {"process_cpu_usage", used(process, process)}}).allocation;
+    return advise_one({{"system_cpu_usage", used(system, system)}, {"process_cpu_usage", used(process, process)}})
+        .allocation;
   };
   EXPECT_EQ(guess(1.2, 1), "dedicated");
   EXPECT_EQ(guess(1.26, 1), "shared");
@@ -103,7 +114,8 @@ TEST(Advice, AMachineIsSharedWhenOthersUsedMoreThanAMargin) {
 TEST(Advice, ThePercentileIsWeightedByTime) {
   const TempDir dir;
   const std::string path = dir / "m.csv";
-  std::ofstream(path) << "timestamp,process_cpu_usage,process_memory_mib\n100.000,1.0,5\n101.000,1.2,5\n195.000,2.3,5\n200.000,7.5,5\n";
+  std::ofstream(path)
+      << "timestamp,process_cpu_usage,process_memory_mib\n100.000,1.0,5\n101.000,1.2,5\n195.000,2.3,5\n200.000,7.5,5\n";
   const auto input = read_input(dir.path(), path);
   ASSERT_TRUE(input);
   const std::vector<Input> inputs{*input};

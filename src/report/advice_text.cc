@@ -67,9 +67,11 @@ std::string advice_text(const Advice& advice, bool color) {
     lines.add("gpu", count_text(advice.gpu, "GPU", "GPUs"),
               "used " + number_text(gpu.mean) + " on average, " + number_text(gpu.max) + " at most");
     if (advice.vram_mib > 0)
-      lines.add("gpu memory", mib_text(static_cast<double>(advice.vram_mib)), "peak " + mib_text(vram.max) + " and a fifth more");
+      lines.add("gpu memory", mib_text(static_cast<double>(advice.vram_mib)),
+                "peak " + mib_text(vram.max) + " and a fifth more");
   }
-  if (!advice.allocation.empty()) lines.add("machine", advice.allocation, std::string(allocation_reason(advice.allocation)));
+  if (!advice.allocation.empty())
+    lines.add("machine", advice.allocation, std::string(allocation_reason(advice.allocation)));
   std::string runs;
   for (const std::string& name : advice.names) add_if(runs, name);
   const std::string count = count_text(static_cast<int64_t>(advice.runs.size()), "run", "runs");

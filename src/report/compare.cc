@@ -99,7 +99,8 @@ std::vector<std::vector<std::string>> comparison_cells(const Comparison& compari
     add(std::string(title_of(metric.name)), texts);
   }
   const auto is_known = [](const std::string& command) { return !command.empty(); };
-  if (std::any_of(comparison.commands.begin(), comparison.commands.end(), is_known)) add("command", comparison.commands);
+  if (std::any_of(comparison.commands.begin(), comparison.commands.end(), is_known))
+    add("command", comparison.commands);
   return cells;
 }
 

@@ -9,14 +9,14 @@
 namespace tacho {
 
 struct ComparedMetric {
-  std::string name, unit;             // "memory_peak_bytes", "bytes"
-  std::vector<double> values;         // one a run; kAbsent: unknown
+  std::string name, unit;              // "memory_peak_bytes", "bytes"
+  std::vector<double> values;          // one a run; kAbsent: unknown
   std::vector<double> change_percent;  // from the first run; kAbsent where either is unknown or the first is 0
 };
 
 struct Comparison {
   std::vector<std::string> runs, names, outcomes, commands;  // names: the ids as people see them
-  std::vector<ComparedMetric> metrics;  // those that at least one run has
+  std::vector<ComparedMetric> metrics;                       // those that at least one run has
 };
 
 Comparison compare(std::span<const StoredRun> runs);

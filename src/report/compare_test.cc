@@ -25,7 +25,8 @@ const ComparedMetric* metric_of(const Comparison& comparison, std::string_view n
 }
 
 TEST(Compare, DiffersFromTheFirst) {
-  const std::vector<StoredRun> runs{compared_run("a", 10, 100), compared_run("b", 15, std::nullopt), compared_run("c", 5, 200)};
+  const std::vector<StoredRun> runs{compared_run("a", 10, 100), compared_run("b", 15, std::nullopt),
+                                    compared_run("c", 5, 200)};
   const Comparison comparison = compare(runs);
   const ComparedMetric* time = metric_of(comparison, "duration_s");
   ASSERT_NE(time, nullptr);
@@ -40,7 +41,8 @@ TEST(Compare, DiffersFromTheFirst) {
 }
 
 TEST(Compare, CellsNameTheChange) {
-  const std::vector<StoredRun> runs{compared_run("a", 10, 100), compared_run("b", 15, std::nullopt), compared_run("c", 200, 0)};
+  const std::vector<StoredRun> runs{compared_run("a", 10, 100), compared_run("b", 15, std::nullopt),
+                                    compared_run("c", 200, 0)};
   const auto cells = comparison_cells(compare(runs));
   EXPECT_EQ(cells[0], (std::vector<std::string>{"", "a", "b", "c"}));
   EXPECT_EQ(cells[1], (std::vector<std::string>{"outcome", "ok", "ok", "ok"}));

@@ -16,13 +16,15 @@ constexpr size_t kChunkBytes = 64 * 1024;
 constexpr size_t kLongestLine = 1 << 20;
 
 Error not_metrics(const std::string& path) {
-  return {Code::invalid, "this is not a metrics CSV", path, "its first line must name the columns and begin with timestamp"};
+  return {Code::invalid, "this is not a metrics CSV", path,
+          "its first line must name the columns and begin with timestamp"};
 }
 
 }  // namespace
 
 bool is_per_interval(std::string_view column) {
-  for (const std::string_view end : {"_bytes", "time", "_iowait", "_steal", "_switches", "_faults", "_kills", "_periods"})
+  for (const std::string_view end :
+       {"_bytes", "time", "_iowait", "_steal", "_switches", "_faults", "_kills", "_periods"})
     if (column.ends_with(end)) return true;
   return false;
 }
@@ -47,12 +49,9 @@ bool CsvReader::fill() {
   if (text_.empty() && at_ == 0 && columns_.empty() && !compressed_) compressed_ = GzipDecoder::is_gzip(bytes);
   text_.erase(0, at_);
   at_ = 0;
-  if (bytes.empty())
-    ended_ = true;
-  else if (!compressed_)
-    text_ += bytes;
-  else if (!gunzip_.decode(bytes, text_))
-    ended_ = true;
+  if (bytes.empty()) ended_ = true;
+  else if (!compressed_) text_ += bytes;
+  else if (!gunzip_.decode(bytes, text_)) ended_ = true;
   return !ended_ || !text_.empty();
 }
 
@@ -83,7 +82,8 @@ bool CsvReader::parse(std::string_view line, Row& row) {
       row.cells[count] = *value;
       if (decimals_[count] < 0) {
         const size_t dot = field.find('.');
-        decimals_[count] = dot == std::string_view::npos ? 0 : static_cast<int>(std::min<size_t>(9, field.size() - dot - 1));
+        decimals_[count] =
+            dot == std::string_view::npos ? 0 : static_cast<int>(std::min<size_t>(9, field.size() - dot - 1));
       }
     }
     if (comma == std::string_view::npos) break;

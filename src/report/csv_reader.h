@@ -1,5 +1,5 @@
-// Reads a metrics CSV again, plain or gzip, finished or not: line by line, so that a file of days needs no memory. A line
-// that is torn or has the wrong number of fields is skipped and counted. Not thread-safe.
+// Reads a metrics CSV again, plain or gzip, finished or not: line by line, so that a file of days needs no memory. A
+// line that is torn or has the wrong number of fields is skipped and counted. Not thread-safe.
 #pragma once
 #include <fstream>
 #include <string>
@@ -21,8 +21,8 @@ class CsvReader {
   // The schema that follows from names and the first row's digits; good as long as the reader.
   Schema schema() const;
   // The next whole row, kAbsent where a field is empty; timestamps (cell 0, UNIX seconds) are as they are in the file.
-  // interval_ns is the time since the row before; for the first row the caller's guess (0: the next row tells). Where the
-  // clock was set back, two rows do not tell their interval: it is taken to be that of the row before.
+  // interval_ns is the time since the row before; for the first row the caller's guess (0: the next row tells). Where
+  // the clock was set back, two rows do not tell their interval: it is taken to be that of the row before.
   bool next(Row& row);
   // After the last row: looks again at the end of a file that grows.
   void go_on() { file_.clear(), ended_ = false; }
@@ -40,7 +40,7 @@ class CsvReader {
   GzipDecoder gunzip_;
   bool compressed_ = false;
   std::vector<char> chunk_;
-  std::string text_;        // read and not yet split
+  std::string text_;  // read and not yet split
   size_t at_ = 0;
   bool ended_ = false;
   std::vector<std::string> columns_;

@@ -49,7 +49,9 @@ TEST(CsvReader, SkipsWhatIsNoRowAndTheTornEnd) {
 // The clock was set back by an hour: one row a millisecond after the last, then the new time. No rate may come of that.
 TEST(CsvReader, AClockThatWasSetBackMakesNoRate) {
   const TempDir dir;
-  spill(dir / "a.csv", "timestamp,system_net_recv_bytes\n7200.000,10\n7201.000,10\n7201.001,10\n3602.000,10\n3603.000,10\n3603.001,10\n");
+  spill(dir / "a.csv",
+        "timestamp,system_net_recv_bytes\n7200.000,10\n7201.000,10\n7201.001,10\n3602.000,10\n3603.000,10\n3603.001,"
+        "10\n");
   const std::vector<Row> rows = all_rows(dir / "a.csv");
   ASSERT_EQ(rows.size(), 6u);
   for (size_t i = 1; i < 5; ++i) EXPECT_EQ(rows[i].interval_ns, 1'000'000'000) << i;
@@ -99,8 +101,7 @@ TEST(CsvReader, TheSchemaFollowsFromNamesAndDigits) {
   spill(dir / "a.csv", kText);
   CsvReader reader;
   ASSERT_TRUE(reader.open(dir / "a.csv"));
-  for (Row row; reader.next(row);) {
-  }
+  for (Row row; reader.next(row);) {}
   const Schema schema = reader.schema();
   ASSERT_EQ(schema.size(), 3u);
   EXPECT_EQ(schema[1].decimals, 4);

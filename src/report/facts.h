@@ -13,19 +13,19 @@ using StatisticsOf = std::function<Statistics(std::string_view column)>;
 
 struct RunFacts {
   double duration_s = kAbsent;
-  double cpu_mean = kAbsent, cpu_max = kAbsent;        // cores; of the job, or of the machine when that is watched
-  double cores = kAbsent;                              // that it may use: the lowest of quota, cpuset and machine
-  bool cores_limited = false;                          // by a cgroup or an affinity, not by the machine
+  double cpu_mean = kAbsent, cpu_max = kAbsent;  // cores; of the job, or of the machine when that is watched
+  double cores = kAbsent;                        // that it may use: the lowest of quota, cpuset and machine
+  bool cores_limited = false;                    // by a cgroup or an affinity, not by the machine
   double cpu_user_s = kAbsent, cpu_system_s = kAbsent;
   double memory_peak_bytes = kAbsent, memory_mean_bytes = kAbsent;
-  double memory_bytes = kAbsent;                       // that it may use
+  double memory_bytes = kAbsent;  // that it may use
   bool memory_limited = false;
   double disk_read_bytes = kAbsent, disk_write_bytes = kAbsent;
   double net_recv_bytes = kAbsent, net_sent_bytes = kAbsent;  // of the machine: nothing else is known
-  double gpu_mean = kAbsent, gpu_max = kAbsent;        // GPUs
+  double gpu_mean = kAbsent, gpu_max = kAbsent;               // GPUs
   double gpus = kAbsent;
   double vram_peak_bytes = kAbsent, vram_bytes = kAbsent;
-  std::string_view allocation;                         // of the machine, once the run is over: "dedicated", "shared", or empty
+  std::string_view allocation;  // of the machine, once the run is over: "dedicated", "shared", or empty
 };
 
 RunFacts facts_of(const Run& run, double duration_s, const StatisticsOf& statistics);

@@ -34,7 +34,8 @@ Result<StoredRun> newest(const std::string& store_dir, const std::string& name, 
     if (fits(stored) && seen++ == n) return read_run(stored.folder);
   if (runs->empty()) return no_such_run(store_dir, name, {});
   return Error{Code::gone, "there is no such run", name,
-               seen > 0 ? "there are only " + std::to_string(seen) : "tacho runs lists all, such as " + runs->front().shown_id()};
+               seen > 0 ? "there are only " + std::to_string(seen)
+                        : "tacho runs lists all, such as " + runs->front().shown_id()};
 }
 
 // last, last~3, last:train. Nothing for any other word.
@@ -43,15 +44,20 @@ std::optional<Result<StoredRun>> by_age(const std::string& store_dir, const std:
   const std::string rest = name.substr(4);
   const auto any = [](const StoredRun&) { return true; };
   if (rest.empty()) return newest(store_dir, name, 0, any);
-  if (rest[0] == ':') return newest(store_dir, name, 0, [&](const StoredRun& stored) { return stored.run.metadata.job_name == rest.substr(1); });
+  if (rest[0] == ':')
+    return newest(store_dir, name, 0,
+                  [&](const StoredRun& stored) { return stored.run.metadata.job_name == rest.substr(1); });
   if (rest[0] != '~') return std::nullopt;
   const auto before = parse_int<int64_t>(rest.substr(1));
-  if (!before || *before < 0) return Result<StoredRun>(Error{Code::invalid, "no number of runs", name, "write last~1 for the one before the last"});
+  if (!before || *before < 0)
+    return Result<StoredRun>(
+        Error{Code::invalid, "no number of runs", name, "write last~1 for the one before the last"});
   return newest(store_dir, name, static_cast<size_t>(*before), any);
 }
 
 bool is_same_folder(const std::string& a, const std::string& b) {
-  struct stat first{}, second{};
+  struct stat first {
+  }, second{};
   return ::stat(a.c_str(), &first) == 0 && ::stat(b.c_str(), &second) == 0 && first.st_dev == second.st_dev &&
          first.st_ino == second.st_ino;
 }
@@ -73,18 +79,21 @@ Result<StoredRun> find_run(const std::string& store_dir, const std::string& name
   const std::string of_id = store_dir + "/" + name;
   if (std::find(names.begin(), names.end(), name) != names.end()) {
     if (!file_exists(name + "/run.json") || is_same_folder(of_id, name)) return read_run(of_id);
-    return Error{Code::invalid, "both a run in the store and a folder here are called so", name, "which one: " + of_id + " or ./" + name + "?"};
+    return Error{Code::invalid, "both a run in the store and a folder here are called so", name,
+                 "which one: " + of_id + " or ./" + name + "?"};
   }
 
   std::vector<Fit> fits;
   const auto add = [&](const std::string& folder, const std::string& words) {
-    const bool is_known = std::any_of(fits.begin(), fits.end(), [&](const Fit& fit) { return is_same_folder(fit.folder, folder); });
+    const bool is_known =
+        std::any_of(fits.begin(), fits.end(), [&](const Fit& fit) { return is_same_folder(fit.folder, folder); });
     if (!is_known) fits.push_back({folder, words});
   };
   for (const std::string& id : names)
     if (is_part_of(name, id)) add(store_dir + "/" + id, shortest_unique(names, id));
   const auto is_of_job = [&](const StoredRun& stored) { return stored.run.metadata.job_name == name; };
-  if (const auto of_job = newest(store_dir, name, 0, is_of_job)) add(of_job->folder, "last:" + name + " (the newest of that job name)");
+  if (const auto of_job = newest(store_dir, name, 0, is_of_job))
+    add(of_job->folder, "last:" + name + " (the newest of that job name)");
   // A run folder in the working directory.
   if (file_exists(name + "/run.json")) add(name, "./" + name);
   if (name == "run.json" && file_exists(name)) add(".", "./run.json");

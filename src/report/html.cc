@@ -24,7 +24,8 @@ Status read_rows(const std::string& path, ReportRun& report, bool statistics) {
   });
   if (!statistics) return ok();
   take_statistics(report, summary);
-  if (reader.skipped() > 0) report.run.notes.push_back(std::to_string(reader.skipped()) + " damaged lines were skipped.");
+  if (reader.skipped() > 0)
+    report.run.notes.push_back(std::to_string(reader.skipped()) + " damaged lines were skipped.");
   return ok();
 }
 
@@ -54,7 +55,8 @@ Result<ReportRun> read_run(const std::string& store_dir, const std::string& name
 }  // namespace
 
 Status write_html_report(std::span<const std::string> inputs, const std::string& store_dir, const std::string& output) {
-  if (inputs.empty()) return Error{Code::invalid, "a report needs a run or a file", "", "for instance: tacho report last"};
+  if (inputs.empty())
+    return Error{Code::invalid, "a report needs a run or a file", "", "for instance: tacho report last"};
   std::vector<ReportRun> runs;
   for (const std::string& input : inputs) {
     auto report = is_metrics_file(input) ? read_file(input) : read_run(store_dir, input);

@@ -62,22 +62,25 @@ void put_tiles(Writer& out, const Run& run, const RunFacts& facts) {
              (is_absent(facts.cores) ? "" : "of " + number_text(facts.cores) + " ") + "cores on average",
              facts.cpu_mean / facts.cores);
   if (!is_absent(facts.memory_peak_bytes))
-    put_tile(out, "Memory peak", bytes_text(facts.memory_peak_bytes), of(facts.memory_bytes, bytes_text(facts.memory_bytes)),
-             facts.memory_peak_bytes / facts.memory_bytes);
+    put_tile(out, "Memory peak", bytes_text(facts.memory_peak_bytes),
+             of(facts.memory_bytes, bytes_text(facts.memory_bytes)), facts.memory_peak_bytes / facts.memory_bytes);
   if (!is_absent(facts.gpu_mean)) {
     const bool several = facts.gpus > 1;
-    put_tile(out, "GPU", several ? number_text(facts.gpu_mean) : std::to_string(std::lround(100 * facts.gpu_mean)) + "%",
+    put_tile(out, "GPU",
+             several ? number_text(facts.gpu_mean) : std::to_string(std::lround(100 * facts.gpu_mean)) + "%",
              several ? "of " + number_text(facts.gpus) + " on average" : "on average",
              facts.gpu_mean / (several ? facts.gpus : 1));
   }
   if (!is_absent(facts.vram_peak_bytes))
-    put_tile(out, "GPU memory peak", bytes_text(facts.vram_peak_bytes), of(facts.vram_bytes, bytes_text(facts.vram_bytes)),
-             facts.vram_peak_bytes / facts.vram_bytes);
+    put_tile(out, "GPU memory peak", bytes_text(facts.vram_peak_bytes),
+             of(facts.vram_bytes, bytes_text(facts.vram_bytes)), facts.vram_peak_bytes / facts.vram_bytes);
   // Both directions in one tile; the second in small.
-  const auto pair = [&](std::string_view name, double in, const std::string& in_word, double back, const std::string& back_word) {
+  const auto pair = [&](std::string_view name, double in, const std::string& in_word, double back,
+                        const std::string& back_word) {
     if (is_absent(in) && is_absent(back)) return;
     if (is_absent(in)) return put_tile(out, name, bytes_text(back), back_word);
-    put_tile(out, name, bytes_text(in), is_absent(back) ? in_word : in_word + ", " + bytes_text(back) + " " + back_word);
+    put_tile(out, name, bytes_text(in),
+             is_absent(back) ? in_word : in_word + ", " + bytes_text(back) + " " + back_word);
   };
   pair("Disk", facts.disk_read_bytes, "read", facts.disk_write_bytes, "written");
   const bool job = run.mode == "run" || run.mode == "attach";
@@ -142,8 +145,9 @@ void put_head(Writer& out, const ReportRun& report) {
 }
 
 void put_statistics(Writer& out, const ReportRun& report) {
-  out.put("<details class=more><summary>Statistics of every column</summary><div class=scroll><table>\n"
-          "<tr><th>column<th>mean<th>max<th>min<th>sum</tr>\n");
+  out.put(
+      "<details class=more><summary>Statistics of every column</summary><div class=scroll><table>\n"
+      "<tr><th>column<th>mean<th>max<th>min<th>sum</tr>\n");
   for (const auto& [name, values] : report.statistics) {
     if (name == "timestamp") continue;
     out.put("<tr><td>" + escaped(name));
@@ -183,8 +187,9 @@ void put_run(Writer& out, const ReportRun& report) {
   out.put("<section class=run>\n");
   put_head(out, report);
   put_tiles(out, report.run, facts);
-  out.put("<div class=charts></div>\n"
-          "<noscript><p class=where>The charts need JavaScript; the figures do not.</p></noscript>\n");
+  out.put(
+      "<div class=charts></div>\n"
+      "<noscript><p class=where>The charts need JavaScript; the figures do not.</p></noscript>\n");
   out.put("<script type=\"application/json\">");
   write_chart_data(out, report.series, facts);
   out.put("</script>\n");
@@ -194,8 +199,9 @@ void put_run(Writer& out, const ReportRun& report) {
 }
 
 void put_start(Writer& out, std::string_view title) {
-  out.put("<!doctype html>\n<html lang=en><head><meta charset=utf-8>\n"
-          "<meta name=viewport content=\"width=device-width,initial-scale=1\">\n<title>");
+  out.put(
+      "<!doctype html>\n<html lang=en><head><meta charset=utf-8>\n"
+      "<meta name=viewport content=\"width=device-width,initial-scale=1\">\n<title>");
   out.put(escaped(title));
   out.put("</title>\n<style>");
   out.put(kReportStyle);
@@ -214,7 +220,8 @@ std::string html_page(std::span<const ReportRun> runs) {
   }
   put_start(out, title);
   for (const ReportRun& report : runs) put_run(out, report);
-  out.put("<footer>Recorded by tacho " TACHO_VERSION ". This page holds all of its data and loads nothing.</footer>\n"
+  out.put("<footer>Recorded by tacho " TACHO_VERSION
+          ". This page holds all of its data and loads nothing.</footer>\n"
           "</main>\n<script>");
   out.put(kReportScript);
   out.put("</script></body></html>\n");

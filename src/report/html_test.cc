@@ -57,8 +57,8 @@ TEST(Html, AStoredRun) {
   const std::string inputs[] = {"20261115-a1b2"};
   ASSERT_TRUE(write_html_report(inputs, dir.path(), dir / "r.html"));
   const std::string page = slurp(dir / "r.html");
-  for (const char* text : {"<!doctype html>", "<h1>train</h1>", "python3 train.py --epochs 3", "node7", "badge\">ok<", "3 samples",
-                           "memory of 1 process was not readable", "<td>process_cpu_usage", "</html>"})
+  for (const char* text : {"<!doctype html>", "<h1>train</h1>", "python3 train.py --epochs 3", "node7", "badge\">ok<",
+                           "3 samples", "memory of 1 process was not readable", "<td>process_cpu_usage", "</html>"})
     EXPECT_NE(page.find(text), std::string::npos) << text;
   const Json data = data_of(page);
   EXPECT_EQ(data["t"], (Json{1.0, 2.0, 3.0}));
@@ -78,7 +78,8 @@ TEST(Html, NothingIsLoadedFromElsewhere) {
   std::string page = slurp(dir / "r.html");
   const std::string svg = "http://www.w3.org/2000/svg";  // a name, not an address
   page.erase(page.find(svg), svg.size());
-  for (const char* text : {"http:", "https:", "src=", "href=", "@import", "url("}) EXPECT_EQ(page.find(text), std::string::npos) << text;
+  for (const char* text : {"http:", "https:", "src=", "href=", "@import", "url("})
+    EXPECT_EQ(page.find(text), std::string::npos) << text;
 }
 
 TEST(Html, TextOfTheJobNeverBecomesMarkup) {
@@ -93,7 +94,8 @@ TEST(Html, TextOfTheJobNeverBecomesMarkup) {
   const std::string inputs[] = {"last"};
   ASSERT_TRUE(write_html_report(inputs, dir.path(), dir / "r.html"));
   const std::string page = slurp(dir / "r.html");
-  for (const char* text : {"<script>alert", "</script><b>", "<img", "<i>", "<u>"}) EXPECT_EQ(page.find(text), std::string::npos) << text;
+  for (const char* text : {"<script>alert", "</script><b>", "<img", "<i>", "<u>"})
+    EXPECT_EQ(page.find(text), std::string::npos) << text;
   EXPECT_NE(page.find("&lt;script&gt;alert(1)&lt;/script&gt;"), std::string::npos);
 }
 

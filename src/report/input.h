@@ -1,5 +1,5 @@
-// What show, report, compare, advise and top are given: a run of the store or a metrics file, and its rows one by one. Thread-safe
-// (no state).
+// What show, report, compare, advise and top are given: a run of the store or a metrics file, and its rows one by one.
+// Thread-safe (no state).
 #pragma once
 #include <functional>
 #include <string>
@@ -22,7 +22,8 @@ Result<std::vector<Input>> read_inputs(const std::string& store_dir, const std::
 // Whether it names a metrics file rather than a run.
 bool is_metrics_file(const std::string& name);
 
-// Every row of an open file. How long the first one took is told by the run's start or interval, else by the row after it.
+// Every row of an open file. How long the first one took is told by the run's start or interval, else by the row after
+// it.
 void each_row(CsvReader& reader, const Run& run, const std::function<void(const Row&)>& take);
 
 }  // namespace tacho

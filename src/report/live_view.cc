@@ -29,7 +29,8 @@ std::string bars(const std::vector<double>& values, double whole) {
 // At most `width` characters of a UTF-8 text.
 std::string_view cut(std::string_view text, size_t width) {
   size_t at = 0;
-  for (size_t count = 0; at < text.size() && count < width; ++count) at += std::max<size_t>(1, utf8_length(text.substr(at)));
+  for (size_t count = 0; at < text.size() && count < width; ++count)
+    at += std::max<size_t>(1, utf8_length(text.substr(at)));
   return text.substr(0, at);
 }
 
@@ -86,15 +87,17 @@ std::vector<LiveView::Part> LiveView::parts() const {
   };
   const double cpu = cell(side + "cpu_usage"), memory = memory_.values.empty() ? kAbsent : memory_.values.back();
   add("cpu", cpu, number_text(cpu) + (is_absent(cores_) ? "" : " of " + number_text(cores_)) + " cores", &cpu_, cores_);
-  add("memory", memory, bytes_text(memory) + (is_absent(memory_bytes_) ? "" : " of " + bytes_text(memory_bytes_)), &memory_,
-      memory_bytes_);
+  add("memory", memory, bytes_text(memory) + (is_absent(memory_bytes_) ? "" : " of " + bytes_text(memory_bytes_)),
+      &memory_, memory_bytes_);
   const double gpu = cell(side + "gpu_usage"), vram = cell(side + "gpu_vram_mib");
   // Without a GPU the machine's columns are a measured 0: nothing to show.
   if (gpu > 0 || vram > 0 || (!machine_ && !is_absent(gpu)))
-    add("gpu", gpu, number_text(gpu * 100) + "%" + (is_absent(vram) ? "" : ", " + bytes_text(vram * static_cast<double>(kMiB))),
+    add("gpu", gpu,
+        number_text(gpu * 100) + "%" + (is_absent(vram) ? "" : ", " + bytes_text(vram * static_cast<double>(kMiB))),
         &gpu_, kAbsent);
   const double read = rate(side + "disk_read_bytes"), written = rate(side + "disk_write_bytes");
-  add("disk", is_absent(read) ? written : read, rate_text(read) + " read, " + rate_text(written) + " written", nullptr, kAbsent);
+  add("disk", is_absent(read) ? written : read, rate_text(read) + " read, " + rate_text(written) + " written", nullptr,
+      kAbsent);
   const double received = rate("system_net_recv_bytes"), sent = rate("system_net_sent_bytes");
   add("network", is_absent(received) ? sent : received,
       rate_text(received) + " in, " + rate_text(sent) + " out" + (machine_ ? "" : " (machine)"), nullptr, kAbsent);

@@ -1,5 +1,5 @@
-// What tacho top shows: the newest row of a run or of the machine, in words and with the last minute as bars. Pure: rows
-// go in, text comes out. Not thread-safe.
+// What tacho top shows: the newest row of a run or of the machine, in words and with the last minute as bars. Pure:
+// rows go in, text comes out. Not thread-safe.
 #pragma once
 #include <string>
 #include <string_view>

@@ -78,7 +78,8 @@ std::vector<std::string> run_names(const std::string& store_dir) {
   }
   list_directory(store_dir, [&](std::string_view name) {
     // Folders only; a run that is being made has no run.json yet and is not shown.
-    if (!name.starts_with('.') && file_exists(store_dir + "/" + std::string(name) + "/run.json")) names.emplace_back(name);
+    if (!name.starts_with('.') && file_exists(store_dir + "/" + std::string(name) + "/run.json"))
+      names.emplace_back(name);
   });
   std::sort(names.begin(), names.end(), std::greater<>());
   return names;

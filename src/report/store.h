@@ -24,8 +24,8 @@ struct StoredRun {
 // $TACHO_STORE, else $XDG_STATE_HOME/tacho/runs, else ~/.local/state/tacho/runs, else /var/tmp/tacho-<uid>/runs.
 std::string default_store_dir();
 
-// The last of these is below a folder that everybody may write to: somebody else may have made it before us. denied: it is not
-// ours, or others may write to it. Any other place is the user's own word, and is not judged here.
+// The last of these is below a folder that everybody may write to: somebody else may have made it before us. denied: it
+// is not ours, or others may write to it. Any other place is the user's own word, and is not judged here.
 Status check_run_store(const std::string& store_dir);
 
 // Names of the folders that hold a run, the greatest first.
@@ -35,12 +35,12 @@ std::string short_id_in(const std::string& store_dir, const std::string& id);
 // Newest first. Unreadable folders are skipped, with a warning if so wished.
 enum class Unreadable { told, skipped };
 Result<std::vector<StoredRun>> list_runs(const std::string& store_dir, Unreadable unreadable = Unreadable::told);
-// One run by its folder. A run whose tacho died (state running, no such process) is shown as interrupted, its statistics
-// folded again from metrics.csv.
+// One run by its folder. A run whose tacho died (state running, no such process) is shown as interrupted, its
+// statistics folded again from metrics.csv.
 Result<StoredRun> read_run(const std::string& folder);
-// One run as a person names it: an id or any part of 4 characters or more, "last", "last~N" (N before it), "last:NAME" (the
-// newest of that job name), a job name (likewise), or a path of a run folder or its run.json. Where several fit, the error lists
-// them (Code::invalid); where none does, it names the nearest id (Code::gone).
+// One run as a person names it: an id or any part of 4 characters or more, "last", "last~N" (N before it), "last:NAME"
+// (the newest of that job name), a job name (likewise), or a path of a run folder or its run.json. Where several fit,
+// the error lists them (Code::invalid); where none does, it names the nearest id (Code::gone).
 Result<StoredRun> find_run(const std::string& store_dir, const std::string& name);
 
 }  // namespace tacho

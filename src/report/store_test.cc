@@ -104,7 +104,8 @@ TEST(StoredRuns, AWordThatIsARunAndAFolderHereIsNotGuessed) {
   const auto in_store = find_run(here.path(), "20261115-a1b2c3d4e5f6");
   std::filesystem::current_path(before);
   ASSERT_FALSE(whole);
-  EXPECT_NE(whole.error().message().find(store.path() + "/20261115-a1b2c3d4e5f6 or ./20261115-a1b2c3d4e5f6"), std::string::npos);
+  EXPECT_NE(whole.error().message().find(store.path() + "/20261115-a1b2c3d4e5f6 or ./20261115-a1b2c3d4e5f6"),
+            std::string::npos);
   ASSERT_FALSE(part);
   EXPECT_NE(part.error().message().find("20261115-a1b2, ./a1b2"), std::string::npos);
   EXPECT_TRUE(in_store);  // both are the same folder
@@ -163,8 +164,8 @@ TEST(StoredRuns, NamesOfARun) {
   const TempDir dir;
   const std::string folder = put_run(dir, finished("20261115-a1b2"), 1, 1);
   put_run(dir, finished("20261115-a1ff", 5), 1, 1);
-  for (const std::string& name : {std::string("20261115-a1b2"), std::string("20261115-a1b"), std::string("a1b2"), folder,
-                                  folder + "/", folder + "/run.json"})
+  for (const std::string& name : {std::string("20261115-a1b2"), std::string("20261115-a1b"), std::string("a1b2"),
+                                  folder, folder + "/", folder + "/run.json"})
     EXPECT_EQ(find_run(dir.path(), name)->run.id, "20261115-a1b2") << name;
   EXPECT_EQ(find_run(dir.path(), "last")->run.id, "20261115-a1ff");
 }
@@ -218,7 +219,8 @@ TEST(StoredRuns, ByAgeAndByJobName) {
 }
 
 TEST(RunNames, AsShortAsIsUnique) {
-  const std::vector<std::string> names{"20261115-a1b2", "20261115-a1b2c3d4e5f6", "20261115-a1b2c3ffffff", "20261115-beefbeefbeef", "odd"};
+  const std::vector<std::string> names{"20261115-a1b2", "20261115-a1b2c3d4e5f6", "20261115-a1b2c3ffffff",
+                                       "20261115-beefbeefbeef", "odd"};
   EXPECT_EQ(shortest_unique(names, "20261115-beefbeefbeef"), "20261115-beef");
   EXPECT_EQ(shortest_unique(names, "20261115-a1b2c3d4e5f6"), "20261115-a1b2c3d");
   EXPECT_EQ(shortest_unique(names, "20261115-a1b2"), "20261115-a1b2");  // of 0.1.0: as it is
@@ -231,7 +233,9 @@ TEST(RunNames, AsShortAsIsUnique) {
   many.erase(std::unique(many.begin(), many.end()), many.end());
   for (const std::string& id : many) {
     const std::string shown = shortest_unique(many, id);
-    EXPECT_EQ(std::count_if(many.begin(), many.end(), [&](const std::string& other) { return other.starts_with(shown); }), 1) << id;
+    EXPECT_EQ(
+        std::count_if(many.begin(), many.end(), [&](const std::string& other) { return other.starts_with(shown); }), 1)
+        << id;
   }
 }
 

@@ -118,8 +118,8 @@ std::string machine_text(const Run& run, std::string_view allocation) {
   return std::string(allocation) + " (" + std::string(allocation_reason(allocation)) + ")";
 }
 
-std::string full(const Run& run, const RunFacts& facts, int64_t rows, const std::string& folder, const std::string& shown_id,
-                 bool color) {
+std::string full(const Run& run, const RunFacts& facts, int64_t rows, const std::string& folder,
+                 const std::string& shown_id, bool color) {
   const Paint paint{color};
   const auto bytes = [](const char* what) { return [what](double v) { return bytes_text(v) + " " + what; }; };
   const auto seconds = [](const char* what) { return [what](double v) { return duration_text(v) + " " + what; }; };
@@ -128,17 +128,22 @@ std::string full(const Run& run, const RunFacts& facts, int64_t rows, const std:
   table.add("job", is_hidden(run, "job_name") ? "" : run.metadata.job_name);
   if (run.outcome.started_realtime_ns > 0)
     table.add("started", std::string(IsoTime(run.outcome.started_realtime_ns).view()));
-  table.add("samples", std::to_string(rows) + (run.interval_ns > 0 ? ", one every " + interval_text(run.interval_ns) : ""));
+  table.add("samples",
+            std::to_string(rows) + (run.interval_ns > 0 ? ", one every " + interval_text(run.interval_ns) : ""));
   table.add("cpu", joined({when(facts.cpu_mean, [&](double v) { return cores_of(v, facts.cores) + " on average"; }),
                            when(facts.cpu_max, [](double v) { return "at most " + number_text(v); }),
                            when(facts.cpu_user_s, seconds("user")), when(facts.cpu_system_s, seconds("system"))}));
-  table.add("memory", joined({when(facts.memory_peak_bytes, [&](double v) { return "peak " + bytes_of(v, facts.memory_bytes); }),
-                              when(facts.memory_mean_bytes, bytes("on average"))}));
-  table.add("disk", joined({when(facts.disk_read_bytes, bytes("read")), when(facts.disk_write_bytes, bytes("written"))}));
+  table.add("memory",
+            joined({when(facts.memory_peak_bytes, [&](double v) { return "peak " + bytes_of(v, facts.memory_bytes); }),
+                    when(facts.memory_mean_bytes, bytes("on average"))}));
+  table.add("disk",
+            joined({when(facts.disk_read_bytes, bytes("read")), when(facts.disk_write_bytes, bytes("written"))}));
   table.add("network", joined({when(facts.net_recv_bytes, bytes("received")), when(facts.net_sent_bytes, bytes("sent")),
                                is_absent(facts.net_recv_bytes) || run.mode == "watch" ? "" : "by the whole machine"}));
-  table.add("gpu", joined({when(facts.gpu_mean, [&](double v) { return gpus_of(v, facts.gpus) + " on average"; }),
-                           when(facts.vram_peak_bytes, [&](double v) { return "memory peak " + bytes_of(v, facts.vram_bytes); })}));
+  table.add(
+      "gpu",
+      joined({when(facts.gpu_mean, [&](double v) { return gpus_of(v, facts.gpus) + " on average"; }),
+              when(facts.vram_peak_bytes, [&](double v) { return "memory peak " + bytes_of(v, facts.vram_bytes); })}));
   table.add("limits", limits_text(run));
   table.add("machine", machine_text(run, facts.allocation));
   table.add("measured", joined({run.method.cpu.empty() ? "" : "cpu by " + run.method.cpu,
@@ -197,7 +202,9 @@ std::string command_text(const Run& run, size_t limit) {
 std::string summary_line(const Run& run, const Summary& summary, bool color) {
   return line(run, facts_of(run, summary), run.id, color);
 }
-std::string summary_line(const StoredRun& stored, bool color) { return line(stored.run, tacho::facts_of(stored), stored.shown_id(), color); }
+std::string summary_line(const StoredRun& stored, bool color) {
+  return line(stored.run, tacho::facts_of(stored), stored.shown_id(), color);
+}
 
 std::string summary_full(const Run& run, const Summary& summary, bool color) {
   return full(run, facts_of(run, summary), summary.rows(), "", run.id, color);

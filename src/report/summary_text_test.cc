@@ -12,7 +12,8 @@ constexpr int64_t kSecond = 1'000'000'000;
 Schema schema_with(std::initializer_list<std::string_view> names) {
   Schema schema;
   for (const std::string_view name : names)
-    schema.push_back({static_cast<int>(schema.size()) + 1, name, "", 3, name.ends_with("_bytes") ? Rule::delta : Rule::level, 0, 1, "", nullptr});
+    schema.push_back({static_cast<int>(schema.size()) + 1, name, "", 3,
+                      name.ends_with("_bytes") ? Rule::delta : Rule::level, 0, 1, "", nullptr});
   return schema;
 }
 
@@ -47,7 +48,8 @@ tacho::Run ended(int exit_code = 0) {
 TEST(SummaryLine, AsInTheDocumentation) {
   auto run = ended();
   run.host.host_gpu_count = 1;
-  const Summary summary = summary_of({{"process_cpu_usage", 3.1}, {"process_memory_mib", 10035}, {"process_gpu_usage", 0.71}});
+  const Summary summary =
+      summary_of({{"process_cpu_usage", 3.1}, {"process_memory_mib", 10035}, {"process_gpu_usage", 0.71}});
   EXPECT_EQ(summary_line(run, summary, false),
             "tacho: ok 12m04s · cpu 3.1 of 8 cores · memory peak 9.8 of 32 GiB · gpu 71% · run 20261115-a1b2");
 }
@@ -68,7 +70,8 @@ TEST(SummaryLine, FailuresSayWhatHappened) {
   run.outcome.signal = 9;
   EXPECT_EQ(outcome_words(run), "killed by SIGKILL");
   run.outcome.oom_killed = true;
-  EXPECT_EQ(summary_line(run, Summary{}, false), "tacho: killed by SIGKILL (out of memory) after 12m04s · run 20261115-a1b2");
+  EXPECT_EQ(summary_line(run, Summary{}, false),
+            "tacho: killed by SIGKILL (out of memory) after 12m04s · run 20261115-a1b2");
   run.outcome.signal = 40;
   EXPECT_EQ(outcome_words(run), "killed by signal 40 (out of memory)");
   run = ended(124);
@@ -109,8 +112,10 @@ TEST(SummaryLine, WatchAndAttach) {
   run.outcome.exit_code.reset();
   run.mode = "watch";
   run.host.host_gpu_count = 0;
-  EXPECT_EQ(summary_line(run, summary_of({{"system_cpu_usage", 4}, {"system_memory_used_mib", 2048}, {"system_gpu_usage", 0}}), false),
-            "tacho: watched 12m04s · cpu 4 of 8 cores · memory peak 2 of 32 GiB · run 20261115-a1b2");
+  EXPECT_EQ(
+      summary_line(
+          run, summary_of({{"system_cpu_usage", 4}, {"system_memory_used_mib", 2048}, {"system_gpu_usage", 0}}), false),
+      "tacho: watched 12m04s · cpu 4 of 8 cores · memory peak 2 of 32 GiB · run 20261115-a1b2");
   run.mode = "attach";
   EXPECT_EQ(summary_line(run, summary_of({{"process_cpu_usage", 4}}), false),
             "tacho: attached 12m04s · cpu 4 of 8 cores · run 20261115-a1b2");
@@ -136,7 +141,8 @@ TEST(SummaryFull, HasALineForEverythingThatIsKnown) {
   run.outcome.duration_ns = 90 * kSecond;
   run.totals.cpu_system_s = 0.75;
   run.totals.io_read_bytes = 1536;
-  const std::string text = summary_full(run, summary_of({{"process_cpu_usage", 0.04}, {"process_memory_mib", 100}}), false);
+  const std::string text =
+      summary_full(run, summary_of({{"process_cpu_usage", 0.04}, {"process_memory_mib", 100}}), false);
   EXPECT_EQ(text,
             "tacho: ok 1m30s\n"
             "  command    python3 train.py --epochs 3\n"

@@ -105,12 +105,20 @@ class BqSink final : public SpoolSink {
     json.key(meta::kVersion).integer(1).key(meta::kTachoVersion).value(run.version);
     json.key(meta::kKind).value(kBigQueryKind).key(meta::kForm).value(meta::kFormRun).key(meta::kRun).value(run.id);
     json.key(meta::kDestination).object();
-    json.key(meta::kProject).value(bq_.project).key(meta::kDataset).value(bq_.dataset).key(meta::kLocation).value(bq_.location);
+    json.key(meta::kProject)
+        .value(bq_.project)
+        .key(meta::kDataset)
+        .value(bq_.dataset)
+        .key(meta::kLocation)
+        .value(bq_.location);
     // Where the rows belong; a token goes only where the deliverer's own settings say.
     if (const std::string endpoint = environment("BIGQUERY_EMULATOR_HOST"); !endpoint.empty())
       json.key(meta::kEndpoint).value(endpoint);
     json.key(meta::kTables).object().key(meta::kSamplesTable).value(bq_.table).end_object();
-    json.key(meta::kCreate).value(bq_.create ? meta::kCreateAuto : meta::kCreateNever).key(meta::kAddColumns).value(bq_.add_columns);
+    json.key(meta::kCreate)
+        .value(bq_.create ? meta::kCreateAuto : meta::kCreateNever)
+        .key(meta::kAddColumns)
+        .value(bq_.add_columns);
     json.end_object();
     json.key(meta::kGoogle).object().key(meta::kNoCloud).value(no_cloud_).end_object();
     // The folder's name is new for every run on every machine; a run's id is not.

@@ -35,7 +35,8 @@ class CsvGzSink final : public Sink {
     }
     since_flush_ns_ += row.interval_ns;
     // Counting the row to come: with an interval of a minute every row is flushed at once.
-    const bool due = since_flush_ns_ + row.interval_ns > kFlushEveryNs || gzip_.unflushed_bytes() > GzipEncoder::kFlushBytes;
+    const bool due =
+        since_flush_ns_ + row.interval_ns > kFlushEveryNs || gzip_.unflushed_bytes() > GzipEncoder::kFlushBytes;
     if (!due && gzip_.pending().empty()) return ok();
     if (due && gzip_.flush()) since_flush_ns_ = 0;
     return send(wait_ms_for(row));

@@ -1,6 +1,6 @@
 // -o FILE.jsonl, --format json: one object a line, with the device lists.
-#include "base/log.h"
 #include "codec/jsonl.h"
+#include "base/log.h"
 #include "os/line_file.h"
 #include "sink/csv_file.h"
 #include "sink/files.h"
@@ -47,7 +47,8 @@ class JsonlSink final : public Sink {
 Result<std::unique_ptr<Sink>> open_jsonl_sink(const std::string& destination, const SinkOptions& options) {
   auto file = LineFile::open(destination);
   if (!file) return file.error();
-  return std::unique_ptr<Sink>(std::make_unique<JsonlSink>(std::move(*file), options.compatible, destination == kStderr));
+  return std::unique_ptr<Sink>(
+      std::make_unique<JsonlSink>(std::move(*file), options.compatible, destination == kStderr));
 }
 
 }  // namespace tacho

@@ -28,28 +28,29 @@ class Sink {
   // Once, after the closing row, with the outcome filled in.
   virtual Status end(const Run& run) = 0;
   virtual bool wants_detail() const { return false; }
-  virtual void discard() {}                    // the job never started: leave no trace
+  virtual void discard() {}                       // the job never started: leave no trace
   virtual SpoolSink* spool() { return nullptr; }  // this one, where rows go through the spool
-  virtual std::string_view name() const = 0;  // as the user wrote it
+  virtual std::string_view name() const = 0;      // as the user wrote it
 };
 
 struct SinkOptions {
-  std::string format;          // "", "csv", "json": for a destination without a known extension
-  bool compatible = false;     // called as resource-tracker: whole seconds, whole MiB
+  std::string format;                           // "", "csv", "json": for a destination without a known extension
+  bool compatible = false;                      // called as resource-tracker: whole seconds, whole MiB
   int64_t upload_interval_ns = 60'000'000'000;  // between the batches of a remote output
-  bool no_cloud = false;       // the deliverer asks no metadata server
+  bool no_cloud = false;                        // the deliverer asks no metadata server
 };
 
 // One line of `tacho list sinks`: matched by URI scheme or file extension.
 struct SinkInfo {
-  std::string_view name;      // "csv", "csv.gz", "jsonl", "html", "s3" …
-  std::string_view pattern;   // ".csv", "s3://"
+  std::string_view name;     // "csv", "csv.gz", "jsonl", "html", "s3" …
+  std::string_view pattern;  // ".csv", "s3://"
   std::string_view help;
   Result<std::unique_ptr<Sink>> (*open)(const std::string& destination, const SinkOptions& options);
 };
 
 std::span<const SinkInfo> all_sinks();
-// Finds the sink for what -o was given: URI scheme, then extension, then --format, else an error that lists what is known.
+// Finds the sink for what -o was given: URI scheme, then extension, then --format, else an error that lists what is
+// known.
 Result<std::unique_ptr<Sink>> open_sink(const std::string& destination, const SinkOptions& options);
 
 }  // namespace tacho

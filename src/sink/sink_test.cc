@@ -21,7 +21,8 @@ std::string recorded(const std::string& path, int64_t rows, const SinkOptions& o
   const tacho::Run run = sample_run();
   EXPECT_TRUE((*sink)->begin(run, sample_schema()));
   Detail detail;
-  for (int64_t i = 0; i < rows; ++i) EXPECT_TRUE((*sink)->write(sample_row(i), (*sink)->wants_detail() ? &detail : nullptr));
+  for (int64_t i = 0; i < rows; ++i)
+    EXPECT_TRUE((*sink)->write(sample_row(i), (*sink)->wants_detail() ? &detail : nullptr));
   EXPECT_TRUE((*sink)->end(run));
   return slurp(path);
 }

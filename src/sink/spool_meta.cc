@@ -33,13 +33,13 @@ void write_host(JsonWriter& json, const Run& run) {
   text("host_gpu_model", host.host_gpu_model);
   integer("host_gpu_count", host.host_gpu_count);
   integer("host_gpu_memory_mib", host.host_gpu_memory_mib, "host_gpu_vram_mib");
-  if (host.host_storage_gb && shows("host_storage_gb", "")) json.key("host_storage_gb").number(*host.host_storage_gb, 3);
+  if (host.host_storage_gb && shows("host_storage_gb", ""))
+    json.key("host_storage_gb").number(*host.host_storage_gb, 3);
 }
 
-// Named or hashed by the user: whoever delivers later, perhaps without these variables, must not put the cloud's id there.
-bool host_id_is_settled() {
-  return environment_raw("TACHO_HOST_ID_VALUE") || !environment("TACHO_HOST_ID").empty();
-}
+// Named or hashed by the user: whoever delivers later, perhaps without these variables, must not put the cloud's id
+// there.
+bool host_id_is_settled() { return environment_raw("TACHO_HOST_ID_VALUE") || !environment("TACHO_HOST_ID").empty(); }
 
 struct CloudVariable {
   const char* name;
@@ -123,7 +123,8 @@ void write_outcome(JsonWriter& json, const Outcome& outcome) {
 
 }  // namespace
 
-void write_spool_meta(Writer& out, const Run& run, const SpoolTarget& target, std::string_view header, bool host_known) {
+void write_spool_meta(Writer& out, const Run& run, const SpoolTarget& target, std::string_view header,
+                      bool host_known) {
   JsonWriter json(out, true);
   json.object();
   json.key(meta::kVersion).integer(1);

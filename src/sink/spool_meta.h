@@ -1,5 +1,5 @@
-// meta.json of a spooled run: all that is needed to register, name and close it elsewhere, also after tacho died. Hidden
-// fields and secrets are not in it. Pure, thread-safe.
+// meta.json of a spooled run: all that is needed to register, name and close it elsewhere, also after tacho died.
+// Hidden fields and secrets are not in it. Pure, thread-safe.
 #pragma once
 #include <string>
 #include <string_view>

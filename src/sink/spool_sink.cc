@@ -24,7 +24,10 @@ bool may_have_gpu() {
 }  // namespace
 
 SpoolSink::SpoolSink(SpoolWriter writer, SpoolTarget target, int64_t upload_interval_ns, std::string name)
-    : spool_(std::move(writer)), target_(std::move(target)), upload_interval_ns_(upload_interval_ns), name_(std::move(name)) {}
+    : spool_(std::move(writer)),
+      target_(std::move(target)),
+      upload_interval_ns_(upload_interval_ns),
+      name_(std::move(name)) {}
 
 Status SpoolSink::begin(const Run& run, const Schema& schema) {
   run_ = &run;
@@ -63,8 +66,10 @@ Status SpoolSink::write(const Row& row, const Detail*) {
   if (!gpu_known_ && run_->host.host_gpu_count) static_cast<void>(describe());
   since_seal_ns_ += row.interval_ns;
   if (!written) return written;
-  // The row nearest to the upload interval is the last of its batch: a tick that comes a moment early must not add one more.
-  if (since_seal_ns_ + row.interval_ns / 2 >= upload_interval_ns_ || spool_.open_bytes() >= kSegmentBytes) return seal();
+  // The row nearest to the upload interval is the last of its batch: a tick that comes a moment early must not add one
+  // more.
+  if (since_seal_ns_ + row.interval_ns / 2 >= upload_interval_ns_ || spool_.open_bytes() >= kSegmentBytes)
+    return seal();
   return ok();
 }
 
@@ -73,8 +78,7 @@ void SpoolSink::tell_of_move() {
   if (moved_)
     log::error("the spool " + spool_.folder() + " takes no more rows; the next ones go to " +
                (spool_.in_memory() ? "memory" : "another folder") + "; make room on its disk");
-  else
-    log::info("the spool " + spool_.folder() + " has room again; the next rows go there");
+  else log::info("the spool " + spool_.folder() + " has room again; the next rows go there");
 }
 
 Status SpoolSink::seal() {
@@ -124,7 +128,8 @@ Result<std::unique_ptr<Sink>> open_s3_sink(const std::string& destination, const
   constexpr std::string_view kInBucket = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._";
   const std::string bucket = rest.substr(0, rest.find('/'));
   if (bucket.find_first_not_of(kInBucket) != std::string::npos)
-    return Error{Code::invalid, "this is not the name of a bucket", bucket, "letters, digits, -, . and _; write s3://BUCKET/PREFIX"};
+    return Error{Code::invalid, "this is not the name of a bucket", bucket,
+                 "letters, digits, -, . and _; write s3://BUCKET/PREFIX"};
   SpoolTarget target;
   target.bucket_uri = "s3://" + rest;
   return open_spool_sink(std::move(target), options, destination);

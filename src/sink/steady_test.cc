@@ -40,14 +40,16 @@ TEST_P(Steady, ARowAllocatesNothing) {
 #endif
   const TempDir dir;
   auto run = sample_run();
-  run.metadata.job_name = "J\xc3\xb6" "b with a name that is longer than a short string";
+  run.metadata.job_name =
+      "J\xc3\xb6"
+      "b with a name that is longer than a short string";
   Summary summary;
   summary.begin(sample_schema());
   const std::string name = GetParam();
   ::setenv("TACHO_SPOOL_DIR", dir.path().c_str(), 1);
   SinkOptions options;
   options.upload_interval_ns = INT64_MAX;  // a seal may allocate
-  auto sink = name == "store"                ? open_store(dir.path(), run, summary)
+  auto sink = name == "store"             ? open_store(dir.path(), run, summary)
               : name.starts_with("s3://") ? open_sink(name, options)
                                           : open_sink(dir / name, {});
   ::unsetenv("TACHO_SPOOL_DIR");
@@ -57,7 +59,8 @@ TEST_P(Steady, ARowAllocatesNothing) {
   EXPECT_TRUE((*sink)->end(run));
 }
 
-INSTANTIATE_TEST_SUITE_P(Sinks, Steady, testing::Values("store", "a.csv", "a.csv.gz", "a.jsonl", "a.html", "s3://bucket/prefix"));
+INSTANTIATE_TEST_SUITE_P(Sinks, Steady,
+                         testing::Values("store", "a.csv", "a.csv.gz", "a.jsonl", "a.html", "s3://bucket/prefix"));
 
 }  // namespace
 }  // namespace tacho

@@ -17,11 +17,11 @@ namespace tacho {
 namespace {
 
 constexpr mode_t kFolderMode = 0700, kFileMode = 0600;
-// A run.json that is replaced as a whole costs ten times a row, so where it cannot be updated in place it is replaced only
-// so often. A little below a second, so that a tick that came early does not wait for the next.
+// A run.json that is replaced as a whole costs ten times a row, so where it cannot be updated in place it is replaced
+// only so often. A little below a second, so that a tick that came early does not wait for the next.
 constexpr int64_t kReplaceEveryNs = 950 * kNsPerMs;
-// Every row renews the page that changes, unless they are meant to come faster than this: with cold caches a page costs a
-// third of a whole tick of 10 ms, which has to stay below 2 % of a core.
+// Every row renews the page that changes, unless they are meant to come faster than this: with cold caches a page costs
+// a third of a whole tick of 10 ms, which has to stay below 2 % of a core.
 constexpr int64_t kPageEveryNs = 50 * kNsPerMs;
 
 // One text whatever file it was, so that a full disk is told once.
@@ -38,8 +38,7 @@ void remove_run_folder(const std::string& folder) {
 class StoreSink final : public Sink {
  public:
   StoreSink(std::string folder, const Run& run, const Summary& summary)
-      : folder_(std::move(folder)), run_json_(folder_, "run.json", kFileMode), run_(run),
-        summary_(summary) {}
+      : folder_(std::move(folder)), run_json_(folder_, "run.json", kFileMode), run_(run), summary_(summary) {}
 
   // run.json first: a folder that has anything has that, whenever tacho is killed.
   Status open() {
@@ -119,8 +118,8 @@ class StoreSink final : public Sink {
   int live_revision_ = 0;
 };
 
-// 48 random bits: a team that records a thousand runs a day for ten years has a pair of equal ids with a chance below one in a
-// million, and rows of several machines meet in one table.
+// 48 random bits: a team that records a thousand runs a day for ten years has a pair of equal ids with a chance below
+// one in a million, and rows of several machines meet in one table.
 constexpr size_t kIdDigits = 12;
 
 std::string id_of(int64_t realtime_ns) {

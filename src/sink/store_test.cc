@@ -43,7 +43,7 @@ struct Recording {
 Json run_json(const std::string& folder) { return Json::parse(slurp(folder + "/run.json")); }
 
 mode_t mode_of(const std::string& path) {
-  struct stat info{};
+  struct stat info {};
   ::stat(path.c_str(), &info);
   return info.st_mode & 0777;
 }
@@ -121,8 +121,7 @@ TEST(Store, AKilledTachoLeavesEveryRowAndAValidRunJson) {
     int status = 0;
     ::waitpid(child, &status, 0);
     ASSERT_TRUE(WIFSIGNALED(status)) << status;
-    while (::read(ends[0], &last, sizeof last) == sizeof last) {
-    }
+    while (::read(ends[0], &last, sizeof last) == sizeof last) {}
     ::close(ends[0]);
     const std::string folder = std::filesystem::directory_iterator(dir.path())->path();
     const std::string text = slurp(folder + "/metrics.csv");

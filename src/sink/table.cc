@@ -18,8 +18,10 @@ constexpr std::array kSinks{
     SinkInfo{"jsonl", ".jsonl", "one JSON object a sample, with every core, disk, interface and GPU", open_jsonl_sink},
     SinkInfo{"json", ".json", "the same as .jsonl", open_jsonl_sink},
     SinkInfo{"html", ".html", "one self-contained page with charts, written at the end", open_html_sink},
-    SinkInfo{"bq", "bq://", "rows of a BigQuery table, bq://PROJECT.DATASET[.TABLE], sent by tacho-deliver", open_bq_sink},
-    SinkInfo{"s3", "s3://", "gzipped CSV batches as objects below s3://BUCKET/PREFIX, sent by tacho-deliver", open_s3_sink},
+    SinkInfo{"bq", "bq://", "rows of a BigQuery table, bq://PROJECT.DATASET[.TABLE], sent by tacho-deliver",
+             open_bq_sink},
+    SinkInfo{"s3", "s3://", "gzipped CSV batches as objects below s3://BUCKET/PREFIX, sent by tacho-deliver",
+             open_s3_sink},
 };
 
 bool is_standard_stream(const std::string& destination) { return destination == "-" || destination == kStderr; }
@@ -30,7 +32,8 @@ std::string_view scheme_of(std::string_view destination) {
   if (colon == std::string_view::npos || colon == 0) return {};
   const std::string_view scheme = destination.substr(0, colon);
   const bool word = std::all_of(scheme.begin(), scheme.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '+' || c == '-' ||
+           c == '.';
   });
   return word ? scheme : std::string_view{};
 }
@@ -58,14 +61,16 @@ const SinkInfo* find_by_extension(const std::string& destination) {
   const std::string low = lower(destination);
   const SinkInfo* best = nullptr;
   for (const SinkInfo& sink : kSinks)
-    if (!is_scheme(sink) && low.ends_with(sink.pattern) && (best == nullptr || sink.pattern.size() > best->pattern.size()))
+    if (!is_scheme(sink) && low.ends_with(sink.pattern) &&
+        (best == nullptr || sink.pattern.size() > best->pattern.size()))
       best = &sink;
   return best;
 }
 
 const SinkInfo* find_by_format(std::string_view format) {
   const std::string_view name = format == "json" ? "jsonl" : format;
-  const auto found = std::find_if(kSinks.begin(), kSinks.end(), [&](const SinkInfo& sink) { return sink.name == name; });
+  const auto found =
+      std::find_if(kSinks.begin(), kSinks.end(), [&](const SinkInfo& sink) { return sink.name == name; });
   return found == kSinks.end() ? nullptr : &*found;
 }
 
@@ -90,7 +95,8 @@ std::span<const SinkInfo> all_sinks() { return kSinks; }
 
 Result<std::unique_ptr<Sink>> open_sink(const std::string& destination, const SinkOptions& options) {
   if (destination.empty())
-    return Error{Code::invalid, "an output needs a name", "--output", "for instance -o metrics.csv, or -o - for stdout"};
+    return Error{Code::invalid, "an output needs a name", "--output",
+                 "for instance -o metrics.csv, or -o - for stdout"};
   if (destination == "top:" || destination == "top:color") return open_top_sink(destination, options);
   std::string_view format = options.format;
   const SinkInfo* sink = nullptr;

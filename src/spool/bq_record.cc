@@ -4,8 +4,8 @@
 #include <charconv>
 #include <cstdio>
 
-#include "base/text.h"
 #include "base/crc32c.h"
+#include "base/text.h"
 
 namespace tacho {
 namespace {
@@ -27,7 +27,8 @@ bool parse_record(std::string_view line, BqRecord& record) {
   std::string_view rest = line;
   size_t length = 0;
   uint32_t crc = 0;
-  if (!take_number(rest, length) || rest.size() <= kCrcDigits || rest[kCrcDigits] != ' ' || !take_number(rest, crc, 16)) return false;
+  if (!take_number(rest, length) || rest.size() <= kCrcDigits || rest[kCrcDigits] != ' ' || !take_number(rest, crc, 16))
+    return false;
   if (rest.size() != length || crc32c(rest) != crc || rest.size() < 2 || rest[1] != ' ') return false;
   record.table = rest[0];
   rest.remove_prefix(2);

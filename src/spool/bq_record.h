@@ -10,8 +10,8 @@
 // has not.
 //
 // Letters: R runtime row, M metrics row, E metrics row that carries an event (never thinned out), T row of another
-// table (-o bq://…). insertId = "r-" or "m-" + instance_id + "-" + H(task) + "-" + time_us (docs/formats/cromwell-bigquery.md §2.2): the same
-// however often a record is sent.
+// table (-o bq://…). insertId = "r-" or "m-" + instance_id + "-" + H(task) + "-" + time_us
+// (docs/formats/cromwell-bigquery.md §2.2): the same however often a record is sent.
 //
 // meta.json of such a run, written by the agent (absent members are unknown):
 //   {"kind":"bigquery","form":"monitor","run":"97203645992cd0be","strict":false,
@@ -29,9 +29,9 @@
 // wins.
 //
 // What is said between the two processes: spool/contract.h.
-// An acknowledged segment is unlinked. While it sends one, the deliverer holds flock(LOCK_SH) on it: the agent thins out only
-// segments on which it gets LOCK_EX at once, by renaming a shorter one over it and appending a new seal line (the last one
-// counts). Runs in the folder beside this run's whose lock is free are leftovers: they are sent first.
+// An acknowledged segment is unlinked. While it sends one, the deliverer holds flock(LOCK_SH) on it: the agent thins
+// out only segments on which it gets LOCK_EX at once, by renaming a shorter one over it and appending a new seal line
+// (the last one counts). Runs in the folder beside this run's whose lock is free are leftovers: they are sent first.
 //
 // Pure, thread-safe; reading allocates nothing.
 #pragma once

@@ -1,6 +1,6 @@
-// What tacho and tacho-deliver agree on, each word once: how the deliverer is started, what goes through the pipes, of which
-// kind a spooled run is, the members of meta.json and state.json, and where the service is. The writers are sink/, monitor/
-// and engine/, the reader is deliver/. Files and their names: spool/layout.h. Thread-safe (no state).
+// What tacho and tacho-deliver agree on, each word once: how the deliverer is started, what goes through the pipes, of
+// which kind a spooled run is, the members of meta.json and state.json, and where the service is. The writers are
+// sink/, monitor/ and engine/, the reader is deliver/. Files and their names: spool/layout.h. Thread-safe (no state).
 #pragma once
 #include <array>
 #include <cstdint>
@@ -13,7 +13,8 @@ namespace tacho {
 inline constexpr std::string_view kSpoolRunFlag = "--spool-run";
 inline constexpr int kControlDescriptor = 3;
 
-// To the deliverer, a line each: the letter and what belongs to it. The pipe's end without `quit` means that tacho was killed.
+// To the deliverer, a line each: the letter and what belongs to it. The pipe's end without `quit` means that tacho was
+// killed.
 namespace control {
 inline constexpr char kToken = 'T';  // of the service, perhaps empty; always the first
 inline constexpr char kNews = 'S';   // a segment was sealed, or meta.json changed
@@ -24,8 +25,8 @@ std::string end_line(int64_t budget_ms);
 }  // namespace control
 
 // From the deliverer, a line each; all others are warnings.
-inline constexpr std::string_view kMustSayMark = "! ";            // said even when quiet
-inline constexpr std::string_view kHttpTraceMark = "tacho: http ";  // TACHO_DEBUG_HTTP: passed on as it is
+inline constexpr std::string_view kMustSayMark = "! ";               // said even when quiet
+inline constexpr std::string_view kHttpTraceMark = "tacho: http ";   // TACHO_DEBUG_HTTP: passed on as it is
 inline constexpr std::string_view kPreemptedMessage = "@preempted";  // the machine is being taken away
 
 // "kind" of meta.json: where the run goes. Runs of before have none: a bucket or a service is then told by its address.
@@ -41,14 +42,14 @@ inline constexpr std::string_view kApiUrl = "api_url", kBucketUri = "bucket_uri"
                                   kHostIdSettled = "host_id_settled", kStart = "start", kOutcome = "outcome",
                                   kRunStatus = "run_status", kExitCode = "exit_code", kFinishedAt = "finished_at";
 // Of BigQuery (spool/bq_record.h shows them together).
-inline constexpr std::string_view kForm = "form", kFormMonitor = "monitor", kFormRun = "run", kStrict = "strict", kEnded = "ended",
-                                  kDestination = "destination", kProject = "project", kDataset = "dataset",
-                                  kLocation = "location", kEndpoint = "endpoint", kTables = "tables", kRuntimeTable = "R",
-                                  kMetricsTable = "M", kSamplesTable = "T", kCreate = "create", kCreateAuto = "auto",
-                                  kCreateNever = "never", kAddColumns = "add_columns", kBatchRows = "batch_rows",
-                                  kGoogle = "google", kScope = "scope", kConstant = "constant", kColumns = "columns",
-                                  kGiven = "given", kFallback = "fallback", kTask = "task", kMetrics = "metrics",
-                                  kBootId = "boot_id";
+inline constexpr std::string_view kForm = "form", kFormMonitor = "monitor", kFormRun = "run", kStrict = "strict",
+                                  kEnded = "ended", kDestination = "destination", kProject = "project",
+                                  kDataset = "dataset", kLocation = "location", kEndpoint = "endpoint",
+                                  kTables = "tables", kRuntimeTable = "R", kMetricsTable = "M", kSamplesTable = "T",
+                                  kCreate = "create", kCreateAuto = "auto", kCreateNever = "never",
+                                  kAddColumns = "add_columns", kBatchRows = "batch_rows", kGoogle = "google",
+                                  kScope = "scope", kConstant = "constant", kColumns = "columns", kGiven = "given",
+                                  kFallback = "fallback", kTask = "task", kMetrics = "metrics", kBootId = "boot_id";
 }  // namespace meta
 
 // Members of state.json, written by tacho-deliver; some also stand in the meta.json of a run that it left.
@@ -58,8 +59,9 @@ inline constexpr std::string_view kVersion = "version", kRunId = "run_id", kPref
                                   kUploaded = "uploaded", kSealed = "sealed";
 // Of BigQuery.
 inline constexpr std::string_view kIdentity = "identity", kProject = "project", kDone = "done", kPartial = "partial",
-                                  kCrc = "crc", kRows = "rows", kRepeat = "repeat", kInsertId = "insertId", kJson = "json",
-                                  kReports = "reports", kRowsSent = "rows_sent", kRowsDropped = "rows_dropped";
+                                  kCrc = "crc", kRows = "rows", kRepeat = "repeat", kInsertId = "insertId",
+                                  kJson = "json", kReports = "reports", kRowsSent = "rows_sent",
+                                  kRowsDropped = "rows_dropped";
 }  // namespace state
 
 // SENTINEL_API_URL without its trailing slash, or the default.

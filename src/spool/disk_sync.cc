@@ -90,8 +90,7 @@ bool DiskSync::wait(int64_t patience_ns) {
   const int64_t deadline_ns = system_clock().monotonic_ns() + patience_ns;
   std::unique_lock lock(shared_->monitor);
   const auto done = [&] { return shared_->waiting.empty() && !shared_->busy; };
-  while (!done() && shared_->monitor.wait_until(deadline_ns)) {
-  }
+  while (!done() && shared_->monitor.wait_until(deadline_ns)) {}
   return done();
 }
 

@@ -22,7 +22,7 @@ constexpr std::string_view kDigits = "0123456789";
 }  // namespace
 
 std::string private_root(std::string folder) {
-  struct stat info{};
+  struct stat info {};
   while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
   if (::lstat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) return folder;
   if (info.st_uid == ::geteuid() && (info.st_mode & (S_IWGRP | S_IWOTH)) == 0) return folder;
@@ -30,11 +30,13 @@ std::string private_root(std::string folder) {
 }
 
 bool is_run_name(std::string_view name) {
-  if (name.size() < 20 || name[8] != 'T' || name[15] != 'Z' || name[16] != '-' || name.find('.') != std::string_view::npos) return false;
+  if (name.size() < 20 || name[8] != 'T' || name[15] != 'Z' || name[16] != '-' ||
+      name.find('.') != std::string_view::npos)
+    return false;
   const size_t dash = name.find('-', 17);
-  return dash != std::string_view::npos && name.size() - dash - 1 == kRunNameHex && is_made_of(name.substr(0, 8), kDigits) &&
-         is_made_of(name.substr(9, 6), kDigits) && is_made_of(name.substr(17, dash - 17), kDigits) &&
-         is_made_of(name.substr(dash + 1), "0123456789abcdef");
+  return dash != std::string_view::npos && name.size() - dash - 1 == kRunNameHex &&
+         is_made_of(name.substr(0, 8), kDigits) && is_made_of(name.substr(9, 6), kDigits) &&
+         is_made_of(name.substr(17, dash - 17), kDigits) && is_made_of(name.substr(dash + 1), "0123456789abcdef");
 }
 
 bool is_spool_file(std::string_view name) {
@@ -55,7 +57,8 @@ std::vector<std::string> spool_roots() {
   const std::string user = std::to_string(::getuid());
   add(private_root(environment_or("TACHO_SPOOL_DIR")));
   if (const std::string state = environment_or("XDG_STATE_HOME"); state.starts_with('/')) add(state + "/tacho/spool");
-  if (const std::string home = environment_or("HOME"); home.starts_with('/') && home != "/nonexistent") add(home + "/.local/state/tacho/spool");
+  if (const std::string home = environment_or("HOME"); home.starts_with('/') && home != "/nonexistent")
+    add(home + "/.local/state/tacho/spool");
   add("/var/tmp/tacho-" + user);
   add("/tmp/tacho-" + user);  // often the one place that a read-only container may write to
   add("/dev/shm/tacho-" + user);

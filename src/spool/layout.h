@@ -6,10 +6,11 @@
 //   seals         one line a sealed segment: number, bytes, rows, CRC-32C
 //   000000.csv …  sealed segments, each a complete CSV; 000003.open is the one being written
 //   000000.rec …  the same with records for BigQuery (spool/bq_record.h)
-//   overflow      the folders where segments go when this disk takes no more, one a line, and whose they are (spool/overflows.h)
+//   overflow      the folders where segments go when this disk takes no more, one a line, and whose they are
+//   (spool/overflows.h)
 //
-// No secret is in any of them. Root and folder are ours alone and reached from a descriptor (os/owned_folder.h); whatever else
-// lies there is nobody's but its owner's. Thread-safe (no state).
+// No secret is in any of them. Root and folder are ours alone and reached from a descriptor (os/owned_folder.h);
+// whatever else lies there is nobody's but its owner's. Thread-safe (no state).
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -19,8 +20,8 @@
 
 namespace tacho {
 
-inline constexpr std::string_view kLockName = "lock", kMetaName = "meta.json", kStateName = "state.json", kSealsName = "seals",
-                                  kOverflowName = "overflow";
+inline constexpr std::string_view kLockName = "lock", kMetaName = "meta.json", kStateName = "state.json",
+                                  kSealsName = "seals", kOverflowName = "overflow";
 inline constexpr std::string_view kOverflowEnding = ".overflow";   // of a run's folder on another disk
 inline constexpr std::string_view kDeliveredMark = ".delivered-";  // in front of a folder's name: it is being removed
 inline constexpr std::string_view kSealedEnding = ".csv", kRecordsEnding = ".rec", kOpenEnding = ".open";
@@ -28,16 +29,17 @@ inline constexpr size_t kRunNameHex = 8;  // random digits at the end of a run f
 inline constexpr int kSpoolFolderMode = 0700, kSpoolFileMode = 0600;
 inline constexpr int64_t kSegmentBytes = int64_t{4} << 20;
 
-// Places to try, in order: TACHO_SPOOL_DIR, $XDG_STATE_HOME/tacho/spool, ~/.local/state/tacho/spool, /var/tmp/tacho-<uid>,
-// /tmp/tacho-<uid> and memory (/dev/shm/tacho-<uid>).
+// Places to try, in order: TACHO_SPOOL_DIR, $XDG_STATE_HOME/tacho/spool, ~/.local/state/tacho/spool,
+// /var/tmp/tacho-<uid>, /tmp/tacho-<uid> and memory (/dev/shm/tacho-<uid>).
 std::vector<std::string> spool_roots();
-// `folder`, or a folder of our own in it where it is shared: one that belongs to somebody else or that others may write to, such
-// as /scratch with mode 1777.
+// `folder`, or a folder of our own in it where it is shared: one that belongs to somebody else or that others may write
+// to, such as /scratch with mode 1777.
 std::string private_root(std::string folder);
 
 // Whether a folder is named as the spool names a run's: 20261115T140000Z-123-0a1b2c3d.
 bool is_run_name(std::string_view name);
-// Whether the spool makes files of that name, also when it is killed on the way: lock, meta.json, 000003.csv, seals.tmp0a1b2c ….
+// Whether the spool makes files of that name, also when it is killed on the way: lock, meta.json, 000003.csv,
+// seals.tmp0a1b2c ….
 bool is_spool_file(std::string_view name);
 
 // "000003.csv"

@@ -17,8 +17,8 @@ constexpr size_t kListLimit = 1 << 16;
 
 // Whether something else than `run` is in that place. What cannot be looked at may be.
 bool is_elsewhere(const OwnedFolder& run, const std::string& path) {
-  struct stat ours{};
-  struct stat there{};
+  struct stat ours {};
+  struct stat there {};
   if (::stat(path.c_str(), &there) != 0) return errno != ENOENT && errno != ENOTDIR;
   return ::fstat(run.fd(), &ours) != 0 || ours.st_dev != there.st_dev || ours.st_ino != there.st_ino;
 }

@@ -1,6 +1,6 @@
-// Where the rows of a run go when its disk takes no more: folders on other disks, named in the run's file `overflow`. They belong to
-// one run. A copy of its folder has the same file, so that file also says where the run is ("of PATH"): whoever lies elsewhere
-// while a folder is still there is a copy, and follows none of them. Thread-safe (no state).
+// Where the rows of a run go when its disk takes no more: folders on other disks, named in the run's file `overflow`.
+// They belong to one run. A copy of its folder has the same file, so that file also says where the run is ("of PATH"):
+// whoever lies elsewhere while a folder is still there is a copy, and follows none of them. Thread-safe (no state).
 #pragma once
 #include <string>
 #include <string_view>

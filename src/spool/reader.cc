@@ -43,8 +43,9 @@ Status write_seal(const OwnedFolder& folder, const Seal& seal) {
   if (!fd) return fd.error();
   // A torn line of a dead owner must not swallow ours.
   char last = '\n';
-  struct stat info{};
-  if (::fstat(fd->get(), &info) == 0 && info.st_size > 0 && ::pread(fd->get(), &last, 1, info.st_size - 1) != 1) last = 0;
+  struct stat info {};
+  if (::fstat(fd->get(), &info) == 0 && info.st_size > 0 && ::pread(fd->get(), &last, 1, info.st_size - 1) != 1)
+    last = 0;
   std::string line = seal_line(seal);
   if (last != '\n') line.insert(line.begin(), '\n');
   if (const Status status = write_all(fd->get(), line); !status) return status;
@@ -57,7 +58,8 @@ bool matches(const Seal& seal, std::string_view text) {
 }
 
 Error damaged(const Segment& segment) {
-  return {Code::invalid, "a spool segment is damaged: its checksum is wrong", segment.path, "only its whole rows are sent"};
+  return {Code::invalid, "a spool segment is damaged: its checksum is wrong", segment.path,
+          "only its whole rows are sent"};
 }
 
 // What a segment holds is said by its name; of an open one it is seen by its first letters: CSV begins with a header.
@@ -71,8 +73,10 @@ size_t whole_part(std::string_view ending, std::string_view text, int64_t* rows)
 }
 
 // Seals `text` (all of it whole) as the segment's new content.
-Status seal_as(const OwnedFolder& folder, uint32_t number, std::string_view ending, std::string_view text, int64_t rows) {
-  if (const Status status = write_seal(folder, {number, static_cast<int64_t>(text.size()), rows, crc32c(text)}); !status)
+Status seal_as(const OwnedFolder& folder, uint32_t number, std::string_view ending, std::string_view text,
+               int64_t rows) {
+  if (const Status status = write_seal(folder, {number, static_cast<int64_t>(text.size()), rows, crc32c(text)});
+      !status)
     return status;
   const Status status = folder.write_atomically(segment_name(number, ending), text, true, kSpoolFileMode);
   folder.sync();
@@ -85,7 +89,8 @@ bool has_strangers(const OwnedFolder& folder) {
   return found;
 }
 
-// The files that the spool made. What tells how far a run came goes last: whoever is killed here leaves a run that is done.
+// The files that the spool made. What tells how far a run came goes last: whoever is killed here leaves a run that is
+// done.
 void remove_files(const OwnedFolder& folder) {
   std::vector<std::string> names;
   folder.list([&](std::string_view name) {
@@ -94,7 +99,8 @@ void remove_files(const OwnedFolder& folder) {
   const auto rank = [](std::string_view name) {
     return name == kLockName ? 4 : name == kStateName ? 3 : name == kMetaName ? 2 : name == kOverflowName ? 1 : 0;
   };
-  std::stable_sort(names.begin(), names.end(), [&](const std::string& a, const std::string& b) { return rank(a) < rank(b); });
+  std::stable_sort(names.begin(), names.end(),
+                   [&](const std::string& a, const std::string& b) { return rank(a) < rank(b); });
   for (const std::string& name : names) folder.remove_file(name);
 }
 
@@ -134,10 +140,10 @@ SpoolRun::SpoolRun(std::string folder) : folder_(std::move(folder)) {
 Result<OwnedFolder*> SpoolRun::main() const {
   const std::string_view name = last_part(folder_);
   if (main_ && root_ && root_.holds(name, main_)) return &main_;
-  struct stat held{};
-  struct stat named{};
-  if (main_ && !root_ && ::fstat(main_.fd(), &held) == 0 && ::lstat(folder_.c_str(), &named) == 0 && held.st_dev == named.st_dev &&
-      held.st_ino == named.st_ino)
+  struct stat held {};
+  struct stat named {};
+  if (main_ && !root_ && ::fstat(main_.fd(), &held) == 0 && ::lstat(folder_.c_str(), &named) == 0 &&
+      held.st_dev == named.st_dev && held.st_ino == named.st_ino)
     return &main_;
   auto root = OwnedFolder::open(parent_folder(folder_));
   auto fresh = root && is_run_name(name) ? root->open_folder(name) : OwnedFolder::open(folder_);
@@ -182,15 +188,17 @@ Status SpoolRun::lock() {
   const Error gone{Code::gone, "the run is not in the spool any more", folder_, ""};
   if (!folder) return folder.error().code == Code::not_available ? gone : folder.error();
   auto fd = (*folder)->open_file(kLockName, O_RDWR);
-  if (!fd && fd.error().code == Code::not_available) fd = (*folder)->open_file(kLockName, O_RDWR | O_CREAT, kSpoolFileMode);
+  if (!fd && fd.error().code == Code::not_available)
+    fd = (*folder)->open_file(kLockName, O_RDWR | O_CREAT, kSpoolFileMode);
   if (!fd) return Error{fd.error().code, "cannot lock the run in the spool", fd.error().path, fd.error().hint};
   if (::flock(fd->get(), LOCK_EX | LOCK_NB) != 0)
     return Error{Code::not_available, "the run is still being recorded or sent", folder_, ""};
   // Whoever had it may have delivered and removed it in this moment.
-  struct stat ours{};
-  struct stat named{};
+  struct stat ours {};
+  struct stat named {};
   const auto now = main();
-  if (::fstat(fd->get(), &ours) != 0 || !now || ::fstatat((*now)->fd(), std::string(kLockName).c_str(), &named, AT_SYMLINK_NOFOLLOW) != 0 ||
+  if (::fstat(fd->get(), &ours) != 0 || !now ||
+      ::fstatat((*now)->fd(), std::string(kLockName).c_str(), &named, AT_SYMLINK_NOFOLLOW) != 0 ||
       ours.st_ino != named.st_ino)
     return gone;
   lock_ = std::move(*fd);
@@ -283,7 +291,8 @@ std::vector<Segment> SpoolRun::missing() const {
   std::map<uint32_t, Segment> found;
   for (const std::string& path : folders())
     if (const auto folder = place(path))
-      for (const auto& [number, seal] : read_seals(*folder)) found[number] = {seal, folder_ + "/" + segment_name(number, kSealedEnding)};
+      for (const auto& [number, seal] : read_seals(*folder))
+        found[number] = {seal, folder_ + "/" + segment_name(number, kSealedEnding)};
   for (const Segment& segment : sealed()) found.erase(segment.seal.number);
   std::vector<Segment> segments;
   for (auto& [number, segment] : found) segments.push_back(std::move(segment));
@@ -298,8 +307,9 @@ Status SpoolRun::recover(std::vector<Torn>& torn) const {
   // An overflow that is there and may not be used has rows of this run: without them it must not be closed.
   for (const std::string& path : overflow_targets()) {
     const auto overflow = open_overflow(path);
-    struct stat info{};
-    if (!overflow && overflow.error().code != Code::not_available && ::lstat(path.c_str(), &info) == 0) status = overflow.error();
+    struct stat info {};
+    if (!overflow && overflow.error().code != Code::not_available && ::lstat(path.c_str(), &info) == 0)
+      status = overflow.error();
   }
   for (const std::string& path : folders()) {
     const auto folder = place(path);
@@ -341,7 +351,8 @@ Status SpoolRun::recover_in(const OwnedFolder& folder, std::vector<Torn>& torn) 
     // A full disk has no room for the copy: another one may.
     for (const std::string& other : overflow_targets()) {
       if (sealed || other == folder.path()) continue;
-      if (const auto place = make_overflow(other)) sealed = seal_as(*place, number, ending, std::string_view(*text).substr(0, whole), rows);
+      if (const auto place = make_overflow(other))
+        sealed = seal_as(*place, number, ending, std::string_view(*text).substr(0, whole), rows);
     }
     if (!sealed) {
       status = sealed;
@@ -395,7 +406,8 @@ Result<Torn> SpoolRun::repair(const Segment& segment) const {
 
 Status SpoolRun::replace(const Segment& segment, std::string_view csv, int64_t rows) const {
   const auto folder = place(parent_folder(segment.path));
-  return folder ? seal_as(*folder, segment.seal.number, ending_of(segment.path, csv), csv, rows) : Status(folder.error());
+  return folder ? seal_as(*folder, segment.seal.number, ending_of(segment.path, csv), csv, rows)
+                : Status(folder.error());
 }
 
 void SpoolRun::remove(const Segment& segment) const {
@@ -405,12 +417,13 @@ void SpoolRun::remove(const Segment& segment) const {
 int64_t SpoolRun::bytes() const {
   int64_t sum = 0;
   for (const std::string& path : folders())
-    if (const auto folder = place(path)) folder->list([&](std::string_view name) { sum += is_spool_file(name) ? folder->file_bytes(name) : 0; });
+    if (const auto folder = place(path))
+      folder->list([&](std::string_view name) { sum += is_spool_file(name) ? folder->file_bytes(name) : 0; });
   return sum;
 }
 
-// The name goes first and at once: nobody takes half a run for a whole one, whenever this is killed. Only where all of it is
-// ours: somebody else's file must not move.
+// The name goes first and at once: nobody takes half a run for a whole one, whenever this is killed. Only where all of
+// it is ours: somebody else's file must not move.
 std::string SpoolRun::remove() {
   const auto folder = main();
   if (!folder) return {};
@@ -446,7 +459,7 @@ std::vector<std::string> sweep_delivered(const std::string& root) {
   open->list([&](std::string_view name) {
     if (name.starts_with(kDeliveredMark) && is_run_name(name.substr(kDeliveredMark.size()))) names.emplace_back(name);
     // Killed before it had a file. A new one is empty only for a moment.
-    struct stat info{};
+    struct stat info {};
     if (is_run_name(name) && ::fstatat(open->fd(), std::string(name).c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 &&
         ::time(nullptr) - info.st_mtime > kSurelyOld_s)
       open->remove_folder(name);

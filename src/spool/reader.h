@@ -1,6 +1,6 @@
-// The sender's side of the spool: finding runs, knowing whether their owner lives, and reading segments so that only what
-// was surely written is ever sent. Every folder is ours alone and held open (os/owned_folder.h); a file that the spool did not
-// make is neither read, locked, renamed nor removed. Not thread-safe.
+// The sender's side of the spool: finding runs, knowing whether their owner lives, and reading segments so that only
+// what was surely written is ever sent. Every folder is ours alone and held open (os/owned_folder.h); a file that the
+// spool did not make is neither read, locked, renamed nor removed. Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -59,12 +59,13 @@ class SpoolRun {
   Status check_segments() const;
   // Those that were sealed and whose file somebody removed; `path` is where it would be. Only when the owner is dead.
   std::vector<Segment> missing() const;
-  // Only when the owner is dead: cuts off what is torn and seals what is open. Tells what was cut; an Error when something
-  // could not be sealed, which is then not in sealed().
+  // Only when the owner is dead: cuts off what is torn and seals what is open. Tells what was cut; an Error when
+  // something could not be sealed, which is then not in sealed().
   Status recover(std::vector<Torn>& torn) const;
   // The whole CSV of a segment. invalid: the checksum is wrong.
   Result<std::string> read(const Segment& segment) const;
-  // The same piece by piece, for those that are too large to be held. Whether the checksum is right is known at the end.
+  // The same piece by piece, for those that are too large to be held. Whether the checksum is right is known at the
+  // end.
   Status read_pieces(const Segment& segment, const std::function<void(std::string_view piece)>& take) const;
   // A damaged segment is cut down to the lines that are whole, and sealed anew.
   Result<Torn> repair(const Segment& segment) const;
@@ -78,8 +79,8 @@ class SpoolRun {
   // Where it lies, then where it would go when that disk takes no more.
   std::vector<std::string> roots() const;
   int64_t bytes() const;  // of its files
-  // Removes what the spool made of it, at last the folder. What else lies in it stays, and so does the folder: its path is
-  // returned, empty when all is gone.
+  // Removes what the spool made of it, at last the folder. What else lies in it stays, and so does the folder: its path
+  // is returned, empty when all is gone.
   std::string remove();
 
  private:
@@ -98,8 +99,8 @@ class SpoolRun {
 
 // Folders of runs below a root that is ours, oldest first; of the runs nothing but names is looked at.
 std::vector<std::string> spool_folders(const std::string& root);
-// Finishes what somebody was killed at: folders of runs that were delivered and not removed. Tells of those that hold something
-// that the spool did not make.
+// Finishes what somebody was killed at: folders of runs that were delivered and not removed. Tells of those that hold
+// something that the spool did not make.
 std::vector<std::string> sweep_delivered(const std::string& root);
 
 // Length of the part of a CSV that is whole: lines that end and have as many fields as the first one.

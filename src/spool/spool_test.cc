@@ -5,15 +5,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <csignal>
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
-#include "os/file.h"
 #include "base/crc32c.h"
+#include "os/file.h"
 #include "spool/reader.h"
 #include "spool/writer.h"
 #include "support/temp_dir.h"
@@ -33,7 +33,9 @@ class Spool : public testing::Test {
     return std::move(*writer);
   }
   SpoolWriter create() { return create({dir_.path() + "/spool"}); }
-  static std::string text_of(const SpoolRun& run, const Segment& segment) { return run.read(segment).value_or("damaged"); }
+  static std::string text_of(const SpoolRun& run, const Segment& segment) {
+    return run.read(segment).value_or("damaged");
+  }
   static void append_to(const std::string& path, std::string_view text) {
     std::ofstream(path, std::ios::app | std::ios::binary) << text;
   }
@@ -105,7 +107,7 @@ TEST_F(Spool, NobodyElseMayLook) {
   ASSERT_TRUE(writer.append("1,2,3\n"));
   ASSERT_TRUE(writer.write_meta("{}", false));
   ASSERT_TRUE(writer.seal());
-  struct stat info{};
+  struct stat info {};
   ASSERT_EQ(::stat(writer.folder().c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777u, 0700u);
   for (const char* name : {"lock", "meta.json", "seals", "000000.csv"}) {
@@ -308,19 +310,21 @@ TEST_F(Spool, TornSealsLoseNoBatch) {
 
 TEST(Layout, ASealBehindATornOneIsNoOtherSeal) {
   EXPECT_TRUE(parse_seal("1234567 20 1 0a1b2c3d"));
-  for (const char* line : {"00001000011 20 1 0a1b2c3d", "0000000004 20 1 0a1b2c3d", "04 20 1 0a1b2c3d"}) EXPECT_FALSE(parse_seal(line)) << line;
+  for (const char* line : {"00001000011 20 1 0a1b2c3d", "0000000004 20 1 0a1b2c3d", "04 20 1 0a1b2c3d"})
+    EXPECT_FALSE(parse_seal(line)) << line;
 }
 
 TEST(Layout, NamesThatTheSpoolMakes) {
-  for (const char* name : {"lock", "meta.json", "state.json", "seals", "overflow", "000000.csv", "000012.rec", "1234567.open",
-                           "meta.json.tmp0a1b2c3d4e5f6071", "state.json.tmp4711", "000000.csv.tmpffff"})
+  for (const char* name : {"lock", "meta.json", "state.json", "seals", "overflow", "000000.csv", "000012.rec",
+                           "1234567.open", "meta.json.tmp0a1b2c3d4e5f6071", "state.json.tmp4711", "000000.csv.tmpffff"})
     EXPECT_TRUE(is_spool_file(name)) << name;
-  for (const char* name : {"thesis.txt", "data.csv", "12.csv", "00000a.csv", "-00001.csv", "000000.csv.bak", "meta.json~", "lock.txt", "0000001.csv",
-                           "thesis.txt.tmp1", ".lock", "000000.csv.gz"})
+  for (const char* name : {"thesis.txt", "data.csv", "12.csv", "00000a.csv", "-00001.csv", "000000.csv.bak",
+                           "meta.json~", "lock.txt", "0000001.csv", "thesis.txt.tmp1", ".lock", "000000.csv.gz"})
     EXPECT_FALSE(is_spool_file(name)) << name;
   EXPECT_TRUE(is_run_name("20261115T140000Z-123-0a1b2c3d"));
-  for (const char* name : {"20261115T140000Z-123-0a1b2c3d.overflow", ".delivered-20261115T140000Z-123-0a1b2c3d", "20261115T140000Z", "backup",
-                           "20261115T140000Z-x-0a1b2c3d", "2026111xT140000Z-1-a", "20261115T140000Z-123-"})
+  for (const char* name :
+       {"20261115T140000Z-123-0a1b2c3d.overflow", ".delivered-20261115T140000Z-123-0a1b2c3d", "20261115T140000Z",
+        "backup", "20261115T140000Z-x-0a1b2c3d", "2026111xT140000Z-1-a", "20261115T140000Z-123-"})
     EXPECT_FALSE(is_run_name(name)) << name;
 }
 

@@ -21,21 +21,22 @@ namespace {
 
 // Both are read only when somebody removed them.
 constexpr int kSealsFlags = O_RDWR | O_CREAT | O_APPEND, kSegmentFlags = kSealsFlags | O_TRUNC;
-// So much must be free on the first disk before rows go there again; and after a try that failed it has so many batches of peace,
-// twice as many each time.
+// So much must be free on the first disk before rows go there again; and after a try that failed it has so many batches
+// of peace, twice as many each time.
 constexpr int64_t kRoomToReturn = int64_t{8} << 20;
 constexpr int kMostSealsUntilReturn = 64;
 
 Result<Fd> lock_new(const OwnedFolder& folder) {
   auto fd = folder.open_file(kLockName, O_RDWR | O_CREAT | O_EXCL, kSpoolFileMode);
   if (!fd) return fd;
-  if (::flock(fd->get(), LOCK_EX | LOCK_NB) != 0) return system_error("cannot lock the spool", folder.path_of(kLockName), errno);
+  if (::flock(fd->get(), LOCK_EX | LOCK_NB) != 0)
+    return system_error("cannot lock the spool", folder.path_of(kLockName), errno);
   if (const Status status = write_all(fd->get(), std::to_string(::getpid()) + "\n"); !status) return status.error();
   return fd;
 }
 
 bool has_room(const OwnedFolder& folder) {
-  struct statvfs space{};
+  struct statvfs space {};
   return ::fstatvfs(folder.fd(), &space) == 0 && static_cast<int64_t>(space.f_bavail * space.f_frsize) >= kRoomToReturn;
 }
 
@@ -73,7 +74,8 @@ Result<SpoolWriter> SpoolWriter::create(const std::vector<std::string>& roots, s
     writer.held_.push_back({std::move(*root), std::move(*folder)});
     writer.lock_ = std::move(*lock);
     writer.open_seals();
-    for (size_t k = i + 1; k < roots.size(); ++k) writer.folders_.push_back((roots[k] + "/").append(name).append(kOverflowEnding));
+    for (size_t k = i + 1; k < roots.size(); ++k)
+      writer.folders_.push_back((roots[k] + "/").append(name).append(kOverflowEnding));
     if (!writer.name_overflows()) writer.folders_.resize(1);
     writer.held_.resize(writer.folders_.size());
     return writer;
@@ -89,8 +91,9 @@ void SpoolWriter::open_seals() {
   if (at_ == 0) ::fallocate(seals_.get(), FALLOC_FL_KEEP_SIZE, 0, 4096);
   // A line that was torn when the disk was full must not swallow the next one.
   char last = '\n';
-  struct stat info{};
-  seals_torn_ = ::fstat(seals_.get(), &info) == 0 && info.st_size > 0 && (::pread(seals_.get(), &last, 1, info.st_size - 1) != 1 || last != '\n');
+  struct stat info {};
+  seals_torn_ = ::fstat(seals_.get(), &info) == 0 && info.st_size > 0 &&
+                (::pread(seals_.get(), &last, 1, info.st_size - 1) != 1 || last != '\n');
 }
 
 // Written down while the disk still takes it; the folders themselves are made when they are needed.
@@ -208,7 +211,7 @@ Status SpoolWriter::seal_open(bool sync) {
 Status SpoolWriter::write_seal_line() {
   std::string line = seal_line(seal_);
   if (seals_torn_) line.insert(line.begin(), '\n');
-  struct stat before{};
+  struct stat before {};
   const bool known = ::fstat(seals_.get(), &before) == 0;
   size_t written = 0;
   const Status status = write_all(seals_.get(), line, &written);
@@ -220,7 +223,8 @@ Status SpoolWriter::seal_here(bool sync) {
   const auto failed = [&] { return system_error("cannot seal a spool segment", folders_[at_], errno); };
   if (sync && ::fdatasync(segment_.get()) != 0) return failed();
   if (!seals_ && here()) open_seals();
-  if (!seals_) return Error{Code::io, "cannot seal a spool segment", folders_[at_], "its list of seals cannot be written"};
+  if (!seals_)
+    return Error{Code::io, "cannot seal a spool segment", folders_[at_], "its list of seals cannot be written"};
   if (!write_seal_line() || (sync && ::fdatasync(seals_.get()) != 0)) return failed();
   if (const Status renamed = here().rename_file(open_name(), segment_name(seal_.number, ending_)); !renamed)
     return Error{Code::io, "cannot seal a spool segment", folders_[at_], renamed.error().hint};
@@ -231,9 +235,9 @@ Status SpoolWriter::seal_here(bool sync) {
   return ok();
 }
 
-// Somebody removed the folder, or what is in it, in mid-run. False when nothing is missing or it cannot be made again. What was
-// sealed is gone, but its checksums are not: the deliverer takes such rows from the run store. The deliverer's lock is of a
-// file that has no name any more, so nobody but this process keeps others away.
+// Somebody removed the folder, or what is in it, in mid-run. False when nothing is missing or it cannot be made again.
+// What was sealed is gone, but its checksums are not: the deliverer takes such rows from the run store. The deliverer's
+// lock is of a file that has no name any more, so nobody but this process keeps others away.
 bool SpoolWriter::remake() {
   const bool first_is_there = is_there(0), is_here = is_there(at_);
   const bool lost_segment = segment_ && !(is_here && here().has_entry(open_name()));
@@ -248,9 +252,12 @@ bool SpoolWriter::remake() {
     lock_ = std::move(*lock);
   }
   if (!first.has_entry(kOverflowName)) static_cast<void>(name_overflows());
-  if (!meta_.empty() && !first.has_entry(kMetaName)) static_cast<void>(first.write_atomically(kMetaName, meta_, false, kSpoolFileMode));
-  if ((lost_seals && !remake_file(seals_, kSealsName)) || (lost_segment && !remake_file(segment_, open_name()))) return false;
-  log::error("the spool folder " + folders_[at_] + " was removed by somebody; it is made anew, with every row that is not sealed yet");
+  if (!meta_.empty() && !first.has_entry(kMetaName))
+    static_cast<void>(first.write_atomically(kMetaName, meta_, false, kSpoolFileMode));
+  if ((lost_seals && !remake_file(seals_, kSealsName)) || (lost_segment && !remake_file(segment_, open_name())))
+    return false;
+  log::error("the spool folder " + folders_[at_] +
+             " was removed by somebody; it is made anew, with every row that is not sealed yet");
   return true;
 }
 

@@ -1,8 +1,8 @@
 // The agent's side of the spool: rows appended one write each to the open segment, sealed from time to time. A row that
-// does not fit is cut off again and goes to the next folder (another disk, then memory), until the first one has room again. A
-// folder that somebody removes is made anew with all that this process still has of it. Rows survive the death of tacho at any
-// moment; sealed segments survive a power cut. Every folder is ours alone and held open (os/owned_folder.h). Not thread-safe; a row
-// allocates nothing, a seal does.
+// does not fit is cut off again and goes to the next folder (another disk, then memory), until the first one has room
+// again. A folder that somebody removes is made anew with all that this process still has of it. Rows survive the death
+// of tacho at any moment; sealed segments survive a power cut. Every folder is ours alone and held open
+// (os/owned_folder.h). Not thread-safe; a row allocates nothing, a seal does.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -61,7 +61,7 @@ class SpoolWriter {
   std::string open_name() const { return segment_name(seal_.number, kOpenEnding); }
 
   struct Held {
-    OwnedFolder root, folder;         // none: not made yet
+    OwnedFolder root, folder;  // none: not made yet
   };
   std::vector<std::string> folders_;  // where the run lives, then its overflows
   std::vector<Held> held_;            // the same, open
@@ -69,9 +69,9 @@ class SpoolWriter {
   Fd lock_, segment_, seals_;
   std::string header_, first_;
   std::string_view ending_ = kSealedEnding;
-  Seal seal_;                         // of the open segment, so far
+  Seal seal_;  // of the open segment, so far
   uint32_t next_ = 0;
-  std::string meta_;                  // as it was written last
+  std::string meta_;  // as it was written last
   int seals_until_return_ = 1, returns_failed_ = 0;
   bool seals_torn_ = false;
 };

@@ -55,8 +55,7 @@ inline void burn_system_us(int64_t us) {
 
 inline void sleep_ms(int64_t ms) {
   timespec left{ms / 1000, ms % 1000 * 1'000'000};
-  while (nanosleep(&left, &left) != 0) {
-  }
+  while (nanosleep(&left, &left) != 0) {}
 }
 
 // The i-th argument as a number.
@@ -153,8 +152,7 @@ inline int finish(const char* burner, const Ledger* ledger = nullptr) {
 }
 
 inline void wait_all() {
-  while (wait(nullptr) > 0) {
-  }
+  while (wait(nullptr) > 0) {}
 }
 
 inline std::string self_path() {

@@ -1,4 +1,5 @@
-// burn_close_fds MS TRUTH_FILE: closes every descriptor, standard ones included, burns MS and writes its truth to a file.
+// burn_close_fds MS TRUTH_FILE: closes every descriptor, standard ones included, burns MS and writes its truth to a
+// file.
 #include "burner.h"
 
 int main(int argc, char** argv) {

@@ -1,5 +1,6 @@
-// burn_daemon MS [LINGER_MS]: a double-forked daemon in its own session burns MS while the root waits on a pipe for it; after that it
-// stays for LINGER_MS when the root is already gone. Nobody waits for the daemon: it writes its usage into a ledger.
+// burn_daemon MS [LINGER_MS]: a double-forked daemon in its own session burns MS while the root waits on a pipe for it;
+// after that it stays for LINGER_MS when the root is already gone. Nobody waits for the daemon: it writes its usage
+// into a ledger.
 #include "burner.h"
 
 int main(int argc, char** argv) {
@@ -26,7 +27,6 @@ int main(int argc, char** argv) {
   close(ends[1]);
   waitpid(middle, nullptr, 0);
   char byte;
-  while (read(ends[0], &byte, 1) > 0) {
-  }
+  while (read(ends[0], &byte, 1) > 0) {}
   return finish("daemon", ledger);
 }

@@ -1,5 +1,6 @@
-// burn_fork_storm N [ALIVE]: N orphans as fast as they can be made: each is forked by a child that ends at once, does next to nothing and
-// ends. Never more than ALIVE of them live at a time. They add themselves to a ledger (what their exit costs is not in it).
+// burn_fork_storm N [ALIVE]: N orphans as fast as they can be made: each is forked by a child that ends at once, does
+// next to nothing and ends. Never more than ALIVE of them live at a time. They add themselves to a ledger (what their
+// exit costs is not in it).
 #include <sched.h>
 
 #include "burner.h"

@@ -1,5 +1,5 @@
-// burn_ignore_sigchld N MS: N children, one after the other, burn MS each while SIGCHLD is ignored: the kernel reaps them
-// and their time reaches nobody's rusage. They write it into a ledger.
+// burn_ignore_sigchld N MS: N children, one after the other, burn MS each while SIGCHLD is ignored: the kernel reaps
+// them and their time reaches nobody's rusage. They write it into a ledger.
 #include <csignal>
 
 #include "burner.h"

@@ -1,5 +1,6 @@
-// burn_inherit: prints as one JSON object what a program gets from the one that started it: descriptors, signal mask and dispositions,
-// limits, umask, directory, process group, terminal, environment, scheduling. Two runs, with tacho and without, must print the same.
+// burn_inherit: prints as one JSON object what a program gets from the one that started it: descriptors, signal mask
+// and dispositions, limits, umask, directory, process group, terminal, environment, scheduling. Two runs, with tacho
+// and without, must print the same.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -34,7 +35,8 @@ std::string descriptors() {
     const std::string text = size > 0 ? std::string(target, static_cast<size_t>(size)) : "?";
     if (out.size() > 1) out += ",";
     out += json_string(std::to_string(fd)) + ":" +
-           json_string(text + " flags " + std::to_string(fcntl(fd, F_GETFL)) + " fd " + std::to_string(fcntl(fd, F_GETFD)));
+           json_string(text + " flags " + std::to_string(fcntl(fd, F_GETFL)) + " fd " +
+                       std::to_string(fcntl(fd, F_GETFD)));
   }
   return out + "}";
 }
@@ -43,8 +45,8 @@ std::string descriptors() {
 void add_status(Truth& truth) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
-    for (const char* key : {"SigBlk", "SigIgn", "SigCgt", "CapInh", "CapPrm", "CapEff", "CapBnd", "NoNewPrivs", "Seccomp",
-                            "Cpus_allowed_list", "Mems_allowed_list", "Uid", "Gid", "Groups"}) {
+    for (const char* key : {"SigBlk", "SigIgn", "SigCgt", "CapInh", "CapPrm", "CapEff", "CapBnd", "NoNewPrivs",
+                            "Seccomp", "Cpus_allowed_list", "Mems_allowed_list", "Uid", "Gid", "Groups"}) {
       if (line.rfind(std::string(key) + ":", 0) == 0) truth.add(key, line.substr(line.find('\t') + 1));
     }
   }

@@ -1,5 +1,5 @@
-// burn_neighbours N FORKS: N processes that sleep, none of the job's, and FORKS new ones a second that end at once. Prints "ready PID";
-// lasts until its standard input ends.
+// burn_neighbours N FORKS: N processes that sleep, none of the job's, and FORKS new ones a second that end at once.
+// Prints "ready PID"; lasts until its standard input ends.
 #include <poll.h>
 #include <sys/prctl.h>
 

@@ -1,5 +1,5 @@
-// burn_oom MAX_MIB: touches memory until it is killed, for use inside a memory-limited cgroup. Ends by itself with 3 at MAX_MIB, so
-// that it cannot hurt a machine without a limit.
+// burn_oom MAX_MIB: touches memory until it is killed, for use inside a memory-limited cgroup. Ends by itself with 3 at
+// MAX_MIB, so that it cannot hurt a machine without a limit.
 #include "burner.h"
 
 int main(int argc, char** argv) {

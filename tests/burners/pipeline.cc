@@ -1,5 +1,5 @@
-// burn_pipeline JOBS PARALLEL MS: like make -j: JOBS recipes, PARALLEL at once, each a /bin/sh with two grandchildren (one
-// in the background) that burn MS each. Everything is waited for.
+// burn_pipeline JOBS PARALLEL MS: like make -j: JOBS recipes, PARALLEL at once, each a /bin/sh with two grandchildren
+// (one in the background) that burn MS each. Everything is waited for.
 #include "burner.h"
 
 int main(int argc, char** argv) {

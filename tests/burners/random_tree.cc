@@ -1,8 +1,9 @@
-// burn_random_tree FILE SEED MS WITH: a tree of processes that does at random whatever a tree can do, for MS milliseconds, and keeps its
-// own account in FILE (random_tree.h). WITH is a word of letters: i SIGCHLD is ignored by all, o processes whose parent ends,
-// s new sessions, p children given to the parent (CLONE_PARENT), r numbers that ended processes had (needs root), t threads that
-// fork, v vfork, x exec, z stop and continue, m memory, c calm: after the start all wait and sleep for the most part. Prints "ready PID", begins at the first byte on standard input, and ends when
-// nobody else is left. The same seed makes the same choices in each process; the order is the machine's.
+// burn_random_tree FILE SEED MS WITH: a tree of processes that does at random whatever a tree can do, for MS
+// milliseconds, and keeps its own account in FILE (random_tree.h). WITH is a word of letters: i SIGCHLD is ignored by
+// all, o processes whose parent ends, s new sessions, p children given to the parent (CLONE_PARENT), r numbers that
+// ended processes had (needs root), t threads that fork, v vfork, x exec, z stop and continue, m memory, c calm: after
+// the start all wait and sleep for the most part. Prints "ready PID", begins at the first byte on standard input, and
+// ends when nobody else is left. The same seed makes the same choices in each process; the order is the machine's.
 #include <sched.h>
 #include <sys/syscall.h>
 
@@ -63,7 +64,8 @@ void live(Random random, int depth);
   Random random{seed};
   if (exec) {
     tell();
-    const std::string number = std::to_string(random.next()), told = std::to_string(g_told_ns), deep = std::to_string(depth);
+    const std::string number = std::to_string(random.next()), told = std::to_string(g_told_ns),
+                      deep = std::to_string(depth);
     execl("/proc/self/exe", "random_child", g_path, number.c_str(), told.c_str(), g_with, deep.c_str(), nullptr);
     _exit(3);
   }
@@ -279,7 +281,7 @@ int main(int argc, char** argv) {
   }
   sleep_ms(20);  // those that were not ours to wait for are gone, too
   tell();
-  std::printf("{\"cpu_s\":%.6f,\"started\":%" PRId64 ",\"reused\":%" PRId64 "}\n", static_cast<double>(g_ledger->cpu_ns) * 1e-9,
-              g_ledger->started.load(), g_ledger->reused.load());
+  std::printf("{\"cpu_s\":%.6f,\"started\":%" PRId64 ",\"reused\":%" PRId64 "}\n",
+              static_cast<double>(g_ledger->cpu_ns) * 1e-9, g_ledger->started.load(), g_ledger->reused.load());
   return 0;
 }

@@ -12,11 +12,11 @@
 namespace tacho::burner {
 
 struct TreeLedger {
-  std::atomic<int64_t> cpu_ns;            // that the processes say they used, told every few milliseconds
-  std::atomic<int64_t> started, ended;    // processes, the root not among them
-  std::atomic<int64_t> deadline_ns;       // on CLOCK_MONOTONIC: nobody begins anything new
-  std::atomic<int64_t> reused;            // processes that got the number of one before them
-  std::atomic<int32_t> recent[16];        // numbers of processes that ended
+  std::atomic<int64_t> cpu_ns;          // that the processes say they used, told every few milliseconds
+  std::atomic<int64_t> started, ended;  // processes, the root not among them
+  std::atomic<int64_t> deadline_ns;     // on CLOCK_MONOTONIC: nobody begins anything new
+  std::atomic<int64_t> reused;          // processes that got the number of one before them
+  std::atomic<int32_t> recent[16];      // numbers of processes that ended
 };
 
 inline TreeLedger* map_ledger(const char* path) {

@@ -1,5 +1,5 @@
-// burn_signals EXIT_CODE: prints "ready PID", then one line for every signal it gets ("INT from PID code CODE"); TERM ends it with
-// EXIT_CODE. Signals are blocked and waited for, so none is lost between two lines.
+// burn_signals EXIT_CODE: prints "ready PID", then one line for every signal it gets ("INT from PID code CODE"); TERM
+// ends it with EXIT_CODE. Signals are blocked and waited for, so none is lost between two lines.
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>
 
@@ -12,8 +12,9 @@ struct Name {
   int number;
   const char* name;
 };
-constexpr Name kNames[] = {{SIGINT, "INT"},   {SIGTERM, "TERM"}, {SIGHUP, "HUP"},   {SIGQUIT, "QUIT"}, {SIGUSR1, "USR1"},
-                           {SIGUSR2, "USR2"}, {SIGTSTP, "TSTP"}, {SIGCONT, "CONT"}, {SIGWINCH, "WINCH"}};
+constexpr Name kNames[] = {{SIGINT, "INT"},   {SIGTERM, "TERM"}, {SIGHUP, "HUP"},
+                           {SIGQUIT, "QUIT"}, {SIGUSR1, "USR1"}, {SIGUSR2, "USR2"},
+                           {SIGTSTP, "TSTP"}, {SIGCONT, "CONT"}, {SIGWINCH, "WINCH"}};
 void nothing(int) {}
 }  // namespace
 

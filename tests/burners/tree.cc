@@ -1,5 +1,5 @@
-// burn_tree N ACTIVE_PERCENT TICK_MS US: N processes (the root is one of them), of which ACTIVE_PERCENT burn US every TICK_MS
-// and the others sleep. Prints "ready PID" when all are there; lasts until its standard input ends or SIGTERM.
+// burn_tree N ACTIVE_PERCENT TICK_MS US: N processes (the root is one of them), of which ACTIVE_PERCENT burn US every
+// TICK_MS and the others sleep. Prints "ready PID" when all are there; lasts until its standard input ends or SIGTERM.
 #include <poll.h>
 #include <sys/prctl.h>
 
@@ -38,7 +38,7 @@ int main(int argc, char** argv) {
       sleep_ms(tick_ms);
     }
   }
-  struct sigaction action{};
+  struct sigaction action {};
   action.sa_handler = on_term;
   sigaction(SIGTERM, &action, nullptr);
   std::printf("ready %d\n", getpid());

@@ -1,7 +1,8 @@
-// burn_walk FILE PID PERIOD_MS below|tree|session: the oracle of burn_random_tree's tree. Walks all of /proc every PERIOD_MS, with no
-// shortcut: below: everything that descends from PID, without PID itself; tree: PID and its descendants; session: those of its session,
-// too. Who was one of them stays one until it ends. A line a walk: begin, end (seconds, the clock of the wall), processes alive but for the root,
-// their resident KiB with the root, and of the ledger CPU seconds, processes started and ended. Lasts until PID is gone.
+// burn_walk FILE PID PERIOD_MS below|tree|session: the oracle of burn_random_tree's tree. Walks all of /proc every
+// PERIOD_MS, with no shortcut: below: everything that descends from PID, without PID itself; tree: PID and its
+// descendants; session: those of its session, too. Who was one of them stays one until it ends. A line a walk: begin,
+// end (seconds, the clock of the wall), processes alive but for the root, their resident KiB with the root, and of the
+// ledger CPU seconds, processes started and ended. Lasts until PID is gone.
 #include <dirent.h>
 
 #include <algorithm>
@@ -33,8 +34,9 @@ bool read_stat(int pid, Process& out) {
   const char* after = std::strrchr(text, ')');
   if (size == 0 || after == nullptr) return false;
   out.pid = pid;
-  return std::sscanf(after + 1, " %c %d %*d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %lld %*d %lld %*u %lld", &out.state,
-                     &out.parent, &out.session, &out.threads, &out.start, &out.pages) == 6;
+  return std::sscanf(after + 1,
+                     " %c %d %*d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %lld %*d %lld %*u %lld",
+                     &out.state, &out.parent, &out.session, &out.threads, &out.start, &out.pages) == 6;
 }
 
 double wall() { return static_cast<double>(tacho::burner::clock_ns(CLOCK_REALTIME)) * 1e-9; }
@@ -83,7 +85,8 @@ int main(int argc, char** argv) {
       if (process.pid != root || with_root) pages += process.pages;
     }
     known.swap(members);
-    std::printf("%.4f %.4f %lld %lld %.6f %" PRId64 " %" PRId64 "\n", begin, wall(), alive, pages * page_kib, cpu_s, started, ended);
+    std::printf("%.4f %.4f %lld %lld %.6f %" PRId64 " %" PRId64 "\n", begin, wall(), alive, pages * page_kib, cpu_s,
+                started, ended);
     std::fflush(stdout);
     sleep_ms(period_ms);
   }

@@ -141,15 +141,51 @@ extern "C" {
 // A device is 1 + its index; an instance 1000 × (1 + its device) + its number among all instances.
 typedef struct nvmlDevice_st* nvmlDevice_t;
 typedef int nvmlReturn_t;
-typedef struct { unsigned int gpu, memory; } nvmlUtilization_t;
-typedef struct { unsigned long long total, free, used; } nvmlMemory_t;
-typedef struct { unsigned int version; unsigned long long total, reserved, free, used; } nvmlMemory_v2_t;
-typedef struct { unsigned int pid; unsigned long long usedGpuMemory; } nvmlProcessInfo_v1_t;
-typedef struct { unsigned int pid; unsigned long long usedGpuMemory; unsigned int gpuInstanceId, computeInstanceId; } nvmlProcessInfo_t;
-typedef struct { unsigned int pid; unsigned long long timeStamp; unsigned int smUtil, memUtil, encUtil, decUtil; } nvmlProcessUtilizationSample_t;
-typedef struct { char busIdLegacy[16]; unsigned int domain, bus, device, pciDeviceId, pciSubSystemId; char busId[32]; } nvmlPciInfo_t;
-typedef union { double dVal; int siVal; unsigned int uiVal; unsigned long ulVal; unsigned long long ullVal; long long sllVal; unsigned short usVal; } nvmlValue_t;
-typedef struct { unsigned int fieldId, scopeId; long long timestamp, latencyUsec; int valueType; nvmlReturn_t nvmlReturn; nvmlValue_t value; } nvmlFieldValue_t;
+typedef struct {
+  unsigned int gpu, memory;
+} nvmlUtilization_t;
+typedef struct {
+  unsigned long long total, free, used;
+} nvmlMemory_t;
+typedef struct {
+  unsigned int version;
+  unsigned long long total, reserved, free, used;
+} nvmlMemory_v2_t;
+typedef struct {
+  unsigned int pid;
+  unsigned long long usedGpuMemory;
+} nvmlProcessInfo_v1_t;
+typedef struct {
+  unsigned int pid;
+  unsigned long long usedGpuMemory;
+  unsigned int gpuInstanceId, computeInstanceId;
+} nvmlProcessInfo_t;
+typedef struct {
+  unsigned int pid;
+  unsigned long long timeStamp;
+  unsigned int smUtil, memUtil, encUtil, decUtil;
+} nvmlProcessUtilizationSample_t;
+typedef struct {
+  char busIdLegacy[16];
+  unsigned int domain, bus, device, pciDeviceId, pciSubSystemId;
+  char busId[32];
+} nvmlPciInfo_t;
+typedef union {
+  double dVal;
+  int siVal;
+  unsigned int uiVal;
+  unsigned long ulVal;
+  unsigned long long ullVal;
+  long long sllVal;
+  unsigned short usVal;
+} nvmlValue_t;
+typedef struct {
+  unsigned int fieldId, scopeId;
+  long long timestamp, latencyUsec;
+  int valueType;
+  nvmlReturn_t nvmlReturn;
+  nvmlValue_t value;
+} nvmlFieldValue_t;
 
 }  // extern "C"
 
@@ -211,7 +247,8 @@ nvmlReturn_t processes(const char* function, const char* list, nvmlDevice_t hand
   if (call.failed()) return call.code;
   std::vector<Process> found;
   for (const Process& process : call.machine.processes)
-    if (process.device == call.device && process.list == list && (call.instance < 0 || process.instance == call.instance))
+    if (process.device == call.device && process.list == list &&
+        (call.instance < 0 || process.instance == call.instance))
       found.push_back(process);
   const unsigned int room = *count;
   *count = static_cast<unsigned int>(found.size());
@@ -247,7 +284,9 @@ static nvmlReturn_t count_of(const char* name, unsigned int* count) {
 
 nvmlReturn_t nvmlInit() { return start("nvmlInit"); }
 nvmlReturn_t nvmlDeviceGetCount(unsigned int* count) { return count_of("nvmlDeviceGetCount", count); }
-nvmlReturn_t nvmlDeviceGetHandleByIndex(unsigned int i, nvmlDevice_t* d) { return handle_of("nvmlDeviceGetHandleByIndex", i, d); }
+nvmlReturn_t nvmlDeviceGetHandleByIndex(unsigned int i, nvmlDevice_t* d) {
+  return handle_of("nvmlDeviceGetHandleByIndex", i, d);
+}
 nvmlReturn_t nvmlShutdown() {
   log("shutdown");
   return kSuccess;
@@ -299,7 +338,9 @@ nvmlReturn_t nvmlDeviceGetGraphicsRunningProcesses(nvmlDevice_t d, unsigned int*
 
 nvmlReturn_t nvmlInit_v2() { return start("nvmlInit_v2"); }
 nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int* count) { return count_of("nvmlDeviceGetCount_v2", count); }
-nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int i, nvmlDevice_t* d) { return handle_of("nvmlDeviceGetHandleByIndex_v2", i, d); }
+nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int i, nvmlDevice_t* d) {
+  return handle_of("nvmlDeviceGetHandleByIndex_v2", i, d);
+}
 nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t d, nvmlPciInfo_t* out) {
   const Call call("nvmlDeviceGetPciInfo_v3", d);
   if (call.failed()) return call.code;
@@ -337,8 +378,9 @@ nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t d, nvmlProcessUtilizat
                                              unsigned long long last_seen) {
   const Call call("nvmlDeviceGetProcessUtilization", d);
   if (call.failed()) return call.code;
-  const auto now_us = std::chrono::duration_cast<std::chrono::microseconds>(
-                          std::chrono::system_clock::now().time_since_epoch()).count();
+  const auto now_us =
+      std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch())
+          .count();
   log("utilization " + std::to_string(call.device) + " " + std::to_string(now_us - static_cast<long long>(last_seen)));
   if (out == nullptr || *count < 72) {
     *count = 72;

@@ -19,8 +19,8 @@ namespace tacho {
 
 class DoubleServer {
  public:
-  // script: "s3_double.py"; arguments as its command line has them. The double ends when our end of its stdin is closed,
-  // also when the test is killed.
+  // script: "s3_double.py"; arguments as its command line has them. The double ends when our end of its stdin is
+  // closed, also when the test is killed.
   explicit DoubleServer(const std::string& script, const std::vector<std::string>& arguments = {}) {
     int in[2], out[2];
     if (::pipe2(in, O_CLOEXEC) != 0 || ::pipe2(out, O_CLOEXEC) != 0) std::abort();
@@ -62,7 +62,9 @@ class DoubleServer {
   void post(const std::string& path, const std::string& body = "") { ask("POST", path, body); }
   void faults(const std::string& rules) { post("/__faults", rules); }
   // A rule for every request that matches.
-  void fault(const std::string& match, const std::string& action) { faults("[{\"match\":" + match + ",\"action\":" + action + "}]"); }
+  void fault(const std::string& match, const std::string& action) {
+    faults("[{\"match\":" + match + ",\"action\":" + action + "}]");
+  }
   std::string log() { return get("/__log"); }
 
  private:

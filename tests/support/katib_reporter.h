@@ -1,4 +1,5 @@
-// What the tests of the reporter share: a database that fails as it is told, and a reporter over a journal in memory with it.
+// What the tests of the reporter share: a database that fails as it is told, and a reporter over a journal in memory
+// with it.
 #pragma once
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -58,10 +59,10 @@ class FakeDb final : public DbCalls {
 
   std::mutex mutex;
   std::vector<MetricRow> rows;
-  std::vector<int> codes;   // of the next calls
+  std::vector<int> codes;  // of the next calls
   std::string words = "as the test says";
   bool store_although_failed = false;
-  int stored_after_gets = 0;    // what failed is stored after all, when so many have looked
+  int stored_after_gets = 0;  // what failed is stored after all, when so many have looked
   std::vector<MetricRow> late;
   std::vector<std::string> ids;
   std::string poison = "never";
@@ -80,7 +81,9 @@ class ReporterTest : public ::testing::Test {
     out->resume();
     return out;
   }
-  void append(const std::string& value, const std::string& name = "m") { journal_.append({std::string(kZeroTime), name, value, {}, {}}); }
+  void append(const std::string& value, const std::string& name = "m") {
+    journal_.append({std::string(kZeroTime), name, value, {}, {}});
+  }
   // Until it rests; pauses are skipped, not waited for.
   void run(Reporter& reporter, bool at_end = true) {
     reporter.flush(at_end);

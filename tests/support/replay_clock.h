@@ -1,4 +1,5 @@
-// A clock that jumps from deadline to deadline and, after so many ticks, sends this process SIGTERM: replays days in seconds.
+// A clock that jumps from deadline to deadline and, after so many ticks, sends this process SIGTERM: replays days in
+// seconds.
 #pragma once
 #include <poll.h>
 #include <unistd.h>

@@ -10,11 +10,22 @@ inline Detail sample_detail(int64_t tick) {
   detail.stamp_ns = 5'000'000'000 + tick * 2'000'000'000;
   detail.cores = {{1'000'000'000 + tick * 500'000'000, 9'000'000'000 + tick * 2'000'000'000},
                   {1'000'000'000 + tick * 2'000'000'000, 9'000'000'000 + tick * 2'000'000'000}};
-  detail.memory = {1000 * kMi, 250 * kMi, 500 * kMi, 500 * kMi + 512 * 1024, 10 * kMi, 20 * kMi, 0, 0, 30 * kMi, 40 * kMi};
-  detail.network = {{"eth0", "52:54:00:12:34:56", "virtio_net", "up", 1000, 1500, 1000 + tick * 4000, 500 + tick * 100, true},
-                    {"lo", "", "", "unknown", -1, 65536, 9, 9, false},
-                    {"veth1", "", "veth", "up", 10000, 1500, 7, 7, false}};
-  detail.disks = {{"vda", "", "0x1af4", "", "ssd", 8'000'000'000, {{"/", "ext4", 4000, 1000, 3000}}, 4096 * tick, 8192 * tick, true}};
+  detail.memory = {1000 * kMi, 250 * kMi, 500 * kMi, 500 * kMi + 512 * 1024, 10 * kMi, 20 * kMi, 0,
+                   0,          30 * kMi,  40 * kMi};
+  detail.network = {
+      {"eth0", "52:54:00:12:34:56", "virtio_net", "up", 1000, 1500, 1000 + tick * 4000, 500 + tick * 100, true},
+      {"lo", "", "", "unknown", -1, 65536, 9, 9, false},
+      {"veth1", "", "veth", "up", 10000, 1500, 7, 7, false}};
+  detail.disks = {{"vda",
+                   "",
+                   "0x1af4",
+                   "",
+                   "ssd",
+                   8'000'000'000,
+                   {{"/", "ext4", 4000, 1000, 3000}},
+                   4096 * tick,
+                   8192 * tick,
+                   true}};
   GpuDetail gpu;
   gpu.uuid = "GPU-1";
   gpu.name = "H200";

@@ -1,4 +1,5 @@
-// A disk of a few KiB that is gone with the test, where one may mount (root): for tests of what happens when it is full.
+// A disk of a few KiB that is gone with the test, where one may mount (root): for tests of what happens when it is
+// full.
 #pragma once
 #include <sys/mount.h>
 

@@ -39,8 +39,6 @@ inline std::string slurp(const std::string& path) {
 inline std::string fixture(const std::string& path) { return slurp(std::string(TACHO_FIXTURES) + "/" + path); }
 #endif
 
-inline void spill(const std::string& path, std::string_view text) {
-  std::ofstream(path, std::ios::binary) << text;
-}
+inline void spill(const std::string& path, std::string_view text) { std::ofstream(path, std::ios::binary) << text; }
 
 }  // namespace tacho

@@ -95,7 +95,8 @@ Status install_launcher(const std::string& program, const std::string& folder) {
   if (!text) return text.error();
   const std::string path = folder + "/exec";
   if (const Status status = write_file_atomically(path, *text, false, 0755); !status) return status;
-  return ::chmod(path.c_str(), 0755) == 0 ? ok() : Status(system_error("cannot make the launcher executable", path, errno));
+  return ::chmod(path.c_str(), 0755) == 0 ? ok()
+                                          : Status(system_error("cannot make the launcher executable", path, errno));
 }
 
 int collect_command(std::span<const std::string> arguments, CalledAs called_as) {

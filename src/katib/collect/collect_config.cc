@@ -43,7 +43,10 @@ Result<std::vector<GivenFlag>> read_collect_config(std::string_view text, const 
   const toml::parse_result parsed = toml::parse(text, path);
   const auto at = [&](uint32_t line) { return path + ":" + std::to_string(line) + ": "; };
   if (!parsed)
-    return Error{Code::invalid, at(parsed.error().source().begin.line) + "not valid TOML: " + std::string(parsed.error().description()), "", ""};
+    return Error{
+        Code::invalid,
+        at(parsed.error().source().begin.line) + "not valid TOML: " + std::string(parsed.error().description()), "",
+        ""};
   std::vector<GivenFlag> out;
   for (const auto& [key, node] : parsed.table()) {
     const std::string_view name = flag_of(key.str());
@@ -53,7 +56,8 @@ Result<std::vector<GivenFlag>> read_collect_config(std::string_view text, const 
       for (const CollectFlag& flag : collect_flags()) names.push_back(flag.name);
       const std::string_view near = nearest(key.str(), names);
       return Error{Code::invalid, where + ": unknown key", "",
-                   near.empty() ? "keys are the flags' names; see tacho-katib collect -help" : std::string("did you mean ") + std::string(near) + "?"};
+                   near.empty() ? "keys are the flags' names; see tacho-katib collect -help"
+                                : std::string("did you mean ") + std::string(near) + "?"};
     }
     const auto add = [&](const toml::node& value) {
       const auto spelled = scalar(value);
@@ -63,8 +67,7 @@ Result<std::vector<GivenFlag>> read_collect_config(std::string_view text, const 
     bool fits = true;
     if (const auto* array = node.as_array())
       for (const toml::node& item : *array) fits = fits && add(item);
-    else
-      fits = add(node);
+    else fits = add(node);
     if (!fits) return Error{Code::invalid, where + ": expected a string, number, boolean, or an array of them", "", ""};
   }
   return out;

@@ -17,30 +17,37 @@ constexpr auto kFlags = std::to_array<CollectFlag>({
     {"t", "trial_name", false, kWhere, "NAME", "name of the Trial"},
     {"s-db", "db_manager_server_addr", false, kWhere, "HOST:PORT", "the DB manager"},
     {"s-earlystop", "", false, kWhere, "HOST:PORT", "the early-stopping service"},
-    {"m", "metric_names", false, kSource, "NAMES", "metric names joined by ';', the objective first; repeated: one name each"},
+    {"m", "metric_names", false, kSource, "NAMES",
+     "metric names joined by ';', the objective first; repeated: one name each"},
     {"o-type", "objective_type", false, kSource, "TYPE", "minimize or maximize"},
     {"path", "metrics_file_dir", false, kSource, "PATH", "log file, or folder of event files"},
     {"format", "", false, kSource, "TEXT|JSON", "format of the log"},
     {"f", "metric_filters", false, kSource, "REGEXES", "filters joined by ';'; repeated: one filter each"},
-    {"kind", "", false, kSource, "KIND", "StdOut, File, TensorFlowEvent or PrometheusMetric; else told by -format and -path"},
-    {"profile", "", false, kSource, "drop-in|tacho", "rows as the older collectors make them (drop-in), or tacho's rules"},
+    {"kind", "", false, kSource, "KIND",
+     "StdOut, File, TensorFlowEvent or PrometheusMetric; else told by -format and -path"},
+    {"profile", "", false, kSource, "drop-in|tacho",
+     "rows as the older collectors make them (drop-in), or tacho's rules"},
     {"no-timestamp", "", false, kSource, "zero|arrival", "time of rows that have none; by default as the profile says"},
-    {"json-time", "", false, kSource, "digits|exact", "how a numeric timestamp is read; by default as the profile says"},
+    {"json-time", "", false, kSource, "digits|exact",
+     "how a numeric timestamp is read; by default as the profile says"},
     {"nonfinite", "", false, kSource, "drop|report|unavailable", "what becomes of NaN and infinities (drop)"},
     {"bad-line", "", false, kSource, "skip|fail", "what becomes of a line that is no JSON object (skip)"},
     {"step-metric", "", false, kSource, "NAME", "metric that carries the step"},
     {"echo", "", true, kSource, "BOOL", "print every training line (true for StdOut and File)"},
-    {"p", "poll_interval", false, kProcess, "DURATION", "how often processes are looked for, and files without inotify (1s)"},
+    {"p", "poll_interval", false, kProcess, "DURATION",
+     "how often processes are looked for, and files without inotify (1s)"},
     {"timeout", "timeout", false, kProcess, "DURATION", "give up waiting for processes; 0: never (0)"},
     {"w", "wait_all_processes", false, kProcess, "BOOL", "wait for every container, not only the trainer's (true)"},
-    {"ignore-process", "", false, kProcess, "NAMES", "programs never waited for (istio-proxy,envoy,pilot-agent,linkerd2-proxy)"},
+    {"ignore-process", "", false, kProcess, "NAMES",
+     "programs never waited for (istio-proxy,envoy,pilot-agent,linkerd2-proxy)"},
     {"no-marker", "", true, kProcess, "BOOL", "the trainer is not wrapped: its end is success (false)"},
     {"stop-rule", "", false, kProcess, "RULE", "name;value;comparison;startStep, may be repeated"},
     {"grace", "", false, kProcess, "DURATION", "from SIGTERM to SIGKILL at an early stop (30s)"},
     {"active-when", "", false, kProcess, "ENV=VALUE", "collect only where the variable has this value, else only wait"},
     {"report", "", false, kHow, "DURATION|end", "how often rows are reported while training runs (10s)"},
     {"report-steps", "", true, kHow, "BOOL", "also report NAME@step and NAME@epoch (false)"},
-    {"state", "", false, kHow, "FILE", "progress, to go on after a restart; empty: none (.tacho-state beside the source)"},
+    {"state", "", false, kHow, "FILE",
+     "progress, to go on after a restart; empty: none (.tacho-state beside the source)"},
     {"attempts", "", false, kHow, "keep|replace", "rows of an earlier attempt stay, or are deleted (keep)"},
     {"rpc-timeout", "", false, kHow, "DURATION", "time limit of one call (60s)"},
     {"report-deadline", "", false, kHow, "DURATION", "time limit of all retries once training has ended (6h)"},
@@ -85,12 +92,19 @@ struct Choice {
 };
 using enum CollectorKind;
 constexpr auto kKinds = std::to_array<Choice>({
-    {"stdout", int(std_out)}, {"stdoutcollector", int(std_out)},
-    {"file", int(file)}, {"filecollector", int(file)},
-    {"tensorflowevent", int(tf_event)}, {"tfeventcollector", int(tf_event)},
-    {"prometheusmetric", int(prometheus)}, {"prometheusmetriccollector", int(prometheus)},
-    {"custom", int(custom)}, {"customcollector", int(custom)},
-    {"push", int(push)}, {"none", int(push)}, {"nonecollector", int(push)},
+    {"stdout", int(std_out)},
+    {"stdoutcollector", int(std_out)},
+    {"file", int(file)},
+    {"filecollector", int(file)},
+    {"tensorflowevent", int(tf_event)},
+    {"tfeventcollector", int(tf_event)},
+    {"prometheusmetric", int(prometheus)},
+    {"prometheusmetriccollector", int(prometheus)},
+    {"custom", int(custom)},
+    {"customcollector", int(custom)},
+    {"push", int(push)},
+    {"none", int(push)},
+    {"nonecollector", int(push)},
 });
 
 // Takes the values over, the last one winning, and remembers the first fault.
@@ -115,7 +129,8 @@ class Taker {
   void flag(std::string_view name, std::optional<bool>& out) const {
     if (has(name)) out = parse_go_bool(all(name).back());
   }
-  void duration(std::string_view name, int64_t& out, bool zero_allowed, bool negative_allowed = false, std::string_view also = "") {
+  void duration(std::string_view name, int64_t& out, bool zero_allowed, bool negative_allowed = false,
+                std::string_view also = "") {
     if (!has(name)) return;
     const auto ns = parse_go_duration_ns(all(name).back());
     if (!ns || (*ns < 0 && !negative_allowed) || (*ns == 0 && !zero_allowed))
@@ -139,7 +154,9 @@ class Taker {
   }
   void fail(std::string_view name, const std::string& what, const std::string& hint) {
     if (fault.code == Code::invalid) return;
-    fault = Error{Code::invalid, std::string("-") + std::string(name) + ": \"" + (has(name) ? all(name).back() : "") + "\" " + what, "", hint};
+    fault = Error{Code::invalid,
+                  std::string("-") + std::string(name) + ": \"" + (has(name) ? all(name).back() : "") + "\" " + what,
+                  "", hint};
   }
 
   Error fault;  // code invalid: something was wrong
@@ -161,7 +178,7 @@ void take_kind(Taker& taker, CalledAs called_as, CollectOptions& out) {
   else if (called_as == CalledAs::tf_event_collector || taker.has("path")) inferred = int(tf_event);
   out.kind = static_cast<CollectorKind>(taker.word("kind", kKinds, inferred));
   if (out.kind == custom) out.kind = static_cast<CollectorKind>(inferred);  // tacho's image as the user's container
-  if (!taker.has("kind") && out.kind == file) out.kind = std_out;  // one reader serves both
+  if (!taker.has("kind") && out.kind == file) out.kind = std_out;           // one reader serves both
 }
 
 void take_source(Taker& taker, CalledAs called_as, CollectOptions& out) {
@@ -267,7 +284,8 @@ std::string replica_of_host(std::string_view host) {
   return parse_int<uint32_t>(number) && number[0] != '+' ? std::string(number) : "";
 }
 
-// ENV=value, as --active-when has it; true without a condition. Where the replica's number is not set, the pod's host name has it.
+// ENV=value, as --active-when has it; true without a condition. Where the replica's number is not set, the pod's host
+// name has it.
 bool is_active(const std::string& condition, const CollectEnvironment& environment) {
   if (condition.empty()) return true;
   const size_t equals = condition.find('=');
@@ -287,16 +305,23 @@ bool has_port(std::string_view address) {
 
 // Exactly what can never work.
 Status check(const CollectOptions& out) {
-  const auto missing = [](std::string what, std::string hint) { return Error{Code::invalid, std::move(what), "", std::move(hint)}; };
+  const auto missing = [](std::string what, std::string hint) {
+    return Error{Code::invalid, std::move(what), "", std::move(hint)};
+  };
   if (out.kind == push) return ok();
   if (out.metrics.empty()) return missing("-m names no metric", "give the objective first: -m accuracy;loss");
   if (out.passive) return ok();  // it reports nothing, so it may know less
   if (out.trial.empty()) return missing("-t names no Trial", "give the Trial's name: -t NAME");
-  if (out.db_address.empty()) return missing("-s-db names no DB manager", "give its address: -s-db katib-db-manager.kubeflow:6789");
-  for (const auto& [flag, address] : {std::pair{"-s-db", &out.db_address}, std::pair{"-s-earlystop", &out.early_stop_address}})
-    if (!has_port(*address)) return missing(std::string(flag) + ": \"" + *address + "\" has no port", "write HOST:PORT");
-  if (out.is_log() && out.path.empty()) return missing("-path names no log", "give the file: -path /var/log/katib/metrics.log");
-  if (out.kind == tf_event && out.path.empty()) return missing("-path names no folder", "give the folder of the event files");
+  if (out.db_address.empty())
+    return missing("-s-db names no DB manager", "give its address: -s-db katib-db-manager.kubeflow:6789");
+  for (const auto& [flag, address] :
+       {std::pair{"-s-db", &out.db_address}, std::pair{"-s-earlystop", &out.early_stop_address}})
+    if (!has_port(*address))
+      return missing(std::string(flag) + ": \"" + *address + "\" has no port", "write HOST:PORT");
+  if (out.is_log() && out.path.empty())
+    return missing("-path names no log", "give the file: -path /var/log/katib/metrics.log");
+  if (out.kind == tf_event && out.path.empty())
+    return missing("-path names no folder", "give the folder of the event files");
   return ok();
 }
 
@@ -351,7 +376,8 @@ Result<CollectOptions> parse_collect_options(std::span<const std::string> argume
     if (!given) return given.error();
     // A flag replaces all values of its key.
     std::erase_if(*given, [&](const GivenFlag& value) {
-      return std::any_of(flags->flags.begin(), flags->flags.end(), [&](const GivenFlag& flag) { return flag.name == value.name; });
+      return std::any_of(flags->flags.begin(), flags->flags.end(),
+                         [&](const GivenFlag& flag) { return flag.name == value.name; });
     });
     flags->flags.insert(flags->flags.begin(), given->begin(), given->end());
   }

@@ -1,5 +1,5 @@
-// What `tacho-katib collect` was asked to do: the flags of both older collectors, tacho's own, and the configuration file,
-// checked as far as that needs no file of the trial's. Plain data and pure functions; thread-safe.
+// What `tacho-katib collect` was asked to do: the flags of both older collectors, tacho's own, and the configuration
+// file, checked as far as that needs no file of the trial's. Plain data and pure functions; thread-safe.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -11,20 +11,19 @@
 
 #include "base/result.h"
 #include "katib/collect/go_flags.h"
-#include "katib/read/reader_options.h"
 #include "katib/collect/stop_rules.h"
+#include "katib/read/reader_options.h"
 
 namespace tacho {
 
 enum class CollectorKind { std_out, file, tf_event, prometheus, custom, push };
 enum class LogFormat { text, json };
 
-
 struct CollectOptions {
   // Flags of the older collectors.
   std::string db_address, early_stop_address, trial, path;
   LogFormat format = LogFormat::text;
-  std::vector<std::string> metrics;   // the objective first
+  std::vector<std::string> metrics;  // the objective first
   std::vector<std::string> filters;
   ObjectiveType objective_type = ObjectiveType::none;
   int64_t poll_ns = 1'000'000'000, timeout_ns = 0;  // timeout 0: wait for ever
@@ -38,14 +37,14 @@ struct CollectOptions {
   bool replace_attempts = false;
   int64_t rpc_timeout_ns = 60'000'000'000, report_deadline_ns = int64_t{6 * 3600} * 1'000'000'000;
   std::optional<bool> echo;
-  std::optional<bool> arrival_time;    // rows without a time: arrival instead of zero
+  std::optional<bool> arrival_time;  // rows without a time: arrival instead of zero
   std::optional<bool> exact_json_time;
   NonFinite non_finite = NonFinite::drop;
   bool fail_on_bad_line = false;
   int64_t grace_ns = 30'000'000'000;
   std::vector<std::string> ignored_processes{"istio-proxy", "envoy", "pilot-agent", "linkerd2-proxy"};
-  std::string active_when;             // ENV=value
-  bool passive = false;                // that is not met
+  std::string active_when;  // ENV=value
+  bool passive = false;     // that is not met
   std::string http_path = "/metrics", http_scheme = "http", http_host = "127.0.0.1", http_ca;
   uint16_t http_port = 8080;
   std::vector<std::string> http_headers;
@@ -68,19 +67,20 @@ enum class CalledAs { collect, file_collector, tf_event_collector };
 
 // One line of the help text; also the key in the configuration file.
 struct CollectFlag {
-  std::string_view name, alias;   // the alias is the event collector's long name
+  std::string_view name, alias;  // the alias is the event collector's long name
   bool is_switch;
   std::string_view group, value, help;  // value: what stands for it in the help
 };
 std::span<const CollectFlag> collect_flags();
 
-// From the command line; the values of a configuration file (--config, TACHO_KATIB_CONFIG) come first. `environment` gives
-// a variable's value or "".
+// From the command line; the values of a configuration file (--config, TACHO_KATIB_CONFIG) come first. `environment`
+// gives a variable's value or "".
 using CollectEnvironment = std::function<std::string(std::string_view name)>;
 Result<CollectOptions> parse_collect_options(std::span<const std::string> arguments, CalledAs called_as,
                                              const CollectEnvironment& environment);
 
-// The values of a configuration file (TOML): keys are the long names with - or _; an array is a flag given several times.
+// The values of a configuration file (TOML): keys are the long names with - or _; an array is a flag given several
+// times.
 Result<std::vector<GivenFlag>> read_collect_config(std::string_view text, const std::string& path);
 
 std::string_view kind_name(CollectorKind kind);

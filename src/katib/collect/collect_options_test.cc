@@ -19,8 +19,10 @@ std::vector<std::string> with(std::vector<std::string> more) {
 }
 
 TEST(CollectOptions, StockArguments) {
-  const auto options = parse({"-t", "a", "-m", "acc;loss", "-o-type", "minimize", "-s-db", "db:6789", "-path", "/var/log/katib/metrics.log",
-                              "-f", "x;y", "-format", "JSON", "-w", "false", "-stop-rule", "acc;1;less;2", "-stop-rule", "loss;1;less;2",
+  const auto options = parse({"-t",           "a",          "-m",           "acc;loss",   "-o-type",
+                              "minimize",     "-s-db",      "db:6789",      "-path",      "/var/log/katib/metrics.log",
+                              "-f",           "x;y",        "-format",      "JSON",       "-w",
+                              "false",        "-stop-rule", "acc;1;less;2", "-stop-rule", "loss;1;less;2",
                               "-s-earlystop", "es:6788"});
   ASSERT_TRUE(options) << options.error().message();
   EXPECT_EQ(options->kind, CollectorKind::std_out);
@@ -34,9 +36,10 @@ TEST(CollectOptions, StockArguments) {
 }
 
 TEST(CollectOptions, EventCollectorsDialect) {
-  const auto options = parse({"--trial_name", "a", "--metric_names", "acc", "--db_manager_server_addr=db:1", "--poll_interval", "3",
-                              "--timeout", "9", "--wait_all_processes", "False", "--metric_filters", "x", "--objective_type", "maximize"},
-                             CalledAs::tf_event_collector);
+  const auto options = parse(
+      {"--trial_name", "a", "--metric_names", "acc", "--db_manager_server_addr=db:1", "--poll_interval", "3",
+       "--timeout", "9", "--wait_all_processes", "False", "--metric_filters", "x", "--objective_type", "maximize"},
+      CalledAs::tf_event_collector);
   ASSERT_TRUE(options) << options.error().message();
   EXPECT_EQ(options->kind, CollectorKind::tf_event);
   EXPECT_EQ(options->path, "/log");
@@ -83,9 +86,16 @@ TEST(CollectOptions, Faults) {
   EXPECT_FALSE(parse({"-m", "", "-t", "a", "-s-db", "b:1"}));
   EXPECT_FALSE(parse({"-m", "a", "-t", "", "-s-db", "b:1"}));
   EXPECT_FALSE(parse({"-m", "a", "-t", "a"}));
-  for (const std::vector<std::string>& bad : {std::vector<std::string>{"-path", "x", "-format", "text"}, {"-path", "x", "-format", ""},
-                                              {"--grace", "-1s"}, {"--report", "never"}, {"--http-port", "0"}, {"--http-port", "70000"},
-                                              {"--http-header", "nothing"}, {"--active-when", "RANK"}, {"--nonfinite", "x"}, {"-o-type", "best"}})
+  for (const std::vector<std::string>& bad : {std::vector<std::string>{"-path", "x", "-format", "text"},
+                                              {"-path", "x", "-format", ""},
+                                              {"--grace", "-1s"},
+                                              {"--report", "never"},
+                                              {"--http-port", "0"},
+                                              {"--http-port", "70000"},
+                                              {"--http-header", "nothing"},
+                                              {"--active-when", "RANK"},
+                                              {"--nonfinite", "x"},
+                                              {"-o-type", "best"}})
     EXPECT_FALSE(parse(with(bad))) << bad[0] << " " << bad[1];
 }
 
@@ -97,8 +107,9 @@ TEST(CollectOptions, PollIntervalsOfTheOlderCollectors) {
 }
 
 TEST(CollectOptions, OwnFlags) {
-  const auto options = parse(with({"--report", "end", "--state=", "--attempts", "replace", "--ignore-process", "a, b", "--resources", "--echo", "false",
-                                   "--http-scheme", "HTTPS", "--http-path", "m", "--profile", "tacho", "--no-timestamp", "zero"}));
+  const auto options = parse(
+      with({"--report", "end", "--state=", "--attempts", "replace", "--ignore-process", "a, b", "--resources", "--echo",
+            "false", "--http-scheme", "HTTPS", "--http-path", "m", "--profile", "tacho", "--no-timestamp", "zero"}));
   ASSERT_TRUE(options) << options.error().message();
   EXPECT_EQ(options->report_ns, 0);
   EXPECT_EQ(options->state, "");
@@ -114,7 +125,8 @@ TEST(CollectOptions, OwnFlags) {
 
 TEST(CollectOptions, Passive) {
   const auto environment = [](std::string_view name) { return std::string(name == "RANK" ? "1" : ""); };
-  const std::vector<std::string> first{"-m", "a", "--active-when", "RANK=0"}, second{"-m", "a", "--active-when", "RANK=1"};
+  const std::vector<std::string> first{"-m", "a", "--active-when", "RANK=0"},
+      second{"-m", "a", "--active-when", "RANK=1"};
   const auto passive = parse_collect_options(first, CalledAs::collect, environment);
   ASSERT_TRUE(passive);
   EXPECT_TRUE(passive->passive);
@@ -124,8 +136,11 @@ TEST(CollectOptions, Passive) {
 // Where the operator has set no label, the pod's host name tells which worker it is.
 TEST(CollectOptions, WorkerZeroByHostName) {
   const auto is_passive = [](const std::string& index, const std::string& host) {
-    const auto environment = [&](std::string_view name) { return name == "TACHO_REPLICA_INDEX" ? index : name == "HOSTNAME" ? host : std::string(); };
-    const std::vector<std::string> words{"-m", "a", "-t", "t", "-s-db", "h:1", "-path", "/p", "-format", "TEXT", "--active-when", "TACHO_REPLICA_INDEX=0"};
+    const auto environment = [&](std::string_view name) {
+      return name == "TACHO_REPLICA_INDEX" ? index : name == "HOSTNAME" ? host : std::string();
+    };
+    const std::vector<std::string> words{"-m",    "a",  "-t",      "t",    "-s-db",         "h:1",
+                                         "-path", "/p", "-format", "TEXT", "--active-when", "TACHO_REPLICA_INDEX=0"};
     const auto options = parse_collect_options(words, CalledAs::collect, environment);
     EXPECT_TRUE(options);
     return options->passive;
@@ -133,7 +148,8 @@ TEST(CollectOptions, WorkerZeroByHostName) {
   EXPECT_FALSE(is_passive("0", "anything"));
   EXPECT_TRUE(is_passive("1", "job-worker-0")) << "what is said stands before what is guessed";
   EXPECT_FALSE(is_passive("", "job-worker-0"));
-  for (const char* host : {"job-worker-1", "job-worker-10", "job-worker-", "job-worker-x0", "node-0", "worker-0", "job-worker-+0", ""})
+  for (const char* host :
+       {"job-worker-1", "job-worker-10", "job-worker-", "job-worker-x0", "node-0", "worker-0", "job-worker-+0", ""})
     EXPECT_TRUE(is_passive("", host)) << host;
 }
 
@@ -151,7 +167,8 @@ TEST(CollectOptions, FolderOfMarkers) {
 }
 
 TEST(CollectConfig, KeysAndFaults) {
-  const auto given = read_collect_config("t = \"a\"\nm = [\"x\", \"y\"]\n\"s-db\" = \"b:1\"\nrpc_timeout = 5\ntls = true\n", "f.toml");
+  const auto given =
+      read_collect_config("t = \"a\"\nm = [\"x\", \"y\"]\n\"s-db\" = \"b:1\"\nrpc_timeout = 5\ntls = true\n", "f.toml");
   ASSERT_TRUE(given) << given.error().message();
   ASSERT_EQ(given->size(), 6u);
   const auto typo = read_collect_config("reprot = \"5s\"\n", "f.toml");

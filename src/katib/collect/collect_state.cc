@@ -33,8 +33,9 @@ std::string extracted(const Json& json) {
 Json to_json(const PendingChunk& pending) {
   Json runs = Json::array();
   for (const ArrivalRun& run : pending.arrivals) runs.push_back({run.rows, run.time_us});
-  return {{"stream", pending.stream}, {"to", embedded(pending.to)}, {"rows", pending.rows}, {"at_end", pending.at_end},
-          {"arrivals", runs}, {"done", pending.done}, {"sending", pending.sending}, {"skipped", pending.skipped}, {"id", pending.id}};
+  return {{"stream", pending.stream},   {"to", embedded(pending.to)}, {"rows", pending.rows},
+          {"at_end", pending.at_end},   {"arrivals", runs},           {"done", pending.done},
+          {"sending", pending.sending}, {"skipped", pending.skipped}, {"id", pending.id}};
 }
 
 PendingChunk pending_from(const Json& json) {
@@ -43,7 +44,8 @@ PendingChunk pending_from(const Json& json) {
   out.to = extracted(json.at("to"));
   out.rows = json.at("rows").get<int64_t>();
   out.at_end = json.at("at_end").get<bool>();
-  for (const Json& run : json.at("arrivals")) out.arrivals.push_back({run.at(0).get<int64_t>(), run.at(1).get<int64_t>()});
+  for (const Json& run : json.at("arrivals"))
+    out.arrivals.push_back({run.at(0).get<int64_t>(), run.at(1).get<int64_t>()});
   out.done = json.at("done").get<int64_t>();
   out.sending = json.at("sending").get<int64_t>();
   out.skipped = json.value("skipped", std::vector<int64_t>());
@@ -62,9 +64,18 @@ PendingChunk pending_from(const Json& json) {
 }  // namespace
 
 std::string format_state(const CollectState& state) {
-  Json json{{"version", kVersion}, {"trial", state.trial}, {"kind", state.kind}, {"watch", embedded(state.watch_position)},
-            {"rules", embedded(state.rules)}, {"scrape", embedded(state.scrape)}, {"objective_seen", state.objective_seen},
-            {"stopped", state.stopped}, {"streams", Json::object()}, {"acknowledged", Json::object()}, {"digests", Json::object()}, {"times", Json::object()}};
+  Json json{{"version", kVersion},
+            {"trial", state.trial},
+            {"kind", state.kind},
+            {"watch", embedded(state.watch_position)},
+            {"rules", embedded(state.rules)},
+            {"scrape", embedded(state.scrape)},
+            {"objective_seen", state.objective_seen},
+            {"stopped", state.stopped},
+            {"streams", Json::object()},
+            {"acknowledged", Json::object()},
+            {"digests", Json::object()},
+            {"times", Json::object()}};
   for (const auto& [name, progress] : state.streams)
     json["streams"][name] = {{"position", embedded(progress.position)}, {"rows", progress.rows}};
   for (const auto& [name, count] : state.acknowledged) json["acknowledged"][name] = count;
@@ -109,7 +120,8 @@ std::optional<CollectState> StateFile::load(std::string_view trial, std::string_
   if (path_.empty()) return std::nullopt;
   const auto text = read_shared_file(path_, kind == kManyFiles ? kBounds.bytes : kSmallBounds.bytes);
   if (!text) {
-    if (text.error().code == Code::invalid) log::warn("the state file is not used: " + text.error().message() + "; rows may be reported twice");
+    if (text.error().code == Code::invalid)
+      log::warn("the state file is not used: " + text.error().message() + "; rows may be reported twice");
     return std::nullopt;
   }
   auto state = parse_collect_state(*text, kind);

@@ -1,6 +1,6 @@
-// What a collector must know to go on after it was killed at any moment: how far each stream of rows was acknowledged, the
-// one chunk that may be on its way, the stop rules' counters. Kept as JSON, replaced by temporary file, fsync and rename.
-// Plain data; the file is not thread-safe.
+// What a collector must know to go on after it was killed at any moment: how far each stream of rows was acknowledged,
+// the one chunk that may be on its way, the stop rules' counters. Kept as JSON, replaced by temporary file, fsync and
+// rename. Plain data; the file is not thread-safe.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -22,14 +22,14 @@ struct StreamProgress {
 
 struct PendingChunk {
   std::string stream;
-  std::string to;        // position behind it
-  int64_t rows = 0;      // that the Reader passes on between the acknowledged position and `to`
-  bool at_end = false;   // read when training was over: a last line without its end counts
+  std::string to;       // position behind it
+  int64_t rows = 0;     // that the Reader passes on between the acknowledged position and `to`
+  bool at_end = false;  // read when training was over: a last line without its end counts
   std::vector<ArrivalRun> arrivals;
-  int64_t done = 0;      // of the shaped rows: acknowledged (or dropped as poison)
-  int64_t sending = 0;   // the next ones, which may have been stored already; behind the last, the first of `skipped`
-  std::vector<int64_t> skipped;  // of those done: not taken when others were, tried once more at the end
-  std::string id;        // of the chunk, for its reports
+  int64_t done = 0;     // of the shaped rows: acknowledged (or dropped as poison)
+  int64_t sending = 0;  // the next ones, which may have been stored already; behind the last, the first of `skipped`
+  std::vector<int64_t> skipped;              // of those done: not taken when others were, tried once more at the end
+  std::string id;                            // of the chunk, for its reports
   static constexpr int64_t kMost = 100'000;  // of anything above: what says more was not written by a collector
 };
 

@@ -16,7 +16,9 @@ TEST(State, WhatIsTooDeepOrTooMuchIsRefused) {
   const std::string text = format_state(state), from = "\"watch\":null";
   const size_t at = text.find(from);
   ASSERT_NE(at, std::string::npos) << text;
-  const auto with = [&](const std::string& watch) { return std::string(text).replace(at, from.size(), "\"watch\":" + watch); };
+  const auto with = [&](const std::string& watch) {
+    return std::string(text).replace(at, from.size(), "\"watch\":" + watch);
+  };
   EXPECT_TRUE(parse_collect_state(with(std::string(20, '[') + std::string(20, ']'))));
   EXPECT_FALSE(parse_collect_state(with(std::string(400'000, '[') + std::string(400'000, ']'))));
   std::string many = "[0";
@@ -25,7 +27,10 @@ TEST(State, WhatIsTooDeepOrTooMuchIsRefused) {
   // As many event files as are read, in each position that is kept.
   std::string files;
   for (int i = 0; i < 20'000; i++)
-    files += (i == 0 ? "" : ",") + (R"({"device":64769,"inode":1234567,"offset":123456,"head":"0123456789abcdef","values":100,"path":"train/events.out.tfevents.)" + std::to_string(1'700'000'000 + i) + R"(.host"})");
+    files +=
+        (i == 0 ? "" : ",") +
+        (R"({"device":64769,"inode":1234567,"offset":123456,"head":"0123456789abcdef","values":100,"path":"train/events.out.tfevents.)" +
+         std::to_string(1'700'000'000 + i) + R"(.host"})");
   state.watch_position = "{\"files\":[" + files + "],\"tags\":[0,1]}";
   state.streams["own"] = {state.watch_position, 5};
   state.pending = PendingChunk{"own", state.watch_position, 5, false, {}, 0, 5, {1}, "abc"};
@@ -38,11 +43,12 @@ TEST(State, ChunksThatCannotBeAreRefused) {
   CollectState state{"t", "k", "", "", "", false, false, {}, {}, {}, {}, {}};
   state.pending = PendingChunk{"own", "", 5, false, {}, 0, 5, {1}, "abc"};
   ASSERT_TRUE(parse_collect_state(format_state(state)));
-  for (const auto& [from, to] : std::vector<std::pair<std::string, std::string>>{{"\"rows\":5", "\"rows\":1000000000000"},
-                                                                                 {"\"done\":0", "\"done\":-3"},
-                                                                                 {"\"sending\":5", "\"sending\":99999999"},
-                                                                                 {"\"skipped\":[1]", "\"skipped\":[-1]"},
-                                                                                 {"\"id\":\"abc\"", "\"id\":\"a\\nb\""}}) {
+  for (const auto& [from, to] :
+       std::vector<std::pair<std::string, std::string>>{{"\"rows\":5", "\"rows\":1000000000000"},
+                                                        {"\"done\":0", "\"done\":-3"},
+                                                        {"\"sending\":5", "\"sending\":99999999"},
+                                                        {"\"skipped\":[1]", "\"skipped\":[-1]"},
+                                                        {"\"id\":\"abc\"", "\"id\":\"a\\nb\""}}) {
     std::string text = format_state(state);
     const size_t at = text.find(from);
     ASSERT_NE(at, std::string::npos) << from;
@@ -59,13 +65,15 @@ TEST(State, OfALogIsSmall) {
     state.times[name] = {1'700'000'000'000'000, 1'700'000'000'000'000};
     state.digests[name].add(i, "0.5");
   }
-  state.pending = PendingChunk{"source", "", 4'000, false, std::vector<ArrivalRun>(4'000, {1, 1'700'000'000'000'000}), 0, 4'000, {}, "abc"};
+  state.pending = PendingChunk{
+      "source", "", 4'000, false, std::vector<ArrivalRun>(4'000, {1, 1'700'000'000'000'000}), 0, 4'000, {}, "abc"};
   EXPECT_TRUE(parse_collect_state(format_state(state), "File")) << "what a collector of 4000 metrics writes is taken";
   std::string planted = "[0";
   for (int i = 0; i < 50'000; ++i) planted += ",0";
   state.watch_position = planted + "]";
   EXPECT_FALSE(parse_collect_state(format_state(state), "File"));
-  EXPECT_TRUE(parse_collect_state(format_state(state), "TensorFlowEvent")) << "20,000 event files have as many positions";
+  EXPECT_TRUE(parse_collect_state(format_state(state), "TensorFlowEvent"))
+      << "20,000 event files have as many positions";
 
   const TempDir folder;
   const std::string path = folder / "state";

@@ -26,8 +26,13 @@ constexpr int64_t kTermNs = 25 * kNsPerSec, kNativeTermNs = 110 * kNsPerSec;
 }  // namespace
 
 Collector::Collector(CollectOptions options)
-    : options_(std::move(options)), roots_(Roots::from_environment()), folder_(options_.folder()),
-      state_file_(options_.state ? *options_.state : folder_.empty() ? "" : folder_ + "/.tacho-state"), signals_(kSignals) {}
+    : options_(std::move(options)),
+      roots_(Roots::from_environment()),
+      folder_(options_.folder()),
+      state_file_(options_.state    ? *options_.state
+                  : folder_.empty() ? ""
+                                    : folder_ + "/.tacho-state"),
+      signals_(kSignals) {}
 
 void Collector::turn(int64_t now_ns) {
   handle_signals();
@@ -112,7 +117,8 @@ void Collector::look_for_trainer(int64_t now_ns) {
   if (!trainer_->search_again() || now_ns < look_ns_) return;
   look_ns_ = now_ns + options_.poll_ns;
   if (!trainer_->look()) return;
-  log::debug("the main process is " + std::to_string(trainer_->main().pid) + (trainer_->wrapped() ? "" : ", not wrapped"));
+  log::debug("the main process is " + std::to_string(trainer_->main().pid) +
+             (trainer_->wrapped() ? "" : ", not wrapped"));
   if (resources_ && trainer_->main().pid != 0) resources_->follow(trainer_->main());
 }
 
@@ -123,7 +129,9 @@ void Collector::read_source(int64_t now_ns, bool at_end) {
   if (!watch_) return;
   if (source_) source_->hold();  // it is read later, when a report is due or the objective was seen
   // Also where rows get the time of their arrival: that is told by their number.
-  const auto rows_matter = [&] { return !rules_.empty() || !state_.objective_seen || arrival_ || options_.fail_on_bad_line; };
+  const auto rows_matter = [&] {
+    return !rules_.empty() || !state_.objective_seen || arrival_ || options_.fail_on_bad_line;
+  };
   std::vector<MetricRow> rows;
   for (bool more = true; more;) {
     rows.clear();
@@ -181,7 +189,8 @@ void Collector::observe(const MetricRow& row) {
     state_.objective_seen = true;
     if (reporter_) reporter_->open_stream("source");
   }
-  // Training that has ended by itself is not stopped any more: its own end counts, also when its last rows meet the rules.
+  // Training that has ended by itself is not stopped any more: its own end counts, also when its last rows meet the
+  // rules.
   if (stop_ == StopStep::none && rules_.observe(row) && !trainer_->main_gone()) {
     log::info("early stop: the rules are met\n" + rules_.describe());
     stop_ = StopStep::mark;
@@ -228,7 +237,8 @@ void Collector::report(int64_t now_ns) {
   if (was_busy && std::exchange(first_report_, false)) give_back_memory();  // room for gRPC
   reporter_->step(now_ns);
   const bool rests = was_busy && reporter_->resting();
-  if (reporter_->calls() == calls_seen_ || (calls_seen_ > 0 && !rests)) return;  // the first call runs much that no other needs
+  if (reporter_->calls() == calls_seen_ || (calls_seen_ > 0 && !rests))
+    return;  // the first call runs much that no other needs
   calls_seen_ = reporter_->calls();
   if (rests) journal_->all_acknowledged();
   give_back_memory();

@@ -1,6 +1,6 @@
-// The collector's loop: follows the trainer's processes and what training prints, writes or serves, reports rows, stops a
-// hopeless trial early. One thread waits in one poll for all of it; calls over the network are made by threads of their own.
-// An idle collector is woken by its timers only. Not thread-safe.
+// The collector's loop: follows the trainer's processes and what training prints, writes or serves, reports rows, stops
+// a hopeless trial early. One thread waits in one poll for all of it; calls over the network are made by threads of
+// their own. An idle collector is woken by its timers only. Not thread-safe.
 #pragma once
 #include <algorithm>
 #include <memory>
@@ -8,19 +8,19 @@
 #include <string>
 #include <vector>
 
-#include "katib/read/arrival_marks.h"
 #include "katib/collect/collect_options.h"
 #include "katib/collect/collect_state.h"
-#include "katib/read/folder_watch.h"
 #include "katib/collect/journal.h"
-#include "katib/read/readers.h"
 #include "katib/collect/reporter.h"
 #include "katib/collect/resources.h"
-#include "katib/read/scraper.h"
 #include "katib/collect/state_lock.h"
 #include "katib/collect/stop_rules.h"
 #include "katib/collect/trainer.h"
 #include "katib/collect/tree_killer.h"
+#include "katib/read/arrival_marks.h"
+#include "katib/read/folder_watch.h"
+#include "katib/read/readers.h"
+#include "katib/read/scraper.h"
 #include "os/line_file.h"
 #include "os/signals.h"
 
@@ -36,8 +36,8 @@ struct CollectEnd {
 
 class Collector {
  public:
-  // Filters, rules and selectors are compiled here; an Error of code invalid is the caller's exit 2. Waits for another collector with the
-  // same state; where that does not end, the Error has code io.
+  // Filters, rules and selectors are compiled here; an Error of code invalid is the caller's exit 2. Waits for another
+  // collector with the same state; where that does not end, the Error has code io.
   static Result<std::unique_ptr<Collector>> create(CollectOptions options);
   CollectEnd run();
 
@@ -82,7 +82,7 @@ class Collector {
   Roots roots_;
   std::string folder_;
   bool passive_ = false, native_ = false;
-  bool arrival_ = false;         // rows without a time get that of their arrival
+  bool arrival_ = false;  // rows without a time get that of their arrival
   StateFile state_file_;
   StateLock state_lock_;
   CollectState state_;
@@ -104,11 +104,13 @@ class Collector {
 
   Phase phase_ = Phase::training;
   CollectEnd end_;
-  std::string fatal_;            // why the end will be a failure, known before it
-  std::string unread_;           // why the source could not be read at the last try
-  bool terminated_ = false, source_changed_ = true, final_scrape_started_ = false, final_scrape_done_ = false, success_ = false;
+  std::string fatal_;   // why the end will be a failure, known before it
+  std::string unread_;  // why the source could not be read at the last try
+  bool terminated_ = false, source_changed_ = true, final_scrape_started_ = false, final_scrape_done_ = false,
+       success_ = false;
   bool first_report_ = true;
-  int64_t started_ns_ = 0, look_ns_ = 0, read_ns_ = 0, poll_ns_ = 0, report_ns_ = 0, scrape_ns_ = 0, drain_deadline_ns_ = INT64_MAX;
+  int64_t started_ns_ = 0, look_ns_ = 0, read_ns_ = 0, poll_ns_ = 0, report_ns_ = 0, scrape_ns_ = 0,
+          drain_deadline_ns_ = INT64_MAX;
   int64_t marker_wait_ns_ = 0, unread_until_ns_ = 0;
   uint64_t calls_seen_ = 0;
 

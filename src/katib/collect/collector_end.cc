@@ -31,8 +31,10 @@ void Collector::begin_end(int64_t now_ns, CollectEnd end, bool success) {
   if (success_ && !state_.objective_seen && !journal_->holds(options_.objective(), kUnavailable)) {
     const bool now = options_.kind == CollectorKind::tf_event || options_.kind == CollectorKind::prometheus;
     log::error("no value of the objective " + options_.objective() + " was found" +
-               (unread_.empty() ? "" : ", since what training wrote cannot be read (" + unread_ + ")") + "; it is reported as unavailable");
-    journal_->append({now ? TimeStamp::at(now_us()) : zero_time(), options_.objective(), std::string(kUnavailable), {}, {}});
+               (unread_.empty() ? "" : ", since what training wrote cannot be read (" + unread_ + ")") +
+               "; it is reported as unavailable");
+    journal_->append(
+        {now ? TimeStamp::at(now_us()) : zero_time(), options_.objective(), std::string(kUnavailable), {}, {}});
   }
   save_watch();
   if (fatal_.empty()) reporter_->flush(over);
@@ -41,9 +43,11 @@ void Collector::begin_end(int64_t now_ns, CollectEnd end, bool success) {
 void Collector::drain(int64_t now_ns) {
   const bool sent = !reporter_ || reporter_->resting();
   if (!sent && now_ns >= drain_deadline_ns_) {
-    const std::string why = reporter_->failing() ? std::string(" (") + rpc_code_name(reporter_->last_status().code) + ": " +
-                                                       reporter_->last_status().message + ")" : "";
-    return finish({kFatalExit, "rows could not be delivered in time" + why + "; the state file is kept, so a restart goes on there"});
+    const std::string why = reporter_->failing() ? std::string(" (") + rpc_code_name(reporter_->last_status().code) +
+                                                       ": " + reporter_->last_status().message + ")"
+                                                 : "";
+    return finish({kFatalExit, "rows could not be delivered in time" + why +
+                                   "; the state file is kept, so a restart goes on there"});
   }
   if (!sent || stop_ != StopStep::none) return;
   if (reporter_ && end_.code == 0 && !reporter_->unreadable().empty())
@@ -51,8 +55,9 @@ void Collector::drain(int64_t now_ns) {
   // Other containers are waited for, but not by a native sidecar and not when asked to end.
   if (terminated_ || trainer_->others_gone() || end_.code != 0) return finish(end_);
   if (options_.timeout_ns > 0 && now_ns - started_ns_ >= options_.timeout_ns)
-    finish({kFatalExit, "timed out: training has ended and its rows are reported, but another container still runs after -timeout "
-                        "(-w false waits for the trainer only)"});
+    finish({kFatalExit,
+            "timed out: training has ended and its rows are reported, but another container still runs after -timeout "
+            "(-w false waits for the trainer only)"});
 }
 
 void Collector::end_of_training(int64_t now_ns) {
@@ -73,12 +78,16 @@ void Collector::end_of_training(int64_t now_ns) {
       stop_ = StopStep::mark;
       return;
     case TrainingEnd::failed:
-      begin_end(now_ns, {kFatalExit, "training failed: " + (trainer_->main().pid == 0 ? "the trainer" : "process " + pid) +
-                                         " ended without its marker in " + folder_}, false);
+      begin_end(now_ns,
+                {kFatalExit, "training failed: " + (trainer_->main().pid == 0 ? "the trainer" : "process " + pid) +
+                                 " ended without its marker in " + folder_},
+                false);
       break;
     case TrainingEnd::damaged:
-      begin_end(now_ns, {kFatalExit, "the marker " + marker_path(folder_, trainer_->main().pid) +
-                                         " holds neither completed nor early-stopped; training counts as failed"}, false);
+      begin_end(now_ns,
+                {kFatalExit, "the marker " + marker_path(folder_, trainer_->main().pid) +
+                                 " holds neither completed nor early-stopped; training counts as failed"},
+                false);
       break;
   }
   marker_wait_ns_ = 0;
@@ -97,8 +106,10 @@ void Collector::check_end(int64_t now_ns) {
   if (terminated_) return terminate(now_ns);
   if (trainer_->main_gone()) return end_of_training(now_ns);
   if (options_.timeout_ns == 0 || now_ns - started_ns_ < options_.timeout_ns) return;
-  begin_end(now_ns, {kFatalExit, trainer_->found() ? "timed out: training still runs after -timeout" :
-                                                     "timed out: no main process was found within -timeout"}, false);
+  begin_end(now_ns,
+            {kFatalExit, trainer_->found() ? "timed out: training still runs after -timeout"
+                                           : "timed out: no main process was found within -timeout"},
+            false);
   limit_drain(now_ns + options_.report_deadline_ns);
 }
 
@@ -120,7 +131,8 @@ bool Collector::set_status(int64_t now_ns) {
   }
   if (now_ns < status_retry_ns_) return false;
   status_result_ = std::make_shared<RpcStatus>();
-  status_worker_.start([calls = calls_, trial = options_.trial, result = status_result_] { *result = calls->set_trial_status(trial); });
+  status_worker_.start(
+      [calls = calls_, trial = options_.trial, result = status_result_] { *result = calls->set_trial_status(trial); });
   return false;
 }
 
@@ -144,7 +156,8 @@ bool Collector::stop_early(int64_t now_ns) {
       state_file_.save(state_);
       if (wrapped && !gone)
         if (const Status status = mark_early_stopped(folder_, trainer_->main().pid); !status) log::warn(status.error());
-      next_stop_step(StopStep::scrape, now_ns, wrapped ? "marked" : "the trainer is not wrapped, so rows and status come first");
+      next_stop_step(StopStep::scrape, now_ns,
+                     wrapped ? "marked" : "the trainer is not wrapped, so rows and status come first");
       [[fallthrough]];
     case StopStep::scrape:
       if (scraper_ && !final_scrape_done_) return true;
@@ -175,7 +188,8 @@ bool Collector::stop_early(int64_t now_ns) {
       if (marked || now_ns >= stop_deadline_ns_) {
         // What the wrapper printed last.
         begin_end(now_ns, {}, false);
-        next_stop_step(StopStep::set_status, now_ns, marked ? "the wrapper has ended" : "the wrapper did not end in a minute; going on");
+        next_stop_step(StopStep::set_status, now_ns,
+                       marked ? "the wrapper has ended" : "the wrapper did not end in a minute; going on");
       } else if (gone) {
         stop_deadline_ns_ = std::min(stop_deadline_ns_, now_ns + options_.grace_ns);
         marker_wait_ns_ = stop_deadline_ns_;  // looked at again soon
@@ -185,13 +199,15 @@ bool Collector::stop_early(int64_t now_ns) {
     case StopStep::set_status:
       marker_wait_ns_ = 0;
       drain(now_ns);
-      if (phase_ == Phase::done || !reporter_->resting()) return true;  // the controller reads the rows as soon as the status is set
+      if (phase_ == Phase::done || !reporter_->resting())
+        return true;  // the controller reads the rows as soon as the status is set
       if (!set_status(now_ns)) {
         if (now_ns >= drain_deadline_ns_) finish({kFatalExit, "the early-stopping service could not be told in time"});
         return true;
       }
       next_stop_step(wrapped ? StopStep::over : StopStep::kill_last, now_ns,
-                     options_.early_stop_address.empty() ? "no service is told, since -s-earlystop is not given" : "the trial's status is set");
+                     options_.early_stop_address.empty() ? "no service is told, since -s-earlystop is not given"
+                                                         : "the trial's status is set");
       if (wrapped) {
         finish({});
         return true;

@@ -39,11 +39,13 @@ HttpTarget http_target(const CollectOptions& options) {
   bool has_accept = false;
   for (const std::string& header : options.http_headers) {
     const size_t separator = header.find_first_of(":=");
-    out.headers.emplace_back(trim(std::string_view(header).substr(0, separator)), trim(std::string_view(header).substr(separator + 1)));
+    out.headers.emplace_back(trim(std::string_view(header).substr(0, separator)),
+                             trim(std::string_view(header).substr(separator + 1)));
     has_accept = has_accept || lower(out.headers.back().first) == "accept";
   }
   if (!has_accept)
-    out.headers.emplace_back("Accept", "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1");
+    out.headers.emplace_back("Accept",
+                             "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1");
   return out;
 }
 
@@ -149,7 +151,8 @@ void Collector::make_resources() {
   }
   for (const std::string& name : options_.metrics)
     if (name.starts_with(kResourcePrefix) && std::find(names.begin(), names.end(), name) == names.end())
-      log::warn("the metric " + name + " is not known; names that begin with tacho_ are measured: tacho_cpu_cores, tacho_memory_mib …");
+      log::warn("the metric " + name +
+                " is not known; names that begin with tacho_ are measured: tacho_cpu_cores, tacho_memory_mib …");
   if (!names.empty()) resources_.emplace(roots_, std::move(names), options_.resource_interval_ns);
 }
 
@@ -177,11 +180,14 @@ void Collector::resume() {
   shape.arrival = arrival_ = options_.arrival_time.value_or(options_.profile == Profile::tacho);
   shape.set_apart = options_.profile == Profile::tacho;
   shape.steps = options_.report_steps;
-  calls_ = make_db_calls(rpc_options(options_, options_.db_address), rpc_options(options_, options_.early_stop_address));
+  calls_ =
+      make_db_calls(rpc_options(options_, options_.db_address), rpc_options(options_, options_.early_stop_address));
   reporter_.emplace(options_.trial, shape, calls_, state_, state_file_);
   reporter_->set_call_timeout(options_.rpc_timeout_ns);
   // Without a single row of the objective nothing may be there at the end but `unavailable`, so rows wait for it.
-  if (source_) reporter_->add_stream("source", *source_, saved ? nullptr : &marks_, state_.objective_seen || !has_objective_in_source);
+  if (source_)
+    reporter_->add_stream("source", *source_, saved ? nullptr : &marks_,
+                          state_.objective_seen || !has_objective_in_source);
   reporter_->add_stream("own", *journal_, nullptr, true);
   reporter_->resume();
   if (!saved && options_.replace_attempts) reporter_->delete_first();

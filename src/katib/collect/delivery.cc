@@ -9,11 +9,12 @@
 namespace tacho {
 namespace {
 
-// Pauses are the caller's: a channel whose connection failed is thrown away, since it would keep pauses of its own, and nobody
-// polls it while no call is made.
+// Pauses are the caller's: a channel whose connection failed is thrown away, since it would keep pauses of its own, and
+// nobody polls it while no call is made.
 class GrpcCalls final : public DbCalls {
  public:
-  GrpcCalls(RpcOptions db, RpcOptions early_stopping) : db_options_(std::move(db)), early_options_(std::move(early_stopping)) {}
+  GrpcCalls(RpcOptions db, RpcOptions early_stopping)
+      : db_options_(std::move(db)), early_options_(std::move(early_stopping)) {}
   RpcStatus report(const std::string& trial, std::span<const MetricRow> rows, const std::string& id) override {
     return noted(with_db([&](DbClient& db) { return db.report(trial, rows, id); }));
   }
@@ -124,7 +125,8 @@ Delivered deliver(DbCalls& calls, const Delivery& delivery) {
     auto verdict = StoredCheck::Verdict::unclear;
     for (const std::string& metric : metrics_of(rows, delivery.before)) {
       std::vector<MetricRow> sent;
-      std::copy_if(rows.begin(), rows.end(), std::back_inserter(sent), [&](const MetricRow& row) { return row.name == metric; });
+      std::copy_if(rows.begin(), rows.end(), std::back_inserter(sent),
+                   [&](const MetricRow& row) { return row.name == metric; });
       const auto before = delivery.before.find(metric);
       StoredCheck check(sent, before == delivery.before.end() ? nullptr : &before->second);
       out.status = calls.get(delivery.trial, metric, [&](const MetricRow& row) { check.see(row); });
@@ -136,8 +138,10 @@ Delivered deliver(DbCalls& calls, const Delivery& delivery) {
     if (out.was_stored) return out;
     if (!delivery.may_send) return out.only_looked = true, out;
     if (verdict == StoredCheck::Verdict::unclear)
-      log::warn("others report the very same rows for this Trial, so nobody can tell whether a call without an answer was stored; its rows are "
-                "sent again, and may be there twice");
+      log::warn(
+          "others report the very same rows for this Trial, so nobody can tell whether a call without an answer was "
+          "stored; its rows are "
+          "sent again, and may be there twice");
   }
   out.status = calls.report(delivery.trial, rows, delivery.id);
   const Fault fault = fault_of(out.status);

@@ -1,7 +1,7 @@
-// One call to the DB manager with rows, and the question whether an earlier one that got no answer was stored after all: the
-// table has no unique key, so sending twice stores twice. One call is one INSERT: all of its rows are there, or none.
-// What is there is compared row by row with what was there before and what was sent, never counted: old rows of the Trial and rows of
-// other writers may be among it. Thread-safe as far as DbCalls is.
+// One call to the DB manager with rows, and the question whether an earlier one that got no answer was stored after
+// all: the table has no unique key, so sending twice stores twice. One call is one INSERT: all of its rows are there,
+// or none. What is there is compared row by row with what was there before and what was sent, never counted: old rows
+// of the Trial and rows of other writers may be among it. Thread-safe as far as DbCalls is.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -42,9 +42,9 @@ struct Delivery {
   std::shared_ptr<const std::vector<MetricRow>> rows;
   size_t first = 0, count = 0;
   std::string id;
-  bool in_doubt = false;     // may have been stored by an earlier call
-  bool may_send = true;      // false: only look
-  RowDigests before;         // in doubt: what was there before these
+  bool in_doubt = false;  // may have been stored by an earlier call
+  bool may_send = true;   // false: only look
+  RowDigests before;      // in doubt: what was there before these
 };
 
 struct Delivered {
@@ -57,13 +57,15 @@ struct Delivered {
 
 Delivered deliver(DbCalls& calls, const Delivery& delivery);
 
-// What is in the database before the first row of these metrics is sent: rows of an earlier attempt whose state is gone.
+// What is in the database before the first row of these metrics is sent: rows of an earlier attempt whose state is
+// gone.
 RpcStatus look_before(DbCalls& calls, const std::string& trial, std::span<const std::string> metrics, RowDigests& out);
 
 // Whether a call in doubt was stored, by all rows of one metric in the database.
 //  - A row of the call that is not there at all, at its time within a microsecond: not stored.
 //  - A bucket of the digest that holds just what it held before: not stored; that and just what was sent: stored.
-//  - Rows of others in every bucket: stored if a row is there that is newer than any before; fewer rows than it must be: not stored.
+//  - Rows of others in every bucket: stored if a row is there that is newer than any before; fewer rows than it must
+//  be: not stored.
 //  - Otherwise others write the very same rows at the very same times, and nobody can tell.
 class StoredCheck {
  public:

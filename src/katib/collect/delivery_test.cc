@@ -19,7 +19,8 @@ std::vector<MetricRow> rows_at(std::initializer_list<std::pair<const char*, cons
 }
 
 using Verdict = StoredCheck::Verdict;
-Verdict judge(const std::vector<MetricRow>& in_db, const std::vector<MetricRow>& sent, const std::vector<MetricRow>& before) {
+Verdict judge(const std::vector<MetricRow>& in_db, const std::vector<MetricRow>& sent,
+              const std::vector<MetricRow>& before) {
   RowDigest digest;
   for (const MetricRow& row : before) digest.add(*row.time_stamp.us(), row.value);
   StoredCheck check(sent, &digest);
@@ -37,18 +38,34 @@ TEST(Doubt, RowsTell) {
 // The number of rows is right, but they are somebody else's.
 TEST(Doubt, AnotherRowInItsPlaceIsNotTheRow) {
   const auto own = rows_at({{"0001-01-01T00:00:00Z", "1"}}), sent = rows_at({{"0001-01-01T00:00:00Z", "2"}});
-  EXPECT_EQ(judge(rows_at({{"0001-01-01T00:00:00Z", "1"}, {"0001-01-01T00:00:00Z", "9"}}), sent, own), Verdict::not_stored);
+  EXPECT_EQ(judge(rows_at({{"0001-01-01T00:00:00Z", "1"}, {"0001-01-01T00:00:00Z", "9"}}), sent, own),
+            Verdict::not_stored);
   // The same row once more was lost, and somebody wrote another.
-  EXPECT_EQ(judge(rows_at({{"0001-01-01T00:00:00Z", "1"}, {"0001-01-01T00:00:00Z", "9"}}), own, own), Verdict::not_stored);
-  EXPECT_EQ(judge(rows_at({{"0001-01-01T00:00:00Z", "1"}, {"0001-01-01T00:00:00Z", "9"}, {"0001-01-01T00:00:00Z", "1"}}), own, own), Verdict::stored);
+  EXPECT_EQ(judge(rows_at({{"0001-01-01T00:00:00Z", "1"}, {"0001-01-01T00:00:00Z", "9"}}), own, own),
+            Verdict::not_stored);
+  EXPECT_EQ(
+      judge(rows_at({{"0001-01-01T00:00:00Z", "1"}, {"0001-01-01T00:00:00Z", "9"}, {"0001-01-01T00:00:00Z", "1"}}), own,
+            own),
+      Verdict::stored);
 }
 
 TEST(Doubt, SeveralWriters) {
   const auto sent = rows_at({{"2026-11-15T09:30:00.0000019Z", "1"}, {"2026-11-15T09:30:01Z", "2"}});
   // Cut, rounded, in another order, among rows of others.
-  EXPECT_EQ(judge(rows_at({{"2026-11-15T09:30:01Z", "2"}, {"2026-11-15T09:30:00.000002Z", "1"}, {"2026-11-15T09:29:00Z", "1"}}), sent, {}), Verdict::stored);
-  EXPECT_EQ(judge(rows_at({{"2026-11-15T09:30:01Z", "2"}, {"2026-11-15T09:30:00.000005Z", "1"}, {"2026-11-15T09:29:00Z", "1"}}), sent, {}), Verdict::not_stored);
-  EXPECT_EQ(judge(rows_at({{"2026-11-15T09:30:01Z", "2"}, {"2026-11-15T09:30:01Z", "2"}, {"2026-11-15T09:30:01Z", "2"}}), sent, {}), Verdict::not_stored);
+  EXPECT_EQ(
+      judge(
+          rows_at({{"2026-11-15T09:30:01Z", "2"}, {"2026-11-15T09:30:00.000002Z", "1"}, {"2026-11-15T09:29:00Z", "1"}}),
+          sent, {}),
+      Verdict::stored);
+  EXPECT_EQ(
+      judge(
+          rows_at({{"2026-11-15T09:30:01Z", "2"}, {"2026-11-15T09:30:00.000005Z", "1"}, {"2026-11-15T09:29:00Z", "1"}}),
+          sent, {}),
+      Verdict::not_stored);
+  EXPECT_EQ(
+      judge(rows_at({{"2026-11-15T09:30:01Z", "2"}, {"2026-11-15T09:30:01Z", "2"}, {"2026-11-15T09:30:01Z", "2"}}),
+            sent, {}),
+      Verdict::not_stored);
 }
 
 // Random histories beside an oracle that knows what was stored: never wrong where it is sure.
@@ -72,7 +89,8 @@ TEST(Doubt, NeverWrongWhereItIsSure) {
     std::shuffle(in_db.begin(), in_db.end(), dice);
     // Somebody else's row that is just one of ours cannot be told from it.
     const bool same = std::any_of(others.begin(), others.end(), [&](const MetricRow& a) {
-      return std::any_of(sent.begin(), sent.end(), [&](const MetricRow& b) { return a.value == b.value && a.time_stamp == b.time_stamp; });
+      return std::any_of(sent.begin(), sent.end(),
+                         [&](const MetricRow& b) { return a.value == b.value && a.time_stamp == b.time_stamp; });
     });
     const Verdict verdict = judge(in_db, sent, before);
     if (same || verdict == Verdict::unclear) continue;
@@ -84,7 +102,8 @@ TEST(Doubt, NeverWrongWhereItIsSure) {
 
 TEST(Doubt, DigestOutlivesARestart) {
   RowDigest digest;
-  for (int i = 0; i < 1000; ++i) digest.add(i * 1000, std::string(static_cast<size_t>(i % 40), 'x') + std::to_string(i));
+  for (int i = 0; i < 1000; ++i)
+    digest.add(i * 1000, std::string(static_cast<size_t>(i % 40), 'x') + std::to_string(i));
   const auto read = RowDigest::parse(digest.text());
   ASSERT_TRUE(read);
   EXPECT_EQ(read->text(), digest.text());
@@ -97,7 +116,8 @@ TEST(Refusal, ByCodeAndWords) {
   const auto fault = [](int code, const char* words) { return fault_of({code, words}); };
   EXPECT_EQ(fault(0, ""), Fault::none);
   EXPECT_EQ(fault(kInvalidArgument, "row 1 of the report: has no metric"), Fault::rows);
-  EXPECT_EQ(fault(kUnknown, "db:6789: Error 1406 (22001): Data too long for column 'metric_name' at row 1"), Fault::rows);
+  EXPECT_EQ(fault(kUnknown, "db:6789: Error 1406 (22001): Data too long for column 'metric_name' at row 1"),
+            Fault::rows);
   EXPECT_EQ(fault(kUnknown, "pq: invalid byte sequence for encoding \"UTF8\": 0x00"), Fault::rows);
   EXPECT_EQ(fault(kUnknown, "Error parsing start time: parsing time \"x\" as RFC3339"), Fault::rows);
   EXPECT_EQ(fault(kUnknown, "Error 1114 (HY000): The table 'observation_logs' is full"), Fault::service);
@@ -110,7 +130,8 @@ TEST(Refusal, ByCodeAndWords) {
   EXPECT_EQ(settle_ns({kUnknown, ""}, 60'000'000'000, true), 0);
   EXPECT_EQ(settle_ns({kDeadlineExceeded, ""}, 30'000'000'000, true), 30'000'000'000);
   EXPECT_EQ(settle_ns({kDeadlineExceeded, ""}, 300'000'000'000, true), kLongestSettleNs);
-  EXPECT_GT(settle_ns({kDeadlineExceeded, ""}, 30'000'000'000, false), 10 * kLongestSettleNs) << "training runs: nobody waits for the rows";
+  EXPECT_GT(settle_ns({kDeadlineExceeded, ""}, 30'000'000'000, false), 10 * kLongestSettleNs)
+      << "training runs: nobody waits for the rows";
   EXPECT_LT(settle_ns({14, "Socket closed"}, 30'000'000'000, false), kLongestSettleNs);
 }
 

@@ -15,14 +15,8 @@ struct Unit {
   double ns;
 };
 // Longer names first: "ms" is no "m". The micro sign and the Greek letter are both in use.
-constexpr std::array<Unit, 8> kUnits{{{"ns", 1},
-                                      {"us", 1e3},
-                                      {"\u00b5s", 1e3},
-                                      {"\u03bcs", 1e3},
-                                      {"ms", 1e6},
-                                      {"s", 1e9},
-                                      {"m", 60e9},
-                                      {"h", 3600e9}}};
+constexpr std::array<Unit, 8> kUnits{
+    {{"ns", 1}, {"us", 1e3}, {"\u00b5s", 1e3}, {"\u03bcs", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"m", 60e9}, {"h", 3600e9}}};
 
 const GoFlag* find(std::span<const GoFlag> known, std::string_view name) {
   const auto found = std::find_if(known.begin(), known.end(), [&](const GoFlag& flag) { return flag.name == name; });
@@ -59,9 +53,11 @@ Result<GivenFlags> parse_go_flags(std::span<const std::string> arguments, std::s
     std::string_view word = arguments[i];
     if (word == "--") return out;
     if (word.size() < 2 || word[0] != '-')
-      return Error{Code::invalid, "this word belongs to no flag", std::string(word), "every setting is a flag; see tacho-katib collect -help"};
+      return Error{Code::invalid, "this word belongs to no flag", std::string(word),
+                   "every setting is a flag; see tacho-katib collect -help"};
     word.remove_prefix(word[1] == '-' ? 2 : 1);
-    if (word.empty() || word[0] == '-' || word[0] == '=') return Error{Code::invalid, "bad flag syntax", arguments[i], ""};
+    if (word.empty() || word[0] == '-' || word[0] == '=')
+      return Error{Code::invalid, "bad flag syntax", arguments[i], ""};
     const size_t equals = word.find('=');
     const std::string_view name = word.substr(0, equals);
     const GoFlag* flag = find(known, name);

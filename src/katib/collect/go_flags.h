@@ -1,5 +1,5 @@
-// Command-line flags as Go's flag package reads them: -x v, -x=v, --x v and --x=v are the same, `--` ends them. A flag that
-// is a switch may stand alone. Durations and booleans follow Go's syntax too. Pure functions, thread-safe.
+// Command-line flags as Go's flag package reads them: -x v, -x=v, --x v and --x=v are the same, `--` ends them. A flag
+// that is a switch may stand alone. Durations and booleans follow Go's syntax too. Pure functions, thread-safe.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -22,8 +22,8 @@ struct GivenFlag {
 };
 
 struct GivenFlags {
-  std::vector<GivenFlag> flags;   // in their order
-  bool help = false;              // -h or -help, unless a flag of that name is known
+  std::vector<GivenFlag> flags;  // in their order
+  bool help = false;             // -h or -help, unless a flag of that name is known
 };
 
 // Unknown flags, missing values and words that belong to no flag are errors. What follows `--` is not looked at.

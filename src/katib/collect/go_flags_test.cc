@@ -8,7 +8,8 @@ namespace {
 constexpr GoFlag kKnown[] = {{"t"}, {"s-db"}, {"w"}, {"tls", true}};
 
 TEST(GoFlags, FourForms) {
-  for (const std::vector<std::string>& words : {std::vector<std::string>{"-s-db", "a:1"}, {"-s-db=a:1"}, {"--s-db", "a:1"}, {"--s-db=a:1"}}) {
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"-s-db", "a:1"}, {"-s-db=a:1"}, {"--s-db", "a:1"}, {"--s-db=a:1"}}) {
     const auto flags = parse_go_flags(words, kKnown);
     ASSERT_TRUE(flags);
     ASSERT_EQ(flags->flags.size(), 1u);
@@ -72,7 +73,8 @@ TEST(GoDuration, Syntax) {
 
 TEST(GoBool, AnythingElseIsFalse) {
   for (const char* yes : {"1", "t", "T", "TRUE", "true", "True"}) EXPECT_TRUE(parse_go_bool(yes));
-  for (const char* no : {"0", "f", "F", "FALSE", "false", "False", "yes", "tRUE", "", "on"}) EXPECT_FALSE(parse_go_bool(no));
+  for (const char* no : {"0", "f", "F", "FALSE", "false", "False", "yes", "tRUE", "", "on"})
+    EXPECT_FALSE(parse_go_bool(no));
 }
 
 }  // namespace

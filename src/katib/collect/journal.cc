@@ -52,25 +52,29 @@ std::string journal_line(const MetricRow& row) {
 
 bool parse_journal_line(std::string_view line, MetricRow& out) {
   const auto parts = split(line, '\t');
-  if (parts.size() != 6 || parse_int<uint32_t>(parts[5]) != crc32c(line.substr(0, line.size() - parts[5].size() - 1))) return false;
-  out = {unescaped(parts[0]), unescaped(parts[1]), unescaped(parts[2]), parse_int<int64_t>(parts[3]), parse_int<int64_t>(parts[4])};
+  if (parts.size() != 6 || parse_int<uint32_t>(parts[5]) != crc32c(line.substr(0, line.size() - parts[5].size() - 1)))
+    return false;
+  out = {unescaped(parts[0]), unescaped(parts[1]), unescaped(parts[2]), parse_int<int64_t>(parts[3]),
+         parse_int<int64_t>(parts[4])};
   return !out.name.empty();
 }
 
 Journal::Journal(std::string path, std::string_view owner) : path_(std::move(path)) {
   if (!path_.empty()) {
     fd_ = Fd(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0644));
-    struct stat there{};
+    struct stat there {};
     // Somebody else's FIFO, device or second name of another file is not written to.
-    if (fd_ && (::fstat(fd_.get(), &there) != 0 || !S_ISREG(there.st_mode) || there.st_nlink != 1)) fd_.reset(), errno = EINVAL;
-    if (!fd_) log::warn(system_error("rows that wait are kept in memory only, since the file cannot be made", path_, errno));
+    if (fd_ && (::fstat(fd_.get(), &there) != 0 || !S_ISREG(there.st_mode) || there.st_nlink != 1))
+      fd_.reset(), errno = EINVAL;
+    if (!fd_)
+      log::warn(system_error("rows that wait are kept in memory only, since the file cannot be made", path_, errno));
   }
   if (!fd_) {
     path_.clear();
     fd_ = Fd(::memfd_create("tacho-rows", MFD_CLOEXEC));
     in_memory_ = true;
   }
-  struct stat info{};
+  struct stat info {};
   if (::fstat(fd_.get(), &info) == 0) size_ = info.st_size;
   // A line that a killed collector left half written.
   char last = '\n';
@@ -85,14 +89,17 @@ void Journal::claim(std::string_view owner) {
   line += '\n';
   std::string first(line.size(), '\0');
   if (::pread(fd_.get(), first.data(), first.size(), 0) == static_cast<ssize_t>(first.size()) && first == line) return;
-  if (::ftruncate(fd_.get(), 0) != 0) return log::warn(system_error("rows of another Trial cannot be removed", path_, errno));
+  if (::ftruncate(fd_.get(), 0) != 0)
+    return log::warn(system_error("rows of another Trial cannot be removed", path_, errno));
   size_ = 0;
   write(line);
 }
 
 void Journal::write(const std::string& line) {
   if (size_ + static_cast<int64_t>(line.size()) > (in_memory_ ? most_in_memory_ : most_in_file_)) {
-    if (lost_++ == 0) log::error("too many rows wait for the database: further ones of resources and scrapes are lost until it is back");
+    if (lost_++ == 0)
+      log::error(
+          "too many rows wait for the database: further ones of resources and scrapes are lost until it is back");
     return;
   }
   const ssize_t written = ::pwrite(fd_.get(), line.data(), line.size(), size_);
@@ -103,20 +110,23 @@ void Journal::write(const std::string& line) {
   const int why = written < 0 ? errno : ENOSPC;
   if (::ftruncate(fd_.get(), size_) != 0) log::debug("the torn row stays and will be passed over");
   if (!in_memory_ && move_to_memory()) {
-    log::warn(system_error("rows that wait are kept in memory from now on, since the file cannot be written; make room", path_, why));
+    log::warn(system_error("rows that wait are kept in memory from now on, since the file cannot be written; make room",
+                           path_, why));
     return write(line);
   }
   ++lost_;
   log::warn(system_error("a row could not be kept and is lost; make room", path_, why));
 }
 
-// What was not read yet, at the same offsets: a place in the file is one in memory, and after a restart one in the file again.
+// What was not read yet, at the same offsets: a place in the file is one in memory, and after a restart one in the file
+// again.
 bool Journal::move_to_memory() {
   Fd memory(::memfd_create("tacho-rows", MFD_CLOEXEC));
   if (!memory || ::ftruncate(memory.get(), size_) != 0) return false;
   std::array<char, 65536> buffer;
   for (int64_t at = offset_; at < size_;) {
-    const ssize_t got = ::pread(fd_.get(), buffer.data(), std::min<size_t>(buffer.size(), static_cast<size_t>(size_ - at)), at);
+    const ssize_t got =
+        ::pread(fd_.get(), buffer.data(), std::min<size_t>(buffer.size(), static_cast<size_t>(size_ - at)), at);
     if (got <= 0 || ::pwrite(memory.get(), buffer.data(), static_cast<size_t>(got), at) != got) return false;
     at += got;
   }
@@ -130,7 +140,8 @@ Result<bool> Journal::read(bool, size_t limit, const Take& take) {
   std::array<char, 65536> buffer;
   size_t rows = 0;
   while (offset_ < size_) {
-    const ssize_t got = ::pread(fd_.get(), buffer.data(), std::min(buffer.size(), static_cast<size_t>(size_ - offset_)), offset_);
+    const ssize_t got =
+        ::pread(fd_.get(), buffer.data(), std::min(buffer.size(), static_cast<size_t>(size_ - offset_)), offset_);
     if (got < 0) return system_error("cannot read the rows that wait", path_, errno);
     if (got == 0) return false;
     std::string_view text(buffer.data(), static_cast<size_t>(got));
@@ -154,7 +165,8 @@ bool Journal::holds(std::string_view name, std::string_view value) const {
   copy.fd_ = Fd(::fcntl(fd_.get(), F_DUPFD_CLOEXEC, 3));
   copy.size_ = size_;
   bool found = false;
-  const auto more = copy.read(true, SIZE_MAX, [&](MetricRow&& row) { found = found || (row.name == name && row.value == value); });
+  const auto more =
+      copy.read(true, SIZE_MAX, [&](MetricRow&& row) { found = found || (row.name == name && row.value == value); });
   return more && found;
 }
 

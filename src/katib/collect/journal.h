@@ -1,7 +1,8 @@
-// Rows that tacho makes itself (scraped samples, resources, `unavailable`), kept in a file until they are acknowledged, so
-// that they outlive a restart like the lines of a log. Without a folder to keep it in, the file is in memory only. The rows
-// come out again through its Reader. The file begins with its owner's name, and is emptied for another. Each line has a checksum: one
-// that was torn, or that somebody else wrote, is no row. Both have their limits; beyond them rows are lost, which is said. Not thread-safe.
+// Rows that tacho makes itself (scraped samples, resources, `unavailable`), kept in a file until they are acknowledged,
+// so that they outlive a restart like the lines of a log. Without a folder to keep it in, the file is in memory only.
+// The rows come out again through its Reader. The file begins with its owner's name, and is emptied for another. Each
+// line has a checksum: one that was torn, or that somebody else wrote, is no row. Both have their limits; beyond them
+// rows are lost, which is said. Not thread-safe.
 #pragma once
 #include <string>
 #include <string_view>

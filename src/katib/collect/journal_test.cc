@@ -21,7 +21,8 @@ std::vector<std::string> numbers(int from, int to) {
 }
 
 void append_numbers(Journal& journal, int from, int to) {
-  for (const std::string& number : numbers(from, to)) journal.append({"2026-11-15T09:30:00.250000Z", "loss", number, {}, {}});
+  for (const std::string& number : numbers(from, to))
+    journal.append({"2026-11-15T09:30:00.250000Z", "loss", number, {}, {}});
 }
 
 std::vector<std::string> read_values(Journal& journal, size_t limit = SIZE_MAX) {

@@ -24,7 +24,8 @@ TEST(JournalLine, RoundTrip) {
   EXPECT_EQ(out.value, in.value);
   EXPECT_EQ(out.step, 5);
   EXPECT_FALSE(out.epoch);
-  for (const char* bad : {"", "a\tb", "a\tb\tc\td\te\tf", "\t\t\t\t"}) EXPECT_FALSE(parse_journal_line(bad, out)) << bad;
+  for (const char* bad : {"", "a\tb", "a\tb\tc\td\te\tf", "\t\t\t\t"})
+    EXPECT_FALSE(parse_journal_line(bad, out)) << bad;
 }
 
 TEST(JournalFile, OutlivesItsWriter) {
@@ -58,7 +59,8 @@ TEST(JournalFile, TornLinesAreNoRows) {
   const std::string line = journal_line({"2026-11-15T09:30:00Z", "m", "0.125", 12, 345});
   MetricRow out;
   ASSERT_TRUE(parse_journal_line(std::string_view(line).substr(0, line.size() - 1), out));
-  for (size_t size = 0; size + 1 < line.size(); ++size) EXPECT_FALSE(parse_journal_line(std::string_view(line).substr(0, size), out)) << size;
+  for (size_t size = 0; size + 1 < line.size(); ++size)
+    EXPECT_FALSE(parse_journal_line(std::string_view(line).substr(0, size), out)) << size;
 }
 
 // Hours without a database: what waits has a limit, in the file and in memory, and what is beyond it is counted.
@@ -117,7 +119,8 @@ TEST(State, RoundTripAndDamage) {
   ASSERT_TRUE(again);
   EXPECT_EQ(format_state(*again), format_state(state));
   EXPECT_EQ(again->pending->arrivals[1].time_us, 8);
-  for (const char* bad : {"", "{}", "[]", "{\"version\":2}", "{\"version\":1}", "{\"version\":1,\"trial\":5}"}) EXPECT_FALSE(parse_collect_state(bad)) << bad;
+  for (const char* bad : {"", "{}", "[]", "{\"version\":2}", "{\"version\":1}", "{\"version\":1,\"trial\":5}"})
+    EXPECT_FALSE(parse_collect_state(bad)) << bad;
 }
 
 TEST(State, OfAnotherTrialIsNotUsed) {

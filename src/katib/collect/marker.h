@@ -1,5 +1,6 @@
-// Markers and the launcher's record, small files in the folder that trainer and collector share. FOLDER/PID.pid says how
-// the training under that pid ended; FOLDER/.tacho-launcher holds the launcher's pid and start time. Thread-safe (no state).
+// Markers and the launcher's record, small files in the folder that trainer and collector share. FOLDER/PID.pid says
+// how the training under that pid ended; FOLDER/.tacho-launcher holds the launcher's pid and start time. Thread-safe
+// (no state).
 #pragma once
 #include <optional>
 #include <string>
@@ -28,7 +29,8 @@ std::optional<ProcessId> parse_launcher_record(std::string_view text);
 std::optional<ProcessId> read_launcher_record(const std::string& folder);
 
 inline constexpr std::string_view kLauncherUsage = ".tacho-usage";
-// `1234 5678901 2300000`: the launcher has ended, and so much CPU time (µs) was used below it; nothing when it is of another one.
+// `1234 5678901 2300000`: the launcher has ended, and so much CPU time (µs) was used below it; nothing when it is of
+// another one.
 std::optional<int64_t> parse_launcher_usage_ns(std::string_view text, const ProcessId& launcher);
 std::optional<int64_t> read_launcher_usage_ns(const std::string& folder, const ProcessId& launcher);
 

@@ -16,8 +16,8 @@ namespace {
 
 bool has(std::span<const pid_t> list, pid_t value) { return std::find(list.begin(), list.end(), value) != list.end(); }
 
-// `tacho-katib collect --ready`, the start-up probe of the collector's own container: a first process like any other, and
-// there before any trainer.
+// `tacho-katib collect --ready`, the start-up probe of the collector's own container: a first process like any other,
+// and there before any trainer.
 bool is_own_probe(std::string_view words) {
   const std::vector<std::string_view> all = split(words, '\0');
   if (all.size() < 3 || last_part(all[0]) != "tacho-katib" || all[1] != "collect") return false;
@@ -34,8 +34,8 @@ bool is_runtime(std::string_view exe, std::string_view words) {
   return runc && all.size() >= 2 && all[1] == "init";
 }
 
-// By the executable, which may be hidden from another user, and by the first word of the command line. Kernel threads, which
-// have neither, are seen where the namespace is the machine's own.
+// By the executable, which may be hidden from another user, and by the first word of the command line. Kernel threads,
+// which have neither, are seen where the namespace is the machine's own.
 bool is_ignored(const Roots& roots, pid_t pid, std::span<const std::string> programs) {
   const std::string folder = roots.proc + "/" + std::to_string(pid);
   std::string exe = read_link(folder + "/exe");
@@ -113,7 +113,8 @@ std::vector<ProcessId> descendants(const Roots& roots, const ProcessId& root, st
   std::vector<pid_t> family{root.pid};
   std::vector<ProcessId> out;
   const pid_t own_group = ::getpgrp();
-  // A container has a mount namespace of its own: what is in it belongs to it, also a daemon that left group and parent.
+  // A container has a mount namespace of its own: what is in it belongs to it, also a daemon that left group and
+  // parent.
   const auto mounts_of = [&](pid_t pid) { return read_link(roots.proc + "/" + std::to_string(pid) + "/ns/mnt"); };
   const std::string mounts = mounts_of(root.pid);
   const bool own_mounts = !mounts.empty() && mounts != mounts_of(::getpid());
@@ -127,7 +128,8 @@ std::vector<ProcessId> descendants(const Roots& roots, const ProcessId& root, st
     for (const PodProcess& process : all) {
       const pid_t pid = process.id.pid;
       if (pid <= 1 || pid == ::getpid() || process.parent == 0 || has(family, pid)) continue;
-      if (!has(family, process.parent) && !has(groups, process.group) && !(own_mounts && mounts_of(pid) == mounts)) continue;
+      if (!has(family, process.parent) && !has(groups, process.group) && !(own_mounts && mounts_of(pid) == mounts))
+        continue;
       family.push_back(pid);
       remember(process.group);
       grown = true;

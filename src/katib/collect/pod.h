@@ -1,5 +1,5 @@
-// The processes of a pod that shares one PID namespace: pid 1 is the pause process, and the first process of each container
-// has parent 0. Reads /proc/PID/{stat,cmdline,exe}. Thread-safe (no state).
+// The processes of a pod that shares one PID namespace: pid 1 is the pause process, and the first process of each
+// container has parent 0. Reads /proc/PID/{stat,cmdline,exe}. Thread-safe (no state).
 #pragma once
 #include <sys/types.h>
 
@@ -34,19 +34,19 @@ std::optional<PodProcess> read_process(const Roots& roots, pid_t pid);
 // The same process as then, and not a zombie.
 bool is_alive(const Roots& roots, const ProcessId& id);
 
-// First processes of containers, oldest first, without pid 1, this process, the ignored programs, start-up probes of the
-// collector and what the container runtime has not yet made a program of.
+// First processes of containers, oldest first, without pid 1, this process, the ignored programs, start-up probes of
+// the collector and what the container runtime has not yet made a program of.
 std::vector<ProcessId> container_roots(const Roots& roots, std::span<const std::string> ignored_programs);
 
-// Whether a wrapper that writes its marker into `folder` is among the words of the command line: `echo completed > FOLDER`
-// with the whole path, a trailing slash or /$$.pid aside.
+// Whether a wrapper that writes its marker into `folder` is among the words of the command line: `echo completed >
+// FOLDER` with the whole path, a trailing slash or /$$.pid aside.
 bool is_wrapper_command(std::string_view command_line, std::string_view folder);
 // /proc/PID/cmdline with blanks between the words.
 std::string command_line(const Roots& roots, pid_t pid);
 
-// Everything below `root`: children of children, processes in a process group of one of these (a launcher may have ended and
-// left its workers to pid 1), and whoever shares its mount namespace when that is not ours (daemons; needs CAP_SYS_PTRACE or
-// the same user). `groups` remembers groups from earlier calls. Neither `root` itself, nor first
+// Everything below `root`: children of children, processes in a process group of one of these (a launcher may have
+// ended and left its workers to pid 1), and whoever shares its mount namespace when that is not ours (daemons; needs
+// CAP_SYS_PTRACE or the same user). `groups` remembers groups from earlier calls. Neither `root` itself, nor first
 // processes of other containers, nor this process.
 std::vector<ProcessId> descendants(const Roots& roots, const ProcessId& root, std::vector<pid_t>& groups);
 

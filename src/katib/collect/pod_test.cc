@@ -157,8 +157,8 @@ TEST_F(FakePod, TrainerThatIsGoneIsKnownByItsMarker) {
 
 // Its wrapper was killed before it could rewrite our mark, or wrote something else.
 TEST_F(FakePod, TrainerThatIsGoneIsKnownByAnyMarker) {
-  for (const auto& [text, end] : std::vector<std::pair<std::string, TrainingEnd>>{{"early-stopped\n", TrainingEnd::early_stopped},
-                                                                                   {"banana\n", TrainingEnd::damaged}}) {
+  for (const auto& [text, end] : std::vector<std::pair<std::string, TrainingEnd>>{
+           {"early-stopped\n", TrainingEnd::early_stopped}, {"banana\n", TrainingEnd::damaged}}) {
     put("77.pid", text);
     Trainer trainer(options());
     EXPECT_FALSE(trainer.look()) << "it may be about to start";
@@ -182,10 +182,11 @@ TEST_F(FakePod, EndByMarker) {
   trainer.look();
   remove(20);
   EXPECT_EQ(trainer.end(), TrainingEnd::failed);
-  for (const auto& [text, end] : std::vector<std::pair<std::string, TrainingEnd>>{{" completed \n", TrainingEnd::success},
-                                                                                   {"early-stopped\n", TrainingEnd::early_stopped},
-                                                                                   {"", TrainingEnd::damaged},
-                                                                                   {"Completed", TrainingEnd::damaged}}) {
+  for (const auto& [text, end] :
+       std::vector<std::pair<std::string, TrainingEnd>>{{" completed \n", TrainingEnd::success},
+                                                        {"early-stopped\n", TrainingEnd::early_stopped},
+                                                        {"", TrainingEnd::damaged},
+                                                        {"Completed", TrainingEnd::damaged}}) {
     put("20.pid", text);
     EXPECT_EQ(trainer.end(), end) << text;
   }
@@ -210,7 +211,8 @@ TEST(LauncherRecord, Text) {
   EXPECT_EQ(parse_launcher_record("12 345\n"), (ProcessId{12, 345}));
   for (const char* bad : {"", "12", "12 x", "-1 5", "0 5", "12 345 6"}) EXPECT_FALSE(parse_launcher_record(bad)) << bad;
   EXPECT_EQ(parse_launcher_usage_ns("12 345 2300000\n", {12, 345}), 2'300'000'000);
-  for (const char* bad : {"", "12 345", "12 345 x", "12 345 -1", "12 346 7", "13 345 7", "12 345 9223372036854775807", "7"})
+  for (const char* bad :
+       {"", "12 345", "12 345 x", "12 345 -1", "12 346 7", "13 345 7", "12 345 9223372036854775807", "7"})
     EXPECT_FALSE(parse_launcher_usage_ns(bad, {12, 345})) << bad;
 }
 
@@ -252,16 +254,15 @@ TEST(Killer, EndsTheTree) {
   ::close(ready[1]);
 }
 
-// The folder is the trainer's, too: whatever it puts under our names, nobody waits for ever, and nothing of others is written.
+// The folder is the trainer's, too: whatever it puts under our names, nobody waits for ever, and nothing of others is
+// written.
 TEST(SharedFolder, StrangersUnderOurNames) {
   TempDir folder;
   const std::string victim = folder / "victim", marker = marker_path(folder.path(), 7);
   spill(victim, "precious");
   const auto plant = [&](const std::string& path, int kind) {
     std::filesystem::remove_all(path);
-    if (kind == 0) {
-      ASSERT_EQ(::mkfifo(path.c_str(), 0666), 0);
-    }
+    if (kind == 0) { ASSERT_EQ(::mkfifo(path.c_str(), 0666), 0); }
     if (kind == 1) std::filesystem::create_symlink(victim, path);
     if (kind == 2) std::filesystem::create_hard_link(victim, path);
     if (kind == 3) std::filesystem::create_directories(path + "/inside");
@@ -287,9 +288,7 @@ TEST(SharedFolder, StrangersUnderOurNames) {
       state.kind = "k";
       EXPECT_FALSE(file.load("t", "k"));
       file.save(state);
-      if (kind != 3) {
-        EXPECT_TRUE(StateFile(path).load("t", "k")) << kind << suffix;
-      }
+      if (kind != 3) { EXPECT_TRUE(StateFile(path).load("t", "k")) << kind << suffix; }
       std::filesystem::remove_all(path);
       std::filesystem::remove_all(path + ".new");
     }

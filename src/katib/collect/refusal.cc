@@ -9,8 +9,9 @@
 namespace tacho {
 namespace {
 
-// In small letters. Numbers are MySQL's (1264, 1292, 1366, 1406, 3140 …) and SQLSTATE class 22; the rest PostgreSQL's words, Go's of
-// a time, and those of tacho-katib db.
+// In small letters. Numbers are MySQL's (1264, 1292, 1366, 1406, 3140 …) and SQLSTATE class 22; the rest PostgreSQL's
+// words, Go's of a time, and those of tacho-katib db.
+// clang-format off
 constexpr std::array<std::string_view, 20> kRows{
     "error 1264", "error 1292", "error 1366", "error 1406", "error 3988", "sqlstate 22", "data too long for column", "incorrect string value",
     "incorrect datetime value", "invalid byte sequence", "value too long for type", "date/time field value out of range",
@@ -23,6 +24,7 @@ constexpr std::array<std::string_view, 42> kService{
     "broken pipe", "gone away", "i/o timeout", "i/o error", "timeout", "timed out", "context deadline", "context canceled", "canceling statement",
     "no route to host", "no such host", "unexpected eof", "shutting down", "shutdown", "starting up", "recovery mode", "hot standby",
     "permission denied", "access denied", "command denied"};
+// clang-format on
 
 bool holds_any(std::string_view text, std::span<const std::string_view> words) {
   return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return text.find(word) != text.npos; });
@@ -45,7 +47,8 @@ bool is_refusal(int code) {
 
 bool was_never_sent(const RpcStatus& status) {
   // The channel's own words when it has no connection; a call on one that broke has others.
-  constexpr std::array<std::string_view, 2> kNoConnection{"failed to connect to all addresses", "dns resolution failed"};
+  constexpr std::array<std::string_view, 2> kNoConnection{"failed to connect to all addresses",
+                                                          "dns resolution failed"};
   return status.code == kUnavailableCode && holds_any(lower(status.message), kNoConnection);
 }
 

@@ -1,5 +1,6 @@
-// Whose fault it is that a call was not done: the rows', the service's, or nobody can tell. Katib's own DB manager answers every
-// fault of its database with UNKNOWN and the database's words, so that these must be read. Pure; thread-safe.
+// Whose fault it is that a call was not done: the rows', the service's, or nobody can tell. Katib's own DB manager
+// answers every fault of its database with UNKNOWN and the database's words, so that these must be read. Pure;
+// thread-safe.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -25,8 +26,9 @@ bool is_refusal(int code);
 // The call never reached the service, so that nothing can come of it later.
 bool was_never_sent(const RpcStatus& status);
 inline constexpr int64_t kLongestSettleNs = 60'000'000'000;
-// How long a call that was given up may still be worked on: it is waited for so long before the same rows are sent again. Much longer while
-// training runs (`hurried` false): nobody asks for its rows before it has ended, and a service whose database hangs stores them minutes later.
+// How long a call that was given up may still be worked on: it is waited for so long before the same rows are sent
+// again. Much longer while training runs (`hurried` false): nobody asks for its rows before it has ended, and a service
+// whose database hangs stores them minutes later.
 int64_t settle_ns(const RpcStatus& status, int64_t call_timeout_ns, bool hurried);
 
 }  // namespace tacho

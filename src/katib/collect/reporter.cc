@@ -35,10 +35,12 @@ std::string new_id() {
 
 int64_t ReportPause::next_ns(bool longest) {
   if (longest) pause_ns_.be_longest();
-  return static_cast<int64_t>(static_cast<double>(pause_ns_.next()) * std::uniform_real_distribution(0.8, 1.2)(random_));
+  return static_cast<int64_t>(static_cast<double>(pause_ns_.next()) *
+                              std::uniform_real_distribution(0.8, 1.2)(random_));
 }
 
-Reporter::Reporter(std::string trial, ShapeRules rules, std::shared_ptr<DbCalls> calls, CollectState& state, StateFile& file)
+Reporter::Reporter(std::string trial, ShapeRules rules, std::shared_ptr<DbCalls> calls, CollectState& state,
+                   StateFile& file)
     : trial_(std::move(trial)), rules_(rules), calls_(std::move(calls)), state_(state), file_(file) {}
 
 void Reporter::add_stream(std::string name, Reader& reader, const ArrivalMarks* marks, bool open) {
@@ -46,7 +48,8 @@ void Reporter::add_stream(std::string name, Reader& reader, const ArrivalMarks* 
 }
 
 Reporter::Stream* Reporter::find(std::string_view name) {
-  const auto found = std::find_if(streams_.begin(), streams_.end(), [&](const Stream& stream) { return stream.name == name; });
+  const auto found =
+      std::find_if(streams_.begin(), streams_.end(), [&](const Stream& stream) { return stream.name == name; });
   return found == streams_.end() ? nullptr : &*found;
 }
 
@@ -63,7 +66,8 @@ void Reporter::begin_anew(std::string_view name) {
 
 void Reporter::resume() {
   for (Stream& stream : streams_)
-    if (const Status status = stream.reader->seek(state_.streams[stream.name].position); !status) log::warn(status.error());
+    if (const Status status = stream.reader->seek(state_.streams[stream.name].position); !status)
+      log::warn(status.error());
   if (!state_.pending) return;
   PendingChunk pending = *state_.pending;
   Stream* stream = find(pending.stream);
@@ -76,18 +80,23 @@ void Reporter::resume() {
   }
   if (stream != nullptr)
     if (const Status status = stream->reader->stop_at(""); !status) log::warn(status.error());
-  if (stream != nullptr && static_cast<int64_t>(raw.size()) == pending.rows) return adopt(std::move(pending), std::move(raw), true);
-  log::warn("rows that were on their way cannot be read again, since the source changed; they may be missing or reported twice");
+  if (stream != nullptr && static_cast<int64_t>(raw.size()) == pending.rows)
+    return adopt(std::move(pending), std::move(raw), true);
+  log::warn(
+      "rows that were on their way cannot be read again, since the source changed; they may be missing or reported "
+      "twice");
   state_.pending.reset();
   if (stream != nullptr)
-    if (const Status status = stream->reader->seek(state_.streams[stream->name].position); !status) log::warn(status.error());
+    if (const Status status = stream->reader->seek(state_.streams[stream->name].position); !status)
+      log::warn(status.error());
 }
 
 void Reporter::flush(bool at_end) {
   flushing_ = true;
   if (at_end && !at_end_) {  // now somebody waits for the rows
     settle_ns_ = std::min(settle_ns_, kLongestSettleNs);
-    if (in_doubt_ && retry_ns_ != INT64_MAX) retry_ns_ = std::min(retry_ns_, std::max<int64_t>(doubt_ns_, 0) + settle_ns_);
+    if (in_doubt_ && retry_ns_ != INT64_MAX)
+      retry_ns_ = std::min(retry_ns_, std::max<int64_t>(doubt_ns_, 0) + settle_ns_);
   }
   at_end_ = at_end_ || at_end;
 }
@@ -146,7 +155,8 @@ void Reporter::adopt(PendingChunk pending, std::vector<MetricRow> raw, bool in_d
   const auto size = static_cast<int64_t>(rows.size());
   pending.done = std::min(pending.done, size);
   std::erase_if(pending.skipped, [&](int64_t number) { return number >= pending.done; });
-  pending.sending = std::min(pending.sending, pending.done < size ? size - pending.done : static_cast<int64_t>(!pending.skipped.empty()));
+  pending.sending = std::min(
+      pending.sending, pending.done < size ? size - pending.done : static_cast<int64_t>(!pending.skipped.empty()));
   if (pending.id.empty()) pending.id = new_id();
   in_doubt_ = in_doubt && pending.sending > 0;
   doubt_ns_ = -1;  // its call may still be done: since when is not known
@@ -188,8 +198,8 @@ size_t Reporter::next_part() const {
   return count;
 }
 
-// Rows of a metric that this collector knows nothing of: an earlier one, whose state is gone, may have reported the same. True: it is
-// being asked.
+// Rows of a metric that this collector knows nothing of: an earlier one, whose state is gone, may have reported the
+// same. True: it is being asked.
 bool Reporter::look_first(int64_t now_ns) {
   std::vector<std::string> unknown;
   if (in_doubt_) return false;
@@ -204,9 +214,8 @@ bool Reporter::look_first(int64_t now_ns) {
   if (unknown.empty()) return false;
   result_ = std::make_shared<Delivered>();
   looked_ = std::make_shared<RowDigests>();
-  looking_ = worker_.start([calls = calls_, trial = trial_, names = std::move(unknown), result = result_, out = looked_] {
-    result->status = look_before(*calls, trial, names, *out);
-  });
+  looking_ = worker_.start([calls = calls_, trial = trial_, names = std::move(unknown), result = result_,
+                            out = looked_] { result->status = look_before(*calls, trial, names, *out); });
   retry_ns_ = looking_ ? INT64_MAX : now_ns + pause_.next_ns(false);
   return true;
 }
@@ -234,10 +243,12 @@ void Reporter::send(int64_t now_ns) {
   delivery.in_doubt = in_doubt_ || second_look();
   if (delivery.in_doubt) {
     if (doubt_ns_ < 0) doubt_ns_ = now_ns;
-    delivery.may_send = !halve_if_missing_ && (!in_doubt_ || hurried_ || calls_->knows_ids() || now_ns >= doubt_ns_ + settle_ns_);
+    delivery.may_send =
+        !halve_if_missing_ && (!in_doubt_ || hurried_ || calls_->knows_ids() || now_ns >= doubt_ns_ + settle_ns_);
     delivery.before = state_.digests;
   }
-  const bool started = worker_.start([calls = calls_, delivery = std::move(delivery), result = result_] { *result = deliver(*calls, delivery); });
+  const bool started = worker_.start(
+      [calls = calls_, delivery = std::move(delivery), result = result_] { *result = deliver(*calls, delivery); });
   retry_ns_ = started ? INT64_MAX : now_ns + pause_.next_ns(false);
 }
 
@@ -280,8 +291,8 @@ void Reporter::halve(size_t count) {
   in_doubt_ = halve_if_missing_ = false;
 }
 
-// The service is well and does not take these rows: halves them, down to a row that is passed over. At once where it says that it is
-// the rows; what is unclear may be anything, so that it must be said of the same rows several times.
+// The service is well and does not take these rows: halves them, down to a row that is passed over. At once where it
+// says that it is the rows; what is unclear may be anything, so that it must be said of the same rows several times.
 void Reporter::refused(Fault fault, size_t count) {
   ++poison_failures_;
   const bool blamed = fault == Fault::rows;
@@ -337,8 +348,8 @@ void Reporter::refused_again(const RpcStatus& status) {
 
 void Reporter::tell_dropped(size_t number, const std::string& why) {
   const MetricRow& row = (*chunk_)[number];
-  log::error("a row that the DB manager refuses is dropped: " + row.name + "=" + row.value.substr(0, 80) + " at " + row.time_stamp.str() + " (" + why +
-             ")");
+  log::error("a row that the DB manager refuses is dropped: " + row.name + "=" + row.value.substr(0, 80) + " at " +
+             row.time_stamp.str() + " (" + why + ")");
 }
 
 // Whether it is this row's fault, the one behind it tells.
@@ -383,7 +394,8 @@ void Reporter::take_result(int64_t now_ns) {
     // Nothing of it came yet. A search for a bad row may go on with that; otherwise it is looked for a while longer.
     retry_ns_ = now_ns;
     if (halve_if_missing_) halve(static_cast<size_t>(state_.pending->sending));
-    else if (!calls_->knows_ids()) retry_ns_ = std::min(now_ns + pause_.next_ns(false), std::max(doubt_ns_ + settle_ns_, now_ns + 1));
+    else if (!calls_->knows_ids())
+      retry_ns_ = std::min(now_ns + pause_.next_ns(false), std::max(doubt_ns_ + settle_ns_, now_ns + 1));
     return;
   } else if (result->status.ok()) {
     acknowledge(static_cast<size_t>(state_.pending->sending));
@@ -398,8 +410,8 @@ void Reporter::take_result(int64_t now_ns) {
     return;
   }
   if (failures_++ == 0 || is_refusal(last_status_.code))
-    log::warn(std::string("the DB manager does not take rows (") + rpc_code_name(last_status_.code) + ": " + last_status_.message +
-              "); they are kept, and tried again until it does");
+    log::warn(std::string("the DB manager does not take rows (") + rpc_code_name(last_status_.code) + ": " +
+              last_status_.message + "); they are kept, and tried again until it does");
   retry_ns_ = now_ns + retry_pause_ns();
 }
 
@@ -435,7 +447,8 @@ void Reporter::step(int64_t now_ns) {
     return;
   }
   for (;;) {
-    if (chunk_ && static_cast<size_t>(state_.pending->done) >= chunk_->size() && state_.pending->skipped.empty()) finish_chunk();
+    if (chunk_ && static_cast<size_t>(state_.pending->done) >= chunk_->size() && state_.pending->skipped.empty())
+      finish_chunk();
     if (chunk_) return send(now_ns);
     if (!flushing_ || !build_chunk()) break;
   }

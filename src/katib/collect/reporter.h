@@ -1,7 +1,8 @@
-// Brings the rows of several streams into the database, each once: builds a chunk, writes down that it is on its way, sends it
-// part by part on a thread of its own, writes down that it is acknowledged. A part that failed is sent again for ever, with
-// pauses; a row that the database will never take is found by halving, and dropped when others were taken after it was refused and
-// it is refused once more: a database that takes nothing for hours loses nothing. Not thread-safe, never blocks.
+// Brings the rows of several streams into the database, each once: builds a chunk, writes down that it is on its way,
+// sends it part by part on a thread of its own, writes down that it is acknowledged. A part that failed is sent again
+// for ever, with pauses; a row that the database will never take is found by halving, and dropped when others were
+// taken after it was refused and it is refused once more: a database that takes nothing for hours loses nothing. Not
+// thread-safe, never blocks.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -12,9 +13,9 @@
 
 #include "base/backoff.h"
 #include "base/units.h"
-#include "katib/read/arrival_marks.h"
 #include "katib/collect/collect_state.h"
 #include "katib/collect/delivery.h"
+#include "katib/read/arrival_marks.h"
 #include "katib/read/reader.h"
 #include "katib/read/worker.h"
 
@@ -33,15 +34,18 @@ class ReportPause {
 
 class Reporter {
  public:
-  // Of one call. 5,000 rows and 1 MiB are allowed; fewer bytes need less memory, and the database takes them as fast. Each call costs an fsync.
+  // Of one call. 5,000 rows and 1 MiB are allowed; fewer bytes need less memory, and the database takes them as fast.
+  // Each call costs an fsync.
   static constexpr size_t kMostRows = 5'000, kMostBytes = 1u << 19;
 
   Reporter(std::string trial, ShapeRules rules, std::shared_ptr<DbCalls> calls, CollectState& state, StateFile& file);
 
-  // In the order in which they are read. A stream that is closed is not read; the reader and marks live as long as this.
+  // In the order in which they are read. A stream that is closed is not read; the reader and marks live as long as
+  // this.
   void add_stream(std::string name, Reader& reader, const ArrivalMarks* marks, bool open);
   void open_stream(std::string_view name);
-  // Streams go on where the state says; a chunk that was on its way is made again. Call once, after the streams are known.
+  // Streams go on where the state says; a chunk that was on its way is made again. Call once, after the streams are
+  // known.
   void resume();
 
   // What one call may take: a call that was given up then may still be done for about as long (refusal.h).
@@ -54,8 +58,8 @@ class Reporter {
 
   // Send all that is there, then rest. With `at_end` nothing more will be written: a last line without its end counts.
   void flush(bool at_end);
-  // The stream began anew: what is on its way is finished, then it is read from the beginning, unless its reader has noticed by
-  // itself and is there already. After delete_first() it is read from the beginning in any case.
+  // The stream began anew: what is on its way is finished, then it is read from the beginning, unless its reader has
+  // noticed by itself and is there already. After delete_first() it is read from the beginning in any case.
   void begin_anew(std::string_view name);
   // Delete the Trial's rows before anything else is sent.
   void delete_first() { delete_wanted_ = true; }
@@ -114,17 +118,18 @@ class Reporter {
   std::shared_ptr<const std::vector<MetricRow>> chunk_;
   LastTimes times_after_;
   bool in_doubt_ = false, flushing_ = false, at_end_ = false, delete_wanted_ = false, deleting_ = false;
-  bool looking_ = false;                      // what is there before the first rows of a metric
+  bool looking_ = false;  // what is there before the first rows of a metric
   std::shared_ptr<RowDigests> looked_;
-  int64_t doubt_ns_ = 0, settle_ns_ = 0;      // since when a call is in doubt, and how long it may still be done
+  int64_t doubt_ns_ = 0, settle_ns_ = 0;  // since when a call is in doubt, and how long it may still be done
   int64_t call_timeout_ns_ = 60'000'000'000;
   bool hurried_ = false, halve_if_missing_ = false;
-  size_t poison_end_ = 0, poison_limit_ = 0;  // rows up to poison_end_ are sent in parts of poison_limit_; 0: no such search
+  size_t poison_end_ = 0,
+         poison_limit_ = 0;  // rows up to poison_end_ are sent in parts of poison_limit_; 0: no such search
   int poison_failures_ = 0;
-  bool proving_ = false;                // the last of `skipped` is the row in question, and the next one tells
-  bool proven_ = false;                 // rows were taken in this search: the service does take some
-  bool others_refused_ = false;         // the row behind the one in question was not taken either
-  bool searching_ = false;              // the last failure was of the rows, and the search goes on at once
+  bool proving_ = false;                 // the last of `skipped` is the row in question, and the next one tells
+  bool proven_ = false;                  // rows were taken in this search: the service does take some
+  bool others_refused_ = false;          // the row behind the one in question was not taken either
+  bool searching_ = false;               // the last failure was of the rows, and the search goes on at once
   std::string read_fault_, unreadable_;  // of the last round of reading; for good
   int read_failures_ = 0;
   uint64_t failures_ = 0, calls_made_ = 0;

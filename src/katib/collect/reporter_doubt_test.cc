@@ -36,7 +36,8 @@ TEST_F(ReporterTest, LateCommitIsWaitedFor) {
   EXPECT_EQ(db_->rows.size(), 3u);
 }
 
-// While training runs nobody asks for its rows, so that there is time for a call that is stored minutes late; not at its end.
+// While training runs nobody asks for its rows, so that there is time for a call that is stored minutes late; not at
+// its end.
 TEST_F(ReporterTest, WhileTrainingRunsALateCommitIsWaitedForLonger) {
   append("late");
   db_->codes = {kDeadlineExceeded};
@@ -65,7 +66,8 @@ TEST_F(ReporterTest, TheSameRowsHaveTheSameId) {
 
 // Three hours of a database that takes nothing: in words that are known, and in others.
 TEST_F(ReporterTest, ReadOnlyDatabaseLosesNothing) {
-  for (const char* words : {"Error 1290 (HY000): The MySQL server is running with the --read-only option so it cannot execute this statement",
+  for (const char* words : {"Error 1290 (HY000): The MySQL server is running with the --read-only option so it cannot "
+                            "execute this statement",
                             "pq: cannot execute INSERT in a read-only transaction", "Error 9999: nobody knows"}) {
     db_->rows.clear();
     for (int i = 0; i < 50; ++i) append(std::to_string(i));
@@ -108,7 +110,8 @@ TEST_F(ReporterTest, InnocentSuspectIsNotDropped) {
   }
 }
 
-// SIGTERM comes in the middle of a long pause: what is in doubt is looked for and sent at once, as long as there is a pod.
+// SIGTERM comes in the middle of a long pause: what is in doubt is looked for and sent at once, as long as there is a
+// pod.
 TEST_F(ReporterTest, WhoeverIsInAHurryDoesNotWaitForTheEndOfAPause) {
   append("1");
   db_->codes = {kDeadlineExceeded};

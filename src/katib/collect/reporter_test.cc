@@ -125,7 +125,8 @@ TEST_F(ReporterTest, RestartAtAnyMoment) {
       db->codes = {14};
       db->store_although_failed = stored == 1;
       first.flush(false);
-      for (int calls = 0; calls < 2; ++calls) {  // what was there before; then the report is answered, but nobody takes the answer
+      for (int calls = 0; calls < 2;
+           ++calls) {  // what was there before; then the report is answered, but nobody takes the answer
         first.step(1);
         pollfd ready{first.fd(), POLLIN, 0};
         ASSERT_EQ(::poll(&ready, 1, 10'000), 1);
@@ -174,7 +175,8 @@ TEST_F(ReporterTest, RowsFarApartAreReadAgain) {
     db_->codes = {14};
     db_->store_although_failed = true;
     first.flush(false);
-    for (int calls = 0; calls < 2; ++calls) {  // what was there before; then the report is answered, but nobody takes the answer
+    for (int calls = 0; calls < 2;
+         ++calls) {  // what was there before; then the report is answered, but nobody takes the answer
       first.step(1);
       pollfd ready{first.fd(), POLLIN, 0};
       ASSERT_EQ(::poll(&ready, 1, 10'000), 1);

@@ -27,7 +27,9 @@ struct Fold {
     sum += value;
     ++count;
   }
-  std::optional<double> mean() const { return count > 0 ? std::optional(sum / static_cast<double>(count)) : std::nullopt; }
+  std::optional<double> mean() const {
+    return count > 0 ? std::optional(sum / static_cast<double>(count)) : std::nullopt;
+  }
   std::optional<double> maximum() const { return count > 0 ? std::optional(highest) : std::nullopt; }
 };
 
@@ -61,7 +63,7 @@ struct Resources::State {
   std::optional<ProcessTree> tree;
   std::unique_ptr<Probe> gpu;
   ProcessId main;
-  int64_t before_ns = 0;     // CPU time from before the first sample
+  int64_t before_ns = 0;  // CPU time from before the first sample
   int64_t next_sample_ns = 0, interval_end_ns = 0, interval_begun_ns = 0, cpu_at_begin_ns = 0;
   int64_t seen_ns = 0;       // when the trainer was last seen alive
   int64_t known_cpu_ns = 0;  // exactly, at the end
@@ -81,7 +83,8 @@ struct Resources::State {
 };
 
 void Resources::State::read(int64_t now_ns, bool ended) {
-  if (ended) return tree->update(now_ns);  // what the processes used at last is known, what they use now is not 0 but gone
+  if (ended)
+    return tree->update(now_ns);  // what the processes used at last is known, what they use now is not 0 but gone
   seen_ns = now_ns;
   if (gpu) gpu->prepare();
   tree->update(now_ns);
@@ -105,7 +108,8 @@ void Resources::State::emit(int64_t now_ns, const std::function<void(MetricRow&&
   };
   const double seconds = static_cast<double>(seen_ns - interval_begun_ns) * 1e-9;
   if (tree->readable()) {
-    if (seconds > 0) put("tacho_cpu_cores", static_cast<double>(std::max<int64_t>(cpu_ns() - cpu_at_begin_ns, 0)) * 1e-9 / seconds, 4);
+    if (seconds > 0)
+      put("tacho_cpu_cores", static_cast<double>(std::max<int64_t>(cpu_ns() - cpu_at_begin_ns, 0)) * 1e-9 / seconds, 4);
     put("tacho_cpu_seconds", static_cast<double>(cpu_ns()) * 1e-9, 4);
   }
   put("tacho_memory_mib", memory.maximum(), 3);
@@ -121,12 +125,14 @@ void Resources::State::emit(int64_t now_ns, const std::function<void(MetricRow&&
 }
 
 const std::vector<std::string>& Resources::all_names() {
-  static const std::vector<std::string> names{"tacho_cpu_cores", "tacho_cpu_seconds", "tacho_memory_mib", "tacho_memory_peak_mib",
-                                              "tacho_gpu_usage", "tacho_gpu_vram_mib", "tacho_wall_seconds"};
+  static const std::vector<std::string> names{"tacho_cpu_cores",       "tacho_cpu_seconds", "tacho_memory_mib",
+                                              "tacho_memory_peak_mib", "tacho_gpu_usage",   "tacho_gpu_vram_mib",
+                                              "tacho_wall_seconds"};
   return names;
 }
 
-Resources::Resources(Roots roots, std::vector<std::string> names, int64_t interval_ns) : state_(std::make_unique<State>()) {
+Resources::Resources(Roots roots, std::vector<std::string> names, int64_t interval_ns)
+    : state_(std::make_unique<State>()) {
   state_->context.roots = std::move(roots);
   state_->context.interval_ns = kSampleNs;
   state_->names = std::move(names);
@@ -148,7 +154,8 @@ void Resources::follow(const ProcessId& main) {
   state.context.job_pids = &*state.tree;
   std::vector<pid_t> groups;
   state.before_ns = cpu_ns_of(state.context.roots, main.pid);
-  for (const ProcessId& id : descendants(state.context.roots, main, groups)) state.before_ns += cpu_ns_of(state.context.roots, id.pid);
+  for (const ProcessId& id : descendants(state.context.roots, main, groups))
+    state.before_ns += cpu_ns_of(state.context.roots, id.pid);
   if (!state.tree->follow(main.pid, false)) {
     state.tree.reset();
     return;

@@ -1,5 +1,5 @@
-// What the trainer's processes use, as metrics of the trial: the tracker's probes over the main process's tree, sampled each
-// second, folded into one row of each name an interval. What cannot be read is absent. Not thread-safe.
+// What the trainer's processes use, as metrics of the trial: the tracker's probes over the main process's tree, sampled
+// each second, folded into one row of each name an interval. What cannot be read is absent. Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -26,7 +26,8 @@ class Resources {
 
   void follow(const ProcessId& main);
   bool following() const;
-  // At deadline_ns(): takes a sample, and makes rows when the interval is over. With `last` the rows of what has come since.
+  // At deadline_ns(): takes a sample, and makes rows when the interval is over. With `last` the rows of what has come
+  // since.
   void sample(int64_t now_ns, bool last, const std::function<void(MetricRow&&)>& take);
   int64_t deadline_ns() const;
   // All CPU time since the main process began, where somebody knows it exactly at the end.

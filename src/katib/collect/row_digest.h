@@ -1,6 +1,6 @@
-// What is stored of one metric, as a few sums: rows are added in any order, and two collections can be compared without keeping
-// either. Rows fall into buckets by their hash, so that a row of somebody else spoils the comparison of its own bucket only.
-// Times count in whole microseconds, as every store keeps them. Plain data; not thread-safe.
+// What is stored of one metric, as a few sums: rows are added in any order, and two collections can be compared without
+// keeping either. Rows fall into buckets by their hash, so that a row of somebody else spoils the comparison of its own
+// bucket only. Times count in whole microseconds, as every store keeps them. Plain data; not thread-safe.
 #pragma once
 #include <array>
 #include <cstdint>

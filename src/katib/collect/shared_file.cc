@@ -39,7 +39,8 @@ Status replace_shared_file(const std::string& path, std::string_view text, mode_
     if (!file && errno != EEXIST) break;
   }
   if (!file) return system_error("cannot write", spare, errno);
-  Status status = ::fchmod(file.get(), mode) == 0 ? write_all(file.get(), text) : Status(system_error("cannot write", spare, errno));
+  Status status = ::fchmod(file.get(), mode) == 0 ? write_all(file.get(), text)
+                                                  : Status(system_error("cannot write", spare, errno));
   if (status && sync && ::fsync(file.get()) != 0) status = system_error("cannot write", spare, errno);
   file.reset();
   if (status && ::rename(spare.c_str(), path.c_str()) != 0) status = system_error("cannot replace", path, errno);

@@ -16,12 +16,14 @@ namespace {
 
 constexpr int kLookAgainMs = 200;  // nobody tells when a lock is let go
 
-// Nothing is ever written into it, so that whoever may read it can lock it: an earlier collector may have run as another user.
+// Nothing is ever written into it, so that whoever may read it can lock it: an earlier collector may have run as
+// another user.
 Fd open_lock(const std::string& path) {
   Fd file(::open(path.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0644));
-  struct stat there{};
+  struct stat there {};
   // The trainer may have put something else there, or a second name of a file of others.
-  if (file && (::fstat(file.get(), &there) != 0 || !S_ISREG(there.st_mode) || there.st_nlink != 1)) file.reset(), errno = EINVAL;
+  if (file && (::fstat(file.get(), &there) != 0 || !S_ISREG(there.st_mode) || there.st_nlink != 1))
+    file.reset(), errno = EINVAL;
   return file;
 }
 
@@ -42,7 +44,8 @@ Result<StateLock> StateLock::take(const std::string& state, int64_t wait_ns, int
     if (errno == EINTR) continue;
     if (errno != EWOULDBLOCK) return without(errno);
     if (system_clock().monotonic_ns() >= deadline_ns)
-      return Error{Code::io, "another collector works with the same state file", state, "end that one, or give this one a --state of its own"};
+      return Error{Code::io, "another collector works with the same state file", state,
+                   "end that one, or give this one a --state of its own"};
     if (!told) log::warn("another collector works with the state file " + state + "; waiting until it ends");
     told = true;
     pollfd stop{stop_fd, POLLIN, 0};

@@ -26,12 +26,15 @@ Error rule_error(const std::string& text, const std::string& fault) {
 
 Result<StopRules::Rule> StopRules::parse_rule(const std::string& text, const std::vector<std::string>& metrics) {
   const auto parts = split(text, ';');
-  const auto requested = [&](std::string_view name) { return std::find(metrics.begin(), metrics.end(), name) != metrics.end(); };
+  const auto requested = [&](std::string_view name) {
+    return std::find(metrics.begin(), metrics.end(), name) != metrics.end();
+  };
   if (parts.size() < 4) return rule_error(text, "it has " + std::to_string(parts.size()) + " parts, four are needed");
   Rule rule;
   rule.text = text;
   // A name may hold a ';' itself, when it is one of the requested ones.
-  const std::string_view last = parts[parts.size() - 1], comparison = parts[parts.size() - 2], value = parts[parts.size() - 3];
+  const std::string_view last = parts[parts.size() - 1], comparison = parts[parts.size() - 2],
+                         value = parts[parts.size() - 3];
   rule.name = text.substr(0, static_cast<size_t>(value.data() - text.data()) - 1);
   if (parts.size() > 4 && !requested(rule.name))
     return rule_error(text, "it has " + std::to_string(parts.size()) + " parts, four are needed");
@@ -46,13 +49,16 @@ Result<StopRules::Rule> StopRules::parse_rule(const std::string& text, const std
   const auto step = parse_int<int64_t>(last.size() > 1 && last[0] == '+' && last[1] != '-' ? last.substr(1) : last);
   if (!step) return rule_error(text, "the start step '" + std::string(last) + "' is not an integer");
   rule.start_step = *step;
-  if (!requested(rule.name)) log::warn("stop rule '" + text + "' can never be met: " + rule.name + " is none of the metrics (-m)");
+  if (!requested(rule.name))
+    log::warn("stop rule '" + text + "' can never be met: " + rule.name + " is none of the metrics (-m)");
   if (rule.comparison == Comparison::equal)
-    log::warn("stop rule '" + text + "' compares for exact equality, which a computed number seldom meets; less or greater is safer");
+    log::warn("stop rule '" + text +
+              "' compares for exact equality, which a computed number seldom meets; less or greater is safer");
   return rule;
 }
 
-Result<StopRules> StopRules::parse(const std::vector<std::string>& rules, const std::vector<std::string>& metrics, ObjectiveType type) {
+Result<StopRules> StopRules::parse(const std::vector<std::string>& rules, const std::vector<std::string>& metrics,
+                                   ObjectiveType type) {
   StopRules result;
   for (const std::string& text : rules) {
     auto rule = parse_rule(text, metrics);
@@ -74,7 +80,8 @@ bool StopRules::observe(const MetricRow& row) {
     return false;
   }
   if (row.name == objective_) {
-    const bool better = !best_ || (type_ == ObjectiveType::maximize && *value > *best_) || (type_ == ObjectiveType::minimize && *value < *best_);
+    const bool better = !best_ || (type_ == ObjectiveType::maximize && *value > *best_) ||
+                        (type_ == ObjectiveType::minimize && *value < *best_);
     if (better) best_ = value;
     value = best_;
   }
@@ -82,7 +89,7 @@ bool StopRules::observe(const MetricRow& row) {
     if (!concerns(rule)) continue;
     ++rule.seen;
     if (rule.met_by || rule.seen < rule.start_step) continue;
-    const bool met = rule.comparison == Comparison::equal   ? *value == rule.value
+    const bool met = rule.comparison == Comparison::equal  ? *value == rule.value
                      : rule.comparison == Comparison::less ? *value < rule.value
                                                            : *value > rule.value;
     if (!met) continue;
@@ -105,10 +112,13 @@ std::string StopRules::describe() const {
   std::string text;
   for (const Rule& rule : rules_) {
     const auto number = [](double value) { return nlohmann::json(value).dump(); };
-    const char* comparison = rule.comparison == Comparison::equal ? " equal " : rule.comparison == Comparison::less ? " less " : " greater ";
+    const char* comparison = rule.comparison == Comparison::equal  ? " equal "
+                             : rule.comparison == Comparison::less ? " less "
+                                                                   : " greater ";
     text += rule.name + comparison + number(rule.value);
     if (rule.start_step > 0) text += " from step " + std::to_string(rule.start_step);
-    text += rule.met_by ? ": met by " + number(*rule.met_by) : ": not met in " + std::to_string(rule.seen) + " observations";
+    text += rule.met_by ? ": met by " + number(*rule.met_by)
+                        : ": not met in " + std::to_string(rule.seen) + " observations";
     text += '\n';
   }
   if (!text.empty()) text.pop_back();
@@ -143,9 +153,7 @@ Status StopRules::restore(std::string_view text) {
       --copy.left_;
     }
     if (json.contains("best")) copy.best_ = json["best"].get<double>();
-  } catch (const nlohmann::json::exception&) {
-    return unfit;
-  }
+  } catch (const nlohmann::json::exception&) { return unfit; }
   *this = std::move(copy);
   return ok();
 }

@@ -1,6 +1,6 @@
-// Early-stopping rules: "name;value;comparison;startStep", as -stop-rule gives them. All must be met, each once (it latches);
-// the objective is compared by its best value so far, other metrics by the present one. A rule is tested at its
-// startStep-th observation and at every later one; 0 is at every one. Pure; not thread-safe.
+// Early-stopping rules: "name;value;comparison;startStep", as -stop-rule gives them. All must be met, each once (it
+// latches); the objective is compared by its best value so far, other metrics by the present one. A rule is tested at
+// its startStep-th observation and at every later one; 0 is at every one. Pure; not thread-safe.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -13,12 +13,14 @@ StopRules rules(const std::vector<std::string>& texts, ObjectiveType type = Obje
 bool see(StopRules& rules, const char* name, const char* value) { return rules.observe({"", name, value, {}, {}}); }
 
 TEST(StopRules, BadOnesAreRefused) {
-  for (const char* text : {"", "acc", "acc;1;less", "acc;1;less;1;2", "acc;x;less;1", "acc;;less;1", "acc;nan;less;1", "acc;inf;less;1",
-                           "acc;1;LESS;1", "acc;1;lower;1", "acc;1;less;", "acc;1;less;1.5", "acc;1;less;x", ";1;less;1", "acc;1x;less;1"}) {
+  for (const char* text : {"", "acc", "acc;1;less", "acc;1;less;1;2", "acc;x;less;1", "acc;;less;1", "acc;nan;less;1",
+                           "acc;inf;less;1", "acc;1;LESS;1", "acc;1;lower;1", "acc;1;less;", "acc;1;less;1.5",
+                           "acc;1;less;x", ";1;less;1", "acc;1x;less;1"}) {
     const auto parsed = StopRules::parse({"loss;1;less;1", text}, {"acc"}, ObjectiveType::maximize);
     ASSERT_FALSE(parsed) << text;
     EXPECT_EQ(parsed.error().code, Code::invalid);
-    EXPECT_NE(parsed.error().message().find(std::string("'") + text + "'"), std::string::npos) << parsed.error().message();
+    EXPECT_NE(parsed.error().message().find(std::string("'") + text + "'"), std::string::npos)
+        << parsed.error().message();
   }
   EXPECT_TRUE(StopRules::parse({"a;b;1;less;0"}, {"a;b"}, ObjectiveType::none)) << "the name of a metric may hold a ;";
 }
@@ -75,7 +77,8 @@ TEST(StopRules, AllMustBeMetEachOnce) {
 
 TEST(StopRules, WhatIsNoNumberIsNoObservation) {
   StopRules numbers = rules({"loss;0.5;greater;2"});
-  for (const char* value : {"nan", "", "unavailable", "1.0.0", "-inf", "1e999", "+-1"}) EXPECT_FALSE(see(numbers, "loss", value)) << value;
+  for (const char* value : {"nan", "", "unavailable", "1.0.0", "-inf", "1e999", "+-1"})
+    EXPECT_FALSE(see(numbers, "loss", value)) << value;
   EXPECT_FALSE(see(numbers, "loss", "9"));
   EXPECT_TRUE(see(numbers, "loss", "9"));
 }

@@ -55,7 +55,8 @@ void Trainer::choose(const ProcessId& id, bool wrapped, const std::vector<Proces
 bool Trainer::already_ended(const std::vector<ProcessId>& containers) {
   if (options_.folder.empty()) return false;
   for (const pid_t pid : marked_processes(options_.folder)) {
-    const bool lives = std::any_of(containers.begin(), containers.end(), [&](const ProcessId& id) { return id.pid == pid; });
+    const bool lives =
+        std::any_of(containers.begin(), containers.end(), [&](const ProcessId& id) { return id.pid == pid; });
     if (lives || read_marker(options_.folder, pid) != Marker::completed) continue;
     choose({pid, 0}, true, containers);
     return true;
@@ -91,7 +92,8 @@ bool Trainer::look() {
     return false;
   }
   if (!containers.empty()) return choose(containers.front(), false, containers), true;
-  // Nobody there, but somebody has written: it ended before the first look, with a marker that is not "completed", or none.
+  // Nobody there, but somebody has written: it ended before the first look, with a marker that is not "completed", or
+  // none.
   const std::vector<pid_t> marked = folder.empty() ? std::vector<pid_t>() : marked_processes(folder);
   const bool wrote = !options_.evidence.empty() && file_exists(options_.evidence);
   if ((marked.empty() && !wrote) || ++empty_looks_ < kTraceLooks) return false;
@@ -111,7 +113,9 @@ bool Trainer::others_gone() {
 void Trainer::forget_ignored() {
   if (others_.empty()) return;
   const std::vector<ProcessId> containers = container_roots(options_.roots, options_.ignored);
-  std::erase_if(others_, [&](const Waited& other) { return std::find(containers.begin(), containers.end(), other.id) == containers.end(); });
+  std::erase_if(others_, [&](const Waited& other) {
+    return std::find(containers.begin(), containers.end(), other.id) == containers.end();
+  });
   ++generation_;
 }
 

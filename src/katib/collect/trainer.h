@@ -1,7 +1,7 @@
-// The trainer's main process: finding it, and telling how it ended. Looks again until there is one; a trainer that started
-// late, or that had ended before the first look, is normal. Every process waited for is held by a pidfd (Linux 5.3), opened
-// before its start time is compared, so that a reused pid is never mistaken; without pidfds it is polled.
-// Not thread-safe.
+// The trainer's main process: finding it, and telling how it ended. Looks again until there is one; a trainer that
+// started late, or that had ended before the first look, is normal. Every process waited for is held by a pidfd
+// (Linux 5.3), opened before its start time is compared, so that a reused pid is never mistaken; without pidfds it is
+// polled. Not thread-safe.
 #pragma once
 #include <optional>
 #include <string>
@@ -15,16 +15,16 @@ namespace tacho {
 
 struct TrainerOptions {
   Roots roots;
-  std::string folder;                   // of markers; "": none
-  std::vector<std::string> ignored;     // programs
-  std::string evidence;                 // what only a trainer makes (its log); "": nothing
+  std::string folder;                // of markers; "": none
+  std::vector<std::string> ignored;  // programs
+  std::string evidence;              // what only a trainer makes (its log); "": nothing
   bool wait_all = true;
-  bool marker_expected = true;          // a missing marker is a failure, unless the trainer is not wrapped
-  bool marker_if_wrapped = false;       // a missing marker is a failure only where the wrapper was seen
+  bool marker_expected = true;     // a missing marker is a failure, unless the trainer is not wrapped
+  bool marker_if_wrapped = false;  // a missing marker is a failure only where the wrapper was seen
 };
 
 enum class TrainingEnd {
-  none,           // still going, or not found yet
+  none,  // still going, or not found yet
   success,
   early_stopped,  // the marker still is our own
   failed,         // no marker
@@ -35,8 +35,8 @@ class Trainer {
  public:
   explicit Trainer(TrainerOptions options) : options_(std::move(options)) {}
 
-  // Looks for the main process while there is none, or while only the oldest container stood for it. True when something
-  // changed. Cheap enough for each poll interval; search_again() tells whether it can still change.
+  // Looks for the main process while there is none, or while only the oldest container stood for it. True when
+  // something changed. Cheap enough for each poll interval; search_again() tells whether it can still change.
   bool look();
   bool found() const { return main_.pid != 0 || vanished_; }
   bool wrapped() const { return wrapped_; }
@@ -44,8 +44,8 @@ class Trainer {
   const ProcessId& main() const { return main_; }
   uint64_t generation() const { return generation_; }  // changes with the descriptors
 
-  bool main_gone();        // has ended, whatever the others do
-  bool others_gone();      // all that are waited for beside it
+  bool main_gone();    // has ended, whatever the others do
+  bool others_gone();  // all that are waited for beside it
   // Looks once more who the others are: a container may have begun as a shell and be a proxy by now.
   void forget_ignored();
   // What the marker says; only after main_gone().

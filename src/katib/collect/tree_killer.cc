@@ -15,10 +15,13 @@ namespace tacho {
 bool signal_process(const Roots& roots, const ProcessId& id, int number) {
   const Fd pidfd = open_pidfd(id.pid);
   if (!is_alive(roots, id)) return false;
-  const long result = pidfd ? ::syscall(SYS_pidfd_send_signal, pidfd.get(), number, nullptr, 0) : ::kill(id.pid, number);
+  const long result =
+      pidfd ? ::syscall(SYS_pidfd_send_signal, pidfd.get(), number, nullptr, 0) : ::kill(id.pid, number);
   if (result == 0) return true;
   if (errno == EPERM)
-    log::warn("not allowed to end a process of the trainer; run the collector as root or as the trainer's user, or add CAP_KILL");
+    log::warn(
+        "not allowed to end a process of the trainer; run the collector as root or as the trainer's user, or add "
+        "CAP_KILL");
   return false;
 }
 

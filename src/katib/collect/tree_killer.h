@@ -1,6 +1,6 @@
 // Ends the trainer's whole process tree at an early stop: SIGTERM to everyone below the main process, again to whoever
-// appears, SIGKILL after the grace time, until nobody is left. A process is signalled through a pidfd whose start time was
-// compared, so never a stranger who got its pid. Not thread-safe.
+// appears, SIGKILL after the grace time, until nobody is left. A process is signalled through a pidfd whose start time
+// was compared, so never a stranger who got its pid. Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <string>

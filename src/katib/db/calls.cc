@@ -87,8 +87,8 @@ grpc::Status check_trial(const std::string& trial) {
   return grpc::Status::OK;
 }
 
-grpc::Status store_rows(ObservationStore& store, const grpc::ByteBuffer& request, const std::string& trial, const std::string& id,
-                        const std::function<bool()>& gone) {
+grpc::Status store_rows(ObservationStore& store, const grpc::ByteBuffer& request, const std::string& trial,
+                        const std::string& id, const std::function<bool()>& gone) {
   auto batch = store.begin(trial, id);
   if (!batch) return status_of(batch.error());
   if ((*batch)->known()) return grpc::Status::OK;
@@ -105,7 +105,8 @@ grpc::Status store_rows(ObservationStore& store, const grpc::ByteBuffer& request
 
 }  // namespace
 
-grpc::Status report_call(ObservationStore& store, const grpc::ByteBuffer& request, const std::string& id, const std::function<bool()>& gone) {
+grpc::Status report_call(ObservationStore& store, const grpc::ByteBuffer& request, const std::string& id,
+                         const std::function<bool()>& gone) {
   grpc::ByteBuffer bytes(request);
   grpc::ProtoBufferReader stream(&bytes);
   const Result<std::string> trial = read_trial_name(stream);

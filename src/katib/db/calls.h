@@ -13,7 +13,8 @@ namespace tacho {
 // Faults of the data come back as UNKNOWN, the service's only code elsewhere, on which a collector looks for the bad
 // row; a row without metric as INVALID_ARGUMENT. Faults of the store are UNAVAILABLE: the same call may succeed
 // later.
-// `id`: of the report, if it has one; `gone`: its caller has given it up, asked just before the rows are stored for good.
+// `id`: of the report, if it has one; `gone`: its caller has given it up, asked just before the rows are stored for
+// good.
 grpc::Status report_call(ObservationStore& store, const grpc::ByteBuffer& request, const std::string& id = "",
                          const std::function<bool()>& gone = {});
 grpc::Status get_call(ObservationStore& store, const grpc::ByteBuffer& request, grpc::ByteBuffer& reply);

@@ -5,10 +5,10 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "katib/collect/go_flags.h"
 #include "katib/db/commands.h"
 #include "katib/db/service.h"
 #include "katib/db/store_place.h"
-#include "katib/collect/go_flags.h"
 #include "katib/rpc/grpc_log.h"
 #include "os/clock.h"
 #include "os/signals.h"
@@ -35,14 +35,14 @@ Keeps the metric logs of trials: Katib's DBManager service (gRPC) on SQLite or P
 A password: PGPASSWORD, ~/.pgpass or --store-url-file. SIGTERM lets running calls finish.
 )";
 constexpr auto kDbFlags = std::to_array<GoFlag>({{"listen"},
-                                               {"listen-address"},
-                                               {"store"},
-                                               {"store-url-file"},
-                                               {"connect-timeout"},
-                                               {"tls", true},
-                                               {"tls-cert"},
-                                               {"tls-key"},
-                                               {"tls-ca"}});
+                                                 {"listen-address"},
+                                                 {"store"},
+                                                 {"store-url-file"},
+                                                 {"connect-timeout"},
+                                                 {"tls", true},
+                                                 {"tls-cert"},
+                                                 {"tls-key"},
+                                                 {"tls-ca"}});
 constexpr int64_t kGraceMs = 20'000;
 constexpr int64_t kBetweenAttemptsNs = 5 * kNsPerSec;
 
@@ -145,8 +145,7 @@ int db_command(std::span<const std::string> words) {
                                   ? listen
                                   : listen.substr(0, listen.rfind(':') + 1) + std::to_string((*server)->port());
   std::fprintf(stderr, "tacho-katib db: serving on %s, storing in %s\n", address.c_str(), stored_in.c_str());
-  while (!wait_for_signal(signals, INT64_MAX)) {
-  }
+  while (!wait_for_signal(signals, INT64_MAX)) {}
   (*server)->stop(kGraceMs);
   return 0;
 }

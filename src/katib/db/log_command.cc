@@ -6,9 +6,9 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "base/writer.h"
+#include "katib/collect/go_flags.h"
 #include "katib/db/commands.h"
 #include "katib/db/store_place.h"
-#include "katib/collect/go_flags.h"
 #include "katib/rpc/clients.h"
 #include "katib/rpc/time_stamp.h"
 #include "os/clock.h"
@@ -31,18 +31,18 @@ constexpr const char* kLogHelp = R"(tacho-katib log TRIAL – prints what is sto
   --tls, --tls-ca FILE, --tls-cert FILE, --tls-key FILE, --tls-server-name NAME, --auth-token-file FILE   for --server
 )";
 constexpr auto kLogFlags = std::to_array<GoFlag>({{"server"},
-                                               {"store"},
-                                               {"metric"},
-                                               {"since"},
-                                               {"until"},
-                                               {"json", true},
-                                               {"timeout"},
-                                               {"tls", true},
-                                               {"tls-ca"},
-                                               {"tls-cert"},
-                                               {"tls-key"},
-                                               {"tls-server-name"},
-                                               {"auth-token-file"}});
+                                                  {"store"},
+                                                  {"metric"},
+                                                  {"since"},
+                                                  {"until"},
+                                                  {"json", true},
+                                                  {"timeout"},
+                                                  {"tls", true},
+                                                  {"tls-ca"},
+                                                  {"tls-cert"},
+                                                  {"tls-key"},
+                                                  {"tls-server-name"},
+                                                  {"auth-token-file"}});
 
 struct LogOptions {
   LogQuery query;
@@ -124,7 +124,8 @@ Status from_store(const LogOptions& options, std::vector<MetricRow>& rows) {
 // Control characters of somebody's log must not steer the reader's terminal.
 std::string printable(std::string_view text) {
   std::string out = valid_utf8(text);
-  std::replace_if(out.begin(), out.end(), [](char c) { return (c >= 0 && c < 0x20) || c == 0x7f; }, '?');
+  std::replace_if(
+      out.begin(), out.end(), [](char c) { return (c >= 0 && c < 0x20) || c == 0x7f; }, '?');
   return out;
 }
 
@@ -177,7 +178,8 @@ int log_command(std::span<const std::string> words) {
   if (!words.empty() && !words.front().starts_with('-')) {
     trial = words.front();
     words = words.subspan(1);
-  } else if (!words.empty() && !words.back().starts_with('-') && parse_go_flags(words.first(words.size() - 1), kLogFlags)) {
+  } else if (!words.empty() && !words.back().starts_with('-') &&
+             parse_go_flags(words.first(words.size() - 1), kLogFlags)) {
     trial = words.back();
     words = words.first(words.size() - 1);
   }

@@ -87,21 +87,24 @@ Result<std::unique_ptr<PostgresConnection>> PostgresConnection::open(const Postg
   PGconn* handle = (*api)->connect(keywords.data(), values.data(), 1);
   std::unique_ptr<PostgresConnection> connection(new PostgresConnection(*api, handle, place));
   // Notices ("relation already exists") would go to stderr.
-  (*api)->set_notice_processor(handle, [](void*, const char* text) { log::debug(one_line(text)); }, nullptr);
+  (*api)->set_notice_processor(
+      handle, [](void*, const char* text) { log::debug(one_line(text)); }, nullptr);
   if (connection->broken()) {
     return Error{Code::io, "cannot connect to PostgreSQL", place.name, one_line((*api)->error_message(handle))};
   }
-  if ((*api)->set_nonblocking(handle, 1) != 0) return connection->error("cannot use the connection to PostgreSQL", nullptr);
+  if ((*api)->set_nonblocking(handle, 1) != 0)
+    return connection->error("cannot use the connection to PostgreSQL", nullptr);
   if (const Status limits = connection->set_limits(); !limits) return limits.error();
   return connection;
 }
 
-// Whatever the URL, the role or the database has set stands. A statement is given up before a collector gives up its call (60 s), so
-// that what it did not hear of was not done.
+// Whatever the URL, the role or the database has set stands. A statement is given up before a collector gives up its
+// call (60 s), so that what it did not hear of was not done.
 Status PostgresConnection::set_limits() {
   constexpr const char* kLimits =
       "SELECT set_config('statement_timeout', CASE current_setting('statement_timeout') WHEN '0' THEN '50s' ELSE "
-      "current_setting('statement_timeout') END, false), set_config('lock_timeout', CASE current_setting('lock_timeout') WHEN '0' THEN "
+      "current_setting('statement_timeout') END, false), set_config('lock_timeout', CASE "
+      "current_setting('lock_timeout') WHEN '0' THEN "
       "'30s' ELSE current_setting('lock_timeout') END, false), set_config('idle_in_transaction_session_timeout', CASE "
       "current_setting('idle_in_transaction_session_timeout') WHEN '0' THEN '60s' ELSE "
       "current_setting('idle_in_transaction_session_timeout') END, false)";
@@ -179,8 +182,7 @@ Status PostgresConnection::drain(const char* what, const Row& row) {
         if (row) row(columns);
         break;
       case PGRES_TUPLES_OK:
-      case PGRES_COMMAND_OK:
-        break;
+      case PGRES_COMMAND_OK: break;
       default:
         if (status) status = error(what, result);
     }
@@ -231,8 +233,7 @@ Status PostgresConnection::send_copy(std::string_view bytes) {
 
 Status PostgresConnection::end_copy() {
   int taken = 0;
-  while ((taken = api_->put_copy_end(handle_, nullptr)) == 0 && flush()) {
-  }
+  while ((taken = api_->put_copy_end(handle_, nullptr)) == 0 && flush()) {}
   if (taken != 1) return error("PostgreSQL did not store the rows", nullptr);
   return drain("PostgreSQL did not store the rows", {});
 }

@@ -1,8 +1,8 @@
 // PostgreSQL through libpq, which is loaded at run time: its own libraries (Kerberos, LDAP …) must not be in every
 // sidecar. Values are bound or sent by COPY, never spliced into SQL. A connection is used by one thread at a time.
-// Nothing is waited for without limit: the server ends a statement after its time (statement_timeout), the kernel a connection whose
-// peer is gone (keep-alives, TCP user time-out), and we one whose server says nothing. Relies on libpq 10 and a server of version 10
-// or later.
+// Nothing is waited for without limit: the server ends a statement after its time (statement_timeout), the kernel a
+// connection whose peer is gone (keep-alives, TCP user time-out), and we one whose server says nothing. Relies on libpq
+// 10 and a server of version 10 or later.
 #pragma once
 #include <libpq-fe.h>
 
@@ -23,7 +23,7 @@ namespace tacho {
 // Where the server is: libpq's keywords, or a URL under "dbname". Passwords come from here, PGPASSWORD or ~/.pgpass.
 struct PostgresPlace {
   std::vector<std::pair<std::string, std::string>> parameters;
-  std::string name;  // for people, without a password
+  std::string name;          // for people, without a password
   int patience_ms = 60'000;  // for a server that says nothing; more than it gives a statement
 };
 
@@ -69,8 +69,8 @@ class PostgresConnection {
   Status run(const char* sql, std::span<const std::string> parameters, const Row& row = {});
   Status start_copy(const char* sql);
   Status send_copy(std::string_view bytes);
-  Status end_copy();                         // ok: all rows are stored
-  void abandon_copy(const char* reason);     // none is
+  Status end_copy();                      // ok: all rows are stored
+  void abandon_copy(const char* reason);  // none is
   // For statements that take their time: no limit but the connection's own.
   Status without_limit();
   // From another thread: ends the statement that runs.
@@ -90,7 +90,7 @@ class PostgresConnection {
   const PostgresApi* api_;
   PGconn* handle_;
   std::string name_;
-  int patience_ms_;  // −1: any time
+  int patience_ms_;    // −1: any time
   bool lost_ = false;  // the server did not answer: libpq 15 may still call such a connection good
 };
 

@@ -8,13 +8,16 @@ namespace tacho {
 namespace {
 
 constexpr const char* kState =
-    "SELECT i.indisvalid::text, '', '' FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE c.relname = 'observation_logs_by_metric' "
+    "SELECT i.indisvalid::text, '', '' FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE c.relname = "
+    "'observation_logs_by_metric' "
     "AND i.indrelid = 'observation_logs'::regclass";
 // Whoever makes it holds this; released with the connection at the latest.
-constexpr const char* kLock = "SELECT pg_try_advisory_lock(hashtext('tacho ' || 'observation_logs'::regclass::oid::text))::text, '', ''";
+constexpr const char* kLock =
+    "SELECT pg_try_advisory_lock(hashtext('tacho ' || 'observation_logs'::regclass::oid::text))::text, '', ''";
 constexpr const char* kDrop = "DROP INDEX CONCURRENTLY IF EXISTS observation_logs_by_metric";
 constexpr const char* kMake =
-    "CREATE INDEX CONCURRENTLY IF NOT EXISTS observation_logs_by_metric ON observation_logs (trial_name, metric_name, time)";
+    "CREATE INDEX CONCURRENTLY IF NOT EXISTS observation_logs_by_metric ON observation_logs (trial_name, metric_name, "
+    "time)";
 
 // The first column of the first row.
 Status ask(PostgresConnection& connection, const char* sql, std::optional<std::string>& answer) {

@@ -19,10 +19,12 @@ constexpr const char* kTable =
 constexpr const char* kIndex =
     "CREATE INDEX IF NOT EXISTS observation_logs_by_metric ON observation_logs (trial_name, metric_name, time)";
 constexpr const char* kReports =
-    "CREATE TABLE IF NOT EXISTS tacho_reports (trial_name VARCHAR(255) NOT NULL, report_id VARCHAR(255) NOT NULL, PRIMARY KEY (trial_name, "
+    "CREATE TABLE IF NOT EXISTS tacho_reports (trial_name VARCHAR(255) NOT NULL, report_id VARCHAR(255) NOT NULL, "
+    "PRIMARY KEY (trial_name, "
     "report_id))";
 constexpr const char* kRemember =
-    "INSERT INTO tacho_reports (trial_name, report_id) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING trial_name, report_id, ''";
+    "INSERT INTO tacho_reports (trial_name, report_id) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING trial_name, "
+    "report_id, ''";
 constexpr const char* kHasReports =
     "SELECT (has_table_privilege('tacho_reports', 'INSERT') AND has_table_privilege('tacho_reports', 'SELECT') AND "
     "has_table_privilege('tacho_reports', 'DELETE'))::text, '', ''";
@@ -34,8 +36,8 @@ constexpr const char* kCopy = "COPY observation_logs (trial_name, time, metric_n
 // bytes.
 constexpr std::string_view kCopyHeader("PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0\0", 19);
 constexpr std::string_view kCopyTrailer("\377\377", 2);
-constexpr int64_t kPostgresEpochUs = 946'684'800'000'000;   // 2000-01-01 in µs since 1970: where its time stamps begin
-constexpr int64_t kYearOneUs = -62'135'596'800'000'000;     // before it PostgreSQL counts years BC
+constexpr int64_t kPostgresEpochUs = 946'684'800'000'000;  // 2000-01-01 in µs since 1970: where its time stamps begin
+constexpr int64_t kYearOneUs = -62'135'596'800'000'000;    // before it PostgreSQL counts years BC
 constexpr size_t kChunkBytes = 256 * 1024;
 
 template <class Int>
@@ -55,7 +57,11 @@ class PostgresBatch final : public StoreBatch {
  public:
   // In a transaction: begun together with the report's id.
   PostgresBatch(Connections::Lease connection, std::string trial, bool in_transaction, bool known)
-      : connection_(std::move(connection)), trial_(std::move(trial)), bytes_(kCopyHeader), in_transaction_(in_transaction), known_(known) {}
+      : connection_(std::move(connection)),
+        trial_(std::move(trial)),
+        bytes_(kCopyHeader),
+        in_transaction_(in_transaction),
+        known_(known) {}
   ~PostgresBatch() override {
     if (finished_) return;
     if (!known_) connection_->abandon_copy("the report was refused");
@@ -120,8 +126,9 @@ class PostgresStore final : public ObservationStore {
       // A table of somebody else may be used without the right to make one.
       Status usable = connection.run(kCheck, {});
       if (usable && init != TableInit::read_only)
-        knows_ids_ = connection.run(kHasReports, {}, [&](std::span<const std::string_view> columns) { may_remember_ = columns[0] == "true"; }) &&
-                     may_remember_;
+        knows_ids_ = connection.run(kHasReports, {}, [&](std::span<const std::string_view> columns) {
+          may_remember_ = columns[0] == "true";
+        }) && may_remember_;
       wants_index = usable && init == TableInit::create;
       return usable || created ? usable : created;
     });
@@ -139,7 +146,8 @@ class PostgresStore final : public ObservationStore {
       bool known = false;
       Status status = remembers ? remember(**connection, trial, id, known) : ok();
       if (status && !known) status = (*connection)->start_copy(kCopy);
-      if (status) return std::unique_ptr<StoreBatch>(new PostgresBatch(std::move(*connection), trial, remembers, known));
+      if (status)
+        return std::unique_ptr<StoreBatch>(new PostgresBatch(std::move(*connection), trial, remembers, known));
       if (drop_if_broken(*connection)) {
         if (again) return status.error();
         continue;
@@ -180,7 +188,8 @@ class PostgresStore final : public ObservationStore {
     const std::array parameters = {trial};
     return with_connection([&](PostgresConnection& connection) {
       Status removed = connection.run("DELETE FROM observation_logs WHERE trial_name = $1", parameters);
-      return removed && knows_ids_ ? connection.run("DELETE FROM tacho_reports WHERE trial_name = $1", parameters) : removed;
+      return removed && knows_ids_ ? connection.run("DELETE FROM tacho_reports WHERE trial_name = $1", parameters)
+                                   : removed;
     });
   }
 
@@ -194,7 +203,9 @@ class PostgresStore final : public ObservationStore {
   // A new table is empty, so that its index is made at once; that of an old one takes its time (postgres_index.h).
   Status create(PostgresConnection& connection) {
     bool is_new = false;
-    if (Status asked = connection.run(kIsThere, {}, [&](std::span<const std::string_view> columns) { is_new = columns[0] != "true"; }); !asked)
+    if (Status asked = connection.run(
+            kIsThere, {}, [&](std::span<const std::string_view> columns) { is_new = columns[0] != "true"; });
+        !asked)
       return asked;
     Status created = connection.run(kTable, {});
     if (created && is_new) created = connection.run(kIndex, {});

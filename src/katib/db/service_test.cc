@@ -130,7 +130,9 @@ TEST_F(Service, AllRowsOrNone) {
 
 TEST_F(Service, BytesInAnyOrderAndBytesThatAreNone) {
   // The log before the name, in two parts, with a field that nobody knows and a metric in two parts.
-  const std::string time = "\x0a\x14" "2026-11-15T09:30:00Z";
+  const std::string time =
+      "\x0a\x14"
+      "2026-11-15T09:30:00Z";
   const std::string row = time + std::string("\x12\x06\x0a\x04loss", 8) +
                           std::string(
                               "\x12\x03\x12\x01"

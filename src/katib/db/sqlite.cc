@@ -69,16 +69,13 @@ Error SqliteConnection::error(const char* what) const {
     case SQLITE_PERM:
       return {Code::denied, "the database may not be written", file_,
               "give this user the right to write to the file and its folder"};
-    case SQLITE_NOTADB:
-      return {Code::io, "the file is no SQLite database", file_, "name another file with --store"};
+    case SQLITE_NOTADB: return {Code::io, "the file is no SQLite database", file_, "name another file with --store"};
     case SQLITE_CORRUPT:
       return {Code::io, "the database is damaged", file_, reason + "; restore it, or try the sqlite3 shell's .recover"};
     case SQLITE_TOOBIG:
     case SQLITE_CONSTRAINT:
-    case SQLITE_MISMATCH:
-      return {Code::invalid, what, file_, reason};
-    default:
-      return {Code::io, what, file_, reason};
+    case SQLITE_MISMATCH: return {Code::invalid, what, file_, reason};
+    default: return {Code::io, what, file_, reason};
   }
 }
 

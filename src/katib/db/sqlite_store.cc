@@ -15,7 +15,8 @@ constexpr const char* kTable =
     "trial_name VARCHAR(255) NOT NULL, id INTEGER PRIMARY KEY, time TEXT, metric_name VARCHAR(255) NOT NULL, value "
     "TEXT NOT NULL);"
     "CREATE INDEX IF NOT EXISTS observation_logs_by_metric ON observation_logs (trial_name, metric_name, time);"
-    "CREATE TABLE IF NOT EXISTS tacho_reports (trial_name TEXT NOT NULL, report_id TEXT NOT NULL, PRIMARY KEY (trial_name, report_id)) "
+    "CREATE TABLE IF NOT EXISTS tacho_reports (trial_name TEXT NOT NULL, report_id TEXT NOT NULL, PRIMARY KEY "
+    "(trial_name, report_id)) "
     "WITHOUT ROWID";
 constexpr const char* kRemember = "INSERT OR IGNORE INTO tacho_reports (trial_name, report_id) VALUES (?1, ?2)";
 constexpr const char* kInsert =

@@ -15,8 +15,8 @@ namespace tacho {
 
 struct LogQuery {
   std::string trial;
-  std::string metric;                      // empty: all
-  std::optional<int64_t> from_us, to_us;   // both inclusive, µs since 1970
+  std::string metric;                     // empty: all
+  std::optional<int64_t> from_us, to_us;  // both inclusive, µs since 1970
 };
 
 // The rows of one report: all of them are stored by commit(), or none when it is destroyed before.
@@ -40,7 +40,7 @@ class ObservationStore {
   virtual bool knows_ids() const { return false; }
   virtual Status read(const LogQuery& query, const Visit& visit) = 0;  // ordered by time, then id
   virtual Status remove(const std::string& trial) = 0;
-  virtual Status probe() = 0;  // ok: the store answers
+  virtual Status probe() = 0;                   // ok: the store answers
   virtual std::string description() const = 0;  // for people; without secrets
 };
 

@@ -1,7 +1,7 @@
 #include "katib/db/store_place.h"
 
-#include "base/text.h"
 #include "base/path.h"
+#include "base/text.h"
 #include "katib/collect/go_flags.h"
 #include "os/environment.h"
 #include "os/file.h"
@@ -16,8 +16,10 @@ PostgresPlace with_settings(std::vector<std::pair<std::string, std::string>> ser
   PostgresPlace place;
   place.name = std::move(name);
   // A peer that is gone without a word is noticed within a minute, with and without something on its way.
-  place.parameters = {{"connect_timeout", "10"}, {"fallback_application_name", "tacho-katib"}, {"keepalives", "1"}, {"keepalives_idle", "30"},
-                      {"keepalives_interval", "10"}, {"keepalives_count", "3"}, {"tcp_user_timeout", "60000"}};
+  place.parameters = {{"connect_timeout", "10"},     {"fallback_application_name", "tacho-katib"},
+                      {"keepalives", "1"},           {"keepalives_idle", "30"},
+                      {"keepalives_interval", "10"}, {"keepalives_count", "3"},
+                      {"tcp_user_timeout", "60000"}};
   place.parameters.insert(place.parameters.end(), server.begin(), server.end());
   place.parameters.emplace_back("client_encoding", "UTF8");
   return place;
@@ -44,7 +46,10 @@ PostgresPlace postgres_of_environment() {
   const std::string database = environment_or("KATIB_POSTGRESQL_DB_DATABASE", "katib");
   const std::string user = environment_or("DB_USER", "katib");
   std::vector<std::pair<std::string, std::string>> server = {
-      {"host", host}, {"port", port}, {"user", user}, {"dbname", database},
+      {"host", host},
+      {"port", port},
+      {"user", user},
+      {"dbname", database},
       {"sslmode", environment_or("KATIB_POSTGRESQL_SSL_MODE", "disable")}};
   // Without it libpq looks at PGPASSWORD and ~/.pgpass.
   if (const std::string password = environment_or("DB_PASSWORD"); !password.empty())
@@ -55,7 +60,8 @@ PostgresPlace postgres_of_environment() {
 Result<std::string> own_file() {
   std::string folder;
   if (const std::string state = environment_or("XDG_STATE_HOME"); state.starts_with('/')) folder = state + "/tacho";
-  else if (const std::string home = environment_or("HOME"); home.starts_with('/')) folder = home + "/.local/state/tacho";
+  else if (const std::string home = environment_or("HOME"); home.starts_with('/'))
+    folder = home + "/.local/state/tacho";
   else return Error{Code::invalid, "no folder for the database", "HOME is not set", "say --store FILE"};
   return folder + "/katib.db";
 }

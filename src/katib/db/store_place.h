@@ -12,7 +12,7 @@
 namespace tacho {
 
 struct StorePlace {
-  std::string file;         // SQLite, unless empty
+  std::string file;  // SQLite, unless empty
   PostgresPlace postgres;
   bool check_only = false;  // SKIP_DB_INITIALIZATION: the table is there already
 };

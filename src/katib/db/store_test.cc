@@ -10,10 +10,10 @@
 #include <functional>
 #include <thread>
 
-#include "support/katib_store.h"
 #include "katib/db/postgres.h"
 #include "katib/db/sqlite.h"
 #include "katib/db/store_place.h"
+#include "support/katib_store.h"
 
 namespace tacho {
 namespace {
@@ -66,7 +66,8 @@ void stores_an_id_once(ObservationStore& store) {
     auto batch = store.begin(trial, id);
     if (!batch) return batch.error().message();
     if ((*batch)->known()) return "known";
-    if (const Status added = (*batch)->add(us("2026-11-15T09:30:01Z"), "loss", id); !added) return added.error().message();
+    if (const Status added = (*batch)->add(us("2026-11-15T09:30:01Z"), "loss", id); !added)
+      return added.error().message();
     const Status stored = (*batch)->commit();
     return stored ? "stored" : stored.error().message();
   };
@@ -79,7 +80,8 @@ void stores_an_id_once(ObservationStore& store) {
   EXPECT_EQ(report("once", "b"), "stored") << "what was not stored is not remembered";
   std::vector<std::thread> threads;
   std::array<std::string, 8> said;
-  for (size_t i = 0; i < said.size(); ++i) threads.emplace_back([&, i] { said[i] = report("once", "c" + std::to_string(i % 2)); });
+  for (size_t i = 0; i < said.size(); ++i)
+    threads.emplace_back([&, i] { said[i] = report("once", "c" + std::to_string(i % 2)); });
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(std::count(said.begin(), said.end(), "stored"), 2);
   EXPECT_EQ(std::count(said.begin(), said.end(), "known"), 6);
@@ -239,7 +241,8 @@ constexpr const char* kOldTable =
 
 std::string answer_of(PostgresConnection& connection, const std::string& sql) {
   std::string out;
-  const Status asked = connection.run(sql.c_str(), {}, [&](std::span<const std::string_view> columns) { out = columns[0]; });
+  const Status asked =
+      connection.run(sql.c_str(), {}, [&](std::span<const std::string_view> columns) { out = columns[0]; });
   return asked ? out : asked.error().message();
 }
 
@@ -265,11 +268,16 @@ TEST(PostgresStore, LimitsIndexAndIds) {
 
   // A table that is in use: neither the service nor those who write wait for the index.
   const auto valid = [&] {
-    return answer_of(owner, "SELECT coalesce((SELECT indisvalid::text FROM pg_index WHERE indexrelid = to_regclass('observation_logs_by_metric')), 'none'), '', ''");
+    return answer_of(owner,
+                     "SELECT coalesce((SELECT indisvalid::text FROM pg_index WHERE indexrelid = "
+                     "to_regclass('observation_logs_by_metric')), 'none'), '', ''");
   };
   ASSERT_TRUE(owner.run(kOldTable, {}));
   auto busy = PostgresConnection::open(place->postgres);
-  ASSERT_TRUE(busy && (*busy)->run("BEGIN", {}) && (*busy)->run("INSERT INTO observation_logs (trial_name, time, metric_name, value) VALUES ('x', now(), 'm', '1')", {}));
+  ASSERT_TRUE(
+      busy && (*busy)->run("BEGIN", {}) &&
+      (*busy)->run("INSERT INTO observation_logs (trial_name, time, metric_name, value) VALUES ('x', now(), 'm', '1')",
+                   {}));
   {
     const auto store = open_store(*place, false);
     ASSERT_TRUE(store) << store.error().message();
@@ -280,7 +288,8 @@ TEST(PostgresStore, LimitsIndexAndIds) {
     stores_an_id_once(**store);
   }
   // One that somebody left half made.
-  ASSERT_TRUE(owner.run("UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'observation_logs_by_metric'::regclass", {}));
+  ASSERT_TRUE(owner.run(
+      "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'observation_logs_by_metric'::regclass", {}));
   ASSERT_EQ(valid(), "false");
   {
     const auto store = open_store(*place, false);
@@ -289,7 +298,10 @@ TEST(PostgresStore, LimitsIndexAndIds) {
   }
   // A service that ends while its index is being made does not wait for whoever is in its way.
   ASSERT_TRUE(owner.run("DROP INDEX observation_logs_by_metric", {}));
-  ASSERT_TRUE((*busy)->run("BEGIN", {}) && (*busy)->run("INSERT INTO observation_logs (trial_name, time, metric_name, value) VALUES ('x', now(), 'm', '2')", {}));
+  ASSERT_TRUE(
+      (*busy)->run("BEGIN", {}) &&
+      (*busy)->run("INSERT INTO observation_logs (trial_name, time, metric_name, value) VALUES ('x', now(), 'm', '2')",
+                   {}));
   { ASSERT_TRUE(open_store(*place, false)); }
   ASSERT_TRUE((*busy)->run("COMMIT", {}));
 

@@ -110,7 +110,8 @@ bool write_usage(const char* folder) {
   for (const int who : kWhom) {
     struct rusage used {};
     if (getrusage(who, &used) != 0) return false;
-    used_us += (used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000LL + used.ru_utime.tv_usec + used.ru_stime.tv_usec;
+    used_us +=
+        (used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000LL + used.ru_utime.tv_usec + used.ru_stime.tv_usec;
   }
   char path[kPath], start[32], text[96];
   start_time(start, sizeof start);

@@ -125,7 +125,8 @@ void forward(int signals, pid_t trainer) {
   signalfd_siginfo info;
   while (read(signals, &info, sizeof info) == sizeof info) {
     const int number = static_cast<int>(info.ssi_signo);
-    // Our own writes may raise SIGPIPE, which the kernel signs with our pid; only one that somebody sent is for the trainer.
+    // Our own writes may raise SIGPIPE, which the kernel signs with our pid; only one that somebody sent is for the
+    // trainer.
     if (number == SIGCHLD || (number == SIGPIPE && static_cast<pid_t>(info.ssi_pid) == getpid())) continue;
     kill(-trainer, number);
   }

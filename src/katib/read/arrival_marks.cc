@@ -17,7 +17,8 @@ void ArrivalMarks::add(int64_t rows, int64_t time_us) {
 
 std::vector<ArrivalRun> ArrivalMarks::runs(int64_t first, int64_t count, int64_t otherwise_us) const {
   std::vector<ArrivalRun> out;
-  auto mark = std::upper_bound(marks_.begin(), marks_.end(), first, [](int64_t row, const Mark& m) { return row < m.rows; });
+  auto mark =
+      std::upper_bound(marks_.begin(), marks_.end(), first, [](int64_t row, const Mark& m) { return row < m.rows; });
   for (; count > 0 && mark != marks_.end(); ++mark) {
     const int64_t rows = std::min(count, mark->rows - first);
     out.push_back({rows, mark->time_us});

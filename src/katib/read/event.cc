@@ -25,7 +25,9 @@ using Type = WireField::Type;
 bool parse_plain_value(std::string_view bytes, SummaryValue& value) {
   WireReader in(bytes);
   uint64_t number = 0;
-  if (!in.take_key('\x0a') || !in.take_bytes(value.tag) || !in.take_key('\x15') || in.rest().size() != 4 || !in.fixed(number, 4)) return false;
+  if (!in.take_key('\x0a') || !in.take_bytes(value.tag) || !in.take_key('\x15') || in.rest().size() != 4 ||
+      !in.fixed(number, 4))
+    return false;
   value.kind = SummaryValue::Kind::simple;
   value.simple = std::bit_cast<float>(static_cast<uint32_t>(number));
   value.tensor = {};
@@ -82,7 +84,9 @@ bool is_session_start(std::string_view session_log) {
 
 uint32_t masked_crc(std::string_view bytes) { return mask(crc32c(bytes)); }
 
-bool is_masked_crc(std::string_view bytes, uint32_t crc) { return bytes.size() >= 4 && load<uint32_t>(bytes.data()) == mask(crc); }
+bool is_masked_crc(std::string_view bytes, uint32_t crc) {
+  return bytes.size() >= 4 && load<uint32_t>(bytes.data()) == mask(crc);
+}
 
 TfRecord first_record(std::string_view bytes) {
   TfRecord record;
@@ -136,8 +140,8 @@ std::string_view plain_tag(std::string_view payload) {
     ++at;
   }
   // 2a size 0a size 0a size tag 15 float
-  if (at + 6 > payload.size() || payload[at] != '\x2a' || byte(at + 1) != payload.size() - at - 2 || payload[at + 2] != '\x0a' ||
-      byte(at + 3) != payload.size() - at - 4 || payload[at + 4] != '\x0a')
+  if (at + 6 > payload.size() || payload[at] != '\x2a' || byte(at + 1) != payload.size() - at - 2 ||
+      payload[at + 2] != '\x0a' || byte(at + 3) != payload.size() - at - 4 || payload[at + 4] != '\x0a')
     return {};
   const size_t size = byte(at + 5);
   if (at + 6 + size + 5 != payload.size() || payload[at + 6 + size] != '\x15') return {};

@@ -1,5 +1,5 @@
-// TensorBoard's event files as bytes: the TFRecord framing, and what an Event and its Summary hold. Pure; views into the
-// input; no allocation.
+// TensorBoard's event files as bytes: the TFRecord framing, and what an Event and its Summary hold. Pure; views into
+// the input; no allocation.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -28,8 +28,8 @@ struct Event {
   std::string_view file_version;  // "brain.Event:2", in the first record
   bool session_start = false;
   bool has_summary = false;
-  std::string_view summary;         // the first one; a writer makes no second
-  std::string_view after_summary;   // the fields behind it
+  std::string_view summary;        // the first one; a writer makes no second
+  std::string_view after_summary;  // the fields behind it
   // A large record comes as several events: these are its values from this one on, and there are more.
   uint64_t first_value = 0;
   bool continues = false;

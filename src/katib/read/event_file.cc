@@ -75,7 +75,8 @@ EventFile::Next EventFile::next_large(const TfRecord& record, Event& event) {
     return Next::event;
   }
   ++bad_records_;
-  log::warn((right ? "an event of " + file_.path() + " cannot be decoded" : "the checksum of a record of " + file_.path() + " is wrong") +
+  log::warn((right ? "an event of " + file_.path() + " cannot be decoded"
+                   : "the checksum of a record of " + file_.path() + " is wrong") +
             "; it is passed over");
   return Next::nothing;
 }

@@ -1,5 +1,6 @@
-// The events of one event file that may still grow. Its last record may be incomplete: then there is none yet. Of a record of
-// more than 1 MiB (a graph, images beside scalars) only the small fields are kept, and it may come as several events. Not thread-safe.
+// The events of one event file that may still grow. Its last record may be incomplete: then there is none yet. Of a
+// record of more than 1 MiB (a graph, images beside scalars) only the small fields are kept, and it may come as several
+// events. Not thread-safe.
 #pragma once
 #include <bitset>
 #include <optional>
@@ -23,7 +24,8 @@ class EventFile {
     broken,   // a checksum is wrong: error() tells
   };
 
-  // A record whose own checksum is wrong is passed over and counted; one whose length cannot be trusted is the end of the file.
+  // A record whose own checksum is wrong is passed over and counted; one whose length cannot be trusted is the end of
+  // the file.
   EventFile(std::string path, std::optional<GrowingFile::Place> place);
 
   // The event's views are good until the next call. With `at_end` nobody writes any more.
@@ -36,7 +38,9 @@ class EventFile {
   Next look();
   uint64_t event_offset() const { return event_offset_; }  // where the last event's record begins
   // Of the last event's record; good until the next call of next().
-  std::optional<GrowingFile::Place> event_place() const { return large_place_ ? large_place_ : file_.place(event_size_); }
+  std::optional<GrowingFile::Place> event_place() const {
+    return large_place_ ? large_place_ : file_.place(event_size_);
+  }
   // Behind the last event.
   std::optional<GrowingFile::Place> place() const { return file_.place(); }
   uint64_t offset() const { return file_.offset(); }
@@ -55,10 +59,10 @@ class EventFile {
   EventSieve sieve_;
   const FirstLetters* letters_ = nullptr;
   uint64_t event_offset_ = 0;
-  size_t event_size_ = 0;                           // its record, which is still in the buffer
-  std::optional<GrowingFile::Place> large_place_;   // its record is not
-  uint64_t known_values_ = 0, first_offset_ = 0;    // values of the record there
-  uint64_t next_value_ = 0;                         // of it, where the next event goes on; 0: with the next record
+  size_t event_size_ = 0;                          // its record, which is still in the buffer
+  std::optional<GrowingFile::Place> large_place_;  // its record is not
+  uint64_t known_values_ = 0, first_offset_ = 0;   // values of the record there
+  uint64_t next_value_ = 0;                        // of it, where the next event goes on; 0: with the next record
   uint64_t bad_records_ = 0;
   std::string error_;
 };

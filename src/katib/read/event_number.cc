@@ -82,13 +82,23 @@ bool reads_as_half(double value, uint16_t bits) {
 
 // DT_… of tensorflow/core/framework/types.proto
 enum DataType : uint64_t {
-  kFloat = 1, kDouble = 2, kInt32 = 3, kUint8 = 4, kInt16 = 5, kInt8 = 6, kInt64 = 9, kBfloat16 = 14, kUint16 = 17, kHalf = 19,
-  kUint32 = 22, kUint64 = 23,
+  kFloat = 1,
+  kDouble = 2,
+  kInt32 = 3,
+  kUint8 = 4,
+  kInt16 = 5,
+  kInt8 = 6,
+  kInt64 = 9,
+  kBfloat16 = 14,
+  kUint16 = 17,
+  kHalf = 19,
+  kUint32 = 22,
+  kUint64 = 23,
 };
 
 struct ElementType {
-  size_t size;       // bytes in tensor_content
-  uint32_t field;    // number of the field of values
+  size_t size;     // bytes in tensor_content
+  uint32_t field;  // number of the field of values
 };
 
 std::optional<ElementType> element_type(uint64_t type) {
@@ -96,10 +106,13 @@ std::optional<ElementType> element_type(uint64_t type) {
     case kFloat: return ElementType{4, 5};
     case kDouble: return ElementType{8, 6};
     case kInt32: return ElementType{4, 7};
-    case kUint8: case kInt8: return ElementType{1, 7};
-    case kInt16: case kUint16: return ElementType{2, 7};
+    case kUint8:
+    case kInt8: return ElementType{1, 7};
+    case kInt16:
+    case kUint16: return ElementType{2, 7};
     case kInt64: return ElementType{8, 10};
-    case kBfloat16: case kHalf: return ElementType{2, 13};
+    case kBfloat16:
+    case kHalf: return ElementType{2, 13};
     case kUint32: return ElementType{4, 16};
     case kUint64: return ElementType{8, 17};
     default: return std::nullopt;

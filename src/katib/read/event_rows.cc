@@ -44,11 +44,13 @@ class Walk {
     const std::string base = folder == "/" ? "/" : folder + "/";
     for (const std::string& name : names) look_at(base + name, folder, is_event_file(name), inner);
     if (depth == kDeepest) {
-      if (!inner.empty()) log::warn("folders deeper than 64 levels below the event files' folder are not read: " + folder);
+      if (!inner.empty())
+        log::warn("folders deeper than 64 levels below the event files' folder are not read: " + folder);
       return;
     }
     for (const std::string& path : inner) {
-      if (folders_.size() >= kMostFolders) return log::warn("more than 4096 folders below the event files' folder: the rest is not read");
+      if (folders_.size() >= kMostFolders)
+        return log::warn("more than 4096 folders below the event files' folder: the rest is not read");
       enter(path, depth + 1);
     }
   }
@@ -77,14 +79,16 @@ class Walk {
 
 }  // namespace
 
-std::vector<FoundFile> find_event_files(const std::string& root, std::vector<std::string>& folders, FolderTrouble& trouble) {
+std::vector<FoundFile> find_event_files(const std::string& root, std::vector<std::string>& folders,
+                                        FolderTrouble& trouble) {
   std::vector<FoundFile> files;
   Walk(files, folders, trouble).enter(root, 0);
   return files;
 }
 
 void warn_of_broken(const std::string& path, const std::string& error) {
-  log::warn(path + ": " + error + "; the rest of this file is not read (is the disk full, or was the file copied badly?)");
+  log::warn(path + ": " + error +
+            "; the rest of this file is not read (is the disk full, or was the file copied badly?)");
 }
 
 EventRows::EventRows(const ReaderOptions& options)
@@ -96,12 +100,14 @@ TimeStamp EventRows::time_of(const Event& event) {
   if (std::abs(event.wall_time) < kMost) {
     const double seconds = std::floor(event.wall_time);
     const double microseconds = std::nearbyint((event.wall_time - seconds) * 1e6);
-    if (const auto time = utc_microseconds(static_cast<int64_t>(seconds), static_cast<int64_t>(microseconds) * 1000)) return *time;
+    if (const auto time = utc_microseconds(static_cast<int64_t>(seconds), static_cast<int64_t>(microseconds) * 1000))
+      return *time;
   }
   return row_time_ == RowTime::arrival ? arrival_.next() : zero_time();
 }
 
-bool EventRows::pass_on(const std::string& metric, const Event& event, const SummaryValue& value, const Reader::Take& take) {
+bool EventRows::pass_on(const std::string& metric, const Event& event, const SummaryValue& value,
+                        const Reader::Take& take) {
   text_.clear();
   if (value.kind == SummaryValue::Kind::simple) put_number(text_, static_cast<double>(value.simple));
   else if (value.kind != SummaryValue::Kind::tensor || !put_tensor_scalar(text_, value.tensor)) return false;

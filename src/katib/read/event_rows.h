@@ -1,4 +1,5 @@
-// What the two orders of reading event files share: which files there are, and how a value becomes a row. Not thread-safe.
+// What the two orders of reading event files share: which files there are, and how a value becomes a row. Not
+// thread-safe.
 #pragma once
 #include <string>
 #include <string_view>
@@ -20,10 +21,12 @@ struct FoundFile {
 };
 
 // All event files in `root` and below, a folder's files by name before its folders; linked folders are not entered. The
-// folders that were entered are added to `folders`. `trouble` tells of what is there and could not be looked at: closed to us, or an error
-// that passes. A trainer may fill its folder with anything: folders, files and entries are looked at up to a limit, which is said.
+// folders that were entered are added to `folders`. `trouble` tells of what is there and could not be looked at: closed
+// to us, or an error that passes. A trainer may fill its folder with anything: folders, files and entries are looked at
+// up to a limit, which is said.
 enum class FolderTrouble { none, closed, passing };
-std::vector<FoundFile> find_event_files(const std::string& root, std::vector<std::string>& folders, FolderTrouble& trouble);
+std::vector<FoundFile> find_event_files(const std::string& root, std::vector<std::string>& folders,
+                                        FolderTrouble& trouble);
 
 // Once a file and fault.
 void warn_of_broken(const std::string& path, const std::string& error);
@@ -32,7 +35,8 @@ class EventRows {
  public:
   explicit EventRows(const ReaderOptions& options);
 
-  // Passes on the row of `value` under the metric's name; false when it makes none: no number, or one that is not reported.
+  // Passes on the row of `value` under the metric's name; false when it makes none: no number, or one that is not
+  // reported.
   bool pass_on(const std::string& metric, const Event& event, const SummaryValue& value, const Reader::Take& take);
   ReaderCounts counts(uint64_t bad_records) const {
     ReaderCounts counts;

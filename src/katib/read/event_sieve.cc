@@ -86,7 +86,8 @@ void EventSieve::take_byte(unsigned char byte) {
 
 void EventSieve::begin_field() {
   const uint64_t type = key_ & 7;
-  broken_ = key_ >> 3 == 0 || key_ >> 32 != 0 || (type != kVarint && type != kFixed64 && type != kBytes && type != kFixed32);
+  broken_ =
+      key_ >> 3 == 0 || key_ >> 32 != 0 || (type != kVarint && type != kFixed64 && type != kBytes && type != kFixed32);
   std::string* out = kept();
   keeps_ = out != nullptr && out->size() < 2 * kLargestField;
   if (type == kBytes) {

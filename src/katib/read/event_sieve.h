@@ -1,6 +1,6 @@
-// A large record of an event file (images, histograms, a graph, and perhaps scalars among them) in pieces, of which only the small
-// fields are kept: what is left is an Event again, with all scalars of its summary, whatever the record's size. Pure;
-// not thread-safe.
+// A large record of an event file (images, histograms, a graph, and perhaps scalars among them) in pieces, of which
+// only the small fields are kept: what is left is an Event again, with all scalars of its summary, whatever the
+// record's size. Pure; not thread-safe.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -11,8 +11,8 @@ namespace tacho {
 
 class EventSieve {
  public:
-  static constexpr uint64_t kLargestField = 4096;           // a tag, a scalar tensor
-  static constexpr size_t kMostBytes = size_t{1} << 19;     // of what is kept; values beyond it are for another turn
+  static constexpr uint64_t kLargestField = 4096;        // a tag, a scalar tensor
+  static constexpr size_t kMostBytes = size_t{1} << 19;  // of what is kept; values beyond it are for another turn
 
   // `size`: of the whole payload; so many values are passed over first.
   void start(uint64_t size, uint64_t skip = 0);
@@ -37,10 +37,10 @@ class EventSieve {
   uint64_t at_ = 0;
   std::array<uint64_t, 3> ends_{};  // of the messages that are open, as offsets
   size_t depth_ = kEvent;
-  uint64_t key_ = 0, number_ = 0;   // of the field; the varint so far
+  uint64_t key_ = 0, number_ = 0;  // of the field; the varint so far
   unsigned shift_ = 0;
-  uint64_t left_ = 0;               // bytes of the field
-  bool keeps_ = false;              // this field
+  uint64_t left_ = 0;   // bytes of the field
+  bool keeps_ = false;  // this field
   std::string event_, summary_, value_;
   uint64_t skip_ = 0, values_ = 0, kept_values_ = 0;
 };

@@ -40,8 +40,7 @@ size_t labels_length(std::string_view text) {
 bool are_labels(std::string_view text) {
   Labels labels(text);
   std::string_view name, value;
-  while (labels.next(name, value)) {
-  }
+  while (labels.next(name, value)) {}
   return !labels.broken();
 }
 
@@ -56,7 +55,8 @@ size_t name_length(std::string_view text, bool colons) {
   size_t size = 0;
   for (; size < text.size(); ++size) {
     const char c = text[size], letter = static_cast<char>(c | 0x20);
-    const bool fits = (letter >= 'a' && letter <= 'z') || c == '_' || (colons && c == ':') || (size > 0 && c >= '0' && c <= '9');
+    const bool fits =
+        (letter >= 'a' && letter <= 'z') || c == '_' || (colons && c == ':') || (size > 0 && c >= '0' && c <= '9');
     if (!fits) break;
   }
   return size;
@@ -72,9 +72,11 @@ bool is_float(std::string_view text) {
   if (!text.empty() && (text[0] == '+' || text[0] == '-')) text.remove_prefix(1);
   const bool hex = text.size() > 2 && text[0] == '0' && (text[1] | 0x20) == 'x';
   if (hex) text.remove_prefix(2);
-  const bool starts = !text.empty() && (text[0] == '.' || (text[0] >= '0' && text[0] <= '9') || (hex && (text[0] | 0x20) >= 'a'));
+  const bool starts =
+      !text.empty() && (text[0] == '.' || (text[0] >= '0' && text[0] <= '9') || (hex && (text[0] | 0x20) >= 'a'));
   double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, hex ? std::chars_format::hex : std::chars_format::general);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value,
+                                            hex ? std::chars_format::hex : std::chars_format::general);
   return starts && error == std::errc{} && end == text.data() + text.size();
 }
 
@@ -109,7 +111,8 @@ bool Labels::next(std::string_view& name, std::string_view& value) {
   if (!escaped) return true;
   scratch_.clear();
   for (size_t i = 0; i < value.size(); ++i) {
-    const bool escape = value[i] == '\\' && i + 1 < value.size() && (value[i + 1] == '\\' || value[i + 1] == '"' || value[i + 1] == 'n');
+    const bool escape = value[i] == '\\' && i + 1 < value.size() &&
+                        (value[i + 1] == '\\' || value[i + 1] == '"' || value[i + 1] == 'n');
     if (escape) ++i;
     scratch_ += escape && value[i] == 'n' ? '\n' : value[i];
   }

@@ -1,4 +1,5 @@
-// One line of a scraped page: Prometheus' text format 0.0.4 and OpenMetrics 1.0. Pure; views into the line; no allocation.
+// One line of a scraped page: Prometheus' text format 0.0.4 and OpenMetrics 1.0. Pure; views into the line; no
+// allocation.
 //   http_requests_total{method="post",code="200"} 1027 1395066363000
 //   loss_bucket{le="0.1"} 8 # {trace_id="abc"} 0.07 1520879607.789
 #pragma once

@@ -115,7 +115,8 @@ std::string_view view(const re2::StringPiece& piece) { return {piece.data(), pie
 
 Error filter_error(const std::string& text, size_t number, const std::string& fault, size_t position) {
   return {Code::invalid,
-          "metric filter " + std::to_string(number) + " '" + valid_utf8(text) + "': " + fault + " at position " + std::to_string(position),
+          "metric filter " + std::to_string(number) + " '" + valid_utf8(text) + "': " + fault + " at position " +
+              std::to_string(position),
           "-f", "a filter is a Go regular expression with a group for the name and one for the value"};
 }
 
@@ -155,7 +156,8 @@ Result<Filter> Filter::compile(const std::string& text, size_t number) {
   if (!regex->ok()) return filter_error(text, number, regex->error(), fault_position(text, *regex));
   const int groups = regex->NumberOfCapturingGroups();
   if (groups < 2)
-    return filter_error(text, number, std::string("it has ") + (groups == 0 ? "no group" : "one group") + ", two are needed, seen",
+    return filter_error(text, number,
+                        std::string("it has ") + (groups == 0 ? "no group" : "one group") + ", two are needed, seen",
                         text.size());
   Filter out(std::move(regex));
   out.plain_ = PlainRegex::compile(with_old_group_names(text));
@@ -169,7 +171,8 @@ bool Filter::find_next(std::string_view line, size_t at, bool plain, FilterMatch
     const PlainRegex::Found result = plain_->find(line, at, found);
     if (result != PlainRegex::Found::too_large) {
       const auto group = [&](int32_t from, int32_t to) {
-        return from < 0 || to < from ? std::string_view() : line.substr(static_cast<size_t>(from), static_cast<size_t>(to - from));
+        return from < 0 || to < from ? std::string_view()
+                                     : line.substr(static_cast<size_t>(from), static_cast<size_t>(to - from));
       };
       match.name = group(found.first_begin, found.first_end);
       match.value = group(found.second_begin, found.second_end);
@@ -188,8 +191,8 @@ bool Filter::find_next(std::string_view line, size_t at, bool plain, FilterMatch
   return true;
 }
 
-// A match that is empty and touches the end of the one before is none; behind an empty one the search goes on with the next
-// character.
+// A match that is empty and touches the end of the one before is none; behind an empty one the search goes on with the
+// next character.
 bool Filter::find_all(std::string_view line, const Visit& visit, bool is_ascii) {
   FilterMatch match;
   if (is_default()) {
@@ -198,7 +201,8 @@ bool Filter::find_all(std::string_view line, const Visit& visit, bool is_ascii) 
       if (!visit(match)) return false;
     return true;
   }
-  const bool plain = plain_ && (is_ascii || std::none_of(line.begin(), line.end(), [](char c) { return static_cast<signed char>(c) < 0; }));
+  const bool plain = plain_ && (is_ascii || std::none_of(line.begin(), line.end(),
+                                                         [](char c) { return static_cast<signed char>(c) < 0; }));
   constexpr size_t kNone = std::string_view::npos;
   for (size_t at = 0, end_before = kNone, begin = 0, end = 0; at <= line.size();) {
     if (!find_next(line, at, plain, match, begin, end)) return true;
@@ -232,8 +236,10 @@ Result<WholeMatch> WholeMatch::compile(const std::string& text) {
   WholeMatch whole;
   auto regex = std::make_shared<re2::RE2>(with_old_group_names(text), regex_options());
   if (!regex->ok())
-    return Error{Code::invalid, "regular expression '" + valid_utf8(text) + "': " + regex->error() + " at position " +
-                                    std::to_string(fault_position(text, *regex)), "", ""};
+    return Error{Code::invalid,
+                 "regular expression '" + valid_utf8(text) + "': " + regex->error() + " at position " +
+                     std::to_string(fault_position(text, *regex)),
+                 "", ""};
   whole.regex_ = std::move(regex);
   return whole;
 }

@@ -1,6 +1,6 @@
-// Metric filters: Go regular expressions whose first group is a metric's name and whose second is its value, found as Go's
-// find-all does. The default filter has a matcher of its own, and so have plain ones (plain_regex.h); both find the same as RE2.
-// Not thread-safe.
+// Metric filters: Go regular expressions whose first group is a metric's name and whose second is its value, found as
+// Go's find-all does. The default filter has a matcher of its own, and so have plain ones (plain_regex.h); both find
+// the same as RE2. Not thread-safe.
 #pragma once
 #include <functional>
 #include <memory>
@@ -27,15 +27,16 @@ struct FilterMatch {
 };
 
 // The matches of the default filter, one after the other:  ([\w|-]+)\s*=\s*([+-]?\d*(\.\d+)?([Ee][+-]?\d+)?)
-// Names, white space and '=' share no character, so a match is a '=' with a run of name characters before it; every part of
-// the value is optional and greedy, so it never has to be taken back. All of it is ASCII: bytes that are no UTF-8 end a run.
+// Names, white space and '=' share no character, so a match is a '=' with a run of name characters before it; every
+// part of the value is optional and greedy, so it never has to be taken back. All of it is ASCII: bytes that are no
+// UTF-8 end a run.
 class DefaultMatches {
  public:
   explicit DefaultMatches(std::string_view line) : at_(line.data()), end_(at_ + line.size()) {}
   bool next(FilterMatch& match);
 
  private:
-  const char* at_;   // where the match before ended
+  const char* at_;  // where the match before ended
   const char* end_;
 };
 

@@ -14,11 +14,11 @@ namespace tacho {
 namespace {
 
 // f_type of statfs(2): NFS, SMB, CIFS, SMB2, FUSE, Ceph, 9p, Lustre, AFS, OCFS2, GFS2, GPFS.
-constexpr std::array<unsigned long, 12> kRemote{0x6969, 0x517B, 0xFF534D42, 0xFE534D42, 0x65735546, 0x00C36400,
+constexpr std::array<unsigned long, 12> kRemote{0x6969,     0x517B,     0xFF534D42, 0xFE534D42, 0x65735546, 0x00C36400,
                                                 0x01021997, 0x0BD00BD0, 0x5346414F, 0x7461636F, 0x01161970, 0x47504653};
 
 bool is_remote(const std::string& path) {
-  struct statfs info{};
+  struct statfs info {};
   if (::statfs(path.c_str(), &info) != 0) return false;
   const auto type = static_cast<unsigned long>(info.f_type) & 0xFFFFFFFFul;
   return std::find(kRemote.begin(), kRemote.end(), type) != kRemote.end();
@@ -38,7 +38,8 @@ bool FolderWatch::follow(const std::vector<std::string>& folders) {
   for (const std::string& folder : folders) {
     if (watches_.contains(folder)) continue;
     if (!fd_) continue;
-    constexpr uint32_t kEvents = IN_MODIFY | IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF | IN_CLOSE_WRITE;
+    constexpr uint32_t kEvents = IN_MODIFY | IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_DELETE_SELF |
+                                 IN_MOVE_SELF | IN_CLOSE_WRITE;
     const int watch = ::inotify_add_watch(fd_.get(), folder.c_str(), kEvents | IN_ONLYDIR);
     if (watch >= 0) {
       watches_[folder] = watch;
@@ -63,7 +64,8 @@ bool FolderWatch::changed() {
     const auto* event = reinterpret_cast<const inotify_event*>(buffer.data() + at);
     const std::string_view name = event->len > 0 ? event->name : "";
     any = any || !name.starts_with(".tacho-");
-    if ((event->mask & IN_IGNORED) != 0) std::erase_if(watches_, [&](const auto& entry) { return entry.second == event->wd; });
+    if ((event->mask & IN_IGNORED) != 0)
+      std::erase_if(watches_, [&](const auto& entry) { return entry.second == event->wd; });
     at += static_cast<ssize_t>(sizeof(inotify_event) + event->len);
   }
   return any;

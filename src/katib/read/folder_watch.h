@@ -1,5 +1,5 @@
-// Tells when something in a set of folders changed, by inotify. Where that is refused, or where the file system is a remote
-// one whose other writers the kernel does not see (NFS, FUSE …), needs_polling() says so. Not thread-safe.
+// Tells when something in a set of folders changed, by inotify. Where that is refused, or where the file system is a
+// remote one whose other writers the kernel does not see (NFS, FUSE …), needs_polling() says so. Not thread-safe.
 #pragma once
 #include <map>
 #include <string>
@@ -13,8 +13,8 @@ namespace tacho {
 class FolderWatch {
  public:
   FolderWatch();
-  // Watches these too; folders that are not there yet are tried again at the next call. True: one is watched from now on, and may
-  // have changed before.
+  // Watches these too; folders that are not there yet are tried again at the next call. True: one is watched from now
+  // on, and may have changed before.
   bool follow(const std::vector<std::string>& folders);
   int fd() const { return fd_.get(); }
   bool needs_polling() const { return needs_polling_ || missing_; }

@@ -89,7 +89,9 @@ bool GrowingFile::open_by_identity(Identity wanted) {
   list_directory(folder, [&](std::string_view name) {
     struct stat status {};
     const std::string path = folder + "/" + std::string(name);
-    if (found.empty() && ::lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && identity_of(status) == wanted) found = path;
+    if (found.empty() && ::lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
+        identity_of(status) == wanted)
+      found = path;
   });
   bool absent = false;
   return !found.empty() && open(found, absent) && identity_ == wanted;
@@ -117,7 +119,8 @@ Status GrowingFile::open_first() {
   const std::optional<Place> place = std::exchange(wanted_, std::nullopt);
   const auto later = [&](Fd before) {
     Error error = system_error("cannot read the metrics file", path_, errno);
-    if (errno == EXDEV) error = {Code::denied, "the metrics file is a link that leads out of its folder, and is not read", path_, ""};
+    if (errno == EXDEV)
+      error = {Code::denied, "the metrics file is a link that leads out of its folder, and is not read", path_, ""};
     if (before) fd_ = std::move(before);
     wanted_ = place;
     return error;
@@ -183,7 +186,9 @@ Result<GrowingFile::Fill> GrowingFile::fill(bool at_end) {
     std::array<char, kBefore> bytes{};
     const size_t size = std::min(end_, kBefore);
     const ssize_t got = pread_retried(fd_.get(), bytes.data(), size, end_offset_ - size);
-    if (got >= 0 && (static_cast<size_t>(got) != size || std::memcmp(bytes.data(), buffer_.data() + end_ - size, size) != 0)) start_again();
+    if (got >= 0 &&
+        (static_cast<size_t>(got) != size || std::memcmp(bytes.data(), buffer_.data() + end_ - size, size) != 0))
+      start_again();
   }
   if (const ssize_t got = read_on(); got != 0) {
     if (got < 0) {

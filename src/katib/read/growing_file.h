@@ -1,11 +1,12 @@
-// A log that another process writes: read through one buffer, from where it was left, over truncation, rotation and deletion.
+// A log that another process writes: read through one buffer, from where it was left, over truncation, rotation and
+// deletion.
 //  - truncated (shorter than what was read, or other bytes before the place): from 0 again, and restarted() tells;
 //  - replaced (another inode under the name): the old one is read to its end, then those that had the name in between
 //    (rotation.h), then the new one from 0;
 //  - deleted: what is open is read to its end.
-// A place is kept as device, inode, offset and a checksum of the bytes before it, by which a file that began anew is told
-// from one that grew. An error of reading passes: the next fill() goes on where this one would have. Whoever writes the file is not
-// trusted: only plain files are read, and with stay_inside() none that a link outside leads to.
+// A place is kept as device, inode, offset and a checksum of the bytes before it, by which a file that began anew is
+// told from one that grew. An error of reading passes: the next fill() goes on where this one would have. Whoever
+// writes the file is not trusted: only plain files are read, and with stay_inside() none that a link outside leads to.
 // Not thread-safe; allocates only when a line does not fit into the buffer.
 #pragma once
 #include <sys/types.h>
@@ -40,7 +41,8 @@ class GrowingFile {
   };
 
   explicit GrowingFile(std::string path);
-  // The file is read only where it is in the folder of its path or below it: a log is shown to people, a secret must not be.
+  // The file is read only where it is in the folder of its path or below it: a log is shown to people, a secret must
+  // not be.
   void stay_inside() { inside_ = true; }
   // The system calls; a seam for tests.
   struct Calls {
@@ -56,18 +58,20 @@ class GrowingFile {
 
   std::string_view unread() const { return {buffer_.data() + begin_, end_ - begin_}; }
   void consume(size_t bytes) { begin_ += bytes; }
-  uint64_t size() const;  // of the open file; 0 when there is none
+  uint64_t size() const;                                             // of the open file; 0 when there is none
   uint64_t offset() const { return end_offset_ - (end_ - begin_); }  // of the first unread byte
   Identity identity() const { return identity_; }
   const std::string& path() const { return path_; }
 
-  // Nothing before the first file was opened. `back`: of so many bytes before, which were consumed since the last fill().
+  // Nothing before the first file was opened. `back`: of so many bytes before, which were consumed since the last
+  // fill().
   std::optional<Place> place(size_t back = 0) const;
   // Goes on from there at the next fill(); nothing: from the beginning of the first file that was read.
   void seek(std::optional<Place> place);
   // The file that has the name now is the first, and is read from its beginning.
   void begin_anew();
-  // Opens the file of the name, if none was opened and no place is wanted: it will be the first, whatever becomes of its name.
+  // Opens the file of the name, if none was opened and no place is wanted: it will be the first, whatever becomes of
+  // its name.
   void hold();
   // The file began anew since the last call.
   bool restarted();
@@ -90,14 +94,14 @@ class GrowingFile {
   Fd fd_;
   Identity identity_;
   std::optional<Identity> first_;
-  std::optional<Place> wanted_;    // a seek that was not done yet
+  std::optional<Place> wanted_;  // a seek that was not done yet
   bool restarted_ = false, inside_ = false;
-  int refused_ = 0;                // looks at which the next of several rotated files could not be opened
+  int refused_ = 0;  // looks at which the next of several rotated files could not be opened
   uint64_t beginnings_ = 0;
   bool at_eof_ = false;
   std::vector<char> buffer_;
-  size_t begin_ = 0, end_ = 0;     // what is unread; before it some bytes that were read, for the checksum
-  uint64_t end_offset_ = 0;        // of buffer_[end_] in the file
+  size_t begin_ = 0, end_ = 0;  // what is unread; before it some bytes that were read, for the checksum
+  uint64_t end_offset_ = 0;     // of buffer_[end_] in the file
 };
 
 }  // namespace tacho

@@ -48,7 +48,9 @@ void put_utf8(std::string& to, int32_t point) {
 
 char simple_escape(char c) {
   switch (c) {
-    case '"': case '\\': case '/': return c;
+    case '"':
+    case '\\':
+    case '/': return c;
     case 'b': return '\b';
     case 'f': return '\f';
     case 'n': return '\n';
@@ -198,7 +200,8 @@ bool JsonLine::parse_value(JsonMember& member) {
   skip_space();
   if (at_ == end_) return false;
   switch (*at_) {
-    case '{': case '[':
+    case '{':
+    case '[':
       member.kind = *at_ == '{' ? JsonKind::object : JsonKind::array;
       open_.assign(1, *at_++);
       return skip_nested();
@@ -206,15 +209,10 @@ bool JsonLine::parse_value(JsonMember& member) {
       ++at_;
       member.kind = JsonKind::string;
       return parse_string(member.text, value_, true);
-    case 't': case 'f':
-      member.kind = JsonKind::boolean;
-      return parse_word("true") || parse_word("false");
-    case 'n':
-      member.kind = JsonKind::null;
-      return parse_word("null");
-    default:
-      member.kind = JsonKind::number;
-      return parse_number(member.text);
+    case 't':
+    case 'f': member.kind = JsonKind::boolean; return parse_word("true") || parse_word("false");
+    case 'n': member.kind = JsonKind::null; return parse_word("null");
+    default: member.kind = JsonKind::number; return parse_number(member.text);
   }
 }
 

@@ -1,6 +1,6 @@
-// One line of a JSON log: strict JSON as Go's decoder takes it, the members of the top object only. Nested values are checked
-// and passed over. Bytes that are not UTF-8, and lone surrogates, become U+FFFD. No recursion; no allocation but for strings
-// with escapes. Not thread-safe.
+// One line of a JSON log: strict JSON as Go's decoder takes it, the members of the top object only. Nested values are
+// checked and passed over. Bytes that are not UTF-8, and lone surrogates, become U+FFFD. No recursion; no allocation
+// but for strings with escapes. Not thread-safe.
 #pragma once
 #include <functional>
 #include <string>

@@ -54,8 +54,10 @@ class JsonReader final : public LineReader {
       const size_t end = std::min(lines.find('\n', at), lines.size());
       if (end > at && !parse_line(lines.substr(at, end - at), take)) {
         ++bad_lines_;
-        const std::string what = "a line of the JSON log is no JSON object: " + valid_utf8(lines.substr(at, std::min<size_t>(end - at, 80)));
-        if (options_.bad_line == BadLine::fail) return Error{Code::invalid, what, "", "--bad-line skip passes over such lines"};
+        const std::string what =
+            "a line of the JSON log is no JSON object: " + valid_utf8(lines.substr(at, std::min<size_t>(end - at, 80)));
+        if (options_.bad_line == BadLine::fail)
+          return Error{Code::invalid, what, "", "--bad-line skip passes over such lines"};
         if (bad_lines_ == 1) log::warn(what + " (such lines are skipped)");
       }
       at = end + 1;
@@ -103,7 +105,8 @@ class JsonReader final : public LineReader {
     if (time_.present && time_.kind == JsonKind::string)
       if (TimeStamp own(time_.text); own.us()) return own;
     if (time_.present && time_.kind == JsonKind::number) {
-      const auto time = options_.json_time == JsonTime::exact ? json_time_exact(time_.text) : json_time_by_digits(time_.text);
+      const auto time =
+          options_.json_time == JsonTime::exact ? json_time_exact(time_.text) : json_time_by_digits(time_.text);
       if (time) return *time;
     }
     return missing_time();

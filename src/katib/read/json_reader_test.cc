@@ -28,8 +28,10 @@ class JsonTest : public ::testing::Test {
     Rows found;
     for (bool more = true; more;) {
       const auto read = reader->read(true, 1000, [&](MetricRow&& row) {
-        found.push_back(row.name + "=" + row.value + (row.time_stamp == "0001-01-01T00:00:00Z" ? "" : "@" + row.time_stamp.str()) +
-                        (row.step ? " step " + std::to_string(*row.step) : "") + (row.epoch ? " epoch " + std::to_string(*row.epoch) : ""));
+        found.push_back(row.name + "=" + row.value +
+                        (row.time_stamp == "0001-01-01T00:00:00Z" ? "" : "@" + row.time_stamp.str()) +
+                        (row.step ? " step " + std::to_string(*row.step) : "") +
+                        (row.epoch ? " epoch " + std::to_string(*row.epoch) : ""));
       });
       if (!read) return {"error: " + read.error().message()};
       more = *read;
@@ -44,16 +46,33 @@ class JsonTest : public ::testing::Test {
 };
 
 TEST_F(JsonTest, RowsInTheOrderOfTheMetrics) {
-  EXPECT_EQ(rows(R"({"acc":"0.9","x":1,"loss":"0.3"})" "\n\n" R"( {"loss" : " 2 "} )" "\r\n"), (Rows{"loss=0.3", "acc=0.9", "loss= 2 "}));
-  EXPECT_EQ(rows(R"({"loss":0.30,"acc":-1E+05})" "\n"), (Rows{"loss=0.30", "acc=-1E+05"}));
-  EXPECT_EQ(rows(R"({"loss":true,"acc":null})" "\n" R"({"loss":["1"],"acc":{"loss":"1"}})" "\n"), Rows{});
-  EXPECT_EQ(rows(R"({"loss":"1","loss":"2"})" "\n" R"({"loss":"1","loss":null})" "\n"), Rows{"loss=2"});
-  EXPECT_EQ(rows(R"({"l\u006fss":"\u00e9\ud83d\ude00\ud800\n"})" "\n"), Rows{"loss=\xc3\xa9\xf0\x9f\x98\x80\xef\xbf\xbd\n"});
+  EXPECT_EQ(rows(R"({"acc":"0.9","x":1,"loss":"0.3"})"
+                 "\n\n"
+                 R"( {"loss" : " 2 "} )"
+                 "\r\n"),
+            (Rows{"loss=0.3", "acc=0.9", "loss= 2 "}));
+  EXPECT_EQ(rows(R"({"loss":0.30,"acc":-1E+05})"
+                 "\n"),
+            (Rows{"loss=0.30", "acc=-1E+05"}));
+  EXPECT_EQ(rows(R"({"loss":true,"acc":null})"
+                 "\n"
+                 R"({"loss":["1"],"acc":{"loss":"1"}})"
+                 "\n"),
+            Rows{});
+  EXPECT_EQ(rows(R"({"loss":"1","loss":"2"})"
+                 "\n"
+                 R"({"loss":"1","loss":null})"
+                 "\n"),
+            Rows{"loss=2"});
+  EXPECT_EQ(rows(R"({"l\u006fss":"\u00e9\ud83d\ude00\ud800\n"})"
+                 "\n"),
+            Rows{"loss=\xc3\xa9\xf0\x9f\x98\x80\xef\xbf\xbd\n"});
   EXPECT_EQ(rows("{\"loss\":\"a\xff\"}\n"), Rows{"loss=a\xef\xbf\xbd"});
 }
 
 TEST_F(JsonTest, BadLinesAreSkippedOrFail) {
-  const std::string log = "{\"loss\":\"1\"}\nnot json\n{\"loss\":\"2\"\n[1]\n{\"loss\":\"3\"} x\n{\"loss\":\"4\"}\n{\"loss\":\"5\"";
+  const std::string log =
+      "{\"loss\":\"1\"}\nnot json\n{\"loss\":\"2\"\n[1]\n{\"loss\":\"3\"} x\n{\"loss\":\"4\"}\n{\"loss\":\"5\"";
   EXPECT_EQ(rows(log), (Rows{"loss=1", "loss=4"}));
   EXPECT_EQ(counts_.bad_lines, 5u);
   options_.bad_line = BadLine::fail;
@@ -61,18 +80,33 @@ TEST_F(JsonTest, BadLinesAreSkippedOrFail) {
 }
 
 TEST_F(JsonTest, NonFinite) {
-  EXPECT_EQ(rows(R"({"loss":"NaN","acc":""})" "\n" R"({"loss":"-inf","acc":"abc"})" "\n"), Rows{"acc=abc"});
+  EXPECT_EQ(rows(R"({"loss":"NaN","acc":""})"
+                 "\n"
+                 R"({"loss":"-inf","acc":"abc"})"
+                 "\n"),
+            Rows{"acc=abc"});
   EXPECT_EQ(counts_.non_finite, 2u);
   EXPECT_EQ(counts_.empty_values, 1u);
 }
 
 TEST_F(JsonTest, KepForm) {
-  EXPECT_EQ(rows(R"({"metric":"acc","value":0.9,"epoch":3,"step":120,"timestamp":"2026-11-15T09:30:00Z"})" "\n"),
+  EXPECT_EQ(rows(R"({"metric":"acc","value":0.9,"epoch":3,"step":120,"timestamp":"2026-11-15T09:30:00Z"})"
+                 "\n"),
             Rows{"acc=0.9@2026-11-15T09:30:00Z step 120 epoch 3"});
-  EXPECT_EQ(rows(R"({"metric":"other","value":1})" "\n" R"({"metric":"acc"})" "\n" R"({"metric":"acc","value":[1]})" "\n"), Rows{});
-  EXPECT_EQ(rows(R"({"metric":"acc","value":"1","loss":"2","step":2.5})" "\n"), (Rows{"loss=2", "acc=1"}));
+  EXPECT_EQ(rows(R"({"metric":"other","value":1})"
+                 "\n"
+                 R"({"metric":"acc"})"
+                 "\n"
+                 R"({"metric":"acc","value":[1]})"
+                 "\n"),
+            Rows{});
+  EXPECT_EQ(rows(R"({"metric":"acc","value":"1","loss":"2","step":2.5})"
+                 "\n"),
+            (Rows{"loss=2", "acc=1"}));
   options_.metrics = {"value", "acc"};
-  EXPECT_EQ(rows(R"({"metric":"acc","value":"1"})" "\n"), Rows{"value=1"});
+  EXPECT_EQ(rows(R"({"metric":"acc","value":"1"})"
+                 "\n"),
+            Rows{"value=1"});
 }
 
 TEST_F(JsonTest, TimeStamps) {
@@ -121,12 +155,41 @@ TEST(JsonTime, Exact) {
 TEST(JsonLine, IsStrict) {
   JsonLine json;
   const auto valid = [&](const std::string& line) { return json.parse(line, [](const JsonMember&) {}); };
-  for (const char* line : {"{}", "null", " { } ", R"({"a":1})", R"({"a":[1,{"b":[]},"x",-0.5e+3,true,false,null]})", R"({"a":{"b":{}},"c":[[]]})"})
+  for (const char* line : {"{}", "null", " { } ", R"({"a":1})", R"({"a":[1,{"b":[]},"x",-0.5e+3,true,false,null]})",
+                           R"({"a":{"b":{}},"c":[[]]})"})
     EXPECT_TRUE(valid(line)) << line;
-  for (const char* line : {"", " ", "nul", "1", "\"a\"", "[]", "{", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "{a:1}", "{'a':1}", "{\"a\":01}",
-                           "{\"a\":1.}", "{\"a\":.5}", "{\"a\":+1}", "{\"a\":NaN}", "{\"a\":\"\\x\"}", "{\"a\":\"\\u12g4\"}", "{\"a\":\"\t\"}",
-                           "{\"a\":[1,]}", "{\"a\":[1}", "{\"a\":{\"b\"}}", "{\"a\":1}}", "{\"a\":tru}", "{\"a\":1 \"b\":2}", "{\"a\":\"x}",
-                           "{\"a\":[1 2]}", "{,}", "{\"a\":[,1]}", "{\"a\":{,}}", "{\"a\":\"\\"})
+  for (const char* line : {"",
+                           " ",
+                           "nul",
+                           "1",
+                           "\"a\"",
+                           "[]",
+                           "{",
+                           "{\"a\"}",
+                           "{\"a\":}",
+                           "{\"a\":1,}",
+                           "{a:1}",
+                           "{'a':1}",
+                           "{\"a\":01}",
+                           "{\"a\":1.}",
+                           "{\"a\":.5}",
+                           "{\"a\":+1}",
+                           "{\"a\":NaN}",
+                           "{\"a\":\"\\x\"}",
+                           "{\"a\":\"\\u12g4\"}",
+                           "{\"a\":\"\t\"}",
+                           "{\"a\":[1,]}",
+                           "{\"a\":[1}",
+                           "{\"a\":{\"b\"}}",
+                           "{\"a\":1}}",
+                           "{\"a\":tru}",
+                           "{\"a\":1 \"b\":2}",
+                           "{\"a\":\"x}",
+                           "{\"a\":[1 2]}",
+                           "{,}",
+                           "{\"a\":[,1]}",
+                           "{\"a\":{,}}",
+                           "{\"a\":\"\\"})
     EXPECT_FALSE(valid(line)) << line;
   EXPECT_TRUE(valid("{\"a\":" + std::string(9000, '[') + std::string(9000, ']') + "}"));
   EXPECT_FALSE(valid("{\"a\":" + std::string(20000, '[') + std::string(20000, ']') + "}"));

@@ -17,7 +17,8 @@ std::optional<TimeStamp> json_time_by_digits(std::string_view number) {
   const std::string_view text(digits.data(), static_cast<size_t>(done.ptr - digits.data()));
   const size_t point = text.find('.');
   const auto seconds = parse_int<int64_t>(text.substr(0, point));
-  const auto nanoseconds = point == std::string_view::npos ? std::optional<int64_t>(0) : parse_int<int64_t>(text.substr(point + 1));
+  const auto nanoseconds =
+      point == std::string_view::npos ? std::optional<int64_t>(0) : parse_int<int64_t>(text.substr(point + 1));
   if (!seconds || !nanoseconds) return std::nullopt;
   return utc_shortest(*seconds, *nanoseconds);
 }

@@ -19,9 +19,7 @@ LineReader::LineReader(std::string path, ReaderOptions options)
   file_.stay_inside();
 }
 
-TimeStamp LineReader::missing_time() {
-  return options_.row_time == RowTime::arrival ? arrival_.next() : zero_time();
-}
+TimeStamp LineReader::missing_time() { return options_.row_time == RowTime::arrival ? arrival_.next() : zero_time(); }
 
 Result<bool> LineReader::read(bool at_end, size_t limit, const Take& take) {
   taken_ = 0;
@@ -89,12 +87,14 @@ Result<size_t> LineReader::parse_complete(std::string_view lines, size_t limit, 
 void LineReader::note_long_line() {
   if (std::exchange(skipping_, true)) return;
   ++long_lines_;
-  log::warn("a line of " + file_.path() + " is longer than 1 MiB; such lines are skipped (print metrics on lines of their own)");
+  log::warn("a line of " + file_.path() +
+            " is longer than 1 MiB; such lines are skipped (print metrics on lines of their own)");
 }
 
 uint64_t& LineReader::echoed_to() {
   const auto file = file_.identity();
-  const auto known = std::find_if(echoed_.begin(), echoed_.end(), [&](const auto& entry) { return entry.first == file; });
+  const auto known =
+      std::find_if(echoed_.begin(), echoed_.end(), [&](const auto& entry) { return entry.first == file; });
   if (known != echoed_.end()) return known->second;
   constexpr size_t kMostFiles = 8;
   if (echoed_.size() == kMostFiles) echoed_.erase(echoed_.begin());
@@ -138,14 +138,13 @@ Status LineReader::seek(std::string_view position) {
     skipping_ = json.value("skipping", false);
     line_matches_ = json.value("matches", size_t{0});
   } catch (const nlohmann::json::exception&) {
-    return Error{Code::invalid, "the place in the log cannot be understood", std::string(position), "remove the state file to begin anew"};
+    return Error{Code::invalid, "the place in the log cannot be understood", std::string(position),
+                 "remove the state file to begin anew"};
   }
   return ok();
 }
 
-std::vector<std::string> LineReader::folders() const {
-  return {parent_folder(file_.path())};
-}
+std::vector<std::string> LineReader::folders() const { return {parent_folder(file_.path())}; }
 
 ReaderCounts LineReader::counts() const {
   ReaderCounts counts;

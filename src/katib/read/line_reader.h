@@ -1,5 +1,5 @@
-// What the readers of logs share: lines of a growing file, complete ones while training runs, the last one without its end when
-// training is over; lines over 1 MiB skipped and counted; exact places; the echo. Not thread-safe.
+// What the readers of logs share: lines of a growing file, complete ones while training runs, the last one without its
+// end when training is over; lines over 1 MiB skipped and counted; exact places; the echo. Not thread-safe.
 #pragma once
 #include <memory>
 #include <optional>
@@ -36,8 +36,9 @@ class LineReader : public Reader {
  protected:
   LineReader(std::string path, ReaderOptions options);
 
-  // Passes on the rows of `lines`, each ended by '\n' but perhaps the last, until `limit` are passed on. Returns how many
-  // bytes were dealt with: whole lines. A line with more rows than that is not dealt with yet; line_matches_ tells how far it was read.
+  // Passes on the rows of `lines`, each ended by '\n' but perhaps the last, until `limit` are passed on. Returns how
+  // many bytes were dealt with: whole lines. A line with more rows than that is not dealt with yet; line_matches_ tells
+  // how far it was read.
   virtual Result<size_t> parse(std::string_view lines, size_t limit, const Take& take) = 0;
   // The time of a row that has none of its own.
   TimeStamp missing_time();
@@ -58,8 +59,8 @@ class LineReader : public Reader {
 
   GrowingFile file_;
   ArrivalTimes arrival_;
-  size_t searched_ = 0;     // bytes of unread() that hold no line's end
-  bool skipping_ = false;   // inside a line that is too long
+  size_t searched_ = 0;    // bytes of unread() that hold no line's end
+  bool skipping_ = false;  // inside a line that is too long
   bool want_rows_ = true;
   uint64_t long_lines_ = 0;
   std::vector<std::pair<GrowingFile::Identity, uint64_t>> echoed_;  // how far the last few files were

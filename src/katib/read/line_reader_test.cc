@@ -34,9 +34,8 @@ class LogTest : public ::testing::Test {
   static std::string rows(Reader& reader, bool at_end = false, size_t limit = 100) {
     std::string text;
     for (;;) {
-      const auto more = reader.read(at_end, limit, [&](MetricRow&& row) {
-        text += (text.empty() ? "" : " ") + row.name + "=" + row.value;
-      });
+      const auto more = reader.read(
+          at_end, limit, [&](MetricRow&& row) { text += (text.empty() ? "" : " ") + row.name + "=" + row.value; });
       if (!more) return "error: " + more.error().message();
       if (!*more) return text;
     }
@@ -71,7 +70,8 @@ TEST_F(LogTest, ALineCountsWhenItIsComplete) {
 TEST_F(LogTest, APlaceIsExactAfterAnyLimit) {
   std::string text, all;
   for (int i = 0; i < 500; ++i) {
-    text += std::string(static_cast<size_t>(i % 7) * 300, 'x') + "\nstep loss=" + std::to_string(i) + " acc=" + std::to_string(i) + "\n";
+    text += std::string(static_cast<size_t>(i % 7) * 300, 'x') + "\nstep loss=" + std::to_string(i) +
+            " acc=" + std::to_string(i) + "\n";
     all += " loss=" + std::to_string(i) + " acc=" + std::to_string(i);
   }
   write(path_, text);
@@ -114,9 +114,7 @@ TEST_F(LogTest, ALineOfManyRowsIsPassedOnInParts) {
         });
         EXPECT_LE(rows, 300u);
         position = reader->position();
-        if (!restarts) {
-          EXPECT_LE(reader->counts().non_finite, 5'000u);
-        }
+        if (!restarts) { EXPECT_LE(reader->counts().non_finite, 5'000u); }
       }
       EXPECT_EQ(seen, " acc=1" + all + (ended ? " acc=2" : ""));
       EXPECT_FALSE(reader->restarted());
@@ -284,7 +282,8 @@ TEST_F(LogTest, ADeletedFileIsReadToItsEnd) {
 
 TEST_F(LogTest, LinesOverOneMibAreSkippedAndCounted) {
   const std::string longest(LineReader::kLongestLine - 7, 'x');
-  write(path_, "loss=1\n" + longest + " loss=2\n" + longest + "x loss=3\n" + longest + longest + longest + " loss=4\nloss=5\n");
+  write(path_, "loss=1\n" + longest + " loss=2\n" + longest + "x loss=3\n" + longest + longest + longest +
+                   " loss=4\nloss=5\n");
   const auto reader = open();
   EXPECT_EQ(rows(*reader), "loss=1 loss=2 loss=5");
   EXPECT_EQ(reader->counts().long_lines, 2u);
@@ -339,10 +338,11 @@ TEST_F(LogTest, AFolderInItsPlaceIsAnError) {
 struct Failures {
   static inline int opens = 0, preads = 0, why = EIO;
   Failures() : before(GrowingFile::calls) {
-    GrowingFile::calls = {[](const char* path, int flags) { return opens > 0 && opens-- > 0 ? (errno = why, -1) : ::open(path, flags); },
-                          [](int fd, void* to, size_t size, off_t offset) {
-                            return preads > 0 && preads-- > 0 ? (errno = why, ssize_t{-1}) : ::pread(fd, to, size, offset);
-                          }};
+    GrowingFile::calls = {
+        [](const char* path, int flags) { return opens > 0 && opens-- > 0 ? (errno = why, -1) : ::open(path, flags); },
+        [](int fd, void* to, size_t size, off_t offset) {
+          return preads > 0 && preads-- > 0 ? (errno = why, ssize_t{-1}) : ::pread(fd, to, size, offset);
+        }};
   }
   ~Failures() {
     GrowingFile::calls = before;

@@ -11,9 +11,11 @@ namespace {
 
 // How often a byte stands in logs, roughly: the lower, the more telling.
 int frequency(char c) {
-  if (c == ' ' || c == 'e' || c == 't' || c == 'a' || c == 'o' || c == 'i' || c == 'n' || c == 's' || c == 'r') return 9;
+  if (c == ' ' || c == 'e' || c == 't' || c == 'a' || c == 'o' || c == 'i' || c == 'n' || c == 's' || c == 'r')
+    return 9;
   if (c >= '0' && c <= '9') return 8;
-  if (c == 'l' || c == 'd' || c == 'c' || c == 'u' || c == 'm' || c == 'p' || c == 'h' || c == '.' || c == ':') return 6;
+  if (c == 'l' || c == 'd' || c == 'c' || c == 'u' || c == 'm' || c == 'p' || c == 'h' || c == '.' || c == ':')
+    return 6;
   if (c == '=' || c == '-' || c == '/' || c == '"' || c == ',') return 4;
   if (c >= 'a' && c <= 'z') return 3;
   if (c >= 'A' && c <= 'Z') return 2;
@@ -31,8 +33,8 @@ const char* find_sse2(const char*& from, const char* end, const std::string& wor
   const __m128i a = _mm_set1_epi8(word[first]), b = _mm_set1_epi8(word[second]);
   const auto load = [](const char* at) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at)); };
   for (; static_cast<size_t>(end - from) >= 16 + word.size(); from += 16) {
-    auto mask = static_cast<unsigned>(
-        _mm_movemask_epi8(_mm_and_si128(_mm_cmpeq_epi8(load(from + first), a), _mm_cmpeq_epi8(load(from + second), b))));
+    auto mask = static_cast<unsigned>(_mm_movemask_epi8(
+        _mm_and_si128(_mm_cmpeq_epi8(load(from + first), a), _mm_cmpeq_epi8(load(from + second), b))));
     for (; mask != 0; mask &= mask - 1) {
       const char* at = from + __builtin_ctz(mask);
       if (std::memcmp(at, word.data(), word.size()) == 0) return at;
@@ -47,7 +49,8 @@ __attribute__((target("avx2,bmi"))) const char* find_avx2(const char*& from, con
   for (; static_cast<size_t>(end - from) >= 32 + word.size(); from += 32) {
     const __m256i x = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + first));
     const __m256i y = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + second));
-    auto mask = static_cast<unsigned>(_mm256_movemask_epi8(_mm256_and_si256(_mm256_cmpeq_epi8(x, a), _mm256_cmpeq_epi8(y, b))));
+    auto mask =
+        static_cast<unsigned>(_mm256_movemask_epi8(_mm256_and_si256(_mm256_cmpeq_epi8(x, a), _mm256_cmpeq_epi8(y, b))));
     for (; mask != 0; mask &= mask - 1) {
       const char* at = from + __builtin_ctz(mask);
       if (std::memcmp(at, word.data(), word.size()) == 0) return at;

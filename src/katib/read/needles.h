@@ -1,5 +1,6 @@
-// Finds the next place in a text where any of a few words stands: the filter before every other work on a log. Compares two
-// telling bytes of a word with 16 or 32 places at a time (SSE2, AVX2), then the word. Pure after construction; no allocation.
+// Finds the next place in a text where any of a few words stands: the filter before every other work on a log. Compares
+// two telling bytes of a word with 16 or 32 places at a time (SSE2, AVX2), then the word. Pure after construction; no
+// allocation.
 #pragma once
 #include <string>
 #include <string_view>

@@ -66,7 +66,8 @@ class OrderedEventReader final : public Reader {
 
   Status seek(std::string_view position) override {
     if (!position.empty() && !nlohmann::json::accept(position))
-      return Error{Code::invalid, "the place in the event files cannot be understood", "", "remove the state file to begin anew"};
+      return Error{Code::invalid, "the place in the event files cannot be understood", "",
+                   "remove the state file to begin anew"};
     wanted_ = position;
     found_ = known_ = false;
     return ok();
@@ -82,9 +83,7 @@ class OrderedEventReader final : public Reader {
   }
 
   // All files are needed for the order: nothing is passed on before each can be read.
-  Error later() {
-    return {Code::io, std::exchange(unread_, {}), "", "it is tried again"};
-  }
+  Error later() { return {Code::io, std::exchange(unread_, {}), "", "it is tried again"}; }
 
   void find_all() {
     folders_.clear();
@@ -101,7 +100,8 @@ class OrderedEventReader final : public Reader {
     try {
       const auto json = nlohmann::json::parse(std::exchange(wanted_, {}));
       const auto path = json.at("file").get<std::string>();
-      const auto known = std::find_if(files_.begin(), files_.end(), [&](const FoundFile& file) { return file.path == path; });
+      const auto known =
+          std::find_if(files_.begin(), files_.end(), [&](const FoundFile& file) { return file.path == path; });
       file_ = path.empty() ? files_.size() : known == files_.end() ? 0 : static_cast<size_t>(known - files_.begin());
       if (known == files_.end()) return;
       pass_ = json.at("pass").get<size_t>();
@@ -146,7 +146,8 @@ class OrderedEventReader final : public Reader {
     }
     for (size_t i = 0; i < best_.size(); ++i)
       if (best_[i] == TagMatch::prefix)
-        log::warn("no tag is called " + options_.metrics[i] + "; tags that begin so are taken (name the metric as the tag is called)");
+        log::warn("no tag is called " + options_.metrics[i] +
+                  "; tags that begin so are taken (name the metric as the tag is called)");
   }
 
   // The passes over a file and its restarts.
@@ -219,18 +220,18 @@ class OrderedEventReader final : public Reader {
   EventRows rows_;
   std::vector<TagMatch> best_;  // empty: every match counts
   std::vector<std::string> folders_;
-  bool found_ = false;          // files_ is right
+  bool found_ = false;  // files_ is right
   std::vector<FoundFile> files_;
-  std::string wanted_;          // a seek that was not done yet
+  std::string wanted_;  // a seek that was not done yet
   size_t file_ = 0, pass_ = 0;
   std::optional<GrowingFile::Place> place_;  // within the pass
-  uint64_t values_ = 0;         // of the record there that were passed on
-  bool known_ = false;          // passes_ and purged_ are those of file_
+  uint64_t values_ = 0;                      // of the record there that were passed on
+  bool known_ = false;                       // passes_ and purged_ are those of file_
   std::vector<Pass> passes_;
   PurgeLog purged_;
   size_t taken_ = 0;
   uint64_t bad_records_ = 0, bad_in_pass_ = 0;
-  std::string unread_;          // why a file cannot be read now
+  std::string unread_;                         // why a file cannot be read now
   std::optional<GrowingFile::Place> left_at_;  // how far it could
 };
 

@@ -7,7 +7,9 @@
 namespace tacho {
 
 inline nlohmann::json place_to_json(const GrowingFile::Place& place) {
-  return {{"device", place.file.device}, {"inode", place.file.inode}, {"offset", place.offset},
+  return {{"device", place.file.device},
+          {"inode", place.file.inode},
+          {"offset", place.offset},
           {"before", {place.before_size, place.before_crc}}};
 }
 

@@ -29,7 +29,8 @@ void PlainRegex::make_classes() {
     const auto [at, is_new] = known.try_emplace(std::move(taken), static_cast<uint8_t>(known.size()));
     classes_[letter] = at->second;
     if (is_new) class_letters_.push_back(static_cast<unsigned char>(letter));
-    for (const Step& step : program_) taken_[letter] = taken_[letter] || (step.kind == Step::Kind::letter && step.letters[letter]);
+    for (const Step& step : program_)
+      taken_[letter] = taken_[letter] || (step.kind == Step::Kind::letter && step.letters[letter]);
   }
 }
 
@@ -41,7 +42,8 @@ std::string_view PlainRegex::part_round(const char* at, const char* from, const 
   return {first, static_cast<size_t>(at - first)};
 }
 
-// Follows what takes no letter, the preferred way first. True: the text so far is a match, and what is less preferred does not count.
+// Follows what takes no letter, the preferred way first. True: the text so far is a match, and what is less preferred
+// does not count.
 bool PlainRegex::follow(int32_t at, Slots slots, State& state, std::vector<bool>& seen) const {
   for (;;) {
     if (seen[static_cast<size_t>(at)]) return false;
@@ -79,11 +81,13 @@ int32_t PlainRegex::state_of(const std::vector<int32_t>& threads, bool open) {
     matched = follow(threads[i], slots, state, seen);
   }
   // Whatever begins later is less preferred than what has begun. No expression of this kind matches nothing at all.
-  if (open && !matched) follow(0, {Move::kHere, Move::kNothing, Move::kNothing, Move::kNothing, Move::kNothing}, state, seen);
+  if (open && !matched)
+    follow(0, {Move::kHere, Move::kNothing, Move::kNothing, Move::kNothing, Move::kNothing}, state, seen);
   state.open = open && !matched;
   states_.push_back(std::move(state));
   edges_.resize(states_.size() * class_letters_.size());
-  if (registers_.size() < threads.size() * kTags) registers_.resize(threads.size() * kTags), before_.resize(registers_.size());
+  if (registers_.size() < threads.size() * kTags)
+    registers_.resize(threads.size() * kTags), before_.resize(registers_.size());
   too_large_ = too_large_ || states_.size() > kMostStates || threads.size() > kMostThreads;
   return known->second;
 }
@@ -97,7 +101,8 @@ bool PlainRegex::make_edge(int32_t from, unsigned letter_class) {
     const Step& step = program_[static_cast<size_t>(way.step)];
     if (!step.letters[class_letters_[letter_class]]) continue;
     int32_t next = step.next;
-    while (program_[static_cast<size_t>(next)].kind == Step::Kind::jump) next = program_[static_cast<size_t>(next)].next;
+    while (program_[static_cast<size_t>(next)].kind == Step::Kind::jump)
+      next = program_[static_cast<size_t>(next)].next;
     if (std::find(threads.begin(), threads.end(), next) != threads.end()) continue;
     for (size_t tag = 0; tag < kTags; ++tag) {
       const auto to = static_cast<int16_t>(threads.size() * kTags + tag);
@@ -135,7 +140,9 @@ PlainRegex::Found PlainRegex::find(std::string_view text, size_t from, Match& ma
   int32_t match_row = kNone, match_end = 0;
   const auto take_match = [&] {
     const Slots& slots = states_[static_cast<size_t>(match_row / classes)].match;
-    const auto tag = [&](size_t i) { return slots[i] >= 0 ? registers_[static_cast<size_t>(slots[i])] : slots[i] == Move::kHere ? match_end : kNone; };
+    const auto tag = [&](size_t i) {
+      return slots[i] >= 0 ? registers_[static_cast<size_t>(slots[i])] : slots[i] == Move::kHere ? match_end : kNone;
+    };
     match = {tag(0), tag(1), tag(2), tag(3), tag(4), match_end};
     found = true;
     match_row = kNone;

@@ -1,8 +1,9 @@
-// The plain regular expressions that most metric filters are: literals, classes, groups, ? * + {n,m} (also lazy) and |, over ASCII
-// text. Everything else is RE2's, which finds the same: this is for speed, since RE2 passes over a text three times where groups are
-// asked for. One pass here: an automaton whose states are ordered lists of threads, made when they are first met; what a thread
-// remembers (where groups begin and end) is kept in registers that move with it. A thread stands behind the letter that it took last:
-// what comes before the next one is done together with that, so that most letters move nothing. Not thread-safe.
+// The plain regular expressions that most metric filters are: literals, classes, groups, ? * + {n,m} (also lazy) and |,
+// over ASCII text. Everything else is RE2's, which finds the same: this is for speed, since RE2 passes over a text
+// three times where groups are asked for. One pass here: an automaton whose states are ordered lists of threads, made
+// when they are first met; what a thread remembers (where groups begin and end) is kept in registers that move with it.
+// A thread stands behind the letter that it took last: what comes before the next one is done together with that, so
+// that most letters move nothing. Not thread-safe.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -17,19 +18,20 @@ class PlainRegex {
  public:
   static constexpr int32_t kNone = -1;
   struct Match {
-    int32_t begin = kNone, first_begin = kNone, first_end = kNone, second_begin = kNone, second_end = kNone, end = kNone;
+    int32_t begin = kNone, first_begin = kNone, first_end = kNone, second_begin = kNone, second_end = kNone,
+            end = kNone;
   };
   enum class Found { no, yes, too_large };
 
   // Null when the expression is not of this kind. It is a valid one: RE2 has compiled it.
   static std::unique_ptr<PlainRegex> compile(std::string_view text);
 
-  // The first match at or behind `from` as Perl has it: leftmost, then by preference. `text` is ASCII and below 2 GiB. too_large: the
-  // automaton would need too many states, now and ever after.
+  // The first match at or behind `from` as Perl has it: leftmost, then by preference. `text` is ASCII and below 2 GiB.
+  // too_large: the automaton would need too many states, now and ever after.
   Found find(std::string_view text, size_t from, Match& match);
 
-  // The part of [from, end) round `at` that no match reaches beyond: up to letters on both sides that no part of the expression takes.
-  // What is found there is what is found there in the whole.
+  // The part of [from, end) round `at` that no match reaches beyond: up to letters on both sides that no part of the
+  // expression takes. What is found there is what is found there in the whole.
   std::string_view part_round(const char* at, const char* from, const char* end) const;
 
  private:
@@ -37,7 +39,7 @@ class PlainRegex {
   struct Step {                       // of the program
     enum class Kind : uint8_t { letter, split, save, jump, match } kind;
     uint8_t tag = 0;
-    int32_t next = 0, other = 0;      // split: `next` is preferred
+    int32_t next = 0, other = 0;  // split: `next` is preferred
     std::array<bool, 128> letters{};
   };
   using Slots = std::array<int16_t, kTags>;
@@ -63,7 +65,7 @@ class PlainRegex {
     std::vector<Way> ways;  // the preferred first
     bool open = true;       // a match may still begin here or later
     bool is_match = false;
-    Slots match{};          // of the thread that is one
+    Slots match{};  // of the thread that is one
   };
   friend class PlainParser;
 
@@ -79,7 +81,7 @@ class PlainRegex {
   std::array<bool, 256> taken_{};             // letters that some step takes
   std::vector<unsigned char> class_letters_;  // one letter of each class
   std::vector<State> states_;
-  std::vector<Edge> edges_;                   // of each state one for each class
+  std::vector<Edge> edges_;  // of each state one for each class
   std::map<std::pair<std::vector<int32_t>, bool>, int32_t> known_;
   std::vector<Move> moves_;
   std::vector<int32_t> registers_, before_;

@@ -17,11 +17,13 @@ std::optional<std::array<bool, 128>> perl_class(char c) {
   std::array<bool, 128> out{};
   const char kind = static_cast<char>(c | 0x20);
   if (kind != 'd' && kind != 'w' && kind != 's') return std::nullopt;
-  for (unsigned i = 0; i < 128; ++i) out[i] = (kind == 'd' ? is_digit(i) : kind == 'w' ? is_word(i) : is_space(i)) == (c == kind);
+  for (unsigned i = 0; i < 128; ++i)
+    out[i] = (kind == 'd' ? is_digit(i) : kind == 'w' ? is_word(i) : is_space(i)) == (c == kind);
   return out;
 }
 
-// What a backslash makes of a letter: itself for punctuation, a control character for some; −1 for what is not known here.
+// What a backslash makes of a letter: itself for punctuation, a control character for some; −1 for what is not known
+// here.
 int plain_escape(char c) {
   switch (c) {
     case 't': return '\t';
@@ -89,7 +91,8 @@ std::optional<std::pair<int, int>> PlainParser::counts() {
   const auto number = [&]() -> int {
     int value = 0;
     const size_t begin = at;
-    for (; at < text_.size() && is_digit(static_cast<unsigned char>(text_[at])); ++at) value = std::min(value * 10 + (text_[at] - '0'), 100'000);
+    for (; at < text_.size() && is_digit(static_cast<unsigned char>(text_[at])); ++at)
+      value = std::min(value * 10 + (text_[at] - '0'), 100'000);
     return at == begin ? -1 : value;
   };
   const int least = number();
@@ -235,7 +238,9 @@ void PlainParser::emit(int number) {
   const Node& node = nodes_[static_cast<size_t>(number)];
   const auto here = [&] { return static_cast<int32_t>(program_->size()); };
   const auto link = [&](int32_t split, bool to_body, int32_t target) {
-    if (good_) (node.greedy == to_body ? (*program_)[static_cast<size_t>(split)].next : (*program_)[static_cast<size_t>(split)].other) = target;
+    if (good_)
+      (node.greedy == to_body ? (*program_)[static_cast<size_t>(split)].next
+                              : (*program_)[static_cast<size_t>(split)].other) = target;
   };
   switch (node.kind) {
     case Node::Kind::empty: break;

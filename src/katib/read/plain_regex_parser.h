@@ -1,5 +1,6 @@
-// Reads a plain regular expression (plain_regex.h) and writes its program. What it does not know for sure it leaves to RE2: flags,
-// anchors, boundaries, Unicode, repetitions of what may be empty, and what may be empty as a whole. Not thread-safe.
+// Reads a plain regular expression (plain_regex.h) and writes its program. What it does not know for sure it leaves to
+// RE2: flags, anchors, boundaries, Unicode, repetitions of what may be empty, and what may be empty as a whole. Not
+// thread-safe.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -25,7 +26,7 @@ class PlainParser {
     std::vector<int> parts;
     int least = 0, most = 0;  // repeat; most −1: any number
     bool greedy = true;
-    int number = 0;           // group
+    int number = 0;  // group
     bool may_be_empty = true;
   };
   int add(Node node);

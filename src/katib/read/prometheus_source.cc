@@ -44,14 +44,14 @@ struct Series {
 struct Request {
   std::string text;
   SeriesSelector selector;
-  std::string total;       // name_total
-  Series exact, counter;   // of the present scrape
+  std::string total;      // name_total
+  Series exact, counter;  // of the present scrape
   bool warned = false;
 
   // What made the last row, and what was seen last.
   bool has_row = false;
   std::string row_value, row_time, row_step;
-  bool pending = false;    // the last sample seen has made no row
+  bool pending = false;  // the last sample seen has made no row
   Seen last;
   std::string last_step;
   std::optional<TimeStamp> last_row_time;
@@ -105,7 +105,9 @@ struct PrometheusSource::State {
     }
     bool parsed = false;
     for (Request& request : requests) {
-      Series* series = name == request.selector.name() ? &request.exact : name == request.total ? &request.counter : nullptr;
+      Series* series = name == request.selector.name() ? &request.exact
+                       : name == request.total         ? &request.counter
+                                                       : nullptr;
       if (series == nullptr) continue;
       if (!parsed && parse_exposition(line, format, sample) != ExpositionLine::sample) return bad_line(line);
       parsed = true;
@@ -121,12 +123,14 @@ struct PrometheusSource::State {
       return;
     }
     if (series.labelled++ == 0) series.first = std::move(seen);
-    if (series.names.size() < kListed) series.names.push_back(std::string(sample.name) + "{" + std::string(sample.labels) + "}");
+    if (series.names.size() < kListed)
+      series.names.push_back(std::string(sample.name) + "{" + std::string(sample.labels) + "}");
   }
 
   void bad_line(std::string_view line) {
     if (bad_lines++ > 0) return;
-    log::warn("a line of the scraped metrics cannot be understood and is passed over, as will be others: " + valid_utf8(line.substr(0, 80)));
+    log::warn("a line of the scraped metrics cannot be understood and is passed over, as will be others: " +
+              valid_utf8(line.substr(0, 80)));
   }
 
   // The sample that a request means, if it is one and only one.
@@ -138,8 +142,9 @@ struct PrometheusSource::State {
       if (!std::exchange(request.warned, true)) {
         std::string list;
         for (const std::string& name : series->names) list += (list.empty() ? "" : ", ") + valid_utf8(name);
-        log::warn("metric " + request.text + " fits " + std::to_string(series->labelled) + " series, none is reported: " + list +
-                  (series->labelled > kListed ? ", …" : "") + " (name one by its labels)");
+        log::warn("metric " + request.text + " fits " + std::to_string(series->labelled) +
+                  " series, none is reported: " + list + (series->labelled > kListed ? ", …" : "") +
+                  " (name one by its labels)");
       }
       return nullptr;
     }
@@ -171,7 +176,8 @@ struct PrometheusSource::State {
       request.last = *seen;
       request.last_step = step != nullptr ? step->value : "";
       request.last_row_time = row_time(*seen);
-      const bool other_value = seen->time.empty() ? request.row_value != seen->value || !request.row_time.empty() : request.row_time != seen->time;
+      const bool other_value = seen->time.empty() ? request.row_value != seen->value || !request.row_time.empty()
+                                                  : request.row_time != seen->time;
       if (!request.has_row || other_value || request.row_step != request.last_step) pass_on(request, take);
       else request.pending = seen->time.empty();
     }
@@ -227,7 +233,8 @@ bool PrometheusSource::feed(std::string_view part) {
   }
   while (!part.empty()) {
     const auto* end = static_cast<const char*>(std::memchr(part.data(), '\n', part.size()));
-    const std::string_view piece = part.substr(0, end == nullptr ? part.size() : static_cast<size_t>(end - part.data()));
+    const std::string_view piece =
+        part.substr(0, end == nullptr ? part.size() : static_cast<size_t>(end - part.data()));
     part.remove_prefix(end == nullptr ? part.size() : piece.size() + 1);
     if (state.rest.size() + piece.size() > kLongestLine && !std::exchange(state.skipping, true)) {
       state.rest.append(piece.substr(0, 80));
@@ -257,7 +264,8 @@ Status PrometheusSource::end(const Reader::Take& take) {
   if (!incomplete && !too_long) state.finish_scrape(take);
   state.clear_scrape();
   if (too_long) return Error{Code::invalid, "the scraped metrics are longer than 64 MiB", "", "serve fewer series"};
-  if (incomplete) return Error{Code::invalid, "the scraped metrics are incomplete: '# EOF' is missing", "", "they are discarded"};
+  if (incomplete)
+    return Error{Code::invalid, "the scraped metrics are incomplete: '# EOF' is missing", "", "they are discarded"};
   return ok();
 }
 
@@ -272,7 +280,8 @@ std::string PrometheusSource::state() const {
   auto json = nlohmann::json::object();
   for (size_t i = 0; i < state_->metric_count(); ++i) {
     const Request& request = state_->requests[i];
-    if (request.has_row) json[request.text] = {{"value", request.row_value}, {"time", request.row_time}, {"step", request.row_step}};
+    if (request.has_row)
+      json[request.text] = {{"value", request.row_value}, {"time", request.row_time}, {"step", request.row_step}};
   }
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }

@@ -1,5 +1,5 @@
-// Kind PrometheusMetric: turns successive scrapes into rows. The HTTP client feeds the body as it comes; nothing of it is
-// kept but the requested samples. Not thread-safe.
+// Kind PrometheusMetric: turns successive scrapes into rows. The HTTP client feeds the body as it comes; nothing of it
+// is kept but the requested samples. Not thread-safe.
 //   source.begin(now_ns, content_type); source.feed(part)…; source.end(take);     // a scrape with status 200
 //   source.abandon();                                                             // instead of end(): it broke off
 //   source.finish(take);                                                          // training is over
@@ -29,8 +29,8 @@ class PrometheusSource {
   void begin(int64_t now_ns, std::string_view content_type);
   // False: the body is over 64 MiB, stop reading; end() will then discard it.
   bool feed(std::string_view part);
-  // Rows of new samples, in the order of -m. An incomplete body (OpenMetrics without "# EOF", over 64 MiB) is an Error and
-  // changes nothing. A line that cannot be understood is passed over and counted.
+  // Rows of new samples, in the order of -m. An incomplete body (OpenMetrics without "# EOF", over 64 MiB) is an Error
+  // and changes nothing. A line that cannot be understood is passed over and counted.
   Status end(const Reader::Take& take);
   void abandon();
   // The last seen samples that made no row yet, at the end of training.

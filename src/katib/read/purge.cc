@@ -11,7 +11,8 @@ void PurgeLog::add(Marks& marks, uint64_t offset, int64_t step) {
 
 // Of the marks behind `offset` the first has the lowest step.
 bool PurgeLog::covers(const Marks& marks, int64_t step, uint64_t offset) {
-  const auto mark = std::upper_bound(marks.begin(), marks.end(), offset, [](uint64_t at, const auto& entry) { return at < entry.first; });
+  const auto mark = std::upper_bound(marks.begin(), marks.end(), offset,
+                                     [](uint64_t at, const auto& entry) { return at < entry.first; });
   return mark != marks.end() && step >= mark->second;
 }
 

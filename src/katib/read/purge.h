@@ -1,5 +1,5 @@
-// What restarts of training removed from one event file: values that were written before a restart for steps that training
-// then went through again. Values are known by the offset of their record. Not thread-safe.
+// What restarts of training removed from one event file: values that were written before a restart for steps that
+// training then went through again. Values are known by the offset of their record. Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -20,13 +20,13 @@ class PurgeLog {
   bool removed(std::string_view tag, int64_t step, uint64_t offset) const;
 
  private:
-  // (offset, step): removes steps ≥ `step` before `offset`. Both only grow along the list: a later mark with a lower or equal
-  // step makes an earlier one needless.
+  // (offset, step): removes steps ≥ `step` before `offset`. Both only grow along the list: a later mark with a lower or
+  // equal step makes an earlier one needless.
   using Marks = std::vector<std::pair<uint64_t, int64_t>>;
   static void add(Marks& marks, uint64_t offset, int64_t step);
   static bool covers(const Marks& marks, int64_t step, uint64_t offset);
 
-  double version_ = 0;          // 0: none was seen
+  double version_ = 0;  // 0: none was seen
   int64_t most_recent_ = -1;
   Marks all_;
   std::map<std::string, Marks, std::less<>> by_tag_;

@@ -1,5 +1,5 @@
-// A source of metric rows that grows while it is read: a log, or a folder of event files. The file itself is the buffer;
-// a reader remembers only where it is. Not thread-safe.
+// A source of metric rows that grows while it is read: a log, or a folder of event files. The file itself is the
+// buffer; a reader remembers only where it is. Not thread-safe.
 #pragma once
 #include <cstddef>
 #include <functional>
@@ -18,14 +18,15 @@ class Reader {
   using Take = std::function<void(MetricRow&&)>;
   virtual ~Reader() = default;
 
-  // Passes on rows that are there now, in order, about `limit` of them at the most, fewer where they are large. True: more can be read at once. With
-  // `at_end` training is over, so a last line without its end counts too. A source that is not there yet has no rows.
+  // Passes on rows that are there now, in order, about `limit` of them at the most, fewer where they are large. True:
+  // more can be read at once. With `at_end` training is over, so a last line without its end counts too. A source that
+  // is not there yet has no rows.
   virtual Result<bool> read(bool at_end, size_t limit, const Take& take) = 0;
   // Where the rows passed on so far end, as JSON text for the state file; `seek("")` is the beginning.
   virtual std::string position() const = 0;
   virtual Status seek(std::string_view position) = 0;
-  // Reads nothing behind that position of its own until stop_at(""): rows can be read again as they were, though the source has grown.
-  // Only where they would come in another order then.
+  // Reads nothing behind that position of its own until stop_at(""): rows can be read again as they were, though the
+  // source has grown. Only where they would come in another order then.
   virtual Status stop_at(std::string_view) { return ok(); }
   // From the beginning of a new attempt: what was there before it is not read again.
   virtual Status begin_anew() { return seek(""); }

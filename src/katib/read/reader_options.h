@@ -1,5 +1,5 @@
-// What the readers of tacho-katib collect are told, as plain data: the flags that concern parsing. The command line fills
-// it; names that begin with tacho_ (the trial's own resources) are taken out before.
+// What the readers of tacho-katib collect are told, as plain data: the flags that concern parsing. The command line
+// fills it; names that begin with tacho_ (the trial's own resources) are taken out before.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -9,24 +9,24 @@
 
 namespace tacho {
 
-enum class Profile { drop_in, tacho };                     // --profile
-enum class RowTime { zero, arrival };                      // --no-timestamp: for a row without a time of its own
-enum class JsonTime { digits, exact };                     // --json-time
-enum class NonFinite { drop, report, unavailable };        // --nonfinite
-enum class BadLine { skip, fail };                         // --bad-line: a JSON line that is none
-enum class TagRule { prefix, whole };                      // how an event file's tag is matched with a metric's name
+enum class Profile { drop_in, tacho };               // --profile
+enum class RowTime { zero, arrival };                // --no-timestamp: for a row without a time of its own
+enum class JsonTime { digits, exact };               // --json-time
+enum class NonFinite { drop, report, unavailable };  // --nonfinite
+enum class BadLine { skip, fail };                   // --bad-line: a JSON line that is none
+enum class TagRule { prefix, whole };                // how an event file's tag is matched with a metric's name
 
 struct ReaderOptions {
-  std::vector<std::string> metrics;   // -m, the objective first; none: nothing is parsed, lines are still echoed
-  std::vector<std::string> filters;   // -f; none: the default filter
+  std::vector<std::string> metrics;  // -m, the objective first; none: nothing is parsed, lines are still echoed
+  std::vector<std::string> filters;  // -f; none: the default filter
   RowTime row_time = RowTime::zero;
   JsonTime json_time = JsonTime::digits;
   NonFinite non_finite = NonFinite::drop;
   BadLine bad_line = BadLine::skip;
   TagRule tag_rule = TagRule::prefix;
-  bool whole_folders = false;         // the folder part of a name matches whole components of the path, not its last letters
-  bool report_at_end = false;         // --report end: event files in the order of the existing collector, purged exactly
-  std::string step_metric;            // --step-metric, PrometheusMetric only
+  bool whole_folders = false;  // the folder part of a name matches whole components of the path, not its last letters
+  bool report_at_end = false;  // --report end: event files in the order of the existing collector, purged exactly
+  std::string step_metric;     // --step-metric, PrometheusMetric only
   // Gets every byte of a log once, in whole lines, when the reader passes it (--echo). Empty: nobody wants it.
   std::function<void(std::string_view)> echo;
   // The wall clock for arrival times, ns since 1970; empty: the system's.

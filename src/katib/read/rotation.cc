@@ -24,13 +24,17 @@ std::optional<Facts> facts_of(int folder, const char* path, int flags) {
   struct statx info {};
   if (::statx(folder, path, flags, STATX_BASIC_STATS | STATX_BTIME, &info) != 0) return std::nullopt;
   if ((info.stx_mask & STATX_BTIME) == 0 || !S_ISREG(info.stx_mode)) return std::nullopt;
-  return Facts{{info.stx_dev_major, info.stx_dev_minor}, info.stx_ino, info.stx_nlink, {info.stx_btime.tv_sec, info.stx_btime.tv_nsec}};
+  return Facts{{info.stx_dev_major, info.stx_dev_minor},
+               info.stx_ino,
+               info.stx_nlink,
+               {info.stx_btime.tv_sec, info.stx_btime.tv_nsec}};
 }
 
 // ".1", ".12", "-20261115", "-2026-11-15T09:30": what a rotation adds, but no ".gz" and no ".bak".
 bool is_rotation_suffix(std::string_view text) {
   if (text.size() < 2 || (text[0] != '.' && text[0] != '-')) return false;
-  return std::all_of(text.begin() + 1, text.end(), [](char c) { return (c >= '0' && c <= '9') || c == '-' || c == ':' || c == 'T'; }) &&
+  return std::all_of(text.begin() + 1, text.end(),
+                     [](char c) { return (c >= '0' && c <= '9') || c == '-' || c == ':' || c == 'T'; }) &&
          text.back() >= '0' && text.back() <= '9';
 }
 

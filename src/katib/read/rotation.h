@@ -7,8 +7,8 @@
 
 namespace tacho {
 
-// The path of the oldest rotated log of the name `path` that was made after the open file `fd`, which has lost that name.
-// Nothing when the file that has the name now is the next one.
+// The path of the oldest rotated log of the name `path` that was made after the open file `fd`, which has lost that
+// name. Nothing when the file that has the name now is the next one.
 std::optional<std::string> rotated_after(int fd, const std::string& path);
 
 }  // namespace tacho

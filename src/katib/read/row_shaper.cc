@@ -20,7 +20,8 @@ void clean(std::string& text) {
   for (const char c : text) other |= static_cast<unsigned char>(c) | (static_cast<unsigned char>(c) - 1u);
   if ((other & 0x80) == 0) return;
   text = valid_utf8(text);
-  for (size_t at = text.find('\0'); at != std::string::npos; at = text.find('\0', at)) text.replace(at, 1, "\xEF\xBF\xBD");
+  for (size_t at = text.find('\0'); at != std::string::npos; at = text.find('\0', at))
+    text.replace(at, 1, "\xEF\xBF\xBD");
 }
 
 size_t characters(std::string_view utf8) {
@@ -70,8 +71,8 @@ bool make_valid(MetricRow& row) {
   return false;
 }
 
-std::vector<MetricRow> shape_rows(std::vector<MetricRow> rows, const std::vector<ArrivalRun>& arrivals, const ShapeRules& rules,
-                                  LastTimes& last) {
+std::vector<MetricRow> shape_rows(std::vector<MetricRow> rows, const std::vector<ArrivalRun>& arrivals,
+                                  const ShapeRules& rules, LastTimes& last) {
   if (rules.arrival) {
     size_t run = 0;
     int64_t in_run = 0, time_us = 0;

@@ -1,6 +1,6 @@
 // Makes rows fit for the database: their times (arrival for those without one, equal ones set apart), valid text, the
-// companion rows of steps. What it makes of a chunk depends only on the chunk, its arrival times and the state before it, so
-// that a restarted collector makes the very same rows again. Not thread-safe.
+// companion rows of steps. What it makes of a chunk depends only on the chunk, its arrival times and the state before
+// it, so that a restarted collector makes the very same rows again. Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "katib/rpc/row.h"
 #include "katib/read/time_stamp.h"
+#include "katib/rpc/row.h"
 
 namespace tacho {
 
@@ -34,8 +34,8 @@ struct ShapeRules {
 };
 
 // Rows that cannot be made valid are dropped, with a warning.
-std::vector<MetricRow> shape_rows(std::vector<MetricRow> rows, const std::vector<ArrivalRun>& arrivals, const ShapeRules& rules,
-                                  LastTimes& last);
+std::vector<MetricRow> shape_rows(std::vector<MetricRow> rows, const std::vector<ArrivalRun>& arrivals,
+                                  const ShapeRules& rules, LastTimes& last);
 
 // UTF-8 without NUL; false when name, value or time stamp cannot be stored.
 bool make_valid(MetricRow& row);

@@ -13,12 +13,16 @@
 namespace tacho {
 namespace {
 
-MetricRow row(std::string time, std::string value, std::optional<int64_t> step = {}) { return {std::move(time), "m", std::move(value), step, {}}; }
+MetricRow row(std::string time, std::string value, std::optional<int64_t> step = {}) {
+  return {std::move(time), "m", std::move(value), step, {}};
+}
 const std::string kZero(kZeroTime);
 
 TEST(Shape, DropInLeavesRowsAlone) {
   LastTimes last;
-  const auto rows = shape_rows({row("2026-11-15T09:30:00.10+01:00", "1"), row("2026-11-15T09:30:00.10+01:00", "2"), row(kZero, "3")}, {}, {}, last);
+  const auto rows =
+      shape_rows({row("2026-11-15T09:30:00.10+01:00", "1"), row("2026-11-15T09:30:00.10+01:00", "2"), row(kZero, "3")},
+                 {}, {}, last);
   ASSERT_EQ(rows.size(), 3u);
   EXPECT_EQ(rows[1].time_stamp, "2026-11-15T09:30:00.10+01:00");
   EXPECT_EQ(rows[2].time_stamp, kZero);
@@ -28,7 +32,8 @@ TEST(Shape, ArrivalTimesIncreaseStrictly) {
   LastTimes last;
   const ShapeRules rules{true, true, false};
   const std::vector<ArrivalRun> arrivals{{2, 1'700'000'000'000'000}, {2, 1'700'000'000'000'001}};
-  const auto rows = shape_rows({row(kZero, "1"), row(kZero, "2"), row(kZero, "3"), row("2026-01-01T00:00:00Z", "4")}, arrivals, rules, last);
+  const auto rows = shape_rows({row(kZero, "1"), row(kZero, "2"), row(kZero, "3"), row("2026-01-01T00:00:00Z", "4")},
+                               arrivals, rules, last);
   EXPECT_EQ(rows[0].time_stamp, "2023-11-14T22:13:20.000000Z");
   EXPECT_EQ(rows[1].time_stamp, "2023-11-14T22:13:20.000001Z");
   EXPECT_EQ(rows[2].time_stamp, "2023-11-14T22:13:20.000002Z");
@@ -38,7 +43,8 @@ TEST(Shape, ArrivalTimesIncreaseStrictly) {
 TEST(Shape, SameInputSameRows) {
   const ShapeRules rules{true, true, true};
   LastTimes a, b;
-  const std::vector<MetricRow> raw{row(kZero, "1", 3), row(kZero, "2"), row("2026-01-01T00:00:00Z", "3", 1), row("2026-01-01T00:00:00Z", "4", 0)};
+  const std::vector<MetricRow> raw{row(kZero, "1", 3), row(kZero, "2"), row("2026-01-01T00:00:00Z", "3", 1),
+                                   row("2026-01-01T00:00:00Z", "4", 0)};
   const auto first = shape_rows(raw, {{4, 1'700'000'000'000'000}}, rules, a);
   const auto again = shape_rows(raw, {{4, 1'700'000'000'000'000}}, rules, b);
   ASSERT_EQ(first.size(), again.size());
@@ -79,13 +85,15 @@ TEST(Valid, MadeOrRefused) {
   MetricRow good{kZero, std::string("n\xff", 2), std::string("a\0b", 3), {}, {}};
   EXPECT_TRUE(make_valid(good));
   EXPECT_EQ(good.name, "n\xEF\xBF\xBD");
-  EXPECT_EQ(good.value, "a\xEF\xBF\xBD" "b");
+  EXPECT_EQ(good.value,
+            "a\xEF\xBF\xBD"
+            "b");
   std::string umlauts;
   for (int i = 0; i < 255; ++i) umlauts += "\u00e4";
   MetricRow longest{kZero, umlauts, std::string(65'535, 'x'), {}, {}};
   EXPECT_TRUE(make_valid(longest));
-  MetricRow name{kZero, umlauts + "a", "1", {}, {}}, value{kZero, "m", std::string(65'536, 'x'), {}, {}}, time{"yesterday", "m", "1", {}, {}},
-      none{kZero, "", "1", {}, {}};
+  MetricRow name{kZero, umlauts + "a", "1", {}, {}}, value{kZero, "m", std::string(65'536, 'x'), {}, {}},
+      time{"yesterday", "m", "1", {}, {}}, none{kZero, "", "1", {}, {}};
   EXPECT_FALSE(make_valid(name));
   EXPECT_FALSE(make_valid(value));
   EXPECT_FALSE(make_valid(time));

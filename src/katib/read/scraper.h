@@ -1,5 +1,6 @@
-// Scrapes the trainer's HTTP endpoint on a thread of its own, one scrape at a time, and hands over the rows of new samples.
-// Failures are told when they begin and when they end; before the first success a closed port is normal. Loop's thread only.
+// Scrapes the trainer's HTTP endpoint on a thread of its own, one scrape at a time, and hands over the rows of new
+// samples. Failures are told when they begin and when they end; before the first success a closed port is normal.
+// Loop's thread only.
 #pragma once
 #include <functional>
 #include <memory>
@@ -33,8 +34,8 @@ class Scraper {
     GetClient client;
     PrometheusSource source;
     std::vector<MetricRow> rows;
-    std::string fault;      // "" when the scrape was good
-    bool refused = false;   // nobody listens
+    std::string fault;     // "" when the scrape was good
+    bool refused = false;  // nobody listens
   };
   static void scrape(Shared& shared, int64_t deadline_ns);
 

@@ -19,7 +19,8 @@ bool take_quoted(std::string_view& text, std::string& value) {
       text.remove_prefix(i + 1);
       return true;
     }
-    const bool escape = text[i] == '\\' && i + 1 < text.size() && (text[i + 1] == '\\' || text[i + 1] == '"' || text[i + 1] == 'n');
+    const bool escape =
+        text[i] == '\\' && i + 1 < text.size() && (text[i + 1] == '\\' || text[i + 1] == '"' || text[i + 1] == 'n');
     if (escape) ++i;
     value += escape && text[i] == 'n' ? '\n' : text[i];
   }
@@ -53,9 +54,11 @@ Result<SeriesSelector> SeriesSelector::parse(const std::string& text) {
     if (take(rest, "=~")) matcher.op = Operator::matches;
     else if (take(rest, "!~")) matcher.op = Operator::not_matches;
     else if (take(rest, "!=")) matcher.op = Operator::not_equal;
-    else if (!take(rest, "=")) return selector_error(text, "behind " + matcher.label + " there is none of =, !=, =~, !~");
+    else if (!take(rest, "="))
+      return selector_error(text, "behind " + matcher.label + " there is none of =, !=, =~, !~");
     rest = trim(rest);
-    if (!take_quoted(rest, matcher.value)) return selector_error(text, "the value of " + matcher.label + " is not in double quotes");
+    if (!take_quoted(rest, matcher.value))
+      return selector_error(text, "the value of " + matcher.label + " is not in double quotes");
     if (matcher.op == Operator::matches || matcher.op == Operator::not_matches) {
       auto regex = WholeMatch::compile(matcher.value);
       if (!regex) return selector_error(text, regex.error().what);

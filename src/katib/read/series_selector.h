@@ -1,5 +1,5 @@
-// Which series a metric's name in -m asks for: "loss", or "loss{job=\"a\",le!~\"0.*\"}" with =, !=, =~, !~. A label that a
-// series does not have is empty. Thread-safe after parsing.
+// Which series a metric's name in -m asks for: "loss", or "loss{job=\"a\",le!~\"0.*\"}" with =, !=, =~, !~. A label
+// that a series does not have is empty. Thread-safe after parsing.
 #pragma once
 #include <string>
 #include <string_view>

@@ -41,7 +41,8 @@ std::bitset<256> TagSelection::first_letters() const {
 TagMatch TagSelection::match(size_t metric, bool folder_fits, std::string_view tag) const {
   const Name& name = names_[metric];
   // Most tags are somebody else's, and differ in their first letter.
-  if (!tag.empty() && !name.last.empty() && tag[0] != name.last[0] && (prefix_only_ || tag[0] != name.whole[0])) return TagMatch::none;
+  if (!tag.empty() && !name.last.empty() && tag[0] != name.last[0] && (prefix_only_ || tag[0] != name.whole[0]))
+    return TagMatch::none;
   if (prefix_only_) return folder_fits && tag.starts_with(name.last) ? TagMatch::prefix : TagMatch::none;
   if (tag == name.whole) return TagMatch::whole;
   if (!folder_fits || !tag.starts_with(name.last)) return TagMatch::none;

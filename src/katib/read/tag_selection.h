@@ -1,6 +1,7 @@
 // Which tag of which event file belongs to a requested metric. For a metric m = "DIR/LAST" or "LAST":
 //   drop-in: the tag begins with LAST and, where there is a DIR, the text of the file's folder ends with DIR;
-//   tacho:   the tag is m; else it is LAST and the folder ends with the components DIR; else it begins with LAST (warned of).
+//   tacho:   the tag is m; else it is LAST and the folder ends with the components DIR; else it begins with LAST
+//   (warned of).
 // Pure; thread-safe.
 #pragma once
 #include <bitset>

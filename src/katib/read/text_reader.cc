@@ -1,5 +1,5 @@
-// TEXT logs. Nothing is done with a line before one of the metrics' names was found in it, searching the whole buffer at once;
-// a line without one costs no more than that search.
+// TEXT logs. Nothing is done with a line before one of the metrics' names was found in it, searching the whole buffer
+// at once; a line without one costs no more than that search.
 #include <algorithm>
 #include <cstring>
 #include <functional>
@@ -55,7 +55,8 @@ class TextReader final : public LineReader {
       const char* line = before == nullptr ? at : before + 1;
       const auto* line_end = static_cast<const char*>(std::memchr(found, '\n', static_cast<size_t>(end - found)));
       if (line_end == nullptr) line_end = end;
-      if (!parse_line({line, static_cast<size_t>(line_end - line)}, found, enough, take)) return static_cast<size_t>(line - lines.data());
+      if (!parse_line({line, static_cast<size_t>(line_end - line)}, found, enough, take))
+        return static_cast<size_t>(line - lines.data());
       at = line_end + 1;
       if (taken_ >= enough) return std::min(static_cast<size_t>(at - lines.data()), lines.size());
     }
@@ -63,9 +64,9 @@ class TextReader final : public LineReader {
   }
 
   // "2026-11-15T09:30:00Z epoch 3: accuracy=0.91 loss=0.12"
-  // False: `enough` rows were taken before its end. It is searched again then, and what was dealt with is passed over: a line of
-  // 1 MiB can hold more rows than may be in memory, and a place within it is told by their number.
-  // `found`: the first place of a metric's name in it.
+  // False: `enough` rows were taken before its end. It is searched again then, and what was dealt with is passed over:
+  // a line of 1 MiB can hold more rows than may be in memory, and a place within it is told by their number. `found`:
+  // the first place of a metric's name in it.
   bool parse_line(std::string_view line, const char* found, size_t enough, const Take& take) {
     const size_t before = std::exchange(line_matches_, 0);
     size_t matches = 0;
@@ -99,12 +100,14 @@ class TextReader final : public LineReader {
     return true;
   }
 
-  // A match that counts holds a metric's name: only what lies round these is searched. A name of a metric without such a place is none.
+  // A match that counts holds a metric's name: only what lies round these is searched. A name of a metric without such
+  // a place is none.
   bool find_near_names(std::string_view line, const char* found, const Filter::Visit& visit) {
     const char* const end = line.data() + line.size();
     for (const char *at = found, *from = line.data(); at != nullptr && at < end; at = scan_.next(from)) {
       const PlainRegex* plain = filters_[0].plain();
-      const std::string_view part = plain == nullptr ? std::string_view(from, static_cast<size_t>(end - from)) : plain->part_round(at, from, end);
+      const std::string_view part =
+          plain == nullptr ? std::string_view(from, static_cast<size_t>(end - from)) : plain->part_round(at, from, end);
       if (!filters_[0].find_all(part, visit, true)) return false;
       from = std::max(part.data() + part.size(), at + 1);
       if (from >= end) break;
@@ -128,7 +131,8 @@ class TextReader final : public LineReader {
 Result<std::unique_ptr<Reader>> make_text_reader(std::string path, ReaderOptions options) {
   auto filters = compile_filters(options.filters);
   if (!filters) return filters.error();
-  return std::unique_ptr<Reader>(std::make_unique<TextReader>(std::move(path), std::move(options), std::move(*filters)));
+  return std::unique_ptr<Reader>(
+      std::make_unique<TextReader>(std::move(path), std::move(options), std::move(*filters)));
 }
 
 }  // namespace tacho

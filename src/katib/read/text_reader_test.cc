@@ -36,7 +36,8 @@ class TextTest : public ::testing::Test {
     std::vector<std::string> found;
     for (bool more = true; more;)
       more = *(*reader)->read(true, 1000, [&](MetricRow&& row) {
-        found.push_back(row.name + "=" + row.value + (row.time_stamp == "0001-01-01T00:00:00Z" ? "" : "@" + row.time_stamp.str()));
+        found.push_back(row.name + "=" + row.value +
+                        (row.time_stamp == "0001-01-01T00:00:00Z" ? "" : "@" + row.time_stamp.str()));
       });
     counts_ = (*reader)->counts();
     return found;
@@ -52,7 +53,8 @@ TEST_F(TextTest, DefaultFilter) {
   EXPECT_EQ(rows("epoch 1: loss=0.3, acc = 91.5%\n"), (Rows{"loss=0.3", "acc=91.5"}));
   EXPECT_EQ(rows("loss=1e-3 loss=-2.5E+10 loss=+7 loss=.5 loss=3. loss=4e loss=5e+\n"),
             (Rows{"loss=1e-3", "loss=-2.5E+10", "loss=+7", "loss=.5", "loss=3", "loss=4", "loss=5"}));
-  EXPECT_EQ(rows("my loss=1\ntrain/loss=2\ntrain_loss=3\nx.loss=4\n-loss=5\nlosses=6\nloss|x=7\n"), (Rows{"loss=1", "loss=2", "loss=4"}));
+  EXPECT_EQ(rows("my loss=1\ntrain/loss=2\ntrain_loss=3\nx.loss=4\n-loss=5\nlosses=6\nloss|x=7\n"),
+            (Rows{"loss=1", "loss=2", "loss=4"}));
   EXPECT_EQ(rows("loss\t=\t1\r\nloss:2\nLOSS=3\n"), (Rows{"loss=1"}));
   EXPECT_EQ(rows("loss=1loss=2=3 loss==4\n"), (Rows{"loss=1", "loss=2"}));
   EXPECT_EQ(rows("caf\xc3\xa9loss=1 \xff\xfeloss=2\xff\n"), (Rows{"loss=1", "loss=2"}));
@@ -71,7 +73,8 @@ TEST_F(TextTest, ArrivalTimes) {
   options_.set_profile(Profile::tacho);
   options_.now_ns = [] { return int64_t{5'000'000'000}; };
   EXPECT_EQ(rows("loss=1\n2026-11-15T09:30:00Z loss=2\nloss=3\n"),
-            (Rows{"loss=1@1970-01-01T00:00:05.000000Z", "loss=2@2026-11-15T09:30:00Z", "loss=3@1970-01-01T00:00:05.000001Z"}));
+            (Rows{"loss=1@1970-01-01T00:00:05.000000Z", "loss=2@2026-11-15T09:30:00Z",
+                  "loss=3@1970-01-01T00:00:05.000001Z"}));
 }
 
 TEST_F(TextTest, NonFiniteAndEmptyValues) {
@@ -113,22 +116,25 @@ TEST_F(TextTest, ManyNamesOneOfWhichIsInAnother) {
 
 TEST_F(TextTest, LinesWithoutAMetricAllocateNothing) {
   std::string log = "loss=1\n";
-  for (int i = 0; i < 20'000; ++i) log += "a line of some length without any metric, number " + std::to_string(i) + "\n";
+  for (int i = 0; i < 20'000; ++i)
+    log += "a line of some length without any metric, number " + std::to_string(i) + "\n";
   std::ofstream(path_, std::ios::binary) << log;
   const auto reader = std::move(*make_text_reader(path_, options_));
   size_t rows = 0;
   const Reader::Take take = [&](MetricRow&&) { ++rows; };
   ASSERT_TRUE(*reader->read(false, 1, take));  // the buffer is there now
   const int64_t before = allocations;
-  while (*reader->read(false, 1, take)) {
-  }
+  while (*reader->read(false, 1, take)) {}
   EXPECT_EQ(allocations - before, 0);
   EXPECT_EQ(rows, 1u);
 }
 
 TEST(Filter, WrongOnesAreNamed) {
-  const auto message = [](const std::vector<std::string>& filters) { return compile_filters(filters).error().message(); };
-  EXPECT_NE(message({"(a)(b)", "(a"}).find("metric filter 2 '(a': missing ): (a at position 1"), std::string::npos) << message({"(a)(b)", "(a"});
+  const auto message = [](const std::vector<std::string>& filters) {
+    return compile_filters(filters).error().message();
+  };
+  EXPECT_NE(message({"(a)(b)", "(a"}).find("metric filter 2 '(a': missing ): (a at position 1"), std::string::npos)
+      << message({"(a)(b)", "(a"});
   EXPECT_NE(message({"(a)b**(c)"}).find("at position 5"), std::string::npos) << message({"(a)b**(c)"});
   EXPECT_NE(message({"(a)[z-a](c)"}).find("at position 5"), std::string::npos) << message({"(a)[z-a](c)"});
   EXPECT_NE(message({"(a)(c))"}).find("at position 7"), std::string::npos) << message({"(a)(c))"});
@@ -194,14 +200,16 @@ class RandomRegex {
 
  private:
   std::string sequence(int depth) {
-    static const std::vector<std::string> kTimes{"", "", "", "?", "*", "+", "??", "*?", "+?", "{2}", "{1,3}", "{2,}", "{0,2}?"};
+    static const std::vector<std::string> kTimes{"",   "",   "",    "?",     "*",    "+",     "??",
+                                                 "*?", "+?", "{2}", "{1,3}", "{2,}", "{0,2}?"};
     std::string text;
     for (size_t more = 1 + pick(4); more > 0; --more) text += atom(depth) + kTimes[pick(kTimes.size())];
     return text;
   }
   std::string atom(int depth) {
-    static const std::vector<std::string> kAtoms{"a", "b", "=", "[ab]", "[^a]", "\\w", "\\d", "\\s", "\\.", "[\\w|-]", "[a-c]", ".", "1", "[+-]", "-",
-                                                 " ", "e", "{", "\\W", "[]a]", "\\b", "^", "ä", "\\S", "(?i:B)"};
+    static const std::vector<std::string> kAtoms{
+        "a",    "b", "=", "[ab]", "[^a]", "\\w", "\\d",  "\\s", "\\.", "[\\w|-]", "[a-c]", ".",     "1",
+        "[+-]", "-", " ", "e",    "{",    "\\W", "[]a]", "\\b", "^",   "ä",       "\\S",   "(?i:B)"};
     if (depth < 3 && pick(4) == 0) return "(" + choice(depth + 1) + ")";
     if (depth < 3 && pick(10) == 0) return "(?:" + choice(depth + 1) + ")";
     return kAtoms[pick(pick(12) > 0 ? kAtoms.size() - 5 : kAtoms.size())];
@@ -210,10 +218,12 @@ class RandomRegex {
 };
 
 std::string random_line(RandomRegex& random, size_t longest) {
-  static const std::vector<std::string> kParts{"a", "b", "=", "1", ".", " ", "-", "+", "e", "{", "c", "2", "ab=1", "a=2", ",", ":", "ä", "\xff", "\t"};
+  static const std::vector<std::string> kParts{"a", "b", "=",    "1",   ".", " ", "-", "+",    "e", "{",
+                                               "c", "2", "ab=1", "a=2", ",", ":", "ä", "\xff", "\t"};
   std::string line;
   const bool plain = random.pick(4) > 0;
-  for (size_t more = random.pick(longest); more > 0; --more) line += kParts[random.pick(plain ? kParts.size() - 3 : kParts.size())];
+  for (size_t more = random.pick(longest); more > 0; --more)
+    line += kParts[random.pick(plain ? kParts.size() - 3 : kParts.size())];
   return line;
 }
 
@@ -249,7 +259,9 @@ TEST(TextReader, UsersFiltersGiveWhatRe2Gives) {
   TempDir folder;
   int rows = 0;
   for (int i = 0; i < 300; ++i) {
-    const std::string filter = i % 3 == 0 ? "(\\w+)=([0-9.]+)" : i % 3 == 1 ? "([\\w|-]+)\\s*=\\s*([+-]?\\d+)" : random.choice();
+    const std::string filter = i % 3 == 0   ? "(\\w+)=([0-9.]+)"
+                               : i % 3 == 1 ? "([\\w|-]+)\\s*=\\s*([+-]?\\d+)"
+                                            : random.choice();
     auto oracle = Filter::compile(filter, 1);
     if (!oracle) continue;
     oracle->use_re2();
@@ -273,7 +285,8 @@ TEST(TextReader, UsersFiltersGiveWhatRe2Gives) {
     ASSERT_TRUE(reader);
     const size_t limit = 1 + random.pick(5);  // a line may be left in its middle
     for (bool more = true; more;) {
-      const auto read = (*reader)->read(true, limit, [&](MetricRow&& row) { got += row.name + "=" + row.value + ";", ++rows; });
+      const auto read =
+          (*reader)->read(true, limit, [&](MetricRow&& row) { got += row.name + "=" + row.value + ";", ++rows; });
       ASSERT_TRUE(read);
       more = *read;
     }
@@ -292,7 +305,8 @@ TEST(Needles, FindEveryPlace) {
     for (size_t from = 0; from <= text.size(); ++from) {
       const char* found = needle.find(text.data() + from, text.data() + text.size());
       const size_t at = text.find(word, from);
-      ASSERT_EQ(found == nullptr ? std::string::npos : static_cast<size_t>(found - text.data()), at) << word << " in " << text;
+      ASSERT_EQ(found == nullptr ? std::string::npos : static_cast<size_t>(found - text.data()), at)
+          << word << " in " << text;
     }
   }
 }

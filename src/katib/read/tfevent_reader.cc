@@ -1,5 +1,5 @@
-// TensorFlowEvent: follows all event files of a folder while they grow, each from where it was left. Rows come file by file in
-// the order of their records. For --report end see ordered_events.h.
+// TensorFlowEvent: follows all event files of a folder while they grow, each from where it was left. Rows come file by
+// file in the order of their records. For --report end see ordered_events.h.
 #include <algorithm>
 #include <map>
 
@@ -20,8 +20,12 @@ constexpr uint64_t kLookAheadBytes = uint64_t{16} << 20;
 class TfeventReader final : public Reader {
  public:
   TfeventReader(std::string root, ReaderOptions options)
-      : root_(std::move(root)), options_(std::move(options)), selection_(options_), letters_(selection_.first_letters()),
-        rows_(options_), best_(options_.metrics.size(), TagMatch::none) {
+      : root_(std::move(root)),
+        options_(std::move(options)),
+        selection_(options_),
+        letters_(selection_.first_letters()),
+        rows_(options_),
+        best_(options_.metrics.size(), TagMatch::none) {
     while (root_.size() > 1 && root_.ends_with('/')) root_.pop_back();
   }
 
@@ -59,7 +63,8 @@ class TfeventReader final : public Reader {
     if (files.empty()) return {};
     auto best = nlohmann::json::array();
     for (const TagMatch match : best_) best.push_back(static_cast<int>(match));
-    return nlohmann::json{{"files", std::move(files)}, {"tags", std::move(best)}}.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    return nlohmann::json{{"files", std::move(files)}, {"tags", std::move(best)}}.dump(
+        -1, ' ', false, nlohmann::json::error_handler_t::replace);
   }
 
   // Files grow in any order, so the same number of rows is not the same rows.
@@ -75,9 +80,7 @@ class TfeventReader final : public Reader {
         ends[{place.file.device, place.file.inode}] = {place.offset, entry.value("values", uint64_t{0})};
       }
       ends_ = std::move(ends);
-    } catch (const nlohmann::json::exception&) {
-      return unknown_places();
-    }
+    } catch (const nlohmann::json::exception&) { return unknown_places(); }
     return ok();
   }
 
@@ -94,11 +97,10 @@ class TfeventReader final : public Reader {
           file.values = entry.value("values", uint64_t{0});
         }
         const auto& tags = json.at("tags");
-        for (size_t i = 0; i < best.size() && i < tags.size(); ++i) best[i] = static_cast<TagMatch>(std::clamp(tags[i].get<int>(), 0, 3));
+        for (size_t i = 0; i < best.size() && i < tags.size(); ++i)
+          best[i] = static_cast<TagMatch>(std::clamp(tags[i].get<int>(), 0, 3));
       }
-    } catch (const nlohmann::json::exception&) {
-      return unknown_places();
-    }
+    } catch (const nlohmann::json::exception&) { return unknown_places(); }
     files_ = std::move(files);
     best_ = std::move(best);
     next_file_ = 0;
@@ -116,18 +118,19 @@ class TfeventReader final : public Reader {
   };
   using Ends = std::map<std::pair<uint64_t, uint64_t>, End>;  // by device and inode
   static Error unknown_places() {
-    return {Code::invalid, "the places in the event files cannot be understood", "", "remove the state file to begin anew"};
+    return {Code::invalid, "the places in the event files cannot be understood", "",
+            "remove the state file to begin anew"};
   }
   struct File {
     std::string path;
     std::optional<GrowingFile::Place> place;
-    uint64_t values = 0;                   // of the record there that were passed on: one may hold more than a chunk does
+    uint64_t values = 0;  // of the record there that were passed on: one may hold more than a chunk does
     GrowingFile::Identity identity;
     uint64_t size = 0;
     uint64_t drained_size = ~uint64_t{0};  // as big it was when all of it was read
     bool broken = false;
-    std::vector<bool> fits;       // for each metric: its folder part fits
-    std::vector<bool> looked;     // for each metric: a better tag than one by prefix was looked for
+    std::vector<bool> fits;    // for each metric: its folder part fits
+    std::vector<bool> looked;  // for each metric: a better tag than one by prefix was looked for
   };
 
   // Files are known by identity: one that was moved goes on where it was.
@@ -154,7 +157,8 @@ class TfeventReader final : public Reader {
     }
     // Where a folder could not be listed, its files are still there: their places are kept.
     for (const auto& [id, file] : known)
-      if (trouble != FolderTrouble::none && file != nullptr && file->place) files.push_back(std::move(*file)), files.back().drained_size = files.back().size;
+      if (trouble != FolderTrouble::none && file != nullptr && file->place)
+        files.push_back(std::move(*file)), files.back().drained_size = files.back().size;
     if (trouble == FolderTrouble::passing) unread_ = "a folder of event files cannot be listed: " + root_;
     files_ = std::move(files);
   }
@@ -171,7 +175,8 @@ class TfeventReader final : public Reader {
       end = known == ends_->end() ? End{} : known->second;
     }
     const auto before_end = [&] {
-      return event.continues || events.offset() < end.offset || (events.offset() == end.offset && file.values < end.values);
+      return event.continues || events.offset() < end.offset ||
+             (events.offset() == end.offset && file.values < end.values);
     };
     if (begun > end.offset || (begun == end.offset && file.values >= end.values)) return false;
     bool enough = false, inside = false;
@@ -216,16 +221,16 @@ class TfeventReader final : public Reader {
     return true;
   }
 
-  // With the tacho profile only the best kind of match counts. Before a tag is taken by its beginning alone, the file is
-  // searched for a better one, since writers write all their tags at every step.
+  // With the tacho profile only the best kind of match counts. Before a tag is taken by its beginning alone, the file
+  // is searched for a better one, since writers write all their tags at every step.
   bool is_best(File& file, const EventFile& events, size_t metric, TagMatch match, std::string_view tag) {
     if (options_.tag_rule == TagRule::prefix) return true;
     if (match == TagMatch::prefix && best_[metric] >= TagMatch::prefix && !file.looked[metric]) {
       file.looked[metric] = true;
       best_[metric] = std::min(best_[metric], look_ahead(file, events, metric));
       if (best_[metric] >= TagMatch::prefix)
-        log::warn("no tag is called " + options_.metrics[metric] + "; tags that begin so are taken, such as " + std::string(tag) +
-                  " (name the metric as the tag is called)");
+        log::warn("no tag is called " + options_.metrics[metric] + "; tags that begin so are taken, such as " +
+                  std::string(tag) + " (name the metric as the tag is called)");
     }
     best_[metric] = std::min(best_[metric], match);
     return match == best_[metric];
@@ -239,7 +244,8 @@ class TfeventReader final : public Reader {
            ahead.offset() < events.offset() + kLookAheadBytes) {
       SummaryValues values(event);
       for (SummaryValue value; values.next(value);)
-        if (value.kind != SummaryValue::Kind::other) best = std::min(best, selection_.match(metric, file.fits[metric], value.tag));
+        if (value.kind != SummaryValue::Kind::other)
+          best = std::min(best, selection_.match(metric, file.fits[metric], value.tag));
     }
     return best;
   }
@@ -249,18 +255,18 @@ class TfeventReader final : public Reader {
   TagSelection selection_;
   FirstLetters letters_;
   EventRows rows_;
-  std::vector<TagMatch> best_;          // for each metric, of all tags so far
+  std::vector<TagMatch> best_;  // for each metric, of all tags so far
   std::vector<std::string> folders_;
   std::vector<File> files_;
-  std::optional<Ends> ends_;            // nothing behind these is read
+  std::optional<Ends> ends_;  // nothing behind these is read
   size_t next_file_ = 0;
-  uint64_t next_value_ = 0;             // of the record whose event was passed on last
-  size_t taken_ = 0, limit_ = 0;        // rows of this read()
-  uint64_t passed_ = 0;                 // bytes of this read()
+  uint64_t next_value_ = 0;       // of the record whose event was passed on last
+  size_t taken_ = 0, limit_ = 0;  // rows of this read()
+  uint64_t passed_ = 0;           // bytes of this read()
   uint64_t bad_records_ = 0;
   bool restarted_ = false, want_rows_ = true;
-  bool later_ = false;                  // the file at hand cannot be read now
-  std::string unread_;                  // the same of any file of this round: why
+  bool later_ = false;  // the file at hand cannot be read now
+  std::string unread_;  // the same of any file of this round: why
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Event files: framing, numbers, tags, growth, restarts. The files of tests/fixtures/tfevents are made by make_tfevents.py.
+// Event files: framing, numbers, tags, growth, restarts. The files of tests/fixtures/tfevents are made by
+// make_tfevents.py.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -36,7 +37,9 @@ class TfeventTest : public ::testing::Test {
     text << std::ifstream(path, std::ios::binary).rdbuf();
     return text.str();
   }
-  static std::string one_file(const std::string& name) { return bytes_of(fixture(name) + "/events.out.tfevents.1700000000.host"); }
+  static std::string one_file(const std::string& name) {
+    return bytes_of(fixture(name) + "/events.out.tfevents.1700000000.host");
+  }
   void put(const std::string& name, const std::string& bytes, bool append = false) const {
     const fs::path path = fs::path(folder_) / name;
     fs::create_directories(path.parent_path());
@@ -67,10 +70,10 @@ class TfeventTest : public ::testing::Test {
 
 TEST_F(TfeventTest, SimpleValues) {
   options_.metrics = {"accuracy", "loss"};
-  EXPECT_EQ(rows("plain"), (Rows{"loss=1.0", "accuracy=0.5", "loss=0.5", "accuracy=0.6000000238418579", "loss=0.3333333432674408",
-                                 "accuracy=0.699999988079071"}));
-  EXPECT_EQ(ordered("plain"), (Rows{"loss=1.0", "loss=0.5", "loss=0.3333333432674408", "accuracy=0.5", "accuracy=0.6000000238418579",
-                                    "accuracy=0.699999988079071"}));
+  EXPECT_EQ(rows("plain"), (Rows{"loss=1.0", "accuracy=0.5", "loss=0.5", "accuracy=0.6000000238418579",
+                                 "loss=0.3333333432674408", "accuracy=0.699999988079071"}));
+  EXPECT_EQ(ordered("plain"), (Rows{"loss=1.0", "loss=0.5", "loss=0.3333333432674408", "accuracy=0.5",
+                                    "accuracy=0.6000000238418579", "accuracy=0.699999988079071"}));
   const auto reader = make_tfevent_reader(fixture("plain"), options_);
   std::vector<MetricRow> all;
   ASSERT_TRUE(reader->read(true, 100, [&](MetricRow&& row) { all.push_back(std::move(row)); }));
@@ -79,8 +82,8 @@ TEST_F(TfeventTest, SimpleValues) {
 }
 
 TEST_F(TfeventTest, Tensors) {
-  EXPECT_EQ(rows("tensors"), (Rows{"loss=0.1", "loss=0.1", "loss=-3", "loss=1099511627776", "loss=0.1", "loss=1e-05", "loss=1e+20",
-                                   "loss=2.0", "loss=0.0", "loss=0.10000000149011612"}));
+  EXPECT_EQ(rows("tensors"), (Rows{"loss=0.1", "loss=0.1", "loss=-3", "loss=1099511627776", "loss=0.1", "loss=1e-05",
+                                   "loss=1e+20", "loss=2.0", "loss=0.0", "loss=0.10000000149011612"}));
   EXPECT_EQ(ordered("tensors").back(), "loss=0.10000000149011612");
 }
 
@@ -206,7 +209,9 @@ std::string record_of(const std::string& payload) {
   const uint64_t size = payload.size();
   std::memcpy(record.data(), &size, 8);
   const uint32_t crc = masked_crc(record), payload_crc = masked_crc(payload);
-  return record.append(reinterpret_cast<const char*>(&crc), 4).append(payload).append(reinterpret_cast<const char*>(&payload_crc), 4);
+  return record.append(reinterpret_cast<const char*>(&crc), 4)
+      .append(payload)
+      .append(reinterpret_cast<const char*>(&payload_crc), 4);
 }
 
 // A field of bytes.
@@ -227,7 +232,8 @@ TEST_F(TfeventTest, ScalarsBesideAnImage) {
   options_.metrics = {"loss", "acc"};
   const std::string image = field(1, field(1, "img") + field(4, field(4, std::string(5 << 20, 'i'))));
   const std::string time("\x09\0\0\0\0\0\0\xf0\x3f", 9), step("\x10\x07");
-  const std::string event = time + field(5, scalar("loss", 1) + image + scalar("loss", 2) + scalar("acc", 3) + image) + step;
+  const std::string event =
+      time + field(5, scalar("loss", 1) + image + scalar("loss", 2) + scalar("acc", 3) + image) + step;
   std::string wrong = record_of(event);
   wrong[wrong.size() / 2] ^= 1;
   put("x.tfevents", record_of(event) + wrong + record_of(time + field(5, scalar("loss", 4))));
@@ -357,9 +363,11 @@ TEST(Event, PlainTagIsWhatTheParserFinds) {
   EXPECT_EQ(plain_tag(time + field(5, value)), "loss");
   EXPECT_EQ(plain_tag(time + "\x10\x07" + field(5, value)), "loss");
   EXPECT_EQ(plain_tag(time + "\x10\xff\xff\x03" + field(5, value)), "loss");
-  for (const std::string& other : {std::string(), time, time + "\x10\xff", time + field(5, value + value), time + field(5, value) + "\x10\x07",
-                                   "\x10\x07" + time + field(5, value), time + field(5, field(1, field(1, "loss"))), time + field(5, field(2, "lossloss")),
-                                   time + field(5, scalar(std::string(130, 'l'), 1)), time + field(5, field(1, field(1, "a") + field(1, "loss") + "1234"))})
+  for (const std::string& other :
+       {std::string(), time, time + "\x10\xff", time + field(5, value + value), time + field(5, value) + "\x10\x07",
+        "\x10\x07" + time + field(5, value), time + field(5, field(1, field(1, "loss"))),
+        time + field(5, field(2, "lossloss")), time + field(5, scalar(std::string(130, 'l'), 1)),
+        time + field(5, field(1, field(1, "a") + field(1, "loss") + "1234"))})
     EXPECT_EQ(plain_tag(other), "");
 }
 
@@ -401,8 +409,12 @@ TEST(EventNumber, EveryHalfReadsBack) {
   std::string text;
   put_half(text, 0x3555);
   EXPECT_EQ(text, "0.3333");
-  for (const auto& [bits, expected] : {std::pair<uint16_t, const char*>{0x0001, "6e-08"}, {0x7bff, "65500.0"}, {0x3c00, "1.0"},
-                                       {0xc000, "-2.0"}, {0x7c00, "inf"}, {0x0000, "0.0"}}) {
+  for (const auto& [bits, expected] : {std::pair<uint16_t, const char*>{0x0001, "6e-08"},
+                                       {0x7bff, "65500.0"},
+                                       {0x3c00, "1.0"},
+                                       {0xc000, "-2.0"},
+                                       {0x7c00, "inf"},
+                                       {0x0000, "0.0"}}) {
     text.clear();
     put_half(text, bits);
     EXPECT_EQ(text, expected);
@@ -453,7 +465,8 @@ TEST_F(TfeventTest, PassingErrorsLoseAndDoubleNothing) {
         Failures::preads() = count;
         bool failed = false, done = false;
         for (int tries = 0; tries < 40 && !done; ++tries) {
-          const auto more = reader->read(true, 1, [&](MetricRow&& row) { found.push_back(row.name + "=" + row.value); });
+          const auto more =
+              reader->read(true, 1, [&](MetricRow&& row) { found.push_back(row.name + "=" + row.value); });
           failed = failed || !more;
           done = more && !*more;
         }

@@ -12,7 +12,8 @@ namespace {
 
 constexpr int64_t kUsPerSecond = 1'000'000;
 
-// Writes the whole seconds; false when the year has not four digits. `nanoseconds` is left within a second, and moves `seconds`.
+// Writes the whole seconds; false when the year has not four digits. `nanoseconds` is left within a second, and moves
+// `seconds`.
 bool put_seconds(char* at, int64_t& seconds, int64_t& nanoseconds) {
   int64_t carry = nanoseconds / kNsPerSec;
   nanoseconds %= kNsPerSec;
@@ -20,7 +21,8 @@ bool put_seconds(char* at, int64_t& seconds, int64_t& nanoseconds) {
     nanoseconds += kNsPerSec;
     --carry;
   }
-  if (__builtin_add_overflow(seconds, carry, &seconds) || seconds < kFirstUtcSecond || seconds > kLastUtcSecond) return false;
+  if (__builtin_add_overflow(seconds, carry, &seconds) || seconds < kFirstUtcSecond || seconds > kLastUtcSecond)
+    return false;
   put_utc(at, seconds);
   return true;
 }
@@ -69,7 +71,8 @@ std::optional<std::pair<int64_t, int64_t>> decimal_seconds(std::string_view numb
   }
   std::string digits;
   const size_t point = number.find('.');
-  if (number.empty() || number.find_first_not_of("0123456789.") != std::string_view::npos || number.rfind('.') != point || number == ".")
+  if (number.empty() || number.find_first_not_of("0123456789.") != std::string_view::npos ||
+      number.rfind('.') != point || number == ".")
     return std::nullopt;
   digits += number.substr(0, point);
   int64_t whole = static_cast<int64_t>(digits.size()) + exponent;  // digits before the point

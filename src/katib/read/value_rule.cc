@@ -11,13 +11,14 @@ size_t space_length(std::string_view text) {
   const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
   const unsigned first = byte(0);
   if (first == ' ' || (first >= '\t' && first <= '\r')) return 1;
-  if (first == 0xC2) return byte(1) == 0x85 || byte(1) == 0xA0 ? 2 : 0;              // U+0085, U+00A0
-  if (first == 0xE1) return byte(1) == 0x9A && byte(2) == 0x80 ? 3 : 0;              // U+1680
-  if (first == 0xE3) return byte(1) == 0x80 && byte(2) == 0x80 ? 3 : 0;              // U+3000
+  if (first == 0xC2) return byte(1) == 0x85 || byte(1) == 0xA0 ? 2 : 0;  // U+0085, U+00A0
+  if (first == 0xE1) return byte(1) == 0x9A && byte(2) == 0x80 ? 3 : 0;  // U+1680
+  if (first == 0xE3) return byte(1) == 0x80 && byte(2) == 0x80 ? 3 : 0;  // U+3000
   if (first != 0xE2) return 0;
-  if (byte(1) == 0x81) return byte(2) == 0x9F ? 3 : 0;                               // U+205F
-  const unsigned third = byte(2);                                                    // U+2000–200A, 2028, 2029, 202F
-  return byte(1) == 0x80 && ((third >= 0x80 && third <= 0x8A) || third == 0xA8 || third == 0xA9 || third == 0xAF) ? 3 : 0;
+  if (byte(1) == 0x81) return byte(2) == 0x9F ? 3 : 0;  // U+205F
+  const unsigned third = byte(2);                       // U+2000–200A, 2028, 2029, 202F
+  return byte(1) == 0x80 && ((third >= 0x80 && third <= 0x8A) || third == 0xA8 || third == 0xA9 || third == 0xAF) ? 3
+                                                                                                                  : 0;
 }
 
 size_t space_length_at_end(std::string_view text) {
@@ -66,16 +67,19 @@ std::optional<std::string_view> leading_non_finite(std::string_view text) {
   return found && (length == text.size() || !is_word(text[length])) ? found : std::nullopt;
 }
 
-std::optional<std::string_view> ValueRule::judge(std::string_view metric, std::string_view value, std::string_view behind) {
+std::optional<std::string_view> ValueRule::judge(std::string_view metric, std::string_view value,
+                                                 std::string_view behind) {
   // Nearly every value begins with a digit, and then nothing is asked.
-  if (!value.empty() && ((value[0] >= '0' && value[0] <= '9') || (value.size() > 1 && value[1] >= '0' && value[1] <= '9')))
+  if (!value.empty() &&
+      ((value[0] >= '0' && value[0] <= '9') || (value.size() > 1 && value[1] >= '0' && value[1] <= '9')))
     return value;
   const bool cut = value.empty() || value == "+" || value == "-";
   const auto special = cut && !behind.empty() ? leading_non_finite(behind) : non_finite(trim_unicode(value));
   if (!special) {
     if (!value.empty()) return value;
     ++empty_;
-    log::warn("metric " + std::string(metric) + " has an empty value in the source; it is not reported (print a number behind the name)");
+    log::warn("metric " + std::string(metric) +
+              " has an empty value in the source; it is not reported (print a number behind the name)");
     return std::nullopt;
   }
   ++non_finite_;
@@ -84,7 +88,8 @@ std::optional<std::string_view> ValueRule::judge(std::string_view metric, std::s
     case NonFinite::unavailable: return "unavailable";
     case NonFinite::drop: break;
   }
-  log::warn("metric " + std::string(metric) + " was NaN or infinite; such values are not reported (--nonfinite report sends them)");
+  log::warn("metric " + std::string(metric) +
+            " was NaN or infinite; such values are not reported (--nonfinite report sends them)");
   return std::nullopt;
 }
 

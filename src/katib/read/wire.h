@@ -11,7 +11,7 @@ struct WireField {
   enum class Type { varint = 0, fixed64 = 1, bytes = 2, fixed32 = 5 };
   uint32_t number = 0;
   Type type = Type::varint;
-  uint64_t value = 0;       // of all but bytes
+  uint64_t value = 0;  // of all but bytes
   std::string_view bytes;
 
   double as_double() const { return std::bit_cast<double>(value); }

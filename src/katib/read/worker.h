@@ -1,6 +1,6 @@
-// A thread that does one job at a time, for calls that block (gRPC, HTTP); the loop that gives it jobs is woken through a
-// descriptor when one has ended. The thread starts with the first job and is never joined: a call that hangs cannot keep the
-// process from ending, so a job owns all that it touches. All functions are for the loop's thread.
+// A thread that does one job at a time, for calls that block (gRPC, HTTP); the loop that gives it jobs is woken through
+// a descriptor when one has ended. The thread starts with the first job and is never joined: a call that hangs cannot
+// keep the process from ending, so a job owns all that it touches. All functions are for the loop's thread.
 #pragma once
 #include <functional>
 #include <memory>
@@ -14,7 +14,7 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  int fd() const;        // readable when a job has ended
+  int fd() const;  // readable when a job has ended
   bool busy() const { return busy_; }
   // Not while busy. False when the system gives no thread.
   bool start(std::function<void()> job);

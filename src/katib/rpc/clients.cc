@@ -54,7 +54,8 @@ RpcStatus DbClient::report(const std::string& trial, std::span<const MetricRow> 
   bool knows_ids = false;
   RpcStatus status = state_->channel.run([&](const auto& peer, grpc::ClientContext& context) {
     if (!id.empty()) context.AddMetadata(kReportIdKey, id);
-    const grpc::internal::RpcMethod method("/api.v1.beta1.DBManager/ReportObservationLog", grpc::internal::RpcMethod::NORMAL_RPC);
+    const grpc::internal::RpcMethod method("/api.v1.beta1.DBManager/ReportObservationLog",
+                                           grpc::internal::RpcMethod::NORMAL_RPC);
     const grpc::Status done = grpc::internal::BlockingUnaryCall(peer.get(), method, &context, request, &reply);
     knows_ids = done.ok() && context.GetServerInitialMetadata().contains(kReportIdKey);
     return done;
@@ -92,7 +93,8 @@ RpcStatus DbClient::visit(const std::string& trial, const std::string& metric, c
   grpc::ByteBuffer reply;
   bool knows_ids = false;
   RpcStatus status = state_->channel.run([&](const auto& peer, grpc::ClientContext& context) {
-    const grpc::internal::RpcMethod method("/api.v1.beta1.DBManager/GetObservationLog", grpc::internal::RpcMethod::NORMAL_RPC);
+    const grpc::internal::RpcMethod method("/api.v1.beta1.DBManager/GetObservationLog",
+                                           grpc::internal::RpcMethod::NORMAL_RPC);
     const grpc::Status done = grpc::internal::BlockingUnaryCall(peer.get(), method, &context, request, &reply);
     knows_ids = done.ok() && context.GetServerInitialMetadata().contains(kReportIdKey);
     return done;

@@ -13,17 +13,17 @@
 namespace tacho {
 
 struct RpcOptions {
-  std::string address;            // host:port
-  int64_t timeout_ms = 60'000;    // of one call
+  std::string address;          // host:port
+  int64_t timeout_ms = 60'000;  // of one call
   bool tls = false;
   std::string ca_file, cert_file, key_file, server_name;
-  std::string token_file;         // read again when it changes; sent as "authorization: Bearer …"
+  std::string token_file;  // read again when it changes; sent as "authorization: Bearer …"
 };
 
 struct RpcStatus {
-  int code = 0;                   // as gRPC numbers them: 0 ok, 2 unknown, 3 invalid argument, 14 unavailable …
+  int code = 0;  // as gRPC numbers them: 0 ok, 2 unknown, 3 invalid argument, 14 unavailable …
   std::string message;
-  bool knows_ids = false;         // after a call that was done: see DbClient::report
+  bool knows_ids = false;  // after a call that was done: see DbClient::report
   bool ok() const { return code == 0; }
 };
 // "UNAVAILABLE"

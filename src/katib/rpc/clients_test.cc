@@ -102,8 +102,12 @@ TEST(DbClient, SendsAndReadsRows) {
   ASSERT_EQ(back.size(), 2u);
   EXPECT_EQ(back[1].name, "acc");
   std::string visited;
-  ASSERT_TRUE(client.visit("trial-1", "loss", [&](const MetricRow& one) { visited += one.time_stamp.str() + one.name + one.value + " "; }).ok());
-  EXPECT_EQ(visited, back[0].time_stamp.str() + back[0].name + back[0].value + " " + back[1].time_stamp.str() + back[1].name + back[1].value + " ");
+  ASSERT_TRUE(client
+                  .visit("trial-1", "loss",
+                         [&](const MetricRow& one) { visited += one.time_stamp.str() + one.name + one.value + " "; })
+                  .ok());
+  EXPECT_EQ(visited, back[0].time_stamp.str() + back[0].name + back[0].value + " " + back[1].time_stamp.str() +
+                         back[1].name + back[1].value + " ");
   EXPECT_EQ(back[0].time_stamp.str() + back[0].value, "2026-11-15T09:30:00Z0.5");
   ASSERT_TRUE(client.remove("trial-1").ok());
   EXPECT_EQ(manager.deleted, "trial-1");
@@ -121,7 +125,8 @@ TEST(DbClient, AnswersOfMoreThanFourMebibytesAreTaken) {
   ASSERT_TRUE(client.get("trial-1", "", "", "", back).ok());
   EXPECT_EQ(back.size(), 8u);
   size_t seen = 0;
-  ASSERT_TRUE(client.visit("trial-1", "architecture", [&](const MetricRow& one) { seen += one.value == rows[0].value; }).ok());
+  ASSERT_TRUE(
+      client.visit("trial-1", "architecture", [&](const MetricRow& one) { seen += one.value == rows[0].value; }).ok());
   EXPECT_EQ(seen, 8u);
   EXPECT_EQ(manager.question.metric_name(), "architecture");
 }

@@ -1,5 +1,5 @@
-// A GetObservationLogReply row by row, straight from the bytes of the wire: the answer to a look-up is much larger than what is looked
-// for. Pure; not thread-safe.
+// A GetObservationLogReply row by row, straight from the bytes of the wire: the answer to a look-up is much larger than
+// what is looked for. Pure; not thread-safe.
 #pragma once
 #include <google/protobuf/io/zero_copy_stream.h>
 
@@ -10,6 +10,7 @@
 namespace tacho {
 
 // False: it is no such message; rows before the fault were visited.
-bool visit_rows(google::protobuf::io::ZeroCopyInputStream& reply, const std::function<void(const MetricRow& row)>& visit);
+bool visit_rows(google::protobuf::io::ZeroCopyInputStream& reply,
+                const std::function<void(const MetricRow& row)>& visit);
 
 }  // namespace tacho

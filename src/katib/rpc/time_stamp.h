@@ -22,19 +22,20 @@ class TimeStampText {
  public:
   explicit TimeStampText(int64_t time_us);
   std::string_view sortable() const { return {text_, 26}; }  // 2026-11-15 08:30:00.250000, all of one length
-  std::string_view wire();  // 2026-11-15T08:30:00.25Z: no trailing zeros, as Go writes it
+  std::string_view wire();        // 2026-11-15T08:30:00.25Z: no trailing zeros, as Go writes it
   std::string_view all_digits();  // 2026-11-15T08:30:00.250000Z
 
  private:
   char text_[28];
 };
 
-// The time of a row: its text, byte for byte as it goes over the wire, and what that means. Parsed where the row comes into being and
-// never again. Usual texts are kept in place, without an allocation.
+// The time of a row: its text, byte for byte as it goes over the wire, and what that means. Parsed where the row comes
+// into being and never again. Usual texts are kept in place, without an allocation.
 class TimeStamp {
  public:
   TimeStamp() = default;  // none: empty, and no time
-  TimeStamp(std::string_view text) : TimeStamp(text, parse_time_stamp_us(text)) {}  // any text, also one that is no time
+  TimeStamp(std::string_view text)
+      : TimeStamp(text, parse_time_stamp_us(text)) {}  // any text, also one that is no time
   TimeStamp(const std::string& text) : TimeStamp(std::string_view(text)) {}
   TimeStamp(const char* text) : TimeStamp(std::string_view(text)) {}
   // For whoever knows what the text means.

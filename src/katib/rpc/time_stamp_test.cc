@@ -96,7 +96,8 @@ TEST(TimeStamp, KeepsItsTextAndItsMeaning) {
 
 TEST(TimeStamp, WhatIsMadeOfANumberReadsAsThatNumber) {
   EXPECT_EQ(TimeStamp::at(1'700'000'000'250'000).text(), "2023-11-14T22:13:20.250000Z");
-  for (const int64_t time_us : {int64_t{0}, int64_t{-1}, int64_t{1'700'000'000'000'001}, int64_t{-62'135'596'800'000'000}}) {
+  for (const int64_t time_us :
+       {int64_t{0}, int64_t{-1}, int64_t{1'700'000'000'000'001}, int64_t{-62'135'596'800'000'000}}) {
     EXPECT_EQ(TimeStamp::at(time_us).us(), time_us);
     EXPECT_EQ(parse_time_stamp_us(TimeStamp::at(time_us).text()), time_us);
   }

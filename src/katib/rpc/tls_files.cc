@@ -66,7 +66,8 @@ Status check_rpc_files(const RpcOptions& options) {
   if (Status status = check_certificates(options.cert_file, "--tls-cert"); !status) return status;
   const auto key = read_whole_file(options.key_file, kMostBytes);
   if (!key) return at_fault(key.error().what, options.key_file, "--tls-key");
-  if (key->find("PRIVATE KEY-----") == std::string::npos) return at_fault("there is no private key in PEM form in it", options.key_file, "--tls-key");
+  if (key->find("PRIVATE KEY-----") == std::string::npos)
+    return at_fault("there is no private key in PEM form in it", options.key_file, "--tls-key");
   return ok();
 }
 

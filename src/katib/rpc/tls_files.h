@@ -1,5 +1,5 @@
-// The PEM files of a TLS connection and the token's, looked at before anything is sent: a file that is not there or holds something else would only
-// show as a service that never answers. Thread-safe.
+// The PEM files of a TLS connection and the token's, looked at before anything is sent: a file that is not there or
+// holds something else would only show as a service that never answers. Thread-safe.
 #pragma once
 #include <string>
 #include <string_view>

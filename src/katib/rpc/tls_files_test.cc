@@ -11,14 +11,18 @@ std::string pem(const std::string& label, const std::string& body) {
   return "-----BEGIN " + label + "-----\n" + body + "\n-----END " + label + "-----\n";
 }
 // Not a real one, but as far as anybody looks.
-std::string certificate() { return pem("CERTIFICATE", "MIIB" + std::string(60, 'A') + "\r\n" + std::string(62, 'B') + "=="); }
+std::string certificate() {
+  return pem("CERTIFICATE", "MIIB" + std::string(60, 'A') + "\r\n" + std::string(62, 'B') + "==");
+}
 
 TEST(TlsFiles, WhatHoldsACertificate) {
   EXPECT_TRUE(holds_certificate(certificate()));
-  EXPECT_TRUE(holds_certificate("# the CA of the cluster\n" + pem("PRIVATE KEY", "MIIB") + pem("CERTIFICATE", "junk") + certificate()));
-  for (const std::string& text : {std::string(), std::string("junk"), pem("PRIVATE KEY", "MIIB" + std::string(100, 'A')), pem("CERTIFICATE", ""),
-                                  pem("CERTIFICATE", std::string(100, '!')), pem("CERTIFICATE", std::string(104, 'A')),
-                                  certificate().substr(0, 80)})
+  EXPECT_TRUE(holds_certificate("# the CA of the cluster\n" + pem("PRIVATE KEY", "MIIB") + pem("CERTIFICATE", "junk") +
+                                certificate()));
+  for (const std::string& text :
+       {std::string(), std::string("junk"), pem("PRIVATE KEY", "MIIB" + std::string(100, 'A')), pem("CERTIFICATE", ""),
+        pem("CERTIFICATE", std::string(100, '!')), pem("CERTIFICATE", std::string(104, 'A')),
+        certificate().substr(0, 80)})
     EXPECT_FALSE(holds_certificate(text)) << text;
 }
 

@@ -190,18 +190,14 @@ Result<ApiAccess> load_files(const std::string& list, bool all_there) {
     try {
       const Status good = add_config(*text, parent_folder(path), files);
       if (!good) return of_file(good.error(), path);
-    } catch (const YAML::Exception& failure) {
-      return of_file(bad_yaml(failure), path);
-    }
+    } catch (const YAML::Exception& failure) { return of_file(bad_yaml(failure), path); }
   }
   if (files.empty() && missing) return *missing;
   try {
     Result<ApiAccess> access = parse_trees(files);
     if (!access) return of_file(access.error(), list);
     return access;
-  } catch (const YAML::Exception& failure) {
-    return of_file(bad_yaml(failure), list);
-  }
+  } catch (const YAML::Exception& failure) { return of_file(bad_yaml(failure), list); }
 }
 
 }  // namespace
@@ -211,9 +207,7 @@ Result<ApiAccess> parse_kubeconfig(const std::string& text, const std::string& f
     std::vector<ConfigFile> files;
     if (const Status good = add_config(text, folder, files); !good) return good.error();
     return parse_trees(files);
-  } catch (const YAML::Exception& failure) {
-    return bad_yaml(failure);
-  }
+  } catch (const YAML::Exception& failure) { return bad_yaml(failure); }
 }
 
 Result<ApiAccess> load_access(const std::string& kubeconfig) {

@@ -16,7 +16,7 @@ struct ApiAccess {
   std::string server;  // https://10.0.0.1:443, without a slash at the end
   std::string token;   // may be empty
   HttpTls tls;
-  std::string ns;      // of the service account or the context; may be empty
+  std::string ns;  // of the service account or the context; may be empty
 };
 
 // `kubeconfig` empty: in the cluster by KUBERNETES_SERVICE_HOST and the service account's folder, else the files that

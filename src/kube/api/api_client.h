@@ -50,19 +50,19 @@ class ApiServer {
 
 struct ApiRequest {
   std::string method = "GET";
-  std::string path{};           // with query
+  std::string path{};  // with query
   std::string body{};
   std::string content_type = "application/json";
-  int64_t total_ms = 30'000;    // of one attempt
-  int64_t wait_ms = 10'000;     // how long 429 and 503 with Retry-After may be waited for, all in all
-  bool urgent = false;          // the lease: before all others
+  int64_t total_ms = 30'000;  // of one attempt
+  int64_t wait_ms = 10'000;   // how long 429 and 503 with Retry-After may be waited for, all in all
+  bool urgent = false;        // the lease: before all others
   std::function<bool(std::string_view)> on_chunk{};  // a watch
 };
 
 struct ApiAnswer {
-  int status = 0;                  // 0: there was none, `message` tells why
-  bool stopped = false;            // cut short because the program ends, or by on_chunk
-  bool too_large = false;          // there was an answer, but more of it than is taken
+  int status = 0;          // 0: there was none, `message` tells why
+  bool stopped = false;    // cut short because the program ends, or by on_chunk
+  bool too_large = false;  // there was an answer, but more of it than is taken
   std::string body{};
   std::string reason{}, message{};  // of a Status object: "AlreadyExists"
   int64_t retry_after_ms = 0;

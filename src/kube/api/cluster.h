@@ -23,11 +23,12 @@ struct ObjectKey {
 struct Lookup {
   enum class State {
     found,
-    absent,   // the cluster says that there is no such object (404), or no such kind
-    failed,   // nobody could say: time-out, 429, 5xx, 403; `why` tells a person
+    absent,  // the cluster says that there is no such object (404), or no such kind
+    failed,  // nobody could say: time-out, 429, 5xx, 403; `why` tells a person
   };
   State state = State::failed;
-  std::shared_ptr<const std::string> json;  // found: the object, never changed afterwards; another version is another pointer
+  std::shared_ptr<const std::string>
+      json;  // found: the object, never changed afterwards; another version is another pointer
   std::string why;
 };
 
@@ -35,8 +36,8 @@ class Cluster {
  public:
   virtual ~Cluster() = default;
 
-  // From the caches (Trials, Suggestions, Experiments, job kinds, Namespaces, ConfigMaps of the core namespace); on a miss one
-  // live Get of at most 500 ms, retried on what may pass, and never beyond `deadline_ns` (CLOCK_MONOTONIC).
+  // From the caches (Trials, Suggestions, Experiments, job kinds, Namespaces, ConfigMaps of the core namespace); on a
+  // miss one live Get of at most 500 ms, retried on what may pass, and never beyond `deadline_ns` (CLOCK_MONOTONIC).
   virtual Lookup get(const ObjectKey& key, int64_t deadline_ns) = 0;
   // The live Get at once, for an object that is not the one that was meant: the caches may be behind.
   virtual Lookup get_now(const ObjectKey& key, int64_t deadline_ns) = 0;
@@ -59,10 +60,10 @@ struct Written {
 class ClusterWriter {
  public:
   virtual ~ClusterWriter() = default;
-  virtual Lookup read(const ObjectKey& key) = 0;                                    // past all caches
+  virtual Lookup read(const ObjectKey& key) = 0;  // past all caches
   virtual Written create(const ObjectKey& key, std::string_view json) = 0;
-  virtual Written replace(const ObjectKey& key, std::string_view json) = 0;         // with the resourceVersion in the text
-  virtual Written patch(const ObjectKey& key, std::string_view json_patch) = 0;     // RFC 6902
+  virtual Written replace(const ObjectKey& key, std::string_view json) = 0;      // with the resourceVersion in the text
+  virtual Written patch(const ObjectKey& key, std::string_view json_patch) = 0;  // RFC 6902
 };
 
 }  // namespace tacho

@@ -203,14 +203,14 @@ void Live::watch_owners(const std::vector<std::string>& trial_resources) {
     if (std::any_of(watches_.begin(), watches_.end(), same) || std::any_of(further_.begin(), further_.end(), same))
       continue;
     if (further_.size() >= kFurther) {
-      log::warn("katib-config names more than " + std::to_string(kFurther) + " kinds of jobs; the rest is asked for when a pod needs it");
+      log::warn("katib-config names more than " + std::to_string(kFurther) +
+                " kinds of jobs; the rest is asked for when a pod needs it");
       return;
     }
     WatchOptions owners;
     owners.timeout_s = options_.watch_timeout_s;
     owners.trim = trim_owner;
-    further_.push_back(
-        std::make_unique<ResourceWatch>(server_, discovery_, stop_.fd(), *kind, "", std::move(owners)));
+    further_.push_back(std::make_unique<ResourceWatch>(server_, discovery_, stop_.fd(), *kind, "", std::move(owners)));
     further_.back()->start();
   }
 }

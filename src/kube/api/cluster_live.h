@@ -12,8 +12,8 @@
 namespace tacho {
 
 struct ClusterOptions {
-  std::string kubeconfig;                     // empty: in the cluster
-  std::string core_namespace = "kubeflow";    // where katib-config and tacho-config are
+  std::string kubeconfig;                   // empty: in the cluster
+  std::string core_namespace = "kubeflow";  // where katib-config and tacho-config are
   // Webhook configurations by name, mutating and validating; on_configuration is called when one of them appears or
   // changes, on a thread of the watch. Whether they can be read counts for nothing in synced().
   std::vector<std::string> configurations;
@@ -33,12 +33,12 @@ class LiveCluster : public Cluster, public ClusterWriter {
   // background.
   static Result<std::unique_ptr<LiveCluster>> open(ClusterOptions options);
   virtual void start() = 0;  // after on_trial
-  // Further kinds of owners, "Workflow.v1alpha1.argoproj.io", as katib-config names them: kept from now on, so that nobody
-  // has to ask for them while a pod waits. Whether they can be read counts for nothing in synced().
+  // Further kinds of owners, "Workflow.v1alpha1.argoproj.io", as katib-config names them: kept from now on, so that
+  // nobody has to ask for them while a pod waits. Whether they can be read counts for nothing in synced().
   virtual void watch_owners(const std::vector<std::string>& trial_resources) = 0;
   virtual std::vector<WatchCount> watch_counts() const = 0;
   virtual std::map<std::string, uint64_t> cache_misses() const = 0;  // by kind
-  virtual void stop() = 0;  // cuts short whatever waits for the API server
+  virtual void stop() = 0;                                           // cuts short whatever waits for the API server
 };
 
 }  // namespace tacho

@@ -68,13 +68,11 @@ class FakeCluster : public Cluster, public ClusterWriter {
     patches++;
     try {
       return write(key, now.patch(Json::parse(operations)));
-    } catch (const Json::exception& error) {
-      return {Written::State::failed, "", error.what()};
-    }
+    } catch (const Json::exception& error) { return {Written::State::failed, "", error.what()}; }
   }
 
   std::set<std::string> failing_kinds;
-  std::function<void()> before_write;  // another replica acts first
+  std::function<void()> before_write;     // another replica acts first
   std::function<void()> before_live_get;  // what the caches have not seen yet
   int minor = 30, lookups = 0, patches = 0;
 

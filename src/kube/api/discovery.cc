@@ -76,9 +76,8 @@ Result<ApiResource> Discovery::ask(ApiClient& client, const std::string& api_ver
   request.path = (api_version.find('/') == std::string::npos ? "/api/" : "/apis/") + api_version;
   const ApiAnswer answer = client.send(request);
   if (!answer.ok() && !answer.not_found())
-    return Error{answer.may_pass() ? Code::io : Code::denied,
-                 "the API server cannot be asked: " + answer.text(), api_version,
-                 "it is tried again"};
+    return Error{answer.may_pass() ? Code::io : Code::denied, "the API server cannot be asked: " + answer.text(),
+                 api_version, "it is tried again"};
   const std::lock_guard lock(mutex_);
   if (groups_.size() >= kGroups && !groups_.contains(api_version)) groups_.clear();
   Group& group = groups_[api_version];

@@ -1,5 +1,6 @@
 // Which resource a kind is: "Job" of batch/v1 is "jobs". From the API server's own list of a group, kept for ten
-// minutes; a kind that is not in it is asked for again after some seconds, since a CRD may come later. Bounded; thread-safe.
+// minutes; a kind that is not in it is asked for again after some seconds, since a CRD may come later. Bounded;
+// thread-safe.
 #pragma once
 #include <cstdint>
 #include <map>

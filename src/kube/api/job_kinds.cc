@@ -8,6 +8,7 @@ using Shape = JobKind::Shape;
 constexpr bool kTrialJob = true, kMakesPods = true;
 constexpr std::string_view kTraining = "kubeflow.org";
 
+// clang-format off
 constexpr JobKind kJobKinds[] = {
     {"Job", "batch", "v1", "jobs", Use::usual, Shape::pods, kTrialJob, kMakesPods, "Complete", "Failed"},
     {"PyTorchJob", kTraining, "v1", "pytorchjobs", Use::usual, Shape::replicas, kTrialJob, kMakesPods, "Succeeded", "Failed",
@@ -26,6 +27,7 @@ constexpr JobKind kJobKinds[] = {
     {"PipelineRun", "tekton.dev", "v1", "pipelineruns", Use::owner, Shape::none, kTrialJob, !kMakesPods},
     {"TaskRun", "tekton.dev", "v1", "taskruns", Use::owner, Shape::none, !kTrialJob, kMakesPods},
 };
+// clang-format on
 
 }  // namespace
 

@@ -1,6 +1,6 @@
-// The kinds of jobs that a Trial may run, and the kinds that stand between a pod and its Trial: one line a kind. Watches, the
-// owner walk, the choice of a template and the default conditions read them here; packaging_test compares the manifests, the
-// chart and docs/kubernetes.md with them. Constant data; thread-safe.
+// The kinds of jobs that a Trial may run, and the kinds that stand between a pod and its Trial: one line a kind.
+// Watches, the owner walk, the choice of a template and the default conditions read them here; packaging_test compares
+// the manifests, the chart and docs/kubernetes.md with them. Constant data; thread-safe.
 #pragma once
 #include <array>
 #include <span>
@@ -27,9 +27,9 @@ struct JobKind {
   bool makes_pods;                               // its pods have it for their owner
   std::string_view succeeded = {}, failed = {};  // the types of condition that Katib looks for when nobody names one
   // Of replicas.
-  std::string_view replica_specs = {};             // the map
-  std::array<std::string_view, 2> leaders = {};    // in lower case, the first that is there is chosen
-  bool worker_serves = false;                      // without a leader, worker 0 is chosen at run time
+  std::string_view replica_specs = {};           // the map
+  std::array<std::string_view, 2> leaders = {};  // in lower case, the first that is there is chosen
+  bool worker_serves = false;                    // without a leader, worker 0 is chosen at run time
 };
 
 std::span<const JobKind> job_kinds();

@@ -106,9 +106,7 @@ bool apply_json_patch(Json& tree, const Json& operations) {
   try {
     tree = tree.patch(operations);
     return true;
-  } catch (const Json::exception&) {
-    return false;
-  }
+  } catch (const Json::exception&) { return false; }
 }
 
 }  // namespace tacho

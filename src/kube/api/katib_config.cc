@@ -149,7 +149,8 @@ Result<std::map<std::string, std::string>> unfold(std::map<std::string, std::str
   if (found == data.end()) return data;
   const std::string yaml = found->second;
   data.erase(found);
-  const Error refused{Code::invalid, "not a map of settings", "tacho-config.yaml", "write one setting a line, as in wrap: launcher"};
+  const Error refused{Code::invalid, "not a map of settings", "tacho-config.yaml",
+                      "write one setting a line, as in wrap: launcher"};
   try {
     const YAML::Node root = YAML::Load(yaml);
     if (!root || root.IsNull()) return data;
@@ -158,9 +159,7 @@ Result<std::map<std::string, std::string>> unfold(std::map<std::string, std::str
       if (!entry.second.IsScalar()) return refused;
       data[entry.first.as<std::string>()] = entry.second.Scalar();
     }
-  } catch (const YAML::Exception&) {
-    return refused;
-  }
+  } catch (const YAML::Exception&) { return refused; }
   return data;
 }
 
@@ -186,9 +185,7 @@ Result<KatibConfig> parse_katib_config(const std::string& yaml, std::vector<std:
   if (yaml.size() > (1u << 20)) return bad("it is larger than a ConfigMap can be", "katib-config.yaml");
   try {
     return read_config(YAML::Load(yaml), faults);
-  } catch (const YAML::Exception& error) {
-    return bad(error.what(), "katib-config.yaml");
-  }
+  } catch (const YAML::Exception& error) { return bad(error.what(), "katib-config.yaml"); }
 }
 
 Result<TachoConfig> parse_tacho_config(const std::map<std::string, std::string>& given) {

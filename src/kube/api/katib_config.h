@@ -54,7 +54,8 @@ struct TachoConfig {
   bool no_istio = false;          // sidecar.istio.io/inject: "false" on injected pods
   std::string launcher_image;     // empty: the collector's
 };
-// From the data of the ConfigMap: every key is one setting, or they are together in the YAML under `tacho-config.yaml`. An unknown key or value is an Error that names it.
+// From the data of the ConfigMap: every key is one setting, or they are together in the YAML under `tacho-config.yaml`.
+// An unknown key or value is an Error that names it.
 Result<TachoConfig> parse_tacho_config(const std::map<std::string, std::string>& data);
 
 }  // namespace tacho

@@ -16,7 +16,7 @@ namespace tacho {
 
 struct LeaderOptions {
   std::string ns, name, identity;
-  int64_t duration_s = 10;     // in the lease: others wait as long
+  int64_t duration_s = 10;  // in the lease: others wait as long
   int64_t renew_ms = 2'000;
   int64_t give_up_ms = 7'000;  // without a successful renewal
 };

@@ -15,8 +15,8 @@ namespace tacho {
 using Json = nlohmann::ordered_json;
 
 constexpr int kJsonDepth = 128;
-// What a tree of the text would cost, counted over the bytes without building it: one pass, no memory. Of a text that is
-// no JSON it tells nothing, but is never less than what a parser gets to see before it finds out.
+// What a tree of the text would cost, counted over the bytes without building it: one pass, no memory. Of a text that
+// is no JSON it tells nothing, but is never less than what a parser gets to see before it finds out.
 struct JsonSize {
   int depth = 0;
   size_t values = 0;
@@ -26,8 +26,8 @@ struct JsonSize {
 };
 JsonSize measure_json(std::string_view text);
 struct JsonLimits {
-  size_t values = 500'000;              // some 150 bytes each
-  uint64_t comparisons = 20'000'000;    // a tenth of a second
+  size_t values = 500'000;            // some 150 bytes each
+  uint64_t comparisons = 20'000'000;  // a tenth of a second
 };
 // Nothing when it is no JSON, when brackets are nested deeper than kJsonDepth, or beyond the limits.
 std::optional<Json> parse_json(std::string_view text, const JsonLimits& limits = {});
@@ -61,7 +61,8 @@ std::optional<ListHead> split_list(std::string_view text, const std::function<vo
 
 // Calls visit for each member of the object that the text is, values as text; false when it is none, is cut off or goes
 // on behind its end.
-bool each_member_of(std::string_view text, const std::function<void(std::string_view key, std::string_view value)>& visit);
+bool each_member_of(std::string_view text,
+                    const std::function<void(std::string_view key, std::string_view value)>& visit);
 
 // Where the value at the beginning of text ends; 0 when there is none. Text in strings is skipped, nothing else is
 // checked.

@@ -9,14 +9,14 @@
 namespace tacho {
 namespace {
 
-// The size of the text, four bytes, and zlib's stream; just the text behind a size of 0 when there is none or zlib refuses.
+// The size of the text, four bytes, and zlib's stream; just the text behind a size of 0 when there is none or zlib
+// refuses.
 std::string pack(const std::string& text) {
   uLongf size = ::compressBound(text.size());
   std::string packed(sizeof(uint32_t) + size, '\0');
   uint32_t length = static_cast<uint32_t>(text.size());
-  if (text.empty() ||
-      ::compress2(reinterpret_cast<Bytef*>(packed.data() + sizeof length), &size,
-                  reinterpret_cast<const Bytef*>(text.data()), text.size(), Z_BEST_SPEED) != Z_OK) {
+  if (text.empty() || ::compress2(reinterpret_cast<Bytef*>(packed.data() + sizeof length), &size,
+                                  reinterpret_cast<const Bytef*>(text.data()), text.size(), Z_BEST_SPEED) != Z_OK) {
     length = 0;
     packed = std::string(sizeof length, '\0') + text;
     size = text.size();

@@ -56,8 +56,8 @@ class ResourceWatch {
   std::thread thread_;
 };
 
-// A descriptor that becomes readable when the program is to end (or something is to be looked at), and stays so until it
-// is cleared. Thread-safe.
+// A descriptor that becomes readable when the program is to end (or something is to be looked at), and stays so until
+// it is cleared. Thread-safe.
 class StopSignal {
  public:
   StopSignal();

@@ -14,7 +14,7 @@ namespace tacho {
 namespace {
 
 constexpr size_t kLineLimit = 16u << 20;
-constexpr size_t kLargePage = 8u << 20;      // bytes; the next page is asked for with fewer objects
+constexpr size_t kLargePage = 8u << 20;     // bytes; the next page is asked for with fewer objects
 constexpr int64_t kQuickEndNs = kNsPerSec;  // a stream that ends sooner is not reopened at once
 constexpr int64_t kQuickGoneNs = 30 * kNsPerSec, kMaxPauseNs = 30 * kNsPerSec;  // lists are dear: see run()
 constexpr int64_t kTurnNs = kNsPerSec / 20;  // a request's share of what the whole program may ask for
@@ -37,7 +37,10 @@ bool says_gone(const Json& status) {
 }  // namespace
 
 Watch::Watch(std::shared_ptr<ApiServer> server, int stop_fd, WatchOptions options)
-    : options_(std::move(options)), client_(std::move(server), stop_fd), cache_(options_.packed), page_(options_.page) {}
+    : options_(std::move(options)),
+      client_(std::move(server), stop_fd),
+      cache_(options_.packed),
+      page_(options_.page) {}
 
 void Watch::run() {
   while (!client_.stopped()) {
@@ -130,8 +133,8 @@ Watch::End Watch::list() {
 void Watch::take_item(std::string_view item, std::unordered_set<std::string>& seen) {
   const std::optional<Json> object = parse_json(item);
   if (object && fits(*object)) return put(*object, &seen);
-  log::warn("an object in the list of " + options_.resource + " is left out: " +
-            (object ? "it is of another kind" : "it is no JSON, too large or nested too deeply"));
+  log::warn("an object in the list of " + options_.resource +
+            " is left out: " + (object ? "it is of another kind" : "it is no JSON, too large or nested too deeply"));
 }
 
 // Items of a list of built-in kinds do not say what they are.
@@ -247,8 +250,8 @@ void Watch::put_reply(const std::string& key, const std::string& from, std::stri
                    std::make_shared<const std::string>(dump_json(kept))};
   // Deleted meanwhile, replaced by another of its name, or changed again: the watch knows better.
   if (!cache_.replace(key, from, now) || !options_.on_put) return;
-  // The watch will find this version known and say nothing, and there may be more in it than we wrote. If it has told of a
-  // newer one just now, that is told last.
+  // The watch will find this version known and say nothing, and there may be more in it than we wrote. If it has told
+  // of a newer one just now, that is told last.
   for (std::string told; now.json && told != now.resource_version; now = cache_.get(key)) {
     told = now.resource_version;
     tell(options_.on_put, key, now);

@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
-#include "kube/trials/final_metrics.h"
 #include "kube/api/object.h"
+#include "kube/trials/final_metrics.h"
 
 namespace tacho {
 

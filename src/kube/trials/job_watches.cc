@@ -24,8 +24,8 @@ JobWatches::~JobWatches() {
 }
 
 std::shared_ptr<JobWatches::Entry> JobWatches::find(const KindName& kind) const {
-  const auto found = std::find_if(entries_.begin(), entries_.end(),
-                                  [&](const auto& entry) { return entry->watch->kind() == kind; });
+  const auto found =
+      std::find_if(entries_.begin(), entries_.end(), [&](const auto& entry) { return entry->watch->kind() == kind; });
   return found == entries_.end() ? nullptr : *found;
 }
 
@@ -65,7 +65,8 @@ std::optional<std::shared_ptr<const std::string>> JobWatches::get(const KindName
     const std::lock_guard lock(mutex_);
     entry = find(kind);
     if (!entry) {
-      const auto further = std::count_if(entries_.begin(), entries_.end(), [](const auto& one) { return one->further; });
+      const auto further =
+          std::count_if(entries_.begin(), entries_.end(), [](const auto& one) { return one->further; });
       if (static_cast<size_t>(further) >= kFurther) return std::nullopt;
       entry = begin(kind, true);
     }

@@ -1,7 +1,7 @@
-// The jobs of Trials, of whatever kind: a watch a kind. Those named at the start are kept for good; another begins when a
-// Trial of a kind that the server knows is worked on, at most kFurther of them, and ends when no Trial has needed it for a
-// while. Where there is no watch, jobs are asked for one by one: nobody's Trial can use up threads, or keep the others
-// waiting. Only objects that a Trial owns are kept. Thread-safe.
+// The jobs of Trials, of whatever kind: a watch a kind. Those named at the start are kept for good; another begins when
+// a Trial of a kind that the server knows is worked on, at most kFurther of them, and ends when no Trial has needed it
+// for a while. Where there is no watch, jobs are asked for one by one: nobody's Trial can use up threads, or keep the
+// others waiting. Only objects that a Trial owns are kept. Thread-safe.
 #pragma once
 #include <functional>
 #include <memory>

@@ -11,12 +11,12 @@
 #include "kube/api/api_client.h"
 #include "kube/api/leader.h"
 #include "kube/api/listen_address.h"
-#include "kube/api/object_cache.h"
 #include "kube/api/object.h"
+#include "kube/api/object_cache.h"
 #include "kube/api/resource_watch.h"
+#include "kube/api/work_queue.h"
 #include "kube/trials/trials_flags.h"
 #include "kube/trials/trials_metrics.h"
-#include "kube/api/work_queue.h"
 #include "support/temp_dir.h"
 
 namespace tacho {
@@ -78,7 +78,8 @@ clusters:
 - {name: c, cluster: {server: "https://10.0.0.1:6443/", certificate-authority-data: Q0E=}}
 users:
 - {name: u, user: {token: secret, client-certificate-data: Q1JU, client-key-data: S0VZ}}
-)", ".");
+)",
+                                     ".");
   ASSERT_TRUE(good) << good.error().message();
   EXPECT_EQ(good->server, "https://10.0.0.1:6443");
   EXPECT_EQ(good->tls.ca_pem, "CA");

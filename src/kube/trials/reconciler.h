@@ -18,9 +18,9 @@
 namespace tacho {
 
 struct TrialsSettings {
-  bool own = false;                     // write; otherwise compare
-  int64_t metrics_wait_ms = 600'000;    // for rows after the job's end
-  int64_t page_after_s = 3'600;         // a longer training's rows are read in windows of time
+  bool own = false;                   // write; otherwise compare
+  int64_t metrics_wait_ms = 600'000;  // for rows after the job's end
+  int64_t page_after_s = 3'600;       // a longer training's rows are read in windows of time
 };
 
 struct TrialsContext {
@@ -32,8 +32,8 @@ struct TrialsContext {
   // The server's reply to a write that was made from this version.
   std::function<void(const std::string& key, const std::string& from, const std::string& json)> wrote;
   std::function<std::vector<std::string>(const std::string& name, const std::string& ns)>
-      namesakes;                                                                            // live Trials elsewhere
-  std::function<bool(const std::string& note)> first_time;                                  // for what is told once
+      namesakes;                                             // live Trials elsewhere
+  std::function<bool(const std::string& note)> first_time;   // for what is told once
   std::function<int64_t(const std::string& key)> waited_ms;  // since this was first asked for the key
   std::function<void(const std::string& key)> stop_waiting;
 };

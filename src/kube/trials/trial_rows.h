@@ -17,7 +17,7 @@ using GetRows = std::function<RpcStatus(const std::string& metric, const std::st
                                         std::vector<MetricRow>& rows)>;
 
 struct RowWindows {
-  bool paged = false;        // false: all rows in one reply
+  bool paged = false;                // false: all rows in one reply
   int64_t start_us = 0, end_us = 0;  // about when training began and ended; rows outside are found too
 };
 // When a Trial has run for longer than page_after_us.

@@ -50,8 +50,8 @@ WriteEnd TrialWriter::refused(const ApiAnswer& answer) {
   return answer.not_found() ? WriteEnd::absent : WriteEnd::failed;
 }
 
-// The object in a good answer. Another one, or none (a proxy on the way may say 200 to anything), is a failure: what became of
-// the request is not known, and the object that was sent must not be taken for an empty one.
+// The object in a good answer. Another one, or none (a proxy on the way may say 200 to anything), is a failure: what
+// became of the request is not known, and the object that was sent must not be taken for an empty one.
 WriteEnd TrialWriter::take(const ApiAnswer& answer, const std::string& name, Json& object) {
   if (!answer.ok()) return refused(answer);
   std::optional<Json> found = parse_json(answer.body);
@@ -70,7 +70,9 @@ WriteEnd TrialWriter::write_status(Json& trial, const std::function<bool(Json&)>
     changed["status"]["lastReconcileTime"] = format_seconds(system_clock().realtime_ns());
     if (!may_write_()) return WriteEnd::not_leader;
     const ApiAnswer answer = client_.put(trial_path(trial, "status"), dump_json(changed));
-    if (const WriteEnd end = take(answer, text_at(trial, {"metadata", "name"}), trial); end != WriteEnd::conflict || attempt + 1 >= kAttempts) return end;
+    if (const WriteEnd end = take(answer, text_at(trial, {"metadata", "name"}), trial);
+        end != WriteEnd::conflict || attempt + 1 >= kAttempts)
+      return end;
     if (!client_.sleep_ms(jitter_ms(attempt))) return WriteEnd::failed;
     if (const WriteEnd end = read_again(trial); end != WriteEnd::done) return end;
   }
@@ -153,7 +155,9 @@ WriteEnd TrialWriter::delete_job(const Json& job) {
     return WriteEnd::failed;
   }
   if (!may_write_()) return WriteEnd::not_leader;
-  const Json options = {{"apiVersion", "v1"}, {"kind", "DeleteOptions"}, {"propagationPolicy", "Foreground"},
+  const Json options = {{"apiVersion", "v1"},
+                        {"kind", "DeleteOptions"},
+                        {"propagationPolicy", "Foreground"},
                         {"preconditions", {{"uid", text_at(job, {"metadata", "uid"})}}}};
   const ApiAnswer answer = client_.remove(*path, dump_json(options));
   // A conflict is another job of that name: none of ours.
@@ -164,7 +168,8 @@ void TrialWriter::event(const Json& trial, bool warning, std::string_view reason
   const EventSubject about{kTrialApi, "Trial", text_at(trial, {"metadata", "namespace"}),
                            text_at(trial, {"metadata", "name"}), text_at(trial, {"metadata", "uid"})};
   if (!may_write_()) return;
-  ApiRequest request{.method = "POST", .path = api_path("v1", "events", about.ns),
+  ApiRequest request{.method = "POST",
+                     .path = api_path("v1", "events", about.ns),
                      .body = event_json(about, warning, reason, message)};
   request.wait_ms = 0;
   if (const ApiAnswer answer = client_.send(request); !answer.ok() && !answer.stopped)

@@ -18,10 +18,10 @@ inline constexpr const char* kTrialApi = "kubeflow.org/v1beta1";
 inline constexpr const char* kFinalizer = "clean-metrics-in-db";
 
 enum class WriteEnd {
-  done,       // also when there was nothing to change
-  conflict,   // somebody else is faster; come again
-  absent,     // the Trial is gone
-  failed,     // `why()` tells
+  done,      // also when there was nothing to change
+  conflict,  // somebody else is faster; come again
+  absent,    // the Trial is gone
+  failed,    // `why()` tells
   not_leader,
 };
 

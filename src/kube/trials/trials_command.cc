@@ -148,8 +148,7 @@ int Service::run() {
   else controller_->start_workers();
 
   pollfd fds[] = {{signals.fd(), POLLIN, 0}, {lost_.fd(), POLLIN, 0}};
-  while (system_clock().wait(fds, INT64_MAX) == 0) {
-  }
+  while (system_clock().wait(fds, INT64_MAX) == 0) {}
   const bool lost = lost_.raised();
   // First the workers, then the lease: whoever takes it finds nobody writing any more. A worker that waits for the DB
   // manager writes nothing to the API server from here on, and is not waited for: the next leader is.

@@ -38,7 +38,9 @@ std::pair<std::string, std::string> split_key(const std::string& key) {
 
 TrialsController::TrialsController(std::shared_ptr<ApiServer> server, ControllerOptions options, DbClient& db,
                                    TrialsMetrics& metrics, std::function<bool()> may_write)
-    : server_(std::move(server)), options_(std::move(options)), metrics_(metrics),
+    : server_(std::move(server)),
+      options_(std::move(options)),
+      metrics_(metrics),
       may_write_([this, may = std::move(may_write)] { return !stop_.raised() && may(); }) {
   context_.settings = options_.settings;
   context_.db = &db;

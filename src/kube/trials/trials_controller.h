@@ -15,15 +15,15 @@
 #include <unordered_set>
 #include <vector>
 
-#include "kube/trials/reconciler.h"
 #include "kube/api/work_queue.h"
+#include "kube/trials/reconciler.h"
 
 namespace tacho {
 
 struct ControllerOptions {
   TrialsSettings settings;
-  std::string ns;                  // only Trials of this namespace; empty: of all
-  std::vector<KindName> kinds;     // of jobs, watched from the start
+  std::string ns;               // only Trials of this namespace; empty: of all
+  std::vector<KindName> kinds;  // of jobs, watched from the start
   int workers = 4;
   int64_t resync_s = 36'000;
   int64_t watch_timeout_s = 300;

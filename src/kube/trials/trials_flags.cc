@@ -87,7 +87,8 @@ const std::vector<Flag>& table() {
        }},
       {"leader-elect", nullptr, "work only while holding the lease (true)",
        yes_no([](TrialsFlags& flags, bool on) { flags.leader_elect = on; })},
-      {"lease", "NAME", "name of the lease (check: tacho.katib.kubeflow.org; own: Katib's, leaderElectionID of katib-config)",
+      {"lease", "NAME",
+       "name of the lease (check: tacho.katib.kubeflow.org; own: Katib's, leaderElectionID of katib-config)",
        text(&TrialsFlags::lease)},
       {"identity", "NAME", "how this replica is called in the lease (POD_NAME or the host's name, and random digits)",
        text(&TrialsFlags::identity)},
@@ -145,8 +146,7 @@ Result<TrialsFlags> parse_trials_flags(std::span<const std::string> words) {
       return usage("--" + name + " does not take \"" + value + "\"" +
                    (flag->value != nullptr ? std::string(": ") + flag->value : ""));
   }
-  if (flags.db.cert_file.empty() != flags.db.key_file.empty())
-    return usage("--tls-cert and --tls-key belong together");
+  if (flags.db.cert_file.empty() != flags.db.key_file.empty()) return usage("--tls-cert and --tls-key belong together");
   if (flags.db.address.empty()) flags.db.address = default_db_address(flags.core_namespace);
   flags.lease_given = !flags.lease.empty();
   if (!flags.lease_given)

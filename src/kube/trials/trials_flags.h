@@ -17,11 +17,12 @@ struct TrialsFlags {
   std::string kubeconfig;
   std::string core_namespace, watch_namespace;
   std::string lease, identity;
-  bool lease_given = false;                          // otherwise it is by mode, and with own as katib-config says
+  bool lease_given = false;  // otherwise it is by mode, and with own as katib-config says
   bool leader_elect = true;
   std::string health_address = ":18080", metrics_address = ":8080";  // empty: none
   std::vector<KindName> kinds;
-  int64_t metrics_wait_ms = 600'000, page_after_s = 3'600, resync_s = 36'000, watch_timeout_s = 300, idle_watch_ms = 60'000;
+  int64_t metrics_wait_ms = 600'000, page_after_s = 3'600, resync_s = 36'000, watch_timeout_s = 300,
+          idle_watch_ms = 60'000;
   int workers = 4;
   bool verbose = false;
   RpcOptions db;

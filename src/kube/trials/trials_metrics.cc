@@ -39,7 +39,8 @@ std::string label(const char* name, const std::string& value) {
 
 // A Trial's conditions are written by others, and may be called anything.
 std::string known_state(const std::string& state) {
-  for (const char* known : {"", "Created", "Running", "Succeeded", "Failed", "Killed", "EarlyStopped", "MetricsUnavailable"}) {
+  for (const char* known :
+       {"", "Created", "Running", "Succeeded", "Failed", "Killed", "EarlyStopped", "MetricsUnavailable"}) {
     if (state == known) return state;
   }
   return "Other";

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "kube/webhook/certificates.h"
 #include "kube/api/cluster.h"
+#include "kube/webhook/certificates.h"
 
 namespace tacho {
 

@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "kube/webhook/certificate_keeper.h"
 #include "kube/api/cluster_test_support.h"
+#include "kube/webhook/certificate_keeper.h"
 #include "support/temp_dir.h"
 
 namespace tacho {

@@ -29,7 +29,7 @@ constexpr int64_t kPreviousMs = 60'000;
 // comes at once, the second after ten seconds, a third after twenty.
 constexpr int64_t kRestartNs = 45 * kNsPerSec;
 constexpr size_t kLongLine = 1u << 20;  // of more, the beginning is written before the end has come
-constexpr int kQuietEnds = 3;  // so many streams in a row that end without a new line: the container has ended
+constexpr int kQuietEnds = 3;           // so many streams in a row that end without a new line: the container has ended
 
 // `2026-11-15T10:00:00.5Z` with nine digits of a fraction; empty when it is no time.
 std::string full_time(std::string_view text) {
@@ -83,7 +83,8 @@ bool LogLines::take(std::string_view piece) {
   return true;
 }
 
-// Half a line comes again, and some before it. Of a long one the beginning is out already: it ends there, and follows whole.
+// Half a line comes again, and some before it. Of a long one the beginning is out already: it ends there, and follows
+// whole.
 void LogLines::resume() {
   if (in_long_ && !left_out_) {
     owes_end_ = true;
@@ -212,7 +213,8 @@ void Follower::run() {
   }
 }
 
-// The trainer shares the folder: what it has put there may be a link out of it, or a FIFO on which an open would wait for ever.
+// The trainer shares the folder: what it has put there may be a link out of it, or a FIFO on which an open would wait
+// for ever.
 Fd open_log(const std::string& path) {
   Fd out(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666));
   if (!out) return out;

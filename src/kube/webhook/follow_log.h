@@ -19,9 +19,9 @@ namespace tacho {
 class LogLines {
  public:
   explicit LogLines(std::function<bool(std::string_view)> write) : write_(std::move(write)) {}
-  bool take(std::string_view piece);              // false: the writer failed
-  bool finish();                                  // the last line without its end
-  void resume();                                  // a new stream begins
+  bool take(std::string_view piece);  // false: the writer failed
+  bool finish();                      // the last line without its end
+  void resume();                      // a new stream begins
   // For `sinceTime`: the second of the last whole line; empty before the first.
   std::string since() const;
   uint64_t lines() const { return lines_; }
@@ -37,7 +37,7 @@ class LogLines {
   bool catching_up_ = false;       // behind a resume(), until the first line that is new
   bool in_long_ = false;           // the beginning of this line was put, and its rest is passed on as it comes
   bool stamped_ = false, left_out_ = false;  // the line put last had a time; it had been written before
-  bool owes_end_ = false;          // what was written last is a beginning without its end
+  bool owes_end_ = false;                    // what was written last is a beginning without its end
 };
 
 // What the pod's status says of a container, and what follows for whoever reads its log.

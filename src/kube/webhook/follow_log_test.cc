@@ -46,8 +46,10 @@ TEST_F(Follow, AClockThatIsSetBackLosesNothing) {
 
 TEST(FollowFate, ByStatusAndRestartPolicy) {
   const auto fate = [](const char* policy, const char* state, int64_t& restarts) {
-    const Json pod = Json::parse(std::string(R"({"spec":{"restartPolicy":")") + policy +
-                                 R"("},"status":{"containerStatuses":[{"name":"other"},{"name":"main","restartCount":3,"state":)" + state + "}]}}");
+    const Json pod =
+        Json::parse(std::string(R"({"spec":{"restartPolicy":")") + policy +
+                    R"("},"status":{"containerStatuses":[{"name":"other"},{"name":"main","restartCount":3,"state":)" +
+                    state + "}]}}");
     return container_fate(pod, "main", restarts);
   };
   const char* const good = R"({"terminated":{"exitCode":0}})";
@@ -60,8 +62,10 @@ TEST(FollowFate, ByStatusAndRestartPolicy) {
   EXPECT_EQ(fate("Always", good, restarts), ContainerFate::runs);
   EXPECT_EQ(fate("OnFailure", R"({"waiting":{"reason":"CrashLoopBackOff"}})", restarts), ContainerFate::runs);
   EXPECT_EQ(fate("Never", R"({"running":{}})", restarts), ContainerFate::runs);
-  EXPECT_EQ(container_fate(Json::parse(R"({"status":{"containerStatuses":[{"name":"x"}]}})"), "main", restarts), ContainerFate::unknown);
-  for (const char* odd : {"{}", "[]", "7", R"({"status":{"containerStatuses":{}}})", R"({"status":{"containerStatuses":[7]}})"})
+  EXPECT_EQ(container_fate(Json::parse(R"({"status":{"containerStatuses":[{"name":"x"}]}})"), "main", restarts),
+            ContainerFate::unknown);
+  for (const char* odd :
+       {"{}", "[]", "7", R"({"status":{"containerStatuses":{}}})", R"({"status":{"containerStatuses":[7]}})"})
     EXPECT_EQ(container_fate(Json::parse(odd), "main", restarts), ContainerFate::unknown) << odd;
 }
 
@@ -102,7 +106,8 @@ TEST(FollowCommand, WhatTheTrainerPutsInTheFilesPlaceIsNotWritten) {
   std::string folder = std::filesystem::temp_directory_path() / "tacho-follow-XXXXXX";
   ASSERT_NE(::mkdtemp(folder.data()), nullptr);
   const auto follow = [&](const std::string& name) {
-    return follow_log_command(std::vector<std::string>{"--kubeconfig", folder + "/none", "--namespace", "n", "--pod", "p", "--container", "c", "--file", folder + name});
+    return follow_log_command(std::vector<std::string>{"--kubeconfig", folder + "/none", "--namespace", "n", "--pod",
+                                                       "p", "--container", "c", "--file", folder + name});
   };
   std::ofstream(folder + "/precious") << "kept";
   std::filesystem::create_symlink("precious", folder + "/link");

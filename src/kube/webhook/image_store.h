@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "kube/api/cluster.h"
+#include "kube/api/object.h"
 #include "kube/webhook/image_commands.h"
 #include "kube/webhook/image_reference.h"
-#include "kube/api/object.h"
 #include "kube/webhook/webhook_metrics.h"
 #include "os/thread.h"
 

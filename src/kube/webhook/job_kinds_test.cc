@@ -24,7 +24,8 @@ TEST(JobKinds, ReplicasOfEachAreKnownToTheOwnerWalkAndToTheTemplates) {
     const JobTemplates both = find_templates(job, std::string(kind.kind));
     EXPECT_TRUE(both.known) << kind.kind;
     EXPECT_EQ(both.all.size(), 2u);
-    EXPECT_EQ(both.chosen, "/spec/" + std::string(kind.replica_specs) + "/" + std::string(kind.leaders[0]) + "/template");
+    EXPECT_EQ(both.chosen,
+              "/spec/" + std::string(kind.replica_specs) + "/" + std::string(kind.leaders[0]) + "/template");
     job["spec"][std::string(kind.replica_specs)].erase(std::string(kind.leaders[0]));
     EXPECT_EQ(find_templates(job, std::string(kind.kind)).chosen.empty(), !kind.worker_serves) << kind.kind;
   }

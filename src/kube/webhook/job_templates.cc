@@ -68,9 +68,8 @@ void read_job(const Json& job, JobTemplates& out) {
 
 bool is_of_our_groups(std::string_view api_version) {
   const std::string_view group = api_version.substr(0, api_version.find('/'));
-  return std::any_of(job_kinds().begin(), job_kinds().end(), [&](const JobKind& known) {
-    return known.use == JobKind::Use::usual && known.group == group;
-  });
+  return std::any_of(job_kinds().begin(), job_kinds().end(),
+                     [&](const JobKind& known) { return known.use == JobKind::Use::usual && known.group == group; });
 }
 
 }  // namespace
@@ -79,7 +78,8 @@ JobTemplates find_templates(const Json& job, const std::string& kind) {
   JobTemplates out;
   const JobKind* known = find_job_kind(kind);
   // Others have kinds of these names too: batch.volcano.sh has a Job of tasks.
-  if (known == nullptr || known->use == JobKind::Use::owner || !is_of_our_groups(text_at(job, {"apiVersion"}))) return out;
+  if (known == nullptr || known->use == JobKind::Use::owner || !is_of_our_groups(text_at(job, {"apiVersion"})))
+    return out;
   out.known = true;
   switch (known->shape) {
     case JobKind::Shape::pods: read_job(job, out); break;

@@ -7,12 +7,12 @@
 #include <string>
 
 #include "kube/api/cluster.h"
+#include "kube/api/text_cache.h"
 #include "kube/webhook/image_commands.h"
 #include "kube/webhook/owner_walk.h"
 #include "kube/webhook/pod_edit.h"
 #include "kube/webhook/review.h"
 #include "kube/webhook/settings.h"
-#include "kube/api/text_cache.h"
 #include "kube/webhook/trial_facts.h"
 
 namespace tacho {
@@ -34,7 +34,7 @@ class Mutation {
     bool users_assigned = false;  // OpenShift: each container gets a user of the namespace's range
   };
   std::shared_ptr<const TrialFacts> facts_of(const Lookup& found);  // of a Trial; nullptr: not there, or none
-  bool find_trial(Work& work);  // false: the answer is complete
+  bool find_trial(Work& work);                                      // false: the answer is complete
   enum class Labelled { yes, no, unknown };
   Labelled is_labelled(Work& work);
   bool make_plan(Work& work, const Choice& choice, PodPlan& plan);

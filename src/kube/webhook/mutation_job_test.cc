@@ -26,9 +26,7 @@ TEST_F(MutationTest, JobLevelTemplates) {
       const std::string path = operation["path"];
       labelled += path.ends_with("/katib.kubeflow.org~1trial");
       injected += path.ends_with("/spec/containers/-");
-      if (path.ends_with("/spec/containers/-")) {
-        EXPECT_EQ(path, std::string(one.chosen) + "/spec/containers/-");
-      }
+      if (path.ends_with("/spec/containers/-")) { EXPECT_EQ(path, std::string(one.chosen) + "/spec/containers/-"); }
     }
     EXPECT_EQ(injected, 1u) << one.name;
     EXPECT_EQ(labelled, one.labelled) << one.name;

@@ -1,5 +1,6 @@
 // Every shape of patch: sidecar mode × wrapper × kind of collector × command known or not × init containers × security
-// contexts × level. What comes out is checked as the API server would check it; scripts/interop kubernetes asks a real one.
+// contexts × level. What comes out is checked as the API server would check it; scripts/interop kubernetes asks a real
+// one.
 #include <set>
 
 #include "kube/webhook/mutation_test_support.h"
@@ -29,7 +30,8 @@ std::string why_container(const Json& one, bool init, const std::set<std::string
     if (!volumes.contains(text_at(mount, {"name"}))) return name + " mounts a volume that is missing: " + mount.dump();
     if (path.empty() || path[0] != '/' || path.find(':') != std::string::npos) return name + " mounts at " + path;
     if (!paths.insert(path).second) return name + " mounts twice at " + path;
-    if (const std::string sub = text_at(mount, {"subPath"}); sub.starts_with("/") || sub.find("..") != std::string::npos)
+    if (const std::string sub = text_at(mount, {"subPath"});
+        sub.starts_with("/") || sub.find("..") != std::string::npos)
       return name + " has the subPath " + sub;
   }
   std::set<std::string> variables;
@@ -45,7 +47,8 @@ std::string why_container(const Json& one, bool init, const std::set<std::string
   }
   const bool restartable = text_at(one, {"restartPolicy"}) == "Always";
   if (!init && one.contains("restartPolicy")) return name + " is no init container, but has a restartPolicy";
-  if (init && !restartable && (one.contains("startupProbe") || one.contains("livenessProbe"))) return name + " may have no probe";
+  if (init && !restartable && (one.contains("startupProbe") || one.contains("livenessProbe")))
+    return name + " may have no probe";
   if (const Json* requests = find(one, {"resources", "requests"})) {
     for (const auto& [resource, amount] : requests->items()) {
       if (!amount.is_string()) return name + " asks for " + resource;
@@ -56,14 +59,16 @@ std::string why_container(const Json& one, bool init, const std::set<std::string
 
 // What a namespace with Pod Security "restricted" refuses.
 std::string why_not_restricted(const Json& spec, const Json& one) {
-  const Json context = one.value("securityContext", Json::object()), pod = spec.value("securityContext", Json::object());
+  const Json context = one.value("securityContext", Json::object()),
+             pod = spec.value("securityContext", Json::object());
   const std::string name = text_at(one, {"name"});
   if (context.value("allowPrivilegeEscalation", true)) return name + ": allowPrivilegeEscalation";
   const Json* drop = find(context, {"capabilities", "drop"});
   if (drop == nullptr || std::find(drop->begin(), drop->end(), "ALL") == drop->end()) return name + ": capabilities";
   if (!context.value("runAsNonRoot", pod.value("runAsNonRoot", false))) return name + ": runAsNonRoot";
   const std::string own = text_at(context, {"seccompProfile", "type"});
-  if ((own.empty() ? text_at(pod, {"seccompProfile", "type"}) : own) != "RuntimeDefault") return name + ": seccompProfile";
+  if ((own.empty() ? text_at(pod, {"seccompProfile", "type"}) : own) != "RuntimeDefault")
+    return name + ": seccompProfile";
   return "";
 }
 
@@ -72,13 +77,15 @@ std::string why_never_ready(const Json& spec) {
   bool installed = false, wanted = false;
   for (const Json& one : spec.value("initContainers", Json::array())) {
     bool mounts = false, native = false, file = false;
-    for (const Json& mount : one.value("volumeMounts", Json::array())) mounts = mounts || text_at(mount, {"mountPath"}) == "/tacho";
+    for (const Json& mount : one.value("volumeMounts", Json::array()))
+      mounts = mounts || text_at(mount, {"mountPath"}) == "/tacho";
     for (const Json& variable : one.value("env", Json::array())) {
       native = native || text_at(variable, {"name"}) == "TACHO_SIDECAR";
       file = file || text_at(variable, {"name"}) == "TACHO_READY_FILE";
     }
     installed = installed || (mounts && (native || find(one, {"command"}) != nullptr));
-    if (find(one, {"startupProbe"}) != nullptr && !(native && (mounts != file))) return "the start-up probe can never pass";
+    if (find(one, {"startupProbe"}) != nullptr && !(native && (mounts != file)))
+      return "the start-up probe can never pass";
   }
   for (const Json& one : spec["containers"]) {
     for (const Json& word : one.value("command", Json::array())) wanted = wanted || word == "/tacho/exec";
@@ -123,21 +130,29 @@ class Matrix : public MutationTest {
   }
   void put_trial(const std::string& kind) {
     Json collector = {{"collector", {{"kind", kind}}}};
-    if (kind == "File") collector["source"]["fileSystemPath"] = {{"path", "/var/log/m/x.json"}, {"format", "JSON"}, {"kind", "File"}};
-    if (kind == "TensorFlowEvent") collector["source"]["fileSystemPath"] = {{"path", "/logs/tf/"}, {"kind", "Directory"}};
+    if (kind == "File")
+      collector["source"]["fileSystemPath"] = {{"path", "/var/log/m/x.json"}, {"format", "JSON"}, {"kind", "File"}};
+    if (kind == "TensorFlowEvent")
+      collector["source"]["fileSystemPath"] = {{"path", "/logs/tf/"}, {"kind", "Directory"}};
     if (kind == "PrometheusMetric") collector["source"]["httpGet"] = {{"port", 9090}, {"path", "/metrics"}};
     if (kind == "Custom") {
-      collector["collector"]["customCollector"] = Json::parse(R"({"name":"own","image":"own:1","securityContext":)" + std::string(kRestricted) + "}");
+      collector["collector"]["customCollector"] =
+          Json::parse(R"({"name":"own","image":"own:1","securityContext":)" + std::string(kRestricted) + "}");
       collector["source"]["fileSystemPath"] = {{"path", "/custom/out.log"}, {"kind", "File"}};
     }
     cluster_.put({{"apiVersion", kTrialVersion},
                   {"kind", "Trial"},
-                  {"metadata", {{"name", "t"}, {"namespace", "team"}, {"uid", "trial"}, {"labels", {{"katib.kubeflow.org/experiment", "e"}}}}},
+                  {"metadata",
+                   {{"name", "t"},
+                    {"namespace", "team"},
+                    {"uid", "trial"},
+                    {"labels", {{"katib.kubeflow.org/experiment", "e"}}}}},
                   {"spec",
                    {{"objective", {{"type", "maximize"}, {"objectiveMetricName", "accuracy"}}},
                     {"primaryContainerName", "main"},
                     {"metricsCollector", collector}}}});
-    cluster_.put(Json::parse(R"({"apiVersion":"kubeflow.org/v1beta1","kind":"Suggestion","metadata":{"name":"e","namespace":"team"},
+    cluster_.put(Json::parse(
+        R"({"apiVersion":"kubeflow.org/v1beta1","kind":"Suggestion","metadata":{"name":"e","namespace":"team"},
       "spec":{"algorithm":{"algorithmName":"pbt","algorithmSettings":[{"name":"suggestion_trial_dir","value":"/opt/katib/data"}]}}})"));
   }
 };
@@ -169,11 +184,16 @@ TEST_F(Matrix, EveryPatchMakesAPodThatIsAccepted) {
               label(pod_level ? "enabled" : "");
               const Json spec = spec_of(command, init, context);
               const Json metadata = {{"name", "t"}, {"namespace", "team"}, {"ownerReferences", Json::array({owner})}};
-              const Json object = pod_level ? Json{{"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", metadata}, {"spec", spec}}
-                                            : Json{{"apiVersion", "batch/v1"}, {"kind", "Job"}, {"metadata", metadata}, {"spec", {{"template", {{"spec", spec}}}}}};
+              const Json object =
+                  pod_level ? Json{{"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", metadata}, {"spec", spec}}
+                            : Json{{"apiVersion", "batch/v1"},
+                                   {"kind", "Job"},
+                                   {"metadata", metadata},
+                                   {"spec", {{"template", {{"spec", spec}}}}}};
               const Outcome out = run(object, pod_level);
               const auto name = [&, profile = profile, minor = minor] {
-                return std::string(mode) + " " + wrap + " " + profile + " " + std::to_string(minor) + " " + kind + " " + object.dump();
+                return std::string(mode) + " " + wrap + " " + profile + " " + std::to_string(minor) + " " + kind + " " +
+                       object.dump();
               };
               ASSERT_TRUE(out.answer.allowed) << name();
               ASSERT_STREQ(out.answer.result, "injected") << name();
@@ -199,7 +219,8 @@ TEST_F(Matrix, TheCheckFindsWhatItIsFor) {
   EXPECT_TRUE(refused(R"({"containers":[{"name":"a","image":"x","volumeMounts":[{"name":"v","mountPath":"/v"}]}]})"));
   EXPECT_TRUE(refused(R"({"containers":[{"name":"a","image":"x"}],"initContainers":[{"name":"a","image":"x"}]})"));
   EXPECT_TRUE(refused(R"({"containers":[{"name":"a","image":"x","command":["/tacho/exec"]}]})"));
-  EXPECT_TRUE(refused(R"({"containers":[{"name":"a","image":"x"}],"initContainers":[{"name":"b","image":"x","restartPolicy":"Always","startupProbe":{}}]})"));
+  EXPECT_TRUE(refused(
+      R"({"containers":[{"name":"a","image":"x"}],"initContainers":[{"name":"b","image":"x","restartPolicy":"Always","startupProbe":{}}]})"));
 }
 
 }  // namespace

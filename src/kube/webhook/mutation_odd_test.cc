@@ -37,13 +37,15 @@ TEST_F(OddTest, PodsForWindowsByTheirNodeSelectorAlone) {
   EXPECT_NE(pod(odd(R"({"spec":{"nodeSelector":{"kubernetes.io/os":"linux"}}})")).answer.patch, "");
 }
 
-// The API server: "must be greater than or equal to aggregate container requests", "must be less than or equal to pod limits".
+// The API server: "must be greater than or equal to aggregate container requests", "must be less than or equal to pod
+// limits".
 TEST_F(OddTest, ResourcesOfTheWholePodHoldForOurContainers) {
   for (const char* mode : {"container", "native"}) {
     configure({{"sidecarMode", mode}});
     const Outcome out = pod(odd(R"({"spec":{"resources":{"requests":{"cpu":"1"},"limits":{"memory":"50Mi"}}}})"));
     const char* list = std::string_view(mode) == "native" ? "initContainers" : "containers";
-    for (const Json& one : {container(out.object, kLogger, list), container(out.object, "tacho-launcher", "initContainers")}) {
+    for (const Json& one :
+         {container(out.object, kLogger, list), container(out.object, "tacho-launcher", "initContainers")}) {
       ASSERT_FALSE(one.is_null()) << mode;
       for (const char* bound : {"requests", "limits"}) {
         EXPECT_FALSE(one["resources"][bound].contains("cpu")) << one;
@@ -71,8 +73,9 @@ TEST_F(OddTest, DevicesWhereAMountWouldBe) {
 }
 
 TEST_F(OddTest, FoldersThatCanNeverBeWrittenTo) {
-  for (const char* volume : {R"({"configMap":{"name":"c"}})", R"({"secret":{"secretName":"s"}})", R"({"projected":{"sources":[]}})",
-                             R"({"downwardAPI":{"items":[]}})", R"({"persistentVolumeClaim":{"claimName":"c","readOnly":true}})"}) {
+  for (const char* volume :
+       {R"({"configMap":{"name":"c"}})", R"({"secret":{"secretName":"s"}})", R"({"projected":{"sources":[]}})",
+        R"({"downwardAPI":{"items":[]}})", R"({"persistentVolumeClaim":{"claimName":"c","readOnly":true}})"}) {
     Json object = odd("{}", R"({"volumeMounts":[{"name":"v","mountPath":"/var/log/katib"}]})");
     Json entry = Json::parse(volume);
     entry["name"] = "v";
@@ -88,13 +91,16 @@ TEST_F(OddTest, FoldersThatCanNeverBeWrittenTo) {
 TEST_F(OddTest, ACopiedContextDoesNotContradictTheTrainers) {
   Json config = kube_fixture("katib_config.json");
   std::string text = config["data"]["katib-config.yaml"];
-  config["data"]["katib-config.yaml"] = text.replace(text.find("    trialResources"), 0, "    injectSecurityContext: true\n");
+  config["data"]["katib-config.yaml"] =
+      text.replace(text.find("    trialResources"), 0, "    injectSecurityContext: true\n");
   cluster_.put(config);
   Json object = odd("{}", R"({"securityContext":{"allowPrivilegeEscalation":false,"capabilities":{"drop":["ALL"]}}})");
-  const Json beside = Json::parse(R"({"name":"beside","image":"x","securityContext":{"privileged":true,"runAsUser":7,"capabilities":{"add":["CAP_SYS_ADMIN"]}}})");
+  const Json beside = Json::parse(
+      R"({"name":"beside","image":"x","securityContext":{"privileged":true,"runAsUser":7,"capabilities":{"add":["CAP_SYS_ADMIN"]}}})");
   object["spec"]["containers"].insert(object["spec"]["containers"].begin(), beside);
   const Json context = container(pod(object).object, kLogger)["securityContext"];
-  EXPECT_EQ(context, Json::parse(R"({"runAsUser":7,"capabilities":{"drop":["ALL"]},"allowPrivilegeEscalation":false})"));
+  EXPECT_EQ(context,
+            Json::parse(R"({"runAsUser":7,"capabilities":{"drop":["ALL"]},"allowPrivilegeEscalation":false})"));
 }
 
 // The collector's image names no user: a kubelet does not start it with runAsNonRoot alone, and the pod would hang.
@@ -106,14 +112,17 @@ TEST_F(OddTest, NotRootWithoutAUser) {
     const Outcome out = pod(object);
     EXPECT_EQ(out.answer.warnings.size(), warnings) << of_pod << of_trainer;
     const Json& launcher = container(out.object, "tacho-launcher", "initContainers");
-    EXPECT_EQ(launcher.value("securityContext", Json()), container(out.object, kLogger).value("securityContext", Json()));
+    EXPECT_EQ(launcher.value("securityContext", Json()),
+              container(out.object, kLogger).value("securityContext", Json()));
     return container(out.object, kLogger).value("securityContext", Json());
   };
   EXPECT_EQ(context("{}", R"({"runAsNonRoot":true})", 1), Json::parse(R"({"runAsNonRoot":true,"runAsUser":65532})"));
   EXPECT_EQ(context(R"({"runAsNonRoot":true})", "{}", 1), Json::parse(R"({"runAsUser":65532})"));
-  EXPECT_EQ(context(R"({"runAsNonRoot":true})", R"({"runAsUser":7})", 0), Json::parse(R"({"runAsUser":7})")) << "the trainer's";
+  EXPECT_EQ(context(R"({"runAsNonRoot":true})", R"({"runAsUser":7})", 0), Json::parse(R"({"runAsUser":7})"))
+      << "the trainer's";
   EXPECT_EQ(context(R"({"runAsNonRoot":true,"runAsUser":8})", "{}", 0), Json()) << "the pod's";
-  EXPECT_EQ(context(R"({"runAsNonRoot":true})", R"({"runAsNonRoot":false})", 0), Json::parse(R"({"runAsNonRoot":false})"));
+  EXPECT_EQ(context(R"({"runAsNonRoot":true})", R"({"runAsNonRoot":false})", 0),
+            Json::parse(R"({"runAsNonRoot":false})"));
   EXPECT_EQ(context("{}", R"({"runAsUser":7})", 0), Json()) << "may be root";
   // Where the cluster chooses a user from the namespace's range, one of ours would be refused.
   cluster_.put(Json::parse(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"team","labels":{
@@ -127,7 +136,8 @@ TEST_F(OddTest, ACustomContainerThatTheApiServerWouldRefuse) {
   expect_left_alone(custom(R"({"name":"A_b","image":"own:1"})"), "name");
   expect_left_alone(custom(R"({"name":"own"})"), "no image");
   expect_left_alone(custom(("{\"name\":\"" + primary + "\",\"image\":\"own:1\"}").c_str()), "another container");
-  expect_left_alone(custom(R"({"name":"own","image":"own:1","volumeMounts":[{"name":"nowhere","mountPath":"/x"}]})"), "volume");
+  expect_left_alone(custom(R"({"name":"own","image":"own:1","volumeMounts":[{"name":"nowhere","mountPath":"/x"}]})"),
+                    "volume");
   expect_left_alone(custom(R"("own:1")"), "no container");
   EXPECT_FALSE(container(pod(custom(R"({"name":"own","image":"own:1"})")).object, "own").is_null());
 }

@@ -193,7 +193,10 @@ TEST_F(MutationTest, OwnersAreLookedAtWithinBounds) {
   const Json real = object["metadata"]["ownerReferences"][0];
   Json owners = Json::array();
   for (int i = 0; i < 400; i++)
-    owners.push_back({{"apiVersion", "batch/v1"}, {"kind", "Job"}, {"name", "none-" + std::to_string(i)}, {"uid", "u" + std::to_string(i)}});
+    owners.push_back({{"apiVersion", "batch/v1"},
+                      {"kind", "Job"},
+                      {"name", "none-" + std::to_string(i)},
+                      {"uid", "u" + std::to_string(i)}});
   object["metadata"]["ownerReferences"] = owners;
   pod(object);  // settings
   const int before = cluster_.lookups;
@@ -205,8 +208,12 @@ TEST_F(MutationTest, OwnersAreLookedAtWithinBounds) {
   EXPECT_STREQ(pod(object).answer.result, "injected");
   // A tree of owners: as many branches on each step.
   for (int i = 0; i < 40; i++) {
-    Json job = {{"apiVersion", "batch/v1"}, {"kind", "Job"}, {"metadata", {{"name", "none-" + std::to_string(i)}, {"namespace", "team"}, {"uid", "u" + std::to_string(i)}}}};
-    for (int k = 0; k < 10; k++) job["metadata"]["ownerReferences"].push_back(owners[static_cast<size_t>(i * 10 + k) % 400]);
+    Json job = {
+        {"apiVersion", "batch/v1"},
+        {"kind", "Job"},
+        {"metadata", {{"name", "none-" + std::to_string(i)}, {"namespace", "team"}, {"uid", "u" + std::to_string(i)}}}};
+    for (int k = 0; k < 10; k++)
+      job["metadata"]["ownerReferences"].push_back(owners[static_cast<size_t>(i * 10 + k) % 400]);
     cluster_.put(job);
   }
   object["metadata"]["ownerReferences"] = owners;
@@ -220,7 +227,8 @@ TEST_F(MutationTest, NamesThatNoLabelCanHold) {
   const std::string name(64, 'a');
   parts["trial"]["metadata"]["name"] = name;
   cluster_.put(parts["trial"]);
-  parts["pod"]["metadata"]["ownerReferences"] = Json::array({{{"apiVersion", kTrialVersion}, {"kind", "Trial"}, {"name", name}, {"uid", "u"}}});
+  parts["pod"]["metadata"]["ownerReferences"] =
+      Json::array({{{"apiVersion", kTrialVersion}, {"kind", "Trial"}, {"name", name}, {"uid", "u"}}});
   const Outcome out = pod(parts["pod"]);
   EXPECT_TRUE(out.answer.allowed);
   EXPECT_EQ(out.answer.patch, "") << "the API server would refuse it";

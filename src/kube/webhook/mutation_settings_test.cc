@@ -80,7 +80,8 @@ TEST_F(MutationTest, NativeSidecarWithoutALauncher) {
   }
   configure({{"sidecarMode", "native"}, {"profile", "none"}, {"wrap", "shell"}});
   const Outcome out = pod(load("random")["pod"]);
-  EXPECT_FALSE(container(out.object, kLogger, "initContainers").contains("startupProbe")) << "another image has no such command";
+  EXPECT_FALSE(container(out.object, kLogger, "initContainers").contains("startupProbe"))
+      << "another image has no such command";
 }
 
 // A namespace with Pod Security "restricted" refuses the pod for any container that keeps rights.

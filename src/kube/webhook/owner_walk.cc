@@ -111,7 +111,8 @@ TrialOwner OwnerWalk::step(const std::shared_ptr<const OwnerFacts>& object, int 
     return out;
   }
   if (depth >= kDepthLimit) {
-    if (!object->owners.empty()) search.odd = "the owners go on for more than " + std::to_string(kDepthLimit) + " steps";
+    if (!object->owners.empty())
+      search.odd = "the owners go on for more than " + std::to_string(kDepthLimit) + " steps";
     return out;
   }
   for (const OwnerReference& owner : object->owners) {
@@ -162,7 +163,8 @@ std::optional<int64_t> primary_pods(const OwnerFacts& job, const Pairs& labels) 
     if (job.indexed && one_index) return 1;
     return std::max(job.parallelism, job.completions);
   }
-  if (has_shape(job, JobKind::Shape::none) || has_shape(job, JobKind::Shape::jobs)) return one_index ? std::optional<int64_t>(1) : std::nullopt;
+  if (has_shape(job, JobKind::Shape::none) || has_shape(job, JobKind::Shape::jobs))
+    return one_index ? std::optional<int64_t>(1) : std::nullopt;
   if (job.replicas.empty()) return std::nullopt;
   if (!label_value(labels, "training.kubeflow.org/replica-index").empty() &&
       !label_value(labels, "training.kubeflow.org/replica-type").empty())

@@ -83,12 +83,14 @@ TEST(Packaging, WebhooksAsTheContractSays) {
 }
 
 // What a service account may do with a resource: "verb" or "verb of NAMESPACE" for each.
-std::set<std::string> rights(const std::vector<YAML::Node>& all, const std::string& account, const std::string& resource) {
+std::set<std::string> rights(const std::vector<YAML::Node>& all, const std::string& account,
+                             const std::string& resource) {
   std::set<std::string> out;
   for (const char* kind : {"ClusterRoleBinding", "RoleBinding"}) {
     for (const YAML::Node& binding : of_kind(all, kind)) {
       bool bound = false;
-      for (const YAML::Node& subject : binding["subjects"]) bound = bound || subject["name"].as<std::string>() == account;
+      for (const YAML::Node& subject : binding["subjects"])
+        bound = bound || subject["name"].as<std::string>() == account;
       if (!bound) continue;
       for (const char* role_kind : {"ClusterRole", "Role"}) {
         for (const YAML::Node& role : of_kind(all, role_kind)) {
@@ -98,7 +100,9 @@ std::set<std::string> rights(const std::vector<YAML::Node>& all, const std::stri
           for (const YAML::Node& rule : role["rules"]) {
             if (!words(rule["resources"]).contains(resource)) continue;
             for (const std::string& verb : words(rule["verbs"]))
-              out.insert(std::string(kind) == "RoleBinding" ? verb + " of " + role["metadata"]["namespace"].as<std::string>() : verb);
+              out.insert(std::string(kind) == "RoleBinding"
+                             ? verb + " of " + role["metadata"]["namespace"].as<std::string>()
+                             : verb);
           }
         }
       }
@@ -113,7 +117,8 @@ TEST(Packaging, WhoOnlyComparesMayNotWrite) {
     for (const char* verb : {"create", "update", "patch", "delete"})
       EXPECT_FALSE(rights(base, "tacho-trials", resource).contains(verb)) << verb << " " << resource;
   }
-  EXPECT_EQ(rights(base, "tacho-trials", "leases"), (std::set<std::string>{"get of kubeflow", "create of kubeflow", "update of kubeflow"}));
+  EXPECT_EQ(rights(base, "tacho-trials", "leases"),
+            (std::set<std::string>{"get of kubeflow", "create of kubeflow", "update of kubeflow"}));
   EXPECT_TRUE(rights(base, "tacho-inject", "events").contains("create"));
   auto own = base;
   for (const YAML::Node& node : documents("packaging/kubernetes/overlays/own")) own.push_back(node);
@@ -124,7 +129,8 @@ TEST(Packaging, WhoOnlyComparesMayNotWrite) {
 
 TEST(Packaging, ConfigMapsOfOneNamespace) {
   const auto base = documents("packaging/kubernetes/base");
-  EXPECT_EQ(rights(base, "tacho-inject", "configmaps"), (std::set<std::string>{"get of kubeflow", "list of kubeflow", "watch of kubeflow"}));
+  EXPECT_EQ(rights(base, "tacho-inject", "configmaps"),
+            (std::set<std::string>{"get of kubeflow", "list of kubeflow", "watch of kubeflow"}));
   EXPECT_EQ(rights(base, "tacho-trials", "configmaps"), std::set<std::string>{"get of kubeflow"});
 }
 
@@ -140,7 +146,9 @@ TEST(Packaging, WithoutConditionsNobodyWaitsForTacho) {
   ASSERT_TRUE(chart);
   EXPECT_EQ(chart->find("failurePolicy: Fail"), std::string::npos);
   size_t count = 0;
-  for (size_t at = chart->find("failurePolicy: {{ ternary"); at != std::string::npos; at = chart->find("failurePolicy: {{ ternary", at + 1)) ++count;
+  for (size_t at = chart->find("failurePolicy: {{ ternary"); at != std::string::npos;
+       at = chart->find("failurePolicy: {{ ternary", at + 1))
+    ++count;
   EXPECT_EQ(count, 2u) << "both hooks";
 }
 
@@ -159,7 +167,8 @@ TEST(Packaging, NetworkPoliciesInAndOut) {
     const bool inject = policy["metadata"]["name"].as<std::string>() == "tacho-inject";
     for (const char* port : {"53", "443", "6443"}) EXPECT_TRUE(out.contains(port)) << port;
     EXPECT_EQ(out.contains("6789"), !inject) << "the DB manager is for trials";
-    EXPECT_EQ(open, inject ? (std::set<std::string>{"8443", "18080"}) : std::set<std::string>{"18080"}) << "probes come from the node";
+    EXPECT_EQ(open, inject ? (std::set<std::string>{"8443", "18080"}) : std::set<std::string>{"18080"})
+        << "probes come from the node";
   }
 }
 
@@ -255,7 +264,8 @@ std::string part(const std::string& text, const std::string& from, const std::st
 std::string difference(const std::set<std::string>& table, const std::set<std::string>& file) {
   std::string out;
   for (const std::string& one : table) out += file.contains(one) ? "" : "missing: " + one + "\n";
-  for (const std::string& one : file) out += table.contains(one) ? "" : "not in src/kube/api/job_kinds.cc: " + one + "\n";
+  for (const std::string& one : file)
+    out += table.contains(one) ? "" : "not in src/kube/api/job_kinds.cc: " + one + "\n";
   return out;
 }
 
@@ -280,7 +290,8 @@ TEST(JobKindsInPackages, Rights) {
       }
     }
   }
-  std::string rules = part(file_text("packaging/helm/tacho-katib/templates/_helpers.tpl"), "{{- define \"tacho.jobRules\" -}}", "{{- range");
+  std::string rules = part(file_text("packaging/helm/tacho-katib/templates/_helpers.tpl"),
+                           "{{- define \"tacho.jobRules\" -}}", "{{- range");
   for (size_t at; (at = rules.find("{{ .verbs }}")) != std::string::npos;) rules.replace(at, 12, "[x]");
   EXPECT_EQ(difference(expected, resources_of(YAML::Load(rules), "x")), "") << "tacho.jobRules of the chart";
 }
@@ -292,12 +303,16 @@ TEST(JobKindsInPackages, Hooks) {
       hooked.insert(std::string(kind.group) + "/" + std::string(kind.version) + "/" + std::string(kind.resource));
     if (kind.makes_pods && kind.use != JobKind::Use::named) owners.insert(std::string(kind.kind));
   }
-  const YAML::Node hooks = of_kind(documents("packaging/kubernetes/base"), "MutatingWebhookConfiguration")[0]["webhooks"];
+  const YAML::Node hooks =
+      of_kind(documents("packaging/kubernetes/base"), "MutatingWebhookConfiguration")[0]["webhooks"];
   EXPECT_EQ(difference(hooked, resources_of(hooks[1]["rules"], "")), "") << "webhook.yaml, job hook";
   const std::string condition = hooks[0]["matchConditions"][0]["expression"].as<std::string>();
-  EXPECT_EQ(difference(owners, words(YAML::Load("[" + part(condition, "[", "]") + "]"))), "") << "webhook.yaml, pod hook";
-  const std::string chart = part(file_text("packaging/helm/tacho-katib/templates/webhook.yaml"), "path: /mutate-job", "matchConditions");
-  EXPECT_EQ(difference(hooked, resources_of(YAML::Load(part(chart, "    rules:\n", "    namespaceSelector")), "")), "") << "job hook of the chart";
+  EXPECT_EQ(difference(owners, words(YAML::Load("[" + part(condition, "[", "]") + "]"))), "")
+      << "webhook.yaml, pod hook";
+  const std::string chart =
+      part(file_text("packaging/helm/tacho-katib/templates/webhook.yaml"), "path: /mutate-job", "matchConditions");
+  EXPECT_EQ(difference(hooked, resources_of(YAML::Load(part(chart, "    rules:\n", "    namespaceSelector")), "")), "")
+      << "job hook of the chart";
   const YAML::Node values = YAML::LoadFile((kRoot / "packaging/helm/tacho-katib/values.yaml").string());
   EXPECT_EQ(difference(owners, words(values["webhook"]["podOwnerKinds"])), "") << "podOwnerKinds of values.yaml";
 }
@@ -309,11 +324,11 @@ TEST(JobKindsInPackages, Documents) {
     if (kind.use != JobKind::Use::usual) continue;
     const std::string crd = "`" + std::string(kind.resource);
     if (kind.group != "batch") {
-      EXPECT_TRUE(page.find(crd + "`") != std::string::npos || page.find(crd + "." + std::string(kind.group) + "`") != std::string::npos) << crd;
+      EXPECT_TRUE(page.find(crd + "`") != std::string::npos ||
+                  page.find(crd + "." + std::string(kind.group) + "`") != std::string::npos)
+          << crd;
     }
-    if (kind.is_trial_job) {
-      EXPECT_NE(defaults.find(kind.kind), std::string::npos) << kind.kind;
-    }
+    if (kind.is_trial_job) { EXPECT_NE(defaults.find(kind.kind), std::string::npos) << kind.kind; }
   }
 }
 

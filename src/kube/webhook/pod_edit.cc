@@ -60,7 +60,8 @@ std::string PodEdit::primary(const TrialFacts& trial) const {
 bool PodEdit::is_injected(const TrialFacts& trial) const {
   if (has_annotation(kMark)) return true;
   const std::string name = sidecar_name(trial);
-  if (name == trial.primary_container) return false;  // a Custom one with the trainer's name: there is no second container
+  if (name == trial.primary_container)
+    return false;  // a Custom one with the trainer's name: there is no second container
   return has_container(name) || entry_named(patch_.at(root_ + "/spec/initContainers"), name) != nullptr;
 }
 
@@ -97,7 +98,8 @@ PodEdit::Mount PodEdit::metrics_mount(const TrialFacts& trial, const std::string
 }
 
 void PodEdit::add_volume(const std::string& name, Json volume) {
-  if (entry_named(patch_.at(root_ + "/spec/volumes"), name) == nullptr) patch_.append(root_ + "/spec/volumes", std::move(volume));
+  if (entry_named(patch_.at(root_ + "/spec/volumes"), name) == nullptr)
+    patch_.append(root_ + "/spec/volumes", std::move(volume));
 }
 
 void PodEdit::add_mount(const std::string& container, Json mount) {
@@ -143,8 +145,8 @@ int PodEdit::resolve_port(const TrialFacts& trial, std::vector<std::string>& war
   return 8080;
 }
 
-// What the whole pod has been given holds for our containers too: the API server refuses a sum of requests, or a limit of
-// one container, above it.
+// What the whole pod has been given holds for our containers too: the API server refuses a sum of requests, or a limit
+// of one container, above it.
 Json PodEdit::resources(const PodPlan& plan) const {
   Json out = resources_json(*plan.collector);
   for (const char* bound : {"requests", "limits"}) {
@@ -314,7 +316,8 @@ Status PodEdit::inject(PodPlan plan, ImageCommands& images, std::vector<std::str
       !what.empty())
     return refuse(what);
   if (!custom) {
-    OurContext ours = our_security_context(*patch_.at(root_), *patch_.at(primary(trial)), plan.inject_security_context, plan.users_assigned);
+    OurContext ours = our_security_context(*patch_.at(root_), *patch_.at(primary(trial)), plan.inject_security_context,
+                                           plan.users_assigned);
     plan.context = std::move(ours.context);
     if (ours.user_unknown)
       warnings.push_back("tacho: runAsNonRoot without runAsUser: the collector runs as user 65532, not as the trainer");
@@ -322,8 +325,7 @@ Status PodEdit::inject(PodPlan plan, ImageCommands& images, std::vector<std::str
   Json sidecar = make_sidecar(plan, folder, mount, native, launcher);
   if (launcher) patch_.append(root_ + "/spec/initContainers", make_installer(plan));
   patch_.append(root_ + (native ? "/spec/initContainers" : "/spec/containers"), std::move(sidecar));
-  if (follower)
-    patch_.append(root_ + "/spec/containers", make_follower(plan, folder, mount));
+  if (follower) patch_.append(root_ + "/spec/containers", make_follower(plan, folder, mount));
   add_suggestion_volume(plan);
   patch_.set(root_ + "/spec/shareProcessNamespace", true);
   if (mount.is_new) {

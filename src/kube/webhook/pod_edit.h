@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "kube/webhook/image_commands.h"
 #include "kube/api/json_patch.h"
 #include "kube/api/katib_config.h"
+#include "kube/webhook/image_commands.h"
 #include "kube/webhook/sidecar.h"
 #include "kube/webhook/trial_facts.h"
 

@@ -26,9 +26,9 @@ bool has_name(const Json& pod, const std::string& name) {
 
 bool has_device_at(const Json& container, const std::string& path) {
   const Json* devices = find(container, {"volumeDevices"});
-  return devices != nullptr && devices->is_array() && std::any_of(devices->begin(), devices->end(), [&](const Json& one) {
-           return without_slash(text_at(one, {"devicePath"})) == path;
-         });
+  return devices != nullptr && devices->is_array() &&
+         std::any_of(devices->begin(), devices->end(),
+                     [&](const Json& one) { return without_slash(text_at(one, {"devicePath"})) == path; });
 }
 
 // Some volumes can never be written to, whatever the mount says.
@@ -48,7 +48,8 @@ std::string folder_obstacle(const Json& pod, const Json& container, const Wanted
   if (has_device_at(container, folder)) return "the container has a device at " + folder;
   const Json* shared = mount_at(container, folder);
   if (shared == nullptr) return "";
-  if (!text_at(*shared, {"subPathExpr"}).empty()) return "the mount at " + folder + " has a subPathExpr; write a subPath";
+  if (!text_at(*shared, {"subPathExpr"}).empty())
+    return "the mount at " + folder + " has a subPathExpr; write a subPath";
   const Json* volume = entry_named(find(pod, {"spec", "volumes"}), text_at(*shared, {"name"}));
   if (is_true(find(*shared, {"readOnly"})) || (volume != nullptr && is_read_only(*volume)))
     return "the mount at " + folder + " is read-only";
@@ -100,7 +101,8 @@ std::string custom_obstacle(const Json& pod, const Json& custom, const WantedPar
 std::string machine_obstacle(const Json& pod) {
   if (is_true(find(pod, {"spec", "hostPID"}))) return "the pod uses hostPID, which excludes a shared process namespace";
   const auto windows = [&](std::initializer_list<std::string_view> where) { return text_at(pod, where) == "windows"; };
-  if (windows({"spec", "os", "name"}) || windows({"spec", "nodeSelector", "kubernetes.io/os"})) return "the pod is for Windows";
+  if (windows({"spec", "os", "name"}) || windows({"spec", "nodeSelector", "kubernetes.io/os"}))
+    return "the pod is for Windows";
   return "";
 }
 
@@ -119,7 +121,8 @@ std::string pod_obstacle(const Json& pod, const Json& container, const TrialFact
   if (std::string what = machine_obstacle(pod); !what.empty()) return what;
   if (std::string what = folder_obstacle(pod, container, wanted); !what.empty()) return what;
   if (wanted.follower && has_name(pod, kFollower)) return "the pod has a container of its own named tacho-log";
-  if (!has_room_for_annotations(pod, wanted.annotation_bytes)) return "the pod's annotations leave no room for one more";
+  if (!has_room_for_annotations(pod, wanted.annotation_bytes))
+    return "the pod's annotations leave no room for one more";
   if (trial.custom && trial.kind == InjectedKind::custom) return custom_obstacle(pod, *trial.custom, wanted);
   return wanted.launcher ? launcher_obstacle(pod, container, wanted.folder) : "";
 }

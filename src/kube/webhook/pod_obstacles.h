@@ -11,11 +11,11 @@ namespace tacho {
 
 // What is to be put there.
 struct WantedParts {
-  std::string folder;            // where trainer and collector share a volume; may be empty
-  bool own_volume = false;       // ours; else one that the trainer has mounted there itself
+  std::string folder;       // where trainer and collector share a volume; may be empty
+  bool own_volume = false;  // ours; else one that the trainer has mounted there itself
   bool launcher = false;
   bool follower = false;
-  size_t annotation_bytes = 0;   // keys and values of the annotations to come
+  size_t annotation_bytes = 0;  // keys and values of the annotations to come
 };
 
 // Empty when nothing is in the way; else what it is, for a warning. `container` is the primary one of `pod`.

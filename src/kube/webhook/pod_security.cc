@@ -25,19 +25,21 @@ void give_up(const Json& own, Json& out) {
   if (const Json* dropped = find(own, {"capabilities", "drop"}); dropped != nullptr && dropped->is_array())
     out["capabilities"]["drop"] = *dropped;
   // A profile of the trainer's own need not be one that we can run under.
-  if (const std::string type = text_at(own, {"seccompProfile", "type"}); type == "RuntimeDefault" || type == "Localhost")
+  if (const std::string type = text_at(own, {"seccompProfile", "type"});
+      type == "RuntimeDefault" || type == "Localhost")
     out["seccompProfile"] = {{"type", "RuntimeDefault"}};
 }
 
 }  // namespace
 
-// So that collector and trainer may both write the marker, the user is the trainer's. Where the trainer gives up rights,
-// so do our containers: a namespace that demands it (Pod Security "restricted") would refuse the whole pod for one that
-// does not.
+// So that collector and trainer may both write the marker, the user is the trainer's. Where the trainer gives up
+// rights, so do our containers: a namespace that demands it (Pod Security "restricted") would refuse the whole pod for
+// one that does not.
 OurContext our_security_context(const Json& pod, const Json& container, bool copy_first, bool users_assigned) {
   static const Json kNone = Json::object();
   const Json* first = find(pod, {"spec", "containers"});
-  first = first != nullptr && first->is_array() && !first->empty() ? find(first->front(), {"securityContext"}) : nullptr;
+  first =
+      first != nullptr && first->is_array() && !first->empty() ? find(first->front(), {"securityContext"}) : nullptr;
   const Json* of_pod = find(pod, {"spec", "securityContext"});
   const Json* found = find(container, {"securityContext"});
   const Json& own = found != nullptr && found->is_object() ? *found : kNone;
@@ -52,7 +54,8 @@ OurContext our_security_context(const Json& pod, const Json& container, bool cop
   }
   give_up(own, out);
   if (pod_is_not_root && trainer_may_be) out["runAsNonRoot"] = false;
-  // The collector's image names no user, as it has to end trainers of any: with runAsNonRoot alone no kubelet starts it.
+  // The collector's image names no user, as it has to end trainers of any: with runAsNonRoot alone no kubelet starts
+  // it.
   const bool unknown = not_root && !has_field(&out, "runAsUser") && !has_field(of_pod, "runAsUser") && !users_assigned;
   if (unknown) out["runAsUser"] = kNobody;
   return {out.empty() ? Json() : std::move(out), unknown};

@@ -7,8 +7,8 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "kube/webhook/certificates.h"
 #include "kube/api/object.h"
+#include "kube/webhook/certificates.h"
 #include "os/clock.h"
 
 namespace tacho {
@@ -159,8 +159,7 @@ Status Registry::log_in(const Challenge& challenge, const ImageReference& image)
   if (challenge.scheme != "bearer" || realm == challenge.values.end())
     return refuse("the registry wants a kind of login that is not known", image);
   // A login in plain text is for registries that are spoken to in plain text anyway.
-  if (!realm->second.starts_with("https://") &&
-      std::find(plain_.begin(), plain_.end(), image.registry) == plain_.end())
+  if (!realm->second.starts_with("https://") && std::find(plain_.begin(), plain_.end(), image.registry) == plain_.end())
     return refuse("the registry wants the login sent without TLS", image);
   const auto service = challenge.values.find("service");
   std::string url = realm->second + (realm->second.find('?') == std::string::npos ? "?" : "&") +

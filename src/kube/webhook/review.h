@@ -11,10 +11,10 @@
 
 namespace tacho {
 
-inline constexpr size_t kReviewLimit = 3u << 20;  // bytes of a body; more is answered by 413
+inline constexpr size_t kReviewLimit = 3u << 20;    // bytes of a body; more is answered by 413
 inline constexpr size_t kLargeReview = 128u << 10;  // bytes; of larger ones only few are worked on at a time
 inline constexpr size_t kObjectValues = 100'000;    // of one object; its tree takes some 15 MB
-inline constexpr size_t kWarningLimit = 119;      // characters; the API server wants less than 120
+inline constexpr size_t kWarningLimit = 119;        // characters; the API server wants less than 120
 
 struct Review {
   std::string uid, ns, operation;

@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "kube/webhook/certificates.h"
 #include "kube/api/json_patch.h"
+#include "kube/webhook/certificates.h"
 
 namespace tacho {
 namespace {
@@ -83,7 +83,8 @@ TEST(Review, ManyKeysAreNotBuilt) {
 TEST(Review, LargeButOrdinaryObjectsAreRead) {
   std::string items;
   for (int i = 0; i < 20'000; i++)
-    items += (i > 0 ? "," : "") + std::string(R"({"name":"VARIABLE_)") + std::to_string(i) + R"(","value":"some text that is long enough to count"})";
+    items += (i > 0 ? "," : "") + std::string(R"({"name":"VARIABLE_)") + std::to_string(i) +
+             R"(","value":"some text that is long enough to count"})";
   const std::string object = R"({"kind":"Pod","spec":{"containers":[{"env":[)" + items + R"(]}]},"z":[1.50]})";
   ASSERT_GT(object.size(), kLargeReview);
   const Result<Review> review = parse_review(review_with(object));

@@ -34,10 +34,10 @@ class SettingsSource {
   const std::string namespace_;
   const int64_t look_ns_;
   std::timed_mutex refreshing_;  // before mutex_
-  std::mutex mutex_;       // of what follows
+  std::mutex mutex_;             // of what follows
   int64_t next_look_ns_ = 0;
   std::shared_ptr<const std::string> katib_text_, tacho_text_;  // what was read last, good or not
-  bool has_katib_ = false;  // a version without faults is in force
+  bool has_katib_ = false;                                      // a version without faults is in force
   std::shared_ptr<const WebhookSettings> settings_;
 };
 

@@ -27,8 +27,8 @@ void add_own(std::vector<std::string>& out, const TrialFacts& trial, const Sidec
   out.insert(out.end(), {"--kind", collector_kind_name(trial.kind), "--profile", options.profile});
   if (options.replace_attempts) out.insert(out.end(), {"--attempts", "replace"});
   if (trial.kind == InjectedKind::prometheus_metric) {
-    out.insert(out.end(), {"--http-path", trial.http_path, "--http-port",
-                           std::to_string(options.http_port), "--http-scheme", trial.http_scheme});
+    out.insert(out.end(), {"--http-path", trial.http_path, "--http-port", std::to_string(options.http_port),
+                           "--http-scheme", trial.http_scheme});
     if (!trial.http_host.empty()) out.insert(out.end(), {"--http-host", trial.http_host});
     for (const auto& [name, value] : trial.http_headers) out.insert(out.end(), {"--http-header", name + ": " + value});
   }

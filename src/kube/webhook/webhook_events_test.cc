@@ -28,8 +28,7 @@ class Writer : public ClusterWriter {
   size_t wait_for(size_t count) {
     const int64_t until_ns = system_clock().monotonic_ns() + 20 * kNsPerSec;
     std::unique_lock lock(monitor);
-    while (made.size() < count && monitor.wait_until(until_ns)) {
-    }
+    while (made.size() < count && monitor.wait_until(until_ns)) {}
     return made.size();
   }
 

@@ -11,7 +11,6 @@ namespace {
 constexpr std::array<std::string_view, 9> kShells = {"sh",  "bash", "dash",  "ash",  "zsh",
                                                      "ksh", "mksh", "ksh93", "rbash"};
 
-
 bool is_assignment(std::string_view word) {
   const size_t equals = word.find('=');
   return equals != std::string_view::npos && equals > 0;
@@ -151,8 +150,8 @@ Wrapped wrap_with_shell(const std::vector<std::string>& words, const WrapOptions
     out.args.insert(out.args.end(), at + 1, words.end());
     return out;
   }
-  // The words stay words: Kubernetes puts the value of $(VAR) into them, and a quote in a value would end any quotes that
-  // stand around it in a script. exec takes the program, never a builtin of the shell that has its name.
+  // The words stay words: Kubernetes puts the value of $(VAR) into them, and a quote in a value would end any quotes
+  // that stand around it in a script. exec takes the program, never a builtin of the shell that has its name.
   out.command = {"sh", "-c"};
   out.args = {wrap_group("{\n(exec \"$@\")\n}", options), "sh"};
   out.args.insert(out.args.end(), words.begin(), words.end());

@@ -38,7 +38,8 @@ Result<AwsCredentials> from_environment(const Search&) {
   return credentials;
 }
 
-// Where the user's own buckets are. In the partitions of China and of governments it cannot be asked for at the public address.
+// Where the user's own buckets are. In the partitions of China and of governments it cannot be asked for at the public
+// address.
 std::string usual_region() {
   std::string region = aws_region_variable();
   if (!region.empty()) return region;
@@ -60,7 +61,8 @@ Result<AwsCredentials> from_instance(const Search& search) {
   return instance_credentials(search.http);
 }
 
-Result<AwsCredentials> from_settings(const Search& search, const AwsProfile& profile, const std::string& name, int depth);
+Result<AwsCredentials> from_settings(const Search& search, const AwsProfile& profile, const std::string& name,
+                                     int depth);
 
 // The keys with which a profile takes on its role: credential_source = Ec2InstanceMetadata, or source_profile = base.
 Result<AwsCredentials> source_of(const Search& search, const AwsProfile& profile, const std::string& name, int depth) {
@@ -84,7 +86,8 @@ Result<AwsCredentials> source_of(const Search& search, const AwsProfile& profile
 }
 
 // not_available when the profile says nothing of an identity.
-Result<AwsCredentials> from_settings(const Search& search, const AwsProfile& profile, const std::string& name, int depth) {
+Result<AwsCredentials> from_settings(const Search& search, const AwsProfile& profile, const std::string& name,
+                                     int depth) {
   const AwsRole role{aws_setting(profile, "role_arn"), aws_setting(profile, "role_session_name"),
                      aws_setting(profile, "external_id"), aws_setting(profile, "duration_seconds"), usual_region()};
   const std::string token_file = aws_setting(profile, "web_identity_token_file");
@@ -107,8 +110,9 @@ Result<AwsCredentials> from_settings(const Search& search, const AwsProfile& pro
   credentials.secret_key = aws_setting(profile, "aws_secret_access_key");
   credentials.session_token = aws_setting(profile, "aws_session_token");
   if (credentials.access_key.empty() != credentials.secret_key.empty()) {
-    return Error{Code::invalid, "only one half of the AWS key is in this AWS profile", name,
-                 std::string("add ") + (credentials.access_key.empty() ? "aws_access_key_id" : "aws_secret_access_key")};
+    return Error{
+        Code::invalid, "only one half of the AWS key is in this AWS profile", name,
+        std::string("add ") + (credentials.access_key.empty() ? "aws_access_key_id" : "aws_secret_access_key")};
   }
   if (!credentials.access_key.empty()) return credentials;
   if (const std::string command = aws_setting(profile, "credential_process"); !command.empty())
@@ -143,7 +147,8 @@ Result<AwsCredentials> from_profile(const Search& search) {
 
 Result<AwsCredentials> find_aws_credentials(HttpClient& http, bool may_ask_instance) {
   const Search search{http, may_ask_instance};
-  for (const auto source : {from_environment, from_web_identity_variables, from_profile, from_container, from_instance}) {
+  for (const auto source :
+       {from_environment, from_web_identity_variables, from_profile, from_container, from_instance}) {
     Result<AwsCredentials> found = source(search);
     if (found) {
       found->received_monotonic_ns = system_clock().monotonic_ns();
@@ -155,7 +160,8 @@ Result<AwsCredentials> find_aws_credentials(HttpClient& http, bool may_ask_insta
   }
   const std::string unread = unreadable_aws_file();
   const std::string none = "no AWS credentials were found";
-  const char* const machine = may_ask_instance ? "give the machine a role" : "let the machine's role be asked for, without --no-cloud";
+  const char* const machine =
+      may_ask_instance ? "give the machine a role" : "let the machine's role be asked for, without --no-cloud";
   return Error{Code::invalid, unread.empty() ? none : none + ", and this file cannot be read", unread,
                std::string("set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or ") + machine};
 }

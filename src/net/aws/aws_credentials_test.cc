@@ -27,12 +27,30 @@ class Aws : public testing::Test {
     server_ = nullptr;
   }
   Aws() {
-    for (const char* name : {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_CONFIG_FILE",
-                             "AWS_SHARED_CREDENTIALS_FILE", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN", "AWS_ROLE_SESSION_NAME",
-                             "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_AUTHORIZATION_TOKEN",
-                             "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", "AWS_EC2_METADATA_DISABLED", "TACHO_NO_CLOUD", "TACHO_CLOUD_PROBE", "TACHO_IMDS_URL",
-                             "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3",
-                             "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "AWS_ENDPOINT_URL_SSO",
+    for (const char* name : {"AWS_ACCESS_KEY_ID",
+                             "AWS_SECRET_ACCESS_KEY",
+                             "AWS_SESSION_TOKEN",
+                             "AWS_PROFILE",
+                             "AWS_DEFAULT_PROFILE",
+                             "AWS_CONFIG_FILE",
+                             "AWS_SHARED_CREDENTIALS_FILE",
+                             "AWS_WEB_IDENTITY_TOKEN_FILE",
+                             "AWS_ROLE_ARN",
+                             "AWS_ROLE_SESSION_NAME",
+                             "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+                             "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+                             "AWS_CONTAINER_AUTHORIZATION_TOKEN",
+                             "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
+                             "AWS_EC2_METADATA_DISABLED",
+                             "TACHO_NO_CLOUD",
+                             "TACHO_CLOUD_PROBE",
+                             "TACHO_IMDS_URL",
+                             "AWS_REGION",
+                             "AWS_DEFAULT_REGION",
+                             "AWS_ENDPOINT_URL",
+                             "AWS_ENDPOINT_URL_S3",
+                             "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS",
+                             "AWS_ENDPOINT_URL_SSO",
                              "AWS_ENDPOINT_URL_SSO_OIDC"}) {
       set(name, nullptr);
     }
@@ -52,7 +70,8 @@ class Aws : public testing::Test {
 
   std::string found() {
     const Result<AwsCredentials> credentials = find_aws_credentials(http_);
-    return credentials ? credentials->access_key + "/" + credentials->secret_key + "/" + credentials->session_token : "";
+    return credentials ? credentials->access_key + "/" + credentials->secret_key + "/" + credentials->session_token
+                       : "";
   }
   Error failure() {
     const Result<AwsCredentials> credentials = find_aws_credentials(http_);
@@ -84,13 +103,17 @@ TEST_F(Aws, TakesTheVariablesFirst) {
 }
 
 TEST_F(Aws, ReadsTheSharedFilesAndProfiles) {
-  make_file(".aws/credentials", "[default]\naws_access_key_id = AK1\naws_secret_access_key=SK1\n\n[build]\r\naws_access_key_id = AK2\r\naws_secret_access_key = a=b # mine\r\n");
+  make_file(".aws/credentials",
+            "[default]\naws_access_key_id = AK1\naws_secret_access_key=SK1\n\n[build]\r\naws_access_key_id = "
+            "AK2\r\naws_secret_access_key = a=b # mine\r\n");
   EXPECT_EQ(found(), "AK1/SK1/");
   set("AWS_PROFILE", "build");
   EXPECT_EQ(found(), "AK2/a=b/");
   set("AWS_PROFILE", "absent");
   EXPECT_EQ(failure().path, "absent");
-  make_file("config", "[profile  work]\naws_access_key_id = AK3\ns3 =\n  aws_access_key_id = no\naws_secret_access_key = SK3\naws_session_token = T3\n[profile sso]\nsso_region = x\n");
+  make_file("config",
+            "[profile  work]\naws_access_key_id = AK3\ns3 =\n  aws_access_key_id = no\naws_secret_access_key = "
+            "SK3\naws_session_token = T3\n[profile sso]\nsso_region = x\n");
   set("AWS_CONFIG_FILE", (folder_ / "config").c_str());
   set("AWS_PROFILE", "work");
   EXPECT_EQ(found(), "AK3/SK3/T3");
@@ -125,12 +148,16 @@ TEST_F(Aws, NamesTheFileThatCannotBeRead) {
 }
 
 TEST_F(Aws, TakesOnTheRoleOfAProfile) {
-  make_file(".aws/credentials", "[base]\naws_access_key_id = AK1\naws_secret_access_key = SK1\n[wrong]\naws_access_key_id = AK1\naws_secret_access_key = SK2\n");
+  make_file(".aws/credentials",
+            "[base]\naws_access_key_id = AK1\naws_secret_access_key = SK1\n[wrong]\naws_access_key_id = "
+            "AK1\naws_secret_access_key = SK2\n");
   const std::string role = "role_arn = arn:aws:iam::1:role/r\nexternal_id = a b&c\n";
-  make_file(".aws/config", "[profile work]\nsource_profile = base\n" + role + "[profile env]\ncredential_source = Environment\n" + role +
-                           "[profile bad]\nsource_profile = wrong\n" + role + "[profile odd]\ncredential_source = Moon\n" + role +
-                           "[profile a]\nsource_profile = b\n" + role + "[profile b]\nsource_profile = a\n" + role +
-                           "[profile lost]\nsource_profile = nowhere\n" + role + "[profile mfa]\nsource_profile = base\nmfa_serial = x\n" + role);
+  make_file(".aws/config",
+            "[profile work]\nsource_profile = base\n" + role + "[profile env]\ncredential_source = Environment\n" +
+                role + "[profile bad]\nsource_profile = wrong\n" + role + "[profile odd]\ncredential_source = Moon\n" +
+                role + "[profile a]\nsource_profile = b\n" + role + "[profile b]\nsource_profile = a\n" + role +
+                "[profile lost]\nsource_profile = nowhere\n" + role +
+                "[profile mfa]\nsource_profile = base\nmfa_serial = x\n" + role);
   server_->post("/__config", R"({"role_arn":"arn:aws:iam::1:role/r","external_id":"a b&c"})");
   set("AWS_PROFILE", "work");
   EXPECT_EQ(found(), "AK-sts/SK-sts/T-sts");
@@ -145,9 +172,15 @@ TEST_F(Aws, TakesOnTheRoleOfAProfile) {
 }
 
 TEST_F(Aws, RunsTheProgramOfAProfile) {
-  spill(folder_ / "my creds", "#!/bin/sh\necho \"$@\" >> \"$0.seen\"\nprintf '{\"Version\":1,\"AccessKeyId\":\"AKp\",\"SecretAccessKey\":\"SKp\",\"SessionToken\":\"Tp\",\"Expiration\":\"2026-11-15T09:30:00Z\"}'\n");
+  spill(folder_ / "my creds",
+        "#!/bin/sh\necho \"$@\" >> \"$0.seen\"\nprintf "
+        "'{\"Version\":1,\"AccessKeyId\":\"AKp\",\"SecretAccessKey\":\"SKp\",\"SessionToken\":\"Tp\",\"Expiration\":"
+        "\"2026-11-15T09:30:00Z\"}'\n");
   std::filesystem::permissions(folder_ / "my creds", std::filesystem::perms::owner_all);
-  const auto use = [&](const std::string& command) { make_file(".aws/config", "[profile p]\ncredential_process = " + command + "\n[profile r]\nsource_profile = p\nrole_arn = r\n"); };
+  const auto use = [&](const std::string& command) {
+    make_file(".aws/config",
+              "[profile p]\ncredential_process = " + command + "\n[profile r]\nsource_profile = p\nrole_arn = r\n");
+  };
   set("AWS_PROFILE", "p");
   use("\"" + folder_.path() + "/my creds\" --user 'he len' $HOME");
   EXPECT_EQ(found(), "AKp/SKp/Tp");
@@ -174,13 +207,18 @@ TEST_F(Aws, RunsTheProgramOfAProfile) {
 
 TEST_F(Aws, TakesTheRoleOfASignInBySso) {
   set("AWS_ENDPOINT_URL_SSO", server_->url("/sso/").c_str());
-  make_file(".aws/config", "[profile new]\nsso_session = corp\nsso_account_id = 42\nsso_role_name = a+b\n[sso-session corp]\nsso_region = eu-west-1\nsso_start_url = https://corp\n"
-                           "[profile old]\nsso_start_url = https://old/start\nsso_region = eu-west-1\nsso_account_id = 42\nsso_role_name = a+b\n"
-                           "[profile half]\nsso_session = corp\nsso_account_id = 42\n[profile lost]\nsso_session = nowhere\nsso_account_id = 42\nsso_role_name = r\n"
-                           "[profile on]\nsource_profile = new\nrole_arn = r\n");
+  make_file(".aws/config",
+            "[profile new]\nsso_session = corp\nsso_account_id = 42\nsso_role_name = a+b\n[sso-session "
+            "corp]\nsso_region = eu-west-1\nsso_start_url = https://corp\n"
+            "[profile old]\nsso_start_url = https://old/start\nsso_region = eu-west-1\nsso_account_id = "
+            "42\nsso_role_name = a+b\n"
+            "[profile half]\nsso_session = corp\nsso_account_id = 42\n[profile lost]\nsso_session = "
+            "nowhere\nsso_account_id = 42\nsso_role_name = r\n"
+            "[profile on]\nsource_profile = new\nrole_arn = r\n");
   server_->post("/__config", R"({"sso":{"token":"tok/1+=","role":"a+b","account":"42"}})");
   const auto sign_in = [&](const std::string& key, const std::string& token, const std::string& expires) {
-    make_file(".aws/sso/cache/" + hex(sha1(key)) + ".json", nlohmann::json{{"accessToken", token}, {"expiresAt", expires}}.dump());
+    make_file(".aws/sso/cache/" + hex(sha1(key)) + ".json",
+              nlohmann::json{{"accessToken", token}, {"expiresAt", expires}}.dump());
   };
   set("AWS_PROFILE", "new");
   EXPECT_EQ(failure().hint, "run aws sso login --profile new");
@@ -216,12 +254,15 @@ TEST_F(Aws, RenewsTheTokenOfASignInThatLasts) {
   set("AWS_ENDPOINT_URL_SSO", server_->url("/sso").c_str());
   set("AWS_ENDPOINT_URL_SSO_OIDC", server_->url("/oidc").c_str());
   set("AWS_PROFILE", "new");
-  make_file(".aws/config", "[profile new]\nsso_session = corp\nsso_account_id = 42\nsso_role_name = r\n"
-                           "[sso-session corp]\nsso_region = eu-west-1\nsso_start_url = https://corp\n");
+  make_file(".aws/config",
+            "[profile new]\nsso_session = corp\nsso_account_id = 42\nsso_role_name = r\n"
+            "[sso-session corp]\nsso_region = eu-west-1\nsso_start_url = https://corp\n");
   server_->post("/__config", R"({"sso":{"token":"fresh","role":"r","account":"42","refresh":"R1"}})");
   const std::string cache = ".aws/sso/cache/" + hex(sha1("corp")) + ".json";
-  nlohmann::json signed_in = {{"accessToken", "old"}, {"expiresAt", "2020-01-01T00:00:00Z"}, {"clientId", "C"}, {"clientSecret", "CS"},
-                              {"refreshToken", "R1"}, {"registrationExpiresAt", "2099-01-01T00:00:00Z"}, {"startUrl", "https://corp"}};
+  nlohmann::json signed_in = {{"accessToken", "old"},      {"expiresAt", "2020-01-01T00:00:00Z"},
+                              {"clientId", "C"},           {"clientSecret", "CS"},
+                              {"refreshToken", "R1"},      {"registrationExpiresAt", "2099-01-01T00:00:00Z"},
+                              {"startUrl", "https://corp"}};
   make_file(cache, signed_in.dump());
   EXPECT_EQ(found(), "AK-sso/SK-sso/T-sso");
   const auto written = nlohmann::json::parse(slurp(folder_ / cache));  // for the AWS tools, and for the next hour
@@ -229,7 +270,8 @@ TEST_F(Aws, RenewsTheTokenOfASignInThatLasts) {
   EXPECT_EQ(written["refreshToken"], "next");
   EXPECT_EQ(written["startUrl"], "https://corp");
   EXPECT_GT(parse_sso_token(written.dump(), 0)->expires_realtime_ns, 0);
-  EXPECT_EQ(std::filesystem::status(folder_ / cache).permissions() & std::filesystem::perms::mask, std::filesystem::perms(0600));
+  EXPECT_EQ(std::filesystem::status(folder_ / cache).permissions() & std::filesystem::perms::mask,
+            std::filesystem::perms(0600));
   server_->post("/__log");
   EXPECT_EQ(found(), "AK-sso/SK-sso/T-sso");
   EXPECT_EQ(server_->log().find("oidc"), std::string::npos);  // good for an hour
@@ -274,7 +316,8 @@ TEST_F(Aws, BringsTheEndpoint) {
 
 TEST_F(Aws, ExchangesAWebIdentity) {
   spill(folder_ / "token", "eyJ.a+b/c=\n");
-  server_->post("/__config", R"({"web_token":"eyJ.a+b/c=","role_arn":"arn:aws:iam::1:role/r","expiration":"2026-11-15T09:30:00Z"})");
+  server_->post("/__config",
+                R"({"web_token":"eyJ.a+b/c=","role_arn":"arn:aws:iam::1:role/r","expiration":"2026-11-15T09:30:00Z"})");
   set("AWS_WEB_IDENTITY_TOKEN_FILE", (folder_ / "token").c_str());
   set("AWS_ROLE_ARN", "arn:aws:iam::1:role/r");
   EXPECT_EQ(found(), "AK-sts/SK-sts/T-sts");
@@ -311,7 +354,8 @@ TEST_F(Aws, AllowsOnlyTheAddressesThatAreMeant) {
   set("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "@evil.com/");
   EXPECT_FALSE(container_credentials_url());
   set("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", nullptr);
-  for (const char* good : {"https://agent.example.com/x", "http://127.0.0.1:9/x", "http://169.254.170.23/v1/credentials", "http://[fd00:ec2::23]/v1"}) {
+  for (const char* good : {"https://agent.example.com/x", "http://127.0.0.1:9/x",
+                           "http://169.254.170.23/v1/credentials", "http://[fd00:ec2::23]/v1"}) {
     set("AWS_CONTAINER_CREDENTIALS_FULL_URI", good);
     EXPECT_EQ(container_credentials_url().value_or(""), good);
   }
@@ -331,7 +375,8 @@ TEST_F(Aws, TakesTheRoleOfTheInstance) {
   server_->fault("{}", R"({"status":200,"body":"<html>other cloud</html>"})");
   EXPECT_EQ(failure().code, Code::invalid);
   server_->post("/__log");
-  for (const auto& [name, value] : {std::pair{"AWS_EC2_METADATA_DISABLED", "true"}, {"TACHO_NO_CLOUD", "1"}, {"TACHO_CLOUD_PROBE", "off"}}) {
+  for (const auto& [name, value] :
+       {std::pair{"AWS_EC2_METADATA_DISABLED", "true"}, {"TACHO_NO_CLOUD", "1"}, {"TACHO_CLOUD_PROBE", "off"}}) {
     const WithVariable off(name, value);
     EXPECT_EQ(failure().code, Code::invalid);
   }
@@ -346,7 +391,8 @@ TEST_F(Aws, TakesTheRoleOfTheInstance) {
 
 TEST_F(Aws, AProfileWithARegionLeavesTheKeysToTheMachine) {
   server_->post("/__config", R"({"imds_v2":true,"role":"r"})");
-  make_file(".aws/config", "[profile plain]\nregion = eu-west-3\noutput = json\n[profile sso]\nsso_region = eu-west-3\n");
+  make_file(".aws/config",
+            "[profile plain]\nregion = eu-west-3\noutput = json\n[profile sso]\nsso_region = eu-west-3\n");
   set("AWS_PROFILE", "plain");
   EXPECT_EQ(found(), "AK-instance/SK-instance/T-instance");
   EXPECT_EQ(find_aws_credentials(http_)->region, "eu-west-3");
@@ -362,7 +408,8 @@ TEST_F(Aws, AnInstanceThatIsBusyIsAskedAgain) {
   server_->fault(R"({"path":".*security-credentials/.*"})", R"({"status":429,"body":""})");
   EXPECT_EQ(failure().code, Code::io);
   server_->faults("[]");
-  server_->fault(R"({"path":".*security-credentials/r"})", R"({"status":200,"body":"{\"Code\":\"AssumeRoleUnauthorizedAccess\"}"})");
+  server_->fault(R"({"path":".*security-credentials/r"})",
+                 R"({"status":200,"body":"{\"Code\":\"AssumeRoleUnauthorizedAccess\"}"})");
   EXPECT_NE(failure().what.find("AssumeRoleUnauthorizedAccess"), std::string::npos);
 }
 
@@ -394,7 +441,8 @@ TEST_F(Aws, NobodyOnThatAddressIsNoRoleExceptOnAmazonsMachines) {
 TEST_F(Aws, AnIndentedFileIsReadLikeAnyOther) {
   server_->post("/__config", R"({"imds_v2":true,"role":"r"})");
   make_file(".aws/credentials",
-            "[default]\n  aws_access_key_id = AK1\n  # mine\n\n  aws_secret_access_key = SK1\n  s3 =\n    aws_session_token = no\n"
+            "[default]\n  aws_access_key_id = AK1\n  # mine\n\n  aws_secret_access_key = SK1\n  s3 =\n    "
+            "aws_session_token = no\n"
             "\t[tabs]\n\taws_access_key_id: AK2\n\taws_secret_access_key: S:K2\n");
   EXPECT_EQ(found(), "AK1/SK1/");
   set("AWS_PROFILE", "tabs");
@@ -405,8 +453,9 @@ TEST_F(Aws, AnIndentedFileIsReadLikeAnyOther) {
 // The instance has a role, and it is not the one that was meant.
 TEST_F(Aws, AFileThatMakesNoSenseIsNobodyElse) {
   server_->post("/__config", R"({"imds_v2":true,"role":"r"})");
-  for (const char* const text : {"aws_access_key_id = AK\naws_secret_access_key = SK\n", "[default]\naws_access_key_id AK\n",
-                                 "{\"aws_access_key_id\": \"AK\"}\n", "[default]\n= AK\n"}) {
+  for (const char* const text :
+       {"aws_access_key_id = AK\naws_secret_access_key = SK\n", "[default]\naws_access_key_id AK\n",
+        "{\"aws_access_key_id\": \"AK\"}\n", "[default]\n= AK\n"}) {
     make_file(".aws/credentials", text);
     EXPECT_EQ(failure().code, Code::invalid) << text;
     EXPECT_EQ(failure().path, folder_ / ".aws/credentials") << text;
@@ -435,33 +484,46 @@ TEST_F(Aws, AsksStsOfTheRolesOwnWorld) {
 
 TEST(AwsJson, IsReadWithCare) {
   EXPECT_TRUE(parse_aws_credentials_json(R"({"AccessKeyId":"a","SecretAccessKey":"b"})"));
-  EXPECT_EQ(parse_aws_credentials_json(R"({"AccessKeyId":"a","SecretAccessKey":"b","Expiration":"soon"})")->expires_realtime_ns, 0);
-  for (const char* bad : {"", "[]", "null", "{", R"({"AccessKeyId":1,"SecretAccessKey":"b"})", R"({"Code":"Failed","AccessKeyId":"a","SecretAccessKey":"b"})"}) {
+  EXPECT_EQ(parse_aws_credentials_json(R"({"AccessKeyId":"a","SecretAccessKey":"b","Expiration":"soon"})")
+                ->expires_realtime_ns,
+            0);
+  for (const char* bad : {"", "[]", "null", "{", R"({"AccessKeyId":1,"SecretAccessKey":"b"})",
+                          R"({"Code":"Failed","AccessKeyId":"a","SecretAccessKey":"b"})"}) {
     EXPECT_FALSE(parse_aws_credentials_json(bad)) << bad;
   }
 }
 
 TEST(AwsJson, OfAProgramIsReadWithCare) {
-  const auto of = [](const std::string& more) { return parse_process_credentials(R"({"Version":1,"AccessKeyId":"a","SecretAccessKey":"b")" + more + "}"); };
+  const auto of = [](const std::string& more) {
+    return parse_process_credentials(R"({"Version":1,"AccessKeyId":"a","SecretAccessKey":"b")" + more + "}");
+  };
   EXPECT_EQ(of("")->expires_realtime_ns, 0);
   EXPECT_EQ(of(R"(,"Expiration":null)")->expires_realtime_ns, 0);
   EXPECT_GT(of(R"(,"Expiration":"2026-11-15T09:30:00+01:00")")->expires_realtime_ns, 0);
   EXPECT_FALSE(of(R"(,"Expiration":"soon")"));  // not "for ever"
   EXPECT_FALSE(of(R"(,"Expiration":17)"));
-  for (const char* bad : {"", "[1]", "{}", R"({"Version":"1","AccessKeyId":"a","SecretAccessKey":"b"})", R"({"Version":1,"AccessKeyId":"a"})"})
+  for (const char* bad : {"", "[1]", "{}", R"({"Version":"1","AccessKeyId":"a","SecretAccessKey":"b"})",
+                          R"({"Version":1,"AccessKeyId":"a"})"})
     EXPECT_FALSE(parse_process_credentials(bad)) << bad;
 }
 
 TEST(AwsJson, OfSsoIsReadWithCare) {
-  EXPECT_EQ(parse_role_credentials(R"({"roleCredentials":{"accessKeyId":"a","secretAccessKey":"b","expiration":99999999999999999}})")->expires_realtime_ns, 0);
-  for (const char* bad : {"", "[]", R"({"roleCredentials":7})", R"({"roleCredentials":{"accessKeyId":"a"}})"}) EXPECT_FALSE(parse_role_credentials(bad)) << bad;
-  for (const char* bad : {"", "[]", R"({"accessToken":"a"})", R"({"accessToken":"a b","expiresAt":"2099-01-01T00:00:00Z"})"}) EXPECT_FALSE(parse_sso_token(bad, 0)) << bad;
+  EXPECT_EQ(parse_role_credentials(
+                R"({"roleCredentials":{"accessKeyId":"a","secretAccessKey":"b","expiration":99999999999999999}})")
+                ->expires_realtime_ns,
+            0);
+  for (const char* bad : {"", "[]", R"({"roleCredentials":7})", R"({"roleCredentials":{"accessKeyId":"a"}})"})
+    EXPECT_FALSE(parse_role_credentials(bad)) << bad;
+  for (const char* bad :
+       {"", "[]", R"({"accessToken":"a"})", R"({"accessToken":"a b","expiresAt":"2099-01-01T00:00:00Z"})"})
+    EXPECT_FALSE(parse_sso_token(bad, 0)) << bad;
 }
 
 TEST(AwsJson, OfARenewedTokenIsReadWithCare) {
-  EXPECT_NE(renewed_sso_token("{}", R"({"accessToken":"a","expiresIn":10})", 0).find("1970-01-01T00:00:10Z"), std::string::npos);
-  for (const char* bad : {"", "[]", R"({"accessToken":"a"})", R"({"accessToken":"a b","expiresIn":10})", R"({"accessToken":"a","expiresIn":-1})",
-                          R"({"accessToken":"a","expiresIn":99999999999999})"})
+  EXPECT_NE(renewed_sso_token("{}", R"({"accessToken":"a","expiresIn":10})", 0).find("1970-01-01T00:00:10Z"),
+            std::string::npos);
+  for (const char* bad : {"", "[]", R"({"accessToken":"a"})", R"({"accessToken":"a b","expiresIn":10})",
+                          R"({"accessToken":"a","expiresIn":-1})", R"({"accessToken":"a","expiresIn":99999999999999})"})
     EXPECT_EQ(renewed_sso_token("{}", bad, 0), "") << bad;
   EXPECT_EQ(renewed_sso_token("[]", R"({"accessToken":"a","expiresIn":10})", 0), "");
 }

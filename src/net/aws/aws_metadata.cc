@@ -36,9 +36,9 @@ HttpRequest local_request(const char* method, const std::string& url) {
 }
 
 struct Heard {
-  int status = 0;          // 0: no answer
-  std::string body;        // trimmed
-  bool reached = false;    // somebody took the request
+  int status = 0;        // 0: no answer
+  std::string body;      // trimmed
+  bool reached = false;  // somebody took the request
   std::optional<Error> cancelled;
 };
 
@@ -72,7 +72,8 @@ std::string instance_base() {
     while (base.ends_with('/')) base.pop_back();
     if (!base.empty()) return base;
   }
-  return lower(environment("AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE")) == "ipv6" ? "http://[fd00:ec2::254]" : "http://169.254.169.254";
+  return lower(environment("AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE")) == "ipv6" ? "http://[fd00:ec2::254]"
+                                                                                : "http://169.254.169.254";
 }
 
 }  // namespace
@@ -100,7 +101,8 @@ Result<std::string> container_credentials_url() {
   const std::string relative = environment("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
   if (!relative.empty()) {
     if (relative.front() == '/') return kContainerBase + relative;
-    return Error{Code::invalid, "this is not a path", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "it begins with a slash"};
+    return Error{Code::invalid, "this is not a path", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+                 "it begins with a slash"};
   }
   const std::string full = environment("AWS_CONTAINER_CREDENTIALS_FULL_URI");
   if (full.empty()) return std::string();
@@ -110,7 +112,8 @@ Result<std::string> container_credentials_url() {
   for (const std::string_view host : kContainerHosts) {
     if (url->host == host) return full;
   }
-  return Error{Code::invalid, "plain http is refused here, because a secret would travel in the clear", "AWS_CONTAINER_CREDENTIALS_FULL_URI", "use https"};
+  return Error{Code::invalid, "plain http is refused here, because a secret would travel in the clear",
+               "AWS_CONTAINER_CREDENTIALS_FULL_URI", "use https"};
 }
 
 Result<AwsCredentials> container_credentials(HttpClient& http) {
@@ -121,14 +124,16 @@ Result<AwsCredentials> container_credentials(HttpClient& http) {
   std::string token = environment("AWS_CONTAINER_AUTHORIZATION_TOKEN");
   if (const std::string path = environment("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"); !path.empty()) {
     const Result<std::string> text = read_whole_file(path, 64u << 10);  // read each time: it is renewed
-    if (!text) return Error{Code::io, "the token file cannot be read", path, "check AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"};
+    if (!text)
+      return Error{Code::io, "the token file cannot be read", path, "check AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"};
     token = trim(*text);
   }
   if (!token.empty()) request.headers.emplace_back("Authorization", token);
   const Result<HttpResponse> answer = http.send(request);
   if (!answer) return answer.error();
   if (answer->status != 200) {
-    return Error{Code::io, "the container's credentials were refused with status " + std::to_string(answer->status), "", "check the task's role"};
+    return Error{Code::io, "the container's credentials were refused with status " + std::to_string(answer->status), "",
+                 "check the task's role"};
   }
   return parse_aws_credentials_json(answer->body);
 }
@@ -151,8 +156,7 @@ Result<AwsCredentials> instance_credentials(HttpClient& http) {
   const bool session_failed = session.status == 0 ? session.reached : is_temporary_status(session.status);
   if (roles.cancelled || (roles.status != 0 && is_temporary_status(roles.status))) return not_now(roles);
   // Nobody at all is a machine elsewhere; somebody who breaks off is a service in trouble.
-  if (roles.status == 0)
-    return roles.reached || session.status != 0 || is_amazon_machine() ? not_now(roles) : none;
+  if (roles.status == 0) return roles.reached || session.status != 0 || is_amazon_machine() ? not_now(roles) : none;
   // Wants a session, and that was not to be had; or does not take the one that it gave.
   if (roles.status == 401 && (session_failed || has_session)) return not_now(session_failed ? session : roles);
   const std::string role(trim(std::string_view(roles.body).substr(0, roles.body.find('\n'))));

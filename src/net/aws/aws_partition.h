@@ -7,8 +7,8 @@ namespace tacho {
 // The domain under which a region's services are: eu-west-1 → amazonaws.com, cn-north-1 → amazonaws.com.cn.
 std::string_view aws_domain(std::string_view region);
 
-// The region whose STS knows the roles of a partition, by a role's name: arn:aws-cn:iam::… → cn-northwest-1. Empty for the
-// public partition, whose STS has an address without a region, and for what is no such name.
+// The region whose STS knows the roles of a partition, by a role's name: arn:aws-cn:iam::… → cn-northwest-1. Empty for
+// the public partition, whose STS has an address without a region, and for what is no such name.
 std::string_view aws_home_region(std::string_view arn);
 
 }  // namespace tacho

@@ -2,13 +2,14 @@
 // tools do, it prints them as JSON. Its time is limited, and a HttpClient that is cancelled cuts it short. Keys are
 // never logged; what it says on stderr is shown when it fails. Not thread-safe.
 //   credential_process = "/opt/my bin/creds" --user helen
-//   {"Version": 1, "AccessKeyId": "…", "SecretAccessKey": "…", "SessionToken": "…", "Expiration": "2026-11-15T09:30:00Z"}
+//   {"Version": 1, "AccessKeyId": "…", "SecretAccessKey": "…", "SessionToken": "…", "Expiration":
+//   "2026-11-15T09:30:00Z"}
 #pragma once
 #include <string>
 #include <string_view>
 
-#include "net/http/http.h"
 #include "net/aws/s3.h"
+#include "net/http/http.h"
 
 namespace tacho {
 

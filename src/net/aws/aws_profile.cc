@@ -48,9 +48,9 @@ std::string section_name(std::string_view line) {
 
 namespace {
 
-// Lines as Python's configparser, and so the AWS tools, take them: one that is indented deeper than the setting before it goes on
-// with that; otherwise how far it is indented does not matter. `section` gets what stands between brackets; `setting` key and
-// value; `bad` a line that is neither, or stands before the first section, with its number.
+// Lines as Python's configparser, and so the AWS tools, take them: one that is indented deeper than the setting before
+// it goes on with that; otherwise how far it is indented does not matter. `section` gets what stands between brackets;
+// `setting` key and value; `bad` a line that is neither, or stands before the first section, with its number.
 template <class Section, class Setting, class Bad>
 void walk_aws_file(std::string_view text, const Section& section, const Setting& setting, const Bad& bad) {
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // a byte order mark
@@ -76,7 +76,8 @@ void walk_aws_file(std::string_view text, const Section& section, const Setting&
     }
     indent = here;
     std::string_view value = trim(line.substr(equals + 1));
-    if (const size_t comment = value.find(" #"); comment != std::string_view::npos) value = trim(value.substr(0, comment));
+    if (const size_t comment = value.find(" #"); comment != std::string_view::npos)
+      value = trim(value.substr(0, comment));
     setting(lower(trim(line.substr(0, equals))), value);
   }
 }
@@ -98,8 +99,8 @@ AwsProfile parse_aws_section(std::string_view text, std::string_view section) {
 Status check_aws_files() {
   for (const auto& [variable, name] : kFiles) {
     const std::string path = file_path(variable, name);
-    // A folder that may not be looked into is somebody else's home; a file that is there and may not be read is not the same as
-    // none.
+    // A folder that may not be looked into is somebody else's home; a file that is there and may not be read is not the
+    // same as none.
     if (path.empty() || !file_exists(path)) continue;
     const auto text = read_whole_file(path, kProfileLimit);
     if (!text && text.error().code == Code::not_available) continue;
@@ -121,7 +122,9 @@ std::string aws_setting(const AwsProfile& profile, std::string_view key) {
   return found == profile.end() ? "" : found->second;
 }
 
-AwsProfile read_aws_config_section(std::string_view section) { return parse_aws_section(file_text("AWS_CONFIG_FILE", "config"), section); }
+AwsProfile read_aws_config_section(std::string_view section) {
+  return parse_aws_section(file_text("AWS_CONFIG_FILE", "config"), section);
+}
 
 std::string aws_endpoint(const char* variable) {
   if (environment_on("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS")) return {};
@@ -155,7 +158,8 @@ Result<AwsProfile> read_aws_profile(const std::string& asked) {
     if (const std::string path = unreadable_aws_file(); !path.empty())
       return Error{Code::invalid, "the AWS profile " + asked + " cannot be looked up", path,
                    "make this file readable, or correct the variable that names it"};
-    return Error{Code::invalid, "there is no such AWS profile", asked, "correct AWS_PROFILE or source_profile, or add it to ~/.aws/credentials"};
+    return Error{Code::invalid, "there is no such AWS profile", asked,
+                 "correct AWS_PROFILE or source_profile, or add it to ~/.aws/credentials"};
   }
   return profile;
 }

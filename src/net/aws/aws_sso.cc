@@ -5,9 +5,9 @@
 #include "base/json_bounds.h"
 #include "base/units.h"
 #include "net/aws/aws_sso_token.h"
+#include "net/aws/s3_address.h"
 #include "net/http/json_text.h"
 #include "net/http/retry.h"
-#include "net/aws/s3_address.h"
 
 namespace tacho {
 namespace {

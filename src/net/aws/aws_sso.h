@@ -10,8 +10,8 @@
 #include <string_view>
 
 #include "net/aws/aws_profile.h"
-#include "net/http/http.h"
 #include "net/aws/s3.h"
+#include "net/http/http.h"
 
 namespace tacho {
 

@@ -4,12 +4,12 @@
 #include "base/time_text.h"
 #include "net/aws/aws_partition.h"
 #include "net/aws/aws_profile.h"
-#include "net/http/retry.h"
 #include "net/aws/s3_address.h"
 #include "net/aws/sigv4.h"
-#include "net/http/digest.h"
-#include "net/http/url.h"
 #include "net/aws/xml.h"
+#include "net/http/digest.h"
+#include "net/http/retry.h"
+#include "net/http/url.h"
 #include "os/clock.h"
 #include "os/environment.h"
 #include "os/file.h"
@@ -28,9 +28,14 @@ std::string sts_region(const AwsRole& role) {
 }
 
 std::string form(const char* action, const AwsRole& role) {
-  std::string text = std::string("Action=").append(action).append("&Version=2011-06-15&RoleArn=").append(percent_encode(role.arn, false));
-  text.append("&RoleSessionName=").append(percent_encode(role.session_name.empty() ? "tacho" : role.session_name, false));
-  if (!role.duration_seconds.empty()) text.append("&DurationSeconds=").append(percent_encode(role.duration_seconds, false));
+  std::string text = std::string("Action=")
+                         .append(action)
+                         .append("&Version=2011-06-15&RoleArn=")
+                         .append(percent_encode(role.arn, false));
+  text.append("&RoleSessionName=")
+      .append(percent_encode(role.session_name.empty() ? "tacho" : role.session_name, false));
+  if (!role.duration_seconds.empty())
+    text.append("&DurationSeconds=").append(percent_encode(role.duration_seconds, false));
   return text;
 }
 
@@ -47,8 +52,10 @@ Result<AwsCredentials> ask(HttpClient& http, HttpRequest& request, const AwsRole
   credentials.expires_realtime_ns = parse_iso_date_ns(xml_text(answer->body, "Expiration")).value_or(0);
   if (answer->status == 200 && !credentials.access_key.empty() && !credentials.secret_key.empty()) return credentials;
   const std::string code = xml_text(answer->body, "Code");
-  const bool temporary = is_temporary_status(answer->status) || answer->status == 200 || code == "IDPCommunicationError" || code == "Throttling";
-  return Error{temporary ? Code::io : Code::invalid, "STS refused the role: status " + std::to_string(answer->status) + " " + valid_utf8(code.substr(0, 100)),
+  const bool temporary = is_temporary_status(answer->status) || answer->status == 200 ||
+                         code == "IDPCommunicationError" || code == "Throttling";
+  return Error{temporary ? Code::io : Code::invalid,
+               "STS refused the role: status " + std::to_string(answer->status) + " " + valid_utf8(code.substr(0, 100)),
                role.arn, hint};
 }
 
@@ -68,9 +75,11 @@ std::string sts_url(const AwsRole& role) {
 }
 
 // Needs no signature: the token is the proof. It travels in the body, never in the URL.
-Result<AwsCredentials> assume_role_with_web_identity(HttpClient& http, const std::string& token_file, const AwsRole& role) {
+Result<AwsCredentials> assume_role_with_web_identity(HttpClient& http, const std::string& token_file,
+                                                     const AwsRole& role) {
   const Result<std::string> token = read_whole_file(token_file, 64u << 10);  // read each time: it is renewed
-  if (!token) return Error{Code::io, "the web identity token cannot be read", token_file, "check AWS_WEB_IDENTITY_TOKEN_FILE"};
+  if (!token)
+    return Error{Code::io, "the web identity token cannot be read", token_file, "check AWS_WEB_IDENTITY_TOKEN_FILE"};
   HttpRequest request;
   request.url = sts_url(role);
   if (const Status allowed = check_url(request.url); !allowed) return allowed.error();
@@ -96,7 +105,8 @@ Result<AwsCredentials> assume_role(HttpClient& http, const AwsCredentials& own, 
   Headers to_sign = headers;
   to_sign.emplace_back("host", url->host_header());
   const std::string path = url->path.empty() ? "/" : url->path;
-  headers.emplace_back("Authorization", authorization({"POST", path, url->query, to_sign, payload_hash}, scope, own.access_key, own.secret_key));
+  headers.emplace_back("Authorization", authorization({"POST", path, url->query, to_sign, payload_hash}, scope,
+                                                      own.access_key, own.secret_key));
   request.headers = std::move(headers);
   return ask(http, request, role, "check role_arn and source_profile, and that the role trusts these keys");
 }

@@ -1,11 +1,11 @@
-// STS: other credentials for a proof of who one is, a web identity or keys (AssumeRoleWithWebIdentity, AssumeRole). Asked at
-// AWS_ENDPOINT_URL_STS or AWS_ENDPOINT_URL, else at the address of AWS_REGION or of the profile's region, else at that of the
-// role's partition. Not thread-safe.
+// STS: other credentials for a proof of who one is, a web identity or keys (AssumeRoleWithWebIdentity, AssumeRole).
+// Asked at AWS_ENDPOINT_URL_STS or AWS_ENDPOINT_URL, else at the address of AWS_REGION or of the profile's region, else
+// at that of the role's partition. Not thread-safe.
 #pragma once
 #include <string>
 
-#include "net/http/http.h"
 #include "net/aws/s3.h"
+#include "net/http/http.h"
 
 namespace tacho {
 
@@ -21,7 +21,8 @@ std::string aws_region_variable();
 std::string sts_url(const AwsRole& role);
 
 // Code::io: try again later; Code::invalid: refused.
-Result<AwsCredentials> assume_role_with_web_identity(HttpClient& http, const std::string& token_file, const AwsRole& role);
+Result<AwsCredentials> assume_role_with_web_identity(HttpClient& http, const std::string& token_file,
+                                                     const AwsRole& role);
 Result<AwsCredentials> assume_role(HttpClient& http, const AwsCredentials& own, const AwsRole& role);
 
 }  // namespace tacho

@@ -7,19 +7,19 @@
 #include "base/time_text.h"
 #include "net/aws/s3_address.h"
 #include "net/aws/sigv4.h"
+#include "net/aws/xml.h"
 #include "net/http/base64.h"
 #include "net/http/digest.h"
-#include "net/aws/xml.h"
 #include "os/environment.h"
 
 namespace tacho {
 namespace {
 
 constexpr int64_t kNsPerS = 1'000'000'000;
-constexpr int64_t kClockIsRightNs = 5 * kNsPerS;      // a Date header has whole seconds and was some time under way
+constexpr int64_t kClockIsRightNs = 5 * kNsPerS;  // a Date header has whole seconds and was some time under way
 constexpr int64_t kFreshCredentialsNs = 60 * kNsPerS;
 constexpr int64_t kProbeMs = 5'000;
-constexpr int kCorrections = 4;                       // region and clock, each perhaps twice
+constexpr int kCorrections = 4;  // region and clock, each perhaps twice
 constexpr const char* kGuessedRegion = "eu-central-1";
 
 S3Result no_answer(const Error& error) {
@@ -63,12 +63,14 @@ S3Settings S3Settings::from_environment() {
   S3Settings settings;
   settings.endpoint = environment("TACHO_S3_ENDPOINT");
   if (settings.endpoint.empty()) settings.endpoint = environment("AWS_ENDPOINT_URL_S3");
-  if (const std::string style = environment("TACHO_S3_PATH_STYLE"); !style.empty()) settings.path_style = parse_bool(style);
+  if (const std::string style = environment("TACHO_S3_PATH_STYLE"); !style.empty())
+    settings.path_style = parse_bool(style);
   settings.region = environment("TACHO_S3_REGION");
   return settings;
 }
 
-S3Client::S3Client(HttpClient& http, S3Settings settings, Clock& clock) : http_(http), settings_(std::move(settings)), clock_(clock) {}
+S3Client::S3Client(HttpClient& http, S3Settings settings, Clock& clock)
+    : http_(http), settings_(std::move(settings)), clock_(clock) {}
 
 void S3Client::note_server_date(std::string_view date) {
   const std::optional<int64_t> seconds = parse_http_date(date);
@@ -88,7 +90,8 @@ std::string S3Client::probe_region(const std::string& bucket) {
 }
 
 // What S3 said itself comes first: it is told only after the others were proved wrong, or when there are none.
-std::string S3Client::region_of(const std::string& bucket, const S3Settings& settings, const AwsCredentials& credentials) {
+std::string S3Client::region_of(const std::string& bucket, const S3Settings& settings,
+                                const AwsCredentials& credentials) {
   if (learnt_bucket_ == bucket) return learnt_region_;
   if (!settings.region.empty()) return settings.region;
   if (is_region(credentials.region)) return credentials.region;
@@ -108,20 +111,24 @@ bool S3Client::learn_region(const std::string& bucket, const std::string& used, 
   return true;
 }
 
-// After RequestTimeTooSkewed: <ServerTime>2026-11-15T10:00:00Z</ServerTime>, or the Date header, which was noted already.
+// After RequestTimeTooSkewed: <ServerTime>2026-11-15T10:00:00Z</ServerTime>, or the Date header, which was noted
+// already.
 bool S3Client::learn_time(const HttpResponse& answer, int64_t signed_ns) {
-  if (const auto server_ns = parse_iso_date_ns(xml_text(answer.body, "ServerTime"))) clock_offset_ns_ = *server_ns - clock_.realtime_ns();
+  if (const auto server_ns = parse_iso_date_ns(xml_text(answer.body, "ServerTime")))
+    clock_offset_ns_ = *server_ns - clock_.realtime_ns();
   return std::abs(server_time_ns() - signed_ns) > kClockIsRightNs;
 }
 
 S3Result S3Client::judge(const HttpResponse& answer, const AwsCredentials& credentials) {
   S3Result result;
   result.status = answer.status;
-  const bool fresh = credentials.received_monotonic_ns > 0 && clock_.monotonic_ns() - credentials.received_monotonic_ns < kFreshCredentialsNs;
+  const bool fresh = credentials.received_monotonic_ns > 0 &&
+                     clock_.monotonic_ns() - credentials.received_monotonic_ns < kFreshCredentialsNs;
   if (answer.status >= 300) result.error_code = xml_text(answer.body, "Code");
   result.error_class = classify_s3(answer.status, result.error_code, fresh);
   // A bucket that is moving names no region in its 307: it will be there soon.
-  if (result.error_class == ErrorClass::region) result.error_class = answer.status == 307 ? ErrorClass::temporary : ErrorClass::other;
+  if (result.error_class == ErrorClass::region)
+    result.error_class = answer.status == 307 ? ErrorClass::temporary : ErrorClass::other;
   result.verdict = verdict_of(result.error_class);
   result.retry_after_ms = parse_retry_after_ms(answer.header("retry-after"), server_time_ns());
   if (result.verdict != Verdict::done) {
@@ -133,8 +140,10 @@ S3Result S3Client::judge(const HttpResponse& answer, const AwsCredentials& crede
   return result;
 }
 
-S3Result S3Client::put(const S3Location& location, std::string body, std::string_view content_type, const AwsCredentials& credentials) {
-  if (location.key.empty()) return no_answer({Code::invalid, "an S3 object needs a key", "s3://" + location.bucket, "name a prefix"});
+S3Result S3Client::put(const S3Location& location, std::string body, std::string_view content_type,
+                       const AwsCredentials& credentials) {
+  if (location.key.empty())
+    return no_answer({Code::invalid, "an S3 object needs a key", "s3://" + location.bucket, "name a prefix"});
   S3Settings settings = settings_;
   if (settings.endpoint.empty()) settings.endpoint = credentials.endpoint;
   const std::string payload_hash = hex(sha256(body));
@@ -155,7 +164,8 @@ S3Result S3Client::put(const S3Location& location, std::string body, std::string
     Headers headers = {{"x-amz-content-sha256", payload_hash}, {"x-amz-date", scope.time}};
     if (!credentials.session_token.empty()) headers.emplace_back("x-amz-security-token", credentials.session_token);
     if (!content_type.empty()) headers.emplace_back("Content-Type", content_type);
-    // The hash above is under the signature; this one is what also old servers check. Where MD5 is forbidden, the newer header.
+    // The hash above is under the signature; this one is what also old servers check. Where MD5 is forbidden, the newer
+    // header.
     if (body_md5.empty()) headers.emplace_back("x-amz-checksum-sha256", base64(sha256(request.body)));
     Headers to_sign = headers;
     to_sign.emplace_back("host", address->host);

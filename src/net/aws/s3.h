@@ -1,5 +1,5 @@
-// PUT of one object to S3: address, SigV4, region discovery and the meaning of its errors (sentinel.md §4). Talks through
-// the HttpClient that it is given. Not thread-safe.
+// PUT of one object to S3: address, SigV4, region discovery and the meaning of its errors (sentinel.md §4). Talks
+// through the HttpClient that it is given. Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -28,33 +28,35 @@ struct S3Location {
 Result<S3Location> parse_s3_uri(std::string_view uri);
 
 struct S3Settings {
-  std::string endpoint;              // TACHO_S3_ENDPOINT, AWS_ENDPOINT_URL_S3; empty: Amazon's
-  std::optional<bool> path_style;    // TACHO_S3_PATH_STYLE
-  std::string region;                // TACHO_S3_REGION, which beats the credentials'; empty: find out
+  std::string endpoint;            // TACHO_S3_ENDPOINT, AWS_ENDPOINT_URL_S3; empty: Amazon's
+  std::optional<bool> path_style;  // TACHO_S3_PATH_STYLE
+  std::string region;              // TACHO_S3_REGION, which beats the credentials'; empty: find out
   static S3Settings from_environment();
 };
 
 // What to do after an attempt: a value, so that every caller decides the same.
 //   retry                the same again, with back-off
 //   refresh_credentials  get fresh ones, then the same again
-//   give_up              this will not work soon: error_class other (sentinel.md §5: five times a minute apart at most), or
+//   give_up              this will not work soon: error_class other (sentinel.md §5: five times a minute apart at
+//   most), or
 //                        the settings are wrong (status 0, a message with what to do)
 enum class Verdict { done, retry, refresh_credentials, give_up };
 
 struct S3Result {
   Verdict verdict = Verdict::retry;
-  int status = 0;                    // 0: no answer
-  std::string error_code;            // S3's <Code>, empty without one
-  int64_t retry_after_ms = 0;        // Retry-After
+  int status = 0;              // 0: no answer
+  std::string error_code;      // S3's <Code>, empty without one
+  int64_t retry_after_ms = 0;  // Retry-After
   ErrorClass error_class = ErrorClass::temporary;
-  std::string message;               // for a person; holds no secret
+  std::string message;  // for a person; holds no secret
 };
 
 class S3Client {
  public:
   S3Client(HttpClient& http, S3Settings settings, Clock& clock = system_clock());
   // Region mistakes and clock skew are corrected and repeated inside.
-  S3Result put(const S3Location& location, std::string body, std::string_view content_type, const AwsCredentials& credentials);
+  S3Result put(const S3Location& location, std::string body, std::string_view content_type,
+               const AwsCredentials& credentials);
 
   // The Date header of any server that can be trusted to know the time; the local clock may be wrong.
   void note_server_date(std::string_view date);

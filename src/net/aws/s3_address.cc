@@ -4,20 +4,22 @@
 
 #include "base/text.h"
 #include "net/aws/aws_partition.h"
-#include "net/http/url.h"
 #include "net/aws/xml.h"
+#include "net/http/url.h"
 
 namespace tacho {
 namespace {
 
 // Can it be the first label of a host name under a certificate for *.s3.…? A dot or an upper-case letter says no.
 bool is_host_label(std::string_view bucket) {
-  return bucket.size() <= 63 && bucket.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string_view::npos;
+  return bucket.size() <= 63 &&
+         bucket.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string_view::npos;
 }
 
 bool is_bucket(std::string_view text) {
   return !text.empty() && text.size() <= 255 && text != "." && text != ".." &&
-         text.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._") == std::string_view::npos;
+         text.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._") ==
+             std::string_view::npos;
 }
 
 // bucket.s3.eu-west-1.amazonaws.com → eu-west-1; s3.amazonaws.com has none.
@@ -41,7 +43,8 @@ Result<S3Location> parse_s3_uri(std::string_view uri) {
   }
   const std::string_view rest = uri.substr(5);
   const size_t slash = std::min(rest.find('/'), rest.size());
-  S3Location location{std::string(rest.substr(0, slash)), std::string(slash < rest.size() ? rest.substr(slash + 1) : "")};
+  S3Location location{std::string(rest.substr(0, slash)),
+                      std::string(slash < rest.size() ? rest.substr(slash + 1) : "")};
   if (!is_bucket(location.bucket)) {
     return Error{Code::invalid, "this is not the name of a bucket", location.bucket, "write it as s3://bucket/prefix"};
   }
@@ -54,7 +57,8 @@ Result<S3Address> s3_address(const S3Settings& settings, const S3Location& locat
   if (!is_bucket(location.bucket)) {
     return Error{Code::invalid, "this is not the name of a bucket", location.bucket, "write it as s3://bucket/prefix"};
   }
-  if (!is_region(region)) return Error{Code::invalid, "this is not the name of a region", region, "check TACHO_S3_REGION"};
+  if (!is_region(region))
+    return Error{Code::invalid, "this is not the name of a region", region, "check TACHO_S3_REGION"};
   std::string endpoint = settings.endpoint;
   if (endpoint.empty()) endpoint = "https://s3." + region + "." + std::string(aws_domain(region));
   if (const Status allowed = check_url(endpoint); !allowed) return allowed.error();
@@ -72,7 +76,8 @@ Result<S3Address> s3_address(const S3Settings& settings, const S3Location& locat
 }
 
 std::string s3_region_probe_url(const std::string& bucket) {
-  return is_host_label(bucket) ? "https://" + bucket + ".s3.amazonaws.com/" : "https://s3.amazonaws.com/" + percent_encode(bucket, false);
+  return is_host_label(bucket) ? "https://" + bucket + ".s3.amazonaws.com/"
+                               : "https://s3.amazonaws.com/" + percent_encode(bucket, false);
 }
 
 std::string region_in_answer(const HttpResponse& answer) {

@@ -30,9 +30,11 @@ class S3 : public testing::Test {
   static void SetUpTestSuite() {
     folder_ = new TempDir;
     spill(*folder_ / "config.json", R"({"credentials":{}})");
-    tls_ = new TlsFiles(folder_->path(), "DNS:*.s3.amazonaws.com,DNS:*.s3.eu-west-1.amazonaws.com,DNS:*.s3.eu-central-1.amazonaws.com,"
-                                         "DNS:s3.eu-west-1.amazonaws.com,DNS:s3.amazonaws.com,DNS:*.s3.cn-north-1.amazonaws.com.cn");
-    server_ = new DoubleServer("s3_double.py", {"--config", *folder_ / "config.json", "--connect-tls", tls_->certificate, tls_->key});
+    tls_ = new TlsFiles(folder_->path(),
+                        "DNS:*.s3.amazonaws.com,DNS:*.s3.eu-west-1.amazonaws.com,DNS:*.s3.eu-central-1.amazonaws.com,"
+                        "DNS:s3.eu-west-1.amazonaws.com,DNS:s3.amazonaws.com,DNS:*.s3.cn-north-1.amazonaws.com.cn");
+    server_ = new DoubleServer("s3_double.py",
+                               {"--config", *folder_ / "config.json", "--connect-tls", tls_->certificate, tls_->key});
   }
   static void TearDownTestSuite() {
     delete server_;
@@ -41,8 +43,10 @@ class S3 : public testing::Test {
   }
   void SetUp() override {
     server_->faults("[]");
-    config(R"({"buckets":{"data":"us-east-1","a.b.c":"eu-west-1","far":"eu-west-1","china":"cn-north-1"},"base_path":"","virtual_host":"s3.localhost"})");
-    config(R"({"credentials":{"AKIA":{"secret_key":"se/cret","session_token":"to/ken+=="},"LONG":{"secret_key":"plain"}}})");
+    config(
+        R"({"buckets":{"data":"us-east-1","a.b.c":"eu-west-1","far":"eu-west-1","china":"cn-north-1"},"base_path":"","virtual_host":"s3.localhost"})");
+    config(
+        R"({"credentials":{"AKIA":{"secret_key":"se/cret","session_token":"to/ken+=="},"LONG":{"secret_key":"plain"}}})");
     settings_.endpoint = server_->url();
     server_->post("/__log");
   }
@@ -76,7 +80,9 @@ TEST_F(S3, PutsAnObjectThatAStrictServerTakes) {
   EXPECT_EQ(object["size"], body_.size());
   EXPECT_EQ(object["content_type"], "application/gzip");
   const json seen = log()[0]["headers"];
-  EXPECT_NE(seen["authorization"].get<std::string>().find("SignedHeaders=content-type;host;x-amz-content-sha256;x-amz-date;x-amz-security-token,"), std::string::npos);
+  EXPECT_NE(seen["authorization"].get<std::string>().find(
+                "SignedHeaders=content-type;host;x-amz-content-sha256;x-amz-date;x-amz-security-token,"),
+            std::string::npos);
   EXPECT_TRUE(seen.contains("content-md5"));
   EXPECT_FALSE(seen.contains("expect"));
 }
@@ -87,7 +93,8 @@ TEST_F(S3, PutsWithoutASessionTokenToo) {
 }
 
 TEST_F(S3, EncodesKeysOnce) {
-  for (const char* key : {"a b+c%20d/é=&?#:@!$'()*,;[]|\\^`{}~_-.x", "dots/../and/./more", "p%2Fq/1", "\x01\xff-not-utf8"}) {
+  for (const char* key :
+       {"a b+c%20d/é=&?#:@!$'()*,;[]|\\^`{}~_-.x", "dots/../and/./more", "p%2Fq/1", "\x01\xff-not-utf8"}) {
     EXPECT_EQ(put(key).verdict, Verdict::done) << key;
   }
   EXPECT_TRUE(objects().contains("data/a b+c%20d/é=&?#:@!$'()*,;[]|\\^`{}~_-.x"));
@@ -146,14 +153,19 @@ TEST_F(S3, TakesTheRegionFromAnAnswerAndKeepsIt) {
 
 TEST_F(S3, TakesNoRegionThatWouldLeadElsewhere) {
   for (const char* evil : {"evil.com/", "evil.com#", "x@evil.com", "-x", "eu west", "EVIL", ""}) {
-    const json rules = {{{"action", {{"status", 301}, {"code", "PermanentRedirect"}, {"headers", {{"x-amz-bucket-region", evil}}}, {"extra", {{"Region", evil}}}}}}};
+    const json rules = {{{"action",
+                          {{"status", 301},
+                           {"code", "PermanentRedirect"},
+                           {"headers", {{"x-amz-bucket-region", evil}}},
+                           {"extra", {{"Region", evil}}}}}}};
     server_->faults(rules.dump());
     const S3Result result = put();
     EXPECT_EQ(result.verdict, Verdict::give_up) << evil;
     EXPECT_EQ(result.error_class, ErrorClass::other) << evil;
   }
   // A server that sends us round and round.
-  server_->faults(R"([{"match":{"nth":[1,3,5,7,9]},"action":{"status":301,"headers":{"x-amz-bucket-region":"eu-west-1"}}},
+  server_->faults(
+      R"([{"match":{"nth":[1,3,5,7,9]},"action":{"status":301,"headers":{"x-amz-bucket-region":"eu-west-1"}}},
                       {"action":{"status":301,"headers":{"x-amz-bucket-region":"eu-west-2"}}}])");
   server_->post("/__log");
   EXPECT_EQ(put().verdict, Verdict::give_up);
@@ -191,7 +203,7 @@ TEST_F(S3, AsksForFreshCredentials) {
   credentials_.access_key = "NOBODY";
   EXPECT_EQ(put().verdict, Verdict::refresh_credentials);  // InvalidAccessKeyId
   credentials_.received_monotonic_ns = clock_.monotonic_ns();
-  EXPECT_EQ(put().verdict, Verdict::give_up);              // fresh ones are not to blame
+  EXPECT_EQ(put().verdict, Verdict::give_up);  // fresh ones are not to blame
   server_->fault("{}", R"({"status":403,"code":"AccessDenied"})");
   EXPECT_EQ(put().verdict, Verdict::give_up);
   credentials_.received_monotonic_ns = 1;
@@ -213,12 +225,14 @@ TEST_F(S3, RetriesWhatIsTemporary) {
   EXPECT_EQ(result.verdict, Verdict::retry);
   EXPECT_EQ(result.error_code, "SlowDown");
   EXPECT_EQ(result.retry_after_ms, 12'000);
-  for (const char* action : {R"({"status":500,"body":"<html>"})", R"({"status":429})", R"({"status":400,"code":"RequestTimeout"})", R"({"reset":"start"})",
-                             R"({"reset":"body"})", R"({"half_close":true,"status":200})", R"({"status":307,"code":"TemporaryRedirect"})"}) {
+  for (const char* action : {R"({"status":500,"body":"<html>"})", R"({"status":429})",
+                             R"({"status":400,"code":"RequestTimeout"})", R"({"reset":"start"})", R"({"reset":"body"})",
+                             R"({"half_close":true,"status":200})", R"({"status":307,"code":"TemporaryRedirect"})"}) {
     server_->fault("{}", action);
     EXPECT_EQ(put().verdict, Verdict::retry) << action;
   }
-  for (const char* action : {R"({"status":404,"code":"NoSuchBucket"})", R"({"status":405})", R"({"status":302,"headers":{"Location":"http://evil.test/"},"body":""})"}) {
+  for (const char* action : {R"({"status":404,"code":"NoSuchBucket"})", R"({"status":405})",
+                             R"({"status":302,"headers":{"Location":"http://evil.test/"},"body":""})"}) {
     server_->fault("{}", action);
     result = put();
     EXPECT_EQ(result.verdict, Verdict::give_up) << action;
@@ -239,7 +253,8 @@ TEST_F(S3, RefusesSettingsThatCannotWork) {
 
 // Amazon's own addresses, through a proxy that is the server behind itself.
 TEST_F(S3, FindsTheRegionOfAnAmazonBucket) {
-  const WithVariable proxy("HTTPS_PROXY", server_->url()), lower("https_proxy", nullptr), trust("SSL_CERT_FILE", tls_->certificate);
+  const WithVariable proxy("HTTPS_PROXY", server_->url()), lower("https_proxy", nullptr),
+      trust("SSL_CERT_FILE", tls_->certificate);
   const WithVariable none("NO_PROXY", nullptr), lower_none("no_proxy", nullptr);
   settings_ = {};
   S3Client client(http_, settings_, clock_);
@@ -252,9 +267,11 @@ TEST_F(S3, FindsTheRegionOfAnAmazonBucket) {
       EXPECT_FALSE(entry["headers"].contains("authorization"));
       continue;
     }
-    hosts.push_back(entry["method"].get<std::string>() + " " + entry["headers"]["host"].get<std::string>() + entry["path"].get<std::string>());
+    hosts.push_back(entry["method"].get<std::string>() + " " + entry["headers"]["host"].get<std::string>() +
+                    entry["path"].get<std::string>());
   }
-  EXPECT_EQ(hosts, (std::vector<std::string>{"HEAD far.s3.amazonaws.com/", "PUT far.s3.eu-west-1.amazonaws.com/x%20y", "PUT far.s3.eu-west-1.amazonaws.com/2"}));
+  EXPECT_EQ(hosts, (std::vector<std::string>{"HEAD far.s3.amazonaws.com/", "PUT far.s3.eu-west-1.amazonaws.com/x%20y",
+                                             "PUT far.s3.eu-west-1.amazonaws.com/2"}));
 
   // No answer to the probe: a guess, corrected by the PUT's own answer.
   server_->fault(R"({"method":"HEAD"})", R"({"status":500,"code":"InternalError"})");
@@ -282,13 +299,17 @@ TEST(S3Address, IsWhatTheContractSays) {
   EXPECT_EQ(url({}, "da.ta", "a", "us-west-2"), "https://s3.us-west-2.amazonaws.com/da.ta/a");
   EXPECT_EQ(url({}, "Old_Bucket", "a", "us-east-1"), "https://s3.us-east-1.amazonaws.com/Old_Bucket/a");
   EXPECT_EQ(url({"", true, ""}, "data", "a", "us-west-2"), "https://s3.us-west-2.amazonaws.com/data/a");
-  EXPECT_EQ(url({"https://minio.example.com:9000/base/", {}, ""}, "data", "a", "us-east-1"), "https://minio.example.com:9000/base/data/a");
-  EXPECT_EQ(url({"https://MinIO.example.com:443", false, ""}, "data", "a", "us-east-1"), "https://data.minio.example.com/a");
+  EXPECT_EQ(url({"https://minio.example.com:9000/base/", {}, ""}, "data", "a", "us-east-1"),
+            "https://minio.example.com:9000/base/data/a");
+  EXPECT_EQ(url({"https://MinIO.example.com:443", false, ""}, "data", "a", "us-east-1"),
+            "https://data.minio.example.com/a");
   EXPECT_EQ(s3_address({"http://127.0.0.1:9000", {}, ""}, {"data", "a"}, "us-east-1")->host, "127.0.0.1:9000");
 }
 
 TEST(S3Address, ReadsTheRegionOfAnAnswer) {
-  const auto region = [](Headers headers, const char* body) { return region_in_answer({301, std::move(headers), body}); };
+  const auto region = [](Headers headers, const char* body) {
+    return region_in_answer({301, std::move(headers), body});
+  };
   EXPECT_EQ(region({{"x-amz-bucket-region", "eu-west-3"}}, "<Error><Region>us-east-1</Region></Error>"), "eu-west-3");
   EXPECT_EQ(region({}, "<Error><Region>us-east-2</Region></Error>"), "us-east-2");
   EXPECT_EQ(region({}, "<Error><Endpoint>b.s3.eu-west-1.amazonaws.com</Endpoint></Error>"), "eu-west-1");
@@ -307,13 +328,15 @@ TEST(S3Uri, IsParsedWithoutDecoding) {
   EXPECT_EQ(place->key, "a%20b//c/");
   EXPECT_EQ(parse_s3_uri("s3://b")->key, "");
   EXPECT_EQ(parse_s3_uri("s3://b/")->key, "");
-  for (const char* bad : {"", "s3:/b/k", "s3://", "s3:///k", "https://b/k", "s3://b@evil/k", "s3://b:80/k", "s3://b c/k", "s3://../k", "b/k"}) {
+  for (const char* bad : {"", "s3:/b/k", "s3://", "s3:///k", "https://b/k", "s3://b@evil/k", "s3://b:80/k",
+                          "s3://b c/k", "s3://../k", "b/k"}) {
     EXPECT_FALSE(parse_s3_uri(bad)) << bad;
   }
 }
 
 TEST(S3Settings, ComeFromTheEnvironment) {
-  const WithVariable other("AWS_ENDPOINT_URL_S3", "https://two"), style("TACHO_S3_PATH_STYLE", "0"), region("TACHO_S3_REGION", " eu-west-1 ");
+  const WithVariable other("AWS_ENDPOINT_URL_S3", "https://two"), style("TACHO_S3_PATH_STYLE", "0"),
+      region("TACHO_S3_REGION", " eu-west-1 ");
   const WithVariable not_ours("AWS_REGION", "us-west-1");
   {
     const WithVariable endpoint("TACHO_S3_ENDPOINT", "https://one");

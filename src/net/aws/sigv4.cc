@@ -49,7 +49,8 @@ std::string canonical_query(std::string_view query) {
     if (pair.empty()) continue;
     const size_t equals = std::min(pair.find('='), pair.size());
     const std::string_view value = equals < pair.size() ? pair.substr(equals + 1) : "";
-    pairs.emplace_back(percent_encode(percent_decode(pair.substr(0, equals)), false), percent_encode(percent_decode(value), false));
+    pairs.emplace_back(percent_encode(percent_decode(pair.substr(0, equals)), false),
+                       percent_encode(percent_decode(value), false));
   }
   std::sort(pairs.begin(), pairs.end());
   std::string out;
@@ -58,7 +59,8 @@ std::string canonical_query(std::string_view query) {
 }
 
 std::string canonical_request(const SigV4Request& request) {
-  std::string out = std::string(request.method) + "\n" + std::string(request.path) + "\n" + canonical_query(request.query) + "\n";
+  std::string out =
+      std::string(request.method) + "\n" + std::string(request.path) + "\n" + canonical_query(request.query) + "\n";
   for (const auto& [name, value] : canonical_headers(request.headers)) out += name + ":" + value + "\n";
   return out + "\n" + signed_headers(request.headers) + "\n" + std::string(request.payload_hash);
 }
@@ -75,10 +77,11 @@ std::string sigv4_signature(std::string_view secret_key, const SigV4Scope& scope
   return hex(hmac_sha256(key, to_sign));
 }
 
-std::string authorization(const SigV4Request& request, const SigV4Scope& scope, std::string_view access_key, std::string_view secret_key) {
+std::string authorization(const SigV4Request& request, const SigV4Scope& scope, std::string_view access_key,
+                          std::string_view secret_key) {
   const std::string signature = sigv4_signature(secret_key, scope, string_to_sign(scope, canonical_request(request)));
-  return "AWS4-HMAC-SHA256 Credential=" + std::string(access_key) + "/" + scope.text() + ", SignedHeaders=" +
-         signed_headers(request.headers) + ", Signature=" + signature;
+  return "AWS4-HMAC-SHA256 Credential=" + std::string(access_key) + "/" + scope.text() +
+         ", SignedHeaders=" + signed_headers(request.headers) + ", Signature=" + signature;
 }
 
 }  // namespace tacho

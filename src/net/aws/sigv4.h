@@ -1,9 +1,9 @@
 // AWS Signature Version 4, step by step as its specification has it, each step a pure function; thread-safe.
 //
-// By OpenSSL and not by libcurl's CURLOPT_AWS_SIGV4: in 7.88 that one is wrong for an upload without a hash header made by
-// hand (it hashes nothing of the body itself when the body is not a POST field), does not canonicalise a query, reads the
-// local clock only (a machine that is an hour off could never upload), and cannot leave a header such as Content-MD5 out of
-// the signature. With all of that done by hand there would be nothing left for it to do.
+// By OpenSSL and not by libcurl's CURLOPT_AWS_SIGV4: in 7.88 that one is wrong for an upload without a hash header made
+// by hand (it hashes nothing of the body itself when the body is not a POST field), does not canonicalise a query,
+// reads the local clock only (a machine that is an hour off could never upload), and cannot leave a header such as
+// Content-MD5 out of the signature. With all of that done by hand there would be nothing left for it to do.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -23,18 +23,19 @@ struct SigV4Request {
 };
 
 struct SigV4Scope {
-  std::string time;               // 20130524T000000Z
+  std::string time;  // 20130524T000000Z
   std::string region, service;
-  std::string text() const;       // 20130524/us-east-1/s3/aws4_request
+  std::string text() const;  // 20130524/us-east-1/s3/aws4_request
 };
 
 std::string sigv4_time(int64_t realtime_ns);
-std::string signed_headers(const Headers& headers);         // host;x-amz-date
-std::string canonical_query(std::string_view query);        // sorted, encoded once
+std::string signed_headers(const Headers& headers);   // host;x-amz-date
+std::string canonical_query(std::string_view query);  // sorted, encoded once
 std::string canonical_request(const SigV4Request& request);
 std::string string_to_sign(const SigV4Scope& scope, std::string_view canonical);
 std::string sigv4_signature(std::string_view secret_key, const SigV4Scope& scope, std::string_view to_sign);
 // The value of the Authorization header.
-std::string authorization(const SigV4Request& request, const SigV4Scope& scope, std::string_view access_key, std::string_view secret_key);
+std::string authorization(const SigV4Request& request, const SigV4Scope& scope, std::string_view access_key,
+                          std::string_view secret_key);
 
 }  // namespace tacho

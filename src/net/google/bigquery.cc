@@ -6,10 +6,10 @@
 #include "base/json_bounds.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "net/http/digest.h"
 #include "net/http/json_text.h"
 #include "net/http/retry.h"
 #include "os/environment.h"
-#include "net/http/digest.h"
 
 namespace tacho {
 namespace {
@@ -190,9 +190,10 @@ BqVerdict BigQuery::run_query(const std::string& sql, int64_t max_bytes, int row
     const Json text = parse_bounded<Json>(answer);
     const std::string job = text_at(text, "/jobReference/jobId"_json_pointer);
     const std::string location = text_at(text, "/jobReference/location"_json_pointer);
-    job_path = job.empty() ? "" : path + "/" + percent_encode(job, false) + kQuery + "&maxResults=" +
-                                      std::to_string(rows) + "&timeoutMs=" + std::to_string(kQueryPollMs) +
-                                      (location.empty() ? "" : "&location=" + percent_encode(location, false));
+    job_path = job.empty() ? ""
+                           : path + "/" + percent_encode(job, false) + kQuery + "&maxResults=" + std::to_string(rows) +
+                                 "&timeoutMs=" + std::to_string(kQueryPollMs) +
+                                 (location.empty() ? "" : "&location=" + percent_encode(location, false));
     const auto complete = text.find("jobComplete");
     if (complete == text.end() || *complete != false) return verdict;
     if (job.empty() || system_clock().monotonic_ns() >= until_ns) {

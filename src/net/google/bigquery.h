@@ -21,12 +21,12 @@ inline constexpr size_t kBqRequestBytes = size_t{9} << 20, kBqRowBytes = 5'000'0
 
 struct BqSettings {
   std::string project, dataset;
-  std::string location;            // of a dataset that is made; empty: Google's default
-  std::string endpoint;            // --bq-endpoint; empty: BIGQUERY_EMULATOR_HOST, then Google's own
-  bool create = true;              // --bq-create=never clears it
-  bool add_columns = false;        // --bq-add-columns
+  std::string location;      // of a dataset that is made; empty: Google's default
+  std::string endpoint;      // --bq-endpoint; empty: BIGQUERY_EMULATOR_HOST, then Google's own
+  bool create = true;        // --bq-create=never clears it
+  bool add_columns = false;  // --bq-add-columns
   size_t rows_per_request = kBqRows;
-  int64_t column_wait_ms = 120'000;  // after columns were added, before they are used
+  int64_t column_wait_ms = 120'000;                       // after columns were added, before they are used
   std::function<std::string(std::string_view)> compress;  // gzip for request bodies; empty: plain
 };
 
@@ -37,9 +37,9 @@ Result<std::string> bq_base_url(std::string_view endpoint);
 Status check_bq_name(std::string_view kind, std::string_view name);
 
 struct BqRow {
-  uint64_t tag = 0;                // the caller's
+  uint64_t tag = 0;  // the caller's
   std::string insert_id;
-  std::string json;                // an object with our columns
+  std::string json;  // an object with our columns
 };
 
 class BigQuery {
@@ -58,8 +58,8 @@ class BigQuery {
   // limit.
   BqVerdict query_number(const std::string& sql, int64_t& number, int64_t max_bytes = 0);
 
-  // A query whose rows have one text each, page by page, at most so many of them; more than that, and answers that make no
-  // sense, are `blocked`. After a `retry` the words come again from the first one.
+  // A query whose rows have one text each, page by page, at most so many of them; more than that, and answers that make
+  // no sense, are `blocked`. After a `retry` the words come again from the first one.
   BqVerdict query_words(const std::string& sql, size_t most, const std::function<void(std::string_view)>& take);
 
   const BqSettings& settings() const { return settings_; }

@@ -16,10 +16,10 @@ using Json = nlohmann::ordered_json;
 constexpr int64_t kExactInteger = int64_t{1} << 53;
 
 struct Match {
-  std::string ours, theirs;         // names; BigQuery's may be written in other cases
+  std::string ours, theirs;  // names; BigQuery's may be written in other cases
   BqType type = BqType::string;
   bool repeated = false, required = false, added = false;
-  std::vector<Match> parts;         // of a record
+  std::vector<Match> parts;  // of a record
 };
 
 // Whether a table's column of that type takes what we write for ours. The names of legacy and standard SQL mean the

@@ -110,7 +110,8 @@ BqVerdict of_success(BqCall call, int status, std::string_view body) {
   const bool has_errors = json.is_object() && errors != json.end() && !errors->is_null();
   // The outcome is unknown: the same again.
   if (!json.is_object()) verdict.message = "the answer is cut off or no JSON";
-  else if (json.contains("error") && json["error"].is_object()) verdict.message = "the answer is an error with status 200";
+  else if (json.contains("error") && json["error"].is_object())
+    verdict.message = "the answer is an error with status 200";
   else if (has_errors && !errors->is_array()) verdict.message = "the answer's insertErrors cannot be read";
   else verdict.what = BqClass::done;
   if (verdict.what == BqClass::done && has_errors)

@@ -31,18 +31,18 @@ std::string_view bq_class_name(BqClass what);
 enum class BqRowClass { stopped, invalid, no_such_field, retry };
 struct BqRowError {
   static constexpr size_t kNoRow = ~size_t{0};
-  size_t index = kNoRow;            // kNoRow: it names none
+  size_t index = kNoRow;  // kNoRow: it names none
   BqRowClass what = BqRowClass::invalid;
   std::string reason, location, message;
 };
 
 struct BqVerdict {
   BqClass what = BqClass::retry;
-  int status = 0;                   // 0: no answer
-  std::string reason;               // error.errors[0].reason, else error.status
-  std::string message;              // for a person; never a secret
+  int status = 0;       // 0: no answer
+  std::string reason;   // error.errors[0].reason, else error.status
+  std::string message;  // for a person; never a secret
   int64_t retry_after_ms = 0;
-  std::vector<BqRowError> rows;     // of an insert: 200 with insertErrors; what is then done
+  std::vector<BqRowError> rows;  // of an insert: 200 with insertErrors; what is then done
 };
 
 // Of an answer. `location` is the Location header of a 3xx.

@@ -13,21 +13,22 @@
 
 namespace tacho {
 
-// Rows are made by us, and cut where they are too large for a request: a long list of inputs must not be lost before that.
+// Rows are made by us, and cut where they are too large for a request: a long list of inputs must not be lost before
+// that.
 inline constexpr JsonBounds kBqRowBounds{64u << 20, 64, 4'000'000};
 
 struct BqField {
   std::string name;
   BqType type = BqType::string;
   BqMode mode = BqMode::nullable;
-  bool added = false;              // ours, not the original's
-  std::vector<BqField> fields;     // of a record
+  bool added = false;           // ours, not the original's
+  std::vector<BqField> fields;  // of a record
 };
 
 // The table that we would make, and the columns that we fill.
 struct BqTableSpec {
-  std::string table;               // its id
-  std::string partition;           // TIMESTAMP column; empty: not partitioned
+  std::string table;      // its id
+  std::string partition;  // TIMESTAMP column; empty: not partitioned
   std::vector<BqField> fields;
 };
 BqTableSpec bq_table_spec(const BqTableData& data, std::string table_id = {});
@@ -38,9 +39,9 @@ Result<std::vector<BqField>> parse_bq_fields(std::string_view json);
 // A table as tables.get tells it.
 struct BqTableInfo {
   std::string etag;
-  std::string fields_json;         // verbatim, for a patch
-  std::string partition;           // empty: none
-  bool filter_required = false;    // in either place
+  std::string fields_json;       // verbatim, for a patch
+  std::string partition;         // empty: none
+  bool filter_required = false;  // in either place
 };
 Result<BqTableInfo> parse_bq_table(std::string_view body);
 

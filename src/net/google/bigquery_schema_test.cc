@@ -44,9 +44,9 @@ TEST(BigQuerySchema, OwnTableTakesEverything) {
   const auto row = own.adapt(kRow);
   ASSERT_TRUE(row);
   // Null is left out, INTEGER beyond 2^53 is a text.
-  EXPECT_EQ(
-      OrderedJson::parse(*row),
-      OrderedJson::parse(R"({"time":"2026-11-15T00:00:00.000000Z","zone":"z","id":"9007199254740993","use":[1,2.5],"seq":3,
+  EXPECT_EQ(OrderedJson::parse(*row),
+            OrderedJson::parse(
+                R"({"time":"2026-11-15T00:00:00.000000Z","zone":"z","id":"9007199254740993","use":[1,2.5],"seq":3,
       "inputs":[{"key":"a","size":5},{"key":"b"}]})"));
   const auto plain = own.adapt(kRow, false);
   ASSERT_TRUE(plain);
@@ -143,9 +143,9 @@ TEST(BigQuerySchema, PartitionBounds) {
     return in_partition_bounds(std::string(R"({"x":1,"time":")") + time + R"("})", "time", now_s);
   };
   EXPECT_TRUE(in("2026-11-15T00:00:00.000000Z"));
-  EXPECT_TRUE(in("2021-11-16T00:00:00.000000Z"));   // 1825 days
+  EXPECT_TRUE(in("2021-11-16T00:00:00.000000Z"));  // 1825 days
   EXPECT_FALSE(in("2021-11-15T23:59:59.999999Z"));
-  EXPECT_TRUE(in("2027-11-16T23:59:59.000000Z"));   // 366 days
+  EXPECT_TRUE(in("2027-11-16T23:59:59.000000Z"));  // 366 days
   EXPECT_FALSE(in("2027-11-17T00:00:00.000000Z"));
   EXPECT_TRUE(in_partition_bounds("{}", "time", now_s));
   EXPECT_TRUE(in_partition_bounds(R"({"time":"1970-01-01T00:00:00Z"})", "", now_s));

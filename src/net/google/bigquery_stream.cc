@@ -17,8 +17,13 @@ uint32_t seed() { return static_cast<uint32_t>(system_clock().realtime_ns() ^ (s
 }  // namespace
 
 BqStream::BqStream(BigQuery& client, BqTableSpec spec, BqEvents events, Clock& clock)
-    : client_(client), spec_(std::move(spec)), events_(std::move(events)), clock_(clock), random_(seed()),
-      cap_rows_(client.settings().rows_per_request), batch_rows_(cap_rows_) {}
+    : client_(client),
+      spec_(std::move(spec)),
+      events_(std::move(events)),
+      clock_(clock),
+      random_(seed()),
+      cap_rows_(client.settings().rows_per_request),
+      batch_rows_(cap_rows_) {}
 
 std::string BqStream::name() const {
   return client_.settings().project + "." + client_.settings().dataset + "." + spec_.table;
@@ -182,8 +187,8 @@ void BqStream::drop(size_t index, const BqRowError& error, bool out_of_bounds) {
   erase(index);
 }
 
-// With skipInvalidRows=false one bad row stops all others, whether the answer names them or the culprit only: what is not
-// named is in only where nothing worse than a time-out is said. The others go again at once, without the culprits.
+// With skipInvalidRows=false one bad row stops all others, whether the answer names them or the culprit only: what is
+// not named is in only where nothing worse than a time-out is said. The others go again at once, without the culprits.
 BqStep BqStream::settle_rows(const BqVerdict& verdict, size_t count) {
   std::vector<const BqRowError*> errors(count, nullptr);
   size_t stopped = 0, culprits = 0;
@@ -195,7 +200,8 @@ BqStep BqStream::settle_rows(const BqVerdict& verdict, size_t count) {
     // Of one row it is clear which one is meant.
     const size_t index = count == 1 ? 0 : error.index;
     if (index >= count) {
-      if (error.what != BqRowClass::stopped && !temporary) return halve(count, {BqClass::split, 200, error.reason, error.message, 0, {}});
+      if (error.what != BqRowClass::stopped && !temporary)
+        return halve(count, {BqClass::split, 200, error.reason, error.message, 0, {}});
       none_is_in = true;  // some row, nobody knows which
       continue;
     }
@@ -235,8 +241,8 @@ BqStep BqStream::all_stopped(size_t count, const BqVerdict& verdict) {
   return halve(count, why);
 }
 
-// The schema may be another one by now; and the streaming side learns of new columns minutes later than tables.get. All rows go
-// again: one that has no such field stopped the others.
+// The schema may be another one by now; and the streaming side learns of new columns minutes later than tables.get. All
+// rows go again: one that has no such field stopped the others.
 BqStep BqStream::no_such_field() {
   if (!reread_) {
     reread_ = true;

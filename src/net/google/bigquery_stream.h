@@ -22,7 +22,7 @@ namespace tacho {
 struct BqDropped {
   const BqRow& row;
   std::string reason, location, message;
-  bool out_of_bounds = false;      // older than streaming takes: for a load job
+  bool out_of_bounds = false;  // older than streaming takes: for a load job
 };
 
 // What the owner of a stream wants to hear; each may be empty.
@@ -35,7 +35,7 @@ struct BqEvents {
 
 struct BqStep {
   enum class Kind { idle, wait, blocked } kind = Kind::idle;  // idle: no row is left
-  int64_t wake_ns = 0;             // wait, blocked: on CLOCK_MONOTONIC
+  int64_t wake_ns = 0;                                        // wait, blocked: on CLOCK_MONOTONIC
 };
 
 class BqStream {

@@ -15,7 +15,8 @@ namespace {
 
 constexpr const char* kHost = "169.254.169.254";
 constexpr int64_t kConnectMs = 2'000, kResponseMs = 2'000, kFirstWaitMs = 200, kLastWaitMs = 30'000;
-constexpr int64_t kDeadFor_ns = 300 * kNsPerSec, kTiredFor_ns = 10 * kNsPerSec, kBusyFor_ns = kNsPerSec / 2, kSlice_ns = 50 * kNsPerMs;
+constexpr int64_t kDeadFor_ns = 300 * kNsPerSec, kTiredFor_ns = 10 * kNsPerSec, kBusyFor_ns = kNsPerSec / 2,
+                  kSlice_ns = 50 * kNsPerMs;
 constexpr int kRepeats = 5;
 
 std::string host_of(std::string host) {
@@ -34,7 +35,9 @@ Error not_there(const std::string& base) { return {Code::not_available, "there i
 }  // namespace
 
 GceMetadata::GceMetadata(HttpClient& http, std::string host, Clock& clock)
-    : http_(http), base_("http://" + host_of(std::move(host)) + "/computeMetadata/v1/"), clock_(clock),
+    : http_(http),
+      base_("http://" + host_of(std::move(host)) + "/computeMetadata/v1/"),
+      clock_(clock),
       forbidden_(metadata_is_off()) {}
 
 Result<HttpResponse> GceMetadata::attempt(const std::string& path, int64_t response_ms, bool& connected) {
@@ -112,6 +115,5 @@ Result<GceChange> GceMetadata::wait_for_change(const std::string& path, const st
                  "it is tried again"};
   return GceChange{std::string(trim(answer->body)), std::string(answer->header("etag"))};
 }
-
 
 }  // namespace tacho

@@ -10,8 +10,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_bounds.h"
-#include "net/http/json_text.h"
 #include "net/http/base64.h"
+#include "net/http/json_text.h"
 
 namespace tacho {
 namespace {

@@ -42,8 +42,8 @@ class GoogleToken {
   void refuse();
   // After a second 401: the next get() also looks for the source again.
   void forget();
-  // The project that the credentials belong to; empty when unknown, an Error when the answer may come another time. Asks
-  // the metadata server only when that is the source.
+  // The project that the credentials belong to; empty when unknown, an Error when the answer may come another time.
+  // Asks the metadata server only when that is the source.
   Result<std::string> project();
   // "service account x@y" …, for a message; empty before the first get().
   const std::string& source() const { return source_; }

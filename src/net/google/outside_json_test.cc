@@ -22,7 +22,8 @@ std::string with_depth_less(const std::string& members) { return "{" + members +
 TEST(OutsideJson, DeepAnswersOfBigQuery) {
   const std::string fields = R"("kind":"bigquery#tableDataInsertAllResponse")";
   EXPECT_EQ(classify_bq(BqCall::insert, 200, with_depth_less(fields)).what, BqClass::done);
-  EXPECT_EQ(classify_bq(BqCall::insert, 200, with_depth(fields)).what, BqClass::retry) << "what became of the rows is not known";
+  EXPECT_EQ(classify_bq(BqCall::insert, 200, with_depth(fields)).what, BqClass::retry)
+      << "what became of the rows is not known";
   EXPECT_NE(classify_bq(BqCall::insert, 400, with_depth(R"("error":{"message":"no"})")).what, BqClass::done);
   EXPECT_TRUE(parse_bq_table(with_depth_less(R"("etag":"e")")));
   EXPECT_FALSE(parse_bq_table(with_depth(R"("etag":"e")")));
@@ -32,12 +33,14 @@ TEST(OutsideJson, DeepAnswersOfBigQuery) {
 }
 
 TEST(OutsideJson, DeepCredentials) {
-  const std::string role = R"("AccessKeyId":"AKIA","SecretAccessKey":"s","Token":"t","Expiration":"2099-01-01T00:00:00Z","Version":1)";
+  const std::string role =
+      R"("AccessKeyId":"AKIA","SecretAccessKey":"s","Token":"t","Expiration":"2099-01-01T00:00:00Z","Version":1)";
   EXPECT_TRUE(parse_aws_credentials_json(with_depth_less(role)));
   EXPECT_FALSE(parse_aws_credentials_json(with_depth(role)));
   EXPECT_TRUE(parse_process_credentials(with_depth_less(role)));
   EXPECT_FALSE(parse_process_credentials(with_depth(role)));
-  const std::string sso = R"("roleCredentials":{"accessKeyId":"a","secretAccessKey":"s","sessionToken":"t","expiration":4070908800000})";
+  const std::string sso =
+      R"("roleCredentials":{"accessKeyId":"a","secretAccessKey":"s","sessionToken":"t","expiration":4070908800000})";
   EXPECT_TRUE(parse_role_credentials(with_depth_less(sso)));
   EXPECT_FALSE(parse_role_credentials(with_depth(sso)));
   const std::string token = R"("accessToken":"t","expiresAt":"2099-01-01T00:00:00Z")";

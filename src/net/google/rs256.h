@@ -5,6 +5,7 @@
 namespace tacho {
 
 // modulus and exponent as big-endian bytes. False for a key below 2048 bits too.
-bool verify_rs256(std::string_view text, std::string_view signature, std::string_view modulus, std::string_view exponent);
+bool verify_rs256(std::string_view text, std::string_view signature, std::string_view modulus,
+                  std::string_view exponent);
 
 }  // namespace tacho

@@ -1,4 +1,5 @@
-// Base64 (RFC 4648 §4), and back into bytes from both alphabets (§4 and §5), with or without padding. Pure, thread-safe.
+// Base64 (RFC 4648 §4), and back into bytes from both alphabets (§4 and §5), with or without padding. Pure,
+// thread-safe.
 #pragma once
 #include <optional>
 #include <string>

@@ -34,7 +34,8 @@ std::string md5(std::string_view text) { return digest(EVP_md5(), text); }
 std::string hmac_sha256(std::string_view key, std::string_view text) {
   unsigned char out[EVP_MAX_MD_SIZE];
   unsigned size = 0;
-  HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), reinterpret_cast<const unsigned char*>(text.data()), text.size(), out, &size);
+  HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), reinterpret_cast<const unsigned char*>(text.data()),
+       text.size(), out, &size);
   return {reinterpret_cast<const char*>(out), size};
 }
 

@@ -27,14 +27,16 @@ void init_curl_once() {
 }
 
 bool names_header(const Headers& headers, std::string_view lower_name) {
-  return std::any_of(headers.begin(), headers.end(), [&](const auto& header) { return lower(header.first) == lower_name; });
+  return std::any_of(headers.begin(), headers.end(),
+                     [&](const auto& header) { return lower(header.first) == lower_name; });
 }
 
 // A line break in a value would be a header of somebody else's making.
 Status check_headers(const Headers& headers) {
   for (const auto& [name, value] : headers) {
     const auto control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; };
-    if (name.empty() || name.find_first_of(" :") != std::string::npos || std::any_of(name.begin(), name.end(), control) ||
+    if (name.empty() || name.find_first_of(" :") != std::string::npos ||
+        std::any_of(name.begin(), name.end(), control) ||
         std::any_of(value.begin(), value.end(), [&](char c) { return control(c) && c != '\t'; })) {
       return Error{Code::invalid, "an HTTP header holds a line break or another control character", name,
                    "check the token or the value it is made of"};
@@ -61,11 +63,13 @@ size_t take_header(char* data, size_t size, size_t count, void* user) {
     exchange.response.headers.clear();
     exchange.headers_complete = false;
     const size_t code = line.find(' ');
-    exchange.response.status = code == std::string_view::npos ? 0 : parse_int<int>(line.substr(code + 1, 3)).value_or(0);
+    exchange.response.status =
+        code == std::string_view::npos ? 0 : parse_int<int>(line.substr(code + 1, 3)).value_or(0);
   } else if (line.empty()) {
     exchange.headers_complete = true;
   } else if (const size_t colon = line.find(':'); colon != std::string_view::npos) {
-    exchange.response.headers.emplace_back(lower(trim(line.substr(0, colon))), std::string(trim(line.substr(colon + 1))));
+    exchange.response.headers.emplace_back(lower(trim(line.substr(0, colon))),
+                                           std::string(trim(line.substr(colon + 1))));
   }
   return size * count;
 }
@@ -115,14 +119,14 @@ Error curl_error(CURLcode code, const char* detail, const Url& url) {
       return {Code::denied, "the server's certificate was refused: " + text, url.place(),
               "check the clock, and SSL_CERT_FILE when the server has a CA of its own"};
     case CURLE_SSL_CACERT_BADFILE:
-      return {Code::invalid, "the CA certificates cannot be used: " + text, url.place(), "name a PEM file in SSL_CERT_FILE"};
+      return {Code::invalid, "the CA certificates cannot be used: " + text, url.place(),
+              "name a PEM file in SSL_CERT_FILE"};
     case CURLE_URL_MALFORMAT:
       return {Code::invalid, "this address cannot be used: " + text, url.place(), "check the URL"};
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_RESOLVE_PROXY:
       return {Code::io, "the name cannot be resolved: " + text, url.place(), "check the network and the URL"};
-    default:
-      return {Code::io, "no answer: " + text, url.place(), "it is tried again"};
+    default: return {Code::io, "no answer: " + text, url.place(), "it is tried again"};
   }
 }
 
@@ -137,7 +141,8 @@ std::optional<std::string> upper_case_proxy(const Url& url) {
 bool proxy_reaches(const Url& url) {
   if (!is_loopback(url)) return true;
   const bool tls = url.scheme == "https";
-  for (const char* name : {tls ? "https_proxy" : "http_proxy", tls ? "HTTPS_PROXY" : "HTTP_PROXY", "all_proxy", "ALL_PROXY"}) {
+  for (const char* name :
+       {tls ? "https_proxy" : "http_proxy", tls ? "HTTPS_PROXY" : "HTTP_PROXY", "all_proxy", "ALL_PROXY"}) {
     const std::string proxy = environment(name);
     if (proxy.empty()) continue;
     const Result<Url> place = parse_url(proxy.find("://") == std::string::npos ? "http://" + proxy : proxy);
@@ -159,8 +164,8 @@ struct HttpClient::State {
 
   State() {
     init_curl_once();
-    // libcurl's manual leaves SIGPIPE to the program where CURLOPT_NOSIGNAL is set: some TLS libraries write() to a connection
-    // that was reset.
+    // libcurl's manual leaves SIGPIPE to the program where CURLOPT_NOSIGNAL is set: some TLS libraries write() to a
+    // connection that was reset.
     ignore_broken_pipes();
     multi = curl_multi_init();
     easy = curl_easy_init();
@@ -278,7 +283,8 @@ Status HttpClient::State::prepare(const HttpRequest& request, const Url& url, Ex
   }
   // A server may compress unasked (RFC 9110 §12.5.3), so every answer is unpacked.
   curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "gzip");
-  if (!request.accept_gzip && !names_header(request.headers, "accept-encoding")) list = curl_slist_append(list, "Accept-Encoding:");
+  if (!request.accept_gzip && !names_header(request.headers, "accept-encoding"))
+    list = curl_slist_append(list, "Accept-Encoding:");
   set_body(request);
   if (!request.tls.server_name.empty() && url.scheme == "https") set_server_name(request, url, list);
   for (const auto& [name, value] : request.headers) {
@@ -304,7 +310,8 @@ Status HttpClient::State::wait(const HttpRequest& request, const Url& url, int64
   int64_t progress_ns = 0, sent_ns = 0;
   for (;;) {
     int running = 0;
-    if (curl_multi_perform(multi, &running) != CURLM_OK) return Error{Code::io, "the HTTP library failed", url.place(), "it is tried again"};
+    if (curl_multi_perform(multi, &running) != CURLM_OK)
+      return Error{Code::io, "the HTTP library failed", url.place(), "it is tried again"};
     if (is_cancelled()) return Error{Code::gone, "the request was cut short", url.place(), ""};
     const int64_t now = clock.monotonic_ns();
     curl_off_t ready_us = 0, upload = 0;
@@ -338,12 +345,14 @@ Status HttpClient::State::wait(const HttpRequest& request, const Url& url, int64
     int64_t wait_ms = (next_ns - now) / kNsPerMs + 1;
     if (cancelled) wait_ms = std::min(wait_ms, kCancelPollMs);
     curl_waitfd extra{stop_fd, CURL_WAIT_POLLIN, 0};
-    curl_multi_poll(multi, stop_fd >= 0 ? &extra : nullptr, stop_fd >= 0 ? 1 : 0, static_cast<int>(std::min<int64_t>(wait_ms, 60'000)), nullptr);
+    curl_multi_poll(multi, stop_fd >= 0 ? &extra : nullptr, stop_fd >= 0 ? 1 : 0,
+                    static_cast<int>(std::min<int64_t>(wait_ms, 60'000)), nullptr);
     if (stop_fd >= 0 && extra.revents != 0) return Error{Code::gone, "the request was cut short", url.place(), ""};
   }
 }
 
-Status HttpClient::State::exchange_once(const HttpRequest& request, const Url& url, int64_t deadline_ns, Exchange& exchange) {
+Status HttpClient::State::exchange_once(const HttpRequest& request, const Url& url, int64_t deadline_ns,
+                                        Exchange& exchange) {
   detail[0] = '\0';
   sent = false;
   curl_slist* list = nullptr;
@@ -363,7 +372,8 @@ Status HttpClient::State::exchange_once(const HttpRequest& request, const Url& u
       if (exchange.refused) {
         status = Error{Code::gone, "the stream was left", url.place(), ""};
       } else if (exchange.too_large) {
-        status = Error{Code::invalid, "the answer is larger than " + std::to_string(exchange.body_limit) + " bytes", url.place(), "check the address"};
+        status = Error{Code::invalid, "the answer is larger than " + std::to_string(exchange.body_limit) + " bytes",
+                       url.place(), "check the address"};
       } else if (code != CURLE_OK) {
         status = curl_error(code, detail, url);
       } else if (!exchange.headers_complete) {
@@ -387,10 +397,12 @@ bool HttpClient::is_cancelled() const { return state_->is_cancelled(); }
 void HttpClient::set_stop_fd(int stop_fd) { state_->stop_fd = stop_fd; }
 
 Result<HttpResponse> HttpClient::send(const HttpRequest& request) {
-  if (state_->multi == nullptr || state_->easy == nullptr) return Error{Code::io, "the HTTP library cannot be started", "", "check the memory"};
+  if (state_->multi == nullptr || state_->easy == nullptr)
+    return Error{Code::io, "the HTTP library cannot be started", "", "check the memory"};
   if (const Status good = check_headers(request.headers); !good) return good.error();
   constexpr int64_t kForEver = std::numeric_limits<int64_t>::max();
-  const int64_t deadline_ns = request.idle_ms > 0 ? kForEver : system_clock().monotonic_ns() + request.total_ms * kNsPerMs;
+  const int64_t deadline_ns =
+      request.idle_ms > 0 ? kForEver : system_clock().monotonic_ns() + request.total_ms * kNsPerMs;
   std::optional<HttpRequest> redirected;  // a body is copied only when it goes elsewhere
   for (int followed = 0;; ++followed) {
     const HttpRequest& now = redirected ? *redirected : request;
@@ -405,12 +417,14 @@ Result<HttpResponse> HttpClient::send(const HttpRequest& request) {
     const bool redirect = status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
     const std::string_view location = response.header("location");
     if (!redirect || request.redirects == 0 || location.empty()) return std::move(response);
-    if (followed >= request.redirects) return Error{Code::invalid, "the server redirects again and again", url->place(), "check the address"};
+    if (followed >= request.redirects)
+      return Error{Code::invalid, "the server redirects again and again", url->place(), "check the address"};
     Result<std::string> target = follow_redirect(now.url, std::string(location));
     if (!target) return target.error();
     if (!redirected) redirected = request;
     redirected->url = std::move(*target);
-    if (status == 303) {  // "see other": the answer is there to be read. Every other kind repeats the request as it was.
+    if (status ==
+        303) {  // "see other": the answer is there to be read. Every other kind repeats the request as it was.
       redirected->method = "GET";
       redirected->body.clear();
       redirected->source = nullptr;

@@ -19,16 +19,17 @@ namespace tacho {
 
 using Headers = std::vector<std::pair<std::string, std::string>>;
 
-// A server with a CA of its own, and a client certificate: PEM texts, so that nobody writes a key to a file. An empty CA
-// means the machine's trust store. The server is verified in every case: by the URL's name, or by `server_name` where its
-// certificate bears another one.
+// A server with a CA of its own, and a client certificate: PEM texts, so that nobody writes a key to a file. An empty
+// CA means the machine's trust store. The server is verified in every case: by the URL's name, or by `server_name`
+// where its certificate bears another one.
 struct HttpTls {
   std::string ca_pem, cert_pem, key_pem;
   std::string server_name{};
 };
 
-// A body that is too large to be held: it is read while it is sent, and from the start again where a request is repeated
-// (a kept connection that is dead, a redirect). Fewer bytes than promised end the request as a broken connection does.
+// A body that is too large to be held: it is read while it is sent, and from the start again where a request is
+// repeated (a kept connection that is dead, a redirect). Fewer bytes than promised end the request as a broken
+// connection does.
 class BodySource {
  public:
   virtual ~BodySource() = default;
@@ -42,25 +43,27 @@ struct HttpRequest {
   std::string url;
   Headers headers;
   std::string body;
-  BodySource* source = nullptr;      // in place of body
-  bool has_body = false;             // a POST without body sends Content-Length: 0
-  int64_t connect_ms = 10'000;       // DNS, connect and TLS
-  int64_t stalled_ms = 15'000;       // no progress while sending
-  int64_t response_ms = 30'000;      // from the end of sending to the end of the answer
-  int64_t total_ms = 60'000;         // redirects included
+  BodySource* source = nullptr;  // in place of body
+  bool has_body = false;         // a POST without body sends Content-Length: 0
+  int64_t connect_ms = 10'000;   // DNS, connect and TLS
+  int64_t stalled_ms = 15'000;   // no progress while sending
+  int64_t response_ms = 30'000;  // from the end of sending to the end of the answer
+  int64_t total_ms = 60'000;     // redirects included
   size_t body_limit = 16u << 20;
-  bool use_proxy = true;             // never for metadata servers
-  bool accept_gzip = false;          // the answer may come compressed; body is plain and body_limit counts plain bytes
-  int redirects = 0;                 // followed at most so often, to the same host only, never from https to http
+  bool use_proxy = true;     // never for metadata servers
+  bool accept_gzip = false;  // the answer may come compressed; body is plain and body_limit counts plain bytes
+  int redirects = 0;         // followed at most so often, to the same host only, never from https to http
   HttpTls tls;
-  // A stream: the body of a 2xx answer comes here piece by piece and is not kept. False ends the request with Code::gone.
+  // A stream: the body of a 2xx answer comes here piece by piece and is not kept. False ends the request with
+  // Code::gone.
   std::function<bool(std::string_view piece)> on_chunk;
-  int64_t idle_ms = 0;               // more than 0: the longest silence in an answer of any length; response_ms and total_ms do not count
+  int64_t idle_ms =
+      0;  // more than 0: the longest silence in an answer of any length; response_ms and total_ms do not count
 };
 
 struct HttpResponse {
   int status = 0;
-  Headers headers;                   // names in lower case
+  Headers headers;  // names in lower case
   std::string body;
   std::string_view header(std::string_view lower_name) const;  // empty when absent
 };
@@ -72,13 +75,13 @@ class HttpClient {
   HttpClient(HttpClient&&) noexcept;
   HttpClient& operator=(HttpClient&&) noexcept;
   // An Error means that there was no answer: Code::io (temporary: connect, TLS, reset, time-out), Code::denied (the
-  // server's certificate is not trusted), Code::invalid (bad URL, refused redirect, certificate store missing, answer too large) or Code::gone (cancelled). A status of 4xx or 5xx is
-  // an answer.
+  // server's certificate is not trusted), Code::invalid (bad URL, refused redirect, certificate store missing, answer
+  // too large) or Code::gone (cancelled). A status of 4xx or 5xx is an answer.
   Result<HttpResponse> send(const HttpRequest& request);
   // Whether the last request left completely, so that a failed one may have had its effect.
   bool sent() const;
-  // Cuts a request short. `cancelled` is asked every 100 ms and at every event; a readable stop_fd (−1: none) is noticed
-  // at once and is not read. They hold for all requests from now on.
+  // Cuts a request short. `cancelled` is asked every 100 ms and at every event; a readable stop_fd (−1: none) is
+  // noticed at once and is not read. They hold for all requests from now on.
   void on_cancel(std::function<bool()> cancelled);
   bool is_cancelled() const;  // for what else is waited for on the way to a request
   void set_stop_fd(int stop_fd);

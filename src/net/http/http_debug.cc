@@ -12,14 +12,15 @@ namespace tacho {
 namespace {
 
 // A part of a name that tells that the value is not for anyone's eyes. Better one header too many than one too few.
-constexpr std::array<std::string_view, 9> kSecretWords = {"authorization", "token", "cookie", "secret", "credential",
-                                                          "api-key", "apikey", "signature", "password"};
+constexpr std::array<std::string_view, 9> kSecretWords = {
+    "authorization", "token", "cookie", "secret", "credential", "api-key", "apikey", "signature", "password"};
 
 std::string without_query(std::string_view text) {
   const size_t mark = text.find('?');
   if (mark == std::string_view::npos) return std::string(text);
   const size_t blank = text.find(' ', mark);
-  return std::string(text.substr(0, mark)) + "?***" + std::string(blank == std::string_view::npos ? "" : text.substr(blank));
+  return std::string(text.substr(0, mark)) + "?***" +
+         std::string(blank == std::string_view::npos ? "" : text.substr(blank));
 }
 
 }  // namespace
@@ -31,7 +32,8 @@ bool debug_http() {
 
 std::string masked_header(std::string_view line) {
   const size_t colon = line.find(':');
-  if (colon == std::string_view::npos || line.substr(0, colon).find(' ') != std::string_view::npos) return without_query(line);
+  if (colon == std::string_view::npos || line.substr(0, colon).find(' ') != std::string_view::npos)
+    return without_query(line);
   const std::string name = lower(line.substr(0, colon));
   for (const std::string_view word : kSecretWords) {
     if (name.find(word) == std::string::npos) continue;

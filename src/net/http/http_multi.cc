@@ -15,8 +15,8 @@ namespace tacho {
 namespace {
 
 constexpr size_t kHeaderLimit = 16 * 1024;
-constexpr size_t kAtOnce = 4;                         // to one metadata service; many small servers listen with a queue of 5
-constexpr int64_t kSilence_ns = 100 * kNsPerMs;      // one that is silent for longer holds nobody else up
+constexpr size_t kAtOnce = 4;                    // to one metadata service; many small servers listen with a queue of 5
+constexpr int64_t kSilence_ns = 100 * kNsPerMs;  // one that is silent for longer holds nobody else up
 
 struct Transfer {
   uint64_t id = 0;
@@ -28,7 +28,7 @@ struct Transfer {
   int64_t response_ns = 0;
   int64_t answer_deadline_ns = 0;  // 0: not connected yet
   int64_t begun_ns = 0;
-  std::string door;                // the server and its port
+  std::string door;  // the server and its port
 
   Transfer() = default;
   Transfer(const Transfer&) = delete;
@@ -113,8 +113,8 @@ bool set_up_remote(CURL* easy, const HttpRequest& request) {
   ::curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_2TLS));
   if (is_loopback(*url)) ::curl_easy_setopt(easy, CURLOPT_PROXY, "");
   if (url->scheme != "https") return true;
-  // Rather another stream than another connection. In the clear all would wait for the first answer to learn that there are
-  // no streams.
+  // Rather another stream than another connection. In the clear all would wait for the first answer to learn that there
+  // are no streams.
   ::curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
   const Result<TrustStore> store = find_trust_store();
   if (!store) return false;
@@ -172,7 +172,8 @@ struct HttpMulti::State {
       size_t inside = 0;
       for (const auto& [id, transfer] : transfers) {
         if (transfer->door != door || now_ns - transfer->begun_ns >= kSilence_ns) continue;
-        free_ns = ++inside == 1 ? transfer->begun_ns + kSilence_ns : std::min(free_ns, transfer->begun_ns + kSilence_ns);
+        free_ns =
+            ++inside == 1 ? transfer->begun_ns + kSilence_ns : std::min(free_ns, transfer->begun_ns + kSilence_ns);
       }
       if (!remote && inside >= kAtOnce) {
         until_ns = std::min(until_ns, free_ns);
@@ -226,13 +227,15 @@ struct HttpMulti::State {
     }
   }
 
-  // libcurl knows no deadline for an answer in milliseconds: it begins when the request may be sent. Returns the next one.
+  // libcurl knows no deadline for an answer in milliseconds: it begins when the request may be sent. Returns the next
+  // one.
   int64_t watch_answers(int64_t now_ns, int64_t until_ns) {
     std::vector<uint64_t> late;
     for (auto& [id, transfer] : transfers) {
       curl_off_t ready_us = 0;
       ::curl_easy_getinfo(transfer->easy, CURLINFO_PRETRANSFER_TIME_T, &ready_us);
-      if (ready_us > 0 && transfer->answer_deadline_ns == 0) transfer->answer_deadline_ns = now_ns + transfer->response_ns;
+      if (ready_us > 0 && transfer->answer_deadline_ns == 0)
+        transfer->answer_deadline_ns = now_ns + transfer->response_ns;
       if (transfer->answer_deadline_ns == 0) continue;
       if (transfer->answer_deadline_ns <= now_ns) late.push_back(id);
       else until_ns = std::min(until_ns, transfer->answer_deadline_ns);
@@ -268,7 +271,8 @@ void HttpMulti::State::begin(uint64_t id, const HttpRequest& request, int64_t no
     return;
   }
   if (!remote) set_up_metadata(transfer->easy);
-  else if (!set_up_remote(transfer->easy, request)) return finished.push_back({id, HttpReply{HttpFailure::refused, {}}});
+  else if (!set_up_remote(transfer->easy, request))
+    return finished.push_back({id, HttpReply{HttpFailure::refused, {}}});
   set_up(*transfer, request);
   ::curl_multi_add_handle(multi, transfer->easy);
   transfers[id] = std::move(transfer);

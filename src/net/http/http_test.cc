@@ -64,7 +64,8 @@ TEST_F(Http, SendsEveryMethodWithItsBody) {
   EXPECT_FALSE(echo["headers"].contains("content-type"));
 
   post.body = std::string("{\"a\":1}\0x", 9);
-  post.headers = {{"Content-Type", "application/json"}, {"Accept", "application/json"}, {"User-Agent", "other/1"}, {"X-Empty", ""}};
+  post.headers = {
+      {"Content-Type", "application/json"}, {"Accept", "application/json"}, {"User-Agent", "other/1"}, {"X-Empty", ""}};
   echo = seen(post);
   EXPECT_EQ(echo["body"].get<std::string>(), post.body);
   EXPECT_EQ(echo["headers"]["content-type"], "application/json");
@@ -106,8 +107,8 @@ TEST_F(Http, GivesAnswersOfEveryStatusWithLowerCaseHeaders) {
 }
 
 TEST_F(Http, CallsEveryKindOfBrokenConnectionTemporary) {
-  for (const char* action : {R"({"reset":"start"})", R"({"reset":"body"})", R"({"reset":"answer"})", R"({"half_close":true})",
-                             R"({"half_close":true,"status":204})"}) {
+  for (const char* action : {R"({"reset":"start"})", R"({"reset":"body"})", R"({"reset":"answer"})",
+                             R"({"half_close":true})", R"({"half_close":true,"status":204})"}) {
     server_->fault("{}", action);
     HttpRequest put = request("/", "PUT");
     put.body.assign(200'000, 'x');
@@ -257,9 +258,10 @@ TEST_F(Http, FollowsRedirectsOnItsOwnHostOnly) {
   EXPECT_EQ(echo["body"], "");
 
   DoubleServer other("echo_double.py");
-  for (const std::string& target : {other.url("/steal"), std::string("http://localhost:") + std::to_string(server_->port()) + "/steal",
-                                    std::string("//127.0.0.2/steal"), std::string("http://user@127.0.0.1:") + std::to_string(server_->port()) + "/",
-                                    std::string("ftp://127.0.0.1/")}) {
+  for (const std::string& target :
+       {other.url("/steal"), std::string("http://localhost:") + std::to_string(server_->port()) + "/steal",
+        std::string("//127.0.0.2/steal"), std::string("http://user@127.0.0.1:") + std::to_string(server_->port()) + "/",
+        std::string("ftp://127.0.0.1/")}) {
     server_->fault(R"({"path":"/old"})", R"({"status":302,"headers":{"Location":")" + target + R"("},"body":""})");
     answer = client_.send(post);
     ASSERT_FALSE(answer) << target;
@@ -404,7 +406,8 @@ TEST(HttpTls, SurvivesAServerThatCutsTheConnection) {
 TEST(HttpDebug, MasksWhatIsSecret) {
   EXPECT_EQ(masked_header("Authorization: Bearer abc"), "Authorization: Bearer ***");
   EXPECT_EQ(masked_header("authorization: abc"), "authorization: ***");
-  EXPECT_EQ(masked_header("Authorization: AWS4-HMAC-SHA256 Credential=AK/x, Signature=1"), "Authorization: AWS4-HMAC-SHA256 ***");
+  EXPECT_EQ(masked_header("Authorization: AWS4-HMAC-SHA256 Credential=AK/x, Signature=1"),
+            "Authorization: AWS4-HMAC-SHA256 ***");
   EXPECT_EQ(masked_header("X-Amz-Security-Token: abc def"), "X-Amz-Security-Token: ***");
   EXPECT_EQ(masked_header("X-aws-ec2-metadata-token: abc"), "X-aws-ec2-metadata-token: ***");
   EXPECT_EQ(masked_header("Set-Cookie: a=b"), "Set-Cookie: ***");

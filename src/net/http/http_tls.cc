@@ -14,8 +14,9 @@ namespace tacho {
 namespace {
 
 // Debian and Alpine, Fedora, openSUSE, and the rest.
-constexpr std::array<const char*, 4> kBundles = {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
-                                                 "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"};
+constexpr std::array<const char*, 4> kBundles = {"/etc/ssl/certs/ca-certificates.crt",
+                                                 "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem",
+                                                 "/etc/ssl/cert.pem"};
 
 bool is_directory(const std::string& path) {
   struct stat status {};
@@ -42,7 +43,8 @@ Error missing(const char* variable_name, const std::string& path, const char* wh
 
 Result<TrustStore> find_trust_store() {
   TrustStore store{environment("SSL_CERT_FILE"), environment("SSL_CERT_DIR")};
-  if (!store.file.empty() && !readable_file(store.file)) return missing("SSL_CERT_FILE", store.file, "a readable PEM file");
+  if (!store.file.empty() && !readable_file(store.file))
+    return missing("SSL_CERT_FILE", store.file, "a readable PEM file");
   // Several folders are allowed, as OpenSSL allows them; one that can be used is enough.
   if (!store.directory.empty()) {
     bool usable = false;

@@ -12,9 +12,12 @@ namespace {
 // "already finished", "has already been finished", "was finished already"; not the name of a field that stands near by.
 bool says_already_finished(std::string_view body) {
   const std::string text = lower(body.substr(0, 4096));
-  for (const std::string_view words : {"already finished", "already been finished", "already marked finished", "already marked as finished",
-                                       "finished already", "already in state finished", "already has status finished"})
-    if (const size_t at = text.find(words); at != std::string::npos && !std::string_view(text).substr(at + words.size()).starts_with('_')) return true;
+  for (const std::string_view words :
+       {"already finished", "already been finished", "already marked finished", "already marked as finished",
+        "finished already", "already in state finished", "already has status finished"})
+    if (const size_t at = text.find(words);
+        at != std::string::npos && !std::string_view(text).substr(at + words.size()).starts_with('_'))
+      return true;
   return false;
 }
 
@@ -25,11 +28,14 @@ bool is_one_of(std::string_view word, const std::array<std::string_view, N>& wor
 
 // Whatever status comes with them: some servers answer SlowDown with 429, RequestTimeout with 400.
 constexpr std::array<std::string_view, 10> kTemporaryCodes = {
-    "SlowDown", "InternalError", "RequestTimeout", "ServiceUnavailable", "OperationAborted", "TooManyRequests", "BadDigest",
-    "XAmzContentSHA256Mismatch", "IncompleteBody", "RequestTimeTooSkewed"};
-constexpr std::array<std::string_view, 4> kExpiredCodes = {"ExpiredToken", "InvalidToken", "TokenRefreshRequired", "RequestExpired"};
+    "SlowDown",         "InternalError",       "RequestTimeout", "ServiceUnavailable",
+    "OperationAborted", "TooManyRequests",     "BadDigest",      "XAmzContentSHA256Mismatch",
+    "IncompleteBody",   "RequestTimeTooSkewed"};
+constexpr std::array<std::string_view, 4> kExpiredCodes = {"ExpiredToken", "InvalidToken", "TokenRefreshRequired",
+                                                           "RequestExpired"};
 constexpr std::array<std::string_view, 2> kRefusedCodes = {"AccessDenied", "InvalidAccessKeyId"};
-constexpr std::array<std::string_view, 4> kRegionCodes = {"AuthorizationHeaderMalformed", "PermanentRedirect", "TemporaryRedirect", "Redirect"};
+constexpr std::array<std::string_view, 4> kRegionCodes = {"AuthorizationHeaderMalformed", "PermanentRedirect",
+                                                          "TemporaryRedirect", "Redirect"};
 
 }  // namespace
 
@@ -38,8 +44,8 @@ bool is_temporary_status(int status) {
 }
 
 std::string_view error_class_name(ErrorClass error_class) {
-  constexpr std::array<std::string_view, 10> kNames = {"none", "temporary", "credentials", "region", "schema",
-                                                       "token", "gone", "conflict", "oversize", "other"};
+  constexpr std::array<std::string_view, 10> kNames = {"none",  "temporary", "credentials", "region",   "schema",
+                                                       "token", "gone",      "conflict",    "oversize", "other"};
   return kNames[static_cast<size_t>(error_class)];
 }
 
@@ -66,7 +72,8 @@ ErrorClass classify_s3(int status, std::string_view code, bool credentials_are_f
   if (is_one_of(code, kTemporaryCodes) || is_temporary_status(status)) return ErrorClass::temporary;
   if (status == 301 || status == 307 || (status == 400 && is_one_of(code, kRegionCodes))) return ErrorClass::region;
   // Without a code it is a server that is not Amazon's, or something between us and it.
-  if (status == 403 && (code.empty() || is_one_of(code, kRefusedCodes)) && !credentials_are_fresh) return ErrorClass::credentials;
+  if (status == 403 && (code.empty() || is_one_of(code, kRefusedCodes)) && !credentials_are_fresh)
+    return ErrorClass::credentials;
   return ErrorClass::other;
 }
 

@@ -1,5 +1,5 @@
-// What a failed attempt means and how long to wait before the next one (sentinel.md §5): values and pure functions, with
-// clock and chance handed in. Thread-safe.
+// What a failed attempt means and how long to wait before the next one (sentinel.md §5): values and pure functions,
+// with clock and chance handed in. Thread-safe.
 #pragma once
 #include <cstdint>
 #include <string_view>

@@ -8,14 +8,16 @@ namespace {
 TEST(Retry, KnowsTheClassesOfTheApi) {
   EXPECT_EQ(classify_api(200, ""), ErrorClass::none);
   EXPECT_EQ(classify_api(201, ""), ErrorClass::none);
-  for (const int status : {0, 408, 425, 429, 500, 502, 503, 504, 599}) EXPECT_EQ(classify_api(status, ""), ErrorClass::temporary) << status;
+  for (const int status : {0, 408, 425, 429, 500, 502, 503, 504, 599})
+    EXPECT_EQ(classify_api(status, ""), ErrorClass::temporary) << status;
   EXPECT_EQ(classify_api(401, ""), ErrorClass::token);
   EXPECT_EQ(classify_api(403, ""), ErrorClass::token);
   EXPECT_EQ(classify_api(404, ""), ErrorClass::gone);
   EXPECT_EQ(classify_api(409, ""), ErrorClass::conflict);
   EXPECT_EQ(classify_api(400, R"({"message":"Run already finished"})"), ErrorClass::conflict);
   EXPECT_EQ(classify_api(400, R"({"detail":"Run has already been finished."})"), ErrorClass::conflict);
-  EXPECT_EQ(classify_api(422, R"({"detail":[{"loc":["body","x"],"msg":"has already finished_at"}]})"), ErrorClass::schema);
+  EXPECT_EQ(classify_api(422, R"({"detail":[{"loc":["body","x"],"msg":"has already finished_at"}]})"),
+            ErrorClass::schema);
   EXPECT_EQ(classify_api(413, ""), ErrorClass::oversize);
   EXPECT_EQ(classify_api(422, ""), ErrorClass::schema);
   EXPECT_EQ(classify_api(400, R"({"detail":[]})"), ErrorClass::schema);
@@ -28,8 +30,10 @@ TEST(Retry, KnowsTheClassesOfTheApi) {
 TEST(Retry, KnowsTheClassesOfS3) {
   for (const int status : {200, 201, 204}) EXPECT_EQ(classify_s3(status, "", false), ErrorClass::none);
   EXPECT_EQ(classify_s3(206, "", false), ErrorClass::other);
-  for (const int status : {0, 408, 429, 500, 503}) EXPECT_EQ(classify_s3(status, "", false), ErrorClass::temporary) << status;
-  for (const char* code : {"SlowDown", "InternalError", "RequestTimeout", "BadDigest"}) EXPECT_EQ(classify_s3(400, code, false), ErrorClass::temporary) << code;
+  for (const int status : {0, 408, 429, 500, 503})
+    EXPECT_EQ(classify_s3(status, "", false), ErrorClass::temporary) << status;
+  for (const char* code : {"SlowDown", "InternalError", "RequestTimeout", "BadDigest"})
+    EXPECT_EQ(classify_s3(400, code, false), ErrorClass::temporary) << code;
   for (const char* code : {"ExpiredToken", "InvalidToken", "TokenRefreshRequired", "RequestExpired"}) {
     EXPECT_EQ(classify_s3(400, code, true), ErrorClass::credentials) << code;
     EXPECT_EQ(classify_s3(403, code, true), ErrorClass::credentials) << code;

@@ -32,17 +32,20 @@ int hex_digit(char c) {
 
 Error not_a_url(const std::string& url) {
   // Everything behind the path may be a secret.
-  return {Code::invalid, "this is not an http or https URL", url.substr(0, url.find_first_of("?#@")), "write it as https://host/path"};
+  return {Code::invalid, "this is not an http or https URL", url.substr(0, url.find_first_of("?#@")),
+          "write it as https://host/path"};
 }
 
 }  // namespace
 
 Result<Url> parse_url(const std::string& url) {
   for (const char c : url) {
-    if (static_cast<unsigned char>(c) <= ' ' || c == '\x7f') return not_a_url("(a URL with a blank or a control character)");
+    if (static_cast<unsigned char>(c) <= ' ' || c == '\x7f')
+      return not_a_url("(a URL with a blank or a control character)");
   }
   const Handle handle{curl_url(), curl_url_cleanup};
-  if (!handle || curl_url_set(handle.get(), CURLUPART_URL, url.c_str(), CURLU_PATH_AS_IS) != CURLUE_OK) return not_a_url(url);
+  if (!handle || curl_url_set(handle.get(), CURLUPART_URL, url.c_str(), CURLU_PATH_AS_IS) != CURLUE_OK)
+    return not_a_url(url);
   Url parts;
   parts.scheme = lower(part(handle.get(), CURLUPART_SCHEME));
   if (parts.scheme != "http" && parts.scheme != "https") return not_a_url(url);
@@ -50,7 +53,8 @@ Result<Url> parse_url(const std::string& url) {
   parts.path = part(handle.get(), CURLUPART_PATH);
   parts.query = part(handle.get(), CURLUPART_QUERY);
   parts.has_user = !part(handle.get(), CURLUPART_USER).empty() || !part(handle.get(), CURLUPART_PASSWORD).empty();
-  parts.port = parse_int<int>(part(handle.get(), CURLUPART_PORT, CURLU_DEFAULT_PORT)).value_or(default_port(parts.scheme));
+  parts.port =
+      parse_int<int>(part(handle.get(), CURLUPART_PORT, CURLU_DEFAULT_PORT)).value_or(default_port(parts.scheme));
   if (parts.host.empty()) return not_a_url(url);
   return parts;
 }
@@ -71,7 +75,8 @@ bool is_loopback(const Url& url) {
 Status check_url(const std::string& url) {
   const Result<Url> parts = parse_url(url);
   if (!parts) return parts.error();
-  if (parts->has_user) return Error{Code::invalid, "a URL with a user name or password in it is refused", parts->place(), "leave it out"};
+  if (parts->has_user)
+    return Error{Code::invalid, "a URL with a user name or password in it is refused", parts->place(), "leave it out"};
   if (parts->scheme == "https" || is_loopback(*parts)) return ok();
   if (environment_on("TACHO_ALLOW_HTTP")) return ok();
   return Error{Code::invalid, "plain http is refused, because the secret would travel in the clear", parts->place(),
@@ -89,13 +94,18 @@ Result<std::string> follow_redirect(const std::string& from, const std::string& 
     to = part(handle.get(), CURLUPART_URL);
   }
   const Result<Url> parts = parse_url(to);
-  if (!parts) return Error{Code::invalid, "the server redirects to something that is no URL", old_parts->place(), "check the address"};
-  const bool both_default = old_parts->port == default_port(old_parts->scheme) && parts->port == default_port(parts->scheme);
+  if (!parts)
+    return Error{Code::invalid, "the server redirects to something that is no URL", old_parts->place(),
+                 "check the address"};
+  const bool both_default =
+      old_parts->port == default_port(old_parts->scheme) && parts->port == default_port(parts->scheme);
   if (parts->has_user || parts->host != old_parts->host || (parts->port != old_parts->port && !both_default)) {
-    return Error{Code::invalid, "the server redirects to another host, which is refused", parts->place(), "set the address that is meant"};
+    return Error{Code::invalid, "the server redirects to another host, which is refused", parts->place(),
+                 "set the address that is meant"};
   }
   if (old_parts->scheme == "https" && parts->scheme != "https") {
-    return Error{Code::invalid, "the server redirects from https to http, which is refused", parts->place(), "set the address that is meant"};
+    return Error{Code::invalid, "the server redirects from https to http, which is refused", parts->place(),
+                 "set the address that is meant"};
   }
   return to;
 }
@@ -106,8 +116,8 @@ std::string percent_encode(std::string_view text, bool keep_slash) {
   out.reserve(text.size() + text.size() / 4);
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
-    const bool plain = (byte >= 'A' && byte <= 'Z') || (byte >= 'a' && byte <= 'z') || (byte >= '0' && byte <= '9') || byte == '-' ||
-                       byte == '.' || byte == '_' || byte == '~' || (byte == '/' && keep_slash);
+    const bool plain = (byte >= 'A' && byte <= 'Z') || (byte >= 'a' && byte <= 'z') || (byte >= '0' && byte <= '9') ||
+                       byte == '-' || byte == '.' || byte == '_' || byte == '~' || (byte == '/' && keep_slash);
     if (plain) {
       out += c;
     } else {
@@ -123,7 +133,8 @@ std::string percent_decode(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   for (size_t at = 0; at < text.size(); ++at) {
-    const bool coded = text[at] == '%' && at + 2 < text.size() && hex_digit(text[at + 1]) >= 0 && hex_digit(text[at + 2]) >= 0;
+    const bool coded =
+        text[at] == '%' && at + 2 < text.size() && hex_digit(text[at + 1]) >= 0 && hex_digit(text[at + 2]) >= 0;
     out += coded ? static_cast<char>(hex_digit(text[at + 1]) * 16 + hex_digit(text[at + 2])) : text[at];
     if (coded) at += 2;
   }

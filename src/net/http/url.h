@@ -11,11 +11,12 @@
 namespace tacho {
 
 struct Url {
-  std::string scheme, host, path, query;  // host in lower case, IPv6 in brackets; path begins with a slash and stays encoded
-  int port = 0;                           // the scheme's own when none was given
+  std::string scheme, host, path,
+      query;     // host in lower case, IPv6 in brackets; path begins with a slash and stays encoded
+  int port = 0;  // the scheme's own when none was given
   bool has_user = false;
-  std::string host_header() const;        // host, with the port unless it is the scheme's own
-  std::string place() const;              // scheme://host[:port]/path, for a message: never the query, which may hold a secret
+  std::string host_header() const;  // host, with the port unless it is the scheme's own
+  std::string place() const;  // scheme://host[:port]/path, for a message: never the query, which may hold a secret
 };
 Result<Url> parse_url(const std::string& url);
 
@@ -24,8 +25,8 @@ bool is_loopback(const Url& url);
 // http:// is for loopback only; elsewhere it is an error unless TACHO_ALLOW_HTTP=1.
 Status check_url(const std::string& url);
 
-// Where a redirect leads; refused when it leaves the host or falls back from https to http. The port stays the same too:
-// another port is another service.
+// Where a redirect leads; refused when it leaves the host or falls back from https to http. The port stays the same
+// too: another port is another service.
 Result<std::string> follow_redirect(const std::string& from, const std::string& location);
 
 std::string percent_encode(std::string_view text, bool keep_slash);  // RFC 3986, upper-case hex

@@ -19,18 +19,21 @@ TEST(Url, TakesItsParts) {
   EXPECT_EQ(parse_url("http://h:8080")->host_header(), "h:8080");
   EXPECT_EQ(parse_url("http://h:80/")->host_header(), "h");
   EXPECT_EQ(parse_url("https://h:80/")->host_header(), "h:80");
-  for (const char* bad : {"", "h", "ftp://h/", "file:///etc/passwd", "http://", "http://h/a b", "http://h/\r\nX: 1", "s3://b/k", "https://h:99999/"}) {
+  for (const char* bad : {"", "h", "ftp://h/", "file:///etc/passwd", "http://", "http://h/a b", "http://h/\r\nX: 1",
+                          "s3://b/k", "https://h:99999/"}) {
     EXPECT_FALSE(parse_url(bad)) << bad;
   }
 }
 
 TEST(Url, AllowsPlainHttpForLoopbackOnly) {
   const WithVariable unset("TACHO_ALLOW_HTTP", nullptr);
-  for (const char* good : {"https://api.example.com/x", "http://localhost:1", "http://127.0.0.1/", "http://127.8.9.10:80/", "http://[::1]:9/", "http://b.localhost/"}) {
+  for (const char* good : {"https://api.example.com/x", "http://localhost:1", "http://127.0.0.1/",
+                           "http://127.8.9.10:80/", "http://[::1]:9/", "http://b.localhost/"}) {
     EXPECT_TRUE(check_url(good)) << good;
   }
-  for (const char* bad : {"http://api.example.com/", "http://10.0.0.1/", "http://localhost.evil.com/", "http://127.0.0.1.evil.com/", "http://[::2]/",
-                          "https://user:secret@h/", "gopher://localhost/"}) {
+  for (const char* bad :
+       {"http://api.example.com/", "http://10.0.0.1/", "http://localhost.evil.com/", "http://127.0.0.1.evil.com/",
+        "http://[::2]/", "https://user:secret@h/", "gopher://localhost/"}) {
     const Status status = check_url(bad);
     ASSERT_FALSE(status) << bad;
     EXPECT_EQ(status.error().code, Code::invalid);
@@ -46,7 +49,8 @@ TEST(Url, FollowsOnlyWhatStaysAtHome) {
   EXPECT_EQ(follow_redirect("https://h/a/b", "/c?d#e").value_or(""), "https://h/c?d");
   EXPECT_EQ(follow_redirect("http://h/a", "https://h/a").value_or(""), "https://h/a");
   EXPECT_EQ(follow_redirect("https://H/a", "https://h/c").value_or(""), "https://h/c");
-  for (const char* bad : {"https://other/a", "http://h/a", "//other/a", "https://h:444/a", "https://user@h/", "javascript:1", "https://h.evil/"}) {
+  for (const char* bad : {"https://other/a", "http://h/a", "//other/a", "https://h:444/a", "https://user@h/",
+                          "javascript:1", "https://h.evil/"}) {
     EXPECT_FALSE(follow_redirect("https://h/a", bad)) << bad;
   }
 }
