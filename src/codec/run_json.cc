@@ -198,6 +198,7 @@ void write_measured(JsonWriter& json, Fields& fields, const Run& run, const Summ
   fields.text("memory", std::string_view(run.method.memory));
   fields.text("io", std::string_view(run.method.io));
   fields.text("gpu", std::string_view(run.method.gpu));
+  fields.text("waits", std::string_view(run.method.waits));
   json.end_object();
   write_totals(json, fields, run.totals);
   if (run.outcome.state != RunState::running) {

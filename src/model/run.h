@@ -51,6 +51,7 @@ struct Method {
   std::string memory;  // "pss", "pss_scaled", "rss"
   std::string io;      // "proc_io", "proc_io+rusage"
   std::string gpu;     // "nvml", "amdgpu", "none"
+  std::string waits;   // "syscall", "wchan", or empty: threads were not looked at
 };
 
 // Exact totals and high-water marks that samples alone would miss.

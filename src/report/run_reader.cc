@@ -176,6 +176,7 @@ StoredRun from_json(const Json& json) {
   read(member(method, "memory"), run.method.memory);
   read(member(method, "io"), run.method.io);
   read(member(method, "gpu"), run.method.gpu);
+  read(member(method, "waits"), run.method.waits);
   read_totals(member(json, "totals"), run.totals);
   read(member(json, "notes"), run.notes);
   read_deliveries(member(json, "delivery"), run.notes);

@@ -45,7 +45,7 @@ inline Run sample_run() {
   run.host.host_memory_mib = 32768;
   run.limits.cpu_quota_cores = 2.5;
   run.outcome.started_realtime_ns = kSampleStartNs;
-  run.method = {"cgroup", "pss", "proc_io", "none"};
+  run.method = {"cgroup", "pss", "proc_io", "none", ""};
   run.totals.cpu_user_s = 3.25;
   run.totals.memory_peak_bytes = 200 << 20;
   run.notes = {"memory of 1 process was not readable"};
