@@ -20,11 +20,16 @@ int compare_command(const Call& call) {
   if (!inputs) return refuse(inputs.error());
   std::vector<StoredRun> runs;
   for (const Input& input : *inputs) runs.push_back(input.stored);
-  const Comparison comparison = compare(runs);
+  Comparison comparison = compare(runs);
+  for (const Input& input : *inputs) {
+    const auto verdict = verdict_of(input);
+    comparison.verdicts.push_back(verdict ? verdict->judgement : Judgement{});
+  }
   if (is_set(started.line, "json")) return print(comparison_json(comparison));
   auto cells = comparison_cells(comparison);
   Table table{std::move(cells.front()), {cells.begin() + 1, cells.end()}, Overlong::cut};
-  return print(table.text(use_color(settings->color, STDOUT_FILENO), terminal_width(STDOUT_FILENO)));
+  return print(table.text(use_color(settings->color, STDOUT_FILENO), terminal_width(STDOUT_FILENO)) +
+               verdict_changes(comparison));
 }
 
 }  // namespace tacho

@@ -42,7 +42,7 @@ bool is_file(const Option& option) {
 // What a subcommand works on, besides options.
 std::vector<std::string_view> argument_words(std::span<const Command> commands, const Command& command) {
   if (command.name == "list") return {"metrics", "probes", "sinks"};
-  for (const std::string_view name : {"show", "report", "compare", "advise", "top"})
+  for (const std::string_view name : {"show", "report", "compare", "advise", "why", "top"})
     if (command.name == name) return {"last"};
   if (command.name == "help") return visible_names(commands);
   if (command.name == "cromwell") return {"upload", "serve", "import"};

@@ -24,6 +24,8 @@ constexpr auto kCommands = std::to_array<Command>({
      compare_command},
     {"advise", kAdvise, "RUN... [--servers] [--json]", "What size the job needs, by what its runs used.",
      advise_command},
+    {"why", kWhy, "RUN|FILE [--json]", "What limited a run: what it waited for, with the numbers, and what to change.",
+     why_command},
     {"top", kTop, "[RUN|--pid PID]", "Live view of a run, a process or the machine.", top_command},
     {"list", kList, "metrics|probes|sinks [--json]", "What can be measured and where it can go.", list_command},
     {"doctor", kDoctor, "[--json] [--no-store]", "What works on this machine, what does not, why, and the fix.",

@@ -46,7 +46,7 @@ constexpr auto kOptions = std::to_array<Option>({
     {"data-source-local-name", 0, "inline|local", word, kOnce, "TACHO_DATA_SOURCE_LOCAL_NAME", "",
      "data_source_local_name", "inline", kRecord, output,
      "What the service calls the rows of a short run, which come with its finish call."},
-    {"json", 0, "", flag, kOnce, "", "", "", "", kRuns | kShow | kList | kDoctor | kCompare | kAdvise | kTop, output,
+    {"json", 0, "", flag, kOnce, "", "", "", "", kRuns | kShow | kList | kDoctor | kCompare | kAdvise | kTop | kWhy, output,
      "Print JSON."},
 
     {"servers", 0, "", flag, kOnce, "", "", "", "", kAdvise, output,

@@ -6,6 +6,7 @@
 #include "cli/terminal.h"
 #include "report/input.h"
 #include "report/summary_text.h"
+#include "report/verdict.h"
 
 namespace tacho {
 
@@ -20,7 +21,10 @@ int show_command(const Call& call) {
   if (!input) return refuse(input.error());
   const StoredRun& stored = input->stored;
   if (is_set(started.line, "json")) return print(stored.json + (stored.json.ends_with('\n') ? "" : "\n"));
-  return print(summary_full(stored, use_color(settings->color, STDOUT_FILENO)) + "\n");
+  const auto verdict = verdict_of(*input);
+  return print(summary_full(stored, use_color(settings->color, STDOUT_FILENO),
+                            verdict ? verdict_line(verdict->judgement) : std::string()) +
+               "\n");
 }
 
 }  // namespace tacho

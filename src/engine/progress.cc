@@ -44,13 +44,14 @@ void Progress::show(const Run& run, const Summary& summary, int64_t now_ns) {
   log::error(line);
 }
 
-void print_summary(const Settings& settings, const Run& run, const Summary& summary, const std::string& shown_id) {
+void print_summary(const Settings& settings, const Run& run, const Summary& summary, const std::string& shown_id,
+                   std::string_view limited) {
   const bool color = use_color(settings.color);
   std::string text;
   Run shown = run;
   shown.id = shown_id;
-  if (settings.summary == SummaryStyle::line) text = summary_line(shown, summary, color) + "\n";
-  if (settings.summary == SummaryStyle::full) text = summary_full(shown, summary, color) + "\n";
+  if (settings.summary == SummaryStyle::line) text = summary_line(shown, summary, color, limited) + "\n";
+  if (settings.summary == SummaryStyle::full) text = summary_full(shown, summary, color, limited) + "\n";
   if (settings.summary == SummaryStyle::json) {
     Writer out(16 * 1024);
     write_run_json(out, run, summary);

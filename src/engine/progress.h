@@ -21,6 +21,7 @@ class Progress {
 };
 
 // By --summary: nothing, one line, several, or run.json's text. shown_id: the id as people see it.
-void print_summary(const Settings& settings, const Run& run, const Summary& summary, const std::string& shown_id);
+void print_summary(const Settings& settings, const Run& run, const Summary& summary, const std::string& shown_id,
+                   std::string_view limited);
 
 }  // namespace tacho

@@ -21,6 +21,7 @@
 #include "probe/process_tree.h"
 #include "report/store.h"
 #include "report/summary_text.h"
+#include "report/verdict.h"
 #include "sink/store.h"
 
 namespace tacho {
@@ -48,6 +49,7 @@ class Session {
   void reaped(const Exit& exit);
   void restart_deliverer();
   void write_row(bool closing);
+  void add_to_verdict();
   void enforce_timeout(int64_t now_ns);
   void finish();
   int exit_status() const;
@@ -59,6 +61,7 @@ class Session {
   Clock& clock_;
   Run run_;
   Summary summary_;
+  VerdictFold verdict_;
   ProbeContext context_;
   std::unique_ptr<ProcessTree> tree_;
   Job job_;
@@ -147,6 +150,7 @@ Status Session::prepare() {
   for (size_t i = 0; is_hidden(run_, "pid") && i < schema.size(); ++i)
     if (schema[i].name == "process_pid") hidden_cell_ = i;
   summary_.begin(schema);
+  verdict_ = VerdictFold(schema);
   totals_.begin(sampler_->schema());
   if (Status status = outputs_.open_run_store(settings_, run_, summary_); !status) return status;
   if (run_.id.empty()) run_.id = make_run_id(clock_.realtime_ns());
@@ -289,6 +293,7 @@ void Session::write_row(bool closing) {
     sampler_->describe(detail_);
   }
   summary_.add(row_);
+  add_to_verdict();
   totals_.update(run_, summary_, tree_.get(), context_);
   // The GPU driver may take a while to answer.
   if (closing || (!run_.host.host_gpu_count && row_.index % 8 == 1)) {
@@ -297,6 +302,13 @@ void Session::write_row(bool closing) {
   }
   run_.outcome.duration_ns = clock_.monotonic_ns() - start_ns_;
   outputs_.write(row_, wants_detail_ ? &detail_ : nullptr);
+}
+
+// Whose cgroup it is may change while the job runs.
+void Session::add_to_verdict() {
+  JudgedRun judged = JudgedRun::of(run_);
+  judged.own_cgroup = context_.cgroup.job_only;
+  verdict_.add(row_, judged);
 }
 
 void Session::enforce_timeout(int64_t now_ns) {
@@ -346,7 +358,8 @@ void Session::finish() {
   run_.notes = context_.notes;
   outputs_.end(run_);
   const std::string shown_id = short_id_in(settings_.store_dir, run_.id);
-  if (!job_.in_a_hurry() && !settings_.quiet) print_summary(settings_, run_, summary_, shown_id);
+  if (!job_.in_a_hurry() && !settings_.quiet)
+    print_summary(settings_, run_, summary_, shown_id, summary_words(verdict_.verdict(run_).judgement));
   delivered_ = deliverer_.finish(clock_, job_, shown_id);
 }
 

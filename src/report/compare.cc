@@ -59,6 +59,17 @@ std::string_view title_of(const std::string& name) {
   return name;
 }
 
+void write_verdicts(JsonWriter& json, const Comparison& comparison) {
+  json.key("verdict").array();
+  for (const Judgement& judgement : comparison.verdicts) {
+    json.object().key("verdict").value(judgement.verdict).key("detail");
+    judgement.detail.empty() ? json.null() : json.value(judgement.detail);
+    json.key("confidence").value(confidence_word(judgement.confidence));
+    json.key("share").number(judgement.share, 6).end_object();
+  }
+  json.end_array();
+}
+
 }  // namespace
 
 Comparison compare(std::span<const StoredRun> runs) {
@@ -92,6 +103,9 @@ std::vector<std::vector<std::string>> comparison_cells(const Comparison& compari
   };
   add("", comparison.names);
   add("outcome", comparison.outcomes);
+  std::vector<std::string> verdicts;
+  for (const Judgement& judgement : comparison.verdicts) verdicts.push_back(verdict_words(judgement));
+  if (!verdicts.empty()) add("verdict", verdicts);
   for (const ComparedMetric& metric : comparison.metrics) {
     std::vector<std::string> texts;
     for (size_t i = 0; i < metric.values.size(); ++i)
@@ -104,6 +118,17 @@ std::vector<std::vector<std::string>> comparison_cells(const Comparison& compari
   return cells;
 }
 
+std::string verdict_changes(const Comparison& comparison) {
+  std::string text;
+  for (size_t i = 1; i < comparison.verdicts.size(); ++i) {
+    const std::string before = verdict_words(comparison.verdicts[0]), now = verdict_words(comparison.verdicts[i]);
+    if (before == now) continue;
+    if (comparison.verdicts.size() > 2) text += comparison.names[i] + ": ";
+    text += "verdict changed from " + before + " to " + now + "\n";
+  }
+  return text;
+}
+
 std::string comparison_json(const Comparison& comparison) {
   Writer out;
   JsonWriter json(out, true);
@@ -114,9 +139,11 @@ std::string comparison_json(const Comparison& comparison) {
     json.key("id").value(comparison.runs[i]);
     json.key("outcome").value(comparison.outcomes[i]);
     if (!comparison.commands[i].empty()) json.key("command").value(comparison.commands[i]);
+    if (i < comparison.verdicts.size()) json.key("verdict").value(comparison.verdicts[i].verdict);
     json.end_object();
   }
   json.end_array();
+  if (!comparison.verdicts.empty()) write_verdicts(json, comparison);
   json.key("metrics").array();
   for (const ComparedMetric& metric : comparison.metrics) {
     const int decimals = metric.unit == "bytes" ? 0 : 4;

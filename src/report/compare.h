@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "report/store.h"
+#include "report/verdict.h"
 
 namespace tacho {
 
@@ -16,6 +17,7 @@ struct ComparedMetric {
 
 struct Comparison {
   std::vector<std::string> runs, names, outcomes, commands;  // names: the ids as people see them
+  std::vector<Judgement> verdicts;                           // one a run, where they were judged
   std::vector<ComparedMetric> metrics;                       // those that at least one run has
 };
 
@@ -23,6 +25,8 @@ Comparison compare(std::span<const StoredRun> runs);
 
 // Cells for a table, the header first: "9.8 GiB", "12 GiB +22%".
 std::vector<std::vector<std::string>> comparison_cells(const Comparison& comparison);
+// "verdict changed from disk latency to cpu (saturated)", a line for each run that differs from the first; empty: none.
+std::string verdict_changes(const Comparison& comparison);
 std::string comparison_json(const Comparison& comparison);
 
 }  // namespace tacho

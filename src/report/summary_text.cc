@@ -59,7 +59,8 @@ std::string head(const Run& run, const RunFacts& facts) {
   return words + (plain ? " " : " after ") + duration_text(facts.duration_s);
 }
 
-std::string line(const Run& run, const RunFacts& facts, const std::string& shown_id, bool color) {
+std::string line(const Run& run, const RunFacts& facts, const std::string& shown_id, bool color,
+                 std::string_view limited = {}) {
   const Paint paint{color};
   std::string text = "tacho: " + paint(state_color(run), head(run, facts));
   const auto part = [&](std::string_view name, const std::string& value) {
@@ -69,6 +70,7 @@ std::string line(const Run& run, const RunFacts& facts, const std::string& shown
   if (!is_absent(facts.cpu_mean)) part("cpu", cores_of(facts.cpu_mean, facts.cores));
   if (!is_absent(facts.memory_peak_bytes)) part("memory peak", bytes_of(facts.memory_peak_bytes, facts.memory_bytes));
   if (!is_absent(facts.gpu_mean)) part("gpu", gpus_of(facts.gpu_mean, facts.gpus));
+  if (!limited.empty()) text += paint("2", kDot) + std::string(limited);
   if (!shown_id.empty()) part("run", shown_id);
   return text;
 }
@@ -119,7 +121,7 @@ std::string machine_text(const Run& run, std::string_view allocation) {
 }
 
 std::string full(const Run& run, const RunFacts& facts, int64_t rows, const std::string& folder,
-                 const std::string& shown_id, bool color) {
+                 const std::string& shown_id, bool color, std::string_view limited) {
   const Paint paint{color};
   const auto bytes = [](const char* what) { return [what](double v) { return bytes_text(v) + " " + what; }; };
   const auto seconds = [](const char* what) { return [what](double v) { return duration_text(v) + " " + what; }; };
@@ -144,6 +146,7 @@ std::string full(const Run& run, const RunFacts& facts, int64_t rows, const std:
       "gpu",
       joined({when(facts.gpu_mean, [&](double v) { return gpus_of(v, facts.gpus) + " on average"; }),
               when(facts.vram_peak_bytes, [&](double v) { return "memory peak " + bytes_of(v, facts.vram_bytes); })}));
+  table.add("verdict", std::string(limited));
   table.add("limits", limits_text(run));
   table.add("machine", machine_text(run, facts.allocation));
   table.add("measured", joined({run.method.cpu.empty() ? "" : "cpu by " + run.method.cpu,
@@ -199,18 +202,18 @@ std::string command_text(const Run& run, size_t limit) {
   return text.substr(0, cut) + "…";
 }
 
-std::string summary_line(const Run& run, const Summary& summary, bool color) {
-  return line(run, facts_of(run, summary), run.id, color);
+std::string summary_line(const Run& run, const Summary& summary, bool color, std::string_view limited) {
+  return line(run, facts_of(run, summary), run.id, color, limited);
 }
 std::string summary_line(const StoredRun& stored, bool color) {
   return line(stored.run, tacho::facts_of(stored), stored.shown_id(), color);
 }
 
-std::string summary_full(const Run& run, const Summary& summary, bool color) {
-  return full(run, facts_of(run, summary), summary.rows(), "", run.id, color);
+std::string summary_full(const Run& run, const Summary& summary, bool color, std::string_view limited) {
+  return full(run, facts_of(run, summary), summary.rows(), "", run.id, color, limited);
 }
-std::string summary_full(const StoredRun& stored, bool color) {
-  return full(stored.run, tacho::facts_of(stored), stored.rows, stored.folder, stored.shown_id(), color);
+std::string summary_full(const StoredRun& stored, bool color, std::string_view limited) {
+  return full(stored.run, tacho::facts_of(stored), stored.rows, stored.folder, stored.shown_id(), color, limited);
 }
 
 }  // namespace tacho

@@ -106,6 +106,8 @@ std::string verdict_json(const Verdict& verdict);
 // "disk latency", "disk and network", "waiting (sleep)", "single thread": what `show` and `compare` say.
 std::string verdict_words(const Judgement& judgement);
 std::string advice_for(const Judgement& judgement);  // what to change; empty: nothing to say
+// For `show`, at any confidence: "limited by disk latency (87 % of the time, confidence high)".
+std::string verdict_line(const Judgement& judgement);
 // The part of the exit summary: "limited by disk latency"; empty where it would not be said.
 std::string summary_words(const Judgement& judgement);
 

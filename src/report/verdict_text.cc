@@ -149,6 +149,14 @@ std::string summary_words(const Judgement& judgement) {
   return "limited by " + plain(limits_nothing(first) ? second : first) + " in part";
 }
 
+std::string verdict_line(const Judgement& judgement) {
+  if (judgement.verdict == "unknown") return {};
+  if (judgement.verdict == "none") return "nothing limited it";
+  const std::string words = verdict_words(judgement);
+  return (judgement.verdict == "waiting" ? words : "limited by " + words) + " (" + percent(judgement.share) +
+         " of the time, confidence " + std::string(confidence_word(judgement.confidence)) + "; tacho why tells more)";
+}
+
 std::string verdict_text(const Verdict& verdict, bool color) {
   const auto dim = [&](const char* label) {
     return "  " + (color ? "\x1b[2m" + std::string(label) + "\x1b[0m" : std::string(label)) + " ";
