@@ -42,6 +42,11 @@ Result<std::unique_ptr<Sampler>> Sampler::create(ProbeContext& context, const Pr
   for (const ProbeInfo& info : all_probes()) {
     const bool asked = names(choice.on, info.name);
     if (names(choice.off, info.name) || (info.by_default == ProbeDefault::off && !asked)) continue;
+    // A probe none of whose columns the older client has is not read for it.
+    const auto extends = [](const Column& column) { return column.position > kCompatibleColumns; };
+    if (choice.compatible && !asked && info.by_default == ProbeDefault::on &&
+        std::all_of(info.columns.begin(), info.columns.end(), extends))
+      continue;
     auto probe = info.make(context);
     if (!probe) {
       log::debug(std::string(info.name) + ": " + probe.error().message());

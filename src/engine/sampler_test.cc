@@ -67,7 +67,8 @@ TEST(Sampler, TheCompatibleColumnsComeFirst) {
 TEST(Sampler, AProbeThatIsOffLeavesItsCompatibleColumnsEmpty) {
   TickClock clock;
   ProbeContext context;
-  auto sampler = sampler_for(context, {{}, {"disk", "memory", "net", "gpu", "cpu", "load", "cgroup"}, false}, clock);
+  auto sampler = sampler_for(
+      context, {{}, {"disk", "memory", "net", "gpu", "cpu", "load", "cgroup", "pressure", "swap"}, false}, clock);
   EXPECT_TRUE(header_of(sampler->schema()).starts_with(kHeader));
   sampler->baseline();
   Row row;

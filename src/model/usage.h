@@ -7,7 +7,7 @@ namespace tacho {
 
 struct Usage {
   int64_t user_ns = 0, system_ns = 0;
-  int64_t major_faults = 0;
+  int64_t major_faults = 0, minor_faults = 0;
   int64_t read_bytes = 0, write_bytes = 0;
   int64_t iowait_ns = 0;
 
@@ -16,6 +16,7 @@ struct Usage {
     user_ns += other.user_ns;
     system_ns += other.system_ns;
     major_faults += other.major_faults;
+    minor_faults += other.minor_faults;
     read_bytes += other.read_bytes;
     write_bytes += other.write_bytes;
     iowait_ns += other.iowait_ns;
@@ -25,6 +26,7 @@ struct Usage {
     user_ns -= other.user_ns;
     system_ns -= other.system_ns;
     major_faults -= other.major_faults;
+    minor_faults -= other.minor_faults;
     read_bytes -= other.read_bytes;
     write_bytes -= other.write_bytes;
     iowait_ns -= other.iowait_ns;
@@ -35,6 +37,7 @@ struct Usage {
     user_ns = std::max(user_ns, other.user_ns);
     system_ns = std::max(system_ns, other.system_ns);
     major_faults = std::max(major_faults, other.major_faults);
+    minor_faults = std::max(minor_faults, other.minor_faults);
     read_bytes = std::max(read_bytes, other.read_bytes);
     write_bytes = std::max(write_bytes, other.write_bytes);
     iowait_ns = std::max(iowait_ns, other.iowait_ns);

@@ -55,6 +55,8 @@ constexpr Column kColumns[] = {
      "Average time of a disk request that completed in this interval.", latency_ms},
     {107, "system_disk_queue_length", "requests", 3, Rule::rate, weighted_ms, 1e-3,
      "Disk requests in flight, averaged over the interval, all disks together.", nullptr},
+    {278, "system_disk_requests", "count", 0, Rule::delta, completed, 1,
+     "Reads and writes that the disks of the machine completed in this interval.", nullptr},
 };
 
 constexpr int64_t kLookForDevicesNs = 5 * kNsPerSec;

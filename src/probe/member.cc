@@ -98,6 +98,7 @@ Usage Member::usage() const {
   usage.user_ns = own_user_ns + stat_.cutime * tick_ns;
   usage.system_ns = own_ns - own_user_ns + stat_.cstime * tick_ns;
   usage.major_faults = stat_.major_faults + stat_.child_major_faults;
+  usage.minor_faults = stat_.minor_faults + stat_.child_minor_faults;
   usage.iowait_ns = stat_.blkio_ticks * tick_ns;
   usage.read_bytes = io_.read_bytes;
   usage.write_bytes = io_.write_bytes;

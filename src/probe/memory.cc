@@ -41,6 +41,7 @@ class MemoryProbe final : public Probe {
     std::string_view text;
     if (!file_.read(context_.buffer, text)) return;
     info_ = parse_meminfo(text);
+    context_.facts.swap_total_bytes = info_.swap_total;
     set_known(out, free_bytes, info_.free);
     set_known(out, used_bytes, info_.used());
     set_known(out, buffers_bytes, info_.buffers);

@@ -8,18 +8,36 @@
 #include "probe/make.h"
 #include "probe/net_table.h"
 #include "probe/system.h"
+#include "procfs/net_snmp.h"
 
 namespace tacho {
 namespace {
 
-enum Field : size_t { rx_bytes, tx_bytes };
+enum Field : size_t { rx_bytes, tx_bytes, drops, errors, retransmits, busy_ns };
+
+// Share of the interval that the busiest interface would have needed at its speed.
+double busiest_share(const Reading& before, const Reading& now, double seconds) {
+  if (!before.has(busy_ns) || !now.has(busy_ns) || seconds <= 0) return kAbsent;
+  return std::clamp(static_cast<double>(now.get(busy_ns) - before.get(busy_ns)) * 1e-9 / seconds, 0.0, 1.0);
+}
 
 constexpr Column kColumns[] = {
     {17, "system_net_recv_bytes", "bytes", 0, Rule::delta, rx_bytes, 1,
      "Bytes received by the network interfaces in this interval, each byte once.", nullptr},
     {18, "system_net_sent_bytes", "bytes", 0, Rule::delta, tx_bytes, 1,
      "Bytes sent by the network interfaces in this interval, each byte once.", nullptr},
+    {274, "system_net_drops", "count", 0, Rule::delta, drops, 1,
+     "Packets that the network interfaces dropped in this interval, received and sent.", nullptr},
+    {275, "system_net_errors", "count", 0, Rule::delta, errors, 1,
+     "Errors of the network interfaces in this interval, receiving and sending.", nullptr},
+    {276, "system_net_retransmits", "count", 0, Rule::delta, retransmits, 1,
+     "TCP segments that were sent again in this interval.", nullptr},
+    {277, "system_net_busiest", "share", 4, Rule::custom, busy_ns, 1,
+     "Traffic of the busiest interface, in its busier direction, as a share of its speed; empty where none has one.",
+     busiest_share},
 };
+
+constexpr int64_t kKeepNs = 30 * kNsPerSec;  // link state and speed change now and then
 
 class NetProbe final : public Probe {
  public:
@@ -32,6 +50,12 @@ class NetProbe final : public Probe {
     if (!fresh_) return;
     out.set(rx_bytes, table_.totals().rx_bytes);
     out.set(tx_bytes, table_.totals().tx_bytes);
+    out.set(drops, table_.totals().drops);
+    out.set(errors, table_.totals().errors);
+    refresh_speeds();
+    set_known(out, busy_ns, table_.busy_ns());
+    std::string_view text;
+    if (snmp_.read(context_.buffer, text)) set_known(out, retransmits, parse_retransmits(text));
   }
 
   void describe(Detail& detail) override;
@@ -40,11 +64,16 @@ class NetProbe final : public Probe {
   void choose_namespace();
   bool update_table();
   NetDetail look_up(const std::string& name) const;
+  int64_t speed_of(const std::string& name) const;
   void refresh_static();
+  void refresh_speeds();
 
   ProbeContext& context_;
   pid_t pid_ = 0;  // whose namespace is read; 0: tacho's own
-  KeptFile file_;
+  KeptFile file_, snmp_;
+  std::vector<KeptFile> speed_files_;  // in the order of the table; without a path where it does not count
+  uint64_t speeds_of_changes_ = 0;
+  int64_t speeds_stamp_ns_ = 0;
   NetTable table_;
   int64_t stamp_ns_ = 0;
   bool described_ = false;
@@ -63,6 +92,7 @@ void NetProbe::choose_namespace() {
   const bool own = pid_ == 0 || same_file(process + "/net/dev", roots.proc + "/net/dev");
   if (own) process = roots.proc;
   file_ = KeptFile(process + "/net/dev");
+  snmp_ = KeptFile(process + "/net/snmp");
   // /sys shows the namespace it was mounted in, so another one's interfaces are only in that process's own /sys.
   table_.reset(own ? roots.sys : process + "/root/sys", process + "/net");
 }
@@ -77,6 +107,27 @@ bool NetProbe::update_table() {
   return true;
 }
 
+// Refused (EINVAL) or −1 while the link is down or has no speed.
+int64_t NetProbe::speed_of(const std::string& name) const {
+  const int64_t mbps = parse_int<int64_t>(read_first_line(table_.sysfs_path(name) + "/speed")).value_or(-1);
+  return mbps > 0 ? mbps : -1;
+}
+
+void NetProbe::refresh_speeds() {
+  const bool changed = speeds_of_changes_ != table_.changes();
+  if (!changed && stamp_ns_ - speeds_stamp_ns_ < kKeepNs) return;
+  speeds_of_changes_ = table_.changes();
+  speeds_stamp_ns_ = stamp_ns_;
+  if (changed) speed_files_.clear();
+  for (const NetEntry& entry : table_.entries())
+    if (changed) speed_files_.emplace_back(entry.counted ? table_.sysfs_path(entry.name) + "/speed" : "");
+  for (size_t i = 0; i < speed_files_.size(); ++i) {
+    std::string_view text;
+    const bool known = !speed_files_[i].path().empty() && speed_files_[i].read(context_.buffer, text);
+    table_.set_speed(i, known ? parse_int<int64_t>(trim(text)).value_or(-1) : -1);
+  }
+}
+
 NetDetail NetProbe::look_up(const std::string& name) const {
   const std::string path = table_.sysfs_path(name);
   NetDetail detail;
@@ -85,16 +136,13 @@ NetDetail NetProbe::look_up(const std::string& name) const {
   const std::string driver = read_link(path + "/device/driver");
   detail.driver = last_part(driver);
   detail.operstate = read_first_line(path + "/operstate");
-  // Refused (EINVAL) or −1 while the link is down or has no speed.
-  const int64_t speed_mbps = parse_int<int64_t>(read_first_line(path + "/speed")).value_or(-1);
-  detail.speed_mbps = speed_mbps > 0 ? speed_mbps : -1;
+  detail.speed_mbps = speed_of(name);
   if (const auto mtu = parse_int<int64_t>(read_first_line(path + "/mtu"))) detail.mtu = *mtu;
   return detail;
 }
 
 // Link state and speed change now and then, so they are looked up again twice a minute, not at every tick.
 void NetProbe::refresh_static() {
-  constexpr int64_t kKeepNs = 30 * kNsPerSec;
   if (static_of_changes_ == table_.changes() && stamp_ns_ - static_stamp_ns_ < kKeepNs) return;
   static_of_changes_ = table_.changes();
   static_stamp_ns_ = stamp_ns_;

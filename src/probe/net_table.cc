@@ -71,6 +71,18 @@ void NetTable::classify() {
 }
 
 bool NetTable::update(std::string_view net_dev) {
+  busiest_ns_ = 0;
+  const bool good = update_entries(net_dev);
+  busy_ns_ = saturating_add(busy_ns_, busiest_ns_);
+  return good;
+}
+
+int64_t NetTable::busy_ns() const {
+  const auto has_speed = [](const NetEntry& entry) { return entry.counted && entry.speed_mbps > 0; };
+  return std::any_of(entries_.begin(), entries_.end(), has_speed) ? busy_ns_ : -1;
+}
+
+bool NetTable::update_entries(std::string_view net_dev) {
   NetDevLines lines(net_dev);
   size_t count = 0;
   for (NetLine line; lines.next(line); ++count) {
@@ -119,6 +131,15 @@ void NetTable::fold(NetEntry& entry, std::string_view counters) {
   if (entry.known && entry.counted && !began_anew) {
     totals_.rx_bytes = saturating_add(totals_.rx_bytes, now.rx_bytes - entry.last.rx_bytes);
     totals_.tx_bytes = saturating_add(totals_.tx_bytes, now.tx_bytes - entry.last.tx_bytes);
+    if (entry.speed_mbps > 0) {
+      const auto most =
+          static_cast<double>(std::max(now.rx_bytes - entry.last.rx_bytes, now.tx_bytes - entry.last.tx_bytes));
+      // Bits over megabits a second are microseconds.
+      const double ns = most * 8 * 1e3 / static_cast<double>(entry.speed_mbps);
+      busiest_ns_ = std::max(busiest_ns_, static_cast<int64_t>(std::min(ns, 1e15)));
+    }
+    totals_.drops = saturating_add(totals_.drops, std::max<int64_t>(0, now.drops - entry.last.drops));
+    totals_.errors = saturating_add(totals_.errors, std::max<int64_t>(0, now.errors - entry.last.errors));
   }
   entry.last = now;
   entry.known = true;

@@ -18,6 +18,7 @@ struct NetEntry {
   bool counted = false;
   bool known = false;  // `last` was read
   NetCounters last;
+  int64_t speed_mbps = -1;  // of the link, where it has one; the owner of the table looks it up
 };
 
 class NetTable {
@@ -30,6 +31,10 @@ class NetTable {
   // From now on reads the counters of interfaces that do not count, too.
   void keep_all() { keep_all_ = true; }
 
+  void set_speed(size_t index, int64_t mbps) { entries_[index].speed_mbps = mbps; }
+  // Time that the busiest counted interface would have needed at its full speed, in one direction; a sum over the
+  // readings, −1 where no interface has a speed.
+  int64_t busy_ns() const;
   const NetCounters& totals() const { return totals_; }  // since the first reading; never fall
   std::span<const NetEntry> entries() const { return entries_; }
   bool guessed() const { return guessed_; }  // told apart by name: no sysfs
@@ -37,6 +42,7 @@ class NetTable {
   std::string sysfs_path(std::string_view name) const;  // of one interface
 
  private:
+  bool update_entries(std::string_view net_dev);
   void rebuild(std::string_view net_dev);
   void classify();
   void fold(NetEntry& entry, std::string_view counters);
@@ -46,6 +52,7 @@ class NetTable {
   std::string sys_, proc_net_;
   std::vector<NetEntry> entries_;  // in the order of the lines
   NetCounters totals_;
+  int64_t busy_ns_ = 0, busiest_ns_ = 0;  // of all readings, and of one interface in this one
   bool keep_all_ = false;
   bool guessed_ = false;
   uint64_t changes_ = 0;

@@ -1,23 +1,14 @@
 // How much of the time work stood still for want of CPU, memory or I/O (PSI, Linux 4.20), from /proc/pressure.
-#include <algorithm>
-
+#include "procfs/pressure.h"
 #include "base/units.h"
 #include "probe/make.h"
+#include "probe/stalled_share.h"
 #include "probe/system.h"
-#include "procfs/pressure.h"
 
 namespace tacho {
 namespace {
 
 enum Field : size_t { cpu_some_us, memory_some_us, memory_full_us, io_some_us, io_full_us };
-
-// Share of the interval. The kernel's sum and our clock are not read at the same instant: never above 1.
-template <Field field>
-double stalled_share(const Reading& before, const Reading& now, double seconds) {
-  if (!before.has(field) || !now.has(field) || seconds <= 0) return kAbsent;
-  const double stalled_s = static_cast<double>(now.get(field) - before.get(field)) * 1e-6;
-  return std::clamp(stalled_s / seconds, 0.0, 1.0);
-}
 
 constexpr Column kColumns[] = {
     {240, "system_pressure_cpu_some", "share", 4, Rule::custom, cpu_some_us, 1,
@@ -83,7 +74,7 @@ Status check(const Roots& roots) {
 
 }  // namespace
 
-const ProbeInfo kPressureProbe = {"pressure", ProbeDefault::off,         "time lost waiting for CPU, memory and I/O",
+const ProbeInfo kPressureProbe = {"pressure", ProbeDefault::on,          "time lost waiting for CPU, memory and I/O",
                                   kColumns,   make_probe<PressureProbe>, check};
 
 }  // namespace tacho

@@ -24,8 +24,9 @@ class ProcessTree;
 
 // Facts that one probe read in this tick and that save another one work.
 struct TickFacts {
-  int64_t forks = -1;    // "processes" of /proc/stat: processes and threads ever started; −1: not read
-  bool closing = false;  // the last reading: nothing may be put off any more
+  int64_t forks = -1;             // "processes" of /proc/stat: processes and threads ever started; −1: not read
+  int64_t swap_total_bytes = -1;  // of the machine; −1: not read
+  bool closing = false;           // the last reading: nothing may be put off any more
   // The job's cpu.stat in microseconds, where it was read; −1: it was not, or has no such line.
   int64_t cgroup_user_us = -1, cgroup_system_us = -1, cgroup_throttled_us = -1, cgroup_throttled_periods = -1;
 };

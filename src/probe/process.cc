@@ -14,7 +14,20 @@
 namespace tacho {
 namespace {
 
-enum Field : size_t { kPid, kChildren, kUser, kSystem, kCpu, kMemory, kRead, kWritten, kMajorFaults, kIowait };
+enum Field : size_t {
+  kPid,
+  kChildren,
+  kUser,
+  kSystem,
+  kCpu,
+  kMemory,
+  kRead,
+  kWritten,
+  kMajorFaults,
+  kIowait,
+  kThreads,
+  kMinorFaults
+};
 
 constexpr double kSeconds = 1e-9;
 constexpr double kMebibytes = 1.0 / (1 << 20);
@@ -35,6 +48,9 @@ constexpr Column kColumns[] = {
      "Page faults of the job that had to read from storage."},
     {124, "process_iowait", "s", 4, Rule::delta, kIowait, kSeconds,
      "Time the job waited for block I/O; needs kernel.task_delayacct=1."},
+    {270, "process_threads", "count", 0, Rule::level, kThreads, 1, "Threads of the job, zombies left out."},
+    {271, "process_minor_page_faults", "count", 0, Rule::delta, kMinorFaults, 1,
+     "Page faults of the job that needed no reading from storage."},
 };
 
 class ProcessProbe final : public Probe {
@@ -54,7 +70,10 @@ class ProcessProbe final : public Probe {
     const int64_t begun_ns = system_clock().monotonic_ns();
     tree_.update(out.stamp_ns);
     if (tree_.root() > 0) out.set(kPid, tree_.root());
-    if (tree_.sees_processes()) out.set(kChildren, tree_.children());
+    if (tree_.sees_processes()) {
+      out.set(kChildren, tree_.children());
+      out.set(kThreads, tree_.threads());
+    }
     const Usage& total = tree_.total();
     int64_t user_ns = total.user_ns, system_ns = total.system_ns;
     const bool told = read_cgroup_cpu(user_ns, system_ns);
@@ -73,6 +92,7 @@ class ProcessProbe final : public Probe {
     }
     if (tree_.readable()) {
       out.set(kMajorFaults, total.major_faults);
+      out.set(kMinorFaults, total.minor_faults);
       if (delay_accounting_) out.set(kIowait, total.iowait_ns);
       if (tree_.has_io()) {
         out.set(kRead, total.read_bytes);

@@ -237,6 +237,7 @@ void ProcessTree::reaped(pid_t pid, const rusage& usage) {
   exact.user_ns = timeval_ns(usage.ru_utime);
   exact.system_ns = timeval_ns(usage.ru_stime);
   exact.major_faults = usage.ru_majflt;
+  exact.minor_faults = usage.ru_minflt;
   exact.read_bytes = usage.ru_inblock * 512;
   exact.write_bytes = usage.ru_oublock * 512;
   const size_t index = index_of(pid);
@@ -280,11 +281,12 @@ void ProcessTree::read_peak(int64_t now_ns) {
 
 void ProcessTree::sum_up(int64_t now_ns) {
   Usage sum = outside_;
-  children_ = 0;
+  children_ = threads_ = 0;
   for (const Member& member : members_) {
     sum += member.usage();
     io_seen_ = io_seen_ || member.has_io();
     if (!member.zombie() && member.pid() != root_) ++children_;
+    if (!member.zombie()) threads_ += member.threads();
     largest_bytes_ = std::max(largest_bytes_, member.rss_bytes());
   }
   add_clock_time(sum);

@@ -56,6 +56,8 @@ class ProcessTree final : public JobPids {
     return largest_bytes_;
   }  // highest resident size of one process (VmHWM, ru_maxrss)
   int64_t children() const { return children_; }
+  int64_t threads() const { return threads_; }                  // of all members that are no zombies
+  std::span<const Member> members() const { return members_; }  // sorted by pid; good until the next update
   bool sees_processes() const { return sees_processes_; }  // false without a /proc of ours: children are not known then
   int64_t reaped_switches() const { return reaped_switches_; }  // context switches of what tacho reaped
   int64_t processes_seen() const { return processes_seen_; }
@@ -145,7 +147,7 @@ class ProcessTree final : public JobPids {
   bool io_available_ = false, io_seen_ = false, auto_reaped_ = false;
   bool found_all_ = false;   // the last search was not disturbed
   bool forks_move_ = false;  // the machine's count of forks was seen to move
-  int64_t children_ = 0, processes_seen_ = 0, largest_bytes_ = 0, last_forks_ = 0, searched_forks_ = 0,
+  int64_t children_ = 0, threads_ = 0, processes_seen_ = 0, largest_bytes_ = 0, last_forks_ = 0, searched_forks_ = 0,
           spawn_floor_bytes_ = 0, peak_stamp_ns_ = 0, reaped_switches_ = 0;
   int64_t clocks_ns_ = 0;
   uint64_t descriptor_limit_ = 0;

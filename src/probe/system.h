@@ -1,5 +1,4 @@
-// The machine-wide probes: one file each, listed in probe/table.cc in the order load, cpu, memory, vmstat, disk, net,
-// pressure.
+// The machine-wide probes: one file each, listed in probe/table.cc in the order in which they are read.
 #pragma once
 #include "probe/probe.h"
 
@@ -12,5 +11,7 @@ extern const ProbeInfo kVmstatProbe;
 extern const ProbeInfo kDiskProbe;
 extern const ProbeInfo kNetProbe;
 extern const ProbeInfo kPressureProbe;
+extern const ProbeInfo kCgroupPressureProbe;
+extern const ProbeInfo kSwapProbe;
 
 }  // namespace tacho

@@ -10,8 +10,9 @@ namespace tacho {
 
 std::span<const ProbeInfo> all_probes() {
   static const ProbeInfo probes[] = {
-      kLoadProbe, kCpuProbe,      kProcessProbe, kCgroupProbe,   kMemoryProbe, kVmstatProbe,   kDiskProbe,
-      kNetProbe,  kPressureProbe, kGpuProbe,     kGpuExtraProbe, kPerfProbe,   kSwitchesProbe,
+      kLoadProbe,           kCpuProbe,  kProcessProbe,  kCgroupProbe, kMemoryProbe,
+      kVmstatProbe,         kSwapProbe, kDiskProbe,     kNetProbe,    kPressureProbe,
+      kCgroupPressureProbe, kGpuProbe,  kGpuExtraProbe, kPerfProbe,   kSwitchesProbe,
   };
   return probes;
 }

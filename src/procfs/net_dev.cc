@@ -1,5 +1,7 @@
 #include "procfs/net_dev.h"
 
+#include "base/saturate.h"
+
 namespace tacho {
 
 bool NetDevLines::next(NetLine& line) {
@@ -18,11 +20,13 @@ bool NetDevLines::next(NetLine& line) {
 
 bool parse_net_counters(std::string_view text, NetCounters& out) {
   Scanner scan(text);
-  int64_t other = 0;
-  if (!scan.number(out.rx_bytes)) return false;
-  for (int i = 0; i < 7; ++i)
-    if (!scan.number(other)) return false;
-  return scan.number(out.tx_bytes);
+  int64_t rx_errors = 0, rx_drops = 0, tx_errors = 0, tx_drops = 0;
+  const bool good = scan.number(out.rx_bytes) && scan.skip_word() && scan.number(rx_errors) && scan.number(rx_drops) &&
+                    scan.skip_words(4) && scan.number(out.tx_bytes) && scan.skip_word() && scan.number(tx_errors) &&
+                    scan.number(tx_drops);
+  out.errors = saturating_add(rx_errors, tx_errors);
+  out.drops = saturating_add(rx_drops, tx_drops);
+  return good;
 }
 
 }  // namespace tacho

@@ -1,7 +1,7 @@
 // /proc/net/dev: bytes of every interface of a network namespace. Pure; no I/O, no allocation.
 //   Inter-|   Receive                                                |  Transmit
-//    face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets …
-//     eth0: 76786663    2322    0    0    0     0          0         0   113613    1472 …
+//    face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop …
+//     eth0: 76786663    2322    0    0    0     0          0         0   113613    1472    0    0 …
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -17,6 +17,7 @@ struct NetLine {
 
 struct NetCounters {
   int64_t rx_bytes = 0, tx_bytes = 0;
+  int64_t drops = 0, errors = 0;  // received and sent together
 };
 
 // for (NetLine line; lines.next(line);) …; the two title lines are passed over.
@@ -29,7 +30,7 @@ class NetDevLines {
   Scanner scan_;
 };
 
-// False when the ninth number (bytes sent) is not there.
+// False when the twelfth number (drops while sending) is not there.
 bool parse_net_counters(std::string_view text, NetCounters& out);
 
 }  // namespace tacho

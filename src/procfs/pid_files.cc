@@ -18,8 +18,8 @@ bool parse_pid_stat(std::string_view text, PidStat& out) {
   out.state = state[0];
   int64_t ppid = 0, group = 0, session = 0, start = 0;
   const bool good = scan.signed_number(ppid) && scan.signed_number(group) && scan.signed_number(session) &&  // 4, 5, 6
-                    scan.skip_words(5) &&                                                                    // 7–11
-                    scan.number(out.major_faults) && scan.number(out.child_major_faults) &&                  // 12, 13
+                    scan.skip_words(3) && scan.number(out.minor_faults) && scan.number(out.child_minor_faults) &&
+                    scan.number(out.major_faults) && scan.number(out.child_major_faults) &&  // 12, 13
                     scan.number(out.utime) && scan.number(out.stime) && scan.signed_number(out.cutime) &&
                     scan.signed_number(out.cstime) && scan.skip_words(2) &&                       // 14–19
                     scan.signed_number(out.threads) && scan.skip_word() && scan.number(start) &&  // 20–22

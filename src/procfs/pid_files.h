@@ -18,7 +18,8 @@ struct PidStat {
   std::string_view comm;
   char state = '?';
   pid_t ppid = 0, group = 0, session = 0;
-  int64_t major_faults = 0, child_major_faults = 0;      // fields 12 and 13
+  int64_t minor_faults = 0, child_minor_faults = 0;      // fields 10 and 11
+  int64_t major_faults = 0, child_major_faults = 0;      // 12 and 13
   int64_t utime = 0, stime = 0, cutime = 0, cstime = 0;  // 14 to 17
   int64_t threads = 0;                                   // 20
   uint64_t start_time = 0;                               // 22: with the pid, the identity of a process

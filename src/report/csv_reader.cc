@@ -23,8 +23,8 @@ Error not_metrics(const std::string& path) {
 }  // namespace
 
 bool is_per_interval(std::string_view column) {
-  for (const std::string_view end :
-       {"_bytes", "time", "_iowait", "_steal", "_switches", "_faults", "_kills", "_periods"})
+  for (const std::string_view end : {"_bytes", "time", "_iowait", "_steal", "_switches", "_faults", "_kills",
+                                     "_periods", "_drops", "_errors", "_retransmits", "_requests", "_energy_j"})
     if (column.ends_with(end)) return true;
   return false;
 }
