@@ -122,6 +122,7 @@ void TotalsKeeper::update(Run& run, const Summary& summary, const ProcessTree* t
       context.cgroup.job_only && !(context.cgroup.unified.empty() && context.cgroup.cpuacct.empty());
   run.method.cpu = cgroup_tells ? "cgroup" : own_child ? "subreaper" : "attach";
   run.method.memory = tree->memory().source;
+  run.method.waits = context.waits_method;
   run.method.io = own_child ? "proc_io+rusage" : "proc_io";
 }
 

@@ -33,6 +33,7 @@ class Member {
   pid_t session() const { return stat_.session; }
   // A process whose first thread has ended is one only when no other is left.
   bool zombie() const { return (stat_.state == 'Z' && stat_.threads <= 1) || dead(); }
+  bool stopped() const { return stat_.state == 'T' || stat_.state == 't'; }
   bool dead() const { return stat_.state == 'X'; }  // being reaped: its parent has its time, or is about to
   bool ignores_children() const {
     return (stat_.ignored >> (SIGCHLD - 1) & 1) != 0;

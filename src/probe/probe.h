@@ -56,6 +56,7 @@ struct ProbeContext {
   pid_t net_pid = 0;   // whose network namespace counts; 0: tacho's own
   CgroupPaths cgroup;  // of the job
   Limits limits;       // what the job may use of the machine
+  std::string_view waits_method;   // how the state of threads was told: "syscall", "wchan", empty: it was not
   std::vector<std::string> notes;  // quality notes for run.json: what was doubtful, and why
   void note(std::string text);     // each text once
 };

@@ -5,14 +5,15 @@
 #include "probe/process.h"
 #include "probe/switches.h"
 #include "probe/system.h"
+#include "probe/waits.h"
 
 namespace tacho {
 
 std::span<const ProbeInfo> all_probes() {
   static const ProbeInfo probes[] = {
-      kLoadProbe,           kCpuProbe,  kProcessProbe,  kCgroupProbe, kMemoryProbe,
-      kVmstatProbe,         kSwapProbe, kDiskProbe,     kNetProbe,    kPressureProbe,
-      kCgroupPressureProbe, kGpuProbe,  kGpuExtraProbe, kPerfProbe,   kSwitchesProbe,
+      kLoadProbe,   kCpuProbe,      kProcessProbe, kWaitsProbe,    kCgroupProbe,   kMemoryProbe,
+      kVmstatProbe, kSwapProbe,     kDiskProbe,    kNetProbe,      kPressureProbe, kCgroupPressureProbe,
+      kGpuProbe,    kGpuExtraProbe, kPerfProbe,    kSwitchesProbe,
   };
   return probes;
 }
