@@ -23,6 +23,8 @@ constexpr auto kOptions = std::to_array<Option>({
      "Read proportional memory: auto keeps it inside a time budget and says when it fell back to RSS."},
     {"method", 0, "auto|cgroup|tree", word, kOnce, "TACHO_METHOD", "", "method", "auto", kRecord, recording,
      "Sum the job's CPU time by a cgroup of its own or over its process tree."},
+    {"carbon-intensity", 0, "G", text, kOnce, "TACHO_CARBON_INTENSITY", "", "carbon_intensity", "", kRecord, recording,
+     "Grams of CO2 a kWh, where the machine is: run.json then has the emissions of the measured energy."},
 
     {"output", 'o', "DEST", list, kRepeated, "TACHO_OUTPUT", "TRACKER_OUTPUT", "output", "", kRecord, output,
      "Also write the samples to DEST (repeatable): .csv, .csv.gz, .jsonl, .html or a URI; - is stdout."},
@@ -46,8 +48,8 @@ constexpr auto kOptions = std::to_array<Option>({
     {"data-source-local-name", 0, "inline|local", word, kOnce, "TACHO_DATA_SOURCE_LOCAL_NAME", "",
      "data_source_local_name", "inline", kRecord, output,
      "What the service calls the rows of a short run, which come with its finish call."},
-    {"json", 0, "", flag, kOnce, "", "", "", "", kRuns | kShow | kList | kDoctor | kCompare | kAdvise | kTop | kWhy, output,
-     "Print JSON."},
+    {"json", 0, "", flag, kOnce, "", "", "", "", kRuns | kShow | kList | kDoctor | kCompare | kAdvise | kTop | kWhy,
+     output, "Print JSON."},
 
     {"servers", 0, "", flag, kOnce, "", "", "", "", kAdvise, output,
      "Also ask the price list of Spare Cores for the cheapest servers of that size; only the size is sent."},

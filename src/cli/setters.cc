@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "base/log.h"
 #include "base/text.h"
@@ -101,6 +102,14 @@ Status set_upload_interval(Draft& draft, const Value& value) {
   return ok();
 }
 
+Status set_carbon_intensity(Draft& draft, const Value& value) {
+  const auto grams = parse_double(value.text);
+  if (!grams || !std::isfinite(*grams) || *grams < 0)
+    return bad("not a carbon intensity", value.text, "grams of CO2 a kWh, such as 380");
+  draft.settings.carbon_intensity = *grams;
+  return ok();
+}
+
 Status set_timeout(Draft& draft, const Value& value) {
   return set_duration(draft.settings.timeout_ns.emplace(), value);
 }
@@ -184,6 +193,7 @@ constexpr auto kSetters = std::to_array<Setter>({
      }},
     {"hide", add_hidden},
     {"no-cloud", [](Draft& d, const Value& v) { return set_flag(d.settings.no_cloud, v); }},
+    {"carbon-intensity", set_carbon_intensity},
     {"job-name", set_metadata<&Metadata::job_name>},
     {"project-name", set_metadata<&Metadata::project_name>},
     {"stage-name", set_metadata<&Metadata::stage_name>},

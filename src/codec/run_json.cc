@@ -111,6 +111,24 @@ void write_totals(JsonWriter& json, Fields& fields, const Totals& totals) {
   json.end_object();
 }
 
+void write_energy(JsonWriter& json, const Energy& energy) {
+  const auto word = [&](const char* name, const std::string& value) {
+    json.key(name);
+    value.empty() ? json.null() : json.value(value);
+  };
+  json.key("energy").object();
+  json.key("cpu_j").number(energy.cpu_j.value_or(kAbsent), 3);
+  json.key("gpu_j").number(energy.gpu_j.value_or(kAbsent), 3);
+  json.key("job_j").number(energy.job_j.value_or(kAbsent), 3);
+  json.key("method").object();
+  word("cpu", energy.cpu_method);
+  word("gpu", energy.gpu_method);
+  json.end_object();
+  word("job_share", energy.job_share);
+  if (energy.carbon_intensity) json.key("co2_g").number(energy.co2_g.value_or(kAbsent), 6);
+  json.end_object();
+}
+
 void write_statistics(JsonWriter& json, const Run& run, const Summary& summary) {
   const Schema& schema = summary.schema();
   json.key("statistics").object();
@@ -201,6 +219,7 @@ void write_measured(JsonWriter& json, Fields& fields, const Run& run, const Summ
   fields.text("waits", std::string_view(run.method.waits));
   json.end_object();
   write_totals(json, fields, run.totals);
+  write_energy(json, run.energy);
   if (run.outcome.state != RunState::running) {
     const std::string_view guess =
         guess_allocation([&](std::string_view column) { return summary.column(column).mean; });

@@ -11,6 +11,7 @@
 #include "discover/cgroups.h"
 #include "discover/host.h"
 #include "engine/deliverer.h"
+#include "engine/energy.h"
 #include "engine/outcome.h"
 #include "engine/outputs.h"
 #include "engine/progress.h"
@@ -163,6 +164,7 @@ void Session::fill_run() {
   run_.interval_ns = settings_.interval_ns;
   run_.metadata = settings_.metadata;
   run_.hidden = settings_.hide;
+  run_.energy.carbon_intensity = settings_.carbon_intensity;
   for (const std::string& word : settings_.command) run_.command.push_back(valid_utf8(word));
   std::string folder(4096, '\0');
   if (::getcwd(folder.data(), folder.size()) != nullptr) run_.working_directory = valid_utf8(folder.c_str());
@@ -295,6 +297,7 @@ void Session::write_row(bool closing) {
   summary_.add(row_);
   add_to_verdict();
   totals_.update(run_, summary_, tree_.get(), context_);
+  fill_energy(run_, summary_);
   // The GPU driver may take a while to answer.
   if (closing || (!run_.host.host_gpu_count && row_.index % 8 == 1)) {
     sampler_->fill_host(run_);

@@ -36,6 +36,7 @@ struct Settings {
   TreeMethod method = TreeMethod::automatic;
   std::vector<std::string> hide;  // single field names; group words already expanded
   bool no_cloud = false;
+  std::optional<double> carbon_intensity;  // g CO2 a kWh
   std::optional<int64_t> timeout_ns;
   int64_t kill_after_ns = 10'000'000'000;
   bool strict = false;

@@ -64,6 +64,15 @@ struct Totals {
   std::optional<int64_t> oom_kills, processes_seen;
 };
 
+// What the run's machine used, measured or empty; see run.json.
+struct Energy {
+  std::optional<double> cpu_j, gpu_j, job_j;
+  std::string cpu_method, gpu_method;      // "rapl"; "nvml", "nvml_power"
+  std::string job_share;                   // how job_j was told apart: "cpu time", "exact"
+  std::optional<double> carbon_intensity;  // g CO2 a kWh, as the user gave it
+  std::optional<double> co2_g;
+};
+
 struct Run {
   int revision = 0;  // counts changes of what is not measured: host, pid …
   std::string id;
@@ -80,6 +89,7 @@ struct Run {
   Outcome outcome;
   Method method;
   Totals totals;
+  Energy energy;
   std::vector<std::string> notes;
   std::vector<std::string> hidden;  // fields that are written nowhere
 };

@@ -13,5 +13,6 @@ extern const ProbeInfo kNetProbe;
 extern const ProbeInfo kPressureProbe;
 extern const ProbeInfo kCgroupPressureProbe;
 extern const ProbeInfo kSwapProbe;
+extern const ProbeInfo kRaplProbe;
 
 }  // namespace tacho

@@ -11,9 +11,9 @@ namespace tacho {
 
 std::span<const ProbeInfo> all_probes() {
   static const ProbeInfo probes[] = {
-      kLoadProbe,   kCpuProbe,      kProcessProbe, kWaitsProbe,    kCgroupProbe,   kMemoryProbe,
-      kVmstatProbe, kSwapProbe,     kDiskProbe,    kNetProbe,      kPressureProbe, kCgroupPressureProbe,
-      kGpuProbe,    kGpuExtraProbe, kPerfProbe,    kSwitchesProbe,
+      kLoadProbe,   kCpuProbe,  kProcessProbe,  kWaitsProbe, kCgroupProbe,   kMemoryProbe,
+      kVmstatProbe, kSwapProbe, kDiskProbe,     kNetProbe,   kPressureProbe, kCgroupPressureProbe,
+      kRaplProbe,   kGpuProbe,  kGpuExtraProbe, kPerfProbe,  kSwitchesProbe,
   };
   return probes;
 }
