@@ -11,10 +11,10 @@ namespace {
 constexpr size_t kJobAdLimit = 1 << 20;
 constexpr const char* kNamespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 
-void add_queue(const Variables& v, Finding& found, const std::string& name) {
+void add_queue(const Variables& v, Starter& found, const std::string& name) {
   if (v.has(name)) found.metadata.tags.push_back("queue=" + v.text(name));
 }
-void ask_cpus(Finding& found, std::optional<int64_t> cpus) {
+void ask_cpus(Starter& found, std::optional<int64_t> cpus) {
   if (cpus && *cpus > 0) found.started_by.requested.cpus = static_cast<double>(*cpus);
 }
 std::string up_to(const std::string& text, const char* ends) { return text.substr(0, text.find_first_of(ends)); }
@@ -32,10 +32,10 @@ std::optional<double> clock_seconds(std::string_view text) {
 }
 
 bool is_slurm(const Variables& v) { return v.has("SLURM_JOB_ID"); }
-void slurm(const Variables& v, Finding& found) { found = slurm_job(v); }
+void slurm(const Variables& v, Starter& found) { found = slurm_job(v); }
 
 bool is_pbs(const Variables& v) { return v.has("PBS_JOBID"); }
-void pbs(const Variables& v, Finding& found) {
+void pbs(const Variables& v, Starter& found) {
   ScheduledJob& job = found.started_by.job;
   job.raw_id = v.text("PBS_JOBID");
   job.id = up_to(job.raw_id, ".");
@@ -52,7 +52,7 @@ void pbs(const Variables& v, Finding& found) {
 }
 
 bool is_lsf(const Variables& v) { return v.has("LSB_JOBID"); }
-void lsf(const Variables& v, Finding& found) {
+void lsf(const Variables& v, Starter& found) {
   ScheduledJob& job = found.started_by.job;
   job.id = v.text("LSB_JOBID");
   found.metadata.job_name = v.text("LSB_JOBNAME");
@@ -63,7 +63,7 @@ void lsf(const Variables& v, Finding& found) {
 
 // Jenkins has a JOB_NAME too, and others a JOB_ID: both conditions count.
 bool is_sge(const Variables& v) { return v.has("JOB_ID") && (v.has("SGE_TASK_ID") || v.has("SGE_ROOT")); }
-void sge(const Variables& v, Finding& found) {
+void sge(const Variables& v, Starter& found) {
   ScheduledJob& job = found.started_by.job;
   job.id = v.text("JOB_ID");
   found.metadata.job_name = v.text("JOB_NAME");
@@ -92,7 +92,7 @@ std::string job_ad(const Variables& v) {
   return text.size() > kJobAdLimit ? "" : text;
 }
 bool is_condor(const Variables& v) { return !job_ad(v).empty(); }
-void condor(const Variables& v, Finding& found) {
+void condor(const Variables& v, Starter& found) {
   const std::string ad = job_ad(v);
   const auto whole = [&](std::string_view name) {
     const auto number = parse_int<int64_t>(ad_value(ad, name));
@@ -112,7 +112,7 @@ void condor(const Variables& v, Finding& found) {
 }
 
 bool is_aws_batch(const Variables& v) { return v.has("AWS_BATCH_JOB_ID"); }
-void aws_batch(const Variables& v, Finding& found) {
+void aws_batch(const Variables& v, Starter& found) {
   ScheduledJob& job = found.started_by.job;
   job.raw_id = v.text("AWS_BATCH_JOB_ID");
   job.id = up_to(job.raw_id, ":#");
@@ -124,27 +124,27 @@ void aws_batch(const Variables& v, Finding& found) {
 }
 
 bool is_gcp_batch(const Variables& v) { return v.has("BATCH_TASK_INDEX") && v.has("BATCH_TASK_COUNT"); }
-void gcp_batch(const Variables& v, Finding& found) {
+void gcp_batch(const Variables& v, Starter& found) {
   found.started_by.job.index = v.number("BATCH_TASK_INDEX");
   found.started_by.job.restart = v.number("BATCH_TASK_RETRY_ATTEMPT");
 }
 
 bool is_azureml(const Variables& v) { return v.has("AZUREML_RUN_ID"); }
-void azureml(const Variables& v, Finding& found) {
+void azureml(const Variables& v, Starter& found) {
   found.started_by.job.id = v.text("AZUREML_RUN_ID");
   found.metadata.job_name = v.text("AZUREML_ARM_PROJECT_NAME");
   found.metadata.project_name = v.text("AZUREML_ARM_WORKSPACE_NAME");
 }
 
 bool is_azure_batch(const Variables& v) { return v.has("AZ_BATCH_JOB_ID"); }
-void azure_batch(const Variables& v, Finding& found) {
+void azure_batch(const Variables& v, Starter& found) {
   found.started_by.job.id = v.text("AZ_BATCH_JOB_ID");
   found.metadata.task_name = v.text("AZ_BATCH_TASK_ID");
   found.started_by.job.node = v.text("AZ_BATCH_NODE_ID");
 }
 
 bool is_kubernetes(const Variables& v) { return v.has("KUBERNETES_SERVICE_HOST"); }
-void kubernetes(const Variables& v, Finding& found) {
+void kubernetes(const Variables& v, Starter& found) {
   ScheduledJob& job = found.started_by.job;
   job.id = v.first("POD_NAME", "HOSTNAME");
   job.index = v.number("JOB_COMPLETION_INDEX");
@@ -156,7 +156,7 @@ void kubernetes(const Variables& v, Finding& found) {
 struct Executor {
   std::string_view name;
   bool (*is_there)(const Variables&);
-  void (*read)(const Variables&, Finding&);
+  void (*read)(const Variables&, Starter&);
 };
 constexpr std::array kExecutors = {
     Executor{"slurm", is_slurm, slurm},
@@ -173,10 +173,10 @@ constexpr std::array kExecutors = {
 
 }  // namespace
 
-std::optional<Finding> find_executor(const Variables& variables) {
+std::optional<Starter> find_executor(const Variables& variables) {
   for (const Executor& executor : kExecutors) {
     if (!executor.is_there(variables)) continue;
-    Finding found;
+    Starter found;
     executor.read(variables, found);
     found.started_by.executor = found.metadata.executor = found.started_by.job.scheduler = executor.name;
     if (found.started_by.requested.known()) found.started_by.requested.source = executor.name;

@@ -28,7 +28,7 @@ std::string line_after(std::string_view text, std::string_view key) {
 }
 
 bool is_nextflow(const Variables& v) { return v.has("NXF_TASK_WORKDIR"); }
-void nextflow(const Variables& v, Finding& found) {
+void nextflow(const Variables& v, Starter& found) {
   const std::string folder = v.all().variable("NXF_TASK_WORKDIR");
   const std::string script = v.file_start(folder + "/.command.run", kScriptStart);
   std::string name = line_after(script, "### name:");
@@ -55,7 +55,7 @@ const std::vector<std::string>* snakemake_above(const Variables& v) {
   return found == above.end() ? nullptr : &*found;
 }
 bool is_snakemake(const Variables& v) { return snakemake_above(v) != nullptr; }
-void snakemake(const Variables& v, Finding& found) {
+void snakemake(const Variables& v, Starter& found) {
   const std::vector<std::string>& words = *snakemake_above(v);
   constexpr std::string_view kJobs = "--target-jobs";
   for (size_t i = 0; i < words.size(); ++i) {
@@ -70,7 +70,7 @@ void snakemake(const Variables& v, Finding& found) {
 }
 
 bool is_airflow(const Variables& v) { return v.has("AIRFLOW_CTX_DAG_ID"); }
-void airflow(const Variables& v, Finding& found) {
+void airflow(const Variables& v, Starter& found) {
   found.metadata.job_name = v.text("AIRFLOW_CTX_DAG_ID");
   found.metadata.task_name = v.text("AIRFLOW_CTX_TASK_ID");
   found.metadata.external_run_id = v.text("AIRFLOW_CTX_DAG_RUN_ID");
@@ -78,7 +78,7 @@ void airflow(const Variables& v, Finding& found) {
 }
 
 bool is_metaflow(const Variables& v) { return v.has("METAFLOW_FLOW_NAME"); }
-void metaflow(const Variables& v, Finding& found) {
+void metaflow(const Variables& v, Starter& found) {
   found.metadata.job_name = v.text("METAFLOW_FLOW_NAME");
   found.metadata.stage_name = v.text("METAFLOW_STEP_NAME");
   found.metadata.task_name = v.text("METAFLOW_TASK_ID");
@@ -87,7 +87,7 @@ void metaflow(const Variables& v, Finding& found) {
 }
 
 bool is_flyte(const Variables& v) { return v.has("FLYTE_INTERNAL_EXECUTION_ID"); }
-void flyte(const Variables& v, Finding& found) {
+void flyte(const Variables& v, Starter& found) {
   found.metadata.task_name = v.text("FLYTE_INTERNAL_TASK_NAME");
   found.metadata.external_run_id = v.text("FLYTE_INTERNAL_EXECUTION_ID");
   found.metadata.project_name = v.text("FLYTE_INTERNAL_EXECUTION_PROJECT");
@@ -122,14 +122,14 @@ std::string outer_name(std::string_view json) {
 }
 
 bool is_argo(const Variables& v) { return v.has("ARGO_NODE_ID") || v.has("ARGO_TEMPLATE"); }
-void argo(const Variables& v, Finding& found) {
+void argo(const Variables& v, Starter& found) {
   found.metadata.stage_name = v.text("ARGO_CONTAINER_NAME");
   found.metadata.task_name = stored_value(outer_name(v.all().variable("ARGO_TEMPLATE")));
   found.metadata.external_run_id = v.first("ARGO_WORKFLOW_NAME", "ARGO_NODE_ID");
 }
 
 bool is_github(const Variables& v) { return v.text("GITHUB_ACTIONS") == "true"; }
-void github(const Variables& v, Finding& found) {
+void github(const Variables& v, Starter& found) {
   found.metadata.job_name = v.text("GITHUB_WORKFLOW");
   found.metadata.stage_name = v.text("GITHUB_JOB");
   found.metadata.task_name = v.text("GITHUB_ACTION");
@@ -140,7 +140,7 @@ void github(const Variables& v, Finding& found) {
 }
 
 bool is_gitlab(const Variables& v) { return v.text("GITLAB_CI") == "true"; }
-void gitlab(const Variables& v, Finding& found) {
+void gitlab(const Variables& v, Starter& found) {
   found.metadata.job_name = v.text("CI_JOB_NAME");
   found.metadata.stage_name = v.text("CI_JOB_STAGE");
   found.metadata.external_run_id = v.text("CI_JOB_ID");
@@ -150,7 +150,7 @@ void gitlab(const Variables& v, Finding& found) {
 }
 
 bool is_jenkins(const Variables& v) { return v.has("JENKINS_URL") && v.has("BUILD_NUMBER"); }
-void jenkins(const Variables& v, Finding& found) {
+void jenkins(const Variables& v, Starter& found) {
   found.metadata.job_name = v.text("JOB_NAME");
   found.metadata.stage_name = v.text("STAGE_NAME");
   found.metadata.external_run_id = v.text("BUILD_TAG");
@@ -159,7 +159,7 @@ void jenkins(const Variables& v, Finding& found) {
 struct Orchestrator {
   std::string_view name;
   bool (*is_there)(const Variables&);
-  void (*read)(const Variables&, Finding&);
+  void (*read)(const Variables&, Starter&);
 };
 constexpr std::array kOrchestrators = {
     Orchestrator{"nextflow", is_nextflow, nextflow},
@@ -175,10 +175,10 @@ constexpr std::array kOrchestrators = {
 
 }  // namespace
 
-std::optional<Finding> find_orchestrator(const Variables& variables) {
+std::optional<Starter> find_orchestrator(const Variables& variables) {
   for (const Orchestrator& orchestrator : kOrchestrators) {
     if (!orchestrator.is_there(variables)) continue;
-    Finding found;
+    Starter found;
     found.started_by.orchestrator = found.metadata.orchestrator = orchestrator.name;
     orchestrator.read(variables, found);
     if (found.started_by.requested.known()) found.started_by.requested.source = orchestrator.name;

@@ -114,8 +114,8 @@ bool is_in_host_list(std::string_view list, std::string_view host) {
   return false;
 }
 
-Finding slurm_job(const Variables& v) {
-  Finding found;
+Starter slurm_job(const Variables& v) {
+  Starter found;
   ScheduledJob& job = found.started_by.job;
   const auto part = component(v);
   job.raw_id = v.text("SLURM_JOB_ID");

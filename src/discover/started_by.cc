@@ -125,11 +125,11 @@ JobSurroundings surroundings_of(const Roots& roots, pid_t pid) {
   return {variable, plain_file_start, command_lines_above(roots, parent_of(roots, pid))};
 }
 
-Finding find_starter(const JobSurroundings& surroundings) {
+Starter find_starter(const JobSurroundings& surroundings) {
   const Variables variables(surroundings);
   auto orchestrator = find_orchestrator(variables);
   const auto executor = find_executor(variables);
-  Finding found = orchestrator ? std::move(*orchestrator) : Finding{};
+  Starter found = orchestrator ? std::move(*orchestrator) : Starter{};
   found.started_by.executor = found.metadata.executor;  // what a CI system calls its runner, where nothing else is
   if (!executor) return found;
   for (const auto member : kTexts)
@@ -144,12 +144,12 @@ Finding find_starter(const JobSurroundings& surroundings) {
   return found;
 }
 
-void apply_finding(const Finding& finding, Metadata& metadata, StartedBy& started_by) {
+void apply_starter(const Starter& starter, Metadata& metadata, StartedBy& started_by) {
   RequestedSize asked = started_by.requested;  // the user's own
-  started_by = finding.started_by;
+  started_by = starter.started_by;
   const auto take = [&](std::string Metadata::*member, const char* name) {
-    if (!(metadata.*member).empty() || (finding.metadata.*member).empty()) return;
-    metadata.*member = finding.metadata.*member;
+    if (!(metadata.*member).empty() || (starter.metadata.*member).empty()) return;
+    metadata.*member = starter.metadata.*member;
     started_by.fields.emplace_back(name);
   };
   take(&Metadata::orchestrator, "orchestrator");
@@ -161,7 +161,7 @@ void apply_finding(const Finding& finding, Metadata& metadata, StartedBy& starte
   take(&Metadata::env, "env");
   take(&Metadata::external_run_id, "external_run_id");
   take(&Metadata::container_image, "container_image");
-  for (const std::string& tag : finding.metadata.tags) {
+  for (const std::string& tag : starter.metadata.tags) {
     if (has_key(metadata.tags, tag)) continue;
     metadata.tags.push_back(tag);
     if (std::find(started_by.fields.begin(), started_by.fields.end(), "tags") == started_by.fields.end())
@@ -169,7 +169,7 @@ void apply_finding(const Finding& finding, Metadata& metadata, StartedBy& starte
   }
   if (!asked.known()) return;
   asked.source = "user";
-  fill_size(asked, finding.started_by.requested);
+  fill_size(asked, starter.started_by.requested);
   started_by.requested = asked;
 }
 

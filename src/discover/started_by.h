@@ -27,13 +27,13 @@ JobSurroundings own_surroundings(const Roots& roots);
 JobSurroundings surroundings_of(const Roots& roots, pid_t pid);
 
 // What was found: metadata that nobody gave, and the rest.
-struct Finding {
+struct Starter {
   Metadata metadata;  // orchestrator and executor included; tags are those of a queue or a pipeline
   StartedBy started_by;
 };
-Finding find_starter(const JobSurroundings& surroundings);
+Starter find_starter(const JobSurroundings& surroundings);
 
 // Fills what the user left open, notes which fields that were, and lets the user's own size win field by field.
-void apply_finding(const Finding& finding, Metadata& metadata, StartedBy& started_by);
+void apply_starter(const Starter& starter, Metadata& metadata, StartedBy& started_by);
 
 }  // namespace tacho

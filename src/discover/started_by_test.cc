@@ -27,12 +27,12 @@ JobSurroundings around(Map variables, Map files = {}, std::vector<std::vector<st
           std::move(ancestors)};
 }
 
-Finding find(Map variables, Map files = {}, std::vector<std::vector<std::string>> ancestors = {}) {
+Starter find(Map variables, Map files = {}, std::vector<std::vector<std::string>> ancestors = {}) {
   return find_starter(around(std::move(variables), std::move(files), std::move(ancestors)));
 }
 
 TEST(StartedBy, NothingThereIsNothingFound) {
-  const Finding found = find({{"HOME", "/root"}, {"SLURM_JOB_NAME", "x"}, {"JOB_NAME", "y"}, {"BUILD_NUMBER", "3"}});
+  const Starter found = find({{"HOME", "/root"}, {"SLURM_JOB_NAME", "x"}, {"JOB_NAME", "y"}, {"BUILD_NUMBER", "3"}});
   EXPECT_FALSE(found.started_by.detected());
   EXPECT_FALSE(found.started_by.job.known());
   EXPECT_FALSE(found.started_by.requested.known());
@@ -42,13 +42,13 @@ TEST(StartedBy, NothingThereIsNothingFound) {
 
 TEST(StartedBy, NextflowReadsTheWrapperScript) {
   const std::string script = "#!/bin/bash\n### ---\n### name: 'bwa (s \"1\")'\n### container: 'quay.io/bwa:1'\n";
-  const Finding found = find({{"NXF_TASK_WORKDIR", "/w/3f/9a1c2b/"}}, {{"/w/3f/9a1c2b//.command.run", script}});
+  const Starter found = find({{"NXF_TASK_WORKDIR", "/w/3f/9a1c2b/"}}, {{"/w/3f/9a1c2b//.command.run", script}});
   EXPECT_EQ(found.started_by.orchestrator, "nextflow");
   EXPECT_EQ(found.metadata.task_name, "bwa (s \"1\")");
   EXPECT_EQ(found.metadata.job_name, "bwa");
   EXPECT_EQ(found.metadata.container_image, "quay.io/bwa:1");
   EXPECT_EQ(found.metadata.external_run_id, "3f/9a1c2b");
-  const Finding older =
+  const Starter older =
       find({{"NXF_TASK_WORKDIR", "/w/3f/9a"}}, {{"/w/3f/9a/.command.run", "# NEXTFLOW TASK: sort (2)\n"}});
   EXPECT_EQ(older.metadata.task_name, "sort (2)");
   EXPECT_EQ(older.metadata.job_name, "sort");
@@ -63,7 +63,7 @@ TEST(StartedBy, SnakemakeIsAnAncestor) {
   const auto task = [](Words words) { return find({{"OMP_NUM_THREADS", "3"}}, {}, {{"bash"}, std::move(words)}); };
   EXPECT_EQ(task({"/usr/bin/snakemake", "-c1"}).started_by.orchestrator, "snakemake");
   EXPECT_EQ(task({"/usr/bin/python3", "/usr/bin/snakemake"}).started_by.orchestrator, "snakemake");
-  const Finding target = task({"python3", "-m", "snakemake", "--target-jobs", "align:sample=1", "--cores", "2"});
+  const Starter target = task({"python3", "-m", "snakemake", "--target-jobs", "align:sample=1", "--cores", "2"});
   EXPECT_EQ(target.metadata.task_name, "align");
   EXPECT_EQ(target.started_by.requested.cpus, 3);
   EXPECT_EQ(target.started_by.requested.source, "snakemake");
@@ -72,20 +72,20 @@ TEST(StartedBy, SnakemakeIsAnAncestor) {
 }
 
 TEST(StartedBy, OtherOrchestrators) {
-  const Finding airflow = find({{"AIRFLOW_CTX_DAG_ID", "d"},
+  const Starter airflow = find({{"AIRFLOW_CTX_DAG_ID", "d"},
                                 {"AIRFLOW_CTX_TASK_ID", "t"},
                                 {"AIRFLOW_CTX_DAG_RUN_ID", "r"},
                                 {"AIRFLOW_CTX_TRY_NUMBER", "3"}});
   EXPECT_EQ(airflow.metadata.job_name + airflow.metadata.task_name + airflow.metadata.external_run_id, "dtr");
   EXPECT_EQ(airflow.started_by.job.restart, 2);
-  const Finding metaflow = find({{"METAFLOW_FLOW_NAME", "f"},
+  const Starter metaflow = find({{"METAFLOW_FLOW_NAME", "f"},
                                  {"METAFLOW_STEP_NAME", "s"},
                                  {"METAFLOW_TASK_ID", "7"},
                                  {"METAFLOW_RUN_ID", "9"},
                                  {"METAFLOW_RETRY_COUNT", "1"}});
   EXPECT_EQ(metaflow.metadata.stage_name, "s");
   EXPECT_EQ(metaflow.started_by.job.restart, 1);
-  const Finding flyte = find({{"FLYTE_INTERNAL_EXECUTION_ID", "e"},
+  const Starter flyte = find({{"FLYTE_INTERNAL_EXECUTION_ID", "e"},
                               {"FLYTE_INTERNAL_EXECUTION_PROJECT", "p"},
                               {"FLYTE_INTERNAL_EXECUTION_DOMAIN", "dev"},
                               {"FLYTE_INTERNAL_IMAGE", "i"},
@@ -93,7 +93,7 @@ TEST(StartedBy, OtherOrchestrators) {
                               {"FLYTE_ATTEMPT_NUMBER", "2"}});
   EXPECT_EQ(flyte.metadata.env, "dev");
   EXPECT_EQ(flyte.metadata.project_name + flyte.metadata.container_image + flyte.metadata.task_name, "pit");
-  const Finding argo = find({{"ARGO_TEMPLATE", R"({"inputs":{"name":"no"},"name":"main\"x","outputs":{}})"},
+  const Starter argo = find({{"ARGO_TEMPLATE", R"({"inputs":{"name":"no"},"name":"main\"x","outputs":{}})"},
                              {"ARGO_NODE_ID", "n-1"},
                              {"ARGO_CONTAINER_NAME", "c"}});
   EXPECT_EQ(argo.metadata.task_name, "main\"x");
@@ -101,7 +101,7 @@ TEST(StartedBy, OtherOrchestrators) {
   EXPECT_EQ(argo.metadata.stage_name, "c");
   for (const char* broken : {"{", "{\"name\":", "[\"name\",\"x\"]", "{\"name\" 3}", "nonsense", "{\"a\":\"\\"})
     EXPECT_EQ(find({{"ARGO_TEMPLATE", broken}}).metadata.task_name, "") << broken;
-  const Finding github = find({{"GITHUB_ACTIONS", "true"},
+  const Starter github = find({{"GITHUB_ACTIONS", "true"},
                                {"GITHUB_WORKFLOW", "CI"},
                                {"GITHUB_JOB", "test"},
                                {"GITHUB_ACTION", "__run"},
@@ -113,7 +113,7 @@ TEST(StartedBy, OtherOrchestrators) {
   EXPECT_EQ(github.metadata.project_name, "o/r");
   EXPECT_EQ(github.started_by.job.restart, 0);
   EXPECT_FALSE(find({{"GITHUB_ACTIONS", "false"}}).started_by.detected());
-  const Finding gitlab = find({{"GITLAB_CI", "true"}, {"CI_JOB_NAME", "j"}, {"CI_PIPELINE_ID", "11"}});
+  const Starter gitlab = find({{"GITLAB_CI", "true"}, {"CI_JOB_NAME", "j"}, {"CI_PIPELINE_ID", "11"}});
   EXPECT_EQ(gitlab.metadata.tags, std::vector<std::string>{"pipeline=11"});
 }
 
@@ -124,7 +124,7 @@ TEST(StartedBy, JenkinsAndGridEngineAreNotMixedUp) {
   Map both = jenkins;
   both.insert(
       {{"JOB_ID", "77"}, {"SGE_TASK_ID", "undefined"}, {"NSLOTS", "4"}, {"QUEUE", "all.q"}, {"RESTARTED", "1"}});
-  const Finding found = find(both);
+  const Starter found = find(both);
   EXPECT_EQ(found.started_by.executor, "sge");
   EXPECT_EQ(found.metadata.job_name, "nightly");
   EXPECT_EQ(found.started_by.job.id, "77");
@@ -136,7 +136,7 @@ TEST(StartedBy, JenkinsAndGridEngineAreNotMixedUp) {
 }
 
 TEST(StartedBy, OtherExecutors) {
-  const Finding pbs = find({{"PBS_JOBID", "12.server"},
+  const Starter pbs = find({{"PBS_JOBID", "12.server"},
                             {"PBS_JOBNAME", "n"},
                             {"PBS_ARRAY_INDEX", "2"},
                             {"PBS_NP", "8"},
@@ -146,41 +146,41 @@ TEST(StartedBy, OtherExecutors) {
   EXPECT_EQ(pbs.started_by.job.index, 2);
   EXPECT_EQ(pbs.started_by.requested.cpus, 8);
   EXPECT_EQ(pbs.started_by.requested.time_s, 3600);
-  const Finding lsf = find({{"LSB_JOBID", "5"}, {"LSB_JOBINDEX", "0"}, {"LSB_DJOB_NUMPROC", "3"}});
+  const Starter lsf = find({{"LSB_JOBID", "5"}, {"LSB_JOBINDEX", "0"}, {"LSB_DJOB_NUMPROC", "3"}});
   EXPECT_FALSE(lsf.started_by.job.index.has_value());
   EXPECT_EQ(lsf.started_by.requested.cpus, 3);
   const std::string ad =
       "ClusterId = 12\nprocid = 3\nJobBatchName = \"b\"\nRequestCpus = 2\nRequestMemory = 100\n"
       "NumJobStarts = 1\nDockerImage = \"img\"\n";
-  const Finding condor = find({{"_CONDOR_JOB_AD", "/ad"}}, {{"/ad", ad}});
+  const Starter condor = find({{"_CONDOR_JOB_AD", "/ad"}}, {{"/ad", ad}});
   EXPECT_EQ(condor.started_by.job.id, "12.3");
   EXPECT_EQ(condor.started_by.job.restart, 0);
   EXPECT_EQ(condor.started_by.requested.memory_bytes, 100 << 20);
   EXPECT_EQ(condor.metadata.container_image, "img");
   EXPECT_FALSE(find({{"_CONDOR_JOB_AD", "/none"}}).started_by.detected());
   EXPECT_FALSE(find({{"_CONDOR_JOB_AD", "/ad"}}, {{"/ad", std::string((1 << 20) + 1, 'x')}}).started_by.detected());
-  const Finding aws = find({{"AWS_BATCH_JOB_ID", "ab-1:3"},
+  const Starter aws = find({{"AWS_BATCH_JOB_ID", "ab-1:3"},
                             {"AWS_BATCH_JOB_ATTEMPT", "2"},
                             {"AWS_BATCH_JOB_ARRAY_INDEX", "3"},
                             {"AWS_BATCH_JOB_NODE_INDEX", "1"}});
   EXPECT_EQ(aws.started_by.job.id, "ab-1");
   EXPECT_EQ(aws.started_by.job.restart, 1);
   EXPECT_EQ(aws.started_by.job.node, "1");
-  const Finding gcp = find({{"BATCH_TASK_INDEX", "4"}, {"BATCH_TASK_COUNT", "9"}, {"BATCH_TASK_RETRY_ATTEMPT", "0"}});
+  const Starter gcp = find({{"BATCH_TASK_INDEX", "4"}, {"BATCH_TASK_COUNT", "9"}, {"BATCH_TASK_RETRY_ATTEMPT", "0"}});
   EXPECT_EQ(gcp.started_by.job.scheduler, "gcp_batch");
   EXPECT_EQ(gcp.started_by.job.id, "");
   EXPECT_EQ(gcp.started_by.job.index, 4);
   EXPECT_EQ(group_name(gcp.started_by.job), "");
   EXPECT_EQ(find({{"AZUREML_RUN_ID", "r"}, {"AZUREML_ARM_PROJECT_NAME", "exp"}}).metadata.job_name, "exp");
   EXPECT_EQ(find({{"AZ_BATCH_JOB_ID", "j"}, {"AZ_BATCH_TASK_ID", "t"}}).metadata.task_name, "t");
-  const Finding pod = find({{"KUBERNETES_SERVICE_HOST", "10.0.0.1"}, {"HOSTNAME", "pod-1"}, {"NODE_NAME", "n"}},
+  const Starter pod = find({{"KUBERNETES_SERVICE_HOST", "10.0.0.1"}, {"HOSTNAME", "pod-1"}, {"NODE_NAME", "n"}},
                            {{"/var/run/secrets/kubernetes.io/serviceaccount/namespace", "team-a\n"}});
   EXPECT_EQ(pod.started_by.job.id, "pod-1");
   EXPECT_EQ(pod.started_by.job.cluster, "team-a");
 }
 
 TEST(StartedBy, OrchestratorWinsWhereBothTell) {
-  const Finding found = find({{"NXF_TASK_WORKDIR", "/w/3f/9a"},
+  const Starter found = find({{"NXF_TASK_WORKDIR", "/w/3f/9a"},
                               {"SLURM_JOB_ID", "4711"},
                               {"SLURM_JOB_NAME", "nf-x"},
                               {"GITHUB_ACTIONS", "true"},
@@ -199,13 +199,13 @@ TEST(Slurm, ArraysRequeuesAndSteps) {
   EXPECT_EQ(group_name(find(task).started_by.job), "slurm:4711_3");
   task["SLURM_RESTART_COUNT"] = "1";
   EXPECT_EQ(group_name(find(task).started_by.job), "slurm:4711_3.r1");
-  const Finding batch = find({{"SLURM_JOB_ID", "5"}, {"SLURM_CPUS_ON_NODE", "8"}, {"SLURM_MEM_PER_CPU", "100"}});
+  const Starter batch = find({{"SLURM_JOB_ID", "5"}, {"SLURM_CPUS_ON_NODE", "8"}, {"SLURM_MEM_PER_CPU", "100"}});
   EXPECT_EQ(batch.started_by.job.restart, 0);
   EXPECT_FALSE(batch.started_by.job.step.has_value());
   EXPECT_EQ(batch.started_by.requested.cpus, 8);
   EXPECT_EQ(batch.started_by.requested.memory_bytes, 800 << 20);
   EXPECT_EQ(batch.started_by.requested.gpus, 0);
-  const Finding step = find({{"SLURM_JOB_ID", "5"},
+  const Starter step = find({{"SLURM_JOB_ID", "5"},
                              {"SLURM_STEP_ID", "0"},
                              {"SLURM_PROCID", "1"},
                              {"SLURM_STEP_NUM_TASKS", "2"},
@@ -218,7 +218,7 @@ TEST(Slurm, ArraysRequeuesAndSteps) {
   EXPECT_EQ(step.started_by.requested.cpus, 1);
   EXPECT_FALSE(step.started_by.requested.memory_bytes.has_value());  // the whole node: unknown
   EXPECT_EQ(step.started_by.requested.time_s, 60);
-  const Finding gpus = find({{"SLURM_JOB_ID", "5"}, {"SLURM_JOB_GPUS", "0,2-3"}, {"SLURM_MEM_PER_GPU", "10"}});
+  const Starter gpus = find({{"SLURM_JOB_ID", "5"}, {"SLURM_JOB_GPUS", "0,2-3"}, {"SLURM_MEM_PER_GPU", "10"}});
   EXPECT_EQ(gpus.started_by.requested.gpus, 3);
   EXPECT_EQ(gpus.started_by.requested.memory_bytes, 30 << 20);
 }
@@ -249,7 +249,7 @@ TEST(Slurm, HostLists) {
 }
 
 TEST(Slurm, NonsenseIsUnset) {
-  const Finding found = find({{"SLURM_JOB_ID", "abc"},
+  const Starter found = find({{"SLURM_JOB_ID", "abc"},
                               {"SLURM_CPUS_ON_NODE", "-4"},
                               {"SLURM_ARRAY_TASK_ID", ""},
                               {"SLURM_ARRAY_JOB_ID", "9"},
@@ -262,7 +262,7 @@ TEST(Slurm, NonsenseIsUnset) {
 }
 
 TEST(StartedBy, HostileValuesAreCleanedAndCut) {
-  const Finding found = find({{"SLURM_JOB_ID", "1"}, {"SLURM_JOB_NAME", "a\nb\x1b[31m\xff"}});
+  const Starter found = find({{"SLURM_JOB_ID", "1"}, {"SLURM_JOB_NAME", "a\nb\x1b[31m\xff"}});
   EXPECT_EQ(found.metadata.job_name, "a b [31m\xEF\xBF\xBD");
   const std::string euro = "\xE2\x82\xAC";
   std::string longest;
@@ -277,7 +277,7 @@ TEST(StartedBy, TheUserWinsFieldByField) {
   metadata.tags = {"queue=other"};
   StartedBy by;
   by.requested = *parse_request("cpus=1500m");
-  apply_finding(find({{"SGE_ROOT", "/s"}, {"JOB_ID", "7"}, {"JOB_NAME", "theirs"}, {"NSLOTS", "4"}, {"QUEUE", "q"}}),
+  apply_starter(find({{"SGE_ROOT", "/s"}, {"JOB_ID", "7"}, {"JOB_NAME", "theirs"}, {"NSLOTS", "4"}, {"QUEUE", "q"}}),
                 metadata, by);
   EXPECT_EQ(metadata.job_name, "mine");
   EXPECT_EQ(metadata.executor, "sge");

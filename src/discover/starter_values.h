@@ -37,10 +37,10 @@ class Variables {
 };
 
 // The table of orchestrators, and that of executors: the first that is there, nothing where none is.
-std::optional<Finding> find_orchestrator(const Variables& variables);
-std::optional<Finding> find_executor(const Variables& variables);
+std::optional<Starter> find_orchestrator(const Variables& variables);
+std::optional<Starter> find_executor(const Variables& variables);
 // Slurm has rules of its own: arrays, heterogeneous jobs, steps.
-Finding slurm_job(const Variables& variables);
+Starter slurm_job(const Variables& variables);
 // Whether `host` is one of a list such as "n[1-2,05],login".
 bool is_in_host_list(std::string_view list, std::string_view host);
 

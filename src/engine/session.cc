@@ -174,7 +174,7 @@ void Session::find_who_started() {
   const JobSurroundings surroundings = settings_.mode == Mode::attach
                                            ? surroundings_of(context_.roots, settings_.attach_pid)
                                            : own_surroundings(context_.roots);
-  apply_finding(find_starter(surroundings), run_.metadata, run_.started_by);
+  apply_starter(find_starter(surroundings), run_.metadata, run_.started_by);
 }
 
 void Session::make_job_cgroup() {
