@@ -74,6 +74,10 @@ int doctor_command(const Call& call) {
     return refuse({Code::invalid, "doctor takes no argument", started.line.words[0], "write tacho doctor"});
   const auto settings = resolve(started.line, kDoctor, real_surroundings());
   if (!settings) return refuse(settings.error());
+  if (is_set(started.line, "cost")) {
+    const std::vector<ProbeCost> costs = measure_costs(Roots::from_environment());
+    return print(is_set(started.line, "json") ? costs_json(costs) : costs_text(costs));
+  }
   const std::vector<Finding> findings = examine(Roots::from_environment(), *settings);
   const bool color = use_color(settings->color, STDOUT_FILENO);
   const int printed = print(is_set(started.line, "json") ? findings_json(findings) : findings_text(findings, color));

@@ -26,6 +26,15 @@ std::vector<Finding> examine(const Roots& roots, const Settings& settings);
 std::string findings_text(const std::vector<Finding>& findings, bool color);
 std::string findings_json(const std::vector<Finding>& findings);
 
+// doctor --cost (doctor_cost.cc): the CPU time of a reading of every probe that works here.
+struct ProbeCost {
+  std::string probe;
+  double us = 0;
+};
+std::vector<ProbeCost> measure_costs(const Roots& roots);
+std::string costs_text(const std::vector<ProbeCost>& costs);
+std::string costs_json(const std::vector<ProbeCost>& costs);
+
 // The kernel's side (doctor_kernel.cc) and the side of files and probes (doctor_files.cc).
 void examine_kernel(const Roots& roots, std::vector<Finding>& findings);
 void examine_files(const Roots& roots, const Settings& settings, std::vector<Finding>& findings);

@@ -56,6 +56,7 @@ constexpr auto kExamples = std::to_array<CommandExample>({
     {"list", {"tacho list probes", "what is measured here, and what is not"}},
     {"list", {"tacho list sinks --json", "where samples can go, for a program"}},
     {"doctor", {"tacho doctor", "every check, with the fix"}},
+    {"doctor", {"tacho doctor --cost", "what each probe costs a tick"}},
     {"monitor", {"tacho monitor", "as a monitoring_image or monitoring_script"}},
     {"monitor", {"tacho monitor -o rows.jsonl", "without BigQuery, to a file"}},
     {"monitor", {"tacho monitor --project p --dataset d", "into tables of p.d"}},

@@ -28,7 +28,7 @@ constexpr auto kCommands = std::to_array<Command>({
      why_command},
     {"top", kTop, "[RUN|--pid PID]", "Live view of a run, a process or the machine.", top_command},
     {"list", kList, "metrics|probes|sinks [--json]", "What can be measured and where it can go.", list_command},
-    {"doctor", kDoctor, "[--json] [--no-store]", "What works on this machine, what does not, why, and the fix.",
+    {"doctor", kDoctor, "[--cost] [--json] [--no-store]", "What works on this machine, what does not, why, and the fix.",
      doctor_command},
     {"discover", kNoSubcommand, "[--json]", "Print what is known of the host and its cloud.", sibling_command},
     {"deliver", kNoSubcommand, "[RUN|DIR|--all]", "Send what a killed run or a dead network left behind.",

@@ -51,6 +51,8 @@ constexpr auto kOptions = std::to_array<Option>({
     {"json", 0, "", flag, kOnce, "", "", "", "", kRuns | kShow | kList | kDoctor | kCompare | kAdvise | kTop | kWhy,
      output, "Print JSON."},
 
+    {"cost", 0, "", flag, kOnce, "", "", "", "", kDoctor, output,
+     "Measure what each probe costs a tick here, instead of the checks."},
     {"servers", 0, "", flag, kOnce, "", "", "", "", kAdvise, output,
      "Also ask the price list of Spare Cores for the cheapest servers of that size; only the size is sent."},
     {"vendor", 0, "ID", text, kOnce, "", "", "", "any", kAdvise, output,

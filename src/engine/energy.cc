@@ -21,12 +21,12 @@ std::optional<double> share_of(double part, double whole) {
 
 }  // namespace
 
-void fill_energy(Run& run, const Summary& summary) {
+void fill_energy(Run& run, const Summary& summary, std::string_view gpu_method) {
   Energy& energy = run.energy;
   energy.cpu_j = sum_of_column(summary, "system_cpu_energy_j");
   energy.gpu_j = sum_of_column(summary, "system_gpu_energy_j");
   energy.cpu_method = energy.cpu_j ? "rapl" : "";
-  if (!energy.gpu_j) energy.gpu_method.clear();
+  energy.gpu_method = energy.gpu_j ? std::string(gpu_method) : "";
   energy.job_j.reset();
   energy.job_share.clear();
   if (energy.cpu_j || energy.gpu_j) {

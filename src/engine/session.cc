@@ -310,7 +310,7 @@ void Session::write_row(bool closing) {
   summary_.add(row_);
   add_to_verdict();
   totals_.update(run_, summary_, tree_.get(), context_);
-  fill_energy(run_, summary_);
+  fill_energy(run_, summary_, context_.gpu_energy_method);
   // The GPU driver may take a while to answer.
   if (closing || (!run_.host.host_gpu_count && row_.index % 8 == 1)) {
     sampler_->fill_host(run_);

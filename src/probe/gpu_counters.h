@@ -6,6 +6,12 @@
 
 namespace tacho {
 
+// What the units of the GPUs do, in millionths, mean over those that tell (GPM).
+struct GpuUnits {
+  std::optional<int64_t> sm_ppm, occupancy_ppm, tensor_ppm, dram_ppm;
+  int64_t stamp_ns = 0;  // 0: not yet
+};
+
 // Totals grow from 0 at the first reading, a device at a time, so that one that fails or comes back makes no jump.
 // Every group carries the moment (CLOCK_MONOTONIC) it was read at; 0: not yet. A group stands still while a device that
 // is part of it cannot be read, and then goes on with what all of them added meanwhile: never a sum of fewer devices.
@@ -16,6 +22,8 @@ struct GpuCounters {
   int64_t energy_stamp_ns = 0, pcie_stamp_ns = 0, nvlink_stamp_ns = 0;
   std::optional<int64_t> temperature_mc;  // the highest
   std::optional<int64_t> pcie_max_bytes_per_s, nvlink_max_bytes_per_s;
+  GpuUnits gpm;
+  bool energy_by_power = false;  // of a device that counts no energy: its power, multiplied by time
   int64_t epoch =
       0;  // totals of different ones have nothing to do with each other: the reader process was started anew
 };

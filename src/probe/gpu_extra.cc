@@ -25,6 +25,11 @@ enum Field : size_t {
   kNvlinkStamp,
   kNvlinkMax,
   kEpoch,
+  kSmActive,
+  kSmOccupancy,
+  kTensorActive,
+  kDramActive,
+  kGpmStamp,
 };
 
 bool newer(const Reading& before, const Reading& now, size_t value, size_t stamp) {
@@ -36,6 +41,19 @@ double watts(const Reading& before, const Reading& now, double) {
   if (!newer(before, now, kEnergyUj, kEnergyStamp)) return kAbsent;
   const auto microjoules = static_cast<double>(now.get(kEnergyUj) - before.get(kEnergyUj));
   return microjoules * 1e3 / static_cast<double>(now.get(kEnergyStamp) - before.get(kEnergyStamp));
+}
+
+double joules(const Reading& before, const Reading& now, double) {
+  if (!newer(before, now, kEnergyUj, kEnergyStamp)) return kAbsent;
+  return static_cast<double>(now.get(kEnergyUj) - before.get(kEnergyUj)) * 1e-6;
+}
+
+// A level in millionths, once for each time that it was measured.
+template <size_t kValue>
+double measured(const Reading& before, const Reading& now, double) {
+  if (!now.has(kValue) || !now.has(kGpmStamp)) return kAbsent;
+  if (before.has(kGpmStamp) && now.get(kGpmStamp) <= before.get(kGpmStamp)) return kAbsent;
+  return static_cast<double>(now.get(kValue)) * 1e-6;
 }
 
 template <size_t kValue, size_t kStamp>
@@ -60,6 +78,16 @@ constexpr Column kColumns[] = {
      added<kNvlinkTx, kNvlinkStamp>},
     {115, "system_gpu_nvlink_max_bytes_per_s", "bytes/s", 0, Rule::level, kNvlinkMax, 1,
      "Speed of all active NVLink links."},
+    {280, "system_gpu_sm_active", "share", 4, Rule::custom, kSmActive, 1,
+     "Share of the GPUs' multiprocessors that had work, mean over GPUs (GPM: Hopper and newer).", measured<kSmActive>},
+    {281, "system_gpu_sm_occupancy", "share", 4, Rule::custom, kSmOccupancy, 1,
+     "Share of the warps that fit on the multiprocessors, mean over GPUs.", measured<kSmOccupancy>},
+    {282, "system_gpu_tensor_active", "share", 4, Rule::custom, kTensorActive, 1,
+     "Share of the time in which tensor cores worked, mean over GPUs.", measured<kTensorActive>},
+    {283, "system_gpu_dram_active", "share", 4, Rule::custom, kDramActive, 1,
+     "Share of the GPU memory's bandwidth that was used, mean over GPUs.", measured<kDramActive>},
+    {291, "system_gpu_energy_j", "J", 3, Rule::custom, kEnergyUj, 1,
+     "Energy of all GPUs, from their energy counters where they have one, else from their power.", joules},
 };
 
 constexpr int64_t kLongestLevelNs = 10 * kNsPerSec;
@@ -184,6 +212,12 @@ class GpuExtraProbe final : public Probe {
     set(kNvlinkRx, now.nvlink_rx_bytes);
     set(kNvlinkTx, now.nvlink_tx_bytes);
     set(kNvlinkMax, now.nvlink_max_bytes_per_s);
+    set(kSmActive, now.gpm.sm_ppm);
+    set(kSmOccupancy, now.gpm.occupancy_ppm);
+    set(kTensorActive, now.gpm.tensor_ppm);
+    set(kDramActive, now.gpm.dram_ppm);
+    if (now.gpm.stamp_ns > 0) out.set(kGpmStamp, now.gpm.stamp_ns);
+    if (now.energy_uj) context_.gpu_energy_method = now.energy_by_power ? "nvml_power" : "nvml";
     if (now.epoch != epoch_) out.anew = true;
     epoch_ = now.epoch;
     out.set(kEpoch, now.epoch);
@@ -219,8 +253,12 @@ Result<std::unique_ptr<Probe>> make_gpu_extra(ProbeContext& context) {
 }  // namespace
 
 const ProbeInfo kGpuExtraProbe = {
-    "gpu_extra", ProbeDefault::off, "GPU power, temperature, PCIe and NVLink traffic (slow calls, own thread)",
-    kColumns,    make_gpu_extra,    check_gpu,
+    "gpu_extra",
+    ProbeDefault::automatic,
+    "GPU energy, temperature, what its units do, PCIe and NVLink traffic (slow calls, own thread)",
+    kColumns,
+    make_gpu_extra,
+    check_gpu,
 };
 
 }  // namespace tacho

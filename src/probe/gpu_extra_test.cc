@@ -91,6 +91,27 @@ TEST_F(GpuExtraTest, ACallThatFailsLosesNoEnergy) {
   }
 }
 
+TEST_F(GpuExtraTest, WhatTheUnitsDo) {
+  machine("device sm=90 occupancy=50 tensor=80.5 dram=nan\ndevice sm=10 occupancy=150 tensor=0 dram=40\ndevice\n");
+  make(kGpuExtraProbe);
+  ASSERT_TRUE(tick_until([&] { return has("system_gpu_sm_active"); }));
+  EXPECT_NEAR(cell("system_gpu_sm_active"), 0.5, 1e-6);
+  EXPECT_NEAR(cell("system_gpu_sm_occupancy"), 0.75, 1e-6);  // never above the whole
+  EXPECT_NEAR(cell("system_gpu_tensor_active"), 0.4025, 1e-6);
+  EXPECT_NEAR(cell("system_gpu_dram_active"), 0.4, 1e-6);  // of the one that tells
+  machine("device\n");
+  EXPECT_TRUE(tick_until([&] { return !has("system_gpu_sm_active"); }));
+}
+
+TEST_F(GpuExtraTest, EnergyAndHowItWasRead) {
+  machine("device temp=40 energy=100000\n");
+  make(kGpuExtraProbe);
+  ASSERT_TRUE(tick_until([&] { return has("system_gpu_energy_j"); }));
+  EXPECT_GT(cell("system_gpu_energy_j"), 0);
+  EXPECT_EQ(context.gpu_energy_method, "nvml");
+  EXPECT_FALSE(has("system_gpu_sm_active"));  // an older GPU has no such counters
+}
+
 TEST_F(GpuExtraTest, ALostDriverLeavesNothing) {
   machine("device temp=40 energy=100000\n");
   make(kGpuExtraProbe);

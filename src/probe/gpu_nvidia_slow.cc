@@ -97,6 +97,8 @@ void NvidiaCounters::forget(Device& device) {
   for (Total* total : {&device.energy_mj, &device.pcie_rx, &device.pcie_tx, &device.nvlink_rx, &device.nvlink_tx})
     total->before.reset();
   device.power_stamp_ns = device.throughput_stamp_ns = 0;
+  device.gpm.forget();
+  device.units = {};
 }
 
 void NvidiaCounters::read_link_limits(Device& device) {
@@ -133,6 +135,26 @@ nvml::Return NvidiaCounters::read_energy(Device& device, int64_t now_ns) {
   if (api.temperature != nullptr && api.temperature(device.handle, nvml::kTemperatureGpu, &degrees) == nvml::kSuccess)
     device.temperature_mc = int64_t{degrees} * 1000;
   return code;
+}
+
+void NvidiaCounters::read_units(Device& device, int64_t now_ns) {
+  device.gpm.read(session_.api(), device.handle, now_ns, device.units);
+}
+
+// The mean over the devices that were measured at this tick or the one before; each figure by itself.
+void NvidiaCounters::add_units(GpuUnits& out) const {
+  for (const Device& device : devices_) out.stamp_ns = std::max(out.stamp_ns, device.units.stamp_ns);
+  const auto mean = [&](std::optional<int64_t> GpuUnits::*figure) {
+    int64_t sum = 0, count = 0;
+    for (const Device& device : devices_) {
+      if (!(device.units.*figure) || out.stamp_ns - device.units.stamp_ns > kNsPerSec) continue;
+      sum += *(device.units.*figure);
+      ++count;
+    }
+    if (count > 0) out.*figure = sum / count;
+  };
+  for (const auto figure : {&GpuUnits::sm_ppm, &GpuUnits::occupancy_ppm, &GpuUnits::tensor_ppm, &GpuUnits::dram_ppm})
+    mean(figure);
 }
 
 void NvidiaCounters::read_pcie(Device& device) {
@@ -212,6 +234,7 @@ void NvidiaCounters::read(bool tick, GpuCounters& out) {
       if (code == nvml::kSuccess && energy_due) {
         code = read_energy(device, system_clock().monotonic_ns());
         read_nvlink(device);
+        if (device.handle != nullptr) read_units(device, system_clock().monotonic_ns());
       }
       if (code == nvml::kSuccess || code == nvml::kNotSupported) {
         read_pcie(device);
@@ -243,6 +266,8 @@ void NvidiaCounters::read(bool tick, GpuCounters& out) {
     if (device.temperature_mc)
       out.temperature_mc = std::max(out.temperature_mc.value_or(INT64_MIN), *device.temperature_mc);
   }
+  add_units(out.gpm);
+  for (const Device& device : devices_) out.energy_by_power |= device.power_uj.has_value();
   add_to(out.energy_uj, shown_.energy_uj);
   add_to(out.pcie_rx_bytes, shown_.pcie_rx_bytes);
   add_to(out.pcie_tx_bytes, shown_.pcie_tx_bytes);

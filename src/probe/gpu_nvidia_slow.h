@@ -7,6 +7,7 @@
 
 #include "probe/gpu_counters.h"
 #include "probe/gpu_nvidia.h"
+#include "probe/nvml_gpm.h"
 
 namespace tacho {
 
@@ -34,6 +35,8 @@ class NvidiaCounters final : public GpuCounterSource {
     Total energy_mj, pcie_rx, pcie_tx, nvlink_rx, nvlink_tx;
     std::optional<int64_t> power_uj, rx_estimate, tx_estimate;  // levels times time, where no counter is
     int64_t power_stamp_ns = 0, throughput_stamp_ns = 0;
+    NvmlGpm gpm;
+    GpuUnits units;
     bool no_pcie_counter = false, narrow_pcie = false, links_one_by_one = false;
     bool energy_read = false, pcie_read = false, nvlink_read = false;  // in this round
   };
@@ -46,6 +49,8 @@ class NvidiaCounters final : public GpuCounterSource {
   void read_throughput(Device& device, int64_t now_ns);
   void read_nvlink(Device& device);
   void read_link_limits(Device& device);
+  void read_units(Device& device, int64_t now_ns);
+  void add_units(GpuUnits& out) const;
   int64_t pcie_pace_ns() const;
 
   NvmlSession session_;

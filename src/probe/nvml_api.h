@@ -117,6 +117,30 @@ inline constexpr unsigned int kFieldPcieRxBytes = 198;
 inline constexpr unsigned int kAllLinks = ~0u;
 inline constexpr unsigned int kMaxLinks = 18;
 
+// GPM, the counters of a GPU's units (Hopper and newer, driver 525): two samples, and what happened between them.
+using GpmSample = struct GpmSampleHandle*;
+inline constexpr unsigned int kGpmSmUtil = 2, kGpmSmOccupancy = 3, kGpmAnyTensorUtil = 5, kGpmDramUtil = 10;  // percent
+struct GpmSupport {
+  unsigned int version, is_supported;
+};
+static_assert(sizeof(GpmSupport) == 8);
+struct GpmMetric {
+  unsigned int id;
+  Return status;
+  double value;
+  const char *short_name, *long_name, *unit;
+};
+static_assert(sizeof(GpmMetric) == 40 && offsetof(GpmMetric, value) == 8);
+// The driver's own structure has room for all metrics, more in each version: it is asked for four, and finds more room
+// than any has.
+struct GpmMetrics {
+  unsigned int version, count;
+  GpmSample first, second;
+  GpmMetric metrics[512];
+};
+static_assert(offsetof(GpmMetrics, metrics) == 24);
+inline constexpr unsigned int kGpmVersion = 1;
+
 inline constexpr int kTemperatureGpu = 0;
 inline constexpr int kClockGraphics = 0;
 inline constexpr int kPcieTx = 0;
@@ -155,6 +179,12 @@ struct Api {
   Return (*mig_mode)(Device, unsigned int*, unsigned int*) = nullptr;
   Return (*mig_device_count)(Device, unsigned int*) = nullptr;
   Return (*mig_device)(Device, unsigned int, Device*) = nullptr;
+
+  Return (*gpm_support)(Device, GpmSupport*) = nullptr;
+  Return (*gpm_alloc)(GpmSample*) = nullptr;
+  Return (*gpm_free)(GpmSample) = nullptr;
+  Return (*gpm_sample)(Device, GpmSample) = nullptr;
+  Return (*gpm_metrics)(GpmMetrics*) = nullptr;
 
   Return (*total_energy)(Device, unsigned long long*) = nullptr;
   Return (*field_values)(Device, int, FieldValue*) = nullptr;

@@ -72,6 +72,11 @@ nvml::Api find_functions(const Library& library) {
   find(library, api.mig_mode, {"nvmlDeviceGetMigMode"});
   find(library, api.mig_device_count, {"nvmlDeviceGetMaxMigDeviceCount"});
   find(library, api.mig_device, {"nvmlDeviceGetMigDeviceHandleByIndex"});
+  find(library, api.gpm_support, {"nvmlGpmQueryDeviceSupport"});
+  find(library, api.gpm_alloc, {"nvmlGpmSampleAlloc"});
+  find(library, api.gpm_free, {"nvmlGpmSampleFree"});
+  find(library, api.gpm_sample, {"nvmlGpmSampleGet"});
+  find(library, api.gpm_metrics, {"nvmlGpmMetricsGet"});
   find(library, api.total_energy, {"nvmlDeviceGetTotalEnergyConsumption"});
   find(library, api.field_values, {"nvmlDeviceGetFieldValues"});
   find(library, api.pcie_throughput, {"nvmlDeviceGetPcieThroughput"});

@@ -56,9 +56,10 @@ struct ProbeContext {
   pid_t net_pid = 0;   // whose network namespace counts; 0: tacho's own
   CgroupPaths cgroup;  // of the job
   Limits limits;       // what the job may use of the machine
-  std::string_view waits_method;   // how the state of threads was told: "syscall", "wchan", empty: it was not
-  std::vector<std::string> notes;  // quality notes for run.json: what was doubtful, and why
-  void note(std::string text);     // each text once
+  std::string_view gpu_energy_method;  // "nvml", "nvml_power"; empty: none was read
+  std::string_view waits_method;       // how the state of threads was told: "syscall", "wchan", empty: it was not
+  std::vector<std::string> notes;      // quality notes for run.json: what was doubtful, and why
+  void note(std::string text);         // each text once
 };
 
 class Probe {

@@ -4,6 +4,7 @@
 //
 //   device name=H200 util=50 total=1000 reserved=10 used=100 temp=40 power=100 energy=100000 clock=1500 cores=16896
 //          gen=5 width=16 rx=0 tx=0 (bytes a second; with counters=0 no PCIe counters) links=0 link_kib=0 mig=0
+//          sm=0 occupancy=0 tensor=0 dram=0 (percent, or nan; without sm no GPM)
 //   instance DEVICE total=100 used=40           a MIG instance of that device
 //   process DEVICE compute|graphics|mps PID BYTES|na [instance]   PID: a number, "self", or @FILE that holds it
 //   sample DEVICE PID SM AGE_MS                 a utilisation sample; AGE_MS is counted back from the call
@@ -18,6 +19,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -221,6 +223,7 @@ struct Call {
     const auto found = settings().find(key);
     return found == settings().end() ? other : std::stoull(found->second);
   }
+  [[maybe_unused]] double real(const char* key) const { return std::strtod(settings().at(key).c_str(), nullptr); }
   bool has(const char* key) const { return settings().count(key) != 0; }
   nvmlReturn_t number(const char* key, unsigned int* out) const {
     if (failed()) return code;
@@ -416,6 +419,66 @@ nvmlReturn_t nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_t d, unsigned int in
     return kSuccess;
   }
   return kNotFound;
+}
+
+// sm, occupancy, tensor and dram are in percent, or nan. Two samples must be a tenth of a second apart for dram.
+typedef struct nvmlGpmSample_st {
+  nvmlDevice_t device;
+  double at_s;
+}* nvmlGpmSample_t;
+typedef struct {
+  unsigned int version, isSupportedDevice;
+} nvmlGpmSupport_t;
+typedef struct {
+  unsigned int metricId;
+  nvmlReturn_t nvmlReturn;
+  double value;
+  struct {
+    char *shortName, *longName, *unit;
+  } metricInfo;
+} nvmlGpmMetric_t;
+typedef struct {
+  unsigned int version, numMetrics;
+  nvmlGpmSample_t sample1, sample2;
+  nvmlGpmMetric_t metrics[98];
+} nvmlGpmMetricsGet_t;
+nvmlReturn_t nvmlGpmQueryDeviceSupport(nvmlDevice_t d, nvmlGpmSupport_t* out) {
+  const Call call("nvmlGpmQueryDeviceSupport", d);
+  if (call.failed()) return call.code;
+  if (out->version != 1) return kInvalidArgument;
+  out->isSupportedDevice = call.has("sm") ? 1 : 0;
+  return kSuccess;
+}
+nvmlReturn_t nvmlGpmSampleAlloc(nvmlGpmSample_t* out) {
+  *out = new nvmlGpmSample_st{};
+  return kSuccess;
+}
+nvmlReturn_t nvmlGpmSampleFree(nvmlGpmSample_t sample) {
+  delete sample;
+  return kSuccess;
+}
+nvmlReturn_t nvmlGpmSampleGet(nvmlDevice_t d, nvmlGpmSample_t sample) {
+  const Call call("nvmlGpmSampleGet", d);
+  if (call.failed()) return call.code;
+  *sample = {d, seconds()};
+  return kSuccess;
+}
+nvmlReturn_t nvmlGpmMetricsGet(nvmlGpmMetricsGet_t* get) {
+  if (get->version != 1 || get->sample1 == nullptr || get->sample2 == nullptr) return kInvalidArgument;
+  if (get->sample1->device != get->sample2->device || get->sample2->at_s <= get->sample1->at_s) return kInvalidArgument;
+  const Call call("nvmlGpmMetricsGet", get->sample1->device);
+  if (call.failed()) return call.code;
+  for (unsigned int i = 0; i < get->numMetrics; ++i) {
+    nvmlGpmMetric_t& metric = get->metrics[i];
+    const char* name = metric.metricId == 2   ? "sm"
+                       : metric.metricId == 3 ? "occupancy"
+                       : metric.metricId == 5 ? "tensor"
+                                              : "dram";
+    metric.nvmlReturn = call.has(name) ? kSuccess : kNotSupported;
+    const bool close = metric.metricId == 10 && get->sample2->at_s - get->sample1->at_s < 0.1;
+    metric.value = close ? std::nan("") : call.has(name) ? call.real(name) : 0;
+  }
+  return kSuccess;
 }
 
 // energy is in mW: the counter grows by that much a second.
