@@ -5,7 +5,7 @@
 #include "cromwell/cromwell_client.h"
 #include "cromwell/events.h"
 #include "cromwell/sizes.h"
-#include "net/http/base64.h"
+#include "base/base64.h"
 #include "target.h"
 
 void fuzz_one(std::string_view text) {

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "net/google/rs256.h"
-#include "net/http/base64.h"
+#include "base/base64.h"
 #include "net/http/json_text.h"
 #include "os/clock.h"
 

@@ -8,7 +8,7 @@
 
 #include "base/units.h"
 #include "net/google/rs256.h"
-#include "net/http/base64.h"
+#include "base/base64.h"
 
 namespace tacho {
 namespace {

@@ -7,7 +7,7 @@
 #include "base/path.h"
 #include "base/text.h"
 #include "cromwell/cromwell_client.h"
-#include "net/http/base64.h"
+#include "base/base64.h"
 
 namespace tacho {
 namespace {

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "net/http/base64.h"
+#include "base/base64.h"
 #include "net/http/http.h"
 #include "net/http/json_text.h"
 #include "os/clock.h"

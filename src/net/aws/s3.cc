@@ -8,7 +8,7 @@
 #include "net/aws/s3_address.h"
 #include "net/aws/sigv4.h"
 #include "net/aws/xml.h"
-#include "net/http/base64.h"
+#include "base/base64.h"
 #include "net/http/digest.h"
 #include "os/environment.h"
 

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_bounds.h"
-#include "net/http/base64.h"
+#include "base/base64.h"
 #include "net/http/json_text.h"
 
 namespace tacho {

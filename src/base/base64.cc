@@ -1,6 +1,4 @@
-#include "net/http/base64.h"
-
-#include <openssl/evp.h>
+#include "base/base64.h"
 
 #include <cstdint>
 
@@ -42,12 +40,16 @@ std::optional<std::string> base64_decode(std::string_view text) {
 }
 
 std::string base64(std::string_view bytes) {
-  std::string out((bytes.size() + 2) / 3 * 4 + 1, '\0');  // EVP_EncodeBlock ends with a NUL
-  const int size =
-      EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()),
-                      reinterpret_cast<const unsigned char*>(bytes.data()), static_cast<int>(bytes.size()));
-  out.resize(static_cast<size_t>(size));
-  return out;
+  constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  text.reserve((bytes.size() + 2) / 3 * 4);
+  for (size_t i = 0; i < bytes.size(); i += 3) {
+    const size_t left = bytes.size() - i;
+    const auto byte = [&](size_t k) { return k < left ? static_cast<unsigned char>(bytes[i + k]) : 0U; };
+    const uint32_t bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+    for (size_t k = 0; k < 4; ++k) text += k <= left ? kLetters[bits >> (18 - 6 * k) & 63] : '=';
+  }
+  return text;
 }
 
 }  // namespace tacho
