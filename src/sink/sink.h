@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "export/metrics.h"
 #include "model/detail.h"
 #include "model/row.h"
 #include "model/run.h"
@@ -38,12 +39,13 @@ struct SinkOptions {
   bool compatible = false;                      // called as resource-tracker: whole seconds, whole MiB
   int64_t upload_interval_ns = 60'000'000'000;  // between the batches of a remote output
   bool no_cloud = false;                        // the deliverer asks no metadata server
+  MetricLabels metric_labels = {};              // extra labels of metrics text
 };
 
 // One line of `tacho list sinks`: matched by URI scheme or file extension.
 struct SinkInfo {
   std::string_view name;     // "csv", "csv.gz", "jsonl", "html", "s3" …
-  std::string_view pattern;  // ".csv", "s3://"
+  std::string_view pattern;  // ".csv", "s3://", "prom:"
   std::string_view help;
   Result<std::unique_ptr<Sink>> (*open)(const std::string& destination, const SinkOptions& options);
 };
