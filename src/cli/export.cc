@@ -92,19 +92,6 @@ std::string_view value_of(const ParsedLine& line, std::string_view name) {
   return {};
 }
 
-const Format* find_format(std::string_view name) {
-  const auto found = std::find_if(kFormats.begin(), kFormats.end(), [&](const Format& f) { return f.name == name; });
-  return found == kFormats.end() ? nullptr : &*found;
-}
-
-Error unknown_format(std::string_view name) {
-  std::vector<std::string_view> names;
-  for (const Format& format : kFormats) names.push_back(format.name);
-  std::string all;
-  for (const std::string_view known : names) (all += all.empty() ? "one of " : ", ") += known;
-  return name.empty() ? Error{Code::invalid, "no format", "--format", all} : unknown_word("format", name, names, all);
-}
-
 }  // namespace
 
 int export_command(const Call& call) {
@@ -114,12 +101,14 @@ int export_command(const Call& call) {
   if (line.words.empty())
     return refuse(
         {Code::invalid, "export takes a run", "", "write tacho export last -f nextflow; tacho runs lists all"});
-  const Format* format = find_format(value_of(line, "format"));
-  if (format == nullptr) return refuse(unknown_format(value_of(line, "format")));
-  if (line.words.size() > 1 && !format->takes_several)
-    return refuse({Code::invalid, std::string(format->name) + " is of one run", line.words[1], "export one at a time"});
   const auto settings = resolve(line, kExport, real_surroundings());
   if (!settings) return refuse(settings.error());
+  const auto format = std::find_if(kFormats.begin(), kFormats.end(),
+                                   [&](const Format& known) { return known.name == settings->format; });
+  if (format == kFormats.end())
+    return refuse({Code::invalid, "no format", "--format", "for instance -f nextflow; tacho help export lists them"});
+  if (line.words.size() > 1 && !format->takes_several)
+    return refuse({Code::invalid, std::string(format->name) + " is of one run", line.words[1], "export one at a time"});
   const auto inputs = read_inputs(settings->store_dir, line.words);
   if (!inputs) return refuse(inputs.error());
   Runs runs;
