@@ -17,6 +17,7 @@
 #include "os/file.h"
 #include "sink/spool_sink.h"
 #include "spool/contract.h"
+#include "spool/reader.h"
 
 namespace tacho {
 namespace {
@@ -34,6 +35,9 @@ int64_t finish_budget_ns() {
   }
   return static_cast<int64_t>(std::min(*seconds, 86400.0) * 1e9);
 }
+
+// The folder of a run that was delivered goes, unless somebody put something of his own into it.
+bool has_rows_left(const std::string& folder) { return file_exists(folder) && SpoolRun(folder).has_files(); }
 
 std::string how_it_ended(int status) {
   if (!WIFSIGNALED(status)) return "ended with status " + std::to_string(WEXITSTATUS(status));
@@ -164,9 +168,7 @@ std::string Deliverer::note() const {
          "; started again: " + times(restarted_) + "); batches may have come late, none is lost";
 }
 
-bool Deliverer::delivered() const {
-  return std::none_of(folders_.begin(), folders_.end(), [](const std::string& folder) { return file_exists(folder); });
-}
+bool Deliverer::delivered() const { return std::none_of(folders_.begin(), folders_.end(), has_rows_left); }
 
 bool Deliverer::finish(Clock& clock, Job& job, const std::string& run_id) {
   if (sinks_.empty()) return kept_back_.empty();
@@ -208,7 +210,7 @@ bool Deliverer::finish(Clock& clock, Job& job, const std::string& run_id) {
 void Deliverer::tell_what_is_left(const std::string& run_id) const {
   if (reported_) return;
   for (const std::string& folder : folders_)
-    if (file_exists(folder))
+    if (has_rows_left(folder))
       log::error("run " + run_id + " is not delivered yet; it is kept in " + folder + " (send it with: tacho deliver " +
                  folder + ")");
 }

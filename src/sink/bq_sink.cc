@@ -102,7 +102,7 @@ class BqSink final : public SpoolSink {
     const Run& run = *this->run();
     JsonWriter json(out, true);
     json.object();
-    json.key(meta::kVersion).integer(1).key(meta::kTachoVersion).value(run.version);
+    json.key(meta::kVersion).integer(kSpoolFormat).key(meta::kTachoVersion).value(run.version);
     json.key(meta::kKind).value(kBigQueryKind).key(meta::kForm).value(meta::kFormRun).key(meta::kRun).value(run.id);
     json.key(meta::kDestination).object();
     json.key(meta::kProject)
