@@ -84,15 +84,13 @@ std::unique_ptr<Sink> Deliverer::open_service(const Settings& settings, const Si
   return nullptr;
 }
 
-pid_t Deliverer::start(std::vector<SpoolSink*> sinks, const std::string& store_folder, int64_t now_ns) {
-  sinks_ = std::move(sinks);
-  if (sinks_.empty()) return 0;
+pid_t Deliverer::start(const std::string& store_folder, int64_t now_ns) {
   for (SpoolSink* sink : sinks_) {
     sink->set_store_folder(store_folder);
     if (const Status status = sink->describe(); !status) log::warn(status.error());
-    folders_.push_back(sink->folder());
   }
   if (!token_.is_valid()) keep_back_service();
+  for (const SpoolSink* sink : sinks_) folders_.push_back(sink->folder());
   if (sinks_.empty()) return 0;
   if (const Status status = launch(now_ns); !status) {
     Error error = status.error();
@@ -109,12 +107,12 @@ pid_t Deliverer::start(std::vector<SpoolSink*> sinks, const std::string& store_f
 
 // The other destinations need no token.
 void Deliverer::keep_back_service() {
-  const auto found =
-      std::find_if(sinks_.begin(), sinks_.end(), [](const SpoolSink* sink) { return !sink->target().api_url.empty(); });
-  if (found == sinks_.end()) return;
-  kept_back_ = (*found)->folder();
-  folders_.erase(folders_.begin() + (found - sinks_.begin()));
-  sinks_.erase(found);
+  std::erase_if(sinks_, [this](const SpoolSink* sink) {
+    if (sink->target().api_url.empty()) return false;
+    kept_back_ = sink->folder();
+    return true;
+  });
+  if (kept_back_.empty()) return;
   log::error(
       "the token in SENTINEL_API_TOKEN holds what no token has (a blank, a line break or a letter beyond ASCII), "
       "so the service gets nothing; the rows stay in " +
