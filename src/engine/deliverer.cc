@@ -108,7 +108,7 @@ pid_t Deliverer::start(const std::string& store_folder, int64_t now_ns) {
 // The other destinations need no token.
 void Deliverer::keep_back_service() {
   std::erase_if(sinks_, [this](const SpoolSink* sink) {
-    if (sink->target().api_url.empty()) return false;
+    if (sink->target().kind != kServiceKind) return false;
     kept_back_ = sink->folder();
     return true;
   });

@@ -71,7 +71,7 @@ Status read_options(std::string_view query, BqTarget& target) {
 class BqSink final : public SpoolSink {
  public:
   BqSink(SpoolWriter writer, BqTarget target, const SinkOptions& options, std::string name)
-      : SpoolSink(std::move(writer), {}, options, std::move(name)), bq_(std::move(target)) {
+      : SpoolSink(std::move(writer), {.kind = kBigQueryKind}, options, std::move(name)), bq_(std::move(target)) {
     spool_writer().set_ending(kRecordsEnding);
   }
 
@@ -101,7 +101,7 @@ class BqSink final : public SpoolSink {
     JsonWriter json(out, true);
     json.object();
     json.key(meta::kVersion).integer(kSpoolFormat).key(meta::kTachoVersion).value(run.version);
-    json.key(meta::kKind).value(kBigQueryKind).key(meta::kForm).value(meta::kFormRun).key(meta::kRun).value(run.id);
+    json.key(meta::kKind).value(this->target().kind).key(meta::kForm).value(meta::kFormRun).key(meta::kRun).value(run.id);
     json.key(meta::kDestination).object();
     json.key(meta::kProject)
         .value(bq_.project)

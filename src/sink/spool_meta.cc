@@ -129,7 +129,7 @@ void write_spool_meta(Writer& out, const Run& run, const SpoolTarget& target, st
   json.object();
   json.key(meta::kVersion).integer(kSpoolFormat);
   json.key(meta::kTachoVersion).value(run.version);
-  json.key(meta::kKind).value(target.bucket_uri.empty() ? kServiceKind : kBucketKind);
+  json.key(meta::kKind).value(target.kind);
   json.key(meta::kRun).value(run.id);
   json.key(meta::kApiUrl).value(target.api_url);
   json.key(meta::kBucketUri).value(target.bucket_uri);

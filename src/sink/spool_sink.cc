@@ -133,6 +133,7 @@ Result<std::unique_ptr<Sink>> open_s3_sink(const std::string& destination, const
     return Error{Code::invalid, "this is not the name of a bucket", bucket,
                  "letters, digits, -, . and _; write s3://BUCKET/PREFIX"};
   SpoolTarget target;
+  target.kind = kBucketKind;
   target.bucket_uri = "s3://" + rest;
   return open_spool_sink(std::move(target), options, destination);
 }
