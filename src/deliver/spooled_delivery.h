@@ -1,6 +1,6 @@
-// What the delivery of every kind does with the run in the spool: at its end what is torn is cut off and what is open is
-// sealed, once; state.json is read; what is left is said. What is due next is said by who derives from it, in proceed().
-// Not thread-safe.
+// What the delivery of every kind does with the run in the spool: at its end what is torn is cut off and what is open
+// is sealed, once; state.json is read; what is left is said. What is due next is said by who derives from it, in
+// proceed(). Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -101,7 +101,12 @@ class BqSink final : public SpoolSink {
     JsonWriter json(out, true);
     json.object();
     json.key(meta::kVersion).integer(kSpoolFormat).key(meta::kTachoVersion).value(run.version);
-    json.key(meta::kKind).value(this->target().kind).key(meta::kForm).value(meta::kFormRun).key(meta::kRun).value(run.id);
+    json.key(meta::kKind)
+        .value(this->target().kind)
+        .key(meta::kForm)
+        .value(meta::kFormRun)
+        .key(meta::kRun)
+        .value(run.id);
     json.key(meta::kDestination).object();
     json.key(meta::kProject)
         .value(bq_.project)

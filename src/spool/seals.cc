@@ -36,7 +36,9 @@ std::optional<Seal> parse_seal(std::string_view line) {
   const auto bytes = parse_int<int64_t>(words[1]), rows = parse_int<int64_t>(words[2]);
   uint32_t crc = 0;
   const auto [end, error] = std::from_chars(words[3].data(), words[3].data() + 8, crc, 16);
-  if (!number || !bytes || !rows || *rows < 0 || *bytes > kMostBytes || *rows > *bytes || error != std::errc{} || end != words[3].data() + 8) return std::nullopt;
+  if (!number || !bytes || !rows || *rows < 0 || *bytes > kMostBytes || *rows > *bytes || error != std::errc{} ||
+      end != words[3].data() + 8)
+    return std::nullopt;
   return Seal{*number, *bytes, *rows, crc};
 }
 
