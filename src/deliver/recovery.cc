@@ -100,6 +100,14 @@ bool is_run(const OwnedFolder& folder, std::string_view name) {
   return has_files;
 }
 
+// The run whose rows went to a folder of this name when its disk was full. It may be alive and writing there, whatever
+// else lies in it.
+std::string_view run_of_overflow(std::string_view name) {
+  if (!name.ends_with(kOverflowEnding)) return {};
+  name.remove_suffix(kOverflowEnding.size());
+  return is_run_name(name) ? name : std::string_view();
+}
+
 // The runs of a folder that a person named: itself, or those in it where it is a spool. Nothing is changed.
 Result<std::vector<std::string>> runs_of(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
@@ -109,11 +117,16 @@ Result<std::vector<std::string>> runs_of(std::string path) {
   if (path.find('/') == std::string::npos) path.insert(0, "./");
   const auto folder = OwnedFolder::open(path);
   if (!folder) return folder.error();
+  if (const std::string_view run = run_of_overflow(last_part(path)); !run.empty())
+    return Error{
+        Code::invalid, "this folder has some of the rows of a run that lies elsewhere, and was not touched", path,
+        "tacho deliver " + std::string(run) + " sends them; if that run is lost, copy this folder under another name"};
   if (is_run(*folder, last_part(path))) return std::vector<std::string>{path};
   std::vector<std::string> runs, names;
   folder->list([&](std::string_view name) { names.emplace_back(name); });
   std::sort(names.begin(), names.end());
   for (const std::string& name : names) {
+    if (!run_of_overflow(name).empty()) continue;
     const auto run = folder->open_folder(name);
     // One that is not ours is said later, by its name.
     if (run ? is_run(*run, name) : is_run_name(name) && run.error().code == Code::denied)
@@ -153,10 +166,10 @@ std::vector<std::string> spooled_as(const std::string& name, const std::string& 
   std::vector<std::string> found;
   for (const std::string& folder : all_spooled()) {
     const SpoolRun run(folder);
-    const auto text = run.meta(), state = run.state();
+    const auto text = run.meta(), state_text = run.state();
     const auto meta = text ? parse_meta(*text) : Result<SpoolMeta>(text.error());
-    if (run.name() == name || (meta && meta->run == id) || (state && parse_spool_state(*state).run_id == name))
-      found.push_back(folder);
+    const auto state = state_text ? parse_spool_state(*state_text) : Result<SpoolState>(SpoolState{});
+    if (run.name() == name || (meta && meta->run == id) || (state && state->run_id == name)) found.push_back(folder);
   }
   return found;
 }
@@ -218,8 +231,7 @@ std::optional<Fate> look_at(const SpoolRun& run, Role role) {
   const auto meta = text ? parse_meta(*text) : Result<SpoolMeta>(text.error());
   if (!meta) return log::error(kept + meta.error().message()), Fate::left;
   const DeliveryKind* kind = kind_of(*meta);
-  if (kind == nullptr)
-    return log::error(kept + "its meta.json names no destination; its rows are in the .csv files there"), Fate::left;
+  if (kind == nullptr) return log::error(kept + why_unknown(*meta)), Fate::left;
   if (const std::string whose = kind->elsewhere(*meta); !whose.empty())
     return log::warn(run.folder() + " belongs to " + whose), role == Role::named ? Fate::left : Fate::skipped;
   return std::nullopt;
@@ -239,7 +251,7 @@ Fate deliver_one(const std::string& folder, Role role, Delivering& shared, int64
   const std::unique_ptr<Delivery> delivery = make_delivery(std::move(run), role, shared);
   int64_t worked_ns = system_clock().monotonic_ns();
   const int64_t deadline_ns = worked_ns + patience_ns;
-  delivery->owner_ended(deadline_ns);
+  delivery->finish(deadline_ns);
   for (;;) {
     Step step = delivery->step();
     const int64_t now_ns = system_clock().monotonic_ns();
