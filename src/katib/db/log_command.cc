@@ -10,7 +10,7 @@
 #include "katib/db/commands.h"
 #include "katib/db/store_place.h"
 #include "katib/rpc/clients.h"
-#include "katib/rpc/time_stamp.h"
+#include "katib/model/time_stamp.h"
 #include "os/clock.h"
 
 namespace tacho {

@@ -9,7 +9,7 @@
 
 #include "base/result.h"
 #include "katib/read/reader_options.h"
-#include "katib/rpc/row.h"
+#include "katib/model/row.h"
 
 namespace tacho {
 

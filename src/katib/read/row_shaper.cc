@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "katib/read/time_stamp.h"
+#include "katib/read/utc_time.h"
 #include "os/clock.h"
 
 namespace tacho {

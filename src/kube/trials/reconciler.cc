@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "base/time_text.h"
 #include "base/units.h"
-#include "katib/rpc/time_stamp.h"
+#include "katib/model/time_stamp.h"
 #include "os/clock.h"
 
 namespace tacho {

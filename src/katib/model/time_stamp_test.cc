@@ -1,4 +1,4 @@
-#include "katib/rpc/time_stamp.h"
+#include "katib/model/time_stamp.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// The times that tacho writes itself. How one is read: katib/rpc/time_stamp.h. Pure but for ArrivalTimes, which is not
+// The times that tacho writes itself. How one is read: katib/model/time_stamp.h. Pure but for ArrivalTimes, which is not
 // thread-safe.
 #pragma once
 #include <cstdint>
@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "katib/rpc/time_stamp.h"
+#include "katib/model/time_stamp.h"
 
 namespace tacho {
 
