@@ -109,7 +109,7 @@ int collect_command(std::span<const std::string> arguments, CalledAs called_as) 
   if (!options) return refuse(options.error());
   if (options->help) return std::fputs(collect_help().c_str(), stdout) < 0 ? 1 : 0;
   if (options->ready) return ready();
-  if (options->kind == CollectorKind::push) {
+  if (options->reads(CollectorKind::Source::trainer)) {
     std::puts("tacho: the trainer reports by itself (kind Push or None); there is nothing to collect");
     return 0;
   }

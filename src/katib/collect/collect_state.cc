@@ -6,6 +6,7 @@
 #include "base/json_bounds.h"
 #include "base/log.h"
 #include "katib/collect/shared_file.h"
+#include "katib/model/collector_kinds.h"
 
 namespace tacho {
 namespace {
@@ -16,8 +17,11 @@ constexpr int kVersion = 1;
 constexpr JsonBounds kBounds{.bytes = 16u << 20, .depth = 32, .values = 600'000};
 // One log or scraped program has one position: this is room for 4,000 metrics and the arrival times of a whole chunk.
 constexpr JsonBounds kSmallBounds{.bytes = 4u << 20, .depth = 32, .values = 40'000};
-// The only kind with many files (collect_options.h).
-constexpr std::string_view kManyFiles = "TensorFlowEvent";
+
+const JsonBounds& bounds_of(std::string_view kind) {
+  const CollectorKind* known = find_collector_kind(kind);
+  return known != nullptr && known->source == CollectorKind::Source::event_files ? kBounds : kSmallBounds;
+}
 
 // Readers keep JSON; what is none is kept as a text, and "" as null.
 Json embedded(const std::string& text) {
@@ -86,7 +90,7 @@ std::string format_state(const CollectState& state) {
 }
 
 Result<CollectState> parse_collect_state(std::string_view text, std::string_view kind) {
-  const JsonBounds& bounds = kind == kManyFiles ? kBounds : kSmallBounds;
+  const JsonBounds& bounds = bounds_of(kind);
   if (const JsonExcess excess = json_excess(text, bounds); excess != JsonExcess::none)
     return Error{Code::invalid, "not a state: " + std::string(json_excess_text(excess)), "", ""};
   const Json json = parse_bounded<Json>(text, bounds);
@@ -118,7 +122,7 @@ Result<CollectState> parse_collect_state(std::string_view text, std::string_view
 
 std::optional<CollectState> StateFile::load(std::string_view trial, std::string_view kind) const {
   if (path_.empty()) return std::nullopt;
-  const auto text = read_shared_file(path_, kind == kManyFiles ? kBounds.bytes : kSmallBounds.bytes);
+  const auto text = read_shared_file(path_, bounds_of(kind).bytes);
   if (!text) {
     if (text.error().code == Code::invalid)
       log::warn("the state file is not used: " + text.error().message() + "; rows may be reported twice");

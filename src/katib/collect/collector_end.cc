@@ -29,7 +29,7 @@ void Collector::begin_end(int64_t now_ns, CollectEnd end, bool success) {
   if (scraper_) scraper_->finish([&](MetricRow&& row) { keep(std::move(row)); });
   if (!fatal_.empty() && end_.code == 0) end_ = {kFatalExit, fatal_}, success_ = false;
   if (success_ && !state_.objective_seen && !journal_->holds(options_.objective(), kUnavailable)) {
-    const bool now = options_.kind == CollectorKind::tf_event || options_.kind == CollectorKind::prometheus;
+    const bool now = !options_.is_log();
     log::error("no value of the objective " + options_.objective() + " was found" +
                (unread_.empty() ? "" : ", since what training wrote cannot be read (" + unread_ + ")") +
                "; it is reported as unavailable");

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "katib/read/utc_time.h"
 #include "katib/model/row.h"
+#include "katib/read/utc_time.h"
 
 namespace tacho {
 

@@ -1,5 +1,5 @@
-// The times that tacho writes itself. How one is read: katib/model/time_stamp.h. Pure but for ArrivalTimes, which is not
-// thread-safe.
+// The times that tacho writes itself. How one is read: katib/model/time_stamp.h. Pure but for ArrivalTimes, which is
+// not thread-safe.
 #pragma once
 #include <cstdint>
 #include <functional>

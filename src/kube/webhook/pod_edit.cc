@@ -163,7 +163,7 @@ Json PodEdit::make_sidecar(const PodPlan& plan, const std::string& folder, const
                            bool launcher) const {
   const TrialFacts& trial = *plan.trial;
   Json out = Json::object();
-  if (trial.kind == InjectedKind::custom) {
+  if (!trial.kind->is_ours()) {
     out = *trial.custom;
     if (!folder.empty() && mount_at(out, folder) == nullptr) {
       Json& mounts = out["volumeMounts"];
@@ -251,8 +251,7 @@ void PodEdit::add_suggestion_volume(const PodPlan& plan) {
 
 void PodEdit::wrap(const PodPlan& plan, const std::vector<std::string>& words, const std::string& folder) {
   const TrialFacts& trial = *plan.trial;
-  const WrapOptions options{folder, trial.kind == InjectedKind::std_out ? trial.path : "",
-                            !plan.sidecar.early_stopping.empty()};
+  const WrapOptions options{folder, trial.kind->is_printed ? trial.path : "", !plan.sidecar.early_stopping.empty()};
   const std::string container = primary(trial);
   const bool launcher = plan.config->wrap == WrapForm::launcher;
   const Wrapped wrapped = launcher ? wrap_with_launcher(words, options) : wrap_with_shell(words, options);
@@ -276,7 +275,7 @@ void PodEdit::annotate(const std::string& key, const std::string& value) {
 
 Status PodEdit::inject(PodPlan plan, ImageCommands& images, std::vector<std::string>& warnings) {
   const TrialFacts& trial = *plan.trial;
-  const bool custom = trial.kind == InjectedKind::custom;
+  const bool custom = !trial.kind->is_ours();
   const auto refuse = [](const std::string& what) { return Error{Code::invalid, what, "", ""}; };
   if (custom && !trial.custom) return refuse("the Trial's Custom collector has no container");
   const std::string folder = shared_folder(trial);
@@ -288,16 +287,16 @@ Status PodEdit::inject(PodPlan plan, ImageCommands& images, std::vector<std::str
   if (!custom) {
     words = words_of(plan, images);
     plan.sidecar.wrapped = words.has_value();
-    const bool std_out = trial.kind == InjectedKind::std_out;
-    if (!words && std_out && plan.config->strict)
+    const bool printed = trial.kind->is_printed;
+    if (!words && printed && plan.config->strict)
       return refuse("the command of the image is not known; set command in the trial template");
     if (!words)
       warnings.push_back(
-          std_out
+          printed
               ? "tacho: the image's command is not known; its log is read by the API, which needs the right to pods/log"
               : "tacho: the image's command is not known, so success and failure look alike; set command in the "
                 "template");
-    if (trial.kind == InjectedKind::prometheus_metric) plan.sidecar.http_port = resolve_port(trial, warnings);
+    if (trial.kind->source == CollectorKind::Source::endpoint) plan.sidecar.http_port = resolve_port(trial, warnings);
   }
   bool native = !custom && plan.config->sidecar_mode == SidecarMode::native;
   if (native && plan.server_minor != 0 && plan.server_minor < kNativeSince) {
@@ -308,7 +307,7 @@ Status PodEdit::inject(PodPlan plan, ImageCommands& images, std::vector<std::str
 
   const bool launcher = words && plan.config->wrap == WrapForm::launcher;
   const Mount mount = metrics_mount(trial, folder);
-  const bool follower = !custom && !words && trial.kind == InjectedKind::std_out;
+  const bool follower = !custom && !words && trial.kind->is_printed;
   const size_t annotation_bytes = std::string_view(kMark).size() + std::string_view(plan.mode).size() +
                                   (plan.config->no_istio ? std::string_view(kIstio).size() + 5 : 0);
   if (const std::string what = pod_obstacle(*patch_.at(root_), *patch_.at(primary(trial)), trial,
