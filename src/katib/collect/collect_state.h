@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "katib/collect/delivery.h"
+#include "katib/collect/report_call.h"
 #include "katib/read/row_shaper.h"
 
 namespace tacho {

@@ -11,7 +11,7 @@
 #include "katib/collect/collect_options.h"
 #include "katib/collect/collect_state.h"
 #include "katib/collect/journal.h"
-#include "katib/collect/reporter.h"
+#include "katib/collect/row_sender.h"
 #include "katib/collect/resources.h"
 #include "katib/collect/state_lock.h"
 #include "katib/collect/stop_rules.h"
@@ -97,7 +97,7 @@ class Collector {
   std::optional<Scraper> scraper_;
   std::optional<Resources> resources_;
   std::shared_ptr<DbCalls> calls_;
-  std::optional<Reporter> reporter_;
+  std::optional<RowSender> sender_;
   std::optional<Trainer> trainer_;
   FolderWatch folders_;
   SignalQueue signals_;

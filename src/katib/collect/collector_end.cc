@@ -25,7 +25,7 @@ void Collector::begin_end(int64_t now_ns, CollectEnd end, bool success) {
   const bool over = trainer_->main_gone() || stop_ != StopStep::none;
   read_source(now_ns, over);
   sample_resources(now_ns, true);
-  if (!reporter_) return;
+  if (!sender_) return;
   if (scraper_) scraper_->finish([&](MetricRow&& row) { keep(std::move(row)); });
   if (!fatal_.empty() && end_.code == 0) end_ = {kFatalExit, fatal_}, success_ = false;
   if (success_ && !state_.objective_seen && !journal_->holds(options_.objective(), kUnavailable)) {
@@ -37,21 +37,21 @@ void Collector::begin_end(int64_t now_ns, CollectEnd end, bool success) {
         {now ? TimeStamp::at(now_us()) : zero_time(), options_.objective(), std::string(kUnavailable), {}, {}});
   }
   save_watch();
-  if (fatal_.empty()) reporter_->flush(over);
+  if (fatal_.empty()) sender_->flush(over);
 }
 
 void Collector::drain(int64_t now_ns) {
-  const bool sent = !reporter_ || reporter_->resting();
+  const bool sent = !sender_ || sender_->resting();
   if (!sent && now_ns >= drain_deadline_ns_) {
-    const std::string why = reporter_->failing() ? std::string(" (") + rpc_code_name(reporter_->last_status().code) +
-                                                       ": " + reporter_->last_status().message + ")"
+    const std::string why = sender_->failing() ? std::string(" (") + rpc_code_name(sender_->last_status().code) +
+                                                       ": " + sender_->last_status().message + ")"
                                                  : "";
     return finish({kFatalExit, "rows could not be delivered in time" + why +
                                    "; the state file is kept, so a restart goes on there"});
   }
   if (!sent || stop_ != StopStep::none) return;
-  if (reporter_ && end_.code == 0 && !reporter_->unreadable().empty())
-    end_ = {kFatalExit, "not everything that training wrote could be read: " + reporter_->unreadable()};
+  if (sender_ && end_.code == 0 && !sender_->unreadable().empty())
+    end_ = {kFatalExit, "not everything that training wrote could be read: " + sender_->unreadable()};
   // Other containers are waited for, but not by a native sidecar and not when asked to end.
   if (terminated_ || trainer_->others_gone() || end_.code != 0) return finish(end_);
   if (options_.timeout_ns > 0 && now_ns - started_ns_ >= options_.timeout_ns)
@@ -180,7 +180,7 @@ bool Collector::stop_early(int64_t now_ns) {
       return true;
     case StopStep::drain:
       drain(now_ns);
-      if (phase_ == Phase::done || !reporter_->resting()) return true;
+      if (phase_ == Phase::done || !sender_->resting()) return true;
       next_stop_step(wrapped ? StopStep::wait_main : StopStep::set_status, now_ns, "the rows are reported");
       return true;
     case StopStep::wait_main: {
@@ -199,7 +199,7 @@ bool Collector::stop_early(int64_t now_ns) {
     case StopStep::set_status:
       marker_wait_ns_ = 0;
       drain(now_ns);
-      if (phase_ == Phase::done || !reporter_->resting())
+      if (phase_ == Phase::done || !sender_->resting())
         return true;  // the controller reads the rows as soon as the status is set
       if (!set_status(now_ns)) {
         if (now_ns >= drain_deadline_ns_) finish({kFatalExit, "the early-stopping service could not be told in time"});

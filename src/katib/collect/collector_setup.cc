@@ -180,15 +180,15 @@ void Collector::resume() {
   shape.steps = options_.report_steps;
   calls_ =
       make_db_calls(rpc_options(options_, options_.db_address), rpc_options(options_, options_.early_stop_address));
-  reporter_.emplace(options_.trial, shape, calls_, state_, state_file_);
-  reporter_->set_call_timeout(options_.rpc_timeout_ns);
+  sender_.emplace(options_.trial, shape, calls_, state_, state_file_);
+  sender_->set_call_timeout(options_.rpc_timeout_ns);
   // Without a single row of the objective nothing may be there at the end but `unavailable`, so rows wait for it.
   if (source_)
-    reporter_->add_stream("source", *source_, saved ? nullptr : &marks_,
+    sender_->add_stream("source", *source_, saved ? nullptr : &marks_,
                           state_.objective_seen || !has_objective_in_source);
-  reporter_->add_stream("own", *journal_, nullptr, true);
-  reporter_->resume();
-  if (!saved && options_.replace_attempts) reporter_->delete_first();
+  sender_->add_stream("own", *journal_, nullptr, true);
+  sender_->resume();
+  if (!saved && options_.replace_attempts) sender_->delete_first();
 }
 
 }  // namespace tacho

@@ -1,4 +1,4 @@
-#include "katib/collect/reporter.h"
+#include "katib/collect/row_sender.h"
 
 #include <algorithm>
 #include <array>
@@ -39,32 +39,32 @@ int64_t ReportPause::next_ns(bool longest) {
                               std::uniform_real_distribution(0.8, 1.2)(random_));
 }
 
-Reporter::Reporter(std::string trial, ShapeRules rules, std::shared_ptr<DbCalls> calls, CollectState& state,
+RowSender::RowSender(std::string trial, ShapeRules rules, std::shared_ptr<DbCalls> calls, CollectState& state,
                    StateFile& file)
     : trial_(std::move(trial)), rules_(rules), calls_(std::move(calls)), state_(state), file_(file) {}
 
-void Reporter::add_stream(std::string name, Reader& reader, const ArrivalMarks* marks, bool open) {
+void RowSender::add_stream(std::string name, Reader& reader, const ArrivalMarks* marks, bool open) {
   streams_.push_back({std::move(name), &reader, marks, open});
 }
 
-Reporter::Stream* Reporter::find(std::string_view name) {
+RowSender::Stream* RowSender::find(std::string_view name) {
   const auto found =
       std::find_if(streams_.begin(), streams_.end(), [&](const Stream& stream) { return stream.name == name; });
   return found == streams_.end() ? nullptr : &*found;
 }
 
-void Reporter::open_stream(std::string_view name) {
+void RowSender::open_stream(std::string_view name) {
   if (Stream* stream = find(name)) stream->open = true;
 }
 
-void Reporter::begin_anew(std::string_view name) {
+void RowSender::begin_anew(std::string_view name) {
   Stream* stream = find(name);
   if (stream == nullptr) return;
   stream->anew = stream->own_restarts == 0 || delete_wanted_;
   stream->own_restarts = std::max(stream->own_restarts - 1, 0);
 }
 
-void Reporter::resume() {
+void RowSender::resume() {
   for (Stream& stream : streams_)
     if (const Status status = stream.reader->seek(state_.streams[stream.name].position); !status)
       log::warn(status.error());
@@ -91,7 +91,7 @@ void Reporter::resume() {
       log::warn(status.error());
 }
 
-void Reporter::flush(bool at_end) {
+void RowSender::flush(bool at_end) {
   flushing_ = true;
   if (at_end && !at_end_) {  // now somebody waits for the rows
     settle_ns_ = std::min(settle_ns_, kLongestSettleNs);
@@ -102,7 +102,7 @@ void Reporter::flush(bool at_end) {
 }
 
 // Reads rows of one stream into a new chunk; false when it has none.
-bool Reporter::fill(Stream& stream) {
+bool RowSender::fill(Stream& stream) {
   StreamProgress& progress = state_.streams[stream.name];
   if (stream.anew) {
     stream.anew = false;
@@ -149,7 +149,7 @@ bool Reporter::fill(Stream& stream) {
   return true;
 }
 
-void Reporter::adopt(PendingChunk pending, std::vector<MetricRow> raw, bool in_doubt) {
+void RowSender::adopt(PendingChunk pending, std::vector<MetricRow> raw, bool in_doubt) {
   times_after_ = state_.times;
   auto rows = shape_rows(std::move(raw), pending.arrivals, rules_, times_after_);
   const auto size = static_cast<int64_t>(rows.size());
@@ -168,7 +168,7 @@ void Reporter::adopt(PendingChunk pending, std::vector<MetricRow> raw, bool in_d
   proving_ = others_refused_ = halve_if_missing_ = false;
 }
 
-bool Reporter::build_chunk() {
+bool RowSender::build_chunk() {
   read_fault_.clear();
   for (Stream& stream : streams_)
     if (stream.open && fill(stream)) return true;
@@ -176,16 +176,16 @@ bool Reporter::build_chunk() {
 }
 
 // All rows were sent but for those that were passed over.
-bool Reporter::second_look() const {
+bool RowSender::second_look() const {
   return static_cast<size_t>(state_.pending->done) >= chunk_->size() && !state_.pending->skipped.empty();
 }
 
-size_t Reporter::first_row() const {
+size_t RowSender::first_row() const {
   return static_cast<size_t>(second_look() ? state_.pending->skipped.front() : state_.pending->done);
 }
 
 // How many rows the next call carries.
-size_t Reporter::next_part() const {
+size_t RowSender::next_part() const {
   if (second_look()) return 1;
   const auto done = static_cast<size_t>(state_.pending->done);
   if (in_doubt_) return static_cast<size_t>(state_.pending->sending);
@@ -200,7 +200,7 @@ size_t Reporter::next_part() const {
 
 // Rows of a metric that this collector knows nothing of: an earlier one, whose state is gone, may have reported the
 // same. True: it is being asked.
-bool Reporter::look_first(int64_t now_ns) {
+bool RowSender::look_first(int64_t now_ns) {
   std::vector<std::string> unknown;
   if (in_doubt_) return false;
   const size_t first = first_row(), count = next_part();
@@ -212,7 +212,7 @@ bool Reporter::look_first(int64_t now_ns) {
     if (!state_.digests.contains(name)) unknown.push_back(name);
   }
   if (unknown.empty()) return false;
-  result_ = std::make_shared<Delivered>();
+  result_ = std::make_shared<ReportResult>();
   looked_ = std::make_shared<RowDigests>();
   looking_ = worker_.start([calls = calls_, trial = trial_, names = std::move(unknown), result = result_,
                             out = looked_] { result->status = look_before(*calls, trial, names, *out); });
@@ -220,39 +220,39 @@ bool Reporter::look_first(int64_t now_ns) {
   return true;
 }
 
-void Reporter::take_look() {
+void RowSender::take_look() {
   looking_ = false;
   if (last_status_.ok()) state_.digests.merge(*looked_);
   looked_.reset();
 }
 
-void Reporter::send(int64_t now_ns) {
+void RowSender::send(int64_t now_ns) {
   if (look_first(now_ns)) return;
   PendingChunk& pending = *state_.pending;
   const size_t count = next_part();
   pending.sending = static_cast<int64_t>(count);
   file_.save(state_);
-  result_ = std::make_shared<Delivered>();
-  Delivery delivery;
-  delivery.trial = trial_;
-  delivery.rows = chunk_;
-  delivery.first = first_row();
-  delivery.count = count;
-  delivery.id = pending.id + "-" + std::to_string(delivery.first) + "-" + std::to_string(count);
+  result_ = std::make_shared<ReportResult>();
+  ReportCall call;
+  call.trial = trial_;
+  call.rows = chunk_;
+  call.first = first_row();
+  call.count = count;
+  call.id = pending.id + "-" + std::to_string(call.first) + "-" + std::to_string(count);
   // What was refused may have been stored after all, by an answer that went wrong behind the service.
-  delivery.in_doubt = in_doubt_ || second_look();
-  if (delivery.in_doubt) {
+  call.in_doubt = in_doubt_ || second_look();
+  if (call.in_doubt) {
     if (doubt_ns_ < 0) doubt_ns_ = now_ns;
-    delivery.may_send =
+    call.may_send =
         !halve_if_missing_ && (!in_doubt_ || hurried_ || calls_->knows_ids() || now_ns >= doubt_ns_ + settle_ns_);
-    delivery.before = state_.digests;
+    call.before = state_.digests;
   }
   const bool started = worker_.start(
-      [calls = calls_, delivery = std::move(delivery), result = result_] { *result = deliver(*calls, delivery); });
+      [calls = calls_, call = std::move(call), result = result_] { *result = perform(*calls, call); });
   retry_ns_ = started ? INT64_MAX : now_ns + pause_.next_ns(false);
 }
 
-void Reporter::note_stored(size_t first, size_t count) {
+void RowSender::note_stored(size_t first, size_t count) {
   struct Known {
     const std::string* name;
     int64_t* acknowledged;
@@ -269,7 +269,7 @@ void Reporter::note_stored(size_t first, size_t count) {
   }
 }
 
-void Reporter::acknowledge(size_t count) {
+void RowSender::acknowledge(size_t count) {
   PendingChunk& pending = *state_.pending;
   note_stored(first_row(), count);
   if (second_look()) pending.skipped.erase(pending.skipped.begin());
@@ -284,7 +284,7 @@ void Reporter::acknowledge(size_t count) {
 }
 
 // The whole was not stored, so its halves are not in doubt.
-void Reporter::halve(size_t count) {
+void RowSender::halve(size_t count) {
   poison_end_ = static_cast<size_t>(state_.pending->done) + count;
   poison_limit_ = (count + 1) / 2;
   poison_failures_ = 0;
@@ -293,7 +293,7 @@ void Reporter::halve(size_t count) {
 
 // The service is well and does not take these rows: halves them, down to a row that is passed over. At once where it
 // says that it is the rows; what is unclear may be anything, so that it must be said of the same rows several times.
-void Reporter::refused(Fault fault, size_t count) {
+void RowSender::refused(Fault fault, size_t count) {
   ++poison_failures_;
   const bool blamed = fault == Fault::rows;
   if (poison_limit_ == 0) proven_ = false;
@@ -336,7 +336,7 @@ void Reporter::refused(Fault fault, size_t count) {
 }
 
 // Others were taken after this row was refused, and it is again.
-void Reporter::refused_again(const RpcStatus& status) {
+void RowSender::refused_again(const RpcStatus& status) {
   searching_ = true;
   if (++poison_failures_ < kBlamedFailures) return;
   std::vector<int64_t>& skipped = state_.pending->skipped;
@@ -346,23 +346,23 @@ void Reporter::refused_again(const RpcStatus& status) {
   in_doubt_ = false;
 }
 
-void Reporter::tell_dropped(size_t number, const std::string& why) {
+void RowSender::tell_dropped(size_t number, const std::string& why) {
   const MetricRow& row = (*chunk_)[number];
   log::error("a row that the DB manager refuses is dropped: " + row.name + "=" + row.value.substr(0, 80) + " at " +
              row.time_stamp.str() + " (" + why + ")");
 }
 
 // Whether it is this row's fault, the one behind it tells.
-bool Reporter::may_pass_over() const {
+bool RowSender::may_pass_over() const {
   return !others_refused_ && static_cast<size_t>(state_.pending->done) + 1 < chunk_->size();
 }
 
-int64_t Reporter::retry_pause_ns() {
+int64_t RowSender::retry_pause_ns() {
   if (searching_) return kSearchPauseNs;
   return pause_.next_ns(is_refusal(last_status_.code));
 }
 
-void Reporter::failed(const Delivered& result, int64_t now_ns) {
+void RowSender::failed(const ReportResult& result, int64_t now_ns) {
   const Fault fault = fault_of(result.status);
   const bool by_rows = result.serving && (fault == Fault::rows || fault == Fault::unclear);
   if (!result.asked && fault != Fault::rows && !is_refusal(result.status.code) && !was_never_sent(result.status)) {
@@ -376,8 +376,8 @@ void Reporter::failed(const Delivered& result, int64_t now_ns) {
   else refused(fault, static_cast<size_t>(state_.pending->sending));
 }
 
-void Reporter::take_result(int64_t now_ns) {
-  const std::shared_ptr<Delivered> result = std::exchange(result_, nullptr);
+void RowSender::take_result(int64_t now_ns) {
+  const std::shared_ptr<ReportResult> result = std::exchange(result_, nullptr);
   last_status_ = result->status;
   searching_ = false;
   if (looking_) {
@@ -415,7 +415,7 @@ void Reporter::take_result(int64_t now_ns) {
   retry_ns_ = now_ns + retry_pause_ns();
 }
 
-void Reporter::finish_chunk() {
+void RowSender::finish_chunk() {
   StreamProgress& progress = state_.streams[state_.pending->stream];
   progress.position = state_.pending->to;
   progress.rows += state_.pending->rows;
@@ -424,7 +424,7 @@ void Reporter::finish_chunk() {
   chunk_.reset();
 }
 
-void Reporter::step(int64_t now_ns) {
+void RowSender::step(int64_t now_ns) {
   if (worker_.busy()) {
     if (!worker_.finished()) return;
     if (releasing_) releasing_ = false;
@@ -441,7 +441,7 @@ void Reporter::step(int64_t now_ns) {
     }
     if (chunk_) state_.pending.reset(), chunk_.reset();
     deleting_ = true;
-    result_ = std::make_shared<Delivered>();
+    result_ = std::make_shared<ReportResult>();
     const auto job = [calls = calls_, trial = trial_, result = result_] { result->status = calls->remove(trial); };
     if (!worker_.start(job)) retry_ns_ = now_ns + pause_.next_ns(false);
     return;
