@@ -185,7 +185,7 @@ void Collector::resume() {
   // Without a single row of the objective nothing may be there at the end but `unavailable`, so rows wait for it.
   if (source_)
     sender_->add_stream("source", *source_, saved ? nullptr : &marks_,
-                          state_.objective_seen || !has_objective_in_source);
+                        state_.objective_seen || !has_objective_in_source);
   sender_->add_stream("own", *journal_, nullptr, true);
   sender_->resume();
   if (!saved && options_.replace_attempts) sender_->delete_first();

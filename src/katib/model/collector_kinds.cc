@@ -50,7 +50,8 @@ const CollectorKind* find_collector_kind(std::string_view text) {
   const std::string word = lower(trim(text));
   if (word.empty()) return nullptr;
   for (const CollectorKind& kind : kCollectorKinds) {
-    if (lower(kind.name) == word || std::find(kind.spellings.begin(), kind.spellings.end(), word) != kind.spellings.end())
+    if (lower(kind.name) == word ||
+        std::find(kind.spellings.begin(), kind.spellings.end(), word) != kind.spellings.end())
       return &kind;
   }
   return nullptr;

@@ -24,14 +24,14 @@ struct CollectorKind {
   std::string_view container;  // name of the sidecar; empty: its own, or none
 
   // In a trial pod.
-  std::string_view path;        // where the Trial names none, or may not
-  bool takes_path;              // the Trial may name another
-  bool path_is_folder;          // the path itself is shared with the trainer, not the folder that it is in
-  std::string_view format;      // -format; empty: there is none
-  bool takes_format;            // the Trial may name another
-  bool is_printed;              // by the trainer: the wrapper writes it to `path`, or it is read by the API
-  std::string_view flag_path;   // of `collect` without -path; empty: there is none
-  std::string_view program;     // the older collector that it stands in for, when called by that name
+  std::string_view path;       // where the Trial names none, or may not
+  bool takes_path;             // the Trial may name another
+  bool path_is_folder;         // the path itself is shared with the trainer, not the folder that it is in
+  std::string_view format;     // -format; empty: there is none
+  bool takes_format;           // the Trial may name another
+  bool is_printed;             // by the trainer: the wrapper writes it to `path`, or it is read by the API
+  std::string_view flag_path;  // of `collect` without -path; empty: there is none
+  std::string_view program;    // the older collector that it stands in for, when called by that name
 
   // For people, in docs/katib-collector.md.
   std::string_view reads, flags;

@@ -69,8 +69,8 @@ TEST(CollectorKinds, TheDocumentsSayTheSame) {
   const std::string page = repository_text("docs/katib-collector.md");
   for (const CollectorKind& kind : collector_kinds()) {
     const std::string head = "| `" + std::string(kind.name) + "`";
-    const std::string rest = " | " + std::string(kind.reads) + " | " + std::string(kind.flags) +
-                             (kind.flags.empty() ? "" : " ") + "|";
+    const std::string rest =
+        " | " + std::string(kind.reads) + " | " + std::string(kind.flags) + (kind.flags.empty() ? "" : " ") + "|";
     const size_t at = page.find("\n" + head);
     ASSERT_NE(at, std::string::npos) << "docs/katib-collector.md lacks the line\n" << head << rest;
     const std::string line = page.substr(at + 1, page.find('\n', at + 1) - at - 1);

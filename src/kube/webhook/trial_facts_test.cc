@@ -28,15 +28,13 @@ struct Expected {
 };
 
 TEST(TrialFacts, DefaultsOfEachKind) {
-  for (const Expected& one : {Expected{"StdOut", "/var/log/katib/metrics.log", "/var/log/katib", "TEXT",
-                                       "metrics-logger-and-collector"},
-                              {"File", "/var/log/katib/metrics.log", "/var/log/katib", "TEXT",
-                               "metrics-logger-and-collector"},
-                              {"TensorFlowEvent", "/var/log/katib/tfevent/", "/var/log/katib/tfevent", "",
-                               "metrics-collector"},
-                              {"PrometheusMetric", "/var/log/katib", "/var/log/katib", "", "metrics-collector"},
-                              {"Custom", "", "", "", ""},
-                              {"Push", "", "", "", ""}}) {
+  for (const Expected& one :
+       {Expected{"StdOut", "/var/log/katib/metrics.log", "/var/log/katib", "TEXT", "metrics-logger-and-collector"},
+        {"File", "/var/log/katib/metrics.log", "/var/log/katib", "TEXT", "metrics-logger-and-collector"},
+        {"TensorFlowEvent", "/var/log/katib/tfevent/", "/var/log/katib/tfevent", "", "metrics-collector"},
+        {"PrometheusMetric", "/var/log/katib", "/var/log/katib", "", "metrics-collector"},
+        {"Custom", "", "", "", ""},
+        {"Push", "", "", "", ""}}) {
     const TrialFacts facts = facts_of_kind(one.kind);
     EXPECT_EQ(facts.kind->name, one.kind);
     EXPECT_EQ(facts.path, one.path) << one.kind;
