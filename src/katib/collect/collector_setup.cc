@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "katib/collect/collector.h"
+#include "katib/read/event_rows.h"
 #include "katib/rpc/tls_files.h"
 #include "os/environment.h"
 
@@ -64,6 +65,18 @@ RpcOptions rpc_options(const CollectOptions& options, const std::string& address
 
 Result<std::unique_ptr<Reader>> make_file_reader(const CollectOptions& options, ReaderOptions reader) {
   return make_reader(options.kind->source, options.format, options.path, std::move(reader));
+}
+
+// What the places of all event files take in the state (collect_state.h).
+size_t event_bytes(const CollectOptions& options) {
+  if (!options.reads(CollectorKind::Source::event_files)) return 0;
+  std::vector<std::string> folders;
+  FolderTrouble trouble = FolderTrouble::none;
+  size_t bytes = 0;
+  for (const FoundFile& file : find_event_files(options.path, folders, trouble))
+    bytes += kEventEntryBytes + 2 * file.path.size();
+  // Those in a folder that cannot be listed now are there, too.
+  return trouble == FolderTrouble::none ? bytes : std::max(bytes, kMostEventFiles * 2 * kEventEntryBytes);
 }
 
 }  // namespace
@@ -156,7 +169,7 @@ void Collector::make_resources() {
 
 void Collector::resume() {
   const bool has_objective_in_source = !options_.objective().starts_with(kResourcePrefix);
-  const auto saved = state_file_.load(options_.trial, options_.kind->name);
+  const auto saved = state_file_.load(options_.trial, options_.kind->name, event_bytes(options_));
   if (saved) state_ = *saved;
   state_.trial = options_.trial;
   state_.kind = options_.kind->name;

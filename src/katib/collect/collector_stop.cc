@@ -1,5 +1,5 @@
-// The sequence at an early stop. A wrapped trainer is ended first and rewrites the marker; one that is not would make its
-// container fail, so the trial must count as early-stopped before that.
+// The sequence at an early stop. A wrapped trainer is ended first and rewrites the marker; one that is not would make
+// its container fail, so the trial must count as early-stopped before that.
 #include <algorithm>
 
 #include "base/log.h"
@@ -38,9 +38,7 @@ bool Collector::set_status(int64_t now_ns) {
 
 bool Collector::is_wrapped() const { return trainer_->wrapped() && !folder_.empty(); }
 
-bool Collector::has_gone() {
-  return trainer_->found() && (trainer_->main().pid == 0 || trainer_->main_gone());
-}
+bool Collector::has_gone() { return trainer_->found() && (trainer_->main().pid == 0 || trainer_->main_gone()); }
 
 // False: training has ended by itself, and nothing is stopped.
 bool Collector::stop_by_mark(int64_t now_ns) {

@@ -14,6 +14,8 @@
 
 namespace tacho {
 
+inline constexpr size_t kMostEventFiles = 20'000;
+
 struct FoundFile {
   std::string path, folder;
   GrowingFile::Identity identity;
