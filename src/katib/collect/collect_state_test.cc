@@ -118,7 +118,7 @@ TEST(State, PlantedTextTakesLittleMemory) {
   if (!std::ofstream("/proc/self/clear_refs").put('5').flush()) GTEST_SKIP() << "the kernel does not reset the mark";
   CollectState state{"t", "TensorFlowEvent", "", "", "", false, false, {}, {}, {}, {}, {}};
   std::string planted = "[0";
-  for (int i = 0; i < 590'000; i++) planted += ",{}";
+  for (int i = 0; i < 290'000; i++) planted += ",{}";
   state.watch_position = "null";
   const std::string form = format_state(state), from = "\"watch\":null";
   std::string text = form;
