@@ -37,7 +37,7 @@ std::shared_ptr<DbCalls> make_db_calls(const RpcOptions& db, const RpcOptions& e
 // By metric: what is in the database.
 using RowDigests = std::map<std::string, RowDigest, std::less<>>;
 
-struct Delivery {
+struct ReportCall {
   std::string trial;
   std::shared_ptr<const std::vector<MetricRow>> rows;
   size_t first = 0, count = 0;
@@ -47,7 +47,7 @@ struct Delivery {
   RowDigests before;      // in doubt: what was there before these
 };
 
-struct Delivered {
+struct ReportResult {
   RpcStatus status;
   bool was_stored = false;   // by the earlier call
   bool only_looked = false;  // it is not there, and was not sent
@@ -55,7 +55,7 @@ struct Delivered {
   bool serving = false;      // after a refusal: the service is well, so it may be these rows that it does not take
 };
 
-Delivered deliver(DbCalls& calls, const Delivery& delivery);
+ReportResult perform(DbCalls& calls, const ReportCall& call);
 
 // What is in the database before the first row of these metrics is sent: rows of an earlier attempt whose state is
 // gone.

@@ -1,4 +1,4 @@
-#include "katib/read/time_stamp.h"
+#include "katib/read/utc_time.h"
 
 #include <algorithm>
 

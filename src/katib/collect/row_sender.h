@@ -14,7 +14,7 @@
 #include "base/backoff.h"
 #include "base/units.h"
 #include "katib/collect/collect_state.h"
-#include "katib/collect/delivery.h"
+#include "katib/collect/report_call.h"
 #include "katib/read/arrival_marks.h"
 #include "katib/read/reader.h"
 #include "katib/read/worker.h"
@@ -32,13 +32,13 @@ class ReportPause {
   std::minstd_rand random_{std::random_device{}()};
 };
 
-class Reporter {
+class RowSender {
  public:
   // Of one call. 5,000 rows and 1 MiB are allowed; fewer bytes need less memory, and the database takes them as fast.
   // Each call costs an fsync.
   static constexpr size_t kMostRows = 5'000, kMostBytes = 1u << 19;
 
-  Reporter(std::string trial, ShapeRules rules, std::shared_ptr<DbCalls> calls, CollectState& state, StateFile& file);
+  RowSender(std::string trial, ShapeRules rules, std::shared_ptr<DbCalls> calls, CollectState& state, StateFile& file);
 
   // In the order in which they are read. A stream that is closed is not read; the reader and marks live as long as
   // this.
@@ -97,7 +97,7 @@ class Reporter {
   size_t first_row() const;
   void note_stored(size_t first, size_t count);
   void acknowledge(size_t count);
-  void failed(const Delivered& result, int64_t now_ns);
+  void failed(const ReportResult& result, int64_t now_ns);
   void refused(Fault fault, size_t count);
   void refused_again(const RpcStatus& status);
   void halve(size_t count);
@@ -112,7 +112,7 @@ class Reporter {
   CollectState& state_;
   StateFile& file_;
   Worker worker_{"tacho-report"};
-  std::shared_ptr<Delivered> result_;
+  std::shared_ptr<ReportResult> result_;
   std::vector<Stream> streams_;
   // The chunk on its way; its pending record is state_.pending.
   std::shared_ptr<const std::vector<MetricRow>> chunk_;

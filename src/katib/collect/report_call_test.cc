@@ -1,4 +1,4 @@
-#include "katib/collect/delivery.h"
+#include "katib/collect/report_call.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <random>
 
 #include "katib/collect/refusal.h"
-#include "katib/collect/reporter.h"
+#include "katib/collect/row_sender.h"
 
 namespace tacho {
 namespace {

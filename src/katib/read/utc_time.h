@@ -1,5 +1,5 @@
-// The times that tacho writes itself. How one is read: katib/rpc/time_stamp.h. Pure but for ArrivalTimes, which is not
-// thread-safe.
+// The times that tacho writes itself. How one is read: katib/model/time_stamp.h. Pure but for ArrivalTimes, which is
+// not thread-safe.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "katib/rpc/time_stamp.h"
+#include "katib/model/time_stamp.h"
 
 namespace tacho {
 

@@ -1,4 +1,4 @@
-#include "katib/collect/delivery.h"
+#include "katib/collect/report_call.h"
 
 #include <algorithm>
 #include <atomic>
@@ -118,32 +118,32 @@ RpcStatus look_before(DbCalls& calls, const std::string& trial, std::span<const 
   return {};
 }
 
-Delivered deliver(DbCalls& calls, const Delivery& delivery) {
-  const std::span<const MetricRow> rows = std::span(*delivery.rows).subspan(delivery.first, delivery.count);
-  Delivered out;
-  if (delivery.in_doubt) {
+ReportResult perform(DbCalls& calls, const ReportCall& call) {
+  const std::span<const MetricRow> rows = std::span(*call.rows).subspan(call.first, call.count);
+  ReportResult out;
+  if (call.in_doubt) {
     auto verdict = StoredCheck::Verdict::unclear;
-    for (const std::string& metric : metrics_of(rows, delivery.before)) {
+    for (const std::string& metric : metrics_of(rows, call.before)) {
       std::vector<MetricRow> sent;
       std::copy_if(rows.begin(), rows.end(), std::back_inserter(sent),
                    [&](const MetricRow& row) { return row.name == metric; });
-      const auto before = delivery.before.find(metric);
-      StoredCheck check(sent, before == delivery.before.end() ? nullptr : &before->second);
-      out.status = calls.get(delivery.trial, metric, [&](const MetricRow& row) { check.see(row); });
+      const auto before = call.before.find(metric);
+      StoredCheck check(sent, before == call.before.end() ? nullptr : &before->second);
+      out.status = calls.get(call.trial, metric, [&](const MetricRow& row) { check.see(row); });
       if (!out.status.ok()) return out.asked = true, out;
       verdict = check.verdict();
       if (verdict != StoredCheck::Verdict::unclear) break;
     }
     out.was_stored = verdict == StoredCheck::Verdict::stored;
     if (out.was_stored) return out;
-    if (!delivery.may_send) return out.only_looked = true, out;
+    if (!call.may_send) return out.only_looked = true, out;
     if (verdict == StoredCheck::Verdict::unclear)
       log::warn(
           "others report the very same rows for this Trial, so nobody can tell whether a call without an answer was "
           "stored; its rows are "
           "sent again, and may be there twice");
   }
-  out.status = calls.report(delivery.trial, rows, delivery.id);
+  out.status = calls.report(call.trial, rows, call.id);
   const Fault fault = fault_of(out.status);
   if (fault == Fault::rows || fault == Fault::unclear) out.serving = calls.healthy().ok();
   return out;

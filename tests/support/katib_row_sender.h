@@ -1,4 +1,4 @@
-// What the tests of the reporter share: a database that fails as it is told, and a reporter over a journal in memory
+// What the tests of the sender share: a database that fails as it is told, and a sender over a journal in memory
 // with it.
 #pragma once
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "katib/collect/journal.h"
-#include "katib/collect/reporter.h"
+#include "katib/collect/row_sender.h"
 
 namespace tacho {
 
@@ -72,11 +72,11 @@ class FakeDb final : public DbCalls {
   size_t largest_call = 0, largest_bytes = 0;
 };
 
-class ReporterTest : public ::testing::Test {
+class RowSenderTest : public ::testing::Test {
  protected:
-  ReporterTest() : db_(std::make_shared<FakeDb>()), file_("") { reporter_ = make(); }
-  std::unique_ptr<Reporter> make() {
-    auto out = std::make_unique<Reporter>("t", ShapeRules{}, db_, state_, file_);
+  RowSenderTest() : db_(std::make_shared<FakeDb>()), file_("") { sender_ = make(); }
+  std::unique_ptr<RowSender> make() {
+    auto out = std::make_unique<RowSender>("t", ShapeRules{}, db_, state_, file_);
     out->add_stream("own", journal_, nullptr, true);
     out->resume();
     return out;
@@ -85,17 +85,17 @@ class ReporterTest : public ::testing::Test {
     journal_.append({std::string(kZeroTime), name, value, {}, {}});
   }
   // Until it rests; pauses are skipped, not waited for.
-  void run(Reporter& reporter, bool at_end = true) {
-    reporter.flush(at_end);
+  void run(RowSender& sender, bool at_end = true) {
+    sender.flush(at_end);
     int64_t now_ns = 1;
-    for (int i = 0; i < 100'000 && !reporter.resting(); ++i) {
-      reporter.step(now_ns);
-      if (reporter.resting()) break;
-      pollfd ready{reporter.fd(), POLLIN, 0};
-      if (reporter.deadline_ns() == INT64_MAX) ::poll(&ready, 1, 10'000);
-      else now_ns = std::max(now_ns, reporter.deadline_ns());
+    for (int i = 0; i < 100'000 && !sender.resting(); ++i) {
+      sender.step(now_ns);
+      if (sender.resting()) break;
+      pollfd ready{sender.fd(), POLLIN, 0};
+      if (sender.deadline_ns() == INT64_MAX) ::poll(&ready, 1, 10'000);
+      else now_ns = std::max(now_ns, sender.deadline_ns());
     }
-    EXPECT_TRUE(reporter.resting());
+    EXPECT_TRUE(sender.resting());
     took_ns_ = now_ns;
   }
   std::multiset<std::string> values() const {
@@ -109,7 +109,7 @@ class ReporterTest : public ::testing::Test {
   StateFile file_;
   Journal journal_{""};
   int64_t took_ns_ = 0;  // by the clock that run() turned
-  std::unique_ptr<Reporter> reporter_;
+  std::unique_ptr<RowSender> sender_;
 };
 
 }  // namespace tacho

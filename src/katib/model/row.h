@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "katib/rpc/time_stamp.h"
+#include "katib/model/time_stamp.h"
 
 namespace tacho {
 
