@@ -91,7 +91,8 @@ const Flag* FlagReader::find(std::string_view name) const {
 }
 
 const Flag* FlagReader::find_letter(char letter) const {
-  const auto found = std::find_if(known_.begin(), known_.end(), [&](const Flag& flag) { return flag.letter == letter; });
+  const auto found =
+      std::find_if(known_.begin(), known_.end(), [&](const Flag& flag) { return flag.letter == letter; });
   return found == known_.end() || letter == 0 ? nullptr : &*found;
 }
 

@@ -20,7 +20,7 @@ struct Flag {
   };
   std::string_view name;  // without dashes
   Kind kind = Kind::text;
-  char letter = 0;         // -x is the same; 0: none
+  char letter = 0;           // -x is the same; 0: none
   std::string_view value{};  // what stands for the value in the help
   std::string_view help{};
 };
@@ -32,12 +32,12 @@ struct FlagRules {
     end,    // nobody looks at what follows it
   };
   Dashes dashes = Dashes::none;
-  bool first_word_ends = false;      // all that follows the first word belongs to it: tacho run -i 1 make -j8
-  bool one_dash = false;             // -name is --name, as Go has it
-  bool clusters = false;             // -qi0.5 is -q -i 0.5
-  bool switch_takes_word = false;    // --tls false: a word behind a yes_no is its value
-  bool known_is_no_value = false;    // --output --quiet is a forgotten value, not a file named --quiet
-  bool lone_dash_is_unknown = false; // otherwise - is a word
+  bool first_word_ends = false;       // all that follows the first word belongs to it: tacho run -i 1 make -j8
+  bool one_dash = false;              // -name is --name, as Go has it
+  bool clusters = false;              // -qi0.5 is -q -i 0.5
+  bool switch_takes_word = false;     // --tls false: a word behind a yes_no is its value
+  bool known_is_no_value = false;     // --output --quiet is a forgotten value, not a file named --quiet
+  bool lone_dash_is_unknown = false;  // otherwise - is a word
 };
 
 // What the reader met.
@@ -60,7 +60,7 @@ class FlagReader {
   const FlagWord& operator*() const { return met_; }
   const FlagWord* operator->() const { return &met_; }
   bool in_cluster() const { return letter_at_ > 0; }  // more of this word follows
-  bool dashes() const { return dashes_; }  // a -- that the rules know has been passed
+  bool dashes() const { return dashes_; }             // a -- that the rules know has been passed
 
  private:
   bool long_flag(std::string_view word);
