@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/flags.h"
 #include "base/log.h"
 #include "base/path.h"
 #include "base/text.h"
@@ -288,52 +289,56 @@ struct DeliverRequest {
   std::vector<std::string> names;
 };
 
-const char* variable_of(std::string_view flag) {
-  for (const DeliveryKind& kind : delivery_kinds())
-    for (const CredentialFlag& known : kind.flags)
-      if (known.flag == flag) return known.variable;
-  return nullptr;
-}
+// The options, and behind them those of each kind of destination, which set the variables of `variables`.
+struct DeliverFlags {
+  DeliverFlags() {
+    for (const DeliveryKind& kind : delivery_kinds())
+      for (const CredentialFlag& known : kind.flags) {
+        flags.push_back({known.flag.substr(2), Flag::Kind::text, 0, known.value, known.help});
+        variables.push_back(known.variable);
+      }
+    flags.push_back({"all", Flag::Kind::bare});
+    flags.push_back({"json", Flag::Kind::bare});
+    flags.push_back({"help", Flag::Kind::bare, 'h'});
+  }
+  const char* variable_of(const Flag* flag) const {
+    const auto at = static_cast<size_t>(flag - flags.data());
+    return at < variables.size() ? variables[at] : nullptr;
+  }
+
+  std::vector<Flag> flags;
+  std::vector<const char*> variables;
+};
 
 int print_help() {
-  std::string text = kHelp;
-  for (const DeliveryKind& kind : delivery_kinds())
-    for (const CredentialFlag& known : kind.flags) {
-      std::string words = std::string(known.flag) + " " + std::string(known.value);
-      words.resize(std::max(words.size() + 1, kHelpColumn), ' ');
-      text.append("  ").append(words).append(known.help).append("\n");
-    }
+  const DeliverFlags known;
+  const std::string text = kHelp + flags_help(std::span(known.flags).first(known.variables.size()), kHelpColumn + 2, 1);
   return std::fputs(text.c_str(), stdout) < 0 ? 1 : 0;
 }
 
 Result<DeliverRequest> parse_request(std::span<const std::string> arguments) {
   DeliverRequest request;
-  bool are_names = false;  // behind --
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const std::string& word = arguments[i];
-    if (are_names || !word.starts_with("-")) {
+  const DeliverFlags known;
+  FlagRules rules;
+  rules.dashes = FlagRules::Dashes::words;
+  rules.lone_dash_is_unknown = true;
+  for (FlagReader reader(arguments, known.flags, rules); reader.next();) {
+    const std::string word(reader->word);
+    if (reader->kind == FlagWord::Kind::word) {
       request.names.push_back(word);
       continue;
     }
-    const std::string_view flag = std::string_view(word).substr(0, word.find('='));
-    if (const char* variable = variable_of(flag)) {
-      const bool joined = flag.size() < word.size();
-      if (!joined && i + 1 == arguments.size())
-        return Error{Code::invalid, word + " needs a value", "", "see tacho deliver --help"};
-      ::setenv(variable, joined ? word.substr(flag.size() + 1).c_str() : arguments[++i].c_str(), 1);
-    } else if (word == "--") {
-      are_names = true;
-    } else if (word == "-h" || word == "--help") {
-      request.help = true;
-      return request;
-    } else if (word == "--all") {
-      request.all = true;
-    } else if (word == "--json") {
-      request.json = true;
-    } else {
+    if (reader->kind == FlagWord::Kind::no_value)
+      return Error{Code::invalid, word + " needs a value", "", "see tacho deliver --help"};
+    if (reader->kind != FlagWord::Kind::flag)
       return Error{Code::invalid, "unknown option " + word + "; did you mean --all?", "",
                    "see tacho deliver --help; a name that begins with a dash goes behind --"};
-    }
+    if (const char* const variable = known.variable_of(reader->flag)) ::setenv(variable, reader->value.c_str(), 1);
+    if (reader->flag->name == "all") request.all = true;
+    if (reader->flag->name == "json") request.json = true;
+    if (reader->flag->name != "help") continue;
+    request.help = true;
+    return request;
   }
   if (request.all && !request.names.empty())
     return Error{Code::invalid, "--all and a name exclude each other", "", "give one of them"};
