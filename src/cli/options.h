@@ -29,9 +29,10 @@ enum Subcommand : unsigned {
   kAdvise = 1 << 12,
   kTop = 1 << 13,
   kWhy = 1 << 20,
+  kExport = 1 << 25,
   kRecord = kRun | kAttach | kWatch | kTracker,
-  kStored = kRuns | kShow | kReport | kDoctor | kCompare | kAdvise | kTop | kWhy,
-  kEvery = (1 << 24) - 1,
+  kStored = kRuns | kShow | kReport | kDoctor | kCompare | kAdvise | kTop | kWhy | kExport,
+  kEvery = (1 << 30) - 1,
 };
 
 enum class Group : uint8_t { recording, output, privacy, metadata, job_control, task, bigquery, general };
