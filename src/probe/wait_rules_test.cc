@@ -47,9 +47,7 @@ TEST(WaitRules, NumbersOfEachArchitecture) {
     for (size_t table = 0; table < 4; ++table) {
       const CallMeaning meaning = called(one.numbers[table], static_cast<CallTable>(table));
       EXPECT_EQ(meaning.kind, one.kind) << one.name << table;
-      if (one.kind == CallKind::decided) {
-        EXPECT_EQ(meaning.state, one.state) << one.name << table;
-      }
+      if (one.kind == CallKind::decided) { EXPECT_EQ(meaning.state, one.state) << one.name << table; }
     }
   EXPECT_EQ(called(9999, CallTable::x86_64).kind, CallKind::by_wchan);
   EXPECT_EQ(called(0, CallTable::none).kind, CallKind::by_wchan);
