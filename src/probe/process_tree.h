@@ -78,6 +78,12 @@ class ProcessTree final : public JobPids {
   bool fell_back_to_rss() const { return pss_.fell_back(); }
   pid_t largest_member() const;  // by resident size now; 0 when there is none
   bool contains(pid_t pid) const { return index_of(pid) < members_.size(); }
+  // For other probes, after update() in the same tick: the processes as they were read, by pid. Good until the tree
+  // changes again; zombies are among them.
+  std::span<const Member> members() const { return members_; }
+  // Whether its CPU clock moved between the last two updates (or it is new).
+  bool moved(const Member& member) const { return member.ran_tick == tick_; }
+  int proc_fd() const { return proc_fd_.get(); }  // /proc, kept open; −1 where there is none of ours
   void copy(std::vector<pid_t>& sorted) const override;
   void signal_others(int number) const;  // every member but the root, which is its parent's to signal
 
