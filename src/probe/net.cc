@@ -36,13 +36,46 @@ class NetProbe final : public Probe {
 
   void describe(Detail& detail) override;
 
+  std::vector<DeviceColumn> list_devices() override {
+    devices_.clear();
+    std::vector<DeviceColumn> columns;
+    for (const NetEntry& entry : table_.entries()) {
+      if (!entry.counted) continue;
+      const std::string name = "net_" + shown_name(entry.name, devices_.size() + 1);
+      columns.push_back({name + "_recv_bytes", DeviceRule::delta, 1, 0});
+      columns.push_back({name + "_sent_bytes", DeviceRule::delta, 1, 0});
+      devices_.push_back({entry.name, SIZE_MAX});
+    }
+    return columns;
+  }
+
+  void read_devices(std::span<DeviceValue> values) override {
+    if (!fresh_) return;
+    find_devices();
+    for (size_t i = 0; i < devices_.size(); ++i) {
+      if (devices_[i].index >= table_.entries().size()) continue;  // taken away
+      const NetCounters& counters = table_.entries()[devices_[i].index].last;
+      values[2 * i].value = counters.rx_bytes;
+      values[2 * i + 1].value = counters.tx_bytes;
+    }
+  }
+
  private:
+  void find_devices();
+  std::string shown_name(const std::string& name, size_t number) const;
+
   void choose_namespace();
   bool update_table();
   NetDetail look_up(const std::string& name) const;
   void refresh_static();
 
+  struct Listed {
+    std::string name;
+    size_t index;  // of the table's entry; beyond its end: none
+  };
   ProbeContext& context_;
+  std::vector<Listed> devices_;  // of devices.csv
+  uint64_t devices_of_ = UINT64_MAX;
   pid_t pid_ = 0;  // whose namespace is read; 0: tacho's own
   KeptFile file_;
   NetTable table_;
@@ -65,6 +98,29 @@ void NetProbe::choose_namespace() {
   file_ = KeptFile(process + "/net/dev");
   // /sys shows the namespace it was mounted in, so another one's interfaces are only in that process's own /sys.
   table_.reset(own ? roots.sys : process + "/root/sys", process + "/net");
+}
+
+// Where they are in the table, which changes when an interface comes or goes.
+void NetProbe::find_devices() {
+  if (devices_of_ == table_.changes()) return;
+  devices_of_ = table_.changes();
+  const auto entries = table_.entries();
+  for (Listed& listed : devices_) {
+    const auto at = std::find_if(entries.begin(), entries.end(),
+                                 [&](const NetEntry& entry) { return entry.counted && entry.name == listed.name; });
+    listed.index = static_cast<size_t>(at - entries.begin());
+  }
+}
+
+// "enx001122334455" is made of the address: where that is hidden, "enx" and its place in the list.
+std::string NetProbe::shown_name(const std::string& name, size_t number) const {
+  if (context_.hides_addresses) {
+    std::string digits = read_first_line(table_.sysfs_path(name) + "/address");
+    std::erase(digits, ':');
+    const size_t at = digits.empty() ? std::string::npos : name.find(digits);
+    if (at != std::string::npos) return harmless_text(name.substr(0, at)) + std::to_string(number);
+  }
+  return harmless_text(name);
 }
 
 bool NetProbe::update_table() {

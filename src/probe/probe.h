@@ -15,6 +15,7 @@
 #include "model/cgroup.h"
 #include "model/column.h"
 #include "model/detail.h"
+#include "model/device.h"
 #include "model/run.h"
 #include "os/file.h"
 
@@ -52,6 +53,7 @@ struct ProbeContext {
       false;  // only the kernel's averages of pressure are wanted, not the sums since the last sample
   bool counts_processes =
       true;            // system_processes is wanted; where it means listing /proc, it costs as much as all the rest
+  bool hides_addresses = false;  // --hide mac_address: names that are made of one are not written
   pid_t net_pid = 0;   // whose network namespace counts; 0: tacho's own
   CgroupPaths cgroup;  // of the job
   Limits limits;       // what the job may use of the machine
@@ -66,6 +68,12 @@ class Probe {
   virtual void read(Reading& out) = 0;
   // Adds device lists; called after read() of the same tick, only when an output wants them. May allocate.
   virtual void describe(Detail&) {}
+  // For devices.csv: the columns of its devices. Asked once, after the baseline's reading, or with the first row where
+  // they are not known before (a GPU driver that is still starting).
+  virtual bool knows_devices() { return true; }
+  virtual std::vector<DeviceColumn> list_devices() { return {}; }
+  // After read() of the same tick: their values, in the order of the list; what is not set is empty. Never allocates.
+  virtual void read_devices(std::span<DeviceValue>) {}
   // A slow source starts to work here, before the other probes are read (GPU threads).
   virtual void prepare() {}
   // A probe that must be set up on the job's first process before it runs the command (performance counters).
