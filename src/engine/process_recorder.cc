@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 
 #include "base/units.h"
 #include "codec/process_csv.h"
@@ -21,16 +22,10 @@ constexpr int64_t kFirstUpdateNs = 10 * kNsPerSec;
 constexpr int64_t kUpdateShare = 4;
 // High-water marks read in a tick: one of so many members.
 constexpr size_t kPeakShare = 16;
+constexpr int64_t kClockStepMs = 50;     // more than two readings of clocks in ticks may differ
 constexpr size_t kMostArguments = 1024;  // bytes that are read of argv
 
 int64_t now_ms() { return system_clock().realtime_ns() / kNsPerMs; }
-
-// stat tells in clock ticks since boot when a process was started.
-int64_t started_ms(uint64_t start_ticks) {
-  static const int64_t ms_per_tick = 1000 / ::sysconf(_SC_CLK_TCK);
-  const int64_t age_ticks = static_cast<int64_t>(boot_time_ticks()) - static_cast<int64_t>(start_ticks);
-  return now_ms() - std::max<int64_t>(0, age_ticks) * ms_per_tick;
-}
 
 template <size_t kSize>
 const char* path_of(std::array<char, kSize>& path, pid_t pid, const char* name) {
@@ -39,6 +34,8 @@ const char* path_of(std::array<char, kSize>& path, pid_t pid, const char* name) 
 }
 
 }  // namespace
+
+void ProcessRecorder::set_earliest(int64_t realtime_ns) { earliest_ms_ = realtime_ns / kNsPerMs; }
 
 void ProcessRecorder::came(Member& member) {
   fill_identity(member);
@@ -58,6 +55,16 @@ void ProcessRecorder::fill_identity(Member& member) {
   read_peak(member);
   if (options_.hide_pids) record.pid = record.ppid = 0;
   else if (const Member* parent = tree_.member(member.parent())) record.ppid = parent->record.pid;
+}
+
+// stat tells in clock ticks since boot when a process was started, cut to ten milliseconds: no process of a command that
+// tacho started is older than the run. The difference of both clocks is kept, so that processes stand in their order.
+int64_t ProcessRecorder::started_ms(uint64_t start_ticks) {
+  static const int64_t ms_per_tick = 1000 / ::sysconf(_SC_CLK_TCK);
+  const int64_t boot_ms = now_ms() - static_cast<int64_t>(boot_time_ticks()) * ms_per_tick;
+  if (std::abs(boot_ms - boot_ms_) > kClockStepMs) boot_ms_ = boot_ms;
+  const int64_t ms = boot_ms_ + static_cast<int64_t>(start_ticks) * ms_per_tick;
+  return std::max(ms, earliest_ms_);
 }
 
 // argv as a field of a line.

@@ -25,6 +25,9 @@ class ProcessRecorder final : public ProcessObserver {
   void came(Member& member) override;
   void ended(Member& member, const ProcessEnd& end) override;
 
+  // No process was started before this time, by the machine's clock.
+  void set_earliest(int64_t realtime_ns);
+
   // After each sample: what changed goes to the file. The first failure comes back, once.
   Status tick();
   // At the end: one line a process; job_cpu_ns is what all of them used.
@@ -32,6 +35,7 @@ class ProcessRecorder final : public ProcessObserver {
 
  private:
   void fill_identity(Member& member);
+  int64_t started_ms(uint64_t start_ticks);
   std::string command_of(pid_t pid) const;
   void fill_usage(Member& member) const;
   void look_at(Member& member, int64_t now_ns);
@@ -45,6 +49,7 @@ class ProcessRecorder final : public ProcessObserver {
   ProbeContext& context_;
   ProcessRecordOptions options_;
   size_t next_peak_ = 0;
+  int64_t boot_ms_ = 0, earliest_ms_ = 0;  // UNIX time
   bool told_ = false;
 };
 

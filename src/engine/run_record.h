@@ -21,8 +21,8 @@ class RunRecord {
   const std::string& folder() const { return folder_; }
   bool has_processes() const { return processes_.has_value(); }
 
-  // After the baseline's reading.
-  void begin(Sampler& sampler);
+  // After the baseline's reading. The command is not started yet, where it is tacho that starts it.
+  void begin(Sampler& sampler, const Run& run);
   // After each sample, with its row.
   void tick(Sampler& sampler, const Row& row);
   // After the closing row is written: processes.csv is put in order, and phases are told to the run.

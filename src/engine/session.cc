@@ -194,7 +194,7 @@ Status Session::start() {
   run_.pid = job_.pid();
   if (Status status = outputs_.begin(run_, sampler_->schema()); !status) return status;
   sampler_->baseline();
-  record_.begin(*sampler_);
+  record_.begin(*sampler_, run_);
   if (wants_detail_) {
     sampler_->describe(detail_);
     outputs_.baseline(detail_);

@@ -147,6 +147,7 @@ void Member::update_own_io(int proc_fd, ReadBuffer& buffer) {
   if (io_ == summed_io_) return;
   summed_io_ = io_;
   const PidIo now = read_thread_io(proc_fd, buffer);
+  if (!std::exchange(has_own_io_, true)) own_io_ = threads_io_ = now;  // it had reaped some before it was seen
   own_io_.read_bytes += std::max<int64_t>(0, now.read_bytes - threads_io_.read_bytes);
   own_io_.write_bytes += std::max<int64_t>(0, now.write_bytes - threads_io_.write_bytes);
   threads_io_ = now;
