@@ -17,7 +17,10 @@ namespace tacho {
 namespace {
 
 constexpr size_t kPieceBytes = 64 * 1024;
-constexpr int64_t kSmallestTimeNs = kNsPerSec / 10'000 / 2;  // that shows in four decimals
+constexpr int64_t kShownNs = kNsPerSec / 10'000;  // cpu_s has four decimals
+
+// As a line shows it: over thousands of lines what is cut off adds up.
+int64_t shown_ns(int64_t cpu_ns) { return (cpu_ns + kShownNs / 2) / kShownNs * kShownNs; }
 
 // Whether a line begins with the number of this process.
 bool is_line_of(std::string_view line, const ProcessRecord& record) {
@@ -182,14 +185,14 @@ Status ProcessFile::finish(const Living& living, int64_t job_cpu_ns) {
   int64_t told_ns = 0;
   for (ProcessRecord& record : records) {
     rewrite.put(record);
-    told_ns += record.cpu_ns;
+    told_ns += shown_ns(record.cpu_ns);
   }
   if (table_.other()) {
     ProcessRecord other = *table_.other();
     rewrite.put(other, kOtherProcesses);
-    told_ns += other.cpu_ns;
+    told_ns += shown_ns(other.cpu_ns);
   }
-  if (job_cpu_ns - told_ns >= kSmallestTimeNs) rewrite.put_short_lived(job_cpu_ns - told_ns);
+  if (job_cpu_ns - told_ns >= kShownNs / 2) rewrite.put_short_lived(job_cpu_ns - told_ns);
   return rewrite.commit();
 }
 
