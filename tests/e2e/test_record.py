@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 
-from support import IS_ROOT, NOBODY, TACHO, Case, Table, burner, children_of, until
+from support import IS_ROOT, TACHO, Case, Table, burner, until
 
 HEADER = "pid,ppid,name,command,started,ended,count,cpu_s,peak_memory_mib,disk_read_bytes,disk_write_bytes,gpu_vram_mib,exit"
 SPECIAL = ("(short-lived)", "(other)")
@@ -60,13 +60,12 @@ class Record(Case):
 
 class Processes(Record):
     def spin(self, seconds):
-        return [burner("cpu"), "1", str(seconds)] if False else [
-            sys.executable, "-S", "-c", f"import time\ne=time.process_time()+{seconds}\nwhile time.process_time()<e: pass"]
+        return [sys.executable, "-S", "-c", f"import time\ne=time.process_time()+{seconds}\nwhile time.process_time()<e: pass"]
 
     def test_who_used_it(self):
         for method in ("auto", "tree"):
             with self.subTest(method=method):
-                child = " ".join(f"'{word}'" for word in self.spin(0.5))
+                child = " ".join(f"'{word}'" for word in self.spin(0.3))
                 done, run, _ = self.tracked("sh", "-c", child + "; (sleep 0.2; exit 7) & sleep 0.6; exit 3", rc=3,
                                             options=("-i", "0.1", "--method", method))
                 rows = self.processes()
@@ -74,7 +73,7 @@ class Processes(Record):
                 root = self.one(rows, pid=str(run["pid"]))
                 self.assertEqual((root["name"], root["exit"]), ("sh", "3"))
                 self.assertLess(float(root["cpu_s"]), 0.3)  # its own, not its children's
-                self.assertGreater(max(float(row["cpu_s"]) for row in rows if "process_time" in row["command"] and row is not root), 0.35)
+                self.assertGreater(max(float(row["cpu_s"]) for row in rows if "process_time" in row["command"] and row is not root), 0.15)
                 for row in rows:
                     if row["pid"]:
                         self.assertTrue(row["ended"], row)
@@ -84,9 +83,10 @@ class Processes(Record):
 
     def test_orphans_and_signals_are_exact(self):
         # Between two samples, so that nothing but wait4 can have told.
-        code = "import os,time\ne=time.process_time()+0.25\nwhile time.process_time()<e: pass\nos.kill(os.getpid(),9)"
+        code = "import os,time\nopen('pid','w').write(str(os.getpid()))\ne=time.process_time()+0.25\nwhile time.process_time()<e: pass\nos.kill(os.getpid(),9)"
         self.write("orphan.py", code)
-        done, run, _ = self.tracked("sh", "-c", f"({sys.executable} -S {self.path('orphan.py')} &) ; sleep 1.2",
+        done, run, _ = self.tracked("sh", "-c", f"({sys.executable} -S {self.path('orphan.py')} &) ; until [ -s pid ]; do sleep 0.05; done; "
+                                    "while kill -0 $(cat pid) 2>/dev/null; do sleep 0.05; done",
                                     options=("-i", "20"))
         rows = self.processes()
         self.check_sum(rows, run)
@@ -110,8 +110,8 @@ class Processes(Record):
         self.assertIn("bad\ufffd\ufffd", said)
 
     def test_merging(self):
-        code = "for i in $(seq 12); do sleep 0.3 & done; " + " ".join(f"'{word}'" for word in self.spin(0.4)) + "; wait"
-        for most in (1, 2, 3, 5):
+        code = "for i in $(seq 12); do sleep 0.3 & done; " + " ".join(f"'{word}'" for word in self.spin(0.3)) + "; wait"
+        for most in (1, 3):
             _, run, _ = self.tracked("sh", "-c", code, options=("-i", "0.05", "--processes", str(most)))
             rows = self.processes()
             plain = [row for row in rows if row["name"] not in SPECIAL]
@@ -119,7 +119,7 @@ class Processes(Record):
             self.check_sum(rows, run)
             largest = max(plain, key=lambda row: float(row["cpu_s"]))
             self.assertEqual((largest["count"], largest["pid"] != ""), ("1", True), rows)
-            self.assertGreater(float(largest["cpu_s"]), 0.25)
+            self.assertGreater(float(largest["cpu_s"]), 0.2)
             counted = sum(int(row["count"] or 0) for row in rows)
             self.assertGreaterEqual(counted, 14, rows)
             if most >= 3:
@@ -136,11 +136,9 @@ class Processes(Record):
         self.assertNotIn("processes.csv", os.listdir(self.run_folders()[0]))
         subprocess.run(["rm", "-rf", self.store], check=True)
         for line in ("processes = 0", 'processes = "off"', "processes = 1"):
-            self.write("tacho.toml", line)
-            self.tracked("true")
+            self.tracked("true", options=("--config", self.write("own.toml", line)))
             self.assertEqual("processes.csv" in os.listdir(self.run_folders()[0]), line.endswith("1"))
             subprocess.run(["rm", "-rf", self.store], check=True)
-        os.unlink(self.path("tacho.toml"))
         for value in ("-1", "many", "1.5", "", "1e3", "99999999999999999999"):
             self.refused(self.tacho("run", "--processes", value, "--", "true"), "--processes")
 
@@ -188,10 +186,10 @@ class Processes(Record):
         self.assertEqual(self.tacho("show", os.path.basename(folder)).rc, 0)
 
     def test_attach_counts_from_now(self):
-        job = subprocess.Popen(["sh", "-c", " ".join(f"'{word}'" for word in self.spin(0.6)) + " & " +
-                                " ".join(f"'{word}'" for word in self.spin(1.6)) + "; wait"], env=self.environment())
+        job = subprocess.Popen(["sh", "-c", " ".join(f"'{word}'" for word in self.spin(0.3)) + " & " +
+                                " ".join(f"'{word}'" for word in self.spin(0.6)) + "; wait"], env=self.environment())
         self.addCleanup(job.wait)
-        time.sleep(0.4)
+        time.sleep(0.2)
         done = self.tacho("attach", "-q", "-i", "0.1", "--pid", str(job.pid))
         self.assertEqual(done.rc, 0, done)
         run, _ = self.the_run()
