@@ -102,6 +102,7 @@ void ProcessRecorder::ended(Member& member, const ProcessEnd& end) {
 
 Status ProcessRecorder::tick() {
   const int64_t now_ns = system_clock().monotonic_ns();
+  take_vram();
   read_peaks();
   for (Member& member : tree_.observed_members()) look_at(member, now_ns);
   const Status written = file_.flush();
@@ -127,6 +128,20 @@ void ProcessRecorder::look_at(Member& member, int64_t now_ns) {
   // A zombie has no arguments left.
   if (renamed && !member.zombie() && !options_.hide_command) file_.put(record, command_of(member.pid()));
   else if (renamed || tree_.moved(member)) file_.put_again(record);
+}
+
+// A process of the job that the driver does not list holds none.
+void ProcessRecorder::take_vram() {
+  if (!context_.vram_told) return;
+  vram_ = context_.vram;
+  std::sort(vram_.begin(), vram_.end(), [](const ProcessVram& a, const ProcessVram& b) { return a.pid < b.pid; });
+  auto at = vram_.begin();
+  for (Member& member : tree_.observed_members()) {
+    int64_t bytes = 0;
+    while (at != vram_.end() && at->pid < member.pid()) ++at;
+    for (; at != vram_.end() && at->pid == member.pid(); ++at) bytes += at->bytes;
+    member.record.vram_bytes = std::max(member.record.vram_bytes, bytes);
+  }
 }
 
 // One that had no page fault since has no new mark.

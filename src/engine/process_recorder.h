@@ -39,6 +39,7 @@ class ProcessRecorder final : public ProcessObserver {
   std::string command_of(pid_t pid) const;
   void fill_usage(Member& member) const;
   void look_at(Member& member, int64_t now_ns);
+  void take_vram();
   void read_peaks();
   void read_peak(Member& member);
   Status report(const Status& status);
@@ -48,6 +49,7 @@ class ProcessRecorder final : public ProcessObserver {
   ProcessTree& tree_;
   ProbeContext& context_;
   ProcessRecordOptions options_;
+  std::vector<ProcessVram> vram_;  // by pid
   size_t next_peak_ = 0;
   int64_t boot_ms_ = 0, earliest_ms_ = 0;  // UNIX time
   bool told_ = false;

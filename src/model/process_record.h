@@ -12,6 +12,12 @@
 
 namespace tacho {
 
+// GPU memory that a process holds now, on all devices.
+struct ProcessVram {
+  pid_t pid = 0;
+  int64_t bytes = 0;
+};
+
 struct ProcessRecord {
   static constexpr int64_t kUnknown = -1;
 

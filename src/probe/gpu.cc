@@ -66,7 +66,11 @@ class GpuProbe final : public Probe {
     prepared_ = false;
     fresh_ = sampler_->take(deadline_ns_, current_) || system_clock().monotonic_ns() - current_.stamp_ns < kFreshNs ||
              current_.state == GpuState::none;
+    context_.vram.clear();
     if (!fresh_) return;
+    context_.vram = current_.holders;
+    for (const GpuSample& sample : current_.devices)
+      context_.vram_told = context_.vram_told || sample.job_context.has_value();
     const bool whole = sums_.fill(current_, out);
     if (!whole && current_.state == GpuState::ready)
       context_.note(

@@ -16,6 +16,7 @@
 #include "model/column.h"
 #include "model/detail.h"
 #include "model/device.h"
+#include "model/process_record.h"
 #include "model/run.h"
 #include "os/file.h"
 
@@ -57,6 +58,10 @@ struct ProbeContext {
   pid_t net_pid = 0;   // whose network namespace counts; 0: tacho's own
   CgroupPaths cgroup;  // of the job
   Limits limits;       // what the job may use of the machine
+  // GPU memory of the job's processes as it was read in this tick, a process several times where it holds several
+  // devices; and whether that is known at all.
+  std::vector<ProcessVram> vram;
+  bool vram_told = false;
   std::vector<std::string> notes;  // quality notes for run.json: what was doubtful, and why
   void note(std::string text);     // each text once
 };
