@@ -108,8 +108,7 @@ Status set_timeout(Draft& draft, const Value& value) {
 Status set_processes(Draft& draft, const Value& value) {
   constexpr size_t kMost = 1'000'000;
   const auto lines = value.text == "off" ? std::optional<size_t>(0) : parse_int<size_t>(value.text);
-  if (!lines || *lines > kMost)
-    return bad("not a number of lines", value.text, "a whole number up to 1000000, or off");
+  if (!lines || *lines > kMost) return bad("not a number of lines", value.text, "a whole number up to 1000000, or off");
   draft.settings.processes = *lines;
   return ok();
 }

@@ -23,7 +23,9 @@ void put_mib(Writer& out, int64_t bytes) {
   if (bytes >= 0) out.put_fixed(static_cast<double>(bytes) / static_cast<double>(kMiB), 3);
 }
 
-void put_seconds(Writer& out, int64_t ns) { out.put_fixed(static_cast<double>(ns) / static_cast<double>(kNsPerSec), 4); }
+void put_seconds(Writer& out, int64_t ns) {
+  out.put_fixed(static_cast<double>(ns) / static_cast<double>(kNsPerSec), 4);
+}
 
 void put_exit(Writer& out, int status) {
   if (status < 0) return;

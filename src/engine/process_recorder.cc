@@ -57,8 +57,9 @@ void ProcessRecorder::fill_identity(Member& member) {
   else if (const Member* parent = tree_.member(member.parent())) record.ppid = parent->record.pid;
 }
 
-// stat tells in clock ticks since boot when a process was started, cut to ten milliseconds: no process of a command that
-// tacho started is older than the run. The difference of both clocks is kept, so that processes stand in their order.
+// stat tells in clock ticks since boot when a process was started, cut to ten milliseconds: no process of a command
+// that tacho started is older than the run. The difference of both clocks is kept, so that processes stand in their
+// order.
 int64_t ProcessRecorder::started_ms(uint64_t start_ticks) {
   static const int64_t ms_per_tick = 1000 / ::sysconf(_SC_CLK_TCK);
   const int64_t boot_ms = now_ms() - static_cast<int64_t>(boot_time_ticks()) * ms_per_tick;

@@ -243,8 +243,7 @@ Status Session::start() {
 
 void Session::loop() {
   next_tick_ns_ = start_ns_ + settings_.interval_ns;
-  if (settings_.mode == Mode::run &&
-      (!context_.cgroup.job_only || job_.has_terminal() || record_.has_processes()))
+  if (settings_.mode == Mode::run && (!context_.cgroup.job_only || job_.has_terminal() || record_.has_processes()))
     next_look_ns_ = start_ns_ + kFirstLookNs;
   job_.check_alive();  // a cgroup that is empty already will not tell
   while (!job_.ended()) {

@@ -10,7 +10,8 @@ namespace {
 TEST(DeviceTable, CellsFollowFromTwoTicks) {
   DeviceTable table;
   const size_t first = table.add({{"core", DeviceRule::share, 1, 4}, {"read", DeviceRule::delta, 1, 0}});
-  const size_t second = table.add({{"busy", DeviceRule::share_of_time, 1e-3, 4}, {"watts", DeviceRule::level, 1e-3, 3}});
+  const size_t second =
+      table.add({{"busy", DeviceRule::share_of_time, 1e-3, 4}, {"watts", DeviceRule::level, 1e-3, 3}});
   EXPECT_EQ(second, first + 2);
   const auto tick = [&](DeviceValue core, int64_t read, int64_t busy, int64_t watts) {
     table.begin_tick();

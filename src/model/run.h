@@ -93,8 +93,8 @@ struct Run {
   Method method;
   Totals totals;
   std::vector<std::string> notes;
-  std::vector<Phase> phases;  // in order; known at the end
-  int64_t marks_dropped = 0;  // lines of marks.csv that were not used
+  std::vector<Phase> phases;        // in order; known at the end
+  int64_t marks_dropped = 0;        // lines of marks.csv that were not used
   std::vector<std::string> hidden;  // fields that are written nowhere
 };
 

@@ -1,5 +1,5 @@
-// Which column of devices.csv a core counts in: one of its own, or that of its NUMA node on a machine with more than 256
-// cores. Relies on /sys/devices/system/node/nodeN/cpulist. Not thread-safe; fill() does not allocate.
+// Which column of devices.csv a core counts in: one of its own, or that of its NUMA node on a machine with more than
+// 256 cores. Relies on /sys/devices/system/node/nodeN/cpulist. Not thread-safe; fill() does not allocate.
 #pragma once
 #include <span>
 #include <vector>
@@ -24,8 +24,8 @@ class CorePlaces {
   void list_nodes(const Roots& roots, std::span<const CpuTicks> cores);
 
   bool by_node_ = false;
-  std::vector<int64_t> numbers_;       // of cores or nodes, a column each
-  std::vector<uint32_t> of_core_;      // by the core's number: its column
+  std::vector<int64_t> numbers_;   // of cores or nodes, a column each
+  std::vector<uint32_t> of_core_;  // by the core's number: its column
 };
 
 }  // namespace tacho

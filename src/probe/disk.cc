@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "os/mounts.h"
 #include "probe/disk_table.h"
+#include "probe/listed_devices.h"
 #include "probe/make.h"
 #include "probe/space_table.h"
 #include "probe/system.h"
@@ -102,35 +103,25 @@ class DiskProbe final : public Probe {
       columns.push_back({name + "_read_bytes", DeviceRule::delta, 1, 0});
       columns.push_back({name + "_write_bytes", DeviceRule::delta, 1, 0});
       columns.push_back({name + "_busy", DeviceRule::share_of_time, 1e-3, 4});
-      devices_.push_back({entry.name, SIZE_MAX});
+      devices_.add(entry.name);
     }
     return columns;
   }
 
   void read_devices(std::span<DeviceValue> values) override {
     if (!fresh_) return;
-    find_devices();
+    const auto entries = table_.entries();
+    devices_.find(table_.changes(), entries, [](const DiskEntry& entry) { return entry.counted(); });
     for (size_t i = 0; i < devices_.size(); ++i) {
-      if (devices_[i].index >= table_.entries().size()) continue;  // taken out
-      const DiskCounters& counters = table_.entries()[devices_[i].index].last;
-      values[3 * i].value = saturating_multiply(counters.sectors_read, kSectorBytes);
-      values[3 * i + 1].value = saturating_multiply(counters.sectors_written, kSectorBytes);
-      values[3 * i + 2].value = counters.io_ms;
+      const DiskEntry* const entry = devices_.entry(i, entries);
+      if (entry == nullptr) continue;
+      values[3 * i].value = saturating_multiply(entry->last.sectors_read, kSectorBytes);
+      values[3 * i + 1].value = saturating_multiply(entry->last.sectors_written, kSectorBytes);
+      values[3 * i + 2].value = entry->last.io_ms;
     }
   }
 
  private:
-  // Where they are in the table, which changes when a device comes or goes.
-  void find_devices() {
-    if (devices_of_ == table_.changes()) return;
-    devices_of_ = table_.changes();
-    const auto entries = table_.entries();
-    for (Listed& listed : devices_) {
-      const auto at = std::find_if(entries.begin(), entries.end(),
-                                   [&](const DiskEntry& entry) { return entry.counted() && entry.name == listed.name; });
-      listed.index = static_cast<size_t>(at - entries.begin());
-    }
-  }
   bool update_all(int64_t now_ns) {
     std::string_view text;
     if (!file_.read(context_.buffer, text) || !table_.update(text)) return false;
@@ -173,12 +164,7 @@ class DiskProbe final : public Probe {
     KeptFile file;
   };
   std::vector<Counted> counted_;
-  struct Listed {
-    std::string name;
-    size_t index;  // of the table's entry; beyond its end: none
-  };
-  std::vector<Listed> devices_;  // of devices.csv
-  uint64_t devices_of_ = UINT64_MAX;
+  ListedDevices devices_;  // of devices.csv
   uint64_t counted_of_ = 0;
   int64_t look_again_ns_ = 0;
   bool noted_ = false;

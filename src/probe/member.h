@@ -61,11 +61,11 @@ class Member {
   int64_t own_cpu_ns() const;
   bool has_own_io() const { return has_own_io_; }
   PidIo own_io() const;
-  void set_own_base();  // what it used so far is not the job's
+  void set_own_base();                                   // what it used so far is not the job's
   bool has_reaped() const { return has_reaped(stat_); }  // a child, ever
   int64_t faults() const { return stat_.minor_faults + stat_.major_faults; }
   std::string_view name() const { return {comm_.data(), ::strnlen(comm_.data(), comm_.size())}; }
-  bool take_renamed() { return std::exchange(renamed_, false); }  // another name or program since this was asked last
+  bool take_renamed() { return std::exchange(renamed_, false); }    // another name or program since this was asked last
   bool take_executed() { return std::exchange(executed_, false); }  // another program
   int64_t program_rss_bytes() const { return program_rss_bytes_; }  // the most of all readings of this program
   // What can still be read of one that has ended and was not reaped yet; leaves the last reading as it is.

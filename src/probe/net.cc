@@ -5,6 +5,7 @@
 #include "base/path.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "probe/listed_devices.h"
 #include "probe/make.h"
 #include "probe/net_table.h"
 #include "probe/system.h"
@@ -44,24 +45,24 @@ class NetProbe final : public Probe {
       const std::string name = "net_" + shown_name(entry.name, devices_.size() + 1);
       columns.push_back({name + "_recv_bytes", DeviceRule::delta, 1, 0});
       columns.push_back({name + "_sent_bytes", DeviceRule::delta, 1, 0});
-      devices_.push_back({entry.name, SIZE_MAX});
+      devices_.add(entry.name);
     }
     return columns;
   }
 
   void read_devices(std::span<DeviceValue> values) override {
     if (!fresh_) return;
-    find_devices();
+    const auto entries = table_.entries();
+    devices_.find(table_.changes(), entries, [](const NetEntry& entry) { return entry.counted; });
     for (size_t i = 0; i < devices_.size(); ++i) {
-      if (devices_[i].index >= table_.entries().size()) continue;  // taken away
-      const NetCounters& counters = table_.entries()[devices_[i].index].last;
-      values[2 * i].value = counters.rx_bytes;
-      values[2 * i + 1].value = counters.tx_bytes;
+      const NetEntry* const entry = devices_.entry(i, entries);
+      if (entry == nullptr) continue;
+      values[2 * i].value = entry->last.rx_bytes;
+      values[2 * i + 1].value = entry->last.tx_bytes;
     }
   }
 
  private:
-  void find_devices();
   std::string shown_name(const std::string& name, size_t number) const;
 
   void choose_namespace();
@@ -69,14 +70,9 @@ class NetProbe final : public Probe {
   NetDetail look_up(const std::string& name) const;
   void refresh_static();
 
-  struct Listed {
-    std::string name;
-    size_t index;  // of the table's entry; beyond its end: none
-  };
   ProbeContext& context_;
-  std::vector<Listed> devices_;  // of devices.csv
-  uint64_t devices_of_ = UINT64_MAX;
-  pid_t pid_ = 0;  // whose namespace is read; 0: tacho's own
+  ListedDevices devices_;  // of devices.csv
+  pid_t pid_ = 0;          // whose namespace is read; 0: tacho's own
   KeptFile file_;
   NetTable table_;
   int64_t stamp_ns_ = 0;
@@ -98,18 +94,6 @@ void NetProbe::choose_namespace() {
   file_ = KeptFile(process + "/net/dev");
   // /sys shows the namespace it was mounted in, so another one's interfaces are only in that process's own /sys.
   table_.reset(own ? roots.sys : process + "/root/sys", process + "/net");
-}
-
-// Where they are in the table, which changes when an interface comes or goes.
-void NetProbe::find_devices() {
-  if (devices_of_ == table_.changes()) return;
-  devices_of_ = table_.changes();
-  const auto entries = table_.entries();
-  for (Listed& listed : devices_) {
-    const auto at = std::find_if(entries.begin(), entries.end(),
-                                 [&](const NetEntry& entry) { return entry.counted && entry.name == listed.name; });
-    listed.index = static_cast<size_t>(at - entries.begin());
-  }
 }
 
 // "enx001122334455" is made of the address: where that is hidden, "enx" and its place in the list.

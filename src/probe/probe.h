@@ -53,11 +53,11 @@ struct ProbeContext {
   bool pressure_averages =
       false;  // only the kernel's averages of pressure are wanted, not the sums since the last sample
   bool counts_processes =
-      true;            // system_processes is wanted; where it means listing /proc, it costs as much as all the rest
+      true;  // system_processes is wanted; where it means listing /proc, it costs as much as all the rest
   bool hides_addresses = false;  // --hide mac_address: names that are made of one are not written
-  pid_t net_pid = 0;   // whose network namespace counts; 0: tacho's own
-  CgroupPaths cgroup;  // of the job
-  Limits limits;       // what the job may use of the machine
+  pid_t net_pid = 0;             // whose network namespace counts; 0: tacho's own
+  CgroupPaths cgroup;            // of the job
+  Limits limits;                 // what the job may use of the machine
   // GPU memory of the job's processes as it was read in this tick, a process several times where it holds several
   // devices; and whether that is known at all.
   std::vector<ProcessVram> vram;

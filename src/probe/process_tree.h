@@ -92,7 +92,7 @@ class ProcessTree final : public JobPids {
   // Whether its CPU clock moved between the last two updates (or it is new).
   bool moved(const Member& member) const { return member.ran_tick == tick_; }
   std::span<Member> observed_members() { return members_; }  // for the observer
-  int proc_fd() const { return proc_fd_.get(); }  // /proc, kept open; −1 where there is none of ours
+  int proc_fd() const { return proc_fd_.get(); }             // /proc, kept open; −1 where there is none of ours
   void copy(std::vector<pid_t>& sorted) const override;
   void signal_others(int number) const;  // every member but the root, which is its parent's to signal
 

@@ -38,7 +38,7 @@ class MarksParser {
   void take_line(std::string_view line);
 
   Marks marks_;
-  std::string rest_;      // of a line whose end has not come yet
+  std::string rest_;       // of a line whose end has not come yet
   bool too_long_ = false;  // that line
   bool first_ = true;
 };

@@ -46,7 +46,8 @@ std::string cut(const std::string& name, size_t width) {
 
 std::string phase_table(const Run& run, size_t width) {
   if (run.phases.empty()) return {};
-  const bool gpu = std::any_of(run.phases.begin(), run.phases.end(), [](const Phase& p) { return !is_absent(p.gpu_mean); });
+  const bool gpu =
+      std::any_of(run.phases.begin(), run.phases.end(), [](const Phase& p) { return !is_absent(p.gpu_mean); });
   std::vector<std::pair<std::string, Cells>> lines;
   std::array<size_t, kFigures> widths{};
   for (size_t i = 0; i < kFigures; ++i) widths[i] = kTitles[i].size();

@@ -18,7 +18,8 @@ Marks marks_of(std::string_view text, size_t piece = SIZE_MAX) {
 }
 
 TEST(Marks, AreReadInAnyPieces) {
-  const std::string text = "timestamp,event,name\n3,phase,\"b,\"\"x\"\"\"\r\n1.5,phase,a\n2,end\n2.5,end,\nx,phase,a\n4,point\n5,phase,torn";
+  const std::string text =
+      "timestamp,event,name\n3,phase,\"b,\"\"x\"\"\"\r\n1.5,phase,a\n2,end\n2.5,end,\nx,phase,a\n4,point\n5,phase,torn";
   for (const size_t piece : {size_t{1}, size_t{3}, size_t{7}, SIZE_MAX}) {
     const Marks marks = marks_of(text, piece);
     ASSERT_EQ(marks.marks.size(), 4u);
@@ -45,11 +46,13 @@ Row row_at(double end_s, double interval_s, double cpu_s, double memory) {
 }
 
 TEST(Phases, ShareTheRowsByTime) {
-  std::vector<Phase> phases = phases_of(marks_of("9,phase,early\n10.5,phase,a\n12,end\n11,point,p\n13,phase,open\n"), 10, 14);
+  std::vector<Phase> phases =
+      phases_of(marks_of("9,phase,early\n10.5,phase,a\n12,end\n11,point,p\n13,phase,open\n"), 10, 14);
   ASSERT_EQ(phases.size(), 3u);
   EXPECT_EQ(phases[0].started_s, 10);  // not before the run
   EXPECT_EQ(phases[2].ended_s, 14);    // with the run
-  PhaseFold fold(phases, {"timestamp", "process_utime", "process_stime", "process_memory_mib", "process_disk_read_bytes"}, false);
+  PhaseFold fold(
+      phases, {"timestamp", "process_utime", "process_stime", "process_memory_mib", "process_disk_read_bytes"}, false);
   for (int i = 1; i <= 4; ++i) fold.add(row_at(10 + i, 1, 1, 100 * i));
   fold.finish();
   EXPECT_NEAR(phases[0].cpu_s, 0.5, 1e-9);
@@ -71,7 +74,7 @@ TEST(Phases, OfAKilledRunEndWithItsLastRow) {
 }
 
 TEST(Phases, TableFitsTheWidth) {
-  Run run;
+  tacho::Run run;
   EXPECT_EQ(phase_table(run, 80), "");
   run.phases.push_back({.name = std::string(300, 'x') + "\x1b[31m", .started_s = 1, .ended_s = 2});
   const std::string text = phase_table(run, 80);

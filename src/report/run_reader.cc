@@ -181,8 +181,7 @@ void read_phases(const Json& json, std::vector<Phase>& phases) {
   if (!json.is_array()) return;
   for (const Json& entry : json) {
     Phase phase;
-    const bool timed =
-        read(member(entry, "started"), phase.started_s) && read(member(entry, "ended"), phase.ended_s);
+    const bool timed = read(member(entry, "started"), phase.started_s) && read(member(entry, "ended"), phase.ended_s);
     if (!read(member(entry, "name"), phase.name) || !timed || phases.size() >= kMostMarks) continue;
     read(member(entry, "cpu_s"), phase.cpu_s);
     read(member(entry, "cpu_mean"), phase.cpu_mean);

@@ -46,8 +46,7 @@ class ProcessFile {
   static constexpr size_t kSpareLines = 1000;
   static constexpr size_t kMostPending = 256 * 1024;  // of text that the disk did not take yet
 
-  ProcessFile(OwnedFolder folder, Fd fd, size_t most)
-      : folder_(std::move(folder)), fd_(std::move(fd)), table_(most) {}
+  ProcessFile(OwnedFolder folder, Fd fd, size_t most) : folder_(std::move(folder)), fd_(std::move(fd)), table_(most) {}
   std::string_view command_of(const ProcessRecord& record);
   void write_line(ProcessRecord& record, std::string_view name, std::string_view command);
   class Rewrite;

@@ -52,8 +52,8 @@ TEST(ProcessTable, KeepsTheLargestApartAndMergesTheRestByName) {
     EXPECT_EQ(record.name_view(), "small");
     EXPECT_EQ(record.pid, 0);
     EXPECT_EQ(record.exit, -1);
-    EXPECT_EQ(record.started_ms, 1003);                                       // the earliest
-    EXPECT_EQ(record.read_bytes, 10 * static_cast<int64_t>(record.count));    // the sum
+    EXPECT_EQ(record.started_ms, 1003);                                             // the earliest
+    EXPECT_EQ(record.read_bytes, 10 * static_cast<int64_t>(record.count));          // the sum
     EXPECT_EQ(record.peak_bytes, (2 + static_cast<int64_t>(record.count)) * kMiB);  // the largest
   }
   EXPECT_EQ(alone + merged, 8u);
@@ -110,7 +110,8 @@ TEST(ProcessFile, CommandsOutliveRewriting) {
   file->end(late);
   ASSERT_TRUE(file->finish(visit_living, 2000 * kNsPerMs));
   const std::string text = text_of(dir);
-  EXPECT_NE(text.find("\n7,1,alive,\"alive, \"\"x\"\"\",1.007,,1,0.0050,7.000,10,,,\n"), std::string::npos) << text.substr(0, 400);
+  EXPECT_NE(text.find("\n7,1,alive,\"alive, \"\"x\"\"\",1.007,,1,0.0050,7.000,10,,,\n"), std::string::npos)
+      << text.substr(0, 400);
   EXPECT_NE(text.find("\n1099,1,p,cmd1099,"), std::string::npos);
   EXPECT_NE(text.find("\n5000,1,late,late one,"), std::string::npos);
   EXPECT_NE(text.find("\n,,(short-lived),,,,,0.9940,,,,,\n"), std::string::npos) << text.substr(text.size() - 200);
