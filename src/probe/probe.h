@@ -66,6 +66,8 @@ class Probe {
   virtual void read(Reading& out) = 0;
   // Adds device lists; called after read() of the same tick, only when an output wants them. May allocate.
   virtual void describe(Detail&) {}
+  // What only this probe knows of the host and of how it is measured, as far as it is known yet. Never waits.
+  virtual void describe_run(Run&) const {}
   // A slow source starts to work here, before the other probes are read (GPU threads).
   virtual void prepare() {}
   // A probe that must be set up on the job's first process before it runs the command (performance counters).
