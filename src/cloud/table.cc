@@ -39,4 +39,7 @@ std::vector<std::string_view> vendors_of(const Dmi& dmi) {
   return vendors;
 }
 
+#undef TACHO_DECLARE
+#undef TACHO_LIST
+
 }  // namespace tacho

@@ -16,4 +16,7 @@ std::span<const GpuVendor* const> gpu_vendors() {
   return kVendors;
 }
 
+#undef TACHO_DECLARE
+#undef TACHO_LIST
+
 }  // namespace tacho

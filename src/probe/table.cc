@@ -27,4 +27,7 @@ std::span<const ProbeInfo> all_probes() {
   return probes;
 }
 
+#undef TACHO_DECLARE
+#undef TACHO_LIST
+
 }  // namespace tacho
