@@ -157,6 +157,7 @@ StoredRun from_json(const Json& json) {
   read(member(json, "tacho_version"), run.version);
   read(member(json, "mode"), run.mode);
   read(member(json, "command"), run.command);
+  read(member(json, "process_name"), run.process_name);
   read(member(json, "working_directory"), run.working_directory);
   read(member(json, "pid"), run.pid);
   read(member(json, "tracker_pid"), run.tracker_pid);
@@ -179,6 +180,11 @@ StoredRun from_json(const Json& json) {
   read_totals(member(json, "totals"), run.totals);
   read(member(json, "notes"), run.notes);
   read_deliveries(member(json, "delivery"), run.notes);
+  const Json& requested = member(json, "requested");
+  read(member(requested, "cpus"), stored.asked.cpus);
+  read(member(requested, "memory_bytes"), stored.asked.memory_bytes);
+  read(member(requested, "gpus"), stored.asked.gpus);
+  read(member(requested, "source"), stored.asked.source);
   read(member(json, "samples"), stored.rows);
   read_statistics(member(json, "statistics"), stored.rows, stored);
   return stored;
