@@ -24,14 +24,14 @@ struct UnitWord {
   Dimension dimension;
 };
 constexpr auto kWords = std::to_array<UnitWord>({
-    {"b", {"bytes", 1}},         {"bytes", {"bytes", 1}},      {"kib", {"bytes", 0x1p10}},  {"mib", {"bytes", 0x1p20}},
-    {"gib", {"bytes", 0x1p30}},  {"tib", {"bytes", 0x1p40}},   {"pib", {"bytes", 0x1p50}},  {"ki", {"bytes", 0x1p10}},
-    {"mi", {"bytes", 0x1p20}},   {"gi", {"bytes", 0x1p30}},    {"ti", {"bytes", 0x1p40}},   {"kb", {"bytes", 1e3}},
-    {"mb", {"bytes", 1e6}},      {"gb", {"bytes", 1e9}},       {"tb", {"bytes", 1e12}},     {"pb", {"bytes", 1e15}},
-    {"ns", {"s", 1e-9}},         {"us", {"s", 1e-6}},          {"ms", {"s", 1e-3}},         {"s", {"s", 1}},
-    {"sec", {"s", 1}},           {"m", {"s", 60}},             {"min", {"s", 60}},          {"h", {"s", 3600}},
-    {"d", {"s", 86400}},         {"core", {"cores", 1}},       {"cores", {"cores", 1}},     {"cpu", {"cores", 1}},
-    {"cpus", {"cores", 1}},      {"gpu", {"GPUs", 1}},         {"gpus", {"GPUs", 1}},
+    {"b", {"bytes", 1}},        {"bytes", {"bytes", 1}},    {"kib", {"bytes", 0x1p10}}, {"mib", {"bytes", 0x1p20}},
+    {"gib", {"bytes", 0x1p30}}, {"tib", {"bytes", 0x1p40}}, {"pib", {"bytes", 0x1p50}}, {"ki", {"bytes", 0x1p10}},
+    {"mi", {"bytes", 0x1p20}},  {"gi", {"bytes", 0x1p30}},  {"ti", {"bytes", 0x1p40}},  {"kb", {"bytes", 1e3}},
+    {"mb", {"bytes", 1e6}},     {"gb", {"bytes", 1e9}},     {"tb", {"bytes", 1e12}},    {"pb", {"bytes", 1e15}},
+    {"ns", {"s", 1e-9}},        {"us", {"s", 1e-6}},        {"ms", {"s", 1e-3}},        {"s", {"s", 1}},
+    {"sec", {"s", 1}},          {"m", {"s", 60}},           {"min", {"s", 60}},         {"h", {"s", 3600}},
+    {"d", {"s", 86400}},        {"core", {"cores", 1}},     {"cores", {"cores", 1}},    {"cpu", {"cores", 1}},
+    {"cpus", {"cores", 1}},     {"gpu", {"GPUs", 1}},       {"gpus", {"GPUs", 1}},
 });
 
 // By the ends of the names, as docs/metrics.md has them.

@@ -1,5 +1,5 @@
-// What tacho compare --fail-if asks: 'memory_peak > +10%', 'time>=30s', 'process_cpu_usage.max < 1.5'. A metric is one of
-// compare's or COLUMN.mean|max|sum; a value is a change against the first run, or absolute with a unit that fits the
+// What tacho compare --fail-if asks: 'memory_peak > +10%', 'time>=30s', 'process_cpu_usage.max < 1.5'. A metric is one
+// of compare's or COLUMN.mean|max|sum; a value is a change against the first run, or absolute with a unit that fits the
 // metric (none: the metric's own). Pure.
 #pragma once
 #include <span>

@@ -60,6 +60,27 @@ bool is_same_folder(const std::string& a, const std::string& b) {
          first.st_ino == second.st_ino;
 }
 
+// A file that is no record, or the name of one that is to be written: what to do with it instead.
+std::optional<Error> other_file(const std::string& name) {
+  const std::string low = lower(name);
+  const auto ends = [&](std::initializer_list<std::string_view> endings) {
+    return std::any_of(endings.begin(), endings.end(), [&](std::string_view ending) { return low.ends_with(ending); });
+  };
+  const std::string stem = name.substr(0, name.rfind('.'));
+  if (ends({".html", ".htm", ".pdf", ".png", ".svg"}))
+    return Error{
+        Code::invalid, "this is the name of a page, not a run", name,
+        "write tacho report last -o " + stem + ".html" + (ends({".pdf"}) ? "; a browser prints it as PDF" : "")};
+  if (ends({".jsonl", ".jsonl.gz", ".json.gz", ".parquet", ".tsv", ".xlsx"}) ||
+      (ends({".json"}) && !ends({"run.json"})))
+    return Error{
+        Code::invalid, "rows are read from CSV only", name,
+        "record with tacho run -o " + stem + ".csv -- CMD, or name the run that it is of; tacho runs lists all"};
+  if (ends({".csv", ".csv.gz"}))
+    return Error{Code::gone, "there is no such file", name, "tacho runs lists the runs that can be named instead"};
+  return std::nullopt;
+}
+
 struct Fit {
   std::string folder, words;  // words: for a list of several
 };
@@ -69,6 +90,7 @@ struct Fit {
 Result<StoredRun> find_run(const std::string& store_dir, const std::string& name) {
   if (name.empty()) return Error{Code::invalid, "a run needs a name", "", "an id from tacho runs, or last"};
   if (const auto found = by_age(store_dir, name)) return *found;
+  if (auto error = other_file(name); error && !file_exists(store_dir + "/" + name + "/run.json")) return *error;
   if (name.find('/') != std::string::npos) {
     if (name.ends_with("/run.json")) return read_run(name.substr(0, name.size() - 9));
     return read_run(name.ends_with('/') ? name.substr(0, name.size() - 1) : name);

@@ -77,9 +77,8 @@ void NewestRuns::read_next() {
 }
 
 std::optional<StoredRun> NewestRuns::next() {
-  while (!unread_.empty() &&
-         (read_all_ || read_.empty() ||
-          unread_.back().changed_ns + kLagNs >= read_.front().run.outcome.started_realtime_ns))
+  while (!unread_.empty() && (read_all_ || read_.empty() ||
+                              unread_.back().changed_ns + kLagNs >= read_.front().run.outcome.started_realtime_ns))
     read_next();
   if (read_.empty()) return std::nullopt;
   std::pop_heap(read_.begin(), read_.end(), is_older);

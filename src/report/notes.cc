@@ -46,7 +46,8 @@ void add_notes(StoredRun& stored) {
 
 Status append_note(const StoredRun& stored, std::string_view text, int64_t realtime_ns) {
   const std::string note = harmless_text(trim(text));
-  if (trim(note).empty()) return Error{Code::invalid, "a note needs a text", "", "write tacho note last 'new compiler'"};
+  if (trim(note).empty())
+    return Error{Code::invalid, "a note needs a text", "", "write tacho note last 'new compiler'"};
   if (note.size() > kLongestNote)
     return Error{Code::invalid, "a note has at most 1000 bytes", "", "this one has " + std::to_string(note.size())};
   const auto folder = OwnedFolder::open(stored.folder);

@@ -219,8 +219,8 @@ TEST(StoredRuns, ByAgeAndByJobName) {
 }
 
 TEST(RunNames, AsShortAsIsUnique) {
-  const std::vector<std::string> names{"odd", "20261115-beefbeefbeef", "20261115-a1b2c3ffffff",
-                                       "20261115-a1b2c3d4e5f6", "20261115-a1b2"};
+  const std::vector<std::string> names{"odd", "20261115-beefbeefbeef", "20261115-a1b2c3ffffff", "20261115-a1b2c3d4e5f6",
+                                       "20261115-a1b2"};
   EXPECT_EQ(shortest_unique(names, "20261115-beefbeefbeef"), "20261115-beef");
   EXPECT_EQ(shortest_unique(names, "20261115-a1b2c3d4e5f6"), "20261115-a1b2c3d");
   EXPECT_EQ(shortest_unique(names, "20261115-a1b2"), "20261115-a1b2");  // of 0.1.0: as it is
