@@ -119,7 +119,7 @@ std::string refusal_of(const Input& input, std::string& hint) {
   }
   if (stored.rows < kFewestSamples) {
     hint = "record a longer run, or sample more often: tacho run -i 100ms -- CMD";
-    return "it has " + std::to_string(stored.rows) + " samples; 10 are the least";
+    return "it has " + std::to_string(stored.rows) + (stored.rows == 1 ? " sample" : " samples") + "; 10 are the least";
   }
   if (!(facts.duration_s >= static_cast<double>(kShortestSeconds))) {
     hint = "record a run as long as the job's usual one";
