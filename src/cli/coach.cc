@@ -24,8 +24,8 @@ constexpr auto kInterpreters = std::to_array<Interpreter>({{".py", "python3"},
                                                            {".jl", "julia"},
                                                            {".lua", "lua"},
                                                            {".jar", "java -jar"}});
-constexpr auto kBuiltins = std::to_array<std::string_view>({"cd", "source", ".", "export", "alias", "ulimit", "set", "eval",
-                                                            "exec", "unset", "umask", "trap", "wait", "type"});
+constexpr auto kBuiltins = std::to_array<std::string_view>({"cd", "source", ".", "export", "alias", "ulimit", "set",
+                                                            "eval", "exec", "unset", "umask", "trap", "wait", "type"});
 
 std::string quoted(std::string_view word) {
   const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
@@ -70,12 +70,11 @@ std::string shell_words(const std::vector<std::string>& words) {
 std::string coach_command(const std::vector<std::string>& command) {
   if (command.empty()) return "";
   const std::string& first = command[0];
-  if (struct stat info {}; ::stat(first.c_str(), &info) == 0) return coach_file(command, info);
+  if (struct stat info{}; ::stat(first.c_str(), &info) == 0) return coach_file(command, info);
   if (std::find(kBuiltins.begin(), kBuiltins.end(), first) != kBuiltins.end()) {
     const bool moves = first == "cd" && command.size() > 1;
-    return "this is a word of the shell: " +
-           (moves ? "(" + shell_words({"cd", command[1]}) + " && tacho run -- CMD)"
-                  : "tacho run -- sh -c " + quoted(shell_words(command)));
+    return "this is a word of the shell: " + (moves ? "(" + shell_words({"cd", command[1]}) + " && tacho run -- CMD)"
+                                                    : "tacho run -- sh -c " + quoted(shell_words(command)));
   }
   if (first.find_first_of(" \t\n|&;<>()$`*?\"'") != std::string::npos) {
     // One word that a shell would take apart; with more behind it the quotes are in the wrong place.

@@ -40,7 +40,8 @@ TEST(Coach, LooksAtTheFile) {
     return dir / name;
   };
   const std::string script = put("job.py", 0644), tool = put("tool", 0644), good = put("good.py", 0755);
-  EXPECT_NE(coach_command({script, "--epochs", "3"}).find("tacho run -- python3 " + script + " --epochs 3"), std::string::npos);
+  EXPECT_NE(coach_command({script, "--epochs", "3"}).find("tacho run -- python3 " + script + " --epochs 3"),
+            std::string::npos);
   EXPECT_NE(coach_command({tool}).find("chmod +x " + tool), std::string::npos);
   const std::filesystem::path before = std::filesystem::current_path();
   std::filesystem::current_path(dir.path());

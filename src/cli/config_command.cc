@@ -66,8 +66,8 @@ int config_command(const Call& call) {
   if (is_set(started.line, "json")) return print(settings_json(*settings));
   Table table{{"SETTING", "VALUE", "SOURCE"}, {}, Overlong::cut};
   for (const Explained& setting : *settings)
-    table.rows.push_back({std::string(setting.option->name), shown_value(setting),
-                          setting.origin.empty() ? "default" : setting.origin});
+    table.rows.push_back(
+        {std::string(setting.option->name), shown_value(setting), setting.origin.empty() ? "default" : setting.origin});
   return print_text(table.text(use_color(own->color, STDOUT_FILENO), terminal_width(STDOUT_FILENO)));
 }
 

@@ -143,7 +143,8 @@ bool carry_out(Plan& plan, const std::string& store_dir) {
     item.bytes = removed->bytes;
     std::string left;
     for (const std::string& name : removed->left) left += (left.empty() ? "" : ", ") + name;
-    if (!left.empty()) log::warn("the folder stays, for what tacho did not make in it: " + item.stored.folder + " (" + left + ")");
+    if (!left.empty())
+      log::warn("the folder stays, for what tacho did not make in it: " + item.stored.folder + " (" + left + ")");
   }
   return all;
 }
@@ -162,7 +163,8 @@ int prune_command(const Call& call) {
   if (started.done) return *started.done;
   const ParsedLine& line = started.line;
   if (!line.words.empty())
-    return refuse({Code::invalid, "prune goes by rules", line.words[0], "one run is removed by tacho rm " + line.words[0]});
+    return refuse(
+        {Code::invalid, "prune goes by rules", line.words[0], "one run is removed by tacho rm " + line.words[0]});
   const auto settings = resolve(line, kPrune, real_surroundings());
   if (!settings) return refuse(settings.error());
   const auto rules = rules_of(line);
@@ -178,8 +180,7 @@ int prune_command(const Call& call) {
     return refuse({Code::invalid, "nothing was removed", sum, "add --yes, or --dry-run to only look"});
   if (!yes && plan->count() > 0 && !is_asked_for("remove " + sum + "?")) return print_text("nothing was removed\n");
   const bool all = carry_out(*plan, settings->store_dir);
-  const int printed =
-      print(json ? plan_json(*plan, true) : "removed " + sum_text(plan->count(), plan->bytes()) + "\n");
+  const int printed = print(json ? plan_json(*plan, true) : "removed " + sum_text(plan->count(), plan->bytes()) + "\n");
   return printed != 0 || !all ? 1 : 0;
 }
 

@@ -15,7 +15,8 @@ void read_description(const std::string& text, std::set<std::string>& found) {
   const auto json = nlohmann::json::parse(text, nullptr, false);
   if (!json.is_object()) return;
   for (const std::string_view key : {meta::kRun, meta::kStoreFolder})
-    if (const auto value = json.find(key); value != json.end() && value->is_string()) found.insert(value->get<std::string>());
+    if (const auto value = json.find(key); value != json.end() && value->is_string())
+      found.insert(value->get<std::string>());
 }
 
 }  // namespace

@@ -28,7 +28,8 @@ Result<std::optional<int64_t>> number_of(const ParsedLine& line, std::string_vie
   const auto text = value_of(line, option);
   if (!text) return std::optional<int64_t>();
   const auto number = parse_int<int64_t>(*text);
-  if (!number || *number < least) return bad_value(option, *text, "a whole number from " + std::to_string(least) + " on");
+  if (!number || *number < least)
+    return bad_value(option, *text, "a whole number from " + std::to_string(least) + " on");
   return number;
 }
 

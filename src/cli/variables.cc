@@ -75,8 +75,9 @@ std::vector<std::string> unknown_variables() {
     const std::string_view name = text.substr(0, text.find('='));
     if (!name.starts_with(kPrefix) || is_known_variable(name)) continue;
     const std::string_view near = nearest(name, known);
-    texts.push_back("nobody reads the variable " + harmless_text(name) +
-                    (near.empty() ? "; tacho config lists those that count" : "; did you mean " + std::string(near) + "?"));
+    texts.push_back(
+        "nobody reads the variable " + harmless_text(name) +
+        (near.empty() ? "; tacho config lists those that count" : "; did you mean " + std::string(near) + "?"));
   }
   return texts;
 }

@@ -11,6 +11,7 @@
 #include "base/units.h"
 #include "discover/cgroups.h"
 #include "discover/host.h"
+#include "discover/started_by.h"
 #include "engine/deliverer.h"
 #include "engine/outcome.h"
 #include "engine/outputs.h"
@@ -44,6 +45,7 @@ class Session {
   void make_job_cgroup();
   void name_attached();
   void fill_run();
+  void find_who_started();
   void loop();
   void tick();
   void look_early(int64_t now_ns);
@@ -109,6 +111,7 @@ Status Session::prepare() {
   run_.mode = settings_.mode == Mode::run ? "run" : settings_.mode == Mode::attach ? "attach" : "watch";
   fill_run();
   context_.roots = Roots::from_environment();
+  find_who_started();
   context_.interval_ns = settings_.interval_ns;
   context_.pss = settings_.pss;
   if (const Status view = check_proc_view(context_.roots.proc); !view) {
@@ -172,6 +175,16 @@ void Session::name_attached() {
     run_.process_name =
         valid_utf8(read_first_line(context_.roots.proc + "/" + std::to_string(settings_.attach_pid) + "/comm"));
   else if (settings_.mode == Mode::attach) run_.process_name = valid_utf8(last_part(cgroup_folder(context_.cgroup)));
+}
+
+// Of an attached process its own surroundings count, not tacho's.
+void Session::find_who_started() {
+  run_.started_by.requested = settings_.request;
+  if (!settings_.detect || settings_.compatible || !settings_.attach_cgroup.empty()) return;
+  const JobSurroundings surroundings = settings_.mode == Mode::attach
+                                           ? surroundings_of(context_.roots, settings_.attach_pid)
+                                           : own_surroundings(context_.roots);
+  apply_starter(find_starter(surroundings), run_.metadata, run_.started_by);
 }
 
 void Session::make_job_cgroup() {

@@ -38,8 +38,8 @@ Result<Header> parse_header(std::string_view line) {
   Header header{{}, names.size()};
   std::string lacking;
   for (size_t i = 0; i < kColumns; ++i) {
-    const auto found =
-        std::find_if(names.begin(), names.end(), [&](const std::string& name) { return lower(trim(name)) == kHeader[i]; });
+    const auto found = std::find_if(names.begin(), names.end(),
+                                    [&](const std::string& name) { return lower(trim(name)) == kHeader[i]; });
     header.at[i] = found == names.end() ? kMostFields : static_cast<size_t>(found - names.begin());
     const bool optional = i == kGpus || i == kGpuMemory || i == kVendor;
     if (found == names.end() && !optional) lacking += (lacking.empty() ? "" : ", ") + std::string(kHeader[i]);

@@ -1,4 +1,5 @@
-// A price list of servers that a person keeps as CSV, with this header (in any order; gpus and gpu_memory_gib may lack):
+// A price list of servers that a person keeps as CSV, with this header (in any order; gpus and gpu_memory_gib may
+// lack):
 //   server,vendor,vcpus,memory_gib,gpus,gpu_memory_gib,price_per_hour,currency
 // Lines that begin with # are comments. Reading is bounded. Pure, thread-safe.
 #pragma once
@@ -30,8 +31,8 @@ Result<PriceList> parse_prices(std::string_view text);
 struct ServerNeed {
   double vcpus = 0, memory_gib = 0, gpus = 0, gpu_memory_gib = 0;
 };
-// Those that are large enough, the cheapest first; of each currency apart, in the order of their first line. A size that
-// the list does not tell is too small for whoever needs it.
+// Those that are large enough, the cheapest first; of each currency apart, in the order of their first line. A size
+// that the list does not tell is too small for whoever needs it.
 std::vector<Price> cheapest(const PriceList& list, const ServerNeed& need, size_t most);
 
 // One line of a CSV, quoted as in RFC 4180; a quote that is not closed ends with the line.

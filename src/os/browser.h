@@ -1,5 +1,5 @@
-// Shows a file in the person's browser: $BROWSER, else xdg-open, looked up as a shell does. It is started in a session of
-// its own and not waited for. Thread-safe.
+// Shows a file in the person's browser: $BROWSER, else xdg-open, looked up as a shell does. It is started in a session
+// of its own and not waited for. Thread-safe.
 #pragma once
 #include <string>
 

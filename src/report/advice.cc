@@ -175,8 +175,8 @@ void size_memory(const Runs& runs, Advice& advice) {
     advice.guess = true;
     if (run.limits.memory_limit_bytes)
       limit = highest(limit, static_cast<double>(*run.limits.memory_limit_bytes) / kMib);
-    else if (input->stored.asked.memory_bytes)
-      limit = highest(limit, static_cast<double>(*input->stored.asked.memory_bytes) / kMib);
+    else if (const auto asked = run.started_by.requested.memory_bytes)
+      limit = highest(limit, static_cast<double>(*asked) / kMib);
   }
   advice.memory.used = known(peak);
   if (is_absent(peak)) return;

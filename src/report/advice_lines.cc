@@ -53,8 +53,8 @@ Lines slurm(const Amounts& a) {
 Lines kubernetes(const Amounts& a) {
   const std::string cpu = when(a.cpu, "cpu: \"", "\""), memory = when(a.mib, "memory: ", "Mi");
   const std::string gpu = when(a.gpus, "nvidia.com/gpu: ");
-  return {"resources: {requests: {" + joined({cpu, memory}, ", ") + "}, limits: {" +
-          joined({cpu, memory, gpu}, ", ") + "}}"};
+  return {"resources: {requests: {" + joined({cpu, memory}, ", ") + "}, limits: {" + joined({cpu, memory, gpu}, ", ") +
+          "}}"};
 }
 
 Lines nextflow(const Amounts& a) {
@@ -68,12 +68,15 @@ Lines snakemake(const Amounts& a) {
 }
 
 Lines wdl(const Amounts& a) {
-  return {"runtime { " + joined({when(a.cpu, "cpu: "), when(a.mib, "memory: \"", " MiB\""),
-                                 when(a.gpus, "gpu: true gpuCount: ")}, " ") + " }"};
+  return {
+      "runtime { " +
+      joined({when(a.cpu, "cpu: "), when(a.mib, "memory: \"", " MiB\""), when(a.gpus, "gpu: true gpuCount: ")}, " ") +
+      " }"};
 }
 
 Lines docker(const Amounts& a) {
-  return {"docker run " + joined({when(a.cpu, "--cpus "), when(a.mib, "--memory ", "m"), when(a.gpus, "--gpus ")}, " ")};
+  return {"docker run " +
+          joined({when(a.cpu, "--cpus "), when(a.mib, "--memory ", "m"), when(a.gpus, "--gpus ")}, " ")};
 }
 
 struct Target {

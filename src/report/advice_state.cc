@@ -29,13 +29,14 @@ std::optional<double> when_known(double value) { return is_absent(value) ? std::
 void take_asked(const StoredRun& stored, Advice& advice) {
   const RunFacts facts = facts_of(stored);
   const Run& run = stored.run;
-  raise(advice.cpu.asked, stored.asked.cpus ? stored.asked.cpus
+  const RequestedSize& requested = run.started_by.requested;
+  raise(advice.cpu.asked, requested.cpus        ? requested.cpus
                           : facts.cores_limited ? when_known(facts.cores)
                                                 : std::nullopt);
-  raise(advice.memory.asked, stored.asked.memory_bytes ? as_number(stored.asked.memory_bytes, kMib)
-                             : facts.memory_limited    ? when_known(facts.memory_bytes / kMib)
-                                                       : std::nullopt);
-  raise(advice.gpu.asked, as_number(stored.asked.gpus));
+  raise(advice.memory.asked, requested.memory_bytes ? as_number(requested.memory_bytes, kMib)
+                             : facts.memory_limited ? when_known(facts.memory_bytes / kMib)
+                                                    : std::nullopt);
+  raise(advice.gpu.asked, as_number(requested.gpus));
   raise(advice.cpu.had, when_known(facts.cores));
   raise(advice.memory.had, when_known(facts.memory_bytes / kMib));
   raise(advice.gpu.had, as_number(run.host.host_gpu_count));

@@ -166,7 +166,10 @@ TEST(Advice, StatesCompareWithWhatWasAskedFor) {
   const auto states = [](double cpus, double memory_gib, int64_t gpus, double used_cores = 2, double used_gib = 4) {
     AdvisedRuns runs;
     Input& input = runs.add(used_cores, static_cast<int64_t>(used_gib * kGib));
-    input.stored.asked = {cpus, static_cast<int64_t>(memory_gib * kGib), gpus, "slurm"};
+    RequestedSize& requested = input.stored.run.started_by.requested;
+    requested.cpus = cpus;
+    requested.memory_bytes = static_cast<int64_t>(memory_gib * kGib);
+    requested.gpus = gpus;
     const Advice advice = runs.advice();
     const json parsed = json_of(advice)["advice"];
     EXPECT_EQ(parsed["cpu"]["asked"], cpus);

@@ -1,5 +1,5 @@
-// Removing a run from the store, and nothing else: only a folder of ours, only the files that a run makes, never through
-// a link. What somebody else put there stays, and so does its folder. Not thread-safe.
+// Removing a run from the store, and nothing else: only a folder of ours, only the files that a run makes, never
+// through a link. What somebody else put there stays, and so does its folder. Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <string>

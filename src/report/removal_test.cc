@@ -1,7 +1,7 @@
 #include "report/removal.h"
 
-#include <gtest/gtest.h>
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,8 +23,9 @@ class Removal : public testing::Test {
     const std::string folder = dir_ / id;
     std::filesystem::create_directory(folder);
     ::chmod(folder.c_str(), 0700);
-    spill(folder + "/run.json", R"({"id": ")" + id + R"(", "mode": "run", "state": "finished", "metadata": {"job_name": ")" +
-                                    job + R"("}, "notes": [], "outcome": {"state": "finished", "started_at": ")" + started +
+    spill(folder + "/run.json", R"({"id": ")" + id +
+                                    R"(", "mode": "run", "state": "finished", "metadata": {"job_name": ")" + job +
+                                    R"("}, "notes": [], "outcome": {"state": "finished", "started_at": ")" + started +
                                     R"(", "duration_s": 5}})");
     spill(folder + "/metrics.csv", "timestamp\n1.000\n");
     return folder;

@@ -1,6 +1,5 @@
 // Reading the local run store: <dir>/<id>/run.json and metrics.csv. Thread-safe (no state).
 #pragma once
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,16 +10,8 @@
 
 namespace tacho {
 
-// The size that was asked for, where who started the job told it ("requested" of run.json).
-struct AskedSize {
-  std::optional<double> cpus;
-  std::optional<int64_t> memory_bytes, gpus;
-  std::string source;
-};
-
 struct StoredRun {
   Run run;
-  AskedSize asked;
   std::vector<std::pair<std::string, Statistics>> statistics;  // by column, in the order of run.json
   int64_t rows = 0;
   std::string short_id;  // as much of the id as is unique in its store; empty: not known
