@@ -53,7 +53,7 @@ Result<NewestRuns> NewestRuns::open(const std::string& store_dir, Unreadable unr
 
 // Looks at the bytes alone, which costs a tenth of reading what they mean.
 bool NewestRuns::may_be_of_job(const std::string& folder) const {
-  const auto is_plain = [](char c) { return c >= ' ' && c != '"' && c != '\\' && c != '/' && c != '\x7f'; };
+  const auto is_plain = [](unsigned char c) { return c >= ' ' && c < 0x7F && c != '"' && c != '\\' && c != '/'; };
   if (!job_ || !std::all_of(job_->begin(), job_->end(), is_plain)) return true;
   const auto text = read_whole_file(folder + "/run.json");
   return !text || text->find('"' + *job_ + '"') != std::string::npos;
