@@ -64,10 +64,10 @@ struct Plan {
   }
 };
 
-void add(Plan& plan, const std::string& store_dir, StoredRun stored, const std::set<std::string>& undelivered) {
+void add(Plan& plan, const std::string& store_dir, StoredRun stored, const UndeliveredRuns& undelivered) {
   Plan::Item item{std::move(stored), 0, ""};
   item.kept = reason_to_keep(store_dir, item.stored);
-  if (item.kept.empty() && (undelivered.count(item.stored.run.id) > 0 || undelivered.count(item.stored.folder) > 0))
+  if (item.kept.empty() && undelivered.has(item.stored.run.id))
     item.kept = "it has rows that are not delivered yet; tacho deliver " + item.stored.shown_id() + " sends them";
   if (item.kept.empty()) {
     const auto weight = weigh_run(store_dir, item.stored);
@@ -81,7 +81,7 @@ Result<Plan> plan_of(const std::string& store_dir, const Rules& rules) {
   auto newest = NewestRuns::open(store_dir, Unreadable::told);
   if (!newest) return newest.error();
   if (rules.job) newest->only_job(*rules.job);
-  const std::set<std::string> undelivered = undelivered_runs();
+  const UndeliveredRuns undelivered;
   Plan plan;
   for (int64_t seen = 0; auto stored = newest->next(); ++seen) {
     if (rules.keep && seen < *rules.keep) continue;
@@ -192,7 +192,7 @@ int rm_command(const Call& call) {
   if (started.line.words.empty())
     return refuse({Code::invalid, "rm takes runs", "",
                    "write tacho rm RUN; tacho runs lists them, tacho prune --older 30d removes old ones"});
-  const std::set<std::string> undelivered = undelivered_runs();
+  const UndeliveredRuns undelivered;
   Plan plan;
   for (const std::string& word : started.line.words) {
     auto stored = find_run(settings->store_dir, word);

@@ -1,9 +1,8 @@
 #include "cli/undelivered.h"
 
-#include <nlohmann/json.hpp>
+#include <algorithm>
 
 #include "os/owned_folder.h"
-#include "spool/contract.h"
 #include "spool/layout.h"
 
 namespace tacho {
@@ -11,18 +10,9 @@ namespace {
 
 constexpr size_t kLargestMeta = size_t{4} << 20;
 
-void read_description(const std::string& text, std::set<std::string>& found) {
-  const auto json = nlohmann::json::parse(text, nullptr, false);
-  if (!json.is_object()) return;
-  for (const std::string_view key : {meta::kRun, meta::kStoreFolder})
-    if (const auto value = json.find(key); value != json.end() && value->is_string())
-      found.insert(value->get<std::string>());
-}
-
 }  // namespace
 
-std::set<std::string> undelivered_runs() {
-  std::set<std::string> found;
+UndeliveredRuns::UndeliveredRuns() {
   for (const std::string& path : spool_roots()) {
     const auto root = OwnedFolder::open(path);
     if (!root) continue;
@@ -30,10 +20,14 @@ std::set<std::string> undelivered_runs() {
       if (!is_run_name(name)) return;
       const auto run = root->open_folder(name);
       if (!run) return;
-      if (const auto text = run->read(kMetaName, kLargestMeta)) read_description(*text, found);
+      if (auto text = run->read(kMetaName, kLargestMeta)) descriptions_.push_back(std::move(*text));
     });
   }
-  return found;
+}
+
+bool UndeliveredRuns::has(const std::string& id) const {
+  return std::any_of(descriptions_.begin(), descriptions_.end(),
+                     [&](const std::string& text) { return text.find(id) != std::string::npos; });
 }
 
 }  // namespace tacho
