@@ -32,8 +32,9 @@ enum Subcommand : unsigned {
   kRm = 1 << 21,
   kNote = 1 << 22,
   kConfig = 1 << 23,
+  kExport = 1 << 25,
   kRecord = kRun | kAttach | kWatch | kTracker,
-  kStored = kRuns | kShow | kReport | kDoctor | kCompare | kAdvise | kTop | kPrune | kRm | kNote | kConfig,
+  kStored = kRuns | kShow | kReport | kDoctor | kCompare | kAdvise | kTop | kPrune | kRm | kNote | kConfig | kExport,
   kEvery = (1 << 30) - 1,
 };
 
