@@ -220,6 +220,7 @@ void write_identity(JsonWriter& json, Fields& fields, const Run& run, const Summ
     json.key("command");
     write_strings(json, run.command);
   }
+  if (fields.shows("command")) fields.text("process_name", std::string_view(run.process_name));
   fields.text("working_directory", std::string_view(run.working_directory));
   if (run.pid > 0 && fields.shows("pid")) json.key("pid").integer(run.pid);
   if (run.tracker_pid > 0) json.key("tracker_pid").integer(run.tracker_pid);

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "discover/cgroups.h"
@@ -43,6 +44,7 @@ class Session {
   Status prepare();
   Status start();
   void make_job_cgroup();
+  void name_attached();
   void fill_run();
   void find_who_started();
   void loop();
@@ -94,7 +96,7 @@ Result<SessionEnd> Session::run() {
     // Found but not executable, and not found, have exit statuses of their own.
     if (launching_ && (error.code == Code::not_available || error.code == Code::denied)) {
       log::error(error.message());
-      return SessionEnd{error.code == Code::denied ? 126 : 127, 0};
+      return SessionEnd{error.code == Code::denied ? 126 : 127, 0, true};
     }
     return error;
   }
@@ -174,6 +176,14 @@ void Session::fill_run() {
   if (::getcwd(folder.data(), folder.size()) != nullptr) run_.working_directory = valid_utf8(folder.c_str());
 }
 
+// A number tells a person nothing a day later.
+void Session::name_attached() {
+  if (settings_.attach_pid > 0)
+    run_.process_name =
+        valid_utf8(read_first_line(context_.roots.proc + "/" + std::to_string(settings_.attach_pid) + "/comm"));
+  else if (settings_.mode == Mode::attach) run_.process_name = valid_utf8(last_part(cgroup_folder(context_.cgroup)));
+}
+
 // Of an attached process its own surroundings count, not tacho's.
 void Session::find_who_started() {
   run_.started_by.requested = settings_.request;
@@ -203,6 +213,7 @@ Status Session::start() {
   if (tree_ && settings_.attach_pid > 0 && !tree_->follow(settings_.attach_pid, false))
     return Error{Code::gone, "there is no process", std::to_string(settings_.attach_pid), "it has just ended"};
   if (tree_ && !settings_.attach_cgroup.empty()) tree_->follow_cgroup(cgroup_folder(context_.cgroup));
+  name_attached();
   oom_.begin(context_.roots);
   start_ns_ = clock_.monotonic_ns();
   run_.outcome.started_realtime_ns = clock_.realtime_ns();
@@ -369,7 +380,9 @@ void Session::finish() {
   run_.notes = context_.notes;
   outputs_.end(run_);
   const std::string shown_id = short_id_in(settings_.store_dir, run_.id);
-  if (!job_.in_a_hurry() && !settings_.quiet) print_summary(settings_, run_, summary_, shown_id);
+  // What is in no store cannot be looked up.
+  const std::string found_by = outputs_.store_folder().empty() ? "" : shown_id;
+  if (!job_.in_a_hurry() && !settings_.quiet) print_summary(settings_, run_, summary_, found_by);
   delivered_ = deliverer_.finish(clock_, job_, shown_id);
 }
 

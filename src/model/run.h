@@ -87,6 +87,7 @@ struct Run {
   pid_t tracker_pid = 0;
   pid_t pid = 0;  // root of the tree; 0: none
   std::vector<std::string> command;
+  std::string process_name;  // of what was attached to: the kernel's name of the process, or the cgroup's
   std::string working_directory;
   int64_t interval_ns = 0;
   Metadata metadata;

@@ -223,6 +223,7 @@ StoredRun from_json(const Json& json) {
   read(member(json, "tacho_version"), run.version);
   read(member(json, "mode"), run.mode);
   read(member(json, "command"), run.command);
+  read(member(json, "process_name"), run.process_name);
   read(member(json, "working_directory"), run.working_directory);
   read(member(json, "pid"), run.pid);
   read(member(json, "tracker_pid"), run.tracker_pid);
