@@ -46,6 +46,7 @@ int rm_command(const Call& call);
 int note_command(const Call& call);     // note.cc
 int config_command(const Call& call);   // config_command.cc
 int top_command(const Call& call);      // top.cc
+int mark_command(const Call& call);     // mark.cc
 int export_command(const Call& call);   // export.cc
 int list_command(const Call& call);     // list.cc
 int doctor_command(const Call& call);   // doctor.cc

@@ -32,6 +32,7 @@ enum Subcommand : unsigned {
   kRm = 1 << 21,
   kNote = 1 << 22,
   kConfig = 1 << 23,
+  kMark = 1 << 24,
   kExport = 1 << 25,
   kRecord = kRun | kAttach | kWatch | kTracker,
   kStored = kRuns | kShow | kReport | kDoctor | kCompare | kAdvise | kTop | kPrune | kRm | kNote | kConfig | kExport,

@@ -1,4 +1,4 @@
-#include "cromwell/uploader.h"
+#include "cromwell/workflow_uploader.h"
 
 #include <algorithm>
 #include <deque>
