@@ -7,8 +7,8 @@
 //   4. container credentials (ECS, EKS)
 //   5. the role of the EC2 instance
 // With them comes the usual region: AWS_REGION, AWS_DEFAULT_REGION, or the profile's; and the endpoint, where it is not
-// Amazon's. A source that is configured and fails is an error: another identity than the one asked for is not used
-// instead. Ask again before they expire. Not thread-safe.
+// Amazon's. If a configured source fails, that is an error: no other identity is used instead. Ask again before they
+// expire. Not thread-safe.
 #pragma once
 #include "net/aws/s3.h"
 #include "net/http/http.h"

@@ -58,7 +58,7 @@ class S3Client {
   S3Result put(const S3Location& location, std::string body, std::string_view content_type,
                const AwsCredentials& credentials);
 
-  // The Date header of any server that can be trusted to know the time; the local clock may be wrong.
+  // Takes the Date header of any server that is trusted to know the time; the local clock may be wrong.
   void note_server_date(std::string_view date);
   int64_t clock_offset_ns() const { return clock_offset_ns_; }  // server time minus ours; 0 when about the same
   int64_t server_time_ns() { return clock_.realtime_ns() + clock_offset_ns_; }
