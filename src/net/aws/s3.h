@@ -37,9 +37,8 @@ struct S3Settings {
 // What to do after an attempt: a value, so that every caller decides the same.
 //   retry                the same again, with back-off
 //   refresh_credentials  get fresh ones, then the same again
-//   give_up              this will not work soon: error_class other (sentinel.md §5: five times a minute apart at
-//   most), or
-//                        the settings are wrong (status 0, a message with what to do)
+//   give_up              this will not work soon: error_class other (sentinel.md §5: at most five times, a minute
+//                        apart), or the settings are wrong (status 0, a message with what to do)
 enum class Verdict { done, retry, refresh_credentials, give_up };
 
 struct S3Result {
