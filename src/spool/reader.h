@@ -82,7 +82,7 @@ class SpoolRun {
   // One segment that is not needed any more.
   void remove(const Segment& segment) const;
 
-  // The run's folder, then those where it would go when that disk takes no more.
+  // The root that the run lies in, then those where it would go when that disk takes no more.
   std::vector<std::string> roots() const;
   int64_t bytes() const;  // of its files
   // Removes the run's files that the spool made, and then the folder. Anything else in it stays, and so does the

@@ -1,7 +1,7 @@
 // `tacho-kube follow-log`: reads through the API server what a container of this pod prints, and writes it into a file.
 // For trainers whose command is unknown, so that no launcher can stand before them. The pod's service account needs the
 // right to read pods/log. A container that restarts is followed again. Whether it will restart is told by the pod's
-// status if `get` on pods is granted too; otherwise it waits as long as a first restart takes.
+// status if `get` on pods is granted too; otherwise follow-log waits as long as a first restart takes.
 #pragma once
 #include <cstdint>
 #include <functional>
