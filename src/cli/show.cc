@@ -5,10 +5,17 @@
 #include "cli/resolve.h"
 #include "cli/terminal.h"
 #include "report/input.h"
+#include "report/phase_text.h"
 #include "report/summary_text.h"
 #include "report/verdict.h"
 
 namespace tacho {
+
+namespace {
+
+constexpr size_t kTableWidth = 100;
+
+}  // namespace
 
 int show_command(const Call& call) {
   const Started started = start(call, Words::anywhere);
@@ -20,11 +27,12 @@ int show_command(const Call& call) {
   const auto input = read_input(settings->store_dir, started.line.words[0]);
   if (!input) return refuse(input.error());
   const StoredRun& stored = input->stored;
+  if (is_set(started.line, "path")) return print((stored.folder.empty() ? input->rows_path : stored.folder) + "\n");
   if (is_set(started.line, "json")) return print(stored.json + (stored.json.ends_with('\n') ? "" : "\n"));
   const auto verdict = verdict_of(*input);
-  return print(summary_full(stored, use_color(settings->color, STDOUT_FILENO),
-                            verdict ? verdict_line(verdict->judgement) : std::string()) +
-               "\n");
+  return print_text(summary_full(stored, use_color(settings->color, STDOUT_FILENO),
+                                 verdict ? verdict_line(verdict->judgement) : std::string()) +
+                    "\n" + phase_table(stored.run, kTableWidth));
 }
 
 }  // namespace tacho

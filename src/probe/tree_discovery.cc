@@ -28,7 +28,7 @@ namespace tacho {
 namespace {
 
 constexpr int kMostPasses = 5;
-constexpr int kMostReadings = 4;
+constexpr int kMostSearches = 4;
 constexpr uint32_t kListAllTicks = 60;
 
 }  // namespace
@@ -91,7 +91,7 @@ bool ProcessTree::visit_children_of(Member& member) {
 bool ProcessTree::read_own_children() {
   std::string_view text;
   listed_.clear();
-  for (int reading = 0; reading < kMostReadings; ++reading) {
+  for (int reading = 0; reading < kMostSearches; ++reading) {
     before_.swap(listed_);
     listed_.clear();
     if (!context_.buffer.read(own_children_fd_.get(), text)) return true;
@@ -158,7 +158,10 @@ void ProcessTree::discover_in_cgroup() {
   });
   for (const pid_t pid : listed_) {
     if (find(pid) != nullptr || !add(pid, kByCgroup)) continue;
-    if (const Member* member = find(pid); member->start_time() < last) outside_ -= member->usage();
+    Member* const member = find(pid);
+    if (member->start_time() >= last) continue;
+    outside_ -= member->usage();
+    member->set_own_base();
   }
 }
 

@@ -59,13 +59,17 @@ void each_row(CsvReader& reader, const Run& run, const std::function<void(const 
   take(held);
 }
 
+Input stored_input(StoredRun stored) {
+  Input input{std::move(stored), ""};
+  input.rows_path = input.stored.folder + "/metrics.csv";
+  return input;
+}
+
 Result<Input> read_input(const std::string& store_dir, const std::string& name) {
   if (is_metrics_file(name)) return read_file(name);
   auto stored = find_run(store_dir, name);
   if (!stored) return stored.error();
-  Input input{std::move(*stored), ""};
-  input.rows_path = input.stored.folder + "/metrics.csv";
-  return input;
+  return stored_input(std::move(*stored));
 }
 
 Result<std::vector<Input>> read_inputs(const std::string& store_dir, const std::vector<std::string>& names) {

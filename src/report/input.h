@@ -19,6 +19,8 @@ struct Input {
 Result<Input> read_input(const std::string& store_dir, const std::string& name);
 Result<std::vector<Input>> read_inputs(const std::string& store_dir, const std::vector<std::string>& names);
 
+Input stored_input(StoredRun stored);
+
 // Whether it names a metrics file rather than a run.
 bool is_metrics_file(const std::string& name);
 
