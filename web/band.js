@@ -36,9 +36,14 @@ class Band {
   /** @param {number} at */
   x(at) { return LEFT + (this.width - LEFT - RIGHT) * (at - this.view.from) / (this.view.to - this.view.from); }
 
+  measure() {
+    const [width, inSight] = placeOf(this.plot);
+    this.width = width;
+    return inSight;
+  }
+
   draw() {
     const ratio = window.devicePixelRatio || 1, context = this.canvas.getContext('2d');
-    this.width = this.plot.clientWidth || 600;
     this.canvas.width = Math.round(this.width * ratio);
     this.canvas.height = Math.round(BAND_HEIGHT * ratio);
     if (!context) return;

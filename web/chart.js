@@ -3,7 +3,7 @@
 // One chart: lines over time on a canvas, with limits, phases, points and events, a legend that hides lines and a
 // crosshair with values.
 
-const LEFT = 62, RIGHT = 10, TOP = 18, BOTTOM = 20, HEIGHT = 196;
+const LEFT = 62, RIGHT = 10, TOP = 24, BOTTOM = 20, HEIGHT = 202;
 
 /** @type {Map<string, string>} */
 const colours = new Map();
@@ -63,6 +63,7 @@ class Chart {
     this.card.append(this.plot);
     host.append(this.card);
     this.width = 600;
+    this.top = 1;
     followPointer(view, this.plot, () => [LEFT, this.width - LEFT - RIGHT], mark);
     view.drawn.push(this);
   }
@@ -123,9 +124,14 @@ class Chart {
     this.top = most ? most * 1.06 : this.spec.unit === '%' ? 100 : this.spec.unit.startsWith('bytes') ? 1024 : 1;
   }
 
+  measure() {
+    const [width, inSight] = placeOf(this.plot);
+    this.width = width;
+    return inSight;
+  }
+
   draw() {
     const ratio = window.devicePixelRatio || 1, canvas = this.canvas, context = canvas.getContext('2d');
-    this.width = this.plot.clientWidth || 600;
     canvas.width = Math.round(this.width * ratio);
     canvas.height = Math.round(HEIGHT * ratio);
     if (!context) return;
@@ -219,6 +225,18 @@ class Chart {
     context.setLineDash([]);
   }
 
+  // Text over lines, readable by the edge around it.
+  /** @param {CanvasRenderingContext2D} context @param {string} text @param {number} x @param {number} y */
+  note(context, text, x, y) {
+    context.save();
+    context.strokeStyle = colour('card');
+    context.lineWidth = 3;
+    context.setLineDash([]);
+    context.strokeText(text, x, y);
+    context.restore();
+    context.fillText(text, x, y);
+  }
+
   /** @param {CanvasRenderingContext2D} context */
   drawLimits(context) {
     const right = this.width - RIGHT;
@@ -228,7 +246,7 @@ class Chart {
     for (const limit of this.spec.limits) {
       const text = limit.name + ' ' + shown(limit.value, this.spec.unit);
       if (!this.inSight || !this.inSight.includes(limit)) {
-        context.fillText(text + ' (above) ↑', right - 3, TOP - 6);
+        this.note(context, text + ' is above ↑', right - 3, TOP + 10);
         continue;
       }
       const y = Math.round(this.y(limit.value)) + .5;
@@ -238,7 +256,7 @@ class Chart {
       context.lineTo(right, y);
       context.stroke();
       context.setLineDash([]);
-      context.fillText(text, right - 3, y < TOP + 12 ? y - 4 : y + 12);
+      this.note(context, text, right - 3, y + 13);
     }
   }
 
@@ -254,11 +272,11 @@ class Chart {
       if (b - a < 24) return;
       context.save();
       context.beginPath();
-      context.rect(a, TOP, b - a - 2, 14);
+      context.rect(a, 0, b - a - 2, TOP);
       context.clip();
       context.fillStyle = colour('soft');
       context.textAlign = 'left';
-      context.fillText(name, a + 4, TOP + 11);
+      context.fillText(name, a + 3, TOP - 10);
       context.restore();
     });
   }
@@ -284,7 +302,7 @@ class Chart {
       context.fill();
       if (!text) return;
       context.textAlign = x > right - 70 ? 'right' : 'left';
-      context.fillText(text, x + (x > right - 70 ? -5 : 5), HEIGHT - BOTTOM - 5);
+      this.note(context, text, x + (x > right - 70 ? -5 : 5), HEIGHT - BOTTOM - (role === 'bad' ? 19 : 5));
     };
     const few = run.points.filter(([, at]) => at >= this.view.from && at <= this.view.to).length <= 4;
     for (const [name, at] of run.points) upright(at, 'soft', few ? name : '');
@@ -311,7 +329,7 @@ class Chart {
     context.fillStyle = colour('soft');
     context.textAlign = 'center';
     context.font = '14px system-ui, sans-serif';
-    context.fillText(this.spec.empty + (rest ? ' of the job' : ''), (LEFT + this.width - RIGHT) / 2, (TOP + HEIGHT - BOTTOM) / 2);
+    this.note(context, this.spec.empty + (rest ? ' of the job' : ''), (LEFT + this.width - RIGHT) / 2, (TOP + HEIGHT - BOTTOM) / 2);
   }
 
   // What is told at a moment, a line each.

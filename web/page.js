@@ -62,10 +62,10 @@ function start() {
     fillSection(view, data.runs[Number(section.dataset.run)], section);
   followKeys(view);
   followDownloads(data.runs);
-  const again = () => { colours.clear(); view.redraw(); };
-  again();
+  view.redraw();
+  const again = () => { colours.clear(); view.redrawAll(); };
   for (const query of ['(prefers-color-scheme: dark)', 'print']) window.matchMedia(query).addEventListener('change', again);
-  window.addEventListener('beforeprint', again);
+  for (const event of ['beforeprint', 'afterprint']) window.addEventListener(event, again);
   let width = 0;
   new ResizeObserver(() => {
     if (document.body.clientWidth === width) return;

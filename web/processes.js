@@ -2,7 +2,7 @@
 'use strict';
 // Who used it: a table that sorts by any column, and beside each line when it lived, in the time that the charts show.
 
-const FIRST_ROWS = 40;
+const FIRST_ROWS = 20;
 
 /** @typedef {{name: string, command: string, pid: number, ppid: number, from: number | null, to: number | null, count: number, cpu: number | null, peak: number | null, io: number | null, read: number | null, written: number | null, vram: number | null, life: number | null, exit: string}} Process */
 
@@ -122,6 +122,8 @@ class Processes {
     this.more.textContent = 'Show all ' + this.all.length + ' lines';
     this.draw();
   }
+
+  measure() { return placeOf(this.table)[1]; }
 
   draw() {
     const { from, to } = this.view, span = to - from;

@@ -13,4 +13,4 @@ interface RunData {
   processes: ProcessLine[]; download?: { name: string; whole: boolean };
 }
 interface Line { name: string; role: string; run: number; dash: boolean; mean: Float64Array; min: Float64Array | null; max: Float64Array | null; times: Float64Array; steps: Float64Array; hidden: boolean }
-interface Drawn { draw(): void; point(at: number | null): void }
+interface Drawn { measure(): boolean; draw(): void; point(at: number | null): void }

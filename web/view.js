@@ -13,6 +13,8 @@ class View {
     /** @type {((view: View) => void)[]} */
     this.told = [];
     this.waiting = false;
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    this.timer = undefined;
   }
 
   get zoomed() { return this.from > 0 || this.to < this.end; }
@@ -53,12 +55,35 @@ class View {
     requestAnimationFrame(() => this.redraw());
   }
 
+  // What is in sight at once, the rest in pieces between other work. All is measured before anything is changed: else
+  // the browser would lay the page out anew for each chart.
   redraw() {
     this.waiting = false;
     const began = performance.now();
-    for (const chart of this.drawn) chart.draw();
+    /** @type {Drawn[]} */
+    const now = [];
+    /** @type {Drawn[]} */
+    const rest = [];
+    for (const chart of this.drawn) (chart.measure() ? now : rest).push(chart);
+    for (const chart of now) chart.draw();
     for (const tell of this.told) tell(this);
-    document.documentElement.dataset.redrawMs = (performance.now() - began).toFixed(1);
+    const root = document.documentElement.dataset;
+    root.redrawMs = (performance.now() - began).toFixed(1);
+    root.pending = String(rest.length);
+    clearTimeout(this.timer);
+    const go = () => {
+      const until = performance.now() + 12;
+      while (rest.length && performance.now() < until) /** @type {Drawn} */ (rest.shift()).draw();
+      root.pending = String(rest.length);
+      if (rest.length) this.timer = setTimeout(go);
+    };
+    if (rest.length) this.timer = setTimeout(go);
+  }
+
+  // Everything, before this returns: for paper.
+  redrawAll() {
+    for (const chart of this.drawn) chart.measure();
+    for (const chart of this.drawn) chart.draw();
   }
 
   /** @param {number | null} at */
@@ -143,4 +168,11 @@ function followPointer(view, surface, inner, mark) {
     event.preventDefault();
     view.zoom(event.deltaY > 0 ? 1.25 : .8, timeAt(event.clientX - surface.getBoundingClientRect().left));
   }, { passive: false });
+}
+
+// The width of a plot, and whether any of it is in sight.
+/** @param {HTMLElement} plot @returns {[number, boolean]} */
+function placeOf(plot) {
+  const box = plot.getBoundingClientRect();
+  return [box.width || 600, box.bottom > 0 && box.top < window.innerHeight];
 }

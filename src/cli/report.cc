@@ -1,9 +1,27 @@
-// tacho report RUN|FILE... [-o report.html]
+// tacho report RUN|FILE... [-o report.html] [--title T] [--max-points N]
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/resolve.h"
 #include "report/html.h"
 
 namespace tacho {
+namespace {
+
+Result<PageOptions> page_options(const ParsedLine& line) {
+  constexpr int64_t kFewest = 2, kMost = 20'000;
+  PageOptions options;
+  for (const Given& given : line.given) {
+    if (given.option->name == "title") options.title = given.value;
+    if (given.option->name != "max-points") continue;
+    const auto points = parse_int<int64_t>(given.value);
+    if (!points || *points < kFewest || *points > kMost)
+      return Error{Code::invalid, "not a number of points", given.value, "--max-points takes 2 to 20000"};
+    options.max_points = static_cast<size_t>(*points);
+  }
+  return options;
+}
+
+}  // namespace
 
 int report_command(const Call& call) {
   const Started started = start(call, Words::anywhere);
@@ -12,8 +30,10 @@ int report_command(const Call& call) {
   if (!settings) return refuse(settings.error());
   if (started.line.words.empty())
     return refuse({Code::invalid, "no run to report on", "", "write tacho report last, or name a run or file"});
+  const auto options = page_options(started.line);
+  if (!options) return refuse(options.error());
   const std::string output = settings->outputs.empty() ? "report.html" : settings->outputs.back();
-  const Status status = write_html_report(started.line.words, settings->store_dir, output);
+  const Status status = write_html_report(started.line.words, settings->store_dir, output, *options);
   if (!status) return refuse(status.error());
   return output == "-" ? 0 : print("wrote " + output + "\n");
 }

@@ -80,10 +80,10 @@ std::vector<DeviceChart> device_charts(const SeriesFold& series, const RunFacts&
   }
   std::erase_if(charts, [](const DeviceChart& one) { return one.chart.lines.empty(); });
   const auto rank = [](const DeviceChart& one) { return one.chart.id[0] == 'g' ? 0 : one.chart.id[0] == 'd' ? 1 : 2; };
-  if (charts.size() > kMostCharts)
-    std::stable_sort(charts.begin(), charts.end(), [&](const DeviceChart& a, const DeviceChart& b) {
-      return rank(a) != rank(b) ? rank(a) < rank(b) : a.weight > b.weight;
-    });
+  const bool many = charts.size() > kMostCharts;  // else in the order of their names
+  std::stable_sort(charts.begin(), charts.end(), [&](const DeviceChart& a, const DeviceChart& b) {
+    return rank(a) != rank(b) ? rank(a) < rank(b) : many && a.weight > b.weight;
+  });
   return charts;
 }
 

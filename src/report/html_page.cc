@@ -1,6 +1,6 @@
 #include "report/html_page.h"
 
-#include <algorithm>
+#include <numeric>
 #include <vector>
 
 #include "base/hmac.h"
@@ -13,7 +13,7 @@ namespace tacho {
 namespace {
 
 // In bytes of gzip. The first run's metrics.csv is given back whole up to 250 KiB; a further one has less room.
-constexpr size_t kWholeRows = 250 * 1024, kPartRows = 90'000, kWholeFurtherRows = 80'000, kPartFurtherRows = 40'000;
+constexpr size_t kWholeRows = 250 * 1024, kPartRows = 200'000, kWholeFurtherRows = 80'000, kPartFurtherRows = 70'000;
 // What is not a run's: tags around, and a margin.
 constexpr size_t kAround = 4'000;
 
@@ -87,8 +87,10 @@ constexpr std::string_view kToolbar =
     "<span class=hint>Drag to zoom, double click for all, Shift and drag to move.</span></div>\n"
     "<noscript><p class=where>The charts need JavaScript; the figures do not.</p></noscript>\n";
 
-void put_body(Writer& out, std::span<const ReportRun> runs, const std::vector<RunFacts>& facts,
-              const PageOptions& options) {
+// How many bytes each run took.
+std::vector<size_t> put_body(Writer& out, std::span<const ReportRun> runs, const std::vector<RunFacts>& facts,
+                             const PageOptions& options) {
+  std::vector<size_t> sizes;
   const bool several = runs.size() > 1;
   out.put("<main>\n");
   if (several || !options.title.empty()) {
@@ -101,6 +103,7 @@ void put_body(Writer& out, std::span<const ReportRun> runs, const std::vector<Ru
     out.put("<div class=\"charts overlaid\"></div>\n");
   }
   for (size_t i = 0; i < runs.size(); ++i) {
+    const size_t before = out.view().size();
     out.put("<section class=run data-run=" + std::to_string(i) + ">\n");
     put_head(out, runs[i], several || !options.title.empty() ? "h2" : "h1");
     put_tiles(out, runs[i], facts[i]);
@@ -109,9 +112,11 @@ void put_body(Writer& out, std::span<const ReportRun> runs, const std::vector<Ru
     if (!several) out.put("<div class=\"charts own\"></div>\n");
     put_details(out, runs[i], i);
     out.put("</section>\n");
+    sizes.push_back(out.view().size() - before);
   }
   out.put("</main>\n<footer>Recorded by tacho " TACHO_VERSION
           ". This page holds all of its data and loads nothing.</footer>\n");
+  return sizes;
 }
 
 std::string page_title(std::span<const ReportRun> runs, const PageOptions& options) {
@@ -134,16 +139,14 @@ std::string html_page(std::span<ReportRun> runs, const PageOptions& options) {
   }
   Writer out(256 * 1024);
   put_start(out, page_title(runs, options));
-  put_body(out, runs, facts, options);
-  // What is left of the room goes to the charts, shared so that a long run does not take another's.
-  const size_t room = kPageBytes + (runs.size() - std::min<size_t>(runs.size(), 1)) * kFurtherBytes;
-  size_t used = out.view().size() + kPageScript.size() + kAround;
+  const std::vector<size_t> sizes = put_body(out, runs, facts, options);
+  // What is left of each run's room goes to its charts. The page itself counts as the first run's.
+  const size_t further = std::accumulate(sizes.begin() + 1, sizes.end(), size_t{0});
+  const size_t first = out.view().size() - further + kPageScript.size() + kAround;
   std::string data = "{\"runs\":[";
   for (size_t i = 0; i < runs.size(); ++i) {
-    const size_t share = room > used ? (room - used) / (runs.size() - i) : 0;
-    const std::string one = page_data(runs[i], facts[i], std::min(share, kFurtherBytes * 9 / 10));
-    used += one.size() + 1;
-    data += (i > 0 ? "," : "") + one;
+    const size_t room = i == 0 ? kPageBytes : kFurtherBytes, taken = i == 0 ? first : sizes[i] + kAround;
+    data += (i > 0 ? "," : "") + page_data(runs[i], facts[i], room > taken ? room - taken : 0);
   }
   out.put("<script type=\"application/json\" id=data>");
   out.put(data);
