@@ -38,7 +38,7 @@ export class Bench {
   }
 
   async launch() {
-    this.browser = await chromium.launch({ executablePath: process.env.TACHO_CHROMIUM || '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu'] });
+    this.browser = await chromium.launch({ executablePath: process.env.TACHO_CHROMIUM || '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu', '--disable-accelerated-2d-canvas'] });
   }
 
   // A page that is ready; whatever it asks for or complains about is remembered.
@@ -58,21 +58,19 @@ export class Bench {
   }
 }
 
-// A number for what a canvas shows, and how much of it is not blank.
+// What a canvas shows, on a small scale, and how much of it is not blank.
 export const pictureOf = (page, selector) => page.$$eval(selector + ' canvas', canvases => canvases.map(canvas => {
   const copy = document.createElement('canvas');
-  copy.width = canvas.width;
-  copy.height = canvas.height;
+  copy.width = 96;
+  copy.height = 48;
   const context = copy.getContext('2d', { willReadFrequently: true });
-  context.drawImage(canvas, 0, 0);
-  const { data } = context.getImageData(0, 0, copy.width, copy.height);
-  let sum = 0, drawn = 0;
-  for (let i = 0; i < data.length; i += 4) {
-    sum = (Math.imul(sum, 31) + data[i] + data[i + 1] * 3 + data[i + 2] * 7 + data[i + 3] * 11) | 0;
-    if (data[i + 3] > 0) drawn++;
-  }
-  return { sum, drawn };
+  context.drawImage(canvas, 0, 0, 96, 48);
+  const pixels = [...context.getImageData(0, 0, 96, 48).data];
+  return { pixels, drawn: pixels.filter((value, i) => i % 4 === 3 && value > 0).length };
 }));
+
+// Whether two such pictures show the same: edges of letters may be drawn otherwise the second time.
+export const isSame = (a, b) => a.pixels.filter((value, i) => Math.abs(value - b.pixels[i]) > 40).length < 8;
 
 // When all that was asked for is drawn. (waitForFunction would need eval, which the page forbids.)
 export async function settle(page) {
