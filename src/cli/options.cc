@@ -90,6 +90,10 @@ constexpr auto kOptions = std::to_array<Option>({
      "", kRecord, metadata, "Image it runs in."},
     {"tag", 0, "KEY=VALUE", comma_list, kRepeated, "TACHO_TAGS", "", "tags", "", kRecord, metadata,
      "Any other label (repeatable); TACHO_TAGS takes several, separated by commas."},
+    {"request", 0, "SIZE", text, kOnce, "TACHO_REQUEST", "", "request", "by the scheduler", kRun | kAttach | kWatch,
+     metadata, "What was asked for, for the advice: cpus=4,memory=8GiB,gpus=1,time=2h, or some of these."},
+    {"no-detect", 0, "", flag, kOnce, "TACHO_NO_DETECT", "", "no_detect", "", kRun | kAttach | kWatch, metadata,
+     "Do not look at the surroundings for the workflow engine or scheduler that started the job."},
 
     {"pid", 'p', "PID", integer, kOnce, "", "", "pid", "", kRun | kAttach | kTracker | kTop, job_control,
      "Record the process PID and its descendants, until it ends."},

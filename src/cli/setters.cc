@@ -156,6 +156,20 @@ Status switch_probe(std::vector<std::string>& here, std::vector<std::string>& th
   return ok();
 }
 
+Status set_request(Draft& draft, const Value& value) {
+  const auto size = parse_request(value.text);
+  if (!size) return size.error();
+  draft.settings.request = *size;
+  return ok();
+}
+
+Status set_no_detect(Draft& draft, const Value& value) {
+  bool no_detect = false;
+  const Status status = set_flag(no_detect, value);
+  draft.settings.detect = !no_detect;
+  return status;
+}
+
 template <std::string Metadata::*member>
 Status set_metadata(Draft& draft, const Value& value) {
   return set_text(draft.settings.metadata.*member, value);
@@ -196,6 +210,8 @@ constexpr auto kSetters = std::to_array<Setter>({
     {"external-run-id", set_metadata<&Metadata::external_run_id>},
     {"container-image", set_metadata<&Metadata::container_image>},
     {"tag", add_tag},
+    {"request", set_request},
+    {"no-detect", set_no_detect},
     {"pid", set_pid},
     {"cgroup", [](Draft& d, const Value& v) { return set_path(d.settings.attach_cgroup, v); }},
     {"timeout", set_timeout},

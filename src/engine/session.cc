@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "discover/cgroups.h"
 #include "discover/host.h"
+#include "discover/started_by.h"
 #include "engine/deliverer.h"
 #include "engine/outcome.h"
 #include "engine/outputs.h"
@@ -42,6 +43,7 @@ class Session {
   Status start();
   void make_job_cgroup();
   void fill_run();
+  void find_who_started();
   void loop();
   void tick();
   void look_early(int64_t now_ns);
@@ -107,6 +109,7 @@ Status Session::prepare() {
   run_.mode = settings_.mode == Mode::run ? "run" : settings_.mode == Mode::attach ? "attach" : "watch";
   fill_run();
   context_.roots = Roots::from_environment();
+  find_who_started();
   context_.interval_ns = settings_.interval_ns;
   context_.pss = settings_.pss;
   if (const Status view = check_proc_view(context_.roots.proc); !view) {
@@ -162,6 +165,16 @@ void Session::fill_run() {
   for (const std::string& word : settings_.command) run_.command.push_back(valid_utf8(word));
   std::string folder(4096, '\0');
   if (::getcwd(folder.data(), folder.size()) != nullptr) run_.working_directory = valid_utf8(folder.c_str());
+}
+
+// Of an attached process its own surroundings count, not tacho's.
+void Session::find_who_started() {
+  run_.started_by.requested = settings_.request;
+  if (!settings_.detect || settings_.compatible || !settings_.attach_cgroup.empty()) return;
+  const JobSurroundings surroundings = settings_.mode == Mode::attach
+                                           ? surroundings_of(context_.roots, settings_.attach_pid)
+                                           : own_surroundings(context_.roots);
+  apply_starter(find_starter(surroundings), run_.metadata, run_.started_by);
 }
 
 void Session::make_job_cgroup() {

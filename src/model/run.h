@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "model/started_by.h"
+
 namespace tacho {
 
 // The metadata fields a user may give, in the order of the help text.
@@ -74,6 +76,7 @@ struct Run {
   std::string working_directory;
   int64_t interval_ns = 0;
   Metadata metadata;
+  StartedBy started_by;
   Host host;
   Limits limits;
   Outcome outcome;
