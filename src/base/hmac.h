@@ -1,5 +1,5 @@
-// SHA-256, and HMAC-SHA256 (RFC 2104) for names that must not tell what they are made of, where no TLS library is linked: the
-// sampling process has none. On libmd. Pure, thread-safe.
+// SHA-256, and HMAC-SHA256 (RFC 2104) for names that must not tell what they are made of, where no TLS library is
+// linked: the sampling process has none. On libmd. Pure, thread-safe.
 #pragma once
 #include <string>
 #include <string_view>

@@ -66,8 +66,7 @@ Result<ReportRun> read_stored_run(StoredRun stored, size_t number, const PageOpt
   report.title = run.id;
   report.file_name = "metrics.csv";
   report.rows = page_rows_for(number);
-  if (run.outcome.started_realtime_ns > 0)
-    report.start_s = static_cast<double>(run.outcome.started_realtime_ns) / 1e9;
+  if (run.outcome.started_realtime_ns > 0) report.start_s = static_cast<double>(run.outcome.started_realtime_ns) / 1e9;
   // A run without readable rows still has its outcome and statistics to show.
   const Status rows = read_rows(folder + "/metrics.csv", report, options.max_points, false);
   if (!rows) report.stored.run.notes.push_back("There are no charts: " + rows.error().message());

@@ -127,7 +127,7 @@ std::vector<PageChart> charts_of(const SeriesFold& series, const Run& run, const
   std::vector<PageChart> charts;
   for (const ChartKind& kind : kKinds) {
     if (!is_shown(kind, series)) continue;
-    PageChart chart{std::string(kind.id),    std::string(kind.title),         std::string(kind.unit),
+    PageChart chart{std::string(kind.id),    std::string(kind.title),        std::string(kind.unit),
                     std::string(kind.empty), limits_of(kind.id, run, facts), {}};
     for (const ChartLine& line : kind.lines) {
       if (line.column.empty() || !series.has_value(line.column)) continue;

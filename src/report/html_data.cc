@@ -70,8 +70,7 @@ std::string page_data(ReportRun& report, const RunFacts& facts, size_t bytes) {
     report.processes.keep(processes);
     std::string data = data_as_it_is(report, facts);
     const size_t points = report.series.points(), device_points = report.devices.series.points();
-    const bool smallest =
-        points <= kFewestPoints && device_points <= kFewestPoints && processes <= kFewestProcesses;
+    const bool smallest = points <= kFewestPoints && device_points <= kFewestPoints && processes <= kFewestProcesses;
     if (data.size() <= bytes || smallest) return data;
     if (points > kFewestPoints) report.series.merge_pairs();
     if (device_points > kFewestPoints) report.devices.series.merge_pairs();

@@ -55,8 +55,7 @@ DeviceChart& chart_for(std::vector<DeviceChart>& charts, std::string_view kind, 
   for (DeviceChart& one : charts)
     if (one.chart.id == id) return one;
   const bool gpu = kind == "gpu";
-  charts.push_back(
-      {{id, device_title(kind, name), gpu ? "%" : "bytes/s", gpu ? "not used" : "no traffic", {}, {}}, 0});
+  charts.push_back({{id, device_title(kind, name), gpu ? "%" : "bytes/s", gpu ? "not used" : "no traffic", {}, {}}, 0});
   return charts.back();
 }
 
@@ -100,8 +99,7 @@ void write_heat(JsonWriter& json, const SeriesFold& series) {
   json.key("heat").object();
   json.key("kind").value(kind);
   json.key("names").array();
-  for (const size_t column : rows)
-    json.value(page_text(device_name(series.columns()[column], kind, "_usage"), 12));
+  for (const size_t column : rows) json.value(page_text(device_name(series.columns()[column], kind, "_usage"), 12));
   json.end_array();
   json.key("rows").array();
   for (const size_t column : rows) write_share_bytes(json, series, column);
@@ -139,8 +137,7 @@ void write_page_devices(JsonWriter& json, const PageDevices& devices, const RunF
   write_heat(json, devices.series);
   const std::vector<DeviceChart> charts = device_charts(devices.series, facts);
   json.key("devices").array();
-  for (size_t i = 0; i < charts.size() && i < kMostCharts; ++i)
-    write_page_chart(json, devices.series, charts[i].chart);
+  for (size_t i = 0; i < charts.size() && i < kMostCharts; ++i) write_page_chart(json, devices.series, charts[i].chart);
   json.end_array();
   json.key("devices_left_out").integer(static_cast<int64_t>(charts.size() - std::min(charts.size(), kMostCharts)));
 }

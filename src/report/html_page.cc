@@ -32,7 +32,8 @@ std::string policy() {
 }
 
 void put_start(Writer& out, std::string_view title) {
-  out.put("<!doctype html>\n<html lang=en><head><meta charset=utf-8>\n<meta http-equiv=Content-Security-Policy content=\"");
+  out.put(
+      "<!doctype html>\n<html lang=en><head><meta charset=utf-8>\n<meta http-equiv=Content-Security-Policy content=\"");
   out.put(policy());
   out.put(
       "\">\n<meta name=viewport content=\"width=device-width,initial-scale=1\">\n"

@@ -127,8 +127,9 @@ void put_head(Writer& out, const ReportRun& report, std::string_view heading) {
   out.put(bad && !run.mode.empty() ? " bad" : open ? " open" : "");
   out.put("\">" + escaped(outcome_badge(run)) + "</span></div>\n");
   if (!run.mode.empty() && run.outcome.state == RunState::running)
-    out.put("<p class=running role=status>This run still goes on. The page shows it up to its last row; make it again "
-            "for more.</p>\n");
+    out.put(
+        "<p class=running role=status>This run still goes on. The page shows it up to its last row; make it again "
+        "for more.</p>\n");
 }
 
 void put_tiles(Writer& out, const ReportRun& report, const RunFacts& facts) {

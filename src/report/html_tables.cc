@@ -29,7 +29,8 @@ void put_statistics_of(Writer& out, std::span<const std::pair<std::string, Stati
   for (const auto& [name, values] : statistics) {
     if (name == "timestamp" || shown++ >= kMostColumnsShown) continue;
     out.put("<tr><th scope=row>" + escaped(page_text(name, 80)) + "</th><td>" + std::string(unit_of_column(name)));
-    for (const double value : {values.mean, values.max, values.min, values.sum}) out.put("</td><td>" + shown_number(value));
+    for (const double value : {values.mean, values.max, values.min, values.sum})
+      out.put("</td><td>" + shown_number(value));
     out.put("</td></tr>\n");
   }
   out.put("</table>\n");
@@ -79,20 +80,20 @@ void put_phases(Writer& out, const ReportRun& report) {
   const auto& phases = report.marks.phases;
   if (phases.empty()) return;
   out.put(
-      "<section class=card><h2>Phases</h2>\n<div class=scroll tabindex=0 role=region aria-label=Phases><table class=left>"
+      "<section class=card><h2>Phases</h2>\n<div class=scroll tabindex=0 role=region aria-label=Phases><table "
+      "class=left>"
       "<thead><tr><th scope=col>phase</th><th scope=col>time</th><th scope=col>CPU on average</th>"
       "<th scope=col>memory peak</th><th scope=col>disk read</th><th scope=col>disk written</th></tr></thead>\n");
   const auto told = [](double value, std::string text) { return is_absent(value) ? std::string("–") : text; };
   for (size_t i = 0; i < phases.size() && i < kMostPhasesShown; ++i) {
     const PagePhase& phase = phases[i];
     const double seconds = phase.ended - phase.started, peak = phase.memory_peak_mib * static_cast<double>(kMiB);
-    const std::array<std::string, 6> cells{
-        phase.name,
-        told(seconds, duration_text(seconds)),
-        told(phase.cpu_mean, number_text(phase.cpu_mean) + " cores"),
-        told(peak, bytes_text(peak)),
-        told(phase.read_bytes, bytes_text(phase.read_bytes)),
-        told(phase.written_bytes, bytes_text(phase.written_bytes))};
+    const std::array<std::string, 6> cells{phase.name,
+                                           told(seconds, duration_text(seconds)),
+                                           told(phase.cpu_mean, number_text(phase.cpu_mean) + " cores"),
+                                           told(peak, bytes_text(peak)),
+                                           told(phase.read_bytes, bytes_text(phase.read_bytes)),
+                                           told(phase.written_bytes, bytes_text(phase.written_bytes))};
     put_row(out, cells);
   }
   out.put("</table></div>\n");

@@ -83,15 +83,19 @@ TEST(Html, TextOfTheJobNeverBecomesMarkup) {
   const TempDir dir;
   auto run = finished();
   run.metadata.job_name = "<script>alert(1)</script>";
-  run.command = {"sh", "-c", "echo '</script><b>' & \"x\"", "a\xE2\x80\xAE" "b\xff"};
+  run.command = {"sh", "-c", "echo '</script><b>' & \"x\"",
+                 "a\xE2\x80\xAE"
+                 "b\xff"};
   run.notes = {"<img src=x>"};
   run.metadata.tags = {"a=<i>"};
   run.host.host_hostname = "<u>";
   const std::string folder = put_run(dir, run);
   spill(folder + "/processes.csv",
-        "pid,ppid,name,command,started,ended,count,cpu_s,peak_memory_mib,disk_read_bytes,disk_write_bytes,gpu_vram_mib,exit\n"
+        "pid,ppid,name,command,started,ended,count,cpu_s,peak_memory_mib,disk_read_bytes,disk_write_bytes,gpu_vram_mib,"
+        "exit\n"
         "4001,4000,</script><b>,\"<img, \"\"src\"\"\nx>\",1794735000.250,1794735002.250,1,1.5000,10.5,1,2,,0\n");
-  spill(folder + "/marks.csv", "timestamp,event,name\n1794735001.000,phase,<script>x\n1794735002.000,point,</script>\n");
+  spill(folder + "/marks.csv",
+        "timestamp,event,name\n1794735001.000,phase,<script>x\n1794735002.000,point,</script>\n");
   const std::string page = page_of(dir, {"last"});
   for (const char* text : {"<script>alert", "<script>x", "</script><b>", "<img", "<i>", "<u>", "\xE2\x80\xAE", "\xff"})
     EXPECT_EQ(page.find(text), std::string::npos) << text;
@@ -144,7 +148,8 @@ TEST(Html, ALongRunKeepsItsPeaks) {
   EXPECT_NEAR(*std::max_element(max.begin(), max.end()), 123.456, 1e-5);
   EXPECT_NEAR(min[0], 1.5, 0.001);
   EXPECT_NEAR(mean[0], 1.5, 0.001);
-  EXPECT_EQ(data_of(page_of(dir, {dir / "long.csv"}, {.title = "", .max_points = 100}))["point_ms"].size() <= 100, true);
+  EXPECT_EQ(data_of(page_of(dir, {dir / "long.csv"}, {.title = "", .max_points = 100}))["point_ms"].size() <= 100,
+            true);
 }
 
 // Numbers that gzip cannot make small.
@@ -172,7 +177,9 @@ TEST(Html, AboveTheLimitThePageSaysHowManyRowsItLeavesOut) {
   const auto kept = std::count(rows.begin(), rows.end(), '\n') - 1;
   EXPECT_GT(kept, 1000);
   EXPECT_LT(kept, 30'000);
-  const auto grouped = [](int64_t n) { return std::to_string(n / 1000) + "," + std::to_string(1000 + n % 1000).substr(1); };
+  const auto grouped = [](int64_t n) {
+    return std::to_string(n / 1000) + "," + std::to_string(1000 + n % 1000).substr(1);
+  };
   EXPECT_NE(page.find("Download " + grouped(kept) + " of 30,000 rows as CSV (" + grouped(30'000 - kept) +
                       " rows are left out)"),
             std::string::npos)

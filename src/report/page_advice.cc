@@ -19,15 +19,15 @@ std::vector<std::pair<std::string, std::string>> ready_lines(const Advice& advic
   const std::string gpu = std::to_string(advice.gpu);
   const bool gpus = advice.gpu > 0;
   return {
-      {"Slurm", "#SBATCH --cpus-per-task=" + cpu + "\n#SBATCH --mem=" + mib + "M" +
-                    (gpus ? "\n#SBATCH --gpus=" + gpu : "")},
+      {"Slurm",
+       "#SBATCH --cpus-per-task=" + cpu + "\n#SBATCH --mem=" + mib + "M" + (gpus ? "\n#SBATCH --gpus=" + gpu : "")},
       {"Kubernetes", "resources:\n  requests:\n    cpu: \"" + cpu + "\"\n    memory: " + mib +
                          "Mi\n  limits:\n    memory: " + mib + "Mi" + (gpus ? "\n    nvidia.com/gpu: " + gpu : "")},
       {"Nextflow", "process {\n  cpus = " + cpu + "\n  memory = '" + mib + " MB'" +
                        (gpus ? "\n  accelerator = " + gpu : "") + "\n}"},
       {"Snakemake", "threads: " + cpu + "\nresources: mem_mb=" + mib + (gpus ? ", gpu=" + gpu : "")},
-      {"WDL", "runtime {\n  cpu: " + cpu + "\n  memory: \"" + mib + " MiB\"" + (gpus ? "\n  gpuCount: " + gpu : "") +
-                  "\n}"},
+      {"WDL",
+       "runtime {\n  cpu: " + cpu + "\n  memory: \"" + mib + " MiB\"" + (gpus ? "\n  gpuCount: " + gpu : "") + "\n}"},
       {"Docker", "docker run --cpus " + cpu + " --memory " + mib + "m" + (gpus ? " --gpus " + gpu : "")},
   };
 }

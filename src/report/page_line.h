@@ -19,7 +19,8 @@ struct PageLine {
 void write_number(JsonWriter& json, double value);
 
 // {"name","role","low","top","scale","mean"[,"min","max"]}: each of the last is base64 of 16-bit codes, little-endian.
-// A value is scale · (low + (top − low) · f(code)): 65535 none, 65534 1, 0 0, else (1 + (code mod 2048)/2048) · 2^−(code/2048 + 1).
+// A value is scale · (low + (top − low) · f(code)): 65535 none, 65534 1, 0 0, else (1 + (code mod 2048)/2048) ·
+// 2^−(code/2048 + 1).
 void write_page_line(JsonWriter& json, const SeriesFold& series, const PageLine& line);
 
 // Base64 of a byte a point, mean · 200 rounded; 255 none. For shares of 1.

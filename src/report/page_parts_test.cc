@@ -66,8 +66,7 @@ TEST(PageProcesses, TheLastLineCountsAndTheRestIsOne) {
   text += "10,1,job,job -x,100.000,,1,0.0000,1.5,0,0,,\n";
   text += "10,1,job,job -x,100.000,130.000,1,30.0000,90.5,5,6,,0\n";
   text += "broken line\n";
-  for (int i = 0; i < 50; ++i)
-    text += std::to_string(20 + i) + ",10,child,child,101.000,102.000,1,0.1000,1,1,1,,0\n";
+  for (int i = 0; i < 50; ++i) text += std::to_string(20 + i) + ",10,child,child,101.000,102.000,1,0.1000,1,1,1,,0\n";
   text += ",,cc1,,100.500,120.000,77,12.5000,40,1,1,,\n";
   text += ",,(short-lived),,,,,0.7500,,,,,\n";
   spill(dir / "processes.csv", text);
@@ -118,7 +117,8 @@ TEST(PageProcesses, OtherFilesAreNone) {
 TEST(PageMarks, FollowFromLinesInAnyOrder) {
   const TempDir dir;
   spill(dir / "marks.csv",
-        "timestamp,event,name\n120.5,point,p\nrubbish\n110,phase,\"b, c\"\n100,phase,a\n115,end,\n118,phase,d\n1e300,phase,x\n"
+        "timestamp,event,name\n120.5,point,p\nrubbish\n110,phase,\"b, "
+        "c\"\n100,phase,a\n115,end,\n118,phase,d\n1e300,phase,x\n"
         "117,neither,y\n");
   const PageMarks marks = read_page_marks(dir.path(), "{}", 130);
   ASSERT_EQ(marks.phases.size(), 3u);

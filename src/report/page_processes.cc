@@ -102,9 +102,8 @@ void PageProcesses::keep(size_t most) {
     lines.resize(most);
   }
   left_out = rest.count;
-  std::stable_sort(lines.begin(), lines.end(), [](const PageProcess& a, const PageProcess& b) {
-    return or_zero(a.cpu_s) > or_zero(b.cpu_s);
-  });
+  std::stable_sort(lines.begin(), lines.end(),
+                   [](const PageProcess& a, const PageProcess& b) { return or_zero(a.cpu_s) > or_zero(b.cpu_s); });
   if (left_out > 0) lines.push_back(std::move(rest));
 }
 

@@ -150,7 +150,7 @@ tests['light, dark and print are different pictures'] = async page => {
     await page.screenshot({ path: path.join(bench.out, name + '.png'), fullPage: true });
   }
   assert.ok(!isSame(shots.light, shots.dark));
-  const ground = ({ pixels }) => pixels.slice(4 * (96 * 12 + 14), 4 * (96 * 12 + 14) + 3);  // in the first phase, above the lines
+  const ground = ({ pixels }) => pixels.slice(4 * (96 * 8 + 14), 4 * (96 * 8 + 14) + 3);  // in the first phase, above the lines
   assert.ok(ground(shots.dark).every(value => value < 80), ground(shots.dark).join());
   assert.ok(ground(shots.print).every(value => value > 200), 'paper is light: ' + ground(shots.print).join());
   assert.equal(shots.printback, 'rgb(255, 255, 255)');
