@@ -162,7 +162,7 @@ class Chart {
       const y = Math.round(this.y(value)) + .5;
       context.moveTo(LEFT, y);
       context.lineTo(right, y);
-      context.fillText(shown(value, this.spec.unit, true), LEFT - 7, y + 3.5);
+      context.fillText(this.spec.unit.startsWith('bytes') ? bytesOnAxis(value, this.top) : shown(value, this.spec.unit, true), LEFT - 7, y + 3.5);
     }
     context.stroke();
     const ticks = timeStep(to - from, Math.max(2, Math.floor(this.width / 90)));

@@ -65,6 +65,13 @@ function bytes(value) {
   return trimmed(value, step === 0 || Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2) + ' ' + BYTES[step];
 }
 
+// On an axis all in the unit of the step, so that they can be compared.
+/** @param {number} value @param {number} top */
+function bytesOnAxis(value, top) {
+  const step = Math.min(5, Math.max(0, Math.floor(Math.log(top) / Math.log(1024))));
+  return trimmed(value / Math.pow(1024, step), 3) + ' ' + BYTES[step];
+}
+
 // A figure with its unit; `short` for axes.
 /** @param {number | null | undefined} value @param {string} unit @param {boolean} [short] */
 function shown(value, unit, short) {
@@ -81,9 +88,10 @@ function shown(value, unit, short) {
 function niceStep(top, unit, count) {
   const raw = top / count;
   if (!(raw > 0)) return 1;
-  const base = unit.startsWith('bytes') ? Math.pow(1024, Math.max(0, Math.floor(Math.log(raw) / Math.log(1024)))) : 1;
+  // Of bytes in the unit of the largest: 0.5 MiB, not 512 KiB.
+  const base = unit.startsWith('bytes') ? Math.pow(1024, Math.max(0, Math.floor(Math.log(top) / Math.log(1024)))) : 1;
   const rest = raw / base, power = Math.pow(10, Math.floor(Math.log10(rest)));
-  for (const m of unit.startsWith('bytes') ? [1, 2, 4, 5, 8, 10] : [1, 2, 2.5, 5, 10]) if (m * power >= rest * .999) return m * power * base;
+  for (const m of [1, 2, 2.5, 5, 10]) if (m * power >= rest * .999) return m * power * base;
   return raw;
 }
 

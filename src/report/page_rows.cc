@@ -5,8 +5,8 @@
 namespace tacho {
 namespace {
 
-// Rows compress to a third or less; what does not is thinned out once more.
-constexpr size_t kBytesToOne = 6;
+// Most rows compress to a third; what does not is thinned out once more.
+constexpr size_t kBytesToOne = 3;
 
 }  // namespace
 
