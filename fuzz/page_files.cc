@@ -1,5 +1,5 @@
-// The files of a run folder that the page is made of: metrics.csv, devices.csv, processes.csv, marks.csv, run.json. Whatever
-// they hold, the page is small, its data is JSON, and nothing of theirs is markup.
+// The files of a run folder that the page is made of: metrics.csv, devices.csv, processes.csv, marks.csv, run.json.
+// Whatever they hold, the page is small, its data is JSON, and nothing of theirs is markup.
 #include <sys/mman.h>
 #include <unistd.h>
 

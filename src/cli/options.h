@@ -28,9 +28,10 @@ enum Subcommand : unsigned {
   kCompare = 1 << 11,
   kAdvise = 1 << 12,
   kTop = 1 << 13,
+  kExport = 1 << 25,
   kRecord = kRun | kAttach | kWatch | kTracker,
-  kStored = kRuns | kShow | kReport | kDoctor | kCompare | kAdvise | kTop,
-  kEvery = (1 << 14) - 1,
+  kStored = kRuns | kShow | kReport | kDoctor | kCompare | kAdvise | kTop | kExport,
+  kEvery = (1 << 30) - 1,
 };
 
 enum class Group : uint8_t { recording, output, privacy, metadata, job_control, task, bigquery, general };

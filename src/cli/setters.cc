@@ -163,6 +163,16 @@ Status set_request(Draft& draft, const Value& value) {
   return ok();
 }
 
+Status add_metric_label(Draft& draft, const Value& value) {
+  constexpr size_t kMost = 10;
+  auto label = parse_metric_label(value.text);
+  if (!label) return label.error();
+  if (value.first) draft.settings.metric_labels.clear();
+  draft.settings.metric_labels.push_back(std::move(*label));
+  if (draft.settings.metric_labels.size() > kMost) return bad("too many labels", value.text, "at most 10");
+  return ok();
+}
+
 Status set_no_detect(Draft& draft, const Value& value) {
   bool no_detect = false;
   const Status status = set_flag(no_detect, value);
@@ -211,6 +221,7 @@ constexpr auto kSetters = std::to_array<Setter>({
     {"container-image", set_metadata<&Metadata::container_image>},
     {"tag", add_tag},
     {"request", set_request},
+    {"metric-label", add_metric_label},
     {"no-detect", set_no_detect},
     {"pid", set_pid},
     {"cgroup", [](Draft& d, const Value& v) { return set_path(d.settings.attach_cgroup, v); }},

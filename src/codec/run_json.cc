@@ -147,6 +147,14 @@ void write_totals(JsonWriter& json, Fields& fields, const Totals& totals) {
   fields.integer("io_write_bytes", totals.io_write_bytes);
   fields.integer("oom_kills", totals.oom_kills);
   fields.integer("processes_seen", totals.processes_seen);
+  fields.integer("virtual_peak_bytes", totals.virtual_peak_bytes);
+  fields.integer("uss_peak_bytes", totals.uss_peak_bytes);
+  fields.integer("read_chars", totals.read_chars);
+  fields.integer("write_chars", totals.write_chars);
+  fields.integer("read_calls", totals.read_calls);
+  fields.integer("write_calls", totals.write_calls);
+  fields.integer("switches_voluntary", totals.switches_voluntary);
+  fields.integer("switches_involuntary", totals.switches_involuntary);
   json.end_object();
 }
 

@@ -116,7 +116,9 @@ Status Session::prepare() {
     if (settings_.attach_pid == 0) log::warn(view.error().message());  // there it is the error
     context_.note(view.error().what);
   }
-  if (Status status = outputs_.open(settings_, deliverer_.open_service(settings_, sink_options(settings_))); !status)
+  SinkOptions options = sink_options(settings_);
+  options.spooled = [this](SpoolSink& sink) { deliverer_.add(sink); };
+  if (Status status = outputs_.open(settings_, options, deliverer_.open_service(settings_, options)); !status)
     return status;
   if (settings_.mode == Mode::attach) {
     Status status = settings_.attach_pid > 0 ? job_.attach(settings_.attach_pid) : ok();
@@ -226,9 +228,9 @@ Status Session::start() {
   run_.host = discover_host(context_.roots);
   set_allocation(run_.host, run_.limits);
   ++run_.revision;
-  if (const auto spools = outputs_.spools(); !spools.empty()) {
+  if (deliverer_.is_needed()) {
     sampler_->fill_host(run_);
-    const pid_t helper = deliverer_.start(spools, outputs_.store_folder(), clock_.monotonic_ns());
+    const pid_t helper = deliverer_.start(outputs_.store_folder(), clock_.monotonic_ns());
     if (tree_ && helper > 0) tree_->exclude(helper);
   }
   progress_.begin(settings_.progress_ns, start_ns_);

@@ -3,6 +3,7 @@
 #include <numeric>
 #include <vector>
 
+#include "base/base64.h"
 #include "base/hmac.h"
 #include "report/html_assets.h"
 #include "report/html_data.h"
@@ -20,13 +21,7 @@ constexpr size_t kAround = 4'000;
 // Only this style and this script: whatever a name or a note might smuggle in, the browser runs nothing else, and the
 // page can ask for nothing from anywhere.
 std::string policy() {
-  const auto hash = [](std::string_view text) {
-    Writer out;
-    out.put("'sha256-");
-    put_base64(out, sha256_bytes(text));
-    out.put("'");
-    return std::string(out.view());
-  };
+  const auto hash = [](std::string_view text) { return "'sha256-" + base64(sha256_bytes(text)) + "'"; };
   return "default-src 'none'; script-src " + hash(kPageScript) + "; style-src " + hash(kPageStyle) +
          "; base-uri 'none'; form-action 'none'";
 }
@@ -62,7 +57,7 @@ void put_download(Writer& out, const ReportRun& report, size_t number) {
     out.put("Download " + with_commas(rows.kept()) + " of " + with_commas(rows.rows()) + " rows as CSV (" +
             with_commas(rows.rows() - rows.kept()) + " rows are left out)");
   out.put("</button></p>\n<script type=\"application/gzip\" id=rows" + id + ">");
-  put_base64(out, rows.gzip());
+  out.put(base64(rows.gzip()));
   out.put("</script>\n");
 }
 

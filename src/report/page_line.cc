@@ -5,7 +5,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "codec/inline_bytes.h"
+#include "base/base64.h"
 
 namespace tacho {
 namespace {
@@ -42,11 +42,7 @@ void write_codes(JsonWriter& json, const SeriesFold& series, size_t column, Seri
     bytes += static_cast<char>(code & 0xFF);
     bytes += static_cast<char>(code >> 8);
   }
-  Writer text(base64_size(bytes.size()) + 2);
-  text.put('"');
-  put_base64(text, bytes);
-  text.put('"');
-  json.raw(text.view());
+  json.value(base64(bytes));
 }
 
 }  // namespace
@@ -95,11 +91,7 @@ void write_share_bytes(JsonWriter& json, const SeriesFold& series, size_t column
     const double value = series.value(column, point, SeriesFold::Part::mean);
     bytes += is_absent(value) ? '\xff' : static_cast<char>(std::lround(200 * std::clamp(value, 0.0, 1.0)));
   }
-  Writer text(base64_size(bytes.size()) + 2);
-  text.put('"');
-  put_base64(text, bytes);
-  text.put('"');
-  json.raw(text.view());
+  json.value(base64(bytes));
 }
 
 void write_durations(JsonWriter& json, const SeriesFold& series) {

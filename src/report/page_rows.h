@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "codec/inline_bytes.h"
+#include "codec/small_gzip.h"
 
 namespace tacho {
 

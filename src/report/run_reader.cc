@@ -158,6 +158,14 @@ void read_totals(const Json& json, Totals& totals) {
   read(member(json, "io_write_bytes"), totals.io_write_bytes);
   read(member(json, "oom_kills"), totals.oom_kills);
   read(member(json, "processes_seen"), totals.processes_seen);
+  read(member(json, "virtual_peak_bytes"), totals.virtual_peak_bytes);
+  read(member(json, "uss_peak_bytes"), totals.uss_peak_bytes);
+  read(member(json, "read_chars"), totals.read_chars);
+  read(member(json, "write_chars"), totals.write_chars);
+  read(member(json, "read_calls"), totals.read_calls);
+  read(member(json, "write_calls"), totals.write_calls);
+  read(member(json, "switches_voluntary"), totals.switches_voluntary);
+  read(member(json, "switches_involuntary"), totals.switches_involuntary);
 }
 
 void read_statistics(const Json& json, int64_t rows, StoredRun& stored) {

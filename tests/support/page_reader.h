@@ -6,23 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "base/base64.h"
 #include "codec/gunzip.h"
 
 namespace tacho {
 
-inline std::string decode_base64(const std::string& text) {
-  std::string bytes;
-  uint32_t bits = 0;
-  int count = 0;
-  for (const char c : text) {
-    const std::string digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const size_t value = digits.find(c);
-    if (value == std::string::npos) break;
-    bits = bits << 6 | static_cast<uint32_t>(value);
-    if ((count += 6) >= 8) bytes += static_cast<char>(bits >> (count -= 8) & 0xFF);
-  }
-  return bytes;
-}
+inline std::string decode_base64(const std::string& text) { return base64_decode(text).value_or("not base64"); }
 
 inline std::string between(const std::string& page, const std::string& from, const std::string& to) {
   const size_t at = page.find(from);
