@@ -13,7 +13,7 @@
 namespace tacho {
 namespace {
 
-constexpr size_t kDevicePoints = 600, kBandPoints = 800;
+constexpr size_t kDevicePoints = 600;
 
 // Charts and download from the rows, and with `statistics` those too.
 Status read_rows(const std::string& path, ReportRun& report, size_t points, bool statistics) {
