@@ -19,6 +19,7 @@ import delivery
 import katib
 import katib_db
 import native_peers
+import page
 import sent_bytes
 import webhook_peer
 from cromwell_sizes import sizes
@@ -371,6 +372,7 @@ PARTS = {
     "cromwell": Bench.cromwell,
     "sizes": sizes,
     "inject": Bench.inject,
+    "page": page.table,
 }
 ONLY_WHEN_ASKED = {"hour"}
 
