@@ -13,6 +13,8 @@ namespace tacho {
 
 // tacho itself could not start: bad option, bad output, unknown subcommand.
 inline constexpr int kRefused = 125;
+// There is nothing to do it to: the run has ended.
+inline constexpr int kNothingThere = 4;
 
 struct Call;
 
@@ -42,13 +44,14 @@ int report_command(const Call& call);   // report.cc
 int compare_command(const Call& call);  // compare.cc
 int advise_command(const Call& call);   // advise.cc
 int top_command(const Call& call);      // top.cc
+int stop_command(const Call& call);     // stop.cc
 int list_command(const Call& call);     // list.cc
 int doctor_command(const Call& call);   // doctor.cc
 int docs_command(const Call& call);     // docs.cc
 int monitor_command(const Call& call);  // monitor.cc
 int sibling_command(const Call& call);  // sibling.cc: handed to tacho-deliver
 int help_command(const Call& call);     // dispatch.cc
-int version_command(const Call& call);
+int version_command(const Call& call);  // version.cc
 
 // The whole program: finds the subcommand (or the name it was called by) and runs it; returns the exit status.
 int dispatch(std::span<const Command> commands, std::string_view program, std::span<const std::string> arguments);
@@ -64,6 +67,7 @@ Started start(const Call& call, Words words);
 // Prints an Error for a person and returns kRefused.
 int refuse(const Error& error);
 bool is_set(const ParsedLine& line, std::string_view flag);
+inline constexpr std::string_view kVersionLine = "tacho " TACHO_VERSION "\n";
 // To stdout; the exit status: 0, or 1 with a message when it cannot be written.
 int print(std::string_view text);
 

@@ -23,14 +23,16 @@ enum Subcommand : unsigned {
   kList = 1 << 6,
   kDoctor = 1 << 7,
   kTracker = 1 << 8,  // called as resource-tracker
-  kOther = 1 << 9,    // help, version, docs
+  kOther = 1 << 9,    // help, docs
   kMonitor = 1 << 10,
   kCompare = 1 << 11,
   kAdvise = 1 << 12,
   kTop = 1 << 13,
+  kStop = 1 << 14,
+  kVersion = 1 << 15,
   kRecord = kRun | kAttach | kWatch | kTracker,
-  kStored = kRuns | kShow | kReport | kDoctor | kCompare | kAdvise | kTop,
-  kEvery = (1 << 14) - 1,
+  kStored = kRuns | kShow | kReport | kDoctor | kCompare | kAdvise | kTop | kStop,
+  kEvery = (1 << 16) - 1,
 };
 
 enum class Group : uint8_t { recording, output, privacy, metadata, job_control, task, bigquery, general };

@@ -198,6 +198,8 @@ constexpr auto kSetters = std::to_array<Setter>({
     {"tag", add_tag},
     {"pid", set_pid},
     {"cgroup", [](Draft& d, const Value& v) { return set_path(d.settings.attach_cgroup, v); }},
+    {"no-children", [](Draft& d, const Value& v) { return set_flag(d.settings.no_children, v); }},
+    {"detach", [](Draft& d, const Value& v) { return set_flag(d.settings.detach, v); }},
     {"timeout", set_timeout},
     {"kill-after", [](Draft& d, const Value& v) { return set_duration(d.settings.kill_after_ns, v); }},
     {"color", [](Draft& d, const Value& v) { return set_choice(d.settings.color, v); }},
