@@ -46,6 +46,7 @@ constexpr auto kOptions = std::to_array<Option>({
     {"data-source-local-name", 0, "inline|local", word, kOnce, "TACHO_DATA_SOURCE_LOCAL_NAME", "",
      "data_source_local_name", "inline", kRecord, output,
      "What the service calls the rows of a short run, which come with its finish call."},
+    {"folder", 0, "", flag, kOnce, "", "", "", "", kShow, output, "Print the run's folder and nothing else."},
     {"json", 0, "", flag, kOnce, "", "", "", "", kRuns | kShow | kList | kDoctor | kCompare | kAdvise | kTop | kVersion,
      output, "Print JSON."},
 
@@ -96,6 +97,8 @@ constexpr auto kOptions = std::to_array<Option>({
      "Record the process PID alone, without the processes that it starts."},
     {"detach", 0, "", flag, kOnce, "", "", "", "", kAttach, job_control,
      "Go on in the background: print one line of JSON once recording has begun, and end. tacho stop ends it."},
+    {"begun-fd", 0, "N", integer, kOnce, "", "", "", "", kRun, job_control,
+     "For a program that starts tacho: one line of JSON to its descriptor N once the command runs, or why it does not."},
     {"timeout", 0, "D", duration, kOnce, "", "", "timeout", "", kRecord, job_control,
      "End the job after D: TERM, then KILL after --kill-after; exit 124. attach and watch end the recording only."},
     {"kill-after", 0, "D", duration, kOnce, "", "", "kill_after", "10s", kRecord, job_control,

@@ -1,8 +1,6 @@
 // run, attach, watch, and the whole program called as resource-tracker: all end in one session, attach --detach in a
 // process of its own.
 #include <algorithm>
-#include <cstdlib>
-#include <memory>
 
 #include "base/log.h"
 #include "base/units.h"
@@ -11,6 +9,7 @@
 #include "cli/resolve.h"
 #include "engine/session.h"
 #include "os/detach.h"
+#include "os/file.h"
 #include "os/signals.h"
 #include "sink/sink.h"
 
@@ -38,11 +37,6 @@ Status check(const Call& call, const Settings& settings, const ParsedLine& line)
   return ok();
 }
 
-std::string real_path(const std::string& path) {
-  const std::unique_ptr<char, decltype(&std::free)> resolved(::realpath(path.c_str(), nullptr), &std::free);
-  return resolved ? resolved.get() : path;
-}
-
 // {"id","folder","pid","agent_pid","started"} for whoever started it.
 std::string begun_line(const Run& run, const std::string& folder) {
   Writer text;
@@ -58,6 +52,27 @@ std::string begun_line(const Run& run, const std::string& folder) {
   json.end_object();
   text.put('\n');
   return std::string(text.view());
+}
+
+// For a program that started us: it alone is told why the command does not run, and nobody twice.
+Result<SessionEnd> record_told(const Settings& settings) {
+  Fd news(settings.begun_fd);
+  log::hold();
+  const auto end = run_session(settings, system_clock(), [&](const Run& run, const std::string& folder) {
+    log::release();
+    static_cast<void>(write_all(news.get(), begun_line(run, folder)));  // who does not listen is not waited for
+    news.reset();
+    return ok();
+  });
+  if (!news) return end;
+  std::string why;
+  for (const std::string& line : log::take()) why += (why.empty() ? "" : "\n") + line;
+  if (!end) why += (why.empty() ? "" : "\n") + end.error().message();
+  Writer text;
+  JsonWriter(text).object().key("error").value(why).end_object();
+  text.put('\n');
+  static_cast<void>(write_all(news.get(), text.view()));
+  return end ? end : SessionEnd{kRefused, 0};
 }
 
 // In the process that goes on and in the one that ends: the exit status of each.
@@ -95,7 +110,7 @@ int record(const Call& call) {
   if (settings->verbose) log::set_level(log::Level::verbose);
   else if (settings->quiet) log::set_level(log::Level::quiet);
   if (settings->detach) return record_detached(*settings);
-  const auto end = run_session(*settings);
+  const auto end = settings->begun_fd >= 0 ? record_told(*settings) : run_session(*settings);
   if (!end) return refuse(end.error());
   if (end->signal != 0) end_by(end->signal);  // comes back as PID 1 and where the signal ends nothing
   return end->exit_status;

@@ -25,6 +25,7 @@ struct Settings {
   std::string attach_cgroup;
   bool no_children = false;  // the attached process by itself
   bool detach = false;       // the recording goes on in a process of its own
+  int begun_fd = -1;         // where one line tells that it has begun, or why not
 
   int64_t interval_ns = 1'000'000'000;
   std::vector<std::string> outputs;
