@@ -107,11 +107,15 @@ def is_final(folder: str) -> bool:
     return at >= 0 and not head[at + 8:at + 20].lstrip().startswith(b'"running')
 
 
-def start(words: List[str]) -> Agent:
-    """Starts one with these words behind `attach --detach`; TachoError with the program's text when it does not."""
+def start(words: List[str], without: Tuple[str, ...] = ()) -> Agent:
+    """Starts one with these words behind `attach --detach`; TachoError with the program's text when it does not.
+
+    `without`: variables that it does not see.
+    """
     import json
 
-    text, errors, status = _run([find_program(), "attach", "--detach", "--quiet", *words])
+    environ = {name: value for name, value in os.environ.items() if name not in without}
+    text, errors, status = _run([find_program(), "attach", "--detach", "--quiet", *words], environ)
     try:
         return Agent(json.loads(text))
     except (ValueError, KeyError, TypeError):
@@ -119,7 +123,7 @@ def start(words: List[str]) -> Agent:
         raise TachoError(why or f"tacho attach ended with status {status} and said nothing") from None
 
 
-def _run(words: List[str]) -> Tuple[bytes, bytes, int]:
+def _run(words: List[str], environ: Dict[str, str]) -> Tuple[bytes, bytes, int]:
     """stdout, stderr and status, by posix_spawn: subprocess takes longer to import than the program to start."""
     import signal
 
@@ -133,7 +137,7 @@ def _run(words: List[str]) -> Tuple[bytes, bytes, int]:
     pid = 0
     try:
         pid = os.posix_spawn(
-            words[0], words, os.environ,
+            words[0], words, environ,
             file_actions=[(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0), (os.POSIX_SPAWN_DUP2, out_write, 1),
                           (os.POSIX_SPAWN_DUP2, err_write, 2)],
             # What this process ignores the agent must hear; so must it what is blocked here.
