@@ -16,7 +16,7 @@ _FIGURES = {"memory_peak": ("memory_peak_mib", 2**20), "memory_growth": ("memory
             "time": ("seconds", 1), "cpu_time": ("cpu_seconds", 1), "cpu_mean": ("cpu_mean", 1),
             "disk_read": ("disk_read_bytes", 1), "disk_written": ("disk_written_bytes", 1),
             "gpu_memory_peak": ("gpu_memory_peak_mib", 2**20)}
-_KEY = "_tacho_measured"
+_ATTRIBUTE = "tacho_figures"  # of a report; travels with it from a worker of xdist
 
 
 def pytest_addoption(parser: Any) -> None:
@@ -92,7 +92,7 @@ def tacho_run(request: Any) -> Tracker:
 
 
 _tracker_key: Any = pytest.StashKey()
-_level_key: Any = pytest.StashKey()
+_figures_key: Any = pytest.StashKey()
 
 
 def _new_tracker(item: Any) -> Tracker:
@@ -144,6 +144,14 @@ def pytest_runtest_call(item: Any) -> Generator[None, Any, None]:
             outcome._result, outcome._excinfo = None, (type(problem), problem, None)
 
 
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: Any, call: Any) -> Generator[None, Any, None]:
+    outcome = yield
+    figures = item.stash.get(_figures_key, None)
+    if figures is not None and call.when == "call" and outcome.excinfo is None:
+        setattr(outcome.get_result(), _ATTRIBUTE, figures)
+
+
 def _measure(run: Optional[Run], level: Optional[float]) -> Dict[str, Any]:
     if run is None:
         return {}
@@ -160,7 +168,7 @@ def _judge(item: Any, run: Optional[Run], level: Optional[float]) -> Optional[Ba
     for key in ("seconds", "cpu_seconds", "memory_peak_mib", "memory_growth_mib", "gpu_memory_peak_mib"):
         if figures.get(key) is not None:
             item.user_properties.append((f"tacho_{key}", figures[key]))
-    item.user_properties.append((_KEY, figures))
+    item.stash[_figures_key] = figures
     over, unknown = [], []
     for name, (limit, _) in _Wanted(item).limits.items():
         key, unit = _FIGURES[name]
@@ -192,15 +200,12 @@ class _Reports:
         self._config = config
         self._lines: List[Dict[str, Any]] = []
 
-    @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: Any) -> None:
         if report.when != "call":
             return
-        figures = next((value for name, value in report.user_properties if name == _KEY), None)
-        if figures is None:
-            return
-        self._lines.append({"nodeid": report.nodeid, "outcome": report.outcome, **figures})
-        report.user_properties = [pair for pair in report.user_properties if pair[0] != _KEY]
+        figures = getattr(report, _ATTRIBUTE, None)
+        if figures is not None:
+            self._lines.append({"nodeid": report.nodeid, "outcome": report.outcome, **figures})
 
     def pytest_sessionfinish(self) -> None:
         path = self._config.getoption("tacho_json")
