@@ -531,16 +531,19 @@ def test_fault_exception_in_the_block(serve, monkeypatch):
     assert (body["run_status"], body["exit_code"]) == ("failed", 1)
 
 
-def _in_worker(_):
-    with ResourceTracker(interval=0.05, discover_cloud=False) as t:
-        t.wait_for_samples(1)
-    return t.pid == os.getpid() and t.n_samples >= 1
-
-
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
-def test_fault_daemonic_workers(method):
-    with multiprocessing.get_context(method).Pool(1) as pool:
-        assert pool.map(_in_worker, [0]) == [True]
+def test_fault_daemonic_workers(python, method):
+    python(f"""
+        import multiprocessing, os
+        from tacho.resource_tracker import ResourceTracker
+        def work(_):
+            with ResourceTracker(interval=0.05, discover_cloud=False) as t:
+                t.wait_for_samples(1)
+            return t.pid == os.getpid() and t.n_samples >= 1
+        if __name__ == "__main__":
+            with multiprocessing.get_context("{method}").Pool(1) as pool:
+                assert pool.map(work, [0]) == [True]
+        """)
 
 
 def test_fault_shared_lists():

@@ -1,8 +1,6 @@
 """Bad surroundings: one test a line of the table."""
 import json
-import multiprocessing
 import os
-import pickle
 import shutil
 import signal
 import subprocess
@@ -69,21 +67,28 @@ def test_fork_after_import(python):
         """)
 
 
-def _worker(_):
-    with tacho.track(interval=0.05) as t:
-        pass
-    return t.run.info["pid"] == os.getpid(), t.run
-
-
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
-def test_pools(method):
-    with multiprocessing.get_context(method).Pool(2) as pool:
-        answers = pool.map(_worker, range(3))
-    assert all(right for right, _ in answers)
-    assert len({run.folder for _, run in answers}) == 3 and all(len(run) >= 1 for _, run in answers)
-    with tacho.track() as t:
-        with pytest.raises(TypeError):
-            pickle.dumps(t)
+def test_pools(python, method):
+    """Workers are daemonic; a Run comes back from them, a Tracker does not."""
+    python(f"""
+        import multiprocessing, os, tacho
+        def work(_):
+            with tacho.track(interval=0.05) as t:
+                pass
+            return t.run.info["pid"] == os.getpid(), t.run
+        def give_tracker(_):
+            return tacho.track()
+        if __name__ == "__main__":
+            with multiprocessing.get_context("{method}").Pool(2) as pool:
+                answers = pool.map(work, range(3))
+                try:
+                    pool.map(give_tracker, [0])
+                    raise SystemExit("a Tracker was pickled")
+                except multiprocessing.pool.MaybeEncodingError as error:
+                    assert "cannot be pickled" in str(error)
+            assert all(right for right, _ in answers)
+            assert len({{run.folder for _, run in answers}}) == 3 and all(len(run) >= 1 for _, run in answers)
+        """)
 
 
 @pytest.mark.parametrize("end", ["os.kill(os.getpid(), 9)", "os._exit(3)"])
