@@ -22,7 +22,7 @@ TEST(Options, NamesAndLettersAreUniqueWithinASubcommand) {
 }
 
 TEST(Options, EachHasAStoreOrIsReadElsewhere) {
-  const std::set<std::string_view> elsewhere{"config",  "json",   "help",   "version",
+  const std::set<std::string_view> elsewhere{"config",  "folder", "json",   "help",   "version",
                                              "servers", "vendor", "region", "architecture"};
   for (const Option& option : all_options())
     if (option.subcommands != kMonitor) {
@@ -102,7 +102,7 @@ TEST(Options, PidIsForRunAttachAndTheOlderTool) {
 
 TEST(Options, EverySubcommandThatPrintsDataHasJson) {
   for (const Subcommand subcommand : {kRuns, kShow, kList, kDoctor})
-    EXPECT_NE(find_option("json", subcommand), nullptr);
+    EXPECT_NE(find_option("folder", "json", subcommand), nullptr);
 }
 
 }  // namespace
