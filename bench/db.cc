@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "katib/model/time_stamp.h"
 #include "katib/rpc/clients.h"
-#include "katib/rpc/time_stamp.h"
 
 int main(int argc, char** argv) {
   if (argc != 5) return std::fprintf(stderr, "usage: bench_db ADDRESS TRIAL ROWS BATCH\n"), 2;

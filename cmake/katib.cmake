@@ -1,7 +1,7 @@
 # tacho-katib: the collector and its store, one file but for glibc. tacho-kube, run by it: all that speaks to Kubernetes.
 # tacho-katib-exec: the launcher in the trainer's container, which needs nothing at all.
 include(${CMAKE_CURRENT_LIST_DIR}/grpc.cmake)
-foreach(folder katib/rpc katib/read katib/collect katib/db kube/api kube/trials kube/webhook)
+foreach(folder katib/model katib/rpc katib/read katib/collect katib/db kube/api kube/trials kube/webhook)
   tacho_library(${folder})
 endforeach()
 tacho_uses(katib/rpc tacho_proto)

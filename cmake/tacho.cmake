@@ -47,7 +47,7 @@ endfunction()
 # that a name of an anonymous namespace must be unique in its folder. Probes are exempt: each is a file with the same four names.
 # Whoever edits one file and builds again is faster without (preset dev).
 option(TACHO_UNITY "Compile several files of a folder as one" ON)
-target_compile_options(tacho_flags INTERFACE $<$<BOOL:${TACHO_UNITY}>:-Wno-subobject-linkage>)  # a hidden State of a class uses file-local types
+target_compile_options(tacho_flags INTERFACE $<$<AND:$<BOOL:${TACHO_UNITY}>,$<CXX_COMPILER_ID:GNU>>:-Wno-subobject-linkage>)  # a hidden State of a class uses file-local types
 function(tacho_unity target files_at_once)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${TACHO_UNITY} UNITY_BUILD_BATCH_SIZE ${files_at_once})
 endfunction()

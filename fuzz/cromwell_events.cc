@@ -1,11 +1,11 @@
 // A POST to the event service: the first line is the ce-type header, the rest the body. Also identity tokens, key sets,
 // base64.
+#include "base/base64.h"
 #include "base/text.h"
 #include "cromwell/caller_check.h"
 #include "cromwell/cromwell_client.h"
 #include "cromwell/events.h"
 #include "cromwell/sizes.h"
-#include "net/http/base64.h"
 #include "target.h"
 
 void fuzz_one(std::string_view text) {

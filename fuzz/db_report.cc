@@ -6,7 +6,7 @@
 
 #include "katib.pb.h"
 #include "katib/db/report_message.h"
-#include "katib/rpc/time_stamp.h"
+#include "katib/model/time_stamp.h"
 #include "target.h"
 
 namespace {

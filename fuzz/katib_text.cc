@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "katib/read/filter.h"
 #include "katib/read/needles.h"
-#include "katib/read/time_stamp.h"
+#include "katib/read/utc_time.h"
 #include "katib/read/value_rule.h"
 #include "target.h"
 

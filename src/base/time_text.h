@@ -1,5 +1,5 @@
 // Points in time as text in UTC, and back: nothing else in src/ takes a date apart or puts one together, but for what
-// other grammars ask (katib/rpc/time_stamp.h reads as Go does). Pure, thread-safe; no allocation where no std::string
+// other grammars ask (katib/model/time_stamp.h reads as Go does). Pure, thread-safe; no allocation where no std::string
 // is returned.
 #pragma once
 #include <cstdint>

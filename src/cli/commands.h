@@ -45,6 +45,7 @@ int compare_command(const Call& call);  // compare.cc
 int advise_command(const Call& call);   // advise.cc
 int top_command(const Call& call);      // top.cc
 int stop_command(const Call& call);     // stop.cc
+int export_command(const Call& call);   // export.cc
 int list_command(const Call& call);     // list.cc
 int doctor_command(const Call& call);   // doctor.cc
 int docs_command(const Call& call);     // docs.cc

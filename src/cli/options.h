@@ -28,11 +28,12 @@ enum Subcommand : unsigned {
   kCompare = 1 << 11,
   kAdvise = 1 << 12,
   kTop = 1 << 13,
-  kStop = 1 << 14,
-  kVersion = 1 << 15,
+  kExport = 1 << 25,
+  kStop = 1 << 26,
+  kVersion = 1 << 27,
   kRecord = kRun | kAttach | kWatch | kTracker,
-  kStored = kRuns | kShow | kReport | kDoctor | kCompare | kAdvise | kTop | kStop,
-  kEvery = (1 << 16) - 1,
+  kStored = kRuns | kShow | kReport | kDoctor | kCompare | kAdvise | kTop | kExport | kStop,
+  kEvery = (1 << 30) - 1,
 };
 
 enum class Group : uint8_t { recording, output, privacy, metadata, job_control, task, bigquery, general };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/flags.h"
 #include "base/text.h"
 
 namespace tacho {
@@ -17,90 +18,26 @@ Error unknown_option(std::string_view token, unsigned subcommand) {
                       "--help lists all options");
 }
 
-class Parser {
- public:
-  Parser(std::span<const std::string> arguments, unsigned subcommand, Words words)
-      : arguments_(arguments), subcommand_(subcommand), words_(words) {}
-
-  Result<ParsedLine> parse() {
-    while (at_ < arguments_.size() && !line_.help && !line_.version) {
-      const std::string& token = arguments_[at_];
-      if (token == "--") {
-        line_.dashes = true;
-        ++at_;
-        take_rest();
-      } else if (token.size() < 2 || token[0] != '-') {
-        if (words_ == Words::command) {
-          take_rest();
-        } else {
-          line_.words.push_back(token);
-          ++at_;
-        }
-      } else if (const Status status = token[1] == '-' ? long_option(token) : short_options(token); !status) {
-        return status.error();
-      }
+// The options of a subcommand, as the reader of command lines wants them.
+struct SubcommandFlags {
+  explicit SubcommandFlags(unsigned subcommand) {
+    for (const Option& option : all_options()) {
+      if ((option.subcommands & subcommand) == 0) continue;
+      flags.push_back({option.name, option.kind == Kind::flag ? Flag::Kind::yes_no : Flag::Kind::text,
+                       option.short_name, option.metavar, option.help});
+      options.push_back(&option);
     }
-    return std::move(line_);
   }
+  const Option& option(const Flag* flag) const { return *options[static_cast<size_t>(flag - flags.data())]; }
 
- private:
-  void take_rest() {
-    line_.words.insert(line_.words.end(), arguments_.begin() + static_cast<std::ptrdiff_t>(at_), arguments_.end());
-    at_ = arguments_.size();
-  }
-
-  Status long_option(const std::string& token) {
-    const size_t equals = token.find('=');
-    const Option* option = find_option(std::string_view(token).substr(0, equals).substr(2), subcommand_);
-    if (option == nullptr) return unknown_option(token, subcommand_);
-    ++at_;
-    const std::string origin = "--" + std::string(option->name);
-    if (equals != std::string::npos) return add(*option, token.substr(equals + 1), origin);
-    if (option->kind == Kind::flag) return add(*option, "true", origin);
-    return add_next(*option, origin);
-  }
-
-  // -q, -i0.5, -i=0.5, -i 0.5, -qi0.5
-  Status short_options(const std::string& token) {
-    ++at_;
-    for (size_t i = 1; i < token.size(); ++i) {
-      const Option* option = find_short_option(token[i], subcommand_);
-      const std::string origin{'-', token[i]};
-      if (option == nullptr) return unknown_option(origin, subcommand_);
-      if (option->kind == Kind::flag) {
-        if (const Status status = add(*option, "true", origin); !status) return status;
-        continue;
-      }
-      std::string_view attached = std::string_view(token).substr(i + 1);
-      if (attached.empty()) return add_next(*option, origin);
-      if (attached.starts_with('=')) attached.remove_prefix(1);
-      return add(*option, std::string(attached), origin);
-    }
-    return ok();
-  }
-
-  Status add_next(const Option& option, const std::string& origin) {
-    // "--output --quiet" is a forgotten value, not a file named --quiet.
-    const std::string_view next = at_ < arguments_.size() ? std::string_view(arguments_[at_]) : "--";
-    if (next == "--" || (next.starts_with("--") && find_option(next.substr(2), subcommand_) != nullptr))
-      return Error{Code::invalid, "option " + origin + " needs a value", "",
-                   "write --" + std::string(option.name) + "=" + std::string(option.metavar)};
-    return add(option, arguments_[at_++], origin);
-  }
-
-  Status add(const Option& option, std::string value, std::string origin) {
-    if (option.name == "help") line_.help = true;
-    if (option.name == "version") line_.version = true;
-    line_.given.push_back({&option, std::move(value), std::move(origin)});
-    return ok();
-  }
-
-  std::span<const std::string> arguments_;
-  unsigned subcommand_;
-  Words words_;
-  size_t at_ = 0;
-  ParsedLine line_;
+  std::vector<Flag> flags;
+  std::vector<const Option*> options;  // at the same place
 };
+
+Error forgotten_value(const Option& option, const std::string& origin) {
+  return {Code::invalid, "option " + origin + " needs a value", "",
+          "write --" + std::string(option.name) + "=" + std::string(option.metavar)};
+}
 
 }  // namespace
 
@@ -121,7 +58,27 @@ Error unknown_word(std::string_view kind, std::string_view word, std::span<const
 }
 
 Result<ParsedLine> parse_arguments(std::span<const std::string> arguments, unsigned subcommand, Words words) {
-  return Parser(arguments, subcommand, words).parse();
+  FlagRules rules;
+  rules.dashes = FlagRules::Dashes::words;
+  rules.first_word_ends = words == Words::command;
+  rules.clusters = rules.known_is_no_value = true;
+  const SubcommandFlags known(subcommand);
+  ParsedLine line;
+  FlagReader reader(arguments, known.flags, rules);
+  while (((!line.help && !line.version) || reader.in_cluster()) && reader.next()) {
+    if (reader->kind == FlagWord::Kind::unknown) return unknown_option(reader->name, subcommand);
+    if (reader->kind == FlagWord::Kind::word) {
+      line.words.emplace_back(reader->word);
+      continue;
+    }
+    const Option& option = known.option(reader->flag);
+    if (reader->kind == FlagWord::Kind::no_value) return forgotten_value(option, reader->name);
+    line.help = line.help || option.name == "help";
+    line.version = line.version || option.name == "version";
+    line.given.push_back({&option, reader->value, reader->name});
+  }
+  line.dashes = reader.dashes();
+  return line;
 }
 
 }  // namespace tacho

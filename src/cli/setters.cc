@@ -165,6 +165,30 @@ Status switch_probe(std::vector<std::string>& here, std::vector<std::string>& th
   return ok();
 }
 
+Status set_request(Draft& draft, const Value& value) {
+  const auto size = parse_request(value.text);
+  if (!size) return size.error();
+  draft.settings.request = *size;
+  return ok();
+}
+
+Status add_metric_label(Draft& draft, const Value& value) {
+  constexpr size_t kMost = 10;
+  auto label = parse_metric_label(value.text);
+  if (!label) return label.error();
+  if (value.first) draft.settings.metric_labels.clear();
+  draft.settings.metric_labels.push_back(std::move(*label));
+  if (draft.settings.metric_labels.size() > kMost) return bad("too many labels", value.text, "at most 10");
+  return ok();
+}
+
+Status set_no_detect(Draft& draft, const Value& value) {
+  bool no_detect = false;
+  const Status status = set_flag(no_detect, value);
+  draft.settings.detect = !no_detect;
+  return status;
+}
+
 template <std::string Metadata::*member>
 Status set_metadata(Draft& draft, const Value& value) {
   return set_text(draft.settings.metadata.*member, value);
@@ -205,6 +229,9 @@ constexpr auto kSetters = std::to_array<Setter>({
     {"external-run-id", set_metadata<&Metadata::external_run_id>},
     {"container-image", set_metadata<&Metadata::container_image>},
     {"tag", add_tag},
+    {"request", set_request},
+    {"metric-label", add_metric_label},
+    {"no-detect", set_no_detect},
     {"pid", set_pid},
     {"cgroup", [](Draft& d, const Value& v) { return set_path(d.settings.attach_cgroup, v); }},
     {"no-children", [](Draft& d, const Value& v) { return set_flag(d.settings.no_children, v); }},

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "base/flags.h"
 #include "cli/commands.h"
 #include "cli/parse.h"
 #include "cli/resolve.h"
@@ -19,13 +20,13 @@ namespace {
 
 // -c FILE out of the words, which keep the rest.
 std::vector<std::string> take_config(std::vector<std::string>& words) {
+  constexpr Flag kConfig[] = {{"config", Flag::Kind::text, 'c'}};
+  FlagRules rules;
+  rules.clusters = true;
   std::vector<std::string> config, rest;
-  for (size_t i = 0; i < words.size(); ++i) {
-    const std::string& word = words[i];
-    const bool alone = word == "-c" || word == "--config";
-    const bool with_value = word.starts_with("--config=") || (word.starts_with("-c") && word.size() > 2);
-    (alone || with_value ? config : rest).push_back(word);
-    if (alone && i + 1 < words.size()) config.push_back(words[++i]);
+  for (FlagReader reader(words, kConfig, rules); reader.next();) {
+    (reader->flag != nullptr ? config : rest).emplace_back(reader->word);
+    if (reader->kind == FlagWord::Kind::flag && reader->name == reader->word) config.push_back(reader->value);
   }
   words = std::move(rest);
   return config;

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <vector>
 
+#include "base/flags.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -39,12 +40,11 @@ struct Request {
   std::vector<std::string> hidden;
 };
 
-Error unknown_argument(const std::string& word) {
-  constexpr std::array<std::string_view, 5> kKnown{"--json", "--hide", "--no-cloud", "--verbose", "--help"};
-  const std::string_view near = nearest(word.substr(0, word.find('=')), kKnown);
-  const std::string hint = near.empty() ? "see tacho discover --help" : "did you mean " + std::string(near) + "?";
-  return {Code::invalid, "unknown argument", word, hint};
-}
+constexpr auto kFlags = std::to_array<Flag>({{"json", Flag::Kind::bare},
+                                             {"hide"},
+                                             {"no-cloud", Flag::Kind::bare},
+                                             {"verbose", Flag::Kind::bare, 'v'},
+                                             {"help", Flag::Kind::bare, 'h'}});
 
 Status hide(Request& request, std::string_view words) {
   for (const std::string_view part : split(words, ',')) {
@@ -63,21 +63,21 @@ Status hide(Request& request, std::string_view words) {
 }
 
 Result<Request> parse(std::span<const std::string> arguments) {
-  constexpr std::string_view kHide = "--hide=";
   Request request;
   if (Status status = hide(request, environment("TACHO_HIDE")); !status) return status.error();
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const std::string& word = arguments[i];
-    Status status = ok();
-    if (word == "--json") request.json = true;
-    else if (word == "--no-cloud") request.no_cloud = true;
-    else if (word == "--help" || word == "-h") request.help = true;
-    else if (word == "--verbose" || word == "-v") log::set_level(log::Level::verbose);
-    else if (word.starts_with(kHide)) status = hide(request, std::string_view(word).substr(kHide.size()));
-    else if (word == "--hide" && i + 1 < arguments.size()) status = hide(request, arguments[++i]);
-    else if (word == "--hide") status = Error{Code::invalid, "--hide needs a value", "", "write --hide FIELD,..."};
-    else status = unknown_argument(word);
-    if (!status) return status.error();
+  for (FlagReader reader(arguments, kFlags, {}); reader.next();) {
+    if (reader->kind == FlagWord::Kind::no_value)
+      return Error{Code::invalid, "--hide needs a value", "", "write --hide FIELD,..."};
+    if (reader->kind != FlagWord::Kind::flag)
+      return Error{Code::invalid, "unknown argument", std::string(reader->word),
+                   nearest_flag(reader->name, kFlags, "see tacho discover --help")};
+    const std::string_view name = reader->flag->name;
+    if (name == "json") request.json = true;
+    if (name == "no-cloud") request.no_cloud = true;
+    if (name == "help") request.help = true;
+    if (name == "verbose") log::set_level(log::Level::verbose);
+    if (name != "hide") continue;
+    if (const Status status = hide(request, reader->value); !status) return status.error();
   }
   return request;
 }

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdio>
 
+#include "base/flags.h"
 #include "base/json_bounds.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -19,6 +20,12 @@ namespace {
 constexpr int kRefused = 125;
 constexpr const char* kUrl = "https://keeper.sparecores.net";
 constexpr size_t kMostInput = 1 << 20;
+constexpr auto kFlags = std::to_array<Flag>({{"vendor"},
+                                             {"region"},
+                                             {"architecture"},
+                                             {"json", Flag::Kind::bare},
+                                             {"color", Flag::Kind::bare},
+                                             {"verbose", Flag::Kind::bare, 'v'}});
 
 int64_t wanted(const Json& advice, const char* key) {
   const auto found = advice.find("recommendation");
@@ -71,17 +78,16 @@ int print(const std::string& text) {
 int servers_command(std::span<const std::string> arguments) {
   ServerChoice choice;
   bool json = false, color = false;
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const std::string& word = arguments[i];
-    std::string* const value = word == "--vendor"         ? &choice.vendor
-                               : word == "--region"       ? &choice.region
-                               : word == "--architecture" ? &choice.architecture
-                                                          : nullptr;
-    if (word == "--json") json = true;
-    else if (word == "--color") color = true;
-    else if (word == "-v" || word == "--verbose") log::set_level(log::Level::verbose);
-    else if (value != nullptr && i + 1 < arguments.size()) *value = arguments[++i];
-    else return log::error("this is for tacho itself; see tacho advise --help"), kRefused;
+  for (FlagReader reader(arguments, kFlags, {}); reader.next();) {
+    if (reader->kind != FlagWord::Kind::flag)
+      return log::error("this is for tacho itself; see tacho advise --help"), kRefused;
+    const std::string_view name = reader->flag->name;
+    if (name == "json") json = true;
+    if (name == "color") color = true;
+    if (name == "verbose") log::set_level(log::Level::verbose);
+    if (name == "vendor") choice.vendor = reader->value;
+    if (name == "region") choice.region = reader->value;
+    if (name == "architecture") choice.architecture = reader->value;
   }
   const auto input = read_whole_file("/dev/stdin", kMostInput);
   Json advice = parse_bounded<Json>(input ? std::string_view(*input) : std::string_view());

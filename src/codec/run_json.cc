@@ -69,6 +69,45 @@ void write_host(JsonWriter& json, Fields& fields, const Host& host) {
   json.end_object();
 }
 
+// An object is written only when it has something in it.
+void write_started_by(JsonWriter& json, Fields& fields, const StartedBy& by) {
+  if (by.detected()) {
+    json.key("detected").object();
+    fields.text("orchestrator", std::string_view(by.orchestrator));
+    fields.text("executor", std::string_view(by.executor));
+    json.key("fields");
+    write_strings(json, by.fields);
+    json.end_object();
+  }
+  if (by.job.known()) {
+    // What the executor calls the job is what external_run_id tells.
+    const bool named = fields.shows("external_run_id");
+    json.key("job").object();
+    fields.text("scheduler", std::string_view(by.job.scheduler));
+    fields.text("cluster", std::string_view(by.job.cluster));
+    if (named) fields.text("id", std::string_view(by.job.id));
+    if (named) fields.text("raw_id", std::string_view(by.job.raw_id));
+    if (named) fields.text("array", std::string_view(by.job.array));
+    fields.integer("index", by.job.index);
+    fields.integer("restart", by.job.restart);
+    fields.integer("step", by.job.step);
+    fields.integer("task", by.job.task);
+    fields.integer("tasks", by.job.tasks);
+    if (fields.shows("host_hostname", "host_name")) fields.text("node", std::string_view(by.job.node));
+    fields.integer("nodes", by.job.nodes);
+    json.end_object();
+  }
+  if (by.requested.known()) {
+    json.key("requested").object();
+    fields.number("cpus", by.requested.cpus, 3);
+    fields.integer("memory_bytes", by.requested.memory_bytes);
+    fields.integer("gpus", by.requested.gpus);
+    fields.number("time_s", by.requested.time_s, 3);
+    fields.text("source", std::string_view(by.requested.source));
+    json.end_object();
+  }
+}
+
 void write_outcome(JsonWriter& json, const Outcome& outcome, const Summary& summary) {
   const auto optional = [&](const char* name, const std::optional<int>& value) {
     json.key(name);
@@ -108,6 +147,14 @@ void write_totals(JsonWriter& json, Fields& fields, const Totals& totals) {
   fields.integer("io_write_bytes", totals.io_write_bytes);
   fields.integer("oom_kills", totals.oom_kills);
   fields.integer("processes_seen", totals.processes_seen);
+  fields.integer("virtual_peak_bytes", totals.virtual_peak_bytes);
+  fields.integer("uss_peak_bytes", totals.uss_peak_bytes);
+  fields.integer("read_chars", totals.read_chars);
+  fields.integer("write_chars", totals.write_chars);
+  fields.integer("read_calls", totals.read_calls);
+  fields.integer("write_calls", totals.write_calls);
+  fields.integer("switches_voluntary", totals.switches_voluntary);
+  fields.integer("switches_involuntary", totals.switches_involuntary);
   json.end_object();
 }
 
@@ -179,6 +226,7 @@ void write_identity(JsonWriter& json, Fields& fields, const Run& run, const Summ
   if (run.tracker_start_ticks > 0)
     json.key("tracker_start_ticks").integer(static_cast<int64_t>(run.tracker_start_ticks));
   write_metadata(json, fields, run.metadata);
+  write_started_by(json, fields, run.started_by);
   write_host(json, fields, run.host);
   json.key("limits").object();
   fields.number("cpu_quota_cores", run.limits.cpu_quota_cores, 4);

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/base64.h"
 #include "base/json_bounds.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "net/google/rs256.h"
-#include "net/http/base64.h"
 #include "net/http/json_text.h"
 #include "os/clock.h"
 

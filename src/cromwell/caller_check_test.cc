@@ -6,9 +6,9 @@
 #include <chrono>
 #include <thread>
 
+#include "base/base64.h"
 #include "base/units.h"
 #include "net/google/rs256.h"
-#include "net/http/base64.h"
 
 namespace tacho {
 namespace {

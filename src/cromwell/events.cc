@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/base64.h"
 #include "base/json_bounds.h"
 #include "base/path.h"
 #include "base/text.h"
 #include "cromwell/cromwell_client.h"
-#include "net/http/base64.h"
 
 namespace tacho {
 namespace {

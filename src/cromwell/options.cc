@@ -1,8 +1,8 @@
 #include "cromwell/options.h"
 
-#include <algorithm>
 #include <array>
 
+#include "base/flags.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "os/environment.h"
@@ -14,134 +14,137 @@ namespace {
 constexpr unsigned kAll = kUpload | kServe | kImport, kRows = kUpload | kServe;
 
 struct Option {
-  std::string_view name;
-  std::string_view value;  // what stands for the value in the help; empty: a switch
+  Flag flag;
   unsigned commands;
   std::string CromwellOptions::*text;
-  bool CromwellOptions::*flag;
-  std::string_view help;
+  bool CromwellOptions::*on;
 };
 
 using O = CromwellOptions;
 constexpr Option text(std::string_view name, std::string_view value, unsigned commands, std::string O::*target,
                       std::string_view help) {
-  return {name, value, commands, target, nullptr, help};
+  return {{name, Flag::Kind::text, 0, value, help}, commands, target, nullptr};
 }
 constexpr Option flag(std::string_view name, unsigned commands, bool O::*target, std::string_view help) {
-  return {name, "", commands, nullptr, target, help};
+  return {{name, Flag::Kind::bare, 0, "", help}, commands, nullptr, target};
 }
 
 constexpr std::array kOptions = {
-    text("--metadata", "FILE", kUpload, &O::metadata, "a saved metadata document instead of ids; - is stdin"),
-    text("--cromwell", "URL", kRows, &O::cromwell, "the Cromwell server [CROMWELL_BASEURL]"),
-    text("--cromwell-auth", "auto|none", kRows, &O::cromwell_auth,
+    text("metadata", "FILE", kUpload, &O::metadata, "a saved metadata document instead of ids; - is stdin"),
+    text("cromwell", "URL", kRows, &O::cromwell, "the Cromwell server [CROMWELL_BASEURL]"),
+    text("cromwell-auth", "auto|none", kRows, &O::cromwell_auth,
          "none: send it no token [CROMWELL_ACCESS_TOKEN is sent if set]"),
-    text("--project", "ID", kAll, &O::project,
+    text("project", "ID", kAll, &O::project,
          "owner of the table [GCP_PROJECT, PROJECT_ID]; else the credentials' project"),
-    text("--dataset", "ID", kAll, &O::dataset, "BigQuery dataset [DATASET_ID]"),
-    text("--table", "ID", kAll, &O::table, "table (metadata [TABLE_ID]; of import: monitoring)"),
-    text("--bq-location", "PLACE", kAll, &O::location, "where a missing dataset is made"),
-    text("--bq-create", "auto|never", kAll, &O::bq_create, "never: a missing table is an error"),
-    flag("--bq-add-columns", kAll, &O::add_columns, "add tacho's columns to a table that lacks them"),
-    text("--bq-endpoint", "URL", kAll, &O::bq_endpoint, "another BigQuery [BIGQUERY_EMULATOR_HOST]"),
-    text("--gcs-endpoint", "URL", kAll, &O::gcs_endpoint, "another Cloud Storage [STORAGE_EMULATOR_HOST]"),
-    text("--gcs-user-project", "ID", kAll, &O::gcs_user_project, "who pays for buckets whose requester pays"),
-    text("--gcs-parallel", "N", kRows, &O::gcs_parallel, "size look-ups at once (32) [GCS_QUERY_THROTTLE]"),
-    text("--credentials", "FILE", kAll, &O::credentials, "Google credentials [GOOGLE_APPLICATION_CREDENTIALS]"),
-    text("--access-token-file", "FILE", kAll, &O::access_token_file, "a file with an access token"),
-    text("--token-uri", "URL", kAll, &O::token_uri, "another token endpoint"),
-    text("--metadata-host", "HOST", kAll, &O::metadata_host, "another metadata server [GCE_METADATA_HOST]"),
-    flag("--allow-running", kRows, &O::allow_running, "take workflows and calls that are not over"),
-    flag("--wait", kUpload, &O::wait, "wait until a workflow is over"),
-    flag("--include-cached", kRows, &O::include_cached, "rows for calls without a machine too, with cached=true"),
-    flag("--all-backends", kRows, &O::all_backends, "rows for calls of other backends too"),
-    flag("--skip-existing", kRows, &O::skip_existing, "send nothing when all rows are there (the default of serve)"),
-    flag("--no-skip-existing", kRows, &O::no_skip_existing, "do not ask"),
-    flag("--stream", kRows, &O::stream, "send the rows of a broken document up to where it breaks"),
-    flag("--no-sizes", kRows, &O::no_sizes, "look no file sizes up"),
-    flag("--dry-run", kUpload | kImport, &O::dry_run, "print the rows as JSON lines, send nothing"),
-    text("--ndjson", "FILE", kAll, &O::ndjson, "where rows too old for streaming go (tacho-TABLE.ndjson); - is stdout"),
-    text("--address", "ADDR", kServe, &O::address, "listen there (0.0.0.0)"),
-    text("--port", "N", kServe, &O::port, "listen on this port (8080) [PORT]"),
-    text("--jobs", "N", kServe, &O::jobs, "uploads at once (4)"),
-    text("--auth-token-file", "FILE", kServe, &O::auth_token_file,
+    text("dataset", "ID", kAll, &O::dataset, "BigQuery dataset [DATASET_ID]"),
+    text("table", "ID", kAll, &O::table, "table (metadata [TABLE_ID]; of import: monitoring)"),
+    text("bq-location", "PLACE", kAll, &O::location, "where a missing dataset is made"),
+    text("bq-create", "auto|never", kAll, &O::bq_create, "never: a missing table is an error"),
+    flag("bq-add-columns", kAll, &O::add_columns, "add tacho's columns to a table that lacks them"),
+    text("bq-endpoint", "URL", kAll, &O::bq_endpoint, "another BigQuery [BIGQUERY_EMULATOR_HOST]"),
+    text("gcs-endpoint", "URL", kAll, &O::gcs_endpoint, "another Cloud Storage [STORAGE_EMULATOR_HOST]"),
+    text("gcs-user-project", "ID", kAll, &O::gcs_user_project, "who pays for buckets whose requester pays"),
+    text("gcs-parallel", "N", kRows, &O::gcs_parallel, "size look-ups at once (32) [GCS_QUERY_THROTTLE]"),
+    text("credentials", "FILE", kAll, &O::credentials, "Google credentials [GOOGLE_APPLICATION_CREDENTIALS]"),
+    text("access-token-file", "FILE", kAll, &O::access_token_file, "a file with an access token"),
+    text("token-uri", "URL", kAll, &O::token_uri, "another token endpoint"),
+    text("metadata-host", "HOST", kAll, &O::metadata_host, "another metadata server [GCE_METADATA_HOST]"),
+    flag("allow-running", kRows, &O::allow_running, "take workflows and calls that are not over"),
+    flag("wait", kUpload, &O::wait, "wait until a workflow is over"),
+    flag("include-cached", kRows, &O::include_cached, "rows for calls without a machine too, with cached=true"),
+    flag("all-backends", kRows, &O::all_backends, "rows for calls of other backends too"),
+    flag("skip-existing", kRows, &O::skip_existing, "send nothing when all rows are there (the default of serve)"),
+    flag("no-skip-existing", kRows, &O::no_skip_existing, "do not ask"),
+    flag("stream", kRows, &O::stream, "send the rows of a broken document up to where it breaks"),
+    flag("no-sizes", kRows, &O::no_sizes, "look no file sizes up"),
+    flag("dry-run", kUpload | kImport, &O::dry_run, "print the rows as JSON lines, send nothing"),
+    text("ndjson", "FILE", kAll, &O::ndjson, "where rows too old for streaming go (tacho-TABLE.ndjson); - is stdout"),
+    text("address", "ADDR", kServe, &O::address, "listen there (0.0.0.0)"),
+    text("port", "N", kServe, &O::port, "listen on this port (8080) [PORT]"),
+    text("jobs", "N", kServe, &O::jobs, "uploads at once (4)"),
+    text("auth-token-file", "FILE", kServe, &O::auth_token_file,
          "callers must send this bearer token [TACHO_SERVE_TOKEN]"),
-    text("--oidc-audience", "AUD", kServe, &O::oidc_audience,
+    text("oidc-audience", "AUD", kServe, &O::oidc_audience,
          "callers may send a Google identity token for this audience"),
-    text("--oidc-email", "EMAIL,...", kServe, &O::oidc_email, "… of one of these accounts; has to be given"),
-    text("--oidc-issuer", "ISS", kServe, &O::oidc_issuer, "… from this issuer (https://accounts.google.com)"),
-    text("--oidc-jwks", "URL", kServe, &O::oidc_jwks, "… signed with one of these keys (Google's)"),
-    text("--workflow-name", "NAME", kImport, &O::workflow_name, "instead of what the path says; so do the next four"),
-    text("--workflow-id", "ID", kImport, &O::workflow_id, ""),
-    text("--call", "NAME", kImport, &O::call, ""),
-    text("--shard", "N", kImport, &O::shard, ""),
-    text("--attempt", "N", kImport, &O::attempt, ""),
+    text("oidc-email", "EMAIL,...", kServe, &O::oidc_email, "… of one of these accounts; has to be given"),
+    text("oidc-issuer", "ISS", kServe, &O::oidc_issuer, "… from this issuer (https://accounts.google.com)"),
+    text("oidc-jwks", "URL", kServe, &O::oidc_jwks, "… signed with one of these keys (Google's)"),
+    text("workflow-name", "NAME", kImport, &O::workflow_name, "instead of what the path says; so do the next four"),
+    text("workflow-id", "ID", kImport, &O::workflow_id, ""),
+    text("call", "NAME", kImport, &O::call, ""),
+    text("shard", "N", kImport, &O::shard, ""),
+    text("attempt", "N", kImport, &O::attempt, ""),
 };
 
-const Option* find_option(CromwellCommand command, std::string_view name) {
-  for (const Option& option : kOptions)
-    if (option.name == name && (option.commands & command) != 0) return &option;
-  return nullptr;
-}
+// Every command has these; they stand behind its own in the help.
+constexpr std::array kCommon = {
+    Flag{"help", Flag::Kind::bare, 'h', "", ""},
+    Flag{"verbose", Flag::Kind::bare, 'v', "", ""},
+    Flag{"quiet", Flag::Kind::bare, 'q', "", ""},
+};
 
-Error unknown_option(CromwellCommand command, const std::string& word) {
-  std::vector<std::string_view> names;
-  for (const Option& option : kOptions)
-    if ((option.commands & command) != 0) names.push_back(option.name);
-  const std::string_view near = nearest(word, names);
-  return {Code::invalid, "unknown option", word,
-          near.empty() ? "see --help" : "did you mean " + std::string(near) + "?"};
+// The flags of a command, and behind them the common ones.
+struct CommandFlags {
+  explicit CommandFlags(CromwellCommand command) {
+    for (const Option& option : kOptions) {
+      if ((option.commands & command) == 0) continue;
+      flags.push_back(option.flag);
+      options.push_back(&option);
+    }
+    flags.insert(flags.end(), kCommon.begin(), kCommon.end());
+  }
+  // Null: a common one.
+  const Option* option(const Flag* flag) const {
+    const auto at = static_cast<size_t>(flag - flags.data());
+    return at < options.size() ? options[at] : nullptr;
+  }
+  std::span<const Flag> own() const { return std::span(flags).first(options.size()); }
+
+  std::vector<Flag> flags;
+  std::vector<const Option*> options;  // at the same place
+};
+
+void take_common(const Flag& flag, CromwellOptions& options) {
+  if (flag.letter == 'h') options.help = true;
+  if (flag.letter == 'v') log::set_level(log::Level::verbose);
+  if (flag.letter != 'q') return;
+  log::set_level(log::Level::quiet);
+  options.quiet = true;
 }
 
 }  // namespace
 
 Result<CromwellOptions> parse_options(CromwellCommand command, std::span<const std::string> arguments) {
   CromwellOptions options;
-  bool only_words = false;
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const std::string& word = arguments[i];
-    if (only_words || word.size() < 2 || word[0] != '-') {
-      options.words.push_back(word);
-    } else if (word == "--") {
-      only_words = true;
-    } else if (word == "-h" || word == "--help") {
-      options.help = true;
-    } else if (word == "-v" || word == "--verbose") {
-      log::set_level(log::Level::verbose);
-    } else if (word == "-q" || word == "--quiet") {
-      log::set_level(log::Level::quiet);
-      options.quiet = true;
-    } else {
-      const size_t equals = std::min(word.find('='), word.size());
-      const Option* const option = find_option(command, std::string_view(word).substr(0, equals));
-      if (option == nullptr) return unknown_option(command, word.substr(0, equals));
-      const std::string name(option->name);
-      if (option->flag != nullptr) {
-        if (equals < word.size()) return Error{Code::invalid, "this option takes no value", name, "write " + name};
-        options.*option->flag = true;
-      } else if (equals < word.size()) {
-        options.*option->text = word.substr(equals + 1);
-      } else if (i + 1 < arguments.size()) {
-        options.*option->text = arguments[++i];
-      } else {
-        return Error{Code::invalid, "this option needs a value", name,
-                     "write " + name + " " + std::string(option->value)};
-      }
+  FlagRules rules;
+  rules.dashes = FlagRules::Dashes::words;
+  const CommandFlags known(command);
+  for (FlagReader reader(arguments, known.flags, rules); reader.next();) {
+    if (reader->kind == FlagWord::Kind::word) {
+      options.words.emplace_back(reader->word);
+      continue;
     }
+    const Option* const option = reader->flag == nullptr ? nullptr : known.option(reader->flag);
+    if (reader->kind == FlagWord::Kind::flag) {
+      if (option == nullptr) take_common(*reader->flag, options);
+      else if (option->on != nullptr) options.*option->on = true;
+      else options.*option->text = reader->value;
+      continue;
+    }
+    const std::string& name = reader->name;
+    if (option == nullptr)
+      return Error{Code::invalid, "unknown option", name, nearest_flag(name, known.own(), "see --help")};
+    if (reader->kind == FlagWord::Kind::stray_value)
+      return Error{Code::invalid, "this option takes no value", name, "write " + name};
+    return Error{Code::invalid, "this option needs a value", name,
+                 "write " + name + " " + std::string(option->flag.value)};
   }
   return options;
 }
 
 std::string options_help(CromwellCommand command) {
-  std::string help;
-  for (const Option& option : kOptions) {
-    if ((option.commands & command) == 0) continue;
-    std::string line = "  " + std::string(option.name);
-    if (!option.value.empty()) line.append(" ").append(option.value);
-    line.append(line.size() < 30 ? 30 - line.size() : 1, ' ');
-    help += line + std::string(option.help) + "\n";
-  }
-  return help + "  -q, --quiet                 no summary and no warnings\n  -v, --verbose               say more\n";
+  return flags_help(CommandFlags(command).own(), 30, 1) +
+         "  -q, --quiet                 no summary and no warnings\n  -v, --verbose               say more\n";
 }
 
 Result<GoogleAuthSettings> auth_settings(const CromwellOptions& options, std::vector<std::string> scopes) {

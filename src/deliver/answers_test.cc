@@ -134,15 +134,15 @@ TEST(Records, StateSurvives) {
   state.run_id = "r\"1";
   state.prefix = "s3://b/p";
   state.uploaded = {{0, "s3://b/p/0"}, {10, "s3://b/p/10"}, {2, "s3://b/p/2"}};
-  const SpoolState back = parse_spool_state(state_json(state));
+  const SpoolState back = *parse_spool_state(state_json(state));
   EXPECT_EQ(back.run_id, state.run_id);
   EXPECT_EQ(back.prefix, state.prefix);
   EXPECT_EQ(back.uploaded, state.uploaded);
   EXPECT_FALSE(back.finished);
   state.finished = true;
-  EXPECT_TRUE(parse_spool_state(state_json(state)).finished);
-  for (const char* bad : {"", "{", "[]", "null", R"({"uploaded":{"x":1,"3":4}})"})
-    EXPECT_TRUE(parse_spool_state(bad).uploaded.empty()) << bad;
+  EXPECT_TRUE(parse_spool_state(state_json(state))->finished);
+  EXPECT_TRUE(parse_spool_state(R"({"uploaded":{"x":1,"3":4}})")->uploaded.empty());
+  for (const char* bad : {"", "{", "[]", "null"}) EXPECT_EQ(parse_spool_state(bad).error().code, Code::invalid) << bad;
 }
 
 }  // namespace

@@ -100,7 +100,8 @@ class Beside {
   int run() {
     give_back_memory(true);
     while (own_ > 0 && !control_.quit()) {
-      if (std::exchange(poked_, false)) std::fill(next_ns_.begin(), next_ns_.end(), 0);
+      if (std::exchange(poked_, false))
+        for (Sent& run : runs_) run.next_ns = 0;
       look_for_leftovers();
       const int64_t wake_ns = step_all();
       // Once, also where the service cannot be reached: that is when a spool grows.
@@ -115,10 +116,21 @@ class Beside {
   }
 
  private:
+  struct Sent {
+    std::unique_ptr<Delivery> delivery;
+    int64_t next_ns = 0;
+    bool ended = false;
+
+    void finish(int64_t deadline_ns) {
+      ended = true;
+      next_ns = 0;
+      delivery->finish(deadline_ns);
+    }
+  };
+
   void add(SpoolRun run, Role role) {
-    runs_.push_back(make_delivery(std::move(run), role, shared_));
-    next_ns_.push_back(0);
-    if (role == Role::background) runs_.back()->owner_ended(system_clock().monotonic_ns() + kLeftoverPatience_ns);
+    runs_.push_back({make_delivery(std::move(run), role, shared_)});
+    if (role == Role::background) runs_.back().finish(system_clock().monotonic_ns() + kLeftoverPatience_ns);
   }
 
   // Whenever it is awake anyway. What it has given up itself is for the next start.
@@ -167,23 +179,23 @@ class Beside {
     while (control_.ended() && runs_.size() > own_) remove(runs_.size() - 1);
     // Leftovers first: they are older.
     for (size_t i = runs_.size(); i-- > 0;) {
-      Delivery& run = *runs_[i];
+      Sent& run = runs_[i];
       const bool own = i < own_;
-      if (own && control_.ended() && !run.is_ended()) run.owner_ended(deadline_ns_), next_ns_[i] = 0;
-      if (system_clock().monotonic_ns() >= next_ns_[i]) {
+      if (own && control_.ended() && !run.ended) run.finish(deadline_ns_);
+      if (system_clock().monotonic_ns() >= run.next_ns) {
         active_ = own ? &run : nullptr;
-        const Step step = run.step();
+        const Step step = run.delivery->step();
         active_ = nullptr;
-        const bool over = step.kind == Step::Kind::done || (step.kind == Step::Kind::left && run.is_ended());
+        const bool over = step.kind == Step::Kind::done || (step.kind == Step::Kind::left && run.ended);
         if (over) {
           left_ = left_ || (own && step.kind == Step::Kind::left);
           remove(i);
           continue;
         }
         // What was given up while the run goes on is tried once more at its end.
-        next_ns_[i] = step.kind == Step::Kind::left ? kNever : step.wake_ns;
+        run.next_ns = step.kind == Step::Kind::left ? kNever : step.wake_ns;
       }
-      wake_ns = std::min(wake_ns, next_ns_[i]);
+      wake_ns = std::min(wake_ns, run.next_ns);
     }
     if (own_ > 0 && !control_.ended() && wake_ns > system_clock().monotonic_ns())
       wake_ns = std::min(wake_ns, step_leftovers());
@@ -192,18 +204,17 @@ class Beside {
 
   void remove(size_t index) {
     runs_.erase(runs_.begin() + static_cast<std::ptrdiff_t>(index));
-    next_ns_.erase(next_ns_.begin() + static_cast<std::ptrdiff_t>(index));
     if (index < own_) --own_;
   }
 
   // What dead runs left, one at a time, only while this run needs nothing.
   int64_t step_leftovers() {
     const bool registered =
-        std::all_of(runs_.begin(), runs_.end(), [](const auto& run) { return run->is_registered(); });
+        std::all_of(runs_.begin(), runs_.end(), [](const Sent& run) { return run.delivery->is_registered(); });
     if (!registered) return kNever;
     return leftovers_.step(shared_, [this](const SpoolMeta& meta) {
       return std::any_of(runs_.begin(), runs_.begin() + static_cast<std::ptrdiff_t>(own_),
-                         [&](const auto& run) { return run->sends_too(meta); });
+                         [&](const Sent& run) { return run.delivery->sends_too(meta); });
     });
   }
 
@@ -220,7 +231,9 @@ class Beside {
     if (!control_.ended()) return false;
     // A request for somebody else's run, or one that hangs since before the end, must not eat the time of the end. A
     // moment it has: cut short, nobody would know whether its rows arrived, and they would go again.
-    const int64_t limit_ns = active_ == nullptr ? grace_ns_ : active_->is_ended() ? active_->cancel_at_ns() : half_ns_;
+    const int64_t limit_ns = active_ == nullptr ? grace_ns_
+                             : active_->ended   ? active_->delivery->cancel_at_ns()
+                                                : half_ns_;
     return limit_ns > 0 && system_clock().monotonic_ns() >= limit_ns;
   }
 
@@ -229,14 +242,13 @@ class Beside {
   HttpClient http_;
   CloudFields cloud_;
   Delivering shared_;
-  std::vector<std::unique_ptr<Delivery>> runs_;  // our own, then leftovers that are sent at once
-  std::vector<int64_t> next_ns_;
+  std::vector<Sent> runs_;  // our own, then leftovers that are sent at once
   size_t own_ = 0;
   std::vector<std::string> at_once_;  // folders of ours beside which leftovers are looked for
   std::set<std::string> tried_;
   int64_t look_again_ns_ = 0;
   Leftovers leftovers_;
-  Delivery* active_ = nullptr;
+  const Sent* active_ = nullptr;
   int64_t deadline_ns_ = 0, half_ns_ = 0, grace_ns_ = 0;
   bool left_ = false, poked_ = false, bounded_ = false;
 };

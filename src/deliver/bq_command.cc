@@ -3,11 +3,10 @@
 #include <array>
 #include <cstdio>
 #include <tuple>
-#include <utility>
 #include <vector>
 
+#include "base/flags.h"
 #include "base/log.h"
-#include "base/text.h"
 #include "base/units.h"
 #include "deliver/records.h"
 #include "net/google/bigquery_stream.h"
@@ -55,42 +54,49 @@ std::string first_of(std::initializer_list<const char*> variables, std::string f
   return fallback;
 }
 
+constexpr auto kFlags = std::to_array<Flag>({{"dry-run", Flag::Kind::bare},
+                                             {"bq-add-columns", Flag::Kind::bare},
+                                             {"help", Flag::Kind::bare, 'h'},
+                                             {"project"},
+                                             {"dataset"},
+                                             {"location"},
+                                             {"runtime-table"},
+                                             {"metrics-table"},
+                                             {"metadata-table"},
+                                             {"bq-endpoint"},
+                                             {"access-token-file"},
+                                             {"credentials"},
+                                             {"token-uri"},
+                                             {"metadata-host"}});
+
+void take(const FlagWord& given, Options& options) {
+  const std::string_view name = given.flag->name;
+  if (name == "dry-run") options.dry_run = true;
+  if (name == "bq-add-columns") options.bigquery.add_columns = true;
+  if (name == "help") options.help = true;
+  if (name == "project") options.bigquery.project = given.value;
+  if (name == "dataset") options.bigquery.dataset = given.value;
+  if (name == "location") options.bigquery.location = given.value;
+  if (name == "runtime-table") options.runtime = given.value;
+  if (name == "metrics-table") options.metrics = given.value;
+  if (name == "metadata-table") options.metadata = given.value;
+  if (name == "bq-endpoint") options.bigquery.endpoint = given.value;
+  if (name == "access-token-file") options.google.access_token_file = given.value;
+  if (name == "credentials") options.google.credentials_file = given.value;
+  if (name == "token-uri") options.google.token_uri = given.value;
+  if (name == "metadata-host") options.google.metadata_host = given.value;
+}
+
 Result<Options> parse(std::span<const std::string> words) {
   Options options;
-  const std::array<std::pair<std::string_view, std::string*>, 11> values{{
-      {"--project", &options.bigquery.project},
-      {"--dataset", &options.bigquery.dataset},
-      {"--location", &options.bigquery.location},
-      {"--runtime-table", &options.runtime},
-      {"--metrics-table", &options.metrics},
-      {"--metadata-table", &options.metadata},
-      {"--bq-endpoint", &options.bigquery.endpoint},
-      {"--access-token-file", &options.google.access_token_file},
-      {"--credentials", &options.google.credentials_file},
-      {"--token-uri", &options.google.token_uri},
-      {"--metadata-host", &options.google.metadata_host},
-  }};
-  for (size_t i = 0; i < words.size(); ++i) {
-    const std::string& word = words[i];
-    const std::string_view name = std::string_view(word).substr(0, word.find('='));
-    if (word == "-h" || word == "--help") options.help = true;
-    else if (word == "--dry-run") options.dry_run = true;
-    else if (word == "--bq-add-columns") options.bigquery.add_columns = true;
-    else {
-      std::string* value = nullptr;
-      for (const auto& [known, place] : values)
-        if (known == name) value = place;
-      if (value == nullptr) {
-        std::vector<std::string_view> names{"--dry-run", "--bq-add-columns", "--help"};
-        for (const auto& [known, place] : values) names.push_back(known);
-        const std::string_view near = nearest(name, names);
-        const std::string hint = near.empty() ? "see tacho bq init --help" : "did you mean " + std::string(near) + "?";
-        return Error{Code::invalid, "unknown option " + word, "", hint};
-      }
-      if (name.size() < word.size()) *value = word.substr(name.size() + 1);
-      else if (i + 1 < words.size()) *value = words[++i];
-      else return Error{Code::invalid, word + " needs a value", "", "see tacho bq init --help"};
-    }
+  for (FlagReader reader(words, kFlags, {}); reader.next();) {
+    const std::string word(reader->word);
+    if (reader->kind == FlagWord::Kind::no_value)
+      return Error{Code::invalid, word + " needs a value", "", "see tacho bq init --help"};
+    if (reader->kind != FlagWord::Kind::flag)
+      return Error{Code::invalid, "unknown option " + word, "",
+                   nearest_flag(reader->name, kFlags, "see tacho bq init --help")};
+    take(*reader, options);
   }
   if (options.bigquery.project.empty()) options.bigquery.project = first_of({"GCP_PROJECT", "PROJECT_ID"});
   if (options.bigquery.dataset.empty()) options.bigquery.dataset = first_of({"DATASET_ID"});

@@ -60,72 +60,69 @@ Json merged(Json first, const Json& second) {
 }  // namespace
 
 BqDelivery::BqDelivery(SpoolRun run, Role role, Delivering& shared)
-    : run_(std::move(run)), role_(role), shared_(shared), dead_letters_(run_.folder()) {}
+    : SpooledDelivery(std::move(run), role, shared, kRecordsEnding, kLongestPauseAtEnd_ns),
+      dead_letters_(run_.folder()) {}
 BqDelivery::~BqDelivery() = default;
 
-void BqDelivery::owner_ended(int64_t deadline_ns) {
-  ended_ = true;
+void BqDelivery::finish(int64_t deadline_ns) {
+  SpooledDelivery::finish(deadline_ns);
   ended_ns_ = now_ns();
-  deadline_ns_ = deadline_ns;
   ask_ns_ = kAskAgain_ns;
   if (segments_) segments_->owner_ended();
   for (auto& [group, table] : tables_) table.stream->hurry();
 }
 
-Status BqDelivery::recover() {
-  if (recovered_) return ok();
-  std::vector<Torn> cut;
-  const Status status = run_.recover(cut);
-  for (const Torn& torn : cut)
-    shared_.reporter.must("cut off " + std::to_string(torn.bytes) +
-                          " bytes of a row that was not written completely: " + torn.path);
-  recovered_ = static_cast<bool>(status);
-  return status;
-}
-
-Step BqDelivery::left(std::string reason) {
-  reason_ = std::move(reason);
-  return {Step::Kind::left, 0};
-}
-
-Step BqDelivery::wait_until(int64_t wake_ns) const {
-  if (ended_) wake_ns = std::min(wake_ns, now_ns() + kLongestPauseAtEnd_ns);
-  if (deadline_ns_ > 0) wake_ns = std::min(wake_ns, deadline_ns_);
-  return {Step::Kind::wait, wake_ns};
-}
-
-Status BqDelivery::open() {
+Status BqDelivery::read_records() {
   const auto text = run_.meta();
   if (!text) return text.error();
   auto meta = parse_bq_meta(*text);
   if (!meta) return meta.error();
   meta_ = std::move(*meta);
-  if (const auto state = run_.state()) state_ = parse_bq_state(*state);
+  auto state = read_state(parse_bq_state);
+  if (!state) return state.error();
+  state_ = std::move(*state);
   if (const Status ours = check_endpoint(meta_.settings.endpoint); !ours) return ours;
   meta_.settings.endpoint.clear();
   meta_.google = google_settings();
   if (environment_on("TACHO_BQ_GZIP")) meta_.settings.compress = gzip;
   meta_.google.warn = [this](const std::string& warning) { shared_.reporter.warn("google", warning); };
+  return ok();
+}
+
+// Who is made up would be somebody else in every row: nothing is sent before the machine is known.
+Status BqDelivery::find_identity() {
+  if (!state_.identity.is_null()) return ok();
+  const bool monitor = meta_.form != meta::kFormRun;
+  find_bq_identity(meta_, token_->metadata(), monitor && !meta_.no_cloud && is_same_machine(meta_), identity_);
+  if (!identity_.open.empty() && !is_time_to_guess())
+    return Error{Code::io, "the metadata server does not tell who this machine is", identity_.open,
+                 "it is asked again"};
+  if (!identity_.open.empty())
+    shared_.reporter.must("the metadata server does not tell who this machine is (" + identity_.open +
+                          "); the rows go with what the machine says of itself");
+  state_.identity = with_fallback(meta_, identity_.values);
+  return ok();
+}
+
+Status BqDelivery::open() {
+  if (const Status read = read_records(); !read) return read;
   token_.emplace(shared_.http, meta_.google, shared_.clock);
   if (role_ == Role::beside) token_->metadata().on_cancel(shared_.ending);
-  if (state_.identity.is_null()) {
-    const bool monitor = meta_.form != meta::kFormRun;
-    find_bq_identity(meta_, token_->metadata(), monitor && !meta_.no_cloud && is_same_machine(meta_), identity_);
-    // Who is made up would be somebody else in every row: nothing is sent before the machine is known.
-    if (!identity_.open.empty() && !is_time_to_guess())
-      return Error{Code::io, "the metadata server does not tell who this machine is", identity_.open,
-                   "it is asked again"};
-    if (!identity_.open.empty())
-      shared_.reporter.must("the metadata server does not tell who this machine is (" + identity_.open +
-                            "); the rows go with what the machine says of itself");
-    state_.identity = with_fallback(meta_, identity_.values);
-  }
+  if (const Status known = find_identity(); !known) return known;
   bool watch = !identity_.settled.empty() && !identity_.preemptible_known;
   watch = watch || (state_.identity.contains("preemptible") && state_.identity["preemptible"] == true);
   if (const Status found = open_project(); !found) return found;
   // Before the first row: ids must be the same after any restart.
   if (const Status written = run_.write_state(bq_state_json(state_)); !written)
     shared_.reporter.warn("state", written.error().message());
+  open_tables();
+  const bool here = role_ == Role::beside && !ended_ && meta_.form == meta::kFormMonitor && !meta_.no_cloud;
+  if (here && watch && !token_->metadata().is_dead())
+    preemption_ = std::make_unique<PreemptionWatch>(meta_.google.metadata_host);
+  return ok();
+}
+
+void BqDelivery::open_tables() {
   hash_ = bq_hash(meta_.scope);
   if (!meta_.runtime_table.empty())
     add_table('R', meta_.runtime_table, bq_table_spec(kBqRuntime, meta_.runtime_table),
@@ -142,10 +139,6 @@ Status BqDelivery::open() {
   segments_.emplace(run_, state_, shared_.reporter, std::move(groups));
   if (ended_) segments_->owner_ended();
   opened_ = true;
-  const bool here = role_ == Role::beside && !ended_ && meta_.form == meta::kFormMonitor && !meta_.no_cloud;
-  if (here && watch && !token_->metadata().is_dead())
-    preemption_ = std::make_unique<PreemptionWatch>(meta_.google.metadata_host);
-  return ok();
 }
 
 // Beside a task whose machine goes away with it, what is not sent now never is.
@@ -231,24 +224,23 @@ void BqDelivery::repeat_runtime() {
   state_.repeat.clear();
 }
 
-Step BqDelivery::step() {
-  if (ended_)
-    if (const Status status = recover(); !status) return left(status.error().message());
-  if (deadline_ns_ > 0 && now_ns() >= deadline_ns_) return left(reason_.empty() ? "the time for it is over" : reason_);
-  if (!opened_) {
-    if (const Status status = open(); !status) {
-      reason_ = status.error().message();
-      const bool later = status.error().code == Code::io || status.error().code == Code::gone;
-      if (ended_ && (!later || deadline_ns_ == 0)) return left(reason_);
-      if (!later) shared_.reporter.warn("open", reason_);
-      if (!later) return wait_until(now_ns() + kOpenAgain_ns);
-      // As long as there is time; beside a task there is little of it.
-      const int64_t pause_ns = ended_ && role_ == Role::beside ? kAskAgainAtEnd_ns : ask_ns_;
-      ask_ns_ = std::min(2 * ask_ns_, kLongestAsk_ns);
-      return wait_until(now_ns() + pause_ns);
-    }
-  }
+Step BqDelivery::proceed() {
+  if (is_late()) return left_late();
+  if (!opened_)
+    if (const Status status = open(); !status) return opened_later(status.error());
   return work();
+}
+
+Step BqDelivery::opened_later(const Error& error) {
+  reason_ = error.message();
+  const bool later = error.code == Code::io || error.code == Code::gone;
+  if (ended_ && (!later || deadline_ns_ == 0)) return left(reason_);
+  if (!later) shared_.reporter.warn("open", reason_);
+  if (!later) return wait_until(now_ns() + kOpenAgain_ns);
+  // As long as there is time; beside a task there is little of it.
+  const int64_t pause_ns = ended_ && role_ == Role::beside ? kAskAgainAtEnd_ns : ask_ns_;
+  ask_ns_ = std::min(2 * ask_ns_, kLongestAsk_ns);
+  return wait_until(now_ns() + pause_ns);
 }
 
 Step BqDelivery::work() {
@@ -271,7 +263,7 @@ Step BqDelivery::work() {
   const bool pending =
       std::any_of(tables_.begin(), tables_.end(), [](const auto& entry) { return entry.second.stream->pending() > 0; });
   const bool empty = !pending && segments_->is_empty();
-  if (ended_ && empty) return remove_delivered(run_, shared_.reporter), Step{Step::Kind::done, 0};
+  if (ended_ && empty) return removed();
   if (const std::string why = empty || pending ? "" : segments_->stuck(); !why.empty()) {
     // At the end what was damaged has been repaired by the next look; what cannot even be read stays where it is.
     if (ended_ && ++stuck_ >= kMostStuck) return left(why + "; it is kept");

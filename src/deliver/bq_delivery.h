@@ -12,23 +12,19 @@
 #include "deliver/bq_meta.h"
 #include "deliver/bq_segments.h"
 #include "deliver/dead_letter.h"
-#include "deliver/delivery.h"
 #include "deliver/preemption.h"
+#include "deliver/spooled_delivery.h"
 #include "net/google/bigquery_stream.h"
 
 namespace tacho {
 
-class BqDelivery final : public Delivery {
+class BqDelivery final : public SpooledDelivery {
  public:
   BqDelivery(SpoolRun run, Role role, Delivering& shared);
   ~BqDelivery() override;
 
-  Step step() override;
-  void owner_ended(int64_t deadline_ns) override;
-  bool is_ended() const override { return ended_; }
+  void finish(int64_t deadline_ns) override;
   bool is_registered() const override { return opened_; }
-  const std::string& reason() const override { return reason_; }
-  int64_t cancel_at_ns() const override { return deadline_ns_; }
 
  private:
   struct Table {
@@ -36,8 +32,12 @@ class BqDelivery final : public Delivery {
     std::unique_ptr<BqStream> stream;
   };
 
-  Status recover();
+  Step proceed() override;
+  Step opened_later(const Error& error);
   Status open();
+  Status read_records();
+  Status find_identity();
+  void open_tables();
   Status open_project();
   bool is_time_to_guess() const;
   void add_table(char group, const std::string& table, BqTableSpec spec, const Json& members);
@@ -45,14 +45,8 @@ class BqDelivery final : public Delivery {
   void fill(char group, Table& table);
   void repeat_runtime();
   Step work();
-  Step left(std::string reason);
-  Step wait_until(int64_t wake_ns) const;
   std::string insert_id(char group, int64_t time_us) const;
-  int64_t now_ns() const { return shared_.clock.monotonic_ns(); }
 
-  SpoolRun run_;
-  Role role_;
-  Delivering& shared_;
   BqMeta meta_;
   BqState state_;
   std::optional<GoogleToken> token_;
@@ -61,12 +55,11 @@ class BqDelivery final : public Delivery {
   std::map<char, Table> tables_;
   DeadLetters dead_letters_;
   std::unique_ptr<PreemptionWatch> preemption_;
-  std::string hash_, reason_;
+  std::string hash_;
   BqIdentity identity_;
-  int64_t deadline_ns_ = 0, ended_ns_ = 0,
-          ask_ns_ = 1'000'000'000;  // the pause before the metadata server is asked again
+  int64_t ended_ns_ = 0, ask_ns_ = 1'000'000'000;  // the pause before the metadata server is asked again
   int stuck_ = 0;
-  bool opened_ = false, ended_ = false, recovered_ = false, told_refused_ = false, hurried_ = false;
+  bool opened_ = false, told_refused_ = false, hurried_ = false;
 };
 
 }  // namespace tacho

@@ -6,6 +6,7 @@
 #include "base/units.h"
 #include "os/environment.h"
 #include "spool/contract.h"
+#include "spool/layout.h"
 
 namespace tacho {
 namespace {
@@ -68,11 +69,9 @@ std::vector<std::string> scope_of(const Json& json, const Json& task) {
 
 }  // namespace
 
-bool is_bq_meta(std::string_view text) { return text_of(parse_json(text), meta::kKind) == kBigQueryKind; }
-
 Result<BqMeta> parse_bq_meta(std::string_view text) {
   const Json json = parse_json(text);
-  if (!json.is_object()) return Error{Code::invalid, "the description of a spooled run cannot be read", "", ""};
+  if (const Status good = check_record(json, kMetaName); !good) return good.error();
   BqMeta meta;
   meta.run = text_of(json, meta::kRun);
   meta.form = text_of(json, meta::kForm);
@@ -94,10 +93,10 @@ Result<BqMeta> parse_bq_meta(std::string_view text) {
   return meta;
 }
 
-BqState parse_bq_state(std::string_view text) {
+Result<BqState> parse_bq_state(std::string_view text) {
   BqState state;
   const Json json = parse_json(text, kOwnBounds);
-  if (!json.is_object()) return state;
+  if (const Status good = check_record(json, kStateName); !good) return good.error();
   state.identity = member(json, state::kIdentity);
   state.project = text_of(json, state::kProject);
   state.reports = number_of(json, state::kReports);
@@ -105,7 +104,7 @@ BqState parse_bq_state(std::string_view text) {
   state.dropped = number_of(json, state::kRowsDropped);
   if (const Json& done = member(json, state::kDone); done.is_array())
     for (const Json& number : done)
-      if (number.is_number_unsigned()) state.done.insert(number.get<uint32_t>());
+      if (const auto known = parse_int<uint32_t>(number.dump())) state.done.insert(*known);
   if (const Json& partial = member(json, state::kPartial); partial.is_object())
     for (const auto& [number, entry] : partial.items()) {
       const auto key = parse_int<uint32_t>(number);
@@ -123,15 +122,10 @@ std::string bq_state_json(const BqState& state) {
   for (const auto& [number, entry] : state.partial)
     partial[std::to_string(number)] = {{state::kCrc, entry.crc}, {state::kRows, entry.rows}};
   for (const BqRow& row : state.repeat) repeat.push_back({{state::kInsertId, row.insert_id}, {state::kJson, row.json}});
-  return Json{{state::kVersion, 1},
-              {state::kIdentity, state.identity},
-              {state::kProject, state.project},
-              {state::kDone, state.done},
-              {state::kPartial, partial},
-              {state::kRepeat, repeat},
-              {state::kReports, state.reports},
-              {state::kRowsSent, state.sent},
-              {state::kRowsDropped, state.dropped}}
+  return Json{
+             {state::kVersion, kSpoolFormat},  {state::kIdentity, state.identity}, {state::kProject, state.project},
+             {state::kDone, state.done},       {state::kPartial, partial},         {state::kRepeat, repeat},
+             {state::kReports, state.reports}, {state::kRowsSent, state.sent},     {state::kRowsDropped, state.dropped}}
              .dump(1, ' ', false, Json::error_handler_t::replace) +
          "\n";
 }

@@ -28,8 +28,6 @@ struct BqMeta {
   std::string boot_id;                                      // of the agent's machine, empty when unknown
   bool no_cloud = false;
 };
-// Whether meta.json is of this kind at all.
-bool is_bq_meta(std::string_view text);
 Result<BqMeta> parse_bq_meta(std::string_view text);
 
 // What was sent of a segment that is not done yet; void when the segment is another one by now.
@@ -46,8 +44,7 @@ struct BqState {
   std::vector<BqRow> repeat;  // runtime rows to be sent once more, because the table was new
   int64_t reports = 0, sent = 0, dropped = 0;
 };
-BqState parse_bq_state(
-    std::string_view text);  // an unreadable one is empty: everything is sent again under the same ids
+Result<BqState> parse_bq_state(std::string_view text);  // errors: check_record()
 std::string bq_state_json(const BqState& state);
 
 // "0-499,502" and the rows that it means.

@@ -32,13 +32,15 @@ Result<std::string> BqSegments::text_of(const Segment& segment) {
 BqSegments::Open* BqSegments::open(const Segment& segment) {
   const auto known = open_.find(segment.seal.number);
   if (known != open_.end() && known->second.segment.seal.crc == segment.seal.crc) return &known->second;
-  Open fresh{segment, std::vector<bool>(static_cast<size_t>(std::max<int64_t>(segment.seal.rows, 0))), {}, {}, {}};
   const auto text = text_of(segment);
   if (!text) {
     open_.erase(segment.seal.number);  // it is another one by now
     if (unreadable_.empty()) unreadable_ = text.error().message();
     return nullptr;
   }
+  // Only now: the text is what the seal says, and has a row for every few bytes at the most.
+  const auto rows = static_cast<size_t>(std::max<int64_t>(segment.seal.rows, 0));
+  Open fresh{segment, std::vector<bool>(std::min(rows, text->size())), {}, {}, {}};
   const auto partial = state_.partial.find(segment.seal.number);
   if (partial != state_.partial.end() && partial->second.crc == segment.seal.crc)
     mark_rows(partial->second.rows, fresh.done);
@@ -50,7 +52,7 @@ BqSegments::Open* BqSegments::open(const Segment& segment) {
     else wrong = "a segment has rows for a table that the run does not name: " + segment.path;
     fresh.groups += group;
   }
-  if (fresh.groups.size() != fresh.done.size()) wrong = "not all rows of a segment can be read: " + segment.path;
+  if (fresh.groups.size() != rows) wrong = "not all rows of a segment can be read: " + segment.path;
   if (!wrong.empty()) {
     open_.erase(segment.seal.number);
     if (unreadable_.empty()) unreadable_ = wrong;

@@ -15,7 +15,9 @@ constexpr int64_t kLongestCsvPauseAtEnd_ns = 5 * kNsPerSec;
 }  // namespace
 
 CsvDelivery::CsvDelivery(SpoolRun run, Role role, Delivering& shared)
-    : run_(std::move(run)), role_(role), shared_(shared), uploader_(shared.http), random_(std::random_device{}()) {}
+    : SpooledDelivery(std::move(run), role, shared, kSealedEnding, kLongestCsvPauseAtEnd_ns),
+      uploader_(shared.http),
+      random_(std::random_device{}()) {}
 
 Status CsvDelivery::load() {
   const auto text = run_.meta();
@@ -25,14 +27,15 @@ Status CsvDelivery::load() {
   meta_ = std::move(*meta);
   if (loaded_) return ok();
   if (const Status ours = opened(); !ours) return ours;
+  auto state = read_state(parse_spool_state);
+  if (!state) return state.error();
+  state_ = std::move(*state);
   loaded_ = true;
-  if (const auto state = run_.state()) state_ = parse_spool_state(*state);
   return ok();
 }
 
-void CsvDelivery::owner_ended(int64_t deadline_ns) {
-  ended_ = true;
-  deadline_ns_ = deadline_ns;
+void CsvDelivery::finish(int64_t deadline_ns) {
+  SpooledDelivery::finish(deadline_ns);
   const int64_t now = now_ns();
   // Half of the time is for S3; the rest must be enough to send everything inline.
   upload_deadline_ns_ = deadline_ns > 0 ? now + (deadline_ns - now) / 2 : 0;
@@ -41,13 +44,13 @@ void CsvDelivery::owner_ended(int64_t deadline_ns) {
   s3_next_ns_ = std::max(std::min(s3_next_ns_, now), s3_not_before_ns_);
 }
 
-Step CsvDelivery::step() {
+Step CsvDelivery::proceed() {
   if (ended_)
-    if (const Status status = recover(); !status) return give_up(status.error().message());
+    if (const Status status = check(); !status) return give_up(status.error().message());
   if (const Status status = load(); !status) return undescribed(status.error());
   if (state_.finished) return removed();
   if (ended_) bring_back();
-  if (deadline_ns_ > 0 && now_ns() >= deadline_ns_) return left(reason_.empty() ? "the time for it is over" : reason_);
+  if (is_late()) return left_late();
   // Before anything else, because memory must stay bounded also where nothing can be reached.
   if (const int64_t gone = thin_out(run_, [&](uint32_t number) { return state_.uploaded.contains(number); }); gone > 0)
     shared_.reporter.must("the spool in memory is full: " + std::to_string(gone) +
@@ -64,45 +67,22 @@ Step CsvDelivery::undescribed(const Error& error) {
   return left(error.message());
 }
 
-Step CsvDelivery::removed() {
-  remove_delivered(run_, shared_.reporter);
-  return {Step::Kind::done, 0};
-}
-
 const Segment* CsvDelivery::next_of(const std::vector<Segment>& all) const {
   const auto next = std::find_if(
       all.begin(), all.end(), [&](const Segment& segment) { return !state_.uploaded.contains(segment.seal.number); });
   return next == all.end() ? nullptr : &*next;
 }
 
-// What is open is sealed when nobody writes any more. Without that the run must not be closed: rows would be missing.
-Status CsvDelivery::recover() {
-  if (recovered_) return ok();
-  std::vector<Torn> cut;
-  Status status = run_.recover(cut);
-  if (status) status = run_.check_segments();
-  for (const Torn& torn : cut)
-    shared_.reporter.must("cut off " + std::to_string(torn.bytes) +
-                          " bytes of a row that was not written completely: " + torn.path);
-  recovered_ = static_cast<bool>(status);
+// Something else in the place of a segment is for a person to look at, before the run is closed without its rows.
+Status CsvDelivery::check() {
+  const Status status = checked_ ? ok() : run_.check_segments(kSealedEnding);
+  checked_ = static_cast<bool>(status);
   return status;
 }
 
-Step CsvDelivery::wait_until(int64_t wake_ns) const {
-  if (ended_) wake_ns = std::min(wake_ns, now_ns() + kLongestCsvPauseAtEnd_ns);
-  if (deadline_ns_ > 0) wake_ns = std::min(wake_ns, deadline_ns_);
-  return {Step::Kind::wait, wake_ns};
-}
-
 Step CsvDelivery::left(std::string reason) {
-  reason_ = std::move(reason);
   if (ended_ && loaded_ && role_ == Role::beside) describe_what_is_left();
-  return {Step::Kind::left, 0};
-}
-
-Step CsvDelivery::give_up(const std::string& why) {
-  shared_.reporter.warn("given up", why + "; the rows are kept");
-  return left(why);
+  return SpooledDelivery::left(std::move(reason));
 }
 
 // Nobody else writes any more: whoever finds the folder reads in one file how far it got. What counts stays in the

@@ -7,18 +7,15 @@
 #include <string>
 #include <vector>
 
-#include "deliver/delivery.h"
+#include "deliver/spooled_delivery.h"
 #include "deliver/uploader.h"
 #include "net/http/retry.h"
 
 namespace tacho {
 
-class CsvDelivery : public Delivery {
+class CsvDelivery : public SpooledDelivery {
  public:
-  Step step() final;
-  void owner_ended(int64_t deadline_ns) override;
-  bool is_ended() const override { return ended_; }
-  const std::string& reason() const override { return reason_; }
+  void finish(int64_t deadline_ns) override;
   int64_t cancel_at_ns() const override { return uploading_ ? upload_deadline_ns_ : deadline_ns_; }
 
  protected:
@@ -38,31 +35,24 @@ class CsvDelivery : public Delivery {
   }
   bool save();  // told once when it does not work, and counted
 
-  Step left(std::string reason);
-  Step give_up(const std::string& why);  // left, for a reason that nobody was told yet
-  Step wait_until(int64_t wake_ns) const;
-  Step removed();  // all of it arrived
+  Step left(std::string reason) override;
   bool is_loaded() const { return loaded_; }
   double chance() { return std::uniform_real_distribution<double>(0, 1)(random_); }
-  int64_t now_ns() const { return shared_.clock.monotonic_ns(); }
 
-  SpoolRun run_;
-  Role role_;
-  Delivering& shared_;
   SpoolMeta meta_;
   SpoolState state_;
   Uploader uploader_;
   Backoff s3_backoff_;
-  std::string reason_;
-  int64_t deadline_ns_ = 0, upload_deadline_ns_ = 0;
+  int64_t upload_deadline_ns_ = 0;
   int64_t s3_next_ns_ = 0, s3_not_before_ns_ = 0;  // the second: what a server asked for with Retry-After
   int64_t s3_blocked_until_ns_ = 0;                // fresh credentials were refused too
   int failures_after_end_ = 0, unsaved_ = 0;
-  bool ended_ = false, must_refresh_ = false, told_outage_ = false;
+  bool must_refresh_ = false, told_outage_ = false;
 
  private:
+  Step proceed() final;
   Status load();
-  Status recover();
+  Status check();
   Step undescribed(const Error& error);
   void bring_back();
   void describe_what_is_left();
@@ -70,7 +60,7 @@ class CsvDelivery : public Delivery {
 
   std::minstd_rand random_;
   int refusals_ = 0;
-  bool loaded_ = false, recovered_ = false, uploading_ = false, brought_back_ = false;
+  bool loaded_ = false, checked_ = false, uploading_ = false, brought_back_ = false;
 };
 
 inline constexpr int64_t kRefusedPause_ns =

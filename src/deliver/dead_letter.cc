@@ -1,6 +1,7 @@
 #include "deliver/dead_letter.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -17,6 +18,21 @@
 #include "spool/layout.h"
 
 namespace tacho {
+namespace {
+
+// Behind what a full disk or a power cut tore, on a line of its own; what goes out in part is cut off again.
+Status append_line(int fd, const std::string& line) {
+  struct stat before {};
+  char last = '\n';
+  const bool known = ::fstat(fd, &before) == 0;
+  const bool torn = known && before.st_size > 0 && ::pread(fd, &last, 1, before.st_size - 1) == 1 && last != '\n';
+  const Status written = write_all(fd, torn ? "\n" + line : line);
+  if (!written && known) [[maybe_unused]]
+    const int cut = ::ftruncate(fd, before.st_size);
+  return written;
+}
+
+}  // namespace
 
 DeadLetters::DeadLetters(const std::string& folder) : root_(parent_folder(folder)), run_(last_part(folder)) {}
 
@@ -76,9 +92,10 @@ Status DeadLetters::append(const std::string& path, const std::string& insert_id
   const std::string name = path.substr(slash + 1);
   std::set<Mark>& kept = known(*folder, name);
   if (kept.contains(mark)) return ok();
-  const auto fd = folder->open_file(name, O_WRONLY | O_CREAT | O_APPEND, kSpoolFileMode);
+  const auto fd = folder->open_file(name, O_RDWR | O_CREAT | O_APPEND, kSpoolFileMode);
   if (!fd) return Error{fd.error().code, "cannot keep a refused row", path, fd.error().hint};
-  if (const Status written = write_all(fd->get(), line); !written) return written;
+  if (const Status written = append_line(fd->get(), line); !written)
+    return Error{written.error().code, "cannot keep a refused row", path, written.error().hint};
   if (::fdatasync(fd->get()) != 0) return system_error("cannot keep a refused row", path, errno);
   kept.insert(mark);  // only now: what could not be written is not kept
   return ok();

@@ -44,16 +44,18 @@ class Delivery {
  public:
   virtual ~Delivery() = default;
   virtual Step step() = 0;
-  // The owner has ended or died: nothing more will be written. What is torn is cut off; the rest must be done by then.
-  virtual void owner_ended(int64_t deadline_ns) = 0;
-  virtual bool is_ended() const = 0;
-  // Nothing of this run is urgent: somebody else's leftovers may have their turn.
-  virtual bool is_registered() const = 0;
-  // Whether somebody else's leftover goes to the same place, by our own settings, and is sent by the way.
-  virtual bool sends_too(const SpoolMeta&) const { return false; }
-  virtual const std::string& reason() const = 0;  // why it was left
+  // The owner has ended or died: nothing more will be written. What is torn is cut off; the rest must be done by then
+  // (0: no limit).
+  virtual void finish(int64_t deadline_ns) = 0;
+  // What is left, and why.
+  virtual const std::string& reason() const = 0;
   // When a request in flight is no longer worth waiting for; 0: no limit.
   virtual int64_t cancel_at_ns() const = 0;
+
+  // Leftovers of others: whether nothing of this run is urgent, so that they may have their turn, and whether one goes
+  // to the same place, by our own settings, and is sent by the way.
+  virtual bool is_registered() const = 0;
+  virtual bool sends_too(const SpoolMeta&) const { return false; }
 };
 
 // By what meta.json says (deliver/kinds.h).

@@ -45,6 +45,18 @@ int64_t count_bytes(const std::vector<Segment>& segments) {
   return bytes;
 }
 
+std::string header_of(const SpoolRun& run, const std::vector<Segment>& segments) {
+  if (segments.empty()) return {};
+  std::string header;
+  bool complete = false;
+  const Status status = run.read_pieces(segments.front(), [&](std::string_view piece) {
+    const size_t end = piece.find('\n');
+    if (!complete) header.append(piece.substr(0, end));
+    complete = complete || end != std::string_view::npos;
+  });
+  return status && complete ? header : std::string();
+}
+
 std::string last_row_of(const SpoolRun& run, const std::vector<Segment>& segments) {
   if (segments.empty()) return {};
   std::string tail;  // from the end of the last line but one on

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "base/text.h"
 #include "deliver/bq_delivery.h"
 #include "deliver/bucket_delivery.h"
 #include "deliver/service_delivery.h"
@@ -45,6 +46,11 @@ const DeliveryKind* kind_of(const SpoolMeta& meta) {
   for (const DeliveryKind& kind : kKinds)
     if (kind.name == meta.kind) return &kind;
   return nullptr;
+}
+
+std::string why_unknown(const SpoolMeta& meta) {
+  if (meta.kind.empty()) return "its meta.json names no destination; its rows are in the files there";
+  return "it goes to " + valid_utf8(meta.kind) + ", which only a newer tacho knows (send it with that one)";
 }
 
 const DeliveryKind* kind_of(const SpoolRun& run) {

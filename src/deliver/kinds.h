@@ -31,6 +31,8 @@ struct DeliveryKind {
 std::span<const DeliveryKind> delivery_kinds();
 // Null: the run names no destination, or one that is not known here.
 const DeliveryKind* kind_of(const SpoolMeta& meta);
+// Why there is none, for a person.
+std::string why_unknown(const SpoolMeta& meta);
 // The same of what lies in the spool; null also when it cannot be read.
 const DeliveryKind* kind_of(const SpoolRun& run);
 

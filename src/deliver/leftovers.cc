@@ -119,7 +119,7 @@ int64_t Leftovers::step(Delivering& shared, const std::function<bool(const Spool
       continue;
     }
     current_ = make_delivery(std::move(run), Role::background, shared);
-    current_->owner_ended(now + kLeftoverPatience_ns);
+    current_->finish(now + kLeftoverPatience_ns);
   }
   const Step step = current_->step();
   next_ns_ = step.wake_ns;

@@ -65,18 +65,18 @@ TEST(Destinations, AreOurOwn) {
   };
   EXPECT_FALSE(sends(R"({"api_url":"http://127.0.0.1:1/api"})"));
   add(R"({"api_url":"http://127.0.0.1:1/api"})");
-  add(R"({"kind":"bucket","bucket_uri":"s3://data/mine/"})");
+  add(R"({"kind":"bucket","run":"r","bucket_uri":"s3://data/mine/"})");
   EXPECT_TRUE(sends(R"({"api_url":"http://127.0.0.1:1/api"})"));
   EXPECT_TRUE(sends(R"({"kind":"service","api_url":"http://127.0.0.1:1/api"})"));
   EXPECT_FALSE(sends(R"({"api_url":"https://evil"})"));
   EXPECT_FALSE(sends(R"({})"));
   EXPECT_FALSE(sends(R"({"kind":"bigquery"})"));
-  EXPECT_TRUE(sends(R"({"bucket_uri":"s3://data/mine"})"));
-  EXPECT_TRUE(sends(R"({"bucket_uri":"s3://data/mine","s3_endpoint":"https://minio.example"})"));
-  EXPECT_FALSE(sends(R"({"bucket_uri":"s3://data/mine","s3_endpoint":""})"));
-  EXPECT_FALSE(sends(R"({"bucket_uri":"s3://data/mine","s3_endpoint":"https://evil"})"));
-  EXPECT_FALSE(sends(R"({"bucket_uri":"s3://data/minefield"})"));
-  EXPECT_FALSE(sends(R"({"bucket_uri":"s3://other/mine","api_url":"http://127.0.0.1:1/api"})"));
+  EXPECT_TRUE(sends(R"({"run":"r","bucket_uri":"s3://data/mine"})"));
+  EXPECT_TRUE(sends(R"({"run":"r","bucket_uri":"s3://data/mine","s3_endpoint":"https://minio.example"})"));
+  EXPECT_FALSE(sends(R"({"run":"r","bucket_uri":"s3://data/mine","s3_endpoint":""})"));
+  EXPECT_FALSE(sends(R"({"run":"r","bucket_uri":"s3://data/mine","s3_endpoint":"https://evil"})"));
+  EXPECT_FALSE(sends(R"({"run":"r","bucket_uri":"s3://data/minefield"})"));
+  EXPECT_FALSE(sends(R"({"run":"r","bucket_uri":"s3://other/mine","api_url":"http://127.0.0.1:1/api"})"));
 }
 
 class SetClock final : public Clock {

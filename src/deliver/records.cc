@@ -2,8 +2,26 @@
 
 #include "base/text.h"
 #include "spool/contract.h"
+#include "spool/layout.h"
 
 namespace tacho {
+namespace {
+
+// Finds a member of a large object at once; Json keeps their order instead.
+using Plain = nlohmann::json;
+
+}  // namespace
+
+template <class AnyJson>
+Status check_record(const AnyJson& json, std::string_view name) {
+  if (!json.is_object())
+    return Error{Code::invalid, "this file of a spooled run cannot be read", std::string(name), "is it damaged?"};
+  const auto version = json.find(state::kVersion);
+  if (version == json.end() || !version->is_number() || version->template get<double>() <= kSpoolFormat) return ok();
+  return Error{Code::denied, "a newer tacho made this run", std::string(name), "send it with that one"};
+}
+template Status check_record(const Json&, std::string_view);
+template Status check_record(const nlohmann::json&, std::string_view);
 
 Json parse_json(std::string_view text, const JsonBounds& bounds) { return parse_bounded<Json>(text, bounds); }
 
@@ -31,26 +49,37 @@ std::optional<SpoolOutcome> outcome_of(const Json& meta) {
   return outcome;
 }
 
-// What was spooled before there were kinds names an address only; a kind without its address is none.
-std::string kind_of(const Json& json, const SpoolMeta& meta) {
-  std::string kind = text_of(json, meta::kKind);
+// What was spooled before there were kinds names an address only. A kind without its address is none, and neither is a
+// bucket for a run without a name: its objects would have the names of everybody's.
+std::string kind_of(std::string kind, const SpoolMeta& meta) {
   if (kind.empty()) kind = !meta.bucket_uri.empty() ? kBucketKind : kServiceKind;
-  if ((kind == kBucketKind && meta.bucket_uri.empty()) || (kind == kServiceKind && meta.api_url.empty())) return {};
-  return kind;
+  if (kind == kBucketKind && (meta.bucket_uri.empty() || meta.run.empty())) return {};
+  return kind == kServiceKind && meta.api_url.empty() ? std::string() : kind;
+}
+
+// How far a run came that was left is in its meta.json for people only: of one that took months that would be most of
+// it.
+Json parse_description(std::string_view text) {
+  if (json_excess(text, kOwnBounds) != JsonExcess::none || text.find('\0') != std::string_view::npos)
+    return Json(Json::value_t::discarded);
+  const auto keep = [](int depth, Plain::parse_event_t event, const Plain& name) {
+    return event != Plain::parse_event_t::key || depth > 1 || (name != state::kUploaded && name != state::kSealed);
+  };
+  const Plain kept = Plain::parse(text, keep, false);
+  return kept.is_object() ? parse_json(kept.dump(-1, ' ', false, Plain::error_handler_t::replace))
+                          : Json(Json::value_t::discarded);
 }
 
 }  // namespace
 
 Result<SpoolMeta> parse_meta(std::string_view text) {
-  const Json json = parse_json(text);
-  if (!json.is_object())
-    return Error{Code::invalid, "the description of a spooled run cannot be read", "meta.json",
-                 "its rows are in the .csv files beside it"};
+  const Json json = parse_description(text);
+  if (const Status good = check_record(json, kMetaName); !good) return good.error();
   SpoolMeta meta;
   meta.run = text_of(json, meta::kRun);
   meta.api_url = text_of(json, meta::kApiUrl);
   meta.bucket_uri = text_of(json, meta::kBucketUri);
-  meta.kind = kind_of(json, meta);
+  meta.kind = kind_of(text_of(json, meta::kKind), meta);
   if (json.contains(meta::kS3Endpoint)) meta.s3_endpoint = text_of(json, meta::kS3Endpoint);
   meta.data_source = text_of(json, meta::kDataSource);
   if (meta.data_source.empty()) meta.data_source = "inline";
@@ -68,13 +97,17 @@ Result<SpoolMeta> parse_meta(std::string_view text) {
   return meta;
 }
 
-SpoolState parse_spool_state(std::string_view text) {
+Result<SpoolState> parse_spool_state(std::string_view text) {
+  const Plain json = parse_bounded<Plain>(text, kOwnBounds);
+  if (const Status good = check_record(json, kStateName); !good) return good.error();
+  const auto word = [&](std::string_view key) {
+    const auto found = json.find(key);
+    return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
+  };
   SpoolState state;
-  const Json json = parse_json(text, kOwnBounds);
-  if (!json.is_object()) return state;
-  state.run_id = text_of(json, state::kRunId);
-  state.prefix = text_of(json, state::kPrefix);
-  state.finished = text_of(json, state::kPhase) == state::kPhaseFinished;
+  state.run_id = word(state::kRunId);
+  state.prefix = word(state::kPrefix);
+  state.finished = word(state::kPhase) == state::kPhaseFinished;
   if (const auto uploaded = json.find(state::kUploaded); uploaded != json.end() && uploaded->is_object())
     for (const auto& [number, uri] : uploaded->items())
       if (const auto parsed = parse_int<uint32_t>(number); parsed && uri.is_string())
@@ -84,9 +117,10 @@ SpoolState parse_spool_state(std::string_view text) {
 
 namespace {
 
+// Appended without looking whether the number is there already: for a run of months that would take seconds a batch.
 Json uploaded_of(const SpoolState& state) {
-  Json uploaded = Json::object();
-  for (const auto& [number, uri] : state.uploaded) uploaded[std::to_string(number)] = uri;
+  Json::object_t uploaded;
+  for (const auto& [number, uri] : state.uploaded) uploaded.Container::emplace_back(std::to_string(number), uri);
   return uploaded;
 }
 
@@ -106,7 +140,7 @@ std::string state_json(const SpoolState& state) {
   const std::string_view phase = state.finished         ? state::kPhaseFinished
                                  : state.run_id.empty() ? state::kPhaseNew
                                                         : state::kPhaseRegistered;
-  const Json json{{state::kVersion, 1},
+  const Json json{{state::kVersion, kSpoolFormat},
                   {state::kRunId, state.run_id},
                   {state::kPrefix, state.prefix},
                   {state::kPhase, phase},

@@ -34,7 +34,7 @@ struct SpoolMeta {
   Json start;                    // body of the start call
   std::optional<SpoolOutcome> outcome;
 };
-Result<SpoolMeta> parse_meta(std::string_view text);
+Result<SpoolMeta> parse_meta(std::string_view text);  // errors: check_record()
 
 struct SpoolState {
   std::string run_id;                        // the service's; empty: not registered
@@ -42,10 +42,15 @@ struct SpoolState {
   std::map<uint32_t, std::string> uploaded;  // object URI by segment
   bool finished = false;                     // acknowledged: only the folder is left to be removed
 };
-SpoolState parse_spool_state(std::string_view text);  // an unreadable one is empty: everything is then done again
+Result<SpoolState> parse_spool_state(std::string_view text);
 std::string state_json(const SpoolState& state);
 // meta.json of a run that is left, with how far it got; empty when it cannot be read.
 std::string meta_with_state(std::string_view meta, const SpoolState& state, const std::vector<uint32_t>& sealed);
+
+// Whether this is a record of the spool that we can read; `name` is its file. invalid: damaged, or something else.
+// denied: a newer tacho wrote it, and knows what it means; the run is then left alone.
+template <class AnyJson>
+Status check_record(const AnyJson& json, std::string_view name);
 
 // A member that is a string or a number, as text; empty when absent.
 std::string text_of(const Json& object, std::string_view key);

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/flags.h"
 #include "base/log.h"
 #include "base/path.h"
 #include "base/text.h"
@@ -100,6 +101,14 @@ bool is_run(const OwnedFolder& folder, std::string_view name) {
   return has_files;
 }
 
+// The run whose rows went to a folder of this name when its disk was full. It may be alive and writing there, whatever
+// else lies in it.
+std::string_view run_of_overflow(std::string_view name) {
+  if (!name.ends_with(kOverflowEnding)) return {};
+  name.remove_suffix(kOverflowEnding.size());
+  return is_run_name(name) ? name : std::string_view();
+}
+
 // The runs of a folder that a person named: itself, or those in it where it is a spool. Nothing is changed.
 Result<std::vector<std::string>> runs_of(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
@@ -109,11 +118,16 @@ Result<std::vector<std::string>> runs_of(std::string path) {
   if (path.find('/') == std::string::npos) path.insert(0, "./");
   const auto folder = OwnedFolder::open(path);
   if (!folder) return folder.error();
+  if (const std::string_view run = run_of_overflow(last_part(path)); !run.empty())
+    return Error{
+        Code::invalid, "this folder has some of the rows of a run that lies elsewhere, and was not touched", path,
+        "tacho deliver " + std::string(run) + " sends them; if that run is lost, copy this folder under another name"};
   if (is_run(*folder, last_part(path))) return std::vector<std::string>{path};
   std::vector<std::string> runs, names;
   folder->list([&](std::string_view name) { names.emplace_back(name); });
   std::sort(names.begin(), names.end());
   for (const std::string& name : names) {
+    if (!run_of_overflow(name).empty()) continue;
     const auto run = folder->open_folder(name);
     // One that is not ours is said later, by its name.
     if (run ? is_run(*run, name) : is_run_name(name) && run.error().code == Code::denied)
@@ -153,10 +167,10 @@ std::vector<std::string> spooled_as(const std::string& name, const std::string& 
   std::vector<std::string> found;
   for (const std::string& folder : all_spooled()) {
     const SpoolRun run(folder);
-    const auto text = run.meta(), state = run.state();
+    const auto text = run.meta(), state_text = run.state();
     const auto meta = text ? parse_meta(*text) : Result<SpoolMeta>(text.error());
-    if (run.name() == name || (meta && meta->run == id) || (state && parse_spool_state(*state).run_id == name))
-      found.push_back(folder);
+    const auto state = state_text ? parse_spool_state(*state_text) : Result<SpoolState>(SpoolState{});
+    if (run.name() == name || (meta && meta->run == id) || (state && state->run_id == name)) found.push_back(folder);
   }
   return found;
 }
@@ -218,8 +232,7 @@ std::optional<Fate> look_at(const SpoolRun& run, Role role) {
   const auto meta = text ? parse_meta(*text) : Result<SpoolMeta>(text.error());
   if (!meta) return log::error(kept + meta.error().message()), Fate::left;
   const DeliveryKind* kind = kind_of(*meta);
-  if (kind == nullptr)
-    return log::error(kept + "its meta.json names no destination; its rows are in the .csv files there"), Fate::left;
+  if (kind == nullptr) return log::error(kept + why_unknown(*meta)), Fate::left;
   if (const std::string whose = kind->elsewhere(*meta); !whose.empty())
     return log::warn(run.folder() + " belongs to " + whose), role == Role::named ? Fate::left : Fate::skipped;
   return std::nullopt;
@@ -239,7 +252,7 @@ Fate deliver_one(const std::string& folder, Role role, Delivering& shared, int64
   const std::unique_ptr<Delivery> delivery = make_delivery(std::move(run), role, shared);
   int64_t worked_ns = system_clock().monotonic_ns();
   const int64_t deadline_ns = worked_ns + patience_ns;
-  delivery->owner_ended(deadline_ns);
+  delivery->finish(deadline_ns);
   for (;;) {
     Step step = delivery->step();
     const int64_t now_ns = system_clock().monotonic_ns();
@@ -276,52 +289,56 @@ struct DeliverRequest {
   std::vector<std::string> names;
 };
 
-const char* variable_of(std::string_view flag) {
-  for (const DeliveryKind& kind : delivery_kinds())
-    for (const CredentialFlag& known : kind.flags)
-      if (known.flag == flag) return known.variable;
-  return nullptr;
-}
+// The options, and behind them those of each kind of destination, which set the variables of `variables`.
+struct DeliverFlags {
+  DeliverFlags() {
+    for (const DeliveryKind& kind : delivery_kinds())
+      for (const CredentialFlag& known : kind.flags) {
+        flags.push_back({known.flag.substr(2), Flag::Kind::text, 0, known.value, known.help});
+        variables.push_back(known.variable);
+      }
+    flags.push_back({"all", Flag::Kind::bare});
+    flags.push_back({"json", Flag::Kind::bare});
+    flags.push_back({"help", Flag::Kind::bare, 'h'});
+  }
+  const char* variable_of(const Flag* flag) const {
+    const auto at = static_cast<size_t>(flag - flags.data());
+    return at < variables.size() ? variables[at] : nullptr;
+  }
+
+  std::vector<Flag> flags;
+  std::vector<const char*> variables;
+};
 
 int print_help() {
-  std::string text = kHelp;
-  for (const DeliveryKind& kind : delivery_kinds())
-    for (const CredentialFlag& known : kind.flags) {
-      std::string words = std::string(known.flag) + " " + std::string(known.value);
-      words.resize(std::max(words.size() + 1, kHelpColumn), ' ');
-      text.append("  ").append(words).append(known.help).append("\n");
-    }
+  const DeliverFlags known;
+  const std::string text = kHelp + flags_help(std::span(known.flags).first(known.variables.size()), kHelpColumn + 2, 1);
   return std::fputs(text.c_str(), stdout) < 0 ? 1 : 0;
 }
 
 Result<DeliverRequest> parse_request(std::span<const std::string> arguments) {
   DeliverRequest request;
-  bool are_names = false;  // behind --
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const std::string& word = arguments[i];
-    if (are_names || !word.starts_with("-")) {
+  const DeliverFlags known;
+  FlagRules rules;
+  rules.dashes = FlagRules::Dashes::words;
+  rules.lone_dash_is_unknown = true;
+  for (FlagReader reader(arguments, known.flags, rules); reader.next();) {
+    const std::string word(reader->word);
+    if (reader->kind == FlagWord::Kind::word) {
       request.names.push_back(word);
       continue;
     }
-    const std::string_view flag = std::string_view(word).substr(0, word.find('='));
-    if (const char* variable = variable_of(flag)) {
-      const bool joined = flag.size() < word.size();
-      if (!joined && i + 1 == arguments.size())
-        return Error{Code::invalid, word + " needs a value", "", "see tacho deliver --help"};
-      ::setenv(variable, joined ? word.substr(flag.size() + 1).c_str() : arguments[++i].c_str(), 1);
-    } else if (word == "--") {
-      are_names = true;
-    } else if (word == "-h" || word == "--help") {
-      request.help = true;
-      return request;
-    } else if (word == "--all") {
-      request.all = true;
-    } else if (word == "--json") {
-      request.json = true;
-    } else {
+    if (reader->kind == FlagWord::Kind::no_value)
+      return Error{Code::invalid, word + " needs a value", "", "see tacho deliver --help"};
+    if (reader->kind != FlagWord::Kind::flag)
       return Error{Code::invalid, "unknown option " + word + "; did you mean --all?", "",
                    "see tacho deliver --help; a name that begins with a dash goes behind --"};
-    }
+    if (const char* const variable = known.variable_of(reader->flag)) ::setenv(variable, reader->value.c_str(), 1);
+    if (reader->flag->name == "all") request.all = true;
+    if (reader->flag->name == "json") request.json = true;
+    if (reader->flag->name != "help") continue;
+    request.help = true;
+    return request;
   }
   if (request.all && !request.names.empty())
     return Error{Code::invalid, "--all and a name exclude each other", "", "give one of them"};

@@ -45,8 +45,8 @@ bool ServiceDelivery::sends_too(const SpoolMeta& leftover) const {
   return is_loaded() && leftover.kind == kServiceKind && leftover.api_url == meta_.api_url;
 }
 
-void ServiceDelivery::owner_ended(int64_t deadline_ns) {
-  CsvDelivery::owner_ended(deadline_ns);
+void ServiceDelivery::finish(int64_t deadline_ns) {
+  CsvDelivery::finish(deadline_ns);
   api_backoff_.reset();
   api_next_ns_ = std::max(std::min(api_next_ns_, now_ns()), api_not_before_ns_);
 }
@@ -163,7 +163,7 @@ Step ServiceDelivery::close() {
   }
   if (inline_refused_)
     return give_up("the service takes no run of this size in one piece, and uploads do not work: " + reason_);
-  CsvSource csv(run_, meta_.header, all);
+  CsvSource csv(run_, meta_.header.empty() ? header_of(run_, all) : meta_.header, all);
   if (!csv.check()) {
     for (const Segment& segment : all)
       if (const Status whole = run_.read_pieces(segment, [](std::string_view) {}); !whole)

@@ -16,7 +16,7 @@ class ServiceDelivery final : public CsvDelivery {
  public:
   ServiceDelivery(SpoolRun run, Role role, Delivering& shared);
 
-  void owner_ended(int64_t deadline_ns) override;
+  void finish(int64_t deadline_ns) override;
   bool is_registered() const override { return !state_.run_id.empty(); }
   bool sends_too(const SpoolMeta& leftover) const override;
 

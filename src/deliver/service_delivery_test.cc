@@ -73,7 +73,7 @@ TEST_F(Delivered, LeftWhenTheTimeIsOver) {
   const std::string folder = writer_->folder();
   ServiceDelivery delivery(SpoolRun(folder), Role::beside, shared_);
   const int64_t deadline_ns = clock_.now_ns + 8 * kNsPerSec;
-  delivery.owner_ended(deadline_ns);
+  delivery.finish(deadline_ns);
   for (;;) {
     const Step step = delivery.step();
     if (step.kind == Step::Kind::left) break;
@@ -90,7 +90,7 @@ TEST_F(Delivered, PlainHttpElsewhereIsRefused) {
   meta.replace(meta.find("http://127.0.0.1:1"), 18, "http://192.0.2.1:80");
   ASSERT_TRUE(writer_->write_meta(meta, false));
   ServiceDelivery delivery(SpoolRun(writer_->folder()), Role::beside, shared_);
-  delivery.owner_ended(0);
+  delivery.finish(0);
   EXPECT_EQ(delivery.step().kind, Step::Kind::left);
   EXPECT_NE(delivery.reason().find("http"), std::string::npos) << delivery.reason();
 }
@@ -106,7 +106,7 @@ TEST_F(Delivered, ABucketWithoutCredentialsIsNotWaitedFor) {
   };
   BucketDelivery delivery(SpoolRun(writer_->folder()), Role::beside, shared_);
   EXPECT_EQ(delivery.step().kind, Step::Kind::wait);  // the run goes on
-  delivery.owner_ended(clock_.now_ns + 30 * kNsPerSec);
+  delivery.finish(clock_.now_ns + 30 * kNsPerSec);
   clock_.now_ns += kNsPerSec;
   EXPECT_EQ(delivery.step().kind, Step::Kind::left);
   EXPECT_EQ(delivery.reason(), "none here");
@@ -116,7 +116,7 @@ TEST_F(Delivered, ABucketWithoutCredentialsIsNotWaitedFor) {
   };
   const WithVariable endpoint("TACHO_S3_ENDPOINT", "http://192.0.2.1:9");
   BucketDelivery refused(SpoolRun(writer_->folder()), Role::beside, shared_);
-  refused.owner_ended(clock_.now_ns + 30 * kNsPerSec);
+  refused.finish(clock_.now_ns + 30 * kNsPerSec);
   EXPECT_EQ(refused.step().kind, Step::Kind::left);
 }
 
@@ -138,7 +138,7 @@ TEST_F(Delivered, LargeRunGoesToS3First) {
     for (int i = 0; i < rows; ++i) EXPECT_TRUE(writer->append(std::to_string(i) + "," + filler + "\n"));
     EXPECT_TRUE(writer->seal());
     ServiceDelivery delivery(SpoolRun(writer->folder()), Role::beside, shared_);
-    delivery.owner_ended(clock_.now_ns + 60 * kNsPerSec);
+    delivery.finish(clock_.now_ns + 60 * kNsPerSec);
     Step step = delivery.step();
     for (; step.kind == Step::Kind::wait; step = delivery.step()) clock_.now_ns = std::max(clock_.now_ns, step.wake_ns);
     EXPECT_EQ(step.kind, Step::Kind::done) << delivery.reason();
@@ -173,7 +173,7 @@ TEST_F(Delivered, AStateThatCannotBeWrittenCostsNothing) {
     clock_.now_ns = std::max(clock_.now_ns, std::min(step.wake_ns, end_ns));
   }
   EXPECT_LT(calls, 200);  // back-off, not every second
-  delivery.owner_ended(clock_.now_ns + 30 * kNsPerSec);
+  delivery.finish(clock_.now_ns + 30 * kNsPerSec);
   Step step = delivery.step();
   for (; step.kind == Step::Kind::wait; step = delivery.step()) clock_.now_ns = std::max(clock_.now_ns, step.wake_ns);
   EXPECT_EQ(step.kind, Step::Kind::done) << delivery.reason();
@@ -228,7 +228,7 @@ TEST_F(Delivered, FolderOfATachoThatNeverBeganIsRemoved) {
   const std::string folder = writer_->folder();
   ASSERT_EQ(::unlink((folder + "/meta.json").c_str()), 0);
   const auto delivery = make_delivery(SpoolRun(folder), Role::command, shared_);
-  delivery->owner_ended(0);
+  delivery->finish(0);
   EXPECT_EQ(delivery->step().kind, Step::Kind::done);
   EXPECT_TRUE(spool_folders(dir_.path() + "/spool").empty());
 }

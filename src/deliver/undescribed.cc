@@ -5,10 +5,10 @@
 
 namespace tacho {
 
-void Undescribed::owner_ended(int64_t deadline_ns) {
+void Undescribed::finish(int64_t deadline_ns) {
   ended_ = true;
   deadline_ns_ = deadline_ns;
-  if (known_) known_->owner_ended(deadline_ns);
+  if (known_) known_->finish(deadline_ns);
 }
 
 Step Undescribed::step() {
@@ -17,7 +17,7 @@ Step Undescribed::step() {
   const auto meta = text ? parse_meta(*text) : Result<SpoolMeta>(text.error());
   if (const DeliveryKind* kind = meta ? kind_of(*meta) : nullptr) {
     known_ = kind->make(std::move(run_), role_, shared_);
-    if (ended_) known_->owner_ended(deadline_ns_);
+    if (ended_) known_->finish(deadline_ns_);
     return known_->step();
   }
   if (!ended_) return {Step::Kind::wait, shared_.clock.monotonic_ns() + kNsPerSec};
@@ -26,7 +26,7 @@ Step Undescribed::step() {
     remove_delivered(run_, shared_.reporter);
     return {Step::Kind::done, 0};
   }
-  reason_ = meta ? "its meta.json names no destination" : meta.error().message();
+  reason_ = meta ? why_unknown(*meta) : meta.error().message();
   return {Step::Kind::left, 0};
 }
 

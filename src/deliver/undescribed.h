@@ -13,8 +13,7 @@ class Undescribed final : public Delivery {
   Undescribed(SpoolRun run, Role role, Delivering& shared) : run_(std::move(run)), role_(role), shared_(shared) {}
 
   Step step() override;
-  void owner_ended(int64_t deadline_ns) override;
-  bool is_ended() const override { return ended_; }
+  void finish(int64_t deadline_ns) override;
   bool is_registered() const override { return known_ && known_->is_registered(); }
   bool sends_too(const SpoolMeta& leftover) const override { return known_ && known_->sends_too(leftover); }
   const std::string& reason() const override { return known_ ? known_->reason() : reason_; }

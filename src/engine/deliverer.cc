@@ -17,6 +17,7 @@
 #include "os/file.h"
 #include "sink/spool_sink.h"
 #include "spool/contract.h"
+#include "spool/reader.h"
 
 namespace tacho {
 namespace {
@@ -34,6 +35,9 @@ int64_t finish_budget_ns() {
   }
   return static_cast<int64_t>(std::min(*seconds, 86400.0) * 1e9);
 }
+
+// The folder of a run that was delivered goes, unless somebody put something of his own into it.
+bool has_rows_left(const std::string& folder) { return file_exists(folder) && SpoolRun(folder).has_files(); }
 
 std::string how_it_ended(int status) {
   if (!WIFSIGNALED(status)) return "ended with status " + std::to_string(WEXITSTATUS(status));
@@ -80,15 +84,13 @@ std::unique_ptr<Sink> Deliverer::open_service(const Settings& settings, const Si
   return nullptr;
 }
 
-pid_t Deliverer::start(std::vector<SpoolSink*> sinks, const std::string& store_folder, int64_t now_ns) {
-  sinks_ = std::move(sinks);
-  if (sinks_.empty()) return 0;
+pid_t Deliverer::start(const std::string& store_folder, int64_t now_ns) {
   for (SpoolSink* sink : sinks_) {
     sink->set_store_folder(store_folder);
     if (const Status status = sink->describe(); !status) log::warn(status.error());
-    folders_.push_back(sink->folder());
   }
   if (!token_.is_valid()) keep_back_service();
+  for (const SpoolSink* sink : sinks_) folders_.push_back(sink->folder());
   if (sinks_.empty()) return 0;
   if (const Status status = launch(now_ns); !status) {
     Error error = status.error();
@@ -105,12 +107,12 @@ pid_t Deliverer::start(std::vector<SpoolSink*> sinks, const std::string& store_f
 
 // The other destinations need no token.
 void Deliverer::keep_back_service() {
-  const auto found =
-      std::find_if(sinks_.begin(), sinks_.end(), [](const SpoolSink* sink) { return !sink->target().api_url.empty(); });
-  if (found == sinks_.end()) return;
-  kept_back_ = (*found)->folder();
-  folders_.erase(folders_.begin() + (found - sinks_.begin()));
-  sinks_.erase(found);
+  std::erase_if(sinks_, [this](const SpoolSink* sink) {
+    if (sink->target().kind != kServiceKind) return false;
+    kept_back_ = sink->folder();
+    return true;
+  });
+  if (kept_back_.empty()) return;
   log::error(
       "the token in SENTINEL_API_TOKEN holds what no token has (a blank, a line break or a letter beyond ASCII), "
       "so the service gets nothing; the rows stay in " +
@@ -164,9 +166,7 @@ std::string Deliverer::note() const {
          "; started again: " + times(restarted_) + "); batches may have come late, none is lost";
 }
 
-bool Deliverer::delivered() const {
-  return std::none_of(folders_.begin(), folders_.end(), [](const std::string& folder) { return file_exists(folder); });
-}
+bool Deliverer::delivered() const { return std::none_of(folders_.begin(), folders_.end(), has_rows_left); }
 
 bool Deliverer::finish(Clock& clock, Job& job, const std::string& run_id) {
   if (sinks_.empty()) return kept_back_.empty();
@@ -208,7 +208,7 @@ bool Deliverer::finish(Clock& clock, Job& job, const std::string& run_id) {
 void Deliverer::tell_what_is_left(const std::string& run_id) const {
   if (reported_) return;
   for (const std::string& folder : folders_)
-    if (file_exists(folder))
+    if (has_rows_left(folder))
       log::error("run " + run_id + " is not delivered yet; it is kept in " + folder + " (send it with: tacho deliver " +
                  folder + ")");
 }

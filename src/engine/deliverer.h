@@ -41,8 +41,11 @@ class Deliverer {
   // The sink of the service when a token is set, else null. Never an error: a spool that cannot be made is reported.
   std::unique_ptr<Sink> open_service(const Settings& settings, const SinkOptions& options);
 
-  // Starts the program for these sinks, whose runs are described now. Returns its pid, 0 when there is none.
-  pid_t start(std::vector<SpoolSink*> sinks, const std::string& store_folder, int64_t now_ns);
+  // One whose rows are to be sent; it must live as long as this.
+  void add(SpoolSink& sink) { sinks_.push_back(&sink); }
+  bool is_needed() const { return !sinks_.empty(); }
+  // Starts the program for the sinks, whose runs are described now. Returns its pid, 0 when there is none.
+  pid_t start(const std::string& store_folder, int64_t now_ns);
   // Passes on what the deliverer had to say. Called at every tick.
   void relay() { process_.relay(); }
 

@@ -15,11 +15,11 @@ SinkOptions sink_options(const Settings& settings) {
   options.compatible = settings.compatible;
   options.upload_interval_ns = settings.upload_interval_ns;
   options.no_cloud = settings.no_cloud;
+  options.metric_labels = settings.metric_labels;
   return options;
 }
 
-Status Outputs::open(const Settings& settings, std::unique_ptr<Sink> service) {
-  const SinkOptions options = sink_options(settings);
+Status Outputs::open(const Settings& settings, const SinkOptions& options, std::unique_ptr<Sink> service) {
   // The spool comes first: a row is there before it is anywhere else.
   if (service) outputs_.push_back({.sink = std::move(service)});
   for (auto at = settings.outputs.begin(); at != settings.outputs.end(); ++at) {
@@ -105,13 +105,6 @@ void Outputs::end(Run& run) {
 void Outputs::discard() {
   for (Output& output : outputs_) output.sink->discard();
   outputs_.clear();
-}
-
-std::vector<SpoolSink*> Outputs::spools() const {
-  std::vector<SpoolSink*> spools;
-  for (const Output& output : outputs_)
-    if (SpoolSink* spool = output.sink->spool()) spools.push_back(spool);
-  return spools;
 }
 
 bool Outputs::wants_detail() const {

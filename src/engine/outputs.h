@@ -16,7 +16,7 @@ SinkOptions sink_options(const Settings& settings);
 class Outputs {
  public:
   // Opens all of them, behind the service's where there is one (may be null); a bad destination refuses the start.
-  Status open(const Settings& settings, std::unique_ptr<Sink> service);
+  Status open(const Settings& settings, const SinkOptions& options, std::unique_ptr<Sink> service);
   // The run store, which gives the run its id. One that cannot be made refuses the start if the user named it, and is
   // reported and left out otherwise.
   Status open_run_store(const Settings& settings, Run& run, const Summary& summary);
@@ -27,7 +27,6 @@ class Outputs {
   void end(Run& run);  // the store last, when the notes tell what is missing elsewhere
   void discard();      // the job never started: leaves no trace of the run in the store
 
-  std::vector<SpoolSink*> spools() const;  // those that a deliverer must send
   const std::string& store_folder() const { return store_folder_; }
   bool wants_detail() const;
   bool failed() const { return failed_; }  // some row did not reach its place

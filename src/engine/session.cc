@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "discover/cgroups.h"
 #include "discover/host.h"
+#include "discover/started_by.h"
 #include "engine/deliverer.h"
 #include "engine/outcome.h"
 #include "engine/outputs.h"
@@ -44,6 +45,7 @@ class Session {
   Status start();
   void make_job_cgroup();
   void fill_run();
+  void find_who_started();
   void loop();
   void tick();
   void look_early(int64_t now_ns);
@@ -110,13 +112,16 @@ Status Session::prepare() {
   run_.mode = settings_.mode == Mode::run ? "run" : settings_.mode == Mode::attach ? "attach" : "watch";
   fill_run();
   context_.roots = Roots::from_environment();
+  find_who_started();
   context_.interval_ns = settings_.interval_ns;
   context_.pss = settings_.pss;
   if (const Status view = check_proc_view(context_.roots.proc); !view) {
     if (settings_.attach_pid == 0) log::warn(view.error().message());  // there it is the error
     context_.note(view.error().what);
   }
-  if (Status status = outputs_.open(settings_, deliverer_.open_service(settings_, sink_options(settings_))); !status)
+  SinkOptions options = sink_options(settings_);
+  options.spooled = [this](SpoolSink& sink) { deliverer_.add(sink); };
+  if (Status status = outputs_.open(settings_, options, deliverer_.open_service(settings_, options)); !status)
     return status;
   if (settings_.mode == Mode::attach) {
     Status status = settings_.attach_pid > 0 ? job_.attach(settings_.attach_pid) : ok();
@@ -169,6 +174,16 @@ void Session::fill_run() {
   if (::getcwd(folder.data(), folder.size()) != nullptr) run_.working_directory = valid_utf8(folder.c_str());
 }
 
+// Of an attached process its own surroundings count, not tacho's.
+void Session::find_who_started() {
+  run_.started_by.requested = settings_.request;
+  if (!settings_.detect || settings_.compatible || !settings_.attach_cgroup.empty()) return;
+  const JobSurroundings surroundings = settings_.mode == Mode::attach
+                                           ? surroundings_of(context_.roots, settings_.attach_pid)
+                                           : own_surroundings(context_.roots);
+  apply_starter(find_starter(surroundings), run_.metadata, run_.started_by);
+}
+
 void Session::make_job_cgroup() {
   if (settings_.method == TreeMethod::tree) return;
   auto group = JobCgroup::create(context_.cgroup.unified);
@@ -218,9 +233,9 @@ Status Session::start() {
   run_.host = discover_host(context_.roots);
   set_allocation(run_.host, run_.limits);
   ++run_.revision;
-  if (const auto spools = outputs_.spools(); !spools.empty()) {
+  if (deliverer_.is_needed()) {
     sampler_->fill_host(run_);
-    const pid_t helper = deliverer_.start(spools, outputs_.store_folder(), clock_.monotonic_ns());
+    const pid_t helper = deliverer_.start(outputs_.store_folder(), clock_.monotonic_ns());
     if (tree_ && helper > 0) tree_->exclude(helper);
   }
   progress_.begin(settings_.progress_ns, start_ns_);

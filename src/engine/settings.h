@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "export/metrics.h"
 #include "model/run.h"
 #include "probe/probe.h"
 
@@ -45,6 +46,9 @@ struct Settings {
   int64_t upload_interval_ns = 60'000'000'000;  // between the batches of a remote output
   std::string data_source = "inline";  // or "local": what the service calls rows that come with the finish call
   Metadata metadata;
+  MetricLabels metric_labels;  // extra labels of metrics text
+  RequestedSize request;       // what the user says was asked for
+  bool detect = true;          // look at the surroundings for who started the job
   bool verbose = false;
   ColorMode color = ColorMode::automatic;
   std::optional<int64_t> progress_ns;  // a progress line every so often; empty: none

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "model/started_by.h"
+
 namespace tacho {
 
 // The metadata fields a user may give, in the order of the help text.
@@ -61,6 +63,10 @@ struct Totals {
   std::optional<int64_t> cgroup_memory_peak_bytes;  // memory.peak, page cache included
   std::optional<int64_t> io_read_bytes, io_write_bytes;
   std::optional<int64_t> oom_kills, processes_seen;
+  std::optional<int64_t> virtual_peak_bytes;                                // highest sum of VmSize
+  std::optional<int64_t> uss_peak_bytes;                                    // highest sum of private pages
+  std::optional<int64_t> read_chars, write_chars, read_calls, write_calls;  // of /proc/PID/io
+  std::optional<int64_t> switches_voluntary, switches_involuntary;
 };
 
 struct Run {
@@ -75,6 +81,7 @@ struct Run {
   std::string working_directory;
   int64_t interval_ns = 0;
   Metadata metadata;
+  StartedBy started_by;
   Host host;
   Limits limits;
   Outcome outcome;

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <memory>
 
+#include "base/path.h"
 #include "base/text.h"
 #include "os/environment.h"
 #include "os/owned_folder.h"
@@ -147,7 +148,8 @@ Status write_all(int fd, std::string_view text, size_t* written) {
 }
 
 Status write_file_atomically(const std::string& path, std::string_view text, bool sync, mode_t mode) {
-  const std::string temporary = temporary_name(path);
+  // Hidden: who lists the folder for files of some ending must not meet one that is half written.
+  const std::string temporary = parent_folder(path) + "/." + temporary_name(last_part(path));
   Fd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
   if (!fd) return system_error("cannot write", path, errno);
   Status status = write_all(fd.get(), text);

@@ -99,6 +99,32 @@ void read_host(const Json& json, Host& host) {
   read(member(json, "host_storage_gb"), host.host_storage_gb);
 }
 
+void read_started_by(const Json& json, StartedBy& by) {
+  const Json& detected = member(json, "detected");
+  read(member(detected, "orchestrator"), by.orchestrator);
+  read(member(detected, "executor"), by.executor);
+  read(member(detected, "fields"), by.fields);
+  const Json& job = member(json, "job");
+  read(member(job, "scheduler"), by.job.scheduler);
+  read(member(job, "cluster"), by.job.cluster);
+  read(member(job, "id"), by.job.id);
+  read(member(job, "raw_id"), by.job.raw_id);
+  read(member(job, "array"), by.job.array);
+  read(member(job, "node"), by.job.node);
+  read(member(job, "index"), by.job.index);
+  read(member(job, "restart"), by.job.restart);
+  read(member(job, "step"), by.job.step);
+  read(member(job, "task"), by.job.task);
+  read(member(job, "tasks"), by.job.tasks);
+  read(member(job, "nodes"), by.job.nodes);
+  const Json& requested = member(json, "requested");
+  read(member(requested, "cpus"), by.requested.cpus);
+  read(member(requested, "memory_bytes"), by.requested.memory_bytes);
+  read(member(requested, "gpus"), by.requested.gpus);
+  read(member(requested, "time_s"), by.requested.time_s);
+  read(member(requested, "source"), by.requested.source);
+}
+
 int64_t read_time(const Json& json) {
   return json.is_string() ? parse_iso_time(json.get<std::string>()).value_or(0) : 0;
 }
@@ -132,6 +158,14 @@ void read_totals(const Json& json, Totals& totals) {
   read(member(json, "io_write_bytes"), totals.io_write_bytes);
   read(member(json, "oom_kills"), totals.oom_kills);
   read(member(json, "processes_seen"), totals.processes_seen);
+  read(member(json, "virtual_peak_bytes"), totals.virtual_peak_bytes);
+  read(member(json, "uss_peak_bytes"), totals.uss_peak_bytes);
+  read(member(json, "read_chars"), totals.read_chars);
+  read(member(json, "write_chars"), totals.write_chars);
+  read(member(json, "read_calls"), totals.read_calls);
+  read(member(json, "write_calls"), totals.write_calls);
+  read(member(json, "switches_voluntary"), totals.switches_voluntary);
+  read(member(json, "switches_involuntary"), totals.switches_involuntary);
 }
 
 void read_statistics(const Json& json, int64_t rows, StoredRun& stored) {
@@ -165,6 +199,7 @@ StoredRun from_json(const Json& json) {
   for (const MetadataField& field : kMetadataFields)
     read(member(metadata, std::string(field.name).c_str()), run.metadata.*field.member);
   read(member(metadata, "tags"), run.metadata.tags);
+  read_started_by(json, run.started_by);
   read_host(member(json, "host"), run.host);
   const Json& limits = member(json, "limits");
   read(member(limits, "cpu_quota_cores"), run.limits.cpu_quota_cores);

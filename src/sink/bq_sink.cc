@@ -71,9 +71,7 @@ Status read_options(std::string_view query, BqTarget& target) {
 class BqSink final : public SpoolSink {
  public:
   BqSink(SpoolWriter writer, BqTarget target, const SinkOptions& options, std::string name)
-      : SpoolSink(std::move(writer), {}, options.upload_interval_ns, std::move(name)),
-        bq_(std::move(target)),
-        no_cloud_(options.no_cloud) {
+      : SpoolSink(std::move(writer), {.kind = kBigQueryKind}, options, std::move(name)), bq_(std::move(target)) {
     spool_writer().set_ending(kRecordsEnding);
   }
 
@@ -102,8 +100,13 @@ class BqSink final : public SpoolSink {
     const Run& run = *this->run();
     JsonWriter json(out, true);
     json.object();
-    json.key(meta::kVersion).integer(1).key(meta::kTachoVersion).value(run.version);
-    json.key(meta::kKind).value(kBigQueryKind).key(meta::kForm).value(meta::kFormRun).key(meta::kRun).value(run.id);
+    json.key(meta::kVersion).integer(kSpoolFormat).key(meta::kTachoVersion).value(run.version);
+    json.key(meta::kKind)
+        .value(this->target().kind)
+        .key(meta::kForm)
+        .value(meta::kFormRun)
+        .key(meta::kRun)
+        .value(run.id);
     json.key(meta::kDestination).object();
     json.key(meta::kProject)
         .value(bq_.project)
@@ -120,7 +123,7 @@ class BqSink final : public SpoolSink {
         .key(meta::kAddColumns)
         .value(bq_.add_columns);
     json.end_object();
-    json.key(meta::kGoogle).object().key(meta::kNoCloud).value(no_cloud_).end_object();
+    json.key(meta::kGoogle).object().key(meta::kNoCloud).value(this->target().no_cloud).end_object();
     // The folder's name is new for every run on every machine; a run's id is not.
     json.key(meta::kScope).array().value(last_part(folder())).value(run.id).end_array();
     json.key(meta::kConstant).object();
@@ -152,7 +155,6 @@ class BqSink final : public SpoolSink {
   }
 
   BqTarget bq_;
-  bool no_cloud_;
   Writer row_;
 };
 

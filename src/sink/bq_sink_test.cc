@@ -29,7 +29,10 @@ TEST(BqSink, Destinations) {
 TEST(BqSink, RowsAreRecords) {
   const TempDir dir;
   ::setenv("TACHO_SPOOL_DIR", (dir / "spool").c_str(), 1);
-  auto sink = open_bq_sink("bq://p.d", {});
+  const SpoolSink* spooled = nullptr;
+  SinkOptions options;
+  options.spooled = [&](SpoolSink& opened) { spooled = &opened; };
+  auto sink = open_bq_sink("bq://p.d", options);
   ::unsetenv("TACHO_SPOOL_DIR");
   ASSERT_TRUE(sink) << sink.error().message();
   tacho::Run run;
@@ -43,7 +46,7 @@ TEST(BqSink, RowsAreRecords) {
   row.cells = {0, 1.5, kAbsent};
   ASSERT_TRUE((*sink)->write(row, nullptr));
   ASSERT_TRUE((*sink)->end(run));
-  const std::string folder = (*sink)->spool()->folder();
+  const std::string folder = spooled->folder();
   const SpoolRun spool(folder);
   const auto sealed = spool.sealed();
   ASSERT_EQ(sealed.size(), 1u);

@@ -8,6 +8,11 @@ Result<std::unique_ptr<Sink>> open_csv_sink(const std::string& destination, cons
 Result<std::unique_ptr<Sink>> open_csv_gz_sink(const std::string& destination, const SinkOptions& options);
 Result<std::unique_ptr<Sink>> open_jsonl_sink(const std::string& destination, const SinkOptions& options);
 Result<std::unique_ptr<Sink>> open_html_sink(const std::string& destination, const SinkOptions& options);
+Result<std::unique_ptr<Sink>> open_nextflow_sink(const std::string& destination, const SinkOptions& options);
+Result<std::unique_ptr<Sink>> open_snakemake_sink(const std::string& destination, const SinkOptions& options);
+Result<std::unique_ptr<Sink>> open_jobstats_sink(const std::string& destination, const SinkOptions& options);
+Result<std::unique_ptr<Sink>> open_prom_sink(const std::string& destination, const SinkOptions& options);
+Result<std::unique_ptr<Sink>> open_openmetrics_sink(const std::string& destination, const SinkOptions& options);
 // "top:" or "top:color": the view of tacho top, on stdout.
 Result<std::unique_ptr<Sink>> open_top_sink(const std::string& destination, const SinkOptions& options);
 

@@ -1,11 +1,13 @@
 // A sink moves rows to a place: a file, a pipe, later the spool. It is opened before the job starts, so that a bad
 // destination refuses the start; afterwards a failure is reported once and never touches the job. Not thread-safe.
 #pragma once
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 
 #include "base/result.h"
+#include "export/metrics.h"
 #include "model/detail.h"
 #include "model/row.h"
 #include "model/run.h"
@@ -28,9 +30,8 @@ class Sink {
   // Once, after the closing row, with the outcome filled in.
   virtual Status end(const Run& run) = 0;
   virtual bool wants_detail() const { return false; }
-  virtual void discard() {}                       // the job never started: leave no trace
-  virtual SpoolSink* spool() { return nullptr; }  // this one, where rows go through the spool
-  virtual std::string_view name() const = 0;      // as the user wrote it
+  virtual void discard() {}                   // the job never started: leave no trace
+  virtual std::string_view name() const = 0;  // as the user wrote it
 };
 
 struct SinkOptions {
@@ -38,12 +39,15 @@ struct SinkOptions {
   bool compatible = false;                      // called as resource-tracker: whole seconds, whole MiB
   int64_t upload_interval_ns = 60'000'000'000;  // between the batches of a remote output
   bool no_cloud = false;                        // the deliverer asks no metadata server
+  MetricLabels metric_labels = {};              // extra labels of metrics text
+  // Told of each sink whose rows go through the spool, once it is open: somebody has to send them. May be empty.
+  std::function<void(SpoolSink& sink)> spooled = {};
 };
 
 // One line of `tacho list sinks`: matched by URI scheme or file extension.
 struct SinkInfo {
   std::string_view name;     // "csv", "csv.gz", "jsonl", "html", "s3" …
-  std::string_view pattern;  // ".csv", "s3://"
+  std::string_view pattern;  // ".csv", "s3://", "prom:"
   std::string_view help;
   Result<std::unique_ptr<Sink>> (*open)(const std::string& destination, const SinkOptions& options);
 };

@@ -127,9 +127,9 @@ void write_spool_meta(Writer& out, const Run& run, const SpoolTarget& target, st
                       bool host_known) {
   JsonWriter json(out, true);
   json.object();
-  json.key(meta::kVersion).integer(1);
+  json.key(meta::kVersion).integer(kSpoolFormat);
   json.key(meta::kTachoVersion).value(run.version);
-  json.key(meta::kKind).value(target.bucket_uri.empty() ? kServiceKind : kBucketKind);
+  json.key(meta::kKind).value(target.kind);
   json.key(meta::kRun).value(run.id);
   json.key(meta::kApiUrl).value(target.api_url);
   json.key(meta::kBucketUri).value(target.bucket_uri);

@@ -6,15 +6,17 @@
 
 #include "base/writer.h"
 #include "model/run.h"
+#include "spool/contract.h"
 
 namespace tacho {
 
 // Where a spooled run goes.
 struct SpoolTarget {
-  std::string api_url;       // base URL of the service; empty for a bucket
-  std::string bucket_uri;    // s3://bucket/prefix; empty for the service
-  std::string data_source;   // "inline" or "local": what the service calls rows that come with the finish call
-  std::string store_folder;  // of the run in the local store; empty without one
+  std::string_view kind = kServiceKind;  // of spool/contract.h
+  std::string api_url = {};              // base URL of the service
+  std::string bucket_uri = {};           // s3://bucket/prefix
+  std::string data_source = {};   // "inline" or "local": what the service calls rows that come with the finish call
+  std::string store_folder = {};  // of the run in the local store; empty without one
   bool no_cloud = false;
 };
 

@@ -23,11 +23,14 @@ bool may_have_gpu() {
 
 }  // namespace
 
-SpoolSink::SpoolSink(SpoolWriter writer, SpoolTarget target, int64_t upload_interval_ns, std::string name)
+SpoolSink::SpoolSink(SpoolWriter writer, SpoolTarget target, const SinkOptions& options, std::string name)
     : spool_(std::move(writer)),
       target_(std::move(target)),
-      upload_interval_ns_(upload_interval_ns),
-      name_(std::move(name)) {}
+      upload_interval_ns_(options.upload_interval_ns),
+      name_(std::move(name)) {
+  target_.no_cloud = options.no_cloud;
+  if (options.spooled) options.spooled(*this);
+}
 
 Status SpoolSink::begin(const Run& run, const Schema& schema) {
   run_ = &run;
@@ -116,9 +119,8 @@ Result<SpoolWriter> make_spool() {
 Result<std::unique_ptr<Sink>> open_spool_sink(SpoolTarget target, const SinkOptions& options, std::string name) {
   auto writer = make_spool();
   if (!writer) return writer.error();
-  target.no_cloud = options.no_cloud;
   return std::unique_ptr<Sink>(
-      std::make_unique<SpoolSink>(std::move(*writer), std::move(target), options.upload_interval_ns, std::move(name)));
+      std::make_unique<SpoolSink>(std::move(*writer), std::move(target), options, std::move(name)));
 }
 
 Result<std::unique_ptr<Sink>> open_s3_sink(const std::string& destination, const SinkOptions& options) {
@@ -131,6 +133,7 @@ Result<std::unique_ptr<Sink>> open_s3_sink(const std::string& destination, const
     return Error{Code::invalid, "this is not the name of a bucket", bucket,
                  "letters, digits, -, . and _; write s3://BUCKET/PREFIX"};
   SpoolTarget target;
+  target.kind = kBucketKind;
   target.bucket_uri = "s3://" + rest;
   return open_spool_sink(std::move(target), options, destination);
 }

@@ -17,13 +17,12 @@ namespace tacho {
 
 class SpoolSink : public Sink {
  public:
-  SpoolSink(SpoolWriter writer, SpoolTarget target, int64_t upload_interval_ns, std::string name);
+  SpoolSink(SpoolWriter writer, SpoolTarget target, const SinkOptions& options, std::string name);
 
   Status begin(const Run& run, const Schema& schema) override;
   Status write(const Row& row, const Detail*) override;
   Status end(const Run& run) override;
   void discard() override { spool_.discard(); }
-  SpoolSink* spool() override { return this; }
   std::string_view name() const override { return name_; }
 
   const std::string& folder() const { return spool_.folder(); }

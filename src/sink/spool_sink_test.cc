@@ -20,12 +20,15 @@ class SpoolSinkTest : public testing::Test {
   std::unique_ptr<Sink> open(int64_t upload_interval_ns) {
     SinkOptions options;
     options.upload_interval_ns = upload_interval_ns;
+    options.spooled = [this](SpoolSink& opened) { spooled_ = &opened; };
     auto sink = open_sink("s3://bucket/prefix", options);
     EXPECT_TRUE(sink);
+    EXPECT_EQ(sink->get(), spooled_);
     return std::move(*sink);
   }
 
   TempDir dir_;
+  SpoolSink* spooled_ = nullptr;
 };
 
 TEST_F(SpoolSinkTest, SealsByTheTimeThatRowsCover) {
@@ -39,7 +42,7 @@ TEST_F(SpoolSinkTest, SealsByTheTimeThatRowsCover) {
     row.realtime_ns += kNsPerSec;
     ASSERT_TRUE(sink->write(row, nullptr));
   }
-  const SpoolRun spooled(sink->spool()->folder());
+  const SpoolRun spooled(spooled_->folder());
   ASSERT_EQ(spooled.sealed().size(), 2u);
   EXPECT_EQ(spooled.sealed()[0].seal.rows, 10);
   ASSERT_TRUE(sink->end(run));
@@ -59,7 +62,7 @@ TEST_F(SpoolSinkTest, SealsWithTheNearestRow) {
     row.realtime_ns += row.interval_ns;
     ASSERT_TRUE(sink->write(row, nullptr));
   }
-  const auto sealed = SpoolRun(sink->spool()->folder()).sealed();
+  const auto sealed = SpoolRun(spooled_->folder()).sealed();
   ASSERT_EQ(sealed.size(), 2u);
   EXPECT_EQ(sealed[0].seal.rows, 10);
   EXPECT_EQ(sealed[1].seal.rows, 10);
@@ -73,7 +76,7 @@ TEST_F(SpoolSinkTest, DescribesTheRunWithoutWhatIsHidden) {
   run.hidden = {"command", "host_ip"};
   auto sink = open(kNsPerSec);
   ASSERT_TRUE(sink->begin(run, sample_schema()));
-  const std::string meta = SpoolRun(sink->spool()->folder()).meta().value_or("");
+  const std::string meta = SpoolRun(spooled_->folder()).meta().value_or("");
   EXPECT_NE(meta.find("shown"), std::string::npos);
   EXPECT_NE(meta.find("s3://bucket/prefix"), std::string::npos);
   EXPECT_EQ(meta.find("hunter2"), std::string::npos);

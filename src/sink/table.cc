@@ -18,6 +18,18 @@ constexpr std::array kSinks{
     SinkInfo{"jsonl", ".jsonl", "one JSON object a sample, with every core, disk, interface and GPU", open_jsonl_sink},
     SinkInfo{"json", ".json", "the same as .jsonl", open_jsonl_sink},
     SinkInfo{"html", ".html", "one self-contained page with charts, written at the end", open_html_sink},
+    SinkInfo{"nextflow", ".nftrace", "a task's trace as Nextflow reads it, written at the end", open_nextflow_sink},
+    SinkInfo{"nextflow", ".command.trace", "the same, under Nextflow's own name", open_nextflow_sink},
+    SinkInfo{"nextflow", "nextflow:", "the same in a file of any name, nextflow:PATH", open_nextflow_sink},
+    SinkInfo{"snakemake", ".benchmark.tsv", "a benchmark file as Snakemake writes it", open_snakemake_sink},
+    SinkInfo{"snakemake", ".benchmark.jsonl", "the same as a JSON line", open_snakemake_sink},
+    SinkInfo{"snakemake", "snakemake:", "the same in a file of any name, snakemake:PATH", open_snakemake_sink},
+    SinkInfo{"prom", ".prom", "metrics in Prometheus' text format, for node_exporter's textfile collector",
+             open_prom_sink},
+    SinkInfo{"prom", "prom:", "the same in a file of any name, prom:PATH", open_prom_sink},
+    SinkInfo{"openmetrics", ".openmetrics", "metrics as OpenMetrics 1.0", open_openmetrics_sink},
+    SinkInfo{"openmetrics", "openmetrics:", "the same in a file of any name, openmetrics:PATH", open_openmetrics_sink},
+    SinkInfo{"jobstats", "jobstats:", "the summary that jobstats' tools read, jobstats:PATH", open_jobstats_sink},
     SinkInfo{"bq", "bq://", "rows of a BigQuery table, bq://PROJECT.DATASET[.TABLE], sent by tacho-deliver",
              open_bq_sink},
     SinkInfo{"s3", "s3://", "gzipped CSV batches as objects below s3://BUCKET/PREFIX, sent by tacho-deliver",
@@ -39,6 +51,7 @@ std::string_view scheme_of(std::string_view destination) {
 }
 
 bool is_scheme(const SinkInfo& sink) { return sink.pattern.ends_with("://"); }
+bool is_prefix(const SinkInfo& sink) { return sink.pattern.ends_with(':'); }
 
 std::string known_patterns() {
   std::string text;
@@ -56,12 +69,21 @@ const SinkInfo* find_by_scheme(const std::string& destination) {
   return nullptr;
 }
 
+// "prom:PATH": the file may have any name.
+const SinkInfo* find_by_prefix(const std::string& destination) {
+  for (const SinkInfo& sink : kSinks)
+    if (is_prefix(sink) && destination.starts_with(sink.pattern) &&
+        !destination.substr(sink.pattern.size()).starts_with("//"))
+      return &sink;
+  return nullptr;
+}
+
 // The longest ending wins: .csv.gz before .gz.
 const SinkInfo* find_by_extension(const std::string& destination) {
   const std::string low = lower(destination);
   const SinkInfo* best = nullptr;
   for (const SinkInfo& sink : kSinks)
-    if (!is_scheme(sink) && low.ends_with(sink.pattern) &&
+    if (!is_scheme(sink) && !is_prefix(sink) && low.ends_with(sink.pattern) &&
         (best == nullptr || sink.pattern.size() > best->pattern.size()))
       best = &sink;
   return best;
@@ -85,6 +107,9 @@ Error unknown_scheme(const std::string& destination, std::string_view scheme) {
 }
 
 Error unknown_extension(const std::string& destination) {
+  if (lower(destination).ends_with(".parquet"))
+    return {Code::invalid, "tacho writes no Parquet", destination,
+            "write .csv; docs/query.md has the line by which DuckDB makes Parquet of any number of runs"};
   return {Code::invalid, "cannot tell the format of the output", destination,
           "end its name in one of " + known_patterns() + ", or add --format csv or --format json"};
 }
@@ -103,6 +128,8 @@ Result<std::unique_ptr<Sink>> open_sink(const std::string& destination, const Si
   if (const std::string_view scheme = scheme_of(destination); !scheme.empty()) {
     sink = find_by_scheme(destination);
     if (sink == nullptr) return unknown_scheme(destination, scheme);
+  } else if (!options.compatible && find_by_prefix(destination) != nullptr) {
+    sink = find_by_prefix(destination);
   } else if (options.compatible) {
     // resource-tracker does not look at the name: --format decides, and is json unless given.
     if (format.empty()) format = "json";

@@ -65,8 +65,6 @@ bool BqRecords::next(BqRecord& record) {
   return false;
 }
 
-bool is_bq_segment(std::string_view text) { return !text.empty() && text[0] >= '0' && text[0] <= '9'; }
-
 size_t whole_bq_records(std::string_view text, int64_t* rows) {
   size_t good = 0;
   int64_t count = 0;

@@ -64,9 +64,7 @@ class BqRecords {
   int64_t damaged_ = 0;
 };
 
-// Whether the text of a segment is made of records: CSV begins with a header.
-bool is_bq_segment(std::string_view text);
-// Length of the part that ends with the last whole record, as whole_csv() for CSV.
+// Length of the part that ends with the last whole record.
 size_t whole_bq_records(std::string_view text, int64_t* rows);
 
 }  // namespace tacho

@@ -80,7 +80,7 @@ TEST(BqRecord, ASpoolOfRecordsIsRecoveredAfterAKill) {
   SpoolRun run(folder);
   ASSERT_TRUE(run.lock());
   std::vector<Torn> torn;
-  ASSERT_TRUE(run.recover(torn));
+  ASSERT_TRUE(run.recover(kRecordsEnding, torn));
   ASSERT_EQ(torn.size(), 1u);
   EXPECT_EQ(torn[0].bytes, 7);
   const auto sealed = run.sealed();

@@ -32,6 +32,10 @@ inline constexpr std::string_view kPreemptedMessage = "@preempted";  // the mach
 // "kind" of meta.json: where the run goes. Runs of before have none: a bucket or a service is then told by its address.
 inline constexpr std::string_view kServiceKind = "service", kBucketKind = "bucket", kBigQueryKind = "bigquery";
 
+// "version" of meta.json and state.json. What has a higher one was written by a newer tacho, which alone knows what it
+// means: it is left alone.
+inline constexpr int64_t kSpoolFormat = 1;
+
 // Members of meta.json, written by tacho.
 namespace meta {
 inline constexpr std::string_view kVersion = "version", kTachoVersion = "tacho_version", kKind = "kind", kRun = "run";

@@ -78,24 +78,4 @@ std::optional<uint32_t> segment_number(std::string_view name, std::string_view e
   return number && segment_name(*number, ending) == name ? number : std::nullopt;
 }
 
-std::string seal_line(const Seal& seal) {
-  char text[96];
-  std::snprintf(text, sizeof text, "%06u %lld %lld %08x\n", seal.number, static_cast<long long>(seal.bytes),
-                static_cast<long long>(seal.rows), seal.crc);
-  return text;
-}
-
-std::optional<Seal> parse_seal(std::string_view line) {
-  const std::vector<std::string_view> words = split(line, ' ');
-  if (words.size() != 4 || words[3].size() != 8) return std::nullopt;
-  // A line that begins behind a torn one has too many digits.
-  if (words[0].size() < 6 || (words[0].size() > 6 && words[0][0] == '0')) return std::nullopt;
-  const auto number = parse_int<uint32_t>(words[0]);
-  const auto bytes = parse_int<int64_t>(words[1]), rows = parse_int<int64_t>(words[2]);
-  uint32_t crc = 0;
-  const auto [end, error] = std::from_chars(words[3].data(), words[3].data() + 8, crc, 16);
-  if (!number || !bytes || !rows || error != std::errc{} || end != words[3].data() + 8) return std::nullopt;
-  return Seal{*number, *bytes, *rows, crc};
-}
-
 }  // namespace tacho

@@ -47,13 +47,4 @@ std::string segment_name(uint32_t number, std::string_view ending);
 // 3 of "000003.csv"; nothing when the name is no segment with that ending.
 std::optional<uint32_t> segment_number(std::string_view name, std::string_view ending);
 
-struct Seal {
-  uint32_t number = 0;
-  int64_t bytes = 0, rows = 0;  // rows without the header
-  uint32_t crc = 0;
-};
-// "000003 8421 60 1f2e3d4c\n"
-std::string seal_line(const Seal& seal);
-std::optional<Seal> parse_seal(std::string_view line);  // without the line's end
-
 }  // namespace tacho

@@ -52,7 +52,7 @@ TEST_F(Overflows, BelongToTheRunAndNotToItsCopy) {
   ASSERT_TRUE(copied.lock());
   EXPECT_EQ(copied.sealed().size(), 1u);
   std::vector<Torn> torn;
-  EXPECT_TRUE(copied.recover(torn));
+  EXPECT_TRUE(copied.recover(kSealedEnding, torn));
   EXPECT_TRUE(copied.write_state("{}"));
   EXPECT_EQ(copied.roots().size(), 1u);  // nothing is made on the other disk either
   EXPECT_EQ(copied.remove(), "");

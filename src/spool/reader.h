@@ -1,6 +1,7 @@
 // The sender's side of the spool: finding runs, knowing whether their owner lives, and reading segments so that only
 // what was surely written is ever sent. Every folder is ours alone and held open (os/owned_folder.h); a file that the
-// spool did not make is neither read, locked, renamed nor removed. Not thread-safe.
+// spool did not make is neither read, locked, renamed nor removed. Its parts: mending.cc makes whole what is not,
+// removal.cc ends a run. Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -13,8 +14,11 @@
 #include "os/fd.h"
 #include "os/owned_folder.h"
 #include "spool/layout.h"
+#include "spool/seals.h"
 
 namespace tacho {
+
+inline constexpr size_t kSegmentLimit = size_t{64} << 20;  // of one that is held in memory
 
 struct Segment {
   Seal seal;
@@ -55,22 +59,24 @@ class SpoolRun {
 
   // Sealed segments in order, from all folders of the run.
   std::vector<Segment> sealed() const;
-  // An Error where something else stands in a segment's place: a person has to look.
-  Status check_segments() const;
+  // An Error where something else stands in a segment's place, or segments are not of this form (their ending): a
+  // person has to look.
+  Status check_segments(std::string_view form) const;
   // Those that were sealed and whose file somebody removed; `path` is where it would be. Only when the owner is dead.
   std::vector<Segment> missing() const;
-  // Only when the owner is dead: cuts off what is torn and seals what is open. Tells what was cut; an Error when
-  // something could not be sealed, which is then not in sealed().
-  Status recover(std::vector<Torn>& torn) const;
+  // Only when the owner is dead: cuts off what is torn and seals what is open. `form` is the ending of the run's sealed
+  // segments: its kind knows it, an open one does not show it. Tells what was cut; an Error when something could not be
+  // sealed, which is then not in sealed().
+  Status recover(std::string_view form, std::vector<Torn>& torn) const;
   // The whole CSV of a segment. invalid: the checksum is wrong.
   Result<std::string> read(const Segment& segment) const;
   // The same piece by piece, for those that are too large to be held. Whether the checksum is right is known at the
   // end.
   Status read_pieces(const Segment& segment, const std::function<void(std::string_view piece)>& take) const;
-  // A damaged segment is cut down to the lines that are whole, and sealed anew.
+  // A damaged segment keeps the rows that are whole, and is sealed anew.
   Result<Torn> repair(const Segment& segment) const;
   // Puts other rows in a segment's place, sealed.
-  Status replace(const Segment& segment, std::string_view csv, int64_t rows) const;
+  Status replace(const Segment& segment, std::string_view text, int64_t rows) const;
   // For reading.
   Result<Fd> open(const Segment& segment) const;
   // One segment that is not needed any more.
@@ -90,7 +96,13 @@ class SpoolRun {
   std::vector<std::string> overflow_targets() const;  // also those that are not made yet
   Status write_newest(std::string_view name, std::string_view json) const;
   Result<std::string> newest(std::string_view name) const;
-  Status recover_in(const OwnedFolder& folder, std::vector<Torn>& torn) const;
+  Status recover_in(const OwnedFolder& folder, std::string_view form, std::vector<Torn>& torn) const;
+  struct Form {
+    uint32_t number;
+    std::string_view ending;
+  };
+  Status seal_whole_rows(const OwnedFolder& folder, const std::string& name, const Form& form, std::string text,
+                         std::vector<Torn>& torn) const;
 
   std::string folder_;
   mutable OwnedFolder root_, main_;  // root_ is none where that folder is not ours: a run may be copied anywhere
@@ -102,8 +114,5 @@ std::vector<std::string> spool_folders(const std::string& root);
 // Finishes what somebody was killed at: folders of runs that were delivered and not removed. Tells of those that hold
 // something that the spool did not make.
 std::vector<std::string> sweep_delivered(const std::string& root);
-
-// Length of the part of a CSV that is whole: lines that end and have as many fields as the first one.
-size_t whole_csv(std::string_view text, int64_t* rows);
 
 }  // namespace tacho

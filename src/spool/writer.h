@@ -13,6 +13,7 @@
 #include "os/fd.h"
 #include "os/owned_folder.h"
 #include "spool/layout.h"
+#include "spool/seals.h"
 
 namespace tacho {
 

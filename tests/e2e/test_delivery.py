@@ -196,6 +196,16 @@ class Start(Delivery):
         self.deliver("--all")
         self.check()
 
+    def test_a_page_in_the_place_of_an_answer_is_asked_again(self):
+        """A proxy's page, then the service: delivered within the run's own time."""
+        for path in ("/runs", ".*/finish"):
+            with self.subTest(path):
+                self.use()
+                self.service.api_faults({"match": {"path": path, "nth": 1}, "action": {"status": 200, "body": "<html>hello</html>"}})
+                done = self.tacho("run", "--no-store", "--", "true", env=self.env(TACHO_FINISH_TIMEOUT="20"))
+                self.assertEqual(done.rc, 0, done)
+                self.assertEqual((len(self.service.finished()), self.spools()), (1, []), done)
+
     def test_redirect_to_another_host(self):
         other = Service()
         self.addCleanup(other.close)

@@ -12,8 +12,8 @@
 
 #include "katib/db/service.h"
 #include "katib/db/store.h"
+#include "katib/model/time_stamp.h"
 #include "katib/rpc/clients.h"
-#include "katib/rpc/time_stamp.h"
 #include "support/temp_dir.h"
 
 namespace tacho {

@@ -1,6 +1,7 @@
 #include "katib/collect/collect_command.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -50,6 +51,13 @@ int ready() {
 void quiet_grpc() {
   ::setenv("GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS", "0", 1);
   ::setenv("GRPC_VERBOSITY", "NONE", 0);
+}
+
+// A chunk of rows is made and let go again and again: given back to the kernel each time, its pages cost more than the
+// rows. What rests is given back at the end of a report (os/memory.h).
+void keep_freed_memory() {
+  ::mallopt(M_TRIM_THRESHOLD, 16 << 20);
+  ::mallopt(M_MMAP_THRESHOLD, 4 << 20);  // otherwise fixed at 128 KiB by the line above
 }
 
 }  // namespace
@@ -109,11 +117,12 @@ int collect_command(std::span<const std::string> arguments, CalledAs called_as) 
   if (!options) return refuse(options.error());
   if (options->help) return std::fputs(collect_help().c_str(), stdout) < 0 ? 1 : 0;
   if (options->ready) return ready();
-  if (options->kind == CollectorKind::push) {
+  if (options->reads(CollectorKind::Source::trainer)) {
     std::puts("tacho: the trainer reports by itself (kind Push or None); there is nothing to collect");
     return 0;
   }
   quiet_grpc();
+  keep_freed_memory();
   ignore_broken_pipes();
   auto collector = Collector::create(std::move(*options));
   if (!collector && collector.error().code != Code::invalid) {

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/text.h"
+#include "katib/read/readers.h"
 #include "os/file.h"
 
 namespace tacho {
@@ -24,7 +25,7 @@ constexpr auto kFlags = std::to_array<CollectFlag>({
     {"format", "", false, kSource, "TEXT|JSON", "format of the log"},
     {"f", "metric_filters", false, kSource, "REGEXES", "filters joined by ';'; repeated: one filter each"},
     {"kind", "", false, kSource, "KIND",
-     "StdOut, File, TensorFlowEvent or PrometheusMetric; else told by -format and -path"},
+     "StdOut, File, TensorFlowEvent, PrometheusMetric, Custom or Push; else told by -format and -path"},
     {"profile", "", false, kSource, "drop-in|tacho",
      "rows as the older collectors make them (drop-in), or tacho's rules"},
     {"no-timestamp", "", false, kSource, "zero|arrival", "time of rows that have none; by default as the profile says"},
@@ -90,22 +91,7 @@ struct Choice {
   std::string_view word;
   int value;
 };
-using enum CollectorKind;
-constexpr auto kKinds = std::to_array<Choice>({
-    {"stdout", int(std_out)},
-    {"stdoutcollector", int(std_out)},
-    {"file", int(file)},
-    {"filecollector", int(file)},
-    {"tensorflowevent", int(tf_event)},
-    {"tfeventcollector", int(tf_event)},
-    {"prometheusmetric", int(prometheus)},
-    {"prometheusmetriccollector", int(prometheus)},
-    {"custom", int(custom)},
-    {"customcollector", int(custom)},
-    {"push", int(push)},
-    {"none", int(push)},
-    {"nonecollector", int(push)},
-});
+using Source = CollectorKind::Source;
 
 // Takes the values over, the last one winning, and remembers the first fault.
 class Taker {
@@ -173,25 +159,26 @@ void take_names(const Taker& taker, std::string_view name, bool respect_quotes, 
 }
 
 void take_kind(Taker& taker, CalledAs called_as, CollectOptions& out) {
-  int inferred = int(prometheus);
-  if (called_as == CalledAs::file_collector || taker.has("format")) inferred = int(file);
-  else if (called_as == CalledAs::tf_event_collector || taker.has("path")) inferred = int(tf_event);
-  out.kind = static_cast<CollectorKind>(taker.word("kind", kKinds, inferred));
-  if (out.kind == custom) out.kind = static_cast<CollectorKind>(inferred);  // tacho's image as the user's container
-  if (!taker.has("kind") && out.kind == file) out.kind = std_out;           // one reader serves both
+  Source told = Source::endpoint;
+  if (called_as == CalledAs::file_collector || taker.has("format")) told = Source::log;
+  else if (called_as == CalledAs::tf_event_collector || taker.has("path")) told = Source::event_files;
+  out.kind = &collector_kind_of(told);
+  if (!taker.has("kind")) return;
+  const CollectorKind* named = find_collector_kind(taker.all("kind").back());
+  if (named == nullptr) return taker.fail("kind", "is not known", "it is one of " + collector_kind_names());
+  if (named->source != Source::container) out.kind = named;  // Custom: tacho's image as the user's container
 }
 
 void take_source(Taker& taker, CalledAs called_as, CollectOptions& out) {
   take_kind(taker, called_as, out);
-  if (out.kind == tf_event) out.path = "/log";
+  out.path = out.kind->flag_path;
+  if (out.is_log()) out.format = out.kind->format;
   taker.text("path", out.path);
-  take_names(taker, "m", out.kind == prometheus, out.metrics);
+  take_names(taker, "m", out.reads(Source::endpoint), out.metrics);
   take_names(taker, "f", false, out.filters);
   if (out.is_log() && (taker.has("format") || called_as == CalledAs::file_collector)) {
-    // Compared as the older collector does: to the letter.
-    const std::string format = taker.has("format") ? taker.all("format").back() : "";
-    if (format == "JSON") out.format = LogFormat::json;
-    else if (format != "TEXT") taker.fail("format", "is no format", "it is TEXT or JSON");
+    out.format = taker.has("format") ? taker.all("format").back() : "";
+    if (!is_log_format(out.format)) taker.fail("format", "is no format", "it is " + log_format_names());
   }
   static constexpr std::array<Choice, 3> kTypes{{{"", 0}, {"minimize", 1}, {"maximize", 2}}};
   out.objective_type = static_cast<ObjectiveType>(taker.word("o-type", kTypes, 0));
@@ -211,7 +198,7 @@ void take_source(Taker& taker, CalledAs called_as, CollectOptions& out) {
 
 void take_processes(Taker& taker, CollectOptions& out) {
   // The file collector takes 0 and less, and looks without pause; here that is as often as makes sense.
-  taker.duration("p", out.poll_ns, out.kind != tf_event, out.kind != tf_event);
+  taker.duration("p", out.poll_ns, !out.reads(Source::event_files), !out.reads(Source::event_files));
   out.poll_ns = std::max<int64_t>(out.poll_ns, 10'000'000);
   taker.duration("timeout", out.timeout_ns, true);
   taker.flag("w", out.wait_all);
@@ -308,7 +295,7 @@ Status check(const CollectOptions& out) {
   const auto missing = [](std::string what, std::string hint) {
     return Error{Code::invalid, std::move(what), "", std::move(hint)};
   };
-  if (out.kind == push) return ok();
+  if (out.reads(Source::trainer)) return ok();
   if (out.metrics.empty()) return missing("-m names no metric", "give the objective first: -m accuracy;loss");
   if (out.passive) return ok();  // it reports nothing, so it may know less
   if (out.trial.empty()) return missing("-t names no Trial", "give the Trial's name: -t NAME");
@@ -320,7 +307,7 @@ Status check(const CollectOptions& out) {
       return missing(std::string(flag) + ": \"" + *address + "\" has no port", "write HOST:PORT");
   if (out.is_log() && out.path.empty())
     return missing("-path names no log", "give the file: -path /var/log/katib/metrics.log");
-  if (out.kind == tf_event && out.path.empty())
+  if (out.reads(Source::event_files) && out.path.empty())
     return missing("-path names no folder", "give the folder of the event files");
   return ok();
 }
@@ -334,22 +321,9 @@ std::string_view without_trailing_slashes(std::string_view path) {
 
 std::span<const CollectFlag> collect_flags() { return kFlags; }
 
-std::string_view kind_name(CollectorKind kind) {
-  switch (kind) {
-    case std_out: return "StdOut";
-    case file: return "File";
-    case tf_event: return "TensorFlowEvent";
-    case prometheus: return "PrometheusMetric";
-    case custom: return "Custom";
-    case push: return "Push";
-  }
-  return "";
-}
-
 std::string CollectOptions::folder() const {
-  if (kind == tf_event) return std::string(without_trailing_slashes(path));
   if (path.empty()) return "";
-  if (kind == prometheus) return std::string(without_trailing_slashes(path));
+  if (kind->path_is_folder) return std::string(without_trailing_slashes(path));
   const size_t slash = path.rfind('/');
   if (slash == std::string::npos) return ".";
   return std::string(without_trailing_slashes(path.substr(0, std::max<size_t>(slash, 1))));

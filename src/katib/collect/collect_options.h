@@ -12,17 +12,15 @@
 #include "base/result.h"
 #include "katib/collect/go_flags.h"
 #include "katib/collect/stop_rules.h"
+#include "katib/model/collector_kinds.h"
 #include "katib/read/reader_options.h"
 
 namespace tacho {
 
-enum class CollectorKind { std_out, file, tf_event, prometheus, custom, push };
-enum class LogFormat { text, json };
-
 struct CollectOptions {
   // Flags of the older collectors.
   std::string db_address, early_stop_address, trial, path;
-  LogFormat format = LogFormat::text;
+  std::string format = "TEXT";
   std::vector<std::string> metrics;  // the objective first
   std::vector<std::string> filters;
   ObjectiveType objective_type = ObjectiveType::none;
@@ -30,7 +28,7 @@ struct CollectOptions {
   bool wait_all = true;
   std::vector<std::string> stop_rules;
   // tacho's own.
-  CollectorKind kind = CollectorKind::std_out;
+  const CollectorKind* kind = &usual_collector_kind();  // never null, never Custom
   Profile profile = Profile::drop_in;
   int64_t report_ns = 10'000'000'000;  // 0: only at the end
   std::optional<std::string> state;    // "": none; nothing: beside the source
@@ -57,7 +55,8 @@ struct CollectOptions {
   // Asked for instead of collecting.
   bool help = false, ready = false;
 
-  bool is_log() const { return kind == CollectorKind::std_out || kind == CollectorKind::file; }
+  bool reads(CollectorKind::Source source) const { return kind->source == source; }
+  bool is_log() const { return reads(CollectorKind::Source::log); }
   // Where markers, the launcher's record and the state are; "" when there is no such folder. Without a trailing slash.
   std::string folder() const;
   const std::string& objective() const { return metrics.front(); }
@@ -82,7 +81,5 @@ Result<CollectOptions> parse_collect_options(std::span<const std::string> argume
 // The values of a configuration file (TOML): keys are the long names with - or _; an array is a flag given several
 // times.
 Result<std::vector<GivenFlag>> read_collect_config(std::string_view text, const std::string& path);
-
-std::string_view kind_name(CollectorKind kind);
 
 }  // namespace tacho

@@ -25,8 +25,8 @@ TEST(CollectOptions, StockArguments) {
                               "false",        "-stop-rule", "acc;1;less;2", "-stop-rule", "loss;1;less;2",
                               "-s-earlystop", "es:6788"});
   ASSERT_TRUE(options) << options.error().message();
-  EXPECT_EQ(options->kind, CollectorKind::std_out);
-  EXPECT_EQ(options->format, LogFormat::json);
+  EXPECT_EQ(options->kind->name, "StdOut");
+  EXPECT_EQ(options->format, "JSON");
   EXPECT_EQ(options->metrics, (std::vector<std::string>{"acc", "loss"}));
   EXPECT_EQ(options->filters.size(), 2u);
   EXPECT_EQ(options->stop_rules.size(), 2u);
@@ -41,7 +41,7 @@ TEST(CollectOptions, EventCollectorsDialect) {
        "--timeout", "9", "--wait_all_processes", "False", "--metric_filters", "x", "--objective_type", "maximize"},
       CalledAs::tf_event_collector);
   ASSERT_TRUE(options) << options.error().message();
-  EXPECT_EQ(options->kind, CollectorKind::tf_event);
+  EXPECT_EQ(options->kind->name, "TensorFlowEvent");
   EXPECT_EQ(options->path, "/log");
   EXPECT_EQ(options->poll_ns, 3'000'000'000);
   EXPECT_EQ(options->timeout_ns, 9'000'000'000);
@@ -60,13 +60,34 @@ TEST(CollectOptions, AnAddressHasAPort) {
 }
 
 TEST(CollectOptions, KindIsInferred) {
-  EXPECT_EQ(parse(with({"-path", "/x/y", "-format", "TEXT"}))->kind, CollectorKind::std_out);
-  EXPECT_EQ(parse(with({"-path", "/x/y"}))->kind, CollectorKind::tf_event);
-  EXPECT_EQ(parse(with({}))->kind, CollectorKind::prometheus);
-  EXPECT_EQ(parse(with({"-path", "/x/y", "--kind", "fileCollector"}))->kind, CollectorKind::file);
-  EXPECT_EQ(parse(with({"--kind", "PROMETHEUSmetric", "-path", "/x"}))->kind, CollectorKind::prometheus);
-  EXPECT_EQ(parse(with({"--kind", "Custom", "-path", "/x"}))->kind, CollectorKind::tf_event);
-  EXPECT_EQ(parse({"--kind", "noneCollector"})->kind, CollectorKind::push);
+  EXPECT_EQ(parse(with({"-path", "/x/y", "-format", "TEXT"}))->kind->name, "StdOut");
+  EXPECT_EQ(parse(with({"-path", "/x/y"}))->kind->name, "TensorFlowEvent");
+  EXPECT_EQ(parse(with({}))->kind->name, "PrometheusMetric");
+  EXPECT_EQ(parse(with({"-path", "/x/y", "--kind", "fileCollector"}))->kind->name, "File");
+  EXPECT_EQ(parse(with({"--kind", "PROMETHEUSmetric", "-path", "/x"}))->kind->name, "PrometheusMetric");
+  EXPECT_EQ(parse(with({"--kind", "Custom", "-path", "/x"}))->kind->name, "TensorFlowEvent");
+  EXPECT_EQ(parse({"--kind", "noneCollector"})->kind->name, "Push");
+}
+
+// The webhook took tensorFlowEventCollector and passed it on; here it was refused.
+TEST(CollectOptions, TakesEveryKindInEverySpelling) {
+  for (const CollectorKind& kind : collector_kinds()) {
+    std::vector<std::string> words{std::string(kind.name)};
+    for (const std::string_view spelling : kind.spellings)
+      if (!spelling.empty()) words.emplace_back(spelling);
+    for (const std::string& word : words) {
+      const auto options = parse(with({"-path", "/x/y", "--kind", word}));
+      ASSERT_TRUE(options) << word;
+      const bool custom = kind.source == CollectorKind::Source::container;
+      EXPECT_EQ(options->kind->name, custom ? "TensorFlowEvent" : kind.name) << word;
+    }
+  }
+  const auto unknown = parse(with({"--kind", "std"}));
+  ASSERT_FALSE(unknown);
+  EXPECT_NE(unknown.error().message().find(collector_kind_names()), std::string::npos);
+  for (const CollectFlag& flag : collect_flags()) {
+    if (flag.name == "kind") { EXPECT_TRUE(flag.help.starts_with(collector_kind_names())) << flag.help; }
+  }
 }
 
 TEST(CollectOptions, RepeatedItemsAreNotSplit) {
@@ -155,13 +176,13 @@ TEST(CollectOptions, WorkerZeroByHostName) {
 
 TEST(CollectOptions, FolderOfMarkers) {
   CollectOptions options;
-  options.kind = CollectorKind::file;
+  options.kind = find_collector_kind("File");
   for (const auto& [path, folder] : std::vector<std::pair<std::string, std::string>>{
            {"/a/b/c.log", "/a/b"}, {"/c.log", "/"}, {"c.log", "."}, {"/a//c.log", "/a"}}) {
     options.path = path;
     EXPECT_EQ(options.folder(), folder) << path;
   }
-  options.kind = CollectorKind::tf_event;
+  options.kind = find_collector_kind("TensorFlowEvent");
   options.path = "/a/b/";
   EXPECT_EQ(options.folder(), "/a/b");
 }

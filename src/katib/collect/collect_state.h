@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "katib/collect/delivery.h"
+#include "katib/collect/report_call.h"
 #include "katib/read/row_shaper.h"
 
 namespace tacho {
@@ -47,14 +47,16 @@ struct CollectState {
 };
 
 std::string format_state(const CollectState& state);
-// `kind`: that of the collector that asks; more may be in the state of one that follows many files.
-Result<CollectState> parse_collect_state(std::string_view text, std::string_view kind = "TensorFlowEvent");
+// A collector of event files writes a place for each of them. `event_bytes`: what those take that are there now; a
+// state that holds much more was planted, and is not read.
+inline constexpr size_t kEventEntryBytes = 200;  // of one file, beside its path twice (escaped)
+Result<CollectState> parse_collect_state(std::string_view text, size_t event_bytes = 0);
 
 class StateFile {
  public:
   explicit StateFile(std::string path) : path_(std::move(path)) {}  // "": nothing is kept
   // Nothing when there is none, or none that can be used (with a warning).
-  std::optional<CollectState> load(std::string_view trial, std::string_view kind) const;
+  std::optional<CollectState> load(std::string_view trial, std::string_view kind, size_t event_bytes = 0) const;
   void save(const CollectState& state);
   const std::string& path() const { return path_; }
 

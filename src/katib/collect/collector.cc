@@ -57,18 +57,18 @@ CollectEnd Collector::run() {
   for (;;) {
     const Phase phase = phase_;
     const StopStep step = stop_;
-    const bool resting = !reporter_ || reporter_->resting();
+    const bool resting = !sender_ || sender_->resting();
     turn(system_clock().monotonic_ns());
     if (phase_ == Phase::done) return end_;
     // What changed in this turn may be what an earlier part of it waits for.
-    const bool again = phase_ != phase || stop_ != step || (reporter_ && reporter_->resting() != resting);
+    const bool again = phase_ != phase || stop_ != step || (sender_ && sender_->resting() != resting);
     wait(again ? 0 : next_deadline_ns());
   }
 }
 
 int64_t Collector::next_deadline_ns() const {
   // All is sent, and only other containers are waited for: the time limit of delivery is none of that.
-  const bool delivered = phase_ == Phase::draining && stop_ == StopStep::none && (!reporter_ || reporter_->resting());
+  const bool delivered = phase_ == Phase::draining && stop_ == StopStep::none && (!sender_ || sender_->resting());
   int64_t next = delivered ? INT64_MAX : drain_deadline_ns_;
   const auto at = [&](int64_t time_ns) { next = std::min(next, time_ns); };
   if (trainer_->search_again()) at(look_ns_);
@@ -76,8 +76,8 @@ int64_t Collector::next_deadline_ns() const {
   if (source_changed_) at(read_ns_);
   if (scraper_ && phase_ == Phase::training && !scraper_->busy()) at(scrape_ns_);
   if (resources_) at(resources_->deadline_ns());
-  if (reporter_) at(reporter_->deadline_ns());
-  if (reporter_ && options_.report_ns > 0 && phase_ == Phase::training) at(report_ns_);
+  if (sender_) at(sender_->deadline_ns());
+  if (sender_ && options_.report_ns > 0 && phase_ == Phase::training) at(report_ns_);
   if (options_.timeout_ns > 0 && (phase_ == Phase::training || delivered)) at(started_ns_ + options_.timeout_ns);
   if (marker_wait_ns_ > 0) at(system_clock().monotonic_ns() + 100 * kNsPerMs);
   if (stop_ != StopStep::none && stop_ != StopStep::over) {
@@ -95,7 +95,7 @@ void Collector::wait(int64_t deadline_ns) {
   const size_t watch = fds.size();
   fds.push_back({source_changed_ ? -1 : folders_.fd(), POLLIN, 0});
   for (const int fd : trainer_->descriptors()) fds.push_back({fd, POLLIN, 0});
-  if (reporter_) fds.push_back({reporter_->fd(), POLLIN, 0});
+  if (sender_) fds.push_back({sender_->fd(), POLLIN, 0});
   if (scraper_) fds.push_back({scraper_->fd(), POLLIN, 0});
   fds.push_back({status_worker_.fd(), POLLIN, 0});
   if (deadline_ns <= now_ns && deadline_ns != INT64_MAX) deadline_ns = now_ns;
@@ -109,7 +109,7 @@ void Collector::handle_signals() {
     log::info("asked to end; sending what is there");
     terminated_ = true;
     limit_drain(system_clock().monotonic_ns() + (native_ ? kNativeTermNs : kTermNs));
-    if (reporter_) reporter_->hurry();
+    if (sender_) sender_->hurry();
   }
 }
 
@@ -175,19 +175,19 @@ void Collector::begin_attempt() {
   watched_rows_ = 0;
   marks_.clear();
   rules_.reset();
-  if (!reporter_) return;
+  if (!sender_) return;
   if (options_.replace_attempts) {
     state_.objective_seen = false;
-    reporter_->delete_first();
+    sender_->delete_first();
   }
-  reporter_->begin_anew("source");
+  sender_->begin_anew("source");
 }
 
 void Collector::observe(const MetricRow& row) {
   if (passive_) return;
   if (row.name == options_.objective() && !state_.objective_seen) {
     state_.objective_seen = true;
-    if (reporter_) reporter_->open_stream("source");
+    if (sender_) sender_->open_stream("source");
   }
   // Training that has ended by itself is not stopped any more: its own end counts, also when its last rows meet the
   // rules.
@@ -227,19 +227,19 @@ void Collector::save_watch() {
 }
 
 void Collector::report(int64_t now_ns) {
-  if (!reporter_) return;
+  if (!sender_) return;
   if (options_.report_ns > 0 && now_ns >= report_ns_ && phase_ == Phase::training) {
     report_ns_ = now_ns + options_.report_ns;
     save_watch();
-    if (fatal_.empty()) reporter_->flush(false);
+    if (fatal_.empty()) sender_->flush(false);
   }
-  const bool was_busy = !reporter_->resting();
+  const bool was_busy = !sender_->resting();
   if (was_busy && std::exchange(first_report_, false)) give_back_memory();  // room for gRPC
-  reporter_->step(now_ns);
-  const bool rests = was_busy && reporter_->resting();
-  if (reporter_->calls() == calls_seen_ || (calls_seen_ > 0 && !rests))
+  sender_->step(now_ns);
+  const bool rests = was_busy && sender_->resting();
+  if (sender_->calls() == calls_seen_ || (calls_seen_ > 0 && !rests))
     return;  // the first call runs much that no other needs
-  calls_seen_ = reporter_->calls();
+  calls_seen_ = sender_->calls();
   if (rests) journal_->all_acknowledged();
   give_back_memory();
 }

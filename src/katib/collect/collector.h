@@ -11,8 +11,8 @@
 #include "katib/collect/collect_options.h"
 #include "katib/collect/collect_state.h"
 #include "katib/collect/journal.h"
-#include "katib/collect/reporter.h"
 #include "katib/collect/resources.h"
+#include "katib/collect/row_sender.h"
 #include "katib/collect/state_lock.h"
 #include "katib/collect/stop_rules.h"
 #include "katib/collect/trainer.h"
@@ -73,10 +73,20 @@ class Collector {
   void limit_drain(int64_t deadline_ns) { drain_deadline_ns_ = std::min(drain_deadline_ns_, deadline_ns); }
   void end_of_training(int64_t now_ns);
   void terminate(int64_t now_ns);
+  void finish(CollectEnd end);
+
+  // collector_stop.cc: the steps of an early stop.
   bool stop_early(int64_t now_ns);
   void next_stop_step(StopStep step, int64_t now_ns, std::string_view words);
+  bool is_wrapped() const;
+  bool has_gone();
+  bool stop_by_mark(int64_t now_ns);
+  void stop_after_scrape(int64_t now_ns);
+  void send_last_rows(int64_t now_ns, std::string_view words);
+  bool killed(int64_t now_ns);
+  void wait_for_wrapper(int64_t now_ns);
+  void stop_by_status(int64_t now_ns);
   bool set_status(int64_t now_ns);
-  void finish(CollectEnd end);
 
   CollectOptions options_;
   Roots roots_;
@@ -97,7 +107,7 @@ class Collector {
   std::optional<Scraper> scraper_;
   std::optional<Resources> resources_;
   std::shared_ptr<DbCalls> calls_;
-  std::optional<Reporter> reporter_;
+  std::optional<RowSender> sender_;
   std::optional<Trainer> trainer_;
   FolderWatch folders_;
   SignalQueue signals_;

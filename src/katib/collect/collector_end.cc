@@ -1,4 +1,4 @@
-// How a collector comes to an end: training ends, we are asked to end, or the stop rules are met.
+// How a collector comes to an end: training ends, or we are asked to end.
 #include "base/log.h"
 #include "base/units.h"
 #include "katib/collect/collector.h"
@@ -7,7 +7,7 @@
 namespace tacho {
 namespace {
 
-constexpr int64_t kMainWaitNs = 60 * kNsPerSec, kUnreadNs = 10 * kNsPerSec;
+constexpr int64_t kUnreadNs = 10 * kNsPerSec;
 
 }  // namespace
 
@@ -25,11 +25,11 @@ void Collector::begin_end(int64_t now_ns, CollectEnd end, bool success) {
   const bool over = trainer_->main_gone() || stop_ != StopStep::none;
   read_source(now_ns, over);
   sample_resources(now_ns, true);
-  if (!reporter_) return;
+  if (!sender_) return;
   if (scraper_) scraper_->finish([&](MetricRow&& row) { keep(std::move(row)); });
   if (!fatal_.empty() && end_.code == 0) end_ = {kFatalExit, fatal_}, success_ = false;
   if (success_ && !state_.objective_seen && !journal_->holds(options_.objective(), kUnavailable)) {
-    const bool now = options_.kind == CollectorKind::tf_event || options_.kind == CollectorKind::prometheus;
+    const bool now = !options_.is_log();
     log::error("no value of the objective " + options_.objective() + " was found" +
                (unread_.empty() ? "" : ", since what training wrote cannot be read (" + unread_ + ")") +
                "; it is reported as unavailable");
@@ -37,21 +37,21 @@ void Collector::begin_end(int64_t now_ns, CollectEnd end, bool success) {
         {now ? TimeStamp::at(now_us()) : zero_time(), options_.objective(), std::string(kUnavailable), {}, {}});
   }
   save_watch();
-  if (fatal_.empty()) reporter_->flush(over);
+  if (fatal_.empty()) sender_->flush(over);
 }
 
 void Collector::drain(int64_t now_ns) {
-  const bool sent = !reporter_ || reporter_->resting();
+  const bool sent = !sender_ || sender_->resting();
   if (!sent && now_ns >= drain_deadline_ns_) {
-    const std::string why = reporter_->failing() ? std::string(" (") + rpc_code_name(reporter_->last_status().code) +
-                                                       ": " + reporter_->last_status().message + ")"
-                                                 : "";
+    const std::string why = sender_->failing() ? std::string(" (") + rpc_code_name(sender_->last_status().code) + ": " +
+                                                     sender_->last_status().message + ")"
+                                               : "";
     return finish({kFatalExit, "rows could not be delivered in time" + why +
                                    "; the state file is kept, so a restart goes on there"});
   }
   if (!sent || stop_ != StopStep::none) return;
-  if (reporter_ && end_.code == 0 && !reporter_->unreadable().empty())
-    end_ = {kFatalExit, "not everything that training wrote could be read: " + reporter_->unreadable()};
+  if (sender_ && end_.code == 0 && !sender_->unreadable().empty())
+    end_ = {kFatalExit, "not everything that training wrote could be read: " + sender_->unreadable()};
   // Other containers are waited for, but not by a native sidecar and not when asked to end.
   if (terminated_ || trainer_->others_gone() || end_.code != 0) return finish(end_);
   if (options_.timeout_ns > 0 && now_ns - started_ns_ >= options_.timeout_ns)
@@ -111,114 +111,6 @@ void Collector::check_end(int64_t now_ns) {
                                            : "timed out: no main process was found within -timeout"},
             false);
   limit_drain(now_ns + options_.report_deadline_ns);
-}
-
-void Collector::next_stop_step(StopStep step, int64_t now_ns, std::string_view words) {
-  log::info(std::string("early stop: ") + std::string(words));
-  stop_ = step;
-  stop_deadline_ns_ = step == StopStep::wait_main ? now_ns + kMainWaitNs : INT64_MAX;
-}
-
-// True when the early-stopping service has taken it.
-bool Collector::set_status(int64_t now_ns) {
-  if (options_.early_stop_address.empty()) return true;
-  if (status_worker_.busy()) {
-    if (!status_worker_.finished()) return false;
-    if (status_result_->ok()) return true;
-    log::warn(std::string("the early-stopping service does not answer (") + rpc_code_name(status_result_->code) + ": " +
-              status_result_->message + "); it is asked again");
-    status_retry_ns_ = now_ns + status_pause_.next_ns(is_refusal(status_result_->code));
-  }
-  if (now_ns < status_retry_ns_) return false;
-  status_result_ = std::make_shared<RpcStatus>();
-  status_worker_.start(
-      [calls = calls_, trial = options_.trial, result = status_result_] { *result = calls->set_trial_status(trial); });
-  return false;
-}
-
-// The sequence at an early stop; true while it is in charge. A wrapped trainer is ended first and rewrites the marker;
-// one that is not would make its container fail, so the trial must count as early-stopped before that.
-bool Collector::stop_early(int64_t now_ns) {
-  if (stop_ == StopStep::none || phase_ == Phase::done) return false;
-  const bool wrapped = trainer_->wrapped() && !folder_.empty();
-  const bool gone = trainer_->found() && (trainer_->main().pid == 0 || trainer_->main_gone());
-  switch (stop_) {
-    case StopStep::none:
-    case StopStep::over: break;
-    case StopStep::mark:
-      if (!trainer_->found()) return true;  // restarted in the middle: it is looked for
-      if (gone && !state_.stopped && trainer_->end() != TrainingEnd::early_stopped) {
-        log::info("early stop: training has ended by itself, so nothing is stopped");
-        stop_ = StopStep::none;
-        return false;
-      }
-      state_.stopped = true;
-      state_file_.save(state_);
-      if (wrapped && !gone)
-        if (const Status status = mark_early_stopped(folder_, trainer_->main().pid); !status) log::warn(status.error());
-      next_stop_step(StopStep::scrape, now_ns,
-                     wrapped ? "marked" : "the trainer is not wrapped, so rows and status come first");
-      [[fallthrough]];
-    case StopStep::scrape:
-      if (scraper_ && !final_scrape_done_) return true;
-      if (!wrapped) {
-        begin_end(now_ns, {}, false);
-        limit_drain(now_ns + options_.report_deadline_ns);
-        next_stop_step(StopStep::drain, now_ns, "reporting the rows");
-        return true;
-      }
-      next_stop_step(StopStep::kill, now_ns, "ending the trainer's processes");
-      killer_.emplace(roots_, trainer_->main(), options_.grace_ns, false);
-      [[fallthrough]];
-    case StopStep::kill:
-      if (now_ns >= killer_->deadline_ns() && killer_->step(now_ns)) {
-        killer_.reset();
-        begin_end(now_ns, {}, false);
-        limit_drain(now_ns + options_.report_deadline_ns);
-        next_stop_step(StopStep::drain, now_ns, "all processes have ended; reporting the rows");
-      }
-      return true;
-    case StopStep::drain:
-      drain(now_ns);
-      if (phase_ == Phase::done || !reporter_->resting()) return true;
-      next_stop_step(wrapped ? StopStep::wait_main : StopStep::set_status, now_ns, "the rows are reported");
-      return true;
-    case StopStep::wait_main: {
-      const bool marked = gone && read_marker(folder_, trainer_->main().pid) == Marker::completed;
-      if (marked || now_ns >= stop_deadline_ns_) {
-        // What the wrapper printed last.
-        begin_end(now_ns, {}, false);
-        next_stop_step(StopStep::set_status, now_ns,
-                       marked ? "the wrapper has ended" : "the wrapper did not end in a minute; going on");
-      } else if (gone) {
-        stop_deadline_ns_ = std::min(stop_deadline_ns_, now_ns + options_.grace_ns);
-        marker_wait_ns_ = stop_deadline_ns_;  // looked at again soon
-      }
-      return true;
-    }
-    case StopStep::set_status:
-      marker_wait_ns_ = 0;
-      drain(now_ns);
-      if (phase_ == Phase::done || !reporter_->resting())
-        return true;  // the controller reads the rows as soon as the status is set
-      if (!set_status(now_ns)) {
-        if (now_ns >= drain_deadline_ns_) finish({kFatalExit, "the early-stopping service could not be told in time"});
-        return true;
-      }
-      next_stop_step(wrapped ? StopStep::over : StopStep::kill_last, now_ns,
-                     options_.early_stop_address.empty() ? "no service is told, since -s-earlystop is not given"
-                                                         : "the trial's status is set");
-      if (wrapped) {
-        finish({});
-        return true;
-      }
-      killer_.emplace(roots_, trainer_->main(), options_.grace_ns, true);
-      [[fallthrough]];
-    case StopStep::kill_last:
-      if (now_ns >= killer_->deadline_ns() && killer_->step(now_ns)) finish({});
-      return true;
-  }
-  return false;
 }
 
 }  // namespace tacho

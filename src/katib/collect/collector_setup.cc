@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "katib/collect/collector.h"
+#include "katib/read/event_rows.h"
 #include "katib/rpc/tls_files.h"
 #include "os/environment.h"
 
@@ -62,10 +63,20 @@ RpcOptions rpc_options(const CollectOptions& options, const std::string& address
   return out;
 }
 
-Result<std::unique_ptr<Reader>> make_reader(const CollectOptions& options, ReaderOptions reader) {
-  if (options.kind == CollectorKind::tf_event) return make_tfevent_reader(options.path, std::move(reader));
-  if (options.format == LogFormat::json) return make_json_reader(options.path, std::move(reader));
-  return make_text_reader(options.path, std::move(reader));
+Result<std::unique_ptr<Reader>> make_file_reader(const CollectOptions& options, ReaderOptions reader) {
+  return make_reader(options.kind->source, options.format, options.path, std::move(reader));
+}
+
+// What the places of all event files take in the state (collect_state.h).
+size_t event_bytes(const CollectOptions& options) {
+  if (!options.reads(CollectorKind::Source::event_files)) return 0;
+  std::vector<std::string> folders;
+  FolderTrouble trouble = FolderTrouble::none;
+  size_t bytes = 0;
+  for (const FoundFile& file : find_event_files(options.path, folders, trouble))
+    bytes += kEventEntryBytes + 2 * file.path.size();
+  // Those in a folder that cannot be listed now are there, too.
+  return trouble == FolderTrouble::none ? bytes : std::max(bytes, kMostEventFiles * 2 * kEventEntryBytes);
 }
 
 }  // namespace
@@ -86,7 +97,7 @@ Result<std::unique_ptr<Collector>> Collector::create(CollectOptions options) {
   trainer.ignored = given.ignored_processes;
   trainer.wait_all = given.wait_all && !self->native_;
   trainer.marker_expected = !given.no_marker;
-  trainer.marker_if_wrapped = given.kind == CollectorKind::prometheus || given.no_marker;
+  trainer.marker_if_wrapped = given.reads(CollectorKind::Source::endpoint) || given.no_marker;
   if (given.is_log()) trainer.evidence = given.path;
   self->trainer_.emplace(std::move(trainer));
   if (self->passive_) {
@@ -108,7 +119,7 @@ Result<std::unique_ptr<Collector>> Collector::create(CollectOptions options) {
 
 Status Collector::make_readers() {
   ReaderOptions reader = reader_options(options_);
-  if (options_.kind == CollectorKind::prometheus) {
+  if (options_.reads(CollectorKind::Source::endpoint)) {
     auto source = PrometheusSource::create(std::move(reader));
     if (!source) return source.error();
     if (!passive_ && options_.http_scheme == "https" && !options_.http_ca.empty())
@@ -116,7 +127,7 @@ Status Collector::make_readers() {
     if (!passive_) scraper_.emplace(http_target(options_), std::move(*source), options_.scrape_timeout_ns);
     return ok();
   }
-  auto source = make_reader(options_, reader);
+  auto source = make_file_reader(options_, reader);
   if (!source) return source.error();
   source_ = std::move(*source);
   reader.report_at_end = false;  // the other one is followed as it grows
@@ -136,7 +147,7 @@ Status Collector::make_readers() {
     source_.reset();
     reader.metrics.clear();
   }
-  auto watch = make_reader(options_, std::move(reader));
+  auto watch = make_file_reader(options_, std::move(reader));
   if (!watch) return watch.error();
   watch_ = std::move(*watch);
   folders_.follow(watch_->folders());
@@ -158,10 +169,10 @@ void Collector::make_resources() {
 
 void Collector::resume() {
   const bool has_objective_in_source = !options_.objective().starts_with(kResourcePrefix);
-  const auto saved = state_file_.load(options_.trial, kind_name(options_.kind));
+  const auto saved = state_file_.load(options_.trial, options_.kind->name, event_bytes(options_));
   if (saved) state_ = *saved;
   state_.trial = options_.trial;
-  state_.kind = kind_name(options_.kind);
+  state_.kind = options_.kind->name;
   if (saved) {
     if (watch_)
       if (const Status status = watch_->seek(state_.watch_position); !status) log::warn(status.error());
@@ -182,15 +193,15 @@ void Collector::resume() {
   shape.steps = options_.report_steps;
   calls_ =
       make_db_calls(rpc_options(options_, options_.db_address), rpc_options(options_, options_.early_stop_address));
-  reporter_.emplace(options_.trial, shape, calls_, state_, state_file_);
-  reporter_->set_call_timeout(options_.rpc_timeout_ns);
+  sender_.emplace(options_.trial, shape, calls_, state_, state_file_);
+  sender_->set_call_timeout(options_.rpc_timeout_ns);
   // Without a single row of the objective nothing may be there at the end but `unavailable`, so rows wait for it.
   if (source_)
-    reporter_->add_stream("source", *source_, saved ? nullptr : &marks_,
-                          state_.objective_seen || !has_objective_in_source);
-  reporter_->add_stream("own", *journal_, nullptr, true);
-  reporter_->resume();
-  if (!saved && options_.replace_attempts) reporter_->delete_first();
+    sender_->add_stream("source", *source_, saved ? nullptr : &marks_,
+                        state_.objective_seen || !has_objective_in_source);
+  sender_->add_stream("own", *journal_, nullptr, true);
+  sender_->resume();
+  if (!saved && options_.replace_attempts) sender_->delete_first();
 }
 
 }  // namespace tacho

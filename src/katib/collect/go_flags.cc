@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/flags.h"
 #include "base/text.h"
 #include "base/units.h"
 
@@ -17,11 +18,6 @@ struct Unit {
 // Longer names first: "ms" is no "m". The micro sign and the Greek letter are both in use.
 constexpr std::array<Unit, 8> kUnits{
     {{"ns", 1}, {"us", 1e3}, {"\u00b5s", 1e3}, {"\u03bcs", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"m", 60e9}, {"h", 3600e9}}};
-
-const GoFlag* find(std::span<const GoFlag> known, std::string_view name) {
-  const auto found = std::find_if(known.begin(), known.end(), [&](const GoFlag& flag) { return flag.name == name; });
-  return found == known.end() ? nullptr : &*found;
-}
 
 Error unknown(std::string_view name, std::span<const GoFlag> known) {
   std::vector<std::string_view> names;
@@ -49,34 +45,24 @@ double leading_number(std::string_view text, size_t& at) {
 
 Result<GivenFlags> parse_go_flags(std::span<const std::string> arguments, std::span<const GoFlag> known) {
   GivenFlags out;
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    std::string_view word = arguments[i];
-    if (word == "--") return out;
-    if (word.size() < 2 || word[0] != '-')
-      return Error{Code::invalid, "this word belongs to no flag", std::string(word),
-                   "every setting is a flag; see tacho-katib collect -help"};
-    word.remove_prefix(word[1] == '-' ? 2 : 1);
-    if (word.empty() || word[0] == '-' || word[0] == '=')
-      return Error{Code::invalid, "bad flag syntax", arguments[i], ""};
-    const size_t equals = word.find('=');
-    const std::string_view name = word.substr(0, equals);
-    const GoFlag* flag = find(known, name);
-    if (flag == nullptr && (name == "h" || name == "help")) {
-      out.help = true;
+  std::vector<Flag> flags;
+  for (const GoFlag& flag : known) flags.push_back({flag.name, flag.is_switch ? Flag::Kind::yes_no : Flag::Kind::text});
+  FlagRules rules;
+  rules.dashes = FlagRules::Dashes::end;
+  rules.one_dash = rules.switch_takes_word = true;
+  for (FlagReader reader(arguments, flags, rules); reader.next();) {
+    if (reader->kind == FlagWord::Kind::flag) {
+      out.flags.push_back({std::string(reader->flag->name), reader->value});
       continue;
     }
-    if (flag == nullptr) return unknown(name, known);
-    std::string value;
-    if (equals != std::string_view::npos) {
-      value = word.substr(equals + 1);
-    } else if (flag->is_switch && (i + 1 >= arguments.size() || arguments[i + 1].starts_with('-'))) {
-      value = "true";
-    } else if (i + 1 < arguments.size()) {
-      value = arguments[++i];
-    } else {
-      return Error{Code::invalid, "flag needs a value", std::string("-").append(name), ""};
-    }
-    out.flags.push_back({std::string(name), std::move(value)});
+    if (reader->kind == FlagWord::Kind::word)
+      return Error{Code::invalid, "this word belongs to no flag", std::string(reader->word),
+                   "every setting is a flag; see tacho-katib collect -help"};
+    const std::string name = reader->name.substr(reader->name.starts_with("--") ? 2 : 1);
+    if (reader->kind == FlagWord::Kind::no_value) return Error{Code::invalid, "flag needs a value", "-" + name, ""};
+    if (name.empty() || name[0] == '-') return Error{Code::invalid, "bad flag syntax", std::string(reader->word), ""};
+    if (name != "h" && name != "help") return unknown(name, known);
+    out.help = true;
   }
   return out;
 }

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "katib/collect/reporter.h"
+#include "katib/collect/row_sender.h"
 #include "support/small_disk.h"
 
 namespace tacho {
@@ -74,18 +74,18 @@ TEST(FullDisk, EveryRowIsReportedOnceThoughTheStateCannotBeKept) {
   Journal journal(disk.path() + "/state.rows", "t");
   StateFile file(disk.path() + "/state");
   CollectState state;
-  Reporter reporter("t", ShapeRules{}, db, state, file);
-  reporter.add_stream("own", journal, nullptr, true);
+  RowSender sender("t", ShapeRules{}, db, state, file);
+  sender.add_stream("own", journal, nullptr, true);
   ::testing::internal::CaptureStderr();
   for (int from = 0; from < kManyRows; from += 250) {
     append_numbers(journal, from, from + 250);
-    reporter.flush(false);
+    sender.flush(false);
     int64_t now_ns = 1;
-    for (int i = 0; i < 10'000 && !reporter.resting(); ++i) {
-      reporter.step(now_ns);
-      pollfd ready{reporter.fd(), POLLIN, 0};
-      if (reporter.deadline_ns() == INT64_MAX) ::poll(&ready, 1, 10'000);
-      else now_ns = std::max(now_ns, reporter.deadline_ns());
+    for (int i = 0; i < 10'000 && !sender.resting(); ++i) {
+      sender.step(now_ns);
+      pollfd ready{sender.fd(), POLLIN, 0};
+      if (sender.deadline_ns() == INT64_MAX) ::poll(&ready, 1, 10'000);
+      else now_ns = std::max(now_ns, sender.deadline_ns());
     }
   }
   const std::string said = ::testing::internal::GetCapturedStderr();

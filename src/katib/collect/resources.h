@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "katib/collect/pod.h"
-#include "katib/rpc/row.h"
+#include "katib/model/row.h"
 
 namespace tacho {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "katib/rpc/row.h"
+#include "katib/model/row.h"
 
 namespace tacho {
 

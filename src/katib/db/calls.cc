@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "katib.pb.h"
 #include "katib/db/report_message.h"
-#include "katib/rpc/time_stamp.h"
+#include "katib/model/time_stamp.h"
 
 namespace tacho {
 namespace {

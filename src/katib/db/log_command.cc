@@ -9,8 +9,8 @@
 #include "katib/collect/go_flags.h"
 #include "katib/db/commands.h"
 #include "katib/db/store_place.h"
+#include "katib/model/time_stamp.h"
 #include "katib/rpc/clients.h"
-#include "katib/rpc/time_stamp.h"
 #include "os/clock.h"
 
 namespace tacho {

@@ -6,7 +6,7 @@
 #include "katib/db/postgres.h"
 #include "katib/db/postgres_index.h"
 #include "katib/db/store.h"
-#include "katib/rpc/time_stamp.h"
+#include "katib/model/time_stamp.h"
 
 namespace tacho {
 namespace {

@@ -3,7 +3,7 @@
 #include "katib/db/pool.h"
 #include "katib/db/sqlite.h"
 #include "katib/db/store.h"
-#include "katib/rpc/time_stamp.h"
+#include "katib/model/time_stamp.h"
 
 namespace tacho {
 namespace {

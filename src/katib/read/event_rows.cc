@@ -19,7 +19,7 @@ bool is_event_file(std::string_view name) {
   return name.find("tfevents") != std::string_view::npos && !name.ends_with(".profile-empty");
 }
 
-constexpr size_t kMostFiles = 20'000, kMostFolders = 4'096, kMostEntries = 100'000;
+constexpr size_t kMostFolders = 4'096, kMostEntries = 100'000;
 
 class Walk {
  public:
@@ -32,7 +32,7 @@ class Walk {
     const bool listed = list_directory(folder, [&](std::string_view name) {
       // What cannot be an event file may be a folder; there may be very many of it.
       if (!is_event_file(name) && ++entries > kMostEntries) return;
-      if (names.size() < kMostEntries + kMostFiles) names.emplace_back(name);
+      if (names.size() < kMostEntries + kMostEventFiles) names.emplace_back(name);
     });
     if (!listed) {
       note_failure();
@@ -68,7 +68,7 @@ class Walk {
     if (!may_be_file) return;
     if (S_ISLNK(status.st_mode) && ::stat(path.c_str(), &status) != 0) return note_failure();
     if (!S_ISREG(status.st_mode)) return;
-    if (files_.size() >= kMostFiles) return log::warn("more than 20000 event files: the rest is not read");
+    if (files_.size() >= kMostEventFiles) return log::warn("more than 20000 event files: the rest is not read");
     files_.push_back({std::move(path), folder, {status.st_dev, status.st_ino}, static_cast<uint64_t>(status.st_size)});
   }
 

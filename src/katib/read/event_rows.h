@@ -9,10 +9,12 @@
 #include "katib/read/growing_file.h"
 #include "katib/read/reader.h"
 #include "katib/read/reader_options.h"
-#include "katib/read/time_stamp.h"
+#include "katib/read/utc_time.h"
 #include "katib/read/value_rule.h"
 
 namespace tacho {
+
+inline constexpr size_t kMostEventFiles = 20'000;
 
 struct FoundFile {
   std::string path, folder;

@@ -4,7 +4,7 @@
 #include <charconv>
 
 #include "base/text.h"
-#include "katib/read/time_stamp.h"
+#include "katib/read/utc_time.h"
 
 namespace tacho {
 

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string_view>
 
-#include "katib/rpc/time_stamp.h"
+#include "katib/model/time_stamp.h"
 
 namespace tacho {
 

@@ -11,7 +11,7 @@
 #include "katib/read/growing_file.h"
 #include "katib/read/reader.h"
 #include "katib/read/reader_options.h"
-#include "katib/read/time_stamp.h"
+#include "katib/read/utc_time.h"
 #include "katib/read/value_rule.h"
 
 namespace tacho {

@@ -13,7 +13,7 @@
 #include "katib/read/event_number.h"
 #include "katib/read/exposition.h"
 #include "katib/read/series_selector.h"
-#include "katib/read/time_stamp.h"
+#include "katib/read/utc_time.h"
 #include "katib/read/value_rule.h"
 
 namespace tacho {

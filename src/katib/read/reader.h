@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "katib/model/row.h"
 #include "katib/read/reader_options.h"
-#include "katib/rpc/row.h"
 
 namespace tacho {
 

@@ -1,11 +1,12 @@
 #include "katib/read/row_shaper.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/log.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "katib/read/time_stamp.h"
+#include "katib/read/utc_time.h"
 #include "os/clock.h"
 
 namespace tacho {
@@ -14,11 +15,25 @@ namespace {
 constexpr size_t kLongestName = 255;      // characters: VARCHAR(255)
 constexpr size_t kLongestValue = 65'535;  // bytes: TEXT of MySQL
 
+// ASCII without NUL, eight letters at a time: bit 7 of c is set for what is no ASCII, that of c − 1 for NUL.
+bool is_plain(std::string_view text) {
+  constexpr uint64_t kOnes = 0x0101010101010101;
+  uint64_t other = 0, word = 0;
+  size_t at = 0;
+  for (; at + sizeof word <= text.size(); at += sizeof word) {
+    std::memcpy(&word, text.data() + at, sizeof word);
+    other |= word | (word - kOnes);
+  }
+  for (; at < text.size(); ++at) {
+    word = static_cast<unsigned char>(text[at]);
+    other |= word | ((word - 1) & 0xFF);
+  }
+  return (other & 0x80 * kOnes) == 0;
+}
+
 // UTF-8, and no NUL, which PostgreSQL refuses. Nearly every text is ASCII and stays as it is.
 void clean(std::string& text) {
-  unsigned other = 0;  // bit 7 of c is set for what is no ASCII, that of c − 1 for NUL
-  for (const char c : text) other |= static_cast<unsigned char>(c) | (static_cast<unsigned char>(c) - 1u);
-  if ((other & 0x80) == 0) return;
+  if (is_plain(text)) return;
   text = valid_utf8(text);
   for (size_t at = text.find('\0'); at != std::string::npos; at = text.find('\0', at))
     text.replace(at, 1, "\xEF\xBF\xBD");

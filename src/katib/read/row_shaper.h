@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "katib/read/time_stamp.h"
-#include "katib/rpc/row.h"
+#include "katib/model/row.h"
+#include "katib/read/utc_time.h"
 
 namespace tacho {
 

@@ -92,6 +92,15 @@ class TextReader final : public LineReader {
       line_matches_ = matches;
       return false;
     }
+    if (filters_.size() == 1 && filters_[0].is_default()) {
+      DefaultMatches found_all(line);
+      for (FilterMatch match; found_all.next(match);) {
+        if (visit(match)) continue;
+        line_matches_ = matches;
+        return false;
+      }
+      return true;
+    }
     for (Filter& filter : filters_) {
       if (filter.find_all(line, std::cref(visit), ascii)) continue;
       line_matches_ = matches;

@@ -74,11 +74,10 @@ class TfeventReader final : public Reader {
     if (position.empty()) return ok();
     try {
       Ends ends;
-      const auto json = nlohmann::json::parse(position);
-      for (const auto& entry : json.at("files")) {
+      visit_files(position, [&](const nlohmann::json& entry) {
         const GrowingFile::Place place = place_from_json(entry);
         ends[{place.file.device, place.file.inode}] = {place.offset, entry.value("values", uint64_t{0})};
-      }
+      });
       ends_ = std::move(ends);
     } catch (const nlohmann::json::exception&) { return unknown_places(); }
     return ok();
@@ -89,13 +88,12 @@ class TfeventReader final : public Reader {
     std::vector<TagMatch> best(best_.size(), TagMatch::none);
     try {
       if (!position.empty()) {
-        const auto json = nlohmann::json::parse(position);
-        for (const auto& entry : json.at("files")) {
+        const auto json = visit_files(position, [&](const nlohmann::json& entry) {
           File& file = files.emplace_back();
           file.path = entry.at("path").get<std::string>();
           file.place = place_from_json(entry);
           file.values = entry.value("values", uint64_t{0});
-        }
+        });
         const auto& tags = json.at("tags");
         for (size_t i = 0; i < best.size() && i < tags.size(); ++i)
           best[i] = static_cast<TagMatch>(std::clamp(tags[i].get<int>(), 0, 3));
@@ -117,6 +115,21 @@ class TfeventReader final : public Reader {
     uint64_t offset = 0, values = 0;
   };
   using Ends = std::map<std::pair<uint64_t, uint64_t>, End>;  // by device and inode
+  // Entry by entry, and no more than there can be: a position that somebody else has planted becomes no large tree.
+  // Returns the rest of it.
+  template <class Visit>
+  static nlohmann::json visit_files(std::string_view position, const Visit& visit) {
+    using Json = nlohmann::json;
+    size_t files = 0;
+    auto rest = Json::parse(position, [&](int depth, Json::parse_event_t event, Json& parsed) {
+      if (depth != 2 || event != Json::parse_event_t::object_end) return true;
+      if (++files > kMostEventFiles) throw Json::other_error::create(501, "more files than are read", &parsed);
+      visit(parsed);
+      return false;
+    });
+    if (!rest.at("files").is_array()) throw Json::other_error::create(501, "no list of files", &rest);
+    return rest;
+  }
   static Error unknown_places() {
     return {Code::invalid, "the places in the event files cannot be understood", "",
             "remove the state file to begin anew"};

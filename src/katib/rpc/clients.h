@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "katib/rpc/row.h"
+#include "katib/model/row.h"
 
 namespace tacho {
 

@@ -5,7 +5,7 @@
 
 #include <functional>
 
-#include "katib/rpc/row.h"
+#include "katib/model/row.h"
 
 namespace tacho {
 

@@ -11,7 +11,10 @@ namespace {
 // metric_logs; MetricLog: 1 time_stamp · 2 metric; Metric: 1 name · 2 value
 constexpr unsigned char kFirst = 1 << 3 | 2, kSecond = 2 << 3 | 2;
 
-size_t varint_size(uint64_t value) { return (static_cast<size_t>(std::bit_width(value | 1)) + 6) / 7; }
+size_t varint_size(uint64_t value) {
+  if (value < 0x80) return 1;
+  return (static_cast<size_t>(std::bit_width(value | 1)) + 6) / 7;
+}
 size_t message_size(size_t content) { return 1 + varint_size(content) + content; }
 // proto3 leaves out what is empty.
 size_t string_size(std::string_view text) { return text.empty() ? 0 : message_size(text.size()); }

@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include "katib/rpc/row.h"
+#include "katib/model/row.h"
 
 namespace tacho {
 

@@ -2,28 +2,12 @@
 
 #include <yaml-cpp/yaml.h>
 
-#include <array>
+#include <algorithm>
 
 #include "base/text.h"
 
 namespace tacho {
 namespace {
-
-struct CollectorKindName {
-  InjectedKind kind;
-  const char* name;
-  std::array<std::string_view, 3> aliases;  // in lower case
-};
-constexpr CollectorKindName kCollectorKinds[] = {
-    {InjectedKind::std_out, "StdOut", {"stdout", "stdoutcollector", ""}},
-    {InjectedKind::file, "File", {"file", "filecollector", ""}},
-    {InjectedKind::tensor_flow_event,
-     "TensorFlowEvent",
-     {"tensorflowevent", "tfeventcollector", "tensorfloweventcollector"}},
-    {InjectedKind::prometheus_metric, "PrometheusMetric", {"prometheusmetric", "prometheusmetriccollector", ""}},
-    {InjectedKind::custom, "Custom", {"custom", "customcollector", ""}},
-    {InjectedKind::push, "Push", {"push", "none", "nonecollector"}},
-};
 
 Error bad(const std::string& what, const std::string& key) {
   return {Code::invalid, what, key, "correct katib-config.yaml"};
@@ -128,17 +112,17 @@ Result<KatibConfig> read_config(const YAML::Node& root, std::vector<std::string>
   for (const auto& entry : collectors) {
     if (!entry.IsMap()) return bad("an entry is no map", "runtime.metricsCollectors");
     const std::string name = text_of(entry["kind"]);
-    const std::optional<InjectedKind> kind = parse_collector_kind(name);
+    const CollectorKind* kind = find_collector_kind(name);
     if (name.empty()) return bad("an entry has no kind", "runtime.metricsCollectors");
-    if (!kind) continue;  // a kind of somebody else
+    if (kind == nullptr) continue;  // a kind of somebody else
     Result<CollectorConfig> collector = read_collector(entry, name);
     if (!collector && faults == nullptr) return collector.error();
     if (!collector) {
       faults->push_back(collector.error().message());
-      out.collectors.erase(*kind);
+      out.collectors.erase(kind->name);
       continue;
     }
-    out.collectors[*kind] = std::move(*collector);  // the last entry of a kind wins
+    out.collectors[kind->name] = std::move(*collector);  // the last entry of a kind wins
   }
   return out;
 }
@@ -164,22 +148,6 @@ Result<std::map<std::string, std::string>> unfold(std::map<std::string, std::str
 }
 
 }  // namespace
-
-std::optional<InjectedKind> parse_collector_kind(std::string_view text) {
-  const std::string word = lower(trim(text));
-  if (word.empty()) return std::nullopt;
-  for (const CollectorKindName& kind : kCollectorKinds) {
-    if (std::find(kind.aliases.begin(), kind.aliases.end(), word) != kind.aliases.end()) return kind.kind;
-  }
-  return std::nullopt;
-}
-
-const char* collector_kind_name(InjectedKind kind) {
-  for (const CollectorKindName& known : kCollectorKinds) {
-    if (known.kind == kind) return known.name;
-  }
-  return "";
-}
 
 Result<KatibConfig> parse_katib_config(const std::string& yaml, std::vector<std::string>* faults) {
   if (yaml.size() > (1u << 20)) return bad("it is larger than a ConfigMap can be", "katib-config.yaml");

@@ -9,13 +9,9 @@
 #include <vector>
 
 #include "base/result.h"
+#include "katib/model/collector_kinds.h"
 
 namespace tacho {
-
-enum class InjectedKind { std_out, file, tensor_flow_event, prometheus_metric, custom, push };
-// Any case, and the KEP's spellings (`stdOutCollector`, `None`); nothing when it is none of them.
-std::optional<InjectedKind> parse_collector_kind(std::string_view text);
-const char* collector_kind_name(InjectedKind kind);
 
 using Quantities = std::vector<std::pair<std::string, std::string>>;  // cpu → 50m, in order
 
@@ -27,7 +23,7 @@ struct CollectorConfig {
 };
 
 struct KatibConfig {
-  std::map<InjectedKind, CollectorConfig> collectors;
+  std::map<std::string_view, CollectorConfig> collectors;  // by the kind's name, of the table
   int webhook_port = 8443;
   std::string metrics_address = ":8080", healthz_address = ":18080";
   std::vector<std::string> trial_resources{"Job.v1.batch"};  // Kind.version.group

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "katib/rpc/row.h"
+#include "katib/model/row.h"
 
 namespace tacho {
 

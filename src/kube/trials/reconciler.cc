@@ -7,7 +7,8 @@
 #include "base/text.h"
 #include "base/time_text.h"
 #include "base/units.h"
-#include "katib/rpc/time_stamp.h"
+#include "katib/model/collector_kinds.h"
+#include "katib/model/time_stamp.h"
 #include "os/clock.h"
 
 namespace tacho {
@@ -29,8 +30,8 @@ bool has_finalizer(const Json& trial) {
 
 // The trainer reports by itself.
 bool is_push(const Json& trial) {
-  const std::string kind = lower(text_at(trial, {"spec", "metricsCollector", "collector", "kind"}));
-  return kind == "push" || kind == "none" || kind == "nonecollector";
+  const CollectorKind* kind = find_collector_kind(text_at(trial, {"spec", "metricsCollector", "collector", "kind"}));
+  return kind != nullptr && kind->source == CollectorKind::Source::trainer;
 }
 
 std::string objective_of(const Json& trial) { return text_at(trial, {"spec", "objective", "objectiveMetricName"}); }

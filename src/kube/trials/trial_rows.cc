@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "katib/rpc/time_stamp.h"
+#include "katib/model/time_stamp.h"
 
 namespace tacho {
 namespace {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "base/flags.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "kube/api/listen_address.h"
@@ -11,12 +12,7 @@
 namespace tacho {
 namespace {
 
-struct Flag {
-  const char* name;
-  const char* value;  // nullptr: a switch, which also takes =true and =false
-  const char* help;
-  std::function<bool(TrialsFlags&, const std::string&)> set;
-};
+using Setting = SettingFlag<TrialsFlags>;
 
 template <class Member>
 auto text(Member member) {
@@ -44,8 +40,8 @@ auto yes_no(Set set) {
   };
 }
 
-const std::vector<Flag>& table() {
-  static const std::vector<Flag> flags = {
+const std::vector<Setting>& table() {
+  static const std::vector<Setting> flags = {
       {"mode", "check|own",
        "check: compute and compare beside a katib-controller (default); own: be the trial controller",
        [](TrialsFlags& flags, const std::string& value) {
@@ -101,7 +97,7 @@ const std::vector<Flag>& table() {
       {"tls-server-name", "NAME", "the name in its certificate", rpc_text(&RpcOptions::server_name)},
       {"auth-token-file", "FILE", "token for the DB manager, read again when it changes",
        rpc_text(&RpcOptions::token_file)},
-      {"verbose", nullptr, "more messages", yes_no([](TrialsFlags& flags, bool on) { flags.verbose = on; })},
+      {"verbose", nullptr, "more messages", yes_no([](TrialsFlags& flags, bool on) { flags.verbose = on; }), 'v'},
   };
   return flags;
 }
@@ -121,30 +117,22 @@ Result<TrialsFlags> parse_trials_flags(std::span<const std::string> words) {
   TrialsFlags flags;
   flags.core_namespace = environment_or("KATIB_CORE_NAMESPACE", "kubeflow");
   flags.kinds = usual_job_kinds();
-  for (size_t at = 0; at < words.size(); ++at) {
-    std::string_view word = words[at];
-    if (word == "-h" || word == "--help" || word == "-help") {
-      flags.help = true;
-      return flags;
+  const std::vector<Flag> known = flags_of<TrialsFlags>(table());
+  FlagRules rules;
+  rules.one_dash = true;
+  for (FlagReader reader(words, known, rules); reader.next();) {
+    const std::string_view word = reader->word;
+    if (reader->kind == FlagWord::Kind::word) return usage("unexpected argument " + std::string(word));
+    if (reader->kind == FlagWord::Kind::unknown) {
+      flags.help = word == "-h" || word == "--help" || word == "-help";
+      if (flags.help) return flags;
+      return usage("unknown option --" + reader->name.substr(reader->name.starts_with("--") ? 2 : 1));
     }
-    if (word.size() < 2 || word[0] != '-') return usage("unexpected argument " + words[at]);
-    word.remove_prefix(word[1] == '-' ? 2 : 1);
-    const size_t equals = word.find('=');
-    std::string name(word.substr(0, equals));
-    if (name == "v") name = "verbose";
-    const auto flag =
-        std::find_if(table().begin(), table().end(), [&](const Flag& entry) { return name == entry.name; });
-    if (flag == table().end()) return usage("unknown option --" + name);
-    std::string value = "true";
-    if (equals != std::string_view::npos) {
-      value = std::string(word.substr(equals + 1));
-    } else if (flag->value != nullptr) {
-      if (++at >= words.size()) return usage("--" + name + " needs a value: " + flag->value);
-      value = words[at];
-    }
-    if (!flag->set(flags, value))
-      return usage("--" + name + " does not take \"" + value + "\"" +
-                   (flag->value != nullptr ? std::string(": ") + flag->value : ""));
+    const std::string name = "--" + std::string(reader->flag->name);
+    const std::string takes = ": " + std::string(reader->flag->value);
+    if (reader->kind == FlagWord::Kind::no_value) return usage(name + " needs a value" + takes);
+    if (!table()[static_cast<size_t>(reader->flag - known.data())].set(flags, reader->value))
+      return usage(name + " does not take \"" + reader->value + "\"" + (takes == ": " ? "" : takes));
   }
   if (flags.db.cert_file.empty() != flags.db.key_file.empty()) return usage("--tls-cert and --tls-key belong together");
   if (flags.db.address.empty()) flags.db.address = default_db_address(flags.core_namespace);
@@ -158,19 +146,13 @@ Result<TrialsFlags> parse_trials_flags(std::span<const std::string> words) {
 }
 
 std::string trials_help() {
-  std::string help =
+  const std::string help =
       "Examples:\n"
       "  tacho-katib trials --mode check                    # beside a katib-controller: compare, write nothing\n"
       "  tacho-katib trials --mode own                      # be the trial controller\n"
       "  tacho-katib trials --mode own --kubeconfig ~/.kube/config --db 127.0.0.1:6789\n\n"
       "Final metrics into the status of Trials. Options:\n";
-  for (const Flag& flag : table()) {
-    std::string left =
-        std::string("  --") + flag.name + (flag.value != nullptr ? std::string(" ") + flag.value : std::string());
-    left.resize(std::max<size_t>(left.size() + 2, 38), ' ');
-    help.append(left).append(flag.help).append("\n");
-  }
-  return help;
+  return help + flags_help(flags_of<TrialsFlags>(table()), 38, 2);
 }
 
 }  // namespace tacho

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "base/flags.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "kube/api/listen_address.h"
@@ -10,12 +11,7 @@
 namespace tacho {
 namespace {
 
-struct Flag {
-  const char* name;
-  const char* value;  // nullptr: a switch, which also takes =true and =false
-  const char* help;
-  std::function<bool(InjectFlags&, const std::string&)> set;
-};
+using Setting = SettingFlag<InjectFlags>;
 
 auto text(std::string InjectFlags::*member) {
   return [member](InjectFlags& flags, const std::string& value) { return flags.*member = value, !value.empty(); };
@@ -54,8 +50,8 @@ auto count(int InjectFlags::*member, int limit) {
   };
 }
 
-const std::vector<Flag>& table() {
-  static const std::vector<Flag> kFlags = {
+const std::vector<Setting>& table() {
+  static const std::vector<Setting> kFlags = {
       {"listen", "[ADDR]:PORT", "the webhook itself, HTTPS (:8443)", listen_at(&InjectFlags::listen, false)},
       {"health-address", "[ADDR]:PORT", "/healthz and /readyz (:18080; 0 is off)",
        listen_at(&InjectFlags::health_address, true)},
@@ -87,7 +83,7 @@ const std::vector<Flag>& table() {
        milliseconds(&InjectFlags::stop_delay_ms, true)},
       {"threads", "N", "for connections (2)", count(&InjectFlags::threads, 64)},
       {"workers", "N", "reviews that may wait for the API server at a time (32)", count(&InjectFlags::workers, 1024)},
-      {"verbose", nullptr, "tell more", yes_no(&InjectFlags::verbose)},
+      {"verbose", nullptr, "tell more", yes_no(&InjectFlags::verbose), 'v'},
   };
   return kFlags;
 }
@@ -100,26 +96,18 @@ Error refuse(const std::string& what, const std::string& word) {
 
 Result<InjectFlags> parse_inject_flags(std::span<const std::string> words) {
   InjectFlags out;
-  for (size_t i = 0; i < words.size(); i++) {
-    const std::string& word = words[i];
+  const std::vector<Flag> known = flags_of<InjectFlags>(table());
+  FlagRules rules;
+  rules.one_dash = true;
+  for (FlagReader reader(words, known, rules); reader.next();) {
+    const std::string word(reader->word);
+    if (reader->kind == FlagWord::Kind::word) return refuse("no such argument", word);
+    if (reader->kind == FlagWord::Kind::no_value) return refuse("the option needs a value", word);
     if (word == "-h" || word == "-help" || word == "--help") return out.help = true, out;
-    if (word.size() < 2 || word[0] != '-') return refuse("no such argument", word);
-    std::string name = word.substr(word[1] == '-' ? 2 : 1);
-    std::string value;
-    const size_t equals = name.find('=');
-    const bool given = equals != std::string::npos;
-    if (given) {
-      value = name.substr(equals + 1);
-      name.resize(equals);
-    }
-    if (name == "v") name = "verbose";
-    const auto found =
-        std::find_if(table().begin(), table().end(), [&](const Flag& flag) { return name == flag.name; });
-    if (found == table().end()) return refuse("no such option", word);
-    if (!given && found->value == nullptr) value = "true";
-    else if (!given && i + 1 < words.size()) value = words[++i];
-    else if (!given) return refuse("the option needs a value", word);
-    if (!found->set(out, value)) return refuse("the value is not usable", "--" + name + "=" + value);
+    if (reader->kind != FlagWord::Kind::flag) return refuse("no such option", word);
+    const Setting& setting = table()[static_cast<size_t>(reader->flag - known.data())];
+    if (!setting.set(out, reader->value))
+      return refuse("the value is not usable", "--" + std::string(setting.name) + "=" + reader->value);
   }
   if (out.cert_file.empty() != out.key_file.empty())
     return refuse("certificate and key belong together", "--cert-file, --key-file");
@@ -130,17 +118,12 @@ Result<InjectFlags> parse_inject_flags(std::span<const std::string> words) {
 }
 
 std::string inject_help() {
-  std::string out =
+  const std::string out =
       "Examples:\n"
       "  tacho-katib inject                                            in a cluster, with certificates of its own\n"
       "  tacho-katib inject --cert-file tls.crt --key-file tls.key     with files, for example from cert-manager\n\n"
       "Puts the metrics collector into the pods of Katib's Trials: a mutating admission webhook. Options:\n";
-  for (const Flag& flag : table()) {
-    std::string line = std::string("  --") + flag.name + (flag.value != nullptr ? std::string(" ") + flag.value : "");
-    line.resize(std::max<size_t>(line.size() + 1, 36), ' ');
-    out += line + flag.help + "\n";
-  }
-  return out;
+  return out + flags_help(flags_of<InjectFlags>(table()), 36, 1);
 }
 
 }  // namespace tacho

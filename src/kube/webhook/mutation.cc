@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kLabelLimit = 63;
 
-bool is_push(const TrialFacts& trial) { return trial.kind == InjectedKind::push; }
+bool is_push(const TrialFacts& trial) { return trial.kind->source == CollectorKind::Source::trainer; }
 
 }  // namespace
 
@@ -161,10 +161,10 @@ bool Mutation::make_plan(Work& work, const Choice& choice, PodPlan& plan) {
   plan.mode = choice.mode;
   plan.deadline_ns = work.deadline_ns;
   plan.server_minor = cluster_.server_minor();
-  if (trial.kind != InjectedKind::custom) {
-    plan.collector = work.settings->collector(trial.kind);
+  if (trial.kind->is_ours()) {
+    plan.collector = work.settings->collector(*trial.kind);
     if (plan.collector == nullptr)
-      return doubt(work, std::string("katib-config has no image for kind ") + collector_kind_name(trial.kind)), false;
+      return doubt(work, "katib-config has no image for kind " + std::string(trial.kind->name)), false;
     plan.sidecar.wait_all_processes = plan.collector->wait_all_processes;
   }
   plan.sidecar.db_manager = db_manager_;

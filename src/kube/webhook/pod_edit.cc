@@ -159,11 +159,13 @@ Json PodEdit::resources(const PodPlan& plan) const {
   return out;
 }
 
-Json PodEdit::make_sidecar(const PodPlan& plan, const std::string& folder, const Mount& mount, bool native,
-                           bool launcher) const {
+Json PodEdit::make_sidecar(const PodPlan& plan, const Parts& parts) const {
+  const std::string& folder = parts.folder;
+  const Mount& mount = parts.mount;
+  const bool native = parts.native, launcher = parts.launcher;
   const TrialFacts& trial = *plan.trial;
   Json out = Json::object();
-  if (trial.kind == InjectedKind::custom) {
+  if (!trial.kind->is_ours()) {
     out = *trial.custom;
     if (!folder.empty() && mount_at(out, folder) == nullptr) {
       Json& mounts = out["volumeMounts"];
@@ -251,8 +253,7 @@ void PodEdit::add_suggestion_volume(const PodPlan& plan) {
 
 void PodEdit::wrap(const PodPlan& plan, const std::vector<std::string>& words, const std::string& folder) {
   const TrialFacts& trial = *plan.trial;
-  const WrapOptions options{folder, trial.kind == InjectedKind::std_out ? trial.path : "",
-                            !plan.sidecar.early_stopping.empty()};
+  const WrapOptions options{folder, trial.kind->is_printed ? trial.path : "", !plan.sidecar.early_stopping.empty()};
   const std::string container = primary(trial);
   const bool launcher = plan.config->wrap == WrapForm::launcher;
   const Wrapped wrapped = launcher ? wrap_with_launcher(words, options) : wrap_with_shell(words, options);
@@ -274,76 +275,93 @@ void PodEdit::annotate(const std::string& key, const std::string& value) {
   patch_.set(root_ + "/metadata/annotations/" + pointer_part(key), value);
 }
 
+// What no pod can help: the Trial's own path and container.
+std::string PodEdit::path_obstacle(const TrialFacts& trial, const std::string& folder) {
+  if (!trial.kind->is_ours() && !trial.custom) return "the Trial's Custom collector has no container";
+  if (folder.find(':') != std::string::npos) return "the collector's path holds a colon";
+  if (!trial.path.empty() && trial.path[0] != '/') return "the collector's path is not absolute";
+  if (folder == "/") return "the collector's path lies in the root folder, where no volume can be mounted";
+  return "";
+}
+
+bool PodEdit::is_native(const PodPlan& plan, std::vector<std::string>& warnings) {
+  if (!plan.trial->kind->is_ours()) return false;
+  if (plan.config->sidecar_mode == SidecarMode::automatic) return plan.server_minor >= kNativeSince;
+  if (plan.config->sidecar_mode != SidecarMode::native) return false;
+  if (plan.server_minor == 0 || plan.server_minor >= kNativeSince) return true;
+  warnings.push_back("tacho: this Kubernetes has no native sidecars; the collector is an ordinary container");
+  return false;
+}
+
 Status PodEdit::inject(PodPlan plan, ImageCommands& images, std::vector<std::string>& warnings) {
   const TrialFacts& trial = *plan.trial;
-  const bool custom = trial.kind == InjectedKind::custom;
+  const bool ours = trial.kind->is_ours(), printed = trial.kind->is_printed;
   const auto refuse = [](const std::string& what) { return Error{Code::invalid, what, "", ""}; };
-  if (custom && !trial.custom) return refuse("the Trial's Custom collector has no container");
   const std::string folder = shared_folder(trial);
-  if (folder.find(':') != std::string::npos) return refuse("the collector's path holds a colon");
-  if (!trial.path.empty() && trial.path[0] != '/') return refuse("the collector's path is not absolute");
-  if (folder == "/") return refuse("the collector's path lies in the root folder, where no volume can be mounted");
+  if (const std::string what = path_obstacle(trial, folder); !what.empty()) return refuse(what);
 
   std::optional<std::vector<std::string>> words;
-  if (!custom) {
+  if (ours) {
     words = words_of(plan, images);
     plan.sidecar.wrapped = words.has_value();
-    const bool std_out = trial.kind == InjectedKind::std_out;
-    if (!words && std_out && plan.config->strict)
+    if (!words && printed && plan.config->strict)
       return refuse("the command of the image is not known; set command in the trial template");
     if (!words)
       warnings.push_back(
-          std_out
+          printed
               ? "tacho: the image's command is not known; its log is read by the API, which needs the right to pods/log"
               : "tacho: the image's command is not known, so success and failure look alike; set command in the "
                 "template");
-    if (trial.kind == InjectedKind::prometheus_metric) plan.sidecar.http_port = resolve_port(trial, warnings);
+    if (trial.kind->source == CollectorKind::Source::endpoint) plan.sidecar.http_port = resolve_port(trial, warnings);
   }
-  bool native = !custom && plan.config->sidecar_mode == SidecarMode::native;
-  if (native && plan.server_minor != 0 && plan.server_minor < kNativeSince) {
-    native = false;
-    warnings.push_back("tacho: this Kubernetes has no native sidecars; the collector is an ordinary container");
-  }
-  if (!custom && plan.config->sidecar_mode == SidecarMode::automatic) native = plan.server_minor >= kNativeSince;
-
-  const bool launcher = words && plan.config->wrap == WrapForm::launcher;
-  const Mount mount = metrics_mount(trial, folder);
-  const bool follower = !custom && !words && trial.kind == InjectedKind::std_out;
+  Parts parts;
+  parts.folder = folder;
+  parts.native = is_native(plan, warnings);
+  parts.launcher = words && plan.config->wrap == WrapForm::launcher;
+  parts.follower = ours && !words && printed;
+  parts.mount = metrics_mount(trial, folder);
   const size_t annotation_bytes = std::string_view(kMark).size() + std::string_view(plan.mode).size() +
                                   (plan.config->no_istio ? std::string_view(kIstio).size() + 5 : 0);
-  if (const std::string what = pod_obstacle(*patch_.at(root_), *patch_.at(primary(trial)), trial,
-                                            {folder, mount.is_new, launcher, follower, annotation_bytes});
+  if (const std::string what =
+          pod_obstacle(*patch_.at(root_), *patch_.at(primary(trial)), trial,
+                       {folder, parts.mount.is_new, parts.launcher, parts.follower, annotation_bytes});
       !what.empty())
     return refuse(what);
-  if (!custom) {
-    OurContext ours = our_security_context(*patch_.at(root_), *patch_.at(primary(trial)), plan.inject_security_context,
-                                           plan.users_assigned);
-    plan.context = std::move(ours.context);
-    if (ours.user_unknown)
+  if (ours) {
+    OurContext context = our_security_context(*patch_.at(root_), *patch_.at(primary(trial)),
+                                              plan.inject_security_context, plan.users_assigned);
+    plan.context = std::move(context.context);
+    if (context.user_unknown)
       warnings.push_back("tacho: runAsNonRoot without runAsUser: the collector runs as user 65532, not as the trainer");
   }
-  Json sidecar = make_sidecar(plan, folder, mount, native, launcher);
-  if (launcher) patch_.append(root_ + "/spec/initContainers", make_installer(plan));
-  patch_.append(root_ + (native ? "/spec/initContainers" : "/spec/containers"), std::move(sidecar));
-  if (follower) patch_.append(root_ + "/spec/containers", make_follower(plan, folder, mount));
+  add_parts(plan, parts, words);
+  return ok();
+}
+
+// Nothing stands in the way any more.
+void PodEdit::add_parts(const PodPlan& plan, const Parts& parts, const std::optional<std::vector<std::string>>& words) {
+  const TrialFacts& trial = *plan.trial;
+  Json sidecar = make_sidecar(plan, parts);
+  if (parts.launcher) patch_.append(root_ + "/spec/initContainers", make_installer(plan));
+  patch_.append(root_ + (parts.native ? "/spec/initContainers" : "/spec/containers"), std::move(sidecar));
+  if (parts.follower) patch_.append(root_ + "/spec/containers", make_follower(plan, parts.folder, parts.mount));
   add_suggestion_volume(plan);
   patch_.set(root_ + "/spec/shareProcessNamespace", true);
-  if (mount.is_new) {
+  if (parts.mount.is_new) {
     Json volume = Json::object();
     volume["name"] = kMetricsVolume;
     volume["emptyDir"] = Json::object();
     add_volume(kMetricsVolume, std::move(volume));
-    add_mount(primary(trial), mount_json(kMetricsVolume, folder));
+    add_mount(primary(trial), mount_json(kMetricsVolume, parts.folder));
   }
-  if (words) wrap(plan, *words, folder);
-  if (native) {
+  if (words) wrap(plan, *words, parts.folder);
+  if (parts.native) {
     const Json* grace = patch_.at(root_ + "/spec/terminationGracePeriodSeconds");
     if (grace == nullptr || !grace->is_number_integer() || grace->get<int64_t>() < kNativeGraceSeconds)
       patch_.set(root_ + "/spec/terminationGracePeriodSeconds", kNativeGraceSeconds);
   }
   annotate(kMark, plan.mode);
   if (plan.config->no_istio) annotate(kIstio, "false");
-  return ok();
 }
 
 }  // namespace tacho

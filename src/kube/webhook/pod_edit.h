@@ -56,6 +56,12 @@ class PodEdit {
     std::string volume, sub_path;
     bool is_new = false;
   };
+  // What the pod gets.
+  struct Parts {
+    std::string folder;  // shared with the trainer
+    Mount mount;         // of that folder
+    bool native = false, launcher = false, follower = false;
+  };
   int64_t container_index(const std::string& name) const;
   std::string primary(const TrialFacts& trial) const;  // its pointer
   Mount metrics_mount(const TrialFacts& trial, const std::string& folder) const;
@@ -63,8 +69,10 @@ class PodEdit {
   void add_mount(const std::string& container, Json mount);
   std::optional<std::vector<std::string>> words_of(const PodPlan& plan, ImageCommands& images) const;
   int resolve_port(const TrialFacts& trial, std::vector<std::string>& warnings) const;
-  Json make_sidecar(const PodPlan& plan, const std::string& folder, const Mount& mount, bool native,
-                    bool launcher) const;
+  static std::string path_obstacle(const TrialFacts& trial, const std::string& folder);
+  static bool is_native(const PodPlan& plan, std::vector<std::string>& warnings);
+  void add_parts(const PodPlan& plan, const Parts& parts, const std::optional<std::vector<std::string>>& words);
+  Json make_sidecar(const PodPlan& plan, const Parts& parts) const;
   Json make_installer(const PodPlan& plan) const;
   Json make_follower(const PodPlan& plan, const std::string& folder, const Mount& mount) const;
   Json resources(const PodPlan& plan) const;

@@ -123,7 +123,8 @@ std::string pod_obstacle(const Json& pod, const Json& container, const TrialFact
   if (wanted.follower && has_name(pod, kFollower)) return "the pod has a container of its own named tacho-log";
   if (!has_room_for_annotations(pod, wanted.annotation_bytes))
     return "the pod's annotations leave no room for one more";
-  if (trial.custom && trial.kind == InjectedKind::custom) return custom_obstacle(pod, *trial.custom, wanted);
+  if (trial.custom && trial.kind->source == CollectorKind::Source::container)
+    return custom_obstacle(pod, *trial.custom, wanted);
   return wanted.launcher ? launcher_obstacle(pod, container, wanted.folder) : "";
 }
 

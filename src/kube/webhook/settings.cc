@@ -32,8 +32,8 @@ Result<KatibConfig> read_katib(const std::string& text, std::vector<std::string>
 
 }  // namespace
 
-const CollectorConfig* WebhookSettings::collector(InjectedKind kind) const {
-  const auto found = katib.collectors.find(kind);
+const CollectorConfig* WebhookSettings::collector(const CollectorKind& kind) const {
+  const auto found = katib.collectors.find(kind.name);
   if (found != katib.collectors.end()) return &found->second;
   return other ? &*other : nullptr;
 }

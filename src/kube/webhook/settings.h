@@ -16,7 +16,7 @@ struct WebhookSettings {
   KatibConfig katib;
   TachoConfig tacho;
   // The collector for a kind; the image given on the command line where katib-config has none.
-  const CollectorConfig* collector(InjectedKind kind) const;
+  const CollectorConfig* collector(const CollectorKind& kind) const;
   std::optional<CollectorConfig> other;
 };
 

@@ -24,9 +24,9 @@ void add_list(std::vector<std::string>& out, const char* flag, const std::vector
 }
 
 void add_own(std::vector<std::string>& out, const TrialFacts& trial, const SidecarOptions& options) {
-  out.insert(out.end(), {"--kind", collector_kind_name(trial.kind), "--profile", options.profile});
+  out.insert(out.end(), {"--kind", std::string(trial.kind->name), "--profile", options.profile});
   if (options.replace_attempts) out.insert(out.end(), {"--attempts", "replace"});
-  if (trial.kind == InjectedKind::prometheus_metric) {
+  if (trial.kind->source == CollectorKind::Source::endpoint) {
     out.insert(out.end(), {"--http-path", trial.http_path, "--http-port", std::to_string(options.http_port),
                            "--http-scheme", trial.http_scheme});
     if (!trial.http_host.empty()) out.insert(out.end(), {"--http-host", trial.http_host});
@@ -41,12 +41,8 @@ std::string variable(const char* name, const std::string& other) { return enviro
 }  // namespace
 
 std::string sidecar_name(const TrialFacts& trial) {
-  switch (trial.kind) {
-    case InjectedKind::std_out:
-    case InjectedKind::file: return "metrics-logger-and-collector";
-    case InjectedKind::custom: return trial.custom ? text_at(*trial.custom, {"name"}) : "";
-    default: return "metrics-collector";
-  }
+  if (trial.kind->is_ours()) return std::string(trial.kind->container);
+  return trial.custom ? text_at(*trial.custom, {"name"}) : "";
 }
 
 std::vector<std::string> sidecar_arguments(const TrialFacts& trial, const SidecarOptions& options) {
@@ -55,8 +51,7 @@ std::vector<std::string> sidecar_arguments(const TrialFacts& trial, const Sideca
   out.insert(out.end(), {"-o-type", trial.objective_type, "-s-db", options.db_manager});
   if (!trial.path.empty()) out.insert(out.end(), {"-path", trial.path});
   if (!trial.filters.empty()) add_list(out, "-f", trial.filters);
-  if (trial.kind == InjectedKind::std_out) out.insert(out.end(), {"-format", "TEXT"});
-  if (trial.kind == InjectedKind::file) out.insert(out.end(), {"-format", trial.format});
+  if (!trial.format.empty()) out.insert(out.end(), {"-format", trial.format});
   if (options.wait_all_processes) out.insert(out.end(), {"-w", *options.wait_all_processes ? "true" : "false"});
   if (!options.early_stopping.empty()) {
     for (const std::string& rule : trial.stop_rules) out.insert(out.end(), {"-stop-rule", rule});

@@ -7,10 +7,6 @@
 namespace tacho {
 namespace {
 
-constexpr const char* kDefaultLog = "/var/log/katib/metrics.log";
-constexpr const char* kDefaultEvents = "/var/log/katib/tfevent/";
-constexpr const char* kDefaultFolder = "/var/log/katib";
-
 std::string scalar(const Json* value) {
   if (value == nullptr) return "";
   if (value->is_string()) return value->get<std::string>();
@@ -59,31 +55,14 @@ void read_http(const Json& get, TrialFacts& out) {
 }
 
 void read_path(const Json& collector, TrialFacts& out) {
-  out.path = text_at(collector, {"source", "fileSystemPath", "path"});
-  const std::string kind = lower(text_at(collector, {"source", "fileSystemPath", "kind"}));
-  out.path_is_folder = kind == "directory" || kind == "diretory";  // the second is how the proposal spells it
-  switch (out.kind) {
-    case InjectedKind::std_out:
-      out.path = kDefaultLog;
-      out.path_is_folder = false;
-      break;
-    case InjectedKind::file:
-      if (out.path.empty()) out.path = kDefaultLog;
-      out.path_is_folder = false;
-      out.format = text_at(collector, {"source", "fileSystemPath", "format"});
-      if (out.format.empty()) out.format = "TEXT";
-      break;
-    case InjectedKind::tensor_flow_event:
-      if (out.path.empty()) out.path = kDefaultEvents;
-      out.path_is_folder = true;
-      break;
-    case InjectedKind::prometheus_metric:
-      out.path = kDefaultFolder;
-      out.path_is_folder = true;
-      break;
-    case InjectedKind::custom:
-    case InjectedKind::push: break;
-  }
+  const CollectorKind& kind = *out.kind;
+  if (kind.takes_path) out.path = text_at(collector, {"source", "fileSystemPath", "path"});
+  if (out.path.empty()) out.path = kind.path;
+  if (kind.takes_format) out.format = text_at(collector, {"source", "fileSystemPath", "format"});
+  if (out.format.empty()) out.format = kind.format;
+  const std::string sort = lower(text_at(collector, {"source", "fileSystemPath", "kind"}));
+  const bool named_folder = sort == "directory" || sort == "diretory";  // the second is how the proposal spells it
+  out.path_is_folder = kind.is_ours() ? kind.path_is_folder : named_folder;
 }
 
 void read_collector(const Json& trial, TrialFacts& out) {
@@ -91,7 +70,7 @@ void read_collector(const Json& trial, TrialFacts& out) {
   const Json* found = find(trial, {"spec", "metricsCollector"});
   const Json& collector = found != nullptr && found->is_object() ? *found : kNone;
   if (const std::string kind = text_at(collector, {"collector", "kind"}); !kind.empty()) {
-    if (const auto known = parse_collector_kind(kind)) out.kind = *known;
+    if (const CollectorKind* known = find_collector_kind(kind)) out.kind = known;
     else out.unknown_kind = kind;
   }
   if (const Json* custom = find(collector, {"collector", "customCollector"}); custom != nullptr && custom->is_object())

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "kube/api/katib_config.h"
+#include "katib/model/collector_kinds.h"
 #include "kube/api/object.h"
 
 namespace tacho {
@@ -20,12 +20,12 @@ struct TrialFacts {
   Pairs labels;            // of the Trial object
   std::string experiment;  // label katib.kubeflow.org/experiment; also the Suggestion's name
   std::string objective_type;
-  std::vector<std::string> metrics;  // the objective first
-  InjectedKind kind = InjectedKind::std_out;
-  std::string unknown_kind;  // not empty: a kind that nobody knows
-  std::string path;          // of the file or folder; the kind's default where there is none
+  std::vector<std::string> metrics;                     // the objective first
+  const CollectorKind* kind = &usual_collector_kind();  // never null
+  std::string unknown_kind;                             // not empty: a kind that nobody knows
+  std::string path;                                     // of the file or folder; the kind's default where there is none
   bool path_is_folder = false;
-  std::string format;  // File: as given
+  std::string format;  // of a log
   std::vector<std::string> filters;
   std::string http_path = "/metrics", http_scheme = "HTTP", http_host;
   int http_port = 8080;

@@ -3,12 +3,12 @@
 #include <cstdlib>
 #include <utility>
 
+#include "base/base64.h"
 #include "base/text.h"
 #include "base/time_text.h"
 #include "net/aws/s3_address.h"
 #include "net/aws/sigv4.h"
 #include "net/aws/xml.h"
-#include "net/http/base64.h"
 #include "net/http/digest.h"
 #include "os/environment.h"
 

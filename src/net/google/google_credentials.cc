@@ -9,8 +9,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/base64.h"
 #include "base/json_bounds.h"
-#include "net/http/base64.h"
 #include "net/http/json_text.h"
 
 namespace tacho {

@@ -23,14 +23,7 @@ std::string without_query(std::string_view text) {
          std::string(blank == std::string_view::npos ? "" : text.substr(blank));
 }
 
-}  // namespace
-
-bool debug_http() {
-  static const bool on = environment_on("TACHO_DEBUG_HTTP");
-  return on;
-}
-
-std::string masked_header(std::string_view line) {
+std::string masked(std::string_view line) {
   const size_t colon = line.find(':');
   if (colon == std::string_view::npos || line.substr(0, colon).find(' ') != std::string_view::npos)
     return without_query(line);
@@ -45,6 +38,16 @@ std::string masked_header(std::string_view line) {
   }
   return name == "location" ? without_query(line) : std::string(line);
 }
+
+}  // namespace
+
+bool debug_http() {
+  static const bool on = environment_on("TACHO_DEBUG_HTTP");
+  return on;
+}
+
+// A server's header may hold what a terminal acts on.
+std::string masked_header(std::string_view line) { return harmless_text(masked(line)); }
 
 void print_headers(char direction, std::string_view lines) {
   std::string text;

@@ -415,6 +415,7 @@ TEST(HttpDebug, MasksWhatIsSecret) {
   EXPECT_EQ(masked_header("Location: https://h/a?X-Amz-Signature=1"), "Location: https://h/a?***");
   EXPECT_EQ(masked_header("Content-Type: text/csv"), "Content-Type: text/csv");
   EXPECT_EQ(masked_header("HTTP/1.1 200 OK"), "HTTP/1.1 200 OK");
+  EXPECT_EQ(masked_header("Server: a\x1b[2Jb"), "Server: a [2Jb");
 }
 
 }  // namespace

@@ -1,0 +1,128 @@
+// tacho export RUN... -f FORMAT: what -o would have written, from the run store.
+#include <algorithm>
+#include <array>
+
+#include "cli/commands.h"
+#include "cli/resolve.h"
+#include "export/jobstats.h"
+#include "export/metrics.h"
+#include "export/nextflow.h"
+#include "export/snakemake.h"
+#include "os/file.h"
+#include "report/input.h"
+
+namespace tacho {
+namespace {
+
+using Runs = std::vector<const Input*>;  // by their start
+
+std::vector<JobFigures> figures(const Runs& runs) {
+  std::vector<JobFigures> jobs;
+  for (const Input* input : runs) jobs.emplace_back(input->stored.run);
+  return jobs;
+}
+
+Result<std::string> rows_text(const Runs& runs) {
+  std::string all;
+  for (const Input* input : runs) {
+    auto text = read_whole_file(input->rows_path, 1u << 30);
+    if (!text) return text.error();
+    // Rows of further runs follow without a second header, where it is the same one.
+    const size_t first_line = text->find('\n') + 1;
+    const bool same = !all.empty() && all.starts_with(std::string_view(*text).substr(0, first_line));
+    all += same ? std::string_view(*text).substr(first_line) : std::string_view(*text);
+  }
+  return all;
+}
+
+Result<std::string> metrics(const Runs& runs, MetricsFormat format) {
+  CsvReader reader;
+  if (const Status status = reader.open(runs[0]->rows_path); !status) return status.error();
+  JobMetrics job;
+  job.begin(reader.schema());
+  each_row(reader, runs[0]->stored.run, [&](const Row& row) { job.add(row); });
+  return metrics_text(runs[0]->stored.run, job, {}, format);
+}
+
+Result<std::string> nextflow_lines(const Runs& runs) {
+  std::string text = nextflow_tsv_header();
+  int64_t number = 0;
+  for (const JobFigures& job : figures(runs)) text += nextflow_tsv_line(job, ++number);
+  return text;
+}
+
+Result<std::string> snakemake_lines(const Runs& runs) {
+  std::string text = snakemake_header();
+  for (const JobFigures& job : figures(runs)) text += snakemake_line(job);
+  return text;
+}
+
+Result<std::string> snakemake_json(const Runs& runs) {
+  std::string text;
+  for (const JobFigures& job : figures(runs)) text += snakemake_json_line(job);
+  return text;
+}
+
+Result<std::string> jobstats(const Runs& runs) {
+  int64_t rows = 0;
+  for (const Input* input : runs) rows += input->stored.rows;
+  return jobstats_text(figures(runs), rows) + "\n";
+}
+
+struct Format {
+  std::string_view name;
+  bool takes_several;
+  Result<std::string> (*make)(const Runs& runs);
+};
+constexpr std::array kFormats = {
+    Format{"csv", true, rows_text},
+    Format{"nextflow", false,
+           [](const Runs& runs) -> Result<std::string> { return nextflow_trace(JobFigures(runs[0]->stored.run)); }},
+    Format{"nextflow-tsv", true, nextflow_lines},
+    Format{"snakemake", true, snakemake_lines},
+    Format{"snakemake-jsonl", true, snakemake_json},
+    Format{"prom", false, [](const Runs& runs) { return metrics(runs, MetricsFormat::prometheus); }},
+    Format{"openmetrics", false, [](const Runs& runs) { return metrics(runs, MetricsFormat::openmetrics); }},
+    Format{"jobstats", true, jobstats},
+};
+
+std::string_view value_of(const ParsedLine& line, std::string_view name) {
+  for (const Given& given : line.given)
+    if (given.option->name == name) return given.value;
+  return {};
+}
+
+}  // namespace
+
+int export_command(const Call& call) {
+  const Started started = start(call, Words::anywhere);
+  if (started.done) return *started.done;
+  const ParsedLine& line = started.line;
+  if (line.words.empty())
+    return refuse(
+        {Code::invalid, "export takes a run", "", "write tacho export last -f nextflow; tacho runs lists all"});
+  const auto settings = resolve(line, kExport, real_surroundings());
+  if (!settings) return refuse(settings.error());
+  const auto format = std::find_if(kFormats.begin(), kFormats.end(),
+                                   [&](const Format& known) { return known.name == settings->format; });
+  if (format == kFormats.end())
+    return refuse({Code::invalid, "no format", "--format", "for instance -f nextflow; tacho help export lists them"});
+  if (line.words.size() > 1 && !format->takes_several)
+    return refuse({Code::invalid, std::string(format->name) + " is of one run", line.words[1], "export one at a time"});
+  const auto inputs = read_inputs(settings->store_dir, line.words);
+  if (!inputs) return refuse(inputs.error());
+  Runs runs;
+  for (const Input& input : *inputs) runs.push_back(&input);
+  std::stable_sort(runs.begin(), runs.end(), [](const Input* a, const Input* b) {
+    return a->stored.run.outcome.started_realtime_ns < b->stored.run.outcome.started_realtime_ns;
+  });
+  const auto text = format->make(runs);
+  if (!text) return refuse(text.error());
+  const std::string path(value_of(line, "output"));
+  if (path.empty() || path == "-") return print(*text);
+  const Status written = write_file_atomically(path, *text, false, 0666);
+  if (!written) return refuse(written.error()), 1;
+  return 0;
+}
+
+}  // namespace tacho

@@ -1,0 +1,62 @@
+// What the delivery of every kind does with the run in the spool: at its end what is torn is cut off and what is open
+// is sealed, once; state.json is read; what is left is said. What is due next is said by who derives from it, in
+// proceed(). Not thread-safe.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "deliver/delivery.h"
+
+namespace tacho {
+
+class SpooledDelivery : public Delivery {
+ public:
+  Step step() final;
+  void finish(int64_t deadline_ns) override;
+  const std::string& reason() const final { return reason_; }
+  int64_t cancel_at_ns() const override { return deadline_ns_; }
+
+ protected:
+  // `form` is the ending of the run's segments; at the end no pause is longer than `longest_pause_ns`.
+  SpooledDelivery(SpoolRun run, Role role, Delivering& shared, std::string_view form, int64_t longest_pause_ns);
+
+  // What is due. After finish() the segments are sealed and whole.
+  virtual Step proceed() = 0;
+
+  // state.json by its parser: as new where there is none, or where it cannot be read, which is said. An Error where a
+  // newer tacho wrote it.
+  template <class State>
+  Result<State> read_state(Result<State> (*parse)(std::string_view)) {
+    const auto text = run_.state();
+    auto state = text ? parse(*text) : Result<State>(State{});
+    if (state || state.error().code != Code::invalid) return state;
+    tell_of_state(state.error());
+    return State{};
+  }
+
+  virtual Step left(std::string reason);
+  Step give_up(const std::string& why);  // left, for a reason that nobody was told yet
+  Step wait_until(int64_t wake_ns) const;
+  Step removed();  // all of it arrived
+  bool is_late() const { return deadline_ns_ > 0 && now_ns() >= deadline_ns_; }
+  Step left_late() { return left(reason_.empty() ? "the time for it is over" : reason_); }
+  int64_t now_ns() const { return shared_.clock.monotonic_ns(); }
+
+  SpoolRun run_;
+  Role role_;
+  Delivering& shared_;
+  std::string reason_;
+  int64_t deadline_ns_ = 0;
+  bool ended_ = false;
+
+ private:
+  Status recover();
+  void tell_of_state(const Error& error);
+
+  std::string_view form_;
+  int64_t longest_pause_ns_;
+  bool recovered_ = false;
+};
+
+}  // namespace tacho

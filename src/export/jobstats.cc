@@ -1,0 +1,86 @@
+#include "export/jobstats.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/base64.h"
+#include "base/writer.h"
+#include "codec/gzip.h"
+
+namespace tacho {
+namespace {
+
+struct Node {
+  std::optional<int64_t> asked_bytes, peak_bytes;
+  std::optional<double> cpu_s, cpus;
+};
+
+template <class T>
+void add(std::optional<T>& sum, const std::optional<T>& value) {
+  if (value) sum = sum.value_or(T{}) + *value;
+}
+
+std::map<std::string, Node> nodes_of(std::span<const JobFigures> runs) {
+  std::map<std::string, Node> nodes;
+  for (const JobFigures& job : runs) {
+    const Run& run = job.run;
+    std::string name = run.started_by.job.node;
+    if (name.empty() && run.host.host_hostname && !is_hidden(run, "host_hostname")) name = *run.host.host_hostname;
+    Node& node = nodes[name.empty() ? "localhost" : name];
+    add(node.peak_bytes, run.totals.memory_peak_bytes);
+    add(node.cpu_s, job.cpu_s());
+    node.asked_bytes = std::max(node.asked_bytes, run.started_by.requested.memory_bytes);
+    add(node.cpus, run.started_by.requested.cpus);
+  }
+  return nodes;
+}
+
+std::string gzipped(std::string_view text) {
+  GzipEncoder encoder;
+  std::string out;
+  const auto take = [&] {
+    out += encoder.pending();
+    encoder.sent(encoder.pending().size());
+  };
+  if (!encoder.open()) return {};
+  for (size_t i = 0; i < text.size(); i += GzipEncoder::kFlushBytes / 2) {
+    if (!encoder.put(text.substr(i, GzipEncoder::kFlushBytes / 2))) return {};
+    take();
+  }
+  if (!encoder.finish()) return {};
+  take();
+  return out;
+}
+
+}  // namespace
+
+std::string jobstats_text(std::span<const JobFigures> runs, int64_t rows) {
+  if (rows == 0 || runs.empty()) return "JS1:None";
+  int64_t start_ns = INT64_MAX, wall_ms = 0, gpus = 0;
+  for (const JobFigures& job : runs) {
+    start_ns = std::min(start_ns, job.run.outcome.started_realtime_ns);
+    gpus += job.run.started_by.requested.gpus.value_or(job.run.host.host_gpu_count.value_or(0));
+  }
+  for (const JobFigures& job : runs)
+    wall_ms = std::max(wall_ms, (job.run.outcome.started_realtime_ns - start_ns) / 1'000'000 + job.duration_ms);
+  if (wall_ms < 1000) return "JS1:Short";
+  Writer text;
+  JsonWriter json(text);
+  json.object().key("nodes").object();
+  for (const auto& [name, node] : nodes_of(runs)) {
+    Writer quoted;
+    JsonWriter(quoted).value(name);
+    json.key(quoted.view().substr(1, quoted.view().size() - 2)).object();
+    if (node.asked_bytes) {  // a reader divides one by the other without looking
+      json.key("total_memory").integer(*node.asked_bytes);
+      if (node.peak_bytes) json.key("used_memory").integer(*node.peak_bytes);
+    }
+    if (node.cpu_s) json.key("total_time").number(*node.cpu_s, 1);
+    if (node.cpus) json.key("cpus").integer(half_up(*node.cpus));
+    json.end_object();
+  }
+  json.end_object().key("total_time").integer(wall_ms / 1000).key("gpus").integer(gpus).end_object();
+  return "JS1:" + base64(gzipped(text.view()));
+}
+
+}  // namespace tacho

@@ -1,0 +1,14 @@
+// The summary that jobstats' tools read from a job's AdminComment: "JS1:" and base64 of gzipped JSON. Thread-safe.
+#pragma once
+#include <span>
+#include <string>
+
+#include "export/figures.h"
+
+namespace tacho {
+
+// The runs of one job, a node each; runs of one node are added up. "JS1:Short" below a second, "JS1:None" without rows.
+// One line, without a line end.
+std::string jobstats_text(std::span<const JobFigures> runs, int64_t rows);
+
+}  // namespace tacho

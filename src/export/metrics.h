@@ -1,0 +1,41 @@
+// A job's figures as Prometheus' text format 0.0.4 and as OpenMetrics 1.0: at most 19 series, none with a pid, a path
+// or a command. Unknown is no line, never 0. Pure; thread-safe.
+#pragma once
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "model/row.h"
+#include "model/run.h"
+
+namespace tacho {
+
+// Labels that a user adds to every series (--metric-label): a name that is not ours, and a value of at most 128 bytes.
+using MetricLabels = std::vector<std::pair<std::string, std::string>>;
+Result<std::pair<std::string, std::string>> parse_metric_label(std::string_view text);
+
+// What changes while the job runs. Sums are over all rows so far.
+class JobMetrics {
+ public:
+  void begin(const Schema& schema);
+  void add(const Row& row);
+
+  std::optional<double> cpu_user_s, cpu_system_s, memory_bytes, memory_peak_bytes, read_bytes, write_bytes, processes,
+      throttled_s, oom_kills, gpu_usage, gpu_memory_bytes, update_time_s;
+
+ private:
+  struct Source {
+    std::optional<double> JobMetrics::*target;
+    size_t cell;
+    double factor;
+    bool is_sum;
+  };
+  std::vector<Source> sources_;
+};
+
+enum class MetricsFormat { prometheus, openmetrics };
+std::string metrics_text(const Run& run, const JobMetrics& job, const MetricLabels& labels, MetricsFormat format);
+
+}  // namespace tacho

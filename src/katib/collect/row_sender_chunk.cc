@@ -1,0 +1,181 @@
+// The chunk on its way: read from a stream, or made again after a restart, and sent part by part.
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <random>
+
+#include "base/log.h"
+#include "base/units.h"
+#include "katib/collect/row_sender.h"
+
+namespace tacho {
+namespace {
+
+// For a call of which only the state file tells.
+constexpr int64_t kUnknownSettleNs = 2 * kNsPerSec;
+
+// Unlike that of any other chunk, whoever sends it.
+std::string new_id() {
+  static std::random_device random;  // to make one takes longer than what it is asked for
+  std::string out;
+  for (int i = 0; i < 4; ++i) {
+    std::array<char, 9> part{};
+    std::snprintf(part.data(), part.size(), "%08x", static_cast<unsigned>(random()));
+    out += part.data();
+  }
+  return out;
+}
+
+}  // namespace
+
+void RowSender::resume() {
+  for (Stream& stream : streams_)
+    if (const Status status = stream.reader->seek(state_.streams[stream.name].position); !status)
+      log::warn(status.error());
+  if (!state_.pending) return;
+  PendingChunk pending = *state_.pending;
+  Stream* stream = find(pending.stream);
+  std::vector<MetricRow> raw;
+  bool more = stream != nullptr && stream->reader->stop_at(pending.to);
+  while (more && static_cast<int64_t>(raw.size()) < pending.rows) {
+    const auto read = stream->reader->read(pending.at_end, static_cast<size_t>(pending.rows) - raw.size(),
+                                           [&](MetricRow&& row) { raw.push_back(std::move(row)); });
+    more = read && *read;  // a turn may pass over much of the source without a row
+  }
+  if (stream != nullptr)
+    if (const Status status = stream->reader->stop_at(""); !status) log::warn(status.error());
+  if (stream != nullptr && static_cast<int64_t>(raw.size()) == pending.rows)
+    return adopt(std::move(pending), std::move(raw), true);
+  log::warn(
+      "rows that were on their way cannot be read again, since the source changed; they may be missing or reported "
+      "twice");
+  state_.pending.reset();
+  if (stream != nullptr)
+    if (const Status status = stream->reader->seek(state_.streams[stream->name].position); !status)
+      log::warn(status.error());
+}
+
+// Reads rows of one stream into a new chunk; false when it has none.
+bool RowSender::fill(Stream& stream) {
+  StreamProgress& progress = state_.streams[stream.name];
+  if (stream.anew) {
+    stream.anew = false;
+    progress = {};
+    if (const Status status = stream.reader->begin_anew(); !status) log::warn(status.error());
+  }
+  std::vector<MetricRow> raw;
+  size_t bytes = 0;
+  for (bool more = true; more && raw.size() < kMostRows && bytes < kMostBytes / 2;) {
+    // Small steps when rows are large, so that a chunk stays near its limit.
+    const size_t average = raw.empty() ? kMostBytes / 64 : bytes / raw.size() + 1;
+    const size_t limit = std::clamp<size_t>((kMostBytes - bytes) / (2 * average), 1, kMostRows - raw.size());
+    raw.reserve(raw.size() + limit);
+    const auto read = stream.reader->read(at_end_, limit, [&](MetricRow&& row) {
+      bytes += wire_bytes(row);
+      raw.push_back(std::move(row));
+    });
+    if (!read) {
+      log::warn(read.error());
+      if (read.error().code != Code::invalid) read_fault_ = read.error().message();
+    }
+    more = read && *read;
+    if (stream.reader->restarted()) {
+      ++stream.own_restarts;
+      progress.rows = 0;
+    }
+  }
+  if (raw.empty()) {
+    // What was passed over need not be read again.
+    progress.position = stream.reader->position();
+    return false;
+  }
+  PendingChunk pending;
+  pending.stream = stream.name;
+  pending.to = stream.reader->position();
+  pending.rows = static_cast<int64_t>(raw.size());
+  pending.at_end = at_end_;
+  if (rules_.arrival) {
+    const int64_t now = now_us();
+    pending.arrivals = stream.marks == nullptr ? std::vector<ArrivalRun>{{pending.rows, now}}
+                                               : stream.marks->runs(progress.rows, pending.rows, now);
+  }
+  adopt(std::move(pending), std::move(raw), false);
+  return true;
+}
+
+void RowSender::adopt(PendingChunk pending, std::vector<MetricRow> raw, bool in_doubt) {
+  times_after_ = state_.times;
+  auto rows = shape_rows(std::move(raw), pending.arrivals, rules_, times_after_);
+  const auto size = static_cast<int64_t>(rows.size());
+  pending.done = std::min(pending.done, size);
+  std::erase_if(pending.skipped, [&](int64_t number) { return number >= pending.done; });
+  pending.sending = std::min(
+      pending.sending, pending.done < size ? size - pending.done : static_cast<int64_t>(!pending.skipped.empty()));
+  if (pending.id.empty()) pending.id = new_id();
+  in_doubt_ = in_doubt && pending.sending > 0;
+  doubt_ns_ = -1;  // its call may still be done: since when is not known
+  settle_ns_ = kUnknownSettleNs;
+  chunk_ = std::make_shared<const std::vector<MetricRow>>(std::move(rows));
+  state_.pending = std::move(pending);
+  poison_end_ = poison_limit_ = 0;
+  poison_failures_ = 0;
+  proving_ = others_refused_ = halve_if_missing_ = false;
+}
+
+bool RowSender::build_chunk() {
+  read_fault_.clear();
+  for (Stream& stream : streams_)
+    if (stream.open && fill(stream)) return true;
+  return false;
+}
+
+// All rows were sent but for those that were passed over.
+bool RowSender::second_look() const {
+  return static_cast<size_t>(state_.pending->done) >= chunk_->size() && !state_.pending->skipped.empty();
+}
+
+size_t RowSender::first_row() const {
+  return static_cast<size_t>(second_look() ? state_.pending->skipped.front() : state_.pending->done);
+}
+
+// How many rows the next call carries.
+size_t RowSender::next_part() const {
+  if (second_look()) return 1;
+  const auto done = static_cast<size_t>(state_.pending->done);
+  if (in_doubt_) return static_cast<size_t>(state_.pending->sending);
+  const size_t most = poison_limit_ > 0 ? std::min(poison_limit_, poison_end_ - done) : kMostRows;
+  size_t count = 0, bytes = 0;
+  for (; done + count < chunk_->size() && count < most; ++count) {
+    bytes += wire_bytes((*chunk_)[done + count]);
+    if (count > 0 && bytes > kMostBytes) break;
+  }
+  return count;
+}
+
+void RowSender::note_stored(size_t first, size_t count) {
+  struct Known {
+    const std::string* name;
+    int64_t* acknowledged;
+    RowDigest* digest;
+  };
+  std::vector<Known> known;  // a few names, again and again
+  for (size_t i = first; i < first + count; ++i) {
+    const MetricRow& row = (*chunk_)[i];
+    auto metric = std::find_if(known.begin(), known.end(), [&](const Known& one) { return *one.name == row.name; });
+    if (metric == known.end())
+      metric = known.insert(known.end(), {&row.name, &state_.acknowledged[row.name], &state_.digests[row.name]});
+    ++*metric->acknowledged;
+    metric->digest->add(row.time_stamp.us().value_or(0), row.value);
+  }
+}
+
+void RowSender::finish_chunk() {
+  StreamProgress& progress = state_.streams[state_.pending->stream];
+  progress.position = state_.pending->to;
+  progress.rows += state_.pending->rows;
+  state_.times = std::move(times_after_);
+  state_.pending.reset();
+  chunk_.reset();
+}
+
+}  // namespace tacho

@@ -1,0 +1,155 @@
+// -o for the tools that read a run: a trace of Nextflow, a benchmark of Snakemake, the summary of jobstats, each
+// written when the run ends, and the metrics text that Prometheus' tools pick up, which is replaced while the run goes
+// on. A file is complete or not there: a temporary one, whose name begins with a dot, takes its place.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "base/path.h"
+#include "base/units.h"
+#include "export/jobstats.h"
+#include "export/metrics.h"
+#include "export/nextflow.h"
+#include "export/snakemake.h"
+#include "os/file.h"
+#include "os/line_file.h"
+#include "os/unique.h"
+#include "sink/files.h"
+
+namespace tacho {
+namespace {
+
+constexpr size_t kLongestTrace = 1 << 20;
+constexpr int64_t kRefreshNs = 15 * kNsPerSec;
+
+// The path behind "nextflow:", or all of it.
+std::string path_in(const std::string& destination, std::string_view prefix) {
+  return destination.starts_with(prefix) ? destination.substr(prefix.size()) : destination;
+}
+
+// Where a link leads: its target is replaced, not the link.
+std::string target_of(const std::string& path) {
+  char* const real = ::realpath(path.c_str(), nullptr);
+  const std::string target = real != nullptr ? real : path;
+  std::free(real);
+  return target;
+}
+
+Status check_place(const std::string& path) {
+  if (path == "-") return ok();
+  const std::string folder = parent_folder(target_of(path));
+  struct stat info {};
+  if (path.empty() || path.ends_with('/') || (::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)))
+    return Error{Code::invalid, "the output is a folder", path, "name a file"};
+  if (::stat(folder.c_str(), &info) != 0)
+    return Error{Code::not_available, "the folder of the output is missing", folder, "make it first"};
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) return system_error("cannot write to the folder", folder, errno);
+  return ok();
+}
+
+Status replace_file(const std::string& path, std::string_view text) {
+  if (path != "-") return write_file_atomically(target_of(path), text, false, 0666);
+  auto out = LineFile::open("-");
+  return out ? out->write(text, 10 * LineFile::kWaitMs) : Status(out.error());
+}
+
+// What a file holds, where it is a plain one of a sane size.
+std::string text_before(const std::string& path) {
+  struct stat info {};
+  if (path == "-" || ::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return {};
+  return read_whole_file(path, kLongestTrace).value_or("");
+}
+
+using MakeText = std::string (*)(const JobFigures& job, int64_t rows, const std::string& path);
+
+class AtEndSink final : public Sink {
+ public:
+  AtEndSink(std::string name, std::string path, MakeText make)
+      : name_(std::move(name)), path_(std::move(path)), make_(make) {}
+  Status begin(const Run&, const Schema&) override { return ok(); }
+  Status write(const Row&, const Detail*) override { return ++rows_, ok(); }
+  Status end(const Run& run) override { return replace_file(path_, make_(JobFigures(run), rows_, path_)); }
+  std::string_view name() const override { return name_; }
+
+ private:
+  std::string name_, path_;
+  MakeText make_;
+  int64_t rows_ = 0;
+};
+
+class MetricsSink final : public Sink {
+ public:
+  MetricsSink(std::string name, std::string path, MetricsFormat format, MetricLabels labels)
+      : name_(std::move(name)), path_(std::move(path)), format_(format), labels_(std::move(labels)) {}
+
+  Status begin(const Run& run, const Schema& schema) override {
+    run_ = run;
+    metrics_.begin(schema);
+    return path_ == "-" ? ok() : refresh(run);
+  }
+  Status write(const Row& row, const Detail*) override {
+    metrics_.add(row);
+    since_ns_ += row.interval_ns;
+    if (since_ns_ < kRefreshNs || path_ == "-") return ok();
+    since_ns_ = 0;
+    return refresh(run_);
+  }
+  Status end(const Run& run) override { return refresh(run); }
+  std::string_view name() const override { return name_; }
+
+ private:
+  Status refresh(const Run& run) { return replace_file(path_, metrics_text(run, metrics_, labels_, format_)); }
+
+  std::string name_, path_;
+  MetricsFormat format_;
+  MetricLabels labels_;
+  Run run_;
+  JobMetrics metrics_;
+  int64_t since_ns_ = 0;
+};
+
+Result<std::unique_ptr<Sink>> open_at_end(const std::string& destination, std::string_view prefix, MakeText make) {
+  std::string path = path_in(destination, prefix);
+  if (const Status place = check_place(path); !place) return place.error();
+  return std::unique_ptr<Sink>(std::make_unique<AtEndSink>(destination, std::move(path), make));
+}
+
+Result<std::unique_ptr<Sink>> open_metrics(const std::string& destination, std::string_view prefix,
+                                           MetricsFormat format, const SinkOptions& options) {
+  std::string path = path_in(destination, prefix);
+  if (const Status place = check_place(path); !place) return place.error();
+  return std::unique_ptr<Sink>(
+      std::make_unique<MetricsSink>(destination, std::move(path), format, options.metric_labels));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Sink>> open_nextflow_sink(const std::string& destination, const SinkOptions&) {
+  return open_at_end(destination, "nextflow:", [](const JobFigures& job, int64_t, const std::string& path) {
+    return nextflow_trace(job, text_before(path));
+  });
+}
+
+Result<std::unique_ptr<Sink>> open_snakemake_sink(const std::string& destination, const SinkOptions&) {
+  return open_at_end(destination, "snakemake:", [](const JobFigures& job, int64_t, const std::string& path) {
+    return path.ends_with(".jsonl") ? snakemake_json_line(job) : snakemake_header() + snakemake_line(job);
+  });
+}
+
+Result<std::unique_ptr<Sink>> open_jobstats_sink(const std::string& destination, const SinkOptions&) {
+  return open_at_end(destination, "jobstats:", [](const JobFigures& job, int64_t rows, const std::string&) {
+    return jobstats_text({&job, 1}, rows) + "\n";
+  });
+}
+
+Result<std::unique_ptr<Sink>> open_prom_sink(const std::string& destination, const SinkOptions& options) {
+  return open_metrics(destination, "prom:", MetricsFormat::prometheus, options);
+}
+
+Result<std::unique_ptr<Sink>> open_openmetrics_sink(const std::string& destination, const SinkOptions& options) {
+  return open_metrics(destination, "openmetrics:", MetricsFormat::openmetrics, options);
+}
+
+}  // namespace tacho

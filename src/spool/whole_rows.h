@@ -1,0 +1,16 @@
+// What is whole of a segment that a kill tore, or a power cut or a bad disk damaged: rows before and behind the damage
+// are kept, and nothing else. Pure, thread-safe.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace tacho {
+
+// Leaves in a CSV its header and every line that ends and has as many fields; returns how many rows that are. Without a
+// header nothing is whole.
+int64_t keep_whole_csv(std::string& text);
+// The same of a segment with this ending (spool/layout.h): CSV or records.
+int64_t keep_whole_rows(std::string_view ending, std::string& text);
+
+}  // namespace tacho

@@ -1,0 +1,114 @@
+"""Outputs for other tools: Nextflow's trace, Snakemake's benchmark, metrics text, jobstats; and tacho export."""
+import base64
+import gzip
+import json
+import os
+
+from support import Case
+
+KEYS = {"realtime", "%cpu", "cpu_model", "rchar", "wchar", "syscr", "syscw", "read_bytes", "write_bytes", "%mem", "vmem", "rss",
+        "peak_vmem", "peak_rss", "vol_ctxt", "inv_ctxt"}
+
+
+class Export(Case):
+    def record(self, *outputs, command=("sh", "-c", "sleep 0.3"), rc=0, **keywords):
+        words = [word for output in outputs for word in ("-o", output)]
+        done = self.tacho("run", "-q", "-i", "0.1", "--store", self.path("store"), *words, "--", *command, **keywords)
+        self.assertEqual(done.rc, rc, done)
+        return done
+
+    def read(self, name):
+        with open(self.path(name), encoding="utf-8") as file:
+            return file.read()
+
+    def exported(self, form):
+        done = self.tacho("export", "last", "-f", form, "--store", self.path("store"))
+        self.assertEqual(done.rc, 0, done)
+        return done.out
+
+    def test_nextflow_trace(self):
+        self.record(self.path("x.nftrace"), "nextflow:" + self.path("any"), self.path(".command.trace"))
+        text = self.read("x.nftrace")
+        lines = text.splitlines()
+        self.assertEqual(lines[0], "nextflow.trace/v2")
+        pairs = dict(line.split("=", 1) for line in lines[1:])
+        self.assertLessEqual(set(pairs), KEYS)
+        self.assertGreaterEqual(int(pairs["realtime"]), 300)
+        self.assertEqual(text, self.read("any"))
+        self.assertEqual(text, self.read(".command.trace"))
+        self.assertEqual(text, self.exported("nextflow"))
+        self.assertEqual([name for name in os.listdir(self.dir) if ".tmp" in name], [])
+
+    def test_trace_is_merged(self):
+        self.write("x.nftrace", "nextflow.trace/v2\nrealtime=1\nodd=3\n")
+        self.record(self.path("x.nftrace"), command=("sh", "-c", "exit 3"), rc=3)
+        text = self.read("x.nftrace")
+        self.assertIn("\nodd=3\n", text)
+        self.assertNotIn("realtime=1\n", text)
+
+    def test_snakemake_benchmark(self):
+        self.record(self.path("x.benchmark.tsv"), self.path("x.benchmark.jsonl"), "snakemake:" + self.path("y"))
+        header, line = self.read("x.benchmark.tsv").splitlines()
+        self.assertEqual(header.split("\t"), "s h:m:s max_rss max_vms max_uss max_pss io_in io_out mean_load cpu_time".split())
+        self.assertEqual(len(line.split("\t")), 10)
+        self.assertEqual(json.loads(self.read("x.benchmark.jsonl"))["h:m:s"], "0:00:00")
+        self.assertEqual(self.read("y"), self.read("x.benchmark.tsv"))
+        self.assertEqual(self.read("y"), self.exported("snakemake"))
+        self.assertEqual(self.read("x.benchmark.jsonl"), self.exported("snakemake-jsonl"))
+
+    def test_metrics_text(self):
+        self.record(self.path("x.prom"), self.path("x.openmetrics"), command=("sh", "-c", "grep -c running x.prom; sleep 0.3"))
+        text = self.read("x.prom")
+        self.assertIn('tacho_job_running{job_name="sh"} 0\n', text)
+        self.assertIn('tacho_job_exit_code{job_name="sh"} 0\n', text)
+        self.assertLessEqual(sum(not line.startswith("#") for line in text.splitlines()), 19)
+        self.assertTrue(self.read("x.openmetrics").endswith("# EOF\n"))
+
+    def test_metric_labels(self):
+        done = self.tacho("run", "-q", "--no-store", "--metric-label", "lab=a\"b", "-o", "prom:-", "--", "true")
+        self.assertEqual(done.rc, 0, done)
+        self.assertIn('lab="a\\"b"', done.out)
+        for bad in ("job=x", "__a=1", "1a=2", "x", "a=" + "v" * 129):
+            self.assertEqual(self.tacho("run", "--metric-label", bad, "--", "true").rc, 125, bad)
+
+    def test_jobstats(self):
+        self.record("jobstats:" + self.path("x"), command=("sh", "-c", "sleep 1.1"), env={"SLURM_JOB_ID": "1", "SLURM_CPUS_ON_NODE": "2"})
+        text = self.read("x").strip()
+        self.assertTrue(text.startswith("JS1:H4sIAAAAAAA"), text)
+        data = json.loads(gzip.decompress(base64.b64decode(text[4:])))
+        self.assertEqual(data["total_time"], 1)
+        (node,) = data["nodes"].values()
+        self.assertEqual(node["cpus"], 2)
+        self.assertNotIn("used_memory", node)
+        self.record("jobstats:" + self.path("short"), command=("true",))
+        self.assertEqual(self.read("short").strip(), "JS1:Short")
+
+    def test_bad_places_refuse_the_start(self):
+        for place in ("nextflow:" + self.path("none", "x"), self.path("none", "x.prom"), "prom:" + self.dir, self.path("x.parquet")):
+            done = self.tacho("run", "-o", place, "--", "touch", self.path("started"))
+            self.assertEqual(done.rc, 125, done)
+            self.assertFalse(os.path.exists(self.path("started")))
+        self.assertIn("docs/query.md", done.err)
+
+    def test_a_link_is_followed_and_its_target_replaced(self):
+        os.mkdir(self.path("real"))
+        self.write("real/x", "old")
+        os.symlink(self.path("real", "x"), self.path("link.prom"))
+        self.record(self.path("link.prom"))
+        self.assertTrue(os.path.islink(self.path("link.prom")))
+        self.assertIn("tacho_job_running", self.read("real/x"))
+
+    def test_export_usage(self):
+        self.record()
+        store = ["--store", self.path("store")]
+        self.assertEqual(self.tacho("export", "-f", "prom", *store).rc, 125)
+        self.assertEqual(self.tacho("export", "last", *store).rc, 125)
+        self.assertEqual(self.tacho("export", "last", "-f", "snakmake", *store).rc, 125)
+        self.assertEqual(self.tacho("export", "last", "last", "-f", "prom", *store).rc, 125)
+        self.assertEqual(self.tacho("export", "nosuchrun", "-f", "prom", *store).rc, 125)
+        self.assertEqual(self.tacho("export", "last", "-f", "csv", "-o", self.path("none", "x"), *store).rc, 1)
+        done = self.tacho("export", "last", "last", "-f", "nextflow-tsv", *store)
+        self.assertEqual(len(done.out.splitlines()), 3, done)
+        folder = self.run_folders(self.path("store"))[0]
+        with open(os.path.join(folder, "metrics.csv"), encoding="utf-8") as file:
+            self.assertEqual(self.exported("csv"), file.read())
