@@ -7,6 +7,7 @@ import subprocess
 
 from . import _options, _units
 from ._errors import TachoError
+from ._json import as_object
 from ._options import Settings
 from ._program import find_program, is_disabled, plain
 from ._run import Run
@@ -88,7 +89,8 @@ def _plain_run(args: Words, command: List[Any], keywords: Dict[str, Any], data: 
         keywords["input"] = data
     keywords = {key: value for key, value in keywords.items() if value is not None}
     try:
-        done = subprocess.run(command, timeout=limit, check=check, **keywords)
+        start: Any = subprocess.run
+        done: Any = start(command, timeout=limit, check=check, **keywords)
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
         raise _with_run(error, None)
     return CompletedRun(args, done.returncode, done.stdout, done.stderr, None)
@@ -155,7 +157,7 @@ def _line(data: bytes) -> Dict[str, Any]:
         news = json.loads(data)
     except ValueError:
         return {}
-    return news if isinstance(news, dict) else {}
+    return as_object(news)
 
 
 def _judge(command: List[Any], status: int, news: Dict[str, Any]) -> Optional[Run]:
@@ -173,5 +175,4 @@ def _judge(command: List[Any], status: int, news: Dict[str, Any]) -> Optional[Ru
 
 
 def _timed_out(recorded: Run, status: int) -> bool:
-    outcome = recorded.info.get("outcome")
-    return bool(outcome.get("timed_out")) if isinstance(outcome, dict) else status == 124
+    return bool(as_object(recorded.info.get("outcome")).get("timed_out", status == 124))

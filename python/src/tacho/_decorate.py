@@ -6,7 +6,7 @@ import inspect
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, TypeVar
+    from typing import Any, Callable, Generator, TypeVar
 
     from ._tracker import Tracker
 
@@ -20,7 +20,7 @@ def decorate(tracker: Tracker, function: Function) -> Function:
         return tracker.again(name)
 
     def done(used: Tracker) -> None:
-        wrapper.last_run = used.run  # type: ignore[attr-defined]
+        wrapper.last_run = used.run
 
     wrapper = _wrapper(function, begin, done)
     wrapper.last_run = None
@@ -55,7 +55,8 @@ def _wrapper(function: Any, begin: Callable[[], Tracker], done: Callable[[Tracke
             used = begin()
             try:
                 with used:
-                    return (yield from function(*args, **keywords))
+                    inner: Generator[Any, Any, Any] = function(*args, **keywords)
+                    return (yield from inner)
             finally:
                 done(used)
         return items

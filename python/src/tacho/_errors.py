@@ -1,4 +1,9 @@
 """What this package raises and warns with."""
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class TachoError(RuntimeError):
@@ -41,8 +46,9 @@ def _frames_of_this_package() -> int:
     import sys
 
     here = os.path.dirname(__file__)
-    depth, frame = 1, sys._getframe(1)
+    get_frame: Any = getattr(sys, "_getframe")
+    depth, frame = 1, get_frame(1)
     while frame is not None and os.path.dirname(frame.f_code.co_filename) == here:
         depth += 1
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return depth

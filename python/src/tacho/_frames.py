@@ -35,27 +35,30 @@ def to_pandas(table: Table, datetime: bool) -> pandas.DataFrame:
             index = index.as_unit("ms")
     else:
         index = pd.Index(table.values.get("timestamp", []), name="timestamp", dtype="float64")
-    return pd.DataFrame(columns, index=index)
+    frame: pandas.DataFrame = pd.DataFrame(columns, index=index)
+    return frame
 
 
 def to_polars(table: Table) -> polars.DataFrame:
     pl = _need("polars", "polars")
-    columns = []
+    columns: List[Any] = []
     for name in table.columns:
         if name == "timestamp":
             times = pl.Series(name, _milliseconds(table), dtype=pl.Int64)
             columns.append(times.cast(pl.Datetime("ms")).dt.replace_time_zone("UTC"))
         else:
             columns.append(pl.Series(name, table.values[name], dtype=pl.Int64 if table.is_whole(name) else pl.Float64))
-    return pl.DataFrame(columns)
+    frame: polars.DataFrame = pl.DataFrame(columns)
+    return frame
 
 
 def to_arrow(table: Table) -> pyarrow.Table:
     pa = _need("pyarrow", "arrow")
-    columns = []
+    columns: List[Any] = []
     for name in table.columns:
         if name == "timestamp":
             columns.append(pa.array(_milliseconds(table), type=pa.timestamp("ms", tz="UTC")))
         else:
             columns.append(pa.array(table.values[name], type=pa.int64() if table.is_whole(name) else pa.float64()))
-    return pa.table(columns, names=table.columns)
+    frame: pyarrow.Table = pa.table(columns, names=table.columns)
+    return frame

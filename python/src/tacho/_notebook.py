@@ -49,9 +49,9 @@ def _record(shell: Any, options: _Options, code: str) -> None:
     if run is None or options.quiet:
         return
     if hasattr(shell, "kernel"):
-        from IPython.display import display
+        import importlib
 
-        display(run)
+        importlib.import_module("IPython.display").display(run)
     else:
         print(line(run))
 

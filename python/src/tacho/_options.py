@@ -7,7 +7,7 @@ from . import _units
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Dict, Iterable, List, Mapping, Optional, Union
+    from typing import Any, Dict, Iterable, List, Mapping, Optional, Union
 
     Text = Union[str, "os.PathLike[str]"]
     Texts = Union[Text, Iterable[Text]]
@@ -20,9 +20,9 @@ METADATA = ("project_name", "stage_name", "task_name", "team", "env", "language"
 
 def text(value: object, what: str) -> str:
     """As an argument can hold it: no NUL byte, and no half of a character."""
-    word = os.fspath(value) if isinstance(value, os.PathLike) else str(value)
-    if isinstance(word, bytes):
-        word = os.fsdecode(word)
+    is_path = isinstance(value, (bytes, os.PathLike))
+    given: Any = value
+    word = os.fsdecode(given) if is_path else str(given)
     if "\0" in word:
         raise ValueError(f"{what} holds a NUL character: {word!r}")
     try:
@@ -40,7 +40,8 @@ def texts(value: Texts, what: str) -> List[str]:
 
 
 def _tags(tags: Tags) -> List[str]:
-    pairs = [f"{key}={value}" for key, value in tags.items()] if hasattr(tags, "items") else texts(tags, "tags")
+    given: Any = tags
+    pairs: List[str] = [f"{key}={given[key]}" for key in given] if hasattr(given, "keys") else texts(given, "tags")
     for pair in pairs:
         if pair.find("=") < 1:
             raise ValueError(f"not a tag: {pair!r}; write KEY=VALUE or give a dict")
@@ -48,7 +49,7 @@ def _tags(tags: Tags) -> List[str]:
 
 
 def _metadata(metadata: Mapping[str, object]) -> List[str]:
-    words = []
+    words: List[str] = []
     for key, value in metadata.items():
         name = key.replace("-", "_")
         if name not in METADATA:

@@ -8,7 +8,7 @@ from ._errors import ProgramNotFound, TachoError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, Iterator, NoReturn, Optional, Sequence, Tuple
+    from typing import Any, Dict, Iterator, List, NoReturn, Optional, Sequence, Tuple
 
 _HINT = "install the wheel of tacho for this platform, or set TACHO_BIN to the program or its folder"
 _MACHINES = {62: "x86_64", 183: "aarch64", 40: "arm", 3: "x86", 243: "riscv64", 21: "ppc64le", 22: "s390x"}
@@ -62,7 +62,7 @@ def find_program(name: str = "tacho") -> str:
     known = _found.get(key)
     if known is not None and os.access(known, os.X_OK):
         return known
-    unfit = []
+    unfit: List[Tuple[str, str]] = []
     for path in _candidates(name):
         if not os.path.isfile(path):
             continue

@@ -3,8 +3,10 @@ from __future__ import annotations
 
 import os
 
-from . import _agent, _program, _table
+from . import _agent, _table
 from ._errors import ProgramNotFound, RunNotFound, TachoError
+from ._json import as_list, as_object
+from ._program import ask, ask_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +30,7 @@ class Run:
     __slots__ = ("_folder", "_file", "_info", "_table", "__weakref__")
 
     def __init__(self, folder: Text, _file: Optional[str] = None) -> None:
-        self._folder = os.path.abspath(os.fspath(folder))
+        self._folder: str = os.path.abspath(os.fspath(folder))
         self._file = _file
         self._info: Optional[Dict[str, Any]] = None
         self._table: Optional[Table] = None
@@ -36,7 +38,7 @@ class Run:
     @classmethod
     def of_file(cls, path: Text) -> Run:
         """Of a .csv, .csv.gz or .jsonl file."""
-        name = os.path.abspath(os.fspath(path))
+        name: str = os.path.abspath(os.fspath(path))
         return cls(os.path.dirname(name), name)
 
     def remove_with_it(self, place: str) -> None:
@@ -101,9 +103,9 @@ class Run:
         for _ in range(3):  # it may be replaced while it is read
             try:
                 with open(path, encoding="utf-8", errors="replace") as file:
-                    info = json.load(file)
+                    info: Any = json.load(file)
                 if isinstance(info, dict):
-                    return info
+                    return as_object(info)
             except FileNotFoundError as error:
                 raise RunNotFound(f"there is no run in {self._folder}") from error
             except (OSError, ValueError, RecursionError) as error:
@@ -127,7 +129,7 @@ class Run:
     def summary(self) -> Dict[str, Any]:
         """The figures of one line; unknown is None, never 0."""
         info = self.info
-        outcome, totals, stats = (_object(info.get(key)) for key in ("outcome", "totals", "statistics"))
+        outcome, totals, stats = (as_object(info.get(key)) for key in ("outcome", "totals", "statistics"))
         user, system = totals.get("cpu_user_s"), totals.get("cpu_system_s")
         peak = totals.get("memory_peak_bytes")
         cpu_seconds = None if user is None and system is None else round((user or 0) + (system or 0), 4)
@@ -145,12 +147,11 @@ class Run:
     @property
     def stats(self) -> Dict[str, Dict[str, float]]:
         """{column: {aggregate: value}}"""
-        return _object(self.info.get("statistics"))
+        return as_object(self.info.get("statistics"))
 
     @property
     def phases(self) -> List[Dict[str, Any]]:
-        phases = self.info.get("phases")
-        return phases if isinstance(phases, list) else []
+        return as_list(self.info.get("phases"))
 
     def processes(self) -> List[Dict[str, Any]]:
         """processes.csv: who used how much. Of a process that was written down twice the last line counts."""
@@ -223,7 +224,7 @@ class Run:
     # What the program says of it
 
     def _ask_json(self, *words: str, ok: Tuple[int, ...] = (0,)) -> Dict[str, Any]:
-        return _object(_program.ask_json(*words, ok=ok))
+        return as_object(ask_json(*words, ok=ok))
 
     def _name(self) -> str:
         return self._folder if self._file is None else self._file_for_program()
@@ -246,8 +247,8 @@ class Run:
         from ._options import remove_folder, temporary_folder
 
         if path is not None:
-            name = os.path.abspath(os.fspath(path))
-            _program.ask("report", self._name(), "-o", name)
+            name: str = os.path.abspath(os.fspath(path))
+            ask("report", self._name(), "-o", name)
             with open(name, encoding="utf-8") as file:
                 return file.read()
         place = temporary_folder()
@@ -266,7 +267,7 @@ class Run:
 
     def show(self) -> str:
         """The summary as text."""
-        return _program.ask("show", self._name())
+        return ask("show", self._name())
 
     def _repr_html_(self) -> str:
         from ._html import page
@@ -274,13 +275,9 @@ class Run:
         return page(self)
 
 
-def _object(value: Any) -> Dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
 def _member(value: Any, *keys: str) -> Any:
     for key in keys:
-        value = _object(value).get(key)
+        value = as_object(value).get(key)
     return value
 
 

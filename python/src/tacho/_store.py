@@ -3,14 +3,16 @@ from __future__ import annotations
 
 import os
 
-from . import _program, _units
+from . import _units
 from ._errors import RunNotFound
+from ._json import as_list, as_object
+from ._program import Refused, ask, ask_json
 from ._run import Run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import datetime
-    from typing import Any, List, Optional, Union
+    from typing import Any, Dict, List, Optional, Union
 
     from ._options import Text
 
@@ -33,8 +35,8 @@ def load(run: Union[Text, Run] = "last", *, store: Optional[Text] = None) -> Run
     if not name or name.startswith("-"):
         raise RunNotFound(f"not the name of a run: {name!r}; tacho.runs() lists all")
     try:
-        folder = _program.ask("show", "--folder", name, *_store_words(store))
-    except _program.Refused as error:
+        folder = ask("show", "--folder", name, *_store_words(store))
+    except Refused as error:
         raise RunNotFound(str(error)) from None
     return Run(folder.rstrip("\n"))
 
@@ -46,9 +48,9 @@ def _store_words(store: Optional[Text]) -> List[str]:
 def runs(*, job: Optional[str] = None, since: Union[float, str, datetime.datetime, datetime.timedelta, None] = None,
          failed: bool = False, limit: Optional[int] = None, store: Optional[Text] = None) -> List[Run]:
     """Newest first. `since`: a duration back from now ("2d"), a time, or seconds since 1970."""
-    infos = _program.ask_json("runs", "--json", *_store_words(store))
+    infos = ask_json("runs", "--json", *_store_words(store))
     earliest = None if since is None else _earliest(since)
-    chosen = [info for info in infos if isinstance(info, dict) and _fits(info, job, earliest, failed)]
+    chosen = [info for info in map(as_object, as_list(infos)) if info and _fits(info, job, earliest, failed)]
     if limit is not None:
         chosen = chosen[:max(0, limit)]
     if not chosen:
@@ -58,9 +60,9 @@ def runs(*, job: Optional[str] = None, since: Union[float, str, datetime.datetim
     return [Run(os.path.join(place, str(info["id"]))) for info in chosen]
 
 
-def _fits(info: Any, job: Optional[str], earliest: Optional[float], failed: bool) -> bool:
-    outcome = info.get("outcome") or {}
-    if job is not None and (info.get("metadata") or {}).get("job_name") != job:
+def _fits(info: Dict[str, Any], job: Optional[str], earliest: Optional[float], failed: bool) -> bool:
+    outcome = as_object(info.get("outcome"))
+    if job is not None and as_object(info.get("metadata")).get("job_name") != job:
         return False
     if failed and info.get("state") not in ("failed", "interrupted"):
         return False

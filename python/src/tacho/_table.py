@@ -1,6 +1,8 @@
 """Rows of metrics files: CSV as tacho and other trackers write it, gzipped too, and JSON lines."""
 from __future__ import annotations
 
+from ._json import as_list, as_object
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Dict, IO, List, Optional, Sequence, Tuple, Union
@@ -48,8 +50,9 @@ def _open(path: str) -> IO[bytes]:
         packed = file.read(2) == b"\x1f\x8b"
     if packed:
         import gzip
+        from typing import cast
 
-        return gzip.open(path, "rb")
+        return cast("IO[bytes]", gzip.open(path, "rb"))
     return open(path, "rb")
 
 
@@ -74,15 +77,16 @@ def read_records(path: str) -> Tuple[List[str], List[List[str]]]:
     text = _whole_lines(path).replace("\0", "")
     csv.field_size_limit(1 << 24)
     lines = csv.reader(text.splitlines())
-    header = next(lines, [])
+    nothing: List[str] = []
+    header = next(lines, nothing)
     return header, [line for line in lines if len(line) == len(header)]
 
 
 def read_csv(path: str) -> Table:
     header, lines = read_records(path)
-    values = []
+    values: List[Values] = []
     for index, name in enumerate(header):
-        cells = [_number(line[index]) if line[index] else None for line in lines]
+        cells: Values = [_number(line[index]) if line[index] else None for line in lines]
         if not is_count(name):
             cells = [None if cell is None else float(cell) for cell in cells]
         values.append(cells)
@@ -120,21 +124,19 @@ def _flat(sample: Dict[str, Any], interval: Optional[float]) -> Dict[str, Cell]:
     row: Dict[str, Cell] = {"timestamp": sample.get("timestamp", sample.get("timestamp_secs")),
                             "process_pid": sample.get("tracked_pid")}
     for column, group, key in _LEVELS:
-        row[column] = (sample.get(group) or {}).get(key)
-    cpu = sample.get("cpu") or {}
+        row[column] = as_object(sample.get(group)).get(key)
+    cpu = as_object(sample.get("cpu"))
     row["process_memory_mib"] = cpu.get("process_pss_mib", cpu.get("process_rss_mib"))
     for column, group, key in _RATES:
-        devices = [one for one in sample.get(group) or [] if one.get("counted", True)]
+        devices = [one for one in map(as_object, as_list(sample.get(group))) if one.get("counted", True)]
         if interval is not None:
             row[column] = round(sum(one.get(key) or 0 for one in devices) * interval)
-    gpus = sample.get("gpu")
-    if isinstance(gpus, list):
+    if isinstance(sample.get("gpu"), list):
+        gpus = [as_object(gpu) for gpu in as_list(sample["gpu"])]
         row["system_gpu_usage"] = sum((gpu.get("utilization_pct") or 0) / 100 for gpu in gpus)
         row["system_gpu_vram_mib"] = sum((gpu.get("vram_used_bytes") or 0) / 2**20 for gpu in gpus)
         row["system_gpu_utilized"] = sum((gpu.get("utilization_pct") or 0) > 0 for gpu in gpus)
-    extended = sample.get("extended")
-    if isinstance(extended, dict):
-        row.update(extended)
+    row.update(as_object(sample.get("extended")))
     return row
 
 
@@ -144,10 +146,10 @@ def read_json_lines(path: str) -> Table:
     rows: List[Dict[str, Cell]] = []
     for line in _whole_lines(path).split("\n"):
         try:
-            sample = json.loads(line) if line.strip() else None
+            sample = as_object(json.loads(line) if line.strip() else None)
         except ValueError:
             continue
-        if isinstance(sample, dict) and ("timestamp" in sample or "timestamp_secs" in sample):
+        if sample and ("timestamp" in sample or "timestamp_secs" in sample):
             taken = sample.get("actual_interval_ms")
             rows.append(_flat(sample, taken / 1000 if isinstance(taken, (int, float)) else None))
     extra = sorted({key for row in rows for key in row} - set(COLUMNS))

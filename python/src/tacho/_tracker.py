@@ -12,7 +12,7 @@ from ._program import is_disabled
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
-    from typing import Any, Callable, Iterable, List, Mapping, Optional, Type, TypeVar, Union, overload
+    from typing import Any, Callable, Iterable, List, Mapping, Optional, Tuple, Type, TypeVar, overload
 
     from ._options import Duration, Tags, Text, Texts
     from ._run import Run
@@ -105,7 +105,7 @@ class Tracker:
                 atexit.register(_at_exit)
                 _hooked = True
 
-    def _begin_elsewhere(self, words: List[str], why: str) -> tuple[_agent.Agent, str]:
+    def _begin_elsewhere(self, words: List[str], why: str) -> Tuple[_agent.Agent, str]:
         """There is no store to write to: a temporary folder has to do."""
         place = _options.temporary_folder()
         try:
@@ -247,8 +247,9 @@ def track(name: Any = None, *, interval: Duration = 1.0, pid: Optional[int] = No
           metadata: Optional[Mapping[str, object]] = None, probes: Texts = (), no_probes: Texts = (),
           hide: Texts = (), export: bool = True, strict: bool = False, options: Iterable[str] = ()) -> Any:
     """A Tracker of this process, or of `pid`; not started yet: a `with` block, a decorator, or start() and stop()."""
-    function = name if callable(name) else None
-    settings = Settings(None if function is not None else name, interval, store, keep, output, tags, metadata, probes,
+    function: Any = name if callable(name) else None
+    label: Any = name
+    settings = Settings(None if function is not None else label, interval, store, keep, output, tags, metadata, probes,
                         no_probes, hide, options)
     tracker = Tracker(settings, pid, children, export, strict)
     return tracker if function is None else tracker(function)

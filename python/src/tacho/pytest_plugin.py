@@ -91,8 +91,8 @@ def tacho_run(request: Any) -> Tracker:
     return tracker
 
 
-_tracker_key: Any = pytest.StashKey()
-_figures_key: Any = pytest.StashKey()
+_tracker_key: Any = pytest.StashKey[Any]()
+_figures_key: Any = pytest.StashKey[Any]()
 
 
 def _new_tracker(item: Any) -> Tracker:
@@ -169,7 +169,8 @@ def _judge(item: Any, run: Optional[Run], level: Optional[float]) -> Optional[Ba
         if figures.get(key) is not None:
             item.user_properties.append((f"tacho_{key}", figures[key]))
     item.stash[_figures_key] = figures
-    over, unknown = [], []
+    over: List[str] = []
+    unknown: List[str] = []
     for name, (limit, _) in _Wanted(item).limits.items():
         key, unit = _FIGURES[name]
         value = figures.get(key)

@@ -8,8 +8,9 @@ from threading import Event, Thread
 from time import time
 from typing import Any, Callable, Dict, List, Optional
 
-from .. import _agent, _options, _program, _table
+from .. import _agent, _options, _table
 from .._errors import ProgramNotFound, TachoError
+from .._program import find_program
 from .._run import Run
 from .column_maps import PROCESS_COLUMNS, SYSTEM_COLUMNS
 
@@ -242,7 +243,7 @@ def record(pid: int, children: bool, interval: float, read_process: Callable[...
            read_system: Callable[[], Dict[str, Any]]) -> Recording:
     """By the program; in pure Python where it is missing or for another machine."""
     try:
-        _program.find_program()
+        find_program()
         return AgentRecording(pid, children, interval)
     except ProgramNotFound:
         return PythonRecording(pid, children, interval, read_process, read_system)

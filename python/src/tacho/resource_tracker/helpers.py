@@ -7,7 +7,7 @@ from csv import QUOTE_NONNUMERIC
 from typing import Any, Dict, Iterable, List, Mapping
 
 
-def aggregate_stats(stats: List[Dict[str, Dict[str, float]]]) -> Dict[str, Dict[str, float]]:
+def aggregate_stats(stats: List[Dict[str, Dict[str, Any]]]) -> Dict[str, Dict[str, float]]:
     """Over several runs: mean and duration are averaged, of max and sum the largest counts."""
     columns: Dict[str, Dict[str, List[float]]] = {}
     for one in stats:

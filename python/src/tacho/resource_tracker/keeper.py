@@ -9,6 +9,8 @@ from typing import Any, Dict, List, Optional
 from urllib.parse import quote, urlencode
 from urllib.request import Request, urlopen
 
+from .._json import as_list, as_object
+
 logger = logging.getLogger("resource_tracker")
 
 _ENDPOINT = "https://keeper.sparecores.net"
@@ -30,9 +32,9 @@ def keeper_request(path: str, timeout: float = 2, endpoint: str = _ENDPOINT) -> 
 def get_instance_price(vendor_id: str, region_id: str, instance_type: str) -> Optional[float]:
     """On demand, an hour, in that region; None when it is not known."""
     prices = keeper_request(f"/server/{quote(vendor_id, safe='')}/{quote(instance_type, safe='')}/prices?currency=USD")
-    fits = [price for price in prices if isinstance(price, dict) and price.get("allocation") == "ondemand"
+    fits = [price for price in map(as_object, as_list(prices)) if price.get("allocation") == "ondemand"
             and price.get("region_id") == region_id and str(price.get("operating_system", "linux")).lower() == "linux"
-            and price.get("price") is not None] if isinstance(prices, list) else []
+            and price.get("price") is not None]
     return min((float(price["price"]) for price in fits), default=None)
 
 
@@ -52,4 +54,4 @@ def get_recommended_cloud_servers(cpu: int, memory: int, gpu: Optional[int] = No
         query["gpu_memory_total"] = _gib(vram)
     query.update({key: value for key, value in filters.items() if value is not None})
     found = keeper_request("/servers?" + urlencode(query, doseq=True))
-    return found if isinstance(found, list) else []
+    return as_list(found)

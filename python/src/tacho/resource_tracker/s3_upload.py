@@ -5,7 +5,7 @@ import hashlib
 import hmac
 import os
 from datetime import datetime, timezone
-from typing import Dict, Optional, Tuple
+from typing import Any, Dict, Optional, Tuple
 from urllib.parse import quote
 from urllib.request import Request, urlopen
 
@@ -39,10 +39,10 @@ def _get_bucket_region(bucket: str, timeout: float = 5) -> str:
     request = Request(f"https://{bucket}.s3.amazonaws.com/", method="HEAD")
     try:
         with urlopen(request, timeout=timeout) as answer:
-            headers = answer.headers
+            headers: Any = answer.headers
     except Exception as error:
         headers = getattr(error, "headers", None) or {}
-    return headers.get("x-amz-bucket-region") or "eu-central-1"
+    return str(headers.get("x-amz-bucket-region") or "eu-central-1")
 
 
 def _address(bucket: str, key: str, region: str) -> Tuple[str, str, str]:

@@ -4,22 +4,31 @@ from __future__ import annotations
 import re
 from typing import Any, Callable, Dict, List, Mapping
 
+from .._json import as_object
+
 _TAG = re.compile(r"\{\{\{?\s*(#if|#each|else|/if|/each|)\s*([^{}]*?)\s*\}?\}\}")
+
+
+def _attribute(value: Any, name: str) -> Any:
+    return getattr(value, name, None) if name and not name.startswith("_") else None
+
+
+def _item(items: Any, index: int) -> Any:
+    return items[index] if -len(items) <= index < len(items) else None
 
 
 def _resolve_var(name: str, context: Any) -> Any:
     """`a.b.0`, `this`; None when it is not there."""
-    value = context
+    value: Any = context
     for part in name.strip().split("."):
         if part in ("this", "."):
-            value = context.get("this", context) if isinstance(context, Mapping) and value is context else value
-        elif isinstance(value, Mapping):
-            value = value.get(part)
-        elif isinstance(value, (list, tuple)) and part.lstrip("-").isdigit():
-            index = int(part)
-            value = value[index] if -len(value) <= index < len(value) else None
+            value = as_object(context).get("this", context) if value is context else value
+        elif isinstance(value, dict):
+            value = as_object(value).get(part)
+        elif part.lstrip("-").isdigit() and isinstance(value, (list, tuple)):
+            value = _item(value, int(part))
         else:
-            value = getattr(value, part, None) if part and not part.startswith("_") else None
+            value = _attribute(value, part)
         if value is None:
             return None
     return value
@@ -78,7 +87,7 @@ def _block(tokens: List[str], at: int, ends: Any) -> Any:
 
 
 def _render(nodes: List[Any], context: Any) -> str:
-    out = []
+    out: List[str] = []
     for node in nodes:
         if node[0] == "text":
             out.append(node[1])
@@ -88,10 +97,9 @@ def _render(nodes: List[Any], context: Any) -> str:
         elif node[0] == "if":
             out.append(_render(node[2] if _value(node[1], context) else node[3], context))
         else:
-            items = _value(node[1], context) or []
+            items: List[Any] = list(_value(node[1], context) or [])
             for index, item in enumerate(items):
-                inner = {**(context if isinstance(context, Mapping) else {}), **(item if isinstance(item, Mapping) else {}),
-                         "this": item, "@index": index}
+                inner: Dict[str, Any] = {**as_object(context), **as_object(item), "this": item, "@index": index}
                 out.append(_render(node[2], inner))
     return "".join(out)
 

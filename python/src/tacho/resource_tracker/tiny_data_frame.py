@@ -62,9 +62,10 @@ class TinyDataFrame:
                 else:
                     with open(path, encoding="utf-8", newline="") as file:
                         lines = file.read().splitlines()
-                reader = DictReader(lines)
-                rows = list(reader)
-                return {name: [_cell(row[name]) for row in rows] for name in reader.fieldnames or []}
+                reader: Any = DictReader(lines)
+                rows: List[Dict[str, Any]] = list(reader)
+                names: List[str] = list(reader.fieldnames or [])
+                return {name: [_cell(row[name]) for row in rows] for name in names}
             except Exception as error:  # whatever it was, the next try may do
                 failure = error
         raise RuntimeError(f"cannot read {path}: {failure}") from failure
@@ -74,7 +75,8 @@ class TinyDataFrame:
         return list(self._data)
 
     def __len__(self) -> int:
-        return len(next(iter(self._data.values()), []))
+        nothing: List[Any] = []
+        return len(next(iter(self._data.values()), nothing))
 
     @overload
     def __getitem__(self, key: str) -> List[Any]: ...
@@ -86,15 +88,18 @@ class TinyDataFrame:
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, str):
             return self._data[key]
-        if isinstance(key, list) and all(isinstance(name, str) for name in key):
-            return TinyDataFrame({name: self._data[name] for name in key})
+        if type(key).__name__ == "list":
+            return self._with_columns(key)
         if isinstance(key, slice):
             return TinyDataFrame({name: values[key] for name, values in self._data.items()})
         if isinstance(key, int) and not isinstance(key, bool):
             return {name: values[key] for name, values in self._data.items()}
         raise TypeError(f"not a column, a list of columns, a slice or a row number: {key!r}")
 
-    def __setitem__(self, key: str, value: Sequence[Any]) -> None:
+    def _with_columns(self, names: List[str]) -> TinyDataFrame:
+        return TinyDataFrame({name: self._data[name] for name in names})
+
+    def __setitem__(self, key: Any, value: Sequence[Any]) -> None:
         if not isinstance(key, str):
             raise TypeError(f"not the name of a column: {key!r}")
         if isinstance(value, (str, bytes)) or not hasattr(value, "__len__"):
@@ -153,7 +158,7 @@ class TinyDataFrame:
         """{column: {name: value}}; what fails is logged and left out."""
         found: Dict[str, Dict[str, Any]] = {}
         for spec in specs:
-            name = spec.agg_name or getattr(spec.agg, "__name__", str(spec.agg))
+            name = spec.agg_name or str(getattr(spec.agg, "__name__", type(spec.agg).__name__))
             try:
                 value = spec.agg(self[spec.column])
                 found.setdefault(spec.column, {})[name] = value if spec.round is None else round(value, spec.round)

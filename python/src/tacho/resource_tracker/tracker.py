@@ -145,7 +145,8 @@ class ResourceTracker:
                  upload_interval: float = 60, streaming_metadata: Optional[Mapping[str, Any]] = None) -> None:
         if method not in (None, "fork", "spawn", "forkserver"):
             raise ValueError(f"unknown method {method!r}; those are None, fork, spawn and forkserver")
-        if isinstance(interval, bool) or not isinstance(interval, (int, float)) or not 0 < interval < float("inf"):
+        every: Any = interval
+        if isinstance(every, bool) or not isinstance(every, (int, float)) or not 0 < every < float("inf"):
             raise ValueError(f"not an interval in seconds: {interval!r}")
         self.pid = os.getpid() if pid is None else pid
         self.children = children
@@ -454,7 +455,8 @@ class ResourceTracker:
         tracker.start_time, tracker.stop_time = about["start_time"], about.get("stop_time")
         tracker._server_info, tracker._cloud_info = snapshot.get("server_info"), snapshot.get("cloud_info")
         tracker._implementation = about.get("resource_tracker", {}).get("implementation", "tacho")
-        process, system = snapshot.get("process_metrics") or [], snapshot.get("system_metrics") or []
+        process: List[Any] = snapshot.get("process_metrics") or []
+        system: List[Any] = snapshot.get("system_metrics") or []
         if not process or not system:
             tracker.trackers = [name for name, rows in (("process_tracker", process), ("system_tracker", system))
                                 if rows and name in tracker.trackers] or tracker.trackers
@@ -491,7 +493,7 @@ class ResourceTracker:
 def _joined(system: List[Dict[str, Any]], process: List[Dict[str, Any]]) -> List[Dict[str, Any]]:
     """Rows of both frames as one; upstream took them apart by time, so that one may have a row more."""
     count = min(len(system), len(process)) if system and process else max(len(system), len(process))
-    rows = []
+    rows: List[Dict[str, Any]] = []
     for index in range(count):
         row: Dict[str, Any] = dict.fromkeys(_recording.COLUMNS)
         for prefix, part in (("process_", process), ("system_", system)):

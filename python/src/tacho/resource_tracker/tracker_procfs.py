@@ -143,7 +143,7 @@ def _spaces() -> Dict[str, Dict[str, int]]:
         lines = _read("/proc/self/mountinfo").splitlines()
     except OSError:
         lines = []
-    mounts = []
+    mounts: List[str] = []
     for line in lines:
         before, _, after = line.partition(" - ")
         fields, kind = before.split(), after.split()[:2]
@@ -165,8 +165,8 @@ def _spaces() -> Dict[str, Dict[str, int]]:
 
 def _network() -> Tuple[int, int]:
     """Interfaces of hardware; in a container without any, all but lo."""
-    received, sent, backed = 0, 0, []
-    rows = []
+    received, sent = 0, 0
+    rows: List[Tuple[str, int, int]] = []
     for line in _read("/proc/net/dev").splitlines()[2:]:
         name, _, rest = line.partition(":")
         fields = rest.split()
