@@ -161,7 +161,7 @@ def test_snapshot(measured, tmp_path):
     assert json.loads(json.dumps(shot)) == shot
     copy = ResourceTracker.from_snapshot(shot)
     assert copy.process_metrics.to_dict() == measured.process_metrics.to_dict()
-    assert copy.stats()["process_cpu_usage"] == measured.stats()["process_cpu_usage"]
+    assert copy.stats()["process_cpu_usage"] == pytest.approx(measured.stats()["process_cpu_usage"], abs=0.05)
     assert copy.server_info == measured.server_info and not copy.running and copy.stop_time == measured.stop_time
     with pytest.raises(RuntimeError):
         copy.start()

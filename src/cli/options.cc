@@ -108,7 +108,8 @@ constexpr auto kOptions = std::to_array<Option>({
     {"detach", 0, "", flag, kOnce, "", "", "", "", kAttach, job_control,
      "Go on in the background: print one line of JSON once recording has begun, and end. tacho stop ends it."},
     {"begun-fd", 0, "N", integer, kOnce, "", "", "", "", kRun, job_control,
-     "For a program that starts tacho: one line of JSON to its descriptor N once the command runs, or why it does not."},
+     "For a program that starts tacho: one line of JSON to its descriptor N once the command runs, or why it does "
+     "not."},
     {"timeout", 0, "D", duration, kOnce, "", "", "timeout", "", kRecord, job_control,
      "End the job after D: TERM, then KILL after --kill-after; exit 124. attach and watch end the recording only."},
     {"kill-after", 0, "D", duration, kOnce, "", "", "kill_after", "10s", kRecord, job_control,

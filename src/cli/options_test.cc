@@ -22,7 +22,7 @@ TEST(Options, NamesAndLettersAreUniqueWithinASubcommand) {
 }
 
 TEST(Options, EachHasAStoreOrIsReadElsewhere) {
-  const std::set<std::string_view> elsewhere{"config",  "folder", "json",   "help",   "version",
+  const std::set<std::string_view> elsewhere{"config",  "folder", "json",   "help",        "version",
                                              "servers", "vendor", "region", "architecture"};
   for (const Option& option : all_options())
     if (option.subcommands != kMonitor) {

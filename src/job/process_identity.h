@@ -1,5 +1,5 @@
-// Which process a number means. A number is given again after its process has ended; with the time of its start it is not.
-// Relies on /proc/PID/stat. Thread-safe.
+// Which process a number means. A number is given again after its process has ended; with the time of its start it is
+// not. Relies on /proc/PID/stat. Thread-safe.
 #pragma once
 #include <sys/types.h>
 

@@ -1,7 +1,7 @@
-// A recorder that goes on by itself: two forks and a session of its own, so that neither a Ctrl-C nor the end of whoever
-// started it reaches it, and nobody has it for a child. It keeps no descriptor that it was given: 0, 1 and 2 are
-// /dev/null once it is settled. Until then what it says on stderr reaches the one that started it. For a program with
-// one thread.
+// A recorder that goes on by itself: two forks and a session of its own, so that neither a Ctrl-C nor the end of
+// whoever started it reaches it, and nobody has it for a child. It keeps no descriptor that it was given: 0, 1 and 2
+// are /dev/null once it is settled. Until then what it says on stderr reaches the one that started it. For a program
+// with one thread.
 #pragma once
 #include <string>
 #include <string_view>
