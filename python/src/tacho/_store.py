@@ -35,7 +35,7 @@ def load(run: Union[Text, Run] = "last", *, store: Optional[Text] = None) -> Run
     if not name or name.startswith("-"):
         raise RunNotFound(f"not the name of a run: {name!r}; tacho.runs() lists all")
     try:
-        folder = ask("show", "--folder", name, *_store_words(store))
+        folder = ask("show", "--path", name, *_store_words(store))
     except Refused as error:
         raise RunNotFound(str(error)) from None
     return Run(folder.rstrip("\n"))
