@@ -1,4 +1,4 @@
-// tacho report RUN|FILE... [-o report.html]
+// tacho report RUN|FILE... [-o report.html] [--title T] [--max-points N]
 #include "base/log.h"
 #include "base/path.h"
 #include "base/text.h"
@@ -20,6 +20,20 @@ Status check_output(const std::string& output) {
   return ok();
 }
 
+Result<PageOptions> page_options(const ParsedLine& line) {
+  constexpr int64_t kFewest = 2, kMost = 20'000;
+  PageOptions options;
+  for (const Given& given : line.given) {
+    if (given.option->name == "title") options.title = given.value;
+    if (given.option->name != "max-points") continue;
+    const auto points = parse_int<int64_t>(given.value);
+    if (!points || *points < kFewest || *points > kMost)
+      return Error{Code::invalid, "not a number of points", given.value, "--max-points takes 2 to 20000"};
+    options.max_points = static_cast<size_t>(*points);
+  }
+  return options;
+}
+
 }  // namespace
 
 int report_command(const Call& call) {
@@ -29,12 +43,14 @@ int report_command(const Call& call) {
   if (!settings) return refuse(settings.error());
   if (started.line.words.empty())
     return refuse({Code::invalid, "no run to report on", "", "write tacho report last, or name a run or file"});
+  const auto options = page_options(started.line);
+  if (!options) return refuse(options.error());
   const std::string output = settings->outputs.empty() ? "report.html" : settings->outputs.back();
   if (const Status named = check_output(output); !named) return refuse(named.error());
   const bool open = is_set(started.line, "open");
   if (open && output == "-")
     return refuse({Code::invalid, "--open needs a file", "-o -", "write -o report.html --open"});
-  const Status status = write_html_report(started.line.words, settings->store_dir, output);
+  const Status status = write_html_report(started.line.words, settings->store_dir, output, *options);
   if (!status) return refuse(status.error());
   if (output == "-") return 0;
   const int printed = print("wrote " + output + "\n");

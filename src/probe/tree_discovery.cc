@@ -42,7 +42,8 @@ bool ProcessTree::must_search(int64_t forks) {
 }
 
 void ProcessTree::discover(int64_t forks, int64_t now_ns) {
-  found_all_ = false;
+  found_all_ = alone_;
+  if (alone_) return;
   if (!cgroup_folder_.empty()) return discover_in_cgroup();
   // A process that ends hands its children to one whose list may have been read already; so while anybody is found, all
   // are asked again.
