@@ -11,17 +11,16 @@
 #include "base/units.h"
 #include "discover/cgroups.h"
 #include "discover/host.h"
-#include "discover/started_by.h"
 #include "engine/deliverer.h"
 #include "engine/energy.h"
 #include "engine/outcome.h"
 #include "engine/outputs.h"
 #include "engine/progress.h"
+#include "engine/run_facts.h"
 #include "engine/run_record.h"
 #include "engine/sampler.h"
 #include "job/job.h"
 #include "job/job_cgroup.h"
-#include "job/process_identity.h"
 #include "probe/cgroup.h"
 #include "probe/process_tree.h"
 #include "report/store.h"
@@ -48,9 +47,6 @@ class Session {
   Status prepare();
   Status start();
   void make_job_cgroup();
-  void name_attached();
-  void fill_run();
-  void find_who_started();
   void loop();
   void tick();
   void look_early(int64_t now_ns);
@@ -118,9 +114,9 @@ Result<SessionEnd> Session::run() {
 
 Status Session::prepare() {
   run_.mode = settings_.mode == Mode::run ? "run" : settings_.mode == Mode::attach ? "attach" : "watch";
-  fill_run();
+  fill_from_settings(run_, settings_);
   context_.roots = Roots::from_environment();
-  find_who_started();
+  find_who_started(run_, settings_, context_.roots);
   context_.interval_ns = settings_.interval_ns;
   context_.pss = settings_.pss;
   context_.hides_addresses = is_hidden(run_, "mac_address");
@@ -175,36 +171,6 @@ Status Session::prepare() {
   return ok();
 }
 
-void Session::fill_run() {
-  run_.tracker_pid = ::getpid();
-  run_.tracker_start_ticks = process_start_ticks(run_.tracker_pid);
-  run_.interval_ns = settings_.interval_ns;
-  run_.metadata = settings_.metadata;
-  run_.hidden = settings_.hide;
-  run_.energy.carbon_intensity = settings_.carbon_intensity;
-  for (const std::string& word : settings_.command) run_.command.push_back(valid_utf8(word));
-  std::string folder(4096, '\0');
-  if (::getcwd(folder.data(), folder.size()) != nullptr) run_.working_directory = valid_utf8(folder.c_str());
-}
-
-// A number tells a person nothing a day later.
-void Session::name_attached() {
-  if (settings_.attach_pid > 0)
-    run_.process_name =
-        valid_utf8(read_first_line(context_.roots.proc + "/" + std::to_string(settings_.attach_pid) + "/comm"));
-  else if (settings_.mode == Mode::attach) run_.process_name = valid_utf8(last_part(cgroup_folder(context_.cgroup)));
-}
-
-// Of an attached process its own surroundings count, not tacho's.
-void Session::find_who_started() {
-  run_.started_by.requested = settings_.request;
-  if (!settings_.detect || settings_.compatible || !settings_.attach_cgroup.empty()) return;
-  const JobSurroundings surroundings = settings_.mode == Mode::attach
-                                           ? surroundings_of(context_.roots, settings_.attach_pid)
-                                           : own_surroundings(context_.roots);
-  apply_starter(find_starter(surroundings), run_.metadata, run_.started_by);
-}
-
 void Session::make_job_cgroup() {
   if (settings_.method == TreeMethod::tree) return;
   auto group = JobCgroup::create(context_.cgroup.unified);
@@ -224,7 +190,7 @@ Status Session::start() {
   if (tree_ && settings_.attach_pid > 0 && !tree_->follow(settings_.attach_pid, false))
     return Error{Code::gone, "there is no process", std::to_string(settings_.attach_pid), "it has just ended"};
   if (tree_ && !settings_.attach_cgroup.empty()) tree_->follow_cgroup(cgroup_folder(context_.cgroup));
-  name_attached();
+  run_.process_name = attached_name(settings_, context_);
   oom_.begin(context_.roots);
   start_ns_ = clock_.monotonic_ns();
   run_.outcome.started_realtime_ns = clock_.realtime_ns();

@@ -131,6 +131,8 @@ void RemoteCounters::read(bool, GpuCounters& out) {
   out.energy_stamp_ns = std::max(out.energy_stamp_ns, now.energy_stamp_ns);
   out.pcie_stamp_ns = std::max(out.pcie_stamp_ns, now.pcie_stamp_ns);
   out.nvlink_stamp_ns = std::max(out.nvlink_stamp_ns, now.nvlink_stamp_ns);
+  if (now.gpm.stamp_ns > out.gpm.stamp_ns) out.gpm = now.gpm;
+  out.energy_by_power |= now.energy_by_power;
 }
 
 }  // namespace tacho
