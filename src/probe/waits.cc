@@ -28,7 +28,7 @@ constexpr std::string_view kHelp[kWaitStates] = {
 
 constexpr Column waits_column(WaitState state, std::string_view name) {
   const auto field = static_cast<size_t>(state);
-  return {260 + static_cast<int>(field), name, "threads", 0, Rule::level, field, 1, kHelp[field], nullptr};
+  return {260 + static_cast<int>(field), name, "count", 0, Rule::level, field, 1, kHelp[field], nullptr};
 }
 
 constexpr Column kColumns[] = {
