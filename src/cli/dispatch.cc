@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/help.h"
+#include "os/environment.h"
 #include "os/file.h"
 
 namespace tacho {
@@ -45,6 +46,8 @@ bool is_set(const ParsedLine& line, std::string_view flag) {
     if (given.option->name == flag) set = parse_bool(given.value).value_or(true);
   return set;
 }
+
+int print_text(std::string text) { return print(in_locale(std::move(text))); }
 
 Started start(const Call& call, Words words) {
   auto line = parse_arguments(call.arguments, call.command.options, words);

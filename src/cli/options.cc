@@ -23,6 +23,10 @@ constexpr auto kOptions = std::to_array<Option>({
      "Read proportional memory: auto keeps it inside a time budget and says when it fell back to RSS."},
     {"method", 0, "auto|cgroup|tree", word, kOnce, "TACHO_METHOD", "", "method", "auto", kRecord, recording,
      "Sum the job's CPU time by a cgroup of its own or over its process tree."},
+    {"processes", 0, "N|off", word, kOnce, "TACHO_PROCESSES", "", "processes", "10000", kRecord, recording,
+     "Lines of processes.csv, which tells who used what; more processes than that are merged by name."},
+    {"no-devices", 0, "", flag, kOnce, "", "", "no_devices", "", kRecord, recording,
+     "Leave out devices.csv, which has each core, disk, interface and GPU by itself."},
 
     {"output", 'o', "DEST", list, kRepeated, "TACHO_OUTPUT", "TRACKER_OUTPUT", "output", "", kRecord, output,
      "Also write the samples to DEST (repeatable): .csv, .csv.gz, .jsonl, .html or a URI; - is stdout."},
@@ -52,8 +56,29 @@ constexpr auto kOptions = std::to_array<Option>({
     {"data-source-local-name", 0, "inline|local", word, kOnce, "TACHO_DATA_SOURCE_LOCAL_NAME", "",
      "data_source_local_name", "inline", kRecord, output,
      "What the service calls the rows of a short run, which come with its finish call."},
-    {"json", 0, "", flag, kOnce, "", "", "", "", kRuns | kShow | kList | kDoctor | kCompare | kAdvise | kTop, output,
-     "Print JSON."},
+    {"json", 0, "", flag, kOnce, "", "", "", "",
+     kRuns | kShow | kList | kDoctor | kCompare | kAdvise | kTop | kPrune | kConfig, output, "Print JSON."},
+    {"markdown", 0, "", flag, kOnce, "", "", "", "", kCompare, output,
+     "Print a table in Markdown; its first line is a mark by which a comment is found again."},
+    {"fail-if", 0, "CONDITION", list, kRepeated, "", "", "", "", kCompare, output,
+     "Exit 3 when it holds for a run behind the first (repeatable): 'memory_peak > +10%', 'time > 30s'."},
+    {"job", 0, "NAME", text, kOnce, "", "", "", "", kRuns | kPrune | kAdvise, output, "Only runs of this job name."},
+    {"since", 0, "D", duration, kOnce, "", "", "", "", kRuns, output, "Only runs that started within D: 90m, 12h, 7d."},
+    {"failed", 0, "", flag, kOnce, "", "", "", "", kRuns, output, "Only runs that did not end well."},
+    {"limit", 0, "N", integer, kOnce, "", "", "", "all", kRuns, output, "At most N runs."},
+    {"path", 0, "", flag, kOnce, "", "", "", "", kShow, output, "Print the run's folder and nothing else."},
+    {"open", 0, "", flag, kOnce, "", "", "", "", kReport, output,
+     "Show the page in a browser (xdg-open, or $BROWSER)."},
+    {"older", 0, "D", duration, kOnce, "", "", "", "", kPrune, output,
+     "Runs that ended more than D ago: 90m, 12h, 30d."},
+    {"keep", 0, "N", integer, kOnce, "", "", "", "", kPrune, output,
+     "Runs behind the N newest (of the job, with --job)."},
+    {"dry-run", 0, "", flag, kOnce, "", "", "", "", kPrune, output, "Say what would be removed and remove nothing."},
+    {"yes", 'y', "", flag, kOnce, "", "", "", "", kPrune, output, "Do not ask."},
+    {"for", 0, "slurm|kubernetes|nextflow|snakemake|wdl|docker", word, kOnce, "", "", "", "", kAdvise, output,
+     "Print the lines to paste there."},
+    {"prices", 0, "FILE", text, kOnce, "", "", "", "", kAdvise, output,
+     "Also the five cheapest servers of a price list (CSV) that are large enough, and what the run costs there."},
 
     {"servers", 0, "", flag, kOnce, "", "", "", "", kAdvise, output,
      "Also ask the price list of Spare Cores for the cheapest servers of that size; only the size is sent."},
@@ -63,6 +88,9 @@ constexpr auto kOptions = std::to_array<Option>({
      "With --servers and --vendor: prices of this region."},
     {"architecture", 0, "NAME", text, kOnce, "", "", "", "any", kAdvise, output,
      "With --servers: of this architecture only, such as x86_64 or arm64."},
+
+    {"end", 0, "", flag, kOnce, "", "", "", "", kMark, recording, "End the phase that goes on."},
+    {"point", 0, "", flag, kOnce, "", "", "", "", kMark, recording, "NAME is a moment, not a phase."},
 
     {"hide", 0, "FIELD,...", comma_list, kRepeated, "TACHO_HIDE", "", "hide", "", kRecord, privacy,
      "Fields that are neither written nor sent: host_ip, host_name, command; or a group: host, cloud, private. "
@@ -202,6 +230,7 @@ std::vector<std::string_view> choices(const Option& option) {
   if (option.metavar.find('|') == std::string_view::npos) return {};
   std::vector<std::string_view> words = split(option.metavar, '|');
   std::erase(words, "D");  // "auto|never|D": a duration is no word
+  std::erase(words, "N");  // nor is a number
   return words;
 }
 

@@ -28,9 +28,14 @@ enum Subcommand : unsigned {
   kCompare = 1 << 11,
   kAdvise = 1 << 12,
   kTop = 1 << 13,
+  kPrune = 1 << 20,
+  kRm = 1 << 21,
+  kNote = 1 << 22,
+  kConfig = 1 << 23,
+  kMark = 1 << 24,
   kExport = 1 << 25,
   kRecord = kRun | kAttach | kWatch | kTracker,
-  kStored = kRuns | kShow | kReport | kDoctor | kCompare | kAdvise | kTop | kExport,
+  kStored = kRuns | kShow | kReport | kDoctor | kCompare | kAdvise | kTop | kPrune | kRm | kNote | kConfig | kExport,
   kEvery = (1 << 30) - 1,
 };
 

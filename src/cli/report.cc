@@ -1,7 +1,10 @@
 // tacho report RUN|FILE... [-o report.html] [--title T] [--max-points N]
+#include "base/log.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/resolve.h"
+#include "os/browser.h"
 #include "report/html.h"
 
 namespace tacho {
@@ -21,6 +24,16 @@ Result<PageOptions> page_options(const ParsedLine& line) {
   return options;
 }
 
+// A page in a file of another ending would be opened by the wrong program.
+Status check_output(const std::string& output) {
+  for (const std::string_view ending : {".pdf", ".png", ".svg", ".jpg", ".csv", ".json", ".jsonl", ".docx", ".md"})
+    if (lower(output).ends_with(ending))
+      return Error{Code::invalid, "a report is a page of HTML", output,
+                   "write -o " + output.substr(0, output.size() - ending.size()) +
+                       ".html; a browser prints it as PDF, and tacho show RUN --path has the rows"};
+  return ok();
+}
+
 }  // namespace
 
 int report_command(const Call& call) {
@@ -33,9 +46,17 @@ int report_command(const Call& call) {
   const auto options = page_options(started.line);
   if (!options) return refuse(options.error());
   const std::string output = settings->outputs.empty() ? "report.html" : settings->outputs.back();
+  if (const Status named = check_output(output); !named) return refuse(named.error());
+  const bool open = is_set(started.line, "open");
+  if (open && output == "-")
+    return refuse({Code::invalid, "--open needs a file", "-o -", "write -o report.html --open"});
   const Status status = write_html_report(started.line.words, settings->store_dir, output, *options);
   if (!status) return refuse(status.error());
-  return output == "-" ? 0 : print("wrote " + output + "\n");
+  if (output == "-") return 0;
+  const int printed = print("wrote " + output + "\n");
+  if (open)
+    if (const Status shown = open_in_browser(output); !shown) log::warn(shown.error());
+  return printed;
 }
 
 }  // namespace tacho

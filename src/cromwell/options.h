@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "cromwell/uploader.h"
+#include "cromwell/workflow_uploader.h"
 
 namespace tacho {
 

@@ -12,7 +12,7 @@
 
 #include "cromwell/caller_check.h"
 #include "cromwell/events.h"
-#include "cromwell/uploader.h"
+#include "cromwell/workflow_uploader.h"
 #include "http/server.h"
 #include "os/thread.h"
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "discover/cgroups.h"
@@ -15,6 +16,7 @@
 #include "engine/outcome.h"
 #include "engine/outputs.h"
 #include "engine/progress.h"
+#include "engine/run_record.h"
 #include "engine/sampler.h"
 #include "job/job.h"
 #include "job/job_cgroup.h"
@@ -42,6 +44,7 @@ class Session {
   Status prepare();
   Status start();
   void make_job_cgroup();
+  void name_attached();
   void fill_run();
   void find_who_started();
   void loop();
@@ -69,6 +72,7 @@ class Session {
   Deliverer deliverer_;     // before the outputs, whose sinks wake it up
   Outputs outputs_;
   std::unique_ptr<Sampler> sampler_;
+  RunRecord record_;
   OomWatch oom_;
   TotalsKeeper totals_;
   Progress progress_;
@@ -92,7 +96,7 @@ Result<SessionEnd> Session::run() {
     // Found but not executable, and not found, have exit statuses of their own.
     if (launching_ && (error.code == Code::not_available || error.code == Code::denied)) {
       log::error(error.message());
-      return SessionEnd{error.code == Code::denied ? 126 : 127, 0};
+      return SessionEnd{error.code == Code::denied ? 126 : 127, 0, true};
     }
     return error;
   }
@@ -112,6 +116,7 @@ Status Session::prepare() {
   find_who_started();
   context_.interval_ns = settings_.interval_ns;
   context_.pss = settings_.pss;
+  context_.hides_addresses = is_hidden(run_, "mac_address");
   if (const Status view = check_proc_view(context_.roots.proc); !view) {
     if (settings_.attach_pid == 0) log::warn(view.error().message());  // there it is the error
     context_.note(view.error().what);
@@ -155,6 +160,8 @@ Status Session::prepare() {
   totals_.begin(sampler_->schema());
   if (Status status = outputs_.open_run_store(settings_, run_, summary_); !status) return status;
   if (run_.id.empty()) run_.id = make_run_id(clock_.realtime_ns());
+  record_.open(settings_, outputs_.store_folder(), run_, tree_.get(), context_);
+  if (record_.has_processes()) job_.on_ending([this](pid_t pid) { tree_->ending(pid); });
   wants_detail_ = outputs_.wants_detail();
   return ok();
 }
@@ -167,6 +174,14 @@ void Session::fill_run() {
   for (const std::string& word : settings_.command) run_.command.push_back(valid_utf8(word));
   std::string folder(4096, '\0');
   if (::getcwd(folder.data(), folder.size()) != nullptr) run_.working_directory = valid_utf8(folder.c_str());
+}
+
+// A number tells a person nothing a day later.
+void Session::name_attached() {
+  if (settings_.attach_pid > 0)
+    run_.process_name =
+        valid_utf8(read_first_line(context_.roots.proc + "/" + std::to_string(settings_.attach_pid) + "/comm"));
+  else if (settings_.mode == Mode::attach) run_.process_name = valid_utf8(last_part(cgroup_folder(context_.cgroup)));
 }
 
 // Of an attached process its own surroundings count, not tacho's.
@@ -198,18 +213,20 @@ Status Session::start() {
   if (tree_ && settings_.attach_pid > 0 && !tree_->follow(settings_.attach_pid, false))
     return Error{Code::gone, "there is no process", std::to_string(settings_.attach_pid), "it has just ended"};
   if (tree_ && !settings_.attach_cgroup.empty()) tree_->follow_cgroup(cgroup_folder(context_.cgroup));
+  name_attached();
   oom_.begin(context_.roots);
   start_ns_ = clock_.monotonic_ns();
   run_.outcome.started_realtime_ns = clock_.realtime_ns();
   run_.pid = job_.pid();
   if (Status status = outputs_.begin(run_, sampler_->schema()); !status) return status;
   sampler_->baseline();
+  record_.begin(*sampler_, run_);
   if (wants_detail_) {
     sampler_->describe(detail_);
     outputs_.baseline(detail_);
   }
   if (settings_.mode == Mode::run) {
-    Job::Launch launch{settings_.command, job_cgroup_.fd(), {}};
+    Job::Launch launch{settings_.command, record_.folder(), job_cgroup_.fd(), {}};
     if (sampler_->wants_new_job()) launch.before_exec = [this](pid_t pid) { sampler_->new_job(pid); };
     launching_ = true;
     if ((ended_early_ = job_.ended_before_start())) return ok();
@@ -239,7 +256,7 @@ Status Session::start() {
 
 void Session::loop() {
   next_tick_ns_ = start_ns_ + settings_.interval_ns;
-  if (settings_.mode == Mode::run && (!context_.cgroup.job_only || job_.has_terminal()))
+  if (settings_.mode == Mode::run && (!context_.cgroup.job_only || job_.has_terminal() || record_.has_processes()))
     next_look_ns_ = start_ns_ + kFirstLookNs;
   job_.check_alive();  // a cgroup that is empty already will not tell
   while (!job_.ended()) {
@@ -276,7 +293,7 @@ void Session::loop() {
 void Session::look_early(int64_t now_ns) {
   if (now_ns < next_look_ns_) return;
   next_look_ns_ = start_ns_ + (now_ns - start_ns_) * 2;
-  if (!context_.cgroup.job_only) tree_->update(now_ns);
+  if (!context_.cgroup.job_only || record_.has_processes()) tree_->update(now_ns);
 }
 
 void Session::tick() {
@@ -287,7 +304,7 @@ void Session::tick() {
 }
 
 void Session::reaped(const Exit& exit) {
-  if (tree_) tree_->reaped(exit.pid, exit.usage);
+  if (tree_) tree_->reaped(exit.pid, exit.usage, exit.status);
   if (deliverer_.ended(exit, clock_.monotonic_ns()) && tree_) tree_->include_again(exit.pid);
 }
 
@@ -312,6 +329,7 @@ void Session::write_row(bool closing) {
   }
   run_.outcome.duration_ns = clock_.monotonic_ns() - start_ns_;
   outputs_.write(row_, wants_detail_ ? &detail_ : nullptr);
+  record_.tick(*sampler_, row_);
 }
 
 void Session::enforce_timeout(int64_t now_ns) {
@@ -358,10 +376,13 @@ void Session::finish() {
   oom_.end(context_, run_, summary_, own_oom_count, oom_note);
   if (!oom_note.empty()) context_.note(std::move(oom_note));
   if (std::string note = deliverer_.note(); !note.empty()) context_.note(std::move(note));
+  record_.finish(run_, summary_);
   run_.notes = context_.notes;
   outputs_.end(run_);
   const std::string shown_id = short_id_in(settings_.store_dir, run_.id);
-  if (!job_.in_a_hurry() && !settings_.quiet) print_summary(settings_, run_, summary_, shown_id);
+  // What is in no store cannot be looked up.
+  const std::string found_by = outputs_.store_folder().empty() ? "" : shown_id;
+  if (!job_.in_a_hurry() && !settings_.quiet) print_summary(settings_, run_, summary_, found_by);
   delivered_ = deliverer_.finish(clock_, job_, shown_id);
 }
 

@@ -7,8 +7,9 @@
 namespace tacho {
 
 struct SessionEnd {
-  int exit_status = 0;  // the job's own as a shell gives it, or tacho's 124 to 127
-  int signal = 0;       // the program is to end by this one, as the job did; 0: by the status
+  int exit_status = 0;       // the job's own as a shell gives it, or tacho's 124 to 127
+  int signal = 0;            // the program is to end by this one, as the job did; 0: by the status
+  bool not_started = false;  // there is no such command, or it cannot be executed (126, 127); it was said
 };
 
 // Runs to the end. An Error means that nothing was started (exit 125).

@@ -7,19 +7,21 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/backoff.h"
 #include "base/units.h"
+#include "model/process_record.h"
 
 namespace tacho {
 
 // What does not change while a device is there.
 struct GpuIdentity {
   std::string uuid, name, driver_version, pci_bus_id, rocm_version;
-  bool amd = false;
+  std::string_view pci_key = "pci_bus_id";  // how pci_bus_id is called in the details
   std::optional<int64_t> core_count, vram_total_bytes;
 };
 
@@ -60,6 +62,8 @@ class GpuBackend {
   virtual std::shared_ptr<const std::vector<GpuIdentity>> identities() const = 0;
   // After an answer was given: renews what takes longer and may be a row late (temperature, power, clock).
   virtual void refresh_detail() {}
+  // Of the job's processes in the last round, each by itself; a process may be named several times.
+  virtual std::span<const ProcessVram> holders() const { return {}; }
   virtual PidMapping pid_mapping() const { return PidMapping::same; }
   virtual std::string_view method() const = 0;  // as in run.json: "nvml", "amdgpu"
 };
