@@ -20,6 +20,7 @@ import katib
 import katib_db
 import native_peers
 import page
+import python_package
 import sent_bytes
 import webhook_peer
 from cromwell_sizes import sizes
@@ -367,6 +368,7 @@ PARTS = {
     "hour": sent_bytes.hour,
     "delivery": delivery.table,
     "monitor": monitor,
+    "python": python_package.table,
     "katib": katib.table,
     "db": katib_db.table,
     "cromwell": Bench.cromwell,

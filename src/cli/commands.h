@@ -13,6 +13,8 @@ namespace tacho {
 
 // tacho itself could not start: bad option, bad output, unknown subcommand.
 inline constexpr int kRefused = 125;
+// There is nothing to do it to: the run has ended.
+inline constexpr int kNothingThere = 4;
 
 struct Call;
 
@@ -46,6 +48,7 @@ int rm_command(const Call& call);
 int note_command(const Call& call);     // note.cc
 int config_command(const Call& call);   // config_command.cc
 int top_command(const Call& call);      // top.cc
+int stop_command(const Call& call);     // stop.cc
 int mark_command(const Call& call);     // mark.cc
 int export_command(const Call& call);   // export.cc
 int list_command(const Call& call);     // list.cc
@@ -54,7 +57,7 @@ int docs_command(const Call& call);     // docs.cc
 int monitor_command(const Call& call);  // monitor.cc
 int sibling_command(const Call& call);  // sibling.cc: handed to tacho-deliver
 int help_command(const Call& call);     // dispatch.cc
-int version_command(const Call& call);
+int version_command(const Call& call);  // version.cc
 
 // The whole program: finds the subcommand (or the name it was called by) and runs it; returns the exit status.
 int dispatch(std::span<const Command> commands, std::string_view program, std::span<const std::string> arguments);
@@ -70,6 +73,7 @@ Started start(const Call& call, Words words);
 // Prints an Error for a person and returns kRefused.
 int refuse(const Error& error);
 bool is_set(const ParsedLine& line, std::string_view flag);
+inline constexpr std::string_view kVersionLine = "tacho " TACHO_VERSION "\n";
 // The last value that was given, or nothing; all of them, where an option may be repeated.
 std::optional<std::string> value_of(const ParsedLine& line, std::string_view option);
 std::vector<std::string> values_of(const ParsedLine& line, std::string_view option);

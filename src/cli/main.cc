@@ -16,6 +16,7 @@ constexpr auto kCommands = std::to_array<Command>({
     {"attach", kAttach, "[OPTIONS] --pid PID | --cgroup PATH", "Record something that already runs, until it ends.",
      attach_command},
     {"watch", kWatch, "[OPTIONS]", "Record the whole machine until a signal.", watch_command},
+    {"stop", kStop, "RUN", "End the recording of a run; what it records goes on.", stop_command},
     {"runs", kRuns, "[--job NAME] [--since D] [--failed] [--limit N] [--json]",
      "List the runs recorded here, newest first.", runs_command},
     {"show", kShow, "RUN [--json|--path]", "Print one run's summary; RUN is an id, a part of it, a job name, or last.",
@@ -46,7 +47,7 @@ constexpr auto kCommands = std::to_array<Command>({
     {"cromwell", kNoSubcommand, "upload|serve|import ...", "Workflow metadata into BigQuery.", sibling_command},
     {"bq", kNoSubcommand, "init", "Make dataset and tables ahead of time.", sibling_command},
     {"help", kOther, "[COMMAND]", "Print help.", help_command},
-    {"version", kOther, "", "Print the version.", version_command},
+    {"version", kVersion, "[--json]", "Print the version.", version_command},
     {"docs", kOther, "metrics|man|completion-bash|completion-zsh|completion-fish", "Print generated documents.",
      docs_command, true},
 });

@@ -104,7 +104,7 @@ TEST(Options, PidIsForRunAttachAndTheOlderTool) {
 
 TEST(Options, EverySubcommandThatPrintsDataHasJson) {
   for (const Subcommand subcommand : {kRuns, kShow, kList, kDoctor})
-    EXPECT_NE(find_option("json", subcommand), nullptr);
+    EXPECT_NE(find_option("folder", "json", subcommand), nullptr);
 }
 
 }  // namespace

@@ -10,6 +10,16 @@
 namespace tacho {
 namespace {
 
+// A page in a file of another ending would be opened by the wrong program.
+Status check_output(const std::string& output) {
+  for (const std::string_view ending : {".pdf", ".png", ".svg", ".jpg", ".csv", ".json", ".jsonl", ".docx", ".md"})
+    if (lower(output).ends_with(ending))
+      return Error{Code::invalid, "a report is a page of HTML", output,
+                   "write -o " + output.substr(0, output.size() - ending.size()) +
+                       ".html; a browser prints it as PDF, and tacho show RUN --path has the rows"};
+  return ok();
+}
+
 Result<PageOptions> page_options(const ParsedLine& line) {
   constexpr int64_t kFewest = 2, kMost = 20'000;
   PageOptions options;
@@ -22,16 +32,6 @@ Result<PageOptions> page_options(const ParsedLine& line) {
     options.max_points = static_cast<size_t>(*points);
   }
   return options;
-}
-
-// A page in a file of another ending would be opened by the wrong program.
-Status check_output(const std::string& output) {
-  for (const std::string_view ending : {".pdf", ".png", ".svg", ".jpg", ".csv", ".json", ".jsonl", ".docx", ".md"})
-    if (lower(output).ends_with(ending))
-      return Error{Code::invalid, "a report is a page of HTML", output,
-                   "write -o " + output.substr(0, output.size() - ending.size()) +
-                       ".html; a browser prints it as PDF, and tacho show RUN --path has the rows"};
-  return ok();
 }
 
 }  // namespace

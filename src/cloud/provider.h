@@ -1,6 +1,6 @@
-// What a provider is: a chain of steps. A step says what to ask, and makes the next step out of the replies. No step
-// does I/O, so a provider is tested with made-up replies. To add one: a file NAME.cc with its first step that ends with
-// its Vendor, and one line in table.cc.
+// What a provider is: a chain of steps. A step says what to ask, and makes the next step from the replies. No step does
+// I/O, so a provider is tested with made-up replies. To add one: a file NAME.cc with its first step that ends with its
+// Vendor, and one line in table.cc.
 #pragma once
 #include <functional>
 #include <string>

@@ -1,4 +1,4 @@
-// The providers in the order of precedence: when two identify themselves, the first one here is it. Constant data.
+// The providers in the order of precedence: when two identify themselves, the first one here wins. Constant data.
 #pragma once
 #include <span>
 #include <string_view>

@@ -1,6 +1,6 @@
-// One workflow's metadata into BigQuery: fetch, check (pass 1), skip what is there already, make rows and look sizes up
-// batch by batch (pass 2), send, and the same for sub-workflows that were only named. One uploader serves several
-// threads; each upload has a client and a sender of its own.
+// One workflow's metadata into BigQuery: fetch, check (pass 1), skip rows that are there already, make rows and look up
+// sizes batch by batch (pass 2), send, and do the same for sub-workflows that were only named. One uploader serves
+// several threads; each upload has a client and a sender of its own.
 #pragma once
 #include <functional>
 #include <memory>

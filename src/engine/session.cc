@@ -20,6 +20,7 @@
 #include "engine/sampler.h"
 #include "job/job.h"
 #include "job/job_cgroup.h"
+#include "job/process_identity.h"
 #include "probe/cgroup.h"
 #include "probe/process_tree.h"
 #include "report/store.h"
@@ -33,9 +34,10 @@ constexpr int64_t kFirstLookNs = 10 * kNsPerMs;
 
 class Session {
  public:
-  Session(const Settings& settings, Clock& clock)
+  Session(const Settings& settings, Clock& clock, const SessionBegun& begun)
       : settings_(settings),
         clock_(clock),
+        begun_(begun),
         job_([this](const Exit& exit) { reaped(exit); }, [this](pid_t pid) { return tree_ && tree_->contains(pid); }) {}
 
   Result<SessionEnd> run();
@@ -62,6 +64,7 @@ class Session {
 
   const Settings& settings_;
   Clock& clock_;
+  const SessionBegun& begun_;
   Run run_;
   Summary summary_;
   ProbeContext context_;
@@ -148,6 +151,7 @@ Status Session::prepare() {
     context_.tree = tree_.get();
     context_.job_pids = tree_.get();
     if (settings_.mode == Mode::run) tree_->expect_own_child();
+    if (settings_.no_children) tree_->leave_children_out();
     context_.net_pid = settings_.attach_pid;
   }
   auto sampler = Sampler::create(context_, {settings_.probes_on, settings_.probes_off, settings_.compatible}, clock_);
@@ -168,6 +172,7 @@ Status Session::prepare() {
 
 void Session::fill_run() {
   run_.tracker_pid = ::getpid();
+  run_.tracker_start_ticks = process_start_ticks(run_.tracker_pid);
   run_.interval_ns = settings_.interval_ns;
   run_.metadata = settings_.metadata;
   run_.hidden = settings_.hide;
@@ -251,7 +256,7 @@ Status Session::start() {
     if (tree_ && helper > 0) tree_->exclude(helper);
   }
   progress_.begin(settings_.progress_ns, start_ns_);
-  return ok();
+  return begun_ ? begun_(run_, outputs_.store_folder()) : ok();
 }
 
 void Session::loop() {
@@ -401,6 +406,8 @@ int Session::end_signal() const {
 
 }  // namespace
 
-Result<SessionEnd> run_session(const Settings& settings, Clock& clock) { return Session(settings, clock).run(); }
+Result<SessionEnd> run_session(const Settings& settings, Clock& clock, const SessionBegun& begun) {
+  return Session(settings, clock, begun).run();
+}
 
 }  // namespace tacho

@@ -44,8 +44,8 @@ RunFacts facts_of(const Run& run, double duration_s, const StatisticsOf& statist
   const Statistics cpu = statistics(side + "cpu_usage");
   facts.cpu_mean = kept(cpu.mean, 1e4);
   facts.cpu_max = kept(cpu.max, 1e4);
-  facts.cpu_user_s = first(known(run.totals.cpu_user_s), statistics(side + "utime").sum);
-  facts.cpu_system_s = first(known(run.totals.cpu_system_s), statistics(side + "stime").sum);
+  facts.cpu_user_s = kept(first(known(run.totals.cpu_user_s), statistics(side + "utime").sum), 1e4);
+  facts.cpu_system_s = kept(first(known(run.totals.cpu_system_s), statistics(side + "stime").sum), 1e4);
   if (!machine && run.totals.cpu_user_s && run.totals.cpu_system_s && facts.duration_s > 0)
     facts.cpu_mean = kept((facts.cpu_user_s + facts.cpu_system_s) / facts.duration_s, 1e4);
   // The rows of a job of a few milliseconds cover more time than it took: their maximum may be below the average.
@@ -55,7 +55,7 @@ RunFacts facts_of(const Run& run, double duration_s, const StatisticsOf& statist
   facts.cores_limited |= lower_to(facts.cores, known(run.limits.cpu_quota_cores));
 
   const Statistics memory = statistics(machine ? "system_memory_used_mib" : "process_memory_mib");
-  facts.memory_mean_bytes = memory.mean * kBytesPerMib;
+  facts.memory_mean_bytes = kept(memory.mean, machine ? 1e2 : 1e3) * kBytesPerMib;
   facts.memory_peak_bytes = memory.max * kBytesPerMib;
   // Totals hold the highest of samples and high-water marks; those of a killed run may lack its last rows.
   if (!machine) facts.memory_peak_bytes = higher(known(run.totals.memory_peak_bytes), facts.memory_peak_bytes);
