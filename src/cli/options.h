@@ -37,8 +37,8 @@ enum Subcommand : unsigned {
   kStop = 1 << 26,
   kVersion = 1 << 27,
   kRecord = kRun | kAttach | kWatch | kTracker,
-  kStored = kRuns | kShow | kReport | kDoctor | kCompare | kAdvise | kTop | kPrune | kRm | kNote | kConfig | kExport |
-            kStop,
+  kStored =
+      kRuns | kShow | kReport | kDoctor | kCompare | kAdvise | kTop | kPrune | kRm | kNote | kConfig | kExport | kStop,
   kEvery = (1 << 30) - 1,
 };
 
