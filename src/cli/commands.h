@@ -43,6 +43,7 @@ int compare_command(const Call& call);  // compare.cc
 int advise_command(const Call& call);   // advise.cc
 int top_command(const Call& call);      // top.cc
 int export_command(const Call& call);   // export.cc
+int mark_command(const Call& call);     // mark.cc
 int list_command(const Call& call);     // list.cc
 int doctor_command(const Call& call);   // doctor.cc
 int docs_command(const Call& call);     // docs.cc

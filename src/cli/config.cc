@@ -150,9 +150,10 @@ class Reader {
       return add(option, text->get(), origin);
     if (const auto* flag = node.as_boolean(); flag != nullptr && kind == Kind::flag)
       return add(option, flag->get() ? "true" : "false", origin);
-    // --progress takes a word or a duration.
+    // --progress takes a word or a duration, --processes a word or a number.
     const bool number = kind == Kind::duration || option.name == "progress";
-    if (const auto* whole = node.as_integer(); whole != nullptr && (number || kind == Kind::integer))
+    const bool whole_number = number || kind == Kind::integer || option.name == "processes";
+    if (const auto* whole = node.as_integer(); whole != nullptr && whole_number)
       return add(option, std::to_string(whole->get()), origin);
     if (const auto* real = node.as_floating_point(); real != nullptr && number)
       return add(option, number_text(real->get()), origin);

@@ -27,6 +27,8 @@ constexpr auto kCommands = std::to_array<Command>({
     {"top", kTop, "[RUN|--pid PID]", "Live view of a run, a process or the machine.", top_command},
     {"export", kExport, "RUN... -f FORMAT [-o FILE]", "What other tools read: traces, benchmarks, metrics of runs.",
      export_command},
+    {"mark", kMark, "NAME | --end | --point NAME", "In a job of tacho run: name the phase that begins now.",
+     mark_command},
     {"list", kList, "metrics|probes|sinks [--json]", "What can be measured and where it can go.", list_command},
     {"doctor", kDoctor, "[--json] [--no-store]", "What works on this machine, what does not, why, and the fix.",
      doctor_command},

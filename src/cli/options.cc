@@ -23,6 +23,10 @@ constexpr auto kOptions = std::to_array<Option>({
      "Read proportional memory: auto keeps it inside a time budget and says when it fell back to RSS."},
     {"method", 0, "auto|cgroup|tree", word, kOnce, "TACHO_METHOD", "", "method", "auto", kRecord, recording,
      "Sum the job's CPU time by a cgroup of its own or over its process tree."},
+    {"processes", 0, "N|off", word, kOnce, "TACHO_PROCESSES", "", "processes", "10000", kRecord, recording,
+     "Lines of processes.csv, which tells who used what; more processes than that are merged by name."},
+    {"no-devices", 0, "", flag, kOnce, "", "", "no_devices", "", kRecord, recording,
+     "Leave out devices.csv, which has each core, disk, interface and GPU by itself."},
 
     {"output", 'o', "DEST", list, kRepeated, "TACHO_OUTPUT", "TRACKER_OUTPUT", "output", "", kRecord, output,
      "Also write the samples to DEST (repeatable): .csv, .csv.gz, .jsonl, .html or a URI; - is stdout."},
@@ -60,6 +64,9 @@ constexpr auto kOptions = std::to_array<Option>({
      "With --servers and --vendor: prices of this region."},
     {"architecture", 0, "NAME", text, kOnce, "", "", "", "any", kAdvise, output,
      "With --servers: of this architecture only, such as x86_64 or arm64."},
+
+    {"end", 0, "", flag, kOnce, "", "", "", "", kMark, recording, "End the phase that goes on."},
+    {"point", 0, "", flag, kOnce, "", "", "", "", kMark, recording, "NAME is a moment, not a phase."},
 
     {"hide", 0, "FIELD,...", comma_list, kRepeated, "TACHO_HIDE", "", "hide", "", kRecord, privacy,
      "Fields that are neither written nor sent: host_ip, host_name, command; or a group: host, cloud, private. "
@@ -199,6 +206,7 @@ std::vector<std::string_view> choices(const Option& option) {
   if (option.metavar.find('|') == std::string_view::npos) return {};
   std::vector<std::string_view> words = split(option.metavar, '|');
   std::erase(words, "D");  // "auto|never|D": a duration is no word
+  std::erase(words, "N");  // nor is a number
   return words;
 }
 

@@ -28,6 +28,7 @@ enum Subcommand : unsigned {
   kCompare = 1 << 11,
   kAdvise = 1 << 12,
   kTop = 1 << 13,
+  kMark = 1 << 14,
   kExport = 1 << 25,
   kRecord = kRun | kAttach | kWatch | kTracker,
   kStored = kRuns | kShow | kReport | kDoctor | kCompare | kAdvise | kTop | kExport,

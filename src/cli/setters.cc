@@ -105,6 +105,14 @@ Status set_timeout(Draft& draft, const Value& value) {
   return set_duration(draft.settings.timeout_ns.emplace(), value);
 }
 
+Status set_processes(Draft& draft, const Value& value) {
+  constexpr size_t kMost = 1'000'000;
+  const auto lines = value.text == "off" ? std::optional<size_t>(0) : parse_int<size_t>(value.text);
+  if (!lines || *lines > kMost) return bad("not a number of lines", value.text, "a whole number up to 1000000, or off");
+  draft.settings.processes = *lines;
+  return ok();
+}
+
 Status set_pid(Draft& draft, const Value& value) {
   const auto pid = parse_int<pid_t>(value.text);
   if (!pid || *pid <= 0) return bad("not a process id", value.text, "a whole number above 0");
@@ -192,6 +200,14 @@ constexpr auto kSetters = std::to_array<Setter>({
     {"no-probe", [](Draft& d, const Value& v) { return switch_probe(d.settings.probes_off, d.settings.probes_on, v); }},
     {"pss", [](Draft& d, const Value& v) { return set_choice(d.settings.pss, v); }},
     {"method", [](Draft& d, const Value& v) { return set_choice(d.settings.method, v); }},
+    {"processes", set_processes},
+    {"no-devices",
+     [](Draft& d, const Value& v) {
+       bool off = false;
+       const Status status = set_flag(off, v);
+       if (status) d.settings.devices = !off;
+       return status;
+     }},
     {"output", add_output},
     {"format", set_format},
     {"store", set_store},

@@ -5,9 +5,16 @@
 #include "cli/resolve.h"
 #include "cli/terminal.h"
 #include "report/input.h"
+#include "report/phase_text.h"
 #include "report/summary_text.h"
 
 namespace tacho {
+
+namespace {
+
+constexpr size_t kTableWidth = 100;
+
+}  // namespace
 
 int show_command(const Call& call) {
   const Started started = start(call, Words::anywhere);
@@ -20,7 +27,8 @@ int show_command(const Call& call) {
   if (!input) return refuse(input.error());
   const StoredRun& stored = input->stored;
   if (is_set(started.line, "json")) return print(stored.json + (stored.json.ends_with('\n') ? "" : "\n"));
-  return print(summary_full(stored, use_color(settings->color, STDOUT_FILENO)) + "\n");
+  return print(summary_full(stored, use_color(settings->color, STDOUT_FILENO)) + "\n" +
+               phase_table(stored.run, kTableWidth));
 }
 
 }  // namespace tacho

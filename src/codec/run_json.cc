@@ -259,12 +259,33 @@ void write_measured(JsonWriter& json, Fields& fields, const Run& run, const Summ
 
 }  // namespace
 
+void write_phases(JsonWriter& json, const Run& run) {
+  json.key("phases").array();
+  for (const Phase& phase : run.phases) {
+    json.object();
+    json.key("name").value(phase.name);
+    json.key("started").number(phase.started_s, 3);
+    json.key("ended").number(phase.ended_s, 3);
+    json.key("seconds").number(phase.ended_s - phase.started_s, 3);
+    json.key("cpu_s").number(phase.cpu_s, 4);
+    json.key("cpu_mean").number(phase.cpu_mean, 4);
+    json.key("memory_peak_mib").number(phase.memory_peak_mib, 3);
+    json.key("disk_read_bytes").number(phase.disk_read_bytes, 0);
+    json.key("disk_write_bytes").number(phase.disk_write_bytes, 0);
+    json.key("gpu_mean").number(phase.gpu_mean, 4);
+    json.end_object();
+  }
+  json.end_array();
+  json.key("marks_dropped").integer(run.marks_dropped);
+}
+
 void write_run_json(Writer& out, const Run& run, const Summary& summary) {
   JsonWriter json(out, true);
   Fields fields(json, run);
   json.object();
   write_identity(json, fields, run, summary);
   write_measured(json, fields, run, summary);
+  write_phases(json, run);
   write_statistics(json, run, summary);
   json.end_object();
   out.put('\n');

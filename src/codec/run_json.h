@@ -17,4 +17,7 @@ size_t write_live_run_json(Writer& out, const Run& run, const Summary& summary);
 // The page alone; longer than kLivePageBytes when it does not fit.
 void write_live_page(Writer& out, const Run& run, const Summary& summary);
 
+// Two members of an open object: phases and marks_dropped.
+void write_phases(JsonWriter& json, const Run& run);
+
 }  // namespace tacho

@@ -49,7 +49,10 @@ Result<std::unique_ptr<Sampler>> Sampler::create(ProbeContext& context, const Pr
       // Where the source is absent, an automatic probe has no columns; one that is on or was asked for has empty ones.
       if (info.by_default == ProbeDefault::automatic && !asked) continue;
     }
-    sampler->sources_.push_back({&info, probe ? std::move(*probe) : nullptr, {}, {}});
+    Source source{};
+    source.info = &info;
+    if (probe) source.probe = std::move(*probe);
+    sampler->sources_.push_back(std::move(source));
   }
   sampler->build_schema(choice.compatible, choice);
   return sampler;
@@ -154,6 +157,35 @@ void Sampler::describe(Detail& detail, std::span<const std::string_view> probes)
   for (Source& source : sources_)
     if (source.probe && std::find(probes.begin(), probes.end(), source.info->name) != probes.end())
       source.probe->describe(detail);
+}
+
+bool Sampler::list_devices() {
+  bool all = true;
+  for (Source& source : sources_) {
+    if (!source.probe || source.devices_listed) continue;
+    if (source.probe->knows_devices()) list_devices_of(source);
+    else all = false;
+  }
+  return all;
+}
+
+void Sampler::list_late_devices() {
+  for (Source& source : sources_)
+    if (source.probe && !source.devices_listed) list_devices_of(source);
+}
+
+void Sampler::list_devices_of(Source& source) {
+  std::vector<DeviceColumn> columns = source.probe->list_devices();
+  source.devices_listed = true;
+  source.devices = columns.size();
+  source.first_device = devices_.add(std::move(columns));
+}
+
+void Sampler::read_devices() {
+  devices_.begin_tick();
+  for (Source& source : sources_)
+    if (source.probe && source.devices > 0)
+      source.probe->read_devices(devices_.values(source.first_device, source.devices));
 }
 
 void Sampler::fill_host(Run& run) const {

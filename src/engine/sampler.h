@@ -39,6 +39,14 @@ class Sampler {
   // The same of these probes only: a device list costs, so nobody pays for one that is not looked at.
   void describe(Detail& detail, std::span<const std::string_view> probes);
 
+  // Each device by itself (devices.csv). False when those of a probe are not known yet: they are taken with the first
+  // row, whatever is known then.
+  bool list_devices();
+  void list_late_devices();
+  // Their values at the last reading.
+  void read_devices();
+  DeviceTable& devices() { return devices_; }
+
   // What only a probe knows of the host, as far as it is known yet: GPUs, and how they are read.
   void fill_host(Run& run) const;
 
@@ -50,6 +58,8 @@ class Sampler {
     const ProbeInfo* info;
     std::unique_ptr<Probe> probe;  // null: its columns stay empty
     Reading before, now;
+    size_t first_device = 0, devices = 0;  // its values in devices_
+    bool devices_listed = false;
   };
   struct Cell {
     size_t source;
@@ -58,12 +68,14 @@ class Sampler {
   Sampler(ProbeContext& context, Clock& clock) : context_(context), clock_(clock) {}
   void build_schema(bool compatible, const ProbeChoice& choice);
   void read();
+  void list_devices_of(Source& source);
 
   ProbeContext& context_;
   Clock& clock_;
   std::vector<Source> sources_;
   std::vector<Cell> cells_;  // one a column of the schema but the first
   Schema schema_;
+  DeviceTable devices_;
   static constexpr int64_t kTimeGrid = 8, kMostStepsNoted = 10;
   int64_t next_time(int64_t interval_ns);
 

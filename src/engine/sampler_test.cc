@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "engine/outcome.h"
 #include "engine/outputs.h"
+#include "engine/run_record.h"
 #include "model/summary.h"
 #include "probe/process_tree.h"
 #include "support/count_allocations.h"
@@ -230,7 +231,6 @@ TEST(Tick, SteadyTicksDoNotAllocate) {
   ProcessTree tree(context);
   context.tree = &tree;
   context.job_pids = &tree;
-  ASSERT_TRUE(tree.follow(::getpid() == 1 ? 1 : ::getppid(), false));
   auto sampler = sampler_for(context, {}, clock);
   tacho::Run run;
   run.mode = "attach";
@@ -242,8 +242,12 @@ TEST(Tick, SteadyTicksDoNotAllocate) {
   settings.store_dir = dir / "store";
   Outputs outputs;
   ASSERT_TRUE(outputs.open_run_store(settings, run, summary));
+  RunRecord record;
+  record.open(settings, outputs.store_folder(), run, &tree, context);
+  ASSERT_TRUE(tree.follow(::getpid() == 1 ? 1 : ::getppid(), false));
   ASSERT_TRUE(outputs.begin(run, sampler->schema()));
   sampler->baseline();
+  record.begin(*sampler, run);
   Row row;
   const auto tick = [&] {
     clock.mono_ns += kNsPerSec;
@@ -252,12 +256,14 @@ TEST(Tick, SteadyTicksDoNotAllocate) {
     summary.add(row);
     totals.update(run, summary, &tree, context);
     outputs.write(row, nullptr);
+    record.tick(*sampler, row);
   };
   for (int i = 0; i < 50; ++i) tick();
   const int64_t before = allocations;
   for (int i = 0; i < 500; ++i) tick();
   EXPECT_LE(allocations - before, allowed);
   EXPECT_FALSE(outputs.failed());
+  EXPECT_TRUE(record.has_processes());
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "engine/outcome.h"
 #include "engine/outputs.h"
 #include "engine/progress.h"
+#include "engine/run_record.h"
 #include "engine/sampler.h"
 #include "job/job.h"
 #include "job/job_cgroup.h"
@@ -69,6 +70,7 @@ class Session {
   Deliverer deliverer_;     // before the outputs, whose sinks wake it up
   Outputs outputs_;
   std::unique_ptr<Sampler> sampler_;
+  RunRecord record_;
   OomWatch oom_;
   TotalsKeeper totals_;
   Progress progress_;
@@ -112,6 +114,7 @@ Status Session::prepare() {
   find_who_started();
   context_.interval_ns = settings_.interval_ns;
   context_.pss = settings_.pss;
+  context_.hides_addresses = is_hidden(run_, "mac_address");
   if (const Status view = check_proc_view(context_.roots.proc); !view) {
     if (settings_.attach_pid == 0) log::warn(view.error().message());  // there it is the error
     context_.note(view.error().what);
@@ -155,6 +158,8 @@ Status Session::prepare() {
   totals_.begin(sampler_->schema());
   if (Status status = outputs_.open_run_store(settings_, run_, summary_); !status) return status;
   if (run_.id.empty()) run_.id = make_run_id(clock_.realtime_ns());
+  record_.open(settings_, outputs_.store_folder(), run_, tree_.get(), context_);
+  if (record_.has_processes()) job_.on_ending([this](pid_t pid) { tree_->ending(pid); });
   wants_detail_ = outputs_.wants_detail();
   return ok();
 }
@@ -204,12 +209,13 @@ Status Session::start() {
   run_.pid = job_.pid();
   if (Status status = outputs_.begin(run_, sampler_->schema()); !status) return status;
   sampler_->baseline();
+  record_.begin(*sampler_, run_);
   if (wants_detail_) {
     sampler_->describe(detail_);
     outputs_.baseline(detail_);
   }
   if (settings_.mode == Mode::run) {
-    Job::Launch launch{settings_.command, job_cgroup_.fd(), {}};
+    Job::Launch launch{settings_.command, record_.folder(), job_cgroup_.fd(), {}};
     if (sampler_->wants_new_job()) launch.before_exec = [this](pid_t pid) { sampler_->new_job(pid); };
     launching_ = true;
     if ((ended_early_ = job_.ended_before_start())) return ok();
@@ -239,7 +245,7 @@ Status Session::start() {
 
 void Session::loop() {
   next_tick_ns_ = start_ns_ + settings_.interval_ns;
-  if (settings_.mode == Mode::run && (!context_.cgroup.job_only || job_.has_terminal()))
+  if (settings_.mode == Mode::run && (!context_.cgroup.job_only || job_.has_terminal() || record_.has_processes()))
     next_look_ns_ = start_ns_ + kFirstLookNs;
   job_.check_alive();  // a cgroup that is empty already will not tell
   while (!job_.ended()) {
@@ -276,7 +282,7 @@ void Session::loop() {
 void Session::look_early(int64_t now_ns) {
   if (now_ns < next_look_ns_) return;
   next_look_ns_ = start_ns_ + (now_ns - start_ns_) * 2;
-  if (!context_.cgroup.job_only) tree_->update(now_ns);
+  if (!context_.cgroup.job_only || record_.has_processes()) tree_->update(now_ns);
 }
 
 void Session::tick() {
@@ -287,7 +293,7 @@ void Session::tick() {
 }
 
 void Session::reaped(const Exit& exit) {
-  if (tree_) tree_->reaped(exit.pid, exit.usage);
+  if (tree_) tree_->reaped(exit.pid, exit.usage, exit.status);
   if (deliverer_.ended(exit, clock_.monotonic_ns()) && tree_) tree_->include_again(exit.pid);
 }
 
@@ -312,6 +318,7 @@ void Session::write_row(bool closing) {
   }
   run_.outcome.duration_ns = clock_.monotonic_ns() - start_ns_;
   outputs_.write(row_, wants_detail_ ? &detail_ : nullptr);
+  record_.tick(*sampler_, row_);
 }
 
 void Session::enforce_timeout(int64_t now_ns) {
@@ -358,6 +365,7 @@ void Session::finish() {
   oom_.end(context_, run_, summary_, own_oom_count, oom_note);
   if (!oom_note.empty()) context_.note(std::move(oom_note));
   if (std::string note = deliverer_.note(); !note.empty()) context_.note(std::move(note));
+  record_.finish(run_, summary_);
   run_.notes = context_.notes;
   outputs_.end(run_);
   const std::string shown_id = short_id_in(settings_.store_dir, run_.id);

@@ -36,6 +36,8 @@ struct Settings {
   PssMode pss = PssMode::automatic;
   TreeMethod method = TreeMethod::automatic;
   std::vector<std::string> hide;  // single field names; group words already expanded
+  size_t processes = 10'000;      // lines of processes.csv; 0: no such file
+  bool devices = true;            // devices.csv is written
   bool no_cloud = false;
   std::optional<int64_t> timeout_ns;
   int64_t kill_after_ns = 10'000'000'000;

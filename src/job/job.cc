@@ -74,6 +74,9 @@ Status Job::launch(const Launch& launch) {
   SpawnOptions options;
   options.command = launch.command;
   options.remove_environment = secret_variables();
+  options.remove_environment.emplace_back(kRunFolderVariable);  // of a run around this one
+  if (!launch.run_folder.empty())
+    options.add_environment.push_back(std::string(kRunFolderVariable) + "=" + launch.run_folder);
   options.inherited = inherited_;
   options.cgroup_fd = launch.cgroup_fd;
   options.before_exec = launch.before_exec;
@@ -208,7 +211,11 @@ void Job::signal(int number) const {
 }
 
 void Job::reap() {
-  while (const auto exit = reap_one()) {
+  for (;;) {
+    const auto ended = ending_ ? next_ended() : std::nullopt;
+    if (ended) ending_(*ended);
+    const auto exit = reap_one(ended.value_or(-1));
+    if (!exit) return;
     if (reaped_) reaped_(*exit);
     if (own_child_ && exit->pid == child_.pid) {
       exit_ = *exit;

@@ -24,13 +24,18 @@ class Job {
  public:
   // Told of every process that tacho reaps, before anything else happens.
   using Reaped = std::function<void(const Exit&)>;
+  // Told of it just before, when it can still be looked at; may be empty.
+  using Ending = std::function<void(pid_t)>;
   // Whether a process is part of the job.
   using Belongs = std::function<bool(pid_t)>;
 
   Job(Reaped reaped, Belongs belongs);  // blocks the signals that it handles from now on
 
+  void on_ending(Ending ending) { ending_ = std::move(ending); }
+
   struct Launch {
     std::vector<std::string> command;
+    std::string run_folder;  // in its environment as TACHO_RUN; empty: it has none
     int cgroup_fd = -1;
     std::function<void(pid_t)> before_exec;
   };
@@ -82,6 +87,7 @@ class Job {
   Inherited inherited_;
   SignalQueue signals_;
   Reaped reaped_;
+  Ending ending_;
   Belongs belongs_;
   Child child_;
   bool own_child_ = false, ended_ = false, told_to_end_ = false;

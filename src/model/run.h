@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -69,6 +70,15 @@ struct Totals {
   std::optional<int64_t> switches_voluntary, switches_involuntary;
 };
 
+// What the job called itself for a while (`tacho mark`). Not a number: unknown.
+struct Phase {
+  static constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+  std::string name;
+  double started_s = 0, ended_s = 0;  // UNIX time, to the millisecond
+  double cpu_s = kUnknown, cpu_mean = kUnknown, memory_peak_mib = kUnknown, disk_read_bytes = kUnknown,
+         disk_write_bytes = kUnknown, gpu_mean = kUnknown;
+};
+
 struct Run {
   int revision = 0;  // counts changes of what is not measured: host, pid …
   std::string id;
@@ -87,6 +97,8 @@ struct Run {
   Method method;
   Totals totals;
   std::vector<std::string> notes;
+  std::vector<Phase> phases;        // in order; known at the end
+  int64_t marks_dropped = 0;        // lines of marks.csv that were not used
   std::vector<std::string> hidden;  // fields that are written nowhere
 };
 

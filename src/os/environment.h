@@ -24,6 +24,9 @@ std::string_view environment_in_place(const char* name);
 constexpr std::array kTokenVariables{"SENTINEL_API_TOKEN", "SENTINEL_API_KEY"};
 inline std::vector<std::string> secret_variables() { return {kTokenVariables.begin(), kTokenVariables.end()}; }
 
+// The folder of the run that a process is part of, for `tacho mark` and whoever appends to its marks.csv.
+inline constexpr char kRunFolderVariable[] = "TACHO_RUN";
+
 // Overwrites the value where it lies (/proc/PID/environ shows that memory) and unsets it.
 void wipe_environment(const char* name);
 // For a child: pointers into environ, with a null at the end.

@@ -160,6 +160,8 @@ Result<Child> spawn(const SpawnOptions& options) {
   plan.arguments.push_back(nullptr);
   plan.shell_arguments.push_back(nullptr);
   plan.environment = environment_without(options.remove_environment);
+  for (const std::string& entry : options.add_environment)
+    plan.environment.insert(plan.environment.end() - 1, const_cast<char*>(entry.c_str()));
   plan.inherited = options.inherited;
   plan.go_fd = go_read.get();
   plan.go_write_fd = go_write.get();
@@ -190,9 +192,15 @@ Result<Child> spawn(const SpawnOptions& options) {
 
 Fd open_pidfd(pid_t pid) { return Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))); }
 
-std::optional<Exit> reap_one() {
+std::optional<pid_t> next_ended() {
+  siginfo_t info{};
+  if (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) != 0 || info.si_pid <= 0) return std::nullopt;
+  return info.si_pid;
+}
+
+std::optional<Exit> reap_one(pid_t child) {
   Exit exit;
-  do { exit.pid = ::wait4(-1, &exit.status, WNOHANG | __WALL, &exit.usage); } while (exit.pid < 0 && errno == EINTR);
+  do { exit.pid = ::wait4(child, &exit.status, WNOHANG | __WALL, &exit.usage); } while (exit.pid < 0 && errno == EINTR);
   if (exit.pid <= 0) return std::nullopt;
   return exit;
 }

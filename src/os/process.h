@@ -33,6 +33,7 @@ struct Child {
 struct SpawnOptions {
   std::vector<std::string> command;
   std::vector<std::string> remove_environment;  // variables the job must not see
+  std::vector<std::string> add_environment;     // NAME=value
   Inherited inherited;
   int cgroup_fd = -1;                      // start inside this cgroup v2 folder where the kernel allows it
   std::function<void(pid_t)> before_exec;  // runs in tacho while the child waits; may be empty
@@ -54,8 +55,10 @@ struct Exit {
   int status = 0;  // as from wait4
   rusage usage{};
 };
-// Reaps one ended child, whichever; nothing when none has ended.
-std::optional<Exit> reap_one();
+// A child that has ended and waits to be reaped; nothing when there is none.
+std::optional<pid_t> next_ended();
+// Reaps one ended child, whichever or this one; nothing when none has ended.
+std::optional<Exit> reap_one(pid_t child = -1);
 // The signal that stopped our child since this was asked last; nothing when none did, or when it has been continued.
 std::optional<int> take_stop(pid_t child);
 // Waits for the end of a child that is about to end, and reaps it: nobody else may (a PID 1 that does not reap). False

@@ -8,6 +8,7 @@
 #include "base/saturate.h"
 #include "base/units.h"
 #include "os/directory.h"
+#include "probe/core_places.h"
 #include "probe/make.h"
 #include "probe/system.h"
 #include "procfs/stat.h"
@@ -116,19 +117,34 @@ class CpuProbe final : public Probe {
   }
 
   void describe(Detail& detail) override {
-    wants_cores_ = true;
-    ProcStat stat;
-    // The first time, and after a CPU came: read again with room for all cores.
-    while (core_count_ > cores_.size()) {
-      cores_.resize(core_count_);
-      if (!read_stat(stat)) return;
-    }
+    if (!read_cores()) return;
     for (size_t i = 0; i < core_count_; ++i)
       detail.cores.push_back({ns(cores_[i].busy()), ns(cores_[i].total()), ns(cores_[i].idle), ns(cores_[i].iowait),
                               ns(cores_[i].steal), cores_[i].number});
   }
 
+  std::vector<DeviceColumn> list_devices() override {
+    if (!read_cores()) return {};
+    places_.list(context_.roots, std::span(cores_).first(core_count_));
+    return places_.columns();
+  }
+
+  void read_devices(std::span<DeviceValue> values) override {
+    if (core_count_ <= cores_.size()) places_.fill(std::span(cores_).first(core_count_), values);
+  }
+
  private:
+  // The first time, and after a CPU came: reads again with room for all cores.
+  bool read_cores() {
+    wants_cores_ = true;
+    ProcStat stat;
+    while (core_count_ > cores_.size()) {
+      cores_.resize(core_count_);
+      if (!read_stat(stat)) return false;
+    }
+    return true;
+  }
+
   bool read_stat(ProcStat& stat) {
     std::string_view text;
     core_count_ = 0;
@@ -157,6 +173,7 @@ class CpuProbe final : public Probe {
   bool wants_cores_ = false;
   size_t core_count_ = 0;
   std::vector<CpuTicks> cores_;  // of the last reading; empty until an output wants them
+  CorePlaces places_;
 };
 
 Status check(const Roots& roots) { return need_file(roots.proc + "/stat", kMountProcHint); }

@@ -5,9 +5,11 @@
 #include <optional>
 
 #include "base/saturate.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "os/mounts.h"
 #include "probe/disk_table.h"
+#include "probe/listed_devices.h"
 #include "probe/make.h"
 #include "probe/space_table.h"
 #include "probe/system.h"
@@ -92,6 +94,33 @@ class DiskProbe final : public Probe {
 
   void describe(Detail& detail) override;
 
+  std::vector<DeviceColumn> list_devices() override {
+    devices_.clear();
+    std::vector<DeviceColumn> columns;
+    for (const DiskEntry& entry : table_.entries()) {
+      if (!entry.counted()) continue;
+      const std::string name = "disk_" + harmless_text(entry.name);
+      columns.push_back({name + "_read_bytes", DeviceRule::delta, 1, 0});
+      columns.push_back({name + "_write_bytes", DeviceRule::delta, 1, 0});
+      columns.push_back({name + "_busy", DeviceRule::share_of_time, 1e-3, 4});
+      devices_.add(entry.name);
+    }
+    return columns;
+  }
+
+  void read_devices(std::span<DeviceValue> values) override {
+    if (!fresh_) return;
+    const auto entries = table_.entries();
+    devices_.find(table_.changes(), entries, [](const DiskEntry& entry) { return entry.counted(); });
+    for (size_t i = 0; i < devices_.size(); ++i) {
+      const DiskEntry* const entry = devices_.entry(i, entries);
+      if (entry == nullptr) continue;
+      values[3 * i].value = saturating_multiply(entry->last.sectors_read, kSectorBytes);
+      values[3 * i + 1].value = saturating_multiply(entry->last.sectors_written, kSectorBytes);
+      values[3 * i + 2].value = entry->last.io_ms;
+    }
+  }
+
  private:
   bool update_all(int64_t now_ns) {
     std::string_view text;
@@ -135,6 +164,7 @@ class DiskProbe final : public Probe {
     KeptFile file;
   };
   std::vector<Counted> counted_;
+  ListedDevices devices_;  // of devices.csv
   uint64_t counted_of_ = 0;
   int64_t look_again_ns_ = 0;
   bool noted_ = false;

@@ -6,6 +6,7 @@
 #include "base/units.h"
 #include "os/clock.h"
 #include "probe/gpu_amd.h"
+#include "probe/gpu_columns.h"
 #include "probe/gpu_reader.h"
 
 namespace tacho {
@@ -65,7 +66,11 @@ class GpuProbe final : public Probe {
     prepared_ = false;
     fresh_ = sampler_->take(deadline_ns_, current_) || system_clock().monotonic_ns() - current_.stamp_ns < kFreshNs ||
              current_.state == GpuState::none;
+    context_.vram.clear();
     if (!fresh_) return;
+    context_.vram = current_.holders;
+    for (const GpuSample& sample : current_.devices)
+      context_.vram_told = context_.vram_told || sample.job_context.has_value();
     const bool whole = sums_.fill(current_, out);
     if (!whole && current_.state == GpuState::ready)
       context_.note(
@@ -89,6 +94,20 @@ class GpuProbe final : public Probe {
     const size_t count = std::min(current_.identities->size(), current_.devices.size());
     for (size_t i = 0; i < count; ++i)
       detail.gpus.push_back(to_detail((*current_.identities)[i], current_.devices[i], host_name_));
+  }
+
+  bool knows_devices() override {
+    want_detail_ = true;  // power and temperature
+    return sampler_ == nullptr || current_.state == GpuState::ready || current_.state == GpuState::none;
+  }
+  std::vector<DeviceColumn> list_devices() override {
+    want_detail_ = true;
+    if (sampler_ == nullptr || current_.state == GpuState::none) return {};
+    const size_t count = !current_.devices.empty() ? current_.devices.size() : count_nvidia_devices(context_.roots);
+    return gpu_device_columns(count);
+  }
+  void read_devices(std::span<DeviceValue> values) override {
+    if (fresh_) fill_gpu_devices(current_.devices, values);
   }
 
   const GpuSnapshot& current() const { return current_; }

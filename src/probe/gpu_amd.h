@@ -26,6 +26,7 @@ class AmdJob {
   };
   // One share a card, in the order of the PCI addresses given.
   void read(const std::vector<pid_t>& pids, const std::vector<std::string>& pdevs, std::vector<Share>& out);
+  std::span<const ProcessVram> holders() const { return holders_; }  // of the last reading
 
  private:
   struct Process {
@@ -46,6 +47,7 @@ class AmdJob {
   ReadBuffer buffer_;
   std::vector<Process> processes_;
   std::vector<Client> clients_;
+  std::vector<ProcessVram> holders_;
   int64_t before_ns_ = 0;
 };
 
@@ -54,6 +56,7 @@ class AmdBackend final : public GpuBackend {
   explicit AmdBackend(const Roots& roots);
   GpuState sample(const GpuRequest& request, std::vector<GpuSample>& out) override;
   std::shared_ptr<const std::vector<GpuIdentity>> identities() const override { return identities_; }
+  std::span<const ProcessVram> holders() const override { return job_.holders(); }
   std::string_view method() const override { return "amdgpu"; }
 
  private:

@@ -52,6 +52,7 @@ void AmdJob::read_process(Process& process, const std::vector<std::string>& pdev
     if (info->vram_bytes) {
       out[card].vram_known = true;
       out[card].vram_bytes += *info->vram_bytes;
+      holders_.push_back({process.pid, *info->vram_bytes});
     }
   }
 }
@@ -59,6 +60,7 @@ void AmdJob::read_process(Process& process, const std::vector<std::string>& pdev
 void AmdJob::read(const std::vector<pid_t>& pids, const std::vector<std::string>& pdevs, std::vector<Share>& out) {
   const int64_t now_ns = system_clock().monotonic_ns();
   out.assign(pdevs.size(), Share{});
+  holders_.clear();
   for (Client& client : clients_) client.seen = false;
   // Both lists ascend: keep what is known of processes that are still there.
   std::erase_if(processes_, [&](const Process& p) { return !std::binary_search(pids.begin(), pids.end(), p.pid); });

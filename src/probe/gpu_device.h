@@ -7,12 +7,14 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/backoff.h"
 #include "base/units.h"
+#include "model/process_record.h"
 
 namespace tacho {
 
@@ -60,6 +62,8 @@ class GpuBackend {
   virtual std::shared_ptr<const std::vector<GpuIdentity>> identities() const = 0;
   // After an answer was given: renews what takes longer and may be a row late (temperature, power, clock).
   virtual void refresh_detail() {}
+  // Of the job's processes in the last round, each by itself; a process may be named several times.
+  virtual std::span<const ProcessVram> holders() const { return {}; }
   virtual PidMapping pid_mapping() const { return PidMapping::same; }
   virtual std::string_view method() const = 0;  // as in run.json: "nvml", "amdgpu"
 };

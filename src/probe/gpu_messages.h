@@ -19,19 +19,25 @@ namespace tacho {
 inline constexpr char kGpuReaderName[] = "tacho-gpu";
 inline constexpr size_t kPidsInAPacket = 8192;
 inline constexpr size_t kMostDevices = 128;
+inline constexpr size_t kMostHolders = 1000;
 
 struct RoundQuestion {  // followed by pids
   bool job = false, detail = false;
   bool more = false;  // further pids come in the next packet
 };
 
-enum class Topic : uint32_t { identity, problem, round };
+enum class Topic : uint32_t { identity, problem, holders, round };
 
 struct RoundAnswer {  // followed by `devices` samples
   Topic topic = Topic::round;
   GpuState state = GpuState::starting;
   PidMapping pids = PidMapping::same;
   uint32_t devices = 0;
+};
+
+struct HoldersMessage {  // followed by `count` of ProcessVram; before the round that it belongs to
+  Topic topic = Topic::holders;
+  uint32_t count = 0;
 };
 
 struct IdentityMessage {
@@ -53,6 +59,8 @@ static_assert(sizeof(RoundAnswer) % alignof(GpuSample) == 0);
 
 using RoundBuffer = std::array<std::byte, sizeof(RoundAnswer) + kMostDevices * sizeof(GpuSample)>;
 static_assert(sizeof(RoundBuffer) >= sizeof(IdentityMessage) && sizeof(RoundBuffer) >= sizeof(ProblemMessage));
+
+static_assert(sizeof(RoundBuffer) >= sizeof(HoldersMessage) + kMostHolders * sizeof(ProcessVram));
 
 template <class T>
 std::span<const std::byte> bytes_of(const T& message) {

@@ -73,6 +73,7 @@ void NvidiaBackend::publish_identities() {
 
 GpuState NvidiaBackend::sample(const GpuRequest& request, std::vector<GpuSample>& out) {
   bool fresh = false;
+  job_.holders.clear();
   if (!session_.ensure(fresh)) {
     out.resize(out.size() + devices_.size());  // known devices, now unknown
     return session_.state();
@@ -101,6 +102,7 @@ GpuState NvidiaBackend::sample(const GpuRequest& request, std::vector<GpuSample>
   if (gone || silent_rounds_ >= kSilentRounds) {
     // Also what the first devices may have said before the driver went.
     for (size_t i = first; i < out.size(); ++i) out[i] = {};
+    job_.holders.clear();
     session_.lost();
   }
   return session_.state();

@@ -50,6 +50,7 @@ class NvidiaBackend final : public GpuBackend {
   GpuState sample(const GpuRequest& request, std::vector<GpuSample>& out) override;
   std::shared_ptr<const std::vector<GpuIdentity>> identities() const override { return identities_; }
   void refresh_detail() override;
+  std::span<const ProcessVram> holders() const override { return job_.holders; }
   PidMapping pid_mapping() const override;
   std::string_view method() const override { return "nvml"; }
 

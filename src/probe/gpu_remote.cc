@@ -53,6 +53,15 @@ void RemoteNvidia::take_identity(const IdentityMessage& message) {
   if (coming_.size() == message.count) identities_ = std::make_shared<const std::vector<GpuIdentity>>(coming_);
 }
 
+bool RemoteNvidia::take_holders(std::span<const std::byte> packet) {
+  const auto message = message_in<HoldersMessage>(packet);
+  const auto rest = packet.subspan(sizeof message);
+  if (message.count > kMostHolders || rest.size() != message.count * sizeof(ProcessVram)) return false;
+  holders_.resize(message.count);
+  if (message.count > 0) std::memcpy(holders_.data(), rest.data(), rest.size());
+  return true;
+}
+
 bool RemoteNvidia::hear(const GpuChannel::Line& line, RoundAnswer& answer, GpuChannel::Trouble& trouble) {
   for (;;) {
     const ssize_t received = receive_packet(line.end->get(), *buffer_, line.deadline_ns);
@@ -66,6 +75,8 @@ bool RemoteNvidia::hear(const GpuChannel::Line& line, RoundAnswer& answer, GpuCh
     const auto topic = message_in<Topic>(packet);
     if (topic == Topic::identity && packet.size() == sizeof(IdentityMessage)) {
       take_identity(message_in<IdentityMessage>(packet));
+    } else if (topic == Topic::holders && packet.size() >= sizeof(HoldersMessage)) {
+      if (!take_holders(packet)) return false;
     } else if (topic == Topic::problem && packet.size() == sizeof(ProblemMessage)) {
       channel_->has_problem(text_of(message_in<ProblemMessage>(packet).text));
     } else if (topic == Topic::round && packet.size() >= sizeof(RoundAnswer)) {
@@ -79,6 +90,7 @@ bool RemoteNvidia::hear(const GpuChannel::Line& line, RoundAnswer& answer, GpuCh
 
 GpuState RemoteNvidia::sample(const GpuRequest& request, std::vector<GpuSample>& out) {
   const size_t first = out.size();
+  holders_.clear();
   const GpuChannel::Line line = channel_->line();
   if (line.end != nullptr) {
     RoundAnswer answer;

@@ -66,6 +66,7 @@ void GpuSampler::run() {
 
 void GpuSampler::round(const GpuRequest& request, GpuSnapshot& snapshot) {
   snapshot.devices.clear();
+  snapshot.holders.clear();
   snapshot.state = GpuState::none;
   snapshot.pids = PidMapping::same;
   snapshot.job = request.job;
@@ -78,6 +79,8 @@ void GpuSampler::round(const GpuRequest& request, GpuSnapshot& snapshot) {
       if (snapshot.state != GpuState::ready) snapshot.method = backends_[i]->method();
       snapshot.state = state;
     }
+    const auto holders = backends_[i]->holders();
+    snapshot.holders.insert(snapshot.holders.end(), holders.begin(), holders.end());
     if (backends_[i]->pid_mapping() == PidMapping::unknown) snapshot.pids = PidMapping::unknown;
     auto identities = backends_[i]->identities();
     changed = changed || identities != seen_[i];

@@ -17,6 +17,7 @@ struct GpuSnapshot {
   PidMapping pids = PidMapping::same;
   bool job = false;  // a job's share was asked for
   std::vector<GpuSample> devices;
+  std::vector<ProcessVram> holders;  // of the job, in any order
   std::shared_ptr<const std::vector<GpuIdentity>> identities;
   std::string_view method = "none";
 };

@@ -54,6 +54,7 @@ class RoundServer {
       answer.state = backend_->sample(request_, samples_);
       answer.pids = backend_->pid_mapping();
       tell_identities();
+      tell_holders();
     }
     if (samples_.size() > kMostDevices) samples_.resize(kMostDevices);
     answer.devices = static_cast<uint32_t>(samples_.size());
@@ -95,6 +96,14 @@ class RoundServer {
       put_text(message.pci_bus_id, identity.pci_bus_id);
       say(kRoundsFd, bytes_of(message));
     }
+  }
+
+  void tell_holders() {
+    auto holders = backend_->holders();
+    if (holders.empty()) return;
+    holders = holders.first(std::min(holders.size(), kMostHolders));
+    const HoldersMessage message{Topic::holders, static_cast<uint32_t>(holders.size())};
+    say(kRoundsFd, bytes_of(message), std::as_bytes(holders));
   }
 
   const NvidiaOptions& options_;

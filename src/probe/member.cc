@@ -9,6 +9,7 @@
 #include <cstdio>
 
 #include "base/units.h"
+#include "os/directory.h"
 #include "os/process.h"
 
 namespace tacho {
@@ -23,6 +24,8 @@ int64_t page_bytes() {
   static const int64_t value = ::sysconf(_SC_PAGESIZE);
   return value;
 }
+
+constexpr int64_t kMostThreads = 64;  // whose files are read one by one
 
 // "PID/name" below /proc.
 Fd open_of(int proc_fd, pid_t pid, const char* name) {
@@ -56,6 +59,7 @@ bool Member::refresh(int proc_fd, ReadBuffer& buffer) {
   // A descriptor belongs to the process it was opened for; a reused pid gives ESRCH here.
   if (!buffer.read(stat_fd_.get(), text) || !parse_pid_stat(text, fresh)) return false;
   if (!first && fresh.start_time != stat_.start_time) return false;  // opened anew, by a number that is another's now
+  note_name(fresh, first);
   fresh.comm = {};
   if (!first && fresh.state == 'X') {
     // In the middle of being reaped: its parent reads as 0 by now, and so does what it had reaped itself.
@@ -66,6 +70,7 @@ bool Member::refresh(int proc_fd, ReadBuffer& buffer) {
   stat_ = fresh;
   orphaned = false;
   most_rss_bytes_ = std::max(most_rss_bytes_, rss_bytes());
+  program_rss_bytes_ = std::max(program_rss_bytes_, rss_bytes());
   if (!first) reaped_growth_ns_ += reaped_cpu_ns() - before;
   read_clock_ns_ = clock_ns_;
   ran_since_pss = true;
@@ -76,6 +81,7 @@ bool Member::refresh(int proc_fd, ReadBuffer& buffer) {
   }
   // A zombie's io is refused to an ordinary user who opens it now, but not through a descriptor from before.
   if (io_fd_ && buffer.read(io_fd_.get(), text)) has_io_ = parse_pid_io(text, io_) || has_io_;
+  if (has_io_) update_own_io(proc_fd, buffer);
   if (!keep_) {
     stat_fd_.reset();
     io_fd_.reset();
@@ -102,6 +108,85 @@ Usage Member::usage() const {
   usage.read_bytes = io_.read_bytes;
   usage.write_bytes = io_.write_bytes;
   return usage;
+}
+
+int64_t Member::own_cpu_ns() const {
+  const int64_t own_ns = read_clock_ns_ >= 0 ? read_clock_ns_ : (stat_.utime + stat_.stime) * ns_per_clock_tick();
+  return std::max<int64_t>(0, own_ns - base_cpu_ns_);
+}
+
+PidIo Member::own_io() const {
+  return {std::max<int64_t>(0, own_io_.read_bytes - base_io_.read_bytes),
+          std::max<int64_t>(0, own_io_.write_bytes - base_io_.write_bytes)};
+}
+
+void Member::set_own_base() {
+  base_cpu_ns_ += own_cpu_ns();
+  base_io_ = own_io_;
+}
+
+// A name that it gave itself, or exec: that puts the stack elsewhere.
+void Member::note_name(const PidStat& fresh, bool first) {
+  const size_t size = std::min(fresh.comm.size(), comm_.size() - 1);
+  const bool same_name = name() == fresh.comm.substr(0, size);
+  const bool same_stack = fresh.stack_start == stat_.stack_start || fresh.stack_start == 0 || stat_.stack_start == 0;
+  if (first || !same_name || !same_stack) renamed_ = true;
+  if (!first && !same_stack) executed_ = true, program_rss_bytes_ = 0;
+  if (same_name) return;
+  comm_ = {};
+  std::copy_n(fresh.comm.data(), size, comm_.data());
+}
+
+void Member::update_own_io(int proc_fd, ReadBuffer& buffer) {
+  if (!has_reaped()) {
+    own_io_ = threads_io_ = io_;
+    has_own_io_ = true;
+    return;
+  }
+  // Only what changed is looked at, and the sum of all tells whether anything did.
+  if (io_ == summed_io_) return;
+  summed_io_ = io_;
+  const PidIo now = read_thread_io(proc_fd, buffer);
+  if (!std::exchange(has_own_io_, true)) own_io_ = threads_io_ = now;  // it had reaped some before it was seen
+  own_io_.read_bytes += std::max<int64_t>(0, now.read_bytes - threads_io_.read_bytes);
+  own_io_.write_bytes += std::max<int64_t>(0, now.write_bytes - threads_io_.write_bytes);
+  threads_io_ = now;
+}
+
+PidIo Member::read_thread_io(int proc_fd, ReadBuffer& buffer) {
+  std::string_view text;
+  PidIo sum;
+  if (!own_io_fd_) own_io_fd_ = open_of(proc_fd, pid_, "%d/task/%d/io");
+  if (own_io_fd_ && buffer.read(own_io_fd_.get(), text)) parse_pid_io(text, sum);
+  if (!keep_) own_io_fd_.reset();
+  if (stat_.threads <= 1 || stat_.threads > kMostThreads) return sum;
+  const Fd folder = open_of(proc_fd, pid_, "%d/task");
+  NumericEntries threads(folder.get());
+  for (int thread = 0; folder && threads.next(thread);) {
+    std::array<char, 32> path{};
+    std::snprintf(path.data(), path.size(), "%d/io", thread);
+    PidIo one;
+    if (thread == pid_ || !buffer.read_at(folder.get(), path.data(), text) || !parse_pid_io(text, one)) continue;
+    sum.read_bytes += one.read_bytes;
+    sum.write_bytes += one.write_bytes;
+  }
+  return sum;
+}
+
+Member::Last Member::look_at_end(int proc_fd, ReadBuffer& buffer) {
+  Last last;
+  const int64_t clock_ns = process_cpu_ns(pid_);
+  if (clock_ns >= 0) last.cpu_ns = std::max<int64_t>(0, clock_ns - base_cpu_ns_);
+  PidStat now;
+  if (!read_stat(proc_fd, buffer, now)) now = stat_;
+  note_name(now, false);
+  last.reaped_children = has_reaped(now);
+  const Fd& file = last.reaped_children ? own_io_fd_ : io_fd_;
+  std::string_view text;
+  if (file && buffer.read(file.get(), text)) last.has_io = parse_pid_io(text, last.io);
+  last.io.read_bytes = std::max(last.io.read_bytes, own_io_.read_bytes) - base_io_.read_bytes;
+  last.io.write_bytes = std::max(last.io.write_bytes, own_io_.write_bytes) - base_io_.write_bytes;
+  return last;
 }
 
 bool Member::read_stat(int proc_fd, ReadBuffer& buffer, PidStat& out) {

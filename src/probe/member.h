@@ -2,10 +2,15 @@
 #pragma once
 #include <sys/types.h>
 
+#include <array>
 #include <csignal>
 #include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "model/process_record.h"
 #include "model/usage.h"
 #include "os/fd.h"
 #include "os/file.h"
@@ -51,6 +56,25 @@ class Member {
   }
   // Own and reaped children's, as far as the kernel has added them up.
   Usage usage() const;
+  // Its own, without its children's, since set_own_base(). The kernel adds the I/O of reaped children to that of the
+  // process, so that it is read thread by thread from then on; what a thread did after its last reading is lost then.
+  int64_t own_cpu_ns() const;
+  bool has_own_io() const { return has_own_io_; }
+  PidIo own_io() const;
+  void set_own_base();                                   // what it used so far is not the job's
+  bool has_reaped() const { return has_reaped(stat_); }  // a child, ever
+  int64_t faults() const { return stat_.minor_faults + stat_.major_faults; }
+  std::string_view name() const { return {comm_.data(), ::strnlen(comm_.data(), comm_.size())}; }
+  bool take_renamed() { return std::exchange(renamed_, false); }    // another name or program since this was asked last
+  bool take_executed() { return std::exchange(executed_, false); }  // another program
+  int64_t program_rss_bytes() const { return program_rss_bytes_; }  // the most of all readings of this program
+  // What can still be read of one that has ended and was not reaped yet; leaves the last reading as it is.
+  struct Last {
+    int64_t cpu_ns = -1;
+    bool reaped_children = false, has_io = false;
+    PidIo io{};
+  };
+  Last look_at_end(int proc_fd, ReadBuffer& buffer);
   // All its children now, whichever thread forked them; appended.
   ChildrenLists::Outcome read_children(int proc_fd, ReadBuffer& buffer, std::vector<pid_t>& children);
   uint64_t family_fingerprint() const {
@@ -76,17 +100,33 @@ class Member {
   bool lists_gone = false;          // when its children were to be read, it had ended
   bool adopts = false;              // it was given another's children (a subreaper), and waits for them
   pid_t settle_to = 0;              // gone: the nearest surviving ancestor
+  // Kept by who observes the tree (process_observer.h).
+  ProcessRecord record;
+  int64_t peak_faults = -1;  // faults() when its high-water mark was read
+  int64_t told_ns = 0;       // when its last line was written
 
  private:
+  static bool has_reaped(const PidStat& stat) {
+    return stat.child_minor_faults + stat.child_major_faults + stat.cutime + stat.cstime > 0;
+  }
+  void note_name(const PidStat& fresh, bool first);
+  void update_own_io(int proc_fd, ReadBuffer& buffer);
+  PidIo read_thread_io(int proc_fd, ReadBuffer& buffer);
   bool read_stat(int proc_fd, ReadBuffer& buffer, PidStat& out);
 
   pid_t pid_;
   Fd stat_fd_, io_fd_;
+  Fd own_io_fd_;  // of its first thread alone, once it has reaped a child
   ChildrenLists children_;
   bool keep_ = true, io_denied_ = false, has_io_ = false;
   int64_t clock_ns_ = -1, read_clock_ns_ = -2, reaped_growth_ns_ = 0, most_rss_bytes_ = 0;
   PidStat stat_{};
   PidIo io_{};
+  PidIo summed_io_{}, threads_io_{};  // io_, and that of its threads, when these were read last
+  PidIo own_io_{}, base_io_{};        // all in all; not the job's
+  bool has_own_io_ = false, renamed_ = false, executed_ = false;
+  int64_t base_cpu_ns_ = 0, program_rss_bytes_ = 0;
+  std::array<char, 16> comm_{};
 };
 
 }  // namespace tacho

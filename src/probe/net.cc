@@ -5,6 +5,7 @@
 #include "base/path.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "probe/listed_devices.h"
 #include "probe/make.h"
 #include "probe/net_table.h"
 #include "probe/system.h"
@@ -36,14 +37,42 @@ class NetProbe final : public Probe {
 
   void describe(Detail& detail) override;
 
+  std::vector<DeviceColumn> list_devices() override {
+    devices_.clear();
+    std::vector<DeviceColumn> columns;
+    for (const NetEntry& entry : table_.entries()) {
+      if (!entry.counted) continue;
+      const std::string name = "net_" + shown_name(entry.name, devices_.size() + 1);
+      columns.push_back({name + "_recv_bytes", DeviceRule::delta, 1, 0});
+      columns.push_back({name + "_sent_bytes", DeviceRule::delta, 1, 0});
+      devices_.add(entry.name);
+    }
+    return columns;
+  }
+
+  void read_devices(std::span<DeviceValue> values) override {
+    if (!fresh_) return;
+    const auto entries = table_.entries();
+    devices_.find(table_.changes(), entries, [](const NetEntry& entry) { return entry.counted; });
+    for (size_t i = 0; i < devices_.size(); ++i) {
+      const NetEntry* const entry = devices_.entry(i, entries);
+      if (entry == nullptr) continue;
+      values[2 * i].value = entry->last.rx_bytes;
+      values[2 * i + 1].value = entry->last.tx_bytes;
+    }
+  }
+
  private:
+  std::string shown_name(const std::string& name, size_t number) const;
+
   void choose_namespace();
   bool update_table();
   NetDetail look_up(const std::string& name) const;
   void refresh_static();
 
   ProbeContext& context_;
-  pid_t pid_ = 0;  // whose namespace is read; 0: tacho's own
+  ListedDevices devices_;  // of devices.csv
+  pid_t pid_ = 0;          // whose namespace is read; 0: tacho's own
   KeptFile file_;
   NetTable table_;
   int64_t stamp_ns_ = 0;
@@ -65,6 +94,17 @@ void NetProbe::choose_namespace() {
   file_ = KeptFile(process + "/net/dev");
   // /sys shows the namespace it was mounted in, so another one's interfaces are only in that process's own /sys.
   table_.reset(own ? roots.sys : process + "/root/sys", process + "/net");
+}
+
+// "enx001122334455" is made of the address: where that is hidden, "enx" and its place in the list.
+std::string NetProbe::shown_name(const std::string& name, size_t number) const {
+  if (context_.hides_addresses) {
+    std::string digits = read_first_line(table_.sysfs_path(name) + "/address");
+    std::erase(digits, ':');
+    const size_t at = digits.empty() ? std::string::npos : name.find(digits);
+    if (at != std::string::npos) return harmless_text(name.substr(0, at)) + std::to_string(number);
+  }
+  return harmless_text(name);
 }
 
 bool NetProbe::update_table() {

@@ -165,6 +165,7 @@ nvml::Return NvmlProcesses::read(const nvml::Api& api, nvml::Device device, std:
     for (const Holder& holder : holders_) {
       if (holder.bytes == nvml::kValueNotAvailable) continue;
       bytes += static_cast<int64_t>(holder.bytes);
+      job.holders.push_back({holder.pid, static_cast<int64_t>(holder.bytes)});
       known = true;
     }
     if (known) out.job_vram_bytes = bytes;

@@ -19,6 +19,8 @@ struct NvmlJob {
   std::vector<pid_t> pids, pids_before;  // of this round and of the one before, ascending
   int64_t interval_ns = 1'000'000'000;
 
+  std::vector<ProcessVram> holders;  // what its processes hold in this round
+
   // Scratch.
   std::vector<nvml::ProcessInfo> infos;
   std::vector<nvml::ProcessInfoV1> infos_v1;

@@ -15,6 +15,8 @@
 #include "model/cgroup.h"
 #include "model/column.h"
 #include "model/detail.h"
+#include "model/device.h"
+#include "model/process_record.h"
 #include "model/run.h"
 #include "os/file.h"
 
@@ -51,10 +53,15 @@ struct ProbeContext {
   bool pressure_averages =
       false;  // only the kernel's averages of pressure are wanted, not the sums since the last sample
   bool counts_processes =
-      true;            // system_processes is wanted; where it means listing /proc, it costs as much as all the rest
-  pid_t net_pid = 0;   // whose network namespace counts; 0: tacho's own
-  CgroupPaths cgroup;  // of the job
-  Limits limits;       // what the job may use of the machine
+      true;  // system_processes is wanted; where it means listing /proc, it costs as much as all the rest
+  bool hides_addresses = false;  // --hide mac_address: names that are made of one are not written
+  pid_t net_pid = 0;             // whose network namespace counts; 0: tacho's own
+  CgroupPaths cgroup;            // of the job
+  Limits limits;                 // what the job may use of the machine
+  // GPU memory of the job's processes as it was read in this tick, a process several times where it holds several
+  // devices; and whether that is known at all.
+  std::vector<ProcessVram> vram;
+  bool vram_told = false;
   std::vector<std::string> notes;  // quality notes for run.json: what was doubtful, and why
   void note(std::string text);     // each text once
 };
@@ -66,6 +73,12 @@ class Probe {
   virtual void read(Reading& out) = 0;
   // Adds device lists; called after read() of the same tick, only when an output wants them. May allocate.
   virtual void describe(Detail&) {}
+  // For devices.csv: the columns of its devices. Asked once, after the baseline's reading, or with the first row where
+  // they are not known before (a GPU driver that is still starting).
+  virtual bool knows_devices() { return true; }
+  virtual std::vector<DeviceColumn> list_devices() { return {}; }
+  // After read() of the same tick: their values, in the order of the list; what is not set is empty. Never allocates.
+  virtual void read_devices(std::span<DeviceValue>) {}
   // A slow source starts to work here, before the other probes are read (GPU threads).
   virtual void prepare() {}
   // A probe that must be set up on the job's first process before it runs the command (performance counters).

@@ -13,6 +13,7 @@
 #include "base/units.h"
 #include "os/clock.h"
 #include "os/process.h"
+#include "probe/process_observer.h"
 
 namespace tacho {
 namespace {
@@ -90,7 +91,8 @@ bool ProcessTree::add(pid_t pid, pid_t listed_by) {
   family_changed(member);
   const auto at = std::lower_bound(members_.begin(), members_.end(), pid,
                                    [](const Member& other, pid_t value) { return other.pid() < value; });
-  members_.insert(at, std::move(member));
+  const auto inserted = members_.insert(at, std::move(member));
+  if (observer_ != nullptr) observer_->came(*inserted);
   return true;
 }
 
@@ -120,7 +122,10 @@ bool ProcessTree::follow(pid_t root, bool own_child) {
 void ProcessTree::set_baseline() {
   read_members(true);
   outside_ = {};
-  for (const Member& member : members_) outside_ -= member.usage();
+  for (Member& member : members_) {
+    outside_ -= member.usage();
+    member.set_own_base();
+  }
 }
 
 void ProcessTree::exclude(pid_t pid) {
@@ -191,6 +196,7 @@ void ProcessTree::orphan_children_of(pid_t parent) {
 void ProcessTree::vanish(size_t index) {
   family_changed(members_[index]);
   orphan_children_of(members_[index].pid());
+  if (observer_ != nullptr) observer_->ended(members_[index], {});
   vanished_.push_back(std::move(members_[index]));
   members_.erase(members_.begin() + static_cast<std::ptrdiff_t>(index));
 }
@@ -231,8 +237,9 @@ pid_t ProcessTree::largest_member() const {
   return largest == members_.end() ? 0 : largest->pid();
 }
 
-void ProcessTree::reaped(pid_t pid, const rusage& usage) {
+void ProcessTree::reaped(pid_t pid, const rusage& usage, int status) {
   if (std::find(excluded_.begin(), excluded_.end(), pid) != excluded_.end()) return;
+  if (observer_ != nullptr) tell_reaped(pid, usage, status);
   Usage exact;
   exact.user_ns = timeval_ns(usage.ru_utime);
   exact.system_ns = timeval_ns(usage.ru_stime);
@@ -256,6 +263,44 @@ void ProcessTree::reaped(pid_t pid, const rusage& usage) {
   // A forked child starts with what it copied of tacho; only more than that is its own.
   const int64_t peak = usage.ru_maxrss * 1024;
   if (peak > spawn_floor_bytes_) largest_bytes_ = std::max(largest_bytes_, peak);
+}
+
+void ProcessTree::ending(pid_t pid) {
+  if (observer_ == nullptr || std::find(excluded_.begin(), excluded_.end(), pid) != excluded_.end()) return;
+  ending_pid_ = pid;
+  unseen_.reset();
+  Member* member = find(pid);
+  if (member == nullptr) {
+    // Not a member: the sums go on as they would, and the time of its children comes along with its rusage.
+    unseen_.emplace(pid);
+    if (!unseen_->open(proc_fd_.get(), context_.buffer, false)) return unseen_.reset();
+    member = &*unseen_;
+  }
+  ending_ = member->look_at_end(proc_fd_.get(), context_.buffer);
+}
+
+void ProcessTree::tell_reaped(pid_t pid, const rusage& usage, int status) {
+  const bool looked = std::exchange(ending_pid_, 0) == pid;
+  const bool is_new = looked && unseen_;
+  Member* const member = is_new ? &*unseen_ : find(pid);
+  if (member == nullptr) return;
+  ProcessEnd end;
+  end.status = status;
+  if (looked) {
+    end.cpu_ns = ending_.cpu_ns;
+    if (ending_.has_io) end.read_bytes = ending_.io.read_bytes, end.write_bytes = ending_.io.write_bytes;
+    if (!ending_.reaped_children) {  // what wait4 tells is its own
+      const int64_t peak = usage.ru_maxrss * 1024;
+      if ((pid == root_ || is_new) && peak > spawn_floor_bytes_) end.peak_bytes = peak;
+      if (!ending_.has_io && io_available_) {
+        end.read_bytes = usage.ru_inblock * 512;
+        end.write_bytes = usage.ru_oublock * 512;
+      }
+    }
+  }
+  if (is_new) observer_->came(*member);
+  observer_->ended(*member, end);
+  unseen_.reset();
 }
 
 void ProcessTree::root_ended() {

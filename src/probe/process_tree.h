@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,6 +26,8 @@
 #include "probe/stolen_share.h"
 
 namespace tacho {
+
+class ProcessObserver;
 
 class ProcessTree final : public JobPids {
  public:
@@ -43,8 +46,12 @@ class ProcessTree final : public JobPids {
   // Finds new members, drops ended ones, adds up. The count of forks in the context's facts is used once: a look
   // between two samples has none, and searches.
   void update(int64_t now_ns);
-  // tacho reaped this process; its rusage replaces what was read of it.
-  void reaped(pid_t pid, const rusage& usage);
+  // Tells of every process by itself, from now on.
+  void observe(ProcessObserver* observer) { observer_ = observer; }
+  // tacho is about to reap this process: what only shows as long as it is there.
+  void ending(pid_t pid);
+  // tacho reaped this process; its rusage replaces what was read of it. status: as from wait4; −1: not known.
+  void reaped(pid_t pid, const rusage& usage, int status = -1);
   // The root is not our child and ended: what can still be read of it counts.
   void root_ended();
 
@@ -78,6 +85,14 @@ class ProcessTree final : public JobPids {
   bool fell_back_to_rss() const { return pss_.fell_back(); }
   pid_t largest_member() const;  // by resident size now; 0 when there is none
   bool contains(pid_t pid) const { return index_of(pid) < members_.size(); }
+  // For other probes, after update() in the same tick: the processes as they were read, by pid. Good until the tree
+  // changes again; zombies are among them.
+  std::span<const Member> members() const { return members_; }
+  const Member* member(pid_t pid) const { return contains(pid) ? &members_[index_of(pid)] : nullptr; }
+  // Whether its CPU clock moved between the last two updates (or it is new).
+  bool moved(const Member& member) const { return member.ran_tick == tick_; }
+  std::span<Member> observed_members() { return members_; }  // for the observer
+  int proc_fd() const { return proc_fd_.get(); }             // /proc, kept open; −1 where there is none of ours
   void copy(std::vector<pid_t>& sorted) const override;
   void signal_others(int number) const;  // every member but the root, which is its parent's to signal
 
@@ -122,9 +137,14 @@ class ProcessTree final : public JobPids {
   std::vector<pid_t> parents_first() const;
   void add_clock_time(Usage& sum);
   void vanish(size_t index);
+  void tell_reaped(pid_t pid, const rusage& usage, int status);
   void family_changed(const Member& by);
 
   ProbeContext& context_;
+  ProcessObserver* observer_ = nullptr;
+  pid_t ending_pid_ = 0;  // what follows is of this one
+  Member::Last ending_;
+  std::optional<Member> unseen_;  // it, where it was no member
   Fd proc_fd_, own_children_fd_;
   std::vector<Member> members_;   // sorted by pid
   std::vector<Member> vanished_;  // gone in this tick, not settled yet

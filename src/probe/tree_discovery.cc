@@ -158,7 +158,10 @@ void ProcessTree::discover_in_cgroup() {
   });
   for (const pid_t pid : listed_) {
     if (find(pid) != nullptr || !add(pid, kByCgroup)) continue;
-    if (const Member* member = find(pid); member->start_time() < last) outside_ -= member->usage();
+    Member* const member = find(pid);
+    if (member->start_time() >= last) continue;
+    outside_ -= member->usage();
+    member->set_own_base();
   }
 }
 

@@ -18,7 +18,8 @@ bool parse_pid_stat(std::string_view text, PidStat& out) {
   out.state = state[0];
   int64_t ppid = 0, group = 0, session = 0, start = 0;
   const bool good = scan.signed_number(ppid) && scan.signed_number(group) && scan.signed_number(session) &&  // 4, 5, 6
-                    scan.skip_words(5) &&                                                                    // 7–11
+                    scan.skip_words(3) &&                                                                    // 7–9
+                    scan.number(out.minor_faults) && scan.number(out.child_minor_faults) &&                  // 10, 11
                     scan.number(out.major_faults) && scan.number(out.child_major_faults) &&                  // 12, 13
                     scan.number(out.utime) && scan.number(out.stime) && scan.signed_number(out.cutime) &&
                     scan.signed_number(out.cstime) && scan.skip_words(2) &&                       // 14–19
@@ -30,9 +31,10 @@ bool parse_pid_stat(std::string_view text, PidStat& out) {
   out.session = static_cast<pid_t>(session);
   out.start_time = static_cast<uint64_t>(start);
   out.blkio_ticks = 0;
-  int64_t ignored = 0;
-  if (scan.skip_words(8) && scan.number(ignored) && scan.skip_words(8))
-    scan.number(out.blkio_ticks);  // 25–32, 33, 34–41, 42
+  int64_t stack = 0, ignored = 0;
+  if (scan.skip_words(3) && scan.number(stack) && scan.skip_words(4) && scan.number(ignored) && scan.skip_words(8))
+    scan.number(out.blkio_ticks);  // 25–27, 28, 29–32, 33, 34–41, 42
+  out.stack_start = static_cast<uint64_t>(stack);
   out.ignored = static_cast<uint64_t>(ignored);
   return true;
 }

@@ -18,11 +18,13 @@ struct PidStat {
   std::string_view comm;
   char state = '?';
   pid_t ppid = 0, group = 0, session = 0;
+  int64_t minor_faults = 0, child_minor_faults = 0;      // fields 10 and 11
   int64_t major_faults = 0, child_major_faults = 0;      // fields 12 and 13
   int64_t utime = 0, stime = 0, cutime = 0, cstime = 0;  // 14 to 17
   int64_t threads = 0;                                   // 20
   uint64_t start_time = 0;                               // 22: with the pid, the identity of a process
   int64_t rss_pages = 0;                                 // 24
+  uint64_t stack_start = 0;                              // 28: another one after exec; 0 where it may not be seen
   uint64_t ignored = 0;                                  // 33: signals 1 to 31 that it ignores, a bit each
   int64_t blkio_ticks = 0;                               // 42: 0 unless kernel.task_delayacct=1
 };
@@ -31,6 +33,7 @@ bool parse_pid_stat(std::string_view text, PidStat& out);
 // /proc/PID/io: `read_bytes: 4096`, `write_bytes: 0`. Holds what reaped children did, too.
 struct PidIo {
   int64_t read_bytes = 0, write_bytes = 0;
+  bool operator==(const PidIo&) const = default;
 };
 bool parse_pid_io(std::string_view text, PidIo& out);
 

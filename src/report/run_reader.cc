@@ -6,8 +6,10 @@
 #include "base/text.h"
 #include "base/time_text.h"
 #include "base/units.h"
+#include "codec/run_json.h"
 #include "codec/run_words.h"
 #include "report/csv_reader.h"
+#include "report/phases.h"
 
 namespace tacho {
 namespace {
@@ -183,6 +185,36 @@ void read_statistics(const Json& json, int64_t rows, StoredRun& stored) {
   }
 }
 
+void read_phases(const Json& json, std::vector<Phase>& phases) {
+  if (!json.is_array()) return;
+  for (const Json& entry : json) {
+    Phase phase;
+    const bool timed = read(member(entry, "started"), phase.started_s) && read(member(entry, "ended"), phase.ended_s);
+    if (!read(member(entry, "name"), phase.name) || !timed || phases.size() >= kMostMarks) continue;
+    read(member(entry, "cpu_s"), phase.cpu_s);
+    read(member(entry, "cpu_mean"), phase.cpu_mean);
+    read(member(entry, "memory_peak_mib"), phase.memory_peak_mib);
+    read(member(entry, "disk_read_bytes"), phase.disk_read_bytes);
+    read(member(entry, "disk_write_bytes"), phase.disk_write_bytes);
+    read(member(entry, "gpu_mean"), phase.gpu_mean);
+    phases.push_back(std::move(phase));
+  }
+}
+
+// The phases of a run whose tacho died: nobody has told them yet.
+void fold_phases_again(Json& json, const StoredRun& stored) {
+  Run run = stored.run;
+  run.outcome.finished_realtime_ns = 0;
+  fold_phases(stored.folder, run);
+  Writer text;
+  JsonWriter writer(text);
+  writer.object();
+  write_phases(writer, run);
+  writer.end_object();
+  const Json folded = Json::parse(text.view(), nullptr, false);
+  if (folded.is_object()) json.update(folded);
+}
+
 StoredRun from_json(const Json& json) {
   StoredRun stored;
   Run& run = stored.run;
@@ -214,6 +246,8 @@ StoredRun from_json(const Json& json) {
   read_totals(member(json, "totals"), run.totals);
   read(member(json, "notes"), run.notes);
   read_deliveries(member(json, "delivery"), run.notes);
+  read_phases(member(json, "phases"), run.phases);
+  read(member(json, "marks_dropped"), run.marks_dropped);
   read(member(json, "samples"), stored.rows);
   read_statistics(member(json, "statistics"), stored.rows, stored);
   return stored;
@@ -269,6 +303,7 @@ void mark_interrupted(StoredRun& stored, bool refold) {
   Json json = Json::parse(stored.json, nullptr, false);
   if (json.is_discarded() || !json.is_object()) return;
   if (refold) fold_again(json, stored);
+  if (refold) fold_phases_again(json, stored);
   const std::string word(state_word(RunState::interrupted));
   json["state"] = word;
   if (json["outcome"].is_object()) json["outcome"]["state"] = word;

@@ -31,7 +31,9 @@ Status store_status(const Status& status, const std::string& folder) {
 }
 
 void remove_run_folder(const std::string& folder) {
-  for (const char* name : {"/metrics.csv", "/run.json", "/.run.json.next"}) ::unlink((folder + name).c_str());
+  for (const char* name :
+       {"/metrics.csv", "/run.json", "/.run.json.next", "/processes.csv", "/devices.csv", "/marks.csv"})
+    ::unlink((folder + name).c_str());
   ::rmdir(folder.c_str());
 }
 

@@ -1,0 +1,192 @@
+#include "engine/process_recorder.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/units.h"
+#include "codec/process_csv.h"
+#include "os/clock.h"
+#include "os/process.h"
+
+namespace tacho {
+namespace {
+
+// Who lives on has a new line after ten seconds, and then whenever a quarter of its life has passed since: a tacho that
+// is killed leaves numbers that are not much older than that.
+constexpr int64_t kFirstUpdateNs = 10 * kNsPerSec;
+constexpr int64_t kUpdateShare = 4;
+// High-water marks read in a tick: one of so many members.
+constexpr size_t kPeakShare = 16;
+constexpr int64_t kClockStepMs = 50;     // more than two readings of clocks in ticks may differ
+constexpr size_t kMostArguments = 1024;  // bytes that are read of argv
+
+int64_t now_ms() { return system_clock().realtime_ns() / kNsPerMs; }
+
+template <size_t kSize>
+const char* path_of(std::array<char, kSize>& path, pid_t pid, const char* name) {
+  std::snprintf(path.data(), path.size(), "%d/%s", static_cast<int>(pid), name);
+  return path.data();
+}
+
+}  // namespace
+
+void ProcessRecorder::set_earliest(int64_t realtime_ns) { earliest_ms_ = realtime_ns / kNsPerMs; }
+
+void ProcessRecorder::came(Member& member) {
+  fill_identity(member);
+  fill_usage(member);
+  member.told_ns = system_clock().monotonic_ns();
+  member.take_renamed();
+  member.take_executed();
+  if (options_.hide_pids) return;
+  file_.put(member.record, options_.hide_command ? "" : command_of(member.pid()));
+}
+
+void ProcessRecorder::fill_identity(Member& member) {
+  ProcessRecord& record = member.record;
+  record.pid = member.pid();
+  record.ppid = member.parent();
+  record.started_ms = started_ms(member.start_time());
+  read_peak(member);
+  if (options_.hide_pids) record.pid = record.ppid = 0;
+  else if (const Member* parent = tree_.member(member.parent())) record.ppid = parent->record.pid;
+}
+
+// stat tells in clock ticks since boot when a process was started, cut to ten milliseconds: no process of a command
+// that tacho started is older than the run. The difference of both clocks is kept, so that processes stand in their
+// order.
+int64_t ProcessRecorder::started_ms(uint64_t start_ticks) {
+  static const int64_t ms_per_tick = 1000 / ::sysconf(_SC_CLK_TCK);
+  const int64_t boot_ms = now_ms() - static_cast<int64_t>(boot_time_ticks()) * ms_per_tick;
+  if (std::abs(boot_ms - boot_ms_) > kClockStepMs) boot_ms_ = boot_ms;
+  const int64_t ms = boot_ms_ + static_cast<int64_t>(start_ticks) * ms_per_tick;
+  return std::max(ms, earliest_ms_);
+}
+
+// argv as a field of a line.
+std::string ProcessRecorder::command_of(pid_t pid) const {
+  std::array<char, 32> path{};
+  const Fd file(::openat(tree_.proc_fd(), path_of(path, pid, "cmdline"), O_RDONLY | O_CLOEXEC));
+  std::array<char, kMostArguments> argv;
+  const ssize_t got = file ? ::read(file.get(), argv.data(), argv.size()) : -1;
+  return got > 0 ? command_field({argv.data(), static_cast<size_t>(got)}) : std::string();
+}
+
+void ProcessRecorder::fill_usage(Member& member) const {
+  ProcessRecord& record = member.record;
+  record.set_name(member.name());
+  record.cpu_ns = std::max(record.cpu_ns, member.own_cpu_ns());
+  if (member.program_rss_bytes() > 0) record.peak_bytes = std::max(record.peak_bytes, member.program_rss_bytes());
+  if (member.has_own_io()) {
+    const PidIo io = member.own_io();
+    record.read_bytes = std::max(record.read_bytes, io.read_bytes);
+    record.write_bytes = std::max(record.write_bytes, io.write_bytes);
+  }
+}
+
+void ProcessRecorder::ended(Member& member, const ProcessEnd& end) {
+  fill_usage(member);
+  ProcessRecord& record = member.record;
+  if (end.cpu_ns >= 0) record.cpu_ns = end.cpu_ns;
+  record.peak_bytes = std::max(record.peak_bytes, end.peak_bytes);
+  record.read_bytes = std::max(record.read_bytes, end.read_bytes);
+  record.write_bytes = std::max(record.write_bytes, end.write_bytes);
+  record.exit = end.status;
+  if (record.ended_ms == 0) record.ended_ms = std::max(now_ms(), record.started_ms);
+  file_.end(record);
+}
+
+Status ProcessRecorder::tick() {
+  const int64_t now_ns = system_clock().monotonic_ns();
+  take_vram();
+  read_peaks();
+  for (Member& member : tree_.observed_members()) look_at(member, now_ns);
+  const Status written = file_.flush();
+  if (written && file_.is_long()) return report(file_.shorten(living()));
+  return report(written);
+}
+
+void ProcessRecorder::look_at(Member& member, int64_t now_ns) {
+  ProcessRecord& record = member.record;
+  if (member.zombie() && record.ended_ms == 0) record.ended_ms = std::max(now_ms(), record.started_ms);
+  const bool renamed = member.take_renamed();
+  // What it was forked with is not the new program's.
+  if (member.take_executed()) {
+    record.peak_bytes = ProcessRecord::kUnknown;
+    if (!member.zombie()) read_peak(member);
+  }
+  const int64_t age_ns = (now_ms() - record.started_ms) * kNsPerMs;
+  const bool is_old = now_ns - member.told_ns >= std::max(kFirstUpdateNs, age_ns / kUpdateShare);
+  if (!renamed && !is_old) return;
+  member.told_ns = now_ns;
+  fill_usage(member);
+  if (options_.hide_pids) return;
+  // A zombie has no arguments left.
+  if (renamed && !member.zombie() && !options_.hide_command) file_.put(record, command_of(member.pid()));
+  else if (renamed || tree_.moved(member)) file_.put_again(record);
+}
+
+// A process of the job that the driver does not list holds none.
+void ProcessRecorder::take_vram() {
+  if (!context_.vram_told) return;
+  vram_ = context_.vram;
+  std::sort(vram_.begin(), vram_.end(), [](const ProcessVram& a, const ProcessVram& b) { return a.pid < b.pid; });
+  auto at = vram_.begin();
+  for (Member& member : tree_.observed_members()) {
+    int64_t bytes = 0;
+    while (at != vram_.end() && at->pid < member.pid()) ++at;
+    for (; at != vram_.end() && at->pid == member.pid(); ++at) bytes += at->bytes;
+    member.record.vram_bytes = std::max(member.record.vram_bytes, bytes);
+  }
+}
+
+// One that had no page fault since has no new mark.
+void ProcessRecorder::read_peaks() {
+  const std::span<Member> members = tree_.observed_members();
+  const size_t most = members.size() / kPeakShare + 1;
+  size_t read = 0;
+  for (size_t i = 0; i < members.size() && read < most; ++i) {
+    Member& member = members[next_peak_++ % members.size()];
+    if (member.zombie() || member.faults() == member.peak_faults) continue;
+    read_peak(member);
+    ++read;
+  }
+}
+
+// And its number in its own namespace, which the same file tells.
+void ProcessRecorder::read_peak(Member& member) {
+  std::array<char, 32> path{};
+  std::string_view text;
+  PidStatus status;
+  member.peak_faults = member.faults();
+  if (!context_.buffer.read_at(tree_.proc_fd(), path_of(path, member.pid(), "status"), text) ||
+      !parse_pid_status(text, status))
+    return;
+  ProcessRecord& record = member.record;
+  record.peak_bytes = std::max(record.peak_bytes, status.peak_rss_bytes.value_or(-1));
+  if (status.innermost_pid > 0 && !options_.hide_pids) record.pid = status.innermost_pid;
+}
+
+ProcessFile::Living ProcessRecorder::living() {
+  return [this](const std::function<void(ProcessRecord&)>& visit) {
+    for (Member& member : tree_.observed_members()) {
+      fill_usage(member);
+      visit(member.record);
+    }
+  };
+}
+
+// The first failure is told; the job goes on, and lines are tried again.
+Status ProcessRecorder::report(const Status& status) {
+  if (status || std::exchange(told_, true)) return ok();
+  return status;
+}
+
+Status ProcessRecorder::finish(int64_t job_cpu_ns) { return report(file_.finish(living(), job_cpu_ns)); }
+
+}  // namespace tacho
