@@ -68,7 +68,7 @@ void LivePanel::show(const Run& run, const Row& row, int64_t now_ns) {
   }
   lines.resize(height_);
   std::string text = "\x1b" "7\x1b[?7l";
-  for (size_t i = 0; i < height_; ++i) text += at_line(size.lines - height_ + 1 + i) + "\x1b[0m" + lines[i] + "\x1b[K";
+  for (size_t i = 0; i < height_; ++i) text += at_line(size.lines - height_ + 1 + i) + "\x1b[0m\x1b[K" + lines[i];
   write(text + "\x1b[?7h\x1b" "8");
 }
 

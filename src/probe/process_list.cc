@@ -60,7 +60,7 @@ void ProcessList::look_at(ListedProcess& process, int64_t now_ns) {
   const bool known = process.clock_ns >= 0;
   if (known && clock_ns == process.clock_ns) {
     process.cpu_cores = 0;
-    if (process.io_bytes_per_s >= 0) process.io_bytes_per_s = 0, process.io_stamp_ns = now_ns;
+    if (process.io_bytes >= 0) process.io_bytes_per_s = 0, process.io_stamp_ns = now_ns;  // who did not run did no I/O
     process.seen = true;
     return;
   }

@@ -119,13 +119,12 @@ TopTerminal::~TopTerminal() {
 }
 
 Status TopTerminal::draw(std::span<const std::string> lines) {
-  // Over what is there, the rest of each line and of the screen cleared: no flicker.
-  std::string text = "\x1b[H";
-  for (size_t i = 0; i < lines.size(); ++i) {
-    if (i > 0) text += "\r\n";
-    text += lines[i] + "\x1b[K";
-  }
-  return out_.write(text + "\x1b[J");
+  // Each line is cleared first: behind the last column the cursor stands on it, and clearing would take it away.
+  std::string text;
+  for (size_t i = 0; i < lines.size(); ++i) text += (i == 0 ? "\x1b[H\x1b[K" : "\r\n\x1b[K") + lines[i];
+  const size_t next = lines.size() + 1;
+  if (next <= terminal_size(STDOUT_FILENO).lines) text += "\x1b[" + std::to_string(next) + ";1H\x1b[J";
+  return out_.write(text);
 }
 
 std::string TopTerminal::read_keys() const {
