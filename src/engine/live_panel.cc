@@ -12,6 +12,8 @@ namespace {
 
 constexpr int kTerminal = STDERR_FILENO;
 constexpr size_t kMostLines = 16;
+constexpr const char* kSaveCursor = "\0337";
+constexpr const char* kRestoreCursor = "\0338";
 
 std::string at_line(size_t line) { return "\x1b[" + std::to_string(line) + ";1H"; }
 
@@ -30,8 +32,7 @@ void LivePanel::begin(const Settings& settings, ProbeContext& context, Sampler& 
   out_.emplace(std::move(*out));
   one_line_ = !settings.live;
   every_ns_ = one_line_ ? *settings.progress_ns : 0;
-  color_ = settings.color != ColorMode::never &&
-           (settings.color == ColorMode::always || environment_or("NO_COLOR").empty());
+  color_ = settings.color != ColorMode::never;
   feed_.emplace(context, sampler, feed_devices);
 }
 
@@ -41,10 +42,10 @@ void LivePanel::reserve(const TerminalSize& size) {
   size_ = size;
   height_ = one_line_ ? 1 : std::min(kMostLines, size.lines / 2);
   if (height_ == 0 || size.lines < 3) return;
-  write(std::string(height_, '\n') + "\x1b[" + std::to_string(height_) + "A\x1b" "7\x1b[1;" +
-        std::to_string(size.lines - height_) + "r\x1b" "8");
+  write(std::string(height_, '\n') + "\x1b[" + std::to_string(height_) + "A" + kSaveCursor + "\x1b[1;" +
+        std::to_string(size.lines - height_) + "r" + kRestoreCursor);
   drawn_ = true;
-  reset_on_crash(kTerminal, "\x1b" "7\x1b[0m\x1b[r\x1b" "8");
+  reset_on_crash(kTerminal, std::string(kSaveCursor) + "\x1b[0m\x1b[?7h\x1b[r" + kRestoreCursor);
 }
 
 void LivePanel::show(const Run& run, const Row& row, int64_t now_ns) {
@@ -67,15 +68,15 @@ void LivePanel::show(const Run& run, const Row& row, int64_t now_ns) {
     lines = live_picture(feed_->state(), {}, window).lines;
   }
   lines.resize(height_);
-  std::string text = "\x1b" "7\x1b[?7l";
+  std::string text = std::string(kSaveCursor) + "\x1b[?7l";
   for (size_t i = 0; i < height_; ++i) text += at_line(size.lines - height_ + 1 + i) + "\x1b[0m\x1b[K" + lines[i];
-  write(text + "\x1b[?7h\x1b" "8");
+  write(text + "\x1b[?7h" + kRestoreCursor);
 }
 
 void LivePanel::end() {
   if (!drawn_) return;
   drawn_ = false;
-  write("\x1b" "7\x1b[r" + at_line(size_.lines - height_ + 1) + "\x1b[J\x1b" "8");
+  write(kSaveCursor + ("\x1b[r" + at_line(size_.lines - height_ + 1)) + "\x1b[J" + kRestoreCursor);
   no_reset_on_crash();
 }
 

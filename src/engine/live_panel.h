@@ -1,6 +1,6 @@
 // What tacho top shows, or one line of it, at the bottom of the terminal below the job's own output: the lines above
-// become the region that scrolls. On stderr, and only where that is a terminal in whose foreground the job is; elsewhere
-// not a byte. The job's cursor stays where it is. Not thread-safe.
+// become the region that scrolls. On stderr, and only where that is a terminal in whose foreground the job is;
+// elsewhere not a byte. The job's cursor stays where it is. Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <optional>

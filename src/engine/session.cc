@@ -242,7 +242,8 @@ Status Session::start() {
     if (tree_ && helper > 0) tree_->exclude(helper);
   }
   live_.begin(settings_, context_, *sampler_, !record_.has_devices());
-  if (!live_.is_shown()) progress_.begin(settings_.progress_ns, start_ns_);
+  if (live_.is_shown()) job_.on_stopping([this] { live_.end(); });
+  else progress_.begin(settings_.progress_ns, start_ns_);
   return ok();
 }
 

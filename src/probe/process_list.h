@@ -17,11 +17,11 @@ namespace tacho {
 struct ListedProcess {
   pid_t pid = 0, parent = 0;
   uint64_t start_time = 0;
-  std::string name;             // its command line, or the kernel's name in brackets; raw bytes
-  std::string comm;             // the kernel's name
-  double cpu_cores = -1;        // since the last look; −1: not known yet
-  int64_t rss_bytes = -1;       // −1: not known
-  double io_bytes_per_s = -1;   // −1: not known, or not for us to know
+  std::string name;            // its command line, or the kernel's name in brackets; raw bytes
+  std::string comm;            // the kernel's name
+  double cpu_cores = -1;       // since the last look; −1: not known yet
+  int64_t rss_bytes = -1;      // −1: not known
+  double io_bytes_per_s = -1;  // −1: not known, or not for us to know
   int64_t clock_ns = -1, io_bytes = -1, io_stamp_ns = 0;
   bool seen = false;
 };

@@ -139,7 +139,8 @@ void add_processes(const LiveState& state, const LiveChoice& choice, size_t room
   for (const FieldShape& field : fields) {
     const bool sorted = field.sort == choice.sort && field.field != Field::pid;
     titles += fit_right((sorted ? "*" : "") + std::string(state.of_record ? field.record_title : field.title),
-                        field.width - 1) + " ";
+                        field.width - 1) +
+              " ";
   }
   const size_t name_width = page.columns() - std::min(page.columns(), titles.size());
   // The rest of the line belongs to the bar that the titles are; an endless one ends with them.

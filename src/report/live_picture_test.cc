@@ -103,7 +103,7 @@ TEST(LivePicture, ARingOfParentsIsOpened) {
 
 TEST(LivePicture, NothingFromOutsideReachesTheTerminal) {
   LiveState state = sample_state();
-  state.processes = {process_of(1, 0, "a\x1b[31m\x9b" "5n\n\r\tb\xff\xc3 \xe2\x80\xae" "gpj\xe2\x80\x8f\xcc\x81" "e", 1)};
+  state.processes = {process_of(1, 0, "a\033[31m\2335n\n\r\tb\377\303 \342\200\256gpj\342\200\217\314\201e", 1)};
   const std::string text = text_of(live_picture(state, {}, {.columns = 100, .lines = 24}));
   EXPECT_NE(text.find(" a [31m\uFFFD5n   b\uFFFD\uFFFD  gpje\n"), std::string::npos) << text;
   for (const char c : text) EXPECT_TRUE(c == '\n' || static_cast<unsigned char>(c) >= 0x20);
@@ -163,8 +163,9 @@ TEST(LiveKeys, EachKeyAndNothingElse) {
 }
 
 TEST(LiveDevices, ComeFromTheColumnsOfTheirFile) {
-  const std::vector<std::string> columns{"timestamp",  "core_0_usage",  "core_1_usage", "disk_sda_busy", "gpu_0_usage",
-                                         "gpu_0_vram_mib", "gpu_1_usage", "gpu_1_power_w", "gpu_x"};
+  const std::vector<std::string> columns{"timestamp",     "core_0_usage",  "core_1_usage",
+                                         "disk_sda_busy", "gpu_0_usage",   "gpu_0_vram_mib",
+                                         "gpu_1_usage",   "gpu_1_power_w", "gpu_x"};
   const LiveDevices devices = live_devices(columns, std::vector<double>{1, 0.25, kAbsent, 1, 0.5, 100, 0.75, 300, 1});
   EXPECT_EQ(devices.cores.size(), 2u);
   ASSERT_EQ(devices.gpus.size(), 2u);
@@ -175,10 +176,12 @@ TEST(LiveDevices, ComeFromTheColumnsOfTheirFile) {
 
 TEST(LiveProcesses, TheLastLineCountsAndBadOnesDoNot) {
   LiveProcesses processes("");
-  processes.take("pid,ppid,name,command,started,ended,count,cpu_s,peak_memory_mib,disk_read_bytes,disk_write_bytes,gpu_vram_mib,exit\n"
-                 "5,1,sh,\"sh -c \"\"a,b\"\"\",10.000,,1,0.5,2.000,10,20,,\n"
-                 "6,5,cat,,11.000,,1,0.1,1.000,,,,\n"
-                 "garbage\nx,y,z\n,,(short-lived),,,,,3.5,,,,,\n");
+  processes.take(
+      "pid,ppid,name,command,started,ended,count,cpu_s,peak_memory_mib,disk_read_bytes,disk_write_bytes,gpu_vram_mib,"
+      "exit\n"
+      "5,1,sh,\"sh -c \"\"a,b\"\"\",10.000,,1,0.5,2.000,10,20,,\n"
+      "6,5,cat,,11.000,,1,0.1,1.000,,,,\n"
+      "garbage\nx,y,z\n,,(short-lived),,,,,3.5,,,,,\n");
   processes.take("6,5,cat,,11.000,12.0");
   ASSERT_EQ(processes.list(false).size(), 2u);
   processes.take("00,1,0.2,1.500,,,,0\n");

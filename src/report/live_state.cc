@@ -41,10 +41,10 @@ struct Move {
   std::string_view bytes;
   int lines;  // ±1: one; ±2: a page; ±3: all
 };
-constexpr Move kMoves[] = {{"\x1b[A", -1},  {"\x1bOA", -1}, {"\x1b[B", 1},  {"\x1bOB", 1},  {"\x1b[5~", -2},
-                           {"\x1b[6~", 2},  {"\x1b[H", -3}, {"\x1bOH", -3}, {"\x1b[F", 3},  {"\x1bOF", 3},
-                           {"\x1b[1~", -3}, {"\x1b[4~", 3}, {"\x1b[D", -2}, {"\x1bOD", -2}, {"\x1b[C", 2},
-                           {"\x1bOC", 2}};
+constexpr Move kMoves[] = {{"\x1b[A", -1},  {"\x1bOA", -1}, {"\x1b[B", 1},   {"\x1bOB", 1},
+                           {"\x1b[5~", -2}, {"\x1b[6~", 2}, {"\x1b[H", -3},  {"\x1bOH", -3},
+                           {"\x1b[F", 3},   {"\x1bOF", 3},  {"\x1b[1~", -3}, {"\x1b[4~", 3},
+                           {"\x1b[D", -2},  {"\x1bOD", -2}, {"\x1b[C", 2},   {"\x1bOC", 2}};
 
 constexpr size_t kEnd = 1'000'000'000;  // the picture knows where that is
 
@@ -135,8 +135,7 @@ std::vector<ShownProcess> shown_processes(std::span<const LiveProcess> processes
   std::vector<std::vector<size_t>> children(processes.size() + 1);
   for (size_t i = 0; i < processes.size(); ++i) {
     size_t steps = 0;  // a chain of all processes would take their square
-    for (size_t up = parents[i]; up != kNobody && steps < kMostSummed; up = parents[up], ++steps)
-      branch[up] += keys[i];
+    for (size_t up = parents[i]; up != kNobody && steps < kMostSummed; up = parents[up], ++steps) branch[up] += keys[i];
     children[parents[i] == kNobody ? processes.size() : parents[i]].push_back(i);
   }
   const auto smaller = [&](size_t a, size_t b) {
