@@ -38,7 +38,9 @@ void LivePanel::begin(const Settings& settings, ProbeContext& context, Sampler& 
 
 // Room below what is there, and the region above it to scroll.
 void LivePanel::reserve(const TerminalSize& size) {
-  end();
+  // A terminal that was resized has put the old lines anywhere: all below the job's cursor is cleared.
+  if (drawn_) write(std::string(kSaveCursor) + "\x1b[r" + kRestoreCursor + "\x1b[J");
+  drawn_ = false;
   size_ = size;
   height_ = one_line_ ? 1 : std::min(kMostLines, size.lines / 2);
   if (height_ == 0 || size.lines < 3) return;

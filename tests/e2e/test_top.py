@@ -28,7 +28,7 @@ class Screen(Case):
         self.addCleanup(self.tmux, "kill-server")
         self.shell = int(self.ask("pane_pid"))
         self.tmux("send-keys", "PS1='ready> '; clear", "Enter")
-        self.see(r"^ready> $")
+        self.see(r"^ready>$")
 
     def ask(self, what):
         return self.tmux("display-message", "-p", "#{" + what + "}").strip()
@@ -118,7 +118,7 @@ class Top(Screen):
                 os.kill(pid, number)
                 self.check_terminal(rc)
                 self.keys("clear", "Enter")
-                self.see(r"\Aready> $")
+                self.see(r"\Aready>$")
 
     def test_colours(self):
         self.open()
@@ -130,6 +130,7 @@ class Top(Screen):
             self.keys("q")
             self.check_terminal(0)
             self.keys("clear", "Enter")
+            self.see(r"\Aready>$")
 
     def test_hostile_names(self):
         """What a process calls itself reaches neither the columns nor the terminal."""
