@@ -19,6 +19,8 @@ import delivery
 import katib
 import katib_db
 import native_peers
+import page
+import python_package
 import sent_bytes
 import webhook_peer
 from cromwell_sizes import sizes
@@ -366,11 +368,13 @@ PARTS = {
     "hour": sent_bytes.hour,
     "delivery": delivery.table,
     "monitor": monitor,
+    "python": python_package.table,
     "katib": katib.table,
     "db": katib_db.table,
     "cromwell": Bench.cromwell,
     "sizes": sizes,
     "inject": Bench.inject,
+    "page": page.table,
 }
 ONLY_WHEN_ASKED = {"hour"}
 

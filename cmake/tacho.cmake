@@ -44,7 +44,8 @@ function(tacho_precompile folder name)
 endfunction()
 
 # From nothing, files are compiled eight at a time, which halves the time: headers and templates are worked through once. The price is
-# that a name of an anonymous namespace must be unique in its folder. Probes are exempt: each is a file with the same four names.
+# that a name of an anonymous namespace must be unique in its folder. Probes are exempt (a file that defines a ProbeInfo):
+# each has the same four names.
 # Whoever edits one file and builds again is faster without (preset dev).
 option(TACHO_UNITY "Compile several files of a folder as one" ON)
 target_compile_options(tacho_flags INTERFACE $<$<AND:$<BOOL:${TACHO_UNITY}>,$<CXX_COMPILER_ID:GNU>>:-Wno-subobject-linkage>)  # a hidden State of a class uses file-local types
@@ -81,9 +82,13 @@ function(tacho_library folder)
   add_library(${target} STATIC ${sources})
   target_link_libraries(${target} PUBLIC tacho_flags ${seen})
   tacho_precompile(${folder} ${name})
-  if(NOT folder STREQUAL "probe")
-    tacho_unity(${target} 8)
-  endif()
+  tacho_unity(${target} 8)
+  foreach(source ${sources})
+    file(STRINGS ${source} probe REGEX "^(constinit )?const ProbeInfo k" LIMIT_COUNT 1)
+    if(probe)
+      set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    endif()
+  endforeach()
 endfunction()
 
 # tacho_program(TARGET MAIN [FOLDERS]): one main file, linked with those folders.

@@ -27,6 +27,11 @@ Digest digest(const uint8_t* first, size_t first_size, const uint8_t* second, si
 
 }  // namespace
 
+std::string sha256_bytes(std::string_view text) {
+  const Digest result = digest(bytes(text), text.size(), nullptr, 0);
+  return {result.begin(), result.end()};
+}
+
 std::string hmac_sha256_hex(std::string_view key, std::string_view text) {
   Block inner{};
   if (key.size() > inner.size()) {

@@ -1,8 +1,10 @@
 #include "base/text.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 namespace tacho {
 namespace {
@@ -134,6 +136,31 @@ std::string harmless_text(std::string_view text) {
     }
   }
   return harmless;
+}
+
+std::string ascii_text(std::string_view text) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kSigns{{{"·", "|"},
+                                                                                  {"…", "..."},
+                                                                                  {"✓", "+"},
+                                                                                  {"✗", "x"},
+                                                                                  {"×", "x"},
+                                                                                  {"–", "-"},
+                                                                                  {"—", "-"},
+                                                                                  {"−", "-"},
+                                                                                  {"→", "->"},
+                                                                                  {"°", "deg "},
+                                                                                  {"µ", "u"}}};
+  std::string result;
+  for (std::string_view rest = text; !rest.empty();) {
+    const size_t length = std::max<size_t>(1, utf8_length(rest));
+    const std::string_view sign = rest.substr(0, length);
+    rest.remove_prefix(length);
+    const auto known = std::find_if(kSigns.begin(), kSigns.end(), [&](const auto& pair) { return pair.first == sign; });
+    if (known != kSigns.end()) result += known->second;
+    else if (length == 1 && static_cast<unsigned char>(sign[0]) < 0x80) result += sign;
+    else result += '?';
+  }
+  return result;
 }
 
 }  // namespace tacho

@@ -38,5 +38,7 @@ std::string valid_utf8(std::string_view text);
 // What came from elsewhere may hold anything; a terminal must not act on it: control characters, further line ends and
 // changes of direction become blanks.
 std::string harmless_text(std::string_view text);
+// For a terminal that knows ASCII alone: tacho's own signs become words or signs of ASCII, all else '?'.
+std::string ascii_text(std::string_view text);
 
 }  // namespace tacho

@@ -1,7 +1,9 @@
 #include "base/time_text.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <ctime>
 
 #include "base/text.h"
 #include "base/units.h"
@@ -92,6 +94,15 @@ IsoTime::IsoTime(int64_t realtime_ns) {
   text_[kUtcLength] = '.';
   put_digits(text_ + kUtcLength + 1, whole(realtime_ns, kNsPerMs) - seconds * 1000, 3);
   text_[sizeof text_ - 1] = 'Z';
+}
+
+std::string local_time_text(int64_t realtime_ns, bool with_seconds) {
+  const std::time_t seconds = whole(realtime_ns, kNsPerSec);
+  std::tm local{};
+  std::array<char, 64> text{};
+  if (realtime_ns <= 0 || ::localtime_r(&seconds, &local) == nullptr) return {};
+  const char* pattern = with_seconds ? "%Y-%m-%d %H:%M:%S %Z" : "%Y-%m-%d %H:%M %Z";
+  return {text.data(), std::strftime(text.data(), text.size(), pattern, &local)};
 }
 
 std::string format_seconds(int64_t realtime_ns) {

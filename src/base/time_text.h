@@ -1,6 +1,6 @@
-// Points in time as text in UTC, and back: nothing else in src/ takes a date apart or puts one together, but for what
-// other grammars ask (katib/model/time_stamp.h reads as Go does). Pure, thread-safe; no allocation where no std::string
-// is returned.
+// Points in time as text, in UTC for programs and local with its zone for people, and back: nothing else in src/ takes
+// a date apart or puts one together, but for what other grammars ask (katib/model/time_stamp.h reads as Go does). Pure,
+// thread-safe; no allocation where no std::string is returned.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -28,6 +28,10 @@ class IsoTime {
 };
 // Nothing else than that form is accepted.
 std::optional<int64_t> parse_iso_time(std::string_view text);
+
+// For people, everywhere: local time with its zone, 2026-11-15 10:30:00 CET; by whole minutes in a list. Empty when it
+// cannot be told. Thread-safe as long as nobody sets TZ meanwhile.
+std::string local_time_text(int64_t realtime_ns, bool with_seconds = true);
 
 std::string format_seconds(int64_t realtime_ns);       // 2026-11-15T09:30:00Z
 std::string format_microseconds(int64_t realtime_ns);  // 2026-11-15T09:30:00.250000Z

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 
 #include "base/text.h"
 
@@ -56,32 +57,56 @@ Result<int64_t> parse_duration_ns(std::string_view text) {
   return static_cast<int64_t>(std::llround(total_ns));
 }
 
+namespace {
+
+// "3.0" as a person writes it: "3".
+std::string without_zeros(std::string text) {
+  if (text.find('.') == std::string::npos) return text;
+  while (text.ends_with('0')) text.pop_back();
+  if (text.ends_with('.')) text.pop_back();
+  return text;
+}
+
+// "12m04s" of 12 and 4, "5m" of 5 and 0.
+std::string two_parts(int64_t large, const char* large_name, int64_t small, const char* small_name) {
+  const std::string text = std::to_string(large) + large_name;
+  return small == 0 ? text : text + format("%02lld", static_cast<long long>(small)) + small_name;
+}
+
+}  // namespace
+
 std::string human_duration(int64_t ns) {
-  const double seconds = static_cast<double>(ns) / 1e9;
-  if (seconds < 9.95) return format("%.1fs", seconds);
-  const int64_t whole = static_cast<int64_t>(std::llround(seconds));
-  if (whole < 60) return format("%llds", static_cast<long long>(whole));
-  const long long minutes = whole / 60, hours = minutes / 60, days = hours / 24;
-  if (hours == 0) return format("%lldm%02llds", minutes, static_cast<long long>(whole % 60));
-  if (days == 0) return format("%lldh%02lldm", hours, minutes % 60);
-  return format("%lldd%02lldh", days, hours % 24);
+  if (ns < 0) return "-" + human_duration(ns == std::numeric_limits<int64_t>::min() ? kNever : -ns);
+  const double ms = static_cast<double>(ns) / 1e6, seconds = ms / 1e3;
+  if (ns == 0) return "0s";
+  if (ms < 0.05) return "<0.1ms";
+  if (ms < 999.5) return without_zeros(format(ms < 9.95 ? "%.1f" : "%.0f", ms)) + "ms";
+  if (seconds < 9.95) return without_zeros(format("%.1f", seconds)) + "s";
+  // To the nearest of the smallest part that is shown.
+  const int64_t whole = std::llround(seconds), minutes = (whole + 30) / 60, hours = (whole + 1800) / 3600;
+  if (whole < 60) return std::to_string(whole) + "s";
+  if (whole < 3600) return two_parts(whole / 60, "m", whole % 60, "s");
+  if (minutes < 24 * 60) return two_parts(minutes / 60, "h", minutes % 60, "m");
+  return two_parts(hours / 24, "d", hours % 24, "h");
 }
 
 std::string human_bytes(double bytes) {
   constexpr std::array<const char*, 6> kNames{"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
   size_t unit = 0;
-  while (std::fabs(bytes) >= 1024 && unit + 1 < kNames.size()) {
+  // What would be written as 1024 of a unit is one of the next.
+  while (std::fabs(bytes) >= 1023.5 && unit + 1 < kNames.size()) {
     bytes /= 1024;
     ++unit;
   }
   if (std::fabs(bytes) >= kHuge) return format("%.2g %s", bytes, kNames[unit]);
-  return format(unit == 0 || bytes >= 99.95 ? "%.0f %s" : "%.1f %s", bytes, kNames[unit]);
+  return without_zeros(format(unit == 0 || std::fabs(bytes) >= 99.95 ? "%.0f" : "%.1f", bytes)) + " " + kNames[unit];
 }
 
 std::string human_number(double value) {
   const double size = std::fabs(value);
   if (size >= kHuge) return format("%.2g", value);
-  return format(size == 0 || size >= 99.5 ? "%.0f" : size >= 0.1 ? "%.1f" : "%.2f", value);
+  if (size > 0 && size < 0.005) return value > 0 ? "<0.01" : ">-0.01";
+  return without_zeros(format(size >= 99.95 ? "%.0f" : size >= 0.995 ? "%.1f" : "%.2f", value));
 }
 
 }  // namespace tacho

@@ -18,8 +18,9 @@ inline constexpr int64_t kMiB = int64_t{1} << 20;
 // "0.25" (seconds), "250ms", "5m", "1h30m"; units ns us ms s m h d. Zero, negative numbers and garbage are errors.
 Result<int64_t> parse_duration_ns(std::string_view text);
 
-std::string human_duration(int64_t ns);  // 0.3s, 42s, 12m04s, 3h02m, 2d04h
-std::string human_bytes(double bytes);   // 512 B, 1.5 KiB, 9.8 GiB
-std::string human_number(double value);  // 3.1, 12, 0.04: two significant digits below 10
+// The one rounding of every figure that a person sees, wherever it stands; each keeps the order of what it is given.
+std::string human_duration(int64_t ns);  // 0.4ms, 340ms, 1.5s, 42s, 12m04s, 5m, 3h02m, 2d04h
+std::string human_bytes(double bytes);   // 512 B, 1.5 KiB, 9.8 GiB, 32 GiB
+std::string human_number(double value);  // 0.04, 0.71, 3.1, 12.3, 250
 
 }  // namespace tacho

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <utility>
+#include <vector>
 
 namespace tacho {
 namespace {
@@ -14,6 +16,28 @@ TEST(Units, NumbersForPeople) {
   EXPECT_EQ(human_number(250), "250");
   EXPECT_EQ(human_bytes(512), "512 B");
   EXPECT_EQ(human_bytes(9.8 * 1073741824.0), "9.8 GiB");
+}
+
+TEST(Units, OneRoundingForEveryFigure) {
+  const auto text = [](double seconds) { return human_duration(static_cast<int64_t>(seconds * 1e9)); };
+  const std::vector<std::pair<double, const char*>> durations{
+      {0, "0s"},      {0.00001, "<0.1ms"}, {0.0004, "0.4ms"}, {0.0034, "3.4ms"}, {0.34, "340ms"}, {0.9994, "999ms"},
+      {0.9996, "1s"}, {1.25, "1.2s"},      {9.94, "9.9s"},    {9.96, "10s"},     {59.4, "59s"},   {59.6, "1m"},
+      {64, "1m04s"},  {300, "5m"},         {3599.6, "1h"},    {3629, "1h"},      {3660, "1h01m"}, {10979, "3h03m"},
+      {86399, "1d"},  {187200, "2d04h"},   {-0.5, "-500ms"}};
+  for (const auto& [seconds, wanted] : durations) EXPECT_EQ(text(seconds), wanted) << seconds;
+  const std::vector<std::pair<double, const char*>> sizes{{0, "0 B"},
+                                                          {1023, "1023 B"},
+                                                          {1024, "1 KiB"},
+                                                          {1023.6 * 1024, "1 MiB"},
+                                                          {0x1p35, "32 GiB"},
+                                                          {1.26 * 0x1p30, "1.3 GiB"},
+                                                          {150.4 * 0x1p20, "150 MiB"}};
+  for (const auto& [bytes, wanted] : sizes) EXPECT_EQ(human_bytes(bytes), wanted) << bytes;
+  const std::vector<std::pair<double, const char*>> numbers{{0.004, "<0.01"}, {0.005, "0.01"}, {0.0999, "0.1"},
+                                                            {0.714, "0.71"},  {0.996, "1"},    {1, "1"},
+                                                            {12.34, "12.3"},  {99.96, "100"}};
+  for (const auto& [value, wanted] : numbers) EXPECT_EQ(human_number(value), wanted) << value;
 }
 
 TEST(Units, ANumberThatNobodyCanReadStaysShort) {

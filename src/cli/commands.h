@@ -13,6 +13,8 @@ namespace tacho {
 
 // tacho itself could not start: bad option, bad output, unknown subcommand.
 inline constexpr int kRefused = 125;
+// There is nothing to do it to: the run has ended.
+inline constexpr int kNothingThere = 4;
 
 struct Call;
 
@@ -41,16 +43,21 @@ int show_command(const Call& call);     // show.cc
 int report_command(const Call& call);   // report.cc
 int compare_command(const Call& call);  // compare.cc
 int advise_command(const Call& call);   // advise.cc
+int prune_command(const Call& call);    // prune.cc
+int rm_command(const Call& call);
+int note_command(const Call& call);     // note.cc
+int config_command(const Call& call);   // config_command.cc
 int top_command(const Call& call);      // top.cc
-int export_command(const Call& call);   // export.cc
+int stop_command(const Call& call);     // stop.cc
 int mark_command(const Call& call);     // mark.cc
+int export_command(const Call& call);   // export.cc
 int list_command(const Call& call);     // list.cc
 int doctor_command(const Call& call);   // doctor.cc
 int docs_command(const Call& call);     // docs.cc
 int monitor_command(const Call& call);  // monitor.cc
 int sibling_command(const Call& call);  // sibling.cc: handed to tacho-deliver
 int help_command(const Call& call);     // dispatch.cc
-int version_command(const Call& call);
+int version_command(const Call& call);  // version.cc
 
 // The whole program: finds the subcommand (or the name it was called by) and runs it; returns the exit status.
 int dispatch(std::span<const Command> commands, std::string_view program, std::span<const std::string> arguments);
@@ -66,7 +73,17 @@ Started start(const Call& call, Words words);
 // Prints an Error for a person and returns kRefused.
 int refuse(const Error& error);
 bool is_set(const ParsedLine& line, std::string_view flag);
+inline constexpr std::string_view kVersionLine = "tacho " TACHO_VERSION "\n";
+// The last value that was given, or nothing; all of them, where an option may be repeated.
+std::optional<std::string> value_of(const ParsedLine& line, std::string_view option);
+std::vector<std::string> values_of(const ParsedLine& line, std::string_view option);
+// The same as a number of at least `least`, a duration, one of the option's words.
+Result<std::optional<int64_t>> number_of(const ParsedLine& line, std::string_view option, int64_t least);
+Result<std::optional<int64_t>> duration_of(const ParsedLine& line, std::string_view option);
+Result<std::optional<std::string>> word_of(const ParsedLine& line, std::string_view option);
 // To stdout; the exit status: 0, or 1 with a message when it cannot be written.
 int print(std::string_view text);
+// The same for a person: in ASCII where the locale has nothing else.
+int print_text(std::string text);
 
 }  // namespace tacho

@@ -39,11 +39,16 @@ bool is_file(const Option& option) {
   return option.metavar == "FILE" || option.metavar == "DEST" || option.metavar == "PATH";
 }
 
+bool takes_runs(const Command& command) {
+  for (const std::string_view name : {"show", "report", "compare", "advise", "top", "rm", "note", "deliver", "export"})
+    if (command.name == name) return true;
+  return false;
+}
+
 // What a subcommand works on, besides options.
 std::vector<std::string_view> argument_words(std::span<const Command> commands, const Command& command) {
   if (command.name == "list") return {"metrics", "probes", "sinks"};
-  for (const std::string_view name : {"show", "report", "compare", "advise", "top"})
-    if (command.name == name) return {"last"};
+  if (takes_runs(command)) return {"last"};
   if (command.name == "help") return visible_names(commands);
   if (command.name == "cromwell") return {"upload", "serve", "import"};
   if (command.name == "bq") return {"init"};
@@ -105,6 +110,7 @@ std::string zsh_action(const Option& option) {
   if (!words.empty()) return concat({"(", join(words), ")"});
   if (is_folder(option)) return "_files -/";
   if (is_file(option)) return "_files";
+  if (option.name == "job") return "{_tacho_names job-names}";
   return option.name == "pid" ? "_pids" : " ";
 }
 
@@ -117,6 +123,13 @@ std::string bash_completion(std::span<const Command> commands) {
 _tacho() {
   local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} sub=${COMP_WORDS[1]} i begun=
   COMPREPLY=()
+  # Names of runs and jobs are somebody's text: compared and quoted, never expanded as compgen -W would.
+  _tacho_runs() {
+    local name word
+    while IFS= read -r name; do
+      [[ $name == "$cur"* ]] && printf -v word %q "$name" && COMPREPLY+=("$word")
+    done < <(tacho docs "$1" 2> /dev/null)
+  }
   if ((COMP_CWORD == 1)); then
     COMPREPLY=($(compgen -W ")",
                             join(visible_names(commands)), R"( --help --version" -- "$cur")); return
@@ -147,6 +160,7 @@ _tacho() {
     std::string reply = is_folder(*option) ? "-d" : is_file(*option) ? "-f" : "";
     if (!words.empty()) reply = concat({"-W \"", join(words), "\""});
     if (!reply.empty()) reply = concat({"COMPREPLY=($(compgen ", reply, " -- \"$cur\")); "});
+    if (option->name == "job") reply = "_tacho_runs job-names; ";
     out += concat({"    ", pattern(*option), ") ", reply, "return;;\n"});
   }
   out += "  esac\n  case $sub in\n";
@@ -155,7 +169,9 @@ _tacho() {
     std::string words = flags_of(command.options);
     for (const std::string_view word : argument_words(commands, command)) (words += ' ') += word;
     const std::string_view more = takes_files(command) ? " -f" : command.name == "run" ? " -c" : "";
-    out += concat({"    ", command.name, ") COMPREPLY=($(compgen -W \"", words, "\"", more, " -- \"$cur\"));;\n"});
+    const std::string_view runs = takes_runs(command) ? "; _tacho_runs run-names" : "";
+    out += concat(
+        {"    ", command.name, ") COMPREPLY=($(compgen -W \"", words, "\"", more, " -- \"$cur\"))", runs, ";;\n"});
   }
   return out + "  esac\n}\ncomplete -F _tacho tacho\n";
 }
@@ -163,6 +179,8 @@ _tacho() {
 std::string zsh_completion(std::span<const Command> commands) {
   std::string out =
       "#compdef tacho\n# zsh completion for tacho; printed by tacho docs completion-zsh\n"
+      "_tacho_names() {\n  local -a names=(\"${(@f)$(tacho docs $1 2> /dev/null)}\")\n  compadd -a names\n}\n"
+      "_tacho_run_or_file() { _tacho_names run-names; _files }\n"
       "_tacho() {\n  local -a commands=(\n";
   for (const Command& command : commands)
     if (!command.hidden) out += "    " + quoted(std::string(command.name) + ":" + zsh_text(command.help)) + "\n";
@@ -185,7 +203,8 @@ std::string zsh_completion(std::span<const Command> commands) {
     }
     const auto words = argument_words(commands, command);
     if (command.name == "run") out += concat({kNextLine, "'*::command:_normal'"});
-    else if (takes_files(command)) out += concat({kNextLine, "'*:run or file:_files'"});
+    else if (takes_files(command)) out += concat({kNextLine, "'*:run or file:_tacho_run_or_file'"});
+    else if (takes_runs(command)) out += concat({kNextLine, "'*:run:{_tacho_names run-names}'"});
     else if (!words.empty()) out += concat({kNextLine, quoted(concat({"1:argument:(", join(words), ")"}))});
     out += "\n      ;;\n";
   }
@@ -206,11 +225,13 @@ std::string fish_completion(std::span<const Command> commands) {
       if (!words.empty()) out += " -x -a " + quoted(join(words));
       else if (is_folder(option)) out += " -x -a '(__fish_complete_directories)'";
       else if (is_file(option)) out += " -r -F";
+      else if (option.name == "job") out += " -x -a '(tacho docs job-names 2> /dev/null)'";
       else if (option.kind != Kind::flag) out += " -x";
       out += " -d " + quoted(option.help) + "\n";
     }
     const auto words = argument_words(commands, command);
     if (!words.empty()) out += when + " -a " + quoted(join(words)) + "\n";
+    if (takes_runs(command)) out += when + " -a '(tacho docs run-names 2> /dev/null)'\n";
     if (takes_files(command)) out += when + " -F\n";
     if (command.name == "run") out += when + " -a '(__fish_complete_subcommand --fcs-skip=2)'\n";
   }

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/help.h"
+#include "os/environment.h"
 #include "os/file.h"
 
 namespace tacho {
@@ -46,17 +47,17 @@ bool is_set(const ParsedLine& line, std::string_view flag) {
   return set;
 }
 
+int print_text(std::string text) { return print(in_locale(std::move(text))); }
+
 Started start(const Call& call, Words words) {
   auto line = parse_arguments(call.arguments, call.command.options, words);
   if (!line) return {{}, refuse(line.error())};
   if (line->help) return {{}, print(command_help(call.command))};
-  if (line->version) return {{}, version_command(call)};
+  if (line->version) return {{}, print(kVersionLine)};
   // Now, so that a warning about a value obeys it already.
   if (is_set(*line, "verbose")) log::set_level(log::Level::verbose);
   return {std::move(*line), std::nullopt};
 }
-
-int version_command(const Call&) { return print("tacho " TACHO_VERSION "\n"); }
 
 int help_command(const Call& call) {
   const std::span<const std::string> words =
@@ -83,7 +84,7 @@ int dispatch(std::span<const Command> commands, std::string_view program, std::s
 
   const std::string& first = arguments[0];
   if (first == "-h" || first == "--help") return print(program_help(commands));
-  if (first == "-V" || first == "--version") return print("tacho " TACHO_VERSION "\n");
+  if (first == "-V" || first == "--version") return print(kVersionLine);
   if (first.size() > 1 && first[0] == '-') {
     // tacho [OPTIONS] -- CMD is short for tacho run; without the dashes a word would be a mistyped subcommand.
     const Command* run = find_command(commands, "run");

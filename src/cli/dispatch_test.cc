@@ -106,7 +106,17 @@ TEST(Record, RefusesWhatItCannotStart) {
   EXPECT_EQ(refused(run, {"--intervall", "1"}), "125 tacho: unknown option --intervall; did you mean --interval?\n");
   EXPECT_EQ(refused(attach, {}), "125 tacho: nothing to attach to (give --pid PID or --cgroup PATH)\n");
   EXPECT_EQ(refused(attach, {"--pid", "1", "x"}),
-            "125 tacho: attach takes no command: x (to record a command: tacho run -- x)\n");
+            "125 tacho: attach takes no command: x (to record a command: tacho run -- x; a process: tacho attach --pid "
+            "PID, and pgrep x lists them)\n");
+  EXPECT_EQ(refused(attach, {"4242"}),
+            "125 tacho: a process is named by --pid: 4242 (write tacho attach --pid 4242)\n");
+  EXPECT_EQ(
+      refused(attach, {"--name", "python"}),
+      "125 tacho: unknown option --name (a process is named by its number: tacho attach --pid PID; pgrep NAME lists "
+      "them)\n");
+  EXPECT_EQ(
+      refused(run, {"--pid", "1", "--", "true"}),
+      "125 tacho: --pid and a command exclude each other: 1 (write tacho attach --pid 1, or tacho run -- true)\n");
   EXPECT_EQ(refused(watch, {"x"}), "125 tacho: watch takes no command: x (to record a command: tacho run -- x)\n");
 }
 

@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "base/writer.h"
 #include "cli/commands.h"
@@ -15,6 +17,11 @@
 namespace tacho {
 namespace {
 
+bool is_broken(const std::vector<Finding>& findings) {
+  return std::any_of(findings.begin(), findings.end(),
+                     [](const Finding& finding) { return finding.health == Health::broken; });
+}
+
 bool run_is_prevented(const std::vector<Finding>& findings) {
   return std::any_of(findings.begin(), findings.end(), [](const Finding& finding) { return finding.prevents_run; });
 }
@@ -22,7 +29,8 @@ bool run_is_prevented(const std::vector<Finding>& findings) {
 }  // namespace
 
 std::string_view health_word(Health health) {
-  return health == Health::ok ? "ok" : health == Health::limited ? "limited" : "missing";
+  constexpr std::array<std::string_view, 4> kWords{"ok", "limited", "not applicable", "broken"};
+  return kWords[static_cast<size_t>(health)];
 }
 
 std::vector<Finding> examine(const Roots& roots, const Settings& settings) {
@@ -38,8 +46,10 @@ std::string findings_text(const std::vector<Finding>& findings, bool color) {
   for (const Finding& finding : findings) width = std::max(width, text_width(finding.name));
   std::string out;
   for (const Finding& finding : findings) {
-    const bool ok = finding.health == Health::ok, limited = finding.health == Health::limited;
-    out += styled(ok ? "✓" : limited ? "!" : "✗", ok ? Style::green : limited ? Style::yellow : Style::red, color);
+    constexpr std::array<std::pair<std::string_view, Style>, 4> kSigns{
+        {{"✓", Style::green}, {"!", Style::yellow}, {"–", Style::dim}, {"✗", Style::red}}};
+    const auto& [sign, style] = kSigns[static_cast<size_t>(finding.health)];
+    out += styled(sign, style, color);
     out += " " + finding.name + std::string(width - text_width(finding.name) + 2, ' ') + finding.seen + "\n";
     const std::string indent(width + 4, ' ');
     if (!finding.why.empty()) out += indent + "why: " + finding.why + "\n";
@@ -50,7 +60,7 @@ std::string findings_text(const std::vector<Finding>& findings, bool color) {
     return std::to_string(std::count_if(findings.begin(), findings.end(), alike));
   };
   out += concat({"\n", count(Health::ok), " ok, ", count(Health::limited), " limited, "});
-  out += concat({count(Health::missing), " missing. "});
+  out += concat({count(Health::not_applicable), " not applicable, ", count(Health::broken), " broken. "});
   return out + (run_is_prevented(findings) ? "tacho run cannot work here.\n" : "tacho run works here.\n");
 }
 
@@ -76,8 +86,9 @@ int doctor_command(const Call& call) {
   if (!settings) return refuse(settings.error());
   const std::vector<Finding> findings = examine(Roots::from_environment(), *settings);
   const bool color = use_color(settings->color, STDOUT_FILENO);
-  const int printed = print(is_set(started.line, "json") ? findings_json(findings) : findings_text(findings, color));
-  return printed != 0 || run_is_prevented(findings) ? 1 : 0;
+  const int printed =
+      is_set(started.line, "json") ? print(findings_json(findings)) : print_text(findings_text(findings, color));
+  return printed != 0 || is_broken(findings) || run_is_prevented(findings) ? 1 : 0;
 }
 
 }  // namespace tacho

@@ -10,7 +10,8 @@
 
 namespace tacho {
 
-enum class Health { ok, limited, missing };
+// not_applicable: there is nothing here that it could be about, such as a GPU. broken: it ought to work and does not.
+enum class Health { ok, limited, not_applicable, broken };
 std::string_view health_word(Health health);
 
 struct Finding {

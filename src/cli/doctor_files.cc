@@ -21,7 +21,7 @@ constexpr const char* kNoGpu = "nothing to do on a machine without an NVIDIA GPU
 Finding check_nvml(const Roots& roots) {
   const bool driver = file_exists(roots.proc + "/driver/nvidia/version");
 #ifdef TACHO_STATIC
-  return {"NVML", driver ? Health::limited : Health::missing, "this static build cannot load it",
+  return {"NVML", driver ? Health::broken : Health::not_applicable, "this static build cannot load it",
           driver ? "the NVIDIA GPUs here are not measured" : kNoDriver,
           driver ? "use the dynamic build of tacho" : kNoGpu};
 #else
@@ -29,7 +29,7 @@ Finding check_nvml(const Roots& roots) {
     ::dlclose(library);
     return {"NVML", Health::ok, driver ? "found" : "found, but no NVIDIA driver is loaded", "", ""};
   }
-  return {"NVML", driver ? Health::limited : Health::missing, "libnvidia-ml.so.1 is not found",
+  return {"NVML", driver ? Health::broken : Health::not_applicable, "libnvidia-ml.so.1 is not found",
           driver ? "the NVIDIA GPUs here are not measured" : kNoDriver,
           driver ? "install the driver's library; in a container, NVIDIA_DRIVER_CAPABILITIES=utility" : kNoGpu};
 #endif
@@ -48,7 +48,7 @@ Finding check_store(const Settings& settings) {
   constexpr const char* kConsequence = "runs leave no record there";
   constexpr const char* kFix = "--store DIR or TACHO_STORE with a folder that you may write, or --no-store";
   if (const Status ours = check_run_store(folder); !ours)
-    return {"run store", Health::missing, ours.error().message(), kConsequence, kFix};
+    return {"run store", Health::broken, ours.error().message(), kConsequence, kFix};
   const std::string existing = existing_part(folder);
   const std::string trial = folder + "/" + temporary_name(".doctor");
   Status status = make_directories(folder);
@@ -57,7 +57,7 @@ Finding check_store(const Settings& settings) {
   for (size_t end = folder.size(); end != std::string::npos && end > existing.size(); end = folder.rfind('/', end - 1))
     ::rmdir(folder.substr(0, end).c_str());
   if (status) return {"run store", Health::ok, folder + (existing == folder ? "" : " (made at the first run)"), "", ""};
-  return {"run store", Health::missing, status.error().message(), kConsequence, kFix};
+  return {"run store", Health::broken, status.error().message(), kConsequence, kFix};
 }
 
 Finding check_open_files() {
@@ -102,7 +102,7 @@ void examine_probes(const Roots& roots, std::vector<Finding>& findings) {
       findings.push_back({name, Health::ok, concat({probe.help, off}), "", ""});
     } else {
       const Error& error = status.error();
-      findings.push_back({name, error.code == Code::not_available ? Health::missing : Health::limited,
+      findings.push_back({name, error.code == Code::not_available ? Health::not_applicable : Health::limited,
                           concat({error.what, error.path.empty() ? "" : ": ", error.path}), "its columns stay empty",
                           error.hint});
     }

@@ -16,14 +16,14 @@ Finding check_proc(const Roots& roots) {
   list_directory(roots.proc, [&](std::string_view name) { processes += parse_int<int>(name).has_value() ? 1u : 0u; });
   if (!read_first_line(roots.proc + "/stat").starts_with("cpu")) {
     finding = {"/proc",
-               Health::missing,
+               Health::broken,
                roots.proc + "/stat cannot be read",
                "nothing can be measured without it",
                "mount proc: mount -t proc proc /proc",
                true};
   } else if (proc_view(roots.proc) != ProcView::ours) {
     finding = {"/proc",
-               Health::missing,
+               Health::broken,
                "/proc is of another PID namespace",
                "the job's processes cannot be found in it",
                "mount proc anew inside the namespace: mount -t proc proc /proc",
@@ -66,7 +66,7 @@ Finding check_cgroups(const Roots& roots) {
         std::pair("blkio", paths.blkio), std::pair("cpuset", paths.cpuset)})
     if (!folder.empty()) (v1 += v1.empty() ? "" : ",") += name;
   if (paths.unified.empty() && v1.empty())
-    return {"cgroups", Health::missing, "none", "container limits, throttling and OOM kills are not seen",
+    return {"cgroups", Health::limited, "none", "container limits, throttling and OOM kills are not seen",
             "mount -t cgroup2 none /sys/fs/cgroup"};
   if (v1.empty()) return {"cgroups", Health::ok, "v2 at " + paths.unified, "", ""};
   if (paths.unified.empty()) return {"cgroups", Health::ok, "v1 with " + v1, "", ""};
@@ -100,8 +100,8 @@ Finding check_perf(const Roots& roots) {
   const auto level = parse_int<int>(text);
   const std::string seen = level ? "kernel.perf_event_paranoid is " + text : "no perf events in this kernel";
   if (level && (*level <= 2 || ::geteuid() == 0)) return {"perf events", Health::ok, seen, "", ""};
-  return {"perf events", level ? Health::limited : Health::missing, seen, "hardware counters stay empty",
-          level ? "sysctl kernel.perf_event_paranoid=2" : ""};
+  return {"perf events", level ? Health::limited : Health::not_applicable, seen, "hardware counters stay empty",
+          level ? "sysctl kernel.perf_event_paranoid=2" : "a kernel with perf events, if hardware counters are wanted"};
 }
 
 Finding check_pss(const Roots& roots) {

@@ -25,6 +25,7 @@ TEST(Doctor, ThisMachineCanRun) {
     EXPECT_FALSE(finding.seen.empty()) << finding.name;
     EXPECT_EQ(finding.why.empty(), finding.health == Health::ok) << finding.name;
     EXPECT_EQ(finding.fix.empty(), finding.health == Health::ok) << finding.name;
+    EXPECT_NE(finding.health, Health::broken) << finding.name;
   }
 }
 
@@ -33,9 +34,9 @@ TEST(Doctor, WithoutProcNothingRuns) {
   roots.proc = roots.sys = "/nonexistent";
   const auto findings = examine(roots, Settings{});
   EXPECT_TRUE(find(findings, "/proc")->prevents_run);
-  EXPECT_EQ(find(findings, "/proc")->health, Health::missing);
+  EXPECT_EQ(find(findings, "/proc")->health, Health::broken);
   EXPECT_FALSE(find(findings, "/proc")->fix.empty());
-  EXPECT_EQ(find(findings, "cgroups")->health, Health::missing);
+  EXPECT_EQ(find(findings, "cgroups")->health, Health::limited);
   EXPECT_NE(findings_text(findings, false).find("tacho run cannot work here."), std::string::npos);
 }
 
@@ -43,7 +44,7 @@ TEST(Doctor, AStoreThatCannotBeWrittenIsSaid) {
   Settings settings;
   settings.store_dir = "/proc/tacho/runs";
   const auto findings = examine(Roots{}, settings);
-  EXPECT_EQ(find(findings, "run store")->health, Health::missing);
+  EXPECT_EQ(find(findings, "run store")->health, Health::broken);
   EXPECT_NE(find(findings, "run store")->fix.find("--store"), std::string::npos);
 }
 
@@ -56,11 +57,12 @@ TEST(Doctor, WithoutAStoreThereIsNothingToTry) {
 TEST(Doctor, TextAndJson) {
   const std::vector<Finding> findings{{"a", Health::ok, "fine", "", ""},
                                       {"long name", Health::limited, "seen", "because", "do \"this\""},
-                                      {"b", Health::missing, "none", "", ""}};
+                                      {"b", Health::not_applicable, "none", "", ""},
+                                      {"c", Health::broken, "gone", "", ""}};
   EXPECT_EQ(findings_text(findings, false),
-            "✓ a          fine\n! long name  seen\n             why: because\n             fix: do \"this\"\n✗ b       "
-            "   none\n"
-            "\n1 ok, 1 limited, 1 missing. tacho run works here.\n");
+            "✓ a          fine\n! long name  seen\n             why: because\n             fix: do \"this\"\n– b       "
+            "   none\n✗ c          gone\n"
+            "\n1 ok, 1 limited, 1 not applicable, 1 broken. tacho run works here.\n");
   EXPECT_NE(findings_text(findings, true).find("\033[32m✓\033[0m a"), std::string::npos);
   const std::string json = findings_json(findings);
   EXPECT_NE(json.find("\"state\": \"limited\""), std::string::npos);

@@ -86,12 +86,6 @@ constexpr std::array kFormats = {
     Format{"jobstats", true, jobstats},
 };
 
-std::string_view value_of(const ParsedLine& line, std::string_view name) {
-  for (const Given& given : line.given)
-    if (given.option->name == name) return given.value;
-  return {};
-}
-
 }  // namespace
 
 int export_command(const Call& call) {
@@ -118,7 +112,7 @@ int export_command(const Call& call) {
   });
   const auto text = format->make(runs);
   if (!text) return refuse(text.error());
-  const std::string path(value_of(line, "output"));
+  const std::string path = value_of(line, "output").value_or("");
   if (path.empty() || path == "-") return print(*text);
   const Status written = write_file_atomically(path, *text, false, 0666);
   if (!written) return refuse(written.error()), 1;

@@ -12,6 +12,9 @@ constexpr std::string_view kDescription =
     "tree use. The job behaves as without it: exit status, signals, terminal and timing are its own. Every run leaves "
     "run.json and metrics.csv in a local run store.";
 constexpr std::string_view kExitMore =
+    "Of the commands that look at runs: 3 when a condition of compare --fail-if holds, 4 when advise has no advice, 1 "
+    "when "
+    "doctor finds something broken. "
     "Trouble with delivery changes it only with --strict. attach and watch end with 0 on SIGINT or SIGTERM after a "
     "last "
     "sample.";

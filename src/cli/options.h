@@ -23,15 +23,22 @@ enum Subcommand : unsigned {
   kList = 1 << 6,
   kDoctor = 1 << 7,
   kTracker = 1 << 8,  // called as resource-tracker
-  kOther = 1 << 9,    // help, version, docs
+  kOther = 1 << 9,    // help, docs
   kMonitor = 1 << 10,
   kCompare = 1 << 11,
   kAdvise = 1 << 12,
   kTop = 1 << 13,
-  kMark = 1 << 14,
+  kPrune = 1 << 20,
+  kRm = 1 << 21,
+  kNote = 1 << 22,
+  kConfig = 1 << 23,
+  kMark = 1 << 24,
   kExport = 1 << 25,
+  kStop = 1 << 26,
+  kVersion = 1 << 27,
   kRecord = kRun | kAttach | kWatch | kTracker,
-  kStored = kRuns | kShow | kReport | kDoctor | kCompare | kAdvise | kTop | kExport,
+  kStored =
+      kRuns | kShow | kReport | kDoctor | kCompare | kAdvise | kTop | kPrune | kRm | kNote | kConfig | kExport | kStop,
   kEvery = (1 << 30) - 1,
 };
 

@@ -8,8 +8,21 @@
 namespace tacho {
 namespace {
 
+// Options that people look for and that go by another way.
+struct Meant {
+  unsigned subcommand;
+  std::string_view option, hint;
+};
+constexpr Meant kMeant[] = {
+    {kAttach, "--name", "a process is named by its number: tacho attach --pid PID; pgrep NAME lists them"},
+    {kAttach, "--command", "to start one: tacho run -- CMD; a process is named by its number: tacho attach --pid PID"},
+};
+
 Error unknown_option(std::string_view token, unsigned subcommand) {
   const std::string_view name = token.substr(0, token.find('='));
+  for (const Meant& meant : kMeant)
+    if ((meant.subcommand & subcommand) != 0 && meant.option == name)
+      return {Code::invalid, "unknown option " + std::string(name), "", std::string(meant.hint)};
   std::vector<std::string> labels;
   for (const Option& option : all_options())
     if ((option.subcommands & subcommand) != 0) labels.push_back("--" + std::string(option.name));

@@ -1,11 +1,19 @@
-// run, attach, watch, and the whole program called as resource-tracker: all end in one session.
+// run, attach, watch, and the whole program called as resource-tracker: all end in one session, attach --detach in a
+// process of its own.
 #include <algorithm>
 
 #include "base/log.h"
+#include "base/units.h"
+#include "base/writer.h"
+#include "cli/coach.h"
 #include "cli/commands.h"
 #include "cli/resolve.h"
+#include "cli/variables.h"
 #include "engine/session.h"
+#include "os/detach.h"
+#include "os/file.h"
 #include "os/signals.h"
+#include "probe/probe.h"
 #include "sink/sink.h"
 
 namespace tacho {
@@ -20,12 +28,73 @@ Status check(const Call& call, const Settings& settings, const ParsedLine& line)
   const Subcommand subcommand = call.command.options;
   if (subcommand == kRun && settings.mode == Mode::watch) return no_command(call);
   if (subcommand == kRun && line.dashes && line.words.empty()) return no_command(call);
-  if ((subcommand == kAttach || subcommand == kWatch) && !line.words.empty())
+  if (subcommand == kAttach && !line.words.empty()) return coach_attach(line.words[0]);
+  const auto pid = value_of(line, "pid");
+  if (subcommand == kRun && pid && !line.words.empty())
+    return Error{Code::invalid, "--pid and a command exclude each other", *pid,
+                 "write tacho attach --pid " + *pid + ", or tacho run -- " + shell_words(line.words)};
+  if (subcommand == kWatch && !line.words.empty())
     return Error{Code::invalid, std::string(call.command.name) + " takes no command", line.words[0],
                  "to record a command: tacho run -- " + line.words[0]};
   if (subcommand == kAttach && settings.mode != Mode::attach)
     return Error{Code::invalid, "nothing to attach to", "", "give --pid PID or --cgroup PATH"};
+  if (settings.no_children && settings.attach_pid <= 0)
+    return Error{Code::invalid, "--no-children needs a process", "", "give --pid PID"};
+  if (settings.detach && std::find(settings.outputs.begin(), settings.outputs.end(), "-") != settings.outputs.end())
+    return Error{Code::invalid, "nothing can be printed in the background", "-", "name a file: -o rows.csv"};
   return ok();
+}
+
+// {"id","folder","pid","agent_pid","started"} for whoever started it.
+std::string begun_line(const Run& run, const std::string& folder) {
+  Writer text;
+  JsonWriter json(text);
+  json.object();
+  json.key("id").value(run.id);
+  json.key("folder");
+  folder.empty() ? json.null() : json.value(real_path(folder));
+  json.key("pid");
+  run.pid > 0 ? json.integer(run.pid) : json.null();
+  json.key("agent_pid").integer(run.tracker_pid);
+  json.key("started").number(static_cast<double>(run.outcome.started_realtime_ns / kNsPerMs) / 1e3, 3);
+  json.end_object();
+  text.put('\n');
+  return std::string(text.view());
+}
+
+// For a program that started us: it alone is told why the command does not run, and nobody twice.
+Result<SessionEnd> record_told(const Settings& settings) {
+  Fd news(settings.begun_fd);
+  log::hold();
+  const auto end = run_session(settings, system_clock(), [&](const Run& run, const std::string& folder) {
+    log::release();
+    static_cast<void>(write_all(news.get(), begun_line(run, folder)));  // who does not listen is not waited for
+    news.reset();
+    return ok();
+  });
+  if (!news) return end;
+  std::string why;
+  for (const std::string& line : log::take()) why += (why.empty() ? "" : "\n") + line;
+  if (!end) why += (why.empty() ? "" : "\n") + end.error().message();
+  Writer text;
+  JsonWriter(text).object().key("error").value(why).end_object();
+  text.put('\n');
+  static_cast<void>(write_all(news.get(), text.view()));
+  return end ? end : SessionEnd{.exit_status = kRefused};
+}
+
+// In the process that goes on and in the one that ends: the exit status of each.
+int record_detached(const Settings& settings) {
+  auto detached = detach();
+  if (!detached) return refuse(detached.error());
+  if (!detached->goes_on) {
+    const std::string line = wait_for_detached(*detached);
+    return line.ends_with('\n') ? print(line) : kRefused;
+  }
+  const auto end = run_session(settings, system_clock(), [&](const Run& run, const std::string& folder) {
+    return settle_detached(*detached, begun_line(run, folder));
+  });
+  return end ? end->exit_status : refuse(end.error());
 }
 
 struct HeldMessages {
@@ -36,6 +105,18 @@ struct HeldMessages {
   HeldMessages(const HeldMessages&) = delete;
   HeldMessages& operator=(const HeldMessages&) = delete;
 };
+
+// What somebody asked for and will not get. The older tool is silent about it.
+void say_what_is_ignored(const Settings& settings, Subcommand subcommand) {
+  if (subcommand == kTracker) return;
+  const Roots roots = Roots::from_environment();
+  for (const std::string& name : settings.probes_on)
+    if (const ProbeInfo* probe = find_probe(name); probe != nullptr)
+      if (const Status status = probe->check(roots); !status)
+        log::warn("the probe " + name + " cannot work here, its columns stay empty: " + status.error().message() +
+                  "; tacho doctor tells more");
+  for (const std::string& text : unknown_variables()) log::warn(text);
+}
 
 int record(const Call& call) {
   const Started started = start(call, Words::command);
@@ -48,8 +129,12 @@ int record(const Call& call) {
   if (std::find(settings->outputs.begin(), settings->outputs.end(), kStderr) == settings->outputs.end()) log::release();
   if (settings->verbose) log::set_level(log::Level::verbose);
   else if (settings->quiet) log::set_level(log::Level::quiet);
-  const auto end = run_session(*settings);
+  say_what_is_ignored(*settings, call.command.options);
+  if (settings->detach) return record_detached(*settings);
+  const auto end = settings->begun_fd >= 0 ? record_told(*settings) : run_session(*settings);
   if (!end) return refuse(end.error());
+  if (end->not_started && call.command.options == kRun && settings->begun_fd < 0)
+    if (const std::string advice = coach_command(settings->command); !advice.empty()) log::error(advice);
   if (end->signal != 0) end_by(end->signal);  // comes back as PID 1 and where the signal ends nothing
   return end->exit_status;
 }

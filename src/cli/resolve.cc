@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/log.h"
@@ -174,6 +175,35 @@ Result<Settings> resolve(const ParsedLine& line, Subcommand subcommand, const Su
   }
   finish(draft, line, subcommand, surroundings);
   return std::move(draft.settings);
+}
+
+Result<std::vector<Explained>> explain(const ParsedLine& line, Subcommand subcommand,
+                                       const Surroundings& surroundings) {
+  if (const auto settings = resolve(line, subcommand, surroundings); !settings) return settings.error();
+  const Environment& environment = surroundings.environment;
+  const auto config = config_layer(choose_config(line, subcommand == kTracker, environment), subcommand);
+  if (!config) return config.error();
+  // The strongest last, as resolve() lays them on top of each other.
+  const std::array<Layer, 4> layers{*config, environment_layer(environment, &Option::tracker_env, subcommand),
+                                    environment_layer(environment, &Option::tacho_env, subcommand), line.given};
+  std::vector<Explained> all;
+  for (const Option& option : all_options()) {
+    if ((option.subcommands & subcommand) == 0 || find_setter(option.name) == nullptr) continue;
+    Explained explained{&option, {}, ""};
+    for (const Layer& layer : layers) {
+      bool first = option.name != "hide" && option.name != "probe" && option.name != "no-probe";  // those add up
+      for (const Given& given : layer) {
+        if (given.option->name != option.name) continue;
+        if (first || !option.repeatable) explained.values.clear(), explained.origin.clear();
+        first = false;
+        explained.values.push_back(given.value);
+        if (explained.origin.find(given.origin) == std::string::npos)
+          explained.origin += (explained.origin.empty() ? "" : ", ") + given.origin;
+      }
+    }
+    all.push_back(std::move(explained));
+  }
+  return all;
 }
 
 }  // namespace tacho

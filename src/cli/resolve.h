@@ -23,4 +23,13 @@ Surroundings real_surroundings();
 // for one that reads the store.
 Result<Settings> resolve(const ParsedLine& line, Subcommand subcommand, const Surroundings& surroundings);
 
+// What counts for each option that a recording takes, by the strongest source that names it; empty values and an empty
+// origin: nobody does, the default counts. Checked as resolve() does.
+struct Explained {
+  const Option* option;
+  std::vector<std::string> values;
+  std::string origin;  // "TACHO_INTERVAL", "tacho.toml:3: interval"
+};
+Result<std::vector<Explained>> explain(const ParsedLine& line, Subcommand subcommand, const Surroundings& surroundings);
+
 }  // namespace tacho

@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "cli/fields.h"
 #include "cli/parse.h"
+#include "os/file.h"
 
 namespace tacho {
 namespace {
@@ -117,6 +118,14 @@ Status set_pid(Draft& draft, const Value& value) {
   const auto pid = parse_int<pid_t>(value.text);
   if (!pid || *pid <= 0) return bad("not a process id", value.text, "a whole number above 0");
   draft.settings.attach_pid = *pid;
+  return ok();
+}
+
+Status set_begun_fd(Draft& draft, const Value& value) {
+  const auto fd = parse_int<int>(value.text);
+  if (!fd || *fd < 3 || !close_on_exec(*fd))
+    return bad("not an open descriptor", value.text, "a whole number above 2 that tacho inherits");
+  draft.settings.begun_fd = *fd;
   return ok();
 }
 
@@ -242,6 +251,9 @@ constexpr auto kSetters = std::to_array<Setter>({
     {"no-detect", set_no_detect},
     {"pid", set_pid},
     {"cgroup", [](Draft& d, const Value& v) { return set_path(d.settings.attach_cgroup, v); }},
+    {"no-children", [](Draft& d, const Value& v) { return set_flag(d.settings.no_children, v); }},
+    {"detach", [](Draft& d, const Value& v) { return set_flag(d.settings.detach, v); }},
+    {"begun-fd", set_begun_fd},
     {"timeout", set_timeout},
     {"kill-after", [](Draft& d, const Value& v) { return set_duration(d.settings.kill_after_ns, v); }},
     {"color", [](Draft& d, const Value& v) { return set_choice(d.settings.color, v); }},

@@ -26,9 +26,10 @@ int show_command(const Call& call) {
   const auto input = read_input(settings->store_dir, started.line.words[0]);
   if (!input) return refuse(input.error());
   const StoredRun& stored = input->stored;
+  if (is_set(started.line, "path")) return print((stored.folder.empty() ? input->rows_path : stored.folder) + "\n");
   if (is_set(started.line, "json")) return print(stored.json + (stored.json.ends_with('\n') ? "" : "\n"));
-  return print(summary_full(stored, use_color(settings->color, STDOUT_FILENO)) + "\n" +
-               phase_table(stored.run, kTableWidth));
+  return print_text(summary_full(stored, use_color(settings->color, STDOUT_FILENO)) + "\n" +
+                    phase_table(stored.run, kTableWidth));
 }
 
 }  // namespace tacho

@@ -73,8 +73,10 @@ Status name_runs(std::vector<std::string>& words) {
       continue;
     }
     if ((!are_names && word.starts_with("-")) || word.find('/') != std::string::npos || word.empty()) continue;
-    const std::vector<std::string> names = run_names(settings->store_dir);
-    if (std::any_of(names.begin(), names.end(), [&](const std::string& id) { return is_part_of(word, id); })) continue;
+    const auto names = run_names(settings->store_dir);
+    if (!names) return names.error();
+    const auto fits = [&](const std::string& id) { return is_part_of(word, id); };
+    if (std::any_of(names->begin(), names->end(), fits)) continue;
     const auto stored = find_run(settings->store_dir, word);
     if (stored && is_deliverable("./" + word))
       return Error{Code::invalid, "both a run and a folder here are called so", word,

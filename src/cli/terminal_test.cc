@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "base/text.h"
+#include "cli/help.h"
+
 namespace tacho {
 namespace {
 
@@ -28,7 +31,32 @@ TEST(Terminal, TheLastColumnIsCut) {
   const Table table{{"A", "B"}, {{"1", "äbcdefghijklmn"}}, Overlong::cut};
   EXPECT_EQ(table.text(false, 13), "A  B\n1  äbcdefghi…\n");
   EXPECT_EQ(table.text(false, 17), "A  B\n1  äbcdefghijklmn\n");
-  EXPECT_EQ(table.text(false, 5), "A  B\n1  äbcdefghijklmn\n");  // too narrow to be worth it
+  EXPECT_EQ(table.text(false, 6), "A  B\n1  äb…\n");
+}
+
+TEST(Terminal, NoLineIsWiderThanTheTerminal) {
+  Table table{{"", "20261115-aaaa", "20261115-bbbb", "change"},
+              {{"time", "10s", "15s", "+50%"}, {"command", std::string(300, 'x'), "make", ""}}};
+  table.right_from = 1;
+  table.flexible_row = 1;
+  for (const size_t width : {5u, 20u, 40u, 60u, 80u, 200u, 400u}) {
+    const std::string text = table.text(false, width);
+    for (const std::string_view line : split(text, '\n')) EXPECT_LE(text_width(line), width) << text;
+  }
+  EXPECT_EQ(table.text(false, 48),
+            "            20261115-aaaa  20261115-bbbb  change\n"
+            "time                  10s            15s    +50%\n"
+            "command  xxxxxxxxxxxxxxx…           make\n");
+}
+
+TEST(Terminal, AsciiWhereTheLocaleHasNothingElse) {
+  ::setenv("LC_ALL", "C", 1);
+  EXPECT_EQ(cut_text("abcdefghij", 6), "abc...");
+  const Table table{{"A", "B"}, {{"ä", "1 · 2"}}, Overlong::cut};
+  EXPECT_EQ(table.text(false, 0), "A  B\n?  1 | 2\n");
+  ::setenv("LC_ALL", "C.UTF-8", 1);
+  EXPECT_EQ(cut_text("abcdefghij", 6), "abcde…");
+  ::unsetenv("LC_ALL");
 }
 
 }  // namespace

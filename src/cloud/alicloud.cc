@@ -49,7 +49,7 @@ CloudStep ask_region(Found& found, const Headers& token, bool dmi_match) {
 
 }  // namespace
 
-CloudStep ask_alicloud(const ProviderContext& context, Found& found) {
+static CloudStep ask_alicloud(const ProviderContext& context, Found& found) {
   return {{put("/latest/api/token", {{"X-aliyun-ecs-metadata-token-ttl-seconds", "21600"}})},
           [&found, dmi_match = context.dmi_match](const Replies& replies) {
             const HttpFailure failure = replies[0].failure;
@@ -59,5 +59,17 @@ CloudStep ask_alicloud(const ProviderContext& context, Found& found) {
             return ask_region(found, token, dmi_match);
           }};
 }
+
+namespace {
+
+bool is_alicloud(const Dmi& dmi) {
+  return dmi.sys_vendor == "Alibaba Cloud" || dmi.product_name == "Alibaba Cloud ECS";
+}
+
+}  // namespace
+
+extern const Vendor kAlicloud;
+const Vendor kAlicloud{"alicloud",   true,        "TACHO_IMDS_ALICLOUD_URL",
+                       ask_alicloud, is_alicloud, "http://100.100.100.200"};
 
 }  // namespace tacho

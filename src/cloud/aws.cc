@@ -86,7 +86,7 @@ CloudStep try_version_1(const Aws& aws) {
 
 }  // namespace
 
-CloudStep ask_aws(const ProviderContext& context, Found& found) {
+static CloudStep ask_aws(const ProviderContext& context, Found& found) {
   Aws aws{found, context.ecs_task_url, {}};
   if (!context.ask_imds) return ask_task(aws);
   return {{put("/latest/api/token", {{"X-aws-ec2-metadata-token-ttl-seconds", "21600"}})},
@@ -99,5 +99,19 @@ CloudStep ask_aws(const ProviderContext& context, Found& found) {
             return identify(aws);
           }};
 }
+
+namespace {
+
+bool starts_with_ec2(const std::string& uuid) { return lower(uuid).starts_with("ec2"); }
+
+bool is_aws(const Dmi& dmi) {
+  return dmi.sys_vendor == "Amazon EC2" || lower(dmi.bios_version).find("amazon") != std::string::npos ||
+         starts_with_ec2(dmi.product_uuid) || starts_with_ec2(dmi.hypervisor_uuid);
+}
+
+}  // namespace
+
+extern const Vendor kAws;
+const Vendor kAws{"aws", true, "TACHO_IMDS_AWS_URL", ask_aws, is_aws, kLinkLocal, "http://[fd00:ec2::254]"};
 
 }  // namespace tacho

@@ -1,5 +1,5 @@
-// What was found in this boot, so that the next run asks nobody: $XDG_RUNTIME_DIR/tacho/cloud.json, for the user alone.
-// Without that folder nothing is cached. Thread-safe.
+// What was found since this boot, so that the next run asks nobody: $XDG_RUNTIME_DIR/tacho/cloud.json, for the user
+// alone. Without that folder nothing is cached. Thread-safe.
 #pragma once
 #include <optional>
 #include <string>
@@ -11,10 +11,10 @@ namespace tacho {
 
 class CloudCache {
  public:
-  // `key` says what was asked: another answer could have come otherwise. `hidden` are wire names.
+  // `key` says what was asked: another question could have had another answer. `hidden` are wire names.
   CloudCache(const Roots& roots, std::string key, std::vector<std::string> hidden);
 
-  // Nothing when it is of another boot or question, or lacks a field that was hidden then and is not now.
+  // Nothing when the entry is of another boot or question, or lacks a field that was hidden then and is not now.
   std::optional<Cloud> load() const;
   void store(const Cloud& cloud) const;
 

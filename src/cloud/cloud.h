@@ -1,6 +1,6 @@
-// In which cloud this machine is: cloud_* and the instance id, asked from metadata services (cloud-metadata.md §3 and
-// §4), from the environment, or from the cache of this boot. All services are asked at once in one poll loop, each with
-// a short deadline; 3 seconds at the most for everything. Not thread-safe.
+// Which cloud this machine is in: cloud_* and the instance id, from metadata services (cloud-metadata.md §3 and §4),
+// from the environment, or from the cache of this boot. All services are asked at once in one poll loop, each with a
+// short deadline; 3 seconds at the most for everything. Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -22,15 +22,15 @@ struct Cloud {
 
 struct CloudOptions {
   bool no_cloud = false;  // --no-cloud; TACHO_NO_CLOUD and TACHO_CLOUD_PROBE=off are looked at here
-  // Wire names; what is hidden is not cached. While host_id is not hidden it is asked for also when all of the cloud
-  // is: an instance's number is the best id that a machine has, and must not depend on what else is shown.
+  // Wire names; what is hidden is not cached. While host_id is not hidden it is asked for, even if all cloud fields are
+  // hidden: an instance's number is the best id that a machine has, and must not depend on what else is shown.
   std::vector<std::string> hidden;
   std::vector<std::string> said;  // wire names of what the user named for the run: nothing to find
   bool host_id_settled = false;   // by the user: the instance's number is not wanted
   friend bool operator==(const CloudOptions&, const CloudOptions&) = default;
 };
 
-// Discovery beside other work: work() now and then until done().
+// Discovery beside other work: call work() now and then until done().
 class CloudDiscovery {
  public:
   CloudDiscovery(const Roots& roots, const CloudOptions& options);
@@ -53,7 +53,7 @@ class CloudDiscovery {
 // The same in one call.
 Cloud discover_cloud(const Roots& roots, const CloudOptions& options);
 
-// What may stand in a field: text of a service, or of a user, that is no placeholder, page or rubbish.
+// What a field may hold: text of a service, or of a user, that is no placeholder, web page or rubbish.
 bool is_cloud_value(std::string_view text);
 
 }  // namespace tacho

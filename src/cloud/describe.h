@@ -1,4 +1,4 @@
-// The machine as a start body carries it: host_* and cloud_* in their wire names, what is unknown or hidden left out.
+// The machine as a start body carries it: host_* and cloud_* in their wire names, without unknown and hidden fields.
 // Both `tacho discover` and the registration of a run take it from here. Pure; thread-safe.
 #pragma once
 #include <span>

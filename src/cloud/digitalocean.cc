@@ -5,7 +5,7 @@
 
 namespace tacho {
 
-CloudStep ask_digitalocean(const ProviderContext&, Found& found) {
+static CloudStep ask_digitalocean(const ProviderContext&, Found& found) {
   return {{get("/metadata/v1.json")}, [&found](const Replies& replies) {
             const Json document = object_of(replies[0]);
             const Text id = text_at(document, "droplet_id");
@@ -15,5 +15,15 @@ CloudStep ask_digitalocean(const ProviderContext&, Found& found) {
             return end();
           }};
 }
+
+namespace {
+
+bool is_digitalocean(const Dmi& dmi) { return dmi.sys_vendor == "DigitalOcean"; }
+
+}  // namespace
+
+extern const Vendor kDigitalocean;
+const Vendor kDigitalocean{"digitalocean",   false,           "TACHO_IMDS_DIGITALOCEAN_URL",
+                           ask_digitalocean, is_digitalocean, kLinkLocal};
 
 }  // namespace tacho

@@ -2,8 +2,6 @@
 // arm64 boards, in micro-VMs and in containers; product_uuid is for root only. Thread-safe.
 #pragma once
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "os/file.h"
 
@@ -14,8 +12,6 @@ struct Dmi {
   static Dmi read(const Roots& roots);
 };
 
-// The vendors that the firmware names; one, as a rule. Pure.
-std::vector<std::string_view> vendors_of(const Dmi& dmi);
 // A maker of hardware or of a desktop hypervisor: no metadata service here. Pure.
 bool is_own_machine(const Dmi& dmi);
 

@@ -21,7 +21,7 @@ bool is_zone(const Text& zone) {
 
 }  // namespace
 
-CloudStep ask_exoscale(const ProviderContext& context, Found& found) {
+static CloudStep ask_exoscale(const ProviderContext& context, Found& found) {
   return {{get("/latest/meta-data/availability-zone"), get("/latest/meta-data/service-offering")},
           [&found, dmi_match = context.dmi_match](const Replies& replies) {
             const Text zone = text_of(replies[0]), type = text_of(replies[1]);
@@ -34,5 +34,14 @@ CloudStep ask_exoscale(const ProviderContext& context, Found& found) {
                              }};
           }};
 }
+
+namespace {
+
+bool is_exoscale(const Dmi& dmi) { return dmi.sys_vendor == "Exoscale"; }
+
+}  // namespace
+
+extern const Vendor kExoscale;
+const Vendor kExoscale{"exoscale", false, "TACHO_IMDS_EXOSCALE_URL", ask_exoscale, is_exoscale, kLinkLocal};
 
 }  // namespace tacho

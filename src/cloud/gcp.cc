@@ -60,7 +60,7 @@ CloudStep ask_without_machine(Found& found) {
 
 }  // namespace
 
-CloudStep ask_gcp(const ProviderContext&, Found& found) {
+static CloudStep ask_gcp(const ProviderContext&, Found& found) {
   return {{ask("instance/machine-type")}, [&found](const Replies& replies) {
             const HttpReply& reply = replies[0];
             const Text type = resource(reply, "machineTypes");
@@ -72,5 +72,21 @@ CloudStep ask_gcp(const ProviderContext&, Found& found) {
             return reply.failure == HttpFailure::none ? ask_without_machine(found) : end();
           }};
 }
+
+namespace {
+
+bool is_gcp(const Dmi& dmi) { return dmi.product_name == "Google Compute Engine" || dmi.sys_vendor == "Google"; }
+
+}  // namespace
+
+extern const Vendor kGcp;
+const Vendor kGcp{"gcp",
+                  true,
+                  "TACHO_IMDS_GCP_URL",
+                  ask_gcp,
+                  is_gcp,
+                  "http://metadata.google.internal",
+                  kLinkLocal,
+                  "metadata.google.internal"};
 
 }  // namespace tacho

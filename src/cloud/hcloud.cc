@@ -23,7 +23,7 @@ Text value_of(std::string_view body, std::string_view key) {
 
 }  // namespace
 
-CloudStep ask_hcloud(const ProviderContext&, Found& found) {
+static CloudStep ask_hcloud(const ProviderContext&, Found& found) {
   return {{get("/hetzner/v1/metadata")}, [&found](const Replies& replies) {
             if (!replies[0].ok() || is_html(replies[0])) return end();
             const std::string& body = replies[0].response.body;
@@ -35,5 +35,14 @@ CloudStep ask_hcloud(const ProviderContext&, Found& found) {
             return end();
           }};
 }
+
+namespace {
+
+bool is_hcloud(const Dmi& dmi) { return dmi.sys_vendor == "Hetzner"; }
+
+}  // namespace
+
+extern const Vendor kHcloud;
+const Vendor kHcloud{"hcloud", true, "TACHO_IMDS_HCLOUD_URL", ask_hcloud, is_hcloud, kLinkLocal};
 
 }  // namespace tacho

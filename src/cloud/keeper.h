@@ -1,5 +1,5 @@
 // The cheapest servers of a size, by the price list of Spare Cores (its Keeper, tracker.md §6.3). What leaves the
-// machine is the size alone. Two seconds a call and two repeats at most; whoever asks goes on without an answer. Not
+// machine is the size alone. Two seconds a call and two repeats at most; without an answer the caller goes on. Not
 // thread-safe.
 #pragma once
 #include <cstdint>
@@ -36,7 +36,7 @@ std::string server_query(const ServerSize& size, const ServerChoice& choice);
 std::optional<std::vector<Server>> parse_servers(std::string_view json);
 // The lowest hourly price in US dollars on demand, with Linux; of one region, or of all when it is empty.
 std::optional<double> parse_price(std::string_view json, std::string_view region);
-// The price list's own id of a region that a person names: its id, name, the vendor's name of it, or an alias.
+// The price list's own id of a region that a person names by its id, its name, the vendor's name for it, or an alias.
 std::optional<std::string> parse_region(std::string_view json, std::string_view vendor, std::string_view region);
 
 class Keeper {

@@ -17,7 +17,7 @@ CloudStep read_instance(Found& found, const HttpReply& reply) {
 
 }  // namespace
 
-CloudStep ask_linode(const ProviderContext&, Found& found) {
+static CloudStep ask_linode(const ProviderContext&, Found& found) {
   return {{put("/v1/token", {{"Metadata-Token-Expiry-Seconds", "3600"}})}, [&found](const Replies& replies) {
             const Text token = token_of(replies[0]);
             if (!token) return end();
@@ -25,5 +25,14 @@ CloudStep ask_linode(const ProviderContext&, Found& found) {
                              [&found](const Replies& answers) { return read_instance(found, answers[0]); }};
           }};
 }
+
+namespace {
+
+bool is_linode(const Dmi& dmi) { return dmi.sys_vendor == "Linode" || dmi.sys_vendor == "Akamai"; }
+
+}  // namespace
+
+extern const Vendor kLinode;
+const Vendor kLinode{"linode", false, "TACHO_IMDS_LINODE_URL", ask_linode, is_linode, kLinkLocal};
 
 }  // namespace tacho

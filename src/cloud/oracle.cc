@@ -7,7 +7,7 @@
 
 namespace tacho {
 
-CloudStep ask_oracle(const ProviderContext&, Found& found) {
+static CloudStep ask_oracle(const ProviderContext&, Found& found) {
   return {{get("/opc/v2/instance/", {{"Authorization", "Bearer Oracle"}})}, [&found](const Replies& replies) {
             const Json document = object_of(replies[0]);
             const auto is_ocid = [&](const char* key) {
@@ -24,5 +24,14 @@ CloudStep ask_oracle(const ProviderContext&, Found& found) {
             return end();
           }};
 }
+
+namespace {
+
+bool is_oracle(const Dmi& dmi) { return dmi.chassis_asset_tag == "OracleCloud.com"; }
+
+}  // namespace
+
+extern const Vendor kOracle;
+const Vendor kOracle{"oracle", false, "TACHO_IMDS_ORACLE_URL", ask_oracle, is_oracle, kLinkLocal};
 
 }  // namespace tacho

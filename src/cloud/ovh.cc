@@ -50,11 +50,24 @@ CloudStep ask_values(Found& found) {
 
 }  // namespace
 
-CloudStep ask_ovh(const ProviderContext&, Found& found) {
+static CloudStep ask_ovh(const ProviderContext&, Found& found) {
   return {{get("/openstack/latest/network_data.json")}, [&found](const Replies& replies) {
             found.identified = has_name_server(object_of(replies[0]));
             return found.identified ? ask_values(found) : end();
           }};
 }
+
+namespace {
+
+// Any OpenStack: the service itself tells whether it is OVH's.
+bool is_ovh(const Dmi& dmi) {
+  return dmi.product_name == "OpenStack Nova" || dmi.product_name == "OpenStack Compute" ||
+         dmi.sys_vendor == "OpenStack Foundation";
+}
+
+}  // namespace
+
+extern const Vendor kOvh;
+const Vendor kOvh{"ovh", true, "TACHO_IMDS_OVH_URL", ask_ovh, is_ovh, kLinkLocal};
 
 }  // namespace tacho

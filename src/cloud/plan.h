@@ -1,5 +1,5 @@
-// Which providers are asked, and where: the DMI gate, TACHO_CLOUD_PROBE, and the variables that put another address in
-// the place of a service's own. Reads the environment; sends nothing.
+// Which providers are asked, and where: the DMI gate, TACHO_CLOUD_PROBE, and the variables that replace a service's own
+// address. Reads the environment; sends nothing.
 #pragma once
 #include <string>
 #include <vector>
@@ -22,7 +22,7 @@ struct Candidate {
 
 struct Plan {
   std::vector<Candidate> candidates;  // in the order of precedence
-  bool cacheable = false;             // nothing but the machine itself decided
+  bool cacheable = false;             // only the machine itself decided
   std::string key() const;            // "aws,gcp,…"
 };
 

@@ -14,11 +14,11 @@ namespace tacho {
 class Prober {
  public:
   Prober(std::vector<Candidate> candidates, int64_t now_ns);
-  // True when the winner, or that there is none, is known.
+  // True when the winner is known, or that there is none.
   bool work(int64_t until_ns);
-  // All absent without one.
+  // Without a winner all values are absent.
   Cloud winner() const;
-  // The winner was heard to the end.
+  // The winner has given all its answers.
   bool is_complete() const;
 
  private:

@@ -1,12 +1,14 @@
-// What a provider is: a chain of steps. A step says what to ask, and makes the next step out of the replies. No step
-// does I/O, so a provider is tested with made-up replies. To add one: a file NAME.cc with its first step, its
-// declaration below, one line in table.cc and, where the firmware names the cloud, one in dmi.cc.
+// What a provider is: a chain of steps. A step says what to ask, and makes the next step from the replies. No step does
+// I/O, so a provider is tested with made-up replies. To add one: a file NAME.cc with its first step that ends with its
+// Vendor, and one line in table.cc.
 #pragma once
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cloud/cloud.h"
+#include "cloud/dmi.h"
 #include "net/http/http_multi.h"
 
 namespace tacho {
@@ -39,18 +41,18 @@ struct ProviderContext {
 // `found` lives as long as the steps do.
 using FirstStep = CloudStep (*)(const ProviderContext& context, Found& found);
 
-CloudStep ask_aws(const ProviderContext& context, Found& found);
-CloudStep ask_gcp(const ProviderContext& context, Found& found);
-CloudStep ask_azure(const ProviderContext& context, Found& found);
-CloudStep ask_hcloud(const ProviderContext& context, Found& found);
-CloudStep ask_upcloud(const ProviderContext& context, Found& found);
-CloudStep ask_vultr(const ProviderContext& context, Found& found);
-CloudStep ask_alicloud(const ProviderContext& context, Found& found);
-CloudStep ask_ovh(const ProviderContext& context, Found& found);
-CloudStep ask_digitalocean(const ProviderContext& context, Found& found);
-CloudStep ask_oracle(const ProviderContext& context, Found& found);
-CloudStep ask_linode(const ProviderContext& context, Found& found);
-CloudStep ask_scaleway(const ProviderContext& context, Found& found);
-CloudStep ask_exoscale(const ProviderContext& context, Found& found);
+inline constexpr std::string_view kLinkLocal = "http://169.254.169.254";
+
+struct Vendor {
+  std::string_view id;
+  bool sent;                 // in Navigator's vendor table; the others are sent with TACHO_CLOUD_EXTRA=1 only
+  const char* url_variable;  // replaces the bases
+  FirstStep first;
+  bool (*firmware)(const Dmi&);  // says that this machine is of this cloud
+  // Where its service is. The second one is tried when the first cannot be reached.
+  std::string_view base;
+  std::string_view second_base = {};
+  std::string_view second_host = {};  // Host header there
+};
 
 }  // namespace tacho

@@ -4,7 +4,7 @@
 
 namespace tacho {
 
-CloudStep ask_scaleway(const ProviderContext&, Found& found) {
+static CloudStep ask_scaleway(const ProviderContext&, Found& found) {
   return {{get("/conf?format=json")}, [&found](const Replies& replies) {
             const Json document = object_of(replies[0]);
             const Text type = text_at(document, "commercial_type"), organization = text_at(document, "organization");
@@ -18,5 +18,20 @@ CloudStep ask_scaleway(const ProviderContext&, Found& found) {
             return end();
           }};
 }
+
+namespace {
+
+bool is_scaleway(const Dmi& dmi) { return dmi.sys_vendor == "Scaleway"; }
+
+}  // namespace
+
+extern const Vendor kScaleway;
+const Vendor kScaleway{"scaleway",
+                       false,
+                       "TACHO_IMDS_SCALEWAY_URL",
+                       ask_scaleway,
+                       is_scaleway,
+                       "http://169.254.42.42",
+                       "http://[fd00:42::42]"};
 
 }  // namespace tacho

@@ -28,10 +28,12 @@ constexpr auto kFlags = std::to_array<Flag>({{"vendor"},
                                              {"verbose", Flag::Kind::bare, 'v'}});
 
 int64_t wanted(const Json& advice, const char* key) {
-  const auto found = advice.find("recommendation");
+  const auto found = advice.find("advice");
   if (found == advice.end() || !found->is_object()) return 0;
-  const auto value = found->find(key);
-  return value != found->end() && value->is_number_integer() ? value->get<int64_t>() : 0;
+  const auto sizing = found->find(key);
+  if (sizing == found->end() || !sizing->is_object()) return 0;
+  const auto value = sizing->find("advised");
+  return value != sizing->end() && value->is_number_integer() ? value->get<int64_t>() : 0;
 }
 
 std::string format(const char* pattern, double value) {

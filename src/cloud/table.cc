@@ -1,35 +1,45 @@
 #include "cloud/table.h"
 
+#define TACHO_CLOUDS(CLOUD) \
+  CLOUD(Aws)                \
+  CLOUD(Gcp)                \
+  CLOUD(Azure)              \
+  CLOUD(Hcloud)             \
+  CLOUD(Upcloud)            \
+  CLOUD(Vultr)              \
+  CLOUD(Alicloud)           \
+  CLOUD(Ovh)                \
+  CLOUD(Digitalocean)       \
+  CLOUD(Oracle)             \
+  CLOUD(Linode)             \
+  CLOUD(Scaleway)           \
+  CLOUD(Exoscale)
+
 namespace tacho {
-namespace {
 
-constexpr std::string_view kLinkLocal = "http://169.254.169.254";
+#define TACHO_DECLARE(name) extern const Vendor k##name;
+#define TACHO_LIST(name) k##name,
+TACHO_CLOUDS(TACHO_DECLARE)
 
-constexpr auto kVendors = std::to_array<Vendor>({
-    {"aws", true, "TACHO_IMDS_AWS_URL", ask_aws, kLinkLocal, "http://[fd00:ec2::254]"},
-    {"gcp", true, "TACHO_IMDS_GCP_URL", ask_gcp, "http://metadata.google.internal", kLinkLocal,
-     "metadata.google.internal"},
-    {"azure", true, "TACHO_IMDS_AZURE_URL", ask_azure, kLinkLocal},
-    {"hcloud", true, "TACHO_IMDS_HCLOUD_URL", ask_hcloud, kLinkLocal},
-    {"upcloud", true, "TACHO_IMDS_UPCLOUD_URL", ask_upcloud, kLinkLocal},
-    {"vultr", true, "TACHO_IMDS_VULTR_URL", ask_vultr, kLinkLocal},
-    {"alicloud", true, "TACHO_IMDS_ALICLOUD_URL", ask_alicloud, "http://100.100.100.200"},
-    {"ovh", true, "TACHO_IMDS_OVH_URL", ask_ovh, kLinkLocal},
-    {"digitalocean", false, "TACHO_IMDS_DIGITALOCEAN_URL", ask_digitalocean, kLinkLocal},
-    {"oracle", false, "TACHO_IMDS_ORACLE_URL", ask_oracle, kLinkLocal},
-    {"linode", false, "TACHO_IMDS_LINODE_URL", ask_linode, kLinkLocal},
-    {"scaleway", false, "TACHO_IMDS_SCALEWAY_URL", ask_scaleway, "http://169.254.42.42", "http://[fd00:42::42]"},
-    {"exoscale", false, "TACHO_IMDS_EXOSCALE_URL", ask_exoscale, kLinkLocal},
-});
-
-}  // namespace
-
-std::span<const Vendor> all_vendors() { return kVendors; }
+std::span<const Vendor> all_vendors() {
+  static const Vendor kVendors[] = {TACHO_CLOUDS(TACHO_LIST)};
+  return kVendors;
+}
 
 const Vendor* find_vendor(std::string_view id) {
-  for (const Vendor& vendor : kVendors)
+  for (const Vendor& vendor : all_vendors())
     if (vendor.id == id) return &vendor;
   return nullptr;
 }
+
+std::vector<std::string_view> vendors_of(const Dmi& dmi) {
+  std::vector<std::string_view> vendors;
+  for (const Vendor& vendor : all_vendors())
+    if (vendor.firmware(dmi)) vendors.push_back(vendor.id);
+  return vendors;
+}
+
+#undef TACHO_DECLARE
+#undef TACHO_LIST
 
 }  // namespace tacho

@@ -4,7 +4,7 @@
 
 namespace tacho {
 
-CloudStep ask_upcloud(const ProviderContext&, Found& found) {
+static CloudStep ask_upcloud(const ProviderContext&, Found& found) {
   return {{get("/metadata/v1.json")}, [&found](const Replies& replies) {
             const Json document = object_of(replies[0]);
             if (text_at(document, "cloud_name") != "upcloud") return end();
@@ -14,5 +14,14 @@ CloudStep ask_upcloud(const ProviderContext&, Found& found) {
             return end();
           }};
 }
+
+namespace {
+
+bool is_upcloud(const Dmi& dmi) { return dmi.sys_vendor == "UpCloud"; }
+
+}  // namespace
+
+extern const Vendor kUpcloud;
+const Vendor kUpcloud{"upcloud", true, "TACHO_IMDS_UPCLOUD_URL", ask_upcloud, is_upcloud, kLinkLocal};
 
 }  // namespace tacho

@@ -21,9 +21,9 @@ Text text_of(const HttpReply& reply);
 Json object_of(const HttpReply& reply);
 // The string or whole number under a key; nothing when there is none.
 Text text_at(const Json& object, const char* key);
-// A body that may be put into a header: what a token is.
+// A body that may be put into a header, such as a token.
 Text token_of(const HttpReply& reply);
-// A page for people: what captive portals and gateways answer to everything.
+// A page for people, as captive portals and gateways answer to everything.
 bool is_html(const HttpReply& reply);
 // "a/b/c" → "c".
 Text last_component(const Text& path);

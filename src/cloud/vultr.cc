@@ -4,7 +4,7 @@
 
 namespace tacho {
 
-CloudStep ask_vultr(const ProviderContext&, Found& found) {
+static CloudStep ask_vultr(const ProviderContext&, Found& found) {
   return {{get("/v1.json")}, [&found](const Replies& replies) {
             const Json document = object_of(replies[0]);
             Text id = text_at(document, "instance-v2-id");
@@ -17,5 +17,14 @@ CloudStep ask_vultr(const ProviderContext&, Found& found) {
             return end();
           }};
 }
+
+namespace {
+
+bool is_vultr(const Dmi& dmi) { return dmi.sys_vendor == "Vultr"; }
+
+}  // namespace
+
+extern const Vendor kVultr;
+const Vendor kVultr{"vultr", true, "TACHO_IMDS_VULTR_URL", ask_vultr, is_vultr, kLinkLocal};
 
 }  // namespace tacho

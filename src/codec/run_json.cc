@@ -220,9 +220,12 @@ void write_identity(JsonWriter& json, Fields& fields, const Run& run, const Summ
     json.key("command");
     write_strings(json, run.command);
   }
+  if (fields.shows("command")) fields.text("process_name", std::string_view(run.process_name));
   fields.text("working_directory", std::string_view(run.working_directory));
   if (run.pid > 0 && fields.shows("pid")) json.key("pid").integer(run.pid);
   if (run.tracker_pid > 0) json.key("tracker_pid").integer(run.tracker_pid);
+  if (run.tracker_start_ticks > 0)
+    json.key("tracker_start_ticks").integer(static_cast<int64_t>(run.tracker_start_ticks));
   write_metadata(json, fields, run.metadata);
   write_started_by(json, fields, run.started_by);
   write_host(json, fields, run.host);

@@ -1,5 +1,5 @@
-// What is read of a workflow and of one call attempt in Cromwell's metadata (GET …/metadata), before any rule is
-// applied: texts as they stand, absent ones empty or nullopt. Plain values.
+// What is read about a workflow and one call attempt in Cromwell's metadata (GET …/metadata), before any rule is
+// applied: texts unchanged, absent ones empty or nullopt. Plain values.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -44,7 +44,7 @@ struct Call {
   bool has_attributes = false;
   std::string cpu, memory, disks, docker, max_preemptible, cpu_platform, gpu_count, gpu_type, predefined_machine_type;
   std::string sub_workflow_id;
-  bool has_sub_workflow = false;  // subWorkflowMetadata was there and has been walked
+  bool has_sub_workflow = false;  // subWorkflowMetadata was there and has been read
   std::vector<Input> inputs;      // in the order of the document
   bool inputs_cut = false;
 

@@ -1,5 +1,6 @@
 // Who may call the service: whoever has the shared token, or an identity token of Google (OpenID Connect, RS256) for
-// our audience and of one of our accounts: anybody at Google can have a token made for any audience. Thread-safe.
+// our audience and of one of our accounts; the audience alone is not enough, since Google gives anybody a token for any
+// audience. Thread-safe.
 #pragma once
 #include <cstdint>
 #include <map>

@@ -1,5 +1,5 @@
-// Cromwell's REST interface, as far as metadata goes (cromwell-bigquery.md §3.3): one workflow's document into a
-// temporary file, still compressed if it came so. Not thread-safe.
+// Cromwell's REST interface, as far as metadata goes (cromwell-bigquery.md §3.3): fetches one workflow's document into
+// a temporary file, still compressed if it came so. Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -23,7 +23,7 @@ struct CromwellSettings {
 
 // The address without its trailing slashes; an Error when it is none.
 Result<std::string> cromwell_base_url(std::string_view text);
-// Cromwell's ids are UUIDs; what else it may know is for it to say. Only what cannot be one is refused.
+// Cromwell's ids are UUIDs, but it may know others: only what cannot be an id is refused.
 inline constexpr size_t kLongestWorkflowId = 100;
 bool may_be_workflow_id(std::string_view text);
 // 8-4-4-4-12 hexadecimal digits.
@@ -47,7 +47,7 @@ class CromwellClient {
     std::string body;  // of an answer that is no document
     std::string why;
     int64_t retry_after_ms = 0;
-    bool fatal = false;  // no answer, and none to be hoped for
+    bool fatal = false;  // no answer, and none to be expected
   };
   std::string url(const std::string& id, Form form) const;
   Attempt attempt(const std::string& url, int fd);

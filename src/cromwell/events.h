@@ -1,5 +1,5 @@
-// What a POST to the service means (cromwell-bigquery.md §3.2): storage events of functions, CloudEvents in both modes,
-// Pub/Sub push, bare objects, and Cromwell's own callback. Pure, thread-safe; never throws.
+// What a POST to the service means (cromwell-bigquery.md §3.2): storage events in the form of functions, CloudEvents in
+// both modes, Pub/Sub push, bare objects, and Cromwell's own callback. Pure, thread-safe; never throws.
 #pragma once
 #include <string>
 #include <string_view>

@@ -1,5 +1,5 @@
-// Which of a workflow's rows are in the table already: one query that counts them, each once however often it is there,
-// and where that is not the number that there should be, another one that names them. Not thread-safe.
+// Which of a workflow's rows are in the table already: one query counts them, each once however often it is there; if
+// that is not the expected number, another one names them. Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <set>
@@ -11,20 +11,20 @@
 
 namespace tacho {
 
-// What makes two rows the same, as a number: workflow, call, shard, attempt, and the status, since a row that was sent
-// while the call ran is not the one of its end.
+// What makes two rows the same, as a number: workflow, call, shard, attempt, and the status, since a row sent while the
+// call ran differs from its final row.
 uint64_t row_key(const MetadataRow& row);
 
 // What pass 2 would send. Eight bytes a row.
 class Expected {
  public:
   explicit Expected(int64_t now_ns) : now_ns_(now_ns) {}
-  // Rows outside of what streaming takes go to a file, never into the table: they are not expected there.
+  // Rows that streaming does not take go to a file, never into the table: they are not expected there.
   void add(const MetadataRow& row);
   bool is_empty() const { return keys_.empty(); }
   uint64_t out_of_bounds() const { return out_of_bounds_; }
   uint64_t distinct();
-  // Over the workflows that have rows, within their dates; empty when it cannot be asked for.
+  // The query over the workflows that have rows, within their dates; empty when no query is possible.
   std::string count_sql(const std::string& table) const;
   std::string keys_sql(const std::string& table) const;
 

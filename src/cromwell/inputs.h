@@ -14,8 +14,8 @@ inline constexpr size_t kMostCharacters = 1'000;
 inline constexpr size_t kMostInputBytes = size_t{16} << 20;
 inline constexpr int kMostInputLevels = 64;
 
-// {"reads":["gs://b/x.bam"],"n":3}: the object whose first token was just read. False when the document is broken. What
-// is beyond the caps is left out and call.inputs_cut set.
+// {"reads":["gs://b/x.bam"],"n":3}: the object whose first token was just read. False when the document is broken.
+// Inputs beyond the limits are left out, and call.inputs_cut is set.
 bool read_inputs(JsonReader& reader, Call& call);
 
 // "3" → "3.000000", "1e-9" → "1e-09": six decimals where that loses nothing, else the shortest text that reads back

@@ -16,8 +16,8 @@ namespace tacho {
 
 class JsonReader {
  public:
-  // Far above what is entered (a sub-workflow is four levels): what is nested deeper than its reader goes can be passed
-  // over, and the rest of the document counts.
+  // Far deeper than anything we enter (a sub-workflow is four levels): a value nested deeper than its reader goes can
+  // be skipped, and the rest of the document counts.
   static constexpr int kMaxDepth = 1024;
   static constexpr size_t kTextLimit = 64 * 1024;
 
@@ -28,12 +28,12 @@ class JsonReader {
   explicit JsonReader(Fill fill);
 
   Token next();
-  // Of a key or string, without escapes, or a number as it is written. Good until the next call.
+  // The text of a key or string, without escapes, or of a number as it is written. Good until the next call.
   std::string_view text() const { return text_; }
   bool cut() const { return cut_; }
   // Reads the value whose first token was `first` to its end; false when the document is broken.
   bool skip(Token first);
-  // Bytes of the document before the last token's begin, and before what comes next.
+  // Bytes of the document before the last token's beginning, and before the next one.
   uint64_t token_offset() const { return token_offset_; }
   uint64_t offset() const { return consumed_ + static_cast<uint64_t>(at_ - buffer_.get()); }
   int depth() const { return depth_; }

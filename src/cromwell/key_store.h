@@ -1,7 +1,7 @@
 // The public keys that identity tokens are signed with, from one address. One thread fetches them, and nobody holds a
-// lock meanwhile: who asks for a key that is known gets it at once, a few wait a moment for one that is not, all others
-// are told to come back. A key is used as long as its server says, and for an hour more where the server cannot be
-// reached; never longer. Thread-safe.
+// lock meanwhile: a caller that asks for a known key gets it at once, a few wait a moment for an unknown one, all
+// others are told to come back. A key is used as long as its server says, and for an hour more where the server cannot
+// be reached; never longer. Thread-safe.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -51,7 +51,7 @@ class KeyStore {
   std::map<std::string, JwtKey> keys_;
   int64_t until_ns_ = 0;       // of the keys
   int64_t next_fetch_ns_ = 0;  // not before
-  bool wanted_ = false;        // the thread is to fetch, or does
+  bool wanted_ = false;        // the thread must fetch, or is fetching
   bool failed_ = false;        // the last time
   int waiting_ = 0;
   std::atomic<bool> stopping_ = false;

@@ -12,7 +12,7 @@ namespace tacho {
 
 using LogSource =
     std::function<Status(const std::string& path, const std::function<void(std::string_view line)>& line)>;
-// Of the settings the address, the credentials and the user project count.
+// Of the settings, only the address, the credentials and the user project count.
 LogSource make_log_source(const SizeSettings& storage);
 
 }  // namespace tacho

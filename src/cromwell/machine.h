@@ -19,7 +19,7 @@ std::optional<int64_t> parse_memory_bytes(std::string_view text);
 // "4", "4.0", "0.5" (which is 1).
 std::optional<int64_t> parse_cpus(std::string_view text);
 
-// What the GCP Batch backend makes of a wish: N1, N2 or N2D after the platform, rounded to what such a machine can
+// What the GCP Batch backend makes of a request: N1, N2 or N2D by the platform, rounded to what such a machine can
 // have.
 Machine batch_shape(int64_t cpus, int64_t memory_bytes, std::string_view cpu_platform);
 

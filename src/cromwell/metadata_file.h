@@ -1,5 +1,5 @@
-// A metadata document on disk, plain or gzip, that can be read from its start as often as needed. Thread-safe for
-// readers of their own.
+// A metadata document on disk, plain or gzip, that can be read from its start as often as needed. Thread-safe if each
+// thread has its own reader.
 #pragma once
 #include <string>
 
@@ -11,7 +11,7 @@ namespace tacho {
 
 class MetadataFile {
  public:
-  // A path, or "-" for stdin. What cannot be read twice (a pipe) is copied to a temporary file first.
+  // A path, or "-" for stdin. A pipe, which cannot be read twice, is copied to a temporary file first.
   static Result<MetadataFile> open(const std::string& path);
   explicit MetadataFile(Fd fd) : fd_(std::move(fd)) {}
 

@@ -1,5 +1,5 @@
-// monitoring.log, as two older monitoring scripts write it (cromwell-bigquery.md §4.3), read line by line. What a line
-// does not say, or says as zero, is unknown. Not thread-safe.
+// monitoring.log, as two older monitoring scripts write it (cromwell-bigquery.md §4.3), read line by line. A value that
+// a line lacks, or gives as zero, is unknown. Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <functional>

@@ -1,5 +1,5 @@
-// The command line of tacho cromwell: one table of options for all three commands, their environment variables, and
-// what becomes of them. Not thread-safe.
+// The command line of tacho cromwell: one table of options for all three commands, their environment variables, and the
+// settings made from them. Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "cromwell/uploader.h"
+#include "cromwell/workflow_uploader.h"
 
 namespace tacho {
 

@@ -1,5 +1,5 @@
 // The rules by which a call attempt becomes a row of the metadata table, or does not (cromwell-bigquery.md §3.5). Pure
-// but for warnings about what is left out; thread-safe.
+// but for warnings about parts that are left out; thread-safe.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -11,7 +11,7 @@ inline constexpr size_t kMostRowBytes = 4'000'000;
 // Files whose size_bytes is not known have a NULL value. Inputs that do not fit are left out and inputs_truncated is
 // set.
 std::string row_json(const MetadataRow& row, size_t most_bytes = kMostRowBytes);
-// "c-" and a hash of workflow, full call name, shard and attempt; the status behind it while that may change.
+// "c-" and a hash of workflow, full call name, shard and attempt; followed by the status while that may change.
 std::string row_insert_id(const MetadataRow& row);
 // Roughly, before the sizes are known.
 size_t row_bytes(const MetadataRow& row);

@@ -1,6 +1,6 @@
 // Sends batches of rows into one table on a thread of its own, while the next batch is made: at most one is on its way
-// and one waits. Rows that are older than streaming takes go to an NDJSON file for a load job; rows that BigQuery
-// refuses are named and counted. One owner.
+// and one waits. Rows too old for streaming go to an NDJSON file for a load job; rows that BigQuery refuses are
+// reported and counted. One owner.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -37,8 +37,8 @@ class Sender {
   Sender(const Sender&) = delete;
   Sender& operator=(const Sender&) = delete;
 
-  // Waits while another batch is waiting, with a large one also while another is sent; false when sending has failed
-  // for good.
+  // Waits while another batch is waiting and, with a large one, also while another is sent; false when sending has
+  // failed for good.
   bool push(std::vector<BqRow> batch);
   // Waits for all of it.
   SenderResult finish();

@@ -12,7 +12,7 @@
 
 #include "cromwell/caller_check.h"
 #include "cromwell/events.h"
-#include "cromwell/uploader.h"
+#include "cromwell/workflow_uploader.h"
 #include "http/server.h"
 #include "os/thread.h"
 
@@ -33,7 +33,7 @@ class Service {
  private:
   using Result_ = std::shared_ptr<const UploadResult>;
   ServedResponse event(const Event& event);
-  // Waits for a place, or for the same workflow that somebody else uploads just now; null when too many wait.
+  // Waits for a place, or for another caller that uploads the same workflow just now; null when too many wait.
   Result_ upload(const std::string& id);
   Result_ upload_now(const std::string& id);
   bool was_done(const std::string& key);

@@ -1,6 +1,6 @@
 // Sizes of Cloud Storage objects (cromwell-bigquery.md §3.7): many look-ups at once over kept connections, at most
 // `parallel` of them, each path once; answers are kept in a cache. Every path gets an answer, whatever the service
-// does. Thread-safe: one caller at a time is served, so that the limit holds for the whole process.
+// does. Thread-safe: it serves one caller at a time, so that the limit holds for the whole process.
 #pragma once
 #include <cstdint>
 #include <list>
@@ -64,7 +64,7 @@ class SizeLookup {
   bool start(std::vector<Pending>& pending, size_t which);  // false: nothing was sent; it is settled or waits
   void settle(Pending& one, const HttpReply& reply);
   static void wait_or_fail(Pending& one, int64_t asked_ms);
-  // What goes with a request; an Error: nothing can be asked (io: for now).
+  // What a request carries; an Error: nothing can be asked (io: for now).
   Result<std::string> bearer();
 
   SizeSettings settings_;
@@ -73,7 +73,7 @@ class SizeLookup {
   GoogleToken token_;
   HttpMulti multi_{HttpMulti::Kind::remote};
   bool use_token_ = false;
-  uint64_t token_number_ = 0;           // of many refusals of the same token only one makes a new one
+  uint64_t token_number_ = 0;           // if the same token is refused many times, it is renewed once
   int64_t without_token_until_ns_ = 0;  // there are no credentials; they are not looked for with every request
   std::optional<Error> token_failure_;  // the last one, which holds for a moment
   int64_t token_pause_until_ns_ = 0;

@@ -1,4 +1,4 @@
-// Pass 1 over a metadata document: checks it to its end and keeps what pass 2 must know beforehand, because a
+// Pass 1 over a metadata document: checks it to its end and keeps what pass 2 must know in advance, because a
 // workflow's id and name may follow its calls: the head of every workflow object in order of appearance (in a temporary
 // file: there may be a million of them), and which members are replaced by later ones of the same name. Not
 // thread-safe.

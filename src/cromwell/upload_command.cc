@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
@@ -45,6 +47,32 @@ UploadResult upload_when_over(WorkflowUploader& uploader, const std::string& id,
   }
 }
 
+// Where a person looks on, one line that tells what is being done: a large workflow takes minutes.
+class StepLine {
+ public:
+  explicit StepLine(bool wanted) : shown_(wanted && ::isatty(STDERR_FILENO) == 1) {}
+  ~StepLine() { clear(); }
+  StepLine(const StepLine&) = delete;
+  StepLine& operator=(const StepLine&) = delete;
+
+  void show(const std::string& step) {
+    const int64_t now_ns = system_clock().monotonic_ns();
+    if (!shown_ || now_ns < next_ns_) return;
+    next_ns_ = now_ns + 100 * kNsPerMs;
+    std::fprintf(stderr, "\r\x1b[Ktacho: %s", harmless_text(step.substr(0, 70)).c_str());
+    written_ = true;
+  }
+  // Before anything else is printed.
+  void clear() {
+    if (written_) std::fputs("\r\x1b[K", stderr);
+    written_ = false;
+  }
+
+ private:
+  bool shown_, written_ = false;
+  int64_t next_ns_ = 0;
+};
+
 int finish(std::span<const std::string> failed) {
   if (failed.empty()) return 0;
   std::string text = std::to_string(failed.size()) + " failed:";
@@ -66,10 +94,13 @@ int upload_command(std::span<const std::string> arguments) {
   const auto size_options = size_settings(*options);
   if (!size_options) return log::error(size_options.error().message()), kBadUsage;
   SizeLookup sizes(*size_options);
+  StepLine steps(!options->quiet && !options->dry_run);
+  settings->on_step = [&](const std::string& step) { steps.show(step); };
   WorkflowUploader uploader(std::move(*settings), sizes);
 
   std::vector<std::string> failed;
   const auto tell = [&](const std::string& name, const UploadResult& result) {
+    steps.clear();
     if (!result.good()) failed.push_back(name + ": " + result.text());
     else if (!options->dry_run && !options->quiet)
       std::fprintf(stderr, "tacho: %s: %s\n", name.c_str(), result.text().c_str());

@@ -18,7 +18,7 @@ class WalkVisitor {
   // Workflow objects in the order of their begin; an inner one ends before the outer one.
   virtual void workflow_begins() {}
   virtual void workflow_ends(const WorkflowHead&) {}
-  // The document broke inside; what is known of the workflow until there.
+  // The document broke inside a workflow; what is known of it up to there.
   virtual void workflow_broke(const WorkflowHead&) {}
   // Whether calls are to be read, and their inputs; otherwise only their sub-workflows are entered.
   virtual bool wants_calls() const { return false; }
@@ -28,7 +28,7 @@ class WalkVisitor {
   virtual void bad_call(const std::string& /*fqn*/, const std::string& /*why*/) {}
   // A value that a later member of the same name replaces: where it began and how many workflow objects it had.
   virtual void superseded(uint64_t /*offset*/, uint64_t /*workflows*/) {}
-  // Whether the value that begins there is such a one, and is to be passed over.
+  // Whether the value that begins there is replaced later, and must be skipped.
   virtual bool is_superseded(uint64_t /*offset*/) { return false; }
 };
 

@@ -1,4 +1,4 @@
-// tacho bq init: makes dataset and tables ahead of time, or prints what it would make.
+// tacho bq init: makes the dataset and tables ahead of time, or prints what it would make.
 #pragma once
 #include <span>
 #include <string>

@@ -1,7 +1,7 @@
-// The delivery of a spooled run into BigQuery (cromwell-bigquery.md §1.10, §2): finds out who the machine is and writes
-// that down first, so that insertIds never change; then streams each table's rows on its own, so that one that is
-// blocked holds up no other. Whatever is killed at whatever moment, the next one sends the rest under the same ids. Not
-// thread-safe.
+// The delivery of a spooled run into BigQuery (cromwell-bigquery.md §1.10, §2): first finds out the machine's identity
+// and writes it down, so that insertIds never change; then streams each table's rows separately, so that a blocked
+// table holds up no other. Whatever is killed at whatever moment, the next process sends the rest under the same ids.
+// Not thread-safe.
 #pragma once
 #include <map>
 #include <memory>

@@ -1,7 +1,7 @@
 // Which rows of which sealed segments are still to be sent to BigQuery. A segment is read again for every batch, so
-// that memory holds a batch and not a spool; while rows of it are under way it is locked (flock, LOCK_SH), so that the
-// agent does not thin it out. A segment whose rows are all settled is acknowledged in state.json and then removed. Not
-// thread-safe.
+// that memory holds one batch, not the whole spool; while rows of it are under way it is locked (flock, LOCK_SH), so
+// that the agent does not thin it out. A segment whose rows are all settled is acknowledged in state.json and then
+// removed. Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -24,7 +24,7 @@ char bq_group(char letter);
 
 class BqSegments {
  public:
-  // Records of groups that are not in `groups` are passed over.
+  // Records of groups that are not in `groups` are skipped.
   BqSegments(const SpoolRun& run, BqState& state, Reporter& reporter, std::string groups)
       : run_(run), state_(state), reporter_(reporter), groups_(std::move(groups)) {}
 
@@ -33,14 +33,13 @@ class BqSegments {
   void feed(char group, const std::function<bool(uint64_t tag, const BqRecord& record)>& take);
   // A row was accepted or is in the dead-letter file.
   void settle(uint64_t tag);
-  // Writes down what was settled since; removes what is done.
+  // Records what was settled since; removes finished segments.
   Status save();
 
   // Nobody writes any more: a segment whose checksum is wrong is damaged, and not just being thinned out.
   void owner_ended() { ended_ = true; }
   bool is_empty();  // no row is left in any sealed segment, and all of them can be read
-  // After is_empty(): why there is nothing to send although it is not empty: segments that cannot be read, the first of
-  // them.
+  // After is_empty(): the first segment that cannot be read, if that is why nothing can be sent although rows are left.
   std::string stuck() const;
   int64_t finished() const { return finished_; }  // segments since the start of this process
 

@@ -1,5 +1,5 @@
-// A run that goes straight to a bucket (-o s3://…): each sealed segment becomes an object, and with the last one it is
-// done. There is nobody to register with. Not thread-safe.
+// A run that goes straight to a bucket (-o s3://…): each sealed segment becomes an object, and the last one completes
+// the run. There is no registration. Not thread-safe.
 #pragma once
 #include <optional>
 #include <string>
@@ -25,7 +25,7 @@ class BucketDelivery final : public CsvDelivery {
   int refusals_at_end_ = 0;
 };
 
-// Whether the bucket of the run is where our settings have it. An old run does not tell.
+// Whether the run's bucket is at the endpoint of our settings. Runs of an older tacho do not say.
 bool is_our_s3(const SpoolMeta& meta);
 // Why a run is not for our settings; empty when it is.
 std::string bucket_is_elsewhere(const SpoolMeta& meta);

@@ -1,5 +1,5 @@
 // What the deliveries of CSV segments share, the service's and a bucket's: reading meta.json and state.json, mending
-// what is damaged, and putting one sealed segment as an object. What is next is said by who derives from it, in work().
+// what is damaged, and putting one sealed segment as an object. The derived class says in work() what is next.
 // Everything is idempotent: same keys, same bytes, same URIs. Not thread-safe.
 #pragma once
 #include <cstdint>
@@ -21,7 +21,7 @@ class CsvDelivery : public SpooledDelivery {
  protected:
   CsvDelivery(SpoolRun run, Role role, Delivering& shared);
 
-  // meta.json was read for the first time: an Error where it is not ours to send.
+  // meta.json was read for the first time: an Error if the run is not ours to send.
   virtual Status opened() { return ok(); }
   // What is due; the run is described, and not finished yet.
   virtual Step work() = 0;

@@ -15,9 +15,9 @@ class CsvSource final : public BodySource {
   // `header` without its end of line.
   CsvSource(const SpoolRun& run, std::string_view header, std::vector<Segment> segments);
 
-  // Looks at every segment; must be good before anything is sent. An Error when one is damaged.
+  // Checks every segment; must succeed before anything is sent. An Error when one is damaged.
   Status check();
-  // Whose last member "data_csv" becomes: a JSON object with at least one other.
+  // The JSON object that gets "data_csv" as its last member; it has at least one other.
   void put_into(std::string_view object);
 
   int64_t bytes() const override;

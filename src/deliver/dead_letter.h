@@ -4,7 +4,7 @@
 //   <root>/dead-letter/<run>.jsonl {"time":…,"table":…,"insertId":…,"reason":…,"location":…,"message":…,"row":{…}}
 //   <root>/load/<run>.<table>.ndjson     plain rows, for bq load --source_format=NEWLINE_DELIMITED_JSON
 //
-// A row is written once, also when it is refused again after a restart. Files are private. Not thread-safe.
+// A row is written once, even if it is refused again after a restart. Files are private. Not thread-safe.
 #pragma once
 #include <array>
 #include <cstdint>

@@ -18,7 +18,7 @@ namespace tacho {
 // Who asked for the delivery; decides what may be done with a run that the service does not know.
 enum class Role {
   beside,      // started by the agent of this very run
-  background,  // somebody else's leftover, found by the way
+  background,  // a leftover of another run, found in passing
   command,     // tacho deliver --all
   named,       // tacho deliver RUN
 };
@@ -37,23 +37,23 @@ struct Delivering {
   std::function<Result<AwsCredentials>(const SpoolMeta&)>
       bucket_credentials;  // for a run that goes straight to a bucket
   Clock& clock = system_clock();
-  std::function<bool()> ending{};  // beside a run: it is over, and what remains is short of time; may be empty
+  std::function<bool()> ending{};  // beside a run: it is over, and little time is left; may be empty
 };
 
 class Delivery {
  public:
   virtual ~Delivery() = default;
   virtual Step step() = 0;
-  // The owner has ended or died: nothing more will be written. What is torn is cut off; the rest must be done by then
-  // (0: no limit).
+  // The owner has ended or died: nothing more will be written. A torn end is cut off; the rest must be done by this
+  // time (0: no limit).
   virtual void finish(int64_t deadline_ns) = 0;
   // What is left, and why.
   virtual const std::string& reason() const = 0;
   // When a request in flight is no longer worth waiting for; 0: no limit.
   virtual int64_t cancel_at_ns() const = 0;
 
-  // Leftovers of others: whether nothing of this run is urgent, so that they may have their turn, and whether one goes
-  // to the same place, by our own settings, and is sent by the way.
+  // Leftovers of other runs: whether nothing of this run is urgent, so that they may be sent, and whether one goes to
+  // the same place by our own settings, and so is ours to send.
   virtual bool is_registered() const = 0;
   virtual bool sends_too(const SpoolMeta&) const { return false; }
 };
@@ -61,7 +61,7 @@ class Delivery {
 // By what meta.json says (deliver/kinds.h).
 std::unique_ptr<Delivery> make_delivery(SpoolRun run, Role role, Delivering& shared);
 
-// All of it arrived: what the spool made of it goes. Says so where something else keeps the folder.
+// The whole run has arrived: removes the files that the spool made. Says so if something else keeps the folder.
 void remove_delivered(SpoolRun& run, Reporter& reporter);
 
 }  // namespace tacho

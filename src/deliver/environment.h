@@ -11,7 +11,7 @@
 namespace tacho {
 
 // The cloud_* fields and the host's id in it, for a start body. Asked once, off the job's path, and again only for a
-// run with other wishes; the registration waits two seconds at most, and not at all once the run is over.
+// run with other options; the registration waits two seconds at most, and not at all once the run is over.
 class CloudFields {
  public:
   // in_a_hurry is asked now and then while waiting.

@@ -1,4 +1,4 @@
-// The body of the finish call (sentinel.md §2.3) from what is in the spool. Thread-safe (no state).
+// The body of the finish call (sentinel.md §2.3), made from the spool. Thread-safe (no state).
 #pragma once
 #include <string>
 #include <string_view>
@@ -16,7 +16,7 @@ void add_uris(Json& body, const SpoolState& state);
 
 int64_t count_rows(const std::vector<Segment>& segments);
 int64_t count_bytes(const std::vector<Segment>& segments);
-// The first line of what the segments hold, without its end; empty where there is none.
+// The first line in the segments, without its end; empty when there is none.
 std::string header_of(const SpoolRun& run, const std::vector<Segment>& segments);
 // The last line of a CSV, without its end; empty when there is none but the header.
 std::string last_row_of(const SpoolRun& run, const std::vector<Segment>& segments);

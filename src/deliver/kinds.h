@@ -1,5 +1,5 @@
-// The one table of remote destinations: for each kind of spooled run how its delivery is made, whether it is for our
-// settings, and how its leftovers are found. A new destination is a line here. Thread-safe (no state).
+// The one table of remote destinations: for each kind of spooled run, how its delivery is made, whether it matches our
+// settings, and how its leftovers are found. A new destination is one more line. Thread-safe (no state).
 #pragma once
 #include <memory>
 #include <span>
@@ -10,7 +10,7 @@
 
 namespace tacho {
 
-// An option of tacho deliver for a destination's credentials: given, it sets the variable.
+// An option of tacho deliver for a destination's credentials; it sets the variable.
 struct CredentialFlag {
   std::string_view flag, value;
   const char* variable;
@@ -20,7 +20,7 @@ struct CredentialFlag {
 struct DeliveryKind {
   std::string_view name;  // "kind" of meta.json (spool/contract.h)
   std::unique_ptr<Delivery> (*make)(SpoolRun run, Role role, Delivering& shared);
-  // To whom it belongs instead, for a person; empty: it is for our settings.
+  // Where the run belongs instead, for a person; empty: it matches our settings.
   std::string (*elsewhere)(const SpoolMeta& meta);
   // Leftovers in the folder of a run are sent beside it from the start; the others one at a time, while the run needs
   // nothing.
@@ -33,7 +33,7 @@ std::span<const DeliveryKind> delivery_kinds();
 const DeliveryKind* kind_of(const SpoolMeta& meta);
 // Why there is none, for a person.
 std::string why_unknown(const SpoolMeta& meta);
-// The same of what lies in the spool; null also when it cannot be read.
+// The same for a run in the spool; null also when it cannot be read.
 const DeliveryKind* kind_of(const SpoolRun& run);
 
 }  // namespace tacho

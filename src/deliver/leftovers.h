@@ -1,5 +1,5 @@
-// Runs in the spool whose owner is dead: finding them, sending them by the way, and keeping the spool within its bounds
-// (sentinel.md §6.1, L11). Not thread-safe.
+// Runs in the spool whose owner is dead: finding them, sending them along the way, and keeping the spool within its
+// bounds (sentinel.md §6.1, L11). Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -19,21 +19,21 @@ namespace tacho {
 // All runs of all spool folders, oldest first.
 std::vector<std::string> all_spooled();
 
-// Removes finished-undelivered runs that are older than 90 days, and the oldest ones beyond TACHO_SPOOL_MAX bytes in
-// all; before that, what is left of runs that were delivered.
+// Removes the remains of delivered runs first; then runs that ended undelivered and are older than 90 days, and the
+// oldest ones beyond TACHO_SPOOL_MAX bytes in all.
 void bound_spool(Reporter& reporter);
 
-// Runs of the same kind as this one whose owner is dead and which lie beside it, or where it would go next (a disk that
-// vanished is there again), locked by now: the next start on the same disk sends them. None where the kind does not
-// want that.
+// Runs of the same kind as this one whose owner is dead, beside it or in the next place of its list (a disk that
+// vanished may be back), already locked: the next start on the same disk sends them. None if the kind does not want
+// that.
 std::vector<SpoolRun> take_leftovers(const std::string& folder);
 
-// Whether the tacho that recorded the run is there. Its deliverer may outlive it.
+// Whether the tacho that recorded the run is alive. Its deliverer may outlive it.
 bool owner_lives(const SpoolRun& run);
 
 class Leftovers {
  public:
-  // Does a little for runs that are `ours` to send; returns when it wants to be called again.
+  // Does one step for runs that are `ours` to send; returns when it wants to be called again.
   int64_t step(Delivering& shared, const std::function<bool(const SpoolMeta& meta)>& ours);
 
  private:

@@ -1,5 +1,5 @@
 // Waits for the machine to be reclaimed (cromwell-bigquery.md §1.7): one open request to the metadata server in a
-// thread of its own, armed again when it times out. Tells once, by "@preempted" on stderr, which the agent reads
+// thread of its own, repeated when it times out. Reports once, by "@preempted" on stderr, which the agent reads
 // (spool/bq_record.h).
 #pragma once
 #include <memory>

@@ -44,11 +44,11 @@ struct SpoolState {
 };
 Result<SpoolState> parse_spool_state(std::string_view text);
 std::string state_json(const SpoolState& state);
-// meta.json of a run that is left, with how far it got; empty when it cannot be read.
+// meta.json of a run that stays behind, with how far it got; empty when it cannot be read.
 std::string meta_with_state(std::string_view meta, const SpoolState& state, const std::vector<uint32_t>& sealed);
 
 // Whether this is a record of the spool that we can read; `name` is its file. invalid: damaged, or something else.
-// denied: a newer tacho wrote it, and knows what it means; the run is then left alone.
+// denied: a newer tacho wrote it, which alone knows what it means; the run is then left alone.
 template <class AnyJson>
 Status check_record(const AnyJson& json, std::string_view name);
 
@@ -56,10 +56,10 @@ Status check_record(const AnyJson& json, std::string_view name);
 std::string text_of(const Json& object, std::string_view key);
 // For what was written here: a run of months has a long list of objects.
 inline constexpr JsonBounds kOwnBounds{64u << 20, 64, 4'000'000};
-// Of others: long lists of servers and prices, but no more. An object that keeps its order takes time by the square of
-// its members.
+// For JSON of others: long lists of servers and prices, but no more. Building an object that keeps its order takes time
+// by the square of its members.
 inline constexpr JsonBounds kAnswerBounds{16u << 20, 64, 100'000};
-// Json of text; discarded (is_discarded()) when it is none, or beyond the bounds.
+// Json of text; discarded (is_discarded()) when the text is no JSON, or beyond the bounds.
 Json parse_json(std::string_view text, const JsonBounds& bounds = kAnswerBounds);
 
 }  // namespace tacho

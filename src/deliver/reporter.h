@@ -1,6 +1,6 @@
-// What the deliverer has to tell a person: one line each, one a class and minute. Beside a run the lines go to tacho
-// through stderr, which prints them ("! " marks what must be said even when quiet); as a command they go to the
-// terminal. Not thread-safe.
+// What the deliverer has to tell a person: one line each, at most one per class and minute. Beside a run the lines go
+// to tacho through stderr, which prints them ("! " marks what must be said even when quiet); as a command they go to
+// the terminal. Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -14,7 +14,7 @@ class Reporter {
   explicit Reporter(bool beside) : beside_(beside) {}
   // `kind` names the class, such as "token"; a line of the same class within a minute is left out.
   void warn(std::string_view kind, std::string_view text);
-  // Said always: data is in danger or left behind.
+  // Always said: data is in danger or left behind.
   void must(std::string_view text);
 
  private:

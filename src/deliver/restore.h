@@ -1,4 +1,4 @@
-// A spool segment that is damaged or was removed again whole, from the rows that the run store has of the same run. Not
+// Restores a spool segment that was damaged or removed, from the rows of the same run in the run store. Not
 // thread-safe.
 #pragma once
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace tacho {
 
-// False, and nothing is changed, unless the checksum of the seal says that they are the very bytes. `store_folder` may
-// be empty.
+// False, and nothing is changed, unless the seal's checksum proves that the bytes are the same. `store_folder` may be
+// empty.
 bool restore_segment(const SpoolRun& run, const Segment& segment, const std::string& store_folder);
 
 }  // namespace tacho

@@ -1,5 +1,5 @@
 // The service: start, refresh, finish and heartbeat of a run (sentinel.md §2). One call is one or, after validation
-// errors, a few requests; waiting and repeating are the caller's. Not thread-safe.
+// errors, a few requests; the caller waits and repeats. Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <optional>

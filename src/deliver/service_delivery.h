@@ -1,5 +1,5 @@
 // The delivery of one spooled run to the service as a state machine: register, upload what is sealed, refresh
-// credentials, close; a short run goes with the closing call. What failed is repeated by its class
+// credentials, close; the rows of a short run go with the closing call. A failed step is repeated by its class
 // (docs/formats/sentinel.md §5, §6). Not thread-safe.
 #pragma once
 #include <cstdint>

@@ -1,6 +1,6 @@
-// What the delivery of every kind does with the run in the spool: at its end what is torn is cut off and what is open
-// is sealed, once; state.json is read; what is left is said. What is due next is said by who derives from it, in
-// proceed(). Not thread-safe.
+// What the delivery of every kind does with the run in the spool: at its end a torn line is cut off and the open
+// segment is sealed, once; state.json is read; what stays behind is reported. The derived class says in proceed() what
+// is due next. Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -24,7 +24,7 @@ class SpooledDelivery : public Delivery {
   // What is due. After finish() the segments are sealed and whole.
   virtual Step proceed() = 0;
 
-  // state.json by its parser: as new where there is none, or where it cannot be read, which is said. An Error where a
+  // state.json by its parser: a new state if there is none, or if it cannot be read (with a message). An Error if a
   // newer tacho wrote it.
   template <class State>
   Result<State> read_state(Result<State> (*parse)(std::string_view)) {
@@ -36,7 +36,7 @@ class SpooledDelivery : public Delivery {
   }
 
   virtual Step left(std::string reason);
-  Step give_up(const std::string& why);  // left, for a reason that nobody was told yet
+  Step give_up(const std::string& why);  // the run stays, for a reason that was not reported yet
   Step wait_until(int64_t wake_ns) const;
   Step removed();  // all of it arrived
   bool is_late() const { return deadline_ns_ > 0 && now_ns() >= deadline_ns_; }

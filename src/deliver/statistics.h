@@ -1,4 +1,4 @@
-// What became of the run goes into run.json of the local store, where there is one: `tacho show` tells it. Thread-safe
+// Writes what became of the run into run.json of the local store, if there is one: `tacho show` prints it. Thread-safe
 // (no state).
 #pragma once
 #include <cstdint>

@@ -1,5 +1,5 @@
-// When a spool had to go to memory and memory must stay bounded too: the oldest rows are merged pairwise, so
-// that totals and peaks stay true while time becomes coarser. Thread-safe (no state).
+// For a spool that had to go to memory, which must stay bounded too: the oldest rows are merged pairwise, so that
+// totals and peaks stay true while time becomes coarser. Thread-safe (no state).
 #pragma once
 #include <cstdint>
 #include <functional>

@@ -1,5 +1,5 @@
-// A run whose meta.json is not there or cannot be read, so that nobody knows where it goes. While its owner lives it
-// may still come; at the end an empty folder is removed, and rows stay as they are. Not thread-safe.
+// A run whose meta.json is missing or cannot be read, so that nobody knows where it goes. While its owner lives, the
+// file may still come; at the end an empty folder is removed, and rows stay as they are. Not thread-safe.
 #pragma once
 #include <memory>
 #include <string>

@@ -1,5 +1,5 @@
 // Batches as objects: the key of a segment, its gzip bytes, and one attempt to put it (sentinel.md §4). A repeated
-// attempt, also by another process, writes the same bytes under the same key. Not thread-safe.
+// attempt, even by another process, writes the same bytes under the same key. Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -22,11 +22,11 @@ class Uploader {
  public:
   explicit Uploader(HttpClient& http) : s3_(http, S3Settings::from_environment()) {}
 
-  // Their life is counted from now on, by the server's clock. Renewed: they came because others had less than five
-  // minutes left, so that a service which hands out shorter ones is not asked again and again.
+  // The credentials' life is counted from now on, by the server's clock. Renewed: they replace others that had less
+  // than five minutes left, so that a service which hands out shorter ones is not asked again and again.
   void take(std::optional<AwsCredentials> credentials, int64_t server_now_ns, int64_t monotonic_ns, bool renewed);
   bool has_credentials() const { return credentials_.has_value(); }
-  // From when on a batch is sent with fresh ones only: less than five minutes are left. Never, when they do not expire.
+  // When less than five minutes are left, so that a batch needs fresh credentials. Never, if they do not expire.
   int64_t refresh_at_ns() const { return refresh_at_ns_; }
   // The same where no batch is due.
   int64_t renew_idle_at_ns() const { return renew_idle_at_ns_; }

@@ -141,6 +141,8 @@ void TotalsKeeper::close(Run& run, Summary& summary, const ProcessTree* tree, Pr
                  about_clock(*tree));
   if (tree->fell_back_to_rss())
     context.note("the memory of some processes is their resident size (PSS was not readable or over its time budget)");
+  if (tree->is_alone() && tree->has_io())
+    context.note("process_disk_* hold what ended children read and wrote too: the kernel adds it to their parent's");
   if (!tree->has_io()) context.note("the job's I/O counters could not be read: process_disk_* are empty");
 }
 

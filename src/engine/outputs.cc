@@ -51,6 +51,7 @@ Status Outputs::open_run_store(const Settings& settings, Run& run, const Summary
     return ok();
   }
   store_folder_ = settings.store_dir + "/" + run.id;
+  for (Output& output : outputs_) output.sink->stored_in(store_folder_);
   outputs_.push_back({.sink = std::move(*sink), .is_store = true});
   return ok();
 }
@@ -96,10 +97,12 @@ void Outputs::write(const Row& row, const Detail* detail) {
 }
 
 void Outputs::end(Run& run) {
-  for (Output& output : outputs_) {
-    if (output.is_store) note_losses(run);
-    report(output, output.sink->end(run));
-  }
+  for (const bool late : {false, true})
+    for (Output& output : outputs_) {
+      if (output.sink->ends_after_store() != late) continue;
+      if (output.is_store) note_losses(run);
+      report(output, output.sink->end(run));
+    }
 }
 
 void Outputs::discard() {

@@ -41,7 +41,7 @@ void Progress::show(const Run& run, const Summary& summary, int64_t now_ns) {
   const Statistics gpu = summary.column("process_gpu_usage");
   if (!is_absent(gpu.last)) line += " · gpu " + human_number(gpu.last * 100) + "%";
   line += " · " + std::to_string(summary.rows()) + " samples";
-  log::error(line);
+  log::error(in_locale(std::move(line)));
 }
 
 void print_summary(const Settings& settings, const Run& run, const Summary& summary, const std::string& shown_id) {
@@ -55,6 +55,8 @@ void print_summary(const Settings& settings, const Run& run, const Summary& summ
     Writer out(16 * 1024);
     write_run_json(out, run, summary);
     text = std::string(out.view());
+  } else {
+    text = in_locale(std::move(text));
   }
   std::fwrite(text.data(), 1, text.size(), stderr);
 }

@@ -5,7 +5,6 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "probe/gpu.h"
 
 namespace tacho {
 namespace {
@@ -189,11 +188,8 @@ void Sampler::read_devices() {
 }
 
 void Sampler::fill_host(Run& run) const {
-  for (const Source& source : sources_) {
-    if (!source.probe) continue;
-    fill_host_gpu(*source.probe, run.host);
-    if (source.info->name == kGpuProbe.name) run.method.gpu = gpu_method(*source.probe);
-  }
+  for (const Source& source : sources_)
+    if (source.probe) source.probe->describe_run(run);
 }
 
 bool Sampler::wants_new_job() const {

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "discover/cgroups.h"
@@ -20,6 +21,7 @@
 #include "engine/sampler.h"
 #include "job/job.h"
 #include "job/job_cgroup.h"
+#include "job/process_identity.h"
 #include "probe/cgroup.h"
 #include "probe/process_tree.h"
 #include "report/store.h"
@@ -33,9 +35,10 @@ constexpr int64_t kFirstLookNs = 10 * kNsPerMs;
 
 class Session {
  public:
-  Session(const Settings& settings, Clock& clock)
+  Session(const Settings& settings, Clock& clock, const SessionBegun& begun)
       : settings_(settings),
         clock_(clock),
+        begun_(begun),
         job_([this](const Exit& exit) { reaped(exit); }, [this](pid_t pid) { return tree_ && tree_->contains(pid); }) {}
 
   Result<SessionEnd> run();
@@ -44,6 +47,7 @@ class Session {
   Status prepare();
   Status start();
   void make_job_cgroup();
+  void name_attached();
   void fill_run();
   void find_who_started();
   void loop();
@@ -61,6 +65,7 @@ class Session {
 
   const Settings& settings_;
   Clock& clock_;
+  const SessionBegun& begun_;
   Run run_;
   Summary summary_;
   ProbeContext context_;
@@ -96,7 +101,7 @@ Result<SessionEnd> Session::run() {
     // Found but not executable, and not found, have exit statuses of their own.
     if (launching_ && (error.code == Code::not_available || error.code == Code::denied)) {
       log::error(error.message());
-      return SessionEnd{error.code == Code::denied ? 126 : 127, 0};
+      return SessionEnd{error.code == Code::denied ? 126 : 127, 0, true};
     }
     return error;
   }
@@ -148,6 +153,7 @@ Status Session::prepare() {
     context_.tree = tree_.get();
     context_.job_pids = tree_.get();
     if (settings_.mode == Mode::run) tree_->expect_own_child();
+    if (settings_.no_children) tree_->leave_children_out();
     context_.net_pid = settings_.attach_pid;
   }
   auto sampler = Sampler::create(context_, {settings_.probes_on, settings_.probes_off, settings_.compatible}, clock_);
@@ -168,12 +174,21 @@ Status Session::prepare() {
 
 void Session::fill_run() {
   run_.tracker_pid = ::getpid();
+  run_.tracker_start_ticks = process_start_ticks(run_.tracker_pid);
   run_.interval_ns = settings_.interval_ns;
   run_.metadata = settings_.metadata;
   run_.hidden = settings_.hide;
   for (const std::string& word : settings_.command) run_.command.push_back(valid_utf8(word));
   std::string folder(4096, '\0');
   if (::getcwd(folder.data(), folder.size()) != nullptr) run_.working_directory = valid_utf8(folder.c_str());
+}
+
+// A number tells a person nothing a day later.
+void Session::name_attached() {
+  if (settings_.attach_pid > 0)
+    run_.process_name =
+        valid_utf8(read_first_line(context_.roots.proc + "/" + std::to_string(settings_.attach_pid) + "/comm"));
+  else if (settings_.mode == Mode::attach) run_.process_name = valid_utf8(last_part(cgroup_folder(context_.cgroup)));
 }
 
 // Of an attached process its own surroundings count, not tacho's.
@@ -205,6 +220,7 @@ Status Session::start() {
   if (tree_ && settings_.attach_pid > 0 && !tree_->follow(settings_.attach_pid, false))
     return Error{Code::gone, "there is no process", std::to_string(settings_.attach_pid), "it has just ended"};
   if (tree_ && !settings_.attach_cgroup.empty()) tree_->follow_cgroup(cgroup_folder(context_.cgroup));
+  name_attached();
   oom_.begin(context_.roots);
   start_ns_ = clock_.monotonic_ns();
   run_.outcome.started_realtime_ns = clock_.realtime_ns();
@@ -244,7 +260,7 @@ Status Session::start() {
   live_.begin(settings_, context_, *sampler_, !record_.has_devices());
   if (live_.is_shown()) job_.on_stopping([this] { live_.end(); });
   else progress_.begin(settings_.progress_ns, start_ns_);
-  return ok();
+  return begun_ ? begun_(run_, outputs_.store_folder()) : ok();
 }
 
 void Session::loop() {
@@ -375,7 +391,9 @@ void Session::finish() {
   run_.notes = context_.notes;
   outputs_.end(run_);
   const std::string shown_id = short_id_in(settings_.store_dir, run_.id);
-  if (!job_.in_a_hurry() && !settings_.quiet) print_summary(settings_, run_, summary_, shown_id);
+  // What is in no store cannot be looked up.
+  const std::string found_by = outputs_.store_folder().empty() ? "" : shown_id;
+  if (!job_.in_a_hurry() && !settings_.quiet) print_summary(settings_, run_, summary_, found_by);
   delivered_ = deliverer_.finish(clock_, job_, shown_id);
 }
 
@@ -394,6 +412,8 @@ int Session::end_signal() const {
 
 }  // namespace
 
-Result<SessionEnd> run_session(const Settings& settings, Clock& clock) { return Session(settings, clock).run(); }
+Result<SessionEnd> run_session(const Settings& settings, Clock& clock, const SessionBegun& begun) {
+  return Session(settings, clock, begun).run();
+}
 
 }  // namespace tacho

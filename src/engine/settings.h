@@ -24,6 +24,9 @@ struct Settings {
   std::vector<std::string> command;
   pid_t attach_pid = 0;
   std::string attach_cgroup;
+  bool no_children = false;  // the attached process by itself
+  bool detach = false;       // the recording goes on in a process of its own
+  int begun_fd = -1;         // where one line tells that it has begun, or why not
 
   int64_t interval_ns = 1'000'000'000;
   std::vector<std::string> outputs;

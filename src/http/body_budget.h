@@ -1,7 +1,7 @@
-// All bytes of requests that a server holds, together, from their arrival to their answer: many slow or large uploads
-// cannot take the memory. Small requests have a pool of their own, so that large ones do not crowd them out. Where a
-// pool is full, the body that has come along least goes for one that comes in well: who holds room has to send kStep
-// bytes every kSlow_ns, or loses it to the first who asks. Thread-safe.
+// Bounds the bytes of all requests that a server holds, from their arrival to their answer, so that many slow or large
+// uploads cannot take up the memory. Small requests have a pool of their own, so that large ones do not crowd them out.
+// When a pool is full, the slowest body makes room for one that arrives well: a request must send kStep bytes every
+// kSlow_ns, or loses its room to the first that asks. Thread-safe.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -21,19 +21,19 @@ class BodyBudget {
   BodyBudget(int64_t small_bytes, int64_t large_bytes, int64_t slow_ns = kSlow_ns)
       : slow_ns_(slow_ns), small_{small_bytes, 0, {}}, large_{large_bytes, 0, {}} {}
 
-  // One request's share; what it holds is given back with it. Used by one thread, but for on_evicted, which is called
-  // by another one, under a lock: it may only leave a message.
+  // One request's share; its destructor gives back what it holds. Used by one thread, except that another one calls
+  // on_evicted, under a lock: it may only leave a message.
   class Share {
    public:
     Share(BodyBudget* budget, std::function<void()> on_evicted) : budget_(budget), on_evicted_(std::move(on_evicted)) {}
     ~Share() { set(0); }
     Share(const Share&) = delete;
     Share& operator=(const Share&) = delete;
-    // False: there is no room for so much, and the share is as before.
+    // False: there is not enough room, and the share is as before.
     bool set(size_t bytes) { return bytes == held_ || budget_->resize(*this, bytes); }
     // The request is whole: its room is not taken away any more.
     void complete() { budget_->complete(*this); }
-    // It came in too slowly and its room is promised to others: it has to go.
+    // The request came in too slowly and its room is promised to others: it has to go.
     bool is_evicted() const { return evicted_.load(std::memory_order_relaxed); }
 
    private:

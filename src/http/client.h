@@ -31,15 +31,15 @@ struct HttpAnswer {
 
 class GetClient {
  public:
-  // What is told of the answer before its body comes; false ends the request.
+  // Called with the answer's head before its body comes; false ends the request.
   using OnHead = std::function<bool(const HttpAnswer&)>;
   using OnBody = std::function<void(std::string_view)>;
 
   explicit GetClient(HttpTarget target);
   ~GetClient();
 
-  // Follows redirects to the same host only. Of an answer other than 2xx no body is passed on. Errors: gone when nobody
-  // listens, io otherwise; deadline on CLOCK_MONOTONIC.
+  // Follows redirects to the same host only. The body of an answer other than 2xx is not passed on. Errors: gone when
+  // nobody listens, io otherwise; deadline on CLOCK_MONOTONIC.
   Result<HttpAnswer> get(int64_t deadline_ns, const OnHead& on_head, const OnBody& on_body);
 
  private:
@@ -47,7 +47,7 @@ class GetClient {
   struct Exchange;
   class AnswerParser;
   Status connect(int64_t deadline_ns);
-  // Nothing of an answer came over a kept connection: the peer had closed it, so it is worth a new one.
+  // No answer came over a kept connection: the peer had closed it, so a new one is worth a try.
   Status exchange(const std::string& path, int64_t deadline_ns, Exchange& out);
 
   HttpTarget target_;

@@ -43,8 +43,7 @@ class ClientSocket {
   std::unique_ptr<Tls> tls_;
 };
 
-// Where a Location leads when it stays on the same scheme, host and port: the path. `from` is the path that was asked
-// for.
+// The path that a Location leads to, if it stays on the same scheme, host and port. `from` is the requested path.
 std::optional<std::string> redirect_path(std::string_view location, std::string_view from,
                                          const ClientAddress& address);
 

@@ -35,9 +35,9 @@ class Connection {
   Wish step(int64_t now_ns);  // the socket is ready, an answer has come, or the time is up
   void respond(uint64_t number, ServedResponse&& response);
   void drain() { draining_ = true; }
-  // Since when we wait for the peer: for a hand shake, a request or its rest, or that it reads on. Never where the
-  // handler has a request. Where there are too many connections, the one that waits longest goes; bytes that trickle in
-  // make it no younger.
+  // Since when we have waited for the peer: for a hand shake, for a request or its rest, or for it to read. Never while
+  // the handler has a request. If there are too many connections, the one that has waited longest goes; bytes that
+  // trickle in do not shorten its wait.
   int64_t waits_since_ns() const;
 
  private:

@@ -1,6 +1,6 @@
-// One thread that serves its connections, on an io_context of Boost.Asio, which is known to one file. Others hand it
-// sockets and answers; everything else here belongs to that thread. Asio tells when a socket is ready and when the time
-// is up; bytes are moved by Connection, since a TLS stream of Asio's holds four buffers of 17 KiB even when it is idle.
+// One thread that serves its connections, on an io_context of Boost.Asio, which only one file includes. Others hand the
+// thread sockets and answers; everything else here belongs to it. Asio says when a socket is ready and when the time is
+// up; Connection moves the bytes, since Asio's TLS stream holds four buffers of 17 KiB even when it is idle.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -20,12 +20,12 @@ class Loop {
     Connection::Rules rules;
     TlsFiles* tls = nullptr;  // nullptr: plain
     std::atomic<int> connections = 0;
-    int connections_limit = 0;  // more are taken while one that waits can go for each of them
-    int slack = 0;              // so many more where all are being answered; then they wait in the kernel's queue
+    int connections_limit = 0;  // more are taken only if a waiting one can go for each
+    int slack = 0;              // this many more if all are being answered; further ones wait in the kernel's queue
     std::atomic<bool> last_answers = false;
     // Hands the request to the handler; the answer comes back by Loop::answer, from any thread.
     std::function<void(Loop& loop, uint64_t connection, uint64_t number, ServedRequest&& request)> handle;
-    std::function<void()> on_room;  // a connection ended while no more were taken
+    std::function<void()> on_room;  // a connection ended while no new ones were taken
     std::function<void()> on_no_descriptor;
   };
 
@@ -34,7 +34,7 @@ class Loop {
   void start();
   // Thread-safe:
   void listen(int listener_fd, std::function<void(Fd)> accepted);
-  // Takes what is in the kernel's queue still, then refuses. Waits until it is done.
+  // Takes the connections still in the kernel's queue, then refuses new ones. Waits until that is done.
   void stop_listening();
   void adopt(Fd client);
   void answer(uint64_t connection, uint64_t number, ServedResponse&& response);

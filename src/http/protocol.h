@@ -1,4 +1,4 @@
-// What a connection speaks once its bytes are plain: HTTP/1.1, on Boost.Beast's parser, which is known to one file. A
+// What a connection speaks once its bytes are plain: HTTP/1.1, on Boost.Beast's parser, which only one file includes. A
 // protocol turns bytes into requests and answers into bytes; it owns no socket and no clock. Used by the one thread
 // that owns the connection.
 #pragma once
@@ -43,8 +43,8 @@ class Protocol {
   virtual bool receive(std::string_view bytes) = 0;
   virtual void respond(uint64_t number, ServedResponse&& response) = 0;
   virtual void collect(std::string& out) = 0;  // appends what can be sent now
-  // All that was collected has been sent: the next pipelined request may begin. Before that none does, so that a peer
-  // that does not read makes no more than one answer. False as for receive().
+  // All that was collected has been sent: only now may the next pipelined request begin, so that a peer that does not
+  // read causes no more than one answer. False as for receive().
   virtual bool proceed() = 0;
   virtual bool wants_input() const = 0;
   virtual bool finished() const = 0;  // nothing will follow what was collected

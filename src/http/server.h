@@ -1,8 +1,8 @@
 // An HTTP server for services of tacho: HTTP/1.1, plain or under TLS, a fixed number of threads, each with a loop of
-// its own over its connections. HTTP/2 is left out on purpose: resets of streams and closed windows make one client's
-// connection as dear as thousands. The handler is called on any of the threads and may block for a moment; where it
-// throws, the answer is a 500. Slow clients, large bodies and long heads are cut off; where there are too many
-// connections, the one that has waited longest without a request gone in makes room. All functions are thread-safe.
+// its own over its connections. HTTP/2 is left out on purpose: stream resets and closed windows make one client's
+// connection as costly as thousands. The handler is called on any of the threads and may block for a moment; where it
+// throws, the answer is a 500. Slow clients, large bodies and long heads are cut off; if there are too many
+// connections, the one that has waited longest for its client makes room. All functions are thread-safe.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -42,11 +42,11 @@ struct ServerOptions {
   std::string address = "0.0.0.0";  // a literal address; "[::]" for both families
   uint16_t port = 0;                // 0: any, see port()
   int threads = 1;
-  int workers = 0;               // more than 0: the handler runs on so many threads of its own and may wait there
+  int workers = 0;               // more than 0: the handler runs on this many threads of its own and may wait there
   size_t body_limit = 1u << 20;  // more: 413
-  // Bodies that workers have in hand at a time, all together (a larger one: alone). What a handler makes of a body
-  // takes a multiple of it. Bodies that arrive or wait are bounded, too, by sixteen of the largest; more: 503, for
-  // those that come in slowest, or for the new one where all come in well (http/body_budget.h).
+  // Bytes of all bodies that workers handle at a time (a larger one is handled alone). What a handler makes of a body
+  // takes a multiple of it. Bodies that arrive or wait are bounded, too, by sixteen of the largest. Beyond that the
+  // slowest get 503, or the new one if none is slow (http/body_budget.h).
   size_t handled_bytes = 4u << 20;
   int64_t head_ms = 10'000, body_ms = 30'000, idle_ms = 120'000;  // the hand shake and a head; a body; between requests
   int connections = 1'000;                                        // lowered where there are too few descriptors
@@ -62,10 +62,10 @@ class HttpServer {
   static Result<std::unique_ptr<HttpServer>> open(ServerOptions options, Handler handler);
   virtual ~HttpServer() = default;
   virtual uint16_t port() const = 0;
-  // Requests are taken as before, but each answer says that it is the connection's last: so clients go elsewhere before
-  // stop() ends what is idle.
+  // Requests are taken as before, but each answer says that it is the connection's last, so that clients go elsewhere
+  // before stop() ends idle connections.
   virtual void announce_stop() = 0;
-  // No new connections but those that the kernel has taken already; requests that have begun to arrive are answered
+  // Takes no new connections except those that the kernel already has; requests that have begun to arrive are answered
   // within `drain_ms`, then the threads end.
   virtual void stop(int64_t drain_ms) = 0;
   // Looks at the certificate files again, now. An Error keeps the old ones.

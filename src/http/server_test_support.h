@@ -1,4 +1,5 @@
-// For tests of the server: certificates, a server that echoes, and clients that send what and as far as a test likes.
+// For tests of the server: certificates, a server that echoes, and clients that send what a test likes, whole or in
+// part.
 #pragma once
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
@@ -123,7 +124,7 @@ class Raw {
   bool connected_ = false;
 };
 
-// A client whose records are sent when and as far as the test likes.
+// A client whose TLS records are sent when the test likes, whole or in part.
 class Records {
  public:
   explicit Records(uint16_t port) : raw_(port), context_(SSL_CTX_new(TLS_client_method())), ssl_(SSL_new(context_)) {

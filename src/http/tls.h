@@ -18,7 +18,7 @@ class TlsFiles {
 
   std::shared_ptr<SSL_CTX> context() const;
   Status reload();  // an Error keeps the old context
-  // Reloads when a file is another one than before; an Error is told once by the log.
+  // Reloads when a file has changed; an Error is logged once.
   void reload_if_changed();
 
  private:

@@ -19,7 +19,7 @@ class Transport {
   State read(char* to, size_t room, size_t& got);
   State write(std::string_view bytes, size_t& sent);
   void end_sending();  // our last word: close_notify and FIN
-  // Bytes that can be read at once though the kernel does not know of them. Half a record is none: its rest comes
+  // Whether bytes can be read at once that the kernel does not know of. Half a record does not count: its rest comes
   // through the socket.
   bool has_pending() const { return ssl_ && !broken_ && SSL_pending(ssl_.get()) > 0; }
   // A TLS record has begun to arrive.

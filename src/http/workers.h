@@ -1,6 +1,6 @@
-// A few threads that run what may wait: a loop that waited would keep all its connections waiting. The bytes that are
-// worked on at a time are bounded: what is made of them takes a multiple. A small task passes by large ones that have
-// to wait, but not for ever. Thread-safe.
+// A few threads that run tasks that may wait: a loop that waited would keep all its connections waiting. The bytes
+// worked on at a time are bounded, since what is made of them takes a multiple. A small task may overtake large ones
+// that have to wait, but not for ever. Thread-safe.
 #pragma once
 #include <condition_variable>
 #include <cstddef>

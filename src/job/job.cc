@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "base/units.h"
+#include "job/process_identity.h"
 #include "job/waker.h"
 #include "os/cgroup_folder.h"
 #include "os/clock.h"
@@ -41,12 +42,6 @@ std::optional<pid_t> take_continue() {
   siginfo_t info{};
   if (::sigtimedwait(&set, &info, &at_once) != SIGCONT) return std::nullopt;
   return info.si_pid;
-}
-
-uint64_t start_time_of(pid_t pid) {
-  PidStat stat;
-  const auto text = read_whole_file("/proc/" + std::to_string(pid) + "/stat", 1 << 16);
-  return text && parse_pid_stat(*text, stat) && stat.state != 'Z' ? stat.start_time : 0;
 }
 
 }  // namespace
@@ -103,7 +98,7 @@ Status Job::attach(pid_t pid) {
   if (Status status = check_proc_view("/proc"); !status) return status;
   if (pid == ::getpid())
     return Error{Code::invalid, "this is tacho itself", std::to_string(pid), "name the process to record"};
-  start_time_ = start_time_of(pid);
+  start_time_ = process_start_ticks(pid);
   if (start_time_ == 0)
     return Error{Code::gone, "there is no process", std::to_string(pid), "look it up with ps or pgrep"};
   // /proc shows a thread under its number too, with the CPU time of that thread alone and no word of its end.
@@ -168,7 +163,7 @@ void Job::check_alive() {
       ended_ = !there || empty;
     }
   } else if (!own_child_ && child_.pid > 0 && !child_.pidfd) {
-    ended_ = start_time_of(child_.pid) != start_time_;
+    ended_ = process_start_ticks(child_.pid) != start_time_;
   }
 }
 

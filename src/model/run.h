@@ -85,8 +85,10 @@ struct Run {
   std::string mode;  // "run", "attach", "watch"
   std::string version = TACHO_VERSION;
   pid_t tracker_pid = 0;
-  pid_t pid = 0;  // root of the tree; 0: none
+  uint64_t tracker_start_ticks = 0;  // with its number, who recorded: /proc/PID/stat, field 22; 0: not known
+  pid_t pid = 0;                     // root of the tree; 0: none
   std::vector<std::string> command;
+  std::string process_name;  // of what was attached to: the kernel's name of the process, or the cgroup's
   std::string working_directory;
   int64_t interval_ns = 0;
   Metadata metadata;

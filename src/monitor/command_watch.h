@@ -1,6 +1,6 @@
-// Tells that the task's command has ended: its script then renames rc.tmp to rc in the working directory. By inotify,
-// and by looking once a second where that is not possible; both are set up on a thread, since a folder may hang. An rc
-// that is there from the beginning does not count. All functions are for one thread.
+// Tells that the task's command has ended: its script then renames rc.tmp to rc in the working directory. Uses inotify
+// or, where that is not possible, looks once a second; both are set up on a thread, since a folder may hang. An rc that
+// was there from the start does not count. All functions are for one thread.
 #pragma once
 #include <memory>
 #include <string>

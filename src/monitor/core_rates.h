@@ -1,6 +1,6 @@
 // CPU use of each core between two readings of /proc/stat, in percent (cromwell-bigquery.md 1.6). Busy is all but idle:
-// time spent waiting for I/O and stolen time stay in, as in the rows that are there already. Not thread-safe; no
-// allocation while the number of CPUs stays the same.
+// time spent waiting for I/O and stolen time are included, as in existing rows. Not thread-safe; no allocation while
+// the number of CPUs stays the same.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -13,8 +13,8 @@ namespace tacho {
 
 class CoreRates {
  public:
-  // Takes a reading; the first one is the base. CPUs are told apart by their number: one that comes has a value from
-  // its second reading on, one that went has none.
+  // Takes a reading; the first one is the base. CPUs are identified by their number: a new one has a value from its
+  // second reading on, one that is gone has none.
   void update(std::span<const CoreDetail> cores);
 
   std::span<const double> percent() const { return percent_; }      // one a CPU that is in both readings

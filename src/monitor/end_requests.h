@@ -1,7 +1,7 @@
-// Who asks a task monitor to end, and whether somebody insists, so that it does not wait for its rows any longer. One
-// end of a task comes in several ways at once: its parent is gone, the terminal hangs up, and whoever clears up sends
-// SIGTERM to all that is left. That is one request; a second one is the same signal once more, or any one a while
-// later. Pure, not thread-safe.
+// Who asks a task monitor to end, and whether somebody insists, so that it does not wait for its rows any longer. The
+// end of a task may show in several ways at once: its parent is gone, the terminal hangs up, and a clean-up sends
+// SIGTERM to all processes left. That is one request; a second request is the same signal once more, or any signal a
+// while later. Pure, not thread-safe.
 #pragma once
 #include <cstdint>
 #include <set>

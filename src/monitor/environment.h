@@ -1,6 +1,6 @@
 // Merges flags and environment into MonitorSettings by the rules of cromwell-bigquery.md 1.1: flag, then variable, then
-// (in tacho-deliver) the metadata server. For text a variable that is set but empty counts; for numbers and booleans it
-// is a warning, and the next source has its turn, as with anything that cannot be read. A flag that cannot be read is
+// (in tacho-deliver) the metadata server. For text, a variable that is set but empty counts; for numbers and booleans
+// it gives a warning, and the next source is used, as for any value that cannot be read. A flag that cannot be read is
 // an error. Pure but for warnings; thread-safe.
 #pragma once
 #include <functional>

@@ -36,7 +36,7 @@ class MountDisks {
   struct Entry {
     MountPlace place;
     bool found = false;      // place is known
-    bool was_exact = false;  // it was a mount point once: should that go, its folder's disk is another one
+    bool was_exact = false;  // it was a mount point once: if that goes, the folder is on another disk
     bool has_base = false;
     DiskCounters base;
     int64_t base_ns = 0;
@@ -57,9 +57,9 @@ class MountDisks {
   std::vector<SpaceAnswer> answers_;
   std::vector<bool> counted_;
   int64_t looked_ns_ = 0, look_again_ns_ = 0;
-  bool failed_ = true;  // something did: look at the mounts again after a while
+  bool failed_ = true;  // a mount failed: read the mounts again after a while
   bool changed_ = true;
-  bool direct_ = false;  // no mount can hang: no need for a thread and its two switches a sample
+  bool direct_ = false;  // no mount can hang: no thread is needed, nor its two switches a sample
 };
 
 }  // namespace tacho

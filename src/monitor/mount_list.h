@@ -23,8 +23,8 @@ std::optional<MountPlace> find_mount(std::string_view mountinfo, std::string_vie
 // FUSE (gcsfuse and others) and network file systems: slow, without a device, or both.
 bool is_remote_type(std::string_view type);
 
-// File systems that answer "how full?" out of memory, whatever their disk does; and of a path without links, that
-// nothing on the way to it can hang.
+// Whether a file system answers "how full?" from memory, whatever its disk does; and whether nothing on the way to a
+// path without links can hang.
 bool answers_from_memory(std::string_view mountinfo, std::string_view path);
 
 struct MountChoice {

@@ -1,6 +1,6 @@
-// A copy, in memory and compressed, of the rows in segments that are not sent yet: what is left of them when the disk
-// that they lie on vanishes in the middle of an hour without BigQuery. Bounded: beyond it the oldest are let go, and
-// the disk alone has them. Not thread-safe.
+// A compressed copy, in memory, of the rows in segments that are not sent yet, for the case that their disk vanishes
+// during an hour without BigQuery. Bounded: beyond its limit the oldest rows are dropped, and only the disk has them.
+// Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -20,7 +20,7 @@ class PackedRows {
   // The records of a segment; numbers rise.
   void add(uint32_t segment, std::string_view records);
   void forget(uint32_t segment);
-  // Lets go of the oldest ones that are sent, up to the first that is not.
+  // Drops the oldest segments that are sent, up to the first that is not.
   void forget_oldest(const std::function<bool(uint32_t segment)>& is_sent);
   void forget_all(const std::function<bool(uint32_t segment)>& is_sent);
   // Hands out the records segment by segment, oldest first; empty afterwards.

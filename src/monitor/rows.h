@@ -1,5 +1,5 @@
 // The two rows of a task monitor as JSON objects (cromwell-bigquery.md 1.5, 1.6, 1.9): what the agent itself knows, by
-// the columns' names. What is unknown is left out, never 0; the columns that are the same in every row, and those that
+// the columns' names. Unknown values are left out, never 0; the columns that are the same in every row, and those that
 // only the metadata server knows, are added by tacho-deliver (spool/bq_record.h). Pure; thread-safe; a metrics row
 // allocates nothing.
 #pragma once

@@ -7,7 +7,7 @@
 namespace tacho {
 
 // start + n × interval, no drift; missed points are not made up for. The first sample comes a moment after the base, so
-// that a task that is over at once has one too.
+// that even a very short task has one.
 class SampleGrid {
  public:
   SampleGrid(int64_t start_ns, int64_t interval_ns);
@@ -18,9 +18,9 @@ class SampleGrid {
   int64_t start_ns_, interval_ns_, next_ns_;
 };
 
-// The first report after two seconds, the second one at a random time within an interval, so that thousands of machines
-// that start at once do not report at once; then every interval. A chosen interval is kept from the start on. After an
-// event (the command's end, preemption) every second.
+// The first report comes after two seconds, the second one at a random time within an interval, so that thousands of
+// machines that start at once do not report at once; then every interval. An interval that was set is kept from the
+// start. After an event (the command's end, preemption) a report comes every second.
 class ReportTimes {
  public:
   // random: 0 to 1.

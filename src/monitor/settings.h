@@ -1,5 +1,5 @@
 // Everything `tacho monitor` is told, after flags and environment were merged (cromwell-bigquery.md 1.1). Plain data;
-// an absent value is asked of the metadata server by tacho-deliver, or unknown.
+// for an absent value tacho-deliver asks the metadata server, or it is unknown.
 #pragma once
 #include <cstdint>
 #include <optional>

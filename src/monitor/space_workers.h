@@ -1,8 +1,8 @@
 // How full file systems are, asked on a thread of its own, because a mount whose server or disk is gone may block for
 // ever. The sampling thread asks at the start of a tick and looks for the answers at its end. A mount that does not
-// answer in time is left to the thread that hangs in it, and another thread goes on with the rest; so one mount never
-// costs another its figures, and there are as many threads as mounts that hang, plus one. All functions are for the
-// sampling thread.
+// answer in time keeps the thread that hangs in it, and another thread goes on with the rest; so one mount never costs
+// another its figures, and there are as many threads as mounts that hang, plus one. All functions are for the sampling
+// thread.
 #pragma once
 #include <cstdint>
 #include <functional>

@@ -1,5 +1,5 @@
-// meta.json of a task's spool (spool/bq_record.h): where rows go, who the task is, and what is known here of the
-// machine should no metadata server answer. No secret is in it. Thread-safe (no state).
+// meta.json of a task's spool (spool/bq_record.h): where rows go, which task it is, and what is known here of the
+// machine if no metadata server answers. No secret is in it. Thread-safe (no state).
 #pragma once
 #include <cstdint>
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace tacho {
 
-// instance_id: a positive number of 63 bits out of machine-id and boot id; instance_name: the short host name;
+// instance_id: a positive number of 63 bits from machine-id and boot id; instance_name: the short host name;
 // cpu_platform: the processor's model.
 MachineIdentity local_identity(const Roots& roots, std::string_view cpu_model);
 

@@ -32,7 +32,7 @@ class TaskSampler {
 
   // What a runtime row tells of the machine; disks and GPUs as of the last sample or the baseline.
   RuntimeFacts facts() const;
-  // A GPU driver is there and has not told its devices yet.
+  // A GPU driver is there but has not named its devices yet.
   bool waits_for_gpu() const { return may_have_gpu_ && detail_.gpus.empty(); }
   const ProbeContext& context() const { return context_; }
   void exclude(pid_t pid);  // is no part of the task

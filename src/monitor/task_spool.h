@@ -1,7 +1,6 @@
 // Where the rows of a task wait until BigQuery has them (cromwell-bigquery.md 2.6): a spool of records in the first
-// place that can be written to, bounded, and a ring in memory while there is no such place. When the bound is met, the
-// oldest rows that are not sent yet are thinned out to every second one; those that carry an event stay. Not
-// thread-safe.
+// place that can be written to, bounded, and a ring in memory while there is no such place. When the bound is reached,
+// every second one of the oldest unsent rows is dropped; rows that carry an event stay. Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -59,7 +58,7 @@ class TaskSpool {
   struct Sealed {
     uint32_t number = 0;
     int64_t bytes = 0;
-    std::vector<Line> lines;  // of the newest few, until they are sent; then in packed_
+    std::vector<Line> lines;  // of the newest few segments, until they are sent; older ones are in packed_
   };
   void look_for_folder();
   void move_away();

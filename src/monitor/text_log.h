@@ -1,5 +1,5 @@
-// The text log that monitoring scripts write to stdout, for people and for tools that read a task's monitoring.log: how
-// much there is, then every few seconds how much of it is used, in percent. Not thread-safe.
+// The text log that monitoring scripts write to stdout, for people and for tools that read a task's monitoring.log: the
+// totals, then every few seconds how much of them is used, in percent. Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -30,6 +30,16 @@ std::string environment_or(const char* name, std::string_view otherwise) {
   return std::string(value.empty() ? otherwise : value);
 }
 
+std::string in_locale(std::string text) {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const std::string locale = lower(environment_in_place(name));
+    if (locale.empty()) continue;
+    const bool is_utf8 = locale.find("utf-8") != std::string::npos || locale.find("utf8") != std::string::npos;
+    return is_utf8 ? text : ascii_text(text);
+  }
+  return text;
+}
+
 void wipe_environment(const char* name) {
   if (char* value = std::getenv(name); value != nullptr) ::explicit_bzero(value, std::strlen(value));
   ::unsetenv(name);

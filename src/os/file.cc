@@ -7,7 +7,9 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 
 #include "base/path.h"
 #include "base/text.h"
@@ -121,6 +123,13 @@ std::string read_first_line(const std::string& path) {
   const auto text = read_whole_file(path, 1 << 20);
   if (!text) return {};
   return std::string(trim(std::string_view(*text).substr(0, text->find('\n'))));
+}
+
+bool close_on_exec(int fd) { return ::fcntl(fd, F_SETFD, FD_CLOEXEC) == 0; }
+
+std::string real_path(const std::string& path) {
+  const std::unique_ptr<char, decltype(&std::free)> resolved(::realpath(path.c_str(), nullptr), &std::free);
+  return resolved ? resolved.get() : path;
 }
 
 Status write_all(int fd, std::string_view text, size_t* written) {

@@ -72,6 +72,10 @@ bool same_file(const std::string& a, const std::string& b);  // by device and in
 std::string read_link(const std::string& path);              // empty when it is none
 // Names in a folder without . and ..; false when it cannot be read.
 bool list_directory(const std::string& path, const std::function<void(std::string_view name)>& visit);
+// Not inherited by what is started from now on; false when it is not open.
+bool close_on_exec(int fd);
+// Without links, "." and ".."; as it is where that cannot be told.
+std::string real_path(const std::string& path);
 // Writes all of text, in one write where the kernel takes it. On failure returns how much was written through
 // `written`.
 Status write_all(int fd, std::string_view text, size_t* written = nullptr);

@@ -5,9 +5,8 @@
 
 #include "base/units.h"
 #include "os/clock.h"
-#include "probe/gpu_amd.h"
 #include "probe/gpu_columns.h"
-#include "probe/gpu_reader.h"
+#include "probe/gpu_vendor.h"
 
 namespace tacho {
 namespace {
@@ -35,18 +34,20 @@ constexpr int64_t kLongestWaitNs = 20 * kNsPerMs;
 constexpr int64_t kShortestPaceNs = 45 * kNsPerMs;  // drivers renew their own values every 100 ms or so
 constexpr int64_t kFreshNs = 250 * kNsPerMs;        // so long a level still stands for now
 
+using GpuMinders = std::vector<std::shared_ptr<GpuMinder>>;
+
 class GpuProbe final : public Probe {
  public:
   // Without a sampler there is nothing to read: `none` says whether that is a measured zero or not known.
-  GpuProbe(ProbeContext& context, std::shared_ptr<GpuSampler> sampler, std::shared_ptr<GpuReader> reader, bool none)
-      : context_(context), sampler_(std::move(sampler)), reader_(std::move(reader)), none_(none) {}
+  GpuProbe(ProbeContext& context, std::shared_ptr<GpuSampler> sampler, GpuMinders minders, bool none)
+      : context_(context), sampler_(std::move(sampler)), minders_(std::move(minders)), none_(none) {}
   ~GpuProbe() override {
     if (sampler_ != nullptr) sampler_->stop();
   }
 
   void prepare() override {
     if (sampler_ == nullptr) return;
-    if (reader_ != nullptr) reader_->look_after(context_);
+    look_after();
     const int64_t now_ns = system_clock().monotonic_ns();
     prepared_ = true;
     deadline_ns_ = now_ns + std::min(kLongestWaitNs, context_.interval_ns / 5);
@@ -76,9 +77,8 @@ class GpuProbe final : public Probe {
       context_.note(
           "system_gpu_* and process_gpu_* were empty at times: a GPU that was in the sums could not be read; JSON "
           "lines have the others");
-    // Of its own trouble the reader tells itself.
-    if (current_.state == GpuState::failed && reader_ != nullptr) reader_->look_after(context_);
-    if (current_.state == GpuState::failed && (reader_ == nullptr || !reader_->in_trouble()))
+    // Of its own trouble a minder tells itself.
+    if (current_.state == GpuState::failed && look_after())
       context_.note("GPU columns were empty at times: the GPU driver did not answer; tacho doctor says why");
     if (current_.job && current_.pids == PidMapping::unknown)
       context_.note(
@@ -109,10 +109,24 @@ class GpuProbe final : public Probe {
   void read_devices(std::span<DeviceValue> values) override {
     if (fresh_) fill_gpu_devices(current_.devices, values);
   }
+  void describe_run(Run& run) const override {
+    fill_host_gpu(*this, run.host);
+    run.method.gpu = current_.method;
+  }
 
   const GpuSnapshot& current() const { return current_; }
 
  private:
+  // False when one of them is in trouble.
+  bool look_after() {
+    bool well = true;
+    for (const auto& minder : minders_) {
+      minder->look_after(context_);
+      well = well && !minder->in_trouble();
+    }
+    return well;
+  }
+
   static GpuSnapshot no_gpu() {
     GpuSnapshot snapshot;
     snapshot.state = GpuState::none;
@@ -131,8 +145,7 @@ class GpuProbe final : public Probe {
     out.device_type = "GPU";
     out.host_id = host_name;
     if (!identity.driver_version.empty()) out.detail.emplace_back("driver_version", identity.driver_version);
-    if (!identity.pci_bus_id.empty())
-      out.detail.emplace_back(identity.amd ? "pci_bus" : "pci_bus_id", identity.pci_bus_id);
+    if (!identity.pci_bus_id.empty()) out.detail.emplace_back(identity.pci_key, identity.pci_bus_id);
     if (!identity.rocm_version.empty()) out.detail.emplace_back("rocm_version", identity.rocm_version);
     out.utilization_pct = scaled(sample.usage_ppm, 1e-4);
     out.temperature_celsius = scaled(sample.temperature_mc, 1e-3);
@@ -146,7 +159,7 @@ class GpuProbe final : public Probe {
 
   ProbeContext& context_;
   std::shared_ptr<GpuSampler> sampler_;
-  std::shared_ptr<GpuReader> reader_;
+  GpuMinders minders_;
   bool none_;
   bool prepared_ = false, fresh_ = false, want_detail_ = false;
   int64_t deadline_ns_ = 0;
@@ -158,26 +171,29 @@ class GpuProbe final : public Probe {
 };
 
 Result<std::unique_ptr<Probe>> make_gpu(ProbeContext& context) {
-  NvidiaOptions options;
-  options.roots = context.roots;
-  options.interval_ns = context.interval_ns;
   std::vector<std::unique_ptr<GpuBackend>> backends;
-  const auto nvidia = reach_nvidia(options, context);
-  if (nvidia) backends.push_back(nvidia->backend(options));
-  if (amdgpu_present(context.roots)) backends.push_back(std::make_unique<AmdBackend>(context.roots));
-  const bool unreadable = !nvidia && nvidia_nodes_present(options);
-  if (unreadable) context.note("GPU columns are empty: " + nvidia.error().message());
+  GpuMinders minders;
+  bool unreadable = false;
+  for (const GpuVendor* vendor : gpu_vendors()) {
+    auto access = vendor->open(context);
+    if (access) {
+      backends.push_back(std::move(access->backend));
+      if (access->minder != nullptr) minders.push_back(std::move(access->minder));
+    } else if (access.error().code != Code::not_available) {
+      unreadable = true;
+      context.note("GPU columns are empty: " + access.error().message());
+    }
+  }
   std::shared_ptr<GpuSampler> sampler;
   if (!backends.empty()) {
     sampler = std::make_shared<GpuSampler>(std::move(backends));
     if (!sampler->start()) {
       context.note("GPU columns are empty: no thread could be started for the driver; raise the limit of processes");
-      return std::unique_ptr<Probe>(std::make_unique<GpuProbe>(context, nullptr, nullptr, false));
+      return std::unique_ptr<Probe>(std::make_unique<GpuProbe>(context, nullptr, GpuMinders(), false));
     }
   }
-  auto reader = nvidia ? nvidia->reader : nullptr;
   return std::unique_ptr<Probe>(
-      std::make_unique<GpuProbe>(context, std::move(sampler), std::move(reader), !unreadable));
+      std::make_unique<GpuProbe>(context, std::move(sampler), std::move(minders), !unreadable));
 }
 
 }  // namespace
@@ -259,6 +275,17 @@ void fill_host_gpu(const Probe& probe, Host& host) {
   if (!identities.front().name.empty()) host.host_gpu_model = identities.front().name;
   host.host_gpu_count = static_cast<int64_t>(identities.size());
   if (bytes > 0) host.host_gpu_memory_mib = bytes / kMiB;
+}
+
+Status check_gpu(const Roots& roots) {
+  Status trouble = ok();
+  for (const GpuVendor* vendor : gpu_vendors()) {
+    const auto found = vendor->check(roots);
+    if (found && *found) return ok();
+    if (!found && trouble) trouble = found.error();
+  }
+  if (!trouble) return trouble;
+  return Error{Code::not_available, "no GPU driver is loaded here", "", "nothing to do on a machine without a GPU"};
 }
 
 std::string_view gpu_method(const Probe& probe) {

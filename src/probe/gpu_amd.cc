@@ -4,6 +4,7 @@
 
 #include "base/path.h"
 #include "base/text.h"
+#include "probe/gpu_vendor.h"
 
 namespace tacho {
 namespace {
@@ -62,7 +63,7 @@ AmdBackend::AmdBackend(const Roots& roots) : job_(roots) {
     const bool average = file_exists(hwmon + "/power1_average");
     card.power = KeptFile(hwmon + (average ? "/power1_average" : "/power1_input"));
     GpuIdentity identity;
-    identity.amd = true;
+    identity.pci_key = "pci_bus";
     identity.pci_bus_id = pci_address(device);
     identity.driver_version = version;
     identity.rocm_version = rocm;
@@ -121,5 +122,19 @@ GpuState AmdBackend::sample(const GpuRequest& request, std::vector<GpuSample>& o
   }
   return GpuState::ready;
 }
+
+namespace {
+
+Result<GpuAccess> open_amd(ProbeContext& context) {
+  if (!amdgpu_present(context.roots)) return Error{Code::not_available, "the kernel has no amdgpu", "", ""};
+  return GpuAccess{std::make_unique<AmdBackend>(context.roots), nullptr};
+}
+
+Result<bool> check_amd(const Roots& roots) { return amdgpu_present(roots); }
+
+}  // namespace
+
+extern const GpuVendor kAmdGpus;
+const GpuVendor kAmdGpus{"amd", open_amd, nullptr, check_amd};
 
 }  // namespace tacho

@@ -21,7 +21,7 @@ namespace tacho {
 // What does not change while a device is there.
 struct GpuIdentity {
   std::string uuid, name, driver_version, pci_bus_id, rocm_version;
-  bool amd = false;
+  std::string_view pci_key = "pci_bus_id";  // how pci_bus_id is called in the details
   std::optional<int64_t> core_count, vram_total_bytes;
 };
 

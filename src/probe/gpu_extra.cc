@@ -6,8 +6,7 @@
 #include "base/units.h"
 #include "os/clock.h"
 #include "probe/gpu.h"
-#include "probe/gpu_amd.h"
-#include "probe/gpu_reader.h"
+#include "probe/gpu_vendor.h"
 
 namespace tacho {
 namespace {
@@ -65,15 +64,17 @@ constexpr Column kColumns[] = {
 constexpr int64_t kLongestLevelNs = 10 * kNsPerSec;
 
 // AMD has levels of power only: multiplied by the time since the card was read last, if that is not long ago.
-class AmdCounters final : public GpuCounterSource {
+class SampledCounters final : public GpuCounterSource {
  public:
-  explicit AmdCounters(const Roots& roots) : backend_(roots) { request_.detail = true; }
+  explicit SampledCounters(std::unique_ptr<GpuBackend> backend) : backend_(std::move(backend)) {
+    request_.detail = true;
+  }
   void read(bool tick, GpuCounters& out) override {
     const int64_t now_ns = system_clock().monotonic_ns();
     if (tick && now_ns >= next_ns_) {
       next_ns_ = now_ns + 450 * kNsPerMs;
       samples_.clear();
-      backend_.sample(request_, samples_);
+      backend_->sample(request_, samples_);
       if (read_ns_.size() < samples_.size()) read_ns_.resize(samples_.size(), 0);
       bool any = false, missing = false;
       for (size_t i = 0; i < samples_.size(); ++i) {
@@ -99,7 +100,7 @@ class AmdCounters final : public GpuCounterSource {
   }
 
  private:
-  AmdBackend backend_;
+  std::unique_ptr<GpuBackend> backend_;
   GpuRequest request_;
   std::vector<GpuSample> samples_;
   std::vector<int64_t> read_ns_;  // a card each; 0: never
@@ -157,13 +158,14 @@ class CounterThread : public std::enable_shared_from_this<CounterThread> {
 
 class GpuExtraProbe final : public Probe {
  public:
-  GpuExtraProbe(ProbeContext& context, std::shared_ptr<CounterThread> thread, std::shared_ptr<GpuReader> reader)
-      : context_(context), thread_(std::move(thread)), reader_(std::move(reader)) {}
+  GpuExtraProbe(ProbeContext& context, std::shared_ptr<CounterThread> thread,
+                std::vector<std::shared_ptr<GpuMinder>> minders)
+      : context_(context), thread_(std::move(thread)), minders_(std::move(minders)) {}
   ~GpuExtraProbe() override {
     if (thread_ != nullptr) thread_->stop();
   }
   void prepare() override {
-    if (reader_ != nullptr) reader_->look_after(context_);
+    for (const auto& minder : minders_) minder->look_after(context_);
     if (thread_ == nullptr) return;
     // The answer to the last tick. The one to this tick may come in time or not: a row that has it leaves nothing to
     // the next.
@@ -195,25 +197,37 @@ class GpuExtraProbe final : public Probe {
  private:
   ProbeContext& context_;
   std::shared_ptr<CounterThread> thread_;
-  std::shared_ptr<GpuReader> reader_;
+  std::vector<std::shared_ptr<GpuMinder>> minders_;
   GpuCounters taken_;
   int64_t epoch_ = 0;
 };
 
+// Of a vendor without counters of its own the backend's samples are added up.
+Result<GpuCounterAccess> counters_of(const GpuVendor& vendor, ProbeContext& context) {
+  if (vendor.counters != nullptr) return vendor.counters(context);
+  auto access = vendor.open(context);
+  if (!access) return access.error();
+  return GpuCounterAccess{std::make_unique<SampledCounters>(std::move(access->backend)), std::move(access->minder)};
+}
+
 Result<std::unique_ptr<Probe>> make_gpu_extra(ProbeContext& context) {
-  NvidiaOptions options;
-  options.roots = context.roots;
-  options.interval_ns = context.interval_ns;
   std::vector<std::unique_ptr<GpuCounterSource>> sources;
-  const auto nvidia = reach_nvidia(options, context);
-  if (nvidia) sources.push_back(nvidia->counters(options));
-  if (amdgpu_present(context.roots)) sources.push_back(std::make_unique<AmdCounters>(context.roots));
-  if (sources.empty()) return nvidia.error();
+  std::vector<std::shared_ptr<GpuMinder>> minders;
+  std::optional<Error> first_error;
+  for (const GpuVendor* vendor : gpu_vendors()) {
+    auto access = counters_of(*vendor, context);
+    if (!access) {
+      if (!first_error) first_error = access.error();
+      continue;
+    }
+    sources.push_back(std::move(access->source));
+    if (access->minder != nullptr) minders.push_back(std::move(access->minder));
+  }
+  if (sources.empty()) return *first_error;
   auto thread = std::make_shared<CounterThread>(std::move(sources));
   if (!thread->start())
     return Error{Code::io, "no thread could be started for the GPU driver", "", "raise the limit of processes"};
-  auto reader = nvidia ? nvidia->reader : nullptr;
-  return std::unique_ptr<Probe>(std::make_unique<GpuExtraProbe>(context, std::move(thread), std::move(reader)));
+  return std::unique_ptr<Probe>(std::make_unique<GpuExtraProbe>(context, std::move(thread), std::move(minders)));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "os/thread.h"
 #include "probe/gpu_counters.h"
 #include "probe/gpu_nvidia.h"
+#include "probe/gpu_vendor.h"
 #include "probe/probe.h"
 
 namespace tacho {
@@ -55,20 +56,22 @@ class GpuChannel {
   std::string problem_;
 };
 
-class GpuReader {
+class GpuReader final : public GpuMinder {
  public:
   // The one of this program with these options; made when there is none.
   static std::shared_ptr<GpuReader> shared(const NvidiaOptions& options);
   static pid_t running_pid();  // of the shared one; 0: there is none
 
   explicit GpuReader(NvidiaOptions options, const ReaderLimits& limits = {});
-  ~GpuReader();  // kills and reaps it; one that hangs in the driver is not waited for
+  ~GpuReader() override;  // kills and reaps it; one that hangs in the driver is not waited for
   GpuReader(const GpuReader&) = delete;
   GpuReader& operator=(const GpuReader&) = delete;
 
   // Once a tick: starts it when it is due, kills one that hangs, keeps it out of the job's tree, tells of trouble.
-  void look_after(ProbeContext& context);
-  bool in_trouble() const { return in_trouble_; }  // it broke down, or the library cannot be loaded, and that was told
+  void look_after(ProbeContext& context) override;
+  bool in_trouble() const override {
+    return in_trouble_;
+  }  // it broke down, or the library cannot be loaded, and that was told
   pid_t pid() const { return pid_; }
   const std::shared_ptr<GpuChannel>& rounds() const { return rounds_; }
   const std::shared_ptr<GpuChannel>& counters() const { return counters_; }

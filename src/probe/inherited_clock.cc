@@ -10,7 +10,7 @@
 namespace tacho {
 namespace {
 
-constexpr size_t kMostThreads = 256;  // a descriptor each
+constexpr size_t kMostThreadsListed = 256;  // a descriptor each
 
 }  // namespace
 
@@ -24,7 +24,7 @@ Status InheritedClock::add(int proc_fd, pid_t pid) {
   NumericEntries threads(tasks.get());
   for (int thread = 0; threads.next(thread);) numbers.push_back(thread);
   for (const int thread : numbers) {
-    if (threads_.size() == kMostThreads)
+    if (threads_.size() == kMostThreadsListed)
       return Error{Code::not_available, "the job has too many threads to give each a clock", "", ""};
     auto counter = PerfCounter::on_thread(kPerfTaskClock, thread);
     if (counter) threads_.push_back(std::move(*counter));
@@ -34,7 +34,7 @@ Status InheritedClock::add(int proc_fd, pid_t pid) {
 }
 
 bool InheritedClock::take(InheritedClock&& other) {
-  if (threads_.size() + other.threads_.size() > kMostThreads) return false;
+  if (threads_.size() + other.threads_.size() > kMostThreadsListed) return false;
   for (PerfCounter& thread : other.threads_) threads_.push_back(std::move(thread));
   other.threads_.clear();
   return true;

@@ -1,5 +1,5 @@
-// The devices that have columns in devices.csv, and where they are in a probe's table, which changes when a device comes
-// or goes. Not thread-safe; allocates only where the table changed.
+// The devices that have columns in devices.csv, and where they are in a probe's table, which changes when a device
+// comes or goes. Not thread-safe; allocates only where the table changed.
 #pragma once
 #include <algorithm>
 #include <cstdint>

@@ -9,8 +9,10 @@
 #include <cstdio>
 
 #include "base/units.h"
+#include "os/detach.h"
 #include "os/directory.h"
 #include "os/process.h"
+#include "probe/gpu_messages.h"
 
 namespace tacho {
 namespace {
@@ -32,6 +34,12 @@ Fd open_of(int proc_fd, pid_t pid, const char* name) {
   std::array<char, 64> path{};
   std::snprintf(path.data(), path.size(), name, static_cast<int>(pid), static_cast<int>(pid));
   return Fd(::openat(proc_fd, path.data(), O_RDONLY | O_CLOEXEC));
+}
+
+// The deliverer that runs beside a job leads a session; one that a person started does not, and is like any program.
+bool is_name_of_ours(const PidStat& stat) {
+  if (stat.comm == kDetachedName || stat.comm == kGpuReaderName) return true;
+  return stat.comm == kDelivererName && stat.session == stat.pid;
 }
 
 }  // namespace
@@ -59,6 +67,7 @@ bool Member::refresh(int proc_fd, ReadBuffer& buffer) {
   // A descriptor belongs to the process it was opened for; a reused pid gives ESRCH here.
   if (!buffer.read(stat_fd_.get(), text) || !parse_pid_stat(text, fresh)) return false;
   if (!first && fresh.start_time != stat_.start_time) return false;  // opened anew, by a number that is another's now
+  if (first) named_as_ours_ = is_name_of_ours(fresh);
   note_name(fresh, first);
   fresh.comm = {};
   if (!first && fresh.state == 'X') {
@@ -101,9 +110,9 @@ Usage Member::usage() const {
   const int64_t own_ns = read_clock_ns_ >= 0 ? read_clock_ns_ : ticks * tick_ns;
   const double user_share = ticks > 0 ? static_cast<double>(stat_.utime) / static_cast<double>(ticks) : 1;
   const auto own_user_ns = static_cast<int64_t>(static_cast<double>(own_ns) * user_share);
-  usage.user_ns = own_user_ns + stat_.cutime * tick_ns;
-  usage.system_ns = own_ns - own_user_ns + stat_.cstime * tick_ns;
-  usage.major_faults = stat_.major_faults + stat_.child_major_faults;
+  usage.user_ns = own_user_ns + (alone ? 0 : stat_.cutime * tick_ns);
+  usage.system_ns = own_ns - own_user_ns + (alone ? 0 : stat_.cstime * tick_ns);
+  usage.major_faults = stat_.major_faults + (alone ? 0 : stat_.child_major_faults);
   usage.iowait_ns = stat_.blkio_ticks * tick_ns;
   usage.read_bytes = io_.read_bytes;
   usage.write_bytes = io_.write_bytes;

@@ -42,6 +42,8 @@ class Member {
   bool ignores_children() const {
     return (stat_.ignored >> (SIGCHLD - 1) & 1) != 0;
   }  // the kernel reaps them by itself
+  // It calls itself by a name that only tacho's own processes beside a job have.
+  bool named_as_ours() const { return named_as_ours_; }
   int64_t threads() const { return stat_.threads; }
   bool ran() const { return clock_ns_ != read_clock_ns_; }
   bool has_io() const { return has_io_; }
@@ -100,6 +102,8 @@ class Member {
   bool lists_gone = false;          // when its children were to be read, it had ended
   bool adopts = false;              // it was given another's children (a subreaper), and waits for them
   pid_t settle_to = 0;              // gone: the nearest surviving ancestor
+  bool alone = false;               // what its children did is not its own (attach --no-children)
+  int64_t peak_floor_bytes = 0;     // its high-water mark from before it was followed
   // Kept by who observes the tree (process_observer.h).
   ProcessRecord record;
   int64_t peak_faults = -1;  // faults() when its high-water mark was read
@@ -118,7 +122,7 @@ class Member {
   Fd stat_fd_, io_fd_;
   Fd own_io_fd_;  // of its first thread alone, once it has reaped a child
   ChildrenLists children_;
-  bool keep_ = true, io_denied_ = false, has_io_ = false;
+  bool keep_ = true, io_denied_ = false, has_io_ = false, named_as_ours_ = false;
   int64_t clock_ns_ = -1, read_clock_ns_ = -2, reaped_growth_ns_ = 0, most_rss_bytes_ = 0;
   PidStat stat_{};
   PidIo io_{};

@@ -79,6 +79,8 @@ class Probe {
   virtual std::vector<DeviceColumn> list_devices() { return {}; }
   // After read() of the same tick: their values, in the order of the list; what is not set is empty. Never allocates.
   virtual void read_devices(std::span<DeviceValue>) {}
+  // What only this probe knows of the host and of how it is measured, as far as it is known yet. Never waits.
+  virtual void describe_run(Run&) const {}
   // A slow source starts to work here, before the other probes are read (GPU threads).
   virtual void prepare() {}
   // A probe that must be set up on the job's first process before it runs the command (performance counters).

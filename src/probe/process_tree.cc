@@ -6,12 +6,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <utility>
 
+#include "base/path.h"
 #include "base/units.h"
 #include "os/clock.h"
+#include "os/detach.h"
 #include "os/process.h"
 #include "probe/process_observer.h"
 
@@ -81,6 +84,10 @@ bool ProcessTree::add(pid_t pid, pid_t listed_by) {
   const bool keep = (members_.size() + 1) * 4 + 128 < descriptor_limit_;
   if (!member.open(proc_fd_.get(), context_.buffer, keep)) return false;
   if (member.dead()) return false;  // whoever reaps it has its time, or had it when it was read before
+  if (listed_by != kAsRoot && is_of_tacho(member)) {
+    if (own_child_) exclude(pid);  // where it will be reaped
+    return false;
+  }
   if (listed_by > 0 && !is_child(member, listed_by)) return false;
   if (listed_by == kBySession && member.session() != root_session_) return false;
   if (listed_by == kByParent && find(member.parent()) == nullptr && !(own_child_ && member.parent() == own_pid_))
@@ -94,6 +101,20 @@ bool ProcessTree::add(pid_t pid, pid_t listed_by) {
   const auto inserted = members_.insert(at, std::move(member));
   if (observer_ != nullptr) observer_->came(*inserted);
   return true;
+}
+
+// The agents of other runs of this tree, and their helpers: started by the job, or come back to it when it adopts
+// orphans. The name alone may be anybody's.
+bool ProcessTree::is_of_tacho(const Member& member) const {
+  if (!member.named_as_ours()) return false;
+  std::array<char, 32> path{};
+  std::array<char, 4096> program{};
+  std::snprintf(path.data(), path.size(), "%d/exe", static_cast<int>(member.pid()));
+  const ssize_t length = ::readlinkat(proc_fd_.get(), path.data(), program.data(), program.size());
+  if (length <= 0) return errno == ENOENT;  // it is about to end
+  std::string_view name = last_part({program.data(), static_cast<size_t>(length)});
+  if (name.ends_with(" (deleted)")) name.remove_suffix(10);
+  return name == "tacho" || name == kDelivererName || name == "tacho-gpu" || name == "resource-tracker";
 }
 
 void ProcessTree::expect_own_child() {
@@ -111,7 +132,8 @@ bool ProcessTree::follow(pid_t root, bool own_child) {
   followed_ns_ = system_clock().monotonic_ns();
   if (!add(root, kAsRoot)) return own_child;  // a child may have ended already; its rusage comes by reaped()
   if (own_child) return true;
-  root_session_ = find(root)->session() == root ? root : 0;
+  find(root)->alone = alone_;
+  root_session_ = !alone_ && find(root)->session() == root ? root : 0;
   discover(-1, 0);
   set_baseline();
   return true;
@@ -124,6 +146,7 @@ void ProcessTree::set_baseline() {
   outside_ = {};
   for (Member& member : members_) {
     outside_ -= member.usage();
+    member.peak_floor_bytes = peak_of(member).value_or(0);
     member.set_own_base();
   }
 }
@@ -150,7 +173,7 @@ void ProcessTree::update(int64_t now_ns) {
   if (must_search(forks) || refresh_all) discover(forks, now_ns);
   const auto ignores = [](const Member& member) { return member.ignores_children() && !member.zombie(); };
   if (!clock_tried_ && std::any_of(members_.begin(), members_.end(), ignores)) start_clock(now_ns);
-  if (!own_child_) read_peak(now_ns);
+  if (!own_child_) read_peaks(now_ns);
   sum_up(now_ns);
 }
 
@@ -238,7 +261,7 @@ pid_t ProcessTree::largest_member() const {
 }
 
 void ProcessTree::reaped(pid_t pid, const rusage& usage, int status) {
-  if (std::find(excluded_.begin(), excluded_.end(), pid) != excluded_.end()) return;
+  if (std::erase(excluded_, pid) > 0) return;  // its number may become a process of the job's
   if (observer_ != nullptr) tell_reaped(pid, usage, status);
   Usage exact;
   exact.user_ns = timeval_ns(usage.ru_utime);
@@ -308,19 +331,35 @@ void ProcessTree::root_ended() {
   if (root != nullptr) root->refresh(proc_fd_.get(), context_.buffer);
 }
 
-// High-water marks of processes whose rusage nobody will tell us: one process a second is enough, since the mark stays.
-void ProcessTree::read_peak(int64_t now_ns) {
-  if (members_.empty() || now_ns - peak_stamp_ns_ < kPeakEveryNs) return;
-  peak_stamp_ns_ = now_ns;
-  Member& member = members_[peak_next_++ % members_.size()];
-  if (member.peak_tick == member.ran_tick) return;  // it did not run since
-  member.peak_tick = member.ran_tick;
+// High-water marks of processes whose rusage nobody will tell us: one process a second is enough, since the mark stays;
+// at the end all that ran.
+void ProcessTree::read_peaks(int64_t now_ns) {
+  if (members_.empty()) return;
+  if (context_.facts.closing) {
+    for (Member& member : members_) raise_peak(member);
+  } else if (now_ns - peak_stamp_ns_ >= kPeakEveryNs) {
+    peak_stamp_ns_ = now_ns;
+    raise_peak(members_[peak_next_++ % members_.size()]);
+  }
+}
+
+std::optional<int64_t> ProcessTree::peak_of(const Member& member) {
   std::array<char, 48> path{};
   std::snprintf(path.data(), path.size(), "%d/status", static_cast<int>(member.pid()));
   std::string_view text;
   PidStatus status;
-  if (context_.buffer.read_at(proc_fd_.get(), path.data(), text) && parse_pid_status(text, status))
-    largest_bytes_ = std::max(largest_bytes_, status.peak_rss_bytes.value_or(0));
+  if (!context_.buffer.read_at(proc_fd_.get(), path.data(), text) || !parse_pid_status(text, status)) return {};
+  return status.peak_rss_bytes;
+}
+
+// A mark that has not risen since it was followed is from before, and says nothing of what was recorded. One that fell
+// is another program's: the process became it.
+void ProcessTree::raise_peak(Member& member) {
+  if (member.peak_tick == member.ran_tick) return;  // it did not run since
+  member.peak_tick = member.ran_tick;
+  const int64_t peak = peak_of(member).value_or(0);
+  if (peak > 0 && peak < member.peak_floor_bytes) member.peak_floor_bytes = 0;
+  if (peak > member.peak_floor_bytes) largest_bytes_ = std::max(largest_bytes_, peak);
 }
 
 void ProcessTree::sum_up(int64_t now_ns) {

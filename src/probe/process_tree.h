@@ -38,6 +38,9 @@ class ProcessTree final : public JobPids {
   // The job's first process. With own_child its orphans come to tacho (child subreaper) and everything counts from
   // zero; otherwise what the tree used before now is the baseline. False when there is no such process.
   bool follow(pid_t root, bool own_child);
+  // Before follow(): the root by itself, without the processes that it starts.
+  void leave_children_out() { alone_ = clock_tried_ = true; }
+  bool is_alone() const { return alone_; }
   // Members are those of this cgroup and of the ones below it instead (attach --cgroup).
   void follow_cgroup(std::string folder);
   void exclude(pid_t pid);        // tacho's own helpers
@@ -130,7 +133,10 @@ class ProcessTree final : public JobPids {
   void discover_in_cgroup();
   void orphan_children_of(pid_t parent);
   void set_baseline();
-  void read_peak(int64_t now_ns);
+  bool is_of_tacho(const Member& member) const;
+  void read_peaks(int64_t now_ns);
+  std::optional<int64_t> peak_of(const Member& member);
+  void raise_peak(Member& member);
   void sum_up(int64_t now_ns);
   class ClockedProcesses;
   void start_clock(int64_t now_ns);
@@ -161,7 +167,7 @@ class ProcessTree final : public JobPids {
   Usage total_;
   TreeMemory memory_;
   pid_t root_ = 0, own_pid_ = 0, root_session_ = 0;
-  bool own_child_ = false, has_children_files_ = true, readable_ = false, sees_processes_ = false;
+  bool alone_ = false, own_child_ = false, has_children_files_ = true, readable_ = false, sees_processes_ = false;
   bool io_available_ = false, io_seen_ = false, auto_reaped_ = false;
   bool found_all_ = false;   // the last search was not disturbed
   bool forks_move_ = false;  // the machine's count of forks was seen to move

@@ -1,19 +1,33 @@
 // The probes, in the order in which a tick reads them. A new probe is a new file and a new line here.
-#include "probe/cgroup.h"
-#include "probe/gpu.h"
-#include "probe/perf.h"
-#include "probe/process.h"
-#include "probe/switches.h"
-#include "probe/system.h"
+#include "probe/probe.h"
+
+#define TACHO_PROBES(PROBE) \
+  PROBE(Load)               \
+  PROBE(Cpu)                \
+  PROBE(Process)            \
+  PROBE(Cgroup)             \
+  PROBE(Memory)             \
+  PROBE(Vmstat)             \
+  PROBE(Disk)               \
+  PROBE(Net)                \
+  PROBE(Pressure)           \
+  PROBE(Gpu)                \
+  PROBE(GpuExtra)           \
+  PROBE(Perf)               \
+  PROBE(Switches)
 
 namespace tacho {
 
+#define TACHO_DECLARE(name) extern const ProbeInfo k##name##Probe;
+#define TACHO_LIST(name) k##name##Probe,
+TACHO_PROBES(TACHO_DECLARE)
+
 std::span<const ProbeInfo> all_probes() {
-  static const ProbeInfo probes[] = {
-      kLoadProbe, kCpuProbe,      kProcessProbe, kCgroupProbe,   kMemoryProbe, kVmstatProbe,   kDiskProbe,
-      kNetProbe,  kPressureProbe, kGpuProbe,     kGpuExtraProbe, kPerfProbe,   kSwitchesProbe,
-  };
+  static const ProbeInfo probes[] = {TACHO_PROBES(TACHO_LIST)};
   return probes;
 }
+
+#undef TACHO_DECLARE
+#undef TACHO_LIST
 
 }  // namespace tacho

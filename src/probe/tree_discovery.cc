@@ -28,7 +28,7 @@ namespace tacho {
 namespace {
 
 constexpr int kMostPasses = 5;
-constexpr int kMostReadings = 4;
+constexpr int kMostSearches = 4;
 constexpr uint32_t kListAllTicks = 60;
 
 }  // namespace
@@ -42,7 +42,8 @@ bool ProcessTree::must_search(int64_t forks) {
 }
 
 void ProcessTree::discover(int64_t forks, int64_t now_ns) {
-  found_all_ = false;
+  found_all_ = alone_;
+  if (alone_) return;
   if (!cgroup_folder_.empty()) return discover_in_cgroup();
   // A process that ends hands its children to one whose list may have been read already; so while anybody is found, all
   // are asked again.
@@ -91,7 +92,7 @@ bool ProcessTree::visit_children_of(Member& member) {
 bool ProcessTree::read_own_children() {
   std::string_view text;
   listed_.clear();
-  for (int reading = 0; reading < kMostReadings; ++reading) {
+  for (int reading = 0; reading < kMostSearches; ++reading) {
     before_.swap(listed_);
     listed_.clear();
     if (!context_.buffer.read(own_children_fd_.get(), text)) return true;

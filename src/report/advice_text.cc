@@ -10,81 +10,83 @@ namespace {
 
 std::string mib_text(double mib) { return bytes_text(mib * static_cast<double>(kMiB)); }
 
-const Statistics& of(const Advice& advice, std::string_view column) {
-  static const Statistics kNothing;
-  for (const auto& [name, statistics] : advice.statistics)
-    if (name == column) return statistics;
-  return kNothing;
-}
-
-class Lines {
- public:
-  explicit Lines(bool color) : color_(color) {}
-  void add(const std::string& name, const std::string& advised, const std::string& why) {
-    const std::string label = name + std::string(name.size() < 10 ? 10 - name.size() : 1, ' ');
-    text_ += "  " + paint("\x1b[2m", label) + " " + paint("\x1b[1m", advised);
-    text_ += (why.empty() ? "" : "  (" + why + ")") + "\n";
-  }
-  const std::string& text() const { return text_; }
-
- private:
-  std::string paint(const char* code, const std::string& text) const { return color_ ? code + text + "\x1b[0m" : text; }
-
-  bool color_;
-  std::string text_;
-};
-
 std::string count_text(int64_t count, const char* one, const char* many) {
   return std::to_string(count) + " " + (count == 1 ? one : many);
 }
 
-void add_if(std::string& text, const std::string& part) { text += (text.empty() ? "" : ", ") + part; }
-
-}  // namespace
-
-std::string advice_text(const Advice& advice, bool color) {
-  Lines lines(color);
-  const Statistics &cpu = of(advice, "process_cpu_usage"), &memory = of(advice, "process_memory_mib");
-  if (advice.cpu) {
-    std::string why = "used " + number_text(cpu.mean) + " on average";
-    if (advice.cpu_p95) add_if(why, "at most " + std::to_string(*advice.cpu_p95) + " for 95 % of the time");
-    if (advice.had_cores) add_if(why, "had " + number_text(*advice.had_cores));
-    lines.add("cpu", count_text(*advice.cpu, "core", "cores"), why);
-  } else {
-    lines.add("cpu", "unknown", "no run has process_cpu_usage");
-  }
-  if (advice.memory_mib) {
-    std::string why = "peak " + mib_text(memory.max) + " and a fifth more";
-    if (advice.had_memory_mib) add_if(why, "had " + mib_text(*advice.had_memory_mib));
-    lines.add("memory", mib_text(static_cast<double>(*advice.memory_mib)), why);
-  } else {
-    lines.add("memory", "unknown", "no run has process_memory_mib");
-  }
-  const Statistics &gpu = of(advice, "process_gpu_usage"), &vram = of(advice, "process_gpu_vram_mib");
-  if (advice.gpu == 0) {
-    lines.add("gpu", "none", is_absent(gpu.mean) ? "none was seen" : "none was used");
-  } else {
-    lines.add("gpu", count_text(advice.gpu, "GPU", "GPUs"),
-              "used " + number_text(gpu.mean) + " on average, " + number_text(gpu.max) + " at most");
-    if (advice.vram_mib > 0)
-      lines.add("gpu memory", mib_text(static_cast<double>(advice.vram_mib)),
-                "peak " + mib_text(vram.max) + " and a fifth more");
-  }
-  if (!advice.allocation.empty())
-    lines.add("machine", advice.allocation, std::string(allocation_reason(advice.allocation)));
-  std::string runs;
-  for (const std::string& name : advice.names) add_if(runs, name);
-  const std::string count = count_text(static_cast<int64_t>(advice.runs.size()), "run", "runs");
-  return "tacho: what this job needs, by " + count + " (" + runs + ")\n" + lines.text();
+std::string join(std::initializer_list<std::string> parts) {
+  std::string text;
+  for (const std::string& part : parts)
+    if (!part.empty()) text += (text.empty() ? "" : ", ") + part;
+  return text;
 }
 
-std::string advice_json(const Advice& advice) {
-  Writer out;
-  JsonWriter json(out, true);
-  json.object();
-  json.key("runs").array();
-  for (const std::string& run : advice.runs) json.value(run);
+template <class Text>
+void judge(AdviceLine& line, const Sizing& sizing, Text text) {
+  if (sizing.state.empty() || !(sizing.asked || sizing.had)) return;
+  line.state = sizing.state;
+  line.judgement = sizing.asked ? "asked for " + text(*sizing.asked) : "had " + text(*sizing.had);
+  if (sizing.state != "right") line.judgement += "; " + sizing.risk;
+}
+
+AdviceLine cpu_line(const Sizing& cpu) {
+  if (!cpu.advised) return {"cpu", "unknown", "no run has process_cpu_usage", "", ""};
+  AdviceLine line{"cpu", count_text(*cpu.advised, "core", "cores"),
+                  "used " + number_text(*cpu.used) + " or less for 95 % of the time", "", ""};
+  judge(line, cpu, number_text);
+  return line;
+}
+
+AdviceLine memory_line(const Advice& advice) {
+  const Sizing& memory = advice.memory;
+  if (!memory.advised) return {"memory", "unknown", "no run has process_memory_mib", "", ""};
+  const char* margin = advice.guess             ? "a guess until a run succeeds"
+                       : advice.runs.size() < 3 ? "a quarter more"
+                                                : "a fifth more";
+  AdviceLine line{"memory", mib_text(static_cast<double>(*memory.advised)),
+                  join({"peak " + mib_text(*memory.used), margin}), "", ""};
+  judge(line, memory, mib_text);
+  return line;
+}
+
+AdviceLine gpu_line(const Advice& advice) {
+  const Sizing& gpu = advice.gpu;
+  if (!gpu.advised) return {"gpu", "unknown", "they could not be read", "", ""};
+  AdviceLine line{"gpu", "none", gpu.had.value_or(0) > 0 ? "none was used" : "none was seen", "", ""};
+  if (*gpu.advised > 0) {
+    line.advised = count_text(*gpu.advised, "GPU", "GPUs");
+    line.why = "used " + number_text(gpu.used.value_or(0)) + " at most";
+  }
+  if (gpu.had.value_or(0) > 0 || gpu.asked) judge(line, gpu, number_text);
+  return line;
+}
+
+void write_sizing(JsonWriter& json, const char* name, const Sizing& sizing, const char* unit) {
+  const auto number = [&](const char* key, const std::optional<double>& value) {
+    json.key(key);
+    value ? json.number(*value, 3) : json.null();
+  };
+  json.key(name).object();
+  json.key("state");
+  sizing.state.empty() ? json.null() : json.value(sizing.state);
+  json.key("unit").value(unit);
+  number("asked", sizing.asked);
+  number("had", sizing.had);
+  number("used", sizing.used);
+  json.key("advised");
+  sizing.advised ? json.integer(*sizing.advised) : json.null();
+  json.key("risk");
+  sizing.risk.empty() ? json.null() : json.value(sizing.risk);
+  json.end_object();
+}
+
+void write_texts(JsonWriter& json, const char* name, const std::vector<std::string>& texts) {
+  json.key(name).array();
+  for (const std::string& text : texts) json.value(text);
   json.end_array();
+}
+
+void write_statistics(JsonWriter& json, const Advice& advice) {
   json.key("statistics").object();
   for (const auto& [column, values] : advice.statistics) {
     const bool time = column == "timestamp";
@@ -95,25 +97,72 @@ std::string advice_json(const Advice& advice) {
     json.end_object();
   }
   json.end_object();
-  const auto whole = [&](const char* name, const std::optional<int64_t>& value) {
-    if (value) json.key(name).integer(*value);
+}
+
+}  // namespace
+
+std::vector<AdviceLine> advice_lines(const Advice& advice) {
+  std::vector<AdviceLine> lines;
+  if (!advice.refused.empty()) return lines;
+  lines.push_back(cpu_line(advice.cpu));
+  lines.push_back(memory_line(advice));
+  lines.push_back(gpu_line(advice));
+  if (advice.vram_mib)
+    lines.push_back({"gpu memory", mib_text(static_cast<double>(*advice.vram_mib)),
+                     advice.runs.size() < 3 ? "the peak and a quarter more" : "the peak and a fifth more", "", ""});
+  if (advice.time_s)
+    lines.push_back({"time", duration_text(static_cast<double>(*advice.time_s)),
+                     join({(advice.runs.size() == 1 ? "took " : "the longest took ") + duration_text(*advice.longest_s),
+                           "a quarter more"}),
+                     "", ""});
+  if (!advice.allocation.empty())
+    lines.push_back({"machine", advice.allocation, std::string(allocation_reason(advice.allocation)), "", ""});
+  return lines;
+}
+
+std::string advice_text(const Advice& advice, bool color) {
+  const auto paint = [&](const char* code, const std::string& text) {
+    return color ? "\x1b[" + std::string(code) + "m" + text + "\x1b[0m" : text;
   };
-  json.key("recommendation").object();  // memory and vram in MiB
-  whole("cpu", advice.cpu);
-  whole("cpu_p95", advice.cpu_p95);
-  whole("memory", advice.memory_mib);
-  whole("gpu", advice.gpu);
-  whole("vram", advice.vram_mib);
+  std::string runs;
+  for (const std::string& name : advice.names) runs = join({runs, name});
+  const std::string count = count_text(static_cast<int64_t>(advice.runs.size()), "run", "runs");
+  std::string text = "tacho: what this job needs, by " + count + " (" + runs + ")\n";
+  for (const AdviceLine& line : advice_lines(advice)) {
+    const std::string label = line.what + std::string(line.what.size() < 10 ? 10 - line.what.size() : 0, ' ');
+    text += "  " + paint("2", label) + " " + paint("1", line.advised) + "  (" + line.why + ")\n";
+    if (line.state.empty()) continue;
+    const char* shade = line.state == "under" ? "31" : line.state == "over" ? "33" : "32";
+    text += "             " + paint(shade, line.state) + ": " + line.judgement + "\n";
+  }
+  return text;
+}
+
+void write_advice(JsonWriter& json, const Advice& advice) {
+  write_texts(json, "runs", advice.runs);
+  if (!advice.refused.empty()) {
+    json.key("advice").null();
+    json.key("reason").value(advice.refused);
+    json.key("hint").value(advice.hint);
+    return;
+  }
+  json.key("advice").object();
+  write_sizing(json, "cpu", advice.cpu, "cores");
+  write_sizing(json, "memory", advice.memory, "MiB");
+  write_sizing(json, "gpu", advice.gpu, "GPUs");
+  json.key("vram").object().key("unit").value("MiB").key("advised");
+  advice.vram_mib ? json.integer(*advice.vram_mib) : json.null();
+  json.end_object();
+  json.key("time").object().key("unit").value("s").key("used");
+  advice.longest_s ? json.number(*advice.longest_s, 3) : json.null();
+  json.key("advised");
+  advice.time_s ? json.integer(*advice.time_s) : json.null();
+  json.end_object();
+  json.key("guess").value(advice.guess);
+  write_texts(json, "warnings", advice.warnings);
   json.end_object();
   if (!advice.allocation.empty()) json.key("allocation").value(advice.allocation);
-  if (advice.had_cores || advice.had_memory_mib) {
-    json.key("current").object();
-    if (advice.had_cores) json.key("cpu").number(*advice.had_cores, 2);
-    if (advice.had_memory_mib) json.key("memory").number(*advice.had_memory_mib, 2);
-    json.end_object();
-  }
-  json.end_object();
-  return std::string(out.view()) + "\n";
+  write_statistics(json, advice);
 }
 
 }  // namespace tacho

@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "base/path.h"
+#include "base/text.h"
 #include "base/writer.h"
 #include "report/facts.h"
 #include "report/human.h"
@@ -12,57 +14,79 @@
 namespace tacho {
 namespace {
 
-struct Fact {
-  const char *name, *unit, *title;
-  double RunFacts::*value;
-};
-constexpr auto kFacts = std::to_array<Fact>({
-    {"duration_s", "s", "time", &RunFacts::duration_s},
-    {"cpu_mean_cores", "cores", "cpu on average", &RunFacts::cpu_mean},
-    {"cpu_max_cores", "cores", "cpu at most", &RunFacts::cpu_max},
-    {"cpu_user_s", "s", "cpu time, user", &RunFacts::cpu_user_s},
-    {"cpu_system_s", "s", "cpu time, system", &RunFacts::cpu_system_s},
-    {"memory_peak_bytes", "bytes", "memory peak", &RunFacts::memory_peak_bytes},
-    {"memory_mean_bytes", "bytes", "memory on average", &RunFacts::memory_mean_bytes},
-    {"disk_read_bytes", "bytes", "disk read", &RunFacts::disk_read_bytes},
-    {"disk_write_bytes", "bytes", "disk written", &RunFacts::disk_write_bytes},
-    {"net_recv_bytes", "bytes", "machine received", &RunFacts::net_recv_bytes},
-    {"net_sent_bytes", "bytes", "machine sent", &RunFacts::net_sent_bytes},
-    {"gpu_mean", "GPUs", "gpu on average", &RunFacts::gpu_mean},
-    {"gpu_max", "GPUs", "gpu at most", &RunFacts::gpu_max},
-    {"vram_peak_bytes", "bytes", "gpu memory peak", &RunFacts::vram_peak_bytes},
-    {"cores", "cores", "cores it may use", &RunFacts::cores},
-    {"memory_bytes", "bytes", "memory it may use", &RunFacts::memory_bytes},
+constexpr auto kMetrics = std::to_array<MetricInfo>({
+    {"time", "s", [](const RunFacts& facts) { return facts.duration_s; }},
+    {"cpu_mean", "cores", [](const RunFacts& facts) { return facts.cpu_mean; }},
+    {"cpu_max", "cores", [](const RunFacts& facts) { return facts.cpu_max; }},
+    {"cpu_time", "s", [](const RunFacts& facts) { return facts.cpu_user_s + facts.cpu_system_s; }},
+    {"cpu_user", "s", [](const RunFacts& facts) { return facts.cpu_user_s; }},
+    {"cpu_system", "s", [](const RunFacts& facts) { return facts.cpu_system_s; }},
+    {"memory_peak", "bytes", [](const RunFacts& facts) { return facts.memory_peak_bytes; }},
+    {"memory_mean", "bytes", [](const RunFacts& facts) { return facts.memory_mean_bytes; }},
+    {"disk_read", "bytes", [](const RunFacts& facts) { return facts.disk_read_bytes; }},
+    {"disk_written", "bytes", [](const RunFacts& facts) { return facts.disk_write_bytes; }},
+    {"machine_received", "bytes", [](const RunFacts& facts) { return facts.net_recv_bytes; }},
+    {"machine_sent", "bytes", [](const RunFacts& facts) { return facts.net_sent_bytes; }},
+    {"gpu_mean", "GPUs", [](const RunFacts& facts) { return facts.gpu_mean; }},
+    {"gpu_max", "GPUs", [](const RunFacts& facts) { return facts.gpu_max; }},
+    {"gpu_memory_peak", "bytes", [](const RunFacts& facts) { return facts.vram_peak_bytes; }},
+    {"cores_allowed", "cores", [](const RunFacts& facts) { return facts.cores; }},
+    {"memory_allowed", "bytes", [](const RunFacts& facts) { return facts.memory_bytes; }},
 });
 
 double change_of(double first, double value) {
   return is_absent(first) || is_absent(value) || first == 0 ? kAbsent : 100 * (value - first) / first;
 }
 
-std::string value_text(const ComparedMetric& metric, double value) {
-  if (is_absent(value)) return "-";
-  if (metric.unit == "bytes") return bytes_text(value);
-  return metric.unit == "s" ? duration_text(value) : number_text(value);
-}
-
 std::string change_text(double percent) {
   if (is_absent(percent) || std::fabs(percent) < 0.5) return "";
   // Beyond a factor of ten a percentage is hard to read.
-  if (percent >= 900) return " x" + number_text(1 + percent / 100);
+  if (percent >= 900) return "x" + number_text(1 + percent / 100);
   const long whole = std::lround(percent);
-  return (whole > 0 ? " +" : " ") + std::to_string(whole) + "%";
+  return (whole > 0 ? "+" : "") + std::to_string(whole) + "%";
 }
 
-std::string_view title_of(const std::string& name) {
-  for (const Fact& fact : kFacts)
-    if (fact.name == name) return fact.title;
+// A row's title is its name.
+std::string title_of(std::string name) {
+  std::replace(name.begin(), name.end(), '_', ' ');
   return name;
+}
+
+std::string job_of(std::span<const StoredRun> runs) {
+  for (const StoredRun& stored : runs)
+    if (!stored.run.metadata.job_name.empty()) return harmless_text(stored.run.metadata.job_name);
+  for (const StoredRun& stored : runs)
+    if (!stored.run.command.empty()) return harmless_text(last_part(stored.run.command[0]));
+  return "";
+}
+
+// Text of a job's own making stays text in Markdown, and in its comments.
+std::string markdown_text(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '&') out += "&amp;";
+    else if (c == '<') out += "&lt;";
+    else if (c == '>') out += "&gt;";
+    else if (c == '|') out += "&#124;";
+    else if (c == '`') out += "&#96;";
+    else if (std::string_view("\\*_[]#!~").find(c) != std::string_view::npos) (out += '\\') += c;
+    else out += c;
+  }
+  return out;
+}
+
+// No comment ends in the middle of a name.
+std::string comment_text(std::string text) {
+  for (size_t at = 0; (at = text.find("--", at)) != std::string::npos; ++at) text.insert(at + 1, 1, ' ');
+  std::erase_if(text, [](char c) { return c == '<' || c == '>'; });
+  return text;
 }
 
 }  // namespace
 
 Comparison compare(std::span<const StoredRun> runs) {
   Comparison comparison;
+  comparison.job = job_of(runs);
   std::vector<RunFacts> facts;
   for (const StoredRun& stored : runs) {
     facts.push_back(facts_of(stored));
@@ -71,11 +95,11 @@ Comparison compare(std::span<const StoredRun> runs) {
     comparison.outcomes.push_back(stored.run.mode.empty() ? "-" : outcome_words(stored.run));  // a file tells none
     comparison.commands.push_back(command_text(stored.run, 200));
   }
-  for (const Fact& fact : kFacts) {
-    ComparedMetric metric{fact.name, fact.unit, {}, {}};
+  for (const MetricInfo& info : kMetrics) {
+    ComparedMetric metric{info.name, info.unit, {}, {}};
     bool known = false;
     for (const RunFacts& run : facts) {
-      metric.values.push_back(run.*fact.value);
+      metric.values.push_back(info.value(run));
       metric.change_percent.push_back(change_of(metric.values.front(), metric.values.back()));
       known = known || !is_absent(metric.values.back());
     }
@@ -84,30 +108,61 @@ Comparison compare(std::span<const StoredRun> runs) {
   return comparison;
 }
 
+std::span<const MetricInfo> compared_metrics() { return kMetrics; }
+
+std::string metric_text(std::string_view unit, double value) {
+  if (is_absent(value)) return "-";
+  if (unit == "bytes") return bytes_text(value);
+  return unit == "s" ? duration_text(value) : number_text(value);
+}
+
 std::vector<std::vector<std::string>> comparison_cells(const Comparison& comparison) {
   std::vector<std::vector<std::string>> cells;
-  const auto add = [&](std::string title, const std::vector<std::string>& values) {
-    cells.push_back({std::move(title)});
-    cells.back().insert(cells.back().end(), values.begin(), values.end());
+  const auto add = [&](const std::string& title, const std::vector<std::string>& values,
+                       const std::vector<std::string>& changes) {
+    cells.push_back({title});
+    for (size_t i = 0; i < values.size(); ++i) {
+      cells.back().push_back(values[i]);
+      if (i > 0) cells.back().push_back(changes[i]);
+    }
   };
-  add("", comparison.names);
-  add("outcome", comparison.outcomes);
+  const std::vector<std::string> none(comparison.names.size());
+  add("", comparison.names, std::vector<std::string>(comparison.names.size(), "change"));
+  add("outcome", comparison.outcomes, none);
   for (const ComparedMetric& metric : comparison.metrics) {
-    std::vector<std::string> texts;
-    for (size_t i = 0; i < metric.values.size(); ++i)
-      texts.push_back(value_text(metric, metric.values[i]) + change_text(metric.change_percent[i]));
-    add(std::string(title_of(metric.name)), texts);
+    std::vector<std::string> values, changes;
+    for (const double value : metric.values) values.push_back(metric_text(metric.unit, value));
+    for (const double percent : metric.change_percent) changes.push_back(change_text(percent));
+    add(title_of(metric.name), values, changes);
   }
   const auto is_known = [](const std::string& command) { return !command.empty(); };
   if (std::any_of(comparison.commands.begin(), comparison.commands.end(), is_known))
-    add("command", comparison.commands);
+    add("command", comparison.commands, none);
   return cells;
+}
+
+std::string comparison_markdown(const Comparison& comparison) {
+  std::string out = "<!-- tacho:compare " + comment_text(comparison.job) + " -->\n";
+  bool is_header = true;
+  for (const auto& row : comparison_cells(comparison)) {
+    out += "|";
+    for (const std::string& cell : row) out += " " + markdown_text(cell) + (cell.empty() ? "|" : " |");
+    out += "\n";
+    if (!is_header) continue;
+    out += "|---|";
+    for (size_t i = 1; i < row.size(); ++i) out += "---:|";
+    out += "\n";
+    is_header = false;
+  }
+  for (const std::string& sentence : comparison.failed) out += "\n**Failed:** " + markdown_text(sentence) + "\n";
+  return out;
 }
 
 std::string comparison_json(const Comparison& comparison) {
   Writer out;
   JsonWriter json(out, true);
   json.object();
+  json.key("job").value(comparison.job);
   json.key("runs").array();
   for (size_t i = 0; i < comparison.runs.size(); ++i) {
     json.object();
@@ -131,6 +186,9 @@ std::string comparison_json(const Comparison& comparison) {
     json.end_array();
     json.end_object();
   }
+  json.end_array();
+  json.key("failed").array();
+  for (const std::string& sentence : comparison.failed) json.value(sentence);
   json.end_array();
   json.end_object();
   return std::string(out.view()) + "\n";

@@ -1,19 +1,14 @@
 #include "report/csv_reader.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 
 #include "base/text.h"
 #include "base/units.h"
-#include "os/file.h"
+#include "report/csv_fields.h"
 
 namespace tacho {
 namespace {
-
-constexpr size_t kChunkBytes = 64 * 1024;
-// No row is that long: what has no newline for so long is not a metrics file.
-constexpr size_t kLongestLine = 1 << 20;
 
 Error not_metrics(const std::string& path) {
   return {Code::invalid, "this is not a metrics CSV", path,
@@ -30,80 +25,46 @@ bool is_per_interval(std::string_view column) {
 }
 
 Status CsvReader::open(const std::string& path) {
-  errno = 0;
-  file_.open(path, std::ios::binary);
-  if (!file_) return system_error("cannot open", path, errno != 0 ? errno : EIO);
-  chunk_.resize(kChunkBytes);
-  std::string header;
-  if (!next_line(header)) return not_metrics(path);
-  for (const std::string_view name : split(header, ',')) columns_.emplace_back(trim(name));
+  if (const Status status = lines_.open(path); !status) return status;
+  if (!lines_.next(line_)) return not_metrics(path);
+  if (line_.starts_with("\xEF\xBB\xBF")) line_.remove_prefix(3);  // spreadsheets put it there
+  std::string unquoted;
+  for (FieldSplitter fields(line_); fields.next();) columns_.emplace_back(trim(fields.text(unquoted)));
   if (columns_.empty() || columns_[0] != "timestamp") return not_metrics(path);
   decimals_.assign(columns_.size(), -1);
   return ok();
 }
 
-bool CsvReader::fill() {
-  if (ended_) return false;
-  file_.read(chunk_.data(), static_cast<std::streamsize>(chunk_.size()));
-  const std::string_view bytes(chunk_.data(), static_cast<size_t>(file_.gcount()));
-  if (text_.empty() && at_ == 0 && columns_.empty() && !compressed_) compressed_ = GzipDecoder::is_gzip(bytes);
-  text_.erase(0, at_);
-  at_ = 0;
-  if (bytes.empty()) ended_ = true;
-  else if (!compressed_) text_ += bytes;
-  else if (!gunzip_.decode(bytes, text_)) ended_ = true;
-  return !ended_ || !text_.empty();
+void CsvReader::note_decimals(size_t column, std::string_view field) {
+  const size_t dot = field.find('.');
+  decimals_[column] = dot == std::string_view::npos ? 0 : static_cast<int>(std::min<size_t>(9, field.size() - dot - 1));
 }
 
-// Only whole lines: one without its LF is still being written, or was torn by a kill.
-bool CsvReader::next_line(std::string& line) {
-  for (size_t searched = at_;;) {
-    const size_t end = text_.find('\n', searched);
-    if (end != std::string::npos) {
-      line.assign(text_, at_, end - at_);
-      at_ = end + 1;
-      return true;
-    }
-    searched = text_.size() - at_;
-    if (searched > kLongestLine || ended_ || !fill()) return false;
+bool CsvReader::parse(Row& row) {
+  row.cells.resize(columns_.size());
+  const char *at = line_.data(), *end = at + line_.size();
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    const char* begin = at;
+    double& cell = row.cells[i];
+    if (!take_number(at, end, cell)) return false;
+    if (decimals_[i] < 0 && !is_absent(cell)) note_decimals(i, {begin, static_cast<size_t>(at - begin)});
+    const bool last = i + 1 == columns_.size();
+    if ((at == end) != last) return false;
+    ++at;
   }
-}
-
-bool CsvReader::parse(std::string_view line, Row& row) {
-  row.cells.assign(columns_.size(), kAbsent);
-  size_t count = 0;
-  for (;; ++count) {
-    const size_t comma = line.find(',');
-    const std::string_view field = line.substr(0, comma);
-    if (count >= columns_.size()) return false;
-    if (!field.empty()) {
-      const auto value = parse_double(field);
-      if (!value) return false;
-      row.cells[count] = *value;
-      if (decimals_[count] < 0) {
-        const size_t dot = field.find('.');
-        decimals_[count] =
-            dot == std::string_view::npos ? 0 : static_cast<int>(std::min<size_t>(9, field.size() - dot - 1));
-      }
-    }
-    if (comma == std::string_view::npos) break;
-    line.remove_prefix(comma + 1);
-  }
-  return count + 1 == columns_.size() && !is_absent(row.cells[0]) && row.cells[0] >= 0 && row.cells[0] < 9e9;
+  return !is_absent(row.cells[0]) && row.cells[0] >= 0 && row.cells[0] < 9e9;
 }
 
 // The row behind has an earlier time: then this one was written a millisecond after the last, whatever time passed.
 bool CsvReader::falls_next(double now_s) {
-  if (text_.find('\n', at_) == std::string::npos && !ended_) fill();
-  const std::string_view rest = std::string_view(text_).substr(at_);
+  const std::string_view rest = lines_.behind(line_);
   const auto next_s = parse_double(rest.substr(0, rest.find_first_of(",\n")));
   return rest.find('\n') != std::string_view::npos && next_s && *next_s < now_s;
 }
 
 bool CsvReader::next(Row& row) {
-  while (next_line(line_)) {
-    if (line_.ends_with('\r')) line_.pop_back();
-    if (!parse(line_, row)) {
+  while (lines_.next(line_)) {
+    if (!parse(row)) {
       ++skipped_;
       continue;
     }
@@ -114,6 +75,7 @@ bool CsvReader::next(Row& row) {
     if (fell || (row.interval_ns < 2 * kNsPerMs && rows_ > 0 && falls_next(now_s))) row.interval_ns = last_interval_ns_;
     last_interval_ns_ = row.interval_ns;
     row.index = rows_++;
+    if (row.index == 0) first_line_ = line_;
     last_s_ = now_s;
     return true;
   }

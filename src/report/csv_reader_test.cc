@@ -96,6 +96,47 @@ TEST(CsvReader, RefusesOtherFiles) {
   EXPECT_EQ(reader.open(dir / "missing").error().code, Code::not_available);
 }
 
+TEST(CsvReader, TextQuotesCarriageReturnsAndNoNumbers) {
+  const TempDir dir;
+  spill(dir / "a.csv",
+        "\xEF\xBB\xBF\"timestamp\",\"name, of it\",x\r\n"
+        "100.0,train,1\r\n101.0,\"a, b\",NaN\r\n102.0,\"two\nlines \"\"so\"\"\",\"3.5\"\r\n103.0,,inf\r\n");
+  CsvReader reader;
+  ASSERT_TRUE(reader.open(dir / "a.csv"));
+  EXPECT_EQ(reader.columns(), (std::vector<std::string>{"timestamp", "name, of it", "x"}));
+  std::vector<Row> rows;
+  for (Row row; reader.next(row);) rows.push_back(row);
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_EQ(reader.skipped(), 0);
+  for (const Row& row : rows) EXPECT_TRUE(is_absent(row.cells[1]));
+  EXPECT_EQ(rows[0].cells[2], 1);
+  EXPECT_TRUE(is_absent(rows[1].cells[2]));
+  EXPECT_EQ(rows[2].cells[2], 3.5);
+  EXPECT_TRUE(is_absent(rows[3].cells[2]));
+}
+
+TEST(CsvReader, AQuoteThatNobodyClosesEndsSomewhere) {
+  const TempDir dir;
+  std::string text = "timestamp,x\n100.0,\"open\n";
+  for (int i = 0; i < 20'000; ++i) text += std::to_string(101 + i) + ".0,1\n";
+  spill(dir / "a.csv", text);
+  EXPECT_GT(all_rows(dir / "a.csv").size(), 5000u);
+}
+
+TEST(CsvReader, AllBytesAreGivenOnAndEachRowsText) {
+  const TempDir dir;
+  spill(dir / "a.csv", kText);
+  CsvReader reader;
+  std::string bytes;
+  reader.tee([&](std::string_view piece) { bytes += piece; });
+  ASSERT_TRUE(reader.open(dir / "a.csv"));
+  std::vector<std::string> lines;
+  for (Row row; reader.next(row);) lines.emplace_back(reader.line_of(row));
+  EXPECT_EQ(bytes, kText);
+  EXPECT_TRUE(reader.is_at_end());
+  EXPECT_EQ(lines, (std::vector<std::string>{"100.000,1.5000,10", "100.500,,20", "102.000,2.0000,30"}));
+}
+
 TEST(CsvReader, TheSchemaFollowsFromNamesAndDigits) {
   const TempDir dir;
   spill(dir / "a.csv", kText);

@@ -1,5 +1,7 @@
 #include "report/facts.h"
 
+#include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "base/units.h"
@@ -17,6 +19,10 @@ double known(const std::optional<Number>& value, double scale = 1) {
 }
 
 double first(double a, double b) { return is_absent(a) ? b : a; }
+double higher(double a, double b) { return is_absent(a) ? b : is_absent(b) ? a : std::max(a, b); }
+
+// As run.json keeps it: the exit line and what is read back from the store are the same figure.
+double kept(double value, double digits) { return std::round(value * digits) / digits; }
 
 // Lowers `value` to `limit`; true when the limit is the lower one.
 bool lower_to(double& value, double limit) {
@@ -32,24 +38,28 @@ RunFacts facts_of(const Run& run, double duration_s, const StatisticsOf& statist
   const bool machine = run.mode == "watch" || (run.mode.empty() && is_absent(statistics("process_cpu_usage").mean));
   const std::string side = machine ? "system_" : "process_";
   RunFacts facts;
-  facts.duration_s = run.outcome.duration_ns > 0 ? static_cast<double>(run.outcome.duration_ns) / 1e9 : duration_s;
+  facts.duration_s =
+      kept(run.outcome.duration_ns > 0 ? static_cast<double>(run.outcome.duration_ns) / 1e9 : duration_s, 1e3);
 
   const Statistics cpu = statistics(side + "cpu_usage");
-  facts.cpu_mean = cpu.mean;
-  facts.cpu_max = cpu.max;
-  facts.cpu_user_s = first(known(run.totals.cpu_user_s), statistics(side + "utime").sum);
-  facts.cpu_system_s = first(known(run.totals.cpu_system_s), statistics(side + "stime").sum);
+  facts.cpu_mean = kept(cpu.mean, 1e4);
+  facts.cpu_max = kept(cpu.max, 1e4);
+  facts.cpu_user_s = kept(first(known(run.totals.cpu_user_s), statistics(side + "utime").sum), 1e4);
+  facts.cpu_system_s = kept(first(known(run.totals.cpu_system_s), statistics(side + "stime").sum), 1e4);
   if (!machine && run.totals.cpu_user_s && run.totals.cpu_system_s && facts.duration_s > 0)
-    facts.cpu_mean = (facts.cpu_user_s + facts.cpu_system_s) / facts.duration_s;
+    facts.cpu_mean = kept((facts.cpu_user_s + facts.cpu_system_s) / facts.duration_s, 1e4);
+  // The rows of a job of a few milliseconds cover more time than it took: their maximum may be below the average.
+  if (facts.cpu_mean > facts.cpu_max) facts.cpu_mean = facts.cpu_max;
   facts.cores = known(run.host.host_vcpus);
   facts.cores_limited = lower_to(facts.cores, known(run.limits.cpuset_cpus));
   facts.cores_limited |= lower_to(facts.cores, known(run.limits.cpu_quota_cores));
 
   const Statistics memory = statistics(machine ? "system_memory_used_mib" : "process_memory_mib");
-  facts.memory_mean_bytes = memory.mean * kBytesPerMib;
+  facts.memory_mean_bytes = kept(memory.mean, machine ? 1e2 : 1e3) * kBytesPerMib;
   facts.memory_peak_bytes = memory.max * kBytesPerMib;
-  // Totals hold the highest of samples and high-water marks.
-  if (!machine) facts.memory_peak_bytes = first(known(run.totals.memory_peak_bytes), facts.memory_peak_bytes);
+  // Totals hold the highest of samples and high-water marks; those of a killed run may lack its last rows.
+  if (!machine) facts.memory_peak_bytes = higher(known(run.totals.memory_peak_bytes), facts.memory_peak_bytes);
+  if (facts.memory_mean_bytes > facts.memory_peak_bytes) facts.memory_mean_bytes = facts.memory_peak_bytes;
   facts.memory_bytes = known(run.host.host_memory_mib, kBytesPerMib);
   facts.memory_limited = lower_to(facts.memory_bytes, known(run.limits.memory_limit_bytes));
 
@@ -70,8 +80,8 @@ RunFacts facts_of(const Run& run, double duration_s, const StatisticsOf& statist
   if (facts.gpus == 0) return facts;
   const Statistics gpu = statistics(side + "gpu_usage");
   if (machine && is_absent(facts.gpus) && gpu.max == 0) return facts;
-  facts.gpu_mean = gpu.mean;
-  facts.gpu_max = gpu.max;
+  facts.gpu_mean = kept(gpu.mean, 1e4);
+  facts.gpu_max = kept(gpu.max, 1e4);
   facts.vram_peak_bytes = statistics(side + "gpu_vram_mib").max * kBytesPerMib;
   facts.vram_bytes = known(run.host.host_gpu_memory_mib, kBytesPerMib);
   return facts;

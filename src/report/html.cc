@@ -1,74 +1,121 @@
 #include "report/html.h"
 
+#include <algorithm>
+
 #include "base/path.h"
+#include "base/units.h"
 #include "os/file.h"
 #include "os/line_file.h"
 #include "report/csv_reader.h"
-#include "report/html_page.h"
 #include "report/input.h"
 #include "report/store.h"
 
 namespace tacho {
 namespace {
 
-// Charts from the rows, and with `statistics` those too. A file without rows gives a report without charts.
-Status read_rows(const std::string& path, ReportRun& report, bool statistics) {
+constexpr size_t kDevicePoints = 600;
+
+// Charts and download from the rows, and with `statistics` those too.
+Status read_rows(const std::string& path, ReportRun& report, size_t points, bool statistics) {
   CsvReader reader;
+  PageRows& kept = *report.rows;
+  reader.tee([&](std::string_view bytes) { kept.take(bytes); });
   if (const Status status = reader.open(path); !status) return status;
   Summary summary;
-  summary.begin(reader.schema());
-  report.series.begin(reader.schema(), charted_columns());
-  each_row(reader, report.run, [&](const Row& row) {
+  if (statistics) summary.begin(reader.schema());
+  report.series.begin(reader.schema(), charted_columns(), points);
+  Run& run = report.stored.run;
+  double duration_s = 0;
+  int64_t rows = 0;
+  each_row(reader, run, [&](const Row& row) {
+    if (rows++ == 0) report.start_s = static_cast<double>(row.realtime_ns - row.interval_ns) / 1e9;
+    duration_s += static_cast<double>(row.interval_ns) / 1e9;
     report.series.add(row);
-    summary.add(row);
+    if (statistics) summary.add(row);
+    kept.add(reader.line_of(row));
   });
-  if (!statistics) return ok();
-  take_statistics(report, summary);
+  kept.finish(reader.is_at_end());
   if (reader.skipped() > 0)
-    report.run.notes.push_back(std::to_string(reader.skipped()) + " damaged lines were skipped.");
+    run.notes.push_back(std::to_string(reader.skipped()) + " damaged lines of metrics.csv were skipped.");
+  if (rows > 0) report.duration_s = duration_s;
+  if (!statistics) return ok();
+  report.stored.rows = rows;
+  for (size_t i = 1; i < reader.columns().size(); ++i) {
+    Statistics values = summary.column(i);
+    if (!is_per_interval(reader.columns()[i])) values.sum = kAbsent;
+    if (values.rows > 0) report.stored.statistics.emplace_back(reader.columns()[i], values);
+  }
   return ok();
 }
 
-Result<ReportRun> read_file(const std::string& path) {
+Result<ReportRun> read_metrics(const std::string& path, size_t number, const PageOptions& options) {
   ReportRun report;
-  report.title = last_part(path);
-  if (const Status status = read_rows(path, report, true); !status) return status.error();
+  report.title = report.file_name = last_part(path);
+  if (report.file_name.ends_with(".gz")) report.file_name.resize(report.file_name.size() - 3);
+  report.stored.run.id = report.title;
+  report.rows = page_rows_for(number);
+  if (const Status status = read_rows(path, report, options.max_points, true); !status) return status.error();
   return report;
 }
 
-Result<ReportRun> read_run(const std::string& store_dir, const std::string& name) {
-  auto stored = find_run(store_dir, name);
-  if (!stored) return stored.error();
+Result<ReportRun> read_stored_run(StoredRun stored, size_t number, const PageOptions& options) {
   ReportRun report;
-  report.run = std::move(stored->run);
-  report.title = report.run.id;
-  report.statistics = std::move(stored->statistics);
-  report.rows = stored->rows;
-  for (const auto& [column, values] : report.statistics)
-    if (column == "timestamp") report.duration_s = values.sum;
+  report.stored = std::move(stored);
+  const Run& run = report.stored.run;
+  const std::string& folder = report.stored.folder;
+  report.title = run.id;
+  report.file_name = "metrics.csv";
+  report.rows = page_rows_for(number);
+  if (run.outcome.started_realtime_ns > 0) report.start_s = static_cast<double>(run.outcome.started_realtime_ns) / 1e9;
   // A run without readable rows still has its outcome and statistics to show.
-  if (const Status status = read_rows(stored->folder + "/metrics.csv", report, false); !status)
-    report.run.notes.push_back("There are no charts: " + status.error().message());
+  const Status rows = read_rows(folder + "/metrics.csv", report, options.max_points, false);
+  if (!rows) report.stored.run.notes.push_back("There are no charts: " + rows.error().message());
+  if (is_absent(report.duration_s)) report.duration_s = statistics_of(report.stored, "timestamp").sum;
+  const double end_s = report.start_s + (is_absent(report.duration_s) ? 0 : report.duration_s);
+  report.devices = read_page_devices(folder + "/devices.csv", run, std::min(options.max_points, kDevicePoints));
+  report.marks = read_page_marks(folder, report.stored.json, end_s);
+  report.processes = read_page_processes(folder + "/processes.csv");
+  if (report.processes.skipped > 0)
+    report.stored.run.notes.push_back(std::to_string(report.processes.skipped) +
+                                      " damaged lines of processes.csv were skipped.");
+  report.advice = page_advice({report.stored, folder + "/metrics.csv"});
   return report;
+}
+
+Result<ReportRun> read_report(const std::string& input, const std::string& store_dir, size_t number,
+                              const PageOptions& options) {
+  if (is_metrics_file(input)) return read_metrics(input, number, options);
+  auto stored = find_run(store_dir, input);
+  if (!stored) return stored.error();
+  return read_stored_run(std::move(*stored), number, options);
 }
 
 }  // namespace
 
-Status write_html_report(std::span<const std::string> inputs, const std::string& store_dir, const std::string& output) {
+Status write_html_report(std::span<const std::string> inputs, const std::string& store_dir, const std::string& output,
+                         const PageOptions& options) {
   if (inputs.empty())
     return Error{Code::invalid, "a report needs a run or a file", "", "for instance: tacho report last"};
   std::vector<ReportRun> runs;
   for (const std::string& input : inputs) {
-    auto report = is_metrics_file(input) ? read_file(input) : read_run(store_dir, input);
+    auto report = read_report(input, store_dir, runs.size(), options);
     if (!report) return report.error();
     runs.push_back(std::move(*report));
   }
-  const std::string page = html_page(runs);
+  const std::string page = html_page(runs, options);
   if (output != "-") return write_file_atomically(output, page, false, 0644);
   auto out = LineFile::open(output);
   if (!out) return out.error();
   constexpr int kPatienceMs = 60'000;  // a pager takes its time
   return out->write(page, kPatienceMs);
+}
+
+Result<std::string> html_of_folder(const std::string& folder) {
+  auto stored = read_run(folder);
+  if (!stored) return stored.error();
+  auto report = read_stored_run(std::move(*stored), 0, {});
+  if (!report) return report.error();
+  return html_page({&*report, 1}, {});
 }
 
 }  // namespace tacho

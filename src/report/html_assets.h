@@ -1,10 +1,9 @@
-// Style and script of the HTML report: everything that a page needs is inside of it. Constant data.
+// Style and script of the page: web/ as it was at build time (cmake/web.cmake), comments left out. Constant data.
 #pragma once
 #include <string_view>
 
 namespace tacho {
 
-extern const std::string_view kReportStyle;
-extern const std::string_view kReportScript;
+extern const std::string_view kPageStyle, kPageScript;
 
 }  // namespace tacho

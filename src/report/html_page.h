@@ -1,32 +1,50 @@
-// The page of the HTML report from what is known of each run. Pure: no file is read or written.
+// The page of the HTML report from what is known of each run: one file that loads nothing. Pure: no file is read or
+// written. Size: kPageBytes for one run and kFurtherBytes for each further one, whatever they hold.
 #pragma once
+#include <memory>
 #include <span>
 #include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
-#include "model/run.h"
-#include "model/summary.h"
+#include "report/facts.h"
+#include "report/html_devices.h"
+#include "report/page_advice.h"
+#include "report/page_band.h"
+#include "report/page_marks.h"
+#include "report/page_processes.h"
+#include "report/page_rows.h"
 #include "report/series.h"
+#include "report/store.h"
 
 namespace tacho {
 
+inline constexpr size_t kPageBytes = 600'000, kFurtherBytes = 200'000;
+
 struct ReportRun {
-  Run run;
-  std::string title;  // shown when there is neither a job name nor a command
-  std::vector<std::pair<std::string, Statistics>> statistics;
-  double duration_s = kAbsent;
-  int64_t rows = 0;
+  StoredRun stored;
+  std::string title;            // shown when there is neither a job name nor a command
+  std::string file_name;        // of the download
+  double duration_s = kAbsent;  // by its rows
+  double start_s = kAbsent;     // UNIX time of the first row's start
   SeriesFold series;
+  PageBand band;
+  PageDevices devices;
+  PageMarks marks;
+  PageProcesses processes;
+  PageAdvice advice;
+  std::unique_ptr<PageRows> rows;  // null: nothing to download
 };
 
-// The columns that the charts show: what a SeriesFold is to be begun with.
-std::span<const std::string_view> charted_columns();
+struct PageOptions {
+  std::string title;
+  size_t max_points = SeriesFold::kPoints;
+};
 
-std::string html_page(std::span<const ReportRun> runs);
-// Rows, duration and statistics of a finished fold; sums only where a sum makes sense.
-void take_statistics(ReportRun& report, const Summary& summary);
+// How large the download of the n-th run may be.
+std::unique_ptr<PageRows> page_rows_for(size_t run);
+
+// Takes the runs apart where they are too large.
+std::string html_page(std::span<ReportRun> runs, const PageOptions& options);
+
 // For a file that will be replaced at the end of the run.
 std::string html_placeholder(const Run& run);
 

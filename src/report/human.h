@@ -1,4 +1,4 @@
-// Figures as short as a person says them: "5m", not "5m00s"; "32 GiB", not "32.0 GiB". Pure.
+// Figures as a person reads them, from the numbers that a record holds; the rounding is that of base/units.h. Pure.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -223,9 +223,11 @@ StoredRun from_json(const Json& json) {
   read(member(json, "tacho_version"), run.version);
   read(member(json, "mode"), run.mode);
   read(member(json, "command"), run.command);
+  read(member(json, "process_name"), run.process_name);
   read(member(json, "working_directory"), run.working_directory);
   read(member(json, "pid"), run.pid);
   read(member(json, "tracker_pid"), run.tracker_pid);
+  read(member(json, "tracker_start_ticks"), run.tracker_start_ticks);
   const Json& metadata = member(json, "metadata");
   for (const MetadataField& field : kMetadataFields)
     read(member(metadata, std::string(field.name).c_str()), run.metadata.*field.member);

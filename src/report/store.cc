@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <functional>
 
 #include "base/log.h"
 #include "base/path.h"
@@ -11,6 +13,8 @@
 #include "os/file.h"
 #include "os/line_file.h"
 #include "os/owned_folder.h"
+#include "report/newest.h"
+#include "report/notes.h"
 #include "report/run_names.h"
 #include "report/run_reader.h"
 
@@ -37,6 +41,7 @@ Result<StoredRun> read_folder(const std::string& folder, bool refold) {
     if (stored) {
       stored->folder = folder;
       if (is_abandoned(*stored)) mark_interrupted(*stored, refold);
+      add_notes(*stored);
       return stored;
     }
     error = stored.error();
@@ -44,11 +49,6 @@ Result<StoredRun> read_folder(const std::string& folder, bool refold) {
   error.path = folder + "/run.json";
   error.hint = "its samples can still be read: tacho report " + folder + "/metrics.csv";
   return error;
-}
-
-bool is_newer(const StoredRun& a, const StoredRun& b) {
-  const int64_t a_ns = a.run.outcome.started_realtime_ns, b_ns = b.run.outcome.started_realtime_ns;
-  return a_ns != b_ns ? a_ns > b_ns : a.run.id > b.run.id;
 }
 
 }  // namespace
@@ -70,17 +70,21 @@ Status check_run_store(const std::string& store_dir) {
   return store || store.error().code != Code::denied ? ok() : Status(store.error());
 }
 
-std::vector<std::string> run_names(const std::string& store_dir) {
+Result<std::vector<std::string>> run_names(const std::string& store_dir) {
   std::vector<std::string> names;
-  if (const Status ours = check_run_store(store_dir); !ours) {
-    log::warn(ours.error());
-    return names;
-  }
-  list_directory(store_dir, [&](std::string_view name) {
+  if (const Status ours = check_run_store(store_dir); !ours) return ours.error();
+  errno = 0;
+  const bool listed = list_directory(store_dir, [&](std::string_view name) {
     // Folders only; a run that is being made has no run.json yet and is not shown.
     if (!name.starts_with('.') && file_exists(store_dir + "/" + std::string(name) + "/run.json"))
       names.emplace_back(name);
   });
+  if (!listed && file_exists(store_dir)) {
+    Error error = system_error("cannot read the run store", store_dir, errno != 0 ? errno : EACCES);
+    error.code = Code::denied;  // it is there: that there are no runs cannot be said
+    if (error.hint.empty()) error.hint = "name another with --store DIR";
+    return error;
+  }
   std::sort(names.begin(), names.end(), std::greater<>());
   return names;
 }
@@ -93,24 +97,19 @@ std::string short_id_in(const std::string& store_dir, const std::string& id) {
     list_directory(store_dir, [&](std::string_view name) {
       if (name.starts_with(alike)) names.emplace_back(name);
     });
+  std::sort(names.begin(), names.end(), std::greater<>());
   return shortest_unique(names, id);
 }
 
 Result<std::vector<StoredRun>> list_runs(const std::string& store_dir, Unreadable unreadable) {
+  auto newest = NewestRuns::open(store_dir, unreadable);
+  if (!newest) return newest.error();
   std::vector<StoredRun> runs;
-  const std::vector<std::string> names = run_names(store_dir);
-  for (const std::string& name : names) {
-    auto stored = read_folder(store_dir + "/" + name, false);
-    if (!stored) {
-      if (unreadable == Unreadable::told) log::warn(stored.error());
-      continue;
-    }
-    stored->short_id = shortest_unique(names, stored->run.id);
-    runs.push_back(std::move(*stored));
-  }
-  std::stable_sort(runs.begin(), runs.end(), is_newer);
+  while (auto stored = newest->next()) runs.push_back(std::move(*stored));
   return runs;
 }
+
+Result<StoredRun> read_stored(const std::string& folder) { return read_folder(folder, false); }
 
 Result<StoredRun> read_run(const std::string& folder) {
   auto stored = read_folder(folder, true);

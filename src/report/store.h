@@ -28,8 +28,9 @@ std::string default_store_dir();
 // is not ours, or others may write to it. Any other place is the user's own word, and is not judged here.
 Status check_run_store(const std::string& store_dir);
 
-// Names of the folders that hold a run, the greatest first.
-std::vector<std::string> run_names(const std::string& store_dir);
+// Names of the folders that hold a run, the greatest first: none where there is no store, an error where it cannot be
+// read.
+Result<std::vector<std::string>> run_names(const std::string& store_dir);
 // What people see of this id, in a store with these others. An empty store_dir: there is no store.
 std::string short_id_in(const std::string& store_dir, const std::string& id);
 // Newest first. Unreadable folders are skipped, with a warning if so wished.
@@ -38,6 +39,10 @@ Result<std::vector<StoredRun>> list_runs(const std::string& store_dir, Unreadabl
 // One run by its folder. A run whose tacho died (state running, no such process) is shown as interrupted, its
 // statistics folded again from metrics.csv.
 Result<StoredRun> read_run(const std::string& folder);
+// The same with the statistics that run.json has, and without a short id: for lists.
+Result<StoredRun> read_stored(const std::string& folder);
+// The newest run of the same job that started before this one: of its job name, or of its command where it has none.
+Result<StoredRun> run_before(const std::string& store_dir, const StoredRun& stored);
 // One run as a person names it: an id or any part of 4 characters or more, "last", "last~N" (N before it), "last:NAME"
 // (the newest of that job name), a job name (likewise), or a path of a run folder or its run.json. Where several fit,
 // the error lists them (Code::invalid); where none does, it names the nearest id (Code::gone).

@@ -219,8 +219,8 @@ TEST(StoredRuns, ByAgeAndByJobName) {
 }
 
 TEST(RunNames, AsShortAsIsUnique) {
-  const std::vector<std::string> names{"20261115-a1b2", "20261115-a1b2c3d4e5f6", "20261115-a1b2c3ffffff",
-                                       "20261115-beefbeefbeef", "odd"};
+  const std::vector<std::string> names{"odd", "20261115-beefbeefbeef", "20261115-a1b2c3ffffff", "20261115-a1b2c3d4e5f6",
+                                       "20261115-a1b2"};
   EXPECT_EQ(shortest_unique(names, "20261115-beefbeefbeef"), "20261115-beef");
   EXPECT_EQ(shortest_unique(names, "20261115-a1b2c3d4e5f6"), "20261115-a1b2c3d");
   EXPECT_EQ(shortest_unique(names, "20261115-a1b2"), "20261115-a1b2");  // of 0.1.0: as it is
@@ -229,7 +229,7 @@ TEST(RunNames, AsShortAsIsUnique) {
   // Whatever is shown finds the run, among random ones that are alike.
   std::vector<std::string> many;
   for (int i = 0; i < 300; ++i) many.push_back("20261115-00" + random_hex(2) + "00000000");
-  std::sort(many.begin(), many.end());
+  std::sort(many.begin(), many.end(), std::greater<>());
   many.erase(std::unique(many.begin(), many.end()), many.end());
   for (const std::string& id : many) {
     const std::string shown = shortest_unique(many, id);

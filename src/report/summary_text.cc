@@ -80,7 +80,7 @@ class Table {
   void add(std::string_view name, const std::string& value) {
     if (value.empty()) return;
     std::string label(name);
-    label.resize(std::max<size_t>(label.size(), 10), ' ');
+    label.resize(std::max<size_t>(label.size(), 10), ' ');  // a longer one moves its value
     text_ += "\n  " + paint_("2", label) + " " + harmless_text(value);
   }
   const std::string& text() const { return text_; }
@@ -118,6 +118,21 @@ std::string machine_text(const Run& run, std::string_view allocation) {
   return std::string(allocation) + " (" + std::string(allocation_reason(allocation)) + ")";
 }
 
+// "job" of job_name, "team", "external run id": every one that was given.
+template <class Lines>
+void add_metadata(Lines& lines, const Run& run) {
+  for (const MetadataField& field : kMetadataFields) {
+    if (is_hidden(run, field.name)) continue;
+    std::string title(field.name.ends_with("_name") ? field.name.substr(0, field.name.size() - 5) : field.name);
+    std::replace(title.begin(), title.end(), '_', ' ');
+    lines.add(title, run.metadata.*field.member);
+  }
+  if (is_hidden(run, "tags")) return;
+  std::string tags;
+  for (const std::string& tag : run.metadata.tags) tags += (tags.empty() ? "" : ", ") + tag;
+  lines.add("tags", tags);
+}
+
 std::string full(const Run& run, const RunFacts& facts, int64_t rows, const std::string& folder,
                  const std::string& shown_id, bool color) {
   const Paint paint{color};
@@ -125,9 +140,10 @@ std::string full(const Run& run, const RunFacts& facts, int64_t rows, const std:
   const auto seconds = [](const char* what) { return [what](double v) { return duration_text(v) + " " + what; }; };
   Table table(color);
   table.add("command", command_text(run, 200));
-  table.add("job", is_hidden(run, "job_name") ? "" : run.metadata.job_name);
-  if (run.outcome.started_realtime_ns > 0)
-    table.add("started", std::string(IsoTime(run.outcome.started_realtime_ns).view()));
+  table.add("process", run.process_name);
+  add_metadata(table, run);
+  table.add("folder", is_hidden(run, "working_directory") ? "" : run.working_directory);
+  table.add("started", local_time_text(run.outcome.started_realtime_ns));
   table.add("samples",
             std::to_string(rows) + (run.interval_ns > 0 ? ", one every " + interval_text(run.interval_ns) : ""));
   table.add("cpu", joined({when(facts.cpu_mean, [&](double v) { return cores_of(v, facts.cores) + " on average"; }),

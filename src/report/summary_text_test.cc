@@ -135,6 +135,7 @@ TEST(SummaryLine, ColourOnlyWhenAsked) {
 }
 
 TEST(SummaryFull, HasALineForEverythingThatIsKnown) {
+  ::setenv("TZ", "UTC", 1);
   auto run = sample_run();
   run.outcome.state = RunState::finished;
   run.outcome.exit_code = 0;
@@ -147,9 +148,12 @@ TEST(SummaryFull, HasALineForEverythingThatIsKnown) {
             "tacho: ok 1m30s\n"
             "  command    python3 train.py --epochs 3\n"
             "  job        train\n"
-            "  started    2026-11-15T09:30:00.250Z\n"
+            "  team       vision\n"
+            "  tags       b=2, a=1\n"
+            "  folder     /data/job\n"
+            "  started    2026-11-15 09:30:00 UTC\n"
             "  samples    1, one every 1s\n"
-            "  cpu        0.04 of 2.5 cores on average, at most 0.04, 3.2s user, 0.8s system\n"
+            "  cpu        0.04 of 2.5 cores on average, at most 0.04, 3.2s user, 750ms system\n"
             "  memory     peak 200 MiB of 32 GiB, 100 MiB on average\n"
             "  disk       1.5 KiB read\n"
             "  limits     2.5 cores of CPU time\n"

@@ -1,7 +1,9 @@
-// -o FILE.html: the report of this run alone, written when it ends. Rows are folded as they come, so that memory stays
-// flat over days.
+// -o FILE.html: the report of this run alone, written when it ends: from the run store, which has all of it; without
+// one from the rows, folded as they come, so that memory stays flat over days.
+#include "report/html.h"
 #include "os/file.h"
 #include "os/line_file.h"
+#include "report/html_charts.h"
 #include "report/html_page.h"
 #include "sink/files.h"
 
@@ -12,29 +14,47 @@ class HtmlSink final : public Sink {
  public:
   explicit HtmlSink(std::string path) : path_(std::move(path)) {}
 
+  void stored_in(const std::string& folder) override { folder_ = folder; }
+
   Status begin(const Run& run, const Schema& schema) override {
-    summary_.begin(schema);
-    report_.series.begin(schema, charted_columns());
+    if (folder_.empty()) {
+      summary_.begin(schema);
+      report_.series.begin(schema, charted_columns());
+    }
     return write_file_atomically(path_, html_placeholder(run));
   }
 
   Status write(const Row& row, const Detail*) override {
+    if (!folder_.empty()) return ok();
+    if (summary_.rows() == 0) report_.start_s = static_cast<double>(row.realtime_ns - row.interval_ns) / 1e9;
     summary_.add(row);
     report_.series.add(row);
     return ok();
   }
 
   Status end(const Run& run) override {
-    report_.run = run;
+    if (!folder_.empty()) {
+      const auto page = html_of_folder(folder_);
+      return page ? write_file_atomically(path_, *page) : Status(page.error());
+    }
+    report_.stored.run = run;
     report_.title = run.id;
-    take_statistics(report_, summary_);
-    return write_file_atomically(path_, html_page({&report_, 1}));
+    report_.stored.rows = summary_.rows();
+    report_.duration_s = summary_.duration_s();
+    const Schema& schema = summary_.schema();
+    for (size_t i = 1; i < schema.size(); ++i) {
+      Statistics values = summary_.column(i);
+      if (schema[i].rule != Rule::delta) values.sum = kAbsent;
+      if (values.rows > 0) report_.stored.statistics.emplace_back(schema[i].name, values);
+    }
+    return write_file_atomically(path_, html_page({&report_, 1}, {}));
   }
 
   std::string_view name() const override { return path_; }
+  bool ends_after_store() const override { return true; }
 
  private:
-  std::string path_;
+  std::string path_, folder_;
   Summary summary_;
   ReportRun report_;
 };

@@ -30,6 +30,9 @@ class Sink {
   // Once, after the closing row, with the outcome filled in.
   virtual Status end(const Run& run) = 0;
   virtual bool wants_detail() const { return false; }
+  // Before begin(): where the run is kept, when it is. A sink that reads it there ends when the store is complete.
+  virtual void stored_in(const std::string& /*folder*/) {}
+  virtual bool ends_after_store() const { return false; }
   virtual void discard() {}                   // the job never started: leave no trace
   virtual std::string_view name() const = 0;  // as the user wrote it
 };

@@ -100,6 +100,12 @@ Error unknown_scheme(const std::string& destination, std::string_view scheme) {
   std::vector<std::string_view> words;
   for (const SinkInfo& sink : kSinks) words.push_back(sink.name);
   Error error{Code::invalid, "this tacho cannot write to \"" + std::string(scheme) + "://\"", destination, ""};
+  if (scheme == "gs") {
+    error.hint =
+        "write -o bq://PROJECT.DATASET for rows of BigQuery, or -o s3://BUCKET/PREFIX with "
+        "TACHO_S3_ENDPOINT=https://storage.googleapis.com and HMAC keys";
+    return error;
+  }
   if (const std::string_view near = nearest(scheme, words); !near.empty())
     error.hint = "did you mean " + std::string(near) + "? ";
   error.hint += "known: a file that ends in " + known_patterns() + ", or - for stdout";

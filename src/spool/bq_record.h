@@ -5,9 +5,9 @@
 //   length CRC-32C table time_us row
 //
 // where length and CRC-32C (eight hexadecimal digits) are those of the text from the table letter to the closing brace.
-// A record that is torn or damaged is passed over; the next one begins behind the next line end. The row holds what the
-// agent knows; the deliverer adds what is the same in every row and what only it can know, then drops what the table
-// has not.
+// A torn or damaged record is skipped; the next one begins after the next line end. The row holds what the agent knows;
+// the deliverer adds the members that are the same in every row and those that only it can know, then drops those that
+// the table lacks.
 //
 // Letters: R runtime row, M metrics row, E metrics row that carries an event (never thinned out), T row of another
 // table (-o bq://…). insertId = "r-" or "m-" + instance_id + "-" + H(task) + "-" + time_us

@@ -1,6 +1,6 @@
-// What tacho and tacho-deliver agree on, each word once: how the deliverer is started, what goes through the pipes, of
-// which kind a spooled run is, the members of meta.json and state.json, and where the service is. The writers are
-// sink/, monitor/ and engine/, the reader is deliver/. Files and their names: spool/layout.h. Thread-safe (no state).
+// What tacho and tacho-deliver agree on, each word once: how the deliverer is started, what goes through the pipes, the
+// kinds of spooled runs, the members of meta.json and state.json, and where the service is. The writers are sink/,
+// monitor/ and engine/, the reader is deliver/. Files and their names: spool/layout.h. Thread-safe (no state).
 #pragma once
 #include <array>
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace tacho {
 
-// tacho-deliver --spool-run FOLDER … with the pipe as the first descriptor behind stderr.
+// tacho-deliver --spool-run FOLDER … with the pipe as the first descriptor after stderr.
 inline constexpr std::string_view kSpoolRunFlag = "--spool-run";
 inline constexpr int kControlDescriptor = 3;
 
@@ -29,11 +29,12 @@ inline constexpr std::string_view kMustSayMark = "! ";               // said eve
 inline constexpr std::string_view kHttpTraceMark = "tacho: http ";   // TACHO_DEBUG_HTTP: passed on as it is
 inline constexpr std::string_view kPreemptedMessage = "@preempted";  // the machine is being taken away
 
-// "kind" of meta.json: where the run goes. Runs of before have none: a bucket or a service is then told by its address.
+// "kind" of meta.json: where the run goes. Runs of older versions have none: their address then tells a bucket from a
+// service.
 inline constexpr std::string_view kServiceKind = "service", kBucketKind = "bucket", kBigQueryKind = "bigquery";
 
-// "version" of meta.json and state.json. What has a higher one was written by a newer tacho, which alone knows what it
-// means: it is left alone.
+// "version" of meta.json and state.json. A file with a higher one was written by a newer tacho, which alone knows what
+// it means: it is left alone.
 inline constexpr int64_t kSpoolFormat = 1;
 
 // Members of meta.json, written by tacho.
@@ -56,7 +57,7 @@ inline constexpr std::string_view kForm = "form", kFormMonitor = "monitor", kFor
                                   kFallback = "fallback", kTask = "task", kMetrics = "metrics", kBootId = "boot_id";
 }  // namespace meta
 
-// Members of state.json, written by tacho-deliver; some also stand in the meta.json of a run that it left.
+// Members of state.json, written by tacho-deliver; some are also in the meta.json of a run that it left behind.
 namespace state {
 inline constexpr std::string_view kVersion = "version", kRunId = "run_id", kPrefix = "prefix", kPhase = "phase",
                                   kPhaseNew = "new", kPhaseRegistered = "registered", kPhaseFinished = "finished",

@@ -17,11 +17,11 @@ class DiskSync {
   DiskSync(const DiskSync&) = delete;
   DiskSync& operator=(const DiskSync&) = delete;
 
-  // The file, the folder's list of seals and the folder itself; what is gone meanwhile was sent.
+  // Syncs the file, the folder's list of seals and the folder itself; a file that is gone meanwhile was sent.
   void request(const std::string& folder, const std::string& file);
-  // Until everything that was asked for is done; false when that took longer.
+  // Waits until all requests are done; false when that took longer.
   bool wait(int64_t patience_ns);
-  // What the disk refused since this was asked last.
+  // What the disk refused since the last call.
   Status status();
 
  private:

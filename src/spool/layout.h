@@ -7,10 +7,10 @@
 //   000000.csv …  sealed segments, each a complete CSV; 000003.open is the one being written
 //   000000.rec …  the same with records for BigQuery (spool/bq_record.h)
 //   overflow      the folders where segments go when this disk takes no more, one a line, and whose they are
-//   (spool/overflows.h)
+//                 (spool/overflows.h)
 //
 // No secret is in any of them. Root and folder are ours alone and reached from a descriptor (os/owned_folder.h);
-// whatever else lies there is nobody's but its owner's. Thread-safe (no state).
+// anything else there belongs to its owner and is left alone. Thread-safe (no state).
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -1,6 +1,6 @@
 // Where the rows of a run go when its disk takes no more: folders on other disks, named in the run's file `overflow`.
 // They belong to one run. A copy of its folder has the same file, so that file also says where the run is ("of PATH"):
-// whoever lies elsewhere while a folder is still there is a copy, and follows none of them. Thread-safe (no state).
+// a folder elsewhere, while one is still at PATH, is a copy and follows none of them. Thread-safe (no state).
 #pragma once
 #include <string>
 #include <string_view>
@@ -14,7 +14,7 @@ namespace tacho {
 // The text of the file `overflow` of a run.
 std::string overflow_list(const OwnedFolder& run, const std::vector<std::string>& overflows);
 
-// The folder that `run` is a copy of; empty when it is the run itself, or when that was moved to where it is now.
+// The folder that `run` is a copy of; empty when it is the run itself, even if it was moved.
 std::string original_of(const OwnedFolder& run, std::string_view run_name);
 
 // The overflows of the run itself, made or not; none of a copy.

@@ -1,7 +1,7 @@
 // The sender's side of the spool: finding runs, knowing whether their owner lives, and reading segments so that only
 // what was surely written is ever sent. Every folder is ours alone and held open (os/owned_folder.h); a file that the
-// spool did not make is neither read, locked, renamed nor removed. Its parts: mending.cc makes whole what is not,
-// removal.cc ends a run. Not thread-safe.
+// spool did not make is neither read, locked, renamed nor removed. Its parts: mending.cc repairs segments, removal.cc
+// ends a run. Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -62,18 +62,18 @@ class SpoolRun {
   // An Error where something else stands in a segment's place, or segments are not of this form (their ending): a
   // person has to look.
   Status check_segments(std::string_view form) const;
-  // Those that were sealed and whose file somebody removed; `path` is where it would be. Only when the owner is dead.
+  // Sealed segments whose file somebody removed; `path` is where it would be. Only when the owner is dead.
   std::vector<Segment> missing() const;
-  // Only when the owner is dead: cuts off what is torn and seals what is open. `form` is the ending of the run's sealed
-  // segments: its kind knows it, an open one does not show it. Tells what was cut; an Error when something could not be
-  // sealed, which is then not in sealed().
+  // Only when the owner is dead: cuts off a torn end and seals the open segment. `form` is the ending of the run's
+  // sealed segments: the run's kind knows it, an open segment does not show it. Says what was cut; an Error when
+  // something could not be sealed, which is then not in sealed().
   Status recover(std::string_view form, std::vector<Torn>& torn) const;
   // The whole CSV of a segment. invalid: the checksum is wrong.
   Result<std::string> read(const Segment& segment) const;
-  // The same piece by piece, for those that are too large to be held. Whether the checksum is right is known at the
+  // The same piece by piece, for segments that are too large for memory. Whether the checksum is right is known at the
   // end.
   Status read_pieces(const Segment& segment, const std::function<void(std::string_view piece)>& take) const;
-  // A damaged segment keeps the rows that are whole, and is sealed anew.
+  // Keeps the whole rows of a damaged segment, and seals it again.
   Result<Torn> repair(const Segment& segment) const;
   // Puts other rows in a segment's place, sealed.
   Status replace(const Segment& segment, std::string_view text, int64_t rows) const;
@@ -82,11 +82,11 @@ class SpoolRun {
   // One segment that is not needed any more.
   void remove(const Segment& segment) const;
 
-  // Where it lies, then where it would go when that disk takes no more.
+  // The root that the run lies in, then those where it would go when that disk takes no more.
   std::vector<std::string> roots() const;
   int64_t bytes() const;  // of its files
-  // Removes what the spool made of it, at last the folder. What else lies in it stays, and so does the folder: its path
-  // is returned, empty when all is gone.
+  // Removes the run's files that the spool made, and then the folder. Anything else in it stays, and so does the
+  // folder, whose path is then returned; empty when all is gone.
   std::string remove();
 
  private:
@@ -109,10 +109,10 @@ class SpoolRun {
   Fd lock_;
 };
 
-// Folders of runs below a root that is ours, oldest first; of the runs nothing but names is looked at.
+// Folders of runs below a root that is ours, oldest first; only the names of the runs are read.
 std::vector<std::string> spool_folders(const std::string& root);
-// Finishes what somebody was killed at: folders of runs that were delivered and not removed. Tells of those that hold
-// something that the spool did not make.
+// Finishes interrupted removals: folders of runs that were delivered but not removed. Reports those that hold something
+// that the spool did not make.
 std::vector<std::string> sweep_delivered(const std::string& root);
 
 }  // namespace tacho

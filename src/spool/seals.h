@@ -1,6 +1,6 @@
-// The list of seals in a run's folder: one line a segment that is complete, with what it must hold. A line counts from
-// its end of line on, the last one of a number is the one that counts (a repaired segment is sealed anew), and one that
-// cannot be true is none. Thread-safe (no state).
+// The list of seals in a run's folder: one line for each complete segment, with what it must hold. A line without its
+// end does not count; of several lines with one number the last counts (a repaired segment is sealed again); an
+// impossible line is ignored. Thread-safe (no state).
 #pragma once
 #include <cstdint>
 #include <map>

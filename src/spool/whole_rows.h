@@ -1,5 +1,5 @@
-// What is whole of a segment that a kill tore, or a power cut or a bad disk damaged: rows before and behind the damage
-// are kept, and nothing else. Pure, thread-safe.
+// The whole rows of a segment that a kill, a power cut or a bad disk damaged: rows before and after the damage are
+// kept, and nothing else. Pure, thread-safe.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace tacho {
 
-// Leaves in a CSV its header and every line that ends and has as many fields; returns how many rows that are. Without a
-// header nothing is whole.
+// Leaves in a CSV its header and every complete line with as many fields; returns the number of those rows. Without a
+// header nothing is kept.
 int64_t keep_whole_csv(std::string& text);
 // The same of a segment with this ending (spool/layout.h): CSV or records.
 int64_t keep_whole_rows(std::string_view ending, std::string& text);

@@ -1,7 +1,7 @@
 // The agent's side of the spool: rows appended one write each to the open segment, sealed from time to time. A row that
 // does not fit is cut off again and goes to the next folder (another disk, then memory), until the first one has room
-// again. A folder that somebody removes is made anew with all that this process still has of it. Rows survive the death
-// of tacho at any moment; sealed segments survive a power cut. Every folder is ours alone and held open
+// again. A folder that somebody removes is made again with all that this process still has of it. Rows survive the
+// death of tacho at any moment; sealed segments survive a power cut. Every folder is ours alone and held open
 // (os/owned_folder.h). Not thread-safe; a row allocates nothing, a seal does.
 #pragma once
 #include <cstdint>

@@ -70,7 +70,7 @@ class Program(Case):
         self.refused(self.tacho("-q", "watch"), "tacho watch")
 
     def test_help_begins_with_examples(self):
-        programs = {"tacho": ["", "run", "attach", "watch", "runs", "show", "report", "compare", "advise", "top", "list", "doctor", "monitor", "discover", "deliver",
+        programs = {"tacho": ["", "run", "attach", "watch", "runs", "show", "report", "compare", "advise", "note", "rm", "prune", "config", "top", "list", "doctor", "monitor", "discover", "deliver",
                               "cromwell", "cromwell upload", "cromwell serve", "cromwell import", "bq", "bq init"],
                     "tacho-katib": ["", "collect", "db", "inject", "trials"], "resource-tracker": [""]}
         if not all(os.path.exists(os.path.join(BUILD, "bin", name)) for name in [*programs, "tacho-deliver", "tacho-kube"]):

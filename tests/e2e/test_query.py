@@ -86,8 +86,9 @@ class Query(Case):
                 self.assertEqual(json.loads(self.tacho("compare", name, newest, "--json").out)["runs"][0]["id"], wanted)
                 self.assertEqual(json.loads(self.tacho("advise", name, "--json").out)["runs"], [wanted])
                 self.assertEqual(self.tacho("top", name, "--json").rc, 0)
-        for words in (["show", rows], ["report", rows, "-o", self.path("r.html")], ["compare", rows, newest], ["advise", rows], ["top", rows, "--json"]):
+        for words in (["show", rows], ["report", rows, "-o", self.path("r.html")], ["compare", rows, newest], ["top", rows, "--json"]):
             self.assertEqual(self.tacho(*words).rc, 0, words)
+        self.assertEqual(self.tacho("advise", rows).rc, 4)  # one sample tells too little
         for name, words in (("last~3", ["only 3"]), ("last:nobody", []), ("last~x", ["last~1"]), ("xyz", ["4 characters"]),
                             (newest[:8], [newest[:13], middle[:13], oldest[:13]])):
             for command in (["show"], ["report"], ["advise"], ["top"]):
@@ -119,25 +120,18 @@ class Query(Case):
         metrics = {metric["name"]: metric for metric in compared["metrics"]}
         for metric in metrics.values():
             self.assertEqual((len(metric["values"]), len(metric["change_percent"])), (len(ids), len(ids)))
-        self.assertLessEqual({"duration_s", "cpu_mean_cores", "memory_peak_bytes"}, set(metrics))
+        self.assertLessEqual({"time", "cpu_mean", "memory_peak"}, set(metrics))
         text = self.tacho("compare", *ids).out
         for word in [name[:13] for name in ids] + ["memory peak", "time"]:
             self.assertIn(word, text)
         for words in ([], ids[:1], [ids[0], "nosuch"]):
             self.assertEqual(self.tacho("compare", *words).rc, 125)
 
-    def test_advise(self):
-        self.assertEqual(self.tacho("run", "-q", "-i", "50ms", "-o", self.path("a.csv"), "--", "sleep", "0.2").rc, 0)
-        for name in ("last", self.path("a.csv")):
-            with self.subTest(name=name):
-                advice = json.loads(self.tacho("advise", name, "--json").out)
-                self.assertEqual(advice["recommendation"], {"cpu": 1, "cpu_p95": 1, "memory": 128, "gpu": 0, "vram": 0})
-                self.assertEqual(set(advice["statistics"]["process_cpu_usage"]), {"mean", "max"})
-                self.assertIn("128 MiB", self.tacho("advise", name).out)
+    def test_advise_needs_words_and_a_job(self):
         self.assertEqual(self.tacho("advise").rc, 125)
         self.assertEqual(self.tacho("watch", "-q", "-i", "50ms", "--timeout", "100ms").rc, 124)
         done = self.tacho("advise", "last")
-        self.assertEqual(done.rc, 125)
+        self.assertEqual(done.rc, 4)
         self.assertIn("tacho run -- CMD", done.err)
 
     def test_top(self):

@@ -2,6 +2,7 @@
 import json
 
 from service import Running, faults
+from stored_runs import make_run
 from support import Case
 
 import keeper_double  # service.py has put the doubles into the path
@@ -12,7 +13,7 @@ class Servers(Case):
         super().setUp()
         self.double = faults.Double((), None)
         self.keeper = Running(keeper_double.Handler, self.double)
-        self.assertEqual(self.tacho("run", "-q", "--", "true").rc, 0)
+        make_run(self.store, "20261115-000000000001", cores=0.4, peak_bytes=50 << 20)
 
     def tearDown(self):
         self.keeper.close()
@@ -26,11 +27,11 @@ class Servers(Case):
         self.assertEqual([server["server_id"] for server in advice["servers"]], ["e2-micro", "t4g.small"])
         self.assertEqual(advice["servers"][0]["usd_per_hour"], 0.0084)
         self.assertNotIn("spot_usd_per_hour", advice["servers"][1])
-        self.assertEqual(advice["recommendation"]["cpu"], 1)
+        self.assertEqual(advice["advice"]["cpu"]["advised"], 1)
         path = self.double.log[-1]["path"]
-        self.assertIn("vcpus_min=1&memory_min=0.2&", path + str(self.double.log[-1]))
+        self.assertIn("vcpus_min=1&memory_min=0.1&", path + str(self.double.log[-1]))
         text = self.advise("--servers").out
-        self.assertIn("  memory     128 MiB", text)
+        self.assertIn("  memory     63 MiB", text)
         self.assertIn("  server     gcp e2-micro  ($0.0084 an hour on demand; 2 vCPUs, 1 GiB)\n", text)
         only = json.loads(self.advise("--servers", "--json", "--vendor", "aws").out)["servers"]
         self.assertEqual([server["server_id"] for server in only], ["t4g.small"])
@@ -63,11 +64,11 @@ class Servers(Case):
                 done = self.advise("--servers")
                 self.assertEqual(done.rc, 0, done)
                 self.assertEqual("server   " in done.out, answered, done)
-                self.assertIn("128 MiB", done.out)
+                self.assertIn("63 MiB", done.out)
                 self.assertEqual(len(self.double.log), calls, done)
         done = self.advise("--servers", "--json", url="http://127.0.0.1:1")
         self.assertEqual(done.rc, 0, done)
-        self.assertEqual(json.loads(done.out)["recommendation"]["memory"], 128)
+        self.assertEqual(json.loads(done.out)["advice"]["memory"]["advised"], 63)
         self.assertIn("no prices of servers", done.err)
         done = self.advise("--servers", url="http://example.com")
         self.assertIn("http", done.err)

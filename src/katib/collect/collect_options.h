@@ -1,5 +1,5 @@
 // What `tacho-katib collect` was asked to do: the flags of both older collectors, tacho's own, and the configuration
-// file, checked as far as that needs no file of the trial's. Plain data and pure functions; thread-safe.
+// file, checked as far as possible without a file of the trial. Plain data and pure functions; thread-safe.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -42,7 +42,7 @@ struct CollectOptions {
   int64_t grace_ns = 30'000'000'000;
   std::vector<std::string> ignored_processes{"istio-proxy", "envoy", "pilot-agent", "linkerd2-proxy"};
   std::string active_when;  // ENV=value
-  bool passive = false;     // that is not met
+  bool passive = false;     // active_when is not met
   std::string http_path = "/metrics", http_scheme = "http", http_host = "127.0.0.1", http_ca;
   uint16_t http_port = 8080;
   std::vector<std::string> http_headers;

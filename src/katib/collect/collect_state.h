@@ -27,10 +27,10 @@ struct PendingChunk {
   bool at_end = false;  // read when training was over: a last line without its end counts
   std::vector<ArrivalRun> arrivals;
   int64_t done = 0;     // of the shaped rows: acknowledged (or dropped as poison)
-  int64_t sending = 0;  // the next ones, which may have been stored already; behind the last, the first of `skipped`
+  int64_t sending = 0;  // the next ones, which may have been stored already; after the last row, the first of `skipped`
   std::vector<int64_t> skipped;              // of those done: not taken when others were, tried once more at the end
   std::string id;                            // of the chunk, for its reports
-  static constexpr int64_t kMost = 100'000;  // of anything above: what says more was not written by a collector
+  static constexpr int64_t kMost = 100'000;  // of anything above: a state with more was not written by a collector
 };
 
 struct CollectState {
@@ -47,15 +47,15 @@ struct CollectState {
 };
 
 std::string format_state(const CollectState& state);
-// A collector of event files writes a place for each of them. `event_bytes`: what those take that are there now; a
-// state that holds much more was planted, and is not read.
+// A collector of event files writes a place for each of them. `event_bytes`: the size of the places of all files that
+// exist now; a state that holds much more was planted, and is not read.
 inline constexpr size_t kEventEntryBytes = 200;  // of one file, beside its path twice (escaped)
 Result<CollectState> parse_collect_state(std::string_view text, size_t event_bytes = 0);
 
 class StateFile {
  public:
   explicit StateFile(std::string path) : path_(std::move(path)) {}  // "": nothing is kept
-  // Nothing when there is none, or none that can be used (with a warning).
+  // Nothing when there is no state, or no usable one (with a warning).
   std::optional<CollectState> load(std::string_view trial, std::string_view kind, size_t event_bytes = 0) const;
   void save(const CollectState& state);
   const std::string& path() const { return path_; }

@@ -37,7 +37,7 @@ struct CollectEnd {
 class Collector {
  public:
   // Filters, rules and selectors are compiled here; an Error of code invalid is the caller's exit 2. Waits for another
-  // collector with the same state; where that does not end, the Error has code io.
+  // collector with the same state; if that one does not end, the Error has code io.
   static Result<std::unique_ptr<Collector>> create(CollectOptions options);
   CollectEnd run();
 
@@ -114,7 +114,7 @@ class Collector {
 
   Phase phase_ = Phase::training;
   CollectEnd end_;
-  std::string fatal_;   // why the end will be a failure, known before it
+  std::string fatal_;   // why the end will be a failure, once that is known
   std::string unread_;  // why the source could not be read at the last try
   bool terminated_ = false, source_changed_ = true, final_scrape_started_ = false, final_scrape_done_ = false,
        success_ = false;

@@ -14,7 +14,7 @@ namespace tacho {
 
 struct GoFlag {
   std::string_view name;   // without dashes
-  bool is_switch = false;  // may stand without a value, which then is "true"
+  bool is_switch = false;  // may stand without a value, which is then "true"
 };
 
 struct GivenFlag {

@@ -1,8 +1,8 @@
 // Rows that tacho makes itself (scraped samples, resources, `unavailable`), kept in a file until they are acknowledged,
 // so that they outlive a restart like the lines of a log. Without a folder to keep it in, the file is in memory only.
-// The rows come out again through its Reader. The file begins with its owner's name, and is emptied for another. Each
-// line has a checksum: one that was torn, or that somebody else wrote, is no row. Both have their limits; beyond them
-// rows are lost, which is said. Not thread-safe.
+// The rows come out again through its Reader. The file begins with its owner's name, and is emptied for another owner.
+// Each line has a checksum: a line that was torn, or that somebody else wrote, is no row. File and memory are limited;
+// rows beyond that are lost, with a message. Not thread-safe.
 #pragma once
 #include <string>
 #include <string_view>
@@ -14,7 +14,7 @@ namespace tacho {
 
 class Journal final : public Reader {
  public:
-  // `path` "" : in memory. When the file cannot be made or written, also in memory, with a warning. `owner`: the Trial.
+  // `path` "" : in memory. In memory, too, with a warning, when the file cannot be made or written. `owner`: the Trial.
   explicit Journal(std::string path, std::string_view owner = "");
   // Rows that wait: hours of a database that is away.
   static constexpr int64_t kMostInFile = int64_t{256} << 20, kMostInMemory = int64_t{8} << 20;
@@ -23,7 +23,7 @@ class Journal final : public Reader {
 
   void append(const MetricRow& row);
   bool holds(std::string_view name, std::string_view value) const;  // searches all of it
-  // Everything was acknowledged: what is in memory is let go.
+  // Everything was acknowledged: frees the rows in memory.
   void all_acknowledged();
 
   Result<bool> read(bool at_end, size_t limit, const Take& take) override;

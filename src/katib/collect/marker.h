@@ -29,8 +29,8 @@ std::optional<ProcessId> parse_launcher_record(std::string_view text);
 std::optional<ProcessId> read_launcher_record(const std::string& folder);
 
 inline constexpr std::string_view kLauncherUsage = ".tacho-usage";
-// `1234 5678901 2300000`: the launcher has ended, and so much CPU time (µs) was used below it; nothing when it is of
-// another one.
+// `1234 5678901 2300000`: the launcher has ended, and this much CPU time (µs) was used below it; nothing when the file
+// is another launcher's.
 std::optional<int64_t> parse_launcher_usage_ns(std::string_view text, const ProcessId& launcher);
 std::optional<int64_t> read_launcher_usage_ns(const std::string& folder, const ProcessId& launcher);
 

@@ -24,7 +24,7 @@ struct ProcessId {
 struct PodProcess {
   ProcessId id;
   pid_t parent = 0, group = 0;
-  bool ended = false;  // a zombie: only its parent has not noticed
+  bool ended = false;  // a zombie: its parent has not waited for it yet
 };
 
 // All processes, in no order; empty when /proc cannot be read.
@@ -35,7 +35,7 @@ std::optional<PodProcess> read_process(const Roots& roots, pid_t pid);
 bool is_alive(const Roots& roots, const ProcessId& id);
 
 // First processes of containers, oldest first, without pid 1, this process, the ignored programs, start-up probes of
-// the collector and what the container runtime has not yet made a program of.
+// the collector and processes that the container runtime has not yet made a program of.
 std::vector<ProcessId> container_roots(const Roots& roots, std::span<const std::string> ignored_programs);
 
 // Whether a wrapper that writes its marker into `folder` is among the words of the command line: `echo completed >

@@ -1,6 +1,5 @@
-// Whose fault it is that a call was not done: the rows', the service's, or nobody can tell. Katib's own DB manager
-// answers every fault of its database with UNKNOWN and the database's words, so that these must be read. Pure;
-// thread-safe.
+// Whose fault it is that a call failed: the rows', the service's, or nobody can tell. Katib's own DB manager answers
+// every fault of its database with UNKNOWN and the database's words, so these words must be read. Pure; thread-safe.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -23,12 +22,12 @@ Fault fault_of(const RpcStatus& status);
 
 // The service understood the call and will not change its mind soon.
 bool is_refusal(int code);
-// The call never reached the service, so that nothing can come of it later.
+// The call never reached the service, so it cannot take effect later.
 bool was_never_sent(const RpcStatus& status);
 inline constexpr int64_t kLongestSettleNs = 60'000'000'000;
-// How long a call that was given up may still be worked on: it is waited for so long before the same rows are sent
-// again. Much longer while training runs (`hurried` false): nobody asks for its rows before it has ended, and a service
-// whose database hangs stores them minutes later.
+// How long a call that was given up may still take effect: the collector waits that long before it sends the same rows
+// again. Much longer while training runs (`hurried` false): nobody asks for the rows before training has ended, and a
+// service whose database hangs stores them minutes later.
 int64_t settle_ns(const RpcStatus& status, int64_t call_timeout_ns, bool hurried);
 
 }  // namespace tacho

@@ -1,7 +1,7 @@
-// One call to the DB manager with rows, and the question whether an earlier one that got no answer was stored after
-// all: the table has no unique key, so sending twice stores twice. One call is one INSERT: all of its rows are there,
-// or none. What is there is compared row by row with what was there before and what was sent, never counted: old rows
-// of the Trial and rows of other writers may be among it. Thread-safe as far as DbCalls is.
+// One call to the DB manager with rows, and the question whether an earlier call without an answer was stored after
+// all: the table has no unique key, so sending twice stores twice. One call is one INSERT: all of its rows are stored,
+// or none. The stored rows are compared row by row with those from before and those sent, never counted: old rows of
+// the Trial and rows of other writers may be among them. Thread-safe as far as DbCalls is.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -26,9 +26,9 @@ class DbCalls {
   virtual RpcStatus remove(const std::string& trial) = 0;
   virtual RpcStatus healthy() = 0;
   virtual RpcStatus set_trial_status(const std::string& trial) = 0;
-  // The service stores what it gets under one id once: nothing is doubled by sending again.
+  // The service stores each id once: sending again doubles nothing.
   virtual bool knows_ids() const { return false; }
-  // No call for a while: connections, and with them gRPC's threads and timers, are let go.
+  // No call for a while: closes connections, and with them gRPC's threads and timers.
   virtual void rest() {}
 };
 // By gRPC; connections are made at the first call, so that a collector starts fast and small.
@@ -51,8 +51,8 @@ struct ReportResult {
   RpcStatus status;
   bool was_stored = false;   // by the earlier call
   bool only_looked = false;  // it is not there, and was not sent
-  bool asked = false;        // the status is of that question, and not of the rows
-  bool serving = false;      // after a refusal: the service is well, so it may be these rows that it does not take
+  bool asked = false;        // the status is of the question, not of the rows
+  bool serving = false;      // after a refusal: the service is well, so the rows may be what it refuses
 };
 
 ReportResult perform(DbCalls& calls, const ReportCall& call);

@@ -1,5 +1,5 @@
 // What the trainer's processes use, as metrics of the trial: the tracker's probes over the main process's tree, sampled
-// each second, folded into one row of each name an interval. What cannot be read is absent. Not thread-safe.
+// each second, folded into one row per name and interval. A value that cannot be read is absent. Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -20,14 +20,14 @@ class Resources {
   static constexpr int64_t kSampleNs = 1'000'000'000;
   static const std::vector<std::string>& all_names();
 
-  // `names`: those wanted; others are not measured.
+  // `names`: the wanted ones; others are not measured.
   Resources(Roots roots, std::vector<std::string> names, int64_t interval_ns);
   ~Resources();
 
   void follow(const ProcessId& main);
   bool following() const;
-  // At deadline_ns(): takes a sample, and makes rows when the interval is over. With `last` the rows of what has come
-  // since.
+  // At deadline_ns(): takes a sample, and makes rows when the interval is over. With `last` also the rows of an
+  // unfinished interval.
   void sample(int64_t now_ns, bool last, const std::function<void(MetricRow&&)>& take);
   int64_t deadline_ns() const;
   // All CPU time since the main process began, where somebody knows it exactly at the end.

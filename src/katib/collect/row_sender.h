@@ -1,8 +1,8 @@
 // Brings the rows of several streams into the database, each once: builds a chunk, writes down that it is on its way,
 // sends it part by part on a thread of its own, writes down that it is acknowledged. A part that failed is sent again
-// for ever, with pauses; a row that the database will never take is found by halving, and dropped when others were
-// taken after it was refused and it is refused once more: a database that takes nothing for hours loses nothing. Not
-// thread-safe, never blocks.
+// without limit, with pauses. A row that the database will never take is found by halving, and dropped when others were
+// taken after it was refused and it is then refused once more: a database that takes nothing for hours loses nothing.
+// Not thread-safe, never blocks.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -24,7 +24,7 @@ namespace tacho {
 // Pauses between attempts: 0.5 s doubling to 30 s, ±20 %.
 class ReportPause {
  public:
-  int64_t next_ns(bool longest);  // the longest at once for what will not change soon
+  int64_t next_ns(bool longest);  // `longest`: at once the longest, for what will not change soon
   void reset() { pause_ns_.reset(); }
 
  private:
@@ -48,7 +48,7 @@ class RowSender {
   // known.
   void resume();
 
-  // What one call may take: a call that was given up then may still be done for about as long (refusal.h).
+  // How long one call may take: a call that was then given up may still take effect for about as long (refusal.h).
   void set_call_timeout(int64_t timeout_ns) { call_timeout_ns_ = timeout_ns; }
   // There is no time left to wait for calls that were given up, nor for the end of a pause.
   void hurry() {
@@ -56,10 +56,12 @@ class RowSender {
     if (retry_ns_ != INT64_MAX) retry_ns_ = 0;
   }
 
-  // Send all that is there, then rest. With `at_end` nothing more will be written: a last line without its end counts.
+  // Sends all rows there are, then rests. With `at_end` nothing more will be written: a last line without its end
+  // counts.
   void flush(bool at_end);
-  // The stream began anew: what is on its way is finished, then it is read from the beginning, unless its reader has
-  // noticed by itself and is there already. After delete_first() it is read from the beginning in any case.
+  // The stream began anew: the chunk on its way is finished, then the stream is read from the beginning, unless its
+  // reader has noticed that by itself and is there already. After delete_first() it is read from the beginning in any
+  // case.
   void begin_anew(std::string_view name);
   // Delete the Trial's rows before anything else is sent.
   void delete_first() { delete_wanted_ = true; }
@@ -71,7 +73,7 @@ class RowSender {
   uint64_t calls() const { return calls_made_; }
   bool resting() const { return !flushing_ && !chunk_ && !delete_wanted_ && (!worker_.busy() || releasing_); }
   bool failing() const { return failures_ > 0; }
-  // Why what is left in a source could not be read though nothing more is written; empty: it was read.
+  // Why the rest of a source could not be read though nothing more is written; empty: it was read.
   const std::string& unreadable() const { return unreadable_; }
   const RpcStatus& last_status() const { return last_status_; }
 
@@ -82,7 +84,7 @@ class RowSender {
     const ArrivalMarks* marks;
     bool open;
     bool anew = false;
-    int own_restarts = 0;  // that the reader noticed before begin_anew() told of them
+    int own_restarts = 0;  // noticed by the reader before begin_anew() reported them
   };
   Stream* find(std::string_view name);
   bool build_chunk();
@@ -134,7 +136,7 @@ class RowSender {
   int read_failures_ = 0;
   uint64_t failures_ = 0, calls_made_ = 0;
   int64_t retry_ns_ = INT64_MAX;
-  int64_t release_ns_ = INT64_MAX;  // when an unused connection is let go
+  int64_t release_ns_ = INT64_MAX;  // when an unused connection is closed
   bool releasing_ = false;
   ReportPause pause_;
   RpcStatus last_status_;

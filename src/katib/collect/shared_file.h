@@ -1,7 +1,6 @@
-// Small files in the folder that the collector shares with the trainer, whom it does not trust: what stands under a
-// name may be a link out of the folder, a FIFO on which an open would wait for ever, a device, a directory, or huge.
-// Nothing but a plain file of the folder is read, and nothing that stands there is written into: a new file takes its
-// name. Thread-safe.
+// Small files in the folder that the collector shares with the trainer, whom it does not trust: under a name there may
+// be a link out of the folder, a FIFO on which an open would wait for ever, a device, a directory, or a huge file. Only
+// a plain file in the folder is read, and no existing file is written into: a new file replaces it. Thread-safe.
 #pragma once
 #include <sys/types.h>
 

@@ -1,6 +1,6 @@
 // Early-stopping rules: "name;value;comparison;startStep", as -stop-rule gives them. All must be met, each once (it
 // latches); the objective is compared by its best value so far, other metrics by the present one. A rule is tested at
-// its startStep-th observation and at every later one; 0 is at every one. Pure; not thread-safe.
+// its startStep-th observation and at every later one; 0 means at every one. Pure; not thread-safe.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -22,7 +22,7 @@ class StopRules {
   static Result<StopRules> parse(const std::vector<std::string>& rules, const std::vector<std::string>& metrics,
                                  ObjectiveType type);
 
-  // One more observation. True when it is this row that completes the rules.
+  // One more observation. True when this row completes the rules.
   bool observe(const MetricRow& row);
   bool met() const { return !rules_.empty() && left_ == 0; }
   bool empty() const { return rules_.empty(); }

@@ -35,7 +35,7 @@ class Trainer {
  public:
   explicit Trainer(TrainerOptions options) : options_(std::move(options)) {}
 
-  // Looks for the main process while there is none, or while only the oldest container stood for it. True when
+  // Looks for the main process while none is known, or while only the oldest container's stands in for it. True when
   // something changed. Cheap enough for each poll interval; search_again() tells whether it can still change.
   bool look();
   bool found() const { return main_.pid != 0 || vanished_; }
@@ -44,9 +44,9 @@ class Trainer {
   const ProcessId& main() const { return main_; }
   uint64_t generation() const { return generation_; }  // changes with the descriptors
 
-  bool main_gone();    // has ended, whatever the others do
-  bool others_gone();  // all that are waited for beside it
-  // Looks once more who the others are: a container may have begun as a shell and be a proxy by now.
+  bool main_gone();    // it has ended, whatever the others do
+  bool others_gone();  // all others that are waited for
+  // Looks again which processes the others are: a container may have begun as a shell and be a proxy by now.
   void forget_ignored();
   // What the marker says; only after main_gone().
   TrainingEnd end() const;

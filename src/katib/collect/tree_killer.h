@@ -1,6 +1,6 @@
 // Ends the trainer's whole process tree at an early stop: SIGTERM to everyone below the main process, again to whoever
-// appears, SIGKILL after the grace time, until nobody is left. A process is signalled through a pidfd whose start time
-// was compared, so never a stranger who got its pid. Not thread-safe.
+// appears, SIGKILL after the grace time, until nobody is left. A process is signalled through a pidfd after its start
+// time was compared, so never a stranger that got its pid. Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -32,7 +32,7 @@ class TreeKiller {
   std::vector<ProcessId> known_;  // got SIGTERM
 };
 
-// False when it is gone, or another process has its pid now, or we may not.
+// False when it is gone, another process has its pid now, or we may not signal it.
 bool signal_process(const Roots& roots, const ProcessId& id, int number);
 
 }  // namespace tacho

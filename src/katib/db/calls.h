@@ -1,5 +1,5 @@
-// What the calls of the service do with the store, without threads and servers: bytes of the wire in, a gRPC status
-// out. Thread-safe, as the store is.
+// What the service's calls do with the store, without threads and servers: bytes of the wire in, a gRPC status out.
+// Thread-safe, as the store is.
 #pragma once
 #include <grpcpp/grpcpp.h>
 
@@ -10,11 +10,10 @@
 
 namespace tacho {
 
-// Faults of the data come back as UNKNOWN, the service's only code elsewhere, on which a collector looks for the bad
-// row; a row without metric as INVALID_ARGUMENT. Faults of the store are UNAVAILABLE: the same call may succeed
-// later.
-// `id`: of the report, if it has one; `gone`: its caller has given it up, asked just before the rows are stored for
-// good.
+// Faults of the data come back as UNKNOWN, the only code of Katib's own service, which makes a collector look for the
+// bad row; a row without metric comes back as INVALID_ARGUMENT. Faults of the store are UNAVAILABLE: the same call may
+// succeed later. `id`: of the report, if it has one; `gone`: whether its caller has given up, asked just before the
+// rows are stored for good.
 grpc::Status report_call(ObservationStore& store, const grpc::ByteBuffer& request, const std::string& id = "",
                          const std::function<bool()>& gone = {});
 grpc::Status get_call(ObservationStore& store, const grpc::ByteBuffer& request, grpc::ByteBuffer& reply);

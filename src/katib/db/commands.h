@@ -1,5 +1,5 @@
-// The commands of tacho-katib around the store: `db` serves it, `log` prints it. The words are those behind the
-// command's name; what is returned is the exit code: 0, 1 when it could not be done, 2 when the words make no sense.
+// The commands of tacho-katib around the store: `db` serves it, `log` prints it. The words are those after the
+// command's name; the return value is the exit code: 0, 1 when it could not be done, 2 when the words make no sense.
 #pragma once
 #include <span>
 #include <string>

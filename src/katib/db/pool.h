@@ -1,5 +1,5 @@
-// Connections that wait for their next use. take() hands one out or makes a new one; what it returns goes back by
-// itself. A connection that is broken is thrown away by its user. Thread-safe.
+// Connections that wait for their next use. take() hands one out or makes a new one; what it returned comes back by
+// itself. A user throws a broken connection away. Thread-safe.
 #pragma once
 #include <functional>
 #include <memory>

@@ -1,8 +1,8 @@
 // PostgreSQL through libpq, which is loaded at run time: its own libraries (Kerberos, LDAP …) must not be in every
 // sidecar. Values are bound or sent by COPY, never spliced into SQL. A connection is used by one thread at a time.
-// Nothing is waited for without limit: the server ends a statement after its time (statement_timeout), the kernel a
-// connection whose peer is gone (keep-alives, TCP user time-out), and we one whose server says nothing. Relies on libpq
-// 10 and a server of version 10 or later.
+// No wait is unlimited: the server ends a statement after its time (statement_timeout), the kernel ends a connection
+// whose peer is gone (keep-alives, TCP user time-out), and we end one whose server says nothing. Relies on libpq 10 and
+// a server of version 10 or later.
 #pragma once
 #include <libpq-fe.h>
 
@@ -24,7 +24,7 @@ namespace tacho {
 struct PostgresPlace {
   std::vector<std::pair<std::string, std::string>> parameters;
   std::string name;          // for people, without a password
-  int patience_ms = 60'000;  // for a server that says nothing; more than it gives a statement
+  int patience_ms = 60'000;  // for a server that says nothing; longer than a statement's time
 };
 
 // The functions of libpq that are used.
@@ -71,7 +71,7 @@ class PostgresConnection {
   Status send_copy(std::string_view bytes);
   Status end_copy();                      // ok: all rows are stored
   void abandon_copy(const char* reason);  // none is
-  // For statements that take their time: no limit but the connection's own.
+  // For long statements: no limit but the connection's own.
   Status without_limit();
   // From another thread: ends the statement that runs.
   void cancel();

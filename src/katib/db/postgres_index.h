@@ -1,6 +1,6 @@
-// The index on a table that is there already and may be large: made beside the service, which begins without it, and
-// without keeping anybody from writing (CREATE INDEX CONCURRENTLY). One that an earlier attempt left half made is made
-// again. Of several services on one database one does it. The destructor ends it.
+// The index on a table that exists already and may be large: made while the service runs, which starts without it, and
+// while others write (CREATE INDEX CONCURRENTLY). An index that an earlier attempt left half made is made again. Of
+// several services on one database, one makes it. The destructor ends it.
 #pragma once
 #include <memory>
 #include <mutex>

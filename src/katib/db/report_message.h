@@ -1,6 +1,6 @@
 // A ReportObservationLogRequest row by row, straight from the bytes of the wire: a report of a million rows as
-// objects would take five times the room of its bytes. Fields in any order, repeated or unknown are read as protobuf
-// says. Pure; not thread-safe.
+// objects would take five times the room of its bytes. Fields in any order, repeated or unknown ones are read as
+// protobuf says. Pure; not thread-safe.
 #pragma once
 #include <google/protobuf/io/zero_copy_stream.h>
 

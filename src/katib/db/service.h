@@ -13,7 +13,7 @@ namespace tacho {
 struct DbServerOptions {
   std::string listen = "0.0.0.0:6789";
   std::string tls_cert_file, tls_key_file;  // both or none
-  std::string tls_ca_file;                  // clients must have a certificate by it
+  std::string tls_ca_file;                  // clients must have a certificate signed by it
 };
 
 class DbServer {
@@ -25,7 +25,7 @@ class DbServer {
   DbServer& operator=(const DbServer&) = delete;
 
   int port() const;
-  // Takes no more calls, lets those that run finish for so long, then cancels them.
+  // Takes no more calls, gives running ones this long to finish, then cancels them.
   void stop(int64_t grace_ms);
 
  private:

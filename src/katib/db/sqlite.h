@@ -34,12 +34,12 @@ class SqliteConnection {
 
   Result<SqliteStatement> prepare(const char* sql);
   Status execute(const char* sql);
-  // Deleted or renamed under us: what is written now would be lost with the last descriptor.
+  // Whether it was deleted or renamed: what is written now would be lost with the last descriptor.
   Status still_there() const;
   int code() const { return sqlite3_errcode(handle_.get()); }     // of the last call
   int changes() const { return sqlite3_changes(handle_.get()); }  // rows of the last INSERT
   bool in_transaction() const { return sqlite3_get_autocommit(handle_.get()) == 0; }
-  // What the last call on this connection ended with, for a person.
+  // How the last call on this connection ended, for a person.
   Error error(const char* what) const;
 
  private:

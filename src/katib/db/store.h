@@ -19,7 +19,7 @@ struct LogQuery {
   std::optional<int64_t> from_us, to_us;  // both inclusive, µs since 1970
 };
 
-// The rows of one report: all of them are stored by commit(), or none when it is destroyed before.
+// The rows of one report: commit() stores all of them; without it, none is stored.
 class StoreBatch {
  public:
   virtual ~StoreBatch() = default;
@@ -34,9 +34,9 @@ class ObservationStore {
   using Visit = std::function<void(int64_t time_us, std::string_view metric, std::string_view value)>;
   virtual ~ObservationStore() = default;
 
-  // `id`: what is stored under it is stored once, however often and from wherever it is sent; "": without.
+  // `id`: a report is stored once under it, however often and from wherever it is sent; "": none.
   virtual Result<std::unique_ptr<StoreBatch>> begin(const std::string& trial, const std::string& id = "") = 0;
-  // Whether it can remember ids; otherwise they are passed over.
+  // Whether it can remember ids; otherwise they are ignored.
   virtual bool knows_ids() const { return false; }
   virtual Status read(const LogQuery& query, const Visit& visit) = 0;  // ordered by time, then id
   virtual Status remove(const std::string& trial) = 0;
@@ -44,7 +44,7 @@ class ObservationStore {
   virtual std::string description() const = 0;  // for people; without secrets
 };
 
-// "CREATE TABLE IF NOT EXISTS" and its index, or only a look whether the table is there.
+// "CREATE TABLE IF NOT EXISTS" and its index, or only a check that the table exists.
 enum class TableInit { create, check, read_only };
 
 struct PostgresPlace;

@@ -14,8 +14,8 @@ bool write_all(int fd, const char* data, size_t size);
 // A marker that an earlier process of our pid left behind is removed first.
 bool write_record(const char* folder);
 
-// FOLDER/.tacho-usage: `1234 5678901 2300000`, the same and the CPU time of all that we started and waited for, µs. Who
-// reads /proc beside us may come too late for the last of it.
+// FOLDER/.tacho-usage: `1234 5678901 2300000`, the same and the CPU time of all that we started and waited for, µs.
+// Another reader of /proc may come too late for the last of it.
 bool write_usage(const char* folder);
 
 // FOLDER/PID.pid, by temporary file and rename, mode 0666 whatever the umask: the collector may be another user.

@@ -17,7 +17,7 @@ class Stream {
   // After the trainer's end: all whole lines that are in the pipe now. Waits for the reader of the original descriptor
   // as the trainer would have.
   void drain();
-  // The rest, a line without its end; `open_line` tells whether the file ends in such a line, and does so afterwards.
+  // The rest, a line without its end; `open_line` says whether the file ends in such a line, before and after the call.
   void finish(bool& open_line);
 
  private:

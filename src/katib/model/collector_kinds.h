@@ -1,6 +1,6 @@
-// The kinds of metrics collectors that a Trial may ask for: one line a kind. The collector reads here what it follows,
-// the webhook what it puts into a pod, the controller who reports; a test compares the documents and the image with
-// these lines. Constant data; thread-safe.
+// The kinds of metrics collectors that a Trial may ask for: one line per kind. From it the collector knows what to
+// follow, the webhook what to put into a pod, and the controller who reports; a test compares the documents and the
+// image with these lines. Constant data; thread-safe.
 #pragma once
 #include <array>
 #include <span>
@@ -31,7 +31,7 @@ struct CollectorKind {
   bool takes_format;           // the Trial may name another
   bool is_printed;             // by the trainer: the wrapper writes it to `path`, or it is read by the API
   std::string_view flag_path;  // of `collect` without -path; empty: there is none
-  std::string_view program;    // the older collector that it stands in for, when called by that name
+  std::string_view program;    // the older collector that it replaces, when called by that name
 
   // For people, in docs/katib-collector.md.
   std::string_view reads, flags;

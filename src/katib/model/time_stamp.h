@@ -12,12 +12,12 @@
 
 namespace tacho {
 
-// "2026-11-15T09:30:00.25+01:00" as µs since 1970; digits behind the microsecond are cut off. What Go's time.Parse
-// takes as RFC 3339 is taken: an hour of one digit, a comma for the point, any number of fraction digits, years 0000
-// to 9999. Nothing when it is none, or when it is outside those years in UTC.
+// "2026-11-15T09:30:00.25+01:00" as µs since 1970; digits after the microsecond are cut off. It accepts what Go's
+// time.Parse accepts as RFC 3339: an hour of one digit, a comma for the point, any number of fraction digits, years
+// 0000 to 9999. Nothing when the text is no time stamp, or is outside those years in UTC.
 std::optional<int64_t> parse_time_stamp_us(std::string_view text);
 
-// A point in time as text; the views are good as long as the object. For what parse_time_stamp_us returned.
+// A point in time, as parse_time_stamp_us returns it, as text; the views are good as long as the object.
 class TimeStampText {
  public:
   explicit TimeStampText(int64_t time_us);
@@ -29,8 +29,8 @@ class TimeStampText {
   char text_[28];
 };
 
-// The time of a row: its text, byte for byte as it goes over the wire, and what that means. Parsed where the row comes
-// into being and never again. Usual texts are kept in place, without an allocation.
+// The time of a row: its text, byte for byte as it goes over the wire, and what that means. Parsed when the row is made
+// and never again. Usual texts are kept in place, without an allocation.
 class TimeStamp {
  public:
   TimeStamp() = default;  // none: empty, and no time
@@ -40,7 +40,7 @@ class TimeStamp {
   TimeStamp(const char* text) : TimeStamp(std::string_view(text)) {}
   // For whoever knows what the text means.
   TimeStamp(std::string_view text, std::optional<int64_t> time_us);
-  // In UTC with all six digits, as every time has that tacho makes itself.
+  // In UTC with all six digits, like every time that tacho makes itself.
   static TimeStamp at(int64_t time_us);
 
   std::string_view text() const { return long_ ? std::string_view(*long_) : std::string_view(short_.data(), size_); }

@@ -1,5 +1,5 @@
-// When rows of a log were first seen: rows up to a number, and the time. Kept by whoever follows the log closely, asked
-// by who reports the same rows later. A few marks are kept, finer for what is new. Not thread-safe.
+// When rows of a log were first seen: rows up to a number, and the time. Whoever follows the log closely keeps them;
+// whoever reports the same rows later asks. A few marks are kept, more of them for recent rows. Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <vector>

@@ -30,7 +30,7 @@ struct Event {
   bool has_summary = false;
   std::string_view summary;        // the first one; a writer makes no second
   std::string_view after_summary;  // the fields behind it
-  // A large record comes as several events: these are its values from this one on, and there are more.
+  // A large record comes as several events: this one has its values from this number on, and there are more.
   uint64_t first_value = 0;
   bool continues = false;
 };

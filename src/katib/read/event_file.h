@@ -1,6 +1,6 @@
-// The events of one event file that may still grow. Its last record may be incomplete: then there is none yet. Of a
-// record of more than 1 MiB (a graph, images beside scalars) only the small fields are kept, and it may come as several
-// events. Not thread-safe.
+// The events of one event file that may still grow. Its last record may be incomplete: it does not count yet. A record
+// of more than 1 MiB (a graph, images beside scalars) keeps only its small fields and may come as several events. Not
+// thread-safe.
 #pragma once
 #include <bitset>
 #include <optional>
@@ -32,9 +32,9 @@ class EventFile {
   Next next(Event& event, bool at_end);
   // From now on plain scalars whose tag begins with none of these letters may be passed over. Lives as long as this.
   void want_tags(const FirstLetters& letters) { letters_ = &letters; }
-  // So many values of the record at the place it began with are known: a large one need not begin with them.
+  // This many values of the record where reading began are known: a large record may leave them out.
   void pass_values(uint64_t count) { known_values_ = count; }
-  // Reads nothing, but restarted() knows afterwards whether the file began anew.
+  // Reads nothing, but afterwards restarted() says whether the file began anew.
   Next look();
   uint64_t event_offset() const { return event_offset_; }  // where the last event's record begins
   // Of the last event's record; good until the next call of next().

@@ -23,14 +23,14 @@ struct FoundFile {
 };
 
 // All event files in `root` and below, a folder's files by name before its folders; linked folders are not entered. The
-// folders that were entered are added to `folders`. `trouble` tells of what is there and could not be looked at: closed
-// to us, or an error that passes. A trainer may fill its folder with anything: folders, files and entries are looked at
-// up to a limit, which is said.
+// folders that were entered are added to `folders`. `trouble` is told what exists but could not be read: closed to us,
+// or an error that passes. A trainer may fill its folder with anything: folders, files and entries are read up to a
+// limit, with a message.
 enum class FolderTrouble { none, closed, passing };
 std::vector<FoundFile> find_event_files(const std::string& root, std::vector<std::string>& folders,
                                         FolderTrouble& trouble);
 
-// Once a file and fault.
+// Once per file and fault.
 void warn_of_broken(const std::string& path, const std::string& error);
 
 class EventRows {

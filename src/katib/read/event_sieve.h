@@ -14,7 +14,7 @@ class EventSieve {
   static constexpr uint64_t kLargestField = 4096;        // a tag, a scalar tensor
   static constexpr size_t kMostBytes = size_t{1} << 19;  // of what is kept; values beyond it are for another turn
 
-  // `size`: of the whole payload; so many values are passed over first.
+  // `size`: of the whole payload; the first `skip` values are left out.
   void start(uint64_t size, uint64_t skip = 0);
   void add(std::string_view piece);
   // After all of it: the bytes of the smaller Event, good until the next start(). False when the payload is none.

@@ -1,6 +1,6 @@
 // Metric filters: Go regular expressions whose first group is a metric's name and whose second is its value, found as
-// Go's find-all does. The default filter has a matcher of its own, and so have plain ones (plain_regex.h); both find
-// the same as RE2. Not thread-safe.
+// Go's find-all does. The default filter and plain ones (plain_regex.h) have matchers of their own, which find the same
+// as RE2. Not thread-safe.
 #pragma once
 #include <functional>
 #include <memory>
@@ -36,7 +36,7 @@ class DefaultMatches {
   bool next(FilterMatch& match);
 
  private:
-  const char* at_;  // where the match before ended
+  const char* at_;  // where the last match ended
   const char* end_;
 };
 
@@ -46,7 +46,7 @@ class Filter {
 
   // An error names `number` (from 1), the text and where in it the fault is.
   static Result<Filter> compile(const std::string& text, size_t number);
-  // Every line by RE2: what the faster ways are tested against.
+  // Matches every line by RE2: the faster ways are tested against this.
   void use_re2();
   bool is_plain() const { return plain_ != nullptr; }
   const PlainRegex* plain() const { return plain_.get(); }

@@ -13,13 +13,13 @@ namespace tacho {
 class FolderWatch {
  public:
   FolderWatch();
-  // Watches these too; folders that are not there yet are tried again at the next call. True: one is watched from now
-  // on, and may have changed before.
+  // Watches these too; folders that are not there yet are tried again at the next call. True: a new one is watched from
+  // now on, and may have changed before.
   bool follow(const std::vector<std::string>& folders);
   int fd() const { return fd_.get(); }
   bool needs_polling() const { return needs_polling_ || missing_; }
   bool missing() const { return missing_; }  // some folder is not there yet
-  // Takes what is queued; true when something other than tacho's own files changed.
+  // Takes the queued events; true when something other than tacho's own files changed.
   bool changed();
 
  private:

@@ -4,9 +4,9 @@
 //  - replaced (another inode under the name): the old one is read to its end, then those that had the name in between
 //    (rotation.h), then the new one from 0;
 //  - deleted: what is open is read to its end.
-// A place is kept as device, inode, offset and a checksum of the bytes before it, by which a file that began anew is
-// told from one that grew. An error of reading passes: the next fill() goes on where this one would have. Whoever
-// writes the file is not trusted: only plain files are read, and with stay_inside() none that a link outside leads to.
+// A place is kept as device, inode, offset and a checksum of the bytes before it, which tells a file that began anew
+// from one that grew. An error of reading passes: the next fill() goes on where this one would have. Whoever writes the
+// file is not trusted: only plain files are read, and with stay_inside() none that a link out of the folder leads to.
 // Not thread-safe; allocates only when a line does not fit into the buffer.
 #pragma once
 #include <sys/types.h>
@@ -41,7 +41,7 @@ class GrowingFile {
   };
 
   explicit GrowingFile(std::string path);
-  // The file is read only where it is in the folder of its path or below it: a log is shown to people, a secret must
+  // The file is read only if it is in the folder of its path or below it: a log is shown to people, and a secret must
   // not be.
   void stay_inside() { inside_ = true; }
   // The system calls; a seam for tests.
@@ -63,7 +63,7 @@ class GrowingFile {
   Identity identity() const { return identity_; }
   const std::string& path() const { return path_; }
 
-  // Nothing before the first file was opened. `back`: of so many bytes before, which were consumed since the last
+  // Nothing before the first file was opened. `back`: this many bytes earlier, which were consumed since the last
   // fill().
   std::optional<Place> place(size_t back = 0) const;
   // Goes on from there at the next fill(); nothing: from the beginning of the first file that was read.

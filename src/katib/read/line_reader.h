@@ -1,5 +1,5 @@
-// What the readers of logs share: lines of a growing file, complete ones while training runs, the last one without its
-// end when training is over; lines over 1 MiB skipped and counted; exact places; the echo. Not thread-safe.
+// What the readers of logs share: lines of a growing file (only complete ones while training runs, the unfinished last
+// one when it is over); lines over 1 MiB, which are skipped and counted; exact places; the echo. Not thread-safe.
 #pragma once
 #include <memory>
 #include <optional>
@@ -37,12 +37,12 @@ class LineReader : public Reader {
   LineReader(std::string path, ReaderOptions options);
 
   // Passes on the rows of `lines`, each ended by '\n' but perhaps the last, until `limit` are passed on. Returns how
-  // many bytes were dealt with: whole lines. A line with more rows than that is not dealt with yet; line_matches_ tells
-  // how far it was read.
+  // many bytes were dealt with: whole lines. A line with more rows than that stays unfinished; line_matches_ says how
+  // far it was read.
   virtual Result<size_t> parse(std::string_view lines, size_t limit, const Take& take) = 0;
   // The time of a row that has none of its own.
   TimeStamp missing_time();
-  // A large value counts for many rows, so that a read() of them stays as small as one of numbers.
+  // A large value counts as many rows, so that a read() of large values stays as small as one of numbers.
   void count_row(std::string_view value) { taken_ += 1 + value.size() / 256; }
 
   ReaderOptions options_;

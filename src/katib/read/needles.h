@@ -1,4 +1,4 @@
-// Finds the next place in a text where any of a few words stands: the filter before every other work on a log. Compares
+// Finds the next place in a text where any of a few words stands: the filter before all other work on a log. Compares
 // two telling bytes of a word with 16 or 32 places at a time (SSE2, AVX2), then the word. Pure after construction; no
 // allocation.
 #pragma once
@@ -20,7 +20,7 @@ class Needle {
   size_t first_ = 0, second_ = 0;  // the two telling bytes, first_ ≤ second_
 };
 
-// Walks over one text, line by line of those that hold a word.
+// Walks over one text, from line to line that holds a word.
 class NeedleScan {
  public:
   // Words that are empty or hold a line's end are never found.

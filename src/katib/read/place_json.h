@@ -1,4 +1,4 @@
-// A place in a file as JSON, for the state file. Only included where JSON is spoken.
+// A place in a file as JSON, for the state file. Included only where JSON is used.
 #pragma once
 #include <nlohmann/json.hpp>
 

@@ -1,9 +1,9 @@
 // The plain regular expressions that most metric filters are: literals, classes, groups, ? * + {n,m} (also lazy) and |,
-// over ASCII text. Everything else is RE2's, which finds the same: this is for speed, since RE2 passes over a text
-// three times where groups are asked for. One pass here: an automaton whose states are ordered lists of threads, made
-// when they are first met; what a thread remembers (where groups begin and end) is kept in registers that move with it.
-// A thread stands behind the letter that it took last: what comes before the next one is done together with that, so
-// that most letters move nothing. Not thread-safe.
+// over ASCII text. Everything else is left to RE2, which finds the same: this is for speed, since RE2 reads a text
+// three times to find groups. Here it is read once: an automaton whose states are ordered lists of threads, made when
+// they are first met; what a thread remembers (where groups begin and end) is kept in registers that move with it. A
+// thread stands after the letter that it took last: what must be done before the next letter is done together with that
+// letter, so that most letters move nothing. Not thread-safe.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -23,15 +23,15 @@ class PlainRegex {
   };
   enum class Found { no, yes, too_large };
 
-  // Null when the expression is not of this kind. It is a valid one: RE2 has compiled it.
+  // Null when the expression is not of this kind. The expression is valid: RE2 has compiled it.
   static std::unique_ptr<PlainRegex> compile(std::string_view text);
 
   // The first match at or behind `from` as Perl has it: leftmost, then by preference. `text` is ASCII and below 2 GiB.
   // too_large: the automaton would need too many states, now and ever after.
   Found find(std::string_view text, size_t from, Match& match);
 
-  // The part of [from, end) round `at` that no match reaches beyond: up to letters on both sides that no part of the
-  // expression takes. What is found there is what is found there in the whole.
+  // The part of [from, end) around `at` that no match reaches beyond: up to letters on both sides that no part of the
+  // expression takes. A search in this part finds the same as a search in the whole.
   std::string_view part_round(const char* at, const char* from, const char* end) const;
 
  private:

@@ -1,6 +1,6 @@
-// Reads a plain regular expression (plain_regex.h) and writes its program. What it does not know for sure it leaves to
-// RE2: flags, anchors, boundaries, Unicode, repetitions of what may be empty, and what may be empty as a whole. Not
-// thread-safe.
+// Reads a plain regular expression (plain_regex.h) and writes its program. It leaves to RE2 what it does not know for
+// sure: flags, anchors, boundaries, Unicode, repetitions of something that may be empty, and expressions that may match
+// nothing at all. Not thread-safe.
 #pragma once
 #include <array>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Kind PrometheusMetric: turns successive scrapes into rows. The HTTP client feeds the body as it comes; nothing of it
-// is kept but the requested samples. Not thread-safe.
+// Kind PrometheusMetric: turns successive scrapes into rows. The HTTP client feeds the body as it comes; only the
+// requested samples are kept. Not thread-safe.
 //   source.begin(now_ns, content_type); source.feed(part)…; source.end(take);     // a scrape with status 200
 //   source.abandon();                                                             // instead of end(): it broke off
 //   source.finish(take);                                                          // training is over

@@ -25,20 +25,20 @@ class Reader {
   // Where the rows passed on so far end, as JSON text for the state file; `seek("")` is the beginning.
   virtual std::string position() const = 0;
   virtual Status seek(std::string_view position) = 0;
-  // Reads nothing behind that position of its own until stop_at(""): rows can be read again as they were, though the
-  // source has grown. Only where they would come in another order then.
+  // Reads nothing after that position of its own until stop_at(""): rows can be read again as they were, though the
+  // source has grown. Needed only where they would come in another order then.
   virtual Status stop_at(std::string_view) { return ok(); }
   // From the beginning of a new attempt: what was there before it is not read again.
   virtual Status begin_anew() { return seek(""); }
-  // Nothing was read yet, but the source may be renamed or removed before it is: takes hold of what is there now.
+  // Takes hold of the source as it is now: nothing was read yet, and it may be renamed or removed before.
   virtual void hold() {}
   // The source began anew (truncated by a second attempt) since the last call.
   virtual bool restarted() { return false; }
-  // Nobody looks at further rows: what can be followed without them is passed by, and none may come.
+  // False: nobody needs further rows; the source may be followed without making them.
   virtual void want_rows(bool) {}
   // Folders to watch for changes; may grow as folders appear.
   virtual std::vector<std::string> folders() const = 0;
-  // What was passed over so far.
+  // What was skipped so far.
   virtual ReaderCounts counts() const { return {}; }
 };
 

@@ -42,7 +42,7 @@ struct ReaderOptions {
   }
 };
 
-// What a reader passed over; each kind is logged once and counted here.
+// What a reader skipped; each kind is logged once and counted here.
 struct ReaderCounts {
   uint64_t long_lines = 0;    // over 1 MiB
   uint64_t bad_lines = 0;     // JSON that is none

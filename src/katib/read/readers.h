@@ -13,7 +13,8 @@
 
 namespace tacho {
 
-// By the source of a kind and, where it has one, the format of its lines. There is none for what is not a file.
+// By the source of a kind and, where it has one, the format of its lines. There is none for a source that is not a
+// file.
 Result<std::unique_ptr<Reader>> make_reader(CollectorKind::Source source, std::string_view format, std::string path,
                                             ReaderOptions options);
 bool is_log_format(std::string_view word);  // to the letter, as the older collector compares

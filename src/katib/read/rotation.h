@@ -1,6 +1,6 @@
-// Finds the log that came after one that was rotated away, when more than one rotation happened between two looks.
-// Rotation renames NAME to NAME.1 (or NAME-20261115), NAME.1 to NAME.2 and so on; the order is told by the files' birth
-// times (statx, Linux 4.11), so where a file system keeps none, nothing is found. Thread-safe.
+// Finds the log that came after a rotated one, when more than one rotation happened between two looks. Rotation renames
+// NAME to NAME.1 (or NAME-20261115), NAME.1 to NAME.2 and so on; their order is that of their birth times (statx, Linux
+// 4.11); where a file system keeps none, nothing is found. Thread-safe.
 #pragma once
 #include <optional>
 #include <string>

@@ -1,6 +1,6 @@
-// Makes rows fit for the database: their times (arrival for those without one, equal ones set apart), valid text, the
-// companion rows of steps. What it makes of a chunk depends only on the chunk, its arrival times and the state before
-// it, so that a restarted collector makes the very same rows again. Not thread-safe.
+// Makes rows fit for the database: their times (arrival for rows without one, equal times set apart), valid text, the
+// companion rows of steps. The result for a chunk depends only on the chunk, its arrival times and the state before it,
+// so that a restarted collector makes the very same rows again. Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -16,7 +16,7 @@ namespace tacho {
 
 inline constexpr std::string_view kUnavailable = "unavailable";
 
-// The first `rows` rows of a chunk were read at `time_us`, then come those of the next run.
+// The first `rows` rows of a chunk were read at `time_us`; those of the next run follow.
 struct ArrivalRun {
   int64_t rows = 0, time_us = 0;
 };

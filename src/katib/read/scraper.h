@@ -1,5 +1,5 @@
 // Scrapes the trainer's HTTP endpoint on a thread of its own, one scrape at a time, and hands over the rows of new
-// samples. Failures are told when they begin and when they end; before the first success a closed port is normal.
+// samples. Failures are logged when they begin and when they end; before the first success a closed port is normal.
 // Loop's thread only.
 #pragma once
 #include <functional>

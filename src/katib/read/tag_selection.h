@@ -21,7 +21,7 @@ class TagSelection {
 
   // For each metric: may its DIR part be this folder?
   std::vector<bool> metrics_of_folder(std::string_view folder) const;
-  // Which first letters a tag can have that matches anything.
+  // Which first letters a tag may have so that it can match anything.
   std::bitset<256> first_letters() const;
   TagMatch match(size_t metric, bool folder_fits, std::string_view tag) const;
 

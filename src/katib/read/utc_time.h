@@ -17,7 +17,7 @@ inline constexpr std::string_view kZeroTime = "0001-01-01T00:00:00Z";
 const TimeStamp& zero_time();  // the same
 
 // Seconds since 1970 and nanoseconds (any, also beyond a second) in UTC, with six digits of fraction. Nothing when the
-// year has not four digits.
+// year does not have four digits.
 std::optional<TimeStamp> utc_microseconds(int64_t seconds, int64_t nanoseconds);
 // The same with as many digits as it takes, none to nine.
 std::optional<TimeStamp> utc_shortest(int64_t seconds, int64_t nanoseconds);

@@ -20,8 +20,8 @@ class ValueRule {
  public:
   explicit ValueRule(NonFinite non_finite) : policy_(non_finite) {}
 
-  // The value to report, or nothing. `behind` is the text from the value's beginning to the end of the line, where the
-  // value is what the default filter found.
+  // The value to report, or nothing. `behind`, only after the default filter, is the text from the value's beginning to
+  // the end of the line.
   std::optional<std::string_view> judge(std::string_view metric, std::string_view value, std::string_view behind = {});
   void count(ReaderCounts& counts) const;
 

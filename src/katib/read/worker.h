@@ -1,5 +1,5 @@
 // A thread that does one job at a time, for calls that block (gRPC, HTTP); the loop that gives it jobs is woken through
-// a descriptor when one has ended. The thread starts with the first job and is never joined: a call that hangs cannot
+// a descriptor when a job has ended. The thread starts with the first job and is never joined: a call that hangs cannot
 // keep the process from ending, so a job owns all that it touches. All functions are for the loop's thread.
 #pragma once
 #include <functional>

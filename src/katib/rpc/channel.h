@@ -17,7 +17,7 @@ namespace tacho {
 class TokenFile {
  public:
   explicit TokenFile(std::string path) : path_(std::move(path)) {}
-  // The token without white space around it. One that was read stays good while the file cannot be read.
+  // The token without white space around it. The last one stays in use while the file cannot be read.
   Result<std::string> token();
 
  private:

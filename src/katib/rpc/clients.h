@@ -23,7 +23,7 @@ struct RpcOptions {
 struct RpcStatus {
   int code = 0;  // as gRPC numbers them: 0 ok, 2 unknown, 3 invalid argument, 14 unavailable …
   std::string message;
-  bool knows_ids = false;  // after a call that was done: see DbClient::report
+  bool knows_ids = false;  // after a successful call: see DbClient::report
   bool ok() const { return code == 0; }
 };
 // "UNAVAILABLE"
@@ -41,7 +41,7 @@ class DbClient {
   // Rows in the order of the answer; an empty metric, start or end is no filter.
   RpcStatus get(const std::string& trial, const std::string& metric, const std::string& start, const std::string& end,
                 std::vector<MetricRow>& rows);
-  // The same rows, one after the other through one buffer: for answers that are much larger than what is looked for.
+  // The same rows, one after the other through one buffer: for answers that are much larger than the rows looked for.
   using Visit = std::function<void(const MetricRow& row)>;
   RpcStatus visit(const std::string& trial, const std::string& metric, const Visit& visit);
   RpcStatus remove(const std::string& trial);

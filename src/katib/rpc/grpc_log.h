@@ -1,4 +1,4 @@
-// What gRPC prints by itself, turned into messages for -v: a peer that is away is told once by whoever called it.
+// What gRPC prints by itself, turned into messages for -v: a peer that is away is reported once, by whoever called it.
 #pragma once
 
 namespace tacho {

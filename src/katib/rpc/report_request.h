@@ -1,5 +1,5 @@
-// A ReportObservationLogRequest as bytes, straight from rows: messages of the generated classes would be made, checked
-// and thrown away for each row. Rows hold valid UTF-8 (row_shaper.h). Pure; thread-safe.
+// A ReportObservationLogRequest as bytes, straight from rows: the generated classes would make, check and throw away a
+// message for each row. Rows hold valid UTF-8 (row_shaper.h). Pure; thread-safe.
 #pragma once
 #include <cstddef>
 #include <span>

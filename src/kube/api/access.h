@@ -20,9 +20,9 @@ struct ApiAccess {
 };
 
 // `kubeconfig` empty: in the cluster by KUBERNETES_SERVICE_HOST and the service account's folder, else the files that
-// KUBECONFIG names, with colons between them: the first one that has a context, cluster or user of the name counts.
+// KUBECONFIG names, with colons between them: the first file that has a context, cluster or user of that name counts.
 Result<ApiAccess> load_access(const std::string& kubeconfig);
-// The text of a kubeconfig; relative file names in it count from `folder`.
+// The text of a kubeconfig; relative file names in it start at `folder`.
 Result<ApiAccess> parse_kubeconfig(const std::string& text, const std::string& folder);
 // The service account's folder; SERVICE_ACCOUNT_DIR in tests.
 inline constexpr const char* kServiceAccountDir = "/var/run/secrets/kubernetes.io/serviceaccount";
@@ -30,7 +30,7 @@ inline constexpr const char* kServiceAccountDir = "/var/run/secrets/kubernetes.i
 class AccessSource {
  public:
   static Result<std::shared_ptr<AccessSource>> open(const std::string& kubeconfig);
-  // What holds now. A file that cannot be read for a moment leaves the last good one in place, with a warning.
+  // What holds now. While a file cannot be read, its last good version stays in use, with a warning.
   std::shared_ptr<const ApiAccess> current();
   // After a 401: read again at once, at most once a second.
   void refresh();

@@ -20,7 +20,7 @@ namespace tacho {
 class TokenBucket {
  public:
   TokenBucket(double per_second, double burst) : per_second_(per_second), burst_(burst), tokens_(burst) {}
-  // Takes a token that may still have to be made; how long to wait for it.
+  // Takes a token, perhaps one that is not there yet; returns how long to wait for it.
   int64_t take_ns(int64_t now_ns);
   // Takes one only if it is there.
   bool try_take(int64_t now_ns);
@@ -53,16 +53,16 @@ struct ApiRequest {
   std::string path{};  // with query
   std::string body{};
   std::string content_type = "application/json";
-  int64_t total_ms = 30'000;  // of one attempt
-  int64_t wait_ms = 10'000;   // how long 429 and 503 with Retry-After may be waited for, all in all
-  bool urgent = false;        // the lease: before all others
+  int64_t total_ms = 30'000;                         // of one attempt
+  int64_t wait_ms = 10'000;                          // how long to wait after 429 and 503 with Retry-After, all in all
+  bool urgent = false;                               // the lease: before all others
   std::function<bool(std::string_view)> on_chunk{};  // a watch
 };
 
 struct ApiAnswer {
-  int status = 0;          // 0: there was none, `message` tells why
+  int status = 0;          // 0: no answer, `message` says why
   bool stopped = false;    // cut short because the program ends, or by on_chunk
-  bool too_large = false;  // there was an answer, but more of it than is taken
+  bool too_large = false;  // there was an answer, but larger than we take
   std::string body{};
   std::string reason{}, message{};  // of a Status object: "AlreadyExists"
   int64_t retry_after_ms = 0;
@@ -77,7 +77,7 @@ struct ApiAnswer {
 };
 
 // Fills status, reason, message and retry_after_ms from {"kind":"Status","code":409,"reason":"Conflict","message":"…",
-// "details":{"retryAfterSeconds":1}}; what is none leaves the body's first line as the message.
+// "details":{"retryAfterSeconds":1}}; for any other body, its first line is the message.
 void read_status(std::string_view body, ApiAnswer& answer);
 
 class ApiClient {

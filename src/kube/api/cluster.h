@@ -1,5 +1,5 @@
-// What the webhook asks of the cluster. Behind it are watch caches, with a live Get only on a miss; a test puts a table
-// of objects there. Objects are JSON text, so that fields newer than tacho survive and nobody needs a parser to pass
+// What the webhook asks of the cluster. Watch caches answer, with a live Get only on a miss; in a test, a table of
+// objects answers. Objects are JSON text, so that fields newer than tacho survive and nobody needs a parser to pass
 // them on. All functions are thread-safe and never throw.
 #pragma once
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace tacho {
 struct ObjectKey {
   std::string api_version;  // "v1", "batch/v1", "kubeflow.org/v1beta1"
   std::string kind;         // "Trial"; the resource name is found by discovery
-  std::string ns;           // empty for what is not namespaced
+  std::string ns;           // empty for objects without a namespace
   std::string name;
 };
 
@@ -37,9 +37,10 @@ class Cluster {
   virtual ~Cluster() = default;
 
   // From the caches (Trials, Suggestions, Experiments, job kinds, Namespaces, ConfigMaps of the core namespace); on a
-  // miss one live Get of at most 500 ms, retried on what may pass, and never beyond `deadline_ns` (CLOCK_MONOTONIC).
+  // miss one live Get of at most 500 ms, retried after temporary errors, and never beyond `deadline_ns`
+  // (CLOCK_MONOTONIC).
   virtual Lookup get(const ObjectKey& key, int64_t deadline_ns) = 0;
-  // The live Get at once, for an object that is not the one that was meant: the caches may be behind.
+  // The live Get at once, when the caches' object is not the one that was meant: they may be behind.
   virtual Lookup get_now(const ObjectKey& key, int64_t deadline_ns) = 0;
   // Every cache has been filled once.
   virtual bool synced() const = 0;

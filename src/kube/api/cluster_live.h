@@ -29,11 +29,11 @@ struct WatchCount {
 
 class LiveCluster : public Cluster, public ClusterWriter {
  public:
-  // An Error when there is no way to the API server at all; one that does not answer yet is waited for in the
+  // An Error when there is no way to the API server at all; a server that does not answer yet is tried again in the
   // background.
   static Result<std::unique_ptr<LiveCluster>> open(ClusterOptions options);
   virtual void start() = 0;  // after on_trial
-  // Further kinds of owners, "Workflow.v1alpha1.argoproj.io", as katib-config names them: kept from now on, so that
+  // Further kinds of owners, "Workflow.v1alpha1.argoproj.io", as katib-config names them: cached from now on, so that
   // nobody has to ask for them while a pod waits. Whether they can be read counts for nothing in synced().
   virtual void watch_owners(const std::vector<std::string>& trial_resources) = 0;
   virtual std::vector<WatchCount> watch_counts() const = 0;

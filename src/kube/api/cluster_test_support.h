@@ -1,4 +1,4 @@
-// A cluster of a few objects, for tests of what stands on it. Not thread-safe while objects are put.
+// A cluster of a few objects, for tests of the code above it. Not thread-safe while objects are put.
 #pragma once
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// What the commands of tacho-kube that serve have in common: options, help, and their exit status. Thread-safe.
+// What the serving commands of tacho-kube have in common: options, help, and their exit status. Thread-safe.
 #pragma once
 #include <cstdio>
 #include <span>

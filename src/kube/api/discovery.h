@@ -1,6 +1,6 @@
 // Which resource a kind is: "Job" of batch/v1 is "jobs". From the API server's own list of a group, kept for ten
-// minutes; a kind that is not in it is asked for again after some seconds, since a CRD may come later. Bounded;
-// thread-safe.
+// minutes; for a kind that is not in it the server is asked again after some seconds, since a CRD may come later.
+// Bounded; thread-safe.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -19,8 +19,8 @@ struct ApiResource {
 
 class Discovery {
  public:
-  // Code::not_available when the server knows no such kind, or when there cannot be one; Code::io when it could not be
-  // asked just now, Code::denied when it does not want to be.
+  // Code::not_available when the server knows no such kind, or when there cannot be one; Code::io when the server could
+  // not be asked just now, Code::denied when it refuses to answer.
   Result<ApiResource> find(ApiClient& client, const std::string& api_version, const std::string& kind);
   // For a review that waits: once, without waiting for a turn.
   Result<ApiResource> find_now(ApiClient& client, const std::string& api_version, const std::string& kind,

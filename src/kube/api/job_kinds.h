@@ -1,6 +1,6 @@
-// The kinds of jobs that a Trial may run, and the kinds that stand between a pod and its Trial: one line a kind.
-// Watches, the owner walk, the choice of a template and the default conditions read them here; packaging_test compares
-// the manifests, the chart and docs/kubernetes.md with them. Constant data; thread-safe.
+// The kinds of jobs that a Trial may run, and the kinds that stand between a pod and its Trial: one line per kind.
+// Watches, the owner walk, the choice of a template and the default conditions use it; packaging_test compares the
+// manifests, the chart and docs/kubernetes.md with them. Constant data; thread-safe.
 #pragma once
 #include <array>
 #include <span>
@@ -11,8 +11,8 @@ namespace tacho {
 struct JobKind {
   enum class Use {
     usual,  // watched, with rights and hooks in the packages
-    owner,  // others make it; one that cannot be read is a doubt
-    named,  // known where katib-config names it
+    owner,  // made by others; if it cannot be read, that is a doubt
+    named,  // known only if katib-config names it
   };
   enum class Shape {
     pods,      // spec.template
@@ -24,7 +24,7 @@ struct JobKind {
   Use use;
   Shape shape;
   bool is_trial_job;                             // what a Trial runs; otherwise made by one of these
-  bool makes_pods;                               // its pods have it for their owner
+  bool makes_pods;                               // it owns its pods directly
   std::string_view succeeded = {}, failed = {};  // the types of condition that Katib looks for when nobody names one
   // Of replicas.
   std::string_view replica_specs = {};           // the map

@@ -1,5 +1,5 @@
-// Edits on a JSON tree that are remembered as operations of RFC 6902: nothing but the change is in the patch, and what
-// tacho does not know is never written again. Not thread-safe.
+// Edits on a JSON tree that are remembered as operations of RFC 6902: the patch holds only the change, so fields that
+// tacho does not know are never written again. Not thread-safe.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -15,14 +15,14 @@ std::string pointer_part(std::string_view key);
 
 class JsonPatch {
  public:
-  // Edits change `tree` at once, so that a later step sees what an earlier one did.
+  // Edits change `tree` at once, so that a later step sees an earlier one's result.
   explicit JsonPatch(Json& tree) : tree_(tree) {}
 
   const Json& tree() const { return tree_; }
   // nullptr when nothing is there; null counts as nothing.
   const Json* at(const std::string& pointer) const;
 
-  // An object or array is there afterwards; parents are made first, each by an operation of its own.
+  // Makes sure that an object or array is there; parents are made first, each by an operation of its own.
   void ensure_object(const std::string& pointer);
   void ensure_array(const std::string& pointer);
   // Adds the member or replaces its value; no operation when it has that value already.

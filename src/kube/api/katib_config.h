@@ -45,12 +45,12 @@ struct TachoConfig {
   std::string profile = "tacho";  // tacho, drop-in; none: no argument of tacho's own, for another collector's image
   bool multiple_first = false;    // several primary pods: only index 0 reports
   bool strict = false;            // refuse what would surely hang an Experiment
-  bool two_stage = false;         // the job hook labels templates also where the pod hook injects
+  bool two_stage = false;         // the job hook labels templates even where the pod hook injects
   bool refuse_late = false;       // past the deadline: refuse instead of allowing with a warning
   bool no_istio = false;          // sidecar.istio.io/inject: "false" on injected pods
   std::string launcher_image;     // empty: the collector's
 };
-// From the data of the ConfigMap: every key is one setting, or they are together in the YAML under `tacho-config.yaml`.
+// From the data of the ConfigMap: every key is one setting, or all settings are in the YAML under `tacho-config.yaml`.
 // An unknown key or value is an Error that names it.
 Result<TachoConfig> parse_tacho_config(const std::map<std::string, std::string>& data);
 

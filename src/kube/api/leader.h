@@ -1,6 +1,6 @@
-// Leader election by a Lease (coordination.k8s.io/v1). The age of a lease is measured by the own clock since its
-// renewTime was last seen to change; clocks of two machines are never compared. LeaseView is pure; Leader has a thread
-// of its own and is thread-safe.
+// Leader election by a Lease (coordination.k8s.io/v1). The age of a lease is measured by this machine's clock, since
+// its renewTime was last seen to change; clocks of two machines are never compared. LeaseView is pure; Leader has a
+// thread of its own and is thread-safe.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -32,13 +32,13 @@ class LeaseView {
   bool may_take(int64_t now_ns) const;
   // How long until may_take could become true by time alone.
   int64_t wait_ms(int64_t now_ns) const;
-  // The lease to write: taken or renewed, or given away.
+  // The lease to write: taken, renewed, or given up.
   Json lease(const std::string& now, bool release) const;
   const std::string& holder() const { return holder_; }
 
  private:
   LeaderOptions options_;
-  std::string seen_;  // the whole lease: labels and what else is in it are written back
+  std::string seen_;  // the whole lease: labels and all else in it are written back
   std::string holder_, renew_time_, acquire_time_, resource_version_;
   int64_t duration_s_ = 0, transitions_ = 0, changed_ns_ = 0;
   bool known_ = false;
@@ -46,12 +46,12 @@ class LeaseView {
 
 class Leader {
  public:
-  // `on_start` once when the lease is ours; `on_loss` once when it is no longer, from the thread of the election.
+  // Calls `on_start` once when the lease is ours and `on_loss` once when it no longer is, on the election's thread.
   Leader(std::shared_ptr<ApiServer> server, int stop_fd, LeaderOptions options, std::function<void()> on_start,
          std::function<void()> on_loss);
   ~Leader() { join(); }
   void start();
-  void join();  // stop_fd must be readable by then; the lease is given away
+  void join();  // stop_fd must be readable by then; the lease is given up
   // Whether a write may be made now: the lease is ours and was renewed less than give_up_ms ago.
   bool leads() const;
 
@@ -66,7 +66,7 @@ class Leader {
   std::shared_ptr<ApiServer> server_;
   std::function<void()> on_start_, on_loss_;
   std::atomic<int64_t> renewed_ns_{0};  // 0: not ours
-  bool tried_ = false;                  // to write it, with whatever success; of the thread
+  bool tried_ = false;                  // to write it, successfully or not; for its thread only
   std::thread thread_;
 };
 

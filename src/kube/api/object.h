@@ -1,5 +1,5 @@
-// Kubernetes objects as JSON trees: what tacho does not know is kept as it came. Pure functions, thread-safe. The order
-// of keys is kept, since a wildcard takes the first that fits.
+// Kubernetes objects as JSON trees: fields that tacho does not know are kept as they came. Pure functions, thread-safe.
+// The order of keys is kept, since a wildcard takes the first that fits.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -15,8 +15,8 @@ namespace tacho {
 using Json = nlohmann::ordered_json;
 
 constexpr int kJsonDepth = 128;
-// What a tree of the text would cost, counted over the bytes without building it: one pass, no memory. Of a text that
-// is no JSON it tells nothing, but is never less than what a parser gets to see before it finds out.
+// What a tree of the text would cost, counted over the bytes without building it: one pass, no memory. For a text that
+// is no JSON the counts mean nothing, but are never less than what a parser sees before it finds out.
 struct JsonSize {
   int depth = 0;
   size_t values = 0;
@@ -34,12 +34,12 @@ std::optional<Json> parse_json(std::string_view text, const JsonLimits& limits =
 // JSON text; bytes that are not UTF-8 become U+FFFD.
 std::string dump_json(const Json& value);
 
-// {"a": {"b": 1}} with {"a", "b"}; nullptr when a step is missing or is no object.
+// The value at a path: {"a": {"b": 1}} with {"a", "b"}; nullptr when a step is missing or is no object.
 const Json* find(const Json& from, std::initializer_list<std::string_view> steps);
 // The same for a text; empty when it is missing or no string.
 std::string text_at(const Json& from, std::initializer_list<std::string_view> steps);
 
-// "namespace/name"; the name alone for what has no namespace.
+// "namespace/name"; the name alone for an object without namespace.
 std::string object_key(std::string_view ns, std::string_view name);
 std::string object_key(const Json& object);
 
@@ -59,8 +59,8 @@ struct ListHead {
 };
 std::optional<ListHead> split_list(std::string_view text, const std::function<void(std::string_view item)>& take);
 
-// Calls visit for each member of the object that the text is, values as text; false when it is none, is cut off or goes
-// on behind its end.
+// Calls visit for each member of the text's object, values as text; false when it is no object, is cut off or goes on
+// after its end.
 bool each_member_of(std::string_view text,
                     const std::function<void(std::string_view key, std::string_view value)>& visit);
 

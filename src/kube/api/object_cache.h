@@ -1,5 +1,5 @@
-// The objects that a watch has seen, as JSON text: a tree would take ten times the room. Packed (zlib) it is a third of
-// that again, and a get() makes a new text each time; otherwise the same version is the same text. Thread-safe.
+// The objects that a watch has seen, as JSON text: a tree would take ten times the room. Packed (zlib) a text takes a
+// third, and a get() makes a new one each time; otherwise the same version is the same text. Thread-safe.
 #pragma once
 #include <functional>
 #include <memory>
@@ -21,11 +21,11 @@ class ObjectCache {
   explicit ObjectCache(bool packed = false) : packed_(packed) {}
   CachedObject get(const std::string& key) const;  // "namespace/name"
   size_t size() const;
-  // uid and resourceVersion only: `json` tells whether it is there, but not what is in it.
+  // uid and resourceVersion only: `json` says whether the object is there, but not what is in it.
   CachedObject peek(const std::string& key) const;
   std::vector<std::string> keys() const;
   void put(const std::string& key, CachedObject object);
-  // Only if what is there has this uid and this version; false when it has not.
+  // Only if the cached object has this uid and this version; otherwise false.
   bool replace(const std::string& key, const std::string& version, CachedObject object);
   void erase(const std::string& key);
 

@@ -1,5 +1,5 @@
-// A kind of object, watched for as long as the program runs: its resource is found by discovery, and a CRD that is not
-// installed yet is waited for without holding anybody up. The thread is its own; everything is thread-safe.
+// A kind of object, watched for as long as the program runs: its resource is found by discovery, and waiting for a CRD
+// that is not installed yet holds nobody up. It has a thread of its own; everything is thread-safe.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -32,9 +32,9 @@ class ResourceWatch {
   void start();
 
   const KindName& kind() const { return kind_; }
-  // Filled once, or known to be not installed.
+  // The cache was filled once, or the kind is known to be missing.
   bool settled() const;
-  // The server does not let us list it, or does not want to be asked about it.
+  // The server does not let us list the kind, or ask about it.
   bool refused() const;
   // nullptr until the kind is known to be there.
   Watch* watch() const { return watch_ptr_.load(); }

@@ -1,4 +1,4 @@
-// A port for probes or metrics, beside what a service is there for. Not thread-safe.
+// A port for probes or metrics, beside a service's main port. Not thread-safe.
 #pragma once
 #include <memory>
 #include <string>

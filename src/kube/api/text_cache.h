@@ -1,5 +1,5 @@
-// What was read from an object's JSON text, kept as long as that text is the current one: another version of an object
-// is another text. Bounded; thread-safe.
+// Facts read from an object's JSON text, kept as long as that text is the current one: another version of an object is
+// another text. Bounded; thread-safe.
 #pragma once
 #include <memory>
 #include <mutex>

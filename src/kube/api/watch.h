@@ -1,8 +1,8 @@
 // One collection of the API server, mirrored into a cache: listed once in pages, then watched for ever. A stream that
 // ends is resumed at the last version; only "410 Gone" (as a status or as an event) makes a new list, which is compared
-// with the cache so that deletions during the gap are told too. What the server says that cannot be understood makes a
-// new list as well, with pauses that grow; no answer ends a watch for good. Nothing is polled. run() belongs to one
-// thread; the rest is thread-safe.
+// with the cache so that deletions during the gap are reported too. An answer that cannot be understood makes a new
+// list as well, with growing pauses; no answer ends a watch for good. Nothing is polled. run() belongs to one thread;
+// the rest is thread-safe.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -29,12 +29,12 @@ struct WatchOptions {
   int64_t stall_s = 60;     // how much longer a stream may take before it is given up
   int page = 500;
   bool packed = false;  // small rather than quick to read
-  // Whether an object is kept and told of; every one when empty.
+  // Whether an object is kept and reported; every one when empty.
   std::function<bool(const Json& object)> wanted;
-  // Removes what nobody needs; metadata.managedFields goes in any case.
+  // Removes fields that nobody needs; metadata.managedFields goes in any case.
   std::function<void(Json& object)> trim;
-  // Told on the watch's thread, or on that of put_reply, after the cache has changed. `gone` is the last known text of
-  // a deleted object.
+  // Called on the watch's thread, or on that of put_reply, after the cache has changed. `gone` is the last known text
+  // of a deleted object.
   std::function<void(const std::string& key, const CachedObject& now)> on_put;
   std::function<void(const std::string& key, const CachedObject& gone)> on_delete;
 };
@@ -44,11 +44,11 @@ class Watch {
   Watch(std::shared_ptr<ApiServer> server, int stop_fd, WatchOptions options);
   void run();  // until stop_fd is readable
   const ObjectCache& cache() const { return cache_; }
-  // The reply to a write of our own, made from what had the version `from`. It counts only where the watch has told
-  // nothing since: what others wrote after us may have come by it before our reply did, and would not come again.
+  // The reply to a write of our own, made from the version `from`. It counts only if the watch has reported nothing
+  // since: what others wrote after us may have come through the watch before our reply did, and would not come again.
   void put_reply(const std::string& key, const std::string& from, std::string_view json);
   bool synced() const { return synced_; }
-  // The server does not want it listed (403, 404, 405), so it may never be filled; it is tried again all the same.
+  // The server refuses the list (403, 404, 405), so the cache may never be filled; it is tried again all the same.
   bool refused() const { return refused_; }
   uint64_t restarts() const { return restarts_; }
   uint64_t relists() const { return relists_; }

@@ -16,11 +16,12 @@ namespace tacho {
 class WorkQueue {
  public:
   void add(const std::string& key);
-  // At this time or before; an earlier appointment stays.
+  // Comes at this time or before; an earlier time stays.
   void add_after(const std::string& key, int64_t delay_ms);
-  // Failed: comes again after a time that doubles from first_ms to last_ms with jitter. `random` is in [0, 1).
+  // The work failed: the key comes again after a time that doubles from first_ms to last_ms, with jitter. `random` is
+  // in [0, 1).
   void retry(const std::string& key, double random, int64_t first_ms = 100, int64_t last_ms = 30'000);
-  // Worked: the next failure begins from the start.
+  // The work succeeded: after the next failure the time starts from first_ms.
   void forget(const std::string& key);
   // Waits for a key; nothing after stop(). done() has to follow.
   std::optional<std::string> take();

@@ -21,20 +21,20 @@ JobStatus job_status(const Json& trial, const Json& job);
 bool has_condition(const Json& trial, std::string_view type);
 // Succeeded, Failed, Killed, EarlyStopped or MetricsUnavailable.
 bool is_complete(const Json& trial);
-// The type of the last condition that is True: what is shown as the Trial's state. Empty when there is none.
+// The type of the last condition that is True, which is shown as the Trial's state. Empty when there is none.
 std::string state_of(const Json& trial);
 
-// `now` is RFC 3339. True when something changed. A condition is unique by type; same status and reason leave it alone,
-// the same status keeps lastTransitionTime, and one that changed moves to the end.
+// `now` is RFC 3339. True when something changed. A condition is unique by type. With the same status and reason it is
+// left alone; with the same status it keeps lastTransitionTime; one that changed moves to the end.
 bool set_condition(Json& trial, std::string_view type, bool value, std::string_view reason, std::string_view message,
                    std::string_view now);
 
 // Created: startTime too.
 bool mark_created(Json& trial, std::string_view now);
 bool mark_running(Json& trial, std::string_view now);
-// The end by the job's state: Succeeded or MetricsUnavailable by the objective's latest value, or Failed, with Running
-// set to False and completionTime. An EarlyStopped Trial keeps its state; only Running is ended. `missing` says which
-// metric never came.
+// Ends the Trial by its job's state: Succeeded or MetricsUnavailable by the objective's latest value, or Failed; sets
+// Running to False, and completionTime. An EarlyStopped Trial keeps its state; only Running is ended. `missing` says
+// which metric never came.
 bool mark_ended(Json& trial, const JobStatus& job, std::string_view missing, std::string_view now);
 
 // status.observation; false when it is the same already.

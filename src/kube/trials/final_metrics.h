@@ -22,13 +22,13 @@ struct FinalMetric {
 class MetricFold {
  public:
   explicit MetricFold(std::string name) { metric_.name = std::move(name); }
-  // Rows of other names do not count. NaN moves neither end, infinities do; what is no number can be the latest only.
-  // An Error is a time stamp that nobody can read.
+  // Rows of other names do not count. NaN changes neither minimum nor maximum, infinities do; a text that is no number
+  // can only be the latest. An Error means a time stamp that cannot be read.
   Status add(const MetricRow& row);
   // An empty latest value is "unavailable": it would stall the Experiment.
   FinalMetric result() const;
   uint64_t rows() const { return rows_; }
-  // Rows that share the greatest time: more than one, and the order of the reply has decided.
+  // How many rows share the greatest time: if more than one, the order of the reply has decided.
   uint64_t ties() const { return ties_; }
   const std::string& latest_time() const { return latest_time_text_; }
   void set_latest(std::string value) { metric_.latest = std::move(value); }
@@ -42,8 +42,8 @@ class MetricFold {
   uint64_t rows_ = 0, ties_ = 0;
 };
 
-// Rows of one metric with one time stamp, and those of its companion NAME@step with the same: the value of the greatest
-// step, the later one of equal steps. Nothing when they do not go together one to one.
+// From rows of one metric with one time stamp, and those of its companion NAME@step with the same time: the value of
+// the greatest step, the later one of equal steps. Nothing when they do not match one to one.
 std::optional<std::string> latest_by_step(std::span<const MetricRow> values, std::span<const MetricRow> steps);
 
 }  // namespace tacho

@@ -1,7 +1,7 @@
-// The jobs of Trials, of whatever kind: a watch a kind. Those named at the start are kept for good; another begins when
-// a Trial of a kind that the server knows is worked on, at most kFurther of them, and ends when no Trial has needed it
-// for a while. Where there is no watch, jobs are asked for one by one: nobody's Trial can use up threads, or keep the
-// others waiting. Only objects that a Trial owns are kept. Thread-safe.
+// The jobs of Trials, of whatever kind: one watch per kind. The kinds named at the start are watched for good. Another
+// watch begins when a Trial of a kind that the server knows is worked on, at most kFurther of them, and ends when no
+// Trial has needed it for a while. Where there is no watch, jobs are fetched one by one: no Trial can use up threads,
+// or keep the others waiting. Only objects that a Trial owns are kept. Thread-safe.
 #pragma once
 #include <functional>
 #include <memory>
@@ -24,27 +24,28 @@ class JobWatches {
              int64_t watch_timeout_s, int64_t idle_ms, std::function<void(const std::string& trial_key)> changed);
   ~JobWatches();  // stop_fd must be readable by then
   void add(const KindName& kind);
-  // Those that were added are filled, or cannot be; what Trials brought along does not count.
+  // The watches that were added are filled, or cannot be; those that Trials brought along do not count.
   bool settled() const;
-  // The job of that kind and key; nothing when the cache cannot tell. An empty text: there is none. Begins a watch.
+  // The job of that kind and key; nothing when the cache does not know. An empty text: there is no such job. Begins a
+  // watch.
   std::optional<std::shared_ptr<const std::string>> get(const KindName& kind, const std::string& key);
-  // Whether a change of such a job will be told.
+  // Whether a change of a job of this kind will be reported.
   bool watched(const KindName& kind) const;
   // A Trial of this kind that has not ended yet came (+1) or went (−1).
   void need(const KindName& kind, int change);
-  // Ends what nobody has needed for idle_ms. To be called now and then.
+  // Ends watches that nobody has needed for idle_ms. To be called now and then.
   void sweep();
   std::vector<WatchCount> counts() const;
 
  private:
   struct Entry {
-    StopSignal stop;  // of a further one alone
+    StopSignal stop;  // of a further watch alone
     bool further = false;
     int64_t used_ns = 0;
     std::unique_ptr<ResourceWatch> watch;  // its thread uses what is above
     ~Entry() { stop.raise(); }
   };
-  // Whoever holds one while it is taken out of the list keeps it going for that moment.
+  // An entry taken out of the list lives on as long as somebody holds it.
   std::shared_ptr<Entry> find(const KindName& kind) const;
   std::shared_ptr<Entry> begin(const KindName& kind, bool further);  // the lock is held
 

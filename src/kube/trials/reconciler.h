@@ -1,6 +1,6 @@
-// Brings one Trial to where it should be: finalizer, job, observation, conditions, clean-up (--mode own), or computes
-// the same and compares (--mode check). One a worker thread; what is shared is in TrialsContext, whose functions are
-// thread-safe.
+// Brings one Trial to the state it should have: finalizer, job, observation, conditions, clean-up (--mode own), or
+// computes the same and compares (--mode check). One per worker thread; shared things are in TrialsContext, whose
+// functions are thread-safe.
 #pragma once
 #include <cstdint>
 #include <functional>

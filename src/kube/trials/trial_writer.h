@@ -1,5 +1,5 @@
 // Everything that is written for a Trial: its status with retries on conflict, its finalizer, its job and Events. Each
-// write asks first whether this replica leads. One a thread.
+// write asks first whether this replica leads. One per thread.
 #pragma once
 #include <functional>
 #include <memory>
@@ -33,14 +33,14 @@ class TrialWriter {
   // PUT …/status with the resourceVersion of `trial`, which becomes the server's reply. On a conflict the Trial is read
   // again and `change` computed anew, five times at most. `change` returns false when the status is right already.
   WriteEnd write_status(Json& trial, const std::function<bool(Json& trial)>& change);
-  // `trial` as the server has it now; absent when it is gone or another one of that name.
+  // `trial` as the server has it now; absent when it is gone, or is another one of that name.
   WriteEnd read_again(Json& trial);
   // Merge patch of metadata.finalizers; `trial` becomes the reply.
   WriteEnd set_finalizer(Json& trial, bool present);
   WriteEnd create_job(const Json& trial, const KindName& kind, Json& job);
-  // Foreground, so that the pods go first. Gone already is done.
+  // Deletes in the foreground, so that the pods go first. A job that is gone already counts as done.
   WriteEnd delete_job(const Json& job);
-  // Whether the server has it: absent when it knows no such kind.
+  // Whether the server has the job: absent when it knows no such kind.
   WriteEnd know_kind(const KindName& kind);
   // Absent: `job` is left alone.
   WriteEnd read_job(const KindName& kind, const std::string& ns, const std::string& name, Json& job);

@@ -40,8 +40,8 @@ class TrialsController {
   // Filled once; the workers begin only then.
   bool synced() const;
   void start_workers();
-  // Cuts everything short: no write is begun after this. Waits until those under way have come to their end, not
-  // longer than so; whether they have.
+  // Cuts everything short: no write begins after this. Waits this long at most for those under way; returns whether
+  // they have ended.
   bool halt(int64_t limit_ms);
   // The same, and waits for the threads.
   void stop();

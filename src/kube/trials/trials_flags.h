@@ -17,7 +17,7 @@ struct TrialsFlags {
   std::string kubeconfig;
   std::string core_namespace, watch_namespace;
   std::string lease, identity;
-  bool lease_given = false;  // otherwise it is by mode, and with own as katib-config says
+  bool lease_given = false;  // otherwise the mode decides, and for own katib-config
   bool leader_elect = true;
   std::string health_address = ":18080", metrics_address = ":8080";  // empty: none
   std::vector<KindName> kinds;

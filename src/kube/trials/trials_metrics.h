@@ -1,4 +1,4 @@
-// What `tacho-katib trials` tells at /metrics: Katib's own names for Trials, and how the watches and writes go.
+// What `tacho-katib trials` serves at /metrics: Trials under Katib's own names, and how watches and writes are doing.
 // Thread-safe.
 #pragma once
 #include <atomic>

@@ -1,6 +1,6 @@
 // The webhook's certificate in a Secret (`ca.crt`, `ca.key`, `tls.crt`, `tls.key`), renewed in time by whichever
 // replica looks first; the Secret's resourceVersion lets only one win. A new CA is put before the old one in `ca.crt`,
-// and a certificate of it is made only once every webhook configuration carries both. Not thread-safe.
+// and signs a certificate only once every webhook configuration carries both. Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -24,7 +24,7 @@ class CertificateKeeper {
   CertificateKeeper(ClusterWriter& cluster, KeeperOptions options) : cluster_(cluster), options_(std::move(options)) {}
 
   // Makes or renews what is due, puts the CA into the configurations and the certificate into the folder. True: the
-  // files changed. An Error: something is to be tried again; what was good stays in use.
+  // files changed. An Error: something must be tried again; the last good files stay in use.
   Result<bool> look(int64_t now_s);
   // The certificate in the folder is trusted by every configuration that was seen.
   bool trusted() const { return trusted_; }
@@ -36,7 +36,7 @@ class CertificateKeeper {
   Result<Stored> load();
   Result<Stored> store(const Stored& wanted);
   Result<Stored> make_first(int64_t now_s);
-  // Each a step that may be due; true when the Secret was changed.
+  // Each is a step that may be due; true when it changed the Secret.
   Result<bool> renew_ca(Stored& stored, int64_t now_s);
   Result<bool> renew_certificate(Stored& stored, int64_t now_s);
   Result<bool> drop_old_ca(Stored& stored, int64_t now_s);

@@ -1,7 +1,7 @@
-// `tacho-kube follow-log`: writes what a container of this pod prints into a file, as read through the API server. For
-// trainers whose command nobody knows, so that no launcher can stand before them. Needs the right to read pods/log for
-// the pod's service account. A container that is started again is followed again; whether it will be, the pod's status
-// says where `get` on pods is granted too, and otherwise it is waited for as long as a first restart takes.
+// `tacho-kube follow-log`: reads through the API server what a container of this pod prints, and writes it into a file.
+// For trainers whose command is unknown, so that no launcher can stand before them. The pod's service account needs the
+// right to read pods/log. A container that restarts is followed again. Whether it will restart is told by the pod's
+// status if `get` on pods is granted too; otherwise follow-log waits as long as a first restart takes.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -14,8 +14,8 @@
 namespace tacho {
 
 // Lines of a log with time stamps, `2026-11-15T10:00:00.123456789Z text`, in pieces as they come. Lines that were there
-// before (a follower resumes by whole seconds) are left out, but only where a stream begins: a clock that is set back
-// while it runs loses nothing. No more than a megabyte is held, however long a line is. Not thread-safe.
+// before (a follower resumes by whole seconds) are left out, but only where a stream begins, so that nothing is lost
+// when the clock is set back during a stream. No more than a megabyte is held, however long a line is. Not thread-safe.
 class LogLines {
  public:
   explicit LogLines(std::function<bool(std::string_view)> write) : write_(std::move(write)) {}
@@ -35,12 +35,12 @@ class LogLines {
   uint64_t same_ = 0, lines_ = 0;  // how many lines of that very time were written
   uint64_t skipped_ = 0;           // of these, how many have come again
   bool catching_up_ = false;       // behind a resume(), until the first line that is new
-  bool in_long_ = false;           // the beginning of this line was put, and its rest is passed on as it comes
+  bool in_long_ = false;           // the beginning of this line was written; its rest is passed on as it comes
   bool stamped_ = false, left_out_ = false;  // the line put last had a time; it had been written before
-  bool owes_end_ = false;                    // what was written last is a beginning without its end
+  bool owes_end_ = false;                    // the last thing written is a line without its end
 };
 
-// What the pod's status says of a container, and what follows for whoever reads its log.
+// What the pod's status says of a container, and what that means for reading its log.
 enum class ContainerFate {
   unknown,  // the pod has no such container yet, or nobody may ask
   runs,     // or will run: it waits to be started, for the first time or again

@@ -1,5 +1,5 @@
 // What an image runs by itself: its entry point and default arguments. Asked on the admission path, so an answer comes
-// from memory; who asks a registry does it elsewhere. Thread-safe.
+// from memory; registries are asked elsewhere. Thread-safe.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -1,6 +1,7 @@
 // The commands of images, in memory and on disk. Filled by a few threads of its own that ask registries as soon as a
-// Trial appears, long before its pod is made; the admission path only looks. At most kPerRegistry of them ask the same
-// registry, and one that does not answer is left alone for a while: the others' images do not wait for it. Thread-safe.
+// Trial appears, long before its pod is made; the admission path only looks. At most kPerRegistry threads ask the same
+// registry, and a registry that does not answer is left alone for a while: images of other registries do not wait for
+// it. Thread-safe.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -49,7 +50,7 @@ class ImageStore final : public ImageCommands {
   struct Entry {
     ImageCommand command;
     int64_t read_s = 0;     // UNIX time
-    int64_t failed_ns = 0;  // not 0: no command; tried last at
+    int64_t failed_ns = 0;  // not 0: no command was found; the time of the last try
   };
   bool is_fresh(const Entry& entry, const ImageReference& image, std::string_view pull_policy) const;
   static constexpr int kThreads = 8, kPerRegistry = 2;
@@ -61,7 +62,7 @@ class ImageStore final : public ImageCommands {
   struct Place {  // a registry
     std::deque<Task> waiting;
     int running = 0;
-    int64_t silent_until_ns = 0;  // it did not answer: not asked before
+    int64_t silent_until_ns = 0;  // it did not answer: not asked before this time
   };
   void sort_trials();
   void add(Task task);
@@ -80,7 +81,7 @@ class ImageStore final : public ImageCommands {
   std::set<std::string> queued_, under_way_;
   std::deque<std::shared_ptr<const std::string>> trials_;
   std::map<std::string, Place> places_;  // by registry; those with nothing to do are dropped
-  std::string last_;                     // the registry served last: the next one's turn comes first
+  std::string last_;                     // the registry served last: the next one comes first
   std::atomic<bool> stopping_ = false;
   std::vector<std::thread> threads_;
 };

@@ -1,5 +1,5 @@
-// The hooks over a cluster of a few objects, for tests: fixtures of tests/fixtures/kube go in, what the patch makes of
-// them comes out.
+// The hooks over a cluster of a few objects, for tests: fixtures of tests/fixtures/kube go in, patched objects come
+// out.
 #pragma once
 #include <gtest/gtest.h>
 

@@ -15,7 +15,7 @@
 
 namespace tacho {
 
-// What counts of an owner.
+// What matters of an owner.
 struct OwnerFacts {
   std::string kind, name, uid;
   std::vector<OwnerReference> owners;
@@ -34,8 +34,8 @@ struct TrialOwner {
     doubt,  // an owner could not be read just now
   };
   State state = State::not_ours;
-  std::string trial, uid;                 // as the owner reference says; by Katib's rule the job bears the name too
-  std::shared_ptr<const OwnerFacts> job;  // the Trial's job; the object itself when that has the Trial for its owner
+  std::string trial, uid;                 // as the owner reference says; by Katib's rule the job has the same name
+  std::shared_ptr<const OwnerFacts> job;  // the Trial's job; the object itself when the Trial owns it
   std::string why;                        // of a doubt; of not_ours when the owners are odd
   bool cut_short = false;                 // not_ours, but not all owners were looked at
 };
@@ -43,8 +43,8 @@ struct TrialOwner {
 class OwnerWalk {
  public:
   explicit OwnerWalk(Cluster& cluster) : cluster_(cluster), cache_(8192) {}
-  // `trial_resources` are further kinds of jobs, Kind.version.group: an owner of such a kind that cannot be read is a
-  // doubt, any other one is none of ours.
+  // `trial_resources` are further kinds of jobs, Kind.version.group: if an owner of such a kind cannot be read, that is
+  // a doubt; any other owner is none of ours.
   TrialOwner find(const Json& object, const std::string& ns, const std::vector<std::string>& trial_resources,
                   int64_t deadline_ns);
 

@@ -1,5 +1,5 @@
-// The steps of the injection on one pod or pod template, as edits of its JSON. Which pod, and with what settings, is
-// decided by the hooks. Pure but for the look-up of an image's command; thread-safe.
+// The steps of the injection on one pod or pod template, as edits of its JSON. The hooks decide which pod, and with
+// what settings. Pure but for the look-up of an image's command; thread-safe.
 #pragma once
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -16,7 +16,7 @@
 namespace tacho {
 
 inline constexpr const char* kMark = "tacho/collector-injected";
-// On a pod that is not primary but bears the primary labels once the Trial's are added.
+// For a pod that is not primary but has the primary labels once the Trial's are added.
 inline constexpr const char* kNotPrimary = "tacho/not-primary";
 
 struct PodPlan {
@@ -40,7 +40,7 @@ class PodEdit {
   PodEdit(JsonPatch& patch, std::string root) : patch_(patch), root_(std::move(root)) {}
 
   bool has_container(const std::string& name) const { return container_index(name) >= 0; }
-  // The mark, or a collector of that name that somebody else has put there.
+  // Whether the mark is there, or a collector of that name that somebody else put there.
   bool is_injected(const TrialFacts& trial) const;
   bool has_labels(const Pairs& labels) const;  // all of them, with these values
   bool has_annotation(const char* key) const;

@@ -1,5 +1,5 @@
-// What stands in a pod where the injection would put something of its own: with it the API server would refuse the pod,
-// or the trainer would not start. Pure.
+// What in a pod is in the way of the injection: with both, the API server would refuse the pod, or the trainer would
+// not start. Pure.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -12,7 +12,7 @@ namespace tacho {
 // What is to be put there.
 struct WantedParts {
   std::string folder;       // where trainer and collector share a volume; may be empty
-  bool own_volume = false;  // ours; else one that the trainer has mounted there itself
+  bool own_volume = false;  // the volume is ours; else the trainer has mounted one there itself
   bool launcher = false;
   bool follower = false;
   size_t annotation_bytes = 0;  // keys and values of the annotations to come

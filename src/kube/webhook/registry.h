@@ -19,7 +19,7 @@ struct RegistryLogin {
 };
 // {"auths":{"ghcr.io":{"auth":"dXNlcjpwdw=="}}}: registry name → login. What cannot be read is left out.
 std::map<std::string, RegistryLogin> parse_docker_config(std::string_view json);
-// The one for this image, also by the older names of Docker Hub; nullptr when there is none.
+// The login for this image, also by the older names of Docker Hub; nullptr when there is none.
 const RegistryLogin* find_login(const std::map<std::string, RegistryLogin>& logins, const ImageReference& image);
 
 // `Bearer realm="https://auth.example/token",service="x",scope="repository:a/b:pull"`: scheme in lower case and its
@@ -32,7 +32,7 @@ Challenge parse_challenge(std::string_view header);
 
 class Registry {
  public:
-  // `plain`: host:port that are spoken to by http.
+  // `plain`: host:port of registries that are asked over http.
   Registry(std::vector<std::string> plain, std::function<bool()> cancelled);
   // Within kLimitMs, whatever the registry does.
   Result<ImageCommand> read(const ImageReference& image, const RegistryLogin* login);

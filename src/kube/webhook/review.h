@@ -11,7 +11,7 @@
 
 namespace tacho {
 
-inline constexpr size_t kReviewLimit = 3u << 20;    // bytes of a body; more is answered by 413
+inline constexpr size_t kReviewLimit = 3u << 20;    // bytes of a body; more is answered with 413
 inline constexpr size_t kLargeReview = 128u << 10;  // bytes; of larger ones only few are worked on at a time
 inline constexpr size_t kObjectValues = 100'000;    // of one object; its tree takes some 15 MB
 inline constexpr size_t kWarningLimit = 119;        // characters; the API server wants less than 120
@@ -25,9 +25,9 @@ struct Review {
   bool too_large = false;        // more values or keys than anybody's pod has: no tree was made of it
 };
 // {"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"…","object":{…},…}}. An Error says in
-// one line why it is none (for the 400). Of a large body a tree is made of the object alone, and only within bounds.
+// one line why it is not one (for the 400). For a large body, only the object becomes a tree, and only within bounds.
 Result<Review> parse_review(std::string_view body);
-// The uid, without looking at anything else: what a large review is answered by when nobody has time for it. Empty when
+// The uid alone, without reading anything else: enough to answer a large review that nobody has time for. Empty when
 // there is none.
 std::string uid_of(std::string_view body);
 
@@ -37,7 +37,7 @@ struct ReviewAnswer {
   std::vector<std::string> warnings;  // for the person at kubectl
   std::vector<std::string> notes;     // for the log only
   std::string message;                // why it is not allowed
-  EventSubject about;                 // whom the warnings concern: the Trial, else the owner of what is made
+  EventSubject about;                 // what the warnings are about: the Trial, else the owner of the new object
   // For the metrics: injected, unchanged, warned, refused, error.
   const char* result = "unchanged";
 };

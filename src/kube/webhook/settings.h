@@ -1,6 +1,5 @@
-// The settings in force: katib-config and tacho-config as the cluster has them now, or the last good version of each. A
-// tacho-config that is removed leaves the defaults.
-// Thread-safe.
+// The settings in force: katib-config and tacho-config as the cluster has them now, or the last good version of each.
+// If tacho-config is removed, the defaults apply. Thread-safe.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -22,8 +21,8 @@ struct WebhookSettings {
 
 class SettingsSource {
  public:
-  // `image` serves kinds that katib-config does not name; may be empty. The ConfigMaps are looked at once in `look_ns`,
-  // by one of those who ask; the others go on with what is known.
+  // `image` serves kinds that katib-config does not name; may be empty. The ConfigMaps are read once in `look_ns`, by
+  // one of the callers; the others go on with the last settings.
   SettingsSource(Cluster& cluster, std::string core_namespace, std::string image, int64_t look_ns = 500'000'000);
   std::shared_ptr<const WebhookSettings> current(int64_t deadline_ns);
 

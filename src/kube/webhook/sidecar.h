@@ -1,5 +1,5 @@
 // The collector's container: its arguments in Katib's order, then tacho's own, so that another collector's image works
-// when those are switched off. Pure functions; thread-safe.
+// when tacho's are switched off. Pure functions; thread-safe.
 #pragma once
 #include <optional>
 #include <string>

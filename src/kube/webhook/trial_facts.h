@@ -43,8 +43,7 @@ inline constexpr const char* kExperimentLabel = "katib.kubeflow.org/experiment";
 
 Result<TrialFacts> read_trial(const Json& trial);
 
-// The folder that trainer and collector share, and whose volume is mounted: where the file is, or the folder itself.
-// Empty: none.
+// The folder that trainer and collector share as a volume: the file's folder, or the folder itself. Empty: none.
 std::string shared_folder(const TrialFacts& trial);
 
 struct SuggestionFacts {

@@ -1,7 +1,7 @@
-// The webhook behind HTTP: a POST with an AdmissionReview in, one with an answer out. Never throws; thread-safe. Bodies
-// are never logged: they may hold secrets. Large reviews, which cost memory and time, are worked on two at a time; a
-// few more wait for their turn, and the rest are let through with a warning at once, so that small ones never wait for
-// them.
+// The webhook behind HTTP: a POST with an AdmissionReview in, a review with the answer out. Never throws; thread-safe.
+// Bodies are never logged: they may hold secrets. Large reviews, which cost memory and time, are worked on two at a
+// time; a few more wait for their turn, and the rest are let through with a warning at once, so that small ones never
+// wait for them.
 #pragma once
 #include <cstdint>
 #include <mutex>

@@ -1,6 +1,6 @@
-// The webhook's warnings as Events, so that they are found after kubectl has scrolled away and where nobody sat at one.
-// Written by a thread of its own: no review waits for it. What was told once of an object is not told again; when the
-// API server is slow, the rest is dropped. Thread-safe.
+// The webhook's warnings as Events, so that they can be found after kubectl's output has scrolled away, or when nobody
+// ran kubectl. Written by a thread of its own: no review waits for it. The same is not reported twice for an object;
+// when the API server is slow, the rest is dropped. Thread-safe.
 #pragma once
 #include <deque>
 #include <string>
@@ -17,7 +17,7 @@ class WebhookEvents {
  public:
   explicit WebhookEvents(ClusterWriter& cluster);
   ~WebhookEvents() { stop(); }
-  // Returns at once. Without a name of what it is about, nothing is told.
+  // Returns at once. Without the name of an object, nothing is reported.
   void tell(const EventSubject& about, const char* reason, const std::string& message);
   void stop();  // what still waits is dropped
 

@@ -28,7 +28,7 @@ Wrapped wrap_with_shell(const std::vector<std::string>& words, const WrapOptions
 // the words are no such call.
 std::optional<size_t> script_position(const std::vector<std::string>& words);
 
-// A text of ours that Kubernetes must leave as it is: $ doubled where it would mean something.
+// A text of ours that Kubernetes must leave as it is: $ is doubled where it would have a meaning.
 std::string for_kubernetes(std::string_view text);
 // One word for a shell, in single quotes.
 std::string shell_word(std::string_view text);

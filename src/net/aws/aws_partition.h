@@ -8,7 +8,7 @@ namespace tacho {
 std::string_view aws_domain(std::string_view region);
 
 // The region whose STS knows the roles of a partition, by a role's name: arn:aws-cn:iam::… → cn-northwest-1. Empty for
-// the public partition, whose STS has an address without a region, and for what is no such name.
+// the public partition, whose STS has an address without a region, and for any other text.
 std::string_view aws_home_region(std::string_view arn);
 
 }  // namespace tacho

@@ -1,6 +1,6 @@
 // Credentials from a program of the user's (credential_process of an AWS profile): run without a shell, as the AWS
-// tools do, it prints them as JSON. Its time is limited, and a HttpClient that is cancelled cuts it short. Keys are
-// never logged; what it says on stderr is shown when it fails. Not thread-safe.
+// tools do, it prints them as JSON. Its time is limited, and cancelling the HttpClient cuts it short. Keys are never
+// logged; what it says on stderr is shown when it fails. Not thread-safe.
 //   credential_process = "/opt/my bin/creds" --user helen
 //   {"Version": 1, "AccessKeyId": "…", "SecretAccessKey": "…", "SessionToken": "…", "Expiration":
 //   "2026-11-15T09:30:00Z"}

@@ -14,8 +14,8 @@ namespace tacho {
 
 using AwsProfile = std::map<std::string, std::string, std::less<>>;  // keys in lower case
 
-// The settings of one section. Lines that are indented deeper than the setting before them belong to it (s3 = …), and
-// nobody here needs them; a section that is indented as a whole is one like any other.
+// The settings of one section. Lines that are indented deeper than the setting before them belong to it (s3 = …) and
+// are not needed here; a section that is indented as a whole is like any other.
 AwsProfile parse_aws_section(std::string_view text, std::string_view section);
 
 // A setting by its key in lower case; empty when it is not there.
@@ -28,14 +28,14 @@ AwsProfile read_aws_config_section(std::string_view section);
 // Where a service of the profile's world is, when it is not Amazon's: `variable` (AWS_ENDPOINT_URL_S3 …),
 // AWS_ENDPOINT_URL, or endpoint_url of the profile; nothing with AWS_IGNORE_CONFIGURED_ENDPOINT_URLS.
 std::string aws_endpoint(const char* variable);
-// An Error when one of the two files is there and cannot be read or understood: what it says about who this is, is not
-// known then, and nobody else must be taken instead.
+// An Error when one of the two files exists but cannot be read or understood: the identity it names is then unknown,
+// and no other one must be used instead.
 Status check_aws_files();
-// A file of the two that is there, or named by its variable, and cannot be read; empty when there is none.
+// The one of the two files that exists, or is named by its variable, but cannot be read; empty when there is none.
 std::string unreadable_aws_file();
 
 // Both files together, credentials first. Empty when there is none of that name; an Error when AWS_PROFILE names one
-// that is not there, because another identity than the one asked for must not be used.
+// that does not exist, because no identity but the requested one may be used.
 Result<AwsProfile> read_aws_profile();
 Result<AwsProfile> read_aws_profile(const std::string& asked);  // by its name; empty is the default one
 

@@ -1,6 +1,6 @@
-// Credentials of a profile that signs in with AWS IAM Identity Center: for the token of `aws sso login` the portal
-// gives the keys of a role (GetRoleCredentials, at AWS_ENDPOINT_URL_SSO or the portal of sso_region). The token is in a
-// header and nowhere else. Not thread-safe.
+// Credentials of a profile that signs in with AWS IAM Identity Center: in exchange for the token of `aws sso login` the
+// portal gives the keys of a role (GetRoleCredentials, at AWS_ENDPOINT_URL_SSO or the portal of sso_region). The token
+// is in a header and nowhere else. Not thread-safe.
 //   [profile dev]                                  (the older form has sso_start_url and sso_region here)
 //   sso_session = corp                             [sso-session corp]
 //   sso_account_id = 123456789012                  sso_start_url = https://corp.awsapps.com/start

@@ -1,5 +1,5 @@
 // The token that `aws sso login` leaves in ~/.aws/sso/cache, in a file called after the SHA-1 of the session's name, or
-// of the start URL in the older form. One of a session is renewed for as long as the sign-in lasts (CreateToken, at
+// of the start URL in the older form. A session's token is renewed for as long as the sign-in lasts (CreateToken, at
 // AWS_ENDPOINT_URL_SSO_OIDC or the service of sso_region) and written back, as the AWS tools do: a token lives for an
 // hour, a run for longer. Nobody is signed in here. Not thread-safe.
 #pragma once
@@ -29,7 +29,7 @@ struct SsoSignIn {
 // Code::io: try again later; Code::invalid: sign in again.
 Result<SsoToken> sso_token(HttpClient& http, const SsoSignIn& sign_in);
 
-// What to tell who is not signed in (any more).
+// What to tell a person who is not signed in (any more).
 Error not_signed_in(const std::string& what, const std::string& profile);
 // https://NAME.eu-west-1.amazonaws.com, or what the variable says, without a slash at its end.
 std::string sso_service_url(const char* variable, const std::string& name, const std::string& region);

@@ -1,6 +1,6 @@
-// STS: other credentials for a proof of who one is, a web identity or keys (AssumeRoleWithWebIdentity, AssumeRole).
-// Asked at AWS_ENDPOINT_URL_STS or AWS_ENDPOINT_URL, else at the address of AWS_REGION or of the profile's region, else
-// at that of the role's partition. Not thread-safe.
+// STS: gives other credentials for a proof of identity, which is a web identity or keys (AssumeRoleWithWebIdentity,
+// AssumeRole). Asked at AWS_ENDPOINT_URL_STS or AWS_ENDPOINT_URL, else at the address of AWS_REGION or of the profile's
+// region, else at that of the role's partition. Not thread-safe.
 #pragma once
 #include <string>
 

@@ -37,9 +37,8 @@ struct S3Settings {
 // What to do after an attempt: a value, so that every caller decides the same.
 //   retry                the same again, with back-off
 //   refresh_credentials  get fresh ones, then the same again
-//   give_up              this will not work soon: error_class other (sentinel.md §5: five times a minute apart at
-//   most), or
-//                        the settings are wrong (status 0, a message with what to do)
+//   give_up              this will not work soon: error_class other (sentinel.md §5: at most five times, a minute
+//                        apart), or the settings are wrong (status 0, a message with what to do)
 enum class Verdict { done, retry, refresh_credentials, give_up };
 
 struct S3Result {
@@ -58,7 +57,7 @@ class S3Client {
   S3Result put(const S3Location& location, std::string body, std::string_view content_type,
                const AwsCredentials& credentials);
 
-  // The Date header of any server that can be trusted to know the time; the local clock may be wrong.
+  // Takes the Date header of any server that is trusted to know the time; the local clock may be wrong.
   void note_server_date(std::string_view date);
   int64_t clock_offset_ns() const { return clock_offset_ns_; }  // server time minus ours; 0 when about the same
   int64_t server_time_ns() { return clock_.realtime_ns() + clock_offset_ns_; }

@@ -18,9 +18,10 @@ std::string s3_region_probe_url(const std::string& bucket);
 
 // Letters, digits and hyphens: a region becomes part of a host name that gets our signature.
 bool is_region(std::string_view text);
-// Of an answer to a request that went to the wrong place: header x-amz-bucket-region, <Region> or <Endpoint>.
+// The region that an answer names after a request to the wrong place: header x-amz-bucket-region, <Region> or
+// <Endpoint>.
 //   <Endpoint>bucket.s3.eu-west-1.amazonaws.com</Endpoint>, also bucket.s3-eu-west-1.amazonaws.com
-// Empty when it names none that can be used.
+// Empty when it names no usable one.
 std::string region_in_answer(const HttpResponse& answer);
 
 }  // namespace tacho

@@ -8,7 +8,7 @@
 namespace tacho {
 
 // With the five named entities and numeric ones of ASCII decoded. Empty when the element is absent, empty or not
-// closed, or when it holds other elements. Attributes and a name-space prefix of the text's own are not looked at.
+// closed, or when it holds other elements. Attributes and a name-space prefix in the text are ignored.
 std::string xml_text(std::string_view document, std::string_view element);
 
 }  // namespace tacho

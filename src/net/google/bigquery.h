@@ -1,7 +1,6 @@
-// BigQuery over REST (cromwell-bigquery.md §2): one method a call, each one request; what an answer means is a
-// BqVerdict, and waiting and repeating are the caller's (bigquery_stream.h does it for rows). The token goes to the
-// configured host only: no redirect to another one is followed, and none is sent over plain http except to loopback.
-// Not thread-safe.
+// BigQuery over REST (cromwell-bigquery.md §2): one method per call, one request each. A BqVerdict says what an answer
+// means; the caller waits and repeats (bigquery_stream.h does it for rows). The token goes to the configured host only:
+// no redirect to another host is followed, and no token is sent over plain http except to loopback. Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -58,15 +57,15 @@ class BigQuery {
   // limit.
   BqVerdict query_number(const std::string& sql, int64_t& number, int64_t max_bytes = 0);
 
-  // A query whose rows have one text each, page by page, at most so many of them; more than that, and answers that make
-  // no sense, are `blocked`. After a `retry` the words come again from the first one.
+  // A query whose rows have one text each, page by page, up to a limit; more rows, and answers that make no sense, are
+  // `blocked`. After a `retry` the texts come again from the first one.
   BqVerdict query_words(const std::string& sql, size_t most, const std::function<void(std::string_view)>& take);
 
   const BqSettings& settings() const { return settings_; }
   const std::string& base_url() const { return base_url_; }
   bool is_emulator() const { return emulator_; }
   GoogleToken* token() { return token_; }
-  // No request takes longer from now on; 0: 30 s. (5 s during a final flush.)
+  // From now on no request takes longer than this; 0: 30 s. (5 s during a final flush.)
   void set_limit_ms(int64_t limit_ms) { limit_ms_ = limit_ms; }
 
  private:

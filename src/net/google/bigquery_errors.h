@@ -18,7 +18,7 @@ enum class BqClass {
   quota,       // the same with a back-off from 10 s to 5 min
   token,       // 401: a new token once, then blocked
   split,       // halve the batch; a single row is dropped
-  too_large,   // the same, and lower the cap for this run; a single row is trimmed, else dropped
+  too_large,   // halve it, and lower the cap for this run; a single row is trimmed, else dropped
   drop_batch,  // to the dead-letter file
   not_found,   // 404
   changed,     // 412: read again, merge again
@@ -42,7 +42,7 @@ struct BqVerdict {
   std::string reason;   // error.errors[0].reason, else error.status
   std::string message;  // for a person; never a secret
   int64_t retry_after_ms = 0;
-  std::vector<BqRowError> rows;  // of an insert: 200 with insertErrors; what is then done
+  std::vector<BqRowError> rows;  // of an insert: the errors of a 200 with insertErrors
 };
 
 // Of an answer. `location` is the Location header of a 3xx.

@@ -13,8 +13,7 @@
 
 namespace tacho {
 
-// Rows are made by us, and cut where they are too large for a request: a long list of inputs must not be lost before
-// that.
+// Rows are our own, and are cut where they are too large for a request: a long list of inputs must not be lost earlier.
 inline constexpr JsonBounds kBqRowBounds{64u << 20, 64, 4'000'000};
 
 struct BqField {
@@ -58,13 +57,13 @@ class BqAdapter {
   const std::string& blocked() const;
   // Columns of the spec that the table lacks or has with another type, "inputs.size_bytes" for a nested one.
   const std::vector<std::string>& missing() const;
-  // Those that a patch can add: not there at all.
+  // Those that a patch can add: the table lacks them altogether.
   bool can_add() const;
   // The complete field list for a patch: the table's own verbatim and in order, ours appended.
   std::string patched_fields_json() const;
 
-  // A row for this table; row_json has our columns. Unknown REQUIRED ones get placeholders. with_added=false leaves out
-  // what the original does not have. invalid: the text is no JSON object.
+  // A row for this table; row_json has our columns. REQUIRED columns without a value get placeholders. with_added=false
+  // leaves out columns that the original does not have. invalid: the text is no JSON object.
   Result<std::string> adapt(std::string_view row_json, bool with_added = true) const;
 
  private:
@@ -74,7 +73,7 @@ class BqAdapter {
 
 // Shortens a row below `limit` bytes by cutting its largest texts and lists of records; false when that does not help.
 bool trim_bq_row(std::string& row_json, size_t limit);
-// Whether a row's partition column lies in what insertAll takes: 1825 days back, 366 days ahead.
+// Whether a row's partition column lies in the range that insertAll takes: 1825 days back, 366 days ahead.
 bool in_partition_bounds(std::string_view row_json, std::string_view partition, int64_t now_s);
 bool in_partition_bounds(int64_t time_ns, int64_t now_ns);  // of the time itself
 

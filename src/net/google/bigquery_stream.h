@@ -1,7 +1,7 @@
 // Rows into one table: makes or reads the table first, adapts every row to it, sends batches within the limits, one
-// request at a time, and does what the answer asks for: again, in halves, without a culprit, later, never
-// (cromwell-bigquery.md §1.10, §2.3–2.5). step() makes at most one request and says when it wants to be called again,
-// so that one thread can serve several tables. Rows keep their insertIds whatever happens. Not thread-safe.
+// request at a time, and does what the answer calls for: sends them again, in halves, without a culprit, later, or
+// never (cromwell-bigquery.md §1.10, §2.3–2.5). step() makes at most one request and says when it wants to be called
+// again, so that one thread can serve several tables. Rows keep their insertIds whatever happens. Not thread-safe.
 //
 // A program that may wait calls add() for up to a batch of rows and then flush().
 #pragma once
@@ -29,8 +29,7 @@ struct BqDropped {
 struct BqEvents {
   std::function<void(const BqRow& row)> accepted;
   std::function<void(const BqDropped& dropped)> dropped;
-  std::function<void(const std::string& kind, const std::string& text)>
-      warn;  // for a person; the same kind again and again
+  std::function<void(const std::string& kind, const std::string& text)> warn;  // for a person; the same kind may repeat
 };
 
 struct BqStep {
@@ -46,11 +45,11 @@ class BqStream {
   size_t pending() const { return rows_.size(); }
   size_t pending_bytes() const { return bytes_; }
 
-  // Does what is due. With no row it still makes sure of the table once.
+  // Does what is due. Even without a row it makes sure of the table once.
   BqStep step();
   // Steps and waits until nothing is pending (idle), it is blocked, or the deadline has come (wait).
   BqStep flush(int64_t deadline_ns);
-  // Forget the back-off: the last chance has come. With short requests from now on.
+  // Forgets the back-off, for a last chance, and keeps requests short from now on.
   void hurry();
 
   bool is_ready() const { return phase_ == Phase::ready; }

@@ -22,16 +22,15 @@ class GceMetadata {
   explicit GceMetadata(HttpClient& http, std::string host = {}, Clock& clock = system_clock());
 
   // The text behind /computeMetadata/v1/, trimmed. 429, 5xx and broken connections are repeated 5 times within (from
-  // 100 ms, doubling). not_available: not defined (404), or there is no such server, which is found out once; io: try
-  // again later.
+  // 100 ms, doubling). not_available: not defined (404), or there is no such server (tested once); io: try again later.
   Result<std::string> get(const std::string& path);
   // The long-poll form: comes back when the value differs from that of `last_etag` (empty: at once), or after
   // timeout_s. One attempt.
   Result<GceChange> wait_for_change(const std::string& path, const std::string& last_etag, int timeout_s);
 
-  // Whether nobody answered when first asked. Such a server is left alone for five minutes.
+  // Whether the server did not answer when first asked. It is then left alone for five minutes.
   bool is_dead() const { return dead_until_ns_ > clock_.monotonic_ns(); }
-  // Asked before every repeat and while waiting for it; true: there is no time for one.
+  // Called before every repeat and while waiting for it; true: there is no time for a repeat.
   void on_cancel(std::function<bool()> cancelled) { cancelled_ = std::move(cancelled); }
 
  private:

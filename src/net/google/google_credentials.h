@@ -1,5 +1,5 @@
-// Google's credentials files and what is made of them (cromwell-bigquery.md §2.7): pure functions but for the signing,
-// which is OpenSSL's. Nothing secret is in an Error. Thread-safe.
+// Google's credentials files and what is made from them (cromwell-bigquery.md §2.7): pure functions but for the
+// signing, which is OpenSSL's. Nothing secret is in an Error. Thread-safe.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace tacho {
 
-// What a credentials file holds. Secrets are wiped when it goes.
+// What a credentials file holds. The destructor wipes the secrets.
 struct GoogleCredentials {
   enum class Type { service_account, authorized_user } type = Type::service_account;
   std::string client_email, private_key, private_key_id;  // service_account
@@ -32,8 +32,8 @@ Result<GoogleCredentials> parse_google_credentials(std::string_view text, const 
 Result<std::string> service_account_jwt(const GoogleCredentials& credentials, std::string_view scope,
                                         std::string_view audience, int64_t now_s);
 
-// {"access_token":"…","expires_in":3599,"token_type":"Bearer"}; a life that is missing or makes no sense is five
-// minutes.
+// {"access_token":"…","expires_in":3599,"token_type":"Bearer"}; a lifetime that is missing or makes no sense counts as
+// five minutes.
 struct GoogleTokenAnswer {
   std::string token;
   int64_t expires_in_s = 0;

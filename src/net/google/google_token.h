@@ -1,7 +1,7 @@
 // Bearer tokens for Google's services (cromwell-bigquery.md §2.7). Sources in order: access-token file, credentials
-// file, GOOGLE_APPLICATION_CREDENTIALS, gcloud's application default credentials, metadata server. A token is fetched
-// anew 4 minutes before it ends; while that fails the old one serves as long as it is valid. Nothing secret is in an
-// Error or a log. Not thread-safe.
+// file, GOOGLE_APPLICATION_CREDENTIALS, gcloud's application default credentials, metadata server. A new token is
+// fetched 4 minutes before the old one expires; while that fails, the old one is used as long as it is valid. Nothing
+// secret is in an Error or a log. Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -35,15 +35,15 @@ class GoogleToken {
   GoogleToken(HttpClient& http, GoogleAuthSettings settings, Clock& clock = system_clock());
   ~GoogleToken();
 
-  // A token that is good now. not_available: there are no credentials at all (an emulator is then asked without);
-  // invalid or denied: they are wrong, the message says what to do; io: try again later.
+  // A token that is good now. not_available: there are no credentials at all (an emulator is then asked without a
+  // token); invalid or denied: they are wrong, the message says what to do; io: try again later.
   Result<std::string> get();
   // After a 401: the next get() fetches a new one.
   void refuse();
   // After a second 401: the next get() also looks for the source again.
   void forget();
-  // The project that the credentials belong to; empty when unknown, an Error when the answer may come another time.
-  // Asks the metadata server only when that is the source.
+  // The project that the credentials belong to; empty when unknown, an Error when it may become known later. Asks the
+  // metadata server only if that is the source.
   Result<std::string> project();
   // "service account x@y" …, for a message; empty before the first get().
   const std::string& source() const { return source_; }

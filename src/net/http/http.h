@@ -1,6 +1,6 @@
 // HTTP client on libcurl (7.85 or newer): one request at a time with deadlines by phase, TLS always verified, and no
 // redirect followed unless it stays on the same host. Bodies are bounded, connections are kept for the next request.
-// One client a thread.
+// One client per thread.
 //
 // Environment: HTTPS_PROXY, HTTP_PROXY, NO_PROXY (never for a loopback address); SSL_CERT_FILE, SSL_CERT_DIR;
 // TACHO_DEBUG_HTTP=1 prints headers to stderr with every secret masked.
@@ -21,15 +21,14 @@ using Headers = std::vector<std::pair<std::string, std::string>>;
 
 // A server with a CA of its own, and a client certificate: PEM texts, so that nobody writes a key to a file. An empty
 // CA means the machine's trust store. The server is verified in every case: by the URL's name, or by `server_name`
-// where its certificate bears another one.
+// where its certificate has another name.
 struct HttpTls {
   std::string ca_pem, cert_pem, key_pem;
   std::string server_name{};
 };
 
-// A body that is too large to be held: it is read while it is sent, and from the start again where a request is
-// repeated (a kept connection that is dead, a redirect). Fewer bytes than promised end the request as a broken
-// connection does.
+// A body too large for memory: it is read while it is sent, and from the start again if the request is repeated (after
+// a dead kept connection, or a redirect). Fewer bytes than promised end the request like a broken connection.
 class BodySource {
  public:
   virtual ~BodySource() = default;
@@ -78,12 +77,12 @@ class HttpClient {
   // server's certificate is not trusted), Code::invalid (bad URL, refused redirect, certificate store missing, answer
   // too large) or Code::gone (cancelled). A status of 4xx or 5xx is an answer.
   Result<HttpResponse> send(const HttpRequest& request);
-  // Whether the last request left completely, so that a failed one may have had its effect.
+  // Whether the last request was sent completely, so that it may have taken effect even if it failed.
   bool sent() const;
   // Cuts a request short. `cancelled` is asked every 100 ms and at every event; a readable stop_fd (−1: none) is
   // noticed at once and is not read. They hold for all requests from now on.
   void on_cancel(std::function<bool()> cancelled);
-  bool is_cancelled() const;  // for what else is waited for on the way to a request
+  bool is_cancelled() const;  // for other waits on the way to a request
   void set_stop_fd(int stop_fd);
 
  private:

@@ -7,7 +7,7 @@ namespace tacho {
 
 bool debug_http();  // the variable, read once
 // One header line or request line without line end, as it may be shown: "Authorization: Bearer ***". What follows a ?
-// in a request line or a Location is masked as well, and nothing in it moves a terminal.
+// in a request line or a Location is masked as well, and control bytes become blanks.
 std::string masked_header(std::string_view line);
 // direction is '>' or '<'; lines may hold several.
 void print_headers(char direction, std::string_view lines);

@@ -1,8 +1,8 @@
 // Many small requests at once in one poll loop, bodies bounded, no redirect followed. For metadata services: plain
-// http, never a proxy, every connection its own, nothing repeated, and no crowd at one door: the queue of a small
-// server is short, and what does not fit into it is lost for a second. For remote services: TLS verified, HTTP/2 where
-// it is agreed on, the environment's proxy, connections kept. On libcurl's multi interface (7.87 for
-// CURLOPT_QUICK_EXIT: a name that hangs in the resolver holds nobody up at the end). Not thread-safe.
+// http, never a proxy, a new connection for every request, nothing repeated, and few requests at one server at a time:
+// a small server's queue is short, and a request that does not fit into it is lost for a second. For remote services:
+// TLS verified, HTTP/2 where it is agreed on, the environment's proxy, connections kept. On libcurl's multi interface
+// (7.87 for CURLOPT_QUICK_EXIT: a name that hangs in the resolver holds nobody up at the end). Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -34,8 +34,8 @@ class HttpMulti {
   HttpMulti(const HttpMulti&) = delete;
   HttpMulti& operator=(const HttpMulti&) = delete;
 
-  // Of the request method, url, headers, connect_ms, response_ms (from the connection to the complete answer), total_ms
-  // and body_limit count; a PUT or POST goes without body. `id` is the caller's and unique among the open ones.
+  // Of the request, only method, url, headers, connect_ms, response_ms (from the connection to the complete answer),
+  // total_ms and body_limit count; a PUT or POST has no body. `id` is the caller's and unique among the open ones.
   void add(uint64_t id, const HttpRequest& request);
   void cancel(uint64_t id);
   size_t open() const;

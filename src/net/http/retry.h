@@ -1,5 +1,5 @@
-// What a failed attempt means and how long to wait before the next one (sentinel.md §5): values and pure functions,
-// with clock and chance handed in. Thread-safe.
+// What a failed attempt means and how long to wait before the next one (sentinel.md §5): values and pure functions;
+// clock and random numbers are parameters. Thread-safe.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -25,7 +25,7 @@ std::string_view error_class_name(ErrorClass error_class);
 // Whether the same request may get another answer later: 408, 425, 429, 5xx, and 0 for no answer at all.
 bool is_temporary_status(int status);
 
-// Of an answer of the Sentinel API. The body is looked at for 4xx only: "detail" in a 400, and "already finished".
+// Of an answer of the Sentinel API. The body is read for 4xx only: "detail" in a 400, and "already finished".
 ErrorClass classify_api(int status, std::string_view body);
 // Of an answer of S3 with its <Code>. Credentials that are younger than a minute are not to blame for a plain refusal.
 ErrorClass classify_s3(int status, std::string_view code, bool credentials_are_fresh);

@@ -1,4 +1,4 @@
-// URLs as tacho needs them: what may be talked to, and how a path is written. Pure but for check_url, which reads
+// URLs as tacho needs them: which ones may be used, and how a path is written. Pure but for check_url, which reads
 // TACHO_ALLOW_HTTP; thread-safe.
 #pragma once
 #include <cstdint>

@@ -1,11 +1,11 @@
-// What the doctor says about GPUs; see gpu.h.
+// NVIDIA among the vendors: the way to its driver, and what the doctor says of it.
 #include <mutex>
 
 #include "base/units.h"
 #include "os/clock.h"
-#include "probe/gpu.h"
-#include "probe/gpu_amd.h"
 #include "probe/gpu_nvidia.h"
+#include "probe/gpu_reader.h"
+#include "probe/gpu_vendor.h"
 
 namespace tacho {
 namespace {
@@ -53,21 +53,39 @@ Status ask_driver(const std::shared_ptr<const NvmlLibrary>& library) {
   return ok();
 }
 
-}  // namespace
+NvidiaOptions options_of(const ProbeContext& context) {
+  NvidiaOptions options;
+  options.roots = context.roots;
+  options.interval_ns = context.interval_ns;
+  return options;
+}
 
-Status check_gpu(const Roots& roots) {
+Result<GpuAccess> open_nvidia(ProbeContext& context) {
+  const NvidiaOptions options = options_of(context);
+  const auto nvidia = reach_nvidia(options, context);
+  if (nvidia) return GpuAccess{nvidia->backend(options), nvidia->reader};
+  Error error = nvidia.error();
+  error.code = nvidia_nodes_present(options) ? Code::io : Code::not_available;
+  return error;
+}
+
+Result<GpuCounterAccess> nvidia_counters(ProbeContext& context) {
+  const NvidiaOptions options = options_of(context);
+  const auto nvidia = reach_nvidia(options, context);
+  if (!nvidia) return nvidia.error();
+  return GpuCounterAccess{nvidia->counters(options), nvidia->reader};
+}
+
+Result<bool> check_nvidia(const Roots& roots) {
   NvidiaOptions options;
   options.roots = roots;
-  const bool amd = amdgpu_present(roots);
   const auto library = load_nvml();
   if (library) {
-    auto status = ask_driver(*library);
-    return amd ? ok() : status;
+    if (const Status status = ask_driver(*library); !status) return status.error();
+    return true;
   }
-  if (amd) return ok();
   if (library.error().code != Code::not_available) return library.error();
-  if (!nvidia_nodes_present(options))
-    return Error{Code::not_available, "no GPU driver is loaded here", "", "nothing to do on a machine without a GPU"};
+  if (!nvidia_nodes_present(options)) return false;
   Error error = library.error();
   error.what = "the NVIDIA driver is loaded, but " + error.what;
 #ifndef TACHO_STATIC
@@ -77,5 +95,10 @@ Status check_gpu(const Roots& roots) {
 #endif
   return error;
 }
+
+}  // namespace
+
+extern const GpuVendor kNvidiaGpus;
+const GpuVendor kNvidiaGpus{"nvidia", open_nvidia, nvidia_counters, check_nvidia};
 
 }  // namespace tacho

@@ -1,4 +1,4 @@
-#include "cromwell/uploader.h"
+#include "cromwell/workflow_uploader.h"
 
 #include <algorithm>
 #include <deque>
@@ -33,6 +33,9 @@ class Upload {
   bool add(MetadataRow& row);
   bool send();
   void find_sizes();
+  void tell(const std::string& step) const {
+    if (settings_.on_step) settings_.on_step(step);
+  }
   void fail(std::string why, bool later) {
     if (result_.why.empty()) result_.why = std::move(why);
     result_.later |= later;
@@ -43,12 +46,14 @@ class Upload {
   UploadResult& result_;
   std::vector<MetadataRow> batch_;
   size_t batch_bytes_ = 0;
+  size_t made_ = 0;    // rows of all batches until now
   bool held_ = false;  // this batch is not to be sent
   std::unique_ptr<Sender> sender_;
 };
 
 void Upload::document(const MetadataFile& file, const std::string& id, std::string& root_id,
                       std::deque<std::string>& sub_ids) {
+  tell("reading");
   auto known = survey(file);
   if (!known) return fail(known.error().message(), true);
   if (known->broken) {
@@ -143,6 +148,8 @@ void Upload::find_sizes() {
 
 bool Upload::send() {
   if (batch_.empty()) return true;
+  made_ += batch_.size();
+  tell(std::to_string(made_) + " rows");
   const uint64_t failed_before = result_.sizes.failed;
   if (settings_.with_sizes) find_sizes();
   if (settings_.hold_without_sizes && result_.sizes.failed > failed_before) {
@@ -172,6 +179,7 @@ bool Upload::send() {
 void Upload::finish() {
   if (!held_) (void)send();
   if (!sender_) return;
+  tell(std::to_string(made_) + " rows, sending the last");
   result_.sent = sender_->finish();
   if (!result_.sent.why.empty()) {
     result_.why = result_.sent.why;
@@ -192,6 +200,7 @@ UploadResult WorkflowUploader::upload_id(const std::string& id) {
     const std::string next = std::move(ids.front());
     ids.pop_front();
     if (!seen.insert(next).second) continue;
+    if (settings_.on_step) settings_.on_step("fetching " + next);
     Fetched fetched = client.fetch(next);
     if (!fetched.file) {
       if (result.why.empty()) result.why = (next == id ? "" : "sub-workflow " + next + ": ") + fetched.why;

@@ -1,7 +1,8 @@
-// One workflow's metadata into BigQuery: fetch, check (pass 1), skip what is there already, make rows and look sizes up
-// batch by batch (pass 2), send, and the same for sub-workflows that were only named. One uploader serves several
-// threads; each upload has a client and a sender of its own.
+// One workflow's metadata into BigQuery: fetch, check (pass 1), skip rows that are there already, make rows and look up
+// sizes batch by batch (pass 2), send, and do the same for sub-workflows that were only named. One uploader serves
+// several threads; each upload has a client and a sender of its own.
 #pragma once
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -22,6 +23,8 @@ struct UploadSettings {
   bool hold_without_sizes =
       false;                // service: a batch whose sizes are not to be had now is not sent, the event comes back
   bool print_only = false;  // rows to stdout, nothing sent
+  // Told before each longer step, by the thread that uploads: "fetching ID", "1500 rows". Empty: nobody looks on.
+  std::function<void(const std::string& step)> on_step;
 };
 
 struct UploadResult {

@@ -1,0 +1,200 @@
+"""The agent: `tacho attach --detach`, started and ended without a trace in this process.
+
+It is no child of ours and holds none of our descriptors; what we hold of it is its number and the time of its start.
+"""
+from __future__ import annotations
+
+import os
+
+from ._errors import TachoError
+from ._program import find_program, plain
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Dict, List, Optional, Tuple
+
+_START_SECONDS = 10.0
+_STOP_SECONDS = 2.0
+
+
+class Agent:
+    """One that records."""
+
+    __slots__ = ("id", "folder", "pid", "recorded", "started", "ticks")
+
+    def __init__(self, facts: Dict[str, object]) -> None:
+        self.id = str(facts["id"])
+        folder = facts["folder"]
+        self.folder: Optional[str] = None if folder is None else str(folder)
+        self.pid = int(str(facts["agent_pid"]))
+        self.recorded = int(str(facts["pid"]))
+        self.started = float(str(facts["started"]))
+        self.ticks = start_ticks(self.pid)
+
+    def lives(self) -> bool:
+        return self.ticks != 0 and start_ticks(self.pid) == self.ticks
+
+    def end(self) -> bool:
+        """Tells it to end and waits until its run is written; False when it had to be killed."""
+        import signal
+        import time
+
+        if not self._signal(signal.SIGTERM):
+            return True
+        deadline = time.monotonic() + _STOP_SECONDS
+        pause = 0.0005
+        while self.lives():
+            if self.folder is not None and is_final(self.folder):
+                return True
+            if time.monotonic() > deadline:
+                self._signal(signal.SIGKILL)
+                return False
+            time.sleep(pause)
+            pause = min(pause * 1.5, 0.02)
+        self._reap()
+        return True
+
+    def _signal(self, number: int) -> bool:
+        """False when it has ended already. Opened first, then known by its start: no other process is ever hit."""
+        import signal
+
+        handle = -1
+        try:
+            handle = os.pidfd_open(self.pid)
+        except (AttributeError, OSError):
+            pass  # an old kernel, or a filter on system calls
+        try:
+            if not self.lives():
+                self._reap()
+                return False
+            if handle >= 0 and hasattr(signal, "pidfd_send_signal"):
+                signal.pidfd_send_signal(handle, number)
+            else:
+                os.kill(self.pid, number)
+            return True
+        except OSError:
+            return False
+        finally:
+            if handle >= 0:
+                os.close(handle)
+
+    def _reap(self) -> None:
+        """Where orphans come back to this process it is our child after all."""
+        try:
+            os.waitpid(self.pid, os.WNOHANG)
+        except OSError:
+            pass
+
+
+def start_ticks(pid: int) -> int:
+    """When a process was started, in ticks since boot; 0 when it is gone, or all but gone."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            fields = file.read().rsplit(b")", 1)[1].split()
+        return 0 if fields[0] in (b"Z", b"X") else int(fields[19])
+    except (OSError, IndexError, ValueError):
+        return 0
+
+
+def is_final(folder: str) -> bool:
+    """Whether run.json tells of an end. The state stands in its first lines."""
+    try:
+        with open(os.path.join(folder, "run.json"), "rb") as file:
+            head = file.read(4096)
+    except OSError:
+        return False
+    at = head.find(b'"state":')
+    return at >= 0 and not head[at + 8:at + 20].lstrip().startswith(b'"running')
+
+
+def start(words: List[str], without: Tuple[str, ...] = ()) -> Agent:
+    """Starts one with these words behind `attach --detach`; TachoError with the program's text when it does not.
+
+    `without`: variables that it does not see.
+    """
+    import json
+
+    environ = {name: value for name, value in os.environ.items() if name not in without}
+    text, errors, status = _run([find_program(), "attach", "--detach", "--quiet", *words], environ)
+    try:
+        return Agent(json.loads(text))
+    except (ValueError, KeyError, TypeError):
+        why = plain(errors.decode("utf-8", "replace"))
+        raise TachoError(why or f"tacho attach ended with status {status} and said nothing") from None
+
+
+def _run(words: List[str], environ: Dict[str, str]) -> Tuple[bytes, bytes, int]:
+    """stdout, stderr and status, by posix_spawn: subprocess takes longer to import than the program to start."""
+    import signal
+
+    out_read, out_write = os.pipe()
+    try:
+        err_read, err_write = os.pipe()
+    except OSError as error:
+        os.close(out_read)
+        os.close(out_write)
+        raise TachoError(f"cannot start tacho: {error.strerror}") from error
+    pid = 0
+    try:
+        pid = os.posix_spawn(
+            words[0], words, environ,
+            file_actions=[(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0), (os.POSIX_SPAWN_DUP2, out_write, 1),
+                          (os.POSIX_SPAWN_DUP2, err_write, 2)],
+            # What this process ignores the agent must hear; so must it what is blocked here.
+            setsigmask=[], setsigdef=[signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGCHLD])
+    except OSError as error:
+        os.close(out_read)
+        os.close(err_read)
+        raise TachoError(f"{words[0]} cannot be executed: {error.strerror}") from error
+    finally:
+        os.close(out_write)
+        os.close(err_write)
+    return _listen(pid, out_read, err_read)
+
+
+def _listen(pid: int, out: int, err: int) -> Tuple[bytes, bytes, int]:
+    import select
+    import time
+
+    heard = {out: b"", err: b""}
+    is_open = set(heard)
+    interrupted: Optional[BaseException] = None
+    deadline = time.monotonic() + _START_SECONDS
+    poll = select.poll()
+    for end in heard:
+        poll.register(end, select.POLLIN)
+    while is_open:
+        try:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                os.kill(pid, 9)
+                break
+            for end, _ in poll.poll(int(left * 1000) + 1):
+                data = os.read(end, 65536)
+                heard[end] += data
+                if not data:
+                    poll.unregister(end)
+                    is_open.discard(end)
+        except KeyboardInterrupt as error:
+            interrupted = error  # the line is a moment away; without it nobody would end the agent
+    os.close(out)
+    os.close(err)
+    try:
+        status = os.waitpid(pid, 0)[1]
+    except OSError:
+        status = 0  # a handler of SIGCHLD was faster
+    if interrupted is not None:
+        _forget(heard[out])
+        raise interrupted
+    if is_open:
+        raise TachoError(f"tacho attach did not start within {_START_SECONDS:g} s; is the run store on a dead network drive?")
+    return heard[out], heard[err], status
+
+
+def _forget(line: bytes) -> None:
+    import json
+
+    try:
+        Agent(json.loads(line)).end()
+    except (ValueError, KeyError, TypeError):
+        pass

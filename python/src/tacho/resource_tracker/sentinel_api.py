@@ -1,0 +1,89 @@
+"""The calls of the ingest service: start, refresh, finish."""
+from __future__ import annotations
+
+import json
+import os
+from enum import Enum
+from typing import Any, Dict, List, Mapping, Optional, Union
+from urllib.error import HTTPError
+from urllib.parse import quote
+from urllib.request import Request, urlopen
+
+DEFAULT_SENTINEL_URL = "https://api.sentinel.sparecores.net"
+
+
+class RunStatus(Enum):
+    finished = "finished"
+    failed = "failed"
+
+
+class DataSource(Enum):
+    s3 = "s3"
+    inline = "inline"
+
+
+class SentinelAPIError(Exception):
+    """The service answered with an error."""
+
+    def __init__(self, status_code: int, body: str) -> None:
+        super().__init__(f"the service answered {status_code}: {body}")
+        self.status_code = status_code
+        self.body = body
+
+
+def _get_base_url() -> str:
+    """One trailing slash less; a path is kept."""
+    return (os.environ.get("SENTINEL_API_URL") or DEFAULT_SENTINEL_URL).rstrip("/")
+
+
+def _request(method: str, path: str, token: str, body: Optional[Mapping[str, Any]] = None, timeout: float = 30) -> Any:
+    headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
+    data = None
+    if body is not None:
+        data = json.dumps(body).encode("utf-8")
+        headers["Content-Type"] = "application/json"
+    elif method == "POST":
+        data = b""
+    try:
+        with urlopen(Request(_get_base_url() + path, data=data, headers=headers, method=method), timeout=timeout) as answer:
+            text = answer.read()
+    except HTTPError as error:
+        try:
+            said = error.read().decode("utf-8", "replace")
+        except Exception:
+            said = ""
+        raise SentinelAPIError(error.code, said) from error
+    return json.loads(text) if text else {}
+
+
+def _plain(value: Union[str, Enum, None]) -> Any:
+    """Text and Enum alike."""
+    return value.value if isinstance(value, Enum) else value
+
+
+def register_run(token: str, metadata: Optional[Mapping[str, Any]] = None, *, host_info: Optional[Mapping[str, Any]] = None,
+                 cloud_info: Optional[Mapping[str, Any]] = None) -> Any:
+    body: Dict[str, Any] = {}
+    for part in (metadata, host_info, cloud_info):
+        body.update({key: value for key, value in (part or {}).items() if value is not None})
+    return _request("POST", "/runs", token, body)
+
+
+def refresh_credentials(token: str, run_id: str) -> Any:
+    return _request("POST", f"/runs/{quote(str(run_id), safe='')}/refresh-credentials", token)
+
+
+def finish_run(token: str, run_id: str, *, exit_code: Optional[int] = 0,
+               run_status: Union[RunStatus, str] = RunStatus.finished,
+               data_source: Union[DataSource, str] = DataSource.s3, data_uris: Optional[List[str]] = None,
+               data_csv: Optional[str] = None) -> Any:
+    if not data_uris and data_csv is None:
+        raise ValueError("a run ends with data_uris or data_csv")
+    body: Dict[str, Any] = {"data_source": _plain(data_source), "run_status": _plain(run_status)}
+    if exit_code is not None:
+        body["exit_code"] = exit_code
+    if data_uris:
+        body["data_uris"] = list(data_uris)
+    if data_csv is not None:
+        body["data_csv"] = data_csv
+    return _request("POST", f"/runs/{quote(str(run_id), safe='')}/finish", token, body)

@@ -1,0 +1,42 @@
+#include "report/page_text.h"
+
+#include "base/text.h"
+
+namespace tacho {
+
+std::string escaped(std::string_view raw) {
+  std::string text;
+  for (const char c : valid_utf8(raw)) {
+    switch (c) {
+      case '&': text += "&amp;"; break;
+      case '<': text += "&lt;"; break;
+      case '>': text += "&gt;"; break;
+      case '"': text += "&quot;"; break;
+      case '\'': text += "&#39;"; break;
+      default: text += c;
+    }
+  }
+  return text;
+}
+
+std::string page_text(std::string_view raw, size_t most) {
+  std::string text = harmless_text(valid_utf8(raw.substr(0, 4 * most)));
+  if (text.size() <= most) return text;
+  size_t end = most;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return text.substr(0, end) + "…";
+}
+
+std::string script_safe(std::string_view json) {
+  std::string text;
+  text.reserve(json.size() + 64);
+  for (const char c : json) {
+    if (c == '<') text += "\\u003c";
+    else if (c == '>') text += "\\u003e";
+    else if (c == '&') text += "\\u0026";
+    else text += c;
+  }
+  return text;
+}
+
+}  // namespace tacho

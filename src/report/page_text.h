@@ -1,0 +1,16 @@
+// Text of somebody else's making on its way into the page: never markup, never too long, nothing that turns the
+// reading direction. Pure, thread-safe.
+#pragma once
+#include <string>
+#include <string_view>
+
+namespace tacho {
+
+// For HTML, between tags and inside of quoted attributes.
+std::string escaped(std::string_view raw);
+// At most `most` bytes, cut with "…"; control characters and changes of direction become blanks.
+std::string page_text(std::string_view raw, size_t most);
+// JSON that can stand inside of <script>: no character of it begins a tag, an entity or a comment.
+std::string script_safe(std::string_view json);
+
+}  // namespace tacho

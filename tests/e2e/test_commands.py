@@ -1,0 +1,419 @@
+"""compare, runs, prune, rm, note, advise, config and what tacho answers to a mistake: each row of their tables."""
+import fcntl
+import json
+import os
+import pty
+import struct
+import subprocess
+import termios
+
+from stored_runs import make_run
+from support import TACHO, Case, until
+
+DAY = 86400
+
+
+class Commands(Case):
+    def make(self, digit, **more):
+        return make_run(self.store, f"20261115-00000000000{digit}", **more)
+
+    def on_terminal(self, *words, columns=80, typed=b"", env=None):
+        """tacho WORDS with a terminal for all three streams; (status, what it printed)."""
+        leader, follower = pty.openpty()
+        fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        process = self.spawn(*words, stdin=follower, stdout=follower, stderr=follower, text=False, env={"TERM": "dumb", **(env or {})})
+        os.close(follower)
+        os.write(leader, typed)
+        out = b""
+        while True:
+            try:
+                piece = os.read(leader, 65536)
+            except OSError:
+                break
+            if not piece:
+                break
+            out += piece
+        os.close(leader)
+        return process.wait(30), out.decode().replace("\r\n", "\n")
+
+    def test_fail_if(self):
+        """3 when a condition holds for any B, 125 for what cannot be asked, and 125 before 3."""
+        self.make(1, seconds=100, peak_bytes=1 << 30)
+        self.make(2, seconds=100, peak_bytes=1 << 30, ago_s=5)
+        self.make(3, seconds=130, peak_bytes=3 << 29, ago_s=9)
+        runs = ["000000000001", "000000000002", "000000000003"]
+        for conditions, wanted in ((["time > +10%"], 3), (["time > +40%"], 0), (["memory_peak > 1.2GiB"], 3), (["cpu_mean > 1.6"], 0),
+                                   (["time < -5%"], 0), (["time >= +0%"], 3), (["process_memory_mib.max > 700"], 3),
+                                   (["time > +40%", "memory_peak > +10%"], 3), (["time > 2GiB"], 125), (["tiem > 1s"], 125),
+                                   (["gpu_memory_peak > 1"], 125), (["time > +10%", "nosuch.max > 1"], 125), (["time"], 125), ([""], 125)):
+            for more in ([], ["--json"], ["--markdown"]):
+                with self.subTest(conditions=conditions, more=more):
+                    done = self.tacho("compare", *runs, *more, *[word for text in conditions for word in ("--fail-if", text)])
+                    self.assertEqual(done.rc, wanted, done)
+                    if wanted == 3:
+                        self.assertIn("holds for", done.err)
+        compared = json.loads(self.tacho("compare", *runs, "--json").out)
+        names = {metric["name"] for metric in compared["metrics"]}
+        self.assertLessEqual({"time", "cpu_mean", "cpu_time", "memory_peak"}, names)
+        self.assertEqual(self.tacho("compare", *runs, "--json", "--markdown").rc, 125)
+
+    def test_compare_with_the_run_before(self):
+        self.make(1, job="train", ago_s=500)
+        self.make(2, job="other", ago_s=400)
+        self.make(3, job="train", ago_s=300)
+        self.make(4, command=("make", "-j8"), ago_s=200)
+        self.make(5, command=("make",), ago_s=100)
+        for name, wanted in (("last:train", "13"), ("train", "13"), ("last", None), ("other", None)):
+            with self.subTest(name):
+                done = self.tacho("compare", name, "--json")
+                self.assertEqual(done.rc, 0 if wanted else 125, done)
+                if wanted:
+                    self.assertEqual("".join(run["id"][-1] for run in json.loads(done.out)["runs"]), wanted)
+        self.make(6, command=("make", "-j8"), ago_s=50)
+        self.assertEqual([run["id"][-1] for run in json.loads(self.tacho("compare", "last", "--json").out)["runs"]], ["4", "6"])
+        text = self.tacho("compare", "train", "--markdown").out
+        self.assertTrue(text.startswith("<!-- tacho:compare train -->\n|"), text)
+
+    def test_tables_fit_the_terminal(self):
+        for digit in range(1, 8):
+            self.make(digit, job="job" * 10, command=["x" * 400, "ü" * 50], ago_s=digit)
+        for columns in (20, 40, 60, 80, 132):
+            for words in (["compare", "last", "last~1"], ["compare", *[f"last~{i}" for i in range(7)]], ["runs"], ["config"]):
+                with self.subTest(columns=columns, words=words[0]):
+                    status, out = self.on_terminal(*words, columns=columns)
+                    self.assertEqual(status, 0, out)
+                    self.assertLessEqual(max(len(line) for line in out.splitlines()), columns, out)
+                    if words[0] != "config":
+                        self.assertIn("…", out)
+        self.assertLess(max(len(line) for line in self.tacho("compare", "last", "last~1").out.splitlines()), 120)
+
+    def test_runs(self):
+        self.make(1, job="train", ago_s=10 * DAY)
+        self.make(2, job="train", ago_s=3 * DAY, state="failed", exit_code=1)
+        self.make(3, job="eval", ago_s=2 * DAY)
+        self.make(4, ago_s=3600, mode="attach", pid=77, process_name="postgres", command=[])
+        for words, wanted in (([], "4321"), (["--job", "train"], "21"), (["--since", "5d"], "432"), (["--since", "2h"], "4"), (["--failed"], "2"),
+                              (["--limit", "2"], "43"), (["--job", "train", "--limit", "1"], "2"), (["--job", "train", "--since", "5d", "--failed"], "2"),
+                              (["--job", "nosuch"], ""), (["--failed", "--since", "1d"], "")):
+            with self.subTest(words):
+                done = self.tacho("runs", "--json", *words)
+                self.assertEqual(done.rc, 0, done)
+                self.assertEqual("".join(run["id"][-1] for run in json.loads(done.out)), wanted)
+                self.assertEqual(self.tacho("runs", *words).rc, 0)
+        text = self.tacho("runs", env={"TZ": "Europe/Berlin"}).out
+        self.assertRegex(text, r"postgres \(pid 77\)")
+        self.assertRegex(text, r"train +exit 1 +\d{4}-\d\d-\d\d \d\d:\d\d CES?T +1m40s +1\.5 +1 GiB")
+        for words in (["--limit", "0"], ["--limit", "x"], ["--since", "soon"], ["--since", "-1d"], ["train"]):
+            self.assertEqual(self.tacho("runs", *words).rc, 125, words)
+
+    def test_attached_runs_have_a_name(self):
+        job = subprocess.Popen(["sleep", "0.5"], env=self.environment())
+        self.assertEqual(self.tacho("attach", "-q", "-i", "50ms", "--pid", str(job.pid)).rc, 0)
+        job.wait()
+        self.assertEqual(self.the_run()[0]["process_name"], "sleep")
+        self.assertIn(f"sleep (pid {job.pid})", self.tacho("runs").out)
+
+    def test_an_unreadable_store_is_an_error(self):
+        self.assertEqual(self.tacho("runs").rc, 0)
+        self.write("file", "x")
+        for words in (["runs"], ["show", "last"], ["prune", "--keep", "1", "--yes"], ["advise", "--job", "x"], ["compare", "last"]):
+            done = self.tacho(*words, env={"TACHO_STORE": self.path("file")})
+            self.assertEqual(done.rc, 125, done)
+            self.assertIn("cannot read the run store", done.err)
+
+    def test_one_run_is_found_without_reading_the_others(self):
+        """A run.json that nobody writes to would be waited for."""
+        for i in range(30):
+            folder = make_run(self.store, f"20261114-0000000000{i:02}", job="old", ago_s=DAY + i)
+            changed = os.stat(folder).st_mtime
+            os.unlink(folder + "/run.json")
+            os.mkfifo(folder + "/run.json")
+            os.utime(folder, (changed, changed))
+        newest = os.path.basename(make_run(self.store, "20261115-aabbccddeeff", job="new"))
+        for name in ("last", newest, newest[:13], self.store + "/" + newest, "last~0", "last:new"):
+            for command in (["show"], ["report", "-o", self.path("r.html")]):
+                self.assertEqual(self.tacho(*command, name, timeout=20).rc, 0, name)
+
+    def left(self):
+        return "".join(sorted(name[-1] for name in os.listdir(self.store)))
+
+    def test_prune(self):
+        def fill():
+            for digit, (job, ago) in enumerate((("a", 40), ("b", 30), ("a", 20), ("b", 10), ("a", 1)), 1):
+                if not os.path.exists(f"{self.store}/20261115-00000000000{digit}"):
+                    self.make(digit, job=job, ago_s=ago * DAY)
+        fill()
+        for words in ([], ["--yes"], ["--dry-run"], ["--older", "soon"], ["--keep", "-1"], ["--keep", "x"], ["--keep", "1", "last"]):
+            self.assertEqual(self.tacho("prune", *words).rc, 125, words)
+        done = self.tacho("prune", "--older", "15d")  # nobody to ask
+        self.assertEqual(done.rc, 125, done)
+        self.assertIn("--yes", done.err)
+        done = self.tacho("prune", "--older", "15d", "--dry-run")
+        self.assertEqual(done.rc, 0, done)
+        self.assertRegex(done.out, r"would remove 3 runs, .* \(\d+ bytes\)")
+        self.assertEqual(self.left(), "12345")
+        for words, wanted in ((["--older", "15d"], "45"), (["--keep", "2"], "45"), (["--job", "a"], "24"), (["--job", "a", "--keep", "1"], "245"),
+                              (["--older", "15d", "--keep", "4"], "2345"), (["--older", "15d", "--job", "b"], "1345"), (["--older", "25d", "--job", "a", "--keep", "0"], "2345"),
+                              (["--keep", "0"], ""), (["--older", "100d"], "12345"), (["--job", "nosuch"], "12345"), (["--older", "5ms"], "")):
+            with self.subTest(words):
+                fill()
+                before = json.loads(self.tacho("prune", *words, "--dry-run", "--json").out)
+                done = self.tacho("prune", *words, "--yes", "--json")
+                self.assertEqual(done.rc, 0, done)
+                self.assertEqual(self.left(), wanted)
+                self.assertEqual(json.loads(done.out)["runs"], before["runs"])
+
+    def test_prune_asks_on_a_terminal(self):
+        self.make(1)
+        self.make(2, ago_s=10)
+        for typed, wanted in ((b"n\n", "12"), (b"\n", "12"), (b"y\n", "1")):
+            status, out = self.on_terminal("prune", "--keep", "1", typed=typed)
+            self.assertEqual((status, self.left()), (0, wanted), out)
+            self.assertIn("[y/N]", out)
+
+    def test_prune_keeps_what_goes_on_and_what_is_not_delivered(self):
+        job = self.spawn("run", "-q", "-i", "50ms", "-n", "live", "--", "cat", stdin=subprocess.PIPE)
+        self.assertTrue(until(lambda: os.path.exists(self.run_folders()[0] + "/metrics.csv")))
+        live = os.path.basename(self.run_folders()[0])
+        for digit in (1, 2, 3):
+            self.make(digit, ago_s=DAY)
+        spool = self.path("state", "tacho", "spool")
+        for name, meta in (("20261115T140000Z-123-0a1b2c3d", {"run": "20261115-000000000001"}),
+                           ("20261115T140000Z-124-0a1b2c3d", {"run": "x", "store_folder": self.store + "/20261115-000000000002"})):
+            os.makedirs(os.path.join(spool, name), mode=0o700)
+            with open(os.path.join(spool, name, "meta.json"), "w", encoding="utf-8") as file:
+                json.dump(meta, file)
+        for folder in (self.path("state"), self.path("state", "tacho"), spool):
+            os.chmod(folder, 0o700)
+        done = self.tacho("prune", "--keep", "0", "--yes")
+        self.assertEqual(done.rc, 0, done)
+        self.assertEqual(sorted(os.listdir(self.store)), sorted([live, "20261115-000000000001", "20261115-000000000002"]))
+        self.assertIn("goes on", done.out)
+        self.assertIn("not delivered", done.out)
+        for name in ("live", "000000000001"):
+            done = self.tacho("rm", name)
+            self.assertEqual(done.rc, 125, done)
+        self.assertEqual(len(self.run_folders()), 3)
+        job.stdin.close()
+        self.assertEqual(job.wait(30), 0)
+        self.assertEqual(self.tacho("rm", "live").rc, 0)
+        self.assertEqual(len(self.run_folders()), 2)
+
+    def test_removal_leaves_what_is_not_ours(self):
+        folder = self.make(1)
+        self.write("precious", "x")
+        os.symlink(self.path("precious"), folder + "/devices.csv")
+        with open(folder + "/model.bin", "w", encoding="utf-8") as file:
+            file.write("mine")
+        done = self.tacho("rm", "000000000001")
+        self.assertEqual(done.rc, 0, done)
+        self.assertEqual(sorted(os.listdir(folder)), ["devices.csv", "model.bin"])
+        self.assertEqual(self.read("precious"), "x")
+        self.assertIn("model.bin", done.err)
+        outside = make_run(self.path("elsewhere"), "20261115-00000000000e")
+        self.assertEqual(self.tacho("rm", outside).rc, 125)
+        self.assertTrue(os.path.exists(outside + "/run.json"))
+        for words in ([], ["nosuch"], ["2026"]):
+            self.assertEqual(self.tacho("rm", *words).rc, 125)
+
+    def test_note_show_and_path(self):
+        folder = self.make(1, job="train", metadata={"job_name": "train", "team": "vision", "tags": ["a=1", "b=2"]})
+        self.assertEqual(self.tacho("note", "train", "new", "compiler").rc, 0)
+        self.assertEqual(self.tacho("note", "last", "second\x1b[31m").rc, 0)
+        text = self.tacho("show", "last").out
+        for word in ("team       vision", "tags       a=1, b=2", "folder     /data", "note       new compiler", "note       second [31m", "peak 1 of 32 GiB"):
+            self.assertIn(word, text)
+        self.assertEqual(json.loads(self.tacho("show", "last", "--json").out)["notes"], ["new compiler", "second [31m"])
+        self.assertEqual(self.tacho("show", "train", "--path").out, folder + "\n")
+        for words in ([], ["last"], ["nosuch", "x"], ["last", " "]):
+            self.assertEqual(self.tacho("note", *words).rc, 125, words)
+        self.assertEqual(self.tacho("rm", "last").rc, 0)
+        self.assertEqual(self.run_folders(), [])
+
+    def test_report_open(self):
+        self.make(1)
+        os.mkdir(self.path("bin"))
+        self.write("bin/xdg-open", f"#!/bin/sh\necho \"$1\" > {self.path('opened')}\n", 0o755)
+        env = {"PATH": self.path("bin") + ":/usr/bin:/bin", "BROWSER": None}
+        self.assertEqual(self.tacho("report", "last", "-o", self.path("r.html"), "--open", env=env).rc, 0)
+        self.assertEqual(until(lambda: self.read("opened")), self.path("r.html") + "\n")
+        done = self.tacho("report", "last", "-o", self.path("r.html"), "--open", env={"PATH": self.path("nothing")})
+        self.assertEqual(done.rc, 0)
+        self.assertIn("file://" + self.path("r.html"), done.err)
+        self.assertEqual(self.tacho("report", "last", "-o", "-", "--open").rc, 125)
+
+
+class Advise(Case):
+    def make(self, digit, **more):
+        return make_run(self.store, f"20261115-00000000000{digit}", **more)
+
+    def advice(self, *words):
+        done = self.tacho("advise", *words, "--json")
+        self.assertEqual(done.rc, 0, done)
+        return json.loads(done.out)["advice"]
+
+    def test_refused(self):
+        self.make(1, seconds=9, job="short")
+        self.make(2, seconds=60, samples=9)
+        self.make(3, state="failed", exit_code=127)
+        self.make(4, job="bad", state="failed", exit_code=1)
+        for words in (["last:short"], ["000000000002"], ["000000000003"], ["--job", "nosuch"], ["--job", "short"], ["--job", "bad"]):
+            with self.subTest(words):
+                done = self.tacho("advise", *words, "--json")
+                self.assertEqual(done.rc, 4, done)
+                self.assertIsNone(json.loads(done.out)["advice"])
+                self.assertTrue(json.loads(done.out)["reason"])
+                done = self.tacho("advise", *words)
+                self.assertEqual((done.rc, done.out), (4, ""), done)
+                self.assertIn("no advice", done.err)
+        done = self.tacho("advise", "last:bad")  # one that failed, by its name: with a warning
+        self.assertEqual(done.rc, 0, done)
+        self.assertIn("did not end well", done.err)
+        for words in (["nosuch"], [], ["--job", "x", "last"], ["last", "--for", "lsf"]):
+            self.assertEqual(self.tacho("advise", *words).rc, 125, words)
+
+    def test_history(self):
+        for digit in range(1, 5):
+            self.make(digit, job="train", cores=digit, seconds=100 * digit, peak_bytes=digit << 30, ago_s=digit * 100)
+        self.make(5, job="train", state="failed", exit_code=1, peak_bytes=100 << 30)
+        advice = self.advice("--job", "train")
+        self.assertEqual((advice["cpu"]["advised"], advice["memory"]["advised"], advice["time"]["advised"]), (4, 4916, 500))
+        one = self.advice("000000000001")
+        self.assertEqual((one["cpu"]["used"], one["cpu"]["state"], one["memory"]["advised"], one["gpu"]["advised"]), (1, "over", 1280, 0))
+        for what in ("cpu", "memory", "gpu"):
+            self.assertIn(advice[what]["state"], ("under", "right", "over"))
+            self.assertTrue(advice[what]["risk"])
+
+    def test_out_of_memory(self):
+        self.make(1, state="failed", exit_code=137, peak_bytes=1 << 30, outcome={"oom_killed": True}, limits={"memory_limit_bytes": 3 << 30})
+        advice = self.advice("last")
+        self.assertEqual((advice["memory"]["advised"], advice["guess"], advice["memory"]["state"], advice["memory"]["asked"]), (6144, True, "under", 3072))
+        self.assertIn("guess", self.tacho("advise", "last").err)
+
+    def test_lines(self):
+        self.make(1, cores=3.5, seconds=100, requested={"cpus": 8, "memory_bytes": 16 << 30, "source": "slurm"})
+        for target, wanted in (("slurm", "#SBATCH --cpus-per-task=4\n#SBATCH --mem=1280M\n#SBATCH --time=00:03:00\n"),
+                               ("kubernetes", 'resources: {requests: {cpu: "4", memory: 1280Mi}, limits: {cpu: "4", memory: 1280Mi}}\n'),
+                               ("nextflow", "process { cpus = 4; memory = '1280 MB' }\n"), ("snakemake", "threads: 4\nresources: mem_mb=1343\n"),
+                               ("wdl", 'runtime { cpu: 4 memory: "1280 MiB" }\n'), ("docker", "docker run --cpus 4 --memory 1280m\n")):
+            self.assertEqual(self.tacho("advise", "last", "--for", target).out, wanted)
+            self.assertEqual("\n".join(json.loads(self.tacho("advise", "last", "--json", "--for", target).out)["lines"]) + "\n", wanted)
+        self.assertEqual((self.advice("last")["cpu"]["asked"], self.advice("last")["cpu"]["state"]), (8, "over"))
+
+    def test_prices(self):
+        self.make(1, cores=2, seconds=3600, peak_bytes=8 << 30)
+        rows = "".join(f"s{i},v,{i},{i * 4},0,0,0.{i},USD\n" for i in range(1, 9))
+        prices = self.write("p.csv", "server,vendor,vcpus,memory_gib,gpus,gpu_memory_gib,price_per_hour,currency\n" + rows + "broken,v,,,,,,\n")
+        done = self.tacho("advise", "last", "--prices", prices, "--json")
+        found = json.loads(done.out)["prices"]
+        self.assertEqual([(row["server"], row["run_cost"]) for row in found], [("s3", 0.3), ("s4", 0.4), ("s5", 0.5), ("s6", 0.6), ("s7", 0.7)])
+        self.assertIn("1 lines", done.err)
+        self.assertIn("0.300000", self.tacho("advise", "last", "--prices", prices).out)
+        for text, word in (("server,vcpus\nx,1\n", "memory_gib"), ("", "lacks"), ("\x00\xff,,\n", "lacks")):
+            done = self.tacho("advise", "last", "--prices", self.write("bad.csv", text))
+            self.assertEqual(done.rc, 125, done)
+            self.assertIn(word, done.err)
+        self.assertEqual(self.tacho("advise", "last", "--prices", self.path("nosuch")).rc, 125)
+
+
+class Coach(Case):
+    def test_mistakes(self):
+        self.write("job.py", "print(1)\n")
+        self.write("tool.py", "#!/bin/sh\n", 0o755)
+        for words, rc, wanted in ((["run", "a | b"], 127, "tacho run -- sh -c 'a | b'"), (["run", "FOO=1", "cmd"], 127, "tacho run -- env FOO=1 cmd"),
+                                  (["run", "FOO=1 cmd"], 127, "tacho run -- sh -c 'FOO=1 cmd'"), (["run", "cd", "/tmp"], 127, "cd /tmp && tacho run"),
+                                  (["run", "job.py", "x"], 127, "tacho run -- python3 job.py x"), (["run", "./job.py"], 126, "tacho run -- python3 ./job.py"),
+                                  (["run", "tool.py"], 127, "tacho run -- ./tool.py"), (["run", "--", "/tmp"], 126, "folder"),
+                                  (["attach", "4242"], 125, "tacho attach --pid 4242"), (["attach", "--name", "python"], 125, "tacho attach --pid PID"),
+                                  (["report", "x.pdf"], 125, "tacho report last -o x.html"), (["report", "last", "-o", "x.pdf"], 125, "-o x.html"),
+                                  (["compare", "a.jsonl", "b.jsonl"], 125, "a.csv"), (["run", "--pid", "1", "--", "true"], 125, "tacho attach --pid 1"),
+                                  (["run", "-o", "gs://b/x", "--", "true"], 125, "bq://"), (["rm"], 125, "tacho rm RUN"), (["prune"], 125, "--older 30d")):
+            with self.subTest(words):
+                done = self.tacho(*words)
+                self.assertEqual(done.rc, rc, done)
+                self.assertIn(wanted, done.err)
+        self.assertEqual(self.run_folders(), [])
+
+    def test_what_is_ignored_is_said(self):
+        done = self.tacho("run", "--", "true", env={"TACHO_INTERVALL": "2s"})
+        self.assertEqual(done.rc, 0)
+        self.assertIn("TACHO_INTERVALL; did you mean TACHO_INTERVAL?", done.err)
+        self.assertNotIn("nobody reads", self.tacho("run", "--", "true").err)
+        missing = [probe["name"] for probe in json.loads(self.tacho("list", "probes", "--json").out) if not probe["available"]]
+        for name in missing[:2]:
+            done = self.tacho("run", "--probe", name, "--", "true")
+            self.assertEqual(done.rc, 0)
+            self.assertIn(f"the probe {name} cannot work here", done.err)
+
+    def test_config(self):
+        os.makedirs(self.path("config", "tacho"))
+        self.write("config/tacho/tacho.toml", 'interval = "3s"\nteam = "vision"\ntags = ["a=1", "b=2"]\n')
+        env = {"TACHO_INTERVAL": "2s", "TRACKER_JOB_NAME": "old"}
+        rows = {row["name"]: row for row in json.loads(self.tacho("config", "--json", env=env).out)}
+        self.assertEqual((rows["interval"]["value"], rows["interval"]["source"]), ("2s", "TACHO_INTERVAL"))
+        self.assertEqual((rows["job-name"]["value"], rows["job-name"]["source"]), ("old", "TRACKER_JOB_NAME"))
+        self.assertEqual(rows["team"]["value"], "vision")
+        self.assertRegex(rows["team"]["source"], r"tacho.toml:2")
+        self.assertEqual(rows["tag"]["value"], ["a=1", "b=2"])
+        self.assertEqual(rows["summary"]["source"], "default")
+        self.assertEqual(rows["store"]["value"], self.store)
+        self.assertRegex(self.tacho("config", env=env).out, r"interval +2s +TACHO_INTERVAL\n")
+        self.assertEqual(self.tacho("config", env={"TACHO_INTERVAL": "soon"}).rc, 125)
+        self.assertEqual(self.tacho("config", "x").rc, 125)
+
+    def test_no_id_without_a_store(self):
+        self.assertNotIn(" run ", self.tacho("run", "--no-store", "--", "true").err)
+        self.assertIn(" run ", self.tacho("run", "--", "true").err)
+        self.assertNotIn("  run  ", self.tacho("run", "--no-store", "--summary", "full", "--", "true").err)
+
+    def test_figures_agree(self):
+        """No average above its maximum, milliseconds, and the same figures wherever they stand."""
+        for job in ("true", "sleep 0.3"):
+            line = self.tacho("run", "--", "sh", "-c", job).err.strip()
+            time, cpu, memory, _ = [part.strip() for part in line[len("tacho: ok"):].split("·")]
+            row = self.tacho("runs", "--limit", "1").out.splitlines()[1]
+            show = self.tacho("show", "last").out
+            self.assertIn(f" {time} ", row)
+            self.assertIn(cpu.split()[1] + " ", row)
+            self.assertIn(f"tacho: ok {time}\n", show)
+            self.assertIn(cpu[len("cpu "):], show)
+            self.assertIn(memory[len("memory "):], show)
+            self.assertRegex(time, r"^[\d.]+ms$")
+            facts = {m["name"]: m["values"][0] for m in json.loads(self.tacho("compare", "last", "last", "--json").out)["metrics"]}
+            self.assertLessEqual(facts["cpu_mean"], facts["cpu_max"])
+            self.assertLessEqual(facts["memory_mean"], facts["memory_peak"])
+
+    def test_ascii_in_a_c_locale(self):
+        env = {"LC_ALL": "C"}
+        make_run(self.store, "20261115-000000000001", job="jöb", command=["x" * 300, "ü"])
+        self.tacho("run", "--", "true", env=env).err.encode("ascii")
+        for words in (["runs"], ["show", "000000000001"], ["compare", "last", "last"], ["advise", "000000000001"], ["doctor"], ["config"], ["list", "metrics"]):
+            self.tacho(*words, env=env).out.encode("ascii")
+        self.assertIn("jöb", self.tacho("show", "000000000001", "--json", env=env).out)
+
+    def test_completion_of_runs_and_jobs(self):
+        make_run(self.store, "20261115-000000000001", job="train")
+        make_run(self.store, "20261115-000000000002", job=f"$(touch {self.path('owned')})")
+        make_run(self.store, "20261115-000000000003", job="two words")
+        self.write("c.bash", self.tacho("docs", "completion-bash").out)
+        script = f'PATH={os.path.dirname(TACHO)}:$PATH; source {self.path("c.bash")}; COMP_WORDS=(tacho "$@"); COMP_CWORD=$#; _tacho; printf "%s\\n" "${{COMPREPLY[@]}}"'
+
+        def complete(*words):
+            return subprocess.run(["bash", "-c", script, "bash", *words], env=self.environment(), stdout=subprocess.PIPE, text=True, check=True).stdout
+        found = complete("show", "")
+        for word in ("last\n", "20261115-0000", "train\n", "two\\ words\n"):
+            self.assertIn(word, found)
+        self.assertEqual(complete("rm", "tr"), "train\n")
+        self.assertEqual(complete("runs", "--job", "tr"), "train\n")
+        self.assertFalse(os.path.exists(self.path("owned")))
+        for shell in ("zsh", "fish"):
+            self.assertIn("tacho docs", self.tacho("docs", "completion-" + shell).out)
+
+    def test_doctor(self):
+        done = self.tacho("doctor", "--json", "--no-store")
+        self.assertEqual(done.rc, 0, done)
+        self.assertLessEqual({row["state"] for row in json.loads(done.out)}, {"ok", "limited", "not applicable"})
+        self.write("file", "x")
+        done = self.tacho("doctor", "--json", "--store", self.path("file", "runs"))
+        self.assertEqual(done.rc, 1, done)
+        self.assertEqual([row["name"] for row in json.loads(done.out) if row["state"] == "broken"], ["run store"])
