@@ -30,7 +30,7 @@ constexpr auto kCommands = std::to_array<Command>({
     {"rm", kRm, "RUN...", "Remove runs from the store.", rm_command},
     {"prune", kPrune, "[--older D] [--keep N] [--job NAME] [--dry-run] [--yes]",
      "Remove the runs that fulfil every rule given.", prune_command},
-    {"top", kTop, "[RUN|--pid PID]", "Live view of a run, a process or the machine.", top_command},
+    {"top", kTop, "[RUN|--pid PID] [--once] [--json]", "Live view of a run, a process or the machine.", top_command},
     {"mark", kMark, "NAME | --end | --point NAME", "In a job of tacho run: name the phase that begins now.",
      mark_command},
     {"export", kExport, "RUN... -f FORMAT [-o FILE]", "What other tools read: traces, benchmarks, metrics of runs.",
