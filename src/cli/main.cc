@@ -32,7 +32,7 @@ constexpr auto kCommands = std::to_array<Command>({
      "Remove the runs that fulfil every rule given.", prune_command},
     {"why", kWhy, "RUN|FILE [--json]", "What limited a run: what it waited for, with the numbers, and what to change.",
      why_command},
-    {"top", kTop, "[RUN|--pid PID]", "Live view of a run, a process or the machine.", top_command},
+    {"top", kTop, "[RUN|--pid PID] [--once] [--json]", "Live view of a run, a process or the machine.", top_command},
     {"mark", kMark, "NAME | --end | --point NAME", "In a job of tacho run: name the phase that begins now.",
      mark_command},
     {"export", kExport, "RUN... -f FORMAT [-o FILE]", "What other tools read: traces, benchmarks, metrics of runs.",

@@ -85,6 +85,9 @@ constexpr auto kOptions = std::to_array<Option>({
 
     {"cost", 0, "", flag, kOnce, "", "", "", "", kDoctor, output,
      "Measure what each probe costs a tick here, instead of the checks."},
+    {"once", 0, "", flag, kOnce, "", "", "", "", kTop, output, "Print one picture without control codes, and end."},
+    {"live", 0, "", flag, kOnce, "", "", "live", "", kRun, output,
+     "Show what tacho top shows below the job's output, where stderr is a terminal; nothing elsewhere."},
     {"servers", 0, "", flag, kOnce, "", "", "", "", kAdvise, output,
      "Also ask the price list of Spare Cores for the cheapest servers of that size; only the size is sent."},
     {"vendor", 0, "ID", text, kOnce, "", "", "", "any", kAdvise, output,

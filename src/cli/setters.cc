@@ -233,6 +233,7 @@ constexpr auto kSetters = std::to_array<Setter>({
     {"summary", [](Draft& d, const Value& v) { return set_choice(d.settings.summary, v); }},
     {"quiet", [](Draft& d, const Value& v) { return set_flag(d.settings.quiet, v); }},
     {"progress", set_progress},
+    {"live", [](Draft& d, const Value& v) { return set_flag(d.settings.live, v); }},
     {"strict", [](Draft& d, const Value& v) { return set_flag(d.settings.strict, v); }},
     {"upload-interval", set_upload_interval},
     {"data-source-local-name",

@@ -2,66 +2,117 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 
-#include "base/writer.h"
 #include "cli/commands.h"
 #include "cli/resolve.h"
 #include "cli/terminal.h"
-#include "engine/session.h"
-#include "job/job.h"
+#include "cli/top_sources.h"
 #include "os/clock.h"
 #include "os/environment.h"
 #include "os/helper.h"
-#include "os/line_file.h"
-#include "report/csv_reader.h"
-#include "report/input.h"
-#include "sink/top.h"
+#include "sink/top_terminal.h"
 
 namespace tacho {
 namespace {
 
-// {"timestamp":…,"system_processes":…}
-std::string row_json(const CsvReader& reader, const Row& row) {
-  const Schema schema = reader.schema();
-  Writer out;
-  JsonWriter json(out);
-  json.object();
-  for (size_t i = 0; i < schema.size(); ++i) json.key(schema[i].name).number(row.cells[i], schema[i].decimals);
-  json.end_object();
-  return std::string(out.view()) + "\n";
+struct TopWish {
+  bool once = false, json = false, color = false;
+  int64_t interval_ns = 0;
+};
+
+std::string joined(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  return text;
 }
 
-// Somebody else records it: its rows are read as they come, until it ends or a signal does.
-Status follow(const Input& input, const Settings& settings, bool json, bool color) {
-  const StoredRun& stored = input.stored;
-  const std::string& rows_path = input.rows_path;
-  CsvReader reader;
-  if (const Status status = reader.open(rows_path); !status) return status;
-  if (stored.run.outcome.started_realtime_ns > 0)
-    reader.set_start(static_cast<double>(stored.run.outcome.started_realtime_ns) / 1e9);
-  auto screen = TopScreen::open(color);
-  if (!screen) return screen.error();
-  LiveView view;
-  view.begin(stored.run, reader.schema());
-  Job nothing([](const Exit&) {}, [](pid_t) { return false; });  // for the signals
-  Clock& clock = system_clock();
-  for (bool lives = true; lives;) {
-    lives = probe_lock(rows_path) == LockState::held;  // looked at first: what was written until then is read below
-    Row row;
-    bool fresh = view.empty();
-    while (reader.next(row)) {
-      view.add(row), fresh = true;
-      if (json && print(row_json(reader, row)) != 0) return ok();
-    }
-    reader.go_on();
-    if (fresh && !json)
-      if (const Status status = screen->draw(view); !status) return status;
-    if (!lives) break;
-    clock.wait(nothing.poll_set(), clock.monotonic_ns() + settings.interval_ns);
-    if (nothing.handle_events()) break;
-  }
-  return ok();
+// The picture as text that may go anywhere.
+std::string plain_picture(const LiveState& state) {
+  const size_t columns = terminal_width(STDOUT_FILENO);
+  return joined(live_picture(state, {}, {columns, 0, false, terminal_is_ascii(), false}).lines);
 }
+
+class TopLoop {
+ public:
+  TopLoop(TopSource& source, Job& job, const TopWish& wish) : source_(source), job_(job), wish_(wish) {}
+
+  Status run() {
+    if (!wish_.once && !wish_.json && ::isatty(STDOUT_FILENO) == 1) {
+      auto terminal = TopTerminal::open();
+      if (!terminal) return terminal.error();
+      terminal_.emplace(std::move(*terminal));
+    }
+    int64_t next_ns = clock_.monotonic_ns() + (source_.waits_first() ? wish_.interval_ns : 0);
+    bool goes_on = true;
+    if (const Status status = draw(); !status) return status;
+    while (goes_on) {
+      if (!wait(next_ns)) return ok();
+      if (clock_.monotonic_ns() >= next_ns) {
+        next_ns = std::max(next_ns + wish_.interval_ns, clock_.monotonic_ns());
+        if (!choice_.paused) goes_on = look();
+      }
+      if (const Status status = draw(); !status) return status;
+    }
+    // What it ended with stays on the screen.
+    if (terminal_ && source_.state().ended) {
+      terminal_.reset();
+      const TerminalSize size = terminal_size(STDOUT_FILENO);
+      const Window window{size.columns, size.lines - 1, false, terminal_is_ascii(), false};
+      print(joined(live_picture(source_.state(), {}, window).lines));
+    }
+    return ok();
+  }
+
+ private:
+  // False when it is over: by a key, a signal, or the end of the process.
+  bool wait(int64_t deadline_ns) {
+    const std::span<pollfd> signals = job_.poll_set();
+    std::vector<pollfd> ready(signals.begin(), signals.end());
+    if (terminal_ && terminal_->key_fd() >= 0) ready.push_back({terminal_->key_fd(), POLLIN, 0});
+    clock_.wait(ready, deadline_ns);
+    for (size_t i = 0; i < signals.size(); ++i) signals[i].revents = ready[i].revents;
+    const short keys = ready.size() > signals.size() ? ready.back().revents : short{0};
+    if (job_.handle_events() || job_.ended()) return false;
+    job_.check_alive();
+    if (job_.ended() || (keys & (POLLHUP | POLLERR | POLLNVAL)) != 0) return false;
+    return keys == 0 || apply_keys(terminal_->read_keys(), page_, choice_) != KeyEffect::quit;
+  }
+
+  bool look() {
+    const bool goes_on = source_.look([&](const Row& row, bool newest) {
+      if (wish_.json && (newest || !wish_.once)) {
+        LiveState bare;  // only the newest row has the processes of now
+        const LiveState& shown = newest ? source_.state() : bare;
+        bare.of_record = source_.state().of_record;
+        return print(live_json(shown, source_.schema(), row)) == 0;
+      }
+      if (!terminal_ && !wish_.once && !wish_.json) return print(source_.state().figures.line()) == 0;
+      return true;
+    });
+    if (!wish_.once) return goes_on;
+    if (!wish_.json) print(plain_picture(source_.state()));
+    return false;
+  }
+
+  Status draw() {
+    if (!terminal_) return ok();
+    const TerminalSize size = terminal_size(STDOUT_FILENO);
+    const Picture picture =
+        live_picture(source_.state(), choice_, {size.columns, size.lines, wish_.color, terminal_is_ascii(), true});
+    choice_.first = picture.first;
+    page_ = picture.page;
+    return terminal_->draw(picture.lines);
+  }
+
+  TopSource& source_;
+  Job& job_;
+  TopWish wish_;
+  Clock& clock_ = system_clock();
+  std::optional<TopTerminal> terminal_;
+  LiveChoice choice_;
+  size_t page_ = 0;
+};
 
 }  // namespace
 
@@ -75,24 +126,21 @@ int top_command(const Call& call) {
   const bool by_pid = std::any_of(started.line.given.begin(), started.line.given.end(), is_pid);
   if (words.size() > 1 || (by_pid && !words.empty()))
     return refuse({Code::invalid, "top takes one run, or --pid PID, or nothing", words.back(), "write tacho top last"});
-  const bool json = is_set(started.line, "json");
-  const bool color = use_color(settings->color, STDOUT_FILENO);
+  const TopWish wish{is_set(started.line, "once"), is_set(started.line, "json"),
+                     use_color(settings->color, STDOUT_FILENO), settings->interval_ns};
+  for (const char* secret : kTokenVariables) wipe_environment(secret);  // looking sends nothing
+  Job job([](const Exit&) {}, [](pid_t) { return false; });  // the signals, from before the terminal is taken
+  Result<std::unique_ptr<TopSource>> source = Error{};
   if (!words.empty()) {
     const auto input = read_input(settings->store_dir, words[0]);
     if (!input) return refuse(input.error());
-    const Status status = follow(*input, *settings, json, color);
-    return status ? 0 : refuse(status.error());
+    source = recorded_source(*input);
+  } else {
+    source = sampled_source(*settings, job);
   }
-  // Looking is not recording: no store, no summary, and nothing is sent.
-  for (const char* secret : kTokenVariables) wipe_environment(secret);
-  settings->store_dir.clear();
-  settings->store_named = false;
-  settings->summary = SummaryStyle::none;
-  settings->progress_ns.reset();
-  settings->outputs = {json ? "-" : color ? "top:color" : "top:"};
-  if (json) settings->format = "json";
-  const auto end = run_session(*settings);
-  return end ? end->exit_status : refuse(end.error());
+  if (!source) return refuse(source.error());
+  const Status status = TopLoop(**source, job, wish).run();
+  return status ? 0 : refuse(status.error());
 }
 
 }  // namespace tacho

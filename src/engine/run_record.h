@@ -20,6 +20,7 @@ class RunRecord {
   // For the job's environment; empty without a store.
   const std::string& folder() const { return folder_; }
   bool has_processes() const { return processes_.has_value(); }
+  bool has_devices() const { return devices_.has_value(); }
 
   // After the baseline's reading. The command is not started yet, where it is tacho that starts it.
   void begin(Sampler& sampler, const Run& run);

@@ -13,6 +13,7 @@
 #include "discover/host.h"
 #include "engine/deliverer.h"
 #include "engine/energy.h"
+#include "engine/live_panel.h"
 #include "engine/outcome.h"
 #include "engine/outputs.h"
 #include "engine/progress.h"
@@ -79,6 +80,7 @@ class Session {
   OomWatch oom_;
   TotalsKeeper totals_;
   Progress progress_;
+  LivePanel live_;
   Row row_;
   size_t hidden_cell_ = 0;  // process_pid, with --hide pid; 0: none
   Detail detail_;
@@ -227,7 +229,9 @@ Status Session::start() {
     const pid_t helper = deliverer_.start(outputs_.store_folder(), clock_.monotonic_ns());
     if (tree_ && helper > 0) tree_->exclude(helper);
   }
-  progress_.begin(settings_.progress_ns, start_ns_);
+  live_.begin(settings_, context_, *sampler_, !record_.has_devices());
+  if (live_.is_shown()) job_.on_stopping([this] { live_.end(); });
+  else progress_.begin(settings_.progress_ns, start_ns_);
   return begun_ ? begun_(run_, outputs_.store_folder()) : ok();
 }
 
@@ -309,6 +313,7 @@ void Session::write_row(bool closing) {
   run_.outcome.duration_ns = clock_.monotonic_ns() - start_ns_;
   outputs_.write(row_, wants_detail_ ? &detail_ : nullptr);
   record_.tick(*sampler_, row_);
+  if (live_.is_shown()) live_.show(run_, row_, clock_.monotonic_ns());
 }
 
 // Whose cgroup it is may change while the job runs.
@@ -343,6 +348,7 @@ void Session::signal_job(int number) {
 
 void Session::finish() {
   const int64_t end_ns = clock_.monotonic_ns();
+  live_.end();
   // A clock that was set back would have it end before it began.
   run_.outcome.finished_realtime_ns = clock_.realtime_ns();
   if (run_.outcome.finished_realtime_ns < run_.outcome.started_realtime_ns)

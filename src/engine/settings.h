@@ -55,6 +55,7 @@ struct Settings {
   bool verbose = false;
   ColorMode color = ColorMode::automatic;
   std::optional<int64_t> progress_ns;  // a progress line every so often; empty: none
+  bool live = false;                   // what tacho top shows, below the job's output on a terminal
   bool compatible = false;             // called as resource-tracker
 };
 

@@ -9,7 +9,7 @@
 namespace tacho {
 namespace {
 
-struct Column {
+struct BenchmarkCell {
   const char* name;
   std::optional<double> value;
   int decimals;
@@ -31,7 +31,7 @@ std::string clock_text(int64_t ms) {
 }
 
 // All but the first two, in the order of the file.
-std::vector<Column> columns(const JobFigures& job) {
+std::vector<BenchmarkCell> columns(const JobFigures& job) {
   const Totals& totals = job.run.totals;
   const bool is_pss = job.run.method.memory.starts_with("pss");
   std::optional<double> load = job.cores();
@@ -56,7 +56,7 @@ std::string snakemake_line(const JobFigures& job) {
   char number[64];
   std::snprintf(number, sizeof(number), "%.4f", static_cast<double>(job.duration_ms) / 1e3);
   std::string line = std::string(number) + "\t" + clock_text(job.duration_ms);
-  for (const Column& column : columns(job)) {
+  for (const BenchmarkCell& column : columns(job)) {
     if (column.value) std::snprintf(number, sizeof(number), "\t%.*f", column.decimals, *column.value);
     line += column.value ? number : "\tNA";
   }
@@ -64,9 +64,9 @@ std::string snakemake_line(const JobFigures& job) {
 }
 
 std::string snakemake_json_line(const JobFigures& job) {
-  const std::vector<Column> all = columns(job);
+  const std::vector<BenchmarkCell> all = columns(job);
   const auto text = [&](const char* name) {
-    for (const Column& column : all)
+    for (const BenchmarkCell& column : all)
       if (std::string_view(column.name) == name)
         return "\"" + std::string(name) + "\": " + (column.value ? shortest_decimal(*column.value, true) : "\"NA\"");
     return std::string();

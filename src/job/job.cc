@@ -237,6 +237,7 @@ void Job::follow_stop(const std::optional<SignalEvent>& continued) {
 
 // In the order in which a shell does it: the job is stopped, then we are.
 void Job::stop_with_job(pid_t job, int number) {
+  if (stopping_) stopping_();
   for (;;) {
     bool was_stopped = false;
     {

@@ -32,6 +32,8 @@ class Job {
   Job(Reaped reaped, Belongs belongs);  // blocks the signals that it handles from now on
 
   void on_ending(Ending ending) { ending_ = std::move(ending); }
+  // Called just before tacho stops beside its job.
+  void on_stopping(std::function<void()> stopping) { stopping_ = std::move(stopping); }
 
   struct Launch {
     std::vector<std::string> command;
@@ -88,6 +90,7 @@ class Job {
   SignalQueue signals_;
   Reaped reaped_;
   Ending ending_;
+  std::function<void()> stopping_;
   Belongs belongs_;
   Child child_;
   bool own_child_ = false, ended_ = false, told_to_end_ = false;

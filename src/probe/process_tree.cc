@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <utility>
@@ -20,8 +21,7 @@
 namespace tacho {
 namespace {
 
-// Every so many ticks each member is read even if it did not run: reclaim shrinks memory, and a reused pid has a clock
-// too.
+// Every so many ticks each member is read even if it did not run: reclaim shrinks memory, a reused pid has a clock.
 constexpr uint32_t kRefreshTicks = 20;
 constexpr int64_t kPeakEveryNs = kNsPerSec - 50 * kNsPerMs;
 constexpr int64_t kSharingMattersBytes = 8 * kMiB;
@@ -110,7 +110,7 @@ bool ProcessTree::is_of_tacho(const Member& member) const {
   std::array<char, 4096> program{};
   std::snprintf(path.data(), path.size(), "%d/exe", static_cast<int>(member.pid()));
   const ssize_t length = ::readlinkat(proc_fd_.get(), path.data(), program.data(), program.size());
-  if (length <= 0) return false;
+  if (length <= 0) return errno == ENOENT;  // it is about to end
   std::string_view name = last_part({program.data(), static_cast<size_t>(length)});
   if (name.ends_with(" (deleted)")) name.remove_suffix(10);
   return name == "tacho" || name == kDelivererName || name == "tacho-gpu" || name == "resource-tracker";

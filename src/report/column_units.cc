@@ -33,6 +33,7 @@ constexpr auto kEndings = std::to_array<EndingUnit>({
     {"_active", "share"},
     {"_occupancy", "share"},
     {"_busy", "share"},
+    {"_busiest", "share"},
     {"load1", "threads"},
     {"_queue_length", "requests"},
     {"_pid", "pid"},

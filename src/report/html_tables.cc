@@ -11,7 +11,7 @@
 namespace tacho {
 namespace {
 
-constexpr size_t kMostColumnsShown = 300, kMostPhasesShown = 100, kMostNotes = 60, kLongestNote = 400;
+constexpr size_t kMostColumnsShown = 300, kMostPhasesShown = 100, kMostNotesShown = 60, kLongestNoteShown = 400;
 
 std::string shown_number(double value) {
   if (is_absent(value)) return "";
@@ -125,8 +125,9 @@ void put_notes(Writer& out, const ReportRun& report) {
                             : "<details class=card open><summary>Notes and methods</summary><ul>\n");
   size_t count = 0;
   for (const std::string& note : run.notes)
-    if (count++ < kMostNotes) out.put("<li><bdi>" + escaped(page_text(note, kLongestNote)) + "</bdi></li>\n");
-  if (count > kMostNotes) out.put("<li>" + std::to_string(count - kMostNotes) + " more notes are in run.json.</li>\n");
+    if (count++ < kMostNotesShown) out.put("<li><bdi>" + escaped(page_text(note, kLongestNoteShown)) + "</bdi></li>\n");
+  if (count > kMostNotesShown)
+    out.put("<li>" + std::to_string(count - kMostNotesShown) + " more notes are in run.json.</li>\n");
   put_method(out, "cpu", run.method.cpu);
   put_method(out, "memory", run.method.memory);
   put_method(out, "io", run.method.io);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "base/text.h"
 #include "base/units.h"
 #include "report/facts.h"
 #include "report/human.h"
@@ -12,8 +11,11 @@
 namespace tacho {
 namespace {
 
-// "▁▂▃": one character a value.
-std::string bars(const std::vector<double>& values, double whole) {
+std::string rate_text(double bytes_per_s) { return is_absent(bytes_per_s) ? "-" : bytes_text(bytes_per_s) + "/s"; }
+
+}  // namespace
+
+std::string bars_text(std::span<const double> values, double whole) {
   constexpr std::array<const char*, 8> kLevels{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   double top = whole;
   if (is_absent(top))
@@ -25,18 +27,6 @@ std::string bars(const std::vector<double>& values, double whole) {
   }
   return text;
 }
-
-// At most `width` characters of a UTF-8 text.
-std::string_view cut(std::string_view text, size_t width) {
-  size_t at = 0;
-  for (size_t count = 0; at < text.size() && count < width; ++count)
-    at += std::max<size_t>(1, utf8_length(text.substr(at)));
-  return text.substr(0, at);
-}
-
-std::string rate_text(double bytes_per_s) { return is_absent(bytes_per_s) ? "-" : bytes_text(bytes_per_s) + "/s"; }
-
-}  // namespace
 
 void LiveView::History::add(double value) {
   if (values.size() == kHistory) values.erase(values.begin());
@@ -72,9 +62,9 @@ void LiveView::add(const Row& row) {
 }
 
 std::string LiveView::head() const {
-  std::string text = "tacho top · ";
+  std::string text;
   if (machine_) text += "the whole machine";
-  else if (const std::string command = command_text(run_, 60); !command.empty()) text += command;
+  else if (const std::string command = command_text(run_, 200); !command.empty()) text += command;
   else text += "pid " + std::to_string(run_.pid);
   return text + " · " + duration_text(elapsed_s_);
 }
@@ -106,20 +96,19 @@ std::vector<LiveView::Part> LiveView::parts() const {
   return parts;
 }
 
-std::string LiveView::screen(size_t width, bool color) const {
-  const std::string title = head();
-  const size_t room = width == 0 ? std::string::npos : width;
-  std::string text = (color ? "\x1b[1m" : "") + std::string(cut(title, room)) + (color ? "\x1b[0m\n" : "\n");
-  if (empty()) return text + "no sample yet\n";
+std::vector<LiveView::Figure> LiveView::figures(size_t width) const {
+  constexpr size_t kBarsAt = 40;
+  std::vector<Figure> figures;
+  if (empty()) return figures;
   for (const Part& part : parts()) {
-    std::string line = part.name + std::string(11 - part.name.size(), ' ') + part.text;
-    if (part.history != nullptr) {
-      line.resize(std::max<size_t>(line.size() + 2, 40), ' ');
-      line += bars(part.history->values, part.whole);
+    Figure figure{part.name, part.text, ""};
+    if (part.history != nullptr && width > kBarsAt) {
+      const std::span<const double> values = part.history->values;
+      figure.bars = bars_text(values.last(std::min(values.size(), width - kBarsAt)), part.whole);
     }
-    text += std::string(cut(line, room)) + "\n";
+    figures.push_back(std::move(figure));
   }
-  return text;
+  return figures;
 }
 
 std::string LiveView::line() const {

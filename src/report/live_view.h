@@ -1,6 +1,7 @@
-// What tacho top shows: the newest row of a run or of the machine, in words and with the last minute as bars. Pure:
-// rows go in, text comes out. Not thread-safe.
+// The figures of a live view: the newest row of a run or of the machine, in words and with the last minute as bars.
+// Pure: rows go in, text comes out. Not thread-safe.
 #pragma once
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,14 +11,22 @@
 
 namespace tacho {
 
+// "▁▂▃": one character a value, blank where it is not known. whole: what a full bar stands for; kAbsent: the highest.
+std::string bars_text(std::span<const double> values, double whole);
+
 class LiveView {
  public:
   void begin(const Run& run, const Schema& schema);
   void add(const Row& row);
   bool empty() const { return rows_ == 0; }
 
-  // A head and a line for each thing that is measured, cut at `width` columns (0: endless).
-  std::string screen(size_t width, bool color) const;
+  // Of whom, and for how long.
+  std::string head() const;
+  // A line for each thing that is measured: its name, the figure, and bars as far as `width` columns allow.
+  struct Figure {
+    std::string name, text, bars;
+  };
+  std::vector<Figure> figures(size_t width) const;
   // The same in one line, for a pipe.
   std::string line() const;
 
@@ -34,7 +43,6 @@ class LiveView {
   };
   double cell(std::string_view column) const;
   double rate(std::string_view column) const;  // a second; of what an interval added
-  std::string head() const;
   std::vector<Part> parts() const;
 
   Run run_;

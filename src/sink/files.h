@@ -13,7 +13,5 @@ Result<std::unique_ptr<Sink>> open_snakemake_sink(const std::string& destination
 Result<std::unique_ptr<Sink>> open_jobstats_sink(const std::string& destination, const SinkOptions& options);
 Result<std::unique_ptr<Sink>> open_prom_sink(const std::string& destination, const SinkOptions& options);
 Result<std::unique_ptr<Sink>> open_openmetrics_sink(const std::string& destination, const SinkOptions& options);
-// "top:" or "top:color": the view of tacho top, on stdout.
-Result<std::unique_ptr<Sink>> open_top_sink(const std::string& destination, const SinkOptions& options);
 
 }  // namespace tacho

@@ -128,7 +128,6 @@ Result<std::unique_ptr<Sink>> open_sink(const std::string& destination, const Si
   if (destination.empty())
     return Error{Code::invalid, "an output needs a name", "--output",
                  "for instance -o metrics.csv, or -o - for stdout"};
-  if (destination == "top:" || destination == "top:color") return open_top_sink(destination, options);
   std::string_view format = options.format;
   const SinkInfo* sink = nullptr;
   if (const std::string_view scheme = scheme_of(destination); !scheme.empty()) {
