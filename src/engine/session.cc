@@ -1,13 +1,10 @@
 #include "engine/session.h"
 
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 
 #include "base/log.h"
-#include "base/path.h"
-#include "base/text.h"
 #include "base/units.h"
 #include "discover/cgroups.h"
 #include "discover/host.h"
