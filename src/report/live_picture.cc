@@ -34,7 +34,7 @@ class Page {
     for (const Piece& piece : pieces) {
       std::string text = cut_to(piece.text, room);
       room -= std::min(room, columns_of(text));
-      if (window_.ascii) text = ascii_text(text);
+      if (window_.ascii) text = ascii_signs(text);
       const bool styled = window_.color && piece.style != nullptr && !text.empty();
       line += styled ? "\x1b[" + std::string(piece.style) + "m" + text + "\x1b[0m" : text;
     }

@@ -116,7 +116,7 @@ TEST(LivePicture, WideCharactersKeepTheColumns) {
   EXPECT_EQ(fit_right("漢", 4), "  漢");
   EXPECT_EQ(cut_to("漢字", 4), "漢字");
   EXPECT_EQ(cut_to("abc", 0), "");
-  EXPECT_EQ(ascii_text("▁█ a·b…漢é"), "_# a|b~???");
+  EXPECT_EQ(ascii_signs("▁█ a·b…漢é"), "_# a|b~???");
 }
 
 TEST(LivePicture, ColoursOnlyWhenAskedFor) {
