@@ -179,7 +179,8 @@ Picture live_picture(const LiveState& state, const LiveChoice& choice, const Win
   Picture picture;
   Page page(window);
   const std::string what = choice.paused ? "paused · " : state.ended ? "ended · " : "";
-  page.add({{what, kHotColor}, {cell_text(state.figures.head()), kBold}});
+  const std::string who = window.keys && page.columns() >= 60 ? "tacho top · " : "";
+  page.add({{what, kHotColor}, {who + cell_text(state.figures.head()), kBold}});
   const bool footer = window.keys && window.lines >= 8;
   const auto left = [&] { return page.left() == SIZE_MAX ? SIZE_MAX : page.left() - (footer ? 1 : 0); };
   if (choice.help) {
