@@ -21,8 +21,7 @@
 namespace tacho {
 namespace {
 
-// Every so many ticks each member is read even if it did not run: reclaim shrinks memory, and a reused pid has a clock
-// too.
+// Every so many ticks each member is read even if it did not run: reclaim shrinks memory, a reused pid has a clock.
 constexpr uint32_t kRefreshTicks = 20;
 constexpr int64_t kPeakEveryNs = kNsPerSec - 50 * kNsPerMs;
 constexpr int64_t kSharingMattersBytes = 8 * kMiB;

@@ -8,7 +8,7 @@
 namespace tacho {
 namespace {
 
-constexpr double kMib = static_cast<double>(kMiB);
+constexpr double kBytesInMib = static_cast<double>(kMiB);
 // More than this much of what is advised is too much; a size in steps (1, 2, 4 cores) is not called so for one step.
 constexpr double kMuch = 1.5;
 constexpr double kFull = 0.95;       // of the memory: the next run may not fit
@@ -33,12 +33,12 @@ void take_asked(const StoredRun& stored, Advice& advice) {
   raise(advice.cpu.asked, requested.cpus        ? requested.cpus
                           : facts.cores_limited ? when_known(facts.cores)
                                                 : std::nullopt);
-  raise(advice.memory.asked, requested.memory_bytes ? as_number(requested.memory_bytes, kMib)
-                             : facts.memory_limited ? when_known(facts.memory_bytes / kMib)
+  raise(advice.memory.asked, requested.memory_bytes ? as_number(requested.memory_bytes, kBytesInMib)
+                             : facts.memory_limited ? when_known(facts.memory_bytes / kBytesInMib)
                                                     : std::nullopt);
   raise(advice.gpu.asked, as_number(requested.gpus));
   raise(advice.cpu.had, when_known(facts.cores));
-  raise(advice.memory.had, when_known(facts.memory_bytes / kMib));
+  raise(advice.memory.had, when_known(facts.memory_bytes / kBytesInMib));
   raise(advice.gpu.had, as_number(run.host.host_gpu_count));
 }
 

@@ -8,14 +8,14 @@ namespace tacho {
 namespace {
 
 // Its percentile holds every row; of so many the 95th is asked with `tacho advise`.
-constexpr int64_t kMostRows = 1'000'000;
+constexpr int64_t kMostRowsOfAPage = 1'000'000;
 
-struct Target {
+struct PasteTarget {
   std::string_view word, title;
 };
-constexpr std::array kTargets = {Target{"slurm", "Slurm"},       Target{"kubernetes", "Kubernetes"},
-                                 Target{"nextflow", "Nextflow"}, Target{"snakemake", "Snakemake"},
-                                 Target{"wdl", "WDL"},           Target{"docker", "Docker"}};
+constexpr std::array kPasteTargets = {PasteTarget{"slurm", "Slurm"},       PasteTarget{"kubernetes", "Kubernetes"},
+                                      PasteTarget{"nextflow", "Nextflow"}, PasteTarget{"snakemake", "Snakemake"},
+                                      PasteTarget{"wdl", "WDL"},           PasteTarget{"docker", "Docker"}};
 
 std::string joined(const std::vector<std::string>& lines) {
   std::string text;
@@ -31,7 +31,7 @@ PageAdvice page_advice(const Input& input) {
     page.refused = "The machine was watched, no job.";
     return page;
   }
-  if (input.stored.rows > kMostRows) {
+  if (input.stored.rows > kMostRowsOfAPage) {
     page.refused = "Of so many rows advice is made by: tacho advise " + input.stored.shown_id();
     return page;
   }
@@ -46,7 +46,7 @@ PageAdvice page_advice(const Input& input) {
     if (!line.judgement.empty()) why += (why.empty() ? "" : ": ") + line.judgement;
     page.lines.push_back({line.what, line.advised, why});
   }
-  for (const Target& target : kTargets)
+  for (const PasteTarget& target : kPasteTargets)
     if (const auto lines = paste_lines(advice, target.word); !lines.empty())
       page.ready.emplace_back(target.title, joined(lines));
   if (page.lines.empty()) page.refused = "Its rows tell nothing of a job.";
