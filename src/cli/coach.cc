@@ -27,7 +27,7 @@ constexpr auto kInterpreters = std::to_array<Interpreter>({{".py", "python3"},
 constexpr auto kBuiltins = std::to_array<std::string_view>({"cd", "source", ".", "export", "alias", "ulimit", "set",
                                                             "eval", "exec", "unset", "umask", "trap", "wait", "type"});
 
-std::string quoted(std::string_view word) {
+std::string shell_word(std::string_view word) {
   const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
            std::string_view("_-+=./:,@%^").find(c) != std::string_view::npos;
@@ -48,22 +48,23 @@ bool is_assignment(std::string_view word) {
 
 std::string coach_file(const std::vector<std::string>& command, const struct stat& info) {
   const std::string& first = command[0];
-  if (S_ISDIR(info.st_mode)) return "this is a folder; name a program: tacho run -- ls " + quoted(first);
+  if (S_ISDIR(info.st_mode)) return "this is a folder; name a program: tacho run -- ls " + shell_word(first);
   const std::string here = first.find('/') == std::string::npos ? "./" + first : first;
   std::vector<std::string> rest(command.begin() + 1, command.end());
   const std::string behind = rest.empty() ? "" : " " + shell_words(rest);
-  if (::access(first.c_str(), X_OK) == 0) return "it lies here: tacho run -- " + quoted(here) + behind;
+  if (::access(first.c_str(), X_OK) == 0) return "it lies here: tacho run -- " + shell_word(here) + behind;
   for (const Interpreter& known : kInterpreters)
     if (first.ends_with(known.ending))
-      return "it is not a program by itself: tacho run -- " + std::string(known.program) + " " + quoted(first) + behind;
-  return "it may not be executed: chmod +x " + quoted(first) + ", then tacho run -- " + quoted(here) + behind;
+      return "it is not a program by itself: tacho run -- " + std::string(known.program) + " " + shell_word(first) +
+             behind;
+  return "it may not be executed: chmod +x " + shell_word(first) + ", then tacho run -- " + shell_word(here) + behind;
 }
 
 }  // namespace
 
 std::string shell_words(const std::vector<std::string>& words) {
   std::string out;
-  for (const std::string& word : words) out += (out.empty() ? "" : " ") + quoted(word);
+  for (const std::string& word : words) out += (out.empty() ? "" : " ") + shell_word(word);
   return out;
 }
 
@@ -74,19 +75,19 @@ std::string coach_command(const std::vector<std::string>& command) {
   if (std::find(kBuiltins.begin(), kBuiltins.end(), first) != kBuiltins.end()) {
     const bool moves = first == "cd" && command.size() > 1;
     return "this is a word of the shell: " + (moves ? "(" + shell_words({"cd", command[1]}) + " && tacho run -- CMD)"
-                                                    : "tacho run -- sh -c " + quoted(shell_words(command)));
+                                                    : "tacho run -- sh -c " + shell_word(shell_words(command)));
   }
   if (first.find_first_of(" \t\n|&;<>()$`*?\"'") != std::string::npos) {
     // One word that a shell would take apart; with more behind it the quotes are in the wrong place.
     std::string text = first;
     for (size_t i = 1; i < command.size(); ++i) text += " " + command[i];
-    return "this is a line for a shell: tacho run -- sh -c " + quoted(text);
+    return "this is a line for a shell: tacho run -- sh -c " + shell_word(text);
   }
   if (is_assignment(first)) return "a variable is set by env: tacho run -- env " + shell_words(command);
   for (const Interpreter& known : kInterpreters)
     if (first.ends_with(known.ending))
       return "there is no such file here; name its folder: tacho run -- " + std::string(known.program) + " PATH/" +
-             quoted(first);
+             shell_word(first);
   return "";
 }
 
@@ -94,10 +95,10 @@ Error coach_attach(const std::string& word) {
   if (parse_int<pid_t>(word))
     return {Code::invalid, "a process is named by --pid", word, "write tacho attach --pid " + word};
   if (word.starts_with('/'))
-    return {Code::invalid, "a cgroup is named by --cgroup", word, "write tacho attach --cgroup " + quoted(word)};
+    return {Code::invalid, "a cgroup is named by --cgroup", word, "write tacho attach --cgroup " + shell_word(word)};
   return {Code::invalid, "attach takes no command", word,
-          "to record a command: tacho run -- " + quoted(word) + "; a process: tacho attach --pid PID, and pgrep " +
-              quoted(word) + " lists them"};
+          "to record a command: tacho run -- " + shell_word(word) + "; a process: tacho attach --pid PID, and pgrep " +
+              shell_word(word) + " lists them"};
 }
 
 }  // namespace tacho

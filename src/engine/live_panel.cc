@@ -65,7 +65,7 @@ void LivePanel::show(const Run& run, const Row& row, int64_t now_ns) {
     std::string line = feed_->state().figures.line();
     while (line.ends_with('\n')) line.pop_back();
     lines = {cut_to(line, size.columns)};
-    if (window.ascii) lines[0] = ascii_text(lines[0]);
+    if (window.ascii) lines[0] = ascii_signs(lines[0]);
   } else {
     lines = live_picture(feed_->state(), {}, window).lines;
   }

@@ -19,7 +19,7 @@ namespace {
 
 // Runs to the end as the engine does.
 int run(Job& job, const std::vector<std::string>& command) {
-  if (const Status status = job.launch({command, -1, {}}); !status)
+  if (const Status status = job.launch({command, "", -1, {}}); !status)
     return status.error().code == Code::denied ? 126 : 127;
   while (!job.handle_events()) system_clock().wait(job.poll_set(), system_clock().monotonic_ns() + 10'000'000'000);
   return job.exit() ? shell_status(job.exit()->status) : -1;
@@ -67,7 +67,7 @@ TEST(Job, TheHookRunsBeforeTheCommand) {
   Job job({}, {});
   pid_t seen = 0;
   const std::string file = dir / "hook";
-  ASSERT_TRUE(job.launch({{"sh", "-c", "test -e " + file}, -1, [&](pid_t pid) {
+  ASSERT_TRUE(job.launch({{"sh", "-c", "test -e " + file}, "", -1, [&](pid_t pid) {
                             seen = pid;
                             spill(file, "x");
                           }}));
@@ -137,7 +137,7 @@ TEST(Job, WhatNohupKeepsAwayEndsNoRecording) {
 TEST(Job, OnlyInterruptsAfterTheEndSkipTheCleanUp) {
   const auto before = std::signal(SIGINT, SIG_DFL);
   Job job({}, {});
-  ASSERT_TRUE(job.launch({{"sh", "-c", "trap '' INT; sleep 0.3"}, -1, {}}));
+  ASSERT_TRUE(job.launch({{"sh", "-c", "trap '' INT; sleep 0.3"}, "", -1, {}}));
   const auto interrupt = [&] {
     ::kill(::getpid(), SIGINT);
     system_clock().wait(job.poll_set(), system_clock().monotonic_ns() + 10'000'000'000);
@@ -187,7 +187,7 @@ TEST(JobCgroup, HoldsTheJobAndGoesAway) {
   }
   const std::string path = group->path();
   Job job({}, {});
-  ASSERT_TRUE(job.launch({{"sh", "-c", "cat /proc/self/cgroup > /dev/null; exit 3"}, group->fd(), {}}));
+  ASSERT_TRUE(job.launch({{"sh", "-c", "cat /proc/self/cgroup > /dev/null; exit 3"}, "", group->fd(), {}}));
   while (!job.handle_events()) system_clock().wait(job.poll_set(), system_clock().monotonic_ns() + 10'000'000'000);
   EXPECT_TRUE(job.in_cgroup());
   EXPECT_EQ(shell_status(job.exit()->status), 3);

@@ -34,7 +34,7 @@ class Page {
     for (const Piece& piece : pieces) {
       std::string text = cut_to(piece.text, room);
       room -= std::min(room, columns_of(text));
-      if (window_.ascii) text = ascii_text(text);
+      if (window_.ascii) text = ascii_signs(text);
       const bool styled = window_.color && piece.style != nullptr && !text.empty();
       line += styled ? "\x1b[" + std::string(piece.style) + "m" + text + "\x1b[0m" : text;
     }
@@ -179,7 +179,8 @@ Picture live_picture(const LiveState& state, const LiveChoice& choice, const Win
   Picture picture;
   Page page(window);
   const std::string what = choice.paused ? "paused · " : state.ended ? "ended · " : "";
-  page.add({{what, kHotColor}, {cell_text(state.figures.head()), kBold}});
+  const std::string who = window.keys && page.columns() >= 60 ? "tacho top · " : "";
+  page.add({{what, kHotColor}, {who + cell_text(state.figures.head()), kBold}});
   const bool footer = window.keys && window.lines >= 8;
   const auto left = [&] { return page.left() == SIZE_MAX ? SIZE_MAX : page.left() - (footer ? 1 : 0); };
   if (choice.help) {

@@ -40,7 +40,7 @@ std::vector<pid_t> order_of(const LiveState& state, const LiveChoice& choice) {
 
 TEST(LivePicture, HasFiguresCoresAndTheTree) {
   const std::string text = text_of(live_picture(sample_state(), {}, {.columns = 80, .lines = 24, .keys = true}));
-  EXPECT_EQ(text.find("python3 train.py --epochs 3 · 1s\n"), 0u) << text;
+  EXPECT_EQ(text.find("tacho top · python3 train.py --epochs 3 · 1s\n"), 0u) << text;
   EXPECT_NE(text.find("cpu        1.5 of 2.5 cores"), std::string::npos) << text;
   EXPECT_NE(text.find("cores      ▁▄█\n"), std::string::npos) << text;
   EXPECT_NE(text.find("     12   150%     3 MiB         -   └ worker\n"), std::string::npos) << text;
@@ -116,7 +116,7 @@ TEST(LivePicture, WideCharactersKeepTheColumns) {
   EXPECT_EQ(fit_right("漢", 4), "  漢");
   EXPECT_EQ(cut_to("漢字", 4), "漢字");
   EXPECT_EQ(cut_to("abc", 0), "");
-  EXPECT_EQ(ascii_text("▁█ a·b…漢é"), "_# a|b~???");
+  EXPECT_EQ(ascii_signs("▁█ a·b…漢é"), "_# a|b~???");
 }
 
 TEST(LivePicture, ColoursOnlyWhenAskedFor) {

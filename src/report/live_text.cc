@@ -103,7 +103,7 @@ std::string cell_text(std::string_view text) {
   return cell;
 }
 
-std::string ascii_text(std::string_view text) {
+std::string ascii_signs(std::string_view text) {
   constexpr auto kSigns = std::to_array<std::pair<std::string_view, char>>({{"▁", '_'},
                                                                             {"▂", '.'},
                                                                             {"▃", ':'},

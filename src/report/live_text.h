@@ -20,6 +20,6 @@ std::string fit_right(std::string_view text, size_t columns);
 std::string cell_text(std::string_view text);
 
 // For a terminal that does not know UTF-8: our own signs by their like, all others by "?".
-std::string ascii_text(std::string_view text);
+std::string ascii_signs(std::string_view text);
 
 }  // namespace tacho
