@@ -99,10 +99,11 @@ int compare_command(const Call& call) {
   }
   comparison.failed = *failed;
   const bool color = use_color(settings->color, STDOUT_FILENO);
-  const int printed = is_set(line, "json")       ? print(comparison_json(comparison))
-                      : is_set(line, "markdown") ? print(comparison_markdown(comparison))
-                                                 : print_text(tables(comparison, color, terminal_width(STDOUT_FILENO)) +
- verdict_changes(comparison));
+  const int printed =
+      is_set(line, "json") ? print(comparison_json(comparison))
+      : is_set(line, "markdown")
+          ? print(comparison_markdown(comparison))
+          : print_text(tables(comparison, color, terminal_width(STDOUT_FILENO)) + verdict_changes(comparison));
   for (const std::string& sentence : *failed) log::error(sentence);
   return printed != 0 ? printed : failed->empty() ? 0 : kConditionHolds;
 }

@@ -40,7 +40,8 @@ bool is_file(const Option& option) {
 }
 
 bool takes_runs(const Command& command) {
-  for (const std::string_view name : {"show", "report", "compare", "advise", "why", "top", "rm", "note", "deliver", "export"})
+  for (const std::string_view name :
+       {"show", "report", "compare", "advise", "why", "top", "rm", "note", "deliver", "export"})
     if (command.name == name) return true;
   return false;
 }

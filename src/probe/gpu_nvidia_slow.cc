@@ -234,7 +234,7 @@ void NvidiaCounters::read(bool tick, GpuCounters& out) {
       if (code == nvml::kSuccess && energy_due) {
         code = read_energy(device, system_clock().monotonic_ns());
         read_nvlink(device);
-        if (device.handle != nullptr) read_units(device, system_clock().monotonic_ns());
+        read_units(device, system_clock().monotonic_ns());
       }
       if (code == nvml::kSuccess || code == nvml::kNotSupported) {
         read_pcie(device);
@@ -259,15 +259,19 @@ void NvidiaCounters::read(bool tick, GpuCounters& out) {
     next_pcie_ns_ = 0;
     for (Device& device : devices_) device.temperature_mc.reset();
   }
+  tell(out);
+}
 
+// Adds to `out` what is known now.
+void NvidiaCounters::tell(GpuCounters& out) const {
   for (const Device& device : devices_) {
     add_to(out.pcie_max_bytes_per_s, device.pcie_max);
     add_to(out.nvlink_max_bytes_per_s, device.nvlink_max);
     if (device.temperature_mc)
       out.temperature_mc = std::max(out.temperature_mc.value_or(INT64_MIN), *device.temperature_mc);
+    out.energy_by_power |= device.power_uj.has_value();
   }
   add_units(out.gpm);
-  for (const Device& device : devices_) out.energy_by_power |= device.power_uj.has_value();
   add_to(out.energy_uj, shown_.energy_uj);
   add_to(out.pcie_rx_bytes, shown_.pcie_rx_bytes);
   add_to(out.pcie_tx_bytes, shown_.pcie_tx_bytes);

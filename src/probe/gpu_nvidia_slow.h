@@ -44,6 +44,7 @@ class NvidiaCounters final : public GpuCounterSource {
   bool open(unsigned int index, Device& device);
   static void forget(Device& device);  // what its counters were: it may be another device, or one that began anew
   void add_up(int64_t now_ns);
+  void tell(GpuCounters& out) const;
   nvml::Return read_energy(Device& device, int64_t now_ns);
   void read_pcie(Device& device);
   void read_throughput(Device& device, int64_t now_ns);

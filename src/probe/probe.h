@@ -65,8 +65,8 @@ struct ProbeContext {
   bool vram_told = false;
   std::string_view gpu_energy_method;  // "nvml", "nvml_power"; empty: none was read
   std::string_view waits_method;       // how the state of threads was told: "syscall", "wchan", empty: it was not
-  std::vector<std::string> notes;  // quality notes for run.json: what was doubtful, and why
-  void note(std::string text);     // each text once
+  std::vector<std::string> notes;      // quality notes for run.json: what was doubtful, and why
+  void note(std::string text);         // each text once
 };
 
 class Probe {

@@ -66,7 +66,7 @@ class ProcessTree final : public JobPids {
     return largest_bytes_;
   }  // highest resident size of one process (VmHWM, ru_maxrss)
   int64_t children() const { return children_; }
-  int64_t threads() const { return threads_; }                  // of all members that are no zombies
+  int64_t threads() const { return threads_; }             // of all members that are no zombies
   bool sees_processes() const { return sees_processes_; }  // false without a /proc of ours: children are not known then
   int64_t reaped_switches() const { return reaped_switches_; }  // context switches of what tacho reaped
   int64_t processes_seen() const { return processes_seen_; }
