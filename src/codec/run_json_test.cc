@@ -47,9 +47,11 @@ TEST(RunJson, KeysComeInAFixedOrder) {
   const Json json = Json::parse(text_of(sample_run(), two_rows()));
   std::vector<std::string> keys;
   for (const auto& [key, value] : json.items()) keys.push_back(key);
-  EXPECT_EQ(keys, (std::vector<std::string>{"id", "tacho_version", "mode", "state", "command", "working_directory",
-                                            "pid", "tracker_pid", "metadata", "host", "limits", "interval_s", "columns",
-                                            "outcome", "samples", "method", "totals", "notes", "statistics"}));
+  EXPECT_EQ(keys,
+            (std::vector<std::string>{"id",      "tacho_version", "mode",      "state",  "command", "working_directory",
+                                      "pid",     "tracker_pid",   "metadata",  "host",   "limits",  "interval_s",
+                                      "columns", "outcome",       "samples",   "method", "totals",  "notes",
+                                      "phases",  "marks_dropped", "statistics"}));
   EXPECT_EQ(json["command"], (Json{"python3", "train.py", "--epochs", "3"}));
   EXPECT_EQ(json["metadata"].dump(), R"({"job_name":"train","team":"vision","tags":["b=2","a=1"]})");
   EXPECT_EQ(json["host"].dump(),
