@@ -149,7 +149,8 @@ Status write_all(int fd, std::string_view text, size_t* written) {
 
 Status write_file_atomically(const std::string& path, std::string_view text, bool sync, mode_t mode) {
   // Hidden: who lists the folder for files of some ending must not meet one that is half written.
-  const std::string temporary = parent_folder(path) + "/." + temporary_name(last_part(path));
+  const std::string temporary =
+      parent_folder(path) + (last_part(path).starts_with('.') ? "/" : "/.") + temporary_name(last_part(path));
   Fd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
   if (!fd) return system_error("cannot write", path, errno);
   Status status = write_all(fd.get(), text);
