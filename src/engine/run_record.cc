@@ -16,7 +16,9 @@ void RunRecord::tell(const Status& status) {
   Error error = status.error();
   error.hint += error.hint.empty() ? "" : "; ";
   error.hint += "the job goes on, and so do run.json and metrics.csv";
-  log::warn(error);
+  // The folder's own files have told already: one loss, one line.
+  if (!told_ && !store_failed_) log::warn(error);
+  told_ = true;
   context_->note("lines may be missing in " + std::filesystem::path(error.path).filename().string() + ": " +
                  status.error().what);
 }
@@ -49,7 +51,8 @@ void RunRecord::begin(Sampler& sampler, const Run& run) {
   sampler.read_devices();
 }
 
-void RunRecord::tick(Sampler& sampler, const Row& row) {
+void RunRecord::tick(Sampler& sampler, const Row& row, bool store_failed) {
+  store_failed_ = store_failed;
   if (processes_) tell(processes_->tick());
   if (!devices_) return;
   if (!devices_->begun()) {

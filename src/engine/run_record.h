@@ -24,8 +24,8 @@ class RunRecord {
 
   // After the baseline's reading. The command is not started yet, where it is tacho that starts it.
   void begin(Sampler& sampler, const Run& run);
-  // After each sample, with its row.
-  void tick(Sampler& sampler, const Row& row);
+  // After each sample, with its row; whether an output failed, and said so.
+  void tick(Sampler& sampler, const Row& row, bool store_failed);
   // After the closing row is written: processes.csv is put in order, and phases are told to the run.
   void finish(Run& run, const Summary& summary);
 
@@ -37,6 +37,7 @@ class RunRecord {
   std::optional<ProcessRecorder> processes_;
   std::optional<DeviceFile> devices_;
   bool devices_failed_ = false;
+  bool told_ = false, store_failed_ = false;
 };
 
 }  // namespace tacho

@@ -309,7 +309,7 @@ void Session::write_row(bool closing) {
   }
   run_.outcome.duration_ns = clock_.monotonic_ns() - start_ns_;
   outputs_.write(row_, wants_detail_ ? &detail_ : nullptr);
-  record_.tick(*sampler_, row_);
+  record_.tick(*sampler_, row_, outputs_.failed());
   if (live_.is_shown()) live_.show(run_, row_, clock_.monotonic_ns());
 }
 
