@@ -257,7 +257,7 @@ TEST(Tick, SteadyTicksDoNotAllocate) {
     summary.add(row);
     totals.update(run, summary, &tree, context);
     outputs.write(row, nullptr);
-    record.tick(*sampler, row);
+    record.tick(*sampler, row, false);
   };
   for (int i = 0; i < 50; ++i) tick();
   const int64_t before = allocations;
