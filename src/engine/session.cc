@@ -186,16 +186,17 @@ void Session::make_job_cgroup() {
 }
 
 Status Session::start() {
+  oom_.begin(context_.roots);
   if (tree_ && settings_.attach_pid > 0 && !tree_->follow(settings_.attach_pid, false))
     return Error{Code::gone, "there is no process", std::to_string(settings_.attach_pid), "it has just ended"};
   if (tree_ && !settings_.attach_cgroup.empty()) tree_->follow_cgroup(cgroup_folder(context_.cgroup));
-  run_.process_name = attached_name(settings_, context_);
-  oom_.begin(context_.roots);
   start_ns_ = clock_.monotonic_ns();
   run_.outcome.started_realtime_ns = clock_.realtime_ns();
+  // At once: what an attached job uses while the outputs are begun, on a slow disk, is the run's.
+  sampler_->baseline();
+  run_.process_name = attached_name(settings_, context_);
   run_.pid = job_.pid();
   if (Status status = outputs_.begin(run_, sampler_->schema()); !status) return status;
-  sampler_->baseline();
   record_.begin(*sampler_, run_);
   if (wants_detail_) {
     sampler_->describe(detail_);
