@@ -2,9 +2,10 @@
 import os
 import signal
 import subprocess
+import sys
 import time
 
-from support import IS_ROOT, Case, burner, remove_cgroup, until
+from support import IS_ROOT, SANITIZED, Case, burner, can, remove_cgroup, until
 
 
 class Attach(Case):
@@ -13,6 +14,24 @@ class Attach(Case):
                                    stdout=subprocess.PIPE, text=True, **keywords)
         self.addCleanup(lambda: (process.kill(), process.wait(), process.stdin.close(), process.stdout.close()))
         return process
+
+    def test_what_is_used_while_files_are_made_counts(self):
+        """The baseline is read at once: on a slow disk the outputs take a while to begin."""
+        if SANITIZED or not can("strace", "-V"):
+            self.skipTest("no strace here")
+        slow = ["strace", "-qq", "-o", self.path("trace"), "-e", "trace=renameat2", "-e", "inject=renameat2:delay_enter=600000:when=1"]
+        spin = "import sys, time\nsys.stdin.readline()\ntime.sleep(0.25)\nwhile time.process_time() < 0.6: pass"
+        target = self.target(sys.executable, "-S", "-c", spin)
+        process = self.spawn("attach", "-q", "-i", "100ms", "--pid", target.pid, wrap=slow)
+        self.assertTrue(until(lambda: self.run_folders()), "no run")
+        target.stdin.write("go\n")
+        target.stdin.flush()
+        target.stdin.close()
+        self.assertEqual(process.wait(30), 0)
+        with open(self.path("trace"), encoding="utf-8") as file:
+            self.assertIn("DELAYED", file.read())
+        run, _ = self.the_run()
+        self.assertGreater(run["totals"]["cpu_user_s"] + run["totals"]["cpu_system_s"], 0.5)
 
     def test_ends_with_its_target(self):
         target = self.target("sleep", "0.5")
