@@ -47,10 +47,10 @@ class Record(Case):
             return rows
         return list({(row["pid"], row["started"], row["name"] if not row["pid"] else ""): row for row in rows}.values())
 
-    def check_sum(self, rows, run):
+    def check_sum(self, rows, run, spare=0.05):
         total = run["totals"]["cpu_user_s"] + run["totals"]["cpu_system_s"]
         said = sum(float(row["cpu_s"]) for row in rows)
-        self.assertLessEqual(abs(said - total), max(0.05, 0.01 * total), (said, total, rows[:20]))
+        self.assertLessEqual(abs(said - total), max(spare, 0.01 * total), (said, total, rows[:20]))
 
     def one(self, rows, **wanted):
         found = [row for row in rows if all(wanted[key] in row[key] for key in wanted)]
@@ -193,7 +193,8 @@ class Processes(Record):
         done = self.tacho("attach", "-q", "-i", "0.1", "--pid", str(job.pid))
         self.assertEqual(done.rc, 0, done)
         run, _ = self.the_run()
-        self.check_sum(self.processes(), run)
+        # A child that ends about the time of a tick may be short by that interval in the total (see test_tree.py).
+        self.check_sum(self.processes(), run, spare=0.15)
 
     def test_watch_has_none(self):
         process = self.spawn("watch", "-q", "-i", "0.05")

@@ -91,8 +91,8 @@ def tacho_run(request: Any) -> Tracker:
     return tracker
 
 
-_tracker_key: Any = pytest.StashKey[Any]()
-_figures_key: Any = pytest.StashKey[Any]()
+_tracker_key: Any = pytest.StashKey[object]()
+_figures_key: Any = pytest.StashKey[object]()
 
 
 def _new_tracker(item: Any) -> Tracker:
