@@ -1,0 +1,4 @@
+library(testthat)
+library(tacho)
+
+test_check("tacho")

@@ -1,0 +1,128 @@
+skip_without_program <- function() {
+  found <- tryCatch(nzchar(tacho_program()), tacho_not_found = function(e) FALSE)
+  if (!found) testthat::skip("there is no program tacho: set TACHO_BIN")
+}
+
+no_network <- function() {
+  Sys.setenv(TACHO_NO_CLOUD = "1", TACHO_KEEPER_URL = "http://127.0.0.1:9")
+}
+
+test_that("a missing program is a condition of its own", {
+  old <- Sys.getenv(c("TACHO_BIN", "PATH"))
+  on.exit(Sys.setenv(TACHO_BIN = old[[1]], PATH = old[[2]]))
+  Sys.setenv(TACHO_BIN = "", PATH = tempdir())
+  expect_error(tacho_program(), class = "tacho_not_found")
+  expect_error(tacho_run("true"), class = "tacho_not_found")
+  Sys.setenv(TACHO_BIN = file.path(tempdir(), "none"))
+  expect_error(tacho_program(), "is not there")
+})
+
+test_that("commands are recorded", {
+  skip_without_program()
+  store <- tempfile()
+  run <- tacho_run("sh", c("-c", "sleep 0.3; exit 3 # 'a b'"), interval = 0.1, store = store)
+  expect_s3_class(run, "tacho_run")
+  expect_equal(run$status, 3L)
+  figures <- summary(run)
+  expect_equal(figures$exit_code, 3L)
+  expect_true(figures$seconds >= 0.3)
+  rows <- as.data.frame(run)
+  expect_s3_class(rows$timestamp, "POSIXct")
+  expect_true(nrow(rows) >= 2 && is.numeric(rows$process_memory_mib))
+  expect_output(print(run), "failed")
+  expect_error(tacho_run("no-such-program-here", store = store), class = "tacho_error")
+  slow <- tacho_run("sleep", "30", timeout = 0.3, store = store)
+  expect_false(slow$status == 0L)
+  for (bad in list(0, -1, NaN, "x", NA, c(1, 2))) expect_error(tacho_run("true", interval = bad))
+})
+
+test_that("expressions are recorded, and marks", {
+  skip_without_program()
+  store <- tempfile()
+  done <- tacho_track({
+    expect_true(tacho_mark("load, 'it'"))
+    Sys.sleep(0.2)
+    expect_true(tacho_end())
+    7
+  }, name = "seven", interval = 0.05, store = store)
+  expect_equal(done$value, 7)
+  expect_equal(summary(done$run)$state, "finished")
+  expect_true(any(grepl("load", readLines(file.path(done$run$folder, "marks.csv")))))
+  expect_equal(Sys.getenv("TACHO_RUN"), "")
+  expect_false(tacho_mark("nowhere"))
+  expect_null(tacho_track(NULL, store = store)$value)
+  expect_error(tacho_track(stop("mine"), store = store), "mine")
+  expect_equal(Sys.getenv("TACHO_RUN"), "")
+})
+
+test_that("runs are found again", {
+  skip_without_program()
+  old <- Sys.getenv(c("TACHO_STORE", "_R_CHECK_PACKAGE_NAME_"), NA)
+  on.exit({
+    if (is.na(old[[1]])) Sys.unsetenv("TACHO_STORE") else Sys.setenv(TACHO_STORE = old[[1]])
+    if (!is.na(old[[2]])) Sys.setenv("_R_CHECK_PACKAGE_NAME_" = old[[2]])
+  })
+  Sys.setenv(TACHO_STORE = tempfile())
+  Sys.unsetenv("_R_CHECK_PACKAGE_NAME_")
+  expect_equal(nrow(tacho_runs()), 0L)
+  run <- tacho_run("true")
+  recorded <- tacho_attach(interval = 0.1)
+  expect_true(recorded$running())
+  last <- recorded$stop()
+  expect_false(recorded$running())
+  expect_equal(nrow(tacho_runs()), 2L)
+  expect_equal(basename(tacho_load("last")$folder), basename(last$folder))
+  expect_equal(tacho_load(run$folder)$folder, normalizePath(run$folder))
+  expect_error(tacho_load("none-of-that-name"), class = "tacho_error")
+})
+
+test_that("ResourceTracker is as scripts know it", {
+  skip_without_program()
+  no_network()
+  tracker <- ResourceTracker$new(interval = 0.1)
+  expect_true(tracker$running)
+  expect_equal(tracker$pid, Sys.getpid())
+  expect_error(tracker$start(), "Resource tracker already running")
+  tracker$wait_for_samples(1)
+  expect_true(tracker$n_samples >= 1)
+  expect_match(as.character(tracker$report()), "Pending")
+  tracker$stop()
+  tracker$stop()
+  expect_false(tracker$running)
+  for (frame in list(tracker$process_metrics, tracker$system_metrics, tracker$get_combined_metrics())) {
+    expect_s3_class(frame, "data.frame")
+    expect_s3_class(frame$timestamp, "POSIXct")
+  }
+  expect_equal(ncol(tracker$get_combined_metrics()), 32L)
+  human <- names(tracker$get_combined_metrics(human_names = TRUE))
+  expect_true(all(c("Timestamp", "Process CPU usage", "System used memory") %in% human))
+  plain <- tracker$get_combined_metrics()
+  expect_equal(tracker$get_combined_metrics(bytes = TRUE)$process_memory_mib, plain$process_memory_mib * 2^20)
+  expect_true(tracker$stats()$process_memory_mib$max > 5)
+  expect_equal(sort(names(tracker$recommend_resources())), c("cpu", "gpu", "memory", "vram"))
+  expect_equal(tracker$recommend_server(), list())
+  expect_type(tracker$server_info, "list")
+  expect_type(tracker$cloud_info, "list")
+  page <- tracker$report()
+  expect_match(as.character(page), "^<html>")
+  expect_match(as.character(page), "from <code>R</code>")
+  file <- tempfile(fileext = ".html")
+  page$save(file)
+  expect_true(file.size(file) > 1000)
+})
+
+test_that("the agent goes with its object", {
+  skip_without_program()
+  tracker <- ResourceTracker$new(interval = 0.1, discover_cloud = FALSE)
+  pid <- environment(tracker$start)$private$agent$agent_pid
+  expect_true(dir.exists(file.path("/proc", pid)))
+  rm(tracker)
+  gc()
+  gone <- FALSE
+  for (i in 1:100) {
+    gone <- !dir.exists(file.path("/proc", pid))
+    if (gone) break
+    Sys.sleep(0.05)
+  }
+  expect_true(gone)
+})
