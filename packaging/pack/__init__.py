@@ -1,0 +1,1 @@
+"""What scripts/package is made of: one file a kind of package. The standard library alone."""

@@ -1,0 +1,20 @@
+"""What is in tar, deb and rpm alike."""
+from . import sbom
+from .archives import Entry
+from .common import PROGRAMS, ROOT
+from .programs import print_with
+
+COMPLETIONS = {"completion-bash": "share/bash-completion/completions/tacho", "completion-zsh": "share/zsh/site-functions/_tacho",
+               "completion-fish": "share/fish/vendor_completions.d/tacho.fish"}
+
+
+def common_tree(programs, arch):
+    """Entries below a prefix: bin/, share/."""
+    entries = [Entry(f"bin/{name}", (programs / name).read_bytes(), 0o755) for name in PROGRAMS]
+    entries.append(Entry("bin/resource-tracker", link="tacho"))
+    entries.append(Entry("share/man/man1/tacho.1", print_with(programs, arch, "docs", "man").encode()))
+    entries += [Entry(name, print_with(programs, arch, "docs", what).encode()) for what, name in COMPLETIONS.items()]
+    for name in ("LICENSE", "README.md", "packaging/tacho.toml"):
+        entries.append(Entry(f"share/doc/tacho/{name.rsplit('/', 1)[-1]}", (ROOT / name).read_bytes()))
+    entries.append(Entry(f"share/doc/tacho/{sbom.name(arch)}", sbom.text(programs, arch)))
+    return entries
