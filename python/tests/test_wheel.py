@@ -53,7 +53,8 @@ def test_contents(build, tmp_path, monkeypatch):
     assert "Root-Is-Purelib: false" in archive.read(f"{info}/WHEEL").decode()
     points = archive.read(f"{info}/entry_points.txt").decode()
     assert "tacho = tacho.pytest_plugin" in points and "resource-tracker = " in points
-    assert archive.read(f"{info}/top_level.txt").decode().splitlines()[-1] == "tacho"
+    assert archive.read(f"{info}/top_level.txt").decode().splitlines() == ["metaflow_extensions", "tacho"]
+    assert "metaflow_extensions/__init__.py" not in names and "metaflow_extensions/tacho/plugins/mfextinit_tacho.py" in names
     record = archive.read(f"{info}/RECORD").decode()
     assert len(record.splitlines()) == len(names)
     monkeypatch.setenv("TACHO_DIST", "tacho-agent")

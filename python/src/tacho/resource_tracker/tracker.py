@@ -245,8 +245,9 @@ class ResourceTracker:
         self._recording.stop()
         self.stop_time = time()
         self._running = False
+        patience = time() + (35 if self._streaming is not None else 0.02)
         for thread in self._threads:
-            thread.join(35 if self._streaming is not None else 0.05)
+            thread.join(max(0.0, patience - time()))
         if self._streaming is not None:
             try:
                 self._sentinel_result = self._streaming.stop(exit_code=exit_code, run_status=run_status)
