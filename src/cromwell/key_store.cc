@@ -85,17 +85,17 @@ KeyStore::KeyStore(Fetch fetch, Now now, int64_t patience_ns)
 KeyStore::~KeyStore() {
   stopping_ = true;
   {
-    const std::lock_guard lock(monitor_);
-    monitor_.notify_all();
+    const std::lock_guard lock(wait_lock_);
+    wait_lock_.notify_all();
   }
   thread_.join();
 }
 
 void KeyStore::run() {
-  std::unique_lock lock(monitor_);
+  std::unique_lock lock(wait_lock_);
   while (!stopping_) {
     if (!wanted_) {
-      monitor_.wait();
+      wait_lock_.wait();
       continue;
     }
     lock.unlock();
@@ -114,12 +114,12 @@ void KeyStore::run() {
     }
     next_fetch_ns_ = now_ns + (failed_ ? kAfterFailureNs : kBetweenFetchesNs);
     wanted_ = false;
-    monitor_.notify_all();
+    wait_lock_.notify_all();
   }
 }
 
 KeyStore::Found KeyStore::find(const std::string& key_id, JwtKey& key) {
-  std::unique_lock lock(monitor_);
+  std::unique_lock lock(wait_lock_);
   const int64_t patience_until_ns = system_clock().monotonic_ns() + patience_ns_;
   for (;;) {
     const int64_t now_ns = now_();
@@ -127,7 +127,7 @@ KeyStore::Found KeyStore::find(const std::string& key_id, JwtKey& key) {
     if (found != keys_.end() && now_ns < until_ns_) return key = found->second, Found::yes;
     if (!wanted_ && now_ns >= next_fetch_ns_) {
       wanted_ = true;
-      monitor_.notify_all();
+      wait_lock_.notify_all();
     }
     const bool may_wait = wanted_ && waiting_ < kMostWaiting && system_clock().monotonic_ns() < patience_until_ns;
     if (!may_wait) {
@@ -138,7 +138,7 @@ KeyStore::Found KeyStore::find(const std::string& key_id, JwtKey& key) {
       return wanted_ || failed_ || !usable ? Found::not_now : Found::unknown;
     }
     ++waiting_;
-    monitor_.wait_until(patience_until_ns);
+    wait_lock_.wait_until(patience_until_ns);
     --waiting_;
   }
 }

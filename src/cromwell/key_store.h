@@ -47,7 +47,7 @@ class KeyStore {
   const Fetch fetch_;
   const Now now_;
   const int64_t patience_ns_;
-  Monitor monitor_;
+  WaitLock wait_lock_;
   std::map<std::string, JwtKey> keys_;
   int64_t until_ns_ = 0;       // of the keys
   int64_t next_fetch_ns_ = 0;  // not before

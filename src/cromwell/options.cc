@@ -5,6 +5,7 @@
 #include "base/flags.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "cromwell/metadata_table.h"
 #include "os/environment.h"
 #include "os/helper.h"
 

@@ -43,30 +43,30 @@ Sender::~Sender() { finish(); }
 bool Sender::push(std::vector<BqRow> batch) {
   size_t bytes = 0;
   for (const BqRow& row : batch) bytes += row.json.size();
-  std::unique_lock lock(monitor_);
-  while ((waiting_ || (busy_ && bytes > kLargeBatch)) && result_.why.empty()) monitor_.wait();
+  std::unique_lock lock(wait_lock_);
+  while ((waiting_ || (busy_ && bytes > kLargeBatch)) && result_.why.empty()) wait_lock_.wait();
   if (!result_.why.empty()) return false;
   waiting_ = std::move(batch);
-  monitor_.notify_all();
+  wait_lock_.notify_all();
   return true;
 }
 
 SenderResult Sender::finish() {
   {
-    const std::lock_guard lock(monitor_);
+    const std::lock_guard lock(wait_lock_);
     over_ = true;
-    monitor_.notify_all();
+    wait_lock_.notify_all();
   }
   if (thread_.joinable()) thread_.join();
   return result_;
 }
 
 void Sender::fail(std::string why, bool later) {
-  const std::lock_guard lock(monitor_);
+  const std::lock_guard lock(wait_lock_);
   if (!result_.why.empty()) return;
   result_.why = std::move(why);
   result_.later = later;
-  monitor_.notify_all();
+  wait_lock_.notify_all();
 }
 
 void Sender::run() {
@@ -79,14 +79,14 @@ void Sender::run() {
   events.dropped = [&](const BqDropped& dropped) {
     if (dropped.out_of_bounds) {
       old_rows.append(dropped.row.json).append("\n");
-      const std::lock_guard lock(monitor_);
+      const std::lock_guard lock(wait_lock_);
       ++result_.too_old;
       return;
     }
     log::error("BigQuery refuses a row of " + settings_.spec.table + ": " + dropped.message +
                (dropped.location.empty() ? "" : " at " + dropped.location) + " (insertId " + dropped.row.insert_id +
                ")");
-    const std::lock_guard lock(monitor_);
+    const std::lock_guard lock(wait_lock_);
     ++result_.dropped;
   };
   // Why nothing goes stands in the result; nothing is kept here, as it is beside a run.
@@ -97,20 +97,20 @@ void Sender::run() {
   for (;;) {
     std::vector<BqRow> batch;
     {
-      std::unique_lock lock(monitor_);
-      while (!waiting_ && !over_) monitor_.wait();
+      std::unique_lock lock(wait_lock_);
+      while (!waiting_ && !over_) wait_lock_.wait();
       if (!waiting_) break;
       batch = std::move(*waiting_);
       waiting_.reset();
       busy_ = true;
-      monitor_.notify_all();
+      wait_lock_.notify_all();
       if (!result_.why.empty()) continue;  // taken so that nobody waits, and not sent
     }
     send(std::move(batch), stream);
     {
-      const std::lock_guard lock(monitor_);
+      const std::lock_guard lock(wait_lock_);
       busy_ = false;
-      monitor_.notify_all();
+      wait_lock_.notify_all();
     }
     if (old_rows.empty()) continue;
     if (const Status status = append_ndjson(settings_.ndjson_path, old_rows); !status)
@@ -125,7 +125,7 @@ void Sender::send(std::vector<BqRow> batch, BqStream& stream) {
   for (BqRow& row : batch) stream.add(std::move(row));
   const BqStep step = stream.flush(system_clock().monotonic_ns() + settings_.patience_ms * kNsPerMs);
   {
-    const std::lock_guard lock(monitor_);
+    const std::lock_guard lock(wait_lock_);
     result_.accepted += stream.accepted() - before;
   }
   if (step.kind != BqStep::Kind::idle) fail("the rows could not be sent to BigQuery: " + stream.reason(), true);

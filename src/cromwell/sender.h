@@ -49,7 +49,7 @@ class Sender {
   void fail(std::string why, bool later);
 
   SenderSettings settings_;
-  Monitor monitor_;
+  WaitLock wait_lock_;
   std::optional<std::vector<BqRow>> waiting_;
   bool busy_ = false, over_ = false;
   SenderResult result_;

@@ -92,19 +92,19 @@ Service::Result_ Service::upload_now(const std::string& id) {
 }
 
 Service::Result_ Service::upload(const std::string& id) {
-  std::unique_lock lock(monitor_);
+  std::unique_lock lock(wait_lock_);
   if (const auto found = jobs_.find(id); found != jobs_.end()) {
     const std::shared_ptr<Job> job = found->second;
     if (waiting_ >= limits_.waiting) return nullptr;
     ++waiting_;
-    while (!job->result) monitor_.wait();
+    while (!job->result) wait_lock_.wait();
     --waiting_;
     return job->result;
   }
   if (running_ >= limits_.jobs && waiting_ >= limits_.waiting) return nullptr;
   const auto job = jobs_[id] = std::make_shared<Job>();
   ++waiting_;
-  while (running_ >= limits_.jobs) monitor_.wait();
+  while (running_ >= limits_.jobs) wait_lock_.wait();
   --waiting_;
   ++running_;
   lock.unlock();
@@ -113,17 +113,17 @@ Service::Result_ Service::upload(const std::string& id) {
   --running_;
   job->result = result;
   jobs_.erase(id);
-  monitor_.notify_all();
+  wait_lock_.notify_all();
   return result;
 }
 
 bool Service::was_done(const std::string& key) {
-  const std::lock_guard lock(monitor_);
+  const std::lock_guard lock(wait_lock_);
   return recent_keys_.contains(key);
 }
 
 void Service::remember(const std::string& key) {
-  const std::lock_guard lock(monitor_);
+  const std::lock_guard lock(wait_lock_);
   if (!recent_keys_.insert(key).second) return;
   recent_.push_back(key);
   if (recent_.size() <= kRecent) return;

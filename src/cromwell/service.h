@@ -42,7 +42,7 @@ class Service {
   const Uploader uploader_;
   CallerCheck& callers_;
   ServiceLimits limits_;
-  Monitor monitor_;
+  WaitLock wait_lock_;
   int running_ = 0, waiting_ = 0;
   struct Job {
     Result_ result;  // null while it runs

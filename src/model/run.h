@@ -96,6 +96,7 @@ struct Run {
   std::string version = TACHO_VERSION;
   pid_t tracker_pid = 0;
   uint64_t tracker_start_ticks = 0;  // with its number, who recorded: /proc/PID/stat, field 22; 0: not known
+  bool nested_pass = false;          // recordings inside of it become their command instead
   pid_t pid = 0;                     // root of the tree; 0: none
   std::vector<std::string> command;
   std::string process_name;  // of what was attached to: the kernel's name of the process, or the cgroup's

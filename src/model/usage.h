@@ -10,6 +10,7 @@ struct Usage {
   int64_t major_faults = 0, minor_faults = 0;
   int64_t read_bytes = 0, write_bytes = 0;
   int64_t iowait_ns = 0;
+  int64_t read_chars = 0, write_chars = 0, read_calls = 0, write_calls = 0;  // asked of the kernel
 
   int64_t cpu_ns() const { return user_ns + system_ns; }
   Usage& operator+=(const Usage& other) {
@@ -20,6 +21,8 @@ struct Usage {
     read_bytes += other.read_bytes;
     write_bytes += other.write_bytes;
     iowait_ns += other.iowait_ns;
+    read_chars += other.read_chars, write_chars += other.write_chars;
+    read_calls += other.read_calls, write_calls += other.write_calls;
     return *this;
   }
   Usage& operator-=(const Usage& other) {
@@ -30,6 +33,8 @@ struct Usage {
     read_bytes -= other.read_bytes;
     write_bytes -= other.write_bytes;
     iowait_ns -= other.iowait_ns;
+    read_chars -= other.read_chars, write_chars -= other.write_chars;
+    read_calls -= other.read_calls, write_calls -= other.write_calls;
     return *this;
   }
   // Raised to other wherever that is higher: a cumulative sum never falls.
@@ -41,6 +46,10 @@ struct Usage {
     read_bytes = std::max(read_bytes, other.read_bytes);
     write_bytes = std::max(write_bytes, other.write_bytes);
     iowait_ns = std::max(iowait_ns, other.iowait_ns);
+    read_chars = std::max(read_chars, other.read_chars);
+    write_chars = std::max(write_chars, other.write_chars);
+    read_calls = std::max(read_calls, other.read_calls);
+    write_calls = std::max(write_calls, other.write_calls);
   }
 };
 

@@ -42,7 +42,7 @@ struct CommandWatch::Shared {
   std::vector<Place> places;  // the worker's alone
   Fd inotify{::inotify_init1(IN_NONBLOCK | IN_CLOEXEC)};
   Fd event{::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
-  Monitor monitor;
+  WaitLock wait_lock;
   bool stopping = false, look_again = false;  // guarded by it
 };
 
@@ -52,9 +52,9 @@ CommandWatch::CommandWatch(std::vector<std::string> folders) : shared_(std::make
 }
 
 CommandWatch::~CommandWatch() {
-  const std::lock_guard lock(shared_->monitor);
+  const std::lock_guard lock(shared_->wait_lock);
   shared_->stopping = true;
-  shared_->monitor.notify_all();
+  shared_->wait_lock.notify_all();
 }
 
 // Folders that inotify took are looked at again only when it says that it lost something; the others, and those whose
@@ -73,11 +73,11 @@ void CommandWatch::work(const std::shared_ptr<Shared>& shared) {
     }
     const bool all_watched =
         std::all_of(shared->places.begin(), shared->places.end(), [](const auto& place) { return place.watched; });
-    std::unique_lock lock(shared->monitor);
+    std::unique_lock lock(shared->wait_lock);
     const int64_t deadline_ns = system_clock().monotonic_ns() + kNsPerSec;
     while (!shared->stopping && !shared->look_again) {
-      if (all_watched) shared->monitor.wait();
-      else if (!shared->monitor.wait_until(deadline_ns)) break;
+      if (all_watched) shared->wait_lock.wait();
+      else if (!shared->wait_lock.wait_until(deadline_ns)) break;
     }
     if (shared->stopping) return;
     shared->look_again = false;
@@ -100,9 +100,9 @@ bool CommandWatch::ended() {
     }
   }
   if (lost && !ended_) {
-    const std::lock_guard lock(shared_->monitor);
+    const std::lock_guard lock(shared_->wait_lock);
     shared_->look_again = true;
-    shared_->monitor.notify_all();
+    shared_->wait_lock.notify_all();
   }
   eventfd_t count = 0;
   if (::eventfd_read(shared_->event.get(), &count) == 0) ended_ = true;

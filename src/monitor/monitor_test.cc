@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "base/time_text.h"
 #include "base/units.h"
 #include "monitor/task_sampler.h"
 #include "spool/bq_record.h"
@@ -66,8 +67,8 @@ TEST(TaskMonitor, SamplesNeitherDriftNorBurst) {
   EXPECT_EQ(written.metrics.back()["event"], "final");
   EXPECT_FALSE(written.metrics[0].contains("event"));
   Writer first, second;
-  put_timestamp(first, start_ns + 50 * kNsPerMs);
-  put_timestamp(second, start_ns + kNsPerSec);
+  first.put(MicroTime(start_ns + 50 * kNsPerMs).view());
+  second.put(MicroTime(start_ns + kNsPerSec).view());
   EXPECT_EQ(written.metrics[0]["timestamp"], first.view());
   EXPECT_EQ(written.metrics[1]["timestamp"], second.view());
 }
@@ -113,7 +114,7 @@ TEST(TaskMonitor, EveryRowIsInTheSpoolUnderItsTime) {
       told.erase("run_id");
       EXPECT_EQ(row, told);
       Writer time;
-      put_timestamp(time, record.time_us * kNsPerUs);
+      time.put(MicroTime(record.time_us * kNsPerUs).view());
       EXPECT_EQ(row["timestamp"], time.view());
     }
   }

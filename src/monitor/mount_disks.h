@@ -9,19 +9,12 @@
 
 #include "monitor/mount_list.h"
 #include "monitor/space_workers.h"
+#include "monitor/tables/rows.h"
 #include "os/file.h"
 #include "os/mounts.h"
 #include "procfs/diskstats.h"
 
 namespace tacho {
-
-struct DiskValues {
-  std::string mount;
-  std::string device;  // "sdb"; empty when none is known
-  bool ok = false;     // all of the following were read in this sample
-  double total_gb = 0, used_gb = 0;
-  double read_iops = 0, write_iops = 0, read_mb_per_s = 0, write_mb_per_s = 0, busy_percent = 0;
-};
 
 class MountDisks {
  public:

@@ -3,8 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "model/bigquery_tables.h"
-#include "monitor/rows.h"
+#include "model/bigquery.h"
+#include "monitor/tables/rows.h"
 #include "monitor/task_meta.h"
 
 namespace tacho {

@@ -1,4 +1,4 @@
-#include "monitor/rows.h"
+#include "monitor/tables/rows.h"
 
 #include <gtest/gtest.h>
 
@@ -81,7 +81,7 @@ TEST(MetricsRow, AnArrayHasNoGaps) {
 TEST(RuntimeRow, TellsTheMachine) {
   RuntimeFacts facts;
   facts.run_id = "0011223344556677";
-  facts.form = MonitorForm::script;
+  facts.form = "script";
   facts.cpu_count = 4;
   facts.start_realtime_ns = kSampleStartNs;
   facts.mem_total_bytes = int64_t{15'624'996} * 1024;

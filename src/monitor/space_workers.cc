@@ -14,7 +14,7 @@ struct SpaceWorkers::Shared {
     uint64_t answered = 0;  // the request it belongs to
     bool stuck = false;     // a thread hangs in it
   };
-  Monitor monitor;
+  WaitLock wait_lock;
   // Guarded by it.
   std::vector<Slot> slots;
   uint64_t asked = 0, done = 0;
@@ -40,9 +40,9 @@ SpaceWorkers::SpaceWorkers(std::vector<std::string> paths, Ask ask) : shared_(st
 }
 
 SpaceWorkers::~SpaceWorkers() {
-  const std::lock_guard lock(shared_->monitor);
+  const std::lock_guard lock(shared_->wait_lock);
   shared_->stopping = true;
-  shared_->monitor.notify_all();
+  shared_->wait_lock.notify_all();
 }
 
 // The lock is held.
@@ -55,10 +55,10 @@ bool SpaceWorkers::start_worker() {
 }
 
 void SpaceWorkers::work(const std::shared_ptr<Shared>& shared, uint64_t crew) {
-  std::unique_lock lock(shared->monitor);
+  std::unique_lock lock(shared->wait_lock);
   while (shared->crew == crew && !shared->stopping) {
     if (shared->asked == shared->done) {
-      shared->monitor.wait();
+      shared->wait_lock.wait();
       continue;
     }
     const uint64_t round = shared->asked;
@@ -81,23 +81,23 @@ void SpaceWorkers::work(const std::shared_ptr<Shared>& shared, uint64_t crew) {
     }
     shared->at = SIZE_MAX;
     shared->done = round;
-    shared->monitor.notify_all();
+    shared->wait_lock.notify_all();
   }
 }
 
 void SpaceWorkers::request() {
-  const std::lock_guard lock(shared_->monitor);
+  const std::lock_guard lock(shared_->wait_lock);
   ++shared_->asked;
   if (shared_->crew == 0 && !start_worker()) return;
-  shared_->monitor.notify_all();
+  shared_->wait_lock.notify_all();
 }
 
 void SpaceWorkers::take(int64_t patience_ns, std::vector<SpaceAnswer>& answers) {
-  std::unique_lock lock(shared_->monitor);
+  std::unique_lock lock(shared_->wait_lock);
   // Twice: once a thread was found to hang, another one gets a moment for the mounts behind it.
   for (int round = 0; round < 2 && shared_->crew != 0 && shared_->done != shared_->asked; ++round) {
     const int64_t deadline_ns = system_clock().monotonic_ns() + patience_ns;
-    while (shared_->done != shared_->asked && shared_->monitor.wait_until(deadline_ns)) {}
+    while (shared_->done != shared_->asked && shared_->wait_lock.wait_until(deadline_ns)) {}
     if (shared_->done == shared_->asked || shared_->at >= shared_->slots.size()) break;
     shared_->slots[shared_->at].stuck = true;
     start_worker();

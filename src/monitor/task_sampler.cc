@@ -218,7 +218,7 @@ void TaskSampler::fill_self(MetricsSample& out, pid_t helper) {
 
 RuntimeFacts TaskSampler::facts() const {
   RuntimeFacts facts;
-  facts.form = settings_.form;
+  facts.form = form_name(settings_.form);
   facts.measure_interval_ms = settings_.measure_interval_ns / kNsPerMs;
   facts.cpu_count = usable_cpus();
   facts.mem_total_bytes = detail_.memory.total_bytes;

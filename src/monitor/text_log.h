@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "base/writer.h"
-#include "monitor/rows.h"
+#include "monitor/tables/rows.h"
 #include "os/line_file.h"
 
 namespace tacho {

@@ -1,4 +1,5 @@
-// tacho bq init: makes the dataset and tables ahead of time, or prints what it would make.
+// tacho bq init: makes the dataset and tables ahead of time, or prints what it would make. tacho bq columns: what each
+// column means.
 #pragma once
 #include <span>
 #include <string>

@@ -1,15 +1,19 @@
-#include "deliver/bq_command.h"
+#include "cromwell/bq_command.h"
 
 #include <array>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 #include <tuple>
 #include <vector>
 
 #include "base/flags.h"
 #include "base/log.h"
 #include "base/units.h"
-#include "deliver/records.h"
+#include "cromwell/bq_columns.h"
+#include "cromwell/metadata_table.h"
+#include "monitor/tables/rows.h"
 #include "net/google/bigquery_stream.h"
+#include "os/clock.h"
 #include "os/environment.h"
 
 namespace tacho {
@@ -21,7 +25,8 @@ constexpr int64_t kCommandPatience_ns = 120 * kNsPerSec;
 const char kHelp[] =
     "Examples:\n"
     "  tacho bq init --project my-project --dataset cromwell_monitoring --location EU\n"
-    "  tacho bq init --dry-run            print the tables as JSON; nothing is sent\n\n"
+    "  tacho bq init --dry-run            print the tables as JSON; nothing is sent\n"
+    "  tacho bq columns                   print what each column means, as Markdown\n\n"
     "Usage: tacho bq init [OPTIONS]\n"
     "Makes the dataset and the tables runtime, metrics and metadata, where they are missing. What is there is never "
     "changed, but for\n"
@@ -113,9 +118,9 @@ std::vector<BqTableSpec> tables_of(const Options& options) {
 
 // The bodies of tables.insert, by table.
 int print_tables(const Options& options) {
-  Json all = Json::object();
+  auto all = nlohmann::ordered_json::object();
   for (const BqTableSpec& spec : tables_of(options))
-    all[spec.table] = {{"schema", {{"fields", parse_json(bq_fields_json(spec.fields))}}},
+    all[spec.table] = {{"schema", {{"fields", nlohmann::ordered_json::parse(bq_fields_json(spec.fields))}}},
                        {"timePartitioning", {{"type", "DAY"}, {"field", spec.partition}}},
                        {"requirePartitionFilter", true}};
   return std::fputs((all.dump(2) + "\n").c_str(), stdout) < 0 ? kFailed : 0;
@@ -166,7 +171,9 @@ int init(Options options) {
 int bq_command(std::span<const std::string> arguments) {
   const std::string command = arguments.empty() ? "" : arguments[0];
   if (command == "-h" || command == "--help") return std::fputs(kHelp, stdout) < 0 ? kFailed : 0;
-  if (command != "init") return log::error("tacho bq takes the word init; see tacho bq --help"), kWrongUse;
+  if (command == "columns" && arguments.size() == 1)
+    return std::fputs(bq_columns_document().c_str(), stdout) < 0 ? kFailed : 0;
+  if (command != "init") return log::error("tacho bq takes the word init or columns; see tacho bq --help"), kWrongUse;
   const auto options = parse(arguments.subspan(1));
   if (!options) return log::error(options.error().message()), kWrongUse;
   if (options->help) return std::fputs(kHelp, stdout) < 0 ? kFailed : 0;

@@ -1,6 +1,5 @@
-// The BigQuery tables of the Cromwell task monitor and the metadata uploader as data (cromwell-bigquery.md §1.5, §1.6,
-// §1.9, §3.8): the columns that the original tool has, in its order, then those that tacho adds. All who make, patch,
-// fill or print these tables read them here. Constant data; thread-safe.
+// BigQuery's words for a table and its columns, as constant data. The tables themselves stand where their rows are made
+// (monitor/tables, cromwell/metadata_table.cc). Thread-safe.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -16,6 +15,7 @@ struct BqColumn {
   BqType type;
   BqMode mode;
   bool added = false;                     // not in the original's table: may be left out at any time
+  std::string_view text = {};             // what it is, for people
   std::span<const BqColumn> fields = {};  // of a record
 };
 
@@ -24,10 +24,6 @@ struct BqTableData {
   std::string_view partition;  // DAY partitions by this TIMESTAMP column, partition filter required
   std::span<const BqColumn> columns;
 };
-
-extern const BqTableData kBqRuntime, kBqMetrics, kBqMetadata;
-// One of the three by its name; null when there is no such table.
-const BqTableData* find_bq_table(std::string_view name);
 
 std::string_view bq_type_name(BqType type);  // STRING INTEGER FLOAT BOOLEAN TIMESTAMP RECORD
 std::string_view bq_mode_name(BqMode mode);  // NULLABLE REQUIRED REPEATED

@@ -1,7 +1,7 @@
-// The two rows of a task monitor as JSON objects (cromwell-bigquery.md 1.5, 1.6, 1.9): what the agent itself knows, by
-// the columns' names. Unknown values are left out, never 0; the columns that are the same in every row, and those that
-// only the metadata server knows, are added by tacho-deliver (spool/bq_record.h). Pure; thread-safe; a metrics row
-// allocates nothing.
+// The two tables of a task monitor, a line a column (metrics_table.cc, runtime_table.cc), and what their rows are made
+// from: what the agent itself knows (docs/formats/cromwell-bigquery.md 1.5, 1.6, 1.9). Unknown values are left out,
+// never 0; the columns that are the same in every row, and those that only the metadata server knows, are added by
+// tacho-deliver (spool/bq_record.h). Pure; thread-safe.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -11,13 +11,21 @@
 #include <vector>
 
 #include "base/writer.h"
+#include "model/bigquery.h"
 #include "model/detail.h"
-#include "monitor/mount_disks.h"
-#include "monitor/settings.h"
 
 namespace tacho {
 
 inline constexpr double kBytesToGb = 1e-9;
+
+// A mount of the task. Arrays have no gaps: a value that cannot be read stays as it was, and `ok` says so.
+struct DiskValues {
+  std::string mount;
+  std::string device;  // "sdb"; empty when none is known
+  bool ok = false;     // all of the following were read in this sample
+  double total_gb = 0, used_gb = 0;
+  double read_iops = 0, write_iops = 0, read_mb_per_s = 0, write_mb_per_s = 0, busy_percent = 0;
+};
 
 struct MetricsSample {
   int64_t realtime_ns = 0, seq = 0, rows_dropped = 0;
@@ -37,23 +45,27 @@ struct MetricsSample {
   PressureDetail pressure;
   std::optional<double> self_cpu_percent, self_rss_gb;
 };
+extern const BqTableData kBqMetrics;
 void write_metrics_row(Writer& out, const MetricsSample& sample);
 
 struct RuntimeFacts {
   std::string run_id, cpu_model, kernel;
-  MonitorForm form = MonitorForm::local;
+  std::string_view form = "local";  // form_name() of monitor/settings.h
   int64_t cpu_count = 0, start_realtime_ns = 0, measure_interval_ms = 0, report_interval_ms = 0;
   std::optional<int64_t> mem_total_bytes, swap_total_bytes, mem_limit_bytes, boot_time_s;
   std::optional<double> cpu_limit;
   std::span<const DiskValues> disks;
   std::span<const GpuDetail> gpus;
 };
+extern const BqTableData kBqRuntime;
 void write_runtime_row(Writer& out, const RuntimeFacts& facts);
 
 // MemTotal − MemFree − Buffers − Cached − SReclaimable, at least 0; nothing when one of the first two is unknown.
 std::optional<double> used_memory_gb(const MemoryDetail& memory);
-
-// RFC 3339 in UTC with six digits: 2026-11-15T09:30:00.250000Z.
-void put_timestamp(Writer& out, int64_t realtime_ns);
+// Of bytes; nothing of nothing.
+inline std::optional<double> gigabytes(const std::optional<int64_t>& bytes) {
+  if (!bytes) return std::nullopt;
+  return static_cast<double>(*bytes) * kBytesToGb;
+}
 
 }  // namespace tacho
