@@ -10,8 +10,6 @@
 namespace tacho {
 namespace {
 
-constexpr int64_t kAssumedLife_ns = 15 * 60 * kNsPerSec;
-
 std::string first_of(const Json& object, std::initializer_list<std::string_view> keys) {
   for (const std::string_view key : keys)
     if (std::string text = text_of(object, key); !text.empty()) return text;

@@ -4,8 +4,8 @@
 
 #include "base/units.h"
 #include "codec/gunzip.h"
+#include "deliver/batch_uploader.h"
 #include "deliver/compress.h"
-#include "deliver/uploader.h"
 
 namespace tacho {
 namespace {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -47,6 +48,7 @@ class Control {
   int64_t budget_ms() const { return budget_ms_; }
   std::string take_token() { return std::exchange(token_, {}); }
   bool has_token() const { return has_token_; }
+  std::vector<std::string> take_places() { return std::move(places_); }
 
   void read() {
     char buffer[8192];
@@ -69,13 +71,23 @@ class Control {
  private:
   void take(std::string_view line) {
     if (line.starts_with(control::kToken)) token_ = line.substr(1), has_token_ = true;
+    if (line.starts_with(control::kPlace)) places_.emplace_back(line.substr(1));
+    if (line.starts_with(control::kSecret)) take_secret(line.substr(1));
     if (line.starts_with(control::kEnd))
       ended_ = told_end_ = true, budget_ms_ = parse_int<int64_t>(line.substr(1)).value_or(0);
     if (line.starts_with(control::kQuit)) told_quit_ = true;
   }
 
+  // Behind the environment that the system shows of this process.
+  static void take_secret(std::string_view line) {
+    for (const char* name : kMetricSecrets)
+      if (const size_t equals = line.find('='); line.substr(0, equals) == name && equals != line.npos)
+        ::setenv(name, std::string(line.substr(equals + 1)).c_str(), 1);
+  }
+
   int fd_;
   std::string pending_, token_;
+  std::vector<std::string> places_;
   bool has_token_ = false, ended_ = false, told_end_ = false, told_quit_ = false, closed_ = false;
   int64_t budget_ms_ = 0;
 };
@@ -83,9 +95,10 @@ class Control {
 class Beside {
  public:
   Beside(const std::vector<std::string>& folders, int control)
-      : control_(control), reporter_(true), shared_{http_, reporter_, "", {}, {}} {
+      : control_(control), notices_(true), shared_{http_, notices_, "", {}, {}} {
     wait_for_token();
     shared_.token = control_.take_token();
+    shared_.places = control_.take_places();
     complete(shared_, cloud_, [this] { return look(), control_.ended(); });
     shared_.ending = [this] { return look(), control_.ended(); };
     http_.on_cancel([this] { return cancelled(); });
@@ -105,7 +118,7 @@ class Beside {
       look_for_leftovers();
       const int64_t wake_ns = step_all();
       // Once, also where the service cannot be reached: that is when a spool grows.
-      if (!std::exchange(bounded_, true)) bound_spool(reporter_);
+      if (!std::exchange(bounded_, true)) bound_spool(notices_);
       if (own_ == 0) break;
       // Loading and TLS have touched most of some thirty libraries; asleep none of that is needed.
       if (!poked_ && wake_ns - system_clock().monotonic_ns() > kLongSleep_ns) give_back_memory(true);
@@ -238,7 +251,7 @@ class Beside {
   }
 
   Control control_;
-  Reporter reporter_;
+  Notices notices_;
   HttpClient http_;
   CloudFields cloud_;
   Delivering shared_;

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "deliver/compress.h"
+#include "monitor/tables/rows.h"
 #include "os/environment.h"
 #include "spool/contract.h"
 
@@ -85,7 +86,7 @@ Status BqDelivery::read_records() {
   meta_.settings.endpoint.clear();
   meta_.google = google_settings();
   if (environment_on("TACHO_BQ_GZIP")) meta_.settings.compress = gzip;
-  meta_.google.warn = [this](const std::string& warning) { shared_.reporter.warn("google", warning); };
+  meta_.google.warn = [this](const std::string& warning) { shared_.notices.warn("google", warning); };
   return ok();
 }
 
@@ -98,8 +99,8 @@ Status BqDelivery::find_identity() {
     return Error{Code::io, "the metadata server does not tell who this machine is", identity_.open,
                  "it is asked again"};
   if (!identity_.open.empty())
-    shared_.reporter.must("the metadata server does not tell who this machine is (" + identity_.open +
-                          "); the rows go with what the machine says of itself");
+    shared_.notices.must("the metadata server does not tell who this machine is (" + identity_.open +
+                         "); the rows go with what the machine says of itself");
   state_.identity = with_fallback(meta_, identity_.values);
   return ok();
 }
@@ -114,7 +115,7 @@ Status BqDelivery::open() {
   if (const Status found = open_project(); !found) return found;
   // Before the first row: ids must be the same after any restart.
   if (const Status written = run_.write_state(bq_state_json(state_)); !written)
-    shared_.reporter.warn("state", written.error().message());
+    shared_.notices.warn("state", written.error().message());
   open_tables();
   const bool here = role_ == Role::beside && !ended_ && meta_.form == meta::kFormMonitor && !meta_.no_cloud;
   if (here && watch && !token_->metadata().is_dead())
@@ -136,7 +137,7 @@ void BqDelivery::open_tables() {
     add_table('T', meta_.samples_table, {meta_.samples_table, "timestamp", meta_.samples}, meta_.constant);
   std::string groups;
   for (const auto& [group, table] : tables_) groups += group;
-  segments_.emplace(run_, state_, shared_.reporter, std::move(groups));
+  segments_.emplace(run_, state_, shared_.notices, std::move(groups));
   if (ended_) segments_->owner_ended();
   opened_ = true;
 }
@@ -186,15 +187,15 @@ BqEvents BqDelivery::events_for(char group, const std::string& table) {
   };
   events.dropped = [this, table](const BqDropped& dropped) {
     if (dropped.row.tag == kRepeated) return;
-    if (const Status kept = dead_letters_.keep(table, dropped); !kept) shared_.reporter.must(kept.error().message());
+    if (const Status kept = dead_letters_.keep(table, dropped); !kept) shared_.notices.must(kept.error().message());
     segments_->settle(dropped.row.tag);
     ++state_.dropped;
     if (!told_refused_)
-      shared_.reporter.must("BigQuery does not take a row of " + table + ": " + dropped.message +
-                            "; such rows are kept in " + dead_letters_.last_path());
+      shared_.notices.must("BigQuery does not take a row of " + table + ": " + dropped.message +
+                           "; such rows are kept in " + dead_letters_.last_path());
     told_refused_ = true;
   };
-  events.warn = [this](const std::string& kind, const std::string& text) { shared_.reporter.warn(kind, text); };
+  events.warn = [this](const std::string& kind, const std::string& text) { shared_.notices.warn(kind, text); };
   return events;
 }
 
@@ -235,7 +236,7 @@ Step BqDelivery::opened_later(const Error& error) {
   reason_ = error.message();
   const bool later = error.code == Code::io || error.code == Code::gone;
   if (ended_ && (!later || deadline_ns_ == 0)) return left(reason_);
-  if (!later) shared_.reporter.warn("open", reason_);
+  if (!later) shared_.notices.warn("open", reason_);
   if (!later) return wait_until(now_ns() + kOpenAgain_ns);
   // As long as there is time; beside a task there is little of it.
   const int64_t pause_ns = ended_ && role_ == Role::beside ? kAskAgainAtEnd_ns : ask_ns_;
@@ -258,7 +259,7 @@ Step BqDelivery::work() {
     busy = busy || step.kind == BqStep::Kind::wait;
     if (step.kind != BqStep::Kind::idle) wake_ns = std::min(wake_ns, step.wake_ns);
   }
-  if (const Status saved = segments_->save(); !saved) shared_.reporter.warn("state", saved.error().message());
+  if (const Status saved = segments_->save(); !saved) shared_.notices.warn("state", saved.error().message());
   repeat_runtime();
   const bool pending =
       std::any_of(tables_.begin(), tables_.end(), [](const auto& entry) { return entry.second.stream->pending() > 0; });

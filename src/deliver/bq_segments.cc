@@ -23,8 +23,8 @@ Result<std::string> BqSegments::text_of(const Segment& segment) {
   if (text || text.error().code != Code::invalid || !ended_) return text;
   const auto torn = run_.repair(segment);
   if (!torn) return torn.error();
-  reporter_.must("a segment of the spool is damaged: " + std::to_string(torn->bytes) +
-                 " bytes of it are lost: " + torn->path);
+  notices_.must("a segment of the spool is damaged: " + std::to_string(torn->bytes) +
+                " bytes of it are lost: " + torn->path);
   told_.insert(segment.seal.number);
   return text.error();  // sealed anew: it is found at the next look
 }
@@ -98,7 +98,7 @@ void BqSegments::feed(char group, const std::function<bool(uint64_t tag, const B
     if (!text) {
       // What is wrong with it is its own matter: later ones do not wait for it. Repaired at the end, if not before.
       if (told_.insert(number).second && text.error().code == Code::invalid)
-        reporter_.must(text.error().message() + "; the rows behind it are sent, and what is whole of it at the end");
+        notices_.must(text.error().message() + "; the rows behind it are sent, and what is whole of it at the end");
       open_.erase(here);
       continue;
     }

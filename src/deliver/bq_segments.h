@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "deliver/bq_meta.h"
-#include "deliver/reporter.h"
+#include "deliver/notices.h"
 #include "os/fd.h"
 #include "spool/bq_record.h"
 #include "spool/reader.h"
@@ -25,8 +25,8 @@ char bq_group(char letter);
 class BqSegments {
  public:
   // Records of groups that are not in `groups` are skipped.
-  BqSegments(const SpoolRun& run, BqState& state, Reporter& reporter, std::string groups)
-      : run_(run), state_(state), reporter_(reporter), groups_(std::move(groups)) {}
+  BqSegments(const SpoolRun& run, BqState& state, Notices& notices, std::string groups)
+      : run_(run), state_(state), notices_(notices), groups_(std::move(groups)) {}
 
   // Hands out records of a group that are not settled yet, oldest first, as long as `take` wants more. Call it again
   // only when all of those are settled.
@@ -57,7 +57,7 @@ class BqSegments {
 
   const SpoolRun& run_;
   BqState& state_;
-  Reporter& reporter_;
+  Notices& notices_;
   std::string groups_;
   std::map<uint32_t, Open> open_;
   std::string unreadable_;   // at the last look

@@ -27,7 +27,7 @@ class Segments : public testing::Test {
       if (i % 2 == 1) { EXPECT_TRUE(writer_->seal(false)); }
     }
     run_.emplace(writer_->folder());
-    segments_.emplace(*run_, state_, reporter_, "M");
+    segments_.emplace(*run_, state_, notices_, "M");
   }
   std::string path(int number) const {
     return writer_->folder() + "/" + segment_name(static_cast<uint32_t>(number), kRecordsEnding);
@@ -55,7 +55,7 @@ class Segments : public testing::Test {
   std::optional<SpoolWriter> writer_;
   std::optional<SpoolRun> run_;
   BqState state_;
-  Reporter reporter_{false};
+  Notices notices_{false};
   std::optional<BqSegments> segments_;
   std::vector<uint64_t> tags_;
 };

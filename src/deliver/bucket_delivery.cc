@@ -67,8 +67,8 @@ std::optional<Step> BucketDelivery::find_credentials() {
   // Old ones that are still good do until there are others.
   if (credentials_usable()) return std::nullopt;
   reason_ = found.error().message();
-  shared_.reporter.warn("credentials",
-                        "no credentials for " + meta_.bucket_uri + ": " + reason_ + "; the rows are kept");
+  shared_.notices.warn("credentials",
+                       "no credentials for " + meta_.bucket_uri + ": " + reason_ + "; the rows are kept");
   // The set-up is wrong, and nobody corrects it while this one waits.
   if (ended_ && found.error().code == Code::invalid) return left(reason_);
   s3_next_ns_ = now_ns() + s3_backoff_.next_ms(chance()) * kNsPerMs;

@@ -53,8 +53,8 @@ Step CsvDelivery::proceed() {
   if (is_late()) return left_late();
   // Before anything else, because memory must stay bounded also where nothing can be reached.
   if (const int64_t gone = thin_out(run_, [&](uint32_t number) { return state_.uploaded.contains(number); }); gone > 0)
-    shared_.reporter.must("the spool in memory is full: " + std::to_string(gone) +
-                          " of the oldest rows were merged into their neighbours; totals and peaks stay true");
+    shared_.notices.must("the spool in memory is full: " + std::to_string(gone) +
+                         " of the oldest rows were merged into their neighbours; totals and peaks stay true");
   return work();
 }
 
@@ -62,8 +62,8 @@ Step CsvDelivery::proceed() {
 Step CsvDelivery::undescribed(const Error& error) {
   if (!ended_) return wait_until(now_ns() + kNsPerSec);
   if (error.code == Code::not_available && run_.sealed().empty())
-    shared_.reporter.must("somebody removed " + run_.folder() +
-                          "; rows that were not sent before are in the run store only");
+    shared_.notices.must("somebody removed " + run_.folder() +
+                         "; rows that were not sent before are in the run store only");
   return left(error.message());
 }
 
@@ -94,8 +94,7 @@ void CsvDelivery::describe_what_is_left() {
   for (const Segment& segment : segments()) sealed.push_back(segment.seal.number);
   const std::string described = meta_with_state(*text, state_, sealed);
   if (described.empty() || described == *text) return;
-  if (const Status status = run_.write_meta(described); !status)
-    shared_.reporter.warn("left", status.error().message());
+  if (const Status status = run_.write_meta(described); !status) shared_.notices.warn("left", status.error().message());
 }
 
 std::vector<Segment> CsvDelivery::segments() {
@@ -108,18 +107,18 @@ bool CsvDelivery::save() {
   const Status status = run_.write_state(state_json(state_));
   if (status) return unsaved_ = 0, true;
   reason_ = std::string("cannot write the state of the delivery: ") + status.error().message();
-  if (++unsaved_ == 1) shared_.reporter.must(reason_);
+  if (++unsaved_ == 1) shared_.notices.must(reason_);
   return false;
 }
 
 // A segment whose checksum is wrong: the run store may have the same rows; else what is whole of them is kept.
 Status CsvDelivery::mend(const Segment& segment, const Error& damage) {
   if (restore_segment(run_, segment, meta_.store_folder)) {
-    shared_.reporter.must(
+    shared_.notices.must(
         "a spool segment was damaged, its checksum was wrong; its rows were taken from the run store: " + segment.path);
     return ok();
   }
-  shared_.reporter.must(damage.message());
+  shared_.notices.must(damage.message());
   const auto torn = run_.repair(segment);
   return torn ? ok() : Status(torn.error());
 }
@@ -129,8 +128,8 @@ void CsvDelivery::bring_back() {
   if (std::exchange(brought_back_, true)) return;
   for (const Segment& segment : run_.missing()) {
     if (restore_segment(run_, segment, meta_.store_folder) || state_.uploaded.contains(segment.seal.number)) continue;
-    shared_.reporter.must("a batch of " + std::to_string(segment.seal.rows) +
-                          " rows is missing in the spool, and the run store does not have it: " + segment.path);
+    shared_.notices.must("a batch of " + std::to_string(segment.seal.rows) +
+                         " rows is missing in the spool, and the run store does not have it: " + segment.path);
   }
 }
 
@@ -163,8 +162,8 @@ Step CsvDelivery::refused_by_s3(const S3Result& result) {
   if (ended_) ++failures_after_end_;
   if (result.verdict == Verdict::retry) {
     if (!told_outage_)
-      shared_.reporter.warn("upload",
-                            "a batch cannot be uploaded right now; it is kept and tried again: " + result.message);
+      shared_.notices.warn("upload",
+                           "a batch cannot be uploaded right now; it is kept and tried again: " + result.message);
     told_outage_ = true;
     s3_next_ns_ = now + s3_backoff_.next_ms(chance(), result.retry_after_ms) * kNsPerMs;
     s3_not_before_ns_ = now + result.retry_after_ms * kNsPerMs;
@@ -176,8 +175,8 @@ Step CsvDelivery::refused_by_s3(const S3Result& result) {
   // Fresh credentials were refused too, or the settings are wrong: nothing that a quick repeat would change.
   refusals_ = 0;
   s3_blocked_until_ns_ = now + kRefusedPause_ns;
-  shared_.reporter.warn("refused", "uploads to " + state_.prefix + " are refused: " + result.message +
-                                       "; the rows are kept and tried again");
+  shared_.notices.warn("refused", "uploads to " + state_.prefix + " are refused: " + result.message +
+                                      "; the rows are kept and tried again");
   return wait_until(now);
 }
 

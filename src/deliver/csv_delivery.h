@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "deliver/batch_uploader.h"
 #include "deliver/spooled_delivery.h"
-#include "deliver/uploader.h"
 #include "net/http/retry.h"
 
 namespace tacho {
@@ -41,7 +41,7 @@ class CsvDelivery : public SpooledDelivery {
 
   SpoolMeta meta_;
   SpoolState state_;
-  Uploader uploader_;
+  BatchUploader uploader_;
   Backoff s3_backoff_;
   int64_t upload_deadline_ns_ = 0;
   int64_t s3_next_ns_ = 0, s3_not_before_ns_ = 0;  // the second: what a server asked for with Retry-After

@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "codec/gunzip.h"
+#include "deliver/batch_uploader.h"
 #include "deliver/compress.h"
 #include "deliver/gzip_source.h"
-#include "deliver/uploader.h"
 #include "spool/writer.h"
 #include "support/temp_dir.h"
 

@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
+#include "deliver/notices.h"
 #include "deliver/records.h"
-#include "deliver/reporter.h"
 #include "net/aws/s3.h"
 #include "net/http/http.h"
 #include "os/clock.h"
@@ -28,16 +30,27 @@ struct Step {
   int64_t wake_ns = 0;  // on CLOCK_MONOTONIC
 };
 
+class Delivery;
+
 // What all deliveries of a process share.
 struct Delivering {
   HttpClient& http;
-  Reporter& reporter;
+  Notices& notices;
   std::string token;
   std::function<void(Json& start, const SpoolMeta& meta)> add_cloud;  // completes a start body; may be empty
   std::function<Result<AwsCredentials>(const SpoolMeta&)>
       bucket_credentials;  // for a run that goes straight to a bucket
   Clock& clock = system_clock();
   std::function<bool()> ending{};  // beside a run: it is over, and little time is left; may be empty
+  std::function<void(Delivery& delivery, bool delivered)> told{};  // of each run that is done with; may be empty
+  std::vector<std::string> places{};  // addresses of our own outputs, to which credentials for metrics may go
+};
+
+// How far a run came, for tacho deliver --json.
+struct Progress {
+  std::string run, destination, dead_letter;
+  int64_t sent = 0, refused = 0, waiting = 0;
+  bool blocked = false;  // by a setting that is wrong
 };
 
 class Delivery {
@@ -49,6 +62,8 @@ class Delivery {
   virtual void finish(int64_t deadline_ns) = 0;
   // What is left, and why.
   virtual const std::string& reason() const = 0;
+  // Of kinds that count.
+  virtual std::optional<Progress> progress() { return std::nullopt; }
   // When a request in flight is no longer worth waiting for; 0: no limit.
   virtual int64_t cancel_at_ns() const = 0;
 
@@ -62,6 +77,6 @@ class Delivery {
 std::unique_ptr<Delivery> make_delivery(SpoolRun run, Role role, Delivering& shared);
 
 // The whole run has arrived: removes the files that the spool made. Says so if something else keeps the folder.
-void remove_delivered(SpoolRun& run, Reporter& reporter);
+void remove_delivered(SpoolRun& run, Notices& notices);
 
 }  // namespace tacho

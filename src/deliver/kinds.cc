@@ -5,6 +5,8 @@
 #include "base/text.h"
 #include "deliver/bq_delivery.h"
 #include "deliver/bucket_delivery.h"
+#include "deliver/metric_access.h"
+#include "deliver/metric_delivery.h"
 #include "deliver/service_delivery.h"
 #include "deliver/undescribed.h"
 #include "spool/contract.h"
@@ -32,10 +34,21 @@ constexpr std::array kGoogleFlags{
     CredentialFlag{"--metadata-host", "HOST", "GCE_METADATA_HOST", "of the metadata server; $GCE_METADATA_HOST"},
 };
 
+constexpr std::array kPrometheusFlags{
+    CredentialFlag{"--prometheus-url", "URL", "TACHO_PROMETHEUS_URL",
+                   "where the credentials of TACHO_PROMETHEUS_* go; $TACHO_PROMETHEUS_URL"},
+};
+constexpr std::array kOtlpFlags{
+    CredentialFlag{"--otlp-url", "URL", "TACHO_OTLP_URL",
+                   "where the headers of OTEL_EXPORTER_OTLP_HEADERS go; $TACHO_OTLP_URL, $OTEL_EXPORTER_OTLP_ENDPOINT"},
+};
+
 constexpr std::array kKinds{
     DeliveryKind{kServiceKind, make<ServiceDelivery>, service_is_elsewhere, false, {}},
     DeliveryKind{kBucketKind, make<BucketDelivery>, bucket_is_elsewhere, false, {}},
     DeliveryKind{kBigQueryKind, make<BqDelivery>, nowhere_else, true, kGoogleFlags},
+    DeliveryKind{kPrometheusKind, make<MetricDelivery>, metrics_are_elsewhere, false, kPrometheusFlags},
+    DeliveryKind{kOtlpKind, make<MetricDelivery>, metrics_are_elsewhere, false, kOtlpFlags},
 };
 
 }  // namespace
@@ -64,10 +77,9 @@ std::unique_ptr<Delivery> make_delivery(SpoolRun run, Role role, Delivering& sha
   return std::make_unique<Undescribed>(std::move(run), role, shared);
 }
 
-void remove_delivered(SpoolRun& run, Reporter& reporter) {
+void remove_delivered(SpoolRun& run, Notices& notices) {
   if (const std::string kept = run.remove(); !kept.empty())
-    reporter.must("the folder of a run that is done stays, because of something in it that tacho did not make: " +
-                  kept);
+    notices.must("the folder of a run that is done stays, because of something in it that tacho did not make: " + kept);
 }
 
 }  // namespace tacho

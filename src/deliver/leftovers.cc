@@ -24,11 +24,11 @@ constexpr int64_t kDefaultMaxBytes = int64_t{1} << 30;
 constexpr int64_t kMaxAge_s = int64_t{90} * 24 * 3600;
 constexpr int64_t kLeftoverPatience_ns = 60 * kNsPerSec;  // for one leftover; the next tacho tries again
 
-int64_t max_bytes(Reporter& reporter) {
+int64_t max_bytes(Notices& notices) {
   const std::string text = environment("TACHO_SPOOL_MAX");
   if (text.empty()) return kDefaultMaxBytes;
   if (const auto bytes = parse_bytes(text)) return *bytes;
-  reporter.must("TACHO_SPOOL_MAX is no size: " + valid_utf8(text) + "; write bytes, or 500M or 2G. 1 GiB is used");
+  notices.must("TACHO_SPOOL_MAX is no size: " + valid_utf8(text) + "; write bytes, or 500M or 2G. 1 GiB is used");
   return kDefaultMaxBytes;
 }
 
@@ -43,7 +43,7 @@ std::vector<std::string> all_spooled() {
   return all;
 }
 
-void bound_spool(Reporter& reporter) {
+void bound_spool(Notices& notices) {
   struct Entry {
     std::string folder;
     int64_t bytes;
@@ -55,16 +55,16 @@ void bound_spool(Reporter& reporter) {
     entries.push_back({folder, SpoolRun(folder).bytes()});
     sum += entries.back().bytes;
   }
-  const int64_t now_s = system_clock().realtime_ns() / kNsPerSec, limit = max_bytes(reporter);
+  const int64_t now_s = system_clock().realtime_ns() / kNsPerSec, limit = max_bytes(notices);
   for (const Entry& entry : entries) {
     const int64_t start_s = parse_compact_utc(last_part(entry.folder)).value_or(0);
     const bool old = start_s > 0 && now_s - start_s > kMaxAge_s;
     if (!old && sum <= limit) continue;
     SpoolRun run(entry.folder);
     if (!run.has_files() || !run.lock()) continue;  // nothing of ours; alive, or being sent
-    reporter.must(std::string("the spool is ") + (old ? "kept for 90 days" : "full (TACHO_SPOOL_MAX)") +
-                  ": removed a run that was never delivered: " + entry.folder);
-    remove_delivered(run, reporter);
+    notices.must(std::string("the spool is ") + (old ? "kept for 90 days" : "full (TACHO_SPOOL_MAX)") +
+                 ": removed a run that was never delivered: " + entry.folder);
+    remove_delivered(run, notices);
     sum -= entry.bytes;
   }
 }

@@ -21,7 +21,7 @@ std::vector<std::string> all_spooled();
 
 // Removes the remains of delivered runs first; then runs that ended undelivered and are older than 90 days, and the
 // oldest ones beyond TACHO_SPOOL_MAX bytes in all.
-void bound_spool(Reporter& reporter);
+void bound_spool(Notices& notices);
 
 // Runs of the same kind as this one whose owner is dead, beside it or in the next place of its list (a disk that
 // vanished may be back), already locked: the next start on the same disk sends them. None if the kind does not want

@@ -50,8 +50,8 @@ TEST(Destinations, AreOurOwn) {
   const WithVariable endpoint("TACHO_S3_ENDPOINT", "https://minio.example/"),
       service("SENTINEL_API_URL", "http://127.0.0.1:1/api");
   HttpClient http;
-  Reporter reporter(false);
-  Delivering shared{http, reporter, "", {}, {}};
+  Notices notices(false);
+  Delivering shared{http, notices, "", {}, {}};
   std::vector<std::unique_ptr<Delivery>> own;
   const auto sends = [&](const char* meta) {
     return std::any_of(own.begin(), own.end(), [&](const auto& run) { return run->sends_too(*parse_meta(meta)); });
@@ -103,8 +103,8 @@ TEST(LeftoverRuns, InOtherHandsAreLookedAtAgain) {
 
   SetClock clock;
   HttpClient http;
-  Reporter reporter(false);
-  Delivering shared{http, reporter, "token", {}, {}, clock};
+  Notices notices(false);
+  Delivering shared{http, notices, "token", {}, {}, clock};
   Leftovers leftovers;
   const auto ours = [](const SpoolMeta& meta) { return meta.api_url == "http://127.0.0.1:1/leftovers"; };
   int looks = 0;

@@ -93,6 +93,7 @@ Result<SpoolMeta> parse_meta(std::string_view text) {
       if (field.is_string()) meta.hidden.push_back(field.get<std::string>());
   const auto start = json.find(meta::kStart);
   meta.start = start != json.end() && start->is_object() ? *start : Json::object();
+  if (const auto series = json.find(meta::kSeries); series != json.end()) meta.series = *series;
   meta.outcome = outcome_of(json);
   return meta;
 }

@@ -32,6 +32,7 @@ struct SpoolMeta {
   bool no_cloud = false, host_known = false;
   bool host_id_settled = false;  // TACHO_HOST_ID or TACHO_HOST_ID_VALUE was set for the run
   Json start;                    // body of the start call
+  Json series;                   // of metrics: labels, resource and end (deliver/metric_meta.h)
   std::optional<SpoolOutcome> outcome;
 };
 Result<SpoolMeta> parse_meta(std::string_view text);  // errors: check_record()

@@ -20,6 +20,7 @@
 #include "base/units.h"
 #include "deliver/delivery.h"
 #include "deliver/environment.h"
+#include "deliver/follow.h"
 #include "deliver/kinds.h"
 #include "deliver/leftovers.h"
 #include "os/environment.h"
@@ -44,7 +45,7 @@ const char kHelp[] =
     "Examples:\n"
     "  tacho deliver                  all that waits in the spool\n"
     "  tacho deliver 20261115-a1b2    one run\n\n"
-    "Usage: tacho deliver [RUN|DIR...|--all] [--json]\n"
+    "Usage: tacho deliver [RUN|DIR...|--all] [--json] [--follow]\n"
     "Sends what a killed run or a dead network left in the spool. RUN is an id, a part of it, last, a job name, or the "
     "service's;\n"
     "DIR is the folder of a run or a spool with several, of your own; any other folder is refused. Without a name "
@@ -52,7 +53,8 @@ const char kHelp[] =
     "is sent, as with --all. Credentials, and where they go, are those of the environment and of the options here; "
     "what a spool\n"
     "says of that is not obeyed.\n"
-    "--json prints how many were delivered and how many are left as one JSON object.\n\n";
+    "--json prints a JSON object for each run of metrics, and then how many were delivered and how many are left.\n"
+    "--follow goes on until SIGTERM, and sends what --deliver later leaves as soon as its run is over.\n\n";
 
 std::string token_from_environment() {
   std::string token;
@@ -259,6 +261,7 @@ Fate deliver_one(const std::string& folder, Role role, Delivering& shared, int64
     if (step.wake_ns <= now_ns) worked_ns = now_ns;  // what failed waits
     if (step.kind == Step::Kind::wait && now_ns - worked_ns > kOutage_ns)
       step.kind = Step::Kind::left, patience_ns = kShortPatience_ns;
+    if (step.kind != Step::Kind::wait && shared.told) shared.told(*delivery, step.kind == Step::Kind::done);
     if (step.kind == Step::Kind::done) return patience_ns = kRecoveryPatience_ns, Fate::delivered;
     if (step.kind == Step::Kind::left) {
       if (now_ns >= deadline_ns) patience_ns = kShortPatience_ns;
@@ -285,7 +288,7 @@ void tidy_up(bool say) {
 }
 
 struct DeliverRequest {
-  bool all = false, json = false, help = false;
+  bool all = false, json = false, follow = false, help = false;
   std::vector<std::string> names;
 };
 
@@ -299,6 +302,7 @@ struct DeliverFlags {
       }
     flags.push_back({"all", Flag::Kind::bare});
     flags.push_back({"json", Flag::Kind::bare});
+    flags.push_back({"follow", Flag::Kind::bare});
     flags.push_back({"help", Flag::Kind::bare, 'h'});
   }
   const char* variable_of(const Flag* flag) const {
@@ -336,12 +340,15 @@ Result<DeliverRequest> parse_request(std::span<const std::string> arguments) {
     if (const char* const variable = known.variable_of(reader->flag)) ::setenv(variable, reader->value.c_str(), 1);
     if (reader->flag->name == "all") request.all = true;
     if (reader->flag->name == "json") request.json = true;
+    if (reader->flag->name == "follow") request.follow = true;
     if (reader->flag->name != "help") continue;
     request.help = true;
     return request;
   }
   if (request.all && !request.names.empty())
     return Error{Code::invalid, "--all and a name exclude each other", "", "give one of them"};
+  if (request.follow && !request.names.empty())
+    return Error{Code::invalid, "--follow takes no name", "", "it sends all that becomes free"};
   request.all = request.names.empty();
   return request;
 }
@@ -358,10 +365,12 @@ int deliver_command(std::span<const std::string> arguments) {
 
   ::signal(SIGPIPE, SIG_IGN);
   HttpClient http;
-  Reporter reporter(false);
-  Delivering shared{http, reporter, token_from_environment(), {}, {}};
+  Notices notices(false);
+  Delivering shared{http, notices, token_from_environment(), {}, {}};
   CloudFields cloud;
   complete(shared, cloud, [] { return false; });
+  if (request->json) shared.told = print_progress;
+  if (request->follow) return follow_spool(shared);
   int64_t patience_ns = kRecoveryPatience_ns;
   int delivered = 0, left = 0;
   for (const std::string& folder : *folders) {

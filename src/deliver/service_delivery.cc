@@ -111,10 +111,10 @@ Step ServiceDelivery::register_run() {
 void ServiceDelivery::tell_of_fields(const CallResult& result) {
   for (const std::string& field : result.renamed)
     if (std::find(result.dropped.begin(), result.dropped.end(), field) == result.dropped.end())
-      shared_.reporter.warn("field " + field, "the service does not take the field " + field +
-                                                  " as it was; it is sent in its other form");
+      shared_.notices.warn("field " + field,
+                           "the service does not take the field " + field + " as it was; it is sent in its other form");
   for (const std::string& field : result.dropped)
-    shared_.reporter.warn("field " + field, "the service does not take the field " + field + "; it is left out");
+    shared_.notices.warn("field " + field, "the service does not take the field " + field + "; it is left out");
 }
 
 void ServiceDelivery::take_prefix(const Registration& registration) {
@@ -127,9 +127,9 @@ void ServiceDelivery::take_prefix(const Registration& registration) {
     state_.prefix = registration.prefix;
     return;
   }
-  shared_.reporter.warn("prefix",
-                        "the service named no usable place for objects (a bucket and a prefix are needed); "
-                        "all rows are sent at the end instead");
+  shared_.notices.warn("prefix",
+                       "the service named no usable place for objects (a bucket and a prefix are needed); "
+                       "all rows are sent at the end instead");
 }
 
 Step ServiceDelivery::refresh() {
@@ -191,10 +191,10 @@ Step ServiceDelivery::finish_with(Json body, CsvSource* csv, int64_t rows) {
 
 Step ServiceDelivery::finished(const Processing& processing, int64_t rows) {
   if (processing.rows && *processing.rows < rows)
-    shared_.reporter.warn("rows", "the service counted " + std::to_string(*processing.rows) + " rows of the " +
-                                      std::to_string(rows) + " that were sent");
+    shared_.notices.warn("rows", "the service counted " + std::to_string(*processing.rows) + " rows of the " +
+                                     std::to_string(rows) + " that were sent");
   if (!processing.error.empty())
-    shared_.reporter.warn("processing", "the service could not evaluate the run: " + processing.error);
+    shared_.notices.warn("processing", "the service could not evaluate the run: " + processing.error);
   state_.finished = true;
   save();
   record_delivery(meta_, state_, processing, rows);
@@ -225,27 +225,27 @@ Step ServiceDelivery::failed(const CallResult& result, const char* what) {
   const int64_t now = now_ns();
   const std::string text = std::string(what) + ": " + result.text;
   if (result.refused) {
-    shared_.reporter.warn("refused call", text + "; the rows are kept");
+    shared_.notices.warn("refused call", text + "; the rows are kept");
     api_next_ns_ = now + kRefusedPause_ns;
     return ended_ ? left(reason_) : wait_until(api_next_ns_);
   }
   switch (result.what) {
     case ErrorClass::temporary:
-      if (!told_outage_) shared_.reporter.warn("outage", text + "; the rows are kept and it is tried again");
+      if (!told_outage_) shared_.notices.warn("outage", text + "; the rows are kept and it is tried again");
       told_outage_ = true;
       api_next_ns_ = now + api_backoff_.next_ms(chance(), result.retry_after_ms) * kNsPerMs;
       api_not_before_ns_ = now + result.retry_after_ms * kNsPerMs;
       if (deadline_ns_ > 0 && api_not_before_ns_ >= deadline_ns_) return left(reason_);
       break;
     case ErrorClass::token:
-      shared_.reporter.warn("token", "the service does not accept the token (" + result.text +
-                                         "); the rows are kept. Check SENTINEL_API_TOKEN");
+      shared_.notices.warn("token", "the service does not accept the token (" + result.text +
+                                        "); the rows are kept. Check SENTINEL_API_TOKEN");
       api_next_ns_ = now + kRefusedPause_ns;
       if (ended_) return left(reason_);
       break;
     case ErrorClass::gone: return gone();
     default:
-      shared_.reporter.warn("other", text + "; the rows are kept");
+      shared_.notices.warn("other", text + "; the rows are kept");
       if (++others_ > kMaxOthers || ended_) return left(reason_);
       api_next_ns_ = now + api_backoff_.next_ms_at_least(kOtherPause_ms, chance(), result.retry_after_ms) * kNsPerMs;
   }
@@ -258,7 +258,7 @@ Step ServiceDelivery::gone() {
   if (role_ != Role::beside && role_ != Role::named)
     return left("the service does not know this run; name it to send it as a new one");
   if (registrations_ >= kMaxRegistrations) return give_up("the service forgets the run again and again");
-  shared_.reporter.warn("gone", "the service does not know the run any more; it is sent again as a new one");
+  shared_.notices.warn("gone", "the service does not know the run any more; it is sent again as a new one");
   had_objects_ = had_objects_ || !state_.uploaded.empty();
   state_ = SpoolState{};
   uploader_.take(std::nullopt, 0, 0, false);

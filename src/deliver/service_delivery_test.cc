@@ -27,7 +27,7 @@ constexpr const char* kMeta =
 
 class Delivered : public testing::Test {
  protected:
-  Delivered() : reporter_(false), shared_{http_, reporter_, "token", {}, {}, clock_} {
+  Delivered() : notices_(false), shared_{http_, notices_, "token", {}, {}, clock_} {
     auto writer = SpoolWriter::create({dir_.path() + "/spool"}, "20261115T140000Z");
     writer_.emplace(std::move(*writer));
     writer_->set_header("timestamp,a\n");
@@ -38,7 +38,7 @@ class Delivered : public testing::Test {
   WithVariable service_{"SENTINEL_API_URL", "http://127.0.0.1:1"};
   ReplayedClock clock_;
   HttpClient http_;
-  Reporter reporter_;
+  Notices notices_;
   Delivering shared_;
   std::optional<SpoolWriter> writer_;
 };

@@ -27,15 +27,15 @@ Status SpooledDelivery::recover() {
   std::vector<Torn> cut;
   const Status status = run_.recover(form_, cut);
   for (const Torn& torn : cut)
-    shared_.reporter.must("cut off " + std::to_string(torn.bytes) +
-                          " bytes of a row that was not written completely: " + torn.path);
+    shared_.notices.must("cut off " + std::to_string(torn.bytes) +
+                         " bytes of a row that was not written completely: " + torn.path);
   recovered_ = static_cast<bool>(status);
   return status;
 }
 
 void SpooledDelivery::tell_of_state(const Error& error) {
-  shared_.reporter.must("how far the delivery came is not known any more; all of it is sent again: " + error.message() +
-                        ", " + run_.folder());
+  shared_.notices.must("how far the delivery came is not known any more; all of it is sent again: " + error.message() +
+                       ", " + run_.folder());
 }
 
 Step SpooledDelivery::left(std::string reason) {
@@ -44,7 +44,7 @@ Step SpooledDelivery::left(std::string reason) {
 }
 
 Step SpooledDelivery::give_up(const std::string& why) {
-  shared_.reporter.warn("given up", why + "; the rows are kept");
+  shared_.notices.warn("given up", why + "; the rows are kept");
   return left(why);
 }
 
@@ -55,7 +55,7 @@ Step SpooledDelivery::wait_until(int64_t wake_ns) const {
 }
 
 Step SpooledDelivery::removed() {
-  remove_delivered(run_, shared_.reporter);
+  remove_delivered(run_, shared_.notices);
   return {Step::Kind::done, 0};
 }
 

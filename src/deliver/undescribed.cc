@@ -23,7 +23,7 @@ Step Undescribed::step() {
   if (!ended_) return {Step::Kind::wait, shared_.clock.monotonic_ns() + kNsPerSec};
   // Killed before the description was written: there can be no row either.
   if (!meta && meta.error().code == Code::not_available && !run_.has_rows()) {
-    remove_delivered(run_, shared_.reporter);
+    remove_delivered(run_, shared_.notices);
     return {Step::Kind::done, 0};
   }
   reason_ = meta ? why_unknown(*meta) : meta.error().message();

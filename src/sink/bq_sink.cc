@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "base/time_text.h"
 #include "base/units.h"
-#include "model/bigquery_tables.h"
+#include "model/bigquery.h"
 #include "os/environment.h"
 #include "spool/bq_record.h"
 #include "spool/contract.h"
@@ -31,15 +31,6 @@ constexpr auto kLeading = std::to_array<Leading>({
     {"job_name", BqType::string, BqMode::nullable},
     {"host_name", BqType::string, BqMode::nullable},
 });
-
-// "2026-11-15T09:30:00.250123Z": BigQuery keeps µs.
-void put_time(Writer& out, int64_t realtime_ns) {
-  const IsoTime time(realtime_ns);
-  out.put(time.view().substr(0, 23));
-  const auto us = static_cast<int>(realtime_ns / kNsPerUs % 1'000);
-  for (const int power : {100, 10, 1}) out.put(static_cast<char>('0' + us / power % 10));
-  out.put('Z');
-}
 
 // Counts are INTEGER, the others FLOAT; MiB also where they are printed whole: one table takes rows of both kinds.
 BqType type_of(const Column& column) {
@@ -81,7 +72,7 @@ class BqSink final : public SpoolSink {
   void encode(Writer& out, const Row& row) override {
     row_.clear();
     row_.put("{\"timestamp\":\"");
-    put_time(row_, row.realtime_ns);
+    row_.put(MicroTime(row.realtime_ns).view());
     row_.put("\",\"seq\":");
     row_.put_int(row.index);
     for (size_t i = 0; i < schema().size() && i < row.cells.size(); ++i) {

@@ -11,6 +11,7 @@ Result<std::unique_ptr<Sink>> open_html_sink(const std::string& destination, con
 Result<std::unique_ptr<Sink>> open_nextflow_sink(const std::string& destination, const SinkOptions& options);
 Result<std::unique_ptr<Sink>> open_snakemake_sink(const std::string& destination, const SinkOptions& options);
 Result<std::unique_ptr<Sink>> open_jobstats_sink(const std::string& destination, const SinkOptions& options);
+Result<std::unique_ptr<Sink>> open_markdown_sink(const std::string& destination, const SinkOptions& options);
 Result<std::unique_ptr<Sink>> open_prom_sink(const std::string& destination, const SinkOptions& options);
 Result<std::unique_ptr<Sink>> open_openmetrics_sink(const std::string& destination, const SinkOptions& options);
 

@@ -46,7 +46,9 @@ void SpoolSink::encode_header(Writer& out) const { write_csv_header(out, schema_
 
 void SpoolSink::encode(Writer& out, const Row& row) { write_csv_row(out, schema_, row); }
 
-void SpoolSink::encode_meta(Writer& out, bool host_known) const {
+void SpoolSink::encode_meta(Writer& out, bool host_known) const { put_base_meta(out, host_known); }
+
+void SpoolSink::put_base_meta(Writer& out, bool host_known) const {
   write_spool_meta(out, *run_, target_, std::string_view(header_).substr(0, header_.find('\n')), host_known);
 }
 

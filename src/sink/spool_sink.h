@@ -39,6 +39,7 @@ class SpoolSink : public Sink {
   virtual void encode_header(Writer& out) const;
   virtual void encode(Writer& out, const Row& row);
   virtual void encode_meta(Writer& out, bool host_known) const;
+  void put_base_meta(Writer& out, bool host_known) const;  // what every kind with CSV has
   const Run* run() const { return run_; }
   const Schema& schema() const { return schema_; }
   SpoolWriter& spool_writer() { return spool_; }

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "sink/bq_sink.h"
 #include "sink/files.h"
+#include "sink/metric_sink.h"
 #include "sink/spool_sink.h"
 
 namespace tacho {
@@ -30,6 +31,18 @@ constexpr std::array kSinks{
     SinkInfo{"openmetrics", ".openmetrics", "metrics as OpenMetrics 1.0", open_openmetrics_sink},
     SinkInfo{"openmetrics", "openmetrics:", "the same in a file of any name, openmetrics:PATH", open_openmetrics_sink},
     SinkInfo{"jobstats", "jobstats:", "the summary that jobstats' tools read, jobstats:PATH", open_jobstats_sink},
+    SinkInfo{"markdown", ".md", "a section of Markdown, appended when the run ends, for the summary of a CI job",
+             open_markdown_sink},
+    SinkInfo{"markdown", "markdown:", "the same in a file of any name, markdown:PATH", open_markdown_sink},
+    SinkInfo{"prometheus", "prometheus+https://",
+             "samples by remote write, prometheus+https://HOST/PATH[#run_id=0&system=1], sent by tacho-deliver",
+             open_metric_sink},
+    SinkInfo{"prometheus", "prometheus+http://", "the same to this machine", open_metric_sink},
+    SinkInfo{"otlp", "otlp+https://",
+             "points by OTLP/HTTP, otlp+https://HOST[/PATH][#encoding=json&gzip=0&system=1], sent by tacho-deliver",
+             open_metric_sink},
+    SinkInfo{"otlp", "otlp+http://", "the same to this machine", open_metric_sink},
+    SinkInfo{"otlp", "otlp:", "the same to where OTEL_EXPORTER_OTLP_ENDPOINT says", open_metric_sink},
     SinkInfo{"bq", "bq://", "rows of a BigQuery table, bq://PROJECT.DATASET[.TABLE], sent by tacho-deliver",
              open_bq_sink},
     SinkInfo{"s3", "s3://", "gzipped CSV batches as objects below s3://BUCKET/PREFIX, sent by tacho-deliver",

@@ -5,9 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdlib>
-
-#include "base/path.h"
 #include "base/units.h"
 #include "export/jobstats.h"
 #include "export/metrics.h"
@@ -17,37 +14,13 @@
 #include "os/line_file.h"
 #include "os/unique.h"
 #include "sink/files.h"
+#include "sink/output_place.h"
 
 namespace tacho {
 namespace {
 
 constexpr size_t kLongestTrace = 1 << 20;
 constexpr int64_t kRefreshNs = 15 * kNsPerSec;
-
-// The path behind "nextflow:", or all of it.
-std::string path_in(const std::string& destination, std::string_view prefix) {
-  return destination.starts_with(prefix) ? destination.substr(prefix.size()) : destination;
-}
-
-// Where a link leads: its target is replaced, not the link.
-std::string target_of(const std::string& path) {
-  char* const real = ::realpath(path.c_str(), nullptr);
-  const std::string target = real != nullptr ? real : path;
-  std::free(real);
-  return target;
-}
-
-Status check_place(const std::string& path) {
-  if (path == "-") return ok();
-  const std::string folder = parent_folder(target_of(path));
-  struct stat info {};
-  if (path.empty() || path.ends_with('/') || (::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)))
-    return Error{Code::invalid, "the output is a folder", path, "name a file"};
-  if (::stat(folder.c_str(), &info) != 0)
-    return Error{Code::not_available, "the folder of the output is missing", folder, "make it first"};
-  if (::access(folder.c_str(), W_OK | X_OK) != 0) return system_error("cannot write to the folder", folder, errno);
-  return ok();
-}
 
 Status replace_file(const std::string& path, std::string_view text) {
   if (path != "-") return write_file_atomically(target_of(path), text, false, 0666);

@@ -16,10 +16,12 @@ inline constexpr int kControlDescriptor = 3;
 // To the deliverer, a line each: the letter and what belongs to it. The pipe's end without `quit` means that tacho was
 // killed.
 namespace control {
-inline constexpr char kToken = 'T';  // of the service, perhaps empty; always the first
-inline constexpr char kNews = 'S';   // a segment was sealed, or meta.json changed
-inline constexpr char kEnd = 'E';    // the run is over; milliseconds that are left to send the rest
-inline constexpr char kQuit = 'Q';   // nobody waits any more
+inline constexpr char kSecret = 'V';  // NAME=VALUE of metric_secrets(), before the token
+inline constexpr char kPlace = 'A';   // an address of this run's own outputs, to which these may go; before the token
+inline constexpr char kToken = 'T';   // of the service, perhaps empty; always there, the last of the greeting
+inline constexpr char kNews = 'S';    // a segment was sealed, or meta.json changed
+inline constexpr char kEnd = 'E';     // the run is over; milliseconds that are left to send the rest
+inline constexpr char kQuit = 'Q';    // nobody waits any more
 inline constexpr std::string_view kNewsLine = "S\n", kQuitLine = "Q\n";
 std::string end_line(int64_t budget_ms);
 }  // namespace control
@@ -28,10 +30,12 @@ std::string end_line(int64_t budget_ms);
 inline constexpr std::string_view kMustSayMark = "! ";               // said even when quiet
 inline constexpr std::string_view kHttpTraceMark = "tacho: http ";   // TACHO_DEBUG_HTTP: passed on as it is
 inline constexpr std::string_view kPreemptedMessage = "@preempted";  // the machine is being taken away
+inline constexpr std::string_view kRefusedMessage = "@refused";      // a server refused samples: they are kept
 
 // "kind" of meta.json: where the run goes. Runs of older versions have none: their address then tells a bucket from a
 // service.
-inline constexpr std::string_view kServiceKind = "service", kBucketKind = "bucket", kBigQueryKind = "bigquery";
+inline constexpr std::string_view kServiceKind = "service", kBucketKind = "bucket", kBigQueryKind = "bigquery",
+                                  kPrometheusKind = "prometheus", kOtlpKind = "otlp";
 
 // "version" of meta.json and state.json. A file with a higher one was written by a newer tacho, which alone knows what
 // it means: it is left alone.
@@ -55,6 +59,12 @@ inline constexpr std::string_view kForm = "form", kFormMonitor = "monitor", kFor
                                   kAddColumns = "add_columns", kBatchRows = "batch_rows", kGoogle = "google",
                                   kScope = "scope", kConstant = "constant", kColumns = "columns", kGiven = "given",
                                   kFallback = "fallback", kTask = "task", kMetrics = "metrics", kBootId = "boot_id";
+// Of metrics, in the object `series`; the address is kApiUrl.
+inline constexpr std::string_view kSeries = "series", kWithRunId = "with_run_id", kSystem = "system",
+                                  kJsonBody = "json", kGzip = "gzip", kStartedMs = "started_ms", kLabels = "labels",
+                                  kInfo = "info", kCpuRequest = "cpu_request_cores",
+                                  kMemoryRequest = "memory_request_bytes", kResource = "resource", kEnd = "end",
+                                  kEndMs = "finished_ms", kMemoryPeak = "memory_peak_bytes";
 }  // namespace meta
 
 // Members of state.json, written by tacho-deliver; some are also in the meta.json of a run that it left behind.
@@ -67,6 +77,9 @@ inline constexpr std::string_view kIdentity = "identity", kProject = "project", 
                                   kCrc = "crc", kRows = "rows", kRepeat = "repeat", kInsertId = "insertId",
                                   kJson = "json", kReports = "reports", kRowsSent = "rows_sent",
                                   kRowsDropped = "rows_dropped";
+// Of metrics.
+inline constexpr std::string_view kChunks = "chunks", kDecided = "decided", kSent = "sent", kRefused = "refused",
+                                  kResource = "resource";
 }  // namespace state
 
 // SENTINEL_API_URL without its trailing slash, or the default.

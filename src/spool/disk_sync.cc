@@ -40,7 +40,7 @@ Status sync(const Request& request) {
 }  // namespace
 
 struct DiskSync::Shared {
-  Monitor monitor;
+  WaitLock wait_lock;
   // Guarded by it.
   std::deque<Request> waiting;
   Status refused = ok();
@@ -50,16 +50,16 @@ struct DiskSync::Shared {
 DiskSync::DiskSync() : shared_(std::make_shared<Shared>()) {}
 
 DiskSync::~DiskSync() {
-  const std::lock_guard lock(shared_->monitor);
+  const std::lock_guard lock(shared_->wait_lock);
   shared_->stopping = true;
-  shared_->monitor.notify_all();
+  shared_->wait_lock.notify_all();
 }
 
 void DiskSync::work(const std::shared_ptr<Shared>& shared) {
-  std::unique_lock lock(shared->monitor);
+  std::unique_lock lock(shared->wait_lock);
   while (!shared->stopping) {
     if (shared->waiting.empty()) {
-      shared->monitor.wait();
+      shared->wait_lock.wait();
       continue;
     }
     const Request request = std::move(shared->waiting.front());
@@ -70,12 +70,12 @@ void DiskSync::work(const std::shared_ptr<Shared>& shared) {
     lock.lock();
     if (!status) shared->refused = std::move(status);
     shared->busy = false;
-    shared->monitor.notify_all();
+    shared->wait_lock.notify_all();
   }
 }
 
 void DiskSync::request(const std::string& folder, const std::string& file) {
-  const std::lock_guard lock(shared_->monitor);
+  const std::lock_guard lock(shared_->wait_lock);
   if (!shared_->started) shared_->started = start_detached_thread("tacho-sync", [shared = shared_] { work(shared); });
   if (!shared_->started) {  // no thread is to be had: better a late tick than a lost segment
     if (Status status = sync({folder, file}); !status) shared_->refused = std::move(status);
@@ -83,19 +83,19 @@ void DiskSync::request(const std::string& folder, const std::string& file) {
   }
   if (shared_->waiting.size() >= kMostWaiting) return;  // a disk that hangs must not fill the memory
   shared_->waiting.push_back({folder, file});
-  shared_->monitor.notify_all();
+  shared_->wait_lock.notify_all();
 }
 
 bool DiskSync::wait(int64_t patience_ns) {
   const int64_t deadline_ns = system_clock().monotonic_ns() + patience_ns;
-  std::unique_lock lock(shared_->monitor);
+  std::unique_lock lock(shared_->wait_lock);
   const auto done = [&] { return shared_->waiting.empty() && !shared_->busy; };
-  while (!done() && shared_->monitor.wait_until(deadline_ns)) {}
+  while (!done() && shared_->wait_lock.wait_until(deadline_ns)) {}
   return done();
 }
 
 Status DiskSync::status() {
-  const std::lock_guard lock(shared_->monitor);
+  const std::lock_guard lock(shared_->wait_lock);
   return std::exchange(shared_->refused, ok());
 }
 

@@ -7,11 +7,15 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "base/units.h"
 #include "net/http/http.h"
 #include "net/http/retry.h"
 #include "os/clock.h"
 
 namespace tacho {
+
+// How long credentials last whose end is not told, or is told to be over.
+constexpr int64_t kAssumedLife_ns = 900 * kNsPerSec;
 
 struct AwsCredentials {
   std::string access_key, secret_key, session_token;

@@ -9,7 +9,7 @@
 
 #include "base/json_bounds.h"
 #include "base/result.h"
-#include "model/bigquery_tables.h"
+#include "model/bigquery.h"
 
 namespace tacho {
 

@@ -151,23 +151,5 @@ TEST(BigQuerySchema, PartitionBounds) {
   EXPECT_TRUE(in_partition_bounds(R"({"time":"1970-01-01T00:00:00Z"})", "", now_s));
 }
 
-TEST(BigQuerySchema, TablesAreWhatTheContractSays) {
-  for (const BqTableData* data : {&kBqRuntime, &kBqMetrics, &kBqMetadata}) {
-    bool added = false;
-    for (const BqColumn& column : data->columns) {
-      EXPECT_TRUE(!added || column.added) << column.name << " of the original behind an added column";
-      added = column.added;
-      EXPECT_TRUE(!column.added || column.mode != BqMode::required) << column.name;
-    }
-    const auto fields = parse_bq_fields(bq_fields_json(bq_table_spec(*data).fields));
-    ASSERT_TRUE(fields);
-    EXPECT_EQ(fields->size(), data->columns.size());
-    EXPECT_EQ(find_bq_table(data->name), data);
-  }
-  EXPECT_EQ(kBqRuntime.columns.size(), 31u);
-  EXPECT_EQ(kBqMetrics.columns.size(), 47u);
-  EXPECT_EQ(kBqMetadata.columns.size(), 35u);
-}
-
 }  // namespace
 }  // namespace tacho

@@ -1,4 +1,4 @@
-#include "deliver/uploader.h"
+#include "deliver/batch_uploader.h"
 
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ class CredentialsLife : public testing::Test {
   }
 
   HttpClient http_;
-  Uploader uploader_{http_};
+  BatchUploader uploader_{http_};
 };
 
 TEST_F(CredentialsLife, AreRenewedFiveMinutesBeforeTheirEnd) {

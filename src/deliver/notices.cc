@@ -1,4 +1,4 @@
-#include "deliver/reporter.h"
+#include "deliver/notices.h"
 
 #include <unistd.h>
 
@@ -10,7 +10,7 @@
 
 namespace tacho {
 
-void Reporter::line(std::string_view mark, std::string_view text) const {
+void Notices::line(std::string_view mark, std::string_view text) const {
   std::string whole(mark);
   whole.append(text).append("\n");
   for (size_t i = 0; i + 1 < whole.size(); ++i)
@@ -19,7 +19,7 @@ void Reporter::line(std::string_view mark, std::string_view text) const {
   static_cast<void>(write_all(STDERR_FILENO, whole));
 }
 
-void Reporter::warn(std::string_view kind, std::string_view text) {
+void Notices::warn(std::string_view kind, std::string_view text) {
   const int64_t now_ns = system_clock().monotonic_ns();
   const auto [entry, is_new] = last_ns_.try_emplace(std::string(kind), now_ns);
   if (!is_new && now_ns - entry->second < 60 * kNsPerSec) return;
@@ -28,9 +28,13 @@ void Reporter::warn(std::string_view kind, std::string_view text) {
   else log::warn(text);
 }
 
-void Reporter::must(std::string_view text) {
+void Notices::must(std::string_view text) {
   if (beside_) line(kMustSayMark, text);
   else log::error(text);
+}
+
+void Notices::message(std::string_view word) const {
+  if (beside_) line("", word);
 }
 
 }  // namespace tacho

@@ -9,13 +9,15 @@
 
 namespace tacho {
 
-class Reporter {
+class Notices {
  public:
-  explicit Reporter(bool beside) : beside_(beside) {}
+  explicit Notices(bool beside) : beside_(beside) {}
   // `kind` names the class, such as "token"; a line of the same class within a minute is left out.
   void warn(std::string_view kind, std::string_view text);
   // Always said: data is in danger or left behind.
   void must(std::string_view text);
+  // For tacho itself (spool/contract.h); a person sees none of it.
+  void message(std::string_view word) const;
 
  private:
   void line(std::string_view mark, std::string_view text) const;

@@ -1,4 +1,4 @@
-#include "deliver/uploader.h"
+#include "deliver/batch_uploader.h"
 
 #include <algorithm>
 #include <limits>
@@ -12,7 +12,7 @@
 namespace tacho {
 namespace {
 
-constexpr int64_t kRefreshBefore_ns = 300 * kNsPerSec, kAssumedLife_ns = 900 * kNsPerSec;
+constexpr int64_t kRefreshBefore_ns = 300 * kNsPerSec;
 constexpr int64_t kBetweenRenewals_ns = 60 * kNsPerSec;
 
 }  // namespace
@@ -40,8 +40,8 @@ Result<std::string> packed(const SpoolRun& run, const Segment& segment) {
   return pieces.finish();
 }
 
-void Uploader::take(std::optional<AwsCredentials> credentials, int64_t server_now_ns, int64_t monotonic_ns,
-                    bool renewed) {
+void BatchUploader::take(std::optional<AwsCredentials> credentials, int64_t server_now_ns, int64_t monotonic_ns,
+                         bool renewed) {
   credentials_ = std::move(credentials);
   refresh_at_ns_ = renew_idle_at_ns_ = expire_at_ns_ = std::numeric_limits<int64_t>::max();
   if (!credentials_ || credentials_->expires_realtime_ns == 0) return;
@@ -54,7 +54,7 @@ void Uploader::take(std::optional<AwsCredentials> credentials, int64_t server_no
   renew_idle_at_ns_ = std::max(refresh_at_ns_, monotonic_ns + life_ns / 2);
 }
 
-S3Result Uploader::put(const std::string& uri, std::string gzipped) {
+S3Result BatchUploader::put(const std::string& uri, std::string gzipped) {
   const auto location = parse_s3_uri(uri);
   if (!location) {
     S3Result result;

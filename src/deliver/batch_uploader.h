@@ -18,9 +18,9 @@ std::string object_uri(std::string_view prefix_uri, std::string_view run_id, uin
 // A segment as it is uploaded; an Error when it is damaged, empty when there was no memory for it.
 Result<std::string> packed(const SpoolRun& run, const Segment& segment);
 
-class Uploader {
+class BatchUploader {
  public:
-  explicit Uploader(HttpClient& http) : s3_(http, S3Settings::from_environment()) {}
+  explicit BatchUploader(HttpClient& http) : s3_(http, S3Settings::from_environment()) {}
 
   // The credentials' life is counted from now on, by the server's clock. Renewed: they replace others that had less
   // than five minutes left, so that a service which hands out shorter ones is not asked again and again.

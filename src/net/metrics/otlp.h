@@ -1,0 +1,27 @@
+// OTLP/HTTP: the message ExportMetricsServiceRequest, in its binary form and as JSON. Pure; thread-safe.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "net/metrics/series.h"
+
+namespace tacho {
+
+using OtlpValue = std::variant<std::string, int64_t, std::vector<std::string>>;
+using OtlpAttributes = std::vector<std::pair<std::string, OtlpValue>>;
+
+struct OtlpRequest {
+  const OtlpAttributes& resource;
+  std::string_view version;  // of the scope "tacho"
+  int64_t start_ms = 0;      // of the run
+  std::span<const MetricSeries> series;
+  std::span<const MetricPoint> points;
+};
+std::string otlp_protobuf(const OtlpRequest& request);
+std::string otlp_json(const OtlpRequest& request);
+
+}  // namespace tacho
