@@ -52,7 +52,7 @@ std::vector<std::string_view> argument_words(std::span<const Command> commands, 
   if (takes_runs(command)) return {"last"};
   if (command.name == "help") return visible_names(commands);
   if (command.name == "cromwell") return {"upload", "serve", "import"};
-  if (command.name == "bq") return {"init"};
+  if (command.name == "bq") return {"columns", "init"};
   return {};
 }
 

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/help.h"
+#include "cli/shell.h"
 #include "os/environment.h"
 #include "os/file.h"
 
@@ -79,6 +80,10 @@ int dispatch(std::span<const Command> commands, std::string_view program, std::s
     const Command tracker{program, kTracker, "[OPTIONS] [--] [CMD [ARGS...]]",
                           "Record a command, a process or the machine.", tracker_program};
     return tracker.run({tracker, commands, arguments});
+  }
+  if (!real_shell_name(program).empty()) {
+    const Command shell{program, kRun, "ARGS...", "A shell whose commands are recorded.", shell_program};
+    return shell.run({shell, commands, arguments});
   }
   if (arguments.empty()) return print(program_help(commands));
 

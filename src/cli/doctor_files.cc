@@ -9,6 +9,7 @@
 #include "os/owned_folder.h"
 #include "os/process.h"
 #include "os/sibling.h"
+#include "probe/gpu_helper.h"
 #include "probe/probe.h"
 #include "report/store.h"
 
@@ -21,9 +22,11 @@ constexpr const char* kNoGpu = "nothing to do on a machine without an NVIDIA GPU
 Finding check_nvml(const Roots& roots) {
   const bool driver = file_exists(roots.proc + "/driver/nvidia/version");
 #ifdef TACHO_STATIC
-  return {"NVML", driver ? Health::broken : Health::not_applicable, "this static build cannot load it",
-          driver ? "the NVIDIA GPUs here are not measured" : kNoDriver,
-          driver ? "use the dynamic build of tacho" : kNoGpu};
+  Status status = find_nvml();
+  if (status) status = check_gpu_helper(gpu_helper());
+  if (status) return {"NVML", Health::ok, "read by " + gpu_helper(), "", ""};
+  return {"NVML", driver ? Health::broken : Health::not_applicable, status.error().message(),
+          driver ? "the NVIDIA GPUs here are not measured" : kNoDriver, driver ? status.error().hint : kNoGpu};
 #else
   if (void* library = ::dlopen("libnvidia-ml.so.1", RTLD_LAZY | RTLD_LOCAL)) {
     ::dlclose(library);
@@ -91,6 +94,9 @@ void examine_files(const Roots& roots, const Settings& settings, std::vector<Fin
   findings.push_back(check_open_files());
   findings.push_back(check_sibling("tacho-deliver", "remote outputs, discover, deliver, cromwell and bq"));
   findings.push_back(check_sibling("tacho-katib", "the Katib sidecar and webhook"));
+#ifdef TACHO_STATIC
+  findings.push_back(check_sibling("tacho-gpu", "columns of NVIDIA GPUs"));
+#endif
   findings.push_back(check_linking());
 }
 

@@ -2,9 +2,12 @@
 #include <algorithm>
 #include <array>
 
+#include "base/writer.h"
 #include "cli/commands.h"
 #include "cli/resolve.h"
+#include "codec/jsonl.h"
 #include "export/jobstats.h"
+#include "export/markdown.h"
 #include "export/metrics.h"
 #include "export/nextflow.h"
 #include "export/snakemake.h"
@@ -69,6 +72,23 @@ Result<std::string> jobstats(const Runs& runs) {
   return jobstats_text(figures(runs), rows) + "\n";
 }
 
+Result<std::string> markdown(const Runs& runs) {
+  std::string text;
+  for (const Input* input : runs) text += markdown_of(*input);
+  return text;
+}
+
+// The columns of the run, as -o FILE.jsonl writes them; the lists of devices are in no store.
+Result<std::string> json_lines(const Runs& runs) {
+  CsvReader reader;
+  if (const Status status = reader.open(runs[0]->rows_path); !status) return status.error();
+  JsonlEncoder encoder;
+  encoder.begin(runs[0]->stored.run, reader.schema(), false);
+  Writer text;
+  each_row(reader, runs[0]->stored.run, [&](const Row& row) { encoder.write(text, row, {}); });
+  return std::string(text.view());
+}
+
 struct Format {
   std::string_view name;
   bool takes_several;
@@ -76,6 +96,7 @@ struct Format {
 };
 constexpr std::array kFormats = {
     Format{"csv", true, rows_text},
+    Format{"jsonl", false, json_lines},
     Format{"nextflow", false,
            [](const Runs& runs) -> Result<std::string> { return nextflow_trace(JobFigures(runs[0]->stored.run)); }},
     Format{"nextflow-tsv", true, nextflow_lines},
@@ -84,6 +105,7 @@ constexpr std::array kFormats = {
     Format{"prom", false, [](const Runs& runs) { return metrics(runs, MetricsFormat::prometheus); }},
     Format{"openmetrics", false, [](const Runs& runs) { return metrics(runs, MetricsFormat::openmetrics); }},
     Format{"jobstats", true, jobstats},
+    Format{"markdown", true, markdown},
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "base/writer.h"
 #include "cli/coach.h"
 #include "cli/commands.h"
+#include "cli/fail_open.h"
 #include "cli/resolve.h"
 #include "cli/variables.h"
 #include "engine/session.h"
@@ -118,25 +119,46 @@ void say_what_is_ignored(const Settings& settings, Subcommand subcommand) {
   for (const std::string& text : unknown_variables()) log::warn(text);
 }
 
-int record(const Call& call) {
+struct Attempt {
+  int status;
+  bool over = true;        // false: refused before there was a job
+  bool fail_open = false;  // as far as the settings tell
+};
+
+Attempt record_attempt(const Call& call, const AsStarted& as_started) {
   const Started started = start(call, Words::command);
-  if (started.done) return *started.done;
+  if (started.done) return {*started.done, *started.done != kRefused};
+  const bool is_run = call.command.options == kRun && !started.line.words.empty();
+  // Before the configuration is read: what is inside of a run needs none.
+  if (is_run && wants_to_pass(started.line) && is_inside_passing_run())
+    return {become_command(started.line.words, as_started)};
   // As resource-tracker rows go to stderr, and no line of text may come between them, not even of the configuration.
   const HeldMessages held(call.command.options == kTracker);
   const auto settings = resolve(started.line, call.command.options, real_surroundings());
-  if (!settings) return refuse(settings.error());
-  if (const Status status = check(call, *settings, started.line); !status) return refuse(status.error());
+  if (!settings) return {refuse(settings.error()), false};
+  const auto refused = [&](const Error& error) { return Attempt{refuse(error), false, settings->fail_open}; };
+  if (const Status status = check(call, *settings, started.line); !status) return refused(status.error());
+  if (is_run && settings->nested_pass && is_inside_passing_run())
+    return {become_command(started.line.words, as_started)};
   if (std::find(settings->outputs.begin(), settings->outputs.end(), kStderr) == settings->outputs.end()) log::release();
   if (settings->verbose) log::set_level(log::Level::verbose);
   else if (settings->quiet) log::set_level(log::Level::quiet);
   say_what_is_ignored(*settings, call.command.options);
-  if (settings->detach) return record_detached(*settings);
+  if (settings->detach) return {record_detached(*settings)};
   const auto end = settings->begun_fd >= 0 ? record_told(*settings) : run_session(*settings);
-  if (!end) return refuse(end.error());
+  if (!end) return refused(end.error());
   if (end->not_started && call.command.options == kRun && settings->begun_fd < 0)
     if (const std::string advice = coach_command(settings->command); !advice.empty()) log::error(advice);
   if (end->signal != 0) end_by(end->signal);  // comes back as PID 1 and where the signal ends nothing
-  return end->exit_status;
+  return {end->exit_status};
+}
+
+int record(const Call& call) {
+  const AsStarted as_started;
+  const Attempt attempt = record_attempt(call, as_started);
+  if (attempt.over || call.command.options != kRun) return attempt.status;
+  const auto command = command_left_open(call.arguments, attempt.fail_open);
+  return command.empty() ? attempt.status : become_command(command, as_started);
 }
 
 }  // namespace

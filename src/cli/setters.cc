@@ -235,6 +235,7 @@ constexpr auto kSetters = std::to_array<Setter>({
     {"progress", set_progress},
     {"live", [](Draft& d, const Value& v) { return set_flag(d.settings.live, v); }},
     {"strict", [](Draft& d, const Value& v) { return set_flag(d.settings.strict, v); }},
+    {"deliver", [](Draft& d, const Value& v) { return set_choice(d.settings.deliver, v); }},
     {"upload-interval", set_upload_interval},
     {"data-source-local-name",
      [](Draft& d, const Value& v) {
@@ -264,6 +265,13 @@ constexpr auto kSetters = std::to_array<Setter>({
     {"no-children", [](Draft& d, const Value& v) { return set_flag(d.settings.no_children, v); }},
     {"detach", [](Draft& d, const Value& v) { return set_flag(d.settings.detach, v); }},
     {"begun-fd", set_begun_fd},
+    {"nested",
+     [](Draft& d, const Value& v) {
+       const auto index = choice(v);
+       if (index) d.settings.nested_pass = v.text == "pass";
+       return index ? ok() : Status(index.error());
+     }},
+    {"fail-open", [](Draft& d, const Value& v) { return set_flag(d.settings.fail_open, v); }},
     {"timeout", set_timeout},
     {"kill-after", [](Draft& d, const Value& v) { return set_duration(d.settings.kill_after_ns, v); }},
     {"color", [](Draft& d, const Value& v) { return set_choice(d.settings.color, v); }},

@@ -66,7 +66,7 @@ Status name_runs(std::vector<std::string>& words) {
     std::string& word = words[i];
     const std::string& before = words[i - 1];
     const bool is_value = !are_names && before.starts_with("--") && before != "--all" && before != "--json" &&
-                          before.find('=') == std::string::npos;
+                          before != "--follow" && before.find('=') == std::string::npos;
     if (is_value) continue;
     if (!are_names && word == "--") {
       are_names = true;

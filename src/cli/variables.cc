@@ -30,6 +30,7 @@ constexpr auto kOthers = std::to_array<std::string_view>({
     "TACHO_GOOGLE_ACCESS_TOKEN_FILE",
     "TACHO_GOOGLE_CREDENTIALS",
     "TACHO_GOOGLE_TOKEN_URI",
+    "TACHO_GPU_HELPER",
     "TACHO_HOST_ALLOCATION",
     "TACHO_HOST_ID",
     "TACHO_HOST_ID_VALUE",

@@ -1,0 +1,57 @@
+// tacho hook NAME: shell code for engines, to be evaluated where their tasks are started. What is printed is safe under
+// `set -eu`, and acts only where it finds what it expects.
+#include "base/path.h"
+#include "cli/coach.h"
+#include "cli/commands.h"
+#include "os/file.h"
+#include "os/sibling.h"
+
+namespace tacho {
+namespace {
+
+// The wrapper of a task runs the function that its first argument names, so the nested call launches the original.
+std::string nextflow_hook() {
+  const std::string tacho = shell_words({own_program()});
+  return R"(if [ -n "${BASH_VERSION:-}" ] && declare -F nxf_launch >/dev/null 2>&1; then
+  tacho_wrapper=$(readlink -f "$0" 2>/dev/null) || tacho_wrapper=
+  if [ -n "$tacho_wrapper" ] && [ -f "$tacho_wrapper" ] && [ -r "$tacho_wrapper" ] &&
+     grep -q '^[[:space:]]*nxf_launch[[:space:]]*()' "$tacho_wrapper" 2>/dev/null; then
+    export NXF_SCRATCH
+    export NXF_TASK_WORKDIR="${NXF_TASK_WORKDIR:-$PWD}"
+    nxf_launch() {
+      if [ -x )" +
+         tacho + R"( ]; then
+        )" +
+         tacho + R"( run -q --fail-open -o nextflow:.command.trace -- /bin/bash "$tacho_wrapper" nxf_launch
+      else
+        /bin/bash "$tacho_wrapper" nxf_launch
+      fi
+    }
+  fi
+fi
+)";
+}
+
+Result<std::string> snakemake_hook() {
+  const std::string shells = parent_folder(parent_folder(own_program())) + "/libexec/tacho/shell";
+  if (!file_exists(shells + "/bash"))
+    return Error{Code::not_available, "the folder of recording shells is missing", shells,
+                 "install tacho by cmake --install or a package"};
+  return "export PATH=" + shell_words({shells}) + "\"${PATH:+:$PATH}\"\n";
+}
+
+}  // namespace
+
+int hook_command(const Call& call) {
+  const Started started = start(call, Words::anywhere);
+  if (started.done) return *started.done;
+  constexpr const char* kUsage = R"x(write eval "$(tacho hook nextflow)", or snakemake)x";
+  const std::vector<std::string>& words = started.line.words;
+  if (words.size() != 1) return refuse({Code::invalid, "hook takes the name of one engine", "", kUsage});
+  if (words[0] == "nextflow") return print(nextflow_hook());
+  if (words[0] != "snakemake") return refuse({Code::invalid, "there is no hook for this engine", words[0], kUsage});
+  const auto text = snakemake_hook();
+  return text ? print(*text) : refuse(text.error());
+}
+
+}  // namespace tacho
