@@ -90,37 +90,6 @@ std::optional<double> seconds(int64_t realtime_ns) {
   return static_cast<double>((realtime_ns + 500'000) / kNsPerMs) / 1e3;
 }
 
-Labels info_labels(const Run& run) {
-  Labels labels{{"run_id", run.id}, {"tacho_version", run.version}};
-  const auto put = [&](const char* name, const std::string& value) {
-    if (!value.empty() && !is_hidden(run, name)) labels.emplace_back(name, value);
-  };
-  put("external_run_id", run.metadata.external_run_id);
-  put("orchestrator", run.metadata.orchestrator);
-  put("executor", run.metadata.executor);
-  put("project_name", run.metadata.project_name);
-  put("stage_name", run.metadata.stage_name);
-  put("task_name", run.metadata.task_name);
-  put("team", run.metadata.team);
-  put("env", run.metadata.env);
-  return labels;
-}
-
-// Jobs that go on side by side need different labels: the tasks of an array and of a step have them.
-Labels common_labels(const Run& run, const MetricLabels& extra) {
-  Labels labels{{"job_name", JobFigures(run).job_label()}};
-  const ScheduledJob& job = run.started_by.job;
-  if (job.index) labels.emplace_back("index", std::to_string(*job.index));
-  if (job.task) labels.emplace_back("task", std::to_string(*job.task));
-  for (const auto& [name, value] : extra) {
-    std::string text = value;
-    constexpr std::string_view kRunId = "{run_id}";
-    if (const size_t at = text.find(kRunId); at != std::string::npos) text.replace(at, kRunId.size(), run.id);
-    labels.emplace_back(name, std::move(text));
-  }
-  return labels;
-}
-
 std::optional<double> as_double(const std::optional<int64_t>& value) {
   if (!value) return std::nullopt;
   return static_cast<double>(*value);
@@ -143,6 +112,37 @@ Result<std::pair<std::string, std::string>> parse_metric_label(std::string_view 
     return bad("that name is one of tacho's own labels; choose another");
   if (value.size() > kLongestLabelValue) return bad("a value has at most 128 bytes");
   return std::pair(name, value);
+}
+
+MetricLabels job_info_labels(const Run& run) {
+  MetricLabels labels{{"run_id", run.id}, {"tacho_version", run.version}};
+  const auto put = [&](const char* name, const std::string& value) {
+    if (!value.empty() && !is_hidden(run, name)) labels.emplace_back(name, value);
+  };
+  put("external_run_id", run.metadata.external_run_id);
+  put("orchestrator", run.metadata.orchestrator);
+  put("executor", run.metadata.executor);
+  put("project_name", run.metadata.project_name);
+  put("stage_name", run.metadata.stage_name);
+  put("task_name", run.metadata.task_name);
+  put("team", run.metadata.team);
+  put("env", run.metadata.env);
+  return labels;
+}
+
+// Jobs that go on side by side need different labels: the tasks of an array and of a step have them.
+MetricLabels job_labels(const Run& run, const MetricLabels& extra, bool with_task) {
+  MetricLabels labels{{"job_name", JobFigures(run).job_label()}};
+  const ScheduledJob& job = run.started_by.job;
+  if (job.index && with_task) labels.emplace_back("index", std::to_string(*job.index));
+  if (job.task && with_task) labels.emplace_back("task", std::to_string(*job.task));
+  for (const auto& [name, value] : extra) {
+    std::string text = value;
+    constexpr std::string_view kRunId = "{run_id}";
+    if (const size_t at = text.find(kRunId); at != std::string::npos) text.replace(at, kRunId.size(), run.id);
+    labels.emplace_back(name, std::move(text));
+  }
+  return labels;
 }
 
 void JobMetrics::begin(const Schema& schema) {
@@ -186,8 +186,8 @@ void JobMetrics::add(const Row& row) {
 std::string metrics_text(const Run& run, const JobMetrics& job, const MetricLabels& labels, MetricsFormat format) {
   std::string text;
   const bool ended = run.outcome.state != RunState::running;
-  Families families(text, format, common_labels(run, labels));
-  families.info(info_labels(run));
+  Families families(text, format, job_labels(run, labels, true));
+  families.info(job_info_labels(run));
   families.gauge("tacho_job_running", "", "1 while the job runs, 0 after its end.", ended ? 0 : 1);
   if (ended && run.outcome.exit_code)
     families.gauge("tacho_job_exit_code", "", "Exit status of the job, 128+n for a signal.", *run.outcome.exit_code);

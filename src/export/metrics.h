@@ -16,6 +16,10 @@ namespace tacho {
 using MetricLabels = std::vector<std::pair<std::string, std::string>>;
 Result<std::pair<std::string, std::string>> parse_metric_label(std::string_view text);
 
+// What every series of the run has, the array's index and the task where `with_task`; and what tacho_job_info tells.
+MetricLabels job_labels(const Run& run, const MetricLabels& extra, bool with_task);
+MetricLabels job_info_labels(const Run& run);
+
 // What changes while the job runs. Sums are over all rows so far.
 class JobMetrics {
  public:

@@ -9,6 +9,7 @@
 #include "base/writer.h"
 #include "report/facts.h"
 #include "report/human.h"
+#include "report/markdown_text.h"
 #include "report/summary_text.h"
 
 namespace tacho {
@@ -69,21 +70,6 @@ std::string job_of(std::span<const StoredRun> runs) {
   for (const StoredRun& stored : runs)
     if (!stored.run.command.empty()) return harmless_text(last_part(stored.run.command[0]));
   return "";
-}
-
-// Text of a job's own making stays text in Markdown, and in its comments.
-std::string markdown_text(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '&') out += "&amp;";
-    else if (c == '<') out += "&lt;";
-    else if (c == '>') out += "&gt;";
-    else if (c == '|') out += "&#124;";
-    else if (c == '`') out += "&#96;";
-    else if (std::string_view("\\*_[]#!~").find(c) != std::string_view::npos) (out += '\\') += c;
-    else out += c;
-  }
-  return out;
 }
 
 // No comment ends in the middle of a name.

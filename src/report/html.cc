@@ -1,6 +1,7 @@
 #include "report/html.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/path.h"
 #include "base/units.h"
@@ -8,12 +9,13 @@
 #include "os/line_file.h"
 #include "report/csv_reader.h"
 #include "report/input.h"
+#include "report/phases.h"
 #include "report/store.h"
 
 namespace tacho {
 namespace {
 
-constexpr size_t kDevicePoints = 600;
+constexpr size_t kDevicePoints = 600, kBandPoints = 600;
 
 // Charts and download from the rows, and with `statistics` those too.
 Status read_rows(const std::string& path, ReportRun& report, size_t points, bool statistics) {
@@ -25,16 +27,22 @@ Status read_rows(const std::string& path, ReportRun& report, size_t points, bool
   if (statistics) summary.begin(reader.schema());
   report.series.begin(reader.schema(), charted_columns(), points);
   Run& run = report.stored.run;
+  RunVerdict verdict(reader.schema(), run);
+  report.band.begin(kBandPoints);
   double duration_s = 0;
   int64_t rows = 0;
   each_row(reader, run, [&](const Row& row) {
     if (rows++ == 0) report.start_s = static_cast<double>(row.realtime_ns - row.interval_ns) / 1e9;
-    duration_s += static_cast<double>(row.interval_ns) / 1e9;
+    const double seconds = static_cast<double>(row.interval_ns) / 1e9;
+    duration_s += seconds;
+    const auto found = verdict.add(row);
+    report.band.add(found ? limit_word(found->limit) : std::string_view(), seconds);
     report.series.add(row);
     if (statistics) summary.add(row);
     kept.add(reader.line_of(row));
   });
   kept.finish(reader.is_at_end());
+  report.verdict = verdict.verdict(run);
   if (reader.skipped() > 0)
     run.notes.push_back(std::to_string(reader.skipped()) + " damaged lines of metrics.csv were skipped.");
   if (rows > 0) report.duration_s = duration_s;
@@ -61,19 +69,26 @@ Result<ReportRun> read_metrics(const std::string& path, size_t number, const Pag
 Result<ReportRun> read_stored_run(StoredRun stored, size_t number, const PageOptions& options) {
   ReportRun report;
   report.stored = std::move(stored);
-  const Run& run = report.stored.run;
+  Run& run = report.stored.run;
   const std::string& folder = report.stored.folder;
   report.title = run.id;
   report.file_name = "metrics.csv";
   report.rows = page_rows_for(number);
   if (run.outcome.started_realtime_ns > 0) report.start_s = static_cast<double>(run.outcome.started_realtime_ns) / 1e9;
+  const Marks marks = look_at_marks(folder);
+  // Nobody has told the phases of a run that goes on.
+  if (run.phases.empty()) run.phases = phases_of(marks, is_absent(report.start_s) ? 0 : report.start_s, INFINITY);
+  std::stable_sort(run.phases.begin(), run.phases.end(),
+                   [](const Phase& a, const Phase& b) { return a.started_s < b.started_s; });
   // A run without readable rows still has its outcome and statistics to show.
   const Status rows = read_rows(folder + "/metrics.csv", report, options.max_points, false);
   if (!rows) report.stored.run.notes.push_back("There are no charts: " + rows.error().message());
   if (is_absent(report.duration_s)) report.duration_s = statistics_of(report.stored, "timestamp").sum;
   const double end_s = report.start_s + (is_absent(report.duration_s) ? 0 : report.duration_s);
   report.devices = read_page_devices(folder + "/devices.csv", run, std::min(options.max_points, kDevicePoints));
-  report.marks = read_page_marks(folder, report.stored.json, end_s);
+  for (Phase& phase : run.phases)
+    if (!std::isfinite(phase.ended_s)) phase.ended_s = std::max(end_s, phase.started_s);
+  report.marks = page_marks(run, marks, report.verdict.phases);
   report.processes = read_page_processes(folder + "/processes.csv");
   if (report.processes.skipped > 0)
     report.stored.run.notes.push_back(std::to_string(report.processes.skipped) +

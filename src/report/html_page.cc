@@ -103,6 +103,7 @@ std::vector<size_t> put_body(Writer& out, std::span<const ReportRun> runs, const
     out.put("<section class=run data-run=" + std::to_string(i) + ">\n");
     put_head(out, runs[i], several || !options.title.empty() ? "h2" : "h1");
     put_tiles(out, runs[i], facts[i]);
+    put_verdict(out, runs[i].verdict);
     if (!several) out.put(kToolbar);
     out.put("<div class=band></div>\n");
     if (!several) out.put("<div class=\"charts own\"></div>\n");

@@ -14,6 +14,7 @@
 #include "report/page_rows.h"
 #include "report/series.h"
 #include "report/store.h"
+#include "report/verdict.h"
 
 namespace tacho {
 
@@ -27,6 +28,7 @@ struct ReportRun {
   double start_s = kAbsent;     // UNIX time of the first row's start
   SeriesFold series;
   PageBand band;
+  Verdict verdict;
   PageDevices devices;
   PageMarks marks;
   PageProcesses processes;

@@ -132,6 +132,14 @@ void put_head(Writer& out, const ReportRun& report, std::string_view heading) {
         "for more.</p>\n");
 }
 
+void put_verdict(Writer& out, const Verdict& verdict) {
+  const std::string line = verdict_line(verdict.judgement);
+  if (line.empty()) return;
+  out.put("<p class=verdict><strong>Verdict:</strong> " + escaped(line) + ".");
+  if (!verdict.advice.empty()) out.put(" <span>What to change: " + escaped(verdict.advice) + ".</span>");
+  out.put("</p>\n");
+}
+
 void put_tiles(Writer& out, const ReportRun& report, const RunFacts& facts) {
   const Run& run = report.stored.run;
   const auto of = [](double whole, const std::string& text) { return is_absent(whole) ? std::string() : "of " + text; };

@@ -12,6 +12,8 @@ namespace tacho {
 std::string run_heading(const ReportRun& report);
 
 void put_head(Writer& out, const ReportRun& report, std::string_view heading);
+// What limited the run, in a line, and what to change.
+void put_verdict(Writer& out, const Verdict& verdict);
 void put_tiles(Writer& out, const ReportRun& report, const RunFacts& facts);
 // Side by side, with the differences to the first.
 void put_comparison(Writer& out, std::span<const ReportRun> runs);

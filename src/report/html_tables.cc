@@ -83,17 +83,19 @@ void put_phases(Writer& out, const ReportRun& report) {
       "<section class=card><h2>Phases</h2>\n<div class=scroll tabindex=0 role=region aria-label=Phases><table "
       "class=left>"
       "<thead><tr><th scope=col>phase</th><th scope=col>time</th><th scope=col>CPU on average</th>"
-      "<th scope=col>memory peak</th><th scope=col>disk read</th><th scope=col>disk written</th></tr></thead>\n");
+      "<th scope=col>memory peak</th><th scope=col>disk read</th><th scope=col>disk written</th>"
+      "<th scope=col>verdict</th></tr></thead>\n");
   const auto told = [](double value, std::string text) { return is_absent(value) ? std::string("–") : text; };
   for (size_t i = 0; i < phases.size() && i < kMostPhasesShown; ++i) {
     const PagePhase& phase = phases[i];
     const double seconds = phase.ended - phase.started, peak = phase.memory_peak_mib * static_cast<double>(kMiB);
-    const std::array<std::string, 6> cells{phase.name,
+    const std::array<std::string, 7> cells{phase.name,
                                            told(seconds, duration_text(seconds)),
                                            told(phase.cpu_mean, number_text(phase.cpu_mean) + " cores"),
                                            told(peak, bytes_text(peak)),
                                            told(phase.read_bytes, bytes_text(phase.read_bytes)),
-                                           told(phase.written_bytes, bytes_text(phase.written_bytes))};
+                                           told(phase.written_bytes, bytes_text(phase.written_bytes)),
+                                           phase.verdict.empty() ? "–" : phase.verdict};
     put_row(out, cells);
   }
   out.put("</table></div>\n");

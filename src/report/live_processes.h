@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 #include <string_view>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "report/live_state.h"
@@ -32,7 +32,7 @@ class LiveProcesses {
   void take_line(std::string_view line);
 
   std::string path_, rest_;
-  std::map<std::pair<pid_t, std::string>, Known> known_;  // by pid and start; merged lines by their name
+  std::map<std::tuple<int64_t, double, std::string>, Known> known_;  // by pid and start; merged lines by their name
   dev_t device_ = 0;
   ino_t inode_ = 0;
   off_t at_ = 0;

@@ -45,5 +45,7 @@ class MarksParser {
 
 // Of a folder of ours; empty when there is none.
 Marks read_marks(const std::string& folder);
+// Of anybody's, to show them.
+Marks look_at_marks(const std::string& folder);
 
 }  // namespace tacho

@@ -1,19 +1,20 @@
-// Phases and points for the page: phases as run.json has them, or as they follow from marks.csv where the run goes on
-// or was killed; points from marks.csv. Thread-safe (no state).
+// Phases and points for the page: the phases of the run, each with its verdict, and the points among its marks. Pure.
 #pragma once
 #include <string>
 #include <vector>
 
 #include "base/writer.h"
-#include "model/column.h"
+#include "report/marks.h"
+#include "report/verdict.h"
 
 namespace tacho {
 
 struct PagePhase {
   std::string name;
   double started = kAbsent, ended = kAbsent;  // UNIX seconds
-  double cpu_mean = kAbsent, cpu_s = kAbsent, memory_peak_mib = kAbsent, gpu_mean = kAbsent;
+  double cpu_mean = kAbsent, memory_peak_mib = kAbsent;
   double read_bytes = kAbsent, written_bytes = kAbsent;
+  std::string verdict;  // "disk latency"; empty: not known
 };
 
 struct PagePoint {
@@ -27,10 +28,10 @@ struct PageMarks {
   int64_t left_out = 0;  // more than a page can show
 };
 
-// `folder` empty: there are none. A phase that is open at the end ends at `end_s`.
-PageMarks read_page_marks(const std::string& folder, const std::string& run_json, double end_s);
+// The verdicts are those of run.phases, in their order; there may be none.
+PageMarks page_marks(const Run& run, const Marks& marks, const std::vector<PhaseVerdict>& verdicts);
 
-// "phases":[[name,from,to],…],"points":[[name,at],…] in seconds since `start_s`.
+// "phases":[[name,from,to,verdict],…],"points":[[name,at],…] in seconds since `start_s`.
 void write_page_marks(JsonWriter& json, const PageMarks& marks, double start_s);
 
 }  // namespace tacho

@@ -1,4 +1,6 @@
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 
@@ -9,6 +11,7 @@
 #include "report/page_processes.h"
 #include "report/page_rows.h"
 #include "report/page_text.h"
+#include "report/phases.h"
 #include "support/page_reader.h"
 #include "support/sample_run.h"
 #include "support/temp_dir.h"
@@ -84,7 +87,7 @@ TEST(PageProcesses, TheLastLineCountsAndTheRestIsOne) {
     EXPECT_EQ(processes.lines[6].name, "(the others)");
     EXPECT_EQ(processes.left_out, processes.lines[6].count);
     double sum = 0;
-    for (const PageProcess& one : processes.lines) sum += one.cpu_s;
+    for (const ProcessLine& one : processes.lines) sum += one.cpu_s;
     EXPECT_NEAR(sum, 30 + 5 + 12.5 + 0.75, 1e-9) << "nothing is lost";
   }
 }
@@ -102,7 +105,7 @@ TEST(PageProcesses, AHundredThousandOfARunThatGoesOn) {
   processes.keep(100);
   double cpu = 0;
   int64_t count = 0;
-  for (const PageProcess& one : processes.lines) cpu += one.cpu_s, count += one.count;
+  for (const ProcessLine& one : processes.lines) cpu += one.cpu_s, count += one.count;
   EXPECT_NEAR(cpu, 1000, 0.01);
   EXPECT_EQ(count, 100'000);
 }
@@ -114,41 +117,63 @@ TEST(PageProcesses, OtherFilesAreNone) {
   EXPECT_TRUE(read_page_processes(dir / "x").lines.empty());
 }
 
-TEST(PageMarks, FollowFromLinesInAnyOrder) {
-  const TempDir dir;
-  spill(dir / "marks.csv",
-        "timestamp,event,name\n120.5,point,p\nrubbish\n110,phase,\"b, "
-        "c\"\n100,phase,a\n115,end,\n118,phase,d\n1e300,phase,x\n"
-        "117,neither,y\n");
-  const PageMarks marks = read_page_marks(dir.path(), "{}", 130);
-  ASSERT_EQ(marks.phases.size(), 3u);
-  EXPECT_EQ(marks.phases[0].name, "a");
-  EXPECT_EQ(marks.phases[0].ended, 110);
-  EXPECT_EQ(marks.phases[1].name, "b, c");
-  EXPECT_EQ(marks.phases[1].ended, 115);
-  EXPECT_EQ(marks.phases[2].ended, 130) << "open at the end";
-  ASSERT_EQ(marks.points.size(), 1u);
-  EXPECT_EQ(marks.points[0].at, 120.5);
+Marks marks_in(const std::string& text) {
+  MarksParser parser;
+  parser.take(text);
+  return parser.finish();
 }
 
-TEST(PageMarks, RunJsonIsAskedFirstAndAnyDamageIsNone) {
-  const TempDir dir;
-  const PageMarks marks = read_page_marks(
-      dir.path(), R"({"phases":[{"name":"fit","started":5.5,"ended":7,"cpu_mean":1.5},{"name":3},7]})", 9);
-  ASSERT_EQ(marks.phases.size(), 1u);
-  EXPECT_EQ(marks.phases[0].cpu_mean, 1.5);
-  for (const char* text : {"", "[]", "{\"phases\":7}", "{\"phases\":[[]]}"})
-    EXPECT_TRUE(read_page_marks(dir.path(), text, 9).phases.empty()) << text;
+TEST(PageMarks, FollowFromLinesInAnyOrder) {
+  const Marks marks = marks_in(
+      "timestamp,event,name\n120.5,point,p\nrubbish\n110,phase,\"b, "
+      "c\"\n100,phase,a\n115,end,\n118,phase,d\n1e300,phase,x\n117,neither,y\n");
+  tacho::Run run;
+  run.phases = phases_of(marks, 0, 130);
+  const PageMarks page = page_marks(run, marks, {});
+  ASSERT_EQ(page.phases.size(), 3u);
+  EXPECT_EQ(page.phases[0].name, "a");
+  EXPECT_EQ(page.phases[0].ended, 110);
+  EXPECT_EQ(page.phases[1].name, "b, c");
+  EXPECT_EQ(page.phases[1].ended, 115);
+  EXPECT_EQ(page.phases[2].ended, 130) << "open at the end";
+  ASSERT_EQ(page.points.size(), 1u);
+  EXPECT_EQ(page.points[0].at, 120.5);
+}
+
+TEST(PageMarks, APhaseHasItsFiguresAndItsVerdict) {
+  tacho::Run run;
+  run.phases.push_back({.name = "fit", .started_s = 5.5, .ended_s = 7, .cpu_mean = 1.5});
+  run.phases.push_back({.name = "save", .started_s = 7, .ended_s = 9});
+  Judgement disk;
+  disk.verdict = "disk";
+  disk.detail = "latency";
+  const PageMarks page = page_marks(run, {}, {{"fit", 1.5, disk}, {"save", 2, {}}});
+  ASSERT_EQ(page.phases.size(), 2u);
+  EXPECT_EQ(page.phases[0].cpu_mean, 1.5);
+  EXPECT_EQ(page.phases[0].verdict, "disk latency");
+  EXPECT_EQ(page.phases[1].verdict, "") << "not known";
 }
 
 TEST(PageMarks, AMillionAreAtMostSoMany) {
+  std::string text;
+  for (int i = 0; i < 1'000'000; ++i) text += std::to_string(i) + ",point,p\n";
+  const PageMarks page = page_marks({}, marks_in(text), {});
+  EXPECT_LE(page.points.size(), 400u);
+  EXPECT_GT(page.left_out, 9000);
+}
+
+TEST(PageMarks, OfAnybodysFolderButNoLinkAndNoPipe) {
   const TempDir dir;
-  std::ofstream file(dir / "marks.csv");
-  for (int i = 0; i < 1'000'000; ++i) file << i << ",point,p\n";
-  file.close();
-  const PageMarks marks = read_page_marks(dir.path(), "", 9);
-  EXPECT_LE(marks.points.size(), 400u);
-  EXPECT_GT(marks.left_out, 9000);
+  EXPECT_TRUE(look_at_marks(dir.path()).marks.empty());
+  spill(dir / "elsewhere", "100,point,p\n");
+  ASSERT_EQ(::symlink((dir / "elsewhere").c_str(), (dir / "marks.csv").c_str()), 0);
+  EXPECT_TRUE(look_at_marks(dir.path()).marks.empty());
+  ASSERT_EQ(::unlink((dir / "marks.csv").c_str()), 0);
+  ASSERT_EQ(::mkfifo((dir / "marks.csv").c_str(), 0600), 0);
+  EXPECT_TRUE(look_at_marks(dir.path()).marks.empty());
+  ASSERT_EQ(::unlink((dir / "marks.csv").c_str()), 0);
+  spill(dir / "marks.csv", "100,point,p\n");
+  EXPECT_EQ(look_at_marks(dir.path()).marks.size(), 1u);
 }
 
 TEST(PageBand, KeepsTheWordThatHadMostOfTheTime) {

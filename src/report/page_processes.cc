@@ -1,13 +1,9 @@
 #include "report/page_processes.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 
-#include "base/text.h"
-#include "base/units.h"
-#include "report/csv_fields.h"
 #include "report/page_text.h"
 #include "report/record_lines.h"
 
@@ -21,37 +17,20 @@ constexpr size_t kLongestCommand = 160;
 
 using Key = std::pair<int64_t, double>;  // pid and start; of merged lines their number
 
-bool read_line(std::string_view line, PageProcess& process) {
-  std::array<std::string, 13> texts;
-  size_t count = 0;
-  std::string room;
-  for (FieldSplitter fields(line); fields.next(); ++count) {
-    if (count == texts.size()) return false;
-    texts[count] = fields.text(room);
-  }
-  if (count < 8) return false;
-  const auto number = [&](size_t i) { return parse_double(texts[i]).value_or(kAbsent); };
-  process.pid = parse_int<int64_t>(texts[0]).value_or(0);
-  process.ppid = parse_int<int64_t>(texts[1]).value_or(0);
-  process.name = page_text(texts[2], 48);
-  process.command = page_text(texts[3], kLongestCommand);
-  process.started = number(4);
-  process.ended = number(5);
-  process.count = std::max<int64_t>(0, parse_int<int64_t>(texts[6]).value_or(0));
-  process.cpu_s = number(7);
-  process.peak_mib = number(8);
-  process.read_bytes = number(9);
-  process.written_bytes = number(10);
-  process.vram_mib = number(11);
-  process.exit = page_text(texts[12], 24);
-  return !process.name.empty() || process.pid > 0;
+// The page shows no more of a text than has room.
+bool read_for_page(std::string_view line, ProcessLine& process) {
+  if (!read_process_line(line, process)) return false;
+  process.name = page_text(process.name, 48);
+  process.command = page_text(process.command, kLongestCommand);
+  process.exit = page_text(process.exit, 24);
+  return true;
 }
 
 double plus(double a, double b) { return is_absent(a) ? b : is_absent(b) ? a : a + b; }
 double most_of(double a, double b) { return is_absent(a) || a < b ? b : a; }
 double least_of(double a, double b) { return is_absent(a) || a > b ? b : a; }
 
-void merge_into(PageProcess& sum, const PageProcess& one) {
+void merge_into(ProcessLine& sum, const ProcessLine& one) {
   sum.started = least_of(sum.started, one.started);
   sum.ended = most_of(sum.ended, one.ended);
   sum.count += one.count;
@@ -65,15 +44,15 @@ void merge_into(PageProcess& sum, const PageProcess& one) {
 double or_zero(double value) { return is_absent(value) ? 0 : value; }
 
 // Who must not disappear: the most CPU first, but the peak of memory and of I/O too.
-void put_largest_first(std::vector<PageProcess>& lines, size_t most) {
-  const auto io = [](const PageProcess& one) { return or_zero(one.read_bytes) + or_zero(one.written_bytes); };
-  const auto memory = [](const PageProcess& one) { return or_zero(one.peak_mib); };
-  const auto cpu = [](const PageProcess& one) { return or_zero(one.cpu_s); };
+void put_largest_first(std::vector<ProcessLine>& lines, size_t most) {
+  const auto io = [](const ProcessLine& one) { return or_zero(one.read_bytes) + or_zero(one.written_bytes); };
+  const auto memory = [](const ProcessLine& one) { return or_zero(one.peak_mib); };
+  const auto cpu = [](const ProcessLine& one) { return or_zero(one.cpu_s); };
   const auto first = [&](size_t from, size_t count, auto value) {
     count = std::min(count, lines.size() - from);
     const auto begin = lines.begin() + static_cast<ptrdiff_t>(from);
     std::partial_sort(begin, begin + static_cast<ptrdiff_t>(count), lines.end(),
-                      [&](const PageProcess& a, const PageProcess& b) { return value(a) > value(b); });
+                      [&](const ProcessLine& a, const ProcessLine& b) { return value(a) > value(b); });
     return from + count;
   };
   size_t at = first(0, most / 6, io);
@@ -85,11 +64,11 @@ void put_largest_first(std::vector<PageProcess>& lines, size_t most) {
 
 void PageProcesses::keep(size_t most) {
   most = std::max<size_t>(most, 1);
-  PageProcess rest;
+  ProcessLine rest;
   rest.name = "(the others)";
   rest.count = 0;
   // The one of before is not one of the largest.
-  const auto before = std::find_if(lines.begin(), lines.end(), [&](const PageProcess& one) {
+  const auto before = std::find_if(lines.begin(), lines.end(), [&](const ProcessLine& one) {
     return left_out > 0 && one.pid == 0 && one.name == rest.name;
   });
   if (before != lines.end()) {
@@ -103,7 +82,7 @@ void PageProcesses::keep(size_t most) {
   }
   left_out = rest.count;
   std::stable_sort(lines.begin(), lines.end(),
-                   [](const PageProcess& a, const PageProcess& b) { return or_zero(a.cpu_s) > or_zero(b.cpu_s); });
+                   [](const ProcessLine& a, const ProcessLine& b) { return or_zero(a.cpu_s) > or_zero(b.cpu_s); });
   if (left_out > 0) lines.push_back(std::move(rest));
 }
 
@@ -112,11 +91,11 @@ PageProcesses read_page_processes(const std::string& path) {
   RecordLines records;
   std::string_view line;
   if (!records.open(path) || !records.next(line) || !line.starts_with(kHeader)) return processes;
-  std::map<Key, PageProcess> held;  // the last line of a pid and start counts
+  std::map<Key, ProcessLine> held;  // the last line of a pid and start counts
   double merged = 0;
   while (records.next(line)) {
-    PageProcess process;
-    if (!read_line(line, process)) {
+    ProcessLine process;
+    if (!read_for_page(line, process)) {
       ++processes.skipped;
       continue;
     }
@@ -140,7 +119,7 @@ PageProcesses read_page_processes(const std::string& path) {
 
 void write_page_processes(JsonWriter& json, const PageProcesses& processes, double start_s) {
   json.array();
-  for (const PageProcess& one : processes.lines) {
+  for (const ProcessLine& one : processes.lines) {
     json.array();
     json.value(one.name).value(one.command);
     json.integer(one.pid).integer(one.ppid);

@@ -6,20 +6,12 @@
 #include <vector>
 
 #include "base/writer.h"
-#include "model/column.h"
+#include "report/process_lines.h"
 
 namespace tacho {
 
-struct PageProcess {
-  int64_t pid = 0, ppid = 0;  // 0: a line that stands for several
-  std::string name, command, exit;
-  double started = kAbsent, ended = kAbsent;  // UNIX seconds
-  int64_t count = 1;
-  double cpu_s = kAbsent, peak_mib = kAbsent, read_bytes = kAbsent, written_bytes = kAbsent, vram_mib = kAbsent;
-};
-
 struct PageProcesses {
-  std::vector<PageProcess> lines;  // by CPU, the most first
+  std::vector<ProcessLine> lines;  // by CPU, the most first
   int64_t left_out = 0;            // processes that share the last line
   int64_t skipped = 0;             // damaged lines
 

@@ -51,6 +51,9 @@ constexpr std::array<std::string_view, kSources> kColumns{
     "system_gpu_sm_active",
     "system_gpu_tensor_active",
     "system_gpu_dram_active",
+    "process_gpu_sm_active",
+    "process_gpu_tensor_active",
+    "process_gpu_dram_active",
     "system_gpu_pcie_rx_bytes",
     "system_gpu_pcie_tx_bytes",
     "system_gpu_pcie_max_bytes_per_s",
@@ -97,6 +100,11 @@ Terms terms_of(const JudgedRow& row, const JudgedRun& run) {
 }
 
 bool has_gpu(const Terms& terms) { return terms.row.machine || at_least(terms[gpus_used], 1); }
+
+// Of the job's busiest GPU where that is known, else the mean over all.
+double of_gpu(const Terms& terms, Source job, Source all) {
+  return terms.row.machine || is_absent(terms[job]) ? terms[all] : terms[job];
+}
 
 bool is_memory(const Terms& terms, const JudgedRun& run) {
   if (at_least(terms.full, 0.1) && terms.full_counts) return true;
@@ -193,9 +201,11 @@ std::optional<RowClass> classify(const JudgedRow& row, const JudgedRun& run) {
   const Terms terms = terms_of(row, run);
   if (is_memory(terms, run)) return RowClass{Limit::memory};
   if (is_throttled(terms)) return RowClass{Limit::cpu_quota};
-  if (has_gpu(terms) && (at_least(terms[sm_active], 0.6) || at_least(terms[tensor_active], 0.4)))
+  if (has_gpu(terms) && (at_least(of_gpu(terms, job_sm_active, sm_active), 0.6) ||
+                         at_least(of_gpu(terms, job_tensor_active, tensor_active), 0.4)))
     return RowClass{Limit::gpu_compute};
-  if (has_gpu(terms) && at_least(terms[dram_active], 0.6)) return RowClass{Limit::gpu_memory_bandwidth};
+  if (has_gpu(terms) && at_least(of_gpu(terms, job_dram_active, dram_active), 0.6))
+    return RowClass{Limit::gpu_memory_bandwidth};
   if (is_link_full(terms, pcie_rx, pcie_tx, pcie_max)) return RowClass{Limit::pcie};
   if (is_link_full(terms, nvlink_rx, nvlink_tx, nvlink_max)) return RowClass{Limit::nvlink};
   if (is_disk(terms)) return RowClass{Limit::disk, disk_aspect(terms)};

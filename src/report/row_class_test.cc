@@ -126,6 +126,11 @@ TEST(RowClass, Gpu) {
   EXPECT_EQ(gpu({{"system_gpu_tensor_active", 0.39}}), "none");
   EXPECT_EQ(gpu({{"system_gpu_sm_active", 0.9}, {"process_gpu_utilized", 0}}), "none");  // a stranger's
   EXPECT_EQ(gpu({{"system_gpu_sm_active", 0.9}, {"process_gpu_utilized", kAbsent}}), "none");
+  // One of eight is the job's: its own figure counts, whether the others are idle or busy.
+  EXPECT_EQ(gpu({{"system_gpu_sm_active", 0.1}, {"process_gpu_sm_active", 0.8}}), "gpu_compute");
+  EXPECT_EQ(gpu({{"system_gpu_sm_active", 0.9}, {"process_gpu_sm_active", 0.1}}), "none");
+  EXPECT_EQ(gpu({{"system_gpu_tensor_active", 0.05}, {"process_gpu_tensor_active", 0.4}}), "gpu_compute");
+  EXPECT_EQ(gpu({{"system_gpu_dram_active", 0.1}, {"process_gpu_dram_active", 0.7}}), "gpu_memory_bandwidth");
   EXPECT_EQ(gpu({{"system_gpu_dram_active", 0.6}}), "gpu_memory_bandwidth");
   EXPECT_EQ(gpu({{"system_gpu_dram_active", 0.59}}), "none");
   EXPECT_EQ(gpu({{"system_gpu_dram_active", 0.9}, {"system_gpu_sm_active", 0.6}}), "gpu_compute");

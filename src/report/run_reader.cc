@@ -228,6 +228,7 @@ StoredRun from_json(const Json& json) {
   read(member(json, "pid"), run.pid);
   read(member(json, "tracker_pid"), run.tracker_pid);
   read(member(json, "tracker_start_ticks"), run.tracker_start_ticks);
+  if (std::string nested; read(member(json, "nested"), nested)) run.nested_pass = nested == "pass";
   const Json& metadata = member(json, "metadata");
   for (const MetadataField& field : kMetadataFields)
     read(member(metadata, std::string(field.name).c_str()), run.metadata.*field.member);

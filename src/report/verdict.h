@@ -97,6 +97,24 @@ class VerdictFold {
           with_gpm_ns_ = 0;
 };
 
+// The same for a run and each of its phases (run.phases): a phase is judged by the rows that end in it.
+class RunVerdict {
+ public:
+  RunVerdict(const Schema& schema, const Run& run);
+  std::optional<RowClass> add(const Row& row);
+  Verdict verdict(const Run& run) const;  // phases by their start
+
+ private:
+  struct Judged {
+    std::string name;
+    double started_s, ended_s;
+    ClassTimes times;
+  };
+  VerdictFold fold_;
+  JudgedRun run_;
+  std::vector<Judged> phases_;
+};
+
 // Of a stored run or a metrics file, with its phases.
 Result<Verdict> verdict_of(const Input& input);
 

@@ -7,12 +7,12 @@ namespace tacho {
 namespace {
 
 using enum Source;
-enum class Compared : uint8_t { at_least, below, to_another };
+enum class Compared : uint8_t { or_more, less_than, to_another };
 using enum Compared;
 enum class Per : uint8_t { plain, core, second };  // what the threshold is multiplied by
 
 // One condition of a rule, for the evidence: the threshold is in the unit of the column.
-struct Condition {
+struct EvidenceRule {
   Limit limit;
   Source source;
   Compared compared;
@@ -26,42 +26,49 @@ constexpr double kBytesSwapped = 1e6;
 
 // The rules' conditions in the order in which a person wants to hear of them; the own pressure or the machine's,
 // whichever the rows were judged by.
-constexpr auto kConditions = std::to_array<Condition>({
-    {Limit::memory, own_memory, at_least, 0.1, Per::plain,
+constexpr auto kConditions = std::to_array<EvidenceRule>({
+    {Limit::memory, own_memory, or_more, 0.1, Per::plain,
      "share of the time in which all of the job stood still for memory"},
-    {Limit::memory, machine_memory, at_least, 0.1, Per::plain,
+    {Limit::memory, machine_memory, or_more, 0.1, Per::plain,
      "share of the time in which all of the machine stood still for memory"},
-    {Limit::memory, oom_kills, at_least, 1, Per::plain, "processes that the kernel killed for memory"},
-    {Limit::memory, swap_in, at_least, kBytesSwapped, Per::second, "bytes brought back from swap"},
-    {Limit::memory, swap_out, at_least, kBytesSwapped, Per::second, "bytes sent to swap"},
-    {Limit::memory, process_faults, at_least, 10, Per::second, "page faults of the job that had to read"},
-    {Limit::memory, system_faults, at_least, 10, Per::second, "page faults of the machine that had to read"},
-    {Limit::cpu_quota, throttled_s, at_least, 0.05, Per::second, "seconds in which the quota held the job back"},
-    {Limit::gpu_compute, sm_active, at_least, 0.6, Per::plain, "share of the multiprocessors that were busy"},
-    {Limit::gpu_compute, tensor_active, at_least, 0.4, Per::plain, "share of the time in which tensor cores were busy"},
-    {Limit::gpu_memory_bandwidth, dram_active, at_least, 0.6, Per::plain, "share of the GPU memory's bandwidth"},
+    {Limit::memory, oom_kills, or_more, 1, Per::plain, "processes that the kernel killed for memory"},
+    {Limit::memory, swap_in, or_more, kBytesSwapped, Per::second, "bytes brought back from swap"},
+    {Limit::memory, swap_out, or_more, kBytesSwapped, Per::second, "bytes sent to swap"},
+    {Limit::memory, process_faults, or_more, 10, Per::second, "page faults of the job that had to read"},
+    {Limit::memory, system_faults, or_more, 10, Per::second, "page faults of the machine that had to read"},
+    {Limit::cpu_quota, throttled_s, or_more, 0.05, Per::second, "seconds in which the quota held the job back"},
+    {Limit::gpu_compute, job_sm_active, or_more, 0.6, Per::plain,
+     "share of the multiprocessors that were busy on the job's busiest GPU"},
+    {Limit::gpu_compute, sm_active, or_more, 0.6, Per::plain, "share of the multiprocessors that were busy"},
+    {Limit::gpu_compute, job_tensor_active, or_more, 0.4, Per::plain,
+     "share of the time in which tensor cores were busy on the job's busiest GPU"},
+    {Limit::gpu_compute, tensor_active, or_more, 0.4, Per::plain, "share of the time in which tensor cores were busy"},
+    {Limit::gpu_memory_bandwidth, job_dram_active, or_more, 0.6, Per::plain,
+     "share of the memory's bandwidth on the job's busiest GPU"},
+    {Limit::gpu_memory_bandwidth, dram_active, or_more, 0.6, Per::plain, "share of the GPU memory's bandwidth"},
     {Limit::pcie, pcie_rx, to_another, 0, Per::plain, "bytes received over PCIe, compared with 0.6 of the link"},
     {Limit::pcie, pcie_tx, to_another, 0, Per::plain, "bytes sent over PCIe, compared with 0.6 of the link"},
     {Limit::nvlink, nvlink_rx, to_another, 0, Per::plain, "bytes received over NVLink, compared with 0.6 of the links"},
     {Limit::nvlink, nvlink_tx, to_another, 0, Per::plain, "bytes sent over NVLink, compared with 0.6 of the links"},
-    {Limit::disk, own_io, at_least, 0.2, Per::plain,
+    {Limit::disk, own_io, or_more, 0.2, Per::plain,
      "share of the time in which some thread of the job stood still for I/O"},
-    {Limit::disk, machine_io, at_least, 0.2, Per::plain,
+    {Limit::disk, machine_io, or_more, 0.2, Per::plain,
      "share of the time in which some thread of the machine stood still for I/O"},
-    {Limit::disk, waits_disk, at_least, 1, Per::plain, "threads that waited for a disk"},
-    {Limit::network, net_busiest, at_least, 0.7, Per::plain, "share of an interface's speed"},
-    {Limit::network, waits_network, at_least, 1, Per::plain, "threads that waited for a peer"},
-    {Limit::lock, waits_lock, at_least, 2, Per::plain, "threads that waited for a lock"},
-    {Limit::cpu, process_cpu, at_least, 0.9, Per::core, "cores that the job kept busy"},
-    {Limit::cpu, system_cpu, at_least, 0.9, Per::core, "cores that were busy"},
-    {Limit::cpu, own_cpu, at_least, 0.3, Per::plain,
+    {Limit::disk, waits_disk, or_more, 1, Per::plain, "threads that waited for a disk"},
+    {Limit::network, net_busiest, or_more, 0.7, Per::plain, "share of an interface's speed"},
+    {Limit::network, waits_network, or_more, 1, Per::plain, "threads that waited for a peer"},
+    {Limit::lock, waits_lock, or_more, 2, Per::plain, "threads that waited for a lock"},
+    {Limit::cpu, process_cpu, or_more, 0.9, Per::core, "cores that the job kept busy"},
+    {Limit::cpu, system_cpu, or_more, 0.9, Per::core, "cores that were busy"},
+    {Limit::cpu, own_cpu, or_more, 0.3, Per::plain,
      "share of the time in which some thread of the job waited for a core"},
-    {Limit::cpu, machine_cpu, at_least, 0.3, Per::plain,
+    {Limit::cpu, machine_cpu, or_more, 0.3, Per::plain,
      "share of the time in which some thread of the machine waited for a core"},
-    {Limit::single_thread, process_cpu, below, 1.15, Per::plain, "cores that the job kept busy, where it may use more"},
+    {Limit::single_thread, process_cpu, less_than, 1.15, Per::plain,
+     "cores that the job kept busy, where it may use more"},
     {Limit::single_thread, own_cpu, to_another, 0, Per::plain,
      "share of the time in which some thread of the job waited for a core"},
-    {Limit::waiting, process_cpu, below, 0.1, Per::plain, "cores that the job kept busy"},
+    {Limit::waiting, process_cpu, less_than, 0.1, Per::plain, "cores that the job kept busy"},
 });
 
 std::string amount_text(Source source, double value) {
@@ -74,7 +81,7 @@ std::string amount_text(Source source, double value) {
 
 bool holds(const Evidence& evidence, Compared compared) {
   if (compared == to_another || is_absent(evidence.threshold)) return evidence.value > 0;
-  return compared == at_least ? evidence.value >= evidence.threshold - 1e-9 : evidence.value <= evidence.threshold;
+  return compared == or_more ? evidence.value >= evidence.threshold - 1e-9 : evidence.value <= evidence.threshold;
 }
 
 Source state_of(std::string_view word) {
@@ -84,13 +91,13 @@ Source state_of(std::string_view word) {
   return waits_other;
 }
 
-Evidence make_evidence(const Condition& condition, double value, double cores, double interval_s) {
+Evidence make_evidence(const EvidenceRule& condition, double value, double cores, double interval_s) {
   const double factor = condition.per == Per::core ? cores : condition.per == Per::second ? interval_s : 1;
   Evidence evidence{column_of(condition.source), value, kAbsent, ""};
   if (condition.compared != to_another) evidence.threshold = condition.threshold * factor;
   evidence.text = amount_text(condition.source, value) + " " + std::string(condition.text);
   if (!is_absent(evidence.threshold))
-    evidence.text += (condition.compared == at_least ? ", at least " : ", at most ") +
+    evidence.text += (condition.compared == or_more ? ", at least " : ", at most ") +
                      amount_text(condition.source, evidence.threshold) + " counts";
   return evidence;
 }
@@ -122,13 +129,13 @@ std::vector<Evidence> VerdictFold::evidence(Limit limit, Over over, const Judgem
   const int64_t ns = over == Over::all_rows ? times_.total_ns() : times_.ns_of(limit);
   const double interval_s = rows > 0 ? static_cast<double>(ns) / 1e9 / static_cast<double>(rows) : 1;
   const bool own = run.own_cgroup && foreign_pressure_ns_ * 2 < times_.total_ns();
-  const auto take = [&](const Condition& condition) {
+  const auto take = [&](const EvidenceRule& condition) {
     const double value = over == Over::all_rows ? mean(condition.source) : mean(condition.source, limit);
     if (is_absent(value)) return;
     all.push_back(make_evidence(condition, value, run.cores, interval_s));
     if (holds(all.back(), condition.compared)) strong.push_back(all.back());
   };
-  for (const Condition& condition : kConditions)
+  for (const EvidenceRule& condition : kConditions)
     if (condition.limit == limit && !is_of_other_kind(condition.source, own, is_machine())) take(condition);
   if (limit == Limit::waiting && !judgement.detail.empty() && judgement.verdict == "waiting")
     take({limit, state_of(judgement.detail), to_another, 0, Per::plain, "threads that waited like this"});

@@ -6,6 +6,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "report/run_reader.h"
+
 namespace tacho {
 namespace {
 
@@ -232,6 +234,7 @@ class StoredVerdict : public testing::Test {
     input.stored.run = judged_run();
     input.stored.run.interval_ns = 1'000'000'000;
     input.stored.json = R"({"id":"a","phases":)" + phases + "}";
+    input.stored.run.phases = parse_run_json(input.stored.json)->run.phases;
     input.rows_path = folder_ + "/metrics.csv";
     return input;
   }

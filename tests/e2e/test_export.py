@@ -4,7 +4,7 @@ import gzip
 import json
 import os
 
-from support import Case
+from support import TACHO, Case
 
 KEYS = {"realtime", "%cpu", "cpu_model", "rchar", "wchar", "syscr", "syscw", "read_bytes", "write_bytes", "%mem", "vmem", "rss",
         "peak_vmem", "peak_rss", "vol_ctxt", "inv_ctxt"}
@@ -112,3 +112,39 @@ class Export(Case):
         folder = self.run_folders(self.path("store"))[0]
         with open(os.path.join(folder, "metrics.csv"), encoding="utf-8") as file:
             self.assertEqual(self.exported("csv"), file.read())
+
+    def test_markdown(self):
+        self.write("README.md", "# Before\n")
+        name = "a|b`<c>&\nd"
+        self.record(self.path("README.md"), "markdown:" + self.path("y"), command=("sh", "-c", "tacho mark 'p|1' 2>&1; sleep 0.1; echo " + "x" * 500),
+                    env={"PATH": os.path.dirname(TACHO) + ":" + os.environ["PATH"], "TACHO_JOB_NAME": name})
+        text = self.read("README.md")
+        self.assertTrue(text.startswith("# Before\n### tacho: a&#124;b&#96;&lt;c&gt;&amp; d\n\n"), text)
+        self.assertIn("\n| result | ok |\n", text)
+        self.assertIn("\n| p&#124;1 | ", text)
+        self.assertNotIn("x" * 201, text)
+        self.assertEqual(text, "# Before\n" + self.read("y"))
+        self.assertEqual(self.read("y"), self.exported("markdown"))
+        self.record("markdown:" + self.path("y"))
+        self.assertEqual(self.read("y").count("### tacho: "), 2)
+        self.write("large", "x" * (1 << 20))
+        done = self.record("markdown:" + self.path("large"))
+        self.assertEqual(len(done.err.splitlines()), 1, done.err)
+        self.assertEqual(os.path.getsize(self.path("large")), 1 << 20)
+        done = self.tacho("run", "-q", "--no-store", "-o", "markdown:-", "--", "true")
+        self.assertTrue(done.out.startswith("### tacho: true\n"), done)
+        self.assertEqual(self.tacho("run", "-o", "markdown:/nonexistent/x", "--", "true").rc, 125)
+
+    def test_json_lines_of_a_stored_run(self):
+        self.record()
+        lines = [json.loads(line) for line in self.exported("jsonl").splitlines()]
+        self.assertGreater(len(lines), 1)
+
+    def test_totals_of_the_whole_tree(self):
+        self.record(self.path("x.nftrace"), command=("sh", "-c", "head -c 5000000 /dev/zero | cat >/dev/null; sleep 0.2"))
+        pairs = dict(line.split("=", 1) for line in self.read("x.nftrace").splitlines()[1:])
+        self.assertLessEqual(set(pairs), KEYS)
+        self.assertEqual(set(pairs), KEYS)
+        for key in ("rchar", "wchar"):
+            self.assertTrue(10_000_000 <= int(pairs[key]) < 10_300_000, pairs)
+        self.assertGreaterEqual(int(pairs["peak_vmem"]), int(pairs["peak_rss"]))
