@@ -10,6 +10,9 @@ target_compile_definitions(tacho_flags INTERFACE
   TACHO_VERSION="${PROJECT_VERSION}" $<$<BOOL:${TACHO_STATIC}>:TACHO_STATIC=1>
   $<$<CONFIG:Release>:_FORTIFY_SOURCE=2>)
 target_link_options(tacho_flags INTERFACE -Wl,-z,relro,-z,now)
+if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|amd64|AMD64")
+  target_compile_options(tacho_flags INTERFACE -fsigned-char)  # as on x86: a byte of UTF-8 is below zero on every machine
+endif()
 if(TACHO_SANITIZE)
   target_compile_options(tacho_flags INTERFACE -fsanitize=${TACHO_SANITIZE} -fno-sanitize-recover=all)
   target_link_options(tacho_flags INTERFACE -fsanitize=${TACHO_SANITIZE})
@@ -30,7 +33,7 @@ endif()
 # What nearly every file includes is parsed once: half of the time to compile went into headers of the standard library and of
 # the JSON library. A file still includes what it uses.
 set(TACHO_STANDARD_HEADERS <algorithm> <array> <cstdint> <functional> <map> <memory> <optional> <span> <string> <string_view> <utility> <vector>)
-set(TACHO_JSON_FOLDERS net/aws net/google cloud deliver cromwell kube/api kube/webhook kube/trials)
+set(TACHO_JSON_FOLDERS net/aws net/google net/metrics cloud deliver cromwell kube/api kube/webhook kube/trials)
 function(tacho_precompile folder name)
   if(folder STREQUAL "base")
     target_precompile_headers(tacho_base PRIVATE ${TACHO_STANDARD_HEADERS})

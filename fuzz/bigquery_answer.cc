@@ -2,6 +2,7 @@
 // credentials; and the records that a spool may hold after a crash.
 #include <string>
 
+#include "cromwell/metadata_table.h"
 #include "net/google/bigquery.h"
 #include "net/google/bigquery_errors.h"
 #include "net/google/bigquery_schema.h"

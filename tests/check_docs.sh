@@ -12,6 +12,14 @@ if ! diff -u "$root/docs/metrics.md" "$work/metrics.md" >&2; then
   complain "docs/metrics.md is out of date; run: $tacho docs metrics > docs/metrics.md"
 fi
 
+# Printed by tacho-deliver, which not every build has.
+if [ -x "$(dirname "$tacho")/tacho-deliver" ]; then
+  "$tacho" bq columns > "$work/bigquery-columns.md" || complain "tacho bq columns failed"
+  if ! diff -u "$root/docs/bigquery-columns.md" "$work/bigquery-columns.md" >&2; then
+    complain "docs/bigquery-columns.md is out of date; run: $tacho bq columns > docs/bigquery-columns.md"
+  fi
+fi
+
 "$tacho" docs completion-bash > "$work/tacho.bash" || complain "tacho docs completion-bash failed"
 bash -n "$work/tacho.bash" || complain "the bash completion is not valid"
 "$tacho" docs completion-zsh > "$work/_tacho" || complain "tacho docs completion-zsh failed"

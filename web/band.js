@@ -2,13 +2,15 @@
 'use strict';
 // A band above the charts: what limited the run, stretch by stretch. Not there where nobody told.
 
-const BAND_HEIGHT = 26;
+const BAND_HEIGHT = 26, PHASES_HEIGHT = 20;
 
 class Band {
-  /** @param {View} view @param {HTMLElement} host @param {NonNullable<RunData['band']>} band */
-  constructor(view, host, band) {
+  /** @param {View} view @param {HTMLElement} host @param {NonNullable<RunData['band']>} band @param {RunData['phases']} phases */
+  constructor(view, host, band, phases) {
     this.view = view;
     this.band = band;
+    this.phases = phases.filter(([, , , verdict]) => verdict);
+    this.height = BAND_HEIGHT + (this.phases.length ? PHASES_HEIGHT : 0);
     this.card = make('div', 'chart');
     this.card.append(make('h3', '', 'What limited it'));
     const legend = make('div', 'legend words');
@@ -19,9 +21,11 @@ class Band {
       legend.append(entry);
     });
     this.plot = make('div', 'plot low');
+    this.plot.style.height = this.height + 'px';
     this.canvas = make('canvas');
     this.canvas.setAttribute('role', 'img');
-    this.canvas.setAttribute('aria-label', 'What limited the run over time: ' + band.words.join(', '));
+    this.canvas.setAttribute('aria-label', 'What limited the run over time: ' + band.words.join(', ') +
+      this.phases.slice(0, 20).map(([name, , , verdict]) => '; phase ' + name + ': ' + verdict).join(''));
     this.cursor = make('div', 'cursor');
     const mark = make('div', 'selection');
     this.cursor.hidden = mark.hidden = true;
@@ -45,7 +49,7 @@ class Band {
   draw() {
     const ratio = window.devicePixelRatio || 1, context = this.canvas.getContext('2d');
     this.canvas.width = Math.round(this.width * ratio);
-    this.canvas.height = Math.round(BAND_HEIGHT * ratio);
+    this.canvas.height = Math.round(this.height * ratio);
     if (!context) return;
     context.scale(ratio, ratio);
     let from = 0;
@@ -56,6 +60,27 @@ class Band {
       context.fillStyle = colour('band' + word % 8);
       context.fillRect(a, 4, b - a, BAND_HEIGHT - 8);
     }
+    this.drawPhases(context);
+  }
+
+  // Below the classes: each phase, and what limited it.
+  /** @param {CanvasRenderingContext2D} context */
+  drawPhases(context) {
+    context.font = '11.5px system-ui, sans-serif';
+    context.textBaseline = 'middle';
+    for (const [name, from, to, verdict] of this.phases) {
+      const a = Math.max(LEFT, this.x(from)), b = Math.min(this.width - RIGHT, this.x(to));
+      if (!(b > a)) continue;
+      context.save();
+      context.beginPath();
+      context.rect(a, BAND_HEIGHT - 2, b - a, PHASES_HEIGHT - 2);
+      context.strokeStyle = colour('line');
+      context.stroke();
+      context.clip();
+      context.fillStyle = colour('ink');
+      if (b - a > 24) context.fillText(name + ': ' + verdict, a + 5, BAND_HEIGHT + PHASES_HEIGHT / 2 - 3);
+      context.restore();
+    }
   }
 
   /** @param {number | null} at */
@@ -64,6 +89,7 @@ class Band {
     if (at === null) return;
     this.cursor.style.left = this.x(at) + 'px';
     const piece = this.band.pieces.find(([to]) => at <= to);
-    this.plot.title = piece && piece[1] >= 0 ? this.band.words[piece[1]].replace(/_/g, ' ') : '';
+    const phase = this.phases.find(([, from, to]) => at >= from && at < to);
+    this.plot.title = (piece && piece[1] >= 0 ? this.band.words[piece[1]].replace(/_/g, ' ') : '') + (phase ? '\nphase ' + phase[0] + ': ' + phase[3] : '');
   }
 }

@@ -37,7 +37,7 @@ function overlaidCharts(runs) {
 function fillSection(view, run, section) {
   const part = (/** @type {string} */ name) => /** @type {HTMLElement | null} */ (section.querySelector(name));
   const band = part('.band'), own = part('.own'), heat = part('.heat'), devices = part('.devices'), processes = part('.processes');
-  if (band && run.band) new Band(view, band, run.band);
+  if (band && run.band) new Band(view, band, run.band, run.phases);
   const times = endsOf(run.point_ms);
   if (own) for (const chart of run.charts) new Chart(view, own, ownChart(chart, times, run, run.point_ms));
   if (own && !run.charts.length) own.append(make('p', 'where', 'There are no rows to draw.'));

@@ -6,7 +6,7 @@ interface RunData {
   name: string; id: string; running: boolean; oom_killed: boolean; start: number | null; seconds: number | null;
   rows_per_point: number; point_ms: number[]; charts: PackedChart[];
   oom: [number, number][]; throttled: [number, number, number][];
-  phases: [string, number, number][]; points: [string, number][];
+  phases: [string, number, number, string][]; points: [string, number][];
   band?: { words: string[]; pieces: [number, number][] };
   device_ms?: number[]; heat?: { kind: string; names: string[]; rows: string[] };
   devices?: PackedChart[]; devices_left_out?: number;

@@ -111,14 +111,15 @@ std::string format_seconds(int64_t realtime_ns) {
   return text;
 }
 
-std::string format_microseconds(int64_t realtime_ns) {
+MicroTime::MicroTime(int64_t realtime_ns) {
   const int64_t seconds = whole(realtime_ns, kNsPerSec);
-  std::string text(kUtcLength + 8, 'Z');
-  put_utc(text.data(), seconds);
-  text[kUtcLength] = '.';
-  put_digits(text.data() + kUtcLength + 1, whole(realtime_ns, kNsPerUs) - seconds * 1'000'000, 6);
-  return text;
+  put_utc(text_, seconds);
+  text_[kUtcLength] = '.';
+  put_digits(text_ + kUtcLength + 1, whole(realtime_ns, kNsPerUs) - seconds * 1'000'000, 6);
+  text_[sizeof text_ - 1] = 'Z';
 }
+
+std::string format_microseconds(int64_t realtime_ns) { return std::string(MicroTime(realtime_ns).view()); }
 
 std::string compact_utc(int64_t realtime_ns) {
   std::string text = format_seconds(realtime_ns);

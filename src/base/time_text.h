@@ -33,6 +33,16 @@ std::optional<int64_t> parse_iso_time(std::string_view text);
 // cannot be told. Thread-safe as long as nobody sets TZ meanwhile.
 std::string local_time_text(int64_t realtime_ns, bool with_seconds = true);
 
+// With microseconds, as BigQuery and Kubernetes have it: 2026-11-15T09:30:00.250000Z.
+class MicroTime {
+ public:
+  explicit MicroTime(int64_t realtime_ns);
+  std::string_view view() const { return {text_, sizeof text_}; }
+
+ private:
+  char text_[kUtcLength + 8];
+};
+
 std::string format_seconds(int64_t realtime_ns);       // 2026-11-15T09:30:00Z
 std::string format_microseconds(int64_t realtime_ns);  // 2026-11-15T09:30:00.250000Z
 

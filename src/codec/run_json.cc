@@ -244,6 +244,7 @@ void write_identity(JsonWriter& json, Fields& fields, const Run& run, const Summ
   if (run.tracker_pid > 0) json.key("tracker_pid").integer(run.tracker_pid);
   if (run.tracker_start_ticks > 0)
     json.key("tracker_start_ticks").integer(static_cast<int64_t>(run.tracker_start_ticks));
+  if (run.nested_pass) json.key("nested").value("pass");
   write_metadata(json, fields, run.metadata);
   write_started_by(json, fields, run.started_by);
   write_host(json, fields, run.host);

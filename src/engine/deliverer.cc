@@ -73,6 +73,36 @@ bool Token::is_valid() const {
   return std::all_of(data_, data_ + size_, [](char c) { return c > ' ' && c < 0x7f; });
 }
 
+MetricSettings::~MetricSettings() { ::explicit_bzero(lines_.data(), lines_.size()); }
+
+void MetricSettings::read(const std::vector<SpoolSink*>& sinks) {
+  const auto is_of = [&](std::string_view kind) {
+    return std::any_of(sinks.begin(), sinks.end(), [&](const SpoolSink* sink) { return sink->target().kind == kind; });
+  };
+  lines_.reserve(kTokenLimit);
+  for (const char* name : kMetricSecrets) {
+    const std::string_view value = trim(environment_in_place(name));
+    const bool fits = value.size() < kTokenLimit && std::all_of(value.begin(), value.end(), [](char c) {
+                        return static_cast<unsigned char>(c) >= ' ' && c != 0x7f;
+                      });
+    if (!fits) log::error(std::string(name) + " holds what no header has, and is not used; set it right");
+    if (fits && !value.empty() && is_of(kPrometheusKind))
+      lines_.append(1, control::kSecret).append(name).append("=").append(value).append("\n");
+    wipe_environment(name);
+  }
+  for (const SpoolSink* sink : sinks)
+    if (sink->target().kind == kPrometheusKind || sink->target().kind == kOtlpKind)
+      lines_.append(1, control::kPlace).append(sink->target().api_url).append("\n");
+}
+
+void Deliverer::relay() {
+  process_.relay([this](std::string_view line) {
+    const bool known = line == kRefusedMessage;
+    refused_ = refused_ || known;
+    return known;
+  });
+}
+
 std::unique_ptr<Sink> Deliverer::open_service(const Settings& settings, const SinkOptions& options) {
   if (token_.empty()) return nullptr;
   SpoolTarget target;
@@ -84,14 +114,16 @@ std::unique_ptr<Sink> Deliverer::open_service(const Settings& settings, const Si
   return nullptr;
 }
 
-pid_t Deliverer::start(const std::string& store_folder, int64_t now_ns) {
+pid_t Deliverer::start(const std::string& store_folder, int64_t now_ns, bool later) {
+  later_ = later;
   for (SpoolSink* sink : sinks_) {
     sink->set_store_folder(store_folder);
     if (const Status status = sink->describe(); !status) log::warn(status.error());
   }
+  metric_settings_.read(sinks_);
   if (!token_.is_valid()) keep_back_service();
   for (const SpoolSink* sink : sinks_) folders_.push_back(sink->folder());
-  if (sinks_.empty()) return 0;
+  if (sinks_.empty() || later_) return 0;
   if (const Status status = launch(now_ns); !status) {
     Error error = status.error();
     error.what = "nothing is sent for now: " + error.what;
@@ -125,6 +157,7 @@ Status Deliverer::launch(int64_t now_ns) {
   for (const SpoolSink* sink : sinks_) start.locks.push_back(sink->lock_fd());
   start.remove_environment = secret_variables();
   if (token_.is_valid()) start.token = token_.view();
+  start.settings = metric_settings_.lines();
   restarts_.started(now_ns);
   return process_.start(start);
 }
@@ -169,7 +202,7 @@ std::string Deliverer::note() const {
 bool Deliverer::delivered() const { return std::none_of(folders_.begin(), folders_.end(), has_rows_left); }
 
 bool Deliverer::finish(Clock& clock, Job& job, const std::string& run_id) {
-  if (sinks_.empty()) return kept_back_.empty();
+  if (sinks_.empty() || later_) return kept_back_.empty();
   relay();
   const int64_t start_ns = clock.monotonic_ns();
   int64_t deadline_ns = start_ns + finish_budget_ns();
@@ -200,7 +233,7 @@ bool Deliverer::finish(Clock& clock, Job& job, const std::string& run_id) {
     relay();
   }
   process_.farewell();
-  if (delivered()) return kept_back_.empty();
+  if (delivered()) return kept_back_.empty() && !refused_;
   tell_what_is_left(run_id);
   return false;
 }

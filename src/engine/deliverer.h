@@ -36,6 +36,21 @@ class Token {
   size_t size_ = 0;
 };
 
+// What the deliverer is told of receivers of metrics: secrets, which are wiped from the environment here, and the
+// addresses of this run's outputs. Lines of the pipe; wiped at the end.
+class MetricSettings {
+ public:
+  MetricSettings() = default;
+  ~MetricSettings();
+  MetricSettings(const MetricSettings&) = delete;
+  MetricSettings& operator=(const MetricSettings&) = delete;
+  void read(const std::vector<SpoolSink*>& sinks);
+  std::string_view lines() const { return lines_; }
+
+ private:
+  std::string lines_;
+};
+
 class Deliverer {
  public:
   // The sink of the service when a token is set, else null. Never an error: a spool that cannot be made is reported.
@@ -45,9 +60,10 @@ class Deliverer {
   void add(SpoolSink& sink) { sinks_.push_back(&sink); }
   bool is_needed() const { return !sinks_.empty(); }
   // Starts the program for the sinks, whose runs are described now. Returns its pid, 0 when there is none.
-  pid_t start(const std::string& store_folder, int64_t now_ns);
+  // `later`: nobody sends now; the folders are free when this process is gone.
+  pid_t start(const std::string& store_folder, int64_t now_ns, bool later = false);
   // Passes on what the deliverer had to say. Called at every tick.
-  void relay() { process_.relay(); }
+  void relay();
 
   // For every process that was reaped. True when it was the deliverer, whose number may now become another's.
   bool ended(const Exit& exit, int64_t now_ns);
@@ -70,10 +86,13 @@ class Deliverer {
   Token token_;
   std::vector<SpoolSink*> sinks_;
   std::vector<std::string> folders_;
+  MetricSettings metric_settings_;
   DelivererProcess process_;
   Restarts restarts_;
   int end_status_ = 0, ends_ = 0, restarted_ = 0;  // of the last deliverer that ended, and how many did
   std::string kept_back_;                          // the service's folder when the token cannot be sent
+  bool later_ = false;
+  bool refused_ = false;  // a receiver of metrics took some samples not
   bool started_ = false, began_ = false, told_restart_ = false, told_given_up_ = false, reported_ = false;
 };
 

@@ -37,9 +37,9 @@ Status DelivererProcess::start(const Start& start) {
   control_ = std::move(pipe->second);
   pending_.clear();
   told_bytes_ = 0;
-  std::string greeting(1, control::kToken);
-  greeting.reserve(start.token.size() + 2);
-  greeting.append(start.token).append("\n");
+  std::string greeting;
+  greeting.reserve(start.settings.size() + start.token.size() + 2);
+  greeting.append(start.settings).append(1, control::kToken).append(start.token).append("\n");
   poke(greeting);
   ::explicit_bzero(greeting.data(), greeting.size());
   return ok();

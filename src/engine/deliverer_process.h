@@ -20,7 +20,8 @@ class DelivererProcess {
     std::vector<std::string> folders;
     std::vector<int> locks;  // of the same folders: free when both processes are gone
     std::vector<std::string> remove_environment;
-    std::string_view token;  // of the service; sent through the pipe
+    std::string_view token;     // of the service; sent through the pipe
+    std::string_view settings;  // lines that go before it (spool/contract.h)
   };
   Status start(const Start& start);
 

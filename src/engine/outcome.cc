@@ -45,6 +45,23 @@ std::optional<int64_t> whole(std::optional<double> value) {
   return static_cast<int64_t>(*value);
 }
 
+// What no column has. Switches are known of what was reaped: all of a job's, once it has ended.
+void fill_from_tree(Totals& totals, const ProcessTree& tree) {
+  const Usage& used = tree.total();
+  if (tree.virtual_peak_bytes() > 0) totals.virtual_peak_bytes = tree.virtual_peak_bytes();
+  if (tree.uss_peak_bytes() > 0) totals.uss_peak_bytes = tree.uss_peak_bytes();
+  if (tree.has_calls()) {
+    totals.read_chars = used.read_chars;
+    totals.write_chars = used.write_chars;
+    totals.read_calls = used.read_calls;
+    totals.write_calls = used.write_calls;
+  }
+  if (tree.reaped_switches() > 0) {
+    totals.switches_voluntary = tree.reaped_voluntary();
+    totals.switches_involuntary = tree.reaped_involuntary();
+  }
+}
+
 }  // namespace
 
 void OomWatch::begin(const Roots& roots) { kills_before_ = oom_kills(roots); }
@@ -109,6 +126,7 @@ void TotalsKeeper::update(Run& run, const Summary& summary, const ProcessTree* t
   totals.io_read_bytes = whole(sum_of(summary, read_));
   totals.io_write_bytes = whole(sum_of(summary, write_));
   totals.processes_seen = tree->processes_seen();
+  fill_from_tree(totals, *tree);
   const int64_t largest = tree->largest_process_bytes();
   if (largest > 0) totals.largest_process_bytes = largest;
   const Statistics memory = summary.column(memory_);

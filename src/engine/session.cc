@@ -165,7 +165,7 @@ Status Session::prepare() {
   if (Status status = outputs_.open_run_store(settings_, run_, summary_); !status) return status;
   if (run_.id.empty()) run_.id = make_run_id(clock_.realtime_ns());
   record_.open(settings_, outputs_.store_folder(), run_, tree_.get(), context_);
-  if (record_.has_processes()) job_.on_ending([this](pid_t pid) { tree_->ending(pid); });
+  if (tree_) job_.on_ending([this](pid_t pid) { tree_->ending(pid); });
   wants_detail_ = outputs_.wants_detail();
   return ok();
 }
@@ -224,7 +224,8 @@ Status Session::start() {
   ++run_.revision;
   if (deliverer_.is_needed()) {
     sampler_->fill_host(run_);
-    const pid_t helper = deliverer_.start(outputs_.store_folder(), clock_.monotonic_ns());
+    const pid_t helper =
+        deliverer_.start(outputs_.store_folder(), clock_.monotonic_ns(), settings_.deliver == DeliverWhen::later);
     if (tree_ && helper > 0) tree_->exclude(helper);
   }
   live_.begin(settings_, context_, *sampler_, !record_.has_devices());

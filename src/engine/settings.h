@@ -13,6 +13,7 @@
 
 namespace tacho {
 
+enum class DeliverWhen { beside, later };  // by a deliverer beside the run, or by somebody else afterwards
 enum class Mode { run, attach, watch };
 enum class SummaryStyle { none, line, full, json };
 enum class ColorMode { automatic, always, never };
@@ -26,6 +27,8 @@ struct Settings {
   std::string attach_cgroup;
   bool no_children = false;  // the attached process by itself
   bool detach = false;       // the recording goes on in a process of its own
+  bool nested_pass = false;  // what records inside of it becomes its command instead
+  bool fail_open = false;    // where nothing can be recorded, tacho becomes the command
   int begun_fd = -1;         // where one line tells that it has begun, or why not
 
   int64_t interval_ns = 1'000'000'000;
@@ -41,6 +44,7 @@ struct Settings {
   std::vector<std::string> hide;  // single field names; group words already expanded
   size_t processes = 10'000;      // lines of processes.csv; 0: no such file
   bool devices = true;            // devices.csv is written
+  DeliverWhen deliver = DeliverWhen::beside;
   bool no_cloud = false;
   std::optional<double> carbon_intensity;  // g CO2 a kWh
   std::optional<int64_t> timeout_ns;

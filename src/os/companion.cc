@@ -21,6 +21,7 @@ namespace {
 
 struct Plan {
   pid_t parent;
+  const char* program;
   std::vector<char*> arguments, environment;
   std::vector<int> descriptors;  // 0, 1, 2, then the channels; all far above their place
 };
@@ -37,7 +38,7 @@ struct Plan {
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   for (size_t i = 0; i < plan.descriptors.size(); ++i) ::dup2(plan.descriptors[i], static_cast<int>(i));
   close_from_on_exec(static_cast<unsigned>(plan.descriptors.size()));
-  ::execve("/proc/self/exe", plan.arguments.data(), plan.environment.data());
+  ::execve(plan.program, plan.arguments.data(), plan.environment.data());
   ::_exit(127);
 }
 
@@ -70,6 +71,7 @@ Result<Companion> start_companion(const CompanionOptions& options) {
 
   Plan plan;
   plan.parent = ::getpid();
+  plan.program = options.program.empty() ? "/proc/self/exe" : options.program.c_str();
   for (const Fd& end : theirs) {
     if (!end) return too_few_descriptors();
     plan.descriptors.push_back(end.get());

@@ -1,4 +1,4 @@
-// A companion: this same program, started once more beside us for work that must not happen in this process. It is an
+// A companion: this same program, or one that does its work, started beside us for what must not happen here. It is an
 // exec rather than a bare fork, because other threads may hold any lock at the moment of a fork and because the memory
 // of this process, secrets included, is none of its business. It has a session of its own, so that neither Ctrl-C nor
 // the job's `kill 0` reaches it, no descriptor but its ends of the channels, and the kernel kills it when the thread
@@ -19,6 +19,7 @@
 namespace tacho {
 
 struct CompanionOptions {
+  std::string program;                 // a path; empty: this same program
   std::vector<std::string> arguments;  // the first is its name, as ps shows it
   std::vector<std::string> remove_environment;
   size_t channels = 1;  // SOCK_SEQPACKET; become 3, 4, … in the companion

@@ -26,7 +26,14 @@ std::string in_locale(std::string text);
 
 // The token of the service, the first that is set. No other program gets to see them.
 constexpr std::array kTokenVariables{"SENTINEL_API_TOKEN", "SENTINEL_API_KEY"};
-inline std::vector<std::string> secret_variables() { return {kTokenVariables.begin(), kTokenVariables.end()}; }
+// For the receivers of metrics.
+constexpr std::array kMetricSecrets{"TACHO_PROMETHEUS_TOKEN", "TACHO_PROMETHEUS_USER", "TACHO_PROMETHEUS_PASSWORD",
+                                    "TACHO_PROMETHEUS_HEADERS"};
+inline std::vector<std::string> secret_variables() {
+  std::vector<std::string> names{kTokenVariables.begin(), kTokenVariables.end()};
+  names.insert(names.end(), kMetricSecrets.begin(), kMetricSecrets.end());
+  return names;
+}
 
 // The folder of the run that a process is part of, for `tacho mark` and whoever appends to its marks.csv.
 inline constexpr char kRunFolderVariable[] = "TACHO_RUN";

@@ -93,6 +93,14 @@ bool KeptFile::read(ReadBuffer& buffer, std::string_view& text) {
   return false;
 }
 
+Result<Fd> open_plain_file(const std::string& path) {
+  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct stat facts {};
+  if (!fd || ::fstat(fd.get(), &facts) != 0) return system_error("cannot open", path, errno);
+  if (!S_ISREG(facts.st_mode)) return Error{Code::invalid, "this is not a plain file", path, "it is left alone"};
+  return fd;
+}
+
 Status read_pieces(const std::string& path, const std::function<bool(std::string_view piece)>& take) {
   const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd) return system_error("cannot open", path, errno);

@@ -58,6 +58,9 @@ class KeptFile {
   Fd fd_;
 };
 
+// For reading what anybody may have put there: neither a link is followed nor a pipe waited for.
+Result<Fd> open_plain_file(const std::string& path);
+
 // For start-up and user files: allocates.
 Result<std::string> read_whole_file(const std::string& path, size_t limit = 64u << 20);
 // The same in small pieces, until `take` returns false.

@@ -1,6 +1,5 @@
 #include "os/library.h"
 
-#ifndef TACHO_STATIC
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -12,24 +11,8 @@
 #include "os/environment.h"
 #include "os/fd.h"
 #include "os/file.h"
-#endif
 
 namespace tacho {
-
-#ifdef TACHO_STATIC
-
-// dlopen in a static glibc program needs the very same glibc on the machine it runs on: not to be relied on.
-Result<Library> Library::open(const std::string& name) {
-  return Error{Code::not_available, "the static build of tacho cannot load libraries", name,
-               "use the dynamically linked tacho on machines with a GPU"};
-}
-
-bool Library::is_installed(const std::string&) { return false; }
-
-void* Library::symbol(const char*) const { return nullptr; }
-
-#else
-
 namespace {
 
 // The cache holds names and paths of all libraries as strings that end in NUL. Mapped, not read: no memory stays
@@ -57,6 +40,18 @@ bool Library::is_installed(const std::string& name) {
     if (file_exists(folder + name)) return true;
   return is_in_linker_cache(name);
 }
+
+#ifdef TACHO_STATIC
+
+// dlopen in a static glibc program needs the very same glibc on the machine it runs on: not to be relied on.
+Result<Library> Library::open(const std::string& name) {
+  return Error{Code::not_available, "cannot load the library", name,
+               is_installed(name) ? "a static tacho leaves that to the programs beside it" : "it is not installed"};
+}
+
+void* Library::symbol(const char*) const { return nullptr; }
+
+#else
 
 Result<Library> Library::open(const std::string& name) {
   // Lazy: a driver library has thousands of functions, of which a few are used.

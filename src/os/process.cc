@@ -77,19 +77,37 @@ struct ExecPlan {
   std::vector<char*> arguments, environment;
   std::vector<char*> shell_arguments;  // for a script without #!, as execvp does: sh FILE ARGS
   Inherited inherited;
-  int go_fd;        // readable end: wait here before exec, or −1
-  int go_write_fd;  // its other end, which the child must not hold open
-  int error_fd;     // exec's errno goes here
+  int go_fd = -1;        // readable end: wait here before exec, or −1
+  int go_write_fd = -1;  // its other end, which the child must not hold open
+  int error_fd = -1;     // exec's errno goes here
 };
 
-[[noreturn]] void run_child(ExecPlan& plan) {
-  ::setrlimit(RLIMIT_NOFILE, &plan.inherited.open_files);
-  if (plan.inherited.ignores_child_signal) ::signal(SIGCHLD, SIG_IGN);
-  ::sigprocmask(SIG_SETMASK, &plan.inherited.signal_mask, nullptr);
-  char go = 0;
-  if (plan.go_write_fd >= 0) ::close(plan.go_write_fd);
-  if (plan.go_fd >= 0)
-    while (::read(plan.go_fd, &go, 1) < 0 && errno == EINTR) {}
+// Points into both.
+ExecPlan plan_of(const SpawnOptions& options, const std::vector<std::string>& candidates) {
+  ExecPlan plan;
+  for (const std::string& candidate : candidates) plan.candidates.push_back(candidate.c_str());
+  plan.shell_arguments = {const_cast<char*>("sh"), nullptr};
+  for (const std::string& argument : options.command) {
+    plan.arguments.push_back(const_cast<char*>(argument.c_str()));
+    if (plan.arguments.size() > 1) plan.shell_arguments.push_back(plan.arguments.back());
+  }
+  plan.arguments.push_back(nullptr);
+  plan.shell_arguments.push_back(nullptr);
+  plan.environment = environment_without(options.remove_environment);
+  for (const std::string& entry : options.add_environment)
+    plan.environment.insert(plan.environment.end() - 1, const_cast<char*>(entry.c_str()));
+  plan.inherited = options.inherited;
+  return plan;
+}
+
+void inherit(const Inherited& inherited) {
+  ::setrlimit(RLIMIT_NOFILE, &inherited.open_files);
+  if (inherited.ignores_child_signal) ::signal(SIGCHLD, SIG_IGN);
+  ::sigprocmask(SIG_SETMASK, &inherited.signal_mask, nullptr);
+}
+
+// Comes back with errno where no candidate could be run.
+int try_exec(ExecPlan& plan) {
   int error = ENOENT;
   for (const char* file : plan.candidates) {
     ::execve(file, plan.arguments.data(), plan.environment.data());
@@ -106,6 +124,16 @@ struct ExecPlan {
       break;
     }
   }
+  return error;
+}
+
+[[noreturn]] void run_child(ExecPlan& plan) {
+  inherit(plan.inherited);
+  char go = 0;
+  if (plan.go_write_fd >= 0) ::close(plan.go_write_fd);
+  if (plan.go_fd >= 0)
+    while (::read(plan.go_fd, &go, 1) < 0 && errno == EINTR) {}
+  const int error = try_exec(plan);
   [[maybe_unused]] const ssize_t told = ::write(plan.error_fd, &error, sizeof error);
   ::_exit(error == ENOENT ? 127 : 126);
 }
@@ -140,6 +168,20 @@ Inherited Inherited::save() {
   return inherited;
 }
 
+AsStarted::AsStarted() {
+  ::sigprocmask(SIG_SETMASK, nullptr, &inherited.signal_mask);
+  ::getrlimit(RLIMIT_NOFILE, &inherited.open_files);
+  struct sigaction now {};
+  inherited.ignores_child_signal = ::sigaction(SIGCHLD, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
+Error become(const SpawnOptions& options) {
+  const std::vector<std::string> candidates = program_candidates(options.command.at(0));
+  ExecPlan plan = plan_of(options, candidates);
+  inherit(plan.inherited);
+  return exec_error(options.command[0], candidates, try_exec(plan));
+}
+
 Result<Child> spawn(const SpawnOptions& options) {
   int error_pipe[2] = {-1, -1}, go_pipe[2] = {-1, -1};
   if (::pipe2(error_pipe, O_CLOEXEC) != 0) return system_error("cannot make a pipe", "", errno);
@@ -149,20 +191,8 @@ Result<Child> spawn(const SpawnOptions& options) {
   const Fd go_read(go_pipe[0]);
   Fd go_write(go_pipe[1]);
 
-  ExecPlan plan;
   const std::vector<std::string> candidates = program_candidates(options.command.at(0));
-  for (const std::string& candidate : candidates) plan.candidates.push_back(candidate.c_str());
-  plan.shell_arguments = {const_cast<char*>("sh"), nullptr};
-  for (const std::string& argument : options.command) {
-    plan.arguments.push_back(const_cast<char*>(argument.c_str()));
-    if (plan.arguments.size() > 1) plan.shell_arguments.push_back(plan.arguments.back());
-  }
-  plan.arguments.push_back(nullptr);
-  plan.shell_arguments.push_back(nullptr);
-  plan.environment = environment_without(options.remove_environment);
-  for (const std::string& entry : options.add_environment)
-    plan.environment.insert(plan.environment.end() - 1, const_cast<char*>(entry.c_str()));
-  plan.inherited = options.inherited;
+  ExecPlan plan = plan_of(options, candidates);
   plan.go_fd = go_read.get();
   plan.go_write_fd = go_write.get();
   plan.error_fd = error_write.get();

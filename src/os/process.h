@@ -24,6 +24,12 @@ struct Inherited {
   static Inherited save();            // also sets SIGCHLD to its default
 };
 
+// How this process was started, kept to become another one in its place; changes nothing.
+struct AsStarted {
+  AsStarted();
+  Inherited inherited;
+};
+
 struct Child {
   pid_t pid = -1;
   Fd pidfd;                // empty on kernels without pidfds
@@ -46,6 +52,9 @@ struct SpawnOptions {
 // codes: not_available (127: not found) and denied (126: not executable) come with the exec error; io when no process
 // could be made.
 Result<Child> spawn(const SpawnOptions& options);
+
+// Becomes the command, with the limits and signals of `inherited`; comes back only with why it cannot be, as spawn().
+Error become(const SpawnOptions& options);
 
 // A pidfd of a process that is not our child; empty where the kernel has none.
 Fd open_pidfd(pid_t pid);

@@ -13,7 +13,11 @@ std::string sibling_of(const std::string& executable, const std::string& program
   return (slash == std::string::npos ? "/" : executable.substr(0, slash + 1)) + program;
 }
 
-std::string sibling_path(const std::string& program) { return sibling_of(read_link("/proc/self/exe"), program); }
+std::string own_program() { return read_link("/proc/self/exe"); }
+
+bool is_own_program(const std::string& path) { return same_file(path, "/proc/self/exe"); }
+
+std::string sibling_path(const std::string& program) { return sibling_of(own_program(), program); }
 
 int become_sibling(const std::string& program, const std::vector<std::string>& words) {
   std::vector<std::string> line{sibling_path(program)};

@@ -6,6 +6,9 @@
 namespace tacho {
 
 // The path of a program in the folder of the running executable, wherever that was called from.
+// The file of the program that runs, without links.
+std::string own_program();
+bool is_own_program(const std::string& path);
 std::string sibling_path(const std::string& program);
 // The same for an executable that is known. Where it is not (no /proc) it is the root's: never a name that the current
 // folder answers.

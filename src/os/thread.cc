@@ -50,7 +50,7 @@ bool start_detached_thread(const char* name, std::function<void()> body) {
   return true;
 }
 
-Monitor::Monitor() {
+WaitLock::WaitLock() {
   pthread_mutex_init(&mutex_, nullptr);
   pthread_condattr_t attributes;
   pthread_condattr_init(&attributes);
@@ -59,12 +59,12 @@ Monitor::Monitor() {
   pthread_condattr_destroy(&attributes);
 }
 
-Monitor::~Monitor() {
+WaitLock::~WaitLock() {
   pthread_cond_destroy(&changed_);
   pthread_mutex_destroy(&mutex_);
 }
 
-bool Monitor::wait_until(int64_t deadline_ns) {
+bool WaitLock::wait_until(int64_t deadline_ns) {
   const timespec deadline{static_cast<time_t>(deadline_ns / kNsPerSec), static_cast<long>(deadline_ns % kNsPerSec)};
   return pthread_cond_timedwait(&changed_, &mutex_, &deadline) == 0;
 }

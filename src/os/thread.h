@@ -14,12 +14,12 @@ bool start_detached_thread(const char* name, std::function<void()> body);
 
 // A mutex with one condition on CLOCK_MONOTONIC, so that a step of the
 // wall clock lengthens no wait. Usable with std::lock_guard and std::unique_lock.
-class Monitor {
+class WaitLock {
  public:
-  Monitor();
-  ~Monitor();
-  Monitor(const Monitor&) = delete;
-  Monitor& operator=(const Monitor&) = delete;
+  WaitLock();
+  ~WaitLock();
+  WaitLock(const WaitLock&) = delete;
+  WaitLock& operator=(const WaitLock&) = delete;
 
   void lock() { pthread_mutex_lock(&mutex_); }
   void unlock() { pthread_mutex_unlock(&mutex_); }

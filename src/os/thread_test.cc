@@ -12,7 +12,7 @@ namespace tacho {
 namespace {
 
 struct Box {
-  Monitor monitor;
+  WaitLock wait_lock;
   bool done = false;
   bool term_blocked = false;
 };
@@ -22,24 +22,24 @@ TEST(DetachedThread, RunsWithSignalsBlocked) {
   ASSERT_TRUE(start_detached_thread("tacho-test", [box] {
     sigset_t mask;
     pthread_sigmask(SIG_SETMASK, nullptr, &mask);
-    const std::lock_guard lock(box->monitor);
+    const std::lock_guard lock(box->wait_lock);
     box->term_blocked = sigismember(&mask, SIGTERM) == 1;
     box->done = true;
-    box->monitor.notify_all();
+    box->wait_lock.notify_all();
   }));
-  const std::lock_guard lock(box->monitor);
-  while (!box->done) box->monitor.wait();
+  const std::lock_guard lock(box->wait_lock);
+  while (!box->done) box->wait_lock.wait();
   EXPECT_TRUE(box->term_blocked);
   sigset_t mask;
   pthread_sigmask(SIG_SETMASK, nullptr, &mask);
   EXPECT_EQ(sigismember(&mask, SIGTERM), 0);  // ours is as it was
 }
 
-TEST(Monitor, GivesUpAtItsDeadline) {
-  Monitor monitor;
-  const std::lock_guard lock(monitor);
+TEST(WaitLock, GivesUpAtItsDeadline) {
+  WaitLock wait_lock;
+  const std::lock_guard lock(wait_lock);
   const int64_t deadline_ns = system_clock().monotonic_ns() + 1'000'000;
-  while (monitor.wait_until(deadline_ns)) {}
+  while (wait_lock.wait_until(deadline_ns)) {}
   EXPECT_GE(system_clock().monotonic_ns(), deadline_ns);
 }
 

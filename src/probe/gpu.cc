@@ -68,10 +68,14 @@ class GpuProbe final : public Probe {
     fresh_ = sampler_->take(deadline_ns_, current_) || system_clock().monotonic_ns() - current_.stamp_ns < kFreshNs ||
              current_.state == GpuState::none;
     context_.vram.clear();
+    context_.gpus_of_job.assign(fresh_ ? current_.devices.size() : 0, false);
     if (!fresh_) return;
     context_.vram = current_.holders;
-    for (const GpuSample& sample : current_.devices)
-      context_.vram_told = context_.vram_told || sample.job_context.has_value();
+    for (size_t i = 0; i < current_.devices.size(); ++i) {
+      const std::optional<bool>& of_job = current_.devices[i].job_context;
+      context_.vram_told = context_.vram_told || of_job.has_value();
+      context_.gpus_of_job[i] = of_job.value_or(false);
+    }
     const bool whole = sums_.fill(current_, out);
     if (!whole && current_.state == GpuState::ready)
       context_.note(

@@ -112,7 +112,7 @@ GpuState AmdBackend::sample(const GpuRequest& request, std::vector<GpuSample>& o
       sample.temperature_mc = number(card.temperature);  // millidegrees
       sample.power_mw = number(card.power);              // microwatts
       if (sample.power_mw) *sample.power_mw /= 1000;
-      sample.frequency_mhz = clock_mhz(card.clock);
+      sample.frequency_mhz = sample.sm_clock_mhz = clock_mhz(card.clock);
     }
     if (!request.job) continue;
     const AmdJob::Share& share = shares_[i];

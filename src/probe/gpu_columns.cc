@@ -22,6 +22,8 @@ constexpr GpuColumn kGpuColumns[] = {
     {"vram_mib", &GpuSample::vram_used_bytes, 1.0 / static_cast<double>(kMiB), 3},
     {"power_w", &GpuSample::power_mw, 1e-3, 3},
     {"temperature_c", &GpuSample::temperature_mc, 1e-3, 1},
+    {"clock_mhz", &GpuSample::sm_clock_mhz, 1, 0},
+    {"throttle", &GpuSample::clock_events, 1, 0},
 };
 
 }  // namespace
@@ -44,6 +46,27 @@ void fill_gpu_devices(std::span<const GpuSample> devices, std::span<DeviceValue>
       if (value) values[at].value = *value;
       ++at;
     }
+}
+
+// In the order of GpuUnitsOfDevice::ppm.
+constexpr std::string_view kUnitColumns[kGpuUnits] = {"sm_active", "sm_occupancy", "tensor_active", "dram_active"};
+
+std::vector<DeviceColumn> gpu_unit_columns(size_t devices) {
+  std::vector<DeviceColumn> columns;
+  for (size_t i = 0; i < devices; ++i)
+    for (const std::string_view name : kUnitColumns)
+      columns.push_back({"gpu_" + std::to_string(i) + "_" + std::string(name), DeviceRule::level, 1e-6, 4});
+  return columns;
+}
+
+void fill_gpu_units(std::span<const GpuUnitsOfDevice> devices, std::span<int64_t> shown_ns,
+                    std::span<DeviceValue> values) {
+  for (size_t i = 0; i < devices.size() && i < shown_ns.size(); ++i) {
+    if (devices[i].stamp_ns <= shown_ns[i] || (i + 1) * kGpuUnits > values.size()) continue;
+    shown_ns[i] = devices[i].stamp_ns;
+    for (size_t unit = 0; unit < kGpuUnits; ++unit)
+      if (devices[i].ppm[unit] >= 0) values[i * kGpuUnits + unit].value = devices[i].ppm[unit];
+  }
 }
 
 size_t count_nvidia_devices(const Roots& roots) {

@@ -1,6 +1,7 @@
 // Power, temperature, PCIe and NVLink traffic of all GPUs, summed: what takes milliseconds to read and therefore has a
 // thread and a pace of its own. A source lives on that thread; counters are plain values.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <optional>
 
@@ -10,6 +11,15 @@ namespace tacho {
 struct GpuUnits {
   std::optional<int64_t> sm_ppm, occupancy_ppm, tensor_ppm, dram_ppm;
   int64_t stamp_ns = 0;  // 0: not yet
+};
+
+inline constexpr size_t kMostDevices = 128;
+inline constexpr size_t kGpuUnits = 4;  // SM active, SM occupancy, tensor, DRAM
+
+// The same of one device.
+struct GpuUnitsOfDevice {
+  int64_t stamp_ns = 0;                                // 0: not yet
+  std::array<int32_t, kGpuUnits> ppm{-1, -1, -1, -1};  // -1: not told
 };
 
 // Totals grow from 0 at the first reading, a device at a time, so that one that fails or comes back makes no jump.
@@ -23,7 +33,10 @@ struct GpuCounters {
   std::optional<int64_t> temperature_mc;  // the highest
   std::optional<int64_t> pcie_max_bytes_per_s, nvlink_max_bytes_per_s;
   GpuUnits gpm;
-  bool energy_by_power = false;  // of a device that counts no energy: its power, multiplied by time
+  std::array<GpuUnitsOfDevice, kMostDevices> units;  // of NVIDIA's, in the driver's order
+  uint32_t unit_devices = 0;                         // of these; 0: none of them has GPM
+  bool units_known = false;                          // the devices were asked whether they have it
+  bool energy_by_power = false;                      // of a device that counts no energy: its power, multiplied by time
   int64_t epoch =
       0;  // totals of different ones have nothing to do with each other: the reader process was started anew
 };

@@ -29,7 +29,8 @@ struct GpuIdentity {
 struct GpuSample {
   std::optional<int64_t> usage_ppm;  // millionths of this GPU
   std::optional<int64_t> vram_used_bytes, vram_total_bytes;
-  std::optional<int64_t> temperature_mc, power_mw, frequency_mhz;  // kept up to date when the request wants detail
+  // Kept up to date when the request wants detail; clock_events is the driver's mask of why the clock is not higher.
+  std::optional<int64_t> temperature_mc, power_mw, frequency_mhz, sm_clock_mhz, clock_events;
   // The share of the job's processes; empty when none is tracked.
   std::optional<int64_t> job_usage_ppm, job_vram_bytes;
   std::optional<bool> job_context;  // a process of the job holds a context here

@@ -6,6 +6,7 @@
 #include "base/units.h"
 #include "os/clock.h"
 #include "probe/gpu.h"
+#include "probe/gpu_columns.h"
 #include "probe/gpu_vendor.h"
 
 namespace tacho {
@@ -29,6 +30,9 @@ enum Field : size_t {
   kTensorActive,
   kDramActive,
   kGpmStamp,
+  kJobSmActive,
+  kJobTensorActive,
+  kJobDramActive,
 };
 
 bool newer(const Reading& before, const Reading& now, size_t value, size_t stamp) {
@@ -87,6 +91,15 @@ constexpr Column kColumns[] = {
      "Share of the GPU memory's bandwidth that was used, mean over GPUs.", measured<kDramActive>},
     {291, "system_gpu_energy_j", "J", 3, Rule::custom, kEnergyUj, 1,
      "Energy of all GPUs, from their energy counters where they have one, else from their power.", joules},
+    {292, "process_gpu_sm_active", "share", 4, Rule::custom, kJobSmActive, 1,
+     "Share of the multiprocessors that had work, of the busiest GPU on which the job holds a context.",
+     measured<kJobSmActive>},
+    {293, "process_gpu_tensor_active", "share", 4, Rule::custom, kJobTensorActive, 1,
+     "Share of the time in which tensor cores worked, of the job's GPU where it was highest.",
+     measured<kJobTensorActive>},
+    {294, "process_gpu_dram_active", "share", 4, Rule::custom, kJobDramActive, 1,
+     "Share of the GPU memory's bandwidth that was used, of the job's GPU where it was highest.",
+     measured<kJobDramActive>},
 };
 
 constexpr int64_t kLongestLevelNs = 10 * kNsPerSec;
@@ -143,17 +156,17 @@ class CounterThread : public std::enable_shared_from_this<CounterThread> {
     return start_detached_thread("tacho-gpu-slow", [self = shared_from_this()] { self->run(); });
   }
   void stop() {
-    const std::lock_guard lock(monitor_);
+    const std::lock_guard lock(wait_lock_);
     stopping_ = true;
-    monitor_.notify_all();
+    wait_lock_.notify_all();
   }
   void tick() {
-    const std::lock_guard lock(monitor_);
+    const std::lock_guard lock(wait_lock_);
     asked_ = true;
-    monitor_.notify_all();
+    wait_lock_.notify_all();
   }
   GpuCounters newest() {
-    const std::lock_guard lock(monitor_);
+    const std::lock_guard lock(wait_lock_);
     return published_;
   }
 
@@ -167,18 +180,18 @@ class CounterThread : public std::enable_shared_from_this<CounterThread> {
         const int64_t wanted_ns = source->next_ns();
         if (wanted_ns != 0) next_ns = next_ns == 0 ? wanted_ns : std::min(next_ns, wanted_ns);
       }
-      const std::lock_guard lock(monitor_);
+      const std::lock_guard lock(wait_lock_);
       published_ = counters;
       while (!stopping_ && !asked_) {
-        if (next_ns == 0) monitor_.wait();
-        else if (!monitor_.wait_until(next_ns)) break;
+        if (next_ns == 0) wait_lock_.wait();
+        else if (!wait_lock_.wait_until(next_ns)) break;
       }
       if (stopping_) return;
       tick = std::exchange(asked_, false);
     }
   }
 
-  Monitor monitor_;
+  WaitLock wait_lock_;
   bool asked_ = false, stopping_ = false;
   GpuCounters published_;
   std::vector<std::unique_ptr<GpuCounterSource>> sources_;  // of the thread
@@ -219,6 +232,9 @@ class GpuExtraProbe final : public Probe {
     set(kTensorActive, now.gpm.tensor_ppm);
     set(kDramActive, now.gpm.dram_ppm);
     if (now.gpm.stamp_ns > 0) out.set(kGpmStamp, now.gpm.stamp_ns);
+    set(kJobSmActive, highest_of_job(0));
+    set(kJobTensorActive, highest_of_job(2));
+    set(kJobDramActive, highest_of_job(3));
     if (now.energy_uj) context_.gpu_energy_method = now.energy_by_power ? "nvml_power" : "nvml";
     if (now.epoch != epoch_) out.anew = true;
     epoch_ = now.epoch;
@@ -228,12 +244,34 @@ class GpuExtraProbe final : public Probe {
     if (now.nvlink_rx_bytes) out.set(kNvlinkStamp, now.nvlink_stamp_ns);
   }
 
+  bool knows_devices() override { return thread_ == nullptr || taken_.units_known; }
+  // Where the driver is still starting, columns that may stay empty are better than none for the whole run.
+  std::vector<DeviceColumn> list_devices() override {
+    const size_t count = taken_.units_known ? taken_.unit_devices : count_nvidia_devices(context_.roots);
+    shown_ns_.assign(std::min(count, kMostDevices), 0);
+    return gpu_unit_columns(shown_ns_.size());
+  }
+  void read_devices(std::span<DeviceValue> values) override { fill_gpu_units(taken_.units, shown_ns_, values); }
+
  private:
+  // Of the job's GPUs that were measured lately. NVIDIA's devices come first in the list of all.
+  std::optional<int64_t> highest_of_job(size_t unit) const {
+    std::optional<int64_t> highest;
+    for (size_t i = 0; i < context_.gpus_of_job.size() && i < taken_.units.size(); ++i) {
+      const GpuUnitsOfDevice& device = taken_.units[i];
+      if (!context_.gpus_of_job[i] || device.ppm[unit] < 0 || taken_.gpm.stamp_ns - device.stamp_ns > kNsPerSec)
+        continue;
+      highest = std::max<int64_t>(highest.value_or(0), device.ppm[unit]);
+    }
+    return highest;
+  }
+
   ProbeContext& context_;
   std::shared_ptr<CounterThread> thread_;
   std::vector<std::shared_ptr<GpuMinder>> minders_;
   GpuCounters taken_;
   int64_t epoch_ = 0;
+  std::vector<int64_t> shown_ns_;  // of each device with columns in devices.csv
 };
 
 // Of a vendor without counters of its own the backend's samples are added up.

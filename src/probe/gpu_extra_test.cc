@@ -103,6 +103,52 @@ TEST_F(GpuExtraTest, WhatTheUnitsDo) {
   EXPECT_TRUE(tick_until([&] { return !has("system_gpu_sm_active"); }));
 }
 
+TEST_F(GpuExtraTest, WhatTheUnitsOfTheJobsGpusDo) {
+  machine("device sm=90 tensor=10 dram=20\ndevice sm=30 tensor=20 dram=nan\ndevice sm=40 tensor=0 dram=10\n");
+  make(kGpuExtraProbe);
+  context.gpus_of_job = {false, true, true};
+  ASSERT_TRUE(tick_until([&] { return has("process_gpu_sm_active"); }));
+  EXPECT_NEAR(cell("process_gpu_sm_active"), 0.4, 1e-6);  // a stranger keeps the first one busy
+  EXPECT_NEAR(cell("process_gpu_tensor_active"), 0.2, 1e-6);
+  EXPECT_NEAR(cell("process_gpu_dram_active"), 0.1, 1e-6);
+  context.gpus_of_job = {false, false, false};
+  for (int i = 0; i < 20; ++i) {
+    tick();
+    EXPECT_FALSE(has("process_gpu_sm_active"));
+  }
+}
+
+TEST_F(GpuExtraTest, EachDeviceHasItsOwnColumns) {
+  machine("device sm=90 occupancy=50 tensor=80.5 dram=nan\ndevice\n");
+  make(kGpuExtraProbe);
+  ASSERT_TRUE(tick_until([&] { return probe->knows_devices(); }));
+  const std::vector<DeviceColumn> listed = probe->list_devices();
+  ASSERT_EQ(listed.size(), 2 * kGpuUnits);
+  EXPECT_EQ(listed[0].name, "gpu_0_sm_active");
+  EXPECT_EQ(listed[7].name, "gpu_1_dram_active");
+  std::vector<DeviceValue> values(listed.size());
+  ASSERT_TRUE(tick_until([&] {
+    std::fill(values.begin(), values.end(), DeviceValue{});
+    probe->read_devices(values);
+    return values[0].has();
+  }));
+  EXPECT_EQ(values[0].value, 900'000);
+  EXPECT_EQ(values[1].value, 500'000);
+  EXPECT_EQ(values[2].value, 805'000);
+  EXPECT_FALSE(values[3].has());  // not a number
+  EXPECT_FALSE(values[4].has());  // no such counters
+  std::fill(values.begin(), values.end(), DeviceValue{});
+  probe->read_devices(values);
+  EXPECT_FALSE(values[0].has());  // told once
+}
+
+TEST_F(GpuExtraTest, WithoutCountersNoDeviceHasColumns) {
+  machine("device temp=40\n");
+  make(kGpuExtraProbe);
+  ASSERT_TRUE(tick_until([&] { return probe->knows_devices(); }));
+  EXPECT_TRUE(probe->list_devices().empty());
+}
+
 TEST_F(GpuExtraTest, EnergyAndHowItWasRead) {
   machine("device temp=40 energy=100000\n");
   make(kGpuExtraProbe);

@@ -1,4 +1,5 @@
-// What the agent and its NVML reader say to each other, in packets. Both are the same program, so plain structures do.
+// What the agent and its NVML reader say to each other, in packets. Both are built
+// from the same sources (gpu_message_layout() tells), so plain structures do.
 // A round: the agent sends a question (with the job's pids, in several packets where they are many), the reader answers
 // with what changed and then with the round itself. Counters: any byte, answered by a GpuCounters.
 #pragma once
@@ -8,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <type_traits>
 
 #include "probe/gpu_counters.h"
@@ -18,7 +20,6 @@ namespace tacho {
 
 inline constexpr char kGpuReaderName[] = "tacho-gpu";
 inline constexpr size_t kPidsInAPacket = 8192;
-inline constexpr size_t kMostDevices = 128;
 inline constexpr size_t kMostHolders = 1000;
 
 struct RoundQuestion {  // followed by pids
@@ -61,6 +62,15 @@ using RoundBuffer = std::array<std::byte, sizeof(RoundAnswer) + kMostDevices * s
 static_assert(sizeof(RoundBuffer) >= sizeof(IdentityMessage) && sizeof(RoundBuffer) >= sizeof(ProblemMessage));
 
 static_assert(sizeof(RoundBuffer) >= sizeof(HoldersMessage) + kMostHolders * sizeof(ProcessVram));
+
+// The version, and the sizes of all messages: who says another word has other messages.
+inline std::string gpu_message_layout() {
+  std::string text = TACHO_VERSION;
+  for (const size_t size : {sizeof(RoundQuestion), sizeof(RoundAnswer), sizeof(IdentityMessage), sizeof(HoldersMessage),
+                            sizeof(GpuSample), sizeof(GpuCounters), sizeof(ProcessVram)})
+    text += "-" + std::to_string(size);
+  return text;
+}
 
 template <class T>
 std::span<const std::byte> bytes_of(const T& message) {

@@ -157,6 +157,19 @@ void NvidiaCounters::add_units(GpuUnits& out) const {
     mean(figure);
 }
 
+void NvidiaCounters::tell_units(GpuCounters& out) const {
+  out.units_known = asked_units_;
+  const size_t count = std::min(devices_.size(), kMostDevices);
+  const auto narrowed = [](const std::optional<int64_t>& ppm) { return ppm ? static_cast<int32_t>(*ppm) : -1; };
+  for (size_t i = 0; i < count; ++i) {
+    const GpuUnits& units = devices_[i].units;
+    out.units[i] = {
+        units.stamp_ns,
+        {narrowed(units.sm_ppm), narrowed(units.occupancy_ppm), narrowed(units.tensor_ppm), narrowed(units.dram_ppm)}};
+    if (devices_[i].gpm.supported()) out.unit_devices = static_cast<uint32_t>(count);
+  }
+}
+
 void NvidiaCounters::read_pcie(Device& device) {
   if (device.no_pcie_counter) return;
   const Pair now = two_fields(session_.api(), device.handle, nvml::kFieldPcieRxBytes, nvml::kFieldPcieTxBytes, 0);
@@ -248,6 +261,7 @@ void NvidiaCounters::read(bool tick, GpuCounters& out) {
       }
     }
     if (energy_due) next_energy_ns_ = start_ns + kEnergyPaceNs;
+    asked_units_ |= energy_due;
     if (throughput_due) next_throughput_ns_ = start_ns + kThroughputPaceNs;
     const bool narrow = std::any_of(devices_.begin(), devices_.end(), [](const Device& d) { return d.narrow_pcie; });
     next_pcie_ns_ = narrow ? start_ns + pcie_pace_ns() : 0;
@@ -272,6 +286,7 @@ void NvidiaCounters::tell(GpuCounters& out) const {
     out.energy_by_power |= device.power_uj.has_value();
   }
   add_units(out.gpm);
+  tell_units(out);
   add_to(out.energy_uj, shown_.energy_uj);
   add_to(out.pcie_rx_bytes, shown_.pcie_rx_bytes);
   add_to(out.pcie_tx_bytes, shown_.pcie_tx_bytes);

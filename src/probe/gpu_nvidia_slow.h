@@ -52,11 +52,13 @@ class NvidiaCounters final : public GpuCounterSource {
   void read_link_limits(Device& device);
   void read_units(Device& device, int64_t now_ns);
   void add_units(GpuUnits& out) const;
+  void tell_units(GpuCounters& out) const;
   int64_t pcie_pace_ns() const;
 
   NvmlSession session_;
   std::vector<Device> devices_;
   int64_t next_energy_ns_ = 0, next_pcie_ns_ = 0, next_throughput_ns_ = 0;
+  bool asked_units_ = false;  // the devices were asked whether they have GPM
   GpuCounters shown_;
 };
 

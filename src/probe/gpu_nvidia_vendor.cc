@@ -3,6 +3,7 @@
 
 #include "base/units.h"
 #include "os/clock.h"
+#include "probe/gpu_helper.h"
 #include "probe/gpu_nvidia.h"
 #include "probe/gpu_reader.h"
 #include "probe/gpu_vendor.h"
@@ -13,7 +14,7 @@ namespace {
 constexpr int64_t kPatienceNs = 2 * kNsPerSec;
 
 struct Answer {
-  Monitor monitor;
+  WaitLock wait_lock;
   bool done = false;
   nvml::Return code = nvml::kUnknown;
   unsigned int devices = 0;
@@ -30,17 +31,17 @@ Status ask_driver(const std::shared_ptr<const NvmlLibrary>& library) {
       code = api.device_count(&count);
       if (api.shutdown != nullptr) api.shutdown();
     }
-    const std::lock_guard lock(answer->monitor);
+    const std::lock_guard lock(answer->wait_lock);
     answer->code = code;
     answer->devices = count;
     answer->done = true;
-    answer->monitor.notify_all();
+    answer->wait_lock.notify_all();
   });
   if (!started) return Error{Code::io, "no thread could be started to ask the GPU driver", "", "raise ulimit -u"};
-  const std::lock_guard lock(answer->monitor);
+  const std::lock_guard lock(answer->wait_lock);
   const int64_t deadline_ns = system_clock().monotonic_ns() + kPatienceNs;
   while (!answer->done)
-    if (!answer->monitor.wait_until(deadline_ns))
+    if (!answer->wait_lock.wait_until(deadline_ns))
       return Error{Code::io, "the NVIDIA driver does not answer", library->path,
                    "see dmesg; a reset or reboot may help"};
   if (answer->code != nvml::kSuccess)
@@ -65,7 +66,7 @@ Result<GpuAccess> open_nvidia(ProbeContext& context) {
   const auto nvidia = reach_nvidia(options, context);
   if (nvidia) return GpuAccess{nvidia->backend(options), nvidia->reader};
   Error error = nvidia.error();
-  error.code = nvidia_nodes_present(options) ? Code::io : Code::not_available;
+  if (error.code != Code::io) error.code = nvidia_nodes_present(options) ? Code::io : Code::not_available;
   return error;
 }
 
@@ -79,20 +80,27 @@ Result<GpuCounterAccess> nvidia_counters(ProbeContext& context) {
 Result<bool> check_nvidia(const Roots& roots) {
   NvidiaOptions options;
   options.roots = roots;
-  const auto library = load_nvml();
-  if (library) {
+  const std::string helper = gpu_helper();
+  Status found = ok();
+  if (!helper.empty()) {
+    found = find_nvml();
+    if (found) {
+      if (const Status status = ask_gpu_helper(helper, options); !status) return status.error();
+      return true;
+    }
+  } else if (const auto library = load_nvml(); library) {
     if (const Status status = ask_driver(*library); !status) return status.error();
     return true;
+  } else {
+    found = library.error();
   }
-  if (library.error().code != Code::not_available) return library.error();
+  Error error = found.error();
+  if (error.code != Code::not_available) return error;
   if (!nvidia_nodes_present(options)) return false;
-  Error error = library.error();
   error.what = "the NVIDIA driver is loaded, but " + error.what;
-#ifndef TACHO_STATIC
   error.hint =
       "install libnvidia-ml.so.1 (in a container: NVIDIA_DRIVER_CAPABILITIES=utility), or name it in "
       "TACHO_NVML_LIBRARY";
-#endif
   return error;
 }
 

@@ -7,9 +7,9 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "os/clock.h"
-#include "os/companion.h"
 #include "os/environment.h"
 #include "os/process.h"
+#include "probe/gpu_helper.h"
 #include "probe/gpu_messages.h"
 #include "probe/gpu_nvidia_slow.h"
 #include "probe/gpu_remote.h"
@@ -30,29 +30,29 @@ std::weak_ptr<GpuReader>& the_reader() {
 
 GpuChannel::Line GpuChannel::line() {
   const int64_t now_ns = system_clock().monotonic_ns();
-  const std::lock_guard lock(monitor_);
+  const std::lock_guard lock(wait_lock_);
   return {end_, epoch_, now_ns + (answered_ ? limits_.patience_ns : limits_.first_patience_ns)};
 }
 
 void GpuChannel::answered(const Line& line) {
-  const std::lock_guard lock(monitor_);
+  const std::lock_guard lock(wait_lock_);
   answered_ = answered_ || line.epoch == epoch_;
 }
 
 void GpuChannel::failed(const Line& line, Trouble trouble) {
-  const std::lock_guard lock(monitor_);
+  const std::lock_guard lock(wait_lock_);
   if (line.epoch != epoch_ || end_ == nullptr) return;  // known already
   trouble_ = trouble;
   end_.reset();
 }
 
 void GpuChannel::has_problem(std::string text) {
-  const std::lock_guard lock(monitor_);
+  const std::lock_guard lock(wait_lock_);
   problem_ = std::move(text);
 }
 
 void GpuChannel::connect(Fd end) {
-  const std::lock_guard lock(monitor_);
+  const std::lock_guard lock(wait_lock_);
   end_ = std::make_shared<const Fd>(std::move(end));
   ++epoch_;
   answered_ = false;
@@ -61,22 +61,22 @@ void GpuChannel::connect(Fd end) {
 }
 
 void GpuChannel::disconnect() {
-  const std::lock_guard lock(monitor_);
+  const std::lock_guard lock(wait_lock_);
   end_.reset();
 }
 
 GpuChannel::Trouble GpuChannel::trouble() {
-  const std::lock_guard lock(monitor_);
+  const std::lock_guard lock(wait_lock_);
   return trouble_;
 }
 
 bool GpuChannel::has_answered() {
-  const std::lock_guard lock(monitor_);
+  const std::lock_guard lock(wait_lock_);
   return answered_;
 }
 
 std::string GpuChannel::take_problem() {
-  const std::lock_guard lock(monitor_);
+  const std::lock_guard lock(wait_lock_);
   return std::exchange(problem_, {});
 }
 
@@ -117,13 +117,19 @@ void GpuReader::tell(ProbeContext& context, const std::string& text) {
   log::warn(text);
 }
 
+CompanionOptions gpu_reader_companion(const std::string& program, const NvidiaOptions& options) {
+  CompanionOptions companion;
+  companion.program = program;
+  companion.arguments = {kGpuReaderName, "nvml", options.roots.proc, std::to_string(options.interval_ns),
+                         gpu_message_layout()};
+  companion.remove_environment = secret_variables();
+  companion.channels = 2;
+  return companion;
+}
+
 void GpuReader::start(ProbeContext& context, int64_t now_ns) {
   if (std::exchange(started_once_, true)) restarted_ns_ = now_ns;
-  CompanionOptions options;
-  options.arguments = {kGpuReaderName, "nvml", options_.roots.proc, std::to_string(options_.interval_ns)};
-  options.remove_environment = secret_variables();
-  options.channels = 2;
-  auto companion = start_companion(options);
+  auto companion = start_companion(gpu_reader_companion(gpu_helper(), options_));
   if (!companion) {
     next_start_ns_ = now_ns + limits_.pace_ns;
     return tell(context, "GPU columns are empty at times: " + companion.error().message() +
@@ -143,9 +149,11 @@ void GpuReader::give_up(ProbeContext& context, GpuChannel::Trouble trouble, int6
   if (lived) pace_ns_ = limits_.pace_ns;
   next_start_ns_ = std::max(now_ns + limits_.pause_ns, restarted_ns_ + pace_ns_);
   if (!lived) pace_ns_ = std::min(2 * pace_ns_, kLongestPaceNs);
-  tell(context, std::string("GPU columns were empty at times: ") +
-                    (trouble == GpuChannel::Trouble::late ? "the NVIDIA driver did not answer for seconds"
-                                                          : "the process that reads the NVIDIA driver ended") +
+  std::string why = rounds_->take_problem();
+  if (why.empty())
+    why = trouble == GpuChannel::Trouble::late ? "the NVIDIA driver did not answer for seconds"
+                                               : "the process that reads the NVIDIA driver ended";
+  tell(context, "GPU columns were empty at times: " + why +
                     "; tacho tries again, once a minute at the most; see dmesg and tacho doctor");
 }
 
@@ -194,6 +202,8 @@ Result<NvidiaAccess> reach_nvidia(const NvidiaOptions& options, ProbeContext& co
     return access;
   }
   if (const Status found = find_nvml(); !found) return found.error();
+  if (const std::string helper = gpu_helper(); !helper.empty())
+    if (const Status can = check_gpu_helper(helper); !can) return can.error();
   access.reader = GpuReader::shared(options);
   access.reader->look_after(context);
   return access;

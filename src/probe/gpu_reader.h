@@ -1,12 +1,13 @@
-// The NVML reader: a process of tacho's own (os/companion.h) that loads NVIDIA's library, which brings some 20 MiB
-// along and may hang or crash. One a program, shared by the GPU probes. It is started without waiting for it; when it
-// crashes or does not answer, GPU columns are empty and it is started again, once a minute at the most. GpuReader is
-// for the sampling thread, a GpuChannel for that one and for the thread that asks.
+// The NVML reader: a process of tacho's own (os/companion.h, gpu_helper.h) that loads NVIDIA's library, which brings
+// some 20 MiB along and may hang or crash. One a program, shared by the GPU probes. It is started without waiting for
+// it; when it crashes or does not answer, GPU columns are empty and it is started again, once a minute at the most.
+// GpuReader is for the sampling thread, a GpuChannel for that one and for the thread that asks.
 #pragma once
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "os/companion.h"
 #include "os/fd.h"
 #include "os/thread.h"
 #include "probe/gpu_counters.h"
@@ -48,7 +49,7 @@ class GpuChannel {
 
  private:
   const ReaderLimits limits_;
-  Monitor monitor_;
+  WaitLock wait_lock_;
   std::shared_ptr<const Fd> end_;
   int64_t epoch_ = 0;
   bool answered_ = false;
@@ -100,6 +101,9 @@ struct NvidiaAccess {
 };
 // The error says why there is no library to load.
 Result<NvidiaAccess> reach_nvidia(const NvidiaOptions& options, ProbeContext& context);
+
+// How a reader is started: the program of gpu_helper.h, or this one.
+CompanionOptions gpu_reader_companion(const std::string& program, const NvidiaOptions& options);
 
 // First of all in main() of every program that has GPU probes. The reader's exit status when this process is to be one;
 // nothing otherwise, and from then on the program may start itself as a reader.

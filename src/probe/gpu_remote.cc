@@ -132,6 +132,9 @@ void RemoteCounters::read(bool, GpuCounters& out) {
   out.pcie_stamp_ns = std::max(out.pcie_stamp_ns, now.pcie_stamp_ns);
   out.nvlink_stamp_ns = std::max(out.nvlink_stamp_ns, now.nvlink_stamp_ns);
   if (now.gpm.stamp_ns > out.gpm.stamp_ns) out.gpm = now.gpm;
+  out.units = now.units;
+  out.unit_devices = static_cast<uint32_t>(std::min<size_t>(now.unit_devices, kMostDevices));
+  out.units_known = now.units_known;
   out.energy_by_power |= now.energy_by_power;
 }
 

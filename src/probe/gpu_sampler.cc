@@ -12,25 +12,25 @@ bool GpuSampler::start() {
 }
 
 void GpuSampler::stop() {
-  const std::lock_guard lock(monitor_);
+  const std::lock_guard lock(wait_lock_);
   stopping_ = true;
-  monitor_.notify_all();
+  wait_lock_.notify_all();
 }
 
 void GpuSampler::request(std::vector<pid_t>& pids, bool job, bool detail) {
-  const std::lock_guard lock(monitor_);
+  const std::lock_guard lock(wait_lock_);
   next_.pids.swap(pids);
   next_.job = job;
   next_.detail = detail;
   worth_waiting_ = idle_;
   ++asked_;
-  monitor_.notify_all();
+  wait_lock_.notify_all();
 }
 
 bool GpuSampler::take(int64_t deadline_ns, GpuSnapshot& out) {
-  const std::lock_guard lock(monitor_);
+  const std::lock_guard lock(wait_lock_);
   while (worth_waiting_ && answered_ < asked_)
-    if (!monitor_.wait_until(deadline_ns)) break;
+    if (!wait_lock_.wait_until(deadline_ns)) break;
   worth_waiting_ = false;
   if (answered_ == taken_) return false;
   taken_ = answered_;
@@ -45,16 +45,16 @@ void GpuSampler::run() {
   for (uint64_t number = 0;;) {
     round(request, snapshot);
     if (number != 0) {
-      const std::lock_guard lock(monitor_);
+      const std::lock_guard lock(wait_lock_);
       std::swap(published_, snapshot);
       answered_ = number;
-      monitor_.notify_all();
+      wait_lock_.notify_all();
     }
     if (request.detail)
       for (const auto& backend : backends_) backend->refresh_detail();
-    const std::lock_guard lock(monitor_);
+    const std::lock_guard lock(wait_lock_);
     idle_ = true;
-    while (!stopping_ && asked_ == number) monitor_.wait();
+    while (!stopping_ && asked_ == number) wait_lock_.wait();
     idle_ = false;
     if (stopping_) return;
     number = asked_;

@@ -40,8 +40,8 @@ class GpuSampler : public std::enable_shared_from_this<GpuSampler> {
   void run();
   void round(const GpuRequest& request, GpuSnapshot& snapshot);
 
-  Monitor monitor_;
-  // Guarded by monitor_.
+  WaitLock wait_lock_;
+  // Guarded by wait_lock_.
   GpuRequest next_;
   GpuSnapshot published_;
   uint64_t asked_ = 0, answered_ = 0, taken_ = 0;

@@ -133,15 +133,24 @@ class RoundServer {
   }
 }
 
+// Whoever started this speaks otherwise: what it reads would be garbage.
+int refuse_stranger() {
+  ProblemMessage problem;
+  put_text(problem.text, "tacho-gpu is of another version than tacho; install both from one package");
+  say(kRoundsFd, bytes_of(problem));
+  return 1;
+}
+
 }  // namespace
 
 bool can_serve_as_gpu_reader() { return may_serve(); }
 
 std::optional<int> serve_as_gpu_reader(int argc, char** argv) {
   may_serve() = true;
-  const std::string_view name = argc == 4 ? argv[0] : "", source = argc == 4 ? argv[1] : "";
+  const std::string_view name = argc == 5 ? argv[0] : "", source = argc == 5 ? argv[1] : "";
   if (name != kGpuReaderName || source != "nvml") return std::nullopt;
   settle_as_companion(kGpuReaderName);
+  if (argv[4] != gpu_message_layout()) return refuse_stranger();
   NvidiaOptions options;
   options.roots.proc = argv[2];
   options.interval_ns = parse_int<int64_t>(argv[3]).value_or(options.interval_ns);

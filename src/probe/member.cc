@@ -89,13 +89,18 @@ bool Member::refresh(int proc_fd, ReadBuffer& buffer) {
     io_denied_ = !io_fd_ && errno != EMFILE && errno != ENFILE;
   }
   // A zombie's io is refused to an ordinary user who opens it now, but not through a descriptor from before.
-  if (io_fd_ && buffer.read(io_fd_.get(), text)) has_io_ = parse_pid_io(text, io_) || has_io_;
+  if (io_fd_ && buffer.read(io_fd_.get(), text)) has_io_ = parse_pid_io(text, io_, &calls_) || has_io_;
   if (has_io_) update_own_io(proc_fd, buffer);
   if (!keep_) {
     stat_fd_.reset();
     io_fd_.reset();
   }
   return true;
+}
+
+void add_calls(Usage& usage, const PidIoCalls& calls) {
+  usage.read_chars += calls.read_chars, usage.write_chars += calls.write_chars;
+  usage.read_calls += calls.read_calls, usage.write_calls += calls.write_calls;
 }
 
 int64_t Member::rss_bytes() const { return stat_.rss_pages > 0 ? stat_.rss_pages * page_bytes() : 0; }
@@ -117,6 +122,7 @@ Usage Member::usage() const {
   usage.iowait_ns = stat_.blkio_ticks * tick_ns;
   usage.read_bytes = io_.read_bytes;
   usage.write_bytes = io_.write_bytes;
+  add_calls(usage, calls_);
   return usage;
 }
 
@@ -191,9 +197,13 @@ Member::Last Member::look_at_end(int proc_fd, ReadBuffer& buffer) {
   if (!read_stat(proc_fd, buffer, now)) now = stat_;
   note_name(now, false);
   last.reaped_children = has_reaped(now);
-  const Fd& file = last.reaped_children ? own_io_fd_ : io_fd_;
   std::string_view text;
-  if (file && buffer.read(file.get(), text)) last.has_io = parse_pid_io(text, last.io);
+  PidIo whole;
+  last.calls = calls_;
+  const bool has_whole = io_fd_ && buffer.read(io_fd_.get(), text) && parse_pid_io(text, whole, &last.calls);
+  if (!last.reaped_children && has_whole) last.has_io = true, last.io = whole;
+  if (last.reaped_children && own_io_fd_ && buffer.read(own_io_fd_.get(), text))
+    last.has_io = parse_pid_io(text, last.io);
   last.io.read_bytes = std::max(last.io.read_bytes, own_io_.read_bytes) - base_io_.read_bytes;
   last.io.write_bytes = std::max(last.io.write_bytes, own_io_.write_bytes) - base_io_.write_bytes;
   return last;

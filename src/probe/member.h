@@ -49,6 +49,8 @@ class Member {
   bool ran() const { return clock_ns_ != read_clock_ns_; }
   bool has_io() const { return has_io_; }
   int64_t rss_bytes() const;
+  int64_t virtual_bytes() const { return stat_.virtual_bytes; }
+  const PidIoCalls& calls() const { return calls_; }
   int64_t most_rss_bytes() const { return most_rss_bytes_; }  // of all readings
   // Time of children it has waited for, in ns, and what this grew by since end_tick().
   int64_t reaped_cpu_ns() const;
@@ -76,6 +78,7 @@ class Member {
     int64_t cpu_ns = -1;
     bool reaped_children = false, has_io = false;
     PidIo io{};
+    PidIoCalls calls{};  // with those of children that it waited for
   };
   Last look_at_end(int proc_fd, ReadBuffer& buffer);
   // All its children now, whichever thread forked them; appended.
@@ -91,6 +94,8 @@ class Member {
   int64_t pss_rss_bytes = 0;  // rss_bytes() at that reading
   double pss_share = 1;  // PSS of RSS, both of the reading itself: the process may have grown since its stat was read
   int64_t huge_bytes = 0;
+  int64_t uss_bytes = 0;  // private pages, huge ones too, and their part of RSS, as with pss
+  double uss_share = 0;
   int64_t pss_stamp_ns = 0;
   bool pss_denied = false;
   bool ran_since_pss = false;
@@ -127,11 +132,14 @@ class Member {
   int64_t clock_ns_ = -1, read_clock_ns_ = -2, reaped_growth_ns_ = 0, most_rss_bytes_ = 0;
   PidStat stat_{};
   PidIo io_{};
+  PidIoCalls calls_{};
   PidIo summed_io_{}, threads_io_{};  // io_, and that of its threads, when these were read last
   PidIo own_io_{}, base_io_{};        // all in all; not the job's
   bool has_own_io_ = false, renamed_ = false, executed_ = false;
   int64_t base_cpu_ns_ = 0, program_rss_bytes_ = 0;
   std::array<char, 16> comm_{};
 };
+
+void add_calls(Usage& usage, const PidIoCalls& calls);
 
 }  // namespace tacho

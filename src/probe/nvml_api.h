@@ -142,7 +142,7 @@ static_assert(offsetof(GpmMetrics, metrics) == 24);
 inline constexpr unsigned int kGpmVersion = 1;
 
 inline constexpr int kTemperatureGpu = 0;
-inline constexpr int kClockGraphics = 0;
+inline constexpr int kClockGraphics = 0, kClockSm = 1;
 inline constexpr int kPcieTx = 0;
 inline constexpr int kPcieRx = 1;
 inline constexpr unsigned int kMigEnabled = 1;
@@ -170,6 +170,7 @@ struct Api {
   Return (*temperature)(Device, int, unsigned int*) = nullptr;
   Return (*power)(Device, unsigned int*) = nullptr;
   Return (*clock)(Device, int, unsigned int*) = nullptr;
+  Return (*clock_events)(Device, unsigned long long*) = nullptr;
 
   // Compute, graphics and MPS contexts. In the same order: the newer function or the one of 2011, of which one is used.
   Return (*processes[3])(Device, unsigned int*, ProcessInfo*) = {};

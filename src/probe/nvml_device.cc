@@ -157,6 +157,11 @@ void NvmlDevice::refresh_detail(const nvml::Api& api) {
   if (temperature_mc_) *temperature_mc_ *= 1000;
   power_mw_ = number(api.power, handle_);
   frequency_mhz_ = number(api.clock, handle_, nvml::kClockGraphics);
+  sm_clock_mhz_ = number(api.clock, handle_, nvml::kClockSm);
+  unsigned long long events = 0;
+  clock_events_.reset();
+  if (api.clock_events != nullptr && api.clock_events(handle_, &events) == nvml::kSuccess)
+    clock_events_ = static_cast<int64_t>(events & INT64_MAX);
 }
 
 nvml::Return NvmlDevice::read(const nvml::Api& api, NvmlJob* job, GpuSample& out) {
@@ -180,6 +185,8 @@ nvml::Return NvmlDevice::read(const nvml::Api& api, NvmlJob* job, GpuSample& out
   out.temperature_mc = temperature_mc_;
   out.power_mw = power_mw_;
   out.frequency_mhz = frequency_mhz_;
+  out.sm_clock_mhz = sm_clock_mhz_;
+  out.clock_events = clock_events_;
   return nvml::kSuccess;
 }
 

@@ -18,7 +18,7 @@ class NvmlDevice {
 
   // One round. `job` is null when none is tracked. Returns success, or why the sample is empty.
   nvml::Return sample(const nvml::Api& api, NvmlJob* job, GpuSample& out);
-  // Temperature, power and clock, for the samples that follow; once a second at the most.
+  // Temperature, power and clocks, for the samples that follow; once a second at the most.
   void refresh_detail(const nvml::Api& api);
 
   const GpuIdentity& identity() const { return identity_; }
@@ -45,7 +45,7 @@ class NvmlDevice {
 
   NvmlProcesses processes_;
   int64_t next_detail_ns_ = 0;
-  std::optional<int64_t> temperature_mc_, power_mw_, frequency_mhz_;
+  std::optional<int64_t> temperature_mc_, power_mw_, frequency_mhz_, sm_clock_mhz_, clock_events_;
 };
 
 }  // namespace tacho

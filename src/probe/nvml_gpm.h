@@ -21,6 +21,8 @@ class NvmlGpm {
   // Takes a sample, unless the last one is less than a tenth of a second old, and sets what happened since that one.
   // False: nothing new, or this GPU has no such counters.
   bool read(const nvml::Api& api, nvml::Device device, int64_t now_ns, GpuUnits& out);
+  // Whether this GPU has such counters; false until it was asked.
+  bool supported() const { return supported_; }
   // The device is another one or begins anew: what was sampled before says nothing about it.
   void forget() { sampled_ns_ = 0, asked_ = false; }
 

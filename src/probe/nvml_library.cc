@@ -67,6 +67,8 @@ nvml::Api find_functions(const Library& library) {
   find(library, api.temperature, {"nvmlDeviceGetTemperature"});
   find(library, api.power, {"nvmlDeviceGetPowerUsage"});
   find(library, api.clock, {"nvmlDeviceGetClockInfo"});
+  find(library, api.clock_events,
+       {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"});
   find_processes(library, api);
   find(library, api.process_utilization, {"nvmlDeviceGetProcessUtilization"});
   find(library, api.mig_mode, {"nvmlDeviceGetMigMode"});

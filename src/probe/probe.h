@@ -63,6 +63,7 @@ struct ProbeContext {
   // devices; and whether that is known at all.
   std::vector<ProcessVram> vram;
   bool vram_told = false;
+  std::vector<bool> gpus_of_job;       // in the driver's order: the job holds a context there, as this tick read it
   std::string_view gpu_energy_method;  // "nvml", "nvml_power"; empty: none was read
   std::string_view waits_method;       // how the state of threads was told: "syscall", "wchan", empty: it was not
   std::vector<std::string> notes;      // quality notes for run.json: what was doubtful, and why

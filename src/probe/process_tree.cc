@@ -93,6 +93,7 @@ bool ProcessTree::add(pid_t pid, pid_t listed_by) {
     return false;
   member.ran_tick = tick_;
   ++processes_seen_;
+  virtual_peak_bytes_ = std::max(virtual_peak_bytes_, member.virtual_bytes());
   readable_ = true;
   family_changed(member);
   const auto at = std::lower_bound(members_.begin(), members_.end(), pid,
@@ -261,8 +262,10 @@ pid_t ProcessTree::largest_member() const {
 
 void ProcessTree::reaped(pid_t pid, const rusage& usage, int status) {
   if (std::erase(excluded_, pid) > 0) return;  // its number may become a process of the job's
-  if (observer_ != nullptr) tell_reaped(pid, usage, status);
   Usage exact;
+  take_calls(pid, exact);
+  if (observer_ != nullptr) tell_reaped(pid, usage, status);
+  ending_pid_ = 0;
   exact.user_ns = timeval_ns(usage.ru_utime);
   exact.system_ns = timeval_ns(usage.ru_stime);
   exact.major_faults = usage.ru_majflt;
@@ -281,7 +284,8 @@ void ProcessTree::reaped(pid_t pid, const rusage& usage, int status) {
   }
   outside_ += exact;
   reaped_.push_back({pid, growth_ns});
-  reaped_switches_ += usage.ru_nvcsw + usage.ru_nivcsw;
+  reaped_voluntary_ += usage.ru_nvcsw;
+  reaped_involuntary_ += usage.ru_nivcsw;
   readable_ = true;
   // A forked child starts with what it copied of tacho; only more than that is its own.
   const int64_t peak = usage.ru_maxrss * 1024;
@@ -327,19 +331,23 @@ void ProcessTree::raise_peak(Member& member) {
 void ProcessTree::sum_up(int64_t now_ns) {
   Usage sum = outside_;
   children_ = threads_ = 0;
+  int64_t virtual_bytes = 0;
   for (const Member& member : members_) {
     sum += member.usage();
     io_seen_ = io_seen_ || member.has_io();
+    calls_seen_ = calls_seen_ || member.calls().known;
     if (!member.zombie() && member.pid() != root_) ++children_;
-    if (!member.zombie()) threads_ += member.threads();
+    if (!member.zombie()) threads_ += member.threads(), virtual_bytes += member.virtual_bytes();
     largest_bytes_ = std::max(largest_bytes_, member.rss_bytes());
   }
+  virtual_peak_bytes_ = std::max(virtual_peak_bytes_, virtual_bytes);
   add_clock_time(sum);
   raise_total(total_, sum);
   if (members_.empty()) return;
   // Zombies have no memory left: the last value stands, for the closing row above all.
   const TreeMemory now = pss_.measure(members_, proc_fd_.get(), context_.buffer, now_ns);
   if (now.rss_bytes > 0) memory_ = now;
+  uss_peak_bytes_ = std::max(uss_peak_bytes_, now.uss_bytes);
 }
 
 void ProcessTree::copy(std::vector<pid_t>& sorted) const {

@@ -68,7 +68,14 @@ class ProcessTree final : public JobPids {
   int64_t children() const { return children_; }
   int64_t threads() const { return threads_; }             // of all members that are no zombies
   bool sees_processes() const { return sees_processes_; }  // false without a /proc of ours: children are not known then
-  int64_t reaped_switches() const { return reaped_switches_; }  // context switches of what tacho reaped
+  // Context switches of what tacho reaped, with those of the children that it had waited for.
+  int64_t reaped_switches() const { return reaped_voluntary_ + reaped_involuntary_; }
+  int64_t reaped_voluntary() const { return reaped_voluntary_; }
+  int64_t reaped_involuntary() const { return reaped_involuntary_; }
+  bool has_calls() const { return calls_seen_; }  // total() has what was asked of the kernel
+  // The highest sums so far; 0: never read.
+  int64_t virtual_peak_bytes() const { return virtual_peak_bytes_; }
+  int64_t uss_peak_bytes() const { return uss_peak_bytes_; }
   int64_t processes_seen() const { return processes_seen_; }
   pid_t root() const { return root_; }
   bool is_own_child() const { return own_child_; }
@@ -144,6 +151,7 @@ class ProcessTree final : public JobPids {
   std::vector<pid_t> parents_first() const;
   void add_clock_time(Usage& sum);
   void vanish(size_t index);
+  void take_calls(pid_t pid, Usage& usage);
   void tell_reaped(pid_t pid, const rusage& usage, int status);
   void family_changed(const Member& by);
 
@@ -169,11 +177,12 @@ class ProcessTree final : public JobPids {
   TreeMemory memory_;
   pid_t root_ = 0, own_pid_ = 0, root_session_ = 0;
   bool alone_ = false, own_child_ = false, has_children_files_ = true, readable_ = false, sees_processes_ = false;
-  bool io_available_ = false, io_seen_ = false, auto_reaped_ = false;
+  bool io_available_ = false, io_seen_ = false, calls_seen_ = false, auto_reaped_ = false;
   bool found_all_ = false;   // the last search was not disturbed
   bool forks_move_ = false;  // the machine's count of forks was seen to move
   int64_t children_ = 0, threads_ = 0, processes_seen_ = 0, largest_bytes_ = 0, last_forks_ = 0, searched_forks_ = 0,
-          spawn_floor_bytes_ = 0, peak_stamp_ns_ = 0, reaped_switches_ = 0;
+          spawn_floor_bytes_ = 0, peak_stamp_ns_ = 0, reaped_voluntary_ = 0, reaped_involuntary_ = 0,
+          virtual_peak_bytes_ = 0, uss_peak_bytes_ = 0;
   int64_t clocks_ns_ = 0;
   uint64_t descriptor_limit_ = 0;
   uint64_t cgroup_read_ticks_ = 0;  // of the kernel's clock, since boot

@@ -71,6 +71,8 @@ void PssReader::read(Member& member, int proc_fd, ReadBuffer& buffer, int64_t no
     member.huge_bytes = rollup->huge_bytes;
     const auto rss = static_cast<double>(rollup->rss_bytes), pss = static_cast<double>(rollup->pss_bytes);
     member.pss_share = rss > 0 ? pss / rss : 1;
+    member.uss_bytes = rollup->private_bytes + rollup->huge_bytes;
+    member.uss_share = rss > 0 ? static_cast<double>(rollup->private_bytes) / rss : 0;
     member.pss_rss_bytes = member.rss_bytes();
     member.pss_stamp_ns = now_ns;
     member.ran_since_pss = member.sharing_changed = false;
@@ -104,8 +106,11 @@ TreeMemory PssReader::measure(std::vector<Member>& members, int proc_fd, ReadBuf
       const bool as_read = rss == member.pss_rss_bytes;
       any_pss = true;
       any_scaled = any_scaled || !as_read;
-      sum.pss_bytes += as_read ? member.pss_bytes
-                               : static_cast<int64_t>(static_cast<double>(rss) * member.pss_share) + member.huge_bytes;
+      const auto part_of = [&](double share) {
+        return static_cast<int64_t>(static_cast<double>(rss) * share) + member.huge_bytes;
+      };
+      sum.pss_bytes += as_read ? member.pss_bytes : part_of(member.pss_share);
+      sum.uss_bytes += as_read ? member.uss_bytes : part_of(member.uss_share);
     } else {
       const double share = mode_ == PssMode::never || member.pss_denied ? 1 : share_as_a_fork(member, members);
       sum.pss_bytes += static_cast<int64_t>(static_cast<double>(rss) * share);

@@ -16,6 +16,7 @@ struct TreeMemory {
   int64_t bytes = 0;  // by the best source
   int64_t rss_bytes = 0;
   int64_t pss_bytes = 0;       // scaled where not read
+  int64_t uss_bytes = 0;       // private pages of those that were read, scaled likewise; 0: none was
   const char* source = "rss";  // "pss", "pss_scaled" or "rss"
 };
 

@@ -8,8 +8,9 @@
 namespace tacho {
 
 void ProcessTree::ending(pid_t pid) {
-  if (observer_ == nullptr || std::find(excluded_.begin(), excluded_.end(), pid) != excluded_.end()) return;
+  if (std::find(excluded_.begin(), excluded_.end(), pid) != excluded_.end()) return;
   ending_pid_ = pid;
+  ending_ = {};
   unseen_.reset();
   Member* member = find(pid);
   if (member == nullptr) {
@@ -19,6 +20,16 @@ void ProcessTree::ending(pid_t pid) {
     member = &*unseen_;
   }
   ending_ = member->look_at_end(proc_fd_.get(), context_.buffer);
+}
+
+// What rusage does not tell: what it, and the children that it waited for, asked of the kernel.
+void ProcessTree::take_calls(pid_t pid, Usage& usage) {
+  const Member* const member = this->member(pid);
+  PidIoCalls calls;
+  if (ending_pid_ == pid) calls = ending_.calls;
+  else if (member != nullptr) calls = member->calls();
+  add_calls(usage, calls);
+  calls_seen_ = calls_seen_ || calls.known;
 }
 
 void ProcessTree::tell_reaped(pid_t pid, const rusage& usage, int status) {

@@ -24,7 +24,7 @@ bool parse_pid_stat(std::string_view text, PidStat& out) {
                     scan.number(out.utime) && scan.number(out.stime) && scan.signed_number(out.cutime) &&
                     scan.signed_number(out.cstime) && scan.skip_words(2) &&                       // 14–19
                     scan.signed_number(out.threads) && scan.skip_word() && scan.number(start) &&  // 20–22
-                    scan.skip_word() && scan.signed_number(out.rss_pages);                        // 23, 24
+                    scan.number(out.virtual_bytes) && scan.signed_number(out.rss_pages);          // 23, 24
   if (!good) return false;
   out.ppid = static_cast<pid_t>(ppid);
   out.group = static_cast<pid_t>(group);
@@ -39,12 +39,21 @@ bool parse_pid_stat(std::string_view text, PidStat& out) {
   return true;
 }
 
-bool parse_pid_io(std::string_view text, PidIo& out) {
+bool parse_pid_io(std::string_view text, PidIo& out, PidIoCalls* calls) {
   bool read = false, written = false;
+  PidIoCalls fresh;
+  int seen = 0;
   for (Scanner scan(text); !scan.done(); scan.line()) {
     if (scan.literal("read_bytes:")) read = scan.number(out.read_bytes);
     else if (scan.literal("write_bytes:")) written = scan.number(out.write_bytes);
+    else if (calls == nullptr) continue;
+    else if (scan.literal("rchar:")) seen += scan.number(fresh.read_chars) ? 1 : 0;
+    else if (scan.literal("wchar:")) seen += scan.number(fresh.write_chars) ? 1 : 0;
+    else if (scan.literal("syscr:")) seen += scan.number(fresh.read_calls) ? 1 : 0;
+    else if (scan.literal("syscw:")) seen += scan.number(fresh.write_calls) ? 1 : 0;
   }
+  fresh.known = true;
+  if (calls != nullptr && seen == 4) *calls = fresh;
   return read && written;
 }
 
@@ -84,6 +93,8 @@ std::optional<SmapsRollup> parse_smaps_rollup(std::string_view text) {
     if (scan.literal("Rss:")) rss = kib(scan, out.rss_bytes);
     else if (scan.literal("Pss:")) pss = kib(scan, out.pss_bytes);
     else if (scan.literal("Private_Hugetlb:")) kib(scan, out.huge_bytes);
+    else if (int64_t part = 0; scan.literal("Private_") && (scan.literal("Clean:") || scan.literal("Dirty:")))
+      out.private_bytes += kib(scan, part) ? part : 0;
   }
   if (!rss || !pss) return std::nullopt;
   return out;

@@ -23,6 +23,7 @@ struct PidStat {
   int64_t utime = 0, stime = 0, cutime = 0, cstime = 0;  // 14 to 17
   int64_t threads = 0;                                   // 20
   uint64_t start_time = 0;                               // 22: with the pid, the identity of a process
+  int64_t virtual_bytes = 0;                             // 23
   int64_t rss_pages = 0;                                 // 24
   uint64_t stack_start = 0;                              // 28: another one after exec; 0 where it may not be seen
   uint64_t ignored = 0;                                  // 33: signals 1 to 31 that it ignores, a bit each
@@ -35,7 +36,12 @@ struct PidIo {
   int64_t read_bytes = 0, write_bytes = 0;
   bool operator==(const PidIo&) const = default;
 };
-bool parse_pid_io(std::string_view text, PidIo& out);
+// `rchar: 5`, `wchar: 0`, `syscr: 1`, `syscw: 0`: what it asked the kernel for, whether or not storage was read.
+struct PidIoCalls {
+  int64_t read_chars = 0, write_chars = 0, read_calls = 0, write_calls = 0;
+  bool known = false;  // all four were there
+};
+bool parse_pid_io(std::string_view text, PidIo& out, PidIoCalls* calls = nullptr);
 
 // /proc/PID/status: `VmHWM:     1234 kB`, `NSpid:  812  1`, `voluntary_ctxt_switches: 5`.
 struct PidStatus {
@@ -49,6 +55,7 @@ bool parse_pid_status(std::string_view text, PidStatus& out);
 struct SmapsRollup {
   int64_t rss_bytes = 0, pss_bytes = 0;  // of the same moment
   int64_t huge_bytes = 0;                // private pages of hugetlbfs, which are in neither Rss nor Pss
+  int64_t private_bytes = 0;             // Private_Clean and Private_Dirty
 };
 std::optional<SmapsRollup> parse_smaps_rollup(std::string_view text);
 

@@ -1,7 +1,10 @@
 """NVIDIA GPUs through the fake driver library: devices, the job's share, errors, a driver that goes away."""
 import json
 import os
+import shutil
 import signal
+import socket
+import subprocess
 import time
 
 from support import BUILD, COLUMNS, SANITIZED, Case, children_of, process_state, until
@@ -42,6 +45,57 @@ class Gpu(Case):
         self.assertEqual(last["process_gpu_utilized"], "0")
         self.assertEqual(run["method"]["gpu"], "nvml")
         self.assertEqual(run["host"]["host_gpu_count"], 3)
+
+    def test_a_helper_program(self):
+        """tacho-gpu as a program of its own, as a static tacho starts it."""
+        helper = os.path.join(BUILD, "bin", "tacho-gpu")
+        env = self.machine(f"device name=H200 util=50 total={1000 * MIB} used={100 * MIB}")
+        run, table = self.rows({**env, "TACHO_GPU_HELPER": helper})
+        self.assertAlmostEqual(float(table.rows[-1]["system_gpu_usage"]), 0.5, delta=0.001)
+        self.assertEqual((run["method"]["gpu"], run["host"]["host_gpu_count"]), ("nvml", 1))
+        self.assertEqual(run["notes"], [])
+
+    def test_a_helper_that_cannot_be_started(self):
+        """Columns are empty and the doctor says why; the job's outcome is its own."""
+        env = self.machine(f"device util=50 total={1000 * MIB} used={100 * MIB}")
+        script = self.write("other-version", '#!/bin/sh\nexec 5<&0\nexit 1\n')
+        os.chmod(script, 0o755)
+        with open(os.path.join(BUILD, "bin", "tacho-gpu"), "rb") as file:
+            program = bytearray(file.read())
+        program[18] = 183 if program[18] == 62 else 62
+        with open(self.path("other-machine"), "wb") as file:
+            file.write(program)
+        os.chmod(self.path("other-machine"), 0o755)
+        program[18] = 62 if program[18] == 183 else 183
+        with open(self.path("no-loader"), "wb") as file:
+            file.write(program.replace(b"/ld-linux-", b"/ld-absent-"))
+        os.chmod(self.path("no-loader"), 0o755)
+        for helper, words in (("/nonexistent/tacho-gpu", "tacho-gpu"), ("relative", "whole path"), (self.path("machine"), "cannot be executed"),
+                              (self.path("other-machine"), "another kind of machine"), (self.path("no-loader"), "glibc's loader"),
+                              (script, "ends when it is started")):
+            env["TACHO_GPU_HELPER"] = helper
+            shutil.rmtree(self.path("state"), ignore_errors=True)
+            run, table = self.rows(env, "true")
+            self.assertEqual(set(table.column("system_gpu_usage")), {""}, helper)
+            if helper != script:  # that one ends too late for so short a job
+                self.assertIn("GPU", " ".join(run["notes"]), helper)
+            doctor = self.tacho("doctor", "--json", env=env)
+            self.assertIn(words, doctor.out, helper)
+
+    def test_helper_by_hand(self):
+        helper = os.path.join(BUILD, "bin", "tacho-gpu")
+        version = subprocess.run([helper, "--version"], capture_output=True, text=True, check=True).stdout
+        self.assertEqual(version, self.tacho("--version").out.replace("tacho", "tacho-gpu"))
+        done = subprocess.run([helper], capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("tacho doctor", done.stderr)
+        # One that speaks of other messages says so and ends.
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with ours, theirs:
+            command = f'exec 3<&{theirs.fileno()} 4<&{theirs.fileno()}; exec -a tacho-gpu {helper} nvml /proc 1000000000 0.0.1-other'
+            done = subprocess.run(["bash", "-c", command], pass_fds=[theirs.fileno()], timeout=30, check=False)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(b"another version", ours.recv(4096))
 
     def test_the_jobs_share(self):
         """A pid in several lists counts once a device; a stranger's memory never counts."""

@@ -2,7 +2,8 @@
 // layout in src/probe/nvml_api.h is found. What it answers is read at every call from the text file that FAKE_NVML
 // names, so that a test can change the machine while tacho runs. A line each:
 //
-//   device name=H200 util=50 total=1000 reserved=10 used=100 temp=40 power=100 energy=100000 clock=1500 cores=16896
+//   device name=H200 util=50 total=1000 reserved=10 used=100 temp=40 power=100 energy=100000 clock=1500 throttle=4
+//   cores=16896
 //          gen=5 width=16 rx=0 tx=0 (bytes a second; with counters=0 no PCIe counters) links=0 link_kib=0 mig=0
 //          sm=0 occupancy=0 tensor=0 dram=0 (percent, or nan; without sm no GPM)
 //   instance DEVICE total=100 used=40           a MIG instance of that device
@@ -328,7 +329,13 @@ nvmlReturn_t nvmlDeviceGetPowerUsage(nvmlDevice_t d, unsigned int* out) {
   return Call("nvmlDeviceGetPowerUsage", d).number("power", out);
 }
 nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t d, int type, unsigned int* out) {
-  return type != 0 ? kInvalidArgument : Call("nvmlDeviceGetClockInfo", d).number("clock", out);
+  return type != 0 && type != 1 ? kInvalidArgument : Call("nvmlDeviceGetClockInfo", d).number("clock", out);
+}
+nvmlReturn_t nvmlDeviceGetCurrentClocksThrottleReasons(nvmlDevice_t d, unsigned long long* out) {
+  unsigned int mask = 0;
+  const nvmlReturn_t code = Call("nvmlDeviceGetCurrentClocksThrottleReasons", d).number("throttle", &mask);
+  *out = mask;
+  return code;
 }
 nvmlReturn_t nvmlDeviceGetComputeRunningProcesses(nvmlDevice_t d, unsigned int* n, nvmlProcessInfo_v1_t* infos) {
   return processes("nvmlDeviceGetComputeRunningProcesses", "compute", d, n, infos);

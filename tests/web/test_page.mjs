@@ -86,6 +86,22 @@ tests['the crosshair tells values in every chart'] = async page => {
   assert.equal(await page.$$eval('.tip', list => list.filter(tip => !tip.hidden).length), 0);
 };
 
+tests['a band tells what limited the run, and each phase its verdict'] = async page => {
+  const [band] = await pictureOf(page, '.band .chart');
+  assert.ok(band.drawn > 100, 'the band is blank');
+  const words = await page.textContent('.band .legend');
+  for (const word of ['cpu quota', 'cpu', 'none']) assert.ok(words.includes(word), words);
+  assert.match(await page.getAttribute('.band canvas', 'aria-label'), /phase fit: /);
+  assert.match(await page.textContent('.verdict'), /^Verdict: nothing limited it\. What to change: /);
+  const verdicts = await page.$$eval('section[data-run] table.left tr', rows => rows.map(row => row.children[6].textContent));
+  assert.equal(verdicts[0], 'verdict');
+  assert.equal(verdicts.length, 5);
+  for (const one of verdicts.slice(1)) assert.match(one, /[a-z]/);
+  const box = await (await page.$('.band .plot')).boundingBox();
+  await page.mouse.move(box.x + 62 + (box.width - 72) * .55, box.y + 12);
+  assert.match(await page.getAttribute('.band .plot', 'title'), /^cpu quota\nphase fit: /);
+};
+
 tests['a legend hides its line'] = async page => {
   const [before] = await pictureOf(page, '[data-chart=cpu]');
   const button = await page.$('[data-chart=cpu] .legend button:last-child');

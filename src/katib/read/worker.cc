@@ -11,15 +11,15 @@
 namespace tacho {
 
 struct Worker::Shared {
-  Monitor monitor;
+  WaitLock wait_lock;
   std::function<void()> job;
   bool ending = false;
   Fd event{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
 
   void run() {
-    std::unique_lock lock(monitor);
+    std::unique_lock lock(wait_lock);
     for (;;) {
-      while (!job && !ending) monitor.wait();
+      while (!job && !ending) wait_lock.wait();
       if (!job) return;
       const std::function<void()> mine = std::move(job);
       job = nullptr;
@@ -35,9 +35,9 @@ struct Worker::Shared {
 Worker::Worker(const char* name) : name_(name), shared_(std::make_shared<Shared>()) {}
 
 Worker::~Worker() {
-  const std::lock_guard lock(shared_->monitor);
+  const std::lock_guard lock(shared_->wait_lock);
   shared_->ending = true;
-  shared_->monitor.notify_all();
+  shared_->wait_lock.notify_all();
 }
 
 int Worker::fd() const { return shared_->event.get(); }
@@ -46,9 +46,9 @@ bool Worker::start(std::function<void()> job) {
   if (!running_) running_ = start_detached_thread(name_, [shared = shared_] { shared->run(); });
   if (!running_) return false;
   busy_ = true;
-  const std::lock_guard lock(shared_->monitor);
+  const std::lock_guard lock(shared_->wait_lock);
   shared_->job = std::move(job);
-  shared_->monitor.notify_all();
+  shared_->wait_lock.notify_all();
   return true;
 }
 

@@ -13,29 +13,29 @@ void WorkQueue::push(const std::string& key) {
     again_.insert(key);
   } else if (waiting_.insert(key).second) {
     ready_.push_back(key);
-    monitor_.notify_all();
+    wait_lock_.notify_all();
   }
 }
 
 void WorkQueue::add(const std::string& key) {
-  const std::lock_guard lock(monitor_);
+  const std::lock_guard lock(wait_lock_);
   push(key);
 }
 
 void WorkQueue::add_after(const std::string& key, int64_t delay_ms) {
   const int64_t at_ns = system_clock().monotonic_ns() + delay_ms * kNsPerMs;
-  const std::lock_guard lock(monitor_);
+  const std::lock_guard lock(wait_lock_);
   const auto found = appointed_ns_.find(key);
   if (found != appointed_ns_.end() && found->second <= at_ns) return;
   appointed_ns_[key] = at_ns;
   appointments_.emplace(at_ns, key);  // an older, later entry is left over and does no harm when it comes
-  monitor_.notify_all();
+  wait_lock_.notify_all();
 }
 
 void WorkQueue::retry(const std::string& key, double random, int64_t first_ms, int64_t last_ms) {
   int failures = 0;
   {
-    const std::lock_guard lock(monitor_);
+    const std::lock_guard lock(wait_lock_);
     failures = failures_[key]++;
   }
   const int64_t bound_ms = std::min(last_ms, first_ms << std::min(failures, 20));
@@ -43,12 +43,12 @@ void WorkQueue::retry(const std::string& key, double random, int64_t first_ms, i
 }
 
 void WorkQueue::forget(const std::string& key) {
-  const std::lock_guard lock(monitor_);
+  const std::lock_guard lock(wait_lock_);
   failures_.erase(key);
 }
 
 std::optional<std::string> WorkQueue::take() {
-  std::unique_lock lock(monitor_);
+  std::unique_lock lock(wait_lock_);
   for (;;) {
     if (stopped_) return std::nullopt;
     const int64_t now_ns = system_clock().monotonic_ns();
@@ -67,25 +67,25 @@ std::optional<std::string> WorkQueue::take() {
       working_.insert(key);
       return key;
     }
-    if (appointments_.empty()) monitor_.wait();
-    else monitor_.wait_until(appointments_.begin()->first);
+    if (appointments_.empty()) wait_lock_.wait();
+    else wait_lock_.wait_until(appointments_.begin()->first);
   }
 }
 
 void WorkQueue::done(const std::string& key) {
-  const std::lock_guard lock(monitor_);
+  const std::lock_guard lock(wait_lock_);
   working_.erase(key);
   if (again_.erase(key) > 0) push(key);
 }
 
 void WorkQueue::stop() {
-  const std::lock_guard lock(monitor_);
+  const std::lock_guard lock(wait_lock_);
   stopped_ = true;
-  monitor_.notify_all();
+  wait_lock_.notify_all();
 }
 
 size_t WorkQueue::size() {
-  const std::lock_guard lock(monitor_);
+  const std::lock_guard lock(wait_lock_);
   return ready_.size() + working_.size();
 }
 

@@ -32,7 +32,7 @@ class WorkQueue {
  private:
   void push(const std::string& key);  // the lock is held
 
-  Monitor monitor_;
+  WaitLock wait_lock_;
   std::deque<std::string> ready_;
   std::unordered_set<std::string> waiting_, working_, again_;
   std::multimap<int64_t, std::string> appointments_;

@@ -90,9 +90,9 @@ ImageStore::ImageStore(Cluster&, ClusterWriter& secrets, ImageStoreOptions optio
 
 void ImageStore::stop() {
   {
-    const std::lock_guard lock(monitor_);
+    const std::lock_guard lock(wait_lock_);
     stopping_ = true;
-    monitor_.notify_all();
+    wait_lock_.notify_all();
   }
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
@@ -100,10 +100,10 @@ void ImageStore::stop() {
 
 void ImageStore::warm(std::shared_ptr<const std::string> trial) {
   if (!options_.lookups || !trial) return;
-  const std::lock_guard lock(monitor_);
+  const std::lock_guard lock(wait_lock_);
   if (trials_.size() >= kQueue) trials_.pop_front();
   trials_.push_back(std::move(trial));
-  monitor_.notify_all();
+  wait_lock_.notify_all();
 }
 
 bool ImageStore::is_fresh(const Entry& entry, const ImageReference& image, std::string_view pull_policy) const {
@@ -119,14 +119,14 @@ std::optional<ImageCommand> ImageStore::find(const std::string& image, const std
   if (!reference) return std::nullopt;
   const std::string key = key_of(*reference);
   const int64_t until_ns = std::min(deadline_ns, system_clock().monotonic_ns() + kWaitNs);
-  std::unique_lock lock(monitor_);
+  std::unique_lock lock(wait_lock_);
   while (true) {
     const auto found = entries_.find(key);
     if (found != entries_.end() && is_fresh(found->second, *reference, pull_policy)) {
       metrics_.image_lookup("cached");
       return found->second.command;
     }
-    if (under_way_.count(key) == 0 || !monitor_.wait_until(until_ns)) break;
+    if (under_way_.count(key) == 0 || !wait_lock_.wait_until(until_ns)) break;
   }
   metrics_.image_lookup("unknown");
   return std::nullopt;
@@ -137,8 +137,8 @@ void ImageStore::sort_trials() {
   while (true) {
     std::shared_ptr<const std::string> text;
     {
-      std::unique_lock lock(monitor_);
-      while (trials_.empty() && !stopping_) monitor_.wait();
+      std::unique_lock lock(wait_lock_);
+      while (trials_.empty() && !stopping_) wait_lock_.wait();
       if (stopping_) return;
       text = std::move(trials_.front());
       trials_.pop_front();
@@ -156,7 +156,7 @@ void ImageStore::sort_trials() {
 }
 
 void ImageStore::add(Task task) {
-  const std::lock_guard lock(monitor_);
+  const std::lock_guard lock(wait_lock_);
   const int64_t now_ns = system_clock().monotonic_ns();
   if (const auto entry = entries_.find(task.key); entry != entries_.end()) {
     if (is_fresh(entry->second, task.image, task.wanted.pull_policy)) return;
@@ -168,7 +168,7 @@ void ImageStore::add(Task task) {
   if (place.waiting.size() >= kPlaceQueue) return;
   queued_.insert(task.key);
   place.waiting.push_back(std::move(task));
-  monitor_.notify_all();
+  wait_lock_.notify_all();
 }
 
 bool ImageStore::take(Task& task) {
@@ -198,10 +198,10 @@ void ImageStore::run() {
   while (true) {
     Task task;
     {
-      std::unique_lock lock(monitor_);
+      std::unique_lock lock(wait_lock_);
       while (!stopping_ && !take(task)) {
-        if (places_.empty()) monitor_.wait();
-        else monitor_.wait_until(system_clock().monotonic_ns() + kNsPerSec);  // a silence may be over
+        if (places_.empty()) wait_lock_.wait();
+        else wait_lock_.wait_until(system_clock().monotonic_ns() + kNsPerSec);  // a silence may be over
       }
       if (stopping_) return;
     }
@@ -223,7 +223,7 @@ void ImageStore::fetch(const Task& task) {
   const Result<ImageCommand> read = registry.read(task.image, find_login(logins, task.image));
   const Entry made{read ? *read : ImageCommand{}, system_clock().realtime_ns() / kNsPerSec, 0};
   if (read) save(key, made);  // a slow disk is nobody else's matter either
-  const std::lock_guard lock(monitor_);
+  const std::lock_guard lock(wait_lock_);
   under_way_.erase(key);
   Place& place = places_[task.registry];
   --place.running;
@@ -240,7 +240,7 @@ void ImageStore::fetch(const Task& task) {
     for (auto one = entries_.begin(); one != entries_.end() && entries_.size() > kEntries / 2;)
       one = one->first == key ? std::next(one) : entries_.erase(one);
   }
-  monitor_.notify_all();
+  wait_lock_.notify_all();
 }
 
 std::string ImageStore::file_of(const std::string& key) const {

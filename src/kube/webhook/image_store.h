@@ -76,7 +76,7 @@ class ImageStore final : public ImageCommands {
   ClusterWriter& secrets_;
   const ImageStoreOptions options_;
   WebhookMetrics& metrics_;
-  Monitor monitor_;
+  WaitLock wait_lock_;
   std::map<std::string, Entry> entries_;  // by digest or reference
   std::set<std::string> queued_, under_way_;
   std::deque<std::shared_ptr<const std::string>> trials_;

@@ -37,7 +37,7 @@ class Webhook {
   const int64_t deadline_ms_;
   std::mutex mutex_;
   std::set<std::string> logged_;
-  Monitor large_;
+  WaitLock large_;
   int large_running_ = 0, large_waiting_ = 0;  // under large_
 };
 

@@ -15,18 +15,18 @@ WebhookEvents::WebhookEvents(ClusterWriter& cluster) : cluster_(cluster), thread
 
 void WebhookEvents::tell(const EventSubject& about, const char* reason, const std::string& message) {
   if (about.name.empty() || about.ns.empty()) return;
-  const std::lock_guard lock(monitor_);
+  const std::lock_guard lock(wait_lock_);
   if (stopping_ || waiting_.size() >= kWaiting) return;
   if (told_.size() >= kTold) told_.clear();
   if (!told_.insert(about.ns + '/' + about.kind + '/' + about.name + '/' + about.uid + ' ' + message).second) return;
   waiting_.push_back({about, reason, message});
-  monitor_.notify_all();
+  wait_lock_.notify_all();
 }
 
 void WebhookEvents::run() {
-  std::unique_lock lock(monitor_);
+  std::unique_lock lock(wait_lock_);
   for (;;) {
-    while (waiting_.empty() && !stopping_) monitor_.wait();
+    while (waiting_.empty() && !stopping_) wait_lock_.wait();
     if (stopping_) return;
     const Wanted wanted = std::move(waiting_.front());
     waiting_.pop_front();
@@ -40,9 +40,9 @@ void WebhookEvents::run() {
 
 void WebhookEvents::stop() {
   {
-    const std::lock_guard lock(monitor_);
+    const std::lock_guard lock(wait_lock_);
     stopping_ = true;
-    monitor_.notify_all();
+    wait_lock_.notify_all();
   }
   if (thread_.joinable()) thread_.join();
 }

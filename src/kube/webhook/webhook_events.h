@@ -30,7 +30,7 @@ class WebhookEvents {
   void run();
 
   ClusterWriter& cluster_;
-  Monitor monitor_;
+  WaitLock wait_lock_;
   std::deque<Wanted> waiting_;
   std::unordered_set<std::string> told_;
   bool stopping_ = false;

@@ -17,22 +17,22 @@ class Writer : public ClusterWriter {
  public:
   Lookup read(const ObjectKey&) override { return {}; }
   Written create(const ObjectKey& key, std::string_view json) override {
-    const std::lock_guard lock(monitor);
+    const std::lock_guard lock(wait_lock);
     keys.push_back(key);
     made.push_back(Json::parse(json));
-    monitor.notify_all();
+    wait_lock.notify_all();
     return {Written::State::done, "", ""};
   }
   Written replace(const ObjectKey&, std::string_view) override { return {}; }
   Written patch(const ObjectKey&, std::string_view) override { return {}; }
   size_t wait_for(size_t count) {
     const int64_t until_ns = system_clock().monotonic_ns() + 20 * kNsPerSec;
-    std::unique_lock lock(monitor);
-    while (made.size() < count && monitor.wait_until(until_ns)) {}
+    std::unique_lock lock(wait_lock);
+    while (made.size() < count && wait_lock.wait_until(until_ns)) {}
     return made.size();
   }
 
-  Monitor monitor;
+  WaitLock wait_lock;
   std::vector<ObjectKey> keys;
   std::vector<Json> made;
 };
