@@ -11,9 +11,10 @@ namespace tacho {
 namespace {
 
 constexpr std::string_view kPrefix = "TACHO_";
-// Those that are no options: of the other programs, of tests and of what a job is told.
+// Those that are no options: of the other programs, of the Python package, of tests and of what a job is told.
 constexpr auto kOthers = std::to_array<std::string_view>({
     "TACHO_ALLOW_HTTP",
+    "TACHO_BIN",
     "TACHO_BQ_COLUMN_WAIT",
     "TACHO_BQ_GZIP",
     "TACHO_CLOUD_ACCOUNT_ID",
@@ -25,6 +26,7 @@ constexpr auto kOthers = std::to_array<std::string_view>({
     "TACHO_CLOUD_ZONE_ID",
     "TACHO_CONFIG",
     "TACHO_DEBUG_HTTP",
+    "TACHO_DISABLE",
     "TACHO_ETC_ROOT",
     "TACHO_FINISH_TIMEOUT",
     "TACHO_GOOGLE_ACCESS_TOKEN_FILE",
@@ -37,7 +39,13 @@ constexpr auto kOthers = std::to_array<std::string_view>({
     "TACHO_KEEPER_URL",
     "TACHO_LAUNCHER_DIR",
     "TACHO_NVML_LIBRARY",
+    "TACHO_OTLP_URL",
     "TACHO_PROCFS_ROOT",
+    "TACHO_PROMETHEUS_HEADERS",
+    "TACHO_PROMETHEUS_PASSWORD",
+    "TACHO_PROMETHEUS_TOKEN",
+    "TACHO_PROMETHEUS_URL",
+    "TACHO_PROMETHEUS_USER",
     "TACHO_READY_FILE",
     "TACHO_REPLICA_INDEX",
     "TACHO_RUN",

@@ -105,8 +105,8 @@ class Shell(Recorded):
             self.assertEqual(plain.returncode, 125, plain)
         os.remove(self.path("tacho.toml"))
         for words in (["-o", "/nonexistent/x.csv"], ["--bogus"], ["-o", "x.parquet"]):
-            done = self.tacho("run", "-q", "--fail-open", *words, "--", "sh", "-c", "ulimit -n; trap; kill -l TERM; exit 5")
-            plain = subprocess.run(["sh", "-c", "ulimit -n; trap; kill -l TERM"], capture_output=True, text=True, check=False)
+            done = self.tacho("run", "-q", "--fail-open", *words, "--", "sh", "-c", "ulimit -n; trap; kill -l 15; exit 5")
+            plain = subprocess.run(["sh", "-c", "ulimit -n; trap; kill -l 15"], capture_output=True, text=True, check=False)
             self.assertEqual((done.rc, done.out), (5, plain.stdout), done)
             self.assertEqual(len(done.err.splitlines()), 1, done.err)
         self.assertEqual(self.tacho("run", "--fail-open", "-o", "/nonexistent/x.csv", "--", "no-such-command").rc, 127)
