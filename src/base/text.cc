@@ -139,7 +139,7 @@ std::string harmless_text(std::string_view text) {
 }
 
 std::string ascii_text(std::string_view text) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kSigns{{{"·", "|"},
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kSigns{{{"·", "|"},
                                                                                   {"…", "..."},
                                                                                   {"✓", "+"},
                                                                                   {"✗", "x"},
@@ -148,6 +148,7 @@ std::string ascii_text(std::string_view text) {
                                                                                   {"—", "-"},
                                                                                   {"−", "-"},
                                                                                   {"→", "->"},
+                                                                                  {"≥", ">="},
                                                                                   {"°", "deg "},
                                                                                   {"µ", "u"}}};
   std::string result;

@@ -25,10 +25,20 @@ std::vector<JobFigures> figures(const Runs& runs) {
   return jobs;
 }
 
+// Rows are those that were measured: of a group its runs' one after the other, not their sums.
+std::vector<std::string> row_files(const Runs& runs) {
+  std::vector<std::string> paths;
+  for (const Input* input : runs) {
+    for (const StoredRun& member : input->members) paths.push_back(member.folder + "/metrics.csv");
+    if (input->members.empty()) paths.push_back(input->rows_path);
+  }
+  return paths;
+}
+
 Result<std::string> rows_text(const Runs& runs) {
   std::string all;
-  for (const Input* input : runs) {
-    auto text = read_whole_file(input->rows_path, 1u << 30);
+  for (const std::string& path : row_files(runs)) {
+    auto text = read_whole_file(path, 1u << 30);
     if (!text) return text.error();
     // Rows of further runs follow without a second header, where it is the same one.
     const size_t first_line = text->find('\n') + 1;
@@ -67,9 +77,12 @@ Result<std::string> snakemake_json(const Runs& runs) {
 }
 
 Result<std::string> jobstats(const Runs& runs) {
-  int64_t rows = 0;
-  for (const Input* input : runs) rows += input->stored.rows;
-  return jobstats_text(figures(runs), rows) + "\n";
+  std::vector<StoredRun> all;
+  for (const Input* input : runs) {
+    all.insert(all.end(), input->members.begin(), input->members.end());
+    if (input->members.empty()) all.push_back(input->stored);
+  }
+  return jobstats_of(all) + "\n";
 }
 
 Result<std::string> markdown(const Runs& runs) {
@@ -79,13 +92,22 @@ Result<std::string> markdown(const Runs& runs) {
 }
 
 // The columns of the run, as -o FILE.jsonl writes them; the lists of devices are in no store.
-Result<std::string> json_lines(const Runs& runs) {
+Status add_json_lines(Writer& text, const Run& run, const std::string& rows_path) {
   CsvReader reader;
-  if (const Status status = reader.open(runs[0]->rows_path); !status) return status.error();
+  if (const Status status = reader.open(rows_path); !status) return status;
   JsonlEncoder encoder;
-  encoder.begin(runs[0]->stored.run, reader.schema(), false);
+  encoder.begin(run, reader.schema(), false);
+  each_row(reader, run, [&](const Row& row) { encoder.write(text, row, {}); });
+  return ok();
+}
+
+Result<std::string> json_lines(const Runs& runs) {
   Writer text;
-  each_row(reader, runs[0]->stored.run, [&](const Row& row) { encoder.write(text, row, {}); });
+  Status status = ok();
+  for (const StoredRun& member : runs[0]->members)
+    if (status) status = add_json_lines(text, member.run, member.folder + "/metrics.csv");
+  if (runs[0]->members.empty()) status = add_json_lines(text, runs[0]->stored.run, runs[0]->rows_path);
+  if (!status) return status.error();
   return std::string(text.view());
 }
 

@@ -1,5 +1,8 @@
-// tacho runs: the local run store as a table or as JSON.
+// tacho runs: the local run store as a table or as JSON. In the table the runs of one job of a scheduler are one line.
 #include <unistd.h>
+
+#include <algorithm>
+#include <unordered_map>
 
 #include "base/text.h"
 #include "base/time_text.h"
@@ -8,6 +11,7 @@
 #include "cli/terminal.h"
 #include "os/clock.h"
 #include "report/facts.h"
+#include "report/group.h"
 #include "report/human.h"
 #include "report/newest.h"
 #include "report/summary_text.h"
@@ -23,10 +27,13 @@ std::string what_ran(const Run& run) {
   return harmless_text(run.process_name) + (run.process_name.empty() || pid.empty() ? pid : " (" + pid + ")");
 }
 
-std::vector<std::string> table_row(const StoredRun& stored) {
+// A line of the table: a run, or a group of them, the newest first.
+using Line = std::vector<StoredRun>;
+
+std::vector<std::string> run_row(const StoredRun& stored, const std::string& name) {
   const Run& run = stored.run;
   const RunFacts facts = facts_of(stored);
-  return {stored.shown_id(),
+  return {name,
           harmless_text(run.metadata.job_name),
           outcome_words(run),
           local_time_text(run.outcome.started_realtime_ns, false),
@@ -36,25 +43,50 @@ std::vector<std::string> table_row(const StoredRun& stored) {
           what_ran(run)};
 }
 
-// One object a run, the run.json of each as it is.
-std::string runs_json(const std::vector<StoredRun>& runs) {
-  std::string out = "[";
-  for (const StoredRun& stored : runs) {
-    out += out.size() == 1 ? "\n" : ",\n";
-    out += trim(stored.json);
+// The memory peak of a group is in its rows. Those of large groups are not read for a list, and the largest peak of a
+// member stands with a sign that there may be more.
+constexpr int64_t kMostRowsOfAList = 200'000;
+
+std::vector<std::string> table_row(Line line, int64_t& rows_left) {
+  if (line.size() == 1) return run_row(line[0], line[0].shown_id());
+  std::reverse(line.begin(), line.end());
+  for (const StoredRun& member : line) rows_left -= member.rows;
+  const std::string count = " ×" + std::to_string(line.size());
+  if (rows_left >= 0) {
+    const Input group = group_input(std::move(line));
+    return run_row(group.stored, group.stored.run.id + count);
   }
-  return out + (runs.empty() ? "]\n" : "\n]\n");
+  constexpr size_t kMemory = 6;
+  const StoredRun group = fold_group(line);
+  std::vector<std::string> row = run_row(group, group.run.id + count);
+  if (!row[kMemory].empty()) row[kMemory].insert(0, "≥ ");
+  return row;
+}
+
+// One object a run, the run.json of each as it is, and its group.
+std::string runs_json(const std::vector<Line>& lines) {
+  std::string out = "[";
+  for (const Line& line : lines)
+    for (const StoredRun& stored : line) {
+      out += out.size() == 1 ? "\n" : ",\n";
+      out += json_with_group(trim(stored.json), group_name(stored.run.started_by.job));
+    }
+  return out + (lines.empty() ? "]\n" : "\n]\n");
 }
 
 struct Choice {
-  std::optional<std::string> job;
+  std::optional<std::string> job, job_id;
   std::optional<int64_t> since_ns, limit;
-  bool failed = false;
-  bool all() const { return !job && !since_ns && !limit && !failed; }
+  bool failed = false, flat = false;
+  bool all() const { return !job && !job_id && !since_ns && !limit && !failed; }
 };
 
 Result<Choice> choice_of(const ParsedLine& line) {
-  Choice choice{value_of(line, "job"), {}, {}, is_set(line, "failed")};
+  Choice choice;
+  choice.job = value_of(line, "job");
+  choice.job_id = value_of(line, "job-id");
+  choice.failed = is_set(line, "failed");
+  choice.flat = is_set(line, "flat") || is_set(line, "json");
   const auto since = duration_of(line, "since");
   if (!since) return since.error();
   const auto limit = number_of(line, "limit", 1);
@@ -64,20 +96,52 @@ Result<Choice> choice_of(const ParsedLine& line) {
   return choice;
 }
 
-Result<std::vector<StoredRun>> chosen_runs(const std::string& store_dir, const Choice& choice) {
+// A job, a whole array, all components of a heterogeneous job, or one of either.
+bool is_of_job(const ScheduledJob& job, const std::string& id) {
+  return job.id == id || job.array == id || job.raw_id == id || job.id.starts_with(id + "+");
+}
+
+bool did_fail(const StoredRun& stored) {
+  const RunState state = stored.run.outcome.state;
+  return state == RunState::failed || state == RunState::interrupted;
+}
+
+// Newest first. A group is where its newest run is, and whole: a limit counts lines, and --since and --failed ask
+// whether one of its runs fits.
+Result<std::vector<Line>> chosen_lines(const std::string& store_dir, const Choice& choice) {
   auto newest = NewestRuns::open(store_dir, Unreadable::told);
   if (!newest) return newest.error();
   if (choice.job) newest->only_job(*choice.job);
-  std::vector<StoredRun> runs;
-  while (!choice.limit || runs.size() < static_cast<size_t>(*choice.limit)) {
+  std::vector<Line> lines;
+  std::unordered_map<std::string, size_t> groups;  // their lines
+  // Lines that are not wanted unless a later run says so; they keep their place.
+  const auto is_wanted = [&](const Line& line) {
+    return !choice.failed || std::any_of(line.begin(), line.end(), did_fail);
+  };
+  bool is_full = false;
+  int64_t wanted = 0;
+  while (!is_full || !groups.empty()) {
     auto stored = newest->next();
     if (!stored) break;
-    const Outcome& outcome = stored->run.outcome;
-    if (choice.since_ns && outcome.started_realtime_ns < *choice.since_ns) break;
-    const bool is_failed = outcome.state == RunState::failed || outcome.state == RunState::interrupted;
-    if (!choice.failed || is_failed) runs.push_back(std::move(*stored));
+    if (choice.job_id && !is_of_job(stored->run.started_by.job, *choice.job_id)) continue;
+    const std::string key = choice.flat ? "" : group_key(stored->run);
+    const auto known = key.empty() ? groups.end() : groups.find(key);
+    if (known != groups.end()) {
+      lines[known->second].push_back(std::move(*stored));
+      continue;
+    }
+    is_full = is_full || (choice.since_ns && stored->run.outcome.started_realtime_ns < *choice.since_ns);
+    if (is_full) continue;
+    lines.push_back({});
+    lines.back().push_back(std::move(*stored));
+    if (!key.empty()) groups.emplace(key, lines.size() - 1);
+    if (is_wanted(lines.back())) ++wanted;
+    is_full = choice.limit && wanted >= *choice.limit;
   }
-  return runs;
+  std::erase_if(lines, [&](const Line& line) { return !is_wanted(line); });
+  if (choice.limit && lines.size() > static_cast<size_t>(*choice.limit))
+    lines.resize(static_cast<size_t>(*choice.limit));
+  return lines;
 }
 
 }  // namespace
@@ -91,15 +155,16 @@ int runs_command(const Call& call) {
   if (!settings) return refuse(settings.error());
   const auto choice = choice_of(started.line);
   if (!choice) return refuse(choice.error());
-  const auto runs = chosen_runs(settings->store_dir, *choice);
-  if (!runs) return refuse(runs.error());
-  if (is_set(started.line, "json")) return print(runs_json(*runs));
-  if (runs->empty())
+  const auto lines = chosen_lines(settings->store_dir, *choice);
+  if (!lines) return refuse(lines.error());
+  if (is_set(started.line, "json")) return print(runs_json(*lines));
+  if (lines->empty())
     return print_text(choice->all() ? "No runs in " + settings->store_dir + " yet; tacho run -- CMD records one.\n"
                                     : "No such runs in " + settings->store_dir + "; tacho runs lists all.\n");
   Table table{{"RUN", "JOB", "STATE", "WHEN", "TIME", "CORES", "MEMORY", "COMMAND"}, {}, Overlong::cut};
   table.right = {false, false, false, false, true, true, true, false};
-  for (const StoredRun& stored : *runs) table.rows.push_back(table_row(stored));
+  int64_t rows_left = kMostRowsOfAList;
+  for (const Line& line : *lines) table.rows.push_back(table_row(line, rows_left));
   return print_text(table.text(use_color(settings->color, STDOUT_FILENO), terminal_width(STDOUT_FILENO)));
 }
 

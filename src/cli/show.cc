@@ -15,6 +15,14 @@ namespace {
 
 constexpr size_t kTableWidth = 100;
 
+// The folder; of a group those of its runs; the file itself where it was named.
+std::string paths_of(const Input& input) {
+  std::string paths;
+  for (const StoredRun& member : input.members) paths += member.folder + "\n";
+  if (!paths.empty()) return paths;
+  return (input.stored.folder.empty() ? input.rows_path : input.stored.folder) + "\n";
+}
+
 }  // namespace
 
 int show_command(const Call& call) {
@@ -27,7 +35,7 @@ int show_command(const Call& call) {
   const auto input = read_input(settings->store_dir, started.line.words[0]);
   if (!input) return refuse(input.error());
   const StoredRun& stored = input->stored;
-  if (is_set(started.line, "path")) return print((stored.folder.empty() ? input->rows_path : stored.folder) + "\n");
+  if (is_set(started.line, "path")) return print(paths_of(*input));
   if (is_set(started.line, "json")) return print(stored.json + (stored.json.ends_with('\n') ? "" : "\n"));
   const auto verdict = verdict_of(*input);
   return print_text(summary_full(stored, use_color(settings->color, STDOUT_FILENO),

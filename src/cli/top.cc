@@ -134,6 +134,9 @@ int top_command(const Call& call) {
   if (!words.empty()) {
     const auto input = read_input(settings->store_dir, words[0]);
     if (!input) return refuse(input.error());
+    if (!input->members.empty())
+      return refuse({Code::invalid, "top shows one run at a time", words[0],
+                     "its newest is " + input->members.back().shown_id() + "; tacho show has the whole group"});
     source = recorded_source(*input);
   } else {
     source = sampled_source(*settings, job);

@@ -6,6 +6,7 @@
 #include "base/base64.h"
 #include "base/writer.h"
 #include "codec/gzip.h"
+#include "report/group.h"
 
 namespace tacho {
 namespace {
@@ -20,13 +21,17 @@ void add(std::optional<T>& sum, const std::optional<T>& value) {
   if (value) sum = sum.value_or(T{}) + *value;
 }
 
+std::string node_name(const Run& run) {
+  if (!run.started_by.job.node.empty()) return run.started_by.job.node;
+  const bool named = run.host.host_hostname && !is_hidden(run, "host_hostname");
+  return named ? *run.host.host_hostname : "localhost";
+}
+
 std::map<std::string, Node> nodes_of(std::span<const JobFigures> runs) {
   std::map<std::string, Node> nodes;
   for (const JobFigures& job : runs) {
     const Run& run = job.run;
-    std::string name = run.started_by.job.node;
-    if (name.empty() && run.host.host_hostname && !is_hidden(run, "host_hostname")) name = *run.host.host_hostname;
-    Node& node = nodes[name.empty() ? "localhost" : name];
+    Node& node = nodes[node_name(run)];
     add(node.peak_bytes, run.totals.memory_peak_bytes);
     add(node.cpu_s, job.cpu_s());
     node.asked_bytes = std::max(node.asked_bytes, run.started_by.requested.memory_bytes);
@@ -81,6 +86,20 @@ std::string jobstats_text(std::span<const JobFigures> runs, int64_t rows) {
   }
   json.end_object().key("total_time").integer(wall_ms / 1000).key("gpus").integer(gpus).end_object();
   return "JS1:" + base64(gzipped(text.view()));
+}
+
+std::string jobstats_of(std::span<const StoredRun> runs) {
+  std::map<std::string, std::vector<StoredRun>> by_node;
+  int64_t rows = 0;
+  for (const StoredRun& stored : runs) {
+    by_node[node_name(stored.run)].push_back(stored);
+    rows += stored.rows;
+  }
+  std::vector<Input> nodes;
+  for (auto& [name, members] : by_node) nodes.push_back(group_input(std::move(members)));
+  std::vector<JobFigures> figures;
+  for (const Input& node : nodes) figures.emplace_back(node.stored.run);
+  return jobstats_text(figures, rows);
 }
 
 }  // namespace tacho

@@ -97,12 +97,27 @@ Result<ReportRun> read_stored_run(StoredRun stored, size_t number, const PageOpt
   return report;
 }
 
+// Marks, devices and processes are of its runs, each of which has a page of its own.
+Result<ReportRun> read_group(Input input, size_t number, const PageOptions& options) {
+  ReportRun report;
+  report.advice = page_advice(input);
+  report.stored = std::move(input.stored);
+  report.title = report.stored.run.id;
+  report.file_name = "metrics.csv";
+  report.rows = page_rows_for(number);
+  report.start_s = static_cast<double>(report.stored.run.outcome.started_realtime_ns) / 1e9;
+  const Status rows = read_rows(input.rows_path, report, options.max_points, false);
+  if (!rows) report.stored.run.notes.push_back("There are no charts: " + rows.error().message());
+  return report;
+}
+
 Result<ReportRun> read_report(const std::string& input, const std::string& store_dir, size_t number,
                               const PageOptions& options) {
   if (is_metrics_file(input)) return read_metrics(input, number, options);
-  auto stored = find_run(store_dir, input);
-  if (!stored) return stored.error();
-  return read_stored_run(std::move(*stored), number, options);
+  auto read = read_input(store_dir, input);
+  if (!read) return read.error();
+  if (!read->members.empty()) return read_group(std::move(*read), number, options);
+  return read_stored_run(std::move(read->stored), number, options);
 }
 
 }  // namespace

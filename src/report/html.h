@@ -9,7 +9,7 @@
 
 namespace tacho {
 
-// An input is a run as find_run() takes it, or a metrics CSV or CSV.gz file. `output` may be "-".
+// An input is whatever read_input() takes. `output` may be "-".
 Status write_html_report(std::span<const std::string> inputs, const std::string& store_dir, const std::string& output,
                          const PageOptions& options = {});
 

@@ -5,6 +5,7 @@
 #include "base/writer.h"
 #include "codec/run_json.h"
 #include "os/file.h"
+#include "report/group.h"
 
 namespace tacho {
 namespace {
@@ -67,6 +68,11 @@ Input stored_input(StoredRun stored) {
 
 Result<Input> read_input(const std::string& store_dir, const std::string& name) {
   if (is_metrics_file(name)) return read_file(name);
+  if (is_group_form(name)) {
+    auto members = group_members(store_dir, name);
+    if (!members) return members.error();
+    if (!members->empty()) return group_input(std::move(*members));
+  }
   auto stored = find_run(store_dir, name);
   if (!stored) return stored.error();
   return stored_input(std::move(*stored));

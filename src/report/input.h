@@ -2,9 +2,11 @@
 // Thread-safe (no state).
 #pragma once
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "os/fd.h"
 #include "report/csv_reader.h"
 #include "report/store.h"
 
@@ -13,9 +15,12 @@ namespace tacho {
 struct Input {
   StoredRun stored;       // of a file: its name as id, and the statistics of its rows
   std::string rows_path;  // metrics.csv, or the file itself
+  // Of a group of two or more: its runs by their start, and what keeps its rows, which are in no file.
+  std::vector<StoredRun> members = {};
+  std::shared_ptr<const Fd> made_rows = {};
 };
 
-// A metrics file that ends in .csv or .csv.gz, or a run as find_run() takes it.
+// A metrics file that ends in .csv or .csv.gz, a group (report/group.h), or a run as find_run() takes it.
 Result<Input> read_input(const std::string& store_dir, const std::string& name);
 Result<std::vector<Input>> read_inputs(const std::string& store_dir, const std::vector<std::string>& names);
 

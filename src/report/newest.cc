@@ -33,6 +33,12 @@ int64_t day_of_ns(const std::string& id) {
   return seconds.value_or(0) * kNsPerSec;
 }
 
+// Written in run.json as it is.
+bool is_plain(std::string_view text) {
+  return std::all_of(text.begin(), text.end(),
+                     [](unsigned char c) { return c >= ' ' && c < 0x7F && c != '"' && c != '\\' && c != '/'; });
+}
+
 }  // namespace
 
 Result<NewestRuns> NewestRuns::open(const std::string& store_dir, Unreadable unreadable) {
@@ -52,20 +58,32 @@ Result<NewestRuns> NewestRuns::open(const std::string& store_dir, Unreadable unr
 }
 
 // Looks at the bytes alone, which costs a tenth of reading what they mean.
-bool NewestRuns::may_be_of_job(const std::string& folder) const {
-  const auto is_plain = [](unsigned char c) { return c >= ' ' && c < 0x7F && c != '"' && c != '\\' && c != '/'; };
-  if (!job_ || !std::all_of(job_->begin(), job_->end(), is_plain)) return true;
+bool NewestRuns::may_be_wanted(const std::string& folder) const {
+  if (needle_.empty()) return true;
   const auto text = read_whole_file(folder + "/run.json");
-  return !text || text->find('"' + *job_ + '"') != std::string::npos;
+  return !text || text->find(needle_) != std::string::npos;
+}
+
+void NewestRuns::only_job(const std::string& name) {
+  needle_ = is_plain(name) ? '"' + name + '"' : "";
+  wanted_ = [name](const Run& run) { return run.metadata.job_name == name; };
+}
+
+void NewestRuns::only_group(const std::string& name) {
+  // The id, which the scheduler's name is before and ".r1" may be behind.
+  const size_t colon = name.find(':'), dot = name.rfind(".r");
+  const std::string id = name.substr(colon + 1, dot == name.npos || dot < colon ? name.npos : dot - colon - 1);
+  needle_ = is_plain(id) ? '"' + id : "";
+  wanted_ = [name](const Run& run) { return group_name(run.started_by.job) == name; };
 }
 
 void NewestRuns::read_next() {
   const Entry entry = std::move(unread_.back());
   unread_.pop_back();
   const std::string folder = store_dir_ + "/" + entry.name;
-  if (!may_be_of_job(folder)) return;
+  if (!may_be_wanted(folder)) return;
   auto stored = read_stored(folder);
-  if (stored && job_ && stored->run.metadata.job_name != *job_) return;
+  if (stored && wanted_ && !wanted_(stored->run)) return;
   if (!stored) {
     if (unreadable_ == Unreadable::told) log::warn(stored.error());
     return;
