@@ -332,6 +332,15 @@ void touch_memory(size_t bytes) {
     for (size_t at = 0; at < bytes && goes_on(); at += 4096) memory[at] = static_cast<char>(rounds);
 }
 
+// How long the first thread could have run and did not, as the kernel counts it.
+double waited_for_a_core_s() {
+  FILE* file = std::fopen("/proc/self/schedstat", "re");
+  unsigned long long ran_ns = 0, waited_ns = 0;
+  if (file == nullptr || std::fscanf(file, "%llu %llu", &ran_ns, &waited_ns) != 2) waited_ns = 0;
+  if (file != nullptr) std::fclose(file);
+  return static_cast<double>(waited_ns) * 1e-9;
+}
+
 struct Kind {
   std::string_view name;
   void (*run)();
@@ -389,6 +398,7 @@ int main(int argc, char** argv) {
   if (halves) run(kind == "mix" ? "socket" : "sleep");
   Truth truth("bound");
   truth.add("rounds", rounds);
+  truth.add_seconds("delay_s", waited_for_a_core_s());
   truth.add_usage();
   truth.print();
   return 0;
