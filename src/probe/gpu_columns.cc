@@ -59,11 +59,9 @@ std::vector<DeviceColumn> gpu_unit_columns(size_t devices) {
   return columns;
 }
 
-void fill_gpu_units(std::span<const GpuUnitsOfDevice> devices, std::span<int64_t> shown_ns,
-                    std::span<DeviceValue> values) {
-  for (size_t i = 0; i < devices.size() && i < shown_ns.size(); ++i) {
-    if (devices[i].stamp_ns <= shown_ns[i] || (i + 1) * kGpuUnits > values.size()) continue;
-    shown_ns[i] = devices[i].stamp_ns;
+void fill_gpu_units(std::span<const GpuUnitsOfDevice> devices, int64_t oldest_ns, std::span<DeviceValue> values) {
+  for (size_t i = 0; i < devices.size() && (i + 1) * kGpuUnits <= values.size(); ++i) {
+    if (devices[i].stamp_ns == 0 || devices[i].stamp_ns < oldest_ns) continue;
     for (size_t unit = 0; unit < kGpuUnits; ++unit)
       if (devices[i].ppm[unit] >= 0) values[i * kGpuUnits + unit].value = devices[i].ppm[unit];
   }

@@ -16,9 +16,8 @@ std::vector<DeviceColumn> gpu_device_columns(size_t devices);
 void fill_gpu_devices(std::span<const GpuSample> devices, std::span<DeviceValue> values);
 // gpu_N_sm_active, gpu_N_sm_occupancy, gpu_N_tensor_active, gpu_N_dram_active.
 std::vector<DeviceColumn> gpu_unit_columns(size_t devices);
-// A figure is written once, in the first row after it was measured; `shown_ns` remembers of each device when that was.
-void fill_gpu_units(std::span<const GpuUnitsOfDevice> devices, std::span<int64_t> shown_ns,
-                    std::span<DeviceValue> values);
+// What was measured before `oldest_ns` is left empty.
+void fill_gpu_units(std::span<const GpuUnitsOfDevice> devices, int64_t oldest_ns, std::span<DeviceValue> values);
 // What the kernel knows of NVIDIA's devices while their driver library is still starting.
 size_t count_nvidia_devices(const Roots& roots);
 

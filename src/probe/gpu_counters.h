@@ -16,10 +16,17 @@ struct GpuUnits {
 inline constexpr size_t kMostDevices = 128;
 inline constexpr size_t kGpuUnits = 4;  // SM active, SM occupancy, tensor, DRAM
 
-// The same of one device.
+// How full a link was, in its busier direction, in millionths of its speed.
+struct GpuLinkLevel {
+  int64_t stamp_ns = 0;  // 0: not yet
+  int64_t ppm = 0;
+};
+
+// What one device by itself did.
 struct GpuUnitsOfDevice {
   int64_t stamp_ns = 0;                                // 0: not yet
   std::array<int32_t, kGpuUnits> ppm{-1, -1, -1, -1};  // -1: not told
+  GpuLinkLevel pcie, nvlink;                           // all of its NVLink links together
 };
 
 // Totals grow from 0 at the first reading, a device at a time, so that one that fails or comes back makes no jump.

@@ -1,5 +1,6 @@
 // The probe "gpu_extra": what is slow to read of GPUs, on a thread of its own. Values carry the moment they were read
-// at, so a row that finds nothing newer is empty, and sums and averages stay right at any pace.
+// at, so a row that finds no newer sum is empty, and sums and averages stay right at any pace; a level stands for a
+// while.
 #include <algorithm>
 #include <mutex>
 
@@ -29,10 +30,11 @@ enum Field : size_t {
   kSmOccupancy,
   kTensorActive,
   kDramActive,
-  kGpmStamp,
   kJobSmActive,
   kJobTensorActive,
   kJobDramActive,
+  kJobPcie,
+  kJobNvlink,
 };
 
 bool newer(const Reading& before, const Reading& now, size_t value, size_t stamp) {
@@ -51,19 +53,13 @@ double joules(const Reading& before, const Reading& now, double) {
   return static_cast<double>(now.get(kEnergyUj) - before.get(kEnergyUj)) * 1e-6;
 }
 
-// A level in millionths, once for each time that it was measured.
-template <size_t kValue>
-double measured(const Reading& before, const Reading& now, double) {
-  if (!now.has(kValue) || !now.has(kGpmStamp)) return kAbsent;
-  if (before.has(kGpmStamp) && now.get(kGpmStamp) <= before.get(kGpmStamp)) return kAbsent;
-  return static_cast<double>(now.get(kValue)) * 1e-6;
-}
-
 template <size_t kValue, size_t kStamp>
 double added(const Reading& before, const Reading& now, double) {
   if (!newer(before, now, kValue, kStamp)) return kAbsent;
   return static_cast<double>(now.get(kValue) - before.get(kValue));
 }
+
+constexpr double kPerMillion = 1e-6;
 
 constexpr Column kColumns[] = {
     {108, "system_gpu_power_w", "W", 3, Rule::custom, kEnergyUj, 1,
@@ -81,25 +77,27 @@ constexpr Column kColumns[] = {
      added<kNvlinkTx, kNvlinkStamp>},
     {115, "system_gpu_nvlink_max_bytes_per_s", "bytes/s", 0, Rule::level, kNvlinkMax, 1,
      "Speed of all active NVLink links."},
-    {280, "system_gpu_sm_active", "share", 4, Rule::custom, kSmActive, 1,
-     "Share of the GPUs' multiprocessors that had work, mean over GPUs (GPM: Hopper and newer).", measured<kSmActive>},
-    {281, "system_gpu_sm_occupancy", "share", 4, Rule::custom, kSmOccupancy, 1,
-     "Share of the warps that fit on the multiprocessors, mean over GPUs.", measured<kSmOccupancy>},
-    {282, "system_gpu_tensor_active", "share", 4, Rule::custom, kTensorActive, 1,
-     "Share of the time in which tensor cores worked, mean over GPUs.", measured<kTensorActive>},
-    {283, "system_gpu_dram_active", "share", 4, Rule::custom, kDramActive, 1,
-     "Share of the GPU memory's bandwidth that was used, mean over GPUs.", measured<kDramActive>},
+    {280, "system_gpu_sm_active", "share", 4, Rule::level, kSmActive, kPerMillion,
+     "Share of the GPUs' multiprocessors that had work, mean over GPUs (GPM: Hopper and newer)."},
+    {281, "system_gpu_sm_occupancy", "share", 4, Rule::level, kSmOccupancy, kPerMillion,
+     "Share of the warps that fit on the multiprocessors, mean over GPUs."},
+    {282, "system_gpu_tensor_active", "share", 4, Rule::level, kTensorActive, kPerMillion,
+     "Share of the time in which tensor cores worked, mean over GPUs."},
+    {283, "system_gpu_dram_active", "share", 4, Rule::level, kDramActive, kPerMillion,
+     "Share of the GPU memory's bandwidth that was used, mean over GPUs."},
     {291, "system_gpu_energy_j", "J", 3, Rule::custom, kEnergyUj, 1,
      "Energy of all GPUs, from their energy counters where they have one, else from their power.", joules},
-    {292, "process_gpu_sm_active", "share", 4, Rule::custom, kJobSmActive, 1,
-     "Share of the multiprocessors that had work, of the busiest GPU on which the job holds a context.",
-     measured<kJobSmActive>},
-    {293, "process_gpu_tensor_active", "share", 4, Rule::custom, kJobTensorActive, 1,
-     "Share of the time in which tensor cores worked, of the job's GPU where it was highest.",
-     measured<kJobTensorActive>},
-    {294, "process_gpu_dram_active", "share", 4, Rule::custom, kJobDramActive, 1,
-     "Share of the GPU memory's bandwidth that was used, of the job's GPU where it was highest.",
-     measured<kJobDramActive>},
+    {292, "process_gpu_sm_active", "share", 4, Rule::level, kJobSmActive, kPerMillion,
+     "Share of the multiprocessors that had work, of the busiest GPU on which the job holds a context."},
+    {293, "process_gpu_tensor_active", "share", 4, Rule::level, kJobTensorActive, kPerMillion,
+     "Share of the time in which tensor cores worked, of the job's GPU where it was highest."},
+    {294, "process_gpu_dram_active", "share", 4, Rule::level, kJobDramActive, kPerMillion,
+     "Share of the GPU memory's bandwidth that was used, of the job's GPU where it was highest."},
+    {295, "process_gpu_pcie_busiest", "share", 4, Rule::level, kJobPcie, kPerMillion,
+     "Traffic of a PCIe link in its busier direction as a share of its speed, of the job's GPU where it was highest."},
+    {296, "process_gpu_nvlink_busiest", "share", 4, Rule::level, kJobNvlink, kPerMillion,
+     "Traffic of a GPU's NVLink links in the busier direction as a share of their speed, of the job's GPU where it was "
+     "highest."},
 };
 
 constexpr int64_t kLongestLevelNs = 10 * kNsPerSec;
@@ -211,6 +209,8 @@ class GpuExtraProbe final : public Probe {
     // The answer to the last tick. The one to this tick may come in time or not: a row that has it leaves nothing to
     // the next.
     taken_ = thread_->newest();
+    // What units and links did is measured at a pace of its own, and told a tick later: so long a figure stands.
+    oldest_ns_ = system_clock().monotonic_ns() - context_.interval_ns * 3 / 2 - kNsPerSec;
     thread_->tick();
   }
   void read(Reading& out) override {
@@ -227,14 +227,18 @@ class GpuExtraProbe final : public Probe {
     set(kNvlinkRx, now.nvlink_rx_bytes);
     set(kNvlinkTx, now.nvlink_tx_bytes);
     set(kNvlinkMax, now.nvlink_max_bytes_per_s);
-    set(kSmActive, now.gpm.sm_ppm);
-    set(kSmOccupancy, now.gpm.occupancy_ppm);
-    set(kTensorActive, now.gpm.tensor_ppm);
-    set(kDramActive, now.gpm.dram_ppm);
-    if (now.gpm.stamp_ns > 0) out.set(kGpmStamp, now.gpm.stamp_ns);
-    set(kJobSmActive, highest_of_job(0));
-    set(kJobTensorActive, highest_of_job(2));
-    set(kJobDramActive, highest_of_job(3));
+    // A mean that lacks the job's own GPU (MIG, an older one) would pass for what the job does.
+    if (is_fresh(now.gpm.stamp_ns) && (!has_gpu() || highest_unit(0))) {
+      set(kSmActive, now.gpm.sm_ppm);
+      set(kSmOccupancy, now.gpm.occupancy_ppm);
+      set(kTensorActive, now.gpm.tensor_ppm);
+      set(kDramActive, now.gpm.dram_ppm);
+    }
+    set(kJobSmActive, highest_unit(0));
+    set(kJobTensorActive, highest_unit(2));
+    set(kJobDramActive, highest_unit(3));
+    set(kJobPcie, highest_link(&GpuUnitsOfDevice::pcie));
+    set(kJobNvlink, highest_link(&GpuUnitsOfDevice::nvlink));
     if (now.energy_uj) context_.gpu_energy_method = now.energy_by_power ? "nvml_power" : "nvml";
     if (now.epoch != epoch_) out.anew = true;
     epoch_ = now.epoch;
@@ -248,22 +252,40 @@ class GpuExtraProbe final : public Probe {
   // Where the driver is still starting, columns that may stay empty are better than none for the whole run.
   std::vector<DeviceColumn> list_devices() override {
     const size_t count = taken_.units_known ? taken_.unit_devices : count_nvidia_devices(context_.roots);
-    shown_ns_.assign(std::min(count, kMostDevices), 0);
-    return gpu_unit_columns(shown_ns_.size());
+    return gpu_unit_columns(std::min(count, kMostDevices));
   }
-  void read_devices(std::span<DeviceValue> values) override { fill_gpu_units(taken_.units, shown_ns_, values); }
+  void read_devices(std::span<DeviceValue> values) override { fill_gpu_units(taken_.units, oldest_ns_, values); }
 
  private:
-  // Of the job's GPUs that were measured lately. NVIDIA's devices come first in the list of all.
-  std::optional<int64_t> highest_of_job(size_t unit) const {
+  bool is_fresh(int64_t stamp_ns) const { return stamp_ns > 0 && stamp_ns >= oldest_ns_; }
+
+  bool has_gpu() const {
+    return std::find(context_.gpus_of_job.begin(), context_.gpus_of_job.end(), true) != context_.gpus_of_job.end();
+  }
+
+  // The rules ask for any GPU of the job: of those that were measured lately the highest. NVIDIA's devices come first
+  // in the list of all.
+  template <class Level>
+  std::optional<int64_t> highest_of_job(Level level) const {
     std::optional<int64_t> highest;
     for (size_t i = 0; i < context_.gpus_of_job.size() && i < taken_.units.size(); ++i) {
-      const GpuUnitsOfDevice& device = taken_.units[i];
-      if (!context_.gpus_of_job[i] || device.ppm[unit] < 0 || taken_.gpm.stamp_ns - device.stamp_ns > kNsPerSec)
-        continue;
-      highest = std::max<int64_t>(highest.value_or(0), device.ppm[unit]);
+      if (!context_.gpus_of_job[i]) continue;
+      const std::optional<int64_t> ppm = level(taken_.units[i]);
+      if (ppm) highest = std::max(highest.value_or(0), *ppm);
     }
     return highest;
+  }
+  std::optional<int64_t> highest_unit(size_t unit) const {
+    return highest_of_job([&](const GpuUnitsOfDevice& device) -> std::optional<int64_t> {
+      if (device.ppm[unit] < 0 || !is_fresh(device.stamp_ns)) return std::nullopt;
+      return device.ppm[unit];
+    });
+  }
+  std::optional<int64_t> highest_link(GpuLinkLevel GpuUnitsOfDevice::*link) const {
+    return highest_of_job([&](const GpuUnitsOfDevice& device) -> std::optional<int64_t> {
+      if (!is_fresh((device.*link).stamp_ns)) return std::nullopt;
+      return (device.*link).ppm;
+    });
   }
 
   ProbeContext& context_;
@@ -271,7 +293,7 @@ class GpuExtraProbe final : public Probe {
   std::vector<std::shared_ptr<GpuMinder>> minders_;
   GpuCounters taken_;
   int64_t epoch_ = 0;
-  std::vector<int64_t> shown_ns_;  // of each device with columns in devices.csv
+  int64_t oldest_ns_ = 0;  // what was measured before says nothing about now
 };
 
 // Of a vendor without counters of its own the backend's samples are added up.

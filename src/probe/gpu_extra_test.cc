@@ -137,9 +137,71 @@ TEST_F(GpuExtraTest, EachDeviceHasItsOwnColumns) {
   EXPECT_EQ(values[2].value, 805'000);
   EXPECT_FALSE(values[3].has());  // not a number
   EXPECT_FALSE(values[4].has());  // no such counters
-  std::fill(values.begin(), values.end(), DeviceValue{});
-  probe->read_devices(values);
-  EXPECT_FALSE(values[0].has());  // told once
+  // It stands until the next one is due, and no longer: a device that is lost says nothing.
+  for (int i = 0; i < 10; ++i) {
+    tick();
+    std::fill(values.begin(), values.end(), DeviceValue{});
+    probe->read_devices(values);
+    EXPECT_EQ(values[0].value, 900'000);
+    EXPECT_TRUE(has("system_gpu_sm_active"));
+  }
+  machine("device sm=90 occupancy=50 tensor=80.5 dram=nan\ndevice\nerror all 15 0\n");
+  EXPECT_TRUE(tick_until([&] {
+    std::fill(values.begin(), values.end(), DeviceValue{});
+    probe->read_devices(values);
+    return !values[0].has() && !has("system_gpu_sm_active");
+  }));
+}
+
+TEST_F(GpuExtraTest, ASliceOfAGpuIsNotToldByTheWholeOfIt) {
+  machine(
+      "device sm=90 occupancy=50 tensor=80 dram=10 mig=1\ndevice sm=80 occupancy=1 tensor=1 dram=1\n"
+      "instance 0 total=100 used=40\n");
+  make(kGpuExtraProbe);
+  ASSERT_TRUE(tick_until([&] { return has("system_gpu_sm_active"); }));
+  EXPECT_NEAR(cell("system_gpu_sm_active"), 0.8, 1e-6);
+  context.gpus_of_job = {true, false};
+  for (int i = 0; i < 20; ++i) {
+    tick();
+    EXPECT_FALSE(has("system_gpu_sm_active"));
+    EXPECT_FALSE(has("process_gpu_sm_active"));
+  }
+}
+
+TEST(GpuLinkMeter, TheBusierDirectionOfItsSpeed) {
+  GpuLinkMeter meter;
+  meter.take(1000, 5000, 10'000, kNsPerSec);
+  EXPECT_EQ(meter.level().stamp_ns, 0);
+  meter.take(2000, 5500, 10'000, kNsPerSec + 10 * kNsPerMs);  // too close
+  EXPECT_EQ(meter.level().stamp_ns, 0);
+  meter.take(9000, 6000, 10'000, 2 * kNsPerSec);
+  EXPECT_EQ(meter.level().ppm, 800'000);
+  meter.take(9000, 6000, std::nullopt, 3 * kNsPerSec);
+  EXPECT_EQ(meter.level().stamp_ns, 2 * kNsPerSec);
+  meter.take(0, 0, 10'000, 3 * kNsPerSec);  // went back
+  EXPECT_EQ(meter.level().ppm, 0);
+  meter.take(1'000'000, 0, 10'000, 4 * kNsPerSec);
+  EXPECT_EQ(meter.level().ppm, 1'000'000);
+}
+
+TEST_F(GpuExtraTest, TheBusiestLinkOfTheJobsGpus) {
+  // Of 500 MB/s each: 0.2, 0.8 and 0.4; the second is not the job's at first. Half of the first's would be 0.1 in a
+  // sum.
+  machine(
+      "device gen=2 width=1 rx=100000000 tx=1000\ndevice gen=2 width=1 rx=1000 tx=400000000\n"
+      "device gen=2 width=1 counters=0 rx=200000000 tx=1000 links=4 link_kib=20000000\n");
+  make(kGpuExtraProbe);
+  context.gpus_of_job = {true, false, false};
+  ASSERT_TRUE(tick_until([&] { return has("process_gpu_pcie_busiest"); }));
+  EXPECT_NEAR(cell("process_gpu_pcie_busiest"), 0.2, 0.03);
+  EXPECT_FALSE(has("process_gpu_nvlink_busiest"));
+  context.gpus_of_job = {false, false, true};
+  ASSERT_TRUE(tick_until([&] { return has("process_gpu_nvlink_busiest") && has("process_gpu_pcie_busiest"); }));
+  EXPECT_NEAR(cell("process_gpu_pcie_busiest"), 0.4, 0.03);
+  EXPECT_GT(cell("process_gpu_nvlink_busiest"), 0);
+  context.gpus_of_job = {true, true, true};
+  tick();
+  EXPECT_NEAR(cell("process_gpu_pcie_busiest"), 0.8, 0.1);
 }
 
 TEST_F(GpuExtraTest, WithoutCountersNoDeviceHasColumns) {

@@ -89,6 +89,8 @@ bool NvidiaCounters::open(unsigned int index, Device& device) {
   for (int64_t* stamp_ns : {&device.power_stamp_ns, &device.throughput_stamp_ns})
     if (now_ns - *stamp_ns > kLongestLevelNs) *stamp_ns = 0;
   device.no_pcie_counter = false;
+  device.pcie_meter.forget();
+  device.nvlink_meter.forget();
   return true;
 }
 
@@ -99,6 +101,8 @@ void NvidiaCounters::forget(Device& device) {
   device.power_stamp_ns = device.throughput_stamp_ns = 0;
   device.gpm.forget();
   device.units = {};
+  device.pcie_meter.forget();
+  device.nvlink_meter.forget();
 }
 
 void NvidiaCounters::read_link_limits(Device& device) {
@@ -165,7 +169,9 @@ void NvidiaCounters::tell_units(GpuCounters& out) const {
     const GpuUnits& units = devices_[i].units;
     out.units[i] = {
         units.stamp_ns,
-        {narrowed(units.sm_ppm), narrowed(units.occupancy_ppm), narrowed(units.tensor_ppm), narrowed(units.dram_ppm)}};
+        {narrowed(units.sm_ppm), narrowed(units.occupancy_ppm), narrowed(units.tensor_ppm), narrowed(units.dram_ppm)},
+        devices_[i].pcie_meter.level(),
+        devices_[i].nvlink_meter.level()};
     if (devices_[i].gpm.supported()) out.unit_devices = static_cast<uint32_t>(count);
   }
 }
@@ -216,6 +222,20 @@ void NvidiaCounters::read_nvlink(Device& device) {
   device.nvlink_read = true;
 }
 
+// Of the totals that this round renewed.
+void NvidiaCounters::meter_links(Device& device, int64_t now_ns) {
+  const auto total = [](const std::optional<int64_t>& counted, const std::optional<int64_t>& estimate) {
+    std::optional<int64_t> sum = counted;
+    add_to(sum, estimate);
+    return sum;
+  };
+  if (device.pcie_read)
+    device.pcie_meter.take(total(device.pcie_rx.sum, device.rx_estimate), total(device.pcie_tx.sum, device.tx_estimate),
+                           device.pcie_max, now_ns);
+  if (device.nvlink_read)
+    device.nvlink_meter.take(device.nvlink_rx.sum, device.nvlink_tx.sum, device.nvlink_max, now_ns);
+}
+
 // A counter of 32 bits runs over within 70 ms on the fastest link: it must be read sooner than that.
 int64_t NvidiaCounters::pcie_pace_ns() const {
   int64_t pace_ns = kNsPerSec;
@@ -252,6 +272,7 @@ void NvidiaCounters::read(bool tick, GpuCounters& out) {
       if (code == nvml::kSuccess || code == nvml::kNotSupported) {
         read_pcie(device);
         if (throughput_due) read_throughput(device, system_clock().monotonic_ns());
+        if (tick) meter_links(device, system_clock().monotonic_ns());
         device.back_off.succeeded();
       } else {
         gone = nvml_driver_gone(code);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "probe/gpu_counters.h"
+#include "probe/gpu_link_meter.h"
 #include "probe/gpu_nvidia.h"
 #include "probe/nvml_gpm.h"
 
@@ -37,6 +38,7 @@ class NvidiaCounters final : public GpuCounterSource {
     int64_t power_stamp_ns = 0, throughput_stamp_ns = 0;
     NvmlGpm gpm;
     GpuUnits units;
+    GpuLinkMeter pcie_meter, nvlink_meter;
     bool no_pcie_counter = false, narrow_pcie = false, links_one_by_one = false;
     bool energy_read = false, pcie_read = false, nvlink_read = false;  // in this round
   };
@@ -50,6 +52,7 @@ class NvidiaCounters final : public GpuCounterSource {
   void read_throughput(Device& device, int64_t now_ns);
   void read_nvlink(Device& device);
   void read_link_limits(Device& device);
+  static void meter_links(Device& device, int64_t now_ns);
   void read_units(Device& device, int64_t now_ns);
   void add_units(GpuUnits& out) const;
   void tell_units(GpuCounters& out) const;

@@ -43,6 +43,10 @@ bool NvmlGpm::open(const nvml::Api& api, nvml::Device device) {
   api_ = &api;
   if (api.gpm_support == nullptr || api.gpm_alloc == nullptr || api.gpm_sample == nullptr || api.gpm_metrics == nullptr)
     return false;
+  // With MIG the figures are of the whole device, of which the job has a slice.
+  unsigned int mig = 0, pending = 0;
+  if (api.mig_mode != nullptr && api.mig_mode(device, &mig, &pending) == nvml::kSuccess && mig == nvml::kMigEnabled)
+    return false;
   nvml::GpmSupport support{nvml::kGpmVersion, 0};
   if (api.gpm_support(device, &support) != nvml::kSuccess || support.is_supported == 0) return false;
   for (nvml::GpmSample* sample : {&before_, &now_})

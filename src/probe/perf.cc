@@ -9,7 +9,9 @@
 #include <array>
 
 #include "base/log.h"
+#include "os/file.h"
 #include "os/perf_counter.h"
+#include "probe/l2_events.h"
 
 namespace tacho {
 namespace {
@@ -23,11 +25,13 @@ enum Field : size_t {
   kLastLevelMisses,
   kTlbLoads,
   kTlbMisses,
+  kL2Requests,
+  kL2Misses,
   kJobFields,
   kSystemCycles = kJobFields,
   kSystemInstructions
 };
-constexpr std::array<PerfEvent, kJobFields> kJobEvents{kPerfCycles,   kPerfInstructions,   kPerfL1Loads,
+constexpr std::array<PerfEvent, kL2Requests> kGenericEvents{kPerfCycles,   kPerfInstructions,   kPerfL1Loads,
                                                        kPerfL1Misses, kPerfLastLevelLoads, kPerfLastLevelMisses,
                                                        kPerfTlbLoads, kPerfTlbMisses};
 
@@ -50,7 +54,7 @@ double system_ipc(const Reading& a, const Reading& b, double) {
 }
 double process_ipc(const Reading& a, const Reading& b, double) { return share(a, b, kInstructions, kCycles); }
 double l1_hits(const Reading& a, const Reading& b, double) { return hit_rate(a, b, kL1Misses, kL1Loads); }
-double no_generic_event(const Reading&, const Reading&, double) { return kAbsent; }
+double l2_hits(const Reading& a, const Reading& b, double) { return hit_rate(a, b, kL2Misses, kL2Requests); }
 double l3_hits(const Reading& a, const Reading& b, double) { return hit_rate(a, b, kLastLevelMisses, kLastLevelLoads); }
 double tlb_misses(const Reading& a, const Reading& b, double) { return share(a, b, kTlbMisses, kTlbLoads); }
 
@@ -60,9 +64,10 @@ constexpr Column kColumns[] = {
     {117, "process_ipc", "1", 4, Rule::custom, 0, 1, "Instructions a CPU cycle of the job.", process_ipc},
     {118, "process_l1_hit_rate", "1", 4, Rule::custom, 0, 1,
      "Share of the job's loads that the first-level data cache had.", l1_hits},
-    {119, "process_l2_hit_rate", "1", 4, Rule::custom, 0, 1,
-     "Share of loads that the second-level cache had; the kernel has no generic event for it, so it stays empty.",
-     no_generic_event},
+    {119, "process_l2_hit_rate", "1", 4, Rule::custom, kL2Requests, 1,
+     "Share of the job's data requests to the second-level cache that hit, by raw events of AMD Zen, Intel since Skylake "
+     "and Arm Neoverse; empty on others.",
+     l2_hits},
     {120, "process_l3_hit_rate", "1", 4, Rule::custom, 0, 1, "Share of the job's last-level cache loads that hit.",
      l3_hits},
     {121, "process_tlb_miss_rate", "1", 4, Rule::custom, 0, 1, "Share of the job's loads that missed the data TLB.",
@@ -71,7 +76,9 @@ constexpr Column kColumns[] = {
 
 class PerfProbe final : public Probe {
  public:
-  PerfProbe() {
+  explicit PerfProbe(const ProbeContext& context) {
+    const std::string cpuinfo = read_whole_file(context.roots.proc + "/cpuinfo").value_or("");
+    l2_ = l2_events(parse_cpuinfo(cpuinfo));
     const long cpus = ::sysconf(_SC_NPROCESSORS_ONLN);
     for (int cpu = 0; cpu < cpus; ++cpu) {
       auto cycles = PerfCounter::on_cpu(kPerfCycles, cpu), instructions = PerfCounter::on_cpu(kPerfInstructions, cpu);
@@ -83,10 +90,10 @@ class PerfProbe final : public Probe {
 
   bool wants_new_job() const override { return true; }
   void new_job(pid_t pid) override {
-    for (size_t i = 0; i < kJobEvents.size(); ++i) {
-      auto counter = PerfCounter::on_next_exec(kJobEvents[i], pid);
-      if (counter) job_[i] = std::move(*counter);
-      else log::debug("perf: " + counter.error().message());
+    for (size_t i = 0; i < kGenericEvents.size(); ++i) count(i, kGenericEvents[i], pid);
+    if (l2_) {
+      count(kL2Requests, l2_->requests, pid);
+      count(kL2Misses, l2_->misses, pid);
     }
     started_ = true;
   }
@@ -101,6 +108,11 @@ class PerfProbe final : public Probe {
   }
 
  private:
+  void count(size_t field, PerfEvent event, pid_t pid) {
+    auto counter = PerfCounter::on_next_exec(event, pid);
+    if (counter) job_[field] = std::move(*counter);
+    else log::debug("perf: " + counter.error().message());
+  }
   static void set_sum(Reading& out, size_t field, const std::vector<PerfCounter>& counters) {
     int64_t sum = 0;
     for (const PerfCounter& counter : counters) {
@@ -113,10 +125,13 @@ class PerfProbe final : public Probe {
 
   std::array<PerfCounter, kJobFields> job_;
   std::vector<PerfCounter> system_cycles_, system_instructions_;
+  std::optional<L2Events> l2_;
   bool started_ = false;
 };
 
-Result<std::unique_ptr<Probe>> make(ProbeContext&) { return std::unique_ptr<Probe>(std::make_unique<PerfProbe>()); }
+Result<std::unique_ptr<Probe>> make(ProbeContext& context) {
+  return std::unique_ptr<Probe>(std::make_unique<PerfProbe>(context));
+}
 
 Status check(const Roots&) {
   auto counter = PerfCounter::on_next_exec(kPerfCycles, 0);

@@ -223,6 +223,9 @@ TEST(PressureProbe, IsAShareOfTheInterval) {
   EXPECT_DOUBLE_EQ(bench.cell("system_pressure_cpu_some"), 0.25);
   EXPECT_DOUBLE_EQ(bench.cell("system_pressure_io_some"), 1);  // never more than the whole
   EXPECT_DOUBLE_EQ(bench.cell("system_pressure_memory_full"), 0);
+  tree.replace("proc/pressure/cpu", "total=6012077", "total=12077");
+  bench.tick();
+  EXPECT_TRUE(is_absent(bench.cell("system_pressure_cpu_some")));  // went back
   EXPECT_FALSE(kPressureProbe.check({"/nonexistent", "/nonexistent", "/nonexistent"}));
 }
 

@@ -42,6 +42,10 @@ void keep_first(std::string_view& field, std::string_view value) {
   if (field.empty()) field = value;
 }
 
+void keep_first(int64_t& field, std::string_view value) {
+  if (field < 0) field = parse_int<int64_t>(value).value_or(-1);
+}
+
 // "version = FF,  identification = 123456,  machine = 8561"
 std::string_view s390_machine(std::string_view value) {
   constexpr std::string_view kKey = "machine = ";
@@ -70,6 +74,12 @@ CpuInfo parse_cpuinfo(std::string_view text) {
       keep_first(info.s390_machine, s390_machine(value));
     } else if (key == "model name") {
       keep_first(info.model_name, value);
+    } else if (key == "vendor_id") {
+      keep_first(info.vendor, value);
+    } else if (key == "cpu family") {
+      keep_first(info.family, value);
+    } else if (key == "model") {
+      keep_first(info.model, value);
     } else if (key == "CPU implementer") {
       has_implementer = parse_hex(value, implementer);
     } else if (key == "CPU part") {

@@ -1,5 +1,5 @@
 // /proc/cpuinfo: what the processor is called. Pure; no I/O, no allocation; views point into the text.
-//   x86_64   model name	: AMD EPYC 7R13 Processor
+//   x86_64   vendor_id	: AuthenticAMD   cpu family	: 25   model		: 1   model name	: AMD EPYC 7R13 Processor
 //   aarch64  CPU implementer	: 0x41   …   CPU part	: 0xd0c     (no name: a table gives it)
 //   ppc64le  cpu		: POWER9 (architected), altivec supported
 //   s390x    processor 0: version = FF,  identification = 123456,  machine = 8561
@@ -19,6 +19,8 @@ struct ArmCluster {
 struct CpuInfo {
   int64_t processors = 0;              // lines "processor"
   std::string_view model_name;         // x86_64; the first
+  std::string_view vendor;             // x86_64; the first
+  int64_t family = -1, model = -1;     // x86_64; of the first; -1: not told
   std::string_view power_cpu;          // ppc64le
   std::string_view s390_machine;       // s390x
   std::string_view uarch, isa;         // riscv64

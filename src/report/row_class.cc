@@ -48,12 +48,15 @@ constexpr std::array<std::string_view, kSources> kColumns{
     "process_major_page_faults",
     "system_major_page_faults",
     "process_gpu_utilized",
+    "system_gpu_utilized",
     "system_gpu_sm_active",
     "system_gpu_tensor_active",
     "system_gpu_dram_active",
     "process_gpu_sm_active",
     "process_gpu_tensor_active",
     "process_gpu_dram_active",
+    "process_gpu_pcie_busiest",
+    "process_gpu_nvlink_busiest",
     "system_gpu_pcie_rx_bytes",
     "system_gpu_pcie_tx_bytes",
     "system_gpu_pcie_max_bytes_per_s",
@@ -117,8 +120,11 @@ bool is_throttled(const Terms& terms) {
   return at_least(terms.throttled, 0.05) && at_least(terms.throttled, 0.1 * (terms.throttled + terms.cpu));
 }
 
-bool is_link_full(const Terms& terms, Source in, Source out, Source most) {
-  if (!has_gpu(terms) || !(terms[most] > 0)) return false;
+// Of the job's GPU with the busiest link where that is known, else of all GPUs together.
+bool is_link_full(const Terms& terms, Source job, Source in, Source out, Source most) {
+  if (!has_gpu(terms)) return false;
+  if (!terms.row.machine && !is_absent(terms[job])) return at_least(terms[job], 0.6);
+  if (!(terms[most] > 0)) return false;
   return at_least(terms.rate(in), 0.6 * terms[most]) || at_least(terms.rate(out), 0.6 * terms[most]);
 }
 
@@ -206,8 +212,8 @@ std::optional<RowClass> classify(const JudgedRow& row, const JudgedRun& run) {
     return RowClass{Limit::gpu_compute};
   if (has_gpu(terms) && at_least(of_gpu(terms, job_dram_active, dram_active), 0.6))
     return RowClass{Limit::gpu_memory_bandwidth};
-  if (is_link_full(terms, pcie_rx, pcie_tx, pcie_max)) return RowClass{Limit::pcie};
-  if (is_link_full(terms, nvlink_rx, nvlink_tx, nvlink_max)) return RowClass{Limit::nvlink};
+  if (is_link_full(terms, job_pcie, pcie_rx, pcie_tx, pcie_max)) return RowClass{Limit::pcie};
+  if (is_link_full(terms, job_nvlink, nvlink_rx, nvlink_tx, nvlink_max)) return RowClass{Limit::nvlink};
   if (is_disk(terms)) return RowClass{Limit::disk, disk_aspect(terms)};
   if (at_least(terms[net_busiest], 0.7)) return RowClass{Limit::network, Aspect::bandwidth};
   if (is_waited_for(terms, waits_network)) return RowClass{Limit::network, Aspect::peer};

@@ -140,6 +140,15 @@ TEST(RowClass, Gpu) {
   EXPECT_EQ(gpu({{"system_gpu_pcie_rx_bytes", 6}}), "none");
   EXPECT_EQ(gpu({{"system_gpu_pcie_rx_bytes", 0}, {"system_gpu_pcie_max_bytes_per_s", 0}}), "none");
   EXPECT_EQ(gpu({{"system_gpu_nvlink_tx_bytes", 60}, {"system_gpu_nvlink_max_bytes_per_s", 100}}), "nvlink");
+  // One full link of eight, and one that is a stranger's.
+  const auto link = [&](const char* column, double busiest, double sum) {
+    return gpu({{column, busiest}, {"system_gpu_pcie_rx_bytes", sum}, {"system_gpu_pcie_max_bytes_per_s", 80}});
+  };
+  EXPECT_EQ(link("process_gpu_pcie_busiest", 0.6, 6), "pcie");
+  EXPECT_EQ(link("process_gpu_pcie_busiest", 0.59, 6), "none");
+  EXPECT_EQ(link("process_gpu_pcie_busiest", 0.1, 70), "none");
+  EXPECT_EQ(gpu({{"process_gpu_nvlink_busiest", 0.6}}), "nvlink");
+  EXPECT_EQ(gpu({{"process_gpu_nvlink_busiest", 0.6}, {"process_gpu_utilized", 0}}), "none");
 }
 
 TEST(RowClass, DiskByPressure) {

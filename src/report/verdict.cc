@@ -72,8 +72,7 @@ std::optional<RowClass> VerdictFold::add(const Row& row, const JudgedRun& run) {
   if (has(waits_cpu) || seen.machine) with_waits_ns_ += row.interval_ns;
   if (seen.machine) machine_ns_ += row.interval_ns;
   if (has(throttled_s)) with_throttling_ns_ += row.interval_ns;
-  if (seen[gpus_used] >= 1) with_gpu_ns_ += row.interval_ns;
-  if (seen[gpus_used] >= 1 && has(sm_active)) with_gpm_ns_ += row.interval_ns;
+  if (!seen.machine) count_gpus(seen, row.interval_ns);
   for (size_t i = 0; i < kSources; ++i) {
     if (is_absent(seen.value[i])) continue;
     Mean& mean = means_[static_cast<size_t>(found->limit)][i];
@@ -96,8 +95,29 @@ std::vector<std::string> VerdictFold::missing(const Run& run) const {
     missing.push_back("syscall of the job's threads (process_waits_*): told by wchan alone");
   if (run.limits.cpu_quota_cores && !machine && lacks(with_throttling_ns_))
     missing.push_back("throttling by the CPU quota (cgroup_throttled_time)");
-  if (with_gpu_ns_ > 0 && with_gpm_ns_ == 0) missing.push_back("GPM, what the GPU's units do (system_gpu_sm_active)");
+  add_missing_gpu(missing);
   return missing;
+}
+
+void VerdictFold::count_gpus(const JudgedRow& seen, int64_t ns) {
+  if (is_absent(seen[gpus_used])) {
+    if (with_gpu_ns_ > 0) lost_gpu_ns_ += ns;
+    if (seen[gpus_busy] >= 1) somebodys_gpu_ns_ += ns;
+  } else if (seen[gpus_used] >= 1) {
+    with_gpu_ns_ += ns;
+    if (!is_absent(seen[sm_active]) || !is_absent(seen[job_sm_active])) with_gpm_ns_ += ns;
+  }
+}
+
+// GPM tells its first figure a few rows after the job's first look at a GPU: half of them is enough.
+void VerdictFold::add_missing_gpu(std::vector<std::string>& missing) const {
+  const auto total = static_cast<double>(times_.total_ns());
+  if (with_gpu_ns_ > 0 && with_gpm_ns_ * 2 < with_gpu_ns_)
+    missing.emplace_back("GPM, what the GPU's units do (system_gpu_sm_active)");
+  if (static_cast<double>(lost_gpu_ns_) > kBarely * total)
+    missing.emplace_back("the job's GPUs (process_gpu_*): the driver did not tell any more");
+  else if (with_gpu_ns_ == 0 && static_cast<double>(somebodys_gpu_ns_) > kBarely * total)
+    missing.emplace_back("whose GPU was busy (process_gpu_utilized)");
 }
 
 double VerdictFold::mean(Source source, Limit limit) const {

@@ -87,14 +87,19 @@ class VerdictFold {
   double mean(Source source) const;               // over all rows that have one
   std::vector<Evidence> evidence(Limit limit, Over over, const Judgement& judgement, const JudgedRun& run) const;
   void add_evidence(Verdict& verdict, const JudgedRun& run) const;
+  void add_full_memory(Verdict& verdict) const;
   void add_oom_evidence(Verdict& verdict, const Run& run) const;
 
   RowJudge judge_;
   ClassTimes times_;
   std::array<std::array<Mean, kSources>, kLimits> means_{};
   bool is_machine() const { return machine_ns_ * 2 > times_.total_ns(); }
-  int64_t machine_ns_ = 0, foreign_pressure_ns_ = 0, with_waits_ns_ = 0, with_throttling_ns_ = 0, with_gpu_ns_ = 0,
-          with_gpm_ns_ = 0;
+  void count_gpus(const JudgedRow& seen, int64_t ns);
+  void add_missing_gpu(std::vector<std::string>& missing) const;
+  int64_t machine_ns_ = 0, foreign_pressure_ns_ = 0, with_waits_ns_ = 0, with_throttling_ns_ = 0;
+  // The job holds a GPU; of these: GPM tells; it held one before and nothing is known any more; some GPU is busy and
+  // nobody knows whose it is.
+  int64_t with_gpu_ns_ = 0, with_gpm_ns_ = 0, lost_gpu_ns_ = 0, somebodys_gpu_ns_ = 0;
 };
 
 // The same for a run and each of its phases (run.phases): a phase is judged by the rows that end in it.

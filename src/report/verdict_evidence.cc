@@ -23,6 +23,7 @@ struct EvidenceRule {
 
 constexpr double kWorthSaying = 0.1;  // a class with less of the time speaks against nothing
 constexpr double kBytesSwapped = 1e6;
+constexpr double kFullMemory = 0.6;  // DRAM active
 
 // The rules' conditions in the order in which a person wants to hear of them; the own pressure or the machine's,
 // whichever the rows were judged by.
@@ -43,11 +44,13 @@ constexpr auto kConditions = std::to_array<EvidenceRule>({
     {Limit::gpu_compute, job_tensor_active, or_more, 0.4, Per::plain,
      "share of the time in which tensor cores were busy on the job's busiest GPU"},
     {Limit::gpu_compute, tensor_active, or_more, 0.4, Per::plain, "share of the time in which tensor cores were busy"},
-    {Limit::gpu_memory_bandwidth, job_dram_active, or_more, 0.6, Per::plain,
+    {Limit::gpu_memory_bandwidth, job_dram_active, or_more, kFullMemory, Per::plain,
      "share of the memory's bandwidth on the job's busiest GPU"},
-    {Limit::gpu_memory_bandwidth, dram_active, or_more, 0.6, Per::plain, "share of the GPU memory's bandwidth"},
+    {Limit::gpu_memory_bandwidth, dram_active, or_more, kFullMemory, Per::plain, "share of the GPU memory's bandwidth"},
+    {Limit::pcie, job_pcie, or_more, 0.6, Per::plain, "share of the PCIe link's speed on the job's busiest GPU"},
     {Limit::pcie, pcie_rx, to_another, 0, Per::plain, "bytes received over PCIe, compared with 0.6 of the link"},
     {Limit::pcie, pcie_tx, to_another, 0, Per::plain, "bytes sent over PCIe, compared with 0.6 of the link"},
+    {Limit::nvlink, job_nvlink, or_more, 0.6, Per::plain, "share of the NVLink links' speed on the job's busiest GPU"},
     {Limit::nvlink, nvlink_rx, to_another, 0, Per::plain, "bytes received over NVLink, compared with 0.6 of the links"},
     {Limit::nvlink, nvlink_tx, to_another, 0, Per::plain, "bytes sent over NVLink, compared with 0.6 of the links"},
     {Limit::disk, own_io, or_more, 0.2, Per::plain,
@@ -159,11 +162,25 @@ void VerdictFold::add_evidence(Verdict& verdict, const JudgedRun& run) const {
       verdict.against.push_back(std::move(found[0]));
     }
   }
+  add_full_memory(verdict);
   // Two classes may rest on the same column.
   for (size_t i = 0; i < verdict.evidence.size(); ++i)
     for (size_t j = verdict.evidence.size(); --j > i;)
       if (verdict.evidence[j].metric == verdict.evidence[i].metric)
         verdict.evidence.erase(verdict.evidence.begin() + static_cast<std::ptrdiff_t>(j));
+}
+
+// Multiprocessors that only wait for the GPU's memory are busy, too (docs/bottlenecks.md).
+void VerdictFold::add_full_memory(Verdict& verdict) const {
+  if (verdict.judgement.verdict != limit_word(Limit::gpu_compute)) return;
+  for (const Source source : {job_dram_active, dram_active}) {
+    const double used = mean(source, Limit::gpu_compute);
+    if (!(used >= kFullMemory)) continue;
+    verdict.against.push_back(
+        {column_of(source), used, kFullMemory,
+         amount_text(source, used) + " share of the GPU memory's bandwidth as well: the memory may be the limit"});
+    return;
+  }
 }
 
 // The rows may have ended before the one in which it happened: the memory that was used speaks for itself.

@@ -28,10 +28,15 @@ const std::vector<std::string> kNames{"timestamp",
                                       "process_waits_sleep",
                                       "process_waits_gpu",
                                       "process_waits_idle",
-                                      "process_waits_other"};
+                                      "process_waits_other",
+                                      "process_gpu_utilized",
+                                      "system_gpu_utilized",
+                                      "system_gpu_sm_active",
+                                      "process_gpu_sm_active",
+                                      "process_gpu_dram_active"};
 
 // Rows of known classes: d disk, n network, c cpu, s single thread, w waiting (sleep), p waiting (pipe), . none,
-// x without threads.
+// x without threads; G a busy GPU of the job, g the same without GPM, l one that was lost, o somebody's.
 Row lettered_row(char letter, double at_s, double seconds = 1) {
   Row row;
   row.interval_ns = static_cast<int64_t>(seconds * 1e9);
@@ -47,6 +52,13 @@ Row lettered_row(char letter, double at_s, double seconds = 1) {
   if (letter == 'n') set("process_waits_network", 1);
   if (letter == 'w') set("process_waits_sleep", 1);
   if (letter == 'p') set("process_waits_pipe", 1);
+  const bool told = letter == 'G' || letter == 'g', somebodys = letter == 'l' || letter == 'o';
+  if (told) set("process_gpu_utilized", 1);
+  if (somebodys) set("process_gpu_utilized", kAbsent);
+  if (told || letter == 'o') set("system_gpu_utilized", 1);
+  set("process_gpu_sm_active", letter == 'G' ? 0.9 : kAbsent);
+  set("process_gpu_dram_active", letter == 'G' ? 0.7 : kAbsent);
+  if (letter != 'G') set("system_gpu_sm_active", kAbsent);
   return row;
 }
 
@@ -162,6 +174,28 @@ TEST(Verdict, OneLowerWhereASourceIsMissing) {
   EXPECT_NE(shared.missing[0].find("pressure"), std::string::npos);
   EXPECT_EQ(shared.judgement.verdict, "cpu");
   EXPECT_EQ(shared.judgement.confidence, Confidence::medium);
+}
+
+TEST(Verdict, WhatIsNotKnownOfGpus) {
+  const auto missing = [](std::string_view letters) {
+    const Verdict verdict = verdict_for(letters);
+    return verdict.missing.empty() ? std::string() : verdict.missing[0];
+  };
+  const Verdict busy = verdict_for("GGGGGGGGGG");
+  EXPECT_EQ(busy.judgement.verdict, "gpu_compute");
+  EXPECT_EQ(busy.judgement.confidence, Confidence::high);
+  ASSERT_EQ(busy.evidence.size(), 1u);
+  EXPECT_EQ(busy.evidence[0].metric, "process_gpu_sm_active");
+  ASSERT_EQ(busy.against.size(), 1u);  // it may be the memory that its kernels wait for
+  EXPECT_EQ(busy.against[0].metric, "process_gpu_dram_active");
+  EXPECT_EQ(missing("gggGGGGGGG"), "");  // its first figure takes a while
+  EXPECT_NE(missing("gggggggggg").find("GPM"), std::string::npos);
+  EXPECT_EQ(verdict_for("gggggggggg").judgement.confidence, Confidence::medium);
+  EXPECT_NE(missing("GGllllllll").find("did not tell any more"), std::string::npos);
+  EXPECT_EQ(missing("llllGGGGGGGGG"), "");  // the driver was still starting
+  EXPECT_NE(missing("oooooooooo").find("whose GPU"), std::string::npos);
+  EXPECT_NE(verdict_for("oooooooooo").judgement.confidence, Confidence::high);
+  EXPECT_EQ(missing("ssssssssss"), "");
 }
 
 TEST(Verdict, EvidenceIsOfTheClassesRows) {

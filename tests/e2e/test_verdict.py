@@ -3,7 +3,7 @@ import csv
 import json
 import os
 
-from support import Case, burner
+from support import TACHO, Case, burner
 
 
 class Verdict(Case):
@@ -34,6 +34,37 @@ class Verdict(Case):
 
     def test_lock(self):
         self.assertEqual(self.record("lock")["verdict"], "lock")
+
+    def test_what_carries_it(self):
+        """Exit summary, show, page and compare say the same as why."""
+        done = self.tacho("run", "-i", "100ms", "--", burner("bound"), "sleep", "1.5", self.path())
+        self.assertIn(" · waiting (sleep) · run ", done.err)
+        self.assertNotIn("limited by", done.err)
+        short = self.tacho("run", "-i", "100ms", "--", "true")
+        self.assertNotIn("waiting", short.err)
+        self.assertNotIn("limited by", short.err)
+        mark = f"{TACHO} mark"
+        done = self.tacho("run", "-i", "100ms", "--", "sh", "-c",
+                          f"{mark} wait; {burner('bound')} epoll 1.5 .; {mark} hold; {burner('bound')} lock 1.5 .; {mark} end")
+        self.assertEqual(done.rc, 0, done)
+        why = json.loads(self.tacho("why", "last", "--json").out)
+        self.assertEqual([(phase["name"], phase["verdict"]) for phase in why["phases"][:2]], [("wait", "network"), ("hold", "lock")], why)
+        self.assertEqual(why["verdict"], "mixed", why)
+        words = " and ".join(why["detail"].split("+"))
+        if why["confidence"] != "low":
+            self.assertIn(f" · limited by {words} · run ", done.err)
+        self.assertIn(f"limited by {words} (", self.tacho("show", "last").out)
+        page = self.path("page.html")
+        self.assertEqual(self.tacho("report", "last", "-o", page).rc, 0)
+        html = self.read("page.html")
+        self.assertIn("<strong>Verdict:</strong> limited by " + words, html)
+        self.assertRegex(html, r'"band":\{"words":\["(network|waiting|none|lock|cpu)"')
+        runs = [os.path.basename(folder) for folder in sorted(self.run_folders(), key=os.path.getmtime)]
+        text = self.tacho("compare", runs[0], runs[-1]).out
+        self.assertIn(f"verdict changed from waiting (sleep) to {words}\n", text)
+        told = json.loads(self.tacho("compare", "--json", runs[0], runs[-1]).out)
+        self.assertEqual([one["verdict"] for one in told["verdict"]], ["waiting", "mixed"])
+        self.assertNotIn("verdict changed", self.tacho("compare", runs[0], runs[0]).out)
 
     def test_two_rows_are_unknown(self):
         why = self.record("sleep", seconds="0.1")
