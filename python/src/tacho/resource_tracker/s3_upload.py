@@ -86,7 +86,7 @@ def put_bytes_with_sts(*, s3_uri: str, body: bytes, access_key: str, secret_key:
             if isinstance(status, int) and not 200 <= status < 300:
                 raise RuntimeError(f"S3 answered {status}")
     except HTTPError as error:
-        said = error.read(1000).decode("utf-8", "replace") if error.fp is not None else ""
+        said = error.read(1000).decode("utf-8", "replace")
         raise RuntimeError(f"S3 answered {error.code}: {said or error.reason}") from error
     return s3_uri
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import re
 from html import escape
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, cast
 
 from .._json import as_object
 from .report import round_memory
@@ -25,10 +25,17 @@ def _filter_round(value: Any, digits: Optional[int] = None) -> Any:
     return round(value, digits)
 
 
+def _filter_divide(value: Any, by: float) -> Any:
+    return value / by
+
+
+def _filter_multiply(value: Any, by: float) -> Any:
+    return value * by
+
+
 _FILTERS: Dict[str, Callable[..., Any]] = {
     "pretty_number": _filter_pretty_number, "round": _filter_round, "round_memory": round_memory,
-    "divide": lambda value, by: value / by, "multiply": lambda value, by: value * by,
-    "upper": lambda value: str(value).upper(), "lower": lambda value: str(value).lower()}
+    "divide": _filter_divide, "multiply": _filter_multiply}
 
 
 def _number(text: str) -> Any:
@@ -47,7 +54,7 @@ def _member(value: Any, name: str) -> Any:
     if isinstance(value, dict):
         return as_object(value)[name]
     if isinstance(value, (list, tuple)):
-        items: Sequence[Any] = value
+        items = list(cast("List[Any]", value))
         if re.fullmatch(r"\d+", name) and int(name) < len(items):
             return items[int(name)]
     elif not name.startswith("_") and hasattr(value, name):

@@ -66,7 +66,7 @@ class TinyDataFrame:
                     with open(path, encoding="utf-8", newline="") as file:
                         lines = file.read().splitlines()
                 reader: Any = DictReader(lines)
-                rows: List[Dict[str, Any]] = list(reader)
+                rows: List[Dict[Optional[str], Any]] = list(reader)
                 names: List[str] = list(reader.fieldnames or [])
                 if any(None in row for row in rows):
                     raise ValueError("a row has more fields than the header")

@@ -167,7 +167,9 @@ class ResourceTracker:
         self._server_info: Optional[Dict[str, Any]] = None
         self._cloud_info: Optional[Dict[str, Any]] = None
         self._threads: List[Thread] = []
-        self._token = sentinel_token or os.environ.get("SENTINEL_API_TOKEN") or os.environ.get("SENTINEL_API_KEY")
+        # An empty one means none, whatever the environment has.
+        self._token = sentinel_token if sentinel_token is not None else (
+            os.environ.get("SENTINEL_API_TOKEN") or os.environ.get("SENTINEL_API_KEY"))
         self._upload_interval = upload_interval
         self._streaming_metadata = streaming_metadata
         self._streaming: Optional[StreamingManager] = None
