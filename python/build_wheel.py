@@ -66,11 +66,11 @@ def metadata(dist, number):
 
 
 def sources(number):
-    """What goes to site-packages: name, bytes."""
+    """What goes to site-packages: name, bytes. Sources alone: tools and editors leave caches and copies beside them."""
     root = HERE / "src"
     for path in sorted(root.rglob("*")):
         name = path.relative_to(root).as_posix()
-        if not path.is_file() or "__pycache__" in name or name.endswith((".pyc", ".pyo")):
+        if not path.is_file() or not name.endswith((".py", "/py.typed")) or any(part.startswith(".") for part in name.split("/")):
             continue
         data = path.read_bytes()
         if name == "tacho/_version.py":

@@ -5,14 +5,19 @@ import filecmp
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 
 from . import archives, common, formula, programs
 from .common import ARCHITECTURES, PROGRAMS, ROOT, WORK, Failure, need, run, say, version
+
+
+AGENT_KIB = 6 * 1024
 
 
 def expect(holds, what):
@@ -111,6 +116,23 @@ def gpu_columns(bin_folder, folder):
     with open(rows, encoding="utf-8") as file:
         values = {(row["system_gpu_usage"], row["system_gpu_vram_mib"]) for row in csv.DictReader(file)}
     expect(("0.5000", "100.0000") in values, f"GPU columns by tacho-gpu: {values}")
+
+
+def agent_is_small(bin_folder, folder):
+    """The most that the agent which users get ever has resident, tick after tick."""
+    facts = json.loads(run(bin_folder / "tacho", "attach", "--detach", "--quiet", f"--pid={os.getpid()}", "--interval=50ms", f"--store={folder}/small"))
+    try:
+        rows = pathlib.Path(facts["folder"]) / "metrics.csv"
+        deadline = time.monotonic() + 30
+        while len(rows.read_text().splitlines()) < 20 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        status = pathlib.Path(f"/proc/{facts['agent_pid']}/status").read_text()
+    finally:
+        run(bin_folder / "tacho", "stop", facts["id"], f"--store={folder}/small")
+    peak = int(re.search(r"^VmHWM:\s+(\d+) kB", status, re.M).group(1))
+    expect(len(rows.read_text().splitlines()) > 20, "the agent wrote no rows")
+    expect(peak <= AGENT_KIB, f"the agent has {peak} KiB resident at most, more than {AGENT_KIB}")
+    say(f"        the agent has {peak} KiB resident at most")
 
 
 def minbase():
@@ -250,6 +272,7 @@ def steps(arch, folder):
     yield "rpm", lambda: rpm_installs(made[".rpm"], arch, folder)
     yield "image", lambda: image_runs(made[".oci"], arch, folder)
     if own:
+        yield "memory of the agent", lambda: agent_is_small(made["bin"], folder)
         yield "nothing else is needed", lambda: needs_nothing(made["bin"], folder)
         yield "GPU columns of the static agent", lambda: gpu_columns(made["bin"], folder)
         yield "wheel", lambda: wheel_runs(made[".whl"], folder)

@@ -69,3 +69,12 @@ def test_platforms(build, tmp_path):
         build.platform_tag(tmp_path / "b" / "tacho")
     with pytest.raises(SystemExit, match="build it first"):
         build.make(tmp_path / "none", tmp_path)
+
+
+def test_what_tools_leave_stays_out(build, tmp_path, monkeypatch):
+    for name in ("tacho/__init__.py", "tacho/py.typed", ".mypy_cache/a.py", "tacho/.ipynb_checkpoints/b.py", "tacho/c.py.orig",
+                 "tacho/__pycache__/d.cpython-311.pyc", "notes.txt"):
+        (tmp_path / "src" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "src" / name).write_text("")
+    monkeypatch.setattr(build, "HERE", tmp_path)
+    assert [name for name, _ in build.sources("1")] == ["tacho/__init__.py", "tacho/py.typed"]

@@ -9,7 +9,7 @@ tacho_run <- function(command, args = character(), interval = 1, timeout = NULL,
   }
   news <- tempfile("tacho-")
   on.exit(unlink(news))
-  words <- c(words, "@WORD@", "--", command, as.character(args))
+  words <- c(words, "--begun-fd=3", "--", command, as.character(args))
   status <- suppressWarnings(system2(tacho_program(), c(shQuote(words), paste0("3>", shQuote(news)))))
   told <- tryCatch(jsonlite::fromJSON(news, simplifyVector = FALSE), error = function(e) list())
   if (is.null(told$id)) {

@@ -140,7 +140,7 @@ ResourceTracker <- R6::R6Class("ResourceTracker", # nolint
       need <- self$recommend_resources()
       head <- paste0("<p>", status, " from <code>R</code>: Process CPU usage and System CPU usage, memory, disk, network and GPU over time.</p>",
                      "<p>Recommended: ", need$cpu, " vCPU, ", need$memory, " MiB memory</p>")
-      text <- sub("^.*?<html[^>]*>", "<html>", text, perl = TRUE)
+      text <- sub("(?s)^.*?<html[^>]*>", "<html>", text, perl = TRUE)
       text <- sub("(<body[^>]*>)", paste0("\\1", head), text, perl = TRUE)
       Report$new(text)
     }

@@ -6,16 +6,15 @@ import hmac
 import os
 from datetime import datetime, timezone
 from typing import Any, Dict, Optional, Tuple
+from urllib.error import HTTPError
 from urllib.parse import quote
 from urllib.request import Request, urlopen
 
 
 def _parse_s3_uri(s3_uri: str) -> Tuple[str, str]:
-    if not s3_uri.startswith("s3://"):
-        raise ValueError(f"not an s3:// address: {s3_uri}")
     bucket, _, key = s3_uri[5:].partition("/")
-    if not bucket or not key:
-        raise ValueError(f"an s3:// address needs a bucket and a key: {s3_uri}")
+    if not s3_uri.startswith("s3://") or not bucket or not key:
+        raise ValueError(f"Expected s3 URI with a bucket and a key, s3://BUCKET/KEY, not {s3_uri!r}")
     return bucket, key
 
 
@@ -62,7 +61,7 @@ def _address(bucket: str, key: str, region: str) -> Tuple[str, str, str]:
 
 def put_bytes_with_sts(*, s3_uri: str, body: bytes, access_key: str, secret_key: str, session_token: str,
                        region: Optional[str] = None, timeout: float = 30) -> str:
-    """Puts the bytes there; returns the address. Any other answer than success is an exception."""
+    """Puts the bytes there; returns the address. RuntimeError with S3's own words when it refuses."""
     bucket, key = _parse_s3_uri(s3_uri)
     region = region or _get_bucket_region(bucket)
     base, host, path = _address(bucket, key, region)
@@ -81,10 +80,14 @@ def put_bytes_with_sts(*, s3_uri: str, body: bytes, access_key: str, secret_key:
                                 f"Signature={signature}")
     headers["Content-Type"] = "application/gzip"
     headers["Content-Length"] = str(len(body))
-    with urlopen(Request(base + path, data=body, headers=headers, method="PUT"), timeout=timeout) as answer:
-        status = getattr(answer, "status", 200)
-        if isinstance(status, int) and not 200 <= status < 300:
-            raise RuntimeError(f"S3 answered {status}")
+    try:
+        with urlopen(Request(base + path, data=body, headers=headers, method="PUT"), timeout=timeout) as answer:
+            status = getattr(answer, "status", 200)
+            if isinstance(status, int) and not 200 <= status < 300:
+                raise RuntimeError(f"S3 answered {status}")
+    except HTTPError as error:
+        said = error.read(1000).decode("utf-8", "replace")
+        raise RuntimeError(f"S3 answered {error.code}: {said or error.reason}") from error
     return s3_uri
 
 

@@ -1,8 +1,10 @@
 """The calls of the ingest service: start, refresh, finish."""
 from __future__ import annotations
 
+import gzip
 import json
 import os
+import shlex
 from enum import Enum
 from typing import Any, Dict, List, Mapping, Optional, Union
 from urllib.error import HTTPError
@@ -36,24 +38,31 @@ def _get_base_url() -> str:
     return (os.environ.get("SENTINEL_API_URL") or DEFAULT_SENTINEL_URL).rstrip("/")
 
 
-def _request(method: str, path: str, token: str, body: Optional[Mapping[str, Any]] = None, timeout: float = 30) -> Any:
+def _request(method: str, path: str, *, token: str, payload: Optional[Mapping[str, Any]] = None,
+             base_url: Optional[str] = None, timeout: float = 30, compress: bool = False) -> Any:
+    """The answer as JSON; SentinelAPIError for any other than success. `compress`: rows may be many."""
     headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
-    data = None
-    if body is not None:
-        data = json.dumps(body).encode("utf-8")
+    data: Optional[bytes] = None
+    if payload is not None:
+        data = json.dumps(payload).encode("utf-8")
         headers["Content-Type"] = "application/json"
-    elif method == "POST":
-        data = b""
+    if data is not None and compress:
+        data = gzip.compress(data, mtime=0)
+        headers["Content-Encoding"] = "gzip"
+    address = (base_url or _get_base_url()).rstrip("/") + path
     try:
-        with urlopen(Request(_get_base_url() + path, data=data, headers=headers, method=method), timeout=timeout) as answer:
+        with urlopen(Request(address, data=data, headers=headers, method=method), timeout=timeout) as answer:
             text = answer.read()
     except HTTPError as error:
-        try:
-            said = error.read().decode("utf-8", "replace")
-        except Exception:
-            said = ""
-        raise SentinelAPIError(error.code, said) from error
+        raise SentinelAPIError(error.code, _said(error)) from error
     return json.loads(text) if text else {}
+
+
+def _said(error: HTTPError) -> str:
+    try:
+        return error.read().decode("utf-8", "replace")
+    except Exception:
+        return ""
 
 
 def _plain(value: Union[str, Enum, None]) -> Any:
@@ -61,16 +70,28 @@ def _plain(value: Union[str, Enum, None]) -> Any:
     return value.value if isinstance(value, Enum) else value
 
 
+def _command(value: Any) -> str:
+    """The service wants a text that holds a JSON array of words."""
+    words = shlex.split(value) if isinstance(value, str) else [str(word) for word in value]
+    return json.dumps(words)
+
+
 def register_run(token: str, metadata: Optional[Mapping[str, Any]] = None, *, host_info: Optional[Mapping[str, Any]] = None,
                  cloud_info: Optional[Mapping[str, Any]] = None) -> Any:
     body: Dict[str, Any] = {}
     for part in (metadata, host_info, cloud_info):
         body.update({key: value for key, value in (part or {}).items() if value is not None})
-    return _request("POST", "/runs", token, body)
+    if "command" in body:
+        body["command"] = _command(body["command"])
+    return _request("POST", "/runs", token=token, payload=body)
+
+
+def _run_path(run_id: str, call: str) -> str:
+    return f"/runs/{quote(str(run_id), safe='')}/{call}"
 
 
 def refresh_credentials(token: str, run_id: str) -> Any:
-    return _request("POST", f"/runs/{quote(str(run_id), safe='')}/refresh-credentials", token)
+    return _request("POST", _run_path(run_id, "refresh-credentials"), token=token)
 
 
 def finish_run(token: str, run_id: str, *, exit_code: Optional[int] = 0,
@@ -86,4 +107,12 @@ def finish_run(token: str, run_id: str, *, exit_code: Optional[int] = 0,
         body["data_uris"] = list(data_uris)
     if data_csv is not None:
         body["data_csv"] = data_csv
-    return _request("POST", f"/runs/{quote(str(run_id), safe='')}/finish", token, body)
+    path = _run_path(run_id, "finish")
+    if data_csv is None:
+        return _request("POST", path, token=token, payload=body)
+    try:
+        return _request("POST", path, token=token, payload=body, compress=True)
+    except SentinelAPIError as error:
+        if error.status_code not in (415, 422):  # not every service unpacks
+            raise
+        return _request("POST", path, token=token, payload=body)

@@ -1,111 +1,157 @@
-"""Templates with {{ name }}, {{ name | filter }}, {{#if}} and {{#each}}."""
+"""Templates with {{ name }}, {{{ raw }}}, {{ name | filter:2 }}, {{#if}}, {{#else}} and {{#each list as item}}."""
 from __future__ import annotations
 
 import re
-from typing import Any, Callable, Dict, List, Mapping
+from html import escape
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, cast
 
 from .._json import as_object
+from .report import round_memory
 
-_TAG = re.compile(r"\{\{\{?\s*(#if|#each|else|/if|/each|)\s*([^{}]*?)\s*\}?\}\}")
-
-
-def _attribute(value: Any, name: str) -> Any:
-    return getattr(value, name, None) if name and not name.startswith("_") else None
+_SPLIT = re.compile(r"(\{\{\{[^{}]*\}\}\}|\{\{[^{}]*\}\})")
+_EACH = re.compile(r"(\S+)(?:\s+as\s+(\w+))?")
 
 
-def _item(items: Any, index: int) -> Any:
-    return items[index] if -len(items) <= index < len(items) else None
+def _filter_pretty_number(value: Any, digits: int = 2) -> str:
+    """1234567.891 as 1,234,567.89; no decimals where they would be zeros."""
+    try:
+        number = round(float(value), digits)
+    except (TypeError, ValueError, OverflowError):
+        return str(value)
+    return f"{int(number):,}" if number == int(number) else f"{number:,.{digits}f}"
+
+
+def _filter_round(value: Any, digits: Optional[int] = None) -> Any:
+    return round(value, digits)
+
+
+def _filter_divide(value: Any, by: float) -> Any:
+    return value / by
+
+
+def _filter_multiply(value: Any, by: float) -> Any:
+    return value * by
+
+
+_FILTERS: Dict[str, Callable[..., Any]] = {
+    "pretty_number": _filter_pretty_number, "round": _filter_round, "round_memory": round_memory,
+    "divide": _filter_divide, "multiply": _filter_multiply}
+
+
+def _number(text: str) -> Any:
+    return int(text) if re.fullmatch(r"-?\d+", text) else float(text)
+
+
+def _filtered(value: Any, expression: str) -> Any:
+    """By `name` or `name:argument`."""
+    name, *arguments = [part.strip() for part in expression.split(":")]
+    if name not in _FILTERS:
+        raise ValueError(f"no filter {name!r}; those are {', '.join(sorted(_FILTERS))}")
+    return _FILTERS[name](value, *(_number(one) for one in arguments))
+
+
+def _member(value: Any, name: str) -> Any:
+    if isinstance(value, dict):
+        return as_object(value)[name]
+    if isinstance(value, (list, tuple)):
+        items = list(cast("List[Any]", value))
+        if re.fullmatch(r"\d+", name) and int(name) < len(items):
+            return items[int(name)]
+    elif not name.startswith("_") and hasattr(value, name):
+        return getattr(value, name)
+    raise KeyError(name)
 
 
 def _resolve_var(name: str, context: Any) -> Any:
-    """`a.b.0`, `this`; None when it is not there."""
+    """`a.b.0 | filter | filter:2` in the context; KeyError when it is not there."""
+    path, *filters = name.split("|")
     value: Any = context
-    for part in name.strip().split("."):
-        if part in ("this", "."):
-            value = as_object(context).get("this", context) if value is context else value
-        elif isinstance(value, dict):
-            value = as_object(value).get(part)
-        elif part.lstrip("-").isdigit() and isinstance(value, (list, tuple)):
-            value = _item(value, int(part))
-        else:
-            value = _attribute(value, part)
-        if value is None:
-            return None
-    return value
-
-
-def _filter_pretty_number(value: Any) -> str:
-    """1234567.891 as 1,234,567.89; whole numbers without decimals."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        return str(value)
-    return f"{int(number):,}" if number == int(number) else f"{number:,.2f}"
-
-
-_FILTERS: Dict[str, Callable[[Any], Any]] = {"pretty_number": _filter_pretty_number, "upper": lambda v: str(v).upper(),
-                                             "lower": lambda v: str(v).lower()}
-
-
-def _value(expression: str, context: Any) -> Any:
-    name, *filters = [part.strip() for part in expression.split("|")]
-    value = _resolve_var(name, context)
+    for part in path.strip().split("."):
+        value = _member(value, part)
     for one in filters:
-        value = _FILTERS[one](value) if one in _FILTERS and value is not None else value
+        value = _filtered(value, one)
     return value
 
 
-def _block(tokens: List[str], at: int, ends: Any) -> Any:
-    """Parses until one of `ends`; (nodes, position of the end, the end)."""
-    nodes: List[Any] = []
+def _value(name: str, context: Any) -> Any:
+    """None when it is not there."""
+    try:
+        return _resolve_var(name, context)
+    except KeyError:
+        return None
+
+
+class _Node(NamedTuple):
+    """A piece of a template: `text`, `value`, `raw`, `if`, or `each`."""
+    kind: str
+    word: str
+    body: List[Any] = []
+    other: List[Any] = []
+
+
+def _tag(token: str) -> Tuple[str, str]:
+    """(kind, the rest) of a token."""
+    if not token.startswith("{{"):
+        return "text", token
+    raw = token.startswith("{{{")
+    inside = (token[3:-3] if raw else token[2:-2]).strip()
+    word, _, rest = inside.partition(" ")
+    if word in ("#if", "#each"):
+        return word[1:], rest.strip()
+    if inside in ("#else", "else", "/if", "/each"):
+        return inside.lstrip("#"), ""
+    return "raw" if raw else "value", inside
+
+
+def _block(tokens: Sequence[str], at: int, ends: Tuple[str, ...]) -> Tuple[List[_Node], int, str]:
+    """Parses until one of `ends`: the nodes, the place behind that end, and which it was."""
+    nodes: List[_Node] = []
     while at < len(tokens):
-        match = _TAG.fullmatch(tokens[at])
-        kind, rest = (match.group(1), match.group(2)) if match else (None, "")
-        if kind == "" and rest == "else":
-            kind = "else"
+        kind, word = _tag(tokens[at])
+        at += 1
         if kind in ends:
             return nodes, at, kind
-        at += 1
-        if match is None:
-            nodes.append(("text", tokens[at - 1]))
-        elif kind == "":
-            nodes.append(("value", rest))
-        elif kind == "#if":
-            then, at, end = _block(tokens, at, ("else", "/if"))
-            other: List[Any] = []
+        body: List[_Node] = []
+        other: List[_Node] = []
+        if kind == "if":
+            body, at, end = _block(tokens, at, ("else", "/if"))
             if end == "else":
-                other, at, end = _block(tokens, at + 1, ("/if",))
-            nodes.append(("if", rest, then, other))
-            at += 1
-        elif kind == "#each":
+                other, at, _ = _block(tokens, at, ("/if",))
+        elif kind == "each":
             body, at, _ = _block(tokens, at, ("/each",))
-            nodes.append(("each", rest, body))
-            at += 1
+        elif kind in ("else", "/if", "/each"):
+            raise ValueError(f"{tokens[at - 1]} belongs to nothing")
+        nodes.append(_Node(kind, word, body, other))
     if ends:
         raise ValueError(f"a block is not closed: {' or '.join(ends)} is missing")
-    return nodes, at, None
+    return nodes, at, ""
 
 
-def _render(nodes: List[Any], context: Any) -> str:
+def _each(node: _Node, context: Mapping[str, Any]) -> str:
+    match = _EACH.fullmatch(node.word)
+    if match is None:
+        raise ValueError(f"not of the form {{{{#each list as item}}}}: {node.word!r}")
+    items: List[Any] = list(_value(match.group(1), context) or [])
+    name = match.group(2) or "this"
+    return "".join(_render(node.body, {**context, name: item, "@index": index}) for index, item in enumerate(items))
+
+
+def _render(nodes: Sequence[_Node], context: Mapping[str, Any]) -> str:
     out: List[str] = []
     for node in nodes:
-        if node[0] == "text":
-            out.append(node[1])
-        elif node[0] == "value":
-            value = _value(node[1], context)
-            out.append("" if value is None else str(value))
-        elif node[0] == "if":
-            out.append(_render(node[2] if _value(node[1], context) else node[3], context))
+        if node.kind == "text":
+            out.append(node.word)
+        elif node.kind == "if":
+            out.append(_render(node.body if _value(node.word, context) else node.other, context))
+        elif node.kind == "each":
+            out.append(_each(node, context))
         else:
-            items: List[Any] = list(_value(node[1], context) or [])
-            for index, item in enumerate(items):
-                inner: Dict[str, Any] = {**as_object(context), **as_object(item), "this": item, "@index": index}
-                out.append(_render(node[2], inner))
+            value = _value(node.word, context)
+            text = "" if value is None else str(value)
+            out.append(text if node.kind == "raw" else escape(text))
     return "".join(out)
 
 
 def render_template(template: str, context: Mapping[str, Any]) -> str:
-    """The template with its names filled in; unknown ones are empty."""
-    tokens = re.split(r"(\{\{\{?[^{}]*\}?\}\})", template)
-    nodes, _, _ = _block(tokens, 0, ())
-    return _render(nodes, context)
+    """The template with its names filled in, escaped for HTML unless {{{ so }}}; unknown ones are empty."""
+    return _render(_block(_SPLIT.split(template), 0, ())[0], dict(context))

@@ -10,6 +10,9 @@ from urllib.request import urlopen
 logger = logging.getLogger("resource_tracker")
 
 
+_SHOWN = 10  # rows of str()
+
+
 class StatSpec(NamedTuple):
     """One statistic of a column: the function, its name in the result, and decimals."""
     column: str
@@ -63,12 +66,14 @@ class TinyDataFrame:
                     with open(path, encoding="utf-8", newline="") as file:
                         lines = file.read().splitlines()
                 reader: Any = DictReader(lines)
-                rows: List[Dict[str, Any]] = list(reader)
+                rows: List[Dict[Optional[str], Any]] = list(reader)
                 names: List[str] = list(reader.fieldnames or [])
+                if any(None in row for row in rows):
+                    raise ValueError("a row has more fields than the header")
                 return {name: [_cell(row[name]) for row in rows] for name in names}
             except Exception as error:  # whatever it was, the next try may do
                 failure = error
-        raise RuntimeError(f"cannot read {path}: {failure}") from failure
+        raise RuntimeError(f"Failed to read CSV file after {retries + 1} tries: {path}: {failure}") from failure
 
     @property
     def columns(self) -> List[str]:
@@ -122,11 +127,14 @@ class TinyDataFrame:
 
     def __str__(self) -> str:
         """The first rows as a table."""
-        rows = [self.columns, *([str(cell) for cell in row.values()] for row in self.head())]
+        if not self._data:
+            return "Empty dataframe"
+        rows = [self.columns, *([str(cell) for cell in row.values()] for row in self.head(_SHOWN))]
         widths = [max(len(row[index]) for row in rows) for index in range(len(self._data))]
         lines = [" | ".join(cell.ljust(width) for cell, width in zip(row, widths)) for row in rows]
         rule = "-+-".join("-" * width for width in widths)
-        return "\n".join([f"TinyDataFrame with {len(self)} rows and {len(self._data)} columns:", lines[0], rule, *lines[1:]])
+        return "\n".join([f"TinyDataFrame with {len(self)} rows and {len(self._data)} columns:", lines[0], rule, *lines[1:],
+                          *(["..."] if len(self) > _SHOWN else [])])
 
     def rename(self, columns: Dict[str, str]) -> TinyDataFrame:
         """In place; names that are not there are an error."""

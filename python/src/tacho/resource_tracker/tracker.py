@@ -44,6 +44,9 @@ DEFAULT_SPECS = [StatSpec(column, agg, name, 2) for column in _MEASURED
     StatSpec("system_net_sent_bytes", sum, "sum"), StatSpec("timestamp", duration, "duration")]
 
 
+_DISCOVERY_PATIENCE = 0.8  # seconds that the registration of a run waits for what is known of the machine
+
+
 class _Foreground:
     """One row an interval, for ever."""
 
@@ -164,7 +167,9 @@ class ResourceTracker:
         self._server_info: Optional[Dict[str, Any]] = None
         self._cloud_info: Optional[Dict[str, Any]] = None
         self._threads: List[Thread] = []
-        self._token = sentinel_token or os.environ.get("SENTINEL_API_TOKEN") or os.environ.get("SENTINEL_API_KEY")
+        # An empty one means none, whatever the environment has.
+        self._token = sentinel_token if sentinel_token is not None else (
+            os.environ.get("SENTINEL_API_TOKEN") or os.environ.get("SENTINEL_API_KEY"))
         self._upload_interval = upload_interval
         self._streaming_metadata = streaming_metadata
         self._streaming: Optional[StreamingManager] = None
@@ -222,8 +227,9 @@ class ResourceTracker:
         discoveries = list(self._threads)
 
         def register() -> None:
+            patience = time() + _DISCOVERY_PATIENCE
             for thread in discoveries:
-                thread.join(5)
+                thread.join(max(0.0, patience - time()))
             host.update(_wire_names(self._server_info, {"vcpus": "host_vcpus", "memory_mib": "host_memory_mib",
                                                         "gpu_count": "host_gpu_count", "gpu_name": "host_gpu_model",
                                                         "gpu_memory_mib": "host_gpu_memory_mib"}))
@@ -233,6 +239,7 @@ class ResourceTracker:
                 manager.start()
             except Exception as error:
                 logger.warning("the run was not registered at the service: %s", error)
+                self._streaming = None
 
         self._in_background(register)
 
@@ -248,9 +255,10 @@ class ResourceTracker:
         patience = time() + (35 if self._streaming is not None else 0.02)
         for thread in self._threads:
             thread.join(max(0.0, patience - time()))
-        if self._streaming is not None:
+        manager, self._streaming = self._streaming, None
+        if manager is not None:
             try:
-                self._sentinel_result = self._streaming.stop(exit_code=exit_code, run_status=run_status)
+                self._sentinel_result = manager.stop(exit_code=exit_code, run_status=run_status)
             except Exception as error:
                 logger.warning("the run was not finished at the service: %s", error)
         if self._combined_csv_filepath is not None:

@@ -1,7 +1,14 @@
 """@track_resources: what each task of a step used, as an artifact and as a card. Nothing here fails or delays a step."""
+from __future__ import annotations
+
 import os
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Tuple
 
 from metaflow.decorators import StepDecorator
+
+if TYPE_CHECKING:
+    from metaflow.plugins.cards.card_decorator import CardDecorator
+    from tacho.resource_tracker.tracker import ResourceTracker
 
 CARD_TYPE = "tracked_resources"
 _HISTORY_RUNS = 5
@@ -10,7 +17,7 @@ _HISTORY_SECONDS = 2.0
 _PATIENCE_SECONDS = 0.03
 
 
-def error_record(error):
+def error_record(error: BaseException) -> Dict[str, Any]:
     """As an artifact: plain types, so that it can be read without tacho."""
     import traceback
 
@@ -33,20 +40,20 @@ class TrackResourcesDecorator(StepDecorator):
     """
 
     name = "track_resources"
-    defaults = {"interval": 1.0, "artifact_name": "resource_tracker_data", "create_card": True}
+    defaults: Dict[str, Any] = {"interval": 1.0, "artifact_name": "resource_tracker_data", "create_card": True}
 
-    def init(self):
-        self._logger = None
-        self._tracker = None
-        self._history = None
-        self._trouble = RuntimeError("the step ended before its tracker was started")
-        self._card = None
+    def init(self) -> None:
+        self._logger: Any = None
+        self._tracker: Optional[ResourceTracker] = None
+        self._history: Optional[History] = None
+        self._trouble: Optional[Exception] = RuntimeError("the step ended before its tracker was started")
+        self._card: Optional[CardDecorator] = None
 
-    def _say(self, text):
+    def _say(self, text: str) -> None:
         if self._logger is not None:
             self._logger("[@track_resources] " + " ".join(text.split()), timestamp=False, bad=True)
 
-    def _interval(self):
+    def _interval(self) -> float:
         try:
             seconds = float(self.attributes["interval"])
             if 0 < seconds < float("inf"):
@@ -57,12 +64,13 @@ class TrackResourcesDecorator(StepDecorator):
         return 1.0
 
     @property
-    def _artifact(self):
+    def _artifact(self) -> str:
         return str(self.attributes["artifact_name"])
 
     # Before a task
 
-    def step_init(self, flow, graph, step_name, decorators, environment, flow_datastore, logger):
+    def step_init(self, flow: Any, graph: Any, step_name: str, decorators: List[Any], environment: Any, flow_datastore: Any,
+                  logger: Any) -> None:
         self._logger = logger
         if str(self.attributes["create_card"]).lower() in ("false", "0", "no"):
             return
@@ -71,7 +79,7 @@ class TrackResourcesDecorator(StepDecorator):
         except Exception as error:
             self._say(f"no card: {error}")
 
-    def _add_card(self, step_name, decorators):
+    def _add_card(self, step_name: str, decorators: List[Any]) -> CardDecorator:
         from metaflow.plugins.cards.card_decorator import CardDecorator
 
         card_id = "resource_tracker_" + step_name
@@ -86,7 +94,7 @@ class TrackResourcesDecorator(StepDecorator):
             CardDecorator._set_card_counts_per_step(step_name, count)
         return card
 
-    def add_to_package(self):
+    def add_to_package(self) -> Iterator[Tuple[str, str]]:
         """The package and its programs travel along: an image needs no installation."""
         try:
             yield from self._files()
@@ -94,7 +102,7 @@ class TrackResourcesDecorator(StepDecorator):
             self._say(f"tacho does not travel with the code, so that remote steps need it installed: {error}")
 
     @staticmethod
-    def _files():
+    def _files() -> Iterator[Tuple[str, str]]:
         import tacho
         from tacho import ProgramNotFound, find_program
 
@@ -113,15 +121,14 @@ class TrackResourcesDecorator(StepDecorator):
 
     # In a task
 
-    def task_pre_step(self, step_name, task_datastore, metadata, run_id, task_id, flow, graph, retry_count,
-                      max_user_code_retries, ubf_context, inputs):
+    def task_pre_step(self, step_name: str, task_datastore: Any, metadata: Any, run_id: Any, task_id: Any, flow: Any, graph: Any,
+                      retry_count: int, max_user_code_retries: int, ubf_context: Any, inputs: Any) -> None:
         try:
             # A join merges what is not set yet: the records of its branches must not be in conflict.
-            setattr(flow, self._artifact, error_record(self._trouble))
+            setattr(flow, self._artifact, error_record(self._trouble or RuntimeError("not recorded")))
             from tacho.resource_tracker.tracker import ResourceTracker
 
-            tracker = ResourceTracker(interval=self._interval())
-            tracker._token = None  # nothing here waits for a network
+            tracker = ResourceTracker(interval=self._interval(), sentinel_token="")  # nothing here waits for a network
             tracker.start()
             self._tracker = tracker
             self._history = History(flow.name, step_name, run_id, self._artifact)
@@ -129,14 +136,15 @@ class TrackResourcesDecorator(StepDecorator):
             self._trouble = error
             self._say(f"not recorded: {error}")
 
-    def task_post_step(self, step_name, flow, graph, retry_count, max_user_code_retries):
+    def task_post_step(self, step_name: str, flow: Any, graph: Any, retry_count: int, max_user_code_retries: int) -> None:
         self._store(flow, False)
 
-    def task_exception(self, exception, step_name, flow, graph, retry_count, max_user_code_retries):
+    def task_exception(self, exception: BaseException, step_name: str, flow: Any, graph: Any, retry_count: int,
+                       max_user_code_retries: int) -> bool:
         self._store(flow, True)
         return False
 
-    def _store(self, flow, failed):
+    def _store(self, flow: Any, failed: bool) -> None:
         try:
             tracker, self._tracker = self._tracker, None
             if tracker is None:
@@ -144,7 +152,7 @@ class TrackResourcesDecorator(StepDecorator):
                     setattr(flow, self._artifact, error_record(self._trouble))
                 return
             tracker.stop(exit_code=1 if failed else 0, run_status="failed" if failed else "finished")
-            record = {"step_failed": failed, "tracker": tracker.snapshot(), "historical_stats": self._history.found()}
+            record = {"step_failed": failed, "tracker": tracker.snapshot(), "historical_stats": self._history.found() if self._history is not None else []}
             self._trouble = None
         except Exception as error:
             self._trouble = error
@@ -155,7 +163,8 @@ class TrackResourcesDecorator(StepDecorator):
         except Exception as error:
             self._say(f"there can be no artifact {self._artifact}: {error}")
 
-    def task_finished(self, step_name, flow, graph, is_task_ok, retry_count, max_user_code_retries):
+    def task_finished(self, step_name: str, flow: Any, graph: Any, is_task_ok: bool, retry_count: int,
+                      max_user_code_retries: int) -> None:
         """Metaflow renders the cards of those that went well; of a failed one this does."""
         if is_task_ok or self._card is None:
             return
@@ -171,19 +180,19 @@ class TrackResourcesDecorator(StepDecorator):
 class History:
     """What this step used in earlier runs, looked up while the step runs."""
 
-    def __init__(self, flow_name, step_name, run_id, artifact):
+    def __init__(self, flow_name: str, step_name: str, run_id: Any, artifact: str) -> None:
         from threading import Thread
 
         self._asked = (flow_name, step_name, str(run_id), artifact)
-        self._stats = []
+        self._stats: List[Dict[str, Dict[str, Any]]] = []
         self._thread = Thread(target=self._look, name="tacho-history", daemon=True)
         self._thread.start()
 
-    def found(self):
+    def found(self) -> List[Dict[str, Dict[str, Any]]]:
         self._thread.join(_PATIENCE_SECONDS)
         return list(self._stats)
 
-    def _look(self):
+    def _look(self) -> None:
         from itertools import islice
         from time import monotonic
 
@@ -200,7 +209,7 @@ class History:
         except Exception:
             return  # no history is no trouble
 
-    def _add(self, run, step_name, artifact):
+    def _add(self, run: Any, step_name: str, artifact: str) -> None:
         from tacho.resource_tracker.tracker import ResourceTracker
 
         try:

@@ -1,10 +1,13 @@
 """The card of @track_resources: the page of a task's record."""
+from __future__ import annotations
+
 from html import escape
+from typing import Any, Dict, Mapping, Optional
 
 from metaflow.plugins.cards.card_modules.card import MetaflowCard
 
 
-def _trouble_page(title, text):
+def _trouble_page(title: str, text: str) -> str:
     return (f"<html><head><meta charset=\"utf-8\"><title>tacho</title></head><body><h1>{escape(title)}</h1>"
             f"<pre>{escape(text)}</pre></body></html>")
 
@@ -12,10 +15,11 @@ def _trouble_page(title, text):
 class TrackedResourcesCard(MetaflowCard):
     type = "tracked_resources"
 
-    def __init__(self, options=None, components=None, graph=None, flow=None, **_):
-        self._artifact = (options or {}).get("artifact_name", "resource_tracker_data")
+    def __init__(self, options: Optional[Dict[str, Any]] = None, components: Any = None, graph: Any = None, flow: Any = None,
+                 **_: Any) -> None:
+        self._artifact = str((options or {}).get("artifact_name", "resource_tracker_data"))
 
-    def render(self, task):
+    def render(self, task: Any) -> str:
         try:
             record = task[self._artifact].data
         except Exception as error:
@@ -29,7 +33,7 @@ class TrackedResourcesCard(MetaflowCard):
             return _trouble_page("The record cannot be shown", f"{type(error).__name__}: {error}")
 
     @staticmethod
-    def _page(record):
+    def _page(record: Mapping[str, Any]) -> str:
         import metaflow
         from tacho.resource_tracker.tracker import ResourceTracker
 
