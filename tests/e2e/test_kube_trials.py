@@ -116,6 +116,23 @@ class TestKubeTrialLife(ClusterCase):
         trial = self.wait_state("never", "MetricsUnavailable")
         self.assertIn("accuracy", trial["status"]["conditions"][-1]["message"])
 
+    def test_a_trial_made_again_waits_anew(self):
+        """It was given up at once for what its namesake had waited before it."""
+        self.start_trials("--metrics-wait", "6s")
+        self.create(a_trial("again"))
+        self.started("again")
+        self.finish_job("again")
+        time.sleep(5)
+        with self.kube.lock:
+            self.kube.drop("batch/v1", "jobs", "team", "again")
+            self.kube.drop(TRIALS, "trials", "team", "again")
+            self.kube.put(TRIALS, "trials", a_trial("again"))
+        self.started("again")
+        self.finish_job("again")
+        finished = time.monotonic()
+        self.wait_state("again", "MetricsUnavailable")
+        self.assertGreater(time.monotonic() - finished, 5)
+
     def test_push_writes_the_row_itself(self):
         self.start_trials()
         self.create(a_trial("push", metricsCollector={"collector": {"kind": "Push"}}))

@@ -274,6 +274,23 @@ class TestKubeLeader(ClusterCase):
         self.assertIn("thief", self.read("trials-a.log"))
         self.assertEqual(self.lease()["spec"]["holderIdentity"], "thief")
 
+    def test_a_lease_that_is_removed_is_made_anew(self):
+        """What is left of one whose holder is gone is often removed by hand. Who had seen it wanted to make the new one with the old
+        one's version, which no server takes, and never led."""
+        stale = {"metadata": {"name": self.LEASE, "namespace": "kubeflow"}, "spec": {
+            "holderIdentity": "dead", "leaseDurationSeconds": 3600, "acquireTime": "2026-01-01T00:00:00.000000Z", "renewTime": "2026-01-01T00:00:00.000000Z",
+            "leaseTransitions": 7}}
+        self.kube.put("coordination.k8s.io/v1", "leases", stale)
+        waiting = self.start_trials(name="a", wait=False)
+        self.assertTrue(until(lambda: any("/leases/" in entry["path"] for entry in self.kube.log)), self.logs())
+        self.kube.drop("coordination.k8s.io/v1", "leases", "kubeflow", self.LEASE)
+        self.assertTrue(until(lambda: "leads" in self.read("trials-a.log"), 20), self.logs())
+        # The same under a leader's hands: it goes on leading.
+        self.kube.drop("coordination.k8s.io/v1", "leases", "kubeflow", self.LEASE)
+        self.assertTrue(until(lambda: self.lease() and self.lease()["spec"]["holderIdentity"] == "a", 20), self.logs())
+        time.sleep(8)  # longer than a leader stays one without a renewal
+        self.assertIsNone(waiting.poll(), self.logs())
+
     def test_leader_without_server_stops_writing(self):
         leader = self.start_trials(name="a")
         self.kube.rules.replace([{"match": {"path": ".*/leases/.*"}, "action": {"status": 500, "code": "InternalError"}}])

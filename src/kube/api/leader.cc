@@ -35,6 +35,8 @@ void LeaseView::see(const Json& lease, int64_t now_ns) {
   transitions_ = integer_at(lease, {"spec", "leaseTransitions"}, 0);
 }
 
+void LeaseView::forget() { *this = LeaseView(options_); }
+
 bool LeaseView::may_take(int64_t now_ns) const {
   return known_ && (holder_.empty() || held_by_us() || wait_ms(now_ns) == 0);
 }
@@ -124,8 +126,7 @@ void Leader::round() {
     request.path = path;
     const ApiAnswer seen = client_.send(request);
     if (seen.not_found()) {
-      request.method = "POST";
-      request.path = api_path(kLeases, "leases", options_.ns);
+      view_.forget();
     } else {
       const std::optional<Json> lease = seen.ok() ? parse_json(seen.body) : std::nullopt;
       if (!lease) return fail("cannot read", seen);
@@ -134,10 +135,8 @@ void Leader::round() {
     }
   }
   const int64_t asked_ns = system_clock().monotonic_ns();
-  if (request.method != "POST") {
-    request.method = "PUT";
-    request.path = path;
-  }
+  request.method = view_.known() ? "PUT" : "POST";
+  request.path = view_.known() ? path : api_path(kLeases, "leases", options_.ns);
   request.body = dump_json(view_.lease(format_microseconds(system_clock().realtime_ns()), false));
   tried_ = true;
   const ApiAnswer answer = client_.send(request);
@@ -147,6 +146,7 @@ void Leader::round() {
     renewed_ns_ = asked_ns;  // before the answer: the server may have counted from then
     return;
   }
+  if (view_.known() && answer.not_found()) view_.forget();  // somebody has removed it: made again in the next round
   if (!answer.conflict()) return fail("cannot write", answer);
   // Somebody else was first, or an earlier write of ours came through without its answer.
   request.method = "GET";

@@ -27,6 +27,9 @@ class LeaseView {
   explicit LeaseView(LeaderOptions options) : options_(std::move(options)) {}
   // A lease as the server has it, seen at this monotonic time.
   void see(const Json& lease, int64_t now_ns);
+  // The server has none any more: the next one is made, and has nothing of the old one.
+  void forget();
+  bool known() const { return known_; }
   bool held_by_us() const { return holder_ == options_.identity; }
   // Nobody holds it, or its holder has been silent for the lease's own duration.
   bool may_take(int64_t now_ns) const;

@@ -68,7 +68,7 @@ Reconciled Reconciler::reconcile(const std::string& key) {
   const KindName kind{spec == nullptr ? "" : text_at(*spec, {"apiVersion"}),
                       spec == nullptr ? "" : text_at(*spec, {"kind"})};
   if (kind.api_version.empty() || kind.kind.empty()) {
-    if (context_.first_time("run spec " + key_))
+    if (first_time(*trial, "run spec"))
       writer_.event(*trial, true, "ReconcileFailed",
                     "spec.runSpec has no apiVersion or no kind: no job can be made of it");
     return {};
@@ -81,7 +81,7 @@ Reconciled Reconciler::advance(Json& trial, const KindName& kind) {
   // Before anything is watched: a Trial may name any kind.
   if (const WriteEnd end = writer_.know_kind(kind); end != WriteEnd::done) {
     if (end == WriteEnd::absent && is_complete(trial)) return {};
-    if (end == WriteEnd::absent && context_.first_time("kind " + key_))
+    if (end == WriteEnd::absent && first_time(trial, "kind"))
       writer_.event(trial, true, "ReconcileFailed", writer_.why());
     return {end == WriteEnd::absent ? Next::later : Next::soon, end == WriteEnd::absent ? "" : writer_.why()};
   }
@@ -103,7 +103,7 @@ Reconciled Reconciler::advance(Json& trial, const KindName& kind) {
   }
   if (!there && !is_complete(trial)) {
     if (const WriteEnd end = writer_.create_job(trial, kind, job); end != WriteEnd::done) {
-      if (end == WriteEnd::failed && context_.first_time("create " + key_))
+      if (end == WriteEnd::failed && first_time(trial, "create"))
         writer_.event(trial, true, "ReconcileFailed", "the job cannot be created: " + writer_.why());
       return ended(end);
     }
@@ -112,7 +112,7 @@ Reconciled Reconciler::advance(Json& trial, const KindName& kind) {
   if (there) {
     const std::optional<OwnerReference> owner = trial_owner(job);
     if (!owner || owner->uid != text_at(trial, {"metadata", "uid"})) {
-      if (context_.first_time("foreign job " + key_))
+      if (first_time(trial, "foreign job"))
         writer_.event(trial, true, "ReconcileFailed", "a job of this name is there that belongs to somebody else");
       return {Next::later, "a foreign job of that name"};
     }
@@ -142,7 +142,7 @@ Reconciled Reconciler::end(Json& trial, const JobStatus& job) {
   if (early || job.state == JobState::succeeded) {
     Result<Metrics> read = read_metrics(trial);
     if (!read) {
-      if (context_.first_time(read.error().what + " " + key_))
+      if (first_time(trial, read.error().what))
         writer_.event(trial, true, "ReconcileFailed", read.error().message());
       return {Next::soon, read.error().message()};
     }
@@ -232,7 +232,7 @@ Reconciled Reconciler::finalize(Json& trial) {
     writer_.event(trial, true, "RowsKept",
                   "the rows of this Trial stay: a Trial of the same name lives in namespace " + others.front());
   } else if (const RpcStatus removed = context_.db->remove(name); !removed.ok()) {
-    if (context_.first_time("remove rows " + key_))
+    if (first_time(trial, "remove rows"))
       writer_.event(trial, true, "ReconcileFailed", "the rows cannot be deleted: " + removed.message);
     return {Next::soon, "the rows cannot be deleted: " + removed.message};
   }
@@ -247,7 +247,7 @@ Reconciled Reconciler::check(const Json& trial) {
   if (state != "Succeeded" && state != "EarlyStopped" && state != "MetricsUnavailable") return {};
   const Result<Metrics> metrics = read_metrics(trial);
   if (!metrics) return {Next::soon, metrics.error().message()};
-  if (!context_.first_time("checked " + text_at(trial, {"metadata", "uid"}) + " " + state)) return {};
+  if (!first_time(trial, "checked " + state)) return {};
   context_.metrics->checked();
   std::vector<FinalMetric> theirs = observation_of(trial), ours = metrics->final;
   const auto by_name = [](const FinalMetric& a, const FinalMetric& b) { return a.name < b.name; };
@@ -282,9 +282,14 @@ Reconciled Reconciler::ended(WriteEnd end) const {
   return {};  // gone: its event comes back to it
 }
 
+// By its uid: another Trial of this name, made later, is told of again.
+bool Reconciler::first_time(const Json& trial, const std::string& what) {
+  return context_.first_time(what + " " + key_ + " " + text_at(trial, {"metadata", "uid"}));
+}
+
 void Reconciler::tell_namesakes(const Json& trial) {
   const std::vector<std::string> others = context_.namesakes(name_of(trial), namespace_of(trial));
-  if (others.empty() || !context_.first_time("namesake " + key_)) return;
+  if (others.empty() || !first_time(trial, "namesake")) return;
   writer_.event(trial, true, "RowsShared",
                 "namespace " + others.front() +
                     " has a Trial of the same name: the observation log cannot tell their rows apart");

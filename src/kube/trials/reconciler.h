@@ -62,6 +62,7 @@ class Reconciler {
   Result<Metrics> read_metrics(const Json& trial);
   std::optional<Reconciled> status(Json& trial, const std::function<bool(Json&)>& change);
   Reconciled ended(WriteEnd end) const;
+  bool first_time(const Json& trial, const std::string& what);
   void tell_namesakes(const Json& trial);
 
   TrialsContext& context_;

@@ -153,6 +153,7 @@ void TrialsController::trial_gone(const std::string& key) {
       found->second.erase(ns);
       if (found->second.empty()) namespaces_of_.erase(found);
     }
+    waiting_since_ns_.erase(key);  // the next Trial of this name may be there before anybody looks
   }
   queue_.forget(key);
   queue_.add(key);
