@@ -158,6 +158,10 @@ void TotalsKeeper::close(Run& run, Summary& summary, const ProcessTree* tree, Pr
   else if (tree->has_clock())
     context.note("a process of the job ignores SIGCHLD: CPU time is by a clock that its children inherit" +
                  about_clock(*tree));
+  if (tree->unwaited() > 0 && !context.cgroup.job_only && !tree->has_clock())
+    context.note("what " + std::to_string(tree->unwaited()) + (tree->unwaited() == 1 ? " process" : " processes") +
+                 " used after the last reading, at most an interval before the end, is not known: whoever waited for "
+                 "it is no process of the job");
   if (tree->fell_back_to_rss())
     context.note("the memory of some processes is their resident size (PSS was not readable or over its time budget)");
   if (tree->is_alone() && tree->has_io())

@@ -80,7 +80,7 @@ std::string ProcessRecorder::command_of(pid_t pid) const {
 void ProcessRecorder::fill_usage(Member& member) const {
   ProcessRecord& record = member.record;
   record.set_name(member.name());
-  record.cpu_ns = std::max(record.cpu_ns, member.own_cpu_ns());
+  record.cpu_ns = member.own_cpu_ns();
   if (member.program_rss_bytes() > 0) record.peak_bytes = std::max(record.peak_bytes, member.program_rss_bytes());
   if (member.has_own_io()) {
     const PidIo io = member.own_io();

@@ -37,6 +37,15 @@ struct Usage {
     read_calls -= other.read_calls, write_calls -= other.write_calls;
     return *this;
   }
+  // A clock that does not tell user from system time shows more: divided as the rest is.
+  void raise_cpu_to(int64_t all_ns) {
+    const int64_t more_ns = all_ns - cpu_ns();
+    if (more_ns <= 0) return;
+    const double user_share = cpu_ns() > 0 ? static_cast<double>(user_ns) / static_cast<double>(cpu_ns()) : 1;
+    const auto more_user_ns = static_cast<int64_t>(static_cast<double>(more_ns) * std::clamp(user_share, 0.0, 1.0));
+    user_ns += more_user_ns;
+    system_ns += more_ns - more_user_ns;
+  }
   // Raised to other wherever that is higher: a cumulative sum never falls.
   void raise_to(const Usage& other) {
     user_ns = std::max(user_ns, other.user_ns);

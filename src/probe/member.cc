@@ -77,6 +77,7 @@ bool Member::refresh(int proc_fd, ReadBuffer& buffer) {
     return true;
   }
   stat_ = fresh;
+  if (stat_.rss_pages <= 0 && !zombie()) read_resident_pages(proc_fd, buffer);
   orphaned = false;
   most_rss_bytes_ = std::max(most_rss_bytes_, rss_bytes());
   program_rss_bytes_ = std::max(program_rss_bytes_, rss_bytes());
@@ -96,6 +97,18 @@ bool Member::refresh(int proc_fd, ReadBuffer& buffer) {
     io_fd_.reset();
   }
   return true;
+}
+
+// stat sums up what the CPUs have told so far, which of a small process may be nothing, or less; statm (Linux 6.17)
+// asks all of them. One that is about to end has no pages by either.
+void Member::read_resident_pages(int proc_fd, ReadBuffer& buffer) {
+  std::array<char, 32> path{};
+  std::snprintf(path.data(), path.size(), "%d/statm", static_cast<int>(pid_));
+  std::string_view text;
+  if (!buffer.read_at(proc_fd, path.data(), text)) return;
+  Scanner scan(text);
+  int64_t all = 0, resident = 0;
+  if (scan.number(all) && scan.number(resident)) stat_.rss_pages = resident;
 }
 
 void add_calls(Usage& usage, const PidIoCalls& calls) {

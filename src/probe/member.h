@@ -119,6 +119,7 @@ class Member {
   static bool has_reaped(const PidStat& stat) {
     return stat.child_minor_faults + stat.child_major_faults + stat.cutime + stat.cstime > 0;
   }
+  void read_resident_pages(int proc_fd, ReadBuffer& buffer);
   void note_name(const PidStat& fresh, bool first);
   void update_own_io(int proc_fd, ReadBuffer& buffer);
   PidIo read_thread_io(int proc_fd, ReadBuffer& buffer);

@@ -3,6 +3,7 @@
 #include "probe/process.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/units.h"
 #include "os/clock.h"
@@ -68,7 +69,9 @@ class ProcessProbe final : public Probe {
 
   void read(Reading& out) override {
     const int64_t begun_ns = system_clock().monotonic_ns();
-    tree_.update(out.stamp_ns);
+    const bool attaches = tree_.is_followed() && !tree_.is_own_child();
+    if (!std::exchange(begun_, true) && attaches) tree_.begin(out.stamp_ns);
+    else tree_.update(out.stamp_ns);
     if (tree_.root() > 0) out.set(kPid, tree_.root());
     if (tree_.sees_processes()) {
       out.set(kChildren, tree_.children());
@@ -81,9 +84,10 @@ class ProcessProbe final : public Probe {
     // A cgroup that cannot be read for once leaves a gap: the tree's sum is another one, and the difference would be
     // counted.
     const bool failed = !told && reads_cgroup() && !give_up_cgroup();
-    // A tree that forks without end takes a while to look through: the time of this reading is that of the sum.
+    // A tree that forks without end takes a while to look through, and that of an attached job was read when it was
+    // followed: the time of this reading is that of the sum.
     if (exact) out.stamp_ns += system_clock().monotonic_ns() - begun_ns;
-    else out.stamp_ns += std::max<int64_t>(0, tree_.clocks_ns() - begun_ns);
+    else out.stamp_ns += tree_.clocks_ns() - begun_ns;
     if (cgroup_user_ns_ + cgroup_system_ns_ > 0) go_on_from_cgroup(user_ns, system_ns);
     if (!failed && (exact || tree_.readable())) {
       out.set(kUser, user_ns);
@@ -183,7 +187,7 @@ class ProcessProbe final : public Probe {
   int64_t last_user_ns_ = -1, last_system_ns_ = -1;  // as it told last; −1: never
   KeptFile cpu_stat_;
   Cpuacct cpuacct_;
-  bool delay_accounting_ = false;
+  bool begun_ = false, delay_accounting_ = false;
 };
 
 Result<std::unique_ptr<Probe>> make(ProbeContext& context) {

@@ -91,6 +91,8 @@ bool ProcessTree::add(pid_t pid, pid_t listed_by) {
   if (listed_by == kBySession && member.session() != root_session_) return false;
   if (listed_by == kByParent && find(member.parent()) == nullptr && !(own_child_ && member.parent() == own_pid_))
     return false;
+  // One that was started before the cgroup was read last came from elsewhere: what it used there is not this cgroup's.
+  if (listed_by == kByCgroup && member.start_time() < cgroup_read_before_) leave_out_past_of(member);
   member.ran_tick = tick_;
   ++processes_seen_;
   virtual_peak_bytes_ = std::max(virtual_peak_bytes_, member.virtual_bytes());
@@ -99,7 +101,7 @@ bool ProcessTree::add(pid_t pid, pid_t listed_by) {
   const auto at = std::lower_bound(members_.begin(), members_.end(), pid,
                                    [](const Member& other, pid_t value) { return other.pid() < value; });
   const auto inserted = members_.insert(at, std::move(member));
-  if (observer_ != nullptr) observer_->came(*inserted);
+  if (observer_ != nullptr && !at_baseline_) observer_->came(*inserted);
   return true;
 }
 
@@ -130,6 +132,7 @@ bool ProcessTree::follow(pid_t root, bool own_child) {
   root_ = root;
   own_child_ = own_child;
   followed_ns_ = system_clock().monotonic_ns();
+  at_baseline_ = !own_child;
   if (!add(root, kAsRoot)) return own_child;  // a child may have ended already; its rusage comes by reaped()
   if (own_child) return true;
   find(root)->alone = alone_;
@@ -144,11 +147,16 @@ bool ProcessTree::follow(pid_t root, bool own_child) {
 void ProcessTree::set_baseline() {
   read_members(true);
   outside_ = {};
+  ended_own_ns_ = unwaited_ = 0;
   for (Member& member : members_) {
-    outside_ -= member.usage();
+    leave_out_past_of(member);
     member.peak_floor_bytes = peak_of(member).value_or(0);
-    member.set_own_base();
   }
+}
+
+void ProcessTree::leave_out_past_of(Member& member) {
+  outside_ -= member.usage();
+  member.set_own_base();
 }
 
 void ProcessTree::exclude(pid_t pid) {
@@ -160,13 +168,26 @@ void ProcessTree::include_again(pid_t pid) { std::erase(excluded_, pid); }
 void ProcessTree::follow_cgroup(std::string folder) {
   cgroup_folder_ = std::move(folder);
   followed_ns_ = system_clock().monotonic_ns();
-  readable_ = true;
+  readable_ = at_baseline_ = true;
   discover(-1, 0);
   set_baseline();
 }
 
+void ProcessTree::begin(int64_t now_ns) {
+  if (!cgroup_folder_.empty()) set_baseline();
+  tell_of_members();
+  sum_up(now_ns);
+}
+
+// Only when it is known what of their time is not the job's.
+void ProcessTree::tell_of_members() {
+  if (!std::exchange(at_baseline_, false) || observer_ == nullptr) return;
+  for (Member& member : members_) observer_->came(member);
+}
+
 void ProcessTree::update(int64_t now_ns) {
   ++tick_;
+  tell_of_members();
   const bool refresh_all = tick_ % kRefreshTicks == 0 || context_.facts.closing;
   const int64_t forks = std::exchange(context_.facts.forks, -1);
   read_members(refresh_all);
@@ -219,7 +240,8 @@ void ProcessTree::orphan_children_of(pid_t parent) {
 void ProcessTree::vanish(size_t index) {
   family_changed(members_[index]);
   orphan_children_of(members_[index].pid());
-  if (observer_ != nullptr) observer_->ended(members_[index], {});
+  ended_own_ns_ += members_[index].own_cpu_ns();
+  if (observer_ != nullptr && !at_baseline_) observer_->ended(members_[index], {});
   vanished_.push_back(std::move(members_[index]));
   members_.erase(members_.begin() + static_cast<std::ptrdiff_t>(index));
 }
@@ -264,6 +286,8 @@ void ProcessTree::reaped(pid_t pid, const rusage& usage, int status) {
   if (std::erase(excluded_, pid) > 0) return;  // its number may become a process of the job's
   Usage exact;
   take_calls(pid, exact);
+  if (ending_pid_ == pid && ending_.cpu_ns >= 0) ended_own_ns_ += ending_.cpu_ns;
+  else if (const Member* member = find(pid)) ended_own_ns_ += member->own_cpu_ns();
   if (observer_ != nullptr) tell_reaped(pid, usage, status);
   ending_pid_ = 0;
   exact.user_ns = timeval_ns(usage.ru_utime);
@@ -293,8 +317,9 @@ void ProcessTree::reaped(pid_t pid, const rusage& usage, int status) {
 }
 
 void ProcessTree::root_ended() {
+  // At once: who waits for it may be about to reap it.
   Member* root = find(root_);
-  if (root != nullptr) root->refresh(proc_fd_.get(), context_.buffer);
+  if (root != nullptr && root->check_clock()) root->refresh(proc_fd_.get(), context_.buffer);
 }
 
 // High-water marks of processes whose rusage nobody will tell us: one process a second is enough, since the mark stays;
@@ -331,9 +356,10 @@ void ProcessTree::raise_peak(Member& member) {
 void ProcessTree::sum_up(int64_t now_ns) {
   Usage sum = outside_;
   children_ = threads_ = 0;
-  int64_t virtual_bytes = 0;
+  int64_t virtual_bytes = 0, own_ns = ended_own_ns_;
   for (const Member& member : members_) {
     sum += member.usage();
+    own_ns += member.own_cpu_ns();
     io_seen_ = io_seen_ || member.has_io();
     calls_seen_ = calls_seen_ || member.calls().known;
     if (!member.zombie() && member.pid() != root_) ++children_;
@@ -341,6 +367,7 @@ void ProcessTree::sum_up(int64_t now_ns) {
     largest_bytes_ = std::max(largest_bytes_, member.rss_bytes());
   }
   virtual_peak_bytes_ = std::max(virtual_peak_bytes_, virtual_bytes);
+  sum.raise_cpu_to(own_ns);  // the rest is told in ticks of 10 ms, and is lost where nobody waits
   add_clock_time(sum);
   raise_total(total_, sum);
   if (members_.empty()) return;

@@ -46,6 +46,9 @@ class ProcessTree final : public JobPids {
   void exclude(pid_t pid);        // tacho's own helpers
   void include_again(pid_t pid);  // one that has ended: its number may become a process of the job's
 
+  // The first reading of a tree that was followed and is not our child: what it used since follow() is the run's, so
+  // that the members are not read again; but for a cgroup, whose own sum is read beside this and begins now.
+  void begin(int64_t now_ns);
   // Finds new members, drops ended ones, adds up. The count of forks in the context's facts is used once: a look
   // between two samples has none, and searches.
   void update(int64_t now_ns);
@@ -79,6 +82,7 @@ class ProcessTree final : public JobPids {
   int64_t processes_seen() const { return processes_seen_; }
   pid_t root() const { return root_; }
   bool is_own_child() const { return own_child_; }
+  bool is_followed() const { return followed_ns_ > 0; }
   bool has_io() const {
     return own_child_ ? io_available_ : io_seen_;
   }  // rusage tells of our own, else a member must be readable
@@ -87,7 +91,9 @@ class ProcessTree final : public JobPids {
     return readable_ && (sees_processes_ || (own_child_ && (root_ == 0 || context_.facts.closing)));
   }
   bool empty() const { return members_.empty(); }
-  bool lost_some() const { return auto_reaped_; }      // R holds estimates for children the kernel reaped by itself
+  bool lost_some() const { return auto_reaped_; }  // R holds estimates for children the kernel reaped by itself
+  // Members of an attached tree whom a stranger waited for: of each, only the last reading before its end is known.
+  int64_t unwaited() const { return unwaited_; }
   bool has_clock() const { return clock_.running(); }  // CPU time of such children is measured beside
   int64_t clock_begun_after_ns() const {
     return clock_begun_ns_ - followed_ns_;
@@ -141,6 +147,8 @@ class ProcessTree final : public JobPids {
   void discover_in_cgroup();
   void orphan_children_of(pid_t parent);
   void set_baseline();
+  void leave_out_past_of(Member& member);
+  void tell_of_members();
   bool is_of_tacho(const Member& member) const;
   void read_peaks(int64_t now_ns);
   std::optional<int64_t> peak_of(const Member& member);
@@ -172,20 +180,22 @@ class ProcessTree final : public JobPids {
   StolenShare stolen_;
   int64_t clock_base_ns_ = 0, clock_begun_ns_ = 0, followed_ns_ = 0;
   bool clock_tried_ = false;
-  Usage outside_;  // R, minus the baseline
+  Usage outside_;             // R, minus the baseline
+  int64_t ended_own_ns_ = 0;  // what the members that ended used themselves, as the observer was told
   Usage total_;
   TreeMemory memory_;
   pid_t root_ = 0, own_pid_ = 0, root_session_ = 0;
   bool alone_ = false, own_child_ = false, has_children_files_ = true, readable_ = false, sees_processes_ = false;
   bool io_available_ = false, io_seen_ = false, calls_seen_ = false, auto_reaped_ = false;
-  bool found_all_ = false;   // the last search was not disturbed
-  bool forks_move_ = false;  // the machine's count of forks was seen to move
+  bool at_baseline_ = false;  // followed, and not begun: nobody is told of members yet
+  bool found_all_ = false;    // the last search was not disturbed
+  bool forks_move_ = false;   // the machine's count of forks was seen to move
   int64_t children_ = 0, threads_ = 0, processes_seen_ = 0, largest_bytes_ = 0, last_forks_ = 0, searched_forks_ = 0,
           spawn_floor_bytes_ = 0, peak_stamp_ns_ = 0, reaped_voluntary_ = 0, reaped_involuntary_ = 0,
           virtual_peak_bytes_ = 0, uss_peak_bytes_ = 0;
-  int64_t clocks_ns_ = 0;
+  int64_t clocks_ns_ = 0, unwaited_ = 0;
   uint64_t descriptor_limit_ = 0;
-  uint64_t cgroup_read_ticks_ = 0;  // of the kernel's clock, since boot
+  uint64_t cgroup_read_ticks_ = 0, cgroup_read_before_ = 0;  // of the kernel's clock, since boot
   uint32_t tick_ = 0, listed_all_tick_ = 0, peak_next_ = 0;
 };
 

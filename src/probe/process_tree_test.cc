@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "os/file.h"
+#include "probe/process_observer.h"
 #include "probe/tree_test_support.h"
 
 namespace tacho {
@@ -136,6 +137,46 @@ TEST(ProcessTree, AttachingCountsFromNow) {
   following.tick();
   EXPECT_LT(following.tree.total().cpu_ns(), 50'000'000);
   worker.end();
+}
+
+// The sampler reads its other probes first, and on a loaded machine that may take a while.
+TEST(ProcessTree, WhatIsUsedBetweenFollowingAndTheBaselineCounts) {
+  const Flag go;
+  const Worker worker([&] {
+    go.wait();
+    burn_ms(100);
+  });
+  struct Told final : ProcessObserver {
+    void came(Member& member) override { own_ns.push_back(member.own_cpu_ns()); }
+    void ended(Member&, const ProcessEnd&) override {}
+    std::vector<int64_t> own_ns;
+  } told;
+  Following following;
+  following.tree.observe(&told);
+  ASSERT_TRUE(following.tree.follow(worker.pid, false));
+  EXPECT_TRUE(told.own_ns.empty()) << "what it used before is not known to be left out yet";
+  go.raise();
+  worker.wait_until_done();
+  following.tree.begin(following.now_ns);
+  EXPECT_EQ(following.tree.total().cpu_ns(), 0);
+  ASSERT_EQ(told.own_ns.size(), 1u);
+  EXPECT_EQ(told.own_ns[0], 0);
+  following.tick();
+  EXPECT_GE(following.tree.total().cpu_ns(), 90'000'000);
+  worker.end();
+}
+
+// Its parent is this test, which is no member: what it used between its last reading and its end is unknown, and said.
+TEST(ProcessTree, KnowsWhomAStrangerWaitedFor) {
+  const Worker worker([] {});
+  worker.wait_until_done();
+  Following following;
+  ASSERT_TRUE(following.tree.follow(worker.pid, false));
+  following.tree.begin(following.now_ns);
+  worker.end();
+  following.tick();
+  EXPECT_TRUE(following.tree.empty());
+  EXPECT_EQ(following.tree.unwaited(), 1);
 }
 
 TEST(ProcessTree, AChildThatWasWaitedForIsNotCountedTwice) {

@@ -94,14 +94,7 @@ void ProcessTree::start_clock(int64_t now_ns) {
 
 void ProcessTree::add_clock_time(Usage& sum) {
   const auto now = clock_.running() ? clock_.read_ns() : std::nullopt;
-  if (!now) return;
-  const int64_t unseen_ns = clock_base_ns_ + *now - stolen_.update(context_.buffer, *now) - sum.cpu_ns();
-  if (unseen_ns <= 0) return;
-  // The clock does not tell user from system time: divided as the rest is.
-  const double user_share = sum.cpu_ns() > 0 ? static_cast<double>(sum.user_ns) / static_cast<double>(sum.cpu_ns()) : 1;
-  const auto user_ns = static_cast<int64_t>(static_cast<double>(unseen_ns) * std::clamp(user_share, 0.0, 1.0));
-  sum.user_ns += user_ns;
-  sum.system_ns += unseen_ns - user_ns;
+  if (now) sum.raise_cpu_to(clock_base_ns_ + *now - stolen_.update(context_.buffer, *now));
 }
 
 }  // namespace tacho

@@ -143,10 +143,9 @@ bool ProcessTree::is_child_by_number(pid_t pid) {
   return find(stat.ppid) != nullptr || (own_child_ && stat.ppid == own_pid_);
 }
 
-// Processes come into a cgroup without a fork, so that its list is read every time. One that was started before the
-// last reading came from elsewhere: what it used there is not this cgroup's.
+// Processes come into a cgroup without a fork, so that its list is read every time.
 void ProcessTree::discover_in_cgroup() {
-  const uint64_t last = std::exchange(cgroup_read_ticks_, boot_time_ticks());
+  cgroup_read_before_ = std::exchange(cgroup_read_ticks_, boot_time_ticks());
   listed_.clear();
   visit_cgroup_procs(cgroup_folder_, [&](std::string_view text) {
     Scanner scan(text);
@@ -157,13 +156,8 @@ void ProcessTree::discover_in_cgroup() {
       scan.line();
     }
   });
-  for (const pid_t pid : listed_) {
-    if (find(pid) != nullptr || !add(pid, kByCgroup)) continue;
-    Member* const member = find(pid);
-    if (member->start_time() >= last) continue;
-    outside_ -= member->usage();
-    member->set_own_base();
-  }
+  for (const pid_t pid : listed_)
+    if (find(pid) == nullptr) add(pid, kByCgroup);
 }
 
 }  // namespace tacho

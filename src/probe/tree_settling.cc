@@ -49,9 +49,11 @@ void ProcessTree::settle_vanished() {
   for (Member& gone : vanished_) gone.settle_to = surviving_ancestor(gone);
   while (!vanished_.empty()) {
     const pid_t ancestor = vanished_.back().settle_to;
+    const bool by_stranger = !own_child_ && find(ancestor) == nullptr;
     Usage expected;
     for (size_t i = vanished_.size(); i-- > 0;) {
       if (vanished_[i].settle_to != ancestor) continue;
+      if (by_stranger && !vanished_[i].zombie()) ++unwaited_;  // what is read of a zombie is all that it used
       expected += take_usage(vanished_[i]);
       vanished_.erase(vanished_.begin() + static_cast<std::ptrdiff_t>(i));
     }

@@ -97,8 +97,12 @@ pid_t counted(pid_t pid) {
 class Family {
  public:
   Family(Random& random, int depth) : random_(random), depth_(depth) {}
-  ~Family() {
+  ~Family() { join_threads(); }
+
+  // A thread that did not get to run yet may fork still.
+  void join_threads() {
     for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
   }
 
   void spawn() {
@@ -249,7 +253,9 @@ void live(Random random, int depth) {
       default: family.spawn();
     }
   }
-  if (!(with('o') && depth > 0 && random.below(6) == 0)) wait_all();
+  if (with('o') && depth > 0 && random.below(6) == 0) return;
+  family.join_threads();  // before: a child that is forked after the last wait would be an orphan
+  wait_all();
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 """attach and watch: what already runs, until it ends or a signal comes."""
+import csv
 import os
 import signal
 import subprocess
@@ -31,7 +32,52 @@ class Attach(Case):
         with open(self.path("trace"), encoding="utf-8") as file:
             self.assertIn("DELAYED", file.read())
         run, _ = self.the_run()
-        self.assertGreater(run["totals"]["cpu_user_s"] + run["totals"]["cpu_system_s"], 0.5)
+        # But for the interpreter's start, and the time between the run's folder and its baseline, in which the target sleeps.
+        self.assertGreater(run["totals"]["cpu_user_s"] + run["totals"]["cpu_system_s"], 0.53)
+        self.assert_lines_add_up(run)
+
+    def assert_lines_add_up(self, run):
+        with open(os.path.join(self.run_folders()[0], "processes.csv"), newline="", encoding="utf-8") as file:
+            lines = list(csv.DictReader(file))
+        total = run["totals"]["cpu_user_s"] + run["totals"]["cpu_system_s"]
+        self.assertAlmostEqual(sum(float(line["cpu_s"]) for line in lines), total, delta=0.01)
+        return lines
+
+    def test_what_was_used_before_is_in_no_line(self):
+        """Neither in the total nor in processes.csv, nor in a line that is written before the end."""
+        spin = ("import sys, time\nwhile time.process_time() < 0.5: pass\nprint('spun', flush=True)\nsys.stdin.readline()\n"
+                "while time.process_time() < 0.7: pass\nsys.stdin.readline()")
+        target = self.target(sys.executable, "-S", "-c", spin)
+        target.stdout.readline()
+        process = self.spawn("attach", "-q", "-i", "50ms", "--pid", target.pid)
+        self.assertTrue(until(lambda: len(self.the_run()[1].rows) > 1 if self.run_folders() else False), "no rows")
+        with open(os.path.join(self.run_folders()[0], "processes.csv"), newline="", encoding="utf-8") as file:
+            self.assertLess(max(float(line["cpu_s"]) for line in csv.DictReader(file)), 0.1)
+        for _ in range(2):
+            target.stdin.write("go\n")
+            target.stdin.flush()
+        self.assertEqual(process.wait(30), 0)
+        run, _ = self.the_run()
+        line, *more = self.assert_lines_add_up(run)
+        self.assertAlmostEqual(float(line["cpu_s"]), 0.2, delta=0.06)
+        self.assertEqual(run["notes"], [], "a zombie that nobody reaped was read to its end")
+
+    def test_a_target_that_a_stranger_reaps(self):
+        """What it used after the last reading is known to nobody: said, and not made up."""
+        script = ("import subprocess, sys\nchild = subprocess.Popen(['cat'], stdin=subprocess.PIPE)\nprint(child.pid, flush=True)\n"
+                  "sys.stdin.readline()\nchild.stdin.close()\nchild.wait()\nprint('reaped', flush=True)\nsys.stdin.readline()")
+        parent = self.target(sys.executable, "-S", "-c", script)
+        process = self.spawn("attach", "-q", "-i", "10s", "--pid", parent.stdout.readline().strip())
+        self.assertTrue(until(lambda: self.run_folders() and os.path.exists(os.path.join(self.run_folders()[0], "metrics.csv"))), "no run")
+        process.send_signal(signal.SIGSTOP)
+        parent.stdin.write("go\n")
+        parent.stdin.flush()
+        self.assertEqual(parent.stdout.readline(), "reaped\n")
+        process.send_signal(signal.SIGCONT)
+        self.assertEqual(process.wait(30), 0)
+        run, _ = self.the_run()
+        self.assert_lines_add_up(run)
+        self.assertEqual([note[:14] for note in run["notes"]], ["what 1 process"])
 
     def test_ends_with_its_target(self):
         target = self.target("sleep", "0.5")

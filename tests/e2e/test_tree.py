@@ -71,9 +71,5 @@ class Property(Case):
             self.fail(f"seed {seed} (TACHO_TREE_SEED={seed} tries it again)\n{wrong}")
 
 
-# Of an attached group a member's last interval is lost now and then (the cause is not known yet): tree_oracle.py BUILD
-# --kind attach_group_root shows it; here it would fail at random.
 for name in tree_oracle.KINDS:
-    if name == "attach_group_root":
-        continue
     setattr(Property, f"test_{name}", lambda self, kind=name: self.one(kind))

@@ -2,12 +2,14 @@
 """The property of the job's tree: whatever its processes do, each row says what a walk over all of /proc at that moment says.
 
 burn_random_tree does at random what processes can do, burn_walk walks beside it without any shortcut, and tacho records. Compared are,
-for every row: processes, memory, CPU time so far, and that nobody used more than the machine has; and the total at the end.
+for every row: processes, memory, CPU time so far, and that nobody used more than the machine has; at the end the total, and that the
+lines of processes.csv add up to it.
 
 As a program it goes on for long: tree_oracle.py BUILD_DIR [--rounds N] [--seed N] [--ms N] [--kind KIND]; --tacho PROGRAM tries
 another build's. It prints the seed of each round; the same seed makes the same choices.
 """
 import argparse
+import csv
 import json
 import os
 import random
@@ -135,7 +137,9 @@ def one_round(tacho, burners, kind, seed, ms, note=lambda text: None):
         rows = [dict(zip(lines[0], line)) for line in lines[1:]]
         if truth is None:
             raise Wrong("the tree did not end well")
-        return compare(kind, interval, with_letters, rows, walks, truth, run, root, stolen_s() - stolen, note)
+        with open(os.path.join(run_folder, "processes.csv"), newline="", encoding="utf-8") as file:
+            lines_s = sum(float(line["cpu_s"]) for line in csv.DictReader(file))
+        return compare(kind, interval, with_letters, rows, walks, truth, run, root, stolen_s() - stolen, lines_s, note)
     finally:
         watchdog.cancel()
         for process in started:
@@ -148,7 +152,7 @@ def one_round(tacho, burners, kind, seed, ms, note=lambda text: None):
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def compare(kind, interval, with_letters, rows, walks, truth, run, root, stolen, note):
+def compare(kind, interval, with_letters, rows, walks, truth, run, root, stolen, lines_s, note):
     wrong = []
     if "i" not in with_letters or run["method"]["cpu"] == "cgroup":
         stolen = 0.0
@@ -201,6 +205,8 @@ def compare(kind, interval, with_letters, rows, walks, truth, run, root, stolen,
         wrong.append(f"total {total:.3f} s, the processes had {truth['cpu_s']:.3f}")
     if exact(with_letters, kind, run) and total < truth["cpu_s"] * 0.99 - 0.02:
         wrong.append(f"total {total:.3f} s of {truth['cpu_s']:.3f}")
+    if not -0.01 <= total - lines_s <= max(0.05, 0.01 * total):  # never above, but for a tick of who is about to end
+        wrong.append(f"total {total:.3f} s, the lines of processes.csv {lines_s:.3f}")
     line = (f"{kind} i={interval} {with_letters}: {len(rows)} rows, {compared} compared with {len(walks.all)} walks, {truth['started']} processes "
             f"({truth['reused']} with a used number), {total:.2f} s of {truth['cpu_s']:.2f}")
     note(line)
