@@ -1,6 +1,8 @@
 #include "deliver/metric_access.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdlib>
 
 #include "base/base64.h"
 #include "base/text.h"
@@ -53,6 +55,14 @@ bool fits_a_header(std::string_view text) {
                      [](char c) { return static_cast<unsigned char>(c) >= ' ' && c != 0x7f; });
 }
 
+// What says where the body ends and what it is cannot be somebody else's word.
+bool frames_the_request(const std::string& name) {
+  constexpr std::array kFraming{
+      "connection", "content-encoding", "content-length", "content-type", "expect", "host", "transfer-encoding",
+      "te",         "trailer",          "upgrade"};
+  return std::find(kFraming.begin(), kFraming.end(), lower(name)) != kFraming.end();
+}
+
 Result<Headers> otlp_headers() {
   Headers headers;
   for (const std::string_view pair : split(otlp_header_text(), ',')) {
@@ -63,7 +73,7 @@ Result<Headers> otlp_headers() {
     const bool word = !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
       return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
     });
-    if (equals == pair.npos || !word || !fits_a_header(value))
+    if (equals == pair.npos || !word || !fits_a_header(value) || frames_the_request(name))
       return Error{Code::invalid, "OTEL_EXPORTER_OTLP_HEADERS holds what is no header", "", "write name=value,…"};
     headers.emplace_back(name, value);
   }
@@ -86,6 +96,14 @@ Result<Headers> metric_credentials(bool otlp) {
   else if (!user.empty() || !password.empty())
     headers.emplace_back("Authorization", "Basic " + base64(user + ":" + password));
   return headers;
+}
+
+void hide_metric_secrets() {
+  for (const char* name : kMetricSecrets) {
+    const std::string value(environment_in_place(name));
+    wipe_environment(name);
+    if (!value.empty()) ::setenv(name, value.c_str(), 1);
+  }
 }
 
 Result<std::string> otlp_certificate() {

@@ -11,6 +11,8 @@ namespace tacho {
 
 // Headers with what the variables hold, or why they cannot be sent.
 Result<Headers> metric_credentials(bool otlp);
+// Takes them out of the environment that the system shows of this process to all others of the same user.
+void hide_metric_secrets();
 // PEM of OTEL_EXPORTER_OTLP_CERTIFICATE; empty when it is unset.
 Result<std::string> otlp_certificate();
 

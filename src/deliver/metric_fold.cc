@@ -40,7 +40,8 @@ MetricFold::MetricFold(std::vector<MetricSeries> series, std::string_view header
 
 void MetricFold::put(size_t index, int64_t time_ms, double value, std::vector<MetricPoint>& out) {
   out.push_back({static_cast<uint32_t>(index), time_ms, value});
-  tracks_[index].last_ms = time_ms;
+  // The newest, should the clock have been set back: what ends a series comes behind all of it.
+  tracks_[index].last_ms = std::max(tracks_[index].last_ms.value_or(time_ms), time_ms);
 }
 
 // Where the first row is not later than the start, its own points stand for both.

@@ -22,7 +22,7 @@ class MetricFold {
   void row(std::string_view line, bool last_of_chunk, const MetricEnd* end, std::vector<MetricPoint>& out);
   // A run without any row: what is known of its start.
   void nothing(std::vector<MetricPoint>& out);
-  // Ends each series 1 ms after its last point.
+  // Ends each series 1 ms after its newest point.
   void stale(std::vector<MetricPoint>& out);
 
  private:

@@ -93,6 +93,17 @@ TEST(MetricFold, NoTwoPointsOfASeriesShareATime) {
   for (const auto& [name, points] : points_of(fold, out)) EXPECT_EQ(points.size(), 1u) << name;
 }
 
+TEST(MetricFold, AClockThatWasSetBackDoesNotEndASeriesInItsPast) {
+  const MetricMeta meta = meta_of_f();
+  MetricFold fold(prometheus_series(meta), kColumns, meta.started_ms, true);
+  std::vector<MetricPoint> out;
+  fold.row("1794736860.000,0,1,1,1,1,1", false, nullptr, out);
+  fold.row("1794736830.000,0,1,1,1,1,1", true, &*meta.end, out);
+  fold.stale(out);
+  EXPECT_EQ(points_of(fold, out).at("tacho_job_memory_bytes").back().first, 60001);
+  EXPECT_EQ(points_of(fold, out).at("tacho_job_exit_code").back().first, 30001);
+}
+
 TEST(MetricFold, OtlpHasAPointARowAndTheExitCodeAtTheEnd) {
   const MetricMeta meta = meta_of_f();
   MetricFold fold(otlp_series(meta), kColumns, meta.started_ms, false);

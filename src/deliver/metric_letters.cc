@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <functional>
+#include <utility>
 
 #include "base/path.h"
 #include "os/file.h"
@@ -18,6 +19,7 @@ namespace tacho {
 namespace {
 
 constexpr std::string_view kEndOfMetrics = "# EOF\n";
+constexpr int64_t kMostInDoubt = int64_t{4} << 20;  // more than one process decides before it writes that down
 
 // A run's id names a file; anything else does not.
 bool is_file_name(std::string_view name) {
@@ -43,34 +45,48 @@ off_t end_of_lines(int fd, off_t at) {
   return at;
 }
 
+Status write_all_at(int fd, std::string_view text, off_t at) {
+  ::lseek(fd, at, SEEK_SET);
+  return write_all(fd, text);
+}
+
 }  // namespace
 
-MetricLetters::MetricLetters(const std::string& folder, const std::string& run, bool otlp)
+MetricLetters::MetricLetters(const std::string& folder, const std::string& run, bool otlp, int64_t bytes)
     : folder_(parent_folder(folder) + "/dead-letter"),
       name_((is_file_name(run) ? run : std::string(last_part(folder))) + (otlp ? ".otlp.jsonl" : ".openmetrics")),
       path_(folder_ + "/" + name_),
-      otlp_(otlp) {}
+      otlp_(otlp),
+      bytes_(bytes) {}
 
-Status MetricLetters::keep(std::string_view lines) {
-  const auto failed = [&](const Error& error) {
-    return Error{error.code, "cannot keep samples that were refused", path_, error.hint};
-  };
+Status MetricLetters::flush() {
+  if (pending_.empty()) return ok();
   const auto folder = OwnedFolder::make(folder_);
-  if (!folder) return failed(folder.error());
+  const Status kept = folder ? append(*folder, pending_) : Status(folder.error());
+  if (!kept)
+    return Error{kept.error().code, "cannot keep samples that were refused: " + kept.error().what, path_,
+                 kept.error().hint.empty() ? "make room on its disk" : kept.error().hint};
+  pending_.clear();
+  return ok();
+}
+
+// A file that is shorter than it was is another one: somebody has taken the letters away.
+void MetricLetters::load(int fd, int64_t end) {
+  if (std::exchange(loaded_, true)) return;
+  const int64_t begin = end < bytes_ ? 0 : bytes_;
+  std::string text(static_cast<size_t>(std::min(end - begin, kMostInDoubt)), '\0');
+  const ssize_t got = ::pread(fd, text.data(), text.size(), static_cast<off_t>(begin));
+  text.resize(static_cast<size_t>(std::max<ssize_t>(0, got)));
   const std::hash<std::string_view> hash;
-  if (!std::exchange(loaded_, true))
-    if (const auto text = folder->read(name_, size_t{256} << 20))
-      each_line(*text, [&](std::string_view line) { known_.insert(hash(line)); });
-  std::string fresh;
-  each_line(lines, [&](std::string_view line) {
-    if (!known_.contains(hash(line))) fresh += line;
-  });
-  if (fresh.empty()) return ok();
-  const auto fd = folder->open_file(name_, O_RDWR | O_CREAT, kSpoolFileMode);
-  if (!fd) return failed(fd.error());
-  ::flock(fd->get(), LOCK_EX);  // another run's deliverer may have the same file open
+  each_line(text, [&](std::string_view line) { known_.insert(hash(line)); });
+}
+
+Status MetricLetters::append(const OwnedFolder& folder, const std::string& lines) {
+  const auto fd = folder.open_file(name_, O_RDWR | O_CREAT, kSpoolFileMode);
+  if (!fd) return fd.error();
+  ::flock(fd->get(), LOCK_EX);  // another output of the run may have the same file open
   struct stat info {};
-  if (::fstat(fd->get(), &info) != 0) return failed(system_error("", path_, errno));
+  if (::fstat(fd->get(), &info) != 0) return system_error("", path_, errno);
   off_t at = info.st_size;
   char tail[kEndOfMetrics.size()];
   const auto tail_bytes = static_cast<off_t>(sizeof tail);
@@ -78,15 +94,22 @@ Status MetricLetters::keep(std::string_view lines) {
       std::string_view(tail, sizeof tail) == kEndOfMetrics)
     at -= tail_bytes;
   at = end_of_lines(fd->get(), at);
-  std::string text = fresh;
+  load(fd->get(), at);
+  const std::hash<std::string_view> hash;
+  std::string text;
+  each_line(lines, [&](std::string_view line) {
+    if (!known_.contains(hash(line))) text += line;
+  });
+  const auto end = at + static_cast<off_t>(text.size());
   if (!otlp_) text += kEndOfMetrics;
-  ::lseek(fd->get(), at, SEEK_SET);
-  if (const Status written = write_all(fd->get(), text); !written) {
-    static_cast<void>(end_of_lines(fd->get(), at));
-    return failed(written.error());
+  if (const Status written = write_all_at(fd->get(), text, at); !written) {
+    // As it was: a whole file, whatever became of the disk.
+    if (::ftruncate(fd->get(), at) == 0 && !otlp_ && at > 0)
+      static_cast<void>(write_all_at(fd->get(), kEndOfMetrics, at));
+    return written.error();
   }
-  if (::fdatasync(fd->get()) != 0) return failed(system_error("", path_, errno));
-  each_line(fresh, [&](std::string_view line) { known_.insert(hash(line)); });
+  if (::fdatasync(fd->get()) != 0) return system_error("", path_, errno);
+  bytes_ = end;
   return ok();
 }
 

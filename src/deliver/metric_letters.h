@@ -3,29 +3,38 @@
 //   <root>/dead-letter/<run>.openmetrics  samples with their times, for promtool tsdb create-blocks-from openmetrics
 //   <root>/dead-letter/<run>.otlp.jsonl   one request a line, as OTLP's JSON
 //
-// A line is written once, even if it is refused again after a restart. Files are private. Not thread-safe.
+// A line is written once, even if it is refused again after a restart: what lies behind the length that state.json has
+// is what a killed process may have written, and is compared. Files are private. Not thread-safe.
 #pragma once
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <unordered_set>
 
 #include "base/result.h"
+#include "os/owned_folder.h"
 
 namespace tacho {
 
 class MetricLetters {
  public:
-  // `folder` is the run's own in the spool, `run` its id.
-  MetricLetters(const std::string& folder, const std::string& run, bool otlp);
+  // `folder` is the run's own in the spool, `run` its id; `bytes` is what bytes() was when it was last written down.
+  MetricLetters(const std::string& folder, const std::string& run, bool otlp, int64_t bytes);
 
-  // Whole lines; on disk when it returns.
-  Status keep(std::string_view lines);
+  void add(std::string_view lines) { pending_ += lines; }  // whole ones
+  // All of them are on disk when it returns.
+  Status flush();
+  int64_t bytes() const { return bytes_; }  // up to which the file has lines that are surely ours
   const std::string& path() const { return path_; }
 
  private:
-  std::string folder_, name_, path_;
+  void load(int fd, int64_t end);
+  Status append(const OwnedFolder& folder, const std::string& lines);
+
+  std::string folder_, name_, path_, pending_;
   bool otlp_, loaded_ = false;
-  std::unordered_set<size_t> known_;  // hashes of lines
+  int64_t bytes_;
+  std::unordered_set<size_t> known_;  // hashes of lines behind `bytes`
 };
 
 }  // namespace tacho

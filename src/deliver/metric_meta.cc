@@ -95,14 +95,16 @@ Result<MetricState> parse_metric_state(std::string_view text) {
   state.decided = std::max<int64_t>(0, integer_in(json, state::kDecided));
   state.sent = integer_in(json, state::kSent);
   state.refused = integer_in(json, state::kRefused);
+  state.letter_bytes = std::max<int64_t>(0, integer_in(json, state::kLetterBytes));
   if (const auto resource = json.find(state::kResource); resource != json.end()) state.resource = *resource;
   return state;
 }
 
 std::string metric_state_json(const MetricState& state) {
-  const Json json{{state::kVersion, kSpoolFormat},  {state::kChunks, state.chunks},
-                  {state::kDecided, state.decided}, {state::kSent, state.sent},
-                  {state::kRefused, state.refused}, {state::kResource, state.resource}};
+  const Json json{{state::kVersion, kSpoolFormat},   {state::kChunks, state.chunks},
+                  {state::kDecided, state.decided},  {state::kSent, state.sent},
+                  {state::kRefused, state.refused},  {state::kLetterBytes, state.letter_bytes},
+                  {state::kResource, state.resource}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -33,7 +33,8 @@ struct MetricState {
   int64_t chunks = 0;   // that are decided
   int64_t decided = 0;  // points of the next one
   int64_t sent = 0, refused = 0;
-  Json resource;  // of OTLP, with the cloud; null: not asked yet
+  int64_t letter_bytes = 0;  // of the dead letter, when this was written
+  Json resource;             // of OTLP, with the cloud; null: not asked yet
 };
 Result<MetricState> parse_metric_state(std::string_view text);
 std::string metric_state_json(const MetricState& state);

@@ -23,6 +23,7 @@
 #include "deliver/follow.h"
 #include "deliver/kinds.h"
 #include "deliver/leftovers.h"
+#include "deliver/metric_access.h"
 #include "os/environment.h"
 #include "os/file.h"
 #include "os/helper.h"
@@ -364,6 +365,7 @@ int deliver_command(std::span<const std::string> arguments) {
   if (!folders) return log::error(folders.error().message()), kRefused;
 
   ::signal(SIGPIPE, SIG_IGN);
+  hide_metric_secrets();
   HttpClient http;
   Notices notices(false);
   Delivering shared{http, notices, token_from_environment(), {}, {}};

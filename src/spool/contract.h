@@ -79,7 +79,7 @@ inline constexpr std::string_view kIdentity = "identity", kProject = "project", 
                                   kRowsDropped = "rows_dropped";
 // Of metrics.
 inline constexpr std::string_view kChunks = "chunks", kDecided = "decided", kSent = "sent", kRefused = "refused",
-                                  kResource = "resource";
+                                  kLetterBytes = "letter_bytes", kResource = "resource";
 }  // namespace state
 
 // SENTINEL_API_URL without its trailing slash, or the default.

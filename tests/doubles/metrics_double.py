@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """A receiver of remote write and OTLP/HTTP: takes samples apart by hand, so that no code of ours is on both sides. Faults come from
 faults.py; "do": {"refuse": {"name": …, "value": …}} answers 400 to each request that holds such a sample, with "status" another one;
-"do": {"most": 100} 413 to more samples than that; "do": {"body": …, "type": …} answers 200 with a body."""
+"do": {"most": 100} 413 to more samples than that; "do": {"body": …, "type": …} answers 200 with a body; "do": {"stall_s": 9} takes
+the samples, answers the head of a 200 and the first byte of its body, and then nothing for so long."""
 import gzip
 import json
 import struct
+import time
 
 import faults
 
@@ -93,7 +95,9 @@ class Receiver(faults.Double):
         self.order = []      # label names of each series as they came
         self.requests = []   # OTLP, as they came: bytes or JSON
         self.bodies = []
-        self.twice = 0
+        self.twice = 0       # samples that came again, as they were
+        self.changed = 0     # … with another value
+        self.sizes = []      # samples and runs of each request that was taken
 
     def values(self, name, **labels):
         """[(ms, value or None for the end)] of the series with these labels."""
@@ -117,6 +121,8 @@ class Handler(faults.Handler):
             return self.take_samples(unsnappy(body), do)
         if self.headers.get("Content-Encoding") == "gzip":
             body = gzip.decompress(body)
+        if len(body) > do.get("most", len(body)):
+            return faults.Answer(413, "too many\n", content_type="text/plain")
         with double.lock:
             double.requests.append(json.loads(body) if "json" in self.headers["Content-Type"] else body)
         if "body" in do:
@@ -131,6 +137,8 @@ class Handler(faults.Handler):
         refuse = do.get("refuse")
         for labels, samples in series:
             for ms, raw in samples:
+                if refuse and refuse.get("run_id", labels.get("run_id")) != labels.get("run_id"):
+                    continue
                 if refuse and labels["__name__"] == refuse["name"] and struct.unpack("<d", raw)[0] == refuse.get("value", struct.unpack("<d", raw)[0]):
                     return faults.Answer(do.get("status", 400), "out of order sample\n", content_type="text/plain")
         with self.double.lock:
@@ -138,8 +146,15 @@ class Handler(faults.Handler):
                 self.double.order.append(list(labels))
                 own = self.double.series.setdefault(tuple(sorted(labels.items())), {})
                 for ms, raw in samples:
-                    self.double.twice += ms in own
+                    self.double.twice += own.get(ms) == raw
+                    self.double.changed += own.get(ms, raw) != raw
                     own[ms] = raw
+            if count:
+                self.double.sizes.append((count, len({labels.get("run_id") for labels, _ in series})))
+        if "stall_s" in do:
+            self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nx")
+            time.sleep(do["stall_s"])
+            raise faults.Reset
         return faults.Answer(204)
 
 

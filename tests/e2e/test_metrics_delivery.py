@@ -1,68 +1,12 @@
 """Metrics by remote write and OTLP/HTTP: what arrives is compared with the CSV of the run, and each answer of a receiver has its rule."""
-import csv
-import glob
 import json
 import os
-import sys
 
-from service import Running
-from support import Case, until
-
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "doubles"))
-import metrics_double  # noqa: E402
+from metrics import MetricsCase
+from support import until
 
 
-class Metrics(Case):
-    weight = 2
-
-    def setUp(self):
-        super().setUp()
-        self.receiver = metrics_double.Receiver()
-        self.server = Running(metrics_double.Handler, self.receiver)
-        self.addCleanup(self.server.close)
-
-    def spools(self):
-        return sorted(glob.glob(self.path("state", "tacho", "spool", "2*")))
-
-    def letters(self):
-        return sorted(glob.glob(self.path("state", "tacho", "spool", "dead-letter", "*")))
-
-    def rules(self, *rules):
-        self.receiver.rules.replace(rules)
-
-    def go(self, *job, kind="prometheus", options=(), rc=0, fragment="", **env):
-        path = "/api/v1/write" if kind == "prometheus" else ""
-        done = self.tacho("run", "-i", "0.1", "-o", f"{kind}+{self.server.url}{path}{fragment}", *options, "--",
-                          *(job or ("sleep", "0.35")), env=env)
-        self.assertEqual(done.rc, rc, done)
-        return done
-
-    def rows(self):
-        with open(os.path.join(self.run_folders()[0], "metrics.csv"), encoding="utf-8") as file:
-            return list(csv.DictReader(file))
-
-    def facts(self):
-        with open(os.path.join(self.run_folders()[0], "run.json"), encoding="utf-8") as file:
-            return json.load(file)
-
-    def check(self):
-        """Each cell of the CSV is a sample, once, and the series end."""
-        rows = self.rows()
-        ms = [round(float(row["timestamp"]) * 1000) for row in rows]
-        sums, total = [], 0
-        for row in rows:
-            total += round(float(row["process_utime"]) * 1e6)
-            sums.append(total / 1e6)
-        user = self.receiver.values("tacho_job_cpu_seconds_total", mode="user")
-        self.assertEqual(user[1:-1], list(zip(ms, sums)))
-        self.assertEqual(user[0][1], 0)
-        self.assertEqual(user[-1], (ms[-1] + 1, None))
-        memory = [(t, float(row["process_memory_mib"]) * 2 ** 20) for t, row in zip(ms, rows) if row["process_memory_mib"]]
-        self.assertEqual(self.receiver.values("tacho_job_memory_bytes")[:-1], memory)
-        running = self.receiver.values("tacho_job_running")
-        self.assertEqual([value for _, value in running], [1] * len(rows) + [0, None])
-        self.assertEqual(self.spools(), [])
-
+class Metrics(MetricsCase):
     def test_samples_are_the_rows(self):
         self.go(options=("-n", 'a"b\nc', "--metric-label", "team_x=7"), fragment="#system=1", TACHO_PROMETHEUS_TOKEN="geheim")
         self.check()

@@ -71,7 +71,8 @@ HttpClient::State::State() {
 
 // Until libcurl is done or a deadline has passed. libcurl knows the connect deadline; the others are ours, because it
 // cannot tell a server that thinks for long from one that does not take the body.
-Status HttpClient::State::wait(const HttpRequest& request, const Url& url, int64_t deadline_ns) {
+Status HttpClient::State::wait(const HttpRequest& request, const Url& url, int64_t deadline_ns,
+                               const Exchange& exchange) {
   Clock& clock = system_clock();
   const auto body_bytes = static_cast<curl_off_t>(body_bytes_of(request));
   curl_off_t uploaded = 0;
@@ -82,7 +83,8 @@ Status HttpClient::State::wait(const HttpRequest& request, const Url& url, int64
     int running = 0;
     if (curl_multi_perform(multi, &running) != CURLM_OK)
       return Error{Code::io, "the HTTP library failed", url.place(), "it is tried again"};
-    if (is_cancelled()) return Error{Code::gone, "the request was cut short", url.place(), ""};
+    if (is_cancelled())
+      return exchange.is_enough() ? ok() : Status(Error{Code::gone, "the request was cut short", url.place(), ""});
     const int64_t now = clock.monotonic_ns();
     curl_off_t ready_us = 0, upload = 0;
     curl_easy_getinfo(easy, CURLINFO_PRETRANSFER_TIME_T, &ready_us);
@@ -103,9 +105,12 @@ Status HttpClient::State::wait(const HttpRequest& request, const Url& url, int64
       downloaded = download;
     }
     if (running == 0) return ok();
+    if (exchange.is_enough() && now >= exchange.head_ns + request.body_is_optional_ms * kNsPerMs) return ok();
     if (now >= deadline_ns) return timed_out("the request took too long", url);
     int64_t next_ns = deadline_ns;
-    if (sent) {
+    if (exchange.is_enough()) {
+      next_ns = std::min(next_ns, exchange.head_ns + request.body_is_optional_ms * kNsPerMs);
+    } else if (sent) {
       next_ns = std::min(next_ns, sent_ns + (request.idle_ms > 0 ? request.idle_ms : request.response_ms) * kNsPerMs);
       if (now >= next_ns) return timed_out("the server does not answer", url);
     } else if (connected) {
@@ -129,7 +134,7 @@ Status HttpClient::State::exchange_once(const HttpRequest& request, const Url& u
   Status status = prepare(request, url, exchange, list);
   if (status) {
     curl_multi_add_handle(multi, easy);
-    status = wait(request, url, deadline_ns);
+    status = wait(request, url, deadline_ns, exchange);
     if (status) {
       CURLcode code = CURLE_OK;
       int left = 0;
@@ -139,7 +144,9 @@ Status HttpClient::State::exchange_once(const HttpRequest& request, const Url& u
       long answer = 0;
       curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &answer);
       exchange.response.status = static_cast<int>(answer);
-      if (exchange.refused) {
+      if (exchange.is_enough()) {
+        // Whatever became of the body.
+      } else if (exchange.refused) {
         status = Error{Code::gone, "the stream was left", url.place(), ""};
       } else if (exchange.too_large) {
         status = Error{Code::invalid, "the answer is larger than " + std::to_string(exchange.body_limit) + " bytes",
@@ -169,7 +176,8 @@ void HttpClient::set_stop_fd(int stop_fd) { state_->stop_fd = stop_fd; }
 Result<HttpResponse> HttpClient::send(const HttpRequest& request) {
   if (state_->multi == nullptr || state_->easy == nullptr)
     return Error{Code::io, "the HTTP library cannot be started", "", "check the memory"};
-  if (const Status good = check_headers(request.headers); !good) return good.error();
+  for (const Headers* headers : {&request.headers, &request.secret_headers})
+    if (const Status good = check_headers(*headers); !good) return good.error();
   constexpr int64_t kForEver = std::numeric_limits<int64_t>::max();
   const int64_t deadline_ns =
       request.idle_ms > 0 ? kForEver : system_clock().monotonic_ns() + request.total_ms * kNsPerMs;

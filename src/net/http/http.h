@@ -41,6 +41,7 @@ struct HttpRequest {
   std::string method = "GET";
   std::string url;
   Headers headers;
+  Headers secret_headers{};  // sent too, and never shown by TACHO_DEBUG_HTTP, whatever they are called
   std::string body;
   BodySource* source = nullptr;  // in place of body
   bool has_body = false;         // a POST without body sends Content-Length: 0
@@ -49,6 +50,9 @@ struct HttpRequest {
   int64_t response_ms = 30'000;  // from the end of sending to the end of the answer
   int64_t total_ms = 60'000;     // redirects included
   size_t body_limit = 16u << 20;
+  // More than 0: an answer counts as soon as its head is there. The body is waited for so long, and is then what came
+  // of it, up to body_limit: whoever repeats what the server has taken would have it there twice.
+  int64_t body_is_optional_ms = 0;
   bool use_proxy = true;     // never for metadata servers
   bool accept_gzip = false;  // the answer may come compressed; body is plain and body_limit counts plain bytes
   int redirects = 0;         // followed at most so often, to the same host only, never from https to http

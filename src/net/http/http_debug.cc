@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 
 #include "base/text.h"
@@ -49,11 +50,18 @@ bool debug_http() {
 // A server's header may hold what a terminal acts on.
 std::string masked_header(std::string_view line) { return harmless_text(masked(line)); }
 
-void print_headers(char direction, std::string_view lines) {
+void print_headers(char direction, std::string_view lines,
+                   std::span<const std::pair<std::string, std::string>> secret) {
+  const auto is_secret = [&](std::string_view name) {
+    return std::any_of(secret.begin(), secret.end(),
+                       [&](const auto& header) { return lower(header.first) == lower(name); });
+  };
   std::string text;
   for (std::string_view line : split(lines, '\n')) {
     line = trim(line);
-    if (!line.empty()) text += std::string("tacho: http ") + direction + " " + masked_header(line) + "\n";
+    if (const std::string_view name = line.substr(0, line.find(':')); name.size() < line.size() && is_secret(name))
+      text += std::string("tacho: http ") + direction + " " + harmless_text(std::string(name)) + ": ***\n";
+    else if (!line.empty()) text += std::string("tacho: http ") + direction + " " + masked_header(line) + "\n";
   }
   (void)write_all(STDERR_FILENO, text);
 }

@@ -7,6 +7,7 @@
 #include "net/http/http_debug.h"
 #include "net/http/http_state.h"
 #include "net/http/http_tls.h"
+#include "os/clock.h"
 #include "os/environment.h"
 
 namespace tacho {
@@ -29,6 +30,7 @@ size_t take_header(char* data, size_t size, size_t count, void* user) {
         code == std::string_view::npos ? 0 : parse_int<int>(line.substr(code + 1, 3)).value_or(0);
   } else if (line.empty()) {
     exchange.headers_complete = true;
+    exchange.head_ns = system_clock().monotonic_ns();
   } else if (const size_t colon = line.find(':'); colon != std::string_view::npos) {
     exchange.response.headers.emplace_back(lower(trim(line.substr(0, colon))),
                                            std::string(trim(line.substr(colon + 1))));
@@ -62,8 +64,9 @@ int on_seek(void* user, curl_off_t offset, int origin) {
   return CURL_SEEKFUNC_OK;
 }
 
-int on_debug(CURL*, curl_infotype type, char* data, size_t size, void*) {
-  if (type == CURLINFO_HEADER_OUT) print_headers('>', {data, size});
+int on_debug(CURL*, curl_infotype type, char* data, size_t size, void* user) {
+  if (type == CURLINFO_HEADER_OUT)
+    print_headers('>', {data, size}, static_cast<const Exchange*>(user)->request->secret_headers);
   if (type == CURLINFO_HEADER_IN) print_headers('<', {data, size});
   return 0;
 }
@@ -186,6 +189,7 @@ Status HttpClient::State::prepare(const HttpRequest& request, const Url& url, Ex
   if (debug_http()) {
     curl_easy_setopt(easy, CURLOPT_VERBOSE, 1L);
     curl_easy_setopt(easy, CURLOPT_DEBUGFUNCTION, on_debug);
+    curl_easy_setopt(easy, CURLOPT_DEBUGDATA, &exchange);
   }
   if (!request.use_proxy || !proxy_reaches(url)) {
     curl_easy_setopt(easy, CURLOPT_PROXY, "");
@@ -208,6 +212,7 @@ Status HttpClient::State::prepare(const HttpRequest& request, const Url& url, Ex
   set_body(request);
   if (!request.tls.server_name.empty() && url.scheme == "https") set_server_name(request, url, list);
   add_headers(request.headers, list);
+  add_headers(request.secret_headers, list);
   curl_easy_setopt(easy, CURLOPT_HTTPHEADER, list);
   return ok();
 }

@@ -15,6 +15,12 @@ struct Exchange {
   bool headers_complete = false;
   const HttpRequest* request = nullptr;
   bool refused = false;  // by on_chunk
+  int64_t head_ns = 0;   // when the head was complete
+
+  // Whether nothing that comes now, or does not come, can make it worse.
+  bool is_enough() const {
+    return request != nullptr && request->body_is_optional_ms > 0 && headers_complete && response.status >= 200;
+  }
 };
 
 inline int64_t body_bytes_of(const HttpRequest& request) {
@@ -44,7 +50,7 @@ struct HttpClient::State {
   void set_pem(CURLoption option, const std::string& text);
   void set_server_name(const HttpRequest& request, const Url& url, curl_slist*& list);
   Status exchange_once(const HttpRequest& request, const Url& url, int64_t deadline_ns, Exchange& exchange);
-  Status wait(const HttpRequest& request, const Url& url, int64_t deadline_ns);
+  Status wait(const HttpRequest& request, const Url& url, int64_t deadline_ns, const Exchange& exchange);
   bool is_cancelled() const { return cancelled && cancelled(); }
 };
 

@@ -73,7 +73,7 @@ TEST(Otlp, JsonPointIsThatOfTheConventions) {
   const OtlpAttributes resource{{"service.name", "align"},
                                 {"process.pid", int64_t{7}},
                                 {"process.command_args", std::vector<std::string>{"bwa", "mem"}}};
-  const std::string json = otlp_json({resource, "1", 1794736800000, series, points});
+  const std::string json = otlp_json_request(otlp_json_part({resource, "1", 1794736800000, series, points}));
   EXPECT_NE(json.find(R"({"attributes":[{"key":"cpu.mode","value":{"stringValue":"user"}}],"startTimeUnixNano":)"
                       R"("1794736800000000000","timeUnixNano":"1794736860000000000","asDouble":100})"),
             std::string::npos)

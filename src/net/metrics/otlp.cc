@@ -149,19 +149,20 @@ std::string otlp_protobuf(const OtlpRequest& request) {
   return out;
 }
 
-std::string otlp_json(const OtlpRequest& request) {
+std::string otlp_json_part(const OtlpRequest& request) {
   Writer out;
   JsonWriter json(out);
-  json.object().key("resourceMetrics").array().object();
-  json.key("resource").object().key("attributes").array();
+  json.object().key("resource").object().key("attributes").array();
   for (const auto& [key, value] : request.resource) json_attribute(json, key, value);
   json.end_array().end_object();
   json.key("scopeMetrics").array().object();
   json.key("scope").object().key("name").value("tacho").key("version").value(request.version).end_object();
   json.key("metrics").array();
   for (const OtlpMetric& metric : metrics_of(request)) json_metric(json, request, metric);
-  json.end_array().end_object().end_array().end_object().end_array().end_object();
+  json.end_array().end_object().end_array().end_object();
   return std::string(out.view());
 }
+
+std::string otlp_json_request(std::string_view parts) { return "{\"resourceMetrics\":[" + std::string(parts) + "]}"; }
 
 }  // namespace tacho

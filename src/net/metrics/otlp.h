@@ -21,7 +21,10 @@ struct OtlpRequest {
   std::span<const MetricSeries> series;
   std::span<const MetricPoint> points;
 };
+// The binary messages of several runs, one after the other, are one message.
 std::string otlp_protobuf(const OtlpRequest& request);
-std::string otlp_json(const OtlpRequest& request);
+// In JSON they are parts, with commas between, of which otlp_json_request() makes the message.
+std::string otlp_json_part(const OtlpRequest& request);
+std::string otlp_json_request(std::string_view parts);
 
 }  // namespace tacho
