@@ -22,6 +22,7 @@ import native_peers
 import page
 import python_package
 import sent_bytes
+import waits
 import webhook_peer
 from cromwell_sizes import sizes
 from monitor import monitor
@@ -109,8 +110,8 @@ class Bench:
         self.end(target)
         return value
 
-    def run(self, count):
-        process, path = self.start_tacho(["run", "-i", f"{self.interval_s}", "--"] + self.tree_command(count),
+    def run(self, count, options=()):
+        process, path = self.start_tacho(["run", "-i", f"{self.interval_s}", *options, "--"] + self.tree_command(count),
                                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         process.stdout.readline()
         value = self.measure_tacho(process, path)
@@ -360,6 +361,7 @@ class Bench:
 # A part is called with the Bench and prints its table.
 PARTS = {
     "samples": Bench.table_of_samples,
+    "waits": waits.table,
     "neighbours": Bench.neighbours,
     "wrapper": Bench.wrapper_cost,
     "ticks": Bench.fast_ticks,

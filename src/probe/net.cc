@@ -1,6 +1,8 @@
 // Network traffic of the machine or of the job's network namespace, from /proc/net/dev.
 #include <algorithm>
+#include <functional>
 #include <optional>
+#include <utility>
 
 #include "base/path.h"
 #include "base/text.h"
@@ -55,8 +57,11 @@ class NetProbe final : public Probe {
     out.set(errors, table_.totals().errors);
     refresh_speeds();
     set_known(out, busy_ns, table_.busy_ns());
-    std::string_view text;
-    if (snmp_.read(context_.buffer, text)) set_known(out, retransmits, parse_retransmits(text));
+    if (moved_ || context_.facts.closing) {
+      std::string_view text;
+      retransmits_ = snmp_.read(context_.buffer, text) ? parse_retransmits(text) : -1;
+    }
+    set_known(out, retransmits, retransmits_);
   }
 
   void describe(Detail& detail) override;
@@ -107,6 +112,11 @@ class NetProbe final : public Probe {
   int64_t stamp_ns_ = 0;
   bool described_ = false;
   bool fresh_ = false;  // the last reading worked
+  // Not a byte went through any interface since the reading before, so nothing was sent again: the file of TCP, which
+  // costs more than all others of this probe, is left unread.
+  bool moved_ = true;
+  size_t seen_text_ = 0;
+  int64_t retransmits_ = -1;  // -1: not known
   bool noted_ = false;
   uint64_t static_of_changes_ = 0;
   int64_t static_stamp_ns_ = 0;
@@ -122,6 +132,7 @@ void NetProbe::choose_namespace() {
   if (own) process = roots.proc;
   file_ = KeptFile(process + "/net/dev");
   snmp_ = KeptFile(process + "/net/snmp");
+  retransmits_ = -1;
   // /sys shows the namespace it was mounted in, so another one's interfaces are only in that process's own /sys.
   table_.reset(own ? roots.sys : process + "/root/sys", process + "/net");
 }
@@ -140,6 +151,8 @@ std::string NetProbe::shown_name(const std::string& name, size_t number) const {
 bool NetProbe::update_table() {
   std::string_view text;
   if (!file_.read(context_.buffer, text) || !table_.update(text)) return false;
+  const size_t seen = std::hash<std::string_view>()(text);
+  moved_ = std::exchange(seen_text_, seen) != seen || retransmits_ < 0;
   if (table_.guessed() && !noted_) {
     noted_ = true;
     context_.note("network interfaces were told apart by their names: there is no /sys/class/net for them here");

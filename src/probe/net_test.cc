@@ -118,6 +118,27 @@ TEST(NetProbe, WithoutSysfsTheMtuIsUnknown) {
   EXPECT_FALSE(detail.network[0].mtu.has_value());
 }
 
+// Where no interface moved, the file of TCP is not read; what it says then is in the row of the next packet.
+TEST(NetProbe, RetransmitsAreLookedUpWhenSomethingMoved) {
+  KernelTree tree("x86_vm");
+  const auto snmp = [&](int segments) {
+    tree.write("proc/net/snmp", "Tcp: InSegs OutSegs RetransSegs\nTcp: 5 6 " + std::to_string(segments) + "\n");
+  };
+  snmp(10);
+  ProbeBench bench(kNetProbe, tree.roots());
+  bench.tick();
+  bench.tick();
+  EXPECT_EQ(bench.cell("system_net_retransmits"), 0);
+  snmp(15);
+  bench.tick();
+  EXPECT_EQ(bench.cell("system_net_retransmits"), 0);
+  tree.replace("proc/net/dev", "76786663", "76786664");
+  bench.tick();
+  EXPECT_EQ(bench.cell("system_net_retransmits"), 5);
+  bench.tick();
+  EXPECT_EQ(bench.cell("system_net_retransmits"), 0);
+}
+
 TEST(NetProbe, NoFileIsEmptyNotZero) {
   ProbeBench bench(kNetProbe, {"/nonexistent", "/nonexistent", "/nonexistent"});
   bench.tick();

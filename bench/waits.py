@@ -1,0 +1,60 @@
+"""What the verdict costs: the tick with and without the probes that it needs, and a job that lives on futexes or system calls with and without
+being looked at. Both sides take turns in one run, so that noise hits both; ratios of medians, with the spread beside."""
+import json
+import os
+import statistics
+import subprocess
+
+# What came with the verdict and runs at every tick.
+PROBES = "waits,pressure,cgroup_pressure"
+WITHOUT = ("--no-probe", PROBES)
+
+
+def spread(values):
+    """Half of the distance between the quartiles, as a share of the median."""
+    if len(values) < 4:
+        return 0
+    low, middle, high = statistics.quantiles(values, n=4)
+    return (high - low) / 2 / middle
+
+
+def tick_table(bench):
+    print("## The tick with waits and pressure, against one without them\n")
+    print("| processes | without, µs | with, µs | ratio (goal 1.1) |\n|---:|---:|---:|---:|")
+    for count in (1, 10, 100, 1000):
+        values = {(): [], WITHOUT: []}
+        for _ in range(bench.rounds * 2):
+            for options, found in values.items():
+                found.append(bench.run(count, options))
+        without, all_of_it = statistics.median(values[WITHOUT]), statistics.median(values[()])
+        print(f"| {count} | {without:.0f} | {all_of_it:.0f} | {all_of_it / without:.2f} (± {max(map(spread, values.values())):.2f}) |", flush=True)
+
+
+def rounds_a_second(bench, kind, seconds, options):
+    """How fast the burner is: its own count of rounds."""
+    command = [bench.program("burn_bound"), kind, str(seconds)]
+    if options is not None:
+        command = [bench.program("tacho"), "run", "-q", "--no-store", "-i", "10ms", "-o", os.devnull, *options, "--", *command]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=bench.env, check=True)
+    line = next(line for line in done.stdout.splitlines() if line.startswith('{"burner"'))
+    return json.loads(line)["rounds"] / seconds
+
+
+def slowdown_table(bench):
+    """At 10 ms, a hundred times as often as by default; the time that tacho itself takes from the cores is in both sides."""
+    print("\n## A job that is looked at every 10 ms\n")
+    print("| job | alone, rounds a second | tacho without waits | tacho with waits | with against without |\n|---|---:|---:|---:|---:|")
+    seconds = 0.5 if bench.quick else 1
+    for kind, name in (("futexes", "a lock handed over between two threads"), ("calls", "system calls that do nothing")):
+        values = {None: [], WITHOUT: [], (): []}
+        for _ in range(bench.rounds * 3):
+            for options, found in values.items():
+                found.append(rounds_a_second(bench, kind, seconds, options))
+        alone, without, looked_at = (statistics.median(found) for found in values.values())
+        print(f"| {name} | {alone:.0f} | {without:.0f} | {looked_at:.0f} | {looked_at / without:.3f} (± {max(map(spread, values.values())):.3f}) |", flush=True)
+    print()
+
+
+def table(bench):
+    tick_table(bench)
+    slowdown_table(bench)
