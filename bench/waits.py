@@ -34,7 +34,7 @@ def rounds_a_second(bench, kind, seconds, options):
     """How fast the burner is: its own count of rounds."""
     command = [bench.program("burn_bound"), kind, str(seconds)]
     if options is not None:
-        command = [bench.program("tacho"), "run", "-q", "--no-store", "-i", "10ms", "-o", os.devnull, *options, "--", *command]
+        command = [bench.program("tacho"), "run", "-q", "--no-store", "-i", "10ms", "-o", os.path.join(bench.folder, "rows.csv"), *options, "--", *command]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=bench.env, check=True)
     line = next(line for line in done.stdout.splitlines() if line.startswith('{"burner"'))
     return json.loads(line)["rounds"] / seconds
