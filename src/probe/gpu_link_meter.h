@@ -1,5 +1,5 @@
-// How full a link of one GPU was between two readings of its totals. A sum over all GPUs hides the one link that is full
-// among idle ones. Pure but for what it remembers; of the thread of the slow counters.
+// How full a link of one GPU was between two readings of its totals. A sum over all GPUs hides the one link that is
+// full among idle ones. Pure but for what it remembers; of the thread of the slow counters.
 #pragma once
 #include <algorithm>
 #include <cstdint>

@@ -1,6 +1,7 @@
 // Event numbers as the makers publish them, in the form of PERF_TYPE_RAW (unit mask × 256 + event):
 //   AMD    Processor Programming Reference of families 17h, 19h and 1Ah, PMCx064 "Core to L2 cacheable request access
-//          status": bit 3 data cache miss, bits 4–7 data cache hits; as in Linux tools/perf/pmu-events/arch/x86/amdzen*.
+//          status": bit 3 data cache miss, bits 4–7 data cache hits; as in Linux
+//          tools/perf/pmu-events/arch/x86/amdzen*.
 //   Intel  perfmon event files of the P-cores (SKL, SKX, CLX, ICL, ICX, TGL, RKL, SPR, EMR, GNR): L2_RQSTS (24h),
 //          ALL_DEMAND_DATA_RD (E1h) and DEMAND_DATA_RD_MISS (21h). Processors with two kinds of cores are left out.
 //   Arm    Architecture Reference Manual, common events L2D_CACHE (16h) and L2D_CACHE_REFILL (17h), which the
@@ -37,10 +38,10 @@ struct X86Family {
 };
 
 constexpr X86Family kX86[] = {
-    {"AuthenticAMD", 0x17, {}, kAmd},             // Zen, Zen 2
-    {"HygonGenuine", 0x18, {}, kAmd},             // Zen
-    {"AuthenticAMD", 0x19, {}, kAmd},             // Zen 3, Zen 4
-    {"AuthenticAMD", 0x1a, {}, kAmd},             // Zen 5
+    {"AuthenticAMD", 0x17, {}, kAmd},              // Zen, Zen 2
+    {"HygonGenuine", 0x18, {}, kAmd},              // Zen
+    {"AuthenticAMD", 0x19, {}, kAmd},              // Zen 3, Zen 4
+    {"AuthenticAMD", 0x1a, {}, kAmd},              // Zen 5
     {"GenuineIntel", 0x06, kIntelFamily6, kIntel}  //
 };
 

@@ -32,14 +32,14 @@ uint64_t misses_of(const std::string& cpuinfo) {
 }
 
 TEST(L2Events, OfTheCommonProcessors) {
-  EXPECT_EQ(misses_of(x86("AuthenticAMD", 23, 49)), 0x0864u);   // EPYC 7002
-  EXPECT_EQ(misses_of(x86("AuthenticAMD", 25, 17)), 0x0864u);   // EPYC 9004
-  EXPECT_EQ(misses_of(x86("AuthenticAMD", 26, 2)), 0x0864u);    // EPYC 9005
-  EXPECT_EQ(misses_of(x86("GenuineIntel", 6, 85)), 0x2124u);    // Xeon Skylake to Cooper Lake
-  EXPECT_EQ(misses_of(x86("GenuineIntel", 6, 106)), 0x2124u);   // Xeon Ice Lake
-  EXPECT_EQ(misses_of(x86("GenuineIntel", 6, 143)), 0x2124u);   // Xeon Sapphire Rapids
-  EXPECT_EQ(misses_of(arm("0x41", "0xd0c")), 0x17u);            // Graviton 2
-  EXPECT_EQ(misses_of(arm("0x41", "0xd4f")), 0x17u);            // Graviton 4, Grace
+  EXPECT_EQ(misses_of(x86("AuthenticAMD", 23, 49)), 0x0864u);  // EPYC 7002
+  EXPECT_EQ(misses_of(x86("AuthenticAMD", 25, 17)), 0x0864u);  // EPYC 9004
+  EXPECT_EQ(misses_of(x86("AuthenticAMD", 26, 2)), 0x0864u);   // EPYC 9005
+  EXPECT_EQ(misses_of(x86("GenuineIntel", 6, 85)), 0x2124u);   // Xeon Skylake to Cooper Lake
+  EXPECT_EQ(misses_of(x86("GenuineIntel", 6, 106)), 0x2124u);  // Xeon Ice Lake
+  EXPECT_EQ(misses_of(x86("GenuineIntel", 6, 143)), 0x2124u);  // Xeon Sapphire Rapids
+  EXPECT_EQ(misses_of(arm("0x41", "0xd0c")), 0x17u);           // Graviton 2
+  EXPECT_EQ(misses_of(arm("0x41", "0xd4f")), 0x17u);           // Graviton 4, Grace
 }
 
 TEST(L2Events, NoneOfOthers) {

@@ -32,8 +32,8 @@ enum Field : size_t {
   kSystemInstructions
 };
 constexpr std::array<PerfEvent, kL2Requests> kGenericEvents{kPerfCycles,   kPerfInstructions,   kPerfL1Loads,
-                                                       kPerfL1Misses, kPerfLastLevelLoads, kPerfLastLevelMisses,
-                                                       kPerfTlbLoads, kPerfTlbMisses};
+                                                            kPerfL1Misses, kPerfLastLevelLoads, kPerfLastLevelMisses,
+                                                            kPerfTlbLoads, kPerfTlbMisses};
 
 // Δpart / Δwhole; absent when the whole did not move.
 double share(const Reading& before, const Reading& now, Field part, Field whole) {
@@ -65,7 +65,8 @@ constexpr Column kColumns[] = {
     {118, "process_l1_hit_rate", "1", 4, Rule::custom, 0, 1,
      "Share of the job's loads that the first-level data cache had.", l1_hits},
     {119, "process_l2_hit_rate", "1", 4, Rule::custom, kL2Requests, 1,
-     "Share of the job's data requests to the second-level cache that hit, by raw events of AMD Zen, Intel since Skylake "
+     "Share of the job's data requests to the second-level cache that hit, by raw events of AMD Zen, Intel since "
+     "Skylake "
      "and Arm Neoverse; empty on others.",
      l2_hits},
     {120, "process_l3_hit_rate", "1", 4, Rule::custom, 0, 1, "Share of the job's last-level cache loads that hit.",

@@ -21,9 +21,10 @@ class OddProc : public testing::Test {
 
   void put(const std::string& file, const std::string& text) const { std::ofstream(proc_ / "7/task/7" / file) << text; }
   void state(char letter) const {
-    put("stat", std::string("7 (a job) ") + letter +
-                    " 1 7 7 0 -1 4194560 1 0 0 0 1 1 0 0 20 0 1 0 100 1000000 100 18446744073709551615 0 0 0 0 0 0 0 0 0 "
-                    "0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n");
+    put("stat",
+        std::string("7 (a job) ") + letter +
+            " 1 7 7 0 -1 4194560 1 0 0 0 1 1 0 0 20 0 1 0 100 1000000 100 18446744073709551615 0 0 0 0 0 0 0 0 0 "
+            "0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n");
   }
   std::optional<WaitState> look() {
     ThreadLook one(proc_, buffer_);

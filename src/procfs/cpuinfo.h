@@ -1,5 +1,5 @@
 // /proc/cpuinfo: what the processor is called. Pure; no I/O, no allocation; views point into the text.
-//   x86_64   vendor_id	: AuthenticAMD   cpu family	: 25   model		: 1   model name	: AMD EPYC 7R13 Processor
+//   x86_64   vendor_id	: AuthenticAMD   cpu family	: 25   model	: 1   model name	: AMD EPYC
 //   aarch64  CPU implementer	: 0x41   …   CPU part	: 0xd0c     (no name: a table gives it)
 //   ppc64le  cpu		: POWER9 (architected), altivec supported
 //   s390x    processor 0: version = FF,  identification = 123456,  machine = 8561
