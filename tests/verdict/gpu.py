@@ -28,13 +28,13 @@ LOADS = {
 
 
 def train(torch, seconds, slow):
-    """Six layers of 8192 in bf16; batches from a worker that sleeps 20 ms an item, or from the GPU's own memory."""
+    """Six layers of 8192 in bf16; batches from a worker that sleeps 50 ms an item (at 20 its own bookkeeping takes a tenth of a core, the border of waiting), or from the GPU's own memory."""
     class Items(torch.utils.data.Dataset):
         def __len__(self):
             return 1 << 20
 
         def __getitem__(self, index):
-            time.sleep(0.02)
+            time.sleep(0.05)
             return torch.zeros(8192)
     layers = [torch.nn.Linear(8192, 8192) for _ in range(6)]
     model = torch.nn.Sequential(*layers).to("cuda", torch.bfloat16)
