@@ -33,7 +33,8 @@ is_disabled <- function() !tolower(trimws(Sys.getenv("TACHO_DISABLE"))) %in% c("
 ask <- function(words, ok = 0L) {
   errors <- tempfile("tacho-")
   on.exit(unlink(errors))
-  out <- suppressWarnings(system2(tacho_program(), shQuote(words), stdout = TRUE, stderr = errors))
+  # Warnings are for people. By the option, attach --detach would not print the line that is read here.
+  out <- suppressWarnings(system2(tacho_program(), shQuote(words), stdout = TRUE, stderr = errors, env = "TACHO_QUIET=1"))
   status <- attr(out, "status")
   if (is.null(status)) status <- 0L
   if (!status %in% ok) {

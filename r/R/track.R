@@ -25,7 +25,7 @@ attach_agent <- function(pid, interval, store = store_words(NULL), name = NULL, 
   if (!is.numeric(pid) || length(pid) != 1L || is.na(pid) || pid < 1 || pid != trunc(pid)) {
     stop("not a process id: ", deparse(pid)[1L], call. = FALSE)
   }
-  words <- c("attach", "--detach", "--quiet", paste0("--pid=", format(pid, scientific = FALSE)),
+  words <- c("attach", "--detach", paste0("--pid=", format(pid, scientific = FALSE)),
              paste0("--interval=", seconds(interval, "interval")), store)
   if (!children) words <- c(words, "--no-children")
   if (!is.null(name)) words <- c(words, paste0("--job-name=", one_text(name, "name")))

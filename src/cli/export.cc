@@ -158,7 +158,8 @@ int export_command(const Call& call) {
   if (!text) return refuse(text.error());
   const std::string path = value_of(line, "output").value_or("");
   if (path.empty() || path == "-") return print(*text);
-  const Status written = write_file_atomically(path, *text, false, 0666);
+  constexpr int kPatienceMs = 60'000;
+  const Status written = write_output(path, *text, 0666, kPatienceMs);
   if (!written) return refuse(written.error()), 1;
   return 0;
 }

@@ -149,8 +149,9 @@ constexpr auto kOptions = std::to_array<Option>({
      "Record the processes of a cgroup, until it is empty."},
     {"no-children", 0, "", flag, kOnce, "", "", "", "", kAttach, job_control,
      "Record the process PID alone, without the processes that it starts."},
-    {"detach", 0, "", flag, kOnce, "", "", "", "", kAttach, job_control,
-     "Go on in the background: print one line of JSON once recording has begun, and end. tacho stop ends it."},
+    {"detach", 0, "", flag, kOnce, "", "", "", "", kAttach | kWatch, job_control,
+     "Go on in the background: print one line of JSON (not with -q) once recording has begun, and end. tacho stop ends "
+     "it."},
     {"begun-fd", 0, "N", integer, kOnce, "", "", "", "", kRun, job_control,
      "For a program that starts tacho: one line of JSON to its descriptor N once the command runs, or why it does "
      "not."},

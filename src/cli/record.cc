@@ -41,7 +41,8 @@ Status check(const Call& call, const Settings& settings, const ParsedLine& line)
     return Error{Code::invalid, "nothing to attach to", "", "give --pid PID or --cgroup PATH"};
   if (settings.no_children && settings.attach_pid <= 0)
     return Error{Code::invalid, "--no-children needs a process", "", "give --pid PID"};
-  if (settings.detach && std::find(settings.outputs.begin(), settings.outputs.end(), "-") != settings.outputs.end())
+  const auto is_stdout = [](const std::string& output) { return output == "-" || output.ends_with(":-"); };
+  if (settings.detach && std::any_of(settings.outputs.begin(), settings.outputs.end(), is_stdout))
     return Error{Code::invalid, "nothing can be printed in the background", "-", "name a file: -o rows.csv"};
   return ok();
 }
@@ -85,12 +86,13 @@ Result<SessionEnd> record_told(const Settings& settings) {
 }
 
 // In the process that goes on and in the one that ends: the exit status of each.
-int record_detached(const Settings& settings) {
+int record_detached(const Settings& settings, bool says_line) {
   auto detached = detach();
   if (!detached) return refuse(detached.error());
   if (!detached->goes_on) {
     const std::string line = wait_for_detached(*detached);
-    return line.ends_with('\n') ? print(line) : kRefused;
+    if (!line.ends_with('\n')) return kRefused;
+    return says_line ? print(line) : 0;
   }
   const auto end = run_session(settings, system_clock(), [&](const Run& run, const std::string& folder) {
     return settle_detached(*detached, begun_line(run, folder));
@@ -144,7 +146,8 @@ Attempt record_attempt(const Call& call, const AsStarted& as_started) {
   if (settings->verbose) log::set_level(log::Level::verbose);
   else if (settings->quiet) log::set_level(log::Level::quiet);
   say_what_is_ignored(*settings, call.command.options);
-  if (settings->detach) return {record_detached(*settings)};
+  // What quiets messages everywhere is not meant for the line that whoever starts us reads; the option here is.
+  if (settings->detach) return {record_detached(*settings, !is_set(started.line, "quiet"))};
   const auto end = settings->begun_fd >= 0 ? record_told(*settings) : run_session(*settings);
   if (!end) return refused(end.error());
   if (end->not_started && call.command.options == kRun && settings->begun_fd < 0)

@@ -113,6 +113,10 @@ JobSurroundings own_surroundings(const Roots& roots) {
           command_lines_above(roots, ::getppid())};
 }
 
+bool is_prolog_of_task(pid_t pid) {
+  return pid > 0 && environment_or("SLURM_TASK_PID") == std::to_string(pid) && !environment_or("SLURM_JOB_ID").empty();
+}
+
 JobSurroundings surroundings_of(const Roots& roots, pid_t pid) {
   const auto words = std::make_shared<std::vector<std::string>>(
       words_of(plain_file_start(roots.proc + "/" + std::to_string(pid) + "/environ", kEnvironmentLimit)));
@@ -122,7 +126,10 @@ JobSurroundings surroundings_of(const Roots& roots, pid_t pid) {
         return word.substr(name.size() + 1);
     return {};
   };
-  return {variable, plain_file_start, command_lines_above(roots, parent_of(roots, pid))};
+  const auto own = [](const std::string& name) { return environment_or(name.c_str()); };
+  const bool is_ahead = variable("SLURM_JOB_ID").empty() && is_prolog_of_task(pid);
+  return {is_ahead ? std::function<std::string(const std::string&)>(own) : variable, plain_file_start,
+          command_lines_above(roots, parent_of(roots, pid))};
 }
 
 Starter find_starter(const JobSurroundings& surroundings) {

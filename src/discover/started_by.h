@@ -23,7 +23,10 @@ struct JobSurroundings {
 };
 // Of this process, whose variables and ancestors the job will have.
 JobSurroundings own_surroundings(const Roots& roots);
-// Of a process that runs already: its environment as it was started with. Empty where it may not be read.
+// Slurm's TaskProlog has the environment of the task that is to come, whose process is a copy of slurmstepd until then.
+bool is_prolog_of_task(pid_t pid);
+// Of a process that runs already: its environment as it was started with. Empty where it may not be read. Of a task of
+// Slurm that has not begun, our own, which is its TaskProlog's.
 JobSurroundings surroundings_of(const Roots& roots, pid_t pid);
 
 // What was found: metadata that nobody gave, and the rest.

@@ -32,6 +32,7 @@ void find_who_started(Run& run, const Settings& settings, const Roots& roots) {
 }
 
 std::string attached_name(const Settings& settings, const ProbeContext& context) {
+  if (settings.attach_pid > 0 && is_prolog_of_task(settings.attach_pid)) return "";  // it is slurmstepd still
   if (settings.attach_pid > 0)
     return valid_utf8(read_first_line(context.roots.proc + "/" + std::to_string(settings.attach_pid) + "/comm"));
   if (settings.mode == Mode::attach) return valid_utf8(last_part(cgroup_folder(context.cgroup)));

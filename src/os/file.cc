@@ -14,6 +14,7 @@
 #include "base/path.h"
 #include "base/text.h"
 #include "os/environment.h"
+#include "os/line_file.h"
 #include "os/owned_folder.h"
 
 namespace tacho {
@@ -153,6 +154,17 @@ Status write_all(int fd, std::string_view text, size_t* written) {
   }
   if (written != nullptr) *written = done;
   return ok();
+}
+
+bool is_special_file(const std::string& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+}
+
+Status write_output(const std::string& path, std::string_view text, mode_t mode, int patience_ms) {
+  if (path != "-" && !is_special_file(path)) return write_file_atomically(path, text, false, mode);
+  auto out = LineFile::open(path, mode);
+  return out ? out->write(text, patience_ms) : Status(out.error());
 }
 
 Status write_file_atomically(const std::string& path, std::string_view text, bool sync, mode_t mode) {

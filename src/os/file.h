@@ -66,6 +66,11 @@ Result<std::string> read_whole_file(const std::string& path, size_t limit = 64u 
 // The same in small pieces, until `take` returns false.
 Status read_pieces(const std::string& path, const std::function<bool(std::string_view piece)>& take);
 std::string read_first_line(const std::string& path);  // trimmed; empty when unreadable
+// A device, a FIFO or a socket, also behind a link.
+bool is_special_file(const std::string& path);
+// What a user named, "-" for stdout: a file is replaced as below; what is special is written to, since root could
+// replace /dev/null by a file.
+Status write_output(const std::string& path, std::string_view text, mode_t mode, int patience_ms);
 // Temporary file in the same folder, fsync when asked, rename.
 Status write_file_atomically(const std::string& path, std::string_view text, bool sync = false, mode_t mode = 0644);
 Status make_directories(const std::string& path, mode_t mode = 0700);

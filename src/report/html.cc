@@ -133,11 +133,8 @@ Status write_html_report(std::span<const std::string> inputs, const std::string&
     runs.push_back(std::move(*report));
   }
   const std::string page = html_page(runs, options);
-  if (output != "-") return write_file_atomically(output, page, false, 0644);
-  auto out = LineFile::open(output);
-  if (!out) return out.error();
   constexpr int kPatienceMs = 60'000;  // a pager takes its time
-  return out->write(page, kPatienceMs);
+  return write_output(output, page, 0644, kPatienceMs);
 }
 
 Result<std::string> html_of_folder(const std::string& folder) {

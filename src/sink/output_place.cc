@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 
 #include "base/path.h"
 #include "os/file.h"
@@ -16,9 +15,14 @@ std::string path_in(const std::string& destination, std::string_view prefix) {
 }
 
 std::string target_of(const std::string& path) {
-  char* const real = ::realpath(path.c_str(), nullptr);
-  const std::string target = real != nullptr ? real : path;
-  std::free(real);
+  constexpr int kMostLinks = 40;  // as the kernel follows
+  std::string target = real_path(path);
+  // One that leads to what is not there yet.
+  for (int i = 0; i < kMostLinks; ++i) {
+    const std::string link = read_link(target);
+    if (link.empty()) break;
+    target = link.starts_with('/') ? link : parent_folder(target) + "/" + link;
+  }
   return target;
 }
 
@@ -28,6 +32,10 @@ Status check_place(const std::string& path) {
   struct stat info {};
   if (path.empty() || path.ends_with('/') || (::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)))
     return Error{Code::invalid, "the output is a folder", path, "name a file"};
+  if (is_special_file(path)) {
+    if (::access(path.c_str(), W_OK) != 0) return system_error("cannot write", path, errno);
+    return ok();
+  }
   if (::stat(folder.c_str(), &info) != 0)
     return Error{Code::not_available, "the folder of the output is missing", folder, "make it first"};
   if (::access(folder.c_str(), W_OK | X_OK) != 0) return system_error("cannot write to the folder", folder, errno);

@@ -23,9 +23,7 @@ constexpr size_t kLongestTrace = 1 << 20;
 constexpr int64_t kRefreshNs = 15 * kNsPerSec;
 
 Status replace_file(const std::string& path, std::string_view text) {
-  if (path != "-") return write_file_atomically(target_of(path), text, false, 0666);
-  auto out = LineFile::open("-");
-  return out ? out->write(text, 10 * LineFile::kWaitMs) : Status(out.error());
+  return write_output(path == "-" ? path : target_of(path), text, 0666, 10 * LineFile::kWaitMs);
 }
 
 // What a file holds, where it is a plain one of a sane size.
@@ -60,12 +58,12 @@ class MetricsSink final : public Sink {
   Status begin(const Run& run, const Schema& schema) override {
     run_ = run;
     metrics_.begin(schema);
-    return path_ == "-" ? ok() : refresh(run);
+    return is_stream_ ? ok() : refresh(run);
   }
   Status write(const Row& row, const Detail*) override {
     metrics_.add(row);
     since_ns_ += row.interval_ns;
-    if (since_ns_ < kRefreshNs || path_ == "-") return ok();
+    if (since_ns_ < kRefreshNs || is_stream_) return ok();
     since_ns_ = 0;
     return refresh(run_);
   }
@@ -76,6 +74,7 @@ class MetricsSink final : public Sink {
   Status refresh(const Run& run) { return replace_file(path_, metrics_text(run, metrics_, labels_, format_)); }
 
   std::string name_, path_;
+  bool is_stream_ = path_ == "-" || is_special_file(path_);  // nothing there can be replaced: it gets the end's alone
   MetricsFormat format_;
   MetricLabels labels_;
   Run run_;

@@ -31,7 +31,7 @@ class Detached(Case):
         self.assertEqual(process.stdout.readline(), "done\n")
 
     def detach(self, pid, *options):
-        done = self.tacho("attach", "--detach", "-q", *options, "--pid", pid)
+        done = self.tacho("attach", "--detach", *options, "--pid", pid, env={"TACHO_QUIET": "1"})
         self.assertEqual((done.rc, done.err), (0, ""), done)
         self.assertEqual(done.out.count("\n"), 1)
         line = json.loads(done.out)
@@ -51,6 +51,21 @@ class Detached(Case):
     def rows(self, line):
         run, table = self.the_run(os.path.dirname(line["folder"]))
         return table.rows
+
+    def test_quietly(self):
+        target = self.target()
+        done = self.tacho("attach", "--detach", "-q", "--pid", target.pid)
+        self.assertEqual((done.rc, done.out, done.err), (0, "", ""), done)
+        self.assertEqual(self.tacho("stop", "last").rc, 0)
+
+    def test_the_machine(self):
+        done = self.tacho("watch", "--detach", "-i", "0.1")
+        self.assertEqual((done.rc, done.err), (0, ""), done)
+        line = json.loads(done.out)
+        self.assertIsNone(line["pid"])
+        self.assertTrue(until(lambda: len(self.rows(line)) > 1))
+        self.assertEqual(self.tacho("stop", "last").rc, 0)
+        self.assertEqual(self.final(line)["mode"], "watch")
 
     def test_line(self):
         target = self.target()
@@ -89,6 +104,7 @@ class Detached(Case):
         self.refused(self.tacho("attach", "--detach", "--pid", gone.pid), "there is no process")
         self.refused(self.tacho("attach", "--detach", "--pid", os.getpid(), "-o", "/no/such/folder/a.csv"), "/no/such")
         self.refused(self.tacho("attach", "--detach", "--pid", os.getpid(), "-o", "-"), "name a file")
+        self.refused(self.tacho("attach", "--detach", "--pid", os.getpid(), "-o", "prom:-"), "name a file")
         self.refused(self.tacho("attach", "--detach"), "nothing to attach to")
         self.refused(self.tacho("attach", "--no-children", "--cgroup", "/"), "--pid")
         self.assertEqual(self.tacho("run", "--detach", "--", "true").rc, 125)

@@ -39,6 +39,17 @@ class SlurmScripts(Case):
         self.assertEqual((run["job"]["id"], run["mode"]), ("4711_3", "attach"))
         self.assertIsNone(run["outcome"]["exit_code"])
 
+    def test_a_task_that_has_not_begun(self):
+        """Its process is a copy of slurmstepd, without the job's environment, when TaskProlog runs."""
+        task = subprocess.Popen(["sleep", "60"], env=self.environment())
+        self.addCleanup(task.wait)
+        self.addCleanup(task.kill)
+        self.script("taskprolog", f"STORE={self.store}\n", {"SLURM_TASK_PID": str(task.pid)})
+        task.kill()
+        task.wait()
+        self.assertTrue(until(lambda: self.the_run()[0]["outcome"]["state"] == "finished"))
+        self.assertEqual(self.the_run()[0]["job"]["id"], "4711_3")
+
     def test_what_is_left_alone(self):
         task = self.task()
         pid = {"SLURM_TASK_PID": str(task.pid)}

@@ -115,7 +115,8 @@ def start(words: List[str], without: Tuple[str, ...] = ()) -> Agent:
     import json
 
     environ = {name: value for name, value in os.environ.items() if name not in without}
-    text, errors, status = _run([find_program(), "attach", "--detach", "--quiet", *words], environ)
+    environ["TACHO_QUIET"] = "1"  # warnings are for people; the option would leave out the line that is read here
+    text, errors, status = _run([find_program(), "attach", "--detach", *words], environ)
     try:
         return Agent(json.loads(text))
     except (ValueError, KeyError, TypeError):

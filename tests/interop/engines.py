@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""scripts/interop engines: tacho under a real Slurm and a real Snakemake, under wrappers of the shape that Nextflow gives its tasks (it is in no registry), and the
+GitHub action's step with the environment of a runner."""
+import os
+import sys
+
+from common import BUILD, ROOT, case, check, finish, run, say, venv
+
+os.environ["TACHO_BUILD_DIR"] = str(BUILD)
+sys.path[:0] = [str(ROOT / "tests/e2e")]
+import unittest  # noqa: E402
+
+import engines_slurm  # noqa: E402
+import engines_snakemake  # noqa: E402
+import run as runner  # noqa: E402
+import slurm_cluster  # noqa: E402
+import test_hooks  # noqa: E402
+import test_packaging  # noqa: E402
+
+
+def suite(name, tests):
+    """Tests of the end-to-end suite that are about an engine."""
+    for test in runner.flatten(unittest.TestLoader().loadTestsFromTestCase(tests)):
+        outcome = runner.Outcome()
+        test.run(outcome)
+        check(f"{name}: {test._testMethodName}", not outcome.text and not outcome.reason, outcome.text or outcome.reason)
+
+
+def slurm(reportseff):
+    cluster = slurm_cluster.Cluster()
+    cluster.reportseff = reportseff
+    say(f"{cluster.version}, two nodes")
+    if "--large" in sys.argv:
+        return case(engines_slurm.large_array, cluster)
+    for part in (engines_slurm.batch, engines_slurm.array, engines_slurm.steps, engines_slurm.requeue, engines_slurm.heterogeneous,
+                 engines_slurm.cancelled, engines_slurm.every_task):
+        case(part, cluster)
+
+
+def main():
+    python = venv("engines", "snakemake>=9", "reportseff==2.10.3")
+    programs = python.parent
+    say("snakemake " + run(programs / "snakemake", "--version").strip())
+    say(run(programs / "reportseff", "--version").strip())
+    case(slurm, programs / "reportseff")
+    if "--large" in sys.argv:
+        finish()
+    case(engines_snakemake.check_snakemake, programs / "snakemake")
+    case(suite, "nextflow wrapper", test_hooks.Nextflow)
+    case(suite, "github runner", test_packaging.Action)
+    finish()
+
+
+main()
