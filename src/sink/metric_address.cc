@@ -50,8 +50,9 @@ Status check_address(const std::string& url) {
     return Error{Code::invalid, "an address has no blanks or control characters", "", "write it as https://HOST/PATH"};
   const std::string rest = url.substr(plain ? 7 : 8);
   std::string authority = rest.substr(0, rest.find_first_of("/?"));
-  if (authority.find('@') != std::string::npos)
-    return bad_address("an address with a user name or password in it is refused", url,
+  // The message is for logs: of the address only what is behind them.
+  if (const size_t at = authority.rfind('@'); at != std::string::npos)
+    return bad_address("an address with a user name or password in it is refused", authority.substr(at + 1),
                        "leave it out; set TACHO_PROMETHEUS_USER and TACHO_PROMETHEUS_PASSWORD, or headers");
   const size_t colon = authority.rfind(':');
   if (colon != std::string::npos && authority.find(']', colon) == std::string::npos) {

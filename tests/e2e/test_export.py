@@ -3,6 +3,7 @@ import base64
 import gzip
 import json
 import os
+import stat
 
 from support import TACHO, Case
 
@@ -97,6 +98,50 @@ class Export(Case):
         self.record(self.path("link.prom"))
         self.assertTrue(os.path.islink(self.path("link.prom")))
         self.assertIn("tacho_job_running", self.read("real/x"))
+
+    def test_a_link_to_what_is_not_there_yet(self):
+        os.symlink("later", self.path("x.nftrace"))
+        self.record(self.path("x.nftrace"))
+        self.assertTrue(os.path.islink(self.path("x.nftrace")))
+        self.assertIn("realtime=", self.read("later"))
+        os.symlink(self.path("none", "x"), self.path("y.nftrace"))
+        self.assertEqual(self.tacho("run", "-o", self.path("y.nftrace"), "--", "true").rc, 125)
+
+    def test_what_is_special_is_written_to_and_stays(self):
+        self.need_root()
+        device = self.path("null")
+        os.mknod(device, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+        os.symlink("null", self.path("link.prom"))
+        self.record(*(prefix + device for prefix in ("nextflow:", "prom:", "snakemake:", "openmetrics:", "jobstats:", "markdown:")), self.path("link.prom"))
+        store = ["--store", self.path("store")]
+        self.assertEqual(self.tacho("export", "last", "-f", "csv", "-o", device, *store).rc, 0)
+        self.assertEqual(self.tacho("report", "last", "-o", device, *store).rc, 0)
+        self.assertTrue(stat.S_ISCHR(os.lstat(device).st_mode))
+        self.assertTrue(os.path.islink(self.path("link.prom")))
+        fifo = self.path("x.nftrace")
+        os.mkfifo(fifo)
+        done = self.record(fifo)
+        self.assertEqual(len(done.err.splitlines()), 1, done)
+        self.assertTrue(stat.S_ISFIFO(os.lstat(fifo).st_mode))
+
+    def test_a_place_that_goes_away(self):
+        for ending in (".prom", ".nftrace", ".md", ".benchmark.tsv"):
+            os.mkdir(self.path("d"))
+            done = self.record(self.path("d", "x" + ending), command=("sh", "-c", f"rm -r {self.path('d')}; exit 3"), rc=3)
+            self.assertEqual(len(done.err.splitlines()), 1, done)
+
+    def test_traces_that_are_there_already(self):
+        for before, kept in (("nextflow.trace/v2\nrealti", ""), ("pid state\n1 0\n", ""), ("nextflow.trace/v2\na=1\nrealtime=5\nrealtime=6\n", "a=1\n"), ("\0" * 2_000_000, "")):
+            self.write("x.nftrace", before)
+            self.record(self.path("x.nftrace"))
+            text = self.read("x.nftrace")
+            self.assertTrue(text.startswith("nextflow.trace/v2\n" + kept + "realtime="), text[:100])
+            self.assertEqual(text.count("realtime="), 1)
+
+    def test_no_password_is_repeated(self):
+        done = self.tacho("run", "-o", "prometheus+https://user:s3cret@host/x", "--", "true")
+        self.assertEqual(done.rc, 125, done)
+        self.assertNotIn("s3cret", done.err)
 
     def test_export_usage(self):
         self.record()

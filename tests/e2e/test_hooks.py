@@ -195,6 +195,26 @@ class Nextflow(Recorded):
         self.assertEqual(self.start(["/bin/bash", ".command.run"], env, cwd=work).returncode, 3)
         self.assertEqual(self.read(work, ".command.out"), "out\n")
 
+    def test_a_wrapper_that_cannot_be_found_again(self):
+        """$0 is gone, or cannot be read: the task runs as before."""
+        for away in ("rm .command.run", "chmod 0 .command.run; rm -f .command.run"):
+            work, env = self.task("exit 3\n", before=away + "\n    " + BEFORE)
+            done = self.start(["/bin/bash", ".command.run"], env, cwd=work)
+            self.assertEqual((done.returncode, done.stderr), (3, ""), done)
+        self.assertEqual(self.stored(), [])
+
+    def test_a_time_limit_ends_the_whole_tree(self):
+        """As Nextflow's nxf_kill does, and a scheduler: every process gets SIGTERM, tacho too."""
+        work, env = self.task("echo $$ > pid; exec sleep 60\n")
+        process = subprocess.Popen(["/bin/bash", ".command.run"], env={**os.environ, "TACHO_TEST_MARK": self.id(), **env}, cwd=work, start_new_session=True)
+        self.addCleanup(process.wait)
+        self.assertTrue(until(lambda: self.read(work, "pid")))
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait(60)
+        self.assertTrue(until(lambda: self.stored()[0]["outcome"]["state"] == "failed"))
+        self.assertEqual(self.stored()[0]["outcome"]["signal"], signal.SIGTERM)
+        self.assertTrue(until(lambda: "realtime=" in self.read(work, ".command.trace")))
+
     def test_a_task_that_is_told_to_end(self):
         for number, script in ((signal.SIGTERM, "kill -TERM $$; sleep 30\n"), (signal.SIGKILL, "kill -KILL $$; sleep 30\n")):
             work, env = self.task(script)
