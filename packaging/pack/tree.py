@@ -9,12 +9,16 @@ COMPLETIONS = {"completion-bash": "share/bash-completion/completions/tacho", "co
 
 
 def common_tree(programs, arch):
-    """Entries below a prefix: bin/, share/."""
+    """Entries below a prefix: bin/, libexec/, share/."""
     entries = [Entry(f"bin/{name}", (programs / name).read_bytes(), 0o755) for name in PROGRAMS]
     entries.append(Entry("bin/resource-tracker", link="tacho"))
+    for name in ("bash", "sh"):  # a shell that records: beside tacho, and in a folder to put into PATH
+        entries += [Entry(f"bin/tacho-{name}", link="tacho"), Entry(f"libexec/tacho/shell/{name}", link="../../../bin/tacho")]
     entries.append(Entry("share/man/man1/tacho.1", print_with(programs, arch, "docs", "man").encode()))
     entries += [Entry(name, print_with(programs, arch, "docs", what).encode()) for what, name in COMPLETIONS.items()]
     for name in ("LICENSE", "README.md", "packaging/tacho.toml"):
         entries.append(Entry(f"share/doc/tacho/{name.rsplit('/', 1)[-1]}", (ROOT / name).read_bytes()))
+    for name, mode in (("README.md", 0o644), ("taskprolog", 0o755), ("epilogslurmctld", 0o755)):
+        entries.append(Entry(f"share/doc/tacho/slurm/{name}", (ROOT / "packaging/slurm" / name).read_bytes(), mode))
     entries.append(Entry(f"share/doc/tacho/{sbom.name(arch)}", sbom.text(programs, arch)))
     return entries

@@ -72,10 +72,13 @@ class Package(Case):
         with tarfile.open(path) as archive:
             members = {member.name: member for member in archive.getmembers()}
         files = {name[len(top) + 1:] for name, member in members.items() if not member.isdir()}
-        self.assertEqual(files, {"bin/tacho", "bin/tacho-deliver", "bin/tacho-gpu", "bin/resource-tracker", "share/man/man1/tacho.1",
+        shells = {f"{place}{name}" for name in ("bash", "sh") for place in ("bin/tacho-", "libexec/tacho/shell/")}
+        slurm = {f"share/doc/tacho/slurm/{name}" for name in ("README.md", "taskprolog", "epilogslurmctld")}
+        self.assertEqual(files, {*shells, *slurm, "bin/tacho", "bin/tacho-deliver", "bin/tacho-gpu", "bin/resource-tracker", "share/man/man1/tacho.1",
                                  "share/bash-completion/completions/tacho", "share/zsh/site-functions/_tacho", "share/fish/vendor_completions.d/tacho.fish",
                                  *(f"share/doc/tacho/{name}" for name in ("LICENSE", "README.md", "tacho.toml", f"tacho-{version}-{ARCH}.spdx.json"))})
         self.assertEqual(members[f"{top}/bin/resource-tracker"].linkname, "tacho")
+        self.assertEqual(members[f"{top}/libexec/tacho/shell/bash"].linkname, "../../../bin/tacho")
         for member in members.values():
             self.assertEqual((member.uid, member.gid, member.uname, member.mtime), (0, 0, "", 1700000000), member.name)
         self.assertEqual(stat.S_IMODE(members[f"{top}/bin/tacho"].mode), 0o755)
