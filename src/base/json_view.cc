@@ -205,11 +205,6 @@ bool JsonText::parse(std::string_view text) {
 
 JsonView JsonText::root() const { return nodes_.empty() ? JsonView() : JsonView(*this, 0); }
 
-std::string_view JsonView::source() const {
-  if (json_ == nullptr || is_container()) return {};
-  return json_->text_.substr(node().at, node().size);
-}
-
 std::optional<std::string> JsonView::string() const {
   if (!is_string()) return std::nullopt;
   const std::string_view raw = source();

@@ -47,7 +47,11 @@ class JsonView {
   std::optional<bool> boolean() const;
   std::optional<double> number() const;      // that a double holds
   std::optional<int64_t> integer() const;    // of a number with a fraction, without it
-  std::string_view source() const;           // as it stands there, of a string without the quotes
+  // As it stands there, of a string without the quotes; empty for arrays and objects.
+  std::string_view source() const {
+    if (json_ == nullptr || is_container()) return {};
+    return {json_->text_.data() + node().at, node().size};
+  }
   JsonView operator[](std::string_view name) const;  // of two members of one name the last
 
   // take(value) for each element; take(name, value) for each member, the name a string.

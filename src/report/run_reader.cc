@@ -282,11 +282,11 @@ void fold_again(Json& json, const StoredRun& stored) {
 
 }  // namespace
 
-Result<StoredRun> parse_run_json(std::string_view text, Kept kept) {
+Result<StoredRun> parse_run_json(std::string text, Kept kept) {
   thread_local JsonText json;  // keeps its memory: a list reads a hundred thousand of them
   if (!json.parse(text) || !json.root()["id"].is_string()) return Error{Code::invalid, "run.json is damaged", "", ""};
   StoredRun stored = from_json(json.root(), kept);
-  stored.json = text;
+  stored.json = std::move(text);
   return stored;
 }
 
@@ -299,8 +299,8 @@ void mark_interrupted(StoredRun& stored, bool refold) {
   json["state"] = word;
   if (json["outcome"].is_object()) json["outcome"]["state"] = word;
   const std::string folder = stored.folder;
-  const std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-  if (auto again = parse_run_json(text)) stored = std::move(*again);
+  std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  if (auto again = parse_run_json(std::move(text))) stored = std::move(*again);
   stored.run.outcome.state = RunState::interrupted;
   stored.folder = folder;
 }
