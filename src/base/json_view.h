@@ -45,8 +45,8 @@ class JsonView {
 
   std::optional<std::string> string() const;
   std::optional<bool> boolean() const;
-  std::optional<double> number() const;      // that a double holds
-  std::optional<int64_t> integer() const;    // of a number with a fraction, without it
+  std::optional<double> number() const;    // that a double holds
+  std::optional<int64_t> integer() const;  // of a number with a fraction, without it
   // As it stands there, of a string without the quotes; empty for arrays and objects.
   std::string_view source() const {
     if (json_ == nullptr || is_container()) return {};

@@ -71,9 +71,7 @@ TEST(JsonView, AgreesWithTheOtherParser) {
     bool is_json = false;
     try {
       is_json = !nlohmann::json::parse(text).is_discarded();
-    } catch (const nlohmann::json::out_of_range&) {
-      continue;
-    } catch (const nlohmann::json::parse_error&) {
+    } catch (const nlohmann::json::out_of_range&) { continue; } catch (const nlohmann::json::parse_error&) {
     }
     ASSERT_EQ(json.parse(text), is_json) << text;
   }

@@ -21,7 +21,8 @@ int query_command(const Call& call) {
   const int reason = become_sibling("tacho-query", words);
   Error error =
       system_error("tacho query needs tacho-query, which cannot be started", sibling_path("tacho-query"), reason);
-  if (reason == ENOENT) error.hint = "it is not there; install the package tacho-query, or put it beside tacho";
+  if (reason == ENOENT)
+    error.hint = "it is not there; it is a package of its own, tacho-query: install it in the same folder as tacho";
   return refuse(error);
 }
 

@@ -79,6 +79,7 @@ Status QueryCache::open() {
   if (folder_.has_file(name_)) {
     auto database = open_database(folder_.path_of(name_));
     if (database && has_tables(*database, functions_.store_dir)) {
+      database->execute("PRAGMA synchronous = NORMAL");  // a power cut may take the last update, not the file
       database_ = std::move(*database);
       return ok();
     }

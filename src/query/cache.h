@@ -24,8 +24,8 @@ class QueryCache {
   const Database& database() const { return database_; }
   bool is_new() const { return is_new_; }
   void answer(bool now) { functions_.answer = now; }  // of a run's own files, while a query runs
-  void keep();     // once it is filled
-  void discard();  // it turned out to be damaged
+  void keep();                                        // once it is filled
+  void discard();                                     // it turned out to be damaged
 
  private:
   Status open_folder();

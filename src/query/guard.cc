@@ -13,9 +13,8 @@ constexpr int64_t kSoftHeapBytes = int64_t{24} << 20, kHardHeapBytes = int64_t{4
 constexpr int kLongestValue = 8 << 20;
 
 // They read or write files or load code, in builds of SQLite that have them.
-constexpr auto kRefusedFunctions =
-    std::to_array<std::string_view>({"load_extension", "readfile", "writefile", "edit", "fts3_tokenizer", "lsdir",
-                                     "fsdir", "zipfile", "sqlite_log"});
+constexpr auto kRefusedFunctions = std::to_array<std::string_view>(
+    {"load_extension", "readfile", "writefile", "edit", "fts3_tokenizer", "lsdir", "fsdir", "zipfile", "sqlite_log"});
 
 int judge(void* parts, int action, const char* first, const char* second, const char*, const char*) {
   const std::string_view one = first != nullptr ? first : "", two = second != nullptr ? second : "";

@@ -129,7 +129,8 @@ class TableRows : public RowOutput {
  public:
   void begin(sqlite3_stmt* statement) override {
     std::vector<std::string> names;
-    for (int i = 0; i < sqlite3_column_count(statement); ++i) names.push_back(harmless_text(sqlite3_column_name(statement, i)));
+    for (int i = 0; i < sqlite3_column_count(statement); ++i)
+      names.push_back(harmless_text(sqlite3_column_name(statement, i)));
     right_.assign(names.size(), true);
     held_.push_back(std::move(names));
   }
@@ -140,8 +141,9 @@ class TableRows : public RowOutput {
       if (type == SQLITE_TEXT || type == SQLITE_BLOB) right_[static_cast<size_t>(i)] = false;
       // Of numbers the fifteen digits that are sure; of texts what a line has room for.
       const bool is_text = type == SQLITE_TEXT;
-      cells.push_back(is_text ? shortened(text_of(statement, i)) : type == SQLITE_BLOB ? shortened(plain(statement, i))
-                                                                                        : std::string(text_of(statement, i)));
+      cells.push_back(is_text               ? shortened(text_of(statement, i))
+                      : type == SQLITE_BLOB ? shortened(plain(statement, i))
+                                            : std::string(text_of(statement, i)));
     }
     if (widths_.empty()) held_.push_back(std::move(cells));
     else print_line(cells);

@@ -1,5 +1,5 @@
-// The rows of a query on stdout: a table for a person, CSV (RFC 4180), a JSON array or JSON lines. In constant memory: a
-// table's widths are those of its first rows. Not thread-safe.
+// The rows of a query on stdout: a table for a person, CSV (RFC 4180), a JSON array or JSON lines. In constant memory:
+// a table's widths are those of its first rows. Not thread-safe.
 #pragma once
 #include <sqlite3.h>
 

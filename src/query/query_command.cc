@@ -69,7 +69,8 @@ Result<Question> question_of(std::span<const std::string> words) {
     if (reader->kind == FlagWord::Kind::word) question.words.emplace_back(reader->word);
     else if (reader->kind == FlagWord::Kind::flag) take_flag(*reader, question);
     else
-      return Error{Code::invalid, "bad option", reader->name, nearest_flag(reader->name, kFlags, "see tacho query --help")};
+      return Error{Code::invalid, "bad option", reader->name,
+                   nearest_flag(reader->name, kFlags, "see tacho query --help")};
   }
   if (question.help || question.version || question.schema) return question;
   if (question.formats > 1) return Error{Code::invalid, "--csv, --json and --jsonl exclude each other", "", ""};
@@ -79,9 +80,11 @@ Result<Question> question_of(std::span<const std::string> words) {
   auto sql = sql_of(question.words[0]);
   if (!sql) return sql.error();
   question.sql = std::move(*sql);
-  if (trim(question.sql).empty()) return Error{Code::invalid, "query takes SQL", "", "tacho query --schema prints the tables"};
+  if (trim(question.sql).empty())
+    return Error{Code::invalid, "query takes SQL", "", "tacho query --schema prints the tables"};
   if (question.sql.size() > kLongestSql) return Error{Code::invalid, "the SQL has more than 1,000,000 bytes", "", ""};
-  if (question.sql.find('\0') != std::string::npos) return Error{Code::invalid, "there is a NUL byte in the SQL", "", ""};
+  if (question.sql.find('\0') != std::string::npos)
+    return Error{Code::invalid, "there is a NUL byte in the SQL", "", ""};
   if (question.store_dir.empty()) question.store_dir = default_store_dir();
   question.store_dir = real_path(question.store_dir);
   return question;
@@ -109,7 +112,14 @@ class Asking {
   }
 
  private:
-  enum class Outcome : int { well = 0, failed = 1, refused = kRefused, interrupted = kInterruptedStatus, damaged, no_room };
+  enum class Outcome : int {
+    well = 0,
+    failed = 1,
+    refused = kRefused,
+    interrupted = kInterruptedStatus,
+    damaged,
+    no_room
+  };
 
   int ask_unkept(const Error* reason = nullptr) {
     if (reason != nullptr) log::warn("no cache, so that every query reads all runs anew: " + reason->message());

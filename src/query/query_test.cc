@@ -22,7 +22,8 @@ constexpr int kNewDatabase = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
 // Long ago, so that nobody has to wait until a change shows.
 void put_run_file(const TempDir& store, const std::string& name, const std::string& more, int64_t changed_s = 1000) {
   std::filesystem::create_directories(store / name);
-  spill(store / name + "/run.json", R"({"id":")" + name + R"(","mode":"run","state":"finished","outcome":{"state":"finished"})" + more + "}");
+  spill(store / name + "/run.json",
+        R"({"id":")" + name + R"(","mode":"run","state":"finished","outcome":{"state":"finished"})" + more + "}");
   const utimbuf times{changed_s, changed_s};
   ASSERT_EQ(::utime((store / name + "/run.json").c_str(), &times), 0);
 }
@@ -108,7 +109,8 @@ TEST(Query, TablesFollowTheStore) {
 TEST(Query, ATableIsFilledWhenItIsAskedForAndKept) {
   const TempDir dir;
   Tables tables(dir);
-  put_run_file(dir, "a", R"(,"metadata":{"tags":["k=v=w","plain"]},"statistics":{"process_cpu_usage":{"mean":1.5,"max":2}})");
+  put_run_file(dir, "a",
+               R"(,"metadata":{"tags":["k=v=w","plain"]},"statistics":{"process_cpu_usage":{"mean":1.5,"max":2}})");
   ASSERT_EQ(tables.fill(kRunsPart), Refreshed::done);
   EXPECT_EQ(one_text(tables.database, "SELECT count(*) FROM columns"), "0");
   ASSERT_EQ(tables.fill(kColumnsPart | kTagsPart), Refreshed::done);
@@ -133,7 +135,8 @@ TEST(Query, OfAProcessTheLastLineCounts) {
   EXPECT_EQ(one_text(tables.database, "SELECT count(*) FROM processes"), "2");
   EXPECT_EQ(one_text(tables.database, "SELECT command || cpu_s || exit FROM processes WHERE pid = 7"),
             "sh -c \"x\"0.7signal 9");
-  EXPECT_EQ(one_text(tables.database, "SELECT count || ifnull(pid, 'NULL') FROM processes WHERE name = 'cc'"), "40NULL");
+  EXPECT_EQ(one_text(tables.database, "SELECT count || ifnull(pid, 'NULL') FROM processes WHERE name = 'cc'"),
+            "40NULL");
 }
 
 TEST(Query, SamplesOpenOnlyWhatIsAskedFor) {
@@ -147,7 +150,8 @@ TEST(Query, SamplesOpenOnlyWhatIsAskedFor) {
   EXPECT_EQ(one_text(tables.database, "SELECT count(*) FROM samples WHERE run IN ('a', 'it''s', '../a', 'none')"), "4");
   EXPECT_NE(one_text(tables.database, "EXPLAIN QUERY PLAN SELECT * FROM samples WHERE run = 'a'"), "(none)");
   EXPECT_EQ(one_text(tables.database, "SELECT sum(timestamp) FROM samples WHERE run = 'b'"), "3");
-  EXPECT_EQ(one_text(tables.database, "SELECT count(*) FROM samples WHERE process_gpu_usage IS NULL AND run = 'b'"), "2");
+  EXPECT_EQ(one_text(tables.database, "SELECT count(*) FROM samples WHERE process_gpu_usage IS NULL AND run = 'b'"),
+            "2");
 }
 
 TEST(Query, SamplesMayBeReadUnderGuard) {
@@ -164,13 +168,29 @@ TEST(Query, NothingButReadingIsAllowed) {
   Tables tables(dir);
   uint32_t parts = 0;
   guard(tables.database, &parts);
-  for (const std::string sql :
-       {"DROP TABLE runs", "DELETE FROM runs", "INSERT INTO tags VALUES (1,2,3)", "UPDATE runs SET team = 1",
-        "ATTACH '/tmp/x.db' AS x", "PRAGMA user_version", "SELECT * FROM pragma_table_info('runs')", "VACUUM",
-        "VACUUM INTO '/tmp/tacho-query-out.db'", "CREATE TABLE t(x)", "CREATE TEMP TABLE t(x)", "CREATE VIEW v AS SELECT 1",
-        "BEGIN", "SAVEPOINT s", "REINDEX", "ANALYZE", "DETACH main", "CREATE VIRTUAL TABLE t USING samples",
-        "SELECT load_extension('x')", "SELECT readfile('/etc/passwd')", "SELECT writefile('/tmp/x', 'y')",
-        "INSERT INTO samples(run) VALUES ('a')", "SELECT 1; DROP TABLE runs"}) {
+  for (const std::string sql : {"DROP TABLE runs",
+                                "DELETE FROM runs",
+                                "INSERT INTO tags VALUES (1,2,3)",
+                                "UPDATE runs SET team = 1",
+                                "ATTACH '/tmp/x.db' AS x",
+                                "PRAGMA user_version",
+                                "SELECT * FROM pragma_table_info('runs')",
+                                "VACUUM",
+                                "VACUUM INTO '/tmp/tacho-query-out.db'",
+                                "CREATE TABLE t(x)",
+                                "CREATE TEMP TABLE t(x)",
+                                "CREATE VIEW v AS SELECT 1",
+                                "BEGIN",
+                                "SAVEPOINT s",
+                                "REINDEX",
+                                "ANALYZE",
+                                "DETACH main",
+                                "CREATE VIRTUAL TABLE t USING samples",
+                                "SELECT load_extension('x')",
+                                "SELECT readfile('/etc/passwd')",
+                                "SELECT writefile('/tmp/x', 'y')",
+                                "INSERT INTO samples(run) VALUES ('a')",
+                                "SELECT 1; DROP TABLE runs"}) {
     EXPECT_TRUE(check_statements(tables.database, sql).has_value()) << sql;
   }
   EXPECT_FALSE(std::filesystem::exists("/tmp/tacho-query-out.db"));

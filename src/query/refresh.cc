@@ -34,7 +34,8 @@ Result<std::vector<Known>> known_runs(const Database& database) {
   Prepared rows = database.prepare("SELECT run, size, changed_ns, parts FROM seen ORDER BY run");
   int code = rows ? rows.step() : SQLITE_ERROR;
   for (; code == SQLITE_ROW; code = rows.step())
-    runs.push_back({std::string(rows.text(0)), rows.integer(1), rows.integer(2), static_cast<uint32_t>(rows.integer(3))});
+    runs.push_back(
+        {std::string(rows.text(0)), rows.integer(1), rows.integer(2), static_cast<uint32_t>(rows.integer(3))});
   if (code != SQLITE_DONE) return database.error("the cache is damaged");
   return runs;
 }
@@ -100,8 +101,7 @@ Refreshed how_it_failed(const Database& database) {
   return database.is_damaged() ? Refreshed::damaged : Refreshed::refused;
 }
 
-bool write_runs(const Database& database, const std::string& store_dir, const Plan& plan, uint32_t parts,
-                bool is_new) {
+bool write_runs(const Database& database, const std::string& store_dir, const Plan& plan, uint32_t parts, bool is_new) {
   RunWriter writer(database, parts, is_new);
   for (const std::string& name : plan.gone)
     if (!writer.remove(name)) return false;
@@ -119,11 +119,12 @@ bool write_runs(const Database& database, const std::string& store_dir, const Pl
 }  // namespace
 
 Status make_tables(const Database& database, const std::string& store_dir) {
-  std::string sql = "CREATE TABLE seen(run TEXT PRIMARY KEY, size INTEGER, changed_ns INTEGER, parts INTEGER) WITHOUT ROWID;"
-                    "CREATE TABLE about(store TEXT);";
+  std::string sql =
+      "CREATE TABLE seen(run TEXT PRIMARY KEY, size INTEGER, changed_ns INTEGER, parts INTEGER) WITHOUT ROWID;"
+      "CREATE TABLE about(store TEXT);";
   for (const StoredTable& table : stored_tables()) sql += create_statement(table);
-  sql += "PRAGMA application_id = " + std::to_string(kApplicationId) + ";PRAGMA user_version = " +
-         std::to_string(kSchemaVersion);
+  sql += "PRAGMA application_id = " + std::to_string(kApplicationId) +
+         ";PRAGMA user_version = " + std::to_string(kSchemaVersion);
   if (database.execute(sql) != SQLITE_OK) return database.error("cannot make the tables");
   Prepared about = database.prepare("INSERT INTO about VALUES (?)");
   if (!about || about.run({std::string_view(store_dir)}) != SQLITE_OK) return database.error("cannot make the tables");

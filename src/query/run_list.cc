@@ -41,8 +41,7 @@ Result<std::vector<ListedRun>> list_run_files(const std::string& store_dir) {
   const bool listed = store && list_directory(store_dir, [&](std::string_view name) {
                         if (is_run_name(name)) runs.push_back({std::string(name)});
                       });
-  if (!listed)
-    return Error{Code::denied, "cannot read the run store", store_dir, "name another with --store DIR"};
+  if (!listed) return Error{Code::denied, "cannot read the run store", store_dir, "name another with --store DIR"};
   // A hundred thousand of them take a quarter of a second: half of it at a time.
   constexpr size_t kFew = 5000;
   const auto half = std::span(runs).subspan(0, runs.size() > kFew ? runs.size() / 2 : 0);

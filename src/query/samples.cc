@@ -92,8 +92,8 @@ int filter(sqlite3_vtab_cursor* base, int way, const char*, int, sqlite3_value**
   cursor.ended = false;
   if (way == kOneRun) {
     const auto* name = reinterpret_cast<const char*>(sqlite3_value_text(values[0]));
-    const bool is_run = name != nullptr && is_run_name(name) &&
-                        file_exists(*cursor.table.store_dir + "/" + name + "/run.json");
+    const bool is_run =
+        name != nullptr && is_run_name(name) && file_exists(*cursor.table.store_dir + "/" + name + "/run.json");
     if (is_run) cursor.runs.emplace_back(name);
   } else {
     auto listed = list_run_files(*cursor.table.store_dir);

@@ -90,13 +90,12 @@ RunFacts facts_of(const Run& run, double duration_s, const StatisticsOf& statist
 
 bool is_of_facts(std::string_view column) {
   constexpr auto kOfMachine = std::to_array<std::string_view>({"memory_used_mib", "net_recv_bytes", "net_sent_bytes"});
-  constexpr auto kOfBoth = std::to_array<std::string_view>({"cpu_usage", "utime", "stime", "disk_read_bytes",
-                                                            "disk_write_bytes", "gpu_usage", "gpu_vram_mib"});
+  constexpr auto kOfBoth = std::to_array<std::string_view>(
+      {"cpu_usage", "utime", "stime", "disk_read_bytes", "disk_write_bytes", "gpu_usage", "gpu_vram_mib"});
   const auto is_in = [](const auto& names, std::string_view name) {
     return std::find(names.begin(), names.end(), name) != names.end();
   };
-  if (column.starts_with("system_"))
-    return is_in(kOfBoth, column.substr(7)) || is_in(kOfMachine, column.substr(7));
+  if (column.starts_with("system_")) return is_in(kOfBoth, column.substr(7)) || is_in(kOfMachine, column.substr(7));
   if (column.starts_with("process_")) return is_in(kOfBoth, column.substr(8)) || column == "process_memory_mib";
   return column == "timestamp";
 }

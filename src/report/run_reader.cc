@@ -219,8 +219,7 @@ StoredRun from_json(const JsonView& json, Kept kept) {
   read(member(json, "tracker_start_ticks"), run.tracker_start_ticks);
   if (std::string nested; read(member(json, "nested"), nested)) run.nested_pass = nested == "pass";
   const JsonView metadata = member(json, "metadata");
-  for (const MetadataField& field : kMetadataFields)
-    read(member(metadata, field.name), run.metadata.*field.member);
+  for (const MetadataField& field : kMetadataFields) read(member(metadata, field.name), run.metadata.*field.member);
   read(member(metadata, "tags"), run.metadata.tags);
   read_started_by(json, run.started_by);
   read_host(member(json, "host"), run.host);
