@@ -31,6 +31,6 @@ void fuzz_one(std::string_view text) {
   } catch (const nlohmann::json::out_of_range&) {  // a number beyond a double
   } catch (const nlohmann::json::parse_error&) { require(!taken); }
   if (taken) go_down(json.root(), text);
-  for (const tacho::Kept kept : {tacho::Kept::all_statistics, tacho::Kept::those_of_facts})
+  for (const tacho::Kept kept : {tacho::Kept::all, tacho::Kept::facts})
     require(!tacho::parse_run_json(std::string(text), kept) || taken);
 }

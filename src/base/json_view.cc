@@ -1,5 +1,6 @@
 #include "base/json_view.h"
 
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -12,12 +13,12 @@ namespace {
 
 constexpr uint64_t kOnes = 0x0101010101010101, kHighs = 0x8080808080808080;
 
-// Some byte of eight is a quote, a backslash, a control character or not ASCII. A false alarm is possible, a miss is
-// not.
-bool is_special(uint64_t bytes) {
+// The high bit of the first byte of eight that is a quote, a backslash, a control character or not ASCII; zero when none
+// is. Bytes behind it may be marked in error, those before it are not.
+uint64_t marks_of_special(uint64_t bytes) {
   const auto zero = [](uint64_t x) { return (x - kOnes) & ~x; };
   const uint64_t control = (bytes - kOnes * 0x20) & ~bytes;
-  return ((zero(bytes ^ (kOnes * '"')) | zero(bytes ^ (kOnes * '\\')) | control | bytes) & kHighs) != 0;
+  return (zero(bytes ^ (kOnes * '"')) | zero(bytes ^ (kOnes * '\\')) | control | bytes) & kHighs;
 }
 
 bool is_digit(char c) { return static_cast<unsigned>(c - '0') < 10; }
@@ -158,14 +159,24 @@ class JsonParse {
     add(Kind::number, first, static_cast<size_t>(at_ - first));
     return true;
   }
+  // To the next byte of a text that has a meaning of its own.
+  void skip_plain() {
+    if constexpr (std::endian::native == std::endian::little)
+      for (uint64_t bytes; end_ - at_ >= 8; at_ += 8) {
+        std::memcpy(&bytes, at_, 8);
+        const uint64_t marks = marks_of_special(bytes);
+        if (marks == 0) continue;
+        at_ += std::countr_zero(marks) / 8;
+        return;
+      }
+    while (at_ != end_ && static_cast<unsigned char>(*at_) - 0x20U < 0x60U && *at_ != '"' && *at_ != '\\') ++at_;
+  }
   // Behind the quote, to behind the other one.
   bool text() {
     const char* first = at_;
     bool escaped = false;
     for (;;) {
-      uint64_t bytes;
-      while (end_ - at_ >= 8 && (std::memcpy(&bytes, at_, 8), !is_special(bytes))) at_ += 8;
-      while (at_ != end_ && static_cast<unsigned char>(*at_) - 0x20U < 0x60U && *at_ != '"' && *at_ != '\\') ++at_;
+      skip_plain();
       if (at_ == end_) return false;
       if (*at_ == '"') break;
       if (*at_ == '\\') {

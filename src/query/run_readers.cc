@@ -52,7 +52,7 @@ RunReaders::~RunReaders() {
 
 ReadRun RunReaders::read(const ListedRun& listed) const {
   const std::string folder = store_dir_ + "/" + listed.name;
-  auto stored = read_stored(folder, (parts_ & kColumnsPart) != 0 ? Kept::all_statistics : Kept::those_of_facts);
+  auto stored = read_stored(folder, (parts_ & kColumnsPart) != 0 ? Kept::all : Kept::facts);
   if (!stored) return {&listed, stored.error()};
   RunRow row{listed.name, std::move(*stored), {}, {}};
   row.facts = facts_of(row.stored);

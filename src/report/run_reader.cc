@@ -161,7 +161,7 @@ void read_totals(const JsonView& json, Totals& totals) {
 
 void read_statistics(const JsonView& json, Kept kept, StoredRun& stored) {
   json.each_member([&](const JsonView& column, const JsonView& values) {
-    if (kept == Kept::those_of_facts && !is_of_facts(column.source())) return;
+    if (kept == Kept::facts && !is_of_facts(column.source())) return;
     Statistics statistics;
     statistics.rows = stored.rows;
     values.each_member([&](const JsonView& name, const JsonView& value) {

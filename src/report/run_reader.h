@@ -9,7 +9,7 @@
 namespace tacho {
 
 // folder stays empty.
-Result<StoredRun> parse_run_json(std::string text, Kept kept = Kept::all_statistics);
+Result<StoredRun> parse_run_json(std::string text, Kept kept = Kept::all);
 
 // The writer died: state and json say interrupted; with `refold`, rows and statistics come from metrics.csv again.
 void mark_interrupted(StoredRun& stored, bool refold);

@@ -31,7 +31,7 @@ bool is_abandoned(const StoredRun& stored) {
   return stored.run.tracker_pid <= 0 || !file_exists("/proc/" + std::to_string(stored.run.tracker_pid));
 }
 
-Result<StoredRun> read_folder(const std::string& folder, bool refold, Kept kept = Kept::all_statistics) {
+Result<StoredRun> read_folder(const std::string& folder, bool refold, Kept kept = Kept::all) {
   Error error;
   // Two versions of run.json take turns: a reader that was slow enough to see one rewritten reads again.
   for (int attempt = 0; attempt < 3; ++attempt) {
@@ -41,7 +41,7 @@ Result<StoredRun> read_folder(const std::string& folder, bool refold, Kept kept 
     if (stored) {
       stored->folder = folder;
       if (is_abandoned(*stored)) mark_interrupted(*stored, refold);
-      add_notes(*stored);
+      if (kept == Kept::all) add_notes(*stored);
       return stored;
     }
     error = stored.error();
