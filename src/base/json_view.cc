@@ -13,8 +13,8 @@ namespace {
 
 constexpr uint64_t kOnes = 0x0101010101010101, kHighs = 0x8080808080808080;
 
-// The high bit of the first byte of eight that is a quote, a backslash, a control character or not ASCII; zero when none
-// is. Bytes behind it may be marked in error, those before it are not.
+// The high bit of the first byte of eight that is a quote, a backslash, a control character or not ASCII; zero when
+// none is. Bytes behind it may be marked in error, those before it are not.
 uint64_t marks_of_special(uint64_t bytes) {
   const auto zero = [](uint64_t x) { return (x - kOnes) & ~x; };
   const uint64_t control = (bytes - kOnes * 0x20) & ~bytes;
