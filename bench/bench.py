@@ -21,6 +21,7 @@ import katib_db
 import native_peers
 import page
 import python_package
+import query
 import sent_bytes
 import waits
 import webhook_peer
@@ -377,6 +378,7 @@ PARTS = {
     "sizes": sizes,
     "inject": Bench.inject,
     "page": page.table,
+    "query": query.table,
 }
 ONLY_WHEN_ASKED = {"hour"}
 

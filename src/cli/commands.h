@@ -52,6 +52,7 @@ int why_command(const Call& call);      // why.cc
 int stop_command(const Call& call);     // stop.cc
 int mark_command(const Call& call);     // mark.cc
 int export_command(const Call& call);   // export.cc
+int query_command(const Call& call);    // query.cc
 int hook_command(const Call& call);     // hook.cc
 int shell_program(const Call& call);    // shell.cc: called as tacho-bash, tacho-sh, or bash or sh
 int list_command(const Call& call);     // list.cc

@@ -37,6 +37,8 @@ constexpr auto kCommands = std::to_array<Command>({
      mark_command},
     {"export", kExport, "RUN... -f FORMAT [-o FILE]", "What other tools read: traces, benchmarks, metrics of runs.",
      export_command},
+    {"query", kQuery, "'SQL'|- [--csv|--json|--jsonl] [--schema] [--no-cache]",
+     "Ask the runs recorded here by SQL; --schema prints the tables.", query_command},
     {"hook", kOther, "nextflow|snakemake", "Print shell code that makes an engine record its tasks; eval it.",
      hook_command},
     {"list", kList, "metrics|probes|sinks [--json]", "What can be measured and where it can go.", list_command},

@@ -1,7 +1,5 @@
 #include "cli/metrics.h"
 
-#include <algorithm>
-
 #include "cli/concat.h"
 
 namespace tacho {
@@ -28,16 +26,6 @@ void add_table(std::string& out, std::string_view title, std::string_view intro,
 }
 
 }  // namespace
-
-std::vector<Metric> all_metrics() {
-  std::vector<Metric> metrics;
-  metrics.push_back({&kTimestampColumn, nullptr});
-  for (const ProbeInfo& probe : all_probes())
-    for (const Column& column : probe.columns) metrics.push_back({&column, &probe});
-  std::stable_sort(metrics.begin(), metrics.end(),
-                   [](const Metric& a, const Metric& b) { return a.column->position < b.column->position; });
-  return metrics;
-}
 
 std::string_view default_word(ProbeDefault by_default) {
   return by_default == ProbeDefault::on ? "on" : by_default == ProbeDefault::off ? "off" : "auto";

@@ -1,18 +1,11 @@
-// Every column in the order of the CSV header, with the probe that fills it. From the probe table. Thread-safe.
+// docs/metrics.md, from the probe table. Thread-safe.
 #pragma once
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "probe/probe.h"
+#include "probe/all_metrics.h"
 
 namespace tacho {
-
-struct Metric {
-  const Column* column;
-  const ProbeInfo* probe;  // null: timestamp, which the session itself writes
-};
-std::vector<Metric> all_metrics();
 
 std::string_view default_word(ProbeDefault by_default);  // "on", "off", "auto"
 std::string metrics_document();                          // docs/metrics.md

@@ -37,9 +37,10 @@ enum Subcommand : unsigned {
   kStop = 1 << 26,
   kVersion = 1 << 27,
   kWhy = 1 << 28,
+  kQuery = 1 << 29,
   kRecord = kRun | kAttach | kWatch | kTracker,
   kStored = kRuns | kShow | kReport | kDoctor | kCompare | kAdvise | kTop | kPrune | kRm | kNote | kConfig | kExport |
-            kStop | kWhy,
+            kStop | kWhy | kQuery,
   kEvery = (1 << 30) - 1,
 };
 

@@ -1,6 +1,7 @@
 #include "report/facts.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string>
 
@@ -85,6 +86,18 @@ RunFacts facts_of(const Run& run, double duration_s, const StatisticsOf& statist
   facts.vram_peak_bytes = statistics(side + "gpu_vram_mib").max * kBytesPerMib;
   facts.vram_bytes = known(run.host.host_gpu_memory_mib, kBytesPerMib);
   return facts;
+}
+
+bool is_of_facts(std::string_view column) {
+  constexpr auto kOfMachine = std::to_array<std::string_view>({"memory_used_mib", "net_recv_bytes", "net_sent_bytes"});
+  constexpr auto kOfBoth = std::to_array<std::string_view>(
+      {"cpu_usage", "utime", "stime", "disk_read_bytes", "disk_write_bytes", "gpu_usage", "gpu_vram_mib"});
+  const auto is_in = [](const auto& names, std::string_view name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  if (column.starts_with("system_")) return is_in(kOfBoth, column.substr(7)) || is_in(kOfMachine, column.substr(7));
+  if (column.starts_with("process_")) return is_in(kOfBoth, column.substr(8)) || column == "process_memory_mib";
+  return column == "timestamp";
 }
 
 Statistics statistics_of(const StoredRun& stored, std::string_view column) {

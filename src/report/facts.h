@@ -30,6 +30,9 @@ struct RunFacts {
 
 RunFacts facts_of(const Run& run, double duration_s, const StatisticsOf& statistics);
 
+// Whether facts_of() may ask for the statistics of this column.
+bool is_of_facts(std::string_view column);
+
 struct StoredRun;
 RunFacts facts_of(const StoredRun& stored);
 // Of a column; all absent when there is none.

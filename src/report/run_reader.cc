@@ -3,79 +3,70 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/json_view.h"
 #include "base/text.h"
 #include "base/time_text.h"
 #include "base/units.h"
 #include "codec/run_json.h"
 #include "codec/run_words.h"
 #include "report/csv_reader.h"
+#include "report/facts.h"
 #include "report/phases.h"
 
 namespace tacho {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::ordered_json;  // for what is changed and written again
 
-const Json& member(const Json& json, const char* key) {
-  static const Json kNothing;
-  if (!json.is_object()) return kNothing;
-  const auto found = json.find(key);
-  return found == json.end() ? kNothing : *found;
-}
+JsonView member(const JsonView& json, std::string_view key) { return json[key]; }
 
-// Each sets the value and says so only when the type is right.
-bool read(const Json& json, std::string& value) {
-  if (json.is_string()) value = json.get<std::string>();
-  return json.is_string();
+// Each sets the value and says so only when the type is right. A number beyond the type is as wrong as a text.
+template <class T>
+bool set(std::optional<T> known, T& value) {
+  if (known) value = std::move(*known);
+  return known.has_value();
 }
-bool read(const Json& json, bool& value) {
-  if (json.is_boolean()) value = json.get<bool>();
-  return json.is_boolean();
-}
-bool read(const Json& json, double& value) {
-  if (json.is_number()) value = json.get<double>();
-  return json.is_number();
-}
+bool read(const JsonView& json, std::string& value) { return set(json.string(), value); }
+bool read(const JsonView& json, bool& value) { return set(json.boolean(), value); }
+bool read(const JsonView& json, double& value) { return set(json.number(), value); }
 template <class Int>
   requires std::integral<Int>
-bool read(const Json& json, Int& value) {
-  // A number beyond the type is as wrong as a text.
-  if (!json.is_number() || std::fabs(json.get<double>()) > 9e18) return false;
-  const auto wide = json.is_number_integer() ? json.get<int64_t>() : static_cast<int64_t>(json.get<double>());
-  if (!std::in_range<Int>(wide)) return false;
-  value = static_cast<Int>(wide);
+bool read(const JsonView& json, Int& value) {
+  const auto wide = json.integer();
+  if (!wide || !std::in_range<Int>(*wide)) return false;
+  value = static_cast<Int>(*wide);
   return true;
 }
 template <class T>
-void read(const Json& json, std::optional<T>& value) {
+void read(const JsonView& json, std::optional<T>& value) {
   if (T known{}; read(json, known)) value = std::move(known);
 }
-void read(const Json& json, std::vector<std::string>& values) {
-  if (!json.is_array()) return;
-  for (const Json& entry : json)
-    if (entry.is_string()) values.push_back(entry.get<std::string>());
+void read(const JsonView& json, std::vector<std::string>& values) {
+  json.each_element([&](const JsonView& entry) {
+    if (auto text = entry.string()) values.push_back(std::move(*text));
+  });
 }
 
 // What tacho-deliver added: where the run was sent to, and what the service made of it.
 // "cpu.mean 1.25": the numbers and words of an object of any shape, as far as a line takes them.
-void list_values(const Json& json, const std::string& name, std::string& out) {
+void list_values(const JsonView& json, const std::string& name, std::string& out) {
   constexpr size_t kLongest = 400;
-  if (json.is_object()) {
-    for (const auto& [key, value] : json.items()) list_values(value, name.empty() ? key : name + "." + key, out);
-  } else if ((json.is_number() || json.is_string() || json.is_boolean()) && out.size() < kLongest) {
-    const std::string text = json.is_string() ? json.get<std::string>() : json.dump();
+  json.each_member([&](const JsonView& key, const JsonView& value) {
+    list_values(value, name.empty() ? *key.string() : name + "." + *key.string(), out);
+  });
+  if ((json.is_number() || json.is_string() || json.boolean()) && out.size() < kLongest) {
+    const std::string text = json.string().value_or(std::string(json.source()));
     out += ", " + valid_utf8(name.substr(0, kLongest)) + " " + valid_utf8(text.substr(0, kLongest));
   }
 }
 
-void read_deliveries(const Json& json, std::vector<std::string>& notes) {
-  if (!json.is_array()) return;
-  for (const Json& entry : json) {
+void read_deliveries(const JsonView& json, std::vector<std::string>& notes) {
+  json.each_element([&](const JsonView& entry) {
     std::string to, run_id, status, error;
     int64_t rows = 0;
     read(member(entry, "to"), to);
     read(member(entry, "run_id"), run_id);
-    const Json& processing = member(entry, "processing");
+    const JsonView processing = member(entry, "processing");
     read(member(processing, "status"), status);
     read(member(processing, "error"), error);
     std::string note = "delivered to " + to + " as " + run_id;
@@ -84,10 +75,10 @@ void read_deliveries(const Json& json, std::vector<std::string>& notes) {
     if (!error.empty()) note += ": " + error;
     list_values(member(entry, "stats"), "", note);
     notes.push_back(std::move(note));
-  }
+  });
 }
 
-void read_host(const Json& json, Host& host) {
+void read_host(const JsonView& json, Host& host) {
   read(member(json, "host_id"), host.host_id);
   read(member(json, "host_hostname"), host.host_hostname);
   read(member(json, "host_ip"), host.host_ip);
@@ -101,12 +92,12 @@ void read_host(const Json& json, Host& host) {
   read(member(json, "host_storage_gb"), host.host_storage_gb);
 }
 
-void read_started_by(const Json& json, StartedBy& by) {
-  const Json& detected = member(json, "detected");
+void read_started_by(const JsonView& json, StartedBy& by) {
+  const JsonView detected = member(json, "detected");
   read(member(detected, "orchestrator"), by.orchestrator);
   read(member(detected, "executor"), by.executor);
   read(member(detected, "fields"), by.fields);
-  const Json& job = member(json, "job");
+  const JsonView job = member(json, "job");
   read(member(job, "scheduler"), by.job.scheduler);
   read(member(job, "cluster"), by.job.cluster);
   read(member(job, "id"), by.job.id);
@@ -119,7 +110,7 @@ void read_started_by(const Json& json, StartedBy& by) {
   read(member(job, "task"), by.job.task);
   read(member(job, "tasks"), by.job.tasks);
   read(member(job, "nodes"), by.job.nodes);
-  const Json& requested = member(json, "requested");
+  const JsonView requested = member(json, "requested");
   read(member(requested, "cpus"), by.requested.cpus);
   read(member(requested, "memory_bytes"), by.requested.memory_bytes);
   read(member(requested, "gpus"), by.requested.gpus);
@@ -127,17 +118,15 @@ void read_started_by(const Json& json, StartedBy& by) {
   read(member(requested, "source"), by.requested.source);
 }
 
-int64_t read_time(const Json& json) {
-  return json.is_string() ? parse_iso_time(json.get<std::string>()).value_or(0) : 0;
-}
+int64_t read_time(const JsonView& json) { return parse_iso_time(json.string().value_or("")).value_or(0); }
 
-int64_t read_seconds(const Json& json) {
+int64_t read_seconds(const JsonView& json) {
   double seconds = 0;
   read(json, seconds);
   return seconds > 0 && seconds < 9e9 ? std::llround(seconds * 1e9) : 0;
 }
 
-void read_outcome(const Json& json, Outcome& outcome) {
+void read_outcome(const JsonView& json, Outcome& outcome) {
   std::string state;
   read(member(json, "state"), state);
   outcome.state = parse_state(state).value_or(RunState::interrupted);
@@ -150,7 +139,7 @@ void read_outcome(const Json& json, Outcome& outcome) {
   outcome.duration_ns = read_seconds(member(json, "duration_s"));
 }
 
-void read_totals(const Json& json, Totals& totals) {
+void read_totals(const JsonView& json, Totals& totals) {
   read(member(json, "cpu_user_s"), totals.cpu_user_s);
   read(member(json, "cpu_system_s"), totals.cpu_system_s);
   read(member(json, "memory_peak_bytes"), totals.memory_peak_bytes);
@@ -170,27 +159,27 @@ void read_totals(const Json& json, Totals& totals) {
   read(member(json, "switches_involuntary"), totals.switches_involuntary);
 }
 
-void read_statistics(const Json& json, int64_t rows, StoredRun& stored) {
-  stored.statistics.clear();
-  if (!json.is_object()) return;
-  for (const auto& [name, values] : json.items()) {
+void read_statistics(const JsonView& json, Kept kept, StoredRun& stored) {
+  json.each_member([&](const JsonView& column, const JsonView& values) {
+    if (kept == Kept::facts && !is_of_facts(column.source())) return;
     Statistics statistics;
-    read(member(values, "mean"), statistics.mean);
-    read(member(values, "max"), statistics.max);
-    read(member(values, "min"), statistics.min);
-    read(member(values, "sum"), statistics.sum);
-    read(member(values, "duration"), statistics.sum);
-    statistics.rows = rows;
-    stored.statistics.emplace_back(name, statistics);
-  }
+    statistics.rows = stored.rows;
+    values.each_member([&](const JsonView& name, const JsonView& value) {
+      const std::string_view word = name.source();
+      if (word == "mean") read(value, statistics.mean);
+      else if (word == "max") read(value, statistics.max);
+      else if (word == "min") read(value, statistics.min);
+      else if (word == "sum" || word == "duration") read(value, statistics.sum);
+    });
+    stored.statistics.emplace_back(*column.string(), statistics);
+  });
 }
 
-void read_phases(const Json& json, std::vector<Phase>& phases) {
-  if (!json.is_array()) return;
-  for (const Json& entry : json) {
+void read_phases(const JsonView& json, std::vector<Phase>& phases) {
+  json.each_element([&](const JsonView& entry) {
     Phase phase;
     const bool timed = read(member(entry, "started"), phase.started_s) && read(member(entry, "ended"), phase.ended_s);
-    if (!read(member(entry, "name"), phase.name) || !timed || phases.size() >= kMostMarks) continue;
+    if (!read(member(entry, "name"), phase.name) || !timed || phases.size() >= kMostMarks) return;
     read(member(entry, "cpu_s"), phase.cpu_s);
     read(member(entry, "cpu_mean"), phase.cpu_mean);
     read(member(entry, "memory_peak_mib"), phase.memory_peak_mib);
@@ -198,7 +187,7 @@ void read_phases(const Json& json, std::vector<Phase>& phases) {
     read(member(entry, "disk_write_bytes"), phase.disk_write_bytes);
     read(member(entry, "gpu_mean"), phase.gpu_mean);
     phases.push_back(std::move(phase));
-  }
+  });
 }
 
 // The phases of a run whose tacho died: nobody has told them yet.
@@ -215,7 +204,7 @@ void fold_phases_again(Json& json, const StoredRun& stored) {
   if (folded.is_object()) json.update(folded);
 }
 
-StoredRun from_json(const Json& json) {
+StoredRun from_json(const JsonView& json, Kept kept) {
   StoredRun stored;
   Run& run = stored.run;
   read(member(json, "id"), run.id);
@@ -229,19 +218,18 @@ StoredRun from_json(const Json& json) {
   read(member(json, "tracker_pid"), run.tracker_pid);
   read(member(json, "tracker_start_ticks"), run.tracker_start_ticks);
   if (std::string nested; read(member(json, "nested"), nested)) run.nested_pass = nested == "pass";
-  const Json& metadata = member(json, "metadata");
-  for (const MetadataField& field : kMetadataFields)
-    read(member(metadata, std::string(field.name).c_str()), run.metadata.*field.member);
+  const JsonView metadata = member(json, "metadata");
+  for (const MetadataField& field : kMetadataFields) read(member(metadata, field.name), run.metadata.*field.member);
   read(member(metadata, "tags"), run.metadata.tags);
   read_started_by(json, run.started_by);
   read_host(member(json, "host"), run.host);
-  const Json& limits = member(json, "limits");
+  const JsonView limits = member(json, "limits");
   read(member(limits, "cpu_quota_cores"), run.limits.cpu_quota_cores);
   read(member(limits, "cpuset_cpus"), run.limits.cpuset_cpus);
   read(member(limits, "memory_limit_bytes"), run.limits.memory_limit_bytes);
   read_outcome(member(json, "outcome"), run.outcome);
   run.interval_ns = read_seconds(member(json, "interval_s"));
-  const Json& method = member(json, "method");
+  const JsonView method = member(json, "method");
   read(member(method, "cpu"), run.method.cpu);
   read(member(method, "memory"), run.method.memory);
   read(member(method, "io"), run.method.io);
@@ -253,7 +241,7 @@ StoredRun from_json(const Json& json) {
   read_phases(member(json, "phases"), run.phases);
   read(member(json, "marks_dropped"), run.marks_dropped);
   read(member(json, "samples"), stored.rows);
-  read_statistics(member(json, "statistics"), stored.rows, stored);
+  read_statistics(member(json, "statistics"), kept, stored);
   return stored;
 }
 
@@ -277,8 +265,7 @@ void fold_again(Json& json, const StoredRun& stored) {
     const std::string& name = reader.columns()[i];
     Statistics values = summary.column(i);
     // High-water marks raise a maximum above every row.
-    double old_max = kAbsent;
-    read(member(member(member(json, "statistics"), name.c_str()), "max"), old_max);
+    const double old_max = statistics_of(stored, name).max;
     if (!is_absent(old_max) && !(values.max >= old_max)) values.max = old_max;
     Json entry = Json::object();
     if (values.rows > 0) entry["mean"] = values.mean;
@@ -294,12 +281,11 @@ void fold_again(Json& json, const StoredRun& stored) {
 
 }  // namespace
 
-Result<StoredRun> parse_run_json(std::string_view text) {
-  const Json json = Json::parse(text, nullptr, false);
-  if (json.is_discarded() || !json.is_object() || !member(json, "id").is_string())
-    return Error{Code::invalid, "run.json is damaged", "", ""};
-  StoredRun stored = from_json(json);
-  stored.json = text;
+Result<StoredRun> parse_run_json(std::string text, Kept kept) {
+  thread_local JsonText json;  // keeps its memory: a list reads a hundred thousand of them
+  if (!json.parse(text) || !json.root()["id"].is_string()) return Error{Code::invalid, "run.json is damaged", "", ""};
+  StoredRun stored = from_json(json.root(), kept);
+  stored.json = std::move(text);
   return stored;
 }
 
@@ -312,10 +298,10 @@ void mark_interrupted(StoredRun& stored, bool refold) {
   json["state"] = word;
   if (json["outcome"].is_object()) json["outcome"]["state"] = word;
   const std::string folder = stored.folder;
-  stored = from_json(json);
+  std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  if (auto again = parse_run_json(std::move(text))) stored = std::move(*again);
   stored.run.outcome.state = RunState::interrupted;
   stored.folder = folder;
-  stored.json = json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace tacho

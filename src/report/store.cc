@@ -31,17 +31,17 @@ bool is_abandoned(const StoredRun& stored) {
   return stored.run.tracker_pid <= 0 || !file_exists("/proc/" + std::to_string(stored.run.tracker_pid));
 }
 
-Result<StoredRun> read_folder(const std::string& folder, bool refold) {
+Result<StoredRun> read_folder(const std::string& folder, bool refold, Kept kept = Kept::all) {
   Error error;
   // Two versions of run.json take turns: a reader that was slow enough to see one rewritten reads again.
   for (int attempt = 0; attempt < 3; ++attempt) {
-    const auto text = read_whole_file(folder + "/run.json");
+    auto text = read_whole_file(folder + "/run.json");
     if (!text) return text.error();
-    auto stored = parse_run_json(*text);
+    auto stored = parse_run_json(std::move(*text), kept);
     if (stored) {
       stored->folder = folder;
       if (is_abandoned(*stored)) mark_interrupted(*stored, refold);
-      add_notes(*stored);
+      if (kept == Kept::all) add_notes(*stored);
       return stored;
     }
     error = stored.error();
@@ -109,7 +109,7 @@ Result<std::vector<StoredRun>> list_runs(const std::string& store_dir, Unreadabl
   return runs;
 }
 
-Result<StoredRun> read_stored(const std::string& folder) { return read_folder(folder, false); }
+Result<StoredRun> read_stored(const std::string& folder, Kept kept) { return read_folder(folder, false, kept); }
 
 Result<StoredRun> read_run(const std::string& folder) {
   auto stored = read_folder(folder, true);

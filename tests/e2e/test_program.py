@@ -70,7 +70,7 @@ class Program(Case):
         self.refused(self.tacho("-q", "watch"), "tacho watch")
 
     def test_help_begins_with_examples(self):
-        programs = {"tacho": ["", "run", "attach", "watch", "runs", "show", "report", "compare", "advise", "note", "rm", "prune", "config", "top", "list", "doctor", "monitor", "discover", "deliver",
+        programs = {"tacho": ["", "run", "attach", "watch", "runs", "show", "report", "compare", "advise", "note", "rm", "prune", "config", "top", "list", "doctor", "monitor", "query", "discover", "deliver",
                               "cromwell", "cromwell upload", "cromwell serve", "cromwell import", "bq", "bq init"],
                     "tacho-katib": ["", "collect", "db", "inject", "trials"], "resource-tracker": [""]}
         if not all(os.path.exists(os.path.join(BUILD, "bin", name)) for name in [*programs, "tacho-deliver", "tacho-kube"]):
@@ -94,7 +94,7 @@ class Program(Case):
     def test_install(self):
         """What was built is what is installed: every program that another one starts, manual and completions too."""
         built = {name for name in os.listdir(os.path.join(BUILD, "bin")) if not name.startswith("burn_") and not name.endswith("_test")}
-        parts = {"tacho", "tacho-deliver", "tacho-katib", "tacho-kube", "tacho-katib-exec", "resource-tracker",
+        parts = {"tacho", "tacho-deliver", "tacho-query", "tacho-katib", "tacho-kube", "tacho-katib-exec", "resource-tracker",
                  "file-metricscollector", "tfevent-metricscollector", "tacho-bash", "tacho-sh"}
         if SANITIZED or not parts <= built or not os.path.exists(os.path.join(BUILD, "share", "tacho.1")):
             self.skipTest("not all of it is built here")

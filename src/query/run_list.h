@@ -1,0 +1,23 @@
+// The runs of a store as their folders show them: what changed since they were read last is told by size and time of
+// run.json alone. Thread-safe (no state).
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace tacho {
+
+struct ListedRun {
+  std::string name;
+  int64_t size = 0, changed_ns = 0;
+};
+
+// By name. None where there is no store, an error where it cannot be read.
+Result<std::vector<ListedRun>> list_run_files(const std::string& store_dir);
+
+// Whether the name may be a run's: a single one, not hidden.
+bool is_run_name(std::string_view name);
+
+}  // namespace tacho
