@@ -58,7 +58,7 @@ class MetricsSink final : public Sink {
       : name_(std::move(name)), path_(std::move(path)), format_(format), labels_(std::move(labels)) {}
 
   Status begin(const Run& run, const Schema& schema) override {
-    run_ = run;
+    run_ = &run;
     metrics_.begin(schema);
     return path_ == "-" ? ok() : refresh(run);
   }
@@ -67,7 +67,7 @@ class MetricsSink final : public Sink {
     since_ns_ += row.interval_ns;
     if (since_ns_ < kRefreshNs || path_ == "-") return ok();
     since_ns_ = 0;
-    return refresh(run_);
+    return refresh(*run_);
   }
   Status end(const Run& run) override { return refresh(run); }
   std::string_view name() const override { return name_; }
@@ -78,7 +78,7 @@ class MetricsSink final : public Sink {
   std::string name_, path_;
   MetricsFormat format_;
   MetricLabels labels_;
-  Run run_;
+  const Run* run_ = nullptr;  // as it is now: much is known only after the start
   JobMetrics metrics_;
   int64_t since_ns_ = 0;
 };
