@@ -2,7 +2,7 @@
 
 #include "codec/run_words.h"
 #include "report/html_parts.h"
-#include "report/page_text.h"
+#include "base/page_text.h"
 
 namespace tacho {
 namespace {

@@ -7,7 +7,7 @@
 #include "base/units.h"
 #include "report/csv_reader.h"
 #include "report/input.h"
-#include "report/page_text.h"
+#include "base/page_text.h"
 
 namespace tacho {
 namespace {

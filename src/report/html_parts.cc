@@ -7,7 +7,7 @@
 #include "base/units.h"
 #include "report/compare.h"
 #include "report/human.h"
-#include "report/page_text.h"
+#include "base/page_text.h"
 #include "report/summary_text.h"
 
 namespace tacho {

@@ -6,7 +6,7 @@
 #include "report/column_units.h"
 #include "report/html_parts.h"
 #include "report/human.h"
-#include "report/page_text.h"
+#include "base/page_text.h"
 
 namespace tacho {
 namespace {

@@ -10,7 +10,7 @@
 #include "report/page_marks.h"
 #include "report/page_processes.h"
 #include "report/page_rows.h"
-#include "report/page_text.h"
+#include "base/page_text.h"
 #include "report/phases.h"
 #include "support/page_reader.h"
 #include "support/sample_run.h"
