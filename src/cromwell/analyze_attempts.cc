@@ -10,7 +10,7 @@ constexpr size_t kMostFileNames = 12;
 
 uint64_t hash_of(std::string_view text) { return std::hash<std::string_view>{}(text); }
 
-// 64 bits for at most 100,000 of them: two alike are not met in practice.
+// 64 bits for so few of them: two alike are not met in practice.
 uint64_t task_hash(const TaskKey& task) {
   std::string text = task.workflow_id;
   text.append(1, '\0').append(task.call).append(1, '\0').append(std::to_string(task.shard.value_or(-1)));
@@ -56,7 +56,7 @@ uint32_t NameTable::id(std::string_view name) {
 uint32_t AttemptTable::find_or_add(uint64_t key) {
   if (const auto found = by_key_.find(key); found != by_key_.end()) return found->second;
   if ((key & mask_) == 0 && attempts_.size() >= most_) thin_out();
-  if ((key & mask_) != 0) return ++left_out_, kNobody;
+  if ((key & mask_) != 0) return kNobody;
   const auto at = static_cast<uint32_t>(attempts_.size());
   by_key_[key] = at;
   attempts_.emplace_back().key = key;
@@ -65,15 +65,11 @@ uint32_t AttemptTable::find_or_add(uint64_t key) {
 
 // Every second one goes, by a bit of its key: what comes later is held or left out by the same rule.
 void AttemptTable::thin_out() {
-  std::vector<uint32_t> moved(attempts_.size(), kNobody);
+  std::vector<uint32_t> moved(attempts_.size(), kNobody);  // where each is now
   NameTable names;
   while (attempts_.size() >= most_ && mask_ != UINT64_MAX) {
     mask_ = mask_ << 1 | 1;
-    std::vector<CallAttempt> kept;
-    for (CallAttempt& attempt : attempts_)
-      if ((attempt.key & mask_) == 0) kept.push_back(std::move(attempt));
-    left_out_ += attempts_.size() - kept.size();
-    attempts_ = std::move(kept);
+    left_out_ += std::erase_if(attempts_, [&](const CallAttempt& attempt) { return (attempt.key & mask_) != 0; });
   }
   std::unordered_map<uint64_t, uint32_t> by_key;
   for (uint32_t at = 0; at < attempts_.size(); ++at) {
@@ -97,7 +93,10 @@ void AttemptTable::add(const CallRow& row) {
   const uint64_t key = task_hash(row.task);
   const size_t before = attempts_.size();
   const uint32_t at = find_or_add(key);
-  if (at == kNobody) return;
+  if (at == kNobody) {
+    ++left_out_;
+    return;
+  }
   CallAttempt& attempt = attempts_[at];
   const CallState state = state_of(row.status);
   // Sent again; or a row of while it ran, which the later one replaces.

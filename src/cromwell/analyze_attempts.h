@@ -1,4 +1,4 @@
-// Call attempts from the tables `metadata` and `runtime`, joined (cromwell-bigquery.md §4.1): by workflow, call, shard
+// Call attempts from the tables `metadata` and `runtime`, joined: by workflow, call, shard
 // and attempt, else by the instance's name; and which of them a metrics row belongs to: by run_id, else by the
 // instance and the time. Bounded: of more than kMostAttempts an even sample is kept. Not thread-safe.
 #pragma once
@@ -66,7 +66,7 @@ class NameTable {
 
 class AttemptTable {
  public:
-  static constexpr size_t kMostAttempts = 100'000;
+  static constexpr size_t kMostAttempts = 50'000;
   explicit AttemptTable(size_t most = kMostAttempts) : most_(most) {}
 
   void add(const CallRow& row);     // all of them first

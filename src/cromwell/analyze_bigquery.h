@@ -1,4 +1,4 @@
-// The rows of a table through BigQuery's API (cromwell-bigquery.md §4.1): the columns that are needed and the table
+// The rows of a table through BigQuery's API: the columns that are needed and the table
 // has, of the last days only, after a dry run that says how much would be read. Not thread-safe.
 #pragma once
 #include <memory>

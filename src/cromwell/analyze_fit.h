@@ -1,4 +1,4 @@
-// How much of a resource a task needs by the size of its inputs (cromwell-bigquery.md §4.2): a straight line above all
+// How much of a resource a task needs by the size of its inputs: a straight line above all
 // points, or the constant that covers them all; rounded as machines come, and as lines of WDL. Pure, thread-safe.
 #pragma once
 #include <cstddef>

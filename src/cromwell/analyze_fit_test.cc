@@ -34,7 +34,8 @@ StraightLine plain_covering_line(const std::vector<UsePoint>& points) {
 double plain_r2(const std::vector<UsePoint>& points) {
   const auto n = static_cast<double>(points.size());
   double x = 0, y = 0, xx = 0, xy = 0;
-  for (const UsePoint& p : points) x += p.input_gb, y += p.used, xx += p.input_gb * p.input_gb, xy += p.input_gb * p.used;
+  for (const UsePoint& p : points)
+    x += p.input_gb, y += p.used, xx += p.input_gb * p.input_gb, xy += p.input_gb * p.used;
   const double slope = (n * xy - x * y) / (n * xx - x * x), intercept = (y - slope * x) / n;
   double left = 0, all = 0;
   for (const UsePoint& p : points) {
@@ -100,7 +101,9 @@ TEST(AnalyzeFit, WhatIsAdvisedCoversEveryPoint) {
 }
 
 TEST(AnalyzeFit, NoFormulaAndWhy) {
-  const auto why = [](const std::vector<UsePoint>& points) { return ResourceFit::of(Resource::memory, points).why_constant(); };
+  const auto why = [](const std::vector<UsePoint>& points) {
+    return ResourceFit::of(Resource::memory, points).why_constant();
+  };
   EXPECT_FALSE(ResourceFit::of(Resource::cpu, {}).is_known());
   EXPECT_EQ(why({{1, 1}, {2, 2}, {3, 3}, {4, 4}}), "only 4 attempts with inputs of a known size (5 are needed)");
   EXPECT_EQ(why({{NAN, 1}}), "no attempts with inputs of a known size (5 are needed)");
@@ -113,7 +116,9 @@ TEST(AnalyzeFit, NoFormulaAndWhy) {
 }
 
 TEST(AnalyzeFit, RoundingOfConstants) {
-  const auto constant = [](Resource resource, double used) { return ResourceFit::of(resource, {{NAN, used}}).constant(); };
+  const auto constant = [](Resource resource, double used) {
+    return ResourceFit::of(resource, {{NAN, used}}).constant();
+  };
   EXPECT_EQ(constant(Resource::cpu, 0.2), 1);
   EXPECT_EQ(constant(Resource::cpu, 1.49), 1);
   EXPECT_EQ(constant(Resource::cpu, 1.5), 2);
@@ -130,8 +135,9 @@ TEST(AnalyzeFit, Wdl) {
   const std::vector<UsePoint> points = {{10, 1}, {20, 2}, {30, 3}, {40, 4}, {50, 5}};
   EXPECT_EQ(ResourceFit::of(Resource::cpu, points).wdl("SSD"),
             "cpu: if 0.1 * size(inputs,'G') < 1.5 then 1 else 2 * ceil((0.1 * size(inputs,'G')) / 2)");
-  EXPECT_EQ(ResourceFit::of(Resource::memory, points).wdl("SSD"),
-            "memory: (if 0.1 * size(inputs,'G') < 1.0 then 1.0 else ceil((0.1 * size(inputs,'G')) * 4) / 4.0) + \" G\"");
+  EXPECT_EQ(
+      ResourceFit::of(Resource::memory, points).wdl("SSD"),
+      "memory: (if 0.1 * size(inputs,'G') < 1.0 then 1.0 else ceil((0.1 * size(inputs,'G')) * 4) / 4.0) + \" G\"");
   EXPECT_EQ(ResourceFit::of(Resource::disk, points).wdl("SSD"),
             "disks: \"local-disk \" + (if 0.1 * size(inputs,'G') + 0.1 < 1.0 then 1 else ceil(0.1 * size(inputs,'G') + "
             "0.1)) + \" SSD\"");

@@ -40,13 +40,12 @@ bool each_element(JsonReader& json, const Element& element) {
 
 }  // namespace
 
-TextJson::TextJson()
-    : json_([this](char* to, size_t room) -> Result<size_t> {
-        const size_t size = std::min(room, rest_.size());
-        std::memcpy(to, rest_.data(), size);
-        rest_.remove_prefix(size);
-        return size;
-      }) {}
+size_t TextJson::fill(char* to, size_t room) {
+  const size_t size = std::min(room, rest_.size());
+  std::memcpy(to, rest_.data(), size);
+  rest_.remove_prefix(size);
+  return size;
+}
 
 JsonReader& TextJson::start(std::string_view text) {
   rest_ = text;

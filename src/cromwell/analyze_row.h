@@ -14,12 +14,13 @@ namespace tacho {
 // A JSON document that lies in memory.
 class TextJson {
  public:
-  TextJson();
   JsonReader& start(std::string_view text);  // the text must stay
 
  private:
+  size_t fill(char* to, size_t room);
+
   std::string_view rest_;
-  JsonReader json_;
+  JsonReader json_{[this](char* to, size_t room) -> Result<size_t> { return fill(to, room); }};
 };
 
 // A line of an export: {"column": value, "list": [value, …], "records": [{"member": value, …}, …]}.

@@ -11,7 +11,10 @@ struct Seen : CellTarget {
   std::string text;
   void cell(std::string_view column, size_t element, std::string_view member, const TableCell& cell) override {
     text.append(column).append(std::to_string(element)).append(member).append("=");
-    text.append(cell.is_null() ? "null" : cell.kind == JsonReader::Token::yes ? "yes" : std::string(cell.text)).append(";");
+    text.append(cell.is_null()                        ? "null"
+                : cell.kind == JsonReader::Token::yes ? "yes"
+                                                      : std::string(cell.text))
+        .append(";");
   }
 };
 
@@ -19,7 +22,8 @@ TEST(AnalyzeRow, LinesAsBigQueryWritesThem) {
   LineReader reader;
   Seen seen;
   EXPECT_TRUE(reader.read(
-      R"({"id":"9","on":true,"f":[1.5,2],"inputs":[{"key":"a\"b","value":null},{"key":"c"}],"deep":[[1]],"no":null})", seen));
+      R"({"id":"9","on":true,"f":[1.5,2],"inputs":[{"key":"a\"b","value":null},{"key":"c"}],"deep":[[1]],"no":null})",
+      seen));
   EXPECT_EQ(seen.text, "id0=9;on0=yes;f0=1.5;f1=2;inputs0key=a\"b;inputs0value=null;inputs1key=c;no0=null;");
   for (const char* const bad : {"", "[]", "7", "{", R"({"a":1)", R"({"a":1} x)", R"({"a" 1})", "nonsense"}) {
     Seen ignored;
@@ -48,8 +52,8 @@ TEST(AnalyzeRow, PagesOfTheApi) {
 TEST(AnalyzeRow, ValuesOfEitherForm) {
   const auto text = [](std::string_view value) { return TableCell{JsonReader::Token::string, value}; };
   const int64_t moment = 1'763'199'000'250'000;
-  for (const char* const time : {"2025-11-15 09:30:00.25 UTC", "2025-11-15T09:30:00.25Z", "2025-11-15 09:30:00.250000+00:00",
-                                 "1.76319900025E9", "1763199000.25"})
+  for (const char* const time : {"2025-11-15 09:30:00.25 UTC", "2025-11-15T09:30:00.25Z",
+                                 "2025-11-15 09:30:00.250000+00:00", "1.76319900025E9", "1763199000.25"})
     EXPECT_EQ(text(time).time_us(), moment) << time;
   EXPECT_EQ(text("soon").time_us(), std::nullopt);
   EXPECT_EQ(text("1e300").time_us(), std::nullopt);

@@ -1,4 +1,4 @@
-"""tacho cromwell analyze (seeing.md §6, cromwell-bigquery.md §4): exports of the three tables, and the tables through BigQuery's API, beside a
+"""tacho cromwell analyze (docs/cromwell-metadata.md): exports of the three tables, and the tables through BigQuery's API, beside a
 plain reference in Python. WDL is evaluated, not compared."""
 import gzip
 import json
