@@ -23,6 +23,11 @@ if(CMAKE_SCRIPT_MODE_FILE)
     endwhile()
     set(${result} "${literal}" PARENT_SCOPE)
   endfunction()
+  if(NOT SCRIPTS)
+    tacho_text(style page.css analyze.css)
+    file(WRITE ${OUTPUT} "#include \"cromwell/analyze_assets.h\"\nnamespace tacho {\nconst std::string_view kAnalyzeStyle =\n${style};\n}  // namespace tacho\n")
+    return()
+  endif()
   tacho_text(style page.css)
   tacho_text(script ${SCRIPTS})
   file(WRITE ${OUTPUT} "#include \"report/html_assets.h\"\nnamespace tacho {\nconst std::string_view kPageStyle =\n${style};\nconst std::string_view kPageScript =\n${script};\n}  // namespace tacho\n")
@@ -36,3 +41,12 @@ add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/web_assets.cc
           -P ${PROJECT_SOURCE_DIR}/cmake/web.cmake
   DEPENDS ${scripts} ${PROJECT_SOURCE_DIR}/web/page.css ${PROJECT_SOURCE_DIR}/cmake/web.cmake VERBATIM)
 target_sources(tacho_report PRIVATE ${CMAKE_BINARY_DIR}/web_assets.cc)
+
+# tacho_analyze_style(): the style of the page of tacho cromwell analyze, which has no script.
+function(tacho_analyze_style)
+  add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/analyze_assets.cc
+    COMMAND ${CMAKE_COMMAND} -DWEB=${PROJECT_SOURCE_DIR}/web -DOUTPUT=${CMAKE_BINARY_DIR}/analyze_assets.cc
+            -P ${PROJECT_SOURCE_DIR}/cmake/web.cmake
+    DEPENDS ${PROJECT_SOURCE_DIR}/web/page.css ${PROJECT_SOURCE_DIR}/web/analyze.css ${PROJECT_SOURCE_DIR}/cmake/web.cmake VERBATIM)
+  target_sources(tacho_cromwell PRIVATE ${CMAKE_BINARY_DIR}/analyze_assets.cc)
+endfunction()

@@ -51,7 +51,7 @@ std::vector<std::string_view> argument_words(std::span<const Command> commands, 
   if (command.name == "list") return {"metrics", "probes", "sinks"};
   if (takes_runs(command)) return {"last"};
   if (command.name == "help") return visible_names(commands);
-  if (command.name == "cromwell") return {"upload", "serve", "import"};
+  if (command.name == "cromwell") return {"upload", "serve", "import", "analyze"};
   if (command.name == "bq") return {"columns", "init"};
   return {};
 }

@@ -141,26 +141,6 @@ std::string option_blocks(unsigned subcommand) {
 
 }  // namespace
 
-std::string wrap_text(std::string_view text, size_t column, size_t indent, size_t width) {
-  std::string out;
-  for (const std::string_view word : split(text, ' ')) {
-    const size_t length = text_width(word);
-    if (column + length > width) {
-      while (out.ends_with(' ')) out.pop_back();
-      (out += '\n').append(indent, ' ');
-      column = indent;
-    }
-    (out += word) += ' ';
-    column += length + 1;
-  }
-  while (out.ends_with(' ')) out.pop_back();
-  return out += '\n';
-}
-
-size_t text_width(std::string_view text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-}
-
 std::vector<Example> examples(std::string_view command) {
   std::vector<Example> found;
   for (const CommandExample& row : kExamples)

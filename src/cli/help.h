@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "os/text_table.h"
 
 namespace tacho {
 
@@ -28,10 +29,5 @@ inline constexpr std::string_view kExitRecorded =
     "0 when what was recorded has ended, and on SIGINT or SIGTERM after a last sample; 124 after --timeout; 125 when "
     "tacho "
     "itself could not start, or with --strict when something was not delivered.";
-
-// The words of text, which starts at `column`, broken before `width` and continued at `indent`; ends with a newline.
-std::string wrap_text(std::string_view text, size_t column, size_t indent, size_t width);
-// Columns a UTF-8 text takes (one a code point).
-size_t text_width(std::string_view text);
 
 }  // namespace tacho

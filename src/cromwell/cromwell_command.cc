@@ -16,7 +16,8 @@ constexpr const char kCromwellHelp[] =
     "Usage:\n"
     "tacho cromwell upload [ID...]       a workflow's metadata into BigQuery, one row a call attempt\n"
     "tacho cromwell serve                the same as a service that takes storage events and Cromwell's callbacks\n"
-    "tacho cromwell import LOG...        old monitoring.log files into BigQuery\n\n"
+    "tacho cromwell import LOG...        old monitoring.log files into BigQuery\n"
+    "tacho cromwell analyze              what tasks asked for, what they used, and what to ask for by input size\n\n"
     "Each of them has --help.\n";
 
 }  // namespace
@@ -31,9 +32,10 @@ int cromwell_command(std::span<const std::string> arguments) {
   if (word == "upload") return upload_command(rest);
   if (word == "serve") return serve_command(rest);
   if (word == "import") return import_command(rest);
+  if (word == "analyze") return analyze_command(rest);
   if (word == "--help" || word == "-h" || word == "help") return std::fputs(kCromwellHelp, stdout) < 0 ? 1 : 0;
   log::error((word.empty() ? "say what to do" : "unknown command cromwell " + word) +
-             ": upload, serve or import (see tacho cromwell --help)");
+             ": upload, serve, import or analyze (see tacho cromwell --help)");
   return kBadUsage;
 }
 

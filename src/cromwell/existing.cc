@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t kMostIds = 1'000, kMostStatuses = 20, kLongestWord = 100;
 constexpr int64_t kDayNs = 86'400 * kNsPerSec;
-constexpr int kTries = 3;
+constexpr int kMostAsks = 3;
 constexpr size_t kKeyDigits = 16;
 
 // What may stand in a literal without being escaped.
@@ -61,7 +61,7 @@ BqVerdict ask_patiently(GoogleToken& token, const Ask& ask) {
       continue;
     }
     const bool temporary = verdict.what == BqClass::retry || verdict.what == BqClass::quota;
-    if (!temporary || tries >= kTries) return verdict;
+    if (!temporary || tries >= kMostAsks) return verdict;
     system_clock().wait({}, system_clock().monotonic_ns() + backoff.next_ms(0.5, verdict.retry_after_ms) * kNsPerMs);
   }
 }

@@ -57,6 +57,16 @@ JsonReader::JsonReader(Fill fill) : fill_(std::move(fill)), buffer_(new char[kBu
   at_ = end_ = buffer_.get();
 }
 
+void JsonReader::restart() {
+  at_ = end_ = buffer_.get();
+  consumed_ = token_offset_ = 0;
+  at_end_ = broken_ = cut_ = false;
+  state_ = State::value;
+  depth_ = 0;
+  text_ = {};
+  error_ = {};
+}
+
 bool JsonReader::refill() {
   if (at_end_ || broken_) return false;
   consumed_ += static_cast<uint64_t>(end_ - buffer_.get());

@@ -26,6 +26,8 @@ class JsonReader {
   using Fill = std::function<Result<size_t>(char* to, size_t room)>;
 
   explicit JsonReader(Fill fill);
+  // From now on another document, which begins with what the function gives next; keeps the memory.
+  void restart();
 
   Token next();
   // The text of a key or string, without escapes, or of a number as it is written. Good until the next call.

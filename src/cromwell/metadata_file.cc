@@ -51,14 +51,14 @@ struct Source {
   }
 };
 
-Result<Fd> copy_to_temporary(int from) {
+Result<Fd> copy_to_temporary(int from, const std::string& what) {
   auto copy = open_temporary_file();
   if (!copy) return copy.error();
   std::array<char, 64 * 1024> buffer;
   for (;;) {
     const ssize_t got = ::read(from, buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return system_error("cannot read the metadata", "stdin", errno);
+    if (got < 0) return system_error("cannot read the " + what, "stdin", errno);
     if (got == 0) return copy;
     if (const Status status = write_all(copy->get(), {buffer.data(), static_cast<size_t>(got)}); !status)
       return status.error();
@@ -67,15 +67,14 @@ Result<Fd> copy_to_temporary(int from) {
 
 }  // namespace
 
-Result<MetadataFile> MetadataFile::open(const std::string& path) {
+Result<MetadataFile> MetadataFile::open(const std::string& path, const std::string& what) {
   Fd fd{path == "-" ? ::dup(0) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-  if (!fd) return system_error("cannot open the metadata", path, errno);
+  if (!fd) return system_error("cannot open the " + what, path, errno);
   struct stat about {};
-  if (::fstat(fd.get(), &about) != 0) return system_error("cannot open the metadata", path, errno);
-  if (S_ISDIR(about.st_mode))
-    return Error{Code::invalid, "this is a folder", path, "name a file with a workflow's metadata"};
+  if (::fstat(fd.get(), &about) != 0) return system_error("cannot open the " + what, path, errno);
+  if (S_ISDIR(about.st_mode)) return Error{Code::invalid, "this is a folder", path, "name a file with its " + what};
   if (S_ISREG(about.st_mode) && path != "-") return MetadataFile(std::move(fd));
-  auto copy = copy_to_temporary(fd.get());
+  auto copy = copy_to_temporary(fd.get(), what);
   if (!copy) return copy.error();
   return MetadataFile(std::move(*copy));
 }

@@ -11,8 +11,9 @@ namespace tacho {
 
 class MetadataFile {
  public:
-  // A path, or "-" for stdin. A pipe, which cannot be read twice, is copied to a temporary file first.
-  static Result<MetadataFile> open(const std::string& path);
+  // A path, or "-" for stdin. A pipe, which cannot be read twice, is copied to a temporary file first. `what` is what
+  // errors call it.
+  static Result<MetadataFile> open(const std::string& path, const std::string& what = "metadata");
   explicit MetadataFile(Fd fd) : fd_(std::move(fd)) {}
 
   // From the start; the file must outlive it. Errors and broken gzip come out of the function.

@@ -12,7 +12,7 @@
 namespace tacho {
 namespace {
 
-constexpr unsigned kAll = kUpload | kServe | kImport, kRows = kUpload | kServe;
+constexpr unsigned kAll = kUpload | kServe | kImport, kRows = kUpload | kServe, kGoogle = kAll | kAnalyze;
 
 struct Option {
   Flag flag;
@@ -30,8 +30,21 @@ constexpr Option flag(std::string_view name, unsigned commands, bool O::*target,
   return {{name, Flag::Kind::bare, 0, "", help}, commands, nullptr, target};
 }
 
+constexpr Option letter(char short_name, Option option) {
+  option.flag.letter = short_name;
+  return option;
+}
+
 constexpr std::array kOptions = {
     text("metadata", "FILE", kUpload, &O::metadata, "a saved metadata document instead of ids; - is stdin"),
+    text("runtime", "FILE", kAnalyze, &O::runtime, "export of the table runtime; with * several files; - is stdin"),
+    text("metrics", "FILE", kAnalyze, &O::metrics, "… of the table metrics"),
+    text("metadata", "FILE", kAnalyze, &O::metadata, "… of the table metadata"),
+    flag("json", kAnalyze, &O::json, "print all of it as JSON, each attempt too"),
+    letter('o', text("output", "FILE", kAnalyze, &O::output, "write a page: FILE.html, or - for stdout")),
+    text("prices", "FILE", kAnalyze, &O::prices, "price list of servers, as of tacho advise"),
+    text("days", "N", kAnalyze, &O::days, "of bq://: rows of the last N days (30)"),
+    text("max-bytes", "SIZE", kAnalyze, &O::most_bytes, "of bq://: ask nothing that reads more than this (1GB)"),
     text("cromwell", "URL", kRows, &O::cromwell, "the Cromwell server [CROMWELL_BASEURL]"),
     text("cromwell-auth", "auto|none", kRows, &O::cromwell_auth,
          "none: send it no token [CROMWELL_ACCESS_TOKEN is sent if set]"),
@@ -42,14 +55,14 @@ constexpr std::array kOptions = {
     text("bq-location", "PLACE", kAll, &O::location, "where a missing dataset is made"),
     text("bq-create", "auto|never", kAll, &O::bq_create, "never: a missing table is an error"),
     flag("bq-add-columns", kAll, &O::add_columns, "add tacho's columns to a table that lacks them"),
-    text("bq-endpoint", "URL", kAll, &O::bq_endpoint, "another BigQuery [BIGQUERY_EMULATOR_HOST]"),
+    text("bq-endpoint", "URL", kGoogle, &O::bq_endpoint, "another BigQuery [BIGQUERY_EMULATOR_HOST]"),
     text("gcs-endpoint", "URL", kAll, &O::gcs_endpoint, "another Cloud Storage [STORAGE_EMULATOR_HOST]"),
     text("gcs-user-project", "ID", kAll, &O::gcs_user_project, "who pays for buckets whose requester pays"),
     text("gcs-parallel", "N", kRows, &O::gcs_parallel, "size look-ups at once (32) [GCS_QUERY_THROTTLE]"),
-    text("credentials", "FILE", kAll, &O::credentials, "Google credentials [GOOGLE_APPLICATION_CREDENTIALS]"),
-    text("access-token-file", "FILE", kAll, &O::access_token_file, "a file with an access token"),
-    text("token-uri", "URL", kAll, &O::token_uri, "another token endpoint"),
-    text("metadata-host", "HOST", kAll, &O::metadata_host, "another metadata server [GCE_METADATA_HOST]"),
+    text("credentials", "FILE", kGoogle, &O::credentials, "Google credentials [GOOGLE_APPLICATION_CREDENTIALS]"),
+    text("access-token-file", "FILE", kGoogle, &O::access_token_file, "a file with an access token"),
+    text("token-uri", "URL", kGoogle, &O::token_uri, "another token endpoint"),
+    text("metadata-host", "HOST", kGoogle, &O::metadata_host, "another metadata server [GCE_METADATA_HOST]"),
     flag("allow-running", kRows, &O::allow_running, "take workflows and calls that are not over"),
     flag("wait", kUpload, &O::wait, "wait until a workflow is over"),
     flag("include-cached", kRows, &O::include_cached, "rows for calls without a machine too, with cached=true"),

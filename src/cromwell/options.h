@@ -1,4 +1,4 @@
-// The command line of tacho cromwell: one table of options for all three commands, their environment variables, and the
+// The command line of tacho cromwell: one table of options for all its commands, their environment variables, and the
 // settings made from them. Not thread-safe.
 #pragma once
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace tacho {
 
 inline constexpr int kBadUsage = 2;
 
-enum CromwellCommand : unsigned { kUpload = 1, kServe = 2, kImport = 4 };
+enum CromwellCommand : unsigned { kUpload = 1, kServe = 2, kImport = 4, kAnalyze = 8 };
 
 struct CromwellOptions {
   bool help = false, quiet = false;
@@ -32,6 +32,9 @@ struct CromwellOptions {
   std::string address, port, auth_token_file, oidc_audience, oidc_issuer, oidc_email, oidc_jwks, jobs;
   // import
   std::string workflow_name, workflow_id, call, shard, attempt;
+  // analyze
+  std::string runtime, metrics, prices, output, days, most_bytes;
+  bool json = false;
 };
 
 Result<CromwellOptions> parse_options(CromwellCommand command, std::span<const std::string> arguments);

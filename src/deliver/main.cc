@@ -29,7 +29,8 @@ const char kHelp[] =
     "  tacho discover [--json]            print what is known of the host and its cloud\n"
     "  tacho advise RUN --servers         the cheapest servers that are large enough\n"
     "  tacho bq init                      make the BigQuery dataset and tables\n"
-    "  tacho cromwell upload|serve|import Cromwell's metadata and logs into BigQuery\n";
+    "  tacho cromwell upload|serve|import|analyze\n"
+    "                         Cromwell's metadata and logs into BigQuery, and what tasks need\n";
 
 int run_beside(std::span<const std::string> words) {
   std::vector<std::string> folders;

@@ -1,8 +1,8 @@
 #include "report/html_data.h"
 
+#include "base/page_text.h"
 #include "codec/run_words.h"
 #include "report/html_parts.h"
-#include "report/page_text.h"
 
 namespace tacho {
 namespace {

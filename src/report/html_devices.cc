@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <array>
 
+#include "base/page_text.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "report/csv_reader.h"
 #include "report/input.h"
-#include "report/page_text.h"
 
 namespace tacho {
 namespace {

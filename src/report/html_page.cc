@@ -4,11 +4,10 @@
 #include <vector>
 
 #include "base/base64.h"
-#include "base/hmac.h"
+#include "base/page_text.h"
 #include "report/html_assets.h"
 #include "report/html_data.h"
 #include "report/html_parts.h"
-#include "report/page_text.h"
 
 namespace tacho {
 namespace {
@@ -17,27 +16,6 @@ namespace {
 constexpr size_t kWholeRows = 250 * 1024, kPartRows = 200'000, kWholeFurtherRows = 80'000, kPartFurtherRows = 70'000;
 // What is not a run's: tags around, and a margin.
 constexpr size_t kAround = 4'000;
-
-// Only this style and this script: whatever a name or a note might smuggle in, the browser runs nothing else, and the
-// page can ask for nothing from anywhere.
-std::string policy() {
-  const auto hash = [](std::string_view text) { return "'sha256-" + base64(sha256_bytes(text)) + "'"; };
-  return "default-src 'none'; script-src " + hash(kPageScript) + "; style-src " + hash(kPageStyle) +
-         "; base-uri 'none'; form-action 'none'";
-}
-
-void put_start(Writer& out, std::string_view title) {
-  out.put(
-      "<!doctype html>\n<html lang=en><head><meta charset=utf-8>\n<meta http-equiv=Content-Security-Policy content=\"");
-  out.put(policy());
-  out.put(
-      "\">\n<meta name=viewport content=\"width=device-width,initial-scale=1\">\n"
-      "<meta name=color-scheme content=\"light dark\">\n<title>");
-  out.put(escaped(page_text(title, 200)));
-  out.put("</title>\n<style>");
-  out.put(kPageStyle);
-  out.put("</style></head>\n<body>\n");
-}
 
 std::string with_commas(int64_t number) {
   std::string text = std::to_string(number);
@@ -135,7 +113,7 @@ std::string html_page(std::span<ReportRun> runs, const PageOptions& options) {
     facts.push_back(facts_of(report.stored.run, report.duration_s, lookup));
   }
   Writer out(256 * 1024);
-  put_start(out, page_title(runs, options));
+  out.put(page_start(page_title(runs, options), kPageStyle, kPageScript));
   const std::vector<size_t> sizes = put_body(out, runs, facts, options);
   // What is left of each run's room goes to its charts. The page itself counts as the first run's.
   const size_t further = std::accumulate(sizes.begin() + 1, sizes.end(), size_t{0});
@@ -155,7 +133,7 @@ std::string html_page(std::span<ReportRun> runs, const PageOptions& options) {
 
 std::string html_placeholder(const Run& run) {
   Writer out;
-  put_start(out, "still recording · tacho");
+  out.put(page_start("still recording · tacho", kPageStyle, kPageScript));
   out.put("<main><h1>Still recording</h1><p>This page is written when the run ends.");
   if (!run.id.empty())
     out.put(" If tacho was killed, make it from the run store: <code>tacho report " + escaped(run.id) + "</code>");

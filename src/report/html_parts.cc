@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/page_text.h"
 #include "base/time_text.h"
 #include "base/units.h"
 #include "report/compare.h"
 #include "report/human.h"
-#include "report/page_text.h"
 #include "report/summary_text.h"
 
 namespace tacho {

@@ -2,11 +2,11 @@
 #include <array>
 #include <cmath>
 
+#include "base/page_text.h"
 #include "base/units.h"
 #include "report/column_units.h"
 #include "report/html_parts.h"
 #include "report/human.h"
-#include "report/page_text.h"
 
 namespace tacho {
 namespace {

@@ -1,6 +1,6 @@
 #include "report/page_marks.h"
 
-#include "report/page_text.h"
+#include "base/page_text.h"
 
 namespace tacho {
 namespace {

@@ -4,13 +4,13 @@
 
 #include <array>
 
+#include "base/page_text.h"
 #include "report/csv_fields.h"
 #include "report/html_devices.h"
 #include "report/page_band.h"
 #include "report/page_marks.h"
 #include "report/page_processes.h"
 #include "report/page_rows.h"
-#include "report/page_text.h"
 #include "report/phases.h"
 #include "support/page_reader.h"
 #include "support/sample_run.h"

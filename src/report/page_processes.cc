@@ -4,7 +4,7 @@
 #include <cmath>
 #include <map>
 
-#include "report/page_text.h"
+#include "base/page_text.h"
 #include "report/record_lines.h"
 
 namespace tacho {

@@ -21,6 +21,7 @@ For the tests, beside what faults.py has: GET /__tables, POST /__tables {"p.d.t"
 POST /__metadata. A fault's "do" may say {"rows": [{"index": 0, "reason": "timeout"}]} (insertErrors for those; the others are taken) or
 {"stopped": true} (all rows stopped).
 """
+import calendar
 import gzip
 import hashlib
 import json
@@ -122,6 +123,21 @@ def check_fields(fields, old=()):
             raise Bad(f"Cannot add required fields to an existing schema. (field: {field['name']})")
 
 
+def over_rest(field, value, element=False):
+    """A value as a query's answer has it: scalars are strings, times are seconds since 1970, lists and records are wrapped."""
+    if field.get("mode") == "REPEATED" and not element:
+        return [{"v": over_rest(field, entry, True)} for entry in value or []]
+    if value is None:
+        return None
+    if field["type"] in ("RECORD", "STRUCT"):
+        return {"f": [{"v": over_rest(member, value.get(member["name"]))} for member in field["fields"]]}
+    if field["type"] == "TIMESTAMP":
+        seconds = calendar.timegm(time.strptime(value[:19].replace("T", " "), "%Y-%m-%d %H:%M:%S"))
+        fraction = re.search(r"\.\d+", value)
+        return f"{(seconds + float(fraction[0] if fraction else 0)) / 1e9:.15f}E9"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 class Table:
     def __init__(self, fields, partition=None, filtered=False):
         self.fields, self.partition, self.filtered = fields, partition, filtered
@@ -154,7 +170,7 @@ class BigQuery(faults.Double):
         self.google = Google(self.config)
         self.datasets, self.tables = {}, {}
         self.complaints = []  # what a good client does not do
-        self.keys = []        # of the last query that listed some
+        self.answer_rows = []  # of the last query that listed some
 
     def add_table(self, name, fields, partition=None, filtered=True):
         project, dataset, _ = name.rsplit(".", 2)
@@ -288,8 +304,11 @@ class BigQuery(faults.Double):
         table.rows.append((row["insertId"], row["json"]))
 
     def query(self, project, body):
-        """SELECT COUNT(*), SELECT COUNT(DISTINCT key) or SELECT DISTINCT key FROM `p.d.t` WHERE column = 'value' AND column IN ('a', 'b') AND start_time >= TIMESTAMP('day') …;
+        """SELECT `column`, … FROM `p.d.t` WHERE `column` >= TIMESTAMP('day') gives rows, with dryRun the bytes that it would read. SELECT COUNT(*), SELECT COUNT(DISTINCT key) or SELECT DISTINCT key FROM `p.d.t` WHERE column = 'value' AND column IN ('a', 'b') AND start_time >= TIMESTAMP('day') …;
         needs a filter on the partition column."""
+        plain = re.fullmatch(r"SELECT ((?:`\w+`(?:, )?)+) FROM `([^`]+)` WHERE `(\w+)` >= TIMESTAMP\('([\d-]+)'\)", body["query"])
+        if plain and plain[2] in self.tables and body.get("useLegacySql") is False:
+            return self.select(project, body, self.tables[plain[2]], re.findall(r"`(\w+)`", plain[1]), plain[3], plain[4])
         found = re.fullmatch(r"SELECT (COUNT\((?:DISTINCT (.*)|\*)\)|DISTINCT (.*)) FROM `([^`]+)` WHERE (.*)", body["query"].strip(), re.S)
         name = found[4] if found else ""
         if not found or (found[2] or found[3] or KEY_SQL) != KEY_SQL or body.get("useLegacySql") is not False or name not in self.tables:
@@ -305,13 +324,24 @@ class BigQuery(faults.Double):
         if not found[3]:
             count = len(set(keys)) if found[2] else len(keys)
             return json_answer(200, {"jobComplete": True, "rows": [{"f": [{"v": str(count)}]}], "jobReference": {"projectId": project, "jobId": "job1"}})
-        self.keys = sorted(set(keys))
+        self.answer_rows = [{"f": [{"v": key}]} for key in sorted(set(keys))]
+        return self.page(project, 0, body.get("maxResults", 10_000))
+
+    def select(self, project, body, table, names, time_column, day):
+        if table.partition and time_column != table.partition:
+            return error(400, "invalidQuery", f"Cannot query over table without a filter over column(s) '{table.partition}'")
+        fields = {field["name"]: field for field in table.fields}
+        if not set(names) <= set(fields):
+            return error(400, "invalidQuery", f"Unrecognized name: {set(names) - set(fields)}")
+        if body.get("dryRun"):
+            return json_answer(200, {"jobComplete": True, "totalBytesProcessed": str(self.config.get("query_bytes", 1000))})
+        self.answer_rows = [{"f": [{"v": over_rest(fields[name], row.get(name))} for name in names]} for _, row in table.rows if row[time_column] >= day]
         return self.page(project, 0, body.get("maxResults", 10_000))
 
     def page(self, project, start, most):
         end = start + min(most, self.config.get("page_rows", most))
-        answer = {"jobComplete": True, "rows": [{"f": [{"v": key}]} for key in self.keys[start:end]], "jobReference": {"projectId": project, "jobId": "job1"}}
-        return json_answer(200, {**answer, **({"pageToken": f"p{end}"} if end < len(self.keys) else {})})
+        answer = {"jobComplete": True, "rows": self.answer_rows[start:end], "jobReference": {"projectId": project, "jobId": "job1"}}
+        return json_answer(200, {**answer, **({"pageToken": f"p{end}"} if end < len(self.answer_rows) else {})})
 
     @staticmethod
     def key(row):

@@ -20,7 +20,9 @@ constexpr const char* kGoogle = "https://bigquery.googleapis.com";
 constexpr const char* kRoot = "/bigquery/v2";
 constexpr const char* kQuery = "?alt=json&prettyPrint=false";
 constexpr int64_t kRequestMs = 30'000, kQueryMs = 60'000, kQueryPollMs = 10'000;
-constexpr int kQueryPageRows = 10'000;
+constexpr int kQueryPageRows = 10'000, kFirstPageRows = 50, kLongPageRows = 10'000;
+constexpr int kPageTries = 5;
+constexpr int64_t kPageWaitMs = 500;
 
 bool is_google(const Url& url) { return url.host == "googleapis.com" || url.host.ends_with(".googleapis.com"); }
 
@@ -190,10 +192,10 @@ BqVerdict BigQuery::run_query(const std::string& sql, int64_t max_bytes, int row
     const Json text = parse_bounded<Json>(answer);
     const std::string job = text_at(text, "/jobReference/jobId"_json_pointer);
     const std::string location = text_at(text, "/jobReference/location"_json_pointer);
-    job_path = job.empty() ? ""
-                           : path + "/" + percent_encode(job, false) + kQuery + "&maxResults=" + std::to_string(rows) +
-                                 "&timeoutMs=" + std::to_string(kQueryPollMs) +
-                                 (location.empty() ? "" : "&location=" + percent_encode(location, false));
+    job_path = job.empty()
+                   ? ""
+                   : path + "/" + percent_encode(job, false) + kQuery + "&timeoutMs=" + std::to_string(kQueryPollMs) +
+                         (location.empty() ? "" : "&location=" + percent_encode(location, false));
     const auto complete = text.find("jobComplete");
     if (complete == text.end() || *complete != false) return verdict;
     if (job.empty() || system_clock().monotonic_ns() >= until_ns) {
@@ -201,7 +203,7 @@ BqVerdict BigQuery::run_query(const std::string& sql, int64_t max_bytes, int row
       verdict.message = "the query is not done in time";
       return verdict;
     }
-    verdict = call(BqCall::query, "GET", job_path, "", answer);
+    verdict = call(BqCall::query, "GET", job_path + "&maxResults=" + std::to_string(rows), "", answer);
   }
   return verdict;
 }
@@ -235,8 +237,49 @@ BqVerdict BigQuery::query_words(const std::string& sql, size_t most,
       verdict.message = "the query gives more rows than there can be";
       return verdict;
     }
-    verdict = call(BqCall::query, "GET", job_path + "&pageToken=" + percent_encode(page, false), "", text);
+    verdict = next_page(job_path, page, kQueryPageRows, text);
   }
+  return verdict;
+}
+
+BqVerdict BigQuery::next_page(const std::string& job_path, const std::string& page, int rows, std::string& answer) {
+  return call(BqCall::query, "GET",
+              job_path + "&maxResults=" + std::to_string(rows) + "&pageToken=" + percent_encode(page, false), "",
+              answer);
+}
+
+BqVerdict BigQuery::query_pages(const std::string& sql, int64_t max_bytes,
+                                const std::function<Result<std::string>(std::string_view page)>& take) {
+  std::string text, job_path;
+  // Of the first page a tree is made to find the job; it is a short one.
+  BqVerdict verdict = run_query(sql, max_bytes, kFirstPageRows, text, job_path);
+  while (verdict.what == BqClass::done) {
+    const Result<std::string> page = take(text);
+    if (page && page->empty()) return verdict;
+    if (!page || job_path.empty()) {
+      verdict.what = BqClass::blocked;
+      verdict.message = page ? "the query has more rows than it tells how to ask for" : page.error().message();
+      return verdict;
+    }
+    // A page that does not come is asked for again: the ones before it were taken.
+    verdict = next_page(job_path, *page, kLongPageRows, text);
+    for (int tries = 0; verdict.what == BqClass::retry && tries < kPageTries; ++tries) {
+      system_clock().wait({}, system_clock().monotonic_ns() + (kPageWaitMs << tries) * kNsPerMs);
+      verdict = next_page(job_path, *page, kLongPageRows, text);
+    }
+  }
+  return verdict;
+}
+
+BqVerdict BigQuery::dry_run(const std::string& sql, int64_t& bytes) {
+  Json body{{"query", sql}, {"useLegacySql", false}, {"dryRun", true}};
+  if (!settings_.location.empty()) body["location"] = settings_.location;
+  std::string answer;
+  BqVerdict verdict = call(BqCall::query, "POST", "/projects/" + percent_encode(settings_.project, false) + "/queries",
+                           body.dump(), answer);
+  if (verdict.what != BqClass::done) return verdict;
+  const auto read = parse_int<int64_t>(json_text(parse_bounded<Json>(answer), "totalBytesProcessed"));
+  bytes = read.value_or(0);
   return verdict;
 }
 

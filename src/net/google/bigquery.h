@@ -61,6 +61,13 @@ class BigQuery {
   // `blocked`. After a `retry` the texts come again from the first one.
   BqVerdict query_words(const std::string& sql, size_t most, const std::function<void(std::string_view)>& take);
 
+  // A query's answer page by page, as JSON; take() gives the token of the next page, empty after the last one. An error
+  // of take() ends it as `blocked`. A `retry` that is handed out has been tried several times.
+  BqVerdict query_pages(const std::string& sql, int64_t max_bytes,
+                        const std::function<Result<std::string>(std::string_view page)>& take);
+  // How many bytes a query would read; nothing is read, and nothing billed.
+  BqVerdict dry_run(const std::string& sql, int64_t& bytes);
+
   const BqSettings& settings() const { return settings_; }
   const std::string& base_url() const { return base_url_; }
   bool is_emulator() const { return emulator_; }
@@ -74,6 +81,7 @@ class BigQuery {
   BqVerdict call(BqCall call, const char* method, const std::string& path, std::string body, std::string& answer,
                  const std::string& etag = {});
   BqVerdict run_query(const std::string& sql, int64_t max_bytes, int rows, std::string& answer, std::string& job_path);
+  BqVerdict next_page(const std::string& job_path, const std::string& page, int rows, std::string& answer);
   std::string dataset_path() const;
   std::string table_path(const std::string& table) const;
 

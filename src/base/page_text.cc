@@ -1,5 +1,7 @@
-#include "report/page_text.h"
+#include "base/page_text.h"
 
+#include "base/base64.h"
+#include "base/hmac.h"
 #include "base/text.h"
 
 namespace tacho {
@@ -37,6 +39,18 @@ std::string script_safe(std::string_view json) {
     else text += c;
   }
   return text;
+}
+
+std::string page_start(std::string_view title, std::string_view style, std::string_view script) {
+  const auto hash = [](std::string_view text) { return "'sha256-" + base64(sha256_bytes(text)) + "'"; };
+  std::string page =
+      "<!doctype html>\n<html lang=en><head><meta charset=utf-8>\n<meta http-equiv=Content-Security-Policy content=\"";
+  page += "default-src 'none'; script-src " + (script.empty() ? "'none'" : hash(script)) + "; style-src " + hash(style);
+  page +=
+      "; base-uri 'none'; form-action 'none'\">\n<meta name=viewport content=\"width=device-width,initial-scale=1\">\n"
+      "<meta name=color-scheme content=\"light dark\">\n<title>";
+  page += escaped(page_text(title, 200)) + "</title>\n<style>";
+  return page.append(style).append("</style></head>\n<body>\n");
 }
 
 }  // namespace tacho

@@ -1,0 +1,123 @@
+#include "os/text_table.h"
+
+#include <sys/ioctl.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+#include "os/environment.h"
+
+namespace tacho {
+namespace {
+
+// Below this a column says nothing any more.
+constexpr size_t kNarrow = 4;
+
+size_t sum_of(const std::vector<size_t>& widths) {
+  size_t sum = 0;
+  for (const size_t width : widths) sum += width;
+  return sum + (widths.empty() ? 0 : 2 * (widths.size() - 1));
+}
+
+}  // namespace
+
+std::string wrap_text(std::string_view text, size_t column, size_t indent, size_t width) {
+  std::string out;
+  for (const std::string_view word : split(text, ' ')) {
+    const size_t length = text_width(word);
+    if (column + length > width) {
+      while (out.ends_with(' ')) out.pop_back();
+      (out += '\n').append(indent, ' ');
+      column = indent;
+    }
+    (out += word) += ' ';
+    column += length + 1;
+  }
+  while (out.ends_with(' ')) out.pop_back();
+  return out += '\n';
+}
+
+size_t text_width(std::string_view text) {
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+std::string cut_text(std::string_view text, size_t columns) {
+  if (columns == 0 || text_width(text) <= columns) return std::string(text);
+  const std::string sign = in_locale("…");
+  const bool has_room = columns > text_width(sign);
+  const size_t kept = has_room ? columns - text_width(sign) : columns;
+  size_t end = 0, seen = 0;
+  for (; end < text.size(); ++end)
+    if ((text[end] & 0xC0) != 0x80 && ++seen > kept) break;
+  return std::string(text.substr(0, end)) + (has_room ? sign : "");
+}
+
+std::string styled(std::string_view text, Style style, bool color) {
+  constexpr std::array<std::string_view, 6> kCodes{"", "1", "2", "32", "33", "31"};
+  if (!color || style == Style::plain) return std::string(text);
+  return "\033[" + std::string(kCodes[static_cast<size_t>(style)]) + "m" + std::string(text) + "\033[0m";
+}
+
+size_t terminal_width(int fd) {
+  winsize size{};
+  return ::ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+std::vector<size_t> Table::widths() const {
+  std::vector<size_t> widths(header.size(), 0);
+  const auto measure = [&](const std::vector<std::string>& row) {
+    for (size_t i = 0; i < row.size() && i < widths.size(); ++i)
+      widths[i] = std::max(widths[i], text_width(in_locale(row[i])));
+  };
+  measure(header);
+  for (size_t i = 0; i < rows.size(); ++i)
+    if (i != flexible_row) measure(rows[i]);
+  return widths;
+}
+
+size_t Table::least_width() const { return sum_of(widths()); }
+
+std::string Table::text(bool color, size_t width) const {
+  std::vector<size_t> widths = this->widths();
+  // Long texts among numbers share what room there is.
+  for (bool grows = flexible_row < rows.size(); grows;) {
+    grows = false;
+    for (size_t i = 0; i < widths.size(); ++i) {
+      if (widths[i] >= text_width(in_locale(rows[flexible_row][i])) || (width > 0 && sum_of(widths) >= width)) continue;
+      ++widths[i];
+      grows = true;
+    }
+  }
+  const size_t before_last = sum_of(widths) - (widths.empty() ? 0 : widths.back());
+  const bool wraps = overlong == Overlong::wrap && width > before_last + 8;
+  while (!wraps && width > 0 && sum_of(widths) > width) {
+    const auto widest = std::max_element(widths.begin(), widths.end());
+    if (*widest <= kNarrow) break;
+    --*widest;
+  }
+
+  std::string out;
+  const auto add = [&](const std::vector<std::string>& row, Style style) {
+    std::string line;
+    for (size_t i = 0; i < row.size() && i < widths.size(); ++i) {
+      const std::string whole = in_locale(row[i]);
+      if (wraps && i + 1 == row.size()) {
+        line += wrap_text(whole, before_last, before_last, width);
+        continue;
+      }
+      const std::string cell = width > 0 ? cut_text(whole, widths[i]) : whole;
+      const size_t used = text_width(cell);
+      const std::string room(widths[i] > used ? widths[i] - used : 0, ' ');
+      line += (is_right(i) ? room + cell : cell + room) + (i + 1 == row.size() ? "" : "  ");
+    }
+    while (line.ends_with(' ') || line.ends_with('\n')) line.pop_back();
+    if (width > 0 && !wraps) line = cut_text(line, width);
+    out += styled(line, style, color) + "\n";
+  };
+  add(header, Style::bold);
+  for (const auto& row : rows) add(row, Style::plain);
+  return out;
+}
+
+}  // namespace tacho

@@ -1,0 +1,327 @@
+"""tacho cromwell analyze (docs/cromwell-metadata.md): exports of the three tables, and the tables through BigQuery's API, beside a
+plain reference in Python. WDL is evaluated, not compared."""
+import gzip
+import json
+import math
+import os
+import random
+import re
+import time
+
+from bigquery import BigQuery, column
+from support import SANITIZED
+
+KINDS = ("cpu", "memory_gb", "disk_gb")
+
+
+def stamp(us, form="export"):
+    text = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(us // 1_000_000)) + f".{us % 1_000_000:06}"
+    return text + " UTC" if form == "export" else text.replace(" ", "T") + "Z"
+
+
+def attempt(number, task, size_gb, cpu, memory, disk, rows=20, status="Done", **more):
+    """One attempt and its rows: what each sample says is in `cpu` (percent of two CPUs), `memory` and `disk`, by the share of its time."""
+    start = int(time.time() - 86_400) * 1_000_000 + number * 1_000_003
+    key = {"workflow_id": f"wf-{number}", "task_call_name": task, "shard": "-1", "attempt": "1"}
+    runtime = {**key, "project_id": "p", "zone": "z", "instance_id": str(10 ** 15 + number), "instance_name": f"vm{number}", "preemptible": False,
+               "cpu_count": "2", "cpu_platform": "Zen", "mem_total_gb": 8.2, "disk_mounts": ["/cromwell_root"], "disk_total_gb": [105.0],
+               "start_time": stamp(start), "run_id": f"run{number}"}
+    metadata = {**key, "project_id": "p", "zone": "z", "instance_name": f"vm{number}", "preemptible": False, "workflow_name": "w",
+                "start_time": stamp(start), "end_time": stamp(start + 3_600_000_000), "execution_status": status, "cpu_count": "2", "mem_total_gb": 8.0,
+                "disk_mounts": ["/cromwell_root"], "disk_total_gb": [100.0], "disk_types": ["SSD"], "docker_image": "i",
+                "inputs": [{"key": "reads[0]", "type": "file", "value": str(size_gb / 2)}, {"key": "reads[1]", "type": "file", "value": str(size_gb / 2)},
+                           {"key": "depth", "type": "number", "value": "30"}] if size_gb is not None else [{"key": "reads", "type": "file", "value": None}], **more}
+    metrics = [{"timestamp": stamp(start + 1_000_000 * i), "instance_id": runtime["instance_id"], "cpu_used_percent": [cpu(i / rows), cpu(i / rows) / 2],
+                "mem_used_gb": memory(i / rows), "disk_used_gb": [disk(i / rows)], "disk_read_iops": [10.0], "disk_write_iops": [float(i)],
+                "run_id": runtime["run_id"], "seq": str(i)} for i in range(rows)]
+    return {"runtime": [runtime], "metadata": [metadata], "metrics": metrics}
+
+
+def joined(attempts):
+    return {table: [row for one in attempts for row in one[table]] for table in ("runtime", "metadata", "metrics")}
+
+
+def p95(values):
+    return sorted(values)[math.ceil(0.95 * len(values)) - 1]
+
+
+def wdl_value(line, size_gb):
+    """What a line of WDL asks for."""
+    text = line.partition(": ")[2].replace("size(inputs,'G')", repr(size_gb))
+    text = text.replace('"local-disk " + ', "").replace(' + " G"', "").replace(' + " SSD"', "").replace(' + " HDD"', "")
+    text = re.sub(r'^"(?:local-disk )?([\d.]+) \w+"$', r"\1", text)
+    text = re.sub(r"if (.*?) then (.*?) else (.*?)(?=$|\)$)", r"(\2) if (\1) else (\3)", text)
+    return eval(text, {"ceil": math.ceil})  # pylint: disable=eval-used
+
+
+def least_squares_r2(points):
+    count = len(points)
+    x, y = sum(p[0] for p in points) / count, sum(p[1] for p in points) / count
+    xy, xx, yy = (sum(f(a - x, b - y) for a, b in points) for f in (lambda a, b: a * b, lambda a, b: a * a, lambda a, b: b * b))
+    return xy * xy / (xx * yy)
+
+
+def least_height(points):
+    """The least height in the middle of the range of a line through two points that is above all."""
+    middle = (min(points)[0] + max(points)[0]) / 2
+    best = math.inf
+    for a in points:
+        for b in points:
+            if a[0] < b[0]:
+                slope = (b[1] - a[1]) / (b[0] - a[0])
+                if all(p[1] <= a[1] + slope * (p[0] - a[0]) + 1e-9 for p in points):
+                    best = min(best, a[1] + slope * (middle - a[0]))
+    return middle, best
+
+
+class AnalyzeCase(BigQuery):
+    def save(self, tables, pack=False):
+        words = []
+        for table, rows in tables.items():
+            text = "".join(line if isinstance(line, str) else json.dumps(line) + "\n" for line in rows).encode()
+            path = self.path(table + (".json.gz" if pack else ".json"))
+            with open(path, "wb") as file:
+                file.write(gzip.compress(text) if pack else text)
+            words += ["--" + table, path]
+        return words
+
+    def analyze(self, *words, rc=0, **more):
+        done = self.tacho("cromwell", "analyze", *words, **more)
+        self.assertEqual(done.rc, rc, done)
+        return done
+
+    def report(self, *words, **more):
+        return json.loads(self.analyze(*words, "--json", **more).out)
+
+    def linear(self, count=12, seed=1):
+        rng = random.Random(seed)
+        attempts = []
+        for number in range(count):
+            size = round(rng.uniform(2, 60), 3)
+            load, memory, disk = 20 + size * rng.uniform(0.9, 1), 0.5 + 0.09 * size * rng.uniform(0.8, 1), 3 + size * rng.uniform(1, 1.3)
+            attempts.append(attempt(number, "align", size, lambda s, v=load: round(v * (0.5 + s), 3), lambda s, v=memory: round(v * (0.2 + 0.8 * s), 6),
+                                    lambda s, v=disk: round(v * s, 6), status="Failed" if number == 3 else "Done"))
+        return attempts
+
+    def reference(self, one):
+        rows = one["metrics"]
+        cores = [sum(row["cpu_used_percent"]) / 100 for row in rows]
+        return {"size": sum(float(entry["value"]) for entry in one["metadata"][0]["inputs"] if entry["type"] == "file"), "cores": cores,
+                "cpu": sum(cores) / len(cores), "memory_gb": max(row["mem_used_gb"] for row in rows), "disk_gb": max(row["disk_used_gb"][0] for row in rows)}
+
+    def check_task(self, task, attempts):
+        told = {entry["workflow_id"]: entry for entry in task["attempt_list"]}
+        expected = [self.reference(one) for one in attempts]
+        self.assertEqual((task["attempts"], task["measured"], task["failed"], len(told)), (len(attempts), len(attempts), 1, len(attempts)))
+        for one, want in zip(attempts, expected):
+            entry = told[one["metadata"][0]["workflow_id"]]
+            for key, value in {"input_gb": want["size"], "cores_mean": want["cpu"], "cores_max": max(want["cores"]), "cores_p95": p95(want["cores"]),
+                               "memory_peak_gb": want["memory_gb"], "disk_peak_gb": want["disk_gb"], "duration_s": len(one["metrics"]) - 1,
+                               "metadata_duration_s": 3600, "rows": len(one["metrics"]), "rows_missing": 0,
+                               "memory_p95_gb": p95([row["mem_used_gb"] for row in one["metrics"]])}.items():
+                self.assertAlmostEqual(entry[key], value, 5, key)
+            self.assertAlmostEqual(entry["disks"][0]["write_iops"], sum(range(len(one["metrics"]))) / len(one["metrics"]), 3)
+        every = [row for one in attempts for row in one["metrics"]]
+        self.assertAlmostEqual(task["used"]["memory_gb"]["p95"], p95([row["mem_used_gb"] for row in every]), 5)
+        self.assertAlmostEqual(task["used"]["cpu"]["p95"], p95([sum(row["cpu_used_percent"]) / 100 for row in every]), 5)
+        self.assertAlmostEqual(task["used"]["disk_gb"]["peak"], max(row["disk_used_gb"][0] for row in every), 5)
+        self.assertEqual(task["requested"]["cpu"], {"min": 2, "max": 2})
+        self.assertAlmostEqual(task["requested"]["memory_gb"]["max"], 8 * 2 ** 30 / 1e9, 5)
+        for kind, line in zip(KINDS, task["wdl"]):
+            points = [(want["size"], want[kind]) for want in expected]
+            fit, (middle, height) = task["fit"][kind], least_height(points)
+            self.assertEqual(fit["kind"], "line", fit)
+            self.assertAlmostEqual(fit["r2"], least_squares_r2(points), 5)
+            self.assertAlmostEqual(fit["intercept"] + fit["slope"] * middle, height + (0.1 if kind == "disk_gb" else 0), 5)
+            for size, used in points:
+                asked = wdl_value(line, size)
+                if kind == "cpu":
+                    self.assertTrue(asked == 1 and used < 1.5 or asked % 2 == 0 and asked >= used, (line, size, used, asked))
+                else:
+                    self.assertGreaterEqual(asked, used, (line, size))
+                    self.assertEqual(asked % (0.25 if kind == "memory_gb" else 1), 0)
+        self.assertTrue(task["wdl"][2].endswith(' SSD"'), task["wdl"])
+
+
+class Analyze(AnalyzeCase):
+    def test_statistics_and_fit(self):
+        """Everything beside the reference, at random; unordered rows, and rows that are there twice, change nothing."""
+        for seed in range(3):
+            attempts = self.linear(12, seed)
+            tables = joined(attempts)
+            tables["metrics"] += tables["metrics"][5:25]
+            tables["runtime"].append(tables["runtime"][2])
+            tables["metadata"].append(tables["metadata"][4])
+            for rows in tables.values():
+                random.Random(seed).shuffle(rows)
+            report = self.report(*self.save(tables, pack=seed == 1))
+            self.assertEqual(report["metrics_repeated"], 20)
+            self.assertEqual(len(report["tasks"]), 1)
+            self.check_task(report["tasks"][0], attempts)
+
+    def test_no_formula(self):
+        steady = lambda value: lambda share: value
+        four = [attempt(i, "few", 1 + i, steady(50), steady(1 + i), steady(5)) for i in range(4)]
+        same = [attempt(10 + i, "same", 1 + i % 4, steady(50), steady(1 + i), steady(5)) for i in range(6)]
+        noise = [attempt(20 + i, "noise", 1 + i, steady(50), steady(9 if i % 2 else 1), steady(5)) for i in range(6)]
+        small = [attempt(30 + i, "small", 0.0001 * i, steady(50), steady(2), steady(5)) for i in range(6)]
+        unknown = [attempt(40, "unknown", None, steady(50), steady(0.3), steady(5))]
+        bare = [{**attempt(50, "bare", 3, steady(1), steady(1), steady(1)), "metrics": []}]
+        report = self.report(*self.save(joined(four + same + noise + small + unknown + bare)))
+        tasks = {task["task"]: task for task in report["tasks"]}
+        why = {name: task["fit"]["memory_gb"] and task["fit"]["memory_gb"]["why_no_formula"] for name, task in tasks.items()}
+        self.assertIn("only 4 attempts", why["few"])
+        self.assertIn("only 4 distinct input sizes", why["same"])
+        self.assertIn("R² 0.0", why["noise"])
+        self.assertIn("no attempts with inputs", why["small"])
+        self.assertIn("no attempts with inputs", why["unknown"])
+        self.assertIsNone(why["bare"])
+        self.assertEqual(tasks["few"]["wdl"], ["cpu: 1", 'memory: "4 G"', 'disks: "local-disk 6 SSD"'])
+        self.assertEqual(tasks["noise"]["wdl"][1], 'memory: "9 G"')
+        self.assertEqual(tasks["unknown"]["wdl"][1], 'memory: "1 G"')
+        self.assertEqual(tasks["few"]["advice"], ["CPUs can drop from 2 to 1", "memory can drop from 8 to 4 G", "disk can drop from 100 to 6 GB"])
+        self.assertNotIn("money", report)
+
+    def test_bad_lines_and_files(self):
+        tables = joined(self.linear(6))
+        tables["metrics"].insert(2, '{"timestamp": oops\n')
+        tables["metrics"].insert(9, json.dumps({"timestamp": "soon", "instance_id": "1"}) + "\n")
+        tables["metrics"].append({**tables["metrics"][0], "run_id": "stranger", "instance_id": "7"})
+        words = self.save(tables)
+        done = self.analyze(*words)
+        self.assertIn("metrics.json: line 3: ", done.err)
+        self.assertIn("metrics.json: line 10: it has no usable timestamp", done.err)
+        self.assertIn("1 row of metrics belongs to no attempt", done.out)
+        report = self.report(*words)
+        self.assertEqual((report["tables"]["metrics"]["bad_lines"], report["metrics_unmatched"], report["tasks"][0]["measured"]), (2, 1, 6))
+        for name, text, why in (("csv", "timestamp,instance_id\n1,2\n", "CSV, which cannot hold repeated columns"), ("avro", "Obj\x01", "Avro"),
+                                ("array", '[{"timestamp":"x"}]', "one JSON array"), ("runtime", json.dumps(tables["runtime"][0]) + "\n", "no line of it is a row of the table")):
+            self.write(name, text)
+            self.assertIn(why, self.analyze(*words[:2], "--metadata", words[words.index("--metadata") + 1], "--metrics", self.path(name), rc=1).err)
+        self.assertIn("no-such-file", self.analyze(*words, "--metrics", self.path("no-such-file"), rc=1).err)
+        self.assertIn("--metadata is missing", self.analyze("--runtime", "x", "--metrics", "y", rc=2).err)
+        self.assertIn("bq://PROJECT.DATASET", self.analyze("bq://nothing", rc=1).err)
+        self.assertIn("--max-bytes", self.analyze("bq://p.d", "--max-bytes", "much", rc=2).err)
+
+    def test_joins(self):
+        """Tables of the original, without the columns that tacho adds: by instance and time, and by the instance's name."""
+        attempts = self.linear(5)
+        for number, one in enumerate(attempts):
+            for row in one["metrics"]:
+                del row["run_id"], row["seq"]
+            for name in ("workflow_id", "task_call_name", "shard", "attempt", "run_id"):
+                del one["runtime"][0][name]
+            if number == 1:  # the same machine as the attempt before it
+                for row in one["runtime"] + one["metrics"]:
+                    row["instance_id"] = attempts[0]["runtime"][0]["instance_id"]
+                shift = 100_000_000
+                for row, key in [(one["runtime"][0], "start_time"), (one["metadata"][0], "start_time")] + [(row, "timestamp") for row in one["metrics"]]:
+                    moment = row[key][:19]
+                    row[key] = stamp((int(time.mktime(time.strptime(moment, "%Y-%m-%d %H:%M:%S"))) - time.timezone) * 1_000_000 + shift)
+        report = self.report(*self.save(joined(attempts)))
+        told = {entry["workflow_id"]: entry for entry in report["tasks"][0]["attempt_list"]}
+        for one in attempts:
+            self.assertAlmostEqual(told[one["metadata"][0]["workflow_id"]]["memory_peak_gb"], self.reference(one)["memory_gb"], 5)
+        self.assertEqual(report["metrics_unmatched"], 0)
+
+    def test_money(self):
+        attempts = self.linear(8)
+        self.write("prices.csv", "# 2026-11-18\nserver,vendor,vcpus,memory_gib,gpus,gpu_memory_gib,price_per_hour,currency\n"
+                                 "small,g,1,8,0,0,0.05,USD\nmiddle,g,2,8,0,0,0.1,USD\nlarge,g,16,64,0,0,1,USD\nother,g,1,8,0,0,0.01,EUR\n")
+        words = self.save(joined(attempts))
+        report = self.report(*words, "--prices", self.path("prices.csv"))
+        self.assertAlmostEqual(report["money"]["spent"], 8 * 0.1, 6)  # an hour each
+        cpus = [wdl_value(report["tasks"][0]["wdl"][0], self.reference(one)["size"]) for one in attempts]
+        self.assertAlmostEqual(report["money"]["saved"], sum(0.1 - {1: 0.05, 2: 0.1}[count] for count in cpus), 6)
+        self.assertIn("1 prices in other currencies", " ".join(report["notes"]))
+        for one in attempts:
+            one["metadata"][0]["vm_cost_per_hour"] = 0.25
+        report = self.report(*self.save(joined(attempts)))
+        self.assertEqual((report["money"]["spent"], report["money"]["saved"], report["money"]["currency"]), (2.0, None, "USD"))
+        self.assertIn("Spent 2.0000 USD", self.analyze(*words).out)
+        self.write("prices.csv", "server\nx\n")
+        self.assertIn("this price list lacks", self.analyze(*words, "--prices", self.path("prices.csv"), rc=2).err)
+
+    def test_page(self):
+        attempts = self.linear(12)
+        nasty = '<script>alert(1)</script>"\u202e&'
+        attempts += [attempt(100 + i, nasty if i == 0 else f"task{i}", 1 + i % 9, lambda s: 10, lambda s: 1 + s, lambda s: 2) for i in range(300)]
+        self.analyze(*self.save(joined(attempts)), "-o", self.path("page.html"))
+        with open(self.path("page.html"), encoding="utf-8") as file:
+            page = file.read()
+        self.assertLess(len(page.encode()), 600_000)
+        self.assertNotIn("<script", page)
+        self.assertNotIn("\u202e", page)
+        self.assertIn("&lt;script&gt;alert(1)", page)
+        self.assertIn("script-src 'none'", page)
+        self.assertNotRegex(page, r"(?:src|href)=|url\(|@import")
+        self.assertIn("<svg class=scatter", page)
+        self.assertIn("align", page)
+
+    def test_little_memory(self):
+        """More rows than are sorted in memory."""
+        attempts = [attempt(i, "t", 1 + i, lambda s: round(40 * s, 2), lambda s: round(s, 4), lambda s: round(s, 4), rows=10_000 if i == 0 else 1) for i in range(16)]
+        text = "".join(json.dumps(row) + "\n" for row in attempts[0]["metrics"])
+        words = self.save({**joined(attempts), "metrics": [text.replace('"run0"', f'"run{i}"') for i in range(16)]})
+        process = self.spawn("cromwell", "analyze", *words, "--json")
+        high_kib, out = 0, b""
+        os.set_blocking(process.stdout.fileno(), False)
+        while process.poll() is None:
+            try:
+                with open(f"/proc/{process.pid}/status", encoding="utf-8") as file:
+                    high_kib = max([high_kib, *(int(line.split()[1]) for line in file if line.startswith("VmHWM"))])
+            except OSError:
+                pass
+            time.sleep(0.005)
+        text = process.stdout.read()
+        out = text if isinstance(text, str) else text.decode()
+        self.assertEqual(json.loads(out)["tasks"][0]["attempt_list"][3]["rows"], 10_000)
+        if not SANITIZED:
+            self.assertTrue(0 < high_kib < 64 * 1024, high_kib)
+
+
+class AnalyzeApi(AnalyzeCase):
+    """The same rows through the API."""
+
+    def fill(self, attempts):
+        def kind(name):
+            kinds = {"INTEGER": ("instance_id", "cpu_count", "shard", "attempt", "seq"), "FLOAT": ("mem_total_gb", "mem_used_gb"), "TIMESTAMP": ("timestamp", "start_time", "end_time"),
+                     "BOOLEAN": ("preemptible",)}
+            return next((kind for kind, names in kinds.items() if name in names), "STRING")
+        repeated = {"cpu_used_percent": "FLOAT", "disk_used_gb": "FLOAT", "disk_read_iops": "FLOAT", "disk_write_iops": "FLOAT", "disk_mounts": "STRING", "disk_total_gb": "FLOAT", "disk_types": "STRING"}
+        for table, rows in joined(attempts).items():
+            names = list(dict.fromkeys(name for row in rows for name in row))
+            fields = [column(name, "RECORD", "REPEATED", fields=[column("key", "STRING"), column("type", "STRING"), column("value", "STRING")]) if name == "inputs" else
+                      column(name, repeated[name], "REPEATED") if name in repeated else column(name, kind(name)) for name in names]
+            self.cloud.make_tables({table: fields})
+            self.cloud.table(table).rows = [(str(i), row) for i, row in enumerate(rows)]
+
+    def test_the_same_as_of_exports(self):
+        self.use(page_rows=70)
+        attempts = self.linear(12)
+        self.fill(attempts)
+        place = f"bq://{self.cloud.project}.{self.cloud.dataset}"
+        report = self.report(place, env=self.cloud.environment())
+        self.check_task(report["tasks"][0], attempts)
+        exported = self.report(*self.save(joined(attempts)))
+        self.assertEqual(report["tasks"], exported["tasks"])
+        self.assertEqual(self.cloud.double.complaints, [])
+        queries = [entry for entry in self.cloud.calls("/queries", "POST")]
+        self.assertEqual(len(queries), 6)  # a dry run and a query a table
+        self.cloud.double.config["query_bytes"] = 400_000_000
+        done = self.analyze(place, env=self.cloud.environment(), rc=1)
+        self.assertIn("more than", done.err)
+        self.assertIn("--max-bytes", done.err)
+        self.report(place, "--max-bytes", "2GB", env=self.cloud.environment())
+
+    def test_weather(self):
+        self.use(page_rows=70)
+        attempts = self.linear(6)
+        self.fill(attempts)
+        place = f"bq://{self.cloud.project}.{self.cloud.dataset}"
+        self.cloud.faults({"match": {"path": ".*/queries", "nth": 3}, "action": {"status": 503}}, {"match": {"path": ".*/queries/job.*", "nth": 2}, "action": {"status": 500}})
+        self.assertEqual(self.report(place, env=self.cloud.environment())["tables"]["metrics"]["rows"], 120)
+        self.cloud.faults()
+        del self.cloud.double.tables[self.cloud.name("runtime")]
+        self.assertIn("runtime", self.analyze(place, env=self.cloud.environment(), rc=1).err)
+
