@@ -48,7 +48,7 @@ def libraries(arch):
             raise Failure(f"packages for {arch} are made on {arch} alone")
         common.need("aarch64-linux-gnu-g++")
         sysroot = WORK / f"sysroot-{arch}"
-        if not (sysroot / "versions").is_file():
+        if not (sysroot / "versions").is_file() or newest([ROOT / "packaging/sysroot"]) > (sysroot / "versions").stat().st_mtime:
             say(f"libraries for {arch}: packaging/sysroot")
             run(ROOT / "packaging/sysroot", sysroot)
         extra = [arch, sysroot]

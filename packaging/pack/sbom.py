@@ -17,6 +17,7 @@ LINKED = [
     ("libtomlplusplus-dev", "MIT", ("tacho",)),
     ("nlohmann-json3-dev", "MIT", AGENT),
     ("libdeflate-dev", "MIT", DELIVERER),
+    ("libsnappy-dev", "BSD-3-Clause", DELIVERER),
     ("libboost-dev", "BSL-1.0", DELIVERER),
     ("libnghttp2-dev", "MIT", DELIVERER),
     ("openssl", "Apache-2.0", DELIVERER),

@@ -15,6 +15,13 @@ Error not_metrics(const std::string& path) {
           "its first line must name the columns and begin with timestamp"};
 }
 
+constexpr int kLinesAhead = 32;
+
+int decimals_of(std::string_view field) {
+  const size_t dot = field.find('.');
+  return dot == std::string_view::npos ? 0 : static_cast<int>(std::min<size_t>(9, field.size() - dot - 1));
+}
+
 }  // namespace
 
 bool is_per_interval(std::string_view column) {
@@ -32,12 +39,25 @@ Status CsvReader::open(const std::string& path) {
   for (FieldSplitter fields(line_); fields.next();) columns_.emplace_back(trim(fields.text(unquoted)));
   if (columns_.empty() || columns_[0] != "timestamp") return not_metrics(path);
   decimals_.assign(columns_.size(), -1);
+  note_first_rows();
   return ok();
 }
 
-void CsvReader::note_decimals(size_t column, std::string_view field) {
-  const size_t dot = field.find('.');
-  decimals_[column] = dot == std::string_view::npos ? 0 : static_cast<int>(std::min<size_t>(9, field.size() - dot - 1));
+// Who folds the rows asks for the schema before the first of them is read. What follows the header in memory tells; a
+// column that is empty there is learnt with its first value.
+void CsvReader::note_first_rows() {
+  std::string_view rest = lines_.behind(line_);
+  std::string unquoted;
+  for (int left = kLinesAhead; left > 0; --left) {
+    const size_t end = rest.find('\n');
+    if (end == std::string_view::npos) return;
+    size_t column = 0;
+    for (FieldSplitter fields(rest.substr(0, end)); fields.next() && column < columns_.size(); ++column) {
+      const std::string_view field = trim(fields.text(unquoted));
+      if (parse_double(field)) decimals_[column] = std::max(decimals_[column], decimals_of(field));
+    }
+    rest.remove_prefix(end + 1);
+  }
 }
 
 bool CsvReader::parse(Row& row) {
@@ -47,7 +67,7 @@ bool CsvReader::parse(Row& row) {
     const char* begin = at;
     double& cell = row.cells[i];
     if (!take_number(at, end, cell)) return false;
-    if (decimals_[i] < 0 && !is_absent(cell)) note_decimals(i, {begin, static_cast<size_t>(at - begin)});
+    if (decimals_[i] < 0 && !is_absent(cell)) decimals_[i] = decimals_of({begin, static_cast<size_t>(at - begin)});
     const bool last = i + 1 == columns_.size();
     if ((at == end) != last) return false;
     ++at;

@@ -39,7 +39,7 @@ class CsvReader {
 
  private:
   bool parse(Row& row);
-  void note_decimals(size_t column, std::string_view field);
+  void note_first_rows();
   bool falls_next(double now_s);
 
   RecordLines lines_;

@@ -151,5 +151,20 @@ TEST(CsvReader, TheSchemaFollowsFromNamesAndDigits) {
   EXPECT_EQ(schema[2].rule, Rule::delta);
 }
 
+TEST(CsvReader, DecimalsAreKnownBeforeTheFirstRow) {
+  const TempDir dir;
+  spill(dir / "a.csv", "timestamp,a,b,c\n1.5,17,x.py,\n2.5,17.385,\"4\",\n3.5,17.3,5,0.25\n");
+  CsvReader reader;
+  ASSERT_TRUE(reader.open(dir / "a.csv"));
+  const Schema schema = reader.schema();
+  EXPECT_EQ(schema[1].decimals, 3);
+  EXPECT_EQ(schema[2].decimals, 0);
+  EXPECT_EQ(schema[3].decimals, 2);
+  Row row;
+  int rows = 0;
+  while (reader.next(row)) ++rows;
+  EXPECT_EQ(rows, 3);
+}
+
 }  // namespace
 }  // namespace tacho

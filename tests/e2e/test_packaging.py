@@ -109,6 +109,19 @@ class Package(Case):
         with open(os.path.join(folder, "tacho"), "rb") as file:
             self.assertEqual(sums["tacho"], hashlib.sha256(file.read()).hexdigest())
 
+    def test_what_is_linked_is_listed(self):
+        """A new archive is in the bill of materials, and among what packages for arm64 are built with."""
+        from pack import sbom  # pylint: disable=import-outside-toplevel
+        with open(os.path.join(ROOT, "CMakeLists.txt"), encoding="utf-8") as file:
+            uses = re.findall(r"^\s*tacho_uses\((\S+) ([^)]*)\)", file.read(), re.M)
+        with open(os.path.join(ROOT, "packaging", "sysroot"), encoding="utf-8") as file:
+            sysroot = file.read()
+        archives = {name for folder, words in uses if not folder.startswith(("katib", "kube", "query")) for name in re.findall(r"lib(\w+)\.a", words)}
+        self.assertIn("snappy", archives)
+        for name in archives:
+            self.assertIn(f"lib{name}-dev", [label for label, _, _ in sbom.LINKED])
+            self.assertIn(f" lib{name}-dev ", sysroot)
+
     def test_formula(self):
         from pack import formula  # pylint: disable=import-outside-toplevel
         import pathlib  # pylint: disable=import-outside-toplevel

@@ -168,4 +168,9 @@ def write_csv(table: Table, path: str) -> None:
     with open(path, "w", encoding="utf-8") as file:
         file.write(",".join(table.columns) + "\n")
         for cells in zip(*(table.values[name] for name in table.columns)):
-            file.write(",".join("" if cell is None else repr(cell) for cell in cells) + "\n")
+            file.write(",".join(map(_field, cells)) + "\n")
+
+
+def _field(cell: Cell) -> str:
+    """With the decimals that the program is to show."""
+    return "" if cell is None else f"{cell:.4f}" if isinstance(cell, float) else str(cell)
