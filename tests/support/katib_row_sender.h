@@ -65,7 +65,7 @@ class FakeDb final : public DbCalls {
   std::vector<int> codes;  // of the next calls
   std::string words = "as the test says";
   bool store_although_failed = false;
-  bool stores_once = false;  // knows the ids of reports
+  bool stores_once = false;   // knows the ids of reports
   int stored_after_gets = 0;  // what failed is stored after all, when so many have looked
   std::vector<MetricRow> late;
   std::vector<std::string> ids;

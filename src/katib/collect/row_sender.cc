@@ -109,7 +109,8 @@ bool RowSender::write_down(size_t count) {
   PendingChunk& pending = *state_.pending;
   const bool smooth = calls_->knows_ids() && failures_ == 0 && poison_limit_ == 0 && !in_doubt_ && !second_look();
   const auto done = static_cast<size_t>(pending.done);
-  const auto rest = static_cast<int64_t>(smooth ? chunk_->size() - done : std::max(count, doubt_end_ - std::min(done, doubt_end_)));
+  const auto rest =
+      static_cast<int64_t>(smooth ? chunk_->size() - done : std::max(count, doubt_end_ - std::min(done, doubt_end_)));
   if (smooth && pending.sending == rest) return false;
   pending.sending = rest;
   return true;

@@ -36,8 +36,8 @@ class RowSender {
  public:
   // Of one call. 5,000 rows and 1 MiB are allowed; fewer bytes need less memory, and the database takes them as fast.
   static constexpr size_t kMostRows = 5'000, kMostBytes = 1u << 19;
-  // What is on its way is written down, with an fsync, once for so many calls where the service stores each report once:
-  // calls that are made again after a restart double nothing there. Once for each call elsewhere.
+  // What is on its way is written down, with an fsync, once for so many calls where the service stores each report
+  // once: calls that are made again after a restart double nothing there. Once for each call elsewhere.
   static constexpr size_t kMostCalls = 3;
 
   RowSender(std::string trial, ShapeRules rules, std::shared_ptr<DbCalls> calls, CollectState& state, StateFile& file);
@@ -122,7 +122,7 @@ class RowSender {
   std::vector<Stream> streams_;
   // The chunk on its way; its pending record is state_.pending.
   std::shared_ptr<const std::vector<MetricRow>> chunk_;
-  std::vector<std::string> metrics_;  // that are in it
+  std::vector<std::string> metrics_;   // that are in it
   std::vector<uint32_t> row_metrics_;  // of each row its place among these
   size_t part_ = 0;                    // rows of the call under way, or in doubt
   size_t doubt_end_ = 0;               // rows up to here may have been stored by the collector before

@@ -196,8 +196,8 @@ bool Filter::find_next(std::string_view line, size_t at, bool plain, FilterMatch
 bool Filter::find_sequences(std::string_view line, const Visit& visit, size_t& at, bool& unknown) const {
   RunSequence::Places places;
   const auto group = [&](size_t from) {
-    return trim_unicode(line.substr(static_cast<size_t>(places[from]),
-                                    static_cast<size_t>(places[from + 1] - places[from])));
+    return trim_unicode(
+        line.substr(static_cast<size_t>(places[from]), static_cast<size_t>(places[from + 1] - places[from])));
   };
   FilterMatch match;
   for (;;) {

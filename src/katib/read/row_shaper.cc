@@ -81,7 +81,8 @@ bool make_valid(MetricRow& row) {
   if (!is_plain(row.value)) clean(row.value);
   const char* fault = nullptr;
   if (row.name.empty()) fault = "it has no name";
-  else if (row.name.size() > kLongestName && characters(row.name) > kLongestName) fault = "its name is longer than 255 characters";
+  else if (row.name.size() > kLongestName && characters(row.name) > kLongestName)
+    fault = "its name is longer than 255 characters";
   else if (row.value.size() > kLongestValue) fault = "its value is longer than 65535 bytes";
   else if (!row.time_stamp.us()) fault = "its time is none";
   if (fault == nullptr) return true;

@@ -25,7 +25,8 @@ bool is_sequence(const Filter& filter) { return filter.is_plain() && filter.plai
 
 // Two groups of classes, and classes between them, each any number of times.
 std::string random_sequence(std::mt19937& random) {
-  static const std::vector<std::string> kClasses{"a", "b", "=", "[ab]", "[^a]", "\\w", "\\d", "\\s", "[1.]", "[-+]", " ", ":"};
+  static const std::vector<std::string> kClasses{"a",   "b",   "=",    "[ab]", "[^a]", "\\w",
+                                                 "\\d", "\\s", "[1.]", "[-+]", " ",    ":"};
   static const std::vector<std::string> kTimes{"", "", "+", "+", "*", "?", "+?"};
   const auto part = [&](size_t most) {
     std::string text;
@@ -33,7 +34,8 @@ std::string random_sequence(std::mt19937& random) {
       text += kClasses[random() % kClasses.size()] + kTimes[random() % kTimes.size()];
     return text;
   };
-  return part(1) + "(" + kClasses[random() % kClasses.size()] + "+" + part(1) + ")" + part(2) + "(" + part(3) + ")" + part(1);
+  return part(1) + "(" + kClasses[random() % kClasses.size()] + "+" + part(1) + ")" + part(2) + "(" + part(3) + ")" +
+         part(1);
 }
 
 TEST(RunSequence, FindsWhatRe2Finds) {
@@ -60,8 +62,8 @@ TEST(RunSequence, FindsWhatRe2Finds) {
 }
 
 TEST(RunSequence, UsualFiltersAreSome) {
-  for (const char* text : {R"((\w+)=([-+0-9.eE]+))", R"(([\w|-]+)\s*=\s*([+-]?\d+))", R"((?P<name>\w+):\s*(?P<value>\S+))",
-                           R"(([a-z_]+) is (\d+\.\d+))"})
+  for (const char* text : {R"((\w+)=([-+0-9.eE]+))", R"(([\w|-]+)\s*=\s*([+-]?\d+))",
+                           R"((?P<name>\w+):\s*(?P<value>\S+))", R"(([a-z_]+) is (\d+\.\d+))"})
     EXPECT_TRUE(is_sequence(*Filter::compile(text, 1))) << text;
   // A letter that two of them could take; no run at the beginning; a choice; lazy.
   for (const char* text : {R"((\w+)a(\d+))", R"(=(\w+) (\d+))", R"((\w+)=(\d+|x))", R"((\w+?)=(\d+))", R"((\w)=(\d+))"})

@@ -38,8 +38,7 @@ unsigned char* put_string(unsigned char* to, unsigned char key, std::string_view
 size_t ReportRequest::room() const {
   constexpr size_t kHead = 1 + 5;  // of a field below 4 GiB: its key and its length
   size_t room = 2 * kHead + trial_.size();
-  for (const MetricRow& row : rows_)
-    room += 5 * kHead + row.time_stamp.size() + row.name.size() + row.value.size();
+  for (const MetricRow& row : rows_) room += 5 * kHead + row.time_stamp.size() + row.name.size() + row.value.size();
   return room;
 }
 

@@ -87,7 +87,8 @@ std::string shape_fault(const Json& custom) {
   const auto all = [&](const char* key, bool (Json::*fits)() const noexcept) {
     const Json* list = find(custom, {key});
     return list == nullptr || list->is_null() ||
-           (list->is_array() && std::all_of(list->begin(), list->end(), [&](const Json& one) { return (one.*fits)(); }));
+           (list->is_array() &&
+            std::all_of(list->begin(), list->end(), [&](const Json& one) { return (one.*fits)(); }));
   };
   for (const char* key : {"command", "args"}) {
     if (!all(key, &Json::is_string)) return std::string("the Custom collector's ") + key + " is no list of texts";
