@@ -22,7 +22,9 @@ class FakeDb final : public DbCalls {
   RpcStatus report(const std::string&, std::span<const MetricRow> sent, const std::string& id) override {
     const std::lock_guard lock(mutex);
     ++reports;
+    const bool known = std::find(ids.begin(), ids.end(), id) != ids.end();
     ids.push_back(id);
+    if (stores_once && known && codes.empty()) return {};
     largest_call = std::max(largest_call, sent.size());
     size_t bytes = 0;
     for (const MetricRow& row : sent) bytes += row.name.size() + row.value.size() + row.time_stamp.size();
@@ -55,6 +57,7 @@ class FakeDb final : public DbCalls {
     return {};
   }
   RpcStatus healthy() override { return {}; }
+  bool knows_ids() const override { return stores_once; }
   RpcStatus set_trial_status(const std::string&) override { return {}; }
 
   std::mutex mutex;
@@ -62,6 +65,7 @@ class FakeDb final : public DbCalls {
   std::vector<int> codes;  // of the next calls
   std::string words = "as the test says";
   bool store_although_failed = false;
+  bool stores_once = false;   // knows the ids of reports
   int stored_after_gets = 0;  // what failed is stored after all, when so many have looked
   std::vector<MetricRow> late;
   std::vector<std::string> ids;

@@ -27,7 +27,8 @@ struct PendingChunk {
   bool at_end = false;  // read when training was over: a last line without its end counts
   std::vector<ArrivalRun> arrivals;
   int64_t done = 0;     // of the shaped rows: acknowledged (or dropped as poison)
-  int64_t sending = 0;  // the next ones, which may have been stored already; after the last row, the first of `skipped`
+  int64_t sending = 0;  // the next ones, which may have been stored already, by one call or, each behind the other, by
+                        // several; after the last row, the first of `skipped`
   std::vector<int64_t> skipped;              // of those done: not taken when others were, tried once more at the end
   std::string id;                            // of the chunk, for its reports
   static constexpr int64_t kMost = 100'000;  // of anything above: a state with more was not written by a collector

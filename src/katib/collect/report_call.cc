@@ -135,9 +135,10 @@ ReportResult perform(DbCalls& calls, const ReportCall& call) {
       if (verdict != StoredCheck::Verdict::unclear) break;
     }
     out.was_stored = verdict == StoredCheck::Verdict::stored;
+    out.was_missing = verdict == StoredCheck::Verdict::not_stored;
     if (out.was_stored) return out;
     if (!call.may_send) return out.only_looked = true, out;
-    if (verdict == StoredCheck::Verdict::unclear)
+    if (verdict == StoredCheck::Verdict::unclear && !calls.knows_ids())
       log::warn(
           "others report the very same rows for this Trial, so nobody can tell whether a call without an answer was "
           "stored; its rows are "

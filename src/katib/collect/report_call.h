@@ -50,6 +50,7 @@ struct ReportCall {
 struct ReportResult {
   RpcStatus status;
   bool was_stored = false;   // by the earlier call
+  bool was_missing = false;  // in doubt, and not stored by the earlier call
   bool only_looked = false;  // it is not there, and was not sent
   bool asked = false;        // the status is of the question, not of the rows
   bool serving = false;      // after a refusal: the service is well, so the rows may be what it refuses

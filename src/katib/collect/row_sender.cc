@@ -62,14 +62,8 @@ void RowSender::flush(bool at_end) {
 bool RowSender::look_first(int64_t now_ns) {
   std::vector<std::string> unknown;
   if (in_doubt_) return false;
-  const size_t first = first_row(), count = next_part();
-  std::vector<const std::string*> seen;  // a few names, again and again
-  for (size_t i = first; i < first + count; ++i) {
-    const std::string& name = (*chunk_)[i].name;
-    if (std::any_of(seen.begin(), seen.end(), [&](const std::string* known) { return *known == name; })) continue;
-    seen.push_back(&name);
+  for (const std::string& name : metrics_)
     if (!state_.digests.contains(name)) unknown.push_back(name);
-  }
   if (unknown.empty()) return false;
   result_ = std::make_shared<ReportResult>();
   looked_ = std::make_shared<RowDigests>();
@@ -87,10 +81,9 @@ void RowSender::take_look() {
 
 void RowSender::send(int64_t now_ns) {
   if (look_first(now_ns)) return;
-  PendingChunk& pending = *state_.pending;
-  const size_t count = next_part();
-  pending.sending = static_cast<int64_t>(count);
-  file_.save(state_);
+  const PendingChunk& pending = *state_.pending;
+  const size_t count = part_ = next_part();
+  if (write_down(count)) file_.save(state_);
   result_ = std::make_shared<ReportResult>();
   ReportCall call;
   call.trial = trial_;
@@ -111,18 +104,33 @@ void RowSender::send(int64_t now_ns) {
   retry_ns_ = started ? INT64_MAX : now_ns + pause_.next_ns(false);
 }
 
+// Whether the state has to say anew which rows may be stored from now on.
+bool RowSender::write_down(size_t count) {
+  PendingChunk& pending = *state_.pending;
+  const bool smooth = calls_->knows_ids() && failures_ == 0 && poison_limit_ == 0 && !in_doubt_ && !second_look();
+  const auto done = static_cast<size_t>(pending.done);
+  const auto rest =
+      static_cast<int64_t>(smooth ? chunk_->size() - done : std::max(count, doubt_end_ - std::min(done, doubt_end_)));
+  if (smooth && pending.sending == rest) return false;
+  pending.sending = rest;
+  return true;
+}
+
 void RowSender::acknowledge(size_t count) {
   PendingChunk& pending = *state_.pending;
   note_stored(first_row(), count);
+  pending.sending -= std::min(pending.sending, static_cast<int64_t>(count));
   if (second_look()) pending.skipped.erase(pending.skipped.begin());
   else pending.done += static_cast<int64_t>(count);
-  pending.sending = 0;
   in_doubt_ = proving_ = others_refused_ = halve_if_missing_ = false;
   proven_ = true;
   poison_failures_ = 0;
   const auto done = static_cast<size_t>(pending.done);
   if (done >= poison_end_) poison_end_ = poison_limit_ = 0;
   else poison_limit_ = (poison_end_ - done + 1) / 2;
+  if (done >= doubt_end_) return;
+  part_ = next_part();
+  in_doubt_ = true;
 }
 
 int64_t RowSender::retry_pause_ns() {
@@ -134,6 +142,7 @@ void RowSender::take_result(int64_t now_ns) {
   const std::shared_ptr<ReportResult> result = std::exchange(result_, nullptr);
   last_status_ = result->status;
   searching_ = false;
+  if (result->was_missing) doubt_end_ = 0;  // no call was made behind one that failed
   if (looking_) {
     take_look();
   } else if (deleting_) {
@@ -147,12 +156,12 @@ void RowSender::take_result(int64_t now_ns) {
   } else if (result->only_looked) {
     // Nothing of it came yet. A search for a bad row may go on with that; otherwise it is looked for a while longer.
     retry_ns_ = now_ns;
-    if (halve_if_missing_) halve(static_cast<size_t>(state_.pending->sending));
+    if (halve_if_missing_) halve(part_);
     else if (!calls_->knows_ids())
       retry_ns_ = std::min(now_ns + pause_.next_ns(false), std::max(doubt_ns_ + settle_ns_, now_ns + 1));
     return;
   } else if (result->status.ok()) {
-    acknowledge(static_cast<size_t>(state_.pending->sending));
+    acknowledge(part_);
   } else {
     failed(*result, now_ns);
   }

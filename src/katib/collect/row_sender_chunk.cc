@@ -65,10 +65,12 @@ bool RowSender::fill(Stream& stream) {
   }
   std::vector<MetricRow> raw;
   size_t bytes = 0;
-  for (bool more = true; more && raw.size() < kMostRows && bytes < kMostBytes / 2;) {
+  const size_t calls = calls_->knows_ids() && failures_ == 0 ? kMostCalls : 1;
+  const size_t most_rows = calls * kMostRows, most_bytes = calls * kMostBytes;
+  for (bool more = true; more && raw.size() < most_rows && bytes < most_bytes / 2;) {
     // Small steps when rows are large, so that a chunk stays near its limit.
     const size_t average = raw.empty() ? kMostBytes / 64 : bytes / raw.size() + 1;
-    const size_t limit = std::clamp<size_t>((kMostBytes - bytes) / (2 * average), 1, kMostRows - raw.size());
+    const size_t limit = std::clamp<size_t>((most_bytes - bytes) / (2 * average), 1, most_rows - raw.size());
     raw.reserve(raw.size() + limit);
     const auto read = stream.reader->read(at_end_, limit, [&](MetricRow&& row) {
       bytes += wire_bytes(row);
@@ -115,9 +117,13 @@ void RowSender::adopt(PendingChunk pending, std::vector<MetricRow> raw, bool in_
   in_doubt_ = in_doubt && pending.sending > 0;
   doubt_ns_ = -1;  // its call may still be done: since when is not known
   settle_ns_ = kUnknownSettleNs;
+  doubt_end_ = in_doubt_ && pending.done < size ? static_cast<size_t>(pending.done + pending.sending) : 0;
   chunk_ = std::make_shared<const std::vector<MetricRow>>(std::move(rows));
+  know_metrics();
   state_.pending = std::move(pending);
   poison_end_ = poison_limit_ = 0;
+  part_ = 0;
+  if (in_doubt_) part_ = next_part();
   poison_failures_ = 0;
   proving_ = others_refused_ = halve_if_missing_ = false;
 }
@@ -142,8 +148,9 @@ size_t RowSender::first_row() const {
 size_t RowSender::next_part() const {
   if (second_look()) return 1;
   const auto done = static_cast<size_t>(state_.pending->done);
-  if (in_doubt_) return static_cast<size_t>(state_.pending->sending);
-  const size_t most = poison_limit_ > 0 ? std::min(poison_limit_, poison_end_ - done) : kMostRows;
+  if (in_doubt_ && part_ > 0) return part_;
+  size_t most = poison_limit_ > 0 ? std::min(poison_limit_, poison_end_ - done) : kMostRows;
+  if (done < doubt_end_) most = std::min(most, doubt_end_ - done);
   size_t count = 0, bytes = 0;
   for (; done + count < chunk_->size() && count < most; ++count) {
     bytes += wire_bytes((*chunk_)[done + count]);
@@ -152,20 +159,33 @@ size_t RowSender::next_part() const {
   return count;
 }
 
+// A few names, again and again, and mostly in the same order.
+void RowSender::know_metrics() {
+  metrics_.clear();
+  row_metrics_.clear();
+  row_metrics_.reserve(chunk_->size());
+  size_t guess = 0;
+  for (const MetricRow& row : *chunk_) {
+    if (guess >= metrics_.size()) guess = 0;
+    if (metrics_.empty() || metrics_[guess] != row.name)
+      guess = static_cast<size_t>(std::find(metrics_.begin(), metrics_.end(), row.name) - metrics_.begin());
+    if (guess == metrics_.size()) metrics_.push_back(row.name);
+    row_metrics_.push_back(static_cast<uint32_t>(guess++));
+  }
+}
+
 void RowSender::note_stored(size_t first, size_t count) {
   struct Known {
-    const std::string* name;
-    int64_t* acknowledged;
-    RowDigest* digest;
+    int64_t* acknowledged = nullptr;
+    RowDigest* digest = nullptr;
   };
-  std::vector<Known> known;  // a few names, again and again
+  std::vector<Known> known(metrics_.size());
   for (size_t i = first; i < first + count; ++i) {
     const MetricRow& row = (*chunk_)[i];
-    auto metric = std::find_if(known.begin(), known.end(), [&](const Known& one) { return *one.name == row.name; });
-    if (metric == known.end())
-      metric = known.insert(known.end(), {&row.name, &state_.acknowledged[row.name], &state_.digests[row.name]});
-    ++*metric->acknowledged;
-    metric->digest->add(row.time_stamp.us().value_or(0), row.value);
+    Known& metric = known[row_metrics_[i]];
+    if (metric.digest == nullptr) metric = {&state_.acknowledged[row.name], &state_.digests[row.name]};
+    ++*metric.acknowledged;
+    metric.digest->add(row.time_stamp.us().value_or(0), row.value);
   }
 }
 

@@ -20,6 +20,7 @@ void RowSender::halve(size_t count) {
 // The service is well and does not take these rows: halves them, down to a row that is passed over. At once where it
 // says that it is the rows; what is unclear may be anything, so that it must be said of the same rows several times.
 void RowSender::refused(Fault fault, size_t count) {
+  doubt_end_ = 0;
   ++poison_failures_;
   const bool blamed = fault == Fault::rows;
   if (poison_limit_ == 0) proven_ = false;
@@ -29,7 +30,7 @@ void RowSender::refused(Fault fault, size_t count) {
     others_refused_ = true;
     state_.pending->done = state_.pending->skipped.back();
     state_.pending->skipped.pop_back();
-    state_.pending->sending = 1;
+    state_.pending->sending = static_cast<int64_t>(part_ = 1);
     in_doubt_ = !blamed;
     settle_ns_ = poison_failures_ = 0;
     return;
@@ -94,7 +95,7 @@ void RowSender::failed(const ReportResult& result, int64_t now_ns) {
   }
   if (!by_rows) poison_failures_ = 0;
   else if (second_look()) refused_again(result.status);
-  else refused(fault, static_cast<size_t>(state_.pending->sending));
+  else refused(fault, part_);
 }
 
 }  // namespace tacho

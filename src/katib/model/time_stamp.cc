@@ -1,6 +1,7 @@
 #include "katib/model/time_stamp.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/time_text.h"
 
@@ -129,6 +130,25 @@ std::optional<int64_t> parse_time_stamp_us(std::string_view text) {
   const std::optional<int64_t> midnight = midnight_us(date);
   if (!midnight || *midnight + us < kFirstUs || *midnight + us > kLastUs) return std::nullopt;
   return *midnight + us;
+}
+
+std::optional<int64_t> TimeStampParser::parse_us(std::string_view text) {
+  const bool has_fraction = text.size() > kSecond + 1 && text[kSecond - 1] == '.' && text.back() == 'Z';
+  if (!has_fraction) return parse_time_stamp_us(text);
+  int64_t fraction_us = 0, unit = 100'000;
+  bool digits = true;
+  for (const char c : text.substr(kSecond, text.size() - kSecond - 1)) {
+    digits = digits && is_digit(c);
+    fraction_us += unit * (c - '0');
+    unit /= 10;
+  }
+  if (digits && std::memcmp(text.data(), second_.data(), kSecond) == 0) return second_us_ + fraction_us;
+  const auto us = parse_time_stamp_us(text);
+  if (us && digits) {
+    std::memcpy(second_.data(), text.data(), kSecond);
+    second_us_ = *us - fraction_us;
+  }
+  return us;
 }
 
 std::optional<int64_t> parse_sortable_us(std::string_view text) {

@@ -17,6 +17,18 @@ namespace tacho {
 // 0000 to 9999. Nothing when the text is no time stamp, or is outside those years in UTC.
 std::optional<int64_t> parse_time_stamp_us(std::string_view text);
 
+// The same for texts that follow each other: those of a log lie in one second, mostly, and then only the fraction is
+// read. Not thread-safe.
+class TimeStampParser {
+ public:
+  std::optional<int64_t> parse_us(std::string_view text);
+
+ private:
+  static constexpr size_t kSecond = 20;  // 2026-11-15T09:30:00.
+  std::array<char, kSecond> second_{};   // of the last text that was a time in UTC with a fraction; none is all NUL
+  int64_t second_us_ = 0;
+};
+
 // A point in time, as parse_time_stamp_us returns it, as text; the views are good as long as the object.
 class TimeStampText {
  public:

@@ -123,5 +123,30 @@ TEST(TimeStamp, WhatIsMadeOfANumberReadsAsThatNumber) {
   }
 }
 
+// Texts that follow each other, in the same second and not, damaged and not: as if each stood alone.
+TEST(TimeStampParser, IsTheSameAsOneByOne) {
+  std::mt19937 random(3);
+  TimeStampParser parser;
+  std::string text = "2026-11-15T09:30:00.250000Z";
+  const std::string letters = "0123456789.,:-+TZ ";
+  int times = 0, same_second = 0;
+  for (int i = 0; i < 200'000; ++i) {
+    switch (random() % 8) {
+      case 0: text = "2026-11-15T09:30:0" + std::to_string(random() % 10) + ".250000Z"; break;
+      case 1: text = "2026-11-15T09:30:00.5+0" + std::to_string(random() % 10) + ":00"; break;
+      case 2: text = "2026-02-3" + std::to_string(random() % 3) + "T09:30:00.1Z"; break;
+      case 3: text[random() % text.size()] = letters[random() % letters.size()]; break;
+      case 4: text = "2026-11-15T9:30:00." + std::to_string(random()) + "Z"; break;
+      default:
+        text = "2026-11-15T09:30:00." + std::to_string(random()).substr(0, 1 + random() % 10) + "Z";
+        ++same_second;
+    }
+    const auto alone = parse_time_stamp_us(text);
+    ASSERT_EQ(parser.parse_us(text), alone) << text;
+    times += alone.has_value();
+  }
+  EXPECT_GT(times, same_second);
+}
+
 }  // namespace
 }  // namespace tacho

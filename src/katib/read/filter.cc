@@ -191,6 +191,26 @@ bool Filter::find_next(std::string_view line, size_t at, bool plain, FilterMatch
   return true;
 }
 
+// All matches from `at` on where no automaton is needed; none is empty. False when `visit` ended it. unknown: the rest,
+// from `at`, has to be searched in another way.
+bool Filter::find_sequences(std::string_view line, const Visit& visit, size_t& at, bool& unknown) const {
+  RunSequence::Places places;
+  const auto group = [&](size_t from) {
+    return trim_unicode(
+        line.substr(static_cast<size_t>(places[from]), static_cast<size_t>(places[from + 1] - places[from])));
+  };
+  FilterMatch match;
+  for (;;) {
+    const RunSequence::Found found = plain_->sequence()->find(line, at, places);
+    unknown = found == RunSequence::Found::unknown;
+    if (found != RunSequence::Found::yes) return true;
+    at = static_cast<size_t>(places[RunSequence::kTags]);
+    match.name = group(1);
+    match.value = group(3);
+    if (!visit(match)) return false;
+  }
+}
+
 // A match that is empty and touches the end of the one before is none; behind an empty one the search goes on with the
 // next character.
 bool Filter::find_all(std::string_view line, const Visit& visit, bool is_ascii) {
@@ -204,7 +224,13 @@ bool Filter::find_all(std::string_view line, const Visit& visit, bool is_ascii) 
   const bool plain = plain_ && (is_ascii || std::none_of(line.begin(), line.end(),
                                                          [](char c) { return static_cast<signed char>(c) < 0; }));
   constexpr size_t kNone = std::string_view::npos;
-  for (size_t at = 0, end_before = kNone, begin = 0, end = 0; at <= line.size();) {
+  size_t at = 0;
+  if (plain && plain_->sequence()) {
+    bool unknown = false;
+    if (!find_sequences(line, visit, at, unknown)) return false;
+    if (!unknown) return true;
+  }
+  for (size_t end_before = at > 0 ? at : kNone, begin = 0, end = 0; at <= line.size();) {
     if (!find_next(line, at, plain, match, begin, end)) return true;
     const bool taken = end != at || begin != end_before;
     if (end != at) {

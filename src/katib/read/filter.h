@@ -61,6 +61,7 @@ class Filter {
 
  private:
   explicit Filter(std::unique_ptr<re2::RE2> regex);
+  bool find_sequences(std::string_view line, const Visit& visit, size_t& at, bool& unknown) const;
   bool find_next(std::string_view line, size_t at, bool plain, FilterMatch& match, size_t& begin, size_t& end);
   std::unique_ptr<re2::RE2> regex_;  // null: the default filter
   std::unique_ptr<PlainRegex> plain_;

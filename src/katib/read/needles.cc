@@ -37,7 +37,7 @@ const char* find_sse2(const char*& from, const char* end, const std::string& wor
         _mm_and_si128(_mm_cmpeq_epi8(load(from + first), a), _mm_cmpeq_epi8(load(from + second), b))));
     for (; mask != 0; mask &= mask - 1) {
       const char* at = from + __builtin_ctz(mask);
-      if (std::memcmp(at, word.data(), word.size()) == 0) return at;
+      if (same_bytes(at, word.data(), word.size())) return at;
     }
   }
   return nullptr;
@@ -53,7 +53,7 @@ __attribute__((target("avx2,bmi"))) const char* find_avx2(const char*& from, con
         static_cast<unsigned>(_mm256_movemask_epi8(_mm256_and_si256(_mm256_cmpeq_epi8(x, a), _mm256_cmpeq_epi8(y, b))));
     for (; mask != 0; mask &= mask - 1) {
       const char* at = from + __builtin_ctz(mask);
-      if (std::memcmp(at, word.data(), word.size()) == 0) return at;
+      if (same_bytes(at, word.data(), word.size())) return at;
     }
   }
   return nullptr;

@@ -15,8 +15,50 @@ std::unique_ptr<PlainRegex> PlainRegex::compile(std::string_view text) {
   std::unique_ptr<PlainRegex> self(new PlainRegex);
   if (!PlainParser(text).compile(*self)) return nullptr;
   self->make_classes();
+  self->sequence_ = self->as_sequence();
   self->state_of({}, true);
   return self;
+}
+
+// By what the parser makes of a class and of its greedy ?, * and +; nothing where there is more in the program.
+std::optional<RunSequence> PlainRegex::as_sequence() const {
+  static_assert(RunSequence::kTags == kTags);
+  std::vector<RunSequence::Run> runs;
+  uint8_t tags = 0;
+  const auto is = [&](size_t at, Step::Kind kind) { return at < program_.size() && program_[at].kind == kind; };
+  const auto leads = [&](int32_t to, size_t at) { return static_cast<size_t>(to) == at; };
+  // split → letter → jump back: any number of the letter behind it.
+  const auto is_loop = [&](size_t at) {
+    return is(at, Step::Kind::split) && leads(program_[at].next, at + 1) && is(at + 1, Step::Kind::letter) &&
+           is(at + 2, Step::Kind::jump) && leads(program_[at + 2].next, at) && leads(program_[at].other, at + 3);
+  };
+  for (size_t at = 0; at < program_.size();) {
+    const Step& step = program_[at];
+    switch (step.kind) {
+      case Step::Kind::save:
+        tags = static_cast<uint8_t>(tags | 1u << step.tag);
+        ++at;
+        continue;
+      case Step::Kind::match: return RunSequence::make(std::move(runs), tags);
+      case Step::Kind::jump: return std::nullopt;
+      case Step::Kind::letter: {
+        const bool repeats = is_loop(at + 1) && program_[at + 2].letters == step.letters;
+        runs.push_back({step.letters, true, repeats, tags});
+        at += repeats ? 4 : 1;
+        break;
+      }
+      case Step::Kind::split: {
+        const bool repeats = is_loop(at);
+        if (!repeats && !(leads(step.next, at + 1) && is(at + 1, Step::Kind::letter) && leads(step.other, at + 2)))
+          return std::nullopt;
+        runs.push_back({program_[at + 1].letters, false, repeats, tags});
+        at += repeats ? 3 : 2;
+        break;
+      }
+    }
+    tags = 0;
+  }
+  return std::nullopt;
 }
 
 // Letters that no step tells apart are one class.

@@ -9,8 +9,11 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
+
+#include "katib/read/run_sequence.h"
 
 namespace tacho {
 
@@ -29,6 +32,9 @@ class PlainRegex {
   // The first match at or behind `from` as Perl has it: leftmost, then by preference. `text` is ASCII and below 2 GiB.
   // too_large: the automaton would need too many states, now and ever after.
   Found find(std::string_view text, size_t from, Match& match);
+
+  // Where no automaton is needed, a faster way to the same matches; both groups are in every one.
+  const std::optional<RunSequence>& sequence() const { return sequence_; }
 
   // The part of [from, end) around `at` that no match reaches beyond: up to letters on both sides that no part of the
   // expression takes. A search in this part finds the same as a search in the whole.
@@ -71,12 +77,14 @@ class PlainRegex {
 
   PlainRegex() = default;
   void make_classes();
+  std::optional<RunSequence> as_sequence() const;
   bool follow(int32_t step, Slots slots, State& state, std::vector<bool>& seen) const;
   int32_t state_of(const std::vector<int32_t>& threads, bool open);
   bool make_edge(int32_t state, unsigned letter_class);
   void move(const Edge& edge, int32_t here);
 
   std::vector<Step> program_;
+  std::optional<RunSequence> sequence_;
   std::array<uint8_t, 128> classes_{};
   std::array<bool, 256> taken_{};             // letters that some step takes
   std::vector<unsigned char> class_letters_;  // one letter of each class

@@ -43,6 +43,8 @@ bool make_valid(MetricRow& row);
 int64_t now_us();
 
 // About what the row takes on the wire.
-size_t wire_bytes(const MetricRow& row);
+inline size_t wire_bytes(const MetricRow& row) {
+  return row.time_stamp.size() + row.name.size() + row.value.size() + 16;
+}
 
 }  // namespace tacho

@@ -73,7 +73,7 @@ class TextReader final : public LineReader {
     std::string valid;
     const size_t space = line.find(' ');
     const std::string_view first = space == std::string_view::npos ? std::string_view() : line.substr(0, space);
-    const TimeStamp own(first);
+    const TimeStamp own(first, times_.parse_us(first));
     const bool ascii = needs_utf8_ && is_ascii(line);
     if (needs_utf8_ && !ascii && !is_valid_utf8(line)) line = valid = valid_utf8(line);
     const auto visit = [&](const FilterMatch& match) {
@@ -126,12 +126,13 @@ class TextReader final : public LineReader {
 
   const std::string* find_metric(std::string_view name) const {
     for (const std::string& metric : options_.metrics)
-      if (metric == name) return &metric;
+      if (metric.size() == name.size() && same_bytes(metric.data(), name.data(), name.size())) return &metric;
     return nullptr;
   }
 
   std::vector<Filter> filters_;
   NeedleScan scan_;
+  TimeStampParser times_;
   bool needs_utf8_;
 };
 

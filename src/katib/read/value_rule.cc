@@ -50,6 +50,9 @@ std::optional<std::string_view> find_front(std::string_view text, size_t& length
 }  // namespace
 
 std::string_view trim_unicode(std::string_view text) {
+  // Nearly every text begins and ends with a letter of ASCII that is no white space.
+  const auto stays = [](char c) { return static_cast<unsigned char>(c) > ' ' && static_cast<unsigned char>(c) < 0x80; };
+  if (!text.empty() && stays(text.front()) && stays(text.back())) return text;
   while (const size_t length = space_length(text)) text.remove_prefix(length);
   while (const size_t length = space_length_at_end(text)) text.remove_suffix(length);
   return text;

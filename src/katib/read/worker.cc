@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <mutex>
+#include <utility>
 
 #include "os/fd.h"
 #include "os/thread.h"
@@ -21,10 +22,10 @@ struct Worker::Shared {
     for (;;) {
       while (!job && !ending) wait_lock.wait();
       if (!job) return;
-      const std::function<void()> mine = std::move(job);
-      job = nullptr;
+      std::function<void()> mine = std::exchange(job, nullptr);
       lock.unlock();
       mine();
+      mine = nullptr;  // what it holds is large, and the next of its kind is made as soon as its end is told
       lock.lock();
       const uint64_t one = 1;
       if (::write(event.get(), &one, sizeof one) < 0) return;  // cannot be: the counter is far from full

@@ -46,9 +46,11 @@ DbClient::~DbClient() = default;
 
 RpcStatus DbClient::report(const std::string& trial, std::span<const MetricRow> rows, const std::string& id) {
   const ReportRequest written(trial, rows);
-  grpc_slice bytes = grpc_slice_malloc(written.size());
-  written.write(GRPC_SLICE_START_PTR(bytes));
-  const grpc::Slice slice(bytes, grpc::Slice::STEAL_REF);
+  grpc_slice room = grpc_slice_malloc(written.room());
+  unsigned char* const start = GRPC_SLICE_START_PTR(room);
+  const auto bytes = written.write(start);
+  const auto begin = static_cast<size_t>(bytes.data() - start);
+  const grpc::Slice slice(grpc_slice_sub_no_ref(room, begin, begin + bytes.size()), grpc::Slice::STEAL_REF);
   const grpc::ByteBuffer request(&slice, 1);
   api::v1::beta1::ReportObservationLogReply reply;
   bool knows_ids = false;

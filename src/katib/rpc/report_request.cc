@@ -19,7 +19,6 @@ size_t message_size(size_t content) { return 1 + varint_size(content) + content;
 // proto3 leaves out what is empty.
 size_t string_size(std::string_view text) { return text.empty() ? 0 : message_size(text.size()); }
 size_t metric_size(const MetricRow& row) { return string_size(row.name) + string_size(row.value); }
-size_t row_size(const MetricRow& row) { return string_size(row.time_stamp.text()) + message_size(metric_size(row)); }
 
 unsigned char* put_head(unsigned char* to, unsigned char key, uint64_t size) {
   *to++ = key;
@@ -36,21 +35,29 @@ unsigned char* put_string(unsigned char* to, unsigned char key, std::string_view
 
 }  // namespace
 
-ReportRequest::ReportRequest(std::string_view trial, std::span<const MetricRow> rows) : trial_(trial), rows_(rows) {
-  for (const MetricRow& row : rows) log_size_ += message_size(row_size(row));
-  size_ = string_size(trial) + message_size(log_size_);
+size_t ReportRequest::room() const {
+  constexpr size_t kHead = 1 + 5;  // of a field below 4 GiB: its key and its length
+  size_t room = 2 * kHead + trial_.size();
+  for (const MetricRow& row : rows_) room += 5 * kHead + row.time_stamp.size() + row.name.size() + row.value.size();
+  return room;
 }
 
-void ReportRequest::write(unsigned char* to) const {
-  to = put_string(to, kFirst, trial_);
-  to = put_head(to, kSecond, log_size_);
+// How long the observation log is stands before it: the rows are written first, and what comes before them last.
+std::span<const unsigned char> ReportRequest::write(unsigned char* to) const {
+  unsigned char* const log = to + string_size(trial_) + 1 + 5;
+  unsigned char* at = log;
   for (const MetricRow& row : rows_) {
-    to = put_head(to, kFirst, row_size(row));
-    to = put_string(to, kFirst, row.time_stamp.text());
-    to = put_head(to, kSecond, metric_size(row));
-    to = put_string(to, kFirst, row.name);
-    to = put_string(to, kSecond, row.value);
+    const size_t metric = metric_size(row);
+    at = put_head(at, kFirst, string_size(row.time_stamp.text()) + message_size(metric));
+    at = put_string(at, kFirst, row.time_stamp.text());
+    at = put_head(at, kSecond, metric);
+    at = put_string(at, kFirst, row.name);
+    at = put_string(at, kSecond, row.value);
   }
+  const auto log_size = static_cast<size_t>(at - log);
+  unsigned char* const begin = log - (message_size(log_size) - log_size) - string_size(trial_);
+  put_head(put_string(begin, kFirst, trial_), kSecond, log_size);
+  return {begin, at};
 }
 
 }  // namespace tacho

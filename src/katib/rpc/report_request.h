@@ -12,15 +12,15 @@ namespace tacho {
 class ReportRequest {
  public:
   // Both outlive this.
-  ReportRequest(std::string_view trial, std::span<const MetricRow> rows);
-  size_t size() const { return size_; }
-  // Writes size() bytes.
-  void write(unsigned char* to) const;
+  ReportRequest(std::string_view trial, std::span<const MetricRow> rows) : trial_(trial), rows_(rows) {}
+  // Room that is enough for it; what is really needed, one pass over the rows tells, and that is the one that writes.
+  size_t room() const;
+  // Writes it somewhere into room() bytes; returns where.
+  std::span<const unsigned char> write(unsigned char* to) const;
 
  private:
   std::string_view trial_;
   std::span<const MetricRow> rows_;
-  size_t log_size_ = 0, size_ = 0;
 };
 
 }  // namespace tacho

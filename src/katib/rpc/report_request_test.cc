@@ -25,9 +25,11 @@ std::string by_generated_code(const std::string& trial, const std::vector<Metric
 
 std::string by_hand(const std::string& trial, const std::vector<MetricRow>& rows) {
   const ReportRequest request(trial, rows);
-  std::string bytes(request.size(), '\0');
-  request.write(reinterpret_cast<unsigned char*>(bytes.data()));
-  return bytes;
+  std::vector<unsigned char> room(request.room());
+  const auto bytes = request.write(room.data());
+  EXPECT_GE(bytes.data(), room.data());
+  EXPECT_LE(bytes.data() + bytes.size(), room.data() + room.size());
+  return {bytes.begin(), bytes.end()};
 }
 
 // Lengths on both sides of where a varint gets another byte, and of what is left out because it is empty.

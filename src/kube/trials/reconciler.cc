@@ -142,8 +142,7 @@ Reconciled Reconciler::end(Json& trial, const JobStatus& job) {
   if (early || job.state == JobState::succeeded) {
     Result<Metrics> read = read_metrics(trial);
     if (!read) {
-      if (first_time(trial, read.error().what))
-        writer_.event(trial, true, "ReconcileFailed", read.error().message());
+      if (first_time(trial, read.error().what)) writer_.event(trial, true, "ReconcileFailed", read.error().message());
       return {Next::soon, read.error().message()};
     }
     metrics = std::move(*read);

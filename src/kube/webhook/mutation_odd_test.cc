@@ -139,6 +139,10 @@ TEST_F(OddTest, ACustomContainerThatTheApiServerWouldRefuse) {
   expect_left_alone(custom(R"({"name":"own","image":"own:1","volumeMounts":[{"name":"nowhere","mountPath":"/x"}]})"),
                     "volume");
   expect_left_alone(custom(R"("own:1")"), "no container");
+  expect_left_alone(custom(R"({"name":"own","image":"own:1","args":["-x",1]})"), "args");
+  expect_left_alone(custom(R"({"name":"own","image":"own:1","command":"run"})"), "command");
+  expect_left_alone(custom(R"({"name":"own","image":"own:1","env":{"a":"b"}})"), "env");
+  expect_left_alone(custom(R"({"name":"own","image":"own:1","volumeMounts":["/x"]})"), "volumeMounts");
   EXPECT_FALSE(container(pod(custom(R"({"name":"own","image":"own:1"})")).object, "own").is_null());
 }
 

@@ -82,11 +82,29 @@ bool is_label(const std::string& text) {
 }
 
 // The container of a Custom collector is the user's, written into a Trial where nobody has looked at it.
+// Katib's CRD takes any tree for the container: one that is no Container would be refused with the whole pod.
+std::string shape_fault(const Json& custom) {
+  const auto all = [&](const char* key, bool (Json::*fits)() const noexcept) {
+    const Json* list = find(custom, {key});
+    return list == nullptr || list->is_null() ||
+           (list->is_array() &&
+            std::all_of(list->begin(), list->end(), [&](const Json& one) { return (one.*fits)(); }));
+  };
+  for (const char* key : {"command", "args"}) {
+    if (!all(key, &Json::is_string)) return std::string("the Custom collector's ") + key + " is no list of texts";
+  }
+  for (const char* key : {"env", "envFrom", "ports", "volumeMounts", "volumeDevices"}) {
+    if (!all(key, &Json::is_object)) return std::string("the Custom collector's ") + key + " is no list of objects";
+  }
+  return "";
+}
+
 std::string custom_obstacle(const Json& pod, const Json& custom, const WantedParts& wanted) {
   const std::string name = text_at(custom, {"name"});
   if (!is_label(name)) return "the Custom collector's container has no name that Kubernetes takes";
   if (has_name(pod, name)) return "the pod has another container named as the Custom collector's";
   if (text_at(custom, {"image"}).empty()) return "the Custom collector's container has no image";
+  if (std::string fault = shape_fault(custom); !fault.empty()) return fault;
   const Json* mounts = find(custom, {"volumeMounts"});
   if (mounts == nullptr || !mounts->is_array()) return "";
   for (const Json& mount : *mounts) {
