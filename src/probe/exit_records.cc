@@ -20,18 +20,23 @@ bool EndedProcess::was_started_at(uint64_t start_ticks) const {
   return ended_ticks + kSpareTicks >= after_ticks && ended_ticks <= before_ticks + kSpareTicks;
 }
 
-ExitRecords::ExitRecords(ExitMessages messages)
-    : messages_(std::move(messages)), collected_ticks_(boot_time_ticks()), before_ticks_(collected_ticks_) {}
+ExitRecords::ExitRecords(ExitMessages messages) : messages_(std::move(messages)), begun_ticks_(boot_time_ticks()) {}
 
 void ExitRecords::collect() {
   if (!messages_) return;
-  collected_ticks_ = before_ticks_;
-  before_ticks_ = boot_time_ticks();
+  const size_t before = processes_.size();
+  const uint64_t begun_ticks = boot_time_ticks();
   const bool all = messages_->read(kMostMessages, [this](std::string_view message) {
     TaskExit exit;
     if (parse_task_exit(message, exit)) add(exit);
   });
   if (!all) lost_some_ = true;
+  if (processes_.size() > before) {
+    const uint64_t now_ticks = boot_time_ticks();
+    for (size_t i = before; i < processes_.size(); ++i)
+      processes_[i].after_ticks = begun_ticks_, processes_[i].before_ticks = now_ticks;
+  }
+  begun_ticks_ = begun_ticks;
 }
 
 void ExitRecords::add(const TaskExit& exit) {
@@ -40,7 +45,7 @@ void ExitRecords::add(const TaskExit& exit) {
     lost_some_ = true;
     return;
   }
-  EndedProcess& ended = processes_.emplace_back(EndedProcess{exit, collected_ticks_, before_ticks_, tick_});
+  EndedProcess& ended = processes_.emplace_back(EndedProcess{exit, 0, 0, tick_});
   const auto threads = std::find_if(threads_.begin(), threads_.end(),
                                     [&](const Threads& threads) { return threads.process == exit.process; });
   if (threads == threads_.end()) return;

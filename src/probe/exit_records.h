@@ -49,7 +49,7 @@ class ExitRecords {
   std::optional<ExitMessages> messages_;
   std::vector<EndedProcess> processes_;  // in the order of their ends
   std::vector<Threads> threads_;
-  uint64_t collected_ticks_ = 0, before_ticks_ = 0;
+  uint64_t begun_ticks_ = 0;  // when the last collecting was begun
   uint32_t tick_ = 0;
   bool lost_some_ = false;
 };

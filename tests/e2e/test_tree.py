@@ -4,7 +4,7 @@ import random
 import subprocess
 
 import tree_oracle
-from support import BUILD, IS_ROOT, TACHO, Case, until
+from support import BUILD, IS_ROOT, TACHO, Case, can, until
 
 
 class Tree(Case):
@@ -54,6 +54,24 @@ class Tree(Case):
         job.stdin.close()
         self.end_marked()
         process.wait()
+
+
+class Namespace(Case):
+    def test_processes_of_a_pid_namespace_are_counted_in_each_row(self):
+        """There the link count of /proc does not tell them, and names that were counted a second ago are no answer."""
+        if not IS_ROOT or not can("unshare", "-pf", "--mount-proc", "true"):
+            self.skipTest("no PID namespace can be made here")
+        job = "sleep 0.35; sleep 0.9 & sleep 0.9 & wait"
+        done = self.tacho("-pf", "--mount-proc", "sh", "-c", f"{TACHO} run -q -i 0.1 -- sh -c '{job}'; true", program="unshare")
+        self.assertEqual(done.rc, 0, done)
+        _, table = self.the_run()
+        counts = [int(value) for value in table.column("system_processes")]
+        children = [int(value) for value in table.column("process_children")]
+        # The shell of the namespace, tacho and the job's shell beside its children; the last row is that of an ended job.
+        steady = [i for i in range(1, len(counts) - 1) if children[i - 1] == children[i] == children[i + 1]]
+        self.assertGreater(len(steady), 3, children)
+        self.assertEqual([counts[i] for i in steady], [3 + children[i] for i in steady], (counts, children))
+        self.assertIn(2, [children[i] for i in steady])
 
 
 class Property(Case):
