@@ -83,7 +83,10 @@ bool ProcessTree::add(pid_t pid, pid_t listed_by) {
   Member member(pid);
   // Four descriptors a process, as far as the limit goes; beyond it files are opened for each reading.
   const bool keep = (members_.size() + 1) * 4 + 128 < descriptor_limit_;
-  if (!member.open(proc_fd_.get(), context_.buffer, keep)) return false;
+  if (!member.open(proc_fd_.get(), context_.buffer, keep)) {
+    missed_one_ = missed_one_ || (errno != ESRCH && errno != ENOENT);  // it is there, and cannot be read for once
+    return false;
+  }
   if (member.dead()) return false;  // whoever reaps it has its time, or had it when it was read before
   if (listed_by != kAsRoot && is_of_tacho(member)) {
     if (own_child_) exclude(pid);  // where it will be reaped

@@ -205,6 +205,7 @@ class ProcessTree final : public JobPids {
   bool alone_ = false, own_child_ = false, has_children_files_ = true, readable_ = false, sees_processes_ = false;
   bool io_available_ = false, io_seen_ = false, calls_seen_ = false, auto_reaped_ = false;
   bool at_baseline_ = false;  // followed, and not begun: nobody is told of members yet
+  bool missed_one_ = false;   // in this search
   bool found_all_ = false;    // the last search was not disturbed
   bool forks_move_ = false;   // the machine's count of forks was seen to move
   int64_t children_ = 0, threads_ = 0, processes_seen_ = 0, largest_bytes_ = 0, last_forks_ = 0, searched_forks_ = 0,
