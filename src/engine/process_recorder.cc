@@ -93,11 +93,26 @@ void ProcessRecorder::ended(Member& member, const ProcessEnd& end) {
   fill_usage(member);
   ProcessRecord& record = member.record;
   if (end.cpu_ns >= 0) record.cpu_ns = end.cpu_ns;
+  if (end.is_told) record.name = end.name;
   record.peak_bytes = std::max(record.peak_bytes, end.peak_bytes);
   record.read_bytes = std::max(record.read_bytes, end.read_bytes);
   record.write_bytes = std::max(record.write_bytes, end.write_bytes);
   record.exit = end.status;
   if (record.ended_ms == 0) record.ended_ms = std::max(now_ms(), record.started_ms);
+  file_.end(record);
+}
+
+void ProcessRecorder::passed(const TaskExit& exit) {
+  ProcessRecord record;
+  record.name = exit.name;
+  if (!options_.hide_pids) record.pid = exit.process, record.ppid = exit.parent;
+  record.exit = exit.status;
+  record.ended_ms = now_ms();
+  record.started_ms = std::max(record.ended_ms - exit.lived_ns / kNsPerMs, earliest_ms_);
+  record.cpu_ns = exit.cpu_ns;
+  record.peak_bytes = exit.peak_bytes;
+  record.read_bytes = exit.read_bytes;
+  record.write_bytes = exit.write_bytes;
   file_.end(record);
 }
 

@@ -24,6 +24,7 @@ class ProcessRecorder final : public ProcessObserver {
 
   void came(Member& member) override;
   void ended(Member& member, const ProcessEnd& end) override;
+  void passed(const TaskExit& exit) override;
 
   // No process was started before this time, by the machine's clock.
   void set_earliest(int64_t realtime_ns);

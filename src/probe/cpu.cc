@@ -47,7 +47,8 @@ constexpr Column kColumns[] = {
 
 // Counting the names in /proc costs as much as all other machine-wide readings together. In the initial PID namespace
 // the kernel adds the number of processes to the link count of /proc (fs/proc/root.c), so that one fstat tells it once
-// the rest of the link count is known. Elsewhere the names are counted, once a second at the most.
+// the rest of the link count is known. Elsewhere the names are counted: every time where they are few, as in a
+// container, else once a second at the most.
 class ProcessCount {
  public:
   explicit ProcessCount(const std::string& proc)
@@ -56,7 +57,7 @@ class ProcessCount {
         has_links_(read_link(proc + "/self/ns/pid") == "pid:[4026531836]" && file_exists(proc + "/1")) {}
 
   std::optional<int64_t> get(int64_t now_ns) {
-    if (count_ && now_ns < next_count_ns_) {
+    if (count_ && now_ns < next_count_ns_ && (has_links_ || *count_ > kFewProcesses)) {
       const int64_t links = other_links_ >= 0 ? link_count(proc_.get()) : -1;
       return links >= 0 ? links - other_links_ : *count_;
     }
@@ -71,7 +72,8 @@ class ProcessCount {
 
  private:
   static constexpr int64_t kCountAgainNs = kNsPerSec - 50 * kNsPerMs;  // a tick of one second may come early
-  static constexpr int64_t kCheckLinksNs = 60 * kNsPerSec;             // a module may add a folder to /proc
+  static constexpr int64_t kFewProcesses = 200;
+  static constexpr int64_t kCheckLinksNs = 60 * kNsPerSec;  // a module may add a folder to /proc
 
   std::optional<int64_t> count() {
     int64_t count = 0;

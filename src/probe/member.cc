@@ -36,6 +36,10 @@ Fd open_of(int proc_fd, pid_t pid, const char* name) {
   return Fd(::openat(proc_fd, path.data(), O_RDONLY | O_CLOEXEC));
 }
 
+// Any other failure (no descriptor or memory left, an I/O error) leaves a process where it was: one that were dropped
+// and found again would count twice.
+bool tells_the_end(int error_number) { return error_number == ESRCH || error_number == ENOENT; }
+
 // The deliverer that runs beside a job leads a session; one that a person started does not, and is like any program.
 bool is_name_of_ours(const PidStat& stat) {
   if (stat.comm == kDetachedName || stat.comm == kGpuReaderName) return true;
@@ -57,15 +61,15 @@ bool Member::check_clock() {
 
 bool Member::refresh(int proc_fd, ReadBuffer& buffer) {
   if (!stat_fd_) stat_fd_ = open_of(proc_fd, pid_, "%d/stat");
-  if (!stat_fd_)
-    return read_clock_ns_ != -2 && (errno == EMFILE || errno == ENFILE);  // no descriptor left is not the end
+  const bool first = read_clock_ns_ == -2;
+  if (!stat_fd_) return !first && !tells_the_end(errno);
   // The clock is read first: what runs in between shows at the next tick as "ran".
   const int64_t before = reaped_cpu_ns();
-  const bool first = read_clock_ns_ == -2;
   std::string_view text;
   PidStat fresh;
   // A descriptor belongs to the process it was opened for; a reused pid gives ESRCH here.
-  if (!buffer.read(stat_fd_.get(), text) || !parse_pid_stat(text, fresh)) return false;
+  if (!buffer.read(stat_fd_.get(), text)) return !first && !tells_the_end(errno);
+  if (!parse_pid_stat(text, fresh)) return false;
   if (!first && fresh.start_time != stat_.start_time) return false;  // opened anew, by a number that is another's now
   if (first) named_as_ours_ = is_name_of_ours(fresh);
   note_name(fresh, first);
@@ -233,7 +237,9 @@ bool Member::read_stat(int proc_fd, ReadBuffer& buffer, PidStat& out) {
 
 bool Member::has_ended(int proc_fd, ReadBuffer& buffer) {
   PidStat now;
-  return !read_stat(proc_fd, buffer, now) || now.state == 'X' || (now.state == 'Z' && now.threads <= 1);
+  errno = 0;
+  if (!read_stat(proc_fd, buffer, now)) return errno == 0 || tells_the_end(errno);
+  return now.state == 'X' || (now.state == 'Z' && now.threads <= 1);
 }
 
 ChildrenLists::Outcome Member::read_children(int proc_fd, ReadBuffer& buffer, std::vector<pid_t>& children) {

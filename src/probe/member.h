@@ -2,6 +2,7 @@
 #pragma once
 #include <sys/types.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstdint>
@@ -64,6 +65,7 @@ class Member {
   // Its own, without its children's, since set_own_base(). The kernel adds the I/O of reaped children to that of the
   // process, so that it is read thread by thread from then on; what a thread did after its last reading is lost then.
   int64_t own_cpu_ns() const;
+  int64_t own_cpu_ns_at(int64_t clock_ns) const { return std::max(own_cpu_ns(), clock_ns - base_cpu_ns_); }
   bool has_own_io() const { return has_own_io_; }
   PidIo own_io() const;
   void set_own_base();                                   // what it used so far is not the job's
@@ -108,6 +110,7 @@ class Member {
   bool lists_gone = false;          // when its children were to be read, it had ended
   bool adopts = false;              // it was given another's children (a subreaper), and waits for them
   pid_t settle_to = 0;              // gone: the nearest surviving ancestor
+  bool end_known = false;           // gone: nothing that it used is missing
   bool alone = false;               // what its children did is not its own (attach --no-children)
   int64_t peak_floor_bytes = 0;     // its high-water mark from before it was followed
   // Kept by who observes the tree (process_observer.h).

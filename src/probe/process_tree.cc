@@ -16,6 +16,7 @@
 #include "os/clock.h"
 #include "os/detach.h"
 #include "os/process.h"
+#include "probe/exit_records.h"
 #include "probe/process_observer.h"
 
 namespace tacho {
@@ -23,7 +24,6 @@ namespace {
 
 // Every so many ticks each member is read even if it did not run: reclaim shrinks memory, a reused pid has a clock.
 constexpr uint32_t kRefreshTicks = 20;
-constexpr int64_t kPeakEveryNs = kNsPerSec - 50 * kNsPerMs;
 constexpr int64_t kSharingMattersBytes = 8 * kMiB;
 // Rounds to find processes that were reaped while the others were read.
 constexpr int kSettleRounds = 4;
@@ -64,6 +64,8 @@ ProcessTree::ProcessTree(ProbeContext& context)
   has_children_files_ = static_cast<bool>(own_children_fd_);
 }
 
+ProcessTree::~ProcessTree() = default;
+
 size_t ProcessTree::index_of(pid_t pid) const {
   const auto at = std::lower_bound(members_.begin(), members_.end(), pid,
                                    [](const Member& member, pid_t value) { return member.pid() < value; });
@@ -81,7 +83,10 @@ bool ProcessTree::add(pid_t pid, pid_t listed_by) {
   Member member(pid);
   // Four descriptors a process, as far as the limit goes; beyond it files are opened for each reading.
   const bool keep = (members_.size() + 1) * 4 + 128 < descriptor_limit_;
-  if (!member.open(proc_fd_.get(), context_.buffer, keep)) return false;
+  if (!member.open(proc_fd_.get(), context_.buffer, keep)) {
+    missed_one_ = missed_one_ || (errno != ESRCH && errno != ENOENT);  // it is there, and cannot be read for once
+    return false;
+  }
   if (member.dead()) return false;  // whoever reaps it has its time, or had it when it was read before
   if (listed_by != kAsRoot && is_of_tacho(member)) {
     if (own_child_) exclude(pid);  // where it will be reaped
@@ -194,6 +199,7 @@ void ProcessTree::update(int64_t now_ns) {
   if (must_search(forks) || refresh_all) discover(forks, now_ns);
   const auto ignores = [](const Member& member) { return member.ignores_children() && !member.zombie(); };
   if (!clock_tried_ && std::any_of(members_.begin(), members_.end(), ignores)) start_clock(now_ns);
+  name_short_lived();
   if (!own_child_) read_peaks(now_ns);
   sum_up(now_ns);
 }
@@ -240,8 +246,10 @@ void ProcessTree::orphan_children_of(pid_t parent) {
 void ProcessTree::vanish(size_t index) {
   family_changed(members_[index]);
   orphan_children_of(members_[index].pid());
-  ended_own_ns_ += members_[index].own_cpu_ns();
-  if (observer_ != nullptr && !at_baseline_) observer_->ended(members_[index], {});
+  const ProcessEnd end = end_of(members_[index]);
+  note_end(members_[index].pid(), end.cpu_ns);
+  members_[index].end_known = end.is_told || members_[index].zombie();  // what is read of a zombie is all that it used
+  if (observer_ != nullptr && !at_baseline_) observer_->ended(members_[index], end);
   vanished_.push_back(std::move(members_[index]));
   members_.erase(members_.begin() + static_cast<std::ptrdiff_t>(index));
 }
@@ -283,11 +291,12 @@ pid_t ProcessTree::largest_member() const {
 }
 
 void ProcessTree::reaped(pid_t pid, const rusage& usage, int status) {
+  forget_end_of(pid);                          // which wait4 tells better
   if (std::erase(excluded_, pid) > 0) return;  // its number may become a process of the job's
   Usage exact;
   take_calls(pid, exact);
-  if (ending_pid_ == pid && ending_.cpu_ns >= 0) ended_own_ns_ += ending_.cpu_ns;
-  else if (const Member* member = find(pid)) ended_own_ns_ += member->own_cpu_ns();
+  const bool looked = ending_pid_ == pid && ending_.cpu_ns >= 0;
+  note_end(pid, looked ? ending_.cpu_ns : contains(pid) ? member(pid)->own_cpu_ns() : 0);
   if (observer_ != nullptr) tell_reaped(pid, usage, status);
   ending_pid_ = 0;
   exact.user_ns = timeval_ns(usage.ru_utime);
@@ -320,37 +329,6 @@ void ProcessTree::root_ended() {
   // At once: who waits for it may be about to reap it.
   Member* root = find(root_);
   if (root != nullptr && root->check_clock()) root->refresh(proc_fd_.get(), context_.buffer);
-}
-
-// High-water marks of processes whose rusage nobody will tell us: one process a second is enough, since the mark stays;
-// at the end all that ran.
-void ProcessTree::read_peaks(int64_t now_ns) {
-  if (members_.empty()) return;
-  if (context_.facts.closing) {
-    for (Member& member : members_) raise_peak(member);
-  } else if (now_ns - peak_stamp_ns_ >= kPeakEveryNs) {
-    peak_stamp_ns_ = now_ns;
-    raise_peak(members_[peak_next_++ % members_.size()]);
-  }
-}
-
-std::optional<int64_t> ProcessTree::peak_of(const Member& member) {
-  std::array<char, 48> path{};
-  std::snprintf(path.data(), path.size(), "%d/status", static_cast<int>(member.pid()));
-  std::string_view text;
-  PidStatus status;
-  if (!context_.buffer.read_at(proc_fd_.get(), path.data(), text) || !parse_pid_status(text, status)) return {};
-  return status.peak_rss_bytes;
-}
-
-// A mark that has not risen since it was followed is from before, and says nothing of what was recorded. One that fell
-// is another program's: the process became it.
-void ProcessTree::raise_peak(Member& member) {
-  if (member.peak_tick == member.ran_tick) return;  // it did not run since
-  member.peak_tick = member.ran_tick;
-  const int64_t peak = peak_of(member).value_or(0);
-  if (peak > 0 && peak < member.peak_floor_bytes) member.peak_floor_bytes = 0;
-  if (peak > member.peak_floor_bytes) largest_bytes_ = std::max(largest_bytes_, peak);
 }
 
 void ProcessTree::sum_up(int64_t now_ns) {

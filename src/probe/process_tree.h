@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -27,11 +28,16 @@
 
 namespace tacho {
 
+class ExitRecords;
 class ProcessObserver;
+struct EndedProcess;
+struct ProcessEnd;
+struct TaskExit;
 
 class ProcessTree final : public JobPids {
  public:
   explicit ProcessTree(ProbeContext& context);
+  ~ProcessTree() override;
 
   // tacho will start the job itself: everything counts from zero, which is known now.
   void expect_own_child();
@@ -54,6 +60,9 @@ class ProcessTree final : public JobPids {
   void update(int64_t now_ns);
   // Tells of every process by itself, from now on.
   void observe(ProcessObserver* observer) { observer_ = observer; }
+  // The kernel tells of processes that end (tree_exits.cc).
+  void listen(std::unique_ptr<ExitRecords> exits);
+  int64_t processes_ended() const { return processes_ended_; }
   // tacho is about to reap this process: what only shows as long as it is there.
   void ending(pid_t pid);
   // tacho reaped this process; its rusage replaces what was read of it. status: as from wait4; −1: not known.
@@ -159,13 +168,21 @@ class ProcessTree final : public JobPids {
   std::vector<pid_t> parents_first() const;
   void add_clock_time(Usage& sum);
   void vanish(size_t index);
+  void note_end(pid_t pid, int64_t own_ns);
   void take_calls(pid_t pid, Usage& usage);
   void tell_reaped(pid_t pid, const rusage& usage, int status);
   void family_changed(const Member& by);
+  ProcessEnd end_of(const Member& gone);
+  void forget_end_of(pid_t pid);
+  bool is_of_job(const TaskExit& exit) const;
+  bool is_there(const EndedProcess& ended) const;
+  void name_short_lived();
 
   ProbeContext& context_;
   ProcessObserver* observer_ = nullptr;
-  pid_t ending_pid_ = 0;  // what follows is of this one
+  std::unique_ptr<ExitRecords> exits_;
+  std::vector<pid_t> ended_pids_;  // members that ended since the last tick, where the kernel tells
+  pid_t ending_pid_ = 0;           // what follows is of this one
   Member::Last ending_;
   std::optional<Member> unseen_;  // it, where it was no member
   Fd proc_fd_, own_children_fd_;
@@ -188,12 +205,13 @@ class ProcessTree final : public JobPids {
   bool alone_ = false, own_child_ = false, has_children_files_ = true, readable_ = false, sees_processes_ = false;
   bool io_available_ = false, io_seen_ = false, calls_seen_ = false, auto_reaped_ = false;
   bool at_baseline_ = false;  // followed, and not begun: nobody is told of members yet
+  bool missed_one_ = false;   // in this search
   bool found_all_ = false;    // the last search was not disturbed
   bool forks_move_ = false;   // the machine's count of forks was seen to move
   int64_t children_ = 0, threads_ = 0, processes_seen_ = 0, largest_bytes_ = 0, last_forks_ = 0, searched_forks_ = 0,
           spawn_floor_bytes_ = 0, peak_stamp_ns_ = 0, reaped_voluntary_ = 0, reaped_involuntary_ = 0,
           virtual_peak_bytes_ = 0, uss_peak_bytes_ = 0;
-  int64_t clocks_ns_ = 0, unwaited_ = 0;
+  int64_t clocks_ns_ = 0, unwaited_ = 0, processes_ended_ = 0;
   uint64_t descriptor_limit_ = 0;
   uint64_t cgroup_read_ticks_ = 0, cgroup_read_before_ = 0;  // of the kernel's clock, since boot
   uint32_t tick_ = 0, listed_all_tick_ = 0, peak_next_ = 0;

@@ -18,7 +18,8 @@
   PROBE(Gpu)                \
   PROBE(GpuExtra)           \
   PROBE(Perf)               \
-  PROBE(Switches)
+  PROBE(Switches)           \
+  PROBE(Exits)
 
 namespace tacho {
 

@@ -52,7 +52,7 @@ void ProcessTree::discover(int64_t forks, int64_t now_ns) {
     bool steady = true;
     if (has_children_files_) steady = walk_members() && steady;
     if (!has_children_files_ || root_session_ != 0) search_numbers(forks, now_ns, pass > 0);
-    found_all_ = steady && processes_seen_ == seen;
+    found_all_ = steady && processes_seen_ == seen && !std::exchange(missed_one_, false);
   }
   if (forks > 0) searched_forks_ = forks;
 }

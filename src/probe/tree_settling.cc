@@ -53,7 +53,7 @@ void ProcessTree::settle_vanished() {
     Usage expected;
     for (size_t i = vanished_.size(); i-- > 0;) {
       if (vanished_[i].settle_to != ancestor) continue;
-      if (by_stranger && !vanished_[i].zombie()) ++unwaited_;  // what is read of a zombie is all that it used
+      if (by_stranger && !vanished_[i].end_known) ++unwaited_;
       expected += take_usage(vanished_[i]);
       vanished_.erase(vanished_.begin() + static_cast<std::ptrdiff_t>(i));
     }

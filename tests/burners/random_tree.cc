@@ -190,13 +190,16 @@ class Family {
     if (counted(pid) > 0) children_.push_back(pid);
   }
 
+  // A call of the kernel's own leaves the locks of libc as they are: no other thread may hold one.
   void beside(uint64_t seed, bool exec) {
+    join_threads();
     ++g_ledger->started;
     const long pid = syscall(SYS_clone, CLONE_PARENT | SIGCHLD, nullptr, nullptr, nullptr, nullptr);
     if (counted(static_cast<pid_t>(pid)) == 0) begin_child(seed, depth_, exec);
   }
 
   void with_number(uint64_t seed) {
+    join_threads();
     ++g_ledger->started;
     const pid_t pid = counted(fork_with_number(g_ledger->recent[random_.below(16)]));
     if (pid == 0) begin_child(seed, depth_ + 1, false);

@@ -233,6 +233,35 @@ class Processes(Record):
                 self.assertLessEqual(sum(int(row["count"] or 0) for row in rows), run["totals"]["processes_seen"])
 
 
+class Exits(Record):
+    """--probe exits: the kernel names who lived between two ticks, where it may be asked."""
+    SCRIPT = "i=0; while [ $i -lt 20 ]; do /bin/true; (exit 3); i=$((i+1)); done; exit 0"
+
+    def test_short_lived_processes_have_names(self):
+        self.need_root()
+        for method in ("tree", "cgroup"):
+            with self.subTest(method=method):
+                self.store = self.path("store-" + method)
+                _, run, table = self.tracked("sh", "-c", self.SCRIPT, options=["-q", "-i", "10s", "--method", method, "--probe", "exits", "--store", self.store])
+                if any("does not tell" in note for note in run["notes"]):
+                    self.skipTest("the kernel does not tell here")
+                rows = self.processes()
+                self.assertEqual(len([row for row in rows if row["name"] == "true" and row["exit"] == "0"]), 20, rows)
+                self.assertEqual(len([row for row in rows if row["name"] == "sh" and row["exit"] == "3"]), 20, rows)
+                self.assertEqual(run["totals"]["processes_seen"], 41)
+                self.assertEqual(table.sum("process_exits"), 41)
+                self.check_sum(rows, run, spare=0.005)
+
+    def test_not_without_the_right_to_ask(self):
+        _, run, table = self.tracked("sh", "-c", "true", options=["-q", "--probe", "exits"], user="nobody")
+        self.assertEqual(set(table.column("process_exits")), {""})
+        self.assertIn("does not tell of ended processes", "".join(run["notes"]))
+
+    def test_off_by_default(self):
+        _, run, table = self.tracked("true", options=["-q"])
+        self.assertNotIn("process_exits", table.header)
+
+
 class Devices(Record):
     def test_columns_and_rows(self):
         self.tracked("sleep", "0.5", options=("-i", "0.05"))

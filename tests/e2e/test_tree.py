@@ -1,10 +1,11 @@
 """The job's tree: nobody is missing from any row, by cgroup and by tree, run and attached, as root and as nobody."""
 import os
 import random
+import re
 import subprocess
 
 import tree_oracle
-from support import BUILD, IS_ROOT, TACHO, Case, until
+from support import BUILD, IS_ROOT, SANITIZED, TACHO, Case, burner, can, until
 
 
 class Tree(Case):
@@ -54,6 +55,42 @@ class Tree(Case):
         job.stdin.close()
         self.end_marked()
         process.wait()
+
+
+class Failures(Case):
+    def test_a_failed_reading_is_no_end(self):
+        """One that was dropped and found again would count twice."""
+        if SANITIZED or not can("strace", "-V"):
+            self.skipTest("no strace here")
+        trace = self.path("trace")
+        wrap = ["-qq", "-y", "-o", trace, "-e", "trace=pread64", "-e", "inject=pread64:error=EIO:when=60+7", TACHO]
+        done = self.tacho(*wrap, "run", "-q", "-i", "0.05", "--method", "tree", "--", burner("cpu"), "1", "600", program="strace")
+        self.assertEqual(done.rc, 0, done)
+        with open(trace, encoding="utf-8") as file:
+            failed = [line for line in file if "INJECTED" in line and re.search(r"/proc/\d+/stat>", line)]
+        self.assertTrue(failed, "no reading of a process failed")
+        run, table = self.the_run()
+        truth = self.truth(done.out)
+        self.assertEqual(run["totals"]["processes_seen"], 1)
+        self.assertAlmostEqual(table.sum("process_utime") + table.sum("process_stime"), truth["user_s"] + truth["system_s"], delta=0.05)
+
+
+class Namespace(Case):
+    def test_processes_of_a_pid_namespace_are_counted_in_each_row(self):
+        """There the link count of /proc does not tell them, and names that were counted a second ago are no answer."""
+        if not IS_ROOT or not can("unshare", "-pf", "--mount-proc", "true"):
+            self.skipTest("no PID namespace can be made here")
+        job = "sleep 0.35; sleep 0.9 & sleep 0.9 & wait"
+        done = self.tacho("-pf", "--mount-proc", "sh", "-c", f"{TACHO} run -q -i 0.1 -- sh -c '{job}'; true", program="unshare")
+        self.assertEqual(done.rc, 0, done)
+        _, table = self.the_run()
+        counts = [int(value) for value in table.column("system_processes")]
+        children = [int(value) for value in table.column("process_children")]
+        # The shell of the namespace, tacho and the job's shell beside its children; the last row is that of an ended job.
+        steady = [i for i in range(1, len(counts) - 1) if children[i - 1] == children[i] == children[i + 1]]
+        self.assertGreater(len(steady), 3, children)
+        self.assertEqual([counts[i] for i in steady], [3 + children[i] for i in steady], (counts, children))
+        self.assertIn(2, [children[i] for i in steady])
 
 
 class Property(Case):

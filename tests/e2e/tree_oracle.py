@@ -10,6 +10,7 @@ another build's. It prints the seed of each round; the same seed makes the same 
 """
 import argparse
 import csv
+import datetime
 import json
 import os
 import random
@@ -22,8 +23,10 @@ import time
 
 IS_ROOT = os.geteuid() == 0
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"]
-KINDS = ("run_cgroup_root", "run_tree_root", "run_tree_nobody", "attach_root", "attach_nobody", "attach_group_root")
+KINDS = ("run_cgroup_root", "run_tree_root", "run_tree_nobody", "attach_root", "attach_nobody", "attach_group_root",
+         "run_exits_root", "attach_exits_root")
 TICK_S = 0.01
+SLICE_S = 0.004  # what the message about a process's end may lack: a tick of the scheduler's at 250 Hz
 WALK_MS = 8
 
 
@@ -60,7 +63,7 @@ def letters(kind, chance):
     words = "txzvpm" + ("r" if "root" in kind else "") + chance.choice(("c", ""))
     if kind.startswith("attach"):
         # One that leads another session, or none, and whose parent ends unseen is nobody's any more.
-        return words + ("s" if "group" in kind else chance.choice(("o", "o", "s", "i")))
+        return words + ("s" if "group" in kind else "o" if "exits" in kind else chance.choice(("o", "o", "s", "i")))
     return words + "os" + ("i" if chance.random() < 0.25 else "")
 
 
@@ -80,6 +83,8 @@ def one_round(tacho, burners, kind, seed, ms, note=lambda text: None):
     os.chmod(ledger, 0o666)
     job = [os.path.join(burners, "burn_random_tree"), ledger, str(seed), str(ms), with_letters]
     options = ["-q", "-i", str(interval), "--store", store, "--pss", "never"]
+    if "exits" in kind:
+        options += ["--probe", "exits"]
     started = []
     stolen = stolen_s()
 
@@ -157,9 +162,12 @@ def compare(kind, interval, with_letters, rows, walks, truth, run, root, stolen,
     if "i" not in with_letters or run["method"]["cpu"] == "cgroup":
         stolen = 0.0
     cores = os.cpu_count()
-    # Rows are due at whole intervals behind the first; what a row says was read between that moment and its time stamp.
+    # Rows are due at whole intervals behind the start; what a row says was read between that moment and its time stamp. Where the
+    # machine is so loaded that the walks come late, so may tacho's own steps.
     stamps = [float(row["timestamp"]) for row in rows]
-    phase = min(stamps, key=lambda phase: sum((stamp - phase) % interval for stamp in stamps[:-1]))
+    phase = datetime.datetime.fromisoformat(run["outcome"]["started_at"].replace("Z", "+00:00")).timestamp()
+    gaps = sorted(b[0] - a[0] for a, b in zip(walks.all, walks.all[1:]))
+    late = max(0.02, 2 * gaps[len(gaps) // 2]) if gaps else 0.02
     told_s = 0.0
     compared = 0
     by_cgroup = run["method"]["cpu"] == "cgroup"
@@ -168,7 +176,7 @@ def compare(kind, interval, with_letters, rows, walks, truth, run, root, stolen,
         seconds = float(row["process_utime"]) + float(row["process_stime"])
         told_s += seconds
         due = stamp - (stamp - phase) % interval
-        window = walks.around(due - 0.02, stamp + 0.002)
+        window = walks.around(due - late, stamp + 0.002)
         if window is None:
             continue
         compared += 1
@@ -203,8 +211,14 @@ def compare(kind, interval, with_letters, rows, walks, truth, run, root, stolen,
     leaving = 0.0006 * truth["started"] + 0.02 + stolen  # what a process spends on its own end it cannot tell
     if total > truth["cpu_s"] * 1.01 + leaving:
         wrong.append(f"total {total:.3f} s, the processes had {truth['cpu_s']:.3f}")
-    if exact(with_letters, kind, run) and total < truth["cpu_s"] * 0.99 - 0.02:
+    # Where a stranger waits for some, the sum is that of what the kernel told of each.
+    told_ends = "exits" in kind and not any("does not tell" in note for note in run["notes"])
+    unsaid = 0.02 + (SLICE_S * truth["started"] if kind == "attach_exits_root" else 0)
+    if (exact(with_letters, kind, run) or (told_ends and kind.startswith("attach"))) and total < truth["cpu_s"] * 0.99 - unsaid:
         wrong.append(f"total {total:.3f} s of {truth['cpu_s']:.3f}")
+    # Of two that had one number in one interval it is not always known who was who.
+    if told_ends and abs(run["totals"]["processes_seen"] - truth["started"] - 1) > truth["reused"]:
+        wrong.append(f"{run['totals']['processes_seen']} processes of {truth['started'] + 1}")
     if not -0.01 <= total - lines_s <= max(0.05, 0.01 * total):  # never above, but for a tick of who is about to end
         wrong.append(f"total {total:.3f} s, the lines of processes.csv {lines_s:.3f}")
     line = (f"{kind} i={interval} {with_letters}: {len(rows)} rows, {compared} compared with {len(walks.all)} walks, {truth['started']} processes "
