@@ -193,7 +193,9 @@ std::string metrics_text(const Run& run, const JobMetrics& job, const MetricLabe
     families.gauge("tacho_job_exit_code", "", "Exit status of the job, 128+n for a signal.", *run.outcome.exit_code);
   families.gauge("tacho_job_start_time_seconds", "seconds", "When the job was started.",
                  seconds(run.outcome.started_realtime_ns));
-  families.gauge("tacho_job_update_time_seconds", "seconds", "When the figures were taken.", job.update_time_s);
+  // From the start on: an alert on its age must see a tacho that was killed before its first row, too.
+  families.gauge("tacho_job_update_time_seconds", "seconds", "When the figures were taken.",
+                 job.update_time_s ? job.update_time_s : seconds(run.outcome.started_realtime_ns));
   if (ended)
     families.gauge("tacho_job_end_time_seconds", "seconds", "When the job ended.",
                    seconds(run.outcome.finished_realtime_ns));

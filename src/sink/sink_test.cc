@@ -94,6 +94,32 @@ TEST(Sinks, CompatibleCsvHasWholeSeconds) {
   EXPECT_NE(text.find("\n1794735001,321,"), std::string::npos);
 }
 
+TEST(Sinks, MetricsTextTellsWhatIsKnownByNowAndOutlivesItsFolder) {
+  const TempDir dir;
+  const std::string folder = dir / "collected";
+  std::filesystem::create_directory(folder);
+  auto sink = open_sink(folder + "/a.prom", {});
+  ASSERT_TRUE(sink);
+  tacho::Run run = sample_run();
+  run.outcome.state = RunState::running;
+  run.limits = {};
+  run.started_by.requested = {};
+  EXPECT_TRUE((*sink)->begin(run, sample_schema()));
+  EXPECT_NE(slurp(folder + "/a.prom").find("tacho_job_update_time_seconds{"), std::string::npos);
+  EXPECT_EQ(slurp(folder + "/a.prom").find("tacho_job_cpu_request_cores{"), std::string::npos);
+  run.started_by.requested.cpus = 4;
+  Row row = sample_row(0);
+  row.interval_ns = 15'000'000'000;
+  EXPECT_TRUE((*sink)->write(row, nullptr));
+  EXPECT_NE(slurp(folder + "/a.prom").find("tacho_job_cpu_request_cores{"), std::string::npos);
+  std::filesystem::remove_all(folder);
+  EXPECT_FALSE((*sink)->write(row, nullptr));
+  std::filesystem::create_directory(folder);
+  EXPECT_TRUE((*sink)->write(row, nullptr));
+  EXPECT_TRUE((*sink)->end(run));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1) << "nothing temporary stays";
+}
+
 TEST(Sinks, StandardStreamsNeedNoFormat) {
   EXPECT_EQ(opened("-"), "ok");
   EXPECT_EQ(opened("stderr:"), "ok");

@@ -56,7 +56,7 @@ class MetricsSink final : public Sink {
       : name_(std::move(name)), path_(std::move(path)), format_(format), labels_(std::move(labels)) {}
 
   Status begin(const Run& run, const Schema& schema) override {
-    run_ = run;
+    run_ = &run;
     metrics_.begin(schema);
     return is_stream_ ? ok() : refresh(run);
   }
@@ -65,7 +65,7 @@ class MetricsSink final : public Sink {
     since_ns_ += row.interval_ns;
     if (since_ns_ < kRefreshNs || is_stream_) return ok();
     since_ns_ = 0;
-    return refresh(run_);
+    return refresh(*run_);
   }
   Status end(const Run& run) override { return refresh(run); }
   std::string_view name() const override { return name_; }
@@ -77,7 +77,7 @@ class MetricsSink final : public Sink {
   bool is_stream_ = path_ == "-" || is_special_file(path_);  // nothing there can be replaced: it gets the end's alone
   MetricsFormat format_;
   MetricLabels labels_;
-  Run run_;
+  const Run* run_ = nullptr;  // as it is now: much is known only after the start
   JobMetrics metrics_;
   int64_t since_ns_ = 0;
 };
