@@ -120,7 +120,6 @@ pid_t Deliverer::start(const std::string& store_folder, int64_t now_ns, bool lat
     sink->set_store_folder(store_folder);
     if (const Status status = sink->describe(); !status) log::warn(status.error());
   }
-  metric_settings_.read(sinks_);
   if (!token_.is_valid()) keep_back_service();
   for (const SpoolSink* sink : sinks_) folders_.push_back(sink->folder());
   if (sinks_.empty() || later_) return 0;

@@ -59,6 +59,8 @@ class Deliverer {
   // One whose rows are to be sent; it must live as long as this.
   void add(SpoolSink& sink) { sinks_.push_back(&sink); }
   bool is_needed() const { return !sinks_.empty(); }
+  // When all sinks are known, and before there is a job that could read this process's environment.
+  void take_secrets() { metric_settings_.read(sinks_); }
   // Starts the program for the sinks, whose runs are described now. Returns its pid, 0 when there is none.
   // `later`: nobody sends now; the folders are free when this process is gone.
   pid_t start(const std::string& store_folder, int64_t now_ns, bool later = false);

@@ -127,10 +127,9 @@ Status Session::prepare() {
   options.spooled = [this](SpoolSink& sink) { deliverer_.add(sink); };
   if (Status status = outputs_.open(settings_, options, deliverer_.open_service(settings_, options)); !status)
     return status;
-  if (settings_.mode == Mode::attach) {
-    Status status = settings_.attach_pid > 0 ? job_.attach(settings_.attach_pid) : ok();
-    if (!status) return status;
-  }
+  deliverer_.take_secrets();
+  if (settings_.mode == Mode::attach && settings_.attach_pid > 0)
+    if (Status status = job_.attach(settings_.attach_pid); !status) return status;
   // The place in the cgroups is known before the job starts; it inherits tacho's but for the one made for it.
   context_.cgroup = settings_.attach_cgroup.empty() ? find_cgroups(context_.roots, settings_.attach_pid)
                                                     : named_cgroup(context_.roots, settings_.attach_cgroup);

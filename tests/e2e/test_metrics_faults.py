@@ -156,6 +156,12 @@ class Secrets(MetricsCase):
         self.assertNotIn("sehr-geheim", out + err)
         self.assertEqual(self.receiver.log[0]["headers"]["x-team"], "sehr-geheim-2")
 
+    def test_the_job_finds_none_at_its_parent(self):
+        for outputs in ((), ("-o", self.place()), ("-o", self.place(), "--deliver", "later")):
+            done = self.tacho("run", "-q", *outputs, "--", "sh", "-c", "cat /proc/$PPID/environ; env", env={**self.SECRETS, "TACHO_DEBUG_HTTP": None})
+            self.assertIn("TACHO_E2E_MARK", done.out)
+            self.assertNotIn("sehr-geheim", done.out, outputs)
+
     def test_nobody_sees_those_of_a_follower(self):
         follower = self.spawn("deliver", "--follow", env={**self.SECRETS, "TACHO_PROMETHEUS_URL": self.server.url})
         self.go("true", options=("--deliver", "later"))

@@ -49,7 +49,7 @@ def difference(server, folder, selector, letters):
         key = (name, *(part.replace('"', "") for part in sorted(labels.split(",")) if part.startswith(("mode=", "direction="))))
         stored.setdefault(key, {}).setdefault(round(float(seconds) * 1000), float(value))
     for key, cells in wanted.items():
-        have = {t: value for t, value in stored.get(key, {}).items() if t >= min(cells)}
+        have = {t: value for t, value in stored.get(key, {}).items() if min(cells) <= t <= max(cells)}
         if have != cells:
             return f"{server.name} {folder.name} {key}: {len(have)} of {len(cells)}; e.g. {sorted(set(have.items()) ^ set(cells.items()))[:3]}"
     if len(stored) > 20:
