@@ -46,6 +46,7 @@ class FollowedSpool {
   bool has_room(const Way& way) const;
   bool identify(const std::string& folder, Known& known);
   void take(const std::string& folder, Known& known);
+  static size_t points_of(const Taken& taken);
   bool step_one(Taken& taken);
   int64_t step_all(Way& way);
   int64_t send_together(Way& way);

@@ -1,0 +1,63 @@
+#include "deliver/metric_letters.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "support/temp_dir.h"
+
+namespace tacho {
+namespace {
+
+TEST(MetricLetters, OnlyWhatAKilledProcessMayHaveWrittenIsCompared) {
+  const TempDir dir;
+  const std::string run = dir / "spool/20261115T140000Z-1-00000000";
+  MetricLetters first(run, "20261115-a1b2", false, 0);
+  first.add("a 1 1\nb 1 1\n");
+  ASSERT_TRUE(first.flush());
+  EXPECT_EQ(slurp(first.path()), "a 1 1\nb 1 1\n# EOF\n");
+  const int64_t noted = first.bytes();
+  first.add("c 1 2\n");
+  ASSERT_TRUE(first.flush());  // killed here: state.json does not know of c
+
+  MetricLetters second(run, "20261115-a1b2", false, noted);
+  second.add("c 1 2\n");
+  second.add("d 1 3\n");
+  ASSERT_TRUE(second.flush());
+  EXPECT_EQ(slurp(first.path()), "a 1 1\nb 1 1\nc 1 2\nd 1 3\n# EOF\n");
+  EXPECT_EQ(second.bytes(), 24);
+}
+
+TEST(MetricLetters, ATornEndIsCutOffAndLettersMayBeTakenAway) {
+  const TempDir dir;
+  const std::string run = dir / "spool/20261115T140000Z-1-00000000";
+  MetricLetters letters(run, "../../etc/passwd", true, 0);
+  EXPECT_TRUE(letters.path().ends_with("/dead-letter/20261115T140000Z-1-00000000.otlp.jsonl")) << letters.path();
+  letters.add("{}\n");
+  ASSERT_TRUE(letters.flush());
+  std::ofstream(letters.path(), std::ios::app) << "{\"torn";
+  letters.add("{1}\n");
+  ASSERT_TRUE(letters.flush());
+  EXPECT_EQ(slurp(letters.path()), "{}\n{1}\n");
+  std::filesystem::remove(letters.path());
+  MetricLetters next(run, "../../etc/passwd", true, letters.bytes());
+  next.add("{2}\n");
+  ASSERT_TRUE(next.flush());
+  EXPECT_EQ(slurp(letters.path()), "{2}\n");
+}
+
+TEST(MetricLetters, WhatCannotBeKeptStays) {
+  const TempDir dir;
+  std::filesystem::create_directories(dir / "spool");
+  std::ofstream(dir / "spool/dead-letter") << "in the way";
+  MetricLetters letters(dir / "spool/20261115T140000Z-1-00000000", "r", false, 0);
+  letters.add("a 1 1\n");
+  EXPECT_FALSE(letters.flush());
+  std::filesystem::remove(dir / "spool/dead-letter");
+  ASSERT_TRUE(letters.flush());
+  EXPECT_EQ(slurp(letters.path()), "a 1 1\n# EOF\n");
+}
+
+}  // namespace
+}  // namespace tacho
