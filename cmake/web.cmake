@@ -30,7 +30,7 @@ if(CMAKE_SCRIPT_MODE_FILE)
   endif()
   tacho_text(style page.css)
   tacho_text(script ${SCRIPTS})
-  file(WRITE ${OUTPUT} "#include \"report/html_assets.h\"\nnamespace tacho {\nconst std::string_view kPageStyle =\n${style};\nconst std::string_view kPageScript =\n${script};\n}  // namespace tacho\n")
+  file(WRITE ${OUTPUT} "#include \"report/page/html_assets.h\"\nnamespace tacho {\nconst std::string_view kPageStyle =\n${style};\nconst std::string_view kPageScript =\n${script};\n}  // namespace tacho\n")
   return()
 endif()
 

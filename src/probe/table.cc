@@ -1,5 +1,5 @@
 // The probes, in the order in which a tick reads them. A new probe is a new file and a new line here.
-#include "probe/probe.h"
+#include "probe/kit/probe.h"
 
 #define TACHO_PROBES(PROBE) \
   PROBE(Load)               \
