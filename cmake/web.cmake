@@ -40,7 +40,7 @@ add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/web_assets.cc
   COMMAND ${CMAKE_COMMAND} -DWEB=${PROJECT_SOURCE_DIR}/web "-DSCRIPTS=${TACHO_WEB_SCRIPTS}" -DOUTPUT=${CMAKE_BINARY_DIR}/web_assets.cc
           -P ${PROJECT_SOURCE_DIR}/cmake/web.cmake
   DEPENDS ${scripts} ${PROJECT_SOURCE_DIR}/web/page.css ${PROJECT_SOURCE_DIR}/cmake/web.cmake VERBATIM)
-target_sources(tacho_report PRIVATE ${CMAKE_BINARY_DIR}/web_assets.cc)
+target_sources(tacho_report_page PRIVATE ${CMAKE_BINARY_DIR}/web_assets.cc)
 
 # tacho_analyze_style(): the style of the page of tacho cromwell analyze, which has no script.
 function(tacho_analyze_style)

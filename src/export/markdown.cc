@@ -1,8 +1,8 @@
 #include "export/markdown.h"
 
 #include "base/units.h"
-#include "report/store/human.h"
 #include "report/markdown_text.h"
+#include "report/store/human.h"
 #include "report/summary_text.h"
 #include "report/verdict/verdict.h"
 

@@ -7,8 +7,8 @@
 
 #include "base/units.h"
 #include "os/clock.h"
-#include "probe/tree/cgroup_leavers.h"
 #include "probe/kit/cpuacct.h"
+#include "probe/tree/cgroup_leavers.h"
 #include "probe/tree/process_tree.h"
 #include "procfs/cgroup_files.h"
 

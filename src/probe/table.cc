@@ -35,4 +35,10 @@ std::span<const ProbeInfo> all_probes() {
 #undef TACHO_DECLARE
 #undef TACHO_LIST
 
+const ProbeInfo* find_probe(std::string_view name) {
+  for (const ProbeInfo& probe : all_probes())
+    if (probe.name == name) return &probe;
+  return nullptr;
+}
+
 }  // namespace tacho

@@ -16,9 +16,10 @@
 #include "probe/gpu/gpu_device.h"
 #include "probe/gpu/nvml_api.h"
 
+#include "os/detach.h"
+
 namespace tacho {
 
-inline constexpr char kGpuReaderName[] = "tacho-gpu";
 inline constexpr size_t kPidsInAPacket = 8192;
 inline constexpr size_t kMostHolders = 1000;
 

@@ -12,7 +12,6 @@
 #include "os/detach.h"
 #include "os/directory.h"
 #include "os/process.h"
-#include "probe/gpu/gpu_messages.h"
 
 namespace tacho {
 namespace {

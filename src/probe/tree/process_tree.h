@@ -19,10 +19,10 @@
 #include "model/usage.h"
 #include "os/fd.h"
 #include "os/file.h"
+#include "probe/kit/probe.h"
 #include "probe/tree/inherited_clock.h"
 #include "probe/tree/member.h"
 #include "probe/tree/new_pids.h"
-#include "probe/kit/probe.h"
 #include "probe/tree/pss_reader.h"
 #include "probe/tree/stolen_share.h"
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "os/file.h"
-#include "probe/tree/member.h"
 #include "probe/kit/probe.h"
+#include "probe/tree/member.h"
 
 namespace tacho {
 

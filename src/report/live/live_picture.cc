@@ -5,8 +5,8 @@
 
 #include "base/units.h"
 #include "base/writer.h"
-#include "report/store/human.h"
 #include "report/live/live_text.h"
+#include "report/store/human.h"
 
 namespace tacho {
 namespace {

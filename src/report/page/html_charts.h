@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "base/writer.h"
-#include "report/store/facts.h"
 #include "report/page/page_line.h"
 #include "report/series.h"
+#include "report/store/facts.h"
 
 namespace tacho {
 

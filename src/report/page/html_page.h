@@ -5,7 +5,6 @@
 #include <span>
 #include <string>
 
-#include "report/store/facts.h"
 #include "report/page/html_devices.h"
 #include "report/page/page_advice.h"
 #include "report/page/page_band.h"
@@ -13,6 +12,7 @@
 #include "report/page/page_processes.h"
 #include "report/page/page_rows.h"
 #include "report/series.h"
+#include "report/store/facts.h"
 #include "report/store/store.h"
 #include "report/verdict/verdict.h"
 

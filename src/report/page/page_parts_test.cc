@@ -5,12 +5,12 @@
 #include <array>
 
 #include "base/page_text.h"
-#include "report/store/csv_fields.h"
 #include "report/page/html_devices.h"
 #include "report/page/page_band.h"
 #include "report/page/page_marks.h"
 #include "report/page/page_processes.h"
 #include "report/page/page_rows.h"
+#include "report/store/csv_fields.h"
 #include "report/store/phases.h"
 #include "support/page_reader.h"
 #include "support/sample_run.h"
