@@ -30,7 +30,7 @@ if(CMAKE_SCRIPT_MODE_FILE)
   endif()
   tacho_text(style page.css)
   tacho_text(script ${SCRIPTS})
-  file(WRITE ${OUTPUT} "#include \"report/html_assets.h\"\nnamespace tacho {\nconst std::string_view kPageStyle =\n${style};\nconst std::string_view kPageScript =\n${script};\n}  // namespace tacho\n")
+  file(WRITE ${OUTPUT} "#include \"report/page/html_assets.h\"\nnamespace tacho {\nconst std::string_view kPageStyle =\n${style};\nconst std::string_view kPageScript =\n${script};\n}  // namespace tacho\n")
   return()
 endif()
 
@@ -40,7 +40,7 @@ add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/web_assets.cc
   COMMAND ${CMAKE_COMMAND} -DWEB=${PROJECT_SOURCE_DIR}/web "-DSCRIPTS=${TACHO_WEB_SCRIPTS}" -DOUTPUT=${CMAKE_BINARY_DIR}/web_assets.cc
           -P ${PROJECT_SOURCE_DIR}/cmake/web.cmake
   DEPENDS ${scripts} ${PROJECT_SOURCE_DIR}/web/page.css ${PROJECT_SOURCE_DIR}/cmake/web.cmake VERBATIM)
-target_sources(tacho_report PRIVATE ${CMAKE_BINARY_DIR}/web_assets.cc)
+target_sources(tacho_report_page PRIVATE ${CMAKE_BINARY_DIR}/web_assets.cc)
 
 # tacho_analyze_style(): the style of the page of tacho cromwell analyze, which has no script.
 function(tacho_analyze_style)

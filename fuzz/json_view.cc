@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "report/run_reader.h"
+#include "report/store/run_reader.h"
 #include "target.h"
 
 namespace {

@@ -1,8 +1,8 @@
 // processes.csv as tacho top reads it while it grows, in two pieces that end anywhere, and the picture of what it says:
 // whatever the file holds, no control byte reaches the terminal and no line is wider than the window.
-#include "report/live_processes.h"
-#include "report/live_picture.h"
-#include "report/live_text.h"
+#include "report/live/live_processes.h"
+#include "report/live/live_picture.h"
+#include "report/live/live_text.h"
 #include "target.h"
 
 void fuzz_one(std::string_view text) {

@@ -5,9 +5,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "report/html_devices.h"
-#include "report/html_page.h"
-#include "report/input.h"
+#include "report/page/html_devices.h"
+#include "report/page/html_page.h"
+#include "report/store/input.h"
 #include "target.h"
 
 namespace {

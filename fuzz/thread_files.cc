@@ -1,7 +1,7 @@
 // /proc/PID/task/TID/syscall and wchan, the fdinfo of an epoll, /proc/net/snmp: nothing is read past the end, and every
 // state that comes out is one.
 #include "procfs/thread_files.h"
-#include "probe/wait_rules.h"
+#include "probe/tree/wait_rules.h"
 #include "procfs/net_snmp.h"
 #include "target.h"
 

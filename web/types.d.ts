@@ -1,4 +1,4 @@
-// What C++ writes into the page (src/report/html_data.cc), for the type checker alone.
+// What C++ writes into the page (src/report/page/html_data.cc), for the type checker alone.
 interface PackedLine { name: string; role: string; low: number; top: number; scale: number; mean: string; min?: string; max?: string }
 interface PackedChart { id: string; title: string; unit: string; empty: string; limits: { value: number; name: string }[]; lines: PackedLine[] }
 type ProcessLine = [string, string, number, number, number | null, number | null, number, number | null, number | null, number | null, number | null, number | null, string];

@@ -11,7 +11,7 @@ function bytesOf(text) {
   return bytes;
 }
 
-// One 16-bit code to a share of the whole range; the other side is src/report/page_line.cc.
+// One 16-bit code to a share of the whole range; the other side is src/report/page/page_line.cc.
 /** @param {number} code */
 function shareOf(code) {
   if (code === NONE) return NaN;

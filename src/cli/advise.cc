@@ -14,10 +14,10 @@
 #include "os/environment.h"
 #include "os/fd.h"
 #include "os/file.h"
-#include "report/advice.h"
-#include "report/human.h"
-#include "report/input.h"
-#include "report/newest.h"
+#include "report/advice/advice.h"
+#include "report/store/human.h"
+#include "report/store/input.h"
+#include "report/store/newest.h"
 
 namespace tacho {
 namespace {

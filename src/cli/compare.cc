@@ -7,7 +7,7 @@
 #include "cli/terminal.h"
 #include "report/compare.h"
 #include "report/conditions.h"
-#include "report/input.h"
+#include "report/store/input.h"
 
 namespace tacho {
 namespace {

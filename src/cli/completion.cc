@@ -5,7 +5,7 @@
 #include "cli/concat.h"
 #include "cli/docs.h"
 #include "cli/fields.h"
-#include "probe/probe.h"
+#include "probe/kit/probe.h"
 
 namespace tacho {
 namespace {

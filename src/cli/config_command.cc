@@ -8,7 +8,7 @@
 #include "cli/resolve.h"
 #include "cli/terminal.h"
 #include "cli/variables.h"
-#include "report/store.h"
+#include "report/store/store.h"
 
 namespace tacho {
 namespace {

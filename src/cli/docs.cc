@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "cli/metrics.h"
 #include "cli/resolve.h"
-#include "report/newest.h"
+#include "report/store/newest.h"
 
 namespace tacho {
 namespace {

@@ -12,7 +12,7 @@
 #include "cli/doctor.h"
 #include "discover/cgroups.h"
 #include "os/clock.h"
-#include "probe/process_tree.h"
+#include "probe/tree/process_tree.h"
 
 namespace tacho {
 namespace {

@@ -9,9 +9,9 @@
 #include "os/owned_folder.h"
 #include "os/process.h"
 #include "os/sibling.h"
-#include "probe/gpu_helper.h"
-#include "probe/probe.h"
-#include "report/store.h"
+#include "probe/gpu/gpu_helper.h"
+#include "probe/kit/probe.h"
+#include "report/store/store.h"
 
 namespace tacho {
 namespace {

@@ -12,7 +12,7 @@
 #include "export/nextflow.h"
 #include "export/snakemake.h"
 #include "os/file.h"
-#include "report/input.h"
+#include "report/store/input.h"
 
 namespace tacho {
 namespace {

@@ -12,7 +12,7 @@
 #include "os/environment.h"
 #include "os/file.h"
 #include "procfs/pid_files.h"
-#include "report/store.h"
+#include "report/store/store.h"
 
 namespace tacho {
 namespace {

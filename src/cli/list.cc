@@ -10,7 +10,7 @@
 #include "cli/terminal.h"
 #include "os/file.h"
 #include "os/sibling.h"
-#include "probe/probe.h"
+#include "probe/kit/probe.h"
 #include "sink/sink.h"
 
 namespace tacho {

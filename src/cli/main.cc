@@ -5,7 +5,7 @@
 
 #include "cli/commands.h"
 #include "os/standard_streams.h"
-#include "probe/gpu_reader.h"
+#include "probe/gpu/gpu_reader.h"
 
 namespace {
 

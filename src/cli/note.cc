@@ -2,8 +2,8 @@
 #include "cli/commands.h"
 #include "cli/resolve.h"
 #include "os/clock.h"
-#include "report/input.h"
-#include "report/notes.h"
+#include "report/store/input.h"
+#include "report/store/notes.h"
 
 namespace tacho {
 

@@ -13,9 +13,9 @@
 #include "cli/terminal.h"
 #include "cli/undelivered.h"
 #include "os/clock.h"
-#include "report/human.h"
-#include "report/newest.h"
-#include "report/removal.h"
+#include "report/store/human.h"
+#include "report/store/newest.h"
+#include "report/store/removal.h"
 #include "report/summary_text.h"
 
 namespace tacho {

@@ -14,7 +14,7 @@
 #include "os/detach.h"
 #include "os/file.h"
 #include "os/signals.h"
-#include "probe/probe.h"
+#include "probe/kit/probe.h"
 #include "sink/sink.h"
 
 namespace tacho {

@@ -5,7 +5,7 @@
 #include "cli/commands.h"
 #include "cli/resolve.h"
 #include "os/browser.h"
-#include "report/html.h"
+#include "report/page/html.h"
 
 namespace tacho {
 namespace {

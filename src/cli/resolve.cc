@@ -13,7 +13,7 @@
 #include "cli/setters.h"
 #include "os/environment.h"
 #include "os/file.h"
-#include "report/store.h"
+#include "report/store/store.h"
 #include "sink/sink.h"
 
 namespace tacho {

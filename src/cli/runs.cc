@@ -10,10 +10,10 @@
 #include "cli/resolve.h"
 #include "cli/terminal.h"
 #include "os/clock.h"
-#include "report/facts.h"
-#include "report/group.h"
-#include "report/human.h"
-#include "report/newest.h"
+#include "report/store/facts.h"
+#include "report/store/group.h"
+#include "report/store/human.h"
+#include "report/store/newest.h"
 #include "report/summary_text.h"
 
 namespace tacho {

@@ -4,10 +4,10 @@
 #include "cli/commands.h"
 #include "cli/resolve.h"
 #include "cli/terminal.h"
-#include "report/input.h"
-#include "report/phase_text.h"
+#include "report/store/input.h"
+#include "report/store/phase_text.h"
 #include "report/summary_text.h"
-#include "report/verdict.h"
+#include "report/verdict/verdict.h"
 
 namespace tacho {
 

@@ -12,8 +12,8 @@
 #include "cli/resolve.h"
 #include "os/file.h"
 #include "os/sibling.h"
-#include "report/run_names.h"
-#include "report/store.h"
+#include "report/store/run_names.h"
+#include "report/store/store.h"
 
 namespace tacho {
 namespace {

@@ -7,7 +7,7 @@
 #include "cli/resolve.h"
 #include "job/process_identity.h"
 #include "os/clock.h"
-#include "report/store.h"
+#include "report/store/store.h"
 
 namespace tacho {
 namespace {

@@ -2,8 +2,8 @@
 
 #include "engine/looking.h"
 #include "os/line_file.h"
-#include "report/csv_reader.h"
-#include "report/live_processes.h"
+#include "report/live/live_processes.h"
+#include "report/store/csv_reader.h"
 
 namespace tacho {
 namespace {

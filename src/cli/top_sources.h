@@ -7,8 +7,8 @@
 
 #include "engine/settings.h"
 #include "job/job.h"
-#include "report/input.h"
-#include "report/live_picture.h"
+#include "report/live/live_picture.h"
+#include "report/store/input.h"
 
 namespace tacho {
 

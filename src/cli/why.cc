@@ -4,7 +4,7 @@
 #include "cli/commands.h"
 #include "cli/resolve.h"
 #include "cli/terminal.h"
-#include "report/verdict.h"
+#include "report/verdict/verdict.h"
 
 namespace tacho {
 

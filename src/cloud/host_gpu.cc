@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "os/clock.h"
-#include "probe/gpu.h"
+#include "probe/gpu/gpu.h"
 
 namespace tacho {
 namespace {

@@ -14,7 +14,7 @@
 #include "deliver/beside.h"
 #include "deliver/recovery.h"
 #include "os/standard_streams.h"
-#include "probe/gpu_reader.h"
+#include "probe/gpu/gpu_reader.h"
 #include "spool/contract.h"
 
 namespace {

@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 #include "base/writer.h"
-#include "probe/probe.h"
+#include "probe/kit/probe.h"
 
 namespace tacho {
 namespace {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "engine/sampler.h"
-#include "probe/process_list.h"
-#include "report/live_picture.h"
+#include "probe/tree/process_list.h"
+#include "report/live/live_picture.h"
 
 namespace tacho {
 

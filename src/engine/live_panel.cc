@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "os/environment.h"
-#include "report/live_text.h"
+#include "report/live/live_text.h"
 
 namespace tacho {
 namespace {

@@ -5,7 +5,7 @@
 #include "engine/live_feed.h"
 #include "engine/settings.h"
 #include "job/job.h"
-#include "probe/process_tree.h"
+#include "probe/tree/process_tree.h"
 
 namespace tacho {
 

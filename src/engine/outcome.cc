@@ -6,7 +6,7 @@
 
 #include "base/units.h"
 #include "base/writer.h"
-#include "probe/process_tree.h"
+#include "probe/tree/process_tree.h"
 #include "procfs/cgroup_files.h"
 
 namespace tacho {

@@ -7,7 +7,7 @@
 #include "model/run.h"
 #include "model/summary.h"
 #include "os/file.h"
-#include "probe/probe.h"
+#include "probe/kit/probe.h"
 
 namespace tacho {
 

@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "probe/process_observer.h"
-#include "probe/process_tree.h"
+#include "probe/tree/process_observer.h"
+#include "probe/tree/process_tree.h"
 #include "sink/process_file.h"
 
 namespace tacho {

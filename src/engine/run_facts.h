@@ -4,7 +4,7 @@
 
 #include "engine/settings.h"
 #include "model/run.h"
-#include "probe/probe.h"
+#include "probe/kit/probe.h"
 
 namespace tacho {
 

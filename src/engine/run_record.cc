@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "base/units.h"
-#include "report/phases.h"
+#include "report/store/phases.h"
 #include "sink/marks_file.h"
 
 namespace tacho {

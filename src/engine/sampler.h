@@ -12,7 +12,7 @@
 #include "model/row.h"
 #include "model/run.h"
 #include "os/clock.h"
-#include "probe/probe.h"
+#include "probe/kit/probe.h"
 
 namespace tacho {
 

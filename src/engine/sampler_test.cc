@@ -12,7 +12,7 @@
 #include "engine/outputs.h"
 #include "engine/run_record.h"
 #include "model/summary.h"
-#include "probe/process_tree.h"
+#include "probe/tree/process_tree.h"
 #include "support/count_allocations.h"
 #include "support/probe_bench.h"
 #include "support/temp_dir.h"

@@ -20,10 +20,10 @@
 #include "job/job.h"
 #include "job/job_cgroup.h"
 #include "probe/cgroup.h"
-#include "probe/process_tree.h"
-#include "report/store.h"
+#include "probe/tree/process_tree.h"
+#include "report/store/store.h"
 #include "report/summary_text.h"
-#include "report/verdict.h"
+#include "report/verdict/verdict.h"
 #include "sink/store.h"
 
 namespace tacho {

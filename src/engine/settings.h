@@ -9,7 +9,7 @@
 
 #include "export/metrics.h"
 #include "model/run.h"
-#include "probe/probe.h"
+#include "probe/kit/probe.h"
 
 namespace tacho {
 

@@ -6,7 +6,7 @@
 #include "base/base64.h"
 #include "base/writer.h"
 #include "codec/gzip.h"
-#include "report/group.h"
+#include "report/store/group.h"
 
 namespace tacho {
 namespace {

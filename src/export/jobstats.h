@@ -4,7 +4,7 @@
 #include <string>
 
 #include "export/figures.h"
-#include "report/store.h"
+#include "report/store/store.h"
 
 namespace tacho {
 

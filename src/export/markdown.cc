@@ -1,10 +1,10 @@
 #include "export/markdown.h"
 
 #include "base/units.h"
-#include "report/human.h"
 #include "report/markdown_text.h"
+#include "report/store/human.h"
 #include "report/summary_text.h"
-#include "report/verdict.h"
+#include "report/verdict/verdict.h"
 
 namespace tacho {
 namespace {

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "export/figures.h"
-#include "report/input.h"
+#include "report/store/input.h"
 
 namespace tacho {
 

@@ -13,7 +13,7 @@
 #include "katib/db/commands.h"
 #include "os/sibling.h"
 #include "os/standard_streams.h"
-#include "probe/gpu_reader.h"
+#include "probe/gpu/gpu_reader.h"
 
 namespace {
 

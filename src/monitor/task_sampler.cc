@@ -13,7 +13,7 @@
 #include "engine/outcome.h"
 #include "os/identity.h"
 #include "os/process.h"
-#include "probe/gpu_reader.h"
+#include "probe/gpu/gpu_reader.h"
 #include "procfs/stat.h"
 #include "procfs/vmstat.h"
 

@@ -14,8 +14,8 @@
 #include "monitor/settings.h"
 #include "monitor/tables/rows.h"
 #include "os/clock.h"
-#include "probe/probe.h"
-#include "probe/process_tree.h"
+#include "probe/kit/probe.h"
+#include "probe/tree/process_tree.h"
 
 namespace tacho {
 

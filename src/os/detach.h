@@ -12,6 +12,7 @@
 namespace tacho {
 
 // Names by which tacho's own processes beside a job are known; never more than 15 letters.
+inline constexpr char kGpuReaderName[] = "tacho-gpu";
 inline constexpr std::string_view kDetachedName = "tacho-agent", kDelivererName = "tacho-deliver";
 
 struct Detached {

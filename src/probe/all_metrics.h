@@ -2,7 +2,7 @@
 #pragma once
 #include <vector>
 
-#include "probe/probe.h"
+#include "probe/kit/probe.h"
 
 namespace tacho {
 

@@ -4,7 +4,7 @@
 #include "probe/cgroup.h"
 
 #include "base/units.h"
-#include "probe/cpuacct.h"
+#include "probe/kit/cpuacct.h"
 #include "procfs/cgroup_files.h"
 
 namespace tacho {

@@ -1,6 +1,6 @@
 // The job's cgroup as a probe: what the container sees and is limited to, since host figures mislead inside one.
 #pragma once
-#include "probe/probe.h"
+#include "probe/kit/probe.h"
 
 namespace tacho {
 

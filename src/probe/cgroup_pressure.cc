@@ -1,8 +1,8 @@
 // How much of the time the job itself stood still for want of CPU, memory or I/O: PSI of its cgroup (Linux 5.2,
 // cgroup v2). With a cgroup of its own that is the job's figure; in a shared one it is that of all in it, which
 // run.json tells (method.cpu).
-#include "probe/make.h"
-#include "probe/stalled_share.h"
+#include "probe/kit/make.h"
+#include "probe/kit/stalled_share.h"
 #include "probe/system.h"
 #include "procfs/pressure.h"
 

@@ -6,9 +6,9 @@
 #include <filesystem>
 
 #include "base/units.h"
-#include "probe/cpuacct.h"
+#include "probe/kit/cpuacct.h"
 #include "probe/process.h"
-#include "probe/process_tree.h"
+#include "probe/tree/process_tree.h"
 #include "support/temp_dir.h"
 
 namespace tacho {

@@ -9,7 +9,7 @@
 #include "base/units.h"
 #include "os/directory.h"
 #include "probe/core_places.h"
-#include "probe/make.h"
+#include "probe/kit/make.h"
 #include "probe/system.h"
 #include "procfs/stat.h"
 

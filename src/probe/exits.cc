@@ -4,8 +4,8 @@
 #include "probe/exits.h"
 
 #include "os/exit_messages.h"
-#include "probe/exit_records.h"
-#include "probe/process_tree.h"
+#include "probe/tree/exit_records.h"
+#include "probe/tree/process_tree.h"
 
 namespace tacho {
 namespace {

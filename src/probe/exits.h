@@ -1,6 +1,6 @@
 // The ends of processes as a probe.
 #pragma once
-#include "probe/probe.h"
+#include "probe/kit/probe.h"
 
 namespace tacho {
 

@@ -4,7 +4,7 @@
 
 #include "base/units.h"
 #include "os/load.h"
-#include "probe/make.h"
+#include "probe/kit/make.h"
 #include "probe/system.h"
 #include "procfs/loadavg.h"
 

@@ -2,7 +2,7 @@
 #include <cstdint>
 
 #include "base/units.h"
-#include "probe/make.h"
+#include "probe/kit/make.h"
 #include "probe/system.h"
 #include "procfs/meminfo.h"
 

@@ -1,6 +1,6 @@
 // Hardware performance counters as a probe.
 #pragma once
-#include "probe/probe.h"
+#include "probe/kit/probe.h"
 
 namespace tacho {
 

@@ -1,8 +1,8 @@
 // How much of the time work stood still for want of CPU, memory or I/O (PSI, Linux 4.20), from /proc/pressure.
 #include "procfs/pressure.h"
 #include "base/units.h"
-#include "probe/make.h"
-#include "probe/stalled_share.h"
+#include "probe/kit/make.h"
+#include "probe/kit/stalled_share.h"
 #include "probe/system.h"
 
 namespace tacho {

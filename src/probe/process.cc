@@ -7,9 +7,9 @@
 
 #include "base/units.h"
 #include "os/clock.h"
-#include "probe/cgroup_leavers.h"
-#include "probe/cpuacct.h"
-#include "probe/process_tree.h"
+#include "probe/kit/cpuacct.h"
+#include "probe/tree/cgroup_leavers.h"
+#include "probe/tree/process_tree.h"
 #include "procfs/cgroup_files.h"
 
 namespace tacho {

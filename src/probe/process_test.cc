@@ -11,8 +11,8 @@
 
 #include "base/units.h"
 #include "os/clock.h"
-#include "probe/cgroup_leavers.h"
-#include "probe/process_tree.h"
+#include "probe/tree/cgroup_leavers.h"
+#include "probe/tree/process_tree.h"
 #include "support/temp_dir.h"
 
 namespace tacho {

@@ -3,7 +3,7 @@
 // (since Linux 5.10): then the column stays empty, and the doctor says so.
 #include "base/saturate.h"
 #include "base/text.h"
-#include "probe/make.h"
+#include "probe/kit/make.h"
 #include "probe/system.h"
 #include "procfs/scan.h"
 

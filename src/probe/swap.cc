@@ -2,7 +2,7 @@
 // has seen that in the same tick.
 #include <unistd.h>
 
-#include "probe/make.h"
+#include "probe/kit/make.h"
 #include "probe/system.h"
 #include "procfs/vmstat.h"
 

@@ -10,7 +10,7 @@
 #include <cstdio>
 
 #include "os/directory.h"
-#include "probe/process_tree.h"
+#include "probe/tree/process_tree.h"
 
 namespace tacho {
 namespace {

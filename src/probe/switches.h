@@ -1,6 +1,6 @@
 // Context switches of the job as a probe.
 #pragma once
-#include "probe/probe.h"
+#include "probe/kit/probe.h"
 
 namespace tacho {
 

@@ -1,6 +1,6 @@
 // The machine-wide probes: one file each, listed in probe/table.cc in the order in which they are read.
 #pragma once
-#include "probe/probe.h"
+#include "probe/kit/probe.h"
 
 namespace tacho {
 

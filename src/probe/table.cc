@@ -1,5 +1,5 @@
 // The probes, in the order in which a tick reads them. A new probe is a new file and a new line here.
-#include "probe/probe.h"
+#include "probe/kit/probe.h"
 
 #define TACHO_PROBES(PROBE) \
   PROBE(Load)               \
@@ -34,5 +34,11 @@ std::span<const ProbeInfo> all_probes() {
 
 #undef TACHO_DECLARE
 #undef TACHO_LIST
+
+const ProbeInfo* find_probe(std::string_view name) {
+  for (const ProbeInfo& probe : all_probes())
+    if (probe.name == name) return &probe;
+  return nullptr;
+}
 
 }  // namespace tacho

@@ -1,6 +1,6 @@
 // Page faults that had to wait for a disk, from /proc/vmstat.
 #include "procfs/vmstat.h"
-#include "probe/make.h"
+#include "probe/kit/make.h"
 #include "probe/system.h"
 
 namespace tacho {

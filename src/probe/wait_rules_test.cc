@@ -1,4 +1,4 @@
-#include "probe/wait_rules.h"
+#include "probe/tree/wait_rules.h"
 
 #include <gtest/gtest.h>
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "os/directory.h"
-#include "probe/process_tree.h"
-#include "probe/thread_look.h"
+#include "probe/tree/process_tree.h"
+#include "probe/tree/thread_look.h"
 
 namespace tacho {
 namespace {

@@ -3,8 +3,8 @@
 #include <array>
 #include <cstdint>
 
-#include "probe/probe.h"
-#include "probe/wait_rules.h"
+#include "probe/kit/probe.h"
+#include "probe/tree/wait_rules.h"
 
 namespace tacho {
 

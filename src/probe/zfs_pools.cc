@@ -10,7 +10,7 @@
 #include "os/companion.h"
 #include "os/environment.h"
 #include "os/helper.h"
-#include "probe/process_tree.h"
+#include "probe/tree/process_tree.h"
 #include "procfs/zpool.h"
 
 namespace tacho {

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "os/fd.h"
-#include "probe/probe.h"
+#include "probe/kit/probe.h"
 
 namespace tacho {
 

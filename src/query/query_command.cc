@@ -14,7 +14,7 @@
 #include "query/refresh.h"
 #include "query/schema.h"
 #include "query/statements.h"
-#include "report/store.h"
+#include "report/store/store.h"
 
 namespace tacho {
 namespace {

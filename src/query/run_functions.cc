@@ -3,7 +3,7 @@
 #include "base/text.h"
 #include "query/run_list.h"
 #include "query/schema.h"
-#include "report/verdict.h"
+#include "report/verdict/verdict.h"
 
 namespace tacho {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "base/units.h"
 #include "os/file.h"
-#include "report/store.h"
+#include "report/store/store.h"
 
 namespace tacho {
 namespace {

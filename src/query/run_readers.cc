@@ -4,7 +4,7 @@
 #include <map>
 
 #include "codec/process_csv.h"
-#include "report/record_lines.h"
+#include "report/store/record_lines.h"
 
 namespace tacho {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "report/csv_fields.h"
+#include "report/store/csv_fields.h"
 
 namespace tacho {
 

@@ -9,7 +9,7 @@
 
 #include "base/result.h"
 #include "query/cells.h"
-#include "report/record_lines.h"
+#include "report/store/record_lines.h"
 
 namespace tacho {
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "query/cells.h"
-#include "report/facts.h"
-#include "report/process_lines.h"
-#include "report/store.h"
+#include "report/store/facts.h"
+#include "report/store/process_lines.h"
+#include "report/store/store.h"
 
 namespace tacho {
 

@@ -7,9 +7,9 @@
 #include "base/path.h"
 #include "base/text.h"
 #include "base/writer.h"
-#include "report/facts.h"
-#include "report/human.h"
 #include "report/markdown_text.h"
+#include "report/store/facts.h"
+#include "report/store/human.h"
 #include "report/summary_text.h"
 
 namespace tacho {

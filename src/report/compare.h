@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "report/store.h"
-#include "report/verdict.h"
+#include "report/store/store.h"
+#include "report/verdict/verdict.h"
 
 namespace tacho {
 

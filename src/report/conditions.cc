@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "report/compare.h"
-#include "report/facts.h"
+#include "report/store/facts.h"
 
 namespace tacho {
 namespace {

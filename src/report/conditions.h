@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "report/store.h"
+#include "report/store/store.h"
 
 namespace tacho {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "report/csv_reader.h"
+#include "report/store/csv_reader.h"
 
 namespace tacho {
 namespace {

@@ -8,8 +8,8 @@
 #include "base/units.h"
 #include "codec/run_words.h"
 #include "model/allocation.h"
-#include "report/facts.h"
-#include "report/human.h"
+#include "report/store/facts.h"
+#include "report/store/human.h"
 
 namespace tacho {
 namespace {

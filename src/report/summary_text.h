@@ -5,7 +5,7 @@
 
 #include "model/run.h"
 #include "model/summary.h"
-#include "report/store.h"
+#include "report/store/store.h"
 
 namespace tacho {
 

@@ -1,10 +1,10 @@
 // -o FILE.html: the report of this run alone, written when it ends: from the run store, which has all of it; without
 // one from the rows, folded as they come, so that memory stays flat over days.
-#include "report/html.h"
+#include "report/page/html.h"
 #include "os/file.h"
 #include "os/line_file.h"
-#include "report/html_charts.h"
-#include "report/html_page.h"
+#include "report/page/html_charts.h"
+#include "report/page/html_page.h"
 #include "sink/files.h"
 
 namespace tacho {

@@ -10,7 +10,7 @@
 #include "os/fd.h"
 #include "os/file.h"
 #include "os/line_file.h"
-#include "report/verdict.h"
+#include "report/verdict/verdict.h"
 #include "sink/files.h"
 #include "sink/output_place.h"
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "report/marks.h"
+#include "report/store/marks.h"
 
 namespace tacho {
 

@@ -10,7 +10,7 @@
 #include "os/file.h"
 #include "os/line_file.h"
 #include "os/unique.h"
-#include "report/store.h"
+#include "report/store/store.h"
 #include "sink/csv_file.h"
 
 namespace tacho {

@@ -1,5 +1,5 @@
 // A stand-in for libnvidia-ml.so.1: the C ABI that tacho calls, declared here a second time on purpose, so that a wrong
-// layout in src/probe/nvml_api.h is found. What it answers is read at every call from the text file that FAKE_NVML
+// layout in src/probe/gpu/nvml_api.h is found. What it answers is read at every call from the text file that FAKE_NVML
 // names, so that a test can change the machine while tacho runs. A line each:
 //
 //   device name=H200 util=50 total=1000 reserved=10 used=100 temp=40 power=100 energy=100000 clock=1500 throttle=4

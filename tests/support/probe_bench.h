@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "probe/probe.h"
+#include "probe/kit/probe.h"
 #include "support/temp_dir.h"
 
 namespace tacho {

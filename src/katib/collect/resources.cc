@@ -10,8 +10,8 @@
 #include "base/units.h"
 #include "base/writer.h"
 #include "katib/read/row_shaper.h"
-#include "probe/gpu.h"
-#include "probe/process_tree.h"
+#include "probe/gpu/gpu.h"
+#include "probe/tree/process_tree.h"
 #include "procfs/pid_files.h"
 
 namespace tacho {

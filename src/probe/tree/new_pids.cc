@@ -1,0 +1,67 @@
+#include "probe/tree/new_pids.h"
+
+#include <algorithm>
+
+#include "base/units.h"
+#include "os/directory.h"
+#include "os/load.h"
+#include "procfs/loadavg.h"
+#include "procfs/scan.h"
+
+namespace tacho {
+namespace {
+
+constexpr int64_t kSeenAfterNs = kNsPerSec;
+constexpr int64_t kReservedPids = 300;  // are not given out again after the first round
+// To ask about a number costs a third of finding a process in the list of all.
+constexpr int64_t kNumbersPerProcess = 3, kFewNumbers = 256;
+
+}  // namespace
+
+NewPids::NewPids(const std::string& proc)
+    : loadavg_(proc + "/loadavg"),
+      pid_max_(proc + "/sys/kernel/pid_max"),
+      reliable_(is_kernels_own_proc(loadavg_.path()) && is_kernels_own_proc(proc + "/stat")) {}
+
+// Whether the numbers given since the older mark are those behind it, and few enough to be asked for one by one.
+bool NewPids::in_order(const Mark& now, int64_t threads, ReadBuffer& buffer) {
+  if (older_.last_pid < 0 || now.last_pid < older_.last_pid || now.forks < older_.forks) return false;
+  if (now.last_pid - older_.last_pid > std::max(kFewNumbers, kNumbersPerProcess * processes_)) return false;
+  std::string_view text;
+  int64_t pid_max = 0;
+  if (!pid_max_.read(buffer, text) || !Scanner(text).number(pid_max)) return false;
+  // With so many started, the numbers may have gone round.
+  return now.forks - older_.forks + threads + kReservedPids < pid_max;
+}
+
+bool NewPids::collect(int proc_fd, ReadBuffer& buffer, int64_t forks, int64_t now_ns, bool all,
+                      std::vector<pid_t>& pids) {
+  pids.clear();
+  Mark now{-1, forks, now_ns};
+  LoadAverage load;
+  std::string_view text;
+  // Read first: what is started from now on has a number behind it.
+  if (reliable_ && loadavg_.read(buffer, text)) {
+    load = parse_loadavg(text);
+    now.last_pid = load.last_pid > 0 && load.last_pid < INT32_MAX && forks > 0 ? load.last_pid : -1;
+  }
+  const bool some = !all && now.last_pid > 0 && in_order(now, load.threads, buffer);
+  if (some) {
+    for (int64_t pid = older_.last_pid + 1; pid <= now.last_pid; ++pid) pids.push_back(static_cast<pid_t>(pid));
+  } else {
+    NumericEntries entries(proc_fd);
+    for (int pid = 0; entries.next(pid);) pids.push_back(pid);
+    processes_ = static_cast<int64_t>(pids.size());
+  }
+  if (now.last_pid < 0) {
+    older_ = newer_ = {};
+  } else if (newer_.last_pid < 0) {
+    newer_ = now;
+  } else if (now_ns - newer_.stamp_ns >= kSeenAfterNs) {
+    older_ = newer_;
+    newer_ = now;
+  }
+  return !some;
+}
+
+}  // namespace tacho

@@ -1,0 +1,54 @@
+// Which numbers are looked at: those behind the last one, and all processes where that cannot be relied on.
+#include "probe/tree/new_pids.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/units.h"
+#include "support/temp_dir.h"
+
+namespace tacho {
+namespace {
+
+bool has(const std::vector<pid_t>& pids, pid_t pid) { return std::find(pids.begin(), pids.end(), pid) != pids.end(); }
+
+TEST(NewPids, LooksAtNewNumbersOnly) {
+  const Fd proc(::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  ReadBuffer buffer;
+  NewPids numbers("/proc");
+  std::vector<pid_t> pids;
+  int64_t now_ns = kNsPerSec;
+  EXPECT_TRUE(numbers.collect(proc.get(), buffer, 100, now_ns, false, pids)) << "all at first";
+  EXPECT_TRUE(has(pids, ::getpid()));
+  EXPECT_TRUE(numbers.collect(proc.get(), buffer, 100, now_ns += 2 * kNsPerSec, false, pids))
+      << "and until a second passed";
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  const bool all = numbers.collect(proc.get(), buffer, 101, now_ns += 2 * kNsPerSec, false, pids);
+  EXPECT_TRUE(has(pids, child));
+  ::waitpid(child, nullptr, 0);
+  if (all) GTEST_SKIP() << "the numbers began anew, or very many were given out";
+  EXPECT_FALSE(has(pids, ::getpid()));
+  EXPECT_TRUE(numbers.collect(proc.get(), buffer, -1, now_ns += 2 * kNsPerSec, false, pids)) << "forks are not known";
+  EXPECT_TRUE(numbers.collect(proc.get(), buffer, 200, now_ns += 2 * kNsPerSec, true, pids)) << "asked for";
+  EXPECT_TRUE(has(pids, ::getpid()));
+}
+
+TEST(NewPids, AFileThatIsNotTheKernelsTellsNothing) {
+  const TempDir folder;
+  spill(folder / "loadavg", "0.00 0.00 0.00 1/2 77\n");
+  spill(folder / "stat", "cpu 1 2 3\n");
+  const Fd proc(::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  ReadBuffer buffer;
+  NewPids numbers(folder.path());
+  std::vector<pid_t> pids;
+  for (int i = 0; i < 5; ++i)
+    EXPECT_TRUE(numbers.collect(proc.get(), buffer, 100 + i, (10 + 2 * i) * kNsPerSec, false, pids));
+}
+
+}  // namespace
+}  // namespace tacho
