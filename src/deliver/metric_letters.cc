@@ -73,8 +73,9 @@ Status MetricLetters::flush() {
 // A file that is shorter than it was is another one: somebody has taken the letters away.
 void MetricLetters::load(int fd, int64_t end) {
   if (std::exchange(loaded_, true)) return;
-  const int64_t begin = end < bytes_ ? 0 : bytes_;
-  std::string text(static_cast<size_t>(std::min(end - begin, kMostInDoubt)), '\0');
+  if (end < bytes_) bytes_ = 0;
+  const int64_t begin = std::max(bytes_, end - kMostInDoubt);
+  std::string text(static_cast<size_t>(end - begin), '\0');
   const ssize_t got = ::pread(fd, text.data(), text.size(), static_cast<off_t>(begin));
   text.resize(static_cast<size_t>(std::max<ssize_t>(0, got)));
   const std::hash<std::string_view> hash;
@@ -98,7 +99,7 @@ Status MetricLetters::append(const OwnedFolder& folder, const std::string& lines
   const std::hash<std::string_view> hash;
   std::string text;
   each_line(lines, [&](std::string_view line) {
-    if (!known_.contains(hash(line))) text += line;
+    if (known_.erase(hash(line)) == 0) text += line;
   });
   const auto end = at + static_cast<off_t>(text.size());
   if (!otlp_) text += kEndOfMetrics;
@@ -109,7 +110,8 @@ Status MetricLetters::append(const OwnedFolder& folder, const std::string& lines
     return written.error();
   }
   if (::fdatasync(fd->get()) != 0) return system_error("", path_, errno);
-  bytes_ = end;
+  if (known_.empty())
+    bytes_ = end;  // else lines of a killed process are still in doubt: the next one must compare, too
   return ok();
 }
 

@@ -25,6 +25,7 @@ class MetricLetters {
   // All of them are on disk when it returns.
   Status flush();
   int64_t bytes() const { return bytes_; }  // up to which the file has lines that are surely ours
+  bool any() const { return bytes_ > 0 || end_ > 0; }
   const std::string& path() const { return path_; }
 
  private:
@@ -33,8 +34,8 @@ class MetricLetters {
 
   std::string folder_, name_, path_, pending_;
   bool otlp_, loaded_ = false;
-  int64_t bytes_;
-  std::unordered_set<size_t> known_;  // hashes of lines behind `bytes`
+  int64_t bytes_, end_ = 0;
+  std::unordered_set<size_t> known_;  // hashes of lines behind `bytes` that were not refused again yet
 };
 
 }  // namespace tacho

@@ -162,7 +162,7 @@ Progress MetricRun::progress(bool ended) {
   Progress now{meta_.run, "", "", state_.sent, state_.refused, 0, blocked_};
   if (const auto parts = parse_url(meta_.url))
     now.destination = (meta_.otlp ? "otlp+" : "prometheus+") + parts->place();
-  if (letters_ && letters_->bytes() > 0) now.dead_letter = letters_->path();
+  if (letters_ && letters_->any()) now.dead_letter = letters_->path();
   for (const Range& range : ranges_) now.waiting += static_cast<int64_t>(range.end - range.begin);
   if (!chunks_) return now;
   // Others are counted by a second reader: this one may be asked to go on.

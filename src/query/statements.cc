@@ -34,6 +34,8 @@ class Statements {
   Error error() const {
     Error error{Code::invalid, std::string("SQL error: ") + sqlite3_errmsg(database_.get()), "", ""};
     const int offset = sqlite3_error_offset(database_.get());
+    if ((sqlite3_errcode(database_.get()) & 0xff) == SQLITE_AUTH)
+      error.hint = "the runs are only read: SELECT, and no file, PRAGMA or ATTACH";
     if (offset < 0) return error;
     const size_t at = at_ + static_cast<size_t>(offset);
     const std::string_view before = sql_.substr(0, at);

@@ -225,6 +225,10 @@ TEST(Verdict, Words) {
   EXPECT_EQ(summary_words(verdict_for("dd").judgement), "");
   EXPECT_EQ(summary_words(verdict_for("dnscwdnscw").judgement), "");  // low
   EXPECT_EQ(summary_words(verdict_for("dddwww").judgement), "limited by disk in part");
+  EXPECT_TRUE(verdict_line(verdict_for("dddnnn").judgement).starts_with("limited by disk and network ("));
+  EXPECT_TRUE(verdict_line(verdict_for("dddwww").judgement).starts_with("partly limited by disk, partly waiting ("));
+  const std::string idle = verdict_line(verdict_for("www...").judgement);
+  EXPECT_TRUE(idle.starts_with("partly waiting, partly limited by nothing (")) << idle;
   for (const char* letters : {"dddddd", "wwwwww", "dddnnn", "......", "dd", "ddddddddss"}) {
     const std::string text = verdict_text(verdict_for(letters), false);
     const auto lines = std::count(text.begin(), text.end(), '\n');

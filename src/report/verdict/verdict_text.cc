@@ -39,6 +39,8 @@ constexpr auto kSuggestions = std::to_array<Suggestion>({
     {"waiting", "child", "it waits for its children, which do not run either: look at what they wait for"},
     {"waiting", "idle", "its threads have nothing to do: look at who should give them work"},
     {"waiting", "", "it hardly runs: look at what it waits for before choosing a larger machine"},
+    {"mixed", "waiting+none", "it hardly used the machine: look at what it waits for, and at its phases (tacho mark)"},
+    {"mixed", "none+waiting", "it hardly used the machine: look at what it waits for, and at its phases (tacho mark)"},
     {"mixed", "", "several things limited it by turns: marks (tacho mark) tell which phase is limited by what"},
     {"none", "", "nothing was used up: look at the program itself, and at its phases (tacho mark)"},
     {"unknown", "", "record more than five samples: a longer run, or a shorter interval (tacho run -i 100ms)"},
@@ -59,13 +61,28 @@ std::string both_words(const Judgement& judgement) {
 
 bool limits_nothing(std::string_view word) { return word == "waiting" || word == "none"; }
 
+// One side of a mixed verdict.
+std::string part_words(std::string_view word) {
+  return word == "waiting" ? "waiting" : "limited by " + (word == "none" ? "nothing" : plain(word));
+}
+
+// What the run was: "limited by disk and network", "waiting (sleep)", "partly waiting, partly limited by nothing".
+std::string state_words(const Judgement& judgement) {
+  if (judgement.verdict == "waiting") return verdict_words(judgement);
+  const size_t plus = judgement.detail.find('+');
+  const std::string_view first = std::string_view(judgement.detail).substr(0, plus);
+  const std::string_view second = std::string_view(judgement.detail).substr(plus == std::string::npos ? 0 : plus + 1);
+  if (judgement.verdict != "mixed" || (!limits_nothing(first) && !limits_nothing(second)))
+    return "limited by " + verdict_words(judgement);
+  return "partly " + part_words(first) + ", partly " + part_words(second);
+}
+
 std::string head_line(const Judgement& judgement, bool color) {
   const auto bold = [&](const std::string& text) { return color ? "\x1b[1m" + text + "\x1b[0m" : text; };
-  const std::string words = bold(verdict_words(judgement));
-  if (judgement.verdict == "unknown") return "What limited this run is " + words + ": it has too few samples.\n";
-  std::string line = judgement.verdict == "waiting" ? "This run was " + words
-                     : judgement.verdict == "none"  ? "Nothing limited this run"
-                                                    : "This run was limited by " + words;
+  if (judgement.verdict == "unknown")
+    return "What limited this run is " + bold("unknown") + ": it has too few samples.\n";
+  std::string line =
+      judgement.verdict == "none" ? "Nothing limited this run" : "This run was " + bold(state_words(judgement));
   if (judgement.share > 0) line += ", " + percent(judgement.share) + " of the time";
   return line + " (confidence: " + std::string(confidence_word(judgement.confidence)) + ").\n";
 }
@@ -152,9 +169,8 @@ std::string summary_words(const Judgement& judgement) {
 std::string verdict_line(const Judgement& judgement) {
   if (judgement.verdict == "unknown") return {};
   if (judgement.verdict == "none") return "nothing limited it";
-  const std::string words = verdict_words(judgement);
-  return (judgement.verdict == "waiting" ? words : "limited by " + words) + " (" + percent(judgement.share) +
-         " of the time, confidence " + std::string(confidence_word(judgement.confidence)) + "; tacho why tells more)";
+  return state_words(judgement) + " (" + percent(judgement.share) + " of the time, confidence " +
+         std::string(confidence_word(judgement.confidence)) + "; tacho why tells more)";
 }
 
 std::string verdict_text(const Verdict& verdict, bool color) {
