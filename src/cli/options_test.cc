@@ -22,12 +22,12 @@ TEST(Options, NamesAndLettersAreUniqueWithinASubcommand) {
 }
 
 TEST(Options, EachHasAStoreOrIsReadElsewhere) {
-  const std::set<std::string_view> elsewhere{"config",   "json",    "help",   "version",      "folder", "once",
-                                             "servers",  "vendor",  "region", "architecture",  // values.cc
-                                             "markdown", "fail-if", "job",    "since",        "failed", "limit",
-                                             "path",     "open",    "older",  "keep",         "yes",    "dry-run",
-                                             "for",      "prices",  "title",  "max-points",   "cost",   "end",
-                                             "point",    "job-id",  "flat"};
+  const std::set<std::string_view> elsewhere{
+      "config",       "json",    "help",    "version", "folder", "once",   "servers",    "vendor", "region",
+      "architecture",  // values.cc
+      "markdown",     "fail-if", "job",     "since",   "failed", "limit",  "path",       "open",   "older",
+      "keep",         "yes",     "dry-run", "for",     "prices", "title",  "max-points", "cost",   "end",
+      "point",        "job-id",  "flat",    "csv",     "jsonl",  "schema", "no-cache"};
   for (const Option& option : all_options())
     if (option.subcommands != kMonitor) {
       EXPECT_NE(find_setter(option.name) != nullptr, elsewhere.contains(option.name)) << option.name;

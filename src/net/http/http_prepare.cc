@@ -97,10 +97,17 @@ void add_headers(const Headers& headers, curl_slist*& list) {
     // "Name;" is libcurl's way to write a header without a value.
     list = curl_slist_append(list, value.empty() ? (name + ";").c_str() : (name + ": " + value).c_str());
   }
+}
+
+// What libcurl would say by itself, or we say of every request, where the request does not say it.
+void add_usual_headers(const HttpRequest& request, curl_slist*& list) {
+  const auto named = [&](std::string_view name) {
+    return names_header(request.headers, name) || names_header(request.secret_headers, name);
+  };
   list = curl_slist_append(list, "Expect:");
-  if (!names_header(headers, "content-type")) list = curl_slist_append(list, "Content-Type:");
-  if (!names_header(headers, "accept")) list = curl_slist_append(list, "Accept: */*");
-  if (!names_header(headers, "user-agent")) list = curl_slist_append(list, "User-Agent: tacho/" TACHO_VERSION);
+  if (!named("content-type")) list = curl_slist_append(list, "Content-Type:");
+  if (!named("accept")) list = curl_slist_append(list, "Accept: */*");
+  if (!named("user-agent")) list = curl_slist_append(list, "User-Agent: tacho/" TACHO_VERSION);
 }
 
 }  // namespace
@@ -213,6 +220,7 @@ Status HttpClient::State::prepare(const HttpRequest& request, const Url& url, Ex
   if (!request.tls.server_name.empty() && url.scheme == "https") set_server_name(request, url, list);
   add_headers(request.headers, list);
   add_headers(request.secret_headers, list);
+  add_usual_headers(request, list);
   curl_easy_setopt(easy, CURLOPT_HTTPHEADER, list);
   return ok();
 }
