@@ -49,8 +49,9 @@ Status QueryCache::open_folder() {
   if (!folder) return folder.error();
   folder_ = std::move(*folder);
   name_ = "query-" + std::to_string(kSchemaVersion) + ".db";
-  if (folder_.has_entry(name_) && !folder_.has_file(name_))
-    return Error{Code::denied, "this is not a file of ours", folder_.path_of(name_), "remove it"};
+  for (const std::string& file : {name_, name_ + "-journal"})  // SQLite opens that one, too
+    if (folder_.has_entry(file) && !folder_.has_file(file))
+      return Error{Code::denied, "this is not a file of ours", folder_.path_of(file), "remove it"};
   return ok();
 }
 

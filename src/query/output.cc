@@ -63,6 +63,7 @@ class CsvRows : public RowOutput {
   void row(sqlite3_stmt* statement) override {
     line_.clear();
     for (int i = 0; i < sqlite3_column_count(statement); ++i) put(i, plain(statement, i));
+    if (line_.empty()) line_ = "\"\"";  // a NULL alone: readers pass over an empty line
     print(line_ += '\n');
   }
   void end() override {}

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 
 #include "base/flags.h"
@@ -178,7 +179,10 @@ int query_command(std::span<const std::string> words) {
   if (question->help)
     return std::printf("tacho-query [OPTIONS] 'SQL': SQL over the run store; run by tacho query\n%s",
                        flags_help(kFlags, 20, 2).c_str()) < 0;
-  if (question->schema) return std::fputs(schema_text().c_str(), stdout) < 0 || std::fflush(stdout) != 0;
+  if (question->schema) {
+    if (std::fputs(schema_text().c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return 0;
+    return log::error(system_error("cannot write", "stdout", errno).message()), 1;
+  }
   bound_memory();
   catch_interrupts();
   return Asking(*question).status();

@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <utime.h>
 
 #include <filesystem>
@@ -75,6 +76,15 @@ TEST(Query, ASampleFileGivesTheCellsThatItHas) {
   EXPECT_FALSE(file.next());
   EXPECT_FALSE(file.open(dir / "none.csv"));
   EXPECT_FALSE(file.next());
+}
+
+TEST(Query, WhatIsNoPlainFileIsNotWaitedFor) {
+  const TempDir dir;
+  ASSERT_EQ(::mkfifo((dir / "m.csv").c_str(), 0600), 0);
+  const std::vector<std::string_view> names{"timestamp"};
+  SampleFile file(names);
+  EXPECT_FALSE(file.open(dir / "m.csv"));
+  EXPECT_FALSE(file.open("/dev/zero"));
 }
 
 TEST(Query, NamesThatLeaveTheStoreAreNoRuns) {

@@ -173,6 +173,30 @@ class Sql(Case):
         self.assertEqual((folder / "metrics.csv").read_text(), "timestamp\n1\n")
         self.assertEqual(self.value("SELECT tacho_run_json('../store/a')"), None)
 
+    def test_what_is_no_plain_file_is_not_waited_for(self):
+        self.imagine("a", rows="timestamp\n1\n")
+        folder = self.imagine("b", ("state", "running"), ("outcome", {"state": "running"}))
+        for name in ("metrics.csv", "processes.csv"):
+            os.mkfifo(folder / name)
+        self.assertEqual(self.rows("SELECT run, count(*) AS n FROM samples GROUP BY run", timeout=20), [{"run": "a", "n": 1}])
+        self.assertEqual(len(self.rows("SELECT run, verdict FROM runs", timeout=20)), 2)
+        self.assertEqual(self.value("SELECT count(*) FROM processes", timeout=20), 0)
+        os.mkfifo(f"{self.cache}/tacho/{os.path.basename(self.database())}-journal")
+        self.imagine("c")
+        done = self.query("--csv", "SELECT count(*) FROM runs", timeout=20)
+        self.assertEqual((done.rc, done.out), (0, "count(*)\n3\n"), done)
+        self.assertIn("not a file of ours", done.err)
+
+    def test_a_null_alone_is_a_line(self):
+        self.assertEqual(self.query("--csv", "SELECT NULL AS x UNION ALL SELECT 1").out, 'x\n""\n1\n')
+
+    def test_a_full_disk_is_told(self):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            for words in (("--schema",), ("SELECT 1",)):
+                process = self.spawn("query", *words, stdout=full, env={"XDG_CACHE_HOME": self.cache})
+                self.assertIn("No space left", process.communicate(timeout=20)[1])
+                self.assertEqual(process.returncode, 1)
+
     def test_ctrl_c(self):
         self.imagine("a")
         process = self.spawn("query", "--store", self.store, ENDLESS, env={"XDG_CACHE_HOME": self.cache})

@@ -16,6 +16,8 @@ constexpr size_t kLongestRecord = 1 << 20;
 }  // namespace
 
 Status RecordLines::open(const std::string& path) {
+  // A pipe that nobody writes to would be waited for, and whoever reads a file reads it more than once.
+  if (is_special_file(path)) return Error{Code::invalid, "this is not a plain file", path, "name a file"};
   errno = 0;
   file_.open(path, std::ios::binary);
   if (!file_) return system_error("cannot open", path, errno != 0 ? errno : EIO);
