@@ -35,4 +35,6 @@ bool GzipDecoder::decode(std::string_view bytes, std::string& text) {
   return !damaged_;
 }
 
+bool GzipDecoder::is_whole() const { return !damaged_ && stream_ && stream_->total_in == 0; }
+
 }  // namespace tacho

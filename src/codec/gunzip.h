@@ -19,6 +19,8 @@ class GzipDecoder {
   static bool is_gzip(std::string_view start) { return start.starts_with("\x1f\x8b"); }
   // Appends the text of `bytes`; false when the stream is damaged (what came before was appended).
   bool decode(std::string_view bytes, std::string& text);
+  // Whether everything so far was whole members: the end of a stream may be here.
+  bool is_whole() const;
 
  private:
   std::unique_ptr<z_stream_s> stream_;

@@ -9,6 +9,7 @@
 #include "cromwell/analyze_output.h"
 #include "cromwell/commands.h"
 #include "cromwell/options.h"
+#include "cromwell/step_line.h"
 #include "os/clock.h"
 #include "os/environment.h"
 #include "os/file.h"
@@ -94,7 +95,15 @@ struct WantedTable {
   std::span<const std::string_view> columns;
 };
 
-Status read_table(const WantedTable& table, BqTableSource& bigquery, const TableSink& sink, TableCount& count) {
+constexpr uint64_t kRowsAStep = 4096;
+
+Status read_table(const WantedTable& table, BqTableSource& bigquery, TableSink sink, TableCount& count,
+                  StepLine& steps) {
+  sink.begin_row = [&, begin = std::move(sink.begin_row)] {
+    if (count.rows % kRowsAStep == 0)
+      steps.show("reading " + std::string(table.name) + ": " + std::to_string(count.rows) + " rows");
+    begin();
+  };
   if (const auto place = parse_bq_place(table.place)) {
     if (!*place) return place->error();
     return bigquery.read(**place, environment_or(table.variable, table.name), table.time_column, table.columns, sink,
@@ -131,19 +140,19 @@ void note_extremes(CallAttempt& attempt, const MetricsRow& row) {
 // The three tables into one.
 class TablesReading {
  public:
-  TablesReading(const AnalyzeSettings& settings, BqTableSource bigquery)
-      : settings_(settings), bigquery_(std::move(bigquery)) {}
+  TablesReading(const AnalyzeSettings& settings, BqTableSource bigquery, StepLine& steps)
+      : settings_(settings), bigquery_(std::move(bigquery)), steps_(steps) {}
 
   Status all() {
     CallRow call;
     const auto take_call = [&](CallRow& row) { return row.cached.value_or(false) ? "" : (table.add(row), ""); };
     const WantedTable metadata{settings_.metadata, "metadata", "TABLE_ID", "start_time", call_columns()};
-    if (Status status = read_table(metadata, bigquery_, sink_of(call, take_call), inputs.metadata); !status)
+    if (Status status = read_table(metadata, bigquery_, sink_of(call, take_call), inputs.metadata, steps_); !status)
       return status;
     RuntimeRow runtime;
     const auto take_runtime = [&](RuntimeRow& row) { return table.add(row), ""; };
     const WantedTable starts{settings_.runtime, "runtime", "RUNTIME_TABLE_ID", "start_time", runtime_columns()};
-    if (Status status = read_table(starts, bigquery_, sink_of(runtime, take_runtime), inputs.runtime); !status)
+    if (Status status = read_table(starts, bigquery_, sink_of(runtime, take_runtime), inputs.runtime, steps_); !status)
       return status;
     table.close();
     return metrics();
@@ -177,12 +186,13 @@ class TablesReading {
       return "";
     };
     const WantedTable wanted{settings_.metrics, "metrics", "METRICS_TABLE_ID", "timestamp", metrics_columns()};
-    const Status status = read_table(wanted, bigquery_, sink_of(row, take), inputs.metrics);
+    const Status status = read_table(wanted, bigquery_, sink_of(row, take), inputs.metrics, steps_);
     return status ? failed : status;
   }
 
   const AnalyzeSettings& settings_;
   BqTableSource bigquery_;
+  StepLine& steps_;
 };
 
 void add_notes(AnalyzeReport& report, const TablesReading& reading) {
@@ -261,8 +271,11 @@ int analyze_command(std::span<const std::string> arguments) {
   if (!auth) return log::error(auth.error().message()), kBadUsage;
   BqSourceSettings source{std::move(*auth), options->bq_endpoint,
                           system_clock().realtime_ns() - settings->days * 86'400 * kNsPerSec, settings->most_bytes};
-  TablesReading reading(*settings, BqTableSource(std::move(source)));
-  if (const Status status = reading.all(); !status) return log::error(status.error().message()), 1;
+  StepLine steps(!options->quiet);
+  TablesReading reading(*settings, BqTableSource(std::move(source)), steps);
+  const Status read = reading.all();
+  steps.clear();
+  if (!read) return log::error(read.error().message()), 1;
   for (const TableCount* count : {&reading.inputs.runtime, &reading.inputs.metrics, &reading.inputs.metadata}) {
     for (const std::string& fault : count->faults) log::warn("left out: " + fault);
     if (count->bad > count->faults.size())

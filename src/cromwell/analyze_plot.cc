@@ -12,7 +12,7 @@ namespace tacho {
 namespace {
 
 constexpr double kWidth = 380, kHeight = 230, kLeft = 42, kRight = 8, kTop = 8, kBottom = 34;
-constexpr int kTicks = 4;
+constexpr int kTicks = 4, kMostTicks = 2 * kTicks;
 
 // 1, 2 or 5 times a power of ten.
 double tick_step(double range) {
@@ -58,7 +58,9 @@ void put_axes(Writer& out, const PlotScale& scale) {
   std::string lines;
   Writer path;
   const double x_step = tick_step(scale.x_to - scale.x_from), y_step = tick_step(scale.y_to);
-  for (double value = 0; value <= scale.y_to; value += y_step) {
+  // Counted: a step may be less than what a double of this size can be told apart by.
+  for (int i = 0; i <= kMostTicks && i * y_step <= scale.y_to; ++i) {
+    const double value = i * y_step;
     path.put("M");
     path.put_fixed(kLeft, 0);
     path.put(" ");
@@ -67,8 +69,9 @@ void put_axes(Writer& out, const PlotScale& scale) {
     path.put_fixed(kWidth - kRight, 0);
     put_text(out, kLeft - 5, scale.y(value) + 3.5, "end", human_number(value));
   }
-  for (double value = std::ceil(scale.x_from / x_step) * x_step; value <= scale.x_to; value += x_step)
-    put_text(out, scale.x(value), kHeight - kBottom + 14, "middle", human_number(value));
+  const double x_first = std::ceil(scale.x_from / x_step) * x_step;
+  for (int i = 0; i <= kMostTicks && x_first + i * x_step <= scale.x_to; ++i)
+    put_text(out, scale.x(x_first + i * x_step), kHeight - kBottom + 14, "middle", human_number(x_first + i * x_step));
   put_text(out, (kLeft + kWidth - kRight) / 2, kHeight - 4, "middle", "input, GB");
   out.put("<path class=grid d=\"");
   out.put(path.view());

@@ -16,9 +16,18 @@ std::string name_of(const TableCell& cell) {
   return cell.kind == JsonReader::Token::string ? harmless_text(valid_utf8(cell.text.substr(0, kMostName))) : "";
 }
 
-std::optional<double> amount_of(const TableCell& cell) {
+// More gigabytes, percent or operations than any machine has are no measurement, and would hide all others.
+constexpr double kMostAmount = 1e9, kMostBytes = 1e18;
+
+std::optional<double> amount_of(const TableCell& cell, double most = kMostAmount) {
   const auto value = cell.number();
-  return value && *value >= 0 ? value : std::nullopt;
+  return value && *value >= 0 && *value <= most ? value : std::nullopt;
+}
+
+// Numbers of rows are compared and subtracted.
+std::optional<int64_t> row_number_of(const TableCell& cell) {
+  const auto value = cell.integer();
+  return value && *value >= 0 && *value <= int64_t{1} << 53 ? value : std::nullopt;
 }
 
 // 0 stands for unknown in columns that must have a value.
@@ -44,7 +53,7 @@ bool take_disk(std::vector<NamedDisk>& disks, std::string_view column, size_t el
   if (disk == nullptr) return true;
   if (column == "disk_mounts") disk->mount = name_of(cell);
   else if (column == "disk_types") disk->type = name_of(cell);
-  else disk->total_gb = unless_zero(cell.number());
+  else disk->total_gb = unless_zero(amount_of(cell));
   return true;
 }
 
@@ -88,7 +97,7 @@ void RuntimeRow::cell(std::string_view column, size_t element, std::string_view,
   else if (column == "cpu_platform") cpu_platform = name_of(cell);
   else if (column == "start_time") start_us = cell.time_us();
   else if (column == "cpu_count") cpu_count = unless_zero(cell.integer());
-  else if (column == "mem_total_gb") mem_total_gb = unless_zero(cell.number());
+  else if (column == "mem_total_gb") mem_total_gb = unless_zero(amount_of(cell));
   else if (column == "measure_interval_ms") measure_interval_ms = unless_zero(cell.integer());
 }
 
@@ -126,7 +135,7 @@ void MetricsRow::cell(std::string_view column, size_t element, std::string_view,
   } else if (column == "run_id") {
     if (cell.kind == JsonReader::Token::string) run_id.assign(cell.text.substr(0, kMostName));
   } else if (column == "seq") {
-    seq = cell.integer();
+    seq = row_number_of(cell);
   } else if (column == "mem_used_gb") {
     mem_used_gb = amount_of(cell);
   } else if (column == "disk_used_gb") {
@@ -173,7 +182,7 @@ void CallRow::cell(std::string_view column, size_t element, std::string_view mem
   else if (column == "vm_start_time") vm_start_us = cell.time_us();
   else if (column == "vm_end_time") vm_end_us = cell.time_us();
   else if (column == "cpu_count") cpu_count = unless_zero(cell.integer());
-  else if (column == "mem_total_gb") mem_total_gib = unless_zero(cell.number());
+  else if (column == "mem_total_gb") mem_total_gib = unless_zero(amount_of(cell));
   else if (column == "mem_total_bytes") mem_total_bytes = unless_zero(cell.integer());
   else if (column == "vm_cost_per_hour") vm_cost_per_hour = amount_of(cell);
   else if (column == "gpu_count") gpu_count = cell.integer();
@@ -188,7 +197,7 @@ void CallRow::input(size_t element, std::string_view member, const TableCell& ce
   else if (member == "type") open_.is_file = cell.text == "file";
   else if (member == "value") open_.value_gb = amount_of(cell);
   else if (member == "size_bytes")
-    if (const auto bytes = amount_of(cell)) open_.size_gb = *bytes * 1e-9;
+    if (const auto bytes = amount_of(cell, kMostBytes)) open_.size_gb = *bytes * 1e-9;
 }
 
 void CallRow::finish() {

@@ -36,6 +36,8 @@ struct Source {
       std::array<char, kPackedBytes> packed;
       const auto got = read_at(fd, packed.data(), packed.size(), offset);
       if (!got) return got.error();
+      if (*got == 0 && !decoder->is_whole())
+        return Error{Code::invalid, "the gzip stream is damaged or cut off at its end", "", "fetch it again"};
       if (*got == 0) return size_t{0};
       offset += static_cast<int64_t>(*got);
       text.clear();

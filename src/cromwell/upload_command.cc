@@ -1,5 +1,3 @@
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
@@ -10,6 +8,7 @@
 #include "base/units.h"
 #include "cromwell/commands.h"
 #include "cromwell/options.h"
+#include "cromwell/step_line.h"
 #include "os/clock.h"
 
 namespace tacho {
@@ -46,32 +45,6 @@ UploadResult upload_when_over(WorkflowUploader& uploader, const std::string& id,
     system_clock().wait({}, system_clock().monotonic_ns() + wait_ms.next() * kNsPerMs);
   }
 }
-
-// Where a person looks on, one line that tells what is being done: a large workflow takes minutes.
-class StepLine {
- public:
-  explicit StepLine(bool wanted) : shown_(wanted && ::isatty(STDERR_FILENO) == 1) {}
-  ~StepLine() { clear(); }
-  StepLine(const StepLine&) = delete;
-  StepLine& operator=(const StepLine&) = delete;
-
-  void show(const std::string& step) {
-    const int64_t now_ns = system_clock().monotonic_ns();
-    if (!shown_ || now_ns < next_ns_) return;
-    next_ns_ = now_ns + 100 * kNsPerMs;
-    std::fprintf(stderr, "\r\x1b[Ktacho: %s", harmless_text(step.substr(0, 70)).c_str());
-    written_ = true;
-  }
-  // Before anything else is printed.
-  void clear() {
-    if (written_) std::fputs("\r\x1b[K", stderr);
-    written_ = false;
-  }
-
- private:
-  bool shown_, written_ = false;
-  int64_t next_ns_ = 0;
-};
 
 int finish(std::span<const std::string> failed) {
   if (failed.empty()) return 0;

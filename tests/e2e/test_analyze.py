@@ -7,6 +7,7 @@ import os
 import random
 import re
 import time
+import zlib
 
 from bigquery import BigQuery, column
 from support import SANITIZED
@@ -202,6 +203,57 @@ class Analyze(AnalyzeCase):
         self.assertIn("--metadata is missing", self.analyze("--runtime", "x", "--metrics", "y", rc=2).err)
         self.assertIn("bq://PROJECT.DATASET", self.analyze("bq://nothing", rc=1).err)
         self.assertIn("--max-bytes", self.analyze("bq://p.d", "--max-bytes", "much", rc=2).err)
+
+    def test_a_packed_export_that_is_cut_off(self):
+        """At the end of a line, too, where nothing else would tell; and one whose last bytes were changed."""
+        words = self.save(joined(self.linear(6)), pack=True)
+        path = self.path("metrics.json.gz")
+        with open(path, "rb") as file:
+            packed = file.read()
+        with gzip.open(path) as file:
+            lines = file.read().splitlines(keepends=True)
+        at_a_line = zlib.compressobj(wbits=31)
+        flushed = at_a_line.compress(b"".join(lines[:50])) + at_a_line.flush(zlib.Z_FULL_FLUSH)
+        for torn in (packed[:-1], packed[:-9], flushed, packed[:-8] + bytes(8)):
+            with open(path, "wb") as file:
+                file.write(torn)
+            self.assertIn("metrics.json.gz", self.analyze(*words, rc=1).err)
+        with open(path, "wb") as file:
+            file.write(b"".join(gzip.compress(line) for line in lines))  # as several are put together
+        self.assertEqual(self.report(*words)["tables"]["metrics"]["rows"], len(lines))
+
+    def test_numbers_that_nothing_has(self):
+        """They are no measurement: the others count, and the page is written."""
+        attempts = self.linear(6)
+        memory = max(row["mem_used_gb"] for one in attempts for row in one["metrics"])
+        for at, wrong in enumerate(("1e308", "NaN", "Infinity", -1, 10 ** 40)):
+            attempts[at]["metrics"][3].update(mem_used_gb=wrong, disk_used_gb=[wrong], cpu_used_percent=[wrong], seq=str(2 ** 63 - 1))
+        attempts[5]["metadata"][0].update(mem_total_gb=1e308, disk_total_gb=[1e308])
+        for one in attempts:  # sizes that differ by the last bit
+            one["metadata"][0]["inputs"] = [{"key": "a", "type": "file", "value": repr(0.3 + 1e-16 * (one is attempts[2]))}]
+        words = self.save(joined(attempts))
+        task = self.report(*words)["tasks"][0]
+        self.assertAlmostEqual(task["used"]["memory_gb"]["peak"], memory, 5)
+        self.assertLess(task["rows_missing"], 100)
+        self.assertNotRegex(" ".join(task["wdl"] + task["advice"]), "inf|nan|e\\+|to  ")
+        self.analyze(*words, "-o", self.path("page.html"), timeout=20)
+
+    def test_a_person_sees_how_far_it_is(self):
+        words = self.save(joined(self.linear(6)))
+        for more, seen in (([], True), (["-q"], False)):
+            leader, follower = os.openpty()
+            process = self.spawn("cromwell", "analyze", *words, *more, stderr=follower)
+            self.assertIn("align", process.communicate(timeout=60)[0])
+            os.set_blocking(leader, False)
+            try:
+                told = os.read(leader, 65536)
+            except BlockingIOError:
+                told = b""
+            os.close(leader)
+            os.close(follower)
+            self.assertEqual(b"reading metadata: 0 rows" in told, seen, told)
+            self.assertTrue(told.endswith(b"\x1b[K") or not seen, told)
+        self.assertNotIn("reading", self.analyze(*words).err)
 
     def test_joins(self):
         """Tables of the original, without the columns that tacho adds: by instance and time, and by the instance's name."""
