@@ -129,8 +129,9 @@ bool FollowedSpool::step_one(Taken& taken) {
 
 int64_t FollowedSpool::send_together(Way& way) {
   std::vector<MetricRun*> ready;
+  // One whose description was damaged since it was identified is no longer of metrics.
   for (const Taken& taken : way.taken)
-    if (MetricRun* run = taken.metrics->ready()) ready.push_back(run);
+    if (MetricRun* run = taken.metrics != nullptr ? taken.metrics->ready() : nullptr) ready.push_back(run);
   if (ready.empty()) return kNever;
   if (now_ns() < way.lane->next_ns()) return way.lane->next_ns();
   way.lane->send(ready);
@@ -144,7 +145,7 @@ void FollowedSpool::leave(Way& way) {
   way.lane->leave();
   way.not_before_ns = now_ns() + kLeftAgain_ns;
   for (Taken& taken : way.taken) {
-    taken.metrics->leave();
+    if (taken.metrics != nullptr) taken.metrics->leave();
     if (shared_.told) shared_.told(*taken.delivery, false);
   }
   in_hands_ -= way.taken.size();

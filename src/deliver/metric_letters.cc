@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <functional>
+#include <optional>
 #include <utility>
 
 #include "base/path.h"
@@ -38,9 +39,12 @@ void each_line(std::string_view text, const Take& take) {
 }
 
 // What a full disk or a power cut tore goes: it is refused again, and kept then.
-off_t end_of_lines(int fd, off_t at) {
-  char last = '\n';
-  while (at > 0 && (::pread(fd, &last, 1, at - 1) != 1 || last != '\n')) --at;
+// Nothing: it cannot be read now, and is left as it is.
+std::optional<off_t> end_of_lines(int fd, off_t at) {
+  for (char last; at > 0; --at) {
+    if (::pread(fd, &last, 1, at - 1) != 1) return std::nullopt;
+    if (last == '\n') break;
+  }
   [[maybe_unused]] const int cut = ::ftruncate(fd, at);
   return at;
 }
@@ -94,7 +98,9 @@ Status MetricLetters::append(const OwnedFolder& folder, const std::string& lines
   if (!otlp_ && at >= tail_bytes && ::pread(fd->get(), tail, sizeof tail, at - tail_bytes) == tail_bytes &&
       std::string_view(tail, sizeof tail) == kEndOfMetrics)
     at -= tail_bytes;
-  at = end_of_lines(fd->get(), at);
+  const auto whole = end_of_lines(fd->get(), at);
+  if (!whole) return system_error("", path_, EIO);
+  at = *whole;
   load(fd->get(), at);
   const std::hash<std::string_view> hash;
   std::string text;
@@ -110,6 +116,7 @@ Status MetricLetters::append(const OwnedFolder& folder, const std::string& lines
     return written.error();
   }
   if (::fdatasync(fd->get()) != 0) return system_error("", path_, errno);
+  end_ = end;
   if (known_.empty())
     bytes_ = end;  // else lines of a killed process are still in doubt: the next one must compare, too
   return ok();

@@ -81,5 +81,15 @@ TEST(MetricLetters, OfProcessesThatWereKilledAreWrittenOnce) {
   EXPECT_EQ(slurp(dir / "spool/dead-letter/run-1.openmetrics"), "a 1 1\nb 1 2\nc 1 3\nd 1 4\ne 1 5\n# EOF\n");
 }
 
+TEST(MetricLetters, ThereAreSomeAlsoWhileALineIsInDoubt) {
+  const TempDir dir;
+  write_letters(dir, 0, {"a 1 1\n"});  // killed before that was written down
+  MetricLetters next(dir / "spool/run-1", "run-1", false, 0);
+  next.add("b 1 2\n");
+  ASSERT_TRUE(next.flush());
+  EXPECT_EQ(next.bytes(), 0);
+  EXPECT_TRUE(next.any());
+}
+
 }  // namespace
 }  // namespace tacho
