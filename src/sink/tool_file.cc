@@ -23,7 +23,7 @@ constexpr size_t kLongestTrace = 1 << 20;
 constexpr int64_t kRefreshNs = 15 * kNsPerSec;
 
 Status replace_file(const std::string& path, std::string_view text) {
-  return write_output(path == "-" ? path : target_of(path), text, 0666, 10 * LineFile::kWaitMs);
+  return write_output(path, text, 0666, 10 * LineFile::kWaitMs);
 }
 
 // What a file holds, where it is a plain one of a sane size.
