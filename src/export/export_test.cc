@@ -11,6 +11,7 @@
 #include "export/nextflow.h"
 #include "export/shortest.h"
 #include "export/snakemake.h"
+#include "support/temp_dir.h"
 
 namespace tacho {
 namespace {
@@ -177,6 +178,45 @@ TEST(Jobstats, ShortNoneAndUnknown) {
   const JobFigures bare(run);
   EXPECT_EQ(decoded(jobstats_text({&bare, 1}, 3)),
             "{\"nodes\":{\"a\\\"b\":{\"total_time\":124.8}},\"total_time\":2,\"gpus\":0}");
+}
+
+class JobstatsGpus : public testing::Test {
+ protected:
+  JobstatsGpus() {
+    stored_.run = fixed_run();
+    stored_.run.host.host_gpu_count = 2;
+    stored_.run.host.host_gpu_memory_mib = 2000;
+    stored_.run.started_by.requested.gpus = 2;
+    stored_.folder = dir_.path();
+    stored_.rows = 2;
+    write("devices.csv",
+          "timestamp,gpu_0_usage,gpu_0_vram_mib,gpu_1_usage,gpu_1_vram_mib\n"
+          "1794736860.000,0.5,100,,\n1794736872.345,0.5,300,0.25,60\n");
+  }
+  void write(const std::string& name, const std::string& text) { std::ofstream(dir_ / name) << text; }
+  std::string json() { return decoded(jobstats_of({&stored_, 1})); }
+
+  const TempDir dir_;
+  StoredRun stored_;
+};
+
+TEST_F(JobstatsGpus, EachByItsNumber) {
+  EXPECT_NE(json().find("\"cpus\":4,\"gpu_total_memory\":{\"0\":1048576000,\"1\":1048576000},"
+                        "\"gpu_used_memory\":{\"0\":314572800,\"1\":62914560},"
+                        "\"gpu_utilization\":{\"0\":50.0,\"1\":25.0}}},\"total_time\":72,\"gpus\":2}"),
+            std::string::npos)
+      << json();
+}
+
+TEST_F(JobstatsGpus, NoneWhereItIsNotKnownWhichOrHowLarge) {
+  stored_.run.started_by.requested.gpus = 1;  // of two: which?
+  EXPECT_EQ(json().find("gpu_"), std::string::npos) << json();
+  stored_.run.started_by.requested.gpus = std::nullopt;
+  EXPECT_NE(json().find("gpu_total_memory"), std::string::npos) << json();
+  stored_.run.host.host_gpu_memory_mib = 400;  // one holds more than half of that
+  EXPECT_EQ(json().find("gpu_"), std::string::npos) << json();
+  stored_.run.host.host_gpu_memory_mib = std::nullopt;
+  EXPECT_EQ(json().find("gpu_"), std::string::npos) << json();
 }
 
 Schema schema_of(std::initializer_list<const char*> names) {
