@@ -120,7 +120,9 @@ TEST_F(NextflowTsv, Durations) {
   EXPECT_EQ(duration(850), "850ms");
   EXPECT_EQ(duration(12'340), "12.3s");
   EXPECT_EQ(duration(12'000), "12s");
+  EXPECT_EQ(duration(59'960), "60s");
   EXPECT_EQ(duration(60'000), "1m");
+  EXPECT_EQ(duration(72'500), "1m 13s");
   EXPECT_EQ(duration(72'345), "1m 12s");
   EXPECT_EQ(duration(3'600'000), "1h");
   EXPECT_EQ(duration((26 * 3600 + 3 * 60) * 1000), "1d 2h 3m");
@@ -283,10 +285,14 @@ TEST(Metrics, HostileNamesAndTheLabelsOfAUser) {
     EXPECT_FALSE(parse_metric_label(bad)) << bad;
   EXPECT_FALSE(parse_metric_label("a=" + std::string(129, 'x')));
   EXPECT_TRUE(parse_metric_label("run_id={run_id}"));
+  EXPECT_FALSE(parse_metric_label("run_id=5"));  // that of another run
+  EXPECT_EQ(job_labels(run, {{"a", "{run_id}/{run_id}"}}, false).back().second, "20261115-a1b2/20261115-a1b2");
   EXPECT_EQ(parse_metric_label("a=b=c")->second, "b=c");
   run.metadata.job_name = std::string(10'000, 'n');
   EXPECT_NE(metrics_text(run, {}, {}, MetricsFormat::prometheus).find("job_name=\"" + std::string(64, 'n') + "\""),
             std::string::npos);
+  run.metadata.job_name = std::string(100, '\xff');
+  EXPECT_EQ(JobFigures(run).job_label().size(), 63u);  // whole characters of three bytes
 }
 
 TEST(Metrics, AnUnknownValueIsNoLine) {

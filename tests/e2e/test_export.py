@@ -69,7 +69,7 @@ class Export(Case):
         done = self.tacho("run", "-q", "--no-store", "--metric-label", "lab=a\"b", "-o", "prom:-", "--", "true")
         self.assertEqual(done.rc, 0, done)
         self.assertIn('lab="a\\"b"', done.out)
-        for bad in ("job=x", "__a=1", "1a=2", "x", "a=" + "v" * 129):
+        for bad in ("job=x", "run_id=5", "__a=1", "1a=2", "x", "a=" + "v" * 129):
             self.assertEqual(self.tacho("run", "--metric-label", bad, "--", "true").rc, 125, bad)
 
     def test_jobstats(self):
