@@ -182,6 +182,13 @@ TEST(Jobstats, ShortNoneAndUnknown) {
             "{\"nodes\":{\"a\\\"b\":{\"total_time\":124.8}},\"total_time\":2,\"gpus\":0}");
 }
 
+TEST(Jobstats, AHiddenHostHasNoName) {
+  tacho::Run run = fixed_run();
+  run.hidden = {"host_hostname"};
+  const JobFigures job(run);
+  EXPECT_EQ(decoded(jobstats_text({&job, 1}, 2)).find("node01"), std::string::npos);
+}
+
 class JobstatsGpus : public testing::Test {
  protected:
   JobstatsGpus() {

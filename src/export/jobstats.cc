@@ -23,9 +23,9 @@ void add(std::optional<T>& sum, const std::optional<T>& value) {
 }
 
 std::string node_name(const Run& run) {
+  if (is_hidden(run, "host_hostname")) return "localhost";
   if (!run.started_by.job.node.empty()) return run.started_by.job.node;
-  const bool named = run.host.host_hostname && !is_hidden(run, "host_hostname");
-  return named ? *run.host.host_hostname : "localhost";
+  return run.host.host_hostname.value_or("localhost");
 }
 
 std::map<std::string, Node> nodes_of(std::span<const JobFigures> runs, std::span<const JobGpus> gpus) {
