@@ -11,6 +11,7 @@
 #include "export/nextflow.h"
 #include "export/shortest.h"
 #include "export/snakemake.h"
+#include "support/temp_dir.h"
 
 namespace tacho {
 namespace {
@@ -119,7 +120,9 @@ TEST_F(NextflowTsv, Durations) {
   EXPECT_EQ(duration(850), "850ms");
   EXPECT_EQ(duration(12'340), "12.3s");
   EXPECT_EQ(duration(12'000), "12s");
+  EXPECT_EQ(duration(59'960), "60s");
   EXPECT_EQ(duration(60'000), "1m");
+  EXPECT_EQ(duration(72'500), "1m 13s");
   EXPECT_EQ(duration(72'345), "1m 12s");
   EXPECT_EQ(duration(3'600'000), "1h");
   EXPECT_EQ(duration((26 * 3600 + 3 * 60) * 1000), "1d 2h 3m");
@@ -177,6 +180,52 @@ TEST(Jobstats, ShortNoneAndUnknown) {
   const JobFigures bare(run);
   EXPECT_EQ(decoded(jobstats_text({&bare, 1}, 3)),
             "{\"nodes\":{\"a\\\"b\":{\"total_time\":124.8}},\"total_time\":2,\"gpus\":0}");
+}
+
+TEST(Jobstats, AHiddenHostHasNoName) {
+  tacho::Run run = fixed_run();
+  run.hidden = {"host_hostname"};
+  const JobFigures job(run);
+  EXPECT_EQ(decoded(jobstats_text({&job, 1}, 2)).find("node01"), std::string::npos);
+}
+
+class JobstatsGpus : public testing::Test {
+ protected:
+  JobstatsGpus() {
+    stored_.run = fixed_run();
+    stored_.run.host.host_gpu_count = 2;
+    stored_.run.host.host_gpu_memory_mib = 2000;
+    stored_.run.started_by.requested.gpus = 2;
+    stored_.folder = dir_.path();
+    stored_.rows = 2;
+    write("devices.csv",
+          "timestamp,gpu_0_usage,gpu_0_vram_mib,gpu_1_usage,gpu_1_vram_mib\n"
+          "1794736860.000,0.5,100,,\n1794736872.345,0.5,300,0.25,60\n");
+  }
+  void write(const std::string& name, const std::string& text) { std::ofstream(dir_ / name) << text; }
+  std::string json() { return decoded(jobstats_of({&stored_, 1})); }
+
+  const TempDir dir_;
+  StoredRun stored_;
+};
+
+TEST_F(JobstatsGpus, EachByItsNumber) {
+  EXPECT_NE(json().find("\"cpus\":4,\"gpu_total_memory\":{\"0\":1048576000,\"1\":1048576000},"
+                        "\"gpu_used_memory\":{\"0\":314572800,\"1\":62914560},"
+                        "\"gpu_utilization\":{\"0\":50.0,\"1\":25.0}}},\"total_time\":72,\"gpus\":2}"),
+            std::string::npos)
+      << json();
+}
+
+TEST_F(JobstatsGpus, NoneWhereItIsNotKnownWhichOrHowLarge) {
+  stored_.run.started_by.requested.gpus = 1;  // of two: which?
+  EXPECT_EQ(json().find("gpu_"), std::string::npos) << json();
+  stored_.run.started_by.requested.gpus = std::nullopt;
+  EXPECT_NE(json().find("gpu_total_memory"), std::string::npos) << json();
+  stored_.run.host.host_gpu_memory_mib = 400;  // one holds more than half of that
+  EXPECT_EQ(json().find("gpu_"), std::string::npos) << json();
+  stored_.run.host.host_gpu_memory_mib = std::nullopt;
+  EXPECT_EQ(json().find("gpu_"), std::string::npos) << json();
 }
 
 Schema schema_of(std::initializer_list<const char*> names) {
@@ -243,10 +292,14 @@ TEST(Metrics, HostileNamesAndTheLabelsOfAUser) {
     EXPECT_FALSE(parse_metric_label(bad)) << bad;
   EXPECT_FALSE(parse_metric_label("a=" + std::string(129, 'x')));
   EXPECT_TRUE(parse_metric_label("run_id={run_id}"));
+  EXPECT_FALSE(parse_metric_label("run_id=5"));  // that of another run
+  EXPECT_EQ(job_labels(run, {{"a", "{run_id}/{run_id}"}}, false).back().second, "20261115-a1b2/20261115-a1b2");
   EXPECT_EQ(parse_metric_label("a=b=c")->second, "b=c");
   run.metadata.job_name = std::string(10'000, 'n');
   EXPECT_NE(metrics_text(run, {}, {}, MetricsFormat::prometheus).find("job_name=\"" + std::string(64, 'n') + "\""),
             std::string::npos);
+  run.metadata.job_name = std::string(100, '\xff');
+  EXPECT_EQ(JobFigures(run).job_label().size(), 63u);  // whole characters of three bytes
 }
 
 TEST(Metrics, AnUnknownValueIsNoLine) {

@@ -42,9 +42,10 @@ std::string JobFigures::job_label() const {
   std::string name = is_hidden(run, "job_name") ? "" : run.metadata.job_name;
   if (name.empty() && !run.command.empty() && !is_hidden(run, "command")) name = last_part(run.command.front());
   if (name.empty()) name = "tacho";
+  name = valid_utf8(name);  // first, because it makes bytes into characters of three
   size_t end = std::min(name.size(), kLongestLabel);
   while (end < name.size() && end > 0 && (static_cast<unsigned char>(name[end]) & 0xC0) == 0x80) --end;
-  return valid_utf8(name.substr(0, end));
+  return name.substr(0, end);
 }
 
 }  // namespace tacho

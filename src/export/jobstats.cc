@@ -14,6 +14,7 @@ namespace {
 struct Node {
   std::optional<int64_t> asked_bytes, peak_bytes;
   std::optional<double> cpu_s, cpus;
+  JobGpus gpus;
 };
 
 template <class T>
@@ -22,22 +23,39 @@ void add(std::optional<T>& sum, const std::optional<T>& value) {
 }
 
 std::string node_name(const Run& run) {
+  if (is_hidden(run, "host_hostname")) return "localhost";
   if (!run.started_by.job.node.empty()) return run.started_by.job.node;
-  const bool named = run.host.host_hostname && !is_hidden(run, "host_hostname");
-  return named ? *run.host.host_hostname : "localhost";
+  return run.host.host_hostname.value_or("localhost");
 }
 
-std::map<std::string, Node> nodes_of(std::span<const JobFigures> runs) {
+std::map<std::string, Node> nodes_of(std::span<const JobFigures> runs, std::span<const JobGpus> gpus) {
   std::map<std::string, Node> nodes;
-  for (const JobFigures& job : runs) {
+  for (size_t i = 0; i < runs.size(); ++i) {
+    const JobFigures& job = runs[i];
     const Run& run = job.run;
     Node& node = nodes[node_name(run)];
     add(node.peak_bytes, run.totals.memory_peak_bytes);
     add(node.cpu_s, job.cpu_s());
     node.asked_bytes = std::max(node.asked_bytes, run.started_by.requested.memory_bytes);
     add(node.cpus, run.started_by.requested.cpus);
+    if (i < gpus.size()) node.gpus = gpus[i];
   }
   return nodes;
+}
+
+void put_gpus(JsonWriter& json, const JobGpus& gpus) {
+  if (gpus.empty()) return;
+  const auto put_map = [&](std::string_view name, const auto& put_value) {
+    json.key(name).object();
+    for (const auto& [number, gpu] : gpus) {
+      json.key(std::to_string(number));
+      put_value(gpu);
+    }
+    json.end_object();
+  };
+  put_map("gpu_total_memory", [&](const JobGpu& gpu) { json.integer(gpu.total_bytes); });
+  put_map("gpu_used_memory", [&](const JobGpu& gpu) { json.integer(gpu.peak_bytes); });
+  put_map("gpu_utilization", [&](const JobGpu& gpu) { json.number(gpu.mean_percent, 1); });
 }
 
 std::string gzipped(std::string_view text) {
@@ -59,7 +77,7 @@ std::string gzipped(std::string_view text) {
 
 }  // namespace
 
-std::string jobstats_text(std::span<const JobFigures> runs, int64_t rows) {
+std::string jobstats_text(std::span<const JobFigures> runs, int64_t rows, std::span<const JobGpus> node_gpus) {
   if (rows == 0 || runs.empty()) return "JS1:None";
   int64_t start_ns = INT64_MAX, wall_ms = 0, gpus = 0;
   for (const JobFigures& job : runs) {
@@ -72,7 +90,7 @@ std::string jobstats_text(std::span<const JobFigures> runs, int64_t rows) {
   Writer text;
   JsonWriter json(text);
   json.object().key("nodes").object();
-  for (const auto& [name, node] : nodes_of(runs)) {
+  for (const auto& [name, node] : nodes_of(runs, node_gpus)) {
     Writer quoted;
     JsonWriter(quoted).value(name);
     json.key(quoted.view().substr(1, quoted.view().size() - 2)).object();
@@ -82,6 +100,7 @@ std::string jobstats_text(std::span<const JobFigures> runs, int64_t rows) {
     }
     if (node.cpu_s) json.key("total_time").number(*node.cpu_s, 1);
     if (node.cpus) json.key("cpus").integer(half_up(*node.cpus));
+    put_gpus(json, node.gpus);
     json.end_object();
   }
   json.end_object().key("total_time").integer(wall_ms / 1000).key("gpus").integer(gpus).end_object();
@@ -96,10 +115,15 @@ std::string jobstats_of(std::span<const StoredRun> runs) {
     rows += stored.rows;
   }
   std::vector<Input> nodes;
-  for (auto& [name, members] : by_node) nodes.push_back(group_input(std::move(members)));
+  std::vector<JobGpus> gpus;
+  for (auto& [name, members] : by_node) {
+    Input node = group_input(members);
+    gpus.push_back(job_gpus(node.stored.run, members));
+    nodes.push_back(std::move(node));
+  }
   std::vector<JobFigures> figures;
   for (const Input& node : nodes) figures.emplace_back(node.stored.run);
-  return jobstats_text(figures, rows);
+  return jobstats_text(figures, rows, gpus);
 }
 
 }  // namespace tacho

@@ -108,7 +108,7 @@ Result<std::pair<std::string, std::string>> parse_metric_label(std::string_view 
   const auto bad = [&](const char* hint) { return Error{Code::invalid, "not a label", std::string(text), hint}; };
   if (equals == text.npos || !word || name.starts_with("__"))
     return bad("write NAME=VALUE, NAME of letters, digits and _");
-  if (std::find(kOwnLabels.begin(), kOwnLabels.end(), name) != kOwnLabels.end() && !(name == "run_id"))
+  if (std::find(kOwnLabels.begin(), kOwnLabels.end(), name) != kOwnLabels.end() && text != "run_id={run_id}")
     return bad("that name is one of tacho's own labels; choose another");
   if (value.size() > kLongestLabelValue) return bad("a value has at most 128 bytes");
   return std::pair(name, value);
@@ -139,7 +139,8 @@ MetricLabels job_labels(const Run& run, const MetricLabels& extra, bool with_tas
   for (const auto& [name, value] : extra) {
     std::string text = value;
     constexpr std::string_view kRunId = "{run_id}";
-    if (const size_t at = text.find(kRunId); at != std::string::npos) text.replace(at, kRunId.size(), run.id);
+    for (size_t at = text.find(kRunId); at != std::string::npos; at = text.find(kRunId, at + run.id.size()))
+      text.replace(at, kRunId.size(), run.id);
     labels.emplace_back(name, std::move(text));
   }
   return labels;

@@ -55,18 +55,16 @@ std::vector<Entry> trace_entries(const JobFigures& job) {
   return entries;
 }
 
-// "850ms", "12.3s", "1m 12s", "1d 2h 3m", as Nextflow writes durations.
+// "850ms", "12.3s", "1m 12s", "1d 2h 3m", as Nextflow writes durations: rounded, so that 59.96 s are "60s".
 std::string short_duration(int64_t ms) {
   if (ms < 1000) return std::to_string(ms) + "ms";
   if (ms < 60'000) {
     const int64_t tenths = half_up(static_cast<double>(ms) / 100);
-    if (tenths < 600) {
-      std::string text = std::to_string(tenths / 10);
-      if (tenths % 10 != 0) text += "." + std::to_string(tenths % 10);
-      return text + "s";
-    }
+    std::string text = std::to_string(tenths / 10);
+    if (tenths % 10 != 0) text += "." + std::to_string(tenths % 10);
+    return text + "s";
   }
-  const int64_t seconds = ms / 1000;
+  const int64_t seconds = half_up(static_cast<double>(ms) / 1000);
   const int64_t days = seconds / 86400, hours = seconds / 3600 % 24, minutes = seconds / 60 % 60;
   std::string text;
   const auto put = [&](int64_t number, const char* unit) {

@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "os/environment.h"
 #include "os/line_file.h"
+#include "os/output_target.h"
 #include "os/owned_folder.h"
 
 namespace tacho {
@@ -162,7 +163,10 @@ bool is_special_file(const std::string& path) {
 }
 
 Status write_output(const std::string& path, std::string_view text, mode_t mode, int patience_ms) {
-  if (path != "-" && !is_special_file(path)) return write_file_atomically(path, text, false, mode);
+  if (path != "-" && !is_special_file(path)) {
+    const auto target = output_target(path);
+    return target ? write_file_atomically(*target, text, false, mode) : Status(target.error());
+  }
   auto out = LineFile::open(path, mode);
   return out ? out->write(text, patience_ms) : Status(out.error());
 }

@@ -68,8 +68,8 @@ Status read_pieces(const std::string& path, const std::function<bool(std::string
 std::string read_first_line(const std::string& path);  // trimmed; empty when unreadable
 // A device, a FIFO or a socket, also behind a link.
 bool is_special_file(const std::string& path);
-// What a user named, "-" for stdout: a file is replaced as below; what is special is written to, since root could
-// replace /dev/null by a file.
+// What a user named, "-" for stdout: a file is replaced as below, of a link what it leads to (os/output_target.h); what
+// is special is written to, since root could replace /dev/null by a file.
 Status write_output(const std::string& path, std::string_view text, mode_t mode, int patience_ms);
 // Temporary file in the same folder, fsync when asked, rename.
 Status write_file_atomically(const std::string& path, std::string_view text, bool sync = false, mode_t mode = 0644);

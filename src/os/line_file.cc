@@ -14,6 +14,7 @@
 #include "base/units.h"
 #include "os/clock.h"
 #include "os/file.h"
+#include "os/output_target.h"
 
 namespace tacho {
 namespace {
@@ -74,6 +75,7 @@ Result<LineFile> LineFile::open(const std::string& path, mode_t mode) {
                  "leave stdout open; rows can go to a file instead: -o metrics.csv"};
   if (path == "-") return inherited(STDOUT_FILENO, path);
   if (path == "stderr:") return inherited(STDERR_FILENO, path);
+  if (const auto target = output_target(path); !target) return target.error();
   LineFile file;
   file.path_ = path;
   file.fd_ = Fd(open_patiently(path.c_str(), mode));

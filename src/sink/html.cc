@@ -21,7 +21,7 @@ class HtmlSink final : public Sink {
       summary_.begin(schema);
       report_.series.begin(schema, charted_columns());
     }
-    return write_file_atomically(path_, html_placeholder(run));
+    return is_special_file(path_) ? ok() : write_page(html_placeholder(run));
   }
 
   Status write(const Row& row, const Detail*) override {
@@ -35,7 +35,7 @@ class HtmlSink final : public Sink {
   Status end(const Run& run) override {
     if (!folder_.empty()) {
       const auto page = html_of_folder(folder_);
-      return page ? write_file_atomically(path_, *page) : Status(page.error());
+      return page ? write_page(*page) : Status(page.error());
     }
     report_.stored.run = run;
     report_.title = run.id;
@@ -47,13 +47,15 @@ class HtmlSink final : public Sink {
       if (schema[i].rule != Rule::delta) values.sum = kAbsent;
       if (values.rows > 0) report_.stored.statistics.emplace_back(schema[i].name, values);
     }
-    return write_file_atomically(path_, html_page({&report_, 1}, {}));
+    return write_page(html_page({&report_, 1}, {}));
   }
 
   std::string_view name() const override { return path_; }
   bool ends_after_store() const override { return true; }
 
  private:
+  Status write_page(std::string_view page) { return write_output(path_, page, 0644, 10 * LineFile::kWaitMs); }
+
   std::string path_, folder_;
   Summary summary_;
   ReportRun report_;

@@ -10,6 +10,7 @@
 #include "os/fd.h"
 #include "os/file.h"
 #include "os/line_file.h"
+#include "os/output_target.h"
 #include "report/verdict/verdict.h"
 #include "sink/files.h"
 #include "sink/output_place.h"
@@ -39,6 +40,7 @@ Status append_once(const std::string& path, std::string_view text) {
 Status check_summary(const std::string& path) {
   struct stat info {};
   if (path == "-" || ::stat(path.c_str(), &info) != 0 || S_ISDIR(info.st_mode)) return check_place(path);
+  if (const auto target = output_target(path); !target) return target.error();
   return ::access(path.c_str(), W_OK) == 0 ? ok() : Status(system_error("cannot write", path, errno));
 }
 

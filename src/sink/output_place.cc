@@ -7,6 +7,7 @@
 
 #include "base/path.h"
 #include "os/file.h"
+#include "os/output_target.h"
 
 namespace tacho {
 
@@ -14,21 +15,11 @@ std::string path_in(const std::string& destination, std::string_view prefix) {
   return destination.starts_with(prefix) ? destination.substr(prefix.size()) : destination;
 }
 
-std::string target_of(const std::string& path) {
-  constexpr int kMostLinks = 40;  // as the kernel follows
-  std::string target = real_path(path);
-  // One that leads to what is not there yet.
-  for (int i = 0; i < kMostLinks; ++i) {
-    const std::string link = read_link(target);
-    if (link.empty()) break;
-    target = link.starts_with('/') ? link : parent_folder(target) + "/" + link;
-  }
-  return target;
-}
-
 Status check_place(const std::string& path) {
   if (path == "-") return ok();
-  const std::string folder = parent_folder(target_of(path));
+  const auto target = output_target(path);
+  if (!target) return target.error();
+  const std::string folder = parent_folder(*target);
   struct stat info {};
   if (path.empty() || path.ends_with('/') || (::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)))
     return Error{Code::invalid, "the output is a folder", path, "name a file"};

@@ -9,8 +9,6 @@ namespace tacho {
 
 // The path behind "nextflow:", or all of it.
 std::string path_in(const std::string& destination, std::string_view prefix);
-// Where a link leads: its target is replaced, not the link.
-std::string target_of(const std::string& path);
 // Whether a file can be made there; "-" is stdout.
 Status check_place(const std::string& path);
 

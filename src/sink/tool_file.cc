@@ -23,7 +23,7 @@ constexpr size_t kLongestTrace = 1 << 20;
 constexpr int64_t kRefreshNs = 15 * kNsPerSec;
 
 Status replace_file(const std::string& path, std::string_view text) {
-  return write_output(path == "-" ? path : target_of(path), text, 0666, 10 * LineFile::kWaitMs);
+  return write_output(path, text, 0666, 10 * LineFile::kWaitMs);
 }
 
 // What a file holds, where it is a plain one of a sane size.
@@ -33,20 +33,40 @@ std::string text_before(const std::string& path) {
   return read_whole_file(path, kLongestTrace).value_or("");
 }
 
-using MakeText = std::string (*)(const JobFigures& job, int64_t rows, const std::string& path);
+using MakeText = std::string (*)(const JobFigures& job, const std::string& path);
 
 class AtEndSink final : public Sink {
  public:
   AtEndSink(std::string name, std::string path, MakeText make)
       : name_(std::move(name)), path_(std::move(path)), make_(make) {}
   Status begin(const Run&, const Schema&) override { return ok(); }
-  Status write(const Row&, const Detail*) override { return ++rows_, ok(); }
-  Status end(const Run& run) override { return replace_file(path_, make_(JobFigures(run), rows_, path_)); }
+  Status write(const Row&, const Detail*) override { return ok(); }
+  Status end(const Run& run) override { return replace_file(path_, make_(JobFigures(run), path_)); }
   std::string_view name() const override { return name_; }
 
  private:
   std::string name_, path_;
   MakeText make_;
+};
+
+// The GPUs one by one are in the store alone: without one the summary has their number.
+class JobstatsSink final : public Sink {
+ public:
+  JobstatsSink(std::string name, std::string path) : name_(std::move(name)), path_(std::move(path)) {}
+  void stored_in(const std::string& folder) override { folder_ = folder; }
+  Status begin(const Run&, const Schema&) override { return ok(); }
+  Status write(const Row&, const Detail*) override { return ++rows_, ok(); }
+  Status end(const Run& run) override {
+    if (!folder_.empty())
+      if (const auto stored = read_run(folder_)) return replace_file(path_, jobstats_of({&*stored, 1}) + "\n");
+    const JobFigures job(run);
+    return replace_file(path_, jobstats_text({&job, 1}, rows_) + "\n");
+  }
+  std::string_view name() const override { return name_; }
+  bool ends_after_store() const override { return true; }
+
+ private:
+  std::string name_, path_, folder_;
   int64_t rows_ = 0;
 };
 
@@ -99,21 +119,21 @@ Result<std::unique_ptr<Sink>> open_metrics(const std::string& destination, std::
 }  // namespace
 
 Result<std::unique_ptr<Sink>> open_nextflow_sink(const std::string& destination, const SinkOptions&) {
-  return open_at_end(destination, "nextflow:", [](const JobFigures& job, int64_t, const std::string& path) {
+  return open_at_end(destination, "nextflow:", [](const JobFigures& job, const std::string& path) {
     return nextflow_trace(job, text_before(path));
   });
 }
 
 Result<std::unique_ptr<Sink>> open_snakemake_sink(const std::string& destination, const SinkOptions&) {
-  return open_at_end(destination, "snakemake:", [](const JobFigures& job, int64_t, const std::string& path) {
+  return open_at_end(destination, "snakemake:", [](const JobFigures& job, const std::string& path) {
     return path.ends_with(".jsonl") ? snakemake_json_line(job) : snakemake_header() + snakemake_line(job);
   });
 }
 
 Result<std::unique_ptr<Sink>> open_jobstats_sink(const std::string& destination, const SinkOptions&) {
-  return open_at_end(destination, "jobstats:", [](const JobFigures& job, int64_t rows, const std::string&) {
-    return jobstats_text({&job, 1}, rows) + "\n";
-  });
+  std::string path = path_in(destination, "jobstats:");
+  if (const Status place = check_place(path); !place) return place.error();
+  return std::unique_ptr<Sink>(std::make_unique<JobstatsSink>(destination, std::move(path)));
 }
 
 Result<std::unique_ptr<Sink>> open_prom_sink(const std::string& destination, const SinkOptions& options) {

@@ -69,7 +69,7 @@ class Export(Case):
         done = self.tacho("run", "-q", "--no-store", "--metric-label", "lab=a\"b", "-o", "prom:-", "--", "true")
         self.assertEqual(done.rc, 0, done)
         self.assertIn('lab="a\\"b"', done.out)
-        for bad in ("job=x", "__a=1", "1a=2", "x", "a=" + "v" * 129):
+        for bad in ("job=x", "run_id=5", "__a=1", "1a=2", "x", "a=" + "v" * 129):
             self.assertEqual(self.tacho("run", "--metric-label", bad, "--", "true").rc, 125, bad)
 
     def test_jobstats(self):
@@ -106,6 +106,33 @@ class Export(Case):
         self.assertIn("realtime=", self.read("later"))
         os.symlink(self.path("none", "x"), self.path("y.nftrace"))
         self.assertEqual(self.tacho("run", "-o", self.path("y.nftrace"), "--", "true").rc, 125)
+
+    def test_a_link_is_followed_by_every_writer(self):
+        self.record()
+        for name, words in (("x", ("export", "last", "-f", "prom", "-o")), ("y", ("report", "last", "-o"))):
+            os.symlink(name + "-real", self.path(name))
+            self.assertEqual(self.tacho(*words, self.path(name), "--store", self.path("store")).rc, 0)
+        os.symlink("z-real", self.path("z.html"))
+        self.record(self.path("z.html"))
+        for name in ("x", "y", "z.html"):
+            self.assertTrue(os.path.islink(self.path(name)), name)
+        for name in ("x-real", "y-real", "z-real"):
+            self.assertGreater(os.path.getsize(self.path(name)), 100, name)
+
+    def test_a_strangers_link_where_everybody_writes(self):
+        """As the kernel does it for those who open a path: root's files are not replaced through /tmp."""
+        self.need_root()
+        self.write("precious", "mine\n")
+        os.mkdir(self.path("open"))
+        os.chmod(self.path("open"), 0o1777)
+        for ending in (".prom", ".nftrace", ".md", ".html", ".benchmark.tsv", ".csv", ".csv.gz", ".jsonl", ""):
+            link = self.path("open", "x" + ending)
+            os.symlink("../precious", link)
+            os.lchown(link, 65534, 65534)
+            output = link if ending else "jobstats:" + link
+            done = self.tacho("run", "-q", "--no-store", "-o", output, "--", "true")
+            self.assertEqual((done.rc, len(done.err.splitlines())), (125, 1), done)
+        self.assertEqual(self.read("precious"), "mine\n")
 
     def test_what_is_special_is_written_to_and_stays(self):
         self.need_root()

@@ -1,4 +1,6 @@
 """NVIDIA GPUs through the fake driver library: devices, the job's share, errors, a driver that goes away."""
+import base64
+import gzip
 import json
 import os
 import shutil
@@ -45,6 +47,18 @@ class Gpu(Case):
         self.assertEqual(last["process_gpu_utilized"], "0")
         self.assertEqual(run["method"]["gpu"], "nvml")
         self.assertEqual(run["host"]["host_gpu_count"], 3)
+
+    def test_jobstats_has_each_device(self):
+        env = self.machine(f"device name=H200 util=50 total={1000 * MIB} used={100 * MIB}", f"device name=H200 util=25 total={1000 * MIB} used={60 * MIB}")
+        self.rows(env, "sleep", "1.2", options=("-i", "100ms", "-o", "jobstats:" + self.path("x")))
+        with open(self.path("x"), encoding="utf-8") as file:
+            text = file.read()
+        data = json.loads(gzip.decompress(base64.b64decode(text[4:])))
+        (node,) = data["nodes"].values()
+        self.assertEqual(node["gpu_total_memory"], {"0": 1000 * MIB, "1": 1000 * MIB})
+        self.assertEqual(node["gpu_used_memory"], {"0": 100 * MIB, "1": 60 * MIB})
+        self.assertEqual((node["gpu_utilization"], data["gpus"]), ({"0": 50, "1": 25}, 2))
+        self.assertEqual(self.tacho("export", "last", "-f", "jobstats", env=env).out, text)
 
     def test_a_helper_program(self):
         """tacho-gpu as a program of its own, as a static tacho starts it."""

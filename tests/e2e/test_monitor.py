@@ -375,9 +375,10 @@ class Events(Monitored):
         with open("/proc/sys/fs/inotify/max_queued_events", encoding="ascii") as file:
             most = int(file.read())
         process.send_signal(signal.SIGSTOP)  # so that nobody reads them
+        self.write("cromwell_root/x", "")
+        names = [os.path.join(work, name) for name in "xy"]
         for number in range(most + 100):
-            os.link(__file__, os.path.join(work, "x")) if number == 0 else os.rename(os.path.join(work, "x" if number % 2 else "y"),
-                                                                                     os.path.join(work, "y" if number % 2 else "x"))
+            os.rename(names[number % 2], names[1 - number % 2])
         self.write("cromwell_root/rc", "0\n")
         process.send_signal(signal.SIGCONT)
         self.assertTrue(until(lambda: "command_end" in self.events(), 20), self.read("stderr"))

@@ -1,0 +1,60 @@
+#include "export/job_gpus.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "base/units.h"
+#include "report/store/input.h"
+
+namespace tacho {
+namespace {
+
+struct DeviceFold {
+  double weighted = 0, seconds = 0, peak_mib = kAbsent;
+};
+
+void fold_devices(const StoredRun& stored, std::span<DeviceFold> devices) {
+  CsvReader reader;
+  if (stored.folder.empty() || !reader.open(stored.folder + "/devices.csv")) return;
+  Summary summary;
+  summary.begin(reader.schema());
+  each_row(reader, stored.run, [&](const Row& row) { summary.add(row); });
+  for (size_t i = 0; i < devices.size(); ++i) {
+    const std::string prefix = "gpu_" + std::to_string(i);
+    const Statistics usage = summary.column(prefix + "_usage"), memory = summary.column(prefix + "_vram_mib");
+    if (memory.rows > 0) devices[i].peak_mib = std::fmax(devices[i].peak_mib, memory.max);
+    if (usage.rows == 0 || is_absent(usage.mean)) continue;
+    devices[i].weighted += usage.mean * summary.duration_s();
+    devices[i].seconds += summary.duration_s();
+  }
+}
+
+}  // namespace
+
+JobGpus job_gpus(const Run& node, std::span<const StoredRun> runs) {
+  constexpr int64_t kMostDevices = 1024;
+  const int64_t count = node.host.host_gpu_count.value_or(0), memory_mib = node.host.host_gpu_memory_mib.value_or(0);
+  const std::optional<int64_t>& asked = node.started_by.requested.gpus;
+  if (count <= 0 || count > kMostDevices || memory_mib < count || asked.value_or(count) != count) return {};
+  // Tasks that each see devices of their own number them alike.
+  if (runs.size() > 1 && !asked) return {};
+  std::vector<DeviceFold> devices(static_cast<size_t>(count));
+  for (const StoredRun& stored : runs) {
+    if (stored.run.host.host_gpu_count != count) return {};
+    fold_devices(stored, devices);
+  }
+  JobGpus gpus;
+  const double share_mib = static_cast<double>(memory_mib) / static_cast<double>(count);
+  for (size_t i = 0; i < devices.size(); ++i) {
+    const DeviceFold& device = devices[i];
+    if (is_absent(device.peak_mib) || !(device.seconds > 0)) continue;
+    if (device.peak_mib > share_mib + 1) return {};  // devices of different sizes, then
+    gpus[static_cast<int64_t>(i)] = {std::llround(share_mib * static_cast<double>(kMiB)),
+                                     std::llround(device.peak_mib * static_cast<double>(kMiB)),
+                                     100 * device.weighted / device.seconds};
+  }
+  return gpus;
+}
+
+}  // namespace tacho
