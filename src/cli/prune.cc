@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "base/time_text.h"
 #include "base/units.h"
 #include "base/writer.h"
@@ -98,7 +99,7 @@ std::string plan_text(const Plan& plan, bool color) {
   for (const Plan::Item& item : plan.items) {
     const Run& run = item.stored.run;
     if (item.kept.empty())
-      table.rows.push_back({item.stored.shown_id(), run.metadata.job_name,
+      table.rows.push_back({item.stored.shown_id(), harmless_text(run.metadata.job_name),
                             local_time_text(run.outcome.started_realtime_ns, false),
                             bytes_text(static_cast<double>(item.bytes)), command_text(run, 1000)});
     else kept += "kept: " + item.stored.shown_id() + ": " + item.kept + "\n";

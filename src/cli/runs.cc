@@ -43,9 +43,19 @@ std::vector<std::string> run_row(const StoredRun& stored, const std::string& nam
           what_ran(run)};
 }
 
-// The memory peak of a group is in its rows. Those of large groups are not read for a list, and the largest peak of a
-// member stands with a sign that there may be more.
+// The memory peak of a group is in its rows, and so is the end of a run whose tacho was killed. Of large groups they
+// are not read for a list, and the largest peak of a member stands with a sign that there may be more.
 constexpr int64_t kMostRowsOfAList = 200'000;
+
+// So that tacho show has the same figures.
+void read_last_rows_of(std::vector<Line>& lines, int64_t& rows_left) {
+  for (Line& line : lines)
+    for (StoredRun& stored : line) {
+      if (stored.run.outcome.state != RunState::interrupted || stored.rows > rows_left) continue;
+      rows_left -= stored.rows;
+      read_last_rows(stored);
+    }
+}
 
 std::vector<std::string> table_row(Line line, int64_t& rows_left) {
   if (line.size() == 1) return run_row(line[0], line[0].shown_id());
@@ -155,15 +165,16 @@ int runs_command(const Call& call) {
   if (!settings) return refuse(settings.error());
   const auto choice = choice_of(started.line);
   if (!choice) return refuse(choice.error());
-  const auto lines = chosen_lines(settings->store_dir, *choice);
+  auto lines = chosen_lines(settings->store_dir, *choice);
   if (!lines) return refuse(lines.error());
+  int64_t rows_left = kMostRowsOfAList;
+  read_last_rows_of(*lines, rows_left);
   if (is_set(started.line, "json")) return print(runs_json(*lines));
   if (lines->empty())
     return print_text(choice->all() ? "No runs in " + settings->store_dir + " yet; tacho run -- CMD records one.\n"
                                     : "No such runs in " + settings->store_dir + "; tacho runs lists all.\n");
   Table table{{"RUN", "JOB", "STATE", "WHEN", "TIME", "CORES", "MEMORY", "COMMAND"}, {}, Overlong::cut};
   table.right = {false, false, false, false, true, true, true, false};
-  int64_t rows_left = kMostRowsOfAList;
   for (const Line& line : *lines) table.rows.push_back(table_row(line, rows_left));
   return print_text(table.text(use_color(settings->color, STDOUT_FILENO), terminal_width(STDOUT_FILENO)));
 }

@@ -93,6 +93,7 @@ class Store(Case):
         self.assertEqual(shown["state"], "interrupted")
         self.assertGreater(shown["samples"], 2)
         self.assertIn("process_memory_mib", shown["statistics"])
+        self.assertEqual(json.loads(listed.out)[0]["statistics"], shown["statistics"])  # also the rows behind run.json
 
     def test_full_disk(self):
         """The job itself fills the disk: one warning, the job goes on, and what is there can be read."""

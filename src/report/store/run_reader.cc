@@ -1,5 +1,6 @@
 #include "report/store/run_reader.h"
 
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -245,6 +246,27 @@ StoredRun from_json(const JsonView& json, Kept kept) {
   return stored;
 }
 
+// The totals of run.json are as old as it is. What its rows add up to may be more, and is never too much.
+void raise_totals(Json& totals, const CsvReader& reader, const Summary& summary) {
+  if (!totals.is_object()) return;
+  const auto sum_of = [&](std::string_view column) {
+    for (size_t i = 1; i < reader.columns().size(); ++i)
+      if (reader.columns()[i] == column && summary.column(i).rows > 0) return summary.column(i).sum;
+    return kAbsent;
+  };
+  constexpr auto kSeconds = std::to_array<std::pair<const char*, std::string_view>>(
+      {{"cpu_user_s", "process_utime"}, {"cpu_system_s", "process_stime"}});
+  constexpr auto kBytes = std::to_array<std::pair<const char*, std::string_view>>(
+      {{"io_read_bytes", "process_disk_read_bytes"}, {"io_write_bytes", "process_disk_write_bytes"}});
+  const auto is_behind = [&](const char* key, double sum) {
+    return totals.contains(key) && totals[key].is_number() && sum > totals[key].get<double>();
+  };
+  for (const auto& [key, column] : kSeconds)
+    if (const double sum = sum_of(column); is_behind(key, sum)) totals[key] = std::round(sum * 1e4) / 1e4;
+  for (const auto& [key, column] : kBytes)
+    if (const double sum = sum_of(column); is_behind(key, sum)) totals[key] = std::llround(sum);
+}
+
 // Statistics of all rows that reached the disk, which may be a second's worth more than run.json knows of.
 void fold_again(Json& json, const StoredRun& stored) {
   CsvReader reader;
@@ -276,6 +298,7 @@ void fold_again(Json& json, const StoredRun& stored) {
   }
   json["statistics"] = std::move(statistics);
   json["samples"] = summary.rows();
+  if (json.contains("totals")) raise_totals(json["totals"], reader, summary);
   if (json["outcome"].is_object()) json["outcome"]["duration_s"] = summary.duration_s();
 }
 

@@ -111,6 +111,14 @@ Result<std::vector<StoredRun>> list_runs(const std::string& store_dir, Unreadabl
 
 Result<StoredRun> read_stored(const std::string& folder, Kept kept) { return read_folder(folder, false, kept); }
 
+void read_last_rows(StoredRun& stored) {
+  if (stored.run.outcome.state != RunState::interrupted) return;
+  auto whole = read_folder(stored.folder, true);
+  if (!whole) return;
+  whole->short_id = std::move(stored.short_id);
+  stored = std::move(*whole);
+}
+
 Result<StoredRun> read_run(const std::string& folder) {
   auto stored = read_folder(folder, true);
   if (stored) stored->short_id = short_id_in(parent_folder(folder), stored->run.id);

@@ -43,6 +43,8 @@ Result<StoredRun> read_run(const std::string& folder);
 // the statistics that facts_of() does not ask for, half of the time where a hundred thousand runs are read.
 enum class Kept { all, facts };
 Result<StoredRun> read_stored(const std::string& folder, Kept kept = Kept::all);
+// A run of a list whose tacho died, as read_run() has it: its run.json lacks the last rows.
+void read_last_rows(StoredRun& stored);
 // The newest run of the same job that started before this one: of its job name, or of its command where it has none.
 Result<StoredRun> run_before(const std::string& store_dir, const StoredRun& stored);
 // One run as a person names it: an id or any part of 4 characters or more, "last", "last~N" (N before it), "last:NAME"

@@ -8,6 +8,7 @@
 #include "codec/run_json.h"
 #include "os/line_file.h"
 #include "os/unique.h"
+#include "report/store/facts.h"
 #include "report/store/run_names.h"
 #include "support/sample_run.h"
 #include "support/temp_dir.h"
@@ -129,6 +130,31 @@ TEST(StoredRuns, AnAbandonedRunIsInterruptedAndFoldedAgain) {
   EXPECT_DOUBLE_EQ(json["statistics"]["system_net_recv_bytes"]["sum"].get<double>(), 5000.0);
   EXPECT_DOUBLE_EQ(json["statistics"]["process_memory_mib"]["max"].get<double>(), 999.0);  // the high-water mark stays
   EXPECT_DOUBLE_EQ(json["statistics"]["process_memory_mib"]["min"].get<double>(), 128.0);
+}
+
+TEST(StoredRuns, TheTotalsOfAnAbandonedRunHoldItsLastRows) {
+  const TempDir dir;
+  auto run = sample_run();
+  run.totals.cpu_user_s = 3.25;
+  run.totals.cpu_system_s = 9;  // more than the rows have: of processes that lived between two of them
+  run.totals.io_read_bytes = std::nullopt;
+  run.totals.io_write_bytes = 77;
+  const std::string folder = put_run(dir, run, 0, 0);
+  spill(folder + "/metrics.csv",
+        "timestamp,process_utime,process_stime,process_disk_read_bytes,process_disk_write_bytes\n"
+        "1794735001.250,2,1,5,50\n1794735002.250,2,1,5,50\n1794735003.250,2,,5,50\n");
+  auto listed = read_stored(folder);
+  ASSERT_TRUE(listed);
+  EXPECT_EQ(listed->run.totals.cpu_user_s, 3.25);
+  listed->short_id = "a1b2";
+  read_last_rows(*listed);
+  EXPECT_EQ(listed->short_id, "a1b2");
+  EXPECT_EQ(listed->rows, 3);
+  EXPECT_EQ(listed->run.totals.cpu_user_s, 6);
+  EXPECT_EQ(listed->run.totals.cpu_system_s, 9);
+  EXPECT_FALSE(listed->run.totals.io_read_bytes);
+  EXPECT_EQ(listed->run.totals.io_write_bytes, 150);
+  EXPECT_EQ(facts_of(*listed).cpu_mean, facts_of(*read_run(folder)).cpu_mean);
 }
 
 TEST(StoredRuns, ALockedRunIsAlive) {
