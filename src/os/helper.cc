@@ -1,7 +1,6 @@
 #include "os/helper.h"
 
 #include <fcntl.h>
-#include <linux/ioprio.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -19,6 +18,9 @@ namespace tacho {
 namespace {
 
 constexpr int kNice = 10;
+// Of linux/ioprio.h, which is not C++ in every stable kernel (6.1.192 has a parameter called `class`).
+constexpr int kIoOfProcess = 1;             // IOPRIO_WHO_PROCESS
+constexpr int kIoWhenIdle = (3 << 13) | 0;  // IOPRIO_PRIO_VALUE(IOPRIO_CLASS_IDLE, 0)
 
 struct Plan {
   const char* program;
@@ -30,7 +32,7 @@ struct Plan {
 [[noreturn]] void run_helper(Plan& plan) {
   ::setsid();
   ::setpriority(PRIO_PROCESS, 0, kNice);
-  ::syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_PRIO_VALUE(IOPRIO_CLASS_IDLE, 0));
+  ::syscall(SYS_ioprio_set, kIoOfProcess, 0, kIoWhenIdle);
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
