@@ -34,5 +34,5 @@ int main(int argc, char** argv) {
   settings.quiet = true;
   const auto status = tacho::run_session(settings, clock);
   std::printf("{\"samples\":%ld,\"early_kib\":%ld,\"end_kib\":%ld}\n", samples, early_kib, resident_kib());
-  return status && *status == 0 ? 0 : 1;
+  return status && status->exit_status == 0 ? 0 : 1;
 }
