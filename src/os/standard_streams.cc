@@ -5,9 +5,13 @@
 
 #include <cerrno>
 
-namespace tacho {
+#include "base/log.h"
+#include "os/environment.h"
 
-void hold_standard_places() {
+namespace tacho {
+namespace {
+
+void hold_places() {
   for (int place = 0; place <= STDERR_FILENO; ++place) {
     if (::fcntl(place, F_GETFD) >= 0 || errno != EBADF) continue;
     // O_PATH: neither read nor written. The lowest free place is this one, since those below are taken.
@@ -17,6 +21,13 @@ void hold_standard_places() {
       ::close(fd);
     }
   }
+}
+
+}  // namespace
+
+void prepare_standard_streams() {
+  hold_places();
+  log::set_ascii(locale_is_ascii());
 }
 
 }  // namespace tacho

@@ -1,10 +1,11 @@
-// The places 0, 1 and 2 when the program was started with some of them closed: the next files it opened would take
-// them, and what is meant for stderr would be written into one. First of all in main().
+// stdin, stdout and stderr before anything else is done in main().
 #pragma once
 
 namespace tacho {
 
-// Puts a descriptor into each empty place that behaves as a closed one (EBADF), and that no started program inherits.
-void hold_standard_places();
+// Where the program was started with some of the places 0, 1 and 2 closed, the next files it opened would take them,
+// and what is meant for stderr would be written into one: each gets a descriptor that behaves as a closed one (EBADF),
+// and that no started program inherits. Messages are in ASCII where the locale has nothing else.
+void prepare_standard_streams();
 
 }  // namespace tacho

@@ -16,7 +16,7 @@
 namespace tacho {
 namespace {
 
-constexpr const char* kLogHelp = R"(tacho-katib log TRIAL – prints what is stored for a trial
+constexpr const char* kLogHelp = R"(tacho-katib log TRIAL - prints what is stored for a trial
 
   tacho-katib log my-trial                                 from the file that `tacho-katib db` uses by itself
   tacho-katib log my-trial --server katib-db-manager.kubeflow:6789 --metric loss
