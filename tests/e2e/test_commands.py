@@ -361,7 +361,7 @@ class Advise(Case):
         done = self.tacho("advise", "last", "--prices", prices, "--json")
         found = json.loads(done.out)["prices"]
         self.assertEqual([(row["server"], row["run_cost"]) for row in found], [("s3", 0.3), ("s4", 0.4), ("s5", 0.5), ("s6", 0.6), ("s7", 0.7)])
-        self.assertIn("1 lines", done.err)
+        self.assertIn("1 line without", done.err)
         self.assertIn("0.300000", self.tacho("advise", "last", "--prices", prices).out)
         for text, word in (("server,vcpus\nx,1\n", "memory_gib"), ("", "lacks"), ("\x00\xff,,\n", "lacks")):
             done = self.tacho("advise", "last", "--prices", self.write("bad.csv", text))

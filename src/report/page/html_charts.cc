@@ -79,7 +79,7 @@ constexpr std::array kKinds{
     ChartKind{kJobWaits,
               "Time that the job lost waiting",
               "%",
-              "none lost",
+              "no waiting",
               true,
               {{{"system_pressure_cpu_some", "machine, for CPU", "machine", 100},
                 {"cgroup_pressure_cpu_some", "for CPU", "job", 100},
