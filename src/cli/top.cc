@@ -10,7 +10,6 @@
 #include "cli/top_sources.h"
 #include "os/clock.h"
 #include "os/environment.h"
-#include "os/helper.h"
 #include "sink/top_terminal.h"
 
 namespace tacho {

@@ -14,7 +14,7 @@ namespace tacho {
 namespace {
 
 constexpr size_t kMostLine = 64 * 1024;
-constexpr int kTries = 6;
+constexpr int kFetchTries = 6;
 constexpr int64_t kIdleMs = 60'000;
 
 Status lines_of(const MetadataFile& file, const std::function<void(std::string_view)>& line) {
@@ -60,7 +60,7 @@ Result<MetadataFile> download(const SizeSettings& storage, const std::string& pa
     // Asked without a token, the object would seem to be forbidden; only where there are no credentials at all that is
     // fair.
     if (!bearer && bearer.error().code != Code::not_available) {
-      if (bearer.error().code != Code::io || tries >= kTries) return bearer.error();
+      if (bearer.error().code != Code::io || tries >= kFetchTries) return bearer.error();
       pause(backoff);
       continue;
     }
@@ -72,7 +72,7 @@ Result<MetadataFile> download(const SizeSettings& storage, const std::string& pa
     const int status = answer ? answer->status : 0;
     if (status == 401) token.refuse();
     const bool again = status == 401 || is_temporary_status(status);
-    if (!again || tries >= kTries)
+    if (!again || tries >= kFetchTries)
       return answer ? Error{Code::io, "Cloud Storage answers " + std::to_string(status), path,
                             "check the path and the rights"}
                     : answer.error();

@@ -15,7 +15,7 @@
 namespace tacho {
 namespace {
 
-constexpr int kTries = 6;
+constexpr int kSizeTries = 6;
 constexpr uint64_t kOtherFiles = 64;
 constexpr int64_t kForgetUnknownNs = 60 * kNsPerSec;
 constexpr const char* kGoogle = "https://storage.googleapis.com";
@@ -151,7 +151,7 @@ bool SizeLookup::start(std::vector<Pending>& pending, size_t which) {
 }
 
 void SizeLookup::wait_or_fail(Pending& one, int64_t asked_ms) {
-  one.done = one.failed = one.tries >= kTries;
+  one.done = one.failed = one.tries >= kSizeTries;
   one.not_before_ns = system_clock().monotonic_ns() + one.backoff.next_ms(chance(), asked_ms) * kNsPerMs;
 }
 

@@ -14,7 +14,7 @@
 namespace tacho {
 namespace {
 
-constexpr int64_t kOpenAgain_ns = 300 * kNsPerSec, kLongestPauseAtEnd_ns = 2 * kNsPerSec;
+constexpr int64_t kLongestPauseAtEnd_ns = 2 * kNsPerSec;
 constexpr int64_t kNextBatch_ns = 10 * kNsPerMs;
 constexpr int64_t kReadAgain_ns = 30 * kNsPerSec;  // at a segment that cannot be read
 constexpr int kMostStuck = 3;

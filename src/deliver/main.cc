@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/exit_status.h"
 #include "base/log.h"
 #include "cloud/discover_command.h"
 #include "cloud/servers_command.h"
@@ -20,8 +21,6 @@
 namespace {
 
 using namespace tacho;
-
-constexpr int kRefused = 125;
 
 const char kHelp[] =
     "tacho-deliver is run by tacho; these are its commands:\n"

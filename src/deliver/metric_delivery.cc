@@ -10,7 +10,7 @@ namespace tacho {
 namespace {
 
 constexpr int64_t kLongestMetricPause_ns = 5 * kNsPerSec;
-constexpr int64_t kOpenAgain_ns = 300 * kNsPerSec, kLookAgain_ns = kNsPerSec;
+constexpr int64_t kLookAgain_ns = kNsPerSec;
 
 }  // namespace
 

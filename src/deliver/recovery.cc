@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/exit_status.h"
 #include "base/flags.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -27,7 +28,6 @@
 namespace tacho {
 namespace {
 
-constexpr int kRefused = 125;
 constexpr int64_t kRecoveryPatience_ns = 120 * kNsPerSec;
 constexpr int64_t kOutage_ns =
     45 * kNsPerSec;  // without anything that worked; an answer that takes long may take longer

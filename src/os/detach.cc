@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "os/child.h"
 #include "os/directory.h"
 #include "os/file.h"
-#include "os/helper.h"
 
 namespace tacho {
 namespace {

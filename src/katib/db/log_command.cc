@@ -12,6 +12,7 @@
 #include "katib/model/time_stamp.h"
 #include "katib/rpc/clients.h"
 #include "os/clock.h"
+#include "os/standard_streams.h"
 
 namespace tacho {
 namespace {
@@ -196,7 +197,7 @@ int log_command(std::span<const std::string> words) {
   if (!read) return std::fprintf(stderr, "tacho-katib log: %s\n", read.error().message().c_str()), 1;
   if (rows.empty()) std::fprintf(stderr, "tacho-katib log: nothing is stored for %s\n", printable(trial).c_str());
   const std::string text = options->json ? json(rows) : rows.empty() ? std::string() : table(rows);
-  return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0 ? 0 : 1;
+  return print(text);
 }
 
 }  // namespace tacho
