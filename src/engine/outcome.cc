@@ -135,7 +135,7 @@ void TotalsKeeper::update(Run& run, const Summary& summary, const ProcessTree* t
   const Statistics cgroup_peak = summary.column(cgroup_peak_);
   if (cgroup_peak_ != 0 && cgroup_peak.rows > 0)
     totals.cgroup_memory_peak_bytes = static_cast<int64_t>(cgroup_peak.max * kMiB);
-  const bool own_child = run.mode == "run";
+  const bool own_child = run.mode == kModeRun;
   const bool cgroup_tells =
       context.cgroup.job_only && !(context.cgroup.unified.empty() && context.cgroup.cpuacct.empty());
   run.method.cpu = cgroup_tells ? "cgroup" : own_child ? "subreaper" : "attach";

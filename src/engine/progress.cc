@@ -33,7 +33,7 @@ void Progress::show(const Run& run, const Summary& summary, int64_t now_ns) {
   if (!every_ns_ || now_ns < next_ns_) return;
   next_ns_ = now_ns + *every_ns_;
   std::string line = human_duration(now_ns - start_ns_);
-  const bool machine = run.mode == "watch";
+  const bool machine = run.mode == kModeWatch;
   const Statistics cpu = summary.column(machine ? "system_cpu_usage" : "process_cpu_usage");
   const Statistics memory = summary.column(machine ? "system_memory_used_mib" : "process_memory_mib");
   if (!is_absent(cpu.last)) line += " · cpu " + human_number(cpu.last) + " cores";

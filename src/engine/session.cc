@@ -113,7 +113,7 @@ Result<SessionEnd> Session::run() {
 }
 
 Status Session::prepare() {
-  run_.mode = settings_.mode == Mode::run ? "run" : settings_.mode == Mode::attach ? "attach" : "watch";
+  run_.mode = settings_.mode == Mode::run ? kModeRun : settings_.mode == Mode::attach ? kModeAttach : kModeWatch;
   fill_from_settings(run_, settings_);
   context_.roots = Roots::from_environment();
   find_who_started(run_, settings_, context_.roots);
