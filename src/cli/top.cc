@@ -10,7 +10,7 @@
 #include "cli/top_sources.h"
 #include "os/clock.h"
 #include "os/environment.h"
-#include "sink/top_terminal.h"
+#include "report/live/top_terminal.h"
 
 namespace tacho {
 namespace {

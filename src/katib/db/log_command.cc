@@ -17,16 +17,18 @@
 namespace tacho {
 namespace {
 
-constexpr const char* kLogHelp = R"(tacho-katib log TRIAL – prints what is stored for a trial
-
+constexpr const char* kLogHelp = R"(Examples:
   tacho-katib log my-trial                                 from the file that `tacho-katib db` uses by itself
   tacho-katib log my-trial --server katib-db-manager.kubeflow:6789 --metric loss
   tacho-katib log my-trial --store katib.db --since 10m --json
 
+Usage: tacho-katib log TRIAL [OPTIONS]
+Prints what is stored for a trial.
+
   --server HOST:PORT     ask a DB manager, tacho's or Katib's
   --store FILE|URL       read a store: SQLite file, or postgres://USER@HOST/DATABASE (see tacho-katib db --help)
   --metric NAME          only this metric
-  --since T, --until T   RFC 3339 (2026-11-15T09:30:00Z), or a duration: so long ago; both inclusive
+  --since T, --until T   RFC 3339 (2026-11-15T09:30:00Z), or a duration before now (10m); both inclusive
   --json                 a JSON array of {"time_stamp", "name", "value"}
   --timeout DURATION     of the call (60s)
   --tls, --tls-ca FILE, --tls-cert FILE, --tls-key FILE, --tls-server-name NAME, --auth-token-file FILE   for --server
