@@ -7,9 +7,10 @@
 #include "cli/commands.h"
 #include "cli/metrics.h"
 #include "cli/resolve.h"
-#include "cli/terminal.h"
+#include "engine/settings.h"
 #include "os/file.h"
 #include "os/sibling.h"
+#include "os/text_table.h"
 #include "probe/kit/probe.h"
 #include "sink/sink.h"
 

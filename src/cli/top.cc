@@ -6,10 +6,11 @@
 
 #include "cli/commands.h"
 #include "cli/resolve.h"
-#include "cli/terminal.h"
 #include "cli/top_sources.h"
+#include "engine/settings.h"
 #include "os/clock.h"
 #include "os/environment.h"
+#include "os/text_table.h"
 #include "report/live/top_terminal.h"
 
 namespace tacho {

@@ -7,21 +7,9 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "codec/run_json.h"
-#include "os/environment.h"
 #include "report/summary_text.h"
 
 namespace tacho {
-namespace {
-
-bool use_color(ColorMode mode) {
-  if (mode != ColorMode::automatic) return mode == ColorMode::always;
-  const std::string force = environment_or("CLICOLOR_FORCE");
-  if (!environment_or("NO_COLOR").empty()) return false;
-  if (!force.empty() && force[0] != '0') return true;
-  return ::isatty(STDERR_FILENO) == 1;
-}
-
-}  // namespace
 
 void Progress::begin(std::optional<int64_t> every_ns, int64_t now_ns) {
   every_ns_ = every_ns;
@@ -46,7 +34,7 @@ void Progress::show(const Run& run, const Summary& summary, int64_t now_ns) {
 
 void print_summary(const Settings& settings, const Run& run, const Summary& summary, const std::string& shown_id,
                    std::string_view limited) {
-  const bool color = use_color(settings.color);
+  const bool color = use_color(settings.color, STDERR_FILENO);
   std::string text;
   Run shown = run;
   shown.id = shown_id;
