@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kMostLine = 64 * 1024;
 constexpr int kFetchTries = 6;
-constexpr int64_t kIdleMs = 60'000;
+constexpr int64_t kLogIdleMs = 60'000;
 
 Status lines_of(const MetadataFile& file, const std::function<void(std::string_view)>& line) {
   const JsonReader::Fill fill = file.reader();
@@ -65,7 +65,7 @@ Result<MetadataFile> download(const SizeSettings& storage, const std::string& pa
       continue;
     }
     if (bearer && !bearer->empty()) request.headers.emplace_back("Authorization", "Bearer " + *bearer);
-    request.idle_ms = kIdleMs;
+    request.idle_ms = kLogIdleMs;
     request.on_chunk = [&](std::string_view piece) { return static_cast<bool>(write_all(file->get(), piece)); };
     const auto answer = http.send(request);
     if (answer && answer->status == 200) return MetadataFile(std::move(*file));

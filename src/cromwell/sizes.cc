@@ -18,7 +18,7 @@ namespace {
 constexpr int kSizeTries = 6;
 constexpr uint64_t kOtherFiles = 64;
 constexpr int64_t kForgetUnknownNs = 60 * kNsPerSec;
-constexpr const char* kGoogle = "https://storage.googleapis.com";
+constexpr const char* kGoogleStorage = "https://storage.googleapis.com";
 constexpr const char* kRoot = "/storage/v1";
 
 double chance() {
@@ -42,7 +42,7 @@ struct SizeLookup::Pending {
 Result<std::string> gcs_base_url(std::string_view endpoint) {
   std::string text(trim(endpoint));
   if (text.empty()) text = environment("STORAGE_EMULATOR_HOST");
-  if (text.empty()) text = kGoogle;
+  if (text.empty()) text = kGoogleStorage;
   if (text.find("://") == std::string::npos) text.insert(0, "http://");
   const auto url = parse_url(text);
   if (!url || url->has_user || !url->query.empty())
