@@ -57,7 +57,7 @@ TEST_F(AmdTest, ReadsCards) {
   EXPECT_EQ(gpu.vram_total_bytes, int64_t{32} << 30);
   EXPECT_EQ(detail.gpus[1].name, "AMD GPU 0x164e");
   EXPECT_FALSE(detail.gpus[1].power_watts);
-  Run run;
+  tacho::Run run;
   probe->describe_run(run);
   EXPECT_EQ(run.host.host_gpu_model, "Radeon Pro W6800");
   EXPECT_EQ(run.host.host_gpu_count, 2);

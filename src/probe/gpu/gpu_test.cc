@@ -270,7 +270,7 @@ TEST_F(GpuTest, DescribesDevicesAndHost) {
       "device name=H200 util=25 total=1048576000 used=524288000 temp=40 power=250500 clock=1980 cores=16896\n"
       "device name=H200 util=0 total=1048576000 used=0\ndriver 580.159\n");
   make();
-  Run run;
+  tacho::Run run;
   probe->describe_run(run);
   EXPECT_FALSE(run.host.host_gpu_count);
   ASSERT_TRUE(tick_until([&] { return has("system_gpu_usage"); }));
