@@ -143,7 +143,8 @@ TEST(ProcessFile, AFileWithoutLinesIsCompleted) {
   const TempDir dir;
   auto file = ProcessFile::create(dir.path(), 10);
   ASSERT_TRUE(file);
-  struct stat before {}, after {};
+  struct stat before {
+  }, after{};
   ASSERT_EQ(::stat((dir / kProcessFileName).c_str(), &before), 0);
   ProcessRecord first = process(1, "one", 5);
   file->put(first, "one --two");

@@ -115,7 +115,8 @@ Status search() {
     found = Library::is_installed(std::string(kUsualFolders[i]) + "/" + kSoname);
   if (found) return ok();
   if (chosen.empty() && std::none_of(kTracesOfADriver.begin(), kTracesOfADriver.end(), file_exists))
-    return Error{Code::not_available, "cannot load the library", kSoname, "it is not installed, and no driver is loaded"};
+    return Error{Code::not_available, "cannot load the library", kSoname,
+                 "it is not installed, and no driver is loaded"};
   // Where it is otherwise, only the linker knows; its own words.
   const auto library = open_library();
   return library ? ok() : Status(library.error());
