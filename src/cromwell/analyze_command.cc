@@ -245,8 +245,7 @@ int print_report(const AnalyzeReport& report, const TablesReading& reading, cons
   }
   if (options.json) write_analyze_json(report, reading.table, reading.inputs, put);
   else if (options.output.empty()) {
-    const bool color = ::isatty(STDOUT_FILENO) == 1 && environment("NO_COLOR").empty() &&
-                       environment_raw("TERM").value_or("dumb") != "dumb";
+    const bool color = environment("NO_COLOR").empty() && terminal_takes_colors(STDOUT_FILENO);
     put(analyze_text(report, reading.table, terminal_width(STDOUT_FILENO), color));
   } else if (options.output != "-" && !options.quiet) {
     std::fprintf(stderr, "tacho: %s: %zu tasks\n", options.output.c_str(), report.tasks.size());

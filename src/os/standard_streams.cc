@@ -4,9 +4,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 
 #include "base/log.h"
 #include "os/environment.h"
+#include "os/file.h"
 
 namespace tacho {
 namespace {
@@ -28,6 +30,12 @@ void hold_places() {
 void prepare_standard_streams() {
   hold_places();
   log::set_ascii(locale_is_ascii());
+}
+
+int print(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return 0;
+  log::error(system_error("cannot write", "stdout", errno).message());
+  return 1;
 }
 
 }  // namespace tacho

@@ -16,7 +16,7 @@
 namespace tacho {
 namespace {
 
-constexpr mode_t kFolderMode = 0700, kFileMode = 0600;
+constexpr mode_t kFolderMode = 0700;
 // A run.json that is replaced as a whole costs ten times a row, so where it cannot be updated in place it is replaced
 // only so often. A little below a second, so that a tick that came early does not wait for the next.
 constexpr int64_t kReplaceEveryNs = 950 * kNsPerMs;
@@ -40,12 +40,12 @@ void remove_run_folder(const std::string& folder) {
 class StoreSink final : public Sink {
  public:
   StoreSink(std::string folder, const Run& run, const Summary& summary)
-      : folder_(std::move(folder)), run_json_(folder_, "run.json", kFileMode), run_(run), summary_(summary) {}
+      : folder_(std::move(folder)), run_json_(folder_, "run.json", kRunFileMode), run_(run), summary_(summary) {}
 
   // run.json first: a folder that has anything has that, whenever tacho is killed.
   Status open() {
     if (const Status status = write_run(run_); !status) return status;
-    auto file = LineFile::create(folder_ + "/metrics.csv", kFileMode);
+    auto file = LineFile::create(folder_ + "/metrics.csv", kRunFileMode);
     if (!file) return file.error();
     // Tells `tacho runs` that this run is alive, whatever happens to process ids.
     file->lock();

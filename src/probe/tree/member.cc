@@ -12,6 +12,7 @@
 #include "os/detach.h"
 #include "os/directory.h"
 #include "os/process.h"
+#include "os/sibling.h"
 
 namespace tacho {
 namespace {

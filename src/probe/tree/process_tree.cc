@@ -14,8 +14,8 @@
 #include "base/path.h"
 #include "base/units.h"
 #include "os/clock.h"
-#include "os/detach.h"
 #include "os/process.h"
+#include "os/sibling.h"
 #include "probe/tree/exit_records.h"
 #include "probe/tree/process_observer.h"
 
@@ -121,7 +121,7 @@ bool ProcessTree::is_of_tacho(const Member& member) const {
   if (length <= 0) return errno == ENOENT;  // it is about to end
   std::string_view name = last_part({program.data(), static_cast<size_t>(length)});
   if (name.ends_with(" (deleted)")) name.remove_suffix(10);
-  return name == "tacho" || name == kDelivererName || name == "tacho-gpu" || name == "resource-tracker";
+  return name == kAgentName || name == kDelivererName || name == kGpuReaderName || name == "resource-tracker";
 }
 
 void ProcessTree::expect_own_child() {
