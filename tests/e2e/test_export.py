@@ -150,8 +150,8 @@ class Export(Case):
                 if os.path.isfile(path):
                     self.assertEqual(self.read(os.path.relpath(path, self.dir)), "theirs\n")
                 os.unlink(path)
-                self.record(path)  # and our own
-                self.record(path)
+                self.record(path, command=("true",))  # and our own
+                self.record(path, command=("true",))
                 os.unlink(path)
 
     def test_what_is_special_is_written_to_and_stays(self):
