@@ -2,6 +2,8 @@
 import json
 import os
 import random
+import re
+import shutil
 import signal
 import subprocess
 import time
@@ -130,6 +132,37 @@ class Store(Case):
         notes = [note for note in run["notes"] if "/dev/full" in note]
         self.assertEqual(len(notes), 1, run["notes"])
         self.assertIn("rows are missing", notes[0])
+
+    def test_a_loss_at_the_end_is_in_the_notes(self):
+        """A page is written when run.json is whole already."""
+        os.mkdir(self.path("pages"))
+        done, run, _ = self.tracked("sh", "-c", f"rm -r {self.path('pages')}; exit 3", options=["-q", "-o", self.path("pages", "x.html")], rc=3)
+        self.assertEqual(done.err.count("x.html"), 1, done)
+        self.assertEqual(sum("x.html" in note for note in run["notes"]), 1, run["notes"])
+        self.assertEqual((run["state"], run["outcome"]["exit_code"]), ("failed", 3))
+
+    def test_each_write_that_fails_once_is_told_once(self):
+        """The n-th write of all has no room, for each n: the job ends as it would, every place tells for itself, and says so in run.json."""
+        if not can("strace", "-V"):
+            self.skipTest("no strace here")
+        trace, seen = self.path("trace"), set()
+        for number in range(1, 40):
+            shutil.rmtree(self.store, ignore_errors=True)
+            wrap = ["-qq", "-y", "-o", trace, "-e", "trace=write", "-e", f"inject=write:error=ENOSPC:when={number}", TACHO]
+            done = self.tacho(*wrap, "run", "-q", "-i", "50ms", "-o", self.path("a.csv"), "-o", self.path("b.jsonl"), "--", "sh", "-c", "sleep 0.12; exit 7",
+                              program="strace")
+            self.assertEqual(done.rc, 7, done)
+            failed = re.search(r"write\(\d+<(?:.*/)([^/]+)>, (.*) = -1 ENOSPC.*INJECTED", self.read("trace"))
+            if not failed:
+                break
+            name, text = failed.groups()
+            seen.add(name)
+            run, _ = self.the_run()
+            is_header = text.startswith(('"timestamp,system', '"timestamp,core', '"pid,'))  # which is tried again with the first line
+            self.assertEqual(len(done.err.splitlines()), 0 if is_header else 1, (name, text, done))
+            where = "run store" if name == "metrics.csv" else name
+            self.assertEqual(sum(where in note for note in run["notes"]), 0 if is_header else 1, (name, run["notes"]))
+        self.assertLessEqual({"marks.csv", "processes.csv", "devices.csv", "metrics.csv", "a.csv", "b.jsonl"}, seen)
 
     def test_a_store_that_is_not_there_is_said_however_quiet(self):
         done = self.tacho("run", "-q", "--", "true", env={"XDG_STATE_HOME": "/proc/no/such/place"})
