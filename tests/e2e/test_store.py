@@ -133,6 +133,21 @@ class Store(Case):
         self.assertEqual(len(notes), 1, run["notes"])
         self.assertIn("rows are missing", notes[0])
 
+    def test_a_run_folder_that_somebody_swaps(self):
+        """Where others may write to the store: a link in its place is not followed, and the run goes on in its own folder."""
+        os.mkdir(self.path("victim"))
+        for name in ("run.json", "metrics.csv"):
+            self.write("victim/" + name, "precious\n")
+        job = f"mv $TACHO_RUN {self.path('away')}; ln -s {self.path('victim')} $TACHO_RUN; sleep 0.4; exit 3"
+        done = self.tacho("run", "-q", "-i", "50ms", "--", "sh", "-c", job)
+        self.assertEqual(done.rc, 3, done)
+        self.assertEqual(sorted(os.listdir(self.path("victim"))), ["metrics.csv", "run.json"])
+        for name in ("run.json", "metrics.csv"):
+            self.assertEqual(self.read("victim/" + name), "precious\n")
+        run = json.loads(self.read("away/run.json"))
+        self.assertEqual((run["state"], run["outcome"]["exit_code"]), ("failed", 3))
+        self.assertGreater(len(self.read("away/metrics.csv").splitlines()), 4)
+
     def test_a_loss_at_the_end_is_in_the_notes(self):
         """A page is written when run.json is whole already."""
         os.mkdir(self.path("pages"))
