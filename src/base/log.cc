@@ -15,6 +15,7 @@ namespace tacho::log {
 namespace {
 
 std::atomic<Level> level{Level::normal};
+std::atomic<bool> is_ascii{false};
 std::atomic<uint64_t> raised{0};
 
 constexpr size_t kTexts = 1000;      // remembered, and printed in a minute at the most
@@ -89,6 +90,7 @@ void print(std::string_view text) {
     line.resize(kLineLimit);
     line = valid_utf8(line) + "...";  // the cut may have gone through a character
   }
+  if (is_ascii) line = ascii_text(line);
   line += '\n';
   std::fwrite(line.data(), 1, line.size(), stderr);  // stderr is unbuffered
 }
@@ -96,6 +98,7 @@ void print(std::string_view text) {
 }  // namespace
 
 void set_level(Level value) { level = value; }
+void set_ascii(bool value) { is_ascii = value; }
 
 void error(std::string_view text) { print(text); }
 

@@ -12,6 +12,7 @@ namespace tacho::log {
 
 enum class Level { quiet, normal, verbose };
 void set_level(Level level);
+void set_ascii(bool ascii);  // for a terminal that knows nothing else (base/text.h)
 
 void error(std::string_view text);  // "tacho: …", always
 void info(std::string_view text);   // good news, or a step that was meant to be; silent when quiet, counted as nothing

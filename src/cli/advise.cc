@@ -93,7 +93,9 @@ Result<Priced> price(const std::string& path, const Advice& advice) {
     return error;
   }
   if (list->skipped > 0)
-    log::warn(path + ": " + std::to_string(list->skipped) + " lines without a name, size or price were passed over");
+    log::warn(path + ": " + std::to_string(list->skipped) +
+              (list->skipped == 1 ? " line without a name, size or price was passed over"
+                                  : " lines without a name, size or price were passed over"));
   const auto needed = [](const std::optional<int64_t>& value) { return static_cast<double>(value.value_or(0)); };
   const ServerNeed need{needed(advice.cpu.advised), needed(advice.memory.advised) / 1024, needed(advice.gpu.advised),
                         needed(advice.vram_mib) / 1024};

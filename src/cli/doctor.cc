@@ -7,6 +7,7 @@
 #include <array>
 #include <utility>
 
+#include "base/text_width.h"
 #include "base/writer.h"
 #include "cli/commands.h"
 #include "cli/concat.h"

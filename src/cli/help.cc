@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "base/text_width.h"
 #include "cli/concat.h"
 
 namespace tacho {

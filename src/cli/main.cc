@@ -62,7 +62,7 @@ constexpr auto kCommands = std::to_array<Command>({
 }  // namespace
 
 int main(int argc, char** argv) {
-  hold_standard_places();
+  prepare_standard_streams();
   if (const auto status = serve_as_gpu_reader(argc, argv)) return *status;
   const std::vector<std::string> words(argv, argv + argc);
   const std::span<const std::string> arguments(words);

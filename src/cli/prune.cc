@@ -96,6 +96,7 @@ Result<Plan> plan_of(const std::string& store_dir, const Rules& rules) {
 std::string plan_text(const Plan& plan, bool color) {
   Table table{{"RUN", "JOB", "WHEN", "BYTES", "COMMAND"}, {}, Overlong::cut};
   table.right = {false, false, false, true, false};
+  table.firm = {true, false, true, true, false};
   std::string kept;
   for (const Plan::Item& item : plan.items) {
     const Run& run = item.stored.run;

@@ -42,7 +42,7 @@ int run_beside(std::span<const std::string> words) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  hold_standard_places();
+  prepare_standard_streams();
   if (const auto status = serve_as_gpu_reader(argc, argv)) return *status;
   // A token and keys are in memory: no dump of it.
   const rlimit none{0, 0};

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/text_width.h"
+#include "os/environment.h"
 #include "os/text_table.h"
 #include "report/live/live_text.h"
 
@@ -54,7 +56,7 @@ void LivePanel::show(const Run& run, const Row& row, int64_t now_ns) {
   const TerminalSize size = terminal_size(kTerminal);
   if (!drawn_ || size.columns != size_.columns || size.lines != size_.lines) reserve(size);
   if (!drawn_) return;
-  const Window window{size.columns, height_, color_, terminal_is_ascii(), false};
+  const Window window{size.columns, height_, color_, locale_is_ascii(), false};
   std::vector<std::string> lines;
   if (one_line_) {
     std::string line = feed_->state().figures.line();

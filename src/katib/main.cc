@@ -49,7 +49,7 @@ int become(const std::string& program, const std::string* command, Arguments arg
 }  // namespace
 
 int main(int argc, char** argv) {
-  tacho::hold_standard_places();
+  tacho::prepare_standard_streams();
   if (const auto status = tacho::serve_as_gpu_reader(argc, argv)) return *status;
   const std::vector<std::string> words(argv, argv + argc);
   const std::string_view called = words.empty() ? "" : tacho::last_part(words[0]);

@@ -194,7 +194,7 @@ bool LineFile::lock() {
 }
 
 LockState probe_lock(const std::string& path) {
-  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!fd) return LockState::unknown;
   if (::flock(fd.get(), LOCK_SH | LOCK_NB) == 0) return LockState::free;
   return errno == EWOULDBLOCK ? LockState::held : LockState::unknown;

@@ -5,6 +5,7 @@
 #include <linux/sched.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -151,7 +152,10 @@ Error exec_error(const std::string& program, const std::vector<std::string>& can
   } else {
     error.code = Code::denied;
     error.what = "command is not executable";
-    if (number == EACCES) error.hint = "permission denied; try chmod +x, or name a program";
+    struct stat info {};
+    const bool is_folder = ::stat(program.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+    if (is_folder) error.hint = "it is a folder";
+    else if (number == EACCES) error.hint = "permission denied; try chmod +x, or name a program";
   }
   return error;
 }

@@ -156,11 +156,11 @@ TEST(FilesOfARun, APipeIsNotWaitedForAndALinkOnlyWhereItMayBe) {
   ASSERT_EQ(::mkfifo((dir / "pipe").c_str(), 0600), 0);
   EXPECT_EQ(read_plain_file(dir / "file").value_or(""), "text");
   EXPECT_FALSE(read_plain_file(dir / "link"));
-  EXPECT_EQ(read_linked_file(dir / "link").value_or(""), "text");
-  EXPECT_FALSE(read_linked_file(dir / "file", 4));
+  EXPECT_EQ(read_regular_file(dir / "link").value_or(""), "text");
+  EXPECT_FALSE(read_regular_file(dir / "file", 4));
   for (const char* name : {"pipe", "none"}) {
     EXPECT_FALSE(read_plain_file(dir / name));
-    EXPECT_FALSE(read_linked_file(dir / name));
+    EXPECT_FALSE(read_regular_file(dir / name));
   }
 }
 

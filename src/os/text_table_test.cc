@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/text.h"
+#include "base/text_width.h"
 
 namespace tacho {
 namespace {
@@ -46,7 +47,33 @@ TEST(TextTable, NoLineIsWiderThanTheTerminal) {
             "command  xxxxxxxxxxxxxxx…           make\n");
 }
 
+<<<<<<< HEAD:src/os/text_table_test.cc
 TEST(TextTable, AsciiWhereTheLocaleHasNothingElse) {
+=======
+TEST(Terminal, WhatIsFirmIsNotCut) {
+  Table table{
+      {"RUN", "JOB", "TIME", "COMMAND"},
+      {{"20261115-aaaa", "a-job-of-a-long-name", "10s", "python3 train.py"}, {"20261115-bbbb", "x", "1m05s", "make"}}};
+  table.firm = {true, false, true, false};
+  EXPECT_EQ(table.text(false, 40),
+            "RUN            JOB       TIME   COMMAND\n"
+            "20261115-aaaa  a-job-o…  10s    python3…\n"
+            "20261115-bbbb  x         1m05s  make\n");
+  for (size_t width = 14; width < 80; ++width) {
+    const std::string text = table.text(false, width);
+    EXPECT_NE(text.find("\n20261115-aaaa"), std::string::npos) << text;
+    for (const std::string_view line : split(text, '\n')) EXPECT_LE(text_width(line), width) << text;
+  }
+}
+
+TEST(Terminal, WideCharactersTakeTwoColumns) {
+  const Table table{{"A", "B"}, {{"漢字", "x"}, {"ab", "y"}}, Overlong::cut};
+  EXPECT_EQ(table.text(false, 0), "A     B\n漢字  x\nab    y\n");
+  EXPECT_EQ(cut_text("漢字漢字", 5), "漢字…");
+}
+
+TEST(Terminal, AsciiWhereTheLocaleHasNothingElse) {
+>>>>>>> seeing:src/cli/terminal_test.cc
   ::setenv("LC_ALL", "C", 1);
   EXPECT_EQ(cut_text("abcdefghij", 6), "abc...");
   const Table table{{"A", "B"}, {{"ä", "1 · 2"}}, Overlong::cut};

@@ -28,7 +28,7 @@ Status replace_file(const std::string& path, std::string_view text) {
 // What a file holds, where it is a plain one of a sane size.
 std::string text_before(const std::string& path) {
   if (path == "-") return {};
-  return read_linked_file(path, kLongestTrace).value_or("");
+  return read_regular_file(path, kLongestTrace).value_or("");
 }
 
 using MakeText = std::string (*)(const JobFigures& job, const std::string& path);

@@ -5,9 +5,11 @@ import random
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import time
 
+from stored_runs import make_run
 from support import IS_ROOT, TACHO, Case, Table, burner, can, children_of, until
 
 
@@ -239,3 +241,65 @@ class Store(Case):
         _, run, _ = self.tracked(burner("cpu"), "1", "200")
         self.assertGreaterEqual(run["totals"]["processes_seen"], 1)
         self.assertGreater(run["totals"]["memory_peak_bytes"], 1 << 18)
+
+
+class Planted(Case):
+    """In a store that several people write to anything may lie in a run's folder: no command waits for it or reads it without an end, and the other
+    runs are there as ever."""
+    COMMANDS = [["runs"], ["runs", "--json"], ["runs", "--job", "bad"], ["runs", "--failed"], ["show", "last~0"], ["show", "{bad}"], ["show", "{bad}", "--json"],
+                ["show", "last:bad"], ["why", "{bad}"], ["why", "{bad}", "--json"], ["report", "{bad}", "-o", "page.html"], ["compare", "{bad}"],
+                ["compare", "{bad}", "{good}"], ["advise", "{bad}"], ["advise", "--job", "bad"], ["top", "{bad}", "--once"], ["top", "{bad}", "--once", "--json"],
+                ["export", "{bad}", "-f", "csv"], ["export", "{bad}", "-f", "jobstats"], ["prune", "--keep", "0", "--dry-run"], ["stop", "{bad}"], ["note", "{bad}", "x"],
+                ["mark", "x"], ["query", "--no-cache", "SELECT count(*) FROM samples"], ["query", "--no-cache", "SELECT count(*) FROM processes"],
+                ["docs", "run-names"], ["deliver", "{bad}"], ["rm", "{bad}"]]
+    FILES = ("run.json", "metrics.csv", "processes.csv", "devices.csv", "marks.csv", "notes.txt")
+    HEADS = {"run.json": "{", "metrics.csv": "timestamp,process_cpu_usage\n1,1\n2,1\n", "marks.csv": "timestamp,event,name\n1,phase,a\n",
+             "processes.csv": "pid,ppid,name,command,started,ended,count,cpu_s,peak_memory_mib,disk_read_bytes,disk_write_bytes,gpu_vram_mib,exit\n"}
+
+    def plant(self, path, kind):
+        if os.path.exists(path):
+            os.unlink(path)
+        if kind == "fifo":
+            os.mkfifo(path, 0o600)
+        elif kind == "socket":
+            listener = socket.socket(socket.AF_UNIX)
+            self.addCleanup(listener.close)
+            here = os.open(os.path.dirname(path), os.O_PATH)
+            listener.bind(f"/proc/self/fd/{here}/{os.path.basename(path)}")
+            os.close(here)
+        elif kind == "folder":
+            os.mkdir(path)
+        elif kind == "device":
+            os.symlink("/dev/zero", path)
+        elif kind == "link to a fifo":
+            os.symlink(self.path("pipe"), path)
+        else:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(self.HEADS.get(os.path.basename(path), ""))
+                file.truncate(1 << 40)
+
+    def test_nothing_is_waited_for(self):
+        os.mkfifo(self.path("pipe"))
+        for file in self.FILES:
+            for kind in ("fifo", "socket", "folder", "device", "link to a fifo", "hole"):
+                store = self.path("store")
+                good = os.path.basename(make_run(store, "20261115-00000000000a", job="good", ago_s=50))
+                bad = make_run(store, "20261115-00000000000b", job="bad")
+                self.plant(os.path.join(bad, file), kind)
+                for words in self.COMMANDS:
+                    with self.subTest(file=file, kind=kind, words=words):
+                        words = [word.format(bad=os.path.basename(bad), good=good) for word in words]
+                        done = self.tacho(*words, timeout=20, env={"TACHO_STORE": store, "TACHO_RUN": bad})
+                        self.assertGreaterEqual(done.rc, 0, done)
+                        if words == ["runs"]:
+                            self.assertEqual(done.rc, 0, done)
+                            self.assertIn(" good ", done.out)
+                            self.assertIn(" bad " if file != "run.json" else os.path.join(bad, file), done.out + done.err)
+                shutil.rmtree(store)
+
+    def test_a_job_that_makes_one(self):
+        """Also at the end of a run: the job's own folder is known to it."""
+        for kind in ("fifo", "hole"):
+            how = "mkfifo $TACHO_RUN/marks.csv" if kind == "fifo" else "truncate -s 1T $TACHO_RUN/marks.csv"
+            done = self.tacho("run", "--", "sh", "-c", f"rm $TACHO_RUN/marks.csv; {how}; exit 3", timeout=20)
+            self.assertEqual(done.rc, 3, done)

@@ -13,6 +13,8 @@ namespace tacho {
 
 class RecordLines {
  public:
+  // What is no plain file is refused: a pipe that nobody writes to would be waited for, and who reads a file reads it
+  // more than once.
   Status open(const std::string& path);
   // The next one without its line end, good until the next call. Only whole lines: one without its LF is still being
   // written, or was torn by a kill. A quoted field may hold line ends.
@@ -26,6 +28,7 @@ class RecordLines {
 
  private:
   bool fill();
+  size_t read_piece();
 
   Fd file_;
   GzipDecoder gunzip_;

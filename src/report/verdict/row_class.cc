@@ -202,8 +202,12 @@ JudgedRun JudgedRun::of(const Run& run) {
   return judged;
 }
 
+bool has_figures(const JudgedRow& row) {
+  return std::any_of(row.value.begin(), row.value.end(), [](double value) { return !is_absent(value); });
+}
+
 std::optional<RowClass> classify(const JudgedRow& row, const JudgedRun& run) {
-  if (!row.machine && row[threads] == 0) return std::nullopt;
+  if ((!row.machine && row[threads] == 0) || !has_figures(row)) return std::nullopt;
   const Terms terms = terms_of(row, run);
   if (is_memory(terms, run)) return RowClass{Limit::memory};
   if (is_throttled(terms)) return RowClass{Limit::cpu_quota};
