@@ -32,14 +32,15 @@ void WorkQueue::add_after(const std::string& key, int64_t delay_ms) {
   wait_lock_.notify_all();
 }
 
-void WorkQueue::retry(const std::string& key, double random, int64_t first_ms, int64_t last_ms) {
+void WorkQueue::retry(const std::string& key, double random, int64_t first_ms, int64_t last_ms,
+                      int64_t at_least_ms) {
   int failures = 0;
   {
     const std::lock_guard lock(wait_lock_);
     failures = failures_[key]++;
   }
   const int64_t bound_ms = std::min(last_ms, first_ms << std::min(failures, 20));
-  add_after(key, static_cast<int64_t>(static_cast<double>(bound_ms) * (0.8 + 0.4 * random)));
+  add_after(key, std::max(at_least_ms, static_cast<int64_t>(static_cast<double>(bound_ms) * (0.8 + 0.4 * random))));
 }
 
 void WorkQueue::forget(const std::string& key) {

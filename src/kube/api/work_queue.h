@@ -19,8 +19,9 @@ class WorkQueue {
   // Comes at this time or before; an earlier time stays.
   void add_after(const std::string& key, int64_t delay_ms);
   // The work failed: the key comes again after a time that doubles from first_ms to last_ms, with jitter. `random` is
-  // in [0, 1).
-  void retry(const std::string& key, double random, int64_t first_ms = 100, int64_t last_ms = 30'000);
+  // in [0, 1). Not before `at_least_ms`, unless it is added anew.
+  void retry(const std::string& key, double random, int64_t first_ms = 100, int64_t last_ms = 30'000,
+             int64_t at_least_ms = 0);
   // The work succeeded: after the next failure the time starts from first_ms.
   void forget(const std::string& key);
   // Waits for a key; nothing after stop(). done() has to follow.
