@@ -20,7 +20,8 @@ std::atomic<int> reserved_descriptors = kForTheRest;
 
 Error refused(const std::string& address, uint16_t port, int error_number) {
   Error error = system_error("cannot listen", address + ":" + std::to_string(port), error_number);
-  if (error_number == EADDRINUSE) error.hint = "is the port taken by another program? stop that one, or choose another port";
+  if (error_number == EADDRINUSE)
+    error.hint = "is the port taken by another program? stop that one, or choose another port";
   if (error_number == EACCES) error.hint = "ports below 1024 need a privilege: choose a higher one";
   if (error_number == EADDRNOTAVAIL) error.hint = "this machine does not have that address; 0.0.0.0 is all of them";
   return error;

@@ -17,7 +17,7 @@ constexpr size_t kLineLimit = 16u << 20;
 constexpr size_t kLargePage = 8u << 20;     // bytes; the next page is asked for with fewer objects
 constexpr int64_t kQuickEndNs = kNsPerSec;  // a stream that ends sooner is not reopened at once
 constexpr int64_t kQuickGoneNs = 30 * kNsPerSec, kMaxPauseNs = 30 * kNsPerSec;  // lists are dear: see run()
-constexpr int kRefusals = 3;                        // then the version may be to blame
+constexpr int kRefusals = 3;                                                    // then the version may be to blame
 constexpr int64_t kTurnNs = kNsPerSec / 20;  // a request's share of what the whole program may ask for
 
 double chance() {

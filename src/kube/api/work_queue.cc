@@ -32,8 +32,7 @@ void WorkQueue::add_after(const std::string& key, int64_t delay_ms) {
   wait_lock_.notify_all();
 }
 
-void WorkQueue::retry(const std::string& key, double random, int64_t first_ms, int64_t last_ms,
-                      int64_t at_least_ms) {
+void WorkQueue::retry(const std::string& key, double random, int64_t first_ms, int64_t last_ms, int64_t at_least_ms) {
   int failures = 0;
   {
     const std::lock_guard lock(wait_lock_);

@@ -81,7 +81,8 @@ WriteEnd TrialWriter::write_status(Json& trial, const std::function<bool(Json&)>
 WriteEnd TrialWriter::read_again(Json& trial) {
   Json now;
   const ApiAnswer answer = client_.get(trial_path(trial));
-  if (const WriteEnd end = take(answer, "Trial", text_at(trial, {"metadata", "name"}), now); end != WriteEnd::done) return end;
+  if (const WriteEnd end = take(answer, "Trial", text_at(trial, {"metadata", "name"}), now); end != WriteEnd::done)
+    return end;
   if (text_at(now, {"metadata", "uid"}) != text_at(trial, {"metadata", "uid"})) return WriteEnd::absent;
   trial = std::move(now);
   return WriteEnd::done;
