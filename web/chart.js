@@ -52,14 +52,10 @@ class Chart {
     this.card.dataset.chart = spec.id;
     this.card.append(make('h3', '', spec.title + (spec.unit.endsWith('/s') ? ', per second' : spec.unit && spec.unit !== 'bytes' ? ', ' + spec.unit : '')), this.legend());
     this.plot = make('div', 'plot');
-    this.canvas = make('canvas');
-    this.canvas.setAttribute('role', 'img');
-    this.canvas.setAttribute('aria-label', this.inWords());
-    this.cursor = make('div', 'cursor');
-    this.tip = make('div', 'tip');
-    const mark = make('div', 'selection');
-    this.cursor.hidden = this.tip.hidden = mark.hidden = true;
-    this.plot.append(this.canvas, mark, this.cursor, this.tip);
+    const { canvas, cursor, tip, mark } = layersOf(this.plot, this.inWords());
+    this.canvas = canvas;
+    this.cursor = cursor;
+    this.tip = tip;
     this.card.append(this.plot);
     host.append(this.card);
     this.width = 600;
@@ -131,11 +127,8 @@ class Chart {
   }
 
   draw() {
-    const ratio = window.devicePixelRatio || 1, canvas = this.canvas, context = canvas.getContext('2d');
-    canvas.width = Math.round(this.width * ratio);
-    canvas.height = Math.round(HEIGHT * ratio);
+    const context = paperOf(this.canvas, this.width, HEIGHT);
     if (!context) return;
-    context.scale(ratio, ratio);
     context.font = '11px system-ui, sans-serif';
     this.scale();
     this.drawPhases(context);

@@ -1,6 +1,3 @@
-#include <cerrno>
-#include <cstdio>
-
 #include "base/log.h"
 #include "base/path.h"
 #include "base/text.h"
@@ -8,7 +5,6 @@
 #include "cli/help.h"
 #include "cli/shell.h"
 #include "os/environment.h"
-#include "os/file.h"
 
 namespace tacho {
 namespace {
@@ -33,12 +29,6 @@ int unknown_command(std::span<const Command> commands, const std::string& name) 
 int refuse(const Error& error) {
   log::error(error.message());
   return kRefused;
-}
-
-int print(std::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return 0;
-  log::error(system_error("cannot write", "stdout", errno).message());
-  return 1;
 }
 
 bool is_set(const ParsedLine& line, std::string_view flag) {

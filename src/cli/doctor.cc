@@ -12,7 +12,8 @@
 #include "cli/concat.h"
 #include "cli/help.h"
 #include "cli/resolve.h"
-#include "cli/terminal.h"
+#include "engine/settings.h"
+#include "os/text_table.h"
 
 namespace tacho {
 namespace {

@@ -8,8 +8,9 @@
 #include "base/time_text.h"
 #include "cli/commands.h"
 #include "cli/resolve.h"
-#include "cli/terminal.h"
+#include "engine/settings.h"
 #include "os/clock.h"
+#include "os/text_table.h"
 #include "report/store/facts.h"
 #include "report/store/group.h"
 #include "report/store/human.h"
@@ -22,7 +23,7 @@ namespace {
 // The command, or what else was recorded.
 std::string what_ran(const Run& run) {
   if (std::string text = command_text(run, 1000); !text.empty()) return text;
-  if (run.mode != "attach") return run.mode == "watch" ? "machine" : "";
+  if (run.mode != kModeAttach) return run.mode == kModeWatch ? "machine" : "";
   const std::string pid = run.pid != 0 ? "pid " + std::to_string(run.pid) : "";
   return harmless_text(run.process_name) + (run.process_name.empty() || pid.empty() ? pid : " (" + pid + ")");
 }

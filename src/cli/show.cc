@@ -3,7 +3,7 @@
 
 #include "cli/commands.h"
 #include "cli/resolve.h"
-#include "cli/terminal.h"
+#include "engine/settings.h"
 #include "report/store/input.h"
 #include "report/store/phase_text.h"
 #include "report/summary_text.h"

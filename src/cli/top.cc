@@ -6,12 +6,12 @@
 
 #include "cli/commands.h"
 #include "cli/resolve.h"
-#include "cli/terminal.h"
 #include "cli/top_sources.h"
+#include "engine/settings.h"
 #include "os/clock.h"
 #include "os/environment.h"
-#include "os/helper.h"
-#include "sink/top_terminal.h"
+#include "os/text_table.h"
+#include "report/live/top_terminal.h"
 
 namespace tacho {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "cli/commands.h"
 #include "cli/resolve.h"
-#include "cli/terminal.h"
+#include "engine/settings.h"
 #include "report/verdict/verdict.h"
 
 namespace tacho {

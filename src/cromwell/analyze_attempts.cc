@@ -2,10 +2,11 @@
 
 #include <algorithm>
 
+#include "base/units.h"
+
 namespace tacho {
 namespace {
 
-constexpr double kGiB = 1073741824.0;
 constexpr size_t kMostFileNames = 12;
 
 uint64_t hash_of(std::string_view text) { return std::hash<std::string_view>{}(text); }
@@ -115,7 +116,7 @@ void AttemptTable::add(const CallRow& row) {
   attempt.cpus = known_or_nan(row.cpu_count);
   attempt.gpus = known_or_nan(row.gpu_count);
   attempt.memory_gb = row.mem_total_bytes ? static_cast<double>(*row.mem_total_bytes) * 1e-9
-                                          : known_or_nan(row.mem_total_gib) * kGiB * 1e-9;
+                                          : known_or_nan(row.mem_total_gib) * static_cast<double>(kGiB) * 1e-9;
   attempt.input_gb = known_or_nan(row.input_gb());
   attempt.some_sizes_unknown = row.unknown_files > 0;
   attempt.cost_per_hour = known_or_nan(row.vm_cost_per_hour);

@@ -30,6 +30,7 @@ constexpr const char kAnalyzeHelp[] =
     "or of all three, through its API. Exit status: 0 done, 1 a table cannot be read, 2 wrong usage.\n\n";
 
 constexpr int64_t kMostDays = 36'500;
+constexpr int kPatienceMs = 60'000;  // a pager takes its time
 
 struct AnalyzeSettings {
   std::string runtime, metrics, metadata;  // a file, or bq://…
@@ -240,13 +241,12 @@ int print_report(const AnalyzeReport& report, const TablesReading& reading, cons
   if (!options.output.empty()) {
     const std::string page = analyze_page(report, reading.table);
     if (options.output == "-") put(page);
-    else if (const Status status = write_file_atomically(options.output, page); !status)
+    else if (const Status status = write_output(options.output, page, 0644, kPatienceMs); !status)
       return log::error(status.error().message()), 1;
   }
   if (options.json) write_analyze_json(report, reading.table, reading.inputs, put);
   else if (options.output.empty()) {
-    const bool color = ::isatty(STDOUT_FILENO) == 1 && environment("NO_COLOR").empty() &&
-                       environment_raw("TERM").value_or("dumb") != "dumb";
+    const bool color = environment("NO_COLOR").empty() && terminal_takes_colors(STDOUT_FILENO);
     put(analyze_text(report, reading.table, terminal_width(STDOUT_FILENO), color));
   } else if (options.output != "-" && !options.quiet) {
     std::fprintf(stderr, "tacho: %s: %zu tasks\n", options.output.c_str(), report.tasks.size());

@@ -11,8 +11,6 @@
 namespace tacho {
 namespace {
 
-constexpr int64_t kGiB = int64_t{1} << 30;
-
 // Families whose memory grows with the CPUs, in MiB for each. Of those with `whole_gib` Google gives away no part of
 // one.
 struct Family {

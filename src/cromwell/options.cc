@@ -7,7 +7,6 @@
 #include "base/text.h"
 #include "cromwell/metadata_table.h"
 #include "os/environment.h"
-#include "os/helper.h"
 
 namespace tacho {
 namespace {

@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kMostSubWorkflows = 200'000;
 // BigQuery would take 9 MiB; a batch is held in several forms while another one is made, and memory is bounded.
-constexpr size_t kBatchRows = 500, kBatchBytes = size_t{3} << 20;
+constexpr size_t kBatchBytes = size_t{3} << 20;
 
 // One upload: batches, sizes, the sender that is made for the first of them.
 class Upload {

@@ -14,13 +14,13 @@
 namespace tacho {
 namespace {
 
-constexpr int64_t kOpenAgain_ns = 300 * kNsPerSec, kLongestPauseAtEnd_ns = 2 * kNsPerSec;
+constexpr int64_t kLongestPauseAtEnd_ns = 2 * kNsPerSec;
 constexpr int64_t kNextBatch_ns = 10 * kNsPerMs;
 constexpr int64_t kReadAgain_ns = 30 * kNsPerSec;  // at a segment that cannot be read
 constexpr int kMostStuck = 3;
 // The metadata server is asked again until so much is left for the rows themselves.
 constexpr int64_t kForRows_ns = 2 * kNsPerSec;
-constexpr int64_t kAskAgain_ns = kNsPerSec, kAskAgainAtEnd_ns = 250 * kNsPerMs, kLongestAsk_ns = 30 * kNsPerSec;
+constexpr int64_t kAskAgainAtEnd_ns = 250 * kNsPerMs;
 constexpr size_t kFeedBytes = size_t{1} << 20;  // in memory at a time, beside one segment
 constexpr uint64_t kRepeated = ~uint64_t{0};    // tag of a runtime row that goes a second time
 // The runtime row itself, the first rows of metrics that go with it, and then the next ones; at the end any second one.
@@ -68,7 +68,7 @@ BqDelivery::~BqDelivery() = default;
 void BqDelivery::finish(int64_t deadline_ns) {
   SpooledDelivery::finish(deadline_ns);
   ended_ns_ = now_ns();
-  ask_ns_ = kAskAgain_ns;
+  ask_ns_.reset();
   if (segments_) segments_->owner_ended();
   for (auto& [group, table] : tables_) table.stream->hurry();
 }
@@ -239,8 +239,7 @@ Step BqDelivery::opened_later(const Error& error) {
   if (!later) shared_.notices.warn("open", reason_);
   if (!later) return wait_until(now_ns() + kOpenAgain_ns);
   // As long as there is time; beside a task there is little of it.
-  const int64_t pause_ns = ended_ && role_ == Role::beside ? kAskAgainAtEnd_ns : ask_ns_;
-  ask_ns_ = std::min(2 * ask_ns_, kLongestAsk_ns);
+  const int64_t pause_ns = ended_ && role_ == Role::beside ? kAskAgainAtEnd_ns : ask_ns_.next();
   return wait_until(now_ns() + pause_ns);
 }
 

@@ -18,7 +18,7 @@ namespace tacho {
 using Json = nlohmann::ordered_json;
 
 struct SpoolOutcome {
-  std::string run_status;  // "finished" or "failed"
+  std::string run_status;  // meta::kRunFinished or kRunFailed
   std::optional<int> exit_code;
   std::string finished_at;  // 2026-11-15T14:00:00Z
 };

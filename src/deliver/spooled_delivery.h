@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/units.h"
 #include "deliver/delivery.h"
 
 namespace tacho {
@@ -18,6 +19,8 @@ class SpooledDelivery : public Delivery {
   int64_t cancel_at_ns() const override { return deadline_ns_; }
 
  protected:
+  static constexpr int64_t kOpenAgain_ns = 300 * kNsPerSec;  // a place whose settings are wrong is asked again
+
   // `form` is the ending of the run's segments; at the end no pause is longer than `longest_pause_ns`.
   SpooledDelivery(SpoolRun run, Role role, Delivering& shared, std::string_view form, int64_t longest_pause_ns);
 

@@ -95,13 +95,17 @@ bool KeptFile::read(ReadBuffer& buffer, std::string_view& text) {
   return false;
 }
 
-Result<Fd> open_plain_file(const std::string& path) {
-  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+static Result<Fd> open_without_waiting(const std::string& path, int flags) {
+  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags));
   struct stat facts {};
   if (!fd || ::fstat(fd.get(), &facts) != 0) return system_error("cannot open", path, errno);
   if (!S_ISREG(facts.st_mode)) return Error{Code::invalid, "this is not a plain file", path, "it is left alone"};
   return fd;
 }
+
+Result<Fd> open_plain_file(const std::string& path) { return open_without_waiting(path, O_NOFOLLOW); }
+
+Result<Fd> open_linked_file(const std::string& path) { return open_without_waiting(path, 0); }
 
 Status read_pieces(const std::string& path, const std::function<bool(std::string_view piece)>& take) {
   const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -115,9 +119,7 @@ Status read_pieces(const std::string& path, const std::function<bool(std::string
   }
 }
 
-Result<std::string> read_whole_file(const std::string& path, size_t limit) {
-  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd) return system_error("cannot open", path, errno);
+static Result<std::string> read_all(const Fd& fd, const std::string& path, size_t limit) {
   std::string text;
   std::array<char, 64 * 1024> chunk;  // not filled beforehand: most files have a line
   for (;;) {
@@ -127,6 +129,24 @@ Result<std::string> read_whole_file(const std::string& path, size_t limit) {
     if (got == 0) return text;
     if (got > 0) text.append(chunk.data(), static_cast<size_t>(got));
   }
+}
+
+Result<std::string> read_whole_file(const std::string& path, size_t limit) {
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) return system_error("cannot open", path, errno);
+  return read_all(fd, path, limit);
+}
+
+static Result<std::string> read_all(const Result<Fd>& file, const std::string& path, size_t limit) {
+  return file ? read_all(*file, path, limit) : file.error();
+}
+
+Result<std::string> read_plain_file(const std::string& path, size_t limit) {
+  return read_all(open_plain_file(path), path, limit);
+}
+
+Result<std::string> read_linked_file(const std::string& path, size_t limit) {
+  return read_all(open_linked_file(path), path, limit);
 }
 
 std::string read_first_line(const std::string& path) {
@@ -191,6 +211,7 @@ Status write_file_atomically(const std::string& path, std::string_view text, boo
 }
 
 Status make_directories(const std::string& path, mode_t mode) {
+  if (struct stat info{}; ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) return ok();
   for (size_t at = 1; at != std::string::npos;) {
     at = path.find('/', at + 1);
     const std::string part = path.substr(0, at);

@@ -60,6 +60,10 @@ class KeptFile {
 
 // For reading what anybody may have put there: neither a link is followed nor a pipe waited for.
 Result<Fd> open_plain_file(const std::string& path);
+Result<std::string> read_plain_file(const std::string& path, size_t limit = 64u << 20);
+// The same, but links are followed.
+Result<Fd> open_linked_file(const std::string& path);
+Result<std::string> read_linked_file(const std::string& path, size_t limit = 64u << 20);
 
 // For start-up and user files: allocates.
 Result<std::string> read_whole_file(const std::string& path, size_t limit = 64u << 20);

@@ -4,6 +4,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
+
+#include "base/log.h"
+#include "os/file.h"
 
 namespace tacho {
 
@@ -17,6 +21,12 @@ void hold_standard_places() {
       ::close(fd);
     }
   }
+}
+
+int print(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return 0;
+  log::error(system_error("cannot write", "stdout", errno).message());
+  return 1;
 }
 
 }  // namespace tacho

@@ -1,6 +1,7 @@
 #include "os/text_table.h"
 
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -62,6 +63,11 @@ std::string styled(std::string_view text, Style style, bool color) {
 size_t terminal_width(int fd) {
   winsize size{};
   return ::ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+bool terminal_takes_colors(int fd) {
+  const std::string term = environment_or("TERM");
+  return ::isatty(fd) == 1 && !term.empty() && term != "dumb";
 }
 
 std::vector<size_t> Table::widths() const {

@@ -8,7 +8,8 @@ namespace tacho {
 
 enum class Style { plain, bold, dim, green, yellow, red };
 std::string styled(std::string_view text, Style style, bool color);
-size_t terminal_width(int fd);  // 0 when it is no terminal
+size_t terminal_width(int fd);       // 0 when it is no terminal
+bool terminal_takes_colors(int fd);  // false, too, when it is no terminal
 // The words of text, which starts at `column`, broken before `width` and continued at `indent`; ends with a newline.
 std::string wrap_text(std::string_view text, size_t column, size_t indent, size_t width);
 // Columns a UTF-8 text takes (one a code point).

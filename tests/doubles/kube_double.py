@@ -644,14 +644,8 @@ class Handler(faults.Handler):
 
 
 def main():
-    parser = faults.arguments(__doc__.split("\n", 1)[0])
-    parser.add_argument("--config")
-    options = parser.parse_args()
-    config = {}
-    if options.config:
-        with open(options.config, encoding="utf-8") as file:
-            config = json.load(file)
-    faults.serve(Handler, Kube(config, faults.rules_of(options), options.log), options)
+    options = faults.arguments(__doc__.split("\n", 1)[0], config=True).parse_args()
+    faults.serve(Handler, Kube(faults.config_of(options), faults.rules_of(options), options.log), options)
 
 
 if __name__ == "__main__":

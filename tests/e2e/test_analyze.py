@@ -6,6 +6,7 @@ import math
 import os
 import random
 import re
+import stat
 import time
 import zlib
 
@@ -293,6 +294,20 @@ class Analyze(AnalyzeCase):
         self.assertIn("Spent 2.0000 USD", self.analyze(*words).out)
         self.write("prices.csv", "server\nx\n")
         self.assertIn("this price list lacks", self.analyze(*words, "--prices", self.path("prices.csv"), rc=2).err)
+
+    def test_what_is_special_is_written_to_and_stays(self):
+        self.need_root()
+        device = self.path("null")
+        os.mknod(device, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+        words = self.save(joined(self.linear(3)))
+        self.analyze(*words, "-o", device)
+        self.assertTrue(stat.S_ISCHR(os.lstat(device).st_mode))
+        os.mkdir(self.path("open"))
+        os.chmod(self.path("open"), 0o1777)
+        os.symlink(self.write("precious", "mine\n"), self.path("open", "page.html"))
+        os.lchown(self.path("open", "page.html"), 65534, 65534)
+        self.assertIn("somebody else's link", self.analyze(*words, "-o", self.path("open", "page.html"), rc=1).err)
+        self.assertEqual(self.read("precious"), "mine\n")
 
     def test_page(self):
         attempts = self.linear(12)

@@ -1,8 +1,11 @@
 #include "report/store/record_lines.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "os/file.h"
 
@@ -17,10 +20,9 @@ constexpr size_t kLongestRecord = 1 << 20;
 
 Status RecordLines::open(const std::string& path) {
   // A pipe that nobody writes to would be waited for, and whoever reads a file reads it more than once.
-  if (is_special_file(path)) return Error{Code::invalid, "this is not a plain file", path, "name a file"};
-  errno = 0;
-  file_.open(path, std::ios::binary);
-  if (!file_) return system_error("cannot open", path, errno != 0 ? errno : EIO);
+  auto file = open_linked_file(path);
+  if (!file) return file.error();
+  file_ = std::move(*file);
   chunk_.resize(kPieceBytes);
   return ok();
 }
@@ -29,8 +31,9 @@ bool RecordLines::fill() {
   if (ended_) return false;
   text_.erase(0, at_);
   at_ = 0;
-  file_.read(chunk_.data(), static_cast<std::streamsize>(chunk_.size()));
-  const std::string_view bytes(chunk_.data(), static_cast<size_t>(file_.gcount()));
+  ssize_t got = 0;
+  do { got = ::read(file_.get(), chunk_.data(), chunk_.size()); } while (got < 0 && errno == EINTR);
+  const std::string_view bytes(chunk_.data(), static_cast<size_t>(std::max<ssize_t>(0, got)));
   const size_t before = text_.size();
   if (!begun_) compressed_ = GzipDecoder::is_gzip(bytes);
   begun_ = true;

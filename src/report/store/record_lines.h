@@ -1,6 +1,5 @@
 // The records of a CSV file, plain or gzip, finished or not, one after the other in constant memory. Not thread-safe.
 #pragma once
-#include <fstream>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -8,6 +7,7 @@
 
 #include "base/result.h"
 #include "codec/gunzip.h"
+#include "os/fd.h"
 
 namespace tacho {
 
@@ -22,12 +22,12 @@ class RecordLines {
   // Gets all bytes of the file, decompressed, in the order of reading; to be set before the first next().
   void tee(std::function<void(std::string_view)> taker) { taker_ = std::move(taker); }
   bool is_at_end() const { return ended_; }  // every byte was read
-  void go_on() { file_.clear(), ended_ = false; }
+  void go_on() { ended_ = false; }
 
  private:
   bool fill();
 
-  std::ifstream file_;
+  Fd file_;
   GzipDecoder gunzip_;
   bool begun_ = false, compressed_ = false, ended_ = false;
   std::vector<char> chunk_;

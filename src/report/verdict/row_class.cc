@@ -190,7 +190,7 @@ JudgedRun JudgedRun::of(const Run& run) {
     if (limit > 0 && !(judged.cores <= limit)) judged.cores = limit;
   };
   if (run.host.host_vcpus) lower(static_cast<double>(*run.host.host_vcpus));
-  judged.machine = run.mode == "watch";
+  judged.machine = run.mode == kModeWatch;
   judged.maybe_machine = run.mode.empty();
   if (judged.machine) return judged;
   if (run.limits.cpuset_cpus) lower(static_cast<double>(*run.limits.cpuset_cpus));

@@ -1,4 +1,4 @@
-#include "sink/top_terminal.h"
+#include "report/live/top_terminal.h"
 
 #include <poll.h>
 #include <sys/ioctl.h>

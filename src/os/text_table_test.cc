@@ -1,40 +1,37 @@
-#include "cli/terminal.h"
+#include "os/text_table.h"
 
 #include <gtest/gtest.h>
 
 #include "base/text.h"
-#include "cli/help.h"
 
 namespace tacho {
 namespace {
 
-TEST(Terminal, ColoursOnlyWhenAsked) {
+TEST(TextTable, ColoursOnlyWhenAsked) {
   EXPECT_EQ(styled("x", Style::red, false), "x");
   EXPECT_EQ(styled("x", Style::red, true), "\033[31mx\033[0m");
-  EXPECT_TRUE(use_color(ColorMode::always, -1));
-  EXPECT_FALSE(use_color(ColorMode::never, 1));
-  EXPECT_FALSE(use_color(ColorMode::automatic, -1));
+  EXPECT_FALSE(terminal_takes_colors(-1));
 }
 
-TEST(Terminal, TableAlignsByCodePoints) {
+TEST(TextTable, TableAlignsByCodePoints) {
   const Table table{{"A", "BB", "C"}, {{"ä", "1", "x y"}, {"long", "22", ""}}, Overlong::cut};
   EXPECT_EQ(table.text(false, 0), "A     BB  C\nä     1   x y\nlong  22\n");
 }
 
-TEST(Terminal, TheLastColumnIsWrapped) {
+TEST(TextTable, TheLastColumnIsWrapped) {
   const Table table{{"A", "B"}, {{"1", "one two three four"}}, Overlong::wrap};
   EXPECT_EQ(table.text(false, 13), "A  B\n1  one two\n   three four\n");
   EXPECT_EQ(table.text(false, 0), "A  B\n1  one two three four\n");
 }
 
-TEST(Terminal, TheLastColumnIsCut) {
+TEST(TextTable, TheLastColumnIsCut) {
   const Table table{{"A", "B"}, {{"1", "äbcdefghijklmn"}}, Overlong::cut};
   EXPECT_EQ(table.text(false, 13), "A  B\n1  äbcdefghi…\n");
   EXPECT_EQ(table.text(false, 17), "A  B\n1  äbcdefghijklmn\n");
   EXPECT_EQ(table.text(false, 6), "A  B\n1  äb…\n");
 }
 
-TEST(Terminal, NoLineIsWiderThanTheTerminal) {
+TEST(TextTable, NoLineIsWiderThanTheTerminal) {
   Table table{{"", "20261115-aaaa", "20261115-bbbb", "change"},
               {{"time", "10s", "15s", "+50%"}, {"command", std::string(300, 'x'), "make", ""}}};
   table.right_from = 1;
@@ -49,7 +46,7 @@ TEST(Terminal, NoLineIsWiderThanTheTerminal) {
             "command  xxxxxxxxxxxxxxx…           make\n");
 }
 
-TEST(Terminal, AsciiWhereTheLocaleHasNothingElse) {
+TEST(TextTable, AsciiWhereTheLocaleHasNothingElse) {
   ::setenv("LC_ALL", "C", 1);
   EXPECT_EQ(cut_text("abcdefghij", 6), "abc...");
   const Table table{{"A", "B"}, {{"ä", "1 · 2"}}, Overlong::cut};
