@@ -47,10 +47,7 @@ TEST(TextTable, NoLineIsWiderThanTheTerminal) {
             "command  xxxxxxxxxxxxxxx…           make\n");
 }
 
-<<<<<<< HEAD:src/os/text_table_test.cc
-TEST(TextTable, AsciiWhereTheLocaleHasNothingElse) {
-=======
-TEST(Terminal, WhatIsFirmIsNotCut) {
+TEST(TextTable, WhatIsFirmIsNotCut) {
   Table table{
       {"RUN", "JOB", "TIME", "COMMAND"},
       {{"20261115-aaaa", "a-job-of-a-long-name", "10s", "python3 train.py"}, {"20261115-bbbb", "x", "1m05s", "make"}}};
@@ -66,14 +63,13 @@ TEST(Terminal, WhatIsFirmIsNotCut) {
   }
 }
 
-TEST(Terminal, WideCharactersTakeTwoColumns) {
+TEST(TextTable, WideCharactersTakeTwoColumns) {
   const Table table{{"A", "B"}, {{"漢字", "x"}, {"ab", "y"}}, Overlong::cut};
   EXPECT_EQ(table.text(false, 0), "A     B\n漢字  x\nab    y\n");
   EXPECT_EQ(cut_text("漢字漢字", 5), "漢字…");
 }
 
-TEST(Terminal, AsciiWhereTheLocaleHasNothingElse) {
->>>>>>> seeing:src/cli/terminal_test.cc
+TEST(TextTable, AsciiWhereTheLocaleHasNothingElse) {
   ::setenv("LC_ALL", "C", 1);
   EXPECT_EQ(cut_text("abcdefghij", 6), "abc...");
   const Table table{{"A", "B"}, {{"ä", "1 · 2"}}, Overlong::cut};
