@@ -62,8 +62,7 @@ INSTANTIATE_TEST_SUITE_P(
                     TypeCase{"m4n-hypermem-64", 64, 992 * 1024}, TypeCase{"a4x-maxgpu-4g-metal", 144, 960 * 1024},
                     TypeCase{"e2-custom-micro-1024", 2, 1024}, TypeCase{"e2-custom-medium-6144", 2, 6144},
                     TypeCase{"e2-custom-medium-6144-ext", 0, 0}, TypeCase{"n2-custom-medium-6144", 0, 0},
-                    TypeCase{"e2-custom-large-6144", 0, 0},
-                    TypeCase{"c3-highcpu-7-metal", 0, 0}));
+                    TypeCase{"e2-custom-large-6144", 0, 0}, TypeCase{"c3-highcpu-7-metal", 0, 0}));
 
 struct MemoryCase {
   const char* text;
