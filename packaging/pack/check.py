@@ -122,7 +122,11 @@ def gpu_columns(bin_folder, folder):
 
 
 def agent_is_small(bin_folder, folder):
-    """The most that the agent which users get ever has resident, tick after tick."""
+    """The most that the agent which users get ever has resident, tick after tick. Pages of its program file count as they are asked for:
+    of a file that somebody has just read the kernel maps more, by the pieces that it holds of it."""
+    with open(bin_folder / "tacho", "rb+") as file:
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
     facts = json.loads(run(bin_folder / "tacho", "attach", "--detach", "--quiet", f"--pid={os.getpid()}", "--interval=50ms", f"--store={folder}/small"))
     try:
         rows = pathlib.Path(facts["folder"]) / "metrics.csv"
@@ -132,10 +136,11 @@ def agent_is_small(bin_folder, folder):
         status = pathlib.Path(f"/proc/{facts['agent_pid']}/status").read_text()
     finally:
         run(bin_folder / "tacho", "stop", facts["id"], f"--store={folder}/small")
-    peak = int(re.search(r"^VmHWM:\s+(\d+) kB", status, re.M).group(1))
+    peak, shared, own = (int(re.search(rf"^{name}:\s+(\d+) kB", status, re.M).group(1)) for name in ("VmHWM", "RssFile", "RssAnon"))
     expect(len(rows.read_text().splitlines()) > 20, "the agent wrote no rows")
-    expect(peak <= AGENT_KIB, f"the agent has {peak} KiB resident at most, more than {AGENT_KIB}")
-    say(f"        the agent has {peak} KiB resident at most")
+    said = f"the agent has {peak} KiB resident at most; now {own} KiB are its own, {shared} KiB pages of its file"
+    expect(peak <= AGENT_KIB and own <= AGENT_KIB // 3, f"{said}: more than {AGENT_KIB}, or a third of that its own")
+    say(f"        {said}")
 
 
 def minbase():
@@ -196,8 +201,6 @@ def wheel_runs(path, folder):
         env={"TACHO_STORE": str(folder / "store")})
     run(venv / "bin/resource-tracker", "--version")
     expect(run(venv / "libexec/tacho/shell/bash", "-c", "echo $0", env={"TACHO_STORE": str(folder / "store")}).endswith("/bash\n"), "the recording shell of the wheel")
-    found = run(venv / "bin/tacho", "query", "--csv", "SELECT count(*) FROM runs", f"--store={folder}/store")
-    expect(found == "count(*)\n2\n", f"tacho query of the wheel: {found}")
 
 
 def image_runs(path, arch, folder):
