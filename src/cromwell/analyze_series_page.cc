@@ -91,8 +91,8 @@ std::string series_svg(const WorkflowSeries& series, const AttemptTable& table, 
 
 std::string series_section(const WorkflowSeries& series, const AttemptTable& table) {
   Writer out;
-  out.put("<section class=task><h2>Over time</h2>\n<p class=where>from " + series.start() +
-          ", a point every " + human_duration(series.step_us() * 1'000) + "</p>\n<div class=charts>\n");
+  out.put("<section class=task><h2>Over time</h2>\n<p class=where>from " + series.start() + ", a point every " +
+          human_duration(series.step_us() * 1'000) + "</p>\n<div class=charts>\n");
   for (size_t resource = 0; resource < kSeriesTitles.size(); ++resource) {
     out.put("<div class=chart><h3>" + std::string(kSeriesTitles[resource]) + "</h3> <span class=where>" +
             kSeriesMeanings[resource] + "</span>" + series_svg(series, table, resource));

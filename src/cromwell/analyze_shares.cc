@@ -30,8 +30,7 @@ void put_violin(Writer& out, const PlotScale& scale, const std::vector<uint32_t>
   const double widest = *std::max_element(smooth.begin(), smooth.end());
   const auto used = [](double count) { return count > 0; };
   const auto first = static_cast<size_t>(std::find_if(smooth.begin(), smooth.end(), used) - smooth.begin());
-  const auto last =
-      static_cast<size_t>(smooth.rend() - std::find_if(smooth.rbegin(), smooth.rend(), used)) - 1;
+  const auto last = static_cast<size_t>(smooth.rend() - std::find_if(smooth.rbegin(), smooth.rend(), used)) - 1;
   std::string turn = "M";
   const auto put_point = [&](size_t step, double side) {
     out.put(std::exchange(turn, "L"));
