@@ -100,7 +100,7 @@ function(tacho_program target main)
   add_executable(${target} ${main})
   target_link_libraries(${target} PRIVATE ${libraries} Threads::Threads ${CMAKE_DL_LIBS})
   # tacho-deliver only with a libcurl that can be: the system's needs glibc's loader.
-  if(TACHO_STATIC AND (target STREQUAL "tacho" OR TACHO_CURL))
+  if(TACHO_STATIC AND (target MATCHES "^tacho(-query)?$" OR TACHO_CURL))
     target_link_options(${target} PRIVATE -static)
   endif()
 endfunction()

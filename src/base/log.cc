@@ -40,7 +40,8 @@ bool first_time(std::string_view text) {
 }
 
 constexpr size_t kMostHeld = 100, kLongestHeld = 2000;
-std::atomic<bool> any_held{false};
+std::atomic<bool> any_held{false}, has_unfinished_line{false};
+constexpr std::string_view kCleanLine = "\r\x1b[K";
 
 // Never destroyed, as above.
 struct Held {
@@ -92,6 +93,7 @@ void print(std::string_view text) {
   }
   if (is_ascii) line = ascii_text(line);
   line += '\n';
+  if (has_unfinished_line.exchange(false)) line.insert(0, kCleanLine);
   std::fwrite(line.data(), 1, line.size(), stderr);  // stderr is unbuffered
 }
 
@@ -99,6 +101,8 @@ void print(std::string_view text) {
 
 void set_level(Level value) { level = value; }
 void set_ascii(bool value) { is_ascii = value; }
+
+void unfinished_line(bool there) { has_unfinished_line = there; }
 
 void error(std::string_view text) { print(text); }
 

@@ -21,6 +21,9 @@ void warn(const Error& error);      // not_available and gone are shown by -v on
 void debug(std::string_view text);  // -v only, once a text
 uint64_t warnings();                // how many were raised, printed or not
 
+// A line without an end stands on the terminal and may be written over: the next message begins on a clean one.
+void unfinished_line(bool there);
+
 // Where rows go to stderr, no line of text may come between them: from hold() on messages are kept, the first hundred
 // of them, until take() hands them over (oldest first) or release() prints them and those that come later at once.
 void hold();

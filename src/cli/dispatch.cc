@@ -79,6 +79,9 @@ int dispatch(std::span<const Command> commands, std::string_view program, std::s
     return shell.run({shell, commands, arguments});
   }
   if (arguments.empty()) return print_text(program_help(commands));
+  // Where an archive holds no symbolic link, a script stands for it: `exec tacho tacho-bash "$@"`.
+  if (arguments[0].starts_with("tacho-") && !real_shell_name(arguments[0]).empty())
+    return dispatch(commands, arguments[0], arguments.subspan(1));
 
   const std::string& first = arguments[0];
   if (first == "-h" || first == "--help") return print_text(program_help(commands));

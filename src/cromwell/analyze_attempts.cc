@@ -91,6 +91,7 @@ void AttemptTable::thin_out() {
 }
 
 void AttemptTable::add(const CallRow& row) {
+  if (!only_.empty() && row.task.workflow_id != only_ && row.root_workflow != only_) return;
   const uint64_t key = task_hash(row.task);
   const size_t before = attempts_.size();
   const uint32_t at = find_or_add(key);
@@ -163,9 +164,11 @@ uint32_t AttemptTable::attempt_of(const RuntimeRow& row) {
   const bool named = row.task.is_known();
   if (named)
     if (const auto found = by_key_.find(task_hash(row.task)); found != by_key_.end()) return found->second;
+  const bool wanted = only_.empty() || row.task.workflow_id == only_;
+  if (named && !wanted) return kNobody;
   if (!row.instance_name.empty())
     if (const uint32_t found = by_instance(row); found != kNobody) return found;
-  if (!named) return ++unnamed_, kNobody;
+  if (!named) return unnamed_ += only_.empty() ? 1 : 0, kNobody;
   const uint32_t at = find_or_add(task_hash(row.task));
   if (at == kNobody) return at;
   CallAttempt& attempt = attempts_[at];

@@ -42,6 +42,8 @@ constexpr std::array kOptions = {
     flag("json", kAnalyze, &O::json, "print all of it as JSON, each attempt too"),
     letter('o', text("output", "FILE", kAnalyze, &O::output, "write a page: FILE.html, or - for stdout")),
     text("prices", "FILE", kAnalyze, &O::prices, "price list of servers, as of tacho advise"),
+    text("workflow", "ID", kAnalyze, &O::workflow_id,
+         "only this workflow and its sub-workflows, and their use over time"),
     text("days", "N", kAnalyze, &O::days, "of bq://: rows of the last N days (30)"),
     text("max-bytes", "SIZE", kAnalyze, &O::most_bytes, "of bq://: ask nothing that reads more than this (1GB)"),
     text("cromwell", "URL", kRows, &O::cromwell, "the Cromwell server [CROMWELL_BASEURL]"),

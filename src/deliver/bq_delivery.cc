@@ -43,15 +43,6 @@ GoogleAuthSettings google_settings() {
   return google;
 }
 
-// Rows that were meant for another BigQuery than ours do not go to ours, nor our token to that one.
-Status check_endpoint(const std::string& meant) {
-  if (meant.empty()) return ok();
-  const auto ours = bq_base_url(""), theirs = bq_base_url(meant);
-  if (ours && theirs && *ours == *theirs) return ok();
-  return Error{Code::invalid, "the run belongs to another BigQuery", valid_utf8(meant),
-               "to send it there: tacho deliver --bq-endpoint, or BIGQUERY_EMULATOR_HOST"};
-}
-
 Json merged(Json first, const Json& second) {
   for (const auto& [name, value] : second.items())
     if (!value.is_null()) first[name] = value;
@@ -59,6 +50,15 @@ Json merged(Json first, const Json& second) {
 }
 
 }  // namespace
+
+std::string bigquery_is_elsewhere(const SpoolMeta& meta) {
+  if (!meta.bq_endpoint) return {};
+  const std::string meant = meta.bq_endpoint->empty() ? std::string(kGoogleBigQuery) : *meta.bq_endpoint;
+  const auto ours = bq_base_url(""), theirs = bq_base_url(meant);
+  if (ours && theirs && *ours == *theirs) return {};
+  return "the BigQuery at " + valid_utf8(meant) +
+         " and is left alone (--bq-endpoint or BIGQUERY_EMULATOR_HOST says where BigQuery is)";
+}
 
 BqDelivery::BqDelivery(SpoolRun run, Role role, Delivering& shared)
     : SpooledDelivery(std::move(run), role, shared, kRecordsEnding, kLongestPauseAtEnd_ns),
@@ -78,11 +78,14 @@ Status BqDelivery::read_records() {
   if (!text) return text.error();
   auto meta = parse_bq_meta(*text);
   if (!meta) return meta.error();
+  const auto place = parse_meta(*text);
+  if (!place) return place.error();
+  if (const std::string whose = bigquery_is_elsewhere(*place); !whose.empty())
+    return Error{Code::invalid, "the run belongs to " + whose, "", ""};
   meta_ = std::move(*meta);
   auto state = read_state(parse_bq_state);
   if (!state) return state.error();
   state_ = std::move(*state);
-  if (const Status ours = check_endpoint(meta_.settings.endpoint); !ours) return ours;
   meta_.settings.endpoint.clear();
   meta_.google = google_settings();
   if (environment_on("TACHO_BQ_GZIP")) meta_.settings.compress = gzip;
@@ -227,6 +230,9 @@ void BqDelivery::repeat_runtime() {
 
 Step BqDelivery::proceed() {
   if (is_late()) return left_late();
+  // A task's monitor bounds its spool itself.
+  if (meta_.form == meta::kFormRun)
+    bound_memory([this](uint32_t number) { return segments_ && segments_->is_under_way(number); }, kRecordRows);
   if (!opened_)
     if (const Status status = open(); !status) return opened_later(status.error());
   return work();

@@ -20,6 +20,9 @@
 
 namespace tacho {
 
+// Rows that were meant for another BigQuery than ours do not go to ours, nor our token to that one. Empty: it is ours.
+std::string bigquery_is_elsewhere(const SpoolMeta& meta);
+
 class BqDelivery final : public SpooledDelivery {
  public:
   BqDelivery(SpoolRun run, Role role, Delivering& shared);

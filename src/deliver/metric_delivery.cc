@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "base/units.h"
-#include "deliver/thin_out.h"
 #include "spool/contract.h"
 
 namespace tacho {
@@ -39,9 +38,7 @@ Step MetricDelivery::proceed() {
       if (status.error().code == Code::invalid) shared_.notices.warn("metrics", reason_);
       return wait_until(now_ns() + (status.error().code == Code::invalid ? kOpenAgain_ns : kLookForRows_ns));
     }
-  if (const int64_t gone = thin_out(run_, [&](uint32_t number) { return metrics_.has_read(number); }); gone > 0)
-    shared_.notices.must("the spool in memory is full: " + std::to_string(gone) +
-                         " of the oldest rows were merged into their neighbours; totals and peaks stay true");
+  bound_memory([this](uint32_t number) { return metrics_.has_read(number); });
   std::string stuck;
   if (!metrics_.load(ended_, stuck)) {
     if (!stuck.empty()) {

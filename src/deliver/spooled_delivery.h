@@ -8,6 +8,7 @@
 
 #include "base/units.h"
 #include "deliver/delivery.h"
+#include "deliver/thin_out.h"
 
 namespace tacho {
 
@@ -38,6 +39,9 @@ class SpooledDelivery : public Delivery {
     return State{};
   }
 
+  // Memory must stay bounded also where nothing can be reached: merges rows of a spool that had to go there, but none
+  // of segments that are `in_hands`.
+  void bound_memory(const std::function<bool(uint32_t segment)>& in_hands, const RowsForm& form = kCsvRows);
   virtual Step left(std::string reason);
   Step give_up(const std::string& why);  // the run stays, for a reason that was not reported yet
   Step wait_until(int64_t wake_ns) const;

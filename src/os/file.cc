@@ -143,13 +143,20 @@ Result<std::string> read_whole_file(const std::string& path, size_t limit) {
   return read_to_end(fd, path, limit);
 }
 
-Result<std::string> read_regular_file(const std::string& path, size_t limit) {
-  const auto fd = open_regular_file(path);
+static Result<std::string> read_opened(const Result<Fd>& fd, const std::string& path, size_t limit) {
   struct stat facts {};
   if (!fd) return fd.error();
   if (::fstat(fd->get(), &facts) != 0) return system_error("cannot read", path, errno);
   if (facts.st_size > 0 && static_cast<size_t>(facts.st_size) >= limit) return too_large(path);
   return read_to_end(*fd, path, limit);
+}
+
+Result<std::string> read_regular_file(const std::string& path, size_t limit) {
+  return read_opened(open_regular_file(path), path, limit);
+}
+
+Result<std::string> read_plain_file(const std::string& path, size_t limit) {
+  return read_opened(open_plain_file(path), path, limit);
 }
 
 std::string read_first_line(const std::string& path) {

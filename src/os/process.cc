@@ -1,6 +1,7 @@
 #include "os/process.h"
 
 #include <fcntl.h>
+#include <linux/kcmp.h>
 #include <linux/sched.h>
 #include <poll.h>
 #include <sys/prctl.h>
@@ -275,6 +276,12 @@ int64_t process_cpu_ns(pid_t pid) {
   timespec time{};
   if (::clock_gettime(id, &time) != 0) return -1;
   return time.tv_sec * kNsPerSec + time.tv_nsec;
+}
+
+std::optional<bool> share_memory(pid_t one, pid_t other) {
+  const long order = ::syscall(SYS_kcmp, one, other, KCMP_VM, 0, 0);
+  if (order < 0) return std::nullopt;
+  return order == 0;
 }
 
 uint64_t boot_time_ticks() {

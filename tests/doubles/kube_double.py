@@ -563,6 +563,9 @@ class Handler(faults.Handler):
             return super()._send(answer)
         kube = self.double
         query, version_text = answer.query, answer.query.get("resourceVersion", "0")
+        if version_text and not version_text.isdigit():
+            invalid = Refused(400, "BadRequest", f'Invalid value: "{version_text}": strconv.ParseUint: parsing: invalid syntax')
+            return super()._send(json_answer(400, invalid.status()))
         with kube.changed:
             at = kube.version if version_text in ("", "0") else int(version_text)
             forgotten = at < kube.oldest

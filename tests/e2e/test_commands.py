@@ -188,6 +188,24 @@ class Commands(Case):
         self.assertEqual(self.tacho("runs").rc, 0)
         self.assertEqual(watch.count(), 30)
 
+    def test_what_is_no_plain_file_is_not_waited_for(self):
+        """Planted in a store that is shared, for each file of a run by itself."""
+        good = os.path.basename(make_run(self.store, "20261115-aabbccddeeff", job="new"))
+        for number, name in enumerate(("run.json", "metrics.csv", "processes.csv", "devices.csv", "marks.csv", "notes.txt")):
+            folder = make_run(self.store, f"20261115-0000000000{number:02}", job="old", ago_s=60 + number)
+            if os.path.exists(f"{folder}/{name}"):
+                os.unlink(f"{folder}/{name}")
+            os.mkfifo(f"{folder}/{name}")
+        for words in (["runs"], ["runs", "--json"], ["show", "last:old"], ["show", "last~3"], ["compare", "last", "last~1"], ["advise", "--job", "old"],
+                      ["report", "last", "last~1", "last~2", "-o", self.path("r.html")], ["why", "last:old"], ["prune", "--dry-run", "--keep", "1"]):
+            done = self.tacho(*words, timeout=20)
+            self.assertIn(done.rc, (0, 1, 125), (words, done))
+        self.assertIn(good, self.tacho("runs", "--json", timeout=20).out)
+        for number in range(6):
+            for words in (["show"], ["show", "--json"], ["report", "-o", self.path("r.html")], ["export", "-f", "csv"], ["export", "-f", "nextflow"], ["rm", "--yes"]):
+                self.assertIn(self.tacho(*words, f"20261115-0000000000{number:02}", timeout=20).rc, (0, 1, 125), (words, number))
+            self.assertTrue(os.path.isdir(f"{self.store}/20261115-0000000000{number:02}"))
+
     def left(self):
         return "".join(sorted(name[-1] for name in os.listdir(self.store)))
 

@@ -2,6 +2,7 @@
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import socket
@@ -133,6 +134,55 @@ class Store(Case):
         notes = [note for note in run["notes"] if "/dev/full" in note]
         self.assertEqual(len(notes), 1, run["notes"])
         self.assertIn("rows are missing", notes[0])
+
+    def test_a_run_folder_that_somebody_swaps(self):
+        """Where others may write to the store: a link in its place is not followed, and the run goes on in its own folder."""
+        os.mkdir(self.path("victim"))
+        for name in ("run.json", "metrics.csv"):
+            self.write("victim/" + name, "precious\n")
+        job = f"mv $TACHO_RUN {self.path('away')}; ln -s {self.path('victim')} $TACHO_RUN; sleep 0.4; exit 3"
+        done = self.tacho("run", "-q", "-i", "50ms", "--", "sh", "-c", job)
+        self.assertEqual(done.rc, 3, done)
+        self.assertEqual(sorted(os.listdir(self.path("victim"))), ["metrics.csv", "run.json"])
+        for name in ("run.json", "metrics.csv"):
+            self.assertEqual(self.read("victim/" + name), "precious\n")
+        run = json.loads(self.read("away/run.json"))
+        self.assertEqual((run["state"], run["outcome"]["exit_code"]), ("failed", 3))
+        self.assertGreater(len(self.read("away/metrics.csv").splitlines()), 4)
+
+    def test_a_loss_at_the_end_is_in_the_notes(self):
+        """A page is written when run.json is whole already."""
+        os.mkdir(self.path("pages"))
+        done, run, _ = self.tracked("sh", "-c", f"rm -r {self.path('pages')}; exit 3", options=["-q", "-o", self.path("pages", "x.html")], rc=3)
+        self.assertEqual(done.err.count("x.html"), 1, done)
+        self.assertEqual(sum("x.html" in note for note in run["notes"]), 1, run["notes"])
+        self.assertEqual((run["state"], run["outcome"]["exit_code"]), ("failed", 3))
+
+    def test_each_write_that_fails_once_is_told_once(self):
+        """The n-th write of all has no room, for each n: the job ends as it would, every place tells for itself, and says so in run.json."""
+        if not can("strace", "-V"):
+            self.skipTest("no strace here")
+        trace, seen, ended = self.path("trace"), set(), False
+        for number in range(1, 40):
+            shutil.rmtree(self.store, ignore_errors=True)
+            wrap = ["-qq", "-y", "-o", trace, "-e", "trace=write", "-e", f"inject=write:error=ENOSPC:when={number}", TACHO]
+            done = self.tacho(*wrap, "run", "-q", "-i", "50ms", "-o", self.path("a.csv"), "-o", self.path("b.jsonl"), "-o", self.path("c.html"), "--", "sh", "-c",
+                              "sleep 0.12; exit 7", program="strace")
+            self.assertEqual(done.rc, 7, done)
+            failed = re.search(r"write\(\d+<(?:.*/)([^/]+)>, (.*) = -1 ENOSPC.*INJECTED", self.read("trace"))
+            if not failed:
+                break
+            name, text = failed.groups()
+            name = "c.html" if name.startswith(".c.html") else name
+            seen.add(name)
+            run, _ = self.the_run()
+            # What is tried again with the first line; and the page that says that the run goes on.
+            is_header = text.startswith(('"timestamp,system', '"timestamp,core', '"pid,')) or (name == "c.html" and not ended)
+            ended = ended or name == "c.html"
+            self.assertEqual(len(done.err.splitlines()), 0 if is_header else 1, (name, text, done))
+            where = "run store" if name == "metrics.csv" else name
+            self.assertEqual(sum(where in note for note in run["notes"]), 0 if is_header else 1, (name, run["notes"]))
+        self.assertLessEqual({"marks.csv", "processes.csv", "devices.csv", "metrics.csv", "a.csv", "b.jsonl", "c.html"}, seen)
 
     def test_a_store_that_is_not_there_is_said_however_quiet(self):
         done = self.tacho("run", "-q", "--", "true", env={"XDG_STATE_HOME": "/proc/no/such/place"})

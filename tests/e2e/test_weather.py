@@ -125,7 +125,7 @@ class Weather(Case):
 
     def test_clone3_forbidden(self):
         """The job then is where tacho is: the figures of the cgroup that was made for it, all zeros, are not the job's."""
-        done, run, table = self.tracked(burner("cpu"), "1", "300", options=["-i", "50ms"], wrap=[sys.executable, os.path.join(HERE, "without_clone3.py")])
+        done, run, table = self.tracked(burner("cpu"), "1", "300", options=["-i", "50ms"], wrap=[sys.executable, os.path.join(HERE, "without_call.py"), "clone3"])
         self.assertNotEqual(run["method"]["cpu"], "cgroup", done)
         self.assertGreater(table.sum("process_utime") + table.sum("process_stime"), 0.1)
         for name in ("cgroup_cpu_usage", "cgroup_utime"):

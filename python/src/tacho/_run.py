@@ -245,18 +245,12 @@ class Run:
 
     def report(self, path: Optional[Text] = None) -> str:
         """The page as HTML; also written to `path`."""
-        from ._options import remove_folder, temporary_folder
-
-        if path is not None:
-            name: str = os.path.abspath(os.fspath(path))
-            ask("report", self._name(), "-o", name)
-            with open(name, encoding="utf-8") as file:
-                return file.read()
-        place = temporary_folder()
-        try:
-            return self.report(os.path.join(place, "report.html"))
-        finally:
-            remove_folder(place, os.getpid())
+        if path is None:
+            return ask("report", self._name(), "-o", "-")
+        name: str = os.path.abspath(os.fspath(path))
+        ask("report", self._name(), "-o", name)
+        with open(name, encoding="utf-8") as file:
+            return file.read()
 
     def advise(self) -> Dict[str, Any]:
         """What size the job needs; `advice` is None, with a reason, where too little is known."""

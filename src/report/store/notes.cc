@@ -29,7 +29,7 @@ std::vector<std::string> parse_notes(std::string_view text) {
 }  // namespace
 
 void add_notes(StoredRun& stored) {
-  const auto text = read_regular_file(stored.folder + "/" + std::string(kNotesName), kLargestFile);
+  const auto text = read_plain_file(stored.folder + "/" + std::string(kNotesName), kLargestFile);
   if (!text) return;
   auto json = nlohmann::ordered_json::parse(stored.json, nullptr, false);
   const bool has_list = json.is_object() && json["notes"].is_array();
