@@ -9,9 +9,9 @@
 #include "health.grpc.pb.h"
 #include "katib.grpc.pb.h"
 #include "katib/db/calls.h"
-#include "katib/db/workers.h"
 #include "katib/rpc/clients.h"
 #include "os/file.h"
+#include "os/workers.h"
 
 namespace tacho {
 namespace {
