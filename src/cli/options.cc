@@ -143,7 +143,7 @@ constexpr auto kOptions = std::to_array<Option>({
     {"request", 0, "SIZE", text, kOnce, "TACHO_REQUEST", "", "request", "by the scheduler", kRun | kAttach | kWatch,
      metadata, "What was asked for, for the advice: cpus=4,memory=8GiB,gpus=1,time=2h, or some of these."},
     {"metric-label", 0, "NAME=VALUE", comma_list, kRepeated, "TACHO_METRIC_LABELS", "", "metric_labels", "",
-     kRun | kAttach | kWatch, metadata,
+     kRun | kAttach | kWatch | kExport, metadata,
      "A further label of every series in metrics outputs (repeatable, at most 10); {run_id} stands for the run's id."},
     {"no-detect", 0, "", flag, kOnce, "TACHO_NO_DETECT", "", "no_detect", "", kRun | kAttach | kWatch, metadata,
      "Do not look at the surroundings for the workflow engine or scheduler that started the job."},

@@ -275,7 +275,12 @@ void fill_host_gpu(const Probe& probe, Host& host) {
   if (gpu == nullptr || gpu->current().identities == nullptr || gpu->current().identities->empty()) return;
   const auto& identities = *gpu->current().identities;
   int64_t bytes = 0;
-  for (const GpuIdentity& identity : identities) bytes += identity.vram_total_bytes.value_or(0);
+  host.gpu_memory_mib.clear();
+  for (const GpuIdentity& identity : identities) {
+    const std::optional<int64_t>& own = identity.vram_total_bytes;
+    bytes += own.value_or(0);
+    host.gpu_memory_mib.push_back(own ? std::optional(*own / kMiB) : std::nullopt);
+  }
   if (!identities.front().name.empty()) host.host_gpu_model = identities.front().name;
   host.host_gpu_count = static_cast<int64_t>(identities.size());
   if (bytes > 0) host.host_gpu_memory_mib = bytes / kMiB;

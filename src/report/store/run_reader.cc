@@ -79,6 +79,14 @@ void read_deliveries(const JsonView& json, std::vector<std::string>& notes) {
   });
 }
 
+// What somebody else wrote there may be no label.
+void read_metric_labels(const JsonView& json, MetricLabels& labels) {
+  json.each_member([&](const JsonView& name, const JsonView& value) {
+    if (auto text = value.string())
+      if (auto label = parse_metric_label(*name.string() + "=" + *text)) labels.push_back(std::move(*label));
+  });
+}
+
 void read_host(const JsonView& json, Host& host) {
   read(member(json, "host_id"), host.host_id);
   read(member(json, "host_hostname"), host.host_hostname);
@@ -90,6 +98,9 @@ void read_host(const JsonView& json, Host& host) {
   read(member(json, "host_gpu_model"), host.host_gpu_model);
   read(member(json, "host_gpu_count"), host.host_gpu_count);
   read(member(json, "host_gpu_memory_mib"), host.host_gpu_memory_mib);
+  member(json, "gpu_memory_mib").each_element([&](const JsonView& one) {
+    host.gpu_memory_mib.push_back(one.integer());
+  });
   read(member(json, "host_storage_gb"), host.host_storage_gb);
 }
 
@@ -222,6 +233,7 @@ StoredRun from_json(const JsonView& json, Kept kept) {
   const JsonView metadata = member(json, "metadata");
   for (const MetadataField& field : kMetadataFields) read(member(metadata, field.name), run.metadata.*field.member);
   read(member(metadata, "tags"), run.metadata.tags);
+  read_metric_labels(member(json, "metric_labels"), run.metric_labels);
   read_started_by(json, run.started_by);
   read_host(member(json, "host"), run.host);
   const JsonView limits = member(json, "limits");
