@@ -10,6 +10,8 @@
 #include "base/units.h"
 #include "codec/run_json.h"
 #include "codec/run_words.h"
+#include "os/file.h"
+#include "os/line_file.h"
 #include "report/store/csv_reader.h"
 #include "report/store/facts.h"
 #include "report/store/phases.h"
@@ -316,11 +318,29 @@ void fold_again(Json& json, const StoredRun& stored) {
 
 }  // namespace
 
-Result<StoredRun> parse_run_json(std::string text, Kept kept) {
+// A run whose tacho died still says that it is running. The lock on its rows tells, else its process id does.
+bool is_abandoned(const StoredRun& stored) {
+  if (stored.run.outcome.state != RunState::running) return false;
+  const LockState lock = probe_lock(stored.folder + "/metrics.csv");
+  if (lock != LockState::unknown) return lock == LockState::free;
+  return stored.run.tracker_pid <= 0 || !file_exists("/proc/" + std::to_string(stored.run.tracker_pid));
+}
+
+Error damaged_run(Error error, const std::string& folder) {
+  error.path = folder + "/run.json";
+  error.hint = "its samples can still be read: tacho report " + folder + "/metrics.csv";
+  return error;
+}
+
+Result<StoredRun> parse_run_text(std::string_view text, Kept kept) {
   thread_local JsonText json;  // keeps its memory: a list reads a hundred thousand of them
   if (!json.parse(text) || !json.root()["id"].is_string()) return Error{Code::invalid, "run.json is damaged", "", ""};
-  StoredRun stored = from_json(json.root(), kept);
-  stored.json = std::move(text);
+  return from_json(json.root(), kept);
+}
+
+Result<StoredRun> parse_run_json(std::string text, Kept kept) {
+  auto stored = parse_run_text(text, kept);
+  if (stored) stored->json = std::move(text);
   return stored;
 }
 
