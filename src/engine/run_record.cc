@@ -53,7 +53,7 @@ void RunRecord::begin(Sampler& sampler, const Run& run) {
 
 void RunRecord::tick(Sampler& sampler, const Row& row, bool store_failed) {
   store_failed_ = store_failed;
-  if (processes_) tell(processes_->tick());
+  if (processes_) tell(processes_->tick(row.closing));
   if (!devices_) return;
   if (!devices_->begun()) {
     sampler.list_late_devices();

@@ -191,6 +191,7 @@ Status write_file_atomically(const std::string& path, std::string_view text, boo
 }
 
 Status make_directories(const std::string& path, mode_t mode) {
+  if (struct stat info{}; ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) return ok();
   for (size_t at = 1; at != std::string::npos;) {
     at = path.find('/', at + 1);
     const std::string part = path.substr(0, at);
