@@ -12,7 +12,7 @@ namespace tacho {
 
 struct ListedRun {
   std::string name;
-  RunStamp stamp;
+  RunStamp stamp = {};
 };
 
 // By name. None where there is no store, an error where it cannot be read. Without `stamped` nobody looks into the
