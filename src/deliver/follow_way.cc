@@ -39,11 +39,7 @@ bool FollowWay::has(const std::string& folder) const {
 void FollowWay::take(SpoolRun run) {
   Taken taken{run.folder(), nullptr};
   taken.delivery = make_delivery(std::move(run), Role::command, shared_);
-  taken.metrics = dynamic_cast<MetricDelivery*>(taken.delivery.get());
-  if (taken.metrics != nullptr) {
-    taken.metrics->join();
-    if (!lane_) lane_ = std::make_unique<MetricLane>(shared_);
-  }
+  if (taken.delivery->join() && !lane_) lane_ = std::make_unique<MetricLane>(shared_);
   taken.delivery->finish(0);
   taken_.push_back(std::move(taken));
 }
@@ -55,7 +51,7 @@ int64_t FollowWay::turn() {
 }
 
 size_t FollowWay::points_of(const Taken& taken) {
-  const MetricRun* run = taken.metrics != nullptr ? taken.metrics->ready() : nullptr;
+  const MetricRun* run = taken.delivery->ready();
   return run != nullptr ? run->points().size() : 0;
 }
 
@@ -96,7 +92,7 @@ int64_t FollowWay::send_together() {
   std::vector<MetricRun*> ready;
   // One whose description was damaged since it was identified is no longer of metrics.
   for (const Taken& taken : taken_)
-    if (MetricRun* run = taken.metrics != nullptr ? taken.metrics->ready() : nullptr) ready.push_back(run);
+    if (MetricRun* run = taken.delivery->ready()) ready.push_back(run);
   if (ready.empty()) return kNever;
   if (now_ns() < lane_->next_ns()) return lane_->next_ns();
   lane_->send(ready);
@@ -110,7 +106,7 @@ void FollowWay::leave() {
   lane_->leave();
   not_before_ns_ = now_ns() + kBlockedPause_ns;
   for (Taken& taken : taken_) {
-    if (taken.metrics != nullptr) taken.metrics->leave();
+    taken.delivery->leave();
     if (shared_.told) shared_.told(*taken.delivery, false);
   }
   taken_.clear();

@@ -9,7 +9,7 @@
 
 #include "deliver/delivery.h"
 #include "deliver/environment.h"
-#include "deliver/metric_delivery.h"
+#include "deliver/metric_lane.h"
 
 namespace tacho {
 
@@ -34,7 +34,6 @@ class FollowWay {
   struct Taken {
     std::string folder;
     std::unique_ptr<Delivery> delivery;
-    MetricDelivery* metrics = nullptr;  // the same, where it is of that kind
     int64_t next_ns = 0;
   };
 
