@@ -21,9 +21,14 @@ constexpr int64_t kMostRegexBytes = 4 << 20;  // program and DFA states; beyond 
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\f' || c == '\r'; }  // RE2's \s, without \v
-bool is_name(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' || c == '|' || c == '-';
-}
+constexpr auto kNameLetters = [] {
+  std::array<bool, 256> out{};
+  for (unsigned char c : std::string_view("_|-")) out[c] = true;
+  for (unsigned c = 0; c < 26; ++c) out['a' + c] = out['A' + c] = true;
+  for (unsigned c = '0'; c <= '9'; ++c) out[c] = true;
+  return out;
+}();
+bool is_name(char c) { return kNameLetters[static_cast<unsigned char>(c)]; }
 
 const char* skip_digits(const char* at, const char* end) {
   while (at < end && is_digit(*at)) ++at;
