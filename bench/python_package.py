@@ -29,7 +29,8 @@ found = {"with": median(50, block)}
 found["run"] = median(50, lambda: tacho.run(["true"])) - median(50, lambda: subprocess.run(["true"]))
 with tacho.track() as t:
     with open(f"/proc/{t._agent.pid}/status") as file:
-        found["agent_kib"] = next(int(line.split()[1]) for line in file if line.startswith("VmHWM:"))
+        status = dict(line.split(":", 1) for line in file)
+    found["agent_kib"], found["agent_own_kib"] = (int(status[name].split()[0]) for name in ("VmHWM", "RssAnon"))
     marks = os.path.join(t.folder, "marks.csv")
     if not os.path.exists(marks):
         open(marks, "w").close()
@@ -48,8 +49,9 @@ def cpu(pid):
 t.wait_for_samples(2, timeout=60)
 agent = t._recording._agent.pid
 before, rows = cpu(agent) + time.process_time(), t.n_samples
-t.wait_for_samples(rows + samples, timeout=60 + samples * interval * 3)
-print(json.dumps({"us": (cpu(agent) + time.process_time() - before) / (t.n_samples - rows) * 1e6}))
+time.sleep(samples * interval)  # the user's program goes on; nobody asks before the end
+rows = t.n_samples - rows
+print(json.dumps({"us": (cpu(agent) + time.process_time() - before) / rows * 1e6}))
 t.stop()
 """
 
@@ -90,7 +92,7 @@ def table(bench):
     print(f"| with tacho.track(): pass, ms | {found['with']:.1f} | ≤ 10 |")
     print(f"| tacho.run(['true']) above subprocess.run, ms | {found['run']:.1f} | ≤ 5 |")
     print(f"| tacho.mark, µs | {found['mark_us']:.0f} | ≤ 50 |")
-    print(f"| agent, MiB | {found['agent_kib'] / 1024:.1f} | ≤ 6 |")
+    print(f"| agent, MiB; of it not pages of files | {found['agent_kib'] / 1024:.1f}; {found['agent_own_kib'] / 1024:.1f} | ≤ 6 |")
     print(f"| pip install to the first summary, s | {ready_s:.1f} | < 10 |")
     print(f"| drop-in over 100 processes, CPU a sample, µs | {ours:.0f}" + (
         f"; the original {theirs:.0f}, × {theirs / ours:.0f}" if theirs else "") + " | 1/20 of the original |\n", flush=True)

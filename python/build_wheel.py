@@ -17,7 +17,18 @@ import time
 import zipfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-PROGRAMS = ("tacho", "tacho-deliver", "tacho-gpu")
+PROGRAMS = ("tacho", "tacho-deliver", "tacho-gpu")  # with tacho-query it would have more than 8 MB
+# A shell that records is tacho under another name. A wheel holds no symbolic links, so that a script says the name: place below the prefix, way to bin/.
+SHELLS = {f"{place}{name}": way for name in ("bash", "sh") for place, way in (("bin/tacho-", ""), ("libexec/tacho/shell/", "../../../bin/"))}
+SHELL = """#!/bin/sh
+# A shell whose commands are recorded; without tacho, the shell alone.
+here=$0
+[ ! -L "$0" ] || here=$(readlink -f -- "$0")
+name=${here##*/}
+tacho=${here%/*}/WAYtacho
+[ -x "$tacho" ] || exec "/bin/${name#tacho-}" "$@"
+exec "$tacho" "tacho-${name#tacho-}" "$@"
+"""
 EXTRAS = {"pandas": ["pandas"], "polars": ["polars"], "arrow": ["pyarrow"], "notebook": ["ipython"],
           "metaflow": ["metaflow"]}
 MACHINES = {62: "x86_64", 183: "aarch64"}
@@ -87,6 +98,9 @@ def wheel_files(dist, number, programs, tag):
         path = programs / name
         if path.is_file():
             files.append((f"{data}/scripts/{name}", path.read_bytes(), 0o755))
+    for name, way in SHELLS.items():
+        scheme = name.replace("bin/", "scripts/") if name.startswith("bin/") else f"data/{name}"
+        files.append((f"{data}/{scheme}", SHELL.replace("WAY", way).encode(), 0o755))
     texts = {"METADATA": metadata(dist, number),
              "WHEEL": "Wheel-Version: 1.0\nGenerator: tacho build_wheel\nRoot-Is-Purelib: false\n"
                       + "".join(f"Tag: py3-none-{one}\n" for one in tag.split(".")),

@@ -30,6 +30,7 @@ class Tacho < Formula
 
   def install
     bin.install Dir["bin/*"]
+    libexec.install Dir["libexec/*"]
     man1.install "share/man/man1/tacho.1"
     bash_completion.install "share/bash-completion/completions/tacho"
     zsh_completion.install "share/zsh/site-functions/_tacho"

@@ -12,7 +12,7 @@ ARCHITECTURES = {
     "amd64": {"machine": "x86_64", "elf": 62, "rpm": "x86_64"},
     "arm64": {"machine": "aarch64", "elf": 183, "rpm": "aarch64"},
 }
-PROGRAMS = ("tacho", "tacho-deliver", "tacho-gpu")
+PROGRAMS = ("tacho", "tacho-deliver", "tacho-gpu", "tacho-query")
 # Tools that are no part of every Debian, and the packages that have them.
 DEBIAN = {"dpkg-deb": "dpkg", "rpmbuild": "rpm", "rpm": "rpm", "rpm2cpio": "rpm2cpio", "cmake": "cmake", "ninja": "ninja-build", "g++": "g++",
           "aarch64-linux-gnu-g++": "g++-aarch64-linux-gnu", "qemu-aarch64-static": "qemu-user-static", "debootstrap": "debootstrap",

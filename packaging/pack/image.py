@@ -7,6 +7,7 @@ from pathlib import Path
 from . import archives, common
 from .archives import Entry
 from .common import PROGRAMS, ROOT, WORK, epoch, run, version, write
+from .tree import other_names
 
 # What NVIDIA's library, which the machine brings, asks for beside tacho-gpu's own.
 FOR_NVIDIA = ("librt.so.1",)
@@ -28,7 +29,7 @@ def make(programs, arch, out):
         env = {"STRIP": ":", "TACHO_SYSROOT": "" if arch == common.host_architecture() else str(WORK / f"sysroot-{arch}")}
         run(ROOT / "packaging/rootfs", root, *(programs / name for name in PROGRAMS), *FOR_NVIDIA, env=env)
         entries = [entry for entry in archives.of_folder(root)]
-    entries.append(Entry("usr/bin/resource-tracker", link="tacho"))
+    entries += [Entry(f"usr/{entry.name}", link=entry.link) for entry in other_names()]
     for entry in entries:
         if entry.data is None and entry.link is None and entry.name != "tmp":
             entry.mode = 0o755

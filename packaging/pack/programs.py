@@ -1,9 +1,11 @@
-"""The programs of a package: tacho and tacho-deliver without any shared library, tacho-gpu for an old glibc."""
+"""The programs of a package: without any shared library, but for tacho-gpu, which is for an old glibc."""
 import os
 import struct
 
 from . import common
 from .common import ARCHITECTURES, PROGRAMS, ROOT, WORK, Failure, run, say
+
+STATIC = tuple(name for name in PROGRAMS if name != "tacho-gpu")
 
 
 def elf(path):
@@ -32,7 +34,7 @@ def check(folder, arch):
         machine, loader, needed = elf(path)
         if machine != ARCHITECTURES[arch]["elf"]:
             raise Failure(f"{path} is not for {arch}: give --arch, or the folder of other programs")
-        if name != "tacho-gpu" and (loader or needed):
+        if name in STATIC and (loader or needed):
             say(f"note: {path} needs shared libraries: this package runs only where they are")
 
 
@@ -71,13 +73,13 @@ def build(arch):
     say(f"programs for {arch}: cmake --preset static")
     run("cmake", "--preset", "static", "-B", out, *toolchain, f"-DTACHO_CURL={libs}", f"-DCMAKE_CXX_FLAGS={flags}",
         "-DCMAKE_EXE_LINKER_FLAGS=-Wl,--build-id=none -s", env=env)
-    run("cmake", "--build", out, "--target", "tacho", "tacho-deliver", env=env)
+    run("cmake", "--build", out, "--target", *STATIC, env=env)
     helper, made_of = out / "bin/tacho-gpu", [ROOT / "src", ROOT / "packaging/gpu-helper", ROOT / "packaging/zig.txt", ROOT / "CMakeLists.txt"]
     if not helper.is_file() or newest(made_of) > helper.stat().st_mtime:
         say(f"tacho-gpu for {arch}: packaging/gpu-helper")
         run(ROOT / "packaging/gpu-helper", helper, arch)
     check(out / "bin", arch)
-    for name in ("tacho", "tacho-deliver"):
+    for name in STATIC:
         _, loader, needed = elf(out / "bin" / name)
         if loader or needed:
             raise Failure(f"{out}/bin/{name} is not static")

@@ -8,17 +8,18 @@ from . import archives, common
 from .common import PROGRAMS, ROOT, WORK, epoch, version
 
 # Debian's package (binary, or source where the archive is built from it), its licence, and the programs that have it inside.
-AGENT, DELIVERER = ("tacho", "tacho-deliver"), ("tacho-deliver",)
+EACH, DELIVERER = ("tacho", "tacho-deliver", "tacho-query"), ("tacho-deliver",)
 LINKED = [
-    ("libc6-dev", "LGPL-2.1-or-later", AGENT),
-    ("libstdc++-12-dev", "GPL-3.0-or-later WITH GCC-exception-3.1", AGENT),
-    ("libmd-dev", "BSD-3-Clause", AGENT),
-    ("zlib1g-dev", "Zlib", AGENT),
+    ("libc6-dev", "LGPL-2.1-or-later", EACH),
+    ("libstdc++-12-dev", "GPL-3.0-or-later WITH GCC-exception-3.1", EACH),
+    ("libmd-dev", "BSD-3-Clause", EACH),
+    ("zlib1g-dev", "Zlib", EACH),
     ("libtomlplusplus-dev", "MIT", ("tacho",)),
-    ("nlohmann-json3-dev", "MIT", AGENT),
+    ("nlohmann-json3-dev", "MIT", EACH),
     ("libdeflate-dev", "MIT", DELIVERER),
     ("libsnappy-dev", "BSD-3-Clause", DELIVERER),
     ("libboost-dev", "BSL-1.0", DELIVERER),
+    ("libsqlite3-dev", "blessing", ("tacho-query",)),
     ("libnghttp2-dev", "MIT", DELIVERER),
     ("openssl", "Apache-2.0", DELIVERER),
     ("curl", "curl", DELIVERER),

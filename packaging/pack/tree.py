@@ -8,12 +8,18 @@ COMPLETIONS = {"completion-bash": "share/bash-completion/completions/tacho", "co
                "completion-fish": "share/fish/vendor_completions.d/tacho.fish"}
 
 
+def other_names():
+    """What tacho is called by to be something else: a tracker, or a shell that records, beside it and in a folder to put into PATH."""
+    entries = [Entry("bin/resource-tracker", link="tacho")]
+    for name in ("bash", "sh"):
+        entries += [Entry(f"bin/tacho-{name}", link="tacho"), Entry(f"libexec/tacho/shell/{name}", link="../../../bin/tacho")]
+    return entries
+
+
 def common_tree(programs, arch):
     """Entries below a prefix: bin/, libexec/, share/."""
     entries = [Entry(f"bin/{name}", (programs / name).read_bytes(), 0o755) for name in PROGRAMS]
-    entries.append(Entry("bin/resource-tracker", link="tacho"))
-    for name in ("bash", "sh"):  # a shell that records: beside tacho, and in a folder to put into PATH
-        entries += [Entry(f"bin/tacho-{name}", link="tacho"), Entry(f"libexec/tacho/shell/{name}", link="../../../bin/tacho")]
+    entries += other_names()
     entries.append(Entry("share/man/man1/tacho.1", print_with(programs, arch, "docs", "man").encode()))
     entries += [Entry(name, print_with(programs, arch, "docs", what).encode()) for what, name in COMPLETIONS.items()]
     for name in ("LICENSE", "README.md", "packaging/tacho.toml"):

@@ -83,3 +83,44 @@ def test_another_platform(tmp_path, monkeypatch):
 def test_nothing_heavy_at_each_end():
     """Both ends of a step together are far from a second."""
     assert hooks("run()\nbegin = time.perf_counter()\nrun()\nprint(json.dumps(time.perf_counter() - begin))") < 1
+
+
+CARD = """
+import json, sys, types
+for name in ("metaflow", "metaflow.plugins", "metaflow.plugins.cards", "metaflow.plugins.cards.card_modules", "metaflow.plugins.cards.card_modules.card"):
+    sys.modules[name] = types.ModuleType(name)
+sys.modules["metaflow.plugins.cards.card_modules.card"].MetaflowCard = type("MetaflowCard", (), {})
+from metaflow_extensions.tacho.plugins.cards.tracked_resources import CARDS
+from metaflow_extensions.tacho.plugins.cards.tracked_resources import TrackedResourcesCard as Card
+
+class Artifact:
+    def __init__(self, data):
+        self.data = data
+def render(record):
+    return Card({"artifact_name": "x"}).render({"x": Artifact(record)})
+"""
+
+
+def rendered(script):
+    done = subprocess.run([sys.executable, "-c", CARD + script], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_card_of_an_error():
+    """What a step that could not be recorded leaves is a page too, with nothing of it taken for HTML."""
+    for text in rendered("""
+full = {"error": {"error_type": "A<b>", "error_message": "<script>x</script>", "traceback": "line & <i>"}}
+bare = {"error": {"error_type": None, "error_message": None}}
+print(json.dumps([render(full), render(bare)]))
+"""):
+        assert text.startswith("<html>") and "<script" not in text and "<i>" not in text and "<b>" not in text
+
+
+def test_card_of_nonsense():
+    """Another shape, another version, no artifact: a page that says so, never an exception."""
+    pages = rendered("""
+pages = [render(record) for record in (None, 5, "x", {}, {"tracker": {}}, {"tracker": {"metadata": {"version": 99}}}, {"error": 3})]
+print(json.dumps([*pages, Card({}).render({}), Card().render({})]))
+""")
+    assert all(page.startswith("<html>") and "<pre>" in page for page in pages)

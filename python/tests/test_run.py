@@ -3,6 +3,7 @@ import gzip
 import json
 import os
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
@@ -235,6 +236,32 @@ def test_find_program(tmp_path, monkeypatch):
         tacho.find_program()
 
 
+def test_the_program_of_this_package(python, tmp_path):
+    """One copy of the package stands in the prefix of an interpreter, one in a folder of its own: each finds its own program, not one that
+    stands where another interpreter or PATH has it."""
+    package, real = os.path.dirname(tacho.__file__), tacho.find_program()
+    for place in ("usr/local/lib/python3.11/dist-packages", "target"):
+        shutil.copytree(package, tmp_path / place / "tacho", ignore=shutil.ignore_patterns("__pycache__"))
+    programs = {place: tmp_path / place / "bin" / "tacho" for place in ("usr/local", "target", "usr", "base", "path")}
+    for program in programs.values():
+        program.parent.mkdir(parents=True)
+        shutil.copy2(real, program)
+    env = {**os.environ, "PATH": str(programs["path"].parent)}
+    env.pop("TACHO_BIN", None)
+
+    def found(place, prefix):
+        script = (f"import sys\nsys.path.insert(0, {str(tmp_path / place)!r})\nsys.prefix = sys.exec_prefix = {str(tmp_path / prefix)!r}\n"
+                  f"sys.base_prefix, sys.executable = {str(tmp_path / 'base')!r}, ''\nimport tacho\nprint(tacho.find_program())")
+        return subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True, check=True).stdout.strip()
+    assert found("usr/local/lib/python3.11/dist-packages", "usr") == str(programs["usr/local"])
+    assert found("target", "usr") == str(programs["usr"])
+    assert found("target", "none") == str(programs["target"])
+    programs["target"].unlink()
+    assert found("target", "none") == str(programs["base"])
+    programs["base"].unlink()
+    assert found("target", "none") == str(programs["path"])
+
+
 def test_module_is_the_program():
     done = subprocess.run([sys.executable, "-m", "tacho", "--version"], capture_output=True, text=True, check=True)
     assert done.stdout == subprocess.run([tacho.find_program(), "--version"], capture_output=True, text=True).stdout
@@ -286,3 +313,19 @@ def test_interrupted(python):
     assert done.stdout == "interrupted failed\n"
 
 
+
+
+@pytest.mark.parametrize("name", ["run.json", "metrics.csv", "processes.csv", "marks.csv"])
+def test_a_pipe_in_the_folder_is_not_waited_for(tmp_path, name):
+    folder = str(tmp_path)
+    with open(os.path.join(folder, "run.json"), "w", encoding="utf-8") as file:
+        json.dump({"id": "x", "state": "finished"}, file)
+    run = tacho.load(folder)
+    if os.path.exists(os.path.join(folder, name)):
+        os.unlink(os.path.join(folder, name))
+    os.mkfifo(os.path.join(folder, name))
+    if name in ("run.json", "metrics.csv"):
+        with pytest.raises(tacho.TachoError):
+            run.info if name == "run.json" else run.rows()
+    else:
+        assert run.processes() == [] and run.marks() == []

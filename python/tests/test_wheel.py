@@ -42,6 +42,8 @@ def test_contents(build, tmp_path, monkeypatch):
     data, info = f"tacho-{build.version()}.data/scripts", f"tacho-{build.version()}.dist-info"
     assert {f"{data}/tacho", f"{data}/tacho-gpu", "tacho/__init__.py", "tacho/py.typed", f"{info}/RECORD"} <= set(names)
     assert archive.getinfo(f"{data}/tacho").external_attr >> 16 == 0o100755
+    for name in ("scripts/tacho-bash", "scripts/tacho-sh", "data/libexec/tacho/shell/bash", "data/libexec/tacho/shell/sh"):
+        assert archive.getinfo(f"{data[:-8]}/{name}").external_attr >> 16 == 0o100755
     assert archive.getinfo("tacho/__init__.py").external_attr >> 16 == 0o100644
     assert not any(name.endswith(".pyc") for name in names)
     metadata = archive.read(f"{info}/METADATA").decode()

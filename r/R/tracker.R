@@ -137,7 +137,7 @@ ResourceTracker <- R6::R6Class("ResourceTracker", # nolint
       status <- if (self$running) "Pending" else "Finished"
       ask(c("report", private$run()$folder, "-o", page))
       text <- enc2utf8(paste(readLines(page, warn = FALSE, encoding = "UTF-8"), collapse = "\n"))
-      need <- self$recommend_resources()
+      need <- if (self$n_samples) self$recommend_resources() else list(cpu = 1, memory = 128)
       head <- paste0("<p>", status, " from <code>R</code>: Process CPU usage and System CPU usage, memory, disk, network and GPU over time.</p>",
                      "<p>Recommended: ", need$cpu, " vCPU, ", need$memory, " MiB memory</p>")
       text <- sub("(?s)^.*?<html[^>]*>", "<html>", text, perl = TRUE)

@@ -14,13 +14,13 @@
 namespace tacho {
 namespace {
 
-constexpr int kNotFound = 127;
-
 bool is_real_program(const std::string& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode) || ::access(path.c_str(), X_OK) != 0) return false;
-  // Of another installation too: two that take each other for the shell would never get to one.
-  return last_part(real_path(path)) != "tacho" && !is_own_program(path);
+  // Of another installation too, also where scripts stand for its links: two that take each other for the shell would
+  // never get to one.
+  const std::string real = real_path(path);
+  return last_part(real) != "tacho" && !parent_folder(real).ends_with("/libexec/tacho/shell") && !is_own_program(path);
 }
 
 }  // namespace

@@ -6,9 +6,11 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 
 from support import BUILD, TACHO, Case, until
 
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SHELLS = os.path.join(BUILD, "libexec", "tacho", "shell")
 WRAPPER = """#!/bin/bash
 # NEXTFLOW TASK: align (s1)
@@ -70,6 +72,30 @@ class Shell(Recorded):
         script = self.write("x.sh", f"#!{SHELLS}/bash\necho \"$0 $1\"\n")
         os.chmod(script, 0o755)
         self.assertEqual(self.start([script, "arg"], {"TACHO_STORE": self.path("store")}).stdout, script + " arg\n")
+
+    def test_scripts_in_the_place_of_links(self):
+        """What a wheel has, as it holds no links; two of them in PATH, and links too, find the real shell in the end."""
+        sys.path.insert(0, os.path.join(ROOT, "python"))
+        import build_wheel  # pylint: disable=import-outside-toplevel
+        for prefix in ("one", "two"):
+            for name, way in build_wheel.SHELLS.items():
+                os.makedirs(os.path.dirname(self.path(prefix, name)), exist_ok=True)
+                self.write(f"{prefix}/{name}", build_wheel.SHELL.replace("WAY", way), 0o755)
+            os.symlink(TACHO, self.path(prefix, "bin", "tacho"))
+        shells = [self.path(prefix, "libexec", "tacho", "shell") for prefix in ("one", "two")]
+        env = {"TACHO_STORE": self.path("store"), "PATH": os.pathsep.join([*shells, SHELLS, os.environ["PATH"]])}
+        for count, program in enumerate([shells[0] + "/bash", self.path("one", "bin", "tacho-bash"), "bash"], 1):
+            done = self.start([program, "-c", 'echo "$1" "${0##*/}"; exit 3', "a", "b c"], env)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (3, "b c a\n", ""))
+            self.assertEqual(len(self.stored()), count)
+        os.symlink(shells[0] + "/sh", self.path("link"))
+        self.assertEqual(self.start([self.path("link"), "-c", "echo x"], env).stdout, "x\n")
+        self.assertEqual(len(self.stored()), 4)
+        script = self.write("x.sh", f"#!{shells[0]}/bash\necho \"$0 $1\"\n", 0o755)
+        self.assertEqual(self.start([script, "arg"], env).stdout, script + " arg\n")
+        os.unlink(self.path("one", "bin", "tacho"))
+        done = self.start([shells[0] + "/bash", "-c", "exit 4"], env)
+        self.assertEqual((done.returncode, done.stderr, len(self.stored())), (4, "", 5))
 
     def test_login_form(self):
         done = self.start(["-bash", "-c", "shopt -q login_shell && echo login"], {"TACHO_STORE": self.path("store")},

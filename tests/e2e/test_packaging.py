@@ -1,5 +1,6 @@
 """scripts/package with the programs of this build, and the step of the GitHub action in an imitated workflow."""
 import hashlib
+import io
 import json
 import os
 import re
@@ -31,7 +32,8 @@ class Package(Case):
         for name in ("tacho", "tacho-gpu"):
             shutil.copy2(os.path.join(BUILD, "bin", name), folder)
             subprocess.run(["strip", os.path.join(folder, name)], check=False)
-        shutil.copy2(os.path.join(folder, "tacho-gpu"), os.path.join(folder, "tacho-deliver"))
+        for name in ("tacho-deliver", "tacho-query"):
+            shutil.copy2(os.path.join(folder, "tacho-gpu"), os.path.join(folder, name))
         return folder
 
     def test_usage(self):
@@ -74,7 +76,7 @@ class Package(Case):
         files = {name[len(top) + 1:] for name, member in members.items() if not member.isdir()}
         shells = {f"{place}{name}" for name in ("bash", "sh") for place in ("bin/tacho-", "libexec/tacho/shell/")}
         slurm = {f"share/doc/tacho/slurm/{name}" for name in ("README.md", "taskprolog", "epilogslurmctld")}
-        self.assertEqual(files, {*shells, *slurm, "bin/tacho", "bin/tacho-deliver", "bin/tacho-gpu", "bin/resource-tracker", "share/man/man1/tacho.1",
+        self.assertEqual(files, {*shells, *slurm, "bin/tacho", "bin/tacho-deliver", "bin/tacho-gpu", "bin/tacho-query", "bin/resource-tracker", "share/man/man1/tacho.1",
                                  "share/bash-completion/completions/tacho", "share/zsh/site-functions/_tacho", "share/fish/vendor_completions.d/tacho.fish",
                                  *(f"share/doc/tacho/{name}" for name in ("LICENSE", "README.md", "tacho.toml", f"tacho-{version}-{ARCH}.spdx.json"))})
         self.assertEqual(members[f"{top}/bin/resource-tracker"].linkname, "tacho")
@@ -116,11 +118,30 @@ class Package(Case):
             uses = re.findall(r"^\s*tacho_uses\((\S+) ([^)]*)\)", file.read(), re.M)
         with open(os.path.join(ROOT, "packaging", "sysroot"), encoding="utf-8") as file:
             sysroot = file.read()
-        archives = {name for folder, words in uses if not folder.startswith(("katib", "kube", "query")) for name in re.findall(r"lib(\w+)\.a", words)}
+        archives = {name for folder, words in uses if not folder.startswith(("katib", "kube")) for name in re.findall(r"lib(\w+)\.a", words)}
         self.assertIn("snappy", archives)
         for name in archives:
             self.assertIn(f"lib{name}-dev", [label for label, _, _ in sbom.LINKED])
             self.assertIn(f" lib{name}-dev ", sysroot)
+
+    def test_image(self):
+        if SANITIZED:
+            self.skipTest("sanitized programs are not packed")
+        folder, out = self.programs(), self.path("out")
+        done = self.package("image", "--programs", folder, "--out", out)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with tarfile.open(done.stdout.strip()) as archive:
+            blobs = {member.name.rsplit("/", 1)[-1]: archive.extractfile(member).read() for member in archive if member.isfile()}
+        manifest = json.loads(blobs[json.loads(blobs["index.json"])["manifests"][0]["digest"][7:]])
+        with tarfile.open(fileobj=io.BytesIO(blobs[manifest["layers"][0]["digest"][7:]])) as layer:
+            members = {member.name: member for member in layer}
+        for name in ("tacho", "tacho-deliver", "tacho-gpu", "tacho-query"):
+            self.assertEqual(stat.S_IMODE(members[f"usr/bin/{name}"].mode), 0o755)
+        for name in ("resource-tracker", "tacho-bash", "tacho-sh"):
+            self.assertEqual(members[f"usr/bin/{name}"].linkname, "tacho")
+        self.assertEqual(members["usr/libexec/tacho/shell/sh"].linkname, "../../../bin/tacho")
+        config = json.loads(blobs[manifest["config"]["digest"][7:]])
+        self.assertEqual((config["config"]["User"], config["config"]["Entrypoint"], config["architecture"]), ("65534", ["/usr/bin/tacho"], ARCH))
 
     def test_formula(self):
         from pack import formula  # pylint: disable=import-outside-toplevel

@@ -20,15 +20,18 @@ def _candidates(name: str) -> Iterator[str]:
     if named:
         yield os.path.join(named, name) if os.path.isdir(named) else (
             named if name == "tacho" else os.path.join(os.path.dirname(named), name))
-    # Where pip puts scripts: beside the interpreter, which sys.executable names also where sysconfig is slow to import.
-    for prefix in (sys.prefix, sys.exec_prefix, sys.base_prefix):
+    # Where pip puts scripts, without sysconfig, which is slow to import. What came with this package is its own: of Debian's
+    # interpreter in /usr that is /usr/local, of pip install --user ~/.local.
+    parent = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    library = os.path.dirname(os.path.dirname(parent))
+    if os.path.basename(parent) in ("site-packages", "dist-packages") and os.path.basename(library) in ("lib", "lib64"):
+        yield os.path.join(os.path.dirname(library), "bin", name)
+    for prefix in (sys.prefix, sys.exec_prefix):
         yield os.path.join(prefix, "bin", name)
     if sys.executable:
         yield os.path.join(os.path.dirname(sys.executable), name)
-    here = os.path.dirname(os.path.abspath(__file__))
-    yield os.path.join(os.path.dirname(here), "bin", name)
-    user = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(here))))  # ~/.local of pip install --user
-    yield os.path.join(user, "bin", name)
+    yield os.path.join(parent, "bin", name)
+    yield os.path.join(sys.base_prefix, "bin", name)
     for folder in os.environ.get("PATH", "").split(os.pathsep):
         if folder:
             yield os.path.join(folder, name)

@@ -107,12 +107,15 @@ class Tracker:
 
     def _begin_elsewhere(self, words: List[str], why: str) -> Tuple[_agent.Agent, str]:
         """There is no store to write to: a temporary folder has to do."""
-        place = _options.temporary_folder()
+        try:
+            place = _options.temporary_folder()
+        except OSError as error:
+            raise TachoError(f"{why}; nor is there a temporary folder ({error.strerror}): name a place with store= or TMPDIR") from error
         try:
             agent = _agent.start([*words, f"--store={place}"])
             if agent.folder is None:
                 agent.end()
-                raise TachoError("neither the run store nor a temporary folder can be written to; free some space")
+                raise TachoError(f"{why}; nor can {place} be written to: free some space, or name a place with store= or TMPDIR")
         except BaseException:
             _options.remove_folder(place, os.getpid())
             raise

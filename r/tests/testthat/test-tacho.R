@@ -111,6 +111,16 @@ test_that("ResourceTracker is as scripts know it", {
   expect_true(file.size(file) > 1000)
 })
 
+test_that("a report before the first sample is one, too", {
+  skip_without_program()
+  no_network()
+  tracker <- ResourceTracker$new(interval = 60)
+  expect_equal(tracker$n_samples, 0L)
+  expect_match(as.character(tracker$report()), "Pending")
+  tracker$stop()
+  expect_equal(tracker$n_samples, 1L)
+})
+
 test_that("the agent goes with its object", {
   skip_without_program()
   tracker <- ResourceTracker$new(interval = 0.1, discover_cloud = FALSE)

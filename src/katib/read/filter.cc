@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "katib/read/plain_regex.h"
+#include "katib/read/regex_class.h"
 #include "katib/read/value_rule.h"
 
 namespace tacho {
@@ -19,13 +20,9 @@ namespace {
 
 constexpr int64_t kMostRegexBytes = 4 << 20;  // program and DFA states; beyond it the slower automaton runs
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\f' || c == '\r'; }  // RE2's \s, without \v
 constexpr auto kNameLetters = [] {
   std::array<bool, 256> out{};
-  for (unsigned char c : std::string_view("_|-")) out[c] = true;
-  for (unsigned c = 0; c < 26; ++c) out['a' + c] = out['A' + c] = true;
-  for (unsigned c = '0'; c <= '9'; ++c) out[c] = true;
+  for (unsigned c = 0; c < 128; ++c) out[c] = is_word(static_cast<char>(c)) || c == '|' || c == '-';
   return out;
 }();
 bool is_name(char c) { return kNameLetters[static_cast<unsigned char>(c)]; }

@@ -33,6 +33,22 @@ class SentinelAPIError(Exception):
         self.body = body
 
 
+def _wire_names(facts: Optional[Mapping[str, Any]], names: Mapping[str, str]) -> Dict[str, Any]:
+    return {wire: facts[name] for name, wire in names.items() if facts and facts.get(name) not in (None, "", "unknown")}
+
+
+def host_facts(server_info: Optional[Mapping[str, Any]]) -> Dict[str, Any]:
+    """What is known of the machine, by the names that the service has for it."""
+    return _wire_names(server_info, {"vcpus": "host_vcpus", "memory_mib": "host_memory_mib", "gpu_count": "host_gpu_count",
+                                     "gpu_name": "host_gpu_model", "gpu_memory_mib": "host_gpu_memory_mib"})
+
+
+def cloud_facts(cloud_info: Optional[Mapping[str, Any]]) -> Dict[str, Any]:
+    """And of its cloud."""
+    return _wire_names(cloud_info, {"vendor": "cloud_vendor_id", "region": "cloud_region_id",
+                                    "instance_type": "cloud_instance_type"})
+
+
 def _get_base_url() -> str:
     """One trailing slash less; a path is kept."""
     return (os.environ.get("SENTINEL_API_URL") or DEFAULT_SENTINEL_URL).rstrip("/")

@@ -5,22 +5,22 @@ import gzip
 import json
 import logging
 import os
-import sys
 import warnings
 from queue import SimpleQueue
 from threading import Thread
 from time import sleep, time
 from types import TracebackType
-from typing import IO, Any, Dict, List, Mapping, Optional, Sequence, Type, Union
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Type, Union
 
-from . import _recording
+from . import _foreground, _frames, _recording, _statistics
+from ._statistics import DEFAULT_SPECS
 from ._version import __version__
 from .cloud_info import get_cloud_info
-from .column_maps import BYTE_MAPPING, HUMAN_NAMES_MAPPING, PROCESS_COLUMNS, SYSTEM_COLUMNS
-from .helpers import aggregate_stats, cleanup_files, render_csv_row
+from .column_maps import PROCESS_COLUMNS, SYSTEM_COLUMNS
+from .helpers import aggregate_stats, cleanup_files
 from .keeper import get_instance_price, get_recommended_cloud_servers
 from .report import Report, dress, recommend
-from .sentinel_api import RunStatus
+from .sentinel_api import RunStatus, cloud_facts, host_facts
 from .server_info import get_server_info, guess_allocation
 from .streaming import StreamingManager
 from .tiny_data_frame import StatSpec, TinyDataFrame
@@ -28,79 +28,10 @@ from .tracker_procfs import get_process_stats, get_system_stats
 
 logger = logging.getLogger("resource_tracker")
 
-
-def mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
-
-
-def duration(values: Sequence[float]) -> float:
-    return max(values) - min(values)
-
-
-_MEASURED = ("process_cpu_usage", "process_memory_mib", "process_gpu_usage", "process_gpu_vram_mib", "process_gpu_utilized")
-DEFAULT_SPECS = [StatSpec(column, agg, name, 2) for column in _MEASURED
-                 for agg, name in ((mean, "mean"), (max, "max"))] + [
-    StatSpec("system_disk_space_used_gb", max, "max", 2), StatSpec("system_net_recv_bytes", sum, "sum"),
-    StatSpec("system_net_sent_bytes", sum, "sum"), StatSpec("timestamp", duration, "duration")]
-
-
 _DISCOVERY_PATIENCE = 0.8  # seconds that the registration of a run waits for what is known of the machine
 
 
-class _Foreground:
-    """One row an interval, for ever."""
-
-    columns: List[str] = []
-
-    def __init__(self, start_time: Optional[float], interval: float, autostart: bool, output_file: Optional[str]) -> None:
-        self.start_time = time() if start_time is None else start_time
-        self.interval = interval
-        self.status = "running"
-        self.cycle = 0
-        self.stats = self._read()
-        if autostart:
-            self.start_tracking(output_file)
-
-    def _read(self) -> Dict[str, Any]:
-        raise NotImplementedError
-
-    def diff_stats(self) -> Dict[str, Any]:
-        """What happened since the last call, as a row."""
-        before, self.stats = self.stats, self._read()
-        return _recording.difference(self.stats, before, self.columns)
-
-    def start_tracking(self, output_file: Optional[str] = None, print_header: bool = True) -> None:
-        file: Optional[IO[bytes]] = open(output_file, "wb") if output_file else None
-        try:
-            self._track(file, print_header)
-        finally:
-            if file is not None:
-                file.close()
-
-    def _track(self, file: Optional[IO[bytes]], print_header: bool) -> None:
-        def put(data: bytes) -> None:
-            if file is None:
-                sys.stdout.write(data.decode())
-                sys.stdout.flush()
-            else:
-                file.write(data)
-                file.flush()
-
-        if print_header:
-            put(render_csv_row(self.columns))
-        while self.status == "running":
-            behind = (time() - self.start_time) % self.interval
-            sleep(max(0.001, self.interval - behind))
-            try:
-                row = self.diff_stats()
-            except (ProcessLookupError, FileNotFoundError):
-                self.status = "exited"
-                return
-            self.cycle += 1
-            put(render_csv_row([row[name] for name in self.columns]))
-
-
-class ProcessTracker(_Foreground):
+class ProcessTracker(_foreground.Foreground):
     """Of a process, until it ends."""
 
     columns = PROCESS_COLUMNS
@@ -115,7 +46,7 @@ class ProcessTracker(_Foreground):
         return get_process_stats(self.pid, self.children)
 
 
-class SystemTracker(_Foreground):
+class SystemTracker(_foreground.Foreground):
     """Of the machine."""
 
     columns = SYSTEM_COLUMNS
@@ -156,7 +87,7 @@ class ResourceTracker:
         self.interval = interval
         self.method = method
         self.autostart = autostart
-        self.trackers = [name for name, wanted in (("process_tracker", track_processes), ("system_tracker", track_system))
+        self.trackers = [name for name, wanted in ((_frames.PROCESS, track_processes), (_frames.SYSTEM, track_system))
                          if wanted]
         self.discover_server = discover_server
         self.discover_cloud = discover_cloud
@@ -230,11 +161,8 @@ class ResourceTracker:
             patience = time() + _DISCOVERY_PATIENCE
             for thread in discoveries:
                 thread.join(max(0.0, patience - time()))
-            host.update(_wire_names(self._server_info, {"vcpus": "host_vcpus", "memory_mib": "host_memory_mib",
-                                                        "gpu_count": "host_gpu_count", "gpu_name": "host_gpu_model",
-                                                        "gpu_memory_mib": "host_gpu_memory_mib"}))
-            cloud.update(_wire_names(self._cloud_info, {"vendor": "cloud_vendor_id", "region": "cloud_region_id",
-                                                        "instance_type": "cloud_instance_type"}))
+            host.update(host_facts(self._server_info))
+            cloud.update(cloud_facts(self._cloud_info))
             try:
                 manager.start()
             except Exception as error:
@@ -301,36 +229,21 @@ class ResourceTracker:
     def n_samples(self) -> int:
         return len(self._rows()) if self.trackers else 0
 
-    def _frame(self, columns: List[str], prefix: str, rows: List[Dict[str, Any]]) -> TinyDataFrame:
-        return TinyDataFrame({name: [row[name if name == "timestamp" else prefix + name] for row in rows] for name in columns})
-
     @property
     def process_metrics(self) -> TinyDataFrame:
-        if "process_tracker" not in self.trackers:
+        if _frames.PROCESS not in self.trackers:
             return TinyDataFrame([])
-        return self._frame(PROCESS_COLUMNS, "process_", self._rows())
+        return _frames.half(self._rows(), PROCESS_COLUMNS, "process_")
 
     @property
     def system_metrics(self) -> TinyDataFrame:
-        if "system_tracker" not in self.trackers:
+        if _frames.SYSTEM not in self.trackers:
             return TinyDataFrame([])
-        return self._frame(SYSTEM_COLUMNS, "system_", self._rows())
+        return _frames.half(self._rows(), SYSTEM_COLUMNS, "system_")
 
     def get_combined_metrics(self, bytes: bool = False, human_names: bool = False, system_prefix: Optional[str] = None,
                              process_prefix: Optional[str] = None, offset: Optional[int] = None) -> TinyDataFrame:
-        rows = self._rows()[offset or 0:]
-        data: Dict[str, List[Any]] = {"Timestamp" if human_names else "timestamp": [row["timestamp"] for row in rows]}
-        prefixes = (("system_", system_prefix, "System ", SYSTEM_COLUMNS, "system_tracker"),
-                    ("process_", process_prefix, "Process ", PROCESS_COLUMNS, "process_tracker"))
-        for own, asked, human, columns, tracker in prefixes:
-            prefix = asked if asked is not None else human if human_names else own
-            for name in columns[1:] if tracker in self.trackers else []:
-                factor = BYTE_MAPPING.get(name) if bytes else None
-                values = [row[own + name] for row in rows]
-                if factor is not None:
-                    values = [None if value is None else value * factor for value in values]
-                data[prefix + (HUMAN_NAMES_MAPPING[name] if human_names else name)] = values
-        return TinyDataFrame(data)
+        return _frames.combined(self._rows()[offset or 0:], self.trackers, bytes, human_names, system_prefix, process_prefix)
 
     def _update_combined_csv(self) -> None:
         """Appends the rows that came since the last call."""
@@ -375,21 +288,7 @@ class ResourceTracker:
             raise RuntimeError("there are no samples yet: wait_for_samples() waits for the first")
         if specs is not DEFAULT_SPECS:
             return self.get_combined_metrics().stats(specs)
-        measured, frame = self._statistics(), self.get_combined_metrics()
-        found: Dict[str, Dict[str, Any]] = {}
-        for spec in specs:
-            name = str(spec.agg_name)
-            if spec.column not in frame.columns:
-                continue
-            value = measured.get(spec.column, {}).get(name)
-            if value is None and name == "max":
-                known = [cell for cell in frame[spec.column] if cell is not None]
-                value = max(known, default=None)
-            if value is None and spec.column in _MEASURED and set(frame[spec.column]) == {0}:
-                value = 0.0  # a machine without GPU
-            if value is not None:
-                found.setdefault(spec.column, {})[name] = int(value) if name == "sum" else round(value, spec.round or 3)
-        return found
+        return _statistics.of_program(specs, self._statistics(), self.get_combined_metrics())
 
     def recommend_resources(self, historical_stats: Sequence[Dict[str, Dict[str, float]]] = ()) -> Dict[str, int]:
         return recommend(aggregate_stats([self.stats(), *historical_stats]))
@@ -445,8 +344,8 @@ class ResourceTracker:
         return {"metadata": {"version": 1,
                              "resource_tracker": {"version": __version__, "implementation": self._implementation},
                              "pid": self.pid, "children": self.children, "interval": self.interval, "method": self.method,
-                             "autostart": self.autostart, "track_processes": "process_tracker" in self.trackers,
-                             "track_system": "system_tracker" in self.trackers, "discover_server": self.discover_server,
+                             "autostart": self.autostart, "track_processes": _frames.PROCESS in self.trackers,
+                             "track_system": _frames.SYSTEM in self.trackers, "discover_server": self.discover_server,
                              "discover_cloud": self.discover_cloud, "start_time": self.start_time,
                              "stop_time": stop_time, "duration": (stop_time or time()) - self.start_time},
                 "server_info": self.server_info, "cloud_info": self.cloud_info,
@@ -467,9 +366,9 @@ class ResourceTracker:
         process: List[Any] = snapshot.get("process_metrics") or []
         system: List[Any] = snapshot.get("system_metrics") or []
         if not process or not system:
-            tracker.trackers = [name for name, rows in (("process_tracker", process), ("system_tracker", system))
+            tracker.trackers = [name for name, rows in ((_frames.PROCESS, process), (_frames.SYSTEM, system))
                                 if rows and name in tracker.trackers] or tracker.trackers
-        tracker._recording = _recording.LoadedRecording(_joined(system, process), about["start_time"],
+        tracker._recording = _recording.LoadedRecording(_frames.joined(system, process), about["start_time"],
                                                         float(about["interval"]))
         return tracker
 
@@ -497,22 +396,3 @@ class ResourceTracker:
             with open(file, "rb") as opened:
                 data = opened.read()
         return cls.loads(gzip.decompress(data).decode("utf-8"))
-
-
-def _joined(system: List[Dict[str, Any]], process: List[Dict[str, Any]]) -> List[Dict[str, Any]]:
-    """Rows of both frames as one; upstream took them apart by time, so that one may have a row more."""
-    count = min(len(system), len(process)) if system and process else max(len(system), len(process))
-    rows: List[Dict[str, Any]] = []
-    for index in range(count):
-        row: Dict[str, Any] = dict.fromkeys(_recording.COLUMNS)
-        for prefix, part in (("process_", process), ("system_", system)):
-            if part:
-                row.update({prefix + name: (None if cell == "" else cell) for name, cell in part[index].items()
-                            if name != "timestamp"})
-                row["timestamp"] = part[index]["timestamp"]
-        rows.append(row)
-    return rows
-
-
-def _wire_names(facts: Optional[Mapping[str, Any]], names: Mapping[str, str]) -> Dict[str, Any]:
-    return {wire: facts[name] for name, wire in names.items() if facts and facts.get(name) not in (None, "", "unknown")}
