@@ -4,6 +4,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,6 +20,7 @@ class RowBatch {
  public:
   RowBatch() = default;
   RowBatch(const std::vector<MetricRow>& rows);
+  RowBatch(std::initializer_list<MetricRow> rows) : RowBatch(std::vector<MetricRow>(rows)) {}
 
   size_t size() const { return entries_.size(); }
   bool empty() const { return entries_.empty(); }
