@@ -168,7 +168,8 @@ def deb_installs(path, folder):
     in_root(root, "resource-tracker", "--version")
     expect(in_root(root, "tacho-sh", "-c", "echo recorded") == "recorded\n", "tacho-sh is no shell")
     expect(in_root(root, "sh", "-c", 'eval "$(tacho hook snakemake)" && bash -c "echo $PATH"').startswith("/usr/libexec/tacho/shell:"), "the folder of shells")
-    expect(in_root(root, "tacho", "query", "--csv", "SELECT count(*) FROM runs") == "count(*)\n4\n", "tacho query")
+    said = in_root(root, "tacho", "query", "--csv", "SELECT count(*) FROM runs")
+    expect(said == "count(*)\n3\n", f"tacho query: {said}")
     in_root(root, "dpkg", "-r", "tacho")
     after = listing(root)
     expect(before == after, f"left behind by dpkg -r: {sorted(set(after) ^ set(before))[:5]}")
@@ -310,6 +311,7 @@ def steps(arch, folder):
 def everything(options):
     if os.getuid() != 0:
         raise Failure("--check installs packages in bare roots and needs root: sudo scripts/package --check")
+    os.environ["SOURCE_DATE_EPOCH"] = str(common.epoch())  # that of the beginning, whatever is committed meanwhile
     before = formula.FORMULA.read_bytes()
     try:
         return examine(options)

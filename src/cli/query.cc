@@ -22,7 +22,9 @@ int query_command(const Call& call) {
   Error error =
       system_error("tacho query needs tacho-query, which cannot be started", sibling_path("tacho-query"), reason);
   if (reason == ENOENT)
-    error.hint = "it is not there; the deb, the rpm, the tar file and the image of tacho have it: put it into the folder of tacho";
+    error.hint =
+        "it is not there; the deb, the rpm, the tar file and the image of tacho have it: put it into the folder of "
+        "tacho";
   return refuse(error);
 }
 
