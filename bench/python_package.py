@@ -49,8 +49,9 @@ def cpu(pid):
 t.wait_for_samples(2, timeout=60)
 agent = t._recording._agent.pid
 before, rows = cpu(agent) + time.process_time(), t.n_samples
-t.wait_for_samples(rows + samples, timeout=60 + samples * interval * 3)
-print(json.dumps({"us": (cpu(agent) + time.process_time() - before) / (t.n_samples - rows) * 1e6}))
+time.sleep(samples * interval)  # the user's program goes on; nobody asks before the end
+rows = t.n_samples - rows
+print(json.dumps({"us": (cpu(agent) + time.process_time() - before) / rows * 1e6}))
 t.stop()
 """
 

@@ -46,7 +46,7 @@ function(tacho_precompile folder name)
   endif()
 endfunction()
 
-# From nothing, files are compiled eight at a time, which halves the time: headers and templates are worked through once. The price is
+# From nothing, files are compiled sixteen at a time, which halves the time: headers and templates are worked through once. The price is
 # that a name of an anonymous namespace must be unique in its folder. Probes are exempt (a file that defines a ProbeInfo):
 # each has the same four names.
 # Whoever edits one file and builds again is faster without (preset dev).
@@ -85,7 +85,7 @@ function(tacho_library folder)
   add_library(${target} STATIC ${sources})
   target_link_libraries(${target} PUBLIC tacho_flags ${seen})
   tacho_precompile(${folder} ${name})
-  tacho_unity(${target} 8)
+  tacho_unity(${target} 16)
   foreach(source ${sources})
     file(STRINGS ${source} probe REGEX "^(constinit )?const ProbeInfo k" LIMIT_COUNT 1)
     if(probe)

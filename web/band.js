@@ -22,14 +22,10 @@ class Band {
     });
     this.plot = make('div', 'plot low');
     this.plot.style.height = this.height + 'px';
-    this.canvas = make('canvas');
-    this.canvas.setAttribute('role', 'img');
-    this.canvas.setAttribute('aria-label', 'What limited the run over time: ' + band.words.join(', ') +
+    const { canvas, cursor, mark } = layersOf(this.plot, 'What limited the run over time: ' + band.words.join(', ') +
       this.phases.slice(0, 20).map(([name, , , verdict]) => '; phase ' + name + ': ' + verdict).join(''));
-    this.cursor = make('div', 'cursor');
-    const mark = make('div', 'selection');
-    this.cursor.hidden = mark.hidden = true;
-    this.plot.append(this.canvas, mark, this.cursor);
+    this.canvas = canvas;
+    this.cursor = cursor;
     this.card.append(legend, this.plot);
     host.append(this.card);
     this.width = 600;
@@ -47,11 +43,8 @@ class Band {
   }
 
   draw() {
-    const ratio = window.devicePixelRatio || 1, context = this.canvas.getContext('2d');
-    this.canvas.width = Math.round(this.width * ratio);
-    this.canvas.height = Math.round(this.height * ratio);
+    const context = paperOf(this.canvas, this.width, this.height);
     if (!context) return;
-    context.scale(ratio, ratio);
     let from = 0;
     for (const [to, word] of this.band.pieces) {
       const a = Math.max(LEFT, this.x(from)), b = Math.min(this.width - RIGHT, this.x(to));

@@ -4,6 +4,8 @@
 // crosshair with values.
 
 const LEFT = 62, RIGHT = 10, TOP = 24, BOTTOM = 20, HEIGHT = 202;
+// Lines of one run over another have its colour; these tell them apart, in the legend too.
+const DASHES = [[], [5, 3], [2, 2], [9, 2]];
 
 /** @type {Map<string, string>} */
 const colours = new Map();
@@ -29,7 +31,7 @@ function indexAt(times, at) {
 /** @param {PackedLine} line @param {Float64Array} times @param {number[]} milliseconds @param {number} run @returns {Line} */
 function lineOf(line, times, milliseconds, run) {
   const mean = /** @type {Float64Array} */ (unpack(line.mean, line));
-  return { name: line.name, role: line.role, run, dash: false, mean, min: unpack(line.min, line), max: unpack(line.max, line), times, steps: Float64Array.from(milliseconds, ms => ms / 1000), hidden: false };
+  return { name: line.name, role: line.role, run, dash: 0, mean, min: unpack(line.min, line), max: unpack(line.max, line), times, steps: Float64Array.from(milliseconds, ms => ms / 1000), hidden: false };
 }
 
 // A stretch so much longer than the others has no rows in it: the line is not drawn through.
@@ -52,14 +54,10 @@ class Chart {
     this.card.dataset.chart = spec.id;
     this.card.append(make('h3', '', spec.title + (spec.unit.endsWith('/s') ? ', per second' : spec.unit && spec.unit !== 'bytes' ? ', ' + spec.unit : '')), this.legend());
     this.plot = make('div', 'plot');
-    this.canvas = make('canvas');
-    this.canvas.setAttribute('role', 'img');
-    this.canvas.setAttribute('aria-label', this.inWords());
-    this.cursor = make('div', 'cursor');
-    this.tip = make('div', 'tip');
-    const mark = make('div', 'selection');
-    this.cursor.hidden = this.tip.hidden = mark.hidden = true;
-    this.plot.append(this.canvas, mark, this.cursor, this.tip);
+    const { canvas, cursor, tip, mark } = layersOf(this.plot, this.inWords());
+    this.canvas = canvas;
+    this.cursor = cursor;
+    this.tip = tip;
     this.card.append(this.plot);
     host.append(this.card);
     this.width = 600;
@@ -73,7 +71,9 @@ class Chart {
     for (const line of this.spec.lines) {
       const button = make('button'), swatch = make('i');
       button.type = 'button';
-      swatch.style.background = 'var(--' + line.role + ')';
+      const tint = 'var(--' + line.role + ')';
+      const [on, off] = DASHES[line.dash];
+      swatch.style.background = on ? `repeating-linear-gradient(90deg, ${tint} 0 ${on}px, transparent ${on}px ${on + off}px)` : tint;
       button.setAttribute('aria-pressed', 'true');
       button.append(swatch, line.name);
       button.addEventListener('click', () => {
@@ -131,11 +131,8 @@ class Chart {
   }
 
   draw() {
-    const ratio = window.devicePixelRatio || 1, canvas = this.canvas, context = canvas.getContext('2d');
-    canvas.width = Math.round(this.width * ratio);
-    canvas.height = Math.round(HEIGHT * ratio);
+    const context = paperOf(this.canvas, this.width, HEIGHT);
     if (!context) return;
-    context.scale(ratio, ratio);
     context.font = '11px system-ui, sans-serif';
     this.scale();
     this.drawPhases(context);
@@ -182,7 +179,7 @@ class Chart {
     context.strokeStyle = context.fillStyle = tint;
     context.lineWidth = behind || share ? 1.2 : 1.8;
     context.lineJoin = 'round';
-    context.setLineDash(line.dash ? [5, 3] : []);
+    context.setLineDash(DASHES[line.dash]);
     for (let i = first; i <= last;) {
       if (Number.isNaN(mean[i])) { i++; continue; }
       let end = i;
@@ -246,7 +243,7 @@ class Chart {
     for (const limit of this.spec.limits) {
       const text = limit.name + ' ' + shown(limit.value, this.spec.unit);
       if (!this.inSight || !this.inSight.includes(limit)) {
-        this.note(context, text + ' is above ↑', right - 3, TOP + 10);
+        this.note(context, text + ' is above ↑', right - 3, TOP + 4);  // above the highest line
         continue;
       }
       const y = Math.round(this.y(limit.value)) + .5;

@@ -24,14 +24,10 @@ class Heat {
     legend.append('idle ', scale, ' busy');
     this.plot = make('div', 'plot');
     this.plot.style.height = this.height + 'px';
-    this.canvas = make('canvas');
-    this.canvas.setAttribute('role', 'img');
-    this.canvas.setAttribute('aria-label', this.inWords());
-    this.cursor = make('div', 'cursor');
-    this.tip = make('div', 'tip');
-    const mark = make('div', 'selection');
-    this.cursor.hidden = this.tip.hidden = mark.hidden = true;
-    this.plot.append(this.canvas, mark, this.cursor, this.tip);
+    const { canvas, cursor, tip, mark } = layersOf(this.plot, this.inWords());
+    this.canvas = canvas;
+    this.cursor = cursor;
+    this.tip = tip;
     this.card.append(legend, this.plot);
     host.append(this.card);
     this.width = 600;
@@ -60,11 +56,8 @@ class Heat {
   }
 
   draw() {
-    const ratio = window.devicePixelRatio || 1, context = this.canvas.getContext('2d');
-    this.canvas.width = Math.round(this.width * ratio);
-    this.canvas.height = Math.round(this.height * ratio);
+    const context = paperOf(this.canvas, this.width, this.height);
     if (!context) return;
-    context.scale(ratio, ratio);
     context.font = '10px system-ui, sans-serif';
     const right = this.width - RIGHT, first = indexAt(this.times, this.view.from), last = Math.min(this.times.length - 1, indexAt(this.times, this.view.to));
     context.fillStyle = colour('hot');

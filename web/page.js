@@ -22,7 +22,7 @@ function overlaidCharts(runs) {
       lines.forEach((packed, i) => {
         const line = lineOf(packed, times, run.point_ms, number);
         line.role = 'run' + number % 8;
-        line.dash = i > 0;
+        line.dash = i % DASHES.length;
         line.name = run.id + (lines.length > 1 ? ' ' + packed.name : '');
         /** @type {NonNullable<typeof spec>} */ (spec).lines.push(line);
       });

@@ -12,5 +12,5 @@ interface RunData {
   devices?: PackedChart[]; devices_left_out?: number;
   processes: ProcessLine[]; download?: { name: string; whole: boolean };
 }
-interface Line { name: string; role: string; run: number; dash: boolean; mean: Float64Array; min: Float64Array | null; max: Float64Array | null; times: Float64Array; steps: Float64Array; hidden: boolean }
+interface Line { name: string; role: string; run: number; dash: number; mean: Float64Array; min: Float64Array | null; max: Float64Array | null; times: Float64Array; steps: Float64Array; hidden: boolean }
 interface Drawn { measure(): boolean; draw(): void; point(at: number | null): void }

@@ -176,3 +176,24 @@ function placeOf(plot) {
   const box = plot.getBoundingClientRect();
   return [box.width || 600, box.bottom > 0 && box.top < window.innerHeight];
 }
+
+// What every drawing over time has: a canvas (`words` say what is on it), what is being selected, the moment under the pointer, and a tip.
+/** @param {HTMLElement} plot @param {string} words */
+function layersOf(plot, words) {
+  const canvas = make('canvas'), cursor = make('div', 'cursor'), tip = make('div', 'tip'), mark = make('div', 'selection');
+  canvas.setAttribute('role', 'img');
+  canvas.setAttribute('aria-label', words);
+  cursor.hidden = tip.hidden = mark.hidden = true;
+  plot.append(canvas, mark, cursor, tip);
+  return { canvas, cursor, tip, mark };
+}
+
+// An empty canvas of that size in the pixels of the screen; null where nothing can be drawn.
+/** @param {HTMLCanvasElement} canvas @param {number} width @param {number} height */
+function paperOf(canvas, width, height) {
+  const ratio = window.devicePixelRatio || 1, context = canvas.getContext('2d');
+  canvas.width = Math.round(width * ratio);
+  canvas.height = Math.round(height * ratio);
+  if (context) context.scale(ratio, ratio);
+  return context;
+}

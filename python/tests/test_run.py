@@ -313,3 +313,19 @@ def test_interrupted(python):
     assert done.stdout == "interrupted failed\n"
 
 
+
+
+@pytest.mark.parametrize("name", ["run.json", "metrics.csv", "processes.csv", "marks.csv"])
+def test_a_pipe_in_the_folder_is_not_waited_for(tmp_path, name):
+    folder = str(tmp_path)
+    with open(os.path.join(folder, "run.json"), "w", encoding="utf-8") as file:
+        json.dump({"id": "x", "state": "finished"}, file)
+    run = tacho.load(folder)
+    if os.path.exists(os.path.join(folder, name)):
+        os.unlink(os.path.join(folder, name))
+    os.mkfifo(os.path.join(folder, name))
+    if name in ("run.json", "metrics.csv"):
+        with pytest.raises(tacho.TachoError):
+            run.info if name == "run.json" else run.rows()
+    else:
+        assert run.processes() == [] and run.marks() == []

@@ -21,8 +21,6 @@ uint64_t marks_of_special(uint64_t bytes) {
   return (zero(bytes ^ (kOnes * '"')) | zero(bytes ^ (kOnes * '\\')) | control | bytes) & kHighs;
 }
 
-bool is_digit(char c) { return static_cast<unsigned>(c - '0') < 10; }
-
 bool take_hex(const char*& at, const char* end, uint32_t& code) {
   if (end - at < 4) return false;
   const auto [stop, error] = std::from_chars(at, at + 4, code, 16);

@@ -15,6 +15,7 @@ namespace tacho::log {
 namespace {
 
 std::atomic<Level> level{Level::normal};
+std::atomic<bool> is_ascii{false};
 std::atomic<uint64_t> raised{0};
 
 constexpr size_t kTexts = 1000;      // remembered, and printed in a minute at the most
@@ -39,7 +40,8 @@ bool first_time(std::string_view text) {
 }
 
 constexpr size_t kMostHeld = 100, kLongestHeld = 2000;
-std::atomic<bool> any_held{false};
+std::atomic<bool> any_held{false}, has_unfinished_line{false};
+constexpr std::string_view kCleanLine = "\r\x1b[K";
 
 // Never destroyed, as above.
 struct Held {
@@ -89,13 +91,18 @@ void print(std::string_view text) {
     line.resize(kLineLimit);
     line = valid_utf8(line) + "...";  // the cut may have gone through a character
   }
+  if (is_ascii) line = ascii_text(line);
   line += '\n';
+  if (has_unfinished_line.exchange(false)) line.insert(0, kCleanLine);
   std::fwrite(line.data(), 1, line.size(), stderr);  // stderr is unbuffered
 }
 
 }  // namespace
 
 void set_level(Level value) { level = value; }
+void set_ascii(bool value) { is_ascii = value; }
+
+void unfinished_line(bool there) { has_unfinished_line = there; }
 
 void error(std::string_view text) { print(text); }
 

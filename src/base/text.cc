@@ -72,13 +72,18 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
   std::string_view best;
   if (word.empty()) return best;
   const std::string low = lower(word);
-  size_t best_distance = std::max<size_t>(2, word.size() / 3) + 1;
+  // Two changes make any short word of any other.
+  size_t best_distance = (word.size() < 5 ? 1 : std::max<size_t>(2, word.size() / 3)) + 1;
+  const auto differs_by = [&](std::string_view text) {
+    return std::max(text.size(), word.size()) - std::min(text.size(), word.size());
+  };
   for (const std::string_view candidate : candidates) {
     const std::string low_candidate = lower(candidate);
     size_t distance = edit_distance(low, low_candidate);
     // A word cut short is a near miss too: "--inter" for "--interval".
     if (word.size() >= 3 && low_candidate.starts_with(low)) distance = std::min<size_t>(distance, 1);
-    if (distance < best_distance) {
+    const bool is_as_near = distance == best_distance && !best.empty();
+    if (distance < best_distance || (is_as_near && differs_by(candidate) < differs_by(best))) {
       best_distance = distance;
       best = candidate;
     }

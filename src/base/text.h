@@ -10,6 +10,7 @@
 
 namespace tacho {
 
+constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 std::string_view trim(std::string_view text);
 std::vector<std::string_view> split(std::string_view text, char separator);
 std::string lower(std::string_view text);

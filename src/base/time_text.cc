@@ -16,8 +16,6 @@ constexpr std::string_view kShape = "0000-00-00T00:00:00.000Z";
 // Towards the past, also before 1970.
 int64_t whole(int64_t ns, int64_t unit_ns) { return ns / unit_ns - (ns % unit_ns < 0 ? 1 : 0); }
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 // Exactly `digits` of them, which are then gone from text; −1 otherwise.
 int take(std::string_view& text, size_t digits) {
   int value = 0;

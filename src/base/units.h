@@ -13,7 +13,7 @@ inline constexpr int64_t kNsPerUs = 1'000;
 inline constexpr int64_t kNsPerMs = 1'000'000;
 inline constexpr int64_t kNsPerSec = 1'000'000'000;
 inline constexpr int64_t kNever = std::numeric_limits<int64_t>::max();  // a deadline that there is not
-inline constexpr int64_t kMiB = int64_t{1} << 20;
+inline constexpr int64_t kMiB = int64_t{1} << 20, kGiB = int64_t{1} << 30;
 
 // "0.25" (seconds), "250ms", "5m", "1h30m"; units ns us ms s m h d. Zero, negative numbers and garbage are errors.
 Result<int64_t> parse_duration_ns(std::string_view text);

@@ -9,15 +9,17 @@
 #include "cli/commands.h"
 #include "cli/resolve.h"
 #include "cli/sibling.h"
-#include "cli/terminal.h"
+#include "engine/settings.h"
 #include "model/prices.h"
 #include "os/environment.h"
 #include "os/fd.h"
 #include "os/file.h"
+#include "os/text_table.h"
 #include "report/advice/advice.h"
 #include "report/store/human.h"
 #include "report/store/input.h"
 #include "report/store/newest.h"
+#include "spool/contract.h"
 
 namespace tacho {
 namespace {
@@ -32,12 +34,13 @@ bool wants_servers(const ParsedLine& line) {
 
 // The advice becomes the stdin of tacho-deliver. Comes back only when that cannot be: the advice stands by itself then.
 void hand_over(const ParsedLine& line, const std::string& advice, bool color) {
-  std::vector<std::string> words{"servers"};
-  for (const std::string option : {"vendor", "region", "architecture"})
-    if (const auto value = value_of(line, option)) words.insert(words.end(), {"--" + option, *value});
-  if (is_set(line, "json")) words.push_back("--json");
-  if (is_set(line, "verbose")) words.push_back("--verbose");
-  if (color) words.push_back("--color");
+  std::vector<std::string> words{std::string(kServersCommand)};
+  const auto add = [&words](std::string_view flag) { words.push_back("--" + std::string(flag)); };
+  for (const char* option : {"vendor", "region", "architecture"})
+    if (const auto value = value_of(line, option)) add(option), words.push_back(*value);
+  for (const char* option : {"json", "verbose"})
+    if (is_set(line, option)) add(option);
+  if (color) add("color");
   const Fd memory(::memfd_create("tacho-advice", MFD_CLOEXEC));
   if (!memory || !write_all(memory.get(), advice) || ::lseek(memory.get(), 0, SEEK_SET) != 0 ||
       ::dup2(memory.get(), STDIN_FILENO) < 0)
@@ -90,7 +93,9 @@ Result<Priced> price(const std::string& path, const Advice& advice) {
     return error;
   }
   if (list->skipped > 0)
-    log::warn(path + ": " + std::to_string(list->skipped) + " lines without a name, size or price were passed over");
+    log::warn(path + ": " + std::to_string(list->skipped) +
+              (list->skipped == 1 ? " line without a name, size or price was passed over"
+                                  : " lines without a name, size or price were passed over"));
   const auto needed = [](const std::optional<int64_t>& value) { return static_cast<double>(value.value_or(0)); };
   const ServerNeed need{needed(advice.cpu.advised), needed(advice.memory.advised) / 1024, needed(advice.gpu.advised),
                         needed(advice.vram_mib) / 1024};

@@ -60,6 +60,18 @@ std::string coach_file(const std::vector<std::string>& command, const struct sta
   return "it may not be executed: chmod +x " + shell_word(first) + ", then tacho run -- " + shell_word(here) + behind;
 }
 
+// It changes the shell that it is in: of use only before something else there.
+std::string coach_builtin(const std::vector<std::string>& command) {
+  const std::string& first = command[0];
+  const std::string what = "this is a word of the shell: ";
+  if (first == "cd")
+    return what + "(cd " + (command.size() > 1 ? shell_word(command[1]) : "FOLDER") + " && tacho run -- CMD)";
+  if (first == "exec" && command.size() > 1)
+    return what + "tacho run -- " + shell_words({command.begin() + 1, command.end()});
+  const std::string shell = first == "source" ? "bash" : "sh";
+  return what + "tacho run -- " + shell + " -c " + shell_word(shell_words(command) + "; CMD");
+}
+
 }  // namespace
 
 std::string shell_words(const std::vector<std::string>& words) {
@@ -72,11 +84,7 @@ std::string coach_command(const std::vector<std::string>& command) {
   if (command.empty()) return "";
   const std::string& first = command[0];
   if (struct stat info{}; ::stat(first.c_str(), &info) == 0) return coach_file(command, info);
-  if (std::find(kBuiltins.begin(), kBuiltins.end(), first) != kBuiltins.end()) {
-    const bool moves = first == "cd" && command.size() > 1;
-    return "this is a word of the shell: " + (moves ? "(" + shell_words({"cd", command[1]}) + " && tacho run -- CMD)"
-                                                    : "tacho run -- sh -c " + shell_word(shell_words(command)));
-  }
+  if (std::find(kBuiltins.begin(), kBuiltins.end(), first) != kBuiltins.end()) return coach_builtin(command);
   if (first.find_first_of(" \t\n|&;<>()$`*?\"'") != std::string::npos) {
     // One word that a shell would take apart; with more behind it the quotes are in the wrong place.
     std::string text = first;

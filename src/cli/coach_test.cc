@@ -21,8 +21,10 @@ TEST(Coach, NamesTheCommandThatWasMeant) {
       {{"FOO=1", "cmd", "x y"}, "tacho run -- env FOO=1 cmd 'x y'"},
       {{"FOO=1 cmd"}, "tacho run -- sh -c 'FOO=1 cmd'"},
       {{"cd", "/data"}, "(cd /data && tacho run -- CMD)"},
-      {{"cd"}, "tacho run -- sh -c cd"},
-      {{"source", "env.sh"}, "tacho run -- sh -c 'source env.sh'"},
+      {{"cd"}, "(cd FOLDER && tacho run -- CMD)"},
+      {{"source", "env.sh"}, "tacho run -- bash -c 'source env.sh; CMD'"},
+      {{"ulimit", "-n", "64"}, "tacho run -- sh -c 'ulimit -n 64; CMD'"},
+      {{"exec", "make", "-j8"}, "tacho run -- make -j8"},
       {{"/tmp"}, "tacho run -- ls /tmp"},
       {{"nosuch.py"}, "tacho run -- python3 PATH/nosuch.py"},
   };

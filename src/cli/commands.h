@@ -6,13 +6,13 @@
 #include <string_view>
 #include <vector>
 
+#include "base/exit_status.h"
 #include "cli/options.h"
 #include "cli/parse.h"
+#include "os/standard_streams.h"
 
 namespace tacho {
 
-// tacho itself could not start: bad option, bad output, unknown subcommand.
-inline constexpr int kRefused = 125;
 // There is nothing to do it to: the run has ended.
 inline constexpr int kNothingThere = 4;
 
@@ -85,9 +85,7 @@ std::vector<std::string> values_of(const ParsedLine& line, std::string_view opti
 Result<std::optional<int64_t>> number_of(const ParsedLine& line, std::string_view option, int64_t least);
 Result<std::optional<int64_t>> duration_of(const ParsedLine& line, std::string_view option);
 Result<std::optional<std::string>> word_of(const ParsedLine& line, std::string_view option);
-// To stdout; the exit status: 0, or 1 with a message when it cannot be written.
-int print(std::string_view text);
-// The same for a person: in ASCII where the locale has nothing else.
+// print() for a person: in ASCII where the locale has nothing else.
 int print_text(std::string text);
 
 }  // namespace tacho

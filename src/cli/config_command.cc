@@ -6,8 +6,9 @@
 #include "base/writer.h"
 #include "cli/commands.h"
 #include "cli/resolve.h"
-#include "cli/terminal.h"
 #include "cli/variables.h"
+#include "engine/settings.h"
+#include "os/text_table.h"
 #include "report/store/store.h"
 
 namespace tacho {

@@ -1,14 +1,11 @@
-#include <cerrno>
-#include <cstdio>
-
 #include "base/log.h"
 #include "base/path.h"
 #include "base/text.h"
+#include "cli/coach.h"
 #include "cli/commands.h"
 #include "cli/help.h"
 #include "cli/shell.h"
 #include "os/environment.h"
-#include "os/file.h"
 
 namespace tacho {
 namespace {
@@ -19,12 +16,14 @@ const Command* find_command(std::span<const Command> commands, std::string_view 
   return nullptr;
 }
 
-int unknown_command(std::span<const Command> commands, const std::string& name) {
+int unknown_command(std::span<const Command> commands, std::span<const std::string> words) {
   std::vector<std::string_view> names;
   for (const Command& command : commands)
     if (!command.hidden) names.push_back(command.name);
-  Error error = unknown_word("subcommand", name, names, "");
-  error.hint = "to record a command: tacho run -- " + name;
+  Error error = unknown_word("subcommand", words[0], names, "");
+  const std::vector<std::string> command(words.begin(), words.end());
+  error.hint = coach_command(command);
+  if (error.hint.empty()) error.hint = "to record a command: tacho run -- " + shell_words(command);
   return refuse(error);
 }
 
@@ -33,12 +32,6 @@ int unknown_command(std::span<const Command> commands, const std::string& name) 
 int refuse(const Error& error) {
   log::error(error.message());
   return kRefused;
-}
-
-int print(std::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return 0;
-  log::error(system_error("cannot write", "stdout", errno).message());
-  return 1;
 }
 
 bool is_set(const ParsedLine& line, std::string_view flag) {
@@ -53,7 +46,7 @@ int print_text(std::string text) { return print(in_locale(std::move(text))); }
 Started start(const Call& call, Words words) {
   auto line = parse_arguments(call.arguments, call.command.options, words);
   if (!line) return {{}, refuse(line.error())};
-  if (line->help) return {{}, print(command_help(call.command))};
+  if (line->help) return {{}, print_text(command_help(call.command))};
   if (line->version) return {{}, print(kVersionLine)};
   // Now, so that a warning about a value obeys it already.
   if (is_set(*line, "verbose")) log::set_level(log::Level::verbose);
@@ -63,15 +56,15 @@ Started start(const Call& call, Words words) {
 int help_command(const Call& call) {
   const std::span<const std::string> words =
       call.arguments.subspan(!call.arguments.empty() && call.arguments[0] == "--" ? 1 : 0);
-  if (words.empty() || words[0].starts_with('-')) return print(program_help(call.commands));
+  if (words.empty() || words[0].starts_with('-')) return print_text(program_help(call.commands));
   const Command* command = find_command(call.commands, words[0]);
-  if (command == nullptr) return unknown_command(call.commands, words[0]);
+  if (command == nullptr) return unknown_command(call.commands, words);
   if (command->options == kNoSubcommand) {
     // Its options are known to the program that it is handed to.
     const std::vector<std::string> help{"--help"};
     return command->run({*command, call.commands, help});
   }
-  return print(command_help(*command));
+  return print_text(command_help(*command));
 }
 
 int dispatch(std::span<const Command> commands, std::string_view program, std::span<const std::string> arguments) {
@@ -85,13 +78,13 @@ int dispatch(std::span<const Command> commands, std::string_view program, std::s
     const Command shell{program, kRun, "ARGS...", "A shell whose commands are recorded.", shell_program};
     return shell.run({shell, commands, arguments});
   }
-  if (arguments.empty()) return print(program_help(commands));
+  if (arguments.empty()) return print_text(program_help(commands));
   // Where an archive holds no symbolic link, a script stands for it: `exec tacho tacho-bash "$@"`.
   if (arguments[0].starts_with("tacho-") && !real_shell_name(arguments[0]).empty())
     return dispatch(commands, arguments[0], arguments.subspan(1));
 
   const std::string& first = arguments[0];
-  if (first == "-h" || first == "--help") return print(program_help(commands));
+  if (first == "-h" || first == "--help") return print_text(program_help(commands));
   if (first == "-V" || first == "--version") return print(kVersionLine);
   if (first.size() > 1 && first[0] == '-') {
     // tacho [OPTIONS] -- CMD is short for tacho run; without the dashes a word would be a mistyped subcommand.
@@ -105,7 +98,7 @@ int dispatch(std::span<const Command> commands, std::string_view program, std::s
     return run->run({*run, commands, arguments});
   }
   const Command* command = find_command(commands, first);
-  if (command == nullptr) return unknown_command(commands, first);
+  if (command == nullptr) return unknown_command(commands, arguments);
   return command->run({*command, commands, arguments.subspan(1)});
 }
 

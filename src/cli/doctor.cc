@@ -7,12 +7,14 @@
 #include <array>
 #include <utility>
 
+#include "base/text_width.h"
 #include "base/writer.h"
 #include "cli/commands.h"
 #include "cli/concat.h"
 #include "cli/help.h"
 #include "cli/resolve.h"
-#include "cli/terminal.h"
+#include "engine/settings.h"
+#include "os/text_table.h"
 
 namespace tacho {
 namespace {

@@ -92,10 +92,10 @@ void examine_files(const Roots& roots, const Settings& settings, std::vector<Fin
   findings.push_back(check_nvml(roots));
   findings.push_back(check_store(settings));
   findings.push_back(check_open_files());
-  findings.push_back(check_sibling("tacho-deliver", "remote outputs, discover, deliver, cromwell and bq"));
-  findings.push_back(check_sibling("tacho-katib", "the Katib sidecar and webhook"));
+  findings.push_back(check_sibling(kDelivererName, "remote outputs, discover, deliver, cromwell and bq"));
+  findings.push_back(check_sibling(kKatibName, "the Katib sidecar and webhook"));
 #ifdef TACHO_STATIC
-  findings.push_back(check_sibling("tacho-gpu", "columns of NVIDIA GPUs"));
+  findings.push_back(check_sibling(kGpuReaderName, "columns of NVIDIA GPUs"));
 #endif
   findings.push_back(check_linking());
 }

@@ -38,7 +38,7 @@ std::vector<std::string> row_files(const Runs& runs) {
 Result<std::string> rows_text(const Runs& runs) {
   std::string all;
   for (const std::string& path : row_files(runs)) {
-    auto text = read_whole_file(path, 1u << 30);
+    auto text = read_regular_file(path, 1u << 30);
     if (!text) return text.error();
     // Rows of further runs follow without a second header, where it is the same one.
     const size_t first_line = text->find('\n') + 1;

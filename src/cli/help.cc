@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "base/text_width.h"
 #include "cli/concat.h"
 
 namespace tacho {
@@ -70,6 +71,12 @@ constexpr auto kExamples = std::to_array<CommandExample>({
     {"top", {"tacho top", "the whole machine, until Ctrl-C"}},
     {"top", {"tacho top last", "the run that is being recorded"}},
     {"top", {"tacho top --pid 4242", "a process and its descendants"}},
+    {"mark", {"tacho mark align", "the phase align begins"}},
+    {"mark", {"tacho mark --end", "and ends"}},
+    {"export", {"tacho export last -f nextflow -o .command.trace", "the trace of a Nextflow task"}},
+    {"export", {"tacho export last -f prom", "Prometheus' text format, to stdout"}},
+    {"hook", {"eval \"$(tacho hook snakemake)\"", "every rule of the next snakemake is a run"}},
+    {"version", {"tacho version --json", "also how it was built, and what is beside it"}},
     {"list", {"tacho list metrics", "every column, its unit and meaning"}},
     {"list", {"tacho list probes", "what is measured here, and what is not"}},
     {"list", {"tacho list sinks --json", "where samples can go, for a program"}},

@@ -1,4 +1,5 @@
 #include "cli/help.h"
+#include "base/text_width.h"
 
 #include <gtest/gtest.h>
 

@@ -7,9 +7,10 @@
 #include "cli/commands.h"
 #include "cli/metrics.h"
 #include "cli/resolve.h"
-#include "cli/terminal.h"
+#include "engine/settings.h"
 #include "os/file.h"
 #include "os/sibling.h"
+#include "os/text_table.h"
 #include "probe/kit/probe.h"
 #include "sink/sink.h"
 
@@ -68,7 +69,7 @@ Listing list_probes() {
 Listing list_sinks() {
   Listing listing{{{"SINK", "MATCHES", "HERE", "MEANING"}, {}, Overlong::wrap},
                   {"name", "pattern", "available", "help"}};
-  const std::string deliverer = sibling_path("tacho-deliver");
+  const std::string deliverer = sibling_path(kDelivererName);
   for (const SinkInfo& sink : all_sinks()) {
     const bool here = !sink.pattern.ends_with("://") || file_exists(deliverer);  // what is remote is sent by it
     listing.table.rows.push_back({std::string(sink.name), std::string(sink.pattern), here ? "yes" : "no",

@@ -23,7 +23,7 @@ constexpr auto kCommands = std::to_array<Command>({
      show_command},
     {"report", kReport, "RUN|FILE... [-o report.html]", "Write one self-contained HTML page.", report_command},
     {"compare", kCompare, "A B... [--fail-if CONDITION] [--json|--markdown]",
-     "Runs or metrics files side by side, and how they differ.", compare_command},
+     "Put runs or metrics files side by side, and show how they differ.", compare_command},
     {"advise", kAdvise, "RUN...|--job NAME [--for WHERE] [--prices FILE] [--servers] [--json]",
      "What size the job needs, by what its runs used.", advise_command},
     {"note", kNote, "RUN TEXT", "Add a note to a run; tacho show prints it.", note_command},
@@ -33,13 +33,13 @@ constexpr auto kCommands = std::to_array<Command>({
     {"why", kWhy, "RUN|FILE [--json]", "What limited a run: what it waited for, with the numbers, and what to change.",
      why_command},
     {"top", kTop, "[RUN|--pid PID] [--once] [--json]", "Live view of a run, a process or the machine.", top_command},
-    {"mark", kMark, "NAME | --end | --point NAME", "In a job of tacho run: name the phase that begins now.",
+    {"mark", kMark, "NAME | --end | --point NAME", "Inside a job of tacho run: name the phase that begins now.",
      mark_command},
-    {"export", kExport, "RUN... -f FORMAT [-o FILE]", "What other tools read: traces, benchmarks, metrics of runs.",
-     export_command},
+    {"export", kExport, "RUN... -f FORMAT [-o FILE]",
+     "Write runs in the form of other tools: traces, benchmarks, metrics.", export_command},
     {"query", kQuery, "'SQL'|- [--csv|--json|--jsonl] [--schema] [--no-cache]",
-     "Ask the runs recorded here by SQL; --schema prints the tables.", query_command},
-    {"hook", kOther, "nextflow|snakemake", "Print shell code that makes an engine record its tasks; eval it.",
+     "SQL over all runs recorded here; --schema prints the tables.", query_command},
+    {"hook", kOther, "nextflow|snakemake", "Print shell code that makes a workflow engine record its tasks; eval it.",
      hook_command},
     {"list", kList, "metrics|probes|sinks [--json]", "What can be measured and where it can go.", list_command},
     {"config", kConfig, "[-c FILE] [--json]", "Print every setting of a recording, and where it comes from.",
@@ -51,8 +51,8 @@ constexpr auto kCommands = std::to_array<Command>({
      sibling_command},
     {"monitor", kMonitor, "[OPTIONS]", "The Cromwell task monitor, configured by its environment.", monitor_command},
     {"cromwell", kNoSubcommand, "upload|serve|import|analyze ...",
-     "Workflow metadata into BigQuery, and what tasks need.", sibling_command},
-    {"bq", kNoSubcommand, "init|columns", "Make dataset and tables ahead of time.", sibling_command},
+     "Send workflow metadata to BigQuery; find out what tasks need.", sibling_command},
+    {"bq", kNoSubcommand, "init|columns", "Make the BigQuery dataset and tables ahead of time.", sibling_command},
     {"help", kOther, "[COMMAND]", "Print help.", help_command},
     {"version", kVersion, "[--json]", "Print the version.", version_command},
     {"docs", kOther, "metrics|man|completion-bash|completion-zsh|completion-fish", "Print generated documents.",
@@ -62,7 +62,7 @@ constexpr auto kCommands = std::to_array<Command>({
 }  // namespace
 
 int main(int argc, char** argv) {
-  hold_standard_places();
+  prepare_standard_streams();
   if (const auto status = serve_as_gpu_reader(argc, argv)) return *status;
   const std::vector<std::string> words(argv, argv + argc);
   const std::span<const std::string> arguments(words);

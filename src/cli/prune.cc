@@ -11,9 +11,10 @@
 #include "base/writer.h"
 #include "cli/commands.h"
 #include "cli/resolve.h"
-#include "cli/terminal.h"
 #include "cli/undelivered.h"
+#include "engine/settings.h"
 #include "os/clock.h"
+#include "os/text_table.h"
 #include "report/store/human.h"
 #include "report/store/newest.h"
 #include "report/store/removal.h"
@@ -95,6 +96,7 @@ Result<Plan> plan_of(const std::string& store_dir, const Rules& rules) {
 std::string plan_text(const Plan& plan, bool color) {
   Table table{{"RUN", "JOB", "WHEN", "BYTES", "COMMAND"}, {}, Overlong::cut};
   table.right = {false, false, false, true, false};
+  table.firm = {true, false, true, true, false};
   std::string kept;
   for (const Plan::Item& item : plan.items) {
     const Run& run = item.stored.run;

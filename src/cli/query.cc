@@ -18,9 +18,9 @@ int query_command(const Call& call) {
     if (is_set(started.line, flag)) words.push_back(std::string("--") + flag);
   words.emplace_back("--");
   words.insert(words.end(), started.line.words.begin(), started.line.words.end());
-  const int reason = become_sibling("tacho-query", words);
+  const int reason = become_sibling(kQueryName, words);
   Error error =
-      system_error("tacho query needs tacho-query, which cannot be started", sibling_path("tacho-query"), reason);
+      system_error("tacho query needs tacho-query, which cannot be started", sibling_path(kQueryName), reason);
   if (reason == ENOENT)
     error.hint =
         "it is not there; the deb, the rpm, the tar file and the image of tacho have it: put it into the folder of "

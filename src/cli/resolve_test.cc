@@ -273,6 +273,9 @@ TEST_F(Resolve, Colours) {
   EXPECT_EQ(resolve_line({"x"}, {{"CLICOLOR_FORCE", "0"}})->color, ColorMode::automatic);
   EXPECT_EQ(resolve_line({"x"}, {{"NO_COLOR", "1"}, {"CLICOLOR_FORCE", "1"}})->color, ColorMode::never);
   EXPECT_EQ(resolve_line({"--color", "always", "x"}, {{"NO_COLOR", "1"}})->color, ColorMode::always);
+  EXPECT_TRUE(use_color(ColorMode::always, -1));
+  EXPECT_FALSE(use_color(ColorMode::never, 1));
+  EXPECT_FALSE(use_color(ColorMode::automatic, -1));
 }
 
 TEST_F(Resolve, ProgressOnATerminal) {

@@ -8,8 +8,9 @@
 #include "base/time_text.h"
 #include "cli/commands.h"
 #include "cli/resolve.h"
-#include "cli/terminal.h"
+#include "engine/settings.h"
 #include "os/clock.h"
+#include "os/text_table.h"
 #include "report/store/facts.h"
 #include "report/store/group.h"
 #include "report/store/human.h"
@@ -22,7 +23,7 @@ namespace {
 // The command, or what else was recorded.
 std::string what_ran(const Run& run) {
   if (std::string text = command_text(run, 1000); !text.empty()) return text;
-  if (run.mode != "attach") return run.mode == "watch" ? "machine" : "";
+  if (run.mode != kModeAttach) return run.mode == kModeWatch ? "machine" : "";
   const std::string pid = run.pid != 0 ? "pid " + std::to_string(run.pid) : "";
   return harmless_text(run.process_name) + (run.process_name.empty() || pid.empty() ? pid : " (" + pid + ")");
 }
@@ -71,6 +72,14 @@ std::vector<std::string> table_row(Line line, int64_t& rows_left) {
   std::vector<std::string> row = run_row(group, group.run.id + count);
   if (!row[kMemory].empty()) row[kMemory].insert(0, "≥ ");
   return row;
+}
+
+// Where a line has no room for all: names and commands need it more.
+void leave_out_this_year(std::vector<std::vector<std::string>>& rows) {
+  constexpr size_t kWhen = 3;
+  const std::string year = local_time_text(system_clock().realtime_ns()).substr(0, 5);
+  for (std::vector<std::string>& row : rows)
+    if (row[kWhen].starts_with(year)) row[kWhen].erase(0, year.size());
 }
 
 // One object a run, the run.json of each as it is, and its group.
@@ -175,8 +184,11 @@ int runs_command(const Call& call) {
                                     : "No such runs in " + settings->store_dir + "; tacho runs lists all.\n");
   Table table{{"RUN", "JOB", "STATE", "WHEN", "TIME", "CORES", "MEMORY", "COMMAND"}, {}, Overlong::cut};
   table.right = {false, false, false, false, true, true, true, false};
+  table.firm = {true, false, false, true, true, true, true, false};
   for (const Line& line : *lines) table.rows.push_back(table_row(line, rows_left));
-  return print_text(table.text(use_color(settings->color, STDOUT_FILENO), terminal_width(STDOUT_FILENO)));
+  const size_t width = terminal_width(STDOUT_FILENO);
+  if (width > 0 && table.least_width() > width) leave_out_this_year(table.rows);
+  return print_text(table.text(use_color(settings->color, STDOUT_FILENO), width));
 }
 
 }  // namespace tacho

@@ -14,8 +14,6 @@
 namespace tacho {
 namespace {
 
-constexpr int kNotFound = 127;
-
 bool is_real_program(const std::string& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode) || ::access(path.c_str(), X_OK) != 0) return false;

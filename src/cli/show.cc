@@ -3,7 +3,7 @@
 
 #include "cli/commands.h"
 #include "cli/resolve.h"
-#include "cli/terminal.h"
+#include "engine/settings.h"
 #include "report/store/input.h"
 #include "report/store/phase_text.h"
 #include "report/summary_text.h"
@@ -12,8 +12,6 @@
 namespace tacho {
 
 namespace {
-
-constexpr size_t kTableWidth = 100;
 
 // The folder; of a group those of its runs; the file itself where it was named.
 std::string paths_of(const Input& input) {
@@ -38,9 +36,10 @@ int show_command(const Call& call) {
   if (is_set(started.line, "path")) return print(paths_of(*input));
   if (is_set(started.line, "json")) return print(stored.json + (stored.json.ends_with('\n') ? "" : "\n"));
   const auto verdict = verdict_of(*input);
-  return print_text(summary_full(stored, use_color(settings->color, STDOUT_FILENO),
-                                 verdict ? verdict_line(verdict->judgement) : std::string()) +
-                    "\n" + phase_table(stored.run, kTableWidth));
+  const std::string summary = summary_full(stored, use_color(settings->color, STDOUT_FILENO),
+                                           verdict ? verdict_line(verdict->judgement) : std::string());
+  const std::string phases = phase_table(stored.run, terminal_width(STDOUT_FILENO));
+  return print_text(summary + (phases.empty() ? "\n" : "\n\n") + phases);
 }
 
 }  // namespace tacho

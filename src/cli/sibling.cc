@@ -14,6 +14,8 @@
 #include "os/sibling.h"
 #include "report/store/run_names.h"
 #include "report/store/store.h"
+#include "spool/contract.h"
+#include "spool/layout.h"
 
 namespace tacho {
 namespace {
@@ -49,11 +51,16 @@ Status hand_over_privacy(std::vector<std::string>& words) {
 // description.
 bool is_deliverable(const std::string& path) {
   const auto is_run = [](const std::string& folder) {
-    return file_exists(folder + "/meta.json") || file_exists(folder + "/seals");
+    return file_exists(folder + '/' + std::string(kMetaName)) || file_exists(folder + '/' + std::string(kSealsName));
   };
   bool found = is_run(path);
   list_directory(path, [&](std::string_view name) { found = found || is_run(path + "/" + std::string(name)); });
   return found;
+}
+
+bool is_bare_flag(std::string_view word) {
+  const auto& flags = delivering::kBareFlags;
+  return word.starts_with("--") && std::find(flags.begin(), flags.end(), word.substr(2)) != flags.end();
 }
 
 // tacho-deliver knows the ids of what is in the spool, and parts of them; what only the store can tell (last, a job
@@ -65,8 +72,8 @@ Status name_runs(std::vector<std::string>& words) {
   for (size_t i = 1; i < words.size(); ++i) {
     std::string& word = words[i];
     const std::string& before = words[i - 1];
-    const bool is_value = !are_names && before.starts_with("--") && before != "--all" && before != "--json" &&
-                          before != "--follow" && before.find('=') == std::string::npos;
+    const bool is_value =
+        !are_names && before.starts_with("--") && !is_bare_flag(before) && before.find('=') == std::string::npos;
     if (is_value) continue;
     if (!are_names && word == "--") {
       are_names = true;
@@ -90,9 +97,9 @@ Status name_runs(std::vector<std::string>& words) {
 }  // namespace
 
 Error become_deliver(const std::vector<std::string>& words, const std::string& what) {
-  const int reason = become_sibling("tacho-deliver", words);
+  const int reason = become_sibling(kDelivererName, words);
   Error error =
-      system_error(what + " needs tacho-deliver, which cannot be started", sibling_path("tacho-deliver"), reason);
+      system_error(what + " needs tacho-deliver, which cannot be started", sibling_path(kDelivererName), reason);
   if (reason == ENOENT) error.hint = "it is not there; install it in the same folder as tacho";
   return error;
 }

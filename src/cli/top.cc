@@ -6,12 +6,12 @@
 
 #include "cli/commands.h"
 #include "cli/resolve.h"
-#include "cli/terminal.h"
 #include "cli/top_sources.h"
+#include "engine/settings.h"
 #include "os/clock.h"
 #include "os/environment.h"
-#include "os/helper.h"
-#include "sink/top_terminal.h"
+#include "os/text_table.h"
+#include "report/live/top_terminal.h"
 
 namespace tacho {
 namespace {
@@ -30,7 +30,7 @@ std::string joined(const std::vector<std::string>& lines) {
 // The picture as text that may go anywhere.
 std::string plain_picture(const LiveState& state) {
   const size_t columns = terminal_width(STDOUT_FILENO);
-  return joined(live_picture(state, {}, {columns, 0, false, terminal_is_ascii(), false}).lines);
+  return joined(live_picture(state, {}, {columns, 0, false, locale_is_ascii(), false}).lines);
 }
 
 class TopLoop {
@@ -58,7 +58,7 @@ class TopLoop {
     if (terminal_ && source_.state().ended) {
       terminal_.reset();
       const TerminalSize size = terminal_size(STDOUT_FILENO);
-      const Window window{size.columns, size.lines - 1, false, terminal_is_ascii(), false};
+      const Window window{size.columns, size.lines - 1, false, locale_is_ascii(), false};
       print(joined(live_picture(source_.state(), {}, window).lines));
     }
     return ok();
@@ -99,7 +99,7 @@ class TopLoop {
     if (!terminal_) return ok();
     const TerminalSize size = terminal_size(STDOUT_FILENO);
     const Picture picture =
-        live_picture(source_.state(), choice_, {size.columns, size.lines, wish_.color, terminal_is_ascii(), true});
+        live_picture(source_.state(), choice_, {size.columns, size.lines, wish_.color, locale_is_ascii(), true});
     choice_.first = picture.first;
     page_ = picture.page;
     return terminal_->draw(picture.lines);

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "cli/concat.h"
 #include "cli/options.h"
 #include "os/environment.h"
 
@@ -77,16 +78,17 @@ std::vector<std::string> unknown_variables() {
   std::vector<std::string_view> known(kOthers.begin(), kOthers.end());
   for (const Option& option : all_options())
     if (option.tacho_env.starts_with(kPrefix)) known.push_back(option.tacho_env);
+  for (std::string_view& name : known) name.remove_prefix(kPrefix.size());  // which would make all of them alike
   std::vector<std::string> texts;
   for (const char* entry : environment_without({})) {
     if (entry == nullptr) break;
     const std::string_view text = entry;
     const std::string_view name = text.substr(0, text.find('='));
     if (!name.starts_with(kPrefix) || is_known_variable(name)) continue;
-    const std::string_view near = nearest(name, known);
+    const std::string_view near = nearest(name.substr(kPrefix.size()), known);
     texts.push_back(
         "nobody reads the variable " + harmless_text(name) +
-        (near.empty() ? "; tacho config lists those that count" : "; did you mean " + std::string(near) + "?"));
+        (near.empty() ? "; tacho config lists those that count" : "; did you mean " + concat({kPrefix, near}) + "?"));
   }
   return texts;
 }

@@ -37,7 +37,7 @@ std::string version_json() {
   json.key("arch").value(kArchitecture);
   json.key("build").value(is_dynamic() ? "dynamic" : "static");
   json.key("beside").object();
-  for (const char* program : {"tacho-deliver", "tacho-gpu"})
+  for (const char* program : {kDelivererName, kGpuReaderName})
     json.key(program).value(::access(sibling_path(program).c_str(), X_OK) == 0);
   json.end_object();
   json.end_object();

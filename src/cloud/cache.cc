@@ -6,6 +6,8 @@
 #include "base/json_bounds.h"
 #include "cloud/values.h"
 #include "os/environment.h"
+#include "os/file.h"
+#include "os/owned_folder.h"
 
 namespace tacho {
 namespace {
@@ -21,6 +23,7 @@ constexpr std::array<CachedField, 6> kFields{{{"cloud_vendor_id", &Cloud::vendor
                                               {"cloud_instance_type", &Cloud::instance_type},
                                               {"host_id", &Cloud::instance_id}}};
 constexpr size_t kLargest = 16 * 1024;
+constexpr std::string_view kFolder = "tacho", kFile = "cloud.json";
 
 }  // namespace
 
@@ -29,7 +32,7 @@ CloudCache::CloudCache(const Roots& roots, std::string key, std::vector<std::str
       key_(std::move(key)),
       hidden_(std::move(hidden)) {
   const std::string runtime = environment_or("XDG_RUNTIME_DIR");
-  if (runtime.starts_with('/') && !boot_id_.empty()) folder_ = runtime + "/tacho";
+  if (runtime.starts_with('/') && !boot_id_.empty()) runtime_ = runtime;
 }
 
 bool CloudCache::is_hidden(std::string_view field) const {
@@ -37,8 +40,13 @@ bool CloudCache::is_hidden(std::string_view field) const {
 }
 
 std::optional<Cloud> CloudCache::load() const {
-  if (folder_.empty()) return std::nullopt;
-  const auto text = read_whole_file(folder_ + "/cloud.json", kLargest);
+  if (runtime_.empty()) return std::nullopt;
+  // After su the variable still names another user's folder.
+  const auto runtime = OwnedFolder::open(runtime_);
+  if (!runtime) return std::nullopt;
+  const auto folder = runtime->open_folder(kFolder);
+  if (!folder) return std::nullopt;
+  const auto text = folder->read(kFile, kLargest);
   if (!text) return std::nullopt;
   const Json json = parse_bounded<Json>(*text);
   if (text_at(json, "boot_id") != boot_id_ || text_at(json, "asked") != key_) return std::nullopt;
@@ -56,15 +64,19 @@ std::optional<Cloud> CloudCache::load() const {
 }
 
 void CloudCache::store(const Cloud& cloud) const {
-  if (folder_.empty()) return;
+  if (runtime_.empty()) return;
   Json json{{"boot_id", boot_id_}, {"asked", key_}, {"left_out", Json::array()}};
   for (const CachedField& field : kFields) {
     if (is_hidden(field.name)) json["left_out"].push_back(field.name);
     else if (cloud.*field.member) json[field.name] = *(cloud.*field.member);
   }
   // A cache that cannot be written is none: the next run asks again.
-  if (!make_directories(folder_, 0700)) return;
-  const Status written = write_file_atomically(folder_ + "/cloud.json", json.dump(), false, 0600);
+  const auto runtime = OwnedFolder::open(runtime_);
+  if (!runtime) return;
+  auto folder = runtime->open_folder(kFolder);
+  if (!folder) folder = runtime->make_folder(kFolder);
+  if (!folder) return;
+  const Status written = folder->write_atomically(kFile, json.dump(), false);
   static_cast<void>(static_cast<bool>(written));
 }
 

@@ -21,7 +21,7 @@ class CloudCache {
  private:
   bool is_hidden(std::string_view field) const;
 
-  std::string folder_, boot_id_, key_;
+  std::string runtime_, boot_id_, key_;
   std::vector<std::string> hidden_;
 };
 

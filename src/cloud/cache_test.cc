@@ -18,6 +18,8 @@ class CacheTest : public testing::Test {
     std::filesystem::create_directories(dir_ / "proc/sys/kernel/random");
     std::filesystem::create_directories(dir_ / "etc");
     boot("5d9cf5c4-0000-4b9b-8a37-5dbb1ca1e6f1");
+    std::filesystem::create_directories(dir_ / "run");
+    std::filesystem::permissions(dir_ / "run", std::filesystem::perms::owner_all);
     ::setenv("XDG_RUNTIME_DIR", (dir_ / "run").c_str(), 1);
   }
   ~CacheTest() override {
@@ -52,6 +54,23 @@ TEST_F(CacheTest, HiddenFieldsAreNotInTheFile) {
   ASSERT_TRUE(again);
   EXPECT_EQ(again->region_id, "eu-west-1");
   EXPECT_FALSE(again->account_id);
+}
+
+// As with su, which leaves the variable as it is, or where somebody planted a link.
+TEST_F(CacheTest, AFolderThatOthersMayWriteToIsNotUsed) {
+  cache("aws").store(cloud_);
+  EXPECT_TRUE(cache("aws").load());
+  for (const char* folder : {"run/tacho", "run"}) {
+    std::filesystem::permissions(dir_ / folder, std::filesystem::perms::all);
+    EXPECT_FALSE(cache("aws").load());
+    std::filesystem::permissions(dir_ / folder, std::filesystem::perms::owner_all);
+  }
+  std::filesystem::rename(dir_ / "run/tacho", dir_ / "elsewhere");
+  std::filesystem::create_directory_symlink(dir_ / "elsewhere", dir_ / "run/tacho");
+  EXPECT_FALSE(cache("aws").load());
+  spill(dir_ / "elsewhere/cloud.json", "mine");
+  cache("aws").store(cloud_);
+  EXPECT_EQ(slurp(dir_ / "elsewhere/cloud.json"), "mine");
 }
 
 TEST_F(CacheTest, GarbageIsNoCache) {

@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstdio>
 #include <vector>
 
+#include "base/exit_status.h"
 #include "base/flags.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -18,11 +17,11 @@
 #include "discover/host.h"
 #include "model/fields.h"
 #include "os/environment.h"
+#include "os/standard_streams.h"
 
 namespace tacho {
 namespace {
 
-constexpr int kRefused = 125;
 constexpr std::string_view kHelp =
     "Examples:\n"
     "  tacho discover                    what a run would tell of this machine\n"
@@ -40,11 +39,11 @@ struct Request {
   std::vector<std::string> hidden;
 };
 
-constexpr auto kFlags = std::to_array<Flag>({{"json", Flag::Kind::bare},
-                                             {"hide"},
-                                             {"no-cloud", Flag::Kind::bare},
-                                             {"verbose", Flag::Kind::bare, 'v'},
-                                             {"help", Flag::Kind::bare, 'h'}});
+constexpr auto kDiscoverFlags = std::to_array<Flag>({{"json", Flag::Kind::bare},
+                                                     {"hide"},
+                                                     {"no-cloud", Flag::Kind::bare},
+                                                     {"verbose", Flag::Kind::bare, 'v'},
+                                                     {"help", Flag::Kind::bare, 'h'}});
 
 Status hide(Request& request, std::string_view words) {
   for (const std::string_view part : split(words, ',')) {
@@ -65,12 +64,12 @@ Status hide(Request& request, std::string_view words) {
 Result<Request> parse(std::span<const std::string> arguments) {
   Request request;
   if (Status status = hide(request, environment("TACHO_HIDE")); !status) return status.error();
-  for (FlagReader reader(arguments, kFlags, {}); reader.next();) {
+  for (FlagReader reader(arguments, kDiscoverFlags, {}); reader.next();) {
     if (reader->kind == FlagWord::Kind::no_value)
       return Error{Code::invalid, "--hide needs a value", "", "write --hide FIELD,..."};
     if (reader->kind != FlagWord::Kind::flag)
       return Error{Code::invalid, "unknown argument", std::string(reader->word),
-                   nearest_flag(reader->name, kFlags, "see tacho discover --help")};
+                   nearest_flag(reader->name, kDiscoverFlags, "see tacho discover --help")};
     const std::string_view name = reader->flag->name;
     if (name == "json") request.json = true;
     if (name == "no-cloud") request.no_cloud = true;
@@ -103,12 +102,6 @@ std::string as_text(std::span<const DescribedField> fields) {
   return text;
 }
 
-int print(const std::string& text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return 0;
-  log::error(system_error("cannot write", "stdout", errno).message());
-  return 1;
-}
-
 }  // namespace
 
 int discover_command(std::span<const std::string> arguments) {
@@ -117,7 +110,7 @@ int discover_command(std::span<const std::string> arguments) {
     log::error(request.error().message());
     return kRefused;
   }
-  if (request->help) return print(std::string(kHelp));
+  if (request->help) return print(kHelp);
   const Roots roots = Roots::from_environment();
   const Cloud cloud = discover_cloud(roots, {request->no_cloud, request->hidden, {}, false});
   Host host = discover_host(roots);

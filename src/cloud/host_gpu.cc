@@ -24,14 +24,18 @@ void find_host_gpu(const Roots& roots, Host& host) {
   Clock& clock = system_clock();
   const int64_t deadline_ns = clock.monotonic_ns() + kPatienceNs;
   Reading reading;
-  while (!host.host_gpu_count && clock.monotonic_ns() < deadline_ns) {
+  Run run;
+  while (!run.host.host_gpu_count && clock.monotonic_ns() < deadline_ns) {
     reading.clear();
     reading.stamp_ns = clock.monotonic_ns();
     (*probe)->prepare();
     (*probe)->read(reading);
-    fill_host_gpu(**probe, host);
-    if (!host.host_gpu_count) clock.wait({}, clock.monotonic_ns() + kPauseNs);
+    (*probe)->describe_run(run);
+    if (!run.host.host_gpu_count) clock.wait({}, clock.monotonic_ns() + kPauseNs);
   }
+  host.host_gpu_model = run.host.host_gpu_model;
+  host.host_gpu_count = run.host.host_gpu_count;
+  host.host_gpu_memory_mib = run.host.host_gpu_memory_mib;
 }
 
 }  // namespace tacho

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdio>
 
+#include "base/exit_status.h"
 #include "base/flags.h"
 #include "base/json_bounds.h"
 #include "base/log.h"
@@ -13,19 +14,19 @@
 #include "cloud/values.h"
 #include "os/environment.h"
 #include "os/file.h"
+#include "os/standard_streams.h"
 
 namespace tacho {
 namespace {
 
-constexpr int kRefused = 125;
 constexpr const char* kUrl = "https://keeper.sparecores.net";
 constexpr size_t kMostInput = 1 << 20;
-constexpr auto kFlags = std::to_array<Flag>({{"vendor"},
-                                             {"region"},
-                                             {"architecture"},
-                                             {"json", Flag::Kind::bare},
-                                             {"color", Flag::Kind::bare},
-                                             {"verbose", Flag::Kind::bare, 'v'}});
+constexpr auto kServersFlags = std::to_array<Flag>({{"vendor"},
+                                                    {"region"},
+                                                    {"architecture"},
+                                                    {"json", Flag::Kind::bare},
+                                                    {"color", Flag::Kind::bare},
+                                                    {"verbose", Flag::Kind::bare, 'v'}});
 
 int64_t wanted(const Json& advice, const char* key) {
   const auto found = advice.find("advice");
@@ -71,16 +72,12 @@ std::string as_text(const Server& server, bool first, bool color) {
          (color ? "\x1b[1m" + harmless_text(name) + "\x1b[0m" : "") + "  (" + harmless_text(why) + ")\n";
 }
 
-int print(const std::string& text) {
-  return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0 ? 0 : 1;
-}
-
 }  // namespace
 
 int servers_command(std::span<const std::string> arguments) {
   ServerChoice choice;
   bool json = false, color = false;
-  for (FlagReader reader(arguments, kFlags, {}); reader.next();) {
+  for (FlagReader reader(arguments, kServersFlags, {}); reader.next();) {
     if (reader->kind != FlagWord::Kind::flag)
       return log::error("this is for tacho itself; see tacho advise --help"), kRefused;
     const std::string_view name = reader->flag->name;

@@ -176,6 +176,15 @@ void write_energy(JsonWriter& json, const Energy& energy) {
   json.end_object();
 }
 
+// A mean has two decimals or more, the extremes as many as their rows: rounded, they may not lie on its wrong side.
+double mean_between(const Statistics& statistics, int decimals) {
+  const double scale = std::pow(10.0, decimals);
+  double mean = statistics.mean;
+  if (mean < std::round(statistics.min * scale) / scale) mean = std::round(statistics.min * scale) / scale;
+  if (mean > std::round(statistics.max * scale) / scale) mean = std::round(statistics.max * scale) / scale;
+  return mean;
+}
+
 void write_statistics(JsonWriter& json, const Run& run, const Summary& summary) {
   const Schema& schema = summary.schema();
   json.key("statistics").object();
@@ -192,7 +201,7 @@ void write_statistics(JsonWriter& json, const Run& run, const Summary& summary) 
       if (!is_absent(value)) json.key(name).number(value, decimals);
     };
     json.key(column.name).object();
-    put("mean", statistics.mean, std::max(2, column.decimals));
+    put("mean", mean_between(statistics, column.decimals), std::max(2, column.decimals));
     put("max", statistics.max, column.decimals);
     put("min", statistics.min, column.decimals);
     if (column.rule == Rule::delta) put("sum", statistics.sum, column.decimals);
@@ -221,7 +230,7 @@ void write_brief_statistics(Writer& out, const Run& run, const Summary& summary)
     out.put(",\"");
     out.put(column.name);
     put(R"(":{"max":)", statistics.max, decimals);
-    put(R"(,"mean":)", statistics.mean, 2);
+    put(R"(,"mean":)", mean_between(statistics, decimals), 2);
     if (column.rule == Rule::delta) put(R"(,"sum":)", statistics.sum, decimals);
     out.put('}');
   }

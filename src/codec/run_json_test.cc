@@ -118,6 +118,24 @@ TEST(RunJson, StatisticsOfColumnsThatHadAValue) {
   EXPECT_FALSE(statistics.contains("process_memory_mib"));
 }
 
+TEST(RunJson, AMeanIsBetweenItsRoundedExtremes) {
+  for (const double value : {100.04, 100.06, 99.95, 0.04}) {
+    Schema schema(2);
+    schema[0] = kTimestampColumn;
+    schema[1].name = "system_memory_used_mib";
+    schema[1].decimals = 1;
+    Summary summary;
+    summary.begin(schema);
+    Row row;
+    row.interval_ns = 1'000'000'000;
+    row.cells = {1.0, value};
+    summary.add(row);
+    const Json used = Json::parse(text_of(sample_run(), summary))["statistics"]["system_memory_used_mib"];
+    EXPECT_LE(used["mean"].get<double>(), used["max"].get<double>()) << used;
+    EXPECT_GE(used["mean"].get<double>(), used["min"].get<double>()) << used;
+  }
+}
+
 TEST(RunJson, AHighWaterMarkAloneIsAMaximumAlone) {
   Summary summary = two_rows();
   summary.raise_max("process_memory_mib", 77.5);

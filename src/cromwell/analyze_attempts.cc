@@ -2,10 +2,11 @@
 
 #include <algorithm>
 
+#include "base/units.h"
+
 namespace tacho {
 namespace {
 
-constexpr double kGiB = 1073741824.0;
 constexpr size_t kMostFileNames = 12;
 
 uint64_t hash_of(std::string_view text) { return std::hash<std::string_view>{}(text); }
@@ -90,6 +91,7 @@ void AttemptTable::thin_out() {
 }
 
 void AttemptTable::add(const CallRow& row) {
+  if (!only_.empty() && row.task.workflow_id != only_ && row.root_workflow != only_) return;
   const uint64_t key = task_hash(row.task);
   const size_t before = attempts_.size();
   const uint32_t at = find_or_add(key);
@@ -115,7 +117,7 @@ void AttemptTable::add(const CallRow& row) {
   attempt.cpus = known_or_nan(row.cpu_count);
   attempt.gpus = known_or_nan(row.gpu_count);
   attempt.memory_gb = row.mem_total_bytes ? static_cast<double>(*row.mem_total_bytes) * 1e-9
-                                          : known_or_nan(row.mem_total_gib) * kGiB * 1e-9;
+                                          : known_or_nan(row.mem_total_gib) * static_cast<double>(kGiB) * 1e-9;
   attempt.input_gb = known_or_nan(row.input_gb());
   attempt.some_sizes_unknown = row.unknown_files > 0;
   attempt.cost_per_hour = known_or_nan(row.vm_cost_per_hour);
@@ -162,9 +164,11 @@ uint32_t AttemptTable::attempt_of(const RuntimeRow& row) {
   const bool named = row.task.is_known();
   if (named)
     if (const auto found = by_key_.find(task_hash(row.task)); found != by_key_.end()) return found->second;
+  const bool wanted = only_.empty() || row.task.workflow_id == only_;
+  if (named && !wanted) return kNobody;
   if (!row.instance_name.empty())
     if (const uint32_t found = by_instance(row); found != kNobody) return found;
-  if (!named) return ++unnamed_, kNobody;
+  if (!named) return unnamed_ += only_.empty() ? 1 : 0, kNobody;
   const uint32_t at = find_or_add(task_hash(row.task));
   if (at == kNobody) return at;
   CallAttempt& attempt = attempts_[at];

@@ -67,7 +67,8 @@ class NameTable {
 class AttemptTable {
  public:
   static constexpr size_t kMostAttempts = 50'000;
-  explicit AttemptTable(size_t most = kMostAttempts) : most_(most) {}
+  // `only`: of this workflow and its sub-workflows; empty: of all.
+  explicit AttemptTable(std::string only = {}, size_t most = kMostAttempts) : only_(std::move(only)), most_(most) {}
 
   void add(const CallRow& row);     // all of them first
   void add(const RuntimeRow& row);  // then these
@@ -106,6 +107,7 @@ class AttemptTable {
   void thin_out();
   void set_machine(CallAttempt& attempt, const RuntimeRow& row);
 
+  std::string only_;
   size_t most_;
   uint64_t mask_ = 0, left_out_ = 0, unnamed_ = 0;
   NameTable names_;

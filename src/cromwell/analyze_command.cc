@@ -30,9 +30,11 @@ constexpr const char kAnalyzeHelp[] =
     "or of all three, through its API. Exit status: 0 done, 1 a table cannot be read, 2 wrong usage.\n\n";
 
 constexpr int64_t kMostDays = 36'500;
+constexpr int kPatienceMs = 60'000;  // a pager takes its time
 
 struct AnalyzeSettings {
   std::string runtime, metrics, metadata;  // a file, or bq://…
+  std::string workflow;                    // empty: all of them
   int64_t days = 30, most_bytes = 1'000'000'000;
 };
 
@@ -59,7 +61,7 @@ std::optional<int64_t> decimal_bytes(std::string_view text) {
 }
 
 Result<AnalyzeSettings> analyze_settings(const CromwellOptions& options) {
-  AnalyzeSettings settings{options.runtime, options.metrics, options.metadata};
+  AnalyzeSettings settings{options.runtime, options.metrics, options.metadata, options.workflow_id};
   if (options.words.size() > 1 || (!options.words.empty() && !options.words[0].starts_with("bq://")))
     return Error{
         Code::invalid, "this is no dataset", options.words.back(),
@@ -101,7 +103,7 @@ Status read_table(const WantedTable& table, BqTableSource& bigquery, TableSink s
                   StepLine& steps) {
   sink.begin_row = [&, begin = std::move(sink.begin_row)] {
     if (count.rows % kRowsAStep == 0)
-      steps.show("reading " + std::string(table.name) + ": " + std::to_string(count.rows) + " rows");
+      steps.show("reading " + std::string(table.name), std::to_string(count.rows) + " rows");
     begin();
   };
   if (const auto place = parse_bq_place(table.place)) {
@@ -141,7 +143,7 @@ void note_extremes(CallAttempt& attempt, const MetricsRow& row) {
 class TablesReading {
  public:
   TablesReading(const AnalyzeSettings& settings, BqTableSource bigquery, StepLine& steps)
-      : settings_(settings), bigquery_(std::move(bigquery)), steps_(steps) {}
+      : table(settings.workflow), settings_(settings), bigquery_(std::move(bigquery)), steps_(steps) {}
 
   Status all() {
     CallRow call;
@@ -160,6 +162,7 @@ class TablesReading {
 
   AttemptTable table;
   SampleSorter samples;
+  SeriesSpan span;
   AnalyzeInputs inputs;
 
  private:
@@ -168,8 +171,10 @@ class TablesReading {
     Status failed = ok();
     const auto take = [&](MetricsRow& metrics) {
       const AttemptTable::Owner owner = table.owner_of(metrics);
-      if (owner.attempt == AttemptTable::kNobody) return ++inputs.unmatched, "";
+      // Of those that are looked for; the rows of other workflows are none of them.
+      if (owner.attempt == AttemptTable::kNobody) return inputs.unmatched += settings_.workflow.empty() ? 1 : 0, "";
       CallAttempt& attempt = table.attempts()[owner.attempt];
+      span.add(*metrics.time_us);
       note_extremes(attempt, metrics);
       // The mean over the CPUs that the row tells of, times the machine's CPUs.
       const double cpus = attempt.machine_cpus > 0 ? attempt.machine_cpus : static_cast<double>(metrics.cpus);
@@ -240,13 +245,12 @@ int print_report(const AnalyzeReport& report, const TablesReading& reading, cons
   if (!options.output.empty()) {
     const std::string page = analyze_page(report, reading.table);
     if (options.output == "-") put(page);
-    else if (const Status status = write_file_atomically(options.output, page); !status)
+    else if (const Status status = write_output(options.output, page, 0644, kPatienceMs); !status)
       return log::error(status.error().message()), 1;
   }
   if (options.json) write_analyze_json(report, reading.table, reading.inputs, put);
   else if (options.output.empty()) {
-    const bool color = ::isatty(STDOUT_FILENO) == 1 && environment("NO_COLOR").empty() &&
-                       environment_raw("TERM").value_or("dumb") != "dumb";
+    const bool color = environment("NO_COLOR").empty() && terminal_takes_colors(STDOUT_FILENO);
     put(analyze_text(report, reading.table, terminal_width(STDOUT_FILENO), color));
   } else if (options.output != "-" && !options.quiet) {
     std::fprintf(stderr, "tacho: %s: %zu tasks\n", options.output.c_str(), report.tasks.size());
@@ -281,13 +285,23 @@ int analyze_command(std::span<const std::string> arguments) {
     if (count->bad > count->faults.size())
       log::warn("left out: " + std::to_string(count->bad - count->faults.size()) + " more lines");
   }
-  if (reading.table.attempts().empty()) return log::error("the tables tell of no call attempt"), 1;
+  if (reading.table.attempts().empty())
+    return log::error("the tables tell of no call attempt" +
+                      (settings->workflow.empty() ? "" : " of workflow " + harmless_text(settings->workflow))),
+           1;
   UsageFold fold(reading.table);
-  if (const Status status = reading.samples.give([&](const TaskSample& sample) { fold.take(sample); }); !status)
-    return log::error(status.error().message()), 1;
+  std::optional<WorkflowSeries> series;
+  if (!settings->workflow.empty()) series.emplace(reading.table, reading.span);
+  const auto take = [&](const TaskSample& sample) {
+    if (series) series->take(sample);
+    fold.take(sample);
+  };
+  if (const Status status = reading.samples.give(take); !status) return log::error(status.error().message()), 1;
   fold.finish();
+  if (series) series->finish();
   reading.inputs.repeated = reading.samples.repeated();
   AnalyzeReport report = make_report(reading.table, fold, *costs);
+  if (!reading.span.is_empty()) report.series = std::move(series);
   add_notes(report, reading);
   return print_report(report, reading, *options);
 }

@@ -46,6 +46,21 @@ UsageFold::UsageFold(AttemptTable& table) : table_(table) {
     TaskUsage& usage = tasks_[task];
     for (Percentile95* of : {&usage.cores, &usage.memory, &usage.disk}) of->restart(count);
   }
+  make_shares(samples);
+}
+
+void UsageFold::make_shares(const std::map<uint32_t, uint64_t>& samples) {
+  std::vector<std::pair<uint64_t, uint32_t>> tasks;
+  for (const auto& [task, count] : samples)
+    if (count > 0) tasks.emplace_back(count, task);
+  std::sort(tasks.begin(), tasks.end(), std::greater<>());
+  if (tasks.size() > kMostShares) tasks.resize(kMostShares);
+  for (const auto& [count, task] : tasks) shares_[task];
+}
+
+const UseShares* UsageFold::shares_of(uint32_t task) const {
+  const auto found = shares_.find(task);
+  return found == shares_.end() ? nullptr : &found->second;
 }
 
 const TaskUsage* UsageFold::usage_of(uint32_t task) const {
@@ -60,6 +75,8 @@ void UsageFold::take(const TaskSample& sample) {
     attempt_ = &table_.attempts()[sample.attempt];
     for (Percentile95* of : {&own_.cores, &own_.memory, &own_.disk}) of->restart(attempt_->samples);
     first_us_ = sample.time_us;
+    const auto shares = shares_.find(attempt_->task);
+    own_shares_ = shares == shares_.end() ? nullptr : &shares->second;
   } else if (sample.seq >= 0 && sample.run == last_run_ && sample.seq > last_seq_ + 1) {
     skipped_ += static_cast<uint64_t>(sample.seq - last_seq_ - 1);
   }
@@ -71,6 +88,12 @@ void UsageFold::take(const TaskSample& sample) {
   cores_.add(sample.cores);
   TaskUsage& task = tasks_[attempt_->task];
   for (TaskUsage* usage : {&own_, &task}) usage->cores.add(sample.cores), usage->memory.add(sample.memory_gb);
+  if (own_shares_ != nullptr) {
+    own_shares_->add(Resource::cpu, sample.cores, attempt_->cpus);
+    own_shares_->add(Resource::memory, sample.memory_gb, attempt_->memory_gb);
+    if (attempt_->working < sample.disks.size())
+      own_shares_->add(Resource::disk, sample.disks[attempt_->working].used_gb, attempt_->disk_requested());
+  }
   if (sample.disks.size() > attempt_->disks.size()) attempt_->disks.resize(sample.disks.size());
   if (reads_.size() < sample.disks.size()) reads_.resize(sample.disks.size()), writes_.resize(sample.disks.size());
   for (size_t i = 0; i < sample.disks.size(); ++i) {

@@ -7,6 +7,7 @@
 
 #include "cromwell/analyze_attempts.h"
 #include "cromwell/analyze_samples.h"
+#include "cromwell/analyze_shares.h"
 
 namespace tacho {
 
@@ -39,6 +40,7 @@ class UsageFold {
   void take(const TaskSample& sample);
   void finish();
   const TaskUsage* usage_of(uint32_t task) const;
+  const UseShares* shares_of(uint32_t task) const;  // null: not counted
 
  private:
   void close_attempt();
@@ -52,7 +54,12 @@ class UsageFold {
   };
 
   AttemptTable& table_;
+  static constexpr size_t kMostShares = 5'000;  // tasks, those with the most samples
+  void make_shares(const std::map<uint32_t, uint64_t>& samples);
+
   std::map<uint32_t, TaskUsage> tasks_;
+  std::map<uint32_t, UseShares> shares_;
+  UseShares* own_shares_ = nullptr;  // of the attempt's task
   CallAttempt* attempt_ = nullptr;
   TaskUsage own_;
   Mean cores_;

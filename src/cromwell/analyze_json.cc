@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "base/writer.h"
 #include "cromwell/analyze_output.h"
 
@@ -5,7 +7,7 @@ namespace tacho {
 namespace {
 
 constexpr size_t kPutAt = 64 * 1024;
-constexpr std::array kResourceKeys = {"cpu", "memory_gb", "disk_gb"};
+constexpr std::array kResourceKeys = {"cpu", "memory_gb", "disk_gb"}, kSeriesKeys = {"cores", "memory_gb", "disk_gb"};
 
 void put_range(JsonWriter& json, const char* key, const ValueRange& range) {
   json.key(key).object();
@@ -81,6 +83,44 @@ void put_attempt(JsonWriter& json, const CallAttempt& attempt, const AttemptTabl
   json.end_object();
 }
 
+// Samples by percent of what was asked for, in steps of bin_percent; the last one is open.
+void put_shares(JsonWriter& json, const UseShares& shares) {
+  json.key("distribution").object().key("bin_percent").integer(UseShares::kStepPercent);
+  for (const Resource of : kResources) {
+    json.key(kResourceKeys[static_cast<size_t>(of)]).array();
+    for (const uint32_t count : shares.counts(of)) json.integer(count);
+    json.end_array();
+  }
+  json.end_object();
+}
+
+void put_values(JsonWriter& json, const WorkflowSeries::Values& values) {
+  json.object();
+  for (size_t i = 0; i < kResourceKeys.size(); ++i) {
+    json.key(kSeriesKeys[i]).array();
+    for (const float value : values[i]) json.number(std::isnan(value) ? kNotKnown : value, 3);
+    json.end_array();
+  }
+  json.end_object();
+}
+
+void put_series(JsonWriter& json, const WorkflowSeries& series, const AttemptTable& table) {
+  json.key("series").object().key("start").value(series.start());
+  json.key("step_s").integer(series.step_us() / 1'000'000);
+  json.key("used"), put_values(json, series.used());
+  json.key("requested"), put_values(json, series.asked());
+  json.key("attempts").array();
+  for (const WorkflowSeries::Line& line : series.lines()) {
+    const CallAttempt& attempt = table.attempts()[line.attempt];
+    json.object().key("workflow_id").value(table.names()[attempt.workflow]);
+    json.key("task").value(table.names()[attempt.task]);
+    json.key("shard").integer(attempt.shard).key("attempt").integer(attempt.attempt);
+    json.key("used"), put_values(json, line.used);
+    json.end_object();
+  }
+  json.end_array().end_object();
+}
+
 void put_task(JsonWriter& json, const TaskReport& task, const AttemptTable& table, const AnalyzeReport& report) {
   const auto count = [&](const char* key, size_t value) { json.key(key).integer(static_cast<int64_t>(value)); };
   const auto texts = [&](const char* key, const std::vector<std::string>& lines) {
@@ -109,6 +149,7 @@ void put_task(JsonWriter& json, const TaskReport& task, const AttemptTable& tabl
     json.key("p95").number(task.used[i].p95, 6).key("peak").number(task.used[i].peak, 6).end_object();
   }
   json.end_object();
+  put_shares(json, task.shares);
   json.key("fit").object();
   for (size_t i = 0; i < kResourceKeys.size(); ++i) put_fit(json, kResourceKeys[i], task.fits[i]);
   json.end_object();
@@ -157,6 +198,7 @@ void write_analyze_json(const AnalyzeReport& report, const AttemptTable& table, 
   }
   json.end_array();
   if (report.has_money) put_money(json, report.money, report.currency);
+  if (report.series) put_series(json, *report.series, table);
   json.key("tables").object();
   put_count(json, "runtime", inputs.runtime);
   put_count(json, "metrics", inputs.metrics);

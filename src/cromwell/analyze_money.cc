@@ -30,24 +30,27 @@ CostTable::CostTable(PriceList list) : list_(std::move(list)) {
   own_costs_ = currency_ == "USD";
 }
 
-double CostTable::per_hour(double cpus, double memory_gib, double gpus) {
-  if (!has_list() || !is_known(cpus) || !is_known(memory_gib)) return kNotKnown;
-  const std::tuple size(cpus, memory_gib, is_known(gpus) ? gpus : 0);
-  if (const auto found = known_.find(size); found != known_.end()) return found->second;
-  const auto best = cheapest(list_, {cpus, memory_gib, std::get<2>(size), 0}, 1);
-  return known_[size] = best.empty() ? kNotKnown : best.front().per_hour;
+CostTable::HourPrice CostTable::per_hour(double cpus, double memory_gib, double gpus, bool preemptible) {
+  if (!has_list() || !is_known(cpus) || !is_known(memory_gib)) return {};
+  const std::tuple machine(cpus, memory_gib, is_known(gpus) ? gpus : 0, preemptible);
+  if (const auto found = known_.find(machine); found != known_.end()) return found->second;
+  const auto best = cheapest(list_, {cpus, memory_gib, std::get<2>(machine), 0}, 1, preemptible);
+  if (best.empty()) return known_[machine] = {};
+  return known_[machine] = {best.front().of(preemptible), preemptible && !is_absent(best.front().spot_per_hour)};
 }
 
 double CostTable::spent(const CallAttempt& attempt) {
   if (own_costs_ && is_known(attempt.cost_per_hour)) return attempt.hours() * attempt.cost_per_hour;
-  const double price = per_hour(attempt.cpus, as_gib(attempt.memory_gb), attempt.gpus);
-  if (is_known(price) && attempt.preemptible) ++spot_;
-  return attempt.hours() * price;
+  const HourPrice price = per_hour(attempt.cpus, as_gib(attempt.memory_gb), attempt.gpus, attempt.preemptible);
+  if (is_known(price.amount) && attempt.preemptible && !price.is_spot) ++no_spot_;
+  return attempt.hours() * price.amount;
 }
 
 double CostTable::saved(const CallAttempt& attempt, double cpus, double memory_gib) {
-  return attempt.hours() *
-         (per_hour(attempt.cpus, as_gib(attempt.memory_gb), attempt.gpus) - per_hour(cpus, memory_gib, attempt.gpus));
+  const auto price = [&](double of_cpus, double of_memory_gib) {
+    return per_hour(of_cpus, of_memory_gib, attempt.gpus, attempt.preemptible).amount;
+  };
+  return attempt.hours() * (price(attempt.cpus, as_gib(attempt.memory_gb)) - price(cpus, memory_gib));
 }
 
 }  // namespace tacho

@@ -11,7 +11,8 @@ namespace tacho {
 namespace {
 
 // 600 KB, less what stands around and in front.
-constexpr size_t kPageRoom = 560'000, kPlotRoom = 400'000, kLongestTask = 120;
+constexpr size_t kPageRoom = 560'000, kPlotRoom = 320'000, kLongestTask = 120;
+constexpr size_t kMostViolins = 40;  // tasks, the worst ones
 constexpr size_t kMostRows = 1'000, kTableRoom = 240'000, kBytesAPoint = 14;
 constexpr std::array kTitles = {"CPU", "Memory", "Disk"},
                      kMeanings = {"mean cores", "peak memory, GB", "peak of the working disk, GB"};
@@ -113,7 +114,19 @@ std::string fit_words(const ResourceFit& fit) {
   return "No formula: " + fit.why_constant() + ". The constant " + human_number(fit.constant()) + " covers all.";
 }
 
-void put_plots(Writer& out, const TaskReport& task, const AttemptTable& table, size_t most_points) {
+struct SectionRoom {
+  size_t points;
+  bool violins;
+};
+
+void put_violins(Writer& out, const TaskReport& task, const AttemptTable& table) {
+  if (task.shares.is_empty()) return;
+  out.put("<div class=chart><h3>All samples</h3> <span class=where>% of what was asked for</span>");
+  out.put(violin_svg(task.shares, "How the samples of " + table.names()[task.task] + " are spread"));
+  out.put("<p>The wider, the more samples; the mark is the one in the middle, the bar the middle half.</p></div>\n");
+}
+
+void put_plots(Writer& out, const TaskReport& task, const AttemptTable& table, const SectionRoom& room) {
   out.put("<div class=charts>\n");
   for (const Resource resource : kResources) {
     const auto i = static_cast<size_t>(resource);
@@ -123,7 +136,7 @@ void put_plots(Writer& out, const TaskReport& task, const AttemptTable& table, s
     if (plot.is_empty()) {
       out.put("<p>No attempt has inputs of a known size.</p>");
     } else {
-      out.put(plot.svg(most_points));
+      out.put(plot.svg(room.points));
       out.put("<div class=\"legend below\"><span><i class=used></i>used</span>");
       if (!plot.failed.empty()) out.put("<span><i class=failed></i>used, attempt failed</span>");
       if (!plot.asked.empty()) out.put("<span><i class=asked></i>asked for</span>");
@@ -131,6 +144,7 @@ void put_plots(Writer& out, const TaskReport& task, const AttemptTable& table, s
     }
     out.put("<p>" + escaped(fit_words(task.fits[i])) + "</p></div>\n");
   }
+  if (room.violins) put_violins(out, task, table);
   out.put("</div>\n");
 }
 
@@ -150,7 +164,7 @@ std::string task_words(const TaskReport& task, const AnalyzeReport& report) {
 }
 
 void put_task_section(Writer& out, const TaskReport& task, const AttemptTable& table, const AnalyzeReport& report,
-                      size_t most_points) {
+                      const SectionRoom& room) {
   out.put("<section class=task><h2>" + name_text(table.names()[task.task]) + "</h2>\n<p class=where>");
   out.put(escaped(task_words(task, report)) + "</p>\n");
   if (task.measured == 0) {
@@ -162,7 +176,7 @@ void put_task_section(Writer& out, const TaskReport& task, const AttemptTable& t
     for (const std::string& advice : task.advice) out.put("<li>" + escaped(advice) + "</li>");
     out.put("</ul>\n");
   }
-  put_plots(out, task, table, most_points);
+  put_plots(out, task, table, room);
   out.put("<div class=card><h3>WDL</h3><pre tabindex=0>runtime {\n");
   for (const std::string& line : task.wdl) out.put("  " + escaped(line) + "\n");
   out.put("}</pre>");
@@ -209,13 +223,14 @@ std::string analyze_page(const AnalyzeReport& report, const AttemptTable& table)
   put_figures(out, report);
   put_overview(out, report, table);
   put_workflows(out, report);
+  if (report.series) out.put(series_section(*report.series, table));
   // Three kinds of points in three plots a task.
   const size_t most_points =
       std::clamp(kPlotRoom / (9 * kBytesAPoint * std::max<size_t>(1, report.tasks.size())), size_t{60}, size_t{1500});
   size_t shown = 0;
   for (const TaskReport& task : report.tasks) {
     Writer section;
-    put_task_section(section, task, table, report, most_points);
+    put_task_section(section, task, table, report, {most_points, shown < kMostViolins});
     if (out.view().size() + section.view().size() > kPageRoom) break;
     out.put(section.view());
     ++shown;

@@ -96,6 +96,7 @@ void use_of_samples(TaskReport& task, const UsageFold& fold, const AttemptTable&
   const auto most =
       std::max_element(types.begin(), types.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   if (most != types.end()) task.disk_type = table.names()[most->first];
+  if (const UseShares* const shares = fold.shares_of(task.task)) task.shares = *shares;
   if (const TaskUsage* const usage = fold.usage_of(task.task))
     task.used = {{{usage->cores.value(), usage->cores.largest()},
                   {usage->memory.value(), usage->memory.largest()},
@@ -165,9 +166,9 @@ AnalyzeReport make_report(const AttemptTable& table, const UsageFold& fold, Cost
   report.currency = costs.currency();
   report.has_money = report.money.spent_of > 0;
   if (!costs.note().empty()) report.notes.push_back(costs.note());
-  if (costs.spot_at_list_price() > 0)
-    report.notes.push_back("the price list is taken as it is for " + std::to_string(costs.spot_at_list_price()) +
-                           " attempts on preemptible machines too");
+  if (costs.without_spot_price() > 0)
+    report.notes.push_back("the price list is taken as it is for " + std::to_string(costs.without_spot_price()) +
+                           " attempts on preemptible machines too: it has no spot_price_per_hour for them");
   return report;
 }
 

@@ -8,6 +8,7 @@
 #include "cromwell/analyze_fit.h"
 #include "cromwell/analyze_fold.h"
 #include "cromwell/analyze_money.h"
+#include "cromwell/analyze_series.h"
 #include "cromwell/analyze_source.h"
 
 namespace tacho {
@@ -37,6 +38,7 @@ struct TaskReport {
   std::array<ValueRange, 3> requested;  // by resource: CPUs, GB, GB
   std::array<UsedAmount, 3> used;       // over all samples: cores, GB, GB
   std::array<ResourceFit, 3> fits;
+  UseShares shares;       // of what was asked for, by sample
   std::string disk_type;  // of the working disk, as most attempts have it
   std::vector<std::string> wdl, advice;
   Money money;
@@ -55,7 +57,8 @@ struct AnalyzeReport {
   Money money;
   std::string currency;
   bool has_money = false;
-  std::vector<std::string> notes;  // sentences without a full stop
+  std::optional<WorkflowSeries> series;  // of the one workflow that was asked for
+  std::vector<std::string> notes;        // sentences without a full stop
 };
 
 AnalyzeReport make_report(const AttemptTable& table, const UsageFold& fold, CostTable& costs);

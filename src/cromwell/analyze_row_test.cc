@@ -67,7 +67,7 @@ TEST(AnalyzeRow, ValuesOfEitherForm) {
 
 // Of more attempts than are held an even sample stays, by the same rule before and after.
 TEST(AnalyzeAttempts, AnEvenSampleOfTooMany) {
-  AttemptTable table(100);
+  AttemptTable table({}, 100);
   for (int i = 0; i < 1000; ++i) {
     CallRow row;
     row.task.workflow_id = "w" + std::to_string(i);

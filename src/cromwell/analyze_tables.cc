@@ -68,11 +68,11 @@ constexpr auto kMetricsAsked = std::to_array<std::string_view>(
      "disk_write_iops", "event", "oom_kills", "psi_cpu_some", "psi_mem_some", "psi_io_some", "gpu_used_percent",
      "gpu_mem_used_gb"});
 constexpr auto kCallAsked = std::to_array<std::string_view>(
-    {"workflow_id",    "task_call_name",   "shard",           "attempt",       "workflow_name",
-     "instance_name",  "preemptible",      "start_time",      "end_time",      "execution_status",
-     "cpu_count",      "mem_total_gb",     "disk_mounts",     "disk_total_gb", "disk_types",
-     "docker_image",   "inputs",           "mem_total_bytes", "vm_start_time", "vm_end_time",
-     "end_time_known", "vm_cost_per_hour", "gpu_count",       "cached",        "inputs_size_bytes"});
+    {"workflow_id",       "task_call_name",  "shard",          "attempt",          "workflow_name", "instance_name",
+     "preemptible",       "start_time",      "end_time",       "execution_status", "cpu_count",     "mem_total_gb",
+     "disk_mounts",       "disk_total_gb",   "disk_types",     "docker_image",     "inputs",        "mem_total_bytes",
+     "vm_start_time",     "vm_end_time",     "end_time_known", "vm_cost_per_hour", "gpu_count",     "cached",
+     "inputs_size_bytes", "root_workflow_id"});
 
 }  // namespace
 
@@ -171,6 +171,7 @@ void CallRow::cell(std::string_view column, size_t element, std::string_view mem
   if (column == "inputs") return input(element, member, cell);
   if (task.take(column, cell) || take_disk(disks, column, element, cell)) return;
   if (column == "workflow_name") workflow_name = name_of(cell);
+  else if (column == "root_workflow_id") root_workflow = name_of(cell);
   else if (column == "instance_name") instance_name = name_of(cell);
   else if (column == "execution_status") status = name_of(cell);
   else if (column == "docker_image") image = name_of(cell);

@@ -62,7 +62,7 @@ struct MetricsRow : CellTarget {
 // A call attempt as Cromwell tells of it.
 struct CallRow : CellTarget {
   TaskKey task;
-  std::string workflow_name, instance_name, status, image, cpu_platform;
+  std::string workflow_name, root_workflow, instance_name, status, image, cpu_platform;
   std::optional<bool> preemptible, cached, end_known;
   std::optional<int64_t> start_us, end_us, vm_start_us, vm_end_us, cpu_count, mem_total_bytes, gpu_count;
   std::optional<int64_t> inputs_size_bytes;

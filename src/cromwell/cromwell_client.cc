@@ -143,8 +143,11 @@ CromwellClient::Attempt CromwellClient::attempt(const std::string& url, int fd) 
     }
     request.headers.emplace_back("Authorization", "Bearer " + *token);
   }
+  int64_t bytes = 0;
   request.on_chunk = [&](std::string_view piece) {
     const Status status = write_all(fd, piece);
+    bytes += static_cast<int64_t>(piece.size());
+    if (settings_.on_bytes) settings_.on_bytes(bytes);
     if (!status) log::warn(status.error());
     return static_cast<bool>(status);
   };

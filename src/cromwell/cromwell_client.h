@@ -2,6 +2,7 @@
 // a temporary file, still compressed if it came so. Not thread-safe.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -17,6 +18,7 @@ struct CromwellSettings {
   bool use_token = true;     // --cromwell-auth=none clears it
   std::string access_token;  // CROMWELL_ACCESS_TOKEN
   GoogleAuthSettings auth;
+  std::function<void(int64_t bytes)> on_bytes;  // of the document that have come; may be empty
   int tries = 8;
   int64_t first_wait_ms = 1'000, last_wait_ms = 32'000;
 };

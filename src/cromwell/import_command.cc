@@ -11,6 +11,7 @@
 #include "cromwell/monitoring_log.h"
 #include "cromwell/options.h"
 #include "cromwell/row_json.h"
+#include "cromwell/sender.h"
 #include "os/environment.h"
 
 namespace tacho {
@@ -27,7 +28,6 @@ constexpr const char kImportHelp[] =
     "or all of them when no dataset is named, go to the file of --ndjson for a load job. Exit status: 0 all, 1 some "
     "failed, 2 wrong usage.\n\n";
 
-constexpr size_t kBatchRows = 500;
 constexpr int64_t kStreamingBackNs = 1825ll * 86'400 * kNsPerSec;
 
 constexpr auto kRequired = BqMode::required;

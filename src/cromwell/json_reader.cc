@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstring>
 
+#include "base/text.h"
+
 namespace tacho {
 namespace {
 
@@ -27,8 +29,6 @@ const char* plain_end(const char* at, const char* end) {
   while (at < end && *at != '"' && *at != '\\' && static_cast<unsigned char>(*at) >= 0x20) ++at;
   return at;
 }
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // -?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?
 bool is_number(std::string_view text) {

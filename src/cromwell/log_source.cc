@@ -14,8 +14,8 @@ namespace tacho {
 namespace {
 
 constexpr size_t kMostLine = 64 * 1024;
-constexpr int kTries = 6;
-constexpr int64_t kIdleMs = 60'000;
+constexpr int kFetchTries = 6;
+constexpr int64_t kLogIdleMs = 60'000;
 
 Status lines_of(const MetadataFile& file, const std::function<void(std::string_view)>& line) {
   const JsonReader::Fill fill = file.reader();
@@ -60,19 +60,19 @@ Result<MetadataFile> download(const SizeSettings& storage, const std::string& pa
     // Asked without a token, the object would seem to be forbidden; only where there are no credentials at all that is
     // fair.
     if (!bearer && bearer.error().code != Code::not_available) {
-      if (bearer.error().code != Code::io || tries >= kTries) return bearer.error();
+      if (bearer.error().code != Code::io || tries >= kFetchTries) return bearer.error();
       pause(backoff);
       continue;
     }
     if (bearer && !bearer->empty()) request.headers.emplace_back("Authorization", "Bearer " + *bearer);
-    request.idle_ms = kIdleMs;
+    request.idle_ms = kLogIdleMs;
     request.on_chunk = [&](std::string_view piece) { return static_cast<bool>(write_all(file->get(), piece)); };
     const auto answer = http.send(request);
     if (answer && answer->status == 200) return MetadataFile(std::move(*file));
     const int status = answer ? answer->status : 0;
     if (status == 401) token.refuse();
     const bool again = status == 401 || is_temporary_status(status);
-    if (!again || tries >= kTries)
+    if (!again || tries >= kFetchTries)
       return answer ? Error{Code::io, "Cloud Storage answers " + std::to_string(status), path,
                             "check the path and the rights"}
                     : answer.error();

@@ -11,8 +11,6 @@
 namespace tacho {
 namespace {
 
-constexpr int64_t kGiB = int64_t{1} << 30;
-
 // Families whose memory grows with the CPUs, in MiB for each. Of those with `whole_gib` Google gives away no part of
 // one.
 struct Family {
@@ -35,6 +33,7 @@ constexpr std::array kFamilies = {
     Family{"c3d-highcpu-", 2048},  Family{"c4a-standard-", 4096}, Family{"c4a-highmem-", 8192},
     Family{"c4a-highcpu-", 2048},  Family{"t2d-standard-", 4096}, Family{"t2a-standard-", 4096},
     Family{"g2-standard-", 4096},  Family{"z3-highmem-", 8192},   Family{"c4-highcpu-", 2048},
+    Family{"z4d-highmem-", 8064, true},
     Family{"c4-standard-", 3840, true},  Family{"c4-highmem-", 7936, true},  Family{"c4d-standard-", 3968, true},
     Family{"c4d-highmem-", 8064, true},  Family{"c4d-highcpu-", 1920, true}, Family{"g4-standard-", 3840, true},
 };
@@ -74,6 +73,11 @@ constexpr std::array kSingles = {
     Single{"m4-megamem-56", 56, 744},             Single{"m4-megamem-112", 112, 1488},
     Single{"m4-megamem-224", 224, 2976},          Single{"m4-hypermem-16", 16, 248},
     Single{"m4-hypermem-32", 32, 496},            Single{"m4-hypermem-64", 64, 992},
+    Single{"m4n-ultramem-56", 56, 1488},          Single{"m4n-ultramem-112", 112, 2976},
+    Single{"m4n-ultramem-224", 224, 5952},        Single{"m4n-megamem-28", 28, 372},
+    Single{"m4n-megamem-56", 56, 744},            Single{"m4n-megamem-112", 112, 1488},
+    Single{"m4n-megamem-224", 224, 2976},         Single{"m4n-hypermem-16", 16, 248},
+    Single{"m4n-hypermem-32", 32, 496},           Single{"m4n-hypermem-64", 64, 992},
     Single{"a2-highgpu-1g", 12, 85},              Single{"a2-highgpu-2g", 24, 170},
     Single{"a2-highgpu-4g", 48, 340},             Single{"a2-highgpu-8g", 96, 680},
     Single{"a2-megagpu-16g", 96, 1360},           Single{"a2-ultragpu-1g", 12, 170},
@@ -83,6 +87,12 @@ constexpr std::array kSingles = {
     Single{"a3-highgpu-8g", 208, 1872},           Single{"a3-megagpu-8g", 208, 1872},
     Single{"a3-edgegpu-8g", 208, 1872},           Single{"a3-ultragpu-8g", 224, 2952},
     Single{"a4-highgpu-8g", 224, 3968},           Single{"a4x-highgpu-4g", 140, 884},
+    Single{"a4x-maxgpu-4g-metal", 144, 960},      Single{"z3-highmem-192-metal", 192, 1536},
+    Single{"x4-megamem-960-metal", 960, 16384},   Single{"x4-960-16t-metal", 960, 16384},
+    Single{"x4-megamem-1440-metal", 1440, 24576}, Single{"x4-1440-24t-metal", 1440, 24576},
+    Single{"x4-megamem-1920-metal", 1920, 32768}, Single{"x4-1920-32t-metal", 1920, 32768},
+    Single{"x4-480-6t-metal", 480, 6144},         Single{"x4-480-8t-metal", 480, 8192},
+    Single{"x4-960-12t-metal", 960, 12288},
 };
 // clang-format on
 
@@ -104,7 +114,7 @@ std::string without_disks(std::string_view type) {
 
 constexpr int64_t kMostCpus = 1'000'000, kMostMib = int64_t{1} << 32;
 
-// [FAMILY-]custom-CPUS-MIB[-ext]
+// [FAMILY-]custom-CPUS-MIB[-ext], and e2-custom-medium-MIB, whose shared cores are two CPUs to the machine.
 std::optional<Machine> custom(std::string_view type) {
   constexpr std::string_view kWord = "custom-";
   const size_t at = type.find(kWord);
@@ -113,7 +123,10 @@ std::optional<Machine> custom(std::string_view type) {
     return std::nullopt;  // one word is a family
   const auto parts = split(type.substr(at + kWord.size()), '-');
   if (parts.size() < 2 || parts.size() > 3 || (parts.size() == 3 && parts[2] != "ext")) return std::nullopt;
-  const auto cpus = parse_int<int64_t>(parts[0]), mib = parse_int<int64_t>(parts[1]);
+  const bool shares_cores = type.starts_with("e2-") && parts.size() == 2 &&
+                            (parts[0] == "micro" || parts[0] == "small" || parts[0] == "medium");
+  const auto cpus = shares_cores ? std::optional<int64_t>(2) : parse_int<int64_t>(parts[0]);
+  const auto mib = parse_int<int64_t>(parts[1]);
   if (!cpus || !mib || *cpus <= 0 || *mib <= 0 || *cpus > kMostCpus || *mib > kMostMib) return std::nullopt;
   return Machine{*cpus, *mib * kMiB};
 }

@@ -54,7 +54,15 @@ INSTANTIATE_TEST_SUITE_P(
                     TypeCase{"h4d-highmem-192-lssd", 192, 1488 * 1024}, TypeCase{"m2-hypermem-416", 416, 8832 * 1024},
                     TypeCase{"m3-ultramem-128", 128, 3904 * 1024}, TypeCase{"a3-highgpu-1g-nolssd", 26, 234 * 1024},
                     TypeCase{"a3-ultragpu-8g", 224, 2952 * 1024}, TypeCase{"n2-highmem-", 0, 0},
-                    TypeCase{"c3-highcpu-7-metal", 0, 0}));
+                    TypeCase{"x4-megamem-1920-metal", 1920, 32768 * 1024},
+                    TypeCase{"x4-480-6t-metal", 480, 6144 * 1024}, TypeCase{"x4-960-16t-metal", 960, 16384 * 1024},
+                    TypeCase{"z3-highmem-192-highlssd-metal", 192, 1536 * 1024},
+                    TypeCase{"z4d-highmem-8-highlssd", 8, 63 * 1024},
+                    TypeCase{"z4d-highmem-384-standardlssd", 384, 3024 * 1024},
+                    TypeCase{"m4n-hypermem-64", 64, 992 * 1024}, TypeCase{"a4x-maxgpu-4g-metal", 144, 960 * 1024},
+                    TypeCase{"e2-custom-micro-1024", 2, 1024}, TypeCase{"e2-custom-medium-6144", 2, 6144},
+                    TypeCase{"e2-custom-medium-6144-ext", 0, 0}, TypeCase{"n2-custom-medium-6144", 0, 0},
+                    TypeCase{"e2-custom-large-6144", 0, 0}, TypeCase{"c3-highcpu-7-metal", 0, 0}));
 
 struct MemoryCase {
   const char* text;

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 #include "codec/gunzip.h"
 #include "os/file.h"
@@ -25,6 +26,15 @@ struct Source {
   std::unique_ptr<GzipDecoder> decoder;  // null: plain
   std::string text;
   size_t at = 0;
+  int64_t bytes = 0;  // of the file
+  int percent = -1;
+  std::function<void(int percent)> told;
+
+  void tell() {
+    if (!told || bytes <= 0) return;
+    const int now = static_cast<int>(std::min<int64_t>(100, offset / std::max<int64_t>(1, bytes / 100)));
+    if (std::exchange(percent, now) != now) told(now);
+  }
 
   Result<size_t> fill(char* to, size_t room) {
     if (!decoder) {
@@ -81,14 +91,20 @@ Result<MetadataFile> MetadataFile::open(const std::string& path, const std::stri
   return MetadataFile(std::move(*copy));
 }
 
-JsonReader::Fill MetadataFile::reader() const {
+JsonReader::Fill MetadataFile::reader(std::function<void(int percent)> told) const {
   auto source = std::make_shared<Source>();
   source->fd = fd_.get();
+  source->told = std::move(told);
+  struct stat about {};
+  if (source->told && ::fstat(fd_.get(), &about) == 0) source->bytes = about.st_size;
   std::array<char, 3> start{};
   const size_t got = read_at(fd_.get(), start.data(), start.size(), 0).value_or(0);
   if (GzipDecoder::is_gzip({start.data(), got})) source->decoder = std::make_unique<GzipDecoder>();
   else if (got == 3 && std::string_view(start.data(), 3) == "\xEF\xBB\xBF") source->offset = 3;  // a byte order mark
-  return [source](char* to, size_t room) { return source->fill(to, room); };
+  return [source](char* to, size_t room) {
+    source->tell();
+    return source->fill(to, room);
+  };
 }
 
 }  // namespace tacho

@@ -7,7 +7,6 @@
 #include "base/text.h"
 #include "cromwell/metadata_table.h"
 #include "os/environment.h"
-#include "os/helper.h"
 
 namespace tacho {
 namespace {
@@ -38,11 +37,13 @@ constexpr Option letter(char short_name, Option option) {
 constexpr std::array kOptions = {
     text("metadata", "FILE", kUpload, &O::metadata, "a saved metadata document instead of ids; - is stdin"),
     text("runtime", "FILE", kAnalyze, &O::runtime, "export of the table runtime; with * several files; - is stdin"),
-    text("metrics", "FILE", kAnalyze, &O::metrics, "… of the table metrics"),
-    text("metadata", "FILE", kAnalyze, &O::metadata, "… of the table metadata"),
+    text("metrics", "FILE", kAnalyze, &O::metrics, "... of the table metrics"),
+    text("metadata", "FILE", kAnalyze, &O::metadata, "... of the table metadata"),
     flag("json", kAnalyze, &O::json, "print all of it as JSON, each attempt too"),
     letter('o', text("output", "FILE", kAnalyze, &O::output, "write a page: FILE.html, or - for stdout")),
     text("prices", "FILE", kAnalyze, &O::prices, "price list of servers, as of tacho advise"),
+    text("workflow", "ID", kAnalyze, &O::workflow_id,
+         "only this workflow and its sub-workflows, and their use over time"),
     text("days", "N", kAnalyze, &O::days, "of bq://: rows of the last N days (30)"),
     text("max-bytes", "SIZE", kAnalyze, &O::most_bytes, "of bq://: ask nothing that reads more than this (1GB)"),
     text("cromwell", "URL", kRows, &O::cromwell, "the Cromwell server [CROMWELL_BASEURL]"),
@@ -80,9 +81,9 @@ constexpr std::array kOptions = {
          "callers must send this bearer token [TACHO_SERVE_TOKEN]"),
     text("oidc-audience", "AUD", kServe, &O::oidc_audience,
          "callers may send a Google identity token for this audience"),
-    text("oidc-email", "EMAIL,...", kServe, &O::oidc_email, "… of one of these accounts; has to be given"),
-    text("oidc-issuer", "ISS", kServe, &O::oidc_issuer, "… from this issuer (https://accounts.google.com)"),
-    text("oidc-jwks", "URL", kServe, &O::oidc_jwks, "… signed with one of these keys (Google's)"),
+    text("oidc-email", "EMAIL,...", kServe, &O::oidc_email, "... of one of these accounts; has to be given"),
+    text("oidc-issuer", "ISS", kServe, &O::oidc_issuer, "... from this issuer (https://accounts.google.com)"),
+    text("oidc-jwks", "URL", kServe, &O::oidc_jwks, "... signed with one of these keys (Google's)"),
     text("workflow-name", "NAME", kImport, &O::workflow_name, "instead of what the path says; so do the next four"),
     text("workflow-id", "ID", kImport, &O::workflow_id, ""),
     text("call", "NAME", kImport, &O::call, ""),

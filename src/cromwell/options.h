@@ -31,7 +31,7 @@ struct CromwellOptions {
   // serve
   std::string address, port, auth_token_file, oidc_audience, oidc_issuer, oidc_email, oidc_jwks, jobs;
   // import
-  std::string workflow_name, workflow_id, call, shard, attempt;
+  std::string workflow_name, workflow_id, call, shard, attempt;  // workflow_id: of analyze too
   // analyze
   std::string runtime, metrics, prices, output, days, most_bytes;
   bool json = false;

@@ -96,7 +96,7 @@ std::string Tally::skipped_text() const {
 
 Status run_rows_pass(const MetadataFile& file, Survey& survey, const RowsPass& pass, Tally& tally) {
   RowsVisitor visitor(survey, pass, tally);
-  JsonReader reader(file.reader());
+  JsonReader reader(file.reader(pass.told));
   if (const Status status = MetadataWalk(reader, visitor).run(); !status) return status;
   if (visitor.failure()) return *visitor.failure();
   return ok();

@@ -25,7 +25,8 @@ struct RowsPass {
   std::string root_id;  // for root_workflow_id
   std::string own_id;   // of the document's workflow, where it does not say
   bool with_inputs = true;
-  bool quiet = false;  // bad calls are counted, not printed
+  bool quiet = false;                     // bad calls are counted, not printed
+  std::function<void(int percent)> told;  // of the document, read so far; may be empty
   // May move out of the row; false ends the pass.
   std::function<bool(MetadataRow& row)> row;
   // A call that only names its sub-workflow.

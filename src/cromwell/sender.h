@@ -15,6 +15,8 @@
 
 namespace tacho {
 
+inline constexpr size_t kBatchRows = 500;  // BigQuery advises no more in one request
+
 struct SenderSettings {
   BqSettings bq;
   BqTableSpec spec;

@@ -13,7 +13,6 @@
 #include "os/clock.h"
 #include "os/environment.h"
 #include "os/file.h"
-#include "os/helper.h"
 #include "os/signals.h"
 #include "os/thread.h"
 

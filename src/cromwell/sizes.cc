@@ -15,10 +15,10 @@
 namespace tacho {
 namespace {
 
-constexpr int kTries = 6;
+constexpr int kSizeTries = 6;
 constexpr uint64_t kOtherFiles = 64;
 constexpr int64_t kForgetUnknownNs = 60 * kNsPerSec;
-constexpr const char* kGoogle = "https://storage.googleapis.com";
+constexpr const char* kGoogleStorage = "https://storage.googleapis.com";
 constexpr const char* kRoot = "/storage/v1";
 
 double chance() {
@@ -42,7 +42,7 @@ struct SizeLookup::Pending {
 Result<std::string> gcs_base_url(std::string_view endpoint) {
   std::string text(trim(endpoint));
   if (text.empty()) text = environment("STORAGE_EMULATOR_HOST");
-  if (text.empty()) text = kGoogle;
+  if (text.empty()) text = kGoogleStorage;
   if (text.find("://") == std::string::npos) text.insert(0, "http://");
   const auto url = parse_url(text);
   if (!url || url->has_user || !url->query.empty())
@@ -151,7 +151,7 @@ bool SizeLookup::start(std::vector<Pending>& pending, size_t which) {
 }
 
 void SizeLookup::wait_or_fail(Pending& one, int64_t asked_ms) {
-  one.done = one.failed = one.tries >= kTries;
+  one.done = one.failed = one.tries >= kSizeTries;
   one.not_before_ns = system_clock().monotonic_ns() + one.backoff.next_ms(chance(), asked_ms) * kNsPerMs;
 }
 

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <string>
 
+#include "base/log.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "os/clock.h"
@@ -20,21 +21,29 @@ class StepLine {
   StepLine(const StepLine&) = delete;
   StepLine& operator=(const StepLine&) = delete;
 
-  void show(const std::string& step) {
+  // A new step is shown at once, however soon it comes: the next word may be minutes away. How far it is comes often.
+  void show(const std::string& step, const std::string& how_far = "") {
+    if (!shown_) return;
     const int64_t now_ns = system_clock().monotonic_ns();
-    if (!shown_ || now_ns < next_ns_) return;
+    if (step == step_ && now_ns < next_ns_) return;
+    step_ = step;
     next_ns_ = now_ns + 100 * kNsPerMs;
-    std::fprintf(stderr, "\r\x1b[Ktacho: %s", harmless_text(step.substr(0, 70)).c_str());
+    const std::string line = how_far.empty() ? step : step + ": " + how_far;
+    std::fprintf(stderr, "\r\x1b[Ktacho: %s", harmless_text(line.substr(0, 70)).c_str());
+    log::unfinished_line(true);
     written_ = true;
   }
   // Before anything else is printed.
   void clear() {
     if (written_) std::fputs("\r\x1b[K", stderr);
+    log::unfinished_line(false);
     written_ = false;
+    step_.clear();
   }
 
  private:
   bool shown_, written_ = false;
+  std::string step_;
   int64_t next_ns_ = 0;
 };
 

@@ -93,12 +93,12 @@ Result<WorkflowHead> HeadFile::get(uint64_t number) {
   return head;
 }
 
-Result<Survey> survey(const MetadataFile& file) {
+Result<Survey> survey(const MetadataFile& file, std::function<void(int percent)> told) {
   auto heads = HeadFile::make();
   if (!heads) return heads.error();
   Survey result{std::move(*heads), {}, 0, {}, {}};
   SurveyVisitor visitor(result);
-  JsonReader reader(file.reader());
+  JsonReader reader(file.reader(std::move(told)));
   if (const Status status = MetadataWalk(reader, visitor).run(); !status) result.broken = status.error();
   if (visitor.failure()) return *visitor.failure();
   return result;

@@ -36,7 +36,7 @@ struct Survey {
   std::optional<Error> broken;                        // the document is not whole; heads are known as far as it goes
   std::unordered_map<uint64_t, uint64_t> superseded;  // offset of a value: workflow objects in it
 };
-// An Error only when a temporary file cannot be made.
-Result<Survey> survey(const MetadataFile& file);
+// An Error only when a temporary file cannot be made. `told` hears how far it is; it may be empty.
+Result<Survey> survey(const MetadataFile& file, std::function<void(int percent)> told = {});
 
 }  // namespace tacho

@@ -68,7 +68,8 @@ int upload_command(std::span<const std::string> arguments) {
   if (!size_options) return log::error(size_options.error().message()), kBadUsage;
   SizeLookup sizes(*size_options);
   StepLine steps(!options->quiet && !options->dry_run);
-  settings->on_step = [&](const std::string& step) { steps.show(step); };
+  std::string which;  // "2/10 "
+  settings->on_step = [&](const std::string& step, const std::string& how_far) { steps.show(which + step, how_far); };
   WorkflowUploader uploader(std::move(*settings), sizes);
 
   std::vector<std::string> failed;
@@ -84,9 +85,10 @@ int upload_command(std::span<const std::string> arguments) {
   }
   const std::vector<std::string> words = options->words.empty() ? ids_of_stdin() : options->words;
   if (words.empty()) log::warn("no workflow id is given: name them, or write one a line to stdin");
-  for (const std::string& word : words) {
-    const std::string id(trim(word));
+  for (size_t number = 0; number < words.size(); ++number) {
+    const std::string id(trim(words[number]));
     if (id.empty() || id[0] == '#') continue;
+    if (words.size() > 1) which = std::to_string(number + 1) + "/" + std::to_string(words.size()) + " ";
     if (may_be_workflow_id(id)) tell(id, upload_when_over(uploader, id, options->wait));
     else failed.push_back(id + ": this is no workflow id");
   }

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "base/log.h"
+#include "base/units.h"
 #include "cromwell/existing.h"
 #include "cromwell/row_json.h"
 
@@ -13,7 +14,7 @@ namespace {
 
 constexpr size_t kMostSubWorkflows = 200'000;
 // BigQuery would take 9 MiB; a batch is held in several forms while another one is made, and memory is bounded.
-constexpr size_t kBatchRows = 500, kBatchBytes = size_t{3} << 20;
+constexpr size_t kBatchBytes = size_t{3} << 20;
 
 // One upload: batches, sizes, the sender that is made for the first of them.
 class Upload {
@@ -33,8 +34,13 @@ class Upload {
   bool add(MetadataRow& row);
   bool send();
   void find_sizes();
-  void tell(const std::string& step) const {
-    if (settings_.on_step) settings_.on_step(step);
+  void tell(const std::string& step, const std::string& how_far = "") const {
+    if (settings_.on_step) settings_.on_step(step, how_far);
+  }
+  // For a pass over the document.
+  std::function<void(int percent)> teller(const std::string& step) const {
+    if (!settings_.on_step) return {};
+    return [this, step](int percent) { tell(step, std::to_string(percent) + " %"); };
   }
   void fail(std::string why, bool later) {
     if (result_.why.empty()) result_.why = std::move(why);
@@ -54,7 +60,7 @@ class Upload {
 void Upload::document(const MetadataFile& file, const std::string& id, std::string& root_id,
                       std::deque<std::string>& sub_ids) {
   tell("reading");
-  auto known = survey(file);
+  auto known = survey(file, teller("reading"));
   if (!known) return fail(known.error().message(), true);
   if (known->broken) {
     fail(known->broken->message(), true);
@@ -93,6 +99,10 @@ void Upload::document(const MetadataFile& file, const std::string& id, std::stri
       ++result_.already_there;
       return true;
     };
+  if (settings_.on_step)
+    pass.told = [this](int percent) {
+      tell("sending", std::to_string(made_) + " rows, " + std::to_string(percent) + " % of the document");
+    };
   const Status status = run_rows_pass(file, *known, pass, result_.tally);
   result_.tally.rows -= result_.already_there - there_before;
   if (!status && !known->broken) fail(status.error().message(), true);
@@ -105,6 +115,7 @@ bool Upload::is_to_be_sent(const MetadataFile& file, Survey& known, const RowsPa
   RowsPass pass = as;
   pass.with_inputs = false;
   pass.quiet = true;
+  pass.told = teller("looking for what is there already");
   std::vector<std::string> sub_ids;
   pass.row = [&](MetadataRow& row) { return expected.add(row), true; };
   pass.sub_workflow_id = [&](const std::string& id) {
@@ -149,7 +160,6 @@ void Upload::find_sizes() {
 bool Upload::send() {
   if (batch_.empty()) return true;
   made_ += batch_.size();
-  tell(std::to_string(made_) + " rows");
   const uint64_t failed_before = result_.sizes.failed;
   if (settings_.with_sizes) find_sizes();
   if (settings_.hold_without_sizes && result_.sizes.failed > failed_before) {
@@ -179,7 +189,7 @@ bool Upload::send() {
 void Upload::finish() {
   if (!held_) (void)send();
   if (!sender_) return;
-  tell(std::to_string(made_) + " rows, sending the last");
+  tell("sending the last of " + std::to_string(made_) + " rows");
   result_.sent = sender_->finish();
   if (!result_.sent.why.empty()) {
     result_.why = result_.sent.why;
@@ -191,16 +201,22 @@ void Upload::finish() {
 
 UploadResult WorkflowUploader::upload_id(const std::string& id) {
   UploadResult result;
-  CromwellClient client(settings_.cromwell);
+  std::string next;
+  CromwellSettings cromwell = settings_.cromwell;
+  if (settings_.on_step)
+    cromwell.on_bytes = [&](int64_t bytes) {
+      settings_.on_step("fetching " + next, human_bytes(static_cast<double>(bytes)));
+    };
+  CromwellClient client(std::move(cromwell));
   Upload upload(settings_, sizes_, result);
   std::deque<std::string> ids{id};
   std::unordered_set<std::string> seen;  // a workflow that names itself is not followed for ever
   std::string root_id = id;
   while (!ids.empty()) {
-    const std::string next = std::move(ids.front());
+    next = std::move(ids.front());
     ids.pop_front();
     if (!seen.insert(next).second) continue;
-    if (settings_.on_step) settings_.on_step("fetching " + next);
+    if (settings_.on_step) settings_.on_step("fetching " + next, "");
     Fetched fetched = client.fetch(next);
     if (!fetched.file) {
       if (result.why.empty()) result.why = (next == id ? "" : "sub-workflow " + next + ": ") + fetched.why;

@@ -23,8 +23,9 @@ struct UploadSettings {
   bool hold_without_sizes =
       false;                // service: a batch whose sizes are not to be had now is not sent, the event comes back
   bool print_only = false;  // rows to stdout, nothing sent
-  // Told before each longer step, by the thread that uploads: "fetching ID", "1500 rows". Empty: nobody looks on.
-  std::function<void(const std::string& step)> on_step;
+  // What is being done, and now and then how far it is, by the thread that uploads: "fetching ID" and "12 MiB". Empty:
+  // nobody looks on.
+  std::function<void(const std::string& step, const std::string& how_far)> on_step;
 };
 
 struct UploadResult {

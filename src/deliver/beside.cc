@@ -28,7 +28,7 @@
 namespace tacho {
 namespace {
 
-constexpr int64_t kLeftoverPatience_ns = 3600 * kNsPerSec;
+constexpr int64_t kBackgroundPatience_ns = 3600 * kNsPerSec;
 constexpr int64_t kLookAgain_ns = 2 * kNsPerSec;      // for runs whose own deliverer has given up since
 constexpr int64_t kLeftoverGrace_ns = kNsPerSec;      // for a request in flight when the end comes
 constexpr int64_t kOrphanBudget_ns = 60 * kNsPerSec;  // nobody waits: a little longer than the agent would
@@ -143,7 +143,7 @@ class Beside {
 
   void add(SpoolRun run, Role role) {
     runs_.push_back({make_delivery(std::move(run), role, shared_)});
-    if (role == Role::background) runs_.back().finish(system_clock().monotonic_ns() + kLeftoverPatience_ns);
+    if (role == Role::background) runs_.back().finish(system_clock().monotonic_ns() + kBackgroundPatience_ns);
   }
 
   // Whenever it is awake anyway. What it has given up itself is for the next start.

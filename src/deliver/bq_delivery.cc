@@ -14,13 +14,13 @@
 namespace tacho {
 namespace {
 
-constexpr int64_t kOpenAgain_ns = 300 * kNsPerSec, kLongestPauseAtEnd_ns = 2 * kNsPerSec;
+constexpr int64_t kLongestPauseAtEnd_ns = 2 * kNsPerSec;
 constexpr int64_t kNextBatch_ns = 10 * kNsPerMs;
 constexpr int64_t kReadAgain_ns = 30 * kNsPerSec;  // at a segment that cannot be read
 constexpr int kMostStuck = 3;
 // The metadata server is asked again until so much is left for the rows themselves.
 constexpr int64_t kForRows_ns = 2 * kNsPerSec;
-constexpr int64_t kAskAgain_ns = kNsPerSec, kAskAgainAtEnd_ns = 250 * kNsPerMs, kLongestAsk_ns = 30 * kNsPerSec;
+constexpr int64_t kAskAgainAtEnd_ns = 250 * kNsPerMs;
 constexpr size_t kFeedBytes = size_t{1} << 20;  // in memory at a time, beside one segment
 constexpr uint64_t kRepeated = ~uint64_t{0};    // tag of a runtime row that goes a second time
 // The runtime row itself, the first rows of metrics that go with it, and then the next ones; at the end any second one.
@@ -43,15 +43,6 @@ GoogleAuthSettings google_settings() {
   return google;
 }
 
-// Rows that were meant for another BigQuery than ours do not go to ours, nor our token to that one.
-Status check_endpoint(const std::string& meant) {
-  if (meant.empty()) return ok();
-  const auto ours = bq_base_url(""), theirs = bq_base_url(meant);
-  if (ours && theirs && *ours == *theirs) return ok();
-  return Error{Code::invalid, "the run belongs to another BigQuery", valid_utf8(meant),
-               "to send it there: tacho deliver --bq-endpoint, or BIGQUERY_EMULATOR_HOST"};
-}
-
 Json merged(Json first, const Json& second) {
   for (const auto& [name, value] : second.items())
     if (!value.is_null()) first[name] = value;
@@ -59,6 +50,15 @@ Json merged(Json first, const Json& second) {
 }
 
 }  // namespace
+
+std::string bigquery_is_elsewhere(const SpoolMeta& meta) {
+  if (!meta.bq_endpoint) return {};
+  const std::string meant = meta.bq_endpoint->empty() ? std::string(kGoogleBigQuery) : *meta.bq_endpoint;
+  const auto ours = bq_base_url(""), theirs = bq_base_url(meant);
+  if (ours && theirs && *ours == *theirs) return {};
+  return "the BigQuery at " + valid_utf8(meant) +
+         " and is left alone (--bq-endpoint or BIGQUERY_EMULATOR_HOST says where BigQuery is)";
+}
 
 BqDelivery::BqDelivery(SpoolRun run, Role role, Delivering& shared)
     : SpooledDelivery(std::move(run), role, shared, kRecordsEnding, kLongestPauseAtEnd_ns),
@@ -68,7 +68,7 @@ BqDelivery::~BqDelivery() = default;
 void BqDelivery::finish(int64_t deadline_ns) {
   SpooledDelivery::finish(deadline_ns);
   ended_ns_ = now_ns();
-  ask_ns_ = kAskAgain_ns;
+  ask_ns_.reset();
   if (segments_) segments_->owner_ended();
   for (auto& [group, table] : tables_) table.stream->hurry();
 }
@@ -78,11 +78,14 @@ Status BqDelivery::read_records() {
   if (!text) return text.error();
   auto meta = parse_bq_meta(*text);
   if (!meta) return meta.error();
+  const auto place = parse_meta(*text);
+  if (!place) return place.error();
+  if (const std::string whose = bigquery_is_elsewhere(*place); !whose.empty())
+    return Error{Code::invalid, "the run belongs to " + whose, "", ""};
   meta_ = std::move(*meta);
   auto state = read_state(parse_bq_state);
   if (!state) return state.error();
   state_ = std::move(*state);
-  if (const Status ours = check_endpoint(meta_.settings.endpoint); !ours) return ours;
   meta_.settings.endpoint.clear();
   meta_.google = google_settings();
   if (environment_on("TACHO_BQ_GZIP")) meta_.settings.compress = gzip;
@@ -227,6 +230,9 @@ void BqDelivery::repeat_runtime() {
 
 Step BqDelivery::proceed() {
   if (is_late()) return left_late();
+  // A task's monitor bounds its spool itself.
+  if (meta_.form == meta::kFormRun)
+    bound_memory([this](uint32_t number) { return segments_ && segments_->is_under_way(number); }, kRecordRows);
   if (!opened_)
     if (const Status status = open(); !status) return opened_later(status.error());
   return work();
@@ -239,8 +245,7 @@ Step BqDelivery::opened_later(const Error& error) {
   if (!later) shared_.notices.warn("open", reason_);
   if (!later) return wait_until(now_ns() + kOpenAgain_ns);
   // As long as there is time; beside a task there is little of it.
-  const int64_t pause_ns = ended_ && role_ == Role::beside ? kAskAgainAtEnd_ns : ask_ns_;
-  ask_ns_ = std::min(2 * ask_ns_, kLongestAsk_ns);
+  const int64_t pause_ns = ended_ && role_ == Role::beside ? kAskAgainAtEnd_ns : ask_ns_.next();
   return wait_until(now_ns() + pause_ns);
 }
 

@@ -8,6 +8,8 @@
 #include <optional>
 #include <string>
 
+#include "base/backoff.h"
+#include "base/units.h"
 #include "deliver/bq_identity.h"
 #include "deliver/bq_meta.h"
 #include "deliver/bq_segments.h"
@@ -17,6 +19,9 @@
 #include "net/google/bigquery_stream.h"
 
 namespace tacho {
+
+// Rows that were meant for another BigQuery than ours do not go to ours, nor our token to that one. Empty: it is ours.
+std::string bigquery_is_elsewhere(const SpoolMeta& meta);
 
 class BqDelivery final : public SpooledDelivery {
  public:
@@ -57,7 +62,8 @@ class BqDelivery final : public SpooledDelivery {
   std::unique_ptr<PreemptionWatch> preemption_;
   std::string hash_;
   BqIdentity identity_;
-  int64_t ended_ns_ = 0, ask_ns_ = 1'000'000'000;  // the pause before the metadata server is asked again
+  DoublingPause ask_ns_{kNsPerSec, 30 * kNsPerSec};  // before the metadata server is asked again
+  int64_t ended_ns_ = 0;
   int stuck_ = 0;
   bool opened_ = false, told_refused_ = false, hurried_ = false;
 };

@@ -118,6 +118,14 @@ void BqSegments::settle(uint64_t tag) {
   changed_ = true;
 }
 
+bool BqSegments::is_under_way(uint32_t segment) const {
+  if (state_.partial.contains(segment)) return true;
+  const auto found = open_.find(segment);
+  if (found == open_.end()) return false;
+  const std::vector<bool>& done = found->second.done;
+  return found->second.lock || std::find(done.begin(), done.end(), true) != done.end();
+}
+
 bool BqSegments::is_empty() {
   look();
   return unreadable_.empty() &&

@@ -36,6 +36,9 @@ class BqSegments {
   // Records what was settled since; removes finished segments.
   Status save();
 
+  // Some of its rows are being sent or arrived: others must not take their place.
+  bool is_under_way(uint32_t segment) const;
+
   // Nobody writes any more: a segment whose checksum is wrong is damaged, and not just being thinned out.
   void owner_ended() { ended_ = true; }
   bool is_empty();  // no row is left in any sealed segment, and all of them can be read

@@ -60,6 +60,18 @@ class Segments : public testing::Test {
   std::vector<uint64_t> tags_;
 };
 
+TEST_F(Segments, WhatIsUnderWay) {
+  EXPECT_FALSE(segments_->is_under_way(0));
+  feed(1);
+  EXPECT_TRUE(segments_->is_under_way(0));
+  EXPECT_FALSE(segments_->is_under_way(1));
+  settle();
+  EXPECT_TRUE(segments_->save());
+  BqSegments after_a_restart(*run_, state_, notices_, "M");
+  EXPECT_TRUE(after_a_restart.is_under_way(0));
+  EXPECT_FALSE(after_a_restart.is_under_way(1));
+}
+
 TEST_F(Segments, OneThatBreaksAfterItWasReadHoldsUpNoOther) {
   EXPECT_EQ(feed(1), (std::vector<int64_t>{0}));
   settle();

@@ -5,7 +5,6 @@
 
 #include "base/units.h"
 #include "deliver/restore.h"
-#include "deliver/thin_out.h"
 
 namespace tacho {
 namespace {
@@ -51,10 +50,7 @@ Step CsvDelivery::proceed() {
   if (state_.finished) return removed();
   if (ended_) bring_back();
   if (is_late()) return left_late();
-  // Before anything else, because memory must stay bounded also where nothing can be reached.
-  if (const int64_t gone = thin_out(run_, [&](uint32_t number) { return state_.uploaded.contains(number); }); gone > 0)
-    shared_.notices.must("the spool in memory is full: " + std::to_string(gone) +
-                         " of the oldest rows were merged into their neighbours; totals and peaks stay true");
+  bound_memory([this](uint32_t number) { return state_.uploaded.contains(number); });
   return work();
 }
 

@@ -53,6 +53,8 @@ struct Progress {
   bool blocked = false;  // by a setting that is wrong
 };
 
+class MetricRun;
+
 class Delivery {
  public:
   virtual ~Delivery() = default;
@@ -71,6 +73,12 @@ class Delivery {
   // the same place by our own settings, and so is ours to send.
   virtual bool is_registered() const = 0;
   virtual bool sends_too(const SpoolMeta&) const { return false; }
+
+  // Kinds of which several runs go in one request. After join(), which says whether this is one, somebody else sends
+  // what ready() gives, and step() only prepares and tidies up. leave() writes down how far it came.
+  virtual bool join() { return false; }
+  virtual MetricRun* ready() { return nullptr; }
+  virtual void leave() {}
 };
 
 // By what meta.json says (deliver/kinds.h).

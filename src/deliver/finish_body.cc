@@ -4,6 +4,7 @@
 #include "base/time_text.h"
 #include "base/units.h"
 #include "os/clock.h"
+#include "spool/contract.h"
 
 namespace tacho {
 namespace {
@@ -16,13 +17,13 @@ Json finish_body(const SpoolMeta& meta, std::string_view last_row) {
   Json body;
   body["data_source"] = meta.data_source;
   if (meta.outcome) {
-    body["run_status"] = meta.outcome->run_status == "finished" ? "finished" : "failed";
+    body["run_status"] = meta.outcome->run_status == meta::kRunFinished ? meta::kRunFinished : meta::kRunFailed;
     if (meta.outcome->exit_code) body["exit_code"] = *meta.outcome->exit_code;
     body["finished_at"] = meta.outcome->finished_at;
     return body;
   }
   const auto seconds = parse_double(last_row.substr(0, last_row.find(',')));
-  body["run_status"] = "failed";
+  body["run_status"] = meta::kRunFailed;
   body["finished_at"] = seconds_utc(seconds ? static_cast<int64_t>(*seconds * 1e9) : system_clock().realtime_ns());
   return body;
 }

@@ -1,7 +1,6 @@
 #include "deliver/follow.h"
 
 #include <signal.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -10,22 +9,16 @@
 #include "base/writer.h"
 #include "deliver/follow_spool.h"
 #include "deliver/leftovers.h"
+#include "os/listening_socket.h"
 #include "os/memory.h"
 
 namespace tacho {
 namespace {
 
 constexpr int64_t kLookForRuns_ns = kNsPerSec / 2, kBoundEvery_ns = 60 * kNsPerSec;
-constexpr rlim_t kEnoughFiles = 4096;  // three a run that is in hands
+constexpr int kEnoughFiles = 4096;  // three a run that is in hands
 
 volatile sig_atomic_t follower_stops = 0;
-
-void allow_enough_files() {
-  rlimit files{};
-  if (::getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= kEnoughFiles) return;
-  files.rlim_cur = std::min(files.rlim_max, kEnoughFiles);
-  ::setrlimit(RLIMIT_NOFILE, &files);
-}
 
 int follow(Delivering& shared) {
   shared.http.on_cancel([] { return follower_stops != 0; });
@@ -65,7 +58,7 @@ int follow_spool(Delivering& shared) {
   struct sigaction action {};
   action.sa_handler = [](int) { follower_stops = 1; };
   for (const int number : {SIGTERM, SIGINT, SIGHUP}) ::sigaction(number, &action, nullptr);
-  allow_enough_files();
+  const ReservedDescriptors files(kEnoughFiles);
   return follow(shared);
 }
 

@@ -64,11 +64,7 @@ void FollowedSpool::take(const std::string& folder, Known& known) {
   SpoolRun run(folder);
   if (!run.lock()) return;  // in other hands
   Taken taken{folder, make_delivery(std::move(run), Role::command, shared_)};
-  taken.metrics = dynamic_cast<MetricDelivery*>(taken.delivery.get());
-  if (taken.metrics != nullptr) {
-    taken.metrics->join();
-    if (!way.lane) way.lane = std::make_unique<MetricLane>(shared_);
-  }
+  if (taken.delivery->join() && !way.lane) way.lane = std::make_unique<MetricLane>(shared_);
   taken.delivery->finish(0);
   way.taken.push_back(std::move(taken));
   ++in_hands_;
@@ -87,7 +83,7 @@ int64_t FollowedSpool::step() {
 }
 
 size_t FollowedSpool::points_of(const Taken& taken) {
-  const MetricRun* run = taken.metrics != nullptr ? taken.metrics->ready() : nullptr;
+  const MetricRun* run = taken.delivery->ready();
   return run != nullptr ? run->points().size() : 0;
 }
 
@@ -131,7 +127,7 @@ int64_t FollowedSpool::send_together(Way& way) {
   std::vector<MetricRun*> ready;
   // One whose description was damaged since it was identified is no longer of metrics.
   for (const Taken& taken : way.taken)
-    if (MetricRun* run = taken.metrics != nullptr ? taken.metrics->ready() : nullptr) ready.push_back(run);
+    if (MetricRun* run = taken.delivery->ready()) ready.push_back(run);
   if (ready.empty()) return kNever;
   if (now_ns() < way.lane->next_ns()) return way.lane->next_ns();
   way.lane->send(ready);
@@ -145,7 +141,7 @@ void FollowedSpool::leave(Way& way) {
   way.lane->leave();
   way.not_before_ns = now_ns() + kLeftAgain_ns;
   for (Taken& taken : way.taken) {
-    if (taken.metrics != nullptr) taken.metrics->leave();
+    taken.delivery->leave();
     if (shared_.told) shared_.told(*taken.delivery, false);
   }
   in_hands_ -= way.taken.size();

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "deliver/delivery.h"
-#include "deliver/metric_delivery.h"
+#include "deliver/metric_lane.h"
 
 namespace tacho {
 
@@ -27,7 +27,6 @@ class FollowedSpool {
   struct Taken {
     std::string folder;
     std::unique_ptr<Delivery> delivery;
-    MetricDelivery* metrics = nullptr;  // the same, where it is of that kind
     int64_t next_ns = 0;
   };
   // All that goes one way: to one receiver, or whatever else has to be sent.

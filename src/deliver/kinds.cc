@@ -19,9 +19,6 @@ std::unique_ptr<Delivery> make(SpoolRun run, Role role, Delivering& shared) {
   return std::make_unique<Kind>(std::move(run), role, shared);
 }
 
-// Rows that were meant for another BigQuery are refused when it is opened.
-std::string nowhere_else(const SpoolMeta&) { return {}; }
-
 constexpr std::array kGoogleFlags{
     CredentialFlag{"--bq-endpoint", "URL", "BIGQUERY_EMULATOR_HOST",
                    "another BigQuery, such as an emulator; $BIGQUERY_EMULATOR_HOST"},
@@ -46,7 +43,7 @@ constexpr std::array kOtlpFlags{
 constexpr std::array kKinds{
     DeliveryKind{kServiceKind, make<ServiceDelivery>, service_is_elsewhere, false, {}},
     DeliveryKind{kBucketKind, make<BucketDelivery>, bucket_is_elsewhere, false, {}},
-    DeliveryKind{kBigQueryKind, make<BqDelivery>, nowhere_else, true, kGoogleFlags},
+    DeliveryKind{kBigQueryKind, make<BqDelivery>, bigquery_is_elsewhere, true, kGoogleFlags},
     DeliveryKind{kPrometheusKind, make<MetricDelivery>, metrics_are_elsewhere, false, kPrometheusFlags},
     DeliveryKind{kOtlpKind, make<MetricDelivery>, metrics_are_elsewhere, false, kOtlpFlags},
 };

@@ -32,6 +32,13 @@ int64_t max_bytes(Notices& notices) {
   return kDefaultMaxBytes;
 }
 
+// Of that kind, and meant for where that kind goes by our settings.
+bool is_ours(const SpoolRun& run, const DeliveryKind& kind) {
+  const auto text = run.meta();
+  const auto meta = text ? parse_meta(*text) : Result<SpoolMeta>(text.error());
+  return meta && kind_of(*meta) == &kind && kind.elsewhere(*meta).empty();
+}
+
 }  // namespace
 
 std::vector<std::string> all_spooled() {
@@ -77,7 +84,7 @@ std::vector<SpoolRun> take_leftovers(const std::string& folder) {
   for (const std::string& root : own.roots()) {
     for (std::string& other : spool_folders(root)) {
       SpoolRun run(std::move(other));
-      if (run.folder() != folder && kind_of(run) == kind && run.lock()) runs.push_back(std::move(run));
+      if (run.folder() != folder && is_ours(run, *kind) && run.lock()) runs.push_back(std::move(run));
     }
   }
   return runs;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/exit_status.h"
 #include "base/log.h"
 #include "cloud/discover_command.h"
 #include "cloud/servers_command.h"
@@ -20,8 +21,6 @@
 namespace {
 
 using namespace tacho;
-
-constexpr int kRefused = 125;
 
 const char kHelp[] =
     "tacho-deliver is run by tacho; these are its commands:\n"
@@ -43,7 +42,7 @@ int run_beside(std::span<const std::string> words) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  hold_standard_places();
+  prepare_standard_streams();
   if (const auto status = serve_as_gpu_reader(argc, argv)) return *status;
   // A token and keys are in memory: no dump of it.
   const rlimit none{0, 0};
@@ -58,10 +57,9 @@ int main(int argc, char** argv) {
   if (command == "deliver") return deliver_command(rest);
   if (command == "discover") return discover_command(rest);
   if (command == "bq") return bq_command(rest);
-  if (command == "servers") return servers_command(rest);
+  if (command == kServersCommand) return servers_command(rest);
   if (command == "--version" || command == "-V") return std::puts("tacho-deliver " TACHO_VERSION) < 0 ? 1 : 0;
   if (command == "--help" || command == "-h") return std::fputs(kHelp, stdout) < 0 ? 1 : 0;
   if (command == "cromwell") return cromwell_command(rest);
-  if (command == "monitor") return log::error("tacho " + command + " is not in this version yet"), kRefused;
   return log::error("unknown command " + command + "; see tacho --help"), kRefused;
 }

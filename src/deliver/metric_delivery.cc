@@ -3,14 +3,13 @@
 #include <utility>
 
 #include "base/units.h"
-#include "deliver/thin_out.h"
 #include "spool/contract.h"
 
 namespace tacho {
 namespace {
 
 constexpr int64_t kLongestMetricPause_ns = 5 * kNsPerSec;
-constexpr int64_t kOpenAgain_ns = 300 * kNsPerSec, kLookAgain_ns = kNsPerSec;
+constexpr int64_t kLookForRows_ns = kNsPerSec;
 
 }  // namespace
 
@@ -37,18 +36,16 @@ Step MetricDelivery::proceed() {
       reason_ = status.error().message();
       if (ended_) return left(reason_);
       if (status.error().code == Code::invalid) shared_.notices.warn("metrics", reason_);
-      return wait_until(now_ns() + (status.error().code == Code::invalid ? kOpenAgain_ns : kLookAgain_ns));
+      return wait_until(now_ns() + (status.error().code == Code::invalid ? kOpenAgain_ns : kLookForRows_ns));
     }
-  if (const int64_t gone = thin_out(run_, [&](uint32_t number) { return metrics_.has_read(number); }); gone > 0)
-    shared_.notices.must("the spool in memory is full: " + std::to_string(gone) +
-                         " of the oldest rows were merged into their neighbours; totals and peaks stay true");
+  bound_memory([this](uint32_t number) { return metrics_.has_read(number); });
   std::string stuck;
   if (!metrics_.load(ended_, stuck)) {
     if (!stuck.empty()) {
       reason_ = stuck;
       // What cannot be read will not be readable later; what cannot be kept may be, when there is room.
       if (ended_ && metrics_.reason().empty()) return give_up(reason_);
-      return wait_until(now_ns() + kLookAgain_ns);
+      return wait_until(now_ns() + kLookForRows_ns);
     }
     return ended_ ? removed() : wait_until(kNever);
   }

@@ -19,10 +19,9 @@ class MetricDelivery final : public SpooledDelivery {
   bool sends_too(const SpoolMeta& leftover) const override;
   std::optional<Progress> progress() override { return metrics_.progress(ended_); }
 
-  // From now on somebody else sends what ready() gives, and step() only prepares and tidies up.
-  void join() { lane_.reset(); }
-  void leave() { static_cast<void>(metrics_.settle()); }  // writes down how far it came
-  MetricRun* ready() { return metrics_.has_points() ? &metrics_ : nullptr; }
+  bool join() override { return lane_.reset(), true; }
+  void leave() override { static_cast<void>(metrics_.settle()); }
+  MetricRun* ready() override { return metrics_.has_points() ? &metrics_ : nullptr; }
 
  private:
   Step proceed() override;

@@ -81,6 +81,8 @@ Result<SpoolMeta> parse_meta(std::string_view text) {
   meta.bucket_uri = text_of(json, meta::kBucketUri);
   meta.kind = kind_of(text_of(json, meta::kKind), meta);
   if (json.contains(meta::kS3Endpoint)) meta.s3_endpoint = text_of(json, meta::kS3Endpoint);
+  if (const auto place = json.find(meta::kDestination); place != json.end() && place->is_object())
+    if (place->contains(meta::kEndpoint)) meta.bq_endpoint = text_of(*place, meta::kEndpoint);
   meta.data_source = text_of(json, meta::kDataSource);
   if (meta.data_source.empty()) meta.data_source = "inline";
   meta.store_folder = text_of(json, meta::kStoreFolder);

@@ -18,7 +18,7 @@ namespace tacho {
 using Json = nlohmann::ordered_json;
 
 struct SpoolOutcome {
-  std::string run_status;  // "finished" or "failed"
+  std::string run_status;  // meta::kRunFinished or kRunFailed
   std::optional<int> exit_code;
   std::string finished_at;  // 2026-11-15T14:00:00Z
 };
@@ -27,6 +27,7 @@ struct SpoolMeta {
   std::string run;  // the local id
   std::string api_url, bucket_uri, data_source, store_folder, header;
   std::optional<std::string> s3_endpoint;  // where the bucket was; absent: nobody wrote it down
+  std::optional<std::string> bq_endpoint;  // which BigQuery it was, empty: Google's; absent: nobody wrote it down
   std::vector<std::string> hidden;
   std::string kind;  // where it goes (spool/contract.h); empty: it names no destination
   bool no_cloud = false, host_known = false;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/exit_status.h"
 #include "base/flags.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -27,7 +28,6 @@
 namespace tacho {
 namespace {
 
-constexpr int kRefused = 125;
 constexpr int64_t kRecoveryPatience_ns = 120 * kNsPerSec;
 constexpr int64_t kOutage_ns =
     45 * kNsPerSec;  // without anything that worked; an answer that takes long may take longer
@@ -172,9 +172,7 @@ struct DeliverFlags {
         flags.push_back({known.flag.substr(2), Flag::Kind::text, 0, known.value, known.help});
         variables.push_back(known.variable);
       }
-    flags.push_back({"all", Flag::Kind::bare});
-    flags.push_back({"json", Flag::Kind::bare});
-    flags.push_back({"follow", Flag::Kind::bare});
+    for (const std::string_view name : delivering::kBareFlags) flags.push_back({name, Flag::Kind::bare});
     flags.push_back({"help", Flag::Kind::bare, 'h'});
   }
   const char* variable_of(const Flag* flag) const {
@@ -210,9 +208,9 @@ Result<DeliverRequest> parse_request(std::span<const std::string> arguments) {
       return Error{Code::invalid, "unknown option " + word + "; did you mean --all?", "",
                    "see tacho deliver --help; a name that begins with a dash goes behind --"};
     if (const char* const variable = known.variable_of(reader->flag)) ::setenv(variable, reader->value.c_str(), 1);
-    if (reader->flag->name == "all") request.all = true;
-    if (reader->flag->name == "json") request.json = true;
-    if (reader->flag->name == "follow") request.follow = true;
+    if (reader->flag->name == delivering::kAll) request.all = true;
+    if (reader->flag->name == delivering::kJson) request.json = true;
+    if (reader->flag->name == delivering::kFollow) request.follow = true;
     if (reader->flag->name != "help") continue;
     request.help = true;
     return request;

@@ -38,6 +38,12 @@ void SpooledDelivery::tell_of_state(const Error& error) {
                        ", " + run_.folder());
 }
 
+void SpooledDelivery::bound_memory(const std::function<bool(uint32_t segment)>& in_hands, const RowsForm& form) {
+  if (const int64_t gone = thin_out(run_, in_hands, form); gone > 0)
+    shared_.notices.must("the spool in memory is full: " + std::to_string(gone) +
+                         " of the oldest rows were merged into their neighbours; totals and peaks stay true");
+}
+
 Step SpooledDelivery::left(std::string reason) {
   reason_ = std::move(reason);
   return {Step::Kind::left, 0};

@@ -6,7 +6,9 @@
 #include <string>
 #include <string_view>
 
+#include "base/units.h"
 #include "deliver/delivery.h"
+#include "deliver/thin_out.h"
 
 namespace tacho {
 
@@ -18,6 +20,8 @@ class SpooledDelivery : public Delivery {
   int64_t cancel_at_ns() const override { return deadline_ns_; }
 
  protected:
+  static constexpr int64_t kOpenAgain_ns = 300 * kNsPerSec;  // a place whose settings are wrong is asked again
+
   // `form` is the ending of the run's segments; at the end no pause is longer than `longest_pause_ns`.
   SpooledDelivery(SpoolRun run, Role role, Delivering& shared, std::string_view form, int64_t longest_pause_ns);
 
@@ -35,6 +39,9 @@ class SpooledDelivery : public Delivery {
     return State{};
   }
 
+  // Memory must stay bounded also where nothing can be reached: merges rows of a spool that had to go there, but none
+  // of segments that are `in_hands`.
+  void bound_memory(const std::function<bool(uint32_t segment)>& in_hands, const RowsForm& form = kCsvRows);
   virtual Step left(std::string reason);
   Step give_up(const std::string& why);  // the run stays, for a reason that was not reported yet
   Step wait_until(int64_t wake_ns) const;

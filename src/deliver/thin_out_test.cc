@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/writer.h"
+#include "spool/bq_record.h"
 #include "spool/writer.h"
 #include "support/temp_dir.h"
 
@@ -34,6 +36,54 @@ TEST(MergePairwise, SumsBytesOfGpuLinks) {
             "2.000,150,1000,15,300.500\n");
 }
 
+RowsForm within(int64_t bytes, RowsForm form = kCsvRows) {
+  form.limit_bytes = bytes;
+  return form;
+}
+
+std::string record(char table, int64_t time_us, std::string_view row) {
+  Writer line;
+  write_bq_record(line, table, time_us, row);
+  return std::string(line.view());
+}
+
+TEST(MergeRecords, SumsIntervalsAndKeepsPeaks) {
+  const std::string other = record('M', 5, R"({"seq":1})");
+  EXPECT_EQ(
+      merge_records(
+          record('T', 1, R"({"timestamp":"a","seq":0,"system_utime":0.1,"system_memory_used_mib":7,"process_pid":4})") +
+          other + record('T', 2, R"({"timestamp":"b","seq":1,"system_utime":0.2,"system_memory_used_mib":5.5})") +
+          record('T', 3, R"({"timestamp":"c","seq":2})")),
+      other +
+          record('T', 2, R"({"timestamp":"b","seq":1,"system_utime":0.3,"system_memory_used_mib":7,"process_pid":4})") +
+          record('T', 3, R"({"timestamp":"c","seq":2})"));
+  EXPECT_EQ(merge_records(""), "");
+  const std::string odd = record('T', 1, "[1]") + record('T', 2, "{}");
+  EXPECT_EQ(merge_records(odd), odd);
+}
+
+TEST(ThinOut, RecordsToo) {
+  const TempDir dir;
+  auto writer = SpoolWriter::create({dir.path() + "/spool"}, "20261115T140000Z");
+  ASSERT_TRUE(writer);
+  writer->set_ending(kRecordsEnding);
+  for (int row = 0; row < 10; ++row)
+    ASSERT_TRUE(writer->append(record(row < 4 ? 'T' : 'M', row, R"({"system_utime":1})")));
+  ASSERT_TRUE(writer->seal());
+  const SpoolRun run(writer->folder());
+  const auto thin = [&] {
+    return thin_out(
+        run, [](uint32_t) { return false; }, within(0, kRecordRows), dir.path());
+  };
+  EXPECT_EQ(thin(), 2);
+  EXPECT_EQ(run.sealed().at(0).seal.rows, 8);
+  EXPECT_EQ(thin(), 1);
+  EXPECT_EQ(thin(), 0);  // what is left is not of a table of our own
+  const auto text = run.read(run.sealed().at(0));
+  ASSERT_TRUE(text);
+  EXPECT_NE(text->find(R"({"system_utime":4})"), std::string::npos) << *text;
+}
+
 TEST(ThinOut, OldestFirstAndNothingUploaded) {
   const TempDir dir;
   auto writer = SpoolWriter::create({dir.path() + "/spool"}, "20261115T140000Z");
@@ -45,14 +95,14 @@ TEST(ThinOut, OldestFirstAndNothingUploaded) {
   }
   const SpoolRun run(writer->folder());
   EXPECT_EQ(thin_out(
-                run, [](uint32_t) { return false; }, 1 << 20, dir.path()),
+                run, [](uint32_t) { return false; }, within(1 << 20), dir.path()),
             0);
   EXPECT_EQ(thin_out(
-                run, [](uint32_t) { return false; }, 0, "/elsewhere/"),
+                run, [](uint32_t) { return false; }, within(0), "/elsewhere/"),
             0);
   // All must shrink, but the first is in the bucket already.
   EXPECT_EQ(thin_out(
-                run, [](uint32_t number) { return number == 0; }, 100, dir.path()),
+                run, [](uint32_t number) { return number == 0; }, within(100), dir.path()),
             10);
   const auto sealed = run.sealed();
   ASSERT_EQ(sealed.size(), 3u);

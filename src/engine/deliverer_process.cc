@@ -23,7 +23,7 @@ Status DelivererProcess::start(const Start& start) {
   auto pipe = make_control_pipe();
   if (!pipe) return pipe.error();
   HelperOptions options;
-  options.program = sibling_path("tacho-deliver");
+  options.program = sibling_path(kDelivererName);
   options.remove_environment = start.remove_environment;
   for (const std::string& folder : start.folders) {
     options.arguments.push_back(std::string(kSpoolRunFlag));

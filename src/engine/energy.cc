@@ -30,7 +30,7 @@ void fill_energy(Run& run, const Summary& summary, std::string_view gpu_method) 
   energy.job_j.reset();
   energy.job_share.clear();
   if (energy.cpu_j || energy.gpu_j) {
-    const bool machine = run.mode == "watch";
+    const bool machine = run.mode == kModeWatch;
     const auto cpu =
         machine ? 1.0 : share_of(summary.column("process_cpu_usage").mean, summary.column("system_cpu_usage").mean);
     const auto gpu =

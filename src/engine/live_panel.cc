@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
+#include "base/text_width.h"
 #include "os/environment.h"
+#include "os/text_table.h"
 #include "report/live/live_text.h"
 
 namespace tacho {
@@ -17,16 +19,11 @@ constexpr const char* kRestoreCursor = "\0338";
 
 std::string at_line(size_t line) { return "\x1b[" + std::to_string(line) + ";1H"; }
 
-bool has_control_codes() {
-  const std::string term = environment_or("TERM");
-  return !term.empty() && term != "dumb";
-}
-
 }  // namespace
 
 void LivePanel::begin(const Settings& settings, ProbeContext& context, Sampler& sampler, bool feed_devices) {
   const bool progress = settings.mode == Mode::run && settings.progress_ns;
-  if (settings.quiet || (!settings.live && !progress) || ::isatty(kTerminal) != 1 || !has_control_codes()) return;
+  if (settings.quiet || (!settings.live && !progress) || !terminal_takes_colors(kTerminal)) return;
   auto out = LineFile::open("stderr:");
   if (!out) return;
   out_.emplace(std::move(*out));
@@ -59,7 +56,7 @@ void LivePanel::show(const Run& run, const Row& row, int64_t now_ns) {
   const TerminalSize size = terminal_size(kTerminal);
   if (!drawn_ || size.columns != size_.columns || size.lines != size_.lines) reserve(size);
   if (!drawn_) return;
-  const Window window{size.columns, height_, color_, terminal_is_ascii(), false};
+  const Window window{size.columns, height_, color_, locale_is_ascii(), false};
   std::vector<std::string> lines;
   if (one_line_) {
     std::string line = feed_->state().figures.line();

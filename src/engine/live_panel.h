@@ -8,7 +8,7 @@
 
 #include "engine/live_feed.h"
 #include "engine/settings.h"
-#include "sink/top_terminal.h"
+#include "report/live/top_terminal.h"
 
 namespace tacho {
 

@@ -13,7 +13,7 @@ Result<std::unique_ptr<Looking>> Looking::begin(const Settings& settings, Job& j
   const pid_t pid = settings.attach_pid;
   if (pid > 0)
     if (const Status status = job.attach(pid); !status) return status.error();
-  self.run_.mode = pid > 0 ? "attach" : "watch";
+  self.run_.mode = pid > 0 ? kModeAttach : kModeWatch;
   self.run_.pid = pid;
   self.context_.roots = Roots::from_environment();
   self.context_.interval_ns = settings.interval_ns;

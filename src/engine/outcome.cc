@@ -104,17 +104,12 @@ void fill_outcome(Run& run, const Job& job, int exit_status) {
 }
 
 void TotalsKeeper::begin(const Schema& schema) {
-  const auto index = [&](std::string_view name) {
-    const auto at =
-        std::find_if(schema.begin(), schema.end(), [&](const Column& column) { return column.name == name; });
-    return at == schema.end() ? 0 : static_cast<size_t>(at - schema.begin());
-  };
-  user_ = index("process_utime");
-  system_ = index("process_stime");
-  memory_ = index("process_memory_mib");
-  read_ = index("process_disk_read_bytes");
-  write_ = index("process_disk_write_bytes");
-  cgroup_peak_ = index("cgroup_memory_peak_mib");
+  user_ = place_of(schema, "process_utime");
+  system_ = place_of(schema, "process_stime");
+  memory_ = place_of(schema, "process_memory_mib");
+  read_ = place_of(schema, "process_disk_read_bytes");
+  write_ = place_of(schema, "process_disk_write_bytes");
+  cgroup_peak_ = place_of(schema, "cgroup_memory_peak_mib");
 }
 
 void TotalsKeeper::update(Run& run, const Summary& summary, const ProcessTree* tree,
@@ -135,7 +130,7 @@ void TotalsKeeper::update(Run& run, const Summary& summary, const ProcessTree* t
   const Statistics cgroup_peak = summary.column(cgroup_peak_);
   if (cgroup_peak_ != 0 && cgroup_peak.rows > 0)
     totals.cgroup_memory_peak_bytes = static_cast<int64_t>(cgroup_peak.max * kMiB);
-  const bool own_child = run.mode == "run";
+  const bool own_child = run.mode == kModeRun;
   const bool cgroup_tells =
       context.cgroup.job_only && !(context.cgroup.unified.empty() && context.cgroup.cpuacct.empty());
   run.method.cpu = cgroup_tells ? "cgroup" : own_child ? "subreaper" : "attach";

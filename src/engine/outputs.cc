@@ -61,7 +61,7 @@ Status Outputs::begin(const Run& run, const Schema& schema) {
     const Status status = output.sink->begin(run, schema);
     if (status) continue;
     if (output.is_store) report(output, status);
-    else return status.error();
+    else if (!is_disk_full(status.error())) return status.error();  // that may pass: the first row tells
   }
   return ok();
 }
@@ -83,12 +83,14 @@ void Outputs::report(Output& output, const Status& status) {
   log::error(error.message());
 }
 
-void Outputs::note_losses(Run& run) const {
+bool Outputs::note_losses(Run& run, bool late) const {
+  const size_t before = run.notes.size();
   for (const Output& output : outputs_)
-    if (output.lost > 0)
+    if (output.lost > 0 && output.sink->ends_after_store() == late)
       run.notes.push_back("rows are missing in " +
                           std::string(output.is_store ? "the run store" : output.sink->name()) + " (" +
                           std::to_string(output.lost) + " writes failed, " + output.reason + ")");
+  return run.notes.size() > before;
 }
 
 void Outputs::write(const Row& row, const Detail* detail) {
@@ -100,9 +102,13 @@ void Outputs::end(Run& run) {
   for (const bool late : {false, true})
     for (Output& output : outputs_) {
       if (output.sink->ends_after_store() != late) continue;
-      if (output.is_store) note_losses(run);
+      if (output.is_store) note_losses(run, false);
       report(output, output.sink->end(run));
     }
+  // What failed only now is told in a run.json that was whole already.
+  if (!note_losses(run, true)) return;
+  for (Output& output : outputs_)
+    if (output.is_store) report(output, output.sink->end(run));
 }
 
 void Outputs::discard() {

@@ -40,7 +40,7 @@ class Outputs {
     std::string reason = {};  // of the first
   };
   void report(Output& output, const Status& status);
-  void note_losses(Run& run) const;
+  bool note_losses(Run& run, bool late) const;  // whether there were any
 
   std::vector<Output> outputs_;
   bool failed_ = false;

@@ -116,11 +116,12 @@ void ProcessRecorder::passed(const TaskExit& exit) {
   file_.end(record);
 }
 
-Status ProcessRecorder::tick() {
+Status ProcessRecorder::tick(bool closing) {
   const int64_t now_ns = system_clock().monotonic_ns();
   take_vram();
   read_peaks();
   for (Member& member : tree_.observed_members()) look_at(member, now_ns);
+  if (closing) return ok();  // finish() writes it all
   const Status written = file_.flush();
   if (written && file_.is_long()) return report(file_.shorten(living()));
   return report(written);

@@ -29,8 +29,9 @@ class ProcessRecorder final : public ProcessObserver {
   // No process was started before this time, by the machine's clock.
   void set_earliest(int64_t realtime_ns);
 
-  // After each sample: what changed goes to the file. The first failure comes back, once.
-  Status tick();
+  // After each sample: what changed goes to the file. The first failure comes back, once. After the closing one
+  // finish() comes at once, and writes it all.
+  Status tick(bool closing);
   // At the end: one line a process; job_cpu_ns is what all of them used.
   Status finish(int64_t job_cpu_ns);
 

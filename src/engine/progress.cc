@@ -7,21 +7,9 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "codec/run_json.h"
-#include "os/environment.h"
 #include "report/summary_text.h"
 
 namespace tacho {
-namespace {
-
-bool use_color(ColorMode mode) {
-  if (mode != ColorMode::automatic) return mode == ColorMode::always;
-  const std::string force = environment_or("CLICOLOR_FORCE");
-  if (!environment_or("NO_COLOR").empty()) return false;
-  if (!force.empty() && force[0] != '0') return true;
-  return ::isatty(STDERR_FILENO) == 1;
-}
-
-}  // namespace
 
 void Progress::begin(std::optional<int64_t> every_ns, int64_t now_ns) {
   every_ns_ = every_ns;
@@ -33,7 +21,7 @@ void Progress::show(const Run& run, const Summary& summary, int64_t now_ns) {
   if (!every_ns_ || now_ns < next_ns_) return;
   next_ns_ = now_ns + *every_ns_;
   std::string line = human_duration(now_ns - start_ns_);
-  const bool machine = run.mode == "watch";
+  const bool machine = run.mode == kModeWatch;
   const Statistics cpu = summary.column(machine ? "system_cpu_usage" : "process_cpu_usage");
   const Statistics memory = summary.column(machine ? "system_memory_used_mib" : "process_memory_mib");
   if (!is_absent(cpu.last)) line += " · cpu " + human_number(cpu.last) + " cores";
@@ -46,7 +34,7 @@ void Progress::show(const Run& run, const Summary& summary, int64_t now_ns) {
 
 void print_summary(const Settings& settings, const Run& run, const Summary& summary, const std::string& shown_id,
                    std::string_view limited) {
-  const bool color = use_color(settings.color);
+  const bool color = use_color(settings.color, STDERR_FILENO);
   std::string text;
   Run shown = run;
   shown.id = shown_id;

@@ -17,7 +17,7 @@ void RunRecord::tell(const Status& status) {
   error.hint += error.hint.empty() ? "" : "; ";
   error.hint += "the job goes on, and so do run.json and metrics.csv";
   // The folder's own files have told already: one loss, one line.
-  if (!told_ && !store_failed_) log::warn(error);
+  if (!told_ && !store_failed_) log::error(error.message());
   told_ = true;
   context_->note("lines may be missing in " + std::filesystem::path(error.path).filename().string() + ": " +
                  status.error().what);
@@ -45,7 +45,7 @@ void RunRecord::open(const Settings& settings, const std::string& folder, const 
 }
 
 void RunRecord::begin(Sampler& sampler, const Run& run) {
-  if (processes_ && run.mode == "run") processes_->set_earliest(run.outcome.started_realtime_ns);
+  if (processes_ && run.mode == kModeRun) processes_->set_earliest(run.outcome.started_realtime_ns);
   if (!devices_) return;
   if (sampler.list_devices()) devices_->begin(sampler.devices().columns());
   sampler.read_devices();
@@ -53,7 +53,7 @@ void RunRecord::begin(Sampler& sampler, const Run& run) {
 
 void RunRecord::tick(Sampler& sampler, const Row& row, bool store_failed) {
   store_failed_ = store_failed;
-  if (processes_) tell(processes_->tick());
+  if (processes_) tell(processes_->tick(row.closing));
   if (!devices_) return;
   if (!devices_->begun()) {
     sampler.list_late_devices();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/exit_status.h"
 #include "base/log.h"
 #include "base/units.h"
 #include "discover/cgroups.h"
@@ -98,7 +99,7 @@ Result<SessionEnd> Session::run() {
     // Found but not executable, and not found, have exit statuses of their own.
     if (launching_ && (error.code == Code::not_available || error.code == Code::denied)) {
       log::error(error.message());
-      return SessionEnd{error.code == Code::denied ? 126 : 127, 0, true};
+      return SessionEnd{error.code == Code::denied ? kNotExecutable : kNotFound, 0, true};
     }
     return error;
   }
@@ -112,7 +113,7 @@ Result<SessionEnd> Session::run() {
 }
 
 Status Session::prepare() {
-  run_.mode = settings_.mode == Mode::run ? "run" : settings_.mode == Mode::attach ? "attach" : "watch";
+  run_.mode = settings_.mode == Mode::run ? kModeRun : settings_.mode == Mode::attach ? kModeAttach : kModeWatch;
   fill_from_settings(run_, settings_);
   context_.roots = Roots::from_environment();
   find_who_started(run_, settings_, context_.roots);
@@ -378,10 +379,10 @@ void Session::finish() {
 }
 
 int Session::exit_status() const {
-  if (timed_out_) return 124;
-  if (settings_.mode != Mode::run) return settings_.strict && undelivered() ? 125 : 0;
-  const int status = job_.exit() ? shell_status(job_.exit()->status) : 125;
-  return status == 0 && settings_.strict && undelivered() ? 125 : status;
+  if (timed_out_) return kTimedOut;
+  if (settings_.mode != Mode::run) return settings_.strict && undelivered() ? kRefused : 0;
+  const int status = job_.exit() ? shell_status(job_.exit()->status) : kRefused;
+  return status == 0 && settings_.strict && undelivered() ? kRefused : status;
 }
 
 // A shell loop stops at a Ctrl-C only if what it started ended by it.

@@ -9,6 +9,7 @@
 
 #include "export/metrics.h"
 #include "model/run.h"
+#include "os/text_table.h"
 #include "probe/kit/probe.h"
 
 namespace tacho {
@@ -17,6 +18,9 @@ enum class DeliverWhen { beside, later };  // by a deliverer beside the run, or 
 enum class Mode { run, attach, watch };
 enum class SummaryStyle { none, line, full, json };
 enum class ColorMode { automatic, always, never };
+inline bool use_color(ColorMode mode, int fd) {
+  return mode == ColorMode::automatic ? terminal_takes_colors(fd) : mode == ColorMode::always;
+}
 // How the job's CPU time is summed: the kernel's own sum of a cgroup where allowed, or the tree of processes.
 enum class TreeMethod { automatic, cgroup, tree };
 

@@ -33,6 +33,7 @@ class Connection {
 
   int fd() const { return transport_.fd(); }
   Wish step(int64_t now_ns);  // the socket is ready, an answer has come, or the time is up
+  int64_t deadline_ns() const { return deadline_ns_; }
   void respond(uint64_t number, ServedResponse&& response);
   void drain() { draining_ = true; }
   // Since when we have waited for the peer: for a hand shake, for a request or its rest, or for it to read. Never while

@@ -1,7 +1,5 @@
 #include "http/loop.h"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <signal.h>
 #include <sys/socket.h>
 
@@ -20,6 +18,7 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "os/clock.h"
+#include "os/listening_socket.h"
 
 namespace tacho {
 namespace {
@@ -62,7 +61,8 @@ struct Loop::Core {
   bool accept_some();
   void pause_listening();
   void set_sweep(int64_t at_ns);
-  void sweep(int64_t now_ns);
+  void sweep(int64_t now_ns);  // whose time is up
+  void step_all(int64_t now_ns);
   void look_at_files();
   void begin_drain(int64_t until_ns);
   void end_if_drained();
@@ -252,8 +252,8 @@ bool Loop::Core::accept_some() {
     if (shared.connections.load() >= shared.connections_limit + shared.slack) return false;
     Fd client(::accept4(listener.native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!client) {
-      if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-        log::warn("no descriptor is left for a new connection; raise the limit of open files");
+      if (lacks_room(errno)) {
+        log::warn(kNoDescriptor);
         shared.on_no_descriptor();
         pause_listening();
         return false;
@@ -261,8 +261,6 @@ bool Loop::Core::accept_some() {
       if (errno == EINTR || errno == ECONNABORTED) continue;
       return false;
     }
-    const int on = 1;
-    ::setsockopt(client.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     shared.connections.fetch_add(1);
     accepted(std::move(client));
   }
@@ -293,6 +291,18 @@ void Loop::Core::set_sweep(int64_t at_ns) {
 
 void Loop::Core::sweep(int64_t now_ns) {
   sweep_at_ns = kNever;
+  std::vector<uint64_t> late;
+  int64_t next_ns = kNever;
+  for (const auto& [id, peer] : peers) {
+    const int64_t deadline_ns = peer->connection.deadline_ns();
+    if (deadline_ns <= now_ns) late.push_back(id);
+    else next_ns = std::min(next_ns, deadline_ns);
+  }
+  for (const uint64_t id : late) step(id, now_ns);
+  if (next_ns != kNever) set_sweep(next_ns);
+}
+
+void Loop::Core::step_all(int64_t now_ns) {
   std::vector<uint64_t> ids;
   ids.reserve(peers.size());
   for (const auto& [id, peer] : peers) ids.push_back(id);
@@ -315,7 +325,7 @@ void Loop::Core::begin_drain(int64_t until_ns) {
   drain_timer.async_wait([this](const error_code& error) {
     if (!error) context.stop();
   });
-  sweep(system_clock().monotonic_ns());
+  step_all(system_clock().monotonic_ns());
   end_if_drained();
 }
 

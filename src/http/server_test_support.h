@@ -108,6 +108,10 @@ class Raw {
   bool connected() const { return connected_; }
   void send(std::string_view text) { ::send(fd_.get(), text.data(), text.size(), MSG_NOSIGNAL); }
   void end() { ::shutdown(fd_.get(), SHUT_WR); }
+  void hold_little() {  // of what is sent, in the kernel
+    const int bytes = 64 << 10;
+    ::setsockopt(fd_.get(), SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+  }
   std::string read_some() {
     char buffer[65536];
     const ssize_t got = ::recv(fd_.get(), buffer, sizeof buffer, 0);
@@ -146,6 +150,13 @@ class Records {
   Records& operator=(const Records&) = delete;
   std::string record(std::string_view text) {
     SSL_write(ssl_, text.data(), static_cast<int>(text.size()));
+    return made();
+  }
+  std::string key_updates(int count) {
+    for (int i = 0; i < count; i++) {
+      SSL_key_update(ssl_, SSL_KEY_UPDATE_NOT_REQUESTED);
+      SSL_do_handshake(ssl_);
+    }
     return made();
   }
   std::string read_all() {

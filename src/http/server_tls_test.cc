@@ -1,4 +1,7 @@
 // Under TLS: versions, certificates, renewal.
+#include <sys/resource.h>
+
+#include <atomic>
 #include <fstream>
 #include <thread>
 
@@ -106,6 +109,51 @@ TEST(HttpServer, ReloadsItsFilesWithoutDroppingAConnection) {
   ASSERT_FALSE(bad);
   EXPECT_NE(bad.error().message().find("server.crt"), std::string::npos);
   EXPECT_EQ(serial(), good);
+}
+
+// The files could not be read in that moment, although nothing is wrong with them: they are read again.
+TEST(HttpServer, ReloadsLaterWhatCouldNotBeLoadedAtOnce) {
+  const Certificates own;
+  ServerOptions options = with_tls();
+  options.files = {own.file("server.crt"), own.file("server.key"), ""};
+  const auto server = serve(options);
+  const auto serial = [&] {
+    return shell("openssl s_client -connect 127.0.0.1:" + std::to_string(server->port()) +
+                 " < /dev/null 2>/dev/null | openssl x509 -noout -serial");
+  };
+  const std::string before = serial();
+  own.issue("server");
+  rlimit usual{};
+  ::getrlimit(RLIMIT_NOFILE, &usual);
+  const rlimit none{3, usual.rlim_max};
+  ::setrlimit(RLIMIT_NOFILE, &none);
+  const Status loaded = server->reload();
+  ::setrlimit(RLIMIT_NOFILE, &usual);
+  EXPECT_FALSE(loaded);
+  std::string now = before;
+  for (int tries = 0; tries < 200 && now == before; tries++) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    now = serial();
+  }
+  EXPECT_NE(now, before);
+}
+
+// Each costs more to read than to send, and none of them is a request.
+TEST(HttpServer, KeyUpdatesWithoutEndDelayNobodyElse) {
+  const auto server = serve(with_tls());
+  Records endless(server->port());
+  std::string updates;
+  while (updates.size() < (12u << 20)) updates += endless.key_updates(1'000);
+  endless.raw().hold_little();
+  std::atomic<bool> sent = false;
+  std::thread sender([&] {
+    for (size_t at = 0; at < updates.size(); at += 100'000) endless.raw().send(updates.substr(at, 100'000));
+    sent = true;
+  });
+  EXPECT_EQ(curl(server->port(), "", "/x"), "GET /x [] 0 \n");
+  EXPECT_FALSE(sent.load()) << "it was served behind them all";
+  endless.raw().end();
+  sender.join();
 }
 
 }  // namespace

@@ -42,6 +42,9 @@ Result<std::shared_ptr<SSL_CTX>> make_context(const ServerTls& files) {
   SSL_CTX_set_min_proto_version(raw, TLS1_2_VERSION);
   SSL_CTX_set_options(raw, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE |
                                SSL_OP_IGNORE_UNEXPECTED_EOF);
+  // A read ends behind each record that holds no data: whoever sends key updates without end has one thread no longer
+  // than others.
+  SSL_CTX_clear_mode(raw, SSL_MODE_AUTO_RETRY);
   SSL_CTX_set_mode(raw, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
   // Ciphers of TLS 1.2 with forward secrecy and authenticated encryption only.
   SSL_CTX_set_cipher_list(raw, "ECDHE+AESGCM:ECDHE+CHACHA20");
@@ -96,6 +99,7 @@ Status TlsFiles::reload() {
   Result<std::shared_ptr<SSL_CTX>> made = make_context(files_);
   const std::lock_guard lock(mutex_);
   stamp_ = std::move(now);
+  failed_ = !made;
   if (!made) return made.error();
   context_ = std::move(*made);
   return ok();
@@ -104,7 +108,7 @@ Status TlsFiles::reload() {
 void TlsFiles::reload_if_changed() {
   {
     const std::lock_guard lock(mutex_);
-    if (stamp() == stamp_) return;
+    if (!failed_ && stamp() == stamp_) return;
   }
   if (Status loaded = reload(); !loaded) log::warn("the certificate in use is kept: " + loaded.error().message());
 }

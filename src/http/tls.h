@@ -18,7 +18,8 @@ class TlsFiles {
 
   std::shared_ptr<SSL_CTX> context() const;
   Status reload();  // an Error keeps the old context
-  // Reloads when a file has changed; an Error is logged once.
+  // Reloads when a file has changed, or could not be loaded last time: what was missing then may have been memory. An
+  // Error is logged once.
   void reload_if_changed();
 
  private:
@@ -29,6 +30,7 @@ class TlsFiles {
   mutable std::mutex mutex_;
   std::shared_ptr<SSL_CTX> context_;
   std::string stamp_;
+  bool failed_ = false;
 };
 
 }  // namespace tacho

@@ -49,7 +49,7 @@ int become(const std::string& program, const std::string* command, Arguments arg
 }  // namespace
 
 int main(int argc, char** argv) {
-  tacho::hold_standard_places();
+  tacho::prepare_standard_streams();
   if (const auto status = tacho::serve_as_gpu_reader(argc, argv)) return *status;
   const std::vector<std::string> words(argv, argv + argc);
   const std::string_view called = words.empty() ? "" : tacho::last_part(words[0]);
@@ -62,8 +62,8 @@ int main(int argc, char** argv) {
   if (command == "collect") return tacho::collect_command(rest, tacho::CalledAs::collect);
   if (command == "db") return tacho::db_command(rest);
   if (command == "log") return tacho::log_command(rest);
-  if (command == "inject" || command == "trials") return become("tacho-kube", &command, rest);
-  if (command == "exec") return become("tacho-katib-exec", nullptr, rest);
+  if (command == "inject" || command == "trials") return become(tacho::kKubeName, &command, rest);
+  if (command == "exec") return become(tacho::kLauncherName, nullptr, rest);
   if (command == "--version" || command == "-V" || command == "version")
     return std::puts("tacho-katib " TACHO_VERSION) < 0 ? 1 : 0;
   if (command == "--help" || command == "-h" || command == "-help" || command == "help") return help();

@@ -9,7 +9,7 @@
 #include "os/standard_streams.h"
 
 int main(int argc, char** argv) {
-  tacho::hold_standard_places();
+  tacho::prepare_standard_streams();
   const std::vector<std::string> words(argv + 1, argv + argc);
   const std::string command = words.empty() ? "--help" : words[0];
   if (command == "inject") return tacho::inject_command({words.data() + 1, words.size() - 1});

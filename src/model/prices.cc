@@ -9,9 +9,10 @@ namespace tacho {
 namespace {
 
 constexpr size_t kMostFields = 64, kMostPrices = 200'000;
-constexpr auto kHeader = std::to_array<std::string_view>(
-    {"server", "vendor", "vcpus", "memory_gib", "gpus", "gpu_memory_gib", "price_per_hour", "currency"});
-enum PriceField : size_t { kServer, kVendor, kVcpus, kMemory, kGpus, kGpuMemory, kPrice, kCurrency, kColumns };
+constexpr auto kHeader =
+    std::to_array<std::string_view>({"server", "vendor", "vcpus", "memory_gib", "gpus", "gpu_memory_gib",
+                                     "price_per_hour", "currency", "spot_price_per_hour"});
+enum PriceField : size_t { kServer, kVendor, kVcpus, kMemory, kGpus, kGpuMemory, kPrice, kCurrency, kSpot, kColumns };
 
 std::string_view next_line(std::string_view& text) {
   const size_t end = std::min(text.find('\n'), text.size());
@@ -41,7 +42,7 @@ Result<Header> parse_header(std::string_view line) {
     const auto found = std::find_if(names.begin(), names.end(),
                                     [&](const std::string& name) { return lower(trim(name)) == kHeader[i]; });
     header.at[i] = found == names.end() ? kMostFields : static_cast<size_t>(found - names.begin());
-    const bool optional = i == kGpus || i == kGpuMemory || i == kVendor;
+    const bool optional = i == kGpus || i == kGpuMemory || i == kVendor || i == kSpot;
     if (found == names.end() && !optional) lacking += (lacking.empty() ? "" : ", ") + std::string(kHeader[i]);
   }
   if (lacking.empty()) return header;
@@ -81,7 +82,8 @@ Result<PriceList> parse_prices(std::string_view text) {
       return at < fields.size() ? harmless_text(trim(fields[at])) : std::string();
     };
     Price price{field(kServer),         field(kVendor),       field(kCurrency),          amount(field(kVcpus)),
-                amount(field(kMemory)), amount(field(kGpus)), amount(field(kGpuMemory)), amount(field(kPrice))};
+                amount(field(kMemory)), amount(field(kGpus)), amount(field(kGpuMemory)), amount(field(kPrice)),
+                amount(field(kSpot))};
     const bool whole = !price.server.empty() && !price.currency.empty() && !is_absent(price.vcpus) &&
                        !is_absent(price.memory_gib) && !is_absent(price.per_hour);
     if (whole) list.prices.push_back(std::move(price));
@@ -90,7 +92,7 @@ Result<PriceList> parse_prices(std::string_view text) {
   return list;
 }
 
-std::vector<Price> cheapest(const PriceList& list, const ServerNeed& need, size_t most) {
+std::vector<Price> cheapest(const PriceList& list, const ServerNeed& need, size_t most, bool spot) {
   const auto is_enough = [](double there, double needed) { return needed <= 0 || there >= needed; };
   std::vector<std::pair<std::string, std::vector<Price>>> by_currency;
   for (const Price& price : list.prices) {
@@ -104,7 +106,7 @@ std::vector<Price> cheapest(const PriceList& list, const ServerNeed& need, size_
   std::vector<Price> chosen;
   for (auto& [currency, prices] : by_currency) {
     std::stable_sort(prices.begin(), prices.end(),
-                     [](const Price& a, const Price& b) { return a.per_hour < b.per_hour; });
+                     [&](const Price& a, const Price& b) { return a.of(spot) < b.of(spot); });
     if (prices.size() > most) prices.resize(most);
     chosen.insert(chosen.end(), prices.begin(), prices.end());
   }

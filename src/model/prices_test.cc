@@ -36,6 +36,20 @@ TEST(Prices, TheCheapestThatFits) {
   EXPECT_EQ(names(cheapest(*list, {1, 16.1, 0, 0}, 5)), (Names{"large, with a comma", "gpu", "euro"}));
 }
 
+TEST(Prices, SpotPricesWhereTheListHasThem) {
+  const auto list = parse_prices(
+      "server,vcpus,memory_gib,price_per_hour,currency,spot_price_per_hour\n"
+      "a,2,4,0.10,USD,\nb,2,4,0.20,USD,0.05\nc,2,4,0.30,USD,-1\nd,4,8,0.40,USD,0.01\n");
+  ASSERT_TRUE(list);
+  EXPECT_EQ(list->prices.size(), 4u);
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(names(cheapest(*list, {2, 4, 0, 0}, 9)), (Names{"a", "b", "c", "d"}));
+  EXPECT_EQ(names(cheapest(*list, {2, 4, 0, 0}, 9, true)), (Names{"d", "b", "a", "c"}));
+  EXPECT_EQ(list->prices.at(1).of(true), 0.05);
+  EXPECT_EQ(list->prices.at(1).of(false), 0.20);
+  EXPECT_EQ(list->prices.at(2).of(true), 0.30);
+}
+
 TEST(Prices, WhatIsLackingIsNamed) {
   const auto list = parse_prices("server,vendor,vcpus\nx,y,1\n");
   ASSERT_FALSE(list);

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "model/column.h"
@@ -11,6 +12,8 @@ namespace tacho {
 
 // timestamp (column 1) is part of the schema, as cell 0.
 using Schema = std::vector<Column>;
+// The place of a column by its name; 0, that of the timestamp, where there is none.
+size_t place_of(const Schema& schema, std::string_view column);
 
 struct Row {
   int64_t index = 0;          // 0 for the first row

@@ -89,10 +89,13 @@ struct Phase {
          disk_write_bytes = kUnknown, gpu_mean = kUnknown;
 };
 
+// What a run records: a command that it started, a process that was there already, the whole machine.
+inline constexpr char kModeRun[] = "run", kModeAttach[] = "attach", kModeWatch[] = "watch";
+
 struct Run {
   int revision = 0;  // counts changes of what is not measured: host, pid …
   std::string id;
-  std::string mode;  // "run", "attach", "watch"
+  std::string mode;  // kModeRun …; empty when the run is not known, but only its rows
   std::string version = TACHO_VERSION;
   pid_t tracker_pid = 0;
   uint64_t tracker_start_ticks = 0;  // with its number, who recorded: /proc/PID/stat, field 22; 0: not known

@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "base/bytes.h"
+#include "base/exit_status.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "base/time_text.h"
@@ -145,7 +146,7 @@ Result<int> TaskMonitor::run() {
   watch();
   loop();
   finish();
-  return settings_.strict && undelivered_ ? 125 : 0;
+  return settings_.strict && undelivered_ ? kRefused : 0;
 }
 
 Status TaskMonitor::prepare() {

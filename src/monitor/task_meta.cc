@@ -56,7 +56,7 @@ void put_destination(JsonWriter& json, const MonitorSettings& settings) {
   json.key(meta::kRuntimeTable).value(std::string_view(target.runtime_table));
   json.key(meta::kMetricsTable).value(std::string_view(target.metrics_table));
   json.end_object();
-  put_set(json, meta::kEndpoint, target.endpoint);
+  json.key(meta::kEndpoint).value(std::string_view(target.endpoint));  // empty: Google's
   put_set(json, meta::kLocation, target.location);
   json.key(meta::kCreate).value(target.create ? meta::kCreateAuto : meta::kCreateNever);
   json.key(meta::kAddColumns).value(target.add_columns);

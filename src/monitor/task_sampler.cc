@@ -90,21 +90,16 @@ void TaskSampler::exclude(pid_t pid) {
 
 void TaskSampler::find_columns() {
   const Schema& schema = sampler_->schema();
-  const auto index = [&](std::string_view name) {
-    const auto at =
-        std::find_if(schema.begin(), schema.end(), [&](const Column& column) { return column.name == name; });
-    return at == schema.end() ? size_t{0} : static_cast<size_t>(at - schema.begin());
-  };
-  load1_ = index("system_load1");
-  cgroup_cpu_ = index("cgroup_cpu_usage");
-  cgroup_throttled_ = index("cgroup_throttled_time");
-  cgroup_memory_ = index("cgroup_memory_mib");
-  cgroup_peak_ = index("cgroup_memory_peak_mib");
-  cgroup_limit_ = index("cgroup_memory_limit_mib");
-  cgroup_oom_ = index("cgroup_oom_kills");
-  net_recv_ = index("system_net_recv_bytes");
-  net_sent_ = index("system_net_sent_bytes");
-  process_cpu_ = index("process_cpu_usage");
+  load1_ = place_of(schema, "system_load1");
+  cgroup_cpu_ = place_of(schema, "cgroup_cpu_usage");
+  cgroup_throttled_ = place_of(schema, "cgroup_throttled_time");
+  cgroup_memory_ = place_of(schema, "cgroup_memory_mib");
+  cgroup_peak_ = place_of(schema, "cgroup_memory_peak_mib");
+  cgroup_limit_ = place_of(schema, "cgroup_memory_limit_mib");
+  cgroup_oom_ = place_of(schema, "cgroup_oom_kills");
+  net_recv_ = place_of(schema, "system_net_recv_bytes");
+  net_sent_ = place_of(schema, "system_net_sent_bytes");
+  process_cpu_ = place_of(schema, "process_cpu_usage");
 }
 
 std::optional<double> TaskSampler::cell(size_t column, double scale) const {

@@ -1,4 +1,4 @@
-// One sample of a task and its machine: the tracker's own probes and sampler, with the device lists that rows for
+// One sample of a task and its machine: tacho's own probes and sampler, with the device lists that rows for
 // BigQuery have as arrays. Not thread-safe.
 #pragma once
 #include <array>

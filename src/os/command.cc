@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,10 +11,10 @@
 #include <cerrno>
 
 #include "base/units.h"
+#include "os/child.h"
 #include "os/clock.h"
 #include "os/fd.h"
 #include "os/file.h"
-#include "os/helper.h"
 #include "os/process.h"
 
 namespace tacho {
@@ -39,21 +38,13 @@ Result<Pipe> make_pipe() {
 }
 
 // Between fork and exec: system calls only.
-[[noreturn]] void run_child(pid_t parent, const std::array<int, 3>& descriptors, int error_fd, char* const* arguments) {
+[[noreturn]] void run_words(pid_t parent, const std::array<int, 3>& descriptors, int error_fd, char* const* arguments) {
   ::setsid();
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-  if (::getppid() != parent) ::_exit(1);  // it has ended in between: the signal would never come
+  end_with_parent(parent);
   ::signal(SIGPIPE, SIG_DFL);
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  for (int i = 0; i < 3; ++i) ::dup2(descriptors[static_cast<size_t>(i)], i);
-  // The locks of a spool too: a program that stays in the background would hold them for ever.
-  close_from_on_exec(3);
+  settle_before_exec(descriptors);
   ::execvp(arguments[0], arguments);
-  const int error = errno;
-  [[maybe_unused]] const ssize_t told = ::write(error_fd, &error, sizeof error);
-  ::_exit(127);
+  exec_failed(error_fd);
 }
 
 // What is there now, up to the limit; false when there was more than that. The pipe is closed at its end.
@@ -105,9 +96,7 @@ Result<CommandOutput> run_command(const std::vector<std::string>& words, int64_t
     if (!*pipe) return pipe->error();
   const Fd opened(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   const Fd null = high_copy(opened.get());
-  std::vector<char*> arguments;
-  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
+  const std::vector<char*> arguments = exec_words(words);
   if (words.empty() || !null) return Error{Code::invalid, "there is no command to run", "", "name a program"};
   const std::array<int, 3> descriptors{null.get(), out->write.get(), err->write.get()};
 
@@ -115,7 +104,7 @@ Result<CommandOutput> run_command(const std::vector<std::string>& words, int64_t
   while (::waitpid(-1, nullptr, WNOHANG) > 0) {  // what earlier ones left behind
   }
   const pid_t parent = ::getpid(), pid = ::fork();
-  if (pid == 0) run_child(parent, descriptors, failure->write.get(), arguments.data());
+  if (pid == 0) run_words(parent, descriptors, failure->write.get(), arguments.data());
   if (pid < 0) return system_error("cannot start a process", words[0], errno);
   Running child(pid);
   for (auto* pipe : {&out, &err, &failure}) (*pipe)->write.reset();

@@ -11,15 +11,15 @@
 #include <cerrno>
 #include <csignal>
 
+#include "os/child.h"
 #include "os/clock.h"
 #include "os/environment.h"
 #include "os/file.h"
-#include "os/helper.h"
 
 namespace tacho {
 namespace {
 
-struct Plan {
+struct CompanionPlan {
   pid_t parent;
   const char* program;
   std::vector<char*> arguments, environment;
@@ -27,17 +27,12 @@ struct Plan {
 };
 
 // Between fork and exec: system calls only.
-[[noreturn]] void run_companion(Plan& plan) {
+[[noreturn]] void run_companion(CompanionPlan& plan) {
   ::setsid();
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-  if (::getppid() != plan.parent) ::_exit(1);  // it has ended in between: the signal would never come
+  end_with_parent(plan.parent);
   ::signal(SIGINT, SIG_IGN);
   ::signal(SIGTERM, SIG_DFL);
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  for (size_t i = 0; i < plan.descriptors.size(); ++i) ::dup2(plan.descriptors[i], static_cast<int>(i));
-  close_from_on_exec(static_cast<unsigned>(plan.descriptors.size()));
+  settle_before_exec(plan.descriptors);
   ::execve(plan.program, plan.arguments.data(), plan.environment.data());
   ::_exit(127);
 }
@@ -69,15 +64,14 @@ Result<Companion> start_companion(const CompanionOptions& options) {
     if (!companion.channels.back()) return too_few_descriptors();
   }
 
-  Plan plan;
+  CompanionPlan plan;
   plan.parent = ::getpid();
   plan.program = options.program.empty() ? "/proc/self/exe" : options.program.c_str();
   for (const Fd& end : theirs) {
     if (!end) return too_few_descriptors();
     plan.descriptors.push_back(end.get());
   }
-  for (const std::string& argument : options.arguments) plan.arguments.push_back(const_cast<char*>(argument.c_str()));
-  plan.arguments.push_back(nullptr);
+  plan.arguments = exec_words(options.arguments);
   plan.environment = environment_without(options.remove_environment);
 
   companion.pid = ::fork();

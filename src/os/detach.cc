@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "os/child.h"
 #include "os/directory.h"
 #include "os/file.h"
-#include "os/helper.h"
 
 namespace tacho {
 namespace {
@@ -50,7 +50,7 @@ Result<std::pair<Fd, Fd>> high_pipe() {
 
 Result<Detached> detach() {
   // Before the forks: whoever looks at the tree never sees one of these under another name.
-  ::prctl(PR_SET_NAME, kDetachedName.data(), 0, 0, 0);
+  ::prctl(PR_SET_NAME, kDetachedName, 0, 0, 0);
   auto news = high_pipe();
   if (!news) return news.error();
   auto messages = high_pipe();

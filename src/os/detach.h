@@ -11,9 +11,7 @@
 
 namespace tacho {
 
-// Names by which tacho's own processes beside a job are known; never more than 15 letters.
-inline constexpr char kGpuReaderName[] = "tacho-gpu";
-inline constexpr std::string_view kDetachedName = "tacho-agent", kDelivererName = "tacho-deliver";
+inline constexpr char kDetachedName[] = "tacho-agent";  // of the process; 15 letters would fit
 
 struct Detached {
   bool goes_on = false;  // this is the process that goes on; the other one is the starter

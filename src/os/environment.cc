@@ -30,15 +30,15 @@ std::string environment_or(const char* name, std::string_view otherwise) {
   return std::string(value.empty() ? otherwise : value);
 }
 
-std::string in_locale(std::string text) {
+bool locale_is_ascii() {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     const std::string locale = lower(environment_in_place(name));
-    if (locale.empty()) continue;
-    const bool is_utf8 = locale.find("utf-8") != std::string::npos || locale.find("utf8") != std::string::npos;
-    return is_utf8 ? text : ascii_text(text);
+    if (!locale.empty()) return locale.find("utf-8") == std::string::npos && locale.find("utf8") == std::string::npos;
   }
-  return text;
+  return false;
 }
+
+std::string in_locale(std::string text) { return locale_is_ascii() ? ascii_text(text) : text; }
 
 void wipe_environment(const char* name) {
   if (char* value = std::getenv(name); value != nullptr) ::explicit_bzero(value, std::strlen(value));

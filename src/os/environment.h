@@ -20,8 +20,10 @@ std::optional<std::string> environment_raw(const char* name);
 // Where it lies, until somebody sets or wipes it: of a secret there is to be no second copy. Empty when unset.
 std::string_view environment_in_place(const char* name);
 
-// Text as this person's terminal can show it: where the locale is named (LC_ALL, LC_CTYPE, LANG) and is not of UTF-8,
-// ASCII alone. For people only, never for JSON or files.
+// Whether a locale is named (LC_ALL, LC_CTYPE, LANG) that is not of UTF-8.
+bool locale_is_ascii();
+// Text as this person's terminal can show it: where the locale is such a one, ASCII alone. For people only, never for
+// JSON or files.
 std::string in_locale(std::string text);
 
 // The token of the service, the first that is set. No other program gets to see them.

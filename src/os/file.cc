@@ -24,6 +24,8 @@ namespace {
 // Half the smallest page: no record but one of mountinfo is longer, and mounts are read by read_whole_file.
 constexpr size_t kSurelyTheEnd = 2048;
 
+Error too_large(const std::string& path) { return {Code::invalid, "file is too large", path, ""}; }
+
 }  // namespace
 
 Roots Roots::from_environment() {
@@ -95,13 +97,21 @@ bool KeptFile::read(ReadBuffer& buffer, std::string_view& text) {
   return false;
 }
 
-Result<Fd> open_plain_file(const std::string& path) {
-  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+// O_NOFOLLOW or 0. Looked at before it is opened, and again since it may have been replaced in between.
+static Result<Fd> open_if_regular(const std::string& path, int nofollow) {
+  const Error other{Code::invalid, "this is not a plain file", path, "it is left alone"};
   struct stat facts {};
+  if (::fstatat(AT_FDCWD, path.c_str(), &facts, nofollow != 0 ? AT_SYMLINK_NOFOLLOW : 0) != 0)
+    return system_error("cannot open", path, errno);
+  if (!S_ISREG(facts.st_mode)) return other;
+  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | nofollow));
   if (!fd || ::fstat(fd.get(), &facts) != 0) return system_error("cannot open", path, errno);
-  if (!S_ISREG(facts.st_mode)) return Error{Code::invalid, "this is not a plain file", path, "it is left alone"};
+  if (!S_ISREG(facts.st_mode)) return other;
   return fd;
 }
+
+Result<Fd> open_regular_file(const std::string& path) { return open_if_regular(path, 0); }
+Result<Fd> open_plain_file(const std::string& path) { return open_if_regular(path, O_NOFOLLOW); }
 
 Status read_pieces(const std::string& path, const std::function<bool(std::string_view piece)>& take) {
   const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -115,18 +125,38 @@ Status read_pieces(const std::string& path, const std::function<bool(std::string
   }
 }
 
-Result<std::string> read_whole_file(const std::string& path, size_t limit) {
-  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd) return system_error("cannot open", path, errno);
+static Result<std::string> read_to_end(const Fd& fd, const std::string& path, size_t limit) {
   std::string text;
   std::array<char, 64 * 1024> chunk;  // not filled beforehand: most files have a line
   for (;;) {
-    if (text.size() >= limit) return Error{Code::invalid, "file is too large", path, ""};
+    if (text.size() >= limit) return too_large(path);
     const ssize_t got = ::read(fd.get(), chunk.data(), chunk.size());
     if (got < 0 && errno != EINTR) return system_error("cannot read", path, errno);
     if (got == 0) return text;
     if (got > 0) text.append(chunk.data(), static_cast<size_t>(got));
   }
+}
+
+Result<std::string> read_whole_file(const std::string& path, size_t limit) {
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) return system_error("cannot open", path, errno);
+  return read_to_end(fd, path, limit);
+}
+
+static Result<std::string> read_opened(const Result<Fd>& fd, const std::string& path, size_t limit) {
+  struct stat facts {};
+  if (!fd) return fd.error();
+  if (::fstat(fd->get(), &facts) != 0) return system_error("cannot read", path, errno);
+  if (facts.st_size > 0 && static_cast<size_t>(facts.st_size) >= limit) return too_large(path);
+  return read_to_end(*fd, path, limit);
+}
+
+Result<std::string> read_regular_file(const std::string& path, size_t limit) {
+  return read_opened(open_regular_file(path), path, limit);
+}
+
+Result<std::string> read_plain_file(const std::string& path, size_t limit) {
+  return read_opened(open_plain_file(path), path, limit);
 }
 
 std::string read_first_line(const std::string& path) {
@@ -191,6 +221,7 @@ Status write_file_atomically(const std::string& path, std::string_view text, boo
 }
 
 Status make_directories(const std::string& path, mode_t mode) {
+  if (struct stat info{}; ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) return ok();
   for (size_t at = 1; at != std::string::npos;) {
     at = path.find('/', at + 1);
     const std::string part = path.substr(0, at);

@@ -58,11 +58,17 @@ class KeptFile {
   Fd fd_;
 };
 
-// For reading what anybody may have put there: neither a link is followed nor a pipe waited for.
+// For reading what anybody may have put there: only a plain file is opened, so that neither a pipe is waited for nor a
+// device does something. Of a link the first looks at what it leads to, the second refuses it.
+Result<Fd> open_regular_file(const std::string& path);
 Result<Fd> open_plain_file(const std::string& path);
 
+constexpr size_t kLargestRead = 64u << 20;
 // For start-up and user files: allocates.
-Result<std::string> read_whole_file(const std::string& path, size_t limit = 64u << 20);
+Result<std::string> read_whole_file(const std::string& path, size_t limit = kLargestRead);
+// The same of open_regular_file() and open_plain_file(); one that says it is larger is not read at all.
+Result<std::string> read_regular_file(const std::string& path, size_t limit = kLargestRead);
+Result<std::string> read_plain_file(const std::string& path, size_t limit = kLargestRead);
 // The same in small pieces, until `take` returns false.
 Status read_pieces(const std::string& path, const std::function<bool(std::string_view piece)>& take);
 std::string read_first_line(const std::string& path);  // trimmed; empty when unreadable

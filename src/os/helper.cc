@@ -1,7 +1,6 @@
 #include "os/helper.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -11,6 +10,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "os/child.h"
 #include "os/environment.h"
 #include "os/file.h"
 
@@ -22,43 +22,23 @@ constexpr int kNice = 10;
 constexpr int kIoOfProcess = 1;             // IOPRIO_WHO_PROCESS
 constexpr int kIoWhenIdle = (3 << 13) | 0;  // IOPRIO_PRIO_VALUE(IOPRIO_CLASS_IDLE, 0)
 
-struct Plan {
+struct HelperPlan {
   const char* program;
   std::vector<char*> arguments, environment;
   std::vector<int> descriptors;  // 0, 1, 2, then the given ones; all far above their place
-  int error_fd;
+  int error_fd;                  // as far above
 };
 
-[[noreturn]] void run_helper(Plan& plan) {
+[[noreturn]] void run_helper(HelperPlan& plan) {
   ::setsid();
   ::setpriority(PRIO_PROCESS, 0, kNice);
   ::syscall(SYS_ioprio_set, kIoOfProcess, 0, kIoWhenIdle);
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  for (size_t i = 0; i < plan.descriptors.size(); ++i) ::dup2(plan.descriptors[i], static_cast<int>(i));
-  // What tacho itself inherited and keeps for the job is none of the helper's business: a pipe held open by it would
-  // keep the pipe's reader waiting after the job ended.
-  const auto first = static_cast<unsigned>(plan.descriptors.size());
-  const int error_fd = ::fcntl(plan.error_fd, F_DUPFD_CLOEXEC, static_cast<int>(first));
-  close_from_on_exec(first);
+  settle_before_exec(plan.descriptors);
   ::execve(plan.program, plan.arguments.data(), plan.environment.data());
-  const int error = errno;
-  [[maybe_unused]] const ssize_t told = ::write(error_fd, &error, sizeof error);
-  ::_exit(127);
+  exec_failed(plan.error_fd);
 }
 
 }  // namespace
-
-Fd high_copy(int fd) { return Fd(::fcntl(fd, F_DUPFD_CLOEXEC, 64)); }
-
-void close_from_on_exec(unsigned first) {
-#ifdef SYS_close_range
-  // Closed on exec, so that an error can still be told (Linux 5.11; before, one by one).
-  if (::syscall(SYS_close_range, first, ~0u, 4u /* CLOSE_RANGE_CLOEXEC */) == 0) return;
-#endif
-  for (int fd = static_cast<int>(first); fd < 1024; ++fd) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
-}
 
 Result<Helper> start_helper(const HelperOptions& options) {
   int messages[2] = {-1, -1}, errors[2] = {-1, -1};
@@ -78,16 +58,15 @@ Result<Helper> start_helper(const HelperOptions& options) {
   Fd high_error = high_copy(errors_write.get());
   errors_write.reset();
 
-  Plan plan;
+  HelperPlan plan;
   for (const Fd& copy : copies) {
     if (!copy) return Error{Code::io, "too few descriptors for a helper", options.program, "raise ulimit -n"};
     plan.descriptors.push_back(copy.get());
   }
   if (!high_error) return Error{Code::io, "too few descriptors for a helper", options.program, "raise ulimit -n"};
   plan.program = options.program.c_str();
-  plan.arguments.push_back(const_cast<char*>(options.program.c_str()));
-  for (const std::string& argument : options.arguments) plan.arguments.push_back(const_cast<char*>(argument.c_str()));
-  plan.arguments.push_back(nullptr);
+  plan.arguments = exec_words(options.arguments);
+  plan.arguments.insert(plan.arguments.begin(), const_cast<char*>(options.program.c_str()));
   plan.environment = environment_without(options.remove_environment);
   plan.error_fd = high_error.get();
 

@@ -29,8 +29,4 @@ Result<Helper> start_helper(const HelperOptions& options);
 // A pipe whose writing end never blocks: {read, write}, both closed on exec.
 Result<std::pair<Fd, Fd>> make_control_pipe();
 
-// For a child between fork and exec, and what is made ready for it before the fork.
-Fd high_copy(int fd);                     // above the places 0 … n, so that putting one in its place closes no other
-void close_from_on_exec(unsigned first);  // all descriptors from this one on; makes system calls only
-
 }  // namespace tacho

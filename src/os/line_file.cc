@@ -31,14 +31,29 @@ Error open_error(const std::string& path, int error_number) {
   return error;
 }
 
-// A FIFO without a reader refuses a non-blocking writer; `reader < fifo &` may need a moment to start.
-int open_patiently(const char* path, mode_t mode) {
-  constexpr int kTries = 50;
+// A FIFO without a reader refuses a non-blocking writer; `reader < fifo &` may need a moment to start. `path` is
+// opened, since what it leads to may have no name (/dev/stdout); only where nothing is there yet, the target's is made.
+int open_patiently(const std::string& path, const std::string& target, mode_t mode) {
+  constexpr int kTries = 50, kFlags = O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
   for (int i = 0;; ++i) {
-    const int fd = ::open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, mode);
-    if (fd >= 0 || errno != ENXIO || i == kTries) return fd;
+    int fd = ::open(path.c_str(), kFlags);
+    if (fd < 0 && errno == ENOENT) fd = ::open(target.c_str(), kFlags | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
+    if (fd >= 0 || (errno != ENXIO && errno != EEXIST) || i == kTries) return fd;
     ::poll(nullptr, 0, 20);
   }
+}
+
+// Empties it; not before it is known that nobody put something else in its place since it was looked at.
+Status empty(const Fd& file, const struct stat& opened, const std::string& path) {
+  const auto target = output_target(path);
+  if (!target) return target.error();
+  struct stat named {};
+  const bool has_no_name = path.starts_with("/dev/") || path.starts_with("/proc/");  // or has none any more
+  if (!has_no_name &&
+      (::stat(target->c_str(), &named) != 0 || named.st_dev != opened.st_dev || named.st_ino != opened.st_ino))
+    return Error{Code::denied, "somebody changes the output's place", path, "choose a folder of your own"};
+  if (opened.st_size > 0 && ::ftruncate(file.get(), 0) != 0) return open_error(path, errno);
+  return ok();
 }
 
 // A place that is only held for a closed descriptor (os/standard_streams.h) is not.
@@ -75,14 +90,17 @@ Result<LineFile> LineFile::open(const std::string& path, mode_t mode) {
                  "leave stdout open; rows can go to a file instead: -o metrics.csv"};
   if (path == "-") return inherited(STDOUT_FILENO, path);
   if (path == "stderr:") return inherited(STDERR_FILENO, path);
-  if (const auto target = output_target(path); !target) return target.error();
+  const auto target = output_target(path);
+  if (!target) return target.error();
   LineFile file;
   file.path_ = path;
-  file.fd_ = Fd(open_patiently(path.c_str(), mode));
+  file.fd_ = Fd(open_patiently(path, *target, mode));
   struct stat info {};
   if (!file.fd_ || ::fstat(file.fd_.get(), &info) != 0) return open_error(path, errno);
   file.kind_ = S_ISREG(info.st_mode) ? Kind::regular : Kind::stream;
-  return file;
+  if (file.kind_ != Kind::regular) return file;
+  const Status emptied = empty(file.fd_, info, path);
+  return emptied ? Result<LineFile>(std::move(file)) : emptied.error();
 }
 
 Result<LineFile> LineFile::create(const std::string& path, mode_t mode) {
@@ -176,7 +194,7 @@ bool LineFile::lock() {
 }
 
 LockState probe_lock(const std::string& path) {
-  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!fd) return LockState::unknown;
   if (::flock(fd.get(), LOCK_SH | LOCK_NB) == 0) return LockState::free;
   return errno == EWOULDBLOCK ? LockState::held : LockState::unknown;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "os/file.h"
+#include "os/line_file.h"
 #include "support/temp_dir.h"
 
 namespace tacho {
@@ -43,6 +44,30 @@ TEST(OutputTarget, OfAStrangersLinkWhereEverybodyWrites) {
   EXPECT_FALSE(file_exists(dir / "precious"));
   ASSERT_EQ(::chown(open.c_str(), kStranger, kStranger), 0);
   EXPECT_TRUE(output_target(link));  // of the folder's owner
+}
+
+TEST(OutputTarget, OfAStrangersFileWhereEverybodyWrites) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root makes a stranger's file";
+  constexpr uid_t kStranger = 65534;
+  const TempDir dir;
+  const std::string open = dir / "open", file = open + "/file", pipe = open + "/pipe", named = open + "/named";
+  ASSERT_EQ(::mkdir(open.c_str(), 0700), 0);
+  ASSERT_EQ(::chmod(open.c_str(), 01777), 0);
+  spill(file, "theirs");
+  EXPECT_TRUE(output_target(file));  // our own
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0666), 0);
+  for (const std::string& path : {file, pipe}) {
+    ASSERT_EQ(::chown(path.c_str(), kStranger, kStranger), 0);
+    EXPECT_FALSE(output_target(path));
+    EXPECT_FALSE(LineFile::open(path));
+    EXPECT_FALSE(write_output(path, "text", 0666, 0));
+  }
+  EXPECT_EQ(slurp(file), "theirs");
+  spill(dir / "precious", "ours");
+  std::filesystem::create_hard_link(dir / "precious", named);
+  EXPECT_FALSE(LineFile::open(named));
+  EXPECT_EQ(slurp(dir / "precious"), "ours");
+  EXPECT_TRUE(output_target(dir / "precious"));  // not in such a folder
 }
 
 TEST(OutputTarget, AnOutputReplacesWhatTheLinkLeadsTo) {

@@ -1,9 +1,11 @@
 #include "os/process.h"
 
 #include <fcntl.h>
+#include <linux/kcmp.h>
 #include <linux/sched.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,6 +17,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "os/child.h"
 #include "os/clock.h"
 #include "os/environment.h"
 #include "os/file.h"
@@ -86,13 +89,9 @@ struct ExecPlan {
 ExecPlan plan_of(const SpawnOptions& options, const std::vector<std::string>& candidates) {
   ExecPlan plan;
   for (const std::string& candidate : candidates) plan.candidates.push_back(candidate.c_str());
+  plan.arguments = exec_words(options.command);
   plan.shell_arguments = {const_cast<char*>("sh"), nullptr};
-  for (const std::string& argument : options.command) {
-    plan.arguments.push_back(const_cast<char*>(argument.c_str()));
-    if (plan.arguments.size() > 1) plan.shell_arguments.push_back(plan.arguments.back());
-  }
-  plan.arguments.push_back(nullptr);
-  plan.shell_arguments.push_back(nullptr);
+  plan.shell_arguments.insert(plan.shell_arguments.end(), plan.arguments.begin() + 1, plan.arguments.end());
   plan.environment = environment_without(options.remove_environment);
   for (const std::string& entry : options.add_environment)
     plan.environment.insert(plan.environment.end() - 1, const_cast<char*>(entry.c_str()));
@@ -153,7 +152,10 @@ Error exec_error(const std::string& program, const std::vector<std::string>& can
   } else {
     error.code = Code::denied;
     error.what = "command is not executable";
-    if (number == EACCES) error.hint = "permission denied; try chmod +x, or name a program";
+    struct stat info {};
+    const bool is_folder = ::stat(program.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+    if (is_folder) error.hint = "it is a folder";
+    else if (number == EACCES) error.hint = "permission denied; try chmod +x, or name a program";
   }
   return error;
 }
@@ -274,6 +276,12 @@ int64_t process_cpu_ns(pid_t pid) {
   timespec time{};
   if (::clock_gettime(id, &time) != 0) return -1;
   return time.tv_sec * kNsPerSec + time.tv_nsec;
+}
+
+std::optional<bool> share_memory(pid_t one, pid_t other) {
+  const long order = ::syscall(SYS_kcmp, one, other, KCMP_VM, 0, 0);
+  if (order < 0) return std::nullopt;
+  return order == 0;
 }
 
 uint64_t boot_time_ticks() {

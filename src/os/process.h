@@ -82,6 +82,9 @@ bool become_subreaper();
 uint64_t raise_open_files();
 // CPU time of a process by its clock, in ns: any pid may be asked, nothing is opened. −1 when it is gone.
 int64_t process_cpu_ns(pid_t pid);
+// Whether both run in the very same memory, as a child does between vfork and exec; nothing where that is not told (no
+// CONFIG_KCMP, a sandbox, a process of another user).
+std::optional<bool> share_memory(pid_t one, pid_t other);
 // The time since boot in clock ticks, as /proc/PID/stat gives the start of a process.
 uint64_t boot_time_ticks();
 // This process's anonymous resident memory, which a forked child inherits as its first high-water mark.

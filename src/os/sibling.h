@@ -1,14 +1,18 @@
-// Programs that stand next to this one: tacho-deliver, tacho-katib, tacho-kube, tacho-katib-exec. Thread-safe.
+// The programs of tacho by their names, and where they stand: in one folder, next to the one that runs. Thread-safe.
 #pragma once
 #include <string>
 #include <vector>
 
 namespace tacho {
 
-// The path of a program in the folder of the running executable, wherever that was called from.
+inline constexpr char kAgentName[] = "tacho", kDelivererName[] = "tacho-deliver", kQueryName[] = "tacho-query",
+                      kGpuReaderName[] = "tacho-gpu", kKatibName[] = "tacho-katib", kKubeName[] = "tacho-kube",
+                      kLauncherName[] = "tacho-katib-exec";
+
 // The file of the program that runs, without links.
 std::string own_program();
 bool is_own_program(const std::string& path);
+// The path of a program in the folder of the running executable, wherever that was called from.
 std::string sibling_path(const std::string& program);
 // The same for an executable that is known. Where it is not (no /proc) it is the root's: never a name that the current
 // folder answers.

@@ -4,10 +4,16 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
+
+#include "base/log.h"
+#include "os/environment.h"
+#include "os/file.h"
 
 namespace tacho {
+namespace {
 
-void hold_standard_places() {
+void hold_places() {
   for (int place = 0; place <= STDERR_FILENO; ++place) {
     if (::fcntl(place, F_GETFD) >= 0 || errno != EBADF) continue;
     // O_PATH: neither read nor written. The lowest free place is this one, since those below are taken.
@@ -17,6 +23,19 @@ void hold_standard_places() {
       ::close(fd);
     }
   }
+}
+
+}  // namespace
+
+void prepare_standard_streams() {
+  hold_places();
+  log::set_ascii(locale_is_ascii());
+}
+
+int print(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return 0;
+  log::error(system_error("cannot write", "stdout", errno).message());
+  return 1;
 }
 
 }  // namespace tacho

@@ -2,8 +2,11 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 
 #include "os/block.h"
@@ -132,6 +135,33 @@ TEST(Identity, AddressesAreNumbers) {
         << address;
   }
   EXPECT_EQ(first_interface_address([](std::string_view) { return true; }), "");
+}
+
+TEST(ShareMemory, OfOneselfAndAFork) {
+  const auto self = share_memory(::getpid(), ::getpid());
+  if (!self) GTEST_SKIP() << "kcmp is not allowed here";
+  EXPECT_TRUE(*self);
+  const pid_t child = ::fork();
+  if (child == 0) ::pause(), ::_exit(0);
+  EXPECT_EQ(share_memory(::getpid(), child), false);
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  EXPECT_FALSE(share_memory(::getpid(), 0));
+}
+
+TEST(FilesOfARun, APipeIsNotWaitedForAndALinkOnlyWhereItMayBe) {
+  const TempDir dir;
+  spill(dir / "file", "text");
+  std::filesystem::create_symlink("file", dir / "link");
+  ASSERT_EQ(::mkfifo((dir / "pipe").c_str(), 0600), 0);
+  EXPECT_EQ(read_plain_file(dir / "file").value_or(""), "text");
+  EXPECT_FALSE(read_plain_file(dir / "link"));
+  EXPECT_EQ(read_regular_file(dir / "link").value_or(""), "text");
+  EXPECT_FALSE(read_regular_file(dir / "file", 4));
+  for (const char* name : {"pipe", "none"}) {
+    EXPECT_FALSE(read_plain_file(dir / name));
+    EXPECT_FALSE(read_regular_file(dir / name));
+  }
 }
 
 TEST(ProcView, NumbersMustBeOurs) {

@@ -1,11 +1,13 @@
 #include "os/text_table.h"
 
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 
 #include "base/text.h"
+#include "base/text_width.h"
 #include "os/environment.h"
 
 namespace tacho {
@@ -38,19 +40,8 @@ std::string wrap_text(std::string_view text, size_t column, size_t indent, size_
   return out += '\n';
 }
 
-size_t text_width(std::string_view text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-}
-
 std::string cut_text(std::string_view text, size_t columns) {
-  if (columns == 0 || text_width(text) <= columns) return std::string(text);
-  const std::string sign = in_locale("…");
-  const bool has_room = columns > text_width(sign);
-  const size_t kept = has_room ? columns - text_width(sign) : columns;
-  size_t end = 0, seen = 0;
-  for (; end < text.size(); ++end)
-    if ((text[end] & 0xC0) != 0x80 && ++seen > kept) break;
-  return std::string(text.substr(0, end)) + (has_room ? sign : "");
+  return columns == 0 ? std::string(text) : cut_to(text, columns, in_locale("…"));
 }
 
 std::string styled(std::string_view text, Style style, bool color) {
@@ -62,6 +53,11 @@ std::string styled(std::string_view text, Style style, bool color) {
 size_t terminal_width(int fd) {
   winsize size{};
   return ::ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+bool terminal_takes_colors(int fd) {
+  const std::string term = environment_or("TERM");
+  return ::isatty(fd) == 1 && !term.empty() && term != "dumb";
 }
 
 std::vector<size_t> Table::widths() const {
@@ -78,6 +74,18 @@ std::vector<size_t> Table::widths() const {
 
 size_t Table::least_width() const { return sum_of(widths()); }
 
+void Table::shrink(std::vector<size_t>& widths, size_t width) const {
+  while (sum_of(widths) > width) {
+    size_t* widest = nullptr;
+    for (size_t i = 0; i < widths.size(); ++i) {
+      const bool may_give = widths[i] > kNarrow && (i >= firm.size() || !firm[i]);
+      if (may_give && (widest == nullptr || widths[i] > *widest)) widest = &widths[i];
+    }
+    if (widest == nullptr) return;
+    --*widest;
+  }
+}
+
 std::string Table::text(bool color, size_t width) const {
   std::vector<size_t> widths = this->widths();
   // Long texts among numbers share what room there is.
@@ -91,11 +99,7 @@ std::string Table::text(bool color, size_t width) const {
   }
   const size_t before_last = sum_of(widths) - (widths.empty() ? 0 : widths.back());
   const bool wraps = overlong == Overlong::wrap && width > before_last + 8;
-  while (!wraps && width > 0 && sum_of(widths) > width) {
-    const auto widest = std::max_element(widths.begin(), widths.end());
-    if (*widest <= kNarrow) break;
-    --*widest;
-  }
+  if (!wraps && width > 0) shrink(widths, width);
 
   std::string out;
   const auto add = [&](const std::vector<std::string>& row, Style style) {

@@ -3,6 +3,7 @@
 // has them; the machine's top cgroup is left out, since its figures are the machine's.
 #include "probe/cgroup.h"
 
+#include "base/path.h"
 #include "base/units.h"
 #include "probe/kit/cpuacct.h"
 #include "procfs/cgroup_files.h"
@@ -50,30 +51,32 @@ constexpr Column kColumns[] = {
 constexpr int kRefreshTicks = 10;
 constexpr int64_t kSlowNs = kNsPerSec - 50 * kNsPerMs;  // a tick of one second may come early
 
-// The nearest folder from the cgroup upwards, below the top of the hierarchy, that has the file.
-std::string folder_with(std::string folder, const std::string& mount, std::string_view file) {
+// The folders from the cgroup upwards, below the top of the hierarchy.
+std::vector<std::string> levels_of(std::string folder, const std::string& mount) {
+  std::vector<std::string> levels;
   while (!folder.empty() && folder.size() >= mount.size() && !mount.empty()) {
     const bool top_v1 = file_exists(folder + "/release_agent");
-    const bool top_v2 = file_exists(folder + "/cgroup.controllers") && !file_exists(folder + "/cgroup.type");
-    if (top_v1 || top_v2) return {};
-    if (file_exists(folder + "/" + std::string(file))) return folder;
+    const bool top_v2 = !top_v1 && file_exists(folder + "/cgroup.controllers") && !file_exists(folder + "/cgroup.type");
+    if (top_v1 || top_v2) break;
+    levels.push_back(folder);
     folder.resize(folder.rfind('/'));
   }
+  return levels;
+}
+
+// Empty: none of them has it.
+std::string nearest_with(const std::vector<std::string>& levels, std::string_view file) {
+  for (const std::string& folder : levels)
+    if (std::string path = folder + "/" + std::string(file); file_exists(path)) return path;
   return {};
 }
 
-std::string nearest_with(const std::string& folder, const std::string& mount, std::string_view file) {
-  const std::string found = folder_with(folder, mount, file);
-  return found.empty() ? found : found + "/" + std::string(file);
-}
-
 // A v2 cgroup without the cpu controller has CPU times but no throttling: that is in the ancestor which has the quota.
-std::string nearest_with_throttling(std::string folder, const std::string& mount) {
-  while (!(folder = folder_with(folder, mount, "cpu.stat")).empty()) {
-    const std::string path = folder + "/cpu.stat";
+std::string nearest_with_throttling(const std::vector<std::string>& levels) {
+  for (const std::string& folder : levels) {
+    std::string path = folder + "/cpu.stat";
     const auto text = read_whole_file(path, 1 << 16);
     if (text && parse_keyed(*text, "nr_throttled")) return path;
-    folder.resize(folder.rfind('/'));
   }
   return {};
 }
@@ -134,27 +137,28 @@ class CgroupProbe final : public Probe {
     repeats_ = kRefreshTicks;
     last_cpu_ns_ = -1;
     slow_stamp_ns_ = 0;
-    const auto v2 = [&](std::string_view file) { return nearest_with(paths.unified, paths.mount_unified, file); };
-    cpu_stat_ = KeptFile(v2("cpu.stat"));
-    io_ = KeptFile(v2("io.stat"));
-    memory_ = KeptFile(v2("memory.current"));
-    peak_ = KeptFile(v2("memory.peak"));
-    events_ = KeptFile(v2("memory.events"));
+    const auto unified = levels_of(paths.unified, paths.mount_unified);
+    cpu_stat_ = KeptFile(nearest_with(unified, "cpu.stat"));
+    io_ = KeptFile(nearest_with(unified, "io.stat"));
+    memory_ = KeptFile(nearest_with(unified, "memory.current"));
+    peak_ = KeptFile(nearest_with(unified, "memory.peak"));
+    events_ = KeptFile(nearest_with(unified, "memory.events"));
     oom_key_ = "oom_kill";
     if (cpu_stat_.path().empty()) {
-      const std::string folder = folder_with(paths.cpuacct, paths.mount_cpuacct, "cpuacct.usage");
-      if (!folder.empty()) cpuacct_ = Cpuacct(folder);
+      const std::string usage = nearest_with(levels_of(paths.cpuacct, paths.mount_cpuacct), "cpuacct.usage");
+      if (!usage.empty()) cpuacct_ = Cpuacct(parent_folder(usage));
     }
-    const std::string throttling = nearest_with_throttling(paths.unified, paths.mount_unified);
+    const std::string throttling = nearest_with_throttling(unified);
     if (throttling != cpu_stat_.path()) throttle_v2_ = KeptFile(throttling);
-    throttle_v1_ = KeptFile(nearest_with(paths.cpu, paths.mount_cpu, "cpu.stat"));
+    throttle_v1_ = KeptFile(nearest_with(levels_of(paths.cpu, paths.mount_cpu), "cpu.stat"));
     if (memory_.path().empty()) {
-      memory_ = KeptFile(nearest_with(paths.memory, paths.mount_memory, "memory.usage_in_bytes"));
-      peak_ = KeptFile(nearest_with(paths.memory, paths.mount_memory, "memory.max_usage_in_bytes"));
-      events_ = KeptFile(nearest_with(paths.memory, paths.mount_memory, "memory.oom_control"));
+      const auto memory = levels_of(paths.memory, paths.mount_memory);
+      memory_ = KeptFile(nearest_with(memory, "memory.usage_in_bytes"));
+      peak_ = KeptFile(nearest_with(memory, "memory.max_usage_in_bytes"));
+      events_ = KeptFile(nearest_with(memory, "memory.oom_control"));
     }
     if (io_.path().empty())
-      blkio_ = KeptFile(nearest_with(paths.blkio, paths.mount_blkio, "blkio.throttle.io_service_bytes"));
+      blkio_ = KeptFile(nearest_with(levels_of(paths.blkio, paths.mount_blkio), "blkio.throttle.io_service_bytes"));
   }
 
   bool get(KeptFile& file, std::string_view& text) { return !file.path().empty() && file.read(context_.buffer, text); }

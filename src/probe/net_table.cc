@@ -1,6 +1,10 @@
 #include "probe/net_table.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
 
 #include "base/path.h"
 #include "base/saturate.h"
@@ -25,6 +29,14 @@ std::string device_type(const std::string& path) {
 bool looks_like_bridge(std::string_view name) {
   return name.starts_with("docker") || name.starts_with("br-") || name.starts_with("virbr") ||
          name.starts_with("cni") || name.starts_with("lxcbr") || name.starts_with("lxdbr");
+}
+
+// The same name may be another interface's by now, whose counters need not be smaller.
+bool is_another(const NetEntry& entry) {
+  std::array<char, 24> text;
+  if (!entry.index_file) return false;
+  const ssize_t got = ::pread(entry.index_file.get(), text.data(), text.size(), 0);
+  return got <= 0 || parse_int<int64_t>(trim({text.data(), static_cast<size_t>(got)})) != entry.index;
 }
 
 }  // namespace
@@ -86,7 +98,7 @@ bool NetTable::update_entries(std::string_view net_dev) {
   NetDevLines lines(net_dev);
   size_t count = 0;
   for (NetLine line; lines.next(line); ++count) {
-    if (count >= entries_.size() || entries_[count].name != line.name) {
+    if (count >= entries_.size() || entries_[count].name != line.name || is_another(entries_[count])) {
       // What was folded already adds nothing when it is folded again.
       rebuild(net_dev);
       return true;
@@ -100,7 +112,7 @@ bool NetTable::update_entries(std::string_view net_dev) {
 
 void NetTable::rebuild(std::string_view net_dev) {
   ++changes_;
-  const std::vector<NetEntry> old = std::move(entries_);
+  std::vector<NetEntry> old = std::move(entries_);
   entries_.clear();
   NetDevLines lines(net_dev);
   for (NetLine line; lines.next(line);) {
@@ -111,10 +123,15 @@ void NetTable::rebuild(std::string_view net_dev) {
     // The same name with another index is another interface.
     const auto kept = std::find_if(old.begin(), old.end(),
                                    [&](const NetEntry& e) { return e.name == entry.name && e.index == entry.index; });
-    if (kept != old.end()) entry = *kept;
+    if (kept != old.end()) entry = std::move(*kept);
     entries_.push_back(std::move(entry));
   }
   classify();
+  for (NetEntry& entry : entries_) {
+    entry.index_file.reset();
+    if (entry.counted && entry.index > 0)
+      entry.index_file = Fd(::open((sysfs_path(entry.name) + "/ifindex").c_str(), O_RDONLY | O_CLOEXEC));
+  }
   lines = NetDevLines(net_dev);
   size_t index = 0;
   for (NetLine line; lines.next(line);) fold(entries_[index++], line.counters);

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "os/fd.h"
 #include "procfs/net_dev.h"
 
 namespace tacho {
@@ -15,6 +16,7 @@ namespace tacho {
 struct NetEntry {
   std::string name;
   int64_t index = -1;  // ifindex; −1: unknown
+  Fd index_file;       // tells it again, or that the interface is gone; none where it does not count
   bool counted = false;
   bool known = false;  // `last` was read
   NetCounters last;

@@ -74,6 +74,20 @@ TEST(NetProbe, InterfacesComeGoAndBeginAnew) {
   EXPECT_DOUBLE_EQ(bench.cell("system_net_recv_bytes"), 0);
 }
 
+TEST(NetProbe, AnotherInterfaceOfTheSameNameStartsAtItsFirstReading) {
+  KernelTree tree("x86_vm");
+  ProbeBench bench(kNetProbe, tree.roots());
+  bench.tick();
+  const std::string index = tree.read("sys/class/net/eth0/ifindex");
+  tree.replace("sys/class/net/eth0/ifindex", index, "99\n");
+  tree.replace("proc/net/dev", "76786663", "96786663");
+  bench.tick();
+  EXPECT_DOUBLE_EQ(bench.cell("system_net_recv_bytes"), 0);
+  tree.replace("proc/net/dev", "96786663", "96786670");
+  bench.tick();
+  EXPECT_DOUBLE_EQ(bench.cell("system_net_recv_bytes"), 7);
+}
+
 TEST(NetProbe, ReadsTheNamespaceOfTheTrackedProcess) {
   KernelTree tree("container");
   ProbeBench bench(kNetProbe, tree.roots(), 88);

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/text.h"
+
 namespace tacho {
 
 class Scanner {
@@ -76,7 +78,6 @@ class Scanner {
   std::string_view rest() const { return {at_, static_cast<size_t>(end_ - at_)}; }
 
  private:
-  static bool is_digit(char c) { return c >= '0' && c <= '9'; }
   static uint64_t digit_of(char c) { return static_cast<uint64_t>(c - '0'); }
 
   const char* at_;

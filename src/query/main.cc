@@ -6,7 +6,7 @@
 #include "query/query_command.h"
 
 int main(int argc, char** argv) {
-  tacho::hold_standard_places();
+  tacho::prepare_standard_streams();
   const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
   return tacho::query_command(words);
 }

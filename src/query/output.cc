@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "base/text_width.h"
 #include "base/writer.h"
 #include "os/environment.h"
 
@@ -153,31 +154,25 @@ class TableRows : public RowOutput {
   void end() override { print_held(); }
 
  private:
-  static constexpr size_t kHeldRows = 1000, kLongestCell = 80;
+  static constexpr size_t kHeldRows = 1000, kLongestCell = 80, kMostRead = 4 * kLongestCell;
 
-  static size_t width_of(std::string_view text) {
-    return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-  }
   static std::string shortened(std::string_view text) {
-    std::string one_line = harmless_text(text.substr(0, 4 * kLongestCell));
-    if (text.size() <= 4 * kLongestCell && width_of(one_line) <= kLongestCell) return one_line;
-    size_t end = 0;
-    for (size_t count = 1; end < one_line.size() && count < kLongestCell; ++count)
-      end += std::max<size_t>(1, utf8_length(std::string_view(one_line).substr(end)));
-    return one_line.substr(0, end) + "…";
+    const std::string one_line = harmless_text(text.substr(0, kMostRead));
+    if (text.size() <= kMostRead) return cut_to(one_line, kLongestCell);
+    return cut_to(one_line, kLongestCell - 1, "") + "…";
   }
   void print_held() {
     if (held_.empty()) return;
     widths_.assign(right_.size(), 0);
     for (const auto& cells : held_)
-      for (size_t i = 0; i < cells.size(); ++i) widths_[i] = std::max(widths_[i], width_of(cells[i]));
+      for (size_t i = 0; i < cells.size(); ++i) widths_[i] = std::max(widths_[i], text_width(cells[i]));
     for (const auto& cells : held_) print_line(cells);
     held_.clear();
   }
   void print_line(const std::vector<std::string>& cells) {
     std::string line;
     for (size_t i = 0; i < cells.size(); ++i) {
-      const size_t width = width_of(cells[i]), gap = widths_[i] > width ? widths_[i] - width : 0;
+      const size_t width = text_width(cells[i]), gap = widths_[i] > width ? widths_[i] - width : 0;
       if (i > 0) line += "  ";
       if (right_[i]) line.append(gap, ' ');
       line += cells[i];

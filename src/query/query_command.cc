@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "base/exit_status.h"
 #include "base/flags.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -20,7 +21,6 @@
 namespace tacho {
 namespace {
 
-constexpr int kRefused = 125;
 constexpr size_t kLongestSql = 1'000'000;  // SQLite's own bound
 
 struct Question {

@@ -44,6 +44,7 @@ std::string change_text(double percent) {
   // Beyond a factor of ten a percentage is hard to read.
   if (percent >= 900) return "x" + number_text(1 + percent / 100);
   const long whole = std::lround(percent);
+  if (whole == -100 && percent > -100) return "-" + number_text(std::min(99.9, -percent)) + "%";  // something is left
   return (whole > 0 ? "+" : "") + std::to_string(whole) + "%";
 }
 

@@ -53,6 +53,14 @@ TEST(Compare, CellsNameTheChange) {
   EXPECT_EQ(cells[3], (std::vector<std::string>{"memory peak", "100 B", "-", "", "0 B", "-100%"}));
 }
 
+TEST(Compare, AllButNothingIsNotNothing) {
+  const std::vector<StoredRun> runs{compared_run("a", 100, 100), compared_run("b", 0.4, std::nullopt),
+                                    compared_run("c", 0.01, 0)};
+  const auto cells = comparison_cells(compare(runs));
+  EXPECT_EQ(cells[2], (std::vector<std::string>{"time", "1m40s", "400ms", "-99.6%", "10ms", "-99.9%"}));
+  EXPECT_EQ(cells[3].back(), "-100%");
+}
+
 TEST(Compare, JsonHasNullForWhatIsUnknown) {
   const std::vector<StoredRun> runs{compared_run("a", 10, std::nullopt), compared_run("b", 15, 7)};
   const auto json = nlohmann::json::parse(comparison_json(compare(runs)));

@@ -156,8 +156,9 @@ std::string full(const Run& run, const RunFacts& facts, int64_t rows, const std:
                     when(facts.memory_mean_bytes, bytes("on average"))}));
   table.add("disk",
             joined({when(facts.disk_read_bytes, bytes("read")), when(facts.disk_write_bytes, bytes("written"))}));
-  table.add("network", joined({when(facts.net_recv_bytes, bytes("received")), when(facts.net_sent_bytes, bytes("sent")),
-                               is_absent(facts.net_recv_bytes) || run.mode == "watch" ? "" : "by the whole machine"}));
+  table.add("network",
+            joined({when(facts.net_recv_bytes, bytes("received")), when(facts.net_sent_bytes, bytes("sent")),
+                    is_absent(facts.net_recv_bytes) || run.mode == kModeWatch ? "" : "by the whole machine"}));
   table.add(
       "gpu",
       joined({when(facts.gpu_mean, [&](double v) { return gpus_of(v, facts.gpus) + " on average"; }),
@@ -193,8 +194,8 @@ std::string outcome_words(const Run& run) {
   }
   if (outcome.exit_code.value_or(0) != 0) return "exit " + std::to_string(*outcome.exit_code) + memory;
   if (outcome.state == RunState::failed) return "failed" + memory;
-  if (run.mode == "attach") return "attached";
-  if (run.mode == "watch") return "watched";
+  if (run.mode == kModeAttach) return "attached";
+  if (run.mode == kModeWatch) return "watched";
   if (run.mode.empty()) return "a file";  // which does not tell how it ended
   return "ok";
 }

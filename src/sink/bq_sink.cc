@@ -105,9 +105,8 @@ class BqSink final : public SpoolSink {
         .value(bq_.dataset)
         .key(meta::kLocation)
         .value(bq_.location);
-    // Where the rows belong; a token goes only where the deliverer's own settings say.
-    if (const std::string endpoint = environment("BIGQUERY_EMULATOR_HOST"); !endpoint.empty())
-      json.key(meta::kEndpoint).value(endpoint);
+    // Where the rows belong, empty: to Google's; a token goes only where the deliverer's own settings say.
+    json.key(meta::kEndpoint).value(environment("BIGQUERY_EMULATOR_HOST"));
     json.key(meta::kTables).object().key(meta::kSamplesTable).value(bq_.table).end_object();
     json.key(meta::kCreate)
         .value(bq_.create ? meta::kCreateAuto : meta::kCreateNever)

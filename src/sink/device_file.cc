@@ -2,16 +2,12 @@
 
 #include "codec/csv.h"
 #include "codec/csv_text.h"
+#include "sink/sink.h"
 
 namespace tacho {
-namespace {
-
-constexpr mode_t kFileMode = 0600;
-
-}  // namespace
 
 Result<DeviceFile> DeviceFile::create(const std::string& folder) {
-  auto file = LineFile::create(folder + "/devices.csv", kFileMode);
+  auto file = LineFile::create(folder + "/devices.csv", kRunFileMode);
   if (!file) return file.error();
   return DeviceFile(std::move(*file));
 }

@@ -41,6 +41,8 @@ Result<ProcessFile> ProcessFile::create(const std::string& folder, size_t most) 
   return file;
 }
 
+bool ProcessFile::has_no_lines() const { return written_ == kProcessHeader.size(); }
+
 // Empty when it is not there any more.
 std::string_view ProcessFile::command_of(const ProcessRecord& record) {
   if (record.line_bytes == 0) return {};
@@ -101,10 +103,16 @@ Status ProcessFile::flush() {
   return ok();
 }
 
-// A new file beside the old one, filled piece by piece, that takes its place when it is whole.
+// A new file beside the old one, filled piece by piece, that takes its place when it is whole. Where nothing but the
+// header has reached the disk, as in a run of less than an interval, the lines are added to the file itself.
 class ProcessFile::Rewrite {
  public:
-  explicit Rewrite(ProcessFile& file) : file_(file), name_(temporary_name(kProcessFileName)) {
+  explicit Rewrite(ProcessFile& file) : file_(file) {
+    if (file.has_no_lines()) {
+      bytes_ = file.written_;
+      return;
+    }
+    name_ = temporary_name(kProcessFileName);
     auto fd = file.folder_.open_file(name_, O_RDWR | O_CREAT | O_EXCL | O_APPEND);
     if (!fd) status_ = fd.error();
     else fd_ = std::move(*fd);
@@ -128,10 +136,16 @@ class ProcessFile::Rewrite {
 
   Status commit() {
     write();
-    if (!status_) return status_;
-    if (Status renamed = file_.folder_.rename_file(name_, kProcessFileName); !renamed) return renamed;
-    name_.clear();
-    file_.fd_ = std::move(fd_);
+    if (!status_) {
+      // Half of the lines are taken back.
+      if (!is_new() && ::ftruncate(file_.fd_.get(), static_cast<off_t>(file_.written_)) != 0) file_.written_ = bytes_;
+      return status_;
+    }
+    if (is_new()) {
+      if (Status renamed = file_.folder_.rename_file(name_, kProcessFileName); !renamed) return renamed;
+      name_.clear();
+      file_.fd_ = std::move(fd_);
+    }
     file_.written_ = bytes_;
     file_.lines_ = 0;
     file_.pending_.clear();
@@ -139,9 +153,11 @@ class ProcessFile::Rewrite {
   }
 
  private:
+  bool is_new() const { return !name_.empty(); }
   void write() {
     if (!status_) return;
-    if (Status written = write_all(fd_.get(), out_.view()); !written) status_ = written;
+    const int fd = is_new() ? fd_.get() : file_.fd_.get();
+    if (Status written = write_all(fd, out_.view()); !written) status_ = written;
     bytes_ += out_.view().size();
     out_.clear();
   }
@@ -174,7 +190,7 @@ Status ProcessFile::shorten(const Living& living) {
 }
 
 Status ProcessFile::finish(const Living& living, int64_t job_cpu_ns) {
-  static_cast<void>(flush());
+  if (!has_no_lines()) static_cast<void>(flush());
   living([&](ProcessRecord& record) { table_.add(record); });
   table_.merge(table_.most());
   const auto records = table_.records();

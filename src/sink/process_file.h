@@ -1,8 +1,8 @@
 // <run folder>/processes.csv. While the run goes on lines are appended: one when a process is first seen, one when it
 // ended, and now and then one for who lives on; the last line of a process counts. All lines of a tick are one write.
-// When lines that no longer count have piled up, and at the end, a new file with one line a process takes its place. A
-// command is not held in memory: it is read again from the last line of its process. Not thread-safe; no allocation in
-// a tick without news.
+// When lines that no longer count have piled up, and at the end, a new file with one line a process takes its place; a
+// file that has no line yet is completed instead. A command is not held in memory: it is read again from the last line
+// of its process. Not thread-safe; no allocation in a tick without news.
 #pragma once
 #include <array>
 #include <functional>
@@ -47,6 +47,7 @@ class ProcessFile {
   static constexpr size_t kMostPending = 256 * 1024;  // of text that the disk did not take yet
 
   ProcessFile(OwnedFolder folder, Fd fd, size_t most) : folder_(std::move(folder)), fd_(std::move(fd)), table_(most) {}
+  bool has_no_lines() const;  // on the disk, but the header
   std::string_view command_of(const ProcessRecord& record);
   void write_line(ProcessRecord& record, std::string_view name, std::string_view command);
   class Rewrite;

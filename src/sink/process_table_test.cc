@@ -1,6 +1,7 @@
 #include "sink/process_table.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 #include <sstream>
@@ -136,6 +137,35 @@ TEST(ProcessFile, GrowsNoLongerThanItMust) {
   }
   EXPECT_GT(shortened, 10);
   ASSERT_TRUE(file->finish([](const auto&) {}, 0));
+}
+
+TEST(ProcessFile, AFileWithoutLinesIsCompleted) {
+  const TempDir dir;
+  auto file = ProcessFile::create(dir.path(), 10);
+  ASSERT_TRUE(file);
+  struct stat before {
+  }, after{};
+  ASSERT_EQ(::stat((dir / kProcessFileName).c_str(), &before), 0);
+  ProcessRecord first = process(1, "one", 5);
+  file->put(first, "one --two");
+  file->end(first);
+  ASSERT_TRUE(file->finish([](const auto&) {}, 5 * kNsPerMs));
+  ASSERT_EQ(::stat((dir / kProcessFileName).c_str(), &after), 0);
+  EXPECT_EQ(before.st_ino, after.st_ino);
+  const std::string completed = text_of(dir);
+  EXPECT_EQ(std::count(completed.begin(), completed.end(), '\n'), 2) << completed;
+  EXPECT_NE(completed.find("one --two"), std::string::npos) << completed;
+
+  // The same records, once with lines on the disk: the same file.
+  const TempDir other_dir;
+  auto other = ProcessFile::create(other_dir.path(), 10);
+  ASSERT_TRUE(other);
+  ProcessRecord again = process(1, "one", 5);
+  other->put(again, "one --two");
+  ASSERT_TRUE(other->flush());
+  other->end(again);
+  ASSERT_TRUE(other->finish([](const auto&) {}, 5 * kNsPerMs));
+  EXPECT_EQ(text_of(other_dir), completed);
 }
 
 TEST(ProcessFile, LeavesAloneWhatItDidNotMake) {

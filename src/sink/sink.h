@@ -1,6 +1,8 @@
 // A sink moves rows to a place: a file, a pipe, later the spool. It is opened before the job starts, so that a bad
 // destination refuses the start; afterwards a failure is reported once and never touches the job. Not thread-safe.
 #pragma once
+#include <sys/types.h>
+
 #include <functional>
 #include <memory>
 #include <string>
@@ -13,6 +15,8 @@
 #include "model/run.h"
 
 namespace tacho {
+
+inline constexpr mode_t kRunFileMode = 0600;  // of what lies in a run's folder
 
 class SpoolSink;
 

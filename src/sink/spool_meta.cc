@@ -114,7 +114,7 @@ void write_outcome(JsonWriter& json, const Outcome& outcome) {
   }
   const bool failed = outcome.state == RunState::failed || (outcome.exit_code && *outcome.exit_code != 0);
   json.object();
-  json.key(meta::kRunStatus).value(failed ? "failed" : "finished");
+  json.key(meta::kRunStatus).value(failed ? meta::kRunFailed : meta::kRunFinished);
   if (outcome.exit_code) json.key(meta::kExitCode).integer(*outcome.exit_code);
   const IsoTime time(outcome.finished_realtime_ns);
   json.key(meta::kFinishedAt).value(std::string(time.view().substr(0, 19)) + "Z");

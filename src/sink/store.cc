@@ -1,5 +1,6 @@
 #include "sink/store.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "base/time_text.h"
@@ -16,7 +17,7 @@
 namespace tacho {
 namespace {
 
-constexpr mode_t kFolderMode = 0700, kFileMode = 0600;
+constexpr mode_t kFolderMode = 0700;
 // A run.json that is replaced as a whole costs ten times a row, so where it cannot be updated in place it is replaced
 // only so often. A little below a second, so that a tick that came early does not wait for the next.
 constexpr int64_t kReplaceEveryNs = 950 * kNsPerMs;
@@ -30,22 +31,45 @@ Status store_status(const Status& status, const std::string& folder) {
   return Error{status.error().code, "cannot write to the run store", folder, status.error().hint};
 }
 
-void remove_run_folder(const std::string& folder) {
+// The run's folder, held open: in a store that others may write to, its name may be somebody else's link by the time
+// that a file in it is replaced or removed.
+class HeldFolder {
+ public:
+  explicit HeldFolder(std::string path)
+      : path_(std::move(path)), fd_(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) {}
+  const std::string& path() const { return path_; }  // for messages
+  // Leads to this very folder, where /proc is there to do so.
+  std::string reached() const {
+    const std::string by_descriptor = "/proc/self/fd/" + std::to_string(fd_.get());
+    return fd_ && same_file(by_descriptor, path_) ? by_descriptor : path_;
+  }
+
+ private:
+  std::string path_;
+  Fd fd_;
+};
+
+void remove_run_folder(const std::string& reached, const std::string& folder) {
   for (const char* name :
        {"/metrics.csv", "/run.json", "/.run.json.next", "/processes.csv", "/devices.csv", "/marks.csv"})
-    ::unlink((folder + name).c_str());
+    ::unlink((reached + name).c_str());
   ::rmdir(folder.c_str());
 }
 
 class StoreSink final : public Sink {
  public:
   StoreSink(std::string folder, const Run& run, const Summary& summary)
-      : folder_(std::move(folder)), run_json_(folder_, "run.json", kFileMode), run_(run), summary_(summary) {}
+      : held_(std::move(folder)),
+        folder_(held_.path()),
+        reached_(held_.reached()),
+        run_json_(reached_, "run.json", kRunFileMode),
+        run_(run),
+        summary_(summary) {}
 
   // run.json first: a folder that has anything has that, whenever tacho is killed.
   Status open() {
     if (const Status status = write_run(run_); !status) return status;
-    auto file = LineFile::create(folder_ + "/metrics.csv", kFileMode);
+    auto file = LineFile::create(reached_ + "/metrics.csv", kRunFileMode);
     if (!file) return file.error();
     // Tells `tacho runs` that this run is alive, whatever happens to process ids.
     file->lock();
@@ -78,7 +102,7 @@ class StoreSink final : public Sink {
   void discard() override {
     rows_.reset();
     run_json_.finish();
-    remove_run_folder(folder_);
+    remove_run_folder(reached_, folder_);
   }
 
   std::string_view name() const override { return "store"; }
@@ -109,7 +133,8 @@ class StoreSink final : public Sink {
     return replace_live();
   }
 
-  std::string folder_;
+  HeldFolder held_;
+  std::string folder_, reached_;  // for messages; for files
   std::optional<CsvFile> rows_;
   AtomicFile run_json_;
   const Run& run_;
@@ -160,9 +185,8 @@ Result<std::unique_ptr<Sink>> open_store(const std::string& store_dir, Run& run,
     run.id = id;
     auto sink = std::make_unique<StoreSink>(folder, run, summary);
     if (const Status opened = sink->open(); !opened) {
-      sink.reset();
+      sink->discard();  // half a run is none
       run.id.clear();
-      remove_run_folder(folder);  // half a run is none
       return with_hint(opened.error());
     }
     return std::unique_ptr<Sink>(std::move(sink));

@@ -2,7 +2,6 @@
 // written when the run ends, and the metrics text that Prometheus' tools pick up, which is replaced while the run goes
 // on. A file is complete or not there: a temporary one, whose name begins with a dot, takes its place.
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/units.h"
@@ -28,9 +27,8 @@ Status replace_file(const std::string& path, std::string_view text) {
 
 // What a file holds, where it is a plain one of a sane size.
 std::string text_before(const std::string& path) {
-  struct stat info {};
-  if (path == "-" || ::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return {};
-  return read_whole_file(path, kLongestTrace).value_or("");
+  if (path == "-") return {};
+  return read_regular_file(path, kLongestTrace).value_or("");
 }
 
 using MakeText = std::string (*)(const JobFigures& job, const std::string& path);

@@ -13,6 +13,15 @@ namespace tacho {
 inline constexpr std::string_view kSpoolRunFlag = "--spool-run";
 inline constexpr int kControlDescriptor = 3;
 
+// tacho-deliver servers …: the advice is on stdin, and the options are those of tacho advise, as the person typed them.
+inline constexpr std::string_view kServersCommand = "servers";
+
+// The options of tacho deliver that have no value: the word behind one may be the name of a run.
+namespace delivering {
+inline constexpr std::string_view kAll = "all", kJson = "json", kFollow = "follow";
+inline constexpr std::array kBareFlags{kAll, kJson, kFollow};
+}  // namespace delivering
+
 // To the deliverer, a line each: the letter and what belongs to it. The pipe's end without `quit` means that tacho was
 // killed.
 namespace control {
@@ -50,6 +59,7 @@ inline constexpr std::string_view kApiUrl = "api_url", kBucketUri = "bucket_uri"
                                   kNoCloud = "no_cloud", kHidden = "hidden", kHostKnown = "host_known",
                                   kHostIdSettled = "host_id_settled", kStart = "start", kOutcome = "outcome",
                                   kRunStatus = "run_status", kExitCode = "exit_code", kFinishedAt = "finished_at";
+inline constexpr std::string_view kRunFinished = "finished", kRunFailed = "failed";  // of kRunStatus
 // Of BigQuery (spool/bq_record.h shows them together).
 inline constexpr std::string_view kForm = "form", kFormMonitor = "monitor", kFormRun = "run", kStrict = "strict",
                                   kEnded = "ended", kDestination = "destination", kProject = "project",

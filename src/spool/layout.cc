@@ -8,7 +8,9 @@
 
 #include "base/text.h"
 #include "os/environment.h"
+#include "os/file.h"
 #include "os/owned_folder.h"
+#include "os/unique.h"
 
 namespace tacho {
 namespace {
@@ -59,9 +61,22 @@ std::vector<std::string> spool_roots() {
   if (const std::string state = environment_or("XDG_STATE_HOME"); state.starts_with('/')) add(state + "/tacho/spool");
   if (const std::string home = environment_or("HOME"); home.starts_with('/') && home != "/nonexistent")
     add(home + "/.local/state/tacho/spool");
-  add("/var/tmp/tacho-" + user);
-  add("/tmp/tacho-" + user);  // often the one place that a read-only container may write to
-  add("/dev/shm/tacho-" + user);
+  // /tmp is often the one place that a read-only container may write to.
+  for (const char* place : {"/var/tmp", "/tmp", "/dev/shm"})
+    for (std::string& root : roots_in(place, "tacho-" + user)) add(std::move(root));
+  return roots;
+}
+
+std::vector<std::string> roots_in(const std::string& place, const std::string& name) {
+  std::vector<std::string> roots{place + "/" + name};
+  const auto usual = OwnedFolder::open(roots[0]);
+  if (usual || usual.error().code != Code::denied) return roots;
+  // Somebody was first: another name, which nobody can know, or has not known.
+  list_directory(place, [&](std::string_view entry) {
+    const std::string path = place + "/" + std::string(entry);
+    if (entry.starts_with(name + "-") && OwnedFolder::open(path)) roots.push_back(path);
+  });
+  if (roots.size() == 1) roots.push_back(roots[0] + "-" + random_hex(16));
   return roots;
 }
 

@@ -32,6 +32,9 @@ inline constexpr int64_t kSegmentBytes = int64_t{4} << 20;
 // Places to try, in order: TACHO_SPOOL_DIR, $XDG_STATE_HOME/tacho/spool, ~/.local/state/tacho/spool,
 // /var/tmp/tacho-<uid>, /tmp/tacho-<uid> and memory (/dev/shm/tacho-<uid>).
 std::vector<std::string> spool_roots();
+// `name` in a place where everybody may make folders; where somebody made one of that name first, also one of ours
+// whose name goes on with digits that nobody can know beforehand.
+std::vector<std::string> roots_in(const std::string& place, const std::string& name);
 // `folder`, or a folder of our own in it where it is shared: one that belongs to somebody else or that others may write
 // to, such as /scratch with mode 1777.
 std::string private_root(std::string folder);

@@ -59,6 +59,20 @@ TEST_F(SpoolRoots, RootsInOrder) {
   ::unsetenv("TACHO_SPOOL_DIR");
 }
 
+TEST_F(SpoolRoots, WhereSomebodyWasFirstThereIsAnotherName) {
+  EXPECT_EQ(roots_in(dir_.path(), "tacho-1"), std::vector<std::string>{dir_ / "tacho-1"});
+  std::filesystem::create_directory_symlink("/", dir_ / "tacho-1");
+  const auto roots = roots_in(dir_.path(), "tacho-1");
+  ASSERT_EQ(roots.size(), 2u);
+  EXPECT_EQ(roots[0], dir_ / "tacho-1");
+  EXPECT_EQ(roots[1].size(), roots[0].size() + 17);
+  EXPECT_NE(roots_in(dir_.path(), "tacho-1")[1], roots[1]);
+  EXPECT_TRUE(SpoolWriter::create(roots, kUtc));
+  EXPECT_EQ(roots_in(dir_.path(), "tacho-1"), roots);  // found again
+  std::filesystem::create_directory_symlink(roots[1], dir_ / "tacho-1-0123");
+  EXPECT_EQ(roots_in(dir_.path(), "tacho-1"), roots);
+}
+
 // A folder that everybody may write to is shared: each user has a folder of his own in it.
 TEST_F(SpoolRoots, SharedFolderGetsOneOfOurOwn) {
   const std::string own = dir_.path() + "/tacho-" + std::to_string(::getuid());

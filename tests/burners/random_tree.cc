@@ -89,6 +89,16 @@ pid_t fork_with_number(pid_t number) {
   return fork();
 }
 
+// One more is about to be forked, with all pages of its parent. By vfork it has none.
+void count_start() {
+  ++g_ledger->started;
+  long long all = 0, resident = 0;
+  FILE* file = std::fopen("/proc/self/statm", "re");
+  if (file == nullptr || std::fscanf(file, "%lld %lld", &all, &resident) != 2) std::exit(2);
+  std::fclose(file);
+  g_ledger->forked_kib += resident * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
 pid_t counted(pid_t pid) {
   if (pid < 0) --g_ledger->started;
   return pid;
@@ -127,7 +137,7 @@ class Family {
         break;
       default: break;
     }
-    ++g_ledger->started;
+    count_start();
     const pid_t pid = counted(fork());
     if (pid == 0) {
       if (with('s') && seed % 4 == 0) setsid();
@@ -153,12 +163,12 @@ class Family {
 
  private:
   void orphan(uint64_t seed, bool exec) {
-    ++g_ledger->started;
+    count_start();
     const pid_t middle = counted(fork());
     if (middle == 0) {
       g_told_ns = 0;
       if (with('s') && seed % 3 == 0) setsid();
-      ++g_ledger->started;
+      count_start();
       if (counted(fork()) == 0) begin_child(seed, depth_ + 1, exec);
       leave();
     }
@@ -169,7 +179,7 @@ class Family {
     const int64_t linger_ms = random_.below(80);
     const int depth = depth_;
     threads_.emplace_back([seed, exec, linger_ms, depth] {
-      ++g_ledger->started;
+      count_start();
       if (counted(fork()) == 0) begin_child(seed, depth + 1, exec);
       sleep_ms(linger_ms);  // then its child is another thread's
     });
@@ -193,14 +203,14 @@ class Family {
   // A call of the kernel's own leaves the locks of libc as they are: no other thread may hold one.
   void beside(uint64_t seed, bool exec) {
     join_threads();
-    ++g_ledger->started;
+    count_start();
     const long pid = syscall(SYS_clone, CLONE_PARENT | SIGCHLD, nullptr, nullptr, nullptr, nullptr);
     if (counted(static_cast<pid_t>(pid)) == 0) begin_child(seed, depth_, exec);
   }
 
   void with_number(uint64_t seed) {
     join_threads();
-    ++g_ledger->started;
+    count_start();
     const pid_t pid = counted(fork_with_number(g_ledger->recent[random_.below(16)]));
     if (pid == 0) begin_child(seed, depth_ + 1, false);
     if (pid > 0) children_.push_back(pid);

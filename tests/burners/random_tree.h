@@ -16,6 +16,8 @@ struct TreeLedger {
   std::atomic<int64_t> started, ended;  // processes, the root not among them
   std::atomic<int64_t> deadline_ns;     // on CLOCK_MONOTONIC: nobody begins anything new
   std::atomic<int64_t> reused;          // processes that got the number of one before them
+  std::atomic<int64_t> forked_kib;      // resident in those who forked, each time: what a child has until its own end
+                                        // or the program that it executes
   std::atomic<int32_t> recent[16];      // numbers of processes that ended
 };
 

@@ -2,7 +2,7 @@
 // PERIOD_MS, with no shortcut: below: everything that descends from PID, without PID itself; tree: PID and its
 // descendants; session: those of its session, too. Who was one of them stays one until it ends. A line a walk: begin,
 // end (seconds, the clock of the wall), processes alive but for the root, their resident KiB with the root, and of the
-// ledger CPU seconds, processes started and ended. Lasts until PID is gone.
+// ledger CPU seconds, processes started and ended, and KiB forked. Lasts until PID is gone.
 #include <dirent.h>
 
 #include <algorithm>
@@ -56,7 +56,7 @@ int main(int argc, char** argv) {
   for (;;) {
     const double begin = wall();
     const double cpu_s = static_cast<double>(ledger->cpu_ns) * 1e-9;
-    const int64_t started = ledger->started, ended = ledger->ended;
+    const int64_t started = ledger->started, ended = ledger->ended, forked_kib = ledger->forked_kib;
     all.clear();
     DIR* const folder = opendir("/proc");
     while (const dirent* entry = readdir(folder)) {
@@ -85,8 +85,8 @@ int main(int argc, char** argv) {
       if (process.pid != root || with_root) pages += process.pages;
     }
     known.swap(members);
-    std::printf("%.4f %.4f %lld %lld %.6f %" PRId64 " %" PRId64 "\n", begin, wall(), alive, pages * page_kib, cpu_s,
-                started, ended);
+    std::printf("%.4f %.4f %lld %lld %.6f %" PRId64 " %" PRId64 " %" PRId64 "\n", begin, wall(), alive,
+                pages * page_kib, cpu_s, started, ended, forked_kib);
     std::fflush(stdout);
     sleep_ms(period_ms);
   }

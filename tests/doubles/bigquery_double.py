@@ -432,14 +432,8 @@ class Handler(faults.Handler):
 
 
 def main():
-    parser = faults.arguments(__doc__.splitlines()[0])
-    parser.add_argument("--config", help="file with the settings (JSON)")
-    options = parser.parse_args()
-    config = {}
-    if options.config:
-        with open(options.config, encoding="utf-8") as file:
-            config = json.load(file)
-    faults.serve(Handler, BigQuery(config, faults.rules_of(options), options.log), options)
+    options = faults.arguments(__doc__.splitlines()[0], config=True).parse_args()
+    faults.serve(Handler, BigQuery(faults.config_of(options), faults.rules_of(options), options.log), options)
 
 
 if __name__ == "__main__":

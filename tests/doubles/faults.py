@@ -291,16 +291,25 @@ class Server(http.server.ThreadingHTTPServer):
             super().shutdown_request(request)
 
 
-def arguments(description):
-    """The options that every double has; add to the parser, then parse."""
+def arguments(description, config=False):
+    """The options that every double has, and --config for those with settings; add to the parser, then parse."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--port", type=int, default=0, help="0: the kernel picks one")
+    if config:
+        parser.add_argument("--config", help="file with the settings (JSON)")
     parser.add_argument("--faults", help="file with the rules (JSON)")
     parser.add_argument("--log", help="file to write a JSON line a request to")
     parser.add_argument("--tls", nargs=2, metavar=("CERT", "KEY"), help="speak TLS")
     parser.add_argument("--connect-tls", nargs=2, metavar=("CERT", "KEY"), help="be a proxy too, and any https server behind it")
     parser.add_argument("--until-eof", action="store_true", help="end when stdin does, so that nobody is left behind")
     return parser
+
+
+def config_of(options):
+    if not options.config:
+        return {}
+    with open(options.config, encoding="utf-8") as file:
+        return json.load(file)
 
 
 def rules_of(options):

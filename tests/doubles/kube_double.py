@@ -563,6 +563,9 @@ class Handler(faults.Handler):
             return super()._send(answer)
         kube = self.double
         query, version_text = answer.query, answer.query.get("resourceVersion", "0")
+        if version_text and not version_text.isdigit():
+            invalid = Refused(400, "BadRequest", f'Invalid value: "{version_text}": strconv.ParseUint: parsing: invalid syntax')
+            return super()._send(json_answer(400, invalid.status()))
         with kube.changed:
             at = kube.version if version_text in ("", "0") else int(version_text)
             forgotten = at < kube.oldest
@@ -641,14 +644,8 @@ class Handler(faults.Handler):
 
 
 def main():
-    parser = faults.arguments(__doc__.split("\n", 1)[0])
-    parser.add_argument("--config")
-    options = parser.parse_args()
-    config = {}
-    if options.config:
-        with open(options.config, encoding="utf-8") as file:
-            config = json.load(file)
-    faults.serve(Handler, Kube(config, faults.rules_of(options), options.log), options)
+    options = faults.arguments(__doc__.split("\n", 1)[0], config=True).parse_args()
+    faults.serve(Handler, Kube(faults.config_of(options), faults.rules_of(options), options.log), options)
 
 
 if __name__ == "__main__":

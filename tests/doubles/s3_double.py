@@ -153,12 +153,8 @@ class Handler(faults.Handler):
 
 
 def main():
-    parser = faults.arguments("An S3 that forgives nothing.")
-    parser.add_argument("--config", required=True)
-    options = parser.parse_args()
-    with open(options.config, encoding="utf-8") as file:
-        config = json.load(file)
-    faults.serve(Handler, S3(config, faults.rules_of(options), options.log), options)
+    options = faults.arguments("An S3 that forgives nothing.", config=True).parse_args()
+    faults.serve(Handler, S3(faults.config_of(options), faults.rules_of(options), options.log), options)
 
 
 if __name__ == "__main__":

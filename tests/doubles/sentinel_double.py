@@ -233,13 +233,10 @@ def tell_s3(url):
 
 
 def main():
-    parser = faults.arguments("The ingestion service, strictly.")
-    parser.add_argument("--config", required=True)
+    parser = faults.arguments("The ingestion service, strictly.", config=True)
     parser.add_argument("--s3", help="address of the S3 double that shall take the credentials")
     options = parser.parse_args()
-    with open(options.config, encoding="utf-8") as file:
-        config = json.load(file)
-    faults.serve(Handler, Sentinel(config, faults.rules_of(options), options.log, tell_s3(options.s3) if options.s3 else None), options)
+    faults.serve(Handler, Sentinel(faults.config_of(options), faults.rules_of(options), options.log, tell_s3(options.s3) if options.s3 else None), options)
 
 
 if __name__ == "__main__":

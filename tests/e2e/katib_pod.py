@@ -48,22 +48,6 @@ class PodCase(support.Case):
         self.pause = support.until(lambda: support.children_of(self.pod.pid)[0][0])
         self.assertTrue(support.until(lambda: os.readlink(f"/proc/{self.pause}/exe").endswith("sleep")))
 
-    def start_process(self, *words, env=None, **keywords):
-        keywords.setdefault("stdin", subprocess.DEVNULL)
-        keywords.setdefault("stdout", subprocess.PIPE)
-        keywords.setdefault("stderr", subprocess.PIPE)
-        process = subprocess.Popen([str(word) for word in words], env=self.environment(env), cwd=self.dir, text=True, **keywords)
-
-        def end():
-            if process.poll() is None:
-                process.kill()
-            process.wait()
-            for stream in (process.stdin, process.stdout, process.stderr):
-                if stream:
-                    stream.close()
-        self.addCleanup(end)
-        return process
-
     def enter(self, *words, **keywords):
         """The first process of a container: a session leader, as the runtime makes it."""
         return self.start_process("nsenter", "-t", self.pause, "-p", "-m", "setsid", *words, **keywords)

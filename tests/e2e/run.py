@@ -3,7 +3,9 @@
 
 One line a test as it ends; a test that this machine cannot do is skipped with its reason and counted apart. A test that
 failed among others has one more try alone at the end: if it passes there, its failure stays printed and it is named as
-unsteady, which is a bug of the test or of tacho to be looked at, but not of this change. The last line is `N passed, N failed`; the exit status is 0 when nothing failed. Needs Python 3.9 and its standard library.
+unsteady, which is a bug of the test or of tacho to be looked at, but not of this change. Then come the tests that took
+longest, and the CPU time of all. The last line is `N passed, N failed`; the exit status is 0 when nothing failed. Needs
+Python 3.9 and its standard library.
 """
 import argparse
 import concurrent.futures
@@ -15,6 +17,7 @@ import time
 import unittest
 
 MOST_RETRIED = 8
+SLOWEST = 20
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -69,7 +72,7 @@ def main():
     tests.sort(key=lambda test: -getattr(test, "weight", 1))  # the long ones first
 
     lock = threading.Lock()
-    done, failed, skipped = [], [], []
+    done, failed, skipped, seconds = [], [], [], {}
     started = time.monotonic()
 
     def one(test):
@@ -79,6 +82,7 @@ def main():
         took = time.monotonic() - begun
         with lock:
             done.append(test)
+            seconds[test.id()] = took
             word = "ok  "
             if outcome.text:
                 word = "FAIL"
@@ -108,6 +112,10 @@ def main():
         print(f"unsteady: {name} (failed among others, passed alone)")
     for name in sorted(test.id() for test in failed):
         print(f"failed: {name}")
+    for name in sorted(seconds, key=seconds.get, reverse=True)[:SLOWEST]:
+        print(f"slow: {seconds[name]:.1f}s {name}")
+    cpu = os.times()
+    print(f"CPU time: {cpu.user + cpu.system:.0f}s here, {cpu.children_user + cpu.children_system:.0f}s in the programs that were started")
     print(f"{len(skipped)} skipped, {len(unsteady)} unsteady, {time.monotonic() - started:.0f}s")
     print(f"{len(done) - len(failed) - len(skipped)} passed, {len(failed)} failed")
     return 1 if failed else 0

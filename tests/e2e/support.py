@@ -217,14 +217,14 @@ class Case(unittest.TestCase):
             words = NOBODY + words
         return words
 
-    def spawn(self, *args, user=None, env=None, wrap=(), program=None, **keywords):
-        """tacho ARGS in the background; pipes by default; ended when the test ends."""
+    def start_process(self, *words, env=None, **keywords):
+        """A command in the background; pipes by default; ended when the test ends."""
         keywords.setdefault("stdin", subprocess.DEVNULL)
         keywords.setdefault("stdout", subprocess.PIPE)
         keywords.setdefault("stderr", subprocess.PIPE)
         keywords.setdefault("text", True)
         keywords.setdefault("cwd", self.dir)
-        process = subprocess.Popen(self.command(args, user, wrap, program), env=self.environment(env), **keywords)
+        process = subprocess.Popen([str(word) for word in words], env=self.environment(env), **keywords)
 
         def end():
             if process.poll() is None:
@@ -235,6 +235,10 @@ class Case(unittest.TestCase):
                     stream.close()
         self.addCleanup(end)
         return process
+
+    def spawn(self, *args, user=None, env=None, wrap=(), program=None, **keywords):
+        """tacho ARGS in the background."""
+        return self.start_process(*self.command(args, user, wrap, program), env=env, **keywords)
 
     def tacho(self, *args, input=None, timeout=LIMIT_S, **keywords):
         """tacho ARGS to its end."""

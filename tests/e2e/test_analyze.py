@@ -6,6 +6,7 @@ import math
 import os
 import random
 import re
+import stat
 import time
 import zlib
 
@@ -293,6 +294,91 @@ class Analyze(AnalyzeCase):
         self.assertIn("Spent 2.0000 USD", self.analyze(*words).out)
         self.write("prices.csv", "server\nx\n")
         self.assertIn("this price list lacks", self.analyze(*words, "--prices", self.path("prices.csv"), rc=2).err)
+
+    def test_what_is_special_is_written_to_and_stays(self):
+        self.need_root()
+        device = self.path("null")
+        os.mknod(device, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+        words = self.save(joined(self.linear(3)))
+        self.analyze(*words, "-o", device)
+        self.assertTrue(stat.S_ISCHR(os.lstat(device).st_mode))
+        os.mkdir(self.path("open"))
+        os.chmod(self.path("open"), 0o1777)
+        os.symlink(self.write("precious", "mine\n"), self.path("open", "page.html"))
+        os.lchown(self.path("open", "page.html"), 65534, 65534)
+        self.assertIn("somebody else's link", self.analyze(*words, "-o", self.path("open", "page.html"), rc=1).err)
+        self.assertEqual(self.read("precious"), "mine\n")
+
+    def test_spot_prices(self):
+        """By the optional column, where an attempt was on a machine that may be taken away; the list's own price, with a note, where it has none."""
+        attempts = self.linear(8)
+        for one in attempts[:5]:
+            one["metadata"][0]["preemptible"] = True
+        words = self.save(joined(attempts))
+        header = "server,vcpus,memory_gib,price_per_hour,currency"
+        self.write("prices.csv", header + ",spot_price_per_hour\nsteady,2,8,0.1,USD,0.08\nbargain,2,16,0.2,USD,0.03\n")
+        report = self.report(*words, "--prices", self.path("prices.csv"))
+        self.assertAlmostEqual(report["money"]["spent"], 5 * 0.03 + 3 * 0.1, 6)
+        self.assertNotIn("preemptible", " ".join(report["notes"]))
+        self.write("prices.csv", header + "\nsteady,2,8,0.1,USD\n")
+        report = self.report(*words, "--prices", self.path("prices.csv"))
+        self.assertAlmostEqual(report["money"]["spent"], 8 * 0.1, 6)
+        self.assertIn("taken as it is for 5 attempts on preemptible machines", " ".join(report["notes"]))
+
+    def test_how_samples_are_spread(self):
+        attempts = self.linear(6)
+        words = self.save(joined(attempts))
+        task = self.report(*words)["tasks"][0]
+        shares = {"cpu": [], "memory_gb": [], "disk_gb": []}
+        for one in attempts:
+            for row in one["metrics"]:
+                shares["cpu"].append(sum(row["cpu_used_percent"]) / 2)
+                shares["memory_gb"].append(100 * row["mem_used_gb"] / (8 * 2 ** 30 / 1e9))
+                shares["disk_gb"].append(row["disk_used_gb"][0])
+        self.assertEqual(task["distribution"]["bin_percent"], 2)
+        for kind, percents in shares.items():
+            counts = [0] * 61
+            for percent in percents:
+                counts[min(60, int(percent // 2))] += 1
+            differences = sum(abs(a - b) for a, b in zip(task["distribution"][kind], counts))
+            self.assertEqual((len(task["distribution"][kind]), sum(counts)), (61, len(percents)))
+            self.assertLessEqual(differences, 2, kind)  # one may lie on an edge
+        self.analyze(*words, "-o", self.path("page.html"))
+        with open(self.path("page.html"), encoding="utf-8") as file:
+            page = file.read()
+        self.assertEqual(page.count("class=violin "), 3)
+        self.assertNotRegex(page, 'd="[^"]*(?:nan|inf)')
+
+    def test_one_workflow_over_its_time(self):
+        """Two attempts that overlap for half of their time, one of a sub-workflow; a third one is of another workflow."""
+        start = int(time.time() - 90_000) * 1_000_000
+        attempts = [attempt(i, f"t{i}", 5, lambda s, i=i: 20 * (i + 1), lambda s, i=i: 1 + i, lambda s: 4, rows=100) for i in range(3)]
+        for number, one in enumerate(attempts):
+            begin = start + 50_000_000 * number
+            one["runtime"][0]["start_time"] = one["metadata"][0]["start_time"] = stamp(begin)
+            for i, row in enumerate(one["metrics"]):
+                row["timestamp"] = stamp(begin + 1_000_000 * i)
+        attempts[1]["metadata"][0]["root_workflow_id"] = "wf-0"
+        words = self.save(joined(attempts))
+        report = self.report(*words, "--workflow", "wf-0")
+        self.assertEqual(sorted(task["task"] for task in report["tasks"]), ["t0", "t1"])
+        self.assertEqual((report["notes"], report["metrics_unmatched"]), ([], 0))
+        series = report["series"]
+        self.assertEqual((series["step_s"], len(series["used"]["memory_gb"]), series["start"][:19]), (1, 150, stamp(start)[:19].replace(" ", "T")))
+        self.assertEqual(series["used"]["memory_gb"], [1] * 50 + [3] * 50 + [2] * 50)
+        for value, want in zip(series["used"]["cores"], [0.3] * 50 + [0.9] * 50 + [0.6] * 50):
+            self.assertAlmostEqual(value, want, 3)
+        self.assertEqual(series["requested"]["cores"], [2] * 50 + [4] * 50 + [2] * 50)
+        first, second = sorted(series["attempts"], key=lambda line: line["task"])
+        self.assertEqual((first["used"]["disk_gb"], second["used"]["disk_gb"]), ([4] * 100 + [None] * 50, [None] * 50 + [4] * 100))
+        self.analyze(*words, "--workflow", "wf-0", "-o", self.path("page.html"))
+        with open(self.path("page.html"), encoding="utf-8") as file:
+            page = file.read()
+        self.assertIn("<title>t1, attempt 1</title>", page)
+        self.assertEqual(page.count("class=sum "), 3)
+        self.assertNotIn("<bdi>t2</bdi>", page)
+        self.assertNotIn("series", self.report(*words))
+        self.assertIn("no call attempt of workflow wf-9", self.analyze(*words, "--workflow", "wf-9", rc=1).err)
 
     def test_page(self):
         attempts = self.linear(12)

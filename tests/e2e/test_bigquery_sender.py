@@ -5,10 +5,12 @@ import glob
 import json
 import os
 import random
+import shutil
 import signal
+import tempfile
 import time
 
-from bigquery import METRICS, ROWS, BigQuery, Cloud, Spool, crc32c, metrics_record, record, service_account
+from bigquery import METRICS, ROWS, BigQuery, Cloud, Spool, column, crc32c, metrics_record, record, service_account, utc
 from support import SANITIZED, TACHO, marked_pids, until
 
 
@@ -404,6 +406,41 @@ class Runs(BigQuery):
         self.assertEqual(done.rc, 0, done)
         self.assertFalse(os.path.exists(spool.folder))
         self.assertEqual(len(self.cloud.rows("metrics")), 1)
+
+    def test_all_passes_over_runs_of_another_bigquery(self):
+        """They are none of ours: no failure of --all, and nothing of them goes to our BigQuery, beside a run either."""
+        for number, endpoint in enumerate(("http://127.0.0.1:9", "")):  # "": Google's own
+            spool = Spool(self.path("state", "tacho", "spool", f"20261115T140000Z-1-0000000{number}"), [[metrics_record(self.now_us, 0)]], destination={"endpoint": endpoint})
+            done = self.tacho("deliver", "--all", env=self.cloud.environment())
+            self.assertEqual((done.rc, done.out), (0, "0 delivered, 0 left\n"), done)
+            self.assertIn(endpoint or "bigquery.googleapis.com", done.err)
+            self.assertIn("--bq-endpoint", done.err)
+            done = self.tacho("run", "-i", "0.1", "-o", "bq://project.data", "--", "true", env=self.cloud.environment())
+            self.assertEqual(done.rc, 0, done)
+            done = self.tacho("deliver", spool.folder, env=self.cloud.environment())
+            self.assertEqual((done.rc, done.out), (1, "0 delivered, 1 left\n"), done)
+            self.assertTrue(os.path.exists(os.path.join(spool.folder, "000000.rec")))
+            self.assertNotIn(self.cloud.name("metrics"), self.cloud.double.tables)
+
+    def test_a_spool_in_memory_is_bounded(self):
+        """18 MB of rows in /dev/shm while BigQuery refuses them: neighbours are merged, and nothing that was counted is lost."""
+        root = tempfile.mkdtemp(dir="/dev/shm")
+        self.addCleanup(shutil.rmtree, root)
+        padding = "x" * 1_500_000
+        segments = [[record("T", self.now_us + segment * 2_000_000 + row * 1_000_000,
+                            {"timestamp": utc(self.now_us + segment * 2_000_000 + row * 1_000_000), "seq": 2 * segment + row, "job_name": padding, "system_utime": 1.5})
+                     for row in range(2)] for segment in range(6)]
+        spool = Spool(os.path.join(root, "20261115T140000Z-1-00000000"), segments, form="run", given={}, task={}, metrics={}, constant={"run_id": "r"},
+                      destination={"tables": {"T": "samples"}, "endpoint": "http://" + self.cloud.host}, scope=["x", "r"],
+                      columns=[column("timestamp", "TIMESTAMP", "REQUIRED"), column("run_id", "STRING", "REQUIRED"), column("seq", "INTEGER"), column("job_name", "STRING"),
+                               column("system_utime", "FLOAT")])
+        done = self.tacho("deliver", spool.folder, env=self.cloud.environment(), timeout=120)
+        self.assertEqual(done.rc, 0, done)
+        self.assertIn("the spool in memory is full", done.err)
+        rows = self.cloud.rows("samples")
+        self.assertTrue(8 <= len(rows) < 12, len(rows))
+        self.assertEqual(sum(row["system_utime"] for row in rows), 18)
+        self.assertEqual(max(row["seq"] for row in rows), 11)
 
     def test_wrong_destinations(self):
         for uri in ("bq://project", "bq://", "bq://project.a-b", "bq://p.d.t?what=1", "bq://p q.d"):

@@ -1,4 +1,5 @@
 """compare, runs, prune, rm, note, advise, config and what tacho answers to a mistake: each row of their tables."""
+import ctypes
 import fcntl
 import json
 import os
@@ -6,11 +7,40 @@ import pty
 import struct
 import subprocess
 import termios
+import unicodedata
 
 from stored_runs import make_run
 from support import TACHO, Case, until
 
 DAY = 86400
+
+
+def wide(text):
+    """Columns of a terminal."""
+    return sum(0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)
+
+
+class Opened:
+    """Counts how often files are opened."""
+    IN_OPEN = 0x20
+    EVENT_BYTES = 16
+
+    def __init__(self):
+        self.libc = ctypes.CDLL(None, use_errno=True)
+        self.fd = self.libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        assert self.fd >= 0, os.strerror(ctypes.get_errno())
+
+    def add(self, path):
+        assert self.libc.inotify_add_watch(self.fd, path.encode(), self.IN_OPEN) >= 0, os.strerror(ctypes.get_errno())
+
+    def count(self):
+        try:
+            return len(os.read(self.fd, 1 << 16)) // self.EVENT_BYTES
+        except BlockingIOError:
+            return 0
+
+    def close(self):
+        os.close(self.fd)
 
 
 class Commands(Case):
@@ -87,6 +117,30 @@ class Commands(Case):
                         self.assertIn("…", out)
         self.assertLess(max(len(line) for line in self.tacho("compare", "last", "last~1").out.splitlines()), 120)
 
+    def test_ids_are_whole_and_wide_characters_count_as_two(self):
+        names = ["a-job-name-of-more-than-eleven", "日本語のジョブの名前はもっと長い", "👩🚀 rocket", "ne\u0301e\u0301"]
+        for digit, name in enumerate(names, 1):
+            self.make(digit, job=name, command=["python3", name * 3], ago_s=digit, phases=[
+                {"name": name * 3, "started": 0, "ended": 5, "seconds": 5, "cpu_s": 1, "cpu_mean": 1, "memory_peak_mib": 5}])
+        for columns in (20, 40, 60, 80, 100, 250):
+            status, out = self.on_terminal("runs", columns=columns)
+            self.assertEqual(status, 0, out)
+            lines = out.splitlines()
+            self.assertEqual([line[:18] for line in lines[1:]], [f"20261115-00000000000{digit}"[:18] for digit in range(1, 5)], out)
+            for line in lines:
+                self.assertLessEqual(wide(line), columns, out)
+            whens = {wide(line[:line.index("ok  ")]) for line in lines[1:] if "ok  " in line}
+            self.assertLessEqual(len(whens), 1, out)
+            status, out = self.on_terminal("show", "last~3", columns=columns)
+            table = out.split("\n\n")[1].splitlines()
+            self.assertLessEqual(max(map(wide, table)), columns, out)
+            if columns == 250:
+                self.assertIn(names[3] * 3, out)
+        self.assertIn(names[0] * 3, self.tacho("show", "last~0").out)
+        status, out = self.on_terminal("runs", columns=80)
+        for words in ("a-j", "日", "👩", "pyth"):
+            self.assertIn(words, out)
+
     def test_runs(self):
         self.make(1, job="train", ago_s=10 * DAY)
         self.make(2, job="train", ago_s=3 * DAY, state="failed", exit_code=1)
@@ -122,17 +176,35 @@ class Commands(Case):
             self.assertIn("cannot read the run store", done.err)
 
     def test_one_run_is_found_without_reading_the_others(self):
-        """A run.json that nobody writes to would be waited for."""
+        watch = Opened()
+        self.addCleanup(watch.close)
         for i in range(30):
-            folder = make_run(self.store, f"20261114-0000000000{i:02}", job="old", ago_s=DAY + i)
-            changed = os.stat(folder).st_mtime
-            os.unlink(folder + "/run.json")
-            os.mkfifo(folder + "/run.json")
-            os.utime(folder, (changed, changed))
+            watch.add(make_run(self.store, f"20261114-0000000000{i:02}", job="old", ago_s=DAY + i) + "/run.json")
         newest = os.path.basename(make_run(self.store, "20261115-aabbccddeeff", job="new"))
         for name in ("last", newest, newest[:13], self.store + "/" + newest, "last~0", "last:new"):
             for command in (["show"], ["report", "-o", self.path("r.html")]):
-                self.assertEqual(self.tacho(*command, name, timeout=20).rc, 0, name)
+                self.assertEqual(self.tacho(*command, name).rc, 0, name)
+                self.assertEqual(watch.count(), 0, name)
+        self.assertEqual(self.tacho("runs").rc, 0)
+        self.assertEqual(watch.count(), 30)
+
+    def test_what_is_no_plain_file_is_not_waited_for(self):
+        """Planted in a store that is shared, for each file of a run by itself."""
+        good = os.path.basename(make_run(self.store, "20261115-aabbccddeeff", job="new"))
+        for number, name in enumerate(("run.json", "metrics.csv", "processes.csv", "devices.csv", "marks.csv", "notes.txt")):
+            folder = make_run(self.store, f"20261115-0000000000{number:02}", job="old", ago_s=60 + number)
+            if os.path.exists(f"{folder}/{name}"):
+                os.unlink(f"{folder}/{name}")
+            os.mkfifo(f"{folder}/{name}")
+        for words in (["runs"], ["runs", "--json"], ["show", "last:old"], ["show", "last~3"], ["compare", "last", "last~1"], ["advise", "--job", "old"],
+                      ["report", "last", "last~1", "last~2", "-o", self.path("r.html")], ["why", "last:old"], ["prune", "--dry-run", "--keep", "1"]):
+            done = self.tacho(*words, timeout=20)
+            self.assertIn(done.rc, (0, 1, 125), (words, done))
+        self.assertIn(good, self.tacho("runs", "--json", timeout=20).out)
+        for number in range(6):
+            for words in (["show"], ["show", "--json"], ["report", "-o", self.path("r.html")], ["export", "-f", "csv"], ["export", "-f", "nextflow"], ["rm", "--yes"]):
+                self.assertIn(self.tacho(*words, f"20261115-0000000000{number:02}", timeout=20).rc, (0, 1, 125), (words, number))
+            self.assertTrue(os.path.isdir(f"{self.store}/20261115-0000000000{number:02}"))
 
     def left(self):
         return "".join(sorted(name[-1] for name in os.listdir(self.store)))
@@ -307,7 +379,7 @@ class Advise(Case):
         done = self.tacho("advise", "last", "--prices", prices, "--json")
         found = json.loads(done.out)["prices"]
         self.assertEqual([(row["server"], row["run_cost"]) for row in found], [("s3", 0.3), ("s4", 0.4), ("s5", 0.5), ("s6", 0.6), ("s7", 0.7)])
-        self.assertIn("1 lines", done.err)
+        self.assertIn("1 line without", done.err)
         self.assertIn("0.300000", self.tacho("advise", "last", "--prices", prices).out)
         for text, word in (("server,vcpus\nx,1\n", "memory_gib"), ("", "lacks"), ("\x00\xff,,\n", "lacks")):
             done = self.tacho("advise", "last", "--prices", self.write("bad.csv", text))
@@ -327,11 +399,16 @@ class Coach(Case):
                                   (["attach", "4242"], 125, "tacho attach --pid 4242"), (["attach", "--name", "python"], 125, "tacho attach --pid PID"),
                                   (["report", "x.pdf"], 125, "tacho report last -o x.html"), (["report", "last", "-o", "x.pdf"], 125, "-o x.html"),
                                   (["compare", "a.jsonl", "b.jsonl"], 125, "a.csv"), (["run", "--pid", "1", "--", "true"], 125, "tacho attach --pid 1"),
-                                  (["run", "-o", "gs://b/x", "--", "true"], 125, "bq://"), (["rm"], 125, "tacho rm RUN"), (["prune"], 125, "--older 30d")):
+                                  (["run", "-o", "gs://b/x", "--", "true"], 125, "bq://"), (["rm"], 125, "tacho rm RUN"), (["prune"], 125, "--older 30d"),
+                                  (["FOO=1", "cmd", "x y"], 125, "tacho run -- env FOO=1 cmd 'x y'"), (["python3", "train.py"], 125, "tacho run -- python3 train.py"),
+                                  (["job.py"], 125, "tacho run -- python3 job.py"), (["rusn"], 125, "did you mean runs?"), (["run", "cd"], 127, "(cd FOLDER &&"),
+                                  (["run", "ulimit", "-n", "64"], 127, "sh -c 'ulimit -n 64; CMD'"), (["run", "-o", "az://x", "--", "true"], 125, "cannot write to \"az://\"")):
             with self.subTest(words):
                 done = self.tacho(*words)
                 self.assertEqual(done.rc, rc, done)
                 self.assertIn(wanted, done.err)
+                if words in (["run", "--", "/tmp"], ["run", "-o", "az://x", "--", "true"]):
+                    self.assertNotRegex(done.err, "chmod|did you mean")
         self.assertEqual(self.run_folders(), [])
 
     def test_what_is_ignored_is_said(self):
@@ -339,6 +416,7 @@ class Coach(Case):
         self.assertEqual(done.rc, 0)
         self.assertIn("TACHO_INTERVALL; did you mean TACHO_INTERVAL?", done.err)
         self.assertNotIn("nobody reads", self.tacho("run", "--", "true").err)
+        self.assertNotIn("did you mean", self.tacho("run", "--", "true", env={"TACHO_FOO": "1"}).err)
         missing = [probe["name"] for probe in json.loads(self.tacho("list", "probes", "--json").out) if not probe["available"]]
         for name in missing[:2]:
             done = self.tacho("run", "--probe", name, "--", "true")
@@ -390,6 +468,27 @@ class Coach(Case):
         for words in (["runs"], ["show", "000000000001"], ["compare", "last", "last"], ["advise", "000000000001"], ["doctor"], ["config"], ["list", "metrics"]):
             self.tacho(*words, env=env).out.encode("ascii")
         self.assertIn("jöb", self.tacho("show", "000000000001", "--json", env=env).out)
+
+    def make_odd(self):
+        make_run(self.store, "20261115-000000000001", job="jöb", command=["ü" * 10, "…"], phases=[
+            {"name": "äöü", "started": 0, "ended": 5, "seconds": 5, "cpu_s": 1, "cpu_mean": 1, "memory_peak_mib": 5}])
+
+    def test_messages_are_ascii_in_a_c_locale(self):
+        """Hints, warnings and what they quote, of every program that speaks to a person."""
+        self.write("jöb.py", "")
+        self.make_odd()
+        for words in (["run", "ä | b"], ["run", "jöb.py"], ["run", "ünknown"], ["run", "--tag", "…", "--", "true"], ["run", "--probe", "µ", "--", "true"],
+                      ["run", "-i", "5µs", "--", "true"], ["attach", "tränen"], ["show", "jöb"], ["show", "nö"], ["show"], ["compare", "ä", "b"], ["rm", "ü"],
+                      ["report", "x…pdf"], ["prune"], ["nosuch–command"], ["advise", "last", "--for", "…"], ["why", "last"], ["why", "ä.csv"], ["top", "ä"],
+                      ["runs", "--since", "µ"], ["config", "--interval", "…"], ["query", "SELECT 'ä' AS x, 'b' AS ü"], ["query", "SELECT … FROM runs"],
+                      ["deliver", "ä"], ["discover", "--ä"], ["cromwell", "upload", "ä"], ["bq", "ä"], ["list", "ä"], ["hook", "ä"], ["export", "ä", "-f", "µ"],
+                      ["mark", "ä"], ["doctor", "ä"], ["help", "ä"], ["help"], ["run", "--help"], ["doctor", "--no-store"], ["list", "probes"], ["show", "last"],
+                      ["compare", "last", "last"], ["run", "--summary", "full", "-n", "jöb", "--", "true"], ["top", "last", "--once"]):
+            for locale in ({"LC_ALL": "C"}, {"LC_ALL": None, "LC_CTYPE": "POSIX"}, {"LANG": "de_DE.ISO-8859-1"}):
+                with self.subTest(words=words, locale=locale):
+                    done = self.tacho(*words, env={**locale, "TACHO_ÄÖ": "1"}, text=False)
+                    done.err.decode("ascii")
+                    done.out.decode("ascii")
 
     def test_completion_of_runs_and_jobs(self):
         make_run(self.store, "20261115-000000000001", job="train")

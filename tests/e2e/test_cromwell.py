@@ -272,6 +272,55 @@ class Upload(Cromwell):
         self.assertEqual(self.rows(), [])
 
 
+class Progress(Cromwell):
+    def seen(self, *words, env=None):
+        """What a person sees on stderr."""
+        leader, follower = os.openpty()
+        process = self.spawn("cromwell", "upload", *words, stderr=follower, env={**self.use(), **(env or {})})
+        os.close(follower)
+        told = b""
+        while True:
+            try:
+                piece = os.read(leader, 65536)
+            except OSError:  # nobody writes any more
+                break
+            if not piece:
+                break
+            told += piece
+        os.close(leader)
+        return process.wait(timeout=60), told.decode()
+
+    def test_a_person_sees_what_is_done(self):
+        """Each step, however short the one before it was, and in the end nothing but what was done."""
+        rc, told = self.seen(PAPI, BATCH)
+        self.assertEqual(rc, 0, told)
+        steps = told.split("\r\x1b[K")
+        for word in (f"1/2 fetching {PAPI}", "1/2 reading", "1/2 sending the last of 3 rows", f"2/2 fetching {BATCH}", "2/2 reading"):
+            self.assertTrue(any(word in step for step in steps), (word, told))
+        last = [line.rpartition("\x1b[K")[2] for line in told.splitlines()]
+        self.assertTrue(all(line.startswith("tacho: ") for line in last if line), told)
+        self.assertEqual(len([line for line in last if "3 rows" in line]), 1, told)
+        self.assertNotIn("fetching", self.upload(PAPI).err)
+        rc, told = self.seen("-q", PAPI)
+        self.assertEqual((rc, told), (0, ""))
+
+    def test_a_long_document_shows_how_far_it_is(self):
+        call = {"executionStatus": "Done", "backend": "PAPIv2", "shardIndex": -1, "attempt": 1, "start": "2026-11-01T00:00:00Z", "end": "2026-11-01T01:00:00Z",
+                "jes": {"machineType": "n1-standard-1"}}
+        document = {"id": PAPI, "workflowName": "w", "status": "Succeeded", "calls": {f"w.t{i}": [{**call, "shardIndex": i}] for i in range(20_000)}}
+        self.write("m.json", json.dumps(document))
+        rc, told = self.seen("--metadata", self.path("m.json"))
+        self.assertEqual(rc, 0, told[-500:])
+        self.assertRegex(told, r"reading: \d+ %")
+        self.assertRegex(told, r"sending: \d+ rows, \d+ % of the document")
+
+    def test_a_message_has_a_line_of_its_own(self):
+        self.cloud.fault({"status": 503}, nth=1)
+        rc, told = self.seen(PAPI)
+        self.assertEqual(rc, 0, told)
+        self.assertRegex(told, r"\x1b\[Ktacho: [^\r\n]*503")
+
+
 class BadInput(Cromwell):
     def test_configuration(self):
         for missing in ("CROMWELL_BASEURL", "DATASET_ID", "GCP_PROJECT"):

@@ -4,8 +4,9 @@ import json
 import os
 import time
 
+import fake_gpus
 from service import Service
-from support import BUILD, Case, deliverers, until
+from support import Case, deliverers, until
 
 
 class Delivery(Case):
@@ -73,15 +74,13 @@ class Delivery(Case):
 
 class Start(Delivery):
     def test_is_what_discover_prints(self):
-        fake = os.path.join(BUILD, "lib", "libfake_nvml.so")
-        self.write("machine", "device name=H200 util=50 total=1048576000 used=1048576\n" * 2)
-        env = {"TACHO_NO_CLOUD": "1", "TACHO_NVML_LIBRARY": fake, "FAKE_NVML": self.path("machine")}
+        device = "device name=H200 util=50 total=1048576000 used=1048576"
+        env = {"TACHO_NO_CLOUD": "1", **fake_gpus.machine(self, device, device)}
         _, run = self.go("sleep", "0.7", **env)  # a driver answers after a moment, and the run is announced then
         said = json.loads(self.tacho("discover", "--json", env=env).out)
         sent = {key: value for key, value in run["start"].items() if key.startswith(("host_", "cloud_"))}
         self.assertEqual(sent, {key: value for key, value in said.items() if key.startswith(("host_", "cloud_"))})
-        if os.path.exists(fake):
-            self.assertEqual((sent["host_gpu_model"], sent["host_gpu_count"], sent["host_gpu_memory_mib"]), ("H200", 2, 2000))
+        self.assertEqual((sent["host_gpu_model"], sent["host_gpu_count"], sent["host_gpu_memory_mib"]), ("H200", 2, 2000))
 
     def test_fields(self):
         _, run = self.go("true", options=("--job-name", "j", "--team", "t", "--tag", "a=b", "--tag", "c=d", "--hide", "host_ip"))

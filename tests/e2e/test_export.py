@@ -134,6 +134,26 @@ class Export(Case):
             self.assertEqual((done.rc, len(done.err.splitlines())), (125, 1), done)
         self.assertEqual(self.read("precious"), "mine\n")
 
+    def test_files_of_others_where_everybody_writes(self):
+        """As the kernel has it with fs.protected_regular and _fifos, also where those are off."""
+        self.need_root()
+        os.mkdir(self.path("open"))
+        os.chmod(self.path("open"), 0o1777)
+        for ending in (".prom", ".nftrace", ".md", ".html", ".benchmark.tsv", ".csv", ".csv.gz", ".jsonl"):
+            for make in (lambda path: self.write(os.path.relpath(path, self.dir), "theirs\n", 0o666), os.mkfifo):
+                path = self.path("open", "x" + ending)
+                make(path)
+                os.chown(path, 65534, 65534)
+                done = self.tacho("run", "-q", "--no-store", "-o", path, "--", "true")
+                self.assertEqual((done.rc, len(done.err.splitlines())), (125, 1), done)
+                self.assertIn("somebody else's file", done.err)
+                if os.path.isfile(path):
+                    self.assertEqual(self.read(os.path.relpath(path, self.dir)), "theirs\n")
+                os.unlink(path)
+                self.record(path, command=("true",))  # and our own
+                self.record(path, command=("true",))
+                os.unlink(path)
+
     def test_what_is_special_is_written_to_and_stays(self):
         self.need_root()
         device = self.path("null")

@@ -9,23 +9,13 @@ import socket
 import subprocess
 import time
 
+import fake_gpus
+from fake_gpus import MIB
 from support import BUILD, COLUMNS, SANITIZED, Case, children_of, process_state, until
-
-LIBRARY = os.path.join(BUILD, "lib", "libfake_nvml.so")
-MIB = 1 << 20
 
 
 class Gpu(Case):
-    def setUp(self):
-        super().setUp()
-        if not os.path.exists(LIBRARY):
-            self.skipTest("the fake driver library is not built")
-
-    def machine(self, *lines):
-        """Describes the machine; may be called again while tacho runs."""
-        self.write("machine.new", "\n".join(lines) + "\n")
-        os.rename(self.path("machine.new"), self.path("machine"))
-        return {"TACHO_NVML_LIBRARY": LIBRARY, "FAKE_NVML": self.path("machine")}
+    machine = fake_gpus.machine
 
     def rows(self, env, *job, options=("-i", "100ms")):
         done, run, table = self.tracked(*(job or ("sleep", "0.8")), options=options, env=env)

@@ -3,22 +3,13 @@ import csv
 import json
 import os
 
-from support import BUILD, Case, until
-
-LIBRARY = os.path.join(BUILD, "lib", "libfake_nvml.so")
-MIB = 1 << 20
+import fake_gpus
+from fake_gpus import MIB
+from support import Case, until
 
 
 class GpuVerdict(Case):
-    def setUp(self):
-        super().setUp()
-        if not os.path.exists(LIBRARY):
-            self.skipTest("the fake driver library is not built")
-
-    def machine(self, *lines):
-        self.write("machine.new", "\n".join(lines) + "\n")
-        os.rename(self.path("machine.new"), self.path("machine"))
-        return {"TACHO_NVML_LIBRARY": LIBRARY, "FAKE_NVML": self.path("machine")}
+    machine = fake_gpus.machine
 
     def judged(self, *devices, more=(), seconds=4):
         """why --json of a job that holds a context on the second of two GPUs, and the rows of devices.csv."""

@@ -59,6 +59,13 @@ def sleeps(terminal):
     return terminal.find("sleep") and running(terminal)
 
 
+def stops(name):
+    def is_stopped(terminal):
+        pid = terminal.find(name)
+        return pid and process_state(pid) == "T"
+    return is_stopped
+
+
 def send(number, name):
     def act(terminal):
         pid = terminal.find(name)
@@ -66,6 +73,16 @@ def send(number, name):
             os.kill(pid, number)
         return pid
     return act
+
+
+def hang_up(terminal):
+    """What the shell is told when its terminal goes; the kernel tells the group in the foreground when the shell has ended."""
+    terminal.process.send_signal(signal.SIGHUP)
+    return True
+
+
+def no_shell(terminal):
+    return terminal.process.poll() is not None
 
 
 UP = re.compile("up\r\n")
@@ -114,6 +131,32 @@ SCENARIOS = {
     "stopped_by_somebody": ["{T}sleep 100 &\n", READY, sleeps, send(signal.SIGSTOP, "sleep"), stopped, "jobs\n", READY,
                             "kill -9 %1\n", nobody, READY, "jobs\n", READY, "\n", READY],
     "stopped_and_killed": ["{T}sleep 100\n", sleeps, key("Z"), READY, stopped, "kill -9 %1\n", nobody, READY, "jobs\n", READY, "\n", READY],
+    "one_of_a_pipeline_stops": ["{T}sleep 100 | {T}cat\n", sleeps, send(signal.SIGSTOP, "sleep"), stops("sleep"), key("C"), send(signal.SIGCONT, "sleep"),
+                                nobody, READY] + STATUS,
+    "a_shell_with_job_control_of_its_own": ["sh -c 'set -m; {T}sleep 100; echo s$?; fg'\n", sleeps, key("Z"), seen("s148"), sleeps, key("C"),
+                                            READY] + STATUS,
+    "a_script_as_the_job": ["{T}sh -c 'sleep 100; echo after'\n", sleeps, key("Z"), READY, stopped, "fg\n", running, key("C"), READY] + STATUS,
+    "in_the_background_of_a_script": ["sh -c '{T}sleep 100 & echo up; wait'\n", UP, sleeps, key("C"), READY, sleeps] + STATUS,
+    "disowned": ["{T}sleep 100 &\n", READY, sleeps, "disown %1\n", READY, "jobs\n", READY, "exit\n", no_shell, sleeps],
+    "the_terminal_hangs_up": ["{T}sleep 100\n", sleeps, hang_up, no_shell, nobody],
+    "the_terminal_hangs_up_on_a_stopped_job": ["{T}sleep 100\n", sleeps, key("Z"), READY, stopped, "echo on$((1+1))\n", seen("on2"), READY, hang_up,
+                                               no_shell, nobody],
+    "nohup_in_the_background": ["nohup {T}sleep 100 >/dev/null 2>&1 &\n", READY, sleeps, hang_up, no_shell, sleeps],
+    "nohup_as_the_job": ["{T}nohup sh -c 'echo up; sleep 100' </dev/null 2>/dev/null | cat\n", UP, sleeps, key("C"), READY] + STATUS,
+    "nothing_is_open": ["{T}sh -c 'exit 3' <&- >&- 2>&-\n", READY] + STATUS,
+    "a_time_limit_around": ["timeout 1 {T}sleep 100\n", READY] + STATUS,
+    "a_time_limit_in_the_foreground": ["timeout --foreground 99 {T}cat\n", running, "a\n", seen("a"), key("Z"), READY, stopped, "fg\n", running, "b\n",
+                                       seen("b"), key("D"), READY] + STATUS,
+    "a_terminal_of_its_own": ["script -qec \"{T}sh -c 'echo up; read word; exit 4'\" /dev/null\n", UP, "word\n", READY] + STATUS,
+    "a_session_of_its_own": ["setsid -w {T}sh -c 'echo up; kill -TERM $$'\n", UP, READY] + STATUS,
+    "a_session_of_the_jobs_own": ["{T}setsid -w sh -c 'echo up; exit 5'\n", UP, READY] + STATUS,
+    "no_environment": ["env -i PATH=\"$PATH\" TACHO_E2E_MARK=$TACHO_E2E_MARK {T}sh -c 'echo up; sleep 100'\n", UP, sleeps, key("C"), READY] + STATUS,
+    "in_place_of_a_subshell": ["(exec {T}sleep 100)\n", sleeps, key("Z"), READY, stopped, "fg\n", running, key("\\"), READY] + STATUS,
+    "one_inside_the_other": ["{T}tacho -q -- sleep 100\n", sleeps, key("Z"), READY, stopped, "jobs\n", READY, "fg\n", running, key("C"), READY] + STATUS,
+    "what_it_prints_is_taken": ["x=$({T}sh -c 'echo out; exit 3'); echo $x st=$?\n", re.compile(r"out st=\d+\r\n"), READY],
+    "writes_from_the_background": ["stty tostop; {T}sh -c 'echo up' &\n", READY, stopped, "jobs\n", READY, "fg\n", UP, READY] + STATUS,
+    "ctrl_c_twice": ["{T}sh -c 'trap \"echo again\" INT; echo up; sleep 100; sleep 100; exit 6'\n", UP, sleeps, key("C"), seen("again"), sleeps, key("C"),
+                     seen("again"), READY] + STATUS,
     "a_time_limit_of_its_own": ["{T}timeout 100 sh -c 'echo up; read word; echo got $word'\n", UP, "hello\n", seen("got hello"),
                                 READY] + STATUS,
 }

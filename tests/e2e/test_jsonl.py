@@ -4,7 +4,8 @@ import os
 import subprocess
 import time
 
-from support import BUILD, COLUMNS, TACHO, Case, Table, burner, until
+import fake_gpus
+from support import COLUMNS, TACHO, Case, Table, burner, until
 
 CPU = {"utilization_pct", "per_core_pct", "utime_secs", "stime_secs", "process_count", "cgroup_utilization_pct",
        "cgroup_usage_secs", "process_cores_used", "process_child_count", "process_utime_secs", "process_stime_secs",
@@ -65,11 +66,7 @@ class JsonLines(Case):
 
     def test_private_is_private(self):
         """Nothing that tells this machine from another is in any file of the run."""
-        library = os.path.join(BUILD, "lib", "libfake_nvml.so")
-        env = {"TACHO_HIDE": "private"}
-        if os.path.exists(library):
-            self.write("machine", "device name=H200 util=50 total=1000000 used=1000\n")
-            env.update({"TACHO_NVML_LIBRARY": library, "FAKE_NVML": self.path("machine")})
+        env = fake_gpus.machine(self, "device name=H200 util=50 total=1000000 used=1000")
         secrets = {os.uname().nodename} if len(os.uname().nodename) > 3 else set()
         for name in os.listdir("/sys/class/net"):
             with open(f"/sys/class/net/{name}/address", encoding="ascii") as file:

@@ -3,6 +3,7 @@ with other people's clients, by scripts/interop katib."""
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -126,6 +127,41 @@ class KatibDb(Case):
         process.wait()
         self.serve("--store", file)
         self.assertEqual(len(json.loads(self.katib("log", "trial", "--store", file, "--json").out)), 3)
+
+    def test_more_connections_than_descriptors(self):
+        """Once without a descriptor, gRPC's own listener took nobody any more, for good."""
+        for at_start in (True, False):
+            file = self.path(f"katib-{at_start}.db")
+            words = ["db", "--listen", "127.0.0.1:0", "--store", file]
+            process = (self.spawn("-c", 'ulimit -n 80; exec "$@"', "sh", KATIB, *words, program="/bin/sh") if at_start
+                       else self.spawn(*words, program=KATIB))
+            port = int(re.search(r"serving on 127\.0\.0\.1:(\d+)", process.stderr.readline())[1])
+            if not at_start:
+                resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (80, 80))
+            self.fill(file)
+            many = []
+            self.addCleanup(lambda them=many: [one.close() for one in them])
+            for _ in range(150):
+                many.append(socket.create_connection(("127.0.0.1", port), timeout=LIMIT_S))
+            self.assertIn("no descriptor is left", process.stderr.readline())
+            for one in many:
+                one.close()
+            done = self.katib("log", "trial", "--server", f"127.0.0.1:{port}", "--timeout", "20s", "--json")
+            self.assertEqual((done.rc, len(json.loads(done.out or "[]"))), (0, 3), done)
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(process.wait(LIMIT_S), 0)
+
+    def test_names_and_families(self):
+        for listen, hosts in (("localhost:0", ["127.0.0.1"]), ("0.0.0.0:0", ["127.0.0.1", "localhost"]), (":0", ["127.0.0.1"]), ("[::]:0", ["127.0.0.1"])):
+            process = self.spawn("db", "--listen", listen, "--store", self.path("katib.db"), program=KATIB)
+            port = int(re.search(r":(\d+), storing", process.stderr.readline())[1])
+            for host in hosts:
+                self.assertEqual(self.katib("log", "nobody", "--server", f"{host}:{port}", "--timeout", "20s").rc, 0, (listen, host))
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(process.wait(LIMIT_S), 0)
+        done = self.katib("db", "--listen", "no-such-host.invalid:0", "--store", self.path("katib.db"))
+        self.assertEqual(done.rc, 1)
+        self.assertIn("no-such-host.invalid", done.err)
 
     @unittest.skipUnless(shutil.which("openssl"), "no openssl")
     def test_tls(self):

@@ -135,6 +135,8 @@ class TestKubeFaults(ClusterCase):
             "nested too deeply": kube_double.Raw(b'{"type":"ADDED","object":' + b"[" * 1000 + b"]" * 1000 + b"}\n"),
             "a bookmark without a version": {"type": "BOOKMARK", "object": {"kind": "Trial"}},
             "a bookmark": "bookmark",
+            "a version of no use, then a cut": kube_double.Raw(b'{"type":"BOOKMARK","object":{"kind":"Trial","metadata":{"resourceVersion":"a"}}}\n', cut=True),
+            "its predecessor's deletion": {"type": "DELETED", "object": {"kind": "Trial", "metadata": {"name": "first", "namespace": "team", "uid": "before"}}},
             "twice": "twice",
             "a cut": "cut",
             "slow": "slow",
@@ -221,6 +223,31 @@ class TestKubeFaults(ClusterCase):
         self.assertLessEqual(most[0], 16)
         self.assertTrue(until(lambda: self.threads() <= usual, 60), "what no Trial needs is watched no more")
         self.assertTrue(self.ready())
+
+    def test_a_server_that_asks_to_be_left_alone_is(self):
+        """It said to come back in 12 seconds, and the same write came again after 0.1, 0.2, 0.4 …"""
+        self.kube.rules.replace([{"match": {"path": ".*/trials/busy/status", "method": "PUT", "nth": 1},
+                                  "action": {"status": 429, "code": "TooManyRequests", "headers": {"Retry-After": "12"}}}])
+        self.start()
+        self.create(a_trial("busy"))
+        writes = lambda: [entry for entry in self.kube.log if entry["method"] == "PUT" and entry["path"].endswith("/busy/status")]  # noqa: E731
+        self.assertTrue(until(writes), self.logs())
+        refused = time.monotonic()
+        self.create(a_trial("other"))
+        self.started("other")
+        self.started("busy")
+        self.assertGreater(time.monotonic() - refused, 8)
+        self.assertEqual(writes()[0]["status"], 429)
+
+    def test_a_good_answer_that_is_no_lease(self):
+        """A proxy's 200 to anything was taken for a lease that nobody holds."""
+        self.kube.put("coordination.k8s.io/v1", "leases", {"metadata": {"name": "3fbc96e9.katib.kubeflow.org", "namespace": "kubeflow"}, "spec": {
+            "holderIdentity": "other", "leaseDurationSeconds": 3600, "renewTime": "2026-01-01T00:00:00.000000Z"}})
+        self.kube.rules.replace([{"match": {"path": ".*/leases/.*", "method": "GET", "to": 2, "from": 1}, "action": {"status": 200, "body": "{}"}}])
+        self.start_trials(wait=False)
+        leases = lambda method: [entry for entry in self.kube.log if "/leases" in entry["path"] and entry["method"] == method]  # noqa: E731
+        self.assertTrue(until(lambda: len(leases("GET")) > 2), self.logs())
+        self.assertEqual(leases("PUT"), [])
 
     def test_a_kind_without_a_watch_is_asked_for(self):
         """The watch of pods is refused; the Trial's job is followed all the same."""

@@ -267,6 +267,51 @@ class TestKubeInject(InjectCase):
         collector.kill()
         collector.wait()
 
+    def test_a_good_answer_that_is_something_else(self):
+        """A proxy's 200 to anything was taken for a job without an owner, for an empty Secret, and for a server that knows no Trials."""
+        self.kube.rules.replace([{"match": {"path": "/apis/kubeflow.org/v1beta1"}, "action": {"status": 200, "body": "<html>"}}])
+        hook = self.start_inject(ready=False)
+        self.assertTrue(until(lambda: "no list of resources" in self.read("inject-a.log")), self.logs())
+        self.assertEqual(self.plain(hook.health + "/readyz"), (503, "the caches are not filled yet\n"))
+        self.kube.rules.replace([])
+        self.assertTrue(until(lambda: self.plain(hook.health + "/readyz")[0] == 200), self.logs())
+        parts, secret = self.load("random"), self.kube.get("v1", "secrets", "kubeflow", "tacho-webhook-cert")
+        self.kube.set_silent(True)  # the caches are behind
+        pod = parts["pod"]
+        for number, body in enumerate(("{}", "[]", "<html>", json.dumps({"kind": "Status", "status": "Success"}))):
+            late = {"name": f"late-{number}", "uid": f"late-{number}"}
+            job = self.kube.get("batch/v1", "jobs", "team", parts["job"]["metadata"]["name"])
+            job["metadata"].update(late)
+            self.kube.put("batch/v1", "jobs", job)
+            pod["metadata"]["ownerReferences"][0].update(late)
+            self.kube.rules.replace([{"match": {"path": ".*/jobs/late-.*", "nth": 1}, "action": {"status": 200, "body": body}}])
+            changed, answer = self.admit(hook, pod)
+            self.assertIsNotNone(container(changed, LOGGER), (body, answer))
+        self.kube.set_silent(False)
+        self.kube.rules.replace([{"match": {"path": ".*/secrets/tacho-webhook-cert", "from": 1, "to": 100}, "action": {"status": 200, "body": "{}"}}])
+
+        def set_back(configuration):
+            configuration["webhooks"][0]["clientConfig"].pop("caBundle", None)
+        self.kube.change(ADMISSION, "mutatingwebhookconfigurations", "", "tacho.katib.kubeflow.org", set_back)
+        self.assertTrue(until(lambda: "not the object that was asked for" in self.read("inject-a.log")), self.logs())
+        self.assertEqual(self.kube.get("v1", "secrets", "kubeflow", "tacho-webhook-cert"), secret)
+
+    def test_the_signal_does_not_wait_for_the_api_server(self):
+        """Half a minute later, when the caBundle's write had failed, the kubelet had killed it with its requests."""
+        hook = self.start_inject()
+        self.kube.rules.replace([{"match": {"path": ".*/mutatingwebhookconfigurations/.*", "method": "PATCH"}, "action": {"delay_s": 100}}])
+        seen = len(self.kube.log)
+
+        def set_back(configuration):
+            configuration["webhooks"][0]["clientConfig"].pop("caBundle", None)
+        self.kube.change(ADMISSION, "mutatingwebhookconfigurations", "", "tacho.katib.kubeflow.org", set_back)
+        self.assertTrue(until(lambda: any("/secrets/" in entry["path"] for entry in self.kube.log[seen:])), self.logs())
+        time.sleep(0.5)
+        begun = time.monotonic()
+        hook.terminate()
+        self.assertEqual(hook.wait(60), 0, self.logs())
+        self.assertLess(time.monotonic() - begun, 15)
+
     def test_metrics_and_health(self):
         hook = self.start_inject()
         self.admit(hook, self.load("random")["pod"])

@@ -5,7 +5,8 @@ import socket
 import subprocess
 import sys
 
-from support import BUILD, TACHO, Case, burner, marked_pids, process_state, until
+import fake_gpus
+from support import TACHO, Case, burner, marked_pids, process_state, until
 
 # Sets an unusual state, then becomes the program: what a job inherits must survive all of it.
 UNUSUAL = """
@@ -149,11 +150,7 @@ class Manners(Case):
         return done.stdout.splitlines()[-1], done.stderr
 
     def test_no_defunct_gpu_reader(self):
-        library = os.path.join(BUILD, "lib", "libfake_nvml.so")
-        if not os.path.exists(library):
-            self.skipTest("the fake driver library is not built")
-        self.write("machine", "device util=50 total=1000000 used=1000\n")
-        env = {"TACHO_NVML_LIBRARY": library, "FAKE_NVML": self.path("machine")}
+        env = fake_gpus.machine(self, "device util=50 total=1000000 used=1000")
         for job, rc in (("sleep 0.4", 0), ("sleep 0.2; kill -9 $$", -9)):
             left, err = self.no_init(TACHO, "run", "-q", "-i", "50ms", "--", "sh", "-c", job, env=env)
             self.assertEqual(left, f"left [] {rc}", err)

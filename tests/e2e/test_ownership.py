@@ -404,6 +404,13 @@ class OtherUsers(Ownership):
                     os.lchown(os.path.join(top, name), OTHER, OTHER)
             os.lchown(path, OTHER, OTHER)
 
+    def programs_for_all(self):
+        """Where another user may start them: a checkout may be in a home that is closed."""
+        os.makedirs(self.path("bin"))
+        for program in ("tacho", "tacho-deliver"):
+            shutil.copy(os.path.join(BUILD, "bin", program), self.path("bin"))
+        return self.path("bin", "tacho")
+
     def test_folders_of_others_are_left_alone(self):
         """As root: `sudo tacho deliver --all` where another user planted a run, and a whole spool."""
         folder = self.spool()
@@ -439,11 +446,7 @@ class OtherUsers(Ownership):
         self.service.api_faults({"action": {"reset": "start"}})
         os.makedirs(self.path("home"))
         os.chmod(self.path("home"), 0o777)
-        # Where another user may start them: a checkout may be in a home that is closed.
-        os.makedirs(self.path("bin"))
-        for program in ("tacho", "tacho-deliver"):
-            shutil.copy(os.path.join(BUILD, "bin", program), self.path("bin"))
-        program = self.path("bin", "tacho")
+        program = self.programs_for_all()
         for user in ("nobody", None):
             env = self.env(TACHO_SPOOL_DIR=shared, TACHO_FINISH_TIMEOUT="0.5", HOME=self.path("home"), XDG_STATE_HOME=None)
             self.assertEqual(self.tacho("run", "--no-store", "--", "true", user=user, env=env, program=program).rc, 0)
@@ -495,6 +498,34 @@ class OtherUsers(Ownership):
         os.unlink(place + "/runs")
         self.assertEqual(go().rc, 0)
         self.assertEqual(len(os.listdir(place + "/runs")), 1)
+
+
+    def test_the_fall_back_spools_of_somebody_else(self):
+        """Without a home, where another user was first in each place: the rows are kept in a folder of our own, and are sent later."""
+        uid = 400000 + os.getpid()
+        user = ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--"]
+        places = ("/var/tmp", "/tmp", "/dev/shm")
+        program = self.programs_for_all()
+        os.chmod(self.path("victim"), 0o777)
+        self.victim = tree(self.path("victim"))
+
+        def ours():
+            return [os.path.join(place, name) for place in places for name in os.listdir(place) if name.startswith(f"tacho-{uid}")]
+        for place in places:
+            os.symlink(self.path("victim"), f"{place}/tacho-{uid}")
+        self.addCleanup(lambda: [os.unlink(path) if os.path.islink(path) else shutil.rmtree(path, True) for path in ours()])
+        env = self.env(HOME="/nonexistent", XDG_STATE_HOME=None, TACHO_SPOOL_DIR=None, TACHO_FINISH_TIMEOUT="0.5")
+        self.service.api_faults({"action": {"reset": "start"}})
+        done = self.tacho("run", "-q", "--no-store", "-i", "0.1", "--", "sleep", "0.3", wrap=user, env=env, program=program)
+        self.assertEqual(done.rc, 0, done)
+        left = [path for path in ours() if not os.path.islink(path)]
+        self.assertEqual([os.stat(path).st_uid for path in left], [uid], done)
+        self.assertEqual(len(os.listdir(left[0])), 1)
+        self.service.api_faults()
+        done = self.tacho("deliver", "--all", wrap=user, env=env, program=program)
+        self.assertEqual((done.rc, done.out), (0, "1 delivered, 0 left\n"), done)
+        self.assertEqual(len(self.service.finished()), 1)
+        self.assertEqual(tree(self.path("victim")), self.victim)
 
 
 class Credentials(Ownership):

@@ -5,7 +5,7 @@ import subprocess
 import sys
 import time
 
-from support import IS_ROOT, Case, burner, can, children_of, process_state, until
+from support import IS_ROOT, Case, burner, can, children_of, marked_pids, process_state, until
 
 
 class Signals(Case):
@@ -187,3 +187,28 @@ class Signals(Case):
         os.kill(agent, signal.SIGTERM)
         self.assertTrue(process.stdout.readline().startswith("TERM"))
         self.assertEqual(process.wait(30), 9)
+
+    def test_a_stop_below_pid_1(self):
+        """PID 1 is stopped by nothing inside its namespace: a Ctrl-Z has no effect, and a job that is stopped otherwise is recorded meanwhile."""
+        if not (IS_ROOT and can("unshare", "-pf", "--mount-proc", "true")):
+            self.skipTest("cannot make a PID namespace")
+        for number, code in ((signal.SIGSTOP, 3), (signal.SIGTSTP, 4), (signal.SIGTTIN, 5)):
+            script = f"(sleep 1; kill -CONT $$) & echo $$; kill -{int(number)} $$; exit {code}"
+            process = self.spawn("run", "-q", "-i", "50ms", "--no-store", "-o", self.path(f"{code}.csv"), "--", "sh", "-c", script,
+                                 wrap=["unshare", "-pf", "--mount-proc", "--kill-child"])
+            self.assertEqual(process.wait(30), code)
+            rows = len(self.read(f"{code}.csv").splitlines()) - 1
+            self.assertGreater(rows, 0 if number == signal.SIGTSTP else 5)
+
+    def test_killed_beside_a_stopped_job(self):
+        """The job stays as it is and goes on when somebody continues it; nothing of tacho's is left that would."""
+        process = self.spawn("run", "-q", "--", "sh", "-c", f"echo $$; kill -STOP $$; touch {self.path('done')}")
+        job = int(process.stdout.readline())
+        self.assertTrue(until(lambda: process_state(process.pid) == "T" and process_state(job) == "T"))
+        process.kill()
+        process.wait(30)
+        self.assertTrue(until(lambda: all(pid == job for pid in marked_pids(self.mark))), "the waker lives on")
+        time.sleep(0.3)
+        self.assertEqual(process_state(job), "T")
+        os.kill(job, signal.SIGCONT)
+        self.assertTrue(until(lambda: os.path.exists(self.path("done"))))

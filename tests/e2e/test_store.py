@@ -2,10 +2,14 @@
 import json
 import os
 import random
+import re
+import shutil
 import signal
+import socket
 import subprocess
 import time
 
+from stored_runs import make_run
 from support import IS_ROOT, TACHO, Case, Table, burner, can, children_of, until
 
 
@@ -131,6 +135,55 @@ class Store(Case):
         self.assertEqual(len(notes), 1, run["notes"])
         self.assertIn("rows are missing", notes[0])
 
+    def test_a_run_folder_that_somebody_swaps(self):
+        """Where others may write to the store: a link in its place is not followed, and the run goes on in its own folder."""
+        os.mkdir(self.path("victim"))
+        for name in ("run.json", "metrics.csv"):
+            self.write("victim/" + name, "precious\n")
+        job = f"mv $TACHO_RUN {self.path('away')}; ln -s {self.path('victim')} $TACHO_RUN; sleep 0.4; exit 3"
+        done = self.tacho("run", "-q", "-i", "50ms", "--", "sh", "-c", job)
+        self.assertEqual(done.rc, 3, done)
+        self.assertEqual(sorted(os.listdir(self.path("victim"))), ["metrics.csv", "run.json"])
+        for name in ("run.json", "metrics.csv"):
+            self.assertEqual(self.read("victim/" + name), "precious\n")
+        run = json.loads(self.read("away/run.json"))
+        self.assertEqual((run["state"], run["outcome"]["exit_code"]), ("failed", 3))
+        self.assertGreater(len(self.read("away/metrics.csv").splitlines()), 4)
+
+    def test_a_loss_at_the_end_is_in_the_notes(self):
+        """A page is written when run.json is whole already."""
+        os.mkdir(self.path("pages"))
+        done, run, _ = self.tracked("sh", "-c", f"rm -r {self.path('pages')}; exit 3", options=["-q", "-o", self.path("pages", "x.html")], rc=3)
+        self.assertEqual(done.err.count("x.html"), 1, done)
+        self.assertEqual(sum("x.html" in note for note in run["notes"]), 1, run["notes"])
+        self.assertEqual((run["state"], run["outcome"]["exit_code"]), ("failed", 3))
+
+    def test_each_write_that_fails_once_is_told_once(self):
+        """The n-th write of all has no room, for each n: the job ends as it would, every place tells for itself, and says so in run.json."""
+        if not can("strace", "-V"):
+            self.skipTest("no strace here")
+        trace, seen, ended = self.path("trace"), set(), False
+        for number in range(1, 40):
+            shutil.rmtree(self.store, ignore_errors=True)
+            wrap = ["-qq", "-y", "-o", trace, "-e", "trace=write", "-e", f"inject=write:error=ENOSPC:when={number}", TACHO]
+            done = self.tacho(*wrap, "run", "-q", "-i", "50ms", "-o", self.path("a.csv"), "-o", self.path("b.jsonl"), "-o", self.path("c.html"), "--", "sh", "-c",
+                              "sleep 0.12; exit 7", program="strace")
+            self.assertEqual(done.rc, 7, done)
+            failed = re.search(r"write\(\d+<(?:.*/)([^/]+)>, (.*) = -1 ENOSPC.*INJECTED", self.read("trace"))
+            if not failed:
+                break
+            name, text = failed.groups()
+            name = "c.html" if name.startswith(".c.html") else name
+            seen.add(name)
+            run, _ = self.the_run()
+            # What is tried again with the first line; and the page that says that the run goes on.
+            is_header = text.startswith(('"timestamp,system', '"timestamp,core', '"pid,')) or (name == "c.html" and not ended)
+            ended = ended or name == "c.html"
+            self.assertEqual(len(done.err.splitlines()), 0 if is_header else 1, (name, text, done))
+            where = "run store" if name == "metrics.csv" else name
+            self.assertEqual(sum(where in note for note in run["notes"]), 0 if is_header else 1, (name, run["notes"]))
+        self.assertLessEqual({"marks.csv", "processes.csv", "devices.csv", "metrics.csv", "a.csv", "b.jsonl", "c.html"}, seen)
+
     def test_a_store_that_is_not_there_is_said_however_quiet(self):
         done = self.tacho("run", "-q", "--", "true", env={"XDG_STATE_HOME": "/proc/no/such/place"})
         self.assertEqual(done.rc, 0, done)
@@ -188,3 +241,65 @@ class Store(Case):
         _, run, _ = self.tracked(burner("cpu"), "1", "200")
         self.assertGreaterEqual(run["totals"]["processes_seen"], 1)
         self.assertGreater(run["totals"]["memory_peak_bytes"], 1 << 18)
+
+
+class Planted(Case):
+    """In a store that several people write to anything may lie in a run's folder: no command waits for it or reads it without an end, and the other
+    runs are there as ever."""
+    COMMANDS = [["runs"], ["runs", "--json"], ["runs", "--job", "bad"], ["runs", "--failed"], ["show", "last~0"], ["show", "{bad}"], ["show", "{bad}", "--json"],
+                ["show", "last:bad"], ["why", "{bad}"], ["why", "{bad}", "--json"], ["report", "{bad}", "-o", "page.html"], ["compare", "{bad}"],
+                ["compare", "{bad}", "{good}"], ["advise", "{bad}"], ["advise", "--job", "bad"], ["top", "{bad}", "--once"], ["top", "{bad}", "--once", "--json"],
+                ["export", "{bad}", "-f", "csv"], ["export", "{bad}", "-f", "jobstats"], ["prune", "--keep", "0", "--dry-run"], ["stop", "{bad}"], ["note", "{bad}", "x"],
+                ["mark", "x"], ["query", "--no-cache", "SELECT count(*) FROM samples"], ["query", "--no-cache", "SELECT count(*) FROM processes"],
+                ["docs", "run-names"], ["deliver", "{bad}"], ["rm", "{bad}"]]
+    FILES = ("run.json", "metrics.csv", "processes.csv", "devices.csv", "marks.csv", "notes.txt")
+    HEADS = {"run.json": "{", "metrics.csv": "timestamp,process_cpu_usage\n1,1\n2,1\n", "marks.csv": "timestamp,event,name\n1,phase,a\n",
+             "processes.csv": "pid,ppid,name,command,started,ended,count,cpu_s,peak_memory_mib,disk_read_bytes,disk_write_bytes,gpu_vram_mib,exit\n"}
+
+    def plant(self, path, kind):
+        if os.path.exists(path):
+            os.unlink(path)
+        if kind == "fifo":
+            os.mkfifo(path, 0o600)
+        elif kind == "socket":
+            listener = socket.socket(socket.AF_UNIX)
+            self.addCleanup(listener.close)
+            here = os.open(os.path.dirname(path), os.O_PATH)
+            listener.bind(f"/proc/self/fd/{here}/{os.path.basename(path)}")
+            os.close(here)
+        elif kind == "folder":
+            os.mkdir(path)
+        elif kind == "device":
+            os.symlink("/dev/zero", path)
+        elif kind == "link to a fifo":
+            os.symlink(self.path("pipe"), path)
+        else:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(self.HEADS.get(os.path.basename(path), ""))
+                file.truncate(1 << 40)
+
+    def test_nothing_is_waited_for(self):
+        os.mkfifo(self.path("pipe"))
+        for file in self.FILES:
+            for kind in ("fifo", "socket", "folder", "device", "link to a fifo", "hole"):
+                store = self.path("store")
+                good = os.path.basename(make_run(store, "20261115-00000000000a", job="good", ago_s=50))
+                bad = make_run(store, "20261115-00000000000b", job="bad")
+                self.plant(os.path.join(bad, file), kind)
+                for words in self.COMMANDS:
+                    with self.subTest(file=file, kind=kind, words=words):
+                        words = [word.format(bad=os.path.basename(bad), good=good) for word in words]
+                        done = self.tacho(*words, timeout=20, env={"TACHO_STORE": store, "TACHO_RUN": bad})
+                        self.assertGreaterEqual(done.rc, 0, done)
+                        if words == ["runs"]:
+                            self.assertEqual(done.rc, 0, done)
+                            self.assertIn(" good ", done.out)
+                            self.assertIn(" bad " if file != "run.json" else os.path.join(bad, file), done.out + done.err)
+                shutil.rmtree(store)
+
+    def test_a_job_that_makes_one(self):
+        """Also at the end of a run: the job's own folder is known to it."""
+        for kind in ("fifo", "hole"):
+            how = "mkfifo $TACHO_RUN/marks.csv" if kind == "fifo" else "truncate -s 1T $TACHO_RUN/marks.csv"
+            done = self.tacho("run", "--", "sh", "-c", f"rm $TACHO_RUN/marks.csv; {how}; exit 3", timeout=20)
+            self.assertEqual(done.rc, 3, done)

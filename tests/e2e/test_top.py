@@ -189,6 +189,17 @@ class Live(Screen):
         self.see("^got word$")
         self.check_terminal(3)
 
+    def test_wide_characters_take_two_columns(self):
+        """They are cut where the terminal ends, not where it would end if each took one."""
+        self.open(60, 24)
+        name = "漢字🚀" * 20
+        self.start("run", "--live", "-i", "50ms", "--", "bash", "-c", f"exec -a {name} sleep 3")
+        self.see(r"(?s)^bash -c .*漢字🚀.*…$.*^ +\d+ .* 漢字🚀.*…$")
+        self.keys("C-c")
+        self.see("killed by SIGINT")
+        self.start("show", "last")
+        self.see("漢字")
+
     def test_stopped_and_killed(self):
         self.open()
         pid = self.start("run", "--live", "-i", "50ms", "--", *self.JOB)

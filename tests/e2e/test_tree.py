@@ -1,8 +1,10 @@
 """The job's tree: nobody is missing from any row, by cgroup and by tree, run and attached, as root and as nobody."""
+import concurrent.futures
 import os
 import random
 import re
 import subprocess
+import sys
 
 import tree_oracle
 from support import BUILD, IS_ROOT, SANITIZED, TACHO, Case, burner, can, until
@@ -55,6 +57,59 @@ class Tree(Case):
         job.stdin.close()
         self.end_marked()
         process.wait()
+
+
+class Memory(Case):
+    """A process between its birth and the program that it executes has its parent's pages, which count once."""
+    weight = 3
+    MIB = 60
+
+    def memory(self, number, job, *options, wrap=(), user=None):
+        """process_memory_mib and process_children of each row but the last."""
+        store = self.path(f"store-{number}")
+        done = self.tacho("run", "-q", "-i", "0.1", "--store", store, *options, "--", *job, wrap=wrap, user=user)
+        self.assertEqual(done.rc, 0, done)
+        rows = self.the_run(store)[1].rows[:-1]
+        return [float(row["process_memory_mib"]) for row in rows], [row["process_children"] for row in rows]
+
+    def each(self, jobs, check):
+        """jobs: arguments of memory(); several at a time."""
+        with concurrent.futures.ThreadPoolExecutor(6) as pool:
+            futures = {str(job): pool.submit(self.memory, number, job.pop("job"), *job.pop("options"), **job) for number, job in enumerate(jobs)}
+            for name, future in futures.items():
+                with self.subTest(name):
+                    check(*future.result())
+
+    def test_a_child_in_its_parents_memory_counts_once(self):
+        """vfork and posix_spawn; the call that tells whether the memory is one may be forbidden."""
+        without = [sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "without_call.py"), "kcmp"]
+        jobs = [{"job": [burner("sharing"), how, self.MIB, 1000, 1500], "options": options, "wrap": wrap, "user": user}
+                for user in (("root", "nobody") if IS_ROOT else ("nobody",))
+                for options in (["--pss", "never"], ["--pss", "always"], ["--pss", "never", "--method", "tree"])
+                for how in ("vfork", "thread") for wrap in ((), without)]
+
+        def check(memory, children):
+            with_child = [mib for mib, count in zip(memory, children) if count == "1"]
+            self.assertGreater(len(with_child), 12, children)
+            self.assertLess(max(with_child), self.MIB + 20, memory)
+            self.assertGreater(min(with_child[2:]), self.MIB - 2, memory)
+        self.each(jobs, check)
+
+    def test_pages_that_are_shared_no_more(self):
+        """After its child became another program a parent has all its pages for itself again."""
+        def check(memory, children):
+            with_child = [mib for mib, count in zip(memory, children) if count == "1"]
+            self.assertLess(max(with_child[2:8]), self.MIB + 20, memory)
+            self.assertGreater(min(with_child[-6:]), self.MIB - 2, memory)
+        self.each([{"job": [burner("sharing"), "fork", self.MIB, 1000, 1500], "options": ["--pss", "auto"]}], check)
+
+    def test_a_process_whose_first_thread_has_ended(self):
+        def check(memory, _):
+            self.assertGreater(len(memory), 8)
+            self.assertGreater(min(memory[-6:]), self.MIB - 2, memory)
+            self.assertLess(max(memory), self.MIB + 20, memory)
+        self.each([{"job": [burner("leaderless"), self.MIB, 1500], "options": options}
+                   for options in (["--pss", "never"], ["--pss", "always"], ["--pss", "always", "--method", "tree"])], check)
 
 
 class Failures(Case):

@@ -70,6 +70,16 @@ class Verdict(Case):
         why = self.record("sleep", seconds="0.1")
         self.assertEqual((why["verdict"], why["share"], why["confidence"]), ("unknown", 0, "low"))
 
+    def test_columns_that_tell_nothing_are_unknown(self):
+        for columns in ("a", "system_disk_space_used_gb", "note"):
+            rows = "".join(f"{100 + i},{i}\n" for i in range(20))
+            why = json.loads(self.tacho("why", self.write("odd.csv", f"timestamp,{columns}\n{rows}"), "--json").out)
+            self.assertEqual((why["verdict"], why["share"], why["confidence"], why["classes"]), ("unknown", 0, "low", {}), why)
+            self.assertTrue(why["missing"])
+            text = self.tacho("why", self.path("odd.csv")).out
+            self.assertIn("no column that tells", text)
+            self.assertNotIn("too few", text)
+
     def test_energy_is_there_with_nulls(self):
         self.record("sleep", seconds="0.1", options=("--carbon-intensity", "300"))
         energy = json.loads(self.tacho("show", "last", "--json").out)["energy"]

@@ -81,7 +81,8 @@ class Weather(Case):
         self.assertAlmostEqual(table.sum("process_utime") + table.sum("process_stime"), truth["user_s"] + truth["system_s"],
                                delta=max(0.05, 0.03 * truth["user_s"]))
 
-    def test_out_of_memory(self):
+    def in_little_memory(self):
+        """What stands before a command that is to run in a cgroup with 96 MiB."""
         parent = "/sys/fs/cgroup/memory" if os.path.exists("/sys/fs/cgroup/memory/cgroup.procs") else None
         if not (IS_ROOT and parent):
             self.skipTest("needs root and a v1 memory cgroup")
@@ -92,10 +93,14 @@ class Weather(Case):
         self.addCleanup(lambda: until(lambda: remove_cgroup(folder), 5))
         with open(folder + "/memory.limit_in_bytes", "w", encoding="ascii") as file:
             file.write(str(96 << 20))
+        return ["sh", "-c", f'echo $$ > {folder}/cgroup.procs; exec "$@"', "sh"]
+
+    def test_out_of_memory(self):
+        inside = self.in_little_memory()
         for job, rc in (([burner("oom"), "400"], -9), (["sh", "-c", f"{burner('oom')} 400; exit 9"], 9)):
             store = self.path(f"store{rc}")
             done = self.tacho("run", "-i", "50ms", "--store", store, "--", *job,
-                              wrap=["sh", "-c", f'echo $$ > {folder}/cgroup.procs; exec "$@"', "sh"])
+                              wrap=inside)
             self.assertEqual(done.rc, rc, done)
             run, _ = self.the_run(store)
             self.assertGreaterEqual(run["totals"].get("oom_kills") or 0, 1, run["totals"])
@@ -104,17 +109,7 @@ class Weather(Case):
 
     def test_a_neighbour_out_of_memory(self):
         """It is killed in the cgroup that the job shares with it: that says nothing of the job."""
-        parent = "/sys/fs/cgroup/memory" if os.path.exists("/sys/fs/cgroup/memory/cgroup.procs") else None
-        if not (IS_ROOT and parent):
-            self.skipTest("needs root and a v1 memory cgroup")
-        if SANITIZED:
-            self.skipTest("a sanitizer's own memory does not fit in")
-        folder = f"{parent}/tacho-e2e-{os.getpid()}-{self.mark[-6:]}"
-        os.mkdir(folder)
-        self.addCleanup(lambda: until(lambda: remove_cgroup(folder), 5))
-        with open(folder + "/memory.limit_in_bytes", "w", encoding="ascii") as file:
-            file.write(str(96 << 20))
-        inside = ["sh", "-c", f'echo $$ > {folder}/cgroup.procs; exec "$@"', "sh"]
+        inside = self.in_little_memory()
         process = self.spawn("run", "-i", "50ms", "--", "sh", "-c", f"until test -e {self.path('end')}; do sleep 0.1; done; exit 9", wrap=inside)
         self.assertTrue(until(lambda: self.run_folders() and self.the_run()[1].rows))
         neighbour = subprocess.run([*inside, burner("oom"), "400"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -130,7 +125,7 @@ class Weather(Case):
 
     def test_clone3_forbidden(self):
         """The job then is where tacho is: the figures of the cgroup that was made for it, all zeros, are not the job's."""
-        done, run, table = self.tracked(burner("cpu"), "1", "300", options=["-i", "50ms"], wrap=[sys.executable, os.path.join(HERE, "without_clone3.py")])
+        done, run, table = self.tracked(burner("cpu"), "1", "300", options=["-i", "50ms"], wrap=[sys.executable, os.path.join(HERE, "without_call.py"), "clone3"])
         self.assertNotEqual(run["method"]["cpu"], "cgroup", done)
         self.assertGreater(table.sum("process_utime") + table.sum("process_stime"), 0.1)
         for name in ("cgroup_cpu_usage", "cgroup_utime"):

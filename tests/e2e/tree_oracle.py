@@ -35,14 +35,14 @@ class Wrong(Exception):
 
 
 class Walks:
-    """What burn_walk saw: begin, end, alive, KiB, CPU seconds, started, ended."""
+    """What burn_walk saw: begin, end, alive, KiB, CPU seconds, started, ended, KiB that were forked."""
 
     def __init__(self, text):
         self.all = []
         for line in text.splitlines():
             fields = line.split()
-            if len(fields) == 7:
-                self.all.append((float(fields[0]), float(fields[1]), int(fields[2]), int(fields[3]), float(fields[4]), int(fields[5]), int(fields[6])))
+            if len(fields) == 8:
+                self.all.append((*map(float, fields[:2]), *map(int, fields[2:4]), float(fields[4]), *map(int, fields[5:])))
 
     def around(self, begin, end):
         """All walks inside, and one more at each side; None where there is none before or behind."""
@@ -186,14 +186,17 @@ def compare(kind, interval, with_letters, rows, walks, truth, run, root, stolen,
         moved_kib = sum(abs(b - a) for a, b in zip(kib, kib[1:]))
         context = f"row {index} at {stamp:.3f} (due {due:.3f}): "
         children = int(row["process_children"]) + (1 if kind.startswith("run") else 0)  # below tacho the root is one more
-        # Who ended told so just before: it may have been there still.
-        ending = window[0][6] - max((walk[6] for walk in walks.all if walk[1] < window[0][0] - 0.03), default=0)
+        # Who ended told so just before: it may have been there still. Who forks tells so before, too.
+        before = [walk for walk in walks.all if walk[1] < window[0][0] - 0.03]
+        ending = window[0][6] - max((walk[6] for walk in before), default=0)
         if not min(alive) - ended - ending <= children <= max(alive) + begun + ending:
             wrong.append(context + f"{children} processes, the walks saw {alive}; started {begun}, ended {ended}+{ending}")
         memory_kib = float(row["process_memory_mib"]) * 1024
         spare = 2048 + 0.03 * max(kib) + moved_kib + (begun + ended + ending) * 3072
-        if not min(kib) - spare <= memory_kib <= max(kib) + spare:
-            wrong.append(context + f"{memory_kib:.0f} KiB, the walks saw {kib}")
+        # A child has its parent's pages until it executes another program; one that did so, or ended, between two walks was in none.
+        forked_kib = window[-1][7] - max((walk[7] for walk in before), default=0)
+        if not min(kib) - spare <= memory_kib <= max(kib) + spare + forked_kib:
+            wrong.append(context + f"{memory_kib:.0f} KiB, the walks saw {kib}; forked {forked_kib}")
         # What was waited for is told in ticks, user and system time apart; what runs is a tick behind, on each core.
         rounding = 2 * TICK_S * (max(alive) + ended + ending + 1)
         low, high = window[0][4], window[-1][4]

@@ -198,6 +198,8 @@ pages['two runs are overlaid and listed side by side'] = async () => {
   assert.equal(await page.textContent('h1'), 'Before <and> after');
   assert.deepEqual(await page.$$eval('.overlaid [data-chart=cpu] .legend button', buttons => buttons.map(button => button.textContent)), ['one', 'two']);
   assert.match(await page.textContent('.compare'), /-25%/);
+  const swatches = await page.$$eval('.overlaid [data-chart=disk] .legend button:nth-child(-n+2) i', signs => signs.map(sign => getComputedStyle(sign).background));
+  assert.equal(new Set(swatches).size, 2, 'lines of one run are told apart: ' + swatches.join(' | '));
   const before = await pictureOf(page, '.overlaid');
   await drag(page, '.overlaid ' + CPU, .2, .6);
   (await pictureOf(page, '.overlaid')).forEach((picture, i) => assert.ok(!isSame(picture, before[i])));

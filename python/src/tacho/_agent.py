@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 
 from ._errors import TachoError
+from ._plain import open_plain
 from ._program import find_program, plain
 
 TYPE_CHECKING = False
@@ -99,7 +100,7 @@ def start_ticks(pid: int) -> int:
 def is_final(folder: str) -> bool:
     """Whether run.json tells of an end. The state stands in its first lines."""
     try:
-        with open(os.path.join(folder, "run.json"), "rb") as file:
+        with open_plain(os.path.join(folder, "run.json")) as file:
             head = file.read(4096)
     except OSError:
         return False

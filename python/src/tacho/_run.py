@@ -6,6 +6,7 @@ import os
 from . import _agent, _table
 from ._errors import ProgramNotFound, RunNotFound, TachoError
 from ._json import as_list, as_object
+from ._plain import open_plain
 from ._program import ask, ask_json
 
 TYPE_CHECKING = False
@@ -102,8 +103,8 @@ class Run:
         problem: Exception = ValueError("no JSON object")
         for _ in range(3):  # it may be replaced while it is read
             try:
-                with open(path, encoding="utf-8", errors="replace") as file:
-                    info: Any = json.load(file)
+                with open_plain(path) as file:
+                    info: Any = json.loads(file.read().decode("utf-8", "replace"))
                 if isinstance(info, dict):
                     return as_object(info)
             except FileNotFoundError as error:

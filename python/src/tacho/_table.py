@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from ._json import as_list, as_object
+from ._plain import open_plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,14 +47,16 @@ class Table:
 
 
 def _open(path: str) -> IO[bytes]:
-    with open(path, "rb") as file:
-        packed = file.read(2) == b"\x1f\x8b"
-    if packed:
-        import gzip
-        from typing import cast
+    file = open_plain(path)
+    packed = file.read(2) == b"\x1f\x8b"
+    file.seek(0)
+    if not packed:
+        return file
+    file.close()
+    import gzip
+    from typing import cast
 
-        return cast("IO[bytes]", gzip.open(path, "rb"))
-    return open(path, "rb")
+    return cast("IO[bytes]", gzip.open(path, "rb"))
 
 
 def _whole_lines(path: str) -> str:

@@ -131,7 +131,7 @@ int collect_command(std::span<const std::string> arguments, CalledAs called_as) 
   }
   if (!collector) return refuse(collector.error());
   if (variable("TACHO_SIDECAR") == "native" && ::access(launcher_folder().c_str(), W_OK) == 0) {
-    const Status status = install_launcher(sibling_path("tacho-katib-exec"), launcher_folder());
+    const Status status = install_launcher(sibling_path(kLauncherName), launcher_folder());
     if (!status) log::warn(status.error());
   }
   // Readers and their watch were made with the collector.

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "os/directory.h"
 #include "os/fd.h"
+#include "os/sibling.h"
 #include "procfs/pid_files.h"
 
 namespace tacho {
@@ -20,7 +21,7 @@ bool has(std::span<const pid_t> list, pid_t value) { return std::find(list.begin
 // and there before any trainer.
 bool is_own_probe(std::string_view words) {
   const std::vector<std::string_view> all = split(words, '\0');
-  if (all.size() < 3 || last_part(all[0]) != "tacho-katib" || all[1] != "collect") return false;
+  if (all.size() < 3 || last_part(all[0]) != kKatibName || all[1] != "collect") return false;
   return std::any_of(all.begin() + 2, all.end(), [](std::string_view word) {
     return word == "--ready" || word == "-ready" || word.starts_with("--ready=") || word.starts_with("-ready=");
   });

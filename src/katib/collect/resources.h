@@ -1,4 +1,4 @@
-// What the trainer's processes use, as metrics of the trial: the tracker's probes over the main process's tree, sampled
+// What the trainer's processes use, as metrics of the trial: tacho's probes over the main process's tree, sampled
 // each second, folded into one row per name and interval. A value that cannot be read is absent. Not thread-safe.
 #pragma once
 #include <cstdint>

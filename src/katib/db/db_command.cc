@@ -20,13 +20,13 @@ constexpr const char* kDbHelp =
     R"(Examples:
   tacho-katib db                                          in a file of your own, on port 6789
   tacho-katib db --listen 127.0.0.1:6789 --store katib.db
-  PGPASSWORD=… tacho-katib db --store postgres://katib@dbhost:5432/katib
+  PGPASSWORD=... tacho-katib db --store postgres://katib@dbhost:5432/katib
 
 Keeps the metric logs of trials: Katib's DBManager service (gRPC) on SQLite or PostgreSQL. Options:
   --listen, --listen-address HOST:PORT   where to serve (0.0.0.0:6789); port 0: any free one
   --store FILE|URL                       SQLite file or postgres://USER@HOST:PORT/DATABASE; else TACHO_KATIB_STORE, else
-                                         DB_NAME=postgres with DB_USER, DB_PASSWORD, KATIB_POSTGRESQL_DB_HOST, …_PORT,
-                                         …_DATABASE, KATIB_POSTGRESQL_SSL_MODE; else ~/.local/state/tacho/katib.db
+                                         DB_NAME=postgres with DB_USER, DB_PASSWORD, KATIB_POSTGRESQL_DB_HOST, ..._PORT,
+                                         ..._DATABASE, KATIB_POSTGRESQL_SSL_MODE; else ~/.local/state/tacho/katib.db
   --store-url-file FILE                  a file that holds the URL, so that its password is in no command line
   --connect-timeout DURATION             how long PostgreSQL is waited for at the start (60s)
   --tls-cert FILE, --tls-key FILE        serve with TLS

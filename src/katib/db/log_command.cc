@@ -12,20 +12,25 @@
 #include "katib/model/time_stamp.h"
 #include "katib/rpc/clients.h"
 #include "os/clock.h"
+#include "os/standard_streams.h"
 
 namespace tacho {
 namespace {
 
-constexpr const char* kLogHelp = R"(tacho-katib log TRIAL – prints what is stored for a trial
+constexpr const char* kLogHelp = R"(tacho-katib log TRIAL - prints what is stored for a trial
 
+Examples:
   tacho-katib log my-trial                                 from the file that `tacho-katib db` uses by itself
   tacho-katib log my-trial --server katib-db-manager.kubeflow:6789 --metric loss
   tacho-katib log my-trial --store katib.db --since 10m --json
 
+Usage: tacho-katib log TRIAL [OPTIONS]
+Prints what is stored for a trial.
+
   --server HOST:PORT     ask a DB manager, tacho's or Katib's
   --store FILE|URL       read a store: SQLite file, or postgres://USER@HOST/DATABASE (see tacho-katib db --help)
   --metric NAME          only this metric
-  --since T, --until T   RFC 3339 (2026-11-15T09:30:00Z), or a duration: so long ago; both inclusive
+  --since T, --until T   RFC 3339 (2026-11-15T09:30:00Z), or a duration before now (10m); both inclusive
   --json                 a JSON array of {"time_stamp", "name", "value"}
   --timeout DURATION     of the call (60s)
   --tls, --tls-ca FILE, --tls-cert FILE, --tls-key FILE, --tls-server-name NAME, --auth-token-file FILE   for --server
@@ -196,7 +201,7 @@ int log_command(std::span<const std::string> words) {
   if (!read) return std::fprintf(stderr, "tacho-katib log: %s\n", read.error().message().c_str()), 1;
   if (rows.empty()) std::fprintf(stderr, "tacho-katib log: nothing is stored for %s\n", printable(trial).c_str());
   const std::string text = options->json ? json(rows) : rows.empty() ? std::string() : table(rows);
-  return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0 ? 0 : 1;
+  return print(text);
 }
 
 }  // namespace tacho

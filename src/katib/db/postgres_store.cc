@@ -12,7 +12,7 @@ namespace tacho {
 namespace {
 
 // The table as the service makes it elsewhere; the index is ours, and only asked for where it is missing.
-constexpr const char* kTable =
+constexpr const char* kPostgresTable =
     "CREATE TABLE IF NOT EXISTS observation_logs (trial_name VARCHAR(255) NOT NULL, id serial PRIMARY KEY, time "
     "TIMESTAMP(6), "
     "metric_name VARCHAR(255) NOT NULL, value TEXT NOT NULL)";
@@ -22,14 +22,14 @@ constexpr const char* kReports =
     "CREATE TABLE IF NOT EXISTS tacho_reports (trial_name VARCHAR(255) NOT NULL, report_id VARCHAR(255) NOT NULL, "
     "PRIMARY KEY (trial_name, "
     "report_id))";
-constexpr const char* kRemember =
+constexpr const char* kPostgresRemember =
     "INSERT INTO tacho_reports (trial_name, report_id) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING trial_name, "
     "report_id, ''";
 constexpr const char* kHasReports =
     "SELECT (has_table_privilege('tacho_reports', 'INSERT') AND has_table_privilege('tacho_reports', 'SELECT') AND "
     "has_table_privilege('tacho_reports', 'DELETE'))::text, '', ''";
 constexpr const char* kIsThere = "SELECT (to_regclass('observation_logs') IS NOT NULL)::text, '', ''";
-constexpr const char* kCheck = "SELECT trial_name, id, time, metric_name, value FROM observation_logs LIMIT 0";
+constexpr const char* kPostgresCheck = "SELECT trial_name, id, time, metric_name, value FROM observation_logs LIMIT 0";
 constexpr const char* kCopy = "COPY observation_logs (trial_name, time, metric_name, value) FROM STDIN (FORMAT binary)";
 
 // The binary form of COPY: signature, flags, no extension; each row a count of fields and each field its length and
@@ -124,7 +124,7 @@ class PostgresStore final : public ObservationStore {
     Status started = with_connection([&](PostgresConnection& connection) -> Status {
       Status created = init == TableInit::create ? create(connection) : ok();
       // A table of somebody else may be used without the right to make one.
-      Status usable = connection.run(kCheck, {});
+      Status usable = connection.run(kPostgresCheck, {});
       if (usable && init != TableInit::read_only)
         knows_ids_ = connection.run(kHasReports, {}, [&](std::span<const std::string_view> columns) {
           may_remember_ = columns[0] == "true";
@@ -207,7 +207,7 @@ class PostgresStore final : public ObservationStore {
             kIsThere, {}, [&](std::span<const std::string_view> columns) { is_new = columns[0] != "true"; });
         !asked)
       return asked;
-    Status created = connection.run(kTable, {});
+    Status created = connection.run(kPostgresTable, {});
     if (created && is_new) created = connection.run(kIndex, {});
     if (const Status reports = connection.run(kReports, {}); !reports) log::debug(reports.error().message());
     return created;
@@ -218,7 +218,7 @@ class PostgresStore final : public ObservationStore {
     if (Status begun = connection.run("BEGIN", {}); !begun) return begun;
     const std::array parameters = {trial, id};
     known = true;
-    return connection.run(kRemember, parameters, [&](std::span<const std::string_view>) { known = false; });
+    return connection.run(kPostgresRemember, parameters, [&](std::span<const std::string_view>) { known = false; });
   }
 
   bool drop_if_broken(Connections::Lease& connection) {

@@ -9,6 +9,7 @@
 #include "health.grpc.pb.h"
 #include "katib.grpc.pb.h"
 #include "katib/db/calls.h"
+#include "katib/db/listener.h"
 #include "katib/db/workers.h"
 #include "katib/rpc/clients.h"
 #include "os/file.h"
@@ -120,9 +121,19 @@ struct DbServer::State {
   Workers workers{kWorkers}, health_worker{1};
   ManagerService manager{*store, workers};
   HealthService health{*store, health_worker};
+  std::unique_ptr<Listener> listener;  // none: gRPC listens on a socket of the file system
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor;
   std::unique_ptr<grpc::Server> server;
   int port = 0;
 };
+
+// Who says nothing, or nothing any more, does not keep its connection: clients make a new one by themselves.
+void bound_connections(grpc::ServerBuilder& builder) {
+  builder.AddChannelArgument("grpc.server_handshake_timeout_ms", 20'000);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, 600'000);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, 3'600'000);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS, 600'000);
+}
 
 Result<std::unique_ptr<DbServer>> DbServer::start(const DbServerOptions& options,
                                                   std::shared_ptr<ObservationStore> store) {
@@ -137,14 +148,31 @@ Result<std::unique_ptr<DbServer>> DbServer::start(const DbServerOptions& options
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.SetMaxReceiveMessageSize(INT_MAX);
   builder.SetMaxSendMessageSize(INT_MAX);
-  builder.AddListeningPort(options.listen, *secure, &state->port);
+  bound_connections(builder);
+  if (options.listen.starts_with("unix:")) {
+    builder.AddListeningPort(options.listen, *secure, &state->port);
+  } else {
+    Result<std::unique_ptr<Listener>> listener = Listener::open(options.listen);
+    if (!listener) return listener.error();
+    state->listener = std::move(*listener);
+    state->port = state->listener->port();
+    using FromFd = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
+    state->acceptor = builder.experimental().AddExternalConnectionAcceptor(FromFd::FROM_FD, *secure);
+  }
   builder.RegisterService(&state->manager);
   builder.RegisterService(&state->health);
   state->server = builder.BuildAndStart();
   if (!state->server || state->port == 0) {
-    return Error{Code::io, "cannot listen", options.listen,
-                 options.tls_cert_file.empty() ? "is the port taken? choose another with --listen HOST:PORT"
-                                               : "is the port taken, or the certificate not for its key?"};
+    return Error{Code::io, "cannot serve", options.listen,
+                 options.tls_cert_file.empty() ? "choose another place with --listen HOST:PORT"
+                                               : "is the certificate not for its key?"};
+  }
+  if (state->listener) {
+    state->listener->start([acceptor = state->acceptor.get()](Fd client) {
+      grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+      connection.fd = client.release();
+      acceptor->HandleNewConnection(&connection);
+    });
   }
   return std::unique_ptr<DbServer>(new DbServer(std::move(state)));
 }
@@ -155,6 +183,7 @@ DbServer::~DbServer() { stop(0); }
 int DbServer::port() const { return state_->port; }
 
 void DbServer::stop(int64_t grace_ms) {
+  if (state_->listener) state_->listener->stop();
   state_->server->Shutdown(std::chrono::system_clock::now() + std::chrono::milliseconds(grace_ms));
 }
 

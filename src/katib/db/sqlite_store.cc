@@ -10,7 +10,7 @@ namespace {
 
 // The columns of the service's table elsewhere. Time is text of one length in UTC, so that it sorts and compares as
 // it stands.
-constexpr const char* kTable =
+constexpr const char* kSqliteTable =
     "CREATE TABLE IF NOT EXISTS observation_logs ("
     "trial_name VARCHAR(255) NOT NULL, id INTEGER PRIMARY KEY, time TEXT, metric_name VARCHAR(255) NOT NULL, value "
     "TEXT NOT NULL);"
@@ -18,10 +18,10 @@ constexpr const char* kTable =
     "CREATE TABLE IF NOT EXISTS tacho_reports (trial_name TEXT NOT NULL, report_id TEXT NOT NULL, PRIMARY KEY "
     "(trial_name, report_id)) "
     "WITHOUT ROWID";
-constexpr const char* kRemember = "INSERT OR IGNORE INTO tacho_reports (trial_name, report_id) VALUES (?1, ?2)";
+constexpr const char* kSqliteRemember = "INSERT OR IGNORE INTO tacho_reports (trial_name, report_id) VALUES (?1, ?2)";
 constexpr const char* kInsert =
     "INSERT INTO observation_logs (trial_name, time, metric_name, value) VALUES (?1, ?2, ?3, ?4)";
-constexpr const char* kCheck = "SELECT trial_name, id, time, metric_name, value FROM observation_logs LIMIT 1";
+constexpr const char* kSqliteCheck = "SELECT trial_name, id, time, metric_name, value FROM observation_logs LIMIT 1";
 
 // The writing connection with its prepared insert: one for the whole store, since SQLite has one writer at a time.
 struct WriteSide {
@@ -100,10 +100,10 @@ class SqliteStore final : public ObservationStore {
       if (!status) return status;
     }
     if (init == TableInit::create) {
-      Status status = writer_.connection->execute(kTable);
+      Status status = writer_.connection->execute(kSqliteTable);
       if (!status) return status;
     }
-    if (const Result<SqliteStatement> check = writer_.connection->prepare(kCheck); !check) {
+    if (const Result<SqliteStatement> check = writer_.connection->prepare(kSqliteCheck); !check) {
       if (writer_.connection->code() != SQLITE_ERROR) return check.error();
       return Error{Code::invalid, "the database has no table observation_logs as this service needs it", file_,
                    "name another file with --store"};
@@ -113,7 +113,7 @@ class SqliteStore final : public ObservationStore {
     if (!insert) return insert.error();
     writer_.insert = std::move(*insert);
     // A table that somebody else made has none beside it.
-    if (Result<SqliteStatement> remember = writer_.connection->prepare(kRemember)) {
+    if (Result<SqliteStatement> remember = writer_.connection->prepare(kSqliteRemember)) {
       writer_.remember = std::move(*remember);
       writer_.knows_ids = true;
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/text.h"
 #include "base/time_text.h"
 
 namespace tacho {
@@ -11,8 +12,6 @@ namespace {
 constexpr int64_t kUsPerSec = 1'000'000;
 constexpr int64_t kFirstUs = kFirstUtcSecond * kUsPerSec;          // 0000-01-01T00:00:00Z
 constexpr int64_t kLastUs = (kLastUtcSecond + 1) * kUsPerSec - 1;  // 9999-12-31T23:59:59.999999Z
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // Reads a text from left to right; after the first thing that is not there, nothing is.
 class Scanner {

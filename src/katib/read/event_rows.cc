@@ -13,7 +13,7 @@
 namespace tacho {
 namespace {
 
-constexpr int kDeepest = 64;
+constexpr int kDeepestFolder = 64;
 
 bool is_event_file(std::string_view name) {
   return name.find("tfevents") != std::string_view::npos && !name.ends_with(".profile-empty");
@@ -43,7 +43,7 @@ class Walk {
     std::sort(names.begin(), names.end());
     const std::string base = folder == "/" ? "/" : folder + "/";
     for (const std::string& name : names) look_at(base + name, folder, is_event_file(name), inner);
-    if (depth == kDeepest) {
+    if (depth == kDeepestFolder) {
       if (!inner.empty())
         log::warn("folders deeper than 64 levels below the event files' folder are not read: " + folder);
       return;

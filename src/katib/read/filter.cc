@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "katib/read/plain_regex.h"
+#include "katib/read/regex_class.h"
 #include "katib/read/value_rule.h"
 
 namespace tacho {
@@ -19,11 +20,7 @@ namespace {
 
 constexpr int64_t kMostRegexBytes = 4 << 20;  // program and DFA states; beyond it the slower automaton runs
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\f' || c == '\r'; }  // RE2's \s, without \v
-bool is_name(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' || c == '|' || c == '-';
-}
+bool is_name(char c) { return is_word(c) || c == '|' || c == '-'; }
 
 const char* skip_digits(const char* at, const char* end) {
   while (at < end && is_digit(*at)) ++at;

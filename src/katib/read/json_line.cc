@@ -7,9 +7,7 @@
 namespace tacho {
 namespace {
 
-constexpr size_t kDeepest = 10'000;  // as Go's decoder
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+constexpr size_t kDeepestJson = 10'000;  // as Go's decoder
 
 int hex_digit(char c) {
   if (is_digit(c)) return c - '0';
@@ -181,7 +179,7 @@ bool JsonLine::skip_nested() {
     skip_space();
     if (at_ == end_) return false;
     if (*at_ == '{' || *at_ == '[') {
-      if (open_.size() >= kDeepest) return false;
+      if (open_.size() >= kDeepestJson) return false;
       open_ += *at_++;
       first = true;
     } else if (*at_ == '"') {

@@ -8,11 +8,7 @@
 #include "katib/read/place_json.h"
 
 namespace tacho {
-namespace {
-
-constexpr size_t kMostBytesARead = size_t{16} << 20;  // one read() returns to the caller's loop within milliseconds
-
-}  // namespace
+namespace {}  // namespace
 
 LineReader::LineReader(std::string path, ReaderOptions options)
     : options_(std::move(options)), values_(options_.non_finite), file_(std::move(path)), arrival_(options_.now_ns) {

@@ -2,23 +2,23 @@
 
 #include <algorithm>
 
+#include "katib/read/regex_class.h"
+
 namespace tacho {
 namespace {
 
 constexpr size_t kMostSteps = 1000;
-constexpr int kDeepest = 32, kMostCopies = 32;
-
-bool is_digit(unsigned c) { return c >= '0' && c <= '9'; }
-bool is_word(unsigned c) { return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_space(unsigned c) { return c == ' ' || c == '\t' || c == '\n' || c == '\f' || c == '\r'; }
+constexpr int kDeepestGroup = 32, kMostCopies = 32;
 
 // \d \w \s and their opposites; nothing for another letter.
 std::optional<std::array<bool, 128>> perl_class(char c) {
   std::array<bool, 128> out{};
   const char kind = static_cast<char>(c | 0x20);
   if (kind != 'd' && kind != 'w' && kind != 's') return std::nullopt;
-  for (unsigned i = 0; i < 128; ++i)
-    out[i] = (kind == 'd' ? is_digit(i) : kind == 'w' ? is_word(i) : is_space(i)) == (c == kind);
+  for (size_t i = 0; i < out.size(); ++i) {
+    const char letter = static_cast<char>(i);
+    out[i] = (kind == 'd' ? is_digit(letter) : kind == 'w' ? is_word(letter) : is_space(letter)) == (c == kind);
+  }
   return out;
 }
 
@@ -35,7 +35,7 @@ int plain_escape(char c) {
     default: break;
   }
   const auto byte = static_cast<unsigned char>(c);
-  return byte > ' ' && byte < 0x7f && !is_word(byte) ? byte : -1;
+  return byte > ' ' && byte < 0x7f && !is_word(c) ? byte : -1;
 }
 
 }  // namespace
@@ -62,7 +62,7 @@ bool PlainParser::compile(PlainRegex& out) {
 }
 
 int PlainParser::choice() {
-  if (++depth_ > kDeepest) return fail();
+  if (++depth_ > kDeepestGroup) return fail();
   Node node{Node::Kind::choice, {}, {}, 0, 0, true, 0, false};
   for (bool more = true; more && good_;) {
     node.parts.push_back(sequence());
@@ -91,8 +91,7 @@ std::optional<std::pair<int, int>> PlainParser::counts() {
   const auto number = [&]() -> int {
     int value = 0;
     const size_t begin = at;
-    for (; at < text_.size() && is_digit(static_cast<unsigned char>(text_[at])); ++at)
-      value = std::min(value * 10 + (text_[at] - '0'), 100'000);
+    for (; at < text_.size() && is_digit(text_[at]); ++at) value = std::min(value * 10 + (text_[at] - '0'), 100'000);
     return at == begin ? -1 : value;
   };
   const int least = number();

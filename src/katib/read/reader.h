@@ -13,6 +13,9 @@
 
 namespace tacho {
 
+// One read() looks at no more, so that it returns to the caller's loop within milliseconds.
+inline constexpr size_t kMostBytesARead = size_t{16} << 20;
+
 class Reader {
  public:
   using Take = std::function<void(MetricRow&&)>;

@@ -14,7 +14,6 @@
 namespace tacho {
 namespace {
 
-constexpr uint64_t kMostBytesARead = uint64_t{16} << 20;
 constexpr uint64_t kLookAheadBytes = uint64_t{16} << 20;
 
 class TfeventReader final : public Reader {

@@ -1,7 +1,7 @@
 #include "katib/read/value_rule.h"
 
 #include "base/log.h"
-#include "base/text.h"
+#include "katib/read/regex_class.h"
 
 namespace tacho {
 namespace {
@@ -33,8 +33,6 @@ bool starts_with_word(std::string_view text, std::string_view word) {
     if ((text[i] | 0x20) != word[i]) return false;
   return true;
 }
-
-bool is_word(char c) { return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '_'; }
 
 // The non-finite number at the front; `length` is how long it is.
 std::optional<std::string_view> find_front(std::string_view text, size_t& length) {

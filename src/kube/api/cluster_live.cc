@@ -5,12 +5,14 @@
 #include <deque>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <type_traits>
 #include <unordered_map>
 
 #include "base/backoff.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "kube/api/live_writer.h"
 #include "kube/api/object.h"
 #include "kube/api/resource_watch.h"
 #include "os/clock.h"
@@ -25,8 +27,6 @@ constexpr size_t kAnswers = 4096, kMissKinds = 100;
 // load on the API server.
 constexpr double kLookupsPerSecond = 200, kLookupBurst = 400;
 constexpr size_t kFurther = 32;  // kinds that katib-config may name
-
-int64_t left_ms(int64_t deadline_ns) { return (deadline_ns - system_clock().monotonic_ns()) / kNsPerMs; }
 
 bool is_kind(std::string_view text) {
   const auto fits = [](unsigned char c) {
@@ -128,16 +128,19 @@ class Live : public LiveCluster {
   Lookup get(const ObjectKey& key, int64_t deadline_ns) override;
   Lookup get_now(const ObjectKey& key, int64_t deadline_ns) override;
   Lookup read(const ObjectKey& key) override {
-    return live_get(key, system_clock().monotonic_ns() + 10 * kNsPerSec, 5'000);
+    return with_writer([&](LiveWriter& writer) { return writer.read(key); });
   }
   Written create(const ObjectKey& key, std::string_view json) override {
-    return write("POST", key, json, "application/json");
+    return with_writer([&](LiveWriter& writer) { return writer.create(key, json); });
   }
   Written replace(const ObjectKey& key, std::string_view json) override {
-    return write("PUT", key, json, "application/json");
+    return with_writer([&](LiveWriter& writer) { return writer.replace(key, json); });
   }
   Written patch(const ObjectKey& key, std::string_view patch) override {
-    return write("PATCH", key, patch, "application/json-patch+json");
+    return with_writer([&](LiveWriter& writer) { return writer.patch(key, patch); });
+  }
+  std::unique_ptr<ClusterWriter> writer(int stop_fd) override {
+    return std::make_unique<LiveWriter>(server_, discovery_, stop_fd);
   }
 
  private:
@@ -151,26 +154,23 @@ class Live : public LiveCluster {
     watches_.push_back(
         std::make_unique<ResourceWatch>(server_, discovery_, stop_.fd(), std::move(kind), ns, std::move(options)));
   }
-  // A client of a caller's own for the time of a request; connections are kept for the next one.
+  // One of a caller's own for the time of a request; its connections are kept for the next one.
   template <class Work>
-  auto with_client(Work work) {
-    std::unique_ptr<ApiClient> client;
+  std::invoke_result_t<Work, LiveWriter&> with_writer(Work work) {
+    std::unique_ptr<LiveWriter> writer;
     {
       const std::lock_guard lock(mutex_);
-      if (!clients_.empty()) {
-        client = std::move(clients_.back());
-        clients_.pop_back();
+      if (!writers_.empty()) {
+        writer = std::move(writers_.back());
+        writers_.pop_back();
       }
     }
-    if (!client) client = std::make_unique<ApiClient>(server_, stop_.fd());
-    auto result = work(*client);
+    if (!writer) writer = std::make_unique<LiveWriter>(server_, discovery_, stop_.fd());
+    auto result = work(*writer);
     const std::lock_guard lock(mutex_);
-    clients_.push_back(std::move(client));
+    writers_.push_back(std::move(writer));
     return result;
   }
-  Lookup ask_once(ApiClient& client, const ObjectKey& key, int64_t deadline_ns, int64_t attempt_ms, int64_t& again_ms);
-  Lookup live_get(const ObjectKey& key, int64_t deadline_ns, int64_t attempt_ms);
-  Written write(const char* method, const ObjectKey& key, std::string_view body, const char* content_type);
   void read_version();
 
   const ClusterOptions options_;
@@ -181,7 +181,7 @@ class Live : public LiveCluster {
   mutable std::mutex mutex_;
   std::map<std::string, uint64_t> misses_;  // by kind
   TokenBucket lookups_{kLookupsPerSecond, kLookupBurst};
-  std::vector<std::unique_ptr<ApiClient>> clients_;
+  std::vector<std::unique_ptr<LiveWriter>> writers_;
   std::unordered_map<std::string, Answer> answers_;
   std::deque<std::string> answer_order_;
   StopSignal stop_;
@@ -246,7 +246,7 @@ Lookup Live::get_now(const ObjectKey& key, int64_t deadline_ns) {
     if (!lookups_.try_take(system_clock().monotonic_ns()))
       return {Lookup::State::failed, nullptr, "too many objects are asked for at a time"};
   }
-  Lookup lookup = live_get(key, deadline_ns, kGetMs);
+  Lookup lookup = with_writer([&](LiveWriter& writer) { return writer.get(key, deadline_ns, kGetMs); });
   if (lookup.state == Lookup::State::failed) return lookup;
   const std::lock_guard lock(mutex_);
   if (answers_.size() >= kAnswers) {
@@ -260,74 +260,18 @@ Lookup Live::get_now(const ObjectKey& key, int64_t deadline_ns) {
   return lookup;
 }
 
-// One attempt. `again_ms` stays negative when another would not fare better; else it is how long to wait at least.
-Lookup Live::ask_once(ApiClient& client, const ObjectKey& key, int64_t deadline_ns, int64_t attempt_ms,
-                      int64_t& again_ms) {
-  const auto time_ms = [&] { return std::clamp<int64_t>(left_ms(deadline_ns), 1, attempt_ms); };
-  const Result<ApiResource> resource = discovery_->find_now(client, key.api_version, key.kind, time_ms());
-  if (!resource) {
-    const Code code = resource.error().code;
-    again_ms = code == Code::io ? 0 : -1;
-    if (code == Code::not_available) return {Lookup::State::absent, nullptr, resource.error().message()};
-    return {Lookup::State::failed, nullptr, resource.error().what};
-  }
-  ApiRequest request;
-  request.path = api_path(key.api_version, resource->name, resource->namespaced ? key.ns : "", key.name);
-  request.total_ms = time_ms();
-  request.wait_ms = 0;
-  request.urgent = true;  // a pod waits for it
-  ApiAnswer answer = client.send(request);
-  if (answer.ok()) return {Lookup::State::found, std::make_shared<const std::string>(std::move(answer.body)), ""};
-  if (answer.not_found()) return {Lookup::State::absent, nullptr, answer.text()};
-  if (answer.may_pass() && !answer.stopped) again_ms = answer.retry_after_ms;
-  return {Lookup::State::failed, nullptr, answer.text()};
-}
-
-Lookup Live::live_get(const ObjectKey& key, int64_t deadline_ns, int64_t attempt_ms) {
-  return with_client([&](ApiClient& client) -> Lookup {
-    Lookup lookup{Lookup::State::failed, nullptr, "there was no time left to ask the API server"};
-    for (DoublingPause pause_ms(50, kNever); left_ms(deadline_ns) > 0;) {
-      int64_t again_ms = -1;
-      lookup = ask_once(client, key, deadline_ns, attempt_ms, again_ms);
-      if (again_ms < 0) break;
-      const int64_t wait_ms = std::min(std::max(pause_ms.next(), again_ms), left_ms(deadline_ns));
-      if (wait_ms > 0 && !client.sleep_ms(wait_ms)) break;
-    }
-    return lookup;
-  });
-}
-
-Written Live::write(const char* method, const ObjectKey& key, std::string_view body, const char* content_type) {
-  return with_client([&](ApiClient& client) -> Written {
-    const Result<ApiResource> resource = discovery_->find(client, key.api_version, key.kind);
-    if (!resource) return {Written::State::failed, "", resource.error().message()};
-    ApiRequest request;
-    request.method = method;
-    request.path = api_path(key.api_version, resource->name, resource->namespaced ? key.ns : "",
-                            request.method == "POST" ? "" : key.name);
-    request.body = std::string(body);
-    request.content_type = content_type;
-    ApiAnswer answer = client.send(request);
-    if (answer.ok()) return {Written::State::done, std::move(answer.body), ""};
-    const auto state = answer.conflict()    ? Written::State::conflict
-                       : answer.not_found() ? Written::State::absent
-                                            : Written::State::failed;
-    return {state, "", answer.text()};
-  });
-}
-
 // {"major":"1","minor":"34+"}
 void Live::read_version() {
   ApiClient client(server_, stop_.fd());
-  while (!client.stopped()) {
+  for (DoublingPause pause_ms(2'000, 60'000); !client.stopped();) {
     const ApiAnswer answer = client.get("/version");
     const std::optional<Json> version = answer.ok() ? parse_json(answer.body) : std::nullopt;
     if (version) {
       const std::string minor = text_at(*version, {"minor"});
       minor_ = parse_int<int>(std::string_view(minor).substr(0, minor.find_first_not_of("0123456789"))).value_or(0);
-      return;
+      if (minor_ != 0) return;
     }
-    if (!client.sleep_ms(2'000)) return;
+    if (!client.sleep_ms(pause_ms.next())) return;
   }
 }
 

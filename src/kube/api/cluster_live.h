@@ -36,6 +36,8 @@ class LiveCluster : public Cluster, public ClusterWriter {
   // Further kinds of owners, "Workflow.v1alpha1.argoproj.io", as katib-config names them: cached from now on, so that
   // nobody has to ask for them while a pod waits. Whether they can be read counts for nothing in synced().
   virtual void watch_owners(const std::vector<std::string>& trial_resources) = 0;
+  // For one thread; its requests are cut short when stop_fd becomes readable.
+  virtual std::unique_ptr<ClusterWriter> writer(int stop_fd) = 0;
   virtual std::vector<WatchCount> watch_counts() const = 0;
   virtual std::map<std::string, uint64_t> cache_misses() const = 0;  // by kind
   virtual void stop() = 0;                                           // cuts short whatever waits for the API server

@@ -14,10 +14,12 @@ constexpr size_t kGroups = 256;  // an object may name any as its owner's
 constexpr int64_t kKeepNs = 600 * kNsPerSec, kAskAgainNs = 5 * kNsPerSec;
 
 // {"kind":"APIResourceList","resources":[{"name":"jobs","kind":"Job","namespaced":true},{"name":"jobs/status",…}]}
-std::map<std::string, ApiResource> read_kinds(std::string_view body) {
+// Nothing for anything else: a kind is unknown only where a list says so.
+std::optional<std::map<std::string, ApiResource>> read_kinds(std::string_view body) {
   std::map<std::string, ApiResource> kinds;
   const std::optional<Json> list = parse_json(body);
-  const Json* resources = list ? find(*list, {"resources"}) : nullptr;
+  if (!list || text_at(*list, {"kind"}) != "APIResourceList") return std::nullopt;
+  const Json* resources = find(*list, {"resources"});
   if (resources == nullptr || !resources->is_array()) return kinds;
   for (const Json& entry : *resources) {
     const std::string name = text_at(entry, {"name"});
@@ -78,10 +80,15 @@ Result<ApiResource> Discovery::ask(ApiClient& client, const std::string& api_ver
   if (!answer.ok() && !answer.not_found())
     return Error{answer.may_pass() ? Code::io : Code::denied, "the API server cannot be asked: " + answer.text(),
                  api_version, "it is tried again"};
+  std::optional<std::map<std::string, ApiResource>> kinds;
+  if (answer.not_found()) kinds.emplace();
+  else kinds = read_kinds(answer.body);
+  if (!kinds)
+    return Error{Code::io, "the API server's answer is no list of resources", api_version, "it is tried again"};
   const std::lock_guard lock(mutex_);
   if (groups_.size() >= kGroups && !groups_.contains(api_version)) groups_.clear();
   Group& group = groups_[api_version];
-  group = {read_kinds(answer.body), now_ns};
+  group = {std::move(*kinds), now_ns};
   const auto found = group.kinds.find(kind);
   if (found == group.kinds.end()) return unknown(api_version, kind);
   return found->second;

@@ -19,6 +19,10 @@ int64_t integer_at(const Json& from, std::initializer_list<std::string_view> ste
   return value != nullptr && value->is_number_integer() ? value->get<int64_t>() : otherwise;
 }
 
+std::optional<Json> read_lease(const ApiAnswer& answer, const std::string& name) {
+  return answer.ok() ? read_object(answer.body, "Lease", name) : std::nullopt;
+}
+
 }  // namespace
 
 void LeaseView::see(const Json& lease, int64_t now_ns) {
@@ -120,7 +124,8 @@ void Leader::round() {
   request.wait_ms = 0;
   const auto fail = [&](const char* what, const ApiAnswer& answer) {
     if (!answer.stopped)
-      log::warn(std::string(what) + " the lease " + options_.ns + "/" + options_.name + ": " + answer.text());
+      log::warn(std::string(what) + " the lease " + options_.ns + "/" + options_.name + ": " +
+                (answer.ok() ? kAnotherObject : answer.text()));
   };
   if (renewed_ns_ == 0) {  // the holder writes what it knows; others look first
     request.path = path;
@@ -128,7 +133,7 @@ void Leader::round() {
     if (seen.not_found()) {
       view_.forget();
     } else {
-      const std::optional<Json> lease = seen.ok() ? parse_json(seen.body) : std::nullopt;
+      const std::optional<Json> lease = read_lease(seen, options_.name);
       if (!lease) return fail("cannot read", seen);
       view_.see(*lease, system_clock().monotonic_ns());
       if (!view_.may_take(system_clock().monotonic_ns())) return;
@@ -140,7 +145,7 @@ void Leader::round() {
   request.body = dump_json(view_.lease(format_microseconds(system_clock().realtime_ns()), false));
   tried_ = true;
   const ApiAnswer answer = client_.send(request);
-  const std::optional<Json> lease = answer.ok() ? parse_json(answer.body) : std::nullopt;
+  const std::optional<Json> lease = read_lease(answer, options_.name);
   if (lease) {
     view_.see(*lease, system_clock().monotonic_ns());
     renewed_ns_ = asked_ns;  // before the answer: the server may have counted from then
@@ -153,7 +158,7 @@ void Leader::round() {
   request.path = path;
   request.body.clear();
   const ApiAnswer now = client_.send(request);
-  if (const std::optional<Json> current = now.ok() ? parse_json(now.body) : std::nullopt) {
+  if (const std::optional<Json> current = read_lease(now, options_.name)) {
     view_.see(*current, system_clock().monotonic_ns());
     if (!view_.held_by_us()) renewed_ns_ = 0;
   }
@@ -177,7 +182,7 @@ void Leader::release() {
     if (!known) {
       const ApiAnswer seen = client.send(request);
       if (seen.not_found()) return;
-      const std::optional<Json> lease = seen.ok() ? parse_json(seen.body) : std::nullopt;
+      const std::optional<Json> lease = read_lease(seen, options_.name);
       if (lease) {
         view_.see(*lease, system_clock().monotonic_ns());
         if (!view_.held_by_us()) return;

@@ -172,6 +172,13 @@ std::string object_key(const Json& object) {
   return object_key(text_at(object, {"metadata", "namespace"}), text_at(object, {"metadata", "name"}));
 }
 
+std::optional<Json> read_object(std::string_view body, std::string_view kind, std::string_view name) {
+  std::optional<Json> object = parse_json(body);
+  if (!object || text_at(*object, {"metadata", "name"}) != name) return std::nullopt;
+  if (!kind.empty() && text_at(*object, {"kind"}) != kind) return std::nullopt;
+  return object;
+}
+
 std::vector<OwnerReference> owners_of(const Json& object) {
   std::vector<OwnerReference> owners;
   const Json* list = find(object, {"metadata", "ownerReferences"});

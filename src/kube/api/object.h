@@ -43,6 +43,11 @@ std::string text_at(const Json& from, std::initializer_list<std::string_view> st
 std::string object_key(std::string_view ns, std::string_view name);
 std::string object_key(const Json& object);
 
+// The object in a good answer. Nothing when it is another one, or none: a proxy on the way may say 200 to anything, and
+// what was asked for must not be taken for empty. An empty kind is any.
+std::optional<Json> read_object(std::string_view body, std::string_view kind, std::string_view name);
+constexpr const char* kAnotherObject = "the API server's answer is not the object that was asked for";
+
 struct OwnerReference {
   std::string api_version, kind, name, uid;
   bool controller = false;

@@ -3,8 +3,7 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 
-#include <algorithm>
-
+#include "base/backoff.h"
 #include "base/log.h"
 #include "kube/api/job_kinds.h"
 
@@ -70,7 +69,7 @@ CachedObject ResourceWatch::get(const std::string& key) const {
 
 void ResourceWatch::run() {
   ApiClient client(server_, stop_fd_);
-  int64_t ask_again_ms = kAskAgainMs;
+  DoublingPause ask_again_ms(kAskAgainMs, kAskAgainLastMs);
   while (!client.stopped()) {
     const Result<ApiResource> resource = discovery_->find(client, kind_.api_version, kind_.kind);
     if (resource) {
@@ -85,8 +84,7 @@ void ResourceWatch::run() {
     missing_ = resource.error().code == Code::not_available;
     denied_ = resource.error().code == Code::denied;
     if (!missing_ && !client.stopped()) log::warn(resource.error());
-    if (!client.sleep_ms(missing_ ? ask_again_ms : kRetryMs)) return;
-    if (missing_) ask_again_ms = std::min(2 * ask_again_ms, kAskAgainLastMs);
+    if (!client.sleep_ms(missing_ ? ask_again_ms.next() : kRetryMs)) return;
   }
 }
 

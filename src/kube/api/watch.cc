@@ -17,6 +17,7 @@ constexpr size_t kLineLimit = 16u << 20;
 constexpr size_t kLargePage = 8u << 20;     // bytes; the next page is asked for with fewer objects
 constexpr int64_t kQuickEndNs = kNsPerSec;  // a stream that ends sooner is not reopened at once
 constexpr int64_t kQuickGoneNs = 30 * kNsPerSec, kMaxPauseNs = 30 * kNsPerSec;  // lists are dear: see run()
+constexpr int kRefusals = 3;                                                    // then the version may be to blame
 constexpr int64_t kTurnNs = kNsPerSec / 20;  // a request's share of what the whole program may ask for
 
 double chance() {
@@ -47,13 +48,15 @@ void Watch::run() {
     const bool listing = version_.empty();
     const int64_t begin_ns = system_clock().monotonic_ns();
     told_ = false;
-    const End end = listing ? list() : stream();
+    End end = listing ? list() : stream();
     if (end == End::stopped) return;
     if (end == End::normal && listing) {
       last_complaint_.clear();
       continue;
     }
     if (!listing) ++restarts_;
+    refusals_ = listing || told_ || end != End::refused ? 0 : refusals_ + 1;
+    if (end == End::refused) end = refusals_ < kRefusals ? End::failed : End::gone;
     if (end == End::gone) {
       version_.clear();
       ++relists_;
@@ -172,7 +175,12 @@ Watch::End Watch::stream() {
   if (answer.gone()) return End::gone;
   if (answer.ok() || answer.status == 0) return End::normal;  // an end, a cut or a stall: resumed where it was
   complain("cannot watch", answer);
-  return End::failed;
+  return end_of(answer);
+}
+
+// Who is not known, or asks too often, is told so whatever the version.
+Watch::End Watch::end_of(const ApiAnswer& refusal) {
+  return refusal.status == 401 || refusal.status == 429 ? End::failed : End::refused;
 }
 
 // One event: {"type":"MODIFIED","object":{…}}. False ends the stream.
@@ -186,10 +194,10 @@ bool Watch::take_line(std::string_view line, End& end) {
   }
   const std::string type = text_at(*event, {"type"});
   if (type == "ERROR") {
-    end = says_gone(*object) ? End::gone : End::failed;
     ApiAnswer status;
     read_status(dump_json(*object), status);
-    if (end == End::failed) complain("the server ended the watch of", status);
+    end = says_gone(*object) ? End::gone : end_of(status);
+    if (end != End::gone) complain("the server ended the watch of", status);
     return false;
   }
   const bool told = type == "ADDED" || type == "MODIFIED" || type == "DELETED";
@@ -198,7 +206,7 @@ bool Watch::take_line(std::string_view line, End& end) {
     return false;
   }
   if (told && type != "DELETED") put(*object, nullptr);
-  if (type == "DELETED") remove(object_key(*object));
+  if (type == "DELETED") remove(object_key(*object), text_at(*object, {"metadata", "uid"}));
   if (const std::string version = version_of(*object); !version.empty()) version_ = version;
   told_ = true;
   return true;
@@ -256,6 +264,12 @@ void Watch::put_reply(const std::string& key, const std::string& from, std::stri
     told = now.resource_version;
     tell(options_.on_put, key, now);
   }
+}
+
+// A list that was continued from a newer state may know the next one of this name already.
+void Watch::remove(const std::string& key, const std::string& uid) {
+  const std::string known = cache_.peek(key).uid;
+  if (uid.empty() || known.empty() || known == uid) remove(key);
 }
 
 void Watch::remove(const std::string& key) {

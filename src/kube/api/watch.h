@@ -1,7 +1,8 @@
 // One collection of the API server, mirrored into a cache: listed once in pages, then watched for ever. A stream that
 // ends is resumed at the last version; only "410 Gone" (as a status or as an event) makes a new list, which is compared
 // with the cache so that deletions during the gap are reported too. An answer that cannot be understood makes a new
-// list as well, with growing pauses; no answer ends a watch for good. Nothing is polled. run() belongs to one thread;
+// list as well, with growing pauses, and so does a version that the server will not hear of; no answer ends a watch for
+// good. Nothing is polled. run() belongs to one thread;
 // the rest is thread-safe.
 #pragma once
 #include <atomic>
@@ -55,9 +56,10 @@ class Watch {
   const std::string& resource() const { return options_.resource; }
 
  private:
-  enum class End { normal, gone, failed, stopped };
+  enum class End { normal, gone, failed, refused, stopped };
   End list();
   End stream();
+  static End end_of(const ApiAnswer& refusal);
   bool take_line(std::string_view line, End& end);
   void take_item(std::string_view item, std::unordered_set<std::string>& seen);
   bool fits(const Json& object) const;
@@ -65,6 +67,7 @@ class Watch {
             const CachedObject& object);
   void put(const Json& object, std::unordered_set<std::string>* seen);
   void remove(const std::string& key);
+  void remove(const std::string& key, const std::string& uid);  // only that one
   bool back_off(int64_t at_least_ms);
   void complain(const char* what, const ApiAnswer& answer);
 
@@ -78,6 +81,7 @@ class Watch {
   int64_t retry_after_ms_ = 0;
   int64_t list_ns_ = 0;  // what the last list took
   bool told_ = false;    // the stream has brought something that was understood
+  int refusals_ = 0;     // of streams from this version, in a row
   std::string last_complaint_;
   std::atomic<bool> synced_{false}, refused_{false};
   std::atomic<uint64_t> restarts_{0}, relists_{0};

@@ -11,7 +11,13 @@ namespace tacho {
 void WorkQueue::push(const std::string& key) {
   if (working_.contains(key)) {
     again_.insert(key);
-  } else if (waiting_.insert(key).second) {
+    return;
+  }
+  if (const auto held = not_before_ns_.find(key); held != not_before_ns_.end()) {
+    if (held->second > system_clock().monotonic_ns()) return appoint(key, held->second);
+    not_before_ns_.erase(held);
+  }
+  if (waiting_.insert(key).second) {
     ready_.push_back(key);
     wait_lock_.notify_all();
   }
@@ -25,6 +31,10 @@ void WorkQueue::add(const std::string& key) {
 void WorkQueue::add_after(const std::string& key, int64_t delay_ms) {
   const int64_t at_ns = system_clock().monotonic_ns() + delay_ms * kNsPerMs;
   const std::lock_guard lock(wait_lock_);
+  appoint(key, at_ns);
+}
+
+void WorkQueue::appoint(const std::string& key, int64_t at_ns) {
   const auto found = appointed_ns_.find(key);
   if (found != appointed_ns_.end() && found->second <= at_ns) return;
   appointed_ns_[key] = at_ns;
@@ -32,19 +42,21 @@ void WorkQueue::add_after(const std::string& key, int64_t delay_ms) {
   wait_lock_.notify_all();
 }
 
-void WorkQueue::retry(const std::string& key, double random, int64_t first_ms, int64_t last_ms) {
+void WorkQueue::retry(const std::string& key, double random, int64_t first_ms, int64_t last_ms, int64_t at_least_ms) {
   int failures = 0;
   {
     const std::lock_guard lock(wait_lock_);
     failures = failures_[key]++;
+    if (at_least_ms > 0) not_before_ns_[key] = system_clock().monotonic_ns() + at_least_ms * kNsPerMs;
   }
   const int64_t bound_ms = std::min(last_ms, first_ms << std::min(failures, 20));
-  add_after(key, static_cast<int64_t>(static_cast<double>(bound_ms) * (0.8 + 0.4 * random)));
+  add_after(key, std::max(at_least_ms, static_cast<int64_t>(static_cast<double>(bound_ms) * (0.8 + 0.4 * random))));
 }
 
 void WorkQueue::forget(const std::string& key) {
   const std::lock_guard lock(wait_lock_);
   failures_.erase(key);
+  not_before_ns_.erase(key);
 }
 
 std::optional<std::string> WorkQueue::take() {

@@ -19,8 +19,9 @@ class WorkQueue {
   // Comes at this time or before; an earlier time stays.
   void add_after(const std::string& key, int64_t delay_ms);
   // The work failed: the key comes again after a time that doubles from first_ms to last_ms, with jitter. `random` is
-  // in [0, 1).
-  void retry(const std::string& key, double random, int64_t first_ms = 100, int64_t last_ms = 30'000);
+  // in [0, 1). Not before `at_least_ms`, also when it is added anew.
+  void retry(const std::string& key, double random, int64_t first_ms = 100, int64_t last_ms = 30'000,
+             int64_t at_least_ms = 0);
   // The work succeeded: after the next failure the time starts from first_ms.
   void forget(const std::string& key);
   // Waits for a key; nothing after stop(). done() has to follow.
@@ -30,13 +31,15 @@ class WorkQueue {
   size_t size();
 
  private:
-  void push(const std::string& key);  // the lock is held
+  // The lock is held:
+  void push(const std::string& key);
+  void appoint(const std::string& key, int64_t at_ns);
 
   WaitLock wait_lock_;
   std::deque<std::string> ready_;
   std::unordered_set<std::string> waiting_, working_, again_;
   std::multimap<int64_t, std::string> appointments_;
-  std::unordered_map<std::string, int64_t> appointed_ns_;
+  std::unordered_map<std::string, int64_t> appointed_ns_, not_before_ns_;
   std::unordered_map<std::string, int> failures_;
   bool stopped_ = false;
 };

@@ -10,7 +10,6 @@
 namespace tacho {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 
 // An underscore stands between two digits, or between the base prefix and a digit.

@@ -17,6 +17,7 @@
 #include "kube/api/work_queue.h"
 #include "kube/trials/trials_flags.h"
 #include "kube/trials/trials_metrics.h"
+#include "os/clock.h"
 #include "support/temp_dir.h"
 
 namespace tacho {
@@ -256,6 +257,28 @@ TEST(WorkQueue, AppointmentsAndStop) {
   std::thread stopper([&] { queue.stop(); });
   EXPECT_EQ(queue.take(), std::nullopt);
   stopper.join();
+}
+
+TEST(WorkQueue, WhoIsToldToWaitIsNotHurriedByNews) {
+  WorkQueue queue;
+  const auto taken = [&] { return queue.take().value_or(""); };
+  queue.add("busy");
+  EXPECT_EQ(taken(), "busy");
+  queue.add("busy");  // an event while it is worked on
+  queue.retry("busy", 0, 1, 10, 400);
+  const int64_t told_ns = system_clock().monotonic_ns();
+  queue.done("busy");
+  queue.add("busy");
+  queue.add_after("busy", 1);
+  queue.add_after("other", 50);
+  EXPECT_EQ(taken(), "other");
+  EXPECT_EQ(taken(), "busy");
+  EXPECT_GE(system_clock().monotonic_ns() - told_ns, 300 * kNsPerMs);
+  queue.done("busy");
+  queue.retry("busy", 0, 60'000, 60'000, 60'000);
+  queue.forget("busy");
+  queue.add("busy");
+  EXPECT_EQ(taken(), "busy") << "another object of its name is nobody's to wait for";
 }
 
 LeaderOptions lease_options(const char* identity) {

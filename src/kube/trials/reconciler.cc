@@ -275,7 +275,8 @@ std::optional<Reconciled> Reconciler::status(Json& trial, const std::function<bo
 }
 
 Reconciled Reconciler::ended(WriteEnd end) const {
-  if (end == WriteEnd::conflict || end == WriteEnd::failed) return {Next::soon, writer_.why()};
+  if (end == WriteEnd::conflict || end == WriteEnd::failed)
+    return {Next::soon, writer_.why(), writer_.retry_after_ms()};
   // The lease is late, perhaps only for a moment: nobody else may ever come back to this.
   if (end == WriteEnd::not_leader) return {Next::soon};
   return {};  // gone: its event comes back to it

@@ -42,6 +42,7 @@ struct Reconciled {
   enum class Next { nothing, soon, later };  // soon: from 0.1 s; later: from 1 s, both doubling to 30 s
   Next next = Next::nothing;
   std::string why{};
+  int64_t not_before_ms = 0;  // as the server asked for
 };
 
 class Reconciler {

@@ -43,6 +43,7 @@ TrialWriter::TrialWriter(std::shared_ptr<ApiServer> server, std::shared_ptr<Disc
 
 WriteEnd TrialWriter::refused(const ApiAnswer& answer) {
   why_ = answer.text();
+  retry_after_ms_ = answer.retry_after_ms;
   if (answer.conflict()) {
     metrics_.conflict();
     return WriteEnd::conflict;
@@ -50,13 +51,12 @@ WriteEnd TrialWriter::refused(const ApiAnswer& answer) {
   return answer.not_found() ? WriteEnd::absent : WriteEnd::failed;
 }
 
-// The object in a good answer. Another one, or none (a proxy on the way may say 200 to anything), is a failure: what
-// became of the request is not known, and the object that was sent must not be taken for an empty one.
-WriteEnd TrialWriter::take(const ApiAnswer& answer, const std::string& name, Json& object) {
+// When it is another object, what became of the request is not known.
+WriteEnd TrialWriter::take(const ApiAnswer& answer, const std::string& kind, const std::string& name, Json& object) {
   if (!answer.ok()) return refused(answer);
-  std::optional<Json> found = parse_json(answer.body);
-  if (!found || text_at(*found, {"metadata", "name"}) != name) {
-    why_ = "the API server's answer is not the object that was asked for";
+  std::optional<Json> found = read_object(answer.body, kind, name);
+  if (!found) {
+    why_ = kAnotherObject;
     return WriteEnd::failed;
   }
   object = std::move(*found);
@@ -70,7 +70,7 @@ WriteEnd TrialWriter::write_status(Json& trial, const std::function<bool(Json&)>
     changed["status"]["lastReconcileTime"] = format_seconds(system_clock().realtime_ns());
     if (!may_write_()) return WriteEnd::not_leader;
     const ApiAnswer answer = client_.put(trial_path(trial, "status"), dump_json(changed));
-    if (const WriteEnd end = take(answer, text_at(trial, {"metadata", "name"}), trial);
+    if (const WriteEnd end = take(answer, "Trial", text_at(trial, {"metadata", "name"}), trial);
         end != WriteEnd::conflict || attempt + 1 >= kAttempts)
       return end;
     if (!client_.sleep_ms(jitter_ms(attempt))) return WriteEnd::failed;
@@ -81,7 +81,8 @@ WriteEnd TrialWriter::write_status(Json& trial, const std::function<bool(Json&)>
 WriteEnd TrialWriter::read_again(Json& trial) {
   Json now;
   const ApiAnswer answer = client_.get(trial_path(trial));
-  if (const WriteEnd end = take(answer, text_at(trial, {"metadata", "name"}), now); end != WriteEnd::done) return end;
+  if (const WriteEnd end = take(answer, "Trial", text_at(trial, {"metadata", "name"}), now); end != WriteEnd::done)
+    return end;
   if (text_at(now, {"metadata", "uid"}) != text_at(trial, {"metadata", "uid"})) return WriteEnd::absent;
   trial = std::move(now);
   return WriteEnd::done;
@@ -100,7 +101,7 @@ WriteEnd TrialWriter::set_finalizer(Json& trial, bool present) {
       {"metadata",
        {{"resourceVersion", text_at(trial, {"metadata", "resourceVersion"})}, {"finalizers", std::move(finalizers)}}}};
   const ApiAnswer answer = client_.merge_patch(trial_path(trial), dump_json(patch));
-  return take(answer, text_at(trial, {"metadata", "name"}), trial);
+  return take(answer, "Trial", text_at(trial, {"metadata", "name"}), trial);
 }
 
 Result<std::string> TrialWriter::job_path(const KindName& kind, const std::string& ns, const std::string& name) {
@@ -122,7 +123,7 @@ WriteEnd TrialWriter::read_job(const KindName& kind, const std::string& ns, cons
     why_ = path.error().message();
     return WriteEnd::failed;
   }
-  return take(client_.get(*path), name, job);
+  return take(client_.get(*path), kind.kind, name, job);
 }
 
 WriteEnd TrialWriter::create_job(const Json& trial, const KindName& kind, Json& job) {
@@ -141,7 +142,7 @@ WriteEnd TrialWriter::create_job(const Json& trial, const KindName& kind, Json& 
   if (!may_write_()) return WriteEnd::not_leader;
   const ApiAnswer answer = client_.create(*path, dump_json(wanted));
   if (answer.conflict()) return read_job(kind, ns, name, job);  // the cache was behind
-  if (const WriteEnd end = take(answer, name, job); end != WriteEnd::done) return end;
+  if (const WriteEnd end = take(answer, kind.kind, name, job); end != WriteEnd::done) return end;
   event(trial, false, "JobCreated", "Job " + name + " has been created");
   return WriteEnd::done;
 }

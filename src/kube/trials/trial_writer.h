@@ -47,10 +47,12 @@ class TrialWriter {
   // Best effort.
   void event(const Json& trial, bool warning, std::string_view reason, std::string_view message);
   const std::string& why() const { return why_; }
+  // Of the last refusal: how long the server wants to be left alone.
+  int64_t retry_after_ms() const { return retry_after_ms_; }
 
  private:
   WriteEnd refused(const ApiAnswer& answer);
-  WriteEnd take(const ApiAnswer& answer, const std::string& name, Json& object);
+  WriteEnd take(const ApiAnswer& answer, const std::string& kind, const std::string& name, Json& object);
   Result<std::string> job_path(const KindName& kind, const std::string& ns, const std::string& name);
 
   ApiClient client_;
@@ -58,6 +60,7 @@ class TrialWriter {
   std::function<bool()> may_write_;
   TrialsMetrics& metrics_;
   std::string why_;
+  int64_t retry_after_ms_ = 0;
 };
 
 }  // namespace tacho

@@ -189,7 +189,8 @@ void TrialsController::work() {
     }
     --working_;
     if (result.next == Reconciled::Next::nothing) queue_.forget(*key);
-    else queue_.retry(*key, chance(), result.next == Reconciled::Next::soon ? 100 : 1'000);
+    else
+      queue_.retry(*key, chance(), result.next == Reconciled::Next::soon ? 100 : 1'000, 30'000, result.not_before_ms);
     if (result.next == Reconciled::Next::soon && !result.why.empty() && !stop_.raised())
       log::warn("Trial " + *key + ": " + result.why + "; it is tried again");
     queue_.done(*key);

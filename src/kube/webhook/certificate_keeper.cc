@@ -85,7 +85,10 @@ Result<CertificateKeeper::Stored> CertificateKeeper::make_first(int64_t now_s) {
 Result<bool> CertificateKeeper::renew_ca(Stored& stored, int64_t now_s) {
   const KeyPair ca = stored.ca();
   const Result<CertificateFacts> facts = read_certificate(ca.certificate);
-  if (facts && belongs(ca.certificate, ca.key) && facts->not_after_s - now_s > kServerSeconds) return false;
+  // One that begins later is of a clock that ran ahead: nobody would trust it until then.
+  if (facts && belongs(ca.certificate, ca.key) && facts->not_after_s - now_s > kServerSeconds &&
+      facts->not_before_s <= now_s)
+    return false;
   Result<KeyPair> made = make_ca(now_s);
   if (!made) return made.error();
   Stored wanted = stored;

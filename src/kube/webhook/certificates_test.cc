@@ -6,6 +6,7 @@
 
 #include "kube/api/cluster_test_support.h"
 #include "kube/webhook/certificate_keeper.h"
+#include "kube/webhook/look_times.h"
 #include "support/temp_dir.h"
 
 namespace tacho {
@@ -138,6 +139,32 @@ TEST_F(Keeper, ACertificateOfANewCaWaitsForTheCaBundle) {
   EXPECT_FALSE(one.look(kNow + (3650 - 300) * kDaySeconds));
   EXPECT_EQ(secret("tls.crt"), served);
   EXPECT_EQ(split_bundle(secret("ca.crt")).size(), 2u);
+}
+
+// The machine's clock ran a year ahead when everything was made.
+TEST_F(Keeper, ACaOfLaterIsOfNoUseNow) {
+  CertificateKeeper one = keeper(temp_.path());
+  ASSERT_TRUE(one.look(kNow + 400 * kDaySeconds));
+  ASSERT_TRUE(one.look(kNow));
+  EXPECT_TRUE(one.trusted());
+  EXPECT_TRUE(is_trusted(secret("tls.crt"), bundle(), kNow));
+  const std::string served = secret("tls.crt");
+  EXPECT_FALSE(*one.look(kNow + kDaySeconds / 2)) << "nothing is due";
+  EXPECT_EQ(secret("tls.crt"), served);
+  ASSERT_TRUE(one.look(kNow + 2 * kDaySeconds));
+  EXPECT_EQ(split_bundle(bundle()).size(), 1u) << "the useless one goes";
+}
+
+TEST(LookTimes, AppointedOrWhenTheClockWasSet) {
+  LookTimes looks;
+  constexpr int64_t kHour = 3'600 * kNsPerSec;
+  EXPECT_TRUE(looks.due(1, kNow * kNsPerSec));
+  looks.looked(1'000, kNow * kNsPerSec, 12 * kHour);
+  EXPECT_FALSE(looks.due(1'000 + 11 * kHour, kNow * kNsPerSec + 11 * kHour));
+  EXPECT_TRUE(looks.due(1'000 + 12 * kHour, kNow * kNsPerSec + 12 * kHour));
+  EXPECT_TRUE(looks.due(1'000 + kHour, kNow * kNsPerSec - 24 * kHour)) << "back a day";
+  EXPECT_TRUE(looks.due(1'000 + kHour, kNow * kNsPerSec + 2 * kHour)) << "ahead an hour";
+  EXPECT_FALSE(looks.due(1'000 + kHour, kNow * kNsPerSec + kHour + kNsPerSec)) << "slewed";
 }
 
 TEST_F(Keeper, OneReplicaWins) {

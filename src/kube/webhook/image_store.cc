@@ -109,8 +109,10 @@ void ImageStore::warm(std::shared_ptr<const std::string> trial) {
 bool ImageStore::is_fresh(const Entry& entry, const ImageReference& image, std::string_view pull_policy) const {
   if (entry.read_s == 0) return false;
   if (!image.digest.empty()) return true;  // cannot change
-  const int64_t age_s = system_clock().realtime_ns() / kNsPerSec - entry.read_s;
-  return age_s < (pulls_always(image, pull_policy) ? kGoodAlwaysSeconds : kGoodSeconds);
+  const int64_t now_s = system_clock().realtime_ns() / kNsPerSec;
+  // What was read later than now was read by a clock that ran ahead: its age is not known.
+  return entry.read_s <= now_s &&
+         entry.read_s > now_s - (pulls_always(image, pull_policy) ? kGoodAlwaysSeconds : kGoodSeconds);
 }
 
 std::optional<ImageCommand> ImageStore::find(const std::string& image, const std::string& pull_policy,

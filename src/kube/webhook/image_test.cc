@@ -1,9 +1,15 @@
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <nlohmann/json.hpp>
 
+#include "base/units.h"
+#include "kube/api/cluster_test_support.h"
 #include "kube/webhook/image_store.h"
 #include "kube/webhook/registry.h"
+#include "os/clock.h"
+#include "os/file.h"
+#include "support/temp_dir.h"
 
 namespace tacho {
 namespace {
@@ -81,6 +87,36 @@ TEST(ImageStore, ImagesOfATrial) {
   Json done = trial;
   done["status"]["completionTime"] = "2026-01-01T00:00:00Z";
   EXPECT_TRUE(wanted_images(done).empty());
+}
+
+TEST(ImageStore, WhatAClockAheadHasReadIsOld) {
+  const TempDir folder;
+  const int64_t now_s = system_clock().realtime_ns() / kNsPerSec;
+  const std::string digest = "sha256:" + std::string(64, 'a');
+  const auto keep = [&](const std::string& image, int64_t read_s) {
+    const Json entry = {{"image", "ghcr.io/me/" + image}, {"read", read_s}, {"entryPoint", {"x"}}, {"arguments", {}}};
+    ASSERT_TRUE(write_file_atomically(folder.path() + "/" + std::to_string(read_s) + ".json", dump_json(entry)));
+  };
+  keep("now:1", now_s - 1);
+  keep("ahead:1", now_s + 400 * 86'400);
+  keep("old:1", now_s - 2 * 86'400);
+  keep("odd:1", std::numeric_limits<int64_t>::min());
+  keep("pinned@" + digest, now_s + 100 * 86'400);
+  FakeCluster cluster;
+  WebhookMetrics metrics;
+  ImageStoreOptions options;
+  options.folder = folder.path();
+  options.lookups = false;
+  ImageStore store(cluster, cluster, options, metrics);
+  const auto known = [&](const std::string& image) {
+    return store.find("ghcr.io/me/" + image, "IfNotPresent", 0).has_value();
+  };
+  EXPECT_TRUE(known("now:1"));
+  EXPECT_FALSE(known("ahead:1")) << "for over a year the image's old command was taken for its own";
+  EXPECT_FALSE(known("old:1"));
+  EXPECT_FALSE(known("odd:1"));
+  EXPECT_TRUE(known("pinned@" + digest));
+  store.stop();
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "kube/webhook/certificate_keeper.h"
 #include "kube/webhook/image_store.h"
 #include "kube/webhook/inject_flags.h"
+#include "kube/webhook/look_times.h"
 #include "kube/webhook/mutation.h"
 #include "kube/webhook/webhook.h"
 #include "os/clock.h"
@@ -40,11 +41,12 @@ class InjectService {
   int run();
 
  private:
-  Status open();
+  Status open(int signal_fd);
   Status open_webhook();
   Status listen(const std::string& address, Handler handler);
   void settle_addresses();
   void look_at_certificates();
+  int64_t look_now();  // how long the next look has time
   void look_until_signal(int signal_fd);
   ServedResponse health(const ServedRequest& request) const;
   ServedResponse metrics(const ServedRequest& request) const;
@@ -59,12 +61,13 @@ class InjectService {
   std::unique_ptr<Mutation> mutation_;
   std::unique_ptr<WebhookEvents> events_;
   std::unique_ptr<Webhook> webhook_;
+  std::unique_ptr<ClusterWriter> keeper_writer_;
   std::unique_ptr<CertificateKeeper> keeper_;
   std::vector<std::unique_ptr<HttpServer>> servers_;
   std::unique_ptr<HttpServer> hook_server_;
   std::atomic<bool> serving_ = false, trusted_ = false, stopping_ = false;
   std::atomic<int64_t> certificate_end_s_ = 0;
-  int64_t next_look_ns_ = 0;
+  LookTimes looks_;
 };
 
 std::string InjectService::why_not_ready() const {
@@ -158,7 +161,7 @@ Status InjectService::open_webhook() {
   return ok();
 }
 
-Status InjectService::open() {
+Status InjectService::open(int signal_fd) {
   if (flags_.core_namespace.empty()) flags_.core_namespace = core_namespace();
   ClusterOptions options;
   options.kubeconfig = flags_.kubeconfig;
@@ -195,33 +198,38 @@ Status InjectService::open() {
   KeeperOptions keeper{flags_.core_namespace, flags_.secret,
                        service_names(flags_.service, flags_.core_namespace, flags_.extra_names), flags_.configurations,
                        flags_.cert_dir};
-  keeper_ = std::make_unique<CertificateKeeper>(*cluster_, std::move(keeper));
+  // Whoever is to end does not wait for an API server first: reviews may be under way.
+  keeper_writer_ = cluster_->writer(signal_fd);
+  keeper_ = std::make_unique<CertificateKeeper>(*keeper_writer_, std::move(keeper));
   flags_.cert_file = flags_.cert_dir + "/tls.crt";
   flags_.key_file = flags_.cert_dir + "/tls.key";
   return ok();
 }
 
 void InjectService::look_at_certificates() {
-  const int64_t now_ns = system_clock().monotonic_ns();
-  next_look_ns_ = now_ns + kLookAgainNs;
+  const int64_t realtime_ns = system_clock().realtime_ns(), now_ns = system_clock().monotonic_ns();
+  looks_.looked(now_ns, realtime_ns, look_now());
+}
+
+int64_t InjectService::look_now() {
   if (!keeper_) {
     // Files of the user: the server watches them, and only their end is told.
     if (const Result<std::string> text = read_whole_file(flags_.cert_file)) {
       if (const Result<CertificateFacts> facts = read_certificate(*text)) certificate_end_s_ = facts->not_after_s;
     }
-    next_look_ns_ = now_ns + 60 * kNsPerSec;
-    return;
+    return 60 * kNsPerSec;
   }
+  const auto failed = [](const Error& error) { return log::warn(error.message()), kLookAgainNs; };
   const Result<bool> looked = keeper_->look(now_s());
-  if (!looked) return log::warn(looked.error().message());
+  if (!looked) return failed(looked.error());
   certificate_end_s_ = keeper_->not_after_s();
   if (!hook_server_) {
-    if (Status opened = open_webhook(); !opened) return log::warn(opened.error().message());
+    if (Status opened = open_webhook(); !opened) return failed(opened.error());
   } else if (*looked) {
-    if (Status reloaded = hook_server_->reload(); !reloaded) return log::warn(reloaded.error().message());
+    if (Status reloaded = hook_server_->reload(); !reloaded) return failed(reloaded.error());
   }
   trusted_ = keeper_->trusted();
-  if (keeper_->has_configurations()) next_look_ns_ = now_ns + kLookNs;
+  return keeper_->has_configurations() ? kLookNs : kLookAgainNs;
 }
 
 // A configuration that was installed again, or set back by whoever keeps manifests, has lost its caBundle: it is looked
@@ -237,9 +245,9 @@ void InjectService::look_until_signal(int signal_fd) {
     cluster_->watch_owners(settings_->current(clock.monotonic_ns() + kNsPerSec)->katib.trial_resources);
     const std::span<pollfd> signal_only(fds, 1);
     if (clock.wait(signal_only, clock.monotonic_ns() + kNsPerSec) != 0) return;
-    const int ready = clock.wait(fds, std::min(next_look_ns_, clock.monotonic_ns() + kLookAtKindsNs));
+    const int ready = clock.wait(fds, std::min(looks_.next_ns(), clock.monotonic_ns() + kLookAtKindsNs));
     if (ready != 0 && fds[0].revents != 0) return;
-    due = ready != 0 || clock.monotonic_ns() >= next_look_ns_;
+    due = ready != 0 || looks_.due(clock.monotonic_ns(), clock.realtime_ns());
   }
 }
 
@@ -249,7 +257,7 @@ int InjectService::run() {
   const int ending[] = {SIGINT, SIGTERM};
   SignalQueue signals(ending);
   ignore_broken_pipes();
-  if (Status opened = open(); !opened) {
+  if (Status opened = open(signals.fd()); !opened) {
     log::error(opened.error().message());
     return 1;
   }

@@ -7,6 +7,7 @@
 #include "kube/webhook/pod_parts.h"
 #include "kube/webhook/pod_security.h"
 #include "kube/webhook/wrap.h"
+#include "os/sibling.h"
 
 namespace tacho {
 namespace {
@@ -194,7 +195,7 @@ Json PodEdit::make_sidecar(const PodPlan& plan, const Parts& parts) const {
   if (native) out["restartPolicy"] = "Always";
   if (probed) {
     Json& probe = out["startupProbe"];
-    probe["exec"]["command"] = {"tacho-katib", "collect", "--ready"};
+    probe["exec"]["command"] = {kKatibName, "collect", "--ready"};
     probe["periodSeconds"] = 1;
     probe["failureThreshold"] = 60;
   }
@@ -207,7 +208,7 @@ Json PodEdit::make_installer(const PodPlan& plan) const {
   Json out = Json::object();
   out["name"] = kInstaller;
   out["image"] = plan.config->launcher_image.empty() ? plan.collector->image : plan.config->launcher_image;
-  out["command"] = {"tacho-katib", "exec", "--install", kLauncherFolder};
+  out["command"] = {kKatibName, "exec", "--install", kLauncherFolder};
   out["resources"] = resources(plan);
   out["volumeMounts"].push_back(mount_json(kLauncherVolume, kLauncherFolder));
   out["imagePullPolicy"] = plan.collector->pull_policy;
@@ -226,7 +227,7 @@ Json PodEdit::make_follower(const PodPlan& plan, const std::string& folder, cons
   Json out = Json::object();
   out["name"] = kFollower;
   out["image"] = plan.collector->image;
-  out["command"] = {"tacho-kube",  "follow-log",
+  out["command"] = {kKubeName,     "follow-log",
                     "--namespace", "$(POD_NAMESPACE)",
                     "--pod",       "$(POD_NAME)",
                     "--container", plan.trial->primary_container,

@@ -16,7 +16,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kGoogle = "https://bigquery.googleapis.com";
 constexpr const char* kRoot = "/bigquery/v2";
 constexpr const char* kQuery = "?alt=json&prettyPrint=false";
 constexpr int64_t kRequestMs = 30'000, kQueryMs = 60'000, kQueryPollMs = 10'000;
@@ -42,7 +41,7 @@ bool first_number(const Json& answer, int64_t& number) {
 Result<std::string> bq_base_url(std::string_view endpoint) {
   std::string text(trim(endpoint));
   if (text.empty()) text = environment("BIGQUERY_EMULATOR_HOST");
-  if (text.empty()) text = kGoogle;
+  if (text.empty()) text = kGoogleBigQuery;
   if (text.find("://") == std::string::npos) text = "http://" + text;
   const auto url = parse_url(text);
   if (!url || url->has_user || !url->query.empty())

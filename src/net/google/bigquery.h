@@ -18,6 +18,8 @@ namespace tacho {
 // §2.3
 inline constexpr size_t kBqRequestBytes = size_t{9} << 20, kBqRowBytes = 5'000'000, kBqRows = 500, kBqMaxRows = 10'000;
 
+inline constexpr std::string_view kGoogleBigQuery = "https://bigquery.googleapis.com";
+
 struct BqSettings {
   std::string project, dataset;
   std::string location;      // of a dataset that is made; empty: Google's default

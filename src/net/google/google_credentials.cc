@@ -30,9 +30,9 @@ std::string shown(const std::string& text) {
   return plain ? text : "?";
 }
 
-using Key = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
+using PrivateKey = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
 
-Key read_key(const std::string& pem) {
+PrivateKey read_key(const std::string& pem) {
   const std::unique_ptr<BIO, decltype(&BIO_free)> bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())),
                                                       &BIO_free);
   // A key with a pass phrase is refused, never asked about on the terminal.
@@ -114,7 +114,7 @@ Result<std::string> service_account_jwt(const GoogleCredentials& credentials, st
   const auto replace = Json::error_handler_t::replace;
   const std::string text =
       base64url(header.dump(-1, ' ', false, replace)) + "." + base64url(claims.dump(-1, ' ', false, replace));
-  const Key key = read_key(credentials.private_key);
+  const PrivateKey key = read_key(credentials.private_key);
   const std::string signature = key ? sign_rs256(key.get(), text) : "";
   if (signature.empty())
     return Error{Code::invalid, "the private key in the credentials file cannot be used", "",

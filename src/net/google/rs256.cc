@@ -22,9 +22,9 @@ using Owned = std::unique_ptr<T, Deleter<Free>>;
 
 const unsigned char* bytes(std::string_view text) { return reinterpret_cast<const unsigned char*>(text.data()); }
 
-using Key = Owned<EVP_PKEY, ::EVP_PKEY_free>;
+using PublicKey = Owned<EVP_PKEY, ::EVP_PKEY_free>;
 
-Key make_key(std::string_view modulus, std::string_view exponent) {
+PublicKey make_key(std::string_view modulus, std::string_view exponent) {
   const Owned<BIGNUM, ::BN_free> n{::BN_bin2bn(bytes(modulus), static_cast<int>(modulus.size()), nullptr)};
   const Owned<BIGNUM, ::BN_free> e{::BN_bin2bn(bytes(exponent), static_cast<int>(exponent.size()), nullptr)};
   const Owned<OSSL_PARAM_BLD, ::OSSL_PARAM_BLD_free> builder{::OSSL_PARAM_BLD_new()};
@@ -37,7 +37,7 @@ Key make_key(std::string_view modulus, std::string_view exponent) {
   if (!parameters || !context || ::EVP_PKEY_fromdata_init(context.get()) <= 0 ||
       ::EVP_PKEY_fromdata(context.get(), &key, EVP_PKEY_PUBLIC_KEY, parameters.get()) <= 0)
     return nullptr;
-  return Key{key};
+  return PublicKey{key};
 }
 
 }  // namespace
@@ -45,7 +45,7 @@ Key make_key(std::string_view modulus, std::string_view exponent) {
 bool verify_rs256(std::string_view text, std::string_view signature, std::string_view modulus,
                   std::string_view exponent) {
   if (modulus.size() > 2048 || exponent.size() > 16) return false;
-  const Key key = make_key(modulus, exponent);
+  const PublicKey key = make_key(modulus, exponent);
   const Owned<EVP_MD_CTX, ::EVP_MD_CTX_free> digest{::EVP_MD_CTX_new()};
   return key && digest && ::EVP_DigestVerifyInit(digest.get(), nullptr, ::EVP_sha256(), nullptr, key.get()) == 1 &&
          ::EVP_DigestVerify(digest.get(), bytes(signature), signature.size(), bytes(text), text.size()) == 1;

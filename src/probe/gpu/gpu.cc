@@ -114,11 +114,15 @@ class GpuProbe final : public Probe {
     if (fresh_) fill_gpu_devices(current_.devices, values);
   }
   void describe_run(Run& run) const override {
-    fill_host_gpu(*this, run.host);
     run.method.gpu = current_.method;
+    if (current_.identities == nullptr || current_.identities->empty()) return;
+    int64_t bytes = 0;
+    for (const GpuIdentity& identity : *current_.identities) bytes += identity.vram_total_bytes.value_or(0);
+    Host& host = run.host;
+    if (!current_.identities->front().name.empty()) host.host_gpu_model = current_.identities->front().name;
+    host.host_gpu_count = static_cast<int64_t>(current_.identities->size());
+    if (bytes > 0) host.host_gpu_memory_mib = bytes / kMiB;
   }
-
-  const GpuSnapshot& current() const { return current_; }
 
  private:
   // False when one of them is in trouble.
@@ -270,17 +274,6 @@ bool GpuSums::fill(const GpuSnapshot& snapshot, Reading& out) {
   return (missing & ~kOfTheJob) == 0;
 }
 
-void fill_host_gpu(const Probe& probe, Host& host) {
-  const auto* gpu = dynamic_cast<const GpuProbe*>(&probe);
-  if (gpu == nullptr || gpu->current().identities == nullptr || gpu->current().identities->empty()) return;
-  const auto& identities = *gpu->current().identities;
-  int64_t bytes = 0;
-  for (const GpuIdentity& identity : identities) bytes += identity.vram_total_bytes.value_or(0);
-  if (!identities.front().name.empty()) host.host_gpu_model = identities.front().name;
-  host.host_gpu_count = static_cast<int64_t>(identities.size());
-  if (bytes > 0) host.host_gpu_memory_mib = bytes / kMiB;
-}
-
 Status check_gpu(const Roots& roots) {
   Status trouble = ok();
   for (const GpuVendor* vendor : gpu_vendors()) {
@@ -290,11 +283,6 @@ Status check_gpu(const Roots& roots) {
   }
   if (!trouble) return trouble;
   return Error{Code::not_available, "no GPU driver is loaded here", "", "nothing to do on a machine without a GPU"};
-}
-
-std::string_view gpu_method(const Probe& probe) {
-  const auto* gpu = dynamic_cast<const GpuProbe*>(&probe);
-  return gpu == nullptr ? "none" : gpu->current().method;
 }
 
 }  // namespace tacho

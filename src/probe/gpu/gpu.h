@@ -14,12 +14,6 @@ namespace tacho {
 
 extern const ProbeInfo kGpuProbe, kGpuExtraProbe;
 
-// host_gpu_model, host_gpu_count and host_gpu_memory_mib once the driver has answered; nothing before, and nothing when
-// `probe` is another one. Never waits.
-void fill_host_gpu(const Probe& probe, Host& host);
-// How the job's GPU numbers are obtained, for run.json: "nvml", "amdgpu" or "none".
-std::string_view gpu_method(const Probe& probe);
-
 // The fields of kGpuProbe's reading from what the GPU thread found. A device that never told a value has no part in its
 // sum; while one that did cannot be read, the sum is left empty, since that of the others would look like less use.
 class GpuSums {

@@ -57,11 +57,11 @@ TEST_F(AmdTest, ReadsCards) {
   EXPECT_EQ(gpu.vram_total_bytes, int64_t{32} << 30);
   EXPECT_EQ(detail.gpus[1].name, "AMD GPU 0x164e");
   EXPECT_FALSE(detail.gpus[1].power_watts);
-  Host host;
-  fill_host_gpu(*probe, host);
-  EXPECT_EQ(host.host_gpu_model, "Radeon Pro W6800");
-  EXPECT_EQ(host.host_gpu_count, 2);
-  EXPECT_EQ(gpu_method(*probe), "amdgpu");
+  tacho::Run run;
+  probe->describe_run(run);
+  EXPECT_EQ(run.host.host_gpu_model, "Radeon Pro W6800");
+  EXPECT_EQ(run.host.host_gpu_count, 2);
+  EXPECT_EQ(run.method.gpu, "amdgpu");
   EXPECT_TRUE(kGpuProbe.check(context.roots));
 }
 

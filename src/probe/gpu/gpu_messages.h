@@ -16,7 +16,7 @@
 #include "probe/gpu/gpu_device.h"
 #include "probe/gpu/nvml_api.h"
 
-#include "os/detach.h"
+#include "os/sibling.h"
 
 namespace tacho {
 

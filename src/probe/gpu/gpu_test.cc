@@ -270,9 +270,9 @@ TEST_F(GpuTest, DescribesDevicesAndHost) {
       "device name=H200 util=25 total=1048576000 used=524288000 temp=40 power=250500 clock=1980 cores=16896\n"
       "device name=H200 util=0 total=1048576000 used=0\ndriver 580.159\n");
   make();
-  Host host;
-  fill_host_gpu(*probe, host);
-  EXPECT_FALSE(host.host_gpu_count);
+  tacho::Run run;
+  probe->describe_run(run);
+  EXPECT_FALSE(run.host.host_gpu_count);
   ASSERT_TRUE(tick_until([&] { return has("system_gpu_usage"); }));
   Detail detail;
   probe->describe(detail);
@@ -292,11 +292,11 @@ TEST_F(GpuTest, DescribesDevicesAndHost) {
   EXPECT_EQ(gpu.frequency_mhz, 1980);
   EXPECT_EQ(gpu.core_count, 16896);
   EXPECT_FALSE(detail.gpus[1].temperature_celsius);
-  fill_host_gpu(*probe, host);
-  EXPECT_EQ(host.host_gpu_model, "H200");
-  EXPECT_EQ(host.host_gpu_count, 2);
-  EXPECT_EQ(host.host_gpu_memory_mib, 2000);
-  EXPECT_EQ(gpu_method(*probe), "nvml");
+  probe->describe_run(run);
+  EXPECT_EQ(run.host.host_gpu_model, "H200");
+  EXPECT_EQ(run.host.host_gpu_count, 2);
+  EXPECT_EQ(run.host.host_gpu_memory_mib, 2000);
+  EXPECT_EQ(run.method.gpu, "nvml");
 }
 
 TEST_F(GpuTest, InAnotherPidNamespaceNumbersNeedAProof) {

@@ -1,6 +1,9 @@
 #include "probe/gpu/nvml_library.h"
 
+#include <algorithm>
 #include <array>
+#include <mutex>
+#include <optional>
 
 #include "os/environment.h"
 #include "os/file.h"
@@ -15,6 +18,9 @@ constexpr std::array kUsualFolders = {
     "/usr/local/nvidia/lib64",   "/usr/local/nvidia/lib",      "/usr/lib/wsl/lib",
     "/run/opengl-driver/lib",
 };
+
+// The last is WSL's.
+constexpr std::array kTracesOfADriver = {"/dev/nvidiactl", "/proc/driver/nvidia/version", "/dev/dxg"};
 
 // The first of the names that the library has.
 template <class Function>
@@ -102,20 +108,34 @@ Result<Library> open_library() {
   return library;
 }
 
-}  // namespace
-
-Status find_nvml() {
+Status search() {
   const std::string chosen = chosen_library();
   bool found = Library::is_installed(chosen.empty() ? kSoname : chosen);
   for (size_t i = 0; chosen.empty() && !found && i < kUsualFolders.size(); ++i)
     found = Library::is_installed(std::string(kUsualFolders[i]) + "/" + kSoname);
   if (found) return ok();
-  // There is nothing to load, so this loads nothing: the linker's own words.
+  if (chosen.empty() && std::none_of(kTracesOfADriver.begin(), kTracesOfADriver.end(), file_exists))
+    return Error{Code::not_available, "cannot load the library", kSoname,
+                 "it is not installed, and no driver is loaded"};
+  // Where it is otherwise, only the linker knows; its own words.
   const auto library = open_library();
   return library ? ok() : Status(library.error());
 }
 
+}  // namespace
+
+Status find_nvml() {
+  // The linker looks into a hundred places, and each part that shows GPUs asks.
+  static std::mutex mutex;
+  static std::optional<std::pair<std::string, Status>> known;
+  const std::lock_guard lock(mutex);
+  std::string chosen = chosen_library();
+  if (!known || known->first != chosen) known.emplace(std::move(chosen), search());
+  return known->second;
+}
+
 Result<std::shared_ptr<const NvmlLibrary>> load_nvml() {
+  if (const Status found = find_nvml(); !found) return found.error();
   const auto library = open_library();
   if (!library) return library.error();
   auto loaded = std::make_shared<NvmlLibrary>();

@@ -12,6 +12,7 @@
 #include "os/detach.h"
 #include "os/directory.h"
 #include "os/process.h"
+#include "os/sibling.h"
 
 namespace tacho {
 namespace {
@@ -33,6 +34,16 @@ Fd open_of(int proc_fd, pid_t pid, const char* name) {
   std::array<char, 64> path{};
   std::snprintf(path.data(), path.size(), name, static_cast<int>(pid), static_cast<int>(pid));
   return Fd(::openat(proc_fd, path.data(), O_RDONLY | O_CLOEXEC));
+}
+
+int64_t resident_pages(int proc_fd, pid_t pid, ReadBuffer& buffer) {
+  std::array<char, 32> path{};
+  std::snprintf(path.data(), path.size(), "%d/statm", static_cast<int>(pid));
+  std::string_view text;
+  int64_t all = 0, resident = 0;
+  if (!buffer.read_at(proc_fd, path.data(), text)) return 0;
+  Scanner scan(text);
+  return scan.number(all) && scan.number(resident) ? resident : 0;
 }
 
 // Any other failure (no descriptor or memory left, an I/O error) leaves a process where it was: one that were dropped
@@ -105,13 +116,18 @@ bool Member::refresh(int proc_fd, ReadBuffer& buffer) {
 // stat sums up what the CPUs have told so far, which of a small process may be nothing, or less; statm (Linux 6.17)
 // asks all of them. One that is about to end has no pages by either.
 void Member::read_resident_pages(int proc_fd, ReadBuffer& buffer) {
-  std::array<char, 32> path{};
-  std::snprintf(path.data(), path.size(), "%d/statm", static_cast<int>(pid_));
-  std::string_view text;
-  if (!buffer.read_at(proc_fd, path.data(), text)) return;
-  Scanner scan(text);
-  int64_t all = 0, resident = 0;
-  if (scan.number(all) && scan.number(resident)) stat_.rss_pages = resident;
+  if (stat_.state == 'Z') return find_living_thread(proc_fd, buffer);
+  stat_.rss_pages = resident_pages(proc_fd, pid_, buffer);
+}
+
+// A first thread that has ended lets go of the memory, which the others have still.
+void Member::find_living_thread(int proc_fd, ReadBuffer& buffer) {
+  const Fd folder = open_of(proc_fd, pid_, "%d/task");
+  NumericEntries threads(folder.get());
+  for (int thread = 0; folder && stat_.rss_pages <= 0 && threads.next(thread);) {
+    stat_.rss_pages = resident_pages(proc_fd, thread, buffer);
+    memory_pid_ = thread;
+  }
 }
 
 void add_calls(Usage& usage, const PidIoCalls& calls) {
@@ -163,7 +179,7 @@ void Member::note_name(const PidStat& fresh, bool first) {
   const bool same_name = name() == fresh.comm.substr(0, size);
   const bool same_stack = fresh.stack_start == stat_.stack_start || fresh.stack_start == 0 || stat_.stack_start == 0;
   if (first || !same_name || !same_stack) renamed_ = true;
-  if (!first && !same_stack) executed_ = true, program_rss_bytes_ = 0;
+  if (!first && !same_stack) executed_ = left_parent_ = true, program_rss_bytes_ = 0;
   if (same_name) return;
   comm_ = {};
   std::copy_n(fresh.comm.data(), size, comm_.data());
@@ -239,6 +255,26 @@ bool Member::has_ended(int proc_fd, ReadBuffer& buffer) {
   errno = 0;
   if (!read_stat(proc_fd, buffer, now)) return errno == 0 || tells_the_end(errno);
   return now.state == 'X' || (now.state == 'Z' && now.threads <= 1);
+}
+
+bool Member::seems_to_lend_memory_to(const Member& child, int proc_fd, ReadBuffer& buffer) {
+  const PidStat& theirs = child.stat_;
+  if (theirs.stack_start != stat_.stack_start) return false;
+  PidStat now;
+  if (!read_stat(proc_fd, buffer, now) || now.stack_start != theirs.stack_start ||
+      now.virtual_bytes != theirs.virtual_bytes)
+    return false;
+  bool waits = now.state == 'D';
+  if (waits || now.threads <= 1 || now.threads > kMostThreads) return waits;
+  const Fd folder = open_of(proc_fd, pid_, "%d/task");
+  NumericEntries threads(folder.get());
+  for (int thread = 0; folder && !waits && threads.next(thread);) {
+    std::array<char, 32> path{};
+    std::snprintf(path.data(), path.size(), "%d/stat", thread);
+    std::string_view text;
+    waits = buffer.read_at(folder.get(), path.data(), text) && parse_pid_stat(text, now) && now.state == 'D';
+  }
+  return waits;
 }
 
 ChildrenLists::Outcome Member::read_children(int proc_fd, ReadBuffer& buffer, std::vector<pid_t>& children) {

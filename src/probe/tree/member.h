@@ -22,7 +22,7 @@ namespace tacho {
 
 class Member {
  public:
-  explicit Member(pid_t pid) : pid_(pid) {}
+  explicit Member(pid_t pid) : pid_(pid), memory_pid_(pid) {}
 
   // First reading: opens and reads everything. False when it is gone already.
   bool open(int proc_fd, ReadBuffer& buffer, bool keep_descriptors);
@@ -50,6 +50,8 @@ class Member {
   bool ran() const { return clock_ns_ != read_clock_ns_; }
   bool has_io() const { return has_io_; }
   int64_t rss_bytes() const;
+  // Below /proc, by this number its memory can be read: of a thread that lives, where the first one has ended.
+  pid_t memory_pid() const { return memory_pid_; }
   int64_t virtual_bytes() const { return stat_.virtual_bytes; }
   const PidIoCalls& calls() const { return calls_; }
   int64_t most_rss_bytes() const { return most_rss_bytes_; }  // of all readings
@@ -72,9 +74,10 @@ class Member {
   bool has_reaped() const { return has_reaped(stat_); }  // a child, ever
   int64_t faults() const { return stat_.minor_faults + stat_.major_faults; }
   std::string_view name() const { return {comm_.data(), ::strnlen(comm_.data(), comm_.size())}; }
-  bool take_renamed() { return std::exchange(renamed_, false); }    // another name or program since this was asked last
-  bool take_executed() { return std::exchange(executed_, false); }  // another program
-  int64_t program_rss_bytes() const { return program_rss_bytes_; }  // the most of all readings of this program
+  bool take_renamed() { return std::exchange(renamed_, false); }  // another name or program since this was asked last
+  bool take_left_parent() { return std::exchange(left_parent_, false); }  // likewise, for ProcessTree
+  bool take_executed() { return std::exchange(executed_, false); }        // another program
+  int64_t program_rss_bytes() const { return program_rss_bytes_; }        // the most of all readings of this program
   // What can still be read of one that has ended and was not reaped yet; leaves the last reading as it is.
   struct Last {
     int64_t cpu_ns = -1;
@@ -90,6 +93,8 @@ class Member {
   }  // of its threads and children when they were read
   // Read anew, and forgotten again: whether it has ended, however it was when it was last read.
   bool has_ended(int proc_fd, ReadBuffer& buffer);
+  // Likewise: whether it waits as after vfork, in memory that looks like the child's as it was read last.
+  bool seems_to_lend_memory_to(const Member& child, int proc_fd, ReadBuffer& buffer);
 
   // Proportional memory, kept by PssReader.
   int64_t pss_bytes = -1;     // with huge pages; −1: never read
@@ -101,6 +106,7 @@ class Member {
   int64_t pss_stamp_ns = 0;
   bool pss_denied = false;
   bool ran_since_pss = false;
+  bool borrows_memory = false;   // between vfork and exec: what is resident is its parent's, and counted there
   bool sharing_changed = false;  // a relative came or went: its pages are shared among more or fewer
   // Kept by ProcessTree.
   uint32_t ran_tick = 0;            // the tick in which it last ran
@@ -123,12 +129,13 @@ class Member {
     return stat.child_minor_faults + stat.child_major_faults + stat.cutime + stat.cstime > 0;
   }
   void read_resident_pages(int proc_fd, ReadBuffer& buffer);
+  void find_living_thread(int proc_fd, ReadBuffer& buffer);
   void note_name(const PidStat& fresh, bool first);
   void update_own_io(int proc_fd, ReadBuffer& buffer);
   PidIo read_thread_io(int proc_fd, ReadBuffer& buffer);
   bool read_stat(int proc_fd, ReadBuffer& buffer, PidStat& out);
 
-  pid_t pid_;
+  pid_t pid_, memory_pid_;
   Fd stat_fd_, io_fd_;
   Fd own_io_fd_;  // of its first thread alone, once it has reaped a child
   ChildrenLists children_;
@@ -139,7 +146,7 @@ class Member {
   PidIoCalls calls_{};
   PidIo summed_io_{}, threads_io_{};  // io_, and that of its threads, when these were read last
   PidIo own_io_{}, base_io_{};        // all in all; not the job's
-  bool has_own_io_ = false, renamed_ = false, executed_ = false;
+  bool has_own_io_ = false, renamed_ = false, executed_ = false, left_parent_ = false;
   int64_t base_cpu_ns_ = 0, program_rss_bytes_ = 0;
   std::array<char, 16> comm_{};
 };

@@ -14,8 +14,8 @@
 #include "base/path.h"
 #include "base/units.h"
 #include "os/clock.h"
-#include "os/detach.h"
 #include "os/process.h"
+#include "os/sibling.h"
 #include "probe/tree/exit_records.h"
 #include "probe/tree/process_observer.h"
 
@@ -24,7 +24,6 @@ namespace {
 
 // Every so many ticks each member is read even if it did not run: reclaim shrinks memory, a reused pid has a clock.
 constexpr uint32_t kRefreshTicks = 20;
-constexpr int64_t kSharingMattersBytes = 8 * kMiB;
 // Rounds to find processes that were reaped while the others were read.
 constexpr int kSettleRounds = 4;
 constexpr int kClockRounds = 3;
@@ -81,6 +80,8 @@ Member* ProcessTree::find(pid_t pid) {
 bool ProcessTree::add(pid_t pid, pid_t listed_by) {
   if (pid == own_pid_ || std::find(excluded_.begin(), excluded_.end(), pid) != excluded_.end()) return false;
   Member member(pid);
+  // Asked first: what is read of one that executes another program meanwhile is its own.
+  member.borrows_memory = listed_by != kAsRoot && share_memory(std::max(listed_by, 0), pid).value_or(true);
   // Four descriptors a process, as far as the limit goes; beyond it files are opened for each reading.
   const bool keep = (members_.size() + 1) * 4 + 128 < descriptor_limit_;
   if (!member.open(proc_fd_.get(), context_.buffer, keep)) {
@@ -102,7 +103,7 @@ bool ProcessTree::add(pid_t pid, pid_t listed_by) {
   ++processes_seen_;
   virtual_peak_bytes_ = std::max(virtual_peak_bytes_, member.virtual_bytes());
   readable_ = true;
-  family_changed(member);
+  if (!member.borrows_memory) family_changed(member);
   const auto at = std::lower_bound(members_.begin(), members_.end(), pid,
                                    [](const Member& other, pid_t value) { return other.pid() < value; });
   const auto inserted = members_.insert(at, std::move(member));
@@ -121,7 +122,7 @@ bool ProcessTree::is_of_tacho(const Member& member) const {
   if (length <= 0) return errno == ENOENT;  // it is about to end
   std::string_view name = last_part({program.data(), static_cast<size_t>(length)});
   if (name.ends_with(" (deleted)")) name.remove_suffix(10);
-  return name == "tacho" || name == kDelivererName || name == "tacho-gpu" || name == "resource-tracker";
+  return name == kAgentName || name == kDelivererName || name == kGpuReaderName || name == "resource-tracker";
 }
 
 void ProcessTree::expect_own_child() {
@@ -226,17 +227,6 @@ void ProcessTree::read_members(bool refresh_all) {
   for (Member& member : members_) member.end_tick();
 }
 
-// A fork shares all memory of its parent: the parts of the whole family change when one comes or goes. What small
-// processes share is mostly libraries, which the whole machine has.
-void ProcessTree::family_changed(const Member& by) {
-  if (by.most_rss_bytes() < kSharingMattersBytes)
-    return;  // the most, since one that ends gives its memory back by and by
-  for (Member& member : members_)
-    if ((member.pid() == by.parent() || member.parent() == by.parent() || member.parent() == by.pid()) &&
-        member.rss_bytes() >= kSharingMattersBytes)
-      member.sharing_changed = true;
-}
-
 // Who lost its parent has another one now, in whose sum it will be when it ends.
 void ProcessTree::orphan_children_of(pid_t parent) {
   for (Member& member : members_)
@@ -278,6 +268,8 @@ void ProcessTree::refresh_members(bool refresh_all) {
     } else if (lived && member.zombie()) {
       family_changed(member);  // its memory is gone, though nobody waited for it yet
       orphan_children_of(member.pid());
+    } else if (member.take_left_parent()) {
+      family_changed(member);
     }
     if (i < members_.size() && members_[i].parent() != parent)
       if (Member* heir = find(members_[i].parent())) heir->adopts = true;
@@ -332,6 +324,7 @@ void ProcessTree::root_ended() {
 }
 
 void ProcessTree::sum_up(int64_t now_ns) {
+  find_borrowers();
   Usage sum = outside_;
   children_ = threads_ = 0;
   int64_t virtual_bytes = 0, own_ns = ended_own_ns_;
@@ -341,7 +334,8 @@ void ProcessTree::sum_up(int64_t now_ns) {
     io_seen_ = io_seen_ || member.has_io();
     calls_seen_ = calls_seen_ || member.calls().known;
     if (!member.zombie() && member.pid() != root_) ++children_;
-    if (!member.zombie()) threads_ += member.threads(), virtual_bytes += member.virtual_bytes();
+    if (!member.zombie()) threads_ += member.threads();
+    if (!member.zombie() && !member.borrows_memory) virtual_bytes += member.virtual_bytes();
     largest_bytes_ = std::max(largest_bytes_, member.rss_bytes());
   }
   virtual_peak_bytes_ = std::max(virtual_peak_bytes_, virtual_bytes);

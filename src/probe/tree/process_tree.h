@@ -172,6 +172,7 @@ class ProcessTree final : public JobPids {
   void take_calls(pid_t pid, Usage& usage);
   void tell_reaped(pid_t pid, const rusage& usage, int status);
   void family_changed(const Member& by);
+  void find_borrowers();
   ProcessEnd end_of(const Member& gone);
   void forget_end_of(pid_t pid);
   bool is_of_job(const TaskExit& exit) const;

@@ -50,7 +50,7 @@ void PssReader::charge(const Member& member, int64_t cpu_ns) {
 }
 
 bool PssReader::wants_reading(const Member& member, int64_t now_ns) const {
-  if (member.pss_denied || member.zombie() || member.rss_bytes() == 0) return false;
+  if (member.pss_denied || member.zombie() || member.borrows_memory || member.rss_bytes() == 0) return false;
   if (member.pss_bytes >= 0 && member.pss_stamp_ns == now_ns) return false;
   if (member.pss_bytes < 0 || member.sharing_changed || mode_ == PssMode::always) return true;
   const int64_t moved = std::abs(member.rss_bytes() - member.pss_rss_bytes);
@@ -59,7 +59,7 @@ bool PssReader::wants_reading(const Member& member, int64_t now_ns) const {
 
 void PssReader::read(Member& member, int proc_fd, ReadBuffer& buffer, int64_t now_ns) {
   std::array<char, 48> path{};
-  std::snprintf(path.data(), path.size(), "%d/smaps_rollup", static_cast<int>(member.pid()));
+  std::snprintf(path.data(), path.size(), "%d/smaps_rollup", static_cast<int>(member.memory_pid()));
   std::string_view text;
   const Fd fd(::openat(proc_fd, path.data(), O_RDONLY | O_CLOEXEC));
   if (!fd || !buffer.read(fd.get(), text)) {
@@ -99,7 +99,7 @@ TreeMemory PssReader::measure(std::vector<Member>& members, int proc_fd, ReadBuf
   TreeMemory sum;
   bool any_pss = false, any_scaled = false;
   for (const Member& member : members) {
-    if (member.zombie()) continue;
+    if (member.zombie() || member.borrows_memory) continue;
     const int64_t rss = member.rss_bytes();
     sum.rss_bytes += rss;
     if (mode_ != PssMode::never && member.pss_bytes >= 0) {

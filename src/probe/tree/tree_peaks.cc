@@ -27,7 +27,7 @@ void ProcessTree::read_peaks(int64_t now_ns) {
 
 std::optional<int64_t> ProcessTree::peak_of(const Member& member) {
   std::array<char, 48> path{};
-  std::snprintf(path.data(), path.size(), "%d/status", static_cast<int>(member.pid()));
+  std::snprintf(path.data(), path.size(), "%d/status", static_cast<int>(member.memory_pid()));
   std::string_view text;
   PidStatus status;
   if (!context_.buffer.read_at(proc_fd_.get(), path.data(), text) || !parse_pid_status(text, status)) return {};

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/exit_status.h"
 #include "base/units.h"
 #include "model/allocation.h"
 #include "report/advice/advice_state.h"
@@ -109,11 +110,12 @@ std::string refusal_of(const Input& input, std::string& hint) {
   const StoredRun& stored = input.stored;
   const RunFacts facts = facts_of(stored);
   const int exit_code = stored.run.outcome.exit_code.value_or(0);
-  if (stored.run.mode == "watch" || is_absent(statistics_of(stored, "process_cpu_usage").max)) {
+  if (stored.run.mode == kModeWatch || is_absent(statistics_of(stored, "process_cpu_usage").max)) {
     hint = "record a job: tacho run -- CMD";
     return "there is no job in it";
   }
-  if (stored.run.mode == "run" && (exit_code == 126 || exit_code == 127) && !stored.run.outcome.signal) {
+  if (stored.run.mode == kModeRun && (exit_code == kNotExecutable || exit_code == kNotFound) &&
+      !stored.run.outcome.signal) {
     hint = "see what it printed; 126 is not executable, 127 not found";
     return "the job failed to start (exit " + std::to_string(exit_code) + ")";
   }

@@ -13,6 +13,7 @@ constexpr double kBytesInMib = static_cast<double>(kMiB);
 constexpr double kMuch = 1.5;
 constexpr double kFull = 0.95;       // of the memory: the next run may not fit
 constexpr double kThrottled = 0.05;  // of the time
+constexpr double kIdle = 0.9;        // of the cores
 constexpr double kWaiting = 0.3;     // of the time somebody waited for a core
 
 void raise(std::optional<double>& value, const std::optional<double>& other) {
@@ -54,18 +55,23 @@ void judge(Sizing& sizing, bool is_under, const char* under, const char* over) {
 }  // namespace
 
 void judge_sizes(const std::vector<const Input*>& runs, Advice& advice) {
-  bool waited = false;
+  bool waited = false, throttled = false;
   for (const Input* input : runs) {
     const StoredRun& stored = input->stored;
     take_asked(stored, advice);
     const double throttled_s = statistics_of(stored, "cgroup_throttled_time").sum;
     const double waiting = statistics_of(stored, "cgroup_pressure_cpu_some").mean;
-    waited = waited || throttled_s > kThrottled * facts_of(stored).duration_s || waiting > kWaiting;
+    throttled = throttled || throttled_s > kThrottled * facts_of(stored).duration_s;
+    waited = waited || throttled || waiting > kWaiting;
   }
   const auto had = [](const Sizing& sizing) { return sizing.asked ? sizing.asked : sizing.had; };
   const std::optional<double> cores = had(advice.cpu), memory = had(advice.memory), gpus = had(advice.gpu);
   const bool few_cores = cores && advice.cpu.advised && static_cast<double>(*advice.cpu.advised) > *cores + 0.999;
-  judge(advice.cpu, few_cores || waited, "the job waited for cores: it takes longer than it has to",
+  // It waited, and yet did not use what it had.
+  const bool by_others = waited && !throttled && cores && advice.cpu.used && *advice.cpu.used < kIdle * *cores;
+  judge(advice.cpu, few_cores || waited,
+        by_others ? "others held the cores that the job waited for: it needs cores of its own, not more of them"
+                  : "the job waited for cores: it takes longer than it has to",
         "cores that stand idle are paid for and kept from others");
   const bool full = memory && advice.memory.used && *advice.memory.used >= kFull * *memory;
   judge(advice.memory, full || advice.guess, "a run that needs a little more is killed",

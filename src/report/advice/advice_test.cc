@@ -197,6 +197,16 @@ TEST(Advice, ThrottlingIsTooLittle) {
   EXPECT_EQ(throttled.advice().cpu.asked, 1);
 }
 
+TEST(Advice, CoresThatOthersHeldAreNotTooFew) {
+  for (const double cores : {2.0, 7.9}) {
+    AdvisedRuns runs;
+    runs.add(cores, kGib).stored.statistics.push_back({"cgroup_pressure_cpu_some", {0.8, 1, 0, kAbsent, 0, 100}});
+    const Advice advice = runs.advice();
+    EXPECT_EQ(advice.cpu.state, "under");
+    EXPECT_EQ(advice.cpu.risk.find("cores of its own") != std::string::npos, cores < 7) << advice.cpu.risk;
+  }
+}
+
 TEST(Advice, GpusByUse) {
   const auto gpu = [](std::vector<std::pair<std::string, Statistics>> statistics, int64_t there) {
     AdvisedRuns runs;

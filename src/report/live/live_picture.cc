@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text_width.h"
 #include "base/units.h"
 #include "base/writer.h"
 #include "report/live/live_text.h"
@@ -33,7 +34,7 @@ class Page {
     size_t room = columns_;
     for (const Piece& piece : pieces) {
       std::string text = cut_to(piece.text, room);
-      room -= std::min(room, columns_of(text));
+      room -= std::min(room, text_width(text));
       if (window_.ascii) text = ascii_signs(text);
       const bool styled = window_.color && piece.style != nullptr && !text.empty();
       line += styled ? "\x1b[" + std::string(piece.style) + "m" + text + "\x1b[0m" : text;

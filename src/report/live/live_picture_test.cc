@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/text_width.h"
 #include "report/live/live_processes.h"
 #include "report/live/live_text.h"
 #include "support/sample_run.h"
@@ -66,7 +67,7 @@ TEST(LivePicture, NoLineIsWiderAndThereAreNoMoreThanTheWindowHas) {
           const Picture picture = live_picture(state, choice, {.columns = columns, .lines = lines, .keys = true});
           EXPECT_LE(picture.lines.size(), lines);
           for (const std::string& line : picture.lines)
-            EXPECT_LE(columns_of(line), columns) << columns << "x" << lines << ": " << line;
+            EXPECT_LE(text_width(line), columns) << columns << "x" << lines << ": " << line;
         }
 }
 
@@ -109,15 +110,7 @@ TEST(LivePicture, NothingFromOutsideReachesTheTerminal) {
   for (const char c : text) EXPECT_TRUE(c == '\n' || static_cast<unsigned char>(c) >= 0x20);
 }
 
-TEST(LivePicture, WideCharactersKeepTheColumns) {
-  EXPECT_EQ(columns_of("漢字"), 4u);
-  EXPECT_EQ(columns_of("e\u0301🚀"), 3u);
-  EXPECT_EQ(fit_left("漢字漢", 4), "漢… ");
-  EXPECT_EQ(fit_right("漢", 4), "  漢");
-  EXPECT_EQ(cut_to("漢字", 4), "漢字");
-  EXPECT_EQ(cut_to("abc", 0), "");
-  EXPECT_EQ(ascii_signs("▁█ a·b…漢é"), "_# a|b~???");
-}
+TEST(LivePicture, SignsHaveTheirLikeInAscii) { EXPECT_EQ(ascii_signs("▁█ a·b…漢é"), "_# a|b~???"); }
 
 TEST(LivePicture, ColoursOnlyWhenAskedFor) {
   Window window{.columns = 80, .lines = 24, .color = true};

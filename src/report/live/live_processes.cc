@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 
 #include "base/units.h"
@@ -10,6 +11,7 @@
 #include "report/store/process_lines.h"
 
 namespace tacho {
+
 bool LiveProcesses::read() {
   const auto file = open_plain_file(path_);
   struct stat facts {};
@@ -24,7 +26,8 @@ bool LiveProcesses::read() {
     changed = true;
   }
   std::array<char, 64 * 1024> piece;
-  while (at_ < facts.st_size) {
+  const off_t end = std::min<off_t>(facts.st_size, kMostBytes);
+  while (at_ < end) {
     const ssize_t count = ::pread(file->get(), piece.data(), piece.size(), at_);
     if (count <= 0) break;
     at_ += count;

@@ -25,6 +25,7 @@ class LiveProcesses {
 
  private:
   static constexpr size_t kMost = 100'000, kLongestLine = 4096;
+  static constexpr off_t kMostBytes = off_t{256} << 20;  // what is longer was not written by tacho
   struct Known {
     LiveProcess process;
     bool ended = false;

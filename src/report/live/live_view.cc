@@ -36,7 +36,7 @@ void LiveView::History::add(double value) {
 void LiveView::begin(const Run& run, const Schema& schema) {
   run_ = run;
   for (const Column& column : schema) columns_.emplace_back(column.name);
-  machine_ = run.mode == "watch";
+  machine_ = run.mode == kModeWatch;
   const RunFacts facts = facts_of(run, kAbsent, [](std::string_view) { return Statistics{}; });
   cores_ = facts.cores;
   memory_bytes_ = facts.memory_bytes;

@@ -4,12 +4,14 @@
 #include <cmath>
 
 #include "base/units.h"
+#include "report/verdict/row_class.h"
 
 namespace tacho {
 namespace {
 
 constexpr double kBytesOfMib = static_cast<double>(kMiB);
 constexpr std::string_view kOomColumn = "cgroup_oom_kills", kThrottleColumn = "cgroup_throttled_time";
+constexpr std::string_view kJobWaits = "waiting", kMachineWaits = "machine_waiting";
 constexpr size_t kMostEvents = 300;
 
 struct ChartLine {
@@ -74,8 +76,17 @@ constexpr std::array kKinds{
               "",
               true,
               {{{"process_threads", "threads", "third"}, {"process_children", "children of the job", "job"}}}},
-    ChartKind{"waiting",
-              "Time lost waiting",
+    ChartKind{kJobWaits,
+              "Time that the job lost waiting",
+              "%",
+              "no waiting",
+              true,
+              {{{"system_pressure_cpu_some", "machine, for CPU", "machine", 100},
+                {"cgroup_pressure_cpu_some", "for CPU", "job", 100},
+                {"cgroup_pressure_memory_full", "for memory", "third", 100},
+                {"cgroup_pressure_io_full", "for disk", "job2", 100}}}},
+    ChartKind{kMachineWaits,
+              "Time that the machine lost waiting",
               "%",
               "",
               true,
@@ -102,7 +113,10 @@ std::vector<PageLimit> limits_of(std::string_view id, const Run& run, const RunF
   return limits;
 }
 
-bool is_shown(const ChartKind& kind, const SeriesFold& series) {
+bool is_shown(const ChartKind& kind, const SeriesFold& series, const Run& run) {
+  // A sleeping job on a busy machine lost nothing: the machine's figure stands in only where the job's is not known.
+  const bool own = series.has_value("cgroup_pressure_cpu_some") && JudgedRun::of(run).own_cgroup;
+  if ((kind.id == kJobWaits && !own) || (kind.id == kMachineWaits && own)) return false;
   for (const ChartLine& line : kind.lines) {
     const double highest = line.column.empty() ? kAbsent : series.highest(line.column);
     if (!is_absent(highest) && (highest > 0 || !kind.hide_zero)) return true;
@@ -126,7 +140,7 @@ std::span<const std::string_view> charted_columns() {
 std::vector<PageChart> charts_of(const SeriesFold& series, const Run& run, const RunFacts& facts) {
   std::vector<PageChart> charts;
   for (const ChartKind& kind : kKinds) {
-    if (!is_shown(kind, series)) continue;
+    if (!is_shown(kind, series, run)) continue;
     PageChart chart{std::string(kind.id),    std::string(kind.title),        std::string(kind.unit),
                     std::string(kind.empty), limits_of(kind.id, run, facts), {}};
     for (const ChartLine& line : kind.lines) {

@@ -58,7 +58,7 @@ void put_traffic_tiles(Writer& out, const Run& run, const RunFacts& facts) {
              is_absent(back) ? in_word : in_word + ", " + bytes_text(back) + " " + back_word);
   };
   pair("Disk", facts.disk_read_bytes, "read", facts.disk_write_bytes, "written");
-  const bool job = run.mode == "run" || run.mode == "attach";
+  const bool job = run.mode == kModeRun || run.mode == kModeAttach;
   pair(job ? "Network, machine" : "Network", facts.net_recv_bytes, "received", facts.net_sent_bytes, "sent");
 }
 

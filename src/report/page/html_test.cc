@@ -243,6 +243,19 @@ TEST(Html, NoContainerLineWithoutAContainer) {
   EXPECT_TRUE(line_named(chart_of(data_of(page_of(dir, {dir / "a.csv"})), "memory"), "container").is_null());
 }
 
+TEST(Html, WhatTheMachineWaitedForIsNotTheJobs) {
+  const TempDir dir;
+  const std::string both = "timestamp,process_cpu_usage,system_pressure_cpu_some,cgroup_pressure_cpu_some\n";
+  spill(dir / "own.csv", both + "100.0,0,0.9,0.1\n101.0,0,0.9,0.1\n");
+  spill(dir / "other.csv", both + "100.0,0,0.9,\n101.0,0,0.9,\n");
+  const Json own = data_of(page_of(dir, {dir / "own.csv"})), other = data_of(page_of(dir, {dir / "other.csv"}));
+  EXPECT_EQ(line_named(chart_of(own, "waiting"), "for CPU")["role"], "job");
+  EXPECT_EQ(line_named(chart_of(own, "waiting"), "machine, for CPU")["role"], "machine");
+  EXPECT_TRUE(chart_of(own, "machine_waiting").is_null());
+  EXPECT_TRUE(chart_of(other, "waiting").is_null());
+  EXPECT_EQ(chart_of(other, "machine_waiting")["title"], "Time that the machine lost waiting");
+}
+
 TEST(Html, KillsAndThrottlingAreMarked) {
   const TempDir dir;
   spill(dir / "a.csv",

@@ -27,7 +27,7 @@ std::string joined(const std::vector<std::string>& lines) {
 
 PageAdvice page_advice(const Input& input) {
   PageAdvice page;
-  if (input.stored.run.mode == "watch") {
+  if (input.stored.run.mode == kModeWatch) {
     page.refused = "The machine was watched, no job.";
     return page;
   }

@@ -36,7 +36,7 @@ bool lower_to(double& value, double limit) {
 
 RunFacts facts_of(const Run& run, double duration_s, const StatisticsOf& statistics) {
   // A metrics file has no mode: without a job's columns it is about the machine.
-  const bool machine = run.mode == "watch" || (run.mode.empty() && is_absent(statistics("process_cpu_usage").mean));
+  const bool machine = run.mode == kModeWatch || (run.mode.empty() && is_absent(statistics("process_cpu_usage").mean));
   const std::string side = machine ? "system_" : "process_";
   RunFacts facts;
   facts.duration_s =

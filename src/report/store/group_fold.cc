@@ -51,7 +51,7 @@ void fold_identity(Members members, Run& group) {
     return common<T>(members, member_of);
   };
   const auto modes = same([](const Run& run) { return run.mode; });
-  group.mode = modes.empty() ? "run" : modes;
+  group.mode = modes.empty() ? std::string(kModeRun) : modes;
   group.version = members.back().run.version;
   group.command = same([](const Run& run) { return run.command; });
   group.process_name = same([](const Run& run) { return run.process_name; });

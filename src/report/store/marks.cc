@@ -15,6 +15,8 @@ namespace tacho {
 namespace {
 
 constexpr size_t kLongestMarkLine = 4096;
+// Anybody may write there: what has no line end for so long is another kind of file, or a hole of a terabyte.
+constexpr size_t kEndlessLine = size_t{1} << 20;
 constexpr double kLatest_s = 9e9;
 
 std::optional<MarkEvent> event_of(std::string_view word) {
@@ -47,17 +49,20 @@ std::string_view event_word(MarkEvent event) {
   return "point";
 }
 
-void MarksParser::take(std::string_view piece) {
+bool MarksParser::take(std::string_view piece) {
   for (size_t end = piece.find('\n'); end != std::string_view::npos; end = piece.find('\n')) {
     if (too_long_ || rest_.size() + end > kLongestMarkLine) ++marks_.dropped;
     else if (rest_.empty()) take_line(piece.substr(0, end));
     else take_line(rest_.append(piece.substr(0, end)));
     rest_.clear();
+    since_end_ = 0;
     too_long_ = first_ = false;
     piece.remove_prefix(end + 1);
   }
   too_long_ = too_long_ || rest_.size() + piece.size() > kLongestMarkLine;
   if (!too_long_) rest_.append(piece);
+  since_end_ += piece.size();
+  return since_end_ < kEndlessLine;
 }
 
 void MarksParser::take_line(std::string_view line) {
@@ -79,7 +84,7 @@ Marks read_marks(const std::string& folder) {
   const auto owned = OwnedFolder::open(folder);
   if (!owned) return {};
   MarksParser parser;
-  if (!owned->read_pieces(kMarksFileName, [&](std::string_view piece) { return parser.take(piece), true; })) return {};
+  if (!owned->read_pieces(kMarksFileName, [&](std::string_view piece) { return parser.take(piece); })) return {};
   return parser.finish();
 }
 
@@ -89,7 +94,7 @@ Marks look_at_marks(const std::string& folder) {
   MarksParser parser;
   std::array<char, 16 * 1024> piece;
   for (ssize_t got; (got = ::read(file->get(), piece.data(), piece.size())) > 0;)
-    parser.take({piece.data(), static_cast<size_t>(got)});
+    if (!parser.take({piece.data(), static_cast<size_t>(got)})) break;
   return parser.finish();
 }
 

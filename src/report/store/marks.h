@@ -31,7 +31,7 @@ std::string_view event_word(MarkEvent event);
 // Takes the file in pieces of any size.
 class MarksParser {
  public:
-  void take(std::string_view piece);
+  bool take(std::string_view piece);  // false: that is enough
   Marks finish();
 
  private:
@@ -39,6 +39,7 @@ class MarksParser {
 
   Marks marks_;
   std::string rest_;       // of a line whose end has not come yet
+  size_t since_end_ = 0;   // bytes
   bool too_long_ = false;  // that line
   bool first_ = true;
 };

@@ -60,7 +60,7 @@ Result<NewestRuns> NewestRuns::open(const std::string& store_dir, Unreadable unr
 // Looks at the bytes alone, which costs a tenth of reading what they mean.
 bool NewestRuns::may_be_wanted(const std::string& folder) const {
   if (needle_.empty()) return true;
-  const auto text = read_whole_file(folder + "/run.json");
+  const auto text = read_regular_file(folder + "/run.json");
   return !text || text->find(needle_) != std::string::npos;
 }
 

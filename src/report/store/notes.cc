@@ -1,7 +1,6 @@
 #include "report/store/notes.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 
 #include <nlohmann/json.hpp>
 
@@ -30,10 +29,7 @@ std::vector<std::string> parse_notes(std::string_view text) {
 }  // namespace
 
 void add_notes(StoredRun& stored) {
-  const std::string path = stored.folder + "/" + std::string(kNotesName);
-  struct stat info {};
-  if (::lstat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return;  // a pipe is not waited for
-  const auto text = read_whole_file(path, kLargestFile);
+  const auto text = read_plain_file(stored.folder + "/" + std::string(kNotesName), kLargestFile);
   if (!text) return;
   auto json = nlohmann::ordered_json::parse(stored.json, nullptr, false);
   const bool has_list = json.is_object() && json["notes"].is_array();

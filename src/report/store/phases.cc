@@ -99,7 +99,7 @@ void fold_phases(const std::string& folder, Run& run) {
   if (run.phases.empty()) return;
   CsvReader rows;
   const bool readable = static_cast<bool>(rows.open(folder + "/metrics.csv"));
-  PhaseFold fold(run.phases, rows.columns(), run.mode == "watch");
+  PhaseFold fold(run.phases, rows.columns(), run.mode == kModeWatch);
   rows.set_start(start_s);
   Row row;
   while (readable && rows.next(row)) fold.add(row);

@@ -1,8 +1,11 @@
 #include "report/store/record_lines.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "os/file.h"
 
@@ -16,21 +19,26 @@ constexpr size_t kLongestRecord = 1 << 20;
 }  // namespace
 
 Status RecordLines::open(const std::string& path) {
-  // A pipe that nobody writes to would be waited for, and whoever reads a file reads it more than once.
-  if (is_special_file(path)) return Error{Code::invalid, "this is not a plain file", path, "name a file"};
-  errno = 0;
-  file_.open(path, std::ios::binary);
-  if (!file_) return system_error("cannot open", path, errno != 0 ? errno : EIO);
+  auto file = open_regular_file(path);
+  if (!file) return file.error();
+  file_ = std::move(*file);
   chunk_.resize(kPieceBytes);
   return ok();
+}
+
+size_t RecordLines::read_piece() {
+  for (;;) {
+    const ssize_t got = ::read(file_.get(), chunk_.data(), chunk_.size());
+    if (got >= 0) return static_cast<size_t>(got);
+    if (errno != EINTR) return 0;  // what could be read counts
+  }
 }
 
 bool RecordLines::fill() {
   if (ended_) return false;
   text_.erase(0, at_);
   at_ = 0;
-  file_.read(chunk_.data(), static_cast<std::streamsize>(chunk_.size()));
-  const std::string_view bytes(chunk_.data(), static_cast<size_t>(file_.gcount()));
+  const std::string_view bytes(chunk_.data(), read_piece());
   const size_t before = text_.size();
   if (!begun_) compressed_ = GzipDecoder::is_gzip(bytes);
   begun_ = true;

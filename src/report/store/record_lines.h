@@ -1,6 +1,5 @@
 // The records of a CSV file, plain or gzip, finished or not, one after the other in constant memory. Not thread-safe.
 #pragma once
-#include <fstream>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -8,11 +7,14 @@
 
 #include "base/result.h"
 #include "codec/gunzip.h"
+#include "os/fd.h"
 
 namespace tacho {
 
 class RecordLines {
  public:
+  // What is no plain file is refused: a pipe that nobody writes to would be waited for, and who reads a file reads it
+  // more than once.
   Status open(const std::string& path);
   // The next one without its line end, good until the next call. Only whole lines: one without its LF is still being
   // written, or was torn by a kill. A quoted field may hold line ends.
@@ -22,12 +24,13 @@ class RecordLines {
   // Gets all bytes of the file, decompressed, in the order of reading; to be set before the first next().
   void tee(std::function<void(std::string_view)> taker) { taker_ = std::move(taker); }
   bool is_at_end() const { return ended_; }  // every byte was read
-  void go_on() { file_.clear(), ended_ = false; }
+  void go_on() { ended_ = false; }
 
  private:
   bool fill();
+  size_t read_piece();
 
-  std::ifstream file_;
+  Fd file_;
   GzipDecoder gunzip_;
   bool begun_ = false, compressed_ = false, ended_ = false;
   std::vector<char> chunk_;

@@ -35,7 +35,7 @@ Result<StoredRun> read_folder(const std::string& folder, bool refold, Kept kept 
   Error error;
   // Two versions of run.json take turns: a reader that was slow enough to see one rewritten reads again.
   for (int attempt = 0; attempt < 3; ++attempt) {
-    auto text = read_whole_file(folder + "/run.json");
+    auto text = read_regular_file(folder + "/run.json");
     if (!text) return text.error();
     auto stored = parse_run_json(std::move(*text), kept);
     if (stored) {

@@ -190,7 +190,7 @@ JudgedRun JudgedRun::of(const Run& run) {
     if (limit > 0 && !(judged.cores <= limit)) judged.cores = limit;
   };
   if (run.host.host_vcpus) lower(static_cast<double>(*run.host.host_vcpus));
-  judged.machine = run.mode == "watch";
+  judged.machine = run.mode == kModeWatch;
   judged.maybe_machine = run.mode.empty();
   if (judged.machine) return judged;
   if (run.limits.cpuset_cpus) lower(static_cast<double>(*run.limits.cpuset_cpus));
@@ -202,8 +202,12 @@ JudgedRun JudgedRun::of(const Run& run) {
   return judged;
 }
 
+bool has_figures(const JudgedRow& row) {
+  return std::any_of(row.value.begin(), row.value.end(), [](double value) { return !is_absent(value); });
+}
+
 std::optional<RowClass> classify(const JudgedRow& row, const JudgedRun& run) {
-  if (!row.machine && row[threads] == 0) return std::nullopt;
+  if ((!row.machine && row[threads] == 0) || !has_figures(row)) return std::nullopt;
   const Terms terms = terms_of(row, run);
   if (is_memory(terms, run)) return RowClass{Limit::memory};
   if (is_throttled(terms)) return RowClass{Limit::cpu_quota};

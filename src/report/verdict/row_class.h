@@ -133,7 +133,9 @@ struct JudgedRow {
   double operator[](Source source) const { return value[static_cast<size_t>(source)]; }
 };
 
-std::optional<RowClass> classify(const JudgedRow& row, const JudgedRun& run);  // nothing: it had no threads any more
+bool has_figures(const JudgedRow& row);  // of any column that the rules look at
+// Nothing: it had no threads any more, or no figures.
+std::optional<RowClass> classify(const JudgedRow& row, const JudgedRun& run);
 // The machine's pressure stood in for that of the job's own cgroup.
 bool lacks_own_pressure(const JudgedRow& row, const JudgedRun& run);
 

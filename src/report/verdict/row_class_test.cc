@@ -75,7 +75,8 @@ Cells quiet(const Cells& more = {}) {
 
 TEST(RowClass, NothingHolds) {
   EXPECT_EQ(judged(quiet()), "none");
-  EXPECT_EQ(judged({}), "none");  // nothing was read: no condition holds
+  EXPECT_EQ(judged({{"process_memory_mib", 5}}), "none");  // what was not read makes no condition hold
+  EXPECT_EQ(judged({}), "no class");
   EXPECT_EQ(judged({{"process_threads", 0}, {"process_cpu_usage", 4}}), "no class");
   EXPECT_EQ(judged({{"process_cpu_usage", 3.6}}), "cpu saturated");  // of a tracker that does not count threads
 }

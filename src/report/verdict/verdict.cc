@@ -63,6 +63,8 @@ Judgement ClassTimes::judge(bool lowered) const {
 
 std::optional<RowClass> VerdictFold::add(const Row& row, const JudgedRun& run) {
   const JudgedRow seen = judge_.look(row, run);
+  has_rows_ = true;
+  has_figures_ = has_figures_ || has_figures(seen);
   const std::optional<RowClass> found = classify(seen, run);
   if (!found) return found;
   times_.add(*found, row.interval_ns);

@@ -49,6 +49,7 @@ struct Verdict {
   std::vector<std::string> missing;
   std::vector<PhaseVerdict> phases;
   std::string advice;
+  std::string_view why_unknown = "it has too few samples";
 };
 
 // Time by class and by what kind of it.
@@ -92,6 +93,7 @@ class VerdictFold {
 
   RowJudge judge_;
   ClassTimes times_;
+  bool has_rows_ = false, has_figures_ = false;
   std::array<std::array<Mean, kSources>, kLimits> means_{};
   bool is_machine() const { return machine_ns_ * 2 > times_.total_ns(); }
   void count_gpus(const JudgedRow& seen, int64_t ns);

@@ -218,6 +218,11 @@ Verdict VerdictFold::verdict(const Run& run) const {
     add_evidence(verdict, JudgedRun::of(run));
   }
   verdict.advice = advice_for(verdict.judgement);
+  if (has_rows_ && !has_figures_ && verdict.judgement.verdict == "unknown") {
+    verdict.missing = {"every column that the rules look at (process_cpu_usage, process_waits_disk and others)"};
+    verdict.why_unknown = "its rows have no column that tells";
+    verdict.advice = "record it with tacho run, whose rows have these columns";
+  }
   return verdict;
 }
 

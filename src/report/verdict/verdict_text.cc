@@ -77,10 +77,11 @@ std::string state_words(const Judgement& judgement) {
   return "partly " + part_words(first) + ", partly " + part_words(second);
 }
 
-std::string head_line(const Judgement& judgement, bool color) {
+std::string head_line(const Verdict& verdict, bool color) {
+  const Judgement& judgement = verdict.judgement;
   const auto bold = [&](const std::string& text) { return color ? "\x1b[1m" + text + "\x1b[0m" : text; };
   if (judgement.verdict == "unknown")
-    return "What limited this run is " + bold("unknown") + ": it has too few samples.\n";
+    return "What limited this run is " + bold("unknown") + ": " + std::string(verdict.why_unknown) + ".\n";
   std::string line =
       judgement.verdict == "none" ? "Nothing limited this run" : "This run was " + bold(state_words(judgement));
   if (judgement.share > 0) line += ", " + percent(judgement.share) + " of the time";
@@ -177,7 +178,7 @@ std::string verdict_text(const Verdict& verdict, bool color) {
   const auto dim = [&](const char* label) {
     return "  " + (color ? "\x1b[2m" + std::string(label) + "\x1b[0m" : std::string(label)) + " ";
   };
-  std::string text = head_line(verdict.judgement, color);
+  std::string text = head_line(verdict, color);
   text += verdict.evidence.empty() ? dim("seen:   ") + "nothing that a rule looks at was above its limit\n"
                                    : dim("because:") + joined_texts(verdict.evidence, 3) + "\n";
   if (!verdict.against.empty()) text += dim("against:") + joined_texts(verdict.against, 2) + "\n";

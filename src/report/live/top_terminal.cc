@@ -1,4 +1,4 @@
-#include "sink/top_terminal.h"
+#include "report/live/top_terminal.h"
 
 #include <poll.h>
 #include <sys/ioctl.h>
@@ -10,9 +10,6 @@
 #include <atomic>
 #include <csignal>
 #include <utility>
-
-#include "base/text.h"
-#include "os/environment.h"
 
 namespace tacho {
 namespace {
@@ -71,14 +68,6 @@ bool may_draw(int fd, pid_t pid) {
   if (::isatty(fd) != 1) return false;
   const pid_t foreground = ::tcgetpgrp(fd);
   return foreground == ::getpgrp() || (pid > 0 && foreground == ::getpgid(pid));
-}
-
-bool terminal_is_ascii() {
-  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
-    const std::string value = lower(environment_or(name));
-    if (!value.empty()) return value.find("utf-8") == std::string::npos && value.find("utf8") == std::string::npos;
-  }
-  return false;
 }
 
 void reset_on_crash(int fd, std::string_view sequence) {

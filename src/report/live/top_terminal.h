@@ -16,8 +16,6 @@ struct TerminalSize {
 TerminalSize terminal_size(int fd);
 // Whether the program may draw there: a terminal whose foreground is this process or `pid`'s group.
 bool may_draw(int fd, pid_t pid);
-// LC_ALL, LC_CTYPE and LANG do not say UTF-8.
-bool terminal_is_ascii();
 
 // From now on a crash writes these bytes to the descriptor first, and puts its settings back where they were changed.
 void reset_on_crash(int fd, std::string_view sequence);

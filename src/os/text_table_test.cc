@@ -1,40 +1,38 @@
-#include "cli/terminal.h"
+#include "os/text_table.h"
 
 #include <gtest/gtest.h>
 
 #include "base/text.h"
-#include "cli/help.h"
+#include "base/text_width.h"
 
 namespace tacho {
 namespace {
 
-TEST(Terminal, ColoursOnlyWhenAsked) {
+TEST(TextTable, ColoursOnlyWhenAsked) {
   EXPECT_EQ(styled("x", Style::red, false), "x");
   EXPECT_EQ(styled("x", Style::red, true), "\033[31mx\033[0m");
-  EXPECT_TRUE(use_color(ColorMode::always, -1));
-  EXPECT_FALSE(use_color(ColorMode::never, 1));
-  EXPECT_FALSE(use_color(ColorMode::automatic, -1));
+  EXPECT_FALSE(terminal_takes_colors(-1));
 }
 
-TEST(Terminal, TableAlignsByCodePoints) {
+TEST(TextTable, TableAlignsByCodePoints) {
   const Table table{{"A", "BB", "C"}, {{"ä", "1", "x y"}, {"long", "22", ""}}, Overlong::cut};
   EXPECT_EQ(table.text(false, 0), "A     BB  C\nä     1   x y\nlong  22\n");
 }
 
-TEST(Terminal, TheLastColumnIsWrapped) {
+TEST(TextTable, TheLastColumnIsWrapped) {
   const Table table{{"A", "B"}, {{"1", "one two three four"}}, Overlong::wrap};
   EXPECT_EQ(table.text(false, 13), "A  B\n1  one two\n   three four\n");
   EXPECT_EQ(table.text(false, 0), "A  B\n1  one two three four\n");
 }
 
-TEST(Terminal, TheLastColumnIsCut) {
+TEST(TextTable, TheLastColumnIsCut) {
   const Table table{{"A", "B"}, {{"1", "äbcdefghijklmn"}}, Overlong::cut};
   EXPECT_EQ(table.text(false, 13), "A  B\n1  äbcdefghi…\n");
   EXPECT_EQ(table.text(false, 17), "A  B\n1  äbcdefghijklmn\n");
   EXPECT_EQ(table.text(false, 6), "A  B\n1  äb…\n");
 }
 
-TEST(Terminal, NoLineIsWiderThanTheTerminal) {
+TEST(TextTable, NoLineIsWiderThanTheTerminal) {
   Table table{{"", "20261115-aaaa", "20261115-bbbb", "change"},
               {{"time", "10s", "15s", "+50%"}, {"command", std::string(300, 'x'), "make", ""}}};
   table.right_from = 1;
@@ -49,7 +47,29 @@ TEST(Terminal, NoLineIsWiderThanTheTerminal) {
             "command  xxxxxxxxxxxxxxx…           make\n");
 }
 
-TEST(Terminal, AsciiWhereTheLocaleHasNothingElse) {
+TEST(TextTable, WhatIsFirmIsNotCut) {
+  Table table{
+      {"RUN", "JOB", "TIME", "COMMAND"},
+      {{"20261115-aaaa", "a-job-of-a-long-name", "10s", "python3 train.py"}, {"20261115-bbbb", "x", "1m05s", "make"}}};
+  table.firm = {true, false, true, false};
+  EXPECT_EQ(table.text(false, 40),
+            "RUN            JOB       TIME   COMMAND\n"
+            "20261115-aaaa  a-job-o…  10s    python3…\n"
+            "20261115-bbbb  x         1m05s  make\n");
+  for (size_t width = 14; width < 80; ++width) {
+    const std::string text = table.text(false, width);
+    EXPECT_NE(text.find("\n20261115-aaaa"), std::string::npos) << text;
+    for (const std::string_view line : split(text, '\n')) EXPECT_LE(text_width(line), width) << text;
+  }
+}
+
+TEST(TextTable, WideCharactersTakeTwoColumns) {
+  const Table table{{"A", "B"}, {{"漢字", "x"}, {"ab", "y"}}, Overlong::cut};
+  EXPECT_EQ(table.text(false, 0), "A     B\n漢字  x\nab    y\n");
+  EXPECT_EQ(cut_text("漢字漢字", 5), "漢字…");
+}
+
+TEST(TextTable, AsciiWhereTheLocaleHasNothingElse) {
   ::setenv("LC_ALL", "C", 1);
   EXPECT_EQ(cut_text("abcdefghij", 6), "abc...");
   const Table table{{"A", "B"}, {{"ä", "1 · 2"}}, Overlong::cut};
