@@ -27,8 +27,9 @@ int main(int argc, char** argv) {
       report[i].name = number % 2 == 0 ? "loss" : "accuracy";
       report[i].value = std::to_string(static_cast<double>(number) / 7);
     }
+    const tacho::RowBatch batch(report);
     const auto start = std::chrono::steady_clock::now();
-    const tacho::RpcStatus status = client.report(argv[2], report);
+    const tacho::RpcStatus status = client.report(argv[2], batch);
     calls += std::chrono::steady_clock::now() - start;
     if (!status.ok())
       return std::fprintf(stderr, "%s: %s\n", tacho::rpc_code_name(status.code), status.message.c_str()), 1;

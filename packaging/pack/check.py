@@ -127,7 +127,7 @@ def agent_is_small(bin_folder, folder):
     with open(bin_folder / "tacho", "rb+") as file:
         os.fsync(file.fileno())
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-    facts = json.loads(run(bin_folder / "tacho", "attach", "--detach", "--quiet", f"--pid={os.getpid()}", "--interval=50ms", f"--store={folder}/small"))
+    facts = json.loads(run(bin_folder / "tacho", "attach", "--detach", f"--pid={os.getpid()}", "--interval=50ms", f"--store={folder}/small", env={"TACHO_QUIET": "1"}))
     try:
         rows = pathlib.Path(facts["folder"]) / "metrics.csv"
         deadline = time.monotonic() + 30
@@ -168,7 +168,8 @@ def deb_installs(path, folder):
     in_root(root, "resource-tracker", "--version")
     expect(in_root(root, "tacho-sh", "-c", "echo recorded") == "recorded\n", "tacho-sh is no shell")
     expect(in_root(root, "sh", "-c", 'eval "$(tacho hook snakemake)" && bash -c "echo $PATH"').startswith("/usr/libexec/tacho/shell:"), "the folder of shells")
-    expect(in_root(root, "tacho", "query", "--csv", "SELECT count(*) FROM runs") == "count(*)\n4\n", "tacho query")
+    said = in_root(root, "tacho", "query", "--csv", "SELECT count(*) FROM runs")
+    expect(said == "count(*)\n3\n", f"tacho query: {said}")
     in_root(root, "dpkg", "-r", "tacho")
     after = listing(root)
     expect(before == after, f"left behind by dpkg -r: {sorted(set(after) ^ set(before))[:5]}")
@@ -187,8 +188,8 @@ def rpm_installs(path, arch, folder):
     expect(run("rpm", "--root", root, "-V", "tacho").strip() == "", "rpm -V")
     facts_of(programs.print_with(root / "usr/bin", arch, "version", "--json"), arch)
     run("rpm", "--root", root, "-e", "tacho")
-    left = {name for name, kind in listing(root).items() if kind != "folder"} - set(before)
-    expect(not left and not (root / "usr/share/doc/tacho").exists(), f"left behind by rpm -e: {sorted(left)[:5]}")
+    left = [name for name, kind in listing(root).items() if name not in before and (kind != "folder" or "tacho" in name)]
+    expect(not left, f"left behind by rpm -e: {sorted(left)[:5]}")
 
 
 def wheel_runs(path, folder):
@@ -310,6 +311,7 @@ def steps(arch, folder):
 def everything(options):
     if os.getuid() != 0:
         raise Failure("--check installs packages in bare roots and needs root: sudo scripts/package --check")
+    os.environ["SOURCE_DATE_EPOCH"] = str(common.epoch())  # that of the beginning, whatever is committed meanwhile
     before = formula.FORMULA.read_bytes()
     try:
         return examine(options)

@@ -68,7 +68,8 @@ def epoch():
 def environment():
     """What every command sees: nothing that would change bytes."""
     kept = {name: value for name, value in os.environ.items()
-            if name not in ("CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "GZIP", "XZ_OPT", "TAR_OPTIONS", "PYTHONPATH", "TACHO_DIST_TAG")
+            if name not in ("CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "GZIP", "XZ_OPT", "TAR_OPTIONS", "PYTHONPATH", "TACHO_DIST_TAG",
+                            "CCACHE_BASEDIR")  # it rewrites the names of files, which __FILE__ then tells
             and not name.startswith(("LC_", "DPKG_"))}
     return {**kept, "TZ": "UTC", "LC_ALL": "C.UTF-8", "LANG": "C.UTF-8", "SOURCE_DATE_EPOCH": str(epoch()), "PYTHONDONTWRITEBYTECODE": "1"}
 

@@ -37,6 +37,11 @@ def rpm_tree(programs, arch):
         yield Entry(f"usr/{entry.name}", entry.data, entry.mode, entry.link)
 
 
+def own_folders(entries):
+    """Those that go with the package."""
+    return [f"%dir /{folder}" for folder in sorted(archives.parents(entry.name for entry in entries)) if "tacho" in folder.split("/")]
+
+
 def make(programs, arch, out):
     entries = sorted(rpm_tree(programs, arch), key=lambda entry: entry.name)
     machine = ARCHITECTURES[arch]["rpm"]
@@ -49,7 +54,7 @@ def make(programs, arch, out):
         run("find", top / "tree", "-exec", "touch", "-h", "-d", f"@{epoch()}", "{}", "+")
         marks = {"usr/share/doc/tacho/": "%doc ", "usr/share/man/": "%doc "}
         lines = [next((mark for start, mark in marks.items() if entry.name.startswith(start)), "") + "/" + entry.name for entry in entries]
-        (top / "tacho.spec").write_text(SPEC.format(version=version(), tree=top / "tree", files="\n".join(["%dir /usr/share/doc/tacho", *lines])))
+        (top / "tacho.spec").write_text(SPEC.format(version=version(), tree=top / "tree", files="\n".join([*own_folders(entries), *lines])))
         settings = {"_topdir": top, "_rpmdir": top, "_rpmfilename": "out.rpm", "_dbpath": top / "db", "_tmppath": top, "_builddir": top, "buildroot": top / "root",
                     "_binary_payload": "w9.gzdio", "_source_payload": "w9.gzdio", "_build_id_links": "none", "debug_package": "%{nil}",
                     "__os_install_post": "%{nil}", "__brp_compress": "%{nil}", "use_source_date_epoch_as_buildtime": 1,

@@ -257,11 +257,15 @@ std::optional<int64_t> JsonView::integer() const {
 JsonView JsonView::operator[](std::string_view name) const {
   JsonView found;
   if (!is_object()) return found;
-  for (JsonView at = inside(); at.index_ < end();) {
-    const JsonView value = at.behind();
-    const bool plain = at.node().kind == JsonText::Kind::text;
-    if (plain ? at.source() == name : at.string() == name) found = value;
-    at = value.behind();
+  const JsonText::Node* nodes = json_->nodes_.data();
+  const char* text = json_->text_.data();
+  for (uint32_t at = index_ + 1, behind = end(); at < behind;) {
+    const JsonText::Node &own = nodes[at], &value = nodes[at + 1];
+    const bool same = own.kind == JsonText::Kind::text
+                          ? own.size == name.size() && std::memcmp(text + own.at, name.data(), own.size) == 0
+                          : JsonView(*json_, at).string() == name;
+    if (same) found = JsonView(*json_, at + 1);
+    at += 1 + (value.kind >= JsonText::Kind::array ? value.size : 1);
   }
   return found;
 }

@@ -30,6 +30,12 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   }
 }
 
+std::string_view take_part(std::string_view& text, char separator) {
+  const std::string_view part = text.substr(0, text.find(separator));
+  text.remove_prefix(std::min(text.size(), part.size() + 1));
+  return part;
+}
+
 std::string lower(std::string_view text) {
   std::string result(text);
   std::transform(result.begin(), result.end(), result.begin(), lower_char);

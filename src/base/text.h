@@ -13,6 +13,8 @@ namespace tacho {
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 std::string_view trim(std::string_view text);
 std::vector<std::string_view> split(std::string_view text, char separator);
+// What stands before the first separator, which is taken off `text` with it; all of it when there is none.
+std::string_view take_part(std::string_view& text, char separator);
 std::string lower(std::string_view text);
 
 // The whole of text as a decimal number; nothing else is accepted.

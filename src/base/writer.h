@@ -7,6 +7,9 @@
 
 namespace tacho {
 
+// What Writer::put_fixed() writes, read again.
+double as_fixed(double value, int decimals);
+
 class Writer {
  public:
   explicit Writer(size_t capacity = 4096) { text_.reserve(capacity); }

@@ -54,7 +54,7 @@ Result<std::string> metrics(const Runs& runs, MetricsFormat format) {
   JobMetrics job;
   job.begin(reader.schema());
   each_row(reader, runs[0]->stored.run, [&](const Row& row) { job.add(row); });
-  return metrics_text(runs[0]->stored.run, job, {}, format);
+  return metrics_text(runs[0]->stored.run, job, format);
 }
 
 Result<std::string> nextflow_lines(const Runs& runs) {
@@ -147,8 +147,11 @@ int export_command(const Call& call) {
     return refuse({Code::invalid, "no format", "--format", "for instance -f nextflow; tacho help export lists them"});
   if (line.words.size() > 1 && !format->takes_several)
     return refuse({Code::invalid, std::string(format->name) + " is of one run", line.words[1], "export one at a time"});
-  const auto inputs = read_inputs(settings->store_dir, line.words);
+  auto inputs = read_inputs(settings->store_dir, line.words);
   if (!inputs) return refuse(inputs.error());
+  // What is said now counts, else what was said of the run.
+  if (!settings->metric_labels.empty())
+    for (Input& input : *inputs) input.stored.run.metric_labels = settings->metric_labels;
   Runs runs;
   for (const Input& input : *inputs) runs.push_back(&input);
   std::stable_sort(runs.begin(), runs.end(), [](const Input* a, const Input* b) {

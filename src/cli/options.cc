@@ -144,7 +144,7 @@ constexpr auto kOptions = std::to_array<Option>({
      metadata,
      "What the job asked for, as tacho advise compares it: cpus=4,memory=8GiB,gpus=1,time=2h, or some of these."},
     {"metric-label", 0, "NAME=VALUE", comma_list, kRepeated, "TACHO_METRIC_LABELS", "", "metric_labels", "",
-     kRun | kAttach | kWatch, metadata,
+     kRun | kAttach | kWatch | kExport, metadata,
      "Add a label to every series of metrics outputs (repeatable, at most 10); {run_id} stands for the run's id."},
     {"no-detect", 0, "", flag, kOnce, "TACHO_NO_DETECT", "", "no_detect", "", kRun | kAttach | kWatch, metadata,
      "Do not look at the surroundings for the workflow engine or scheduler that started the job."},

@@ -193,8 +193,10 @@ Status add_metric_label(Draft& draft, const Value& value) {
   constexpr size_t kMost = 10;
   auto label = parse_metric_label(value.text);
   if (!label) return label.error();
-  if (value.first) draft.settings.metric_labels.clear();
-  draft.settings.metric_labels.push_back(std::move(*label));
+  MetricLabels& labels = draft.settings.metric_labels;
+  if (value.first) labels.clear();
+  std::erase_if(labels, [&](const MetricLabel& before) { return before.first == label->first; });
+  labels.push_back(std::move(*label));
   if (draft.settings.metric_labels.size() > kMost) return bad("too many labels", value.text, "at most 10");
   return ok();
 }

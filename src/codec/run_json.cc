@@ -65,7 +65,20 @@ void write_host(JsonWriter& json, Fields& fields, const Host& host) {
   fields.text("host_gpu_model", host.host_gpu_model);
   fields.integer("host_gpu_count", host.host_gpu_count);
   fields.integer("host_gpu_memory_mib", host.host_gpu_memory_mib, "host_gpu_vram_mib");
+  if (!host.gpu_memory_mib.empty() && fields.shows("host_gpu_memory_mib", "host_gpu_vram_mib")) {
+    json.key("gpu_memory_mib").array();
+    for (const std::optional<int64_t>& one : host.gpu_memory_mib) one ? json.integer(*one) : json.null();
+    json.end_array();
+  }
   fields.number("host_storage_gb", host.host_storage_gb, 3);
+  json.end_object();
+}
+
+// As the user gave them, so that tacho export says what -o said.
+void write_metric_labels(JsonWriter& json, const Run& run) {
+  if (run.metric_labels.empty()) return;
+  json.key("metric_labels").object();
+  for (const auto& [name, value] : run.metric_labels) json.key(name).value(value);
   json.end_object();
 }
 
@@ -255,6 +268,7 @@ void write_identity(JsonWriter& json, Fields& fields, const Run& run, const Summ
     json.key("tracker_start_ticks").integer(static_cast<int64_t>(run.tracker_start_ticks));
   if (run.nested_pass) json.key("nested").value("pass");
   write_metadata(json, fields, run.metadata);
+  write_metric_labels(json, run);
   write_started_by(json, fields, run.started_by);
   write_host(json, fields, run.host);
   json.key("limits").object();

@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 
 #include "base/units.h"
@@ -18,20 +19,19 @@ namespace {
 constexpr int64_t kLookForRuns_ns = kNsPerSec / 2, kBoundEvery_ns = 60 * kNsPerSec;
 constexpr int kEnoughFiles = 4096;  // three a run that is in hands
 
-volatile sig_atomic_t follower_stops = 0;
+std::atomic<bool> follower_stops{false};
+static_assert(std::atomic<bool>::is_always_lock_free);  // a signal's handler sets it
 
-int follow(Delivering& shared) {
-  shared.http.on_cancel([] { return follower_stops != 0; });
+int follow(const Delivering& shared) {
   give_back_memory(true);
-  FollowedSpool spool(shared, [] { return follower_stops != 0; });
+  FollowedSpool spool(shared, [] { return follower_stops.load(); });
   int64_t bound_ns = 0;
-  while (follower_stops == 0) {
+  while (!follower_stops) {
     const int64_t now_ns = system_clock().monotonic_ns();
     // Nobody else does while runs are delivered later.
     if (now_ns >= bound_ns) bound_spool(shared.notices), bound_ns = now_ns + kBoundEvery_ns;
     spool.look();
-    const int64_t wake_ns = std::min(spool.step(), now_ns + kLookForRuns_ns);
-    if (follower_stops == 0) system_clock().wait({}, wake_ns);
+    spool.wait(std::min(spool.start_due(), now_ns + kLookForRuns_ns));
   }
   return 0;
 }
@@ -54,9 +54,9 @@ void print_progress(Delivery& delivery, bool delivered) {
   std::fflush(stdout);
 }
 
-int follow_spool(Delivering& shared) {
+int follow_spool(const Delivering& shared) {
   struct sigaction action {};
-  action.sa_handler = [](int) { follower_stops = 1; };
+  action.sa_handler = [](int) { follower_stops = true; };
   for (const int number : {SIGTERM, SIGINT, SIGHUP}) ::sigaction(number, &action, nullptr);
   const ReservedDescriptors files(kEnoughFiles);
   return follow(shared);

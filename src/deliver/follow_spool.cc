@@ -11,18 +11,24 @@ namespace tacho {
 namespace {
 
 constexpr size_t kMostInHands = 256, kMostOfAWay = 128, kAlwaysOfAWay = 8;
-constexpr size_t kEnoughLoaded = 20'000;  // points, of one way
+constexpr int kMostAtOnce = 4;  // ways, and so connections
 constexpr int64_t kLeftAgain_ns = 300 * kNsPerSec;
 
 }  // namespace
 
+FollowedSpool::FollowedSpool(const Delivering& common, std::function<bool()> stops)
+    : common_(common), stops_(std::move(stops)), workers_(kMostAtOnce) {}
+
 // A way that is blocked must not take all the room: each has a little in any case.
 bool FollowedSpool::has_room(const Way& way) const {
-  const size_t own = way.taken.size();
-  return own < kAlwaysOfAWay || (own < kMostOfAWay && in_hands_ < kMostInHands);
+  return way.runs < kAlwaysOfAWay || (way.runs < kMostOfAWay && in_hands_ < kMostInHands);
 }
 
 void FollowedSpool::look() {
+  std::erase_if(ways_, [&](const auto& entry) {
+    const Way& way = entry.second;
+    return !way.busy && way.runs == 0 && now_ns() >= way.not_before_ns;
+  });
   std::map<std::string, Known> still;  // of folders that are gone nothing is kept
   for (std::string& folder : all_spooled()) {
     Known known;
@@ -47,105 +53,72 @@ bool FollowedSpool::identify(const std::string& folder, Known& known) {
   const DeliveryKind* kind = meta ? kind_of(*meta) : nullptr;
   if (kind == nullptr) return false;  // not described yet, or not for us
   if (const std::string whose = kind->elsewhere(*meta); !whose.empty()) {
-    shared_.notices.warn("elsewhere", folder + " belongs to " + whose);
+    common_.notices.warn("elsewhere", folder + " belongs to " + whose);
     known.not_before_ns = now_ns() + kLeftAgain_ns;
     return false;
   }
   const auto metrics = parse_metric_meta(*text);
-  known.way = metrics ? MetricLane::way_of(*metrics) : std::string(kind->name);
+  known.way = metrics ? MetricLane::way_of(*metrics)
+                      : std::string(kind->name) + " " + meta->api_url + " " + meta->s3_endpoint.value_or("");
   return true;
 }
 
 void FollowedSpool::take(const std::string& folder, Known& known) {
   if (now_ns() < known.not_before_ns || !identify(folder, known)) return;
-  Way& way = ways_[known.way];
-  if (!has_room(way) || now_ns() < way.not_before_ns) return;
-  if (std::any_of(way.taken.begin(), way.taken.end(), [&](const Taken& one) { return one.folder == folder; })) return;
+  const auto before = ways_.find(known.way);
+  if (before != ways_.end()) {
+    const Way& way = before->second;
+    if (way.busy || !has_room(way) || now_ns() < way.not_before_ns || way.way->has(folder)) return;
+  }
   SpoolRun run(folder);
   if (!run.lock()) return;  // in other hands
-  Taken taken{folder, make_delivery(std::move(run), Role::command, shared_)};
-  if (taken.delivery->join() && !way.lane) way.lane = std::make_unique<MetricLane>(shared_);
-  taken.delivery->finish(0);
-  way.taken.push_back(std::move(taken));
+  Way& way = ways_[known.way];
+  if (!way.way) way.way = std::make_unique<FollowWay>(common_, stops_);
+  way.way->take(std::move(run));
+  ++way.runs;
   ++in_hands_;
+  way.due_ns = 0;
 }
 
-int64_t FollowedSpool::step() {
+int64_t FollowedSpool::start_due() {
   int64_t wake_ns = kNever;
-  for (auto entry = ways_.begin(); entry != ways_.end() && !stops_();) {
-    Way& way = entry->second;
-    wake_ns = std::min(wake_ns, step_all(way));
-    if (way.lane && !stops_()) wake_ns = std::min(wake_ns, send_together(way));
-    if (way.taken.empty() && now_ns() >= way.not_before_ns) entry = ways_.erase(entry);
-    else ++entry;
+  const bool may_keep = ways_.size() <= static_cast<size_t>(kMostAtOnce);
+  for (auto& [name, way] : ways_) {
+    if (way.busy || way.runs == 0) continue;
+    wake_ns = std::min(wake_ns, way.due_ns);
+    if (way.due_ns > now_ns()) continue;
+    way.busy = true;
+    workers_.add([this, name = name, way = way.way.get(), may_keep] {
+      const int64_t due_ns = stops_() ? kNever : way->turn();
+      if (!may_keep) way->disconnect();
+      const std::lock_guard lock(lock_);
+      gone_.push_back({name, due_ns});
+      lock_.notify_all();
+    });
   }
   return wake_ns;
 }
 
-size_t FollowedSpool::points_of(const Taken& taken) {
-  const MetricRun* run = taken.delivery->ready();
-  return run != nullptr ? run->points().size() : 0;
-}
-
-int64_t FollowedSpool::step_all(Way& way) {
-  int64_t wake_ns = kNever;
-  size_t loaded = 0;
-  for (size_t i = 0; i < way.taken.size() && !stops_();) {
-    Taken& taken = way.taken[i];
-    const size_t held = points_of(taken);
-    loaded += held;
-    // Long runs have thousands of points each: no more are held than the next requests take.
-    if (held == 0 && loaded > kEnoughLoaded) {
-      ++i;
-      continue;
-    }
-    if (now_ns() < taken.next_ns || step_one(taken)) {
-      wake_ns = std::min(wake_ns, taken.next_ns);
-      loaded += points_of(taken) - held;
-      ++i;
-      continue;
-    }
-    way.taken.erase(way.taken.begin() + static_cast<std::ptrdiff_t>(i));
-    --in_hands_;
+void FollowedSpool::wait(int64_t until_ns) {
+  std::vector<Gone> gone;
+  {
+    const std::lock_guard lock(lock_);
+    while (gone_.empty() && lock_.wait_until(until_ns)) {}
+    gone.swap(gone_);
   }
-  return wake_ns;
+  for (const Gone& one : gone) collect(one);
 }
 
-// Whether it goes on.
-bool FollowedSpool::step_one(Taken& taken) {
-  const Step step = taken.delivery->step();
-  taken.next_ns = step.wake_ns;
-  if (step.kind == Step::Kind::wait) return true;
-  if (step.kind == Step::Kind::left)
-    if (const auto known = known_.find(taken.folder); known != known_.end())
+void FollowedSpool::collect(const Gone& gone) {
+  Way& way = ways_.at(gone.way);
+  way.busy = false;
+  way.due_ns = gone.due_ns;
+  way.not_before_ns = way.way->not_before_ns();
+  in_hands_ -= way.runs - way.way->size();
+  way.runs = way.way->size();
+  for (const std::string& folder : way.way->given_back())
+    if (const auto known = known_.find(folder); known != known_.end())
       known->second.not_before_ns = now_ns() + kLeftAgain_ns;
-  if (shared_.told) shared_.told(*taken.delivery, step.kind == Step::Kind::done);
-  return false;
-}
-
-int64_t FollowedSpool::send_together(Way& way) {
-  std::vector<MetricRun*> ready;
-  // One whose description was damaged since it was identified is no longer of metrics.
-  for (const Taken& taken : way.taken)
-    if (MetricRun* run = taken.delivery->ready()) ready.push_back(run);
-  if (ready.empty()) return kNever;
-  if (now_ns() < way.lane->next_ns()) return way.lane->next_ns();
-  way.lane->send(ready);
-  if (way.lane->is_blocked()) leave(way);
-  for (Taken& taken : way.taken) taken.next_ns = 0;  // each has had its verdict, or waits
-  return way.lane->next_ns();
-}
-
-// Until somebody has mended the setting all of them are free, for whoever knows better.
-void FollowedSpool::leave(Way& way) {
-  way.lane->leave();
-  way.not_before_ns = now_ns() + kLeftAgain_ns;
-  for (Taken& taken : way.taken) {
-    taken.delivery->leave();
-    if (shared_.told) shared_.told(*taken.delivery, false);
-  }
-  in_hands_ -= way.taken.size();
-  way.taken.clear();
 }
 
 }  // namespace tacho

@@ -21,6 +21,7 @@ void Notices::line(std::string_view mark, std::string_view text) const {
 
 void Notices::warn(std::string_view kind, std::string_view text) {
   const int64_t now_ns = system_clock().monotonic_ns();
+  const std::lock_guard lock(mutex_);
   const auto [entry, is_new] = last_ns_.try_emplace(std::string(kind), now_ns);
   if (!is_new && now_ns - entry->second < 60 * kNsPerSec) return;
   entry->second = now_ns;

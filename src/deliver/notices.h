@@ -1,9 +1,10 @@
 // What the deliverer has to tell a person: one line each, at most one per class and minute. Beside a run the lines go
 // to tacho through stderr, which prints them ("! " marks what must be said even when quiet); as a command they go to
-// the terminal. Not thread-safe.
+// the terminal. Thread-safe.
 #pragma once
 #include <cstdint>
 #include <map>
+#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -23,6 +24,7 @@ class Notices {
   void line(std::string_view mark, std::string_view text) const;
 
   bool beside_;
+  std::mutex mutex_;
   std::map<std::string, int64_t, std::less<>> last_ns_;
 };
 

@@ -74,17 +74,51 @@ void sge(const Variables& v, Starter& found) {
   ask_cpus(found, v.number("NSLOTS"));
 }
 
-// One attribute of a job ad, "Name = value" with any case of the name; quotes are taken off.
-std::string ad_value(std::string_view ad, std::string_view name) {
-  for (const std::string_view line : split(ad, '\n')) {
-    const size_t equals = line.find('=');
-    if (equals == std::string_view::npos || lower(trim(line.substr(0, equals))) != lower(name)) continue;
-    std::string_view value = trim(line.substr(equals + 1));
-    if (value.size() >= 2 && value.front() == '"' && value.back() == '"') value = value.substr(1, value.size() - 2);
-    return stored_value(value);
+// A text of a job ad without its quotes; within them a backslash stands before a quote or another one.
+std::string ad_text(std::string_view value) {
+  if (value.size() < 2 || value.front() != '"' || value.back() != '"') return stored_value(value);
+  value = value.substr(1, value.size() - 2);
+  std::string text;
+  for (size_t i = 0; i < value.size() && text.size() <= 4 * kLongestValue; ++i) {
+    const bool escapes = value[i] == '\\' && i + 1 < value.size() && (value[i + 1] == '"' || value[i + 1] == '\\');
+    text += value[escapes ? ++i : i];
   }
-  return {};
+  return stored_value(text);
 }
+
+// The attributes of a job ad that somebody wants, by their names in small letters: "Name = value" in any case, the
+// first of several.
+class JobAd {
+ public:
+  explicit JobAd(std::string_view ad) {
+    while (!ad.empty()) take(take_part(ad, '\n'));
+  }
+  std::string text(std::string_view name) const {
+    for (size_t i = 0; i < kNames.size(); ++i)
+      if (kNames[i] == name) return values_[i].value_or("");
+    return {};
+  }
+  std::optional<int64_t> number(std::string_view name) const {
+    const auto number = parse_int<int64_t>(text(name));
+    return number && *number >= 0 ? number : std::nullopt;
+  }
+
+ private:
+  static constexpr std::array<std::string_view, 9> kNames{"clusterid",    "procid",         "jobbatchname",
+                                                          "numjobstarts", "containerimage", "dockerimage",
+                                                          "requestcpus",  "requestmemory",  "requestgpus"};
+
+  void take(std::string_view line) {
+    const size_t equals = line.find('=');
+    if (equals == std::string_view::npos) return;
+    const std::string_view name = trim(line.substr(0, equals));
+    for (size_t i = 0; i < kNames.size(); ++i)
+      if (!values_[i] && name.size() == kNames[i].size() && lower(name) == kNames[i])
+        values_[i] = ad_text(trim(line.substr(equals + 1)));
+  }
+
+  std::array<std::optional<std::string>, kNames.size()> values_;
+};
 
 std::string job_ad(const Variables& v) {
   const std::string path = v.all().variable("_CONDOR_JOB_AD");
@@ -93,22 +127,18 @@ std::string job_ad(const Variables& v) {
 }
 bool is_condor(const Variables& v) { return !job_ad(v).empty(); }
 void condor(const Variables& v, Starter& found) {
-  const std::string ad = job_ad(v);
-  const auto whole = [&](std::string_view name) {
-    const auto number = parse_int<int64_t>(ad_value(ad, name));
-    return number && *number >= 0 ? number : std::nullopt;
-  };
+  const JobAd ad(job_ad(v));
   ScheduledJob& job = found.started_by.job;
-  const std::string cluster = ad_value(ad, "ClusterId"), process = ad_value(ad, "ProcId");
+  const std::string cluster = ad.text("clusterid"), process = ad.text("procid");
   if (!cluster.empty()) job.id = process.empty() ? cluster : cluster + "." + process;
-  found.metadata.job_name = ad_value(ad, "JobBatchName");
-  if (const auto starts = whole("NumJobStarts"); starts && *starts > 0) job.restart = *starts - 1;
-  std::string image = ad_value(ad, "ContainerImage");
-  found.metadata.container_image = image.empty() ? ad_value(ad, "DockerImage") : image;
-  ask_cpus(found, whole("RequestCpus"));
-  if (const auto mib = whole("RequestMemory"); mib && *mib > 0 && *mib < (int64_t{1} << 40))
+  found.metadata.job_name = ad.text("jobbatchname");
+  if (const auto starts = ad.number("numjobstarts"); starts && *starts > 0) job.restart = *starts - 1;
+  std::string image = ad.text("containerimage");
+  found.metadata.container_image = image.empty() ? ad.text("dockerimage") : image;
+  ask_cpus(found, ad.number("requestcpus"));
+  if (const auto mib = ad.number("requestmemory"); mib && *mib > 0 && *mib < (int64_t{1} << 40))
     found.started_by.requested.memory_bytes = *mib << 20;
-  found.started_by.requested.gpus = whole("RequestGpus");
+  found.started_by.requested.gpus = ad.number("requestgpus");
 }
 
 bool is_aws_batch(const Variables& v) { return v.has("AWS_BATCH_JOB_ID"); }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/json_view.h"
 #include "base/path.h"
 #include "base/text.h"
 #include "discover/starter_values.h"
@@ -12,7 +13,7 @@ namespace {
 constexpr size_t kScriptStart = 64 * 1024;
 constexpr size_t kTemplateLimit = 256 * 1024;
 
-// 'it''s' or 'it'\''s' of a shell, or a bare word.
+// 'name' or "name", which Nextflow writes as it stands, or a bare word.
 std::string unquoted(std::string_view text) {
   text = trim(text);
   if (text.size() >= 2 && (text.front() == '\'' || text.front() == '"') && text.back() == text.front())
@@ -22,8 +23,10 @@ std::string unquoted(std::string_view text) {
 
 // What follows `key` at the start of a line.
 std::string line_after(std::string_view text, std::string_view key) {
-  for (const std::string_view line : split(text, '\n'))
+  while (!text.empty()) {
+    const std::string_view line = take_part(text, '\n');
     if (line.starts_with(key)) return unquoted(line.substr(key.size()));
+  }
   return {};
 }
 
@@ -96,29 +99,10 @@ void flyte(const Variables& v, Starter& found) {
   found.started_by.job.restart = v.number("FLYTE_ATTEMPT_NUMBER");
 }
 
-// The member "name" of the outermost object, without a tree: a template is the user's own and may hold anything.
-std::string outer_name(std::string_view json) {
-  if (json.size() > kTemplateLimit || trim(json).empty() || trim(json).front() != '{') return {};
-  int depth = 0;
-  std::string text, key;
-  bool wants_value = false;
-  for (size_t i = 0; i < json.size(); ++i) {
-    const char c = json[i];
-    if (c == '{' || c == '[') ++depth, wants_value = false;
-    else if (c == '}' || c == ']') --depth;
-    else if (c == ',') wants_value = false, key.clear();
-    else if (c == ':' && depth == 1) wants_value = true;
-    if (c != '"') continue;
-    text.clear();
-    for (++i; i < json.size() && json[i] != '"'; ++i) {
-      if (json[i] == '\\' && ++i >= json.size()) return {};
-      text += json[i];
-    }
-    if (i >= json.size()) return {};
-    if (depth == 1 && wants_value && key == "name") return text;
-    if (depth == 1 && !wants_value) key = text;
-  }
-  return {};
+// The member "name" of the outermost object. Argo's own program escapes < and > as \u003c and \u003e.
+std::string outer_name(const std::string& text) {
+  JsonText json;
+  return text.size() <= kTemplateLimit && json.parse(text) ? json.root()["name"].string().value_or("") : "";
 }
 
 bool is_argo(const Variables& v) { return v.has("ARGO_NODE_ID") || v.has("ARGO_TEMPLATE"); }

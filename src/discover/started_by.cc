@@ -25,14 +25,13 @@ std::string plain_file_start(const std::string& path, size_t limit) {
   const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   struct stat info {};
   if (!fd || ::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) return {};
-  std::string text(limit, '\0');
-  size_t size = 0;
-  while (size < limit) {
-    const ssize_t got = ::read(fd.get(), text.data() + size, limit - size);
+  std::string text;
+  std::array<char, 16 * 1024> chunk;  // most of these files are small
+  while (text.size() < limit) {
+    const ssize_t got = ::read(fd.get(), chunk.data(), std::min(chunk.size(), limit - text.size()));
     if (got <= 0) break;
-    size += static_cast<size_t>(got);
+    text.append(chunk.data(), static_cast<size_t>(got));
   }
-  text.resize(size);
   return text;
 }
 
@@ -118,12 +117,14 @@ bool is_prolog_of_task(pid_t pid) {
 }
 
 JobSurroundings surroundings_of(const Roots& roots, pid_t pid) {
-  const auto words = std::make_shared<std::vector<std::string>>(
-      words_of(plain_file_start(roots.proc + "/" + std::to_string(pid) + "/environ", kEnvironmentLimit)));
-  const auto variable = [words](const std::string& name) -> std::string {
-    for (const std::string& word : *words)
+  const auto all = std::make_shared<const std::string>(
+      plain_file_start(roots.proc + "/" + std::to_string(pid) + "/environ", kEnvironmentLimit));
+  const auto variable = [all](const std::string& name) -> std::string {
+    for (std::string_view rest = *all; !rest.empty();) {
+      const std::string_view word = take_part(rest, '\0');
       if (word.size() > name.size() && word[name.size()] == '=' && word.starts_with(name))
-        return word.substr(name.size() + 1);
+        return std::string(word.substr(name.size() + 1));
+    }
     return {};
   };
   const auto own = [](const std::string& name) { return environment_or(name.c_str()); };

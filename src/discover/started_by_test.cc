@@ -99,6 +99,8 @@ TEST(StartedBy, OtherOrchestrators) {
   EXPECT_EQ(argo.metadata.task_name, "main\"x");
   EXPECT_EQ(argo.metadata.external_run_id, "n-1");
   EXPECT_EQ(argo.metadata.stage_name, "c");
+  EXPECT_EQ(find({{"ARGO_TEMPLATE", R"({"name":"a\u003cb\u00e9\n"})"}}).metadata.task_name, "a<b\xC3\xA9 ");
+  EXPECT_EQ(find({{"ARGO_TEMPLATE", R"({"name":["no"]})"}}).metadata.task_name, "");
   for (const char* broken : {"{", "{\"name\":", "[\"name\",\"x\"]", "{\"name\" 3}", "nonsense", "{\"a\":\"\\"})
     EXPECT_EQ(find({{"ARGO_TEMPLATE", broken}}).metadata.task_name, "") << broken;
   const Starter github = find({{"GITHUB_ACTIONS", "true"},
@@ -157,6 +159,12 @@ TEST(StartedBy, OtherExecutors) {
   EXPECT_EQ(condor.started_by.job.restart, 0);
   EXPECT_EQ(condor.started_by.requested.memory_bytes, 100 << 20);
   EXPECT_EQ(condor.metadata.container_image, "img");
+  const std::string odd =
+      std::string(500'000, '\n') + "JOBBATCHNAME = \"a \\\"b\\\" \\\\c\"\nProcId=7\nRequestCpus = a + b\nclusterid =12";
+  const Starter quoted = find({{"_CONDOR_JOB_AD", "/ad"}}, {{"/ad", odd}});
+  EXPECT_EQ(quoted.metadata.job_name, "a \"b\" \\c");
+  EXPECT_EQ(quoted.started_by.job.id, "12.7");
+  EXPECT_FALSE(quoted.started_by.requested.known());
   EXPECT_FALSE(find({{"_CONDOR_JOB_AD", "/none"}}).started_by.detected());
   EXPECT_FALSE(find({{"_CONDOR_JOB_AD", "/ad"}}, {{"/ad", std::string((1 << 20) + 1, 'x')}}).started_by.detected());
   const Starter aws = find({{"AWS_BATCH_JOB_ID", "ab-1:3"},

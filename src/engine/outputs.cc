@@ -15,7 +15,6 @@ SinkOptions sink_options(const Settings& settings) {
   options.compatible = settings.compatible;
   options.upload_interval_ns = settings.upload_interval_ns;
   options.no_cloud = settings.no_cloud;
-  options.metric_labels = settings.metric_labels;
   return options;
 }
 

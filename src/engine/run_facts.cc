@@ -17,6 +17,7 @@ void fill_from_settings(Run& run, const Settings& settings) {
   run.metadata = settings.metadata;
   run.hidden = settings.hide;
   run.nested_pass = settings.nested_pass;
+  run.metric_labels = settings.metric_labels;
   run.energy.carbon_intensity = settings.carbon_intensity;
   for (const std::string& word : settings.command) run.command.push_back(valid_utf8(word));
   std::string folder(4096, '\0');

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "export/metrics.h"
+#include "model/metric_labels.h"
 #include "model/run.h"
 #include "os/text_table.h"
 #include "probe/kit/probe.h"

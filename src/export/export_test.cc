@@ -194,7 +194,8 @@ class JobstatsGpus : public testing::Test {
   JobstatsGpus() {
     stored_.run = fixed_run();
     stored_.run.host.host_gpu_count = 2;
-    stored_.run.host.host_gpu_memory_mib = 2000;
+    stored_.run.host.host_gpu_memory_mib = 2500;
+    stored_.run.host.gpu_memory_mib = {1000, 1500};
     stored_.run.started_by.requested.gpus = 2;
     stored_.folder = dir_.path();
     stored_.rows = 2;
@@ -210,7 +211,7 @@ class JobstatsGpus : public testing::Test {
 };
 
 TEST_F(JobstatsGpus, EachByItsNumber) {
-  EXPECT_NE(json().find("\"cpus\":4,\"gpu_total_memory\":{\"0\":1048576000,\"1\":1048576000},"
+  EXPECT_NE(json().find("\"cpus\":4,\"gpu_total_memory\":{\"0\":1048576000,\"1\":1572864000},"
                         "\"gpu_used_memory\":{\"0\":314572800,\"1\":62914560},"
                         "\"gpu_utilization\":{\"0\":50.0,\"1\":25.0}}},\"total_time\":72,\"gpus\":2}"),
             std::string::npos)
@@ -222,10 +223,15 @@ TEST_F(JobstatsGpus, NoneWhereItIsNotKnownWhichOrHowLarge) {
   EXPECT_EQ(json().find("gpu_"), std::string::npos) << json();
   stored_.run.started_by.requested.gpus = std::nullopt;
   EXPECT_NE(json().find("gpu_total_memory"), std::string::npos) << json();
-  stored_.run.host.host_gpu_memory_mib = 400;  // one holds more than half of that
+  for (const std::optional<int64_t> wrong :
+       {std::optional<int64_t>(), std::optional<int64_t>(0), std::optional<int64_t>(INT64_MAX)}) {
+    stored_.run.host.gpu_memory_mib = {1000, wrong};
+    EXPECT_NE(json().find("\"gpu_total_memory\":{\"0\":1048576000},"), std::string::npos) << json();
+  }
+  stored_.run.host.gpu_memory_mib = {};  // of two, the sum says nothing
   EXPECT_EQ(json().find("gpu_"), std::string::npos) << json();
-  stored_.run.host.host_gpu_memory_mib = std::nullopt;
-  EXPECT_EQ(json().find("gpu_"), std::string::npos) << json();
+  stored_.run.started_by.requested.gpus = stored_.run.host.host_gpu_count = 1;
+  EXPECT_NE(json().find("\"gpu_total_memory\":{\"0\":2621440000},"), std::string::npos) << json();
 }
 
 Schema schema_of(std::initializer_list<const char*> names) {
@@ -257,7 +263,7 @@ size_t series_in(const std::string& text) {
 }
 
 TEST(Metrics, TheFixedRun) {
-  const std::string text = metrics_text(fixed_run(), fixed_metrics(), {}, MetricsFormat::prometheus);
+  const std::string text = metrics_text(fixed_run(), fixed_metrics(), MetricsFormat::prometheus);
   EXPECT_NE(
       text.find("tacho_job_info{executor=\"slurm\",external_run_id=\"3f/9a1c2b\",job_name=\"align\",orchestrator="
                 "\"nextflow\",run_id=\"20261115-a1b2\",tacho_version=\"9.9.9\",task_name=\"bwa (s \\\"1\\\")\"} 1\n"),
@@ -272,7 +278,7 @@ TEST(Metrics, TheFixedRun) {
 }
 
 TEST(Metrics, OpenMetrics) {
-  const std::string text = metrics_text(fixed_run(), fixed_metrics(), {}, MetricsFormat::openmetrics);
+  const std::string text = metrics_text(fixed_run(), fixed_metrics(), MetricsFormat::openmetrics);
   EXPECT_TRUE(text.starts_with("# TYPE tacho_job info\n# HELP tacho_job "));
   EXPECT_TRUE(text.ends_with("# EOF\n"));
   EXPECT_NE(text.find("# TYPE tacho_job_cpu_seconds counter\n# UNIT tacho_job_cpu_seconds seconds\n# HELP "),
@@ -283,7 +289,8 @@ TEST(Metrics, HostileNamesAndTheLabelsOfAUser) {
   tacho::Run run = fixed_run();
   run.metadata.job_name = "a\"b\\c\nd\x01\xff";
   run.started_by.job.index = 3;
-  const std::string text = metrics_text(run, {}, {{"run_id", "{run_id}"}, {"lab", "x"}}, MetricsFormat::prometheus);
+  run.metric_labels = {{"run_id", "{run_id}"}, {"lab", "x"}};
+  const std::string text = metrics_text(run, {}, MetricsFormat::prometheus);
   EXPECT_NE(text.find("tacho_job_running{index=\"3\",job_name=\"a\\\"b\\\\c\\nd \xEF\xBF\xBD\",lab=\"x\",run_id="
                       "\"20261115-a1b2\"} 0\n"),
             text.npos)
@@ -293,10 +300,11 @@ TEST(Metrics, HostileNamesAndTheLabelsOfAUser) {
   EXPECT_FALSE(parse_metric_label("a=" + std::string(129, 'x')));
   EXPECT_TRUE(parse_metric_label("run_id={run_id}"));
   EXPECT_FALSE(parse_metric_label("run_id=5"));  // that of another run
-  EXPECT_EQ(job_labels(run, {{"a", "{run_id}/{run_id}"}}, false).back().second, "20261115-a1b2/20261115-a1b2");
+  run.metric_labels = {{"a", "{run_id}/{run_id}"}};
+  EXPECT_EQ(job_labels(run, false).back().second, "20261115-a1b2/20261115-a1b2");
   EXPECT_EQ(parse_metric_label("a=b=c")->second, "b=c");
   run.metadata.job_name = std::string(10'000, 'n');
-  EXPECT_NE(metrics_text(run, {}, {}, MetricsFormat::prometheus).find("job_name=\"" + std::string(64, 'n') + "\""),
+  EXPECT_NE(metrics_text(run, {}, MetricsFormat::prometheus).find("job_name=\"" + std::string(64, 'n') + "\""),
             std::string::npos);
   run.metadata.job_name = std::string(100, '\xff');
   EXPECT_EQ(JobFigures(run).job_label().size(), 63u);  // whole characters of three bytes
@@ -308,7 +316,7 @@ TEST(Metrics, AnUnknownValueIsNoLine) {
   Row row;
   row.cells = {kAbsent, kAbsent};
   metrics.add(row);
-  const std::string text = metrics_text(tacho::Run{}, metrics, {}, MetricsFormat::prometheus);
+  const std::string text = metrics_text(tacho::Run{}, metrics, MetricsFormat::prometheus);
   EXPECT_EQ(text.find("memory"), text.npos) << text;
   EXPECT_EQ(text.find("gpu"), text.npos) << text;
 }

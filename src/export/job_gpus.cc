@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <optional>
 #include <string>
 
 #include "base/units.h"
@@ -30,13 +32,21 @@ void fold_devices(const StoredRun& stored, std::span<DeviceFold> devices) {
   }
 }
 
+// In bytes. The sum over several devices says nothing of one.
+std::optional<int64_t> memory_of(const Host& host, size_t device) {
+  std::optional<int64_t> mib = host.host_gpu_count == 1 ? host.host_gpu_memory_mib : std::nullopt;
+  if (device < host.gpu_memory_mib.size()) mib = host.gpu_memory_mib[device];
+  if (!mib || *mib <= 0 || *mib > std::numeric_limits<int64_t>::max() / kMiB) return std::nullopt;
+  return *mib * kMiB;
+}
+
 }  // namespace
 
 JobGpus job_gpus(const Run& node, std::span<const StoredRun> runs) {
   constexpr int64_t kMostDevices = 1024;
-  const int64_t count = node.host.host_gpu_count.value_or(0), memory_mib = node.host.host_gpu_memory_mib.value_or(0);
+  const int64_t count = node.host.host_gpu_count.value_or(0);
   const std::optional<int64_t>& asked = node.started_by.requested.gpus;
-  if (count <= 0 || count > kMostDevices || memory_mib < count || asked.value_or(count) != count) return {};
+  if (count <= 0 || count > kMostDevices || asked.value_or(count) != count) return {};
   // Tasks that each see devices of their own number them alike.
   if (runs.size() > 1 && !asked) return {};
   std::vector<DeviceFold> devices(static_cast<size_t>(count));
@@ -45,13 +55,11 @@ JobGpus job_gpus(const Run& node, std::span<const StoredRun> runs) {
     fold_devices(stored, devices);
   }
   JobGpus gpus;
-  const double share_mib = static_cast<double>(memory_mib) / static_cast<double>(count);
   for (size_t i = 0; i < devices.size(); ++i) {
     const DeviceFold& device = devices[i];
-    if (is_absent(device.peak_mib) || !(device.seconds > 0)) continue;
-    if (device.peak_mib > share_mib + 1) return {};  // devices of different sizes, then
-    gpus[static_cast<int64_t>(i)] = {std::llround(share_mib * static_cast<double>(kMiB)),
-                                     std::llround(device.peak_mib * static_cast<double>(kMiB)),
+    const auto total_bytes = memory_of(node.host, i);
+    if (!total_bytes || is_absent(device.peak_mib) || !(device.seconds > 0)) continue;
+    gpus[static_cast<int64_t>(i)] = {*total_bytes, std::llround(device.peak_mib * static_cast<double>(kMiB)),
                                      100 * device.weighted / device.seconds};
   }
   return gpus;

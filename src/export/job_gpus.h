@@ -14,8 +14,7 @@ struct JobGpu {
 using JobGpus = std::map<int64_t, JobGpu>;  // by the device's number
 
 // Those of the runs of one node, which `node` stands for. None where the job got fewer devices than the machine shows:
-// nothing tells which ones are its own. The machine's GPU memory is that of all its devices, which are taken to be of
-// one kind; where that cannot be, there are none either.
+// nothing tells which ones are its own. A device whose memory is not known is left out.
 JobGpus job_gpus(const Run& node, std::span<const StoredRun> runs);
 
 }  // namespace tacho

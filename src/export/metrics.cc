@@ -5,18 +5,12 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "base/writer.h"
 #include "export/figures.h"
 #include "export/shortest.h"
 
 namespace tacho {
 namespace {
-
-constexpr size_t kLongestLabelValue = 128;
-constexpr std::array<std::string_view, 17> kOwnLabels{
-    "job",          "instance", "job_name",     "run_id",     "external_run_id",
-    "orchestrator", "executor", "project_name", "stage_name", "task_name",
-    "team",         "env",      "mode",         "direction",  "tacho_version",
-    "index",        "task"};
 
 using Labels = std::vector<std::pair<std::string, std::string>>;
 
@@ -87,7 +81,11 @@ class Families {
 
 std::optional<double> seconds(int64_t realtime_ns) {
   if (realtime_ns <= 0) return std::nullopt;
-  return static_cast<double>((realtime_ns + 500'000) / kNsPerMs) / 1e3;
+  return static_cast<double>(realtime_ns / kNsPerMs) / 1e3;  // as run.json has it
+}
+
+std::optional<double> rounded(const std::optional<double>& value, int decimals) {
+  return value ? std::optional(as_fixed(*value, decimals)) : std::nullopt;
 }
 
 std::optional<double> as_double(const std::optional<int64_t>& value) {
@@ -96,23 +94,6 @@ std::optional<double> as_double(const std::optional<int64_t>& value) {
 }
 
 }  // namespace
-
-Result<std::pair<std::string, std::string>> parse_metric_label(std::string_view text) {
-  const size_t equals = text.find('=');
-  const std::string name(text.substr(0, equals));
-  const std::string value(equals == text.npos ? std::string_view{} : text.substr(equals + 1));
-  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
-  const bool word = !name.empty() && is_letter(name.front()) && std::all_of(name.begin(), name.end(), [&](char c) {
-    return is_letter(c) || (c >= '0' && c <= '9');
-  });
-  const auto bad = [&](const char* hint) { return Error{Code::invalid, "not a label", std::string(text), hint}; };
-  if (equals == text.npos || !word || name.starts_with("__"))
-    return bad("write NAME=VALUE, NAME of letters, digits and _");
-  if (std::find(kOwnLabels.begin(), kOwnLabels.end(), name) != kOwnLabels.end() && text != "run_id={run_id}")
-    return bad("that name is one of tacho's own labels; choose another");
-  if (value.size() > kLongestLabelValue) return bad("a value has at most 128 bytes");
-  return std::pair(name, value);
-}
 
 MetricLabels job_info_labels(const Run& run) {
   MetricLabels labels{{"run_id", run.id}, {"tacho_version", run.version}};
@@ -131,12 +112,12 @@ MetricLabels job_info_labels(const Run& run) {
 }
 
 // Jobs that go on side by side need different labels: the tasks of an array and of a step have them.
-MetricLabels job_labels(const Run& run, const MetricLabels& extra, bool with_task) {
+MetricLabels job_labels(const Run& run, bool with_task) {
   MetricLabels labels{{"job_name", JobFigures(run).job_label()}};
   const ScheduledJob& job = run.started_by.job;
   if (job.index && with_task) labels.emplace_back("index", std::to_string(*job.index));
   if (job.task && with_task) labels.emplace_back("task", std::to_string(*job.task));
-  for (const auto& [name, value] : extra) {
+  for (const auto& [name, value] : run.metric_labels) {
     std::string text = value;
     constexpr std::string_view kRunId = "{run_id}";
     for (size_t at = text.find(kRunId); at != std::string::npos; at = text.find(kRunId, at + run.id.size()))
@@ -168,7 +149,8 @@ void JobMetrics::begin(const Schema& schema) {
   };
   for (const Wanted& want : wanted)
     for (size_t i = 0; i < schema.size(); ++i)
-      if (schema[i].name == want.column) sources_.push_back({want.target, i, want.factor, want.is_sum});
+      if (schema[i].name == want.column)
+        sources_.push_back({want.target, i, schema[i].decimals, want.factor, want.is_sum});
 }
 
 void JobMetrics::add(const Row& row) {
@@ -179,15 +161,15 @@ void JobMetrics::add(const Row& row) {
       if (!source.is_sum) target.reset();
       continue;
     }
-    target = (source.is_sum ? target.value_or(0) : 0) + cell * source.factor;
+    target = (source.is_sum ? target.value_or(0) : 0) + as_fixed(cell, source.decimals) * source.factor;
   }
   if (memory_bytes) memory_peak_bytes = std::max(memory_peak_bytes.value_or(0), *memory_bytes);
 }
 
-std::string metrics_text(const Run& run, const JobMetrics& job, const MetricLabels& labels, MetricsFormat format) {
+std::string metrics_text(const Run& run, const JobMetrics& job, MetricsFormat format) {
   std::string text;
   const bool ended = run.outcome.state != RunState::running;
-  Families families(text, format, job_labels(run, labels, true));
+  Families families(text, format, job_labels(run, true));
   families.info(job_info_labels(run));
   families.gauge("tacho_job_running", "", "1 while the job runs, 0 after its end.", ended ? 0 : 1);
   if (ended && run.outcome.exit_code)
@@ -213,7 +195,7 @@ std::string metrics_text(const Run& run, const JobMetrics& job, const MetricLabe
   families.gauge("tacho_job_processes", "", "Processes of the job.", ended ? std::optional<double>(0) : processes);
   const RequestedSize& asked = run.started_by.requested;
   families.gauge("tacho_job_cpu_request_cores", "cores", "Cores that were asked for.",
-                 asked.cpus ? asked.cpus : run.limits.cpu_quota_cores);
+                 asked.cpus ? rounded(asked.cpus, 3) : rounded(run.limits.cpu_quota_cores, 4));
   families.gauge("tacho_job_memory_request_bytes", "bytes", "Memory that was asked for.",
                  as_double(asked.memory_bytes ? asked.memory_bytes : run.limits.memory_limit_bytes));
   families.counter("tacho_job_cpu_throttled_seconds", "seconds", "Time in which a quota kept the job from running.", "",

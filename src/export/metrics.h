@@ -12,15 +12,13 @@
 
 namespace tacho {
 
-// Labels that a user adds to every series (--metric-label): a name that is not ours, and a value of at most 128 bytes.
-using MetricLabels = std::vector<std::pair<std::string, std::string>>;
-Result<std::pair<std::string, std::string>> parse_metric_label(std::string_view text);
-
-// What every series of the run has, the array's index and the task where `with_task`; and what tacho_job_info tells.
-MetricLabels job_labels(const Run& run, const MetricLabels& extra, bool with_task);
+// What every series of the run has, the user's labels too, the array's index and the task where `with_task`; and what
+// tacho_job_info tells.
+MetricLabels job_labels(const Run& run, bool with_task);
 MetricLabels job_info_labels(const Run& run);
 
-// What changes while the job runs. Sums are over all rows so far.
+// What changes while the job runs, as metrics.csv has it: from there the same is read later. Sums are over all rows so
+// far.
 class JobMetrics {
  public:
   void begin(const Schema& schema);
@@ -33,6 +31,7 @@ class JobMetrics {
   struct Source {
     std::optional<double> JobMetrics::*target;
     size_t cell;
+    int decimals;
     double factor;
     bool is_sum;
   };
@@ -40,6 +39,6 @@ class JobMetrics {
 };
 
 enum class MetricsFormat { prometheus, openmetrics };
-std::string metrics_text(const Run& run, const JobMetrics& job, const MetricLabels& labels, MetricsFormat format);
+std::string metrics_text(const Run& run, const JobMetrics& job, MetricsFormat format);
 
 }  // namespace tacho

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/metric_labels.h"
 #include "model/started_by.h"
 
 namespace tacho {
@@ -26,6 +27,7 @@ struct Host {
   std::optional<std::string> host_id, host_hostname, host_ip, host_server_allocation, host_cpu_model, host_gpu_model;
   std::optional<int64_t> host_vcpus, host_memory_mib, host_gpu_count, host_gpu_memory_mib;
   std::optional<double> host_storage_gb;
+  std::vector<std::optional<int64_t>> gpu_memory_mib;  // of each GPU, in the driver's order; run.json alone has it
 };
 
 // The slice of the machine that the job may use (cgroup limits, affinity).
@@ -106,6 +108,7 @@ struct Run {
   std::string working_directory;
   int64_t interval_ns = 0;
   Metadata metadata;
+  MetricLabels metric_labels;
   StartedBy started_by;
   Host host;
   Limits limits;

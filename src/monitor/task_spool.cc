@@ -135,7 +135,7 @@ Status TaskSpool::write_meta() {
   if (!open()) return Error{Code::io, "there is no place for the spool", "", ""};
   if (meta_written_) return ok();
   const Status status = writer_->write_meta(meta_, false);
-  if (status) disk_.request(writer_->folder(), std::string(kMetaName));
+  if (status) disk_.request(writer_->meta_folder(), {std::string(kMetaName)});
   meta_written_ = static_cast<bool>(status);
   return status;
 }
@@ -203,7 +203,7 @@ bool TaskSpool::seal() {
     log::warn(status.error());
     return false;
   }
-  disk_.request(writer_->current_folder(), name);
+  disk_.request(writer_->current_folder(), {name});
   if (bytes > kHeldBytes) unsealed_.clear();
   sealed_.push_back({number, bytes, std::move(unsealed_)});
   unsealed_.clear();

@@ -39,6 +39,7 @@ void remove_left_over(const OwnedFolder& folder, std::string_view name) {
 }  // namespace
 
 QueryCache::~QueryCache() {
+  wait_for_keeper();
   if (!new_name_.empty()) folder_.remove_file(new_name_);
 }
 
@@ -89,6 +90,7 @@ Status QueryCache::open() {
 }
 
 Status QueryCache::open_anew() {
+  wait_for_keeper();
   if (!folder_)
     if (const Status status = open_folder(); !status) return status;
   remove_left_over(folder_, name_);
@@ -102,12 +104,19 @@ Status QueryCache::open_unkept() { return begin_anew(""); }
 
 // The file goes to the disk before its name: a power cut leaves the old one or a whole one.
 void QueryCache::keep() {
-  if (new_name_.empty()) return;
-  if (const auto file = folder_.open_file(new_name_, O_RDONLY)) ::fdatasync(file->get());
-  if (folder_.rename_file(new_name_, name_)) new_name_.clear();
+  if (new_name_.empty() || keeper_.joinable()) return;
+  keeper_ = std::thread([this] {
+    if (const auto file = folder_.open_file(new_name_, O_RDONLY)) ::fdatasync(file->get());
+    if (folder_.rename_file(new_name_, name_)) new_name_.clear();
+  });
+}
+
+void QueryCache::wait_for_keeper() {
+  if (keeper_.joinable()) keeper_.join();
 }
 
 void QueryCache::discard() {
+  wait_for_keeper();
   database_ = {};
   if (folder_) folder_.remove_file(name_);
 }

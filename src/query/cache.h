@@ -3,6 +3,7 @@
 // at once, so that two queries on a cold cache do not meet; what is not a plain file of ours is left alone.
 #pragma once
 #include <string>
+#include <thread>
 
 #include "os/owned_folder.h"
 #include "query/database.h"
@@ -24,19 +25,22 @@ class QueryCache {
   const Database& database() const { return database_; }
   bool is_new() const { return is_new_; }
   void answer(bool now) { functions_.answer = now; }  // of a run's own files, while a query runs
-  void keep();                                        // once it is filled
-  void discard();                                     // it turned out to be damaged
+  // Once it is filled: it goes to the disk, and then takes its place, while the query is answered.
+  void keep();
+  void discard();  // it turned out to be damaged
 
  private:
   Status open_folder();
   Result<Database> open_database(const std::string& path) const;
   Status begin_anew(const std::string& path);
+  void wait_for_keeper();
 
   RunFunctions functions_;
   std::string name_, new_name_;
   OwnedFolder folder_;
   Database database_;
   bool is_new_ = false;
+  std::thread keeper_;
 };
 
 }  // namespace tacho

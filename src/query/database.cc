@@ -8,7 +8,7 @@ constexpr int kBusyMs = 3000;
 
 }  // namespace
 
-void Prepared::bind(const std::vector<Cell>& cells) {
+void Prepared::bind(std::span<const Cell> cells) {
   sqlite3_stmt* to = handle_.get();
   int at = 0;
   for (const Cell& cell : cells) {
@@ -22,7 +22,7 @@ void Prepared::bind(const std::vector<Cell>& cells) {
   }
 }
 
-int Prepared::run(const std::vector<Cell>& cells) {
+int Prepared::run(std::span<const Cell> cells) {
   bind(cells);
   step();
   return sqlite3_reset(handle_.get());

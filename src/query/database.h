@@ -4,6 +4,7 @@
 #include <sqlite3.h>
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,10 +21,10 @@ class Prepared {
   explicit operator bool() const { return handle_ != nullptr; }
 
   // Texts must live until the statement has run: they are not copied. From the first parameter on.
-  void bind(const std::vector<Cell>& cells);
+  void bind(std::span<const Cell> cells);
   int step() { return sqlite3_step(handle_.get()); }
   // For statements without rows.
-  int run(const std::vector<Cell>& cells);
+  int run(std::span<const Cell> cells);
   bool is_read_only() const { return sqlite3_stmt_readonly(handle_.get()) != 0; }
   sqlite3_stmt* get() const { return handle_.get(); }
   std::string_view text(int column) const;

@@ -1,6 +1,7 @@
 #include "query/refresh.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "base/log.h"
@@ -20,7 +21,7 @@ constexpr int64_t kAgain = -1;  // in place of a time: never equal to one
 
 struct Known {
   std::string name;
-  int64_t size, changed_ns;
+  RunStamp stamp;
   uint32_t parts;
 };
 
@@ -35,7 +36,7 @@ Result<std::vector<Known>> known_runs(const Database& database) {
   int code = rows ? rows.step() : SQLITE_ERROR;
   for (; code == SQLITE_ROW; code = rows.step())
     runs.push_back(
-        {std::string(rows.text(0)), rows.integer(1), rows.integer(2), static_cast<uint32_t>(rows.integer(3))});
+        {std::string(rows.text(0)), {rows.integer(1), rows.integer(2)}, static_cast<uint32_t>(rows.integer(3))});
   if (code != SQLITE_DONE) return database.error("the cache is damaged");
   return runs;
 }
@@ -47,8 +48,8 @@ Plan compare_runs(std::vector<ListedRun>& listed, const std::vector<Known>& know
   for (ListedRun& run : listed) {
     while (at < known.size() && known[at].name < run.name) plan.gone.push_back(known[at++].name);
     const Known* before = at < known.size() && known[at].name == run.name ? &known[at++] : nullptr;
-    const bool same = before != nullptr && before->size == run.size && before->changed_ns == run.changed_ns &&
-                      (before->parts & parts) == parts;
+    const bool same = before != nullptr && before->stamp.size == run.stamp.size &&
+                      before->stamp.changed_ns == run.stamp.changed_ns && (before->parts & parts) == parts;
     if (!same) plan.read.push_back(std::move(run));
   }
   while (at < known.size()) plan.gone.push_back(known[at++].name);
@@ -71,22 +72,21 @@ class RunWriter {
   }
 
   bool remove(std::string_view name) {
-    bool well = forget_.run({name}) == SQLITE_OK;
-    for (Prepared& removal : removals_) well = well && removal.run({name}) == SQLITE_OK;
+    const std::array<Cell, 1> run{name};
+    bool well = forget_.run(run) == SQLITE_OK;
+    for (Prepared& removal : removals_) well = well && removal.run(run) == SQLITE_OK;
     return well;
   }
-  bool put(const ListedRun& listed, const RunRow& run) {
-    bool well = is_new_ || remove(listed.name);
-    for (size_t i = 0; i < inserts_.size(); ++i) {
-      if ((stored_tables()[i].part & parts_) == 0) continue;
-      RowTaker rows = [&](const std::vector<Cell>& cells) { well = well && inserts_[i].run(cells) == SQLITE_OK; };
-      stored_tables()[i].put(run, rows);
-    }
+  bool put(const RowBatch& batch, const RowBatch::Part& run) {
+    const std::string& name = run.listed->name;
+    bool well = is_new_ || remove(name);
+    for (const RowBatch::Row& row : batch.rows(run))
+      well = well && inserts_[row.table].run(batch.cells(row)) == SQLITE_OK;
     // A run that goes on may end without a word: its lock tells, not run.json.
-    const bool settled = run.stored.run.outcome.state != RunState::running &&
-                         system_clock().realtime_ns() - listed.changed_ns > kUnsettledNs;
-    const int64_t changed_ns = settled ? listed.changed_ns : kAgain;
-    return well && seen_.run({listed.name, listed.size, changed_ns, int64_t{parts_}}) == SQLITE_OK;
+    const bool settled = !run.runs_on && system_clock().realtime_ns() - run.stamp.changed_ns > kUnsettledNs;
+    const int64_t changed_ns = settled ? run.stamp.changed_ns : kAgain;
+    const std::array<Cell, 4> seen{name, run.stamp.size, changed_ns, int64_t{parts_}};
+    return well && seen_.run(seen) == SQLITE_OK;
   }
 
  private:
@@ -106,11 +106,11 @@ bool write_runs(const Database& database, const std::string& store_dir, const Pl
   for (const std::string& name : plan.gone)
     if (!writer.remove(name)) return false;
   RunReaders readers(store_dir, plan.read, parts);
-  for (auto batch = readers.next(); !batch.empty(); batch = readers.next()) {
+  for (RowBatch batch = readers.next(); !batch.parts().empty(); batch = readers.next()) {
     if (is_interrupted()) return false;
-    for (const ReadRun& run : batch) {
-      if (!run.row) log::warn(run.row.error());  // one that is gone meanwhile says nothing
-      if (run.row ? !writer.put(*run.listed, *run.row) : !is_new && !writer.remove(run.listed->name)) return false;
+    for (const RowBatch::Part& run : batch.parts()) {
+      if (!run.status) log::warn(run.status.error());  // one that is gone meanwhile says nothing
+      if (run.status ? !writer.put(batch, run) : !is_new && !writer.remove(run.listed->name)) return false;
     }
   }
   return true;
@@ -127,7 +127,8 @@ Status make_tables(const Database& database, const std::string& store_dir) {
          ";PRAGMA user_version = " + std::to_string(kSchemaVersion);
   if (database.execute(sql) != SQLITE_OK) return database.error("cannot make the tables");
   Prepared about = database.prepare("INSERT INTO about VALUES (?)");
-  if (!about || about.run({std::string_view(store_dir)}) != SQLITE_OK) return database.error("cannot make the tables");
+  const std::array<Cell, 1> store{std::string_view(store_dir)};
+  if (!about || about.run(store) != SQLITE_OK) return database.error("cannot make the tables");
   return ok();
 }
 
@@ -142,7 +143,7 @@ bool has_tables(const Database& database, const std::string& store_dir) {
 }
 
 Result<Refreshed> refresh(const Database& database, const std::string& store_dir, uint32_t parts, bool is_new) {
-  auto listed = list_run_files(store_dir);
+  auto listed = list_run_files(store_dir, !is_new);  // what is new is read in any case
   if (!listed) return listed.error();
   const auto known = known_runs(database);
   if (!known) return how_it_failed(database);

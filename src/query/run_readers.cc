@@ -50,18 +50,27 @@ RunReaders::~RunReaders() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-ReadRun RunReaders::read(const ListedRun& listed) const {
-  const std::string folder = store_dir_ + "/" + listed.name;
-  auto stored = read_stored(folder, (parts_ & kColumnsPart) != 0 ? Kept::all : Kept::facts);
-  if (!stored) return {&listed, stored.error()};
-  RunRow row{listed.name, std::move(*stored), {}, {}};
-  row.facts = facts_of(row.stored);
-  if ((parts_ & kProcessesPart) != 0) row.processes = read_processes(folder + "/processes.csv");
-  row.stored.json = {};  // nobody stores it, and it is the largest part
-  return {&listed, std::move(row)};
+void RunReaders::read(StoreReader& reader, const ListedRun& listed, RowBatch& batch) const {
+  batch.begin(listed);
+  auto stored = reader.read(listed.name, (parts_ & kColumnsPart) != 0 ? Kept::all : Kept::facts, batch.part().stamp);
+  if (!stored) {
+    batch.part().status = stored.error();
+    return;
+  }
+  batch.part().runs_on = stored->run.outcome.state == RunState::running;
+  RunRow run{listed.name, std::move(*stored), {}, {}};
+  run.facts = facts_of(run.stored);
+  if ((parts_ & kProcessesPart) != 0) run.processes = read_processes(run.stored.folder + "/processes.csv");
+  const auto tables = stored_tables();
+  for (size_t i = 0; i < tables.size(); ++i) {
+    if ((tables[i].part & parts_) == 0) continue;
+    RowTaker rows = [&](const std::vector<Cell>& cells) { batch.put(i, cells); };
+    tables[i].put(run, rows);
+  }
 }
 
 void RunReaders::work() {
+  StoreReader reader(store_dir_);
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [&] { return stopped_ || taken_ < given_ + kBatchesAhead; });
@@ -69,20 +78,20 @@ void RunReaders::work() {
     if (stopped_ || from >= runs_.size()) return;
     ++taken_;
     lock.unlock();
-    std::vector<ReadRun> read_runs;
+    RowBatch rows;
     for (const ListedRun& listed : runs_.subspan(from, std::min(kBatch, runs_.size() - from)))
-      read_runs.push_back(read(listed));
+      read(reader, listed, rows);
     lock.lock();
-    ready_.emplace(batch, std::move(read_runs));
+    ready_.emplace(batch, std::move(rows));
     changed_.notify_all();
   }
 }
 
-std::vector<ReadRun> RunReaders::next() {
+RowBatch RunReaders::next() {
   std::unique_lock lock(mutex_);
   if (given_ * kBatch >= runs_.size()) return {};
   changed_.wait(lock, [&] { return ready_.contains(given_); });
-  std::vector<ReadRun> batch = std::move(ready_.extract(given_++).mapped());
+  RowBatch batch = std::move(ready_.extract(given_++).mapped());
   changed_.notify_all();
   return batch;
 }

@@ -1,5 +1,5 @@
-// Reads many runs by several threads and hands them over in their order, a few at a time, so that memory stays small
-// however many there are. Used by one thread.
+// Reads many runs by several threads, makes rows of them, and hands these over in the runs' order, a few at a time, so
+// that memory stays small however many there are. Used by one thread.
 #pragma once
 #include <atomic>
 #include <condition_variable>
@@ -11,27 +11,23 @@
 #include <thread>
 #include <vector>
 
+#include "query/row_batch.h"
 #include "query/run_list.h"
 #include "query/schema.h"
 
 namespace tacho {
-
-struct ReadRun {
-  const ListedRun* listed = nullptr;
-  Result<RunRow> row;
-};
 
 class RunReaders {
  public:
   // The list must outlive it. parts: the tables that are to be filled.
   RunReaders(std::string store_dir, std::span<const ListedRun> runs, uint32_t parts);
   ~RunReaders();
-  // Nothing at the end.
-  std::vector<ReadRun> next();
+  // Without parts at the end.
+  RowBatch next();
 
  private:
   void work();
-  ReadRun read(const ListedRun& listed) const;
+  void read(StoreReader& reader, const ListedRun& listed, RowBatch& batch) const;
 
   std::string store_dir_;
   std::span<const ListedRun> runs_;
@@ -40,7 +36,7 @@ class RunReaders {
   std::condition_variable changed_;
   size_t taken_ = 0, given_ = 0;  // batches that a thread has begun, and that were handed over
   bool stopped_ = false;
-  std::map<size_t, std::vector<ReadRun>> ready_;
+  std::map<size_t, RowBatch> ready_;
   std::vector<std::thread> threads_;
 };
 

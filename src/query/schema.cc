@@ -51,7 +51,7 @@ constexpr auto kPhasesColumns = std::to_array<TableColumn>({{"run", text, ""},
 void put_phases(const RunRow& run, RowTaker& rows) {
   for (const Phase& phase : run.stored.run.phases) {
     const double seconds = std::round((phase.ended_s - phase.started_s) * 1e3) / 1e3;
-    rows({run.name, std::string_view(phase.name), phase.started_s, phase.ended_s, known(seconds), known(phase.cpu_s),
+    rows({run.name, known(phase.name), phase.started_s, phase.ended_s, known(seconds), known(phase.cpu_s),
           known(phase.cpu_mean), known(phase.memory_peak_mib), whole(phase.disk_read_bytes),
           whole(phase.disk_write_bytes), known(phase.gpu_mean)});
   }

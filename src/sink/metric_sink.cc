@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "export/figures.h"
+#include "export/metrics.h"
 #include "os/environment.h"
 #include "sink/metric_address.h"
 #include "spool/contract.h"
@@ -109,8 +110,7 @@ class MetricSink final : public SpoolSink {
       : SpoolSink(std::move(writer),
                   {.kind = address.otlp ? kOtlpKind : kPrometheusKind, .api_url = std::move(address.url)}, options,
                   std::move(name)),
-        address_(std::move(address)),
-        extra_(options.metric_labels) {}
+        address_(std::move(address)) {}
 
  protected:
   void encode_meta(Writer& out, bool host_known) const override {
@@ -132,7 +132,7 @@ class MetricSink final : public SpoolSink {
     json.key(meta::kWithRunId).value(address_.with_run_id).key(meta::kSystem).value(address_.system);
     json.key(meta::kJsonBody).value(address_.json).key(meta::kGzip).value(address_.gzip);
     json.key(meta::kStartedMs).integer(run.outcome.started_realtime_ns / kNsPerMs);
-    MetricLabels labels = job_labels(run, extra_, false);
+    MetricLabels labels = job_labels(run, false);
     labels.insert(labels.begin(), {"job", "tacho"});
     if (run.host.host_hostname && !is_hidden(run, "host_name") && !is_hidden(run, "host_hostname"))
       labels.insert(labels.begin(), {"instance", *run.host.host_hostname});
@@ -160,7 +160,6 @@ class MetricSink final : public SpoolSink {
   }
 
   MetricAddress address_;
-  MetricLabels extra_;
 };
 
 }  // namespace

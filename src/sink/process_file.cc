@@ -87,6 +87,10 @@ void ProcessFile::end(ProcessRecord record) {
   table_.add(record);
 }
 
+Error ProcessFile::cannot_write(const Error& why) const {
+  return {why.code, "cannot write", folder_.path_of(kProcessFileName), why.hint};
+}
+
 Status ProcessFile::flush() {
   const std::string_view text = pending_.view();
   if (text.empty()) return ok();
@@ -96,7 +100,7 @@ Status ProcessFile::flush() {
     const int error_number = errno;
     // Whole lines only; all of it is tried again.
     if (done > 0 && ::ftruncate(fd_.get(), static_cast<off_t>(written_)) != 0) errno = error_number;
-    return Error{status.error().code, "cannot write", folder_.path_of(kProcessFileName), status.error().hint};
+    return cannot_write(status.error());
   }
   written_ += text.size();
   pending_.clear();
@@ -157,7 +161,7 @@ class ProcessFile::Rewrite {
   void write() {
     if (!status_) return;
     const int fd = is_new() ? fd_.get() : file_.fd_.get();
-    if (Status written = write_all(fd, out_.view()); !written) status_ = written;
+    if (Status written = write_all(fd, out_.view()); !written) status_ = file_.cannot_write(written.error());
     bytes_ += out_.view().size();
     out_.clear();
   }

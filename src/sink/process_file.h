@@ -43,6 +43,7 @@ class ProcessFile {
   Status finish(const Living& living, int64_t job_cpu_ns);
 
  private:
+  Error cannot_write(const Error& why) const;  // with the name of the file
   static constexpr size_t kSpareLines = 1000;
   static constexpr size_t kMostPending = 256 * 1024;  // of text that the disk did not take yet
 

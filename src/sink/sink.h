@@ -9,7 +9,6 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "export/metrics.h"
 #include "model/detail.h"
 #include "model/row.h"
 #include "model/run.h"
@@ -46,7 +45,6 @@ struct SinkOptions {
   bool compatible = false;                      // called as resource-tracker: whole seconds, whole MiB
   int64_t upload_interval_ns = 60'000'000'000;  // between the batches of a remote output
   bool no_cloud = false;                        // the deliverer asks no metadata server
-  MetricLabels metric_labels = {};              // extra labels of metrics text
   // Told of each sink whose rows go through the spool, once it is open: somebody has to send them. May be empty.
   std::function<void(SpoolSink& sink)> spooled = {};
 };

@@ -58,7 +58,7 @@ Status SpoolSink::describe(bool sync) {
   Writer text;
   encode_meta(text, gpu_known_ || !may_have_gpu());
   const Status status = spool_.write_meta(text.view(), sync);
-  meta_synced_ = sync && status;
+  meta_synced_ = false;
   if (on_change) on_change();
   return status;
 }
@@ -90,10 +90,17 @@ Status SpoolSink::seal() {
   since_seal_ns_ = 0;
   const std::string folder = spool_.current_folder(), name = spool_.sealed_name();
   const Status status = spool_.seal(false);
-  if (status) disk_.request(folder, name);
   // A segment is of no use without the description.
-  if (!meta_synced_) disk_.request(spool_.folder(), std::string(kMetaName));
+  const bool together = status && folder == spool_.meta_folder();
+  std::vector<std::string> files;
+  if (!meta_synced_) files.emplace_back(kMetaName);
+  if (!together && !files.empty()) disk_.request(spool_.meta_folder(), std::exchange(files, {}));
+  if (status) {
+    files.push_back(name);
+    disk_.request(folder, std::move(files));
+  }
   meta_synced_ = true;
+  any_sealed_ = any_sealed_ || status;
   tell_of_move();
   if (on_change) on_change();
   return status ? disk_.status() : status;
@@ -101,11 +108,14 @@ Status SpoolSink::seal() {
 
 Status SpoolSink::end(const Run&) {
   // The outcome first: who sees the last segment knows that it is the last, and that a short run needs no objects.
-  const Status described = describe(true);
-  const Status sealed = spool_.seal();
-  if (on_change) on_change();
-  disk_.wait(kDiskPatience_ns);
-  return !sealed ? sealed : !described ? described : disk_.status();
+  // Segments that were promised must not lose their description to one that never reaches the disk.
+  const Status described = describe(any_sealed_);
+  const Status sealed = seal();
+  if (!disk_.wait(kDiskPatience_ns))
+    return Error{Code::io, "the disk takes too long: what was sealed last may not survive a power cut",
+                 spool_.current_folder(), ""};
+  if (!described) return described;
+  return sealed ? disk_.status() : sealed;
 }
 
 Result<SpoolWriter> make_spool() {

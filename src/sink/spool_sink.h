@@ -29,7 +29,8 @@ class SpoolSink : public Sink {
   int lock_fd() const { return spool_.lock_fd(); }
   const SpoolTarget& target() const { return target_; }
   void set_store_folder(std::string folder) { target_.store_folder = std::move(folder); }
-  // The run is known better now (host, pid): writes meta.json again.
+  // The run is known better now (host, pid): writes meta.json again. With `sync` its bytes are on the disk before it
+  // takes the old one's place.
   Status describe(bool sync = false);
   // Called when there is something new to send.
   std::function<void()> on_change;
@@ -57,7 +58,7 @@ class SpoolSink : public Sink {
   const Run* run_ = nullptr;
   Writer text_;
   int64_t since_seal_ns_ = 0;
-  bool gpu_known_ = false, meta_synced_ = false, moved_ = false;
+  bool gpu_known_ = false, meta_synced_ = false, any_sealed_ = false, moved_ = false;
 };
 
 // Makes the run's folder in the spool. upload_interval_ns of at least a second.

@@ -70,8 +70,8 @@ class JobstatsSink final : public Sink {
 
 class MetricsSink final : public Sink {
  public:
-  MetricsSink(std::string name, std::string path, MetricsFormat format, MetricLabels labels)
-      : name_(std::move(name)), path_(std::move(path)), format_(format), labels_(std::move(labels)) {}
+  MetricsSink(std::string name, std::string path, MetricsFormat format)
+      : name_(std::move(name)), path_(std::move(path)), format_(format) {}
 
   Status begin(const Run& run, const Schema& schema) override {
     run_ = &run;
@@ -89,12 +89,11 @@ class MetricsSink final : public Sink {
   std::string_view name() const override { return name_; }
 
  private:
-  Status refresh(const Run& run) { return replace_file(path_, metrics_text(run, metrics_, labels_, format_)); }
+  Status refresh(const Run& run) { return replace_file(path_, metrics_text(run, metrics_, format_)); }
 
   std::string name_, path_;
   bool is_stream_ = path_ == "-" || is_special_file(path_);  // nothing there can be replaced: it gets the end's alone
   MetricsFormat format_;
-  MetricLabels labels_;
   const Run* run_ = nullptr;  // as it is now: much is known only after the start
   JobMetrics metrics_;
   int64_t since_ns_ = 0;
@@ -107,11 +106,10 @@ Result<std::unique_ptr<Sink>> open_at_end(const std::string& destination, std::s
 }
 
 Result<std::unique_ptr<Sink>> open_metrics(const std::string& destination, std::string_view prefix,
-                                           MetricsFormat format, const SinkOptions& options) {
+                                           MetricsFormat format) {
   std::string path = path_in(destination, prefix);
   if (const Status place = check_place(path); !place) return place.error();
-  return std::unique_ptr<Sink>(
-      std::make_unique<MetricsSink>(destination, std::move(path), format, options.metric_labels));
+  return std::unique_ptr<Sink>(std::make_unique<MetricsSink>(destination, std::move(path), format));
 }
 
 }  // namespace
@@ -134,12 +132,12 @@ Result<std::unique_ptr<Sink>> open_jobstats_sink(const std::string& destination,
   return std::unique_ptr<Sink>(std::make_unique<JobstatsSink>(destination, std::move(path)));
 }
 
-Result<std::unique_ptr<Sink>> open_prom_sink(const std::string& destination, const SinkOptions& options) {
-  return open_metrics(destination, "prom:", MetricsFormat::prometheus, options);
+Result<std::unique_ptr<Sink>> open_prom_sink(const std::string& destination, const SinkOptions&) {
+  return open_metrics(destination, "prom:", MetricsFormat::prometheus);
 }
 
-Result<std::unique_ptr<Sink>> open_openmetrics_sink(const std::string& destination, const SinkOptions& options) {
-  return open_metrics(destination, "openmetrics:", MetricsFormat::openmetrics, options);
+Result<std::unique_ptr<Sink>> open_openmetrics_sink(const std::string& destination, const SinkOptions&) {
+  return open_metrics(destination, "openmetrics:", MetricsFormat::openmetrics);
 }
 
 }  // namespace tacho

@@ -42,11 +42,6 @@ bool has_room(const OwnedFolder& folder) {
 
 }  // namespace
 
-void sync_folder(const std::string& folder) {
-  const Fd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (fd) ::fsync(fd.get());
-}
-
 Result<SpoolWriter> SpoolWriter::create(const std::vector<std::string>& roots, std::string_view utc) {
   Error last{Code::io, "there is no place for the spool", "", "set TACHO_SPOOL_DIR to a folder that can be written to"};
   for (size_t i = 0; i < roots.size(); ++i) {
@@ -110,7 +105,7 @@ Status SpoolWriter::write_meta(std::string_view json, bool sync) {
     if (i > 0 && !make_folder(i)) continue;
     status = held_[i].folder.write_atomically(kMetaName, json, sync, kSpoolFileMode);
     if (!status) continue;
-    if (sync) held_[i].folder.sync();
+    meta_at_ = i;
     // The one furthest out is the newest: what is behind this one is old now.
     for (size_t k = i + 1; k < folders_.size(); ++k)
       if (held_[k].folder) held_[k].folder.remove_file(kMetaName);

@@ -26,10 +26,12 @@ class SpoolWriter {
   const std::vector<std::string>& folders() const { return folders_; }  // with the overflows, made or not
   const std::string& current_folder() const { return folders_[at_]; }
   int lock_fd() const { return lock_.get(); }
+  const std::string& meta_folder() const { return folders_[meta_at_]; }  // that has the newest description
   bool in_memory() const { return folders_[at_].starts_with("/dev/shm/"); }
   bool moved() const { return at_ > 0; }  // the first folder takes no more
   size_t place() const { return at_; }    // of folders(): where rows go now
 
+  // With `sync` its bytes are on the disk before it takes the old one's place; that it did is the caller's to sync.
   Status write_meta(std::string_view json, bool sync);
   void set_header(std::string_view line) { header_ = line; }
   void set_ending(std::string_view ending) { ending_ = ending; }  // of sealed segments: .csv unless said otherwise
@@ -73,11 +75,9 @@ class SpoolWriter {
   Seal seal_;  // of the open segment, so far
   uint32_t next_ = 0;
   std::string meta_;  // as it was written last
+  size_t meta_at_ = 0;
   int seals_until_return_ = 1, returns_failed_ = 0;
   bool seals_torn_ = false;
 };
-
-// Makes sure that what is in the folder (new names) survives a power cut.
-void sync_folder(const std::string& folder);
 
 }  // namespace tacho

@@ -12,9 +12,9 @@ KEYS = {"realtime", "%cpu", "cpu_model", "rchar", "wchar", "syscr", "syscw", "re
 
 
 class Export(Case):
-    def record(self, *outputs, command=("sh", "-c", "sleep 0.3"), rc=0, **keywords):
+    def record(self, *outputs, command=("sh", "-c", "sleep 0.3"), rc=0, options=(), **keywords):
         words = [word for output in outputs for word in ("-o", output)]
-        done = self.tacho("run", "-q", "-i", "0.1", "--store", self.path("store"), *words, "--", *command, **keywords)
+        done = self.tacho("run", "-q", "-i", "0.1", "--store", self.path("store"), *options, *words, "--", *command, **keywords)
         self.assertEqual(done.rc, rc, done)
         return done
 
@@ -22,8 +22,8 @@ class Export(Case):
         with open(self.path(name), encoding="utf-8") as file:
             return file.read()
 
-    def exported(self, form):
-        done = self.tacho("export", "last", "-f", form, "--store", self.path("store"))
+    def exported(self, form, *options, **keywords):
+        done = self.tacho("export", "last", "-f", form, "--store", self.path("store"), *options, **keywords)
         self.assertEqual(done.rc, 0, done)
         return done.out
 
@@ -71,6 +71,18 @@ class Export(Case):
         self.assertIn('lab="a\\"b"', done.out)
         for bad in ("job=x", "run_id=5", "__a=1", "1a=2", "x", "a=" + "v" * 129):
             self.assertEqual(self.tacho("run", "--metric-label", bad, "--", "true").rc, 125, bad)
+
+    def test_export_has_the_labels_of_the_run(self):
+        self.record(self.path("x.prom"), "openmetrics:" + self.path("y"),
+                    options=("--metric-label", 'lab=a"b\\\n=\udcff', "--metric-label", "run_id={run_id}", "--metric-label", "lab2=", "--metric-label", "lab2=7"))
+        for form, name in (("prom", "x.prom"), ("openmetrics", "y")):
+            text = self.read(name)
+            self.assertIn('lab="a\\"b\\\\\\n=\ufffd",lab2="7",', text)
+            self.assertEqual(self.exported(form), text)
+        self.assertIn('{job_name="sh",other="1"}', self.exported("prom", "--metric-label", "other=1"))
+        self.assertIn('{job_name="sh",site="2"}', self.exported("prom", env={"TACHO_METRIC_LABELS": "site=2"}))
+        for bad in ("job=x", "1a=2"):
+            self.assertEqual(self.tacho("export", "last", "-f", "prom", "--metric-label", bad, "--store", self.path("store")).rc, 125)
 
     def test_jobstats(self):
         self.record("jobstats:" + self.path("x"), command=("sh", "-c", "sleep 1.1"), env={"SLURM_JOB_ID": "1", "SLURM_CPUS_ON_NODE": "2"})

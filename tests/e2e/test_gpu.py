@@ -39,13 +39,14 @@ class Gpu(Case):
         self.assertEqual(run["host"]["host_gpu_count"], 3)
 
     def test_jobstats_has_each_device(self):
-        env = self.machine(f"device name=H200 util=50 total={1000 * MIB} used={100 * MIB}", f"device name=H200 util=25 total={1000 * MIB} used={60 * MIB}")
-        self.rows(env, "sleep", "1.2", options=("-i", "100ms", "-o", "jobstats:" + self.path("x")))
+        env = self.machine(f"device name=H200 util=50 total={1000 * MIB} used={100 * MIB}", f"device name=A40 util=25 total={600 * MIB} used={60 * MIB}")
+        run, _ = self.rows(env, "sleep", "1.2", options=("-i", "100ms", "-o", "jobstats:" + self.path("x")))
+        self.assertEqual((run["host"]["host_gpu_memory_mib"], run["host"]["gpu_memory_mib"]), (1600, [1000, 600]))
         with open(self.path("x"), encoding="utf-8") as file:
             text = file.read()
         data = json.loads(gzip.decompress(base64.b64decode(text[4:])))
         (node,) = data["nodes"].values()
-        self.assertEqual(node["gpu_total_memory"], {"0": 1000 * MIB, "1": 1000 * MIB})
+        self.assertEqual(node["gpu_total_memory"], {"0": 1000 * MIB, "1": 600 * MIB})
         self.assertEqual(node["gpu_used_memory"], {"0": 100 * MIB, "1": 60 * MIB})
         self.assertEqual((node["gpu_utilization"], data["gpus"]), ({"0": 50, "1": 25}, 2))
         self.assertEqual(self.tacho("export", "last", "-f", "jobstats", env=env).out, text)

@@ -7,7 +7,7 @@ import signal
 import time
 
 from metrics import MetricsCase, rows_of
-from support import deliverers, until
+from support import SANITIZED, can, deliverers, until
 
 
 class Follow(MetricsCase):
@@ -18,6 +18,24 @@ class Follow(MetricsCase):
     def check_all(self):
         for folder in self.run_folders():
             self.check(folder)
+
+    def test_the_end_waits_for_the_disk_once(self):
+        """All that must be on the disk is synced, and at once: one after the other each would wait for a flush."""
+        if SANITIZED or not can("strace", "-V"):
+            self.skipTest("no strace here")
+        slow = ["strace", "-f", "-y", "-qq", "-o", self.path("trace"), "-e", "trace=fsync,fdatasync", "-e", "inject=fsync,fdatasync:delay_enter=300000"]
+        done = self.tacho("run", "-q", "-o", self.place(), "--deliver", "later", "--", "true", wrap=slow)
+        self.assertEqual(done.rc, 0, done)
+        under_way = most = 0
+        with open(self.path("trace"), encoding="utf-8") as file:
+            text = file.read()
+        for line in text.splitlines():
+            under_way += ("sync(" in line) - (" resumed>" in line or ("sync(" in line and ") = " in line))
+            most = max(most, under_way)
+        (folder,) = self.spools()
+        for name in (folder, folder + "/000000.csv", folder + "/seals", folder + "/meta.json"):
+            self.assertRegex(text, rf"sync\(\d+<{name}>", name)
+        self.assertEqual((most, text.count("sync(")), (4, 4), text)
 
     def test_rows_of_many_runs_go_in_one_request(self):
         self.later(20)
@@ -59,6 +77,43 @@ class Follow(MetricsCase):
         follower.terminate()
         self.assertEqual(follower.wait(20), 0)
         self.assertLess(time.monotonic() - begun, 5)
+
+    def test_slow_receivers_hold_nobody_up(self):
+        slow = [self.another_receiver() for _ in range(3)]
+        for receiver, server in slow:
+            receiver.rules.replace([{"action": {"delay_s": 20}}])
+            self.later(2, server)
+        self.later(5)
+        follower = self.spawn("deliver", "--follow")
+        self.assertTrue(until(lambda: len(self.spools()) == 6, 15), "the others wait for those who are slow")
+        self.assertEqual([receiver.rules.seen[0] for receiver, _ in slow], [1, 1, 1])
+        self.later(1)
+        self.assertTrue(until(lambda: len(self.spools()) == 6, 15), "and for a run that comes later")
+        begun = time.monotonic()
+        follower.terminate()
+        self.assertEqual(follower.wait(20), 0)
+        self.assertLess(time.monotonic() - begun, 5)
+
+    def test_many_receivers_and_few_connections(self):
+        others = [self.another_receiver() for _ in range(7)]
+        for _, server in others:
+            self.later(2, server)
+        follower = self.spawn("deliver", "--follow")
+        self.assertTrue(until(lambda: not self.spools()))
+        sockets = [link for link in self.links(follower.pid) if link.startswith("socket:")]
+        follower.terminate()
+        self.assertEqual(follower.wait(20), 0)
+        self.assertLessEqual(len(sockets), 4)
+        for receiver, _ in others:
+            self.assertEqual((receiver.twice, receiver.changed, sum(runs for _, runs in receiver.sizes)), (0, 0, 2))
+
+    @staticmethod
+    def links(pid):
+        for name in os.listdir(f"/proc/{pid}/fd"):
+            try:
+                yield os.readlink(f"/proc/{pid}/fd/{name}")
+            except OSError:  # closed meanwhile
+                pass
 
     def test_it_ends_in_the_middle_of_a_request(self):
         self.later(1)

@@ -137,7 +137,7 @@ void Collector::read_source(int64_t now_ns, bool at_end) {
     rows.clear();
     const bool wanted = rows_matter();
     watch_->want_rows(wanted);
-    const auto read = watch_->read(at_end, kRowsAtOnce, [&](MetricRow&& row) { rows.push_back(std::move(row)); });
+    const auto read = watch_->read(at_end, kRowsAtOnce, [&](const RowView& row) { rows.push_back(row); });
     if (watch_->restarted()) {
       begin_attempt();
       // Rows of the new attempt that were passed by, since those of the old one did not matter any more.
@@ -197,14 +197,14 @@ void Collector::observe(const MetricRow& row) {
   }
 }
 
-void Collector::keep(MetricRow&& row) {
+void Collector::keep(const MetricRow& row) {
   observe(row);
   journal_->append(row);
 }
 
 void Collector::scrape(int64_t now_ns) {
   if (!scraper_) return;
-  if (scraper_->take([&](MetricRow&& row) { keep(std::move(row)); })) final_scrape_done_ = final_scrape_started_;
+  if (scraper_->take([&](const RowView& row) { keep(row); })) final_scrape_done_ = final_scrape_started_;
   if (scraper_->busy()) return;
   const bool last = (terminated_ || stop_ == StopStep::scrape || trainer_->main_gone()) && !final_scrape_started_;
   if (!last && (phase_ != Phase::training || now_ns < scrape_ns_ || final_scrape_started_)) return;
@@ -217,7 +217,7 @@ void Collector::sample_resources(int64_t now_ns, bool last) {
   if (!resources_) return;
   if (last && !folder_.empty())
     if (const auto used_ns = read_launcher_usage_ns(folder_, trainer_->main())) resources_->know_cpu(*used_ns);
-  resources_->sample(now_ns, last, [&](MetricRow&& row) { keep(std::move(row)); });
+  resources_->sample(now_ns, last, [&](const RowView& row) { keep(row); });
 }
 
 void Collector::save_watch() {

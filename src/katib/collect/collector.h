@@ -63,7 +63,7 @@ class Collector {
   void report(int64_t now_ns);
   // A row that training made, or that was measured.
   void observe(const MetricRow& row);
-  void keep(MetricRow&& row);
+  void keep(const MetricRow& row);
   void save_watch();
 
   // collector_end.cc: how it comes to an end.

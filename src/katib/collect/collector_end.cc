@@ -26,7 +26,7 @@ void Collector::begin_end(int64_t now_ns, CollectEnd end, bool success) {
   read_source(now_ns, over);
   sample_resources(now_ns, true);
   if (!sender_) return;
-  if (scraper_) scraper_->finish([&](MetricRow&& row) { keep(std::move(row)); });
+  if (scraper_) scraper_->finish([&](const RowView& row) { keep(row); });
   if (!fatal_.empty() && end_.code == 0) end_ = {kFatalExit, fatal_}, success_ = false;
   if (success_ && !state_.objective_seen && !journal_->holds(options_.objective(), kUnavailable)) {
     const bool now = !options_.is_log();

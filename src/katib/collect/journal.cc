@@ -149,7 +149,7 @@ Result<bool> Journal::read(bool, size_t limit, const Take& take) {
     for (size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
       if (rows >= limit) return true;
       MetricRow row;
-      if (parse_journal_line(text.substr(0, end), row)) take(std::move(row)), ++rows;
+      if (parse_journal_line(text.substr(0, end), row)) take(row), ++rows;
       text.remove_prefix(end + 1);
       offset_ += static_cast<int64_t>(end) + 1;
       any = true;
@@ -166,7 +166,7 @@ bool Journal::holds(std::string_view name, std::string_view value) const {
   copy.size_ = size_;
   bool found = false;
   const auto more =
-      copy.read(true, SIZE_MAX, [&](MetricRow&& row) { found = found || (row.name == name && row.value == value); });
+      copy.read(true, SIZE_MAX, [&](const RowView& row) { found = found || (row.name == name && row.value == value); });
   return more && found;
 }
 

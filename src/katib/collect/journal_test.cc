@@ -56,8 +56,8 @@ TEST(FullDisk, RowsThatWaitAreKeptOnceAndItIsSaidOnce) {
 
 class CountingDb final : public DbCalls {
  public:
-  RpcStatus report(const std::string&, std::span<const MetricRow> sent, const std::string&) override {
-    for (const MetricRow& one : sent) values.push_back(one.value);
+  RpcStatus report(const std::string&, const RowPart& sent, const std::string&) override {
+    for (const MetricRow& one : sent.copies()) values.push_back(one.value);
     return {};
   }
   RpcStatus get(const std::string&, const std::string&, const DbClient::Visit&) override { return {}; }

@@ -15,7 +15,7 @@ class GrpcCalls final : public DbCalls {
  public:
   GrpcCalls(RpcOptions db, RpcOptions early_stopping)
       : db_options_(std::move(db)), early_options_(std::move(early_stopping)) {}
-  RpcStatus report(const std::string& trial, std::span<const MetricRow> rows, const std::string& id) override {
+  RpcStatus report(const std::string& trial, const RowPart& rows, const std::string& id) override {
     return noted(with_db([&](DbClient& db) { return db.report(trial, rows, id); }));
   }
   RpcStatus get(const std::string& trial, const std::string& metric, const DbClient::Visit& visit) override {
@@ -52,13 +52,14 @@ class GrpcCalls final : public DbCalls {
 };
 
 // The metrics of the rows, the one with the fewest rows in the database first: the smallest answer.
-std::vector<std::string> metrics_of(std::span<const MetricRow> rows, const RowDigests& before) {
+std::vector<std::string> metrics_of(const RowPart& rows, const RowDigests& before) {
   std::vector<std::pair<int64_t, std::string>> found;
-  for (const MetricRow& row : rows) {
-    if (!found.empty() && found.back().second == row.name) continue;
-    if (std::any_of(found.begin(), found.end(), [&](const auto& known) { return known.second == row.name; })) continue;
-    const auto known = before.find(row.name);
-    found.emplace_back(known == before.end() ? 0 : known->second.rows(), row.name);
+  for (size_t number = 0; number < rows.size(); ++number) {
+    const std::string& name = rows.name(number);
+    if (!found.empty() && found.back().second == name) continue;
+    if (std::any_of(found.begin(), found.end(), [&](const auto& known) { return known.second == name; })) continue;
+    const auto known = before.find(name);
+    found.emplace_back(known == before.end() ? 0 : known->second.rows(), name);
   }
   std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<std::string> out;
@@ -119,14 +120,14 @@ RpcStatus look_before(DbCalls& calls, const std::string& trial, std::span<const 
 }
 
 ReportResult perform(DbCalls& calls, const ReportCall& call) {
-  const std::span<const MetricRow> rows = std::span(*call.rows).subspan(call.first, call.count);
+  const RowPart rows(*call.rows, call.first, call.count);
   ReportResult out;
   if (call.in_doubt) {
     auto verdict = StoredCheck::Verdict::unclear;
     for (const std::string& metric : metrics_of(rows, call.before)) {
       std::vector<MetricRow> sent;
-      std::copy_if(rows.begin(), rows.end(), std::back_inserter(sent),
-                   [&](const MetricRow& row) { return row.name == metric; });
+      for (size_t number = 0; number < rows.size(); ++number)
+        if (rows.name(number) == metric) sent.push_back(rows[number]);
       const auto before = call.before.find(metric);
       StoredCheck check(sent, before == call.before.end() ? nullptr : &before->second);
       out.status = calls.get(call.trial, metric, [&](const MetricRow& row) { check.see(row); });

@@ -21,7 +21,7 @@ class DbCalls {
  public:
   virtual ~DbCalls() = default;
   // `id` is the same for the same rows, however often they are sent.
-  virtual RpcStatus report(const std::string& trial, std::span<const MetricRow> rows, const std::string& id) = 0;
+  virtual RpcStatus report(const std::string& trial, const RowPart& rows, const std::string& id) = 0;
   virtual RpcStatus get(const std::string& trial, const std::string& metric, const DbClient::Visit& visit) = 0;
   virtual RpcStatus remove(const std::string& trial) = 0;
   virtual RpcStatus healthy() = 0;
@@ -39,7 +39,7 @@ using RowDigests = std::map<std::string, RowDigest, std::less<>>;
 
 struct ReportCall {
   std::string trial;
-  std::shared_ptr<const std::vector<MetricRow>> rows;
+  std::shared_ptr<const RowBatch> rows;
   size_t first = 0, count = 0;
   std::string id;
   bool in_doubt = false;  // may have been stored by an earlier call

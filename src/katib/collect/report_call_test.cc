@@ -112,6 +112,38 @@ TEST(Doubt, DigestOutlivesARestart) {
   for (const char* text : {"", "1", "1 2 3", "-1 0"}) EXPECT_FALSE(RowDigest::parse(text));
 }
 
+// The hash is in state files of collectors before this one: letter by letter, as it was first written.
+uint64_t plain_hash(int64_t time_us, const std::string& value) {
+  const auto mixed = [](uint64_t a, uint64_t b) {
+    const auto product = static_cast<unsigned __int128>(a) * b;
+    return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+  };
+  uint64_t hash = mixed(static_cast<uint64_t>(time_us) ^ 0x9E3779B97F4A7C15, value.size() ^ 0xE7037ED1A0B428DB);
+  for (size_t at = 0; at < value.size(); at += 8) {
+    uint64_t word = 0;
+    for (size_t i = 0; i < 8 && at + i < value.size(); ++i)
+      word |= uint64_t{static_cast<unsigned char>(value[at + i])} << 8 * i;
+    hash = mixed(hash ^ word, 0xA0761D6478BD642F);
+  }
+  return mixed(hash ^ 0xE7037ED1A0B428DB, 0x9E3779B97F4A7C15);
+}
+
+TEST(Doubt, TheDigestOfAValueStaysWhatItWas) {
+  std::mt19937_64 random(1);
+  for (int turn = 0; turn < 2'000; ++turn) {
+    std::string value(random() % 30, ' ');
+    for (char& c : value) c = static_cast<char>(random());
+    const auto time_us = static_cast<int64_t>(random() >> 8);
+    RowDigest digest;
+    digest.add(time_us, value);
+    const uint64_t hash = plain_hash(time_us, value);
+    ASSERT_EQ(digest.bucket(hash >> 59), hash) << turn;
+  }
+  RowDigest digest;
+  digest.add(1'763'200'000'000'000, "0.912345");
+  EXPECT_NE(digest.text().find("1 1763200000000000 "), std::string::npos);
+}
+
 TEST(Refusal, ByCodeAndWords) {
   const auto fault = [](int code, const char* words) { return fault_of({code, words}); };
   EXPECT_EQ(fault(0, ""), Fault::none);

@@ -79,7 +79,7 @@ struct Resources::State {
     return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9 - started;
   }
   void read(int64_t now_ns, bool ended);
-  void emit(int64_t now_ns, const std::function<void(MetricRow&&)>& take);
+  void emit(int64_t now_ns, const std::function<void(const RowView&)>& take);
 };
 
 void Resources::State::read(int64_t now_ns, bool ended) {
@@ -98,13 +98,13 @@ void Resources::State::read(int64_t now_ns, bool ended) {
   gpu_vram.add(column_value("process_gpu_vram_mib", reading));
 }
 
-void Resources::State::emit(int64_t now_ns, const std::function<void(MetricRow&&)>& take) {
+void Resources::State::emit(int64_t now_ns, const std::function<void(const RowView&)>& take) {
   const TimeStamp time = TimeStamp::at(now_us());
   const auto put = [&](std::string_view name, std::optional<double> value, int decimals) {
     if (!value || !wants(name)) return;
     Writer text(32);
     text.put_fixed(*value, decimals);
-    take({time, std::string(name), std::string(text.view()), {}, {}});
+    take({time, name, text.view()});
   };
   const double seconds = static_cast<double>(seen_ns - interval_begun_ns) * 1e-9;
   if (tree->readable()) {
@@ -170,7 +170,7 @@ void Resources::follow(const ProcessId& main) {
   state.next_sample_ns = state.interval_end_ns = 0;
 }
 
-void Resources::sample(int64_t now_ns, bool last, const std::function<void(MetricRow&&)>& take) {
+void Resources::sample(int64_t now_ns, bool last, const std::function<void(const RowView&)>& take) {
   State& state = *state_;
   if (!following() || (now_ns < state.next_sample_ns && !last)) return;
   if (last) state.tree->root_ended();

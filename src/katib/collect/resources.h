@@ -28,7 +28,7 @@ class Resources {
   bool following() const;
   // At deadline_ns(): takes a sample, and makes rows when the interval is over. With `last` also the rows of an
   // unfinished interval.
-  void sample(int64_t now_ns, bool last, const std::function<void(MetricRow&&)>& take);
+  void sample(int64_t now_ns, bool last, const std::function<void(const RowView&)>& take);
   int64_t deadline_ns() const;
   // All CPU time since the main process began, where somebody knows it exactly at the end.
   void know_cpu(int64_t cpu_ns);

@@ -62,8 +62,10 @@ void RowSender::flush(bool at_end) {
 bool RowSender::look_first(int64_t now_ns) {
   std::vector<std::string> unknown;
   if (in_doubt_) return false;
-  for (const std::string& name : metrics_)
-    if (!state_.digests.contains(name)) unknown.push_back(name);
+  for (size_t number = 0; number < chunk_->names().size(); ++number) {
+    const std::string& name = chunk_->names()[number];
+    if (chunk_->rows_of_name(number) > 0 && !state_.digests.contains(name)) unknown.push_back(name);
+  }
   if (unknown.empty()) return false;
   result_ = std::make_shared<ReportResult>();
   looked_ = std::make_shared<RowDigests>();

@@ -38,7 +38,7 @@ class RowSender {
   static constexpr size_t kMostRows = 5'000, kMostBytes = 1u << 19;
   // What is on its way is written down, with an fsync, once for so many calls where the service stores each report
   // once: calls that are made again after a restart double nothing there. Once for each call elsewhere.
-  static constexpr size_t kMostCalls = 3;
+  static constexpr size_t kMostCalls = 5;
 
   RowSender(std::string trial, ShapeRules rules, std::shared_ptr<DbCalls> calls, CollectState& state, StateFile& file);
 
@@ -91,8 +91,7 @@ class RowSender {
   Stream* find(std::string_view name);
   bool build_chunk();
   bool fill(Stream& stream);
-  void adopt(PendingChunk pending, std::vector<MetricRow> raw, bool in_doubt);
-  void know_metrics();
+  void adopt(PendingChunk pending, RowBatch raw, bool in_doubt);
   size_t next_part() const;
   bool write_down(size_t count);
   void send(int64_t now_ns);
@@ -121,11 +120,9 @@ class RowSender {
   std::shared_ptr<ReportResult> result_;
   std::vector<Stream> streams_;
   // The chunk on its way; its pending record is state_.pending.
-  std::shared_ptr<const std::vector<MetricRow>> chunk_;
-  std::vector<std::string> metrics_;   // that are in it
-  std::vector<uint32_t> row_metrics_;  // of each row its place among these
-  size_t part_ = 0;                    // rows of the call under way, or in doubt
-  size_t doubt_end_ = 0;               // rows up to here may have been stored by the collector before
+  std::shared_ptr<const RowBatch> chunk_;
+  size_t part_ = 0;       // rows of the call under way, or in doubt
+  size_t doubt_end_ = 0;  // rows up to here may have been stored by the collector before
   LastTimes times_after_;
   bool in_doubt_ = false, flushing_ = false, at_end_ = false, delete_wanted_ = false, deleting_ = false;
   bool looking_ = false;  // what is there before the first rows of a metric

@@ -11,6 +11,8 @@
 namespace tacho {
 namespace {
 
+// A row may have two companions, and the last line of a chunk rows of thousands of metrics.
+static_assert(3 * (RowSender::kMostCalls * RowSender::kMostRows + 5'000) <= PendingChunk::kMost);
 // For a call of which only the state file tells.
 constexpr int64_t kUnknownSettleNs = 2 * kNsPerSec;
 
@@ -35,11 +37,11 @@ void RowSender::resume() {
   if (!state_.pending) return;
   PendingChunk pending = *state_.pending;
   Stream* stream = find(pending.stream);
-  std::vector<MetricRow> raw;
+  RowBatch raw;
   bool more = stream != nullptr && stream->reader->stop_at(pending.to);
   while (more && static_cast<int64_t>(raw.size()) < pending.rows) {
     const auto read = stream->reader->read(pending.at_end, static_cast<size_t>(pending.rows) - raw.size(),
-                                           [&](MetricRow&& row) { raw.push_back(std::move(row)); });
+                                           [&](const RowView& row) { raw.add(row); });
     more = read && *read;  // a turn may pass over much of the source without a row
   }
   if (stream != nullptr)
@@ -63,7 +65,7 @@ bool RowSender::fill(Stream& stream) {
     progress = {};
     if (const Status status = stream.reader->begin_anew(); !status) log::warn(status.error());
   }
-  std::vector<MetricRow> raw;
+  RowBatch raw;
   size_t bytes = 0;
   const size_t calls = calls_->knows_ids() && failures_ == 0 ? kMostCalls : 1;
   const size_t most_rows = calls * kMostRows, most_bytes = calls * kMostBytes;
@@ -72,9 +74,9 @@ bool RowSender::fill(Stream& stream) {
     const size_t average = raw.empty() ? kMostBytes / 64 : bytes / raw.size() + 1;
     const size_t limit = std::clamp<size_t>((most_bytes - bytes) / (2 * average), 1, most_rows - raw.size());
     raw.reserve(raw.size() + limit);
-    const auto read = stream.reader->read(at_end_, limit, [&](MetricRow&& row) {
+    const auto read = stream.reader->read(at_end_, limit, [&](const RowView& row) {
       bytes += wire_bytes(row);
-      raw.push_back(std::move(row));
+      raw.add(row);
     });
     if (!read) {
       log::warn(read.error());
@@ -105,9 +107,9 @@ bool RowSender::fill(Stream& stream) {
   return true;
 }
 
-void RowSender::adopt(PendingChunk pending, std::vector<MetricRow> raw, bool in_doubt) {
+void RowSender::adopt(PendingChunk pending, RowBatch raw, bool in_doubt) {
   times_after_ = state_.times;
-  auto rows = shape_rows(std::move(raw), pending.arrivals, rules_, times_after_);
+  RowBatch rows = shape_rows(std::move(raw), pending.arrivals, rules_, times_after_);
   const auto size = static_cast<int64_t>(rows.size());
   pending.done = std::min(pending.done, size);
   std::erase_if(pending.skipped, [&](int64_t number) { return number >= pending.done; });
@@ -118,8 +120,7 @@ void RowSender::adopt(PendingChunk pending, std::vector<MetricRow> raw, bool in_
   doubt_ns_ = -1;  // its call may still be done: since when is not known
   settle_ns_ = kUnknownSettleNs;
   doubt_end_ = in_doubt_ && pending.done < size ? static_cast<size_t>(pending.done + pending.sending) : 0;
-  chunk_ = std::make_shared<const std::vector<MetricRow>>(std::move(rows));
-  know_metrics();
+  chunk_ = std::make_shared<const RowBatch>(std::move(rows));
   state_.pending = std::move(pending);
   poison_end_ = poison_limit_ = 0;
   part_ = 0;
@@ -159,33 +160,20 @@ size_t RowSender::next_part() const {
   return count;
 }
 
-// A few names, again and again, and mostly in the same order.
-void RowSender::know_metrics() {
-  metrics_.clear();
-  row_metrics_.clear();
-  row_metrics_.reserve(chunk_->size());
-  size_t guess = 0;
-  for (const MetricRow& row : *chunk_) {
-    if (guess >= metrics_.size()) guess = 0;
-    if (metrics_.empty() || metrics_[guess] != row.name)
-      guess = static_cast<size_t>(std::find(metrics_.begin(), metrics_.end(), row.name) - metrics_.begin());
-    if (guess == metrics_.size()) metrics_.push_back(row.name);
-    row_metrics_.push_back(static_cast<uint32_t>(guess++));
-  }
-}
-
 void RowSender::note_stored(size_t first, size_t count) {
   struct Known {
     int64_t* acknowledged = nullptr;
     RowDigest* digest = nullptr;
   };
-  std::vector<Known> known(metrics_.size());
+  std::vector<Known> known(chunk_->names().size());
   for (size_t i = first; i < first + count; ++i) {
-    const MetricRow& row = (*chunk_)[i];
-    Known& metric = known[row_metrics_[i]];
-    if (metric.digest == nullptr) metric = {&state_.acknowledged[row.name], &state_.digests[row.name]};
+    Known& metric = known[chunk_->name_of(i)];
+    if (metric.digest == nullptr) {
+      const std::string& name = chunk_->names()[chunk_->name_of(i)];
+      metric = {&state_.acknowledged[name], &state_.digests[name]};
+    }
     ++*metric.acknowledged;
-    metric.digest->add(row.time_stamp.us().value_or(0), row.value);
+    metric.digest->add(chunk_->us_of(i).value_or(0), chunk_->value_of(i));
   }
 }
 

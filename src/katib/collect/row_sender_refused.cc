@@ -74,7 +74,7 @@ void RowSender::refused_again(const RpcStatus& status) {
 }
 
 void RowSender::tell_dropped(size_t number, const std::string& why) {
-  const MetricRow& row = (*chunk_)[number];
+  const MetricRow row = (*chunk_)[number];
   log::error("a row that the DB manager refuses is dropped: " + row.name + "=" + row.value.substr(0, 80) + " at " +
              row.time_stamp.str() + " (" + why + ")");
 }

@@ -10,9 +10,9 @@
 #include "katib.grpc.pb.h"
 #include "katib/db/calls.h"
 #include "katib/db/listener.h"
-#include "katib/db/workers.h"
 #include "katib/rpc/clients.h"
 #include "os/file.h"
+#include "os/workers.h"
 
 namespace tacho {
 namespace {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/short_text.h"
 #include "base/text.h"
 #include "base/time_text.h"
 
@@ -134,14 +135,18 @@ std::optional<int64_t> parse_time_stamp_us(std::string_view text) {
 std::optional<int64_t> TimeStampParser::parse_us(std::string_view text) {
   const bool has_fraction = text.size() > kSecond + 1 && text[kSecond - 1] == '.' && text.back() == 'Z';
   if (!has_fraction) return parse_time_stamp_us(text);
-  int64_t fraction_us = 0, unit = 100'000;
+  constexpr std::array<int64_t, 7> kUnits{1'000'000, 100'000, 10'000, 1'000, 100, 10, 1};
+  const std::string_view fraction = text.substr(kSecond, text.size() - kSecond - 1);
+  const size_t count = std::min<size_t>(fraction.size(), 6);
+  int64_t fraction_us = 0;
   bool digits = true;
-  for (const char c : text.substr(kSecond, text.size() - kSecond - 1)) {
-    digits = digits && is_digit(c);
-    fraction_us += unit * (c - '0');
-    unit /= 10;
+  for (size_t at = 0; at < count; ++at) {
+    digits = digits && is_digit(fraction[at]);
+    fraction_us = 10 * fraction_us + (fraction[at] - '0');
   }
-  if (digits && std::memcmp(text.data(), second_.data(), kSecond) == 0) return second_us_ + fraction_us;
+  for (const char c : fraction.substr(count)) digits = digits && is_digit(c);
+  fraction_us *= kUnits[count];
+  if (digits && same_text(text.substr(0, kSecond), {second_.data(), kSecond})) return second_us_ + fraction_us;
   const auto us = parse_time_stamp_us(text);
   if (us && digits) {
     std::memcpy(second_.data(), text.data(), kSecond);

@@ -113,7 +113,7 @@ bool EventRows::pass_on(const std::string& metric, const Event& event, const Sum
   else if (value.kind != SummaryValue::Kind::tensor || !put_tensor_scalar(text_, value.tensor)) return false;
   const auto judged = values_.judge(metric, text_);
   if (!judged) return false;
-  take({time_of(event), metric, std::string(*judged), event.step, {}});
+  take({time_of(event), metric, *judged, event.step});
   return true;
 }
 

@@ -20,7 +20,12 @@ namespace {
 
 constexpr int64_t kMostRegexBytes = 4 << 20;  // program and DFA states; beyond it the slower automaton runs
 
-bool is_name(char c) { return is_word(c) || c == '|' || c == '-'; }
+constexpr auto kNameLetters = [] {
+  std::array<bool, 256> out{};
+  for (unsigned c = 0; c < 128; ++c) out[c] = is_word(static_cast<char>(c)) || c == '|' || c == '-';
+  return out;
+}();
+bool is_name(char c) { return kNameLetters[static_cast<unsigned char>(c)]; }
 
 const char* skip_digits(const char* at, const char* end) {
   while (at < end && is_digit(*at)) ++at;

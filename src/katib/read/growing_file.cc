@@ -175,21 +175,39 @@ bool GrowingFile::is_replaced(bool at_end) const {
   return identity_of(status) != identity_ && (status.st_size > 0 || at_end);
 }
 
+// Truncated and grown again beyond the place since the last look: other bytes stand before it.
+bool GrowingFile::has_other_text_before() const {
+  std::array<char, kBefore> bytes{};
+  const size_t size = std::min(end_, kBefore);
+  const ssize_t got = pread_retried(fd_.get(), bytes.data(), size, end_offset_ - size);
+  return got >= 0 &&
+         (static_cast<size_t>(got) != size || std::memcmp(bytes.data(), buffer_.data() + end_ - size, size) != 0);
+}
+
+bool GrowingFile::skip_lines() {
+  constexpr size_t kFar = 2 * kReadBytes;
+  std::array<char, 4096> tail;
+  const uint64_t there = wanted_ ? 0 : size();
+  if (there < end_offset_ + kFar || has_other_text_before()) return false;
+  if (pread_retried(fd_.get(), tail.data(), tail.size(), there - tail.size()) != static_cast<ssize_t>(tail.size()))
+    return false;
+  const size_t last = std::string_view(tail.data(), tail.size()).rfind('\n');
+  if (last == std::string_view::npos || last < kBefore) return false;
+  forget_buffer();
+  make_room();
+  std::memcpy(buffer_.data(), tail.data() + last + 1 - kBefore, kBefore);
+  begin_ = end_ = kBefore;
+  end_offset_ = there - tail.size() + last + 1;
+  return true;
+}
+
 Result<GrowingFile::Fill> GrowingFile::fill(bool at_end) {
   if (!fd_ || wanted_) {
     if (auto opened = open_first(); !opened) return opened.error();
     if (!fd_ || wanted_) return at_end ? Fill::ended : Fill::nothing;
   }
   make_room();
-  if (at_eof_) {
-    // Truncated and grown again beyond the place since the last look: other bytes stand before it.
-    std::array<char, kBefore> bytes{};
-    const size_t size = std::min(end_, kBefore);
-    const ssize_t got = pread_retried(fd_.get(), bytes.data(), size, end_offset_ - size);
-    if (got >= 0 &&
-        (static_cast<size_t>(got) != size || std::memcmp(bytes.data(), buffer_.data() + end_ - size, size) != 0))
-      start_again();
-  }
+  if (at_eof_ && has_other_text_before()) start_again();
   if (const ssize_t got = read_on(); got != 0) {
     if (got < 0) {
       Error error = system_error("cannot read the metrics file", path_, errno);

@@ -53,6 +53,10 @@ class GrowingFile {
 
   // Reads on, 64 KiB at the most while no line is longer.
   Result<Fill> fill(bool at_end);
+  // Where much was not read yet: goes on behind the last line's end there is now, without reading what is before it.
+  // What fill() would have noticed on the way is noticed: that the text before the place is another one. False: nothing
+  // was passed over.
+  bool skip_lines();
   // After `ended`: goes on with the file that replaced this one. False when there is none.
   bool next();
 
@@ -84,6 +88,7 @@ class GrowingFile {
   bool open_by_identity(Identity wanted);
   void forget_buffer();
   std::optional<bool> is_same_text_before(const Place& place) const;
+  bool has_other_text_before() const;
   bool is_inside(int fd) const;
   void start_again();
   bool is_replaced(bool at_end) const;

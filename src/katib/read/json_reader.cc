@@ -98,7 +98,7 @@ class JsonReader final : public LineReader {
     if (!value) return;
     if (!row_time_) row_time_ = line_time();
     count_row(*value);
-    take({*row_time_, name, std::string(*value), as_integer(step_), as_integer(epoch_)});
+    take({*row_time_, name, *value, as_integer(step_), as_integer(epoch_)});
   }
 
   TimeStamp line_time() {

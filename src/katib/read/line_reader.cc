@@ -39,6 +39,11 @@ Result<bool> LineReader::read(bool at_end, size_t limit, const Take& take) {
       if (*used < size) continue;
       searched_ = unread.size() - size;
     }
+    // What nobody wants need not be read.
+    if (!options_.echo && !wants_rows() && file_.skip_lines()) {
+      searched_ = line_matches_ = 0;
+      skipping_ = false;
+    }
     const uint64_t beginnings = file_.beginnings();
     const auto filled = file_.fill(at_end);
     if (!filled) return searched_ = 0, filled.error();  // what is unread may have to be read again
@@ -73,7 +78,7 @@ Result<size_t> LineReader::parse_complete(std::string_view lines, size_t limit, 
     skipping_ = false;
     return std::min(first_end, lines.size() - 1) + 1;
   }
-  if (options_.metrics.empty() || !want_rows_) {
+  if (!wants_rows()) {
     line_matches_ = 0;
     return lines.size();
   }

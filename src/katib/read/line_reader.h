@@ -52,6 +52,7 @@ class LineReader : public Reader {
   size_t line_matches_ = 0;  // of the first unread line: matches that were dealt with
 
  private:
+  bool wants_rows() const { return want_rows_ && !options_.metrics.empty(); }
   Result<size_t> parse_complete(std::string_view lines, size_t limit, const Take& take);
   void pass(size_t bytes);
   void note_long_line();

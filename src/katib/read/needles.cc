@@ -6,6 +6,8 @@
 #include <immintrin.h>
 #endif
 
+#include "base/short_text.h"
+
 namespace tacho {
 namespace {
 

@@ -2,31 +2,11 @@
 // two telling bytes of a word with 16 or 32 places at a time (SSE2, AVX2), then the word. Pure after construction; no
 // allocation.
 #pragma once
-#include <cstdint>
-#include <cstring>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace tacho {
-
-// memcmp() of names, which are short: a call costs more than the comparison.
-inline bool same_bytes(const char* a, const char* b, size_t size) {
-  const auto same_words = [&]<class Word>(Word x, Word y) {
-    std::memcpy(&x, a, sizeof x);
-    std::memcpy(&y, b, sizeof y);
-    Word difference = x ^ y;
-    std::memcpy(&x, a + size - sizeof x, sizeof x);  // the last ones overlap the first
-    std::memcpy(&y, b + size - sizeof y, sizeof y);
-    return (difference | (x ^ y)) == 0;
-  };
-  if (size > 16) return std::memcmp(a, b, size) == 0;
-  if (size >= 8) return same_words(uint64_t{}, uint64_t{});
-  if (size >= 4) return same_words(uint32_t{}, uint32_t{});
-  for (size_t i = 0; i < size; ++i)
-    if (a[i] != b[i]) return false;
-  return true;
-}
 
 class Needle {
  public:

@@ -164,7 +164,7 @@ struct PrometheusSource::State {
     request.row_time = request.last.time;
     request.row_step = request.last_step;
     if (const auto value = values.judge(request.text, request.last.value))
-      take({*request.last_row_time, request.text, std::string(*value), whole_number(request.last_step), {}});
+      take({*request.last_row_time, request.text, *value, whole_number(request.last_step)});
   }
 
   void finish_scrape(const Reader::Take& take) {

@@ -18,7 +18,7 @@ inline constexpr size_t kMostBytesARead = size_t{16} << 20;
 
 class Reader {
  public:
-  using Take = std::function<void(MetricRow&&)>;
+  using Take = std::function<void(const RowView&)>;
   virtual ~Reader() = default;
 
   // Passes on rows that are there now, in order, about `limit` of them at the most, fewer where they are large. True:

@@ -48,28 +48,49 @@ size_t characters(std::string_view utf8) {
 }
 
 // Rows of one time that stand together, in the order of their steps.
-void order_by_step(std::vector<MetricRow>& rows) {
+void order_by_step(RowBatch& rows) {
   for (size_t first = 0; first < rows.size();) {
-    size_t end = first + 1;
-    while (end < rows.size() && rows[end].time_stamp == rows[first].time_stamp) ++end;
-    const auto begin = rows.begin() + static_cast<ptrdiff_t>(first), past = rows.begin() + static_cast<ptrdiff_t>(end);
-    if (std::all_of(begin, past, [](const MetricRow& row) { return row.step.has_value(); }))
-      std::stable_sort(begin, past, [](const MetricRow& a, const MetricRow& b) { return *a.step < *b.step; });
+    bool all_have_one = true;
+    size_t end = first;
+    for (; end < rows.size() && rows[end].time_stamp == rows[first].time_stamp; ++end)
+      all_have_one = all_have_one && rows[end].step.has_value();
+    if (all_have_one) rows.sort_by_step(first, end);
     first = end;
   }
 }
 
-void set_apart(MetricRow& row, LastTimes& last) {
-  const auto time_us = row.time_stamp.us();
+void set_apart(RowBatch& rows, size_t number, LastTimes& last) {
+  const auto time_us = rows.us_of(number);
   if (!time_us) return;
-  const auto [it, is_new] = last.try_emplace(row.name, LastTime{*time_us, *time_us});
+  const auto [it, is_new] = last.try_emplace(rows.names()[rows.name_of(number)], LastTime{*time_us, *time_us});
   if (is_new) return;
   LastTime& seen = it->second;
   // A time that goes back is another run's: it stays as it is.
   const bool collides = *time_us >= seen.given_us && *time_us <= seen.reported_us;
   seen = {*time_us, collides ? seen.reported_us + 1 : *time_us};
-  if (collides) row.time_stamp = TimeStamp::at(seen.reported_us);
+  if (collides) rows.set_time(number, TimeStamp::at(seen.reported_us));
 }
+
+// make_valid() for rows of a batch: each name is looked at once.
+class Validity {
+ public:
+  bool make(RowBatch& rows, size_t number) {
+    for (size_t name = good_names_.size(); name < rows.names().size(); ++name) {
+      const std::string& text = rows.names()[name];
+      good_names_.push_back(!text.empty() && text.size() <= kLongestName && is_plain(text));
+    }
+    const std::string_view value = rows.value_of(number);
+    if (good_names_[rows.name_of(number)] && value.size() <= kLongestValue && is_plain(value) && rows.us_of(number))
+      return true;
+    MetricRow row = rows[number];
+    if (!make_valid(row)) return false;
+    rows.replace(number, row);
+    return true;
+  }
+
+ private:
+  std::vector<bool> good_names_;
+};
 
 }  // namespace
 
@@ -90,41 +111,37 @@ bool make_valid(MetricRow& row) {
   return false;
 }
 
-std::vector<MetricRow> shape_rows(std::vector<MetricRow> rows, const std::vector<ArrivalRun>& arrivals,
-                                  const ShapeRules& rules, LastTimes& last) {
+RowBatch shape_rows(RowBatch rows, const std::vector<ArrivalRun>& arrivals, const ShapeRules& rules, LastTimes& last) {
   if (rules.arrival) {
     size_t run = 0;
     int64_t in_run = 0, time_us = 0;
-    for (MetricRow& row : rows) {
+    for (size_t number = 0; number < rows.size(); ++number) {
       while (run < arrivals.size() && in_run >= arrivals[run].rows) ++run, in_run = 0;
       if (run < arrivals.size()) time_us = arrivals[run].time_us, ++in_run;
-      if (row.time_stamp != zero_time()) continue;
+      if (rows[number].time_stamp != zero_time().text()) continue;
       // Strictly increasing over all rows without a time of their own; no metric has an empty name.
       LastTime& any = last[""];
       any.reported_us = std::max(time_us, any.reported_us + 1);
-      row.time_stamp = TimeStamp::at(any.reported_us);
+      rows.set_time(number, TimeStamp::at(any.reported_us));
     }
   }
   if (rules.set_apart) order_by_step(rows);
-  if (!rules.steps) {  // none is added, so they stay where they are
-    std::erase_if(rows, [&](MetricRow& row) {
-      if (!make_valid(row)) return true;
-      if (rules.set_apart) set_apart(row, last);
-      return false;
-    });
-    return rows;
-  }
-  std::vector<MetricRow> out;
-  out.reserve(rows.size());
-  for (MetricRow& row : rows) {
-    if (!make_valid(row)) continue;
-    if (rules.set_apart) set_apart(row, last);
-    const auto companion = [&](const char* suffix, const std::optional<int64_t>& number) {
-      if (!number) return;
-      MetricRow extra{row.time_stamp, row.name + suffix, std::to_string(*number), {}, {}};
-      if (make_valid(extra)) out.push_back(std::move(extra));
+  Validity validity;
+  rows.keep_if([&](size_t number) {
+    if (!validity.make(rows, number)) return false;
+    if (rules.set_apart) set_apart(rows, number, last);
+    return true;
+  });
+  if (!rules.steps) return rows;
+  RowBatch out;
+  for (size_t number = 0; number < rows.size(); ++number) {
+    const MetricRow row = rows[number];
+    const auto companion = [&](const char* suffix, const std::optional<int64_t>& of_row) {
+      if (!of_row) return;
+      MetricRow extra{row.time_stamp, row.name + suffix, std::to_string(*of_row), {}, {}};
+      if (make_valid(extra)) out.add(extra);
     };
-    out.push_back(row);
+    out.add(row);
     companion("@step", row.step);
     companion("@epoch", row.epoch);
   }

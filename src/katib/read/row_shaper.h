@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "katib/model/row.h"
+#include "katib/model/row_batch.h"
 #include "katib/read/utc_time.h"
 
 namespace tacho {
@@ -34,8 +34,7 @@ struct ShapeRules {
 };
 
 // Rows that cannot be made valid are dropped, with a warning.
-std::vector<MetricRow> shape_rows(std::vector<MetricRow> rows, const std::vector<ArrivalRun>& arrivals,
-                                  const ShapeRules& rules, LastTimes& last);
+RowBatch shape_rows(RowBatch rows, const std::vector<ArrivalRun>& arrivals, const ShapeRules& rules, LastTimes& last);
 
 // UTF-8 without NUL; false when name, value or time stamp cannot be stored.
 bool make_valid(MetricRow& row);
@@ -43,8 +42,6 @@ bool make_valid(MetricRow& row);
 int64_t now_us();
 
 // About what the row takes on the wire.
-inline size_t wire_bytes(const MetricRow& row) {
-  return row.time_stamp.size() + row.name.size() + row.value.size() + 16;
-}
+inline size_t wire_bytes(const RowView& row) { return row.time_stamp.size() + row.name.size() + row.value.size() + 16; }
 
 }  // namespace tacho

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <random>
 
 #include "katib/read/arrival_marks.h"
 #include "katib/read/folder_watch.h"
@@ -79,6 +80,87 @@ TEST(Shape, CompanionsHaveTheTimeOfTheirRow) {
   EXPECT_EQ(rows[1].value, "7");
   EXPECT_EQ(rows[2].name, "m@epoch");
   EXPECT_EQ(rows[2].time_stamp, rows[0].time_stamp);
+}
+
+// The rules one after the other, over rows as they are.
+std::vector<MetricRow> shaped_plainly(std::vector<MetricRow> rows, const std::vector<ArrivalRun>& arrivals,
+                                      const ShapeRules& rules, LastTimes& last) {
+  std::vector<int64_t> arrived;
+  for (const ArrivalRun& run : arrivals) arrived.insert(arrived.end(), static_cast<size_t>(run.rows), run.time_us);
+  for (size_t i = 0; rules.arrival && i < rows.size(); ++i) {
+    if (rows[i].time_stamp != zero_time()) continue;
+    const int64_t time_us = i < arrived.size() ? arrived[i] : arrived.empty() ? 0 : arrived.back();
+    last[""].reported_us = std::max(time_us, last[""].reported_us + 1);
+    rows[i].time_stamp = TimeStamp::at(last[""].reported_us);
+  }
+  for (size_t first = 0, end = 0; rules.set_apart && first < rows.size(); first = end) {
+    bool steps = true;
+    for (end = first; end < rows.size() && rows[end].time_stamp == rows[first].time_stamp; ++end)
+      steps = steps && rows[end].step;
+    for (size_t i = first; steps && i < end; ++i)
+      for (size_t j = end - 1; j > i; --j)
+        if (*rows[j].step < *rows[j - 1].step) std::swap(rows[j], rows[j - 1]);
+  }
+  std::vector<MetricRow> out;
+  for (MetricRow& row : rows) {
+    if (!make_valid(row)) continue;
+    if (rules.set_apart && row.time_stamp.us()) {
+      const int64_t time_us = *row.time_stamp.us();
+      if (const auto seen = last.find(row.name); seen == last.end()) {
+        last[row.name] = {time_us, time_us};
+      } else if (time_us < seen->second.given_us || time_us > seen->second.reported_us) {
+        seen->second = {time_us, time_us};
+      } else {
+        seen->second = {time_us, seen->second.reported_us + 1};
+        row.time_stamp = TimeStamp::at(seen->second.reported_us);
+      }
+    }
+    out.push_back(row);
+    for (const auto& [suffix, number] : {std::pair("@step", row.step), std::pair("@epoch", row.epoch)}) {
+      MetricRow extra{row.time_stamp, row.name + suffix, std::to_string(number.value_or(0)), {}, {}};
+      if (rules.steps && number && make_valid(extra)) out.push_back(extra);
+    }
+  }
+  return out;
+}
+
+TEST(Shape, IsWhatTheRulesSayAtRandom) {
+  const std::vector<std::string> times{
+      kZero, kZero, "2026-01-01T00:00:00Z", "2026-01-01T00:00:00.000001Z", "2025-06-01T00:00:00+01:00", "never"};
+  const std::vector<std::string> names{"m", "loss", "a\xff", "a\xEF\xBF\xBD", "", std::string(300, 'n')};
+  const std::vector<std::string> values{"1", "0.25", "", "\xff", std::string("a\0b", 3), std::string(70'000, 'v')};
+  size_t rows_seen = 0;
+  for (unsigned seed = 0; seed < 400; ++seed) {
+    std::mt19937 random(seed);
+    const auto pick = [&](size_t count) { return random() % count; };
+    const ShapeRules rules{pick(2) == 0, pick(2) == 0, pick(2) == 0};
+    LastTimes last, last_plainly;
+    for (int chunk = 0; chunk < 3; ++chunk) {
+      std::vector<MetricRow> raw;
+      for (size_t left = pick(30); left > 0; --left) {
+        const auto one_of = [&](const auto& of) { return of[pick(pick(4) == 0 ? of.size() : 2)]; };
+        MetricRow next{one_of(times), one_of(names), one_of(values), {}, {}};
+        if (pick(3) > 0) next.step = static_cast<int64_t>(pick(5));
+        if (pick(3) == 0) next.epoch = static_cast<int64_t>(pick(5));
+        raw.push_back(next);
+      }
+      std::vector<ArrivalRun> arrivals;
+      for (size_t left = pick(4); left > 0; --left)
+        arrivals.push_back({static_cast<int64_t>(pick(20)), 1'700'000'000'000'000 + static_cast<int64_t>(pick(20))});
+      const RowBatch got = shape_rows(raw, arrivals, rules, last);
+      const std::vector<MetricRow> expected = shaped_plainly(raw, arrivals, rules, last_plainly);
+      ASSERT_EQ(got.size(), expected.size()) << seed;
+      rows_seen += got.size();
+      for (size_t i = 0; i < expected.size(); ++i) {
+        const MetricRow row = got[i];
+        ASSERT_TRUE(row.time_stamp == expected[i].time_stamp && row.time_stamp.us() == expected[i].time_stamp.us() &&
+                    row.name == expected[i].name && row.value == expected[i].value && row.step == expected[i].step &&
+                    row.epoch == expected[i].epoch)
+            << seed << ": row " << i;
+      }
+    }
+  }
+  EXPECT_GT(rows_seen, 5'000u);
 }
 
 TEST(Valid, MadeOrRefused) {

@@ -21,7 +21,7 @@ void Scraper::scrape(Shared& shared, int64_t deadline_ns) {
   };
   const auto answer = shared.client.get(deadline_ns, head, [&](std::string_view part) { shared.source.feed(part); });
   if (answer && answer->status == 200) {
-    const Status status = shared.source.end([&](MetricRow&& row) { shared.rows.push_back(std::move(row)); });
+    const Status status = shared.source.end([&](const RowView& row) { shared.rows.push_back(row); });
     if (!status) shared.fault = status.error().message();
     return;
   }
@@ -36,7 +36,7 @@ void Scraper::start(int64_t now_ns) {
 
 bool Scraper::take(const Reader::Take& take) {
   if (!worker_.finished()) return false;
-  for (MetricRow& row : shared_->rows) take(std::move(row));
+  for (const MetricRow& row : shared_->rows) take(row);
   shared_->rows.clear();
   const bool good = shared_->fault.empty();
   if (good && failing_) log::info("the trainer's endpoint answers again");

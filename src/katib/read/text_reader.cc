@@ -5,6 +5,7 @@
 #include <functional>
 #include <utility>
 
+#include "base/short_text.h"
 #include "base/text.h"
 #include "katib/read/filter.h"
 #include "katib/read/line_reader.h"
@@ -73,7 +74,7 @@ class TextReader final : public LineReader {
     std::string valid;
     const size_t space = line.find(' ');
     const std::string_view first = space == std::string_view::npos ? std::string_view() : line.substr(0, space);
-    const TimeStamp own(first, times_.parse_us(first));
+    const std::optional<int64_t> own_us = times_.parse_us(first);
     const bool ascii = needs_utf8_ && is_ascii(line);
     if (needs_utf8_ && !ascii && !is_valid_utf8(line)) line = valid = valid_utf8(line);
     const auto visit = [&](const FilterMatch& match) {
@@ -84,7 +85,8 @@ class TextReader final : public LineReader {
       const auto value = values_.judge(*metric, match.value, match.behind);
       if (!value) return true;
       count_row(*value);
-      take({own.us() ? own : missing_time(), *metric, std::string(*value), {}, {}});
+      if (own_us) take({first, own_us, *metric, *value});
+      else take({missing_time(), *metric, *value});
       return true;
     };
     if (ascii && filters_.size() == 1 && filters_[0].is_plain()) {
@@ -126,7 +128,7 @@ class TextReader final : public LineReader {
 
   const std::string* find_metric(std::string_view name) const {
     for (const std::string& metric : options_.metrics)
-      if (metric.size() == name.size() && same_bytes(metric.data(), name.data(), name.size())) return &metric;
+      if (same_text(metric, name)) return &metric;
     return nullptr;
   }
 

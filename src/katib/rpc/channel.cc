@@ -1,5 +1,7 @@
 #include "katib/rpc/channel.h"
 
+#include <absl/synchronization/mutex.h>
+
 #include <chrono>
 #include <climits>
 #include <cstdlib>
@@ -24,10 +26,14 @@ constexpr int kLastReconnectMs = 5'000;
 constexpr int64_t kStaleNs = 15 * kNsPerSec;
 
 // gRPC reads the variable once, when it is first used. "native" is getaddrinfo, which knows the pod's search
-// list, /etc/hosts and nsswitch.conf: "katib-db-manager.kubeflow" is found by these alone.
-void use_system_resolver() {
+// list, /etc/hosts and nsswitch.conf: "katib-db-manager.kubeflow" is found by these alone. And Abseil, which some
+// distributions build with its checks, would look for deadlocks of gRPC's at every lock.
+void prepare_grpc() {
   static std::once_flag once;
-  std::call_once(once, [] { ::setenv("GRPC_DNS_RESOLVER", "native", 0); });
+  std::call_once(once, [] {
+    ::setenv("GRPC_DNS_RESOLVER", "native", 0);
+    absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+  });
   quiet_grpc();
 }
 
@@ -72,7 +78,7 @@ Result<std::string> TokenFile::token() {
 }
 
 RpcChannel::RpcChannel(const RpcOptions& options) : options_(options), token_(options.token_file) {
-  use_system_resolver();
+  prepare_grpc();
   if (!options.token_file.empty() && !options.tls) {
     log::warn("the token of --auth-token-file travels in clear text; add --tls unless the network encrypts");
   }

@@ -44,7 +44,7 @@ using Db = api::v1::beta1::DBManager::Stub;
 DbClient::DbClient(const RpcOptions& options) : state_(std::make_unique<State>(options)) {}
 DbClient::~DbClient() = default;
 
-RpcStatus DbClient::report(const std::string& trial, std::span<const MetricRow> rows, const std::string& id) {
+RpcStatus DbClient::report(const std::string& trial, const RowPart& rows, const std::string& id) {
   const ReportRequest written(trial, rows);
   grpc_slice room = grpc_slice_malloc(written.room());
   unsigned char* const start = GRPC_SLICE_START_PTR(room);

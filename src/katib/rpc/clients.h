@@ -4,11 +4,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
-#include "katib/model/row.h"
+#include "katib/model/row_batch.h"
 
 namespace tacho {
 
@@ -37,7 +36,10 @@ class DbClient {
   explicit DbClient(const RpcOptions& options);
   ~DbClient();
   // `id` (ASCII) goes along as metadata: a service that knows it (RpcStatus::knows_ids) stores rows of one id once.
-  RpcStatus report(const std::string& trial, std::span<const MetricRow> rows, const std::string& id = "");
+  RpcStatus report(const std::string& trial, const RowPart& rows, const std::string& id = "");
+  RpcStatus report(const std::string& trial, const RowBatch& rows, const std::string& id = "") {
+    return report(trial, RowPart(rows), id);
+  }
   // Rows in the order of the answer; an empty metric, start or end is no filter.
   RpcStatus get(const std::string& trial, const std::string& metric, const std::string& start, const std::string& end,
                 std::vector<MetricRow>& rows);

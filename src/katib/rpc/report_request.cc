@@ -2,7 +2,8 @@
 
 #include <bit>
 #include <cstdint>
-#include <cstring>
+
+#include "base/short_text.h"
 
 namespace tacho {
 namespace {
@@ -18,7 +19,7 @@ size_t varint_size(uint64_t value) {
 size_t message_size(size_t content) { return 1 + varint_size(content) + content; }
 // proto3 leaves out what is empty.
 size_t string_size(std::string_view text) { return text.empty() ? 0 : message_size(text.size()); }
-size_t metric_size(const MetricRow& row) { return string_size(row.name) + string_size(row.value); }
+size_t metric_size(const RowView& row) { return string_size(row.name) + string_size(row.value); }
 
 unsigned char* put_head(unsigned char* to, unsigned char key, uint64_t size) {
   *to++ = key;
@@ -29,8 +30,7 @@ unsigned char* put_head(unsigned char* to, unsigned char key, uint64_t size) {
 unsigned char* put_string(unsigned char* to, unsigned char key, std::string_view text) {
   if (text.empty()) return to;
   to = put_head(to, key, text.size());
-  std::memcpy(to, text.data(), text.size());
-  return to + text.size();
+  return reinterpret_cast<unsigned char*>(copy_text(reinterpret_cast<char*>(to), text));
 }
 
 }  // namespace
@@ -38,7 +38,10 @@ unsigned char* put_string(unsigned char* to, unsigned char key, std::string_view
 size_t ReportRequest::room() const {
   constexpr size_t kHead = 1 + 5;  // of a field below 4 GiB: its key and its length
   size_t room = 2 * kHead + trial_.size();
-  for (const MetricRow& row : rows_) room += 5 * kHead + row.time_stamp.size() + row.name.size() + row.value.size();
+  for (size_t number = 0; number < rows_.size(); ++number) {
+    const RowView row = rows_[number];
+    room += 5 * kHead + row.time_stamp.size() + row.name.size() + row.value.size();
+  }
   return room;
 }
 
@@ -46,10 +49,11 @@ size_t ReportRequest::room() const {
 std::span<const unsigned char> ReportRequest::write(unsigned char* to) const {
   unsigned char* const log = to + string_size(trial_) + 1 + 5;
   unsigned char* at = log;
-  for (const MetricRow& row : rows_) {
+  for (size_t number = 0; number < rows_.size(); ++number) {
+    const RowView row = rows_[number];
     const size_t metric = metric_size(row);
-    at = put_head(at, kFirst, string_size(row.time_stamp.text()) + message_size(metric));
-    at = put_string(at, kFirst, row.time_stamp.text());
+    at = put_head(at, kFirst, string_size(row.time_stamp) + message_size(metric));
+    at = put_string(at, kFirst, row.time_stamp);
     at = put_head(at, kSecond, metric);
     at = put_string(at, kFirst, row.name);
     at = put_string(at, kSecond, row.value);

@@ -5,14 +5,14 @@
 #include <span>
 #include <string_view>
 
-#include "katib/model/row.h"
+#include "katib/model/row_batch.h"
 
 namespace tacho {
 
 class ReportRequest {
  public:
-  // Both outlive this.
-  ReportRequest(std::string_view trial, std::span<const MetricRow> rows) : trial_(trial), rows_(rows) {}
+  // All outlive this.
+  ReportRequest(std::string_view trial, RowPart rows) : trial_(trial), rows_(rows) {}
   // Room that is enough for it; what is really needed, one pass over the rows tells, and that is the one that writes.
   size_t room() const;
   // Writes it somewhere into room() bytes; returns where.
@@ -20,7 +20,7 @@ class ReportRequest {
 
  private:
   std::string_view trial_;
-  std::span<const MetricRow> rows_;
+  RowPart rows_;
 };
 
 }  // namespace tacho

@@ -24,7 +24,8 @@ std::string by_generated_code(const std::string& trial, const std::vector<Metric
 }
 
 std::string by_hand(const std::string& trial, const std::vector<MetricRow>& rows) {
-  const ReportRequest request(trial, rows);
+  const RowBatch batch(rows);
+  const ReportRequest request(trial, batch);
   std::vector<unsigned char> room(request.room());
   const auto bytes = request.write(room.data());
   EXPECT_GE(bytes.data(), room.data());

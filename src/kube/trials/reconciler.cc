@@ -193,7 +193,7 @@ Result<Reconciler::Metrics> Reconciler::read_metrics(const Json& trial) {
   if (!first) return first.error();
   if (first->rows() == 0 && is_push(trial) && context_.settings.own) {
     const MetricRow row{format_microseconds(system_clock().realtime_ns()), objective, kUnavailable, {}, {}};
-    if (const RpcStatus sent = context_.db->report(name, {&row, 1}); !sent.ok())
+    if (const RpcStatus sent = context_.db->report(name, RowBatch{row}); !sent.ok())
       return Error{Code::io, "the observation log cannot be written: " + sent.message, objective, "it is tried again"};
     if (const Status added = first->add(row); !added) return added.error();
   }

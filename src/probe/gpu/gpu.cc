@@ -117,8 +117,13 @@ class GpuProbe final : public Probe {
     run.method.gpu = current_.method;
     if (current_.identities == nullptr || current_.identities->empty()) return;
     int64_t bytes = 0;
-    for (const GpuIdentity& identity : *current_.identities) bytes += identity.vram_total_bytes.value_or(0);
     Host& host = run.host;
+    host.gpu_memory_mib.clear();
+    for (const GpuIdentity& identity : *current_.identities) {
+      const std::optional<int64_t>& own = identity.vram_total_bytes;
+      bytes += own.value_or(0);
+      host.gpu_memory_mib.push_back(own ? std::optional(*own / kMiB) : std::nullopt);
+    }
     if (!current_.identities->front().name.empty()) host.host_gpu_model = current_.identities->front().name;
     host.host_gpu_count = static_cast<int64_t>(current_.identities->size());
     if (bytes > 0) host.host_gpu_memory_mib = bytes / kMiB;

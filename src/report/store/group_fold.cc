@@ -59,6 +59,7 @@ void fold_identity(Members members, Run& group) {
   for (const MetadataField& field : kMetadataFields)
     group.metadata.*field.member = same([&](const Run& run) { return run.metadata.*field.member; });
   group.metadata.tags = same([](const Run& run) { return run.metadata.tags; });
+  group.metric_labels = same([](const Run& run) { return run.metric_labels; });
   group.method.cpu = same([](const Run& run) { return run.method.cpu; });
   group.method.memory = same([](const Run& run) { return run.method.memory; });
   group.method.io = same([](const Run& run) { return run.method.io; });
@@ -93,6 +94,7 @@ void fold_host(Members members, Host& group) {
   group = *hosts.begin()->second;
   if (hosts.size() == 1) return;
   group.host_id = group.host_hostname = group.host_ip = std::nullopt;
+  group.gpu_memory_mib.clear();
   for (auto at = std::next(hosts.begin()); at != hosts.end(); ++at) {
     const Host& host = *at->second;
     const auto add = [](auto& total, const auto& value) {

@@ -10,6 +10,8 @@
 #include "base/units.h"
 #include "codec/run_json.h"
 #include "codec/run_words.h"
+#include "os/file.h"
+#include "os/line_file.h"
 #include "report/store/csv_reader.h"
 #include "report/store/facts.h"
 #include "report/store/phases.h"
@@ -79,6 +81,14 @@ void read_deliveries(const JsonView& json, std::vector<std::string>& notes) {
   });
 }
 
+// What somebody else wrote there may be no label.
+void read_metric_labels(const JsonView& json, MetricLabels& labels) {
+  json.each_member([&](const JsonView& name, const JsonView& value) {
+    if (auto text = value.string())
+      if (auto label = parse_metric_label(*name.string() + "=" + *text)) labels.push_back(std::move(*label));
+  });
+}
+
 void read_host(const JsonView& json, Host& host) {
   read(member(json, "host_id"), host.host_id);
   read(member(json, "host_hostname"), host.host_hostname);
@@ -90,6 +100,9 @@ void read_host(const JsonView& json, Host& host) {
   read(member(json, "host_gpu_model"), host.host_gpu_model);
   read(member(json, "host_gpu_count"), host.host_gpu_count);
   read(member(json, "host_gpu_memory_mib"), host.host_gpu_memory_mib);
+  member(json, "gpu_memory_mib").each_element([&](const JsonView& one) {
+    host.gpu_memory_mib.push_back(one.integer());
+  });
   read(member(json, "host_storage_gb"), host.host_storage_gb);
 }
 
@@ -222,6 +235,7 @@ StoredRun from_json(const JsonView& json, Kept kept) {
   const JsonView metadata = member(json, "metadata");
   for (const MetadataField& field : kMetadataFields) read(member(metadata, field.name), run.metadata.*field.member);
   read(member(metadata, "tags"), run.metadata.tags);
+  read_metric_labels(member(json, "metric_labels"), run.metric_labels);
   read_started_by(json, run.started_by);
   read_host(member(json, "host"), run.host);
   const JsonView limits = member(json, "limits");
@@ -304,11 +318,29 @@ void fold_again(Json& json, const StoredRun& stored) {
 
 }  // namespace
 
-Result<StoredRun> parse_run_json(std::string text, Kept kept) {
+// A run whose tacho died still says that it is running. The lock on its rows tells, else its process id does.
+bool is_abandoned(const StoredRun& stored) {
+  if (stored.run.outcome.state != RunState::running) return false;
+  const LockState lock = probe_lock(stored.folder + "/metrics.csv");
+  if (lock != LockState::unknown) return lock == LockState::free;
+  return stored.run.tracker_pid <= 0 || !file_exists("/proc/" + std::to_string(stored.run.tracker_pid));
+}
+
+Error damaged_run(Error error, const std::string& folder) {
+  error.path = folder + "/run.json";
+  error.hint = "its samples can still be read: tacho report " + folder + "/metrics.csv";
+  return error;
+}
+
+Result<StoredRun> parse_run_text(std::string_view text, Kept kept) {
   thread_local JsonText json;  // keeps its memory: a list reads a hundred thousand of them
   if (!json.parse(text) || !json.root()["id"].is_string()) return Error{Code::invalid, "run.json is damaged", "", ""};
-  StoredRun stored = from_json(json.root(), kept);
-  stored.json = std::move(text);
+  return from_json(json.root(), kept);
+}
+
+Result<StoredRun> parse_run_json(std::string text, Kept kept) {
+  auto stored = parse_run_text(text, kept);
+  if (stored) stored->json = std::move(text);
   return stored;
 }
 

@@ -11,7 +11,6 @@
 #include "base/text.h"
 #include "os/environment.h"
 #include "os/file.h"
-#include "os/line_file.h"
 #include "os/owned_folder.h"
 #include "report/store/newest.h"
 #include "report/store/notes.h"
@@ -23,32 +22,22 @@ namespace {
 
 std::string shared_place() { return "/var/tmp/tacho-" + std::to_string(::geteuid()); }
 
-// A run whose tacho died still says that it is running. The lock on its rows tells, else its process id does.
-bool is_abandoned(const StoredRun& stored) {
-  if (stored.run.outcome.state != RunState::running) return false;
-  const LockState lock = probe_lock(stored.folder + "/metrics.csv");
-  if (lock != LockState::unknown) return lock == LockState::free;
-  return stored.run.tracker_pid <= 0 || !file_exists("/proc/" + std::to_string(stored.run.tracker_pid));
-}
-
-Result<StoredRun> read_folder(const std::string& folder, bool refold, Kept kept = Kept::all) {
+Result<StoredRun> read_folder(const std::string& folder, bool refold) {
   Error error;
   // Two versions of run.json take turns: a reader that was slow enough to see one rewritten reads again.
   for (int attempt = 0; attempt < 3; ++attempt) {
     auto text = read_regular_file(folder + "/run.json");
     if (!text) return text.error();
-    auto stored = parse_run_json(std::move(*text), kept);
+    auto stored = parse_run_json(std::move(*text));
     if (stored) {
       stored->folder = folder;
       if (is_abandoned(*stored)) mark_interrupted(*stored, refold);
-      if (kept == Kept::all) add_notes(*stored);
+      add_notes(*stored);
       return stored;
     }
     error = stored.error();
   }
-  error.path = folder + "/run.json";
-  error.hint = "its samples can still be read: tacho report " + folder + "/metrics.csv";
-  return error;
+  return damaged_run(error, folder);
 }
 
 }  // namespace
@@ -109,7 +98,7 @@ Result<std::vector<StoredRun>> list_runs(const std::string& store_dir, Unreadabl
   return runs;
 }
 
-Result<StoredRun> read_stored(const std::string& folder, Kept kept) { return read_folder(folder, false, kept); }
+Result<StoredRun> read_stored(const std::string& folder) { return read_folder(folder, false); }
 
 void read_last_rows(StoredRun& stored) {
   if (stored.run.outcome.state != RunState::interrupted) return;

@@ -39,10 +39,8 @@ Result<std::vector<StoredRun>> list_runs(const std::string& store_dir, Unreadabl
 // One run by its folder. A run whose tacho died (state running, no such process) is shown as interrupted, its
 // statistics folded again from metrics.csv.
 Result<StoredRun> read_run(const std::string& folder);
-// The same with the statistics that run.json has, and without a short id: for lists. Kept::facts leaves out notes and
-// the statistics that facts_of() does not ask for, half of the time where a hundred thousand runs are read.
-enum class Kept { all, facts };
-Result<StoredRun> read_stored(const std::string& folder, Kept kept = Kept::all);
+// The same with the statistics that run.json has, and without a short id: for lists.
+Result<StoredRun> read_stored(const std::string& folder);
 // A run of a list whose tacho died, as read_run() has it: its run.json lacks the last rows.
 void read_last_rows(StoredRun& stored);
 // The newest run of the same job that started before this one: of its job name, or of its command where it has none.

@@ -1,4 +1,4 @@
-#include "katib/db/workers.h"
+#include "os/workers.h"
 
 namespace tacho {
 

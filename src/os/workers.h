@@ -1,4 +1,4 @@
-// A few threads that do what they are given, in order: a store's call may block, and gRPC's own threads must not.
+// A few threads that do what they are given, in order: for calls that may block where their caller must not.
 // Thread-safe. The destructor does what is left and ends them.
 #pragma once
 #include <condition_variable>
