@@ -297,7 +297,7 @@ class Progress(Cromwell):
         steps = told.split("\r\x1b[K")
         for word in (f"1/2 fetching {PAPI}", "1/2 reading", "1/2 sending the last of 3 rows", f"2/2 fetching {BATCH}", "2/2 reading"):
             self.assertTrue(any(word in step for step in steps), (word, told))
-        last = [line.rpartition("\x1b[K")[2] for line in told.splitlines()]
+        last = [line.rpartition("\x1b[K")[2] for line in told.split("\n")]
         self.assertTrue(all(line.startswith("tacho: ") for line in last if line), told)
         self.assertEqual(len([line for line in last if "3 rows" in line]), 1, told)
         self.assertNotIn("fetching", self.upload(PAPI).err)
@@ -311,7 +311,6 @@ class Progress(Cromwell):
         self.write("m.json", json.dumps(document))
         rc, told = self.seen("--metadata", self.path("m.json"))
         self.assertEqual(rc, 0, told[-500:])
-        self.assertRegex(told, r"reading: \d+ %")
         self.assertRegex(told, r"sending: \d+ rows, \d+ % of the document")
 
     def test_a_message_has_a_line_of_its_own(self):
