@@ -116,6 +116,8 @@ std::string merge_records(std::string_view records) {
       waiting = {};
     }
   }
+  // What is lost in a damaged segment is told when it is sent: it stays as it is.
+  if (lines.damaged() > 0) return std::string(records);
   out.put(waiting.line);
   return std::string(out.view());
 }
