@@ -254,6 +254,38 @@ TEST(Killer, EndsTheTree) {
   ::close(ready[1]);
 }
 
+// The wrapper reads the marker by `head`: where the killer's look met it, the trial failed instead of being stopped.
+TEST(TreeKiller, ShortCommandsOfTheWrapperLive) {
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  const pid_t root = ::fork();
+  ASSERT_GE(root, 0);
+  if (root == 0) {
+    ::dup2(ready[1], STDOUT_FILENO);
+    ::execlp("sh", "sh", "-c", "(echo a; exec sleep 100 >/dev/null) ; (echo b; exec sleep 100 >/dev/null); echo c",
+             nullptr);
+    ::_exit(127);
+  }
+  const auto said = [&] {
+    char text[2] = {};
+    return ::read(ready[0], text, 2) == 2 ? text[0] : '?';
+  };
+  ASSERT_EQ(said(), 'a');
+  const auto process = read_process(Roots(), root);
+  ASSERT_TRUE(process);
+  TreeKiller killer(Roots(), process->id, 60'000'000'000, false);
+  EXPECT_FALSE(killer.step(0));
+  ASSERT_EQ(said(), 'b');  // the next command has begun
+  EXPECT_FALSE(killer.step(TreeKiller::kScanNs));
+  EXPECT_EQ(killer.signalled(), 1u);
+  EXPECT_FALSE(killer.step(2 * TreeKiller::kScanNs));  // it stays: it is of the trainer
+  EXPECT_EQ(killer.signalled(), 2u);
+  EXPECT_EQ(said(), 'c');
+  EXPECT_EQ(::waitpid(root, nullptr, 0), root);
+  ::close(ready[0]);
+  ::close(ready[1]);
+}
+
 // The folder is the trainer's, too: whatever it puts under our names, nobody waits for ever, and nothing of others is
 // written.
 TEST(SharedFolder, StrangersUnderOurNames) {

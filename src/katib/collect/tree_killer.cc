@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <utility>
 
 #include "base/log.h"
 #include "os/process.h"
@@ -26,7 +27,8 @@ bool signal_process(const Roots& roots, const ProcessId& id, int number) {
 }
 
 bool TreeKiller::step(int64_t now_ns) {
-  if (begun_ns_ < 0) begun_ns_ = now_ns;
+  const bool is_first = begun_ns_ < 0;
+  if (is_first) begun_ns_ = now_ns;
   next_ns_ = now_ns + kScanNs;
   std::vector<ProcessId> alive = descendants(roots_, root_, groups_);
   if (root_too_ && is_alive(roots_, root_)) alive.push_back(root_);
@@ -37,8 +39,13 @@ bool TreeKiller::step(int64_t now_ns) {
   if (killing && !killing_ && !alive.empty())
     log::error("early stop: " + std::to_string(alive.size()) + " processes did not end in time; sending SIGKILL");
   killing_ = killing;
+  const std::vector<ProcessId> appeared = std::exchange(appeared_, {});
   for (const ProcessId& id : alive) {
     const bool is_new = std::find(known_.begin(), known_.end(), id) == known_.end();
+    if (is_new && !is_first && std::find(appeared.begin(), appeared.end(), id) == appeared.end()) {
+      appeared_.push_back(id);
+      continue;
+    }
     if (is_new) known_.push_back(id);
     if (killing) signal_process(roots_, id, SIGKILL);
     else if (is_new) signal_process(roots_, id, SIGTERM);

@@ -1,6 +1,8 @@
 // Ends the trainer's whole process tree at an early stop: SIGTERM to everyone below the main process, again to whoever
-// appears, SIGKILL after the grace time, until nobody is left. A process is signalled through a pidfd after its start
-// time was compared, so never a stranger that got its pid. Not thread-safe.
+// appears, SIGKILL after the grace time, until nobody is left. Who appears later is signalled when a second look finds it
+// still there: when the trainer has ended, its wrapper reads the marker by a command that lives for milliseconds. A
+// process is signalled through a pidfd after its start time was compared, so never a stranger that got its pid. Not
+// thread-safe.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -29,7 +31,8 @@ class TreeKiller {
   int64_t grace_ns_, begun_ns_ = -1, next_ns_ = 0;
   bool root_too_, killing_ = false;
   std::vector<pid_t> groups_;
-  std::vector<ProcessId> known_;  // got SIGTERM
+  std::vector<ProcessId> known_;     // got SIGTERM
+  std::vector<ProcessId> appeared_;  // at the last look
 };
 
 // False when it is gone, another process has its pid now, or we may not signal it.

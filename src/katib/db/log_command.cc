@@ -17,9 +17,7 @@
 namespace tacho {
 namespace {
 
-constexpr const char* kLogHelp = R"(tacho-katib log TRIAL - prints what is stored for a trial
-
-Examples:
+constexpr const char* kLogHelp = R"(Examples:
   tacho-katib log my-trial                                 from the file that `tacho-katib db` uses by itself
   tacho-katib log my-trial --server katib-db-manager.kubeflow:6789 --metric loss
   tacho-katib log my-trial --store katib.db --since 10m --json
