@@ -198,7 +198,8 @@ class Signals(Case):
                                  wrap=["unshare", "-pf", "--mount-proc", "--kill-child"])
             self.assertEqual(process.wait(30), code)
             rows = len(self.read(f"{code}.csv").splitlines()) - 1
-            self.assertGreater(rows, 0 if number == signal.SIGTSTP else 5)
+            # The others stop nobody in an orphaned group, as where a build service runs this.
+            self.assertGreater(rows, 5 if number == signal.SIGSTOP else 0)
 
     def test_killed_beside_a_stopped_job(self):
         """The job stays as it is and goes on when somebody continues it; nothing of tacho's is left that would."""
