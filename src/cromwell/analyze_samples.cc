@@ -83,7 +83,7 @@ class OnceOnly {
       return;
     }
     disks_.resize(record.disks);
-    std::memcpy(disks_.data(), disks, record.disks * sizeof(DiskSample));
+    if (record.disks > 0) std::memcpy(disks_.data(), disks, record.disks * sizeof(DiskSample));
     take_({record.attempt, record.run, record.time_us, record.seq, record.cores, record.memory_gb, disks_});
   }
 

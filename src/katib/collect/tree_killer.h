@@ -1,6 +1,6 @@
 // Ends the trainer's whole process tree at an early stop: SIGTERM to everyone below the main process, again to whoever
-// appears, SIGKILL after the grace time, until nobody is left. Who appears later is signalled when a second look finds it
-// still there: when the trainer has ended, its wrapper reads the marker by a command that lives for milliseconds. A
+// appears, SIGKILL after the grace time, until nobody is left. Who appears later is signalled when a second look finds
+// it still there: when the trainer has ended, its wrapper reads the marker by a command that lives for milliseconds. A
 // process is signalled through a pidfd after its start time was compared, so never a stranger that got its pid. Not
 // thread-safe.
 #pragma once
