@@ -65,7 +65,8 @@ bool frames_the_request(const std::string& name) {
 
 Result<Headers> otlp_headers() {
   Headers headers;
-  for (const std::string_view pair : split(otlp_header_text(), ',')) {
+  const std::string text = otlp_header_text();
+  for (const std::string_view pair : split(text, ',')) {
     if (trim(pair).empty()) continue;
     const size_t equals = pair.find('=');
     const std::string name(trim(pair.substr(0, equals)));

@@ -134,7 +134,8 @@ Json full_resource(const Json& resource, const Json& start, const MetricMeta& me
                                                                        {"host.type", "cloud_instance_type"}}};
   for (const auto& [key, field] : kCloud)
     if (const std::string value = text_of(start, field); !value.empty()) put_attribute(full, key, value);
-  for (const std::string_view pair : split(environment("OTEL_RESOURCE_ATTRIBUTES"), ',')) {
+  const std::string attributes = environment("OTEL_RESOURCE_ATTRIBUTES");
+  for (const std::string_view pair : split(attributes, ',')) {
     const size_t equals = pair.find('=');
     const std::string key(trim(pair.substr(0, equals)));
     if (equals != pair.npos && !key.empty())
