@@ -234,6 +234,9 @@ class Terminal:
         if any(step.startswith("kill ") for step in steps if isinstance(step, str)):
             # bash tells of the end of such a job at times, also without tacho; waitid below sees how it was.
             lines = {line for line in lines if not re.match(r"(\[1\].*)?([Kk]illed|[Tt]erminated)", line)}
+        if hang_up in steps:
+            # zsh warns that it hung its job up, and tells of the job's end only where that came before the warning, also without tacho.
+            lines = {line for line in lines if not line.startswith("zsh: hangup ")}
         return sorted(line for line in lines if not any(line in other for other in lines - {line}))
 
     def close(self):
