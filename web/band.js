@@ -4,10 +4,10 @@
 
 const BAND_HEIGHT = 26, PHASES_HEIGHT = 20;
 
-class Band {
+class Band extends Strip {
   /** @param {View} view @param {HTMLElement} host @param {NonNullable<RunData['band']>} band @param {RunData['phases']} phases */
   constructor(view, host, band, phases) {
-    this.view = view;
+    super(view);
     this.band = band;
     this.phases = phases.filter(([, , , verdict]) => verdict);
     this.height = BAND_HEIGHT + (this.phases.length ? PHASES_HEIGHT : 0);
@@ -20,7 +20,7 @@ class Band {
       entry.append(swatch, word.replace(/_/g, ' '));
       legend.append(entry);
     });
-    this.plot = make('div', 'plot low');
+    this.plot.className = 'plot low';
     this.plot.style.height = this.height + 'px';
     const { canvas, cursor, mark } = layersOf(this.plot, 'What limited the run over time: ' + band.words.join(', ') +
       this.phases.slice(0, 20).map(([name, , , verdict]) => '; phase ' + name + ': ' + verdict).join(''));
@@ -28,18 +28,7 @@ class Band {
     this.cursor = cursor;
     this.card.append(legend, this.plot);
     host.append(this.card);
-    this.width = 600;
-    followPointer(view, this.plot, () => [LEFT, this.width - LEFT - RIGHT], mark);
-    view.drawn.push(this);
-  }
-
-  /** @param {number} at */
-  x(at) { return LEFT + (this.width - LEFT - RIGHT) * (at - this.view.from) / (this.view.to - this.view.from); }
-
-  measure() {
-    const [width, inSight] = placeOf(this.plot);
-    this.width = width;
-    return inSight;
+    this.shown(mark);
   }
 
   draw() {

@@ -41,29 +41,26 @@ function longestStep(steps) {
   return Math.max(8 * (sorted[sorted.length >> 1] || 0), 3);
 }
 
-class Chart {
+class Chart extends Strip {
   /**
    * @param {View} view @param {HTMLElement} host
    * @param {{title: string, unit: string, empty: string, limits: {value: number, name: string}[], lines: Line[], run: RunData | null, id: string}} spec
    */
   constructor(view, host, spec) {
-    this.view = view;
+    super(view);
     this.spec = spec;
     this.gaps = new Map(spec.lines.map(line => [line.steps, longestStep(line.steps)]));
     this.card = make('div', 'chart');
     this.card.dataset.chart = spec.id;
     this.card.append(make('h3', '', spec.title + (spec.unit.endsWith('/s') ? ', per second' : spec.unit && spec.unit !== 'bytes' ? ', ' + spec.unit : '')), this.legend());
-    this.plot = make('div', 'plot');
     const { canvas, cursor, tip, mark } = layersOf(this.plot, this.inWords());
     this.canvas = canvas;
     this.cursor = cursor;
     this.tip = tip;
     this.card.append(this.plot);
     host.append(this.card);
-    this.width = 600;
     this.top = 1;
-    followPointer(view, this.plot, () => [LEFT, this.width - LEFT - RIGHT], mark);
-    view.drawn.push(this);
+    this.shown(mark);
   }
 
   legend() {
@@ -97,8 +94,6 @@ class Chart {
     return this.spec.title + ' over time: ' + parts.join('; ');
   }
 
-  /** @param {number} at */
-  x(at) { return LEFT + (this.width - LEFT - RIGHT) * (at - this.view.from) / (this.view.to - this.view.from); }
   /** @param {number} value */
   y(value) { return HEIGHT - BOTTOM - (HEIGHT - BOTTOM - TOP) * value / this.top; }
 
@@ -122,12 +117,6 @@ class Chart {
     this.inSight = this.spec.limits.filter(limit => most > limit.value * .2);
     for (const limit of this.inSight) most = Math.max(most, limit.value);
     this.top = most ? most * 1.06 : this.spec.unit === '%' ? 100 : this.spec.unit.startsWith('bytes') ? 1024 : 1;
-  }
-
-  measure() {
-    const [width, inSight] = placeOf(this.plot);
-    this.width = width;
-    return inSight;
   }
 
   draw() {

@@ -2,10 +2,10 @@
 'use strict';
 // The heat map of cores (or NUMA nodes): a line each, the darker the busier.
 
-class Heat {
+class Heat extends Strip {
   /** @param {View} view @param {HTMLElement} host @param {NonNullable<RunData['heat']>} heat @param {number[]} milliseconds */
   constructor(view, host, heat, milliseconds) {
-    this.view = view;
+    super(view);
     this.names = heat.names;
     this.kind = heat.kind;
     this.rows = heat.rows.map(bytesOf);
@@ -22,7 +22,6 @@ class Heat {
       scale.append(swatch);
     }
     legend.append('idle ', scale, ' busy');
-    this.plot = make('div', 'plot');
     this.plot.style.height = this.height + 'px';
     const { canvas, cursor, tip, mark } = layersOf(this.plot, this.inWords());
     this.canvas = canvas;
@@ -30,11 +29,9 @@ class Heat {
     this.tip = tip;
     this.card.append(legend, this.plot);
     host.append(this.card);
-    this.width = 600;
     this.under = 0;
     this.plot.addEventListener('pointermove', event => this.under = Math.floor((event.clientY - this.plot.getBoundingClientRect().top) / this.row), true);
-    followPointer(view, this.plot, () => [LEFT, this.width - LEFT - RIGHT], mark);
-    view.drawn.push(this);
+    this.shown(mark);
   }
 
   inWords() {
@@ -44,15 +41,6 @@ class Heat {
       return count ? sum / count / 2 : 0;
     });
     return 'Use of each ' + this.kind + ' over time. On average: ' + busy.slice(0, 64).map((share, i) => this.names[i] + ' ' + Math.round(share) + ' %').join(', ');
-  }
-
-  /** @param {number} at */
-  x(at) { return LEFT + (this.width - LEFT - RIGHT) * (at - this.view.from) / (this.view.to - this.view.from); }
-
-  measure() {
-    const [width, inSight] = placeOf(this.plot);
-    this.width = width;
-    return inSight;
   }
 
   draw() {

@@ -123,6 +123,31 @@ function followKeys(view) {
   tell();
 }
 
+// What is drawn along the time of the view: a chart, the band, the heat map. Its constructor makes the plot and is at the end of it `shown`.
+class Strip {
+  /** @param {View} view */
+  constructor(view) {
+    this.view = view;
+    this.plot = make('div', 'plot');
+    this.width = 600;
+  }
+
+  /** @param {HTMLElement} mark */
+  shown(mark) {
+    followPointer(this.view, this.plot, () => [LEFT, this.width - LEFT - RIGHT], mark);
+    this.view.drawn.push(/** @type {any} */ (this));
+  }
+
+  /** @param {number} at */
+  x(at) { return LEFT + (this.width - LEFT - RIGHT) * (at - this.view.from) / (this.view.to - this.view.from); }
+
+  measure() {
+    const [width, inSight] = placeOf(this.plot);
+    this.width = width;
+    return inSight;
+  }
+}
+
 // Dragging over a surface: zooms, or moves with Shift or two fingers' worth of patience (touch pans the page up and down).
 /** @param {View} view @param {HTMLElement} surface @param {() => [number, number]} inner left edge and width in pixels @param {HTMLElement} mark */
 function followPointer(view, surface, inner, mark) {

@@ -2,14 +2,6 @@
 // all the rest of this folder.
 #include "cli/config.h"
 
-#define TOML_EXCEPTIONS 0
-#define TOML_HEADER_ONLY 1
-#define TOML_ENABLE_FORMATTERS 0
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wconversion"
-#include <toml++/toml.h>
-#pragma GCC diagnostic pop
-
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -22,6 +14,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "base/toml.h"
 #include "cli/concat.h"
 #include "cli/parse.h"
 #include "os/fd.h"

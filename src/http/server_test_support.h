@@ -159,8 +159,18 @@ class Records {
     }
     return made();
   }
-  std::string read_all() {
-    const std::string all = raw_.read_all();
+  std::string read_some() {
+    while (true) {
+      const std::string more = raw_.read_some();
+      const std::string text = decrypted(more);
+      if (more.empty() || !text.empty()) return text;
+    }
+  }
+  std::string read_all() { return decrypted(raw_.read_all()); }
+  Raw& raw() { return raw_; }
+
+ private:
+  std::string decrypted(const std::string& all) {
     BIO_write(SSL_get_rbio(ssl_), all.data(), static_cast<int>(all.size()));
     std::string text;
     char buffer[4096];
@@ -168,9 +178,6 @@ class Records {
       text.append(buffer, static_cast<size_t>(got));
     return text;
   }
-  Raw& raw() { return raw_; }
-
- private:
   std::string made() {
     std::string out(BIO_ctrl_pending(SSL_get_wbio(ssl_)), '\0');
     if (!out.empty()) BIO_read(SSL_get_wbio(ssl_), out.data(), static_cast<int>(out.size()));

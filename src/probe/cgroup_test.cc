@@ -59,11 +59,26 @@ struct Tree {
 struct Ticking {
   ProbeContext context;
   int64_t stamp_ns = 100 * kNsPerSec;
+  Columns begin() {
+    Columns columns(kCgroupProbe, context);
+    EXPECT_TRUE(columns.made());
+    if (columns.made()) tick(columns);
+    return columns;
+  }
+  void in_unified(Tree& tree, const char* folder) {
+    context.cgroup.unified = tree.dir / folder;
+    context.cgroup.mount_unified = tree.top("v2");
+  }
   void tick(Columns& columns) {
     context.facts = {};
     columns.read(stamp_ns += kNsPerSec);
   }
 };
+
+// What a row has, by the names of columns without "cgroup_".
+void expect_row(const Columns& columns, std::initializer_list<std::pair<const char*, double>> wanted) {
+  for (const auto& [name, value] : wanted) EXPECT_DOUBLE_EQ(columns[std::string("cgroup_") + name], value) << name;
+}
 
 TEST(CgroupProbe, ReadsAllOfAVersion2Container) {
   Tree tree;
@@ -78,29 +93,26 @@ TEST(CgroupProbe, ReadsAllOfAVersion2Container) {
   tree.put("v2/box/memory.events", "low 0\nhigh 0\nmax 7\noom 1\noom_kill 1\noom_group_kill 0\n");
   tree.put("v2/box/io.stat", "8:0 rbytes=4096 wbytes=8192 rios=1 wios=2 dbytes=9 dios=1\n259:1 rbytes=1 wbytes=2\n");
   Ticking ticking;
-  ticking.context.cgroup.unified = tree.dir / "v2/box";
-  ticking.context.cgroup.mount_unified = tree.top("v2");
+  ticking.in_unified(tree, "v2/box");
   ticking.context.limits.memory_limit_bytes = 256 * kMiB;
-  Columns columns(kCgroupProbe, ticking.context);
-  ASSERT_TRUE(columns.made());
-  ticking.tick(columns);
+  Columns columns = ticking.begin();
   tree.put("v2/box/cpu.stat",
            "usage_usec 4500000\nuser_usec 3000000\nsystem_usec 1500000\n"
            "nr_periods 19\nnr_throttled 6\nthrottled_usec 750000\n");
   tree.put("v2/box/memory.events", "low 0\nhigh 0\nmax 7\noom 3\noom_kill 3\noom_group_kill 0\n");
   tree.put("v2/box/io.stat", "8:0 rbytes=8192 wbytes=8192 rios=1 wios=2\n259:1 rbytes=1 wbytes=12\n");
   ticking.tick(columns);
-  EXPECT_DOUBLE_EQ(columns["cgroup_cpu_usage"], 1.5);
-  EXPECT_DOUBLE_EQ(columns["cgroup_utime"], 1);
-  EXPECT_DOUBLE_EQ(columns["cgroup_stime"], 0.5);
-  EXPECT_DOUBLE_EQ(columns["cgroup_throttled_time"], 0.25);
-  EXPECT_DOUBLE_EQ(columns["cgroup_throttled_periods"], 2);
-  EXPECT_DOUBLE_EQ(columns["cgroup_memory_mib"], 100);
-  EXPECT_DOUBLE_EQ(columns["cgroup_memory_peak_mib"], 200);
-  EXPECT_DOUBLE_EQ(columns["cgroup_memory_limit_mib"], 256);
-  EXPECT_DOUBLE_EQ(columns["cgroup_disk_read_bytes"], 4096);
-  EXPECT_DOUBLE_EQ(columns["cgroup_disk_write_bytes"], 10);
-  EXPECT_DOUBLE_EQ(columns["cgroup_oom_kills"], 2);
+  expect_row(columns, {{"cpu_usage", 1.5},
+                       {"utime", 1},
+                       {"stime", 0.5},
+                       {"throttled_time", 0.25},
+                       {"throttled_periods", 2},
+                       {"memory_mib", 100},
+                       {"memory_peak_mib", 200},
+                       {"memory_limit_mib", 256},
+                       {"disk_read_bytes", 4096},
+                       {"disk_write_bytes", 10},
+                       {"oom_kills", 2}});
 }
 
 // The mark is read once a second only; a row in between must not show less than what is charged.
@@ -111,11 +123,8 @@ TEST(CgroupProbe, ThePeakIsNeverBelowTheLevel) {
   tree.put("v2/box/memory.current", "1048576\n");
   tree.put("v2/box/memory.peak", "1048576\n");
   Ticking ticking;
-  ticking.context.cgroup.unified = tree.dir / "v2/box";
-  ticking.context.cgroup.mount_unified = tree.top("v2");
-  Columns columns(kCgroupProbe, ticking.context);
-  ASSERT_TRUE(columns.made());
-  ticking.tick(columns);
+  ticking.in_unified(tree, "v2/box");
+  Columns columns = ticking.begin();
   tree.put("v2/box/memory.current", "104857600\n");
   tree.put("v2/box/memory.peak", "209715200\n");
   columns.read(ticking.stamp_ns += 100 * kNsPerMs);
@@ -136,12 +145,9 @@ TEST(CgroupProbe, TakesWhatTheJobsOwnCgroupLacksFromItsAncestor) {
   tree.put("v2/box/job/cgroup.type", "domain\n");
   tree.put("v2/box/job/cpu.stat", "usage_usec 30\nuser_usec 20\nsystem_usec 10\n");
   Ticking ticking;
-  ticking.context.cgroup.unified = tree.dir / "v2/box/job";
-  ticking.context.cgroup.mount_unified = tree.top("v2");
+  ticking.in_unified(tree, "v2/box/job");
   ticking.context.cgroup.job_only = true;
-  Columns columns(kCgroupProbe, ticking.context);
-  ASSERT_TRUE(columns.made());
-  ticking.tick(columns);
+  Columns columns = ticking.begin();
   tree.put("v2/box/cpu.stat", "user_usec 9\nsystem_usec 9\nnr_throttled 5\nthrottled_usec 700000\n");
   tree.put("v2/box/job/cpu.stat", "usage_usec 1000030\nuser_usec 1000020\nsystem_usec 10\n");
   ticking.tick(columns);
@@ -175,25 +181,23 @@ TEST(CgroupProbe, ReadsVersion1) {
   paths.mount_memory = tree.dir / "memory";
   paths.blkio = tree.dir / "blkio/box";
   paths.mount_blkio = tree.dir / "blkio";
-  Columns columns(kCgroupProbe, ticking.context);
-  ASSERT_TRUE(columns.made());
-  ticking.tick(columns);
+  Columns columns = ticking.begin();
   tree.put("cpuacct/box/cpuacct.usage", "5000000000\n");
   tree.put("cpuacct/box/cpuacct.stat", "user 250\nsystem 250\n");
   tree.put("cpu/box/cpu.stat", "nr_periods 5\nnr_throttled 3\nthrottled_time 3000000\n");
   tree.put("memory/box/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n");
   tree.put("blkio/box/blkio.throttle.io_service_bytes", "8:0 Read 1024\n8:0 Write 1024\n8:0 Total 2048\nTotal 2048\n");
   ticking.tick(columns);
-  EXPECT_DOUBLE_EQ(columns["cgroup_cpu_usage"], 2);
-  EXPECT_DOUBLE_EQ(columns["cgroup_utime"], 0.5);
-  EXPECT_DOUBLE_EQ(columns["cgroup_stime"], 1.5);
-  EXPECT_DOUBLE_EQ(columns["cgroup_throttled_periods"], 2);
-  EXPECT_DOUBLE_EQ(columns["cgroup_throttled_time"], 0.002);
-  EXPECT_DOUBLE_EQ(columns["cgroup_memory_mib"], 10);
-  EXPECT_DOUBLE_EQ(columns["cgroup_memory_peak_mib"], 20);
-  EXPECT_DOUBLE_EQ(columns["cgroup_disk_read_bytes"], 512);
-  EXPECT_DOUBLE_EQ(columns["cgroup_disk_write_bytes"], 0);
-  EXPECT_DOUBLE_EQ(columns["cgroup_oom_kills"], 1);
+  expect_row(columns, {{"cpu_usage", 2},
+                       {"utime", 0.5},
+                       {"stime", 1.5},
+                       {"throttled_periods", 2},
+                       {"throttled_time", 0.002},
+                       {"memory_mib", 10},
+                       {"memory_peak_mib", 20},
+                       {"disk_read_bytes", 512},
+                       {"disk_write_bytes", 0},
+                       {"oom_kills", 1}});
 }
 
 // The job could not be started in the cgroup that was made for it: that one's zeros are not the job's.
@@ -206,12 +210,9 @@ TEST(CgroupProbe, FollowsTheJobToWhereItRuns) {
     tree.put(folder + std::string("memory.current"), "0\n");
   }
   Ticking ticking;
-  ticking.context.cgroup.unified = tree.dir / "v2/box/tacho-1";
-  ticking.context.cgroup.mount_unified = tree.top("v2");
+  ticking.in_unified(tree, "v2/box/tacho-1");
   ticking.context.cgroup.job_only = true;
-  Columns columns(kCgroupProbe, ticking.context);
-  ASSERT_TRUE(columns.made());
-  ticking.tick(columns);
+  Columns columns = ticking.begin();
   tree.put("v2/box/cpu.stat", "user_usec 7000000\nsystem_usec 2000000\n");
   tree.put("v2/box/memory.current", "104857600\n");
   ticking.context.cgroup.job_only = false;
@@ -241,11 +242,8 @@ TEST(CgroupProbe, AReadingThatFailsLosesNothing) {
   };
   write(0);
   Ticking ticking;
-  ticking.context.cgroup.unified = tree.dir / "v2/box";
-  ticking.context.cgroup.mount_unified = tree.top("v2");
-  Columns columns(kCgroupProbe, ticking.context);
-  ASSERT_TRUE(columns.made());
-  ticking.tick(columns);
+  ticking.in_unified(tree, "v2/box");
+  Columns columns = ticking.begin();
   double cpu_s = 0, read = 0, kills = 0;
   for (int64_t n = 1; n <= 6; ++n) {
     write(n);

@@ -165,6 +165,15 @@ class BigQuery(Case):
         self.assertEqual(os.path.exists(spool.folder), rc != 0, done)
         return done
 
+    def expect_a_second_try(self, action):
+        """What goes wrong once is done again, and each row arrives once."""
+        with self.subTest(action):
+            self.use()
+            self.cloud.fault(action, ".*/metrics/insertAll", nth=1)
+            self.deliver(self.spool())
+            self.check()
+            self.assertEqual(len(self.cloud.calls("metrics/insertAll")), 2)
+
     def check(self, rows=ROWS, runtime=1):
         """Everything arrived, once, in order; nothing was sent that a good client does not send."""
         metrics = self.cloud.rows("metrics")

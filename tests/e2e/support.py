@@ -99,6 +99,30 @@ def children_of(pid):
     return found
 
 
+def program_among(pids, name):
+    """The first of those processes whose program file has that name; None: there is none."""
+    for pid in pids:
+        try:
+            if os.path.basename(os.readlink(f"/proc/{pid}/exe")) == name:
+                return pid
+        except OSError:
+            pass
+    return None
+
+
+def highest_kib(process, pid=None):
+    """The high-water mark of a process's memory (pid: of that one), followed until the process ends. wait4 would tell the size of this process at the fork."""
+    high_kib = 0
+    while process.poll() is None:
+        try:
+            with open(f"/proc/{pid or process.pid}/status", encoding="utf-8") as file:
+                high_kib = max([high_kib, *(int(line.split()[1]) for line in file if line.startswith("VmHWM"))])
+        except OSError:
+            pass
+        time.sleep(0.005)
+    return high_kib
+
+
 def remove_cgroup(folder):
     """True when it is gone; a cgroup whose last process is just ending refuses for a moment."""
     try:

@@ -11,7 +11,7 @@ import time
 import zlib
 
 from bigquery import BigQuery, column
-from support import SANITIZED
+from support import SANITIZED, highest_kib
 
 KINDS = ("cpu", "memory_gb", "disk_gb")
 
@@ -402,15 +402,7 @@ class Analyze(AnalyzeCase):
         text = "".join(json.dumps(row) + "\n" for row in attempts[0]["metrics"])
         words = self.save({**joined(attempts), "metrics": [text.replace('"run0"', f'"run{i}"') for i in range(16)]})
         process = self.spawn("cromwell", "analyze", *words, "--json")
-        high_kib, out = 0, b""
-        os.set_blocking(process.stdout.fileno(), False)
-        while process.poll() is None:
-            try:
-                with open(f"/proc/{process.pid}/status", encoding="utf-8") as file:
-                    high_kib = max([high_kib, *(int(line.split()[1]) for line in file if line.startswith("VmHWM"))])
-            except OSError:
-                pass
-            time.sleep(0.005)
+        high_kib = highest_kib(process)
         text = process.stdout.read()
         out = text if isinstance(text, str) else text.decode()
         self.assertEqual(json.loads(out)["tasks"][0]["attempt_list"][3]["rows"], 10_000)

@@ -25,12 +25,7 @@ class Answers(BigQuery):
 
     def test_answer_cut_off_or_no_json(self):
         for action in ({"half_close": True}, {"status": 200, "body": "<html>"}, {"status": 200, "body": ""}, {"reset": "answer"}):
-            with self.subTest(action):
-                self.use()
-                self.cloud.fault(action, ".*/metrics/insertAll", nth=1)
-                self.deliver(self.spool())
-                self.check()
-                self.assertEqual(len(self.cloud.calls("metrics/insertAll")), 2)
+            self.expect_a_second_try(action)
 
     def test_one_invalid_row_stops_the_others(self):
         bad = [metrics_record(self.now_us + i * 1_000_000, i, **({"mem_used_gb": "much"} if i == 2 else {})) for i in range(ROWS)]
@@ -125,12 +120,7 @@ class Answers(BigQuery):
         self.cloud.faults(*({"match": {"path": ".*/metrics/insertAll", "nth": n + 1}, "action": action} for n, action in enumerate(temporary[:4])))
         self.go()
         for action in temporary[4:]:
-            with self.subTest(action):
-                self.use()
-                self.cloud.fault(action, ".*/metrics/insertAll", nth=1)
-                self.deliver(self.spool())
-                self.check()
-                self.assertEqual(len(self.cloud.calls("metrics/insertAll")), 2)
+            self.expect_a_second_try(action)
 
     def test_retry_after_wins(self):
         self.cloud.fault({"status": 503, "body": "", "headers": {"Retry-After": "2"}}, ".*/metrics/insertAll", nth=1)

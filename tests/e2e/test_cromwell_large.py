@@ -3,9 +3,8 @@ import json
 import os
 import subprocess
 import sys
-import time
 
-from support import SANITIZED
+from support import SANITIZED, highest_kib
 from test_cromwell import GENOTYPE, HERE, PAPI, Cromwell
 
 
@@ -28,14 +27,7 @@ class Large(Cromwell):
     def upload_in_little_memory(self, name):
         process = self.spawn("cromwell", "upload", "--metadata", self.path(name), "--no-sizes", env=self.use())
         process.stdout.close()
-        high_kib = 0
-        while process.poll() is None:  # wait4 would tell the size of this process at the fork
-            try:
-                with open(f"/proc/{process.pid}/status", encoding="utf-8") as file:
-                    high_kib = max([high_kib, *(int(line.split()[1]) for line in file if line.startswith("VmHWM"))])
-            except OSError:
-                pass
-            time.sleep(0.005)
+        high_kib = highest_kib(process)
         self.assertEqual(process.returncode, 0, process.stderr.read())
         if not SANITIZED:
             self.assertTrue(0 < high_kib < 64 * 1024, high_kib)

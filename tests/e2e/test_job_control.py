@@ -13,7 +13,7 @@ import sys
 import termios
 import time
 
-from support import IS_ROOT, TACHO, Case, can, marked_pids, process_state, until
+from support import IS_ROOT, TACHO, Case, can, marked_pids, process_state, program_among, until
 
 PREFIX = "tacho run -q --no-store -i 100ms -- "
 SHELLS = {"bash": ["bash", "--norc", "--noediting", "-i"], "dash": ["dash", "-i"],
@@ -190,13 +190,7 @@ class Terminal:
         return found
 
     def find(self, name):
-        for pid in self.others():
-            try:
-                if os.path.basename(os.readlink(f"/proc/{pid}/exe")) == name:
-                    return pid
-            except OSError:
-                pass
-        return None
+        return program_among(self.others(), name)
 
     def read(self, seconds):
         if not select.select([self.master], [], [], seconds)[0]:

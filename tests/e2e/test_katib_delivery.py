@@ -239,14 +239,7 @@ class Delivery(PodCase):
         self.trainer("sleep 3", redirect=False)
         collector = self.collector("--echo=false", metrics="accuracy")
         pid = self.host_pid(collector)
-        peak = 0
-        while collector.poll() is None:
-            try:
-                with open(f"/proc/{pid}/status", encoding="utf-8") as file:
-                    peak = max([peak] + [int(line.split()[1]) for line in file if line.startswith("VmHWM")])
-            except OSError:
-                pass
-            time.sleep(0.05)
+        peak = support.highest_kib(collector, pid)
         self.ends(collector, 0)
         self.assertEqual(len(self.rows()), 30_200)
         self.assertLess(peak, 16 * 1024)

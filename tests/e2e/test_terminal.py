@@ -9,7 +9,7 @@ import subprocess
 import termios
 import time
 
-from support import TACHO, Case, burner, children_of, marked_pids, process_state, until
+from support import TACHO, Case, burner, children_of, marked_pids, process_state, program_among, until
 
 
 class Terminal(Case):
@@ -58,13 +58,7 @@ class Terminal(Case):
 
     def find(self, name):
         """The pid of a marked process by its program file."""
-        for pid in marked_pids(self.mark):
-            try:
-                if os.path.basename(os.readlink(f"/proc/{pid}/exe")) == name:
-                    return pid
-            except OSError:
-                pass
-        return None
+        return program_among(marked_pids(self.mark), name)
 
     def test_top(self):
         self.open(TACHO, "top", "-i", "100ms")

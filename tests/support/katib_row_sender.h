@@ -77,6 +77,19 @@ class FakeDb final : public DbCalls {
   size_t largest_call = 0, largest_bytes = 0;
 };
 
+// A step, and its answer is there to be taken by the next one.
+inline void step_until_answered(RowSender& sender, int turn) {
+  sender.step(turn);
+  pollfd ready{sender.fd(), POLLIN, 0};
+  ASSERT_EQ(::poll(&ready, 1, 10'000), 1);
+}
+
+// What was there before, then a report is answered, but nobody takes the answer.
+inline void stop_before_the_answer(RowSender& sender) {
+  sender.flush(false);
+  for (int calls = 0; calls < 2; ++calls) step_until_answered(sender, 1);
+}
+
 class RowSenderTest : public ::testing::Test {
  protected:
   RowSenderTest() : db_(std::make_shared<FakeDb>()), file_("") { sender_ = make(); }

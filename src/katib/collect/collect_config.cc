@@ -1,16 +1,9 @@
 // The collector's configuration file. toml++ is header-only and compiled slowly, so only this file includes it here.
-#define TOML_EXCEPTIONS 0
-#define TOML_HEADER_ONLY 1
-#define TOML_ENABLE_FORMATTERS 0
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wconversion"
-#include <toml++/toml.h>
-#pragma GCC diagnostic pop
-
 #include <algorithm>
 #include <charconv>
 
 #include "base/text.h"
+#include "base/toml.h"
 #include "katib/collect/collect_options.h"
 
 namespace tacho {

@@ -11,12 +11,8 @@
 namespace tacho {
 namespace {
 
-struct Unit {
-  std::string_view name;
-  double ns;
-};
 // Longer names first: "ms" is no "m". The micro sign and the Greek letter are both in use.
-constexpr std::array<Unit, 8> kUnits{
+constexpr std::array<std::pair<std::string_view, double>, 8> kGoUnits{
     {{"ns", 1}, {"us", 1e3}, {"\u00b5s", 1e3}, {"\u03bcs", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"m", 60e9}, {"h", 3600e9}}};
 
 Error unknown(std::string_view name, std::span<const GoFlag> known) {
@@ -79,14 +75,14 @@ std::optional<int64_t> parse_go_duration_ns(std::string_view text) {
     for (size_t at = 0; at < text.size();) {
       const double number = leading_number(text, at);
       if (number < 0) return std::nullopt;
-      const auto unit = std::find_if(kUnits.begin(), kUnits.end(), [&](const Unit& u) {
-        if (!text.substr(at).starts_with(u.name)) return false;
-        const size_t after = at + u.name.size();
+      const auto unit = std::find_if(kGoUnits.begin(), kGoUnits.end(), [&](const auto& known) {
+        if (!text.substr(at).starts_with(known.first)) return false;
+        const size_t after = at + known.first.size();
         return after == text.size() || text[after] == '.' || (text[after] >= '0' && text[after] <= '9');
       });
-      if (unit == kUnits.end()) return std::nullopt;
-      at += unit->name.size();
-      total_ns += number * unit->ns;
+      if (unit == kGoUnits.end()) return std::nullopt;
+      at += unit->first.size();
+      total_ns += number * unit->second;
     }
   }
   if (total_ns >= 9.2e18) return std::nullopt;  // Go's Duration is an int64 as well

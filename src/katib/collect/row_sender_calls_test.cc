@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <functional>
 
 #include "support/katib_row_sender.h"
 
@@ -27,21 +28,20 @@ class RowSenderCalls : public RowSenderTest {
     first.add_stream("own", journal_, nullptr, true);
     first.resume();
     first.flush(false);
-    while (db_->reports < reports) {
-      first.step(1);
-      pollfd ready{first.fd(), POLLIN, 0};
-      ASSERT_EQ(::poll(&ready, 1, 10'000), 1);
-    }
+    while (db_->reports < reports) step_until_answered(first, 1);
   }
   std::optional<CollectState> left() { return StateFile(path_).load("t", "k"); }
-  void go_on() {
+  void go_on(const std::function<void(RowSender&)>& with) {
     auto state = left();
     ASSERT_TRUE(state);
     StateFile file(path_);
     RowSender second("t", {}, db_, *state, file);
     second.add_stream("own", journal_, nullptr, true);
     second.resume();
-    run(second);
+    with(second);
+  }
+  void go_on() {
+    go_on([this](RowSender& second) { run(second); });
   }
   void expect_each_once(const char* what) {
     EXPECT_EQ(db_->rows.size(), static_cast<size_t>(kRows)) << what;
@@ -94,20 +94,11 @@ TEST_F(RowSenderCalls, AlsoWhereIdsAreNotKnownAnyMore) {
 TEST_F(RowSenderCalls, ASecondRestart) {
   send_and_die(3);
   db_->stores_once = false;
-  {
-    auto state = left();
-    ASSERT_TRUE(state);
-    StateFile file(path_);
-    RowSender second("t", {}, db_, *state, file);
-    second.add_stream("own", journal_, nullptr, true);
-    second.resume();
+  go_on([](RowSender& second) {
     second.flush(true);
-    second.step(1);  // looks for the first part
-    pollfd ready{second.fd(), POLLIN, 0};
-    ASSERT_EQ(::poll(&ready, 1, 10'000), 1);
-    second.step(2);  // and for the second
-    ASSERT_EQ(::poll(&ready, 1, 10'000), 1);
-  }
+    step_until_answered(second, 1);  // looks for the first part
+    step_until_answered(second, 2);  // and for the second
+  });
   go_on();
   expect_each_once("");
   EXPECT_EQ(db_->reports, 3);

@@ -124,13 +124,7 @@ TEST_F(RowSenderTest, RestartAtAnyMoment) {
       first.resume();
       db->codes = {14};
       db->store_although_failed = stored == 1;
-      first.flush(false);
-      for (int calls = 0; calls < 2;
-           ++calls) {  // what was there before; then the report is answered, but nobody takes the answer
-        first.step(1);
-        pollfd ready{first.fd(), POLLIN, 0};
-        ASSERT_EQ(::poll(&ready, 1, 10'000), 1);
-      }
+      stop_before_the_answer(first);
     }
     StateFile file(path);
     auto state = file.load("t", "k");
@@ -174,13 +168,7 @@ TEST_F(RowSenderTest, RowsFarApartAreReadAgain) {
     first.resume();
     db_->codes = {14};
     db_->store_although_failed = true;
-    first.flush(false);
-    for (int calls = 0; calls < 2;
-         ++calls) {  // what was there before; then the report is answered, but nobody takes the answer
-      first.step(1);
-      pollfd ready{first.fd(), POLLIN, 0};
-      ASSERT_EQ(::poll(&ready, 1, 10'000), 1);
-    }
+    stop_before_the_answer(first);
   }
   ASSERT_TRUE(state.pending);
   RowSender second("t", {}, db_, state, file_);

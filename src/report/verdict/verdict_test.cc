@@ -13,27 +13,16 @@ namespace {
 
 using Json = nlohmann::json;
 
-const std::vector<std::string> kNames{"timestamp",
-                                      "process_cpu_usage",
-                                      "process_threads",
-                                      "cgroup_pressure_cpu_some",
-                                      "cgroup_pressure_memory_full",
-                                      "cgroup_pressure_io_some",
-                                      "process_waits_cpu",
-                                      "process_waits_disk",
-                                      "process_waits_network",
-                                      "process_waits_lock",
-                                      "process_waits_child",
-                                      "process_waits_pipe",
-                                      "process_waits_sleep",
-                                      "process_waits_gpu",
-                                      "process_waits_idle",
-                                      "process_waits_other",
-                                      "process_gpu_utilized",
-                                      "system_gpu_utilized",
-                                      "system_gpu_sm_active",
-                                      "process_gpu_sm_active",
-                                      "process_gpu_dram_active"};
+const std::vector<std::string> kNames = [] {
+  std::vector<std::string> names{"timestamp"};
+  for (const Source source : {Source::process_cpu, Source::threads,     Source::own_cpu,       Source::own_memory,
+                              Source::own_io,      Source::waits_cpu,   Source::waits_disk,    Source::waits_network,
+                              Source::waits_lock,  Source::waits_child, Source::waits_pipe,    Source::waits_sleep,
+                              Source::waits_gpu,   Source::waits_idle,  Source::waits_other,   Source::gpus_used,
+                              Source::gpus_busy,   Source::sm_active,   Source::job_sm_active, Source::job_dram_active})
+    names.emplace_back(column_of(source));
+  return names;
+}();
 
 // Rows of known classes: d disk, n network, c cpu, s single thread, w waiting (sleep), p waiting (pipe), . none,
 // x without threads; G a busy GPU of the job, g the same without GPM, l one that was lost, o somebody's.
