@@ -337,27 +337,6 @@ class Bench:
             print(f"| {calls} | {size:.0f} MB | {size / done['pass1_s']:.0f} MB/s | {size / done['pass2_s']:.0f} MB/s | {size / done['pass2_json_s']:.0f} MB/s "
                   f"| {size / both:.0f} MB/s | {both / max(done['read_s'], 1e-3):.1f} × its CPU time | {peer} | {done['peak_kib'] / 1024:.1f} MiB |")
 
-    def inject(self):
-        """The webhook: reviews a second, latency at half that load, memory over many reviews."""
-        note("reviews for the webhook")
-        fixtures = os.path.join(HERE, "..", "tests", "fixtures", "kube")
-        count = "50000" if self.quick else "1000000"
-        objects = [os.path.join(fixtures, "random.json"), os.path.join(fixtures, "katib_config.json")]
-        done = subprocess.run([self.program("bench_inject"), *objects, count], stdout=subprocess.PIPE, text=True, check=True)
-        result = json.loads(done.stdout)
-        peer = webhook_peer.measure(self.program("bench_inject"), *objects, 5000 if self.quick else 20000, self.folder)
-        grown = result["rss_after_kib"] - result["rss_warm_kib"]
-        print("## Admission webhook, TLS, 200 connections; the load generator shares the cores\n\n| | measured | goal |\n|---|---|---|")
-        print(f"| reviews a second | {result['per_second']} | 5000 |")
-        print(f"| 99th percentile at half that load, ms | {result['half_p99_ms']} (median {result['half_p50_ms']}) | – |")
-        print(f"| 99th percentile at 2500 a second, ms | {result['at_2500_p99_ms']} (median {result['at_2500_p50_ms']}) | < 5 |")
-        print(f"| resident memory after a twentieth of the reviews, MiB | {result['rss_warm_kib'] / 1024:.1f} | – |")
-        print(f"| growth over {result['reviews']} reviews ({result['failed']} failed), KiB | {grown:+d} | 0 |")
-        print(f"| CPU time a review, µs | {result['cpu_us']:.0f} | – |")
-        print(f"| Katib's own webhook | not available: {peer['why']} | – |\n" if "why" in peer else
-              f"| Katib's own webhook: reviews a second | {peer['per_second']} ({peer['failed']} failed); tacho {result['per_second'] / peer['per_second']:.1f} × | – |\n"
-              f"| Katib's own webhook: CPU time a review, µs | {peer['cpu_us']:.0f}; × {peer['cpu_us'] / result['cpu_us']:.1f} of tacho's | – |\n", flush=True)
-
 
 # A part is called with the Bench and prints its table.
 PARTS = {
@@ -376,7 +355,7 @@ PARTS = {
     "db": katib_db.table,
     "cromwell": Bench.cromwell,
     "sizes": sizes,
-    "inject": Bench.inject,
+    "inject": webhook_peer.table,
     "page": page.table,
     "query": query.table,
 }

@@ -52,3 +52,25 @@ def measure_or_raise(bench_inject, fixture, config, reviews, folder):
     finally:
         server.stdin.close()
         server.wait()
+
+
+def table(bench):
+    """The webhook: reviews a second, latency at half that load, memory over many reviews."""
+    print("# reviews for the webhook", file=sys.stderr, flush=True)
+    fixtures = os.path.join(HERE, "..", "tests", "fixtures", "kube")
+    count = "50000" if bench.quick else "1000000"
+    objects = [os.path.join(fixtures, "random.json"), os.path.join(fixtures, "katib_config.json")]
+    done = subprocess.run([bench.program("bench_inject"), *objects, count], stdout=subprocess.PIPE, text=True, check=True)
+    result = json.loads(done.stdout)
+    peer = measure(bench.program("bench_inject"), *objects, 5000 if bench.quick else 20000, bench.folder)
+    grown = result["rss_after_kib"] - result["rss_warm_kib"]
+    print("## Admission webhook, TLS, 200 connections; the load generator shares the cores\n\n| | measured | goal |\n|---|---|---|")
+    print(f"| reviews a second | {result['per_second']} | 5000 |")
+    print(f"| 99th percentile at half that load, ms | {result['half_p99_ms']} (median {result['half_p50_ms']}) | – |")
+    print(f"| 99th percentile at 2500 a second, ms | {result['at_2500_p99_ms']} (median {result['at_2500_p50_ms']}) | < 5 |")
+    print(f"| resident memory after a twentieth of the reviews, MiB | {result['rss_warm_kib'] / 1024:.1f} | – |")
+    print(f"| growth over {result['reviews']} reviews ({result['failed']} failed), KiB | {grown:+d} | 0 |")
+    print(f"| CPU time a review, µs | {result['cpu_us']:.0f} | – |")
+    print(f"| Katib's own webhook | not available: {peer['why']} | – |\n" if "why" in peer else
+          f"| Katib's own webhook: reviews a second | {peer['per_second']} ({peer['failed']} failed); tacho {result['per_second'] / peer['per_second']:.1f} × | – |\n"
+          f"| Katib's own webhook: CPU time a review, µs | {peer['cpu_us']:.0f}; × {peer['cpu_us'] / result['cpu_us']:.1f} of tacho's | – |\n", flush=True)

@@ -50,26 +50,47 @@ def flatten(suite):
             yield test
 
 
-def main():
+def parse():
     parser = argparse.ArgumentParser()
     parser.add_argument("build_dir")
     parser.add_argument("-k", metavar="WORD", action="append", help="only tests whose name contains WORD")
     parser.add_argument("--without", metavar="WORD", action="append", default=[], help="no tests whose name contains WORD")
     parser.add_argument("-j", metavar="N", type=int, default=3, help="tests at a time (3)")
-    options = parser.parse_args()
+    return parser.parse_args()
+
+
+def found(options):
+    """The tests that are asked for, the long ones first."""
+    tests = list(flatten(unittest.TestLoader().discover(HERE, pattern="test_*.py")))
+    if options.k:
+        tests = [test for test in tests if any(word in test.id() for word in options.k)]
+    tests = [test for test in tests if not any(word in test.id() for word in options.without)]
+    return sorted(tests, key=lambda test: -getattr(test, "weight", 1))
+
+
+def again_alone(failed):
+    """Those of the failed tests that pass alone; they are no longer in the list."""
+    unsteady = []
+    for test in list(failed) if len(failed) <= MOST_RETRIED else []:  # more than that is no accident
+        outcome = Outcome()
+        type(test)(test._testMethodName).run(outcome)  # noqa: SLF001
+        if outcome.text:
+            print(f"again FAIL {test.id()}\n{outcome.text}", flush=True)
+        else:
+            failed.remove(test)
+            unsteady.append(test.id())
+    return unsteady
+
+
+def main():
+    options = parse()
     os.environ["TACHO_BUILD_DIR"] = os.path.abspath(options.build_dir)
     sys.path.insert(0, HERE)
     # Started in the background, a shell leaves these ignored; jobs would inherit that and not hear a Ctrl-C.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)  # as nohup does
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
-
-    loader = unittest.TestLoader()
-    tests = list(flatten(loader.discover(HERE, pattern="test_*.py")))
-    if options.k:
-        tests = [test for test in tests if any(word in test.id() for word in options.k)]
-    tests = [test for test in tests if not any(word in test.id() for word in options.without)]
-    tests.sort(key=lambda test: -getattr(test, "weight", 1))  # the long ones first
+    tests = found(options)
 
     lock = threading.Lock()
     done, failed, skipped, seconds = [], [], [], {}
@@ -98,16 +119,7 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(options.j) as pool:
         for future in [pool.submit(one, test) for test in tests]:
             future.result()
-    unsteady = []
-    if len(failed) <= MOST_RETRIED:  # more than that is no accident
-        for test in list(failed):
-            outcome = Outcome()
-            type(test)(test._testMethodName).run(outcome)  # noqa: SLF001
-            if outcome.text:
-                print(f"again FAIL {test.id()}\n{outcome.text}", flush=True)
-            else:
-                failed.remove(test)
-                unsteady.append(test.id())
+    unsteady = again_alone(failed)
     for name in sorted(unsteady):
         print(f"unsteady: {name} (failed among others, passed alone)")
     for name in sorted(test.id() for test in failed):
