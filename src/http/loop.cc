@@ -60,6 +60,7 @@ struct Loop::Core {
   void listen_or_not();
   bool accept_some();
   void pause_listening();
+  void count_out();  // a connection that was counted is gone
   void set_sweep(int64_t at_ns);
   void sweep(int64_t now_ns);  // whose time is up
   void step_all(int64_t now_ns);
@@ -127,8 +128,14 @@ void Loop::stop_listening() {
 
 void Loop::adopt(Fd client) {
   load_.fetch_add(1, std::memory_order_relaxed);
-  asio::post(core_->context,
-             [core = core_.get(), client = std::move(client)]() mutable { core->adopt(std::move(client)); });
+  asio::post(core_->context, [core = core_.get(), client = std::move(client)]() mutable {
+    try {
+      core->adopt(std::move(client));
+    } catch (...) {  // no memory: it is no client, and is not waited for
+      core->count_out();
+      throw;
+    }
+  });
 }
 
 void Loop::answer(uint64_t connection, uint64_t number, ServedResponse&& response) {
@@ -170,16 +177,21 @@ void Loop::Core::run() {
 void Loop::Core::adopt(Fd client) {
   const int64_t now_ns = system_clock().monotonic_ns();
   const uint64_t id = next_id++;
-  const std::shared_ptr<SSL_CTX> tls = shared.tls != nullptr ? shared.tls->context() : nullptr;
-  const int fd = client.get();
-  auto peer = std::make_unique<Peer>(
-      context, std::move(client), tls.get(), shared.rules,
-      [this, id](uint64_t number, ServedRequest&& request) { shared.handle(self, id, number, std::move(request)); },
-      [this, id] { asio::post(context, [this, id] { step(id, system_clock().monotonic_ns()); }); }, now_ns);
   error_code error;
-  peer->watch.assign(fd, error);
-  if (draining) peer->connection.drain();
-  peers[id] = std::move(peer);
+  try {
+    const std::shared_ptr<SSL_CTX> tls = shared.tls != nullptr ? shared.tls->context() : nullptr;
+    const int fd = client.get();
+    auto peer = std::make_unique<Peer>(
+        context, std::move(client), tls.get(), shared.rules,
+        [this, id](uint64_t number, ServedRequest&& request) { shared.handle(self, id, number, std::move(request)); },
+        [this, id] { asio::post(context, [this, id] { step(id, system_clock().monotonic_ns()); }); }, now_ns);
+    peer->watch.assign(fd, error);
+    if (draining) peer->connection.drain();
+    peers.emplace(id, std::move(peer));
+  } catch (...) {  // no memory: it is no client, and nobody waits for it
+    count_out();
+    throw;
+  }
   if (error) return close(id);
   if (shared.connections.load() > shared.connections_limit) close_longest_waiting(id);
   step(id, now_ns);
@@ -214,7 +226,10 @@ void Loop::Core::wait_for(uint64_t id, Peer& peer, Descriptor::wait_type what, b
 }
 
 void Loop::Core::close(uint64_t id) {
-  if (peers.erase(id) == 0) return;
+  if (peers.erase(id) != 0) count_out();
+}
+
+void Loop::Core::count_out() {
   self.load_.fetch_sub(1, std::memory_order_relaxed);
   if (shared.connections.fetch_sub(1) == shared.connections_limit + shared.slack) shared.on_room();
   end_if_drained();
@@ -329,8 +344,9 @@ void Loop::Core::begin_drain(int64_t until_ns) {
   end_if_drained();
 }
 
+// Not by `peers`: a client that was taken from the kernel's queue may still wait behind this step to become one.
 void Loop::Core::end_if_drained() {
-  if (draining && peers.empty()) context.stop();
+  if (draining && self.load() == 0) context.stop();
 }
 
 }  // namespace tacho
