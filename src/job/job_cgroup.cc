@@ -68,8 +68,8 @@ Result<JobCgroup> JobCgroup::create(const std::string& parent) {
   JobCgroup group;
   // Another tacho that starts now may take one that is not locked yet for an old one.
   for (int attempt = 0; attempt < kMostAttempts && !group.fd_; ++attempt) {
-    const std::string path = parent + "/" + std::string(kPrefix) + std::to_string(::getpid()) + "-" +
-                             random_hex(kNameDigits);
+    const std::string path =
+        parent + "/" + std::string(kPrefix) + std::to_string(::getpid()) + "-" + random_hex(kNameDigits);
     if (::mkdir(path.c_str(), 0755) != 0) return system_error("cannot make a cgroup for the job", parent, errno);
     group.path_ = path;
     Fd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

@@ -123,14 +123,14 @@ TEST(Sinks, MetricsTextTellsWhatIsKnownByNowAndOutlivesItsFolder) {
 // Long after the output was looked at: the section is written when the run ends.
 TEST(Sinks, ASummaryThatSomebodyReplacedMeanwhileIsLeftAlone) {
   const TempDir dir;
-  const std::string open = dir / "open", summary = open + "/summary.md";
+  const std::string open = dir / "open", section = open + "/section";
   std::filesystem::create_directory(open);
   std::filesystem::permissions(open, std::filesystem::perms(01777));
-  auto sink = open_sink(summary, {});
+  auto sink = open_sink("markdown:" + section, {});
   ASSERT_TRUE(sink);
   ASSERT_TRUE((*sink)->begin(sample_run(), sample_schema()));
   spill(dir / "precious", "ours");
-  std::filesystem::create_hard_link(dir / "precious", summary);
+  std::filesystem::create_hard_link(dir / "precious", section);
   EXPECT_FALSE((*sink)->end(sample_run()));
   EXPECT_EQ(slurp(dir / "precious"), "ours");
 }
