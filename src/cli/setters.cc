@@ -23,7 +23,7 @@ Error bad(std::string_view what, std::string_view value, std::string_view hint) 
 
 Status set_interval(Draft& draft, const Value& value) {
   const auto ns = parse_duration_ns(value.text);
-  if (!ns && parse_double(value.text)) return bad("too short", value.text, "from 10ms to 1h");  // 0, or below it
+  if (!ns && parse_double(value.text).value_or(1) <= 0) return bad("too short", value.text, "from 10ms to 1h");
   if (!ns) return ns.error();
   if (*ns < kShortestInterval_ns) return bad("too short", value.text, "from 10ms to 1h");
   if (*ns > kLongestInterval_ns) return bad("too long", value.text, "from 10ms to 1h");

@@ -79,7 +79,8 @@ Status name_runs(std::vector<std::string>& words) {
       are_names = true;
       continue;
     }
-    if ((!are_names && word.starts_with("-")) || word.find('/') != std::string::npos || word.empty()) continue;
+    const bool is_path = word.find('/') != std::string::npos && file_exists(word);
+    if ((!are_names && word.starts_with("-")) || is_path || word.empty()) continue;
     const auto names = run_names(settings->store_dir);
     if (!names) return names.error();
     const auto fits = [&](const std::string& id) { return is_part_of(word, id); };

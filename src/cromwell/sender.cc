@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "os/clock.h"
 #include "os/file.h"
+#include "os/line_file.h"
 
 namespace tacho {
 namespace {
@@ -19,13 +20,14 @@ constexpr size_t kLargeBatch = size_t{1} << 20;  // of which not three are held 
 
 Status append_ndjson(const std::string& path, std::string_view lines) {
   if (path == "-") return write_all(1, lines);
-  const Fd fd{::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)};
-  if (!fd) {
-    Error error = system_error("cannot write the rows for a load job", path, errno);
-    error.hint = "name another file with --ndjson";
+  const auto fd = open_to_append(path, 0644);
+  if (!fd || ::fcntl(fd->get(), F_SETFL, O_APPEND) != 0) {  // a pipe's reader is waited for
+    Error error = fd ? system_error("", path, errno) : fd.error();
+    error.what = "cannot write the rows for a load job";
+    error.hint += "; name another file with --ndjson";
     return error;
   }
-  return write_all(fd.get(), lines);
+  return write_all(fd->get(), lines);
 }
 
 Sender::Sender(SenderSettings settings)

@@ -194,7 +194,11 @@ void Job::count(const SignalEvent& event) {
 // What the terminal sends goes to the whole foreground group, and so does a job's own `kill 0`: the job has it already
 // unless it left our group. The kernel stops the whole group of whoever touches the terminal from the background; a job
 // that left it did not.
+// A terminal that hangs up tells the leader of its session alone, which the command would be without us.
 void Job::forward(const SignalEvent& event) {
+  const bool to_the_leader =
+      event.from_terminal && (event.number == SIGHUP || event.number == SIGCONT) && ::getsid(0) == ::getpid();
+  if (to_the_leader) return static_cast<void>(::kill(child_.pid, event.number));
   const bool to_the_group = event.from_terminal || event.sender == child_.pid || (belongs_ && belongs_(event.sender));
   if (to_the_group && ::getpgid(child_.pid) == ::getpgrp()) return;
   if (event.from_terminal && (event.number == SIGTTIN || event.number == SIGTTOU)) return;

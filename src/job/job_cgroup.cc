@@ -2,30 +2,42 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
-#include <cstdio>
 #include <utility>
 
 #include "base/text.h"
 #include "os/file.h"
+#include "os/unique.h"
 
 namespace tacho {
 namespace {
 
 constexpr std::string_view kPrefix = "tacho-";
+constexpr size_t kNameDigits = 4;
 
+// "tacho-4711-a1b2". Anything else is somebody's own, whatever it begins with.
+bool is_job_name(std::string_view name) {
+  if (!name.starts_with(kPrefix)) return false;
+  name.remove_prefix(kPrefix.size());
+  const size_t dash = name.find('-');
+  if (dash == std::string_view::npos) return false;
+  const auto pid = parse_int<pid_t>(name.substr(0, dash));
+  const std::string_view digits = name.substr(dash + 1);
+  return pid && *pid > 0 && digits.size() == kNameDigits &&
+         digits.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+constexpr int kMostAttempts = 4;
 constexpr int kMoveRounds = 4;  // a process may fork while the others are moved
 
-// Empty cgroups "tacho-…" of runs whose tacho is gone: nobody holds the lock on them. A populated one refuses to go. A
+// Empty cgroups of runs whose tacho is gone: nobody holds the lock on them. A populated one refuses to go. A
 // job may have been a tacho itself, so there may be more below.
 void remove_stale(const std::string& parent) {
   list_directory(parent, [&](std::string_view name) {
-    if (!name.starts_with(kPrefix)) return;
+    if (!is_job_name(name)) return;
     const std::string path = parent + "/" + std::string(name);
     const Fd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!fd || ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0 || ::rmdir(path.c_str()) == 0) return;
@@ -53,18 +65,20 @@ void move_processes(const std::string& from, const std::string& to) {
 
 Result<JobCgroup> JobCgroup::create(const std::string& parent) {
   if (parent.empty()) return Error{Code::not_available, "there is no cgroup v2 hierarchy", "", ""};
-  unsigned random = 0;
-  if (::getrandom(&random, sizeof random, 0) < 0) random = static_cast<unsigned>(::getppid());
-  std::array<char, 48> name{};
-  std::snprintf(name.data(), name.size(), "/tacho-%d-%04x", static_cast<int>(::getpid()), random & 0xffff);
   JobCgroup group;
-  const std::string path = parent + name.data();
-  if (::mkdir(path.c_str(), 0755) != 0) return system_error("cannot make a cgroup for the job", parent, errno);
-  group.path_ = path;
-  group.fd_ = Fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (group.fd_) ::flock(group.fd_.get(), LOCK_EX | LOCK_NB);  // says that this run is alive
-  if (!group.fd_ || !file_exists(path + "/cpu.stat"))
-    return Error{Code::not_available, "the cgroup has no cpu.stat", path, "Linux 4.15 or newer has it"};
+  // Another tacho that starts now may take one that is not locked yet for an old one.
+  for (int attempt = 0; attempt < kMostAttempts && !group.fd_; ++attempt) {
+    const std::string path =
+        parent + "/" + std::string(kPrefix) + std::to_string(::getpid()) + "-" + random_hex(kNameDigits);
+    if (::mkdir(path.c_str(), 0755) != 0) return system_error("cannot make a cgroup for the job", parent, errno);
+    group.path_ = path;
+    Fd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    // The lock says that this run is alive.
+    if (fd && ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0 && file_exists(path)) group.fd_ = std::move(fd);
+    else ::rmdir(path.c_str());
+  }
+  if (!group.fd_ || !file_exists(group.path_ + "/cpu.stat"))
+    return Error{Code::not_available, "the cgroup has no cpu.stat", group.path_, "Linux 4.15 or newer has it"};
   remove_stale(parent);
   return group;
 }

@@ -1,6 +1,7 @@
 #include "job/job.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -179,12 +180,18 @@ TEST(Job, ACgroupEndsWhenTheLastBelowIsGone) {
 
 TEST(JobCgroup, HoldsTheJobAndGoesAway) {
   const CgroupPaths own = find_cgroups(Roots{}, 0);
+  // An old one of ours, whose tacho is gone, and one that somebody else made.
+  const std::string old_one = own.unified + "/tacho-999999999-a1b2", others = own.unified + "/tacho-team";
+  ::mkdir(old_one.c_str(), 0755), ::mkdir(others.c_str(), 0755);
   auto group = JobCgroup::create(own.unified);
+  const bool has_old_one = ::rmdir(old_one.c_str()) == 0, has_others = ::rmdir(others.c_str()) == 0;
   if (!group) {
     // Without the right to make one, the reason is told.
     EXPECT_FALSE(group.error().what.empty());
     return;
   }
+  EXPECT_FALSE(has_old_one);
+  EXPECT_TRUE(has_others);
   const std::string path = group->path();
   Job job({}, {});
   ASSERT_TRUE(job.launch({{"sh", "-c", "cat /proc/self/cgroup > /dev/null; exit 3"}, "", group->fd(), {}}));

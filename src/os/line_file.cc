@@ -43,8 +43,8 @@ int open_patiently(const std::string& path, const std::string& target, mode_t mo
   }
 }
 
-// Empties it; not before it is known that nobody put something else in its place since it was looked at.
-Status empty(const Fd& file, const struct stat& opened, const std::string& path) {
+// Whether nobody put something else in its place since it was looked at.
+Status check_unchanged(const struct stat& opened, const std::string& path) {
   const auto target = output_target(path);
   if (!target) return target.error();
   struct stat named {};
@@ -52,7 +52,6 @@ Status empty(const Fd& file, const struct stat& opened, const std::string& path)
   if (!has_no_name &&
       (::stat(target->c_str(), &named) != 0 || named.st_dev != opened.st_dev || named.st_ino != opened.st_ino))
     return Error{Code::denied, "somebody changes the output's place", path, "choose a folder of your own"};
-  if (opened.st_size > 0 && ::ftruncate(file.get(), 0) != 0) return open_error(path, errno);
   return ok();
 }
 
@@ -63,6 +62,17 @@ bool is_writable(int fd) {
 }
 
 }  // namespace
+
+Result<Fd> open_to_append(const std::string& path, mode_t mode) {
+  const auto target = output_target(path);
+  if (!target) return target.error();
+  Fd file(open_patiently(path, *target, mode));
+  struct stat info {};
+  if (!file || ::fstat(file.get(), &info) != 0) return open_error(path, errno);
+  if (S_ISREG(info.st_mode))
+    if (const Status unchanged = check_unchanged(info, path); !unchanged) return unchanged.error();
+  return file;
+}
 
 Result<LineFile> LineFile::inherited(int fd, const std::string& path) {
   LineFile file;
@@ -90,17 +100,17 @@ Result<LineFile> LineFile::open(const std::string& path, mode_t mode) {
                  "leave stdout open; rows can go to a file instead: -o metrics.csv"};
   if (path == "-") return inherited(STDOUT_FILENO, path);
   if (path == "stderr:") return inherited(STDERR_FILENO, path);
-  const auto target = output_target(path);
-  if (!target) return target.error();
+  auto fd = open_to_append(path, mode);
+  if (!fd) return fd.error();
   LineFile file;
   file.path_ = path;
-  file.fd_ = Fd(open_patiently(path, *target, mode));
+  file.fd_ = std::move(*fd);
   struct stat info {};
-  if (!file.fd_ || ::fstat(file.fd_.get(), &info) != 0) return open_error(path, errno);
+  if (::fstat(file.fd_.get(), &info) != 0) return open_error(path, errno);
   file.kind_ = S_ISREG(info.st_mode) ? Kind::regular : Kind::stream;
-  if (file.kind_ != Kind::regular) return file;
-  const Status emptied = empty(file.fd_, info, path);
-  return emptied ? Result<LineFile>(std::move(file)) : emptied.error();
+  if (file.kind_ == Kind::regular && info.st_size > 0 && ::ftruncate(file.fd_.get(), 0) != 0)
+    return open_error(path, errno);
+  return file;
 }
 
 Result<LineFile> LineFile::create(const std::string& path, mode_t mode) {

@@ -56,6 +56,10 @@ class LineFile {
   bool stalled_ = false;
 };
 
+// An output as LineFile::open opens it, but with what it holds: made where it is missing, O_APPEND and O_NONBLOCK.
+// Refused where a stranger put something in its place (os/output_target.h).
+Result<Fd> open_to_append(const std::string& path, mode_t mode);
+
 // Whether a LineFile of this or another process has the file locked.
 enum class LockState { held, free, unknown };
 LockState probe_lock(const std::string& path);

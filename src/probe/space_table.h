@@ -1,5 +1,6 @@
 // SpaceTable: how full the local file systems are. The mounts are parsed again only after the kernel said that they
-// changed, which is asked at most once a second. Not thread-safe; no allocation while the mounts stay the same.
+// changed, which is asked at most once a second, or where a mount point leads to another file system by now. Not
+// thread-safe; no allocation while the mounts stay the same.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -30,6 +31,7 @@ class SpaceTable {
 
  private:
   void parse_mounts();
+  bool sum_up(Space& sum);
 
   std::string path_;
   MountWatch watch_;

@@ -1,6 +1,5 @@
 // The output "markdown": a section of Markdown behind what the file holds, with one write, when the run ends: several
 // steps of a CI job share one summary. From the run store, which `tacho export` reads too; without one from the rows.
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,14 +24,15 @@ Status append_once(const std::string& path, std::string_view text) {
     auto out = LineFile::open("-");
     return out ? out->write(text, 10 * LineFile::kWaitMs) : Status(out.error());
   }
-  const Fd file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666));
-  if (!file) return system_error("cannot write", path, errno);
+  // Looked at when the run began, and again now: anybody may have put something there meanwhile.
+  const auto file = open_to_append(path, 0666);
+  if (!file) return file.error();
   struct stat info {};
-  if (::fstat(file.get(), &info) == 0 && S_ISREG(info.st_mode) &&
+  if (::fstat(file->get(), &info) == 0 && S_ISREG(info.st_mode) &&
       info.st_size + static_cast<off_t>(text.size()) > kMostSummary)
     return Error{Code::invalid, "the summary would be larger than 1 MiB, and is left as it is", path,
                  "tacho export -f markdown writes the section elsewhere"};
-  const ssize_t written = ::write(file.get(), text.data(), text.size());
+  const ssize_t written = ::write(file->get(), text.data(), text.size());
   if (written == static_cast<ssize_t>(text.size())) return ok();
   return system_error("cannot write all of the summary", path, written < 0 ? errno : ENOSPC);
 }

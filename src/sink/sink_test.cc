@@ -120,6 +120,21 @@ TEST(Sinks, MetricsTextTellsWhatIsKnownByNowAndOutlivesItsFolder) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1) << "nothing temporary stays";
 }
 
+// Long after the output was looked at: the section is written when the run ends.
+TEST(Sinks, ASummaryThatSomebodyReplacedMeanwhileIsLeftAlone) {
+  const TempDir dir;
+  const std::string open = dir / "open", section = open + "/section";
+  std::filesystem::create_directory(open);
+  std::filesystem::permissions(open, std::filesystem::perms(01777));
+  auto sink = open_sink("markdown:" + section, {});
+  ASSERT_TRUE(sink);
+  ASSERT_TRUE((*sink)->begin(sample_run(), sample_schema()));
+  spill(dir / "precious", "ours");
+  std::filesystem::create_hard_link(dir / "precious", section);
+  EXPECT_FALSE((*sink)->end(sample_run()));
+  EXPECT_EQ(slurp(dir / "precious"), "ours");
+}
+
 TEST(Sinks, StandardStreamsNeedNoFormat) {
   EXPECT_EQ(opened("-"), "ok");
   EXPECT_EQ(opened("stderr:"), "ok");

@@ -253,6 +253,7 @@ void live(Random random, int depth) {
       case 7:
         if (with('m')) {
           const size_t bytes = static_cast<size_t>(1 + random.below(12)) << 20;
+          g_ledger->forked_kib += static_cast<int64_t>(bytes >> 10);  // before: it may have ended by the next walk
           void* block = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
           if (block == MAP_FAILED) std::exit(2);
           std::memset(block, 1, bytes);

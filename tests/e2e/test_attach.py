@@ -68,7 +68,9 @@ class Attach(Case):
                   "sys.stdin.readline()\nchild.stdin.close()\nchild.wait()\nprint('reaped', flush=True)\nsys.stdin.readline()")
         parent = self.target(sys.executable, "-S", "-c", script)
         process = self.spawn("attach", "-q", "-i", "10s", "--pid", parent.stdout.readline().strip())
-        self.assertTrue(until(lambda: self.run_folders() and os.path.exists(os.path.join(self.run_folders()[0], "metrics.csv"))), "no run")
+        # Its header comes behind the reading from which everything counts.
+        begun = [os.path.join(folder, "metrics.csv") for folder in until(self.run_folders)]
+        self.assertTrue(until(lambda: os.path.exists(begun[0]) and os.path.getsize(begun[0])), "no run")
         process.send_signal(signal.SIGSTOP)
         parent.stdin.write("go\n")
         parent.stdin.flush()

@@ -1,12 +1,13 @@
 """attach --detach, --no-children, stop and version --json: what packages of other languages stand on."""
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 
-from support import TACHO, Case, burner, process_state, until
+from support import IS_ROOT, TACHO, Case, burner, process_state, until
 
 # Waits for lines of "PYTHON" to run, and answers each.
 TARGET = """
@@ -184,6 +185,27 @@ class Detached(Case):
         self.assertEqual(done.rc, 125, done)
         self.assertIn("not here", done.err)
         self.do(stranger, "pass")
+        self.assertEqual(self.tacho("stop", line["folder"]).rc, 0)
+
+    def test_stop_obeys_no_stranger(self):
+        """In a store that others write to: another user's run.json names a process of ours."""
+        if not IS_ROOT:
+            self.skipTest("only root makes another user's file")
+        target, ours = self.target(), self.target()
+        line = self.detach(target.pid, "-i", "1h")
+        with open(f"/proc/{ours.pid}/stat", encoding="utf-8") as file:
+            begun = file.read().rsplit(")", 1)[1].split()[19]
+        with open(os.path.join(line["folder"], "run.json"), encoding="utf-8") as file:
+            text = re.sub(r'"tracker_start_ticks":\d+', f'"tracker_start_ticks":{begun}', file.read())
+        planted = os.path.join(self.store, "20200101-abcdefabcdef")
+        os.mkdir(planted)
+        self.write(os.path.join(planted, "run.json"), text.replace(f'"tracker_pid":{line["agent_pid"]},', f'"tracker_pid":{ours.pid},'))
+        os.link(os.path.join(line["folder"], "metrics.csv"), os.path.join(planted, "metrics.csv"))  # whose lock is held
+        os.chown(os.path.join(planted, "run.json"), 65534, 65534)
+        done = self.tacho("stop", planted)
+        self.assertEqual(done.rc, 125, done)
+        self.assertIn("of somebody else", done.err)
+        self.do(ours, "pass")
         self.assertEqual(self.tacho("stop", line["folder"]).rc, 0)
 
     def test_alone(self):

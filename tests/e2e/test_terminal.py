@@ -148,6 +148,15 @@ class Terminal(Case):
         self.type("exit\n")
         self.process.wait(30)
 
+    def test_a_terminal_that_is_closed_on_the_leader_of_its_session(self):
+        """As of `ssh -t host tacho run ...`: the kernel tells the leader alone, which is tacho."""
+        self.open("sh", "-c", f"exec {TACHO} run -q -- sleep 60")
+        self.assertTrue(until(lambda: self.find("sleep")))
+        os.close(self.master)
+        self.master = os.open("/dev/null", os.O_RDONLY)
+        self.assertTrue(until(lambda: not self.find("sleep")), "the job was not told")
+        self.assertTrue(until(lambda: self.the_run()[0]["outcome"].get("exit_code") == 129))
+
     def test_hang_up(self):
         """The terminal goes away: the job gets HUP and the run is closed."""
         self.open("bash", "--norc", "-i")

@@ -85,16 +85,28 @@ struct Fit {
   std::string folder, words;  // words: for a list of several
 };
 
+// Where nothing of that path is there: jobs are called so, too (team/train, report.html).
+Result<StoredRun> job_or(const std::string& store_dir, const std::string& name, const Error& error) {
+  auto of_job = newest(store_dir, name, 0, name);
+  return of_job ? std::move(of_job) : Result<StoredRun>(error);
+}
+
+Result<StoredRun> by_path(const std::string& store_dir, const std::string& name) {
+  std::string folder = name;
+  if (folder.ends_with("/run.json")) folder.resize(folder.size() - 9);
+  else if (folder.ends_with('/')) folder.pop_back();
+  auto stored = read_run(folder);
+  return stored || file_exists(folder) ? std::move(stored) : job_or(store_dir, name, stored.error());
+}
+
 }  // namespace
 
 Result<StoredRun> find_run(const std::string& store_dir, const std::string& name) {
   if (name.empty()) return Error{Code::invalid, "a run needs a name", "", "an id from tacho runs, or last"};
   if (const auto found = by_age(store_dir, name)) return *found;
-  if (auto error = other_file(name); error && !file_exists(store_dir + "/" + name + "/run.json")) return *error;
-  if (name.find('/') != std::string::npos) {
-    if (name.ends_with("/run.json")) return read_run(name.substr(0, name.size() - 9));
-    return read_run(name.ends_with('/') ? name.substr(0, name.size() - 1) : name);
-  }
+  if (auto error = other_file(name); error && !file_exists(store_dir + "/" + name + "/run.json"))
+    return job_or(store_dir, name, *error);
+  if (name.find('/') != std::string::npos) return by_path(store_dir, name);
   const std::string of_id = store_dir + "/" + name;
   if (file_exists(of_id + "/run.json")) {
     if (const Status ours = check_run_store(store_dir); !ours) return ours.error();

@@ -233,13 +233,20 @@ TEST(StoredRuns, ByAgeAndByJobName) {
   EXPECT_EQ(id("train"), "0002");
   EXPECT_EQ(id("eval"), "0003");
   EXPECT_EQ(id("last:face"), "0005");
+  // A job is called as somebody likes, also like a path or a file that is not there.
+  int count = 6;
+  for (const char* name : {"team/train", "report.html", "run.csv", "lastly"}) {
+    const std::string digits = "000" + std::to_string(count++);
+    put_run(dir, named("20261114-00000000" + digits, name, 0), 1, 1);
+    EXPECT_EQ(id(name), digits) << name;
+  }
   // A job name that is a part of another run's id: never guessed.
   const auto several = find_run(dir.path(), "face");
   ASSERT_FALSE(several);
   EXPECT_EQ(several.error().code, Code::invalid);
   EXPECT_NE(several.error().hint.find("last:face"), std::string::npos);
   EXPECT_NE(several.error().hint.find("20261115-0000000f"), std::string::npos);
-  EXPECT_EQ(find_run(dir.path(), "last~5").error().code, Code::gone);
+  EXPECT_EQ(find_run(dir.path(), "last~50").error().code, Code::gone);
   EXPECT_EQ(find_run(dir.path(), "last~x").error().code, Code::invalid);
   EXPECT_EQ(find_run(dir.path(), "last:nothing").error().code, Code::gone);
 }
