@@ -265,7 +265,8 @@ class Upload(Delivery):
 
     def test_uploads_go_on_while_nothing_can_be_renewed(self):
         self.use({"life_s": 200})
-        self.service.api_faults({"match": {"path": ".*/refresh-credentials"}, "action": {"status": 500}})
+        # Also where the service asks for patience with this one call: the old ones are good, and so is the way to close the run.
+        self.service.api_faults({"match": {"path": ".*/refresh-credentials"}, "action": {"status": 500, "headers": {"Retry-After": "300"}}})
         self.batches(1.5)
         first_put = self.service.s3.log[0]["time"]
         self.assertEqual(len([call for call in self.service.calls("/refresh-credentials") if call["time"] < first_put]), 1)
