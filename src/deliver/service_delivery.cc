@@ -19,7 +19,6 @@ constexpr int kMaxOthers = 5;
 constexpr int kMaxRegistrations = 3;
 constexpr int64_t kInlineBytes = 4 * kMiB;
 constexpr int64_t kHeartbeat_ns = 60 * kNsPerSec;
-constexpr int64_t kRenewal_ns = 5 * kNsPerSec;  // a request for new credentials while the old ones are good
 
 }  // namespace
 
@@ -77,9 +76,8 @@ Step ServiceDelivery::work() {
   const Segment* next = next_of(all);
   const bool wants_objects = closing ? !prefers_inline(all) : s3_is_possible();
   if (next != nullptr && wants_objects) {
-    const bool stale = !uploader_.has_credentials() || must_refresh_ || now >= uploader_.refresh_at_ns();
-    const bool usable = uploader_.has_credentials() && !must_refresh_ && now < uploader_.expire_at_ns();
-    if (stale && now >= (usable ? std::max(api_next_ns_, renewal_next_ns_) : api_next_ns_)) return refresh();
+    const bool usable = credentials_usable();
+    if ((!usable || is_renewal_due()) && now >= api_next_ns_) return refresh();
     if (usable && now >= s3_next_ns_) return upload(*next);
     return wait_until(usable ? s3_next_ns_ : api_next_ns_);
   }
@@ -135,13 +133,8 @@ void ServiceDelivery::take_prefix(const Registration& registration) {
 
 Step ServiceDelivery::refresh() {
   std::optional<AwsCredentials> fresh;
-  const bool usable = credentials_usable();
-  // Where they are renewed ahead of time nothing waits for a service that does not answer.
-  int64_t limit_ns = usable ? kRenewal_ns : 0;
-  if (usable && deadline_ns_ > 0) limit_ns = std::min(limit_ns, (deadline_ns_ - now_ns()) / 4);
-  api_->set_limit_ms(usable ? std::max<int64_t>(1, limit_ns / kNsPerMs) : 0);
-  const CallResult result = api_->refresh(state_.run_id, fresh);
-  api_->set_limit_ms(0);
+  CallResult result;
+  renew([&] { result = api_->refresh(state_.run_id, fresh); });
   if (result.what == ErrorClass::none) {
     uploader_.note_server_date(api_->date());
     uploader_.take(std::move(fresh), api_->server_now_ns(), now_ns(), true);
@@ -152,20 +145,18 @@ Step ServiceDelivery::refresh() {
     return wait_until(now_ns());
   }
   if (result.what == ErrorClass::gone) return gone();
-  if (credentials_usable()) return keep_old_credentials(result);
+  if (credentials_usable()) return not_renewed(result);
   if (result.what == ErrorClass::conflict)
     return must_refresh_ = false, s3_blocked_until_ns_ = now_ns() + kRefusedPause_ns, wait_until(now_ns());
   return failed(result, "the credentials for uploads cannot be renewed yet");
 }
 
 // Neither uploads nor the end of the run wait for new ones, whatever the service says of them.
-Step ServiceDelivery::keep_old_credentials(const CallResult& result) {
+Step ServiceDelivery::not_renewed(const CallResult& result) {
   shared_.notices.warn("renewal", "the credentials for uploads cannot be renewed yet: " + result.text +
                                       "; the old ones are used while they are valid");
-  const bool temporary = result.what == ErrorClass::temporary && !result.refused;
-  renewal_next_ns_ = now_ns() + kNsPerMs * (temporary ? renewal_backoff_.next_ms(chance(), result.retry_after_ms)
-                                                      : renewal_backoff_.next_ms_at_least(kOtherPause_ms, chance(),
-                                                                                          result.retry_after_ms));
+  const int64_t least_ms = result.what == ErrorClass::temporary && !result.refused ? 0 : kOtherPause_ms;
+  keep_old_credentials(renewal_backoff_.next_ms_at_least(least_ms, chance(), result.retry_after_ms));
   return wait_until(now_ns());
 }
 

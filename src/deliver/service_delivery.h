@@ -25,7 +25,7 @@ class ServiceDelivery final : public CsvDelivery {
   Step work() override;
   Step register_run();
   Step refresh();
-  Step keep_old_credentials(const CallResult& result);
+  Step not_renewed(const CallResult& result);
   Step close();
   Step finish_with(Json body, CsvSource* csv, int64_t rows);
   Step finished(const Processing& processing, int64_t rows);
@@ -42,7 +42,6 @@ class ServiceDelivery final : public CsvDelivery {
   std::string heartbeat_path_;
   int64_t born_ns_, heartbeat_next_ns_ = 0;
   int64_t api_next_ns_ = 0, api_not_before_ns_ = 0;  // the second: what the service asked for with Retry-After
-  int64_t renewal_next_ns_ = 0;                      // of credentials that are still good
   int others_ = 0, registrations_ = 0;
   bool inline_refused_ = false;
   bool had_objects_ = false;  // under the name of a run that the service forgot

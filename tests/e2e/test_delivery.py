@@ -337,6 +337,13 @@ class Upload(Delivery):
         self.assertEqual(rows, self.local_rows())
         self.assertEqual(self.spools(), [])
 
+    def test_all_of_the_time_is_for_the_bucket(self):
+        self.service.s3.config["credentials"] = {"AKIAME": {"secret_key": "secret"}}
+        self.service.s3_faults({"match": {"method": "PUT", "nth": 1}, "action": {"delay_s": 1.8}})
+        env = {"AWS_ACCESS_KEY_ID": "AKIAME", "AWS_SECRET_ACCESS_KEY": "secret", "TACHO_S3_ENDPOINT": self.service.s3_server.url, "TACHO_FINISH_TIMEOUT": "3"}
+        done = self.tacho("run", "-o", "s3://data/my/runs", "--", "true", env=env)
+        self.assertEqual((done.rc, self.spools(), [entry["puts"] for entry in self.service.s3.listing().values()]), (0, [], [1]), done)
+
 
 class Finish(Delivery):
     def test_short_run(self):
