@@ -17,6 +17,13 @@ TableCell cell_of(const JsonReader& json, Token token) {
   return {token, token == Token::string || token == Token::number ? json.text() : std::string_view()};
 }
 
+// Tables are written in the case of the names that they have, and the same columns are meant.
+void assign_lower(std::string& to, std::string_view name) {
+  to.assign(name);
+  for (char& c : to)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+}
+
 // Members of the object that was just opened: each name goes to the function, which reads the value. False where the
 // document is broken.
 template <class Member>
@@ -64,7 +71,7 @@ Status LineReader::read(std::string_view line, CellTarget& target) {
 }
 
 bool LineReader::column(JsonReader& json, CellTarget& target) {
-  column_.assign(json.text());
+  assign_lower(column_, json.text());
   const Token first = json.next();
   if (first != Token::array) return element(json, first, 0, target);
   return each_element(json, [&](size_t at, Token token) { return element(json, token, at, target); });
@@ -74,7 +81,7 @@ bool LineReader::element(JsonReader& json, Token first, size_t at, CellTarget& t
   if (is_scalar(first)) return target.cell(column_, at, {}, cell_of(json, first)), true;
   if (first != Token::object) return json.skip(first);
   return each_member(json, [&] {
-    member_.assign(json.text());
+    assign_lower(member_, json.text());
     const Token token = json.next();
     if (!is_scalar(token)) return json.skip(token);
     return target.cell(column_, at, member_, cell_of(json, token)), true;

@@ -32,6 +32,9 @@ TEST(AnalyzeRow, LinesAsBigQueryWritesThem) {
   Seen again;  // a bad line leaves nothing behind
   EXPECT_TRUE(reader.read(R"({"a":"b"})", again));
   EXPECT_EQ(again.text, "a0=b;");
+  Seen other_case;  // a table's columns may be written otherwise, and rows go into them as they are called there
+  EXPECT_TRUE(reader.read(R"({"Start_Time":"X","INPUTS":[{"Key":"K"}]})", other_case));
+  EXPECT_EQ(other_case.text, "start_time0=X;inputs0key=K;");
 }
 
 TEST(AnalyzeRow, PagesOfTheApi) {

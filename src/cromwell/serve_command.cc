@@ -93,6 +93,7 @@ Result<Plan> make_plan(const CromwellOptions& options) {
   plan.sizes = std::move(*sizes);
   plan.callers = std::move(*callers);
   plan.limits.jobs = *jobs;
+  plan.sizes.callers = static_cast<size_t>(*jobs);
   plan.upload.skip_existing = !options.no_skip_existing;
   plan.upload.hold_without_sizes = true;
   plan.upload.sender.patience_ms = kServicePatienceMs;

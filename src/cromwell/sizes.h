@@ -1,7 +1,9 @@
 // Sizes of Cloud Storage objects (cromwell-bigquery.md §3.7): many look-ups at once over kept connections, at most
-// `parallel` of them, each path once; answers are kept in a cache. Every path gets an answer, whatever the service
-// does. Thread-safe: it serves one caller at a time, so that the limit holds for the whole process.
+// `parallel` of them in the whole process, each path once; answers are kept in a cache. Every path gets an answer,
+// whatever the service does. Thread-safe: callers share the limit, the cache and what is being asked for, and none of
+// them waits for a bucket that hangs another one.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -15,6 +17,7 @@
 #include "base/result.h"
 #include "net/google/google_token.h"
 #include "net/http/http_multi.h"
+#include "os/thread.h"
 
 namespace tacho {
 
@@ -27,6 +30,7 @@ struct SizeSettings {
   std::string base_url;      // gcs_base_url
   std::string user_project;  // --gcs-user-project, for buckets whose requester pays
   size_t parallel = 32;      // GCS_QUERY_THROTTLE
+  size_t callers = 1;        // at once: each has its share of it
   size_t cache_entries = 50'000;
   int64_t first_wait_ms = 1'000, last_wait_ms = 32'000;
   GoogleAuthSettings auth;
@@ -39,6 +43,28 @@ SizeAnswer classify_size(int status, std::string_view body, int64_t& bytes);
 struct SizeCounts {
   uint64_t unknown = 0;  // deleted, forbidden, no object: NULL for good
   uint64_t failed = 0;   // six tries without an answer, or credentials that do not work: NULL for now
+};
+
+// The token that all look-ups carry. Thread-safe.
+class SizeToken {
+ public:
+  explicit SizeToken(const SizeSettings& settings);
+  // What a request carries, empty where there are no credentials at all; `number` tells it from later ones. An Error:
+  // nothing can be asked (io: for now).
+  Result<std::string> get(uint64_t& number);
+  // If the same token is refused many times, it is renewed once.
+  void refuse(uint64_t number);
+
+ private:
+  const SizeSettings& settings_;
+  std::mutex mutex_;
+  HttpClient http_;
+  GoogleToken token_;
+  bool use_token_;
+  uint64_t number_ = 0;
+  int64_t without_until_ns_ = 0;  // there are no credentials; they are not looked for with every request
+  std::optional<Error> failure_;  // the last one, which holds for a moment
+  int64_t pause_until_ns_ = 0;
 };
 
 class SizeLookup {
@@ -55,31 +81,28 @@ class SizeLookup {
     std::optional<int64_t> bytes;
     int64_t until_ns = 0;  // an object that is not there may come
   };
-  struct Pending;
+  struct Question;  // of one path
+  class Round;      // of one caller
+  using Questions = std::vector<std::shared_ptr<Question>>;
   using Entries = std::list<Entry>;
 
   const Entry* cached(std::string_view path);
   void remember(std::string_view path, std::optional<int64_t> bytes);
-  void ask(std::vector<Pending>& pending);
-  bool start(std::vector<Pending>& pending, size_t which);  // false: nothing was sent; it is settled or waits
-  void settle(Pending& one, const HttpReply& reply);
-  static void wait_or_fail(Pending& one, int64_t asked_ms);
-  // What a request carries; an Error: nothing can be asked (io: for now).
-  Result<std::string> bearer();
+  // `own`: those of `wanted` that nobody asks for yet.
+  void take_on(const std::vector<std::string_view>& paths, std::vector<std::optional<int64_t>>& known,
+               Questions& wanted, Questions& own, SizeCounts& counts);
+  void settle(const Questions& asked, std::unique_ptr<HttpMulti> connections);
+  std::unique_ptr<HttpMulti> take_connections();
 
   SizeSettings settings_;
-  std::mutex mutex_;
-  HttpClient http_;  // for tokens
-  GoogleToken token_;
-  HttpMulti multi_{HttpMulti::Kind::remote};
-  bool use_token_ = false;
-  uint64_t token_number_ = 0;           // if the same token is refused many times, it is renewed once
-  int64_t without_token_until_ns_ = 0;  // there are no credentials; they are not looked for with every request
-  std::optional<Error> token_failure_;  // the last one, which holds for a moment
-  int64_t token_pause_until_ns_ = 0;
-  Entries entries_;  // the last used first
+  SizeToken token_;
+  std::atomic<uint64_t> requests_ = 0;
+  WaitLock lock_;  // guards all below; waited for, where others ask for the same
+  std::unordered_map<std::string_view, std::shared_ptr<Question>> open_;
+  std::vector<std::unique_ptr<HttpMulti>> connections_;  // of callers that are gone
+  size_t rounds_ = 0;                                    // of callers that ask
+  Entries entries_;                                      // the last used first
   std::unordered_map<std::string_view, Entries::iterator> by_path_;
-  uint64_t requests_ = 0;
 };
 
 }  // namespace tacho

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 #include "cromwell/existing.h"
 #include "support/double.h"
 #include "support/temp_dir.h"
@@ -84,6 +88,27 @@ TEST_F(SizesWithToken, OneThatStaysInTroubleIsAFailureAndNotAnUnknownSize) {
     EXPECT_EQ(counts.unknown, 0u) << how;
     EXPECT_EQ(requests(), "[]") << "nobody is asked as a stranger: " << how;
   }
+}
+
+TEST_F(SizesWithToken, ABucketThatHangsOneCallerHangsNoOther) {
+  storage_.fault(R"({"path":".*/b/hangs/.*"})", R"({"delay_s":1.5})");
+  settings_.callers = 2;
+  SizeLookup lookup(settings_);
+  std::atomic<bool> over = false;
+  SizeCounts its_counts, counts;
+  std::thread other([&] {
+    lookup.sizes({"gs://hangs/a", "gs://b/one"}, its_counts);
+    over = true;
+  });
+  while (storage_.log().find("/b/b/o/one") == std::string::npos)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_EQ(lookup.sizes({"gs://b/two"}, counts)[0], 2);
+  EXPECT_FALSE(over);
+  // What is being asked for is not asked for again, but waited for.
+  EXPECT_EQ(lookup.sizes({"gs://b/one", "gs://hangs/a"}, counts)[0], 1);
+  other.join();
+  EXPECT_EQ(lookup.requests(), 3u);
+  EXPECT_EQ(counts.unknown, 1u);
 }
 
 TEST_F(SizesWithToken, ATokenThatIsRefusedTwiceSaysNothingAboutTheFile) {

@@ -12,6 +12,7 @@
 namespace tacho {
 namespace {
 
+constexpr int64_t kRenewAgain_ms = 30'000;
 constexpr int kMaxRefusalsAtEnd = 2;  // by a bucket, each of credentials that were fetched anew
 
 std::string_view without_slashes(std::string_view uri) {
@@ -32,6 +33,12 @@ std::string bucket_is_elsewhere(const SpoolMeta& meta) {
          " and is left alone (TACHO_S3_ENDPOINT says where buckets are)";
 }
 
+// All of the time is for the bucket: there is no other way.
+void BucketDelivery::finish(int64_t deadline_ns) {
+  CsvDelivery::finish(deadline_ns);
+  upload_deadline_ns_ = deadline_ns;
+}
+
 bool BucketDelivery::sends_too(const SpoolMeta& leftover) const {
   return !meta_.bucket_uri.empty() && leftover.kind == kBucketKind && is_our_s3(leftover) &&
          without_slashes(leftover.bucket_uri) == without_slashes(meta_.bucket_uri);
@@ -44,9 +51,8 @@ Step BucketDelivery::work() {
   if (now_ns() < s3_next_ns_) return wait_until(s3_next_ns_);
   state_.prefix = meta_.bucket_uri;
   state_.run_id = meta_.run;
-  if (!uploader_.has_credentials() || must_refresh_ || now_ns() >= uploader_.refresh_at_ns()) {
+  if (!credentials_usable() || is_renewal_due())
     if (const auto step = find_credentials()) return *step;
-  }
   return deliver(*next);
 }
 
@@ -58,14 +64,15 @@ Step BucketDelivery::finished(const std::vector<Segment>& all) {
 }
 
 std::optional<Step> BucketDelivery::find_credentials() {
-  auto found = shared_.bucket_credentials(meta_);
+  Result<AwsCredentials> found = Error{};
+  renew([&] { found = shared_.bucket_credentials(meta_); });
   if (found) {
     uploader_.take(std::move(*found), uploader_.server_now_ns(), now_ns(), true);
     must_refresh_ = false;
     return std::nullopt;
   }
   // Old ones that are still good do until there are others.
-  if (credentials_usable()) return std::nullopt;
+  if (credentials_usable()) return keep_old_credentials(kRenewAgain_ms), std::nullopt;
   reason_ = found.error().message();
   shared_.notices.warn("credentials",
                        "no credentials for " + meta_.bucket_uri + ": " + reason_ + "; the rows are kept");

@@ -13,6 +13,7 @@ class BucketDelivery final : public CsvDelivery {
  public:
   BucketDelivery(SpoolRun run, Role role, Delivering& shared) : CsvDelivery(std::move(run), role, shared) {}
 
+  void finish(int64_t deadline_ns) override;
   bool is_registered() const override { return is_loaded(); }
   bool sends_too(const SpoolMeta& leftover) const override;
 

@@ -10,6 +10,7 @@ namespace tacho {
 namespace {
 
 constexpr int64_t kLongestCsvPauseAtEnd_ns = 5 * kNsPerSec;
+constexpr int64_t kRenewalAhead_ns = 5 * kNsPerSec;
 
 }  // namespace
 
@@ -61,6 +62,14 @@ Step CsvDelivery::undescribed(const Error& error) {
     shared_.notices.must("somebody removed " + run_.folder() +
                          "; rows that were not sent before are in the run store only");
   return left(error.message());
+}
+
+void CsvDelivery::renew(const std::function<void()>& ask) {
+  int64_t limit_ns = kRenewalAhead_ns;
+  if (deadline_ns_ > 0) limit_ns = std::clamp<int64_t>((deadline_ns_ - now_ns()) / 4, kNsPerMs, limit_ns);
+  if (credentials_usable()) shared_.http.end_by(system_clock().monotonic_ns() + limit_ns);
+  ask();
+  shared_.http.end_by(0);
 }
 
 const Segment* CsvDelivery::next_of(const std::vector<Segment>& all) const {

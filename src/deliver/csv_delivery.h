@@ -2,7 +2,9 @@
 // what is damaged, and putting one sealed segment as an object. The derived class says in work() what is next.
 // Everything is idempotent: same keys, same bytes, same URIs. Not thread-safe.
 #pragma once
+#include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <random>
 #include <string>
 #include <vector>
@@ -33,6 +35,11 @@ class CsvDelivery : public SpooledDelivery {
   bool credentials_usable() const {
     return uploader_.has_credentials() && !must_refresh_ && now_ns() < uploader_.expire_at_ns();
   }
+  // Credentials are renewed ahead of time. While the old ones are good nobody waits long for the new ones, nor asks for
+  // them again and again. Asks what `ask` asks.
+  bool is_renewal_due() const { return now_ns() >= std::max(uploader_.refresh_at_ns(), renewal_next_ns_); }
+  void renew(const std::function<void()>& ask);
+  void keep_old_credentials(int64_t pause_ms) { renewal_next_ns_ = now_ns() + pause_ms * 1'000'000; }
   bool save();  // told once when it does not work, and counted
 
   Step left(std::string reason) override;
@@ -46,6 +53,7 @@ class CsvDelivery : public SpooledDelivery {
   int64_t upload_deadline_ns_ = 0;
   int64_t s3_next_ns_ = 0, s3_not_before_ns_ = 0;  // the second: what a server asked for with Retry-After
   int64_t s3_blocked_until_ns_ = 0;                // fresh credentials were refused too
+  int64_t renewal_next_ns_ = 0;
   int failures_after_end_ = 0, unsaved_ = 0;
   bool must_refresh_ = false, told_outage_ = false;
 

@@ -76,9 +76,8 @@ Step ServiceDelivery::work() {
   const Segment* next = next_of(all);
   const bool wants_objects = closing ? !prefers_inline(all) : s3_is_possible();
   if (next != nullptr && wants_objects) {
-    const bool stale = !uploader_.has_credentials() || must_refresh_ || now >= uploader_.refresh_at_ns();
-    const bool usable = uploader_.has_credentials() && !must_refresh_ && now < uploader_.expire_at_ns();
-    if (stale && now >= api_next_ns_) return refresh();
+    const bool usable = credentials_usable();
+    if ((!usable || is_renewal_due()) && now >= api_next_ns_) return refresh();
     if (usable && now >= s3_next_ns_) return upload(*next);
     return wait_until(usable ? s3_next_ns_ : api_next_ns_);
   }
@@ -134,20 +133,31 @@ void ServiceDelivery::take_prefix(const Registration& registration) {
 
 Step ServiceDelivery::refresh() {
   std::optional<AwsCredentials> fresh;
-  const CallResult result = api_->refresh(state_.run_id, fresh);
+  CallResult result;
+  renew([&] { result = api_->refresh(state_.run_id, fresh); });
   if (result.what == ErrorClass::none) {
     uploader_.note_server_date(api_->date());
     uploader_.take(std::move(fresh), api_->server_now_ns(), now_ns(), true);
     must_refresh_ = false;
     api_backoff_.reset();
+    renewal_backoff_.reset();
     others_ = 0;
     return wait_until(now_ns());
   }
+  if (result.what == ErrorClass::gone) return gone();
+  if (credentials_usable()) return not_renewed(result);
   if (result.what == ErrorClass::conflict)
     return must_refresh_ = false, s3_blocked_until_ns_ = now_ns() + kRefusedPause_ns, wait_until(now_ns());
-  const Step step = failed(result, "the credentials for uploads cannot be renewed yet");
-  // Old ones that are still good do not wait for others.
-  return step.kind == Step::Kind::wait && credentials_usable() ? wait_until(now_ns()) : step;
+  return failed(result, "the credentials for uploads cannot be renewed yet");
+}
+
+// Neither uploads nor the end of the run wait for new ones, whatever the service says of them.
+Step ServiceDelivery::not_renewed(const CallResult& result) {
+  shared_.notices.warn("renewal", "the credentials for uploads cannot be renewed yet: " + result.text +
+                                      "; the old ones are used while they are valid");
+  const int64_t least_ms = result.what == ErrorClass::temporary && !result.refused ? 0 : kOtherPause_ms;
+  keep_old_credentials(renewal_backoff_.next_ms_at_least(least_ms, chance(), result.retry_after_ms));
+  return wait_until(now_ns());
 }
 
 Step ServiceDelivery::close() {
@@ -207,7 +217,7 @@ Step ServiceDelivery::idle() {
   if (s3_blocked_until_ns_ > now) wake_ns = s3_blocked_until_ns_;
   if (!state_.prefix.empty() && uploader_.has_credentials()) {
     // Also without a batch that is due: it is the run's sign of life.
-    const int64_t at_ns = std::max(uploader_.renew_idle_at_ns(), api_next_ns_);
+    const int64_t at_ns = std::max({uploader_.renew_idle_at_ns(), api_next_ns_, renewal_next_ns_});
     if (at_ns <= now) return refresh();
     wake_ns = std::min(wake_ns, at_ns);
   }

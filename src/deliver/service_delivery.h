@@ -25,6 +25,7 @@ class ServiceDelivery final : public CsvDelivery {
   Step work() override;
   Step register_run();
   Step refresh();
+  Step not_renewed(const CallResult& result);
   Step close();
   Step finish_with(Json body, CsvSource* csv, int64_t rows);
   Step finished(const Processing& processing, int64_t rows);
@@ -37,7 +38,7 @@ class ServiceDelivery final : public CsvDelivery {
   void take_prefix(const Registration& registration);
 
   std::optional<Sentinel> api_;
-  Backoff api_backoff_;
+  Backoff api_backoff_, renewal_backoff_;
   std::string heartbeat_path_;
   int64_t born_ns_, heartbeat_next_ns_ = 0;
   int64_t api_next_ns_ = 0, api_not_before_ns_ = 0;  // the second: what the service asked for with Retry-After

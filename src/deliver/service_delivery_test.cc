@@ -120,6 +120,36 @@ TEST_F(Delivered, ABucketWithoutCredentialsIsNotWaitedFor) {
   EXPECT_EQ(refused.step().kind, Step::Kind::left);
 }
 
+// While the old ones are good, whoever gives new ones is asked with little patience, and not for every batch.
+TEST_F(Delivered, ABucketIsNotKeptWaitingForNewCredentials) {
+  spill(dir_ / "s3.json", R"({"credentials":{"a":{"secret_key":"b","session_token":"","expires":9999999999}}})");
+  DoubleServer s3("s3_double.py", {"--config", dir_ / "s3.json"});
+  DoubleServer silent("echo_double.py");
+  silent.fault(R"({"path":".*"})", R"({"delay_s":60})");
+  const WithVariable endpoint("TACHO_S3_ENDPOINT", s3.url());
+  std::string meta = kMeta;
+  meta.replace(meta.find(R"("bucket_uri":"")"), 15, R"("bucket_uri":"s3://b/p")");
+  ASSERT_TRUE(writer_->write_meta(meta, false));
+  int asked = 0;
+  shared_.bucket_credentials = [&](const SpoolMeta&) -> Result<AwsCredentials> {
+    if (asked++ == 0) return AwsCredentials{"a", "b", "", system_clock().realtime_ns() + 100 * kNsPerSec, "", 0};
+    HttpRequest request;
+    request.url = silent.url();
+    const auto answer = http_.send(request);
+    return answer ? Error{Code::gone, "there was an answer", "", ""} : answer.error();
+  };
+  BucketDelivery delivery(SpoolRun(writer_->folder()), Role::beside, shared_);
+  ASSERT_TRUE(writer_->append("1,2\n") && writer_->seal());
+  delivery.step();
+  for (const char* row : {"3,4\n", "5,6\n"}) ASSERT_TRUE(writer_->append(row) && writer_->seal());
+  clock_.now_ns += 90 * kNsPerSec;
+  delivery.finish(clock_.now_ns + 400 * kNsPerMs);
+  delivery.step();
+  delivery.step();
+  EXPECT_EQ(asked, 2);
+  EXPECT_NE(s3.get("/__objects").find("000002.csv.gz"), std::string::npos) << s3.get("/__objects");
+}
+
 // sentinel.md L7: nothing was uploaded before the end, and the whole is too large for one call.
 TEST_F(Delivered, LargeRunGoesToS3First) {
   spill(dir_ / "s3.json", R"({"credentials":{}})");

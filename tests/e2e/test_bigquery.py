@@ -264,6 +264,17 @@ class Tables(BigQuery):
         self.assertIn("owner", done.err)
         self.assertEqual(len(self.cloud.rows("runtime")), 1)  # the other table is not held up
 
+    def test_a_table_with_nothing_in_common_takes_no_empty_rows(self):
+        self.cloud.make_tables({"metrics": [column("owner", "STRING")]})
+        spool = self.spool()
+        self.assertIn("no column that tacho writes", self.deliver(spool, rc=1).err)
+        self.assertEqual(self.cloud.rows("metrics"), [])
+        os.rename(spool.folder, spool.folder + "x")
+        self.use()
+        self.cloud.make_tables({"metrics": [column("owner", "STRING")]})
+        self.add(TACHO_BQ_COLUMN_WAIT="10ms")
+        self.check()
+
     def test_required_column_of_another_type(self):
         self.cloud.make_tables({"metrics": [field if field["name"] != "mem_used_gb" else column("mem_used_gb", "STRING", "REQUIRED") for field in METRICS]})
         self.assertIn("mem_used_gb", self.deliver(self.spool(), rc=1).err)

@@ -265,7 +265,8 @@ class Upload(Delivery):
 
     def test_uploads_go_on_while_nothing_can_be_renewed(self):
         self.use({"life_s": 200})
-        self.service.api_faults({"match": {"path": ".*/refresh-credentials"}, "action": {"status": 500}})
+        # Also where the service asks for patience with this one call: the old ones are good, and so is the way to close the run.
+        self.service.api_faults({"match": {"path": ".*/refresh-credentials"}, "action": {"status": 500, "headers": {"Retry-After": "300"}}})
         self.batches(1.5)
         first_put = self.service.s3.log[0]["time"]
         self.assertEqual(len([call for call in self.service.calls("/refresh-credentials") if call["time"] < first_put]), 1)
@@ -335,6 +336,13 @@ class Upload(Delivery):
             rows += self.service.object("s3://" + name).splitlines()[1:]
         self.assertEqual(rows, self.local_rows())
         self.assertEqual(self.spools(), [])
+
+    def test_all_of_the_time_is_for_the_bucket(self):
+        self.service.s3.config["credentials"] = {"AKIAME": {"secret_key": "secret"}}
+        self.service.s3_faults({"match": {"method": "PUT", "nth": 1}, "action": {"delay_s": 1.8}})
+        env = {"AWS_ACCESS_KEY_ID": "AKIAME", "AWS_SECRET_ACCESS_KEY": "secret", "TACHO_S3_ENDPOINT": self.service.s3_server.url, "TACHO_FINISH_TIMEOUT": "3"}
+        done = self.tacho("run", "-o", "s3://data/my/runs", "--", "true", env=env)
+        self.assertEqual((done.rc, self.spools(), [entry["puts"] for entry in self.service.s3.listing().values()]), (0, [], [1]), done)
 
 
 class Finish(Delivery):

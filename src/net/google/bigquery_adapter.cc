@@ -184,6 +184,7 @@ Result<BqAdapter> BqAdapter::make(const BqTableSpec& spec, const BqTableInfo& ta
 
 const std::string& BqAdapter::blocked() const { return data_->comparison.blocked; }
 const std::vector<std::string>& BqAdapter::missing() const { return data_->comparison.missing; }
+bool BqAdapter::is_empty() const { return data_->columns.empty(); }
 bool BqAdapter::can_add() const { return data_->comparison.can_add; }
 std::string BqAdapter::patched_fields_json() const {
   return data_->patched.dump(-1, ' ', false, Json::error_handler_t::replace);

@@ -96,6 +96,8 @@ BqStep BqStream::took_table() {
     phase_ = Phase::patch;
     return at_once();
   }
+  if (adapter_.is_empty())
+    return blocked("it has no column that tacho writes (name another table, or use --bq-add-columns)", kRecheckMs);
   if (!adapter_.missing().empty())
     warn("missing", "the BigQuery table " + name() +
                         " lacks columns, which are left out: " + joined(adapter_.missing()) +

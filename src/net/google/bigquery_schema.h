@@ -57,6 +57,8 @@ class BqAdapter {
   const std::string& blocked() const;
   // Columns of the spec that the table lacks or has with another type, "inputs.size_bytes" for a nested one.
   const std::vector<std::string>& missing() const;
+  // No column in common: rows would be empty, and BigQuery might take them.
+  bool is_empty() const;
   // Those that a patch can add: the table lacks them altogether.
   bool can_add() const;
   // The complete field list for a patch: the table's own verbatim and in order, ours appended.

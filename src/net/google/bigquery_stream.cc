@@ -111,6 +111,9 @@ BqStep BqStream::failed(const BqVerdict& verdict, const char* what) {
 }
 
 BqStep BqStream::send() {
+  // A table had no column of ours. Until those that were added may be used there is nothing to write into.
+  if (adapter_.is_empty() && reread_at_ns_ != 0) return {BqStep::Kind::wait, next_ns_ = reread_at_ns_};
+  if (adapter_.is_empty()) return phase_ = Phase::look, at_once();
   std::string body;
   const size_t count = take_batch(body);
   if (count == 0) return rows_.empty() ? BqStep{} : at_once();

@@ -17,7 +17,6 @@ constexpr const char* kHost = "169.254.169.254";
 constexpr int64_t kConnectMs = 2'000, kResponseMs = 2'000, kFirstWaitMs = 200, kLastWaitMs = 30'000;
 constexpr int64_t kDeadFor_ns = 300 * kNsPerSec, kTiredFor_ns = 10 * kNsPerSec, kBusyFor_ns = kNsPerSec / 2,
                   kSlice_ns = 50 * kNsPerMs;
-constexpr int kRepeats = 5;
 
 std::string host_of(std::string host) {
   for (const char* name : {"GCE_METADATA_HOST", "GCE_METADATA_IP"})
@@ -54,14 +53,14 @@ Result<HttpResponse> GceMetadata::attempt(const std::string& path, int64_t respo
   return answer;
 }
 
-Result<std::string> GceMetadata::get(const std::string& path) {
+Result<std::string> GceMetadata::get(const std::string& path, int repeats) {
   if (forbidden_ || is_dead()) return not_there(base_);
   Error last{Code::io, "the metadata server does not answer", base_ + path, "it is tried again"};
   if (clock_.monotonic_ns() < tired_until_ns_) return last;
   DoublingPause wait_ms(kFirstWaitMs, kLastWaitMs);
   bool heard = false;
   const auto hurried = [&] { return cancelled_ && cancelled_(); };
-  for (int tries = 0; tries <= kRepeats; ++tries) {
+  for (int tries = 0; tries <= repeats; ++tries) {
     const int64_t until_ns = tries == 0 ? 0 : clock_.monotonic_ns() + wait_ms.next() * kNsPerMs;
     while (clock_.monotonic_ns() < until_ns && !hurried())
       clock_.wait({}, std::min(until_ns, clock_.monotonic_ns() + kSlice_ns));

@@ -21,9 +21,9 @@ class GceMetadata {
   // `host` is host[:port] from a flag; empty: the environment, then 169.254.169.254.
   explicit GceMetadata(HttpClient& http, std::string host = {}, Clock& clock = system_clock());
 
-  // The text behind /computeMetadata/v1/, trimmed. 429, 5xx and broken connections are repeated 5 times within (from
+  // The text behind /computeMetadata/v1/, trimmed. 429, 5xx and broken connections are repeated so often within (from
   // 100 ms, doubling). not_available: not defined (404), or there is no such server (tested once); io: try again later.
-  Result<std::string> get(const std::string& path);
+  Result<std::string> get(const std::string& path, int repeats = 5);
   // The long-poll form: comes back when the value differs from that of `last_etag` (empty: at once), or after
   // timeout_s. One attempt.
   Result<GceChange> wait_for_change(const std::string& path, const std::string& last_etag, int timeout_s);

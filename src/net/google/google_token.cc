@@ -15,6 +15,7 @@ namespace tacho {
 namespace {
 
 constexpr int64_t kRefreshBefore_ns = 240 * kNsPerSec, kRefreshPause_ns = 30 * kNsPerSec;
+constexpr int64_t kAheadMs = 2'000;  // for a new token while the old one is valid
 constexpr size_t kFileLimit = 1u << 20;
 
 std::string default_credentials_path() {
@@ -96,7 +97,7 @@ Status GoogleToken::detect() {
   return ok();
 }
 
-Result<GoogleTokenAnswer> GoogleToken::exchange(const std::string& url, const std::string& form) {
+Result<GoogleTokenAnswer> GoogleToken::exchange(const std::string& url, const std::string& form, bool ahead) {
   if (const Status good = check_url(url); !good) return good.error();
   HttpRequest request;
   request.method = "POST";
@@ -104,6 +105,7 @@ Result<GoogleTokenAnswer> GoogleToken::exchange(const std::string& url, const st
   request.headers = {{"Content-Type", "application/x-www-form-urlencoded"}};
   request.body = form;
   request.body_limit = kFileLimit;
+  if (ahead) request.connect_ms = request.response_ms = request.total_ms = kAheadMs;
   const auto answer = http_.send(request);
   ::explicit_bzero(request.body.data(), request.body.size());
   if (!answer) return answer.error();
@@ -118,9 +120,9 @@ Result<GoogleTokenAnswer> GoogleToken::exchange(const std::string& url, const st
                temporary ? "it is tried again" : "check that the key or the login is still valid, and the clock"};
 }
 
-Result<GoogleTokenAnswer> GoogleToken::from_metadata() {
-  const auto text =
-      metadata_.get("instance/service-accounts/default/token?scopes=" + percent_encode(scope_text(','), false));
+Result<GoogleTokenAnswer> GoogleToken::from_metadata(bool ahead) {
+  const std::string path = "instance/service-accounts/default/token?scopes=" + percent_encode(scope_text(','), false);
+  const auto text = ahead ? metadata_.get(path, 0) : metadata_.get(path);
   if (!text && text.error().code == Code::not_available)
     return Error{Code::not_available, "there are no Google credentials", "",
                  "set GOOGLE_APPLICATION_CREDENTIALS, or give the machine a service account"};
@@ -129,10 +131,10 @@ Result<GoogleTokenAnswer> GoogleToken::from_metadata() {
   return Error{Code::io, "the metadata server's token makes no sense", "", "it is tried again"};
 }
 
-Result<GoogleTokenAnswer> GoogleToken::fetch() {
+Result<GoogleTokenAnswer> GoogleToken::fetch(bool ahead) {
   if (kind_ == Kind::unknown)
     if (const Status found = detect(); !found) return found.error();
-  if (kind_ == Kind::metadata) return from_metadata();
+  if (kind_ == Kind::metadata) return from_metadata(ahead);
   if (kind_ == Kind::token_file) {
     auto text = read_secret(settings_.access_token_file, "write a token to it");
     if (!text) return text.error();
@@ -147,26 +149,29 @@ Result<GoogleTokenAnswer> GoogleToken::fetch() {
   }
   const std::string url = settings_.token_uri.empty() ? credentials_->token_uri : settings_.token_uri;
   if (credentials_->type == GoogleCredentials::Type::authorized_user) {
-    return exchange(url, form_value("grant_type", "refresh_token") + "&" +
-                             form_value("client_id", credentials_->client_id) + "&" +
-                             form_value("client_secret", credentials_->client_secret) + "&" +
-                             form_value("refresh_token", credentials_->refresh_token));
+    return exchange(url,
+                    form_value("grant_type", "refresh_token") + "&" + form_value("client_id", credentials_->client_id) +
+                        "&" + form_value("client_secret", credentials_->client_secret) + "&" +
+                        form_value("refresh_token", credentials_->refresh_token),
+                    ahead);
   }
   const auto jwt = service_account_jwt(*credentials_, scope_text(' '), url, clock_.realtime_ns() / kNsPerSec);
   if (!jwt) return Error{jwt.error().code, jwt.error().what, path_, jwt.error().hint};
   if (url.empty()) return GoogleTokenAnswer{*jwt, 3'500};  // a bearer of its own
-  return exchange(url, form_value("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer") + "&" +
-                           form_value("assertion", *jwt));
+  return exchange(
+      url,
+      form_value("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer") + "&" + form_value("assertion", *jwt),
+      ahead);
 }
 
 Result<std::string> GoogleToken::get() {
   const int64_t now_ns = clock_.monotonic_ns();
   const bool valid = !cached_.token.empty() && now_ns < cached_.expires_ns && kind_ != Kind::token_file;
   if (valid && now_ns < next_refresh_ns_) return cached_.token;
-  auto answer = fetch();
+  auto answer = fetch(valid);
   if (!answer) {
-    if (!valid) return answer.error();
-    next_refresh_ns_ = now_ns + kRefreshPause_ns;  // the old one serves until it ends
+    if (!valid || clock_.monotonic_ns() >= cached_.expires_ns) return answer.error();
+    next_refresh_ns_ = clock_.monotonic_ns() + kRefreshPause_ns;  // the old one serves until it ends
     return cached_.token;
   }
   wipe();

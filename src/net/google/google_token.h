@@ -58,9 +58,10 @@ class GoogleToken {
   Status detect();
   Status use_file(const std::string& path);
   bool passed_over(const Error& error) const;
-  Result<GoogleTokenAnswer> fetch();
-  Result<GoogleTokenAnswer> exchange(const std::string& url, const std::string& form);
-  Result<GoogleTokenAnswer> from_metadata();
+  // `ahead`: the old one still serves, so nothing waits long for a server that does not answer.
+  Result<GoogleTokenAnswer> fetch(bool ahead);
+  Result<GoogleTokenAnswer> exchange(const std::string& url, const std::string& form, bool ahead);
+  Result<GoogleTokenAnswer> from_metadata(bool ahead);
   std::string scope_text(char separator) const;
   void wipe();
 

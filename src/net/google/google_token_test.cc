@@ -164,6 +164,16 @@ TEST_F(Google, FetchesFourMinutesBeforeTheEndAndKeepsTheOldOneMeanwhile) {
   EXPECT_NE(*token.get(), *first);
 }
 
+TEST_F(Google, NobodyWaitsForANewOneWhileTheOldOneIsValid) {
+  GoogleToken token(http_, {}, clock_);
+  const auto first = token.get();
+  ASSERT_TRUE(first) << first.error().message();
+  server_.fault(R"({"path":".*token"})", R"({"status":503,"body":""})");
+  pass_s(761);
+  EXPECT_EQ(*token.get(), *first);
+  EXPECT_EQ(asked("default/token"), 2u) << "one look, and no repeats";
+}
+
 TEST_F(Google, ARefusedTokenIsReplaced) {
   GoogleToken token(http_, {}, clock_);
   const auto first = token.get();

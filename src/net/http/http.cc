@@ -171,6 +171,7 @@ HttpClient& HttpClient::operator=(HttpClient&&) noexcept = default;
 bool HttpClient::sent() const { return state_->sent; }
 void HttpClient::on_cancel(std::function<bool()> cancelled) { state_->cancelled = std::move(cancelled); }
 bool HttpClient::is_cancelled() const { return state_->is_cancelled(); }
+void HttpClient::end_by(int64_t monotonic_ns) { state_->end_ns = monotonic_ns; }
 void HttpClient::set_stop_fd(int stop_fd) { state_->stop_fd = stop_fd; }
 
 Result<HttpResponse> HttpClient::send(const HttpRequest& request) {
@@ -179,8 +180,8 @@ Result<HttpResponse> HttpClient::send(const HttpRequest& request) {
   for (const Headers* headers : {&request.headers, &request.secret_headers})
     if (const Status good = check_headers(*headers); !good) return good.error();
   constexpr int64_t kForEver = std::numeric_limits<int64_t>::max();
-  const int64_t deadline_ns =
-      request.idle_ms > 0 ? kForEver : system_clock().monotonic_ns() + request.total_ms * kNsPerMs;
+  int64_t deadline_ns = request.idle_ms > 0 ? kForEver : system_clock().monotonic_ns() + request.total_ms * kNsPerMs;
+  if (state_->end_ns > 0) deadline_ns = std::min(deadline_ns, state_->end_ns);
   std::optional<HttpRequest> redirected;  // a body is copied only when it goes elsewhere
   for (int followed = 0;; ++followed) {
     const HttpRequest& now = redirected ? *redirected : request;

@@ -87,6 +87,8 @@ class HttpClient {
   // noticed at once and is not read. They hold for all requests from now on.
   void on_cancel(std::function<bool()> cancelled);
   bool is_cancelled() const;  // for other waits on the way to a request
+  // No request takes longer than until then, on CLOCK_MONOTONIC; 0: its own limits.
+  void end_by(int64_t monotonic_ns);
   void set_stop_fd(int stop_fd);
 
  private:

@@ -31,6 +31,7 @@ struct HttpClient::State {
   CURLM* multi = nullptr;
   CURL* easy = nullptr;
   std::function<bool()> cancelled;
+  int64_t end_ns = 0;  // of every request; 0: none
   int stop_fd = -1;
   bool sent = false;
   std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)> route{nullptr, curl_slist_free_all};
