@@ -253,7 +253,9 @@ class Others(PodCase):
     def test_resources(self):
         self.db()
         self.trainer("(echo accuracy=1; timeout 3 sh -c 'while true; do :; done'; true)")
-        self.ends(self.collector("--resources", "--resource-interval", "1s", metrics="accuracy"), 0)
+        collector = self.collector("--resources", "--resource-interval", "1s", "-stop-rule", "tacho_wall_seconds;1000;greater;0", metrics="accuracy")
+        self.ends(collector, 0)
+        self.assertNotIn("can never be met", self.errors(collector))
         rows = {}
         for _, name, value in self.rows():
             rows.setdefault(name, []).append(float(value))

@@ -71,6 +71,20 @@ class Pod(PodCase):
         self.ends(self.collector(), 255)
         self.assertEqual(len(self.rows()), 6)
 
+    def test_markers_of_an_earlier_pod(self):
+        """The folder is a volume that outlives pods: the trainer is awaited, and its failure is one though its pid was marked before."""
+        self.db()
+        for name, text in [(f"{pid}.pid", "completed\n") for pid in range(2, 40)] + [(".tacho-launcher", "7 5\n")]:
+            path = os.path.join(self.shared, name)
+            self.write(path, text)
+            os.utime(path, (time.time() - 3600,) * 2)
+        collector = self.collector(env={"TACHO_SIDECAR": "native"})
+        time.sleep(0.5)
+        self.assertIsNone(collector.poll(), self.errors(collector))
+        self.trainer("(echo loss=1; sleep 0.5; false)")
+        self.ends(collector, 255)
+        self.assertEqual(self.rows(), [])
+
     def test_last_line_without_its_end_counts(self):
         self.db()
         self.trainer("(printf 'accuracy=0.1\\naccuracy=0.2')")

@@ -84,7 +84,9 @@ size_t event_bytes(const CollectOptions& options) {
 Result<std::unique_ptr<Collector>> Collector::create(CollectOptions options) {
   std::unique_ptr<Collector> self(new Collector(std::move(options)));
   CollectOptions& given = self->options_;
-  auto rules = StopRules::parse(given.stop_rules, given.metrics, given.objective_type);
+  std::vector<std::string> observed = given.metrics;
+  if (given.resources) observed.insert(observed.end(), Resources::all_names().begin(), Resources::all_names().end());
+  auto rules = StopRules::parse(given.stop_rules, observed, given.objective_type);
   if (!rules) return rules.error();
   self->rules_ = std::move(*rules);
   self->passive_ = given.passive;
@@ -94,6 +96,7 @@ Result<std::unique_ptr<Collector>> Collector::create(CollectOptions options) {
   TrainerOptions trainer;
   trainer.roots = self->roots_;
   trainer.folder = self->folder_;
+  trainer.begin_ns = pod_begin_ns(self->roots_);
   trainer.ignored = given.ignored_processes;
   trainer.wait_all = given.wait_all && !self->native_;
   trainer.marker_expected = !given.no_marker;

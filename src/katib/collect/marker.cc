@@ -45,8 +45,10 @@ std::optional<ProcessId> parse_launcher_record(std::string_view text) {
   return ProcessId{*pid, *start};
 }
 
+std::string launcher_record_path(const std::string& folder) { return folder + "/" + std::string(kLauncherRecord); }
+
 std::optional<ProcessId> read_launcher_record(const std::string& folder) {
-  const auto text = read_shared_file(folder + "/" + std::string(kLauncherRecord), 4096);
+  const auto text = read_shared_file(launcher_record_path(folder), 4096);
   return text ? parse_launcher_record(*text) : std::nullopt;
 }
 

@@ -27,6 +27,7 @@ std::vector<pid_t> marked_processes(const std::string& folder);
 // `1234 5678901`: pid and start time in clock ticks since boot, as in /proc/PID/stat.
 std::optional<ProcessId> parse_launcher_record(std::string_view text);
 std::optional<ProcessId> read_launcher_record(const std::string& folder);
+std::string launcher_record_path(const std::string& folder);
 
 inline constexpr std::string_view kLauncherUsage = ".tacho-usage";
 // `1234 5678901 2300000`: the launcher has ended, and this much CPU time (µs) was used below it; nothing when the file

@@ -7,8 +7,11 @@
 
 #include "base/path.h"
 #include "base/text.h"
+#include "base/units.h"
+#include "os/clock.h"
 #include "os/directory.h"
 #include "os/fd.h"
+#include "os/process.h"
 #include "os/sibling.h"
 #include "procfs/pid_files.h"
 
@@ -73,6 +76,17 @@ std::vector<PodProcess> list_processes(const Roots& roots) {
 bool is_alive(const Roots& roots, const ProcessId& id) {
   const auto process = read_process(roots, id.pid);
   return process && process->id == id && !process->ended;
+}
+
+int64_t begin_ns_of(uint64_t start_time) {
+  static const int64_t tick_ns = kNsPerSec / ::sysconf(_SC_CLK_TCK);
+  return system_clock().realtime_ns() -
+         (static_cast<int64_t>(boot_time_ticks()) - static_cast<int64_t>(start_time)) * tick_ns;
+}
+
+int64_t pod_begin_ns(const Roots& roots) {
+  const auto pause = read_process(roots, 1);
+  return pause && ::getppid() == 0 && ::getpid() != 1 ? begin_ns_of(pause->id.start_time) : 0;
 }
 
 std::vector<ProcessId> container_roots(const Roots& roots, std::span<const std::string> ignored_programs) {

@@ -34,6 +34,12 @@ std::optional<PodProcess> read_process(const Roots& roots, pid_t pid);
 // The same process as then, and not a zombie.
 bool is_alive(const Roots& roots, const ProcessId& id);
 
+// When a process with this start time began, on the realtime clock.
+int64_t begin_ns_of(uint64_t start_time);
+// When this pod began: its pid 1, the pause process, is older than all else in it. 0 where this process is no
+// container's first one, so that pid 1 may be anything.
+int64_t pod_begin_ns(const Roots& roots);
+
 // First processes of containers, oldest first, without pid 1, this process, the ignored programs, start-up probes of
 // the collector and processes that the container runtime has not yet made a program of.
 std::vector<ProcessId> container_roots(const Roots& roots, std::span<const std::string> ignored_programs);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 
@@ -15,6 +16,8 @@
 #include "katib/collect/marker.h"
 #include "katib/collect/trainer.h"
 #include "katib/collect/tree_killer.h"
+#include "os/clock.h"
+#include "os/process.h"
 #include "support/temp_dir.h"
 
 namespace tacho {
@@ -44,6 +47,9 @@ class FakePod : public ::testing::Test {
   void remove(int pid) { fs::remove_all(dir_ / "proc" / std::to_string(pid)); }
   std::string shared() const { return dir_ / "shared"; }
   void put(const std::string& name, const std::string& text) { std::ofstream(dir_ / "shared" / name) << text; }
+  void make_old(const std::string& name) {
+    fs::last_write_time(dir_ / "shared" / name, fs::file_time_type::clock::now() - std::chrono::hours(1));
+  }
   TrainerOptions options() {
     TrainerOptions out;
     out.roots = roots_;
@@ -167,6 +173,41 @@ TEST_F(FakePod, TrainerThatIsGoneIsKnownByAnyMarker) {
     EXPECT_TRUE(trainer.main_gone());
     EXPECT_EQ(trainer.end(), end);
   }
+}
+
+// The folder may be a volume that outlives pods. A collector that begins before its trainer took an earlier pod's end
+// for its own, and reported the objective as unavailable.
+TEST_F(FakePod, WhatAnEarlierPodLeftTellsNothing) {
+  TrainerOptions here = options();
+  here.begin_ns = system_clock().realtime_ns();
+  here.evidence = dir_ / "shared/metrics.log";
+  for (const auto& [name, text] : {std::pair{".tacho-launcher", "40 600\n"},
+                                   {"40.pid", "completed\n"},
+                                   {"77.pid", "early-stopped\n"},
+                                   {"metrics.log", "loss=1\n"}}) {
+    put(name, text);
+    make_old(name);
+  }
+  Trainer trainer(here);
+  for (int i = 0; i < 20; ++i) EXPECT_FALSE(trainer.look());
+  EXPECT_FALSE(trainer.found());
+  put("77.pid", "completed\n");
+  EXPECT_TRUE(trainer.look());
+  EXPECT_EQ(trainer.main().pid, 77);
+  EXPECT_EQ(trainer.end(), TrainingEnd::success);
+}
+
+// Pods give the same pids again: a failure counted as success.
+TEST_F(FakePod, AMarkerFromBeforeTheProcessIsNotIts) {
+  put("20.pid", "completed\n");
+  make_old("20.pid");
+  add(20, 0, 20, static_cast<int>(boot_time_ticks()), "x");
+  Trainer trainer(options());
+  EXPECT_TRUE(trainer.look());
+  remove(20);
+  EXPECT_EQ(trainer.end(), TrainingEnd::failed);
+  put("20.pid", "completed\n");  // as a shell does: the file stays the same
+  EXPECT_EQ(trainer.end(), TrainingEnd::success);
 }
 
 TEST_F(FakePod, NobodyYet) {

@@ -12,10 +12,10 @@ namespace {
 // In small letters. Numbers are MySQL's (1264, 1292, 1366, 1406, 3140 …) and SQLSTATE class 22; the rest PostgreSQL's
 // words, Go's of a time, and those of tacho-katib db.
 // clang-format off
-constexpr std::array<std::string_view, 20> kRows{
+constexpr std::array<std::string_view, 21> kRows{
     "error 1264", "error 1292", "error 1366", "error 1406", "error 3988", "sqlstate 22", "data too long for column", "incorrect string value",
     "incorrect datetime value", "invalid byte sequence", "value too long for type", "date/time field value out of range",
-    "invalid input syntax", "timestamp out of range", "parsing time ", "cannot parse \"", "is no rfc 3339 time",
+    "invalid input syntax", "has no equivalent in encoding", "timestamp out of range", "parsing time ", "cannot parse \"", "is no rfc 3339 time",
     "is longer than 255 characters", "postgresql stores no nul byte", "postgresql has no year 0"};
 constexpr std::array<std::string_view, 42> kService{
     "read-only", "read only", "readonly", "disk full", "disk is full", "no space left", "is full", "quota", "out of memory", "lock wait timeout",

@@ -151,6 +151,10 @@ TEST(Refusal, ByCodeAndWords) {
   EXPECT_EQ(fault(kUnknown, "db:6789: Error 1406 (22001): Data too long for column 'metric_name' at row 1"),
             Fault::rows);
   EXPECT_EQ(fault(kUnknown, "pq: invalid byte sequence for encoding \"UTF8\": 0x00"), Fault::rows);
+  EXPECT_EQ(fault(kUnknown,
+                  "pq: character with byte sequence 0xe6 0x97 0xa5 in encoding \"UTF8\" has no equivalent in encoding "
+                  "\"LATIN1\""),
+            Fault::rows);
   EXPECT_EQ(fault(kUnknown, "Error parsing start time: parsing time \"x\" as RFC3339"), Fault::rows);
   EXPECT_EQ(fault(kUnknown, "Error 1114 (HY000): The table 'observation_logs' is full"), Fault::service);
   EXPECT_EQ(fault(kUnknown, "Error 1836: Running in read-only mode"), Fault::service);

@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 
+#include "base/units.h"
 #include "os/fd.h"
 #include "os/file.h"
 
@@ -27,6 +28,12 @@ Result<std::string> read_shared_file(const std::string& path, size_t limit) {
     text.append(part.data(), static_cast<size_t>(got));
     if (text.size() > limit) return Error{Code::invalid, "file is too large", path, ""};
   }
+}
+
+std::optional<FileVersion> shared_file_version(const std::string& path) {
+  struct stat info {};
+  if (::lstat(path.c_str(), &info) != 0) return std::nullopt;
+  return FileVersion{info.st_ino, info.st_mtim.tv_sec * kNsPerSec + info.st_mtim.tv_nsec};
 }
 
 Status replace_shared_file(const std::string& path, std::string_view text, mode_t mode, bool sync) {

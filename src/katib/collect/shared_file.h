@@ -4,6 +4,8 @@
 #pragma once
 #include <sys/types.h>
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -12,6 +14,14 @@
 namespace tacho {
 
 Result<std::string> read_shared_file(const std::string& path, size_t limit);
+// Which file has the name, and when it was written last (realtime clock).
+struct FileVersion {
+  uint64_t inode = 0;
+  int64_t written_ns = 0;
+  bool operator==(const FileVersion&) const = default;
+};
+// Of the name itself, not of what a link leads to; nothing where there is none.
+std::optional<FileVersion> shared_file_version(const std::string& path);
 // By a new file beside it and a rename; `sync`: it survives a power cut.
 Status replace_shared_file(const std::string& path, std::string_view text, mode_t mode, bool sync);
 

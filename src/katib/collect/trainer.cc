@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/units.h"
 #include "os/process.h"
 
 namespace tacho {
@@ -11,6 +12,8 @@ namespace {
 
 // So many looks in vain before traces of a trainer are taken for its end.
 constexpr int kTraceLooks = 5;
+// The volume's clock need not be this machine's, and the first of a pod's containers begins later than its pid 1.
+constexpr int64_t kClockNs = 2 * kNsPerSec;
 
 }  // namespace
 
@@ -44,6 +47,11 @@ void Trainer::choose(const ProcessId& id, bool wrapped, const std::vector<Proces
   wrapped_ = wrapped;
   ++generation_;
   waited_main_ = hold(id);
+  left_over_.reset();
+  if (!waited_main_.gone && !options_.folder.empty()) {
+    left_over_ = shared_file_version(marker_path(options_.folder, id.pid));
+    if (left_over_ && left_over_->written_ns >= begin_ns_of(id.start_time)) left_over_.reset();
+  }
   others_.clear();
   if (!options_.wait_all) return;
   // Only those that are there now: a shell that somebody opens later is nobody to wait for.
@@ -51,10 +59,23 @@ void Trainer::choose(const ProcessId& id, bool wrapped, const std::vector<Proces
     if (!(other == id)) others_.push_back(hold(other));
 }
 
+bool Trainer::is_left_over(const std::string& path) const {
+  if (options_.begin_ns == 0) return false;
+  const auto version = shared_file_version(path);
+  return version && version->written_ns < options_.begin_ns - kClockNs;
+}
+
+// Pids with a marker of this pod.
+std::vector<pid_t> Trainer::marked() const {
+  if (options_.folder.empty()) return {};
+  std::vector<pid_t> pids = marked_processes(options_.folder);
+  std::erase_if(pids, [&](pid_t pid) { return is_left_over(marker_path(options_.folder, pid)); });
+  return pids;
+}
+
 // A marker of a process that is gone: training ended before the first look.
 bool Trainer::already_ended(const std::vector<ProcessId>& containers) {
-  if (options_.folder.empty()) return false;
-  for (const pid_t pid : marked_processes(options_.folder)) {
+  for (const pid_t pid : marked()) {
     const bool lives =
         std::any_of(containers.begin(), containers.end(), [&](const ProcessId& id) { return id.pid == pid; });
     if (lives || read_marker(options_.folder, pid) != Marker::completed) continue;
@@ -69,7 +90,7 @@ bool Trainer::look_at_record(const std::vector<ProcessId>& containers) {
   const auto record = read_launcher_record(options_.folder);
   if (!record) return false;
   if (is_alive(options_.roots, *record)) return choose(*record, true, containers), true;
-  if (found()) return false;
+  if (found() || is_left_over(launcher_record_path(options_.folder))) return false;
   // It is gone. Either training is over, or the container is just being started again and a new record will come.
   const bool over = read_marker(options_.folder, record->pid) != Marker::missing || ++empty_looks_ >= kTraceLooks;
   if (over) choose(*record, true, containers);
@@ -94,10 +115,10 @@ bool Trainer::look() {
   if (!containers.empty()) return choose(containers.front(), false, containers), true;
   // Nobody there, but somebody has written: it ended before the first look, with a marker that is not "completed", or
   // none.
-  const std::vector<pid_t> marked = folder.empty() ? std::vector<pid_t>() : marked_processes(folder);
-  const bool wrote = !options_.evidence.empty() && file_exists(options_.evidence);
-  if ((marked.empty() && !wrote) || ++empty_looks_ < kTraceLooks) return false;
-  if (!marked.empty()) return choose({marked.front(), 0}, true, containers), true;
+  const std::vector<pid_t> ended = marked();
+  const bool wrote = !options_.evidence.empty() && file_exists(options_.evidence) && !is_left_over(options_.evidence);
+  if ((ended.empty() && !wrote) || ++empty_looks_ < kTraceLooks) return false;
+  if (!ended.empty()) return choose({ended.front(), 0}, true, containers), true;
   ++generation_;
   return vanished_ = true;
 }
@@ -123,7 +144,8 @@ TrainingEnd Trainer::end() const {
   if (!found()) return TrainingEnd::none;
   if (vanished_) return options_.marker_expected ? TrainingEnd::failed : TrainingEnd::success;
   if (options_.folder.empty()) return TrainingEnd::success;
-  switch (read_marker(options_.folder, main_.pid)) {
+  const bool unchanged = left_over_ && shared_file_version(marker_path(options_.folder, main_.pid)) == left_over_;
+  switch (unchanged ? Marker::missing : read_marker(options_.folder, main_.pid)) {
     case Marker::completed: return TrainingEnd::success;
     case Marker::early_stopped: return TrainingEnd::early_stopped;
     case Marker::damaged: return TrainingEnd::damaged;

@@ -1,14 +1,17 @@
 // The trainer's main process: finding it, and telling how it ended. Looks again until there is one; a trainer that
 // started late, or that had ended before the first look, is normal. Every process waited for is held by a pidfd
 // (Linux 5.3), opened before its start time is compared, so that a reused pid is never mistaken; without pidfds it is
-// polled. Not thread-safe.
+// polled. What an earlier pod left in the folder, where that is a volume which outlives pods, tells nothing. Not
+// thread-safe.
 #pragma once
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "katib/collect/marker.h"
 #include "katib/collect/pod.h"
+#include "katib/collect/shared_file.h"
 #include "os/fd.h"
 
 namespace tacho {
@@ -18,6 +21,7 @@ struct TrainerOptions {
   std::string folder;                // of markers; "": none
   std::vector<std::string> ignored;  // programs
   std::string evidence;              // what only a trainer makes (its log); "": nothing
+  int64_t begin_ns = 0;              // of the pod (realtime): what was written before is an earlier one's; 0: not known
   bool wait_all = true;
   bool marker_expected = true;     // a missing marker is a failure, unless the trainer is not wrapped
   bool marker_if_wrapped = false;  // a missing marker is a failure only where the wrapper was seen
@@ -66,10 +70,13 @@ class Trainer {
   void choose(const ProcessId& id, bool wrapped, const std::vector<ProcessId>& containers);
   bool already_ended(const std::vector<ProcessId>& containers);
   bool look_at_record(const std::vector<ProcessId>& containers);
+  bool is_left_over(const std::string& path) const;
+  std::vector<pid_t> marked() const;
 
   TrainerOptions options_;
   ProcessId main_;
   Waited waited_main_;
+  std::optional<FileVersion> left_over_;  // a marker under the main process's pid that was there before it began
   std::vector<Waited> others_;
   bool wrapped_ = false, pidfds_ = true;
   bool vanished_ = false;  // it ran and left nothing but its log
