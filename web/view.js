@@ -17,6 +17,10 @@ class View {
     this.timer = undefined;
   }
 
+  // How much time is beside itself on a screen of that width.
+  /** @param {number} width */
+  pixel(width) { return (this.to - this.from) / Math.max(1, width); }
+
   get zoomed() { return this.from > 0 || this.to < this.end; }
 
   // Never less than a thousandth of a second, never outside of the run.
@@ -117,7 +121,9 @@ function followKeys(view) {
     button.addEventListener('click', () => view.act(button.dataset.do || ''));
   const range = document.querySelector('.range');
   const tell = () => {
-    if (range) range.textContent = view.zoomed ? duration(view.from) + ' to ' + duration(view.to) + ' of ' + duration(view.end) : 'all of ' + duration(view.end);
+    if (!range) return;
+    const step = view.pixel(200);
+    range.textContent = view.zoomed ? moment(view.from, step) + ' to ' + moment(view.to, step) + ' of ' + duration(view.end) : 'all of ' + duration(view.end);
   };
   view.told.push(tell);
   tell();

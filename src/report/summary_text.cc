@@ -205,12 +205,8 @@ std::string command_text(const Run& run, size_t limit) {
   std::string text;
   for (const std::string& word : run.command) {
     if (text.size() > limit) break;
-    const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
-      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c < 0 ||
-             std::string_view("_-+=./:,@%^").find(c) != std::string_view::npos;
-    });
     if (!text.empty()) text += ' ';
-    text += plain ? word : "'" + word + "'";
+    text += shell_word(word);
   }
   text = harmless_text(text);
   if (text.size() <= limit) return text;

@@ -195,6 +195,8 @@ TEST(CommandText, IsQuotedCutAndHarmless) {
   EXPECT_EQ(command_text(run, 8), "sh -c 'e…");
   run.command = {"printf", "\x1b[31m\n", "caf\xc3\xa9\xff"};
   EXPECT_EQ(command_text(run, 100), "printf ' [31m ' caf\xc3\xa9\xef\xbf\xbd");
+  run.command = {"python3", "-c", "print('a b')"};
+  EXPECT_EQ(command_text(run, 100), "python3 -c \"print('a b')\"") << "a shell reads the same words";
   run.hidden = {"command"};
   EXPECT_EQ(command_text(run, 100), "");
 }

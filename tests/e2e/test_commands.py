@@ -434,6 +434,8 @@ class Coach(Case):
         self.assertRegex(rows["team"]["source"], r"tacho.toml:2")
         self.assertEqual(rows["tag"]["value"], ["a=1", "b=2"])
         self.assertEqual(rows["summary"]["source"], "default")
+        told = json.loads(self.tacho("config", "--json", env={"TACHO_QUIET": "1", "TACHO_NO_CLOUD": "no"}).out)
+        self.assertEqual([row["value"] for row in told if row["name"] in ("quiet", "no-cloud", "live")], ["on", "off", "off"])
         self.assertEqual(rows["store"]["value"], self.store)
         self.assertRegex(self.tacho("config", env=env).out, r"interval +2s +TACHO_INTERVAL\n")
         self.assertEqual(self.tacho("config", env={"TACHO_INTERVAL": "soon"}).rc, 125)

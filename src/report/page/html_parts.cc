@@ -14,6 +14,7 @@ namespace tacho {
 namespace {
 
 constexpr size_t kLongestHeading = 90, kLongestCommandLine = 600, kLongestWord = 200, kMostTags = 40;
+constexpr size_t kRunColours = 8;  // of web/page.css, as web/page.js gives them to lines
 
 std::string unless_hidden(const Run& run, std::string_view field, const std::string& value) {
   return is_hidden(run, field) ? std::string() : value;
@@ -178,7 +179,9 @@ void put_comparison(Writer& out, std::span<const ReportRun> runs) {
     for (size_t i = 0; i < line.size(); ++i) {
       const std::string text = escaped(page_text(line[i], 120));
       if (header && i == 0) out.put("<th scope=col>run</th>");
-      else if (header) out.put("<th scope=col class=run" + std::to_string(i - 1) + "><bdi>" + text + "</bdi></th>");
+      else if (header && i > 1 && i % 2 == 1) out.put("<th scope=col>" + text + "</th>");  // a change
+      else if (header)
+        out.put("<th scope=col class=run" + std::to_string(i / 2 % kRunColours) + "><bdi>" + text + "</bdi></th>");
       else out.put((i == 0 ? "<th scope=row>" : "<td><bdi>") + text + (i == 0 ? "</th>" : "</bdi></td>"));
     }
     out.put(header ? "</tr></thead>\n" : "</tr>\n");
