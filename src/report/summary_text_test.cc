@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "report/store/human.h"
 #include "support/sample_run.h"
 
 namespace tacho {
@@ -186,6 +187,13 @@ TEST(SummaryFull, ShortIntervalsAreMilliseconds) {
   auto run = ended();
   run.interval_ns = 50'000'000;
   EXPECT_NE(summary_full(run, Summary{}, false).find("one every 50ms"), std::string::npos);
+}
+
+TEST(SummaryLine, OneCoreIsOne) {
+  EXPECT_EQ(cores_text(1, kAbsent), "1 core");
+  EXPECT_EQ(cores_text(0.98, kAbsent), "0.98 cores");
+  EXPECT_EQ(cores_text(0.98, 1), "0.98 of 1 core");
+  EXPECT_EQ(cores_text(1, 2.5), "1 of 2.5 cores");
 }
 
 TEST(CommandText, IsQuotedCutAndHarmless) {

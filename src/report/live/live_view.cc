@@ -76,7 +76,7 @@ std::vector<LiveView::Part> LiveView::parts() const {
     if (!is_absent(value)) parts.push_back({name, text, history, whole});
   };
   const double cpu = cell(side + "cpu_usage"), memory = memory_.values.empty() ? kAbsent : memory_.values.back();
-  add("cpu", cpu, number_text(cpu) + (is_absent(cores_) ? "" : " of " + number_text(cores_)) + " cores", &cpu_, cores_);
+  add("cpu", cpu, cores_text(cpu, cores_), &cpu_, cores_);
   add("memory", memory, bytes_text(memory) + (is_absent(memory_bytes_) ? "" : " of " + bytes_text(memory_bytes_)),
       &memory_, memory_bytes_);
   const double gpu = cell(side + "gpu_usage"), vram = cell(side + "gpu_vram_mib");

@@ -148,7 +148,7 @@ void put_tiles(Writer& out, const ReportRun& report, const RunFacts& facts) {
   if (!is_absent(facts.duration_s)) put_tile(out, "Time", duration_text(facts.duration_s), ending(run));
   if (!is_absent(facts.cpu_mean))
     put_tile(out, "CPU", number_text(facts.cpu_mean),
-             (is_absent(facts.cores) ? "" : "of " + number_text(facts.cores) + " ") + "cores on average",
+             (is_absent(facts.cores) ? "cores" : "of " + cores_text(facts.cores, kAbsent)) + " on average",
              facts.cpu_mean / facts.cores);
   if (!is_absent(facts.memory_peak_bytes))
     put_tile(out, "Memory peak", bytes_text(facts.memory_peak_bytes),
