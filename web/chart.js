@@ -255,7 +255,7 @@ class Chart {
     for (const limit of this.spec.limits) {
       const text = limit.name + ' ' + shown(limit.value, this.spec.unit);
       if (!this.inSight || !this.inSight.includes(limit)) {
-        this.note(context, text + ' is above ↑', right - 3, TOP + 4);  // above the highest line
+        this.note(context, 'above: ' + text + ' ↑', right - 3, TOP + 4);  // above the highest line
         continue;
       }
       const y = Math.round(this.y(limit.value)) + .5;
@@ -350,7 +350,7 @@ class Chart {
   /** @param {number} at */
   wordsAt(at) {
     const run = this.spec.run, words = [moment(at, this.view.pixel(this.width))];
-    if (run && run.start !== null) words[0] += ' · ' + new Date((run.start + at) * 1000).toLocaleTimeString();
+    if (run && run.start !== null) words[0] += ' · ' + new Date((run.start + at) * 1000).toLocaleTimeString([], { hourCycle: 'h23', timeZoneName: 'short' });
     const phase = run && run.phases.find(([, from, to]) => at >= from && at < to);
     if (phase) words.push('phase ' + phase[0]);
     for (const line of this.spec.lines) {

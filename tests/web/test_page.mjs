@@ -81,7 +81,7 @@ tests['the crosshair tells values in every chart'] = async page => {
   await page.mouse.move(box.x + 62 + (box.width - 72) * .3, box.y + 60);
   const tips = await page.$$eval('.own .tip', list => list.filter(tip => !tip.hidden).map(tip => tip.textContent));
   assert.equal(tips.length, (await page.$$('.own .chart')).length);
-  assert.match(tips[0], /^3m · .*phase fit.*job {2}[\d.]+ cores/);
+  assert.match(tips[0], /^3m · \d\d:\d\d:\d\d [A-Z+].*phase fit.*job {2}[\d.]+ cores/);
   await page.mouse.move(2, 2);
   assert.equal(await page.$$eval('.tip', list => list.filter(tip => !tip.hidden).length), 0);
 };

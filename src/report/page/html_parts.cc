@@ -170,11 +170,13 @@ void put_tiles(Writer& out, const ReportRun& report, const RunFacts& facts) {
 void put_comparison(Writer& out, std::span<const ReportRun> runs) {
   std::vector<StoredRun> stored;
   for (const ReportRun& report : runs) stored.push_back(report.stored);
+  Comparison comparison = compare(stored);
+  for (const ReportRun& report : runs) comparison.verdicts.push_back(report.verdict.judgement);
   out.put(
       "<section class=card><h2>Side by side</h2>\n<p class=where>Differences are to the first run.</p>\n"
       "<div class=scroll tabindex=0 role=region aria-label=\"Side by side\"><table class=compare>\n");
   bool header = true;
-  for (const std::vector<std::string>& line : comparison_cells(compare(stored))) {
+  for (const std::vector<std::string>& line : comparison_cells(comparison)) {
     out.put(header ? "<thead><tr>" : "<tr>");
     for (size_t i = 0; i < line.size(); ++i) {
       const std::string text = escaped(page_text(line[i], 120));
