@@ -3,9 +3,10 @@
 // The stretch of time that all charts show together: zoomed, moved and reset by mouse, touch, buttons and keys.
 
 class View {
-  /** @param {number} end seconds */
-  constructor(end) {
+  /** @param {number} end seconds @param {number} lasted what the longest run took; its last row may be some milliseconds later */
+  constructor(end, lasted) {
     this.end = end > 0 ? end : 1;
+    this.lasted = lasted > 0 ? lasted : this.end;
     this.from = 0;
     this.to = this.end;
     /** @type {Drawn[]} */
@@ -123,7 +124,7 @@ function followKeys(view) {
   const tell = () => {
     if (!range) return;
     const step = view.pixel(200);
-    range.textContent = view.zoomed ? moment(view.from, step) + ' to ' + moment(view.to, step) + ' of ' + duration(view.end) : 'all of ' + duration(view.end);
+    range.textContent = view.zoomed ? moment(view.from, step) + ' to ' + moment(view.to, step) + ' of ' + duration(view.lasted) : 'all of ' + duration(view.lasted);
   };
   view.told.push(tell);
   tell();

@@ -186,6 +186,8 @@ TEST(LiveProcesses, TheLastLineCountsAndBadOnesDoNot) {
   ASSERT_EQ(processes.list(true).size(), 3u);
   processes.take(std::string(100'000, 'x') + "\n7,1,new,,1,,1,0,0,0,0,,\n");
   EXPECT_EQ(processes.list(false).size(), 2u);
+  processes.take(",,cat,,1,2,1,0,0,0,0,,\n,,cat,,1,2,1,0,0,0,0,,\n");
+  EXPECT_EQ(processes.list(true).size(), 6u) << "each for itself where numbers are hidden";
 }
 
 }  // namespace
