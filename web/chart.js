@@ -52,7 +52,7 @@ class Chart extends Strip {
     this.gaps = new Map(spec.lines.map(line => [line.steps, longestStep(line.steps)]));
     this.card = make('div', 'chart');
     this.card.dataset.chart = spec.id;
-    this.card.append(make('h3', '', spec.title + (spec.unit.endsWith('/s') ? ', per second' : spec.unit && spec.unit !== 'bytes' ? ', ' + spec.unit : '')), this.legend());
+    this.card.append(make('h3', '', this.heading()), this.legend());
     const { canvas, cursor, tip, mark } = layersOf(this.plot, this.inWords());
     this.canvas = canvas;
     this.cursor = cursor;
@@ -61,6 +61,11 @@ class Chart extends Strip {
     host.append(this.card);
     this.top = 1;
     this.shown(mark);
+  }
+
+  heading() {
+    const { title, unit } = this.spec;
+    return title + (unit.endsWith('/s') ? ', per second' : unit && unit !== 'bytes' && !title.startsWith(unit) ? ', ' + unit : '');
   }
 
   legend() {
@@ -96,6 +101,13 @@ class Chart extends Strip {
 
   /** @param {number} value */
   y(value) { return HEIGHT - BOTTOM - (HEIGHT - BOTTOM - TOP) * value / this.top; }
+
+  // A dot at the edge is seen whole.
+  /** @param {number} x */
+  wholeDot(x) {
+    const right = this.width - RIGHT;
+    return x > right - 3 && x <= right + 1 ? right - 3 : x < LEFT + 3 && x >= LEFT - 1 ? LEFT + 3 : x;
+  }
 
   // The highest value in sight of those lines.
   /** @param {Line[]} lines */
@@ -155,7 +167,7 @@ class Chart extends Strip {
     for (let at = Math.ceil(from / ticks) * ticks; at <= to * 1.0000001; at += ticks) {
       const x = this.x(at);
       context.textAlign = x < LEFT + 20 ? 'left' : x > right - 20 ? 'right' : 'center';
-      context.fillText(duration(at), x, HEIGHT - 5);
+      context.fillText(moment(at, ticks), x, HEIGHT - 5);
     }
   }
 
@@ -199,7 +211,7 @@ class Chart extends Strip {
       }
       context.globalAlpha = share ? .6 : 1;
       context.beginPath();
-      if (end === i) context.arc(this.x(times[i]), y(mean[i]), 3, 0, 7), context.fill();  // one sample is a point
+      if (end === i) context.arc(this.wholeDot(this.x(times[i])), y(mean[i]), 3, 0, 7), context.fill();  // one sample is a point
       else {
         context.moveTo(this.x(start), y(mean[i]));
         for (let k = i; k <= end; k++) context.lineTo(this.x(times[k]), y(mean[k]));
@@ -232,7 +244,7 @@ class Chart extends Strip {
     for (const limit of this.spec.limits) {
       const text = limit.name + ' ' + shown(limit.value, this.spec.unit);
       if (!this.inSight || !this.inSight.includes(limit)) {
-        this.note(context, text + ' is above ↑', right - 3, TOP + 4);  // above the highest line
+        this.note(context, 'above: ' + text + ' ↑', right - 3, TOP + 4);  // above the highest line
         continue;
       }
       const y = Math.round(this.y(limit.value)) + .5;
@@ -271,6 +283,8 @@ class Chart extends Strip {
   drawEvents(context) {
     const run = this.spec.run, right = this.width - RIGHT;
     if (!run) return;
+    /** @type {Map<string, number>} */
+    const taken = new Map();  // to where words stand, on the line of each role
     const upright = (/** @type {number} */ at, /** @type {string} */ role, /** @type {string} */ text) => {
       const x = this.x(at);
       if (x < LEFT - 1 || x > right + 1) return;
@@ -287,8 +301,11 @@ class Chart extends Strip {
       context.lineTo(x, TOP + 2);
       context.fill();
       if (!text) return;
-      context.textAlign = x > right - 70 ? 'right' : 'left';
-      this.note(context, text, x + (x > right - 70 ? -5 : 5), HEIGHT - BOTTOM - (role === 'bad' ? 19 : 5));
+      const room = context.measureText(text).width, begin = x + 5 + room > right ? x - 5 - room : x + 5;
+      if (begin < (taken.get(role) ?? -Infinity)) return;  // the tip has its name
+      taken.set(role, begin + room + 6);
+      context.textAlign = 'left';
+      this.note(context, text, begin, HEIGHT - BOTTOM - (role === 'bad' ? 19 : 5));
     };
     const few = run.points.filter(([, at]) => at >= this.view.from && at <= this.view.to).length <= 4;
     for (const [name, at] of run.points) upright(at, 'soft', few ? name : '');
@@ -321,8 +338,8 @@ class Chart extends Strip {
   // What is told at a moment, a line each.
   /** @param {number} at */
   wordsAt(at) {
-    const run = this.spec.run, words = [duration(at)];
-    if (run && run.start !== null) words[0] += ' · ' + new Date((run.start + at) * 1000).toLocaleTimeString();
+    const run = this.spec.run, words = [moment(at, this.view.pixel(this.width))];
+    if (run && run.start !== null) words[0] += ' · ' + new Date((run.start + at) * 1000).toLocaleTimeString([], { hourCycle: 'h23', timeZoneName: 'short' });
     const phase = run && run.phases.find(([, from, to]) => at >= from && at < to);
     if (phase) words.push('phase ' + phase[0]);
     for (const line of this.spec.lines) {
@@ -333,7 +350,7 @@ class Chart extends Strip {
     }
     const held = run && this.spec.id === 'cpu' && run.throttled.find(([from, to]) => at >= from && at <= to);
     if (held) words.push('throttled by the quota, ' + shown(held[2], 'cores') + ' held back');
-    if (run) for (const [name, moment] of run.points) if (Math.abs(this.x(moment) - this.x(at)) < 5 && words.length < 12) words.push('▾ ' + name);
+    if (run) for (const [name, when] of run.points) if (Math.abs(this.x(when) - this.x(at)) < 5 && words.length < 12) words.push('▾ ' + name);
     return words;
   }
 

@@ -61,12 +61,12 @@ class Heat extends Strip {
     context.fillStyle = colour('soft');
     context.textAlign = 'right';
     const every = this.row >= 12 ? 1 : this.row >= 8 ? 2 : 4;
-    this.names.forEach((name, n) => { if (n % every === 0) context.fillText(this.kind + ' ' + name, LEFT - 6, n * this.row + Math.min(this.row, 10)); });
+    this.names.forEach((name, n) => { if (n % every === 0) context.fillText(this.kind + ' ' + name, LEFT - 6, Math.max(8, n * this.row + Math.min(this.row, 10))); });
     const ticks = timeStep(this.view.to - this.view.from, Math.max(2, Math.floor(this.width / 90)));
     for (let at = Math.ceil(this.view.from / ticks) * ticks; at <= this.view.to * 1.0000001; at += ticks) {
       const x = this.x(at);
       context.textAlign = x < LEFT + 20 ? 'left' : x > right - 20 ? 'right' : 'center';
-      context.fillText(duration(at), x, this.height - 5);
+      context.fillText(moment(at, ticks), x, this.height - 5);
     }
   }
 
@@ -77,11 +77,11 @@ class Heat extends Strip {
     const hovered = this.plot.matches(':hover') && this.under >= 0 && this.under < this.rows.length;
     this.tip.hidden = outside || !hovered;
     if (outside) return;
-    const moment = /** @type {number} */ (at), x = this.x(moment);
+    const time = /** @type {number} */ (at), x = this.x(time);
     this.cursor.style.left = x + 'px';
     if (!hovered) return;
-    const i = indexAt(this.times, moment), share = this.rows[this.under][i];
-    this.tip.textContent = this.kind + ' ' + this.names[this.under] + ' · ' + duration(moment) + ' · ' + (share === undefined || share === 255 ? '–' : share / 2 + ' %');
+    const i = indexAt(this.times, time), share = this.rows[this.under][i];
+    this.tip.textContent = this.kind + ' ' + this.names[this.under] + ' · ' + moment(time, this.view.pixel(this.width)) + ' · ' + (share === undefined || share === 255 ? '–' : share / 2 + ' %');
     this.tip.style.left = (x > this.width / 2 ? Math.max(2, x - this.tip.offsetWidth - 10) : x + 10) + 'px';
   }
 }

@@ -55,7 +55,7 @@ function start() {
   /** @type {{runs: RunData[]}} */
   const data = JSON.parse(text ? text.textContent || '{"runs":[]}' : '{"runs":[]}');
   const lasted = data.runs.map(run => Math.max(run.seconds || 0, ...[run.point_ms, run.device_ms || []].map(ms => ms.reduce((a, b) => a + b, 0) / 1000)));
-  const view = new View(Math.max(0, ...lasted));
+  const view = new View(Math.max(0, ...lasted), Math.max(0, ...data.runs.map(run => run.lasted || 0)));
   const overlaid = /** @type {HTMLElement | null} */ (document.querySelector('.overlaid'));
   if (overlaid) for (const spec of overlaidCharts(data.runs)) new Chart(view, overlaid, spec);
   for (const section of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll('.run')))

@@ -13,6 +13,10 @@ function processOf(line, end) {
   return { name, command, pid, ppid, from, to, count, cpu, peak, io, read, written, vram, exit, life: from === null ? null : (to === null ? end : to) - from };
 }
 
+// Of several, or of nobody in particular, as (short-lived). Where numbers are hidden a line of one process has none, too.
+/** @param {Process} one */
+function isMerged(one) { return one.count > 1 || (one.pid === 0 && one.name.startsWith('(')); }
+
 /** @type {{key: keyof Process, title: string, text: (one: Process) => string}[]} */
 const COLUMNS = [
   { key: 'name', title: 'Process', text: one => one.name + (one.count > 1 ? ' × ' + one.count : '') },
@@ -96,7 +100,7 @@ class Processes {
     for (const [key, cell] of this.heads) cell.setAttribute('aria-sort', key !== this.order.key ? 'none' : this.order.down ? 'descending' : 'ascending');
     this.bars = [];
     const rows = this.sorted().slice(0, this.limit).map(one => {
-      const row = make('tr', one.count > 1 || one.pid === 0 ? 'merged' : '');
+      const row = make('tr', isMerged(one) ? 'merged' : '');
       this.columns().forEach((column, i) => {
         const cell = make(i ? 'td' : 'th');
         if (i) cell.textContent = column.text(one);

@@ -3,7 +3,7 @@ interface PackedLine { name: string; role: string; low: number; top: number; sca
 interface PackedChart { id: string; title: string; unit: string; empty: string; limits: { value: number; name: string }[]; lines: PackedLine[] }
 type ProcessLine = [string, string, number, number, number | null, number | null, number, number | null, number | null, number | null, number | null, number | null, string];
 interface RunData {
-  name: string; id: string; running: boolean; oom_killed: boolean; start: number | null; seconds: number | null;
+  name: string; id: string; running: boolean; oom_killed: boolean; start: number | null; seconds: number | null; lasted: number | null;
   rows_per_point: number; point_ms: number[]; charts: PackedChart[];
   oom: [number, number][]; throttled: [number, number, number][];
   phases: [string, number, number, string][]; points: [string, number][];

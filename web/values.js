@@ -39,21 +39,43 @@ function endsOf(milliseconds) {
 
 /** @param {number} value @param {number} digits */
 function trimmed(value, digits) {
-  const text = value.toFixed(digits);
+  // A half becomes even, as printf has it: 1.25 is 1.2.
+  const halves = value * 2 ** (digits + 1), below = Math.floor(value * 10 ** digits);
+  const text = (halves % 2 === 1 ? (below + below % 2) / 10 ** digits : value).toFixed(digits);
   return text.includes('.') ? text.replace(/\.?0+$/, '') : text;
 }
 
+/** @param {number} large @param {string} name @param {number} small @param {string} smallName */
+function twoParts(large, name, small, smallName) { return large + name + (small ? String(small).padStart(2, '0') + smallName : ''); }
+
+// Rounded as everywhere in tacho: the other side of duration, bytes and number is src/base/units.cc.
 /** @param {number} seconds */
 function duration(seconds) {
-  const sign = seconds < 0 ? '-' : '', s = Math.abs(seconds), two = (/** @type {number} */ n) => String(n).padStart(2, '0');
-  if (s < 1 && s > 0) return sign + trimmed(s * 1000, s < .01 ? 1 : 0) + 'ms';
-  if (s < 60) return sign + trimmed(s, s < 10 ? 1 : 0) + 's';
-  const whole = Math.round(s);
-  if (whole < 3600) return sign + Math.floor(whole / 60) + 'm' + (whole % 60 ? two(whole % 60) + 's' : '');
-  const minutes = Math.round(s / 60);
-  if (minutes < 1440) return sign + Math.floor(minutes / 60) + 'h' + two(minutes % 60) + 'm';
-  const hours = Math.round(s / 3600);
-  return sign + Math.floor(hours / 24) + 'd' + two(hours % 24) + 'h';
+  const sign = seconds < 0 ? '-' : '', s = Math.abs(seconds), ms = s * 1000;
+  if (s === 0) return '0s';
+  if (ms < .05) return sign + '<0.1ms';
+  if (ms < 999.5) return sign + trimmed(ms, ms < 9.95 ? 1 : 0) + 'ms';
+  if (s < 9.95) return sign + trimmed(s, 1) + 's';
+  const whole = Math.round(s), minutes = Math.floor((whole + 30) / 60), hours = Math.floor((whole + 1800) / 3600);
+  if (whole < 60) return sign + whole + 's';
+  if (whole < 3600) return sign + twoParts(Math.floor(whole / 60), 'm', whole % 60, 's');
+  if (minutes < 1440) return sign + twoParts(Math.floor(minutes / 60), 'h', minutes % 60, 'm');
+  return sign + twoParts(Math.floor(hours / 24), 'd', hours % 24, 'h');
+}
+
+// A moment among others that are `step` apart, so that each is told from the next: 1h02m30s.
+/** @param {number} seconds @param {number} step */
+function moment(seconds, step) {
+  const digits = step >= 1 ? 0 : Math.min(6, Math.ceil(-Math.log10(step) - 1e-9));
+  const s = Number(Math.abs(seconds).toFixed(digits));
+  if (s === 0) return '0s';
+  const sign = seconds < 0 ? '-' : '';
+  if (s < 1) return sign + trimmed(s * 1000, Math.max(0, digits - 3)) + 'ms';
+  /** @type {[number, string][]} */
+  const parts = [[Math.floor(s / 86400), 'd'], [Math.floor(s % 86400 / 3600), 'h'], [Math.floor(s % 3600 / 60), 'm'], [Number((s % 60).toFixed(digits)), 's']];
+  while (!parts[0][0]) parts.shift();
+  while (!parts[parts.length - 1][0]) parts.pop();
+  return sign + parts.map(([count, name], i) => (i && count < 10 ? '0' : '') + trimmed(count, name === 's' ? digits : 0) + name).join('');
 }
 
 const BYTES = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
@@ -61,8 +83,15 @@ const BYTES = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
 /** @param {number} value */
 function bytes(value) {
   let step = 0;
-  while (Math.abs(value) >= 1024 && step < 5) value /= 1024, step++;
-  return trimmed(value, step === 0 || Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2) + ' ' + BYTES[step];
+  while (Math.abs(value) >= 1023.5 && step < 5) value /= 1024, step++;
+  return trimmed(value, step === 0 || Math.abs(value) >= 99.95 ? 0 : 1) + ' ' + BYTES[step];
+}
+
+/** @param {number} value */
+function number(value) {
+  const size = Math.abs(value);
+  if (size > 0 && size < .005) return value > 0 ? '<0.01' : '>-0.01';
+  return trimmed(value, size >= 99.95 ? 0 : size >= .995 ? 1 : 2);
 }
 
 // On an axis all in the unit of the step, so that they can be compared.
@@ -78,7 +107,7 @@ function shown(value, unit, short) {
   if (value === null || value === undefined || Number.isNaN(value)) return '–';
   if (unit === 'bytes') return bytes(value);
   if (unit === 'bytes/s') return bytes(value) + (short ? '' : '/s');
-  const size = Math.abs(value), text = trimmed(value, size >= 100 ? 0 : size >= 10 ? 1 : size >= .1 || size === 0 ? 2 : 4);
+  const size = Math.abs(value), text = short ? trimmed(value, size >= 100 ? 0 : size >= 10 ? 1 : size >= .1 || size === 0 ? 2 : 4) : number(value);
   if (unit === '%') return text + (short ? '%' : ' %');
   return short || unit === '' ? text : text + ' ' + (text === '1' ? unit.replace(/s$/, '') : unit);
 }

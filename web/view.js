@@ -3,9 +3,10 @@
 // The stretch of time that all charts show together: zoomed, moved and reset by mouse, touch, buttons and keys.
 
 class View {
-  /** @param {number} end seconds */
-  constructor(end) {
+  /** @param {number} end seconds @param {number} lasted what the longest run took; its last row may be some milliseconds later */
+  constructor(end, lasted) {
     this.end = end > 0 ? end : 1;
+    this.lasted = lasted > 0 ? lasted : this.end;
     this.from = 0;
     this.to = this.end;
     /** @type {Drawn[]} */
@@ -16,6 +17,10 @@ class View {
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     this.timer = undefined;
   }
+
+  // How much time is beside itself on a screen of that width.
+  /** @param {number} width */
+  pixel(width) { return (this.to - this.from) / Math.max(1, width); }
 
   get zoomed() { return this.from > 0 || this.to < this.end; }
 
@@ -117,7 +122,9 @@ function followKeys(view) {
     button.addEventListener('click', () => view.act(button.dataset.do || ''));
   const range = document.querySelector('.range');
   const tell = () => {
-    if (range) range.textContent = view.zoomed ? duration(view.from) + ' to ' + duration(view.to) + ' of ' + duration(view.end) : 'all of ' + duration(view.end);
+    if (!range) return;
+    const step = view.pixel(200);
+    range.textContent = view.zoomed ? moment(view.from, step) + ' to ' + moment(view.to, step) + ' of ' + duration(view.lasted) : 'all of ' + duration(view.lasted);
   };
   view.told.push(tell);
   tell();

@@ -142,11 +142,28 @@ std::string harmless_text(std::string_view text) {
     } else if (first == 0xC2 && second < 0xA0) {  // U+0080 to U+009F: a terminal may take them for ESC and a letter
       harmless.replace(at, 2, " ");
     } else if (first == 0xE2 && ((second == 0x80 && third >= 0xA8 && third <= 0xAE) ||
+                                 (second == 0x80 && (third == 0x8E || third == 0x8F)) ||
                                  (second == 0x81 && third >= 0xA6 && third <= 0xA9))) {
-      harmless.replace(at, 3, " ");  // line ends, and what turns the direction of all that follows
+      harmless.replace(at, 3, " ");  // line ends, and what turns the direction of what is around
+    } else if (first == 0xD8 && second == 0x9C) {
+      harmless.replace(at, 2, " ");  // the Arabic mark of direction
     }
   }
   return harmless;
+}
+
+std::string shell_word(std::string_view word) {
+  const auto is_plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || static_cast<unsigned char>(c) >= 0x80 ||
+           std::string_view("_-+=./:,@%^").find(c) != std::string_view::npos;
+  };
+  if (!word.empty() && std::all_of(word.begin(), word.end(), is_plain)) return std::string(word);
+  // print('x') is easier to read in the other quotes, which leave it as it is.
+  if (word.find('\'') != std::string_view::npos && word.find_first_of("\"$`\\!") == std::string_view::npos)
+    return "\"" + std::string(word) + "\"";
+  std::string out = "'";
+  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
 }
 
 std::string ascii_text(std::string_view text) {

@@ -41,6 +41,8 @@ std::string valid_utf8(std::string_view text);
 // What came from elsewhere may hold anything; a terminal must not act on it: control characters, further line ends and
 // changes of direction become blanks.
 std::string harmless_text(std::string_view text);
+// As a person writes it for a shell, in quotes where it needs them.
+std::string shell_word(std::string_view word);
 // For a terminal that knows ASCII alone: tacho's own signs become words or signs of ASCII, all else '?'.
 std::string ascii_text(std::string_view text);
 

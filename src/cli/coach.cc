@@ -27,17 +27,6 @@ constexpr auto kInterpreters = std::to_array<Interpreter>({{".py", "python3"},
 constexpr auto kBuiltins = std::to_array<std::string_view>({"cd", "source", ".", "export", "alias", "ulimit", "set",
                                                             "eval", "exec", "unset", "umask", "trap", "wait", "type"});
 
-std::string shell_word(std::string_view word) {
-  const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view("_-+=./:,@%^").find(c) != std::string_view::npos;
-  });
-  if (plain) return std::string(word);
-  std::string out = "'";
-  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
 bool is_assignment(std::string_view word) {
   const size_t equals = word.find('=');
   if (equals == std::string_view::npos || equals == 0 || (word[0] >= '0' && word[0] <= '9')) return false;

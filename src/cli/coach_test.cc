@@ -16,7 +16,7 @@ namespace {
 TEST(Coach, NamesTheCommandThatWasMeant) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> rows{
       {{"a | b"}, "tacho run -- sh -c 'a | b'"},
-      {{"echo it's"}, "tacho run -- sh -c 'echo it'\\''s'"},
+      {{"echo it's"}, "tacho run -- sh -c \"echo it's\""},
       {{"sort < in > out"}, "tacho run -- sh -c 'sort < in > out'"},
       {{"FOO=1", "cmd", "x y"}, "tacho run -- env FOO=1 cmd 'x y'"},
       {{"FOO=1 cmd"}, "tacho run -- sh -c 'FOO=1 cmd'"},

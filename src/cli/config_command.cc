@@ -17,6 +17,8 @@ namespace {
 std::string shown_value(const Explained& setting) {
   std::string text;
   for (const std::string& value : setting.values) text += (text.empty() ? "" : ", ") + harmless_text(value);
+  if (!setting.origin.empty() && setting.option->kind == Kind::flag)
+    return parse_bool(text).value_or(false) ? "on" : "off";
   if (!setting.origin.empty()) return text;
   if (setting.option->name == "store") return default_store_dir();
   return setting.option->kind == Kind::flag ? "off" : std::string(setting.option->default_text);

@@ -71,7 +71,9 @@ constexpr auto kOptions = std::to_array<Option>({
     {"markdown", 0, "", flag, kOnce, "", "", "", "", kCompare, output,
      "Print a table in Markdown, with a hidden first line by which a script finds its comment again."},
     {"fail-if", 0, "CONDITION", list, kRepeated, "", "", "", "", kCompare, output,
-     "Exit 3 if CONDITION holds for any run after the first (repeatable): 'memory_peak > +10%', 'time > 30s'."},
+     "Exit 3 if CONDITION holds for any run after the first (repeatable): 'memory_peak > +10%', 'time > 30s'. It is of "
+     "a "
+     "row's name in --json, or of COLUMN.mean, COLUMN.max or COLUMN.sum."},
     {"job", 0, "NAME", text, kOnce, "", "", "", "", kRuns | kPrune | kAdvise, output, "Only runs of this job name."},
     {"since", 0, "D", duration, kOnce, "", "", "", "", kRuns, output, "Only runs that started within D: 90m, 12h, 7d."},
     {"failed", 0, "", flag, kOnce, "", "", "", "", kRuns, output, "Only runs that did not end well."},

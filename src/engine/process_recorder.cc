@@ -35,7 +35,13 @@ const char* path_of(std::array<char, kSize>& path, pid_t pid, const char* name) 
 
 }  // namespace
 
-void ProcessRecorder::set_earliest(int64_t realtime_ns) { earliest_ms_ = realtime_ns / kNsPerMs; }
+void ProcessRecorder::set_job(int64_t realtime_ns, const std::vector<std::string>& command) {
+  earliest_ms_ = realtime_ns / kNsPerMs;
+  std::string argv;
+  for (const std::string& word : command)
+    if (argv.size() < kMostArguments) (argv += word) += '\0';
+  job_command_ = command_field(argv);
+}
 
 void ProcessRecorder::came(Member& member) {
   fill_identity(member);
@@ -44,14 +50,14 @@ void ProcessRecorder::came(Member& member) {
   member.take_renamed();
   member.take_executed();
   if (options_.hide_pids) return;
-  file_.put(member.record, options_.hide_command ? "" : command_of(member.pid()));
+  file_.put(member.record, options_.hide_command ? "" : command_of(member));
 }
 
 void ProcessRecorder::fill_identity(Member& member) {
   ProcessRecord& record = member.record;
   record.pid = member.pid();
   record.ppid = member.parent();
-  record.started_ms = started_ms(member.start_time());
+  record.started_ms = is_first(member) ? earliest_ms_ : started_ms(member.start_time());
   read_peak(member);
   if (options_.hide_pids) record.pid = record.ppid = 0;
   else if (const Member* parent = tree_.member(member.parent())) record.ppid = parent->record.pid;
@@ -69,12 +75,13 @@ int64_t ProcessRecorder::started_ms(uint64_t start_ticks) {
 }
 
 // argv as a field of a line.
-std::string ProcessRecorder::command_of(pid_t pid) const {
+std::string ProcessRecorder::command_of(const Member& member) const {
   std::array<char, 32> path{};
-  const Fd file(::openat(tree_.proc_fd(), path_of(path, pid, "cmdline"), O_RDONLY | O_CLOEXEC));
+  const Fd file(::openat(tree_.proc_fd(), path_of(path, member.pid(), "cmdline"), O_RDONLY | O_CLOEXEC));
   std::array<char, kMostArguments> argv;
   const ssize_t got = file ? ::read(file.get(), argv.data(), argv.size()) : -1;
-  return got > 0 ? command_field({argv.data(), static_cast<size_t>(got)}) : std::string();
+  if (got > 0) return command_field({argv.data(), static_cast<size_t>(got)});
+  return is_first(member) ? job_command_ : std::string();  // a zombie has no arguments left
 }
 
 void ProcessRecorder::fill_usage(Member& member) const {
@@ -143,7 +150,7 @@ void ProcessRecorder::look_at(Member& member, int64_t now_ns) {
   fill_usage(member);
   if (options_.hide_pids) return;
   // A zombie has no arguments left.
-  if (renamed && !member.zombie() && !options_.hide_command) file_.put(record, command_of(member.pid()));
+  if (renamed && !member.zombie() && !options_.hide_command) file_.put(record, command_of(member));
   else if (renamed || tree_.moved(member)) file_.put_again(record);
 }
 
@@ -185,6 +192,7 @@ void ProcessRecorder::read_peak(Member& member) {
     return;
   ProcessRecord& record = member.record;
   record.peak_bytes = std::max(record.peak_bytes, status.peak_rss_bytes.value_or(-1));
+  tree_.take_peak(member, status.peak_rss_bytes.value_or(0));  // no process has more than the whole job
   if (status.innermost_pid > 0 && !options_.hide_pids) record.pid = status.innermost_pid;
 }
 

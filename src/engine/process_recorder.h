@@ -4,6 +4,7 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "probe/tree/process_observer.h"
 #include "probe/tree/process_tree.h"
@@ -26,8 +27,9 @@ class ProcessRecorder final : public ProcessObserver {
   void ended(Member& member, const ProcessEnd& end) override;
   void passed(const TaskExit& exit) override;
 
-  // No process was started before this time, by the machine's clock.
-  void set_earliest(int64_t realtime_ns);
+  // tacho starts the job, now by the machine's clock: no process is older, and what its first one is called and when it
+  // began is known however soon it ends.
+  void set_job(int64_t realtime_ns, const std::vector<std::string>& command);
 
   // After each sample: what changed goes to the file. The first failure comes back, once. After the closing one
   // finish() comes at once, and writes it all.
@@ -38,7 +40,8 @@ class ProcessRecorder final : public ProcessObserver {
  private:
   void fill_identity(Member& member);
   int64_t started_ms(uint64_t start_ticks);
-  std::string command_of(pid_t pid) const;
+  bool is_first(const Member& member) const { return earliest_ms_ > 0 && member.pid() == tree_.root(); }
+  std::string command_of(const Member& member) const;
   void fill_usage(Member& member) const;
   void look_at(Member& member, int64_t now_ns);
   void take_vram();
@@ -52,6 +55,7 @@ class ProcessRecorder final : public ProcessObserver {
   ProbeContext& context_;
   ProcessRecordOptions options_;
   std::vector<ProcessVram> vram_;  // by pid
+  std::string job_command_;        // a field
   size_t next_peak_ = 0;
   int64_t boot_ms_ = 0, earliest_ms_ = 0;  // UNIX time
   bool told_ = false;

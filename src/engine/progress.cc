@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "codec/run_json.h"
+#include "report/store/human.h"
 #include "report/summary_text.h"
 
 namespace tacho {
@@ -24,7 +25,7 @@ void Progress::show(const Run& run, const Summary& summary, int64_t now_ns) {
   const bool machine = run.mode == kModeWatch;
   const Statistics cpu = summary.column(machine ? "system_cpu_usage" : "process_cpu_usage");
   const Statistics memory = summary.column(machine ? "system_memory_used_mib" : "process_memory_mib");
-  if (!is_absent(cpu.last)) line += " · cpu " + human_number(cpu.last) + " cores";
+  if (!is_absent(cpu.last)) line += " · cpu " + cores_text(cpu.last, kAbsent);
   if (!is_absent(memory.last)) line += " · memory " + human_bytes(memory.last * kMiB);
   const Statistics gpu = summary.column("process_gpu_usage");
   if (!is_absent(gpu.last)) line += " · gpu " + human_number(gpu.last * 100) + "%";

@@ -45,7 +45,7 @@ void RunRecord::open(const Settings& settings, const std::string& folder, const 
 }
 
 void RunRecord::begin(Sampler& sampler, const Run& run) {
-  if (processes_ && run.mode == kModeRun) processes_->set_earliest(run.outcome.started_realtime_ns);
+  if (processes_ && run.mode == kModeRun) processes_->set_job(run.outcome.started_realtime_ns, run.command);
   if (!devices_) return;
   if (sampler.list_devices()) devices_->begin(sampler.devices().columns());
   sampler.read_devices();

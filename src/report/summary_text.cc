@@ -40,11 +40,6 @@ std::string bytes_of(double part, double whole) {
   return text + " of " + limit;
 }
 
-std::string cores_of(double used, double cores) {
-  if (is_absent(cores)) return number_text(used) + " cores";
-  return number_text(used) + " of " + number_text(cores) + (cores == 1 ? " core" : " cores");
-}
-
 std::string gpus_of(double used, double gpus) {
   // Two GPUs or more: how many of them were kept busy tells more than a percentage above 100.
   if (!is_absent(gpus) && gpus > 1) return number_text(used) + " of " + number_text(gpus) + " GPUs";
@@ -67,7 +62,7 @@ std::string line(const Run& run, const RunFacts& facts, const std::string& shown
     text += paint("2", kDot);
     text += std::string(name) + " " + value;
   };
-  if (!is_absent(facts.cpu_mean)) part("cpu", cores_of(facts.cpu_mean, facts.cores));
+  if (!is_absent(facts.cpu_mean)) part("cpu", cores_text(facts.cpu_mean, facts.cores));
   if (!is_absent(facts.memory_peak_bytes)) part("memory peak", bytes_of(facts.memory_peak_bytes, facts.memory_bytes));
   if (!is_absent(facts.gpu_mean)) part("gpu", gpus_of(facts.gpu_mean, facts.gpus));
   if (!limited.empty()) text += paint("2", kDot) + std::string(limited);
@@ -148,7 +143,7 @@ std::string full(const Run& run, const RunFacts& facts, int64_t rows, const std:
   table.add("started", local_time_text(run.outcome.started_realtime_ns));
   table.add("samples",
             std::to_string(rows) + (run.interval_ns > 0 ? ", one every " + interval_text(run.interval_ns) : ""));
-  table.add("cpu", joined({when(facts.cpu_mean, [&](double v) { return cores_of(v, facts.cores) + " on average"; }),
+  table.add("cpu", joined({when(facts.cpu_mean, [&](double v) { return cores_text(v, facts.cores) + " on average"; }),
                            when(facts.cpu_max, [](double v) { return "at most " + number_text(v); }),
                            when(facts.cpu_user_s, seconds("user")), when(facts.cpu_system_s, seconds("system"))}));
   table.add("memory",
@@ -205,12 +200,8 @@ std::string command_text(const Run& run, size_t limit) {
   std::string text;
   for (const std::string& word : run.command) {
     if (text.size() > limit) break;
-    const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
-      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c < 0 ||
-             std::string_view("_-+=./:,@%^").find(c) != std::string_view::npos;
-    });
     if (!text.empty()) text += ' ';
-    text += plain ? word : "'" + word + "'";
+    text += shell_word(word);
   }
   text = harmless_text(text);
   if (text.size() <= limit) return text;

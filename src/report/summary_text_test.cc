@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "report/store/human.h"
 #include "support/sample_run.h"
 
 namespace tacho {
@@ -188,6 +189,13 @@ TEST(SummaryFull, ShortIntervalsAreMilliseconds) {
   EXPECT_NE(summary_full(run, Summary{}, false).find("one every 50ms"), std::string::npos);
 }
 
+TEST(SummaryLine, OneCoreIsOne) {
+  EXPECT_EQ(cores_text(1, kAbsent), "1 core");
+  EXPECT_EQ(cores_text(0.98, kAbsent), "0.98 cores");
+  EXPECT_EQ(cores_text(0.98, 1), "0.98 of 1 core");
+  EXPECT_EQ(cores_text(1, 2.5), "1 of 2.5 cores");
+}
+
 TEST(CommandText, IsQuotedCutAndHarmless) {
   tacho::Run run;
   run.command = {"sh", "-c", "echo hi; exit 3"};
@@ -195,6 +203,8 @@ TEST(CommandText, IsQuotedCutAndHarmless) {
   EXPECT_EQ(command_text(run, 8), "sh -c 'e…");
   run.command = {"printf", "\x1b[31m\n", "caf\xc3\xa9\xff"};
   EXPECT_EQ(command_text(run, 100), "printf ' [31m ' caf\xc3\xa9\xef\xbf\xbd");
+  run.command = {"python3", "-c", "print('a b')"};
+  EXPECT_EQ(command_text(run, 100), "python3 -c \"print('a b')\"") << "a shell reads the same words";
   run.hidden = {"command"};
   EXPECT_EQ(command_text(run, 100), "");
 }

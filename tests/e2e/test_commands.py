@@ -327,7 +327,7 @@ class Advise(Case):
     def test_refused(self):
         self.make(1, seconds=9, job="short")
         self.make(2, seconds=60, samples=9)
-        self.make(3, state="failed", exit_code=127)
+        self.make(3, state="failed", exit_code=127, seconds=1, samples=1)  # it failed to start
         self.make(4, job="bad", state="failed", exit_code=1)
         for words in (["last:short"], ["000000000002"], ["000000000003"], ["--job", "nosuch"], ["--job", "short"], ["--job", "bad"]):
             with self.subTest(words):
@@ -338,9 +338,11 @@ class Advise(Case):
                 done = self.tacho("advise", *words)
                 self.assertEqual((done.rc, done.out), (4, ""), done)
                 self.assertIn("no advice", done.err)
-        done = self.tacho("advise", "last:bad")  # one that failed, by its name: with a warning
-        self.assertEqual(done.rc, 0, done)
-        self.assertIn("did not end well", done.err)
+        self.make(5, job="late", state="failed", exit_code=127)  # a shell that found no command after 100 s
+        for name in ("last:bad", "last:late"):  # one that failed, by its name: with a warning
+            done = self.tacho("advise", name)
+            self.assertEqual(done.rc, 0, done)
+            self.assertIn("did not end well", done.err)
         for words in (["nosuch"], [], ["--job", "x", "last"], ["last", "--for", "lsf"]):
             self.assertEqual(self.tacho("advise", *words).rc, 125, words)
 
@@ -434,6 +436,8 @@ class Coach(Case):
         self.assertRegex(rows["team"]["source"], r"tacho.toml:2")
         self.assertEqual(rows["tag"]["value"], ["a=1", "b=2"])
         self.assertEqual(rows["summary"]["source"], "default")
+        told = json.loads(self.tacho("config", "--json", env={"TACHO_QUIET": "1", "TACHO_NO_CLOUD": "no"}).out)
+        self.assertEqual([row["value"] for row in told if row["name"] in ("quiet", "no-cloud", "live")], ["on", "off", "off"])
         self.assertEqual(rows["store"]["value"], self.store)
         self.assertRegex(self.tacho("config", env=env).out, r"interval +2s +TACHO_INTERVAL\n")
         self.assertEqual(self.tacho("config", env={"TACHO_INTERVAL": "soon"}).rc, 125)

@@ -81,6 +81,18 @@ class Processes(Record):
                 self.assertFalse([name for name in os.listdir(self.run_folders()[0]) if ".tmp" in name])
                 subprocess.run(["rm", "-rf", self.store], check=True)
 
+    def test_a_job_of_no_time(self):
+        """What tacho started itself is known however soon it ends, and no process has more memory than the job."""
+        for _ in range(3):
+            _, run, _ = self.tracked("sh", "-c", "exit 3", rc=3)
+            row = self.one(self.processes(), pid=str(run["pid"]))
+            self.assertEqual((row["command"], row["exit"]), ("sh -c exit 3", "3"))
+            self.assertAlmostEqual(float(row["started"]) % 60, float(run["outcome"]["started_at"][-7:-1]), 3)
+            self.assertLessEqual(float(row["peak_memory_mib"]), run["totals"]["memory_peak_bytes"] / 2**20 + 0.001)
+            subprocess.run(["rm", "-rf", self.store], check=True)
+        _, run, _ = self.tracked("sh", "-c", "exit 3", rc=3, options=("--hide", "command"))
+        self.assertEqual(self.one(self.processes(), pid=str(run["pid"]))["command"], "")
+
     def test_orphans_and_signals_are_exact(self):
         # Between two samples, so that nothing but wait4 can have told.
         code = "import os,time\nopen('pid','w').write(str(os.getpid()))\ne=time.process_time()+0.25\nwhile time.process_time()<e: pass\nos.kill(os.getpid(),9)"

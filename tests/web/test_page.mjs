@@ -81,7 +81,7 @@ tests['the crosshair tells values in every chart'] = async page => {
   await page.mouse.move(box.x + 62 + (box.width - 72) * .3, box.y + 60);
   const tips = await page.$$eval('.own .tip', list => list.filter(tip => !tip.hidden).map(tip => tip.textContent));
   assert.equal(tips.length, (await page.$$('.own .chart')).length);
-  assert.match(tips[0], /^3m · .*phase fit.*job {2}[\d.]+ cores/);
+  assert.match(tips[0], /^3m · \d\d:\d\d:\d\d [A-Z+].*phase fit.*job {2}[\d.]+ cores/);
   await page.mouse.move(2, 2);
   assert.equal(await page.$$eval('.tip', list => list.filter(tip => !tip.hidden).length), 0);
 };
@@ -134,6 +134,18 @@ tests['the table of processes sorts, and its bars follow the zoom'] = async page
   await page.keyboard.press('+');
   await settle(page);
   assert.notEqual(await width(), before);
+};
+
+tests['figures are rounded as everywhere'] = async page => {
+  const told = (name, values) => page.evaluate(([name, values]) => values.map(value => ({ duration, bytes, number })[name](value)), [name, values]);
+  // As in src/base/units_test.cc.
+  assert.deepEqual(await told('duration', [0, .00001, .0004, .0034, .34, .9994, .9996, 1.25, 9.94, 9.96, 59.4, 59.6, 64, 300, 3599.6, 3660, 10979, 86399, 187200, -.5]),
+    ['0s', '<0.1ms', '0.4ms', '3.4ms', '340ms', '999ms', '1s', '1.2s', '9.9s', '10s', '59s', '1m', '1m04s', '5m', '1h', '1h01m', '3h03m', '1d', '2d04h', '-500ms']);
+  assert.deepEqual(await told('bytes', [0, 1023, 1024, 1023.6 * 1024, 2 ** 35, 1.26 * 2 ** 30, 150.4 * 2 ** 20]), ['0 B', '1023 B', '1 KiB', '1 MiB', '32 GiB', '1.3 GiB', '150 MiB']);
+  assert.deepEqual(await told('number', [.004, .005, .0999, .714, .996, 1, 12.34, 99.96]), ['<0.01', '0.01', '0.1', '0.71', '1', '1', '12.3', '100']);
+  // Marks of an axis are told apart however far it is zoomed in.
+  assert.deepEqual(await page.evaluate(() => [[12.1, .1], [3600, 900], [3615, 15], [90000, 3600], [.0105, .0005], [0, 1]].map(([at, step]) => moment(at, step))),
+    ['12.1s', '1h', '1h00m15s', '1d01h', '10.5ms', '0s']);
 };
 
 tests['the download is metrics.csv, byte for byte'] = async page => {

@@ -77,6 +77,8 @@ class ProcessTree final : public JobPids {
   int64_t largest_process_bytes() const {
     return largest_bytes_;
   }  // highest resident size of one process (VmHWM, ru_maxrss)
+  // A high-water mark (VmHWM) that somebody else read of it.
+  void take_peak(Member& member, int64_t peak);
   int64_t children() const { return children_; }
   int64_t threads() const { return threads_; }             // of all members that are no zombies
   bool sees_processes() const { return sees_processes_; }  // false without a /proc of ours: children are not known then

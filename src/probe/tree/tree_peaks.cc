@@ -39,7 +39,10 @@ std::optional<int64_t> ProcessTree::peak_of(const Member& member) {
 void ProcessTree::raise_peak(Member& member) {
   if (member.peak_tick == member.ran_tick) return;  // it did not run since
   member.peak_tick = member.ran_tick;
-  const int64_t peak = peak_of(member).value_or(0);
+  take_peak(member, peak_of(member).value_or(0));
+}
+
+void ProcessTree::take_peak(Member& member, int64_t peak) {
   if (peak > 0 && peak < member.peak_floor_bytes) member.peak_floor_bytes = 0;
   if (peak > member.peak_floor_bytes) largest_bytes_ = std::max(largest_bytes_, peak);
 }

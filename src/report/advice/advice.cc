@@ -114,7 +114,9 @@ std::string refusal_of(const Input& input, std::string& hint) {
     hint = "record a job: tacho run -- CMD";
     return "there is no job in it";
   }
-  if (stored.run.mode == kModeRun && (exit_code == kNotExecutable || exit_code == kNotFound) &&
+  const bool is_short = stored.rows < kFewestSamples || !(facts.duration_s >= static_cast<double>(kShortestSeconds));
+  // A shell ends so, too, after hours, when its last command is not found.
+  if (is_short && stored.run.mode == kModeRun && (exit_code == kNotExecutable || exit_code == kNotFound) &&
       !stored.run.outcome.signal) {
     hint = "see what it printed; 126 is not executable, 127 not found";
     return "the job failed to start (exit " + std::to_string(exit_code) + ")";

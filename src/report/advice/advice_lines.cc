@@ -64,7 +64,7 @@ Lines nextflow(const Amounts& a) {
 }
 
 Lines snakemake(const Amounts& a) {
-  return {when(a.cpu, "threads: "), "resources: " + joined({when(a.mb, "mem_mb="), when(a.gpus, "gpu=")}, ", ")};
+  return {when(a.cpu, "threads: "), when(joined({when(a.mb, "mem_mb="), when(a.gpus, "gpu=")}, ", "), "resources: ")};
 }
 
 Lines wdl(const Amounts& a) {

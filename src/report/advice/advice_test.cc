@@ -117,11 +117,15 @@ TEST(Advice, IsRefusedWithTheReason) {
   EXPECT_NE(refused([](Input& input) { input.stored.run.outcome.duration_ns = 9'900'000'000; }).find("9.9s"),
             std::string::npos);
   EXPECT_EQ(refused([](Input& input) { input.stored.run.outcome.duration_ns = 10'000'000'000; }), "");
-  EXPECT_NE(refused([](Input& input) {
-              input.stored.run.outcome.state = RunState::failed;
-              input.stored.run.outcome.exit_code = 127;
-            }).find("failed to start"),
-            std::string::npos);
+  const auto not_found = [&](int64_t rows) {
+    return refused([rows](Input& input) {
+      input.stored.rows = rows;
+      input.stored.run.outcome.state = RunState::failed;
+      input.stored.run.outcome.exit_code = 127;
+    });
+  };
+  EXPECT_NE(not_found(1).find("failed to start"), std::string::npos);
+  EXPECT_EQ(not_found(100), "") << "a shell whose last command was not found";
   EXPECT_NE(refused([](Input& input) { input.stored.run.mode = "watch"; }).find("no job"), std::string::npos);
   EXPECT_FALSE(advise({}).refused.empty());
 }
@@ -237,6 +241,9 @@ TEST(Advice, LinesToPaste) {
   EXPECT_EQ(paste_lines(advice, "wdl"), Lines{"runtime { cpu: 4 memory: \"1280 MiB\" }"});
   EXPECT_EQ(paste_lines(advice, "docker"), Lines{"docker run --cpus 4 --memory 1280m"});
   EXPECT_EQ(paste_lines(advice, "lsf"), Lines{});
+  Advice bare = advice;
+  bare.memory.advised.reset();
+  EXPECT_EQ(paste_lines(bare, "snakemake"), Lines{"threads: 4"});
   advice.gpu.advised = 2;
   EXPECT_EQ(paste_lines(advice, "slurm").back(), "#SBATCH --gpus=2");
   EXPECT_EQ(paste_lines(advice, "docker"), Lines{"docker run --cpus 4 --memory 1280m --gpus 2"});

@@ -106,7 +106,7 @@ TEST(LivePicture, NothingFromOutsideReachesTheTerminal) {
   LiveState state = sample_state();
   state.processes = {process_of(1, 0, "a\033[31m\2335n\n\r\tb\377\303 \342\200\256gpj\342\200\217\314\201e", 1)};
   const std::string text = text_of(live_picture(state, {}, {.columns = 100, .lines = 24}));
-  EXPECT_NE(text.find(" a [31m\uFFFD5n   b\uFFFD\uFFFD  gpje\n"), std::string::npos) << text;
+  EXPECT_NE(text.find(" a [31m\uFFFD5n   b\uFFFD\uFFFD  gpj e\n"), std::string::npos) << text;
   for (const char c : text) EXPECT_TRUE(c == '\n' || static_cast<unsigned char>(c) >= 0x20);
 }
 
@@ -186,6 +186,8 @@ TEST(LiveProcesses, TheLastLineCountsAndBadOnesDoNot) {
   ASSERT_EQ(processes.list(true).size(), 3u);
   processes.take(std::string(100'000, 'x') + "\n7,1,new,,1,,1,0,0,0,0,,\n");
   EXPECT_EQ(processes.list(false).size(), 2u);
+  processes.take(",,cat,,1,2,1,0,0,0,0,,\n,,cat,,1,2,1,0,0,0,0,,\n");
+  EXPECT_EQ(processes.list(true).size(), 6u) << "each for itself where numbers are hidden";
 }
 
 }  // namespace

@@ -20,6 +20,7 @@ bool LiveProcesses::read() {
   if (facts.st_ino != inode_ || facts.st_dev != device_ || facts.st_size < at_) {
     known_.clear();
     rest_.clear();
+    unnumbered_ = 0;
     inode_ = facts.st_ino;
     device_ = facts.st_dev;
     at_ = 0;
@@ -51,11 +52,12 @@ void LiveProcesses::take(std::string_view text) {
 void LiveProcesses::take_line(std::string_view line) {
   ProcessLine read;
   if (!read_process_line(line, read)) return;
-  const bool merged = read.pid == 0;
-  const std::tuple key{read.pid, merged || is_absent(read.started) ? 0 : read.started, merged ? read.name : ""};
+  // Without a number (merged, or hidden) there is one line, when it has ended: each is by itself.
+  const bool unnumbered = read.pid == 0;
+  const std::pair key{read.pid, unnumbered ? static_cast<double>(++unnumbered_) : is_absent(read.started) ? 0 : read.started};
   if (known_.size() >= kMost && !known_.contains(key)) return;
   Known& known = known_[key];
-  known.ended = !is_absent(read.ended) || merged;
+  known.ended = !is_absent(read.ended) || unnumbered;
   known.process = {static_cast<pid_t>(read.pid), static_cast<pid_t>(read.ppid),
                    read.command.empty() ? read.name : read.command, read.cpu_s};
   if (read.count > 1) known.process.name += " (" + std::to_string(read.count) + " processes)";

@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 #include <string_view>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "report/live/live_state.h"
@@ -33,7 +33,8 @@ class LiveProcesses {
   void take_line(std::string_view line);
 
   std::string path_, rest_;
-  std::map<std::tuple<int64_t, double, std::string>, Known> known_;  // by pid and start; merged lines by their name
+  std::map<std::pair<int64_t, double>, Known> known_;  // by pid and start; lines without a pid by their place
+  int64_t unnumbered_ = 0;
   dev_t device_ = 0;
   ino_t inode_ = 0;
   off_t at_ = 0;

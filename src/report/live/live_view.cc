@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text.h"
 #include "base/units.h"
 #include "report/store/facts.h"
 #include "report/store/human.h"
@@ -55,6 +56,7 @@ double LiveView::rate(std::string_view column) const {
 void LiveView::add(const Row& row) {
   row_ = row;
   ++rows_;
+  if (run_.mode.empty()) machine_ = is_absent(cell("process_cpu_usage"));  // a file does not tell what it is of
   elapsed_s_ += static_cast<double>(row.interval_ns) / 1e9;
   cpu_.add(cell(machine_ ? "system_cpu_usage" : "process_cpu_usage"));
   memory_.add(cell(machine_ ? "system_memory_used_mib" : "process_memory_mib") * static_cast<double>(kMiB));
@@ -63,9 +65,9 @@ void LiveView::add(const Row& row) {
 
 std::string LiveView::head() const {
   std::string text;
-  if (machine_) text += "the whole machine";
+  if (run_.mode == kModeWatch) text += "the whole machine";
   else if (const std::string command = command_text(run_, 200); !command.empty()) text += command;
-  else text += "pid " + std::to_string(run_.pid);
+  else text += run_.pid > 0 ? "pid " + std::to_string(run_.pid) : harmless_text(run_.id);  // of a file its name
   return text + " · " + duration_text(elapsed_s_);
 }
 
@@ -76,7 +78,7 @@ std::vector<LiveView::Part> LiveView::parts() const {
     if (!is_absent(value)) parts.push_back({name, text, history, whole});
   };
   const double cpu = cell(side + "cpu_usage"), memory = memory_.values.empty() ? kAbsent : memory_.values.back();
-  add("cpu", cpu, number_text(cpu) + (is_absent(cores_) ? "" : " of " + number_text(cores_)) + " cores", &cpu_, cores_);
+  add("cpu", cpu, cores_text(cpu, cores_), &cpu_, cores_);
   add("memory", memory, bytes_text(memory) + (is_absent(memory_bytes_) ? "" : " of " + bytes_text(memory_bytes_)),
       &memory_, memory_bytes_);
   const double gpu = cell(side + "gpu_usage"), vram = cell(side + "gpu_vram_mib");

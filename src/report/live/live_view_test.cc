@@ -23,6 +23,20 @@ TEST(LiveView, ShowsTheNewestRow) {
   EXPECT_EQ(view.line().substr(0, 9), "2s · cpu");
 }
 
+TEST(LiveView, AFileHasItsName) {
+  LiveView view;
+  tacho::Run file;
+  file.id = "rows.csv";
+  view.begin(file, sample_schema());
+  EXPECT_EQ(view.head(), "rows.csv · 0s");
+  Row row = sample_row(0, 1.5, 128);
+  view.add(row);
+  EXPECT_EQ(view.figures(80)[0].text, "1.5 cores");
+  row = sample_row(1, kAbsent, kAbsent);
+  view.add(row);
+  EXPECT_NE(view.figures(80)[0].text, "1.5 cores") << "the machine's, where there is no job in it";
+}
+
 TEST(LiveView, AnUnknownValueIsNotShown) {
   LiveView view;
   view.begin(sample_run(), sample_schema());

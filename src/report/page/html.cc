@@ -43,8 +43,8 @@ Status read_rows(const std::string& path, ReportRun& report, size_t points, bool
   });
   kept.finish(reader.is_at_end());
   report.verdict = verdict.verdict(run);
-  if (reader.skipped() > 0)
-    run.notes.push_back(std::to_string(reader.skipped()) + " damaged lines of metrics.csv were skipped.");
+  if (const std::string note = left_out_note(reader.skipped(), last_part(path)); !note.empty())
+    run.notes.push_back(note);
   if (rows > 0) report.duration_s = duration_s;
   if (!statistics) return ok();
   report.stored.rows = rows;
@@ -90,9 +90,8 @@ Result<ReportRun> read_stored_run(StoredRun stored, size_t number, const PageOpt
     if (!std::isfinite(phase.ended_s)) phase.ended_s = std::max(end_s, phase.started_s);
   report.marks = page_marks(run, marks, report.verdict.phases);
   report.processes = read_page_processes(folder + "/processes.csv");
-  if (report.processes.skipped > 0)
-    report.stored.run.notes.push_back(std::to_string(report.processes.skipped) +
-                                      " damaged lines of processes.csv were skipped.");
+  if (const std::string note = left_out_note(report.processes.skipped, "processes.csv"); !note.empty())
+    report.stored.run.notes.push_back(note);
   report.advice = page_advice({report.stored, folder + "/metrics.csv"});
   return report;
 }

@@ -57,7 +57,7 @@ constexpr std::array kKinds{
         false,
         {{{"system_net_recv_bytes", "machine received", "job"}, {"system_net_sent_bytes", "machine sent", "job2"}}}},
     ChartKind{"gpu",
-              "GPU",
+              "GPUs in use",
               "GPUs",
               "not used",
               true,
@@ -105,11 +105,11 @@ std::vector<PageLimit> limits_of(std::string_view id, const Run& run, const RunF
   };
   if (id == "cpu") {
     const bool quota = run.limits.cpu_quota_cores && *run.limits.cpu_quota_cores <= facts.cores;
-    add(facts.cores, quota ? "CPU quota" : facts.cores_limited ? "cores allowed" : "cores of the machine");
+    add(facts.cores, quota ? "CPU quota" : facts.cores_limited ? "allowed:" : "the machine's");
   }
-  if (id == "memory") add(facts.memory_bytes, facts.memory_limited ? "memory limit" : "memory of the machine");
-  if (id == "gpu") add(facts.gpus, "GPUs of the machine");
-  if (id == "vram") add(facts.vram_bytes, "GPU memory of the machine");
+  if (id == "memory") add(facts.memory_bytes, facts.memory_limited ? "memory limit" : "the machine's");
+  if (id == "gpu") add(facts.gpus, "the machine's");
+  if (id == "vram") add(facts.vram_bytes, "the machine's");
   return limits;
 }
 

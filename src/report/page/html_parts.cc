@@ -14,6 +14,7 @@ namespace tacho {
 namespace {
 
 constexpr size_t kLongestHeading = 90, kLongestCommandLine = 600, kLongestWord = 200, kMostTags = 40;
+constexpr size_t kRunColours = 8;  // of web/page.css, as web/page.js gives them to lines
 
 std::string unless_hidden(const Run& run, std::string_view field, const std::string& value) {
   return is_hidden(run, field) ? std::string() : value;
@@ -147,7 +148,7 @@ void put_tiles(Writer& out, const ReportRun& report, const RunFacts& facts) {
   if (!is_absent(facts.duration_s)) put_tile(out, "Time", duration_text(facts.duration_s), ending(run));
   if (!is_absent(facts.cpu_mean))
     put_tile(out, "CPU", number_text(facts.cpu_mean),
-             (is_absent(facts.cores) ? "" : "of " + number_text(facts.cores) + " ") + "cores on average",
+             (is_absent(facts.cores) ? "cores" : "of " + cores_text(facts.cores, kAbsent)) + " on average",
              facts.cpu_mean / facts.cores);
   if (!is_absent(facts.memory_peak_bytes))
     put_tile(out, "Memory peak", bytes_text(facts.memory_peak_bytes),
@@ -169,16 +170,20 @@ void put_tiles(Writer& out, const ReportRun& report, const RunFacts& facts) {
 void put_comparison(Writer& out, std::span<const ReportRun> runs) {
   std::vector<StoredRun> stored;
   for (const ReportRun& report : runs) stored.push_back(report.stored);
+  Comparison comparison = compare(stored);
+  for (const ReportRun& report : runs) comparison.verdicts.push_back(report.verdict.judgement);
   out.put(
       "<section class=card><h2>Side by side</h2>\n<p class=where>Differences are to the first run.</p>\n"
       "<div class=scroll tabindex=0 role=region aria-label=\"Side by side\"><table class=compare>\n");
   bool header = true;
-  for (const std::vector<std::string>& line : comparison_cells(compare(stored))) {
+  for (const std::vector<std::string>& line : comparison_cells(comparison)) {
     out.put(header ? "<thead><tr>" : "<tr>");
     for (size_t i = 0; i < line.size(); ++i) {
       const std::string text = escaped(page_text(line[i], 120));
       if (header && i == 0) out.put("<th scope=col>run</th>");
-      else if (header) out.put("<th scope=col class=run" + std::to_string(i - 1) + "><bdi>" + text + "</bdi></th>");
+      else if (header && i > 1 && i % 2 == 1) out.put("<th scope=col>" + text + "</th>");  // a change
+      else if (header)
+        out.put("<th scope=col class=run" + std::to_string(i / 2 % kRunColours) + "><bdi>" + text + "</bdi></th>");
       else out.put((i == 0 ? "<th scope=row>" : "<td><bdi>") + text + (i == 0 ? "</th>" : "</bdi></td>"));
     }
     out.put(header ? "</tr></thead>\n" : "</tr>\n");

@@ -82,7 +82,7 @@ void put_phases(Writer& out, const ReportRun& report) {
   out.put(
       "<section class=card><h2>Phases</h2>\n<div class=scroll tabindex=0 role=region aria-label=Phases><table "
       "class=left>"
-      "<thead><tr><th scope=col>phase</th><th scope=col>time</th><th scope=col>CPU on average</th>"
+      "<thead><tr><th scope=col>phase</th><th scope=col>time</th><th scope=col>cores on average</th>"
       "<th scope=col>memory peak</th><th scope=col>disk read</th><th scope=col>disk written</th>"
       "<th scope=col>verdict</th></tr></thead>\n");
   const auto told = [](double value, std::string text) { return is_absent(value) ? std::string("–") : text; };
@@ -91,7 +91,7 @@ void put_phases(Writer& out, const ReportRun& report) {
     const double seconds = phase.ended - phase.started, peak = phase.memory_peak_mib * static_cast<double>(kMiB);
     const std::array<std::string, 7> cells{phase.name,
                                            told(seconds, duration_text(seconds)),
-                                           told(phase.cpu_mean, number_text(phase.cpu_mean) + " cores"),
+                                           told(phase.cpu_mean, number_text(phase.cpu_mean)),
                                            told(peak, bytes_text(peak)),
                                            told(phase.read_bytes, bytes_text(phase.read_bytes)),
                                            told(phase.written_bytes, bytes_text(phase.written_bytes)),

@@ -130,6 +130,11 @@ TEST(Html, MetricsFilesPlainAndCompressedOverEachOther) {
   for (const char* text : {"<h1><bdi>Two of &lt;them&gt;</bdi></h1>", "<h2><bdi>plain.csv</bdi></h2>",
                            "<h2><bdi>small.csv.gz</bdi></h2>", "Side by side", "charts overlaid"})
     EXPECT_NE(page.find(text), std::string::npos) << text;
+  const std::string three = page_of(dir, {dir / "plain.csv", dir / "small.csv.gz", dir / "plain.csv"});
+  for (const char* text : {"<th scope=col class=run0><bdi>plain.csv", "<th scope=col class=run1><bdi>small.csv.gz",
+                           "<th scope=col class=run2><bdi>plain.csv", "<th scope=col>change</th>",
+                           "<th scope=row>verdict</th><td><bdi>unknown</bdi>"})
+    EXPECT_NE(three.find(text), std::string::npos) << text << ": in the colour of its lines";
   EXPECT_EQ(data_of(page, 0)["point_ms"].size(), 4u);
   EXPECT_EQ(data_of(page, 1)["point_ms"].size(), 6u);
   EXPECT_EQ(rows_in(page, 0), csv_of(4));

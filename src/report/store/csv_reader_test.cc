@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "codec/gzip.h"
+#include "report/store/input.h"
 #include "support/temp_dir.h"
 
 namespace tacho {
@@ -164,6 +165,17 @@ TEST(CsvReader, DecimalsAreKnownBeforeTheFirstRow) {
   int rows = 0;
   while (reader.next(row)) ++rows;
   EXPECT_EQ(rows, 3);
+}
+
+TEST(MetricsFile, DamagedLinesAreTold) {
+  const TempDir dir;
+  spill(dir / "x.csv", kText);
+  const auto input = read_input(dir.path(), dir / "x.csv");
+  ASSERT_TRUE(input);
+  EXPECT_EQ(input->stored.run.notes, std::vector<std::string>{"3 damaged lines of x.csv were left out."});
+  EXPECT_NE(input->stored.json.find("3 damaged lines"), std::string::npos);
+  EXPECT_EQ(left_out_note(1, "a.csv"), "A damaged line of a.csv was left out.");
+  EXPECT_EQ(left_out_note(0, "a.csv"), "");
 }
 
 }  // namespace

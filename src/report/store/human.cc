@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/units.h"
+#include "model/column.h"
 
 namespace tacho {
 
@@ -17,6 +18,10 @@ std::string interval_text(int64_t ns) {
 }
 
 std::string number_text(double value) { return human_number(value); }
+std::string cores_text(double used, double cores) {
+  const std::string all = number_text(is_absent(cores) ? used : cores);
+  return (is_absent(cores) ? "" : number_text(used) + " of ") + all + (all == "1" ? " core" : " cores");
+}
 std::string bytes_text(double bytes) { return human_bytes(bytes); }
 
 }  // namespace tacho

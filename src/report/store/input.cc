@@ -1,6 +1,7 @@
 #include "report/store/input.h"
 
 #include "base/path.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "base/writer.h"
 #include "codec/run_json.h"
@@ -19,6 +20,8 @@ Result<Input> read_file(const std::string& path) {
   Summary summary;
   summary.begin(reader.schema());
   each_row(reader, stored.run, [&](const Row& row) { summary.add(row); });
+  if (std::string note = left_out_note(reader.skipped(), stored.run.id); !note.empty())
+    stored.run.notes.push_back(std::move(note));
   stored.rows = summary.rows();
   stored.run.outcome.duration_ns = static_cast<int64_t>(summary.duration_s() * 1e9);
   stored.run.outcome.state = RunState::finished;
@@ -34,6 +37,13 @@ Result<Input> read_file(const std::string& path) {
 }
 
 }  // namespace
+
+std::string left_out_note(int64_t lines, std::string_view file) {
+  if (lines <= 0) return {};
+  const std::string name = harmless_text(file);
+  return lines == 1 ? "A damaged line of " + name + " was left out."
+                    : std::to_string(lines) + " damaged lines of " + name + " were left out.";
+}
 
 bool is_metrics_file(const std::string& name) {
   return (name.ends_with(".csv") || name.ends_with(".csv.gz")) && file_exists(name);

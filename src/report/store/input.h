@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "os/fd.h"
@@ -28,6 +29,9 @@ Input stored_input(StoredRun stored);
 
 // Whether it names a metrics file rather than a run.
 bool is_metrics_file(const std::string& name);
+
+// "2 damaged lines of metrics.csv were left out."; nothing of none.
+std::string left_out_note(int64_t lines, std::string_view file);
 
 // Every row of an open file. How long the first one took is told by the run's start or interval, else by the row after
 // it.
