@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/time_text.h"
+#include "codec/run_json_parts.h"
 #include "codec/run_words.h"
 #include "model/allocation.h"
 
@@ -189,16 +190,6 @@ void write_energy(JsonWriter& json, const Energy& energy) {
   json.end_object();
 }
 
-// A mean has two decimals or more, the extremes as many as their rows: rounded, they may not lie on its wrong side.
-double mean_between(const Statistics& statistics, int decimals) {
-  static constexpr double kScales[] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6};
-  const double scale = kScales[std::clamp(decimals, 0, 6)];
-  double mean = statistics.mean;
-  if (mean < std::round(statistics.min * scale) / scale) mean = std::round(statistics.min * scale) / scale;
-  if (mean > std::round(statistics.max * scale) / scale) mean = std::round(statistics.max * scale) / scale;
-  return mean;
-}
-
 void write_statistics(JsonWriter& json, const Run& run, const Summary& summary) {
   const Schema& schema = summary.schema();
   json.key("statistics").object();
@@ -224,68 +215,10 @@ void write_statistics(JsonWriter& json, const Run& run, const Summary& summary) 
   json.end_object();
 }
 
-// A live page is filled with spaces. What does not fit goes on in the next one.
-class LivePages {
- public:
-  explicit LivePages(Writer& out) : out_(out), begun_at_(out.view().size()) {}
-  bool all_fit() const { return fit_; }
-  // The next members go to a page of their own. `last`: none come, and the text ends with this page.
-  void end_page(bool last) {
-    const size_t used = out_.view().size() - begun_at_ + (last ? 1 : 0);
-    const size_t beyond = used % kLivePageBytes;
-    fit_ = fit_ && used <= kLivePageBytes;
-    if (beyond != 0) out_.put_spaces(kLivePageBytes - beyond);
-    if (last) out_.put('\n');
-    begun_at_ = out_.view().size();
-  }
+}  // namespace
 
- private:
-  Writer& out_;
-  size_t begun_at_;
-  bool fit_ = true;
-};
-
-// What comes before the statistics hardly ever takes more of the first page.
-constexpr size_t kMeasuredBytes = 1536;
-
-// Room for `,"NAME":{"max":…,"mean":…,"sum":…}` with numbers of a usual length.
-size_t room_for(const Column& column) { return column.name.size() + (column.rule == Rule::delta ? 63 : 44); }
-
-// The same for the live pages, which are written at every tick and have to stay small: no minima, no more than two
-// decimals, and straight into the text.
-void write_brief_statistics(Writer& out, LivePages& pages, const Run& run, const Summary& summary) {
-  const Schema& schema = summary.schema();
-  out.put(R"(,"statistics":{"timestamp":{"duration":)");
-  out.put_fixed(summary.duration_s(), 3);
-  out.put('}');
-  size_t room = kMeasuredBytes;
-  for (size_t i = 1; i < schema.size(); ++i) {
-    const Column& column = schema[i];
-    room += room_for(column);
-    if (room > kLivePageBytes) {
-      pages.end_page(false);
-      room = room_for(column);
-    }
-    const Statistics statistics = summary.column(i);
-    if (!std::isfinite(statistics.max) || is_hidden(run, column.name)) continue;
-    const int decimals = std::min(2, column.decimals);
-    const auto put = [&out](std::string_view before, double value, int places) {
-      if (!std::isfinite(value)) return;
-      out.put(before);
-      out.put_fixed(value, places);
-    };
-    out.put(",\"");
-    out.put(column.name);
-    put(R"(":{"max":)", statistics.max, decimals);
-    put(R"(,"mean":)", mean_between(statistics, decimals), 2);
-    if (column.rule == Rule::delta) put(R"(,"sum":)", statistics.sum, decimals);
-    out.put('}');
-  }
-  out.put('}');
-}
-
-// What is known at the start and hardly ever changes.
-void write_identity(JsonWriter& json, Fields& fields, const Run& run, const Summary& summary) {
+void write_run_identity(JsonWriter& json, const Run& run, const Summary& summary) {
+  Fields fields(json, run);
   json.key("id").value(run.id);
   json.key("tacho_version").value(run.version);
   json.key("mode").value(run.mode);
@@ -316,8 +249,8 @@ void write_identity(JsonWriter& json, Fields& fields, const Run& run, const Summ
   json.end_array();
 }
 
-// What every row changes.
-void write_measured(JsonWriter& json, Fields& fields, const Run& run, const Summary& summary) {
+void write_run_measured(JsonWriter& json, const Run& run, const Summary& summary) {
+  Fields fields(json, run);
   write_outcome(json, run.outcome, summary);
   json.key("samples").integer(summary.rows());
   json.key("method").object();
@@ -337,8 +270,6 @@ void write_measured(JsonWriter& json, Fields& fields, const Run& run, const Summ
   json.key("notes");
   write_strings(json, run.notes);
 }
-
-}  // namespace
 
 void write_phases(JsonWriter& json, const Run& run) {
   json.key("phases").array();
@@ -362,39 +293,13 @@ void write_phases(JsonWriter& json, const Run& run) {
 
 void write_run_json(Writer& out, const Run& run, const Summary& summary) {
   JsonWriter json(out, true);
-  Fields fields(json, run);
   json.object();
-  write_identity(json, fields, run, summary);
-  write_measured(json, fields, run, summary);
+  write_run_identity(json, run, summary);
+  write_run_measured(json, run, summary);
   write_phases(json, run);
   write_statistics(json, run, summary);
   json.end_object();
   out.put('\n');
-}
-
-bool write_live_pages(Writer& out, const Run& run, const Summary& summary) {
-  LivePages pages(out);
-  JsonWriter json(out);
-  Fields fields(json, run);
-  out.put(' ');  // in place of the bracket that the head has opened
-  json.inside_object();
-  write_measured(json, fields, run, summary);
-  write_brief_statistics(out, pages, run, summary);
-  out.put('}');
-  pages.end_page(true);
-  return pages.all_fit();
-}
-
-size_t write_live_run_json(Writer& out, const Run& run, const Summary& summary) {
-  JsonWriter json(out);
-  Fields fields(json, run);
-  json.object();
-  write_identity(json, fields, run, summary);
-  out.put(',');
-  while (out.view().size() % kLivePageBytes != 0) out.put(' ');
-  const size_t offset = out.view().size();
-  write_live_pages(out, run, summary);
-  return offset;
 }
 
 }  // namespace tacho
