@@ -45,18 +45,26 @@ class BriefText {
     std::memcpy(at_, word, kSize - 1);
     at_ += kSize - 1;
   }
+  void put(std::string_view name) {
+    const size_t size = std::min(name.size(), kLongestName);
+    std::memcpy(at_, name.data(), size);
+    at_ += size;
+  }
   void put(double value, int decimals) { at_ = write_fixed(at_, value, decimals); }
   std::string_view view() const { return {text_, static_cast<size_t>(at_ - text_)}; }
 
  private:
-  char text_[3 * kLongestFixed + 64];
+  static constexpr size_t kLongestName = 256;
+  char text_[3 * kLongestFixed + kLongestName + 64];
   char* at_ = text_;
 };
 
-// `":{"max":2.00,"mean":1.50,"sum":3.00}`: no minima, no more than two decimals.
+// `,"NAME":{"max":2.00,"mean":1.50,"sum":3.00}`: no minima, no more than two decimals.
 void write_brief(Writer& out, const Column& column, const Statistics& statistics) {
   const int decimals = std::min(2, column.decimals);
   BriefText text;
+  text.put(",\"");
+  text.put(column.name);
   text.put(R"(":{"max":)");
   text.put(statistics.max, decimals);
   const double mean = mean_between(statistics, decimals);
@@ -88,8 +96,6 @@ void write_brief_statistics(Writer& out, LivePages& pages, const Run& run, const
     }
     const Statistics statistics = summary.column(i);
     if (!std::isfinite(statistics.max) || is_hidden(run, column.name)) continue;
-    out.put(",\"");
-    out.put(column.name);
     write_brief(out, column, statistics);
   }
   out.put('}');
