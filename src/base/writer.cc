@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/fixed_text.h"
 #include "base/text.h"
 
 namespace tacho {
@@ -14,58 +15,16 @@ void Writer::put_int(int64_t value) {
   if (error == std::errc{}) text_.append(digits.data(), end);
 }
 
-namespace {
-
-constexpr std::array<double, 7> kPowers{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6};
-using Digits = std::array<char, 400>;
-
-// Scaled to a whole number, as nearly every cell can be: several times cheaper than the general conversion.
-bool can_be_scaled(double value, int decimals) {
-  return decimals >= 0 && decimals < static_cast<int>(kPowers.size()) && std::fabs(value) < 1e9;
-}
-
-std::string_view fixed_digits(double value, int decimals, Digits& room) {
-  const auto [end, error] =
-      std::to_chars(room.data(), room.data() + room.size(), value, std::chars_format::fixed, decimals);
-  return {room.data(), error == std::errc{} ? static_cast<size_t>(end - room.data()) : 0};
-}
-
-}  // namespace
-
 double as_fixed(double value, int decimals) {
   if (!std::isfinite(value)) return value;
-  if (can_be_scaled(value, decimals)) {
-    const double power = kPowers[static_cast<size_t>(decimals)];
-    return static_cast<double>(std::llround(value * power)) / power;
-  }
-  Digits room;
-  const std::string_view digits = fixed_digits(value, decimals, room);
-  std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  std::array<char, kLongestFixed> room;
+  std::from_chars(room.data(), write_fixed(room.data(), value, decimals), value);
   return value;
 }
 
 void Writer::put_fixed(double value, int decimals) {
-  if (!std::isfinite(value)) return;
-  if (can_be_scaled(value, decimals))
-    return put_scaled(std::llround(value * kPowers[static_cast<size_t>(decimals)]), decimals);
-  Digits room;
-  text_.append(fixed_digits(value, decimals, room));
-}
-
-// 12345 with 3 decimals is 12.345.
-void Writer::put_scaled(int64_t value, int decimals) {
-  if (value == 0)  // as most cells of most rows
-    return put(std::string_view("0.000000").substr(0, decimals > 0 ? static_cast<size_t>(decimals) + 2 : 1));
-  std::array<char, 32> digits;
-  char* at = digits.data() + digits.size();
-  uint64_t rest = value < 0 ? uint64_t{0} - static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
-  for (int i = 0; rest != 0 || i <= decimals; ++i) {
-    if (i == decimals && decimals > 0) *--at = '.';
-    *--at = static_cast<char>('0' + rest % 10);
-    rest /= 10;
-  }
-  if (value < 0) *--at = '-';
-  text_.append(at, digits.data() + digits.size());
+  std::array<char, kLongestFixed> room;
+  text_.append(room.data(), write_fixed(room.data(), value, decimals));
 }
 
 void JsonWriter::indent() {

@@ -34,6 +34,18 @@ TEST(Writer, PutsNothingForWhatIsNoNumber) {
   EXPECT_EQ(fixed(std::numeric_limits<double>::infinity(), 2), "");
 }
 
+TEST(Writer, RoundsAsLlroundDoes) {
+  std::mt19937_64 random(11);
+  for (int i = 0; i < 20000; ++i) {
+    const double half = static_cast<double>(random() % 2'000'001) - 1e6 + 0.5;
+    for (const double v : {half, std::nextafter(half, 1e9), std::nextafter(half, -1e9), half * 900})
+      EXPECT_EQ(fixed(v, 0), std::to_string(std::llround(v))) << v;
+  }
+  for (int digits = 0; digits < 9; ++digits)
+    for (const int64_t v : {int64_t(std::pow(10, digits)), int64_t(std::pow(10, digits)) - 1})
+      EXPECT_EQ(fixed(static_cast<double>(v), 0), std::to_string(v));
+}
+
 TEST(Writer, AgreesWithPrintf) {
   std::mt19937_64 random(7);
   std::uniform_real_distribution<double> value(-1e6, 1e6);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/time_text.h"
+#include "codec/run_json_parts.h"
 #include "codec/run_words.h"
 #include "model/allocation.h"
 
@@ -189,15 +190,6 @@ void write_energy(JsonWriter& json, const Energy& energy) {
   json.end_object();
 }
 
-// A mean has two decimals or more, the extremes as many as their rows: rounded, they may not lie on its wrong side.
-double mean_between(const Statistics& statistics, int decimals) {
-  const double scale = std::pow(10.0, decimals);
-  double mean = statistics.mean;
-  if (mean < std::round(statistics.min * scale) / scale) mean = std::round(statistics.min * scale) / scale;
-  if (mean > std::round(statistics.max * scale) / scale) mean = std::round(statistics.max * scale) / scale;
-  return mean;
-}
-
 void write_statistics(JsonWriter& json, const Run& run, const Summary& summary) {
   const Schema& schema = summary.schema();
   json.key("statistics").object();
@@ -223,35 +215,10 @@ void write_statistics(JsonWriter& json, const Run& run, const Summary& summary) 
   json.end_object();
 }
 
-// The same for the live page, which is written at every tick and has to stay small: no minima, no more than two
-// decimals, and straight into the text.
-void write_brief_statistics(Writer& out, const Run& run, const Summary& summary) {
-  const Schema& schema = summary.schema();
-  out.put(R"(,"statistics":{"timestamp":{"duration":)");
-  out.put_fixed(summary.duration_s(), 3);
-  out.put('}');
-  for (size_t i = 1; i < schema.size(); ++i) {
-    const Column& column = schema[i];
-    const Statistics statistics = summary.column(i);
-    if (!std::isfinite(statistics.max) || is_hidden(run, column.name)) continue;
-    const int decimals = std::min(2, column.decimals);
-    const auto put = [&out](std::string_view before, double value, int places) {
-      if (!std::isfinite(value)) return;
-      out.put(before);
-      out.put_fixed(value, places);
-    };
-    out.put(",\"");
-    out.put(column.name);
-    put(R"(":{"max":)", statistics.max, decimals);
-    put(R"(,"mean":)", mean_between(statistics, decimals), 2);
-    if (column.rule == Rule::delta) put(R"(,"sum":)", statistics.sum, decimals);
-    out.put('}');
-  }
-  out.put('}');
-}
+}  // namespace
 
-// What is known at the start and hardly ever changes.
-void write_identity(JsonWriter& json, Fields& fields, const Run& run, const Summary& summary) {
+void write_run_identity(JsonWriter& json, const Run& run, const Summary& summary) {
+  Fields fields(json, run);
   json.key("id").value(run.id);
   json.key("tacho_version").value(run.version);
   json.key("mode").value(run.mode);
@@ -282,8 +249,8 @@ void write_identity(JsonWriter& json, Fields& fields, const Run& run, const Summ
   json.end_array();
 }
 
-// What every row changes.
-void write_measured(JsonWriter& json, Fields& fields, const Run& run, const Summary& summary) {
+void write_run_measured(JsonWriter& json, const Run& run, const Summary& summary) {
+  Fields fields(json, run);
   write_outcome(json, run.outcome, summary);
   json.key("samples").integer(summary.rows());
   json.key("method").object();
@@ -303,8 +270,6 @@ void write_measured(JsonWriter& json, Fields& fields, const Run& run, const Summ
   json.key("notes");
   write_strings(json, run.notes);
 }
-
-}  // namespace
 
 void write_phases(JsonWriter& json, const Run& run) {
   json.key("phases").array();
@@ -328,40 +293,13 @@ void write_phases(JsonWriter& json, const Run& run) {
 
 void write_run_json(Writer& out, const Run& run, const Summary& summary) {
   JsonWriter json(out, true);
-  Fields fields(json, run);
   json.object();
-  write_identity(json, fields, run, summary);
-  write_measured(json, fields, run, summary);
+  write_run_identity(json, run, summary);
+  write_run_measured(json, run, summary);
   write_phases(json, run);
   write_statistics(json, run, summary);
   json.end_object();
   out.put('\n');
-}
-
-void write_live_page(Writer& out, const Run& run, const Summary& summary) {
-  const size_t start = out.view().size();
-  JsonWriter json(out);
-  Fields fields(json, run);
-  out.put(' ');  // in place of the bracket that the head has opened
-  json.inside_object();
-  write_measured(json, fields, run, summary);
-  write_brief_statistics(out, run, summary);
-  out.put('}');
-  const size_t size = out.view().size() - start;
-  if (size < kLivePageBytes) out.put_spaces(kLivePageBytes - 1 - size);
-  out.put('\n');
-}
-
-size_t write_live_run_json(Writer& out, const Run& run, const Summary& summary) {
-  JsonWriter json(out);
-  Fields fields(json, run);
-  json.object();
-  write_identity(json, fields, run, summary);
-  out.put(',');
-  while (out.view().size() % kLivePageBytes != 0) out.put(' ');
-  const size_t offset = out.view().size();
-  write_live_page(out, run, summary);
-  return offset;
 }
 
 }  // namespace tacho

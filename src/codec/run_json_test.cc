@@ -37,10 +37,49 @@ TEST(RunJson, TheLivePageIsOnePageAndCanBeOverwritten) {
   EXPECT_EQ(Json::parse(text)["id"], run.id);
   summary.add(sample_row(2, 5.0, kAbsent));
   Writer page;
-  write_live_page(page, run, summary);
+  EXPECT_TRUE(write_live_pages(page, run, summary));
   ASSERT_EQ(page.view().size(), kLivePageBytes);
   text.replace(offset, kLivePageBytes, page.view());
   EXPECT_EQ(Json::parse(text)["samples"], 3);
+}
+
+// Many columns take several pages; tacho may be killed between any two of them.
+TEST(RunJson, LivePagesOfTwoRowsMakeOneText) {
+  Schema schema{kTimestampColumn};
+  std::vector<std::string> names;
+  for (int i = 0; i < 150; ++i) names.push_back("process_some_column_" + std::to_string(i));
+  for (const std::string& name : names) {
+    Column column = sample_schema()[1];
+    column.name = name;
+    column.rule = schema.size() % 3 == 0 ? Rule::delta : Rule::level;
+    schema.push_back(column);
+  }
+  Summary summary;
+  summary.begin(schema);
+  const auto pages_after = [&](double value) {
+    Row row;
+    row.interval_ns = 1'000'000'000;
+    row.cells.assign(schema.size(), value);
+    summary.add(row);
+    Writer out;
+    EXPECT_TRUE(write_live_pages(out, sample_run(), summary));
+    return std::string(out.view());
+  };
+  const std::string few = pages_after(1), many = pages_after(987654321);
+  ASSERT_EQ(few.size(), many.size());
+  const size_t pages = few.size() / kLivePageBytes;
+  ASSERT_GE(pages, 3u);
+  for (size_t mask = 0; mask < size_t{1} << pages; ++mask) {
+    std::string text = "{";
+    for (size_t i = 0; i < pages; ++i)
+      text += ((mask >> i & 1) != 0 ? few : many).substr(i * kLivePageBytes, kLivePageBytes);
+    EXPECT_EQ(Json::parse(text)["statistics"].size(), schema.size()) << mask;
+  }
+  auto talkative = sample_run();
+  talkative.notes = {std::string(kLivePageBytes, 'x')};
+  Writer out;
+  EXPECT_FALSE(write_live_pages(out, talkative, summary));
+  EXPECT_EQ(out.view().size(), few.size() + kLivePageBytes);
 }
 
 TEST(RunJson, KeysComeInAFixedOrder) {

@@ -88,11 +88,12 @@ void Sampler::read() {
     if (source.probe) source.probe->prepare();
   for (Source& source : sources_) {
     if (!source.probe) continue;
-    std::swap(source.before, source.now);
-    source.before.keep_from(source.now);
-    source.now.clear();
-    source.now.stamp_ns = clock_.monotonic_ns();
-    source.probe->read(source.now);
+    source.newest = 1 - source.newest;
+    Reading& now = source.now();
+    source.before().keep_from(now);
+    now.clear();
+    now.stamp_ns = clock_.monotonic_ns();
+    source.probe->read(now);
   }
 }
 
@@ -105,9 +106,9 @@ void Sampler::rebase(std::string_view probe) {
   context_.facts = {};
   for (Source& source : sources_) {
     if (!source.probe || source.info->name != probe) continue;
-    source.now.clear();
-    source.now.stamp_ns = clock_.monotonic_ns();
-    source.probe->read(source.now);
+    source.now().clear();
+    source.now().stamp_ns = clock_.monotonic_ns();
+    source.probe->read(source.now());
   }
 }
 
@@ -127,7 +128,7 @@ void Sampler::sample(Row& row, bool closing) {
     const Cell& cell = cells_[i];
     const bool read_now = cell.source != SIZE_MAX && sources_[cell.source].probe;
     row.cells[i + 1] =
-        read_now ? derive(*cell.column, sources_[cell.source].before, sources_[cell.source].now) : kAbsent;
+        read_now ? derive(*cell.column, sources_[cell.source].before(), sources_[cell.source].now()) : kAbsent;
   }
 }
 

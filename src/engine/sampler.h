@@ -1,6 +1,7 @@
 // Sampler: the probes of a session, their last two readings, and rows derived from them. Columns are decided when it is
 // made and never change. Not thread-safe; no allocation in a steady tick.
 #pragma once
+#include <array>
 #include <memory>
 #include <span>
 #include <string>
@@ -56,8 +57,11 @@ class Sampler {
  private:
   struct Source {
     const ProbeInfo* info;
-    std::unique_ptr<Probe> probe;  // null: its columns stay empty
-    Reading before, now;
+    std::unique_ptr<Probe> probe;       // null: its columns stay empty
+    std::array<Reading, 2> readings{};  // they take turns
+    size_t newest = 0;
+    Reading& now() { return readings[newest]; }
+    Reading& before() { return readings[1 - newest]; }
     size_t first_device = 0, devices = 0;  // its values in devices_
     bool devices_listed = false;
   };

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
+#include <vector>
 
 #include "probe/waits.h"
 
@@ -177,6 +179,22 @@ TEST(WaitRules, Wchan) {
   EXPECT_EQ(state_by_wchan("something_new", 'D', false), disk);
   EXPECT_EQ(state_by_wchan("wait_woken", 'S', true), network);
   EXPECT_EQ(state_by_wchan("__skb_wait_for_more_packets", 'S', true), network);
+}
+
+TEST(Waits, EveryThreadIsLookedAtInItsTurn) {
+  for (const int64_t threads : {65, 100, 127, 128, 129, 191, 200, 1000, 4097}) {
+    std::vector<int> looks(static_cast<size_t>(threads));
+    for (int64_t tick = 5; tick < 5 + (threads + kMostLooks - 1) / kMostLooks; ++tick) {
+      int64_t last = -1;
+      for (int64_t nth = 0; nth < kMostLooks; ++nth) {
+        const int64_t place = looked_place(threads, tick, nth);
+        EXPECT_GT(place, last) << threads;
+        last = place;
+        if (place < threads) ++looks[static_cast<size_t>(place)];
+      }
+    }
+    EXPECT_EQ(std::count(looks.begin(), looks.end(), 0), 0) << threads;
+  }
 }
 
 TEST(Waits, WholeNumbersThatAddUp) {

@@ -39,8 +39,7 @@ constexpr Column kColumns[] = {
     waits_column(WaitState::idle, "process_waits_idle"),       waits_column(WaitState::other, "process_waits_other"),
 };
 
-constexpr int64_t kMostLooks = 64;  // in a tick
-constexpr size_t kMostKept = 256;   // descriptors, beyond which a thread's file is opened for each look
+constexpr size_t kMostKept = 256;  // descriptors, beyond which a thread's file is opened for each look
 constexpr double kMostlyBySyscall = 0.9;
 
 class WaitsProbe final : public Probe {
@@ -110,17 +109,15 @@ class WaitsProbe final : public Probe {
     }
   }
 
-  // Every so manieth, beginning with another one at each tick: all of them have been looked at after a while.
   void look_at_some(const ProcessTree& tree, int64_t threads) {
     const auto members = tree.members();
-    const int64_t stride = threads / kMostLooks;
-    const int64_t offset = rotation_++ % std::max<int64_t>(1, stride);
+    const int64_t tick = rotation_++;
     int64_t next = 0, begin = 0;  // of the looks, of the member's threads
     for (size_t i = 0; i < members.size() && next < kMostLooks; ++i) {
       if (members[i].zombie()) continue;
       const int64_t end = begin + members[i].threads();
-      for (int64_t at = offset + next * threads / kMostLooks; at < end && next < kMostLooks;
-           at = offset + ++next * threads / kMostLooks) {
+      for (int64_t at = looked_place(threads, tick, next); at < end && next < kMostLooks;
+           at = looked_place(threads, tick, ++next)) {
         list_threads(followed_[i], members[i]);
         const auto index = static_cast<size_t>(std::max<int64_t>(0, at - begin));
         if (index < followed_[i].threads.size()) count(followed_[i], index, members[i]);
@@ -215,6 +212,11 @@ Status check(const Roots& roots) {
 }
 
 }  // namespace
+
+int64_t looked_place(int64_t threads, int64_t tick, int64_t nth) {
+  const int64_t stride = (threads + kMostLooks - 1) / kMostLooks;
+  return tick % std::max<int64_t>(1, stride) + nth * threads / kMostLooks;
+}
 
 WaitCounts scaled_waits(const WaitCounts& seen, int64_t threads, bool sampled) {
   WaitCounts counts = seen;

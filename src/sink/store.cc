@@ -117,6 +117,7 @@ class StoreSink final : public Sink {
   Status replace_live() {
     text_.clear();
     live_offset_ = write_live_run_json(text_, run_, summary_);
+    live_bytes_ = text_.view().size() - live_offset_;
     live_revision_ = run_.revision;
     const Status status = run_json_.replace(text_.view());
     if (status) since_replaced_ns_ = 0;
@@ -126,8 +127,9 @@ class StoreSink final : public Sink {
   Status update_live(bool first_row) {
     if (run_.revision == live_revision_) {
       text_.clear();
-      write_live_page(text_, run_, summary_);
-      if (text_.view().size() == kLivePageBytes && run_json_.overwrite(live_offset_, text_.view())) return ok();
+      // A text that is another length now would leave the end of the old one behind it.
+      const bool fits = write_live_pages(text_, run_, summary_) && text_.view().size() == live_bytes_;
+      if (fits && run_json_.overwrite(live_offset_, text_.view())) return ok();
       if (!first_row && since_replaced_ns_ < kReplaceEveryNs) return ok();
     }
     return replace_live();
@@ -141,7 +143,7 @@ class StoreSink final : public Sink {
   const Summary& summary_;
   Writer text_{16 * 1024};
   int64_t since_replaced_ns_ = 0, since_page_ns_ = 0;
-  size_t live_offset_ = 0;
+  size_t live_offset_ = 0, live_bytes_ = 0;
   int live_revision_ = 0;
 };
 

@@ -71,6 +71,23 @@ TEST(Store, LeavesRunJsonAndMetricsForTheOwnerOnly) {
   EXPECT_EQ(mode_of(folder + "/metrics.csv"), 0600u);
 }
 
+// A text that was longer than usual is not overwritten by a shorter one, whose end would be the old one's.
+TEST(Store, ALongTextIsFollowedByAShortOne) {
+  const TempDir dir;
+  Recording recording;
+  recording.run.notes = {std::string(5000, 'x')};
+  ASSERT_TRUE(recording.open(dir / "runs"));
+  const std::string folder = dir / "runs/" + recording.run.id;
+  for (int i = 0; i < 6; ++i) {
+    if (i == 2) recording.run.notes.clear();
+    if (i == 4) recording.run.notes = {std::string(5000, 'y')};
+    ASSERT_TRUE(recording.add(sample_row(i)));
+    const Json json = Json::parse(slurp(folder + "/run.json"), nullptr, false);
+    ASSERT_FALSE(json.is_discarded()) << i;
+    EXPECT_EQ(json["samples"], i + 1);
+  }
+}
+
 TEST(Store, IdsAreADateAndHexDigitsAndDoNotCollide) {
   EXPECT_TRUE(make_run_id(kSampleStartNs).starts_with("20261115-"));
   EXPECT_EQ(make_run_id(kSampleStartNs).size(), 21u);

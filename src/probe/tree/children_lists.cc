@@ -81,12 +81,14 @@ ChildrenLists::Outcome ChildrenLists::read(int proc_fd, pid_t pid, bool keep, Re
   }
   const size_t begin = children.size();
   Outcome outcome = Outcome::changing;
+  bool many = true;
   for (int reading = 0; reading < kMostReadings; ++reading) {
     const uint64_t last = std::exchange(fingerprint_, 1);
     children.resize(begin);
     struct stat folder {};
-    // Two links are left of one that is gone, or this /proc does not count them: then the threads are listed.
-    const bool many = ::fstat(tasks_.get(), &folder) != 0 || folder.st_nlink != kLinksOfAFolder + 1;
+    // Two links are left of one that is gone, or this /proc does not count them: then the threads are listed. A thread
+    // that is started behind this is a fork that the next search looks for.
+    if (many) many = ::fstat(tasks_.get(), &folder) != 0 || folder.st_nlink != kLinksOfAFolder + 1;
     const bool there = many ? read_threads(buffer, children) : read_main(pid, buffer, children);
     if (!there) {
       outcome = Outcome::gone;

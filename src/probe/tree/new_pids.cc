@@ -15,6 +15,10 @@ constexpr int64_t kSeenAfterNs = kNsPerSec;
 constexpr int64_t kReservedPids = 300;  // are not given out again after the first round
 // To ask about a number costs a third of finding a process in the list of all.
 constexpr int64_t kNumbersPerProcess = 3, kFewNumbers = 256;
+// So many are asked for in the time in which the list is read from some place on; few bytes of it at a time, since
+// behind the last number those of old processes may follow.
+constexpr int64_t kNumbersPerReading = 8;
+constexpr size_t kListedBytes = 1024;
 
 }  // namespace
 
@@ -34,6 +38,32 @@ bool NewPids::in_order(const Mark& now, int64_t threads, ReadBuffer& buffer) {
   return now.forks - older_.forks + threads + kReservedPids < pid_max;
 }
 
+// All, and whether they stand where a reading may begin at a number.
+void NewPids::list_all(int proc_fd, std::vector<pid_t>& pids) {
+  NumericEntries entries(proc_fd);
+  int64_t place = -1, shift = -1;
+  bool regular = true;
+  for (int pid = 0; entries.next(pid); place = entries.next_place()) {
+    pids.push_back(pid);
+    if (place < 0) continue;
+    regular = regular && place >= pid && (shift < 0 || shift == place - pid);
+    shift = place - pid;
+  }
+  processes_ = static_cast<int64_t>(pids.size());
+  shift_ = regular ? shift : -1;
+}
+
+// False where it cannot be listed; nothing is in pids then.
+bool NewPids::list_between(int proc_fd, int64_t older, int64_t newest, std::vector<pid_t>& pids) const {
+  if (shift_ < 0) return false;
+  NumericEntries entries(proc_fd, older + 1 + shift_, kListedBytes);
+  bool good = true;
+  for (int pid = 0; good && entries.next(pid) && pid <= newest; good = pid > older) pids.push_back(pid);
+  if (good && !entries.failed()) return true;
+  pids.clear();
+  return false;
+}
+
 bool NewPids::collect(int proc_fd, ReadBuffer& buffer, int64_t forks, int64_t now_ns, bool all,
                       std::vector<pid_t>& pids) {
   pids.clear();
@@ -46,13 +76,10 @@ bool NewPids::collect(int proc_fd, ReadBuffer& buffer, int64_t forks, int64_t no
     now.last_pid = load.last_pid > 0 && load.last_pid < INT32_MAX && forks > 0 ? load.last_pid : -1;
   }
   const bool some = !all && now.last_pid > 0 && in_order(now, load.threads, buffer);
-  if (some) {
+  const bool few = now.last_pid - older_.last_pid <= kNumbersPerReading;
+  if (!some) list_all(proc_fd, pids);
+  else if (few || !list_between(proc_fd, older_.last_pid, now.last_pid, pids))
     for (int64_t pid = older_.last_pid + 1; pid <= now.last_pid; ++pid) pids.push_back(static_cast<pid_t>(pid));
-  } else {
-    NumericEntries entries(proc_fd);
-    for (int pid = 0; entries.next(pid);) pids.push_back(pid);
-    processes_ = static_cast<int64_t>(pids.size());
-  }
   if (now.last_pid < 0) {
     older_ = newer_ = {};
   } else if (newer_.last_pid < 0) {

@@ -3,8 +3,9 @@
 // process there is counts as new when that cannot be relied on: at first, where numbers begin anew, where more may have
 // been given than there are, and when the caller asks, which it does now and then, because a number can be chosen, too
 // (clone3 set_tid, ns_last_pid). A number is given some time before its process can be seen, so that those of the last
-// second are always among them. Numbers of threads, and of nobody, may be too. Not thread-safe; no allocation in a
-// steady tick.
+// second are always among them. Most of them are nobody's any more beside many that fork: the list of /proc is read
+// from the first of them on, where the place of a process in it is its number and a constant (as in every kernel
+// since 2.6). Numbers of threads, and of nobody, may be among them. Not thread-safe; no allocation in a steady tick.
 #pragma once
 #include <sys/types.h>
 
@@ -28,11 +29,14 @@ class NewPids {
     int64_t last_pid = -1, forks = 0, stamp_ns = 0;
   };
   bool in_order(const Mark& now, int64_t threads, ReadBuffer& buffer);
+  void list_all(int proc_fd, std::vector<pid_t>& pids);
+  bool list_between(int proc_fd, int64_t older, int64_t newest, std::vector<pid_t>& pids) const;
 
   KeptFile loadavg_, pid_max_;
   bool reliable_;
   Mark older_, newer_;     // a second apart at least; numbers behind the older one are looked at
   int64_t processes_ = 0;  // when all were listed
+  int64_t shift_ = -1;     // of the place of a process in the list of all, from its number; −1: there is none
 };
 
 }  // namespace tacho

@@ -7,6 +7,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <random>
 
 #include "base/units.h"
 #include "support/temp_dir.h"
@@ -36,6 +39,47 @@ TEST(NewPids, LooksAtNewNumbersOnly) {
   EXPECT_TRUE(numbers.collect(proc.get(), buffer, -1, now_ns += 2 * kNsPerSec, false, pids)) << "forks are not known";
   EXPECT_TRUE(numbers.collect(proc.get(), buffer, 200, now_ns += 2 * kNsPerSec, true, pids)) << "asked for";
   EXPECT_TRUE(has(pids, ::getpid()));
+}
+
+// Many that are gone, and some that are not, beside a plain look at all of /proc.
+TEST(NewPids, AmongManyNumbersWhoIsThereIsListed) {
+  const Fd proc(::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  ReadBuffer buffer;
+  NewPids numbers("/proc");
+  std::vector<pid_t> pids, living;
+  int64_t now_ns = kNsPerSec, forks = 100;
+  for (int i = 0; i < 3; ++i) numbers.collect(proc.get(), buffer, forks, now_ns += 2 * kNsPerSec, false, pids);
+  std::mt19937 chance(17);
+  pid_t oldest = 0;
+  bool all = false;
+  for (int i = 0; i < 60; ++i) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      for (;;) ::pause();
+    }
+    ++forks;
+    if (oldest == 0) oldest = child;
+    if (chance() % 4 == 0) {
+      living.push_back(child);
+      continue;
+    }
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+    if (chance() % 16 != 0) continue;
+    all = numbers.collect(proc.get(), buffer, forks, now_ns, false, pids) || all;
+    for (const pid_t pid : living) EXPECT_TRUE(all || has(pids, pid)) << pid;
+  }
+  all = numbers.collect(proc.get(), buffer, forks, now_ns, false, pids) || all;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename();
+    const pid_t pid = name.find_first_not_of("0123456789") == std::string::npos ? std::stoi(name) : 0;
+    const bool is_new = pid >= oldest && pid <= living.back();
+    EXPECT_TRUE(!is_new || all || has(pids, pid)) << pid;
+  }
+  for (const pid_t pid : living) ::kill(pid, SIGKILL);
+  while (::waitpid(-1, nullptr, 0) > 0) {}
+  if (all) GTEST_SKIP() << "the numbers began anew, or very many were given out";
+  EXPECT_LT(pids.size(), living.size() + 40) << "who is gone is not asked for";
 }
 
 TEST(NewPids, AFileThatIsNotTheKernelsTellsNothing) {

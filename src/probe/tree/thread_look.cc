@@ -25,6 +25,14 @@ Path thread_path(pid_t pid, pid_t tid, const char* file) {
   return path;
 }
 
+// What a first thread is inside of stands in its process's own folder too, which is found in half the time.
+Path syscall_path(pid_t pid, pid_t tid) {
+  if (tid != pid) return thread_path(pid, tid, "syscall");
+  Path path{};
+  std::snprintf(path.data(), path.size(), "%d/syscall", static_cast<int>(pid));
+  return path;
+}
+
 Path descriptor_path(pid_t pid, const char* folder, int number) {
   Path path{};
   std::snprintf(path.data(), path.size(), "%d/%s/%d", static_cast<int>(pid), folder, number);
@@ -44,8 +52,7 @@ ThreadLook::ThreadLook(std::string proc, ReadBuffer& buffer)
 
 std::optional<WaitState> ThreadLook::look(pid_t pid, LookedThread& thread, bool keep) {
   if (!thread.syscall_fd)
-    thread.syscall_fd =
-        Fd(::openat(proc_fd_.get(), thread_path(pid, thread.tid, "syscall").data(), O_RDONLY | O_CLOEXEC));
+    thread.syscall_fd = Fd(::openat(proc_fd_.get(), syscall_path(pid, thread.tid).data(), O_RDONLY | O_CLOEXEC));
   std::string_view text;
   ThreadSyscall call;
   const bool told = thread.syscall_fd && buffer_.read(thread.syscall_fd.get(), text);
@@ -83,8 +90,10 @@ std::optional<WaitState> ThreadLook::look(pid_t pid, LookedThread& thread, bool 
 WaitState ThreadLook::by_descriptors(pid_t pid, LookedThread& thread, const ThreadSyscall& call,
                                      const CallMeaning& meaning) {
   const auto first = static_cast<int>(call.arguments[0]), second = static_cast<int>(call.arguments[1]);
-  if (meaning.kind == CallKind::descriptor)
-    return state_of_descriptor(pid, thread.tid, first).value_or(by_wchan(pid, thread.tid, meaning.has_socket));
+  if (meaning.kind == CallKind::descriptor) {
+    const auto state = state_of_descriptor(pid, thread.tid, first);
+    return state ? *state : by_wchan(pid, thread.tid, meaning.has_socket);
+  }
   if (meaning.kind == CallKind::send_file) {
     // Where it goes to may be what it waits for; a disk is waited for in state D.
     const auto goal = state_of_descriptor(pid, thread.tid, first);

@@ -19,7 +19,9 @@ class OddProc : public testing::Test {
   }
   ~OddProc() override { std::filesystem::remove_all(proc_); }
 
-  void put(const std::string& file, const std::string& text) const { std::ofstream(proc_ / "7/task/7" / file) << text; }
+  void put(const std::string& file, const std::string& text) const {
+    for (const char* folder : {"7/task/7", "7"}) std::ofstream(proc_ / folder / file) << text;
+  }
   void state(char letter) const {
     put("stat",
         std::string("7 (a job) ") + letter +

@@ -97,6 +97,8 @@ std::vector<std::string> VerdictFold::missing(const Run& run) const {
     missing.push_back("syscall of the job's threads (process_waits_*): told by wchan alone");
   if (run.limits.cpu_quota_cores && !machine && lacks(with_throttling_ns_))
     missing.push_back("throttling by the CPU quota (cgroup_throttled_time)");
+  if (total > 0 && is_absent(JudgedRun::of(run).cores))
+    missing.push_back("how many cores the job may use (run.json tells, a file of rows does not)");
   add_missing_gpu(missing);
   return missing;
 }

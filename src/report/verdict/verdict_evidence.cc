@@ -1,3 +1,5 @@
+#include <csignal>
+
 #include "base/units.h"
 #include "base/writer.h"
 #include "report/store/human.h"
@@ -123,6 +125,12 @@ bool is_of_other_kind(Source source, bool own, bool machine) {
   }
 }
 
+// A job that its time limit ended, or a signal that is not the OOM killer's, lost a process to that at the most.
+bool ended_for_memory(const Outcome& outcome) {
+  return outcome.oom_killed.value_or(false) && outcome.state == RunState::failed && !outcome.timed_out &&
+         outcome.signal.value_or(SIGKILL) == SIGKILL;
+}
+
 }  // namespace
 
 std::vector<Evidence> VerdictFold::evidence(Limit limit, Over over, const Judgement& judgement,
@@ -136,7 +144,9 @@ std::vector<Evidence> VerdictFold::evidence(Limit limit, Over over, const Judgem
     const double value = over == Over::all_rows ? mean(condition.source) : mean(condition.source, limit);
     if (is_absent(value)) return;
     all.push_back(make_evidence(condition, value, run.cores, interval_s));
-    if (holds(all.back(), condition.compared)) strong.push_back(all.back());
+    // Over all rows a mean is thinned by those of other classes.
+    const Evidence in_its_rows{"", mean(condition.source, limit), all.back().threshold, ""};
+    if (holds(in_its_rows, condition.compared)) strong.push_back(all.back());
   };
   for (const EvidenceRule& condition : kConditions)
     if (condition.limit == limit && !is_of_other_kind(condition.source, own, is_machine())) take(condition);
@@ -205,7 +215,7 @@ Verdict VerdictFold::verdict(const Run& run) const {
   verdict.run = run.id;
   verdict.missing = missing(run);
   verdict.judgement = times_.judge(!verdict.missing.empty());
-  if (run.outcome.oom_killed.value_or(false) && run.outcome.state == RunState::failed) {
+  if (ended_for_memory(run.outcome)) {
     Judgement& judgement = verdict.judgement;
     judgement.verdict = limit_word(Limit::memory);
     judgement.detail = "oom";

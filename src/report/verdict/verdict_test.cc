@@ -143,6 +143,15 @@ TEST(Verdict, EndedForMemory) {
   EXPECT_FALSE(ended.evidence.empty());
   run.outcome.state = RunState::finished;  // a child was killed, and the job did without it
   EXPECT_EQ(verdict_for("cccccc", run).judgement.verdict, "cpu");
+  // Nor did it end a job that the time limit or another signal ended.
+  run.outcome.state = RunState::failed;
+  run.outcome.timed_out = true;
+  EXPECT_EQ(verdict_for("cccccc", run).judgement.verdict, "cpu");
+  run.outcome.timed_out = false;
+  run.outcome.signal = 15;
+  EXPECT_EQ(verdict_for("cccccc", run).judgement.verdict, "cpu");
+  run.outcome.signal = 9;
+  EXPECT_EQ(verdict_for("cccccc", run).judgement.verdict, "memory");
 }
 
 TEST(Verdict, OneLowerWhereASourceIsMissing) {
@@ -163,6 +172,15 @@ TEST(Verdict, OneLowerWhereASourceIsMissing) {
   EXPECT_NE(shared.missing[0].find("pressure"), std::string::npos);
   EXPECT_EQ(shared.judgement.verdict, "cpu");
   EXPECT_EQ(shared.judgement.confidence, Confidence::medium);
+}
+
+// A file of rows does not tell how many cores there were: all of them may have been busy.
+TEST(Verdict, WithoutTheNumberOfCoresNothingIsCertain) {
+  tacho::Run run;
+  const Verdict verdict = verdict_for("cccccccccc", run);
+  EXPECT_NE(verdict.judgement.confidence, Confidence::high);
+  ASSERT_EQ(verdict.missing.size(), 1u);
+  EXPECT_NE(verdict.missing[0].find("cores"), std::string::npos);
 }
 
 TEST(Verdict, WhatIsNotKnownOfGpus) {
@@ -203,6 +221,13 @@ TEST(Verdict, EvidenceIsOfTheClassesRows) {
   EXPECT_EQ(asleep.evidence[1].metric, "process_waits_sleep");
   EXPECT_TRUE(is_absent(asleep.evidence[1].threshold));
   EXPECT_TRUE(verdict_for("......").evidence.empty());
+  // What did not hold in the rows of its class is no evidence of it, however it was thinned by the others.
+  const Verdict mixed = verdict_for("dddddnnnnn");
+  ASSERT_EQ(mixed.evidence.size(), 2u);
+  EXPECT_EQ(mixed.evidence[1].metric, "process_waits_network");
+  EXPECT_DOUBLE_EQ(mixed.evidence[1].value, 0.5);
+  const Verdict thin = verdict_for("dddddcccccnnnnnssssswwwww..");
+  for (const Evidence& one : thin.evidence) EXPECT_NE(one.metric, "process_waits_disk");
 }
 
 TEST(Verdict, Words) {
