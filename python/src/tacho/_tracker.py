@@ -12,12 +12,11 @@ from ._program import is_disabled
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
-    from typing import Any, Callable, Iterable, List, Mapping, Optional, Tuple, Type, TypeVar, overload
+    from typing import Any, Callable, Iterable, List, Mapping, Optional, Tuple, Type, overload
 
+    from ._decorate import Answer, Tracked, Words
     from ._options import Duration, Tags, Text, Texts
     from ._run import Run
-
-    Function = TypeVar("Function", bound=Callable[..., Any])
 
 _lock = RLock()  # a signal's handler may set a mark while this thread does
 _active: List[Tracker] = []  # started by this process and not stopped yet; the innermost is the last
@@ -223,7 +222,7 @@ class Tracker:
 
     # As a decorator
 
-    def __call__(self, function: Function) -> Function:
+    def __call__(self, function: Callable[Words, Answer]) -> Tracked[Words, Answer]:
         from ._decorate import decorate
 
         return decorate(self, function)
@@ -246,7 +245,7 @@ def _is_about_store(error: TachoError) -> bool:
 
 if TYPE_CHECKING:
     @overload
-    def track(name: Function) -> Function: ...
+    def track(name: Callable[Words, Answer]) -> Tracked[Words, Answer]: ...
     @overload
     def track(name: Optional[str] = None, *, interval: Duration = 1.0, pid: Optional[int] = None,
               children: bool = True, store: Optional[Text] = None, keep: bool = True, output: Texts = (),
