@@ -373,9 +373,8 @@ void Session::finish() {
   const bool prints = !job_.in_a_hurry() && !settings_.quiet;
   // Only where somebody reads it: a store may have a hundred thousand runs, and who started tacho waits for its end.
   const std::string shown_id = prints || deliverer_.is_needed() ? short_id_in(settings_.store_dir, run_.id) : "";
-  if (prints)  // what is in no store cannot be looked up
-    print_summary(settings_, run_, summary_, outputs_.store_folder().empty() ? std::string() : shown_id,
-                  summary_words(verdict_.verdict(run_).judgement));
+  const std::string found_by = outputs_.store_folder().empty() ? "" : shown_id;  // else it cannot be looked up
+  if (prints) print_summary(settings_, run_, summary_, found_by, summary_words(verdict_.verdict(run_).judgement));
   delivered_ = deliverer_.finish(clock_, job_, shown_id);
 }
 
