@@ -143,7 +143,8 @@ def start(words: List[str], without: Tuple[str, ...] = ()) -> Agent:
         return Agent(json.loads(text))
     except (ValueError, KeyError, TypeError):
         why = plain(errors.decode("utf-8", "replace"))
-        raise TachoError(why or f"tacho attach ended with status {status} and said nothing") from None
+        code = os.waitstatus_to_exitcode(status)
+        raise TachoError(why or f"tacho attach ended with {code} and said nothing; is there memory left?") from None
 
 
 def _run(words: List[str], environ: Dict[str, str]) -> Tuple[bytes, bytes, int]:
@@ -168,6 +169,10 @@ def _run(words: List[str], environ: Dict[str, str]) -> Tuple[bytes, bytes, int]:
     except OSError as error:
         os.close(out_read)
         os.close(err_read)
+        import errno
+
+        if error.errno in (errno.EAGAIN, errno.ENOMEM):
+            raise TachoError(f"no process can be started: {error.strerror}; see ulimit -u and free") from error
         raise TachoError(f"{words[0]} cannot be executed: {error.strerror}") from error
     finally:
         os.close(out_write)
