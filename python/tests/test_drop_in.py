@@ -58,6 +58,28 @@ def test_unchanged_script(tmp_path):
     assert done.stdout == "['a', '-b'] __main__ 3 tacho.resource_tracker.tracker\n"
 
 
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_unchanged_script_with_processes(tmp_path, method):
+    """Which import it anew."""
+    (tmp_path / "script.py").write_text(f"""
+import multiprocessing
+from resource_tracker.tracker import ResourceTracker
+def work(answers):
+    import resource_tracker
+    answers.put((ResourceTracker.__module__, resource_tracker.__name__))
+if __name__ == "__main__":
+    context = multiprocessing.get_context("{method}")
+    answers = context.Queue()
+    process = context.Process(target=work, args=(answers,))
+    process.start()
+    process.join()
+    print(process.exitcode or answers.get())
+""")
+    done = subprocess.run([sys.executable, "-m", "tacho.resource_tracker.as_upstream", tmp_path / "script.py"],
+                          capture_output=True, text=True, check=True)
+    assert done.stdout == "('tacho.resource_tracker.tracker', 'tacho.resource_tracker')\n"
+
+
 def test_pytest_plugin_of_it(pytester):
     pytester.makepyfile("import resource_tracker\ndef test_a():\n    assert resource_tracker.__name__ == 'tacho.resource_tracker'\n")
     result = pytester.runpytest_subprocess("-p", "tacho.resource_tracker.as_upstream")

@@ -152,6 +152,39 @@ def test_fault_exception_in_the_block(ingest):
     assert (body["run_status"], body["exit_code"]) == ("failed", 1)
 
 
+def test_child_of_a_fork_ends_nothing(ingest):
+    """Its stop() is about the parent's recording, and about the parent's run at the service."""
+    with ResourceTracker(interval=0.05, sentinel_token="tok", discover_cloud=False) as t:
+        t.wait_for_samples(1)
+        child = os.fork()
+        if child == 0:
+            try:
+                t.stop(exit_code=7)
+            finally:
+                os._exit(0 if not t.running else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        t.wait_for_samples(t.n_samples + 2)
+        assert os.path.exists(t._combined_csv_filepath)
+    told = [json.loads(body) for _, path, body, _ in ingest.asked if path.endswith("/finish")]
+    assert [one["exit_code"] for one in told] == [0]
+
+
+def test_snapshots_leave_no_files(python, measured, tmp_path):
+    (tmp_path / "shot").write_text(measured.dumps())
+    (tmp_path / "tmp").mkdir()
+    python(f"""
+        import os
+        from tacho.resource_tracker import ResourceTracker
+        text = open({str(tmp_path / "shot")!r}).read()
+        copies = [ResourceTracker.loads(text) for _ in range(3)]
+        assert not os.listdir(os.environ["TMPDIR"])
+        assert all(copy.stats() and copy.report() for copy in copies)
+        del copies[0]
+        assert len(os.listdir(os.environ["TMPDIR"])) == 2
+        """, env={**os.environ, "TMPDIR": str(tmp_path / "tmp")})
+    assert not os.listdir(tmp_path / "tmp")
+
+
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_fault_daemonic_workers(python, method):
     python(f"""

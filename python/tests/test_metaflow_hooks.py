@@ -48,13 +48,24 @@ def test_interval_is_used():
 
 def test_interval_as_text_and_nonsense():
     """--with track_resources:interval=… gives a text."""
-    assert hooks("run()\nprint(json.dumps(flow.resource_tracker_data['tracker']['metadata']['interval']))", interval="0.1") == 0.1
+    for text in ("0.1", "100ms"):
+        assert hooks("run()\nprint(json.dumps(flow.resource_tracker_data['tracker']['metadata']['interval']))", interval=text) == 0.1
     every, told = hooks("run()\nprint(json.dumps([flow.resource_tracker_data['tracker']['metadata']['interval'], told]))", interval="soon")
     assert every == 1.0 and len(told) == 1 and "soon" in told[0]
 
 
 def test_failed_step():
     assert hooks("run(fails=True)\nprint(json.dumps(flow.resource_tracker_data['step_failed']))") is True
+
+
+def test_step_that_exits():
+    """Metaflow calls neither hook after SystemExit: the record says so, and nothing records on."""
+    error, running, told = hooks("""
+deco.task_pre_step("s", None, None, "1", "1", flow, None, 0, 0, None, None)
+tracker = deco._tracker
+deco.task_finished("s", flow, None, False, 0, 0)
+print(json.dumps([flow.resource_tracker_data["error"]["error_message"], tracker.running, told]))""")
+    assert "left its process" in error and not running and told == []
 
 
 def test_tracker_cannot_start(tmp_path, monkeypatch):

@@ -1,5 +1,6 @@
 """The pytest plugin, by pytest's own tester."""
 import json
+import os
 import xml.etree.ElementTree as xml
 
 import pytest
@@ -111,3 +112,13 @@ def test_with_workers(run, pytester):
 def test_disabled(run, monkeypatch):
     monkeypatch.setenv("TACHO_DISABLE", "1")
     run("import pytest\n@pytest.mark.tacho(memory_peak='1B')\ndef test_a():\n    pass\n").assert_outcomes(passed=1, warnings=1)
+
+
+def test_json_that_cannot_be_written(pytester, tmp_path):
+    pytester.makepyfile("def test_a():\n    pass\n")
+    result = pytester.runpytest_subprocess("--tacho", f"--tacho-json={tmp_path}/none/a.json")
+    assert result.ret == 4 and "none/a.json: No such file" in result.stderr.str()
+    if os.path.exists("/dev/full"):
+        result = pytester.runpytest_subprocess("--tacho", "--tacho-json=/dev/full")
+        result.assert_outcomes(passed=1)
+        assert result.ret == 0 and "No space left" in result.stderr.str()

@@ -64,6 +64,34 @@ def test_cannot_run(tmp_path, capfd):
             tacho.run(**bad) if isinstance(bad, dict) else tacho.run(bad)
 
 
+def test_the_programs_own_words(tmp_path, monkeypatch, capfd):
+    """Also of what it finds before it looks at the command; nothing of it stands between the command's lines."""
+    with pytest.raises(tacho.TachoError, match="--no-such-option"):
+        tacho.run(["true"], options=["--no-such-option"], capture_output=True)
+    monkeypatch.setenv("TACHO_INTERVAL", "soon")
+    with pytest.raises(tacho.TachoError, match="soon"):
+        tacho.run(["true"])
+    monkeypatch.delenv("TACHO_INTERVAL")
+    (tmp_path / "file").write_text("")
+    monkeypatch.delenv("TACHO_STORE")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    with pytest.warns(tacho.TachoWarning, match="not kept"):
+        done = tacho.run(["sh", "-c", "echo mine >&2; exit 3"], capture_output=True)
+    assert (done.returncode, done.run, done.stderr) == (3, None, b"mine\n")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_what_is_not_recorded_runs(monkeypatch):
+    """Inside of a run that records it already, and where tacho is told to let the command run whatever comes."""
+    monkeypatch.setenv("TACHO_NESTED", "pass")
+    script = "import tacho; done = tacho.run(['sh', '-c', 'ls /proc/self/fd; exit 3'], capture_output=True); print(done.returncode, done.run, done.stdout.split())"
+    done = tacho.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stdout == "3 None [b'0', b'1', b'2', b'3']\n" and done.run is not None, done
+    monkeypatch.setenv("TACHO_INTERVAL", "soon")
+    done = tacho.run(["sh", "-c", "exit 4"], options=["--fail-open"], capture_output=True)
+    assert (done.returncode, done.run) == (4, None)
+
+
 def test_keep_false():
     done = tacho.run(["true"], keep=False)
     place = os.path.dirname(done.run.folder)
@@ -276,6 +304,16 @@ def test_sizes():
     for bad in (0, -1, "x", "5 XB", float("nan"), None, "MiB", ""):
         with pytest.raises(ValueError):
             size(bad)
+
+
+def test_numbers_of_other_kinds():
+    import decimal
+    import fractions
+    from tacho._units import interval, seconds
+    assert interval(decimal.Decimal("0.5")) == seconds(fractions.Fraction(1, 2)) == 0.5
+    for bad in (decimal.Decimal("NaN"), decimal.Decimal("sNaN"), fractions.Fraction(0), 1j, True, b"5s"):
+        with pytest.raises(ValueError):
+            seconds(bad)
 
 
 def test_exceptions():

@@ -157,6 +157,101 @@ def test_ignored_and_blocked_signals(python):
         """)
 
 
+def test_orphans_come_back(python):
+    """As in a container whose first process this is: agents that have ended leave no zombies, and no other child is reaped."""
+    done = python("""
+        import ctypes, glob, os, tacho
+        ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
+        other = os.fork()
+        if other == 0:
+            os._exit(7)
+        for _ in range(30):
+            with tacho.track(strict=True):
+                pass
+        states = {}
+        for path in glob.glob("/proc/[0-9]*/stat"):
+            try:
+                name, rest = open(path).read().split("(", 1)[1].rsplit(")", 1)
+            except OSError:
+                continue
+            if int(rest.split()[1]) == os.getpid():
+                states[name] = rest.split()[0]
+        print([name for name in states if "tacho" in name], os.waitstatus_to_exitcode(os.waitpid(other, 0)[1]))
+        """)
+    assert done.stdout == "[] 7\n"
+
+
+def test_pipes_held_by_a_stranger(python):
+    """A process that another thread forks while the agent starts holds its pipes; so does the command of run() those of its starter."""
+    done = python("""
+        import os, time, tacho
+        tacho.find_program()
+        real, held = os.posix_spawn, []
+        def spawn(*words, **names):
+            held.append(os.fork())
+            if held[-1] == 0:
+                time.sleep(60)
+                os._exit(0)
+            return real(*words, **names)
+        os.posix_spawn = spawn
+        begun = time.monotonic()
+        with tacho.track(strict=True) as t:
+            pass
+        try:
+            tacho.track(strict=True, pid=held[0] + (1 << 30)).start()
+        except tacho.TachoError as error:
+            print("process" in str(error))
+        print(t.run.state, time.monotonic() - begun < 8)
+        for pid in held:
+            os.kill(pid, 9)
+        """)
+    assert done.stdout == "True\nfinished True\n"
+
+
+def test_mark_of_a_signals_handler(python):
+    """The handler may come while the main thread sets a mark."""
+    python("""
+        import signal, tacho
+        from tacho import _tracker
+        signal.signal(signal.SIGALRM, lambda *_: tacho.mark("by a signal"))
+        with tacho.track(strict=True) as t:
+            with _tracker._lock:
+                signal.raise_signal(signal.SIGALRM)
+        assert t.run.marks()[0]["name"] == "by a signal"
+        """, timeout=20)
+
+
+def test_closed_standard_streams(python, tmp_path):
+    python(f"""
+        import os
+        os.closerange(0, 3)
+        import tacho
+        with tacho.track(strict=True) as t:
+            pass
+        done = tacho.run(["sh", "-c", "exit 3"])
+        with open({str(tmp_path / "told")!r}, "w") as file:
+            print(t.run.state, done.returncode, done.run.exit_code, file=file)
+        """)
+    assert (tmp_path / "told").read_text() == "finished 3 3\n"
+
+
+def test_warnings_that_are_errors(python, tmp_path):
+    """Nothing records on behind the back of a script that was told so by an exception."""
+    (tmp_path / "file").write_text("")
+    env = {**os.environ, "HOME": str(tmp_path / "file"), "TMPDIR": str(tmp_path)}
+    for name in ("TACHO_STORE", "XDG_STATE_HOME"):
+        env.pop(name, None)
+    done = python("""
+        import os, tacho
+        try:
+            tacho.track().start()
+        except tacho.TachoWarning:
+            place = [name for name in os.listdir(os.environ["TMPDIR"]) if name.startswith("tacho-")][0]
+            print(tacho.runs(store=os.path.join(os.environ["TMPDIR"], place))[0].state, tacho._tracker._active)
+        """, "-W", "error", env=env)
+    assert done.stdout == "finished []\n"
+
+
 def test_reader_gets_the_end_at_once(tmp_path):
     script = tmp_path / "x.py"
     script.write_text("import os, tacho\nwith tacho.track(interval='1h'):\n    print('in', flush=True)\n    os.kill(os.getpid(), 9)\n")

@@ -30,7 +30,7 @@ def test_with():
     assert info["metadata"]["job_name"] == "load" and info["metadata"]["tags"] == ["a=1"]
     assert info["metadata"]["team"] == "x" and info["pid"] == os.getpid()
     assert info["tracker_pid"] > 0
-    assert 3 <= len(t.run) <= 8
+    assert len(t.run) >= 3
     assert t.stop() is t.run
 
 

@@ -1,8 +1,9 @@
-# A recorded run: its folder, read when it is asked.
+# A recorded run: its folder, read when it is asked. NULL: a command that ran and was not recorded.
 
 new_run <- function(folder, status = NULL) structure(list(folder = folder, status = status), class = "tacho_run")
 
 run_info <- function(run) {
+  if (is.null(run$folder)) return(list())
   read <- function() jsonlite::fromJSON(file.path(run$folder, "run.json"), simplifyVector = FALSE)
   info <- tryCatch(read(), error = function(e) fail("tacho_refused", run$folder, " cannot be read: ", conditionMessage(e)))
   # While it goes on, or when who recorded it is gone, the program knows more.
@@ -14,6 +15,7 @@ run_info <- function(run) {
 
 # The rows; a torn last line is left out.
 read_rows <- function(folder) {
+  if (is.null(folder)) fail("tacho_refused", "there are no rows: it was not recorded")
   path <- file.path(folder, "metrics.csv")
   if (!file.exists(path)) fail("tacho_refused", "there are no rows: ", path)
   text <- readLines(path, warn = FALSE)
@@ -42,7 +44,7 @@ summary.tacho_run <- function(object, ...) {
   peak <- number(totals$memory_peak_bytes) / 2^20
   cpu <- c(number(totals$cpu_user_s), number(totals$cpu_system_s))
   if (all(is.na(cpu))) cpu <- c(number(stats$process_utime$sum), number(stats$process_stime$sum))
-  list(id = basename(object$folder), state = info$state %or% NA_character_,
+  list(id = basename(object$folder %or% NA_character_), state = info$state %or% NA_character_,
        exit_code = info$outcome$exit_code %or% NA_integer_, seconds = number(info$outcome$duration_s),
        cpu_seconds = if (all(is.na(cpu))) NA_real_ else sum(cpu, na.rm = TRUE),
        cpu_mean = number(stats$process_cpu_usage$mean),
@@ -55,6 +57,10 @@ summary.tacho_run <- function(object, ...) {
 }
 
 print.tacho_run <- function(x, ...) {
+  if (is.null(x$folder)) {
+    cat("<tacho_run> not recorded, status ", x$status, "\n", sep = "")
+    return(invisible(x))
+  }
   s <- summary(x)
   text <- function(value, digits, unit) if (is.na(value)) "unknown" else paste0(format(round(value, digits), nsmall = 0L), unit)
   cat("<tacho_run ", s$id, "> ", s$state, ", ", text(s$seconds, 3L, " s"), ", CPU ", text(s$cpu_seconds, 3L, " s"),

@@ -5,18 +5,19 @@ tacho_run <- function(command, args = character(), interval = 1, timeout = NULL,
   words <- c("run", "--quiet", paste0("--interval=", seconds(interval, "interval")), store_words(store))
   if (!is.null(timeout)) words <- c(words, paste0("--timeout=", seconds(timeout, "timeout")))
   if (is_disabled()) {
-    return(invisible(structure(list(folder = NULL, status = system2(command, shQuote(args))), class = "tacho_run")))
+    return(invisible(new_run(NULL, system2(command, shQuote(args)))))
   }
   news <- tempfile("tacho-")
   on.exit(unlink(news))
   words <- c(words, "--begun-fd=3", "--", command, as.character(args))
   status <- suppressWarnings(system2(tacho_program(), c(shQuote(words), paste0("3>", shQuote(news)))))
   told <- tryCatch(jsonlite::fromJSON(news, simplifyVector = FALSE), error = function(e) list())
-  if (is.null(told$id)) {
+  if (!"id" %in% names(told)) {
     why <- sub("^tacho: ", "", told$error %or% paste("tacho ended with", status, "before the command was started"))
     fail("tacho_refused", if (status == 127L) paste0(command, " was not found") else why)
   }
-  if (is.null(told$folder)) fail("tacho_refused", "the run was not kept: the run store cannot be written to; name another with store =")
+  # The command has run, whatever became of its record.
+  if (is.null(told$folder)) warning(told$warnings %or% "the run was not recorded", "; name another place with store =", call. = FALSE)
   new_run(told$folder, status)
 }
 
@@ -34,6 +35,7 @@ attach_agent <- function(pid, interval, store = store_words(NULL), name = NULL, 
   agent$folder <- told$folder
   agent$agent_pid <- told$agent_pid
   agent$started <- told$started
+  agent$ticks <- start_ticks(agent$agent_pid)
   agent$owner <- Sys.getpid()
   agent$live <- TRUE
   reg.finalizer(agent, function(e) try(end_agent(e), silent = TRUE), onexit = TRUE)
@@ -55,8 +57,16 @@ end_agent <- function(agent) {
   invisible(TRUE)
 }
 
+# No program is started for it: it would be measured, too.
 agent_lives <- function(agent) {
-  agent$live && agent$owner == Sys.getpid() && identical(run_info(new_run(agent$folder))$state, "running")
+  agent$live && agent$owner == Sys.getpid() && nzchar(agent$ticks) && identical(start_ticks(agent$agent_pid), agent$ticks)
+}
+
+# When a process was started; "" when it has ended.
+start_ticks <- function(pid) {
+  text <- suppressWarnings(tryCatch(readLines(paste0("/proc/", pid, "/stat"), warn = FALSE), error = function(e) ""))
+  fields <- strsplit(sub("^.*\\) ", "", text[length(text)]), " ", fixed = TRUE)[[1L]]
+  if (length(fields) < 20L || fields[1L] %in% c("Z", "X")) "" else fields[20L]
 }
 
 # Marks go to what was started last; commands that are started meanwhile see it in TACHO_RUN.

@@ -124,7 +124,8 @@ ResourceTracker <- R6::R6Class("ResourceTracker", # nolint
       fetch <- function() {
         old <- options(timeout = 2)
         on.exit(options(old))
-        place <- url(paste0(Sys.getenv("TACHO_KEEPER_URL", "https://keeper.sparecores.net"), query))
+        named <- sub("/+$", "", Sys.getenv("TACHO_KEEPER_URL"))
+        place <- url(paste0(if (nzchar(named)) named else "https://keeper.sparecores.net", query))
         on.exit(close(place), add = TRUE)
         jsonlite::fromJSON(paste(readLines(place, warn = FALSE), collapse = ""), simplifyVector = FALSE)
       }

@@ -1,13 +1,14 @@
 // run, attach, watch, and the whole program called as resource-tracker: all end in one session, attach --detach in a
 // process of its own.
 #include <algorithm>
+#include <span>
+#include <utility>
 
 #include "base/log.h"
-#include "base/units.h"
-#include "base/writer.h"
 #include "cli/coach.h"
 #include "cli/commands.h"
 #include "cli/fail_open.h"
+#include "cli/listener.h"
 #include "cli/resolve.h"
 #include "cli/variables.h"
 #include "engine/session.h"
@@ -47,44 +48,6 @@ Status check(const Call& call, const Settings& settings, const ParsedLine& line)
   return ok();
 }
 
-// {"id","folder","pid","agent_pid","started"} for whoever started it.
-std::string begun_line(const Run& run, const std::string& folder) {
-  Writer text;
-  JsonWriter json(text);
-  json.object();
-  json.key("id").value(run.id);
-  json.key("folder");
-  folder.empty() ? json.null() : json.value(real_path(folder));
-  json.key("pid");
-  run.pid > 0 ? json.integer(run.pid) : json.null();
-  json.key("agent_pid").integer(run.tracker_pid);
-  json.key("started").number(static_cast<double>(run.outcome.started_realtime_ns / kNsPerMs) / 1e3, 3);
-  json.end_object();
-  text.put('\n');
-  return std::string(text.view());
-}
-
-// For a program that started us: it alone is told why the command does not run, and nobody twice.
-Result<SessionEnd> record_told(const Settings& settings) {
-  Fd news(settings.begun_fd);
-  log::hold();
-  const auto end = run_session(settings, system_clock(), [&](const Run& run, const std::string& folder) {
-    log::release();
-    static_cast<void>(write_all(news.get(), begun_line(run, folder)));  // who does not listen is not waited for
-    news.reset();
-    return ok();
-  });
-  if (!news) return end;
-  std::string why;
-  for (const std::string& line : log::take()) why += (why.empty() ? "" : "\n") + line;
-  if (!end) why += (why.empty() ? "" : "\n") + end.error().message();
-  Writer text;
-  JsonWriter(text).object().key("error").value(why).end_object();
-  text.put('\n');
-  static_cast<void>(write_all(news.get(), text.view()));
-  return end ? end : SessionEnd{.exit_status = kRefused};
-}
-
 // In the process that goes on and in the one that ends: the exit status of each.
 int record_detached(const Settings& settings, bool says_line) {
   auto detached = detach();
@@ -100,13 +63,20 @@ int record_detached(const Settings& settings, bool says_line) {
   return end ? end->exit_status : refuse(end.error());
 }
 
-struct HeldMessages {
-  explicit HeldMessages(bool hold) {
+class HeldMessages {
+ public:
+  explicit HeldMessages(bool hold) : holds_(hold) {
     if (hold) log::hold();
   }
-  ~HeldMessages() { log::release(); }
+  ~HeldMessages() { release(); }
   HeldMessages(const HeldMessages&) = delete;
   HeldMessages& operator=(const HeldMessages&) = delete;
+  void release() {
+    if (std::exchange(holds_, false)) log::release();
+  }
+
+ private:
+  bool holds_;
 };
 
 // What somebody asked for and will not get. The older tool is silent about it.
@@ -127,41 +97,57 @@ struct Attempt {
   bool fail_open = false;  // as far as the settings tell
 };
 
-Attempt record_attempt(const Call& call, const AsStarted& as_started) {
+Attempt record_attempt(const Call& call, const AsStarted& as_started, Listener& listener) {
   const Started started = start(call, Words::command);
   if (started.done) return {*started.done, *started.done != kRefused};
   const bool is_run = call.command.options == kRun && !started.line.words.empty();
   // Before the configuration is read: what is inside of a run needs none.
-  if (is_run && wants_to_pass(started.line) && is_inside_passing_run())
-    return {become_command(started.line.words, as_started)};
+  const auto pass = [&] {
+    listener.not_recorded();
+    return Attempt{become_command(started.line.words, as_started)};
+  };
+  if (is_run && wants_to_pass(started.line) && is_inside_passing_run()) return pass();
   // As resource-tracker rows go to stderr, and no line of text may come between them, not even of the configuration.
-  const HeldMessages held(call.command.options == kTracker);
+  HeldMessages held(call.command.options == kTracker);
   const auto settings = resolve(started.line, call.command.options, real_surroundings());
   if (!settings) return {refuse(settings.error()), false};
   const auto refused = [&](const Error& error) { return Attempt{refuse(error), false, settings->fail_open}; };
   if (const Status status = check(call, *settings, started.line); !status) return refused(status.error());
-  if (is_run && settings->nested_pass && is_inside_passing_run())
-    return {become_command(started.line.words, as_started)};
-  if (std::find(settings->outputs.begin(), settings->outputs.end(), kStderr) == settings->outputs.end()) log::release();
+  if (is_run && settings->nested_pass && is_inside_passing_run()) return pass();
+  if (std::find(settings->outputs.begin(), settings->outputs.end(), kStderr) == settings->outputs.end()) held.release();
   if (settings->verbose) log::set_level(log::Level::verbose);
   else if (settings->quiet) log::set_level(log::Level::quiet);
   say_what_is_ignored(*settings, call.command.options);
   // What quiets messages everywhere is not meant for the line that whoever starts us reads; the option here is.
   if (settings->detach) return {record_detached(*settings, !is_set(started.line, "quiet"))};
-  const auto end = settings->begun_fd >= 0 ? record_told(*settings) : run_session(*settings);
+  const SessionBegun begun = [&](const Run& run, const std::string& folder) {
+    listener.begun(run, folder);
+    return ok();
+  };
+  const auto end = run_session(*settings, system_clock(), listener ? begun : SessionBegun());
   if (!end) return refused(end.error());
-  if (end->not_started && call.command.options == kRun && settings->begun_fd < 0)
+  if (end->not_started && call.command.options == kRun && !listener)
     if (const std::string advice = coach_command(settings->command); !advice.empty()) log::error(advice);
   if (end->signal != 0) end_by(end->signal);  // comes back as PID 1 and where the signal ends nothing
   return {end->exit_status};
 }
 
 int record(const Call& call) {
+  if (call.command.options != kRun &&
+      std::find(call.arguments.begin(), call.arguments.end(), "--detach") != call.arguments.end())
+    name_as_detached();
   const AsStarted as_started;
-  const Attempt attempt = record_attempt(call, as_started);
-  if (attempt.over || call.command.options != kRun) return attempt.status;
-  const auto command = command_left_open(call.arguments, attempt.fail_open);
-  return command.empty() ? attempt.status : become_command(command, as_started);
+  Listener listener(call.command.options == kRun ? call.arguments : std::span<const std::string>());
+  const Attempt attempt = record_attempt(call, as_started, listener);
+  const auto command = attempt.over || call.command.options != kRun
+                           ? std::vector<std::string>()
+                           : command_left_open(call.arguments, attempt.fail_open);
+  if (!command.empty()) {
+    listener.not_recorded();
+    return become_command(command, as_started);
+  }
+  listener.refused();
+  return attempt.status;
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/fields.h"
+#include "cli/listener.h"
 #include "cli/parse.h"
 #include "os/file.h"
 
@@ -130,12 +131,10 @@ Status set_pid(Draft& draft, const Value& value) {
   return ok();
 }
 
-Status set_begun_fd(Draft& draft, const Value& value) {
-  const auto fd = parse_int<int>(value.text);
-  if (!fd || *fd < 3 || !close_on_exec(*fd))
-    return bad("not an open descriptor", value.text, "a whole number above 2 that tacho inherits");
-  draft.settings.begun_fd = *fd;
-  return ok();
+// Who listens there is found before the line is read (cli/listener.h).
+Status check_begun_fd(Draft&, const Value& value) {
+  if (listener_fd(value.text)) return ok();
+  return bad("not an open descriptor", value.text, "a whole number above 2 that tacho inherits");
 }
 
 Status add_output(Draft& draft, const Value& value) {
@@ -266,7 +265,7 @@ constexpr auto kSetters = std::to_array<Setter>({
     {"cgroup", [](Draft& d, const Value& v) { return set_path(d.settings.attach_cgroup, v); }},
     {"no-children", [](Draft& d, const Value& v) { return set_flag(d.settings.no_children, v); }},
     {"detach", [](Draft& d, const Value& v) { return set_flag(d.settings.detach, v); }},
-    {"begun-fd", set_begun_fd},
+    {"begun-fd", check_begun_fd},
     {"nested",
      [](Draft& d, const Value& v) {
        const auto index = choice(v);

@@ -68,7 +68,6 @@ void OomWatch::begin(const Roots& roots) { kills_before_ = oom_kills(roots); }
 
 void OomWatch::end(const ProbeContext& context, Run& run, const Summary& summary, bool own_cgroup,
                    std::string& note) const {
-  const int64_t kills_after = oom_kills(context.roots);
   const Statistics in_cgroup = summary.column("cgroup_oom_kills");
   if (kills_before_ < 0 && in_cgroup.rows == 0) return;
   const bool killed =
@@ -88,7 +87,7 @@ void OomWatch::end(const ProbeContext& context, Run& run, const Summary& summary
     }
     if (!mostly_the_jobs) kills = 0;  // the job was one process, and that ended by itself
   }
-  if (kills == 0 && killed && kills_before_ >= 0) kills = kills_after - kills_before_;
+  if (kills == 0 && killed && kills_before_ >= 0) kills = oom_kills(context.roots) - kills_before_;
   run.totals.oom_kills = kills;
   run.outcome.oom_killed = kills > 0;
 }

@@ -241,8 +241,8 @@ void Session::loop() {
   job_.check_alive();  // a cgroup that is empty already will not tell
   while (!job_.ended()) {
     int64_t deadline_ns = next_tick_ns_;
-    // Where the kernel does not tell of the end, it is looked for once a second, however long the interval.
-    if (job_.must_be_asked()) deadline_ns = std::min(deadline_ns, clock_.monotonic_ns() + kNsPerSec);
+    // Where the kernel does not tell of the end, it is looked for twice a second, however long the interval.
+    if (job_.must_be_asked()) deadline_ns = std::min(deadline_ns, clock_.monotonic_ns() + kNsPerSec / 2);
     if (settings_.timeout_ns && !timed_out_) deadline_ns = std::min(deadline_ns, start_ns_ + *settings_.timeout_ns);
     if (kill_at_ns_ > 0) deadline_ns = std::min(deadline_ns, kill_at_ns_);
     deadline_ns = std::min(deadline_ns, next_look_ns_);
@@ -370,11 +370,11 @@ void Session::finish() {
   record_.finish(run_, summary_);
   run_.notes = context_.notes;
   outputs_.end(run_);
-  const std::string shown_id = short_id_in(settings_.store_dir, run_.id);
-  // What is in no store cannot be looked up.
-  const std::string found_by = outputs_.store_folder().empty() ? "" : shown_id;
-  if (!job_.in_a_hurry() && !settings_.quiet)
-    print_summary(settings_, run_, summary_, found_by, summary_words(verdict_.verdict(run_).judgement));
+  const bool prints = !job_.in_a_hurry() && !settings_.quiet;
+  // Only where somebody reads it: a store may have a hundred thousand runs, and who started tacho waits for its end.
+  const std::string shown_id = prints || deliverer_.is_needed() ? short_id_in(settings_.store_dir, run_.id) : "";
+  const std::string found_by = outputs_.store_folder().empty() ? "" : shown_id;  // else it cannot be looked up
+  if (prints) print_summary(settings_, run_, summary_, found_by, summary_words(verdict_.verdict(run_).judgement));
   delivered_ = deliverer_.finish(clock_, job_, shown_id);
 }
 

@@ -33,7 +33,6 @@ struct Settings {
   bool detach = false;       // the recording goes on in a process of its own
   bool nested_pass = false;  // what records inside of it becomes its command instead
   bool fail_open = false;    // where nothing can be recorded, tacho becomes the command
-  int begun_fd = -1;         // where one line tells that it has begun, or why not
 
   int64_t interval_ns = 1'000'000'000;
   std::vector<std::string> outputs;

@@ -48,9 +48,10 @@ Result<std::pair<Fd, Fd>> high_pipe() {
 
 }  // namespace
 
+void name_as_detached() { ::prctl(PR_SET_NAME, kDetachedName, 0, 0, 0); }
+
 Result<Detached> detach() {
-  // Before the forks: whoever looks at the tree never sees one of these under another name.
-  ::prctl(PR_SET_NAME, kDetachedName, 0, 0, 0);
+  name_as_detached();
   auto news = high_pipe();
   if (!news) return news.error();
   auto messages = high_pipe();

@@ -13,6 +13,9 @@ namespace tacho {
 
 inline constexpr char kDetachedName[] = "tacho-agent";  // of the process; 15 letters would fit
 
+// As early as is known that it will be one: whoever looks at the tree must not see it under another name.
+void name_as_detached();
+
 struct Detached {
   bool goes_on = false;  // this is the process that goes on; the other one is the starter
   Fd news;               // the one line that tells of the start: written by one, read by the other

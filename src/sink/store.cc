@@ -86,6 +86,7 @@ class StoreSink final : public Sink {
     const Status written = rows_->write(row);
     since_replaced_ns_ += row.interval_ns;
     since_page_ns_ += row.interval_ns;
+    if (row.closing) return store_status(written, folder_);  // the final run.json follows at once
     const bool is_fast = run_.interval_ns < kPageEveryNs;
     if (row.index > 0 && is_fast && since_page_ns_ < kPageEveryNs) return store_status(written, folder_);
     since_page_ns_ = 0;
@@ -95,6 +96,7 @@ class StoreSink final : public Sink {
 
   Status end(const Run& run) override {
     const Status status = write_run(run);
+    if (!status) static_cast<void>(update_live(false));  // on a full disk what is there may still be renewed
     run_json_.finish();
     return store_status(status, folder_);
   }

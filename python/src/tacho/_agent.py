@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _START_SECONDS = 10.0
 _STOP_SECONDS = 2.0
+_LOOK_SECONDS = 0.1  # whether the starter has ended, where nobody tells
+_EXIT_SECONDS = 0.2  # from the final run.json to the end of the agent: a millisecond
 
 
 class Agent:
@@ -43,13 +45,18 @@ class Agent:
         if not self._signal(signal.SIGTERM):
             return True
         deadline = time.monotonic() + _STOP_SECONDS
+        written = False
         pause = 0.0005
         while self.lives():
-            if self.folder is not None and is_final(self.folder):
-                return True
+            if not written and self.folder is not None and is_final(self.folder):
+                if _Process(self.pid).parent != os.getpid():
+                    return True
+                # Orphans come back to this process: it must see the end, or a zombie stays.
+                written, deadline, pause = True, time.monotonic() + _EXIT_SECONDS, 0.0005
             if time.monotonic() > deadline:
-                self._signal(signal.SIGKILL)
-                return False
+                if not written:
+                    self._signal(signal.SIGKILL)
+                return written
             time.sleep(pause)
             pause = min(pause * 1.5, 0.02)
         self._reap()
@@ -80,21 +87,35 @@ class Agent:
                 os.close(handle)
 
     def _reap(self) -> None:
-        """Where orphans come back to this process it is our child after all."""
+        """Where orphans come back to this process it is our child after all; another child of that number is not ours to reap."""
+        process = _Process(self.pid)
+        if process.ticks != self.ticks or process.parent != os.getpid():
+            return
         try:
             os.waitpid(self.pid, os.WNOHANG)
         except OSError:
             pass
 
 
+class _Process:
+    """Of /proc/PID/stat; all is empty when there is none."""
+
+    __slots__ = ("state", "parent", "ticks")
+
+    def __init__(self, pid: int) -> None:
+        self.state, self.parent, self.ticks = b"", 0, 0
+        try:
+            with open(f"/proc/{pid}/stat", "rb") as file:
+                fields = file.read().rsplit(b")", 1)[1].split()
+            self.state, self.parent, self.ticks = fields[0], int(fields[1]), int(fields[19])
+        except (OSError, IndexError, ValueError):
+            pass
+
+
 def start_ticks(pid: int) -> int:
     """When a process was started, in ticks since boot; 0 when it is gone, or all but gone."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            fields = file.read().rsplit(b")", 1)[1].split()
-        return 0 if fields[0] in (b"Z", b"X") else int(fields[19])
-    except (OSError, IndexError, ValueError):
-        return 0
+    process = _Process(pid)
+    return 0 if process.state in (b"Z", b"X") else process.ticks
 
 
 def is_final(folder: str) -> bool:
@@ -122,7 +143,8 @@ def start(words: List[str], without: Tuple[str, ...] = ()) -> Agent:
         return Agent(json.loads(text))
     except (ValueError, KeyError, TypeError):
         why = plain(errors.decode("utf-8", "replace"))
-        raise TachoError(why or f"tacho attach ended with status {status} and said nothing") from None
+        code = os.waitstatus_to_exitcode(status)
+        raise TachoError(why or f"tacho attach ended with {code} and said nothing; is there memory left?") from None
 
 
 def _run(words: List[str], environ: Dict[str, str]) -> Tuple[bytes, bytes, int]:
@@ -147,6 +169,10 @@ def _run(words: List[str], environ: Dict[str, str]) -> Tuple[bytes, bytes, int]:
     except OSError as error:
         os.close(out_read)
         os.close(err_read)
+        import errno
+
+        if error.errno in (errno.EAGAIN, errno.ENOMEM):
+            raise TachoError(f"no process can be started: {error.strerror}; see ulimit -u and free") from error
         raise TachoError(f"{words[0]} cannot be executed: {error.strerror}") from error
     finally:
         os.close(out_write)
@@ -155,23 +181,30 @@ def _run(words: List[str], environ: Dict[str, str]) -> Tuple[bytes, bytes, int]:
 
 
 def _listen(pid: int, out: int, err: int) -> Tuple[bytes, bytes, int]:
+    """What the starter says until it ends. A process that another thread forked at this moment may hold the pipes open for
+    hours: their end is not waited for once the starter has ended."""
     import select
     import time
 
     heard = {out: b"", err: b""}
     is_open = set(heard)
     interrupted: Optional[BaseException] = None
+    ended: Optional[int] = None
     deadline = time.monotonic() + _START_SECONDS
     poll = select.poll()
     for end in heard:
         poll.register(end, select.POLLIN)
     while is_open:
         try:
-            left = deadline - time.monotonic()
-            if left <= 0:
-                os.kill(pid, 9)
-                break
-            for end, _ in poll.poll(int(left * 1000) + 1):
+            ready = poll.poll(0 if ended is not None else int(_LOOK_SECONDS * 1000))
+            if not ready:
+                if ended is not None:
+                    break
+                if time.monotonic() > deadline:
+                    os.kill(pid, 9)
+                    break
+                ended = _status(pid, os.WNOHANG)
+            for end, _ in ready:
                 data = os.read(end, 65536)
                 heard[end] += data
                 if not data:
@@ -181,16 +214,23 @@ def _listen(pid: int, out: int, err: int) -> Tuple[bytes, bytes, int]:
             interrupted = error  # the line is a moment away; without it nobody would end the agent
     os.close(out)
     os.close(err)
-    try:
-        status = os.waitpid(pid, 0)[1]
-    except OSError:
-        status = 0  # a handler of SIGCHLD was faster
+    late = bool(is_open) and ended is None
+    status = ended if ended is not None else _status(pid, 0)
     if interrupted is not None:
         _forget(heard[out])
         raise interrupted
-    if is_open:
+    if late:
         raise TachoError(f"tacho attach did not start within {_START_SECONDS:g} s; is the run store on a dead network drive?")
-    return heard[out], heard[err], status
+    return heard[out], heard[err], status or 0
+
+
+def _status(pid: int, options: int) -> Optional[int]:
+    """How the starter ended; None while it runs. 0 when a handler of SIGCHLD was faster."""
+    try:
+        reaped, status = os.waitpid(pid, options)
+    except OSError:
+        return 0
+    return status if reaped else None
 
 
 def _forget(line: bytes) -> None:

@@ -6,7 +6,7 @@ import os
 import subprocess
 
 from . import _options, _units
-from ._errors import TachoError
+from ._errors import TachoError, warn_once
 from ._json import as_object
 from ._options import Settings
 from ._program import find_program, is_disabled, plain
@@ -117,7 +117,7 @@ def _words(settings: Settings, limit: Optional[float], env: Optional[Mapping[str
 
 def _start(words: List[str], command: List[Any], keywords: Dict[str, Any],
            data: Union[str, bytes, None]) -> Tuple[int, Any, Any, Dict[str, Any]]:
-    reading, writing = os.pipe()
+    reading, writing = _pipe()
     try:
         process: subprocess.Popen[Any] = subprocess.Popen([*words, f"--begun-fd={writing}", "--", *command],
                                                           pass_fds=(writing,), **keywords)
@@ -132,7 +132,22 @@ def _start(words: List[str], command: List[Any], keywords: Dict[str, Any],
         except BaseException as error:
             _end(process, isinstance(error, KeyboardInterrupt))
             raise
-        return process.returncode, out, err, _line(news.read())
+        # All that the program said is there, and it has ended; its end of the pipe may be open in a process that another
+        # thread forked meanwhile, and would be waited for.
+        os.set_blocking(reading, False)
+        return process.returncode, out, err, _line(news.read() or b"")
+
+
+def _pipe() -> Tuple[int, int]:
+    """Behind the places of stdin, stdout and stderr, also where these are closed."""
+    ends = os.pipe()
+    if min(ends) > 2:
+        return ends
+    try:
+        return _pipe()
+    finally:
+        for end in ends:
+            os.close(end)
 
 
 def _end(process: subprocess.Popen[Any], interrupted: bool) -> None:
@@ -164,6 +179,8 @@ def _judge(command: List[Any], status: int, news: Dict[str, Any]) -> Optional[Ru
     """The Run; an exception when the command was never started."""
     folder = news.get("folder")
     if "id" in news:
+        if news.get("warnings"):
+            warn_once(plain(str(news["warnings"])))
         return Run(str(folder)) if folder else None
     why = plain(str(news.get("error", "")))
     first = os.fsdecode(command[0])

@@ -6,14 +6,35 @@ import inspect
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Generator, TypeVar
+    from typing import Any, Callable, Generator, Optional, Protocol, TypeVar, overload
 
+    from typing_extensions import Concatenate, ParamSpec
+
+    from ._run import Run
     from ._tracker import Tracker
 
-    Function = TypeVar("Function", bound=Callable[..., Any])
+    Words = ParamSpec("Words")
+    Others = ParamSpec("Others")
+    Instance = TypeVar("Instance")
+    Answer = TypeVar("Answer", covariant=True)
+
+    class Tracked(Protocol[Words, Answer]):
+        """A function whose calls are recorded."""
+
+        last_run: Optional[Run]
+        __name__: str
+        __qualname__: str
+        __wrapped__: Callable[..., Any]
+
+        def __call__(self, *words: Words.args, **names: Words.kwargs) -> Answer: ...
+        @overload
+        def __get__(self, instance: None, owner: Any = None) -> Tracked[Words, Answer]: ...
+        @overload
+        def __get__(self: Tracked[Concatenate[Instance, Others], Answer], instance: Instance,
+                    owner: Any = None) -> Callable[Others, Answer]: ...
 
 
-def decorate(tracker: Tracker, function: Function) -> Function:
+def decorate(tracker: Tracker, function: Callable[Words, Answer]) -> Tracked[Words, Answer]:
     name = getattr(function, "__qualname__", None) or getattr(function, "__name__", "") or type(function).__name__
 
     def begin() -> Tracker:
@@ -22,9 +43,9 @@ def decorate(tracker: Tracker, function: Function) -> Function:
     def done(used: Tracker) -> None:
         wrapper.last_run = used.run
 
-    wrapper = _wrapper(function, begin, done)
+    wrapper: Tracked[Words, Answer] = _wrapper(function, begin, done)
     wrapper.last_run = None
-    return wrapper  # type: ignore[no-any-return]
+    return wrapper
 
 
 def _wrapper(function: Any, begin: Callable[[], Tracker], done: Callable[[Tracker], None]) -> Any:

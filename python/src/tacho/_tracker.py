@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import os
-from _thread import allocate_lock
+from _thread import RLock
 
 from . import _agent, _marks, _options
 from ._errors import TachoError, warn_once
@@ -12,14 +12,13 @@ from ._program import is_disabled
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
-    from typing import Any, Callable, Iterable, List, Mapping, Optional, Tuple, Type, TypeVar, overload
+    from typing import Any, Callable, Iterable, List, Mapping, Optional, Tuple, Type, overload
 
+    from ._decorate import Answer, Tracked, Words
     from ._options import Duration, Tags, Text, Texts
     from ._run import Run
 
-    Function = TypeVar("Function", bound=Callable[..., Any])
-
-_lock = allocate_lock()
+_lock = RLock()  # a signal's handler may set a mark while this thread does
 _active: List[Tracker] = []  # started by this process and not stopped yet; the innermost is the last
 _outside: Optional[str] = None  # TACHO_RUN as it was before the first of them
 _hooked = False
@@ -28,7 +27,7 @@ _hooked = False
 def _after_fork() -> None:
     """The trackers of the parent are not the child's."""
     global _lock
-    _lock = allocate_lock()
+    _lock = RLock()
     _active.clear()
 
 
@@ -63,14 +62,22 @@ class Tracker:
         if self.running or is_disabled():
             return self
         try:
-            self._begin()
+            elsewhere = self._begin()
         except (TachoError, OSError) as error:
             if self._strict:
                 raise error if isinstance(error, TachoError) else TachoError(str(error)) from error
             warn_once(f"not recorded: {error}")
+            return self
+        if elsewhere:
+            try:
+                warn_once(elsewhere)
+            except BaseException:  # where warnings are errors
+                self.stop()
+                raise
         return self
 
-    def _begin(self) -> None:
+    def _begin(self) -> str:
+        """What is to be told when it is not recorded where it was meant to be."""
         from ._run import Run
 
         global _hooked
@@ -78,6 +85,7 @@ class Tracker:
         words = [f"--pid={pid}", *([] if self._children else ["--no-children"]), *settings.words]
         private = None if settings.keep else _options.temporary_folder()
         store = private or settings.store
+        elsewhere = ""
         try:
             agent = _agent.start(words + ([f"--store={store}"] if store else []))
         except TachoError as error:
@@ -85,12 +93,12 @@ class Tracker:
                 _options.remove_folder(private, os.getpid())
             if store or not _is_about_store(error):
                 raise
-            agent, private = self._begin_elsewhere(words, str(error))
+            agent, private, elsewhere = self._begin_elsewhere(words, str(error))
         if agent.folder is None:
             agent.end()
             if private:
                 _options.remove_folder(private, os.getpid())
-            agent, private = self._begin_elsewhere(words, "the run store cannot be written to")
+            agent, private, elsewhere = self._begin_elsewhere(words, "the run store cannot be written to")
         assert agent.folder is not None
         self._agent, self._owner = agent, os.getpid()
         self._run = Run(agent.folder)
@@ -104,8 +112,9 @@ class Tracker:
 
                 atexit.register(_at_exit)
                 _hooked = True
+        return elsewhere
 
-    def _begin_elsewhere(self, words: List[str], why: str) -> Tuple[_agent.Agent, str]:
+    def _begin_elsewhere(self, words: List[str], why: str) -> Tuple[_agent.Agent, str, str]:
         """There is no store to write to: a temporary folder has to do."""
         try:
             place = _options.temporary_folder()
@@ -119,8 +128,8 @@ class Tracker:
         except BaseException:
             _options.remove_folder(place, os.getpid())
             raise
-        warn_once(f"recorded in {place} instead of the run store: {why}; name another with store=")
-        return agent, "" if self._settings.keep else place
+        told = f"recorded in {place} instead of the run store: {why}; name another with store="
+        return agent, "" if self._settings.keep else place, told
 
     def stop(self) -> Optional[Run]:
         """Ends the recording; returns its Run once that is written. Again: the same Run."""
@@ -213,7 +222,7 @@ class Tracker:
 
     # As a decorator
 
-    def __call__(self, function: Function) -> Function:
+    def __call__(self, function: Callable[Words, Answer]) -> Tracked[Words, Answer]:
         from ._decorate import decorate
 
         return decorate(self, function)
@@ -236,7 +245,7 @@ def _is_about_store(error: TachoError) -> bool:
 
 if TYPE_CHECKING:
     @overload
-    def track(name: Function) -> Function: ...
+    def track(name: Callable[Words, Answer]) -> Tracked[Words, Answer]: ...
     @overload
     def track(name: Optional[str] = None, *, interval: Duration = 1.0, pid: Optional[int] = None,
               children: bool = True, store: Optional[Text] = None, keep: bool = True, output: Texts = (),

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Dict, Mapping, Union
+    from typing import Any, Dict, Mapping, Union
 
 _SECONDS: Dict[str, float] = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _BYTES: Dict[str, float] = {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
@@ -13,10 +13,11 @@ _SHORTEST, _LONGEST = 0.01, 3600.0
 
 def _number(value: object, units: Mapping[str, float], what: str) -> float:
     number = float("nan")
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
+    if hasattr(value, "__float__") and not isinstance(value, bool):  # also Decimal, Fraction and numpy's
+        given: Any = value
         try:
-            number = float(value)
-        except OverflowError:
+            number = float(given)
+        except (OverflowError, TypeError, ValueError):
             pass
     elif isinstance(value, str):
         text = value.strip()

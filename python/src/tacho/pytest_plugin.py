@@ -33,6 +33,12 @@ def pytest_configure(config: Any) -> None:
     every = config.getoption("tacho_interval")
     if every is not None:
         _checked_interval(every)
+    path = config.getoption("tacho_json")
+    if path and not hasattr(config, "workerinput"):
+        try:
+            open(path, "a", encoding="utf-8").close()  # now, not when everything has run
+        except OSError as error:
+            raise pytest.UsageError(f"tacho: --tacho-json {path}: {error.strerror}") from None
     config.pluginmanager.register(_Reports(config), "tacho_reports")
 
 
@@ -214,6 +220,11 @@ class _Reports:
             return
         import json
 
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump(self._lines, file, indent=1)
-            file.write("\n")
+        try:
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump(self._lines, file, indent=1)
+                file.write("\n")
+        except OSError as error:
+            import sys
+
+            print(f"tacho: --tacho-json {path}: {error.strerror}", file=sys.stderr)

@@ -36,6 +36,35 @@ test_that("commands are recorded", {
   for (bad in list(0, -1, NaN, "x", NA, c(1, 2))) expect_error(tacho_run("true", interval = bad))
 })
 
+test_that("a command that is not recorded runs", {
+  skip_without_program()
+  old <- Sys.getenv(c("TACHO_DISABLE", "TACHO_STORE", "XDG_STATE_HOME", "_R_CHECK_PACKAGE_NAME_"), NA)
+  on.exit(for (name in names(old)) if (is.na(old[[name]])) Sys.unsetenv(name) else do.call(Sys.setenv, as.list(old[name])))
+  Sys.setenv(TACHO_DISABLE = "1")
+  run <- tacho_run("sh", c("-c", "exit 3"))
+  Sys.unsetenv(c("TACHO_DISABLE", "TACHO_STORE", "_R_CHECK_PACKAGE_NAME_"))
+  expect_equal(run$status, 3L)
+  expect_output(print(run), "not recorded, status 3")
+  expect_true(is.na(summary(run)$cpu_seconds) && is.na(summary(run)$id))
+  expect_error(as.data.frame(run), class = "tacho_refused")
+  file <- tempfile()
+  file.create(file)
+  Sys.setenv(XDG_STATE_HOME = file)
+  expect_warning(run <- tacho_run("sh", c("-c", "exit 4")), "not kept")
+  expect_equal(run$status, 4L)
+})
+
+test_that("waiting starts no process", {
+  skip_without_program()
+  no_network()
+  tracker <- ResourceTracker$new(interval = 0.1, discover_cloud = FALSE, discover_server = FALSE)
+  tracker$wait_for_samples(4)
+  expect_true(tracker$running)
+  tracker$stop()
+  expect_false(tracker$running)
+  expect_true(sum(tracker$process_metrics$children > 0) <= 1) # stop() itself is asked of the program
+})
+
 test_that("expressions are recorded, and marks", {
   skip_without_program()
   store <- tempfile()

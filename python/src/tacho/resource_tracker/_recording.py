@@ -3,6 +3,7 @@ that were loaded. Each gives rows of the 32 columns and their statistics."""
 from __future__ import annotations
 
 import os
+import weakref
 from datetime import datetime, timezone
 from threading import Event, Thread
 from time import time
@@ -40,8 +41,9 @@ class Recording:
     def __init__(self, interval: float) -> None:
         self.interval = interval
         self.started = 0.0
+        self.owner = os.getpid()
         self._rows: List[Row] = []
-        self._place = _options.temporary_folder()
+        self._place = ""
         self._run: Optional[Run] = None
 
     def rows(self) -> List[Row]:
@@ -51,6 +53,9 @@ class Recording:
         """As a run that the program can read: what it does not find in run.json it folds from the rows."""
         import json
 
+        if not self._place:
+            self._place = _options.temporary_folder()
+            weakref.finalize(self, _options.remove_folder, self._place, os.getpid())
         folder = os.path.join(self._place, "loaded")
         os.makedirs(folder, exist_ok=True)
         names = COLUMNS
@@ -72,15 +77,13 @@ class Recording:
     def stop(self) -> None:
         pass
 
-    def remove(self) -> None:
-        _options.remove_folder(self._place, os.getpid())
-
 
 class AgentRecording(Recording):
     """tacho attach, into a private folder; rows are read as they come."""
 
     def __init__(self, pid: int, children: bool, interval: float) -> None:
         super().__init__(interval)
+        self._place = _options.temporary_folder()
         words = [f"--pid={pid}", f"--interval={interval:.9g}", f"--store={self._place}"]
         try:
             self._agent = _agent.start(words if children else [*words, "--no-children"], _SECRETS)
@@ -88,9 +91,8 @@ class AgentRecording(Recording):
                 self._agent.end()
                 raise TachoError("there is no place for temporary files; set TMPDIR")
         except BaseException:
-            self.remove()
+            _options.remove_folder(self._place, self.owner)
             raise
-        self._owner = os.getpid()
         self.started = self._agent.started
         self._run = Run(self._agent.folder)
         self._run.remove_with_it(self._place)
@@ -126,8 +128,7 @@ class AgentRecording(Recording):
         return self._run
 
     def stop(self) -> None:
-        if os.getpid() == self._owner:  # not the child of a fork
-            self._agent.end()
+        self._agent.end()
         self.rows()
 
 

@@ -177,9 +177,11 @@ class ResourceTracker:
         if not self._running:
             return
         assert self._recording is not None
+        self._running = False
+        if os.getpid() != self._recording.owner:  # in the child of a fork: what is recorded, and sent, is the parent's
+            return
         self._recording.stop()
         self.stop_time = time()
-        self._running = False
         patience = time() + (35 if self._streaming is not None else 0.02)
         for thread in self._threads:
             thread.join(max(0.0, patience - time()))

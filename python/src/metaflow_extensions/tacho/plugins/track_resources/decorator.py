@@ -55,13 +55,12 @@ class TrackResourcesDecorator(StepDecorator):
 
     def _interval(self) -> float:
         try:
-            seconds = float(self.attributes["interval"])
-            if 0 < seconds < float("inf"):
-                return seconds
-        except (TypeError, ValueError):
-            pass
-        self._say(f"not an interval in seconds: {self.attributes['interval']!r}; 1 s is used")
-        return 1.0
+            from tacho._units import interval
+
+            return interval(self.attributes["interval"])
+        except Exception as error:
+            self._say(f"{error}; 1 s is used")
+            return 1.0
 
     @property
     def _artifact(self) -> str:
@@ -131,6 +130,8 @@ class TrackResourcesDecorator(StepDecorator):
             tracker = ResourceTracker(interval=self._interval(), sentinel_token="")  # nothing here waits for a network
             tracker.start()
             self._tracker = tracker
+            # Stays where Metaflow tells of no end: SystemExit is no exception to it.
+            setattr(flow, self._artifact, error_record(RuntimeError("the step left its process: what was recorded is lost")))
             self._history = History(flow.name, step_name, run_id, self._artifact)
         except Exception as error:
             self._trouble = error
@@ -166,6 +167,8 @@ class TrackResourcesDecorator(StepDecorator):
     def task_finished(self, step_name: str, flow: Any, graph: Any, is_task_ok: bool, retry_count: int,
                       max_user_code_retries: int) -> None:
         """Metaflow renders the cards of those that went well; of a failed one this does."""
+        if self._tracker is not None:
+            self._tracker.cleanup()
         if is_task_ok or self._card is None:
             return
         try:
