@@ -310,6 +310,18 @@ TEST(Metrics, HostileNamesAndTheLabelsOfAUser) {
   EXPECT_EQ(JobFigures(run).job_label().size(), 63u);  // whole characters of three bytes
 }
 
+TEST(Metrics, SumsAreThoseOfTheDecimals) {
+  JobMetrics metrics;
+  Schema schema = schema_of({"process_utime", "process_disk_read_bytes"});
+  schema[0].decimals = 4;
+  schema[1].decimals = 0;
+  metrics.begin(schema);
+  Row row;
+  for (const double seconds : {0.1, 0.2, 0.0001}) row.cells = {seconds, 1e15 + 1}, metrics.add(row);
+  EXPECT_EQ(*metrics.cpu_user_s, 0.3001);  // 0.30010000000000003 in floating point
+  EXPECT_EQ(*metrics.read_bytes, 3e15 + 3);
+}
+
 TEST(Metrics, AnUnknownValueIsNoLine) {
   JobMetrics metrics;
   metrics.begin(schema_of({"process_memory_mib", "process_gpu_usage"}));
