@@ -9,7 +9,9 @@
 namespace tacho {
 namespace {
 
-// The wrapper of a task runs the function that its first argument names, so the nested call launches the original.
+// The wrapper of a task runs the function that its first argument names, so the nested call launches the original. Of
+// a task with `scratch` it says NXF_TASK_WORKDIR anew after this, and means the scratch folder: what the task was
+// called stands where it begins.
 std::string nextflow_hook() {
   const std::string tacho = shell_words({own_program()});
   return R"(if [ -n "${BASH_VERSION:-}" ] && declare -F nxf_launch >/dev/null 2>&1; then
@@ -18,10 +20,12 @@ std::string nextflow_hook() {
      grep -q '^[[:space:]]*nxf_launch[[:space:]]*()' "$tacho_wrapper" 2>/dev/null; then
     export NXF_SCRATCH
     export NXF_TASK_WORKDIR="${NXF_TASK_WORKDIR:-$PWD}"
+    tacho_task=$PWD
+    [ -f .command.run ] || tacho_task=$NXF_TASK_WORKDIR
     nxf_launch() {
       if [ -x )" +
          tacho + R"( ]; then
-        )" +
+        TACHO_NXF_TASK_WORKDIR=$tacho_task )" +
          tacho + R"( run -q --fail-open -o nextflow:.command.trace -- /bin/bash "$tacho_wrapper" nxf_launch
       else
         /bin/bash "$tacho_wrapper" nxf_launch
