@@ -29,6 +29,7 @@ HttpRequest request_of(const MetricMeta& meta, std::string parts) {
   request.has_body = true;
   request.accept_gzip = meta.otlp;
   request.redirects = 5;
+  request.follows_see_other = false;  // a page that can be read is no receipt
   request.body_limit = kMostAnswer;
   request.body_is_optional_ms = kBodyPatience_ms;
   request.headers.emplace_back("User-Agent", "tacho/" TACHO_VERSION);
