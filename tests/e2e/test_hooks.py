@@ -202,8 +202,9 @@ class Nextflow(Recorded):
         self.check(0, path=self.path("bin") + ":")
 
     def test_what_is_not_the_wrapper_is_left_alone(self):
-        done = self.start(["/bin/bash", "-euc", f'eval "$({TACHO} hook nextflow)"; echo done'], {})
-        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "done\n", ""))
+        for shell in ("bash", "sh"):
+            done = self.start([f"/bin/{shell}", "-euc", f'eval "$({TACHO} hook nextflow)"; echo done'], {})
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "done\n", ""))
         work, env = self.task("exit 3\n")
         with open(os.path.join(work, ".command.run"), encoding="utf-8") as file:
             done = self.start(["/bin/bash"], env, cwd=work, stdin=file)
