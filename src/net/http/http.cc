@@ -193,8 +193,8 @@ Result<HttpResponse> HttpClient::send(const HttpRequest& request) {
     HttpResponse& response = exchange.response;
     const int status = response.status;
     const bool see_other = status == 303;
-    const bool redirect = status == 301 || status == 302 || status == 307 || status == 308 ||
-                          (see_other && request.follows_see_other);
+    const bool redirect =
+        status == 301 || status == 302 || status == 307 || status == 308 || (see_other && request.follows_see_other);
     const std::string_view location = response.header("location");
     if (!redirect || request.redirects == 0 || location.empty()) return std::move(response);
     if (followed >= request.redirects)
