@@ -14,7 +14,8 @@ bool FlagReader::next() {
   met_.word = word;
   met_.name = word.substr(0, word.find('='));
   const bool lone = word == "-" && !rules_.lone_dash_is_unknown;
-  if (only_words_ || lone || !word.starts_with('-')) {
+  const bool comment = rules_.comment_is_word && word.starts_with("--") && word.find_first_of(" \t\n") == 2;
+  if (only_words_ || lone || comment || !word.starts_with('-')) {
     only_words_ = only_words_ || rules_.first_word_ends;
     return meet(FlagWord::Kind::word);
   }

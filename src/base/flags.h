@@ -38,6 +38,7 @@ struct FlagRules {
   bool switch_takes_word = false;     // --tls false: a word behind a yes_no is its value
   bool known_is_no_value = false;     // --output --quiet is a forgotten value, not a file named --quiet
   bool lone_dash_is_unknown = false;  // otherwise - is a word
+  bool comment_is_word = false;       // "-- what it asks\nSELECT 1" is SQL, not an option
 };
 
 // What the reader met.

@@ -53,6 +53,10 @@ TEST(Flags, TheEndOfFlags) {
   FlagRules rules;
   rules.dashes = FlagRules::Dashes::words;
   EXPECT_EQ(read({"a", "--", "--all", "--", "-"}, rules), "word a; word --all; word --; word -");
+  rules.comment_is_word = true;
+  EXPECT_EQ(read({"-- all", "--all", "--", "--all"}, rules), "word -- all; flag all=true; word --all");
+  rules.comment_is_word = false;
+  EXPECT_EQ(read({"-- all"}, rules), "unknown -- all");
   rules.lone_dash_is_unknown = true;
   EXPECT_EQ(read({"-", "--", "-"}, rules), "unknown -; word -");
   rules.first_word_ends = true;

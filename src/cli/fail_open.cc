@@ -66,6 +66,7 @@ int become_command(const std::vector<std::string>& command, const AsStarted& as_
   SpawnOptions options;
   options.command = command;
   options.remove_environment = secret_variables();
+  options.remove_environment.emplace_back(kHookedTaskVariable);
   options.inherited = as_started.inherited;
   const Error error = become(options);
   log::error(error.message());

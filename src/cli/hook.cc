@@ -9,25 +9,33 @@
 namespace tacho {
 namespace {
 
-// The wrapper of a task runs the function that its first argument names, so the nested call launches the original.
+// The wrapper of a task runs the function that its first argument names, so the nested call launches the original. Of
+// a task with `scratch` it says NXF_TASK_WORKDIR anew after this, and means the scratch folder: what the task was
+// called stands where it begins. The shell looks by itself: each program that is started takes a millisecond of a task.
 std::string nextflow_hook() {
   const std::string tacho = shell_words({own_program()});
   return R"(if [ -n "${BASH_VERSION:-}" ] && declare -F nxf_launch >/dev/null 2>&1; then
-  tacho_wrapper=$(readlink -f "$0" 2>/dev/null) || tacho_wrapper=
-  if [ -n "$tacho_wrapper" ] && [ -f "$tacho_wrapper" ] && [ -r "$tacho_wrapper" ] &&
-     grep -q '^[[:space:]]*nxf_launch[[:space:]]*()' "$tacho_wrapper" 2>/dev/null; then
+  tacho_wrapper=$0 tacho_start=
+  case $0 in /*) ;; *) tacho_wrapper=$PWD/${0#./} ;; esac
+  [ ! -L "$tacho_wrapper" ] || tacho_wrapper=$(readlink -f "$tacho_wrapper" 2>/dev/null) || tacho_wrapper=
+  if [ -f "$tacho_wrapper" ] && [ -r "$tacho_wrapper" ] && IFS= read -r -n 2 tacho_start <"$tacho_wrapper" &&
+     [ "$tacho_start" = '#!' ] && mapfile -n 20000 tacho_lines <"$tacho_wrapper" 2>/dev/null &&
+     [[ "${tacho_lines[*]-}" =~ $'\n'[[:space:]]*nxf_launch[[:space:]]*\(\) ]]; then
     export NXF_SCRATCH
     export NXF_TASK_WORKDIR="${NXF_TASK_WORKDIR:-$PWD}"
+    tacho_task=$PWD
+    [ -f .command.run ] || tacho_task=$NXF_TASK_WORKDIR
     nxf_launch() {
       if [ -x )" +
          tacho + R"( ]; then
-        )" +
+        TACHO_NXF_TASK_WORKDIR=$tacho_task )" +
          tacho + R"( run -q --fail-open -o nextflow:.command.trace -- /bin/bash "$tacho_wrapper" nxf_launch
       else
         /bin/bash "$tacho_wrapper" nxf_launch
       fi
     }
   fi
+  unset tacho_lines tacho_start
 fi
 )";
 }

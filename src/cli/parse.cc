@@ -75,6 +75,7 @@ Result<ParsedLine> parse_arguments(std::span<const std::string> arguments, unsig
   rules.dashes = FlagRules::Dashes::words;
   rules.first_word_ends = words == Words::command;
   rules.clusters = rules.known_is_no_value = true;
+  rules.comment_is_word = subcommand == kQuery;
   const SubcommandFlags known(subcommand);
   ParsedLine line;
   FlagReader reader(arguments, known.flags, rules);

@@ -117,7 +117,8 @@ Result<Choice> choice_of(const ParsedLine& line) {
 
 // A job, a whole array, all components of a heterogeneous job, or one of either.
 bool is_of_job(const ScheduledJob& job, const std::string& id) {
-  return job.id == id || job.array == id || job.raw_id == id || job.id.starts_with(id + "+");
+  const auto is_part = [&](char sign) { return job.id.starts_with(id + sign); };  // 4711+1, and 4711[3] of PBS
+  return job.id == id || job.array == id || job.raw_id == id || is_part('+') || is_part('[');
 }
 
 bool did_fail(const StoredRun& stored) {

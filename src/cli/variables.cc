@@ -40,6 +40,7 @@ constexpr auto kOthers = std::to_array<std::string_view>({
     "TACHO_KEEPER_URL",
     "TACHO_LAUNCHER_DIR",
     "TACHO_NVML_LIBRARY",
+    "TACHO_NXF_TASK_WORKDIR",
     "TACHO_OTLP_URL",
     "TACHO_PROCFS_ROOT",
     "TACHO_PROMETHEUS_HEADERS",

@@ -40,7 +40,8 @@ TEST(DeadLetters, ManyLargeRowsAreNotHeldInMemory) {
 #endif
   const TempDir dir;
   const auto resident_kib = [] {
-    for (const std::string_view line : split(read_whole_file("/proc/self/status").value_or(""), '\n'))
+    const std::string status = read_whole_file("/proc/self/status").value_or("");
+    for (const std::string_view line : split(status, '\n'))
       if (line.starts_with("VmRSS:")) return std::strtol(line.data() + 6, nullptr, 10);
     return 0L;
   };

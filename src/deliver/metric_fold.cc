@@ -10,20 +10,12 @@
 namespace tacho {
 namespace {
 
-constexpr double kMillion = 1e6;
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 std::vector<double> cells_of(std::string_view line) {
   std::vector<double> cells;
   for (const std::string_view cell : split(line, ',')) cells.push_back(parse_double(cell).value_or(kUnknown));
   return cells;
-}
-
-// The nearest number to a sum of decimals.
-double from_millionths(__int128 millionths) {
-  constexpr __int128 kExact = __int128{1} << 53;
-  if (millionths < kExact && millionths > -kExact) return static_cast<double>(millionths) / kMillion;
-  return static_cast<double>(millionths / 1'000'000) + static_cast<double>(millionths % 1'000'000) / kMillion;
 }
 
 }  // namespace
@@ -72,12 +64,9 @@ std::optional<double> MetricFold::value_at(size_t index, int64_t time_ms, const 
   switch (series.source) {
     case SeriesSource::constant: return series.constant;
     case SeriesSource::counter:
-      // More than any counter has would only spoil the sum.
-      if (cell && std::fabs(*cell) < 1e18) {
-        track.millionths += static_cast<__int128>(std::round(*cell * series.factor * kMillion));
-        track.value = from_millionths(track.millionths);
-      }
-      return cell ? track.value : std::nullopt;
+      if (!cell) return std::nullopt;
+      track.sum.add(*cell * series.factor);
+      return track.sum.value();
     case SeriesSource::level: return cell ? std::optional(*cell * series.factor) : std::nullopt;
     case SeriesSource::peak:
       if (cell) track.value = std::max(track.value.value_or(0), *cell * series.factor);

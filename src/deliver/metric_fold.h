@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/decimal_sum.h"
 #include "deliver/metric_meta.h"
 
 namespace tacho {
@@ -28,8 +29,8 @@ class MetricFold {
  private:
   struct Track {
     std::optional<size_t> cell;
-    __extension__ __int128 millionths = 0;  // of a counter
-    std::optional<double> value;            // of a counter or a peak, so far
+    DecimalSum sum;               // of a counter
+    std::optional<double> value;  // of a peak, so far
     std::optional<int64_t> last_ms;
   };
   void begin(int64_t first_ms, const std::vector<double>& cells, std::vector<MetricPoint>& out);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text.h"
 #include "base/units.h"
 #include "deliver/compress.h"
 #include "deliver/metric_access.h"
@@ -29,6 +30,7 @@ HttpRequest request_of(const MetricMeta& meta, std::string parts) {
   request.has_body = true;
   request.accept_gzip = meta.otlp;
   request.redirects = 5;
+  request.follows_see_other = false;  // a page that can be read is no receipt
   request.body_limit = kMostAnswer;
   request.body_is_optional_ms = kBodyPatience_ms;
   request.headers.emplace_back("User-Agent", "tacho/" TACHO_VERSION);
@@ -108,6 +110,9 @@ MetricLane::Sent MetricLane::post(const Batch& batch, const MetricMeta& meta) {
   if (const std::string said = server_words(answer->body); answer->status >= 300 && !said.empty())
     sent.words += ": " + said;
   if (meta.otlp) sent.partial = answer->body;
+  // Should be as the request is; some gateways answer JSON to everything.
+  const std::string_view type = answer->header("content-type");
+  sent.partial_is_json = type.empty() ? meta.json : lower(type).find("json") != std::string::npos;
   return sent;
 }
 
@@ -136,7 +141,7 @@ void MetricLane::delivered(const Sent& sent) {
   int64_t rejected = 0;
   std::string words;
   if (meta.otlp)
-    if (const auto partial = parse_partial_success(sent.partial, meta.json)) {
+    if (const auto partial = parse_partial_success(sent.partial, sent.partial_is_json)) {
       rejected = partial->rejected;
       words = server_words(partial->message);
       if (rejected == 0 && !std::exchange(told_words_, true))

@@ -37,6 +37,7 @@ class MetricLane {
     int64_t retry_after_ms = 0;
     std::string words;    // of the server, or why there is no answer
     std::string partial;  // the body of an answer that all went well, of OTLP
+    bool partial_is_json = false;
     bool cancelled = false, is_setting = false;
   };
 

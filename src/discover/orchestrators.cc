@@ -6,6 +6,7 @@
 #include "base/path.h"
 #include "base/text.h"
 #include "discover/starter_values.h"
+#include "os/environment.h"
 
 namespace tacho {
 namespace {
@@ -30,15 +31,23 @@ std::string line_after(std::string_view text, std::string_view key) {
   return {};
 }
 
-bool is_nextflow(const Variables& v) { return v.has("NXF_TASK_WORKDIR"); }
+// NXF_TASK_WORKDIR is where the task runs: of one with `scratch` some temporary folder. Our hook knows better.
+std::string nextflow_folder(const Variables& v) {
+  std::string folder = v.all().variable(kHookedTaskVariable);
+  return folder.empty() ? v.all().variable("NXF_TASK_WORKDIR") : folder;
+}
+
+bool is_nextflow(const Variables& v) { return v.has("NXF_TASK_WORKDIR") || v.has(kHookedTaskVariable); }
 void nextflow(const Variables& v, Starter& found) {
-  const std::string folder = v.all().variable("NXF_TASK_WORKDIR");
+  const std::string folder = nextflow_folder(v);
   const std::string script = v.file_start(folder + "/.command.run", kScriptStart);
   std::string name = line_after(script, "### name:");
   if (name.empty()) name = line_after(script, "# NEXTFLOW TASK:");
   found.metadata.task_name = stored_value(name);
   found.metadata.job_name = stored_value(name.substr(0, name.find(" (")));
-  found.metadata.container_image = stored_value(line_after(script, "### container:"));
+  // 'null' is there where containers are switched on and the process has none.
+  if (const std::string image = line_after(script, "### container:"); image != "null")
+    found.metadata.container_image = stored_value(image);
   std::string_view path = folder;
   while (path.size() > 1 && path.back() == '/') path.remove_suffix(1);
   const std::string_view last = last_part(path);

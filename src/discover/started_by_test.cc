@@ -301,6 +301,9 @@ TEST(StartedBy, RequestsAreChecked) {
   EXPECT_EQ(all->memory_bytes, int64_t{8} << 30);
   EXPECT_EQ(all->time_s, 7200);
   EXPECT_EQ(parse_request("memory=1048576")->memory_bytes, 1 << 20);
+  // A container that asks for nothing, by Kubernetes' downward API.
+  ASSERT_TRUE(parse_request("cpus=0m,memory=0"));
+  EXPECT_FALSE(parse_request("cpus=0m,memory=0")->known());
   for (const char* bad :
        {"", "cpus", "cpus=", "cpus=-1", "cpus=nan", "memory=x", "gpus=-1", "time=0", "disk=3", "cpus=1,,"})
     EXPECT_FALSE(parse_request(bad)) << bad;

@@ -70,25 +70,29 @@ void Outputs::baseline(const Detail& detail) {
     if (output.sink->wants_detail()) output.sink->baseline(detail);
 }
 
-void Outputs::report(Output& output, const Status& status) {
+void Outputs::report(Output& output, const Status& status, bool at_end) {
   if (status) return;
   failed_ = true;
   Error error = status.error();
   if (error.path.empty()) error.path = output.sink->name();
-  if (output.lost++ == 0) output.reason = error.what + (error.hint.empty() ? "" : ": " + error.hint);
+  if (output.lost++ == 0) {
+    output.reason = error.what + (error.hint.empty() ? "" : ": " + error.hint);
+    output.lost_at_end = at_end;
+  }
   if (std::exchange(output.told, true)) return;
-  if (!error.hint.empty()) error.hint += "; ";
-  error.hint += "the job goes on, rows are tried again";
+  if (!at_end) error.hint += std::string(error.hint.empty() ? "" : "; ") + "the job goes on, rows are tried again";
   log::error(error.message());
 }
 
 bool Outputs::note_losses(Run& run, bool late) const {
   const size_t before = run.notes.size();
-  for (const Output& output : outputs_)
-    if (output.lost > 0 && output.sink->ends_after_store() == late)
-      run.notes.push_back("rows are missing in " +
-                          std::string(output.is_store ? "the run store" : output.sink->name()) + " (" +
-                          std::to_string(output.lost) + " writes failed, " + output.reason + ")");
+  for (const Output& output : outputs_) {
+    if (output.lost == 0 || output.sink->ends_after_store() != late) continue;
+    const std::string name(output.is_store ? "the run store" : output.sink->name());
+    run.notes.push_back(output.lost_at_end ? "the end is missing in " + name + " (" + output.reason + ")"
+                                           : "rows are missing in " + name + " (" + std::to_string(output.lost) +
+                                                 " writes failed, " + output.reason + ")");
+  }
   return run.notes.size() > before;
 }
 
@@ -102,12 +106,12 @@ void Outputs::end(Run& run) {
     for (Output& output : outputs_) {
       if (output.sink->ends_after_store() != late) continue;
       if (output.is_store) note_losses(run, false);
-      report(output, output.sink->end(run));
+      report(output, output.sink->end(run), true);
     }
   // What failed only now is told in a run.json that was whole already.
   if (!note_losses(run, true)) return;
   for (Output& output : outputs_)
-    if (output.is_store) report(output, output.sink->end(run));
+    if (output.is_store) report(output, output.sink->end(run), true);
 }
 
 void Outputs::discard() {

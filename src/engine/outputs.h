@@ -36,10 +36,11 @@ class Outputs {
     std::unique_ptr<Sink> sink;
     bool is_store = false;
     bool told = false;
-    int64_t lost = 0;         // writes that failed
-    std::string reason = {};  // of the first
+    int64_t lost = 0;          // writes that failed
+    bool lost_at_end = false;  // all rows were written before
+    std::string reason = {};   // of the first
   };
-  void report(Output& output, const Status& status);
+  void report(Output& output, const Status& status, bool at_end = false);
   bool note_losses(Run& run, bool late) const;  // whether there were any
 
   std::vector<Output> outputs_;

@@ -126,6 +126,7 @@ TEST_F(NextflowTsv, Durations) {
   EXPECT_EQ(duration(72'345), "1m 12s");
   EXPECT_EQ(duration(3'600'000), "1h");
   EXPECT_EQ(duration((26 * 3600 + 3 * 60) * 1000), "1d 2h 3m");
+  EXPECT_EQ(duration((26 * 3600 + 3 * 60 + 4) * 1000), "1d 2h 3m 4s");
 }
 
 TEST_F(NextflowTsv, UnknownIsADashAndNamesStayInTheirColumn) {
@@ -133,6 +134,22 @@ TEST_F(NextflowTsv, UnknownIsADashAndNamesStayInTheirColumn) {
   run.metadata.task_name = "a\tb\nc";
   run.outcome.state = RunState::interrupted;
   EXPECT_EQ(line(run), "1\t-\t-\ta b c\tABORTED\t-\t-\t0ms\t0ms\t-\t-\t-\t-\t-\n");
+}
+
+TEST_F(NextflowTsv, PercentIsThatOfTheTrace) {
+  tacho::Run run = fixed_run();
+  run.outcome.duration_ns = 100'000'000'000;
+  run.totals.cpu_user_s = 172.45, run.totals.cpu_system_s = 0;
+  EXPECT_NE(nextflow_trace(JobFigures(run)).find("%cpu=1725\n"), std::string::npos);
+  EXPECT_NE(line(run).find("\t172.5%\t"), std::string::npos) << line(run);
+  run.totals.cpu_user_s = 1e300;
+  EXPECT_NE(line(run).find("\t214748364.7%\t"), std::string::npos) << line(run);
+}
+
+TEST_F(NextflowTsv, AHashIsOfWholeCharacters) {
+  tacho::Run run = fixed_run();
+  run.metadata.external_run_id = "ää/ääääääää";
+  EXPECT_NE(line(run).find("\tää/ääääää\t"), std::string::npos) << line(run);
 }
 
 TEST(Snakemake, TheFixedRun) {
@@ -180,6 +197,20 @@ TEST(Jobstats, ShortNoneAndUnknown) {
   const JobFigures bare(run);
   EXPECT_EQ(decoded(jobstats_text({&bare, 1}, 3)),
             "{\"nodes\":{\"a\\\"b\":{\"total_time\":124.8}},\"total_time\":2,\"gpus\":0}");
+}
+
+// reportseff divides by what was asked for, and by CPUs, without looking.
+TEST(Jobstats, NothingToDivideByIsZero) {
+  tacho::Run run = fixed_run();
+  run.started_by.requested.cpus = 0.4;
+  run.started_by.requested.memory_bytes = 0;
+  const JobFigures part(run);
+  std::string text = decoded(jobstats_text({&part, 1}, 3));
+  EXPECT_NE(text.find("{\"total_time\":124.8,\"cpus\":0.4"), std::string::npos) << text;
+  run.totals.cpu_user_s.reset();
+  const JobFigures blind(run);
+  text = decoded(jobstats_text({&blind, 1}, 3));
+  EXPECT_EQ(text.find("cpus"), std::string::npos) << text;
 }
 
 TEST(Jobstats, AHiddenHostHasNoName) {
@@ -308,6 +339,18 @@ TEST(Metrics, HostileNamesAndTheLabelsOfAUser) {
             std::string::npos);
   run.metadata.job_name = std::string(100, '\xff');
   EXPECT_EQ(JobFigures(run).job_label().size(), 63u);  // whole characters of three bytes
+}
+
+TEST(Metrics, SumsAreThoseOfTheDecimals) {
+  JobMetrics metrics;
+  Schema schema = schema_of({"process_utime", "process_disk_read_bytes"});
+  schema[0].decimals = 4;
+  schema[1].decimals = 0;
+  metrics.begin(schema);
+  Row row;
+  for (const double seconds : {0.1, 0.2, 0.0001}) row.cells = {seconds, 1e15 + 1}, metrics.add(row);
+  EXPECT_EQ(*metrics.cpu_user_s, 0.3001);  // 0.30010000000000003 in floating point
+  EXPECT_EQ(*metrics.read_bytes, 3e15 + 3);
 }
 
 TEST(Metrics, AnUnknownValueIsNoLine) {

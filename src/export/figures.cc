@@ -17,7 +17,10 @@ std::optional<double> four_decimals(const std::optional<double>& value) {
 
 }  // namespace
 
-int64_t half_up(double value) { return static_cast<int64_t>(std::floor(value + 0.5)); }
+int64_t half_up(double value) {
+  constexpr double kMost = 9e18;  // a damaged run.json may hold anything
+  return static_cast<int64_t>(std::floor(std::fmax(-kMost, std::fmin(value, kMost)) + 0.5));
+}
 
 std::string one_line(std::string_view text) {
   std::string line(text);

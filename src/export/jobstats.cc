@@ -1,6 +1,7 @@
 #include "export/jobstats.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "base/base64.h"
@@ -58,6 +59,13 @@ void put_gpus(JsonWriter& json, const JobGpus& gpus) {
   put_map("gpu_utilization", [&](const JobGpu& gpu) { json.number(gpu.mean_percent, 1); });
 }
 
+// Half a core is none of 0, by which nobody can divide.
+void put_cpus(JsonWriter& json, double cpus) {
+  json.key("cpus");
+  if (cpus == std::floor(cpus)) json.integer(half_up(cpus));
+  else json.number(cpus, 3);
+}
+
 std::string gzipped(std::string_view text) {
   GzipEncoder encoder;
   std::string out;
@@ -94,12 +102,13 @@ std::string jobstats_text(std::span<const JobFigures> runs, int64_t rows, std::s
     Writer quoted;
     JsonWriter(quoted).value(name);
     json.key(quoted.view().substr(1, quoted.view().size() - 2)).object();
-    if (node.asked_bytes) {  // a reader divides one by the other without looking
+    // A reader divides one by the other without looking: used by asked for, CPU seconds by CPUs.
+    if (node.asked_bytes.value_or(0) > 0) {
       json.key("total_memory").integer(*node.asked_bytes);
       if (node.peak_bytes) json.key("used_memory").integer(*node.peak_bytes);
     }
     if (node.cpu_s) json.key("total_time").number(*node.cpu_s, 1);
-    if (node.cpus) json.key("cpus").integer(half_up(*node.cpus));
+    if (node.cpu_s && node.cpus) put_cpus(json, *node.cpus);
     put_gpus(json, node.gpus);
     json.end_object();
   }

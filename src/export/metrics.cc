@@ -150,18 +150,21 @@ void JobMetrics::begin(const Schema& schema) {
   for (const Wanted& want : wanted)
     for (size_t i = 0; i < schema.size(); ++i)
       if (schema[i].name == want.column)
-        sources_.push_back({want.target, i, schema[i].decimals, want.factor, want.is_sum});
+        sources_.push_back({want.target, i, schema[i].decimals, want.factor, want.is_sum, {}});
 }
 
 void JobMetrics::add(const Row& row) {
-  for (const Source& source : sources_) {
+  for (Source& source : sources_) {
     const double cell = row.cells[source.cell];
     std::optional<double>& target = this->*source.target;
     if (is_absent(cell)) {
       if (!source.is_sum) target.reset();
       continue;
     }
-    target = (source.is_sum ? target.value_or(0) : 0) + as_fixed(cell, source.decimals) * source.factor;
+    target = as_fixed(cell, source.decimals) * source.factor;
+    if (!source.is_sum) continue;
+    source.sum.add(*target);
+    target = source.sum.value();
   }
   if (memory_bytes) memory_peak_bytes = std::max(memory_peak_bytes.value_or(0), *memory_bytes);
 }

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/decimal_sum.h"
 #include "base/result.h"
 #include "model/row.h"
 #include "model/run.h"
@@ -34,6 +35,7 @@ class JobMetrics {
     int decimals;
     double factor;
     bool is_sum;
+    DecimalSum sum;
   };
   std::vector<Source> sources_;
 };

@@ -18,6 +18,13 @@ struct Entry {
   std::string value;
 };
 
+// Tenths of a percent of one core, as many as Nextflow can read.
+std::optional<int64_t> cpu_permille(const JobFigures& job) {
+  const auto cores = job.cores();
+  if (!cores) return std::nullopt;
+  return std::min<int64_t>(half_up(1000 * *cores), 2147483647);
+}
+
 // In the order that Nextflow's own wrapper writes them; what was not measured is left out.
 std::vector<Entry> trace_entries(const JobFigures& job) {
   const Totals& totals = job.run.totals;
@@ -30,7 +37,7 @@ std::vector<Entry> trace_entries(const JobFigures& job) {
     return half_up(static_cast<double>(*bytes) / 1024);
   };
   put("realtime", job.duration_ms);
-  if (const auto cores = job.cores()) put("%cpu", std::min<int64_t>(half_up(1000 * *cores), 2147483647));
+  put("%cpu", cpu_permille(job));
   if (const auto& model = job.run.host.host_cpu_model; model && !is_hidden(job.run, "host_cpu_model")) {
     std::string text = one_line(*model);
     for (char& c : text)
@@ -55,7 +62,7 @@ std::vector<Entry> trace_entries(const JobFigures& job) {
   return entries;
 }
 
-// "850ms", "12.3s", "1m 12s", "1d 2h 3m", as Nextflow writes durations: rounded, so that 59.96 s are "60s".
+// "850ms", "12.3s", "1m 12s", "1d 2h 3m 4s", as Nextflow writes durations: rounded, so that 59.96 s are "60s".
 std::string short_duration(int64_t ms) {
   if (ms < 1000) return std::to_string(ms) + "ms";
   if (ms < 60'000) {
@@ -73,7 +80,7 @@ std::string short_duration(int64_t ms) {
   put(days, "d");
   put(hours, "h");
   put(minutes, "m");
-  if (days == 0) put(seconds % 60, "s");
+  put(seconds % 60, "s");
   return text;
 }
 
@@ -106,6 +113,14 @@ std::string_view status_word(const Outcome& outcome) {
   if (outcome.state == RunState::interrupted) return "ABORTED";
   if (outcome.state == RunState::running) return "RUNNING";
   return outcome.state == RunState::finished && outcome.exit_code.value_or(0) == 0 ? "COMPLETED" : "FAILED";
+}
+
+std::string first_characters(std::string_view text, size_t count) {
+  size_t end = 0;
+  const auto continues = [&] { return end < text.size() && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80; };
+  for (; count > 0 && end < text.size(); --count)
+    for (++end; continues();) ++end;
+  return std::string(text.substr(0, end));
 }
 
 std::string or_dash(std::string text) { return text.empty() ? "-" : one_line(text); }
@@ -146,13 +161,10 @@ std::string nextflow_tsv_line(const JobFigures& job, int64_t task_number) {
   const std::string& name = run.metadata.task_name.empty() ? run.metadata.job_name : run.metadata.task_name;
   const std::string& id = run.started_by.job.raw_id;
   std::string percent = "-";
-  if (const auto cores = job.cores()) {
-    char text[32];
-    std::snprintf(text, sizeof(text), "%.1f%%", *cores * 100);
-    percent = text;
-  }
+  if (const auto permille = cpu_permille(job))
+    percent = std::to_string(*permille / 10) + "." + std::to_string(std::abs(*permille % 10)) + "%";
   const auto field = [](std::string text) { return "\t" + text; };
-  return std::to_string(task_number) + field(or_dash(run.metadata.external_run_id.substr(0, 9))) +
+  return std::to_string(task_number) + field(or_dash(first_characters(run.metadata.external_run_id, 9))) +
          field(!id.empty()   ? one_line(id)
                : run.pid > 0 ? std::to_string(run.pid)
                              : "-") +

@@ -70,6 +70,7 @@ Status Job::launch(const Launch& launch) {
   options.command = launch.command;
   options.remove_environment = secret_variables();
   options.remove_environment.emplace_back(kRunFolderVariable);  // of a run around this one
+  options.remove_environment.emplace_back(kHookedTaskVariable);
   if (!launch.run_folder.empty())
     options.add_environment.push_back(std::string(kRunFolderVariable) + "=" + launch.run_folder);
   options.inherited = inherited_;

@@ -15,7 +15,13 @@ std::optional<double> parse_cores(std::string_view text) {
   return thousandths ? *number / 1000 : *number;
 }
 
+// What the downward API of Kubernetes says of a container that asks for nothing: "cpus=0m,memory=0".
+bool is_nothing(std::string_view key, std::string_view value) {
+  return (key == "cpus" && (value == "0m" || value == "0")) || (key == "memory" && value == "0");
+}
+
 bool set(RequestedSize& size, std::string_view key, std::string_view value) {
+  if (is_nothing(key, value)) return true;
   if (key == "cpus") return (size.cpus = parse_cores(value)).has_value();
   if (key == "memory") return (size.memory_bytes = parse_bytes(value)).has_value();
   if (key == "gpus") return (size.gpus = parse_int<int64_t>(value)).has_value() && *size.gpus >= 0;
@@ -37,7 +43,7 @@ Result<RequestedSize> parse_request(std::string_view text) {
       return Error{Code::invalid, known ? "not a size" : "unknown size", std::string(part),
                    "write cpus=4,memory=8GiB,gpus=1,time=2h, or some of these"};
   }
-  size.source = "user";
+  if (size.known()) size.source = "user";
   return size;
 }
 

@@ -39,6 +39,8 @@ inline std::vector<std::string> secret_variables() {
 
 // The folder of the run that a process is part of, for `tacho mark` and whoever appends to its marks.csv.
 inline constexpr char kRunFolderVariable[] = "TACHO_RUN";
+// The work folder of a task of Nextflow, said by `tacho hook nextflow` to the tacho that it calls, and to no job.
+inline constexpr char kHookedTaskVariable[] = "TACHO_NXF_TASK_WORKDIR";
 
 // Overwrites the value where it lies (/proc/PID/environ shows that memory) and unsets it.
 void wipe_environment(const char* name);

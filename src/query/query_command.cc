@@ -66,6 +66,7 @@ Result<Question> question_of(std::span<const std::string> words) {
   Question question;
   FlagRules rules;
   rules.dashes = FlagRules::Dashes::words;
+  rules.comment_is_word = true;
   for (FlagReader reader(words, kFlags, rules); reader.next();) {
     if (reader->kind == FlagWord::Kind::word) question.words.emplace_back(reader->word);
     else if (reader->kind == FlagWord::Kind::flag) take_flag(*reader, question);

@@ -162,6 +162,7 @@ TEST(Query, SamplesOpenOnlyWhatIsAskedFor) {
   EXPECT_EQ(one_text(tables.database, "SELECT sum(timestamp) FROM samples WHERE run = 'b'"), "3");
   EXPECT_EQ(one_text(tables.database, "SELECT count(*) FROM samples WHERE process_gpu_usage IS NULL AND run = 'b'"),
             "2");
+  EXPECT_EQ(one_text(tables.database, "SELECT count(*) FROM samples WHERE run = 'B' COLLATE NOCASE"), "2");
 }
 
 TEST(Query, SamplesMayBeReadUnderGuard) {
@@ -170,6 +171,8 @@ TEST(Query, SamplesMayBeReadUnderGuard) {
   uint32_t parts = 0;
   guard(tables.database, &parts);
   EXPECT_EQ(one_text(tables.database, "SELECT count(*) FROM samples"), "0");
+  EXPECT_EQ(one_text(tables.database, R"(SELECT group_concat(value) FROM json_each('["a", 2]'))"), "a,2");
+  EXPECT_EQ(one_text(tables.database, R"(SELECT count(*) FROM json_tree('{"a": [1, 2]}'))"), "4");
   EXPECT_EQ(parts, 0U);
 }
 

@@ -57,7 +57,8 @@ int disconnect(sqlite3_vtab* table) {
   return SQLITE_OK;
 }
 
-// A name costs one file, everything else the whole store. An IN is a name at a time.
+// A name costs one file, everything else the whole store. An IN is a name at a time. A name that is compared in another
+// way (COLLATE NOCASE) may be any folder's.
 int best_index(sqlite3_vtab*, sqlite3_index_info* info) {
   info->idxNum = kAllRuns;
   info->estimatedCost = 1e9;
@@ -65,6 +66,7 @@ int best_index(sqlite3_vtab*, sqlite3_index_info* info) {
   for (int i = 0; i < info->nConstraint; ++i) {
     const auto& constraint = info->aConstraint[i];
     if (constraint.iColumn != 0 || constraint.op != SQLITE_INDEX_CONSTRAINT_EQ || constraint.usable == 0) continue;
+    if (sqlite3_stricmp(sqlite3_vtab_collation(info, i), "BINARY") != 0) continue;
     info->aConstraintUsage[i].argvIndex = 1;
     info->idxNum = kOneRun;
     info->estimatedCost = 1000;
@@ -163,8 +165,11 @@ Status add_samples(const Database& database, const std::string& store_dir) {
   auto* store = const_cast<std::string*>(&store_dir);
   if (sqlite3_create_module_v2(database.get(), "samples", &kModule, store, nullptr) != SQLITE_OK)
     return database.error("cannot make the table samples");
-  // It declares itself when it is first named, which is a CREATE TABLE and not for the guard to see.
+  // It declares itself when it is first named, which is a CREATE TABLE and not for the guard to see. So do SQLite's own
+  // tables of JSON, for the column `json`.
   if (!database.prepare("SELECT run FROM samples")) return database.error("cannot make the table samples");
+  for (const char* table : {"json_each", "json_tree"})
+    if (!database.prepare(std::string("SELECT 1 FROM ") + table)) return database.error("cannot make a table of JSON");
   return ok();
 }
 

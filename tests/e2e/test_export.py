@@ -234,6 +234,7 @@ class Export(Case):
         self.write("large", "x" * (1 << 20))
         done = self.record("markdown:" + self.path("large"))
         self.assertEqual(len(done.err.splitlines()), 1, done.err)
+        self.assertNotIn("rows", done.err)  # the job is over, and every row was written
         self.assertEqual(os.path.getsize(self.path("large")), 1 << 20)
         done = self.tacho("run", "-q", "--no-store", "-o", "markdown:-", "--", "true")
         self.assertTrue(done.out.startswith("### tacho: true\n"), done)

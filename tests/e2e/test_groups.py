@@ -83,6 +83,8 @@ class Groups(Case):
         self.assertEqual(sum("slurm:4711 ×2" in line for line in lines), 1)
         self.assertEqual(len(self.lines("--job-id", "4711")), 5)
         self.assertEqual(len(self.lines("--job-id", "4711+1")), 1)
+        self.member("20261115-0000000000ff", {"scheduler": "pbs", "id": "88[3]", "raw_id": "88[3].host", "index": 3}, 9, rows)
+        self.assertEqual([len(self.lines("--job-id", number)) for number in ("88", "88[3]", "8")], [1, 1, 0])
         self.assertEqual(self.json_of("show", "slurm:4711.r1", "--json")["id"], "20261115-000000000002")
         done = self.tacho("show", "slurm:4711")
         self.assertEqual(done.rc, 125, done)

@@ -29,6 +29,7 @@ nxf_main() {
     touch .command.begin
     @BEFORE@
     [[ $NXF_SCRATCH ]] && cd $NXF_SCRATCH
+    export NXF_TASK_WORKDIR="$PWD"
     set +e
     (nxf_launch > .command.out 2> .command.err) &
     pid=$!
@@ -171,7 +172,7 @@ class Nextflow(Recorded):
             return file.read()
 
     def check(self, code, **keywords):
-        work, env = self.task(f"echo out; echo err >&2; exit {code}\n", **keywords)
+        work, env = self.task(f"echo out; echo err >&2; env > {self.path('env')}; exit {code}\n", **keywords)
         done = self.start(["/bin/bash", ".command.run"], env, cwd=work)
         self.assertEqual(done.returncode, code, done)
         self.assertEqual(self.read(work, ".exitcode"), str(code))
@@ -188,6 +189,9 @@ class Nextflow(Recorded):
                 self.assertEqual(run["metadata"]["orchestrator"], "nextflow")
                 self.assertEqual(run["metadata"]["task_name"], "align (s1)")
                 self.assertEqual(run["metadata"]["external_run_id"], "3f/9a1c2b")
+                task = self.read(self.dir, "env").splitlines()
+                self.assertIn("NXF_TASK_WORKDIR=" + (self.path("scratch") if scratch else work), task)
+                self.assertEqual([line for line in task if line.startswith("TACHO_NXF")], [])
 
     def test_without_tacho_the_task_runs_as_before(self):
         work = self.check(3, path="")
@@ -198,8 +202,9 @@ class Nextflow(Recorded):
         self.check(0, path=self.path("bin") + ":")
 
     def test_what_is_not_the_wrapper_is_left_alone(self):
-        done = self.start(["/bin/bash", "-euc", f'eval "$({TACHO} hook nextflow)"; echo done'], {})
-        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "done\n", ""))
+        for shell in ("bash", "sh"):
+            done = self.start([f"/bin/{shell}", "-euc", f'eval "$({TACHO} hook nextflow)"; echo done'], {})
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "done\n", ""))
         work, env = self.task("exit 3\n")
         with open(os.path.join(work, ".command.run"), encoding="utf-8") as file:
             done = self.start(["/bin/bash"], env, cwd=work, stdin=file)

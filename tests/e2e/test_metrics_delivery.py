@@ -99,6 +99,14 @@ class Metrics(MetricsCase):
         self.go("true", TACHO_PROMETHEUS_TOKEN="geheim")
         self.assertEqual(len(self.spools()), 1)
 
+    def test_a_page_to_be_seen_is_no_receipt(self):
+        """303 asks for a GET, such as of a proxy's login page: what that answers says nothing of the samples."""
+        self.rules({"match": {"method": "POST"}, "action": {"status": 303, "headers": {"Location": "/login"}}})
+        done = self.go("true")
+        self.assertEqual({request["method"] for request in self.receiver.log}, {"POST"})
+        self.assertEqual(len(self.spools()), 1)
+        self.assertIn("setting is wrong", done.err)
+
     def test_later_and_the_same_bytes_again(self):
         self.go(options=("--deliver", "later"))
         self.assertEqual(self.receiver.log, [])

@@ -95,7 +95,8 @@ class Answers(MetricsCase):
     def test_partial_success_of_some(self):
         self.rules({"action": {"do": {"body": json.dumps({"partialSuccess": {"rejectedDataPoints": "2", "errorMessage": "two"}}),
                                       "type": "application/json"}}})
-        self.go("true", kind="otlp", fragment="#encoding=json", options=("--strict",), rc=125)
+        for fragment in ("#encoding=json", ""):  # JSON in answer to what is none, too
+            self.go("true", kind="otlp", fragment=fragment, options=("--strict",), rc=125)
         self.go("true", kind="otlp", fragment="#encoding=json", options=("--deliver", "later"))
         line = json.loads(self.tacho("deliver", "--json").out.splitlines()[0])
         self.assertEqual((line["state"], line["refused"]), ("delivered", 2))

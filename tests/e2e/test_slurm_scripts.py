@@ -54,6 +54,7 @@ class SlurmScripts(Case):
         task = self.task()
         pid = {"SLURM_TASK_PID": str(task.pid)}
         self.assertEqual(self.script("taskprolog", "# a remark\nRECORD=store   # only that\nSTORE=/shared", pid), "export TACHO_STORE=/shared\n")
+        self.assertEqual(self.script("taskprolog", "  export RECORD='store'\n# TACHO=no  STORE=/no\nSTORE=\"/shared/a b\"  # as a shell has it\n# STORE=/no\n", pid), "export TACHO_STORE=/shared/a b\n")
         mine = {**pid, "TACHO_STORE": self.path("mine"), "TACHO_NO_RECORD": "1"}
         self.assertEqual(self.script("taskprolog", "STORE=/shared\n", mine), "")
         self.assertEqual(self.script("taskprolog", "", pid, path="/nonexistent"), "")
@@ -68,7 +69,7 @@ class SlurmScripts(Case):
             done = self.tacho("run", "-q", "--store", store, "--", "sleep", "1.1", env=SLURM)
             self.assertEqual(done.rc, 0, done)
         self.write("sacctmgr", '#!/bin/sh\nprintf "%s\\n" "$@" > ' + self.path("called") + "\n", 0o755)
-        self.script("epilogslurmctld", f"STORE={store}\n", path=self.dir + ":" + os.path.dirname(TACHO))
+        self.script("epilogslurmctld", f"STORE='{store}'\n", path=self.dir + ":" + os.path.dirname(TACHO))
         words = self.read("called").splitlines()
         self.assertEqual(words[:-1], ["-i", "update", "job", "where", "jobid=4711_3", "set"])
         expected = self.tacho("export", "slurm:4711_3", "-f", "jobstats", "--store", store).out.strip()

@@ -145,6 +145,7 @@ class Tables(Case):
             return self.run_of({"NXF_TASK_WORKDIR": folder})["metadata"]
         self.assertEqual(task(b"# NEXTFLOW TASK: FOO:BAR (s1)\n")["job_name"], "FOO:BAR")
         self.assertEqual(task(b"### name: 'it'\\''s (1)'\n")["task_name"][:2], "it")
+        self.assertNotIn("container_image", task(b"### name: 'x'\n### container: 'null'\n"))  # containers are on, and the process has none
         self.assertNotIn("task_name", task(b"x" * 70000 + b"\n### name: 'late'\n"))
         self.assertNotIn("task_name", task(os.urandom(5000).replace(b"#", b"")))
         os.truncate(wrapper, 1 << 30)

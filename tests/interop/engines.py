@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """scripts/interop engines: tacho under a real Slurm and a real Snakemake, under wrappers of the shape that Nextflow gives its tasks (it is in no registry), and the
-GitHub action's step with the environment of a runner."""
+GitHub action's step with the environment of a runner; DuckDB on a run store."""
 import os
 import sys
 
@@ -10,6 +10,7 @@ os.environ["TACHO_BUILD_DIR"] = str(BUILD)
 sys.path[:0] = [str(ROOT / "tests/e2e")]
 import unittest  # noqa: E402
 
+import engines_parquet  # noqa: E402
 import engines_slurm  # noqa: E402
 import engines_snakemake  # noqa: E402
 import run as runner  # noqa: E402
@@ -46,6 +47,7 @@ def main():
     if "--large" in sys.argv:
         finish()
     case(engines_snakemake.check_snakemake, programs / "snakemake")
+    case(engines_parquet.check_parquet, venv("duckdb", "duckdb"))
     case(suite, "nextflow wrapper", test_hooks.Nextflow)
     case(suite, "github runner", test_packaging.Action)
     finish()

@@ -193,7 +193,9 @@ Result<HttpResponse> HttpClient::send(const HttpRequest& request) {
     if (const Status status = state_->exchange_once(now, *url, deadline_ns, exchange); !status) return status.error();
     HttpResponse& response = exchange.response;
     const int status = response.status;
-    const bool redirect = status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
+    const bool see_other = status == 303;
+    const bool redirect =
+        status == 301 || status == 302 || status == 307 || status == 308 || (see_other && request.follows_see_other);
     const std::string_view location = response.header("location");
     if (!redirect || request.redirects == 0 || location.empty()) return std::move(response);
     if (followed >= request.redirects)
@@ -202,8 +204,7 @@ Result<HttpResponse> HttpClient::send(const HttpRequest& request) {
     if (!target) return target.error();
     if (!redirected) redirected = request;
     redirected->url = std::move(*target);
-    if (status ==
-        303) {  // "see other": the answer is there to be read. Every other kind repeats the request as it was.
+    if (see_other) {  // the answer is there to be read. Every other kind repeats the request as it was.
       redirected->method = "GET";
       redirected->body.clear();
       redirected->source = nullptr;

@@ -56,6 +56,8 @@ struct HttpRequest {
   bool use_proxy = true;     // never for metadata servers
   bool accept_gzip = false;  // the answer may come compressed; body is plain and body_limit counts plain bytes
   int redirects = 0;         // followed at most so often, to the same host only, never from https to http
+  // A 303 is followed by a GET without the body; false where only an answer to the body says anything.
+  bool follows_see_other = true;
   HttpTls tls;
   // A stream: the body of a 2xx answer comes here piece by piece and is not kept. False ends the request with
   // Code::gone.

@@ -253,6 +253,12 @@ TEST_F(Http, FollowsRedirectsOnItsOwnHostOnly) {
   echo = seen(post);
   EXPECT_EQ(echo["method"], "GET");
   EXPECT_EQ(echo["body"], "");
+  server_->fault(R"({"path":"/old"})", R"({"status":303,"headers":{"Location":"/new"},"body":""})");
+  post.follows_see_other = false;
+  answer = client_.send(post);
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 303);
+  post.follows_see_other = true;
 
   DoubleServer other("echo_double.py");
   for (const std::string& target :

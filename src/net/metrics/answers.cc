@@ -103,11 +103,20 @@ MetricAnswer classify_metrics(MetricProtocol protocol, int status) {
     case 413: return MetricAnswer::too_large;
     case 429: return MetricAnswer::slow_down;
     case 401:
+    case 402:  // of the address, the account or the request's head: other samples would fare no better
     case 403:
     case 404:
     case 405:
+    case 406:
     case 407:
-    case 415: return MetricAnswer::settings;
+    case 410:
+    case 411:
+    case 415:
+    case 421:
+    case 426:
+    case 431:
+    case 451:
+    case 511: return MetricAnswer::settings;  // a network's own page: the receiver was not asked
     default: break;
   }
   if (status < 300) return MetricAnswer::outage;

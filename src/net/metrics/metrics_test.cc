@@ -95,7 +95,10 @@ TEST(MetricAnswers, EachStatusHasItsRow) {
   for (const int status : {500, 501, 505, 599}) EXPECT_EQ(prom(status), broken) << status;
   for (const int status : {500, 501, 505, 400}) EXPECT_EQ(otlp(status), refused) << status;
   for (const int status : {0, 408, 425, 502, 503, 504}) EXPECT_EQ(otlp(status), outage) << status;
-  for (const int status : {401, 403, 404, 405, 415, 301, 307}) EXPECT_EQ(prom(status), settings) << status;
+  for (const int status : {401, 403, 404, 405, 415, 301, 307, 402, 410, 431, 511}) {
+    EXPECT_EQ(prom(status), settings) << status;
+    EXPECT_EQ(otlp(status), settings) << status;
+  }
   EXPECT_EQ(prom(413), too_large);
   EXPECT_EQ(otlp(429), slow_down);
 }
