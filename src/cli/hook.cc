@@ -19,7 +19,7 @@ std::string nextflow_hook() {
   case $0 in /*) ;; *) tacho_wrapper=$PWD/${0#./} ;; esac
   [ ! -L "$tacho_wrapper" ] || tacho_wrapper=$(readlink -f "$tacho_wrapper" 2>/dev/null) || tacho_wrapper=
   if [ -f "$tacho_wrapper" ] && [ -r "$tacho_wrapper" ] && IFS= read -r -n 2 tacho_start <"$tacho_wrapper" &&
-     [ "$tacho_start" = '#!' ] && mapfile -n 20000 tacho_lines <"$tacho_wrapper" 2>/dev/null &&
+     [ "$tacho_start" = '#!' ] && mapfile -n 5000 tacho_lines <"$tacho_wrapper" 2>/dev/null &&
      [[ "${tacho_lines[*]-}" =~ $'\n'[[:space:]]*nxf_launch[[:space:]]*\(\) ]]; then
     export NXF_SCRATCH
     export NXF_TASK_WORKDIR="${NXF_TASK_WORKDIR:-$PWD}"

@@ -117,6 +117,7 @@ Result<Choice> choice_of(const ParsedLine& line) {
 
 // A job, a whole array, all components of a heterogeneous job, or one of either.
 bool is_of_job(const ScheduledJob& job, const std::string& id) {
+  if (id.empty()) return false;  // "$SLURM_JOB_ID", where there is none; most runs have no array
   const auto is_part = [&](char sign) { return job.id.starts_with(id + sign); };  // 4711+1, and 4711[3] of PBS
   return job.id == id || job.array == id || job.raw_id == id || is_part('+') || is_part('[');
 }

@@ -13,6 +13,7 @@ namespace {
 
 constexpr size_t kScriptStart = 64 * 1024;
 constexpr size_t kTemplateLimit = 256 * 1024;
+constexpr const char* kWrapper = "/.command.run";
 
 // 'name' or "name", which Nextflow writes as it stands, or a bare word.
 std::string unquoted(std::string_view text) {
@@ -31,16 +32,22 @@ std::string line_after(std::string_view text, std::string_view key) {
   return {};
 }
 
-// NXF_TASK_WORKDIR is where the task runs: of one with `scratch` some temporary folder. Our hook knows better.
+// NXF_TASK_WORKDIR is where the task runs: of one with `scratch` some temporary folder. Our hook knows better, and so
+// does the command, where Nextflow was given a shell that records.
 std::string nextflow_folder(const Variables& v) {
-  std::string folder = v.all().variable(kHookedTaskVariable);
-  return folder.empty() ? v.all().variable("NXF_TASK_WORKDIR") : folder;
+  const std::string hooked = v.all().variable(kHookedTaskVariable), told = v.all().variable("NXF_TASK_WORKDIR");
+  if (!hooked.empty()) return hooked;
+  if (!v.file_start(told + kWrapper, 1).empty()) return told;
+  for (const std::string& word : v.all().command)
+    if (word.starts_with('/') && (word.ends_with(kWrapper) || word.ends_with("/.command.sh")))
+      return parent_folder(word);
+  return told;
 }
 
 bool is_nextflow(const Variables& v) { return v.has("NXF_TASK_WORKDIR") || v.has(kHookedTaskVariable); }
 void nextflow(const Variables& v, Starter& found) {
   const std::string folder = nextflow_folder(v);
-  const std::string script = v.file_start(folder + "/.command.run", kScriptStart);
+  const std::string script = v.file_start(folder + kWrapper, kScriptStart);
   std::string name = line_after(script, "### name:");
   if (name.empty()) name = line_after(script, "# NEXTFLOW TASK:");
   found.metadata.task_name = stored_value(name);

@@ -58,6 +58,23 @@ TEST(StartedBy, NextflowReadsTheWrapperScript) {
   EXPECT_EQ(find({{"NXF_TASK_WORKDIR", "/w"}}, {{"/w/.command.run", late}}).metadata.task_name, "");
 }
 
+// A task with `scratch`: NXF_TASK_WORKDIR is a temporary folder then.
+TEST(StartedBy, NextflowsTaskIsNotItsScratchFolder) {
+  const Map files{{"/w/3f/9a/.command.run", "### name: 'bwa'\n"}, {"/w/11/22/.command.run", "### name: 'other'\n"}};
+  JobSurroundings scratch = around({{"NXF_TASK_WORKDIR", "/tmp/nxf.Xy"}}, files);
+  EXPECT_EQ(find_starter(scratch).metadata.external_run_id, "tmp/nxf.Xy");
+  scratch.command = {"/bin/bash", "-ue", "/w/3f/9a/.command.run", "nxf_trace"};
+  EXPECT_EQ(find_starter(scratch).metadata.external_run_id, "3f/9a");
+  EXPECT_EQ(find_starter(scratch).metadata.task_name, "bwa");
+  scratch.command = {"bash", "/w/3f/9a/.command.sh"};
+  EXPECT_EQ(find_starter(scratch).metadata.task_name, "bwa");
+  JobSurroundings hooked = around({{"NXF_TASK_WORKDIR", "/w/11/22"}, {"TACHO_NXF_TASK_WORKDIR", "/w/3f/9a"}}, files);
+  EXPECT_EQ(find_starter(hooked).metadata.task_name, "bwa");
+  JobSurroundings plain = around({{"NXF_TASK_WORKDIR", "/w/11/22"}}, files);
+  plain.command = {"bash", "/w/3f/9a/.command.sh"};
+  EXPECT_EQ(find_starter(plain).metadata.task_name, "other");
+}
+
 TEST(StartedBy, SnakemakeIsAnAncestor) {
   using Words = std::vector<std::string>;
   const auto task = [](Words words) { return find({{"OMP_NUM_THREADS", "3"}}, {}, {{"bash"}, std::move(words)}); };

@@ -27,8 +27,9 @@ void fill_from_settings(Run& run, const Settings& settings) {
 void find_who_started(Run& run, const Settings& settings, const Roots& roots) {
   run.started_by.requested = settings.request;
   if (!settings.detect || settings.compatible || !settings.attach_cgroup.empty()) return;
-  const JobSurroundings surroundings =
+  JobSurroundings surroundings =
       settings.mode == Mode::attach ? surroundings_of(roots, settings.attach_pid) : own_surroundings(roots);
+  surroundings.command = settings.command;
   apply_starter(find_starter(surroundings), run.metadata, run.started_by);
 }
 

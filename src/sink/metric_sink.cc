@@ -83,9 +83,11 @@ void put_resource(JsonWriter& json, const Run& run) {
   out.process();
   out.text("container.image.name", said.container_image, "container_image");
   if (job.scheduler == "kubernetes") {
-    out.text("k8s.pod.name", job.id, "job");
-    out.text("k8s.namespace.name", job.cluster, "job");
-    out.text("k8s.node.name", job.node, "job");
+    // A pod's name is that of its host, too; what run.json hides is the same.
+    const bool hides_host = is_hidden(run, "host_name") || is_hidden(run, "host_hostname");
+    if (!hides_host) out.text("k8s.pod.name", job.id, "external_run_id");
+    out.text("k8s.namespace.name", job.cluster);
+    if (!hides_host) out.text("k8s.node.name", job.node);
   }
   if (is_ci(run.started_by.orchestrator)) {
     out.text("cicd.pipeline.name", said.job_name, "job_name");

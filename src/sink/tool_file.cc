@@ -4,6 +4,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <optional>
+#include <utility>
+
 #include "base/units.h"
 #include "export/jobstats.h"
 #include "export/metrics.h"
@@ -11,6 +14,7 @@
 #include "export/snakemake.h"
 #include "os/file.h"
 #include "os/line_file.h"
+#include "os/output_target.h"
 #include "os/unique.h"
 #include "sink/files.h"
 #include "sink/output_place.h"
@@ -76,7 +80,11 @@ class MetricsSink final : public Sink {
   Status begin(const Run& run, const Schema& schema) override {
     run_ = &run;
     metrics_.begin(schema);
-    return is_stream_ ? ok() : refresh(run);
+    if (is_stream_) return ok();
+    if (auto text = read_regular_file(path_, kLongestTrace)) before_ = std::move(*text);
+    const Status written = refresh(run);
+    is_begun_ = static_cast<bool>(written);
+    return written;
   }
   Status write(const Row& row, const Detail*) override {
     metrics_.add(row);
@@ -86,6 +94,12 @@ class MetricsSink final : public Sink {
     return refresh(*run_);
   }
   Status end(const Run& run) override { return refresh(run); }
+  // A command that is not there was never running: an alert would wait for its end.
+  void discard() override {
+    if (!std::exchange(is_begun_, false)) return;
+    if (before_) static_cast<void>(replace_file(path_, *before_));
+    else if (const auto target = output_target(path_)) ::unlink(target->c_str());
+  }
   std::string_view name() const override { return name_; }
 
  private:
@@ -96,6 +110,8 @@ class MetricsSink final : public Sink {
   MetricsFormat format_;
   const Run* run_ = nullptr;  // as it is now: much is known only after the start
   JobMetrics metrics_;
+  std::optional<std::string> before_;  // what stood there: of a run before this one
+  bool is_begun_ = false;
   int64_t since_ns_ = 0;
 };
 

@@ -144,6 +144,14 @@ class Metrics(MetricsCase):
                          [(str(round(float(r["timestamp"]) * 1000) * 10 ** 6), str(round(float(r["process_memory_mib"]) * 2 ** 20))) for r in rows])
         self.assertEqual(self.spools(), [])
 
+    def test_what_is_hidden_does_not_leave_the_machine(self):
+        pod = {"KUBERNETES_SERVICE_HOST": "h", "POD_NAME": "pod-17", "NODE_NAME": "node-9", "POD_NAMESPACE": "space"}
+        for hidden, kept in (("team", {"pod-17", "node-9", "space"}), ("host_name", {"space"}), ("external_run_id", {"node-9", "space"})):
+            self.receiver.requests.clear()
+            self.go("true", kind="otlp", fragment="#encoding=json", options=("--hide", hidden), **pod)
+            said = json.dumps(self.receiver.requests)
+            self.assertEqual({word for word in ("pod-17", "node-9", "space") if word in said}, kept, hidden)
+
     def test_otlp_answers(self):
         self.rules({"action": {"do": {"body": "\x0a\x06\x08\x03\x12\x02no"}}})
         done = self.go("true", kind="otlp")

@@ -53,6 +53,17 @@ class Files(Case):
         self.assertIn("tacho_job_running", self.read("moved/x.prom"))
         shutil.rmtree(self.path("moved"))
 
+    def test_a_job_that_never_started_leaves_no_trace(self):
+        """tacho_job_running 1 would stand there for ever."""
+        self.write("old.prom", "tacho_job_running 0\n")
+        os.symlink(self.path("old.prom"), self.path("link.prom"))
+        words = [word for name in ("new.prom", "new.openmetrics", "link.prom") for word in ("-o", self.path(name))]
+        self.assertEqual(self.tacho("run", "-q", *words, "--", "no-such-command").rc, 127)
+        self.assertEqual(self.read("old.prom"), "tacho_job_running 0\n")
+        self.assertEqual(sorted(name for name in os.listdir(self.dir) if "new" in name), [])
+        self.assertEqual(self.tacho("run", "-q", *words, "--", self.dir).rc, 126)
+        self.assertEqual(sorted(name for name in os.listdir(self.dir) if "new" in name), [])
+
     def test_what_a_killed_tacho_leaves_is_whole(self):
         run = self.spawn("run", "-q", "-o", self.path("x.prom"), "--", "sh", "-c", "sleep 0.3; kill -9 $PPID")
         run.wait(30)
