@@ -58,8 +58,12 @@ RunFacts facts_of(const Run& run, double duration_s, const StatisticsOf& statist
   const Statistics memory = statistics(machine ? "system_memory_used_mib" : "process_memory_mib");
   facts.memory_mean_bytes = kept(memory.mean, machine ? 1e2 : 1e3) * kBytesPerMib;
   facts.memory_peak_bytes = memory.max * kBytesPerMib;
-  // Totals hold the highest of samples and high-water marks; those of a killed run may lack its last rows.
-  if (!machine) facts.memory_peak_bytes = higher(known(run.totals.memory_peak_bytes), facts.memory_peak_bytes);
+  // Totals hold the highest of samples and high-water marks; those of a killed run may lack its last rows. The sample's
+  // maximum is kept in thousandths of a MiB: within these it is the same figure.
+  if (const double total = known(run.totals.memory_peak_bytes); !machine && !is_absent(total)) {
+    const bool is_same = std::fabs(facts.memory_peak_bytes - total) <= kBytesPerMib / 2e3 + 1;
+    facts.memory_peak_bytes = is_same ? total : higher(total, facts.memory_peak_bytes);
+  }
   if (facts.memory_mean_bytes > facts.memory_peak_bytes) facts.memory_mean_bytes = facts.memory_peak_bytes;
   facts.memory_bytes = known(run.host.host_memory_mib, kBytesPerMib);
   facts.memory_limited = lower_to(facts.memory_bytes, known(run.limits.memory_limit_bytes));

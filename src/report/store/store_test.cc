@@ -306,6 +306,18 @@ TEST(StoredRuns, WrongTypesAndNumbersAreLeftOut) {
   EXPECT_TRUE(is_absent(stored->statistics[1].second.mean));
 }
 
+TEST(Facts, ThePeakIsTheByteOfTheTotals) {
+  StoredRun stored;
+  stored.run.mode = "run";
+  stored.run.totals.memory_peak_bytes = 1'892'352;  // 1.8047 MiB, which run.json's statistics have as 1.805
+  Statistics memory;
+  memory.max = 1.805;
+  stored.statistics = {{"process_memory_mib", memory}};
+  EXPECT_EQ(facts_of(stored).memory_peak_bytes, 1'892'352);
+  stored.statistics[0].second.max = 1.807;  // rows that the totals lack
+  EXPECT_NEAR(facts_of(stored).memory_peak_bytes, 1.807 * (1 << 20), 1);
+}
+
 TEST(DefaultStore, FollowsTheEnvironment) {
   ::unsetenv("TACHO_STORE");
   ::setenv("XDG_STATE_HOME", "/x/state", 1);
