@@ -50,6 +50,17 @@ function fillSection(view, run, section) {
   if (processes && run.processes.length) new Processes(view, processes, run);
 }
 
+// On paper nothing can be unfolded: all is, but for the long tables.
+function followPrinting() {
+  /** @type {HTMLDetailsElement[]} */
+  let opened = [];
+  window.addEventListener('beforeprint', () => {
+    opened = [.../** @type {NodeListOf<HTMLDetailsElement>} */ (document.querySelectorAll('details:not([open])'))].filter(one => !one.querySelector('table'));
+    for (const one of opened) one.open = true;
+  });
+  window.addEventListener('afterprint', () => { for (const one of opened) one.open = false; });
+}
+
 function start() {
   const text = document.getElementById('data');
   /** @type {{runs: RunData[]}} */
@@ -66,6 +77,7 @@ function start() {
   const again = () => { colours.clear(); view.redrawAll(); };
   for (const query of ['(prefers-color-scheme: dark)', 'print']) window.matchMedia(query).addEventListener('change', again);
   for (const event of ['beforeprint', 'afterprint']) window.addEventListener(event, again);
+  followPrinting();
   let width = 0;
   new ResizeObserver(() => {
     if (document.body.clientWidth === width) return;

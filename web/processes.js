@@ -134,7 +134,7 @@ class Processes {
     for (const { one, bar } of this.bars) {
       const a = Math.max(0, (Number(one.from) - from) / span), b = Math.min(1, ((one.to === null ? this.end : one.to) - from) / span);
       bar.hidden = b < 0 || a > 1;
-      bar.style.left = a * 100 + '%';
+      bar.style.left = 'min(' + a * 100 + '%, 100% - 2px)';  // the last moment is seen, too
       bar.style.width = Math.max(0, b - a) * 100 + '%';
     }
   }

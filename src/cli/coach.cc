@@ -7,6 +7,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "os/file.h"
 
 namespace tacho {
 namespace {
@@ -81,6 +82,9 @@ std::string coach_command(const std::vector<std::string>& command) {
     return "this is a line for a shell: tacho run -- sh -c " + shell_word(text);
   }
   if (is_assignment(first)) return "a variable is set by env: tacho run -- env " + shell_words(command);
+  if (first.starts_with('/')) return "";
+  if (first.find('/') != std::string::npos)
+    return "there is no such file; its path begins here, in " + harmless_text(real_path("."));
   for (const Interpreter& known : kInterpreters)
     if (first.ends_with(known.ending))
       return "there is no such file here; name its folder: tacho run -- " + std::string(known.program) + " PATH/" +

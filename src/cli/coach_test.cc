@@ -31,6 +31,8 @@ TEST(Coach, NamesTheCommandThatWasMeant) {
   for (const auto& [command, wanted] : rows)
     EXPECT_NE(coach_command(command).find(wanted), std::string::npos) << coach_command(command);
   EXPECT_EQ(coach_command({"nosuchprogram"}), "");
+  EXPECT_EQ(coach_command({"/nosuch/program.py"}), "");
+  EXPECT_TRUE(coach_command({"./nosuch.sh"}).starts_with("there is no such file; its path begins here, in /"));
   EXPECT_EQ(coach_command({}), "");
 }
 

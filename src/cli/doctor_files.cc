@@ -6,6 +6,7 @@
 
 #include "cli/concat.h"
 #include "cli/doctor.h"
+#include "os/disk_full.h"
 #include "os/owned_folder.h"
 #include "os/process.h"
 #include "os/sibling.h"
@@ -48,10 +49,16 @@ std::string existing_part(const std::string& folder) {
 Finding check_store(const Settings& settings) {
   const std::string& folder = settings.store_dir;
   if (folder.empty()) return {"run store", Health::ok, "off (--no-store): runs leave no record", "", ""};
-  constexpr const char* kConsequence = "runs leave no record there";
-  constexpr const char* kFix = "--store DIR or TACHO_STORE with a folder that you may write, or --no-store";
-  if (const Status ours = check_run_store(folder); !ours)
-    return {"run store", Health::broken, ours.error().message(), kConsequence, kFix};
+  const auto broken = [&](const Error& error) {
+    const bool refuses = settings.store_named && !is_disk_full(error);
+    return Finding{"run store",
+                   Health::broken,
+                   error.message(),
+                   refuses ? "tacho run does not start, since this store was asked for" : "runs leave no record there",
+                   "--store DIR or TACHO_STORE with a folder that you may write, or --no-store",
+                   refuses};
+  };
+  if (const Status ours = check_run_store(folder); !ours) return broken(ours.error());
   const std::string existing = existing_part(folder);
   const std::string trial = folder + "/" + temporary_name(".doctor");
   Status status = make_directories(folder);
@@ -60,7 +67,7 @@ Finding check_store(const Settings& settings) {
   for (size_t end = folder.size(); end != std::string::npos && end > existing.size(); end = folder.rfind('/', end - 1))
     ::rmdir(folder.substr(0, end).c_str());
   if (status) return {"run store", Health::ok, folder + (existing == folder ? "" : " (made at the first run)"), "", ""};
-  return {"run store", Health::broken, status.error().message(), kConsequence, kFix};
+  return broken(status.error());
 }
 
 Finding check_open_files() {

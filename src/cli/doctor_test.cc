@@ -46,6 +46,9 @@ TEST(Doctor, AStoreThatCannotBeWrittenIsSaid) {
   const auto findings = examine(Roots{}, settings);
   EXPECT_EQ(find(findings, "run store")->health, Health::broken);
   EXPECT_NE(find(findings, "run store")->fix.find("--store"), std::string::npos);
+  EXPECT_FALSE(find(findings, "run store")->prevents_run);
+  settings.store_named = true;
+  EXPECT_TRUE(find(examine(Roots{}, settings), "run store")->prevents_run) << "tacho run would refuse it";
 }
 
 TEST(Doctor, WithoutAStoreThereIsNothingToTry) {

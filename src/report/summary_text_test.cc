@@ -189,6 +189,11 @@ TEST(SummaryFull, ShortIntervalsAreMilliseconds) {
   EXPECT_NE(summary_full(run, Summary{}, false).find("one every 50ms"), std::string::npos);
 }
 
+TEST(SummaryLine, ATimeIsNotCutButRounded) {
+  EXPECT_EQ(duration_text(0.5015), "502ms");  // times 10^9 that is 501499999.99999994
+  EXPECT_EQ(duration_text(-0.5015), "-502ms");
+}
+
 TEST(SummaryLine, OneCoreIsOne) {
   EXPECT_EQ(cores_text(1, kAbsent), "1 core");
   EXPECT_EQ(cores_text(0.98, kAbsent), "0.98 cores");

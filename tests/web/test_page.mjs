@@ -183,6 +183,11 @@ tests['light, dark and print are different pictures'] = async page => {
   assert.ok(ground(shots.print).every(value => value > 200), 'paper is light: ' + ground(shots.print).join());
   assert.equal(shots.printback, 'rgb(255, 255, 255)');
   await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
+  const unfolded = await page.evaluate(() => ['beforeprint', 'afterprint'].map(name => {
+    dispatchEvent(new Event(name));
+    return document.querySelectorAll('.ready details[open]').length;
+  }));
+  assert.deepEqual(unfolded, [6, 0], 'on paper nothing can be unfolded');
   await page.pdf({ path: path.join(bench.out, 'print.pdf'), format: 'A4' });
 };
 

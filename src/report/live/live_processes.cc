@@ -54,7 +54,9 @@ void LiveProcesses::take_line(std::string_view line) {
   if (!read_process_line(line, read)) return;
   // Without a number (merged, or hidden) there is one line, when it has ended: each is by itself.
   const bool unnumbered = read.pid == 0;
-  const std::pair key{read.pid, unnumbered ? static_cast<double>(++unnumbered_) : is_absent(read.started) ? 0 : read.started};
+  const std::pair key{read.pid, unnumbered                ? static_cast<double>(++unnumbered_)
+                                : is_absent(read.started) ? 0
+                                                          : read.started};
   if (known_.size() >= kMost && !known_.contains(key)) return;
   Known& known = known_[key];
   known.ended = !is_absent(read.ended) || unnumbered;

@@ -25,6 +25,15 @@ double higher(double a, double b) { return is_absent(a) ? b : is_absent(b) ? a :
 // As run.json keeps it: the exit line and what is read back from the store are the same figure.
 double kept(double value, double digits) { return std::round(value * digits) / digits; }
 
+// Of a job of milliseconds both are known too roughly to be divided: where that explains the difference, the mean over
+// its rows is the same figure, and better known.
+double mean_of(double cpu_s, double duration_s, double of_rows) {
+  constexpr double kOfCpu = 1e-4, kOfDuration = 5e-4;  // by rounding
+  const double mean = kept(cpu_s / duration_s, 1e4);
+  const double rough = (kOfCpu + mean * kOfDuration) / std::max(duration_s - kOfDuration, kOfDuration);
+  return std::fabs(of_rows - mean) <= rough ? of_rows : mean;
+}
+
 // Lowers `value` to `limit`; true when the limit is the lower one.
 bool lower_to(double& value, double limit) {
   if (is_absent(limit) || value <= limit) return false;
@@ -48,7 +57,7 @@ RunFacts facts_of(const Run& run, double duration_s, const StatisticsOf& statist
   facts.cpu_user_s = kept(first(known(run.totals.cpu_user_s), statistics(side + "utime").sum), 1e4);
   facts.cpu_system_s = kept(first(known(run.totals.cpu_system_s), statistics(side + "stime").sum), 1e4);
   if (!machine && run.totals.cpu_user_s && run.totals.cpu_system_s && facts.duration_s > 0)
-    facts.cpu_mean = kept((facts.cpu_user_s + facts.cpu_system_s) / facts.duration_s, 1e4);
+    facts.cpu_mean = mean_of(facts.cpu_user_s + facts.cpu_system_s, facts.duration_s, facts.cpu_mean);
   // The rows of a job of a few milliseconds cover more time than it took: their maximum may be below the average.
   if (facts.cpu_mean > facts.cpu_max) facts.cpu_mean = facts.cpu_max;
   facts.cores = known(run.host.host_vcpus);
@@ -58,8 +67,12 @@ RunFacts facts_of(const Run& run, double duration_s, const StatisticsOf& statist
   const Statistics memory = statistics(machine ? "system_memory_used_mib" : "process_memory_mib");
   facts.memory_mean_bytes = kept(memory.mean, machine ? 1e2 : 1e3) * kBytesPerMib;
   facts.memory_peak_bytes = memory.max * kBytesPerMib;
-  // Totals hold the highest of samples and high-water marks; those of a killed run may lack its last rows.
-  if (!machine) facts.memory_peak_bytes = higher(known(run.totals.memory_peak_bytes), facts.memory_peak_bytes);
+  // Totals hold the highest of samples and high-water marks; those of a killed run may lack its last rows. The sample's
+  // maximum is kept in thousandths of a MiB: within these it is the same figure.
+  if (const double total = known(run.totals.memory_peak_bytes); !machine && !is_absent(total)) {
+    const bool is_same = std::fabs(facts.memory_peak_bytes - total) <= kBytesPerMib / 2e3 + 1;
+    facts.memory_peak_bytes = is_same ? total : higher(total, facts.memory_peak_bytes);
+  }
   if (facts.memory_mean_bytes > facts.memory_peak_bytes) facts.memory_mean_bytes = facts.memory_peak_bytes;
   facts.memory_bytes = known(run.host.host_memory_mib, kBytesPerMib);
   facts.memory_limited = lower_to(facts.memory_bytes, known(run.limits.memory_limit_bytes));

@@ -313,6 +313,33 @@ TEST(StoredRuns, WrongTypesAndNumbersAreLeftOut) {
   EXPECT_TRUE(is_absent(stored->statistics[1].second.mean));
 }
 
+TEST(Facts, TheMeanOfMillisecondsIsThatOfTheRows) {
+  StoredRun stored;
+  stored.run.mode = "run";
+  stored.run.totals.cpu_user_s = 0.0006;
+  stored.run.totals.cpu_system_s = 0;
+  stored.run.outcome.duration_ns = 2'000'000;
+  Statistics cpu;
+  cpu.mean = cpu.max = 0.3842;
+  stored.statistics = {{"process_cpu_usage", cpu}};
+  EXPECT_EQ(facts_of(stored).cpu_mean, 0.3842);
+  stored.run.outcome.duration_ns = 2'000'000'000;  // rows that cover less than the run
+  stored.run.totals.cpu_user_s = 0.6;
+  EXPECT_EQ(facts_of(stored).cpu_mean, 0.3);
+}
+
+TEST(Facts, ThePeakIsTheByteOfTheTotals) {
+  StoredRun stored;
+  stored.run.mode = "run";
+  stored.run.totals.memory_peak_bytes = 1'892'352;  // 1.8047 MiB, which run.json's statistics have as 1.805
+  Statistics memory;
+  memory.max = 1.805;
+  stored.statistics = {{"process_memory_mib", memory}};
+  EXPECT_EQ(facts_of(stored).memory_peak_bytes, 1'892'352);
+  stored.statistics[0].second.max = 1.807;  // rows that the totals lack
+  EXPECT_NEAR(facts_of(stored).memory_peak_bytes, 1.807 * (1 << 20), 1);
+}
+
 TEST(DefaultStore, FollowsTheEnvironment) {
   ::unsetenv("TACHO_STORE");
   ::setenv("XDG_STATE_HOME", "/x/state", 1);
