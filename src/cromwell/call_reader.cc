@@ -52,8 +52,12 @@ const TextMember* find(std::span<const TextMember> members, std::string_view nam
   return nullptr;
 }
 
-// The members of an object that are texts of the call; the others are passed over.
-bool read_texts(JsonReader& reader, Token first, Call& call, std::span<const TextMember> members) {
+// The members of an object that are texts of the call; the others are passed over. Of two such objects the last one
+// counts.
+bool read_texts(JsonReader& reader, Token first, Call& call, std::span<const TextMember> members, bool& there) {
+  if (there)
+    for (const TextMember& member : members) (call.*member.target).clear();
+  there = first == Token::object;
   if (first != Token::object) return reader.skip(first);
   for (;;) {
     const Token token = reader.next();
@@ -90,6 +94,7 @@ bool read_flag(JsonReader& reader, Token first, std::optional<bool>& flag) {
 
 // {"hit":true,…}
 bool read_caching(JsonReader& reader, Token first, std::optional<bool>& hit) {
+  hit.reset();
   if (first != Token::object) return reader.skip(first);
   for (;;) {
     const Token token = reader.next();
@@ -198,18 +203,9 @@ bool read_call(JsonReader& reader, Call& call, bool with_inputs, const std::func
         call.vm_cost_per_hour = parse_double(text);
         break;
       case Member::caching: good = read_caching(reader, value, call.cache_hit); break;
-      case Member::jes:
-        call.has_jes = value == Token::object;
-        good = read_texts(reader, value, call, kPlaceTexts);
-        break;
-      case Member::batch:
-        call.has_batch = value == Token::object;
-        good = read_texts(reader, value, call, kPlaceTexts);
-        break;
-      case Member::attributes:
-        call.has_attributes = value == Token::object;
-        good = read_texts(reader, value, call, kAttributeTexts);
-        break;
+      case Member::jes: good = read_texts(reader, value, call, kPlaceTexts, call.has_jes); break;
+      case Member::batch: good = read_texts(reader, value, call, kPlaceTexts, call.has_batch); break;
+      case Member::attributes: good = read_texts(reader, value, call, kAttributeTexts, call.has_attributes); break;
       case Member::inputs:
         // A call with a sub-workflow has no row of its own.
         good = with_inputs && !call.has_sub_workflow && value == Token::object ? read_inputs(reader, call)

@@ -4,6 +4,10 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <functional>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
 
 #include "base/text.h"
 #include "base/writer.h"
@@ -23,16 +27,26 @@ class Flattener {
   // existing rows.
   bool members(bool is_map) {
     const size_t outside = path_.size();
+    std::unordered_map<size_t, std::pair<size_t, size_t>> seen;  // by hash: which inputs a member made
     for (;;) {
       const Token token = reader_.next();
       if (token == Token::end_object) return true;
       if (token != Token::key) return false;
       if (reader_.cut()) call_.inputs_cut = true;
+      const size_t hash = std::hash<std::string_view>()(reader_.text());
       if (is_map) path_.append("[\"").append(reader_.text()).append("\"]");
       else path_ = reader_.text();
+      const size_t from = call_.inputs.size();
       if (!value(reader_.next())) return false;
+      if (!is_full()) note(seen[hash], {from, call_.inputs.size()});
       path_.resize(outside);
     }
+  }
+
+  // What of two members of the same name the first one made.
+  void drop_superseded() {
+    size_t at = 0;
+    std::erase_if(call_.inputs, [&](const Input&) { return superseded_.contains(at++); });
   }
 
  private:
@@ -45,6 +59,11 @@ class Flattener {
       if (!value(token)) return false;
       path_.resize(outside);
     }
+  }
+
+  void note(std::pair<size_t, size_t>& before, std::pair<size_t, size_t> now) {
+    for (size_t at = before.first; at < before.second; ++at) superseded_.insert(at);
+    before = now;
   }
 
   // Of path_.
@@ -87,6 +106,7 @@ class Flattener {
   int outer_depth_;
   std::string path_;
   size_t held_bytes_ = 0;
+  std::unordered_set<size_t> superseded_;
 };
 
 bool is_integer(std::string_view text) { return text.find_first_of(".eE") == std::string_view::npos; }
@@ -96,7 +116,10 @@ bool is_integer(std::string_view text) { return text.find_first_of(".eE") == std
 bool read_inputs(JsonReader& reader, Call& call) {
   call.inputs.clear();  // of two members of that name the last one counts
   call.inputs_cut = false;
-  return Flattener(reader, call).members(false);
+  Flattener flattener(reader, call);
+  const bool good = flattener.members(false);
+  flattener.drop_superseded();
+  return good;
 }
 
 std::string input_number(std::string_view json) {

@@ -35,6 +35,12 @@ TEST(Inputs, AreFlattened) {
   EXPECT_EQ(leaves(R"({"a":{"q\"uote":1}})"), "a[\"q\"uote\"]:number:1.000000;");
 }
 
+TEST(Inputs, OfMembersThatStandTwiceTheLastCounts) {
+  EXPECT_EQ(leaves(R"({"a":[1,2,3],"b":{"k":[4,5],"l":6,"k":7},"a":[8]})"),
+            "b[\"l\"]:number:6.000000;b[\"k\"]:number:7.000000;a[0]:number:8.000000;");
+  EXPECT_EQ(leaves(R"({"a":1,"a":{}})"), "");
+}
+
 TEST(Inputs, FilesAreOnlyGsPathsWithAName) {
   EXPECT_EQ(
       leaves(

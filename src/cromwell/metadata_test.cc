@@ -333,6 +333,7 @@ TEST(Metadata, OfMembersThatStandTwiceTheLastCounts) {
   ASSERT_EQ(result.rows.size(), 2u);
   EXPECT_EQ(result.rows[0].workflow_id, "kept");
   EXPECT_EQ(result.rows[1].workflow_id, "w");
+  EXPECT_EQ(row_with(R"("jes":{"zone":"y"})")["instance_name"], "");  // nothing of the first object is left
 }
 
 TEST(Metadata, BrokenDocuments) {
