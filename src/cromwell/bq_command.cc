@@ -147,7 +147,7 @@ int init(Options options) {
   HttpClient http;
   GoogleToken token(http, options.google);
   if (options.bigquery.project.empty()) {
-    const auto project = token.project();
+    const auto project = token.project_within(kProjectPatienceMs);
     if (!project) return log::error(project.error().message()), project.error().code == Code::io ? 1 : kWrongUse;
     options.bigquery.project = *project;
   }

@@ -194,7 +194,7 @@ int import_command(std::span<const std::string> arguments) {
   CromwellOptions used = *options;
   if (!has_dataset && !options->ndjson.empty()) used.dry_run = true;  // only the file is written
   auto settings = sender_settings(used, kMonitoring, nullptr);
-  if (!settings) return log::error(settings.error().message()), kBadUsage;
+  if (!settings) return log::error(settings.error().message()), exit_of(settings.error());
   auto storage = size_settings(*options);
   if (!storage) return log::error(storage.error().message()), kBadUsage;
   const LogSource source = make_log_source(*storage);

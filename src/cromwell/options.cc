@@ -162,6 +162,8 @@ std::string options_help(CromwellCommand command) {
          "  -q, --quiet                 no summary and no warnings\n  -v, --verbose               say more\n";
 }
 
+int exit_of(const Error& error) { return error.code == Code::io ? 1 : kBadUsage; }
+
 Result<GoogleAuthSettings> auth_settings(const CromwellOptions& options, std::vector<std::string> scopes) {
   GoogleAuthSettings settings;
   settings.access_token_file = options.access_token_file;
@@ -205,7 +207,7 @@ Result<SenderSettings> sender_settings(const CromwellOptions& options, const BqT
   if (settings.bq.project.empty()) {
     HttpClient http;
     GoogleToken token(http, settings.auth);
-    const auto project = token.project();
+    const auto project = token.project_within(kProjectPatienceMs);
     if (!project) return project.error();
     settings.bq.project = *project;
   }

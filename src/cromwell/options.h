@@ -12,6 +12,7 @@
 namespace tacho {
 
 inline constexpr int kBadUsage = 2;
+int exit_of(const Error& error);  // of a setting: what passes is no wrong usage
 
 enum CromwellCommand : unsigned { kUpload = 1, kServe = 2, kImport = 4, kAnalyze = 8 };
 

@@ -112,7 +112,7 @@ int serve_command(std::span<const std::string> arguments) {
   if (!options->words.empty())
     return log::error("serve takes no " + options->words[0] + " (see tacho cromwell serve --help)"), kBadUsage;
   auto plan = make_plan(*options);
-  if (!plan) return log::error(plan.error().message()), kBadUsage;
+  if (!plan) return log::error(plan.error().message()), exit_of(plan.error());
   if (plan->callers.open())
     log::warn(
         "anybody who reaches this port may send events; use --auth-token-file or --oidc-audience, or let the platform "

@@ -63,7 +63,7 @@ int upload_command(std::span<const std::string> arguments) {
   const bool from_file = !options->metadata.empty();
   if (from_file && !options->words.empty()) return log::error("name ids or --metadata, not both"), kBadUsage;
   auto settings = upload_settings(*options, !from_file);
-  if (!settings) return log::error(settings.error().message()), kBadUsage;
+  if (!settings) return log::error(settings.error().message()), exit_of(settings.error());
   const auto size_options = size_settings(*options);
   if (!size_options) return log::error(size_options.error().message()), kBadUsage;
   SizeLookup sizes(*size_options);

@@ -226,6 +226,10 @@ class Tables(BigQuery):
                  if "/tables" in entry["path"] and "runtime" not in entry["path"]]
         self.assertEqual(order[-3:], ["GET /metrics", "GET /metrics", "POST /metrics/insertAll"])
 
+    def test_a_dataset_that_is_missing_and_may_not_be_looked_at(self):
+        self.cloud.fault({"status": 403, "code": "accessDenied"}, ".*/datasets/[^/]+", method="GET")
+        self.go()
+
     def test_runtime_row_goes_twice_into_a_new_table(self):
         segments = [[runtime_record(self.now_us), metrics_record(self.now_us, 0)], [metrics_record(self.now_us + 1_000_000, 1)]]
         self.deliver(self.spool(segments))

@@ -40,7 +40,7 @@ std::string path_word(const std::string& path) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '/' || c == '.' ||
            c == '_' || c == '-' || c == ',';
   });
-  return for_kubernetes(plain && !path.empty() ? path : shell_word(path));
+  return for_kubernetes(plain && !path.empty() ? path : quoted_word(path));
 }
 
 // A trailing slash would make a file in the root of nothing.
@@ -92,7 +92,7 @@ std::string for_kubernetes(std::string_view text) {
   return out;
 }
 
-std::string shell_word(std::string_view text) {
+std::string quoted_word(std::string_view text) {
   std::string out = "'";
   for (const char c : text) {
     if (c == '\'') out += "'\\''";

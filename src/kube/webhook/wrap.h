@@ -31,6 +31,6 @@ std::optional<size_t> script_position(const std::vector<std::string>& words);
 // A text of ours that Kubernetes must leave as it is: $ is doubled where it would have a meaning.
 std::string for_kubernetes(std::string_view text);
 // One word for a shell, in single quotes.
-std::string shell_word(std::string_view text);
+std::string quoted_word(std::string_view text);
 
 }  // namespace tacho

@@ -1,5 +1,6 @@
 // BqStream's first half: making sure of the table (cromwell-bigquery.md §1.10, §2.5). One request a phase.
 #include <algorithm>
+#include <utility>
 
 #include "base/units.h"
 #include "net/google/bigquery_stream.h"
@@ -54,6 +55,7 @@ BqStep BqStream::look() {
 
 BqStep BqStream::look_for_dataset() {
   const BqVerdict verdict = client_.get_dataset();
+  dataset_unseen_ = verdict.what == BqClass::blocked;
   if (verdict.what == BqClass::not_found) phase_ = Phase::make_dataset;
   // Who may make tables need not be allowed to look at datasets.
   else if (verdict.what == BqClass::done || verdict.what == BqClass::blocked) phase_ = Phase::make_table;
@@ -71,6 +73,11 @@ BqStep BqStream::make_dataset() {
 BqStep BqStream::make_table() {
   const BqVerdict verdict = client_.create_table(spec_);
   if (verdict.what != BqClass::done) {
+    // Google also says "forbidden" of a dataset that does not exist.
+    if (verdict.what == BqClass::not_found && std::exchange(dataset_unseen_, false)) {
+      phase_ = Phase::make_dataset;
+      return at_once();
+    }
     if (verdict.what == BqClass::not_found) phase_ = Phase::look_for_dataset;
     return failed(verdict, "make the table");
   }

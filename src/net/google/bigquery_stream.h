@@ -109,7 +109,7 @@ class BqStream {
   Backoff backoff_{1'000, 32'000}, quota_{10'000, 300'000};
   int64_t next_ns_ = 0, made_ns_ = 0, reread_at_ns_ = 0, without_added_until_ns_ = 0, accepted_ = 0, dropped_ = 0;
   int confirmed_ = 0, patches_ = 0, refusals_ = 0, stops_ = 0;
-  bool gave_up_adding_ = false, reread_ = false, blocked_ = false, hurried_ = false;
+  bool gave_up_adding_ = false, dataset_unseen_ = false, reread_ = false, blocked_ = false, hurried_ = false;
   std::string reason_;
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/backoff.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "net/http/retry.h"
@@ -15,6 +16,7 @@ namespace tacho {
 namespace {
 
 constexpr int64_t kRefreshBefore_ns = 240 * kNsPerSec, kRefreshPause_ns = 30 * kNsPerSec;
+constexpr int64_t kFirstPauseMs = 1'000, kLongestPauseMs = 10'000;
 constexpr int64_t kAheadMs = 2'000;  // for a new token while the old one is valid
 constexpr size_t kFileLimit = 1u << 20;
 
@@ -198,6 +200,16 @@ Result<std::string> GoogleToken::project() {
   auto project = metadata_.get("project/project-id");
   if (!project && project.error().code == Code::not_available) return std::string();
   return project;
+}
+
+Result<std::string> GoogleToken::project_within(int64_t patience_ms) {
+  const int64_t until_ns = clock_.monotonic_ns() + patience_ms * kNsPerMs;
+  for (DoublingPause pause_ms(kFirstPauseMs, kLongestPauseMs);;) {
+    auto found = project();
+    if (found || found.error().code != Code::io || clock_.monotonic_ns() >= until_ns) return found;
+    if (pause_ms.attempts() == 0 && settings_.warn) settings_.warn(found.error().message());
+    clock_.wait({}, std::min(until_ns, clock_.monotonic_ns() + pause_ms.next() * kNsPerMs));
+  }
 }
 
 }  // namespace tacho

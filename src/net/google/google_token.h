@@ -17,6 +17,8 @@
 
 namespace tacho {
 
+inline constexpr int64_t kProjectPatienceMs = 60'000;  // of a command
+
 inline constexpr std::string_view kScopeBigQuery = "https://www.googleapis.com/auth/bigquery";
 inline constexpr std::string_view kScopeStorageRead = "https://www.googleapis.com/auth/devstorage.read_only";
 inline constexpr std::string_view kScopeUserEmail = "https://www.googleapis.com/auth/userinfo.email";
@@ -45,6 +47,8 @@ class GoogleToken {
   // The project that the credentials belong to; empty when unknown, an Error when it may become known later. Asks the
   // metadata server only if that is the source.
   Result<std::string> project();
+  // The same for a program that may wait: asked again for so long while it may become known later.
+  Result<std::string> project_within(int64_t patience_ms);
   // "service account x@y" …, for a message; empty before the first get().
   const std::string& source() const { return source_; }
   GceMetadata& metadata() { return metadata_; }

@@ -185,6 +185,15 @@ TEST_F(Google, ARefusedTokenIsReplaced) {
   EXPECT_EQ(token.project().value_or(""), "p");
 }
 
+TEST_F(Google, AProjectThatIsNotToldAtOnceIsAskedForAgain) {
+  server_.faults(R"([{"match":{"path":".*project-id","to":14},"action":{"status":503,"body":""}}])");
+  GoogleToken token(http_, {}, clock_);
+  EXPECT_EQ(token.project().error().code, Code::io);
+  EXPECT_EQ(token.project_within(60'000).value_or(""), "p");
+  server_.fault(R"({"path":".*project-id"})", R"({"status":503,"body":""})");
+  EXPECT_EQ(token.project_within(20'000).error().code, Code::io);
+}
+
 TEST_F(Google, MetadataServer) {
   GceMetadata metadata(http_);
   EXPECT_EQ(metadata.get("instance/id").value_or(""), "77");
