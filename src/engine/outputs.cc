@@ -19,6 +19,9 @@ SinkOptions sink_options(const Settings& settings) {
 }
 
 Status Outputs::open(const Settings& settings, const SinkOptions& options, std::unique_ptr<Sink> service) {
+  // A misspelt one leaves not even an empty file of the others.
+  for (const std::string& destination : settings.outputs)
+    if (const auto sink = find_sink(destination, options); !sink) return sink.error();
   // The spool comes first: a row is there before it is anywhere else.
   if (service) outputs_.push_back({.sink = std::move(service)});
   for (auto at = settings.outputs.begin(); at != settings.outputs.end(); ++at) {

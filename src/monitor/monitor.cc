@@ -157,6 +157,7 @@ Status TaskMonitor::prepare() {
   if (!settings_.output.empty()) {
     auto file = LineFile::open(settings_.output);
     if (!file) return file.error();
+    if (const Status emptied = file->empty(); !emptied) return emptied;
     output_ = std::move(*file);
     // With BigQuery the metadata server is asked who this machine is, later and elsewhere; two answers would not do.
     const MachineIdentity machine =

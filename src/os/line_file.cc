@@ -108,9 +108,15 @@ Result<LineFile> LineFile::open(const std::string& path, mode_t mode) {
   struct stat info {};
   if (::fstat(file.fd_.get(), &info) != 0) return open_error(path, errno);
   file.kind_ = S_ISREG(info.st_mode) ? Kind::regular : Kind::stream;
-  if (file.kind_ == Kind::regular && info.st_size > 0 && ::ftruncate(file.fd_.get(), 0) != 0)
-    return open_error(path, errno);
+  file.has_old_ = file.kind_ == Kind::regular && info.st_size > 0;
   return file;
+}
+
+Status LineFile::empty() {
+  if (!has_old_) return ok();
+  if (::ftruncate(fd_.get(), 0) != 0) return system_error("cannot write", path_, errno);
+  has_old_ = false;
+  return ok();
 }
 
 Result<LineFile> LineFile::create(const std::string& path, mode_t mode) {
@@ -122,6 +128,7 @@ Result<LineFile> LineFile::create(const std::string& path, mode_t mode) {
 }
 
 Status LineFile::write(std::string_view text, int wait_ms) {
+  if (const Status emptied = empty(); !emptied) return emptied;
   if (kind_ == Kind::regular) return write_regular(text);
   if (kind_ != Kind::blocking) return write_stream(text, wait_ms);
   // Other writers share this file, so what was torn cannot be cut off: its rest goes first.

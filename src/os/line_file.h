@@ -22,12 +22,15 @@ class LineFile {
   static constexpr int kWaitMs = 100;
 
   LineFile() = default;
-  // Creates or truncates. "-" is stdout, which must be open, and "stderr:" is stderr. A FIFO must have a reader within
+  // Creates it; what it holds stays until empty() or the first line, so that nothing is lost by a start that another
+  // output refuses. "-" is stdout, which must be open, and "stderr:" is stderr. A FIFO must have a reader within
   // a second.
   static Result<LineFile> open(const std::string& path, mode_t mode = 0644);
   // A regular file that must be new; a link of that name is not followed.
   static Result<LineFile> create(const std::string& path, mode_t mode = 0644);
 
+  // What a regular file held before goes.
+  Status empty();
   // `text` holds whole lines.
   Status write(std::string_view text, int wait_ms = kWaitMs);
 
@@ -54,6 +57,7 @@ class LineFile {
   Kind kind_ = Kind::regular;
   std::string rest_;  // of a line that went out in part
   bool stalled_ = false;
+  bool has_old_ = false;  // what was there before
 };
 
 // An output as LineFile::open opens it, but with what it holds: made where it is missing, O_APPEND and O_NONBLOCK.

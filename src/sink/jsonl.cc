@@ -15,7 +15,7 @@ class JsonlSink final : public Sink {
 
   Status begin(const Run& run, const Schema& schema) override {
     encoder_.begin(run, schema, compatible_);
-    return ok();
+    return file_.empty();
   }
   void baseline(const Detail& detail) override { encoder_.baseline(detail); }
 

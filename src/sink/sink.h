@@ -60,6 +60,7 @@ struct SinkInfo {
 std::span<const SinkInfo> all_sinks();
 // Finds the sink for what -o was given: URI scheme, then extension, then --format, else an error that lists what is
 // known.
+Result<const SinkInfo*> find_sink(const std::string& destination, const SinkOptions& options);
 Result<std::unique_ptr<Sink>> open_sink(const std::string& destination, const SinkOptions& options);
 
 }  // namespace tacho

@@ -137,7 +137,7 @@ Error unknown_extension(const std::string& destination) {
 
 std::span<const SinkInfo> all_sinks() { return kSinks; }
 
-Result<std::unique_ptr<Sink>> open_sink(const std::string& destination, const SinkOptions& options) {
+Result<const SinkInfo*> find_sink(const std::string& destination, const SinkOptions& options) {
   if (destination.empty())
     return Error{Code::invalid, "an output needs a name", "--output",
                  "for instance -o metrics.csv, or -o - for stdout"};
@@ -161,7 +161,12 @@ Result<std::unique_ptr<Sink>> open_sink(const std::string& destination, const Si
     if (sink == nullptr) return Error{Code::invalid, "unknown format", std::string(format), "use csv or json"};
   }
   if (sink == nullptr) return unknown_extension(destination);
-  return sink->open(destination, options);
+  return sink;
+}
+
+Result<std::unique_ptr<Sink>> open_sink(const std::string& destination, const SinkOptions& options) {
+  const auto sink = find_sink(destination, options);
+  return sink ? (*sink)->open(destination, options) : Result<std::unique_ptr<Sink>>(sink.error());
 }
 
 }  // namespace tacho

@@ -72,6 +72,20 @@ class Options(Case):
             with self.subTest(dest=dest):
                 self.refused(self.tacho("run", "-o", dest, "--", "true"))
 
+    def test_a_refused_start_leaves_the_other_outputs_as_they_were(self):
+        for name in ("old.csv", "old.jsonl", "old.csv.gz", "old.html"):
+            with open(self.path(name), "w", encoding="utf-8") as file:
+                file.write("precious")
+            for bad in ("typo.xyz", "no/such/folder.csv"):
+                done = self.tacho("run", "-o", self.path(name), "-o", self.path("new.csv" if bad == "typo.xyz" else name + ".csv"), "-o", self.path(bad), "--", "true")
+                self.assertEqual(done.rc, 125, done)
+                with open(self.path(name), encoding="utf-8") as file:
+                    self.assertEqual(file.read(), "precious")
+        self.assertFalse(os.path.exists(self.path("new.csv")), "a misspelt output leaves no file")
+        done = self.tacho("run", "-q", "-o", self.path("old.jsonl"), "--", "true")
+        with open(self.path("old.jsonl"), encoding="utf-8") as file:
+            self.assertEqual((done.rc, "precious" in file.read()), (0, False))
+
     def test_output_twice_refuses(self):
         self.refused(self.tacho("run", "-o", self.path("a.csv"), "-o", self.path("a.csv"), "--", "true"), "twice")
 

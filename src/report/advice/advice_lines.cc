@@ -75,8 +75,8 @@ Lines wdl(const Amounts& a) {
 }
 
 Lines docker(const Amounts& a) {
-  return {"docker run " +
-          joined({when(a.cpu, "--cpus "), when(a.mib, "--memory ", "m"), when(a.gpus, "--gpus ")}, " ")};
+  const std::string mib = a.mib.size() == 1 && a.mib[0] < '6' ? "6" : a.mib;  // Docker refuses less
+  return {"docker run " + joined({when(a.cpu, "--cpus "), when(mib, "--memory ", "m"), when(a.gpus, "--gpus ")}, " ")};
 }
 
 struct Target {
