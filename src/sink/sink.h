@@ -61,5 +61,7 @@ std::span<const SinkInfo> all_sinks();
 // Finds the sink for what -o was given: URI scheme, then extension, then --format, else an error that lists what is
 // known.
 Result<std::unique_ptr<Sink>> open_sink(const std::string& destination, const SinkOptions& options);
+// Whether both lead to one file or pipe, however they are spelled, or are the same word.
+bool is_same_place(const std::string& one, const std::string& other);
 
 }  // namespace tacho
