@@ -50,6 +50,11 @@ class Walks:
         last = min((i for i, walk in enumerate(self.all) if walk[0] >= end), default=None)
         return None if first is None or last is None else self.all[first:last + 1]
 
+    def ended_by(self, walk):
+        """How many had ended when this walk was over: what is told of a walk is from its begin."""
+        behind = self.all.index(walk) + 1
+        return self.all[min(behind, len(self.all) - 1)][6]
+
 
 def stolen_s():
     """CPU time that other guests took from this machine so far: a clock that children inherit (perf's) cannot tell it from their own."""
@@ -180,7 +185,7 @@ def compare(kind, interval, with_letters, rows, walks, truth, run, root, stolen,
         if window is None:
             continue
         compared += 1
-        begun, ended = window[-1][5] - window[0][5], window[-1][6] - window[0][6]
+        begun, ended = window[-1][5] - window[0][5], walks.ended_by(window[-1]) - window[0][6]
         alive = [walk[2] for walk in window]
         kib = [walk[3] for walk in window]
         moved_kib = sum(abs(b - a) for a, b in zip(kib, kib[1:]))
