@@ -26,9 +26,12 @@ Status Outputs::open(const Settings& settings, const SinkOptions& options, std::
   if (service) outputs_.push_back({.sink = std::move(service)});
   for (auto at = settings.outputs.begin(); at != settings.outputs.end(); ++at) {
     const std::string& destination = *at;
-    if (std::find(settings.outputs.begin(), at, destination) != at) {
+    const auto same = [&](const std::string& before) { return is_same_place(before, destination); };
+    if (const auto before = std::find_if(settings.outputs.begin(), at, same); before != at) {
       discard();
-      return Error{Code::invalid, "the output is named twice", destination, "its rows would be mixed up; name it once"};
+      const std::string other = *before == destination ? "" : "as " + *before + "; ";
+      return Error{Code::invalid, "the output is named twice", destination,
+                   other + "its rows would be mixed up; name it once"};
     }
     auto sink = open_sink(destination, options);
     if (!sink) {

@@ -33,7 +33,6 @@ bool read_space(const char* path, Space& out) {
   out.free_bytes = saturating_multiply(static_cast<int64_t>(info.f_bavail), block_bytes);
   const uint64_t used_blocks = info.f_blocks > info.f_bfree ? info.f_blocks - info.f_bfree : 0;
   out.used_bytes = saturating_multiply(static_cast<int64_t>(used_blocks), block_bytes);
-  out.id = info.f_fsid;
   return out.total_bytes > 0;
 }
 

@@ -32,7 +32,6 @@ struct Space {
   int64_t total_bytes = 0;
   int64_t free_bytes = 0;  // to users; blocks kept for root are not free
   int64_t used_bytes = 0;  // without what is kept for root
-  uint64_t id = 0;         // the kernel's, of the file system that the path leads to; some have none
 };
 
 // statvfs, without allocating; false when it fails.

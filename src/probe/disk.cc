@@ -84,7 +84,7 @@ class DiskProbe final : public Probe {
       out.set(weighted_ms, totals.weighted_ms);
     }
     Space sum;
-    if (!space_.read(out.stamp_ns, sum)) {
+    if (!space_.read(sum)) {
       if (space_.misses_one())
         context_.note(
             "system_disk_space_* were empty at times: a local file system that was in the sums could not be read");

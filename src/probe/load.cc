@@ -1,8 +1,5 @@
 // Load average. sysinfo(2) has it for a fraction of the cost of /proc/loadavg, which is read where it
 // is not the kernel's own (a container manager may mount another file there).
-#include <optional>
-
-#include "base/units.h"
 #include "os/load.h"
 #include "probe/kit/make.h"
 #include "probe/system.h"
@@ -24,13 +21,8 @@ class LoadProbe final : public Probe {
       : context_(context), file_(context.roots.proc + "/loadavg"), by_call_(is_kernels_own_proc(file_.path())) {}
 
   void read(Reading& out) override {
-    // The kernel renews it every five seconds.
-    if (known_ && out.stamp_ns - stamp_ns_ < kReadAgainNs) return set_known(out, load1_hundredths, *known_);
-    stamp_ns_ = out.stamp_ns;
-    known_.reset();
     if (by_call_) {
-      known_ = load1_of_machine();
-      if (known_) out.set(load1_hundredths, *known_);
+      if (const auto load = load1_of_machine()) out.set(load1_hundredths, *load);
       return;
     }
     std::string_view text;
@@ -40,12 +32,8 @@ class LoadProbe final : public Probe {
 
  private:
   ProbeContext& context_;
-  static constexpr int64_t kReadAgainNs = kNsPerSec - 50 * kNsPerMs;
-
   KeptFile file_;
   bool by_call_;
-  std::optional<int64_t> known_;
-  int64_t stamp_ns_ = 0;
 };
 
 Status check(const Roots& roots) { return need_file(roots.proc + "/loadavg", kMountProcHint); }

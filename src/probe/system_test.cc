@@ -134,6 +134,9 @@ TEST(LoadProbe, ReadsTheFileOfAnotherTree) {
   ProbeBench bench(kLoadProbe, tree.roots());
   bench.tick();
   EXPECT_DOUBLE_EQ(bench.cell("system_load1"), 3.25);
+  tree.write("proc/loadavg", "3.31 0.05 0.02 4/90 5476\n");  // a level is that of its tick, however soon it comes
+  bench.tick();
+  EXPECT_DOUBLE_EQ(bench.cell("system_load1"), 3.31);
 }
 
 TEST(LoadProbe, TheCallSaysWhatTheFileSays) {

@@ -33,4 +33,11 @@ Status check_place(const std::string& path) {
   return ok();
 }
 
+bool leads_to_same_place(const std::string& one, const std::string& other) {
+  struct stat info {};
+  if (::stat(one.c_str(), &info) == 0) return !S_ISCHR(info.st_mode) && same_file(one, other);
+  const std::string first = output_target(one).value_or(one), second = output_target(other).value_or(other);
+  return last_part(first) == last_part(second) && same_file(parent_folder(first), parent_folder(second));
+}
+
 }  // namespace tacho

@@ -62,5 +62,7 @@ std::span<const SinkInfo> all_sinks();
 // known.
 Result<const SinkInfo*> find_sink(const std::string& destination, const SinkOptions& options);
 Result<std::unique_ptr<Sink>> open_sink(const std::string& destination, const SinkOptions& options);
+// Whether both lead to one file or pipe, however they are spelled, or are the same word.
+bool is_same_place(const std::string& one, const std::string& other);
 
 }  // namespace tacho

@@ -191,7 +191,9 @@ Result<std::unique_ptr<Sink>> open_store(const std::string& store_dir, Run& run,
     if (const Status opened = sink->open(); !opened) {
       sink->discard();  // half a run is none
       run.id.clear();
-      return with_hint(opened.error());
+      Error error = opened.error();
+      error.path = store_dir;  // its own is by a descriptor
+      return with_hint(std::move(error));
     }
     return std::unique_ptr<Sink>(std::move(sink));
   }

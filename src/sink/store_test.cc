@@ -187,6 +187,7 @@ TEST(Store, ADiskThatIsFullFromTheStartKeepsNoHalfRun) {
   const Status status = recording.open(disk.path());
   ASSERT_FALSE(status);
   EXPECT_TRUE(is_disk_full(status.error())) << status.error().message();
+  EXPECT_EQ(status.error().path, disk.path());  // none that only tacho itself can follow
   EXPECT_EQ(recording.run.id, "");
   std::filesystem::remove(disk.path() + "/fill");
   EXPECT_TRUE(std::filesystem::is_empty(disk.path()));

@@ -8,6 +8,7 @@
 #include "sink/bq_sink.h"
 #include "sink/files.h"
 #include "sink/metric_sink.h"
+#include "sink/output_place.h"
 #include "sink/spool_sink.h"
 
 namespace tacho {
@@ -133,7 +134,21 @@ Error unknown_extension(const std::string& destination) {
           "end its name in one of " + known_patterns() + ", or add --format csv or --format json"};
 }
 
+// Empty for what is no file.
+std::string path_of(const std::string& destination) {
+  if (destination == "-") return "/dev/stdout";
+  if (!scheme_of(destination).empty() || destination == kStderr) return {};
+  const SinkInfo* const sink = find_by_prefix(destination);
+  return sink == nullptr ? destination : destination.substr(sink->pattern.size());
+}
+
 }  // namespace
+
+bool is_same_place(const std::string& one, const std::string& other) {
+  if (one == other) return true;
+  const std::string path = path_of(one), second = path_of(other);
+  return !path.empty() && !second.empty() && leads_to_same_place(path, second);
+}
 
 std::span<const SinkInfo> all_sinks() { return kSinks; }
 

@@ -4,6 +4,9 @@
 // end (seconds, the clock of the wall), processes alive but for the root, their resident KiB with the root, and of the
 // ledger CPU seconds, processes started and ended, and KiB forked. Lasts until PID is gone.
 #include <dirent.h>
+#include <linux/kcmp.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -37,6 +40,11 @@ bool read_stat(int pid, Process& out) {
   return std::sscanf(after + 1,
                      " %c %d %*d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %lld %*d %lld %*u %lld",
                      &out.state, &out.parent, &out.session, &out.threads, &out.start, &out.pages) == 6;
+}
+
+// Between vfork and exec, however long that takes on a loaded machine, a child runs in its parent's memory.
+bool has_memory_of(const Process& child, int parent) {
+  return child.pages > 0 && syscall(SYS_kcmp, child.pid, parent, KCMP_VM, 0, 0) == 0;
 }
 
 double wall() { return static_cast<double>(tacho::burner::clock_ns(CLOCK_REALTIME)) * 1e-9; }
@@ -82,7 +90,8 @@ int main(int argc, char** argv) {
     for (const Process& process : all) {
       if (members.count(process.pid) == 0 || process.ended()) continue;
       if (process.pid != root) ++alive;
-      if (process.pid != root || with_root) pages += process.pages;
+      const bool shares = members.count(process.parent) != 0 && has_memory_of(process, process.parent);
+      if ((process.pid != root || with_root) && !shares) pages += process.pages;
     }
     known.swap(members);
     std::printf("%.4f %.4f %lld %lld %.6f %" PRId64 " %" PRId64 " %" PRId64 "\n", begin, wall(), alive,

@@ -87,7 +87,14 @@ class Options(Case):
             self.assertEqual((done.rc, "precious" in file.read()), (0, False))
 
     def test_output_twice_refuses(self):
-        self.refused(self.tacho("run", "-o", self.path("a.csv"), "-o", self.path("a.csv"), "--", "true"), "twice")
+        os.symlink("a.csv", self.path("link.csv"))
+        first = self.path("a.csv")
+        for other in (first, "./a.csv", self.path("link.csv"), "prom:./a.csv"):
+            with self.subTest(other=other):
+                self.refused(self.tacho("run", "-o", first, "-o", other, "--", "true", cwd=self.dir), "twice")
+        self.refused(self.tacho("run", "-o", "prom:new", "-o", "jobstats:./new", "--", "true", cwd=self.dir), "twice")
+        self.refused(self.tacho("run", "-f", "csv", "-o", "-", "-o", "/dev/stdout", "--", "true"), "twice")
+        self.assertEqual(self.tacho("run", "-q", "-f", "csv", "-o", "/dev/null", "-o", "prom:/dev/null", "-o", first, "--", "true").rc, 0)
 
     def test_store(self):
         store = self.path("elsewhere")
