@@ -72,13 +72,15 @@ class Pod(PodCase):
         self.assertEqual(len(self.rows()), 6)
 
     def test_markers_of_an_earlier_pod(self):
-        """The folder is a volume that outlives pods: the trainer is awaited, and its failure is one though its pid was marked before."""
+        """The folder is a volume that outlives pods: the trainer is awaited, its failure is one though its pid was marked before, and the old
+        log's rows are not its own, nor met rules of its."""
         self.db()
-        for name, text in [(f"{pid}.pid", "completed\n") for pid in range(2, 40)] + [(".tacho-launcher", "7 5\n")]:
+        old = [(".tacho-launcher", "7 5\n"), ("metrics.log", "accuracy=0.1\n" * 9)]
+        for name, text in [(f"{pid}.pid", "completed\n") for pid in range(2, 40)] + old:
             path = os.path.join(self.shared, name)
             self.write(path, text)
             os.utime(path, (time.time() - 3600,) * 2)
-        collector = self.collector(env={"TACHO_SIDECAR": "native"})
+        collector = self.collector("-stop-rule", "accuracy;0.5;less;1", env={"TACHO_SIDECAR": "native"})
         time.sleep(0.5)
         self.assertIsNone(collector.poll(), self.errors(collector))
         self.trainer("(echo loss=1; sleep 0.5; false)")

@@ -127,6 +127,11 @@ void Collector::read_source(int64_t now_ns, bool at_end) {
   source_changed_ = false;
   read_ns_ = now_ns + kSettleNs;
   if (!watch_) return;
+  if (trainer_->has_old_log()) {  // the trainer may truncate it, and its rows are no reason to stop this one
+    source_changed_ = true;
+    read_ns_ = now_ns + std::max(options_.poll_ns, kSettleNs);
+    return;
+  }
   if (source_) source_->hold();  // it is read later, when a report is due or the objective was seen
   // Also where rows get the time of their arrival: that is told by their number.
   const auto rows_matter = [&] {

@@ -12,7 +12,8 @@ namespace {
 
 // So many looks in vain before traces of a trainer are taken for its end.
 constexpr int kTraceLooks = 5;
-// The volume's clock need not be this machine's, and the first of a pod's containers begins later than its pid 1.
+// The volume's clock need not be this machine's, and a process's begin is known by the clock tick only. Nobody makes a
+// new pod of an old one in less time.
 constexpr int64_t kClockNs = 2 * kNsPerSec;
 
 }  // namespace
@@ -50,7 +51,7 @@ void Trainer::choose(const ProcessId& id, bool wrapped, const std::vector<Proces
   left_over_.reset();
   if (!waited_main_.gone && !options_.folder.empty()) {
     left_over_ = shared_file_version(marker_path(options_.folder, id.pid));
-    if (left_over_ && left_over_->written_ns >= begin_ns_of(id.start_time)) left_over_.reset();
+    if (left_over_ && left_over_->written_ns >= begin_ns_of(id.start_time) - kClockNs) left_over_.reset();
   }
   others_.clear();
   if (!options_.wait_all) return;

@@ -44,6 +44,8 @@ class Trainer {
   bool look();
   bool found() const { return main_.pid != 0 || vanished_; }
   bool wrapped() const { return wrapped_; }
+  // Nobody has begun yet, and the log there is an earlier pod's.
+  bool has_old_log() const { return !found() && !options_.evidence.empty() && is_left_over(options_.evidence); }
   bool search_again() const { return !found() || (!wrapped_ && looks_left_ > 0); }
   const ProcessId& main() const { return main_; }
   uint64_t generation() const { return generation_; }  // changes with the descriptors

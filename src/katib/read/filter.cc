@@ -151,6 +151,7 @@ Filter::Filter(Filter&&) noexcept = default;
 Filter& Filter::operator=(Filter&&) noexcept = default;
 Filter::~Filter() = default;
 void Filter::use_re2() { plain_.reset(); }
+const RunSequence* Filter::sequence() const { return plain_ && plain_->sequence() ? &*plain_->sequence() : nullptr; }
 
 Result<Filter> Filter::compile(const std::string& text, size_t number) {
   if (text == kDefaultFilter) return Filter(nullptr);
@@ -196,20 +197,13 @@ bool Filter::find_next(std::string_view line, size_t at, bool plain, FilterMatch
 // All matches from `at` on where no automaton is needed; none is empty. False when `visit` ended it. unknown: the rest,
 // from `at`, has to be searched in another way.
 bool Filter::find_sequences(std::string_view line, const Visit& visit, size_t& at, bool& unknown) const {
-  RunSequence::Places places;
-  const auto group = [&](size_t from) {
-    return trim_unicode(
-        line.substr(static_cast<size_t>(places[from]), static_cast<size_t>(places[from + 1] - places[from])));
-  };
-  FilterMatch match;
+  RunSequence::Match found;
   for (;;) {
-    const RunSequence::Found found = plain_->sequence()->find(line, at, places);
-    unknown = found == RunSequence::Found::unknown;
-    if (found != RunSequence::Found::yes) return true;
-    at = static_cast<size_t>(places[RunSequence::kTags]);
-    match.name = group(1);
-    match.value = group(3);
-    if (!visit(match)) return false;
+    const RunSequence::Found result = plain_->sequence()->find(line, line.data() + at, found);
+    unknown = result == RunSequence::Found::unknown;
+    if (result != RunSequence::Found::yes) return true;
+    at = static_cast<size_t>(found.end - line.data());
+    if (!visit({trim_unicode(found.first), trim_unicode(found.second), {}})) return false;
   }
 }
 

@@ -17,6 +17,7 @@ class RE2;
 namespace tacho {
 
 class PlainRegex;
+class RunSequence;
 
 // Used where no filter is given.
 extern const char* const kDefaultFilter;
@@ -50,6 +51,7 @@ class Filter {
   void use_re2();
   bool is_plain() const { return plain_ != nullptr; }
   const PlainRegex* plain() const { return plain_.get(); }
+  const RunSequence* sequence() const;  // null where an automaton is needed
   Filter(Filter&&) noexcept;
   Filter& operator=(Filter&&) noexcept;
   ~Filter();

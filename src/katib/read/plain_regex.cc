@@ -39,7 +39,7 @@ std::optional<RunSequence> PlainRegex::as_sequence() const {
         tags = static_cast<uint8_t>(tags | 1u << step.tag);
         ++at;
         continue;
-      case Step::Kind::match: return RunSequence::make(std::move(runs), tags);
+      case Step::Kind::match: return RunSequence::make(runs, tags);
       case Step::Kind::jump: return std::nullopt;
       case Step::Kind::letter: {
         const bool repeats = is_loop(at + 1) && program_[at + 2].letters == step.letters;

@@ -1,8 +1,5 @@
 #include "katib/read/run_sequence.h"
 
-#include <algorithm>
-#include <utility>
-
 namespace tacho {
 namespace {
 
@@ -12,17 +9,12 @@ bool share_a_letter(const RunSequence::Letters& a, const RunSequence::Letters& b
   return false;
 }
 
-void set_tags(uint8_t tags, int32_t place, RunSequence::Places& places) {
-  for (size_t i = 0; tags != 0; ++i, tags = static_cast<uint8_t>(tags >> 1))
-    if ((tags & 1) != 0) places[i] = place;
-}
-
 }  // namespace
 
 // A run that may be longer or shorter must not take what the next ones, up to the first that is needed, could take. And
 // a match has to begin with a run that is needed and repeats: whatever begins within one that failed fails, too.
-std::optional<RunSequence> RunSequence::make(std::vector<Run> runs, uint8_t tags_behind) {
-  if (runs.empty() || !runs[0].needed || !runs[0].repeats) return std::nullopt;
+std::optional<RunSequence> RunSequence::make(const std::vector<Run>& runs, uint8_t tags_behind) {
+  if (runs.empty() || runs.size() > kMostRuns || !runs[0].needed || !runs[0].repeats) return std::nullopt;
   for (size_t i = 0; i < runs.size(); ++i) {
     if (runs[i].needed && !runs[i].repeats) continue;
     for (size_t next = i + 1; next < runs.size(); ++next) {
@@ -31,50 +23,73 @@ std::optional<RunSequence> RunSequence::make(std::vector<Run> runs, uint8_t tags
     }
   }
   RunSequence out;
-  out.runs_ = std::move(runs);
-  out.tags_behind_ = tags_behind;
+  out.runs_ = runs.size();
+  for (size_t i = 0; i <= runs.size(); ++i) {
+    const uint8_t tags = i < runs.size() ? runs[i].tags_before : tags_behind;
+    for (size_t tag = 0; tag < kTags; ++tag)
+      if ((tags >> tag & 1) != 0) out.tags_[tag] = static_cast<uint8_t>(i);
+    if (i == runs.size()) break;
+    out.needed_[i] = runs[i].needed;
+    out.repeats_[i] = runs[i].repeats;
+    for (size_t letter = 0; letter < runs[i].letters.size(); ++letter)
+      if (runs[i].letters[letter]) out.takers_[letter] = static_cast<uint16_t>(out.takers_[letter] | 1u << i);
+  }
   return out;
 }
 
-// The end of a match that begins here, or where it went wrong with `first_end` set; null: it is a match.
-const char* RunSequence::try_at(const char* at, const char* text, const char* end, Places& places,
-                                const char*& first_end) const {
-  for (const Run& run : runs_) {
-    if (run.tags_before != 0) set_tags(run.tags_before, static_cast<int32_t>(at - text), places);
-    const Letters& letters = run.letters;
-    const auto takes = [&](const char* place) {
-      return place < end && letters[static_cast<unsigned char>(*place) & 0x7f];
-    };
+RunSequence::Match RunSequence::match_of(const Places& places) const {
+  const auto group = [&](size_t begin) {
+    const char* const at = places[tags_[begin]];
+    return std::string_view(at, static_cast<size_t>(places[tags_[begin + 1]] - at));
+  };
+  return {group(1), group(3), places[runs_]};
+}
+
+// Where it went wrong; null: it is a match.
+const char* RunSequence::try_at(const char* at, const char* end, Places& places) const {
+  unsigned bit = 1;
+  for (size_t run = 0; run < runs_; ++run, bit <<= 1) {
     const char* const begin = at;
-    if (takes(at)) ++at;
-    else if (run.needed) return at;
-    if (run.repeats && at != begin)
-      while (takes(at)) ++at;
-    if (&run == runs_.data()) first_end = at;
+    places[run] = at;
+    if (at < end && (takers(*at) & bit) != 0) ++at;
+    if (at == begin) {
+      if (needed_[run]) return at;
+    } else if (repeats_[run]) {
+      while (at < end && (takers(*at) & bit) != 0) ++at;
+    }
   }
-  set_tags(tags_behind_, static_cast<int32_t>(at - text), places);
-  places[kTags] = static_cast<int32_t>(at - text);
+  places[runs_] = at;
   return nullptr;
 }
 
-RunSequence::Found RunSequence::find(std::string_view ascii, size_t from, Places& places) const {
-  const char* const text = ascii.data();
-  const char* const end = text + ascii.size();
-  const Letters& first = runs_[0].letters;
+RunSequence::Found RunSequence::find(std::string_view ascii, const char* from, Match& match) const {
+  const char* const end = ascii.data() + ascii.size();
   size_t wasted = 0;
   const size_t most_wasted = 4 * ascii.size() + 256;
-  for (const char* at = text + from;;) {
-    while (at < end && !first[static_cast<unsigned char>(*at) & 0x7f]) ++at;
+  Places places;
+  for (const char* at = from;;) {
+    while (at < end && (takers(*at) & 1) == 0) ++at;
     if (at == end) return Found::no;
-    places.fill(-1);
-    places[0] = static_cast<int32_t>(at - text);
-    const char* first_end = at;
-    const char* const stopped = try_at(at, text, end, places, first_end);
-    if (stopped == nullptr) return Found::yes;
-    at = first_end;
-    wasted += static_cast<size_t>(stopped - first_end) + 1;
+    const char* const stopped = try_at(at, end, places);
+    if (stopped == nullptr) return match = match_of(places), Found::yes;
+    while (at < stopped && (takers(*at) & 1) != 0) ++at;
+    wasted += static_cast<size_t>(stopped - at) + 1;
     if (wasted > most_wasted) return Found::unknown;
   }
+}
+
+// A match that has the letter in its first run begins where that run does: behind a letter that no run takes, over
+// which no match reaches, or where the search does.
+RunSequence::Found RunSequence::find_around(const char* at, const char* from, const char* end, Match& match) const {
+  const char* begin = at;
+  if ((takers(*at) & 1) == 0) return Found::unknown;
+  while (begin > from && (takers(begin[-1]) & 1) != 0) --begin;
+  if (begin > from && takers(begin[-1]) != 0) return Found::unknown;
+  Places places;
+  if (try_at(begin, end, places) == nullptr) return match = match_of(places), Found::yes;
+  while (at < end && (takers(*at) & 1) != 0) ++at;
+  match.end = at;
+  return Found::no;
 }
 
 }  // namespace tacho

@@ -20,21 +20,34 @@ class RunSequence {
     bool needed = true, repeats = false;
     uint8_t tags_before = 0;  // a bit for each tag that is set where the run begins
   };
-  using Places = std::array<int32_t, kTags + 1>;  // the tags, and the end
+  struct Match {
+    std::string_view first, second;  // the groups
+    const char* end = nullptr;
+  };
 
   // Nothing where it would have to be read by an automaton. `tags_behind`: those behind the last run.
-  static std::optional<RunSequence> make(std::vector<Run> runs, uint8_t tags_behind);
+  static std::optional<RunSequence> make(const std::vector<Run>& runs, uint8_t tags_behind);
 
   enum class Found { no, yes, unknown };
   // The first match at or behind `from`. unknown: it takes too long this way, since a failed try reads far ahead.
-  Found find(std::string_view ascii, size_t from, Places& places) const;
+  Found find(std::string_view ascii, const char* from, Match& match) const;
+  // The match that the letter at `at` is part of, in [from, end), where a search may begin at `from`. no: there is
+  // none, and match.end is set to where a search may go on. unknown: what stands before `at` has to be read for that.
+  Found find_around(const char* at, const char* from, const char* end, Match& match) const;
 
  private:
-  RunSequence() = default;
-  const char* try_at(const char* at, const char* text, const char* end, Places& places, const char*& first_end) const;
+  static constexpr size_t kMostRuns = 16;
+  using Places = std::array<const char*, kMostRuns + 1>;  // where each run begins, and the end
 
-  std::vector<Run> runs_;
-  uint8_t tags_behind_ = 0;
+  RunSequence() = default;
+  unsigned takers(char letter) const { return takers_[static_cast<unsigned char>(letter)]; }
+  const char* try_at(const char* at, const char* end, Places& places) const;
+  Match match_of(const Places& places) const;
+
+  std::array<uint16_t, 256> takers_{};  // for each letter a bit for each run that takes it
+  std::array<uint8_t, kTags> tags_{};   // for each tag the run where it is set
+  std::array<bool, kMostRuns> needed_{}, repeats_{};
+  size_t runs_ = 0;
 };
 
 }  // namespace tacho

@@ -2,12 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "katib/read/filter.h"
 #include "katib/read/plain_regex.h"
+#include "katib/read/readers.h"
+#include "support/temp_dir.h"
 
 namespace tacho {
 namespace {
@@ -21,7 +24,7 @@ std::string found_by(Filter& filter, std::string_view line) {
   return text;
 }
 
-bool is_sequence(const Filter& filter) { return filter.is_plain() && filter.plain()->sequence().has_value(); }
+bool is_sequence(const Filter& filter) { return filter.sequence() != nullptr; }
 
 // Two groups of classes, and classes between them, each any number of times.
 std::string random_sequence(std::mt19937& random) {
@@ -38,6 +41,12 @@ std::string random_sequence(std::mt19937& random) {
          part(1);
 }
 
+std::string random_text(std::mt19937& random, std::string_view letters, size_t most) {
+  std::string text;
+  for (size_t size = random() % most; size > 0; --size) text += letters[random() % letters.size()];
+  return text;
+}
+
 TEST(RunSequence, FindsWhatRe2Finds) {
   std::mt19937 random(23);
   const std::string letters = "aab==1. \t-+:c";
@@ -50,8 +59,7 @@ TEST(RunSequence, FindsWhatRe2Finds) {
     ++sequences;
     slow->use_re2();
     for (int j = 0; j < 20; ++j) {
-      std::string line;
-      for (size_t size = random() % 24; size > 0; --size) line += letters[random() % letters.size()];
+      const std::string line = random_text(random, letters, 24);
       const std::string expected = found_by(*slow, line);
       ASSERT_EQ(found_by(*fast, line), expected) << text << " in " << line;
       matches += !expected.empty();
@@ -59,6 +67,48 @@ TEST(RunSequence, FindsWhatRe2Finds) {
   }
   EXPECT_GT(sequences, 300);
   EXPECT_GT(matches, 1'000);
+}
+
+// The reader looks only round the metrics' names, wherever in a match, a run or behind another match they stand.
+TEST(RunSequence, RoundNamesAreTheMatchesThatRe2Finds) {
+  std::mt19937 random(29);
+  TempDir folder;
+  const std::vector<std::string> filters{R"((\w+)=([-+0-9.eE]+))", R"(([ab]+)[=:]+([1.]*))", R"((\w+):\s*(\d+))",
+                                         R"(([a=]+)\s*:?([-b1]+)a?)"};
+  const std::vector<std::string> words{"a=1", "ab: 1", "b=", "aab", "a", "ab=.1", "1", ":", "-", " ", "\t", "="};
+  int sequences = 0, rows = 0;
+  for (int i = 0; i < 200; ++i) {
+    const std::string text = i % 5 == 4 ? random_sequence(random) : filters[static_cast<size_t>(i % 5)];
+    auto slow = Filter::compile(text, 1);
+    ASSERT_TRUE(slow) << text;
+    if (!is_sequence(*slow)) continue;
+    ++sequences;
+    slow->use_re2();
+    ReaderOptions options;
+    options.filters = {text};
+    options.metrics = {"a", "ab", "b" + random_text(random, "aab1=", 3)};
+    std::string log, expected, got;
+    for (int lines = 0; lines < 20; ++lines) {
+      std::string line;
+      for (size_t more = random() % 12; more > 0; --more) line += words[random() % words.size()];
+      log += line + "\n";
+      slow->find_all(line, [&](const FilterMatch& match) {
+        const bool wanted =
+            std::find(options.metrics.begin(), options.metrics.end(), match.name) != options.metrics.end();
+        if (wanted && !match.value.empty()) expected.append(match.name).append("<").append(match.value).append(">");
+        return true;
+      });
+    }
+    spill(folder / "log", log);
+    auto reader = make_text_reader(folder / "log", options);
+    ASSERT_TRUE(reader);
+    ASSERT_TRUE((*reader)->read(true, 1'000, [&](const RowView& row) {
+      got.append(row.name).append("<").append(row.value).append(">"), ++rows;
+    }));
+    ASSERT_EQ(got, expected) << text << " in\n" << log;
+  }
+  EXPECT_GT(sequences, 100);
+  EXPECT_GT(rows, 500);
 }
 
 TEST(RunSequence, UsualFiltersAreSome) {
@@ -76,8 +126,8 @@ TEST(RunSequence, ReadingFarAheadInVainIsGivenUp) {
   ASSERT_TRUE(fast && is_sequence(*fast));
   std::string line;
   for (int i = 0; i < 200'000; ++i) line += "ab";
-  RunSequence::Places places{};
-  EXPECT_EQ(fast->plain()->sequence()->find(line, 0, places), RunSequence::Found::unknown);
+  RunSequence::Match match;
+  EXPECT_EQ(fast->sequence()->find(line, line.data(), match), RunSequence::Found::unknown);
   EXPECT_EQ(found_by(*fast, line), "");
   EXPECT_EQ(found_by(*fast, line + " ab= " + line), "<a,=>");
 }

@@ -12,6 +12,7 @@
 #include "katib/read/needles.h"
 #include "katib/read/plain_regex.h"
 #include "katib/read/readers.h"
+#include "katib/read/value_rule.h"
 
 namespace tacho {
 namespace {
@@ -90,7 +91,7 @@ class TextReader final : public LineReader {
       return true;
     };
     if (ascii && filters_.size() == 1 && filters_[0].is_plain()) {
-      if (find_near_names(line, found, std::cref(visit))) return true;
+      if (find_near_names(line, found, visit)) return true;
       line_matches_ = matches;
       return false;
     }
@@ -113,14 +114,24 @@ class TextReader final : public LineReader {
 
   // A match that counts holds a metric's name: only what lies round these is searched. A name of a metric without such
   // a place is none.
-  bool find_near_names(std::string_view line, const char* found, const Filter::Visit& visit) {
+  template <class Visit>
+  bool find_near_names(std::string_view line, const char* found, const Visit& visit) {
     const char* const end = line.data() + line.size();
     for (const char *at = found, *from = line.data(); at != nullptr && at < end; at = scan_.next(from)) {
-      const PlainRegex* plain = filters_[0].plain();
-      const std::string_view part =
-          plain == nullptr ? std::string_view(from, static_cast<size_t>(end - from)) : plain->part_round(at, from, end);
-      if (!filters_[0].find_all(part, visit, true)) return false;
-      from = std::max(part.data() + part.size(), at + 1);
+      const RunSequence* const sequence = filters_[0].sequence();
+      RunSequence::Match match;
+      const auto result = sequence ? sequence->find_around(at, from, end, match) : RunSequence::Found::unknown;
+      if (result != RunSequence::Found::unknown) {
+        if (result == RunSequence::Found::yes && !visit({trim_unicode(match.first), trim_unicode(match.second), {}}))
+          return false;
+        from = match.end;
+      } else {
+        const PlainRegex* const plain = filters_[0].plain();
+        const std::string_view part = plain == nullptr ? std::string_view(from, static_cast<size_t>(end - from))
+                                                       : plain->part_round(at, from, end);
+        if (!filters_[0].find_all(part, std::cref(visit), true)) return false;
+        from = std::max(part.data() + part.size(), at + 1);
+      }
       if (from >= end) break;
     }
     return true;
