@@ -8,9 +8,10 @@ import signal
 import socket
 import subprocess
 import time
+import unittest
 
 from stored_runs import make_run
-from support import IS_ROOT, TACHO, Case, Table, burner, can, children_of, until
+from support import IS_ROOT, SANITIZED, TACHO, Case, Table, burner, can, children_of, until
 
 
 class Store(Case):
@@ -186,6 +187,17 @@ class Store(Case):
             # The list of processes is written once more at the end, whole: then nothing is lost.
             self.assertIn(told, (0, 1) if name == "processes.csv" and not is_whole else (0,) if is_header else (1,), (name, text, done))
         self.assertLessEqual({"marks.csv", "processes.csv", "devices.csv", "metrics.csv", "a.csv", "b.jsonl", "c.html"}, seen)
+
+    @unittest.skipIf(SANITIZED, "nothing to be seen of a sanitizer's own calls")
+    def test_run_json_is_renewed_in_place(self):
+        """Whatever columns are on by default, a row overwrites what changes and does not replace the file."""
+        if not can("strace", "-V"):
+            self.skipTest("no strace here")
+        done = self.tacho("-qq", "-o", self.path("trace"), "-e", "trace=pwrite64,renameat2", TACHO, "run", "-q", "-i", "50ms", "--", "sleep", "0.9", program="strace")
+        self.assertEqual(done.rc, 0, done)
+        calls = [line.split("(")[0] for line in self.read("trace").splitlines()]
+        run, table = self.the_run()
+        self.assertGreater(calls.count("pwrite64") - calls.count("renameat2"), len(table.rows) // 2, calls)
 
     def test_a_store_that_is_not_there_is_said_however_quiet(self):
         done = self.tacho("run", "-q", "--", "true", env={"XDG_STATE_HOME": "/proc/no/such/place"})

@@ -80,6 +80,15 @@ class Verdict(Case):
             self.assertIn("no column that tells", text)
             self.assertNotIn("too few", text)
 
+    def test_rows_without_the_number_of_cores_are_not_certain(self):
+        """A file of rows does not tell how many cores there were: all of them may have been busy."""
+        names = ["timestamp", "process_cpu_usage", "process_threads", *(f"cgroup_pressure_{what}" for what in ("cpu_some", "io_some", "memory_full")),
+                 *(f"process_waits_{what}" for what in ("cpu", "disk", "network", "lock", "child", "pipe", "sleep", "gpu", "idle", "other"))]
+        rows = "".join(f"{100 + i},4,4,0,0,0,4,0,0,0,0,0,0,0,0,0\n" for i in range(20))
+        why = json.loads(self.tacho("why", self.write("rows.csv", ",".join(names) + "\n" + rows), "--json").out)
+        self.assertNotEqual(why["confidence"], "high", why)
+        self.assertTrue(any("cores" in one for one in why["missing"]), why)
+
     def test_energy_is_there_with_nulls(self):
         self.record("sleep", seconds="0.1", options=("--carbon-intensity", "300"))
         energy = json.loads(self.tacho("show", "last", "--json").out)["energy"]
@@ -103,3 +112,7 @@ class Verdict(Case):
                 self.assertIn(probe, names)
         for entry in costs:
             self.assertGreaterEqual(entry["us"], 0)
+        us = {entry["probe"]: entry["us"] for entry in costs}
+        with open("/proc/meminfo", encoding="ascii") as file:
+            if "SwapTotal:             0 kB" in file.read():  # then a tick leaves the file unread, which takes fifty times as long
+                self.assertLess(us["swap"], us["vmstat"])

@@ -28,18 +28,18 @@ NewPids::NewPids(const std::string& proc)
       reliable_(is_kernels_own_proc(loadavg_.path()) && is_kernels_own_proc(proc + "/stat")) {}
 
 // Whether the numbers given since the older mark are those behind it, and few enough to be asked for one by one.
-bool NewPids::in_order(const Mark& now, int64_t threads, ReadBuffer& buffer) {
+bool NewPids::in_order(const Mark& now, int64_t threads) const {
   if (older_.last_pid < 0 || now.last_pid < older_.last_pid || now.forks < older_.forks) return false;
   if (now.last_pid - older_.last_pid > std::max(kFewNumbers, kNumbersPerProcess * processes_)) return false;
-  std::string_view text;
-  int64_t pid_max = 0;
-  if (!pid_max_.read(buffer, text) || !Scanner(text).number(pid_max)) return false;
   // With so many started, the numbers may have gone round.
-  return now.forks - older_.forks + threads + kReservedPids < pid_max;
+  return now.forks - older_.forks + threads + kReservedPids < most_;
 }
 
 // All, and whether they stand where a reading may begin at a number.
-void NewPids::list_all(int proc_fd, std::vector<pid_t>& pids) {
+void NewPids::list_all(int proc_fd, ReadBuffer& buffer, std::vector<pid_t>& pids) {
+  std::string_view text;
+  // Hardly anybody changes it, and to ask costs more than all else of a tick here.
+  if (!pid_max_.read(buffer, text) || !Scanner(text).number(most_)) most_ = 0;
   NumericEntries entries(proc_fd);
   int64_t place = -1, shift = -1;
   bool regular = true;
@@ -75,9 +75,9 @@ bool NewPids::collect(int proc_fd, ReadBuffer& buffer, int64_t forks, int64_t no
     load = parse_loadavg(text);
     now.last_pid = load.last_pid > 0 && load.last_pid < INT32_MAX && forks > 0 ? load.last_pid : -1;
   }
-  const bool some = !all && now.last_pid > 0 && in_order(now, load.threads, buffer);
+  const bool some = !all && now.last_pid > 0 && in_order(now, load.threads);
   const bool few = now.last_pid - older_.last_pid <= kNumbersPerReading;
-  if (!some) list_all(proc_fd, pids);
+  if (!some) list_all(proc_fd, buffer, pids);
   else if (few || !list_between(proc_fd, older_.last_pid, now.last_pid, pids))
     for (int64_t pid = older_.last_pid + 1; pid <= now.last_pid; ++pid) pids.push_back(static_cast<pid_t>(pid));
   if (now.last_pid < 0) {

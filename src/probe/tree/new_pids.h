@@ -28,14 +28,15 @@ class NewPids {
   struct Mark {
     int64_t last_pid = -1, forks = 0, stamp_ns = 0;
   };
-  bool in_order(const Mark& now, int64_t threads, ReadBuffer& buffer);
-  void list_all(int proc_fd, std::vector<pid_t>& pids);
+  bool in_order(const Mark& now, int64_t threads) const;
+  void list_all(int proc_fd, ReadBuffer& buffer, std::vector<pid_t>& pids);
   bool list_between(int proc_fd, int64_t older, int64_t newest, std::vector<pid_t>& pids) const;
 
   KeptFile loadavg_, pid_max_;
   bool reliable_;
   Mark older_, newer_;     // a second apart at least; numbers behind the older one are looked at
   int64_t processes_ = 0;  // when all were listed
+  int64_t most_ = 0;       // numbers there are, at that time; 0: not known
   int64_t shift_ = -1;     // of the place of a process in the list of all, from its number; −1: there is none
 };
 

@@ -192,6 +192,7 @@ class ProcessTree final : public JobPids {
   std::vector<Member> members_;   // sorted by pid
   std::vector<Member> vanished_;  // gone in this tick, not settled yet
   std::vector<pid_t> found_, excluded_, listed_, before_, candidates_;
+  std::vector<pid_t> strangers_;  // of the candidates, sorted: in another session than the root's
   NewPids numbers_;
   std::vector<Reaped> reaped_;  // by tacho, since the last tick
   std::string cgroup_folder_;

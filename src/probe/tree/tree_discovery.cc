@@ -123,10 +123,20 @@ bool ProcessTree::is_child(const Member& read, pid_t parent) {
 void ProcessTree::search_numbers(int64_t forks, int64_t now_ns, bool again) {
   if (!again) {
     const bool all = tick_ - listed_all_tick_ >= kListAllTicks || context_.facts.closing;
-    if (numbers_.collect(proc_fd_.get(), context_.buffer, forks, now_ns, all, candidates_)) listed_all_tick_ = tick_;
+    if (numbers_.collect(proc_fd_.get(), context_.buffer, forks, now_ns, all, candidates_)) {
+      listed_all_tick_ = tick_;
+      strangers_.clear();
+    }
   }
+  // Nobody enters a session but by being born in it, and a number among the new ones is not given twice: who was seen
+  // in another session stays a stranger.
+  before_.swap(strangers_);
+  strangers_.clear();
   for (const pid_t pid : candidates_) {
-    const bool in_session = root_session_ != 0 && ::getsid(pid) == root_session_;
+    const bool known = has_children_files_ && std::binary_search(before_.begin(), before_.end(), pid);
+    const pid_t session = root_session_ == 0 || known ? -1 : ::getsid(pid);
+    const bool in_session = session == root_session_ && session > 0;
+    if (known || (session > 0 && !in_session)) strangers_.push_back(pid);
     if (!in_session && has_children_files_) continue;
     // The clock of a process is asked by its own number only, not by that of a thread.
     if (find(pid) != nullptr || process_cpu_ns(pid) < 0) continue;
