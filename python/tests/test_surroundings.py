@@ -221,6 +221,33 @@ def test_mark_of_a_signals_handler(python):
         """, timeout=20)
 
 
+def test_exception_of_a_signals_handler(python, tmp_path):
+    """While the agent starts: it passes, and nothing records on."""
+    slow = tmp_path / "slow"
+    slow.write_text(f"#!/bin/sh\nsleep 0.5\nexec {tacho.find_program()} \"$@\"\n")
+    slow.chmod(0o755)
+    done = python("""
+        import os, signal, tacho
+        def late(*_):
+            raise TimeoutError("mine")
+        signal.signal(signal.SIGALRM, late)
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        try:
+            tacho.track().start()
+        except TimeoutError as error:
+            print(error)
+        from tacho.resource_tracker import ResourceTracker
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        try:
+            ResourceTracker().start()
+        except TimeoutError as error:
+            print(error)
+        os.environ.pop("TACHO_BIN")
+        print(tacho.runs()[0].state, len(os.listdir("/proc/self/fd")) < 8)
+        """, env={**os.environ, "TACHO_BIN": str(slow)})
+    assert done.stdout == "mine\nmine\nfinished True\n"
+
+
 def test_closed_standard_streams(python, tmp_path):
     python(f"""
         import os

@@ -2,6 +2,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -243,6 +244,23 @@ class Detached(Case):
         children = [int(row["process_children"]) for row in self.rows(lines[0])]
         self.assertLessEqual(sum(count > 0 for count in children), 3, children)
         self.do(target, "[os.wait() for _ in range(2)]")
+
+    def test_the_starter_is_no_member(self):
+        """In its first milliseconds it is called tacho; another tacho of the job's is a member."""
+        folder = self.path("own")
+        os.mkdir(folder)
+        shutil.copy2(shutil.which("dash") or "/bin/sh", os.path.join(folder, "tacho"))  # a tacho that is slow to begin
+        for name in ("attach", "run"):
+            with open(os.path.join(folder, name), "w", encoding="ascii") as file:
+                file.write("sleep 0.4 & wait\nexit\n")
+        target = self.target(f"import subprocess, time\nbegin = lambda *words: subprocess.Popen(['./tacho', *words], cwd={folder!r})\n")
+        for words, expected in ((("attach", "--detach"), 0), (("run", "--", "x", "attach", "--detach"), 2), (("attach", "--pid"), 2)):
+            self.do(target, f"child = begin(*{words!r})")
+            self.do(target, "time.sleep(0.05)")
+            line = self.detach(target.pid, "-i", "50ms", "--store", self.path("-".join(words)))
+            self.do(target, "child.wait()")
+            self.assertEqual(self.tacho("stop", line["folder"]).rc, 0)
+            self.assertEqual(max(int(row["process_children"]) for row in self.rows(line)), expected, words)
 
     def test_agents_inside_a_run(self):
         """tacho run adopts the orphans of its job, and the agent of a run inside it is one."""

@@ -41,6 +41,18 @@ class Store(Case):
         process.wait(30)
         self.assertEqual(self.the_run()[0]["state"], "failed")
 
+    def test_what_the_end_of_a_quiet_run_costs(self):
+        """Who started it waits for its end, and a store may have a hundred thousand runs."""
+        if SANITIZED or not can("strace", "-V"):
+            self.skipTest("no strace here")
+        trace = self.path("trace")
+        subprocess.run(["strace", "-qq", "-y", "-o", trace, "-e", "trace=getdents64,renameat2", TACHO, "run", "-q", "--", "true"],
+                       env=self.environment(), check=True)
+        calls = self.read(trace).splitlines()
+        self.assertFalse([call for call in calls if call.startswith("getdents64") and f"<{self.store}>" in call])
+        self.assertLessEqual(sum("run.json" in call for call in calls), 2, calls)  # once begun, once ended
+        self.assertEqual(self.the_run()[0]["state"], "finished")
+
     def check_after_kill(self, folder, killed_at, interval_s):
         """run.json parses, every row but a torn last one is whole, and at most about one tick is missing."""
         with open(os.path.join(folder, "run.json"), encoding="utf-8") as file:

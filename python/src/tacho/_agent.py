@@ -97,6 +97,14 @@ class Agent:
             pass
 
 
+class Interrupted(BaseException):
+    """A signal's handler raised `by` while the agent started; an OSError of its is none of ours."""
+
+    def __init__(self, by: BaseException) -> None:
+        super().__init__(by)
+        self.by = by
+
+
 class _Process:
     """Of /proc/PID/stat; all is empty when there is none."""
 
@@ -151,13 +159,13 @@ def _run(words: List[str], environ: Dict[str, str]) -> Tuple[bytes, bytes, int]:
     """stdout, stderr and status, by posix_spawn: subprocess takes longer to import than the program to start."""
     import signal
 
-    out_read, out_write = os.pipe()
+    out_read, out_write = _pipe()
     try:
-        err_read, err_write = os.pipe()
-    except OSError as error:
+        err_read, err_write = _pipe()
+    except TachoError:
         os.close(out_read)
         os.close(out_write)
-        raise TachoError(f"cannot start tacho: {error.strerror}") from error
+        raise
     pid = 0
     try:
         pid = os.posix_spawn(
@@ -178,6 +186,13 @@ def _run(words: List[str], environ: Dict[str, str]) -> Tuple[bytes, bytes, int]:
         os.close(out_write)
         os.close(err_write)
     return _listen(pid, out_read, err_read)
+
+
+def _pipe() -> Tuple[int, int]:
+    try:
+        return os.pipe()
+    except OSError as error:
+        raise TachoError(f"cannot start tacho: {error.strerror}; see ulimit -n") from error
 
 
 def _listen(pid: int, out: int, err: int) -> Tuple[bytes, bytes, int]:
@@ -210,15 +225,17 @@ def _listen(pid: int, out: int, err: int) -> Tuple[bytes, bytes, int]:
                 if not data:
                     poll.unregister(end)
                     is_open.discard(end)
-        except KeyboardInterrupt as error:
-            interrupted = error  # the line is a moment away; without it nobody would end the agent
+        except BaseException as error:  # of a signal's handler, mostly: the line is a moment away, and without it
+            if interrupted is not None:  # nobody would end the agent
+                break
+            interrupted = error
     os.close(out)
     os.close(err)
     late = bool(is_open) and ended is None
     status = ended if ended is not None else _status(pid, 0)
     if interrupted is not None:
         _forget(heard[out])
-        raise interrupted
+        raise Interrupted(interrupted)
     if late:
         raise TachoError(f"tacho attach did not start within {_START_SECONDS:g} s; is the run store on a dead network drive?")
     return heard[out], heard[err], status or 0

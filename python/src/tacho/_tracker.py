@@ -63,6 +63,8 @@ class Tracker:
             return self
         try:
             elsewhere = self._begin()
+        except _agent.Interrupted as interrupted:
+            raise interrupted.by from None
         except (TachoError, OSError) as error:
             if self._strict:
                 raise error if isinstance(error, TachoError) else TachoError(str(error)) from error

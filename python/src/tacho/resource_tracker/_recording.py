@@ -90,8 +90,10 @@ class AgentRecording(Recording):
             if self._agent.folder is None:
                 self._agent.end()
                 raise TachoError("there is no place for temporary files; set TMPDIR")
-        except BaseException:
+        except BaseException as error:
             _options.remove_folder(self._place, self.owner)
+            if isinstance(error, _agent.Interrupted):
+                raise error.by from None
             raise
         self.started = self._agent.started
         self._run = Run(self._agent.folder)
