@@ -19,11 +19,15 @@ SinkOptions sink_options(const Settings& settings) {
 }
 
 Status Outputs::open(const Settings& settings, const SinkOptions& options, std::unique_ptr<Sink> service) {
-  // A misspelt one leaves not even an empty file of the others.
-  for (const std::string& destination : settings.outputs)
-    if (const auto sink = find_sink(destination, options); !sink) return sink.error();
   // The spool comes first: a row is there before it is anywhere else.
   if (service) outputs_.push_back({.sink = std::move(service)});
+  // A misspelt one leaves not even an empty file of the others.
+  for (const std::string& destination : settings.outputs) {
+    if (const auto sink = find_sink(destination, options); !sink) {
+      discard();
+      return sink.error();
+    }
+  }
   for (auto at = settings.outputs.begin(); at != settings.outputs.end(); ++at) {
     const std::string& destination = *at;
     const auto same = [&](const std::string& before) { return is_same_place(before, destination); };
