@@ -9,7 +9,7 @@ import time
 from bigquery import Cloud
 from part_delivery import kill
 from support import Case, deliverers, marked_pids, until
-from test_monitor import METADATA, TASK
+from monitored import METADATA, TASK
 
 ACTIONS = [{"status": 500}, {"status": 503}, {"status": 429}, {"reset": "start"}, {"reset": "body"}, {"reset": "answer"}, {"half_close": True},
            {"delay_s": 0.5}, {"status": 200, "body": "<html>"}, {"status": 403, "code": "rateLimitExceeded"}]

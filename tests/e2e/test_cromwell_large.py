@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 from support import SANITIZED, highest_kib
-from test_cromwell import GENOTYPE, HERE, PAPI, Cromwell
+from cromwell_case import GENOTYPE, HERE, PAPI, Cromwell
 
 
 class Large(Cromwell):

@@ -5,7 +5,7 @@ import shutil
 
 from bigquery import BigQuery, crc32c, metrics_record, runtime_record
 from support import until
-from test_ownership import ROWS, Ownership, tree
+from ownership_case import ROWS, Ownership, tree
 
 HEADER = "timestamp,a"
 

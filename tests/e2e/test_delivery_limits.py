@@ -6,7 +6,7 @@ import shutil
 import time
 
 from support import SANITIZED, until
-from test_delivery import Delivery
+from delivery_case import Delivery
 
 
 class Limits(Delivery):

@@ -13,7 +13,7 @@ import sys
 import termios
 import time
 
-from support import IS_ROOT, TACHO, Case, can, marked_pids, process_state, program_among, until
+from support import IS_ROOT, TACHO, Case, can, marked_pids, process_state, program_among
 
 PREFIX = "tacho run -q --no-store -i 100ms -- "
 SHELLS = {"bash": ["bash", "--norc", "--noediting", "-i"], "dash": ["dash", "-i"],

@@ -6,12 +6,11 @@ import os
 import random
 import signal
 import sqlite3
-import subprocess
 import time
 import unittest
 
 import support
-from katib_pod import KATIB, ZERO, PodCase, sleep_until_row
+from katib_pod import ZERO, PodCase, sleep_until_row
 from tcp_faults import TcpFaults
 
 # So many rows, some a millisecond apart, each with its own number.

@@ -9,7 +9,6 @@ import subprocess
 import threading
 import time
 import unittest
-import zlib
 
 import support
 from grpc_double import GrpcDouble

@@ -1,13 +1,12 @@
 """Early stopping: rules met, marker, the whole tree ended, rows before status, exit 0."""
 import os
 import signal
-import subprocess
 import time
 import unittest
 
 import support
 from grpc_double import GrpcDouble
-from katib_pod import PodCase, sleep_until_row
+from katib_pod import PodCase
 
 RULE = ("-stop-rule", "accuracy;0.5;less;4")
 # Falls below the rule at once, then would go on for ever.

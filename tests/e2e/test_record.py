@@ -98,8 +98,7 @@ class Processes(Record):
         code = "import os,time\nopen('pid','w').write(str(os.getpid()))\ne=time.process_time()+0.25\nwhile time.process_time()<e: pass\nos.kill(os.getpid(),9)"
         self.write("orphan.py", code)
         done, run, _ = self.tracked("sh", "-c", f"({sys.executable} -S {self.path('orphan.py')} &) ; until [ -s pid ]; do sleep 0.05; done; "
-                                    "while kill -0 $(cat pid) 2>/dev/null; do sleep 0.05; done",
-                                    options=("-i", "20"))
+                                    "while kill -0 $(cat pid) 2>/dev/null; do sleep 0.05; done", options=("-i", "20"))
         rows = self.processes()
         self.check_sum(rows, run)
         orphan = [row for row in rows if row["exit"] == "signal 9"]

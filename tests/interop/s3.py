@@ -24,7 +24,10 @@ import run as runner  # noqa: E402
 import s3_expiry  # noqa: E402
 import s3_servers  # noqa: E402
 import s3_service  # noqa: E402
+import delivery_case  # noqa: E402
 import test_delivery  # noqa: E402
+import test_delivery_finish  # noqa: E402
+import test_delivery_manners  # noqa: E402
 import test_delivery_process  # noqa: E402
 from common import started  # noqa: E402
 
@@ -37,9 +40,9 @@ LEAVE_OUT = {"test_clock_of_the_server": "the clock of a real server cannot be m
 
 def suite(server):
     """Every test of the delivery that is about the service or S3, with the real server behind."""
-    test_delivery.Service = s3_service.RealService
+    delivery_case.Service = s3_service.RealService
     loader = unittest.TestLoader()
-    tests = [test for module in (test_delivery, test_delivery_process) for test in runner.flatten(loader.loadTestsFromModule(module))]
+    tests = [test for module in (test_delivery, test_delivery_finish, test_delivery_manners, test_delivery_process) for test in runner.flatten(loader.loadTestsFromModule(module))]
 
     def one(test):
         outcome = runner.Outcome()
