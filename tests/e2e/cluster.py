@@ -15,6 +15,7 @@ from support import BUILD, Case, until
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "doubles"))
 import faults  # noqa: E402
 import kube_double  # noqa: E402
+import kube_state  # noqa: E402, F401: for the tests
 
 KUBE = os.path.join(BUILD, "bin", "tacho-kube")
 KATIB = os.path.join(BUILD, "bin", "tacho-katib")

@@ -1,5 +1,5 @@
 """tacho-kube follow-log: the output of a container through the API server, over a server that ends every answer early."""
-from cluster import KUBE, ClusterCase, kube_double
+from cluster import KUBE, ClusterCase, kube_state
 from support import until
 
 
@@ -13,7 +13,7 @@ class TestKubeLog(ClusterCase):
     def test_every_line_once(self):
         process = self.follow()
         self.assertTrue(until(lambda: "waiting to start" in self.read("follow.log")), self.read("follow.log"))
-        log = kube_double.PodLog()
+        log = kube_state.PodLog()
         log.lines = ["2026-11-15T10:00:00.000000001Z a=1", "2026-11-15T10:00:00.000000001Z a=1", "2026-11-15T10:00:00.5Z b=2"]
         log.cut = 3
         self.kube.pod_logs[("team", "one", "main")] = log
@@ -43,7 +43,7 @@ class TestKubeLog(ClusterCase):
 
     def test_a_restart_is_followed(self):
         """The container fails, waits to be started again and says more; the end of what it said first is still read."""
-        log = self.kube.pod_logs[("team", "one", "main")] = kube_double.PodLog()
+        log = self.kube.pod_logs[("team", "one", "main")] = kube_state.PodLog()
         log.lines, log.ended = ["2026-11-15T10:00:00.1Z a=1"], True
         self.put_pod({"waiting": {"reason": "CrashLoopBackOff"}}, 0)
         process = self.follow("--restart", "OnFailure")
@@ -63,7 +63,7 @@ class TestKubeLog(ClusterCase):
 
     def test_without_the_pods_status_a_first_restart_is_waited_for(self):
         self.kube.rules.replace([{"match": {"path": "/api/v1/namespaces/team/pods/one"}, "action": {"status": 403, "code": "Forbidden"}}])
-        log = self.kube.pod_logs[("team", "one", "main")] = kube_double.PodLog()
+        log = self.kube.pod_logs[("team", "one", "main")] = kube_state.PodLog()
         log.lines, log.ended = ["2026-11-15T10:00:00.1Z a=1"], True
         never = self.follow()
         self.assertEqual(never.wait(30), 0, "with restartPolicy Never its end is the end")
