@@ -42,6 +42,18 @@ bool read_stat(int pid, Process& out) {
                      &out.state, &out.parent, &out.session, &out.threads, &out.start, &out.pages) == 6;
 }
 
+// stat tells a part only: each CPU keeps some pages to itself. One that has ended meanwhile has what stat told.
+long long resident_pages(const Process& process) {
+  char path[40];
+  std::snprintf(path, sizeof path, "/proc/%d/statm", process.pid);
+  FILE* file = std::fopen(path, "re");
+  if (file == nullptr) return process.pages;
+  long long pages = 0;
+  const bool told = std::fscanf(file, "%*d %lld", &pages) == 1 && pages > 0;
+  std::fclose(file);
+  return told ? pages : process.pages;
+}
+
 // Between vfork and exec, however long that takes on a loaded machine, a child runs in its parent's memory.
 bool has_memory_of(const Process& child, int parent) {
   return child.pages > 0 && syscall(SYS_kcmp, child.pid, parent, KCMP_VM, 0, 0) == 0;
@@ -91,7 +103,7 @@ int main(int argc, char** argv) {
       if (members.count(process.pid) == 0 || process.ended()) continue;
       if (process.pid != root) ++alive;
       const bool shares = members.count(process.parent) != 0 && has_memory_of(process, process.parent);
-      if ((process.pid != root || with_root) && !shares) pages += process.pages;
+      if ((process.pid != root || with_root) && !shares) pages += resident_pages(process);
     }
     known.swap(members);
     std::printf("%.4f %.4f %lld %lld %.6f %" PRId64 " %" PRId64 " %" PRId64 "\n", begin, wall(), alive,

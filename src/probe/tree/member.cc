@@ -36,14 +36,17 @@ Fd open_of(int proc_fd, pid_t pid, const char* name) {
   return Fd(::openat(proc_fd, path.data(), O_RDONLY | O_CLOEXEC));
 }
 
+int64_t parse_resident_pages(std::string_view statm) {
+  int64_t all = 0, resident = 0;
+  Scanner scan(statm);
+  return scan.number(all) && scan.number(resident) ? resident : 0;
+}
+
 int64_t resident_pages(int proc_fd, pid_t pid, ReadBuffer& buffer) {
   std::array<char, 32> path{};
   std::snprintf(path.data(), path.size(), "%d/statm", static_cast<int>(pid));
   std::string_view text;
-  int64_t all = 0, resident = 0;
-  if (!buffer.read_at(proc_fd, path.data(), text)) return 0;
-  Scanner scan(text);
-  return scan.number(all) && scan.number(resident) ? resident : 0;
+  return buffer.read_at(proc_fd, path.data(), text) ? parse_resident_pages(text) : 0;
 }
 
 // Any other failure (no descriptor or memory left, an I/O error) leaves a process where it was: one that were dropped
@@ -91,7 +94,7 @@ bool Member::refresh(int proc_fd, ReadBuffer& buffer) {
     return true;
   }
   stat_ = fresh;
-  if (stat_.rss_pages <= 0 && !zombie()) read_resident_pages(proc_fd, buffer);
+  if (!zombie()) read_resident_pages(proc_fd, buffer);
   orphaned = false;
   most_rss_bytes_ = std::max(most_rss_bytes_, rss_bytes());
   program_rss_bytes_ = std::max(program_rss_bytes_, rss_bytes());
@@ -108,16 +111,23 @@ bool Member::refresh(int proc_fd, ReadBuffer& buffer) {
   if (has_io_) update_own_io(proc_fd, buffer);
   if (!keep_) {
     stat_fd_.reset();
+    statm_fd_.reset();
     io_fd_.reset();
   }
   return true;
 }
 
-// stat sums up what the CPUs have told so far, which of a small process may be nothing, or less; statm (Linux 6.17)
-// asks all of them. One that is about to end has no pages by either.
+// stat sums up what the CPUs have told so far: each may keep more than 32 pages to itself, of each kind of memory, so
+// that a process seems smaller, or to have nothing. statm (Linux 6.17) asks all of them. One that is about to end has
+// no pages by either.
 void Member::read_resident_pages(int proc_fd, ReadBuffer& buffer) {
-  if (stat_.state == 'Z') return find_living_thread(proc_fd, buffer);
-  stat_.rss_pages = resident_pages(proc_fd, pid_, buffer);
+  if (stat_.state == 'Z') {
+    if (stat_.rss_pages <= 0) find_living_thread(proc_fd, buffer);
+    return;
+  }
+  if (!statm_fd_) statm_fd_ = open_of(proc_fd, pid_, "%d/statm");
+  std::string_view text;
+  if (statm_fd_ && buffer.read(statm_fd_.get(), text)) stat_.rss_pages = parse_resident_pages(text);
 }
 
 // A first thread that has ended lets go of the memory, which the others have still.

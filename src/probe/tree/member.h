@@ -136,7 +136,7 @@ class Member {
   bool read_stat(int proc_fd, ReadBuffer& buffer, PidStat& out);
 
   pid_t pid_, memory_pid_;
-  Fd stat_fd_, io_fd_;
+  Fd stat_fd_, statm_fd_, io_fd_;
   Fd own_io_fd_;  // of its first thread alone, once it has reaped a child
   ChildrenLists children_;
   bool keep_ = true, io_denied_ = false, has_io_ = false, named_as_ours_ = false;

@@ -85,5 +85,26 @@ TEST(Member, AReusedNumberIsAnotherProcess) {
   }
 }
 
+// stat leaves out what single CPUs have not told yet: some hundred KiB of a small process, more on a large machine.
+TEST(Member, ItsMemoryIsThatOfStatm) {
+  const TempDir dir;
+  const std::string folder = dir / std::to_string(::getpid());
+  std::filesystem::create_directories(folder);
+  spill(folder + "/stat", std::to_string(::getpid()) + " (x) S 1 1 1 0 -1 64 1 2 3 4 5 6 7 8 20 0 1 0 99 1000 25");
+  spill(folder + "/statm", "90 61 1 1 0 1 0\n");
+  const Fd proc(::open(dir.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  ReadBuffer buffer;
+  const int64_t page = ::sysconf(_SC_PAGESIZE);
+  for (const bool keeps_descriptors : {false, true}) {
+    Member member(::getpid());
+    ASSERT_TRUE(member.open(proc.get(), buffer, keeps_descriptors));
+    EXPECT_EQ(member.rss_bytes(), 61 * page);
+  }
+  std::filesystem::remove(folder + "/statm");
+  Member without(::getpid());
+  ASSERT_TRUE(without.open(proc.get(), buffer, false));
+  EXPECT_EQ(without.rss_bytes(), 25 * page);
+}
+
 }  // namespace
 }  // namespace tacho

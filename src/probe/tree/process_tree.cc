@@ -82,8 +82,8 @@ bool ProcessTree::add(pid_t pid, pid_t listed_by) {
   Member member(pid);
   // Asked first: what is read of one that executes another program meanwhile is its own.
   member.borrows_memory = listed_by != kAsRoot && share_memory(std::max(listed_by, 0), pid).value_or(true);
-  // Four descriptors a process, as far as the limit goes; beyond it files are opened for each reading.
-  const bool keep = (members_.size() + 1) * 4 + 128 < descriptor_limit_;
+  // Five descriptors a process, as far as the limit goes; beyond it files are opened for each reading.
+  const bool keep = (members_.size() + 1) * 5 + 128 < descriptor_limit_;
   if (!member.open(proc_fd_.get(), context_.buffer, keep)) {
     missed_one_ = missed_one_ || (errno != ESRCH && errno != ENOENT);  // it is there, and cannot be read for once
     return false;
