@@ -141,6 +141,14 @@ class KatibExec(Case):
         self.assertEqual(len(out), 1_000_000)
         self.assertEqual(os.path.getsize(self.log), 1_000_000)
 
+    def test_a_slow_reader_gets_all_of_what_a_trainer_left(self):
+        """Two pipes and the buffer are full when the trainer ends."""
+        process = self.launch("python3", "-c", "import os; os.write(1, b'x' * 190_000)", log=True)
+        until(lambda: os.path.getsize(self.log) >= 65536)
+        time.sleep(0.3)
+        out, _ = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, len(out), os.path.getsize(self.log)), (0, 190_000, 190_000))
+
     def test_nobody_reads_the_output(self):
         process = self.launch("sh", "-c", "sleep 0.3; echo metric=1; echo metric=2; exit 0", log=True)
         process.stdout.close()

@@ -25,6 +25,7 @@ void Stream::prepare(pollfd& source, pollfd& target) const {
 }
 
 void Stream::receive() {
+  if (size_ == kRoom) return;  // to read nothing would look like the end
   const ssize_t got = read(source_, buffer_ + size_, kRoom - size_);
   if (got > 0) {
     size_ += static_cast<size_t>(got);
@@ -83,11 +84,11 @@ void Stream::pass_all() {
 
 void Stream::drain() {
   for (bool more = true; more;) {
+    log_lines(false);
+    pass_all();  // first: the buffer may be full, and more wait in the pipe
     const size_t before = size_;
     if (source_ >= 0) receive();
     more = size_ > before;
-    log_lines(false);
-    pass_all();
   }
   if (source_ >= 0) close(source_);
   source_ = -1;
