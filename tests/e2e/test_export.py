@@ -5,7 +5,7 @@ import json
 import os
 import stat
 
-from support import TACHO, Case
+from support import SANITIZED, TACHO, Case
 
 KEYS = {"realtime", "%cpu", "cpu_model", "rchar", "wchar", "syscr", "syscw", "read_bytes", "write_bytes", "%mem", "vmem", "rss",
         "peak_vmem", "peak_rss", "vol_ctxt", "inv_ctxt"}
@@ -252,4 +252,5 @@ class Export(Case):
         self.assertEqual(set(pairs), KEYS)
         for key in ("rchar", "wchar"):
             self.assertTrue(10_000_000 <= int(pairs[key]) < 10_300_000, pairs)
-        self.assertGreaterEqual(int(pairs["peak_vmem"]), int(pairs["peak_rss"]))
+        if not SANITIZED:  # a sanitized tacho is larger than the job, which begins as a copy of it
+            self.assertGreaterEqual(int(pairs["peak_vmem"]), int(pairs["peak_rss"]))
