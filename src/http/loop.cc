@@ -128,14 +128,8 @@ void Loop::stop_listening() {
 
 void Loop::adopt(Fd client) {
   load_.fetch_add(1, std::memory_order_relaxed);
-  asio::post(core_->context, [core = core_.get(), client = std::move(client)]() mutable {
-    try {
-      core->adopt(std::move(client));
-    } catch (...) {  // no memory: it is no client, and is not waited for
-      core->count_out();
-      throw;
-    }
-  });
+  asio::post(core_->context,
+             [core = core_.get(), client = std::move(client)]() mutable { core->adopt(std::move(client)); });
 }
 
 void Loop::answer(uint64_t connection, uint64_t number, ServedResponse&& response) {
