@@ -72,64 +72,72 @@ def letters(kind, chance):
     return words + "os" + ("i" if chance.random() < 0.25 else "")
 
 
-def one_round(tacho, burners, kind, seed, ms, note=lambda text: None):
-    """Returns a line about it; raises Wrong with everything that was wrong."""
-    chance = random.Random(seed)
-    interval = chance.choice((0.05, 0.1, 0.1, 0.25, 0.5))
-    with_letters = letters(kind, chance)
-    folder = tempfile.mkdtemp(prefix="tacho-tree-")
-    os.chmod(folder, 0o777)
-    user = NOBODY if kind.endswith("nobody") and IS_ROOT else []
-    env = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME": folder, "XDG_STATE_HOME": folder, "TACHO_NO_CLOUD": "1",
-           "TACHO_E2E_MARK": os.environ.get("TACHO_E2E_MARK", "")}
-    ledger, store = os.path.join(folder, "ledger"), os.path.join(folder, "store")
-    with open(ledger, "wb") as file:
-        file.truncate(4096)
-    os.chmod(ledger, 0o666)
-    job = [os.path.join(burners, "burn_random_tree"), ledger, str(seed), str(ms), with_letters]
-    options = ["-q", "-i", str(interval), "--store", store, "--pss", "never"]
-    if "exits" in kind:
-        options += ["--probe", "exits"]
-    started = []
-    stolen = stolen_s()
+class Round:
+    """One random tree, tacho beside it, and the walks: the real programs, in a folder of their own."""
 
-    def start(words, **keywords):
+    def __init__(self, tacho, burners, kind, seed, ms):
+        chance = random.Random(seed)
+        self.tacho, self.burners, self.kind = tacho, burners, kind
+        self.interval = chance.choice((0.05, 0.1, 0.1, 0.25, 0.5))
+        self.letters = letters(kind, chance)
+        self.folder = tempfile.mkdtemp(prefix="tacho-tree-")
+        os.chmod(self.folder, 0o777)
+        self.user = NOBODY if kind.endswith("nobody") and IS_ROOT else []
+        self.env = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME": self.folder, "XDG_STATE_HOME": self.folder, "TACHO_NO_CLOUD": "1",
+                    "TACHO_E2E_MARK": os.environ.get("TACHO_E2E_MARK", "")}
+        self.ledger, self.store = os.path.join(self.folder, "ledger"), os.path.join(self.folder, "store")
+        with open(self.ledger, "wb") as file:
+            file.truncate(4096)
+        os.chmod(self.ledger, 0o666)
+        self.job = [os.path.join(burners, "burn_random_tree"), self.ledger, str(seed), str(ms), self.letters]
+        self.options = ["-q", "-i", str(self.interval), "--store", self.store, "--pss", "never"]
+        if "exits" in kind:
+            self.options += ["--probe", "exits"]
+        self.started = []
+        self.stolen_before = stolen_s()
+        self.watchdog = threading.Timer(120, self.end_all)  # whatever hangs: a round takes seconds
+        self.watchdog.daemon = True
+        self.watchdog.start()
+
+    def start(self, words, **keywords):
         keywords.setdefault("start_new_session", True)  # a session each is a fair share of the machine each
-        process = subprocess.Popen(words, env=env, stdout=subprocess.PIPE, text=True, **keywords)
-        started.append(process)
+        process = subprocess.Popen(words, env=self.env, stdout=subprocess.PIPE, text=True, **keywords)
+        self.started.append(process)
         return process
 
-    def end_all():  # whatever hangs: a round takes seconds
-        for process in list(started):
+    def walk(self, pid, who):
+        return self.start([os.path.join(self.burners, "burn_walk"), self.ledger, str(pid), str(WALK_MS), who])
+
+    def end_all(self):
+        for process in list(self.started):
             if process.poll() is None:
                 process.kill()
 
-    watchdog = threading.Timer(120, end_all)
-    watchdog.daemon = True
-    watchdog.start()
+    def start_run(self):
+        """(worker, recorder, walker, the root's number)"""
+        method = ["--method", "cgroup" if "cgroup" in self.kind else "tree"]
+        recorder = self.start(self.user + [self.tacho, "run", *self.options, *method, "--", *self.job], stdin=subprocess.PIPE)
+        if "i" not in self.letters:
+            go(recorder)  # what is there at once must be seen at once
+        root = int(recorder.stdout.readline().split()[1])
+        return recorder, recorder, self.walk(recorder.pid, "below"), root
 
-    def go(worker):
-        worker.stdin.write("go\n")
-        worker.stdin.flush()
+    def start_attach(self):
+        group = "group" in self.kind
+        worker = self.start(self.user + self.job, stdin=subprocess.PIPE, start_new_session=not group)
+        root = int(worker.stdout.readline().split()[1])
+        walker = self.walk(root, "tree" if group else "session")
+        recorder = self.start(self.user + [self.tacho, "attach", *self.options, "--pid", str(root)])
+        end = time.monotonic() + 30
+        while not (os.path.isdir(self.store) and any(os.path.exists(os.path.join(self.store, run, "metrics.csv")) for run in os.listdir(self.store))):
+            if time.monotonic() > end or recorder.poll() is not None:
+                raise Wrong("tacho attach wrote nothing")
+            time.sleep(0.01)
+        return worker, recorder, walker, root
 
-    try:
-        if kind.startswith("run"):
-            method = ["--method", "cgroup" if "cgroup" in kind else "tree"]
-            worker = recorder = start(user + [tacho, "run", *options, *method, "--", *job], stdin=subprocess.PIPE)
-            if "i" not in with_letters:
-                go(worker)  # what is there at once must be seen at once
-            root = int(worker.stdout.readline().split()[1])
-            walker = start([os.path.join(burners, "burn_walk"), ledger, str(recorder.pid), str(WALK_MS), "below"])
-        else:
-            worker = start(user + job, stdin=subprocess.PIPE, start_new_session="group" not in kind)
-            root = int(worker.stdout.readline().split()[1])
-            walker = start([os.path.join(burners, "burn_walk"), ledger, str(root), str(WALK_MS), "session" if "group" not in kind else "tree"])
-            recorder = start(user + [tacho, "attach", *options, "--pid", str(root)])
-            end = time.monotonic() + 30
-            while not (os.path.isdir(store) and any(os.path.exists(os.path.join(store, run, "metrics.csv")) for run in os.listdir(store))):
-                if time.monotonic() > end or recorder.poll() is not None:
-                    raise Wrong("tacho attach wrote nothing")
-                time.sleep(0.01)
+    def record(self):
+        """What there is to compare."""
+        worker, recorder, walker, root = self.start_run() if self.kind.startswith("run") else self.start_attach()
         time.sleep(0.15)  # the walks have begun, and so has a clock that children inherit
         go(worker)
         truth = None
@@ -139,105 +147,157 @@ def one_round(tacho, burners, kind, seed, ms, note=lambda text: None):
         for process in (recorder, worker):  # who is reaped before tacho read it at last took its time along
             process.wait(60)
         walks = Walks(walker.communicate(timeout=60)[0])
-        run_folder = os.path.join(store, os.listdir(store)[0])
+        run_folder = os.path.join(self.store, os.listdir(self.store)[0])
         with open(os.path.join(run_folder, "run.json"), encoding="utf-8") as file:
             run = json.load(file)
         with open(os.path.join(run_folder, "metrics.csv"), encoding="utf-8") as file:
             lines = [line.split(",") for line in file.read().splitlines()]
-        rows = [dict(zip(lines[0], line)) for line in lines[1:]]
         if truth is None:
             raise Wrong("the tree did not end well")
         with open(os.path.join(run_folder, "processes.csv"), newline="", encoding="utf-8") as file:
             lines_s = sum(float(line["cpu_s"]) for line in csv.DictReader(file))
-        return compare(kind, interval, with_letters, rows, walks, truth, run, root, stolen_s() - stolen, lines_s, note)
-    finally:
-        watchdog.cancel()
-        for process in started:
+        rows = [dict(zip(lines[0], line)) for line in lines[1:]]
+        return Comparison(self, rows, walks, truth, run, root, stolen_s() - self.stolen_before, lines_s)
+
+    def close(self):
+        self.watchdog.cancel()
+        for process in self.started:
             if process.poll() is None:
                 process.kill()
             process.wait()
             for stream in (process.stdin, process.stdout):
                 if stream:
                     stream.close()
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def compare(kind, interval, with_letters, rows, walks, truth, run, root, stolen, lines_s, note):
-    wrong = []
-    if "i" not in with_letters or run["method"]["cpu"] == "cgroup":
-        stolen = 0.0
-    cores = os.cpu_count()
-    # Rows are due at whole intervals behind the start; what a row says was read between that moment and its time stamp. Where the
-    # machine is so loaded that the walks come late, so may tacho's own steps.
-    stamps = [float(row["timestamp"]) for row in rows]
-    phase = datetime.datetime.fromisoformat(run["outcome"]["started_at"].replace("Z", "+00:00")).timestamp()
-    gaps = sorted(b[0] - a[0] for a, b in zip(walks.all, walks.all[1:]))
-    late = max(0.02, 2 * gaps[len(gaps) // 2]) if gaps else 0.02
-    told_s = 0.0
-    compared = 0
-    by_cgroup = run["method"]["cpu"] == "cgroup"
-    for index, row in enumerate(rows[:-1]):
-        stamp = stamps[index]
-        seconds = float(row["process_utime"]) + float(row["process_stime"])
-        told_s += seconds
-        due = stamp - (stamp - phase) % interval
-        window = walks.around(due - late, stamp + 0.002)
-        if window is None:
-            continue
-        compared += 1
-        begun, ended = window[-1][5] - window[0][5], walks.ended_by(window[-1]) - window[0][6]
-        alive = [walk[2] for walk in window]
-        kib = [walk[3] for walk in window]
-        moved_kib = sum(abs(b - a) for a, b in zip(kib, kib[1:]))
-        context = f"row {index} at {stamp:.3f} (due {due:.3f}): "
-        children = int(row["process_children"]) + (1 if kind.startswith("run") else 0)  # below tacho the root is one more
+def go(worker):
+    worker.stdin.write("go\n")
+    worker.stdin.flush()
+
+
+def one_round(tacho, burners, kind, seed, ms, note=lambda text: None):
+    """Returns a line about it; raises Wrong with everything that was wrong."""
+    this = Round(tacho, burners, kind, seed, ms)
+    try:
+        comparison = this.record()
+        comparison.compare()
+        line = comparison.line()
+        note(line)
+        if comparison.wrong:
+            raise Wrong("\n".join([line, comparison.about()] + comparison.wrong[:20]))
+        return line
+    finally:
+        this.close()
+
+
+class Window:
+    """The walks around the moment at which a row was read."""
+
+    def __init__(self, walks, inside, late):
+        self.walks = inside
+        self.begun, self.ended = inside[-1][5] - inside[0][5], walks.ended_by(inside[-1]) - inside[0][6]
+        self.alive = [walk[2] for walk in inside]
+        self.kib = [walk[3] for walk in inside]
         # Who ended told so just before: it may have been there still. Who forks tells so before, too; on a loaded machine that takes
         # long enough for another to go in the moment in which it comes.
-        before = [walk for walk in walks.all if walk[1] < window[0][0] - max(0.03, 2 * late if late > 0.02 else 0)]
-        ending = window[0][6] - max((walk[6] for walk in before), default=0)
+        before = [walk for walk in walks.all if walk[1] < inside[0][0] - max(0.03, 2 * late if late > 0.02 else 0)]
+        self.ending = inside[0][6] - max((walk[6] for walk in before), default=0)
         if late > 0.02:
-            begun += window[0][5] - max((walk[5] for walk in before), default=0)
-        if not min(alive) - ended - ending <= children <= max(alive) + begun + ending:
-            wrong.append(context + f"{children} processes, the walks saw {alive}; started {begun}, ended {ended}+{ending}")
-        memory_kib = float(row["process_memory_mib"]) * 1024
-        spare = 2048 + 0.03 * max(kib) + moved_kib + (begun + ended + ending) * 3072
+            self.begun += inside[0][5] - max((walk[5] for walk in before), default=0)
         # A child has its parent's pages until it executes another program; one that did so, or ended, between two walks was in none.
-        forked_kib = window[-1][7] - max((walk[7] for walk in before), default=0)
-        if not min(kib) - spare <= memory_kib <= max(kib) + spare + forked_kib:
-            wrong.append(context + f"{memory_kib:.0f} KiB, the walks saw {kib}; forked {forked_kib}")
+        self.forked_kib = inside[-1][7] - max((walk[7] for walk in before), default=0)
+
+    def changes(self):
+        return self.begun + self.ended + self.ending
+
+
+class Comparison:
+    """Every row against the walks around it, and the totals against what the processes told of themselves."""
+
+    def __init__(self, this, rows, walks, truth, run, root, stolen, lines_s):
+        self.kind, self.interval, self.letters = this.kind, this.interval, this.letters
+        self.rows, self.walks, self.truth, self.run, self.root, self.lines_s = rows, walks, truth, run, root, lines_s
+        self.by_cgroup = run["method"]["cpu"] == "cgroup"
+        self.exact = exact(self.letters, self.kind, run)
+        self.stolen = 0.0 if "i" not in self.letters or self.by_cgroup else stolen
+        self.cores = os.cpu_count()
+        self.compared = 0
+        self.wrong = []
+
+    def compare(self):
+        # Rows are due at whole intervals behind the start; what a row says was read between that moment and its time stamp. Where the
+        # machine is so loaded that the walks come late, so may tacho's own steps.
+        phase = datetime.datetime.fromisoformat(self.run["outcome"]["started_at"].replace("Z", "+00:00")).timestamp()
+        gaps = sorted(b[0] - a[0] for a, b in zip(self.walks.all, self.walks.all[1:]))
+        late = max(0.02, 2 * gaps[len(gaps) // 2]) if gaps else 0.02
+        told_s = 0.0
+        for index, row in enumerate(self.rows[:-1]):
+            stamp = float(row["timestamp"])
+            told_s += float(row["process_utime"]) + float(row["process_stime"])
+            due = stamp - (stamp - phase) % self.interval
+            inside = self.walks.around(due - late, stamp + 0.002)
+            if inside is None:
+                continue
+            self.compared += 1
+            window = Window(self.walks, inside, late)
+            context = f"row {index} at {stamp:.3f} (due {due:.3f}): "
+            self.compare_members(row, window, context)
+            self.compare_time(row, window, told_s, index, context)
+        self.compare_totals()
+
+    def compare_members(self, row, window, context):
+        children = int(row["process_children"]) + (1 if self.kind.startswith("run") else 0)  # below tacho the root is one more
+        if not min(window.alive) - window.ended - window.ending <= children <= max(window.alive) + window.begun + window.ending:
+            self.wrong.append(context + f"{children} processes, the walks saw {window.alive}; started {window.begun}, ended {window.ended}+{window.ending}")
+        memory_kib = float(row["process_memory_mib"]) * 1024
+        kib = window.kib
+        moved_kib = sum(abs(b - a) for a, b in zip(kib, kib[1:]))
+        spare = 2048 + 0.03 * max(kib) + moved_kib + window.changes() * 3072
+        if not min(kib) - spare <= memory_kib <= max(kib) + spare + window.forked_kib:
+            self.wrong.append(context + f"{memory_kib:.0f} KiB, the walks saw {kib}; forked {window.forked_kib}")
+
+    def compare_time(self, row, window, told_s, index, context):
         # What was waited for is told in ticks, user and system time apart; what runs is a tick behind, on each core.
-        rounding = 2 * TICK_S * (max(alive) + ended + ending + 1)
-        low, high = window[0][4], window[-1][4]
-        spare = 0.01 * high + cores * TICK_S + stolen
-        if told_s > high + spare + 0.003 * max(alive) + 0.001 * window[-1][5]:
-            wrong.append(context + f"{told_s:.3f} s so far, the processes had {high:.3f}")
-        if exact(with_letters, kind, run) and told_s < low - spare - rounding:
-            wrong.append(context + f"{told_s:.3f} s so far, the processes had {low:.3f} already")
+        rounding = 2 * TICK_S * (max(window.alive) + window.ended + window.ending + 1)
+        low, high = window.walks[0][4], window.walks[-1][4]
+        spare = 0.01 * high + self.cores * TICK_S + self.stolen
+        if told_s > high + spare + 0.003 * max(window.alive) + 0.001 * window.walks[-1][5]:
+            self.wrong.append(context + f"{told_s:.3f} s so far, the processes had {high:.3f}")
+        if self.exact and told_s < low - spare - rounding:
+            self.wrong.append(context + f"{told_s:.3f} s so far, the processes had {low:.3f} already")
+        seconds = float(row["process_utime"]) + float(row["process_stime"])
         rate = float(row["process_cpu_usage"])
         if rate > 0 and index > 0:
             length = seconds / rate
-            if seconds > cores * (length + TICK_S) + (0 if by_cgroup else rounding):
-                wrong.append(context + f"{seconds:.3f} s in {length:.3f} s on {cores} cores")
-    total = run["totals"]["cpu_user_s"] + run["totals"]["cpu_system_s"]
-    leaving = 0.0006 * truth["started"] + 0.02 + stolen  # what a process spends on its own end it cannot tell
-    if total > truth["cpu_s"] * 1.01 + leaving:
-        wrong.append(f"total {total:.3f} s, the processes had {truth['cpu_s']:.3f}")
-    # Where a stranger waits for some, the sum is that of what the kernel told of each.
-    told_ends = "exits" in kind and not any("does not tell" in note for note in run["notes"])
-    unsaid = 0.02 + (SLICE_S * truth["started"] if kind == "attach_exits_root" else 0)
-    if (exact(with_letters, kind, run) or (told_ends and kind.startswith("attach"))) and total < truth["cpu_s"] * 0.99 - unsaid:
-        wrong.append(f"total {total:.3f} s of {truth['cpu_s']:.3f}")
-    # Of two that had one number in one interval it is not always known who was who.
-    if told_ends and abs(run["totals"]["processes_seen"] - truth["started"] - 1) > truth["reused"]:
-        wrong.append(f"{run['totals']['processes_seen']} processes of {truth['started'] + 1}")
-    if not -0.01 <= total - lines_s <= max(0.05, 0.01 * total):  # never above, but for a tick of who is about to end
-        wrong.append(f"total {total:.3f} s, the lines of processes.csv {lines_s:.3f}")
-    line = (f"{kind} i={interval} {with_letters}: {len(rows)} rows, {compared} compared with {len(walks.all)} walks, {truth['started']} processes "
-            f"({truth['reused']} with a used number), {total:.2f} s of {truth['cpu_s']:.2f}")
-    note(line)
-    if wrong:
-        raise Wrong("\n".join([line, f"root {root}, {run['method']}, {run['notes']}"] + wrong[:20]))
-    return line
+            if seconds > self.cores * (length + TICK_S) + (0 if self.by_cgroup else rounding):
+                self.wrong.append(context + f"{seconds:.3f} s in {length:.3f} s on {self.cores} cores")
+
+    def total(self):
+        return self.run["totals"]["cpu_user_s"] + self.run["totals"]["cpu_system_s"]
+
+    def compare_totals(self):
+        total, truth, totals = self.total(), self.truth, self.run["totals"]
+        leaving = 0.0006 * truth["started"] + 0.02 + self.stolen  # what a process spends on its own end it cannot tell
+        if total > truth["cpu_s"] * 1.01 + leaving:
+            self.wrong.append(f"total {total:.3f} s, the processes had {truth['cpu_s']:.3f}")
+        # Where a stranger waits for some, the sum is that of what the kernel told of each.
+        told_ends = "exits" in self.kind and not any("does not tell" in note for note in self.run["notes"])
+        unsaid = 0.02 + (SLICE_S * truth["started"] if self.kind == "attach_exits_root" else 0)
+        if (self.exact or (told_ends and self.kind.startswith("attach"))) and total < truth["cpu_s"] * 0.99 - unsaid:
+            self.wrong.append(f"total {total:.3f} s of {truth['cpu_s']:.3f}")
+        # Of two that had one number in one interval it is not always known who was who.
+        if told_ends and abs(totals["processes_seen"] - truth["started"] - 1) > truth["reused"]:
+            self.wrong.append(f"{totals['processes_seen']} processes of {truth['started'] + 1}")
+        if not -0.01 <= total - self.lines_s <= max(0.05, 0.01 * total):  # never above, but for a tick of who is about to end
+            self.wrong.append(f"total {total:.3f} s, the lines of processes.csv {self.lines_s:.3f}")
+
+    def line(self):
+        return (f"{self.kind} i={self.interval} {self.letters}: {len(self.rows)} rows, {self.compared} compared with {len(self.walks.all)} walks, "
+                f"{self.truth['started']} processes ({self.truth['reused']} with a used number), {self.total():.2f} s of {self.truth['cpu_s']:.2f}")
+
+    def about(self):
+        return f"root {self.root}, {self.run['method']}, {self.run['notes']}"
 
 
 def exact(with_letters, kind, run):
