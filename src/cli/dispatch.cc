@@ -16,7 +16,16 @@ const Command* find_command(std::span<const Command> commands, std::string_view 
   return nullptr;
 }
 
+// "tacho rn -- make" is a mistyped run, though rm is as near.
+bool is_mistyped_run(std::span<const std::string> words) {
+  static constexpr std::string_view kNear[] = {"run"};
+  return std::ranges::find(words, "--") != words.end() && !nearest(words[0], kNear).empty();
+}
+
 int unknown_command(std::span<const Command> commands, std::span<const std::string> words) {
+  if (is_mistyped_run(words))
+    return refuse({Code::invalid, "unknown subcommand", words[0],
+                   "write tacho run " + shell_words({words.begin() + 1, words.end()})});
   std::vector<std::string_view> names;
   for (const Command& command : commands)
     if (!command.hidden) names.push_back(command.name);
