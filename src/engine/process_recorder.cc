@@ -27,6 +27,11 @@ constexpr size_t kMostArguments = 1024;  // bytes that are read of argv
 
 int64_t now_ms() { return system_clock().realtime_ns() / kNsPerMs; }
 
+int64_t ms_of_ticks(uint64_t ticks) {
+  static const int64_t ms_per_tick = 1000 / ::sysconf(_SC_CLK_TCK);
+  return static_cast<int64_t>(ticks) * ms_per_tick;
+}
+
 template <size_t kSize>
 const char* path_of(std::array<char, kSize>& path, pid_t pid, const char* name) {
   std::snprintf(path.data(), path.size(), "%d/%s", static_cast<int>(pid), name);
@@ -37,6 +42,7 @@ const char* path_of(std::array<char, kSize>& path, pid_t pid, const char* name) 
 
 void ProcessRecorder::set_job(int64_t realtime_ns, const std::vector<std::string>& command) {
   earliest_ms_ = realtime_ns / kNsPerMs;
+  notice_clock();
   std::string argv;
   for (const std::string& word : command)
     if (argv.size() < kMostArguments) (argv += word) += '\0';
@@ -63,15 +69,26 @@ void ProcessRecorder::fill_identity(Member& member) {
   else if (const Member* parent = tree_.member(member.parent())) record.ppid = parent->record.pid;
 }
 
+// The difference of both clocks is kept, so that processes stand in their order, until the machine's was set: what is
+// told from then on is told by the new time.
+void ProcessRecorder::notice_clock() {
+  const int64_t boot_ms = now_ms() - ms_of_ticks(boot_time_ticks()), step_ms = boot_ms - boot_ms_;
+  if (std::abs(step_ms) <= kClockStepMs) return;
+  if (boot_ms_ != 0 && earliest_ms_ > 0) earliest_ms_ += step_ms;
+  boot_ms_ = boot_ms;
+}
+
 // stat tells in clock ticks since boot when a process was started, cut to ten milliseconds: no process of a command
-// that tacho started is older than the run. The difference of both clocks is kept, so that processes stand in their
-// order.
+// that tacho started is older than the run.
 int64_t ProcessRecorder::started_ms(uint64_t start_ticks) {
-  static const int64_t ms_per_tick = 1000 / ::sysconf(_SC_CLK_TCK);
-  const int64_t boot_ms = now_ms() - static_cast<int64_t>(boot_time_ticks()) * ms_per_tick;
-  if (std::abs(boot_ms - boot_ms_) > kClockStepMs) boot_ms_ = boot_ms;
-  const int64_t ms = boot_ms_ + static_cast<int64_t>(start_ticks) * ms_per_tick;
-  return std::max(ms, earliest_ms_);
+  notice_clock();
+  return std::max(boot_ms_ + ms_of_ticks(start_ticks), earliest_ms_);
+}
+
+// A clock that was set back would have it end before it began: then what it lived counts.
+int64_t ProcessRecorder::ended_ms(const Member& member) {
+  const int64_t started_ms = member.record.started_ms, now = now_ms();
+  return now >= started_ms ? now : started_ms + ms_of_ticks(boot_time_ticks() - member.start_time());
 }
 
 // argv as a field of a line.
@@ -105,7 +122,7 @@ void ProcessRecorder::ended(Member& member, const ProcessEnd& end) {
   record.read_bytes = std::max(record.read_bytes, end.read_bytes);
   record.write_bytes = std::max(record.write_bytes, end.write_bytes);
   record.exit = end.status;
-  if (record.ended_ms == 0) record.ended_ms = std::max(now_ms(), record.started_ms);
+  if (record.ended_ms == 0) record.ended_ms = ended_ms(member);
   file_.end(record);
 }
 
@@ -114,6 +131,7 @@ void ProcessRecorder::passed(const TaskExit& exit) {
   record.name = exit.name;
   if (!options_.hide_pids) record.pid = exit.process, record.ppid = exit.parent;
   record.exit = exit.status;
+  notice_clock();
   record.ended_ms = now_ms();
   record.started_ms = std::max(record.ended_ms - exit.lived_ns / kNsPerMs, earliest_ms_);
   record.cpu_ns = exit.cpu_ns;
@@ -136,7 +154,7 @@ Status ProcessRecorder::tick(bool closing) {
 
 void ProcessRecorder::look_at(Member& member, int64_t now_ns) {
   ProcessRecord& record = member.record;
-  if (member.zombie() && record.ended_ms == 0) record.ended_ms = std::max(now_ms(), record.started_ms);
+  if (member.zombie() && record.ended_ms == 0) record.ended_ms = ended_ms(member);
   const bool renamed = member.take_renamed();
   // What it was forked with is not the new program's.
   if (member.take_executed()) {

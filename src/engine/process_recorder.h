@@ -39,7 +39,9 @@ class ProcessRecorder final : public ProcessObserver {
 
  private:
   void fill_identity(Member& member);
+  void notice_clock();
   int64_t started_ms(uint64_t start_ticks);
+  static int64_t ended_ms(const Member& member);
   bool is_first(const Member& member) const { return earliest_ms_ > 0 && member.pid() == tree_.root(); }
   std::string command_of(const Member& member) const;
   void fill_usage(Member& member) const;

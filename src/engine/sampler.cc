@@ -145,9 +145,11 @@ int64_t Sampler::next_time(int64_t interval_ns) {
   if (behind_ns <= std::max(interval_ns, context_.interval_ns)) return time_ns;
   last_realtime_ns_ = clock_ns;
   set_back_ = (set_back_ + 1) % kTimeGrid;
-  if (++steps_noted_ <= kMostStepsNoted)
-    context_.note("the machine's clock was set back by " + std::to_string(behind_ns / kNsPerSec) + " s at row " +
+  if (++steps_noted_ <= kMostStepsNoted) {
+    const int64_t step_s = (behind_ns + interval_ns + kNsPerSec / 2) / kNsPerSec;
+    context_.note("the machine's clock was set back by " + std::to_string(step_s) + " s at row " +
                   std::to_string(rows_) + ": timestamps go on from the new time in the next row");
+  }
   return time_ns;
 }
 

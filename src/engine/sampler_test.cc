@@ -136,7 +136,7 @@ TEST(Sampler, AClockThatIsSetBackIsFollowedInTheNextRow) {
   EXPECT_TRUE(context.notes.empty());
   EXPECT_EQ(tick(-3599 * kNsPerSec), first + 1);
   ASSERT_EQ(context.notes.size(), 1u);
-  EXPECT_NE(context.notes[0].find("set back by 3599 s"), std::string::npos) << context.notes[0];
+  EXPECT_NE(context.notes[0].find("set back by 3600 s"), std::string::npos) << context.notes[0];
   for (int64_t i = 1; i <= 3700; ++i) EXPECT_EQ(tick(kNsPerSec), first + (i - 3599) * 1000);
   EXPECT_EQ(context.notes.size(), 1u);
   // A step that the next interval makes up for is no news.

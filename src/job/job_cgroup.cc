@@ -33,14 +33,19 @@ bool is_job_name(std::string_view name) {
 constexpr int kMostAttempts = 4;
 constexpr int kMoveRounds = 4;  // a process may fork while the others are moved
 
-// Empty cgroups of runs whose tacho is gone: nobody holds the lock on them. A populated one refuses to go. A
+bool is_ours(const Fd& folder) {
+  struct stat info {};
+  return folder && ::fstat(folder.get(), &info) == 0 && info.st_uid == ::geteuid();
+}
+
+// Empty cgroups of runs of ours whose tacho is gone: nobody holds the lock on them. A populated one refuses to go. A
 // job may have been a tacho itself, so there may be more below.
 void remove_stale(const std::string& parent) {
   list_directory(parent, [&](std::string_view name) {
     if (!is_job_name(name)) return;
     const std::string path = parent + "/" + std::string(name);
     const Fd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!fd || ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0 || ::rmdir(path.c_str()) == 0) return;
+    if (!is_ours(fd) || ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0 || ::rmdir(path.c_str()) == 0) return;
     remove_stale(path);
     ::rmdir(path.c_str());
   });

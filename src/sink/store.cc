@@ -53,7 +53,7 @@ void remove_run_folder(const std::string& reached, const std::string& folder) {
   for (const char* name :
        {"/metrics.csv", "/run.json", "/.run.json.next", "/processes.csv", "/devices.csv", "/marks.csv"})
     ::unlink((reached + name).c_str());
-  ::rmdir(folder.c_str());
+  if (same_file(reached, folder)) ::rmdir(folder.c_str());  // somebody may have put another in its place
 }
 
 class StoreSink final : public Sink {

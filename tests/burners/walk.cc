@@ -2,7 +2,8 @@
 // PERIOD_MS, with no shortcut: below: everything that descends from PID, without PID itself; tree: PID and its
 // descendants; session: those of its session, too. Who was one of them stays one until it ends. A line a walk: begin,
 // end (seconds, the clock of the wall), processes alive but for the root, their resident KiB with the root, and of the
-// ledger CPU seconds, processes started and ended, and KiB forked. Lasts until PID is gone.
+// ledger CPU seconds, processes started and ended, and KiB forked; then number, start and KiB of each that has memory.
+// Lasts until PID is gone.
 #include <dirent.h>
 #include <linux/kcmp.h>
 #include <sys/syscall.h>
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "burner.h"
@@ -72,6 +74,7 @@ int main(int argc, char** argv) {
   const bool by_session = std::strcmp(argv[4], "session") == 0, with_root = std::strcmp(argv[4], "below") != 0;
   std::map<int, long long> known;  // number and start
   std::vector<Process> all;
+  std::string each;
   const long page_kib = sysconf(_SC_PAGESIZE) / 1024;
   for (;;) {
     const double begin = wall();
@@ -99,15 +102,21 @@ int main(int argc, char** argv) {
         if (members.count(process.parent) != 0 && members.emplace(process.pid, process.start).second) more = true;
     }
     long long alive = 0, pages = 0;
+    each.clear();
     for (const Process& process : all) {
       if (members.count(process.pid) == 0 || process.ended()) continue;
       if (process.pid != root) ++alive;
       const bool shares = members.count(process.parent) != 0 && has_memory_of(process, process.parent);
-      if ((process.pid != root || with_root) && !shares) pages += resident_pages(process);
+      if ((process.pid == root && !with_root) || shares) continue;
+      const long long own = resident_pages(process);
+      pages += own;
+      if (own > 0)
+        each += " " + std::to_string(process.pid) + ":" + std::to_string(process.start) + ":" +
+                std::to_string(own * page_kib);
     }
     known.swap(members);
-    std::printf("%.4f %.4f %lld %lld %.6f %" PRId64 " %" PRId64 " %" PRId64 "\n", begin, wall(), alive,
-                pages * page_kib, cpu_s, started, ended, forked_kib);
+    std::printf("%.4f %.4f %lld %lld %.6f %" PRId64 " %" PRId64 " %" PRId64 "%s\n", begin, wall(), alive,
+                pages * page_kib, cpu_s, started, ended, forked_kib, each.c_str());
     std::fflush(stdout);
     sleep_ms(period_ms);
   }

@@ -54,6 +54,14 @@ class KatibExec(Case):
         self.assertEqual(self.marker(process), "completed\n")
         self.assertFalse(os.path.exists(self.log))
 
+    def test_pipes_in_the_place_of_its_files(self):
+        """Whoever shares the volume may plant them: the trainer's end waits for nobody."""
+        for script, code in (("exit 0", 0), ("exit 3", 3), ("kill -TERM $$", 143)):
+            plant = "for name in $PPID.pid $PPID.pid.$PPID.tmp .tacho-usage .tacho-usage.$PPID.tmp; do mkfifo $0/$name; done; "
+            process, _, _ = self.run_to_end("sh", "-c", plant + script, self.shared)
+            self.assertEqual(process.returncode, code, script)
+            os.path.exists(os.path.join(self.shared, ".tacho-usage")) and os.unlink(os.path.join(self.shared, ".tacho-usage"))
+
     def test_codes_are_the_commands_own(self):
         for script, code in (("exit 3", 3), ("exit 255", 255), ("kill -9 $$", 137), ("kill -TERM $$", 143), ("kill -SEGV $$", 139)):
             process, _, _ = self.run_to_end("sh", "-c", script)

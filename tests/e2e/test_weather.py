@@ -280,6 +280,24 @@ class Weather(Case):
                 for mount in [f"/sys/fs/cgroup/{name}" for name in ("unified", *controllers.split(","))] + ["/sys/fs/cgroup"]:
                     self.assertFalse(path.strip("/") and os.path.exists(mount + path), mount + path)
 
+    def test_cgroups_that_a_killed_tacho_left(self):
+        """Those of our own go with the next run; another user's of the same name, and other names, stay."""
+        self.need_root()
+        parent = "/sys/fs/cgroup/unified" if os.path.exists("/sys/fs/cgroup/unified/cgroup.procs") else "/sys/fs/cgroup"
+        folder = f"{parent}/e2e-tacho-{os.getpid()}-{self.mark[-6:]}"
+        names = ("tacho-4711-0a1b", "tacho-4711-2c3d", "tacho-4711-mine")
+        try:
+            for path in (folder, *(os.path.join(folder, name) for name in names)):
+                os.mkdir(path)
+                self.addCleanup(lambda path=path: until(lambda: remove_cgroup(path), 5))
+            os.chown(os.path.join(folder, names[1]), 65534, 65534)
+        except OSError:
+            self.skipTest("cannot make a cgroup")
+        run = self.tracked("true", options=["-q"], wrap=["sh", "-c", f'echo $$ > {folder}/cgroup.procs; exec "$@"', "sh"])[1]
+        if run["method"]["cpu"] != "cgroup":
+            self.skipTest("needs a cgroup v2")
+        self.assertEqual([name for name in names if os.path.exists(os.path.join(folder, name))], [names[1], names[2]])
+
     def test_nothing_runs_on(self):
         """tacho leaves no helper of its own behind."""
         self.assertEqual(self.tacho("run", "-q", "--", "true").rc, 0)

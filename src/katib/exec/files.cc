@@ -45,7 +45,8 @@ bool replace(const char* path, const char* text, mode_t mode) {
   char spare[kPath];
   if (static_cast<size_t>(snprintf(spare, sizeof spare, "%s.%d.tmp", path, static_cast<int>(getpid()))) >= sizeof spare)
     return false;
-  int fd = open(spare, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode);
+  unlink(spare);  // of one that was killed, or somebody's link or pipe
+  int fd = open(spare, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
   if (fd >= 0) {
     const bool written = fchmod(fd, mode) == 0 && write_all(fd, text, strlen(text));
     close(fd);
@@ -55,7 +56,7 @@ bool replace(const char* path, const char* text, mode_t mode) {
     errno = why;
   }
   // The folder may be closed to us, or sticky, while the file is open to all: write over it. Never empty in between.
-  fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+  fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);  // a pipe must not make the trainer wait
   if (fd < 0) return false;
   const bool written = write_all(fd, text, strlen(text)) && ftruncate(fd, static_cast<off_t>(strlen(text))) == 0;
   close(fd);
@@ -127,7 +128,7 @@ bool mark_completed(const char* folder) {
 bool was_stopped_early(const char* folder) {
   char path[kPath], text[64];
   if (!marker_path(path, folder)) return false;
-  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return false;
   const ssize_t size = read(fd, text, sizeof text - 1);
   close(fd);
@@ -148,7 +149,8 @@ int install(const char* folder) {
     return complain("the folder's name is too long", "", 0), 1;
   const int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
   if (from < 0) return complain("cannot read the launcher", "/proc/self/exe", errno), 1;
-  const int to = open(spare, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0755);
+  unlink(spare);  // of one that was killed, or somebody's link or pipe
+  const int to = open(spare, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0755);
   if (to < 0) return complain("cannot install the launcher; is the volume mounted writable here?", spare, errno), 1;
   ssize_t size = 0;
   while ((size = read(from, buffer, sizeof buffer)) > 0) {
